@@ -1,0 +1,28 @@
+# Compiler flags that every translation unit gets.
+#
+# The bits of a run depend on floating-point code meaning what it says (docs/numerics.md, N0):
+# no contraction, no fast-math, in any file of the link. x86-64-v3 is the minimum CPU; files that
+# need more (cpu/kernels/*) add their own -m flags and are chosen at run time.
+add_compile_options(-march=x86-64-v3 -ffp-contract=off -fno-math-errno -fno-trapping-math
+                    -Wall -Wextra -Wpedantic -Wno-missing-field-initializers)
+if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
+  # gcc 12 reports false positives of these in inlined standard containers.
+  add_compile_options($<$<COMPILE_LANGUAGE:CXX>:-Wno-maybe-uninitialized>
+                      $<$<COMPILE_LANGUAGE:CXX>:-Wno-restrict>
+                      $<$<COMPILE_LANGUAGE:CXX>:-Wno-stringop-overflow>
+                      $<$<COMPILE_LANGUAGE:CXX>:-Wno-array-bounds>
+                      $<$<COMPILE_LANGUAGE:CXX>:-Wno-dangling-pointer>)
+endif()
+if(OSTRO_WERROR)
+  add_compile_options(-Werror)
+endif()
+
+set(CMAKE_C_FLAGS_RELEASE "-O3 -DNDEBUG")
+set(CMAKE_CXX_FLAGS_RELEASE "-O2 -DNDEBUG")
+set(CMAKE_CXX_FLAGS_DEBUG "-O1 -g")
+set(CMAKE_CXX_FLAGS_ASANUBSAN "-O1 -g -fsanitize=address,undefined -fno-sanitize-recover=all -fno-omit-frame-pointer")
+set(CMAKE_C_FLAGS_ASANUBSAN "${CMAKE_CXX_FLAGS_ASANUBSAN}")
+set(CMAKE_EXE_LINKER_FLAGS_ASANUBSAN "-fsanitize=address,undefined")
+set(CMAKE_CXX_FLAGS_TSAN "-O1 -g -fsanitize=thread -fno-omit-frame-pointer")
+set(CMAKE_C_FLAGS_TSAN "${CMAKE_CXX_FLAGS_TSAN}")
+set(CMAKE_EXE_LINKER_FLAGS_TSAN "-fsanitize=thread")

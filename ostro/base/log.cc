@@ -1,0 +1,38 @@
+#include "ostro/base/log.h"
+
+#include <cstdio>
+#include <mutex>
+
+namespace ostro {
+namespace {
+
+void write_to_stderr(LogLevel level, std::string_view line) {
+  if (level == LogLevel::kDebug) return;
+  const char* prefix = level == LogLevel::kWarning ? "warning: " : level == LogLevel::kError ? "error: " : "";
+  std::fprintf(stderr, "%s%.*s\n", prefix, static_cast<int>(line.size()), line.data());
+}
+
+std::mutex& mutex() {
+  static std::mutex m;
+  return m;
+}
+
+LogSink& sink() {
+  static LogSink s = write_to_stderr;
+  return s;
+}
+
+}  // namespace
+
+LogSink set_log_sink(LogSink replacement) {
+  std::lock_guard lock(mutex());
+  std::swap(sink(), replacement);
+  return replacement;
+}
+
+void log_line(LogLevel level, std::string_view line) {
+  std::lock_guard lock(mutex());
+  sink()(level, line);
+}
+
+}  // namespace ostro
