@@ -1,0 +1,44 @@
+// SHA-256, for names and checksums of content (chain entries, checkpoint cells, data ledgers).
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+
+namespace ostro {
+
+using Sha256Digest = std::array<uint8_t, 32>;
+
+// An incremental hash. Not thread-safe; movable, and usable once: nothing may follow finish().
+class Sha256 {
+ public:
+  Sha256();
+  ~Sha256();
+  Sha256(Sha256&&) noexcept;
+  Sha256& operator=(Sha256&&) noexcept;
+
+  Sha256& update(std::span<const std::byte> bytes);
+  Sha256& update(std::string_view bytes);
+  Sha256Digest finish();
+
+ private:
+  struct Free {
+    void operator()(void* context) const;
+  };
+  std::unique_ptr<void, Free> context_;
+};
+
+Sha256Digest sha256(std::span<const std::byte> bytes);
+Sha256Digest sha256(std::string_view bytes);
+
+// 64 lower-case hexadecimal digits.
+std::string to_hex(const Sha256Digest& digest);
+// Lower-case hexadecimal SHA-256 of the bytes.
+std::string sha256_hex(std::string_view bytes);
+std::string sha256_hex(std::span<const std::byte> bytes);
+
+}  // namespace ostro

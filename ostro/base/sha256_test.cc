@@ -1,0 +1,18 @@
+#include "ostro/base/sha256.h"
+
+#include <doctest/doctest.h>
+
+using namespace ostro;
+
+TEST_CASE("sha256 of the published examples (FIPS 180-2, appendix B)") {
+  CHECK(sha256_hex("") == "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855");
+  CHECK(sha256_hex("abc") == "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad");
+  CHECK(to_hex(sha256(std::string(1'000'000, 'a'))) ==
+        "cdc76e5c9914fb9281a1c7e284d73e67f1809a48a497200e046d39ccc7112cd0");
+}
+
+TEST_CASE("sha256 does not depend on how the input is cut") {
+  Sha256 hash;
+  for (const char c : std::string("abc")) hash.update(std::string_view(&c, 1));
+  CHECK(to_hex(hash.finish()) == sha256_hex("abc"));
+}
