@@ -1,0 +1,158 @@
+#include "ostro/cpu/thread_pool.h"
+
+#include <immintrin.h>
+#include <sched.h>
+
+#include <algorithm>
+#include <charconv>
+#include <cstdlib>
+#include <fstream>
+#include <set>
+#include <string>
+#include <string_view>
+
+namespace ostro::cpu {
+namespace {
+
+constexpr uint32_t kClosed = 0x80000000u;
+constexpr unsigned kMxcsr = 0x9fc0;  // nearest even, FTZ, DAZ, all exceptions masked
+// About 20 us: longer than the gap between the phases of one product, short enough not to take a core from
+// other processes.
+constexpr int kSpins = 400;
+
+thread_local bool inside_job = false;
+
+// Spins a little, then sleeps until `word` differs from `old`.
+uint32_t wait_change(const std::atomic<uint32_t>& word, uint32_t old) {
+  for (int i = 0; i < kSpins; ++i) {
+    const uint32_t now = word.load(std::memory_order_acquire);
+    if (now != old) return now;
+    _mm_pause();
+  }
+  word.wait(old, std::memory_order_acquire);
+  return word.load(std::memory_order_acquire);
+}
+
+// Sets N0's floating-point environment and puts the caller's back.
+class JobScope {
+ public:
+  JobScope() : mxcsr_(_mm_getcsr()), inside_(inside_job) {
+    _mm_setcsr(kMxcsr);
+    inside_job = true;
+  }
+  ~JobScope() {
+    _mm_setcsr(mxcsr_);
+    inside_job = inside_;
+  }
+  JobScope(const JobScope&) = delete;
+  JobScope& operator=(const JobScope&) = delete;
+
+ private:
+  unsigned mxcsr_;
+  bool inside_;
+};
+
+// Number of distinct cores among the CPUs this process may run on.
+int available_cores() {
+  cpu_set_t set;
+  CPU_ZERO(&set);
+  if (sched_getaffinity(0, sizeof set, &set) != 0) return std::max(1u, std::thread::hardware_concurrency());
+  std::set<std::string> cores;
+  for (int cpu = 0; cpu < CPU_SETSIZE; ++cpu) {
+    if (!CPU_ISSET(cpu, &set)) continue;
+    std::ifstream file(fmt::format("/sys/devices/system/cpu/cpu{}/topology/thread_siblings_list", cpu));
+    std::string siblings;
+    if (!std::getline(file, siblings)) siblings = fmt::format("cpu{}", cpu);
+    cores.insert(siblings);
+  }
+  return std::max<int>(1, static_cast<int>(cores.size()));
+}
+
+}  // namespace
+
+ThreadPool::ThreadPool(int threads) : state_(kClosed) {
+  OSTRO_CHECK(threads >= 1, "a thread pool of {} threads", threads);
+  workers_.reserve(threads - 1);
+  for (int i = 1; i < threads; ++i) workers_.emplace_back([this] { serve(); });
+}
+
+ThreadPool::~ThreadPool() {
+  stop_.store(true, std::memory_order_release);
+  epoch_.fetch_add(1, std::memory_order_release);
+  epoch_.notify_all();
+  for (std::thread& worker : workers_) worker.join();
+}
+
+void ThreadPool::work() {
+  for (;;) {
+    const int64_t tile = next_.fetch_add(1, std::memory_order_relaxed);
+    if (tile >= count_) return;
+    (*job_)(tile);
+  }
+}
+
+void ThreadPool::serve() {
+  uint32_t seen = 0;
+  for (;;) {
+    seen = wait_change(epoch_, seen);
+    if (stop_.load(std::memory_order_acquire)) return;
+    uint32_t state = state_.load(std::memory_order_acquire);
+    while ((state & kClosed) == 0) {
+      if (!state_.compare_exchange_weak(state, state + 1, std::memory_order_acq_rel)) continue;
+      {
+        JobScope scope;  // at every job: foreign code may have changed the environment since the last one
+        work();
+      }
+      if (state_.fetch_sub(1, std::memory_order_acq_rel) == (kClosed | 1)) state_.notify_one();
+      break;
+    }
+  }
+}
+
+void ThreadPool::run_tiles(int64_t count, FunctionRef<void(int64_t)> fn) {
+  if (count <= 0) return;
+  if (inside_job || workers_.empty() || count == 1) {
+    JobScope scope;
+    for (int64_t tile = 0; tile < count; ++tile) fn(tile);
+    return;
+  }
+  std::lock_guard<std::mutex> turn(callers_);
+  job_ = &fn;
+  count_ = count;
+  next_.store(0, std::memory_order_relaxed);
+  state_.store(0, std::memory_order_release);
+  epoch_.fetch_add(1, std::memory_order_release);
+  epoch_.notify_all();
+  {
+    JobScope scope;
+    work();
+  }
+  uint32_t state = state_.fetch_or(kClosed, std::memory_order_acq_rel) | kClosed;
+  while (state != kClosed) state = wait_change(state_, state);
+}
+
+void ThreadPool::parallel_for(int64_t count, FunctionRef<void(int64_t, int64_t)> fn, int64_t grain) {
+  if (count <= 0) return;
+  grain = std::max<int64_t>(1, grain);
+  const int64_t ranges = std::min<int64_t>(threads(), (count + grain - 1) / grain);
+  run_tiles(ranges, [&](int64_t i) {
+    // In units of `grain`, so that only the last range may end inside one.
+    const int64_t units = (count + grain - 1) / grain;
+    const int64_t begin = units * i / ranges * grain;
+    const int64_t end = std::min(count, units * (i + 1) / ranges * grain);
+    if (begin < end) fn(begin, end);
+  });
+}
+
+Result<int> default_threads() {
+  const char* text = std::getenv("OSTRO_THREADS");
+  if (text == nullptr || *text == '\0') return available_cores();
+  const std::string_view view(text);
+  int threads = 0;
+  const auto [end, error] = std::from_chars(view.data(), view.data() + view.size(), threads);
+  if (error != std::errc() || end != view.data() + view.size() || threads < 1 || threads > 1024)
+    return invalid_argument(fmt::format("OSTRO_THREADS is \"{}\"; give a number from 1 to 1024", view));
+  return threads;
+}
+
+}  // namespace ostro::cpu

@@ -1,0 +1,105 @@
+#include "ostro/cpu/thread_pool.h"
+
+#include <doctest/doctest.h>
+#include <immintrin.h>
+
+#include <atomic>
+#include <cstdlib>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "ostro/cpu/isa.h"
+
+namespace ostro::cpu {
+namespace {
+
+TEST_CASE("thread pool: every tile runs once, with N0's environment, and the caller's comes back") {
+  for (int threads : {1, 2, 5}) {
+    ThreadPool pool(threads);
+    CHECK(pool.threads() == threads);
+    const unsigned before = _mm_getcsr();
+    for (int round = 0; round < 200; ++round) {
+      const int64_t count = round % 37;
+      std::vector<std::atomic<int>> hits(count);
+      std::atomic<int> wrong_environment{0};
+      pool.run_tiles(count, [&](int64_t tile) {
+        hits[tile].fetch_add(1);
+        if ((_mm_getcsr() & ~0x3fu) != 0x9fc0) wrong_environment.fetch_add(1);
+      });
+      for (auto& hit : hits) CHECK(hit.load() == 1);
+      CHECK(wrong_environment.load() == 0);
+    }
+    CHECK((_mm_getcsr() & ~0x3fu) == (before & ~0x3fu));
+  }
+}
+
+TEST_CASE("thread pool: ranges cover the count and begin at multiples of the grain") {
+  ThreadPool pool(3);
+  for (int64_t count : {0, 1, 2, 7, 64, 65, 1000}) {
+    for (int64_t grain : {1, 16, 64}) {
+      std::vector<std::atomic<int>> hits(count);
+      std::atomic<int> ranges{0}, unaligned{0};
+      pool.parallel_for(
+          count,
+          [&](int64_t begin, int64_t end) {
+            ranges.fetch_add(1);
+            if (begin % grain != 0) unaligned.fetch_add(1);
+            for (int64_t i = begin; i < end; ++i) hits[i].fetch_add(1);
+          },
+          grain);
+      for (auto& hit : hits) CHECK(hit.load() == 1);
+      CHECK(ranges.load() <= 3);
+      CHECK(unaligned.load() == 0);
+    }
+  }
+}
+
+TEST_CASE("thread pool: nested calls run inline, callers take turns, pools do not meet") {
+  ThreadPool pool(2), other(2);
+  std::atomic<int64_t> sum{0};
+  std::vector<std::thread> callers;
+  for (int c = 0; c < 4; ++c) {
+    callers.emplace_back([&, c] {
+      ThreadPool& mine = c % 2 == 0 ? pool : other;
+      for (int round = 0; round < 50; ++round) {
+        mine.run_tiles(8, [&](int64_t i) {
+          const std::thread::id outer = std::this_thread::get_id();
+          pool.run_tiles(3, [&](int64_t j) {
+            if (std::this_thread::get_id() == outer) sum.fetch_add(i * 3 + j);
+          });
+        });
+      }
+    });
+  }
+  for (auto& caller : callers) caller.join();
+  CHECK(sum.load() == 4 * 50 * (23 * 24 / 2));
+}
+
+TEST_CASE("thread pool: OSTRO_THREADS") {
+  CHECK(setenv("OSTRO_THREADS", "3", 1) == 0);
+  CHECK(default_threads().value() == 3);
+  for (const char* bad : {"0", "-1", "two", "3x", "4096"}) {
+    CHECK(setenv("OSTRO_THREADS", bad, 1) == 0);
+    CHECK(!default_threads().ok());
+  }
+  CHECK(unsetenv("OSTRO_THREADS") == 0);
+  CHECK(default_threads().value() >= 1);
+}
+
+TEST_CASE("isa: names, requests and the default") {
+  for (Isa isa : kAllIsas) CHECK(parse_isa(isa_name(isa)) == isa);
+  CHECK(!parse_isa("mmx").has_value());
+  CHECK(!choose_isa("mmx").ok());
+  CHECK(has_isa(Isa::kGeneric));
+  CHECK(has_isa(choose_isa("").value()));
+  for (Isa isa : kAllIsas) {
+    const Result<Isa> chosen = choose_isa(isa_name(isa));
+    CHECK(chosen.ok() == has_isa(isa));
+    if (chosen.ok()) CHECK(chosen.value() == isa);
+  }
+  MESSAGE("default: ", std::string(isa_name(best_isa())));
+}
+
+}  // namespace
+}  // namespace ostro::cpu
