@@ -1,0 +1,54 @@
+// Feature leaves (docs/numerics.md, N8): how an axis that may be split over workers is cut, so that
+// contractions and sums over it give the same bits on one worker and on many.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "ostro/base/error.h"
+
+namespace ostro::numerics {
+
+// Half-open range [begin, end) of indices of one axis.
+struct LeafBounds {
+  int64_t begin = 0;
+  int64_t end = 0;
+  int64_t size() const { return end - begin; }
+  bool operator==(const LeafBounds&) const = default;
+};
+
+// One row of the leaf table: axis `name` is cut into `count` leaves (>= 1).
+struct LeafEntry {
+  std::string axis;
+  int64_t count = 1;
+  bool operator==(const LeafEntry&) const = default;
+};
+
+// The ordered list of cut axes; part of a Program's meaning. When several axes are contracted at once
+// their leaves nest in table order, last innermost. An axis that is absent has one leaf.
+struct LeafTable {
+  std::vector<LeafEntry> entries;
+
+  // Number of leaves of the axis, 1 when the table has no entry for it.
+  int64_t count(std::string_view axis) const;
+  // Place in the table, or -1.
+  int64_t position(std::string_view axis) const;
+  // Counts >= 1, names not empty and not repeated; the error names the entry.
+  Status validate() const;
+
+  bool operator==(const LeafTable&) const = default;
+};
+
+// Indices per leaf of an axis of size n (>= 0) cut into `count` (>= 1): ceil(n / count), rounded up to a
+// multiple of 8 for axes "mlp" and "vocab" and of 128 for "pos". At least 1, so that n = 0 divides nothing by 0.
+int64_t leaf_size(std::string_view axis, int64_t n, int64_t count);
+
+// Leaf i of 0 <= i < count: [min(n, i L), min(n, (i + 1) L)); trailing leaves may be empty.
+LeafBounds leaf_bounds(std::string_view axis, int64_t n, int64_t count, int64_t i);
+
+// All `count` leaves in order, the empty ones included (they are +0 operands of the tree).
+std::vector<LeafBounds> leaf_bounds(std::string_view axis, int64_t n, int64_t count);
+
+}  // namespace ostro::numerics
