@@ -14,29 +14,27 @@ int64_t leaf_granule(std::string_view axis) {
 }  // namespace
 
 int64_t LeafTable::position(std::string_view axis) const {
-  for (size_t i = 0; i < entries.size(); ++i) {
-    if (entries[i].axis == axis) return static_cast<int64_t>(i);
+  for (size_t i = 0; i < axes.size(); ++i) {
+    if (axes[i].first == axis) return static_cast<int64_t>(i);
   }
   return -1;
 }
 
 int64_t LeafTable::count(std::string_view axis) const {
   const int64_t i = position(axis);
-  return i < 0 ? 1 : entries[static_cast<size_t>(i)].count;
+  return i < 0 ? 1 : axes[static_cast<size_t>(i)].second;
 }
 
 Status LeafTable::validate() const {
-  for (size_t i = 0; i < entries.size(); ++i) {
-    const LeafEntry& entry = entries[i];
-    if (entry.axis.empty()) {
-      return invalid_argument(fmt::format("leaf table: entry {} has no axis name", i));
-    }
-    if (entry.count < 1) {
+  for (size_t i = 0; i < axes.size(); ++i) {
+    const auto& [axis, count] = axes[i];
+    if (axis.empty()) return invalid_argument(fmt::format("leaf table: entry {} has no axis name", i));
+    if (count < 1) {
       return invalid_argument(
-          fmt::format("leaf table: axis \"{}\" has {} leaves; at least 1 is needed", entry.axis, entry.count));
+          fmt::format("leaf table: axis \"{}\" has {} leaves; at least 1 is needed", axis, count));
     }
-    if (position(entry.axis) != static_cast<int64_t>(i)) {
-      return invalid_argument(fmt::format("leaf table: axis \"{}\" is listed twice", entry.axis));
+    if (position(axis) != static_cast<int64_t>(i)) {
+      return invalid_argument(fmt::format("leaf table: axis \"{}\" is listed twice", axis));
     }
   }
   return Status();
@@ -51,9 +49,8 @@ int64_t leaf_size(std::string_view axis, int64_t n, int64_t count) {
 
 LeafBounds leaf_bounds(std::string_view axis, int64_t n, int64_t count, int64_t i) {
   OSTRO_CHECK(i >= 0 && i < count, "leaf {} of axis \"{}\", which has {}", i, axis, count);
-  // With one leaf the axis is whole; the granule must not make the product below overflow either.
   const int64_t size = leaf_size(axis, n, count);
-  const int64_t full = n / size;  // leaves before this one end inside the axis
+  const int64_t full = n / size;  // this many leaves have all their indices
   const int64_t begin = i <= full ? i * size : n;
   const int64_t end = i < full ? begin + size : n;
   return {std::min(begin, n), end};

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "ostro/base/error.h"
@@ -19,17 +20,10 @@ struct LeafBounds {
   bool operator==(const LeafBounds&) const = default;
 };
 
-// One row of the leaf table: axis `name` is cut into `count` leaves (>= 1).
-struct LeafEntry {
-  std::string axis;
-  int64_t count = 1;
-  bool operator==(const LeafEntry&) const = default;
-};
-
 // The ordered list of cut axes; part of a Program's meaning. When several axes are contracted at once
 // their leaves nest in table order, last innermost. An axis that is absent has one leaf.
 struct LeafTable {
-  std::vector<LeafEntry> entries;
+  std::vector<std::pair<std::string, int64_t>> axes;  // (axis name, number of leaves >= 1)
 
   // Number of leaves of the axis, 1 when the table has no entry for it.
   int64_t count(std::string_view axis) const;
