@@ -16,7 +16,8 @@ AlignedBytes allocate_aligned(size_t bytes) {
   const size_t rounded = (bytes + alignment - 1) / alignment * alignment;
   void* p = std::aligned_alloc(alignment, rounded == 0 ? alignment : rounded);
   OSTRO_CHECK(p != nullptr, "out of memory: {} bytes were asked for", bytes);
-  if (alignment == kHugePage) madvise(p, rounded, MADV_HUGEPAGE);  // advice only: failure costs speed, not bits
+  if (alignment == kHugePage)
+    madvise(p, rounded, MADV_HUGEPAGE);  // advice only: failure costs speed, not bits
   return AlignedBytes(static_cast<std::byte*>(p));
 }
 

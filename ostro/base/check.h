@@ -11,8 +11,8 @@ namespace ostro {
 [[noreturn]] void check_failed(const char* file, int line, const char* condition, const std::string& message);
 }  // namespace ostro
 
-#define OSTRO_CHECK(cond, ...)                                                            \
-  do {                                                                                    \
-    if (!(cond)) [[unlikely]]                                                             \
-      ::ostro::check_failed(__FILE__, __LINE__, #cond, ::fmt::format(__VA_ARGS__));       \
+#define OSTRO_CHECK(cond, ...)                                                      \
+  do {                                                                              \
+    if (!(cond)) [[unlikely]]                                                       \
+      ::ostro::check_failed(__FILE__, __LINE__, #cond, ::fmt::format(__VA_ARGS__)); \
   } while (false)

@@ -51,8 +51,10 @@ Error unsupported(std::string message);
 template <typename T>
 class [[nodiscard]] Result {
  public:
-  Result(T value) : state_(std::in_place_index<0>, std::move(value)) {}      // NOLINT(google-explicit-constructor)
-  Result(Error error) : state_(std::in_place_index<1>, std::move(error)) {}  // NOLINT(google-explicit-constructor)
+  Result(T value)
+      : state_(std::in_place_index<0>, std::move(value)) {}  // NOLINT(google-explicit-constructor)
+  Result(Error error)
+      : state_(std::in_place_index<1>, std::move(error)) {}  // NOLINT(google-explicit-constructor)
 
   bool ok() const { return state_.index() == 0; }
   explicit operator bool() const { return ok(); }
@@ -103,10 +105,10 @@ void check_ok(const Status& status);
 #define OSTRO_CONCAT(a, b) OSTRO_CONCAT_INNER(a, b)
 
 // Returns the error of a Status (or Result) expression from the enclosing function.
-#define RETURN_IF_ERROR(expr)                              \
-  do {                                                     \
-    auto ostro_status = (expr);                            \
-    if (!ostro_status.ok()) return ostro_status.error();   \
+#define RETURN_IF_ERROR(expr)                            \
+  do {                                                   \
+    auto ostro_status = (expr);                          \
+    if (!ostro_status.ok()) return ostro_status.error(); \
   } while (false)
 
 // ASSIGN_OR_RETURN(auto x, f()): x is the value of a Result, or the enclosing function returns its error.

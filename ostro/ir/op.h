@@ -1,0 +1,50 @@
+// The operations of a Program. What each computes, to the bit, is docs/numerics.md; its operands,
+// attributes and shape rule are docs/ops.md and op_table.cc.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string_view>
+
+namespace ostro::ir {
+
+// X(enum name): the text form uses the same word.
+#define OSTRO_OPS(X)                                                                                       \
+  /* sources */ X(constant) X(iota) X(random) X(fold_in) /* elementwise, one operand */                    \
+      X(neg) X(abs) X(exp) X(log) X(log2) X(log1p) X(tanh) X(sin) X(cos) X(erf) X(erfinv) X(sqrt) X(rsqrt) \
+          X(sigmoid) X(floor) X(logical_not) X(is_finite) X(cast) X(use) /* elementwise, two operands */   \
+      X(add) X(sub) X(mul) X(div) X(rem) X(min) X(max) X(bit_and) X(bit_or) X(bit_xor) X(shl) X(shr) X(eq) \
+          X(ne) X(lt) X(le) X(gt) X(ge) /* elementwise, three operands */ X(select) /* layout */           \
+      X(broadcast) X(transpose) X(rename) X(split_axis) X(merge_axes) X(slice) X(pad) X(concat) X(split)   \
+          X(stack) X(unstack) X(reverse) /* indexed */ X(dynamic_slice) X(dynamic_update_slice) X(gather)  \
+              X(scatter_add) X(sort) X(top_k) /* reductions and contractions */                            \
+      X(sum) X(reduce_max) X(reduce_min) X(argmax) X(tree_sum) X(dot) /* fused */ X(attention)             \
+          X(attention_grad) X(cross_entropy) X(cross_entropy_grad) /* state */ X(box_sumsq)                \
+              X(fingerprint) /* control: have regions */ X(scan) X(cond)                                   \
+                  X(custom) /* collectives, put in by partitioning only */                                 \
+      X(all_gather) X(shard_slice) X(all_reduce_tree) X(reduce_scatter_tree) X(all_reduce_max)             \
+          X(all_reduce_int)
+
+enum class OpKind {
+#define X(name) name,
+  OSTRO_OPS(X)
+#undef X
+};
+
+inline constexpr int kOpCount = 0
+#define X(name) +1
+    OSTRO_OPS(X)
+#undef X
+    ;
+
+const char* op_name(OpKind kind);
+std::optional<OpKind> parse_op(std::string_view name);
+
+// Each output element depends on the same element of each operand, all operands have the result's axes.
+bool is_elementwise(OpKind kind);
+// Moves or renames elements without arithmetic: derived by layout alone (numerics.md N1, cotangents of
+// `use`).
+bool is_layout(OpKind kind);
+bool is_collective(OpKind kind);
+
+}  // namespace ostro::ir

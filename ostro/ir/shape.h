@@ -1,0 +1,57 @@
+// Axis, DType, Shape: every value's type is an ordered list of named axes and an element type.
+// Order is layout (row-major, last axis fastest); it is never meaning, except that it fixes the order
+// of a contraction (docs/numerics.md, N4-N7).
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace ostro::ir {
+
+enum class DType { f32, bf16, f64, i32, i64, u32, boolean };
+
+// "f32", "bf16", "f64", "i32", "i64", "u32", "bool".
+const char* dtype_name(DType dtype);
+std::optional<DType> parse_dtype(std::string_view name);
+// Bytes of one element (bool is one byte, 0 or 1).
+int64_t dtype_size(DType dtype);
+bool is_floating(DType dtype);
+bool is_integer(DType dtype);  // i32, i64, u32
+
+struct Axis {
+  std::string name;
+  int64_t size = 0;
+  bool operator==(const Axis&) const = default;
+};
+
+struct Shape {
+  DType dtype = DType::f32;
+  std::vector<Axis> axes;
+
+  bool operator==(const Shape&) const = default;
+
+  int64_t rank() const { return static_cast<int64_t>(axes.size()); }
+  // Number of elements; 1 for a scalar.
+  int64_t count() const;
+  int64_t bytes() const { return count() * dtype_size(dtype); }
+  // Position of the axis, or -1.
+  int64_t find(std::string_view name) const;
+  bool has(std::string_view name) const { return find(name) >= 0; }
+  // Size of the axis; the axis must exist.
+  int64_t size_of(std::string_view name) const;
+  // Row-major strides in elements.
+  std::vector<int64_t> strides() const;
+  Shape with_dtype(DType other) const { return Shape{other, axes}; }
+  // The same shape less one axis.
+  Shape without(std::string_view name) const;
+  std::vector<std::string> names() const;
+  // "f32[batch:4, pos:16]".
+  std::string str() const;
+};
+
+Shape scalar(DType dtype);
+
+}  // namespace ostro::ir
