@@ -1,0 +1,37 @@
+// Collectives: how the workers of a mesh exchange bytes. Two primitives that move bytes exactly; all
+// arithmetic (the fixed trees of numerics.md N8) is done by the engine above, so that no transport can change
+// a bit.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string_view>
+#include <vector>
+
+#include "ostro/base/error.h"
+
+namespace ostro::runtime {
+
+// One worker's view of the group. Every worker calls the same operations in the same order; calls block until
+// the data has arrived. Not thread-safe: one thread per worker.
+class Collectives {
+ public:
+  virtual ~Collectives() = default;
+
+  virtual int64_t rank() const = 0;
+  virtual int64_t size() const = 0;
+  // The ranks that differ from this one only in their coordinate on the mesh axis, in order of that
+  // coordinate.
+  virtual std::vector<int64_t> peers(std::string_view mesh_axis) const = 0;
+
+  // Sends send[i] to peers[i] and fills receive[i] with what peers[i] sent here (sizes must agree; a worker's
+  // own slot is copied). Fails when a peer is gone.
+  virtual Status exchange(std::span<const int64_t> peers, std::span<const std::span<const std::byte>> send,
+                          std::span<const std::span<std::byte>> receive) = 0;
+
+  // Bytes this worker has sent to others so far.
+  virtual int64_t bytes_sent() const = 0;
+};
+
+}  // namespace ostro::runtime

@@ -1,0 +1,59 @@
+// Engine: turns a Program into something that runs. Interface only: interp/ and cpu/ implement it, PJRT may
+// later.
+#pragma once
+
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "ostro/base/error.h"
+#include "ostro/ir/program.h"
+#include "ostro/runtime/buffer.h"
+#include "ostro/runtime/collectives.h"
+
+namespace ostro::runtime {
+
+struct RunContext {
+  Collectives* collectives = nullptr;  // needed by programs with collective ops only; not owned
+};
+
+struct CompileOptions {
+  // Indices of inputs whose buffers the executable may overwrite with results when the caller moved in the
+  // only handle. Never changes a bit.
+  std::vector<int64_t> donate;
+  // Rematerialisation: "none" keeps every residual, "all" recomputes everything inside a scan body's region
+  // marks, "save:a,b" keeps only values labelled a or b. Never changes a bit.
+  std::string remat = "none";
+};
+
+// What a compiled program will use; --dry_run prints it.
+struct ExecutableInfo {
+  int64_t arena_bytes = 0;  // temporaries, planned by lifetime
+  int64_t input_bytes = 0;
+  int64_t output_bytes = 0;
+  double flops = 0;          // of one run
+  int64_t kernels = 0;       // generated kernels; 0 for an interpreter
+  int64_t fallback_ops = 0;  // ops run by built-in loops instead of generated or tuned kernels
+};
+
+// One compiled program. run() may be called many times, from one thread at a time.
+class Executable {
+ public:
+  virtual ~Executable() = default;
+  // Inputs in the order of the program's parameters, with their exact shapes; results in the order of its
+  // results.
+  virtual Result<std::vector<Buffer>> run(std::vector<Buffer> inputs, const RunContext& context = {}) = 0;
+  virtual ExecutableInfo info() const = 0;
+};
+
+// Thread-safe.
+class Engine {
+ public:
+  virtual ~Engine() = default;
+  virtual std::string name() const = 0;
+  virtual Result<std::unique_ptr<Executable>> compile(const ir::Program& program,
+                                                      const CompileOptions& options = {}) = 0;
+};
+
+}  // namespace ostro::runtime
