@@ -1,0 +1,165 @@
+#include "ostro/config/codec.h"
+
+#include <fmt/core.h>
+
+#include <charconv>
+#include <cmath>
+
+namespace ostro::config {
+
+Result<Duration> parse_duration(const std::string& text) {
+  int64_t total = 0;
+  const char* at = text.data();
+  const char* end = at + text.size();
+  if (text.empty()) return invalid_argument("empty duration");
+  while (at < end) {
+    int64_t count = 0;
+    const auto [next, error] = std::from_chars(at, end, count);
+    int64_t scale = 0;
+    if (error == std::errc() && count >= 0 && next < end)
+      scale = *next == 's' ? 1 : *next == 'm' ? 60 : *next == 'h' ? 3600 : *next == 'd' ? 86400 : 0;
+    if (scale == 0 || count > 1000000000) return invalid_argument("not a duration like 90s, 15m or 1h30m");
+    total += count * scale;
+    at = next + 1;
+  }
+  return Duration{total};
+}
+
+std::string format_duration(Duration duration) {
+  std::string text;
+  int64_t left = duration.seconds;
+  for (const auto& [letter, scale] : {std::pair{'d', 86400}, {'h', 3600}, {'m', 60}}) {
+    if (left >= scale) text += std::to_string(left / scale) + letter;
+    left %= scale;
+  }
+  if (left > 0 || text.empty()) text += std::to_string(left) + 's';
+  return text;
+}
+
+Status read_value(const Node& node, const std::string& path, bool* out) {
+  if (node.kind != Node::Kind::kBool) return wrong_type(node, path, "true or false");
+  *out = node.text[0] == 't' || node.text[0] == 'T';
+  return {};
+}
+
+Status read_value(const Node& node, const std::string& path, int64_t* out) {
+  if (node.kind != Node::Kind::kInt) return wrong_type(node, path, "an integer");
+  const char* begin = node.text.data() + (node.text[0] == '+' ? 1 : 0);
+  const char* end = node.text.data() + node.text.size();
+  if (std::from_chars(begin, end, *out).ec != std::errc())
+    return wrong_type(node, path, "an integer of at most 64 bits");
+  return {};
+}
+
+Status read_value(const Node& node, const std::string& path, double* out) {
+  if (node.kind != Node::Kind::kInt && node.kind != Node::Kind::kDouble)
+    return wrong_type(node, path, "a number");
+  const char* begin = node.text.data() + (node.text[0] == '+' ? 1 : 0);
+  const char* end = node.text.data() + node.text.size();
+  double value = 0;
+  if (std::from_chars(begin, end, value).ec != std::errc() || !std::isfinite(value))
+    return wrong_type(node, path, "a finite number that a double can hold");
+  *out = value;
+  return {};
+}
+
+Status read_value(const Node& node, const std::string& path, std::string* out) {
+  // Plain numbers and words are strings where a string is expected (`id: 12`); null is not.
+  if (!node.is_scalar() || node.kind == Node::Kind::kNull) return wrong_type(node, path, "a string");
+  *out = node.text;
+  return {};
+}
+
+Status read_value(const Node& node, const std::string& path, Duration* out) {
+  if (node.is_scalar()) {
+    if (const Result<Duration> value = parse_duration(node.text); value.ok()) {
+      *out = *value;
+      return {};
+    }
+  }
+  return wrong_type(node, path, "a duration like 90s, 15m or 1h30m");
+}
+
+Status read_value(const Node& node, const std::string& path, IntMap* out) {
+  if (node.kind != Node::Kind::kMap)
+    return wrong_type(node, path, "a map of names to integers, like {embed: 16}");
+  IntMap values;
+  for (const Node& item : node.items) {
+    int64_t value = 0;
+    RETURN_IF_ERROR(read_value(item, join_path(path, item.key), &value));
+    values.emplace_back(item.key, value);
+  }
+  *out = std::move(values);
+  return {};
+}
+
+Node write_value(bool value, Write) { return Node::boolean(value); }
+Node write_value(int64_t value, Write) { return Node::integer(value); }
+Node write_value(double value, Write) { return Node::number(value); }
+Node write_value(const std::string& value, Write) { return Node::string(value); }
+Node write_value(Duration value, Write) { return Node::string(format_duration(value)); }
+Node write_value(const IntMap& value, Write which) {
+  if (which == Write::kCanonical) {  // the order written may matter, and JSON sorts keys: a list of pairs
+    std::vector<Node> pairs;
+    for (const auto& [name, count] : value)
+      pairs.push_back(Node::list({Node::string(name), Node::integer(count)}));
+    return Node::list(std::move(pairs));
+  }
+  Node map = Node::map();
+  for (const auto& [name, count] : value) map.put(name, Node::integer(count));
+  return map;
+}
+
+std::string type_text(const bool*) { return "true or false"; }
+std::string type_text(const int64_t*) { return "integer"; }
+std::string type_text(const double*) { return "number"; }
+std::string type_text(const std::string*) { return "string"; }
+std::string type_text(const Duration*) { return "duration"; }
+std::string type_text(const IntMap*) { return "map of integers"; }
+
+Result<std::string> chosen_type(const Node& node, const std::string& path, const std::string& current,
+                                const std::vector<std::string>& known) {
+  if (node.kind != Node::Kind::kMap) return wrong_type(node, path, "a section with a `type` key");
+  const Node* type = node.find("type");
+  if (!type) return current;
+  std::string name;
+  RETURN_IF_ERROR(read_value(*type, join_path(path, "type"), &name));
+  std::string all;
+  for (const std::string& k : known) {
+    if (k == name) return name;
+    all += (all.empty() ? "" : ", ") + k;
+  }
+  return invalid_argument(fmt::format("{}: {}: unknown type \"{}\"; known: {}; the nearest is \"{}\"",
+                                      type->where, join_path(path, "type"), name, all,
+                                      nearest_name(name, known)));
+}
+
+Node without_type(const Node& node) {
+  Node rest = node;
+  std::erase_if(rest.items, [](const Node& item) { return item.key == "type"; });
+  return rest;
+}
+
+Node with_type(const std::string& type, Node section) {
+  Node all = Node::map();
+  all.put("type", Node::string(type));
+  for (Node& item : section.items) all.items.push_back(std::move(item));
+  return all;
+}
+
+OptionInfo type_key_info(const OptionInfo& self, const std::string& current,
+                         const std::vector<std::string>& types) {
+  OptionInfo info = self;
+  info.path = join_path(self.path, "type");
+  info.type.clear();
+  info.other_value.clear();
+  info.by_content = false;
+  info.default_value = current;
+  for (const std::string& type : types) {
+    info.type += (info.type.empty() ? "" : " | ") + type;
+    if (type != current && info.other_value.empty()) info.other_value = type;
+  }
+  return info;
+}
+
+}  // namespace ostro::config

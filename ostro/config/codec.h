@@ -1,0 +1,276 @@
+// How each C++ type of an option is read, written and described. Included by options.h.
+//
+//   bool, int64_t, double, std::string, Duration
+//   std::optional<T>                 null or a T
+//   std::vector<T>                   a list
+//   IntMap                           {name: integer, ...}, in the order written
+//   Alternatives<A, B, ...>          a value of any of these types, first match wins
+//   std::variant<StructA, StructB>   a section chosen by `type:` (StructA::kType is its name)
+//   a struct with visit_options      a section
+#pragma once
+
+#include <concepts>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <utility>
+#include <variant>
+#include <vector>
+
+#include "ostro/config/options.h"
+
+namespace ostro::config {
+
+// A time span, written "90s", "15m", "2h", "1d" or "1h30m".
+struct Duration {
+  int64_t seconds = 0;
+  bool operator==(const Duration&) const = default;
+};
+Result<Duration> parse_duration(const std::string& text);
+std::string format_duration(Duration duration);
+
+// Named counts in the order written.
+using IntMap = std::vector<std::pair<std::string, int64_t>>;
+
+// A value that may be of several types: `shuffle: true | false | 4096`.
+template <class... Ts>
+struct Alternatives {
+  std::variant<Ts...> value;
+  bool operator==(const Alternatives&) const = default;
+};
+
+template <class T>
+concept OptionStruct = requires(T t, OptionTable& table) { t.visit_options(table); };
+
+template <class T>
+OptionTable table_of(T& options) {
+  OptionTable table;
+  options.visit_options(table);
+  return table;
+}
+
+// ---- scalars (codec.cc) ----
+Status read_value(const Node& node, const std::string& path, bool* out);
+Status read_value(const Node& node, const std::string& path, int64_t* out);
+Status read_value(const Node& node, const std::string& path, double* out);
+Status read_value(const Node& node, const std::string& path, std::string* out);
+Status read_value(const Node& node, const std::string& path, Duration* out);
+Status read_value(const Node& node, const std::string& path, IntMap* out);
+Node write_value(bool value, Write which);
+Node write_value(int64_t value, Write which);
+Node write_value(double value, Write which);
+Node write_value(const std::string& value, Write which);
+Node write_value(Duration value, Write which);
+Node write_value(const IntMap& value, Write which);
+std::string type_text(const bool*);
+std::string type_text(const int64_t*);
+std::string type_text(const double*);
+std::string type_text(const std::string*);
+std::string type_text(const Duration*);
+std::string type_text(const IntMap*);
+
+// Composite types call each other, so all are declared before any is defined.
+template <OptionStruct T>
+Status read_value(const Node&, const std::string&, T*);
+template <OptionStruct T>
+Node write_value(const T&, Write);
+template <OptionStruct T>
+std::string type_text(const T*);
+template <class T>
+Status read_value(const Node&, const std::string&, std::optional<T>*);
+template <class T>
+Node write_value(const std::optional<T>&, Write);
+template <class T>
+std::string type_text(const std::optional<T>*);
+template <class T>
+Status read_value(const Node&, const std::string&, std::vector<T>*);
+template <class T>
+Node write_value(const std::vector<T>&, Write);
+template <class T>
+std::string type_text(const std::vector<T>*);
+template <class... Ts>
+Status read_value(const Node&, const std::string&, Alternatives<Ts...>*);
+template <class... Ts>
+Node write_value(const Alternatives<Ts...>&, Write);
+template <class... Ts>
+std::string type_text(const Alternatives<Ts...>*);
+template <OptionStruct... Ts>
+Status read_value(const Node&, const std::string&, std::variant<Ts...>*);
+template <OptionStruct... Ts>
+Node write_value(const std::variant<Ts...>&, Write);
+template <OptionStruct... Ts>
+std::string type_text(const std::variant<Ts...>*);
+
+// ---- structs ----
+template <OptionStruct T>
+Status read_value(const Node& node, const std::string& path, T* out) {
+  return table_of(*out).read(node, path);
+}
+template <OptionStruct T>
+Node write_value(const T& value, Write which) {
+  return table_of(const_cast<T&>(value)).write(which);  // writing a table reads the fields only
+}
+template <OptionStruct T>
+std::string type_text(const T*) {
+  return "section";
+}
+
+// ---- null or a value ----
+template <class T>
+Status read_value(const Node& node, const std::string& path, std::optional<T>* out) {
+  if (node.kind == Node::Kind::kNull) {
+    out->reset();
+    return {};
+  }
+  T value{};
+  RETURN_IF_ERROR(read_value(node, path, &value));
+  *out = std::move(value);
+  return {};
+}
+template <class T>
+Node write_value(const std::optional<T>& value, Write which) {
+  return value ? write_value(*value, which) : Node::null();
+}
+template <class T>
+std::string type_text(const std::optional<T>*) {
+  return type_text(static_cast<const T*>(nullptr)) + " or null";
+}
+
+// ---- lists ----
+template <class T>
+Status read_value(const Node& node, const std::string& path, std::vector<T>* out) {
+  if (node.kind != Node::Kind::kList)
+    return wrong_type(node, path, "a list (" + type_text(static_cast<const std::vector<T>*>(nullptr)) + ")");
+  std::vector<T> values;
+  for (const Node& item : node.items) {
+    T value{};
+    RETURN_IF_ERROR(read_value(item, path + "[" + std::to_string(values.size()) + "]", &value));
+    values.push_back(std::move(value));
+  }
+  *out = std::move(values);
+  return {};
+}
+template <class T>
+Node write_value(const std::vector<T>& values, Write) {
+  std::vector<Node> items;
+  for (const T& value : values) items.push_back(write_value(value, Write::kAll));
+  return Node::list(std::move(items));
+}
+template <class T>
+std::string type_text(const std::vector<T>*) {
+  return "list of " + type_text(static_cast<const T*>(nullptr)) + "s";
+}
+
+// ---- one of several plain types ----
+template <class... Ts>
+Status read_value(const Node& node, const std::string& path, Alternatives<Ts...>* out) {
+  bool done = false;
+  auto attempt = [&](auto* none) {
+    std::remove_pointer_t<decltype(none)> value{};
+    if (done || !read_value(node, path, &value).ok()) return;
+    out->value = std::move(value);
+    done = true;
+  };
+  (attempt(static_cast<Ts*>(nullptr)), ...);
+  if (done) return {};
+  return wrong_type(node, path, type_text(static_cast<const Alternatives<Ts...>*>(nullptr)));
+}
+template <class... Ts>
+Node write_value(const Alternatives<Ts...>& value, Write which) {
+  return std::visit([&](const auto& v) { return write_value(v, which); }, value.value);
+}
+template <class... Ts>
+std::string type_text(const Alternatives<Ts...>*) {
+  std::string text;
+  ((text += (text.empty() ? "" : " or ") + type_text(static_cast<const Ts*>(nullptr))), ...);
+  return text;
+}
+
+// ---- a section chosen by `type:` ----
+// The text of a section's `type` key, or `current` when it has none. Errors: not a map, not one of `known`.
+Result<std::string> chosen_type(const Node& node, const std::string& path, const std::string& current,
+                                const std::vector<std::string>& known);
+// The section without its `type` key.
+Node without_type(const Node& node);
+// The section with the `type` key in front.
+Node with_type(const std::string& type, Node section);
+
+template <OptionStruct... Ts>
+Status read_value(const Node& node, const std::string& path, std::variant<Ts...>* out) {
+  const std::string current = std::visit([](const auto& v) { return std::string(v.kType); }, *out);
+  ASSIGN_OR_RETURN(const std::string type, chosen_type(node, path, current, {std::string(Ts::kType)...}));
+  auto choose = [&](auto* none) {
+    using T = std::remove_pointer_t<decltype(none)>;
+    if (type == T::kType && !std::holds_alternative<T>(*out)) out->template emplace<T>();
+  };
+  (choose(static_cast<Ts*>(nullptr)), ...);
+  return std::visit([&](auto& v) { return read_value(without_type(node), path, &v); }, *out);
+}
+template <OptionStruct... Ts>
+Node write_value(const std::variant<Ts...>& value, Write which) {
+  return std::visit([&](const auto& v) { return with_type(std::string(v.kType), write_value(v, which)); },
+                    value);
+}
+template <OptionStruct... Ts>
+std::string type_text(const std::variant<Ts...>*) {
+  return "section";
+}
+
+// ---- describing what is inside a type (values as in `value`; other choices with their defaults) ----
+inline void describe_inside(const auto&, const OptionInfo&, std::vector<OptionInfo>&) {}
+
+template <OptionStruct T>
+void describe_inside(const T& value, const OptionInfo& self, std::vector<OptionInfo>& out) {
+  table_of(const_cast<T&>(value)).describe(self, out);
+}
+
+// The row of a variant's `type` key. `types` are all choices, the first of `current` is the default.
+OptionInfo type_key_info(const OptionInfo& self, const std::string& current,
+                         const std::vector<std::string>& types);
+
+template <OptionStruct... Ts>
+void describe_inside(const std::variant<Ts...>& value, const OptionInfo& self, std::vector<OptionInfo>& out) {
+  const std::string current = std::visit([](const auto& v) { return std::string(v.kType); }, value);
+  out.push_back(type_key_info(self, current, {std::string(Ts::kType)...}));
+  auto one = [&](auto* none) {
+    using T = std::remove_pointer_t<decltype(none)>;
+    OptionInfo inner = self;
+    inner.selects.emplace_back(join_path(self.path, "type"), std::string(T::kType));
+    if (const T* held = std::get_if<T>(&value))
+      describe_inside(*held, sizeof...(Ts) > 1 ? inner : self, out);
+    else
+      describe_inside(T{}, inner, out);
+  };
+  (one(static_cast<Ts*>(nullptr)), ...);
+}
+
+template <class T>
+void describe_inside(const std::vector<T>&, const OptionInfo& self, std::vector<OptionInfo>& out) {
+  OptionInfo inner = self;
+  inner.path += "[]";
+  describe_inside(T{}, inner, out);
+}
+
+// ---- OptionTable ----
+template <class T>
+Option& OptionTable::add(T* field, std::string name, Effect effect, std::string unit, std::string help) {
+  Option& option = options_.emplace_back();
+  option.name = std::move(name);
+  option.effect = effect;
+  option.unit = std::move(unit);
+  option.help = std::move(help);
+  option.type = type_text(static_cast<const T*>(field));
+  option.read = [field](const Node& node, const std::string& path) { return read_value(node, path, field); };
+  option.write = [field](Write which) { return write_value(*field, which); };
+  option.describe = [field](const OptionInfo& self, std::vector<OptionInfo>& out) {
+    describe_inside(*field, self, out);
+  };
+  return option;
+}
+
+template <class T>
+void OptionTable::section(T* field, std::string name, std::string help) {
+  add(field, std::move(name), Effect::kBits, "", std::move(help)).is_section = true;
+}
+
+}  // namespace ostro::config

@@ -1,0 +1,66 @@
+#include "ostro/config/config.h"
+
+#include <fmt/core.h>
+
+namespace ostro::config {
+namespace {
+
+std::string head(const std::string& path) { return path.substr(0, path.find('.')); }
+
+// The choices an option needs, "" when it always exists.
+std::string condition(const OptionInfo& option, const char* format_before) {
+  std::string text;
+  for (const auto& [path, value] : option.selects)
+    text += fmt::format("{}{} is {}", text.empty() ? format_before : ", ", path, value);
+  return text;
+}
+
+std::string cell(std::string text) {
+  for (size_t at = 0; (at = text.find('|', at)) != std::string::npos; at += 2) text.insert(at, "\\");
+  return text;
+}
+
+}  // namespace
+
+Result<Node> load_tree(const std::string& path, std::span<const Override> overrides) {
+  Node tree = Node::map();
+  if (!path.empty()) {
+    ASSIGN_OR_RETURN(tree, read_yaml_file(path));
+  }
+  for (const Override& override : overrides) RETURN_IF_ERROR(apply_override(override, &tree));
+  return tree;
+}
+
+std::string options_help(const std::vector<OptionInfo>& options) {
+  std::string out, section;
+  for (const OptionInfo& option : options) {
+    if (head(option.path) != section) {
+      section = head(option.path);
+      out += "\n" + section + ":\n";
+    }
+    std::string help = option.help;
+    if (!option.unit.empty()) help += " [" + option.unit + "]";
+    out += fmt::format("  --{} ({}, default {}; {})\n      {}{}\n", option.path, option.type,
+                       option.default_value, effect_name(option.effect), help, condition(option, "; when "));
+  }
+  return out;
+}
+
+std::string options_markdown(const std::vector<OptionInfo>& options) {
+  std::string out, section;
+  for (const OptionInfo& option : options) {
+    if (head(option.path) != section) {
+      section = head(option.path);
+      out += fmt::format(
+          "\n## `{}`\n\n| key | type | default | unit | effect | meaning |\n|---|---|---|---|---|---|\n",
+          section);
+    }
+    out += fmt::format("| `{}` | {} | `{}` | {} | {}{} | {}{} |\n", option.path, cell(option.type),
+                       cell(option.default_value), option.unit, effect_name(option.effect),
+                       option.by_content ? " (by content)" : "", cell(option.help),
+                       condition(option, "; only when "));
+  }
+  return out;
+}
+
+}  // namespace ostro::config

@@ -1,0 +1,60 @@
+// A configuration tree before it has types: what a YAML file says, and where it says it.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "ostro/base/error.h"
+
+namespace ostro::config {
+
+// One value of a tree. A plain value type; copies are deep.
+struct Node {
+  enum class Kind { kNull, kBool, kInt, kDouble, kString, kList, kMap };
+
+  Kind kind = Kind::kNull;
+  std::string text;         // scalars: as written in the file, or the shortest text that reads back equal
+  std::string key;          // children of a map: the key
+  std::string where;        // "file.yaml:12" or "--a.b.c"; empty for trees that no file holds
+  std::vector<Node> items;  // elements of a list, or entries of a map in the order written
+
+  bool is_scalar() const { return kind != Kind::kList && kind != Kind::kMap; }
+  // The entry of that key, or nullptr.
+  const Node* find(std::string_view name) const;
+  Node* find(std::string_view name);
+
+  static Node null() { return {}; }
+  static Node boolean(bool value);
+  static Node integer(int64_t value);
+  static Node number(double value);
+  static Node string(std::string value);
+  static Node list(std::vector<Node> items);
+  static Node map();
+  // Adds an entry to a map; returns it.
+  Node& put(std::string name, Node value);
+};
+
+// "null", "an integer", "a list", ...: for messages.
+const char* kind_name(Node::Kind kind);
+
+// A scalar without quotes, with the kind YAML's core schema gives it (1e-5 is a number, 12 an integer,
+// yes a string).
+Node plain_scalar(std::string text, std::string where);
+
+// The shortest decimal text that reads back as the same double, always recognisable as a number
+// with a fraction or exponent ("1.0", "6e-4"). Non-finite values are a broken invariant.
+std::string format_double(double value);
+
+// One-line YAML flow text ("[1, 2]", "{every: 1000}") that parse_yaml reads back equal.
+std::string flow_text(const Node& node);
+
+// Block YAML of a map, two spaces of indentation; parse_yaml reads it back equal.
+std::string block_text(const Node& map);
+
+// JSON with sorted keys and no white space; numbers in the shortest form that reads back equal.
+std::string canonical_json(const Node& node);
+
+}  // namespace ostro::config

@@ -1,0 +1,162 @@
+#include "ostro/config/options.h"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <numeric>
+
+namespace ostro::config {
+namespace {
+
+size_t edit_distance(const std::string& a, const std::string& b) {
+  std::vector<size_t> row(b.size() + 1);
+  std::iota(row.begin(), row.end(), size_t{0});
+  for (size_t i = 1; i <= a.size(); ++i) {
+    size_t diagonal = row[0];
+    row[0] = i;
+    for (size_t j = 1; j <= b.size(); ++j) {
+      const size_t above = row[j];
+      row[j] = std::min({above + 1, row[j - 1] + 1, diagonal + (a[i - 1] == b[j - 1] ? 0 : 1)});
+      diagonal = above;
+    }
+  }
+  return row[b.size()];
+}
+
+std::string place(const Node& node) { return node.where.empty() ? "" : node.where + ": "; }
+
+// true -> false, 4 -> 5, 0.5 -> 1.0: a value that differs; the declaration gives one where these are not
+// legal.
+std::string derived_other(const Node& value) {
+  switch (value.kind) {
+    case Node::Kind::kBool:
+      return value.text == "true" ? "false" : "true";
+    case Node::Kind::kInt:
+      return std::to_string(std::stoll(value.text) + 1);
+    case Node::Kind::kDouble: {
+      const double v = std::stod(value.text);
+      return format_double(v == 0 ? 0.5 : v * 2);
+    }
+    default:
+      return "";
+  }
+}
+
+}  // namespace
+
+const char* effect_name(Effect effect) {
+  switch (effect) {
+    case Effect::kBits:
+      return "bits";
+    case Effect::kSchedule:
+      return "schedule";
+    case Effect::kPlan:
+      return "plan";
+    case Effect::kOutput:
+      return "output";
+  }
+  return "?";
+}
+
+Option& Option::other(std::string value) {
+  other_value = std::move(value);
+  return *this;
+}
+
+Option& Option::by_content() {
+  content = true;
+  return *this;
+}
+
+void OptionTable::refuse(std::string name, std::string reason) {
+  refused_.emplace_back(std::move(name), std::move(reason));
+}
+
+Status OptionTable::read(const Node& node, const std::string& path) const {
+  if (node.kind == Node::Kind::kNull && path.empty()) return {};  // an empty file: all defaults
+  if (node.kind != Node::Kind::kMap) return wrong_type(node, path, "a section (key: value lines)");
+  for (const Node& item : node.items) {
+    const auto option =
+        std::find_if(options_.begin(), options_.end(), [&](const Option& o) { return o.name == item.key; });
+    const std::string full = join_path(path, item.key);
+    if (option != options_.end()) {
+      RETURN_IF_ERROR(option->read(item, full));
+      continue;
+    }
+    for (const auto& [name, reason] : refused_)
+      if (name == item.key) return unsupported(fmt::format("{}{} is refused: {}", place(item), full, reason));
+    std::vector<std::string> names;
+    for (const Option& o : options_) names.push_back(o.name);
+    const std::string nearest = nearest_name(item.key, names);
+    return invalid_argument(fmt::format(
+        "{}unknown key \"{}\"{}", place(item), full,
+        nearest.empty() ? ", no keys are known here"
+                        : fmt::format("; the nearest known key is \"{}\"", join_path(path, nearest))));
+  }
+  return {};
+}
+
+Node OptionTable::write(Write which) const {
+  Node map = Node::map();
+  for (const Option& option : options_) {
+    const bool canonical =
+        !option.content && (option.effect == Effect::kBits || option.effect == Effect::kSchedule);
+    if (which == Write::kCanonical && !canonical) continue;
+    Node value = option.write(which);
+    if (which == Write::kCanonical && option.is_section && value.items.empty()) continue;
+    map.put(option.name, std::move(value));
+  }
+  return map;
+}
+
+void OptionTable::describe(const OptionInfo& self, std::vector<OptionInfo>& out) const {
+  const bool in_list = self.path.find("[]") != std::string::npos;
+  for (const Option& option : options_) {
+    OptionInfo info = self;
+    info.path = join_path(self.path, option.name);
+    info.help = option.help;
+    info.unit = option.unit;
+    info.type = option.type;
+    if (!in_list) info.effect = option.effect;  // list elements have the effect of their list
+    info.by_content = option.content;
+    if (!option.is_section) {
+      const Node value = option.write(Write::kAll);
+      info.default_value = flow_text(value);
+      info.other_value = in_list                      ? ""
+                         : option.other_value.empty() ? derived_other(value)
+                                                      : option.other_value;
+      out.push_back(info);
+    }
+    option.describe(info, out);
+  }
+}
+
+std::string join_path(const std::string& path, const std::string& name) {
+  return path.empty() ? name : path + "." + name;
+}
+
+std::string nearest_name(const std::string& name, const std::vector<std::string>& candidates) {
+  std::string best;
+  size_t best_distance = 0;
+  for (const std::string& candidate : candidates) {
+    const size_t distance = edit_distance(name, candidate);
+    if (best.empty() || distance < best_distance) {
+      best = candidate;
+      best_distance = distance;
+    }
+  }
+  return best;
+}
+
+Error wrong_type(const Node& node, const std::string& path, const std::string& expected) {
+  const std::string got =
+      node.is_scalar() && node.kind != Node::Kind::kNull ? "\"" + node.text + "\"" : kind_name(node.kind);
+  return invalid_argument(fmt::format("{}{}: expected {}, got {}", place(node),
+                                      path.empty() ? "configuration" : path, expected, got));
+}
+
+Error option_error(const std::string& path, const std::string& message) {
+  return invalid_argument(fmt::format("{}: {}", path, message));
+}
+
+}  // namespace ostro::config

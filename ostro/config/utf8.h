@@ -1,0 +1,11 @@
+// Whether bytes are well-formed UTF-8.
+#pragma once
+
+#include <string_view>
+
+namespace ostro::config {
+
+// True when the bytes are well-formed UTF-8 (no overlong forms, no surrogates).
+bool is_utf8(std::string_view bytes);
+
+}  // namespace ostro::config

@@ -1,0 +1,76 @@
+#include "ostro/config/yaml.h"
+
+#include <doctest/doctest.h>
+#include <unistd.h>
+
+#include <filesystem>
+#include <fstream>
+
+#include "ostro/config/utf8.h"
+
+namespace ostro::config {
+namespace {
+
+// A folder of files that goes away with the test.
+class Folder {
+ public:
+  Folder() : path_(std::filesystem::temp_directory_path() / ("ostro_yaml_test_" + std::to_string(getpid()))) {
+    std::filesystem::create_directories(path_ / "sub");
+  }
+  ~Folder() { std::filesystem::remove_all(path_); }
+  std::string write(const std::string& name, const std::string& text) const {
+    std::ofstream(path_ / name) << text;
+    return (path_ / name).string();
+  }
+
+ private:
+  std::filesystem::path path_;
+};
+
+TEST_CASE("an include stands for the file's tree, relative to the file that says it") {
+  const Folder folder;
+  const std::string top = folder.write("top.yaml", "model: !include sub/model.yaml\nseed: 1\n");
+  folder.write("sub/model.yaml", "rope: !include rope.yaml\n");
+  const std::string rope = folder.write("sub/rope.yaml", "# comment\ntheta: 7\n");
+  const Result<Node> tree = read_yaml_file(top);
+  REQUIRE(tree.ok());
+  CHECK(flow_text(*tree) == "{model: {rope: {theta: 7}}, seed: 1}");
+  CHECK(tree->find("model")->find("rope")->find("theta")->where == rope + ":2");
+}
+
+TEST_CASE("includes that are missing or circular are errors with both places") {
+  const Folder folder;
+  const std::string missing = folder.write("missing.yaml", "a: 1\nb: !include nowhere.yaml\n");
+  CHECK(read_yaml_file(missing).error().message().find(missing + ":2: !include") == 0);
+  const std::string circle = folder.write("circle.yaml", "b: !include circle.yaml\n");
+  CHECK(read_yaml_file(circle).error().message().find("includes itself") != std::string::npos);
+  CHECK(read_yaml_file("/nonexistent/c.yaml").error().code() == ErrorCode::kNotFound);
+  CHECK(!read_yaml_file("/tmp").ok());
+}
+
+TEST_CASE("hostile text gives an error or a tree, never a crash") {
+  for (const char* text :
+       {"{", "[", "a: b: c", "\"", "&a [*a]", "*x", "? [1]\n: 2", "a: !!python/object x", "%", "\t",
+        "a:\n - b\n c", "!include", "!include [a]", "{a: 1, a: 2}", "--- ---", "<<: {a: 1}"})
+    (void)parse_yaml(text, "x").ok();
+  (void)parse_yaml(std::string(100000, '['), "x").ok();
+  (void)parse_yaml(std::string("a\0b", 3), "x").ok();
+  // Nine levels of nine aliases would be 3.9e8 nodes.
+  std::string bomb = "a0: &a0 [1]\n";
+  for (int i = 1; i < 10; ++i) {
+    bomb += "a" + std::to_string(i) + ": &a" + std::to_string(i) + " [";
+    for (int k = 0; k < 9; ++k) bomb += (k ? ", *a" : "*a") + std::to_string(i - 1);
+    bomb += "]\n";
+  }
+  CHECK(parse_yaml(bomb, "x").error().message().find("too large") != std::string::npos);
+}
+
+TEST_CASE("UTF-8") {
+  CHECK(is_utf8("a\xc3\xa4\xe2\x82\xac\xf0\x9f\x98\x80"));
+  for (const char* bad : {"\xff", "\xc0\x80", "\xe0\x80\x80", "\xed\xa0\x80", "\xf0\x80\x80\x80",
+                          "\xf4\x90\x80\x80", "\xe2\x82", "\x80"})
+    CHECK(!is_utf8(bad));
+}
+
+}  // namespace
+}  // namespace ostro::config
