@@ -1,0 +1,170 @@
+#include "ostro/tokenizer/tokenizer.h"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+
+#include "ostro/tokenizer/byte_alphabet.h"
+#include "ostro/tokenizer/tokenizer_state.h"
+#include "ostro/tokenizer/utf8.h"
+
+namespace ostro::tokenizer {
+namespace {
+
+// Names under which published tokenizers end and begin a document, the likeliest first.
+constexpr std::string_view kEosNames[] = {"<|endoftext|>", "<|end_of_text|>", "</s>",
+                                          "<eos>",         "<|eos|>",         "<EOS>"};
+constexpr std::string_view kBosNames[] = {"<|begin_of_text|>", "<s>",   "<bos>",
+                                          "<|bos|>",           "<BOS>", "<|startoftext|>"};
+
+// The name as an error shows it: added tokens can be long.
+std::string shown(std::string_view token) {
+  return fmt::format("\"{}\"{}", token.substr(0, 60), token.size() > 60 ? "..." : "");
+}
+
+}  // namespace
+
+Tokenizer::Tokenizer(std::unique_ptr<State> state) : state_(std::move(state)) {}
+Tokenizer::Tokenizer(Tokenizer&&) noexcept = default;
+Tokenizer& Tokenizer::operator=(Tokenizer&&) noexcept = default;
+Tokenizer::~Tokenizer() = default;
+
+Result<Tokenizer> Tokenizer::from_spec(TokenizerSpec spec) {
+  auto state = std::make_unique<State>();
+  State& s = *state;
+  s.spec = std::move(spec);
+  const auto& vocab = s.spec.vocab;
+
+  size_t size = vocab.size();
+  for (const AddedToken& token : s.spec.added_tokens) size = std::max(size, size_t{token.id} + 1);
+  s.bytes.resize(size);
+  s.added.resize(size);
+  s.model.byte_ids.fill(kNoToken);
+  s.model.ignore_merges = s.spec.ignore_merges;
+  for (uint32_t id = 0; id < vocab.size(); ++id) {
+    if (vocab[id].empty()) continue;
+    if (!is_valid_utf8(vocab[id])) return corrupt(fmt::format("token {} is not UTF-8", id));
+    if (!s.ids.emplace(vocab[id], id).second) {
+      return corrupt(fmt::format("token {} has two ids: {} and {}", shown(vocab[id]), s.ids[vocab[id]], id));
+    }
+    auto bytes = characters_to_bytes(vocab[id]);
+    s.bytes[id] = bytes ? *bytes : vocab[id];
+    if (bytes && bytes->size() == 1) s.model.byte_ids[static_cast<uint8_t>((*bytes)[0])] = id;
+    if (bytes && s.spec.ignore_merges) s.model.whole.emplace(*bytes, id);
+  }
+
+  s.model.merges = MergeTable(s.spec.merges.size());
+  for (uint32_t rank = 0; rank < s.spec.merges.size(); ++rank) {
+    const auto [left, right] = s.spec.merges[rank];
+    if (left >= vocab.size() || right >= vocab.size() || vocab[left].empty() || vocab[right].empty()) {
+      return corrupt(fmt::format("merge {} joins ids {} and {}, which are not both in the vocabulary", rank,
+                                 left, right));
+    }
+    const auto joined = s.ids.find(vocab[left] + vocab[right]);
+    if (joined == s.ids.end()) {
+      return corrupt(fmt::format("merge {} makes {}, which is not in the vocabulary", rank,
+                                 shown(vocab[left] + vocab[right])));
+    }
+    s.model.merges.insert(left, right, {rank, joined->second});
+  }
+
+  std::vector<const AddedToken*> plain, normalized;
+  for (const AddedToken& token : s.spec.added_tokens) {
+    if (token.content.empty() || !is_valid_utf8(token.content)) {
+      return corrupt(fmt::format("added token {} is empty or not UTF-8", token.id));
+    }
+    const bool in_model = token.id < vocab.size() && !vocab[token.id].empty();
+    const auto [it, is_new] = s.ids.emplace(token.content, token.id);
+    if (it->second != token.id || s.added[token.id] != nullptr || (is_new && in_model)) {
+      return corrupt(fmt::format("added token {} has id {}, but the name or the id is taken",
+                                 shown(token.content), token.id));
+    }
+    s.added[token.id] = &token;
+    auto bytes = characters_to_bytes(token.content);
+    s.bytes[token.id] = bytes ? *bytes : token.content;
+    (token.normalized ? normalized : plain).push_back(&token);
+  }
+  s.plain.emplace(std::move(plain));
+  s.normalized.emplace(std::move(normalized));
+  for (const auto* ids : {&s.spec.prefix, &s.spec.suffix}) {
+    for (const uint32_t id : *ids) {
+      if (id >= size || (s.bytes[id].empty()))
+        return corrupt(fmt::format("post_processor: there is no token {}", id));
+    }
+  }
+
+  const auto first_known = [&s](const auto& names) -> std::optional<uint32_t> {
+    for (const std::string_view name : names) {
+      const auto it = s.ids.find(std::string(name));
+      if (it != s.ids.end() && s.added[it->second] != nullptr) return it->second;
+    }
+    return std::nullopt;
+  };
+  s.eos = first_known(kEosNames);
+  s.bos = first_known(kBosNames);
+  return Tokenizer(std::move(state));
+}
+
+std::vector<uint32_t> Tokenizer::encode(std::string_view text, const EncodeOptions& options) const {
+  std::vector<uint32_t> out;
+  Encoder(*this).encode(text, options, out);
+  return out;
+}
+
+Result<std::string> Tokenizer::decode_bytes(std::span<const uint32_t> ids, bool skip_special_tokens) const {
+  const State& s = *state_;
+  std::string out;
+  for (const uint32_t id : ids) {
+    if (id >= s.bytes.size() || s.bytes[id].empty()) {
+      return invalid_argument(fmt::format("there is no token {} in a vocabulary of {}", id, vocab_size()));
+    }
+    if (skip_special_tokens && s.added[id] != nullptr && s.added[id]->special) continue;
+    out += s.bytes[id];
+  }
+  return out;
+}
+
+Result<std::string> Tokenizer::decode(std::span<const uint32_t> ids, bool skip_special_tokens) const {
+  ASSIGN_OR_RETURN(std::string bytes, decode_bytes(ids, skip_special_tokens));
+  return is_valid_utf8(bytes) ? bytes : repair_utf8(bytes);
+}
+
+uint32_t Tokenizer::vocab_size() const { return static_cast<uint32_t>(state_->bytes.size()); }
+
+std::optional<uint32_t> Tokenizer::token_to_id(std::string_view token) const {
+  const auto it = state_->ids.find(std::string(token));
+  return it == state_->ids.end() ? std::nullopt : std::optional(it->second);
+}
+
+std::optional<std::string_view> Tokenizer::id_to_token(uint32_t id) const {
+  const State& s = *state_;
+  if (id < s.added.size() && s.added[id] != nullptr) return s.added[id]->content;
+  if (id < s.spec.vocab.size() && !s.spec.vocab[id].empty()) return s.spec.vocab[id];
+  return std::nullopt;
+}
+
+std::optional<uint32_t> Tokenizer::eos_id() const { return state_->eos; }
+std::optional<uint32_t> Tokenizer::bos_id() const { return state_->bos; }
+
+Status Tokenizer::set_eos_token(std::string_view token) {
+  const auto id = token_to_id(token);
+  if (!id) return not_found(fmt::format("eos token {} is not in the vocabulary", shown(token)));
+  state_->eos = id;
+  return {};
+}
+
+Status Tokenizer::set_bos_token(std::string_view token) {
+  const auto id = token_to_id(token);
+  if (!id) return not_found(fmt::format("bos token {} is not in the vocabulary", shown(token)));
+  state_->bos = id;
+  return {};
+}
+
+int Tokenizer::missing_bytes() const {
+  const auto& ids = state_->model.byte_ids;
+  return static_cast<int>(std::count(ids.begin(), ids.end(), kNoToken));
+}
+
+const TokenizerSpec& Tokenizer::spec() const { return state_->spec; }
+
+}  // namespace ostro::tokenizer

@@ -1,0 +1,359 @@
+// tokenizer.json, both ways. Reading refuses, by name, whatever would change ids and is not supported.
+#include <fmt/core.h>
+
+#include <nlohmann/json.hpp>
+
+#include "ostro/tokenizer/tokenizer.h"
+#include "ostro/tokenizer/tokenizer_state.h"
+
+namespace ostro::tokenizer {
+namespace {
+
+using Json = nlohmann::json;
+using OrderedJson = nlohmann::ordered_json;
+
+constexpr uint32_t kMaxId = (1u << 24) - 1;  // larger ids are a damaged file, not a vocabulary
+constexpr size_t kShownJson = 120;
+
+std::string shown(const Json& json) {
+  const std::string text = json.dump(-1, ' ', false, Json::error_handler_t::replace);
+  return text.size() <= kShownJson ? text : text.substr(0, kShownJson) + "...";
+}
+
+// The member, or null when it is absent.
+const Json& member(const Json& json, const char* key) {
+  static const Json null;
+  const auto it = json.find(key);
+  return it == json.end() ? null : *it;
+}
+
+std::string type_of(const Json& json) {
+  const Json& type = member(json, "type");
+  return type.is_string() ? type.get<std::string>() : "";
+}
+
+Result<bool> flag(const Json& json, const char* key, bool fallback) {
+  const Json& value = member(json, key);
+  if (value.is_null()) return fallback;
+  if (!value.is_boolean())
+    return corrupt(fmt::format("\"{}\" is {}, expected true or false", key, shown(value)));
+  return value.get<bool>();
+}
+
+Result<uint32_t> id_value(const Json& json, std::string_view what) {
+  if (!json.is_number_unsigned() || json.get<uint64_t>() > kMaxId) {
+    return corrupt(fmt::format("the id of {} is {}, expected 0 to {}", what, shown(json), kMaxId));
+  }
+  return json.get<uint32_t>();
+}
+
+Error not_supported(std::string_view where, const Json& json) {
+  return unsupported(
+      fmt::format("{} {} is not supported (supported: docs/tokenizer.md)", where, shown(json)));
+}
+
+Status read_vocab(const Json& model, TokenizerSpec& spec) {
+  const Json& vocab = member(model, "vocab");
+  if (!vocab.is_object()) return corrupt("model.vocab is missing or not an object of token: id");
+  for (const auto& [token, json_id] : vocab.items()) {
+    ASSIGN_OR_RETURN(const uint32_t id, id_value(json_id, "token \"" + token + "\""));
+    if (token.empty()) return corrupt(fmt::format("model.vocab: token {} is empty", id));
+    if (id >= spec.vocab.size()) spec.vocab.resize(id + 1);
+    if (!spec.vocab[id].empty()) {
+      return corrupt(
+          fmt::format("model.vocab: id {} belongs to \"{}\" and \"{}\"", id, spec.vocab[id], token));
+    }
+    spec.vocab[id] = token;
+  }
+  return {};
+}
+
+Status read_merges(const Json& model, TokenizerSpec& spec) {
+  const Json& merges = member(model, "merges");
+  const Json& vocab = model["vocab"];
+  if (!merges.is_array()) return corrupt("model.merges is missing or not a list");
+  for (const Json& merge : merges) {
+    std::string left, right;
+    if (merge.is_string()) {
+      const auto& text = merge.get_ref<const std::string&>();
+      const size_t space = text.find(' ');
+      if (space == std::string::npos || text.find(' ', space + 1) != std::string::npos) {
+        return corrupt(fmt::format("model.merges: {} is not two tokens with a space between", shown(merge)));
+      }
+      left = text.substr(0, space);
+      right = text.substr(space + 1);
+    } else if (merge.is_array() && merge.size() == 2 && merge[0].is_string() && merge[1].is_string()) {
+      left = merge[0].get<std::string>();
+      right = merge[1].get<std::string>();
+    } else {
+      return corrupt(fmt::format("model.merges: {} is neither \"a b\" nor [\"a\", \"b\"]", shown(merge)));
+    }
+    for (const std::string& part : {left, right}) {
+      if (!vocab.contains(part)) {
+        return corrupt(
+            fmt::format("model.merges: \"{}\" of {} is not in the vocabulary", part, shown(merge)));
+      }
+    }
+    spec.merges.emplace_back(vocab[left].get<uint32_t>(), vocab[right].get<uint32_t>());
+  }
+  return {};
+}
+
+Status read_model(const Json& root, TokenizerSpec& spec) {
+  const Json& model = member(root, "model");
+  if (!model.is_object()) return corrupt("\"model\" is missing");
+  const std::string type = type_of(model);
+  if (!type.empty() && type != "BPE")
+    return unsupported(fmt::format("model {} is not supported (only BPE is)", type));
+  for (const char* key : {"dropout", "continuing_subword_prefix", "end_of_word_suffix"}) {
+    const Json& value = member(model, key);
+    const bool neutral = value.is_null() || value == "" || value == 0.0;
+    if (!neutral) return not_supported(fmt::format("model.{}", key), value);
+  }
+  RETURN_IF_ERROR(read_vocab(model, spec));
+  RETURN_IF_ERROR(read_merges(model, spec));
+  ASSIGN_OR_RETURN(spec.ignore_merges, flag(model, "ignore_merges", false));
+  ASSIGN_OR_RETURN(const bool byte_fallback, flag(model, "byte_fallback", false));
+  if (byte_fallback) return not_supported("model.byte_fallback", true);
+  const Json& unknown = member(model, "unk_token");
+  if (!unknown.is_null() && !unknown.is_string()) return corrupt("model.unk_token is not a string");
+  spec.unknown_token = unknown.dump();
+  return {};
+}
+
+Status read_added_tokens(const Json& root, TokenizerSpec& spec) {
+  const Json& tokens = member(root, "added_tokens");
+  if (tokens.is_null()) return {};
+  if (!tokens.is_array()) return corrupt("\"added_tokens\" is not a list");
+  for (const Json& json : tokens) {
+    const Json& content = member(json, "content");
+    if (!json.is_object() || !content.is_string()) {
+      return corrupt(fmt::format("added_tokens: {} has no \"content\"", shown(json)));
+    }
+    AddedToken token;
+    token.content = content.get<std::string>();
+    ASSIGN_OR_RETURN(token.id, id_value(member(json, "id"), "added token \"" + token.content + "\""));
+    ASSIGN_OR_RETURN(token.single_word, flag(json, "single_word", false));
+    ASSIGN_OR_RETURN(token.lstrip, flag(json, "lstrip", false));
+    ASSIGN_OR_RETURN(token.rstrip, flag(json, "rstrip", false));
+    ASSIGN_OR_RETURN(token.special, flag(json, "special", false));
+    ASSIGN_OR_RETURN(token.normalized, flag(json, "normalized", !token.special));
+    spec.added_tokens.push_back(std::move(token));
+  }
+  return {};
+}
+
+// One or several components: a Sequence's members, or the component itself; nothing for null.
+Result<std::vector<const Json*>> components(const Json& json, const char* where, const char* list) {
+  std::vector<const Json*> out;
+  if (json.is_null()) return out;
+  if (type_of(json) != "Sequence") {
+    out.push_back(&json);
+    return out;
+  }
+  const Json& members = member(json, list);
+  if (!members.is_array()) return corrupt(fmt::format("{}: a Sequence without \"{}\"", where, list));
+  for (const Json& item : members) out.push_back(&item);
+  return out;
+}
+
+Result<Splitter> splitter_of(const Json& split) {
+  const Json& regex = member(member(split, "pattern"), "Regex");
+  ASSIGN_OR_RETURN(const bool invert, flag(split, "invert", false));
+  if (!regex.is_string() || invert || member(split, "behavior") != "Isolated")
+    return not_supported("pre_tokenizer", split);
+  if (regex == kGpt2Pattern) return Splitter::kGpt2;
+  if (regex == kLlama3Pattern) return Splitter::kLlama3;
+  return unsupported(fmt::format(
+      "pre_tokenizer: the Split pattern {} is not known (known: those of GPT-2 and Llama-3)", regex.dump()));
+}
+
+Status read_pre_tokenizer(const Json& root, TokenizerSpec& spec) {
+  const Json& json = member(root, "pre_tokenizer");
+  ASSIGN_OR_RETURN(const auto steps, components(json, "pre_tokenizer", "pretokenizers"));
+  spec.splitter = Splitter::kNone;
+  bool has_byte_level = false;
+  for (const Json* step : steps) {
+    const std::string type = type_of(*step);
+    if (type == "Split" && spec.splitter == Splitter::kNone && !has_byte_level) {
+      ASSIGN_OR_RETURN(spec.splitter, splitter_of(*step));
+    } else if (type == "ByteLevel" && !has_byte_level) {
+      has_byte_level = true;
+      ASSIGN_OR_RETURN(const bool prefix, flag(*step, "add_prefix_space", true));
+      ASSIGN_OR_RETURN(spec.byte_level_splits, flag(*step, "use_regex", true));
+      if (spec.byte_level_splits && spec.splitter != Splitter::kNone)
+        return not_supported("pre_tokenizer", json);
+      (spec.splitter == Splitter::kNone ? spec.prefix_text : spec.prefix_pieces) = prefix;
+      if (spec.byte_level_splits) spec.splitter = Splitter::kGpt2;
+    } else {
+      return not_supported("pre_tokenizer", *step);
+    }
+  }
+  if (!has_byte_level) return not_supported("pre_tokenizer without ByteLevel:", json);
+  return {};
+}
+
+Result<std::vector<uint32_t>> template_ids(const Json& processor, const Json& name) {
+  std::vector<uint32_t> out;
+  const Json& token =
+      name.is_string() ? member(member(processor, "special_tokens"), name.get<std::string>().c_str()) : name;
+  const Json& ids = member(token, "ids");
+  if (!ids.is_array()) return corrupt(fmt::format("post_processor: no special token {}", shown(name)));
+  for (const Json& id : ids) {
+    ASSIGN_OR_RETURN(const uint32_t value, id_value(id, "special token " + shown(name)));
+    out.push_back(value);
+  }
+  return out;
+}
+
+// Puts what a TemplateProcessing adds around spec.prefix and spec.suffix.
+Status read_template(const Json& processor, TokenizerSpec& spec) {
+  const Json& single = member(processor, "single");
+  if (!single.is_array()) return corrupt("post_processor: TemplateProcessing without \"single\"");
+  std::vector<uint32_t> before, after;
+  int sequences = 0;
+  for (const Json& item : single) {
+    if (item.is_object() && item.contains("SpecialToken")) {
+      ASSIGN_OR_RETURN(const auto ids, template_ids(processor, member(item["SpecialToken"], "id")));
+      auto& side = sequences == 0 ? before : after;
+      side.insert(side.end(), ids.begin(), ids.end());
+    } else if (item.is_object() && member(item, "Sequence").is_object() &&
+               member(item["Sequence"], "id") == "A") {
+      ++sequences;
+    } else {
+      return not_supported("post_processor", item);
+    }
+  }
+  if (sequences != 1) return not_supported("post_processor", single);
+  spec.prefix.insert(spec.prefix.begin(), before.begin(), before.end());
+  spec.suffix.insert(spec.suffix.end(), after.begin(), after.end());
+  return {};
+}
+
+Status read_post_processor(const Json& root, TokenizerSpec& spec) {
+  const Json& json = member(root, "post_processor");
+  ASSIGN_OR_RETURN(const auto steps, components(json, "post_processor", "processors"));
+  for (const Json* step : steps) {
+    const std::string type = type_of(*step);
+    if (type == "TemplateProcessing") {
+      RETURN_IF_ERROR(read_template(*step, spec));
+    } else if (type != "ByteLevel") {  // ByteLevel changes offsets alone
+      return not_supported("post_processor", *step);
+    }
+  }
+  spec.post_processor = json.dump();
+  return {};
+}
+
+Result<TokenizerSpec> read_spec(std::string_view text) {
+  const Json root = Json::parse(text.begin(), text.end(), nullptr, /*allow_exceptions=*/false);
+  if (!root.is_object()) return corrupt("not a JSON object");
+  for (const char* key : {"truncation", "padding"}) {
+    const Json& value = member(root, key);
+    if (!value.is_null()) return not_supported(key, value);
+  }
+  ASSIGN_OR_RETURN(const auto normalizers,
+                   components(member(root, "normalizer"), "normalizer", "normalizers"));
+  if (!normalizers.empty()) return not_supported("normalizer", *normalizers.front());
+  ASSIGN_OR_RETURN(const auto decoders, components(member(root, "decoder"), "decoder", "decoders"));
+  if (decoders.size() != 1 || type_of(*decoders.front()) != "ByteLevel") {
+    return not_supported("decoder", member(root, "decoder"));
+  }
+  TokenizerSpec spec;
+  RETURN_IF_ERROR(read_model(root, spec));
+  RETURN_IF_ERROR(read_added_tokens(root, spec));
+  RETURN_IF_ERROR(read_pre_tokenizer(root, spec));
+  RETURN_IF_ERROR(read_post_processor(root, spec));
+  return spec;
+}
+
+OrderedJson byte_level(bool add_prefix_space, bool use_regex) {
+  return {{"type", "ByteLevel"},
+          {"add_prefix_space", add_prefix_space},
+          {"trim_offsets", true},
+          {"use_regex", use_regex}};
+}
+
+OrderedJson write_pre_tokenizer(const TokenizerSpec& spec) {
+  if (spec.byte_level_splits || spec.splitter == Splitter::kNone)
+    return byte_level(spec.prefix_text, spec.byte_level_splits);
+  const OrderedJson split = {
+      {"type", "Split"},
+      {"pattern", {{"Regex", spec.splitter == Splitter::kGpt2 ? kGpt2Pattern : kLlama3Pattern}}},
+      {"behavior", "Isolated"},
+      {"invert", false}};
+  return {{"type", "Sequence"}, {"pretokenizers", {split, byte_level(spec.prefix_pieces, false)}}};
+}
+
+OrderedJson write_added_tokens(const TokenizerSpec& spec) {
+  OrderedJson out = OrderedJson::array();
+  for (const AddedToken& token : spec.added_tokens) {
+    out.push_back({{"id", token.id},
+                   {"content", token.content},
+                   {"single_word", token.single_word},
+                   {"lstrip", token.lstrip},
+                   {"rstrip", token.rstrip},
+                   {"normalized", token.normalized},
+                   {"special", token.special}});
+  }
+  return out;
+}
+
+OrderedJson write_model(const TokenizerSpec& spec) {
+  OrderedJson vocab = OrderedJson::object();
+  // ordered_json's operator[] searches; the names are known to be distinct, so append directly.
+  auto& entries = vocab.get_ref<OrderedJson::object_t&>();
+  for (uint32_t id = 0; id < spec.vocab.size(); ++id) {
+    if (!spec.vocab[id].empty())
+      static_cast<std::vector<OrderedJson::object_t::value_type>&>(entries).emplace_back(spec.vocab[id], id);
+  }
+  OrderedJson merges = OrderedJson::array();
+  for (const auto& [left, right] : spec.merges)
+    merges.push_back(OrderedJson::array({spec.vocab[left], spec.vocab[right]}));
+  return {{"type", "BPE"},
+          {"dropout", nullptr},
+          {"unk_token", OrderedJson::parse(spec.unknown_token)},
+          {"continuing_subword_prefix", nullptr},
+          {"end_of_word_suffix", nullptr},
+          {"fuse_unk", false},
+          {"byte_fallback", false},
+          {"ignore_merges", spec.ignore_merges},
+          {"vocab", std::move(vocab)},
+          {"merges", std::move(merges)}};
+}
+
+OrderedJson write_spec(const TokenizerSpec& spec) {
+  return {{"version", "1.0"},
+          {"truncation", nullptr},
+          {"padding", nullptr},
+          {"added_tokens", write_added_tokens(spec)},
+          {"normalizer", nullptr},
+          {"pre_tokenizer", write_pre_tokenizer(spec)},
+          {"post_processor", OrderedJson::parse(spec.post_processor)},
+          {"decoder", byte_level(true, true)},
+          {"model", write_model(spec)}};
+}
+
+}  // namespace
+
+Result<Tokenizer> Tokenizer::from_json(std::string_view json, std::string_view name) {
+  auto spec = read_spec(json);
+  if (!spec.ok()) return spec.error().with_context(name);
+  auto tokenizer = from_spec(std::move(spec).value());
+  if (!tokenizer.ok()) return tokenizer.error().with_context(name);
+  return tokenizer;
+}
+
+std::string Tokenizer::to_json() const { return write_spec(state_->spec).dump(2) + "\n"; }
+
+std::string Tokenizer::canonical_json() const { return Json(write_spec(state_->spec)).dump(); }
+
+std::string Tokenizer::tokenizer_config_json(int64_t model_max_length) const {
+  OrderedJson out = {{"tokenizer_class", "PreTrainedTokenizerFast"}, {"clean_up_tokenization_spaces", false}};
+  if (state_->bos) out["bos_token"] = *id_to_token(*state_->bos);
+  if (state_->eos) out["eos_token"] = *id_to_token(*state_->eos);
+  if (model_max_length > 0) out["model_max_length"] = model_max_length;
+  return out.dump(2) + "\n";
+}
+
+}  // namespace ostro::tokenizer

@@ -1,0 +1,35 @@
+// UTF-8 for the tokenizer: checking, repairing and reading code points.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+namespace ostro::tokenizer {
+
+// One code point of valid UTF-8 and the number of its bytes.
+struct CodePoint {
+  uint32_t value;
+  uint32_t length;
+};
+
+// Reads the code point that begins at p; the text must be valid UTF-8 (is_valid_utf8).
+inline CodePoint read_code_point(const char* p) {
+  const auto b = [p](int i) { return static_cast<uint32_t>(static_cast<unsigned char>(p[i])); };
+  if (b(0) < 0x80) return {b(0), 1};
+  if (b(0) < 0xE0) return {(b(0) & 0x1F) << 6 | (b(1) & 0x3F), 2};
+  if (b(0) < 0xF0) return {(b(0) & 0x0F) << 12 | (b(1) & 0x3F) << 6 | (b(2) & 0x3F), 3};
+  return {(b(0) & 0x07) << 18 | (b(1) & 0x3F) << 12 | (b(2) & 0x3F) << 6 | (b(3) & 0x3F), 4};
+}
+
+// True when the bytes are UTF-8: shortest form, no surrogates, nothing above U+10FFFF.
+bool is_valid_utf8(std::string_view bytes);
+
+// The text with U+FFFD for every maximal ill-formed subpart, as Python's bytes.decode(errors="replace").
+std::string repair_utf8(std::string_view bytes);
+
+// Appends the UTF-8 of a code point.
+void append_utf8(uint32_t code_point, std::string& out);
+
+}  // namespace ostro::tokenizer
