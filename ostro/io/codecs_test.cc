@@ -1,0 +1,132 @@
+#include "ostro/io/codecs.h"
+
+#include <doctest/doctest.h>
+
+#include <cstring>
+
+#include "ostro/io/crc32c.h"
+#include "ostro/io/line_reader.h"
+#include "ostro/io/memory_file_system.h"
+
+using namespace ostro;
+using namespace ostro::io;
+
+namespace {
+
+Bytes to_bytes(std::string_view text) {
+  const auto bytes = std::as_bytes(std::span(text));
+  return Bytes(bytes.begin(), bytes.end());
+}
+
+std::string sample_text(int lines) {
+  std::string text;
+  for (int i = 0; i < lines; ++i)
+    text += fmt::format("line {} {}\n", i, std::string(static_cast<size_t>(i % 97), 'x'));
+  return text;
+}
+
+std::string compressed(Compression kind, std::string_view text) {
+  auto bytes = compress({.kind = kind, .level = 3}, std::as_bytes(std::span(text)));
+  REQUIRE(bytes.ok());
+  return std::string(reinterpret_cast<const char*>(bytes->data()), bytes->size());
+}
+
+// All lines, or "error: ..." as the last.
+std::vector<std::string> lines_of(std::string_view content, const std::string& name = "f.jsonl",
+                                  int64_t max = 1 << 20) {
+  MemoryFileSystem fs;
+  auto file = fs.create(name);
+  check_ok((*file)->append(content));
+  auto reader = LineReader::open(fs, name, max);
+  if (!reader.ok()) return {"error: " + reader.error().message()};
+  std::vector<std::string> lines;
+  for (;;) {
+    std::string_view line;
+    auto more = reader->next(line);
+    if (!more.ok()) {
+      lines.push_back("error: " + more.error().message());
+      return lines;
+    }
+    if (!*more) return lines;
+    lines.emplace_back(line);
+  }
+}
+
+using Lines = std::vector<std::string>;
+
+}  // namespace
+
+TEST_CASE("crc32c of the examples in RFC 3720, appendix B.4, cut anywhere") {
+  CHECK(crc32c(Bytes(32, std::byte{0})) == 0x8a9136aau);
+  CHECK(crc32c(Bytes(32, std::byte{0xff})) == 0x62a8ab43u);
+  const Bytes digits = to_bytes("123456789");
+  CHECK(crc32c(digits) == 0xe3069283u);
+  for (size_t cut = 0; cut <= digits.size(); ++cut) {
+    const auto all = std::span<const std::byte>(digits);
+    CHECK(crc32c(all.subspan(cut), crc32c(all.first(cut))) == 0xe3069283u);
+  }
+}
+
+TEST_CASE("every codec gives back what it took, and refuses other sizes, cuts and flips") {
+  const Bytes data = to_bytes(sample_text(200));
+  for (const Compression kind :
+       {Compression::kNone, Compression::kZstd, Compression::kGzip, Compression::kBlosc}) {
+    CAPTURE(static_cast<int>(kind));
+    const auto packed = compress({.kind = kind, .level = 5, .item_size = 4}, data);
+    REQUIRE(packed.ok());
+    Bytes out(data.size());
+    check_ok(decompress(kind, *packed, out));
+    CHECK(out == data);
+    Bytes small(data.size() - 1), large(data.size() + 1);
+    CHECK(decompress(kind, *packed, small).error().code() == ErrorCode::kCorrupt);
+    CHECK(decompress(kind, *packed, large).error().code() == ErrorCode::kCorrupt);
+    for (size_t size = 0; size < packed->size(); ++size) {
+      CHECK_FALSE(decompress(kind, std::span(*packed).first(size), out).ok());
+    }
+    for (size_t at = 0; at < packed->size(); ++at) {  // some flips decode to other bytes; none may crash
+      Bytes flipped = *packed;
+      flipped[at] ^= std::byte{0x10};
+      const Status status = decompress(kind, flipped, out);
+      if (kind == Compression::kGzip && at >= 10) CHECK_FALSE(status.ok());
+    }
+    const auto empty = compress({.kind = kind}, {});
+    REQUIRE(empty.ok());
+    check_ok(decompress(kind, *empty, {}));
+  }
+  CHECK(compress({.kind = Compression::kBlosc, .blosc_name = "nope"}, data).error().code() ==
+        ErrorCode::kUnsupported);
+  CHECK(compress({.kind = Compression::kGzip, .level = 11}, data).error().code() ==
+        ErrorCode::kInvalidArgument);
+}
+
+TEST_CASE("lines: ends, empty lines, byte order mark") {
+  CHECK(lines_of("") == Lines{});
+  CHECK(lines_of("\n") == Lines{""});
+  CHECK(lines_of("a\nb") == Lines{"a", "b"});
+  CHECK(lines_of("a\n\nb\n") == Lines{"a", "", "b"});
+  CHECK(lines_of("\xef\xbb\xbf{}\r\n\xef\xbb\xbf\n") == Lines{"{}", "\xef\xbb\xbf"});
+  CHECK(lines_of(std::string(300 << 10, 'x') + "\ny", "f", 1 << 20).size() == 2);
+  const Lines too_long = lines_of("ok\n" + std::string(300 << 10, 'x'), "f", 1000);
+  CHECK(too_long.back() == "error: f: line 2 is longer than 1000 bytes");
+}
+
+TEST_CASE("lines of compressed files: several members, truncation, damage") {
+  const std::string text = sample_text(20000);
+  const Lines plain = lines_of(text);
+  CHECK(plain.size() == 20000);
+  for (const Compression kind : {Compression::kGzip, Compression::kZstd}) {
+    const std::string packed = compressed(kind, text);
+    CHECK(lines_of(packed) == plain);
+    const std::string half = compressed(kind, text.substr(0, 12345)) + compressed(kind, text.substr(12345));
+    CHECK(lines_of(half) == plain);
+    for (const size_t cut : {packed.size() - 1, packed.size() / 2, size_t{20}}) {
+      const Lines lines = lines_of(packed.substr(0, cut));
+      CHECK(lines.back().find("stream is truncated") != std::string::npos);
+      CHECK(lines.back().find("f.jsonl: after line") != std::string::npos);
+    }
+    const std::string trailing = packed + "garbage that is no member";
+    CHECK(lines_of(trailing).back().starts_with("error: f.jsonl: after line"));
+    CHECK(lines_of(compressed(kind, "")) == Lines{});
+  }
+  CHECK(lines_of("{}", "f.jsonl.gz").back().starts_with("error: f.jsonl.gz: does not begin like"));
+}
