@@ -1,0 +1,34 @@
+// bf16: the high half of an f32. A storage type; arithmetic widens it exactly (docs/numerics.md, N1).
+#pragma once
+
+#include <bit>
+#include <cstdint>
+
+namespace ostro::numerics {
+
+struct Bf16 {
+  uint16_t bits = 0;
+  bool operator==(const Bf16&) const = default;  // of bits: -0 differs from +0, a NaN equals itself
+};
+
+// Exact.
+inline float to_f32(Bf16 x) { return std::bit_cast<float>(static_cast<uint32_t>(x.bits) << 16); }
+
+// NaN keeps its high half with the quiet bit; exponent field 0 gives signed zero; else nearest even.
+// Integer arithmetic alone, so that MXCSR cannot matter; equals VCVTNEPS2BF16 on all 2^32 inputs.
+inline Bf16 to_bf16(float x) {
+  const uint32_t bits = std::bit_cast<uint32_t>(x);
+  const uint32_t magnitude = bits & 0x7fffffffu;
+  if (magnitude > 0x7f800000u) return {static_cast<uint16_t>((bits >> 16) | 0x0040u)};
+  if (magnitude < 0x00800000u) return {static_cast<uint16_t>((bits >> 16) & 0x8000u)};
+  return {static_cast<uint16_t>((bits + 0x7fffu + ((bits >> 16) & 1u)) >> 16)};
+}
+
+// The f32 that has the value of x rounded to bf16.
+inline float round_to_bf16(float x) { return to_f32(to_bf16(x)); }
+
+// For code that is generic over the element type of a dot.
+inline float widen(float x) { return x; }
+inline float widen(Bf16 x) { return to_f32(x); }
+
+}  // namespace ostro::numerics

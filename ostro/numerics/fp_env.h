@@ -1,0 +1,43 @@
+// The floating-point environment every bit depends on (docs/numerics.md, N0): round to nearest even,
+// denormal operands read as zero, tiny results flushed to zero, no traps. MXCSR is per thread: an
+// existing pool thread does not inherit later changes, and a foreign call may reset it.
+#pragma once
+
+#include <immintrin.h>
+
+#include <cstdint>
+
+#include "ostro/base/check.h"
+
+namespace ostro::numerics {
+
+inline constexpr uint32_t kMxcsr = 0x9fc0;       // FTZ, all exceptions masked, DAZ, nearest even
+inline constexpr uint32_t kMxcsrSticky = 0x003f;  // exception flags, which say what happened and change nothing
+
+// Sets MXCSR of the calling thread.
+inline void set_fp_env() { _mm_setcsr(kMxcsr); }
+
+// Whether the calling thread computes as N0 says.
+inline bool fp_env_is_set() { return (_mm_getcsr() & ~kMxcsrSticky) == kMxcsr; }
+
+// Aborts unless it does; for kernel entries.
+inline void assert_fp_env() {
+  OSTRO_CHECK(fp_env_is_set(),
+              "MXCSR is {:#x}, not {:#x}: this thread was started without FpEnvGuard, or a foreign call reset it",
+              _mm_getcsr(), kMxcsr);
+}
+
+// Sets the environment for a scope and restores what was there before. Enter the scope in a function above
+// the one that computes: a compiler may move plain arithmetic across the write of MXCSR, but not across a call.
+class FpEnvGuard {
+ public:
+  FpEnvGuard() : saved_(_mm_getcsr()) { set_fp_env(); }
+  ~FpEnvGuard() { _mm_setcsr(saved_); }
+  FpEnvGuard(const FpEnvGuard&) = delete;
+  FpEnvGuard& operator=(const FpEnvGuard&) = delete;
+
+ private:
+  uint32_t saved_;
+};
+
+}  // namespace ostro::numerics
