@@ -133,6 +133,7 @@ namespace ostro::numerics::coefficients {
     values, error = chebyshev(erfinv_ratio, 5, 17, 18, f64, 11)
     print(f"erfinv on w in [5, 17]: {error:.3g}", file=sys.stderr)
     emit("double", "kErfinvFar", values, "erfinv(u) / u in w - 11, w in [5, 17]")
+    emit("float", "kErf3Sigma", [f32(m.erf(3 / m.sqrt(2)))], "f32(erf(3 / sqrt 2)), the truncated normal's bound")
     emit("double", "kSqrt2", [f64(m.sqrt(2))], "f64(sqrt 2)")
     print()
     emit("float", "kRootHalfF32", [f32(1 / m.sqrt(2))], "gelu: f32(1 / sqrt 2), f32(sqrt(2 / pi)), f32(0.044715)")

@@ -11,8 +11,9 @@
 
 namespace ostro::numerics {
 
-inline constexpr uint32_t kMxcsr = 0x9fc0;       // FTZ, all exceptions masked, DAZ, nearest even
-inline constexpr uint32_t kMxcsrSticky = 0x003f;  // exception flags, which say what happened and change nothing
+inline constexpr uint32_t kMxcsr = 0x9fc0;  // FTZ, all exceptions masked, DAZ, nearest even
+inline constexpr uint32_t kMxcsrSticky =
+    0x003f;  // exception flags, which say what happened and change nothing
 
 // Sets MXCSR of the calling thread.
 inline void set_fp_env() { _mm_setcsr(kMxcsr); }
@@ -22,13 +23,15 @@ inline bool fp_env_is_set() { return (_mm_getcsr() & ~kMxcsrSticky) == kMxcsr; }
 
 // Aborts unless it does; for kernel entries.
 inline void assert_fp_env() {
-  OSTRO_CHECK(fp_env_is_set(),
-              "MXCSR is {:#x}, not {:#x}: this thread was started without FpEnvGuard, or a foreign call reset it",
-              _mm_getcsr(), kMxcsr);
+  OSTRO_CHECK(
+      fp_env_is_set(),
+      "MXCSR is {:#x}, not {:#x}: this thread was started without FpEnvGuard, or a foreign call reset it",
+      _mm_getcsr(), kMxcsr);
 }
 
 // Sets the environment for a scope and restores what was there before. Enter the scope in a function above
-// the one that computes: a compiler may move plain arithmetic across the write of MXCSR, but not across a call.
+// the one that computes: a compiler may move plain arithmetic across the write of MXCSR, but not across a
+// call.
 class FpEnvGuard {
  public:
   FpEnvGuard() : saved_(_mm_getcsr()) { set_fp_env(); }

@@ -43,8 +43,7 @@ struct RoundedF64 {
 };
 RoundedF64 round_f64(double x) {
   const double shifted = x + 0x1.8p52;
-  return {shifted - 0x1.8p52,
-          static_cast<int64_t>(std::bit_cast<uint64_t>(shifted) - 0x4338000000000000u)};
+  return {shifted - 0x1.8p52, static_cast<int64_t>(std::bit_cast<uint64_t>(shifted) - 0x4338000000000000u)};
 }
 
 // 2^n for exponents of normal numbers; other n give some bits (used only where the other factor is NaN).

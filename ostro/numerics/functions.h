@@ -10,17 +10,17 @@
 namespace ostro::numerics {
 
 // N3, f32. NaN gives NaN (payload unspecified).
-float exp_f32(float x);      // exp(0) = 1, exp(-inf) = +0, overflow +inf
-float log_f32(float x);      // log(0) = -inf, x < 0 NaN
-float log2_f32(float x);     // exact at powers of two
-float log1p_f32(float x);    // log1p(-1) = -inf, x < -1 NaN
-float tanh_f32(float x);     // tanh(-0) = -0
-float sin_f32(float x);      // accuracy promised for |x| <= 2^20; |x| > 2^30 gives NaN
-float cos_f32(float x);      // as sin_f32
-float erf_f32(float x);      // erf(-0) = -0
-float erfinv_f32(float x);   // erfinv(+-1) = +-inf, |x| > 1 NaN
-float sigmoid_f32(float x);  // 1 / (1 + exp(-x))
-float silu_f32(float x);     // x * sigmoid(x)
+float exp_f32(float x);        // exp(0) = 1, exp(-inf) = +0, overflow +inf
+float log_f32(float x);        // log(0) = -inf, x < 0 NaN
+float log2_f32(float x);       // exact at powers of two
+float log1p_f32(float x);      // log1p(-1) = -inf, x < -1 NaN
+float tanh_f32(float x);       // tanh(-0) = -0
+float sin_f32(float x);        // accuracy promised for |x| <= 2^20; |x| > 2^30 gives NaN
+float cos_f32(float x);        // as sin_f32
+float erf_f32(float x);        // erf(-0) = -0
+float erfinv_f32(float x);     // erfinv(+-1) = +-inf, |x| > 1 NaN
+float sigmoid_f32(float x);    // 1 / (1 + exp(-x))
+float silu_f32(float x);       // x * sigmoid(x)
 float gelu_tanh_f32(float x);  // (0.5 x) * (1 + tanh(k (x + c ((x x) x))))
 float gelu_erf_f32(float x);   // (0.5 x) * (1 + erf(x * f32(1/sqrt 2)))
 float softplus_f32(float x);   // max(x, 0) + log1p(exp(-|x|))
@@ -52,8 +52,8 @@ double sin_f64(double x);  // |x| <= 2^30, else NaN
 double cos_f64(double x);
 double erf_f64(double x);     // absolute error 1e-13, enough for one f32 rounding
 double erfinv_f64(double x);  // |x| <= 1 - 2^-24 or = 1; relative error 1e-12
-// base^exponent by squaring: result = 1; for each bit of the exponent from the lowest: if set, result *= base;
-// then base *= base if bits are left. Negative exponents: 1 / power.
+// base^exponent by squaring: result = 1; for each bit of the exponent from the lowest: if set, result *=
+// base; then base *= base if bits are left. Negative exponents: 1 / power.
 double pow_int_f64(double base, int64_t exponent);
 // exp(exponent * log(base)), base > 0.
 double pow_f64(double base, double exponent);

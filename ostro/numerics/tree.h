@@ -30,7 +30,8 @@ auto tree_reduce(int64_t count, At&& at, Op&& op) -> std::decay_t<decltype(at(in
 
 template <typename T, typename Op>
 T tree_reduce(std::span<const T> partials, Op&& op) {
-  return tree_reduce(static_cast<int64_t>(partials.size()), [&](int64_t i) { return partials[static_cast<size_t>(i)]; }, op);
+  return tree_reduce(
+      static_cast<int64_t>(partials.size()), [&](int64_t i) { return partials[static_cast<size_t>(i)]; }, op);
 }
 
 // The tree of additions in T (f32, or f64 for losses and weights); no partials give +0.

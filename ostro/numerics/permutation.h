@@ -1,0 +1,36 @@
+// A keyed bijection on [0, n) that is computed, not stored: the order of the data (docs/numerics.md, N12).
+#pragma once
+
+#include <cstdint>
+
+#include "ostro/numerics/threefry.h"
+
+namespace ostro::numerics {
+
+// A balanced Feistel network of kRounds rounds over 2h bits, the smallest h >= 1 with 4^h >= n, walked until
+// the value falls below n (fewer than 4 steps on average). Threefry is the round function. 1 <= n <= 2^62.
+// A value; calls are pure and thread-safe.
+class Permutation {
+ public:
+  static constexpr uint32_t kRounds = 8;
+
+  Permutation(Key key, int64_t n);
+
+  int64_t size() const { return n_; }
+  // Where index i in [0, n) goes.
+  int64_t operator()(int64_t i) const;
+  // The index that goes to j: inverse((*this)(i)) == i.
+  int64_t inverse(int64_t j) const;
+
+ private:
+  uint64_t encrypt(uint64_t x) const;
+  uint64_t decrypt(uint64_t x) const;
+  uint32_t round(uint32_t number, uint32_t half) const;
+
+  Key key_;
+  int64_t n_;
+  int half_bits_;
+  uint32_t mask_;
+};
+
+}  // namespace ostro::numerics
