@@ -10,7 +10,7 @@ namespace ostro::numerics {
 
 Permutation::Permutation(Key key, int64_t n) : key_(key), n_(n) {
   OSTRO_CHECK(n >= 1 && n <= int64_t{1} << 62, "a permutation of {} elements", n);
-  half_bits_ = std::max(1, (std::bit_width(static_cast<uint64_t>(n) - 1) + 1) / 2);
+  half_bits_ = std::max(1, (static_cast<int>(std::bit_width(static_cast<uint64_t>(n) - 1)) + 1) / 2);
   mask_ = static_cast<uint32_t>((uint64_t{1} << half_bits_) - 1);
 }
 
