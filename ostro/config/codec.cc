@@ -117,6 +117,21 @@ std::string type_text(const std::string*) { return "string"; }
 std::string type_text(const Duration*) { return "duration"; }
 std::string type_text(const IntMap*) { return "map of integers"; }
 
+Result<size_t> read_word(const Node& node, const std::string& path, const std::vector<std::string>& words) {
+  std::string word;
+  RETURN_IF_ERROR(read_value(node, path, &word));
+  for (size_t i = 0; i < words.size(); ++i)
+    if (words[i] == word) return i;
+  return wrong_type(
+      node, path, "one of " + join_words(words) + " (the nearest is \"" + nearest_name(word, words) + "\")");
+}
+
+std::string join_words(const std::vector<std::string>& words) {
+  std::string text;
+  for (const std::string& word : words) text += (text.empty() ? "" : " | ") + word;
+  return text;
+}
+
 Result<std::string> chosen_type(const Node& node, const std::string& path, const std::string& current,
                                 const std::vector<std::string>& known) {
   if (node.kind != Node::Kind::kMap) return wrong_type(node, path, "a section with a `type` key");

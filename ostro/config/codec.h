@@ -5,6 +5,7 @@
 //   std::vector<T>                   a list
 //   IntMap                           {name: integer, ...}, in the order written
 //   Alternatives<A, B, ...>          a value of any of these types, first match wins
+//   enum class E                     one of the words of `option_names(E)`, found beside E
 //   std::variant<StructA, StructB>   a section chosen by `type:` (StructA::kType is its name)
 //   a struct with visit_options      a section
 #pragma once
@@ -13,6 +14,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <type_traits>
 #include <utility>
 #include <variant>
 #include <vector>
@@ -68,6 +70,31 @@ std::string type_text(const double*);
 std::string type_text(const std::string*);
 std::string type_text(const Duration*);
 std::string type_text(const IntMap*);
+
+// ---- one of several words ----
+// An enum whose names are given by `std::vector<std::string> option_names(E)`, in the order of its values
+// from 0.
+template <class T>
+concept OptionEnum = std::is_enum_v<T> && requires(T t) { option_names(t); };
+
+// The index of the word that the node holds; anything else is an error that names all words.
+Result<size_t> read_word(const Node& node, const std::string& path, const std::vector<std::string>& words);
+std::string join_words(const std::vector<std::string>& words);
+
+template <OptionEnum T>
+Status read_value(const Node& node, const std::string& path, T* out) {
+  ASSIGN_OR_RETURN(const size_t index, read_word(node, path, option_names(T{})));
+  *out = static_cast<T>(index);
+  return {};
+}
+template <OptionEnum T>
+Node write_value(T value, Write) {
+  return Node::string(option_names(value)[static_cast<size_t>(value)]);
+}
+template <OptionEnum T>
+std::string type_text(const T*) {
+  return join_words(option_names(T{}));
+}
 
 // Composite types call each other, so all are declared before any is defined.
 template <OptionStruct T>

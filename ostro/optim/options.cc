@@ -1,0 +1,76 @@
+#include "ostro/optim/options.h"
+
+#include <fmt/core.h>
+
+#include <cmath>
+
+namespace ostro::optim {
+
+using config::Effect;
+using config::option_error;
+
+std::vector<std::string> option_names(LrSchedule) { return {"constant", "cosine", "linear", "inv_sqrt"}; }
+
+void AdamOptions::visit_options(config::OptionTable& t) {
+  t.add(&learning_rate, "learning_rate", Effect::kBits, "", "highest learning rate");
+  t.add(&weight_decay, "weight_decay", Effect::kBits, "",
+        "decoupled weight decay (AdamW), times the learning rate");
+  t.add(&weight_decay_modules, "weight_decay_modules", Effect::kBits, "globs",
+        "parameter paths that decay (* matches any text); null: all but norms, embeddings and biases")
+      .other("[\"*mlp*\"]");
+  t.add(&beta1, "beta1", Effect::kBits, "", "decay of the mean of gradients").other("0.8");
+  t.add(&beta2, "beta2", Effect::kBits, "", "decay of the mean of squared gradients").other("0.99");
+  t.add(&epsilon, "epsilon", Effect::kBits, "", "added to the root of the mean square").other("1e-6");
+  t.add(&max_grad_norm, "max_grad_norm", Effect::kBits, "",
+        "gradients of a larger global norm are scaled down to it; null: never")
+      .other("0.1");
+  t.add(&lr_schedule, "lr_schedule", Effect::kBits, "", "how the learning rate falls after warm-up")
+      .other("linear");
+  t.add(&warmup, "warmup", Effect::kBits, "fraction or steps",
+        "linear rise from 0; up to 1 a fraction of the run, above 1 steps")
+      .other("0.2");
+  t.add(&decay, "decay", Effect::kBits, "fraction or steps",
+        "length of the final fall, before which the rate is constant (warmup-stable-decay); null: all after "
+        "warm-up")
+      .other("0.2");
+  t.add(&min_lr_ratio, "min_lr_ratio", Effect::kBits, "", "lowest learning rate as a share of learning_rate");
+  t.refuse("warmup_ratio", "use optimizer.warmup, which is a fraction up to 1");
+  t.refuse("cooldown", "use optimizer.decay, the length of the final fall");
+}
+
+Status AdamOptions::validate(int64_t num_train_steps) const {
+  auto unless = [](bool good, const char* key, double value, const char* rule) -> Status {
+    if (good) return {};
+    return option_error(fmt::format("optimizer.{}", key), fmt::format("{} is not allowed; {}", value, rule));
+  };
+  RETURN_IF_ERROR(unless(learning_rate > 0, "learning_rate", learning_rate, "use a positive number"));
+  RETURN_IF_ERROR(unless(weight_decay >= 0, "weight_decay", weight_decay, "use 0 or more"));
+  RETURN_IF_ERROR(unless(beta1 >= 0 && beta1 < 1, "beta1", beta1, "use 0 or more and less than 1"));
+  RETURN_IF_ERROR(unless(beta2 >= 0 && beta2 < 1, "beta2", beta2, "use 0 or more and less than 1"));
+  RETURN_IF_ERROR(unless(epsilon > 0, "epsilon", epsilon, "use a positive number"));
+  if (max_grad_norm)
+    RETURN_IF_ERROR(
+        unless(*max_grad_norm > 0, "max_grad_norm", *max_grad_norm, "use a positive number or null"));
+  RETURN_IF_ERROR(unless(min_lr_ratio >= 0 && min_lr_ratio <= 1, "min_lr_ratio", min_lr_ratio, "use 0 to 1"));
+  auto is_length = [](double v) { return v >= 0 && (v <= 1 || (v == std::floor(v) && v < 9e15)); };
+  RETURN_IF_ERROR(
+      unless(is_length(warmup), "warmup", warmup, "use a fraction from 0 to 1 or a whole number of steps"));
+  if (decay)
+    RETURN_IF_ERROR(unless(is_length(*decay), "decay", *decay,
+                           "use a fraction from 0 to 1, a whole number of steps, or null"));
+  const int64_t up = steps_of(warmup, num_train_steps), down = decay ? steps_of(*decay, num_train_steps) : 0;
+  if (up > num_train_steps - down)
+    return option_error(
+        "optimizer.warmup",
+        fmt::format("{} steps of warm-up and {} of decay do not fit into trainer.num_train_steps, "
+                    "which is {}",
+                    up, down, num_train_steps));
+  return {};
+}
+
+int64_t steps_of(double fraction_or_steps, int64_t num_train_steps) {
+  if (fraction_or_steps > 1) return static_cast<int64_t>(fraction_or_steps);
+  return static_cast<int64_t>(fraction_or_steps * static_cast<double>(num_train_steps));
+}
+
+}  // namespace ostro::optim

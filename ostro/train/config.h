@@ -1,0 +1,52 @@
+// The whole configuration of a run.
+#pragma once
+
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "ostro/config/config.h"
+#include "ostro/data/options.h"
+#include "ostro/models/llama_options.h"
+#include "ostro/models/model_options.h"
+#include "ostro/optim/options.h"
+#include "ostro/train/options.h"
+
+namespace ostro::train {
+
+using ModelChoices = std::vector<std::shared_ptr<const config::SectionValue>>;
+
+// The models of this repository, for `model.type`.
+ModelChoices builtin_models();
+
+// A value type. Default values until read; complete after resolve().
+struct TrainConfig {
+  data::DataOptions data;
+  config::OpenSection model;  // of models::ModelOptions
+  optim::OptimizerOptions optimizer;
+  TrainerOptions trainer;
+  NumericsOptions numerics;
+  ChainOptions chain;
+
+  // `models` are the choices of model.type: ModelOptionsOf<T> each, the first is the default.
+  explicit TrainConfig(ModelChoices models = builtin_models()) : model(std::move(models)) {}
+
+  void visit_options(config::OptionTable& table);
+
+  const models::ModelOptions& model_options() const;
+  models::ModelOptions& model_options();
+
+  // Fills in what follows from other values (head_dim, leaf_examples, the order of leaves) and checks every
+  // value and every relation between them. Changes nothing when called again.
+  Status resolve();
+};
+
+// Reads a file, applies overrides and resolves.
+Result<TrainConfig> load_train_config(const std::string& path, std::span<const config::Override> overrides,
+                                      ModelChoices models = builtin_models());
+
+// The run directory: log_dir/id.
+std::string run_directory(const TrainConfig& config);
+
+}  // namespace ostro::train
