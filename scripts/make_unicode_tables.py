@@ -18,8 +18,8 @@ SURROGATES = range(0xD800, 0xE000)
 BLOCK = 128  # code points per second-stage block
 
 # Bit of each class in a table entry; unicode.h names the same bits.
-CLASSES = [("kLetter", r"\p{L}", 1), ("kNumber", r"\p{N}", 2), ("kSpace", r"\s", 4), ("kMark", r"\p{M}", 8)]
-WORD_BIT = 16
+CLASSES = [("kLetter", r"\p{L}", 1), ("kNumber", r"\p{N}", 2), ("kSpace", r"\s", 4)]
+WORD_BIT = 8
 # The case-insensitive letters of the contractions: the splitters write these sets out by hand, so a
 # change here must stop the build of the table.
 FOLDED = {"s": {0x53, 0x73, 0x17F}, "t": {0x54, 0x74}, "r": {0x52, 0x72}, "e": {0x45, 0x65}, "v": {0x56, 0x76},

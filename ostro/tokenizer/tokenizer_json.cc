@@ -48,8 +48,9 @@ Result<uint32_t> id_value(const Json& json, std::string_view what) {
 }
 
 Error not_supported(std::string_view where, const Json& json) {
-  return unsupported(
-      fmt::format("{} {} is not supported (supported: docs/tokenizer.md)", where, shown(json)));
+  const std::string type = type_of(json);
+  return unsupported(fmt::format("{} {}{}{} is not supported (docs/tokenizer.md lists what is)", where, type,
+                                 type.empty() ? "" : " ", shown(json)));
 }
 
 Status read_vocab(const Json& model, TokenizerSpec& spec) {
@@ -341,6 +342,11 @@ Result<Tokenizer> Tokenizer::from_json(std::string_view json, std::string_view n
   if (!spec.ok()) return spec.error().with_context(name);
   auto tokenizer = from_spec(std::move(spec).value());
   if (!tokenizer.ok()) return tokenizer.error().with_context(name);
+  if (tokenizer->missing_bytes() > 0 && tokenizer->spec().unknown_token != "null") {
+    return unsupported(fmt::format("model.unk_token is {}, but {} bytes have no token",
+                                   tokenizer->spec().unknown_token, tokenizer->missing_bytes()))
+        .with_context(name);
+  }
   return tokenizer;
 }
 

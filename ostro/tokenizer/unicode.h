@@ -10,8 +10,7 @@ namespace ostro::tokenizer {
 inline constexpr uint8_t kLetter = 1;  // \p{L}
 inline constexpr uint8_t kNumber = 2;  // \p{N}
 inline constexpr uint8_t kSpace = 4;   // \s
-inline constexpr uint8_t kMark = 8;    // \p{M}
-inline constexpr uint8_t kWord = 16;   // \w, what a single_word added token must not touch
+inline constexpr uint8_t kWord = 8;    // \w, what a single_word added token must not touch
 
 // The class bits of a code point (at most U+10FFFF).
 inline uint8_t code_point_class(uint32_t c) {

@@ -1,0 +1,24 @@
+// Tokenizers and training documents in files.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "ostro/base/error.h"
+#include "ostro/io/file_system.h"
+#include "ostro/tokenizer/tokenizer.h"
+#include "ostro/tokenizer/trainer.h"
+
+namespace ostro::tokenizer {
+
+// Reads a tokenizer.json, or the one in a directory. A tokenizer_config.json beside it says which tokens end
+// and begin a document (Tokenizer::eos_id, bos_id).
+Result<Tokenizer> load_tokenizer(io::FileSystem& files, const std::string& path);
+
+// Writes the tokenizer.json at `path`, atomically, and nothing else.
+Status save_tokenizer(io::FileSystem& files, const Tokenizer& tokenizer, const std::string& path);
+
+// Every file as one document, in the order of `paths`. `files` must outlive the source.
+DocumentSource documents_of_files(io::FileSystem& files, std::vector<std::string> paths);
+
+}  // namespace ostro::tokenizer
