@@ -107,6 +107,25 @@ Status decompress_blosc(std::span<const std::byte> bytes, std::span<std::byte> o
   return {};
 }
 
+// Decodes only the blocks needed; false when the range is not one that blosc can cut out.
+Result<bool> decompress_blosc_range(std::span<const std::byte> bytes, int64_t whole, int64_t begin,
+                                    std::span<std::byte> out) {
+  size_t size = 0, item = 0;
+  int flags = 0;
+  if (bytes.size() < BLOSC_MIN_HEADER_LENGTH ||
+      blosc_cbuffer_validate(bytes.data(), bytes.size(), &size) != 0) {
+    return corrupt("damaged blosc data: its header does not fit its length");
+  }
+  if (static_cast<int64_t>(size) != whole) return wrong_size("blosc", static_cast<size_t>(whole), "other");
+  blosc_cbuffer_metainfo(bytes.data(), &item, &flags);
+  if (item == 0 || static_cast<size_t>(begin) % item != 0 || out.size() % item != 0) return false;
+  const int count = static_cast<int>(out.size() / item);
+  const int code =
+      blosc_getitem(bytes.data(), static_cast<int>(static_cast<size_t>(begin) / item), count, out.data());
+  if (code < 0 || static_cast<size_t>(code) != out.size()) return corrupt("damaged blosc data");
+  return true;
+}
+
 }  // namespace
 
 Result<Bytes> compress(const Compressor& compressor, std::span<const std::byte> bytes) {
@@ -139,6 +158,21 @@ Status decompress(Compression kind, std::span<const std::byte> bytes, std::span<
       return decompress_blosc(bytes, out);
   }
   return Error(ErrorCode::kInternal, "unknown compression");
+}
+
+Status decompress_range(Compression kind, std::span<const std::byte> bytes, int64_t whole, int64_t begin,
+                        std::span<std::byte> out) {
+  OSTRO_CHECK(begin >= 0 && begin + static_cast<int64_t>(out.size()) <= whole, "bytes [{}, {}) of {}", begin,
+              begin + static_cast<int64_t>(out.size()), whole);
+  if (out.empty()) return {};
+  if (kind == Compression::kBlosc) {
+    ASSIGN_OR_RETURN(const bool done, decompress_blosc_range(bytes, whole, begin, out));
+    if (done) return {};
+  }
+  Bytes all(static_cast<size_t>(whole));
+  RETURN_IF_ERROR(decompress(kind, bytes, all));
+  std::memcpy(out.data(), all.data() + begin, out.size());
+  return {};
 }
 
 }  // namespace ostro::io

@@ -35,4 +35,9 @@ Result<Bytes> compress(const Compressor& compressor, std::span<const std::byte> 
 // bytes. Messages do not name a file: add it with Error::with_context.
 Status decompress(Compression kind, std::span<const std::byte> bytes, std::span<std::byte> out);
 
+// The same for a range: fills `out` with bytes from `begin` on of what decodes to `whole` bytes. With blosc
+// only the blocks that hold the range are decoded when it falls on whole elements.
+Status decompress_range(Compression kind, std::span<const std::byte> bytes, int64_t whole, int64_t begin,
+                        std::span<std::byte> out);
+
 }  // namespace ostro::io

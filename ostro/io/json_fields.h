@@ -1,0 +1,99 @@
+// Reading fields of JSON that someone else may have written: every failure names the file and the field.
+// Includes nlohmann/json.hpp, so it is for .cc files only.
+#pragma once
+
+#include <cstdint>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "ostro/base/error.h"
+
+namespace ostro::io {
+
+// One JSON object; `where` is what errors call it ("path: chunk_grid"). Refers to the object, does not own
+// it.
+class JsonFields {
+ public:
+  using Json = nlohmann::json;
+
+  JsonFields(const Json& object, std::string where) : object_(object), where_(std::move(where)) {}
+
+  const std::string& where() const { return where_; }
+  bool has(std::string_view key) const { return object_.is_object() && object_.contains(key); }
+
+  Error bad(std::string_view key, std::string_view wanted) const {
+    return corrupt(fmt::format("{}: \"{}\" {}", where_, key, wanted));
+  }
+
+  Result<const Json*> get(std::string_view key) const {
+    if (!object_.is_object()) return corrupt(fmt::format("{}: not a JSON object", where_));
+    const auto found = object_.find(key);
+    if (found == object_.end()) return bad(key, "is missing");
+    return &*found;
+  }
+
+  Result<std::string> string(std::string_view key) const {
+    ASSIGN_OR_RETURN(const Json* value, get(key));
+    if (!value->is_string()) return bad(key, "is not a string");
+    return value->get<std::string>();
+  }
+
+  Result<bool> boolean(std::string_view key) const {
+    ASSIGN_OR_RETURN(const Json* value, get(key));
+    if (!value->is_boolean()) return bad(key, "is not true or false");
+    return value->get<bool>();
+  }
+
+  Result<int64_t> integer(std::string_view key, int64_t low, int64_t high) const {
+    ASSIGN_OR_RETURN(const Json* value, get(key));
+    return as_integer(*value, key, low, high);
+  }
+
+  Result<std::vector<int64_t>> integers(std::string_view key, int64_t low, int64_t high) const {
+    ASSIGN_OR_RETURN(const Json* value, get(key));
+    if (!value->is_array()) return bad(key, "is not a list");
+    std::vector<int64_t> out;
+    for (const Json& item : *value) {
+      ASSIGN_OR_RETURN(const int64_t number, as_integer(item, key, low, high));
+      out.push_back(number);
+    }
+    return out;
+  }
+
+  Result<JsonFields> object(std::string_view key) const {
+    ASSIGN_OR_RETURN(const Json* value, get(key));
+    if (!value->is_object()) return bad(key, "is not an object");
+    return JsonFields(*value, fmt::format("{}: {}", where_, key));
+  }
+
+  Result<const Json*> array(std::string_view key) const {
+    ASSIGN_OR_RETURN(const Json* value, get(key));
+    if (!value->is_array()) return bad(key, "is not a list");
+    return value;
+  }
+
+ private:
+  Result<int64_t> as_integer(const Json& value, std::string_view key, int64_t low, int64_t high) const {
+    const bool fits =
+        value.is_number_integer() &&
+        (!value.is_number_unsigned() || value.get<uint64_t>() <= static_cast<uint64_t>(INT64_MAX));
+    if (!fits || value.get<int64_t>() < low || value.get<int64_t>() > high) {
+      return bad(key, fmt::format("is not an integer in {}..{}", low, high));
+    }
+    return value.get<int64_t>();
+  }
+
+  const Json& object_;
+  std::string where_;
+};
+
+// The parsed text; ErrorCode::kCorrupt names the file when it is no JSON.
+inline Result<nlohmann::json> parse_json(std::string_view text, const std::string& path) {
+  nlohmann::json value = nlohmann::json::parse(text, nullptr, /*allow_exceptions=*/false);
+  if (value.is_discarded()) return corrupt(fmt::format("{}: not valid JSON", path));
+  return value;
+}
+
+}  // namespace ostro::io
