@@ -1,0 +1,90 @@
+// Array: the value that model code computes with. A small handle, cheap to copy, immutable.
+//
+// An Array is either traced (a value of the program being built on this thread) or concrete (a Buffer). Ops
+// on concrete arrays outside any trace run at once through the default engine; a concrete array inside a
+// trace becomes a constant of the program. Not thread-safe across threads while traced.
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <source_location>
+#include <string>
+#include <string_view>
+
+#include "ostro/ir/program.h"
+#include "ostro/runtime/buffer.h"
+#include "ostro/runtime/engine.h"
+
+namespace ostro {
+
+using ir::Axis;
+using ir::DType;
+using ir::Shape;
+
+class Frame;  // the program under construction (frame.h)
+
+class Array {
+ public:
+  Array() = default;
+  explicit Array(runtime::Buffer buffer);
+  Array(Frame* frame, ir::ValueId id, Shape shape);
+
+  bool valid() const { return node_ != nullptr; }
+  const Shape& shape() const;
+  DType dtype() const { return shape().dtype; }
+  int64_t size(std::string_view axis) const;  // TraceError when the axis is missing
+  bool has(std::string_view axis) const { return shape().has(axis); }
+  bool traced() const;
+  // The concrete value; TraceError when traced.
+  const runtime::Buffer& buffer() const;
+
+  // A parameter tagged with a compute dtype: the first op that reads it in a program emits one `use` (a cast,
+  // and under a mesh a gather). compute() in nn/policy.h sets it.
+  std::optional<DType> use_dtype() const;
+  Array tagged(std::optional<DType> dtype) const;
+
+  // Deliberately absent: a traced value has no truth at trace time. Use select() or cond().
+  explicit operator bool() const = delete;
+
+  struct Node;
+  const std::shared_ptr<const Node>& node() const { return node_; }
+
+ private:
+  std::shared_ptr<const Node> node_;
+};
+
+struct Array::Node {
+  Shape shape;
+  uint64_t frame_serial = 0;  // 0: concrete
+  ir::ValueId id = -1;
+  runtime::Buffer buffer;
+  std::optional<DType> use_dtype;
+};
+
+// An operand of an operator or function: an Array or a literal, with the call site for errors.
+// A literal takes the dtype of the other operand (f32 beside bf16).
+class Operand {
+ public:
+  using Location = std::source_location;
+  Operand(const Array& a, Location loc = Location::current()) : array_(&a), loc_(loc) {}  // NOLINT
+  Operand(double v, Location loc = Location::current()) : literal_(v), loc_(loc) {}       // NOLINT
+  Operand(float v, Location loc = Location::current()) : literal_(v), loc_(loc) {}        // NOLINT
+  Operand(int v, Location loc = Location::current()) : literal_(v), loc_(loc) {}          // NOLINT
+  Operand(int64_t v, Location loc = Location::current())
+      : literal_(static_cast<double>(v)), loc_(loc) {}  // NOLINT
+
+  const Array* array() const { return array_; }
+  double literal() const { return literal_; }
+  const Location& location() const { return loc_; }
+
+ private:
+  const Array* array_ = nullptr;
+  double literal_ = 0;
+  Location loc_;
+};
+
+// The engine that runs eager ops, jit and value_and_grad; set once in main (not owned).
+void set_default_engine(runtime::Engine* engine);
+runtime::Engine& default_engine();  // TraceError when none was set
+
+}  // namespace ostro

@@ -1,0 +1,87 @@
+// Frame: one program (or region) under construction on this thread. Frames nest: a value of an outer frame
+// used in an inner one is captured as a parameter of the inner one.
+#pragma once
+
+#include <functional>
+#include <map>
+#include <memory>
+#include <source_location>
+#include <string>
+#include <vector>
+
+#include "ostro/ir/builder.h"
+#include "ostro/trace/array.h"
+
+namespace ostro {
+
+class Frame {
+ public:
+  Frame();   // becomes the innermost frame of this thread
+  ~Frame();  // restores the one before
+  Frame(const Frame&) = delete;
+  Frame& operator=(const Frame&) = delete;
+
+  static Frame* current();  // nullptr outside any trace
+
+  Array add_param(const Shape& shape, std::optional<DType> use_dtype = std::nullopt);
+  // The id of the array in this frame: a constant for a concrete array (at most 1 MiB), a `use` for a tagged
+  // parameter, a capture for a value of an outer frame.
+  ir::ValueId read(const Array& array);
+  // The same, without emitting `use` for a tagged parameter (scan passes stacked parameters on).
+  ir::ValueId read_raw(const Array& array);
+  std::vector<Array> emit(ir::OpKind kind, const std::vector<Array>& operands, ir::Attrs attrs,
+                          std::vector<ir::Block> regions, const std::source_location& location);
+  // Arrays of outer frames used here, in order of first use; they are the last parameters of the block.
+  const std::vector<Array>& captures() const { return captures_; }
+  ir::Block& block() { return block_; }
+  ir::Builder& builder() { return builder_; }
+  uint64_t serial() const { return serial_; }
+  void set_results(const std::vector<Array>& results);
+  // Gives the op that produced the value a label for remat policies.
+  void label(const Array& array, const std::string& name);
+  Array wrap(ir::ValueId id) { return Array(this, id, block_.shape(id)); }
+
+ private:
+  friend class ScopeGuard;
+  Frame* outer_;
+  uint64_t serial_;
+  ir::Block block_;
+  ir::Builder builder_;
+  std::vector<Array> captures_;
+  std::map<const Array::Node*, ir::ValueId> known_;  // captures and constants
+  std::map<ir::ValueId, ir::ValueId> used_;          // tagged parameter -> its `use`
+  std::vector<std::shared_ptr<const Array::Node>> keep_alive_;
+};
+
+// Adds a segment to the scope mark of the ops emitted while it lives: Scope s("attn").
+class Scope {
+ public:
+  explicit Scope(const std::string& segment);
+  ~Scope();
+  Scope(const Scope&) = delete;
+  Scope& operator=(const Scope&) = delete;
+
+ private:
+  Frame* frame_;
+  std::string before_;
+};
+
+// "llama.cc:91" of a call site.
+std::string place(const std::source_location& location);
+// Throws TraceError("message (file:line)").
+[[noreturn]] void trace_fail(const std::string& message, const std::source_location& location);
+
+// Applies an op: in the current frame, or at once through the default engine outside any trace.
+std::vector<Array> apply_n(ir::OpKind kind, const std::vector<Array>& operands, ir::Attrs attrs,
+                           std::vector<ir::Block> regions, const std::source_location& location);
+inline Array apply(ir::OpKind kind, const std::vector<Array>& operands, ir::Attrs attrs,
+                   const std::source_location& location) {
+  return apply_n(kind, operands, std::move(attrs), {}, location)[0];
+}
+
+// Traces f into a program of its own: parameters of the given shapes, results in order. Captures of concrete
+// arrays become constants; a value of another trace is an error.
+ir::Program trace_program(const std::string& name, const std::vector<Shape>& params,
+                          const std::function<std::vector<Array>(const std::vector<Array>&)>& f);
+
+}  // namespace ostro

@@ -1,0 +1,136 @@
+// jit: trace a function of trees once per signature, compile it with the default engine, run it many times.
+#pragma once
+
+#include <map>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <tuple>
+#include <utility>
+#include <vector>
+
+#include "ostro/trace/frame.h"
+#include "ostro/trace/tree.h"
+
+namespace ostro {
+
+struct JitOptions {
+  std::string name = "jit";
+  // Indices of arguments whose buffers may be overwritten; the caller must move in the only handle.
+  std::vector<int> donate;
+  numerics::LeafTable leaves;  // part of the meaning (numerics.md N8)
+  std::string remat = "none";
+};
+
+namespace jit_internal {
+struct Compiled {
+  std::unique_ptr<runtime::Executable> executable;
+};
+std::shared_ptr<Compiled> compile(const ir::Program& program, const runtime::CompileOptions& options);
+std::vector<Array> run(Compiled& compiled, std::vector<runtime::Buffer> inputs);
+}  // namespace jit_internal
+
+// A compiled function of trees. Copies share the cache. Calls on concrete arrays compile and run; inside a
+// trace the function is traced in place. Not for concurrent calls of one Jit.
+template <typename F>
+class Jit {
+ public:
+  Jit(F f, JitOptions options)
+      : f_(std::move(f)), options_(std::move(options)), cache_(std::make_shared<Cache>()) {}
+
+  template <typename... Args>
+  auto operator()(Args... args) const {
+    using R = std::invoke_result_t<const F&, const Args&...>;
+    if (Frame::current() != nullptr) return R(f_(args...));
+    std::string key;
+    ((key += tree_signature(args) + " & "), ...);
+    auto& entry = cache_->entries[key];
+    if (entry == nullptr) {
+      entry = std::make_shared<Entry>();
+      std::optional<R> like;
+      const ir::Program p = trace(&like, args...);
+      entry->like = std::make_shared<R>(*like);
+      runtime::CompileOptions compile_options;
+      compile_options.remat = options_.remat;
+      compile_options.donate = donated_inputs(args...);
+      entry->compiled = jit_internal::compile(p, compile_options);
+    }
+    std::vector<runtime::Buffer> inputs;
+    (for_each_leaf(args,
+                   [&](const std::string&, Array& a) {
+                     inputs.push_back(a.buffer());
+                     a = Array();  // lets go of the handle, so that a donated buffer can be reused
+                   }),
+     ...);
+    return tree_with_leaves(*std::static_pointer_cast<R>(entry->like),
+                            jit_internal::run(*entry->compiled, std::move(inputs)));
+  }
+
+  // The program that a call with these arguments runs.
+  template <typename... Args>
+  ir::Program program(const Args&... args) const {
+    std::optional<std::invoke_result_t<const F&, const Args&...>> like;
+    return trace(&like, args...);
+  }
+
+ private:
+  struct Entry {
+    std::shared_ptr<jit_internal::Compiled> compiled;
+    std::shared_ptr<void> like;
+  };
+  struct Cache {
+    std::map<std::string, std::shared_ptr<Entry>> entries;
+  };
+
+  template <typename R, typename... Args>
+  ir::Program trace(std::optional<R>* like, const Args&... args) const {
+    Frame frame;
+    std::vector<std::string> names;
+    int number = 0;
+    auto enter = [&](const auto& tree) {
+      const std::string prefix = std::to_string(number++);
+      return tree_map(tree, [&](const std::string& path, const Array& a) {
+        names.push_back(tree_internal::join_path(prefix, path));
+        return frame.add_param(a.shape(), a.use_dtype());
+      });
+    };
+    std::tuple<Args...> params{enter(args)...};
+    *like = std::apply(f_, params);
+    frame.set_results(tree_leaves(**like));
+    ir::Program p;
+    p.name = options_.name;
+    p.leaves = options_.leaves;
+    p.body = std::move(frame.block());
+    p.param_names = std::move(names);
+    return p;
+  }
+
+  template <typename... Args>
+  std::vector<int64_t> donated_inputs(const Args&... args) const {
+    std::vector<int64_t> out;
+    int64_t at = 0;
+    int number = 0;
+    auto visit = [&](const auto& tree) {
+      bool donate = false;
+      for (int d : options_.donate) donate |= d == number;
+      for_each_leaf(tree, [&](const std::string&, const Array&) {
+        if (donate) out.push_back(at);
+        ++at;
+      });
+      ++number;
+    };
+    (visit(args), ...);
+    return out;
+  }
+
+  F f_;
+  JitOptions options_;
+  std::shared_ptr<Cache> cache_;
+};
+
+template <typename F>
+Jit<F> jit(F f, JitOptions options = {}) {
+  return Jit<F>(std::move(f), std::move(options));
+}
+
+}  // namespace ostro

@@ -1,0 +1,186 @@
+// Named ops on Arrays: free functions, broadcast by name. Errors throw TraceError naming the op, the axes
+// with both sizes and the call site.
+#pragma once
+
+#include <array>
+#include <source_location>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "ostro/trace/array.h"
+
+namespace ostro {
+
+using Axes = std::vector<std::string>;
+using Loc = std::source_location;
+
+// --- Sources
+// --------------------------------------------------------------------------------------------------
+Array full(double value, DType dtype, const std::vector<Axis>& axes, Loc loc = Loc::current());
+inline Array zeros(const std::vector<Axis>& axes, DType dtype = DType::f32, Loc loc = Loc::current()) {
+  return full(0, dtype, axes, loc);
+}
+inline Array ones(const std::vector<Axis>& axes, DType dtype = DType::f32, Loc loc = Loc::current()) {
+  return full(1, dtype, axes, loc);
+}
+// i32 0, 1, ... along a new axis.
+Array iota(const Axis& axis, Loc loc = Loc::current());
+// Random numbers (numerics.md N12) from a key u32[word:2], a function of key and global index only.
+Array random_uniform(const Array& key, const std::vector<Axis>& axes, Loc loc = Loc::current());
+Array random_normal(const Array& key, const std::vector<Axis>& axes, Loc loc = Loc::current());
+// Standard normal cut at three standard deviations.
+Array random_trunc_normal(const Array& key, const std::vector<Axis>& axes, Loc loc = Loc::current());
+Array random_bits(const Array& key, const std::vector<Axis>& axes, Loc loc = Loc::current());
+// A key for a purpose: a name (as 32-bit FNV-1a) or a number.
+Array fold_in(const Array& key, std::string_view name, Loc loc = Loc::current());
+Array fold_in(const Array& key, const Array& number, Loc loc = Loc::current());
+// The key of a seed (concrete).
+Array make_key(uint64_t seed);
+
+// --- Elementwise
+// ----------------------------------------------------------------------------------------------
+Array operator+(Operand a, Operand b);
+Array operator-(Operand a, Operand b);
+Array operator*(Operand a, Operand b);
+Array operator/(Operand a, Operand b);
+Array operator%(Operand a, Operand b);
+Array operator-(Operand a);
+Array operator==(Operand a, Operand b);
+Array operator!=(Operand a, Operand b);
+Array operator<(Operand a, Operand b);
+Array operator<=(Operand a, Operand b);
+Array operator>(Operand a, Operand b);
+Array operator>=(Operand a, Operand b);
+Array operator&(Operand a, Operand b);
+Array operator|(Operand a, Operand b);
+Array operator^(Operand a, Operand b);
+Array logical_not(const Array& a, Loc loc = Loc::current());
+Array minimum(Operand a, Operand b);
+Array maximum(Operand a, Operand b);
+Array shift_left(Operand a, Operand b);
+Array shift_right(Operand a, Operand b);
+Array abs(const Array& x, Loc loc = Loc::current());
+Array exp(const Array& x, Loc loc = Loc::current());
+Array log(const Array& x, Loc loc = Loc::current());
+Array log2(const Array& x, Loc loc = Loc::current());
+Array log1p(const Array& x, Loc loc = Loc::current());
+Array tanh(const Array& x, Loc loc = Loc::current());
+Array sin(const Array& x, Loc loc = Loc::current());
+Array cos(const Array& x, Loc loc = Loc::current());
+Array erf(const Array& x, Loc loc = Loc::current());
+Array erfinv(const Array& x, Loc loc = Loc::current());
+Array sqrt(const Array& x, Loc loc = Loc::current());
+Array rsqrt(const Array& x, Loc loc = Loc::current());
+Array sigmoid(const Array& x, Loc loc = Loc::current());
+Array floor(const Array& x, Loc loc = Loc::current());
+Array square(const Array& x, Loc loc = Loc::current());
+Array silu(const Array& x, Loc loc = Loc::current());       // x * sigmoid(x)
+Array gelu_tanh(const Array& x, Loc loc = Loc::current());  // numerics.md N3
+Array gelu_erf(const Array& x, Loc loc = Loc::current());   // numerics.md N3
+Array relu(const Array& x, Loc loc = Loc::current());
+Array softplus(const Array& x, Loc loc = Loc::current());  // log1p(exp(-|x|)) + max(x, 0)
+Array is_finite(const Array& x, Loc loc = Loc::current());
+Array select(const Array& cond, Operand a, Operand b);
+Array cast(const Array& x, DType dtype, Loc loc = Loc::current());
+// Identity with zero derivative.
+Array stop_gradient(const Array& x, Loc loc = Loc::current());
+// Gives the value a name that rematerialisation policies can keep ("save:name").
+Array checkpoint_name(const Array& x, const std::string& name);
+
+// --- Layout
+// --------------------------------------------------------------------------------------------------- Adds
+// axes (in front) that x lacks.
+Array broadcast(const Array& x, const std::vector<Axis>& axes, Loc loc = Loc::current());
+// To exactly these axes in this order.
+Array broadcast_to(const Array& x, const std::vector<Axis>& axes, Loc loc = Loc::current());
+Array transpose(const Array& x, const Axes& order, Loc loc = Loc::current());
+Array rename(const Array& x, const std::string& from, const std::string& to, Loc loc = Loc::current());
+Array rename(const Array& x, const Axes& from, const Axes& to, Loc loc = Loc::current());
+Array split_axis(const Array& x, const std::string& axis, const std::vector<Axis>& into,
+                 Loc loc = Loc::current());
+// Merges neighbouring axes; transposes first when they are not neighbours in this order.
+Array merge_axes(const Array& x, const Axes& axes, const std::string& into, Loc loc = Loc::current());
+Array slice(const Array& x, const std::string& axis, int64_t start, int64_t size, int64_t stride = 1,
+            Loc loc = Loc::current());
+// One element along the axis, without the axis.
+Array index(const Array& x, const std::string& axis, int64_t i, Loc loc = Loc::current());
+Array pad(const Array& x, const std::string& axis, int64_t low, int64_t high, Loc loc = Loc::current());
+Array concat(const std::vector<Array>& xs, const std::string& axis, Loc loc = Loc::current());
+std::vector<Array> split(const Array& x, const std::string& axis, const std::vector<int64_t>& sizes,
+                         Loc loc = Loc::current());
+Array stack(const std::vector<Array>& xs, const std::string& axis, int64_t position = 0,
+            Loc loc = Loc::current());
+std::vector<Array> unstack(const Array& x, const std::string& axis, Loc loc = Loc::current());
+[[noreturn]] void throw_unstack_count(const Array& x, const std::string& axis, size_t count, Loc loc);
+template <size_t N>
+std::array<Array, N> unstack(const Array& x, const std::string& axis, Loc loc = Loc::current()) {
+  std::vector<Array> parts = unstack(x, axis, loc);
+  if (parts.size() != N) throw_unstack_count(x, axis, N, loc);
+  std::array<Array, N> out;
+  for (size_t i = 0; i < N; ++i) out[i] = parts[i];
+  return out;
+}
+Array reverse(const Array& x, const std::string& axis, Loc loc = Loc::current());
+
+// --- Indexed
+// -------------------------------------------------------------------------------------------------- Rows of
+// the table along `axis`: result axes are index's, then the table's others. Index i32.
+Array gather(const Array& table, const std::string& axis, const Array& index, Loc loc = Loc::current());
+Array dynamic_slice(const Array& x, const std::string& axis, const Array& start, int64_t size,
+                    Loc loc = Loc::current());
+Array dynamic_update_slice(const Array& x, const std::string& axis, const Array& update, const Array& start,
+                           Loc loc = Loc::current());
+std::pair<Array, Array> sort(const Array& x, const std::string& axis, bool descending = false,
+                             Loc loc = Loc::current());
+std::pair<Array, Array> top_k(const Array& x, const std::string& axis, int64_t k, Loc loc = Loc::current());
+Array argmax(const Array& x, const std::string& axis, Loc loc = Loc::current());
+
+// --- Reductions and contractions
+// --------------------------------------------------------------------------------
+enum class Order { kStriped, kSerial };
+Array sum(const Array& x, const Axes& axes, Order order = Order::kStriped, DType acc = DType::f32,
+          Loc loc = Loc::current());
+Array mean(const Array& x, const Axes& axes, Loc loc = Loc::current());  // sum * (1 / n)
+Array max(const Array& x, const Axes& axes, Loc loc = Loc::current());
+Array min(const Array& x, const Axes& axes, Loc loc = Loc::current());
+// Contracts over the named axes (in this order; numerics.md N6, N7), batches over the other shared names.
+Array dot(const Array& a, const Array& b, const Axes& over, DType dtype = DType::f32,
+          Loc loc = Loc::current());
+inline Array dot(const Array& a, const Array& b, const std::string& over, DType dtype = DType::f32,
+                 Loc loc = Loc::current()) {
+  return dot(a, b, Axes{over}, dtype, loc);
+}
+inline Array dot(const Array& a, const Array& b, const char* over, DType dtype = DType::f32,
+                 Loc loc = Loc::current()) {
+  return dot(a, b, Axes{over}, dtype, loc);
+}
+
+// --- Fused
+// ---------------------------------------------------------------------------------------------------- What a
+// query may see (docs/ops.md). Arrays that are set must have the axes given there.
+struct AttentionMask {
+  bool causal = true;
+  int64_t window = 0;    // 0: no window
+  Array prefix;          // i32
+  Array query_segments;  // i32 [batch..., query]
+  Array key_segments;    // i32 [batch..., key]
+  Array key_limit;       // i32
+};
+struct AttentionOptions {
+  std::string query = "pos", key = "key_pos", head_dim = "head_dim";
+  double scale = 0;     // 0: 1 / sqrt(head_dim), from f64
+  double soft_cap = 0;  // 0: none
+  Array sink;           // f32 over head axes, or empty
+  Array query_origin;   // i32; empty: 0
+};
+// q [..., query, ..., head_dim]; k, v [..., key, ..., head_dim]; all f32 or all bf16. Result as q
+// (numerics.md N9).
+Array flash_attention(const Array& q, const Array& k, const Array& v, const AttentionMask& mask,
+                      const AttentionOptions& options = {}, Loc loc = Loc::current());
+// Per-row loss of f32 logits [..., axis] against i32 targets [...], with z * lse^2 added (numerics.md N11).
+Array cross_entropy(const Array& logits, const Array& target, const std::string& axis, double z = 0,
+                    Loc loc = Loc::current());
+
+}  // namespace ostro

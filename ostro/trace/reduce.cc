@@ -1,0 +1,95 @@
+// Reductions, contractions and the fused ops.
+#include <cmath>
+
+#include <fmt/format.h>
+
+#include "ostro/trace/frame.h"
+#include "ostro/trace/ops.h"
+
+namespace ostro {
+namespace {
+using ir::OpKind;
+}
+
+Array sum(const Array& x, const Axes& axes, Order order, DType acc, Loc loc) {
+  return apply(OpKind::sum, {x},
+               {{"axes", axes},
+                {"order", std::string(order == Order::kSerial ? "serial" : "striped")},
+                {"acc", std::string(ir::dtype_name(acc))}},
+               loc);
+}
+
+Array mean(const Array& x, const Axes& axes, Loc loc) {
+  int64_t n = 1;
+  for (const auto& a : axes) n *= x.size(a);
+  if (n == 0)
+    trace_fail(fmt::format("mean: {} has no elements along [{}]", x.shape().str(), fmt::join(axes, ", ")),
+               loc);
+  const float inverse = 1.0f / static_cast<float>(n);
+  return Operand(sum(x, axes, Order::kStriped, DType::f32, loc), loc) * Operand(inverse, loc);
+}
+
+Array max(const Array& x, const Axes& axes, Loc loc) {
+  return apply(OpKind::reduce_max, {x}, {{"axes", axes}}, loc);
+}
+Array min(const Array& x, const Axes& axes, Loc loc) {
+  return apply(OpKind::reduce_min, {x}, {{"axes", axes}}, loc);
+}
+Array argmax(const Array& x, const std::string& axis, Loc loc) {
+  return apply(OpKind::argmax, {x}, {{"axis", axis}}, loc);
+}
+
+std::pair<Array, Array> sort(const Array& x, const std::string& axis, bool descending, Loc loc) {
+  auto r = apply_n(OpKind::sort, {x}, {{"axis", axis}, {"descending", int64_t{descending}}}, {}, loc);
+  return {r[0], r[1]};
+}
+
+std::pair<Array, Array> top_k(const Array& x, const std::string& axis, int64_t k, Loc loc) {
+  auto r = apply_n(OpKind::top_k, {x}, {{"axis", axis}, {"k", k}}, {}, loc);
+  return {r[0], r[1]};
+}
+
+Array dot(const Array& a, const Array& b, const Axes& over, DType dtype, Loc loc) {
+  return apply(OpKind::dot, {a, b}, {{"over", over}, {"dtype", std::string(ir::dtype_name(dtype))}}, loc);
+}
+
+Array flash_attention(const Array& q, const Array& k, const Array& v, const AttentionMask& mask,
+                      const AttentionOptions& o, Loc loc) {
+  ir::Attrs attrs{{"query", o.query}, {"key", o.key}, {"head_dim", o.head_dim}};
+  const double scale = o.scale != 0
+                           ? o.scale
+                           : 1.0 / std::sqrt(static_cast<double>(q.size(o.head_dim)));  // sqrt is exact IEEE
+  attrs.set("scale", static_cast<double>(static_cast<float>(scale)));
+  if (o.soft_cap != 0) attrs.set("soft_cap", o.soft_cap);
+  if (mask.causal) attrs.set("causal", int64_t{1});
+  if (mask.window != 0) attrs.set("window", mask.window);
+  std::vector<Array> operands{q, k, v,
+                              o.query_origin.valid() ? o.query_origin : full(0, DType::i64, {}, loc)};
+  if (mask.query_segments.valid() != mask.key_segments.valid())
+    trace_fail("attention: query_segments and key_segments come together", loc);
+  if (mask.query_segments.valid()) {
+    attrs.set("segments", int64_t{1});
+    operands.push_back(mask.query_segments);
+    operands.push_back(mask.key_segments);
+  }
+  if (mask.prefix.valid()) {
+    attrs.set("prefix", int64_t{1});
+    operands.push_back(mask.prefix);
+  }
+  if (mask.key_limit.valid()) {
+    attrs.set("key_limit", int64_t{1});
+    operands.push_back(mask.key_limit);
+  }
+  if (o.sink.valid()) {
+    attrs.set("sink", int64_t{1});
+    operands.push_back(o.sink);
+  }
+  return apply_n(OpKind::attention, operands, std::move(attrs), {}, loc)[0];
+}
+
+Array cross_entropy(const Array& logits, const Array& target, const std::string& axis, double z, Loc loc) {
+  return apply_n(OpKind::cross_entropy, {logits, target, full(0, DType::i64, {}, loc)},
+                 {{"axis", axis}, {"z", z}}, {}, loc)[0];
+}
+
+}  // namespace ostro
