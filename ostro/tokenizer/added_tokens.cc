@@ -29,9 +29,9 @@ bool stands_alone(std::string_view text, size_t begin, size_t end) {
 }  // namespace
 
 AddedTokenMatcher::AddedTokenMatcher(std::vector<const AddedToken*> tokens) : tokens_(std::move(tokens)) {
-  std::stable_sort(tokens_.begin(), tokens_.end(), [](const AddedToken* a, const AddedToken* b) {
+  std::sort(tokens_.begin(), tokens_.end(), [](const AddedToken* a, const AddedToken* b) {
     const auto x = static_cast<uint8_t>(a->content[0]), y = static_cast<uint8_t>(b->content[0]);
-    return x != y ? x < y : a->content.size() > b->content.size();
+    return x != y ? x < y : a->content.size() > b->content.size();  // equal lengths: at most one matches
   });
   for (const AddedToken* token : tokens_) ++first_[static_cast<uint8_t>(token->content[0]) + 1u];
   for (size_t b = 1; b < first_.size(); ++b) first_[b] += first_[b - 1];

@@ -25,8 +25,8 @@ struct EncodeOptions {
 // copyable.
 class Tokenizer {
  public:
-  // Reads a tokenizer.json; `name` (a path) begins every error. A component that is not supported, anywhere
-  // in the file, is an error that names it.
+  // Reads a tokenizer.json (from a file: load_tokenizer in files.h); `name` (a path) begins every error. A
+  // component that is not supported, anywhere in the file, is an error that names it.
   static Result<Tokenizer> from_json(std::string_view json, std::string_view name);
 
   // Builds from data; fails when ids clash, or a merge's result is not in the vocabulary.

@@ -15,6 +15,23 @@ using OrderedJson = nlohmann::ordered_json;
 constexpr uint32_t kMaxId = (1u << 24) - 1;  // larger ids are a damaged file, not a vocabulary
 constexpr size_t kShownJson = 120;
 
+// Whether brackets outside strings nest deeper than any tokenizer.json does; what walks the parsed value
+// recurses, and must not run out of stack on a hostile file.
+bool nests_too_deep(std::string_view text) {
+  constexpr int kMaxDepth = 100;
+  int depth = 0;
+  bool in_string = false;
+  for (size_t i = 0; i < text.size(); ++i) {
+    const char c = text[i];
+    if (c == '"') in_string = !in_string;
+    if (c == '\\' && in_string) ++i;
+    if (in_string) continue;
+    if ((c == '[' || c == '{') && ++depth > kMaxDepth) return true;
+    if (c == ']' || c == '}') --depth;
+  }
+  return false;
+}
+
 std::string shown(const Json& json) {
   const std::string text = json.dump(-1, ' ', false, Json::error_handler_t::replace);
   return text.size() <= kShownJson ? text : text.substr(0, kShownJson) + "...";
@@ -247,6 +264,7 @@ Status read_post_processor(const Json& root, TokenizerSpec& spec) {
 }
 
 Result<TokenizerSpec> read_spec(std::string_view text) {
+  if (nests_too_deep(text)) return corrupt("not a tokenizer.json: more than 100 nested brackets");
   const Json root = Json::parse(text.begin(), text.end(), nullptr, /*allow_exceptions=*/false);
   if (!root.is_object()) return corrupt("not a JSON object");
   for (const char* key : {"truncation", "padding"}) {

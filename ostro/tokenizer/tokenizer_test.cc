@@ -166,6 +166,8 @@ TEST_CASE("damaged files are errors that say where") {
   CHECK(Tokenizer::from_json("{\"model\":", "t.json").error().message().find("t.json") != std::string::npos);
   CHECK_FALSE(Tokenizer::from_json("", "t.json").ok());
   CHECK_FALSE(Tokenizer::from_json("[1]", "t.json").ok());
+  const std::string deep = "{\"normalizer\":" + std::string(1 << 20, '[') + std::string(1 << 20, ']') + "}";
+  CHECK(Tokenizer::from_json(deep, "t.json").error().message().find("nested") != std::string::npos);
   CHECK(with("/model/vocab/he", -1).find("\"he\"") != std::string::npos);
   CHECK(with("/model/vocab/he", 4000000000u).find("4000000000") != std::string::npos);
   CHECK(with("/model/vocab/he", 257).find("257") != std::string::npos);
