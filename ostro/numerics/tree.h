@@ -17,15 +17,22 @@ inline int64_t tree_split(int64_t c) {
   return static_cast<int64_t>(std::bit_floor(static_cast<uint64_t>(c) - 1));
 }
 
+// The tree over at(first) .. at(first + count - 1), count >= 1, joined by op(left, right). One instantiation
+// serves the whole recursion: `at` is passed on as it is.
+template <typename At, typename Op>
+auto tree_reduce_range(int64_t first, int64_t count, At& at, Op& op) -> std::decay_t<decltype(at(int64_t{0}))> {
+  if (count == 1) return at(first);
+  const int64_t left = tree_split(count);
+  auto a = tree_reduce_range(first, left, at, op);
+  auto b = tree_reduce_range(first + left, count - left, at, op);
+  return op(std::move(a), std::move(b));
+}
+
 // The tree over at(0) .. at(count - 1), count >= 1, joined by op(left, right).
 template <typename At, typename Op>
 auto tree_reduce(int64_t count, At&& at, Op&& op) -> std::decay_t<decltype(at(int64_t{0}))> {
   OSTRO_CHECK(count >= 1, "a tree over {} partials", count);
-  if (count == 1) return at(int64_t{0});
-  const int64_t left = tree_split(count);
-  auto a = tree_reduce(left, at, op);
-  auto b = tree_reduce(count - left, [&](int64_t i) -> decltype(auto) { return at(left + i); }, op);
-  return op(std::move(a), std::move(b));
+  return tree_reduce_range(int64_t{0}, count, at, op);
 }
 
 template <typename T, typename Op>
