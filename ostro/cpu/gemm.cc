@@ -1,0 +1,215 @@
+#include "ostro/cpu/gemm.h"
+
+#include <algorithm>
+#include <bit>
+
+#include "ostro/cpu/gemm_block.h"
+#include "ostro/cpu/kernels/gemm_kernel.h"
+
+namespace ostro::cpu {
+namespace {
+
+// Scratch for a B that is packed on the fly; larger ones are done in chunks.
+constexpr int64_t kChunkBytes = int64_t{64} << 20;
+
+thread_local Scratch packed_b_scratch;
+
+const GemmKernel& choose_kernel(GemmType type, Isa isa) {
+  OSTRO_CHECK(has_isa(isa), "this machine cannot run {}", isa_name(isa));
+  const bool f32 = type == GemmType::kF32;
+  switch (isa) {
+    case Isa::kGeneric:
+      return f32 ? gemm_f32_generic() : gemm_bf16_generic();
+    case Isa::kAvx2:
+      return f32 ? gemm_f32_avx2() : gemm_bf16_avx2();
+    case Isa::kAvx512:
+      return f32 ? gemm_f32_avx512() : gemm_bf16_avx512();
+    case Isa::kAvx512Bf16:
+      return f32 ? gemm_f32_avx512() : gemm_bf16_avx512bf16();
+    case Isa::kAmx:
+      return f32 ? gemm_f32_avx512() : gemm_bf16_amx();
+  }
+  OSTRO_CHECK(false, "unknown instruction set {}", static_cast<int>(isa));
+}
+
+int64_t ceil_div(int64_t a, int64_t b) { return (a + b - 1) / b; }
+int64_t round_up(int64_t a, int64_t b) { return ceil_div(a, b) * b; }
+
+// runs[i]: how many of offsets[i], offsets[i + 1], ... ascend by one.
+std::vector<int32_t> find_runs(const std::vector<int64_t>& offsets) {
+  std::vector<int32_t> runs(offsets.size(), 1);
+  for (size_t i = offsets.size(); i-- > 1;)
+    if (offsets[i] == offsets[i - 1] + 1) runs[i - 1] = std::min(runs[i], INT32_MAX - 1) + 1;
+  return runs;
+}
+
+}  // namespace
+
+Gemm::Gemm(GemmSpec spec, Isa isa)
+    : spec_(std::move(spec)),
+      kernel_(&choose_kernel(spec_.in, isa)),
+      m_panels_(ceil_div(m(), kernel_->mr)),
+      n_panels_(ceil_div(n(), kernel_->nr)) {
+  OSTRO_CHECK(spec_.b_row.size() == spec_.a_col.size(), "A has {} columns, B {} rows", spec_.a_col.size(),
+              spec_.b_row.size());
+  OSTRO_CHECK(spec_.c_row.size() == spec_.a_row.size() && spec_.c_col.size() == spec_.b_col.size(),
+              "C is {} x {}, A has {} rows and B {} columns", spec_.c_row.size(), spec_.c_col.size(), m(),
+              n());
+  a_row_run_ = find_runs(spec_.a_row);
+  a_col_run_ = find_runs(spec_.a_col);
+  b_row_run_ = find_runs(spec_.b_row);
+  b_col_run_ = find_runs(spec_.b_col);
+  c_col_run_ = find_runs(spec_.c_col);
+  plan_contraction();
+  plan_trees();
+  plan_batch();
+  plan_chunks();
+}
+
+void Gemm::plan_contraction() {
+  if (spec_.segment_ends.empty()) spec_.segment_ends = {k()};
+  OSTRO_CHECK(spec_.segment_ends.back() == k(), "leaves end at {}, k is {}", spec_.segment_ends.back(), k());
+  int64_t begin = 0;
+  segment_blocks_.push_back(0);
+  for (int64_t end : spec_.segment_ends) {
+    OSTRO_CHECK(end >= begin, "leaf ends must ascend: {} after {}", end, begin);
+    for (int64_t at = begin; at < end; at += kernel_->kc) {
+      const int64_t count = std::min<int64_t>(kernel_->kc, end - at);
+      const int64_t packed = round_up(count, kernel_->k_unit);
+      blocks_.push_back({at, count, packed_k_, packed, at == begin});
+      packed_k_ += packed;
+    }
+    segment_blocks_.push_back(static_cast<int64_t>(blocks_.size()));
+    begin = end;
+  }
+}
+
+void Gemm::plan_trees() {
+  const int64_t segments = static_cast<int64_t>(spec_.segment_ends.size());
+  if (spec_.tree_counts.empty()) spec_.tree_counts = {segments};
+  int64_t product = 1;
+  for (int64_t count : spec_.tree_counts) {
+    OSTRO_CHECK(count >= 1, "a tree over {} leaves", count);
+    product *= count;
+    tree_slots_ += std::bit_width(static_cast<uint64_t>(count - 1));  // ceil(log2(count))
+  }
+  OSTRO_CHECK(product == segments, "trees over {} leaves for {} segments", product, segments);
+}
+
+void Gemm::plan_batch() {
+  std::vector<std::vector<int64_t>> entries;
+  for (size_t i = 0; i < spec_.batch.size(); ++i) {
+    const int64_t offset = spec_.batch[i].b;
+    auto at = std::find(b_offsets_.rbegin(), b_offsets_.rend(), offset);
+    if (at == b_offsets_.rend()) {
+      b_offsets_.push_back(offset);
+      entries.emplace_back();
+      at = b_offsets_.rbegin();
+    }
+    entries[b_offsets_.rend() - at - 1].push_back(static_cast<int64_t>(i));
+  }
+  entry_begin_.push_back(0);
+  for (const auto& list : entries) {
+    entries_.insert(entries_.end(), list.begin(), list.end());
+    entry_begin_.push_back(static_cast<int64_t>(entries_.size()));
+  }
+}
+
+void Gemm::plan_chunks() {
+  const int64_t distinct = static_cast<int64_t>(b_offsets_.size());
+  const int64_t panel_bytes = std::max<int64_t>(1, packed_k_ * kernel_->b_bytes);
+  const int64_t panels = std::max<int64_t>(1, kChunkBytes / panel_bytes);
+  if (panels >= n_panels_) {
+    const int64_t together = std::max<int64_t>(1, panels / std::max<int64_t>(1, n_panels_));
+    for (int64_t b = 0; b < distinct; b += together)
+      chunks_.push_back({b, std::min(distinct, b + together), 0, n_panels_});
+    return;
+  }
+  for (int64_t b = 0; b < distinct; ++b)
+    for (int64_t p = 0; p < n_panels_; p += panels)
+      chunks_.push_back({b, b + 1, p, std::min(n_panels_, p + panels)});
+}
+
+void Gemm::pack_chunk(ThreadPool& pool, const void* b, const Chunk& chunk, std::byte* out) const {
+  const int64_t panels = chunk.panel_end - chunk.panel_begin;
+  const int64_t blocks = static_cast<int64_t>(blocks_.size());
+  const int64_t element = spec_.in == GemmType::kF32 ? 4 : 2;
+  pool.run_tiles((chunk.b_end - chunk.b_begin) * panels * blocks, [&](int64_t tile) {
+    const KBlock& block = blocks_[tile % blocks];
+    const int64_t at = tile / blocks;
+    const int64_t column = (chunk.panel_begin + at % panels) * kernel_->nr;
+    const int width = static_cast<int>(std::min<int64_t>(kernel_->nr, n() - column));
+    kernel_->pack_b(
+        {.base = static_cast<const std::byte*>(b) + b_offsets_[chunk.b_begin + at / panels] * element,
+         .w_offsets = spec_.b_col.data() + column,
+         .width = width,
+         .w_contiguous = b_col_run_[column] >= width,
+         .k_offsets = spec_.b_row.data() + block.begin,
+         .k_run = b_row_run_.data() + block.begin,
+         .count = block.count},
+        out + (at * packed_k_ + block.packed_begin) * kernel_->b_bytes);
+  });
+}
+
+void Gemm::multiply_chunk(ThreadPool& pool, const void* a, const Chunk& chunk, const std::byte* packed,
+                          void* c) const {
+  const int64_t panels = chunk.panel_end - chunk.panel_begin;
+  const int64_t first_entry = entry_begin_[chunk.b_begin];
+  const int64_t products = entry_begin_[chunk.b_end] - first_entry;
+  if (products == 0 || panels == 0 || m_panels_ == 0) return;
+  // Row blocks of nearly equal height, in a multiple of the threads where there are enough rows; then as many
+  // column ranges as it takes to give every thread something to do.
+  const int64_t threads = pool.threads();
+  const int64_t block_panels = std::max<int64_t>(1, kernel_->mc / kernel_->mr);
+  int64_t row_blocks = ceil_div(m_panels_, block_panels);
+  if (row_blocks > 1 && products == 1) row_blocks = std::min(m_panels_, round_up(row_blocks, threads));
+  const int64_t wanted = threads == 1 ? 1 : 2 * threads;
+  const int64_t column_ranges =
+      row_blocks * products >= wanted ? 1 : std::min(panels, ceil_div(wanted, row_blocks * products));
+  pool.run_tiles(products * row_blocks * column_ranges, [&](int64_t tile) {
+    const int64_t range = tile % column_ranges;
+    const int64_t row = tile / column_ranges % row_blocks;
+    const int64_t entry = entries_[first_entry + tile / column_ranges / row_blocks];
+    const int64_t b = std::upper_bound(entry_begin_.begin(), entry_begin_.end(),
+                                       first_entry + tile / column_ranges / row_blocks) -
+                      entry_begin_.begin() - 1;
+    const int64_t begin = panels * range / column_ranges, end = panels * (range + 1) / column_ranges;
+    const GemmBlock::Place place = {
+        .offsets = spec_.batch[entry],
+        .row_panel_begin = m_panels_ * row / row_blocks,
+        .row_panel_end = m_panels_ * (row + 1) / row_blocks,
+        .panel_begin = chunk.panel_begin + begin,
+        .panel_end = chunk.panel_begin + end,
+        .packed = packed + ((b - chunk.b_begin) * panels + begin) * packed_k_ * kernel_->b_bytes};
+    if (begin < end) GemmBlock(*this, place, a, c).run();
+  });
+}
+
+void Gemm::pack_b(ThreadPool& pool, const void* b, PackedB& out) const {
+  const Chunk all = {0, static_cast<int64_t>(b_offsets_.size()), 0, n_panels_};
+  out.bytes_ = all.b_end * n_panels_ * packed_k_ * kernel_->b_bytes;
+  if (out.bytes_ > out.capacity_) {
+    out.data_ = allocate_aligned(static_cast<size_t>(out.bytes_));
+    out.capacity_ = out.bytes_;
+  }
+  out.kernel_ = kernel_;
+  pack_chunk(pool, b, all, out.data_.get());
+}
+
+void Gemm::run(ThreadPool& pool, const void* a, const void* b, void* c) const {
+  for (const Chunk& chunk : chunks_) {
+    const int64_t panels = (chunk.b_end - chunk.b_begin) * (chunk.panel_end - chunk.panel_begin);
+    std::byte* packed = packed_b_scratch.get(panels * packed_k_ * kernel_->b_bytes);
+    pack_chunk(pool, b, chunk, packed);
+    multiply_chunk(pool, a, chunk, packed, c);
+  }
+}
+
+void Gemm::run(ThreadPool& pool, const void* a, const PackedB& b, void* c) const {
+  const Chunk all = {0, static_cast<int64_t>(b_offsets_.size()), 0, n_panels_};
+  OSTRO_CHECK(b.kernel_ == kernel_ && b.bytes_ == all.b_end * n_panels_ * packed_k_ * kernel_->b_bytes,
+              "B was packed for another product or instruction set ({} bytes)", b.bytes_);
+  multiply_chunk(pool, a, all, b.data_.get(), c);
+}
+
+}  // namespace ostro::cpu

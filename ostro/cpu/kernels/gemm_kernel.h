@@ -1,0 +1,49 @@
+// What one instruction set contributes to a matrix product: two packers and a tile kernel. Internal to
+// ostro/cpu; gemm.cc does everything else.
+#pragma once
+
+#include <cstdint>
+
+namespace ostro::cpu {
+
+// Part of an operand to be packed into one panel: `width` rows of A or columns of B ("w"), `count` steps of
+// the contraction ("k"). Element (w, k) is base[w_offsets[w] + k_offsets[k]].
+struct PanelSource {
+  const void* base;
+  const int64_t* w_offsets;
+  int width;          // 1 to the panel's full width; the rest of the panel is filled with zeros
+  bool w_contiguous;  // w_offsets ascend by one over the whole width
+  const int64_t* k_offsets;
+  const int32_t* k_run;  // k_run[k]: how many of k, k + 1, ... ascend by one (at least 1)
+  int64_t count;
+};
+
+struct GemmKernel {
+  int mr, nr;            // rows and columns of the tile, and so widths of the A and B panels
+  int k_unit;            // packed k is padded with +0 to a multiple of this, per segment
+  int a_bytes, b_bytes;  // bytes of one k in a packed panel
+  void (*pack_a)(const PanelSource&, void* out);
+  void (*pack_b)(const PanelSource&, void* out);
+  // c[rows][nr], row stride ldc floats: continues from c, or from +0 when `first`. k is a multiple of k_unit.
+  // Rows up to the next multiple of row_unit are written too.
+  void (*multiply)(int64_t k, const void* a, const void* b, float* c, int64_t ldc, int rows, bool first);
+  int row_unit;
+  // f32 to bf16 as N1 says.
+  void (*round_row)(const float* in, int64_t count, uint16_t* out);
+  // Around a thread's calls of multiply; nullptr when there is nothing to set up.
+  void (*enter)();
+  void (*leave)();
+  // Blocking: k steps of a panel that stay in L1, rows of A that stay in L2.
+  int kc, mc;
+};
+
+const GemmKernel& gemm_f32_generic();
+const GemmKernel& gemm_bf16_generic();
+const GemmKernel& gemm_f32_avx2();
+const GemmKernel& gemm_bf16_avx2();
+const GemmKernel& gemm_f32_avx512();
+const GemmKernel& gemm_bf16_avx512();
+const GemmKernel& gemm_bf16_avx512bf16();
+const GemmKernel& gemm_bf16_amx();
+
+}  // namespace ostro::cpu
