@@ -1,0 +1,37 @@
+#include "ostro/cli/commands.h"
+
+#include <fmt/core.h>
+
+#include <cstdio>
+
+#include "ostro/cli/exit_code.h"
+#include "ostro/config/options.h"
+
+namespace ostro::cli {
+
+std::span<const Command> commands() {
+  static constexpr Command kCommands[] = {
+      {"tokenizer", "train a byte-level BPE tokenizer; encode and decode text", tokenizer_command},
+  };
+  return kCommands;
+}
+
+int run_verb(Args args, std::span<const Command> verbs) {
+  const std::string command = args.command(), word = args.take_word();
+  std::string help = fmt::format("Usage: {} VERB [words]\n\nVerbs (each has --help):\n", command);
+  std::vector<std::string> names;
+  for (const Command& verb : verbs) {
+    if (word == verb.name) return verb.run(std::move(args));
+    names.emplace_back(verb.name);
+    help += fmt::format("  {:<12}{}\n", verb.name, verb.help);
+  }
+  if (!word.empty())
+    return report_error(
+        invalid_argument(fmt::format("{}: unknown verb \"{}\"; the nearest is \"{}\" (see {} --help)",
+                                     command, word, config::nearest_name(word, names), command)));
+  const bool wanted = args.asks_for_help();
+  std::fputs(help.c_str(), wanted ? stdout : stderr);
+  return wanted ? kExitOk : kExitUsage;
+}
+
+}  // namespace ostro::cli

@@ -1,0 +1,24 @@
+// The table of commands, one file each: x_command.cc. A command that is not finished is not in it.
+#pragma once
+
+#include <span>
+
+#include "ostro/cli/args.h"
+
+namespace ostro::cli {
+
+struct Command {
+  const char* name;
+  const char* help;  // one line
+  int (*run)(Args args);
+};
+
+// In the order in which help lists them.
+std::span<const Command> commands();
+
+// Runs the verb that the first word names (`ostro tokenizer train ...`), or prints which there are.
+int run_verb(Args args, std::span<const Command> verbs);
+
+int tokenizer_command(Args args);
+
+}  // namespace ostro::cli

@@ -1,0 +1,13 @@
+// What the process' exit status means. Also printed by `ostro --help`.
+#pragma once
+
+namespace ostro::cli {
+
+enum ExitCode : int {
+  kExitOk = 0,           // done; verify: equal
+  kExitFailed = 1,       // an error, told in one line that begins with "error: "; verify: differs
+  kExitUsage = 2,        // a command line or configuration that makes no sense; verify: cannot compare
+  kExitInterrupted = 75  // train: stopped by SIGTERM or SIGINT after saving; the same command goes on
+};
+
+}  // namespace ostro::cli

@@ -1,0 +1,139 @@
+// ostro tokenizer train | encode | decode
+#include <fmt/core.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstdio>
+#include <thread>
+
+#include "ostro/cli/commands.h"
+#include "ostro/cli/exit_code.h"
+#include "ostro/cli/standard_streams.h"
+#include "ostro/config/options.h"
+#include "ostro/io/local_file_system.h"
+#include "ostro/io/path.h"
+#include "ostro/tokenizer/files.h"
+#include "ostro/tokenizer/id_text.h"
+
+namespace ostro::cli {
+namespace {
+
+// The files that globs, files and directories name, each once and sorted: the tokenizer does not depend on
+// the order, its progress line does.
+Result<std::vector<std::string>> input_files(const std::vector<std::string>& inputs) {
+  io::FileSystem& fs = io::local_file_system();
+  std::vector<std::string> files;
+  for (const std::string& input : inputs) {
+    const bool is_directory = !io::has_wildcard(input) && fs.list(input).ok();
+    ASSIGN_OR_RETURN(const std::vector<std::string> found,
+                     fs.glob(is_directory ? io::join_path(input, "**") : input));
+    if (found.empty()) return not_found(fmt::format("--input {}: names no files", input));
+    files.insert(files.end(), found.begin(), found.end());
+  }
+  std::sort(files.begin(), files.end());
+  files.erase(std::unique(files.begin(), files.end()), files.end());
+  for (const std::string& file : files)
+    for (const char* suffix : {".jsonl", ".gz", ".zst"})
+      if (file.ends_with(suffix))
+        return unsupported(
+            fmt::format("{}: the tokenizer is trained on plain text files; unpack {} first", file, suffix));
+  return files;
+}
+
+void print_progress(const tokenizer::TrainProgress& progress) {
+  if (progress.stage == tokenizer::TrainProgress::Stage::kCounting)
+    std::fprintf(stderr, "\rcounting pieces: %.1f MB ", static_cast<double>(progress.done) * 1e-6);
+  else
+    std::fprintf(stderr, "\rmerging pairs: %llu of %llu tokens ",
+                 static_cast<unsigned long long>(progress.done),
+                 static_cast<unsigned long long>(progress.total));
+}
+
+int train_tokenizer(Args args) {
+  std::vector<std::string> inputs;
+  int64_t vocab_size = 0, threads = std::max(1U, std::thread::hardware_concurrency());
+  std::string out;
+  args.summary(
+      "Trains a byte-level BPE tokenizer. The result depends on the texts and the size alone: not on the\n"
+      "order of files, threads or machine.");
+  args.option("--input", &inputs, "GLOB",
+              "text files, directories or globs (quote them); a file is a document", Args::kRequired);
+  args.option("--vocab_size", &vocab_size, "N", "tokens, with the 256 bytes and <|endoftext|>",
+              Args::kRequired);
+  args.option("--out", &out, "FILE", "the tokenizer.json to write", Args::kRequired);
+  args.option("--threads", &threads, "N", "threads for counting; changes only the time");
+  if (const auto code = args.parse()) return *code;
+
+  if (vocab_size < 257 || vocab_size > (1 << 24))
+    return report_error(invalid_argument(
+        fmt::format("--vocab_size {}: use 257 (256 bytes and <|endoftext|>) to 16777216", vocab_size)));
+  if (threads < 1 || threads > 1024)
+    return report_error(invalid_argument(fmt::format("--threads {}: use 1 to 1024", threads)));
+  Result<std::vector<std::string>> files = input_files(inputs);
+  if (!files.ok()) return report_error(files.error());
+
+  tokenizer::TrainOptions options;
+  options.vocab_size = static_cast<uint32_t>(vocab_size);
+  options.threads = static_cast<int>(threads);
+  const bool show_progress = isatty(STDERR_FILENO) != 0;
+  if (show_progress) options.progress = print_progress;
+  io::FileSystem& fs = io::local_file_system();
+  const size_t file_count = files->size();
+  const auto trained = tokenizer::train(tokenizer::documents_of_files(fs, std::move(*files)), options);
+  if (show_progress) std::fputc('\n', stderr);
+  if (!trained.ok()) return report_error(trained.error());
+  if (const Status saved = tokenizer::save_tokenizer(fs, *trained, out); !saved.ok())
+    return report_error(saved.error());
+  std::printf("%s: %u tokens from %zu files\n", out.c_str(), trained->vocab_size(), file_count);
+  return kExitOk;
+}
+
+int encode(Args args) {
+  std::string path;
+  bool json = false, special = false;
+  args.summary("Reads text from standard input and prints token ids: a line of ids for every line of text.");
+  args.option("--tokenizer", &path, "T", "tokenizer.json, or its directory", Args::kRequired);
+  args.flag("--json", &json, "all of the input is one document; print a JSON list");
+  args.flag("--add_special_tokens", &special, "add the tokens that the tokenizer puts around a document");
+  if (const auto code = args.parse()) return *code;
+
+  const auto loaded = tokenizer::load_tokenizer(io::local_file_system(), path);
+  if (!loaded.ok()) return report_error(loaded.error());
+  const Result<std::string> text = read_stdin();
+  if (!text.ok()) return report_error(text.error());
+  const tokenizer::EncodeOptions options{.add_special_tokens = special};
+  const Status written = write_stdout(tokenizer::encode_text(*loaded, *text, json, json, options));
+  return written.ok() ? kExitOk : report_error(written.error());
+}
+
+int decode(Args args) {
+  std::string path;
+  bool skip = false;
+  args.summary(
+      "Reads token ids from standard input, a document a line (1 2 3 or [1, 2, 3]), and prints each\n"
+      "document's text and a newline.");
+  args.option("--tokenizer", &path, "T", "tokenizer.json, or its directory", Args::kRequired);
+  args.flag("--skip_special_tokens", &skip, "leave special tokens out");
+  if (const auto code = args.parse()) return *code;
+
+  const auto loaded = tokenizer::load_tokenizer(io::local_file_system(), path);
+  if (!loaded.ok()) return report_error(loaded.error());
+  const Result<std::string> lines = read_stdin();
+  if (!lines.ok()) return report_error(lines.error());
+  const Result<std::string> text = tokenizer::decode_lines(*loaded, *lines, skip);
+  if (!text.ok()) return report_error(text.error());
+  const Status written = write_stdout(*text);
+  return written.ok() ? kExitOk : report_error(written.error());
+}
+
+constexpr Command kVerbs[] = {
+    {"train", "learn a vocabulary from text files", train_tokenizer},
+    {"encode", "text on standard input to token ids", encode},
+    {"decode", "token ids on standard input to text", decode},
+};
+
+}  // namespace
+
+int tokenizer_command(Args args) { return run_verb(std::move(args), kVerbs); }
+
+}  // namespace ostro::cli
