@@ -1,0 +1,147 @@
+#include "ostro/cpu/attention.h"
+
+#include <atomic>
+#include <bit>
+#include <vector>
+
+#include "ostro/base/aligned.h"
+#include "ostro/base/check.h"
+#include "ostro/cpu/kernels/attention_kernels.h"
+#include "ostro/numerics/functions.h"
+#include "ostro/numerics/tree.h"
+
+namespace ostro::cpu {
+namespace kernels {
+namespace {
+
+int64_t padded_dims(const AttentionShape& s) { return (s.head_dim + 31) / 32 * 32; }
+
+int64_t leaf_count(const AttentionBackward& a) {
+  return a.query_leaf_ends.empty() ? 1 : static_cast<int64_t>(a.query_leaf_ends.size());
+}
+
+}  // namespace
+
+int64_t forward_items(const AttentionShape& s) {
+  return s.batch * s.kv_heads * ((s.pos * s.group + kQueryTile - 1) / kQueryTile);
+}
+
+int64_t backward_items(const AttentionShape& s) { return s.batch * s.kv_heads; }
+
+int64_t forward_scratch(const AttentionForward& a) {
+  const int64_t wide = padded_dims(a.shape);
+  const int64_t copies = a.shape.type == FloatType::kBf16 ? 2 * kKeyBlock * wide : 0;
+  return 2 * wide * kQueryTile + kKeyBlock * kQueryTile + wide + copies;
+}
+
+int64_t backward_scratch(const AttentionBackward& a) {
+  const AttentionShape& s = a.shape;
+  const int64_t wide = padded_dims(s);
+  // Live subtrees of the tree over leaves: at most log2 + 1.
+  const int64_t partials = std::bit_width(static_cast<uint64_t>(leaf_count(a))) + 1;
+  return 3 * kKeyBlock * wide + 2 * kQueryTile * wide + 2 * kQueryTile * kKeyBlock + s.group * s.pos * wide +
+         partials * 2 * kKeyBlock * wide;
+}
+
+}  // namespace kernels
+
+namespace {
+
+const kernels::AttentionKernels& table_of(Isa isa) {
+  switch (isa) {
+    case Isa::kGeneric:
+      return kernels::attention_generic();
+    case Isa::kAvx2:
+      return kernels::attention_avx2();
+    default:
+      return kernels::attention_avx512();
+  }
+}
+
+void check_shape(const AttentionShape& s, Isa isa) {
+  OSTRO_CHECK(has_isa(isa), "attention kernels for {} on a machine without it", isa_name(isa));
+  OSTRO_CHECK(s.batch >= 0 && s.pos >= 0 && s.key_pos >= 0 && s.kv_heads >= 1 && s.group >= 1,
+              "attention of batch {}, pos {}, key_pos {}, kv_heads {}, group {}", s.batch, s.pos, s.key_pos,
+              s.kv_heads, s.group);
+  OSTRO_CHECK(s.head_dim >= 1 && s.head_dim <= kernels::kMaxHeadDim, "head_dim {} is not in [1, {}]",
+              s.head_dim, kernels::kMaxHeadDim);
+  OSTRO_CHECK(s.scale > 0 && s.soft_cap >= 0 && s.mask.window >= 0, "scale {}, soft cap {}, window {}",
+              s.scale, s.soft_cap, s.mask.window);
+  OSTRO_CHECK((s.mask.query_segments == nullptr) == (s.mask.key_segments == nullptr),
+              "segments of queries and of keys come together");
+}
+
+// Runs fn(item, scratch) for every item, each thread with its own scratch, threads taking the next free item.
+void run_items(ThreadPool& pool, int64_t items, int64_t scratch_floats,
+               FunctionRef<void(int64_t, float*)> fn) {
+  if (items == 0) return;
+  std::atomic<int64_t> next{0};
+  const int64_t runners = std::min<int64_t>(pool.threads(), items);
+  pool.run_tiles(runners, [&](int64_t) {
+    int64_t item = next.fetch_add(1, std::memory_order_relaxed);
+    if (item >= items) return;
+    const AlignedBytes scratch = allocate_aligned(static_cast<size_t>(scratch_floats) * sizeof(float));
+    for (; item < items; item = next.fetch_add(1, std::memory_order_relaxed))
+      fn(item, reinterpret_cast<float*>(scratch.get()));
+  });
+}
+
+// -(p_sink * delta) of each query head, one serial chain over the tokens of a leaf, then the tree.
+void sink_gradient(const AttentionBackward& a, const float* delta, int64_t head) {
+  const AttentionShape& s = a.shape;
+  const bool capped = s.soft_cap > 0;
+  const float bias = s.sink[head];
+  const float m0 = capped ? bias : bias / s.scale;
+  const float kappa = capped ? numerics::kLog2e : s.scale * numerics::kLog2e;
+  const int64_t heads = s.kv_heads * s.group;
+  const auto chain = [&](int64_t begin, int64_t end) {
+    float sum = 0;
+    for (int64_t b = 0; b < s.batch; ++b)
+      for (int64_t i = begin; i < end; ++i) {
+        const int64_t at = (b * s.pos + i) * heads + head;
+        const float p = numerics::exp2_block(m0, a.m[at], kappa) * a.r[at];
+        sum = sum + -(p * delta[at]);
+      }
+    return sum;
+  };
+  if (a.query_leaf_ends.empty()) {
+    a.dsink[head] = chain(0, s.pos);
+    return;
+  }
+  std::vector<float> partials;
+  int64_t begin = 0;
+  for (int64_t end : a.query_leaf_ends) {
+    partials.push_back(chain(begin, end));
+    begin = end;
+  }
+  a.dsink[head] = numerics::tree_sum<float>(partials);
+}
+
+}  // namespace
+
+void attention_forward(const AttentionForward& args, Isa isa, ThreadPool& pool) {
+  check_shape(args.shape, isa);
+  const kernels::AttentionKernels& table = table_of(isa);
+  run_items(pool, kernels::forward_items(args.shape), kernels::forward_scratch(args),
+            [&](int64_t item, float* scratch) { table.forward(args, item, scratch); });
+}
+
+void attention_backward(const AttentionBackward& args, Isa isa, ThreadPool& pool) {
+  const AttentionShape& s = args.shape;
+  check_shape(s, isa);
+  OSTRO_CHECK(args.query_leaf_ends.empty() || args.query_leaf_ends.back() == s.pos,
+              "the last query leaf ends at {}, pos is {}", args.query_leaf_ends.back(), s.pos);
+  OSTRO_CHECK(s.sink == nullptr || args.dsink != nullptr, "attention with a sink needs dsink");
+  const kernels::AttentionKernels& table = table_of(isa);
+  std::vector<float> delta(static_cast<size_t>(s.batch * s.pos * s.kv_heads * s.group));
+  pool.parallel_for(s.batch * s.pos,
+                    [&](int64_t begin, int64_t end) { table.delta(args, begin, end, delta.data()); });
+  run_items(pool, kernels::backward_items(s), kernels::backward_scratch(args),
+            [&](int64_t item, float* scratch) { table.backward(args, delta.data(), item, scratch); });
+  if (s.sink != nullptr)
+    pool.parallel_for(s.kv_heads * s.group, [&](int64_t begin, int64_t end) {
+      for (int64_t head = begin; head < end; ++head) sink_gradient(args, delta.data(), head);
+    });
+}
+
+}  // namespace ostro::cpu

@@ -1,0 +1,36 @@
+#include "ostro/cpu/cross_entropy.h"
+
+#include "ostro/base/check.h"
+#include "ostro/cpu/kernels/cross_entropy_kernels.h"
+
+namespace ostro::cpu {
+namespace {
+
+const kernels::CrossEntropyKernels& table_of(Isa isa) {
+  OSTRO_CHECK(has_isa(isa), "cross-entropy kernels for {} on a machine without it", isa_name(isa));
+  switch (isa) {
+    case Isa::kGeneric:
+      return kernels::cross_entropy_generic();
+    case Isa::kAvx2:
+      return kernels::cross_entropy_avx2();
+    default:
+      return kernels::cross_entropy_avx512();
+  }
+}
+
+}  // namespace
+
+void cross_entropy_forward(const CrossEntropyForward& args, Isa isa, ThreadPool& pool) {
+  OSTRO_CHECK(args.vocab >= 1, "cross-entropy over {} classes", args.vocab);
+  OSTRO_CHECK(args.vocab_leaf_ends.empty() || args.vocab_leaf_ends.back() == args.vocab,
+              "the last vocab leaf ends at {}, vocab is {}", args.vocab_leaf_ends.back(), args.vocab);
+  const kernels::CrossEntropyKernels& table = table_of(isa);
+  pool.parallel_for(args.rows, [&](int64_t begin, int64_t end) { table.forward(args, begin, end); });
+}
+
+void cross_entropy_backward(const CrossEntropyBackward& args, Isa isa, ThreadPool& pool) {
+  const kernels::CrossEntropyKernels& table = table_of(isa);
+  pool.parallel_for(args.rows, [&](int64_t begin, int64_t end) { table.backward(args, begin, end); });
+}
+
+}  // namespace ostro::cpu

@@ -1,0 +1,280 @@
+// Attention backward of one (example, kv head): key blocks ascending, inside them leaves, query heads and
+// query tiles ascending, so that dk and dv chain over queries and dq over keys without any scratch of
+// pos x key_pos. Lanes are keys for scores [query][key] and head_dim for dq, dk and dv.
+#pragma once
+
+#include "ostro/cpu/kernels/attention_common.inc.h"
+#include "ostro/cpu/kernels/exp2.inc.h"
+#include "ostro/cpu/kernels/striped.inc.h"
+#include "ostro/cpu/kernels/tile_product.inc.h"
+#include "ostro/numerics/functions.h"
+
+namespace ostro::cpu::kernels {
+
+// The sum of N4 over products of two rows.
+template <class V>
+inline float striped_dot(const float* x, const float* y, int64_t n) {
+  constexpr int kW = V::kWidth;
+  V acc[64 / kW];
+  for (V& lane : acc) lane = V::zero();
+  int64_t r = 0;
+  for (; r + 64 <= n; r += 64)
+    for (int v = 0; v < 64 / kW; ++v) acc[v] = acc[v] + V::load(x + r + v * kW) * V::load(y + r + v * kW);
+  float lanes[64];
+  for (int v = 0; v < 64 / kW; ++v) acc[v].store(lanes + v * kW);
+  for (; r < n; ++r) lanes[r % 64] = lanes[r % 64] + x[r] * y[r];
+  return combine_stripes<V>(lanes);
+}
+
+template <class V, bool kBf16>
+void attention_delta_rows(const AttentionBackward& a, int64_t begin, int64_t end, float* delta) {
+  const AttentionShape& s = a.shape;
+  float* buffer = delta + begin * s.kv_heads * s.group;  // advanced row by row
+  float o[kMaxHeadDim], d[kMaxHeadDim];
+  for (int64_t row = begin; row < end; ++row) {
+    const int64_t b = row / s.pos, i = row % s.pos;
+    for (int64_t h = 0; h < s.kv_heads; ++h)
+      for (int64_t g = 0; g < s.group; ++g) {
+        const auto at = [&](const QueryStrides& st) {
+          return b * st.batch + i * st.pos + h * st.kv_head + g * st.group;
+        };
+        load_row<V, kBf16>(a.dout, at(a.dout_strides), s.head_dim, d);
+        if (a.out_type == FloatType::kBf16)
+          load_row<V, true>(a.out, at(a.out_strides), s.head_dim, o);
+        else
+          load_row<V, false>(a.out, at(a.out_strides), s.head_dim, o);
+        *buffer++ = striped_dot<V>(d, o, s.head_dim);
+      }
+  }
+}
+
+// The keys of a block that one query row attends to, one bit each.
+struct KeyBits {
+  uint64_t low, high;
+};
+
+template <class V>
+inline KeyBits backward_bits(const ExampleMask& m, int64_t row, Range block, const int32_t* block_segments) {
+  const Range r = reachable_keys<V>(m, m.origin + row, m.origin + row);
+  const int64_t begin = clamp<V>(r.begin - block.begin, 0, block.end - block.begin);
+  const int64_t end = clamp<V>(r.end - block.begin, 0, block.end - block.begin);
+  KeyBits bits{bit_range<V>(begin < 64 ? begin : 64, end < 64 ? end : 64),
+               bit_range<V>(begin > 64 ? begin - 64 : 0, end > 64 ? end - 64 : 0)};
+  if (m.query_segments != nullptr) {
+    if (bits.low != 0) bits.low &= equal_word<V>(block_segments, m.query_segments[row]);
+    if (bits.high != 0) bits.high &= equal_word<V>(block_segments + 64, m.query_segments[row]);
+  }
+  return bits;
+}
+
+// Everything the loops over one item share.
+struct BackwardItem {
+  int64_t b, h;
+  ExampleMask mask;
+  int64_t wide;  // padded head_dim
+  Range block;   // keys
+  int32_t block_segments[kKeyBlock];
+  float *kt, *vt;   // [wide][128]
+  float* kn;        // [128][wide]
+  float *qn, *don;  // [64][wide]
+  float *p, *ds;    // [64][128]
+  float* dq;        // [group][pos][wide]
+  float *dk, *dv;   // [128][wide], one after the other: chains of the current leaf
+};
+
+// Adds query rows [rows) of head g to the chains; rows lie inside one aligned tile.
+template <class V, bool kBf16>
+void attention_backward_tile(const AttentionBackward& a, const float* delta, const BackwardItem& t, int64_t g,
+                             Range rows) {
+  constexpr int kW = V::kWidth;
+  const AttentionShape& s = a.shape;
+  const int64_t dims = s.head_dim, wide = t.wide;
+
+  KeyBits bits[kQueryTile];
+  uint64_t low = 0, high = 0;
+  const int64_t first_row = rows.begin;
+  for (int64_t i = rows.begin; i < rows.end; ++i) {
+    const KeyBits w = backward_bits<V>(t.mask, i, t.block, t.block_segments);
+    bits[i - first_row] = w;
+    low |= w.low;
+    high |= w.high;
+  }
+  if ((low | high) == 0) return;
+  const auto empty_row = [&](int64_t i) { return (bits[i - first_row].low | bits[i - first_row].high) == 0; };
+  while (empty_row(rows.begin)) ++rows.begin;
+  while (empty_row(rows.end - 1)) --rows.end;
+  const Range keys{low != 0 ? __builtin_ctzll(low) : 64 + __builtin_ctzll(high),
+                   high != 0 ? 128 - __builtin_clzll(high) : 64 - __builtin_clzll(low)};
+  const int64_t count = rows.end - rows.begin;
+  const int64_t lane0 = keys.begin / kW * kW, lane1 = (keys.end + kW - 1) / kW * kW;
+
+  const auto at = [&](const QueryStrides& st, int64_t i) {
+    return t.b * st.batch + i * st.pos + t.h * st.kv_head + g * st.group;
+  };
+  for (int64_t i = 0; i < count; ++i) {
+    load_padded_row<V, kBf16>(a.q, at(a.q_strides, rows.begin + i), dims, wide, t.qn + i * wide);
+    load_padded_row<V, kBf16>(a.dout, at(a.dout_strides, rows.begin + i), dims, wide, t.don + i * wide);
+  }
+  // S = Q K^T and dP = dO V^T.
+  const int64_t depth = kBf16 ? wide : dims;
+  product<V, kBf16>(t.p + lane0, kKeyBlock, count, lane1 - lane0, {t.qn, wide, 1}, t.kt + lane0, kKeyBlock,
+                    depth, 0, true);
+  product<V, kBf16>(t.ds + lane0, kKeyBlock, count, lane1 - lane0, {t.don, wide, 1}, t.vt + lane0, kKeyBlock,
+                    depth, 0, true);
+
+  const bool capped = s.soft_cap > 0;
+  const V kappa = V::set1(capped ? numerics::kLog2e : s.scale * numerics::kLog2e);
+  float tanh_of[kKeyBlock];
+  for (int64_t i = 0; i < count; ++i) {
+    float* p = t.p + i * kKeyBlock;
+    float* ds = t.ds + i * kKeyBlock;
+    if (capped) {
+      for (int64_t j = lane0; j < lane1; ++j) {
+        tanh_of[j] = numerics::tanh_f32((p[j] * s.scale) / s.soft_cap);
+        p[j] = s.soft_cap * tanh_of[j];
+      }
+    }
+    const int64_t saved = ((t.b * s.pos + rows.begin + i) * s.kv_heads + t.h) * s.group + g;
+    const V m = V::set1(a.m[saved]), r = V::set1(a.r[saved]), row_delta = V::set1(delta[saved]);
+    const KeyBits w = bits[rows.begin + i - first_row];
+    for (int64_t j = lane0; j < lane1; j += kW) {
+      const auto mask = V::mask(static_cast<uint32_t>(j < 64 ? w.low >> j : w.high >> (j - 64)));
+      V pv = exp2_below<V>(V::load(p + j), m, kappa) * r;
+      V dsv = pv * (V::load(ds + j) - row_delta);
+      if (capped) {
+        const V th = V::load(tanh_of + j);
+        dsv = dsv * (V::set1(1.0f) - th * th);
+      }
+      if constexpr (kBf16) {
+        pv = V::round_bf16(pv);
+        dsv = V::round_bf16(dsv);
+      }
+      V::select(mask, pv, V::zero()).store(p + j);
+      V::select(mask, dsv, V::zero()).store(ds + j);
+    }
+  }
+  // dV += P^T dO and dK += dS^T Q over queries; dQ += dS K over keys.
+  const int query_phase = static_cast<int>((t.mask.origin + rows.begin) % 32);
+  const int64_t key_count = keys.end - keys.begin;
+  product<V, kBf16>(t.dv + keys.begin * wide, wide, key_count, dims, {t.p + keys.begin, 1, kKeyBlock}, t.don,
+                    wide, count, query_phase, false);
+  product<V, kBf16>(t.dk + keys.begin * wide, wide, key_count, dims, {t.ds + keys.begin, 1, kKeyBlock}, t.qn,
+                    wide, count, query_phase, false);
+  product<V, kBf16>(t.dq + (g * s.pos + rows.begin) * wide, wide, count, dims,
+                    {t.ds + keys.begin, kKeyBlock, 1}, t.kn + keys.begin * wide, wide, key_count,
+                    static_cast<int>(keys.begin % 32), false);
+}
+
+// One leaf of queries against the current key block.
+template <class V, bool kBf16>
+void attention_backward_leaf(const AttentionBackward& a, const float* delta, const BackwardItem& t,
+                             Range leaf) {
+  for (int64_t g = 0; g < a.shape.group; ++g) {
+    int64_t row = leaf.begin;
+    while (row < leaf.end) {
+      // Tiles end at multiples of 64 of the absolute position: no group of 32 is cut.
+      int64_t end = row + kQueryTile - (t.mask.origin + row) % kQueryTile;
+      if (end > leaf.end) end = leaf.end;
+      const Range reach = reachable_keys<V>(t.mask, t.mask.origin + row, t.mask.origin + end - 1);
+      if (reach.begin < t.block.end && reach.end > t.block.begin)
+        attention_backward_tile<V, kBf16>(a, delta, t, g, {row, end});
+      row = end;
+    }
+  }
+}
+
+template <class V, bool kBf16>
+void attention_backward_item(const AttentionBackward& a, const float* delta, int64_t item, float* scratch) {
+  const AttentionShape& s = a.shape;
+  const int64_t dims = s.head_dim, wide = padded(dims), tile = kKeyBlock * wide;
+  BackwardItem t;
+  t.b = item / s.kv_heads;
+  t.h = item % s.kv_heads;
+  t.mask = example_mask<V>(s, t.b);
+  t.wide = wide;
+  t.kt = scratch;
+  t.vt = t.kt + tile;
+  t.kn = t.vt + tile;
+  t.qn = t.kn + tile;
+  t.don = t.qn + kQueryTile * wide;
+  t.p = t.don + kQueryTile * wide;
+  t.ds = t.p + kQueryTile * kKeyBlock;
+  t.dq = t.ds + kQueryTile * kKeyBlock;
+  float* partials = t.dq + s.group * s.pos * wide;  // a stack of subtrees of leaves, dk then dv each
+  for (int64_t i = 0; i < s.group * s.pos * wide; ++i) t.dq[i] = 0;
+
+  const int64_t leaves = a.query_leaf_ends.empty() ? 1 : static_cast<int64_t>(a.query_leaf_ends.size());
+  const V zero = V::zero(), scale = V::set1(s.scale);
+  for (int64_t block = 0; block < s.key_pos; block += kKeyBlock) {
+    t.block = {block, block + kKeyBlock < s.key_pos ? block + kKeyBlock : s.key_pos};
+    const int64_t count = t.block.end - t.block.begin;
+    const Range reach = reachable_keys<V>(t.mask, t.mask.origin, t.mask.origin + s.pos - 1);
+    const bool visited = reach.begin < t.block.end && reach.end > t.block.begin;
+    if (visited) {
+      for (int64_t j = 0; j < kKeyBlock; ++j) {
+        t.block_segments[j] =
+            t.mask.key_segments != nullptr && j < count ? t.mask.key_segments[block + j] : 0;
+        float* k = t.kn + j * wide;
+        float* v = t.qn;  // one row, before the first tile
+        if (j < count) {
+          const auto at = [&](const KeyStrides& st) {
+            return t.b * st.batch + (block + j) * st.pos + t.h * st.kv_head;
+          };
+          load_padded_row<V, kBf16>(a.k, at(a.k_strides), dims, wide, k);
+          load_padded_row<V, kBf16>(a.v, at(a.v_strides), dims, wide, v);
+        } else {
+          for (int64_t d = 0; d < wide; ++d) k[d] = v[d] = 0;
+        }
+        for (int64_t d = 0; d < wide; ++d) {
+          t.kt[d * kKeyBlock + j] = k[d];
+          t.vt[d * kKeyBlock + j] = v[d];
+        }
+      }
+    }
+    // The tree of N8 over leaves: a finished leaf merges with the subtree below it while both have one size,
+    // then the rest merges from the right.
+    int64_t depth = 0;
+    const auto merge = [&] {
+      float* left = partials + 2 * (depth - 2) * tile;
+      for (int64_t i = 0; i < 2 * tile; i += V::kWidth)
+        (V::load(left + i) + V::load(left + 2 * tile + i)).store(left + i);
+      --depth;
+    };
+    for (int64_t leaf = 0; leaf < leaves; ++leaf) {
+      t.dk = partials + 2 * depth * tile;
+      t.dv = t.dk + tile;
+      for (int64_t i = 0; i < 2 * tile; i += V::kWidth) zero.store(t.dk + i);
+      ++depth;
+      const Range rows{leaf == 0 ? 0 : a.query_leaf_ends[leaf - 1],
+                       a.query_leaf_ends.empty() ? s.pos : a.query_leaf_ends[leaf]};
+      if (visited) attention_backward_leaf<V, kBf16>(a, delta, t, rows);
+      for (int64_t done = leaf + 1; (done & 1) == 0; done >>= 1) merge();
+    }
+    while (depth > 1) merge();
+
+    for (int64_t j = 0; j < count; ++j) {
+      float* dk = partials + j * wide;
+      float* dv = dk + tile;
+      for (int64_t d = 0; d < wide; d += V::kWidth) {
+        (V::load(dk + d) * scale + zero).store(dk + d);
+        (V::load(dv + d) + zero).store(dv + d);
+      }
+      const auto at = [&](const KeyStrides& st) {
+        return t.b * st.batch + (block + j) * st.pos + t.h * st.kv_head;
+      };
+      store_row<V>(dk, dims, a.dk, at(a.dk_strides), a.grad_type);
+      store_row<V>(dv, dims, a.dv, at(a.dv_strides), a.grad_type);
+    }
+  }
+  for (int64_t g = 0; g < s.group; ++g)
+    for (int64_t i = 0; i < s.pos; ++i) {
+      float* dq = t.dq + (g * s.pos + i) * wide;
+      for (int64_t d = 0; d < wide; d += V::kWidth) (V::load(dq + d) * scale + zero).store(dq + d);
+      store_row<V>(dq, dims, a.dq,
+                   t.b * a.dq_strides.batch + i * a.dq_strides.pos + t.h * a.dq_strides.kv_head +
+                       g * a.dq_strides.group,
+                   a.grad_type);
+    }
+}
+
+}  // namespace ostro::cpu::kernels

@@ -1,0 +1,34 @@
+// The attention kernels of one instruction set. Each call does one independent work item, so a driver may
+// hand items to threads in any order. Callers set N0's floating-point environment.
+#pragma once
+
+#include <cstdint>
+
+#include "ostro/cpu/attention.h"
+
+namespace ostro::cpu::kernels {
+
+inline constexpr int kKeyBlock = 128;  // N9: part of the bits
+inline constexpr int kMaxHeadDim = 1024;
+inline constexpr int kQueryTile = 64;  // not part of the bits; a multiple of 32 so that groups stay whole
+
+struct AttentionKernels {
+  // Forward item: (example, kv head, tile of 64 of its pos * group query rows, pos-major).
+  void (*forward)(const AttentionForward& args, int64_t item, float* scratch);
+  // delta [batch, pos, kv_heads, group] of rows [begin, end) of batch * pos.
+  void (*delta)(const AttentionBackward& args, int64_t begin, int64_t end, float* delta);
+  // Backward item: (example, kv head): its dq, dk and dv.
+  void (*backward)(const AttentionBackward& args, const float* delta, int64_t item, float* scratch);
+};
+
+int64_t forward_items(const AttentionShape& shape);
+int64_t backward_items(const AttentionShape& shape);
+// Floats of scratch that one item needs.
+int64_t forward_scratch(const AttentionForward& args);
+int64_t backward_scratch(const AttentionBackward& args);
+
+const AttentionKernels& attention_generic();
+const AttentionKernels& attention_avx2();
+const AttentionKernels& attention_avx512();
+
+}  // namespace ostro::cpu::kernels

@@ -1,0 +1,19 @@
+// The cross-entropy kernels of one instruction set: rows [begin, end), each independent of the others.
+#pragma once
+
+#include <cstdint>
+
+#include "ostro/cpu/cross_entropy.h"
+
+namespace ostro::cpu::kernels {
+
+struct CrossEntropyKernels {
+  void (*forward)(const CrossEntropyForward& args, int64_t begin, int64_t end);
+  void (*backward)(const CrossEntropyBackward& args, int64_t begin, int64_t end);
+};
+
+const CrossEntropyKernels& cross_entropy_generic();
+const CrossEntropyKernels& cross_entropy_avx2();
+const CrossEntropyKernels& cross_entropy_avx512();
+
+}  // namespace ostro::cpu::kernels
