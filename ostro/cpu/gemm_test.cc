@@ -10,6 +10,7 @@
 #include <numeric>
 #include <string>
 
+#include "ostro/cpu/admission.h"
 #include "ostro/cpu/gemm_reference.h"
 
 namespace ostro::cpu {
@@ -271,6 +272,10 @@ TEST_CASE("gemm: the tests can tell a wrong order") {
   Case flipped = c;
   flipped.a16[flipped.spec.a_row[3] + flipped.spec.a_col[7]] ^= 0x40;
   for (Isa isa : available_isas()) CHECK(computed(c, isa, 1, false) != computed(flipped, isa, 1, false));
+}
+
+TEST_CASE("gemm: every instruction set passes the start-up check") {
+  for (Isa isa : available_isas()) CHECK(bf16_admitted(isa));
 }
 
 TEST_CASE("gemm: packed B is shared by products of other heights, and its memory is used again") {

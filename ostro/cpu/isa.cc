@@ -9,6 +9,8 @@
 #include <cstring>
 #include <string>
 
+#include "ostro/cpu/admission.h"
+
 namespace ostro::cpu {
 namespace {
 
@@ -107,10 +109,11 @@ std::vector<Isa> available_isas() {
 }
 
 Isa best_isa() {
-  if (has_isa(Isa::kAmx)) return Isa::kAmx;
-  if (has_isa(Isa::kAvx512Bf16) && machine().amd) return Isa::kAvx512Bf16;
-  if (has_isa(Isa::kAvx512)) return Isa::kAvx512;
-  return has_isa(Isa::kAvx2) ? Isa::kAvx2 : Isa::kGeneric;
+  for (Isa isa : {Isa::kAmx, Isa::kAvx512Bf16, Isa::kAvx512, Isa::kAvx2}) {
+    if (isa == Isa::kAvx512Bf16 && !machine().amd) continue;
+    if (has_isa(isa) && bf16_admitted(isa)) return isa;
+  }
+  return Isa::kGeneric;
 }
 
 Result<Isa> choose_isa(std::string_view requested) {
@@ -124,6 +127,11 @@ Result<Isa> choose_isa(std::string_view requested) {
   }
   if (!has_isa(*isa))
     return unsupported(fmt::format("OSTRO_ISA is {}, but this machine has only {}", requested, names));
+  if (!bf16_admitted(*isa))
+    return unsupported(
+        fmt::format("OSTRO_ISA is {}, but this machine's {} does not compute the definition of "
+                    "bf16 products (docs/numerics.md, N7); unset OSTRO_ISA",
+                    requested, requested));
   return *isa;
 }
 

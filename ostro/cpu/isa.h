@@ -31,12 +31,13 @@ bool has_isa(Isa isa);
 // The ISAs this process can run, ascending.
 std::vector<Isa> available_isas();
 
-// The fastest ISA by vendor: AMX where present; AVX512-BF16 on AMD only, because elsewhere VDPBF16PS runs
-// at a quarter of the FMA rate and emulation on plain AVX-512 is faster.
+// The fastest ISA by vendor that passes the start-up check (admission.h): AMX where present; AVX512-BF16 on
+// AMD only, because elsewhere VDPBF16PS runs at a quarter of the FMA rate and emulation on plain AVX-512 is
+// faster.
 Isa best_isa();
 
 // The ISA named `requested`, or the best one when it is empty. Error: an unknown name, or an ISA that this
-// machine lacks.
+// machine lacks or that fails the start-up check.
 Result<Isa> choose_isa(std::string_view requested);
 
 // choose_isa of the environment variable OSTRO_ISA.

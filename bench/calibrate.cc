@@ -1,0 +1,82 @@
+#include "bench/calibrate.h"
+
+#include <immintrin.h>
+
+#include <chrono>
+
+namespace ostro::bench {
+namespace {
+
+constexpr int kSteps = 4000;
+
+__attribute__((target("avx2,fma"))) double fma_256() {
+  __m256 acc[12];
+  for (auto& x : acc) x = _mm256_setzero_ps();
+  __m256 one = _mm256_set1_ps(1.0f);
+  for (int i = 0; i < kSteps; ++i) {
+    __asm__ volatile("" : "+x"(one));
+    for (auto& x : acc) x = _mm256_fmadd_ps(one, one, x);
+  }
+  for (auto& x : acc) __asm__ volatile("" ::"x"(x));
+  return 12.0 * 16 * kSteps;
+}
+
+__attribute__((target("avx512f"))) double fma_512() {
+  __m512 acc[24];
+  for (auto& x : acc) x = _mm512_setzero_ps();
+  __m512 one = _mm512_set1_ps(1.0f);
+  for (int i = 0; i < kSteps; ++i) {
+    __asm__ volatile("" : "+v"(one));
+    for (auto& x : acc) x = _mm512_fmadd_ps(one, one, x);
+  }
+  for (auto& x : acc) __asm__ volatile("" ::"v"(x));
+  return 24.0 * 32 * kSteps;
+}
+
+__attribute__((target("avx512f,avx512bf16"))) double vdpbf16() {
+  __m512 acc[24];
+  for (auto& x : acc) x = _mm512_setzero_ps();
+  __m512i one = _mm512_set1_epi32(0x3f803f80);
+  for (int i = 0; i < kSteps / 4; ++i) {
+    __asm__ volatile("" : "+v"(one));
+    for (auto& x : acc)
+      x = _mm512_dpbf16_ps(x, reinterpret_cast<__m512bh>(one), reinterpret_cast<__m512bh>(one));
+  }
+  for (auto& x : acc) __asm__ volatile("" ::"v"(x));
+  return 24.0 * 64 * (kSteps / 4);
+}
+
+__attribute__((target("amx-tile,amx-bf16"))) double tdpbf16() {
+  struct alignas(64) Config {
+    uint8_t palette = 1, start_row = 0, reserved[14] = {};
+    uint16_t row_bytes[16] = {64, 64, 64, 64, 64, 64, 64, 64};
+    uint8_t rows[16] = {16, 16, 16, 16, 16, 16, 16, 16};
+  };
+  static constexpr Config kConfig;
+  _tile_loadconfig(&kConfig);
+  for (int i = 0; i < kSteps; ++i) {
+    _tile_dpbf16ps(0, 4, 6);
+    _tile_dpbf16ps(1, 4, 7);
+    _tile_dpbf16ps(2, 5, 6);
+    _tile_dpbf16ps(3, 5, 7);
+  }
+  _tile_release();
+  return 4.0 * 2 * 16 * 16 * 32 * kSteps;
+}
+
+}  // namespace
+
+double burst_peak(cpu::ThreadPool& pool, cpu::Isa isa, cpu::GemmType type) {
+  using cpu::Isa;
+  double (*burst)() = fma_256;
+  if (isa >= Isa::kAvx512) burst = fma_512;
+  if (type == cpu::GemmType::kBf16 && isa == Isa::kAvx512Bf16) burst = vdpbf16;
+  if (type == cpu::GemmType::kBf16 && isa == Isa::kAmx) burst = tdpbf16;
+  std::atomic<int64_t> total{0};
+  const auto start = std::chrono::steady_clock::now();
+  pool.run_tiles(pool.threads() * 2, [&](int64_t) { total.fetch_add(static_cast<int64_t>(burst())); });
+  const std::chrono::duration<double> took = std::chrono::steady_clock::now() - start;
+  return static_cast<double>(total.load()) / took.count();
+}
+
+}  // namespace ostro::bench
