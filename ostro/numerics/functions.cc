@@ -2,6 +2,7 @@
 
 #include <bit>
 
+#include "ostro/numerics/casts.h"
 #include "ostro/numerics/coefficients.h"
 
 namespace ostro::numerics {
@@ -244,15 +245,21 @@ float softplus_f32(float x) { return max_f32(x, 0.0f) + log1p_f32(exp_f32(-__bui
 
 namespace {
 
+// Flushing first keeps the result the same whether a compiler picks a min instruction, which flushes, or a
+// comparison and a selection, which do not.
 template <typename T>
 T smaller(T a, T b) {
-  T y = a < b ? a : b;
-  y = a == b && __builtin_signbit(a) ? a : y;  // -0 < +0
-  return a != a ? a : y;                       // b is taken where it is NaN: a < b is false
+  a = flush_denormal(a);
+  b = flush_denormal(b);
+  T y = a < b ? a : b;  // b where it is NaN
+  y = a == b && __builtin_signbit(a) ? a : y;
+  return a != a ? a : y;
 }
 
 template <typename T>
 T larger(T a, T b) {
+  a = flush_denormal(a);
+  b = flush_denormal(b);
   T y = a > b ? a : b;
   y = a == b && !__builtin_signbit(a) ? a : y;
   return a != a ? a : y;
@@ -264,5 +271,7 @@ float min_f32(float a, float b) { return smaller(a, b); }
 float max_f32(float a, float b) { return larger(a, b); }
 double min_f64(double a, double b) { return smaller(a, b); }
 double max_f64(double a, double b) { return larger(a, b); }
+
+float floor_f32(float x) { return __builtin_floorf(flush_denormal(x)); }
 
 }  // namespace ostro::numerics

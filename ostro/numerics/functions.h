@@ -29,11 +29,13 @@ float softplus_f32(float x);   // max(x, 0) + log1p(exp(-|x|))
 inline float sqrt_f32(float x) { return __builtin_sqrtf(x); }
 inline double sqrt_f64(double x) { return __builtin_sqrt(x); }
 inline float rsqrt_f32(float x) { return 1.0f / sqrt_f32(x); }
-// NaN if either is NaN; -0 < +0.
+// NaN if either is NaN; -0 < +0; a denormal operand counts, and is returned, as the zero of its sign.
 float min_f32(float a, float b);
 float max_f32(float a, float b);
 double min_f64(double a, double b);
 double max_f64(double a, double b);
+// The largest integer not above x; floor(-0) = -0.
+float floor_f32(float x);
 // x * y + z rounded once.
 inline float fma_f32(float x, float y, float z) { return __builtin_fmaf(x, y, z); }
 inline double fma_f64(double x, double y, double z) { return __builtin_fma(x, y, z); }

@@ -19,21 +19,28 @@ struct Key {
   bool operator==(const Key&) const = default;
 };
 
-// The block cipher: 20 rounds on counter (x0, x1).
+// The 20 rounds on counters (x0, x1), in place. Word is uint32_t or a vector of them (one counter per lane).
+template <typename Word>
+inline void threefry_rounds(Key key, Word& x0, Word& x1) {
+  const uint32_t k0 = key.word0, k1 = key.word1, k2 = k0 ^ k1 ^ 0x1bd11bdau;
+  const auto round = [&](int rotation) {
+    x0 += x1;
+    x1 = (x1 << rotation) | (x1 >> (32 - rotation));
+    x1 ^= x0;
+  };
+  const auto odd_group = [&] { round(13), round(15), round(26), round(6); };
+  const auto even_group = [&] { round(17), round(29), round(16), round(24); };
+  x0 += k0, x1 += k1;
+  odd_group(), x0 += k1, x1 += k2 + 1;
+  even_group(), x0 += k2, x1 += k0 + 2;
+  odd_group(), x0 += k0, x1 += k1 + 3;
+  even_group(), x0 += k1, x1 += k2 + 4;
+  odd_group(), x0 += k2, x1 += k0 + 5;
+}
+
+// The block cipher on one counter.
 inline Key threefry2x32(Key key, uint32_t x0, uint32_t x1) {
-  constexpr int kRotations[2][4] = {{13, 15, 26, 6}, {17, 29, 16, 24}};
-  const uint32_t k[3] = {key.word0, key.word1, key.word0 ^ key.word1 ^ 0x1bd11bdau};
-  x0 += k[0];
-  x1 += k[1];
-  for (uint32_t group = 0; group < 5; ++group) {
-    for (int round = 0; round < 4; ++round) {
-      x0 += x1;
-      x1 = std::rotl(x1, kRotations[group % 2][round]);
-      x1 ^= x0;
-    }
-    x0 += k[(group + 1) % 3];
-    x1 += k[(group + 2) % 3] + group + 1;
-  }
+  threefry_rounds(key, x0, x1);
   return {x0, x1};
 }
 
