@@ -1,0 +1,44 @@
+// cast and use (numerics.md N1): what a value becomes in another type.
+#include <limits>
+
+#include "ostro/interp/elements.h"
+#include "ostro/interp/families.h"
+
+namespace ostro::interp {
+namespace {
+
+// Truncates toward zero and saturates; NaN gives 0.
+template <typename Int>
+Int to_integer(double x) {
+  if (x != x) return 0;
+  if (x <= static_cast<double>(std::numeric_limits<Int>::min())) return std::numeric_limits<Int>::min();
+  if (x >= static_cast<double>(std::numeric_limits<Int>::max())) return std::numeric_limits<Int>::max();
+  return static_cast<Int>(x);
+}
+
+// One rounding at most; integers wrap. bool has elements of type uint8_t and is handled by the callers.
+template <typename To, typename From>
+To convert(From x) {
+  if constexpr (std::is_floating_point_v<From> && std::is_integral_v<To>)
+    return to_integer<To>(static_cast<double>(x));
+  else
+    return static_cast<To>(x);
+}
+
+}  // namespace
+
+Result<Buffers> run_cast(const Call& call) {
+  const DType from = call.shape(0).dtype, to = call.out[0].dtype;
+  if (from == to) return Buffers{call.in[0]};
+  return with_type(from, [&]<typename From>() -> Buffers {
+    const std::vector<From> x = elements<From>(call.in[0]);
+    return with_type(to, [&]<typename To>() -> Buffers {
+      std::vector<To> y(x.size());
+      for (size_t i = 0; i < x.size(); ++i)
+        y[i] = to == DType::boolean ? static_cast<To>(x[i] != From{0}) : convert<To>(x[i]);
+      return {make_buffer(call.out[0], y)};
+    });
+  });
+}
+
+}  // namespace ostro::interp
