@@ -1,0 +1,50 @@
+#!/usr/bin/env bash
+# Installs what building and testing need, from the distribution's packages and PyPI. Does nothing, quickly,
+# when everything is there.
+#
+#   scripts/setup.sh             compiler and libraries
+#   scripts/setup.sh --dev       also clang, clang-format and clang-tidy
+#   scripts/setup.sh --python    also .venv with the packages that interoperability tests compare with
+set -euo pipefail
+cd "$(dirname "$0")/.."
+
+packages=(g++ cmake ninja-build pkg-config libzstd-dev zlib1g-dev liblz4-dev libblosc-dev libssl-dev
+          nlohmann-json3-dev libcli11-dev libyaml-cpp-dev libfmt-dev doctest-dev xz-utils python3 python3-venv)
+with_python=false
+for option in "$@"; do
+  case "$option" in
+    --dev) packages+=(clang-19 clang-format-19 clang-tidy-19) ;;
+    --python) with_python=true ;;
+    *) echo "error: unknown option $option; known: --dev --python" >&2; exit 2 ;;
+  esac
+done
+
+missing=()
+for package in "${packages[@]}"; do
+  if [[ "$(dpkg-query -W -f='${db:Status-Status}' "$package" 2>/dev/null)" != installed ]]; then
+    missing+=("$package")
+  fi
+done
+if (( ${#missing[@]} > 0 )); then
+  as_root=()
+  if (( EUID != 0 )); then
+    command -v sudo >/dev/null || { echo "error: run as root, or install: ${missing[*]}" >&2; exit 1; }
+    as_root=(sudo)
+  fi
+  echo "installing: ${missing[*]}"
+  "${as_root[@]}" apt-get update -q
+  "${as_root[@]}" env DEBIAN_FRONTEND=noninteractive apt-get install -y -q --no-install-recommends "${missing[@]}"
+fi
+
+if $with_python; then
+  # The stamp is written last, so an interrupted installation is taken up again.
+  stamp=.venv/installed.sha256
+  wanted="$(cat python/requirements-*.txt scripts/install_torch_cpu.sh | sha256sum)"
+  if [[ ! -f $stamp || "$(cat $stamp)" != "$wanted" ]]; then
+    echo "installing Python packages into .venv"
+    [[ -x .venv/bin/python ]] || python3 -m venv .venv
+    .venv/bin/python -m pip install -q --disable-pip-version-check -r python/requirements-test.txt
+    scripts/install_torch_cpu.sh .venv
+    echo "$wanted" > $stamp
+  fi
+fi
