@@ -1,0 +1,106 @@
+#include "ostro/checkpoint/catalog.h"
+
+#include <algorithm>
+#include <charconv>
+#include <map>
+#include <optional>
+
+#include "ostro/io/path.h"
+
+namespace ostro::checkpoint {
+namespace {
+
+constexpr std::string_view kPrefix = "step-", kTemporary = ".tmp", kReplaced = ".old";
+constexpr int64_t kMaxManifestBytes = int64_t{1} << 30;
+
+// The step in "step-00000042"; none for any other name.
+std::optional<int64_t> parse_step(std::string_view name) {
+  if (!name.starts_with(kPrefix)) return std::nullopt;
+  name.remove_prefix(kPrefix.size());
+  int64_t step = 0;
+  const auto parsed = std::from_chars(name.data(), name.data() + name.size(), step);
+  if (parsed.ec != std::errc() || parsed.ptr != name.data() + name.size() || name.size() < 8 || step < 0) {
+    return std::nullopt;
+  }
+  return step;
+}
+
+}  // namespace
+
+std::string step_directory(int64_t step) { return fmt::format("{}{:08}", kPrefix, step); }
+
+Result<std::vector<Entry>> list_checkpoints(io::FileSystem& fs, const std::string& root) {
+  std::vector<Entry> out;
+  auto entries = fs.list(root);
+  if (!entries.ok()) {
+    if (entries.error().code() == ErrorCode::kNotFound) return out;
+    return entries.error();
+  }
+  std::map<int64_t, std::string> by_step;
+  for (const io::DirEntry& entry : *entries) {  // sorted: "step-1" comes before "step-1.old"
+    if (!entry.is_directory) continue;
+    std::string_view name = entry.name;
+    // A save that replaces a checkpoint sets the old one aside for a moment; a crash then leaves only that.
+    if (name.ends_with(kReplaced)) name.remove_suffix(kReplaced.size());
+    if (const auto step = parse_step(name)) by_step.try_emplace(*step, io::join_path(root, entry.name));
+  }
+  for (const auto& [step, path] : by_step) out.push_back({step, path});
+  return out;
+}
+
+Result<Manifest> read_manifest(io::FileSystem& fs, const std::string& path) {
+  const std::string file = io::join_path(path, kManifestName);
+  ASSIGN_OR_RETURN(const std::string text, fs.read_file(file, kMaxManifestBytes));
+  return parse_manifest(text, file);
+}
+
+Status remove_checkpoint(io::FileSystem& fs, const std::string& path) {
+  const std::string going = path + std::string(kTemporary);
+  RETURN_IF_ERROR(fs.remove_all(going));
+  RETURN_IF_ERROR(fs.rename(path, going));
+  RETURN_IF_ERROR(fs.sync_dir(io::parent_path(path)));
+  RETURN_IF_ERROR(fs.remove_all(going));
+  return fs.sync_dir(io::parent_path(path));
+}
+
+Status prune_checkpoints(io::FileSystem& fs, const std::string& root) {
+  ASSIGN_OR_RETURN(const auto entries, list_checkpoints(fs, root));
+  for (size_t i = 0; i + 2 < entries.size(); ++i) {
+    const auto manifest = read_manifest(fs, entries[i].path);
+    if (!manifest.ok() || manifest->info.kind == Kind::kPermanent) continue;
+    RETURN_IF_ERROR(remove_checkpoint(fs, entries[i].path));
+  }
+  return {};
+}
+
+Status remove_leftovers(io::FileSystem& fs, const std::string& root) {
+  auto entries = fs.list(root);
+  if (!entries.ok())
+    return entries.error().code() == ErrorCode::kNotFound ? Status() : Status(entries.error());
+  for (const io::DirEntry& entry : *entries) {
+    const std::string path = io::join_path(root, entry.name);
+    if (!entry.name.starts_with(kPrefix)) continue;
+    if (entry.name.ends_with(kTemporary)) {
+      RETURN_IF_ERROR(fs.remove_all(path));
+    } else if (entry.name.ends_with(kReplaced)) {
+      const std::string current = path.substr(0, path.size() - kReplaced.size());
+      ASSIGN_OR_RETURN(const bool replaced, fs.exists(current));
+      if (replaced) {
+        RETURN_IF_ERROR(remove_checkpoint(fs, path));
+      } else {  // the replacement never came: the old one is the checkpoint again
+        RETURN_IF_ERROR(fs.rename(path, current));
+        RETURN_IF_ERROR(fs.sync_dir(root));
+      }
+    }
+  }
+  return {};
+}
+
+bool is_kept(int64_t step, std::span<const KeepRule> rules) {
+  for (const KeepRule& rule : rules) {
+    if (rule.until < 0 || step <= rule.until) return step > 0 && rule.every > 0 && step % rule.every == 0;
+  }
+  return false;
+}
+
+}  // namespace ostro::checkpoint

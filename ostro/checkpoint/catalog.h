@@ -1,0 +1,52 @@
+// The checkpoints of a run: a directory `step-NNNNNNNN` each, below one root.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "ostro/checkpoint/manifest.h"
+#include "ostro/io/file_system.h"
+
+namespace ostro::checkpoint {
+
+inline constexpr const char* kManifestName = "manifest.json";
+
+// "step-00000042". Steps above 99,999,999 have more digits.
+std::string step_directory(int64_t step);
+
+struct Entry {
+  int64_t step = 0;
+  std::string path;
+  bool operator==(const Entry&) const = default;
+};
+
+// All checkpoints by ascending step, damaged ones included; directories that are being written or removed are
+// not. No such root: none.
+Result<std::vector<Entry>> list_checkpoints(io::FileSystem& fs, const std::string& root);
+
+// The manifest of one checkpoint.
+Result<Manifest> read_manifest(io::FileSystem& fs, const std::string& path);
+
+// Removes a checkpoint so that it is there whole or not at all, whenever the power goes.
+Status remove_checkpoint(io::FileSystem& fs, const std::string& path);
+
+// Removes temporary checkpoints other than the two newest of any kind: the newest, and the one that a restore
+// falls back to when that is damaged. Those with an unreadable manifest stay; they are for a person to look
+// at.
+Status prune_checkpoints(io::FileSystem& fs, const std::string& root);
+
+// Removes what interrupted saves and removals left behind. No save may be running.
+Status remove_leftovers(io::FileSystem& fs, const std::string& root);
+
+// One rule of `trainer.checkpointer.keep`: steps that are multiples of `every`, up to `until` when that is
+// set.
+struct KeepRule {
+  int64_t every = 0;
+  int64_t until = -1;  // the last step the rule speaks of; -1: no end
+};
+// Whether the checkpoint of a step is due by the rules, and so permanent: the first rule that reaches as far
+// as the step decides. Step 0 is never due.
+bool is_kept(int64_t step, std::span<const KeepRule> rules);
+
+}  // namespace ostro::checkpoint

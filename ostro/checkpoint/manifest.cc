@@ -1,0 +1,150 @@
+#include "ostro/checkpoint/manifest.h"
+
+#include "ostro/io/json_fields.h"
+
+namespace ostro::checkpoint {
+namespace {
+
+using OrderedJson = nlohmann::ordered_json;
+using Json = nlohmann::json;
+using io::JsonFields;
+
+constexpr std::string_view kChecksumBegin = ",\n  \"checksum\": \"", kChecksumEnd = "\"\n}\n";
+constexpr size_t kHexDigits = 64;
+
+Result<Sha256Digest> parse_digest(const Json& value, const JsonFields& fields, std::string_view key) {
+  const std::string text = value.is_string() ? value.get<std::string>() : "";
+  if (text.size() != kHexDigits || text.find_first_not_of("0123456789abcdef") != std::string::npos) {
+    return fields.bad(key, "is not a SHA-256 in hexadecimal");
+  }
+  Sha256Digest digest;
+  const auto digit = [](char c) { return static_cast<uint8_t>(c <= '9' ? c - '0' : c - 'a' + 10); };
+  for (size_t i = 0; i < digest.size(); ++i) {
+    digest[i] = static_cast<uint8_t>(digit(text[2 * i]) << 4 | digit(text[2 * i + 1]));
+  }
+  return digest;
+}
+
+// The text up to the checksum, which must be right.
+Result<std::string_view> checked_body(std::string_view text, const std::string& path) {
+  const size_t tail = kChecksumBegin.size() + kHexDigits + kChecksumEnd.size();
+  if (text.size() < tail) return corrupt(fmt::format("{}: too short, or cut", path));
+  const std::string_view body = text.substr(0, text.size() - tail), end = text.substr(body.size());
+  if (!end.starts_with(kChecksumBegin) || !end.ends_with(kChecksumEnd)) {
+    return corrupt(fmt::format("{}: does not end in its \"checksum\"; it is cut or was edited", path));
+  }
+  if (end.substr(kChecksumBegin.size(), kHexDigits) != sha256_hex(body)) {
+    return corrupt(fmt::format("{}: its \"checksum\" is wrong: it is damaged or was edited", path));
+  }
+  return body;
+}
+
+Result<TensorSpec> parse_spec(const JsonFields& fields) {
+  TensorSpec spec;
+  ASSIGN_OR_RETURN(spec.path, fields.string("path"));
+  ASSIGN_OR_RETURN(spec.dtype, fields.string("dtype"));
+  ASSIGN_OR_RETURN(spec.shape, fields.integers("shape", 0, INT64_MAX));
+  ASSIGN_OR_RETURN(spec.cell, fields.integers("cell", 1, INT64_MAX));
+  ASSIGN_OR_RETURN(const Json* axes, fields.array("axes"));
+  for (const Json& axis : *axes) {
+    if (!axis.is_string()) return fields.bad("axes", "holds more than names");
+    spec.axes.push_back(axis.get<std::string>());
+  }
+  return spec;
+}
+
+// Adds the tensor's spec and its cells' hashes; gives the hash of the array.
+Result<Sha256Digest> parse_tensor(const Json& value, const std::string& where, Manifest& manifest) {
+  const JsonFields fields(value, where);
+  ASSIGN_OR_RETURN(TensorSpec spec, parse_spec(fields));
+  RETURN_IF_ERROR(validate(std::span(&spec, 1), where));
+  ASSIGN_OR_RETURN(const Json* list, fields.array("cells"));
+  CellHashes cells;
+  for (const Json& item : *list) {
+    ASSIGN_OR_RETURN(const Sha256Digest digest, parse_digest(item, fields, "cells"));
+    cells.push_back(digest);
+  }
+  int64_t count = 1;
+  for (const int64_t n : io::grid_of(spec.shape, cell_extents(spec))) {
+    count = n > 0 && count > static_cast<int64_t>(cells.size()) / n ? static_cast<int64_t>(cells.size()) + 1
+                                                                    : count * n;
+  }
+  if (count != static_cast<int64_t>(cells.size()))
+    return fields.bad("cells", "has another length than its shape says");
+  ASSIGN_OR_RETURN(const Json* hash, fields.get("sha256"));
+  ASSIGN_OR_RETURN(const Sha256Digest array, parse_digest(*hash, fields, "sha256"));
+  if (array != array_hash(cells)) return fields.bad("sha256", "does not fit its cells' hashes");
+  manifest.tensors.push_back(std::move(spec));
+  manifest.cells.push_back(std::move(cells));
+  return array;
+}
+
+}  // namespace
+
+std::string manifest_json(const Manifest& manifest) {
+  OrderedJson root;
+  root["format"] = "ostro checkpoint";
+  root["format_version"] = kFormatVersion;
+  root["numerics_version"] = manifest.info.numerics_version;
+  root["step"] = manifest.info.step;
+  root["kind"] = manifest.info.kind == Kind::kPermanent ? "permanent" : "temporary";
+  root["name"] = manifest.name;
+  root["chain_head"] = manifest.info.chain_head;
+  root["config"] = manifest.info.config;
+  OrderedJson tensors = OrderedJson::array();
+  for (size_t i = 0; i < manifest.tensors.size(); ++i) {
+    const TensorSpec& spec = manifest.tensors[i];
+    OrderedJson cells = OrderedJson::array();
+    for (const Sha256Digest& cell : manifest.cells[i]) cells.push_back(to_hex(cell));
+    OrderedJson tensor;
+    tensor["path"] = spec.path;
+    tensor["dtype"] = spec.dtype;
+    tensor["axes"] = spec.axes;
+    tensor["shape"] = spec.shape;
+    tensor["cell"] = cell_extents(spec);
+    tensor["sha256"] = to_hex(array_hash(manifest.cells[i]));
+    tensor["cells"] = std::move(cells);
+    tensors.push_back(std::move(tensor));
+  }
+  root["tensors"] = std::move(tensors);
+  std::string text = root.dump(2, ' ', false, OrderedJson::error_handler_t::replace);
+  text.resize(text.size() - 2);  // the last "\n}"
+  const std::string checksum = sha256_hex(text);
+  return text.append(kChecksumBegin).append(checksum).append(kChecksumEnd);
+}
+
+Result<Manifest> parse_manifest(std::string_view text, const std::string& path) {
+  ASSIGN_OR_RETURN(const std::string_view body, checked_body(text, path));
+  ASSIGN_OR_RETURN(const Json root, io::parse_json(std::string(body) + "}", path));
+  const JsonFields fields(root, path);
+  ASSIGN_OR_RETURN(const std::string format, fields.string("format"));
+  if (format != "ostro checkpoint") return fields.bad("format", fmt::format("is \"{}\"", format));
+  ASSIGN_OR_RETURN(const int64_t version, fields.integer("format_version", 1, INT64_MAX));
+  if (version > kFormatVersion) {
+    return unsupported(fmt::format("{}: \"format_version\" {} is later than the {} this version reads", path,
+                                   version, kFormatVersion));
+  }
+  Manifest manifest;
+  ASSIGN_OR_RETURN(manifest.info.numerics_version, fields.string("numerics_version"));
+  ASSIGN_OR_RETURN(manifest.info.step, fields.integer("step", 0, INT64_MAX));
+  ASSIGN_OR_RETURN(const std::string kind, fields.string("kind"));
+  if (kind != "permanent" && kind != "temporary") return fields.bad("kind", fmt::format("is \"{}\"", kind));
+  manifest.info.kind = kind == "permanent" ? Kind::kPermanent : Kind::kTemporary;
+  ASSIGN_OR_RETURN(manifest.name, fields.string("name"));
+  ASSIGN_OR_RETURN(manifest.info.chain_head, fields.string("chain_head"));
+  ASSIGN_OR_RETURN(manifest.info.config, fields.string("config"));
+  ASSIGN_OR_RETURN(const Json* tensors, fields.array("tensors"));
+  std::vector<Sha256Digest> arrays;
+  for (size_t i = 0; i < tensors->size(); ++i) {
+    ASSIGN_OR_RETURN(const Sha256Digest array,
+                     parse_tensor((*tensors)[i], fmt::format("{}: tensors[{}]", path, i), manifest));
+    arrays.push_back(array);
+  }
+  RETURN_IF_ERROR(validate(manifest.tensors, path));
+  if (manifest.name != state_name(manifest.tensors, arrays)) {
+    return fields.bad("name", "does not fit the hashes of the tensors");
+  }
+  return manifest;
+}
+
+}  // namespace ostro::checkpoint

@@ -1,0 +1,158 @@
+#include "ostro/checkpoint/restore.h"
+
+#include <fmt/format.h>
+#include <algorithm>
+
+#include "ostro/base/failpoint.h"
+#include "ostro/base/log.h"
+#include "ostro/checkpoint/parallel.h"
+#include "ostro/io/path.h"
+#include "ostro/io/zarr.h"
+
+namespace ostro::checkpoint {
+namespace {
+
+// The array must be what the manifest says it is; how it is cut into chunks is its own business.
+Status check_array(const io::ZarrSpec& array, const TensorSpec& spec, const std::string& path) {
+  if (array.dtype == zarr_dtype(spec.dtype) && array.shape == spec.shape &&
+      array.dimension_names == spec.axes)
+    return {};
+  return corrupt(fmt::format("{}/zarr.json: dtype, shape or dimension_names differ from the manifest's {}",
+                             path, spec.type_str()));
+}
+
+// The part of a cell that lies in the box, as starts in both and extents; false when there is none.
+bool intersect(const Box& cell, const Box& box, Extents& in_cell, Extents& in_box, Extents& shape) {
+  const size_t rank = cell.shape.size();
+  in_cell.resize(rank);
+  in_box.resize(rank);
+  shape.resize(rank);
+  for (size_t d = 0; d < rank; ++d) {
+    const int64_t begin = std::max(cell.start[d], box.start[d]);
+    const int64_t end = std::min(cell.start[d] + cell.shape[d], box.start[d] + box.shape[d]);
+    if (begin >= end) return false;
+    in_cell[d] = begin - cell.start[d];
+    in_box[d] = begin - box.start[d];
+    shape[d] = end - begin;
+  }
+  return true;
+}
+
+// What happened with one checkpoint: done, damaged (try an older one) or final (tell the caller).
+struct Attempt {
+  Status damage;
+  Status final;
+};
+
+Attempt restore_one(io::FileSystem& fs, const std::string& path, const Placement& place,
+                    std::string_view pattern, int threads, Restored& out) {
+  auto checkpoint = Checkpoint::open(fs, path);
+  if (!checkpoint.ok()) {
+    const bool later = checkpoint.error().code() == ErrorCode::kUnsupported;
+    return later ? Attempt{{}, checkpoint.error()} : Attempt{checkpoint.error(), {}};
+  }
+  for (const int64_t i : checkpoint->matching(pattern)) {
+    const TensorSpec& spec = checkpoint->manifest().tensors[static_cast<size_t>(i)];
+    auto memory = place(spec);
+    if (!memory.ok()) return {{}, memory.error().with_context(path)};
+    if (const Status status = checkpoint->read(i, *memory, threads); !status.ok()) return {status, {}};
+    failpoint("resume");
+  }
+  out.path = path;
+  out.manifest = checkpoint->manifest();
+  return {};
+}
+
+}  // namespace
+
+Checkpoint::Checkpoint(io::FileSystem& fs, std::string path, Manifest manifest)
+    : fs_(&fs), path_(std::move(path)), manifest_(std::move(manifest)) {}
+
+Result<Checkpoint> Checkpoint::open(io::FileSystem& fs, const std::string& path) {
+  ASSIGN_OR_RETURN(Manifest manifest, read_manifest(fs, path));
+  return Checkpoint(fs, path, std::move(manifest));
+}
+
+int64_t Checkpoint::find(std::string_view tensor_path) const {
+  for (size_t i = 0; i < manifest_.tensors.size(); ++i) {
+    if (manifest_.tensors[i].path == tensor_path) return static_cast<int64_t>(i);
+  }
+  return -1;
+}
+
+std::vector<int64_t> Checkpoint::matching(std::string_view pattern) const {
+  std::vector<int64_t> out;
+  for (size_t i = 0; i < manifest_.tensors.size(); ++i) {
+    if (io::glob_match(pattern, manifest_.tensors[i].path)) out.push_back(static_cast<int64_t>(i));
+  }
+  return out;
+}
+
+Status Checkpoint::read(int64_t tensor, std::span<std::byte> bytes, int threads) const {
+  const TensorSpec& spec = manifest_.tensors.at(static_cast<size_t>(tensor));
+  return read_box(tensor, Extents(spec.shape.size(), 0), spec.shape, bytes, threads);
+}
+
+Status Checkpoint::read_box(int64_t tensor, const Extents& start, const Extents& shape,
+                            std::span<std::byte> bytes, int threads) const {
+  const TensorSpec& spec = manifest_.tensors.at(static_cast<size_t>(tensor));
+  const CellHashes& hashes = manifest_.cells[static_cast<size_t>(tensor)];
+  const std::string array_path = io::join_path(path_, spec.path);
+  const int64_t item = dtype_size(spec.dtype);
+  OSTRO_CHECK(static_cast<int64_t>(bytes.size()) == io::product(shape) * item, "{}: {} bytes for a box of {}",
+              array_path, bytes.size(), io::product(shape) * item);
+  ASSIGN_OR_RETURN(const io::ZarrArray array, io::ZarrArray::open(*fs_, array_path));
+  RETURN_IF_ERROR(check_array(array.spec(), spec, array_path));
+
+  const Box wanted{start, shape};
+  const std::vector<Box> cells = cells_of(spec);
+  return parallel_for(static_cast<int64_t>(cells.size()), threads, [&](int64_t c) -> Status {
+    const Box& cell = cells[static_cast<size_t>(c)];
+    Extents in_cell, in_box, part;
+    if (!intersect(cell, wanted, in_cell, in_box, part)) return {};
+    std::vector<std::byte> dense;
+    std::span<std::byte> target = bytes;
+    const bool in_place = cell.start == start && cell.shape == shape;
+    if (!in_place) {
+      dense.resize(static_cast<size_t>(io::product(cell.shape) * item));
+      target = dense;
+    }
+    RETURN_IF_ERROR(array.read_box(cell.start, cell.shape, target));
+    if (sha256(std::span<const std::byte>(target)) != hashes[static_cast<size_t>(c)]) {
+      return corrupt(
+          fmt::format("{}: the bytes of cell {} (from [{}]) do not have the SHA-256 of the manifest",
+                      array_path, c, fmt::join(cell.start, ", ")));
+    }
+    if (!in_place) io::copy_box(dense, cell.shape, in_cell, bytes, shape, in_box, part, item);
+    return {};
+  });
+}
+
+Status Checkpoint::verify(int threads) const {
+  std::vector<std::byte> bytes;
+  for (size_t i = 0; i < manifest_.tensors.size(); ++i) {
+    bytes.resize(static_cast<size_t>(manifest_.tensors[i].bytes()));
+    RETURN_IF_ERROR(read(static_cast<int64_t>(i), bytes, threads));
+  }
+  return {};
+}
+
+Result<Restored> restore_latest(io::FileSystem& fs, const std::string& root, const Placement& place,
+                                std::string_view pattern, int threads) {
+  ASSIGN_OR_RETURN(auto entries, list_checkpoints(fs, root));
+  if (entries.empty()) return not_found(fmt::format("{}: no checkpoint", root));
+  std::reverse(entries.begin(), entries.end());
+  Restored restored;
+  for (const Entry& entry : entries) {
+    const Attempt attempt = restore_one(fs, entry.path, place, pattern, threads, restored);
+    if (!attempt.final.ok()) return attempt.final.error();
+    if (attempt.damage.ok()) return restored;
+    restored.damaged.push_back(attempt.damage.error().message());
+    log_warning(fmt::format("checkpoint {} is damaged and is passed over: {}", entry.path,
+                            attempt.damage.error().message()));
+  }
+  return corrupt(fmt::format("{}: all {} checkpoints are damaged; the newest: {}", root, entries.size(),
+                             restored.damaged.front()));
+}
+
+}  // namespace ostro::checkpoint

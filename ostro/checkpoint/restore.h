@@ -1,0 +1,64 @@
+// Reading a checkpoint: all of it or a part, every byte handed out checked against the manifest.
+#pragma once
+
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "ostro/checkpoint/catalog.h"
+#include "ostro/checkpoint/manifest.h"
+#include "ostro/io/file_system.h"
+
+namespace ostro::checkpoint {
+
+// One checkpoint, opened. Thread-safe; refers to `fs`, which must outlive it.
+class Checkpoint {
+ public:
+  // Reads and checks the manifest; arrays are looked at when they are read.
+  static Result<Checkpoint> open(io::FileSystem& fs, const std::string& path);
+
+  const std::string& path() const { return path_; }
+  const Manifest& manifest() const { return manifest_; }
+  // Position of the tensor in manifest().tensors, or -1.
+  int64_t find(std::string_view tensor_path) const;
+  // Positions of the tensors whose path matches the pattern (io::glob_match), in the manifest's order.
+  std::vector<int64_t> matching(std::string_view pattern) const;
+
+  // Fills `bytes` with a whole tensor, or the box [start, start + shape) of it. Every cell that is touched is
+  // read whole and hashed; a mismatch is ErrorCode::kCorrupt and names array and cell. Chunks of any shape
+  // are read.
+  Status read(int64_t tensor, std::span<std::byte> bytes, int threads = 2) const;
+  Status read_box(int64_t tensor, const Extents& start, const Extents& shape, std::span<std::byte> bytes,
+                  int threads = 2) const;
+
+  // Reads and checks everything.
+  Status verify(int threads = 2) const;
+
+ private:
+  Checkpoint(io::FileSystem& fs, std::string path, Manifest manifest);
+
+  io::FileSystem* fs_;
+  std::string path_;
+  Manifest manifest_;
+};
+
+// Where to put a tensor: memory of exactly its size, or an error that ends the restore (for instance: the
+// model has another shape). May be called again for the same tensor when a damaged checkpoint is given up for
+// an older.
+using Placement = std::function<Result<std::span<std::byte>>(const TensorSpec&)>;
+
+struct Restored {
+  std::string path;
+  Manifest manifest;
+  // What was wrong with newer checkpoints that were passed over; each was also logged as a warning.
+  std::vector<std::string> damaged;
+};
+
+// Restores the tensors that match `pattern` from the newest checkpoint that is whole, falling back to older
+// ones, loudly. ErrorCode::kNotFound when there is no checkpoint, kCorrupt when all are damaged. An error of
+// `place`, or a checkpoint written by a later version, is not damage: it is returned as it is. Passes the
+// failpoint "resume".
+Result<Restored> restore_latest(io::FileSystem& fs, const std::string& root, const Placement& place,
+                                std::string_view pattern = "**", int threads = 2);
+
+}  // namespace ostro::checkpoint

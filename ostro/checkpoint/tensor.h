@@ -1,0 +1,67 @@
+// A named tensor as checkpoints see it: axes, an element type, bytes, and the cells it is cut into.
+// This room knows nothing of what the tensors mean.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "ostro/base/error.h"
+#include "ostro/base/sha256.h"
+#include "ostro/io/box.h"
+
+namespace ostro::checkpoint {
+
+using io::Extents;
+
+struct TensorSpec {
+  std::string path;   // "model/layers/mlp/up/weight": components of letters, digits, "_", "-", "."
+  std::string dtype;  // "f32", "bf16", "f64", "i32", "i64", "u32", "bool", as in the IR
+  std::vector<std::string> axes;  // names, outermost first
+  Extents shape;                  // one size per axis
+  Extents
+      cell;  // extents of a cell, the unit of ownership and hashing (docs/numerics.md, N8); empty: one cell
+  bool operator==(const TensorSpec&) const = default;
+
+  // "f32[layers:2, embed:64]".
+  std::string type_str() const;
+  int64_t bytes() const;
+};
+
+// A spec and row-major little-endian bytes. `owner`, when set, keeps the bytes alive and unchanged.
+struct Tensor {
+  TensorSpec spec;
+  std::span<const std::byte> bytes;
+  std::shared_ptr<const void> owner;
+};
+
+// The Zarr name of a dtype, or nullptr; bytes of an element, or 0.
+const char* zarr_dtype(std::string_view dtype);
+int64_t dtype_size(std::string_view dtype);
+
+// Paths, ranks, sizes and dtypes make sense, and no path lies at or below another; `where` is for the error.
+Status validate(std::span<const TensorSpec> specs, const std::string& where);
+
+// The cell's extents: spec.cell, or the whole shape; at least 1 and at most the shape (1 for empty axes).
+Extents cell_extents(const TensorSpec& spec);
+// The boxes of all cells in lexicographic order of their coordinates; those at the end of an axis may be
+// smaller.
+struct Box {
+  Extents start, shape;
+};
+std::vector<Box> cells_of(const TensorSpec& spec);
+
+// SHA-256 of each cell's dense row-major bytes, in the order of cells_of.
+using CellHashes = std::vector<Sha256Digest>;
+// The hash of an array: SHA-256 over the digests of its cells.
+Sha256Digest array_hash(const CellHashes& cells);
+
+// The name of a state: SHA-256, in hexadecimal, over one line per tensor in the given order,
+// "<path> <type_str> <array hash in hexadecimal>\n".
+std::string state_name(std::span<const TensorSpec> specs, std::span<const Sha256Digest> arrays);
+// The same from the bytes; `threads` cells are hashed at a time.
+std::string state_name(std::span<const Tensor> tensors, int threads);
+
+}  // namespace ostro::checkpoint
