@@ -1,0 +1,37 @@
+// The joint block: a block's forward ops followed by its backward ops. Private to the room.
+#pragma once
+
+#include <vector>
+
+#include "ostro/base/error.h"
+#include "ostro/ir/program.h"
+
+namespace ostro::grad_internal {
+
+struct JointRequest {
+  std::vector<char> param_active;   // differentiate with respect to this parameter
+  std::vector<char> result_active;  // a cotangent of this result comes in
+  std::vector<char> param_use;      // the parameter is derived from `use` by layout: its cotangent stays f32
+  bool unit_seed = false;           // result 0's cotangent is the constant 1 instead of a parameter
+};
+
+struct Joint {
+  ir::Block block;                     // parameters: f's, then cotangents of active results; no results set
+  std::vector<ir::ValueId> results;    // f's results
+  size_t forward_ops = 0;              // ops [0, forward_ops) are the forward part
+  std::vector<ir::ValueId> ct_params;  // one per active result (empty with unit_seed)
+  std::vector<ir::ValueId>
+      param_cts;  // per parameter: cotangent in the parameter's dtype (-1: zero or inactive)
+  std::vector<ir::ValueId> param_cts_wide;  // the same before rounding to bf16 (f32 sums)
+};
+
+Result<Joint> build_joint(const ir::Block& f, const JointRequest& request);
+
+// Which results depend on active parameters through differentiable ops.
+std::vector<char> active_results(const ir::Block& f, const std::vector<char>& param_active);
+// The same for every value.
+std::vector<char> active_values(const ir::Block& f, const std::vector<char>& param_active);
+// The carries of a scan body that become active when these operands are (fixed point), as operand flags.
+std::vector<char> scan_active(const ir::Op& scan, std::vector<char> operand_active);
+
+}  // namespace ostro::grad_internal

@@ -1,0 +1,108 @@
+// VJP rules of reductions, dot, attention and cross-entropy.
+#include <fmt/format.h>
+
+#include "ostro/grad/vjp.h"
+
+namespace ostro::grad_internal {
+
+using ir::Axis;
+using ir::DType;
+using ir::OpKind;
+using ir::ValueId;
+
+Status reduce_rule(RuleContext& c) {
+  ir::Builder& b = c.b;
+  switch (c.op.kind) {
+    case OpKind::sum:
+    case OpKind::tree_sum: {
+      // Narrow first: the cotangent of an f64 sum goes to f32 operands by one rounding.
+      const std::vector<Axis> axes = c.in(0).axes;
+      const ValueId ct = b.cast(c.ct[0], c.in(0).dtype == DType::f64 ? DType::f64 : DType::f32);
+      c.add(0, b.broadcast(ct, axes));
+      return Status();
+    }
+    case OpKind::reduce_max:
+    case OpKind::reduce_min: {
+      // Shared equally among ties: ct / count where x equals the result.
+      const std::vector<Axis> axes = c.in(0).axes;
+      const ValueId at = b.add(OpKind::eq, {c.x(0), b.broadcast(c.y(), axes)});
+      const ValueId count = b.add(OpKind::sum, {b.cast(at, DType::f32)}, {{"axes", c.op.attrs.strs("axes")}});
+      const ValueId share = b.broadcast(c.div(c.ct[0], count), axes);
+      c.add(0, c.select(at, share, b.splat(0, b.shape(share))));
+      return Status();
+    }
+    case OpKind::dot: {
+      // da contracts the cotangent with b over the axes only b has, in b's order; db contracts a with it over
+      // the axes only a has, in a's order. Both operands have one dtype: a bf16 dot's cotangent is rounded to
+      // bf16 first.
+      const std::vector<std::string> a_names = c.in(0).names(), b_names = c.in(1).names();
+      std::vector<std::string> only_a, only_b;
+      for (const auto& n : a_names)
+        if (!c.in(1).has(n)) only_a.push_back(n);
+      for (const auto& n : b_names)
+        if (!c.in(0).has(n)) only_b.push_back(n);
+      const ValueId ct = b.cast(c.ct[0], c.in(0).dtype);
+      if (c.wanted(0)) c.add(0, b.transpose(b.dot(ct, c.x(1), only_b), a_names));
+      if (c.wanted(1)) c.add(1, b.transpose(b.dot(c.x(0), ct, only_a), b_names));
+      return Status();
+    }
+    default:
+      return no_derivative(c.op);
+  }
+}
+
+Status fused_rule(RuleContext& c) {
+  ir::Builder& b = c.b;
+  if (c.op.kind == OpKind::attention) {
+    if (c.ct[1] >= 0 || c.ct[2] >= 0)
+      return unsupported(fmt::format("attention's m and r have no derivative ({})", c.op.location));
+    std::vector<ValueId> operands{
+        c.x(0), c.x(1), c.x(2), c.y(0), c.y(1), c.y(2), b.cast(c.ct[0], c.out(0).dtype)};
+    operands.insert(operands.end(), c.op.operands.begin() + 3, c.op.operands.end());
+    const auto grads = b.add_n(OpKind::attention_grad, operands, c.op.attrs);
+    for (size_t i = 0; i < 3; ++i) c.add(i, grads[i]);
+    if (grads.size() > 3) c.add(c.op.operands.size() - 1, grads[3]);
+    return Status();
+  }
+  if (c.op.kind == OpKind::cross_entropy) {
+    if (c.ct[1] >= 0 || c.ct[2] >= 0 || c.ct[3] >= 0)
+      return unsupported(fmt::format("cross_entropy's m, r and lse have no derivative ({})", c.op.location));
+    ir::Attrs attrs = c.op.attrs;
+    attrs.set("dtype", std::string("f32"));
+    c.add(0, b.add(OpKind::cross_entropy_grad, {c.x(0), c.x(1), c.y(1), c.y(2), c.y(3), c.ct[0], c.x(2)},
+                   std::move(attrs)));
+    return Status();
+  }
+  return no_derivative(c.op);
+}
+
+bool has_derivative(OpKind k) {
+  switch (k) {
+    case OpKind::floor:
+    case OpKind::constant:
+    case OpKind::iota:
+    case OpKind::random:
+    case OpKind::fold_in:
+    case OpKind::argmax:
+    case OpKind::fingerprint:
+      return false;
+    default:
+      return true;
+  }
+}
+
+Error no_derivative(const ir::Op& op) {
+  return unsupported(fmt::format("{} has no derivative ({}); use stop_gradient or custom_vjp",
+                                 ir::op_name(op.kind), op.location));
+}
+
+Status apply_rule(RuleContext& c) {
+  const OpKind k = c.op.kind;
+  if (ir::is_elementwise(k)) return elementwise_rule(c);
+  if (k >= OpKind::broadcast && k <= OpKind::reverse) return layout_rule(c);
+  if (k >= OpKind::dynamic_slice && k <= OpKind::top_k) return indexed_rule(c);
+  if (k >= OpKind::sum && k <= OpKind::dot) return reduce_rule(c);
+  return fused_rule(c);
+}
+
+}  // namespace ostro::grad_internal

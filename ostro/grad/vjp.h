@@ -1,0 +1,54 @@
+// The VJP rule of every op: given cotangents of its results, contributions to those of its operands.
+// Private to the room: joint.cc drives the rules.
+#pragma once
+
+#include <functional>
+#include <vector>
+
+#include "ostro/base/error.h"
+#include "ostro/ir/builder.h"
+
+namespace ostro::grad_internal {
+
+// What a rule may do. Cotangents have their value's shape, in the value's dtype (f32 for bf16 values derived
+// from `use`); -1 stands for zero.
+struct RuleContext {
+  ir::Builder& b;
+  const ir::Op& op;                              // ids in b's block
+  std::vector<ir::ValueId> ct;                   // per result
+  std::function<bool(size_t)> wanted;            // is operand i differentiated?
+  std::function<void(size_t, ir::ValueId)> add;  // contribution to operand i; ignored unless wanted
+
+  const ir::Shape& in(size_t i) const { return b.shape(op.operands[i]); }
+  const ir::Shape& out(size_t i = 0) const { return b.shape(op.results[i]); }
+  ir::ValueId x(size_t i) const { return op.operands[i]; }
+  ir::ValueId y(size_t i = 0) const { return op.results[i]; }
+  // The cotangent of result i, zeros when it has none.
+  ir::ValueId ct_or_zero(size_t i);
+  // A literal broadcast to v's axes, in v's dtype (f32 for bf16).
+  ir::ValueId lit(double value, ir::ValueId v);
+  ir::ValueId mul(ir::ValueId a, ir::ValueId c) { return b.add(ir::OpKind::mul, {a, c}); }
+  ir::ValueId div(ir::ValueId a, ir::ValueId c) { return b.add(ir::OpKind::div, {a, c}); }
+  ir::ValueId add2(ir::ValueId a, ir::ValueId c) { return b.add(ir::OpKind::add, {a, c}); }
+  ir::ValueId sub(ir::ValueId a, ir::ValueId c) { return b.add(ir::OpKind::sub, {a, c}); }
+  ir::ValueId neg(ir::ValueId a) { return b.add(ir::OpKind::neg, {a}); }
+  ir::ValueId select(ir::ValueId p, ir::ValueId a, ir::ValueId c) {
+    return b.add(ir::OpKind::select, {p, a, c});
+  }
+};
+
+// Ops without regions. Unsupported: an error with the op's name and call site.
+Status apply_rule(RuleContext& c);
+
+Status elementwise_rule(RuleContext& c);
+Status layout_rule(RuleContext& c);
+Status indexed_rule(RuleContext& c);
+Status reduce_rule(RuleContext& c);
+Status fused_rule(RuleContext& c);
+
+Error no_derivative(const ir::Op& op);
+
+// Does a cotangent pass through the op at all? (floor, argmax, random ... : no)
+bool has_derivative(ir::OpKind kind);
+
+}  // namespace ostro::grad_internal
