@@ -27,7 +27,7 @@ std::string help_text() {
       "  -h, --help  print this and exit\n"
       "  --version   print the version and exit\n"
       "\nExit codes: 0 done; 1 failed, told in one line \"error: ...\"; 2 a command line or configuration\n"
-      "that makes no sense.\n";
+      "that makes no sense; 75 training was stopped by a signal and saved, the same command goes on.\n";
   return text;
 }
 

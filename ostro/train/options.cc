@@ -140,7 +140,7 @@ void NumericsOptions::visit_options(config::OptionTable& t) {
         "sequences in a leaf, the microbatch; divides the batch; null: the largest divisor of the batch with "
         "at most "
         "4096 tokens")
-      .other("2");
+      .other("1");
   t.add(&leaves, "leaves", Effect::kBits, "leaves by axis",
         "cuts of contractions inside a leaf, for the largest mesh wanted; axes of Llama: kv_heads, mlp, "
         "vocab, pos")
@@ -149,7 +149,7 @@ void NumericsOptions::visit_options(config::OptionTable& t) {
        &cells, "cells", Effect::kBits, "cells by axis",
        "storage cuts of parameters: checkpoint chunks, ownership, partial sums of the gradient norm; never a "
        "contraction")
-      .other("{embed: 2}");
+      .other("{embed: 4}");
 }
 
 void ChainOptions::visit_options(config::OptionTable& t) {
