@@ -117,7 +117,7 @@ TEST_CASE("keep policies") {
 }
 
 TEST_CASE("every option has another legal value, and the canonical config shows exactly bits and schedule") {
-  for (const std::string file : {kQuickstart, kSource + "/configs/nano_test.yaml"}) {
+  for (const std::string& file : {kQuickstart, kSource + "/configs/nano_test.yaml"}) {
     const Result<TrainConfig> base = load_train_config(file, {});
     REQUIRE(base.ok());
     int options = 0;
