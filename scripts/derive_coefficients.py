@@ -4,7 +4,7 @@
 Needs mpmath. Taylor coefficients where a short series is enough; otherwise interpolation at Chebyshev nodes
 with 60 digits, each coefficient then rounded once. Prints the largest relative error of every fit.
 
-  python3 scripts/derive_coefficients.py > ostro/numerics/coefficients.h
+  python3 scripts/derive_coefficients.py | clang-format-19 --assume-filename=x.h > ostro/numerics/coefficients.h
 
 The header is part of the numerics version: running this again must give the same file.
 """

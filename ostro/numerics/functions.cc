@@ -176,7 +176,9 @@ double tanh_f64(double x) {
 
 double sin_f64(double x) {
   const Trig t = trig_parts(x);
-  return x == 0.0 ? x : trig_value(x, t, t.quadrant);  // keeps -0
+  // Keeps -0. Not `x` itself: a compiler may turn the f32 -> f64 -> f32 round trip of sin_f32 into nothing,
+  // and then a denormal would come back unflushed.
+  return x == 0.0 ? __builtin_copysign(0.0, x) : trig_value(x, t, t.quadrant);
 }
 
 double cos_f64(double x) {
