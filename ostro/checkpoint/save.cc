@@ -51,7 +51,7 @@ io::ZarrSpec array_spec(const TensorSpec& spec, int64_t max_chunk_bytes) {
   out.dtype = zarr_dtype(spec.dtype);
   out.shape = spec.shape;
   out.chunk = chunk_of_cell(cell_extents(spec), dtype_size(spec.dtype), max_chunk_bytes);
-  out.separator = '.';  // all chunks of an array in one directory: one sync makes their names durable
+  out.separator = '.';  // all chunks of an array in one directory
   out.dimension_names = spec.axes;
   return out;
 }
@@ -72,7 +72,7 @@ Status write_arrays(io::FileSystem& fs, const std::string& directory, std::span<
     hashes.emplace_back(boxes[t].size());
     for (size_t c = 0; c < boxes[t].size(); ++c) work.emplace_back(t, c);
   }
-  RETURN_IF_ERROR(parallel_for(static_cast<int64_t>(work.size()), options.threads, [&](int64_t i) -> Status {
+  return parallel_for(static_cast<int64_t>(work.size()), options.threads, [&](int64_t i) -> Status {
     const auto [t, c] = work[static_cast<size_t>(i)];
     if (c == 0) failpoint("array_write");
     const Tensor& tensor = tensors[t];
@@ -88,9 +88,7 @@ Status write_arrays(io::FileSystem& fs, const std::string& directory, std::span<
     }
     hashes[t][c] = sha256(bytes);
     return arrays[t].write_box(box.start, box.shape, bytes);
-  }));
-  for (const io::ZarrArray& array : arrays) RETURN_IF_ERROR(array.sync_names());
-  return {};
+  });
 }
 
 // Moves a complete checkpoint to its place.
@@ -131,6 +129,7 @@ Result<Saved> save(io::FileSystem& fs, const std::string& root, const Info& info
     RETURN_IF_ERROR(io::write_zarr_group(fs, io::join_path(temporary, group)));
   }
   RETURN_IF_ERROR(write_arrays(fs, temporary, tensors, options, manifest.cells));
+  RETURN_IF_ERROR(fs.sync_tree(temporary));
   std::vector<Sha256Digest> arrays;
   for (const CellHashes& cells : manifest.cells) arrays.push_back(array_hash(cells));
   manifest.name = state_name(manifest.tensors, arrays);

@@ -20,7 +20,7 @@ struct Saved {
 };
 
 // Writes the tensors, in this order, as the checkpoint of info.step below `root`: into a directory with a
-// temporary name, every file synced, the manifest last, then one rename. Until that the step's older
+// temporary name, all of it synced, the manifest last, then one rename. Until that the step's older
 // checkpoint (if any) counts; a crash at any moment leaves the old or the new one. One save per root at a
 // time. Passes the failpoints "array_write" (once per array) and "manifest".
 Result<Saved> save(io::FileSystem& fs, const std::string& root, const Info& info,

@@ -38,6 +38,7 @@ class CountingFileSystem final : public FileSystem {
   Result<std::vector<DirEntry>> list(const std::string& path) override;
   Status make_dirs(const std::string& path) override { return base_.make_dirs(path); }
   Status sync_dir(const std::string& path) override { return base_.sync_dir(path); }
+  Status sync_tree(const std::string& path) override { return base_.sync_tree(path); }
   Result<std::unique_ptr<FileLock>> lock(const std::string& path, std::string_view owner) override {
     return base_.lock(path, owner);
   }

@@ -220,6 +220,11 @@ Status FaultyFileSystem::sync_dir(const std::string& path) {
   return base_.sync_dir(path);
 }
 
+Status FaultyFileSystem::sync_tree(const std::string& path) {
+  RETURN_IF_ERROR(state_->on_write("sync everything below", path, true));
+  return base_.sync_tree(path);
+}
+
 Result<std::unique_ptr<FileLock>> FaultyFileSystem::lock(const std::string& path, std::string_view owner) {
   RETURN_IF_ERROR(state_->on_write("lock", path));
   return base_.lock(path, owner);

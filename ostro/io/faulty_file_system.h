@@ -13,7 +13,7 @@ enum class Fault {
   kIoError,     // the operation fails and does nothing
   kShortWrite,  // half of an append reaches the file, then it fails (other operations: as kIoError)
   kDiskFull,    // from here on nothing can be appended or created; the append fits half
-  kSyncError,   // the next sync or sync_dir fails and makes nothing durable
+  kSyncError,   // the next sync, sync_dir or sync_tree fails and makes nothing durable
   kCrash,       // half of an append reaches the file; this and every later operation fails
 };
 
@@ -35,7 +35,7 @@ class FaultyFileSystem final : public FileSystem {
   void heal();
 
   // Operations since the last inject or heal: those that change something (create, append, sync, truncate,
-  // rename, remove, make_dirs, sync_dir), and those that do not.
+  // rename, remove, make_dirs, sync_dir, sync_tree, lock), and those that do not.
   int64_t writes() const;
   int64_t reads() const;
   // Whether the injected fault has happened.
@@ -51,6 +51,7 @@ class FaultyFileSystem final : public FileSystem {
   Result<std::vector<DirEntry>> list(const std::string& path) override;
   Status make_dirs(const std::string& path) override;
   Status sync_dir(const std::string& path) override;
+  Status sync_tree(const std::string& path) override;
   Result<std::unique_ptr<FileLock>> lock(const std::string& path, std::string_view owner) override;
 
  private:

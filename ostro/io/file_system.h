@@ -86,6 +86,9 @@ class FileSystem {
   virtual Status make_dirs(const std::string& path) = 0;
   // Makes created, renamed and removed names of a directory durable.
   virtual Status sync_dir(const std::string& path) = 0;
+  // Makes everything in and below a directory durable, contents and names: one flush for many new files,
+  // where a sync of each would cost a disk's turn for each.
+  virtual Status sync_tree(const std::string& path) = 0;
   // Takes the lock that the file at `path` stands for (created when absent, never removed) and writes `owner`
   // into it. Held by another, also in this process: ErrorCode::kBusy, with that owner's text.
   virtual Result<std::unique_ptr<FileLock>> lock(const std::string& path, std::string_view owner) = 0;

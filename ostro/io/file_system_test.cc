@@ -41,6 +41,7 @@ void check_file_system(FileSystem& fs, const std::string& root) {
     check_ok((*out)->close());
   }
   check_ok(fs.sync_dir(dir));
+  check_ok(fs.sync_tree(root));
   CHECK(*fs.read_file(file) == "hello world");
   CHECK(fs.read_file(file, 5).error().code() == ErrorCode::kCorrupt);
   CHECK(read_range(fs, file, 6, 5) == "world");

@@ -215,6 +215,11 @@ class LocalFileSystem final : public FileSystem {
     return {};
   }
 
+  Status sync_tree(const std::string& path) override {
+    ASSIGN_OR_RETURN(const Descriptor fd, open_descriptor("open", path, O_RDONLY | O_DIRECTORY));
+    return ::syncfs(fd.get()) == 0 ? Status() : Status(system_error("sync everything below", path, errno));
+  }
+
   Result<std::unique_ptr<FileLock>> lock(const std::string& path, std::string_view owner) override {
     ASSIGN_OR_RETURN(Descriptor fd, open_descriptor("open lock", path, O_RDWR | O_CREAT));
     while (::flock(fd.get(), LOCK_EX | LOCK_NB) != 0) {

@@ -87,6 +87,13 @@ void crash_tree(Node& node, Chance* chance) {
   for (auto& [name, child] : node.names) crash_tree(*child, chance);
 }
 
+void make_durable(Node& node) {
+  node.durable_data = node.data;
+  node.durable_names = node.names;
+  node.changes.clear();
+  for (auto& [name, child] : node.names) make_durable(*child);
+}
+
 Error failure(ErrorCode code, const char* what, const std::string& path, const char* reason) {
   return Error(code, fmt::format("{}: cannot {}: {}", path, what, reason));
 }
@@ -337,6 +344,14 @@ Status MemoryFileSystem::sync_dir(const std::string& path) {
   if (node == nullptr || !node->is_directory) return absent("sync directory", path);
   node->durable_names = node->names;
   node->changes.clear();
+  return {};
+}
+
+Status MemoryFileSystem::sync_tree(const std::string& path) {
+  const std::lock_guard lock(state_->mutex);
+  const NodePtr node = state_->find(path);
+  if (node == nullptr || !node->is_directory) return absent("sync everything below", path);
+  make_durable(*node);
   return {};
 }
 

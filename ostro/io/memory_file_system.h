@@ -33,6 +33,7 @@ class MemoryFileSystem final : public FileSystem {
   Result<std::vector<DirEntry>> list(const std::string& path) override;
   Status make_dirs(const std::string& path) override;
   Status sync_dir(const std::string& path) override;
+  Status sync_tree(const std::string& path) override;
   Result<std::unique_ptr<FileLock>> lock(const std::string& path, std::string_view owner) override;
 
  private:

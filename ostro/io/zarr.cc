@@ -72,7 +72,14 @@ ZarrArray::ZarrArray(FileSystem& fs, std::string path, ZarrSpec spec, ZarrWrite 
 Result<ZarrArray> ZarrArray::create(FileSystem& fs, const std::string& path, ZarrSpec spec, ZarrWrite mode) {
   RETURN_IF_ERROR(validate(spec, path));
   RETURN_IF_ERROR(fs.make_dirs(path));
-  RETURN_IF_ERROR(write_file_atomically(fs, join_path(path, "zarr.json"), zarr_json(spec)));
+  const std::string metadata = join_path(path, "zarr.json");
+  if (mode == ZarrWrite::kAtomic) {
+    RETURN_IF_ERROR(write_file_atomically(fs, metadata, zarr_json(spec)));
+  } else {
+    ASSIGN_OR_RETURN(const auto file, fs.create(metadata));
+    RETURN_IF_ERROR(file->append(zarr_json(spec)));
+    RETURN_IF_ERROR(file->close());
+  }
   return ZarrArray(fs, path, std::move(spec), mode);
 }
 
@@ -146,22 +153,8 @@ Status ZarrArray::write_box(const Extents& start, const Extents& shape,
     }
     ASSIGN_OR_RETURN(const auto file, fs_->create(path));
     RETURN_IF_ERROR(file->append(content));
-    RETURN_IF_ERROR(file->sync());
     return file->close();
   });
-}
-
-Status ZarrArray::sync_names() const {
-  if (spec_.separator == '.') return fs_->sync_dir(path_);
-  // Directories are durable when made; what remains are the names in the innermost ones.
-  const std::function<Status(const std::string&)> sync_tree = [&](const std::string& directory) -> Status {
-    ASSIGN_OR_RETURN(const auto entries, fs_->list(directory));
-    for (const DirEntry& entry : entries) {
-      if (entry.is_directory) RETURN_IF_ERROR(sync_tree(join_path(directory, entry.name)));
-    }
-    return fs_->sync_dir(directory);
-  };
-  return sync_tree(path_);
 }
 
 Result<std::shared_ptr<const ZarrArray::Shard>> ZarrArray::shard(const Extents& index) const {

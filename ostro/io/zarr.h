@@ -15,8 +15,7 @@ namespace ostro::io {
 // How chunk files reach the disk.
 enum class ZarrWrite {
   kAtomic,  // each under a temporary name, synced, renamed, directory synced: safe to replace what is there
-  kFresh,   // each in place and synced; the caller makes names durable (ZarrArray::sync_names) before it
-            // commits
+  kFresh,   // each in place and not synced: the caller runs FileSystem::sync_tree before it commits
 };
 
 // An array on disk. Copies nothing of its data; refers to `fs`, which must outlive it.
@@ -41,9 +40,6 @@ class ZarrArray {
 
   // Whether the file of that index in the grid of files exists.
   Result<bool> has_file(const Extents& index) const;
-
-  // Makes the names of the chunk files written so far durable (for ZarrWrite::kFresh).
-  Status sync_names() const;
 
  private:
   struct Shard {
