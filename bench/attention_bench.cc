@@ -3,9 +3,9 @@
 // head, backward 5 S^2 D.
 #include <fmt/core.h>
 #include <immintrin.h>
+#include <time.h>
 
 #include <algorithm>
-#include <chrono>
 #include <cstdlib>
 #include <vector>
 
@@ -19,8 +19,12 @@ using ostro::cpu::FloatType;
 using ostro::cpu::Isa;
 using ostro::cpu::ThreadPool;
 
+bool on_one_thread = true;
+
 double seconds() {
-  return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
+  timespec t;
+  clock_gettime(on_one_thread ? CLOCK_PROCESS_CPUTIME_ID : CLOCK_MONOTONIC, &t);
+  return static_cast<double>(t.tv_sec) + 1e-9 * static_cast<double>(t.tv_nsec);
 }
 
 // GFLOP/s of independent FMA chains on one core.
@@ -141,6 +145,7 @@ int main(int argc, char** argv) {
   }
   ThreadPool pool(threads);
   const double machine_peak = peak(*isa) * threads;
+  on_one_thread = threads == 1;
   fmt::print("{}, {} threads, f32 FMA peak {:.0f} GFLOP/s\n", ostro::cpu::isa_name(*isa), threads,
              machine_peak);
   fmt::print("{:5} {:>5} {:>5} {:>18} {:>18}\n", "type", "D", "S", "forward GFLOP/s", "backward GFLOP/s");

@@ -1,5 +1,6 @@
 #include "ostro/cpu/attention.h"
 
+#include <algorithm>
 #include <atomic>
 #include <bit>
 #include <vector>
@@ -26,21 +27,19 @@ int64_t forward_items(const AttentionShape& s) {
   return s.batch * s.kv_heads * ((s.pos * s.group + kQueryTile - 1) / kQueryTile);
 }
 
-int64_t backward_items(const AttentionShape& s) { return s.batch * s.kv_heads; }
-
 int64_t forward_scratch(const AttentionForward& a) {
   const int64_t wide = padded_dims(a.shape);
   const int64_t copies = a.shape.type == FloatType::kBf16 ? 2 * kKeyBlock * wide : 0;
   return 2 * wide * kQueryTile + kKeyBlock * kQueryTile + wide + copies;
 }
 
-int64_t backward_scratch(const AttentionBackward& a) {
+int64_t backward_scratch(const AttentionBackward& a, int64_t rows) {
   const AttentionShape& s = a.shape;
   const int64_t wide = padded_dims(s);
   // Live subtrees of the tree over leaves: at most log2 + 1.
   const int64_t partials = std::bit_width(static_cast<uint64_t>(leaf_count(a))) + 1;
-  return 3 * kKeyBlock * wide + 2 * kQueryTile * wide + 2 * kQueryTile * kKeyBlock + s.group * s.pos * wide +
-         partials * 2 * kKeyBlock * wide;
+  return 3 * kKeyBlock * wide + 2 * kQueryTile * wide + 2 * kQueryTile * kKeyBlock +
+         partials * 2 * kKeyBlock * wide + s.group * rows * wide;
 }
 
 }  // namespace kernels
@@ -84,6 +83,33 @@ void run_items(ThreadPool& pool, int64_t items, int64_t scratch_floats,
     for (; item < items; item = next.fetch_add(1, std::memory_order_relaxed))
       fn(item, reinterpret_cast<float*>(scratch.get()));
   });
+}
+
+// Cuts the backward pass into jobs. One pass over (example, kv head) takes five products a tile; cutting it
+// into dk, dv by keys and dq by query rows takes seven but gives every thread work. The bits are the same.
+std::vector<kernels::BackwardJob> backward_jobs(const AttentionShape& s, int64_t threads) {
+  using kernels::BackwardJob;
+  using kernels::Range;
+  const Range rows{0, s.pos}, keys{0, s.key_pos};
+  const int64_t heads = s.batch * s.kv_heads;
+  const bool whole = 5 * ((heads + threads - 1) / threads) * threads <= 7 * heads;
+  const auto up = [](int64_t n, int64_t unit) { return (n + unit - 1) / unit * unit; };
+  const int64_t pieces = std::max<int64_t>(1, 4 * threads / std::max<int64_t>(1, heads));
+  const int64_t key_step = up(s.key_pos / pieces + 1, kernels::kKeyBlock);
+  const int64_t row_step = up(s.pos / pieces + 1, kernels::kQueryTile);
+  std::vector<BackwardJob> jobs;
+  for (int64_t b = 0; b < s.batch; ++b)
+    for (int64_t h = 0; h < s.kv_heads; ++h) {
+      if (whole) {
+        jobs.push_back({b, h, rows, keys, true, true});
+        continue;
+      }
+      for (int64_t j = 0; j < s.key_pos; j += key_step)
+        jobs.push_back({b, h, rows, {j, std::min(s.key_pos, j + key_step)}, false, true});
+      for (int64_t i = 0; i < s.pos; i += row_step)
+        jobs.push_back({b, h, {i, std::min(s.pos, i + row_step)}, keys, true, false});
+    }
+  return jobs;
 }
 
 // -(p_sink * delta) of each query head, one serial chain over the tokens of a leaf, then the tree.
@@ -136,8 +162,14 @@ void attention_backward(const AttentionBackward& args, Isa isa, ThreadPool& pool
   std::vector<float> delta(static_cast<size_t>(s.batch * s.pos * s.kv_heads * s.group));
   pool.parallel_for(s.batch * s.pos,
                     [&](int64_t begin, int64_t end) { table.delta(args, begin, end, delta.data()); });
-  run_items(pool, kernels::backward_items(s), kernels::backward_scratch(args),
-            [&](int64_t item, float* scratch) { table.backward(args, delta.data(), item, scratch); });
+  const std::vector<kernels::BackwardJob> jobs = backward_jobs(s, pool.threads());
+  int64_t most_rows = 0;
+  for (const kernels::BackwardJob& job : jobs)
+    if (job.dq) most_rows = std::max(most_rows, job.rows.end - job.rows.begin);
+  run_items(pool, static_cast<int64_t>(jobs.size()), kernels::backward_scratch(args, most_rows),
+            [&](int64_t i, float* scratch) {
+              table.backward(args, delta.data(), jobs[static_cast<size_t>(i)], scratch);
+            });
   if (s.sink != nullptr)
     pool.parallel_for(s.kv_heads * s.group, [&](int64_t begin, int64_t end) {
       for (int64_t head = begin; head < end; ++head) sink_gradient(args, delta.data(), head);

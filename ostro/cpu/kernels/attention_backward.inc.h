@@ -1,6 +1,6 @@
-// Attention backward of one (example, kv head): key blocks ascending, inside them leaves, query heads and
-// query tiles ascending, so that dk and dv chain over queries and dq over keys without any scratch of
-// pos x key_pos. Lanes are keys for scores [query][key] and head_dim for dq, dk and dv.
+// Attention backward of one job (attention_kernels.h): key blocks ascending, inside them leaves, query heads
+// and query tiles ascending, so that dk and dv chain over queries and dq over keys without any scratch of pos
+// x key_pos. Lanes are keys for scores [query][key] and head_dim for dq, dk and dv.
 #pragma once
 
 #include "ostro/cpu/kernels/attention_common.inc.h"
@@ -67,9 +67,9 @@ inline KeyBits backward_bits(const ExampleMask& m, int64_t row, Range block, con
   return bits;
 }
 
-// Everything the loops over one item share.
-struct BackwardItem {
-  int64_t b, h;
+// Everything the loops over one job share.
+struct BackwardState {
+  BackwardJob job;
   ExampleMask mask;
   int64_t wide;  // padded head_dim
   Range block;   // keys
@@ -84,8 +84,8 @@ struct BackwardItem {
 
 // Adds query rows [rows) of head g to the chains; rows lie inside one aligned tile.
 template <class V, bool kBf16>
-void attention_backward_tile(const AttentionBackward& a, const float* delta, const BackwardItem& t, int64_t g,
-                             Range rows) {
+void attention_backward_tile(const AttentionBackward& a, const float* delta, const BackwardState& t,
+                             int64_t g, Range rows) {
   constexpr int kW = V::kWidth;
   const AttentionShape& s = a.shape;
   const int64_t dims = s.head_dim, wide = t.wide;
@@ -109,7 +109,7 @@ void attention_backward_tile(const AttentionBackward& a, const float* delta, con
   const int64_t lane0 = keys.begin / kW * kW, lane1 = (keys.end + kW - 1) / kW * kW;
 
   const auto at = [&](const QueryStrides& st, int64_t i) {
-    return t.b * st.batch + i * st.pos + t.h * st.kv_head + g * st.group;
+    return t.job.b * st.batch + i * st.pos + t.job.h * st.kv_head + g * st.group;
   };
   for (int64_t i = 0; i < count; ++i) {
     load_padded_row<V, kBf16>(a.q, at(a.q_strides, rows.begin + i), dims, wide, t.qn + i * wide);
@@ -134,7 +134,7 @@ void attention_backward_tile(const AttentionBackward& a, const float* delta, con
         p[j] = s.soft_cap * tanh_of[j];
       }
     }
-    const int64_t saved = ((t.b * s.pos + rows.begin + i) * s.kv_heads + t.h) * s.group + g;
+    const int64_t saved = ((t.job.b * s.pos + rows.begin + i) * s.kv_heads + t.job.h) * s.group + g;
     const V m = V::set1(a.m[saved]), r = V::set1(a.r[saved]), row_delta = V::set1(delta[saved]);
     const KeyBits w = bits[rows.begin + i - first_row];
     for (int64_t j = lane0; j < lane1; j += kW) {
@@ -154,20 +154,24 @@ void attention_backward_tile(const AttentionBackward& a, const float* delta, con
     }
   }
   // dV += P^T dO and dK += dS^T Q over queries; dQ += dS K over keys.
-  const int query_phase = static_cast<int>((t.mask.origin + rows.begin) % 32);
   const int64_t key_count = keys.end - keys.begin;
-  product<V, kBf16>(t.dv + keys.begin * wide, wide, key_count, dims, {t.p + keys.begin, 1, kKeyBlock}, t.don,
-                    wide, count, query_phase, false);
-  product<V, kBf16>(t.dk + keys.begin * wide, wide, key_count, dims, {t.ds + keys.begin, 1, kKeyBlock}, t.qn,
-                    wide, count, query_phase, false);
-  product<V, kBf16>(t.dq + (g * s.pos + rows.begin) * wide, wide, count, dims,
-                    {t.ds + keys.begin, kKeyBlock, 1}, t.kn + keys.begin * wide, wide, key_count,
-                    static_cast<int>(keys.begin % 32), false);
+  if (t.job.dkv) {
+    const int phase = static_cast<int>((t.mask.origin + rows.begin) % 32);
+    product<V, kBf16>(t.dv + keys.begin * wide, wide, key_count, dims, {t.p + keys.begin, 1, kKeyBlock},
+                      t.don, wide, count, phase, false);
+    product<V, kBf16>(t.dk + keys.begin * wide, wide, key_count, dims, {t.ds + keys.begin, 1, kKeyBlock},
+                      t.qn, wide, count, phase, false);
+  }
+  if (t.job.dq) {
+    const int64_t row = g * (t.job.rows.end - t.job.rows.begin) + rows.begin - t.job.rows.begin;
+    product<V, kBf16>(t.dq + row * wide, wide, count, dims, {t.ds + keys.begin, kKeyBlock, 1},
+                      t.kn + keys.begin * wide, wide, key_count, static_cast<int>(keys.begin % 32), false);
+  }
 }
 
 // One leaf of queries against the current key block.
 template <class V, bool kBf16>
-void attention_backward_leaf(const AttentionBackward& a, const float* delta, const BackwardItem& t,
+void attention_backward_leaf(const AttentionBackward& a, const float* delta, const BackwardState& t,
                              Range leaf) {
   for (int64_t g = 0; g < a.shape.group; ++g) {
     int64_t row = leaf.begin;
@@ -183,14 +187,44 @@ void attention_backward_leaf(const AttentionBackward& a, const float* delta, con
   }
 }
 
+// Loads the current key block: K as rows for dq, K and V transposed for the scores.
 template <class V, bool kBf16>
-void attention_backward_item(const AttentionBackward& a, const float* delta, int64_t item, float* scratch) {
+void load_key_block(const AttentionBackward& a, BackwardState& t) {
+  const int64_t dims = a.shape.head_dim, wide = t.wide, count = t.block.end - t.block.begin;
+  float* vn = t.p;  // free until the first tile: 64 x 128 floats, so 8 rows at a time of up to 1024
+  for (int64_t j0 = 0; j0 < kKeyBlock; j0 += 8) {
+    for (int64_t j = j0; j < j0 + 8; ++j) {
+      float* k = t.kn + j * wide;
+      float* v = vn + (j - j0) * wide;
+      t.block_segments[j] =
+          t.mask.key_segments != nullptr && j < count ? t.mask.key_segments[t.block.begin + j] : 0;
+      if (j < count) {
+        const auto at = [&](const KeyStrides& st) {
+          return t.job.b * st.batch + (t.block.begin + j) * st.pos + t.job.h * st.kv_head;
+        };
+        load_padded_row<V, kBf16>(a.k, at(a.k_strides), dims, wide, k);
+        load_padded_row<V, kBf16>(a.v, at(a.v_strides), dims, wide, v);
+      } else {
+        for (int64_t d = 0; d < wide; ++d) k[d] = v[d] = 0;
+      }
+    }
+    for (int64_t d = 0; d < wide; ++d)
+      for (int64_t j = 0; j < 8; ++j) {
+        t.kt[d * kKeyBlock + j0 + j] = t.kn[(j0 + j) * wide + d];
+        t.vt[d * kKeyBlock + j0 + j] = vn[j * wide + d];
+      }
+  }
+}
+
+template <class V, bool kBf16>
+void attention_backward_job(const AttentionBackward& a, const float* delta, const BackwardJob& job,
+                            float* scratch) {
   const AttentionShape& s = a.shape;
   const int64_t dims = s.head_dim, wide = padded(dims), tile = kKeyBlock * wide;
-  BackwardItem t;
-  t.b = item / s.kv_heads;
-  t.h = item % s.kv_heads;
-  t.mask = example_mask<V>(s, t.b);
+  const int64_t job_rows = job.rows.end - job.rows.begin;
+  BackwardState t;
+  t.job = job;
+  t.mask = example_mask<V>(s, job.b);
   t.wide = wide;
   t.kt = scratch;
   t.vt = t.kt + tile;
@@ -199,38 +233,21 @@ void attention_backward_item(const AttentionBackward& a, const float* delta, int
   t.don = t.qn + kQueryTile * wide;
   t.p = t.don + kQueryTile * wide;
   t.ds = t.p + kQueryTile * kKeyBlock;
-  t.dq = t.ds + kQueryTile * kKeyBlock;
-  float* partials = t.dq + s.group * s.pos * wide;  // a stack of subtrees of leaves, dk then dv each
-  for (int64_t i = 0; i < s.group * s.pos * wide; ++i) t.dq[i] = 0;
+  float* partials = t.ds + kQueryTile * kKeyBlock;  // a stack of subtrees of leaves, dk then dv each
+  const bool one_leaf = a.query_leaf_ends.empty() || !job.dkv;
+  const int64_t leaves = one_leaf ? 1 : static_cast<int64_t>(a.query_leaf_ends.size());
+  t.dq = scratch + backward_scratch(a, 0);
+  if (job.dq)
+    for (int64_t i = 0; i < s.group * job_rows * wide; ++i) t.dq[i] = 0;
 
-  const int64_t leaves = a.query_leaf_ends.empty() ? 1 : static_cast<int64_t>(a.query_leaf_ends.size());
   const V zero = V::zero(), scale = V::set1(s.scale);
-  for (int64_t block = 0; block < s.key_pos; block += kKeyBlock) {
-    t.block = {block, block + kKeyBlock < s.key_pos ? block + kKeyBlock : s.key_pos};
-    const int64_t count = t.block.end - t.block.begin;
-    const Range reach = reachable_keys<V>(t.mask, t.mask.origin, t.mask.origin + s.pos - 1);
+  const Range reach = job_rows == 0 ? Range{0, 0}
+                                    : reachable_keys<V>(t.mask, t.mask.origin + job.rows.begin,
+                                                        t.mask.origin + job.rows.end - 1);
+  for (int64_t block = job.keys.begin; block < job.keys.end; block += kKeyBlock) {
+    t.block = {block, block + kKeyBlock < job.keys.end ? block + kKeyBlock : job.keys.end};
     const bool visited = reach.begin < t.block.end && reach.end > t.block.begin;
-    if (visited) {
-      for (int64_t j = 0; j < kKeyBlock; ++j) {
-        t.block_segments[j] =
-            t.mask.key_segments != nullptr && j < count ? t.mask.key_segments[block + j] : 0;
-        float* k = t.kn + j * wide;
-        float* v = t.qn;  // one row, before the first tile
-        if (j < count) {
-          const auto at = [&](const KeyStrides& st) {
-            return t.b * st.batch + (block + j) * st.pos + t.h * st.kv_head;
-          };
-          load_padded_row<V, kBf16>(a.k, at(a.k_strides), dims, wide, k);
-          load_padded_row<V, kBf16>(a.v, at(a.v_strides), dims, wide, v);
-        } else {
-          for (int64_t d = 0; d < wide; ++d) k[d] = v[d] = 0;
-        }
-        for (int64_t d = 0; d < wide; ++d) {
-          t.kt[d * kKeyBlock + j] = k[d];
-          t.vt[d * kKeyBlock + j] = v[d];
-        }
-      }
-    }
+    if (visited) load_key_block<V, kBf16>(a, t);
     // The tree of N8 over leaves: a finished leaf merges with the subtree below it while both have one size,
     // then the rest merges from the right.
     int64_t depth = 0;
@@ -243,16 +260,19 @@ void attention_backward_item(const AttentionBackward& a, const float* delta, int
     for (int64_t leaf = 0; leaf < leaves; ++leaf) {
       t.dk = partials + 2 * depth * tile;
       t.dv = t.dk + tile;
-      for (int64_t i = 0; i < 2 * tile; i += V::kWidth) zero.store(t.dk + i);
+      for (int64_t i = 0; job.dkv && i < 2 * tile; i += V::kWidth) zero.store(t.dk + i);
       ++depth;
-      const Range rows{leaf == 0 ? 0 : a.query_leaf_ends[leaf - 1],
-                       a.query_leaf_ends.empty() ? s.pos : a.query_leaf_ends[leaf]};
+      Range rows = job.rows;
+      if (!one_leaf) {
+        if (leaf > 0) rows.begin = a.query_leaf_ends[static_cast<size_t>(leaf - 1)];
+        rows.end = a.query_leaf_ends[static_cast<size_t>(leaf)];
+      }
       if (visited) attention_backward_leaf<V, kBf16>(a, delta, t, rows);
       for (int64_t done = leaf + 1; (done & 1) == 0; done >>= 1) merge();
     }
     while (depth > 1) merge();
 
-    for (int64_t j = 0; j < count; ++j) {
+    for (int64_t j = 0; job.dkv && j < t.block.end - block; ++j) {
       float* dk = partials + j * wide;
       float* dv = dk + tile;
       for (int64_t d = 0; d < wide; d += V::kWidth) {
@@ -260,19 +280,20 @@ void attention_backward_item(const AttentionBackward& a, const float* delta, int
         (V::load(dv + d) + zero).store(dv + d);
       }
       const auto at = [&](const KeyStrides& st) {
-        return t.b * st.batch + (block + j) * st.pos + t.h * st.kv_head;
+        return job.b * st.batch + (block + j) * st.pos + job.h * st.kv_head;
       };
       store_row<V>(dk, dims, a.dk, at(a.dk_strides), a.grad_type);
       store_row<V>(dv, dims, a.dv, at(a.dv_strides), a.grad_type);
     }
   }
+  if (!job.dq) return;
   for (int64_t g = 0; g < s.group; ++g)
-    for (int64_t i = 0; i < s.pos; ++i) {
-      float* dq = t.dq + (g * s.pos + i) * wide;
+    for (int64_t i = 0; i < job_rows; ++i) {
+      float* dq = t.dq + (g * job_rows + i) * wide;
       for (int64_t d = 0; d < wide; d += V::kWidth) (V::load(dq + d) * scale + zero).store(dq + d);
       store_row<V>(dq, dims, a.dq,
-                   t.b * a.dq_strides.batch + i * a.dq_strides.pos + t.h * a.dq_strides.kv_head +
-                       g * a.dq_strides.group,
+                   job.b * a.dq_strides.batch + (job.rows.begin + i) * a.dq_strides.pos +
+                       job.h * a.dq_strides.kv_head + g * a.dq_strides.group,
                    a.grad_type);
     }
 }

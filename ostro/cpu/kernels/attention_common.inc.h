@@ -10,12 +10,6 @@ namespace ostro::cpu::kernels {
 // f32 rows of scratch are padded to whole groups of 32, which also are whole vectors.
 constexpr int64_t padded(int64_t head_dim) { return (head_dim + 31) / 32 * 32; }
 
-// Half-open range of positions or lanes.
-struct Range {
-  int64_t begin, end;
-  bool empty() const { return begin >= end; }
-};
-
 // The mask of one example, in positions.
 struct ExampleMask {
   bool causal;

@@ -12,20 +12,32 @@ inline constexpr int kKeyBlock = 128;  // N9: part of the bits
 inline constexpr int kMaxHeadDim = 1024;
 inline constexpr int kQueryTile = 64;  // not part of the bits; a multiple of 32 so that groups stay whole
 
+// Half-open range of rows, keys or positions.
+struct Range {
+  int64_t begin, end;
+};
+
+// One independent piece of the backward pass of (example, kv head): dk and dv of a range of keys from all
+// query rows, dq of a range of query rows from all keys, or both at once over everything.
+struct BackwardJob {
+  int64_t b, h;
+  Range rows;  // whole unless only dq is asked for
+  Range keys;  // begins at a key block; whole unless only dk and dv are asked for
+  bool dq, dkv;
+};
+
 struct AttentionKernels {
   // Forward item: (example, kv head, tile of 64 of its pos * group query rows, pos-major).
   void (*forward)(const AttentionForward& args, int64_t item, float* scratch);
   // delta [batch, pos, kv_heads, group] of rows [begin, end) of batch * pos.
   void (*delta)(const AttentionBackward& args, int64_t begin, int64_t end, float* delta);
-  // Backward item: (example, kv head): its dq, dk and dv.
-  void (*backward)(const AttentionBackward& args, const float* delta, int64_t item, float* scratch);
+  void (*backward)(const AttentionBackward& args, const float* delta, const BackwardJob& job, float* scratch);
 };
 
 int64_t forward_items(const AttentionShape& shape);
-int64_t backward_items(const AttentionShape& shape);
-// Floats of scratch that one item needs.
+// Floats of scratch that one item, or one job of up to `rows` query rows with dq, needs.
 int64_t forward_scratch(const AttentionForward& args);
-int64_t backward_scratch(const AttentionBackward& args);
+int64_t backward_scratch(const AttentionBackward& args, int64_t rows);
 
 const AttentionKernels& attention_generic();
 const AttentionKernels& attention_avx2();

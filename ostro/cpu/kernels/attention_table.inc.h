@@ -21,11 +21,11 @@ inline AttentionKernels attention_table() {
     else
       attention_delta_rows<V, false>(a, begin, end, delta);
   };
-  t.backward = [](const AttentionBackward& a, const float* delta, int64_t item, float* scratch) {
+  t.backward = [](const AttentionBackward& a, const float* delta, const BackwardJob& job, float* scratch) {
     if (a.shape.type == FloatType::kBf16)
-      attention_backward_item<V, true>(a, delta, item, scratch);
+      attention_backward_job<V, true>(a, delta, job, scratch);
     else
-      attention_backward_item<V, false>(a, delta, item, scratch);
+      attention_backward_job<V, false>(a, delta, job, scratch);
   };
   return t;
 }

@@ -27,7 +27,10 @@ inline void product_tile(float* c, int64_t ldc, ProductA a, const float* b, int6
     for (int64_t k = 0; k < count; ++k, ap += a.k, b += ldb) {
       V bv[kVectors];
 #pragma GCC unroll 8
-      for (int v = 0; v < kVectors; ++v) bv[v] = V::load(b + v * kW);
+      for (int v = 0; v < kVectors; ++v) {
+        bv[v] = V::load(b + v * kW);
+        V::keep(bv[v]);
+      }
 #pragma GCC unroll 8
       for (int i = 0; i < kRows; ++i) {
         const V av = V::set1(ap[i * a.row]);
@@ -51,7 +54,10 @@ inline void product_tile(float* c, int64_t ldc, ProductA a, const float* b, int6
       const auto step = [&](V(&chain)[kRows][kVectors]) __attribute__((always_inline)) {
         V bv[kVectors];
 #pragma GCC unroll 8
-        for (int v = 0; v < kVectors; ++v) bv[v] = V::load(b + v * kW);
+        for (int v = 0; v < kVectors; ++v) {
+          bv[v] = V::load(b + v * kW);
+          V::keep(bv[v]);
+        }
 #pragma GCC unroll 8
         for (int i = 0; i < kRows; ++i) {
           const V av = V::set1(ap[i * a.row]);

@@ -19,6 +19,8 @@ struct VecAvx512 {
   static VecAvx512 load(const float* p) { return {_mm512_loadu_ps(p)}; }
   static VecAvx512 set1(float x) { return {_mm512_set1_ps(x)}; }
   static VecAvx512 zero() { return {_mm512_setzero_ps()}; }
+  // Keeps x in a register: compilers otherwise fold its load into every use, and the loads bound the loop.
+  static void keep(VecAvx512& x) { __asm__("" : "+v"(x.v)); }
   void store(float* p) const { _mm512_storeu_ps(p, v); }
   friend VecAvx512 operator+(VecAvx512 a, VecAvx512 b) { return {_mm512_add_ps(a.v, b.v)}; }
   friend VecAvx512 operator-(VecAvx512 a, VecAvx512 b) { return {_mm512_sub_ps(a.v, b.v)}; }

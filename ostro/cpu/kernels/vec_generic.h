@@ -35,6 +35,7 @@ struct VecGeneric {
   }
   static VecGeneric set1(float x) { return {Floats{x, x, x, x, x, x, x, x}}; }
   static VecGeneric zero() { return set1(0); }
+  static void keep(VecGeneric&) {}
   void store(float* p) const { std::memcpy(p, &v, sizeof v); }
   friend VecGeneric operator+(VecGeneric a, VecGeneric b) { return {a.v + b.v}; }
   friend VecGeneric operator-(VecGeneric a, VecGeneric b) { return {a.v - b.v}; }
