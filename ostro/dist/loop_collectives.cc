@@ -1,0 +1,125 @@
+#include "ostro/dist/loop_collectives.h"
+
+#include <condition_variable>
+#include <cstring>
+#include <deque>
+#include <map>
+#include <mutex>
+#include <optional>
+#include <thread>
+
+#include <fmt/format.h>
+
+#include "ostro/base/check.h"
+
+namespace ostro::dist {
+
+// One mailbox per (sender, receiver): messages arrive in the order they were sent, so that workers need not
+// be in step. Everything is guarded by one mutex.
+struct LoopGroup::Shared {
+  explicit Shared(ir::Mesh m) : mesh(std::move(m)) {}
+
+  const ir::Mesh mesh;
+  std::mutex mutex;
+  std::condition_variable arrived;
+  std::map<std::pair<int64_t, int64_t>, std::deque<std::vector<std::byte>>> mail;
+  std::optional<std::string> aborted;
+};
+
+class LoopGroup::Worker final : public runtime::Collectives {
+ public:
+  Worker(Shared* shared, int64_t rank) : shared_(shared), rank_(rank) {}
+
+  int64_t rank() const override { return rank_; }
+  int64_t size() const override { return shared_->mesh.size(); }
+  int64_t bytes_sent() const override { return bytes_sent_; }
+
+  std::vector<int64_t> peers(std::string_view mesh_axis) const override {
+    int64_t stride = 1;
+    const auto& axes = shared_->mesh.axes;
+    for (size_t i = axes.size(); i-- > 0;) {
+      if (axes[i].name == mesh_axis) {
+        const int64_t first = rank_ - rank_ / stride % axes[i].size * stride;
+        std::vector<int64_t> ranks;
+        for (int64_t c = 0; c < axes[i].size; ++c) ranks.push_back(first + c * stride);
+        return ranks;
+      }
+      stride *= axes[i].size;
+    }
+    return {rank_};  // a mesh axis of size 1
+  }
+
+  Status exchange(std::span<const int64_t> peers, std::span<const std::span<const std::byte>> send,
+                  std::span<const std::span<std::byte>> receive) override {
+    if (send.size() != peers.size() || receive.size() != peers.size())
+      return invalid_argument(fmt::format("exchange with {} peers, {} to send, {} to receive", peers.size(),
+                                          send.size(), receive.size()));
+    std::unique_lock lock(shared_->mutex);
+    for (size_t i = 0; i < peers.size(); ++i) {
+      if (peers[i] < 0 || peers[i] >= size())
+        return invalid_argument(fmt::format("exchange with worker {} of {}", peers[i], size()));
+      shared_->mail[{rank_, peers[i]}].emplace_back(send[i].begin(), send[i].end());
+      if (peers[i] != rank_) bytes_sent_ += static_cast<int64_t>(send[i].size());
+    }
+    shared_->arrived.notify_all();
+    for (size_t i = 0; i < peers.size(); ++i) {
+      auto& box = shared_->mail[{peers[i], rank_}];
+      shared_->arrived.wait(lock, [&] { return !box.empty() || shared_->aborted; });
+      if (shared_->aborted)
+        return io_error(fmt::format("worker {}: the group was aborted: {}", rank_, *shared_->aborted));
+      const std::vector<std::byte> message = std::move(box.front());
+      box.pop_front();
+      if (message.size() != receive[i].size())
+        return invalid_argument(fmt::format("worker {} expects {} bytes from worker {}, which sent {}", rank_,
+                                            receive[i].size(), peers[i], message.size()));
+      if (!message.empty()) std::memcpy(receive[i].data(), message.data(), message.size());
+    }
+    return Status();
+  }
+
+ private:
+  Shared* shared_;
+  int64_t rank_;
+  int64_t bytes_sent_ = 0;
+};
+
+LoopGroup::LoopGroup(ir::Mesh mesh) : shared_(std::make_unique<Shared>(std::move(mesh))) {
+  for (int64_t rank = 0; rank < shared_->mesh.size(); ++rank)
+    workers_.push_back(std::make_unique<Worker>(shared_.get(), rank));
+}
+
+LoopGroup::~LoopGroup() = default;
+
+runtime::Collectives& LoopGroup::worker(int64_t rank) {
+  OSTRO_CHECK(rank >= 0 && rank < static_cast<int64_t>(workers_.size()), "worker {} of {}", rank,
+              workers_.size());
+  return *workers_[static_cast<size_t>(rank)];
+}
+
+void LoopGroup::abort(const std::string& reason) {
+  const std::lock_guard lock(shared_->mutex);
+  if (!shared_->aborted) shared_->aborted = reason;
+  shared_->arrived.notify_all();
+}
+
+Status run_workers(const ir::Mesh& mesh, const std::function<Status(runtime::Collectives&)>& work) {
+  LoopGroup group(mesh);
+  std::mutex mutex;
+  std::optional<std::pair<int64_t, Error>> first;  // the failure that aborted the group
+  std::vector<std::thread> threads;
+  for (int64_t rank = 0; rank < mesh.size(); ++rank)
+    threads.emplace_back([&, rank] {
+      const Status status = work(group.worker(rank));
+      if (status.ok()) return;
+      {
+        const std::lock_guard lock(mutex);
+        if (!first) first.emplace(rank, status.error());
+      }
+      group.abort(fmt::format("worker {} failed: {}", rank, status.error().message()));
+    });
+  for (std::thread& t : threads) t.join();
+  if (!first) return Status();
+  return first->second.with_context(fmt::format("worker {}", first->first));
+}
+
+}  // namespace ostro::dist
