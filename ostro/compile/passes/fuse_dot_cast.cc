@@ -1,0 +1,44 @@
+// dot -> f32 -> cast to bf16, where nothing else reads the f32: the dot gives bf16 itself. Legal because a bf16
+// result is one rounding after all trees (docs/numerics.md, N1), which is what the cast does.
+#include "ostro/compile/passes/pass.h"
+#include "ostro/compile/passes/rewrite.h"
+
+namespace ostro::compile {
+namespace {
+
+void fuse(ir::Block& block) {
+  std::vector<int32_t> uses(block.values.size(), 0);
+  for (const ir::Op& op : block.ops)
+    for (ir::ValueId v : op.operands) ++uses[static_cast<size_t>(v)];
+  for (ir::ValueId v : block.results) ++uses[static_cast<size_t>(v)];
+  const std::vector<int32_t> def = definitions(block);
+  std::vector<char> gone(block.ops.size(), 0);
+  for (size_t i = 0; i < block.ops.size(); ++i) {
+    ir::Op& op = block.ops[i];
+    for (ir::Block& region : op.regions) fuse(region);
+    if (op.kind != ir::OpKind::cast || op.attrs.str("dtype") != "bf16") continue;
+    const ir::ValueId x = op.operands[0];
+    const int32_t d = def[static_cast<size_t>(x)];
+    if (d < 0 || uses[static_cast<size_t>(x)] != 1) continue;
+    ir::Op& dot = block.ops[static_cast<size_t>(d)];
+    if (dot.kind != ir::OpKind::dot || block.shape(x).dtype != ir::DType::f32 ||
+        block.shape(dot.operands[0]).dtype != ir::DType::bf16)
+      continue;
+    dot.attrs.set("dtype", std::string("bf16"));
+    dot.results = op.results;
+    gone[i] = 1;
+  }
+  size_t n = 0;
+  for (size_t i = 0; i < block.ops.size(); ++i)
+    if (gone[i] == 0) {
+      if (n != i) block.ops[n] = std::move(block.ops[i]);
+      ++n;
+    }
+  block.ops.resize(n);
+}
+
+}  // namespace
+
+void fuse_dot_cast(ir::Program& program, const runtime::CompileOptions&) { fuse(program.body); }
+
+}  // namespace ostro::compile

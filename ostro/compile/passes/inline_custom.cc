@@ -1,0 +1,53 @@
+// custom -> its function (region 0): the rules for differentiation have done their work.
+#include "ostro/compile/passes/pass.h"
+#include "ostro/ir/builder.h"
+
+namespace ostro::compile {
+namespace {
+
+using ir::Block;
+using ir::Op;
+using ir::ValueId;
+
+bool has_custom(const Block& block) {
+  for (const Op& op : block.ops) {
+    if (op.kind == ir::OpKind::custom) return true;
+    for (const Block& region : op.regions)
+      if (has_custom(region)) return true;
+  }
+  return false;
+}
+
+void inline_block_customs(Block& block) {
+  if (!has_custom(block)) return;
+  Block out;
+  out.values = block.values;
+  out.params = block.params;
+  // What stands for a value now: a custom's results are the values of its inlined function.
+  std::vector<ValueId> now(block.values.size());
+  for (size_t i = 0; i < now.size(); ++i) now[i] = static_cast<ValueId>(i);
+  const auto rename = [&](std::vector<ValueId>& values) {
+    for (ValueId& v : values) v = now[static_cast<size_t>(v)];
+  };
+  for (Op& op : block.ops) {
+    rename(op.operands);
+    if (op.kind != ir::OpKind::custom) {
+      for (Block& region : op.regions) inline_block_customs(region);
+      out.ops.push_back(std::move(op));
+      continue;
+    }
+    inline_block_customs(op.regions[0]);
+    ir::Builder builder(out);
+    const std::vector<ValueId> results = ir::inline_block(builder, op.regions[0], op.operands);
+    for (size_t i = 0; i < results.size(); ++i) now[static_cast<size_t>(op.results[i])] = results[i];
+  }
+  out.results = block.results;
+  rename(out.results);
+  block = std::move(out);
+}
+
+}  // namespace
+
+void inline_custom(ir::Program& program, const runtime::CompileOptions&) { inline_block_customs(program.body); }
+
+}  // namespace ostro::compile

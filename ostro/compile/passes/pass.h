@@ -1,0 +1,31 @@
+// The passes: Program -> Program, each bit-exact (interp(pass(P)) == interp(P) is tested), in the order of the
+// table. One file each; the table is passes.cc.
+#pragma once
+
+#include <span>
+
+#include "ostro/base/error.h"
+#include "ostro/ir/program.h"
+#include "ostro/runtime/engine.h"
+
+namespace ostro::compile {
+
+struct PassInfo {
+  const char* name;
+  const char* summary;
+  void (*run)(ir::Program& program, const runtime::CompileOptions& options);
+};
+
+std::span<const PassInfo> pass_list();
+
+// Runs all of them, the verifier after each; an error names the pass.
+Result<ir::Program> run_passes(ir::Program program, const runtime::CompileOptions& options);
+
+// The passes.
+void inline_custom(ir::Program& program, const runtime::CompileOptions& options);
+void simplify(ir::Program& program, const runtime::CompileOptions& options);
+void merge_common(ir::Program& program, const runtime::CompileOptions& options);
+void fuse_dot_cast(ir::Program& program, const runtime::CompileOptions& options);
+void remove_dead(ir::Program& program, const runtime::CompileOptions& options);
+
+}  // namespace ostro::compile

@@ -1,0 +1,27 @@
+#include "ostro/compile/passes/pass.h"
+#include "ostro/ir/verify.h"
+
+namespace ostro::compile {
+namespace {
+
+constexpr PassInfo kPasses[] = {
+    {"inline_custom", "custom ops become their function", inline_custom},
+    {"simplify", "identities that keep every bit", simplify},
+    {"merge_common", "equal ops on equal operands once", merge_common},
+    {"remove_dead", "ops, scan results and carries nobody reads", remove_dead},
+    {"fuse_dot_cast", "a bf16 dot that is cast to bf16 gives bf16", fuse_dot_cast},
+};
+
+}  // namespace
+
+std::span<const PassInfo> pass_list() { return kPasses; }
+
+Result<ir::Program> run_passes(ir::Program program, const runtime::CompileOptions& options) {
+  for (const PassInfo& pass : kPasses) {
+    pass.run(program, options);
+    if (Status s = ir::verify(program); !s.ok()) return s.error().with_context(std::string("after ") + pass.name);
+  }
+  return program;
+}
+
+}  // namespace ostro::compile

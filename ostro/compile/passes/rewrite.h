@@ -1,0 +1,37 @@
+// Helpers of passes that replace values.
+#pragma once
+
+#include <vector>
+
+#include "ostro/ir/program.h"
+
+namespace ostro::compile {
+
+// A union of values: find(v) is what stands for v now.
+class Replacement {
+ public:
+  explicit Replacement(size_t values) : now_(values) {
+    for (size_t i = 0; i < values; ++i) now_[i] = static_cast<ir::ValueId>(i);
+  }
+  ir::ValueId find(ir::ValueId v) const {
+    while (now_[static_cast<size_t>(v)] != v) v = now_[static_cast<size_t>(v)];
+    return v;
+  }
+  void replace(ir::ValueId v, ir::ValueId by) { now_[static_cast<size_t>(v)] = by; }
+  void apply(std::vector<ir::ValueId>& values) const {
+    for (ir::ValueId& v : values) v = find(v);
+  }
+
+ private:
+  std::vector<ir::ValueId> now_;
+};
+
+// The op that defines each value of a block, or -1 (parameters).
+inline std::vector<int32_t> definitions(const ir::Block& block) {
+  std::vector<int32_t> def(block.values.size(), -1);
+  for (size_t i = 0; i < block.ops.size(); ++i)
+    for (ir::ValueId v : block.ops[i].results) def[static_cast<size_t>(v)] = static_cast<int32_t>(i);
+  return def;
+}
+
+}  // namespace ostro::compile

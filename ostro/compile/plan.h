@@ -1,0 +1,101 @@
+// Plan: what a Program becomes. Steps over buffers, in an order fixed at compile time; every temporary has its
+// place in one arena. A Plan says what is to be done, an engine (ostro/cpu) does it.
+#pragma once
+
+#include <cstddef>
+#include <string>
+#include <vector>
+
+#include "ostro/base/error.h"
+#include "ostro/compile/view.h"
+#include "ostro/ir/program.h"
+#include "ostro/runtime/engine.h"
+
+namespace ostro::compile {
+
+enum class BufferKind {
+  kParam,     // bound by whoever runs the plan
+  kResult,    // likewise
+  kTemp,      // at `offset` of the arena
+  kConstant,  // Plan::constants[index]
+};
+
+struct PlanBuffer {
+  BufferKind kind = BufferKind::kTemp;
+  int64_t index = 0;
+  int64_t bytes = 0;
+  int64_t offset = 0;
+  // Results only: the parameter whose memory the result may take when its owner gave it away (donation), or -1.
+  int64_t reuses_param = -1;
+};
+
+enum class StepKind {
+  kCopy,    // out[0] = in[0], views of any strides
+  kOp,      // one op by a built-in routine; operands and results are dense unless the routine takes strides
+  kKernel,  // a generated kernel
+  kLoop,    // scan: regions[0] once per index
+  kBranch,  // cond: regions[0] or regions[1]
+};
+
+struct Plan;
+
+struct Step {
+  StepKind kind = StepKind::kOp;
+  ir::OpKind op = ir::OpKind::constant;
+  ir::Attrs attrs;
+  std::string scope;
+  std::vector<View> in, out;
+
+  // kKernel: its number in Module::kernels; `extent` outer iterations that threads may share in ranges of at
+  // least `grain`.
+  int32_t kernel = -1;
+  int64_t extent = 1;
+  int64_t grain = 1;
+
+  // kLoop, kBranch.
+  std::vector<Plan> regions;
+  int32_t arena = -1;           // buffer that the regions use as their arena
+  std::vector<int32_t> slots;   // kLoop: two buffers per carry, for the iterations between first and last
+
+  double flops = 0;
+  double bytes = 0;  // memory traffic
+};
+
+struct Plan {
+  std::vector<ir::Shape> params, results;
+  std::vector<PlanBuffer> buffers;
+  std::vector<Step> steps;
+  std::vector<std::vector<std::byte>> constants;
+  int64_t arena_bytes = 0;
+
+  double flops() const;
+  double bytes() const;
+};
+
+// A generated function: `static` C text without includes but for the prelude. Signature:
+// void name(char* const* buf, int64_t begin, int64_t end).
+struct Kernel {
+  std::string name;
+  std::string source;
+};
+
+// The whole of a compiled Program.
+struct Module {
+  Plan plan;
+  std::vector<Kernel> kernels;  // of the plan and all plans inside, without repetitions
+  numerics::LeafTable leaves;
+};
+
+struct LowerOptions {
+  bool kernels = true;  // false: no generated code, every op a built-in routine
+  bool fuse = true;     // false: one kernel per op
+  std::vector<int64_t> donate;
+};
+
+// Program (already through the passes) -> Module.
+Result<Module> lower(const ir::Program& program, const LowerOptions& options);
+
+// Steps in words, with bytes and FLOPs and totals, nested plans indented.
+std::string print_plan(const Module& module);
+
+}  // namespace ostro::compile

@@ -1,0 +1,121 @@
+#include "ostro/cpu/engine.h"
+
+#include <fmt/format.h>
+
+#include "ostro/base/aligned.h"
+#include "ostro/compile/passes/pass.h"
+#include "ostro/compile/plan.h"
+#include "ostro/cpu/plan_runner.h"
+#include "ostro/ir/verify.h"
+#include "ostro/numerics/fp_env.h"
+
+namespace ostro::cpu {
+namespace {
+
+using runtime::Buffer;
+
+class CpuExecutable final : public runtime::Executable {
+ public:
+  CpuExecutable(compile::Module module, const ir::Program& program, std::vector<KernelFunction> kernels, Isa isa,
+                std::shared_ptr<ThreadPool> pool)
+      : module_(std::move(module)),
+        name_(program.name),
+        param_names_(program.param_names),
+        kernels_(std::move(kernels)),
+        pool_(std::move(pool)),
+        context_{&module_.leaves, &kernels_, pool_.get(), isa},
+        runner_(module_.plan, context_) {}
+
+  Result<std::vector<Buffer>> run(std::vector<Buffer> inputs, const runtime::RunContext& context) override {
+    const compile::Plan& plan = module_.plan;
+    RETURN_IF_ERROR(check_inputs(inputs));
+    if (arena_ == nullptr) arena_ = allocate_aligned(static_cast<size_t>(std::max<int64_t>(1, plan.arena_bytes)));
+    std::vector<Buffer> outputs;
+    std::vector<char*> params, results;
+    for (const ir::Shape& shape : plan.results) outputs.push_back(Buffer::empty(shape));
+    for (Buffer& b : inputs) params.push_back(reinterpret_cast<char*>(b.mutable_bytes().data()));
+    for (Buffer& b : outputs) results.push_back(reinterpret_cast<char*>(b.mutable_bytes().data()));
+    const numerics::FpEnvGuard guard;
+    try {
+      RETURN_IF_ERROR(runner_.run(params, results, reinterpret_cast<char*>(arena_.get()), context));
+    } catch (const ir::AttrError& e) {
+      return invalid_argument(fmt::format("program {}: {}", name_, e.message));
+    }
+    return outputs;
+  }
+
+  runtime::ExecutableInfo info() const override {
+    runtime::ExecutableInfo info;
+    info.arena_bytes = module_.plan.arena_bytes;
+    for (const ir::Shape& s : module_.plan.params) info.input_bytes += s.bytes();
+    for (const ir::Shape& s : module_.plan.results) info.output_bytes += s.bytes();
+    info.flops = module_.plan.flops();
+    info.kernels = static_cast<int64_t>(module_.kernels.size());
+    info.fallback_ops = runner_.fallback_steps();
+    return info;
+  }
+
+ private:
+  Status check_inputs(const std::vector<Buffer>& inputs) const {
+    const std::vector<ir::Shape>& expected = module_.plan.params;
+    if (inputs.size() != expected.size())
+      return invalid_argument(
+          fmt::format("program {} takes {} inputs, {} given", name_, expected.size(), inputs.size()));
+    for (size_t i = 0; i < inputs.size(); ++i)
+      if (!inputs[i].valid() || inputs[i].shape() != expected[i])
+        return invalid_argument(fmt::format("program {}: input {} ({}) is {}, expected {}", name_, i,
+                                            param_names_.empty() ? "unnamed" : param_names_[i],
+                                            inputs[i].valid() ? inputs[i].shape().str() : "missing",
+                                            expected[i].str()));
+    return Status();
+  }
+
+  compile::Module module_;
+  std::string name_;
+  std::vector<std::string> param_names_;
+  std::vector<KernelFunction> kernels_;
+  std::shared_ptr<ThreadPool> pool_;
+  PlanContext context_;
+  PlanRunner runner_;
+  AlignedBytes arena_;
+};
+
+class CpuEngine final : public runtime::Engine {
+ public:
+  CpuEngine(CpuOptions options, Isa isa, int threads)
+      : options_(std::move(options)), isa_(isa), pool_(std::make_shared<ThreadPool>(threads)) {}
+
+  std::string name() const override { return fmt::format("cpu ({}, {} threads)", isa_name(isa_), pool_->threads()); }
+
+  Result<std::unique_ptr<runtime::Executable>> compile(const ir::Program& program,
+                                                       const runtime::CompileOptions& options) override {
+    RETURN_IF_ERROR(ir::verify(program));
+    ASSIGN_OR_RETURN(ir::Program optimised, compile::run_passes(program, options));
+    compile::LowerOptions lower_options;
+    lower_options.kernels = false;
+    lower_options.donate = options.donate;
+    ASSIGN_OR_RETURN(compile::Module module, compile::lower(optimised, lower_options));
+    std::vector<KernelFunction> kernels;
+    return std::unique_ptr<runtime::Executable>(
+        std::make_unique<CpuExecutable>(std::move(module), program, std::move(kernels), isa_, pool_));
+  }
+
+ private:
+  CpuOptions options_;
+  Isa isa_;
+  std::shared_ptr<ThreadPool> pool_;
+};
+
+}  // namespace
+
+Result<std::unique_ptr<runtime::Engine>> make_cpu_engine(const CpuOptions& options) {
+  ASSIGN_OR_RETURN(const Isa isa, options.isa.empty() ? choose_isa() : choose_isa(options.isa));
+  int threads = options.threads;
+  if (threads == 0) {
+    ASSIGN_OR_RETURN(threads, default_threads());
+  }
+  if (threads < 1) return invalid_argument(fmt::format("{} threads; give at least 1", threads));
+  return std::unique_ptr<runtime::Engine>(std::make_unique<CpuEngine>(options, isa, threads));
+}
+
+}  // namespace ostro::cpu

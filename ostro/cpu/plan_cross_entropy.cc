@@ -1,0 +1,71 @@
+// cross_entropy and its gradient on the kernels of cross_entropy.h. Dense operands.
+#include "ostro/cpu/cross_entropy.h"
+
+#include "ostro/cpu/plan_call.h"
+
+namespace ostro::cpu {
+namespace {
+
+int64_t scalar_integer(const Array& a) {
+  return a.dtype() == ir::DType::i64 ? *a.as<int64_t>() : *a.as<int32_t>();
+}
+
+// Targets counted from the first index of these logits.
+struct Targets {
+  std::vector<int32_t> shifted;
+  const int32_t* data;
+};
+Targets targets_of(const Array& targets, int64_t origin) {
+  Targets t{{}, targets.as<int32_t>()};
+  if (origin == 0) return t;
+  for (int64_t i = 0; i < targets.count(); ++i) {
+    const int64_t local = t.data[i] - origin;
+    t.shifted.push_back(local < 0 || local > INT32_MAX ? -1 : static_cast<int32_t>(local));
+  }
+  t.data = t.shifted.data();
+  return t;
+}
+
+}  // namespace
+
+Status run_cross_entropy(const OpCall& call) {
+  const ir::Axis& vocab = call.in[0].shape().axes.back();
+  const Targets targets = targets_of(call.in[1], scalar_integer(call.in[2]));
+  std::vector<int64_t> ends;
+  for (const auto& leaf : numerics::leaf_bounds(vocab.name, vocab.size, call.leaves.count(vocab.name)))
+    ends.push_back(leaf.end);
+  CrossEntropyForward f;
+  f.rows = call.in[1].count();
+  f.vocab = f.row_stride = vocab.size;
+  f.logits = call.in[0].as<float>();
+  f.targets = targets.data;
+  f.z = static_cast<float>(call.attrs.f64("z", 0.0));
+  if (ends.size() > 1) f.vocab_leaf_ends = ends;
+  f.loss = call.out[0].as<float>();
+  f.m = call.out[1].as<float>();
+  f.r = call.out[2].as<float>();
+  f.lse = call.out[3].as<float>();
+  cross_entropy_forward(f, call.isa, call.pool);
+  return Status();
+}
+
+Status run_cross_entropy_grad(const OpCall& call) {
+  const ir::Axis& vocab = call.in[0].shape().axes.back();
+  const Targets targets = targets_of(call.in[1], scalar_integer(call.in[6]));
+  CrossEntropyBackward b;
+  b.rows = call.in[1].count();
+  b.vocab = b.row_stride = b.dlogits_stride = vocab.size;
+  b.logits = call.in[0].as<float>();
+  b.targets = targets.data;
+  b.z = static_cast<float>(call.attrs.f64("z", 0.0));
+  b.m = call.in[2].as<float>();
+  b.r = call.in[3].as<float>();
+  b.lse = call.in[4].as<float>();
+  b.w = call.in[5].as<float>();
+  b.dlogits = call.out[0].data;
+  b.dlogits_type = call.out[0].dtype() == ir::DType::bf16 ? FloatType::kBf16 : FloatType::kF32;
+  cross_entropy_backward(b, call.isa, call.pool);
+  return Status();
+}
+
+}  // namespace ostro::cpu

@@ -1,0 +1,191 @@
+#include "ostro/cpu/plan_runner.h"
+
+#include <cstring>
+
+#include "ostro/cpu/plan_call.h"
+
+namespace ostro::cpu {
+
+using compile::Step;
+using compile::StepKind;
+using compile::View;
+using ir::OpKind;
+
+OpRoutine op_routine(OpKind kind) {
+  if (ir::is_elementwise(kind)) return run_elementwise;
+  if (ir::is_collective(kind)) return run_collective;
+  switch (kind) {
+    case OpKind::concat:
+    case OpKind::stack:
+      return run_concat;
+    case OpKind::pad:
+      return run_pad;
+    case OpKind::dynamic_slice:
+      return run_dynamic_slice;
+    case OpKind::dynamic_update_slice:
+      return run_dynamic_update_slice;
+    case OpKind::iota:
+      return run_iota;
+    case OpKind::random:
+      return run_random;
+    case OpKind::fold_in:
+      return run_fold_in;
+    case OpKind::gather:
+      return run_gather;
+    case OpKind::scatter_add:
+      return run_scatter_add;
+    case OpKind::sort:
+    case OpKind::top_k:
+      return run_sort;
+    case OpKind::sum:
+    case OpKind::reduce_max:
+    case OpKind::reduce_min:
+    case OpKind::argmax:
+    case OpKind::tree_sum:
+      return run_reduction;
+    case OpKind::attention:
+      return run_attention;
+    case OpKind::attention_grad:
+      return run_attention_grad;
+    case OpKind::cross_entropy:
+      return run_cross_entropy;
+    case OpKind::cross_entropy_grad:
+      return run_cross_entropy_grad;
+    case OpKind::box_sumsq:
+      return run_box_sumsq;
+    case OpKind::fingerprint:
+      return run_fingerprint;
+    default:
+      return nullptr;
+  }
+}
+
+PlanRunner::PlanRunner(const compile::Plan& plan, const PlanContext& context)
+    : plan_(plan), context_(context), prepared_(plan.steps.size()), base_(plan.buffers.size()) {
+  for (size_t i = 0; i < plan.buffers.size(); ++i)
+    if (plan.buffers[i].kind == compile::BufferKind::kConstant)
+      base_[i] = const_cast<char*>(reinterpret_cast<const char*>(
+          plan.constants[static_cast<size_t>(plan.buffers[i].index)].data()));
+  for (size_t i = 0; i < plan.steps.size(); ++i) {
+    const Step& step = plan.steps[i];
+    if (step.kind == StepKind::kOp && step.op == OpKind::dot && step.out[0].shape.count() > 0)
+      prepared_[i].gemm = std::make_unique<Gemm>(gemm_spec(step, *context.leaves), context.isa);
+    for (const compile::Plan& region : step.regions)
+      prepared_[i].regions.push_back(std::make_unique<PlanRunner>(region, context));
+  }
+}
+
+PlanRunner::~PlanRunner() = default;
+
+int64_t PlanRunner::fallback_steps() const {
+  int64_t n = 0;
+  for (size_t i = 0; i < plan_.steps.size(); ++i) {
+    const Step& step = plan_.steps[i];
+    if (step.kind == StepKind::kOp &&
+        (ir::is_elementwise(step.op) || (op_routine(step.op) == run_reduction && step.op != OpKind::tree_sum)))
+      ++n;
+    for (const auto& region : prepared_[i].regions) n += region->fallback_steps();
+  }
+  return n;
+}
+
+char* PlanRunner::data(const View& view) const {
+  char* base = base_[static_cast<size_t>(view.buffer)];
+  return view.offset == 0 ? base : base + view.offset * ir::dtype_size(view.shape.dtype);
+}
+
+Status PlanRunner::run(std::span<char* const> params, std::span<char* const> results, char* arena,
+                       const runtime::RunContext& run_context) {
+  for (size_t i = 0; i < base_.size(); ++i) {
+    const compile::PlanBuffer& b = plan_.buffers[i];
+    if (b.kind == compile::BufferKind::kParam) base_[i] = params[static_cast<size_t>(b.index)];
+    if (b.kind == compile::BufferKind::kResult) base_[i] = results[static_cast<size_t>(b.index)];
+    if (b.kind == compile::BufferKind::kTemp) base_[i] = arena + b.offset;
+  }
+  for (size_t i = 0; i < plan_.steps.size(); ++i)
+    if (Status s = run_step(i, run_context); !s.ok()) return s;
+  return Status();
+}
+
+Status PlanRunner::run_step(size_t index, const runtime::RunContext& run_context) {
+  const Step& step = plan_.steps[index];
+  switch (step.kind) {
+    case StepKind::kCopy:
+      copy_view({&step.in[0], data(step.in[0])}, {&step.out[0], data(step.out[0])}, *context_.pool);
+      return Status();
+    case StepKind::kKernel:
+      run_kernel(step);
+      return Status();
+    case StepKind::kLoop:
+      return run_loop(step, prepared_[index], run_context);
+    case StepKind::kBranch:
+      return run_branch(step, prepared_[index], run_context);
+    case StepKind::kOp:
+      break;
+  }
+  return run_op(step, prepared_[index], run_context);
+}
+
+Status PlanRunner::run_op(const Step& step, const Prepared& prepared, const runtime::RunContext& run_context) {
+  if (step.op == OpKind::dot) {
+    if (prepared.gemm != nullptr)
+      prepared.gemm->run(*context_.pool, data(step.in[0]), data(step.in[1]), data(step.out[0]));
+    return Status();
+  }
+  std::vector<Array> in, out;
+  for (const View& v : step.in) in.push_back({&v, data(v)});
+  for (const View& v : step.out) out.push_back({&v, data(v)});
+  const OpRoutine routine = op_routine(step.op);
+  OSTRO_CHECK(routine != nullptr, "no routine for {}", ir::op_name(step.op));
+  return routine(OpCall{step.op, step.attrs, in, out, *context_.leaves, run_context, *context_.pool, context_.isa});
+}
+
+void PlanRunner::run_kernel(const Step& step) {
+  char* pointers[256];
+  OSTRO_CHECK(step.in.size() + step.out.size() <= std::size(pointers), "a kernel of {} operands",
+              step.in.size() + step.out.size());
+  size_t n = 0;
+  for (const View& v : step.in) pointers[n++] = data(v);
+  for (const View& v : step.out) pointers[n++] = data(v);
+  const KernelFunction kernel = (*context_.kernels)[static_cast<size_t>(step.kernel)];
+  context_.pool->parallel_for(
+      step.extent, [&](int64_t begin, int64_t end) { kernel(pointers, begin, end); }, step.grain);
+}
+
+Status PlanRunner::run_loop(const Step& step, const Prepared& prepared, const runtime::RunContext& run_context) {
+  const int64_t length = step.attrs.i64("length");
+  const auto consts = static_cast<size_t>(step.attrs.i64("consts"));
+  const auto carries = static_cast<size_t>(step.attrs.i64("carries"));
+  const bool reverse = step.attrs.i64("reverse", 0) != 0;
+  std::vector<char*> in, out, params, results(step.out.size());
+  for (const View& v : step.in) in.push_back(data(v));
+  for (const View& v : step.out) out.push_back(data(v));
+  for (size_t i = 0; length == 0 && i < carries; ++i)
+    std::memcpy(out[i], in[consts + i], static_cast<size_t>(step.out[i].shape.bytes()));
+  const auto slot = [&](size_t carry, int64_t iteration) {
+    return base_[static_cast<size_t>(step.slots[2 * carry + static_cast<size_t>(iteration & 1)])];
+  };
+  for (int64_t i = 0; i < length; ++i) {
+    const int64_t index = reverse ? length - 1 - i : i;
+    params = in;
+    for (size_t k = 0; k < carries; ++k) {
+      if (i > 0) params[consts + k] = slot(k, i - 1);
+      results[k] = i + 1 == length ? out[k] : slot(k, i);
+    }
+    for (size_t k = consts + carries; k < in.size(); ++k) params[k] += index * (step.in[k].shape.bytes() / length);
+    for (size_t k = carries; k < out.size(); ++k)
+      results[k] = out[k] + index * (step.out[k].shape.bytes() / length);
+    RETURN_IF_ERROR(prepared.regions[0]->run(params, results, base_[static_cast<size_t>(step.arena)], run_context));
+  }
+  return Status();
+}
+
+Status PlanRunner::run_branch(const Step& step, const Prepared& prepared, const runtime::RunContext& run_context) {
+  std::vector<char*> params, results;
+  for (size_t i = 1; i < step.in.size(); ++i) params.push_back(data(step.in[i]));
+  for (const View& v : step.out) results.push_back(data(v));
+  const bool taken = *data(step.in[0]) != 0;
+  return prepared.regions[taken ? 0 : 1]->run(params, results, base_[static_cast<size_t>(step.arena)], run_context);
+}
+
+}  // namespace ostro::cpu

@@ -1,0 +1,62 @@
+// Runs a Plan: the prepared form of its steps, and the loop over them.
+#pragma once
+
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "ostro/compile/plan.h"
+#include "ostro/cpu/gemm.h"
+#include "ostro/cpu/isa.h"
+#include "ostro/cpu/thread_pool.h"
+#include "ostro/runtime/engine.h"
+
+namespace ostro::cpu {
+
+using KernelFunction = void (*)(char* const* buffers, int64_t begin, int64_t end);
+
+// What all plans of a Module share while running.
+struct PlanContext {
+  const numerics::LeafTable* leaves = nullptr;
+  const std::vector<KernelFunction>* kernels = nullptr;
+  ThreadPool* pool = nullptr;
+  Isa isa = Isa::kGeneric;
+};
+
+// Borrows the plan and the context. Not thread-safe.
+class PlanRunner {
+ public:
+  PlanRunner(const compile::Plan& plan, const PlanContext& context);
+  ~PlanRunner();
+
+  // Pointers to parameters and results in their order; arena of plan.arena_bytes. Inputs may be empty pointers
+  // where a value has no elements.
+  Status run(std::span<char* const> params, std::span<char* const> results, char* arena,
+             const runtime::RunContext& run_context);
+
+  // Steps that run built-in loops where generated or tuned code would be expected.
+  int64_t fallback_steps() const;
+
+ private:
+  struct Prepared {
+    std::unique_ptr<Gemm> gemm;
+    std::vector<std::unique_ptr<PlanRunner>> regions;
+  };
+
+  char* data(const compile::View& view) const;
+  Status run_step(size_t index, const runtime::RunContext& run_context);
+  Status run_op(const compile::Step& step, const Prepared& prepared, const runtime::RunContext& run_context);
+  void run_kernel(const compile::Step& step);
+  Status run_loop(const compile::Step& step, const Prepared& prepared, const runtime::RunContext& run_context);
+  Status run_branch(const compile::Step& step, const Prepared& prepared, const runtime::RunContext& run_context);
+
+  const compile::Plan& plan_;
+  const PlanContext& context_;
+  std::vector<Prepared> prepared_;
+  std::vector<char*> base_;  // by buffer
+};
+
+// The product of a dot step.
+GemmSpec gemm_spec(const compile::Step& step, const numerics::LeafTable& leaves);
+
+}  // namespace ostro::cpu

@@ -1,0 +1,40 @@
+// The compiled engine gives the interpreter's bits, op by op and for the parts models are made of.
+#include <doctest/doctest.h>
+
+#include "ostro/cpu/engine.h"
+#include "ostro/interp/engine.h"
+#include "programs.h"
+
+namespace ostro {
+namespace {
+
+using runtime::Buffer;
+
+std::vector<Buffer> run(runtime::Engine& engine, const ir::Program& program, const std::vector<Buffer>& inputs,
+                        const runtime::CompileOptions& options = {}) {
+  auto executable = engine.compile(program, options);
+  REQUIRE_MESSAGE(executable.ok(), program.name, ": ", executable.error().message());
+  auto results = (*executable)->run(inputs);
+  REQUIRE_MESSAGE(results.ok(), program.name, ": ", results.error().message());
+  return *results;
+}
+
+void check_engine(const cpu::CpuOptions& options) {
+  auto engine = cpu::make_cpu_engine(options);
+  REQUIRE(engine.ok());
+  const auto reference = interp::make_interpreter();
+  for (const auto& [name, program] : testing::op_programs())
+    for (bool wild : {false, true}) {
+      const std::vector<Buffer> inputs = testing::make_inputs(program, wild ? 2 : 1, wild);
+      const std::string d = testing::difference(run(*reference, program, inputs), run(**engine, program, inputs));
+      CHECK_MESSAGE(d.empty(), name, wild ? " (wild): " : ": ", d);
+    }
+}
+
+}  // namespace
+
+TEST_CASE("built-in loops alone give the interpreter's bits") {
+  check_engine({.isa = "generic", .threads = 2, .generated_code = false});
+}
+
+}  // namespace ostro
