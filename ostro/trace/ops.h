@@ -145,6 +145,14 @@ Array sum(const Array& x, const Axes& axes, Order order = Order::kStriped, DType
 Array mean(const Array& x, const Axes& axes, Loc loc = Loc::current());  // sum * (1 / n)
 Array max(const Array& x, const Axes& axes, Loc loc = Loc::current());
 Array min(const Array& x, const Axes& axes, Loc loc = Loc::current());
+// The balanced tree of numerics.md N8 over the flattened axes; f32 or f64.
+Array tree_sum(const Array& x, const Axes& axes, Loc loc = Loc::current());
+// f64 sums of squares of the boxes into which the axes are cut (docs/ops.md): result [cut axes: number of
+// boxes].
+Array box_sumsq(const Array& x, const Axes& axes, const std::vector<int64_t>& cells,
+                Loc loc = Loc::current());
+// i64 [lane:2], numerics.md N14.
+Array fingerprint(const Array& x, Loc loc = Loc::current());
 // Contracts over the named axes (in this order; numerics.md N6, N7), batches over the other shared names.
 Array dot(const Array& a, const Array& b, const Axes& over, DType dtype = DType::f32,
           Loc loc = Loc::current());

@@ -35,6 +35,24 @@ Array max(const Array& x, const Axes& axes, Loc loc) {
 Array min(const Array& x, const Axes& axes, Loc loc) {
   return apply(OpKind::reduce_min, {x}, {{"axes", axes}}, loc);
 }
+Array tree_sum(const Array& x, const Axes& axes, Loc loc) {
+  return apply(OpKind::tree_sum, {x}, {{"axes", axes}}, loc);
+}
+
+Array box_sumsq(const Array& x, const Axes& axes, const std::vector<int64_t>& cells, Loc loc) {
+  return apply(OpKind::box_sumsq, {x}, {{"axes", axes}, {"cells", cells}}, loc);
+}
+
+Array fingerprint(const Array& x, Loc loc) {
+  std::vector<Array> operands{x};
+  std::vector<int64_t> sizes;
+  for (const Axis& a : x.shape().axes) {
+    operands.push_back(full(0, DType::i64, {}, loc));
+    sizes.push_back(a.size);
+  }
+  return apply(OpKind::fingerprint, operands, {{"global_sizes", sizes}}, loc);
+}
+
 Array argmax(const Array& x, const std::string& axis, Loc loc) {
   return apply(OpKind::argmax, {x}, {{"axis", axis}}, loc);
 }

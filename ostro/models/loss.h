@@ -1,0 +1,24 @@
+// What a model gets and gives in training (architecture.md, "Models out of tree").
+#pragma once
+
+#include "ostro/trace/tree.h"
+
+namespace ostro::models {
+
+// One leaf of a batch, as arrays: what a loss function reads.
+struct Batch {
+  Array tokens;     // i32 [batch, pos]
+  Array targets;    // i32 [batch, pos]
+  Array loss_mask;  // f32 [batch, pos]
+  Array segments;   // i32 [batch, pos], or empty: attention over the whole row
+  OSTRO_FIELDS(tokens, targets, loss_mask, segments)
+};
+
+// Losses are never averaged here: the trainer sums weight * per_token over all leaves and divides once.
+struct Loss {
+  Array per_token;  // f32 [batch, pos]
+  Array weight;     // f32 [batch, pos]
+  OSTRO_FIELDS(per_token, weight)
+};
+
+}  // namespace ostro::models

@@ -1,0 +1,80 @@
+#include "ostro/optim/adamw.h"
+
+#include "ostro/numerics/functions.h"
+#include "ostro/optim/schedule.h"
+
+namespace ostro::optim {
+namespace {
+
+// f64 literals beside f64 arrays keep all their digits.
+float rounded(double value) { return static_cast<float>(value); }
+
+}  // namespace
+
+Array sum_of_squares(const Array& g, const Boxes& boxes) {
+  Axes axes;
+  std::vector<int64_t> counts;
+  for (const Axis& a : g.shape().axes) {
+    int64_t n = 1;
+    for (const auto& s : boxes.stacked)
+      if (s == a.name) n = a.size;
+    for (const auto& [name, cells] : boxes.cells)
+      if (name == a.name) n = std::min(cells, a.size);
+    if (n == 1) continue;
+    axes.push_back(a.name);
+    counts.push_back(n);
+  }
+  const Array squares = box_sumsq(g, axes, counts);
+  return axes.empty() ? squares : tree_sum(squares, axes);
+}
+
+GlobalNorm global_norm(const std::vector<Array>& gradients, const Array& inv, std::optional<double> max_norm,
+                       const Boxes& boxes) {
+  std::vector<Array> squares;
+  for (const Array& g : gradients) squares.push_back(sum_of_squares(g, boxes));
+  const Array total = tree_sum(stack(squares, "parameters"), {"parameters"});
+  GlobalNorm out;
+  out.norm = sqrt(total) * cast(inv, DType::f64);
+  const Array one = full(1, DType::f32, {});
+  if (max_norm)
+    out.clip =
+        select(out.norm > *max_norm, cast(full(*max_norm, DType::f64, {}) / out.norm, DType::f32), one);
+  else
+    out.clip = one;
+  return out;
+}
+
+AdamScalars adam_scalars(const AdamOptions& o, int64_t step, int64_t num_train_steps) {
+  const int64_t t = step + 1;
+  return {rounded(learning_rate(o, step, num_train_steps)),
+          rounded(1.0 / (1.0 - numerics::pow_int_f64(o.beta1, t))),
+          rounded(1.0 / (1.0 - numerics::pow_int_f64(o.beta2, t)))};
+}
+
+AdamResult adamw(const AdamOptions& o, bool decayed, const Array& p, const Array& m, const Array& v,
+                 const Array& gradient, const Array& inv, const Array& clip, const Array& lr, const Array& k1,
+                 const Array& k2) {
+  const float b1 = rounded(o.beta1), b2 = rounded(o.beta2), c1 = rounded(1.0 - o.beta1),
+              c2 = rounded(1.0 - o.beta2);
+  const Array g = (gradient * inv) * clip;
+  AdamResult out;
+  out.m = m * b1 + g * c1;
+  out.v = v * b2 + (g * g) * c2;
+  const Array u = (out.m * k1) / (sqrt(out.v * k2) + rounded(o.epsilon));
+  const Array step = decayed && o.weight_decay != 0 ? u + p * rounded(o.weight_decay) : u;
+  out.p = p - step * lr;
+  return out;
+}
+
+bool decays(const AdamOptions& o, const std::string& path) {
+  if (o.weight_decay_modules) {
+    for (const std::string& word : *o.weight_decay_modules)
+      if (path.find(word) != std::string::npos) return true;
+    return false;
+  }
+  for (const char* word : {"norm", "embedding", "bias"})
+    if (path.find(word) != std::string::npos) return false;
+  return true;
+}
+
+}  // namespace ostro::optim
