@@ -2,7 +2,7 @@
 
 #include <immintrin.h>
 
-#include <chrono>
+#include <ctime>
 
 namespace ostro::bench {
 namespace {
@@ -11,37 +11,55 @@ constexpr int kSteps = 4000;
 
 __attribute__((target("avx2,fma"))) double fma_256() {
   __m256 acc[12];
-  for (auto& x : acc) x = _mm256_setzero_ps();
+#pragma GCC unroll 24
+  for (auto& x : acc) {
+    x = _mm256_setzero_ps();
+    __asm__ volatile("" : "+x"(x));  // else the compiler sees twelve equal chains and keeps one
+  }
   __m256 one = _mm256_set1_ps(1.0f);
   for (int i = 0; i < kSteps; ++i) {
     __asm__ volatile("" : "+x"(one));
+#pragma GCC unroll 24
     for (auto& x : acc) x = _mm256_fmadd_ps(one, one, x);
   }
+#pragma GCC unroll 24
   for (auto& x : acc) __asm__ volatile("" ::"x"(x));
   return 12.0 * 16 * kSteps;
 }
 
 __attribute__((target("avx512f"))) double fma_512() {
   __m512 acc[24];
-  for (auto& x : acc) x = _mm512_setzero_ps();
+#pragma GCC unroll 24
+  for (auto& x : acc) {
+    x = _mm512_setzero_ps();
+    __asm__ volatile("" : "+v"(x));
+  }
   __m512 one = _mm512_set1_ps(1.0f);
   for (int i = 0; i < kSteps; ++i) {
     __asm__ volatile("" : "+v"(one));
+#pragma GCC unroll 24
     for (auto& x : acc) x = _mm512_fmadd_ps(one, one, x);
   }
+#pragma GCC unroll 24
   for (auto& x : acc) __asm__ volatile("" ::"v"(x));
   return 24.0 * 32 * kSteps;
 }
 
 __attribute__((target("avx512f,avx512bf16"))) double vdpbf16() {
   __m512 acc[24];
-  for (auto& x : acc) x = _mm512_setzero_ps();
+#pragma GCC unroll 24
+  for (auto& x : acc) {
+    x = _mm512_setzero_ps();
+    __asm__ volatile("" : "+v"(x));
+  }
   __m512i one = _mm512_set1_epi32(0x3f803f80);
   for (int i = 0; i < kSteps / 4; ++i) {
     __asm__ volatile("" : "+v"(one));
+#pragma GCC unroll 24
     for (auto& x : acc)
       x = _mm512_dpbf16_ps(x, reinterpret_cast<__m512bh>(one), reinterpret_cast<__m512bh>(one));
   }
+#pragma GCC unroll 24
   for (auto& x : acc) __asm__ volatile("" ::"v"(x));
   return 24.0 * 64 * (kSteps / 4);
 }
@@ -66,6 +84,12 @@ __attribute__((target("amx-tile,amx-bf16"))) double tdpbf16() {
 
 }  // namespace
 
+double seconds(int threads) {
+  timespec now;
+  clock_gettime(threads == 1 ? CLOCK_THREAD_CPUTIME_ID : CLOCK_MONOTONIC, &now);
+  return static_cast<double>(now.tv_sec) + static_cast<double>(now.tv_nsec) * 1e-9;
+}
+
 double burst_peak(cpu::ThreadPool& pool, cpu::Isa isa, cpu::GemmType type) {
   using cpu::Isa;
   double (*burst)() = fma_256;
@@ -73,10 +97,9 @@ double burst_peak(cpu::ThreadPool& pool, cpu::Isa isa, cpu::GemmType type) {
   if (type == cpu::GemmType::kBf16 && isa == Isa::kAvx512Bf16) burst = vdpbf16;
   if (type == cpu::GemmType::kBf16 && isa == Isa::kAmx) burst = tdpbf16;
   std::atomic<int64_t> total{0};
-  const auto start = std::chrono::steady_clock::now();
+  const double start = seconds(pool.threads());
   pool.run_tiles(pool.threads() * 2, [&](int64_t) { total.fetch_add(static_cast<int64_t>(burst())); });
-  const std::chrono::duration<double> took = std::chrono::steady_clock::now() - start;
-  return static_cast<double>(total.load()) / took.count();
+  return static_cast<double>(total.load()) / (seconds(pool.threads()) - start);
 }
 
 }  // namespace ostro::bench

@@ -1,15 +1,15 @@
 // Matrix product speed as a share of the machine's peak, measured in the same breath: before and after every
 // timed product runs a burst of the kernel's own instruction on registers alone, and the figures are medians
-// of the pairwise ratios, so that a busy neighbour disturbs both sides alike.
+// of the pairwise ratios, so that a busy neighbour disturbs both sides alike. One thread is timed by its own
+// clock, which stops while another process has the core.
 //
 //   gemm_bench [--threads N] [--isa NAME] [--in f32|bf16] [--rounds N] [--filter TEXT] [--m M]
 //
 // W is stored [out, in]: fwd Y = X W^T, dgrad dX = dY W (both with W packed beforehand), wgrad dW = dY^T X
-// (both operands packed inside the timed region).
+// (both operands packed inside the timed region). Y and dX have the operands' type, dW is f32.
 #include <fmt/core.h>
 
 #include <algorithm>
-#include <chrono>
 #include <cstring>
 #include <string>
 
@@ -20,10 +20,6 @@ namespace {
 
 using namespace ostro;
 using namespace ostro::cpu;
-
-double seconds() {
-  return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
-}
 
 std::vector<int64_t> steps(int64_t count, int64_t stride) {
   std::vector<int64_t> offsets(static_cast<size_t>(count));
@@ -82,13 +78,13 @@ void measure(const Options& o, ThreadPool& pool, const std::string& name, GemmSp
   double best = 0;
   for (int round = -1; round < o.rounds; ++round) {
     const double before = bench::burst_peak(pool, o.isa, o.type);
-    const double start = seconds();
+    const double start = bench::seconds(o.threads);
     if (prepack) {
       gemm.run(pool, a.get(), packed, c.get());
     } else {
       gemm.run(pool, a.get(), b.get(), c.get());
     }
-    const double rate = flops / (seconds() - start);
+    const double rate = flops / (bench::seconds(o.threads) - start);
     const double peak = std::max(before, bench::burst_peak(pool, o.isa, o.type));
     if (round < 0) continue;  // warm-up
     shares.push_back(rate / peak);
@@ -106,11 +102,13 @@ void run_case(const Options& o, ThreadPool& pool, const Case& c) {
   fwd.a_row = steps(c.tokens, c.in), fwd.a_col = steps(c.in, 1);
   fwd.b_row = steps(c.in, 1), fwd.b_col = steps(c.out, c.in);
   fwd.c_row = steps(c.tokens, c.out), fwd.c_col = steps(c.out, 1);
+  fwd.out = o.type;
   measure(o, pool, size + " fwd", fwd, x, w, y, true);
   GemmSpec dgrad;
   dgrad.a_row = steps(c.tokens, c.out), dgrad.a_col = steps(c.out, 1);
   dgrad.b_row = steps(c.out, c.in), dgrad.b_col = steps(c.in, 1);
   dgrad.c_row = steps(c.tokens, c.in), dgrad.c_col = steps(c.in, 1);
+  dgrad.out = o.type;
   measure(o, pool, size + " dgrad", dgrad, y, w, x, true);
   GemmSpec wgrad;
   wgrad.a_row = steps(c.out, 1), wgrad.a_col = steps(c.tokens, c.out);

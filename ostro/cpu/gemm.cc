@@ -9,8 +9,17 @@
 namespace ostro::cpu {
 namespace {
 
+// Share of a core's L2 (1 MiB on Zen 5, 2 MiB on Sapphire Rapids) for a packed block of A.
+constexpr int64_t kPackedABytes = 3 << 18;
+constexpr int64_t kGroupBytes = 3 << 18;  // likewise for a group of panels of B
+constexpr int64_t kGroup = 32;            // N7: blocks of k end between groups
+
 // Scratch for a B that is packed on the fly; larger ones are done in chunks.
 constexpr int64_t kChunkBytes = int64_t{64} << 20;
+
+// Panels of B packed by one task, and the k that packing takes from each at a time (a multiple of 32).
+constexpr int64_t kPackPanels = 16;
+constexpr int64_t kAcross = 32;
 
 thread_local Scratch packed_b_scratch;
 
@@ -69,12 +78,16 @@ Gemm::Gemm(GemmSpec spec, Isa isa)
 void Gemm::plan_contraction() {
   if (spec_.segment_ends.empty()) spec_.segment_ends = {k()};
   OSTRO_CHECK(spec_.segment_ends.back() == k(), "leaves end at {}, k is {}", spec_.segment_ends.back(), k());
-  int64_t begin = 0;
+  int64_t begin = 0, longest_block = 1;
   segment_blocks_.push_back(0);
   for (int64_t end : spec_.segment_ends) {
     OSTRO_CHECK(end >= begin, "leaf ends must ascend: {} after {}", end, begin);
-    for (int64_t at = begin; at < end; at += kernel_->kc) {
-      const int64_t count = std::min<int64_t>(kernel_->kc, end - at);
+    // Blocks of nearly equal length, none a short rest.
+    const int64_t pieces = std::max<int64_t>(1, ceil_div(end - begin, kernel_->kc));
+    const int64_t length = round_up(ceil_div(end - begin, pieces), kGroup);
+    for (int64_t at = begin; at < end; at += length) {
+      const int64_t count = std::min<int64_t>(length, end - at);
+      longest_block = std::max(longest_block, count);
       const int64_t packed = round_up(count, kernel_->k_unit);
       blocks_.push_back({at, count, packed_k_, packed, at == begin});
       packed_k_ += packed;
@@ -82,6 +95,7 @@ void Gemm::plan_contraction() {
     segment_blocks_.push_back(static_cast<int64_t>(blocks_.size()));
     begin = end;
   }
+  group_panels_ = std::max<int64_t>(1, kGroupBytes / (longest_block * kernel_->b_bytes));
 }
 
 void Gemm::plan_trees() {
@@ -130,24 +144,50 @@ void Gemm::plan_chunks() {
       chunks_.push_back({b, b + 1, p, std::min(n_panels_, p + panels)});
 }
 
+void Gemm::pack_panels(const Operand& operand, const KBlock& block, int64_t begin, int64_t end,
+                       std::byte* out, int64_t panel_stride) const {
+  const int64_t entries = static_cast<int64_t>(operand.w_offsets.size());
+  // Where w is contiguous, a few k of all panels and then the next k: whole stretches of memory are read in
+  // order, not one line out of each. Otherwise panel by panel.
+  const int64_t first = begin * operand.width;
+  const bool across = end - begin > 1 && operand.w_run[first] >= operand.width;
+  const int64_t step = across ? kAcross : block.count;
+  for (int64_t k = 0; k < block.count; k += step) {
+    for (int64_t panel = begin; panel < end; ++panel) {
+      const int64_t w = panel * operand.width;
+      const int width = static_cast<int>(std::min<int64_t>(operand.width, entries - w));
+      operand.kernel_pack({.base = operand.base,
+                           .w_offsets = operand.w_offsets.data() + w,
+                           .width = width,
+                           .w_contiguous = operand.w_run[w] >= width,
+                           .k_offsets = operand.k_offsets.data() + block.begin + k,
+                           .k_run = operand.k_run.data() + block.begin + k,
+                           .count = std::min(step, block.count - k)},
+                          out + (panel - begin) * panel_stride + k * operand.k_bytes);
+    }
+  }
+}
+
 void Gemm::pack_chunk(ThreadPool& pool, const void* b, const Chunk& chunk, std::byte* out) const {
   const int64_t panels = chunk.panel_end - chunk.panel_begin;
   const int64_t blocks = static_cast<int64_t>(blocks_.size());
   const int64_t element = spec_.in == GemmType::kF32 ? 4 : 2;
-  pool.run_tiles((chunk.b_end - chunk.b_begin) * panels * blocks, [&](int64_t tile) {
+  const int64_t stride = packed_k_ * kernel_->b_bytes;
+  const int64_t parts = ceil_div(panels, kPackPanels);
+  pool.run_tiles((chunk.b_end - chunk.b_begin) * parts * blocks, [&](int64_t tile) {
     const KBlock& block = blocks_[tile % blocks];
-    const int64_t at = tile / blocks;
-    const int64_t column = (chunk.panel_begin + at % panels) * kernel_->nr;
-    const int width = static_cast<int>(std::min<int64_t>(kernel_->nr, n() - column));
-    kernel_->pack_b(
-        {.base = static_cast<const std::byte*>(b) + b_offsets_[chunk.b_begin + at / panels] * element,
-         .w_offsets = spec_.b_col.data() + column,
-         .width = width,
-         .w_contiguous = b_col_run_[column] >= width,
-         .k_offsets = spec_.b_row.data() + block.begin,
-         .k_run = b_row_run_.data() + block.begin,
-         .count = block.count},
-        out + (at * packed_k_ + block.packed_begin) * kernel_->b_bytes);
+    const int64_t which = tile / blocks / parts, part = tile / blocks % parts;
+    const int64_t begin = panels * part / parts, end = panels * (part + 1) / parts;
+    pack_panels({.kernel_pack = kernel_->pack_b,
+                 .base = static_cast<const std::byte*>(b) + b_offsets_[chunk.b_begin + which] * element,
+                 .w_offsets = spec_.b_col,
+                 .w_run = b_col_run_,
+                 .k_offsets = spec_.b_row,
+                 .k_run = b_row_run_,
+                 .width = kernel_->nr,
+                 .k_bytes = kernel_->b_bytes},
+                block, chunk.panel_begin + begin, chunk.panel_begin + end,
+                out + (which * panels + begin) * stride + block.packed_begin * kernel_->b_bytes, stride);
   });
 }
 
@@ -160,7 +200,8 @@ void Gemm::multiply_chunk(ThreadPool& pool, const void* a, const Chunk& chunk, c
   // Row blocks of nearly equal height, in a multiple of the threads where there are enough rows; then as many
   // column ranges as it takes to give every thread something to do.
   const int64_t threads = pool.threads();
-  const int64_t block_panels = std::max<int64_t>(1, kernel_->mc / kernel_->mr);
+  const int64_t panel_bytes = std::max<int64_t>(1, packed_k_ * kernel_->a_bytes);
+  const int64_t block_panels = std::max<int64_t>(kernel_->mc / kernel_->mr, kPackedABytes / panel_bytes);
   int64_t row_blocks = ceil_div(m_panels_, block_panels);
   if (row_blocks > 1 && products == 1) row_blocks = std::min(m_panels_, round_up(row_blocks, threads));
   const int64_t wanted = threads == 1 ? 1 : 2 * threads;

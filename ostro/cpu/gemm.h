@@ -16,6 +16,7 @@
 namespace ostro::cpu {
 
 struct GemmKernel;
+struct PanelSource;
 
 enum class GemmType { kF32, kBf16 };
 
@@ -82,6 +83,21 @@ class Gemm {
     int64_t b_begin, b_end, panel_begin, panel_end;
   };
 
+  // One operand as the packers see it; w is its other index.
+  struct Operand {
+    void (*kernel_pack)(const PanelSource&, void* out);
+    const void* base;
+    const std::vector<int64_t>& w_offsets;
+    const std::vector<int32_t>& w_run;
+    const std::vector<int64_t>& k_offsets;
+    const std::vector<int32_t>& k_run;
+    int width;    // of a panel
+    int k_bytes;  // of one k in a packed panel
+  };
+
+  // Panels [begin, end) of one block of k, `panel_stride` bytes apart in `out`.
+  void pack_panels(const Operand& operand, const KBlock& block, int64_t begin, int64_t end, std::byte* out,
+                   int64_t panel_stride) const;
   void plan_contraction();
   void plan_batch();
   void plan_chunks();
@@ -101,7 +117,8 @@ class Gemm {
   std::vector<int64_t> entries_;      // batch entries ordered by their B
   std::vector<int64_t> entry_begin_;  // entries of distinct B i: [entry_begin_[i], entry_begin_[i + 1])
   std::vector<Chunk> chunks_;
-  int tree_slots_ = 1;  // partials alive at once
+  int64_t group_panels_ = 1;  // panels of B worked on together, which L2 holds
+  int tree_slots_ = 1;        // partials alive at once
 };
 
 }  // namespace ostro::cpu

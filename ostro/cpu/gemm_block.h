@@ -43,10 +43,12 @@ class GemmBlock {
   void run();
 
  private:
-  void pack_a(const Gemm::KBlock& block, std::byte* out, int64_t panel_stride) const;
+  void pack_a(const Gemm::KBlock& block, int64_t begin, int64_t end, std::byte* out,
+              int64_t panel_stride) const;
   void segment(int64_t segment, float* tiles, int64_t panel_begin, int64_t panel_end, bool store);
   void tree(size_t level, int64_t first, int64_t count, int slot, int64_t panel_begin, int64_t panel_end);
   void store_tile(const float* tile, int64_t row_panel, int64_t panel) const;
+  void prefetch_c(int64_t row_panel, int64_t panel) const;
   int rows_of(int64_t row_panel) const;
 
   const Gemm& gemm_;
@@ -55,7 +57,9 @@ class GemmBlock {
   const std::byte* a_;
   std::byte* c_;
   int64_t row_panels_;
-  bool whole_a_;  // A is packed once for the whole contraction
+  bool whole_a_;          // A is packed once for the whole contraction
+  bool pack_now_ = true;  // this group of columns is the one that packs A
+  bool stream_;           // C is written past the caches
   std::byte* packed_a_ = nullptr;
   float* tiles_ = nullptr;  // slots of [panel][row_panel][mr][nr]
   int64_t slot_floats_ = 0;

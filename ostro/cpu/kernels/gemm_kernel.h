@@ -33,7 +33,7 @@ struct GemmKernel {
   // Around a thread's calls of multiply; nullptr when there is nothing to set up.
   void (*enter)();
   void (*leave)();
-  // Blocking: k steps of a panel that stay in L1, rows of A that stay in L2.
+  // Blocking: k steps of a panel that stay in L1, and the least rows of A in a block.
   int kc, mc;
 };
 
