@@ -1,0 +1,140 @@
+// Prints, as JSON of integers (bit patterns), inputs and results of clauses of docs/numerics.md, for
+// scripts/check_numerics_clauses.py to derive again from the text. Takes a seed.
+#include <fmt/core.h>
+
+#include <bit>
+#include <cmath>
+#include <cstdlib>
+#include <string>
+#include <vector>
+
+#include "ostro/numerics/bf16.h"
+#include "ostro/numerics/dots.h"
+#include "ostro/numerics/fingerprint.h"
+#include "ostro/numerics/fp_env.h"
+#include "ostro/numerics/leaves.h"
+#include "ostro/numerics/permutation.h"
+#include "ostro/numerics/sums.h"
+#include "ostro/numerics/threefry.h"
+
+namespace ostro::numerics {
+namespace {
+
+using Numbers = std::vector<uint64_t>;
+
+uint32_t bits_of(float x) { return std::bit_cast<uint32_t>(x); }
+
+std::string json(const Numbers& x) {
+  std::string out = "[";
+  for (size_t i = 0; i < x.size(); ++i) out += fmt::format("{}{}", i == 0 ? "" : ", ", x[i]);
+  return out + "]";
+}
+
+void print(const char* clause, const Numbers& in, const Numbers& in2, const Numbers& out, bool last = false) {
+  fmt::print("\"{}\": {{\"in\": {}, \"in2\": {}, \"out\": {}}}{}\n", clause, json(in), json(in2), json(out),
+             last ? "" : ",");
+}
+
+std::vector<float> values(Key key, size_t n, int spread) {
+  std::vector<float> out(n);
+  for (size_t i = 0; i < n; ++i) {
+    const int exponent =
+        static_cast<int>(random_bits(fold_in(key, "exponent"), i) % static_cast<uint32_t>(2 * spread + 1));
+    out[i] = std::ldexp(random_normal(fold_in(key, "value"), i), exponent - spread);
+  }
+  return out;
+}
+
+Numbers patterns(const std::vector<float>& x) {
+  Numbers out;
+  for (float v : x) out.push_back(bits_of(v));
+  return out;
+}
+
+void print_all(uint64_t seed) {
+  const Key key = key_from_seed(seed);
+  fmt::print("{{\n");
+  {
+    Numbers in, out;
+    for (uint64_t i = 0; i < 2000; ++i) {
+      const uint32_t b = i < 512 ? static_cast<uint32_t>(i) << 23 : random_bits(fold_in(key, "bf16"), i);
+      in.push_back(b);
+      out.push_back(to_bf16(std::bit_cast<float>(b)).bits);
+    }
+    print("bf16", in, {}, out);
+  }
+  const std::vector<float> a = values(fold_in(key, "a"), 333, 6), b = values(fold_in(key, "b"), 333, 6);
+  print("striped_sum", patterns(a), {}, {bits_of(striped_sum<float>(std::span<const float>(a)))});
+  print("tree", patterns(b), {}, {bits_of(tree_sum<float>(b))});
+  const auto at = [](const std::vector<float>& x) {
+    return [&x](int64_t k) { return x[static_cast<size_t>(k)]; };
+  };
+  print("dot_f32", patterns(a), patterns(b), {bits_of(dot_f32(333, at(a), at(b)))});
+  // Products around 2^-126, so that flushing is part of the answer.
+  for (const char* name : {"dot_bf16", "dot_bf16_tiny"}) {
+    const bool tiny = std::string(name) == "dot_bf16_tiny";
+    std::vector<float> x, y;
+    for (float v : a) x.push_back(round_to_bf16(tiny ? v * 0x1p-60f : v));
+    for (float v : b) y.push_back(round_to_bf16(tiny ? v * 0x1p-64f : v));
+    Numbers out;
+    for (int64_t n : {0, 1, 31, 32, 33, 64, 100, 333}) out.push_back(bits_of(dot_bf16(n, at(x), at(y))));
+    print(name, patterns(x), patterns(y), out);
+  }
+  {
+    Numbers in, in2, out_e, out_exp;
+    const std::vector<float> x = values(fold_in(key, "x"), 600, 7), y = values(fold_in(key, "y"), 600, 3);
+    for (size_t i = 0; i < x.size(); ++i) out_e.push_back(bits_of(exp2_block(x[i], y[i], kLog2e)));
+    for (float v : x) out_exp.push_back(bits_of(exp_f32(v)));
+    print("E", patterns(x), patterns(y), out_e);
+    print("exp", patterns(x), {}, out_exp);
+  }
+  {
+    const Key folded = fold_in(fold_in(key, "params"), 7u);
+    Numbers out = {folded.word0, folded.word1};
+    const uint64_t indices[] = {0, 1, 2, 0xffffffff, 0x100000000, 0x123456789ab};
+    for (uint64_t i : indices) out.push_back(random_bits(folded, i));
+    for (uint64_t i : indices) out.push_back(bits_of(random_uniform(folded, i)));
+    print("threefry", {seed}, Numbers(std::begin(indices), std::end(indices)), out);
+  }
+  {
+    Numbers in, out;
+    for (int64_t n : {1, 2, 3, 10, 1000, 1 << 20}) {
+      const Permutation p(key, n);
+      for (int64_t i = 0; i < std::min<int64_t>(n, 40); ++i) {
+        in.push_back(static_cast<uint64_t>(n));
+        out.push_back(static_cast<uint64_t>(p(i)));
+      }
+    }
+    print("permutation", {seed}, in, out);
+  }
+  {
+    const Fingerprint f = fingerprint_array(9, 37, 4, std::as_bytes(std::span<const float>(a)));
+    print("fingerprint", patterns(a), {9, 37}, {f.lane[0], f.lane[1]});
+  }
+  {
+    Numbers in, out;
+    for (const char* axis : {"kv_heads", "mlp", "pos"}) {
+      for (uint64_t n : {0, 1, 7, 100, 1000, 1376}) {
+        for (uint64_t count : {1, 2, 3, 8}) {
+          in.insert(in.end(), {axis[0] == 'k' ? 1u : axis[0] == 'm' ? 8u : 128u, n, count});
+          for (const LeafBounds& leaf :
+               leaf_bounds(axis, static_cast<int64_t>(n), static_cast<int64_t>(count))) {
+            out.push_back(static_cast<uint64_t>(leaf.begin));
+            out.push_back(static_cast<uint64_t>(leaf.end));
+          }
+        }
+      }
+    }
+    print("leaves", in, {}, out, true);
+  }
+  fmt::print("}}\n");
+}
+
+}  // namespace
+}  // namespace ostro::numerics
+
+int main(int argc, char** argv) {
+  ostro::numerics::FpEnvGuard guard;
+  ostro::numerics::print_all(argc > 1 ? std::strtoull(argv[1], nullptr, 10) : 0);
+  return 0;
+}

@@ -1,0 +1,280 @@
+#!/usr/bin/env python3
+"""Derives clauses of docs/numerics.md again in NumPy, from the text alone, and compares every bit.
+
+Shares no code with the library: fma and flushing are done with exact fractions, coefficients are read from the
+document. Inputs and results come from the program `numerics_clauses`.
+
+  python3 scripts/check_numerics_clauses.py build/release/ostro/numerics/numerics_clauses [seed]
+"""
+import json
+import pathlib
+import re
+import subprocess
+import sys
+from fractions import Fraction
+
+import numpy as np
+
+DOCUMENT = (pathlib.Path(__file__).resolve().parent.parent / "docs" / "numerics.md").read_text()
+M32, M64 = (1 << 32) - 1, (1 << 64) - 1
+
+
+def number(bits):
+    """The f32 with these bits as np.float32."""
+    return np.array([bits], np.uint32).view(np.float32)[0]
+
+
+def bits(x):
+    return int(np.array([x], np.float32).view(np.uint32)[0])
+
+
+def to_f32(exact, negative_zero=False):
+    """An exact fraction rounded once to f32 bits (nearest even), tiny results flushed after rounding (N0)."""
+    if exact == 0:
+        return 0x80000000 if negative_zero else 0
+    sign, x = (0x80000000, -exact) if exact < 0 else (0, exact)
+    exponent = x.numerator.bit_length() - x.denominator.bit_length()
+    if Fraction(2) ** exponent > x:
+        exponent -= 1
+    mantissa = round(x / Fraction(2) ** (exponent - 23))  # Python rounds a fraction half to even
+    if mantissa == 1 << 24:
+        mantissa, exponent = 1 << 23, exponent + 1
+    if exponent < -126:
+        return sign
+    if exponent > 127:
+        return sign | 0x7F800000
+    return sign | (exponent + 127) << 23 | (mantissa & 0x7FFFFF)
+
+
+def exact(b):
+    """The fraction of finite f32 bits; denormals read as zero."""
+    e, m = (b >> 23) & 255, b & 0x7FFFFF
+    value = Fraction(0) if e == 0 else Fraction((1 << 23) | m) * Fraction(2) ** (e - 150)
+    return -value if b >> 31 else value
+
+
+def is_minus_zero(b):
+    return b >> 31 == 1 and (b >> 23) & 255 == 0
+
+
+def add(x, y):
+    return to_f32(exact(x) + exact(y), is_minus_zero(x) and is_minus_zero(y))
+
+
+def mul(x, y):
+    return to_f32(exact(x) * exact(y), (x ^ y) >> 31 == 1)
+
+
+def fma(x, y, z):
+    product_negative = (x ^ y) >> 31 == 1
+    total = exact(x) * exact(y) + exact(z)
+    return to_f32(total, product_negative and exact(x) * exact(y) == 0 and is_minus_zero(z))
+
+
+def coefficients(name):
+    body = re.search(rf"\b{name}(?:\[\])? = (.*?);", DOCUMENT, re.S).group(1)
+    return [float.fromhex(v.rstrip("f") if "p" in v else v) for v in re.findall(r"-?0x[0-9a-f.]+p[+-]\d+", body)]
+
+
+def bf16(case):
+    out = []
+    for b in case["in"]:
+        if b & 0x7FFFFFFF > 0x7F800000:
+            out.append(b >> 16 | 0x40)
+        elif (b >> 23) & 255 == 0:
+            out.append(b >> 31 << 15)
+        else:
+            out.append(((b + 0x7FFF + ((b >> 16) & 1)) >> 16) & 0xFFFF)
+    return out
+
+
+def striped_sum(case):
+    x = np.array(case["in"], np.uint32).view(np.float32)
+    rows = np.concatenate([x, np.zeros(-len(x) % 64, np.float32)]).reshape(-1, 64)
+    lane = np.zeros(64, np.float32)
+    for row in rows:
+        lane = lane + row
+    v = (lane[:16] + lane[16:32]) + (lane[32:48] + lane[48:])
+    for half in (8, 4, 2, 1):
+        v = v[:half] + v[half : 2 * half]
+    return [bits(v[0])]
+
+
+def tree(case):
+    def root(x):
+        if len(x) == 1:
+            return x[0]
+        left = 1
+        while left * 2 < len(x):
+            left *= 2
+        return np.float32(root(x[:left]) + root(x[left:]))
+
+    return [bits(root(np.array(case["in"], np.uint32).view(np.float32)))]
+
+
+def dot_f32(case):
+    acc = 0
+    for a, b in zip(case["in"], case["in2"]):
+        acc = fma(a, b, acc)
+    return [acc]
+
+
+def dot_bf16(case):
+    out = []
+    for n in (0, 1, 31, 32, 33, 64, 100, 333):
+        pad = [0] * (-n % 32)
+        a, b = case["in"][:n] + pad, case["in2"][:n] + pad
+        c = 0
+        for g in range(0, len(a), 32):
+            e = o = 0
+            for j in range(16):
+                e = fma(a[g + 2 * j], b[g + 2 * j], e)
+                o = fma(a[g + 2 * j + 1], b[g + 2 * j + 1], o)
+            c = add(c, add(e, o))
+        out.append(c)
+    return out
+
+
+def scale(y, n):
+    half = n >> 1
+    return mul(mul(y, to_f32(Fraction(2) ** half)), to_f32(Fraction(2) ** (n - half)))
+
+
+def nearest(b):
+    return round(exact(b))  # half to even
+
+
+def block_exponential(case):
+    chain = [bits(np.float32(float.fromhex(v))) for v in
+             ("0x1.5bd97cp-10", "0x1.3ce8b2p-7", "0x1.c6b6dap-5", "0x1.ebf9c2p-3", "0x1.62e42ap-1", "1")]
+    kappa = bits(np.float32(float.fromhex("0x1.715476p+0")))
+    out = []
+    for x, y in zip(case["in"], case["in2"]):
+        t = mul(add(x, y ^ 0x80000000), kappa)
+        if exact(t) < -126 or exact(t) >= 128 or t & 0x7F800000 == 0x7F800000:
+            out.append(0 if t >> 31 else 0x7F800000)
+            continue
+        n = nearest(t)
+        f = to_f32(exact(t) - n)
+        p = chain[0]
+        for c in chain[1:]:
+            p = fma(p, f, c)
+        out.append(scale(p, n))
+    return out
+
+
+def exponential(case):
+    (log2e,), (hi,), (lo,) = (coefficients(k) for k in ("kLog2eF32", "kLn2HiF32", "kLn2LoF32"))
+    log2e, hi, lo = (bits(np.float32(v)) for v in (log2e, hi, lo))
+    chain = [bits(np.float32(v)) for v in coefficients("kExpF32")][::-1]
+    out = []
+    for x in case["in"]:
+        value = exact(x)
+        if value < -104 or value > 89:
+            x = bits(np.float32(-104 if value < 0 else 89))
+        n = nearest(mul(x, log2e))
+        minus_n = to_f32(Fraction(-n))
+        r = fma(minus_n, lo, fma(minus_n, hi, x))
+        p = chain[0]
+        for c in chain[1:]:
+            p = fma(p, r, c)
+        out.append(scale(add(bits(np.float32(1)), fma(p, mul(r, r), r)), n))
+    return out
+
+
+def threefry(key, x0, x1):
+    k = [key[0], key[1], key[0] ^ key[1] ^ 0x1BD11BDA]
+    x0, x1 = (x0 + k[0]) & M32, (x1 + k[1]) & M32
+    for group in range(1, 6):
+        for r in (13, 15, 26, 6) if group % 2 else (17, 29, 16, 24):
+            x0 = (x0 + x1) & M32
+            x1 = ((x1 << r | x1 >> (32 - r)) & M32) ^ x0
+        x0, x1 = (x0 + k[group % 3]) & M32, (x1 + k[(group + 1) % 3] + group) & M32
+    return x0, x1
+
+
+def random_words(case):
+    seed = case["in"][0]
+    key = (seed >> 32, seed & M32)
+    name = 0x811C9DC5
+    for byte in b"params":
+        name = ((name ^ byte) * 0x01000193) & M32
+    key = threefry(threefry(key, 0, name), 0, 7)
+    words = []
+    for i in case["in2"]:
+        x0, x1 = threefry(key, i >> 32, i & M32)
+        words.append(x0 ^ x1)
+    uniforms = [bits(number(w >> 9 | 0x3F800000) - np.float32(1)) for w in words]
+    return [*key, *words, *uniforms]
+
+
+def permutation(case):
+    seed = case["in"][0]
+    key = (seed >> 32, seed & M32)
+    out, previous, i = [], None, 0
+    for n in case["in2"]:
+        i = i + 1 if n == previous else 0
+        previous = n
+        h = max(1, -(-(n - 1).bit_length() // 2))
+        x = i
+        while True:
+            left, right = x >> h, x & ((1 << h) - 1)
+            for r in range(8):
+                y0, y1 = threefry(key, r, right)
+                left, right = right, left ^ ((y0 ^ y1) & ((1 << h) - 1))
+            x = left << h | right
+            if x < n:
+                break
+        out.append(x)
+    return out
+
+
+def fingerprint(case):
+    rows, length = case["in2"]
+    lanes = [[int(v, 16) for v in re.findall(r"0x[0-9a-f]+", line)]
+             for line in re.findall(r"^\| [01] \|.*$", DOCUMENT, re.M)]
+    sums = [0, 0]
+    for row in range(rows):
+        elements = case["in"][row * length : (row + 1) * length] + [0] * (length % 2)
+        for w in range(len(elements) // 2):
+            word = elements[2 * w] | elements[2 * w + 1] << 32
+            for lane, (k, m1, m2) in enumerate(lanes):
+                x = word ^ ((row * (len(elements) // 2) + w) * k & M64)
+                x = x * m1 & M64
+                x ^= x >> 32
+                x = x * m2 & M64
+                x ^= x >> 29
+                sums[lane] = (sums[lane] + x) & M64
+    return sums
+
+
+def leaves(case):
+    out = []
+    for granule, n, count in zip(*[iter(case["in"])] * 3):
+        size = max(granule, -(-(-(-n // count)) // granule) * granule)
+        for i in range(count):
+            out += [min(n, i * size), min(n, (i + 1) * size)]
+    return out
+
+
+CLAUSES = {"bf16": bf16, "striped_sum": striped_sum, "tree": tree, "dot_f32": dot_f32, "dot_bf16": dot_bf16,
+           "dot_bf16_tiny": dot_bf16, "E": block_exponential, "exp": exponential, "threefry": random_words,
+           "permutation": permutation, "fingerprint": fingerprint, "leaves": leaves}
+
+
+def main():
+    cases = json.loads(subprocess.run(sys.argv[1:3], check=True, capture_output=True, text=True).stdout)
+    failed = set(cases) ^ set(CLAUSES)
+    for name in sorted(set(cases) & set(CLAUSES)):
+        derived = [int(v) for v in CLAUSES[name](cases[name])]
+        wrong = [i for i, (a, b) in enumerate(zip(derived, cases[name]["out"])) if a != b]
+        same = len(derived) == len(cases[name]["out"]) and not wrong
+        print(f"{name:14} {len(derived):5} values {'equal' if same else f'DIFFER first at {wrong[:1]}'}")
+        if not same:
+            failed.add(name)
+    sys.exit(f"differ: {sorted(failed)}" if failed else 0)
+
+
+if len(sys.argv) < 2:
+    sys.exit(__doc__)
+main()
