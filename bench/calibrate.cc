@@ -2,6 +2,7 @@
 
 #include <immintrin.h>
 
+#include <array>
 #include <ctime>
 
 namespace ostro::bench {
@@ -72,6 +73,24 @@ __attribute__((target("amx-tile,amx-bf16"))) double tdpbf16() {
   };
   static constexpr Config kConfig;
   _tile_loadconfig(&kConfig);
+  // Ordinary values: with zeros the unit runs up to a third faster, for it draws less power.
+  alignas(64) static const auto kValues = [] {
+    std::array<uint16_t, 4 * 512> values;
+    uint32_t state = 1;
+    for (uint16_t& value : values) {
+      state = state * 1664525u + 1013904223u;
+      value = static_cast<uint16_t>((state >> 16 & 0x80ffu) | 0x3f00u);
+    }
+    return values;
+  }();
+  _tile_zero(0);
+  _tile_zero(1);
+  _tile_zero(2);
+  _tile_zero(3);
+  _tile_loadd(4, kValues.data(), 64);
+  _tile_loadd(5, kValues.data() + 512, 64);
+  _tile_loadd(6, kValues.data() + 1024, 64);
+  _tile_loadd(7, kValues.data() + 1536, 64);
   for (int i = 0; i < kSteps; ++i) {
     _tile_dpbf16ps(0, 4, 6);
     _tile_dpbf16ps(1, 4, 7);

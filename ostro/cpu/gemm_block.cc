@@ -15,7 +15,7 @@ constexpr int64_t kTileBytes = 1 << 19;
 constexpr int64_t kPackPanels = 8;
 // A C larger than this is written past the caches: it would not stay in them, and a plain store reads
 // every line first.
-constexpr int64_t kStreamBytes = int64_t{32} << 20;
+constexpr int64_t kStreamBytes = int64_t{4} << 20;
 
 thread_local Scratch packed_a_scratch;
 thread_local Scratch tile_scratch;

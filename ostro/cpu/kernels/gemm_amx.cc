@@ -90,7 +90,7 @@ const GemmKernel& gemm_bf16_amx() {
                                          round_row_avx512bf16,
                                          enter,
                                          leave,
-                                         512,
+                                         256,
                                          256};
   return kKernel;
 }

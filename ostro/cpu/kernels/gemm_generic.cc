@@ -4,7 +4,7 @@
 namespace ostro::cpu {
 namespace {
 
-constexpr int kMr = 4, kNr = 16;
+constexpr int kMr = 4, kF32Nr = 64, kNr = 32;
 
 float widen(uint32_t high_half) {
   float x;
@@ -12,21 +12,18 @@ float widen(uint32_t high_half) {
   return x;
 }
 
-template <int R>
-void f32_tile(int64_t k, const float* a, const float* b, float* c, int64_t ldc, bool first) {
-  float acc[R][kNr];
-  for (int r = 0; r < R; ++r)
-    for (int j = 0; j < kNr; ++j) acc[r][j] = first ? 0.0f : c[r * ldc + j];
-  for (int64_t i = 0; i < k; ++i, a += kMr, b += kNr)
-    for (int r = 0; r < R; ++r)
-      for (int j = 0; j < kNr; ++j) acc[r][j] = __builtin_fmaf(a[r], b[j], acc[r][j]);
-  for (int r = 0; r < R; ++r)
-    for (int j = 0; j < kNr; ++j) c[r * ldc + j] = acc[r][j];
+// One row at a time: its accumulators are what fits in registers without help from intrinsics.
+void f32_row(int64_t k, const float* a, const float* b, float* c, bool first) {
+  float acc[kF32Nr];
+  for (int j = 0; j < kF32Nr; ++j) acc[j] = first ? 0.0f : c[j];
+  for (int64_t i = 0; i < k; ++i, a += kMr, b += kF32Nr)
+    for (int j = 0; j < kF32Nr; ++j) acc[j] = __builtin_fmaf(a[0], b[j], acc[j]);
+  for (int j = 0; j < kF32Nr; ++j) c[j] = acc[j];
 }
 
 void f32_multiply(int64_t k, const void* a, const void* b, float* c, int64_t ldc, int rows, bool first) {
-  constexpr decltype(&f32_tile<1>) kTiles[] = {f32_tile<1>, f32_tile<2>, f32_tile<3>, f32_tile<4>};
-  kTiles[rows - 1](k, static_cast<const float*>(a), static_cast<const float*>(b), c, ldc, first);
+  for (int r = 0; r < rows; ++r)
+    f32_row(k, static_cast<const float*>(a) + r, static_cast<const float*>(b), c + r * ldc, first);
 }
 
 void bf16_group(const float* a, const uint32_t* b, float* c, bool zero) {
@@ -52,12 +49,12 @@ void bf16_multiply(int64_t k, const void* a_panel, const void* b_panel, float* c
 
 const GemmKernel& gemm_f32_generic() {
   static constexpr GemmKernel kKernel = {kMr,
-                                         kNr,
+                                         kF32Nr,
                                          1,
                                          kMr * 4,
-                                         kNr * 4,
+                                         kF32Nr * 4,
                                          pack_f32_panel<kMr>,
-                                         pack_f32_panel<kNr>,
+                                         pack_f32_panel<kF32Nr>,
                                          f32_multiply,
                                          1,
                                          round_row_plain,
