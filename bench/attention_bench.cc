@@ -1,14 +1,13 @@
-// Speed of fused attention: GFLOP/s forward and backward, as a share of one core's measured f32 FMA peak
-// times threads. Usage: attention_bench [threads] [isa]. FLOPs count the lower triangle: forward 2 S^2 D a
+// Speed of fused attention: GFLOP/s forward and backward, and the share of the f32 FMA peak of the threads,
+// also for bf16. Usage: attention_bench [threads] [isa]. FLOPs count the lower triangle: forward 2 S^2 D a
 // head, backward 5 S^2 D.
 #include <fmt/core.h>
-#include <immintrin.h>
-#include <time.h>
 
 #include <algorithm>
 #include <cstdlib>
 #include <vector>
 
+#include "bench/calibrate.h"
 #include "ostro/cpu/attention.h"
 
 namespace {
@@ -16,70 +15,35 @@ namespace {
 using ostro::cpu::AttentionBackward;
 using ostro::cpu::AttentionForward;
 using ostro::cpu::FloatType;
+using ostro::cpu::FunctionRef;
 using ostro::cpu::Isa;
 using ostro::cpu::ThreadPool;
 
-bool on_one_thread = true;
+struct Speed {
+  double rate, share;  // GFLOP/s; of the f32 FMA peak
+};
 
-double seconds() {
-  timespec t;
-  clock_gettime(on_one_thread ? CLOCK_PROCESS_CPUTIME_ID : CLOCK_MONOTONIC, &t);
-  return static_cast<double>(t.tv_sec) + 1e-9 * static_cast<double>(t.tv_nsec);
-}
-
-// GFLOP/s of independent FMA chains on one core.
-template <class Chains>
-double fma_rate(Chains chains, double flops_per_call) {
-  double best = 0;
-  for (int i = 0; i < 10; ++i) {
-    const double start = seconds();
-    chains();
-    best = std::max(best, flops_per_call / (seconds() - start) * 1e-9);
-  }
-  return best;
-}
-
-constexpr int kChainSteps = 2000000;
-
-[[gnu::target("avx512f"), gnu::noinline]] void chains_avx512() {
-  __m512 acc[16], x = _mm512_set1_ps(1.0f), y = _mm512_set1_ps(1e-9f);
-  for (__m512& a : acc) a = _mm512_setzero_ps();
-  for (int i = 0; i < kChainSteps; ++i) {
-#pragma GCC unroll 16
-    for (int j = 0; j < 16; ++j) acc[j] = _mm512_fmadd_ps(acc[j], x, y);
-    __asm__ volatile("" : "+v"(x));
-  }
-  for (__m512& a : acc) __asm__ volatile("" : : "v"(a));
-}
-
-[[gnu::noinline]] void chains_avx2() {
-  __m256 acc[12], x = _mm256_set1_ps(1.0f), y = _mm256_set1_ps(1e-9f);
-  for (__m256& a : acc) a = _mm256_setzero_ps();
-  for (int i = 0; i < kChainSteps; ++i) {
-#pragma GCC unroll 12
-    for (int j = 0; j < 12; ++j) acc[j] = _mm256_fmadd_ps(acc[j], x, y);
-    __asm__ volatile("" : "+x"(x));
-  }
-  for (__m256& a : acc) __asm__ volatile("" : : "x"(a));
-}
-
-double peak(Isa isa) {
-  if (isa >= Isa::kAvx512) return fma_rate(chains_avx512, 2.0 * 16 * 16 * kChainSteps);
-  return fma_rate(chains_avx2, 2.0 * 12 * 8 * kChainSteps);
-}
-
-double best_seconds(int repeats, auto&& run) {
+// Medians over rounds, each between two bursts of the peak, so that a busy neighbour disturbs both sides
+// alike.
+Speed measure(double flops, Isa isa, ThreadPool& pool, FunctionRef<void()> run) {
+  constexpr int kRounds = 11;
+  std::vector<double> rates, shares;
   run();
-  double best = 1e30;
-  for (int i = 0; i < repeats; ++i) {
-    const double start = seconds();
+  for (int i = 0; i < kRounds; ++i) {
+    const double before = ostro::bench::burst_peak(pool, isa, ostro::cpu::GemmType::kF32);
+    const double start = ostro::bench::seconds(pool.threads());
     run();
-    best = std::min(best, seconds() - start);
+    const double rate = flops / (ostro::bench::seconds(pool.threads()) - start);
+    const double after = ostro::bench::burst_peak(pool, isa, ostro::cpu::GemmType::kF32);
+    rates.push_back(rate * 1e-9);
+    shares.push_back(2 * rate / (before + after));
   }
-  return best;
+  std::sort(rates.begin(), rates.end());
+  std::sort(shares.begin(), shares.end());
+  return {rates[kRounds / 2], shares[kRounds / 2]};
 }
 
-void bench(int64_t dims, int64_t length, FloatType type, Isa isa, ThreadPool& pool, double machine_peak) {
+void bench(int64_t dims, int64_t length, FloatType type, Isa isa, ThreadPool& pool) {
   const int64_t heads = 4, count = length * heads * dims;
   const auto size = static_cast<size_t>(count);
   std::vector<float> wide[4];
@@ -125,13 +89,11 @@ void bench(int64_t dims, int64_t length, FloatType type, Isa isa, ThreadPool& po
 
   const double square =
       static_cast<double>(length) * static_cast<double>(length) * static_cast<double>(dims * heads);
-  const int repeats = length > 1000 ? 5 : 20;
-  const double forward =
-      2 * square * 1e-9 / best_seconds(repeats, [&] { ostro::cpu::attention_forward(f, isa, pool); });
-  const double backward =
-      5 * square * 1e-9 / best_seconds(repeats, [&] { ostro::cpu::attention_backward(b, isa, pool); });
+  const Speed forward = measure(2 * square, isa, pool, [&] { ostro::cpu::attention_forward(f, isa, pool); });
+  const Speed backward =
+      measure(5 * square, isa, pool, [&] { ostro::cpu::attention_backward(b, isa, pool); });
   fmt::print("{:5} {:5} {:5} {:10.1f} {:6.0f}% {:10.1f} {:6.0f}%\n", type == FloatType::kF32 ? "f32" : "bf16",
-             dims, length, forward, 100 * forward / machine_peak, backward, 100 * backward / machine_peak);
+             dims, length, forward.rate, 100 * forward.share, backward.rate, 100 * backward.share);
 }
 
 }  // namespace
@@ -144,13 +106,10 @@ int main(int argc, char** argv) {
     return 1;
   }
   ThreadPool pool(threads);
-  const double machine_peak = peak(*isa) * threads;
-  on_one_thread = threads == 1;
-  fmt::print("{}, {} threads, f32 FMA peak {:.0f} GFLOP/s\n", ostro::cpu::isa_name(*isa), threads,
-             machine_peak);
+  fmt::print("{}, {} threads\n", ostro::cpu::isa_name(*isa), threads);
   fmt::print("{:5} {:>5} {:>5} {:>18} {:>18}\n", "type", "D", "S", "forward GFLOP/s", "backward GFLOP/s");
   for (FloatType type : {FloatType::kF32, FloatType::kBf16})
     for (int64_t dims : {64, 128})
-      for (int64_t length : {512, 2048}) bench(dims, length, type, *isa, pool, machine_peak);
+      for (int64_t length : {512, 2048}) bench(dims, length, type, *isa, pool);
   return 0;
 }

@@ -321,4 +321,55 @@ TEST_CASE("a query row gives the same bits alone, with a cache and inside a batc
   }
 }
 
+TEST_CASE("the order of keys and the leaves of queries show in the bits") {
+  // Negative control: without a mask, reversed keys and values give the same attention mathematically.
+  for (FloatType type : {FloatType::kF32, FloatType::kBf16}) {
+    Random random{11};
+    const int64_t length = 256, dims = 32;
+    Store q = make_store(type, length * dims), k = q, v = q, dout = q;
+    for (Store* s : {&q, &k, &v, &dout})
+      for (int64_t i = 0; i < length * dims; ++i)
+        reference::set_element(s->data(), type, i, random.value(false));
+    std::vector<float> forward(static_cast<size_t>(length * dims)), reversed(forward), dq(forward),
+        dk(forward), dv(forward), dk_leaves(forward), dv_leaves(forward), m(static_cast<size_t>(length)),
+        r(m);
+    AttentionForward f;
+    f.shape.batch = f.shape.kv_heads = f.shape.group = 1;
+    f.shape.pos = f.shape.key_pos = length;
+    f.shape.head_dim = dims;
+    f.shape.type = type;
+    f.q = q.data(), f.k = k.data(), f.v = v.data(), f.m = m.data(), f.r = r.data();
+    f.q_strides = f.out_strides = {0, dims, 0, 0};
+    f.k_strides = f.v_strides = {0, dims, 0};
+    f.out = reversed.data();
+    AttentionForward backwards = f;
+    const int64_t last = (length - 1) * dims * float_size(type);
+    backwards.k = k.bytes.data() + last, backwards.v = v.bytes.data() + last;
+    backwards.k_strides = backwards.v_strides = {0, -dims, 0};
+    f.out = forward.data();
+    AttentionBackward b;
+    b.shape = f.shape;
+    b.q = f.q, b.k = f.k, b.v = f.v, b.out = f.out, b.dout = dout.data(), b.m = f.m, b.r = f.r;
+    b.q_strides = b.out_strides = b.dout_strides = b.dq_strides = f.q_strides;
+    b.k_strides = b.v_strides = b.dk_strides = b.dv_strides = f.k_strides;
+    const int64_t ends[] = {128, 256};
+    ThreadPool pool(1);
+    attention_forward(backwards, best_isa(), pool);
+    attention_forward(f, best_isa(), pool);
+    CHECK(forward != reversed);
+    float largest = 0;
+    for (size_t i = 0; i < forward.size(); ++i)
+      largest = std::max(largest, std::abs(forward[i] - reversed[i]));
+    CHECK(largest < (type == FloatType::kF32 ? 1e-4f : 5e-2f));
+    b.dq = dq.data(), b.dk = dk.data(), b.dv = dv.data();
+    attention_backward(b, best_isa(), pool);
+    b.dk = dk_leaves.data(), b.dv = dv_leaves.data();
+    b.query_leaf_ends = ends;
+    attention_backward(b, best_isa(), pool);
+    CHECK(dk != dk_leaves);
+    CHECK(dv != dv_leaves);
+    CHECK(std::abs(dv[5] - dv_leaves[5]) < 1e-4f);
+  }
+}
+
 }  // namespace ostro::cpu
