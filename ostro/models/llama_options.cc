@@ -146,6 +146,16 @@ Result<RematPolicy> LlamaOptions::remat_policy() const {
   return policy;
 }
 
+Result<std::string> LlamaOptions::remat() const {
+  ASSIGN_OR_RETURN(const RematPolicy policy, remat_policy());
+  switch (policy.kind) {
+    case RematPolicy::Kind::kEverything: return std::string("none");
+    case RematPolicy::Kind::kNothing: return std::string("all");
+    case RematPolicy::Kind::kNamed: return fmt::format("save:{}", fmt::join(policy.names, ","));
+  }
+  return std::string("none");
+}
+
 config::IntMap LlamaOptions::leaf_axes() const {
   return {{"kv_heads", num_kv_heads}, {"mlp", intermediate_dim}, {"vocab", 0}, {"pos", seq_len}};
 }

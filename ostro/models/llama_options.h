@@ -66,6 +66,8 @@ struct LlamaOptions {
   Status resolve();
   // gradient_checkpointing as a policy; an error names the words and names that are known.
   Result<RematPolicy> remat_policy() const;
+  // The same as runtime::CompileOptions::remat says it: "none", "all" or "save:name,name".
+  Result<std::string> remat() const;
   config::IntMap leaf_axes() const;  // kv_heads, mlp, vocab, pos
   config::IntMap cell_axes() const;  // vocab, embed, kv_heads, head_dim, mlp
 };

@@ -6,11 +6,12 @@
 #include <string>
 
 #include "ostro/config/open_section.h"
+#include "ostro/models/model_functions.h"
 
 namespace ostro::models {
 
 // The options of some model. A model's own struct T has the same functions without `virtual`, and a
-// `static constexpr const char* kType`; ModelOptionsOf<T> wraps it.
+// `static constexpr const char* kType`; ModelOptionsOf<T, M> wraps it, M being the model's struct.
 class ModelOptions : public config::SectionValue {
  public:
   // Fills in values that follow from others and checks all; errors begin with the key ("model.num_heads: ").
@@ -22,9 +23,13 @@ class ModelOptions : public config::SectionValue {
   virtual config::IntMap leaf_axes() const = 0;
   // Axes of parameters that numerics.cells may cut, with their sizes (0 as above).
   virtual config::IntMap cell_axes() const = 0;
+  // What the compiler may drop between forward and backward, as runtime::CompileOptions::remat says it.
+  virtual Result<std::string> remat() const = 0;
+  // The model for a vocabulary, its parameters read in `compute`. Call outside any trace, after resolve().
+  virtual ModelFunctions functions(int64_t vocab, DType compute) const = 0;
 };
 
-template <class T>
+template <class T, class M>
 class ModelOptionsOf final : public ModelOptions {
  public:
   T options;
@@ -38,12 +43,16 @@ class ModelOptionsOf final : public ModelOptions {
   int64_t seq_len() const override { return options.seq_len; }
   config::IntMap leaf_axes() const override { return options.leaf_axes(); }
   config::IntMap cell_axes() const override { return options.cell_axes(); }
+  Result<std::string> remat() const override { return options.remat(); }
+  ModelFunctions functions(int64_t vocab, DType compute) const override {
+    return model_functions<M>(options, vocab, compute);
+  }
 };
 
 // The model's options as T, or nullptr when another model is configured.
-template <class T>
+template <class T, class M>
 const T* model_options_as(const ModelOptions& options) {
-  const auto* wrapped = dynamic_cast<const ModelOptionsOf<T>*>(&options);
+  const auto* wrapped = dynamic_cast<const ModelOptionsOf<T, M>*>(&options);
   return wrapped ? &wrapped->options : nullptr;
 }
 

@@ -9,6 +9,16 @@ namespace {
 // f64 literals beside f64 arrays keep all their digits.
 float rounded(double value) { return static_cast<float>(value); }
 
+// "*" matches any text, "/" included; everything else stands for itself.
+bool matches(std::string_view pattern, std::string_view text) {
+  if (pattern.empty()) return text.empty();
+  if (pattern[0] != '*')
+    return !text.empty() && text[0] == pattern[0] && matches(pattern.substr(1), text.substr(1));
+  for (size_t skip = 0; skip <= text.size(); ++skip)
+    if (matches(pattern.substr(1), text.substr(skip))) return true;
+  return false;
+}
+
 }  // namespace
 
 Array sum_of_squares(const Array& g, const Boxes& boxes) {
@@ -69,7 +79,7 @@ AdamResult adamw(const AdamOptions& o, bool decayed, const Array& p, const Array
 bool decays(const AdamOptions& o, const std::string& path) {
   if (o.weight_decay_modules) {
     for (const std::string& word : *o.weight_decay_modules)
-      if (path.find(word) != std::string::npos) return true;
+      if (matches(word, path)) return true;
     return false;
   }
   for (const char* word : {"norm", "embedding", "bias"})

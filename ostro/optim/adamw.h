@@ -44,7 +44,7 @@ AdamResult adamw(const AdamOptions& options, bool decayed, const Array& p, const
                  const Array& k2);
 
 // Does weight decay apply to the parameter at `path`? weight_decay_modules null: all but norms, embeddings
-// and biases; a list: paths that contain one of the words.
+// and biases; a list: paths that match one of the globs (* matches any text).
 bool decays(const AdamOptions& options, const std::string& path);
 
 }  // namespace ostro::optim

@@ -1,0 +1,74 @@
+// A model as the trainer sees it: functions on lists of arrays. Made from a model's struct, so that a model
+// is `Config` (options), `init(options, vocab, key)` and `loss(batch)`, and nothing else (architecture.md).
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "ostro/models/loss.h"
+#include "ostro/nn/policy.h"
+#include "ostro/trace/control.h"
+#include "ostro/trace/frame.h"
+
+namespace ostro::models {
+
+// One generation model step with a cache; absent for models that cannot generate.
+struct DecodeFunctions {
+  // Cache arrays for `batch` rows of `length` positions.
+  std::function<Arrays(int64_t batch, int64_t length)> cache;
+  // (parameters, tokens i32 [batch, pos], cache, start i32) -> (f32 logits [batch, pos, vocab], cache).
+  std::function<std::pair<Array, Arrays>(const Arrays&, const Array&, const Arrays&, const Array&)> step;
+};
+
+// All called while tracing. Parameters are a list of leaves in the order of `paths`.
+struct ModelFunctions {
+  std::vector<std::string> paths;  // "model/layers/attention/qkv/weight"
+  std::vector<Shape> shapes;
+  std::function<Arrays(const Array& key)> init;
+  std::function<Loss(const Arrays&, const Batch&)> loss;  // parameters are read in the compute dtype
+  DecodeFunctions decode;
+};
+
+// `M` has init(options, vocab, key), loss(batch) and perhaps cache() and decode(); compute is the dtype in
+// which parameters are read.
+template <typename M, typename Options>
+ModelFunctions model_functions(const Options& options, int64_t vocab, DType compute) {
+  // The structure of the model: traced once, its values are never used.
+  auto like = std::make_shared<M>();
+  ModelFunctions f;
+  f.init = [options, vocab](const Array& key) { return tree_leaves(M::init(options, vocab, key)); };
+  trace_program("structure", {Shape{DType::u32, {{"word", 2}}}}, [&](const Arrays& in) {
+    *like = M::init(options, vocab, in[0]);
+    return tree_leaves(*like);
+  });
+  for_each_leaf(*like, [&](const std::string& path, const Array& a) {
+    f.paths.push_back("model/" + path);
+    f.shapes.push_back(a.shape());
+  });
+  f.loss = [like, compute](const Arrays& leaves, const Batch& batch) {
+    return nn::compute(tree_with_leaves(*like, leaves), compute).loss(batch);
+  };
+  if constexpr (requires(const M& m, const Array& a) { m.decode(a, m.cache(1, 1, DType::f32), a); }) {
+    f.decode.cache = [like, compute](int64_t batch, int64_t length) {
+      return tree_leaves(like->cache(batch, length, compute));
+    };
+    f.decode.step = [like, compute](const Arrays& leaves, const Array& tokens, const Arrays& cache,
+                                    const Array& start) {
+      using Cache = decltype(like->cache(1, 1, compute));
+      Cache structure;
+      trace_program("cache", {}, [&](const Arrays&) {
+        structure = like->cache(1, 1, compute);
+        return Arrays{};
+      });
+      auto [logits, filled] = nn::compute(tree_with_leaves(*like, leaves), compute)
+                                  .decode(tokens, tree_with_leaves(structure, cache), start);
+      return std::pair<Array, Arrays>(logits, tree_leaves(filled));
+    };
+  }
+  return f;
+}
+
+}  // namespace ostro::models
