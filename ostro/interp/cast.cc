@@ -1,26 +1,16 @@
 // cast and use (numerics.md N1): what a value becomes in another type.
-#include <limits>
-
 #include "ostro/interp/elements.h"
 #include "ostro/interp/families.h"
+#include "ostro/numerics/casts.h"
 
 namespace ostro::interp {
 namespace {
-
-// Truncates toward zero and saturates; NaN gives 0.
-template <typename Int>
-Int to_integer(double x) {
-  if (x != x) return 0;
-  if (x <= static_cast<double>(std::numeric_limits<Int>::min())) return std::numeric_limits<Int>::min();
-  if (x >= static_cast<double>(std::numeric_limits<Int>::max())) return std::numeric_limits<Int>::max();
-  return static_cast<Int>(x);
-}
 
 // One rounding at most; integers wrap. bool has elements of type uint8_t and is handled by the callers.
 template <typename To, typename From>
 To convert(From x) {
   if constexpr (std::is_floating_point_v<From> && std::is_integral_v<To>)
-    return to_integer<To>(static_cast<double>(x));
+    return numerics::float_to_int<To>(x);
   else
     return static_cast<To>(x);
 }

@@ -44,7 +44,7 @@ Unary<float> unary_f32(OpKind kind) {
     case OpKind::sigmoid:
       return numerics::sigmoid_f32;
     case OpKind::floor:
-      return [](float x) { return std::floor(x); };
+      return numerics::floor_f32;
     default:
       return nullptr;
   }
