@@ -10,7 +10,7 @@ namespace ostro::cpu {
 namespace {
 
 // Shares of a core's L2 (1 MiB on Zen 5, 2 MiB on Sapphire Rapids).
-constexpr int64_t kPackedABytes = 1 << 20;
+constexpr int64_t kPackedABytes = 2 << 20;
 constexpr int64_t kTileBytes = 1 << 19;
 constexpr int64_t kPackPanels = 8;
 // A C larger than this is written past the caches: it would not stay in them, and a plain store reads

@@ -88,7 +88,7 @@ const GemmKernel& gemm_f32_avx512() {
                                          nullptr,
                                          nullptr,
                                          256,
-                                         384};
+                                         192};
   return kKernel;
 }
 

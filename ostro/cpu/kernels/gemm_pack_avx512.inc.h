@@ -159,6 +159,24 @@ template <int W>
       load_rows(s, k0, w, rows);
       for (int r = 0; r < 16; ++r) _mm512_store_si512(out + (w + r) * 16, rows[r]);
     }
+  } else if (s.w_contiguous && W == 32 && s.width == W && s.count - k0 >= kGroup) {
+    // Interleaving within 128-bit lanes leaves rows 0-3, 8-11, 16-19, 24-27 in `low` and the others in
+    // `high`.
+    const uint16_t* base = static_cast<const uint16_t*>(s.base) + s.w_offsets[0];
+    __m512i low[16], high[16];
+    for (int j = 0; j < 16; ++j) {
+      const __m512i x = _mm512_loadu_si512(base + s.k_offsets[k0 + 2 * j]);
+      const __m512i y = _mm512_loadu_si512(base + s.k_offsets[k0 + 2 * j + 1]);
+      low[j] = _mm512_unpacklo_epi16(x, y);
+      high[j] = _mm512_unpackhi_epi16(x, y);
+    }
+    transpose16(low);
+    transpose16(high);
+    for (int r = 0; r < 16; ++r) {
+      const int row = r / 4 * 8 + r % 4;
+      _mm512_store_si512(out + row * 16, low[r]);
+      _mm512_store_si512(out + (row + 4) * 16, high[r]);
+    }
   } else if (s.w_contiguous) {
     for (int w = 0; w < W; w += 16) {
       __m512i rows[16];
