@@ -1,0 +1,24 @@
+// Canonical text of what is hashed into the chain (docs/formats/chain.md).
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include "ostro/base/error.h"
+
+namespace ostro::train {
+
+// "0x1.8p+1" for 3: C's %a with the shortest fraction, the same with every C library. "0x0p+0", "-0x0p+0";
+// denormals as "0x0.8p-1022"; "inf", "-inf", "nan".
+std::string hex_float(double value);
+// The inverse; only texts that hex_float gives for finite values are taken.
+Result<double> parse_hex_float(std::string_view text);
+
+// The same JSON value with sorted keys, no spaces, integers as they are and numbers with a fraction or an
+// exponent as strings of hex_float. A text that is no JSON object is ErrorCode::kInvalidArgument.
+Result<std::string> canonical_object(std::string_view json);
+
+// Whether `text` is a non-empty run of lower-case hexadecimal digits; `digits` > 0 asks for that many.
+bool is_lower_hex(std::string_view text, size_t digits = 0);
+
+}  // namespace ostro::train
