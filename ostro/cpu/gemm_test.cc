@@ -250,6 +250,11 @@ TEST_CASE("gemm: more than one block in every direction") {
   }
 }
 
+TEST_CASE("gemm: results larger than the caches are written past them") {
+  check_all({.m = 1100, .n = 1028, .k = 3, .in = GemmType::kF32}, 21);
+  check_all({.m = 2100, .n = 1028, .k = 3, .in = GemmType::kBf16, .out = GemmType::kBf16}, 22);
+}
+
 TEST_CASE("slow: gemm: many more shapes") {
   check_random(4000, 70, 2);
   check_random(60, 400, 3);
