@@ -139,33 +139,37 @@ void attention_forward_item(const AttentionForward& a, int64_t item, float* scra
         }
     }
 
-    // The new maximum, and everything so far in its units.
     for (int v = 0; v < vectors; ++v) {
-      V top = m[v];
-      for (int64_t j = 0; j < count; ++j) {
-        const V x = V::load(p + j * kQueryTile + v * kW);
-        top = V::max(
-            word[j] == full ? x : V::select(V::mask(static_cast<uint32_t>(word[j] >> (v * kW))), x, top),
-            top);
+      float* column = p + v * kW;
+      const auto lanes_of = [&](int64_t j) { return V::mask(static_cast<uint32_t>(word[j] >> (v * kW))); };
+      // The new maximum (any order will do), and everything so far in its units.
+      const auto unmasked = [&](int64_t j) {
+        const V x = V::load(column + j * kQueryTile);
+        return word[j] == full ? x : V::select(lanes_of(j), x, m[v]);
+      };
+      V even = m[v], odd = m[v];
+      for (int64_t j = 0; j + 1 < count; j += 2) {
+        even = V::max(unmasked(j), even);
+        odd = V::max(unmasked(j + 1), odd);
       }
-      const V c = exp2_below<V>(m[v], top, kappa);
-      l[v] = l[v] * c;
-      m[v] = top;
+      const V highest = V::max(V::max(unmasked(count - 1), even), odd);
+      const V c = exp2_below<V>(m[v], highest, kappa);
+      V sum = l[v] * c;
       for (int64_t d = 0; d < dims; ++d) {
         float* o = ot + d * kQueryTile + v * kW;
         (V::load(o) * c).store(o);
       }
-    }
-    // p and its sum, keys ascending.
-    for (int64_t j = 0; j < count; ++j) {
-      for (int v = 0; v < vectors; ++v) {
-        float* x = p + j * kQueryTile + v * kW;
-        V e = exp2_below<V>(V::load(x), m[v], kappa);
-        if (word[j] != full) e = V::select(V::mask(static_cast<uint32_t>(word[j] >> (v * kW))), e, V::zero());
-        l[v] = l[v] + e;
+      // p and its sum, keys ascending.
+      for (int64_t j = 0; j < count; ++j) {
+        float* x = column + j * kQueryTile;
+        V e = exp2_below<V>(V::load(x), highest, kappa);
+        if (word[j] != full) e = V::select(lanes_of(j), e, V::zero());
+        sum = sum + e;
         if constexpr (kBf16) e = V::round_bf16(e);
         e.store(x);
       }
+      m[v] = highest;
+      l[v] = sum;
     }
     // O^T += V^T P^T.
     product<V, kBf16>(ot, kQueryTile, dims, lanes, vp, p, kQueryTile, count,
