@@ -45,11 +45,18 @@ template <int W>
   const float* base = static_cast<const float*>(s.base);
   float* out = static_cast<float*>(out_bytes);
   if (s.w_contiguous) {
-    for (int64_t k = 0; k < s.count; ++k) {
-      const float* from = base + s.w_offsets[0] + s.k_offsets[k];
-      for (int w = 0; w < W; w += 16) {
-        const __m512 x = _mm512_maskz_loadu_ps(lanes(s.width - w), from + w);
-        _mm512_mask_storeu_ps(out + k * W + w, lanes(W - w), x);
+    // Copies, because the stores below could alias `s` for all the compiler knows.
+    const float* rows = base + s.w_offsets[0];
+    const int64_t* k_offsets = s.k_offsets;
+    const int64_t count = s.count;
+    constexpr int kVectors = (W + 15) / 16;
+    __mmask16 valid[kVectors];
+    for (int v = 0; v < kVectors; ++v) valid[v] = lanes(s.width - 16 * v);
+    for (int64_t k = 0; k < count; ++k) {
+      const float* from = rows + k_offsets[k];
+      for (int v = 0; v < kVectors; ++v) {
+        const __m512 x = _mm512_maskz_loadu_ps(valid[v], from + 16 * v);
+        _mm512_mask_storeu_ps(out + k * W + 16 * v, lanes(W - 16 * v), x);
       }
     }
     return;
