@@ -1,0 +1,179 @@
+#include "ostro/infer/generator.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "ostro/ir/verify.h"
+#include "ostro/numerics/functions.h"
+#include "ostro/numerics/threefry.h"
+#include "ostro/trace/error.h"
+#include "ostro/trace/frame.h"
+
+namespace ostro::infer {
+namespace {
+
+using runtime::Buffer;
+
+constexpr int64_t kSmallestBucket = 16;
+
+// 1 for a single token, else the next power of two, at least kSmallestBucket, at most the cache's length.
+int64_t bucket_of(int64_t count, int64_t max_length) {
+  if (count == 1) return 1;
+  int64_t bucket = kSmallestBucket;
+  while (bucket < count) bucket *= 2;
+  return std::min(bucket, max_length);
+}
+
+}  // namespace
+
+Generator::Generator(const models::ModelFunctions& model, std::vector<Buffer> params, runtime::Engine& engine,
+                     int64_t max_length)
+    : model_(model), params_(std::move(params)), engine_(engine), max_length_(max_length) {}
+
+Result<std::unique_ptr<Generator>> Generator::create(const models::ModelFunctions& model,
+                                                     std::vector<Buffer> params, runtime::Engine& engine,
+                                                     int64_t max_length) {
+  if (!model.decode.step)
+    return unsupported("this model has no cached step (cache() and decode()): it cannot generate");
+  if (max_length < 2)
+    return invalid_argument(fmt::format("room for {} positions; at least 2 are needed", max_length));
+  return std::unique_ptr<Generator>(new Generator(model, std::move(params), engine, max_length));
+}
+
+Result<runtime::Executable*> Generator::program(int64_t bucket) {
+  for (const auto& [size, executable] : programs_)
+    if (size == bucket) return executable.get();
+  std::vector<Shape> shapes = model_.shapes;
+  const size_t n = shapes.size();
+  shapes.push_back({DType::i32, {{"batch", 1}, {"pos", bucket}}});
+  shapes.push_back(ir::scalar(DType::i32));
+  for (const Buffer& b : cache_) shapes.push_back(b.shape());
+  try {
+    const ir::Program p = trace_program("decode", shapes, [&](const Arrays& in) {
+      const Arrays params(in.begin(), in.begin() + static_cast<int64_t>(n));
+      const Arrays cache(in.begin() + static_cast<int64_t>(n) + 2, in.end());
+      auto [logits, filled] = model_.decode.step(params, in[n], cache, in[n + 1]);
+      Arrays out{logits};
+      out.insert(out.end(), filled.begin(), filled.end());
+      return out;
+    });
+    RETURN_IF_ERROR(ir::verify(p));
+    runtime::CompileOptions options;
+    for (size_t i = 0; i < cache_.size(); ++i) options.donate.push_back(static_cast<int64_t>(n + 2 + i));
+    ASSIGN_OR_RETURN(auto executable, engine_.compile(p, options));
+    programs_.emplace_back(bucket, std::move(executable));
+    return programs_.back().second.get();
+  } catch (const TraceError& e) {
+    return invalid_argument(e.what());
+  }
+}
+
+Status Generator::reset() {
+  if (cache_.empty()) {
+    // Only the shapes are wanted: an empty cache is zeros.
+    trace_program("cache", {}, [&](const Arrays&) {
+      for (const Array& a : model_.decode.cache(1, max_length_)) cache_.push_back(Buffer::zeros(a.shape()));
+      return Arrays{};
+    });
+    return Status();
+  }
+  for (Buffer& b : cache_) b = Buffer::zeros(b.shape());
+  return Status();
+}
+
+Result<Buffer> Generator::feed(const std::vector<int32_t>& tokens, size_t begin, size_t end) {
+  const auto count = static_cast<int64_t>(end - begin);
+  // A padded call must not run over the cache's end: then go token by token.
+  int64_t bucket = bucket_of(count, max_length_);
+  if (static_cast<int64_t>(begin) + bucket > max_length_) bucket = count;
+  ASSIGN_OR_RETURN(runtime::Executable * executable, program(bucket));
+  Buffer ids = Buffer::zeros(Shape{DType::i32, {{"batch", 1}, {"pos", bucket}}});
+  std::copy(tokens.begin() + static_cast<int64_t>(begin), tokens.begin() + static_cast<int64_t>(end),
+            ids.mutable_as<int32_t>().begin());
+  std::vector<Buffer> inputs = params_;
+  inputs.push_back(std::move(ids));
+  inputs.push_back(Buffer::scalar(DType::i32, static_cast<int32_t>(begin)));
+  for (Buffer& b : cache_) inputs.push_back(std::move(b));
+  ASSIGN_OR_RETURN(std::vector<Buffer> out, executable->run(std::move(inputs)));
+  for (size_t i = 0; i < cache_.size(); ++i) cache_[i] = std::move(out[i + 1]);
+  const int64_t vocab = out[0].shape().axes.back().size;
+  return Buffer::copy_of(Shape{DType::f32, {{"pos", count}, {"vocab", vocab}}}, out[0].bytes().data());
+}
+
+int32_t choose_token(std::span<const float> logits, double temperature, uint64_t seed, int64_t position) {
+  size_t best = 0;
+  if (temperature <= 0) {
+    for (size_t i = 1; i < logits.size(); ++i)
+      if (logits[i] > logits[best]) best = i;
+    return static_cast<int32_t>(best);
+  }
+  const numerics::Key key = numerics::fold_in(numerics::fold_in(numerics::key_from_seed(seed), "sample"),
+                                              static_cast<uint32_t>(position));
+  double best_score = 0;
+  for (size_t i = 0; i < logits.size(); ++i) {
+    // A uniform inside (0, 1): the middle of one of 2^32 intervals.
+    const double u = (static_cast<double>(numerics::random_bits(key, i)) + 0.5) / 4294967296.0;
+    const double score =
+        static_cast<double>(logits[i]) / temperature - numerics::log_f64(-numerics::log_f64(u));
+    if (i == 0 || score > best_score) {
+      best = i;
+      best_score = score;
+    }
+  }
+  return static_cast<int32_t>(best);
+}
+
+Result<std::vector<int32_t>> Generator::generate(const std::vector<int32_t>& prompt,
+                                                 const SampleOptions& options,
+                                                 const std::function<bool(int32_t)>& on_token) {
+  if (prompt.empty()) return invalid_argument("the prompt is empty; give at least one token");
+  const auto length = static_cast<int64_t>(prompt.size());
+  if (length >= max_length_)
+    return invalid_argument(
+        fmt::format("the prompt has {} tokens, the model's context {}", length, max_length_));
+  RETURN_IF_ERROR(reset());
+  std::vector<int32_t> tokens = prompt;
+  ASSIGN_OR_RETURN(Buffer logits, feed(tokens, 0, tokens.size()));
+  std::vector<int32_t> out;
+  while (static_cast<int64_t>(out.size()) < options.max_new_tokens) {
+    const int64_t vocab = logits.shape().axes[1].size, rows = logits.shape().axes[0].size;
+    const auto row =
+        logits.as<float>().subspan(static_cast<size_t>((rows - 1) * vocab), static_cast<size_t>(vocab));
+    const int32_t token =
+        choose_token(row, options.temperature, options.seed, static_cast<int64_t>(tokens.size()));
+    out.push_back(token);
+    tokens.push_back(token);
+    if (on_token && !on_token(token)) break;
+    if (token == options.eos || static_cast<int64_t>(tokens.size()) >= max_length_) break;
+    if (static_cast<int64_t>(out.size()) == options.max_new_tokens) break;
+    ASSIGN_OR_RETURN(logits, feed(tokens, tokens.size() - 1, tokens.size()));
+  }
+  return out;
+}
+
+Result<std::vector<float>> Generator::score(const std::vector<int32_t>& tokens, int64_t prefill) {
+  if (static_cast<int64_t>(tokens.size()) > max_length_)
+    return invalid_argument(fmt::format("{} tokens, room for {}", tokens.size(), max_length_));
+  RETURN_IF_ERROR(reset());
+  std::vector<float> losses;
+  for (size_t begin = 0; begin + 1 < tokens.size();) {
+    const size_t end =
+        begin == 0
+            ? static_cast<size_t>(std::clamp<int64_t>(prefill, 1, static_cast<int64_t>(tokens.size()) - 1))
+            : begin + 1;
+    ASSIGN_OR_RETURN(const Buffer logits, feed(tokens, begin, end));
+    // The loss of the row's target: the op of the training loss, on these logits.
+    const ir::Program p =
+        trace_program("loss", {logits.shape(), Shape{DType::i32, {logits.shape().axes[0]}}},
+                      [](const Arrays& in) { return Arrays{cross_entropy(in[0], in[1], "vocab")}; });
+    ASSIGN_OR_RETURN(auto executable, engine_.compile(p));
+    ASSIGN_OR_RETURN(auto loss, executable->run({logits, Buffer::copy_of(p.body.shape(p.body.params[1]),
+                                                                         tokens.data() + begin + 1)}));
+    losses.insert(losses.end(), loss[0].as<float>().begin(), loss[0].as<float>().end());
+    begin = end;
+  }
+  return losses;
+}
+
+}  // namespace ostro::infer
