@@ -113,6 +113,22 @@ inline __m512i load_pair(const PanelSource& s, int64_t low, int64_t high, int w)
 
 template <int W>
 [[maybe_unused]] void pack_group_pairs_avx512(const PanelSource& s, int64_t k0, uint32_t* out) {
+  if (s.w_contiguous && s.width == W && W % 16 == 0 && s.count - k0 >= kGroup) {
+    const uint16_t* base = static_cast<const uint16_t*>(s.base) + s.w_offsets[0];
+    const int64_t* k_offsets = s.k_offsets + k0;
+    for (int j = 0; j < 16; ++j) {
+      const uint16_t* even = base + k_offsets[2 * j];
+      const uint16_t* odd = base + k_offsets[2 * j + 1];
+      for (int w = 0; w < W; w += 16) {
+        const __m512i x =
+            _mm512_cvtepu16_epi32(_mm256_loadu_si256(reinterpret_cast<const __m256i*>(even + w)));
+        const __m512i y =
+            _mm512_cvtepu16_epi32(_mm256_loadu_si256(reinterpret_cast<const __m256i*>(odd + w)));
+        _mm512_storeu_si512(out + j * W + w, _mm512_or_si512(x, _mm512_slli_epi32(y, 16)));
+      }
+    }
+    return;
+  }
   if (s.w_contiguous) {
     for (int j = 0; j < 16; ++j)
       for (int w = 0; w < W; w += 16)
