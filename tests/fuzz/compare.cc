@@ -1,0 +1,113 @@
+#include "compare.h"
+
+#include <cmath>
+#include <cstring>
+
+#include <fmt/format.h>
+
+#include "ostro/ir/text.h"
+#include "ostro/numerics/bf16.h"
+
+namespace ostro::fuzz {
+namespace {
+
+using ir::DType;
+using runtime::Buffer;
+
+double element(const Buffer& b, int64_t i) {
+  switch (b.shape().dtype) {
+    case DType::f32:
+      return static_cast<double>(b.as<float>()[i]);
+    case DType::bf16:
+      return static_cast<double>(numerics::to_f32(b.as<numerics::Bf16>()[i]));
+    case DType::f64:
+      return b.as<double>()[i];
+    case DType::i32:
+      return b.as<int32_t>()[i];
+    case DType::i64:
+      return static_cast<double>(b.as<int64_t>()[i]);
+    case DType::u32:
+      return b.as<uint32_t>()[i];
+    case DType::boolean:
+      break;
+  }
+  return b.as<uint8_t>()[i];
+}
+
+std::string bits_of(const Buffer& b, int64_t i) {
+  std::string hex;
+  const auto size = static_cast<size_t>(ir::dtype_size(b.shape().dtype));
+  for (size_t k = size; k-- > 0;)
+    hex += fmt::format("{:02x}", static_cast<unsigned>(b.bytes()[static_cast<size_t>(i) * size + k]));
+  return fmt::format("{} (0x{})", element(b, i), hex);
+}
+
+std::optional<int64_t> first_difference(const Buffer& a, const Buffer& b) {
+  const auto size = static_cast<size_t>(ir::dtype_size(a.shape().dtype));
+  for (int64_t i = 0; i < a.shape().count(); ++i) {
+    const size_t at = static_cast<size_t>(i) * size;
+    if (std::memcmp(a.bytes().data() + at, b.bytes().data() + at, size) == 0) continue;
+    if (std::isnan(element(a, i)) && std::isnan(element(b, i))) continue;
+    return i;
+  }
+  return std::nullopt;
+}
+
+std::string maker_of(const ir::Block& block, ir::ValueId v) {
+  for (const ir::Op& op : block.ops)
+    for (ir::ValueId r : op.results)
+      if (r == v) return ir::op_name(op.kind);
+  return "parameter";
+}
+
+void count(OutputStats& stats, const Buffer& b) {
+  bool finite = true, varied = b.shape().count() <= 1;
+  for (int64_t i = 0; i < b.shape().count(); ++i) {
+    if (!std::isfinite(element(b, i))) finite = false;
+    if (element(b, i) != element(b, 0)) varied = true;
+  }
+  ++stats.outputs;
+  stats.finite += finite ? 1 : 0;
+  stats.varied += varied ? 1 : 0;
+}
+
+Result<std::vector<Buffer>> run(runtime::Engine& engine, const ir::Program& program, const RandomCase& c) {
+  ASSIGN_OR_RETURN(auto executable, engine.compile(program));
+  return executable->run(c.inputs);
+}
+
+}  // namespace
+
+std::optional<std::string> difference(runtime::Engine& a, runtime::Engine& b, const RandomCase& c,
+                                      OutputStats* stats) {
+  auto again = ir::parse_program(ir::print(c.program));
+  if (!again.ok()) return again.error().message();
+  auto of_a = run(a, c.program, c);
+  if (!of_a.ok()) return fmt::format("{}: {}", a.name(), of_a.error().message());
+  auto of_b = run(b, *again, c);
+  if (!of_b.ok()) return fmt::format("{}: {}", b.name(), of_b.error().message());
+  for (size_t i = 0; i < of_a->size(); ++i) {
+    const Buffer &x = (*of_a)[i], &y = (*of_b)[i];
+    const ir::ValueId v = c.program.body.results[i];
+    if (x.shape() != y.shape())
+      return fmt::format("result {} (%{}) is {} with {} and {} with {}", i, v, x.shape().str(), a.name(),
+                         y.shape().str(), b.name());
+    if (const auto at = first_difference(x, y))
+      return fmt::format("result {} (%{}, made by {}, {}) differs at element {}: {} {}, {} {}", i, v,
+                         maker_of(c.program.body, v), x.shape().str(), *at, a.name(), bits_of(x, *at),
+                         b.name(), bits_of(y, *at));
+    if (stats != nullptr) count(*stats, x);
+  }
+  return std::nullopt;
+}
+
+RandomCase returning_everything(const RandomCase& c) {
+  RandomCase all = c;
+  all.program.result_names.clear();
+  all.program.body.results.clear();
+  for (const ir::Op& op : c.program.body.ops)
+    all.program.body.results.insert(all.program.body.results.end(), op.results.begin(), op.results.end());
+  return all;
+}
+
+}  // namespace ostro::fuzz

@@ -1,0 +1,120 @@
+#include "random_program.h"
+
+#include <algorithm>
+#include <iterator>
+
+#include "generator.h"
+#include "ostro/grad/differentiate.h"
+#include "ostro/ir/verify.h"
+#include "ostro/numerics/bf16.h"
+
+namespace ostro::fuzz {
+namespace {
+
+using runtime::Buffer;
+
+// Moderate values with zeros of both signs and ties (multiples of 1/4).
+double random_number(Rng& rng) {
+  if (rng.chance(0.1)) return rng.chance(0.5) ? 0.0 : -0.0;
+  const double x = static_cast<double>(rng.below(4001) - 2000) / 1000.0;
+  return rng.chance(0.2) ? static_cast<double>(static_cast<int64_t>(x * 4)) / 4 : x;
+}
+
+// Small: most i32 values serve as indices, targets or segments.
+int64_t random_integer(Rng& rng) { return rng.chance(0.5) ? rng.below(3) : rng.between(-2, 10); }
+
+Buffer random_buffer(Rng& rng, const ir::Shape& shape) {
+  Buffer b = Buffer::empty(shape);
+  auto fill = [&]<typename T>(T, auto&& draw) {
+    for (T& x : b.mutable_as<T>()) x = static_cast<T>(draw());
+  };
+  switch (shape.dtype) {
+    case ir::DType::f32:
+      fill(float{}, [&] { return random_number(rng); });
+      break;
+    case ir::DType::bf16:
+      fill(uint16_t{}, [&] { return numerics::to_bf16(static_cast<float>(random_number(rng))).bits; });
+      break;
+    case ir::DType::f64:
+      fill(double{}, [&] { return random_number(rng); });
+      break;
+    case ir::DType::i32:
+      fill(int32_t{}, [&] { return random_integer(rng); });
+      break;
+    case ir::DType::i64:
+      fill(int64_t{},
+           [&] { return rng.chance(0.2) ? static_cast<int64_t>(rng.bits()) << 20 : random_integer(rng); });
+      break;
+    case ir::DType::u32:
+      fill(uint32_t{}, [&] { return rng.chance(0.5) ? rng.bits() : static_cast<uint32_t>(rng.below(40)); });
+      break;
+    case ir::DType::boolean:
+      fill(uint8_t{}, [&] { return rng.below(2); });
+      break;
+  }
+  return b;
+}
+
+// The sum of the squares of some floating values, so that cotangents differ from 1.
+ir::ValueId loss_of(Frame& frame, World& world) {
+  ir::Builder& b = frame.builder();
+  ir::ValueId loss = b.splat(0, ir::scalar(ir::DType::f32));
+  for (int64_t i = world.rng.between(2, 4); i > 0; --i) {
+    const ir::ValueId x = frame.float_from_pool();
+    const ir::ValueId square = b.add(ir::OpKind::mul, {x, x});
+    loss = b.add(ir::OpKind::add, {loss, b.sum(square, frame.block.shape(square).names(), "striped")});
+  }
+  return loss;
+}
+
+// Up to `limit` floating parameters that the value depends on.
+std::vector<int64_t> parameters_behind(const ir::Block& block, ir::ValueId value, size_t limit) {
+  std::vector<char> needed(block.values.size(), 0);
+  needed[value] = 1;
+  for (auto op = block.ops.rbegin(); op != block.ops.rend(); ++op)
+    if (std::any_of(op->results.begin(), op->results.end(), [&](ir::ValueId r) { return needed[r] != 0; }))
+      for (ir::ValueId v : op->operands) needed[v] = 1;
+  std::vector<int64_t> found;
+  for (size_t i = 0; i < block.params.size() && found.size() < limit; ++i) {
+    const ir::DType dtype = block.shape(block.params[i]).dtype;
+    if (needed[block.params[i]] != 0 && (dtype == ir::DType::f32 || dtype == ir::DType::bf16))
+      found.push_back(static_cast<int64_t>(i));
+  }
+  return found;
+}
+
+}  // namespace
+
+RandomCase random_case(uint64_t seed) {
+  World world(seed);
+  world.smooth = world.rng.chance(0.35);
+  Frame frame(world, nullptr);
+  frame.fresh({ir::DType::f32, {world.axis("batch"), world.axis("pos"), world.axis("embed")}});
+  frame.add_to_pool(0);
+  for (int64_t i = world.rng.between(10, 20); i > 0; --i) frame.grow(true);
+
+  RandomCase result;
+  result.program.name = "fuzz";
+  result.program.leaves = world.leaves;
+  std::vector<ir::ValueId> outputs(
+      frame.outputs.begin(), frame.outputs.begin() + std::min<std::ptrdiff_t>(20, std::ssize(frame.outputs)));
+  if (world.smooth) {
+    frame.block.results = {loss_of(frame, world)};
+    frame.block.results.insert(frame.block.results.end(), outputs.begin(), outputs.end());
+    auto joint = value_and_grad_block(frame.block, parameters_behind(frame.block, frame.block.results[0], 8));
+    OSTRO_CHECK(joint.ok(), "seed {}: {}", seed, joint.error().message());
+    result.program.body = std::move(joint).value();
+    result.differentiated = true;
+  } else {
+    outputs.push_back(frame.float_from_pool());
+    frame.block.results = outputs;
+    result.program.body = frame.block;
+  }
+  const Status legal = ir::verify(result.program);
+  OSTRO_CHECK(legal.ok(), "seed {}: {}", seed, legal.error().message());
+  for (ir::ValueId p : result.program.body.params)
+    result.inputs.push_back(random_buffer(world.rng, result.program.body.shape(p)));
+  return result;
+}
+
+}  // namespace ostro::fuzz
