@@ -96,11 +96,4 @@ Status remove_leftovers(io::FileSystem& fs, const std::string& root) {
   return {};
 }
 
-bool is_kept(int64_t step, std::span<const KeepRule> rules) {
-  for (const KeepRule& rule : rules) {
-    if (rule.until < 0 || step <= rule.until) return step > 0 && rule.every > 0 && step % rule.every == 0;
-  }
-  return false;
-}
-
 }  // namespace ostro::checkpoint

@@ -39,14 +39,4 @@ Status prune_checkpoints(io::FileSystem& fs, const std::string& root);
 // Removes what interrupted saves and removals left behind. No save may be running.
 Status remove_leftovers(io::FileSystem& fs, const std::string& root);
 
-// One rule of `trainer.checkpointer.keep`: steps that are multiples of `every`, up to `until` when that is
-// set.
-struct KeepRule {
-  int64_t every = 0;
-  int64_t until = -1;  // the last step the rule speaks of; -1: no end
-};
-// Whether the checkpoint of a step is due by the rules, and so permanent: the first rule that reaches as far
-// as the step decides. Step 0 is never due.
-bool is_kept(int64_t step, std::span<const KeepRule> rules);
-
 }  // namespace ostro::checkpoint

@@ -54,12 +54,14 @@ Info info_of(int64_t step, Kind kind = Kind::kTemporary) {
   return {.step = step, .kind = kind, .numerics_version = "1", .config = "seed: 1\n", .chain_head = "abc"};
 }
 
-Result<Saved> save_tree(io::FileSystem& fs, int64_t step, const Tree& tree, Kind kind = Kind::kTemporary) {
-  return save(fs, "run/checkpoints", info_of(step, kind), tensors_of(tree));
+Result<Saved> save_tree(io::FileSystem& fs, int64_t step, const Tree& tree, Kind kind = Kind::kTemporary,
+                        int threads = 1) {
+  return save(fs, "run/checkpoints", info_of(step, kind), tensors_of(tree), {.threads = threads});
 }
 
 // The newest state, and what a restore said on the way.
-Result<Restored> restore_tree(io::FileSystem& fs, Tree& tree, std::string_view pattern = "**") {
+Result<Restored> restore_tree(io::FileSystem& fs, Tree& tree, std::string_view pattern = "**",
+                              int threads = 1) {
   tree.clear();
   return restore_latest(
       fs, "run/checkpoints",
@@ -68,7 +70,7 @@ Result<Restored> restore_tree(io::FileSystem& fs, Tree& tree, std::string_view p
         bytes.assign(static_cast<size_t>(spec.bytes()), std::byte{0});
         return std::span<std::byte>(bytes);
       },
-      pattern);
+      pattern, threads);
 }
 
 // Lines logged while it lives, instead of on the terminal.
@@ -93,12 +95,12 @@ void collect_files(io::FileSystem& fs, std::vector<std::string>& files) {
 TEST_CASE("checkpoint: a state comes back, with its manifest") {
   io::MemoryFileSystem fs;
   const Tree tree = tree_of(3);
-  const auto saved = save_tree(fs, 42, tree, Kind::kPermanent);
+  const auto saved = save_tree(fs, 42, tree, Kind::kPermanent, 3);
   REQUIRE_MESSAGE(saved.ok(), (saved.ok() ? "" : saved.error().message()));
   CHECK(saved->path == "run/checkpoints/step-00000042");
   CHECK(saved->name == state_name(tensors_of(tree), 3));
   Tree back;
-  const auto restored = restore_tree(fs, back);
+  const auto restored = restore_tree(fs, back, "**", 3);
   REQUIRE_MESSAGE(restored.ok(), (restored.ok() ? "" : restored.error().message()));
   CHECK(back == tree);
   CHECK(restored->damaged.empty());
@@ -345,17 +347,6 @@ TEST_CASE("checkpoint: removal is whole or not at all, and old temporary ones ar
     REQUIRE(save_tree(fs, 500, tree_of(1)).ok());
   }
   CHECK(list_checkpoints(fs, "nowhere")->empty());
-}
-
-TEST_CASE("checkpoint: keep rules") {
-  const std::vector<KeepRule> rules = {{100, 1000}, {1000, -1}};
-  CHECK(is_kept(100, rules));
-  CHECK(is_kept(900, rules));
-  CHECK(is_kept(1000, rules));
-  CHECK_FALSE(is_kept(1100, rules));
-  CHECK(is_kept(2000, rules));
-  CHECK_FALSE(is_kept(0, rules));
-  CHECK_FALSE(is_kept(100, {}));
 }
 
 TEST_CASE("checkpoint: manifests of another time") {
