@@ -107,7 +107,7 @@ int main(int argc, char** argv) {
     for (const std::string& m : missing_differentiated)
       fmt::print("missing in differentiated programs: {}\n", m);
   }
-  const bool meaningful = stats.finite * 10 >= stats.outputs * 9 && stats.varied * 10 >= stats.outputs * 7;
+  const bool meaningful = stats.finite * 10 >= stats.outputs * 9 && stats.varied * 10 >= stats.outputs * 8;
   if (!meaningful) fmt::print("too few outputs are finite and varied\n");
   return different == 0 && meaningful ? 0 : 1;
 }

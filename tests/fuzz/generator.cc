@@ -55,6 +55,7 @@ ValueId Frame::value(const Shape& shape) {
     const bool floating = shape.dtype == DType::f32 || shape.dtype == DType::bf16;
     for (ValueId v : pool_) {
       const Shape& s = block.shape(v);
+      if (s.count() * 4 < shape.count() && world_.rng.chance(0.85)) continue;  // would be nearly constant
       const bool s_floating = s.dtype == DType::f32 || s.dtype == DType::bf16;
       const bool contained = std::all_of(s.axes.begin(), s.axes.end(), [&](const Axis& a) {
         return shape.has(a.name) && shape.size_of(a.name) == a.size;
@@ -107,7 +108,7 @@ void Frame::emit(OpKind kind, const Ids& operands, Attrs attrs, std::vector<ir::
                        kind == OpKind::abs || kind == OpKind::select || kind == OpKind::min ||
                        kind == OpKind::max || kind == OpKind::sort;
   for (ValueId v : results) {
-    const bool dull = kind == OpKind::constant || kind == OpKind::is_finite || kind == OpKind::cond;
+    const bool dull = kind == OpKind::constant || kind == OpKind::is_finite;
     if (world_.rng.chance(dull ? 0.05 : 0.35)) outputs.push_back(v);
     if (block.shape(v).count() > 0) pool_.push_back(bounded ? v : tame(v));
   }
