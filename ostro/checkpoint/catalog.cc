@@ -65,10 +65,13 @@ Status remove_checkpoint(io::FileSystem& fs, const std::string& path) {
 
 Status prune_checkpoints(io::FileSystem& fs, const std::string& root) {
   ASSIGN_OR_RETURN(const auto entries, list_checkpoints(fs, root));
-  for (size_t i = 0; i + 2 < entries.size(); ++i) {
-    const auto manifest = read_manifest(fs, entries[i].path);
-    if (!manifest.ok() || manifest->info.kind == Kind::kPermanent) continue;
-    RETURN_IF_ERROR(remove_checkpoint(fs, entries[i].path));
+  int64_t newer = 0;  // readable ones seen so far
+  for (auto entry = entries.rbegin(); entry != entries.rend(); ++entry) {
+    const auto manifest = read_manifest(fs, entry->path);
+    if (!manifest.ok()) continue;
+    if (newer >= 2 && manifest->info.kind == Kind::kTemporary)
+      RETURN_IF_ERROR(remove_checkpoint(fs, entry->path));
+    ++newer;
   }
   return {};
 }

@@ -32,8 +32,8 @@ Result<Manifest> read_manifest(io::FileSystem& fs, const std::string& path);
 Status remove_checkpoint(io::FileSystem& fs, const std::string& path);
 
 // Removes temporary checkpoints other than the two newest of any kind: the newest, and the one that a restore
-// falls back to when that is damaged. Those with an unreadable manifest stay; they are for a person to look
-// at.
+// falls back to when that is damaged. Those with an unreadable manifest neither count nor go; they are for a
+// person to look at.
 Status prune_checkpoints(io::FileSystem& fs, const std::string& root);
 
 // Removes what interrupted saves and removals left behind. No save may be running.

@@ -323,7 +323,10 @@ TEST_CASE("checkpoint: removal is whole or not at all, and old temporary ones ar
   for (const int64_t step : {100, 200, 300, 400, 500}) {
     REQUIRE(save_tree(fs, step, tree_of(1), step == 200 ? Kind::kPermanent : Kind::kTemporary).ok());
   }
+  REQUIRE(save_tree(fs, 600, tree_of(1)).ok());
+  fs.content("run/checkpoints/step-00000600/manifest.json")->pop_back();
   check_ok(prune_checkpoints(fs, "run/checkpoints"));
+  check_ok(remove_checkpoint(fs, "run/checkpoints/step-00000600"));
   std::vector<int64_t> steps;
   const auto left = list_checkpoints(fs, "run/checkpoints");
   for (const Entry& entry : *left) steps.push_back(entry.step);
