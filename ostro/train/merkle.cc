@@ -61,15 +61,17 @@ std::vector<Sha256Digest> merkle_path(std::span<const Sha256Digest> leaves, size
   return path;
 }
 
-Sha256Digest merkle_root_of_path(const Sha256Digest& leaf_hash, size_t leaf, size_t leaves,
-                                 std::span<const Sha256Digest> path) {
+bool merkle_proves(const Sha256Digest& leaf_hash, size_t leaf, size_t leaves,
+                   std::span<const Sha256Digest> path, const Sha256Digest& root) {
+  if (leaf >= leaves) return false;
   Sha256Digest hash = leaf_hash;
   for (; leaves > 1; leaf /= 2, leaves = (leaves + 1) / 2) {
-    if ((leaf ^ 1) >= leaves || path.empty()) continue;
+    if ((leaf ^ 1) >= leaves) continue;  // no neighbour: up as it is
+    if (path.empty()) return false;
     hash = leaf % 2 == 0 ? node(hash, path[0]) : node(path[0], hash);
     path = path.subspan(1);
   }
-  return hash;
+  return path.empty() && hash == root;
 }
 
 }  // namespace ostro::train

@@ -36,8 +36,8 @@ std::string leaves_root(std::span<const LeafRecord> records);
 // The hashes that lead from leaf number `leaf` of `leaves` to the root, lowest level first; levels at which
 // the node goes up unchanged give none.
 std::vector<Sha256Digest> merkle_path(std::span<const Sha256Digest> leaves, size_t leaf);
-// The root that a leaf's hash, its number, the number of leaves and its path give.
-Sha256Digest merkle_root_of_path(const Sha256Digest& leaf_hash, size_t leaf, size_t leaves,
-                                 std::span<const Sha256Digest> path);
+// Whether a leaf's hash, its number, the number of leaves and its path lead to the root.
+bool merkle_proves(const Sha256Digest& leaf_hash, size_t leaf, size_t leaves,
+                   std::span<const Sha256Digest> path, const Sha256Digest& root);
 
 }  // namespace ostro::train
