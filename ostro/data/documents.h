@@ -1,0 +1,93 @@
+// From the bytes of a file to documents: text, which split it belongs to, tokens.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "ostro/base/error.h"
+#include "ostro/data/ledger.h"
+#include "ostro/data/source_files.h"
+#include "ostro/io/file_system.h"
+#include "ostro/io/line_reader.h"
+#include "ostro/tokenizer/tokenizer.h"
+
+namespace ostro::data {
+
+// A document as it was read: the text of a file, or a line of a .jsonl.
+struct RawDocument {
+  int64_t number = 1;  // in its file, from 1: the line of a .jsonl
+  std::string bytes;
+};
+
+// A run of documents of one file, in order: what a thread encodes at a time.
+struct Unit {
+  int64_t file = 0;  // index of the source
+  std::vector<RawDocument> documents;
+  bool ends_file = false;
+};
+
+// Hands out the documents of sources in order. Not thread-safe; refers to its arguments.
+class DocumentReader {
+ public:
+  // Starts at source `file`, after its first `documents` documents.
+  DocumentReader(io::FileSystem& fs, const std::vector<SourceFile>& sources, int64_t file, int64_t documents);
+
+  // False at the end.
+  Result<bool> next(Unit& unit);
+
+ private:
+  Status read_text(Unit& unit);
+  Status read_lines(Unit& unit);
+
+  io::FileSystem& fs_;
+  const std::vector<SourceFile>& sources_;
+  int64_t file_;
+  int64_t skip_;  // documents of the current file that are not wanted
+  std::optional<io::LineReader> lines_;
+};
+
+// The document of a line of a .jsonl: its field `text_key`. Nothing for a blank line. `where` ("file:line")
+// begins errors: not JSON, no such field, not a string.
+Result<std::optional<std::string>> text_of_line(std::string_view line, std::string_view text_key,
+                                                const std::string& where);
+
+// Whether a document belongs to the held-out share: its SHA-256 (first 8 bytes, big-endian, over 2^64) falls
+// below the fraction. A function of the text alone, so that the same document is never on both sides.
+bool is_held_out(std::string_view text, double fraction);
+
+// The tokens of a unit.
+struct EncodedUnit {
+  int64_t file = 0;
+  int64_t documents_read = 0;  // of the unit, skipped ones included
+  bool ends_file = false;
+  std::string file_sha256;  // when it ends the file
+  int64_t empty = 0, repaired = 0;
+  struct Document {
+    int64_t number = 0;
+    Split split = Split::kTrain;
+    int64_t bytes = 0;   // of text
+    int64_t tokens = 0;  // with eos
+  };
+  std::vector<Document> documents;
+  std::vector<int64_t> tokens;  // of all documents, one after the other
+};
+
+// What encoding needs, shared by threads.
+struct EncodeContext {
+  io::FileSystem& fs;
+  const std::vector<SourceFile>& sources;
+  const Preprocessing& preprocessing;
+};
+
+// A pure function of the unit, but for the file's hash, which reads the file once more, and fails when the
+// file changed since it was listed.
+Result<EncodedUnit> encode_unit(const EncodeContext& context, tokenizer::Encoder& encoder, Unit unit);
+
+// SHA-256 of a file's bytes, read in pieces.
+Result<std::string> file_sha256(io::FileSystem& fs, const std::string& path);
+
+}  // namespace ostro::data

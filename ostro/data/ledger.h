@@ -1,0 +1,94 @@
+// The ledger of a token store: what is in it, made from what and how (docs/formats/token_store.md). It is
+// written last, so a store that has one is complete.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "ostro/base/error.h"
+#include "ostro/data/options.h"
+#include "ostro/data/source_files.h"
+#include "ostro/io/file_system.h"
+#include "ostro/tokenizer/tokenizer.h"
+
+namespace ostro::data {
+
+// Everything but the texts that decides the tokens.
+struct Preprocessing {
+  std::string tokenizer;  // SHA-256 of its canonical JSON
+  int64_t vocab_size = 0;
+  int64_t eos_id = -1;  // appended to every document; -1: nothing is (data.enforce_eos false)
+  std::string text_key;
+  double validation_fraction = 0;  // 0 with data.validation_urls
+
+  bool operator==(const Preprocessing&) const = default;
+};
+
+// What options and a tokenizer ask for. Errors: data.enforce_eos with a tokenizer that has no such token.
+Result<Preprocessing> preprocessing_of(const DataOptions& options, const tokenizer::Tokenizer& tokenizer);
+
+// One line for every field that differs: "data.text_key: the store has "text", the configuration "body"".
+std::vector<std::string> differences(const Preprocessing& store, const Preprocessing& wanted);
+
+// A one-dimensional array of int64 on disk.
+struct ArrayLedger {
+  int64_t elements = 0;
+  int64_t chunk = 0;             // elements compressed together
+  std::string sha256;            // of its chunks' SHA-256 digests, one after the other
+  std::vector<uint32_t> crc32c;  // of every chunk's elements in little-endian bytes, without padding
+  std::vector<int64_t> last;     // of every chunk, its last element; kept for offsets only
+};
+
+// The arrays of a split, in the order of ArrayId. Row = document.
+enum class ArrayId { kData, kOffsets, kDocument, kBytes };
+inline constexpr ArrayId kArrays[] = {ArrayId::kData, ArrayId::kOffsets, ArrayId::kDocument, ArrayId::kBytes};
+// Its folder below cache_dir/train or cache_dir/validation: "input_ids/data", "input_ids/offsets",
+// "rows/document" (its number in its file, from 1; the line of a .jsonl), "rows/bytes" (of its text).
+const char* array_path(ArrayId id);
+
+struct SplitLedger {
+  int64_t rows = 0;    // documents
+  int64_t tokens = 0;  // with eos
+  int64_t bytes = 0;   // of the documents' text
+  std::array<ArrayLedger, 4> arrays;
+  const ArrayLedger& array(ArrayId id) const { return arrays[static_cast<size_t>(id)]; }
+  ArrayLedger& array(ArrayId id) { return arrays[static_cast<size_t>(id)]; }
+};
+
+struct FileLedger {
+  SourceFile source;
+  std::string sha256;               // of the file as it lies on disk
+  int64_t documents = 0;            // with text
+  int64_t empty = 0;                // skipped: no text
+  int64_t repaired = 0;             // with malformed UTF-8, read as U+FFFD
+  std::array<int64_t, 2> rows{};    // by Split
+  std::array<int64_t, 2> tokens{};  // by Split
+  bool operator==(const FileLedger&) const = default;
+};
+
+struct StoreLedger {
+  Preprocessing preprocessing;
+  std::vector<FileLedger> files;
+  std::array<SplitLedger, 2> splits;
+  const SplitLedger& split(Split split) const { return splits[static_cast<size_t>(split)]; }
+  SplitLedger& split(Split split) { return splits[static_cast<size_t>(split)]; }
+
+  // SHA-256 of the canonical JSON of content and preprocessing: what a run's genesis names. Independent of
+  // paths, times, threads, interruptions and compression.
+  std::string hash() const;
+};
+
+std::string ledger_path(const std::string& cache_dir);
+
+// Fails with kNotFound when there is none, kCorrupt (naming the file) when it is damaged.
+Result<StoreLedger> read_ledger(io::FileSystem& fs, const std::string& cache_dir);
+Status write_ledger(io::FileSystem& fs, const std::string& cache_dir, const StoreLedger& ledger);
+
+// Writes Levanter's shard_ledger.json into the folder of a split.
+Status write_levanter_ledger(io::FileSystem& fs, const std::string& cache_dir, Split split,
+                             const StoreLedger& ledger);
+
+}  // namespace ostro::data

@@ -1,0 +1,91 @@
+#include "ostro/data/ledger_json.h"
+
+#include <algorithm>
+#include <cmath>
+
+namespace ostro::data {
+
+namespace {
+constexpr int64_t kMax = INT64_MAX;
+
+Result<std::array<int64_t, 2>> read_pair(const io::JsonFields& fields, std::string_view key) {
+  ASSIGN_OR_RETURN(const std::vector<int64_t> values, fields.integers(key, 0, kMax));
+  if (values.size() != 2) return fields.bad(key, "is not a pair of numbers");
+  return std::array<int64_t, 2>{values[0], values[1]};
+}
+}  // namespace
+
+std::string canonical(const Json& json) { return json.dump(-1, ' ', false, Json::error_handler_t::replace); }
+
+Json preprocessing_json(const Preprocessing& p) {
+  return {{"tokenizer", p.tokenizer},
+          {"vocab_size", p.vocab_size},
+          {"eos_id", p.eos_id < 0 ? Json() : Json(p.eos_id)},
+          {"text_key", p.text_key},
+          {"validation_fraction", p.validation_fraction},
+          {"special_tokens_in_text", "parsed"}};
+}
+
+Result<Preprocessing> read_preprocessing(const io::JsonFields& fields) {
+  Preprocessing p;
+  ASSIGN_OR_RETURN(p.tokenizer, read_sha256(fields, "tokenizer"));
+  ASSIGN_OR_RETURN(p.vocab_size, fields.integer("vocab_size", 1, INT32_MAX));
+  ASSIGN_OR_RETURN(const Json* eos, fields.get("eos_id"));
+  if (!eos->is_null()) {
+    ASSIGN_OR_RETURN(p.eos_id, fields.integer("eos_id", 0, p.vocab_size - 1));
+  }
+  ASSIGN_OR_RETURN(p.text_key, fields.string("text_key"));
+  ASSIGN_OR_RETURN(const Json* fraction, fields.get("validation_fraction"));
+  if (!fraction->is_number()) return fields.bad("validation_fraction", "is not a number");
+  p.validation_fraction = fraction->get<double>();
+  if (!(p.validation_fraction >= 0 && p.validation_fraction < 1))
+    return fields.bad("validation_fraction", "is not a fraction");
+  return p;
+}
+
+Json source_json(const SourceFile& source) {
+  return {{"path", source.path},
+          {"format", file_format_name(source.format)},
+          {"list", split_name(source.list)},
+          {"size", source.size},
+          {"mtime_ns", source.mtime_ns}};
+}
+
+Result<SourceFile> read_source(const io::JsonFields& fields) {
+  SourceFile source;
+  ASSIGN_OR_RETURN(source.path, fields.string("path"));
+  ASSIGN_OR_RETURN(const std::string format, fields.string("format"));
+  ASSIGN_OR_RETURN(const std::string list, fields.string("list"));
+  if (format != "text" && format != "jsonl") return fields.bad("format", "is not text or jsonl");
+  if (list != "train" && list != "validation") return fields.bad("list", "is not train or validation");
+  source.format = format == "text" ? FileFormat::kText : FileFormat::kJsonl;
+  source.list = list == "train" ? Split::kTrain : Split::kValidation;
+  ASSIGN_OR_RETURN(source.size, fields.integer("size", 0, kMax));
+  ASSIGN_OR_RETURN(source.mtime_ns, fields.integer("mtime_ns", INT64_MIN, kMax));
+  return source;
+}
+
+Json file_content_json(const FileLedger& file) {
+  return {{"sha256", file.sha256},     {"documents", file.documents}, {"empty", file.empty},
+          {"repaired", file.repaired}, {"rows", file.rows},           {"tokens", file.tokens}};
+}
+
+Status read_file_content(const io::JsonFields& fields, FileLedger& file) {
+  ASSIGN_OR_RETURN(file.sha256, fields.string("sha256"));
+  ASSIGN_OR_RETURN(file.documents, fields.integer("documents", 0, kMax));
+  ASSIGN_OR_RETURN(file.empty, fields.integer("empty", 0, kMax));
+  ASSIGN_OR_RETURN(file.repaired, fields.integer("repaired", 0, kMax));
+  ASSIGN_OR_RETURN(file.rows, read_pair(fields, "rows"));
+  ASSIGN_OR_RETURN(file.tokens, read_pair(fields, "tokens"));
+  return {};
+}
+
+Result<std::string> read_sha256(const io::JsonFields& fields, std::string_view key) {
+  ASSIGN_OR_RETURN(std::string text, fields.string(key));
+  const bool is_hex = std::all_of(text.begin(), text.end(),
+                                  [](char c) { return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'f'); });
+  if (text.size() != 64 || !is_hex) return fields.bad(key, "is not a SHA-256 in hexadecimal");
+  return text;
+}
+
+}  // namespace ostro::data

@@ -1,0 +1,30 @@
+// JSON forms shared by the ledger and the journal of a build. Includes nlohmann/json.hpp: for .cc files only.
+#pragma once
+
+#include <nlohmann/json.hpp>
+
+#include "ostro/data/ledger.h"
+#include "ostro/io/json_fields.h"
+
+namespace ostro::data {
+
+using Json = nlohmann::json;
+
+// Sorted keys, no spaces: equal values give equal bytes.
+std::string canonical(const Json& json);
+
+Json preprocessing_json(const Preprocessing& preprocessing);
+Result<Preprocessing> read_preprocessing(const io::JsonFields& fields);
+
+// Path, format, list, size and time of a source.
+Json source_json(const SourceFile& source);
+Result<SourceFile> read_source(const io::JsonFields& fields);
+
+// Content and counts of a file, without its path.
+Json file_content_json(const FileLedger& file);
+Status read_file_content(const io::JsonFields& fields, FileLedger& file);
+
+// 64 lower-case hexadecimal digits.
+Result<std::string> read_sha256(const io::JsonFields& fields, std::string_view key);
+
+}  // namespace ostro::data

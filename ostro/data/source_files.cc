@@ -1,0 +1,69 @@
+#include "ostro/data/source_files.h"
+
+#include <fmt/core.h>
+
+#include <unordered_map>
+
+#include "ostro/io/path.h"
+
+namespace ostro::data {
+namespace {
+
+Result<FileFormat> format_of(const std::string& path) {
+  for (const char* suffix : {".jsonl", ".jsonl.gz", ".jsonl.zst"})
+    if (path.ends_with(suffix)) return FileFormat::kJsonl;
+  for (const char* suffix : {".gz", ".zst", ".xz", ".bz2", ".zip"})
+    if (path.ends_with(suffix))
+      return unsupported(fmt::format(
+          "{}: compressed files are read as .jsonl.gz and .jsonl.zst only; unpack it, or list files "
+          "by a narrower glob in data.train_urls",
+          path));
+  return FileFormat::kText;
+}
+
+Result<std::vector<std::string>> files_of(io::FileSystem& fs, const std::string& url) {
+  if (!io::has_wildcard(url)) {
+    auto info = fs.stat(url);
+    if (info.ok() && info->is_directory) return fs.glob(io::join_path(url, "**"));
+  }
+  return fs.glob(url);
+}
+
+}  // namespace
+
+const char* split_name(Split split) { return split == Split::kTrain ? "train" : "validation"; }
+
+const char* file_format_name(FileFormat format) { return format == FileFormat::kText ? "text" : "jsonl"; }
+
+Result<std::vector<SourceFile>> find_sources(io::FileSystem& fs, const DataOptions& options) {
+  std::vector<SourceFile> sources;
+  std::unordered_map<std::string, Split> seen;
+  const std::string cache_prefix = io::clean_path(options.cache_dir) + "/";
+  for (const Split list : kSplits) {
+    const bool train = list == Split::kTrain;
+    const std::string key = train ? "data.train_urls" : "data.validation_urls";
+    for (const std::string& url : train ? options.train_urls : options.validation_urls) {
+      auto files = files_of(fs, url);
+      if (!files.ok()) return files.error().with_context(fmt::format("{}: {}", key, url));
+      if (files->empty())
+        return not_found(fmt::format("{}: {}: names no file; check the path and quote the glob", key, url));
+      for (const std::string& file : *files) {
+        const std::string path = io::clean_path(file);
+        if (path.starts_with(cache_prefix)) continue;
+        const auto [found, is_new] = seen.emplace(path, list);
+        if (!is_new && found->second != list)
+          return invalid_argument(fmt::format(
+              "{}: {} is in data.train_urls, too: the model would be scored on what it was trained "
+              "on; take it out of one list",
+              key, path));
+        if (!is_new) continue;
+        ASSIGN_OR_RETURN(const FileFormat format, format_of(path));
+        ASSIGN_OR_RETURN(const io::FileInfo info, fs.stat(path));
+        sources.push_back({path, format, list, info.size, info.mtime_ns});
+      }
+    }
+  }
+  return sources;
+}
+
+}  // namespace ostro::data

@@ -1,0 +1,41 @@
+// Which files a data set is made of, and in which order.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "ostro/base/error.h"
+#include "ostro/data/options.h"
+#include "ostro/io/file_system.h"
+
+namespace ostro::data {
+
+enum class Split { kTrain, kValidation };
+inline constexpr Split kSplits[] = {Split::kTrain, Split::kValidation};
+
+// "train", "validation": also the names of their folders in a store.
+const char* split_name(Split split);
+
+enum class FileFormat {
+  kText,   // the whole file is one document
+  kJsonl,  // every line is a JSON object that holds one document; .gz and .zst are unpacked
+};
+const char* file_format_name(FileFormat format);
+
+struct SourceFile {
+  std::string path;  // as globbing found it
+  FileFormat format = FileFormat::kText;
+  Split list = Split::kTrain;  // data.train_urls or data.validation_urls
+  int64_t size = 0;            // bytes
+  int64_t mtime_ns = 0;
+  bool operator==(const SourceFile&) const = default;
+};
+
+// The files of data.train_urls, then of data.validation_urls: in the order of the lists; within one glob or
+// directory by path, bytewise; each file once. Moving the corpus to another folder does not change the order.
+// Files in data.cache_dir are left out, so that a cache inside the corpus does not feed on itself.
+// Errors: an entry that names no file, a file in both lists, a compressed file that is not .jsonl.
+Result<std::vector<SourceFile>> find_sources(io::FileSystem& fs, const DataOptions& options);
+
+}  // namespace ostro::data

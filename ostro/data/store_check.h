@@ -1,0 +1,23 @@
+// Whether a store on disk is the one that a configuration asks for.
+#pragma once
+
+#include <vector>
+
+#include "ostro/data/ledger.h"
+
+namespace ostro::data {
+
+// Preprocessing alone: what reading a store needs. `cache_dir` names it in the error.
+Status check_preprocessing(const std::string& cache_dir, const Preprocessing& store,
+                           const Preprocessing& wanted);
+
+// The files of a finished store against those that are there now, by content: where path, size and time are
+// as recorded the content is taken to be, else the file is read. Paths alone do not matter, order does.
+Status check_files(io::FileSystem& fs, const std::string& cache_dir, const std::vector<FileLedger>& store,
+                   const std::vector<SourceFile>& sources);
+
+// The same for an unfinished store, whose sources must not have changed at all.
+Status check_sources(const std::string& cache_dir, const std::vector<SourceFile>& store,
+                     const std::vector<SourceFile>& sources);
+
+}  // namespace ostro::data

@@ -1,0 +1,82 @@
+// A small corpus and tokenizer in memory, for this room's tests.
+#pragma once
+
+#include <doctest/doctest.h>
+
+#include <string>
+
+#include "ostro/data/build.h"
+#include "ostro/data/loader.h"
+#include "ostro/io/memory_file_system.h"
+#include "ostro/tokenizer/trainer.h"
+
+namespace ostro::data {
+
+inline void write(io::FileSystem& fs, const std::string& path, const std::string& text) {
+  auto file = fs.create(path);
+  REQUIRE(file.ok());
+  check_ok((*file)->append(text));
+  check_ok((*file)->sync());
+  check_ok((*file)->close());
+}
+
+// A tokenizer of 300 tokens, the same in every call.
+inline const tokenizer::Tokenizer& test_tokenizer() {
+  static const tokenizer::Tokenizer tokenizer = [] {
+    bool given = false;
+    const tokenizer::DocumentSource source = [&given](std::string& document) -> Result<bool> {
+      if (given) return false;
+      document = "the cat sat on the mat and the dog sat on the log; that is that, then.";
+      return given = true;
+    };
+    auto trained = tokenizer::train(source, {.vocab_size = 270});
+    REQUIRE(trained.ok());
+    return std::move(*trained);
+  }();
+  return tokenizer;
+}
+
+// Some words, a function of the number alone.
+inline std::string words(int64_t number, int64_t count) {
+  const char* const kWords[] = {
+      "the", "cat", "sat", "on", "a", "mat", "dog", "log", "that", "then", "\xc3\xa9t\xc3\xa9"};
+  std::string text;
+  uint64_t state = 0x9e3779b97f4a7c15u * static_cast<uint64_t>(number + 1);
+  for (int64_t i = 0; i < count; ++i) {
+    state = state * 6364136223846793005u + 1442695040888963407u;
+    if (i > 0) text += ' ';
+    text += kWords[(state >> 33) % 11];
+  }
+  return text;
+}
+
+// 24 text files and a .jsonl of 60 lines below `root`.
+inline void write_corpus(io::FileSystem& fs, const std::string& root) {
+  check_ok(fs.make_dirs(root + "/text/deep"));
+  for (int i = 0; i < 24; ++i)
+    write(fs, fmt::format("{}/text/{}{:02}.txt", root, i % 3 == 0 ? "deep/" : "", i), words(i, 5 + 7 * i));
+  std::string lines;
+  for (int i = 0; i < 60; ++i)
+    lines += fmt::format("{{\"id\": {}, \"text\": \"{}\"}}\n", i, words(100 + i, 20));
+  write(fs, root + "/lines.jsonl", lines);
+}
+
+inline DataOptions corpus_options(const std::string& root) {
+  DataOptions options;
+  options.tokenizer = "tokenizer.json";
+  options.cache_dir = root + "-cache";
+  options.train_urls = {root};
+  options.validation_fraction = 0.2;
+  return options;
+}
+
+// Chunks so small that a corpus has many, and a commit after nearly every unit.
+inline BuildSettings small_settings(int threads = 3) {
+  BuildSettings settings;
+  settings.threads = threads;
+  settings.commit_bytes = 300;
+  settings.layout = {.chunk = 64, .shard = 256};
+  return settings;
+}
+
+}  // namespace ostro::data

@@ -1,0 +1,78 @@
+// Reading a token store: tokens by position in the stream of a split, and the documents they come from.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "ostro/data/ledger.h"
+#include "ostro/data/verified_array.h"
+
+namespace ostro::data {
+
+// A row (document) that overlaps a stretch of the stream.
+struct RowSpan {
+  int64_t row = 0;
+  int64_t begin = 0, end = 0;  // all of its tokens, as positions in the stream
+};
+
+// Where a row comes from.
+struct RowSource {
+  std::string file;      // as it was called when the store was built
+  int64_t document = 0;  // number in the file, from 1: the line of a .jsonl
+  int64_t bytes = 0;     // of the document's text
+};
+
+// The documents of one split, one after the other. Thread-safe.
+class TokenStream {
+ public:
+  const std::string& name() const { return name_; }
+  int64_t rows() const { return ledger_->split(split_).rows; }
+  int64_t tokens() const { return ledger_->split(split_).tokens; }
+  int64_t vocab_size() const { return ledger_->preprocessing.vocab_size; }
+
+  // Tokens per byte of text over the whole split; what turns nats per token into bits per byte.
+  double tokens_per_byte() const;
+
+  // Tokens [first, first + out.size()), which must exist.
+  Status read(int64_t first, std::span<int32_t> out) const;
+  // The rows that hold tokens [first, first + count), in order; rows without tokens are left out.
+  Result<std::vector<RowSpan>> rows_of(int64_t first, int64_t count) const;
+  Result<RowSource> source(int64_t row) const;
+
+ private:
+  friend class TokenStore;
+  TokenStream(std::shared_ptr<const StoreLedger> ledger, Split split, std::string name,
+              std::vector<VerifiedArray> arrays);
+  const VerifiedArray& array(ArrayId id) const { return arrays_[static_cast<size_t>(id)]; }
+
+  std::shared_ptr<const StoreLedger> ledger_;
+  Split split_;
+  std::string name_;                   // cache_dir/train, for errors
+  std::vector<VerifiedArray> arrays_;  // by ArrayId
+  std::vector<int64_t> file_rows_;     // of every file, the row behind its last
+};
+
+// A finished store. Opening reads the ledger and the arrays' metadata. Refers to the file system.
+class TokenStore {
+ public:
+  // kNotFound when there is none (or it is unfinished), kCorrupt when ledger or metadata are damaged.
+  static Result<std::shared_ptr<const TokenStore>> open(io::FileSystem& fs, const std::string& cache_dir);
+  // The same, and an error when it was not made with this tokenizer and these options.
+  static Result<std::shared_ptr<const TokenStore>> open(io::FileSystem& fs, const DataOptions& options,
+                                                        const tokenizer::Tokenizer& tokenizer);
+
+  const StoreLedger& ledger() const { return *ledger_; }
+  const TokenStream& split(Split split) const { return streams_[static_cast<size_t>(split)]; }
+
+ private:
+  TokenStore() = default;
+  std::shared_ptr<const StoreLedger> ledger_;
+  std::vector<TokenStream> streams_;  // by Split
+};
+
+// Reads every array of a store and compares it with the ledger, SHA-256 included. kCorrupt names the first
+// array that differs.
+Status verify_store(io::FileSystem& fs, const std::string& cache_dir);
+
+}  // namespace ostro::data

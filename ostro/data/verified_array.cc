@@ -1,0 +1,78 @@
+#include "ostro/data/verified_array.h"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+
+#include "ostro/io/crc32c.h"
+
+namespace ostro::data {
+
+VerifiedArray::VerifiedArray(std::string path, ArrayLedger ledger, io::Zarr1dReader reader,
+                             size_t cached_chunks)
+    : path_(std::move(path)),
+      ledger_(std::move(ledger)),
+      reader_(std::move(reader)),
+      cache_(std::make_unique<Cache>()) {
+  cache_->capacity = cached_chunks;
+}
+
+Result<VerifiedArray> VerifiedArray::open(io::FileSystem& fs, const std::string& path, ArrayLedger ledger,
+                                          size_t cached_chunks) {
+  OSTRO_CHECK(cached_chunks >= 1, "{}: a cache of {} chunks", path, cached_chunks);
+  ASSIGN_OR_RETURN(io::Zarr1dReader reader, io::Zarr1dReader::open(fs, path, 1));
+  const io::ZarrSpec& spec = reader.spec();
+  if (spec.dtype != "int64" || spec.chunk[0] != ledger.chunk || spec.shape[0] < ledger.elements)
+    return corrupt(
+        fmt::format("{}: {} elements of {} in chunks of {}; the ledger says {} of int64 in chunks of {}",
+                    path, spec.shape[0], spec.dtype, spec.chunk[0], ledger.elements, ledger.chunk));
+  return VerifiedArray(path, std::move(ledger), std::move(reader), cached_chunks);
+}
+
+Result<VerifiedArray::Chunk> VerifiedArray::chunk(int64_t number) const {
+  {
+    const std::lock_guard lock(cache_->mutex);
+    if (const auto found = cache_->by_number.find(number); found != cache_->by_number.end()) {
+      cache_->recent.splice(cache_->recent.begin(), cache_->recent, found->second);
+      return found->second->second;
+    }
+  }
+  const int64_t begin = number * ledger_.chunk;
+  std::vector<int64_t> elements(static_cast<size_t>(std::min(ledger_.chunk, ledger_.elements - begin)));
+  if (const Status read = reader_.read(begin, std::span(elements)); !read.ok())
+    return read.error().with_context("damaged token store");
+  const uint32_t expected = ledger_.crc32c[static_cast<size_t>(number)];
+  if (const uint32_t crc = io::crc32c(std::as_bytes(std::span(elements))); crc != expected)
+    return corrupt(fmt::format(
+        "damaged token store: {}: chunk {} has CRC-32C {:08x}, the ledger says {:08x}; restore the file, "
+        "or delete the store to build it again",
+        path_, number, crc, expected));
+  auto chunk = std::make_shared<const std::vector<int64_t>>(std::move(elements));
+
+  const std::lock_guard lock(cache_->mutex);
+  if (cache_->by_number.contains(number)) return chunk;  // another thread was faster
+  cache_->recent.emplace_front(number, chunk);
+  cache_->by_number[number] = cache_->recent.begin();
+  if (cache_->recent.size() > cache_->capacity) {
+    cache_->by_number.erase(cache_->recent.back().first);
+    cache_->recent.pop_back();
+  }
+  return chunk;
+}
+
+Status VerifiedArray::read(int64_t first, std::span<int64_t> out) const {
+  OSTRO_CHECK(first >= 0 && first + static_cast<int64_t>(out.size()) <= ledger_.elements,
+              "{}: elements [{}, {}) of {}", path_, first, first + static_cast<int64_t>(out.size()),
+              ledger_.elements);
+  while (!out.empty()) {
+    const int64_t begin = first % ledger_.chunk;
+    ASSIGN_OR_RETURN(const Chunk source, chunk(first / ledger_.chunk));
+    const size_t count = std::min(out.size(), source->size() - static_cast<size_t>(begin));
+    std::copy_n(source->begin() + begin, count, out.begin());
+    out = out.subspan(count);
+    first += static_cast<int64_t>(count);
+  }
+  return {};
+}
+
+}  // namespace ostro::data
