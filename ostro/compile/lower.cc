@@ -5,6 +5,8 @@
 #include <fmt/format.h>
 
 #include "ostro/compile/constants.h"
+#include "ostro/compile/emit.h"
+#include "ostro/compile/fuse.h"
 #include "ostro/compile/memory.h"
 #include "ostro/ir/op_table.h"
 
@@ -179,6 +181,18 @@ void BlockLowering::lower_region_op(const Op& op, Step step) {
   plan_.steps.push_back(std::move(step));
 }
 
+void BlockLowering::lower_units() {
+  std::vector<char> is_view;
+  for (const Op& op : block_.ops)
+    is_view.push_back(op.kind == OpKind::constant || (is_view_op(op.kind) && !is_root(op.results[0])));
+  for (const Unit& unit : find_units({block_, relative_, is_view, leaves_, options_.fuse})) {
+    if (unit.kind == UnitKind::kSingle)
+      lower_op(block_.ops[static_cast<size_t>(unit.ops[0])]);
+    else
+      GroupEmitter(*this, unit).emit();
+  }
+}
+
 void BlockLowering::copy_results() {
   for (size_t i = 0; i < block_.results.size(); ++i) {
     const ValueId v = block_.results[i];
@@ -201,7 +215,11 @@ Plan BlockLowering::run() {
   plan_.params = shapes_of(block_, block_.params);
   find_views();
   place_results();
-  for (const Op& op : block_.ops) lower_op(op);
+  if (options_.kernels) {
+    lower_units();
+  } else {
+    for (const Op& op : block_.ops) lower_op(op);
+  }
   copy_results();
   plan_memory(plan_);
   return std::move(plan_);

@@ -40,6 +40,7 @@ class BlockLowering {
   void lower_op(const ir::Op& op);
   void lower_region_op(const ir::Op& op, Step step);
   void copy_results();
+  void lower_units();
 
   bool is_root(ir::ValueId v) const { return relative_[static_cast<size_t>(v)].buffer == v; }
   // Where v lies, as a view on a buffer of the plan; v's root must have been lowered.

@@ -3,8 +3,10 @@
 #include <fmt/format.h>
 
 #include "ostro/base/aligned.h"
+#include "ostro/base/log.h"
 #include "ostro/compile/passes/pass.h"
 #include "ostro/compile/plan.h"
+#include "ostro/cpu/engine_cc.h"
 #include "ostro/cpu/plan_runner.h"
 #include "ostro/ir/verify.h"
 #include "ostro/numerics/fp_env.h"
@@ -16,14 +18,14 @@ using runtime::Buffer;
 
 class CpuExecutable final : public runtime::Executable {
  public:
-  CpuExecutable(compile::Module module, const ir::Program& program, std::vector<KernelFunction> kernels, Isa isa,
+  CpuExecutable(compile::Module module, const ir::Program& program, CompiledKernels kernels, Isa isa,
                 std::shared_ptr<ThreadPool> pool)
       : module_(std::move(module)),
         name_(program.name),
         param_names_(program.param_names),
         kernels_(std::move(kernels)),
         pool_(std::move(pool)),
-        context_{&module_.leaves, &kernels_, pool_.get(), isa},
+        context_{&module_.leaves, &kernels_.functions, pool_.get(), isa},
         runner_(module_.plan, context_) {}
 
   Result<std::vector<Buffer>> run(std::vector<Buffer> inputs, const runtime::RunContext& context) override {
@@ -73,7 +75,7 @@ class CpuExecutable final : public runtime::Executable {
   compile::Module module_;
   std::string name_;
   std::vector<std::string> param_names_;
-  std::vector<KernelFunction> kernels_;
+  CompiledKernels kernels_;
   std::shared_ptr<ThreadPool> pool_;
   PlanContext context_;
   PlanRunner runner_;
@@ -83,7 +85,14 @@ class CpuExecutable final : public runtime::Executable {
 class CpuEngine final : public runtime::Engine {
  public:
   CpuEngine(CpuOptions options, Isa isa, int threads)
-      : options_(std::move(options)), isa_(isa), pool_(std::make_shared<ThreadPool>(threads)) {}
+      : options_(std::move(options)), isa_(isa), pool_(std::make_shared<ThreadPool>(threads)) {
+    if (!options_.generated_code || isa_ == Isa::kGeneric) return;
+    compiler_ = std::make_unique<KernelCompiler>(options_.cc, options_.cc_opt, options_.cache_dir, isa_);
+    if (compiler_->available()) return;
+    log_warning(fmt::format("built-in loops instead of generated code (slower, the same bits): {}",
+                            compiler_->problem()));
+    compiler_.reset();
+  }
 
   std::string name() const override { return fmt::format("cpu ({}, {} threads)", isa_name(isa_), pool_->threads()); }
 
@@ -92,10 +101,14 @@ class CpuEngine final : public runtime::Engine {
     RETURN_IF_ERROR(ir::verify(program));
     ASSIGN_OR_RETURN(ir::Program optimised, compile::run_passes(program, options));
     compile::LowerOptions lower_options;
-    lower_options.kernels = false;
+    lower_options.kernels = compiler_ != nullptr;
+    lower_options.fuse = options_.fuse;
     lower_options.donate = options.donate;
     ASSIGN_OR_RETURN(compile::Module module, compile::lower(optimised, lower_options));
-    std::vector<KernelFunction> kernels;
+    CompiledKernels kernels;
+    if (compiler_ != nullptr) {
+      ASSIGN_OR_RETURN(kernels, compiler_->compile(module.kernels));
+    }
     return std::unique_ptr<runtime::Executable>(
         std::make_unique<CpuExecutable>(std::move(module), program, std::move(kernels), isa_, pool_));
   }
@@ -104,6 +117,7 @@ class CpuEngine final : public runtime::Engine {
   CpuOptions options_;
   Isa isa_;
   std::shared_ptr<ThreadPool> pool_;
+  std::unique_ptr<KernelCompiler> compiler_;
 };
 
 }  // namespace

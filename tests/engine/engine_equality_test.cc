@@ -37,4 +37,10 @@ TEST_CASE("built-in loops alone give the interpreter's bits") {
   check_engine({.isa = "generic", .threads = 2, .generated_code = false});
 }
 
+TEST_CASE("generated kernels, one per op, give the interpreter's bits") {
+  check_engine({.isa = "avx2", .threads = 2, .fuse = false});
+}
+
+TEST_CASE("fused kernels give the interpreter's bits") { check_engine({.threads = 2}); }
+
 }  // namespace ostro
