@@ -24,6 +24,7 @@ std::string cast_expr(DType from, DType to, const std::string& x) {
   if (to == DType::bf16) return fmt::format("round_bf16((float){})", x);
   if (ir::is_integer(to) && ir::is_floating(from))
     return fmt::format("to_{}((double){})", register_type(to), x);
+  if (to == DType::f64 && is_f32(from)) return fmt::format("(double)flush32({})", x);  // else f32 -> f64 -> f32 may be folded
   return fmt::format("({}){}", register_type(to), x);
 }
 
@@ -42,7 +43,7 @@ std::string unary(OpKind k, DType d, const std::string& x) {
     case OpKind::sqrt:
       return fmt::format("__builtin_sqrt{}({})", d == DType::f64 ? "" : "f", x);
     case OpKind::floor:
-      return fmt::format("__builtin_floorf({})", x);
+      return fmt::format("__builtin_floorf(flush32({}))", x);
     case OpKind::log2:
       return fmt::format("log2_32({})", x);
     default:
@@ -157,7 +158,9 @@ std::string op_expr(OpKind k, const std::vector<DType>& from, DType to, const st
     case OpKind::is_finite:
       return fmt::format("finite{}({})", width(from[0]), args[0]);
     case OpKind::select: {
-      const std::string chosen = fmt::format("({} != 0 ? {} : {})", args[0], args[1], args[2]);
+      const std::string chosen =
+          ir::is_floating(to) ? fmt::format("pick{}({}, {}, {})", width(to), args[0], args[1], args[2])
+                              : fmt::format("({} != 0 ? {} : {})", args[0], args[1], args[2]);
       return to == DType::bf16 ? fmt::format("round_bf16({})", chosen) : chosen;
     }
     default:

@@ -47,22 +47,35 @@ FN float round_bf16(float x) {
   y = magnitude > 0x7f800000u ? b | 0x00400000u : y;
   return f32_of(y & 0xffff0000u);
 }
+/* Denormals become zeros of their sign, by integer arithmetic: a compiler may choose between instructions that
+   flush and ones that do not wherever values are only selected. */
+FN float flush32(float x) { u32 b = bits32(x); return f32_of((b & 0x7f800000u) == 0 ? b & 0x80000000u : b); }
+FN double flush64(double x) {
+  u64 b = bits64(x);
+  return f64_of((b & 0x7ff0000000000000u) == 0 ? b & 0x8000000000000000u : b);
+}
+FN float pick32(u8 c, float a, float b) { return f32_of(c != 0 ? bits32(a) : bits32(b)); }
+FN double pick64(u8 c, double a, double b) { return f64_of(c != 0 ? bits64(a) : bits64(b)); }
 FN float min32(float a, float b) {
+  a = flush32(a), b = flush32(b);
   float y = a < b ? a : b;
   y = (a == b) & ((i32)bits32(a) < 0) ? a : y;
   return a != a ? a : y;
 }
 FN float max32(float a, float b) {
+  a = flush32(a), b = flush32(b);
   float y = a > b ? a : b;
   y = (a == b) & ((i32)bits32(a) >= 0) ? a : y;
   return a != a ? a : y;
 }
 FN double min64(double a, double b) {
+  a = flush64(a), b = flush64(b);
   double y = a < b ? a : b;
   y = (a == b) & ((i64)bits64(a) < 0) ? a : y;
   return a != a ? a : y;
 }
 FN double max64(double a, double b) {
+  a = flush64(a), b = flush64(b);
   double y = a > b ? a : b;
   y = (a == b) & ((i64)bits64(a) >= 0) ? a : y;
   return a != a ? a : y;
@@ -154,7 +167,8 @@ std::string functions() {
   t += fmt::format("  double c = __builtin_fma(z, {}, 1.0);\n", horner(kCos, "z"));
   t += "  double y = (q & 1) != 0 ? c : s;\n  y = (q & 2) != 0 ? neg64(y) : y;\n"
        "  return abs64(x) <= 0x1p30 ? y : __builtin_nan(\"\");\n}\n";
-  t += "FN float sin32(float v) { double x = (double)v; return (float)(x == 0.0 ? x : trig(x, 0)); }\n"
+  t += "FN float sin32(float v) { double x = (double)v; double zero = f64_of(bits64(x) & 0x8000000000000000u);\n"
+       "  return (float)(x == 0.0 ? zero : trig(x, 0)); }\n"
        "FN float cos32(float v) { return (float)trig((double)v, 1); }\n";
   t += "FN float erf32(float v) {\n  double x = (double)v, a = abs64(x);\n  a = a > 4.0 ? 4.0 : a;\n  double b = a - 2.5, z = a * a;\n";
   t += fmt::format("  double far_value = {};\n", horner(kErfFar, "b"));

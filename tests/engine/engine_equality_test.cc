@@ -23,11 +23,12 @@ void check_engine(const cpu::CpuOptions& options) {
   auto engine = cpu::make_cpu_engine(options);
   REQUIRE(engine.ok());
   const auto reference = interp::make_interpreter();
-  for (const auto& [name, program] : testing::op_programs())
+  for (const auto& [name, program, finite_only] : testing::op_programs())
     for (bool wild : {false, true}) {
+      if (wild && finite_only) continue;
       const std::vector<Buffer> inputs = testing::make_inputs(program, wild ? 2 : 1, wild);
       const std::string d = testing::difference(run(*reference, program, inputs), run(**engine, program, inputs));
-      CHECK_MESSAGE(d.empty(), name, wild ? " (wild): " : ": ", d);
+      CHECK_MESSAGE(d.empty(), name.c_str(), wild ? " (wild): " : ": ", d);
     }
 }
 

@@ -41,7 +41,8 @@ class Collector {
     for (Shape& s : params) in.push_back(p.body.add_param(std::move(s)));
     Builder b(p.body);
     p.body.results = body(b, in);
-    programs.push_back({std::move(name), std::move(p)});
+    const bool finite_only = name.starts_with("attention") || name.starts_with("cross_entropy");
+    programs.push_back({std::move(name), std::move(p), finite_only});
   }
   std::vector<NamedProgram> programs;
 };
@@ -53,7 +54,6 @@ void add_elementwise(Collector& c) {
     if (kind == OpKind::cast || kind == OpKind::use) continue;
     const bool binary = kind >= OpKind::add;
     for (DType d : {DType::f32, DType::bf16, DType::f64, DType::i32, DType::i64, DType::u32, DType::boolean}) {
-      ir::Op probe{kind, {}, {}, {}, {}, "", "", ""};
       ir::Program p;
       Values in{p.body.add_param(of(d, axes))};
       if (binary) in.push_back(p.body.add_param(of(d, axes)));
@@ -61,7 +61,7 @@ void add_elementwise(Collector& c) {
       auto out = b.try_add(kind, in);
       if (!out.ok()) continue;
       p.body.results = *out;
-      c.programs.push_back({fmt::format("{} {}", ir::op_name(kind), ir::dtype_name(d)), std::move(p)});
+      c.programs.push_back({fmt::format("{} {}", ir::op_name(kind), ir::dtype_name(d)), std::move(p), false});
     }
   }
   const DType all[] = {DType::f32, DType::bf16, DType::f64, DType::i32, DType::i64, DType::u32, DType::boolean};

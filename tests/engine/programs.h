@@ -13,6 +13,7 @@ namespace ostro::testing {
 struct NamedProgram {
   std::string name;
   ir::Program program;
+  bool finite_only = false;  // its numerics promise nothing for infinities and NaN
 };
 
 // One or more programs for every op that an engine runs without collectives, leaves and odd sizes included.

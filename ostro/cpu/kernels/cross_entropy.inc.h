@@ -91,7 +91,7 @@ void cross_entropy_backward_rows(const CrossEntropyBackward& a, int64_t begin, i
     float slope = w;
     if (a.z != 0) slope = w + ((2.0f * a.z) * w) * a.lse[row];
     const V m = V::set1(a.m[row]), r = V::set1(a.r[row]), factor = V::set1(slope);
-    const V elsewhere = V::set1(w * 0.0f);  // w * onehot off the target
+    // w * onehot is a selection: subtracted at the target alone.
     const auto product_at = [&](V logits) { return (exp2_below<V>(logits, m, kappa) * r) * factor; };
 
     // The target's logit, before an output in place overwrites it.
@@ -105,7 +105,7 @@ void cross_entropy_backward_rows(const CrossEntropyBackward& a, int64_t begin, i
     uint16_t* half = static_cast<uint16_t*>(a.dlogits) + (narrow ? row * a.dlogits_stride : 0);
     int64_t i = 0;
     for (; i + kW <= a.vocab; i += kW) {
-      const V y = product_at(V::load(x + i)) - elsewhere;
+      const V y = product_at(V::load(x + i));
       if (narrow)
         y.store_bf16(half + i);
       else
@@ -114,7 +114,7 @@ void cross_entropy_backward_rows(const CrossEntropyBackward& a, int64_t begin, i
     uint16_t half_lanes[kW];
     if (i < a.vocab) {
       for (int j = 0; j < kW; ++j) lanes[j] = i + j < a.vocab ? x[i + j] : a.m[row];
-      const V y = product_at(V::load(lanes)) - elsewhere;
+      const V y = product_at(V::load(lanes));
       y.store(lanes);
       y.store_bf16(half_lanes);
       for (int j = 0; i + j < a.vocab; ++j) {
