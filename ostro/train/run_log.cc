@@ -1,0 +1,50 @@
+#include "ostro/train/run_log.h"
+
+#include "ostro/train/clock_text.h"
+
+namespace ostro::train {
+namespace {
+
+const char* level_name(LogLevel level) {
+  switch (level) {
+    case LogLevel::kDebug:
+      return "debug";
+    case LogLevel::kInfo:
+      return "info";
+    case LogLevel::kWarning:
+      return "warning";
+    case LogLevel::kError:
+      return "error";
+  }
+  return "";
+}
+
+}  // namespace
+
+RunLog::RunLog(std::unique_ptr<io::WritableFile> file, Console& console)
+    : file_(std::move(file)), console_(console) {
+  before_ = set_log_sink([this](LogLevel level, std::string_view line) {
+    if (level == LogLevel::kDebug) return;
+    to_file(level, line);
+    console_.line(level == LogLevel::kInfo ? std::string(line)
+                                           : fmt::format("{}: {}", level_name(level), line));
+  });
+}
+
+RunLog::~RunLog() { set_log_sink(std::move(before_)); }
+
+Result<std::unique_ptr<RunLog>> RunLog::open(io::FileSystem& fs, const std::string& path, Console& console) {
+  ASSIGN_OR_RETURN(std::unique_ptr<io::WritableFile> file, fs.open_append(path));
+  return std::unique_ptr<RunLog>(new RunLog(std::move(file), console));
+}
+
+void RunLog::to_file(LogLevel level, std::string_view line) {
+  const std::lock_guard lock(mutex_);
+  if (file_ == nullptr) return;
+  const Status status = file_->append(fmt::format("{} {:<7} {}\n", utc_now(), level_name(level), line));
+  if (status.ok()) return;
+  file_ = nullptr;
+  console_.line(fmt::format("warning: the log ends here: {}", status.error().message()));
+}
+
+}  // namespace ostro::train
