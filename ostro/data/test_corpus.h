@@ -8,6 +8,7 @@
 #include "ostro/data/build.h"
 #include "ostro/data/loader.h"
 #include "ostro/io/memory_file_system.h"
+#include "ostro/io/path.h"
 #include "ostro/tokenizer/trainer.h"
 
 namespace ostro::data {
@@ -18,6 +19,7 @@ inline void write(io::FileSystem& fs, const std::string& path, const std::string
   check_ok((*file)->append(text));
   check_ok((*file)->sync());
   check_ok((*file)->close());
+  check_ok(fs.sync_dir(io::parent_path(path)));
 }
 
 // A tokenizer of 300 tokens, the same in every call.

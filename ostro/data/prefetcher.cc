@@ -1,0 +1,48 @@
+#include "ostro/data/prefetcher.h"
+
+#include <chrono>
+
+namespace ostro::data {
+
+Prefetcher::Prefetcher(Make make, int64_t first_step, size_t depth)
+    : make_(std::move(make)), step_(first_step), depth_(depth) {
+  OSTRO_CHECK(depth >= 1, "a prefetcher of depth {}", depth);
+  thread_ = std::thread([this] { work(); });
+}
+
+Prefetcher::~Prefetcher() {
+  {
+    const std::lock_guard lock(mutex_);
+    stop_ = true;
+  }
+  changed_.notify_all();
+  thread_.join();
+}
+
+Result<Batch> Prefetcher::next() {
+  const auto begin = std::chrono::steady_clock::now();
+  std::unique_lock lock(mutex_);
+  changed_.wait(lock, [this] { return !ready_.empty(); });
+  seconds_waited_ += std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+  if (!ready_.front().ok()) return ready_.front().error();
+  Result<Batch> batch = std::move(ready_.front());
+  ready_.pop_front();
+  lock.unlock();
+  changed_.notify_all();
+  return batch;
+}
+
+void Prefetcher::work() {
+  for (bool ok = true; ok; ++step_) {
+    Result<Batch> batch = make_(step_);
+    ok = batch.ok();
+    std::unique_lock lock(mutex_);
+    changed_.wait(lock, [this] { return stop_ || ready_.size() < depth_; });
+    if (stop_) return;
+    ready_.push_back(std::move(batch));
+    lock.unlock();
+    changed_.notify_all();
+  }
+}
+
+}  // namespace ostro::data
