@@ -1,0 +1,86 @@
+#include "ostro/spmd/layout.h"
+
+#include <algorithm>
+
+#include "ostro/base/check.h"
+
+namespace ostro::spmd {
+namespace {
+
+int64_t divide_up(int64_t n, int64_t d) { return (n + d - 1) / d; }
+
+// How many of `count` leaves each coordinate takes so that all hold whole subtrees of the tree over them
+// (numerics.md N8): a power of two that serves exactly `workers` coordinates. 0: there is none.
+int64_t subtree(int64_t count, int64_t workers) {
+  for (int64_t s = 1; s <= count; s *= 2)
+    if (divide_up(count, s) == workers) return s;
+  return 0;
+}
+
+int64_t count_in(const Cells& table, std::string_view axis) {
+  for (const auto& [name, count] : table)
+    if (name == axis) return count;
+  return 0;
+}
+
+}  // namespace
+
+Split Placement::split(Role role, std::string_view axis, int64_t n, const std::string& mesh_axis) const {
+  const int64_t workers = sharding.mesh.size_of(mesh_axis);
+  if (workers == 1) return {};
+  Split s{mesh_axis, {0}, {}};
+  const int64_t cell_count = role == Role::kParameter ? count_in(cells, axis) : 0;
+  const int64_t leaf_count = cell_count > 0 ? 0 : count_in(leaves.axes, axis);
+  const int64_t granules = cell_count > 0 ? cell_count : leaf_count > 0 ? leaf_count : n;
+  const int64_t whole = leaf_count > 0 ? subtree(leaf_count, workers) : 0;
+  const int64_t each = whole > 0 ? whole : std::max<int64_t>(1, divide_up(granules, workers));
+  // Length of a granule: of a cell as box_sumsq cuts it, of a leaf as N8 does; else one index.
+  const int64_t length = cell_count > 0   ? std::max<int64_t>(1, divide_up(n, cell_count))
+                         : leaf_count > 0 ? numerics::leaf_size(axis, n, leaf_count)
+                                          : 1;
+  for (int64_t c = 1; c < workers; ++c)
+    s.bounds.push_back(std::min(n, std::min(c * each, granules) * length));
+  s.bounds.push_back(n);
+  if (whole > 0)
+    for (int64_t c = 0; c <= workers; ++c) s.leaves.push_back(std::min(c * each, leaf_count));
+  return s;
+}
+
+Layout Placement::layout(Role role, const ir::Shape& shape) const {
+  Layout out(shape.axes.size());
+  for (const ir::Axis& m : sharding.mesh.axes) {
+    if (m.size == 1) continue;
+    for (const auto& [axis, mesh_axis] : map(role)) {
+      const int64_t at = shape.find(axis);
+      if (mesh_axis != m.name || at < 0 || out[static_cast<size_t>(at)].split()) continue;
+      out[static_cast<size_t>(at)] = split(role, axis, shape.axes[static_cast<size_t>(at)].size, m.name);
+      break;
+    }
+  }
+  return out;
+}
+
+int64_t coordinate(const ir::Mesh& mesh, int64_t rank, std::string_view mesh_axis) {
+  int64_t stride = 1;
+  for (size_t i = mesh.axes.size(); i-- > 0;) {
+    if (mesh.axes[i].name == mesh_axis) return rank / stride % mesh.axes[i].size;
+    stride *= mesh.axes[i].size;
+  }
+  return 0;
+}
+
+std::pair<int64_t, int64_t> held(const ir::Mesh& mesh, int64_t rank, const Split& split, int64_t size) {
+  if (!split.split()) return {0, size};
+  const auto c = static_cast<size_t>(coordinate(mesh, rank, split.mesh_axis));
+  return {split.bounds[c], split.bounds[c + 1] - split.bounds[c]};
+}
+
+ir::Shape local_shape(const ir::Mesh& mesh, int64_t rank, const Layout& layout, const ir::Shape& shape) {
+  OSTRO_CHECK(layout.size() == shape.axes.size(), "a layout of {} axes for {}", layout.size(), shape.str());
+  ir::Shape out = shape;
+  for (size_t i = 0; i < layout.size(); ++i)
+    out.axes[i].size = held(mesh, rank, layout[i], shape.axes[i].size).second;
+  return out;
+}
+
+}  // namespace ostro::spmd

@@ -1,0 +1,65 @@
+// Layout: how a value is spread over the workers of a mesh. It is read off the value's axis names through an
+// ordered map (architecture.md, idea 5); nothing is propagated.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "ostro/ir/mesh.h"
+#include "ostro/numerics/leaves.h"
+
+namespace ostro::spmd {
+
+// How one axis is split over one mesh axis. A default Split is a whole axis.
+struct Split {
+  std::string mesh_axis;        // "": whole
+  std::vector<int64_t> bounds;  // coordinate c holds the indices [bounds[c], bounds[c + 1])
+  // The feature leaves behind the bounds: coordinate c holds leaves [leaves[c], leaves[c + 1]). Empty when
+  // the axis is not cut by leaves, or when the coordinates do not hold whole subtrees: then it cannot be
+  // summed over.
+  std::vector<int64_t> leaves;
+
+  bool split() const { return !mesh_axis.empty(); }
+  // The same elements in the same places.
+  bool operator==(const Split& other) const { return mesh_axis == other.mesh_axis && bounds == other.bounds; }
+};
+
+// One Split per axis of a Shape.
+using Layout = std::vector<Split>;
+
+// What a value is decides through which map its names are read.
+enum class Role {
+  kActivation,  // the compute map; axes are cut at feature leaves
+  kParameter,   // the parameter map; axes are cut at cells
+};
+
+// axis -> number of cells (numerics.cells); an axis without an entry has its feature leaves for cells.
+using Cells = std::vector<std::pair<std::string, int64_t>>;
+
+// Everything that says where a value lies.
+struct Placement {
+  ir::Sharding sharding;
+  Cells cells;
+  numerics::LeafTable leaves;  // of the program
+
+  const ir::AxisMap& map(Role role) const {
+    return role == Role::kParameter ? sharding.parameter : sharding.compute;
+  }
+  // `axis` of size n, split over the mesh axis.
+  Split split(Role role, std::string_view axis, int64_t n, const std::string& mesh_axis) const;
+  // The layout of a value of this role: when two of its axes map to one mesh axis, the earlier in the map is
+  // split.
+  Layout layout(Role role, const ir::Shape& shape) const;
+};
+
+// Coordinate of worker `rank` along the mesh axis; 0 for an axis the mesh does not have.
+int64_t coordinate(const ir::Mesh& mesh, int64_t rank, std::string_view mesh_axis);
+// First index and number of indices of `axis` (its place in the shape) that worker `rank` holds.
+std::pair<int64_t, int64_t> held(const ir::Mesh& mesh, int64_t rank, const Split& split, int64_t size);
+// What worker `rank` holds of a value.
+ir::Shape local_shape(const ir::Mesh& mesh, int64_t rank, const Layout& layout, const ir::Shape& shape);
+
+}  // namespace ostro::spmd

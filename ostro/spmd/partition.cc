@@ -1,0 +1,69 @@
+#include "ostro/spmd/partition.h"
+
+#include <map>
+
+#include <fmt/format.h>
+
+#include "ostro/ir/text.h"
+#include "ostro/ir/verify.h"
+#include "ostro/spmd/partition_block.h"
+
+namespace ostro::spmd {
+namespace {
+
+Status check(const ir::Program& program, const PartitionOptions& o) {
+  if (o.params.size() != program.body.params.size() || o.results.size() != program.body.results.size())
+    return invalid_argument(fmt::format("partition of {}: {} and {} roles for {} parameters and {} results",
+                                        program.name, o.params.size(), o.results.size(),
+                                        program.body.params.size(), program.body.results.size()));
+  for (const ir::Axis& a : o.sharding.mesh.axes)
+    if (a.size < 1) return invalid_argument(fmt::format("mesh axis \"{}\" has size {}", a.name, a.size));
+  return Status();
+}
+
+Result<ir::Program> program_of(const ir::Program& program, const PartitionOptions& o,
+                               const Placement& placement, const Partition& plan, int64_t rank) {
+  ir::Program out{program.name, program.leaves, {}, program.param_names, program.result_names};
+  BlockPartitioner partitioner(placement, o.values, rank, out.body);
+  Locals args;
+  for (size_t i = 0; i < plan.params.size(); ++i)
+    args.push_back({out.body.add_param(local_shape(plan.mesh, rank, plan.params[i], plan.param_shapes[i])),
+                    plan.param_shapes[i], plan.params[i]});
+  ASSIGN_OR_RETURN(const Locals results, partitioner.run(program.body, args));
+  for (size_t i = 0; i < results.size(); ++i)
+    out.body.results.push_back(partitioner.move(results[i], plan.results[i]).id);
+  RETURN_IF_ERROR(ir::verify(out));
+  return out;
+}
+
+}  // namespace
+
+Result<Partition> partition(const ir::Program& program, const PartitionOptions& options) {
+  RETURN_IF_ERROR(check(program, options));
+  const Placement placement{options.sharding, options.cells, program.leaves};
+  Partition plan;
+  plan.mesh = options.sharding.mesh;
+  for (size_t i = 0; i < options.params.size(); ++i) {
+    plan.param_shapes.push_back(program.body.shape(program.body.params[i]));
+    plan.params.push_back(placement.layout(options.params[i], plan.param_shapes.back()));
+  }
+  for (size_t i = 0; i < options.results.size(); ++i) {
+    plan.result_shapes.push_back(program.body.shape(program.body.results[i]));
+    plan.results.push_back(placement.layout(options.results[i], plan.result_shapes.back()));
+  }
+  std::map<std::string, std::shared_ptr<const ir::Program>> shared;
+  try {
+    for (int64_t rank = 0; rank < plan.mesh.size(); ++rank) {
+      auto made = program_of(program, options, placement, plan, rank);
+      if (!made.ok()) return made.error().with_context(fmt::format("partition of {}", program.name));
+      auto& slot = shared[ir::print(*made)];
+      if (slot == nullptr) slot = std::make_shared<const ir::Program>(std::move(*made));
+      plan.programs.push_back(slot);
+    }
+  } catch (const ir::AttrError& e) {
+    return invalid_argument(fmt::format("partition of {}: {}", program.name, e.message));
+  }
+  return plan;
+}
+
+}  // namespace ostro::spmd

@@ -1,0 +1,79 @@
+// The rewrite of one block for one worker; partition.cc drives it.
+#pragma once
+
+#include <map>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "ostro/ir/builder.h"
+#include "ostro/ir/op_table.h"
+#include "ostro/spmd/layout.h"
+
+namespace ostro::spmd {
+
+// A value of the original program as this worker holds it.
+struct Local {
+  ir::ValueId id = -1;  // in the new block
+  ir::Shape whole;
+  Layout layout;
+};
+using Locals = std::vector<Local>;
+
+// What splitting means for one op: which of its axes are split, and how the results are joined.
+struct OpSplits {
+  std::map<std::string, Split> axes;  // every axis that is split while the op runs
+  std::string summed;                 // the one of them that the op sums over; "": none
+  std::vector<std::string> maxed;     // those it takes a maximum over
+
+  // The layout of a value of this shape in the op.
+  Layout layout(const ir::Shape& shape) const;
+};
+
+// How the op runs on workers. An error when the op sums over a split axis whose leaves are not whole
+// subtrees.
+Result<OpSplits> op_splits(const Placement& placement, Role role, const ir::Op& op,
+                           const std::vector<ir::Shape>& in, const std::vector<ir::Shape>& out);
+
+// Number of boxes of each coordinate when box_sumsq runs on split cells; empty when cells and boxes do not
+// coincide.
+std::vector<int64_t> box_bounds(const Split& split, int64_t size, int64_t boxes);
+
+// Writes one worker's version of a block's ops into a new block.
+class BlockPartitioner {
+ public:
+  BlockPartitioner(const Placement& placement, Role role, int64_t rank, ir::Block& out)
+      : placement_(placement), role_(role), rank_(rank), builder_(out) {}
+
+  // The block's results, given its parameters.
+  Result<Locals> run(const ir::Block& block, const Locals& args);
+  // The same value in another layout.
+  Local move(const Local& x, const Layout& to);
+
+ private:
+  Result<Locals> run_op(const ir::Op& op, const Locals& in, const std::vector<ir::Shape>& out);
+  Result<Locals> run_plain(const ir::Op& op, const Locals& in, const std::vector<ir::Shape>& out);
+  Result<Locals> run_scan(const ir::Op& op, const Locals& in, const std::vector<ir::Shape>& out);
+  Result<Locals> run_cond(const ir::Op& op, const Locals& in, const std::vector<ir::Shape>& out);
+  Result<Local> run_sum(const ir::Op& op, const Locals& in, const ir::Shape& out, const OpSplits& splits);
+  ir::Block region(const ir::Block& body, const Locals& outer, const std::vector<Layout>& params,
+                   const std::vector<Layout>& results, Status& status);
+  void shift_origins(const ir::Op& op, const OpSplits& splits, std::vector<ir::ValueId>& operands,
+                     const Locals& in);
+  ir::Attrs local_attrs(const ir::Op& op, const OpSplits& splits, const Locals& in);
+  Layout natural(const ir::Shape& shape) const { return placement_.layout(role_, shape); }
+  std::pair<int64_t, int64_t> mine(const Split& split, int64_t size) const {
+    return held(placement_.sharding.mesh, rank_, split, size);
+  }
+  ir::Shape local(const Layout& layout, const ir::Shape& shape) const {
+    return local_shape(placement_.sharding.mesh, rank_, layout, shape);
+  }
+
+  const Placement& placement_;
+  Role role_;
+  int64_t rank_;
+  ir::Builder builder_;
+  std::map<std::pair<ir::ValueId, std::string>, ir::ValueId> moved_;  // what move() has made
+};
+
+}  // namespace ostro::spmd

@@ -1,0 +1,29 @@
+// Running a partitioned program on whole values: scatter the inputs, run one engine per worker in its own
+// thread, join the outputs. This is what `interp(partition(P)) == interp(P)` means.
+#pragma once
+
+#include <functional>
+#include <vector>
+
+#include "ostro/runtime/engine.h"
+#include "ostro/spmd/partition.h"
+
+namespace ostro::spmd {
+
+// What worker `rank` holds of a whole value (a copy).
+runtime::Buffer shard(const ir::Mesh& mesh, int64_t rank, const Layout& layout, const runtime::Buffer& whole);
+
+// The whole value from every worker's part, by rank. An error when workers that should hold the same elements
+// hold different bits.
+Result<runtime::Buffer> join(const ir::Mesh& mesh, const Layout& layout, const ir::Shape& whole,
+                             const std::vector<runtime::Buffer>& parts);
+
+// Starts one thread per worker with its Collectives and waits for all (dist::run_workers).
+using RunWorkers = std::function<Status(const std::function<Status(runtime::Collectives&)>&)>;
+
+// Whole inputs -> whole results.
+Result<std::vector<runtime::Buffer>> run_parts(runtime::Engine& engine, const Partition& partition,
+                                               const std::vector<runtime::Buffer>& inputs,
+                                               const RunWorkers& run_workers);
+
+}  // namespace ostro::spmd
