@@ -78,9 +78,11 @@ Result<Buffers> run_sort(const Call& call) {
     for (size_t line = 0; line < first.size(); ++line) {
       std::vector<int64_t> order(static_cast<size_t>(x_shape.size_of(axis)));
       std::iota(order.begin(), order.end(), 0);
-      std::stable_sort(order.begin(), order.end(), [&](int64_t i, int64_t j) {
+      std::sort(order.begin(), order.end(), [&](int64_t i, int64_t j) {
         const T a = x[first[line] + i * stride], b = x[first[line] + j * stride];
-        return descending ? is_below(b, a) : is_below(a, b);
+        if (is_below(a, b)) return !descending;
+        if (is_below(b, a)) return descending;
+        return i < j;  // ties to the lower index
       });
       for (int64_t i = 0; i < out.size_of(axis); ++i) {
         from[out_first[line] + i * out_stride] = first[line] + order[i] * stride;
