@@ -1,0 +1,74 @@
+#include "ostro/hf/model_files.h"
+
+#include <nlohmann/json.hpp>
+#include <optional>
+
+namespace ostro::hf {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+Json id_json(const std::optional<uint32_t>& id) { return id ? Json(*id) : Json(nullptr); }
+
+// rope_parameters of transformers 5, and from it the older rope_theta and rope_scaling.
+Json rope_json(const models::RopeOptions& rope) {
+  if (const auto* plain = std::get_if<models::RopeDefaultOptions>(&rope))
+    return {{"rope_theta", plain->theta}, {"rope_type", "default"}};
+  const auto& llama3 = std::get<models::RopeLlama3Options>(rope);
+  return {{"rope_theta", llama3.theta},
+          {"rope_type", "llama3"},
+          {"factor", llama3.factor},
+          {"low_freq_factor", llama3.low_freq_factor},
+          {"high_freq_factor", llama3.high_freq_factor},
+          {"original_max_position_embeddings", llama3.original_max_position_embeddings}};
+}
+
+Json rope_scaling(Json rope) {
+  if (rope["rope_type"] == "default") return nullptr;
+  rope.erase("rope_theta");
+  return rope;
+}
+
+}  // namespace
+
+std::string llama_config_json(const models::LlamaOptions& o, const tokenizer::Tokenizer& tokenizer) {
+  const Json rope = rope_json(o.rope);
+  const Json config = {
+      {"architectures", Json::array({"LlamaForCausalLM"})},
+      {"model_type", "llama"},
+      {"vocab_size", tokenizer.vocab_size()},
+      {"hidden_size", o.hidden_dim},
+      {"intermediate_size", o.intermediate_dim},
+      {"num_hidden_layers", o.num_layers},
+      {"num_attention_heads", o.num_heads},
+      {"num_key_value_heads", o.num_kv_heads},
+      {"head_dim", o.head_dim.value()},
+      {"hidden_act", models::option_names(o.activation_function)[static_cast<size_t>(o.activation_function)]},
+      {"max_position_embeddings", o.seq_len},
+      {"rms_norm_eps", o.layer_norm_epsilon},
+      {"rope_parameters", rope},
+      {"rope_theta", rope["rope_theta"]},
+      {"rope_scaling", rope_scaling(rope)},
+      {"attention_bias", false},
+      {"attention_dropout", 0.0},
+      {"mlp_bias", false},
+      {"tie_word_embeddings", o.tie_word_embeddings},
+      {"initializer_range", o.initializer_range},
+      {"use_cache", true},
+      {"bos_token_id", id_json(tokenizer.bos_id())},
+      {"eos_token_id", id_json(tokenizer.eos_id())},
+      {"pad_token_id", nullptr},
+      {"dtype", "float32"},
+      {"torch_dtype", "float32"},
+  };
+  return config.dump(2) + "\n";
+}
+
+std::string generation_config_json(const tokenizer::Tokenizer& tokenizer) {
+  const Json config = {{"bos_token_id", id_json(tokenizer.bos_id())},
+                       {"eos_token_id", id_json(tokenizer.eos_id())},
+                       {"do_sample", false}};
+  return config.dump(2) + "\n";
+}
+
+}  // namespace ostro::hf
