@@ -24,7 +24,8 @@ std::string cast_expr(DType from, DType to, const std::string& x) {
   if (to == DType::bf16) return fmt::format("round_bf16((float){})", x);
   if (ir::is_integer(to) && ir::is_floating(from))
     return fmt::format("to_{}((double){})", register_type(to), x);
-  if (to == DType::f64 && is_f32(from)) return fmt::format("(double)flush32({})", x);  // else f32 -> f64 -> f32 may be folded
+  if (to == DType::f64 && is_f32(from))
+    return fmt::format("(double)flush32({})", x);  // else f32 -> f64 -> f32 may be folded
   return fmt::format("({}){}", register_type(to), x);
 }
 
@@ -71,9 +72,11 @@ std::string binary(OpKind k, DType d, const std::string& a, const std::string& b
     case OpKind::rem:
       return call("rem");
     case OpKind::min:
-      return real ? fmt::format("min{}({}, {})", width(d), a, b) : fmt::format("({0} < {1} ? {0} : {1})", a, b);
+      return real ? fmt::format("min{}({}, {})", width(d), a, b)
+                  : fmt::format("({0} < {1} ? {0} : {1})", a, b);
     case OpKind::max:
-      return real ? fmt::format("max{}({}, {})", width(d), a, b) : fmt::format("({0} < {1} ? {1} : {0})", a, b);
+      return real ? fmt::format("max{}({}, {})", width(d), a, b)
+                  : fmt::format("({0} < {1} ? {1} : {0})", a, b);
     case OpKind::bit_and:
       return fmt::format("({})({} & {})", t, a, b);
     case OpKind::bit_or:
@@ -148,7 +151,8 @@ std::string literal_expr(DType d, const std::byte* bytes) {
   }
 }
 
-std::string op_expr(OpKind k, const std::vector<DType>& from, DType to, const std::vector<std::string>& args) {
+std::string op_expr(OpKind k, const std::vector<DType>& from, DType to,
+                    const std::vector<std::string>& args) {
   switch (k) {
     case OpKind::cast:
     case OpKind::use:
@@ -158,9 +162,9 @@ std::string op_expr(OpKind k, const std::vector<DType>& from, DType to, const st
     case OpKind::is_finite:
       return fmt::format("finite{}({})", width(from[0]), args[0]);
     case OpKind::select: {
-      const std::string chosen =
-          ir::is_floating(to) ? fmt::format("pick{}({}, {}, {})", width(to), args[0], args[1], args[2])
-                              : fmt::format("({} != 0 ? {} : {})", args[0], args[1], args[2]);
+      const std::string chosen = ir::is_floating(to)
+                                     ? fmt::format("pick{}({}, {}, {})", width(to), args[0], args[1], args[2])
+                                     : fmt::format("({} != 0 ? {} : {})", args[0], args[1], args[2]);
       return to == DType::bf16 ? fmt::format("round_bf16({})", chosen) : chosen;
     }
     default:

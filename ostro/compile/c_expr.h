@@ -1,4 +1,5 @@
-// C expressions for elementwise ops, over values in registers. bf16 values are f32 registers that hold a bf16.
+// C expressions for elementwise ops, over values in registers. bf16 values are f32 registers that hold a
+// bf16.
 #pragma once
 
 #include <string>

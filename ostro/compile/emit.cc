@@ -115,8 +115,8 @@ std::string GroupEmitter::literal(ValueId r) {
   return literals_[r] = name;
 }
 
-// The register of an operand; what must be loaded first goes to `text`, or to `hoisted` when it is the same for
-// the whole inner loop.
+// The register of an operand; what must be loaded first goes to `text`, or to `hoisted` when it is the same
+// for the whole inner loop.
 std::string GroupEmitter::operand(ValueId v, std::string& text, std::string& hoisted) {
   const ValueId r = root(v);
   if (low_.is_splat_[static_cast<size_t>(r)] != 0) return literal(r);
@@ -129,8 +129,10 @@ std::string GroupEmitter::operand(ValueId v, std::string& text, std::string& hoi
   const DType d = a.view.shape.dtype;
   const int64_t stride = a.row || inner_.empty() ? 0 : a.strides[inner_[0].axis];
   const std::string name = fmt::format("x{}", access);
-  const std::string element = stride == 0 ? fmt::format("q{}[0]", access) : fmt::format("q{}[{}]", access, term("j", stride));
-  (stride == 0 ? hoisted : text) += fmt::format("    const {} {} = {};\n", register_type(d), name, load_expr(d, element));
+  const std::string element =
+      stride == 0 ? fmt::format("q{}[0]", access) : fmt::format("q{}[{}]", access, term("j", stride));
+  (stride == 0 ? hoisted : text) +=
+      fmt::format("    const {} {} = {};\n", register_type(d), name, load_expr(d, element));
   return loads_[access] = name;
 }
 
@@ -166,7 +168,8 @@ std::string GroupEmitter::pointer_text(const std::vector<Dim>& outer, const char
     } else if (i == 0) {
       text += "    const i64 i0 = rest;\n";
     } else {
-      text += fmt::format("    const i64 i{} = rest % {};\n    rest /= {};\n", i, outer[i].size, outer[i].size);
+      text +=
+          fmt::format("    const i64 i{} = rest % {};\n    rest /= {};\n", i, outer[i].size, outer[i].size);
     }
   }
   for (size_t k = 0; k < accesses_.size(); ++k) {
@@ -199,14 +202,14 @@ void GroupEmitter::flat_function() {
   if (dims.empty()) {
     std::string body = pointer_text({}, "") + hoisted;
     body += "    EACH\n    for (i64 j = begin; j < end; ++j) {\n" + text + "    }\n";
-    finish(body, n, kWork);
+    finish(body, n, kWork, true);
     return;
   }
   int64_t rows = 1;
   for (const Dim& d : dims) rows *= d.size;
   std::string body = "  for (i64 row = begin; row < end; ++row) {\n" + pointer_text(dims, "row") + hoisted;
   body += fmt::format("    EACH\n    for (i64 j = 0; j < {}; ++j) {{\n", n) + text + "    }\n  }\n";
-  finish(body, rows, std::max<int64_t>(1, kWork / std::max<int64_t>(1, n)));
+  finish(body, rows, std::max<int64_t>(1, kWork / std::max<int64_t>(1, n)), true);
 }
 
 void GroupEmitter::plan_passes() {
@@ -305,11 +308,12 @@ std::string GroupEmitter::pass_text(int64_t pass) {
       after += fmt::format("    const {} v{}r = sum_stripes{}({});\n", type, id(v), bits, lanes);
     } else {
       const char* f = o->kind == OpKind::reduce_max ? "max" : "min";
-      before += fmt::format("    {} {}[64];\n    for (int l = 0; l < 64; ++l) {}[l] = {}__builtin_inf();\n", type,
-                            lanes, lanes, o->kind == OpKind::reduce_max ? "-" : "");
+      before += fmt::format("    {} {}[64];\n    for (int l = 0; l < 64; ++l) {}[l] = {}__builtin_inf();\n",
+                            type, lanes, lanes, o->kind == OpKind::reduce_max ? "-" : "");
       text += fmt::format("    {0}[l] = {1}{2}({0}[l], {3});\n", lanes, f, bits, x);
-      after += fmt::format("    {0} v{1}r = {2}[0];\n    for (int l = 1; l < 64; ++l) v{1}r = {3}{4}(v{1}r, {2}[l]);\n",
-                           type, id(v), lanes, f, bits);
+      after += fmt::format(
+          "    {0} v{1}r = {2}[0];\n    for (int l = 1; l < 64; ++l) v{1}r = {3}{4}(v{1}r, {2}[l]);\n", type,
+          id(v), lanes, f, bits);
     }
   }
   names_ = row_names;
@@ -328,7 +332,8 @@ std::string GroupEmitter::pass_text(int64_t pass) {
           n / 64 * 64, text);
     if (n % 64 != 0)
       loops += fmt::format(
-          "    EACH\n    for (int l = 0; l < {}; ++l) {{\n    const i64 j = {} + l;\n    (void)j;\n{}    }}\n",
+          "    EACH\n    for (int l = 0; l < {}; ++l) {{\n    const i64 j = {} + l;\n    (void)j;\n{}    "
+          "}}\n",
           n % 64, n / 64 * 64, text);
   }
   // The braces end the life of what was hoisted; reductions stay visible.
@@ -342,7 +347,8 @@ void GroupEmitter::row_function() {
   const std::vector<Dim> outer = join_axes(leading, true);
   inner_ = join_axes(reduced, false);
   OSTRO_CHECK(inner_.size() <= 1, "a row of {} loops reached the emitter", inner_.size());
-  const int64_t n = inner_.empty() ? product({unit_.domain.begin() + unit_.split, unit_.domain.end()}) : inner_[0].size;
+  const int64_t n =
+      inner_.empty() ? product({unit_.domain.begin() + unit_.split, unit_.domain.end()}) : inner_[0].size;
   plan_passes();
   std::string text = pointer_text(outer, "row");
   for (int64_t p = 0; p <= passes_; ++p) {
@@ -398,16 +404,19 @@ void GroupEmitter::serial_function() {
   text += fmt::format("    acc[t] = acc[t] + ({}){};\n", type, element);
 
   std::string body = "  for (i64 piece = begin; piece < end; ++piece) {\n";
-  body += fmt::format("    const i64 row = piece / {}, first = piece % {} * {};\n    (void)row;\n", tiles, tiles, tile);
+  body += fmt::format("    const i64 row = piece / {}, first = piece % {} * {};\n    (void)row;\n", tiles,
+                      tiles, tile);
   body += fmt::format("    const i64 m = {} - first < {} ? {} - first : {};\n", n, tile, n, tile);
   std::string pointers = pointer_text(outer, "row");
   // Inside the loops over the sum the pointers move on.
   size_t at = 0;
-  while ((at = pointers.find("* const q", at)) != std::string::npos) pointers.replace(at, 9, "* const s"), at += 9;
+  while ((at = pointers.find("* const q", at)) != std::string::npos)
+    pointers.replace(at, 9, "* const s"), at += 9;
   body += pointers + fmt::format("    {} acc[{}] = {{0}};\n", type, tile);
   if (steps > 0) {
     for (size_t i = 0; i < loops.size(); ++i)
-      body += fmt::format("    for (i64 r{0} = 0; r{0} < {1}; ++r{0})", i, loops[i].size) + (i + 1 < loops.size() ? "\n" : " {\n");
+      body += fmt::format("    for (i64 r{0} = 0; r{0} < {1}; ++r{0})", i, loops[i].size) +
+              (i + 1 < loops.size() ? "\n" : " {\n");
     if (loops.empty()) body += "    {\n";
     for (size_t k = 0; k < accesses_.size(); ++k) {
       if (accesses_[k].store) continue;
@@ -415,18 +424,22 @@ void GroupEmitter::serial_function() {
       for (size_t i = 0; i < loops.size(); ++i)
         if (accesses_[k].strides[loops[i].axis] != 0)
           q += fmt::format(" + {}", term(fmt::format("r{}", i), accesses_[k].strides[loops[i].axis]));
-      body += fmt::format("    const {}* const q{} = {};\n", memory_type(accesses_[k].view.shape.dtype), k, q);
+      body +=
+          fmt::format("    const {}* const q{} = {};\n", memory_type(accesses_[k].view.shape.dtype), k, q);
     }
-    body += hoisted + "    EACH\n    for (i64 t = 0; t < m; ++t) {\n    const i64 j = first + t;\n    (void)j;\n" + text + "    }\n    }\n";
+    body += hoisted +
+            "    EACH\n    for (i64 t = 0; t < m; ++t) {\n    const i64 j = first + t;\n    (void)j;\n" +
+            text + "    }\n    }\n";
   }
   const size_t out = store_of_.at(v);
   const int64_t stride = inner_.empty() ? 0 : accesses_[out].strides[inner_[0].axis];
   body += fmt::format("    for (i64 t = 0; t < m; ++t) s{}[{}] = acc[t];\n  }}\n", out,
                       stride == 0 ? "0" : term("(first + t)", stride));
-  finish(body, rows * tiles, std::max<int64_t>(1, kWork / std::max<int64_t>(1, tile * std::max<int64_t>(1, steps))));
+  finish(body, rows * tiles,
+         std::max<int64_t>(1, kWork / std::max<int64_t>(1, tile * std::max<int64_t>(1, steps))));
 }
 
-void GroupEmitter::finish(const std::string& statements, int64_t extent, int64_t grain) {
+void GroupEmitter::finish(const std::string& statements, int64_t extent, int64_t grain, bool pointwise) {
   std::string body = "(char* const* buf, i64 begin, i64 end) {\n" + literal_text_;
   Step step;
   for (size_t k = 0; k < accesses_.size(); ++k) {
@@ -441,6 +454,7 @@ void GroupEmitter::finish(const std::string& statements, int64_t extent, int64_t
   step.kernel = low_.kernels_.add(body);
   step.extent = extent;
   step.grain = grain;
+  step.pointwise = pointwise;
   step.scope = op(unit_.ops.back()).scope;
   for (int32_t i : unit_.ops) {
     std::vector<ir::Shape> in, out;

@@ -16,8 +16,8 @@ class GroupEmitter {
   struct Access {  // a pointer the kernel gets
     View view;
     bool store = false;
-    bool row = false;                  // leading axes only
-    std::vector<int64_t> strides;      // by axis of the domain, 0 where the view has none
+    bool row = false;              // leading axes only
+    std::vector<int64_t> strides;  // by axis of the domain, 0 where the view has none
   };
   struct Dim {  // a loop: axes of the domain, joined where every access steps through them as through one
     int64_t size;
@@ -49,7 +49,7 @@ class GroupEmitter {
   void flat_function();
   void row_function();
   void serial_function();
-  void finish(const std::string& statements, int64_t extent, int64_t grain);
+  void finish(const std::string& statements, int64_t extent, int64_t grain, bool pointwise = false);
 
   BlockLowering& low_;
   const Unit& unit_;
@@ -57,11 +57,11 @@ class GroupEmitter {
   std::vector<Access> accesses_;
   std::map<ir::ValueId, size_t> load_of_, store_of_;  // by value
   std::map<ir::ValueId, std::string> names_, literals_;
-  std::map<size_t, std::string> loads_;     // by access
+  std::map<size_t, std::string> loads_;  // by access
   std::string literal_text_;
-  std::vector<Dim> inner_;                  // the loop inside a row: none or one
-  std::map<ir::ValueId, int64_t> ready_;    // the pass in which an element, or after which a row value exists
-  std::map<ir::ValueId, int64_t> kept_;     // expensive element values kept in an array: the pass that fills it
+  std::vector<Dim> inner_;                // the loop inside a row: none or one
+  std::map<ir::ValueId, int64_t> ready_;  // the pass in which an element, or after which a row value exists
+  std::map<ir::ValueId, int64_t> kept_;   // expensive element values kept in an array: the pass that fills it
   int64_t passes_ = 0;
 };
 

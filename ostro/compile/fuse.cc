@@ -131,7 +131,8 @@ class Fusion {
   bool same_position(ValueId v) const {
     const View& view = in_.relative[static_cast<size_t>(v)];
     const Shape& r = shape(view.buffer);
-    return view.offset == 0 && view.shape.rank() == r.rank() && sizes_of(view.shape) == sizes_of(r) && view.dense();
+    return view.offset == 0 && view.shape.rank() == r.rank() && sizes_of(view.shape) == sizes_of(r) &&
+           view.dense();
   }
 
   // Pulls the elementwise ops in front of a serial sum into its unit.
@@ -143,8 +144,8 @@ class Fusion {
       const ValueId v = open.back();
       open.pop_back();
       const int32_t d = def_[static_cast<size_t>(root(v))];
-      if (d < 0 || taken.count(d) != 0 || !ir::is_elementwise(op(d).kind) || in_.is_view[static_cast<size_t>(d)] != 0 ||
-          !same_position(v))
+      if (d < 0 || taken.count(d) != 0 || !ir::is_elementwise(op(d).kind) ||
+          in_.is_view[static_cast<size_t>(d)] != 0 || !same_position(v))
         continue;
       if (taken.size() >= kMaxInlined) return;
       taken.insert(d);
@@ -270,17 +271,20 @@ class Fusion {
       for (int32_t user : users_[d]) {
         const int32_t from = unit_of_[d], to = unit_of_[static_cast<size_t>(user)];
         if (from != to && !units_[static_cast<size_t>(from)].ops.empty() &&
-            next[static_cast<size_t>(from)].insert(to).second) ++missing[static_cast<size_t>(to)];
+            next[static_cast<size_t>(from)].insert(to).second)
+          ++missing[static_cast<size_t>(to)];
       }
     std::set<std::pair<int32_t, int32_t>> ready;
     for (size_t u = 0; u < units_.size(); ++u)
-      if (!units_[u].ops.empty() && missing[u] == 0) ready.insert({units_[u].ops.back(), static_cast<int32_t>(u)});
+      if (!units_[u].ops.empty() && missing[u] == 0)
+        ready.insert({units_[u].ops.back(), static_cast<int32_t>(u)});
     std::vector<Unit> order;
     while (!ready.empty()) {
       const auto [key, u] = *ready.begin();
       ready.erase(ready.begin());
       for (int32_t n : next[static_cast<size_t>(u)])
-        if (--missing[static_cast<size_t>(n)] == 0) ready.insert({units_[static_cast<size_t>(n)].ops.back(), n});
+        if (--missing[static_cast<size_t>(n)] == 0)
+          ready.insert({units_[static_cast<size_t>(n)].ops.back(), n});
       order.push_back(std::move(units_[static_cast<size_t>(u)]));
     }
     return drop_dead(std::move(order));
@@ -327,11 +331,11 @@ class Fusion {
 
   const FusionInput& in_;
   const std::vector<Op>& ops_;
-  std::vector<int32_t> def_;                  // by value: op, or -1
-  std::vector<std::vector<ValueId>> reads_;   // by op: roots
-  std::vector<std::vector<int32_t>> users_;   // by op: ops that read it
-  std::vector<Unit> units_;                   // by number; merged ones are empty
-  std::vector<int32_t> unit_of_;              // by op
+  std::vector<int32_t> def_;                 // by value: op, or -1
+  std::vector<std::vector<ValueId>> reads_;  // by op: roots
+  std::vector<std::vector<int32_t>> users_;  // by op: ops that read it
+  std::vector<Unit> units_;                  // by number; merged ones are empty
+  std::vector<int32_t> unit_of_;             // by op
 };
 
 }  // namespace

@@ -1,9 +1,9 @@
 // Which ops of a block become one generated kernel.
 //
-// A group has a domain: the positions its loop nest walks. Without reductions all its ops have that domain. With
-// row reductions the domain splits into rows (the leading axes) and the reduced axes behind them; ops on whole
-// rows ("row level") have the leading axes alone. Operands from outside are loaded through any strides; values
-// of the group are handed over in registers, at the same position or broadcast from a row.
+// A group has a domain: the positions its loop nest walks. Without reductions all its ops have that domain.
+// With row reductions the domain splits into rows (the leading axes) and the reduced axes behind them; ops on
+// whole rows ("row level") have the leading axes alone. Operands from outside are loaded through any strides;
+// values of the group are handed over in registers, at the same position or broadcast from a row.
 //
 // A serial sum (docs/numerics.md, N5) is a unit of its own that computes the elementwise ops before it again:
 // cheaper than their result's way through memory.
@@ -21,9 +21,9 @@ enum class UnitKind { kSingle, kGroup, kSerial };
 
 struct Unit {
   UnitKind kind = UnitKind::kSingle;
-  std::vector<int32_t> ops;      // ascending; kSerial: the inlined ones, then the sum
-  std::vector<int64_t> domain;   // sizes; kSerial: of the summed value
-  int64_t split = -1;            // number of leading axes that make a row; -1: no reductions
+  std::vector<int32_t> ops;         // ascending; kSerial: the inlined ones, then the sum
+  std::vector<int64_t> domain;      // sizes; kSerial: of the summed value
+  int64_t split = -1;               // number of leading axes that make a row; -1: no reductions
   std::vector<ir::ValueId> stored;  // values that somebody outside reads
 };
 

@@ -57,8 +57,7 @@ void BlockLowering::find_views() {
   place_.resize(n);
   copies_.resize(n);
   is_splat_.assign(n, 0);
-  for (size_t i = 0; i < n; ++i)
-    relative_[i] = View::whole(static_cast<int32_t>(i), block_.values[i]);
+  for (size_t i = 0; i < n; ++i) relative_[i] = View::whole(static_cast<int32_t>(i), block_.values[i]);
   for (size_t i = 0; i < block_.params.size(); ++i) {
     const ValueId v = block_.params[i];
     const int32_t b = new_buffer(BufferKind::kParam, static_cast<int64_t>(i), block_.shape(v).bytes());
@@ -231,6 +230,7 @@ Result<Module> lower(const ir::Program& program, const LowerOptions& options) {
     Module module;
     module.leaves = program.leaves;
     module.plan = BlockLowering(program.body, module.leaves, options, kernels).run();
+    plan_donation(module.plan, options.donate);
     module.kernels = kernels.take();
     return module;
   } catch (const ir::AttrError& e) {

@@ -21,7 +21,8 @@ int64_t round_up(int64_t n) { return (n + kLine - 1) / kLine * kLine; }
 
 void plan_memory(Plan& plan) {
   std::vector<Life> lives(plan.buffers.size());
-  for (size_t i = 0; i < lives.size(); ++i) lives[i] = {static_cast<int32_t>(i), round_up(plan.buffers[i].bytes)};
+  for (size_t i = 0; i < lives.size(); ++i)
+    lives[i] = {static_cast<int32_t>(i), round_up(plan.buffers[i].bytes)};
   for (size_t s = 0; s < plan.steps.size(); ++s) {
     const auto touch = [&](int32_t buffer) {
       if (buffer < 0) return;
@@ -39,7 +40,8 @@ void plan_memory(Plan& plan) {
     return plan.buffers[static_cast<size_t>(l.buffer)].kind != BufferKind::kTemp || l.last < 0;
   });
   // Largest first, each at the lowest place that is free during its whole life.
-  std::stable_sort(lives.begin(), lives.end(), [](const Life& a, const Life& b) { return a.bytes > b.bytes; });
+  std::stable_sort(lives.begin(), lives.end(),
+                   [](const Life& a, const Life& b) { return a.bytes > b.bytes; });
   std::vector<Life> placed;
   plan.arena_bytes = 0;
   for (const Life& life : lives) {
@@ -58,6 +60,47 @@ void plan_memory(Plan& plan) {
     plan.buffers[static_cast<size_t>(life.buffer)].offset = at;
     plan.arena_bytes = std::max(plan.arena_bytes, at + life.bytes);
     placed.push_back(life);
+  }
+}
+
+void plan_donation(Plan& plan, const std::vector<int64_t>& donate) {
+  const auto buffer_of = [&](BufferKind kind, int64_t index) {
+    for (size_t b = 0; b < plan.buffers.size(); ++b)
+      if (plan.buffers[b].kind == kind && plan.buffers[b].index == index) return static_cast<int32_t>(b);
+    return int32_t{-1};
+  };
+  const auto reads = [](const Step& step, int32_t b) {
+    return std::any_of(step.in.begin(), step.in.end(), [&](const View& v) { return v.buffer == b; });
+  };
+  const auto writes = [](const Step& step, int32_t b) {
+    return std::any_of(step.out.begin(), step.out.end(), [&](const View& v) { return v.buffer == b; });
+  };
+  // Every operand that looks at the parameter looks at it as the result is written.
+  const auto in_place = [](const Step& step, int32_t param) {
+    return step.pointwise && std::all_of(step.in.begin(), step.in.end(), [&](const View& v) {
+             return v.buffer != param ||
+                    (v.offset == 0 && v.dense() && v.shape.count() == step.out[0].shape.count());
+           });
+  };
+  for (int64_t p : donate) {
+    if (p < 0 || p >= static_cast<int64_t>(plan.params.size())) continue;
+    const int32_t param = buffer_of(BufferKind::kParam, p);
+    int64_t last = -1;
+    for (size_t s = 0; s < plan.steps.size(); ++s)
+      if (reads(plan.steps[s], param)) last = static_cast<int64_t>(s);
+    for (size_t i = 0; i < plan.results.size(); ++i) {
+      const int32_t result = buffer_of(BufferKind::kResult, static_cast<int64_t>(i));
+      PlanBuffer& buffer = plan.buffers[static_cast<size_t>(result)];
+      if (buffer.reuses_param >= 0 || plan.results[i] != plan.params[static_cast<size_t>(p)]) continue;
+      int64_t first = -1;
+      for (size_t s = plan.steps.size(); s-- > 0;)
+        if (writes(plan.steps[s], result)) first = static_cast<int64_t>(s);
+      if (first < 0 || first < last ||
+          (first == last && !in_place(plan.steps[static_cast<size_t>(first)], param)))
+        continue;
+      buffer.reuses_param = p;
+      break;
+    }
   }
 }
 

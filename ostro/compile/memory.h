@@ -6,8 +6,13 @@
 namespace ostro::compile {
 
 // Fills PlanBuffer::offset of temporaries and plan.arena_bytes. Buffers whose lifetimes (first to last step
-// that touches them) do not meet may share memory. Nested plans are already planned: their arena is one of this
-// plan's buffers.
+// that touches them) do not meet may share memory. Nested plans are already planned: their arena is one of
+// this plan's buffers.
 void plan_memory(Plan& plan);
+
+// Finds for each parameter that is given away a result that may lie in its memory: no step reads the
+// parameter after the result's first step, or that step is pointwise and reads it at the very place it
+// writes. Fills PlanBuffer::reuses_param.
+void plan_donation(Plan& plan, const std::vector<int64_t>& donate);
 
 }  // namespace ostro::compile

@@ -1,5 +1,5 @@
-// Plan: what a Program becomes. Steps over buffers, in an order fixed at compile time; every temporary has its
-// place in one arena. A Plan says what is to be done, an engine (ostro/cpu) does it.
+// Plan: what a Program becomes. Steps over buffers, in an order fixed at compile time; every temporary has
+// its place in one arena. A Plan says what is to be done, an engine (ostro/cpu) does it.
 #pragma once
 
 #include <cstddef>
@@ -25,7 +25,8 @@ struct PlanBuffer {
   int64_t index = 0;
   int64_t bytes = 0;
   int64_t offset = 0;
-  // Results only: the parameter whose memory the result may take when its owner gave it away (donation), or -1.
+  // Results only: the parameter whose memory the result may take when its owner gave it away (donation), or
+  // -1.
   int64_t reuses_param = -1;
 };
 
@@ -51,11 +52,12 @@ struct Step {
   int32_t kernel = -1;
   int64_t extent = 1;
   int64_t grain = 1;
+  bool pointwise = false;  // every output element depends on the operands' elements at the same place alone
 
   // kLoop, kBranch.
   std::vector<Plan> regions;
-  int32_t arena = -1;           // buffer that the regions use as their arena
-  std::vector<int32_t> slots;   // kLoop: two buffers per carry, for the iterations between first and last
+  int32_t arena = -1;          // buffer that the regions use as their arena
+  std::vector<int32_t> slots;  // kLoop: two buffers per carry, for the iterations between first and last
 
   double flops = 0;
   double bytes = 0;  // memory traffic
@@ -97,5 +99,11 @@ Result<Module> lower(const ir::Program& program, const LowerOptions& options);
 
 // Steps in words, with bytes and FLOPs and totals, nested plans indented.
 std::string print_plan(const Module& module);
+
+// What the compiler makes of a program at a stage, as text: "fused" is the program after all passes, the name
+// of a pass the program after it, "plan" the steps, "c" the generated code. Error: another stage, or the
+// compiler's.
+Result<std::string> explain(const ir::Program& program, const runtime::CompileOptions& options,
+                            const std::string& stage);
 
 }  // namespace ostro::compile

@@ -23,7 +23,8 @@ std::string horner(const double (&c)[N], const char* x) {
   return y;
 }
 
-constexpr const char* kTypes = R"__C__(typedef signed char i8; typedef unsigned char u8; typedef unsigned short u16;
+constexpr const char* kTypes =
+    R"__C__(typedef signed char i8; typedef unsigned char u8; typedef unsigned short u16;
 typedef int i32; typedef unsigned u32; typedef long long i64; typedef unsigned long long u64;
 #if defined(__clang__)
 #define EACH _Pragma("clang loop vectorize(assume_safety) interleave(assume_safety)")
@@ -132,8 +133,10 @@ std::string functions() {
   t += "FN float exp32(float x) {\n  x = x < -104.0f ? -104.0f : x;\n  x = x > 89.0f ? 89.0f : x;\n";
   t += fmt::format("  float shifted = x * {:a}f + 0x1.8p23f, n = shifted - 0x1.8p23f;\n", kLog2eF32);
   t += "  i32 k = (i32)(bits32(shifted) - 0x4b400000u);\n";
-  t += fmt::format("  float r = __builtin_fmaf(-n, {:a}f, x);\n  r = __builtin_fmaf(-n, {:a}f, r);\n", kLn2HiF32, kLn2LoF32);
-  t += fmt::format("  float tail = __builtin_fmaf({}, r * r, r);\n  return scale32(1.0f + tail, k);\n}}\n", horner(kExpF32, "r"));
+  t += fmt::format("  float r = __builtin_fmaf(-n, {:a}f, x);\n  r = __builtin_fmaf(-n, {:a}f, r);\n",
+                   kLn2HiF32, kLn2LoF32);
+  t += fmt::format("  float tail = __builtin_fmaf({}, r * r, r);\n  return scale32(1.0f + tail, k);\n}}\n",
+                   horner(kExpF32, "r"));
   t += "FN float sigmoid32(float x) { return 1.0f / (1.0f + exp32(neg32(x))); }\n";
   t += "FN float rsqrt32(float x) { return 1.0f / __builtin_sqrtf(x); }\n";
   // f64 inside.
@@ -142,40 +145,54 @@ std::string functions() {
        "  double f = m - 1.0, s = f / (2.0 + f), w = s * s;\n  *exponent = (double)(i32)e;\n";
   t += fmt::format("  return __builtin_fma(-s, __builtin_fma(-w, {}, f), f);\n}}\n", horner(kLog, "w"));
   t += "FN double log_special(double x, double y) {\n  y = x == __builtin_inf() ? __builtin_inf() : y;\n"
-       "  y = x == 0.0 ? -__builtin_inf() : y;\n  y = x < 0.0 ? __builtin_nan(\"\") : y;\n  return x != x ? x : y;\n}\n";
-  t += fmt::format("FN double log64(double x) {{\n  double e, m = log_m(x, &e);\n  double low = __builtin_fma(e, {:a}, m);\n"
-                   "  return log_special(x, __builtin_fma(e, {:a}, low));\n}}\n", kLn2LoF64, kLn2HiF64);
+       "  y = x == 0.0 ? -__builtin_inf() : y;\n  y = x < 0.0 ? __builtin_nan(\"\") : y;\n  return x != x ? "
+       "x : y;\n}\n";
+  t += fmt::format(
+      "FN double log64(double x) {{\n  double e, m = log_m(x, &e);\n  double low = __builtin_fma(e, {:a}, "
+      "m);\n"
+      "  return log_special(x, __builtin_fma(e, {:a}, low));\n}}\n",
+      kLn2LoF64, kLn2HiF64);
   t += "FN float log32(float x) { return (float)log64((double)x); }\n";
-  t += fmt::format("FN float log2_32(float x) {{\n  double e, m = log_m((double)x, &e);\n"
-                   "  return (float)log_special((double)x, __builtin_fma(m, {:a}, e));\n}}\n", kLog2eF64);
-  t += "FN float log1p32(float v) {\n  double x = (double)v, u = 1.0 + x, lost = (x - (u - 1.0)) / u, y = log64(u);\n"
+  t += fmt::format(
+      "FN float log2_32(float x) {{\n  double e, m = log_m((double)x, &e);\n"
+      "  return (float)log_special((double)x, __builtin_fma(m, {:a}, e));\n}}\n",
+      kLog2eF64);
+  t += "FN float log1p32(float v) {\n  double x = (double)v, u = 1.0 + x, lost = (x - (u - 1.0)) / u, y = "
+       "log64(u);\n"
        "  return (float)((u > 0.0) & (u < __builtin_inf()) ? y + lost : y);\n}\n";
-  t += "FN float tanh32(float v) {\n  double x = (double)v, a = abs64(x);\n  a = a > 22.0 ? 22.0 : a;\n  a = a + a;\n";
+  t += "FN float tanh32(float v) {\n  double x = (double)v, a = abs64(x);\n  a = a > 22.0 ? 22.0 : a;\n  a = "
+       "a + a;\n";
   t += fmt::format("  double shifted = a * {:a} + 0x1.8p52, n = shifted - 0x1.8p52;\n", kLog2eF64);
   t += "  i64 k = (i64)(bits64(shifted) - 0x4338000000000000u);\n";
-  t += fmt::format("  double r = __builtin_fma(-n, {:a}, a);\n  r = __builtin_fma(-n, {:a}, r);\n", kLn2HiF64, kLn2LoF64);
+  t += fmt::format("  double r = __builtin_fma(-n, {:a}, a);\n  r = __builtin_fma(-n, {:a}, r);\n", kLn2HiF64,
+                   kLn2LoF64);
   t += fmt::format("  double tail = __builtin_fma({}, r * r, r), power = pow2_64(k);\n", horner(kExpm1, "r"));
   t += "  double em1 = __builtin_fma(tail, power, power - 1.0), y = em1 / (em1 + 2.0);\n"
        "  return (float)f64_of((bits64(y) & 0x7fffffffffffffffu) | (bits64(x) & 0x8000000000000000u));\n}\n";
   t += "FN double trig(double x, i64 turn) {\n";
   t += fmt::format("  double shifted = x * {:a} + 0x1.8p52, n = shifted - 0x1.8p52;\n", kTwoOverPi);
   t += "  i64 q = (i64)(bits64(shifted) - 0x4338000000000000u) + turn;\n";
-  t += fmt::format("  double r = __builtin_fma(-n, {:a}, x);\n  r = __builtin_fma(-n, {:a}, r);\n  r = __builtin_fma(-n, {:a}, r);\n",
-                   kHalfPi[0], kHalfPi[1], kHalfPi[2]);
+  t += fmt::format(
+      "  double r = __builtin_fma(-n, {:a}, x);\n  r = __builtin_fma(-n, {:a}, r);\n  r = __builtin_fma(-n, "
+      "{:a}, r);\n",
+      kHalfPi[0], kHalfPi[1], kHalfPi[2]);
   t += "  double z = r * r;\n";
   t += fmt::format("  double s = __builtin_fma(r * z, {}, r);\n", horner(kSin, "z"));
   t += fmt::format("  double c = __builtin_fma(z, {}, 1.0);\n", horner(kCos, "z"));
   t += "  double y = (q & 1) != 0 ? c : s;\n  y = (q & 2) != 0 ? neg64(y) : y;\n"
        "  return abs64(x) <= 0x1p30 ? y : __builtin_nan(\"\");\n}\n";
-  t += "FN float sin32(float v) { double x = (double)v; double zero = f64_of(bits64(x) & 0x8000000000000000u);\n"
+  t += "FN float sin32(float v) { double x = (double)v; double zero = f64_of(bits64(x) & "
+       "0x8000000000000000u);\n"
        "  return (float)(x == 0.0 ? zero : trig(x, 0)); }\n"
        "FN float cos32(float v) { return (float)trig((double)v, 1); }\n";
-  t += "FN float erf32(float v) {\n  double x = (double)v, a = abs64(x);\n  a = a > 4.0 ? 4.0 : a;\n  double b = a - 2.5, z = a * a;\n";
+  t += "FN float erf32(float v) {\n  double x = (double)v, a = abs64(x);\n  a = a > 4.0 ? 4.0 : a;\n  double "
+       "b = a - 2.5, z = a * a;\n";
   t += fmt::format("  double far_value = {};\n", horner(kErfFar, "b"));
   t += fmt::format("  double near_value = a * {};\n", horner(kErfNear, "z"));
   t += "  double y = a < 1.0 ? near_value : far_value;\n  y = a == 4.0 ? 1.0 : y;\n"
        "  return (float)f64_of((bits64(y) & 0x7fffffffffffffffu) | (bits64(x) & 0x8000000000000000u));\n}\n";
-  t += "FN float erfinv32(float v) {\n  double x = (double)v, w = -log64(__builtin_fma(-x, x, 1.0)), a = w - 2.5, b = w - 11.0;\n";
+  t += "FN float erfinv32(float v) {\n  double x = (double)v, w = -log64(__builtin_fma(-x, x, 1.0)), a = w - "
+       "2.5, b = w - 11.0;\n";
   t += fmt::format("  double near_ratio = {};\n", horner(kErfinvNear, "a"));
   t += fmt::format("  double far_ratio = {};\n", horner(kErfinvFar, "b"));
   t += "  double y = x * (w < 5.0 ? near_ratio : far_ratio);\n"

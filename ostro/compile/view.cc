@@ -35,10 +35,12 @@ std::optional<View> apply_layout(const ir::Op& op, size_t result, const View& x,
       return v;
     case OpKind::broadcast:
       v.strides.assign(out.axes.size(), 0);
-      for (size_t i = 0; i < x.strides.size(); ++i) v.strides[axis_of(out, x.shape.axes[i].name)] = x.strides[i];
+      for (size_t i = 0; i < x.strides.size(); ++i)
+        v.strides[axis_of(out, x.shape.axes[i].name)] = x.strides[i];
       return v;
     case OpKind::transpose:
-      for (size_t i = 0; i < out.axes.size(); ++i) v.strides[i] = x.strides[axis_of(x.shape, out.axes[i].name)];
+      for (size_t i = 0; i < out.axes.size(); ++i)
+        v.strides[i] = x.strides[axis_of(x.shape, out.axes[i].name)];
       return v;
     case OpKind::split_axis: {
       const size_t at = axis_of(x.shape, op.attrs.str("axis"));

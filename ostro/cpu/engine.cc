@@ -31,10 +31,18 @@ class CpuExecutable final : public runtime::Executable {
   Result<std::vector<Buffer>> run(std::vector<Buffer> inputs, const runtime::RunContext& context) override {
     const compile::Plan& plan = module_.plan;
     RETURN_IF_ERROR(check_inputs(inputs));
-    if (arena_ == nullptr) arena_ = allocate_aligned(static_cast<size_t>(std::max<int64_t>(1, plan.arena_bytes)));
+    if (arena_ == nullptr)
+      arena_ = allocate_aligned(static_cast<size_t>(std::max<int64_t>(1, plan.arena_bytes)));
     std::vector<Buffer> outputs;
     std::vector<char*> params, results;
-    for (const ir::Shape& shape : plan.results) outputs.push_back(Buffer::empty(shape));
+    std::vector<int64_t> taken(plan.results.size(), -1);
+    for (const compile::PlanBuffer& b : plan.buffers)
+      if (b.kind == compile::BufferKind::kResult && b.reuses_param >= 0 &&
+          inputs[static_cast<size_t>(b.reuses_param)].unique())
+        taken[static_cast<size_t>(b.index)] = b.reuses_param;
+    for (size_t i = 0; i < plan.results.size(); ++i)
+      outputs.push_back(taken[i] >= 0 ? inputs[static_cast<size_t>(taken[i])]
+                                      : Buffer::empty(plan.results[i]));
     for (Buffer& b : inputs) params.push_back(reinterpret_cast<char*>(b.mutable_bytes().data()));
     for (Buffer& b : outputs) results.push_back(reinterpret_cast<char*>(b.mutable_bytes().data()));
     const numerics::FpEnvGuard guard;
@@ -94,11 +102,16 @@ class CpuEngine final : public runtime::Engine {
     compiler_.reset();
   }
 
-  std::string name() const override { return fmt::format("cpu ({}, {} threads)", isa_name(isa_), pool_->threads()); }
+  std::string name() const override {
+    return fmt::format("cpu ({}, {} threads)", isa_name(isa_), pool_->threads());
+  }
 
   Result<std::unique_ptr<runtime::Executable>> compile(const ir::Program& program,
                                                        const runtime::CompileOptions& options) override {
     RETURN_IF_ERROR(ir::verify(program));
+    if (options.remat != "none")
+      return unsupported(
+          fmt::format("remat \"{}\": this engine keeps every residual; use none", options.remat));
     ASSIGN_OR_RETURN(ir::Program optimised, compile::run_passes(program, options));
     compile::LowerOptions lower_options;
     lower_options.kernels = compiler_ != nullptr;

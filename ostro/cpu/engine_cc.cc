@@ -103,9 +103,9 @@ KernelCompiler::KernelCompiler(std::string cc, std::string cc_opt, std::string c
   if (cc_opt.empty()) cc_opt = variable("OSTRO_CC_OPT");
   if (cc_opt.empty()) cc_opt = "-O3";
   flags_ = fmt::format(
-      "{} {} -ffp-contract=off -fno-math-errno -fno-trapping-math -fno-strict-aliasing -fno-unwind-tables "
-      "-fno-asynchronous-unwind-tables -std=gnu11 -w -fPIC -shared",
-      cc_opt, isa >= Isa::kAvx512 ? "-march=x86-64-v4 -mprefer-vector-width=512" : "-march=x86-64-v3");
+      "{} -ffp-contract=off -fno-math-errno -fno-trapping-math -fno-strict-aliasing -fno-unwind-tables "
+      "-fno-asynchronous-unwind-tables -std=gnu11 -w -fPIC -shared {}",
+      isa >= Isa::kAvx512 ? "-march=x86-64-v4 -mprefer-vector-width=512" : "-march=x86-64-v3", cc_opt);
   if (cache_dir_.empty()) cache_dir_ = default_cache_dir();
   const fs::path temporary = fs::path(variable("TMPDIR").empty() ? "/tmp" : variable("TMPDIR"));
   if (cache_dir_.empty() || !writable(fs::path(cache_dir_) / "kernels")) {
@@ -117,8 +117,8 @@ KernelCompiler::KernelCompiler(std::string cc, std::string cc_opt, std::string c
     }
   }
   const fs::path log = fs::path(cache_dir_) / unique_name();
-  std::vector<std::string> candidates = cc_.empty() ? std::vector<std::string>{"cc", "gcc", "clang"}
-                                                    : std::vector<std::string>{cc_};
+  std::vector<std::string> candidates =
+      cc_.empty() ? std::vector<std::string>{"cc", "gcc", "clang"} : std::vector<std::string>{cc_};
   for (const std::string& candidate : candidates) {
     std::vector<std::string> words = split(candidate);
     if (words.empty()) continue;
@@ -132,7 +132,8 @@ KernelCompiler::KernelCompiler(std::string cc, std::string cc_opt, std::string c
   std::error_code ignored;
   fs::remove(log, ignored);
   if (version_.empty())
-    problem_ = fmt::format("no C compiler runs ({}); install one or set OSTRO_CC", fmt::join(candidates, ", "));
+    problem_ =
+        fmt::format("no C compiler runs ({}); install one or set OSTRO_CC", fmt::join(candidates, ", "));
 }
 
 Result<CompiledKernels> KernelCompiler::compile(const std::vector<compile::Kernel>& kernels) {
@@ -174,7 +175,8 @@ Result<CompiledKernels> KernelCompiler::compile(const std::vector<compile::Kerne
 }
 
 Result<std::unique_ptr<SharedObject>> KernelCompiler::load_or_build(const std::string& source) {
-  const std::string key = sha256_hex(fmt::format("ostro kernels 1\n{}\n{}\n{}\n{}", cc_, version_, flags_, source));
+  const std::string key =
+      sha256_hex(fmt::format("ostro kernels 1\n{}\n{}\n{}\n{}", cc_, version_, flags_, source));
   const fs::path path = fs::path(cache_dir_) / "kernels" / (key + ".so");
   for (int attempt = 0; attempt < 2; ++attempt) {
     std::error_code ignored;
@@ -188,7 +190,8 @@ Result<std::unique_ptr<SharedObject>> KernelCompiler::load_or_build(const std::s
     }
   }
   const char* why = dlerror();
-  return io_error(fmt::format("{} does not load: {}", path.string(), why == nullptr ? "unknown reason" : why));
+  return io_error(
+      fmt::format("{} does not load: {}", path.string(), why == nullptr ? "unknown reason" : why));
 }
 
 Result<std::string> KernelCompiler::build(const std::string& source, const std::string& key) {

@@ -1,8 +1,8 @@
 // Generated C -> functions in this process: the C compiler, and a cache of its output on disk.
 //
-// The cache is content-addressed (SHA-256 of source, flags, compiler and its version), written to a temporary name
-// and renamed, so that many processes may share it; every file carries the hash of its contents and is compiled
-// again when that does not fit.
+// The cache is content-addressed (SHA-256 of source, flags, compiler and its version), written to a temporary
+// name and renamed, so that many processes may share it; every file carries the hash of its contents and is
+// compiled again when that does not fit.
 #pragma once
 
 #include <memory>

@@ -1,5 +1,5 @@
-// attention and its gradient on the kernels of attention.h, which want [batch, pos, kv_heads, group, head_dim]
-// with one stride each. Values whose axes cannot be seen that way are copied first (or afterwards).
+// attention and its gradient on the kernels of attention.h, which want [batch, pos, kv_heads, group,
+// head_dim] with one stride each. Values whose axes cannot be seen that way are copied first (or afterwards).
 #include "ostro/cpu/attention.h"
 
 #include <algorithm>
@@ -50,7 +50,8 @@ compile::View reordered(const compile::View& view, const Axes& axes) {
   compile::View v = view;
   v.shape.axes = axes;
   v.strides.clear();
-  for (const ir::Axis& a : axes) v.strides.push_back(view.strides[static_cast<size_t>(view.shape.find(a.name))]);
+  for (const ir::Axis& a : axes)
+    v.strides.push_back(view.strides[static_cast<size_t>(view.shape.find(a.name))]);
   return v;
 }
 

@@ -42,7 +42,8 @@ struct OpCall {
 
 using OpRoutine = Status (*)(const OpCall&);
 
-// The routine of an op; nullptr for those that become other steps (layout, control) or need preparation (dot).
+// The routine of an op; nullptr for those that become other steps (layout, control) or need preparation
+// (dot).
 OpRoutine op_routine(ir::OpKind kind);
 
 // plan_elementwise.cc

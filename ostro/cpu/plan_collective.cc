@@ -19,7 +19,8 @@ struct Shards {
   size_t mine = 0;
 };
 
-Result<std::vector<int64_t>> exchange_sizes(const OpCall& call, const std::vector<int64_t>& peers, int64_t size) {
+Result<std::vector<int64_t>> exchange_sizes(const OpCall& call, const std::vector<int64_t>& peers,
+                                            int64_t size) {
   std::vector<int64_t> sizes(peers.size());
   std::vector<std::span<const std::byte>> send(peers.size(), std::as_bytes(std::span(&size, 1)));
   std::vector<std::span<std::byte>> receive;
@@ -52,8 +53,8 @@ Result<Shards> exchange_shards(const OpCall& call, const std::string& axis) {
 }
 
 // Copies between the part of `whole` from `start` on along `axis` and `part`, which is dense.
-void copy_part(const Array& whole, const std::string& axis, int64_t start, char* part, int64_t size, bool into,
-               ThreadPool& pool) {
+void copy_part(const Array& whole, const std::string& axis, int64_t start, char* part, int64_t size,
+               bool into, ThreadPool& pool) {
   compile::View inside = *whole.view;
   const auto at = static_cast<size_t>(inside.shape.find(axis));
   inside.shape.axes[at].size = size;
@@ -88,8 +89,8 @@ Status tree(const OpCall& call, const Shards& shards, char* out) {
   else if (call.in[0].dtype() == ir::DType::f64)
     join_elements(shards, n, reinterpret_cast<double*>(out), call.pool, join);
   else
-    return invalid_argument(fmt::format("{}: partials are {}, not f32 or f64", ir::op_name(call.kind),
-                                        call.in[0].shape().str()));
+    return invalid_argument(
+        fmt::format("{}: partials are {}, not f32 or f64", ir::op_name(call.kind), call.in[0].shape().str()));
   return Status();
 }
 
@@ -112,8 +113,8 @@ Status all_gather(const OpCall& call) {
     return invalid_argument(fmt::format("all_gather: shards of axis \"{}\" make {}, the result is {}", axis,
                                         total, call.out[0].shape().str()));
   for (size_t i = 0; i < shards.values.size(); ++i) {
-    copy_part(call.out[0], axis, start, reinterpret_cast<char*>(shards.values[i].data()), shards.sizes[i], true,
-              call.pool);
+    copy_part(call.out[0], axis, start, reinterpret_cast<char*>(shards.values[i].data()), shards.sizes[i],
+              true, call.pool);
     start += shards.sizes[i];
   }
   return Status();
@@ -122,7 +123,8 @@ Status all_gather(const OpCall& call) {
 Status reduce_scatter(const OpCall& call) {
   const std::string& axis = call.attrs.str("axis");
   ASSIGN_OR_RETURN(Shards shards, exchange_shards(call, ""));
-  std::vector<double> sum(static_cast<size_t>((call.in[0].shape().bytes() + 7) / 8));  // aligned for either type
+  std::vector<double> sum(
+      static_cast<size_t>((call.in[0].shape().bytes() + 7) / 8));  // aligned for either type
   RETURN_IF_ERROR(tree(call, shards, reinterpret_cast<char*>(sum.data())));
   const std::vector<int64_t> peers = call.context.collectives->peers(call.attrs.str("mesh_axis"));
   const int64_t size = call.out[0].shape().size_of(axis);
@@ -132,8 +134,8 @@ Status reduce_scatter(const OpCall& call) {
   if (start + size > call.in[0].shape().size_of(axis))
     return invalid_argument(fmt::format("reduce_scatter_tree: keeps {} .. {} of {}", start, start + size,
                                         call.in[0].shape().str()));
-  copy_part(Array{call.in[0].view, reinterpret_cast<char*>(sum.data())}, axis, start, call.out[0].data, size, false,
-            call.pool);
+  copy_part(Array{call.in[0].view, reinterpret_cast<char*>(sum.data())}, axis, start, call.out[0].data, size,
+            false, call.pool);
   return Status();
 }
 
@@ -167,7 +169,8 @@ Status run_collective(const OpCall& call) {
       for (size_t i = 1; i < column.size(); ++i) {
         if constexpr (std::is_integral_v<T>) {
           using U = std::make_unsigned_t<T>;
-          value = sum ? static_cast<T>(static_cast<U>(value) + static_cast<U>(column[i])) : larger(value, column[i]);
+          value = sum ? static_cast<T>(static_cast<U>(value) + static_cast<U>(column[i]))
+                      : larger(value, column[i]);
         } else {
           value = larger(value, column[i]);
         }

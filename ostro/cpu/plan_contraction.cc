@@ -58,8 +58,7 @@ std::vector<int64_t> offsets_over(const std::vector<ir::Axis>& axes, const compi
 std::vector<int64_t> in_order(std::vector<int64_t> offsets, const Contraction& contraction) {
   if (contraction.order.empty()) return offsets;
   std::vector<int64_t> out(offsets.size());
-  for (size_t i = 0; i < out.size(); ++i)
-    out[i] = offsets[static_cast<size_t>(contraction.order[i])];
+  for (size_t i = 0; i < out.size(); ++i) out[i] = offsets[static_cast<size_t>(contraction.order[i])];
   return out;
 }
 

@@ -20,8 +20,8 @@ struct Contraction {
 };
 Contraction contraction_of(const std::vector<ir::Axis>& contracted, const numerics::LeafTable& leaves);
 
-// Offsets in elements of every point of the row-major space over `axes` (by name) in a view; axes that the view
-// lacks repeat it.
+// Offsets in elements of every point of the row-major space over `axes` (by name) in a view; axes that the
+// view lacks repeat it.
 std::vector<int64_t> offsets_over(const std::vector<ir::Axis>& axes, const compile::View& view);
 
 // offsets[order[i]], or offsets as they are when there is one leaf.

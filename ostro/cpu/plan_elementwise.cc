@@ -16,8 +16,8 @@ using ir::OpKind;
 constexpr int64_t kRun = 256;      // elements at a time
 constexpr int64_t kGrain = 16384;  // elements worth a thread
 
-// Calls f(result position, n, position of the run's first element in each operand, strides) for runs along the
-// last axis that cover [begin, end) of the row-major result; all in elements.
+// Calls f(result position, n, position of the run's first element in each operand, strides) for runs along
+// the last axis that cover [begin, end) of the row-major result; all in elements.
 template <typename F>
 void for_runs(const OpCall& call, int64_t begin, int64_t end, F&& f) {
   const ir::Shape& shape = call.out[0].shape();

@@ -81,7 +81,8 @@ Status run_gather(const OpCall& call) {
           }
           const char* from = table.data + (base[static_cast<size_t>(i)] + row * stride) * size;
           for (int64_t k = 0; k < width; ++k)
-            std::memcpy(to + k * size, from + inner[static_cast<size_t>(k)] * size, static_cast<size_t>(size));
+            std::memcpy(to + k * size, from + inner[static_cast<size_t>(k)] * size,
+                        static_cast<size_t>(size));
         }
       },
       std::max<int64_t>(1, 4096 / std::max<int64_t>(1, width)));
@@ -123,7 +124,8 @@ Status run_scatter_add(const OpCall& call) {
   const int64_t stride = stride_of(out, axis);
   const auto source_in_update = in_order(offsets_over(summed, *update.view), contraction);
   const auto source_in_index = in_order(offsets_over(summed, *index.view), contraction);
-  const auto kept_in_update = offsets_over(kept, *update.view), kept_in_index = offsets_over(kept, *index.view);
+  const auto kept_in_update = offsets_over(kept, *update.view),
+             kept_in_index = offsets_over(kept, *index.view);
   const auto kept_in_out = offsets_over(kept, *out.view);
   const auto leaves = static_cast<int64_t>(contraction.segment_ends.size());
   call.pool.parallel_for(count_of(kept), [&](int64_t begin, int64_t end) {

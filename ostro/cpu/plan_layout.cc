@@ -52,8 +52,8 @@ void copy_elements(const Array& from, const Array& to, ThreadPool& pool) {
     pool.parallel_for(
         inner.size,
         [&](int64_t begin, int64_t end) {
-          copy_row(from.as<const T>() + begin * inner.from, inner.from, to.as<T>() + begin * inner.to, inner.to,
-                   end - begin);
+          copy_row(from.as<const T>() + begin * inner.from, inner.from, to.as<T>() + begin * inner.to,
+                   inner.to, end - begin);
         },
         grain);
     return;
@@ -135,7 +135,8 @@ Status run_concat(const OpCall& call) {
 Status run_pad(const OpCall& call) {
   std::memset(call.out[0].data, 0, static_cast<size_t>(call.out[0].shape().bytes()));
   const std::string& axis = call.attrs.str("axis");
-  copy_to_part(call.in[0], part_of(call.out[0], axis, call.attrs.i64("low"), call.in[0].shape().size_of(axis)),
+  copy_to_part(call.in[0],
+               part_of(call.out[0], axis, call.attrs.i64("low"), call.in[0].shape().size_of(axis)),
                call.pool);
   return Status();
 }

@@ -1,5 +1,5 @@
-// Reductions one at a time, without generated code: sums (docs/numerics.md N4, N5, cut by N8), extrema, argmax,
-// the tree over an axis of partials. Dense operands.
+// Reductions one at a time, without generated code: sums (docs/numerics.md N4, N5, cut by N8), extrema,
+// argmax, the tree over an axis of partials. Dense operands.
 #include <algorithm>
 #include <limits>
 

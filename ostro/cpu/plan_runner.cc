@@ -64,8 +64,8 @@ PlanRunner::PlanRunner(const compile::Plan& plan, const PlanContext& context)
     : plan_(plan), context_(context), prepared_(plan.steps.size()), base_(plan.buffers.size()) {
   for (size_t i = 0; i < plan.buffers.size(); ++i)
     if (plan.buffers[i].kind == compile::BufferKind::kConstant)
-      base_[i] = const_cast<char*>(reinterpret_cast<const char*>(
-          plan.constants[static_cast<size_t>(plan.buffers[i].index)].data()));
+      base_[i] = const_cast<char*>(
+          reinterpret_cast<const char*>(plan.constants[static_cast<size_t>(plan.buffers[i].index)].data()));
   for (size_t i = 0; i < plan.steps.size(); ++i) {
     const Step& step = plan.steps[i];
     if (step.kind == StepKind::kOp && step.op == OpKind::dot && step.out[0].shape.count() > 0)
@@ -81,8 +81,8 @@ int64_t PlanRunner::fallback_steps() const {
   int64_t n = 0;
   for (size_t i = 0; i < plan_.steps.size(); ++i) {
     const Step& step = plan_.steps[i];
-    if (step.kind == StepKind::kOp &&
-        (ir::is_elementwise(step.op) || (op_routine(step.op) == run_reduction && step.op != OpKind::tree_sum)))
+    if (step.kind == StepKind::kOp && (ir::is_elementwise(step.op) ||
+                                       (op_routine(step.op) == run_reduction && step.op != OpKind::tree_sum)))
       ++n;
     for (const auto& region : prepared_[i].regions) n += region->fallback_steps();
   }
@@ -126,7 +126,8 @@ Status PlanRunner::run_step(size_t index, const runtime::RunContext& run_context
   return run_op(step, prepared_[index], run_context);
 }
 
-Status PlanRunner::run_op(const Step& step, const Prepared& prepared, const runtime::RunContext& run_context) {
+Status PlanRunner::run_op(const Step& step, const Prepared& prepared,
+                          const runtime::RunContext& run_context) {
   if (step.op == OpKind::dot) {
     if (prepared.gemm != nullptr)
       prepared.gemm->run(*context_.pool, data(step.in[0]), data(step.in[1]), data(step.out[0]));
@@ -137,7 +138,8 @@ Status PlanRunner::run_op(const Step& step, const Prepared& prepared, const runt
   for (const View& v : step.out) out.push_back({&v, data(v)});
   const OpRoutine routine = op_routine(step.op);
   OSTRO_CHECK(routine != nullptr, "no routine for {}", ir::op_name(step.op));
-  return routine(OpCall{step.op, step.attrs, in, out, *context_.leaves, run_context, *context_.pool, context_.isa});
+  return routine(
+      OpCall{step.op, step.attrs, in, out, *context_.leaves, run_context, *context_.pool, context_.isa});
 }
 
 void PlanRunner::run_kernel(const Step& step) {
@@ -152,7 +154,8 @@ void PlanRunner::run_kernel(const Step& step) {
       step.extent, [&](int64_t begin, int64_t end) { kernel(pointers, begin, end); }, step.grain);
 }
 
-Status PlanRunner::run_loop(const Step& step, const Prepared& prepared, const runtime::RunContext& run_context) {
+Status PlanRunner::run_loop(const Step& step, const Prepared& prepared,
+                            const runtime::RunContext& run_context) {
   const int64_t length = step.attrs.i64("length");
   const auto consts = static_cast<size_t>(step.attrs.i64("consts"));
   const auto carries = static_cast<size_t>(step.attrs.i64("carries"));
@@ -172,20 +175,24 @@ Status PlanRunner::run_loop(const Step& step, const Prepared& prepared, const ru
       if (i > 0) params[consts + k] = slot(k, i - 1);
       results[k] = i + 1 == length ? out[k] : slot(k, i);
     }
-    for (size_t k = consts + carries; k < in.size(); ++k) params[k] += index * (step.in[k].shape.bytes() / length);
+    for (size_t k = consts + carries; k < in.size(); ++k)
+      params[k] += index * (step.in[k].shape.bytes() / length);
     for (size_t k = carries; k < out.size(); ++k)
       results[k] = out[k] + index * (step.out[k].shape.bytes() / length);
-    RETURN_IF_ERROR(prepared.regions[0]->run(params, results, base_[static_cast<size_t>(step.arena)], run_context));
+    RETURN_IF_ERROR(
+        prepared.regions[0]->run(params, results, base_[static_cast<size_t>(step.arena)], run_context));
   }
   return Status();
 }
 
-Status PlanRunner::run_branch(const Step& step, const Prepared& prepared, const runtime::RunContext& run_context) {
+Status PlanRunner::run_branch(const Step& step, const Prepared& prepared,
+                              const runtime::RunContext& run_context) {
   std::vector<char*> params, results;
   for (size_t i = 1; i < step.in.size(); ++i) params.push_back(data(step.in[i]));
   for (const View& v : step.out) results.push_back(data(v));
   const bool taken = *data(step.in[0]) != 0;
-  return prepared.regions[taken ? 0 : 1]->run(params, results, base_[static_cast<size_t>(step.arena)], run_context);
+  return prepared.regions[taken ? 0 : 1]->run(params, results, base_[static_cast<size_t>(step.arena)],
+                                              run_context);
 }
 
 }  // namespace ostro::cpu

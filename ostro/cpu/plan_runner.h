@@ -29,8 +29,8 @@ class PlanRunner {
   PlanRunner(const compile::Plan& plan, const PlanContext& context);
   ~PlanRunner();
 
-  // Pointers to parameters and results in their order; arena of plan.arena_bytes. Inputs may be empty pointers
-  // where a value has no elements.
+  // Pointers to parameters and results in their order; arena of plan.arena_bytes. Inputs may be empty
+  // pointers where a value has no elements.
   Status run(std::span<char* const> params, std::span<char* const> results, char* arena,
              const runtime::RunContext& run_context);
 
@@ -47,8 +47,10 @@ class PlanRunner {
   Status run_step(size_t index, const runtime::RunContext& run_context);
   Status run_op(const compile::Step& step, const Prepared& prepared, const runtime::RunContext& run_context);
   void run_kernel(const compile::Step& step);
-  Status run_loop(const compile::Step& step, const Prepared& prepared, const runtime::RunContext& run_context);
-  Status run_branch(const compile::Step& step, const Prepared& prepared, const runtime::RunContext& run_context);
+  Status run_loop(const compile::Step& step, const Prepared& prepared,
+                  const runtime::RunContext& run_context);
+  Status run_branch(const compile::Step& step, const Prepared& prepared,
+                    const runtime::RunContext& run_context);
 
   const compile::Plan& plan_;
   const PlanContext& context_;

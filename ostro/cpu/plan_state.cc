@@ -13,7 +13,8 @@ namespace {
 
 constexpr int kLanes = numerics::kStripes;
 
-// Adds the squares of n floats to lanes that the next element joins at `lane`; returns the lane after the last.
+// Adds the squares of n floats to lanes that the next element joins at `lane`; returns the lane after the
+// last.
 int add_squares(const float* x, int64_t n, double* lanes, int lane) {
   int64_t i = 0;
   for (; lane != 0 && i < n; ++i) {
@@ -132,9 +133,9 @@ Status run_fingerprint(const OpCall& call) {
   const int64_t first = rank == 0 ? 0 : integer(call.in[rank]);
   const int64_t per_word = numerics::fingerprint_per_word(bytes);
   if (first % per_word != 0 || ((first + length) % per_word != 0 && first + length != whole_length))
-    return invalid_argument(
-        fmt::format("fingerprint: {} is cut at {} .. {} of {}; cells of the last axis must be multiples of {}",
-                    x.shape().str(), first, first + length, whole_length, per_word));
+    return invalid_argument(fmt::format(
+        "fingerprint: {} is cut at {} .. {} of {}; cells of the last axis must be multiples of {}",
+        x.shape().str(), first, first + length, whole_length, per_word));
   const int64_t rows = length == 0 ? 0 : x.count() / length;
   const int64_t words = numerics::fingerprint_words_per_row(whole_length, bytes);
   numerics::Fingerprint total;

@@ -9,7 +9,8 @@
 namespace ostro {
 namespace {
 
-std::vector<runtime::Buffer> interpret(const ir::Program& program, const std::vector<runtime::Buffer>& inputs) {
+std::vector<runtime::Buffer> interpret(const ir::Program& program,
+                                       const std::vector<runtime::Buffer>& inputs) {
   auto executable = interp::make_interpreter()->compile(program);
   REQUIRE(executable.ok());
   auto results = (*executable)->run(inputs);

@@ -19,8 +19,8 @@ struct NamedProgram {
 // One or more programs for every op that an engine runs without collectives, leaves and odd sizes included.
 std::vector<NamedProgram> op_programs();
 
-// Values that reach the corners: normal numbers, zeros of both signs, denormals, infinities and NaN (when `wild`),
-// small integers for i32, i64 and u32.
+// Values that reach the corners: normal numbers, zeros of both signs, denormals, infinities and NaN (when
+// `wild`), small integers for i32, i64 and u32.
 std::vector<runtime::Buffer> make_inputs(const ir::Program& program, uint64_t seed, bool wild);
 
 // Empty when equal by bits (a NaN equals any NaN), else where they differ first.

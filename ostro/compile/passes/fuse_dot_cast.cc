@@ -1,5 +1,5 @@
-// dot -> f32 -> cast to bf16, where nothing else reads the f32: the dot gives bf16 itself. Legal because a bf16
-// result is one rounding after all trees (docs/numerics.md, N1), which is what the cast does.
+// dot -> f32 -> cast to bf16, where nothing else reads the f32: the dot gives bf16 itself. Legal because a
+// bf16 result is one rounding after all trees (docs/numerics.md, N1), which is what the cast does.
 #include "ostro/compile/passes/pass.h"
 #include "ostro/compile/passes/rewrite.h"
 

@@ -48,6 +48,8 @@ void inline_block_customs(Block& block) {
 
 }  // namespace
 
-void inline_custom(ir::Program& program, const runtime::CompileOptions&) { inline_block_customs(program.body); }
+void inline_custom(ir::Program& program, const runtime::CompileOptions&) {
+  inline_block_customs(program.body);
+}
 
 }  // namespace ostro::compile

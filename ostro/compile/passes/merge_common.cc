@@ -18,7 +18,8 @@ bool same_attrs(const ir::Attrs& a, const ir::Attrs& b) {
   for (const auto& [name, value] : a.all()) {
     if (name != other->first || value.index() != other->second.index()) return false;
     if (const double* d = std::get_if<double>(&value)) {
-      if (std::bit_cast<uint64_t>(*d) != std::bit_cast<uint64_t>(std::get<double>(other->second))) return false;
+      if (std::bit_cast<uint64_t>(*d) != std::bit_cast<uint64_t>(std::get<double>(other->second)))
+        return false;
     } else if (value != other->second) {
       return false;
     }

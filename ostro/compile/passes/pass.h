@@ -1,5 +1,5 @@
-// The passes: Program -> Program, each bit-exact (interp(pass(P)) == interp(P) is tested), in the order of the
-// table. One file each; the table is passes.cc.
+// The passes: Program -> Program, each bit-exact (interp(pass(P)) == interp(P) is tested), in the order of
+// the table. One file each; the table is passes.cc.
 #pragma once
 
 #include <span>

@@ -19,7 +19,8 @@ std::span<const PassInfo> pass_list() { return kPasses; }
 Result<ir::Program> run_passes(ir::Program program, const runtime::CompileOptions& options) {
   for (const PassInfo& pass : kPasses) {
     pass.run(program, options);
-    if (Status s = ir::verify(program); !s.ok()) return s.error().with_context(std::string("after ") + pass.name);
+    if (Status s = ir::verify(program); !s.ok())
+      return s.error().with_context(std::string("after ") + pass.name);
   }
   return program;
 }

@@ -64,8 +64,10 @@ void clean_scan(Op& op, Marks& read) {
     const bool carry = i >= consts && i < consts + carries;
     operands[i] = carry ? wanted[i - consts] : at(inside, body.params[i]);
   }
-  op.attrs.set("consts", static_cast<int64_t>(std::count(operands.begin(), operands.begin() + static_cast<int64_t>(consts), 1)));
-  op.attrs.set("carries", static_cast<int64_t>(std::count(wanted.begin(), wanted.begin() + static_cast<int64_t>(carries), 1)));
+  op.attrs.set("consts", static_cast<int64_t>(std::count(
+                             operands.begin(), operands.begin() + static_cast<int64_t>(consts), 1)));
+  op.attrs.set("carries", static_cast<int64_t>(
+                              std::count(wanted.begin(), wanted.begin() + static_cast<int64_t>(carries), 1)));
   keep_marked(op.operands, operands);
   keep_marked(body.params, operands);
   keep_marked(op.results, wanted);

@@ -1,5 +1,6 @@
 // Identities that keep every bit, NaN and denormals included: no-op layout, casts and double negations, x * 1
-// where x cannot be a denormal (the product would flush it). Never x + 0, reassociation, or x / c -> x * (1 / c).
+// where x cannot be a denormal (the product would flush it). Never x + 0, reassociation, or x / c -> x * (1 /
+// c).
 #include <algorithm>
 
 #include "ostro/compile/passes/pass.h"
@@ -56,7 +57,8 @@ class Simplifier {
   bool is_splat(ValueId v, double value) const {
     const Op* d = def(v);
     while (d != nullptr && d->kind == OpKind::broadcast) d = def(now_.find(d->operands[0]));
-    return d != nullptr && d->kind == OpKind::constant && d->attrs.has("value") && d->attrs.f64("value") == value;
+    return d != nullptr && d->kind == OpKind::constant && d->attrs.has("value") &&
+           d->attrs.f64("value") == value;
   }
 
   // The value that op's result equals bit for bit, or -1. May shorten op's operand chain instead.
