@@ -91,7 +91,7 @@ void end_session(RunRecord& record, const std::string& outcome, int64_t to_step)
   session.to_step = to_step;
 }
 
-Status write_record(io::FileSystem& fs, const std::string& path, const RunRecord& record) {
+std::string record_json(const RunRecord& record) {
   Json json;
   json["format"] = "ostro run";
   json["format_version"] = kRecordFormat;
@@ -102,7 +102,11 @@ Status write_record(io::FileSystem& fs, const std::string& path, const RunRecord
   json["parent"] = record.parent.empty() ? Json() : Json(record.parent);
   json["sessions"] = Json::array();
   for (const Session& session : record.sessions) json["sessions"].push_back(to_json(session));
-  std::string text = json.dump(2, ' ', false, Json::error_handler_t::replace);
+  return json.dump(2, ' ', false, Json::error_handler_t::replace);
+}
+
+Status write_record(io::FileSystem& fs, const std::string& path, const RunRecord& record) {
+  std::string text = record_json(record);
   text.resize(text.size() - 2);  // the last "\n}"
   const std::string checksum = sha256_hex(text);
   text.append(kChecksumBegin).append(checksum).append(kChecksumEnd);

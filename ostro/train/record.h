@@ -42,6 +42,8 @@ Session begin_session(std::vector<std::string> argv, int64_t from_step);
 // The last session ends now.
 void end_session(RunRecord& record, const std::string& outcome, int64_t to_step);
 
+// The record as a JSON object: the file without its checksum.
+std::string record_json(const RunRecord& record);
 // Replaces the file atomically.
 Status write_record(io::FileSystem& fs, const std::string& path, const RunRecord& record);
 // ErrorCode::kCorrupt names the field; a later format is kUnsupported.
