@@ -22,7 +22,7 @@ bool is_override(const std::string& word) {
 
 struct Args::State {
   State(std::string name, std::vector<std::string> rest, train::ModelChoices choices)
-      : command(std::move(name)), words(std::move(rest)), models(std::move(choices)), app("", command) {
+      : command(std::move(name)), words(std::move(rest)), typed(words), models(std::move(choices)), app("", command) {
     app.get_formatter()->column_width(34);
     app.set_help_flag("-h,--help", "print this and exit");
   }
@@ -64,6 +64,7 @@ struct Args::State {
 
   std::string command;
   std::vector<std::string> words;
+  std::vector<std::string> typed;
   train::ModelChoices models;
   CLI::App app;
   bool takes_config = false;
@@ -142,6 +143,10 @@ Result<train::TrainConfig> Args::load_config() const {
 }
 
 const std::vector<config::Override>& Args::overrides() const { return state_->overrides; }
+
+const train::ModelChoices& Args::models() const { return state_->models; }
+
+const std::vector<std::string>& Args::typed() const { return state_->typed; }
 
 const std::string& Args::command() const { return state_->command; }
 

@@ -59,6 +59,10 @@ class Args {
   const std::vector<config::Override>& overrides() const;
 
   const std::string& command() const;
+  // The choices of model.type.
+  const train::ModelChoices& models() const;
+  // Everything the user typed behind the command's name.
+  const std::vector<std::string>& typed() const;
 
   // For a command of commands: takes the first word off ("train" of `ostro tokenizer train`); empty when the
   // first is an option or there is none.

@@ -12,6 +12,11 @@ namespace ostro::cli {
 std::span<const Command> commands() {
   static constexpr Command kCommands[] = {
       {"tokenizer", "train a byte-level BPE tokenizer; encode and decode text", tokenizer_command},
+      {"train", "train a model, or go on with an interrupted run", train_command},
+      {"verify", "replay a stretch of a run and compare its hash chain", verify_command},
+      {"hash", "print the run hash: the head of a run's hash chain", hash_command},
+      {"inspect", "show what a run or a checkpoint holds", inspect_command},
+      {"data", "build the token store; show the batch of a step", data_command},
   };
   return kCommands;
 }

@@ -20,5 +20,11 @@ std::span<const Command> commands();
 int run_verb(Args args, std::span<const Command> verbs);
 
 int tokenizer_command(Args args);
+int verify_command(Args args);
+int train_command(Args args);
+int hash_command(Args args);
+int inspect_command(Args args);
+int data_command(Args args);
+int data_baseline_command(Args args);  // a verb of data
 
 }  // namespace ostro::cli

@@ -1,0 +1,139 @@
+// ostro data build | batch (baseline: data_baseline_command.cc)
+#include <fmt/core.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <chrono>
+#include <cstdio>
+
+#include "ostro/cli/commands.h"
+#include "ostro/cli/exit_code.h"
+#include "ostro/cli/standard_streams.h"
+#include "ostro/data/batch_text.h"
+#include "ostro/data/build.h"
+#include "ostro/data/loader.h"
+#include "ostro/io/local_file_system.h"
+#include "ostro/tokenizer/files.h"
+#include "ostro/train/config.h"
+
+namespace ostro::cli {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+// One line on the terminal, redrawn at most ten times a second.
+class ProgressLine {
+ public:
+  void operator()(const data::BuildProgress& p) {
+    const Clock::time_point now = Clock::now();
+    if (p.bytes_done < p.bytes_total && now - drawn_ < std::chrono::milliseconds(100)) return;
+    drawn_ = now;
+    const double seconds = std::chrono::duration<double>(now - begin_).count();
+    const double rate = static_cast<double>(p.bytes_done - p.bytes_resumed) / std::max(seconds, 1e-3);
+    const double left = rate > 0 ? static_cast<double>(p.bytes_total - p.bytes_done) / rate : 0;
+    fmt::print(
+        stderr, "\rtokenizing: {:5.1f}%  {} of {} files  {} documents  {:.1f}M tokens  {:.1f} MB/s  {} left ",
+        p.bytes_total > 0 ? 100.0 * static_cast<double>(p.bytes_done) / static_cast<double>(p.bytes_total)
+                          : 100.0,
+        p.files_done, p.files_total, p.documents, static_cast<double>(p.tokens) * 1e-6, rate * 1e-6,
+        fmt::format("{}:{:02}", static_cast<int64_t>(left) / 60, static_cast<int64_t>(left) % 60));
+    shown_ = true;
+  }
+  void end() const {
+    if (shown_) std::fputc('\n', stderr);
+  }
+
+ private:
+  Clock::time_point begin_ = Clock::now(), drawn_;
+  bool shown_ = false;
+};
+
+Status build_and_report(const train::TrainConfig& config, int threads) {
+  io::FileSystem& fs = io::local_file_system();
+  ASSIGN_OR_RETURN(const tokenizer::Tokenizer tokenizer,
+                   tokenizer::load_tokenizer(fs, config.data.tokenizer));
+  data::BuildSettings settings;
+  settings.threads = threads;
+  ProgressLine line;
+  if (isatty(STDERR_FILENO) != 0) settings.progress = [&line](const data::BuildProgress& p) { line(p); };
+  const auto ledger = data::build_store(fs, config.data, tokenizer, settings);
+  line.end();
+  if (!ledger.ok()) return ledger.error();
+  int64_t empty = 0, repaired = 0;
+  for (const data::FileLedger& file : ledger->files) {
+    empty += file.empty;
+    repaired += file.repaired;
+  }
+  std::string out = fmt::format("{}: {} files\n", config.data.cache_dir, ledger->files.size());
+  for (const data::Split split : data::kSplits) {
+    const data::SplitLedger& s = ledger->split(split);
+    out += fmt::format("{:<10}  {} documents, {} tokens, {} bytes of text\n", data::split_name(split), s.rows,
+                       s.tokens, s.bytes);
+  }
+  if (empty > 0) out += fmt::format("skipped     {} empty documents\n", empty);
+  if (repaired > 0)
+    out += fmt::format("repaired    {} documents with malformed UTF-8 (read as U+FFFD)\n", repaired);
+  return write_stdout(out + fmt::format("ledger hash {}\n", ledger->hash()));
+}
+
+int build(Args args) {
+  int64_t threads = 0;
+  args.summary(
+      "Builds the token store that data.cache_dir names, or goes on with an unfinished one, or checks that "
+      "the\n"
+      "one there is what the configuration asks for.");
+  args.option("--threads", &threads, "N", "threads that tokenize (0: one a core); changes only the time");
+  args.config();
+  if (const auto code = args.parse()) return *code;
+  if (threads < 0 || threads > 1024)
+    return report_error(invalid_argument(fmt::format("--threads {}: use 0 to 1024", threads)));
+  const auto config = args.load_config();
+  if (!config.ok()) return report_error(config.error());
+  const Status done = build_and_report(*config, static_cast<int>(threads));
+  return done.ok() ? kExitOk : report_error(done.error());
+}
+
+Status print_batch(const train::TrainConfig& config, int64_t step, bool json) {
+  io::FileSystem& fs = io::local_file_system();
+  ASSIGN_OR_RETURN(const tokenizer::Tokenizer tokenizer,
+                   tokenizer::load_tokenizer(fs, config.data.tokenizer));
+  ASSIGN_OR_RETURN(const auto store, data::TokenStore::open(fs, config.data, tokenizer));
+  ASSIGN_OR_RETURN(
+      const data::Loader loader,
+      data::Loader::create(store, config.data, config.model_options().seq_len(),
+                           config.trainer.train_batch_size, static_cast<uint64_t>(config.trainer.seed)));
+  ASSIGN_OR_RETURN(const data::Batch batch, loader.batch(step));
+  ASSIGN_OR_RETURN(const std::string text, json ? data::batch_json(batch, loader.reader())
+                                                : data::batch_summary(batch, loader.reader()));
+  return write_stdout(text);
+}
+
+int batch(Args args) {
+  int64_t step = 0;
+  bool json = false;
+  args.summary(
+      "Prints the batch of a step: token ids, loss mask, and for each sequence the files and documents it "
+      "comes\n"
+      "from. Reads what it needs and no more, whatever the step.");
+  args.option("--step", &step, "N", "the step, from 0", Args::kRequired);
+  args.flag("--json", &json, "one line of JSON");
+  args.config();
+  if (const auto code = args.parse()) return *code;
+  if (step < 0) return report_error(invalid_argument(fmt::format("--step {}: use 0 or more", step)));
+  const auto config = args.load_config();
+  if (!config.ok()) return report_error(config.error());
+  const Status done = print_batch(*config, step, json);
+  return done.ok() ? kExitOk : report_error(done.error());
+}
+
+constexpr Command kVerbs[] = {
+    {"build", "text files to a token store; goes on after a kill", build},
+    {"batch", "the exact batch of a step, and where its text comes from", batch},
+    {"baseline", "what the held-out text costs without a model", data_baseline_command},
+};
+
+}  // namespace
+
+int data_command(Args args) { return run_verb(std::move(args), kVerbs); }
+
+}  // namespace ostro::cli

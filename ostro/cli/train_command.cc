@@ -1,0 +1,62 @@
+// ostro train
+#include <fmt/core.h>
+
+#include <cstdio>
+#include <cstdlib>
+
+#include "ostro/cli/commands.h"
+#include "ostro/cli/engine_choice.h"
+#include "ostro/cli/exit_code.h"
+#include "ostro/cli/sim_workers.h"
+#include "ostro/io/local_file_system.h"
+#include "ostro/train/dry_run.h"
+#include "ostro/train/reporter.h"
+#include "ostro/train/run.h"
+#include "ostro/train/signals.h"
+
+namespace ostro::cli {
+namespace {
+
+Result<train::RunOutcome> train(const train::TrainConfig& config, const std::vector<std::string>& argv) {
+  ASSIGN_OR_RETURN(const auto engine, make_engine());
+  ASSIGN_OR_RETURN(const int64_t workers, sim_workers());
+  const train::StopSignals signals;
+  train::Environment environment{io::local_file_system(), *engine, workers,
+                                 [&] { return signals.stop_requested(); }, argv};
+  ASSIGN_OR_RETURN(const auto run, train::Run::open(config, environment));
+  train::Console console(train::stderr_writer(), train::stderr_columns());
+  ASSIGN_OR_RETURN(const auto reporter, train::Reporter::create(config, environment, *run, console));
+  auto outcome = run->train(reporter->watcher());
+  RETURN_IF_ERROR(reporter->finish());
+  return outcome;
+}
+
+}  // namespace
+
+int train_command(Args args) {
+  bool dry_run = false;
+  args.summary("Trains, or goes on where an interrupted run of the same trainer.id was.");
+  args.flag("--dry_run", &dry_run, "print parameters, memory, FLOPs and data instead of training");
+  args.config();
+  if (auto code = args.parse()) return *code;
+  auto config = args.load_config();
+  if (!config.ok()) return report_error(config.error());
+  if (dry_run) {
+    auto engine = make_engine();
+    if (!engine.ok()) return report_error(engine.error());
+    auto text = train::dry_run(io::local_file_system(), **engine, *config);
+    if (!text.ok()) return report_error(text.error());
+    std::fputs(text->c_str(), stdout);
+    return kExitOk;
+  }
+  auto outcome = train(*config, args.typed());
+  if (!outcome.ok()) return report_error(outcome.error());
+  if (!outcome->finished) {
+    fmt::print(stderr, "stopped after step {} and saved; the same command goes on\n", outcome->steps);
+    return kExitInterrupted;
+  }
+  fmt::print("run hash: {}\n", outcome->hash);
+  return kExitOk;
+}
+
+}  // namespace ostro::cli

@@ -1,0 +1,38 @@
+#include "ostro/train/batches.h"
+
+#include <fmt/format.h>
+
+#include "ostro/base/log.h"
+#include "ostro/base/sha256.h"
+#include "ostro/data/build.h"
+#include "ostro/tokenizer/files.h"
+
+namespace ostro::train {
+
+using runtime::Buffer;
+
+BatchArrays to_arrays(const data::Batch& b) {
+  const ir::Shape ids{ir::DType::i32, {{"batch", b.batch_size}, {"pos", b.seq_len}}};
+  BatchArrays out = {Buffer::copy_of(ids, b.tokens.data()), Buffer::copy_of(ids, b.targets.data()),
+                     Buffer::copy_of(ids.with_dtype(ir::DType::f32), b.loss_mask.data())};
+  if (!b.segment_ids.empty()) out.push_back(Buffer::copy_of(ids, b.segment_ids.data()));
+  return out;
+}
+
+Result<std::shared_ptr<const tokenizer::Tokenizer>> open_tokenizer(io::FileSystem& fs,
+                                                                   const TrainConfig& config) {
+  ASSIGN_OR_RETURN(tokenizer::Tokenizer t, tokenizer::load_tokenizer(fs, config.data.tokenizer));
+  return std::shared_ptr<const tokenizer::Tokenizer>(std::make_shared<tokenizer::Tokenizer>(std::move(t)));
+}
+
+Result<DataAccess> open_data(io::FileSystem& fs, const TrainConfig& config) {
+  DataAccess out;
+  ASSIGN_OR_RETURN(out.tokenizer, open_tokenizer(fs, config));
+  out.tokenizer_hash = sha256_hex(out.tokenizer->canonical_json());
+  ASSIGN_OR_RETURN(const data::StoreLedger ledger, data::build_store(fs, config.data, *out.tokenizer));
+  ASSIGN_OR_RETURN(out.store, data::TokenStore::open(fs, config.data, *out.tokenizer));
+  out.data_hash = ledger.hash();
+  return out;
+}
+
+}  // namespace ostro::train

@@ -1,0 +1,30 @@
+// The data of a run as arrays: training batches by step, held-out batches by number.
+#pragma once
+
+#include <memory>
+#include <string>
+
+#include "ostro/data/loader.h"
+#include "ostro/io/file_system.h"
+#include "ostro/tokenizer/tokenizer.h"
+#include "ostro/train/config.h"
+#include "ostro/train/step.h"
+
+namespace ostro::train {
+
+// As BatchArrays wants them: tokens, targets, loss_mask [, segments], each [batch, pos].
+BatchArrays to_arrays(const data::Batch& batch);
+
+// Opens the token store; builds it first when it is not there (progress as data::build_store reports it).
+struct DataAccess {
+  std::shared_ptr<const tokenizer::Tokenizer> tokenizer;
+  std::shared_ptr<const data::TokenStore> store;
+  std::string tokenizer_hash;  // SHA-256 of its canonical JSON
+  std::string data_hash;       // of the store's ledger
+};
+Result<DataAccess> open_data(io::FileSystem& fs, const TrainConfig& config);
+// The tokenizer alone.
+Result<std::shared_ptr<const tokenizer::Tokenizer>> open_tokenizer(io::FileSystem& fs,
+                                                                   const TrainConfig& config);
+
+}  // namespace ostro::train

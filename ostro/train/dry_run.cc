@@ -1,0 +1,68 @@
+#include "ostro/train/dry_run.h"
+
+#include <fmt/format.h>
+
+#include <bit>
+
+#include "ostro/data/loader.h"
+#include "ostro/optim/schedule.h"
+#include "ostro/train/batches.h"
+#include "ostro/train/step.h"
+
+namespace ostro::train {
+namespace {
+
+double mib(int64_t bytes) { return static_cast<double>(bytes) / (1024.0 * 1024.0); }
+
+std::string info_line(const char* name, const runtime::ExecutableInfo& i) {
+  return fmt::format(
+      "  {:<8}arena {:.1f} MiB, inputs {:.1f} MiB, results {:.1f} MiB, {:.2f} GFLOP, {} generated kernels, "
+      "{} built-in ops\n",
+      name, mib(i.arena_bytes), mib(i.input_bytes), mib(i.output_bytes), i.flops * 1e-9, i.kernels,
+      i.fallback_ops);
+}
+
+}  // namespace
+
+Result<std::string> dry_run(io::FileSystem& fs, runtime::Engine& engine, const TrainConfig& config) {
+  ASSIGN_OR_RETURN(const DataAccess data, open_data(fs, config));
+  ASSIGN_OR_RETURN(
+      const data::Loader loader,
+      data::Loader::create(data.store, config.data, config.model_options().seq_len(),
+                           config.trainer.train_batch_size, static_cast<uint64_t>(config.trainer.seed)));
+  const auto model = config.model_options().functions(data.tokenizer->vocab_size(), compute_dtype(config));
+  ASSIGN_OR_RETURN(const CanonicalPrograms programs, make_programs(config, model));
+  ASSIGN_OR_RETURN(const std::string remat, config.model_options().remat());
+  ASSIGN_OR_RETURN(const auto runner, make_step_runner(programs, engine, remat));
+
+  int64_t parameters = 0;
+  for (const ir::Shape& s : model.shapes) parameters += s.count();
+  const int64_t leaves = config.trainer.train_batch_size / *config.numerics.leaf_examples;
+  const int64_t live = std::bit_width(static_cast<uint64_t>(leaves));
+  const int64_t tokens = config.trainer.train_batch_size * config.model_options().seq_len();
+  std::string out = fmt::format("parameters: {} ({:.1f} MiB in f32; with two moments {:.1f} MiB)\n",
+                                parameters, mib(parameters * 4), mib(parameters * 12));
+  for (size_t i = 0; i < model.paths.size(); ++i)
+    out += fmt::format("  {:<36}{}\n", model.paths[i], model.shapes[i].str());
+  out += fmt::format("mesh: 1 process; {} leaves of {} sequences a step, so at most {} workers are of use\n",
+                     leaves, *config.numerics.leaf_examples, leaves);
+  out += fmt::format("gradients: {} live partial sums of {:.1f} MiB at most\n", live, mib(parameters * 4));
+  out += "memory and arithmetic of one run of each program:\n" + info_line("leaf", runner->leaf_info()) +
+         info_line("update", runner->update_info());
+  out += fmt::format(
+      "step: {} tokens, {:.2f} GFLOP\n", tokens,
+      (runner->leaf_info().flops * static_cast<double>(leaves) + runner->update_info().flops) * 1e-9);
+  const auto& stream = loader.reader().stream();
+  const double epochs =
+      static_cast<double>(config.trainer.num_train_steps * config.trainer.train_batch_size) /
+      static_cast<double>(loader.sequences());
+  out += fmt::format(
+      "data: {} tokens in {} documents, {} sequences of {}; the run sees examples 0 to {}, {:.2f} epochs\n",
+      stream.tokens(), stream.rows(), loader.sequences(), config.model_options().seq_len(),
+      config.trainer.num_train_steps * config.trainer.train_batch_size - 1, epochs);
+  out += fmt::format("program hash: {}\ndata hash: {}\ntokenizer hash: {}\n", programs_hash(programs),
+                     data.data_hash, data.tokenizer_hash);
+  return out;
+}
+
+}  // namespace ostro::train

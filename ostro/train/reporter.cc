@@ -1,0 +1,86 @@
+#include "ostro/train/reporter.h"
+
+#include <fmt/format.h>
+
+#include "ostro/base/log.h"
+#include "ostro/ir/builder.h"
+#include "ostro/train/mfu.h"
+
+namespace ostro::train {
+
+double engine_peak(runtime::Engine& engine, DType dtype) {
+  constexpr int64_t kSize = 768;
+  ir::Program p;
+  ir::Builder b(p.body);
+  const ir::ValueId a = p.body.add_param({dtype, {{"m", kSize}, {"k", kSize}}}),
+                    w = p.body.add_param({dtype, {{"k", kSize}, {"n", kSize}}});
+  p.body.results = {b.dot(a, w, {"k"})};
+  auto executable = engine.compile(p);
+  if (!executable.ok() || engine.name() == "interpreter") return 0;
+  const runtime::Buffer x = runtime::Buffer::zeros(p.body.shape(a)),
+                        y = runtime::Buffer::zeros(p.body.shape(w));
+  return measure_peak([&] {
+    (void)(*executable)->run({x, y});
+    return 2.0 * kSize * kSize * kSize;
+  });
+}
+
+Result<std::unique_ptr<Reporter>> Reporter::create(const TrainConfig& config, const Environment& env,
+                                                   const Run& run, Console& console) {
+  std::unique_ptr<Reporter> r(new Reporter(config, console));
+  const std::string directory = run_directory(config);
+  ASSIGN_OR_RETURN(r->log_, RunLog::open(env.fs, directory + "/log.txt", console));
+  ASSIGN_OR_RETURN(r->tracker_, make_trackers(env.fs, directory, config.trainer.tracker, run.step()));
+  r->flops_per_token_ = run.flops_per_token();
+  r->peak_flops_ = engine_peak(env.engine, compute_dtype(config));
+  log_info(fmt::format("{}: {:.2f} M parameters, {} leaves of {} sequences a step, {:.1f} MFLOP a token",
+                       directory, static_cast<double>(run.parameters()) * 1e-6,
+                       config.trainer.train_batch_size / *config.numerics.leaf_examples,
+                       *config.numerics.leaf_examples, r->flops_per_token_ * 1e-6));
+  return r;
+}
+
+Watcher Reporter::watcher() {
+  Watcher w;
+  w.on_start = [this](int64_t first, int64_t total) {
+    progress_ = std::make_unique<Progress>(console_, first, total);
+  };
+  w.on_step = [this](const StepReport& r) { step(r); };
+  w.on_eval = [this](const EvalReport& r) { eval(r); };
+  return w;
+}
+
+void Reporter::step(const StepReport& r) {
+  auto mfu = [&] {
+    return model_flops_utilization(flops_per_token_, progress_->tokens_per_second(), peak_flops_);
+  };
+  progress_->update(r.step, static_cast<int64_t>(r.tokens),
+                    [&] { return ProgressNumbers{r.loss, mfu(), resident_memory().now}; });
+  const Metrics metrics = {{"train/loss", r.loss},
+                           {"train/grad_norm", r.gradient_norm},
+                           {"train/learning_rate", r.learning_rate},
+                           {"throughput/tokens_per_second", progress_->tokens_per_second()},
+                           {"throughput/step_seconds", r.step_seconds},
+                           {"throughput/data_stall_seconds", r.data_seconds},
+                           {"throughput/checkpoint_stall_seconds", r.save_seconds},
+                           {"throughput/mfu", mfu()},
+                           {"memory/resident_bytes", static_cast<double>(resident_memory().now)}};
+  // A full disk must not cost the run: say it once and go on.
+  if (Status s = tracker_->log(r.step, metrics); !s.ok() && !tracker_failed_) {
+    tracker_failed_ = true;
+    log_warning(fmt::format("metrics are lost from step {}: {}", r.step, s.error().message()));
+  }
+}
+
+void Reporter::eval(const EvalReport& r) {
+  log_info(
+      fmt::format("step {}: held-out loss {:.4f}, {:.4f} bits per byte", r.step, r.loss, r.bits_per_byte));
+  (void)tracker_->log(r.step, {{"eval/loss", r.loss}, {"eval/bits_per_byte", r.bits_per_byte}}).ok();
+}
+
+Status Reporter::finish() {
+  progress_.reset();
+  return tracker_->finish();
+}
+
+}  // namespace ostro::train

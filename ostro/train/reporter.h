@@ -1,0 +1,40 @@
+// What a person sees of a run while it trains: the progress line, the log, metrics.
+#pragma once
+
+#include <memory>
+
+#include "ostro/train/console.h"
+#include "ostro/train/progress.h"
+#include "ostro/train/run.h"
+#include "ostro/train/run_log.h"
+#include "ostro/train/tracker.h"
+
+namespace ostro::train {
+
+// Watches one run. Its watcher() refers to this object.
+class Reporter {
+ public:
+  // Opens log.txt and the config's trackers in the run directory; measures the engine's peak for MFU.
+  static Result<std::unique_ptr<Reporter>> create(const TrainConfig& config, const Environment& environment,
+                                                  const Run& run, Console& console);
+  Watcher watcher();
+  Status finish();
+
+ private:
+  Reporter(const TrainConfig& config, Console& console) : config_(config), console_(console) {}
+  void step(const StepReport& report);
+  void eval(const EvalReport& report);
+
+  TrainConfig config_;
+  Console& console_;
+  std::unique_ptr<RunLog> log_;
+  std::unique_ptr<Tracker> tracker_;
+  std::unique_ptr<Progress> progress_;
+  double flops_per_token_ = 0, peak_flops_ = 0;
+  bool tracker_failed_ = false;
+};
+
+// Product FLOP/s of the engine in the config's compute dtype, from a square matrix product.
+double engine_peak(runtime::Engine& engine, DType dtype);
+
+}  // namespace ostro::train

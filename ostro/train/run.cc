@@ -1,0 +1,287 @@
+#include "ostro/train/run.h"
+
+#include <fmt/format.h>
+
+#include <chrono>
+
+#include "ostro/base/failpoint.h"
+#include "ostro/base/log.h"
+#include "ostro/checkpoint/catalog.h"
+#include "ostro/io/atomic_file.h"
+#include "ostro/tokenizer/files.h"
+#include "ostro/train/canonical.h"
+#include "ostro/train/fingerprints.h"
+#include "ostro/train/snapshot.h"
+#include "ostro/train/version.h"
+
+namespace ostro::train {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+double seconds_since(Clock::time_point start) {
+  return std::chrono::duration<double>(Clock::now() - start).count();
+}
+
+std::string in(const std::string& directory, const char* name) { return directory + "/" + name; }
+
+// What differs between two genesis entries, in words; empty when nothing does.
+std::string difference(const GenesisEntry& there, const GenesisEntry& here) {
+  if (there.numerics_version != here.numerics_version)
+    return fmt::format("numerics version {} (now {})", there.numerics_version, here.numerics_version);
+  if (there.config != here.config)
+    return "other options that reach the bits or the schedule (compare its config.yaml)";
+  if (there.tokenizer_hash != here.tokenizer_hash) return "another tokenizer";
+  if (there.data_hash != here.data_hash) return "another data set";
+  if (there.program_hash != here.program_hash) return "another program (model code changed)";
+  return "";
+}
+
+}  // namespace
+
+Run::Run(const TrainConfig& config, const Environment& environment)
+    : config_(config), env_(environment), directory_(run_directory(config)) {}
+
+Run::~Run() = default;
+
+Result<std::unique_ptr<Run>> Run::open(const TrainConfig& config, const Environment& environment) {
+  std::unique_ptr<Run> run(new Run(config, environment));
+  io::FileSystem& fs = environment.fs;
+  RETURN_IF_ERROR(fs.make_dirs(run->directory_));
+  auto record = read_record(fs, in(run->directory_, kRecordFile));
+  if (record.ok()) run->record_ = std::move(record).value();
+  ASSIGN_OR_RETURN(run->lock_,
+                   lock_run(fs, run->directory_, static_cast<int64_t>(run->record_.sessions.size()) + 1));
+  ASSIGN_OR_RETURN(run->data_, open_data(fs, config));
+  ASSIGN_OR_RETURN(
+      data::Loader loader,
+      data::Loader::create(run->data_.store, config.data, config.model_options().seq_len(),
+                           config.trainer.train_batch_size, static_cast<uint64_t>(config.trainer.seed)));
+  run->loader_ = std::move(loader);
+  auto held_out = data::EvalLoader::create(run->data_.store, config.data, config.model_options().seq_len(),
+                                           *config.numerics.leaf_examples, config.trainer.max_eval_batches);
+  if (held_out.ok())
+    run->eval_loader_ = std::move(held_out).value();
+  else
+    log_warning(fmt::format("no evaluation: {}", held_out.error().message()));
+
+  const int64_t vocab = run->data_.tokenizer->vocab_size();
+  run->model_ = config.model_options().functions(vocab, compute_dtype(config));
+  ASSIGN_OR_RETURN(run->programs_, make_programs(config, run->model_));
+  ASSIGN_OR_RETURN(const std::string remat, config.model_options().remat());
+  ASSIGN_OR_RETURN(run->runner_, make_step_runner(run->programs_, environment.engine, remat));
+  if (run->eval_loader_) {
+    ASSIGN_OR_RETURN(run->eval_, environment.engine.compile(make_eval_program(config, run->model_)));
+  }
+  RETURN_IF_ERROR(run->begin_or_resume());
+  RETURN_IF_ERROR(run->write_session());
+  run->saver_ = std::make_unique<checkpoint::AsyncSaver>(fs, in(run->directory_, "checkpoints"));
+  return run;
+}
+
+Result<GenesisEntry> Run::genesis() const {
+  GenesisEntry g;
+  g.numerics_version = kNumericsVersion;
+  g.program_hash = programs_hash(programs_);
+  ASSIGN_OR_RETURN(g.config, canonical_object(config::canonical_config(config_)));
+  g.data_hash = data_.data_hash;
+  g.tokenizer_hash = data_.tokenizer_hash;
+  return g;
+}
+
+Status Run::begin_or_resume() {
+  ASSIGN_OR_RETURN(const GenesisEntry g, genesis());
+  ASSIGN_OR_RETURN(const bool exists, env_.fs.exists(in(directory_, kChainFile)));
+  return exists ? resume(g) : begin(g);
+}
+
+Status Run::begin(const GenesisEntry& g) {
+  io::FileSystem& fs = env_.fs;
+  RETURN_IF_ERROR(
+      io::write_file_atomically(fs, in(directory_, "config.yaml"), config::resolved_yaml(config_)));
+  RETURN_IF_ERROR(io::write_file_atomically(fs, in(directory_, "program.ir"), print_programs(programs_)));
+  RETURN_IF_ERROR(tokenizer::save_tokenizer(fs, *data_.tokenizer, in(directory_, "tokenizer.json")));
+  ASSIGN_OR_RETURN(state_, initial_state(programs_, env_.engine, config_.trainer.seed));
+  // The chain is the commit point: a directory without one is no run.
+  ASSIGN_OR_RETURN(ChainWriter chain, ChainWriter::create(fs, in(directory_, kChainFile), g));
+  chain_ = std::make_unique<ChainWriter>(std::move(chain));
+  return Status();
+}
+
+Status Run::resume(const GenesisEntry& g) {
+  io::FileSystem& fs = env_.fs;
+  const std::string path = in(directory_, kChainFile), checkpoints = in(directory_, "checkpoints");
+  ASSIGN_OR_RETURN(const Chain chain, read_chain_to(fs, path, 0));
+  if (const std::string what = difference(chain.genesis(), g); !what.empty())
+    return invalid_argument(fmt::format(
+        "{} holds a run with {}; give this run another trainer.id, or go back to the run's own config",
+        directory_, what));
+  RETURN_IF_ERROR(checkpoint::remove_leftovers(fs, checkpoints));
+  auto restored = restore_state(fs, checkpoints, model_.paths, model_.shapes);
+  std::string name;
+  if (restored.ok()) {
+    state_ = std::move(restored->state);
+    name = restored->name;
+    last_saved_ = state_.step;
+    log_info(fmt::format("resuming {} after step {}", directory_, state_.step));
+  } else if (restored.error().code() == ErrorCode::kNotFound) {
+    ASSIGN_OR_RETURN(state_, initial_state(programs_, env_.engine, config_.trainer.seed));
+    log_info(fmt::format("resuming {} from the beginning: it has no checkpoint yet", directory_));
+  } else {
+    return restored.error();
+  }
+  ASSIGN_OR_RETURN(ChainWriter writer, ChainWriter::resume(fs, path, state_.step));
+  chain_ = std::make_unique<ChainWriter>(std::move(writer));
+  // The process may have died between the checkpoint's commit and its entry.
+  if (state_.step > 0 && is_due(state_.step) && chain_->chain().find_checkpoint(state_.step) == nullptr)
+    RETURN_IF_ERROR(chain_->append(CheckpointEntry{state_.step, name}));
+  return Status();
+}
+
+Status Run::write_session() {
+  const GenesisEntry& g = chain_->chain().genesis();
+  record_.numerics_version = g.numerics_version;
+  record_.program_hash = g.program_hash;
+  record_.data_hash = g.data_hash;
+  record_.tokenizer_hash = g.tokenizer_hash;
+  record_.sessions.push_back(begin_session(env_.argv, state_.step));
+  return write_record(env_.fs, in(directory_, kRecordFile), record_);
+}
+
+Status Run::close(const std::string& outcome) {
+  end_session(record_, outcome, state_.step);
+  return write_record(env_.fs, in(directory_, kRecordFile), record_);
+}
+
+bool Run::is_due(int64_t step) const {
+  return step == config_.trainer.num_train_steps || config_.trainer.checkpointer.is_kept(step);
+}
+
+int64_t Run::parameters() const {
+  int64_t n = 0;
+  for (const ir::Shape& s : model_.shapes) n += s.count();
+  return n;
+}
+
+double Run::flops_per_token() const {
+  return runner_->leaf_info().flops /
+         static_cast<double>(leaf_rows(programs_) * config_.model_options().seq_len());
+}
+
+Status Run::finish_save() {
+  ASSIGN_OR_RETURN(const auto saved, saver_->wait());
+  if (saving_step_ >= 0 && saved) {
+    RETURN_IF_ERROR(chain_->append(CheckpointEntry{saving_step_, saved->name}));
+  }
+  saving_step_ = -1;
+  return Status();
+}
+
+// The manifest holds the chain's head at its step: the chain is made durable first, so that it always reaches
+// as far as the checkpoints.
+Status Run::save(bool in_chain) {
+  RETURN_IF_ERROR(finish_save());
+  RETURN_IF_ERROR(chain_->sync());
+  checkpoint::Info info;
+  info.step = state_.step;
+  info.kind = in_chain ? checkpoint::Kind::kPermanent : checkpoint::Kind::kTemporary;
+  info.numerics_version = kNumericsVersion;
+  info.config = config::resolved_yaml(config_);
+  info.chain_head = chain_->head();
+  const auto tensors = snapshot(state_, model_.paths, cell_boxes(config_));
+  RETURN_IF_ERROR(saver_->start(info, tensors));
+  if (in_chain) {
+    saving_step_ = state_.step;
+    chain_->expect_checkpoint();
+  }
+  last_saved_ = state_.step;
+  return Status();
+}
+
+Result<EvalReport> Run::evaluate() {
+  double loss_sum = 0, weight = 0;
+  for (int64_t i = 0; i < eval_loader_->batches(); ++i) {
+    ASSIGN_OR_RETURN(const data::Batch batch, eval_loader_->batch(i));
+    std::vector<runtime::Buffer> inputs = state_.params;
+    for (runtime::Buffer& b : to_arrays(batch)) inputs.push_back(std::move(b));
+    ASSIGN_OR_RETURN(auto out, eval_->run(std::move(inputs)));
+    loss_sum += out[1].item<double>();
+    weight += out[2].item<double>();
+  }
+  if (weight == 0) return invalid_argument("the held-out text has no token that counts");
+  return EvalReport{state_.step, loss_sum / weight, eval_loader_->bits_per_byte(loss_sum / weight)};
+}
+
+Status Run::after_step(const Watcher& watcher, StepReport& report, bool stopping) {
+  const auto start = Clock::now();
+  if (is_due(state_.step))
+    RETURN_IF_ERROR(save(true));
+  else if (stopping)
+    RETURN_IF_ERROR(save(false));
+  else if (saving_step_ >= 0 && !saver_->running())
+    RETURN_IF_ERROR(finish_save());
+  report.save_seconds = seconds_since(start);
+  if (watcher.on_step) watcher.on_step(report);
+  const bool last = state_.step == config_.trainer.num_train_steps;
+  if (eval_loader_ &&
+      (last || (config_.trainer.steps_per_eval > 0 && state_.step % config_.trainer.steps_per_eval == 0))) {
+    ASSIGN_OR_RETURN(const EvalReport eval, evaluate());
+    if (watcher.on_eval) watcher.on_eval(eval);
+  }
+  return Status();
+}
+
+Result<RunOutcome> Run::train(const Watcher& watcher) {
+  const int64_t total = config_.trainer.num_train_steps;
+  const auto& adam = std::get<optim::AdamOptions>(config_.optimizer);
+  const auto interval = config_.trainer.checkpointer.save_interval;
+  auto last_timed_save = Clock::now();
+  RunOutcome outcome;
+  if (watcher.on_start) watcher.on_start(state_.step, total);
+  while (state_.step < total) {
+    StepReport report;
+    auto start = Clock::now();
+    ASSIGN_OR_RETURN(const data::Batch batch, loader_->batch(state_.step));
+    report.data_seconds = seconds_since(start);
+    start = Clock::now();
+    const optim::AdamScalars scalars = optim::adam_scalars(adam, state_.step, total);
+    ASSIGN_OR_RETURN(const StepResult result, runner_->run(state_, to_arrays(batch), scalars));
+    if (!result.ok) {
+      RETURN_IF_ERROR(close("failed: not finite"));
+      return Error(ErrorCode::kInternal,
+                   fmt::format("step {}: loss {} and gradient norm {} are not both finite; nothing of this "
+                               "step was kept, the state "
+                               "after step {} stands. Lower optimizer.learning_rate, raise warmup, or look "
+                               "at the batch: ostro data batch --step {}",
+                               state_.step + 1, result.loss, result.gradient_norm, state_.step, state_.step));
+    }
+    failpoint("step");
+    RETURN_IF_ERROR(chain_->append(
+        step_entry(state_.step, result, data::batch_fingerprint(batch), model_.paths, model_.shapes)));
+    report.step = state_.step;
+    report.total = total;
+    report.loss = static_cast<double>(result.loss);
+    report.gradient_norm = result.gradient_norm;
+    report.learning_rate = static_cast<double>(scalars.lr);
+    report.tokens = result.weight;
+    report.step_seconds = seconds_since(start);
+    outcome.loss = report.loss;
+    const bool stopping = env_.stop && env_.stop() && state_.step < total;
+    RETURN_IF_ERROR(after_step(watcher, report, stopping));
+    if (stopping) break;
+    if (interval && state_.step != last_saved_ &&
+        seconds_since(last_timed_save) >= static_cast<double>(interval->seconds)) {
+      RETURN_IF_ERROR(save(false));
+      last_timed_save = Clock::now();
+    }
+  }
+  RETURN_IF_ERROR(finish_save());
+  RETURN_IF_ERROR(chain_->sync());
+  outcome.finished = state_.step == total;
+  outcome.steps = state_.step;
+  outcome.hash = chain_->head();
+  RETURN_IF_ERROR(close(outcome.finished ? "finished" : "interrupted"));
+  return outcome;
+}
+
+}  // namespace ostro::train

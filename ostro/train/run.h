@@ -1,0 +1,106 @@
+// One training run: its directory, its chain, its state, and the loop.
+//
+// A run resumes by starting the same command again: the newest whole checkpoint is restored, the chain is cut
+// to its step, and the steps after it are done again with the same bits.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "ostro/checkpoint/async_saver.h"
+#include "ostro/io/file_system.h"
+#include "ostro/train/batches.h"
+#include "ostro/train/chain_writer.h"
+#include "ostro/train/lock.h"
+#include "ostro/train/record.h"
+#include "ostro/train/step.h"
+
+namespace ostro::train {
+
+// What a process brings to a run; none of it can reach the bits.
+struct Environment {
+  io::FileSystem& fs;
+  runtime::Engine& engine;
+  int64_t workers = 1;                      // simulated data-parallel workers (OSTRO_SIM_WORKERS)
+  std::function<bool()> stop;  // true: save and return after the step that runs (SIGTERM)
+  std::vector<std::string> argv;            // for run.json
+};
+
+// What the loop tells whoever watches, after each step.
+struct StepReport {
+  int64_t step = 0, total = 0;
+  double loss = 0, gradient_norm = 0, learning_rate = 0;
+  double tokens = 0;  // loss weight of the step
+  double step_seconds = 0, data_seconds = 0, save_seconds = 0;
+};
+struct EvalReport {
+  int64_t step = 0;
+  double loss = 0, bits_per_byte = 0;
+};
+struct Watcher {
+  std::function<void(int64_t first_step, int64_t total)> on_start;
+  std::function<void(const StepReport&)> on_step;
+  std::function<void(const EvalReport&)> on_eval;
+};
+
+struct RunOutcome {
+  bool finished = false;  // false: stopped by a signal, state saved
+  int64_t steps = 0;
+  std::string hash;  // the chain's head: the run hash when finished
+  double loss = 0;   // of the last step
+};
+
+// Everything a run is made of, ready to step. Create, then train().
+class Run {
+ public:
+  // Takes the run directory's lock; begins the run there or resumes it. Errors: another process holds the
+  // run, the directory holds a run of another config, data, program or tokenizer (names what differs).
+  static Result<std::unique_ptr<Run>> open(const TrainConfig& config, const Environment& environment);
+  ~Run();
+
+  int64_t step() const { return state_.step; }
+  const CanonicalPrograms& programs() const { return programs_; }
+  const StepRunner& runner() const { return *runner_; }
+  int64_t parameters() const;
+  double flops_per_token() const;
+
+  // Trains to the last step, or until stop is set.
+  Result<RunOutcome> train(const Watcher& watcher);
+
+ private:
+  Run(const TrainConfig& config, const Environment& environment);
+  Status begin_or_resume();
+  Status begin(const GenesisEntry& genesis);
+  Status resume(const GenesisEntry& genesis);
+  Result<GenesisEntry> genesis() const;
+  bool is_due(int64_t step) const;  // a checkpoint that stands in the chain
+  Status after_step(const Watcher& watcher, StepReport& report, bool stopping);
+  Status save(bool permanent);
+  Status finish_save();
+  Result<EvalReport> evaluate();
+  Status write_session();
+  Status close(const std::string& outcome);
+
+  TrainConfig config_;
+  Environment env_;
+  std::string directory_;
+  std::unique_ptr<io::FileLock> lock_;
+  models::ModelFunctions model_;
+  CanonicalPrograms programs_;
+  DataAccess data_;
+  std::optional<data::Loader> loader_;
+  std::optional<data::EvalLoader> eval_loader_;  // nothing when there is no held-out text
+  std::unique_ptr<StepRunner> runner_;
+  std::unique_ptr<runtime::Executable> eval_;
+  std::unique_ptr<ChainWriter> chain_;
+  std::unique_ptr<checkpoint::AsyncSaver> saver_;
+  RunRecord record_;
+  State state_;
+  int64_t saving_step_ = -1;  // step of the save that runs, when its name goes into the chain
+  int64_t last_saved_ = -1;
+};
+
+}  // namespace ostro::train
