@@ -4,6 +4,7 @@
 #include <cstring>
 #include <mutex>
 
+#include "ostro/cpu/kernels/fingerprint_kernels.h"
 #include "ostro/cpu/plan_call.h"
 #include "ostro/numerics/fingerprint.h"
 #include "ostro/numerics/sums.h"
@@ -42,24 +43,16 @@ struct BoxAxis {
 
 int64_t integer(const Array& a) { return a.dtype() == ir::DType::i64 ? *a.as<int64_t>() : *a.as<int32_t>(); }
 
-uint64_t word_at(const char* p) {
-  uint64_t w;
-  std::memcpy(&w, p, 8);
-  return w;
-}
-
-// Words of one row from `index` on. Two plain sums, so that the loop vectorises.
-void add_row(numerics::Fingerprint& sum, uint64_t index, const char* row, int64_t bytes) {
-  const numerics::FingerprintConstants a = numerics::kFingerprintLanes[0], b = numerics::kFingerprintLanes[1];
-  uint64_t lane0 = 0, lane1 = 0;
+// Words of one row from `index` on.
+void add_row(FingerprintWords add_words, numerics::Fingerprint& sum, uint64_t index, const char* row,
+             int64_t bytes) {
+  static constexpr FingerprintLane kMix[2] = {
+      {numerics::kFingerprintLanes[0].index_factor, numerics::kFingerprintLanes[0].factor1,
+       numerics::kFingerprintLanes[0].factor2},
+      {numerics::kFingerprintLanes[1].index_factor, numerics::kFingerprintLanes[1].factor1,
+       numerics::kFingerprintLanes[1].factor2}};
   const int64_t words = bytes / 8;
-  for (int64_t w = 0; w < words; ++w) {
-    const uint64_t word = word_at(row + 8 * w), at = index + static_cast<uint64_t>(w);
-    lane0 += numerics::fingerprint_mix(a, at, word);
-    lane1 += numerics::fingerprint_mix(b, at, word);
-  }
-  sum.lane[0] += lane0;
-  sum.lane[1] += lane1;
+  add_words(kMix, index, row, words, sum.lane);
   if (bytes % 8 != 0) {
     uint64_t word = 0;
     std::memcpy(&word, row + 8 * words, static_cast<size_t>(bytes % 8));
@@ -138,6 +131,8 @@ Status run_fingerprint(const OpCall& call) {
         x.shape().str(), first, first + length, whole_length, per_word));
   const int64_t rows = length == 0 ? 0 : x.count() / length;
   const int64_t words = numerics::fingerprint_words_per_row(whole_length, bytes);
+  const FingerprintWords add_words =
+      call.isa >= Isa::kAvx512 ? fingerprint_words_avx512 : fingerprint_words_generic;
   numerics::Fingerprint total;
   std::mutex mutex;
   // Long rows are shared out in pieces of whole words.
@@ -156,7 +151,7 @@ Status run_fingerprint(const OpCall& call) {
             stride *= global[k];
           }
           const int64_t n = std::min(piece, length - start);
-          add_row(sum, static_cast<uint64_t>(global_row * words + (first + start) / per_word),
+          add_row(add_words, sum, static_cast<uint64_t>(global_row * words + (first + start) / per_word),
                   x.data + (row * length + start) * bytes, n * bytes);
         }
         const std::lock_guard<std::mutex> lock(mutex);

@@ -1,0 +1,12 @@
+#include "ostro/cpu/kernels/fingerprint_kernels.h"
+//
+#include "ostro/cpu/kernels/fingerprint.inc.h"
+
+namespace ostro::cpu {
+
+void fingerprint_words_avx512(const FingerprintLane* lanes, uint64_t first, const char* data, int64_t words,
+                              uint64_t* sums) {
+  fingerprint_words(lanes, first, data, words, sums);
+}
+
+}  // namespace ostro::cpu
