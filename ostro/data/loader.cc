@@ -117,8 +117,12 @@ Result<Batch> Loader::rows(int64_t step, int64_t begin, int64_t end) const {
   if (step > INT64_MAX / batch_size_ - 1)
     return invalid_argument(fmt::format("step {}: too large for batches of {} examples", step, batch_size_));
   Batch batch = reader_.new_batch(step, end - begin);
+  std::vector<std::pair<int64_t, int64_t>> sequence_rows;
   for (int64_t row = begin; row < end; ++row)
-    RETURN_IF_ERROR(reader_.read(order_(step * batch_size_ + row), batch, row - begin));
+    sequence_rows.emplace_back(order_(step * batch_size_ + row), row - begin);
+  // In stored order, so that a chunk that several rows lie in is decoded once.
+  std::sort(sequence_rows.begin(), sequence_rows.end());
+  for (const auto& [sequence, row] : sequence_rows) RETURN_IF_ERROR(reader_.read(sequence, batch, row));
   return batch;
 }
 
