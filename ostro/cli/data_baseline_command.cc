@@ -23,9 +23,11 @@ Status run(const train::TrainConfig& config, const std::string& text_file, bool 
     RETURN_IF_ERROR(io::write_file_atomically(fs, text_file, text));
   }
   return write_stdout(
-      json ? fmt::format("{{\"tokens\": {}, \"bytes\": {}, \"unigram_bits_per_token\": {:.6f}, "
+      json ? fmt::format("{{\"tokens\": {}, \"bytes\": {}, \"train_tokens_per_byte\": {:.6f}, "
+                         "\"unigram_bits_per_token\": {:.6f}, "
                          "\"unigram_bits_per_byte\": {:.6f}, \"uniform_bits_per_byte\": {:.6f}}}\n",
-                         b.tokens, b.bytes, b.bits_per_token, b.bits_per_byte, b.uniform_bits_per_byte)
+                         b.tokens, b.bytes, b.train_tokens_per_byte, b.bits_per_token, b.bits_per_byte,
+                         b.uniform_bits_per_byte)
            : fmt::format("held out           {} tokens, {} bytes of text\n"
                          "all tokens alike   {:.4f} bits per byte\n"
                          "unigram entropy    {:.4f} bits per byte\n",

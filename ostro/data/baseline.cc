@@ -54,6 +54,7 @@ Result<Baseline> unigram_baseline(const TokenStore& store) {
   for (size_t t = 0; t < test.size(); ++t)
     bits += static_cast<double>(test[t]) * std::log2(total / static_cast<double>(train[t] + 1));
   const auto tokens = static_cast<double>(b.tokens), bytes = static_cast<double>(b.bytes);
+  b.train_tokens_per_byte = store.split(Split::kTrain).tokens_per_byte();
   b.bits_per_token = bits / tokens;
   b.bits_per_byte = bits / bytes;
   b.uniform_bits_per_byte = std::log2(static_cast<double>(held_out.vocab_size())) * tokens / bytes;
