@@ -123,6 +123,12 @@ Status LlamaOptions::resolve() {
   return {};
 }
 
+LlamaOptions LlamaOptions::for_evaluation() const {
+  LlamaOptions copy = *this;
+  copy.z_loss_weight = 0;
+  return copy;
+}
+
 Result<RematPolicy> LlamaOptions::remat_policy() const {
   using Kind = RematPolicy::Kind;
   if (const bool* on = std::get_if<bool>(&gradient_checkpointing.value))

@@ -64,6 +64,8 @@ struct LlamaOptions {
   void visit_options(config::OptionTable& table);
   // head_dim: null becomes hidden_dim / num_heads; then checks all values.
   Status resolve();
+  // The same model without the z-loss.
+  LlamaOptions for_evaluation() const;
   // gradient_checkpointing as a policy; an error names the words and names that are known.
   Result<RematPolicy> remat_policy() const;
   // The same as runtime::CompileOptions::remat says it: "none", "all" or "save:name,name".

@@ -27,6 +27,9 @@ class ModelOptions : public config::SectionValue {
   virtual Result<std::string> remat() const = 0;
   // The model for a vocabulary, its parameters read in `compute`. Call outside any trace, after resolve().
   virtual ModelFunctions functions(int64_t vocab, DType compute) const = 0;
+  // The same model for evaluation: losses are minus log-probabilities, without the terms that only training
+  // wants. T says so with `T for_evaluation() const`; without it both are the same.
+  virtual ModelFunctions evaluation_functions(int64_t vocab, DType compute) const = 0;
 };
 
 template <class T, class M>
@@ -46,6 +49,12 @@ class ModelOptionsOf final : public ModelOptions {
   Result<std::string> remat() const override { return options.remat(); }
   ModelFunctions functions(int64_t vocab, DType compute) const override {
     return model_functions<M>(options, vocab, compute);
+  }
+  ModelFunctions evaluation_functions(int64_t vocab, DType compute) const override {
+    if constexpr (requires(const T& o) { o.for_evaluation(); })
+      return model_functions<M>(options.for_evaluation(), vocab, compute);
+    else
+      return functions(vocab, compute);
   }
 };
 

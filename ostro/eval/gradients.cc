@@ -1,0 +1,57 @@
+#include "ostro/eval/gradients.h"
+
+#include <functional>
+
+#include "ostro/numerics/fp_env.h"
+#include "ostro/numerics/tree.h"
+
+namespace ostro::eval {
+
+using runtime::Buffer;
+using Buffers = std::vector<Buffer>;
+
+Result<MeanGradients> mean_gradients(const train::CanonicalPrograms& programs, runtime::Engine& engine,
+                                     const std::string& remat, const Buffers& params,
+                                     const train::BatchArrays& batch) {
+  const numerics::FpEnvGuard guard;
+  runtime::CompileOptions options;
+  options.remat = remat;
+  ASSIGN_OR_RETURN(const auto leaf_program, engine.compile(programs.leaf, options));
+  const auto n = static_cast<int64_t>(train::parameter_count(programs));
+  std::vector<ir::Shape> shapes;
+  for (const Buffer& p : params) shapes.push_back(p.shape());
+  ASSIGN_OR_RETURN(const auto add, engine.compile(train::add_program(shapes)));
+
+  Status failed;
+  numerics::TreeFold<Buffers, std::function<Buffers(Buffers, Buffers)>> fold([&](Buffers a, Buffers b) {
+    if (!failed.ok()) return a;
+    for (Buffer& x : b) a.push_back(std::move(x));
+    auto sum = add->run(std::move(a));
+    if (sum.ok()) return std::move(sum).value();
+    failed = sum.error();
+    return Buffers();
+  });
+  const int64_t rows = train::leaf_rows(programs);
+  std::vector<train::LeafResult> leaves;
+  for (int64_t first = 0; first < batch[0].shape().axes[0].size; first += rows) {
+    Buffers inputs = params;
+    for (Buffer& b : train::rows_of(batch, first, rows)) inputs.push_back(std::move(b));
+    ASSIGN_OR_RETURN(const Buffers out, leaf_program->run(std::move(inputs)));
+    leaves.push_back({out[0].item<double>(), out[1].item<double>(), {}});
+    fold.push(Buffers(out.begin() + 2, out.begin() + 2 + n));
+    RETURN_IF_ERROR(failed);
+  }
+  MeanGradients result;
+  result.gradients = fold.finish();
+  RETURN_IF_ERROR(failed);
+  const auto [loss_sum, weight] = train::join_losses(leaves);
+  if (weight == 0) return invalid_argument("the batch has no token that counts");
+  result.loss = static_cast<float>(loss_sum / weight);
+  result.weight = weight;
+  const auto inv = static_cast<float>(1.0 / weight);
+  for (Buffer& g : result.gradients)
+    for (float& x : g.mutable_as<float>()) x *= inv;
+  return result;
+}
+
+}  // namespace ostro::eval

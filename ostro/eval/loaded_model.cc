@@ -1,0 +1,104 @@
+#include "ostro/eval/loaded_model.h"
+
+#include <fmt/format.h>
+
+#include "ostro/base/log.h"
+#include "ostro/checkpoint/catalog.h"
+#include "ostro/config/codec.h"
+#include "ostro/config/yaml.h"
+#include "ostro/io/path.h"
+#include "ostro/tokenizer/files.h"
+#include "ostro/train/programs.h"
+#include "ostro/train/snapshot.h"
+
+namespace ostro::eval {
+namespace {
+
+constexpr const char* kCheckpoints = "checkpoints";
+
+// The directories that `where` may mean, the best first: itself, or a run's checkpoints from the newest on.
+Result<std::vector<std::string>> candidates(io::FileSystem& fs, const std::string& where) {
+  ASSIGN_OR_RETURN(const bool is_checkpoint, fs.exists(io::join_path(where, checkpoint::kManifestName)));
+  if (is_checkpoint) return std::vector<std::string>{where};
+  ASSIGN_OR_RETURN(auto entries, checkpoint::list_checkpoints(fs, io::join_path(where, kCheckpoints)));
+  if (entries.empty())
+    return not_found(fmt::format("{}: neither a checkpoint (it has no {}) nor a run with one (no {}/step-*)",
+                                 where, checkpoint::kManifestName, kCheckpoints));
+  std::vector<std::string> paths;
+  for (auto entry = entries.rbegin(); entry != entries.rend(); ++entry) paths.push_back(entry->path);
+  return paths;
+}
+
+// The first candidate that `load` can use; damage is passed over loudly, the last error is returned.
+template <typename Load>
+auto load_first(io::FileSystem& fs, const std::string& where, const Load& load)
+    -> decltype(load(std::string())) {
+  ASSIGN_OR_RETURN(const std::vector<std::string> paths, candidates(fs, where));
+  for (size_t i = 0;; ++i) {
+    auto loaded = load(paths[i]);
+    if (loaded.ok() || loaded.error().code() != ErrorCode::kCorrupt || i + 1 == paths.size()) return loaded;
+    log_warning(fmt::format("{}; falling back to {}", loaded.error().message(), paths[i + 1]));
+  }
+}
+
+Result<Parameters> read_parameters(io::FileSystem& fs, const std::string& path,
+                                   const models::ModelFunctions& model) {
+  ASSIGN_OR_RETURN(train::RestoredState restored,
+                   train::load_state(fs, path, model.paths, model.shapes, /*parameters_only=*/true));
+  return Parameters{std::move(restored.state.params), restored.state.step, restored.path, restored.name};
+}
+
+Result<tokenizer::Tokenizer> find_tokenizer(io::FileSystem& fs, const std::string& checkpoint_path,
+                                            const std::string& given) {
+  if (!given.empty()) return tokenizer::load_tokenizer(fs, given);
+  const std::string run = io::parent_path(io::parent_path(io::clean_path(checkpoint_path)));
+  const std::string copy = io::join_path(run, "tokenizer.json");
+  ASSIGN_OR_RETURN(const bool exists, fs.exists(copy));
+  if (!exists)
+    return not_found(
+        fmt::format("{}: no tokenizer beside the checkpoint ({} is not there); name one with "
+                    "--tokenizer",
+                    checkpoint_path, copy));
+  return tokenizer::load_tokenizer(fs, copy);
+}
+
+Result<LoadedModel> read_model(io::FileSystem& fs, const std::string& path, const std::string& tokenizer_path,
+                               const train::ModelChoices& models) {
+  ASSIGN_OR_RETURN(const checkpoint::Manifest manifest, checkpoint::read_manifest(fs, path));
+  LoadedModel out{train::TrainConfig(models), {}, {}, {}};
+  ASSIGN_OR_RETURN(
+      const config::Node tree,
+      config::parse_yaml(manifest.info.config, io::join_path(path, "manifest.json") + ": config"));
+  RETURN_IF_ERROR(config::read_value(tree, "", &out.config));
+  RETURN_IF_ERROR(out.config.resolve());
+  ASSIGN_OR_RETURN(tokenizer::Tokenizer tokenizer, find_tokenizer(fs, path, tokenizer_path));
+  out.tokenizer = std::make_shared<tokenizer::Tokenizer>(std::move(tokenizer));
+  out.functions = out.config.model_options().evaluation_functions(out.tokenizer->vocab_size(),
+                                                                  train::compute_dtype(out.config));
+  ASSIGN_OR_RETURN(out.parameters, read_parameters(fs, path, out.functions));
+  return out;
+}
+
+}  // namespace
+
+Result<Parameters> load_parameters(io::FileSystem& fs, const std::string& where,
+                                   const models::ModelFunctions& model) {
+  return load_first(fs, where, [&](const std::string& path) { return read_parameters(fs, path, model); });
+}
+
+Result<Parameters> load_or_init(io::FileSystem& fs, const std::string& where,
+                                const train::TrainConfig& config, const models::ModelFunctions& model,
+                                runtime::Engine& engine) {
+  if (where != "init") return load_parameters(fs, where, model);
+  ASSIGN_OR_RETURN(const train::CanonicalPrograms programs, train::make_programs(config, model));
+  ASSIGN_OR_RETURN(train::State state, train::initial_state(programs, engine, config.trainer.seed));
+  return Parameters{std::move(state.params), 0, "init", ""};
+}
+
+Result<LoadedModel> load_model(io::FileSystem& fs, const std::string& where,
+                               const std::string& tokenizer_path, train::ModelChoices models) {
+  return load_first(fs, where,
+                    [&](const std::string& path) { return read_model(fs, path, tokenizer_path, models); });
+}
+
+}  // namespace ostro::eval

@@ -1,0 +1,31 @@
+// Log-probabilities of held-out text, token by token, as a file that scripts read.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "ostro/data/loader.h"
+#include "ostro/io/file_system.h"
+#include "ostro/runtime/buffer.h"
+
+namespace ostro::eval {
+
+// Collects batches, then writes a safetensors file with, each [sequence, pos] in the order of the held-out
+// text: tokens (I32), targets (I32), log_prob (F32: natural logarithm of the target's probability given the
+// tokens so far), mask (F32: 1 where the target counts) and, when the model's attention ends at documents,
+// segments (I32). Rows that only fill a batch are left out.
+class TokenLogProbs {
+ public:
+  // `losses` f32 [batch, pos]: minus the log-probabilities.
+  void add(const data::Batch& batch, const runtime::Buffer& losses);
+  // `metadata`: names and values for the file's header.
+  Status write(io::FileSystem& fs, const std::string& path,
+               const std::vector<std::pair<std::string, std::string>>& metadata) const;
+
+ private:
+  int64_t sequences_ = 0, seq_len_ = 0;
+  std::vector<int32_t> tokens_, targets_, segments_;
+  std::vector<float> log_prob_, mask_;
+};
+
+}  // namespace ostro::eval
