@@ -10,9 +10,10 @@
 namespace ostro::data {
 
 struct Baseline {
-  int64_t tokens = 0, bytes = 0;  // held out: tokens with eos, bytes of text
-  double bits_per_token = 0;      // of the held-out tokens, each coded by its share among the training tokens
-  double bits_per_byte = 0;       // the same over the bytes of text
+  int64_t tokens = 0, bytes = 0;     // held out: tokens with eos, bytes of text
+  double train_tokens_per_byte = 0;  // turns a training loss in bits per token into bits per byte
+  double bits_per_token = 0;  // of the held-out tokens, each coded by its share among the training tokens
+  double bits_per_byte = 0;   // the same over the bytes of text
   double uniform_bits_per_byte = 0;  // every token of the vocabulary equally likely
 };
 
