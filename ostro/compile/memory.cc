@@ -40,8 +40,9 @@ void plan_memory(Plan& plan) {
     return plan.buffers[static_cast<size_t>(l.buffer)].kind != BufferKind::kTemp || l.last < 0;
   });
   // Largest first, each at the lowest place that is free during its whole life.
-  std::stable_sort(lives.begin(), lives.end(),
-                   [](const Life& a, const Life& b) { return a.bytes > b.bytes; });
+  std::sort(lives.begin(), lives.end(), [](const Life& a, const Life& b) {
+    return a.bytes != b.bytes ? a.bytes > b.bytes : a.buffer < b.buffer;
+  });
   std::vector<Life> placed;
   plan.arena_bytes = 0;
   for (const Life& life : lives) {

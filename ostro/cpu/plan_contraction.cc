@@ -35,8 +35,9 @@ Contraction contraction_of(const std::vector<ir::Axis>& contracted, const numeri
   std::partial_sum(c.segment_ends.begin(), c.segment_ends.end(), c.segment_ends.begin());
   c.order.resize(leaf.size());
   std::iota(c.order.begin(), c.order.end(), 0);
-  std::stable_sort(c.order.begin(), c.order.end(), [&](int64_t a, int64_t b) {
-    return leaf[static_cast<size_t>(a)] < leaf[static_cast<size_t>(b)];
+  std::sort(c.order.begin(), c.order.end(), [&](int64_t a, int64_t b) {
+    const int64_t leaf_a = leaf[static_cast<size_t>(a)], leaf_b = leaf[static_cast<size_t>(b)];
+    return leaf_a != leaf_b ? leaf_a < leaf_b : a < b;
   });
   return c;
 }

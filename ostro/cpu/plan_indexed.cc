@@ -170,9 +170,11 @@ Status run_sort(const OpCall& call) {
         const int64_t first = from[static_cast<size_t>(l)], target = to[static_cast<size_t>(l)];
         load_run(x.data + first * static_cast<int64_t>(size), x.dtype(), from_stride, n, line.data());
         std::iota(order.begin(), order.end(), 0);
-        std::stable_sort(order.begin(), order.end(), [&](int32_t i, int32_t j) {
+        std::sort(order.begin(), order.end(), [&](int32_t i, int32_t j) {
           const T a = line[static_cast<size_t>(i)], b = line[static_cast<size_t>(j)];
-          return descending ? is_below(b, a) : is_below(a, b);
+          if (descending ? is_below(b, a) : is_below(a, b)) return true;
+          if (descending ? is_below(a, b) : is_below(b, a)) return false;
+          return i < j;
         });
         for (int64_t i = 0; i < keep; ++i) {
           const int32_t index = order[static_cast<size_t>(i)];
