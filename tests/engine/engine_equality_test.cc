@@ -1,8 +1,12 @@
 // The compiled engine gives the interpreter's bits, op by op and for the parts models are made of.
 #include <doctest/doctest.h>
 
+#include <filesystem>
+
+#include "ostro/base/log.h"
 #include "ostro/cpu/engine.h"
 #include "ostro/interp/engine.h"
+#include "ostro/ir/builder.h"
 #include "programs.h"
 
 namespace ostro {
@@ -40,7 +44,7 @@ TEST_CASE("built-in loops alone give the interpreter's bits") {
 }
 
 TEST_CASE("generated kernels, one per op, give the interpreter's bits") {
-  check_engine({.isa = "avx2", .threads = 2, .fuse = false});
+  check_engine({.threads = 2, .fuse = false});
 }
 
 TEST_CASE("fused kernels give the interpreter's bits") { check_engine({.threads = 2}); }
@@ -89,6 +93,73 @@ TEST_CASE("results take the memory of parameters that were given away") {
   CHECK((*results)[0].bytes().data() == parameter);
   CHECK((*results)[1].bytes().data() != second);
   CHECK(testing::difference({before}, {held}) == "");
+}
+
+namespace {
+
+// Every function of one f32 on `count` patterns from `first` on, `step` apart.
+void check_functions(uint64_t first, uint64_t step, int64_t count) {
+  auto engine = cpu::make_cpu_engine({.threads = 2});
+  REQUIRE(engine.ok());
+  const auto reference = interp::make_interpreter();
+  const ir::Shape shape{ir::DType::f32, {{"n", count}}};
+  Buffer patterns = Buffer::empty(shape);
+  for (int64_t i = 0; i < count; ++i)
+    patterns.mutable_as<uint32_t>()[static_cast<size_t>(i)] =
+        static_cast<uint32_t>(first + static_cast<uint64_t>(i) * step);
+  for (int k = static_cast<int>(ir::OpKind::neg); k <= static_cast<int>(ir::OpKind::floor); ++k) {
+    ir::Program p;
+    p.name = ir::op_name(static_cast<ir::OpKind>(k));
+    ir::Builder b(p.body);
+    const ir::ValueId x = p.body.add_param(shape);
+    const ir::ValueId y = b.add(static_cast<ir::OpKind>(k), {x});
+    p.body.results = {y, b.cast(y, ir::DType::bf16)};
+    const std::string d = testing::difference(run(*reference, p, {patterns}), run(**engine, p, {patterns}));
+    CHECK_MESSAGE(d.empty(), p.name.c_str(), ": ", d.c_str());
+  }
+}
+
+}  // namespace
+
+TEST_CASE("functions in C equal numerics on a sample of all f32") { check_functions(77, 40009, 107000); }
+
+TEST_CASE("slow: functions in C equal numerics on all f32") {
+  for (uint64_t first = 0; first < 256; ++first) check_functions(first << 24, 1, 1 << 24);
+}
+
+TEST_CASE("slow: fused kernels for AVX2 give the interpreter's bits") {
+  check_engine({.isa = "avx2", .threads = 3});
+}
+
+TEST_CASE("a damaged object in the cache is compiled again, and no compiler means built-in loops") {
+  namespace fs = std::filesystem;
+  const fs::path cache = fs::temp_directory_path() / "ostro-engine-test-cache";
+  fs::remove_all(cache);
+  const auto programs = testing::op_programs();
+  const ir::Program& program = program_named(programs, "softmax");
+  const auto inputs = testing::make_inputs(program, 1, false);
+  const auto expected = run(*interp::make_interpreter(), program, inputs);
+  const auto check = [&](const std::string& cc) {
+    auto engine = cpu::make_cpu_engine({.threads = 1, .cache_dir = cache.string(), .cc = cc});
+    REQUIRE(engine.ok());
+    CHECK(testing::difference(expected, run(**engine, program, inputs)) == "");
+  };
+  check("");
+  int objects = 0;
+  for (const auto& entry : fs::directory_iterator(cache / "kernels"))
+    if (entry.path().extension() == ".so") {
+      ++objects;
+      fs::resize_file(entry.path(), fs::file_size(entry.path()) / 2);
+    }
+  CHECK(objects == 1);
+  check("");
+  int warnings = 0;
+  const LogSink before =
+      set_log_sink([&](LogLevel level, std::string_view) { warnings += level == LogLevel::kWarning; });
+  check("/nonexistent/cc");
+  set_log_sink(before);
+  CHECK(warnings == 1);
+  fs::remove_all(cache);
 }
 
 }  // namespace ostro
