@@ -16,7 +16,13 @@ std::span<const Command> commands() {
       {"verify", "replay a stretch of a run and compare its hash chain", verify_command},
       {"hash", "print the run hash: the head of a run's hash chain", hash_command},
       {"inspect", "show what a run or a checkpoint holds", inspect_command},
+      {"eval", "loss of a checkpoint on held-out text", eval_command},
+      {"sample", "continue a text with a trained model", sample_command},
+      {"grad", "gradients of one step's batch, for comparison with other frameworks", grad_command},
+      {"export", "write a model as a Hugging Face directory", export_command},
+      {"program", "print the programs of a training step", program_command},
       {"data", "build the token store; show the batch of a step", data_command},
+      {"selftest", "train two tiny models and compare the hash with the one of every machine", selftest_command},
   };
   return kCommands;
 }

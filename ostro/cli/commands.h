@@ -24,7 +24,13 @@ int verify_command(Args args);
 int train_command(Args args);
 int hash_command(Args args);
 int inspect_command(Args args);
+int eval_command(Args args);
+int sample_command(Args args);
+int grad_command(Args args);
+int export_command(Args args);
+int program_command(Args args);
 int data_command(Args args);
+int selftest_command(Args args);
 int data_baseline_command(Args args);  // a verb of data
 
 }  // namespace ostro::cli

@@ -1,0 +1,89 @@
+// ostro eval
+#include <fmt/core.h>
+
+#include <cstdio>
+#include <nlohmann/json.hpp>
+
+#include "ostro/cli/commands.h"
+#include "ostro/cli/engine_choice.h"
+#include "ostro/cli/exit_code.h"
+#include "ostro/eval/loaded_model.h"
+#include "ostro/eval/token_log_probs.h"
+#include "ostro/io/local_file_system.h"
+#include "ostro/train/batches.h"
+#include "ostro/train/evaluate.h"
+#include "ostro/train/programs.h"
+
+namespace ostro::cli {
+namespace {
+
+struct Evaluation {
+  train::HeldOutLoss loss;
+  int64_t step = 0;
+  std::string path, name;  // of the checkpoint and of its state
+};
+
+Result<Evaluation> evaluate(const train::TrainConfig& config, const std::string& checkpoint,
+                            const std::string& per_token) {
+  io::FileSystem& fs = io::local_file_system();
+  ASSIGN_OR_RETURN(const auto engine, make_engine());
+  ASSIGN_OR_RETURN(const train::DataAccess data, train::open_data(fs, config));
+  const int64_t vocab = data.tokenizer->vocab_size();
+  const models::ModelFunctions model = config.model_options().functions(vocab, train::compute_dtype(config));
+  ASSIGN_OR_RETURN(const eval::Parameters parameters,
+                   eval::load_or_init(fs, checkpoint, config, model, *engine));
+  ASSIGN_OR_RETURN(const train::HeldOut held_out, train::HeldOut::create(config, vocab, *engine, data.store));
+  Evaluation out{{}, parameters.step, parameters.path, parameters.name};
+  eval::TokenLogProbs tokens;
+  train::HeldOut::OnBatch keep;
+  if (!per_token.empty())
+    keep = [&tokens](const data::Batch& batch, const runtime::Buffer& losses) {
+      tokens.add(batch, losses);
+      return Status();
+    };
+  ASSIGN_OR_RETURN(out.loss, held_out.evaluate(parameters.values, keep));
+  if (!per_token.empty())
+    RETURN_IF_ERROR(tokens.write(fs, per_token,
+                                 {{"loss", fmt::format("{}", out.loss.loss)},
+                                  {"step", fmt::format("{}", out.step)},
+                                  {"checkpoint", out.name.empty() ? out.path : out.name}}));
+  return out;
+}
+
+}  // namespace
+
+int eval_command(Args args) {
+  std::string checkpoint, per_token;
+  bool json = false;
+  args.summary(
+      "Loss of a checkpoint on the configuration's held-out text, in nats a token and bits a byte. The "
+      "model\n"
+      "is the configuration's; the checkpoint must have its shapes.");
+  args.option("--checkpoint", &checkpoint, "K", eval::kWhereOrInitHelp, Args::kRequired);
+  args.flag("--json", &json, "print one JSON object");
+  args.option("--per_token", &per_token, "FILE",
+              "write every token's log-probability: safetensors with tokens, targets, log_prob, mask "
+              "[sequence, pos]");
+  args.config();
+  if (const auto code = args.parse()) return *code;
+  const auto config = args.load_config();
+  if (!config.ok()) return report_error(config.error());
+  const auto result = evaluate(*config, checkpoint, per_token);
+  if (!result.ok()) return report_error(result.error());
+  const auto tokens = static_cast<int64_t>(result->loss.tokens);
+  if (json) {
+    const nlohmann::ordered_json out = {{"checkpoint", result->path},
+                                        {"state", result->name},
+                                        {"step", result->step},
+                                        {"loss", result->loss.loss},
+                                        {"bits_per_byte", result->loss.bits_per_byte},
+                                        {"tokens", tokens}};
+    fmt::print("{}\n", out.dump());
+  } else {
+    fmt::print("step {}: held-out loss {:.6f} nats a token, {:.6f} bits a byte, over {} tokens\n",
+               result->step, result->loss.loss, result->loss.bits_per_byte, tokens);
+  }
+  return kExitOk;
+}
+
+}  // namespace ostro::cli
