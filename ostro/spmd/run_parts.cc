@@ -48,14 +48,17 @@ Buffer shard(const ir::Mesh& mesh, int64_t rank, const Layout& layout, const Buf
   return out;
 }
 
+void place(const ir::Mesh& mesh, int64_t rank, const Layout& layout, const Buffer& part, Buffer& whole) {
+  for_each_run(mesh, rank, layout, whole.shape(), [&](int64_t to, int64_t from, int64_t bytes) {
+    std::memcpy(whole.mutable_bytes().data() + to, part.bytes().data() + from, static_cast<size_t>(bytes));
+  });
+}
+
 Result<Buffer> join(const ir::Mesh& mesh, const Layout& layout, const ir::Shape& whole,
                     const std::vector<Buffer>& parts) {
   Buffer out = Buffer::zeros(whole);
   for (int64_t rank = 0; rank < mesh.size(); ++rank)
-    for_each_run(mesh, rank, layout, whole, [&](int64_t to, int64_t from, int64_t bytes) {
-      std::memcpy(out.mutable_bytes().data() + to, parts[static_cast<size_t>(rank)].bytes().data() + from,
-                  static_cast<size_t>(bytes));
-    });
+    place(mesh, rank, layout, parts[static_cast<size_t>(rank)], out);
   for (int64_t rank = 0; rank < mesh.size(); ++rank) {
     const Buffer again = shard(mesh, rank, layout, out);
     const auto a = again.bytes(), b = parts[static_cast<size_t>(rank)].bytes();

@@ -13,6 +13,10 @@ namespace ostro::spmd {
 // What worker `rank` holds of a whole value (a copy).
 runtime::Buffer shard(const ir::Mesh& mesh, int64_t rank, const Layout& layout, const runtime::Buffer& whole);
 
+// Copies worker `rank`'s part to its place in the whole value.
+void place(const ir::Mesh& mesh, int64_t rank, const Layout& layout, const runtime::Buffer& part,
+           runtime::Buffer& whole);
+
 // The whole value from every worker's part, by rank. An error when workers that should hold the same elements
 // hold different bits.
 Result<runtime::Buffer> join(const ir::Mesh& mesh, const Layout& layout, const ir::Shape& whole,
