@@ -109,9 +109,6 @@ class CpuEngine final : public runtime::Engine {
   Result<std::unique_ptr<runtime::Executable>> compile(const ir::Program& program,
                                                        const runtime::CompileOptions& options) override {
     RETURN_IF_ERROR(ir::verify(program));
-    if (options.remat != "none")
-      return unsupported(
-          fmt::format("remat \"{}\": this engine keeps every residual; use none", options.remat));
     ASSIGN_OR_RETURN(ir::Program optimised, compile::run_passes(program, options));
     compile::LowerOptions lower_options;
     lower_options.kernels = compiler_ != nullptr;

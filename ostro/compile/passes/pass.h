@@ -23,6 +23,7 @@ Result<ir::Program> run_passes(ir::Program program, const runtime::CompileOption
 
 // The passes.
 void inline_custom(ir::Program& program, const runtime::CompileOptions& options);
+void remat(ir::Program& program, const runtime::CompileOptions& options);
 void simplify(ir::Program& program, const runtime::CompileOptions& options);
 void merge_common(ir::Program& program, const runtime::CompileOptions& options);
 void fuse_dot_cast(ir::Program& program, const runtime::CompileOptions& options);

@@ -6,6 +6,8 @@ namespace {
 
 constexpr PassInfo kPasses[] = {
     {"inline_custom", "custom ops become their function", inline_custom},
+    {"remove_unread", "what differentiation left over, so that remat sees who reads what", remove_dead},
+    {"remat", "residuals computed again in the reversed scan", remat},
     {"simplify", "identities that keep every bit", simplify},
     {"merge_common", "equal ops on equal operands once", merge_common},
     {"remove_dead", "ops, scan results and carries nobody reads", remove_dead},
@@ -17,6 +19,8 @@ constexpr PassInfo kPasses[] = {
 std::span<const PassInfo> pass_list() { return kPasses; }
 
 Result<ir::Program> run_passes(ir::Program program, const runtime::CompileOptions& options) {
+  if (options.remat != "none" && options.remat != "all" && !options.remat.starts_with("save:"))
+    return invalid_argument("remat \"" + options.remat + "\"; use none, all or save:label,label");
   for (const PassInfo& pass : kPasses) {
     pass.run(program, options);
     if (Status s = ir::verify(program); !s.ok())

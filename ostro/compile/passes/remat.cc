@@ -1,0 +1,180 @@
+// Rematerialisation: what a forward scan stacks only for its reversed scan (a residual) is computed again
+// there, from the forward body's operands and its carries, which are stacked instead. CompileOptions::remat:
+// "none" keeps every residual, "all" none, "save:a,b" those labelled a or b. The same ops on the same values:
+// no bit changes.
+#include <algorithm>
+#include <map>
+#include <set>
+#include <sstream>
+
+#include "ostro/compile/passes/pass.h"
+#include "ostro/compile/passes/rewrite.h"
+
+namespace ostro::compile {
+namespace {
+
+using ir::Block;
+using ir::Op;
+using ir::OpKind;
+using ir::ValueId;
+
+// One forward scan and the reversed scan that reads its stacked results.
+class Pair {
+ public:
+  Pair(Block& outer, Op& forward, Op& backward, const std::set<std::string>& saved)
+      : outer_(outer),
+        forward_(forward),
+        backward_(backward),
+        saved_(saved),
+        def_(definitions(forward.regions[0])),
+        position_(forward.regions[0].values.size(), -1) {
+    for (size_t i = 0; i < body().params.size(); ++i)
+      position_[static_cast<size_t>(body().params[i])] = static_cast<int64_t>(i);
+  }
+
+  // Replaces the backward scan's operand `operand`, result number `result` of the forward scan.
+  void recompute(size_t operand, size_t result) {
+    const ValueId inside = body().results[result];
+    if (is_kept(inside)) return;
+    const ValueId old = target().params[operand];
+    const ValueId fresh = value(inside);
+    for (Op& op : target().ops)
+      for (ValueId& v : op.operands)
+        if (v == old) v = fresh;
+    for (ValueId& v : target().results)
+      if (v == old) v = fresh;
+    dropped_.push_back(old);
+  }
+
+  void finish() {
+    for (ValueId old : dropped_) {
+      const auto at =
+          std::find(target().params.begin(), target().params.end(), old) - target().params.begin();
+      target().params.erase(target().params.begin() + at);
+      backward_.operands.erase(backward_.operands.begin() + at);
+    }
+    target().ops.insert(target().ops.begin(), std::make_move_iterator(clones_.begin()),
+                        std::make_move_iterator(clones_.end()));
+  }
+
+ private:
+  Block& body() { return forward_.regions[0]; }
+  Block& target() { return backward_.regions[0]; }
+  int64_t consts() const { return forward_.attrs.i64("consts"); }
+  int64_t carries() const { return forward_.attrs.i64("carries"); }
+
+  // A carry or a saved label: it stays stacked.
+  bool is_kept(ValueId v) {
+    const int64_t at = position_[static_cast<size_t>(v)];
+    if (at >= 0) return at >= consts() && at < consts() + carries();
+    const int32_t d = def_[static_cast<size_t>(v)];
+    const Op& op = body().ops[static_cast<size_t>(d)];
+    return op.results[0] == v && saved_.count(op.label) != 0;
+  }
+
+  // The value in the backward body that equals v of the forward body.
+  ValueId value(ValueId v) {
+    const auto known = map_.find(v);
+    if (known != map_.end()) return known->second;
+    const int64_t at = position_[static_cast<size_t>(v)];
+    if (is_kept(v)) return map_[v] = add_stacked(stacked(v), v);
+    if (at >= 0 && at < consts()) return map_[v] = add_const(forward_.operands[static_cast<size_t>(at)], v);
+    if (at >= 0) return map_[v] = add_stacked(forward_.operands[static_cast<size_t>(at)], v);
+    Op copy = body().ops[static_cast<size_t>(def_[static_cast<size_t>(v)])];
+    for (ValueId& x : copy.operands) x = value(x);
+    for (ValueId& r : copy.results) {
+      const ValueId fresh = target().add_value(body().shape(r));
+      map_[r] = fresh;
+      r = fresh;
+    }
+    clones_.push_back(std::move(copy));
+    return map_.at(v);
+  }
+
+  // The outer value that stacks v over the forward scan.
+  ValueId stacked(ValueId v) {
+    for (size_t i = static_cast<size_t>(carries()); i < body().results.size(); ++i)
+      if (body().results[i] == v) return forward_.results[i];
+    ir::Shape shape = body().shape(v);
+    shape.axes.insert(shape.axes.begin(), {forward_.attrs.str("axis"), forward_.attrs.i64("length")});
+    body().results.push_back(v);
+    forward_.results.push_back(outer_.add_value(std::move(shape)));
+    return forward_.results.back();
+  }
+
+  ValueId add_stacked(ValueId outer, ValueId v) {
+    backward_.operands.push_back(outer);
+    return target().add_param(body().shape(v));
+  }
+
+  ValueId add_const(ValueId outer, ValueId v) {
+    const ValueId param = target().add_value(body().shape(v));
+    target().params.insert(target().params.begin(), param);
+    backward_.operands.insert(backward_.operands.begin(), outer);
+    backward_.attrs.set("consts", backward_.attrs.i64("consts") + 1);
+    return param;
+  }
+
+  Block& outer_;
+  Op& forward_;
+  Op& backward_;
+  const std::set<std::string>& saved_;
+  std::vector<int32_t> def_;
+  std::vector<int64_t> position_;  // of a forward body's value among its parameters, or -1
+  std::map<ValueId, ValueId> map_;
+  std::vector<Op> clones_;
+  std::vector<ValueId> dropped_;
+};
+
+void remat_block(Block& block, const std::set<std::string>& saved) {
+  for (size_t j = 0; j < block.ops.size(); ++j) {
+    Op& backward = block.ops[j];
+    if (backward.kind != OpKind::scan || backward.attrs.i64("reverse", 0) == 0) continue;
+    const std::vector<int32_t> def = definitions(block);
+    std::vector<int32_t> uses(block.values.size(), 0);
+    for (const Op& op : block.ops)
+      for (ValueId v : op.operands) ++uses[static_cast<size_t>(v)];
+    for (ValueId v : block.results) ++uses[static_cast<size_t>(v)];
+    // By forward scan: (parameter of the backward body, result number).
+    std::map<int32_t, std::vector<std::pair<ValueId, size_t>>> residuals;
+    const auto first = static_cast<size_t>(backward.attrs.i64("consts") + backward.attrs.i64("carries"));
+    for (size_t i = first; i < backward.operands.size(); ++i) {
+      const ValueId u = backward.operands[i];
+      const int32_t d = def[static_cast<size_t>(u)];
+      if (d < 0 || uses[static_cast<size_t>(u)] != 1) continue;
+      const Op& forward = block.ops[static_cast<size_t>(d)];
+      if (forward.kind != OpKind::scan || forward.attrs.i64("reverse", 0) != 0 ||
+          forward.attrs.i64("length") != backward.attrs.i64("length") ||
+          forward.attrs.str("axis") != backward.attrs.str("axis"))
+        continue;
+      const auto at = static_cast<size_t>(std::find(forward.results.begin(), forward.results.end(), u) -
+                                          forward.results.begin());
+      if (static_cast<int64_t>(at) >= forward.attrs.i64("carries"))
+        residuals[d].emplace_back(backward.regions[0].params[i], at);
+    }
+    for (const auto& [d, list] : residuals) {
+      Pair pair(block, block.ops[static_cast<size_t>(d)], backward, saved);
+      for (const auto& [param, result] : list) {
+        const auto& params = backward.regions[0].params;
+        pair.recompute(static_cast<size_t>(std::find(params.begin(), params.end(), param) - params.begin()),
+                       result);
+      }
+      pair.finish();
+    }
+  }
+}
+
+}  // namespace
+
+void remat(ir::Program& program, const runtime::CompileOptions& options) {
+  if (options.remat == "none") return;
+  std::set<std::string> saved;
+  if (options.remat.starts_with("save:")) {
+    std::istringstream labels(options.remat.substr(5));
+    for (std::string label; std::getline(labels, label, ',');) saved.insert(label);
+  }
+  saved.erase("");
+  remat_block(program.body, saved);
+}
+
+}  // namespace ostro::compile
