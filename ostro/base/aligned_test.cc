@@ -1,0 +1,26 @@
+#include "ostro/base/aligned.h"
+
+#include <doctest/doctest.h>
+
+namespace ostro {
+namespace {
+
+TEST_CASE("blocks are aligned, and large ones are reused by size") {
+  for (size_t bytes : {size_t{0}, size_t{1}, size_t{100}, size_t{3} << 20, size_t{9} << 20})
+    CHECK(reinterpret_cast<uintptr_t>(allocate_aligned(bytes).get()) % kAlignment == 0);
+  release_kept_memory();
+  const std::byte* first = allocate_aligned(size_t{8} << 20).get();
+  if (kept_bytes() == 0) return;  // a sanitizer build keeps nothing
+  CHECK(kept_bytes() == size_t{8} << 20);
+  CHECK(allocate_aligned(size_t{8} << 20).get() == first);
+  // Requests that do not fit what is kept give it back once it is much.
+  {
+    const auto big = allocate_aligned(size_t{100} << 20);
+  }
+  CHECK(kept_bytes() == (size_t{108} << 20));
+  const auto other = allocate_aligned(size_t{10} << 20);
+  CHECK(kept_bytes() == 0);
+}
+
+}  // namespace
+}  // namespace ostro
