@@ -13,6 +13,7 @@
 #include "ostro/train/fingerprints.h"
 #include "ostro/train/snapshot.h"
 #include "ostro/train/version.h"
+#include "ostro/train/workers.h"
 
 namespace ostro::train {
 namespace {
@@ -69,7 +70,8 @@ Result<std::unique_ptr<Run>> Run::open(const TrainConfig& config, const Environm
   run->model_ = config.model_options().functions(vocab, compute_dtype(config));
   ASSIGN_OR_RETURN(run->programs_, make_programs(config, run->model_));
   ASSIGN_OR_RETURN(const std::string remat, config.model_options().remat());
-  ASSIGN_OR_RETURN(run->runner_, make_step_runner(run->programs_, environment.engine, remat));
+  ASSIGN_OR_RETURN(run->runner_, make_runner(run->programs_, environment.engine, remat, environment.workers,
+                                             config.numerics.cells));
   if (run->eval_loader_) {
     ASSIGN_OR_RETURN(run->eval_, environment.engine.compile(make_eval_program(config, run->model_)));
   }

@@ -9,6 +9,7 @@
 #include "ostro/train/fingerprints.h"
 #include "ostro/train/snapshot.h"
 #include "ostro/train/version.h"
+#include "ostro/train/workers.h"
 
 namespace ostro::train {
 namespace {
@@ -100,7 +101,8 @@ Result<VerifyReport> verify_run(io::FileSystem& fs, runtime::Engine& engine, con
                    data::Loader::create(run.data.store, run.config.data, run.config.model_options().seq_len(),
                                         run.config.trainer.train_batch_size,
                                         static_cast<uint64_t>(run.config.trainer.seed)));
-  ASSIGN_OR_RETURN(const auto runner, make_step_runner(run.programs, engine, "none"));
+  ASSIGN_OR_RETURN(const auto runner,
+                   make_runner(run.programs, engine, "none", options.workers, run.config.numerics.cells));
   const auto& adam = std::get<optim::AdamOptions>(run.config.optimizer);
   const optim::Boxes boxes = cell_boxes(run.config);
 

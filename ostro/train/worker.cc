@@ -168,7 +168,7 @@ Result<std::vector<Worker::Buffers>> Worker::run_leaves(const BatchArrays& batch
     ASSIGN_OR_RETURN(runtime::Executable * leaf, leaf_program());
     for (int64_t i = node.first; i < node.first + node.count; ++i) {
       int64_t at = i;
-      if (plan_.fault == TestFault::kLeafOrderSwapped && leaves > 2 && (i == 1 || i == 2)) at = 3 - i;
+      if (plan_.fault == WorkerFault::kLeafOrder && leaves > 2 && (i == 1 || i == 2)) at = 3 - i;
       Buffers inputs = params_;
       for (Buffer& b : rows_of(batch, at * plan_.rows, plan_.rows)) inputs.push_back(std::move(b));
       ASSIGN_OR_RETURN(Buffers out, leaf->run(std::move(inputs)));
@@ -254,7 +254,7 @@ Result<Worker::Buffers> Worker::exchange_gradients(runtime::Collectives& c, int6
 
 // The tree over all leaves above the subtrees that came, received[worker][its i-th subtree].
 Result<Worker::Buffers> Worker::join(int64_t leaves, std::vector<std::vector<Buffers>> received) {
-  if (plan_.fault == TestFault::kRingOrder) {
+  if (plan_.fault == WorkerFault::kRingOrder) {
     Buffers sum;
     for (int64_t i = 0; i < plan_.workers; ++i)
       for (Buffers& part : received[static_cast<size_t>((rank_ + 1 + i) % plan_.workers)]) {

@@ -9,9 +9,15 @@
 #include "ostro/spmd/partition.h"
 #include "ostro/train/leaf_plan.h"
 #include "ostro/train/step.h"
-#include "ostro/train/test_fault.h"
 
 namespace ostro::train {
+
+// Faults in the exchange, so that the equality tests are seen to fail (base/test_fault.h).
+enum class WorkerFault {
+  kNone,
+  kLeafOrder,  // leaves 1 and 2 change places
+  kRingOrder,  // owners add the workers' partials one after another, beginning with their neighbour
+};
 
 // What all workers of a run share and none changes.
 struct WorkerPlan {
@@ -19,7 +25,7 @@ struct WorkerPlan {
   runtime::Engine* engine = nullptr;
   std::string remat;
   int64_t workers = 1;
-  TestFault fault = TestFault::kNone;
+  WorkerFault fault = WorkerFault::kNone;
   size_t n = 0;            // parameters
   int64_t rows = 0;        // of one leaf
   spmd::Partition update;  // over the owners: the first workers, as many as there are cells for

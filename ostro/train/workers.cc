@@ -4,9 +4,9 @@
 
 #include <algorithm>
 
+#include "ostro/base/test_fault.h"
 #include "ostro/dist/loop_collectives.h"
 #include "ostro/spmd/run_parts.h"
-#include "ostro/train/worker.h"
 
 namespace ostro::train {
 namespace {
@@ -143,6 +143,16 @@ Result<std::unique_ptr<StepRunner>> make_worker_runner(const CanonicalPrograms& 
   auto runner = std::make_unique<WorkerRunner>(std::move(plan));
   RETURN_IF_ERROR(runner->compile());
   return std::unique_ptr<StepRunner>(std::move(runner));
+}
+
+Result<std::unique_ptr<StepRunner>> make_runner(const CanonicalPrograms& programs, runtime::Engine& engine,
+                                                const std::string& remat, int64_t workers,
+                                                const spmd::Cells& cells) {
+  if (workers == 1) return make_step_runner(programs, engine, remat);
+  const WorkerFault fault = test_fault("leaf_order")   ? WorkerFault::kLeafOrder
+                            : test_fault("ring_order") ? WorkerFault::kRingOrder
+                                                       : WorkerFault::kNone;
+  return make_worker_runner(programs, engine, remat, {workers, cells, fault});
 }
 
 }  // namespace ostro::train

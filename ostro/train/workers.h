@@ -8,7 +8,7 @@
 
 #include "ostro/spmd/layout.h"
 #include "ostro/train/step.h"
-#include "ostro/train/test_fault.h"
+#include "ostro/train/worker.h"
 
 namespace ostro::train {
 
@@ -17,12 +17,18 @@ struct WorkerOptions {
   // numerics.cells: parameters are owned by cells along these axes, else along "embed"; arrays with none of
   // them are held and updated by every owner.
   spmd::Cells cells;
-  TestFault fault = TestFault::kNone;
+  WorkerFault fault = WorkerFault::kNone;
 };
 
 // Every worker has its own executables of `engine`, which must be thread-safe and live as long as the runner.
 Result<std::unique_ptr<StepRunner>> make_worker_runner(const CanonicalPrograms& programs,
                                                        runtime::Engine& engine, const std::string& remat,
                                                        const WorkerOptions& options);
+
+// What a run steps with: make_step_runner for one worker, make_worker_runner for several. Faults of
+// OSTRO_TEST_FAULT reach the workers here.
+Result<std::unique_ptr<StepRunner>> make_runner(const CanonicalPrograms& programs, runtime::Engine& engine,
+                                                const std::string& remat, int64_t workers,
+                                                const spmd::Cells& cells);
 
 }  // namespace ostro::train

@@ -87,7 +87,7 @@ Trail train_alone(const Setup& s, int steps) {
   return train(s, *make_step_runner(s.programs, *engine, "none").value(), *engine, steps);
 }
 
-Trail train_workers(const Setup& s, int64_t workers, int steps, TestFault fault = TestFault::kNone) {
+Trail train_workers(const Setup& s, int64_t workers, int steps, WorkerFault fault = WorkerFault::kNone) {
   const auto engine = interp::make_interpreter();
   auto runner = make_worker_runner(s.programs, *engine, "none", {workers, s.config.numerics.cells, fault});
   REQUIRE_MESSAGE(runner.ok(), (runner.ok() ? "" : runner.error().message()));
@@ -171,7 +171,8 @@ TEST_CASE("a state from elsewhere is taken over, also in mid-run") {
   const Setup s = tiny(6, {{"embed", 4}});
   const auto engine = interp::make_interpreter();
   auto runner =
-      make_worker_runner(s.programs, *engine, "none", {3, s.config.numerics.cells, TestFault::kNone}).value();
+      make_worker_runner(s.programs, *engine, "none", {3, s.config.numerics.cells, WorkerFault::kNone})
+          .value();
   const Trail first = train(s, *runner, *engine, 3), again = train(s, *runner, *engine, 3);
   CHECK(same(first, again));
   CHECK(same(first, train_alone(s, 3)));
@@ -181,7 +182,8 @@ TEST_CASE("a step that is not finite leaves the state as it was") {
   const Setup s = tiny(6, {{"embed", 4}});
   const auto engine = interp::make_interpreter();
   auto runner =
-      make_worker_runner(s.programs, *engine, "none", {2, s.config.numerics.cells, TestFault::kNone}).value();
+      make_worker_runner(s.programs, *engine, "none", {2, s.config.numerics.cells, WorkerFault::kNone})
+          .value();
   State poisoned = initial_state(s.programs, *engine, 0).value();
   poisoned.params[0].mutable_as<float>()[0] = std::nanf("");
   State state = poisoned;
@@ -196,8 +198,8 @@ TEST_CASE("a step that is not finite leaves the state as it was") {
 TEST_CASE("controls that must fail: leaves in another order, partials added around a ring") {
   const Setup s = tiny(7, {{"embed", 4}});
   const Trail alone = train_alone(s, 2);
-  CHECK_FALSE(same(train_workers(s, 3, 2, TestFault::kLeafOrderSwapped), alone));
-  const Trail ring = train_workers(s, 3, 2, TestFault::kRingOrder);
+  CHECK_FALSE(same(train_workers(s, 3, 2, WorkerFault::kLeafOrder), alone));
+  const Trail ring = train_workers(s, 3, 2, WorkerFault::kRingOrder);
   CHECK_FALSE(same(ring, alone));
   // Only the order of the additions differs: the first step's losses are the same.
   CHECK(ring.steps[0].loss == alone.steps[0].loss);
