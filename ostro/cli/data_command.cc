@@ -9,6 +9,7 @@
 #include "ostro/cli/commands.h"
 #include "ostro/cli/exit_code.h"
 #include "ostro/cli/standard_streams.h"
+#include "ostro/cpu/thread_pool.h"
 #include "ostro/data/batch_text.h"
 #include "ostro/data/build.h"
 #include "ostro/data/loader.h"
@@ -77,19 +78,17 @@ Status build_and_report(const train::TrainConfig& config, int threads) {
 }
 
 int build(Args args) {
-  int64_t threads = 0;
   args.summary(
       "Builds the token store that data.cache_dir names, or goes on with an unfinished one, or checks that "
       "the\n"
-      "one there is what the configuration asks for.");
-  args.option("--threads", &threads, "N", "threads that tokenize (0: one a core); changes only the time");
+      "one there is what the configuration asks for. OSTRO_THREADS threads tokenize.");
   args.config();
   if (const auto code = args.parse()) return *code;
-  if (threads < 0 || threads > 1024)
-    return report_error(invalid_argument(fmt::format("--threads {}: use 0 to 1024", threads)));
   const auto config = args.load_config();
   if (!config.ok()) return report_error(config.error());
-  const Status done = build_and_report(*config, static_cast<int>(threads));
+  const Result<int> threads = cpu::default_threads();
+  if (!threads.ok()) return report_error(threads.error());
+  const Status done = build_and_report(*config, *threads);
   return done.ok() ? kExitOk : report_error(done.error());
 }
 

@@ -1,10 +1,17 @@
 #include "ostro/data/array_writer.h"
 
+#include <fmt/core.h>
+
 #include <algorithm>
 
 #include "ostro/io/crc32c.h"
 
 namespace ostro::data {
+namespace {
+
+uint32_t tail_crc(std::span<const int64_t> elements) { return io::crc32c(std::as_bytes(elements)); }
+
+}  // namespace
 
 ChunkSum sum_chunk(std::span<const int64_t> elements) {
   const auto bytes = std::as_bytes(elements);
@@ -35,17 +42,20 @@ Result<ArrayWriter> ArrayWriter::create(io::FileSystem& fs, const std::string& p
 
 Result<ArrayWriter> ArrayWriter::resume(io::FileSystem& fs, const std::string& path, const Position& position,
                                         std::vector<ChunkSum> sums) {
-  ASSIGN_OR_RETURN(io::Zarr1dWriter resumed, io::Zarr1dWriter::resume(fs, path, position));
+  ASSIGN_OR_RETURN(io::Zarr1dWriter resumed, io::Zarr1dWriter::resume(fs, path, position.zarr));
   ArrayWriter writer(std::move(resumed));
-  const int64_t begin = position.elements / writer.chunk() * writer.chunk();
+  const int64_t begin = position.elements() / writer.chunk() * writer.chunk();
   if (static_cast<int64_t>(sums.size()) != begin / writer.chunk())
-    return corrupt(fmt::format("{}: {} chunk sums for {} elements", path, sums.size(), position.elements));
+    return corrupt(fmt::format("{}: {} chunk sums for {} elements", path, sums.size(), position.elements()));
   writer.sums_ = std::move(sums);
-  if (begin < position.elements) {
+  if (begin < position.elements()) {
     ASSIGN_OR_RETURN(const io::Zarr1dReader reader, io::Zarr1dReader::open(fs, path, 1));
-    writer.pending_.resize(static_cast<size_t>(position.elements - begin));
+    writer.pending_.resize(static_cast<size_t>(position.elements() - begin));
     RETURN_IF_ERROR(reader.read(begin, std::span(writer.pending_)));
   }
+  if (const uint32_t crc = tail_crc(writer.pending_); crc != position.tail_crc32c)
+    return corrupt(fmt::format("{}: elements [{}, {}) have CRC-32C {:08x}, the journal says {:08x}", path,
+                               begin, position.elements(), crc, position.tail_crc32c));
   return writer;
 }
 
@@ -61,6 +71,11 @@ Status ArrayWriter::append(std::span<const int64_t> values) {
     pending_.clear();
   }
   return {};
+}
+
+Result<ArrayWriter::Position> ArrayWriter::commit() {
+  ASSIGN_OR_RETURN(const io::Zarr1dWriter::Position position, writer_.commit());
+  return Position{position, tail_crc(pending_)};
 }
 
 std::vector<ChunkSum> ArrayWriter::all_chunks() const {

@@ -33,7 +33,14 @@ ArrayLedger array_ledger(ArrayId id, int64_t elements, int64_t chunk, std::span<
 // Not thread-safe. Refers to the file system, which must outlive it.
 class ArrayWriter {
  public:
-  using Position = io::Zarr1dWriter::Position;
+  // What a commit made durable. The checksum is of the elements behind the last full chunk, which resuming
+  // reads back.
+  struct Position {
+    io::Zarr1dWriter::Position zarr;
+    uint32_t tail_crc32c = 0;
+    int64_t elements() const { return zarr.elements; }
+    bool operator==(const Position&) const = default;
+  };
 
   static Result<ArrayWriter> create(io::FileSystem& fs, const std::string& path, const ArrayLayout& layout);
   // Goes on from what a commit recorded, with the sums of the full chunks before it.
@@ -45,7 +52,7 @@ class ArrayWriter {
   int64_t chunk() const { return writer_.spec().chunk[0]; }
 
   // Makes everything appended durable.
-  Result<Position> commit() { return writer_.commit(); }
+  Result<Position> commit();
 
   // Sums of the full chunks so far.
   const std::vector<ChunkSum>& full_chunks() const { return sums_; }

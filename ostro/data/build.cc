@@ -183,7 +183,9 @@ class Build {
     for (const Split split : kSplits) {
       const auto s = static_cast<size_t>(split);
       SplitLedger& out = ledger.split(split);
-      const auto elements = [&](ArrayId id) { return state_.positions[s][static_cast<size_t>(id)].elements; };
+      const auto elements = [&](ArrayId id) {
+        return state_.positions[s][static_cast<size_t>(id)].elements();
+      };
       out.tokens = elements(ArrayId::kData);
       out.rows = elements(ArrayId::kDocument);
       out.bytes = state_.bytes[s];
@@ -198,6 +200,11 @@ class Build {
         if (id == ArrayId::kOffsets) {  // its first chunk has just changed
           std::vector<int64_t> first(static_cast<size_t>(std::min(chunk, elements(id))));
           RETURN_IF_ERROR(reader.read(0, std::span(first)));
+          first[0] = 0;
+          if (sum_chunk(first) != sums[0])
+            return corrupt(
+                fmt::format("{}: chunk 0 is damaged; delete the store to build it again", offsets));
+          first[0] = out.rows;
           sums[0] = sum_chunk(first);
         }
         out.array(id) = array_ledger(id, elements(id), chunk, sums);

@@ -183,6 +183,48 @@ TEST_CASE("token store: cut, zeroed or changed files are refused by name, or do 
   CHECK(*read_everything(fs, options.cache_dir) == expected);
 }
 
+TEST_CASE(
+    "token store: an unfinished one with changed bytes gives the same tokens or an error, never others") {
+  io::MemoryFileSystem memory;
+  write_small_corpus(memory, "corpus");
+  DataOptions options = corpus_options("corpus");
+  options.validation_fraction = 0.4;
+  io::MemoryFileSystem whole;
+  write_small_corpus(whole, "corpus");
+  REQUIRE(build_store(whole, options, test_tokenizer(), settings()).ok());
+  const std::vector<int32_t> expected = *read_everything(whole, options.cache_dir);
+  io::FaultyFileSystem fs(memory);
+  fs.limit_space(15000);
+  REQUIRE_FALSE(build_store(fs, options, test_tokenizer(), settings()).ok());
+  fs.heal();
+  std::vector<std::pair<std::string, std::string>> files;
+  for (const std::string& path : files_below(memory, options.cache_dir))
+    files.emplace_back(path, *memory.read_file(path));
+  int64_t refused = 0, tried = 0;
+  for (const auto& [path, original] : files) {
+    if (path.ends_with("build.lock")) continue;
+    CAPTURE(path);
+    for (size_t at = 0; at < original.size(); at += 1 + original.size() / 60) {
+      check_ok(memory.remove_all(options.cache_dir));
+      for (const auto& [name, content] : files) {
+        check_ok(memory.make_dirs(io::parent_path(name)));
+        write(memory, name, content);
+      }
+      char& byte = (*memory.content(path))[at];
+      byte = static_cast<char>(byte ^ (1 << (at % 8)));
+      ++tried;
+      const auto built = build_store(memory, options, test_tokenizer(), settings());
+      const auto read = built.ok() ? read_everything(memory, options.cache_dir) : built.error();
+      if (read.ok())
+        CHECK(*read == expected);
+      else
+        ++refused;
+    }
+  }
+  CHECK(tried > 300);
+  CHECK(refused > 30);
+}
+
 TEST_CASE("child: builds the store in OSTRO_TEST_FOLDER" * doctest::skip()) {
   const std::string root = std::getenv("OSTRO_TEST_FOLDER");
   DataOptions options = corpus_options(root + "/corpus");

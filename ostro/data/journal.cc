@@ -45,13 +45,18 @@ Json array_json(const ArrayWriter::Position& position, std::span<const ChunkSum>
   Json sums = Json::array();
   for (const ChunkSum& sum : new_sums)
     sums.push_back({{"sha256", to_hex(sum.sha256)}, {"crc32c", sum.crc32c}, {"last", sum.last}});
-  return {{"elements", position.elements}, {"shard_bytes", position.shard_bytes}, {"sums", std::move(sums)}};
+  return {{"elements", position.zarr.elements},
+          {"shard_bytes", position.zarr.shard_bytes},
+          {"tail_crc32c", position.tail_crc32c},
+          {"sums", std::move(sums)}};
 }
 
 Status read_array(const io::JsonFields& fields, ArrayWriter::Position& position,
                   std::vector<ChunkSum>& sums) {
-  ASSIGN_OR_RETURN(position.elements, fields.integer("elements", 0, INT64_MAX));
-  ASSIGN_OR_RETURN(position.shard_bytes, fields.integer("shard_bytes", 0, INT64_MAX));
+  ASSIGN_OR_RETURN(position.zarr.elements, fields.integer("elements", 0, INT64_MAX));
+  ASSIGN_OR_RETURN(position.zarr.shard_bytes, fields.integer("shard_bytes", 0, INT64_MAX));
+  ASSIGN_OR_RETURN(const int64_t tail, fields.integer("tail_crc32c", 0, UINT32_MAX));
+  position.tail_crc32c = static_cast<uint32_t>(tail);
   ASSIGN_OR_RETURN(const Json* list, fields.array("sums"));
   for (const Json& item : *list) {
     const io::JsonFields entry(item, fields.where() + ": sums");
