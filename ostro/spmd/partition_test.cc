@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "ostro/cpu/engine.h"
 #include "ostro/dist/loop_collectives.h"
 #include "ostro/interp/engine.h"
 #include "ostro/ir/text.h"
@@ -14,6 +15,13 @@
 namespace ostro::spmd {
 
 std::unique_ptr<runtime::Engine> test_engine() { return interp::make_interpreter(); }
+
+std::unique_ptr<runtime::Engine> compiled_engine() {
+  cpu::CpuOptions options;
+  options.threads = 2;
+  options.generated_code = false;
+  return cpu::make_cpu_engine(options).value();
+}
 
 RunWorkers loop_workers(const ir::Mesh& mesh) {
   return [mesh](const std::function<Status(runtime::Collectives&)>& work) {
@@ -63,7 +71,7 @@ TEST_CASE("a contraction over a split axis: one partial per leaf, the tree, each
                 std::string::npos);
           continue;
         }
-        const Partition parts = check_parts(p, model_mesh(p, workers), test_inputs(p));
+        const Partition parts = check_parts(p, model_mesh(p, workers), test_inputs(p), true);
         CHECK(count_ops(parts.programs[0]->body, OpKind::reduce_scatter_tree) == 3);
         CHECK(count_ops(parts.programs[0]->body, OpKind::all_gather) == 0);
       }
@@ -84,7 +92,7 @@ TEST_CASE("sums over split positions: gradients of weights, losses in f64, scatt
                       sum(a[1], {"batch", "pos"}),
                       max(a[2], {"pos", "batch"})};
       });
-  const Partition parts = check_parts(p, model_mesh(p, 2), test_inputs(p));
+  const Partition parts = check_parts(p, model_mesh(p, 2), test_inputs(p), true);
   CHECK(count_ops(parts.programs[0]->body, OpKind::all_reduce_tree) == 3);
   CHECK(count_ops(parts.programs[0]->body, OpKind::all_reduce_int) == 1);
   CHECK(count_ops(parts.programs[0]->body, OpKind::all_reduce_max) == 2);
@@ -101,7 +109,7 @@ TEST_CASE("an op on two mapped axes splits the first in the map and gathers the 
                                  return Arrays{dot(q, a[2], Axes{"kv_heads", "head_dim"}), q,
                                                dot(q, a[0], Axes{"batch", "pos"})};
                                });
-  const Partition parts = check_parts(p, model_mesh(p, 2), test_inputs(p));
+  const Partition parts = check_parts(p, model_mesh(p, 2), test_inputs(p), true);
   CHECK(count_ops(parts.programs[0]->body, OpKind::all_gather) == 1);
   CHECK(count_ops(parts.programs[0]->body, OpKind::reduce_scatter_tree) == 1);
   const auto& q = parts.programs[1]->body;
@@ -126,7 +134,7 @@ TEST_CASE("ops that read the global index get the shard's origin") {
                              slice(a[1], "pos", 7, 200),
                              concat({a[1], a[1]}, "pos")};
              });
-  check_parts(p, model_mesh(p, 2), test_inputs(p, 300));
+  check_parts(p, model_mesh(p, 2), test_inputs(p, 300), true);
 }
 
 TEST_CASE("attention: heads are parallel; split queries keep their position against gathered keys") {
@@ -140,9 +148,9 @@ TEST_CASE("attention: heads are parallel; split queries keep their position agai
                                    return Arrays{flash_attention(a[0], a[1], a[2], {})};
                                  });
     PartitionOptions o = model_mesh(p, 2);
-    check_parts(p, o, test_inputs(p));
+    check_parts(p, o, test_inputs(p), true);
     o.sharding.compute = {{"pos", "model"}};
-    const Partition parts = check_parts(p, o, test_inputs(p));
+    const Partition parts = check_parts(p, o, test_inputs(p), true);
     CHECK(count_ops(parts.programs[0]->body, OpKind::all_gather) == 0);
   }
 }
@@ -157,9 +165,9 @@ TEST_CASE("two mesh axes; leaves of a contraction over two cut axes nest, the ou
   PartitionOptions o = model_mesh(p, 2);
   o.sharding.mesh.axes = {{"context", 2}, {"model", 2}};
   o.sharding.compute = {{"mlp", "model"}, {"pos", "context"}};
-  check_parts(p, o, test_inputs(p));
+  check_parts(p, o, test_inputs(p), true);
   o.sharding.compute = {{"pos", "model"}, {"mlp", "context"}};
-  check_parts(p, o, test_inputs(p));
+  check_parts(p, o, test_inputs(p), true);
 }
 
 TEST_CASE("a conditional and a custom function") {
@@ -172,7 +180,7 @@ TEST_CASE("a conditional and a custom function") {
         return Arrays{cond<Array>(
             sum(a[1], {"embed"}) > 0.0, [&] { return sum(y, {"pos"}); }, [&] { return max(y, {"pos"}); })};
       });
-  check_parts(p, model_mesh(p, 2), test_inputs(p));
+  check_parts(p, model_mesh(p, 2), test_inputs(p), true);
 }
 
 TEST_CASE("cells: sums of squares and updates on each worker's own cells") {
@@ -193,7 +201,7 @@ TEST_CASE("cells: sums of squares and updates on each worker's own cells") {
     o.values = Role::kParameter;
     o.params = {Role::kParameter, Role::kParameter};
     o.results = {Role::kParameter, Role::kActivation, Role::kActivation};
-    const Partition parts = check_parts(p, o, test_inputs(p));
+    const Partition parts = check_parts(p, o, test_inputs(p), true);
     CHECK(parts.programs[0]->body.shape(parts.programs[0]->body.params[0]).size_of("embed") < 40);
   }
 }
@@ -240,7 +248,7 @@ TEST_CASE("controls that must fail: ring order over workers, other leaves") {
   o.sharding.compute = {{"mlp", "model"}};
   const auto in = test_inputs(p);
   const auto engine = test_engine();
-  const Partition parts = check_parts(p, o, in);
+  const Partition parts = check_parts(p, o, in, true);
   const auto whole = run_whole(*engine, p, in);
   auto ring = run_parts(*engine, parts, in, [&](const std::function<Status(runtime::Collectives&)>& work) {
     return dist::run_workers(parts.mesh, [&](runtime::Collectives& c) {

@@ -66,28 +66,35 @@ inline bool same_bits(const runtime::Buffer& a, const runtime::Buffer& b) {
 inline std::vector<runtime::Buffer> run_whole(runtime::Engine& engine, const ir::Program& p,
                                               const std::vector<runtime::Buffer>& in) {
   auto executable = engine.compile(p);
-  REQUIRE_MESSAGE(executable.ok(), executable.error().message());
+  REQUIRE_MESSAGE(executable.ok(), (executable.ok() ? "" : executable.error().message()));
   auto out = (*executable)->run(in);
-  REQUIRE_MESSAGE(out.ok(), out.error().message());
+  REQUIRE_MESSAGE(out.ok(), (out.ok() ? "" : out.error().message()));
   return *out;
 }
 
-// Defined in partition_test.cc: the interpreter, and workers in threads of this process.
+// Defined in partition_test.cc: the interpreter, the compiled engine, and workers in threads of this process.
 std::unique_ptr<runtime::Engine> test_engine();
+std::unique_ptr<runtime::Engine> compiled_engine();
 RunWorkers loop_workers(const ir::Mesh& mesh);
 
 // Runs the whole program and its parts and compares every result.
+// `compiled`: also runs the parts on the compiled engine.
 inline Partition check_parts(const ir::Program& p, const PartitionOptions& options,
-                             const std::vector<runtime::Buffer>& in) {
+                             const std::vector<runtime::Buffer>& in, bool compiled = false) {
   const auto engine = test_engine();
   auto parts = partition(p, options);
-  REQUIRE_MESSAGE(parts.ok(), parts.error().message());
+  REQUIRE_MESSAGE(parts.ok(), (parts.ok() ? "" : parts.error().message()));
   const auto whole = run_whole(*engine, p, in);
-  auto joined = run_parts(*engine, *parts, in, loop_workers(parts->mesh));
-  REQUIRE_MESSAGE(joined.ok(), joined.error().message());
-  for (size_t i = 0; i < whole.size(); ++i)
-    CHECK_MESSAGE(same_bits((*joined)[i], whole[i]), p.name, ": result ", i, " ",
-                  p.result_names.empty() ? std::string() : p.result_names[i], " ", whole[i].shape().str());
+  std::vector<std::unique_ptr<runtime::Engine>> engines;
+  engines.push_back(test_engine());
+  if (compiled) engines.push_back(compiled_engine());
+  for (const auto& e : engines) {
+    auto joined = run_parts(*e, *parts, in, loop_workers(parts->mesh));
+    REQUIRE_MESSAGE(joined.ok(), (joined.ok() ? "" : joined.error().message()));
+    for (size_t i = 0; i < whole.size(); ++i)
+      CHECK_MESSAGE(same_bits((*joined)[i], whole[i]), e->name(), " ", p.name, ": result ", i, " ",
+                    p.result_names.empty() ? std::string() : p.result_names[i], " ", whole[i].shape().str());
+  }
   return *parts;
 }
 

@@ -90,10 +90,10 @@ TEST_CASE("a transformer over two workers along model: tensor and sequence paral
     o.sharding.compute = kModel;
     const auto in = inputs(p, n);
     check_alive(p, in);
-    const Partition replicated = check_parts(p, o, in);
+    const Partition replicated = check_parts(p, o, in, true);
     CHECK(count_ops(replicated.programs[0]->body, ir::OpKind::reduce_scatter_tree) > 0);
     o.sharding.parameter = {{"kv_heads", "model"}, {"mlp", "model"}, {"vocab", "model"}};
-    check_parts(p, o, in);
+    check_parts(p, o, in, true);
     // Control: with one leaf less somewhere the same function has other bits (in bf16 its roundings may hide
     // them).
     for (size_t axis = 0; compute == DType::f32 && axis < p.leaves.axes.size(); ++axis) {
@@ -116,7 +116,7 @@ TEST_CASE("parameters in shards along embed over two and three workers") {
     o.sharding.mesh.axes = {{"data", workers}};
     o.sharding.parameter = {{"embed", "data"}};
     o.cells = {{"embed", 10}};
-    const Partition parts = check_parts(p, o, inputs(p, n));
+    const Partition parts = check_parts(p, o, inputs(p, n), true);
     CHECK(parts.programs[0]->body.shape(parts.programs[0]->body.params[0]).size_of("embed") < 20);
     // The stacked weights are gathered layer by layer, inside the loop.
     int64_t inside = 0;
@@ -135,7 +135,7 @@ TEST_CASE("slow: a mesh of data and model, four leaves over two workers") {
   o.sharding.compute = kModel;
   o.sharding.parameter = {{"embed", "data"}, {"mlp", "model"}, {"kv_heads", "model"}};
   o.cells = {{"embed", 5}};
-  check_parts(p, o, inputs(p, n));
+  check_parts(p, o, inputs(p, n), true);
 }
 
 TEST_CASE("slow: positions alone are split (context parallel)") {
@@ -144,7 +144,7 @@ TEST_CASE("slow: positions alone are split (context parallel)") {
   PartitionOptions o = options(p, n);
   o.sharding.mesh.axes = {{"context", 3}};
   o.sharding.compute = {{"pos", "context"}};
-  check_parts(p, o, inputs(p, n));
+  check_parts(p, o, inputs(p, n), true);
 }
 
 }  // namespace

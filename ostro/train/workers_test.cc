@@ -6,6 +6,7 @@
 #include <cmath>
 #include <cstring>
 
+#include "ostro/cpu/engine.h"
 #include "ostro/interp/engine.h"
 #include "ostro/models/llama.h"
 #include "ostro/train/leaf_plan.h"
@@ -156,6 +157,40 @@ TEST_CASE("any number of workers gives the bits of one") {
     CHECK((t.bytes > 0) == (workers > 1));
   }
   CHECK_FALSE(same(train_alone(tiny(7, {{"embed", 4}}, true, 1), 8), alone));
+}
+
+TEST_CASE("the compiled engine: workers share its threads and give the interpreter's bits") {
+  const Setup s = tiny(6, {{"embed", 4}});
+  const Trail alone = train_alone(s, 3);
+  for (const char* isa : {"", "generic"}) {
+    cpu::CpuOptions options;
+    options.isa = isa;
+    options.threads = 2;
+    options.generated_code = false;
+    auto engine = cpu::make_cpu_engine(options);
+    REQUIRE(engine.ok());
+    for (int64_t workers : {2, 3}) {
+      auto runner = make_worker_runner(s.programs, **engine, "none", {workers, s.config.numerics.cells});
+      REQUIRE_MESSAGE(runner.ok(), (runner.ok() ? "" : runner.error().message()));
+      CHECK_MESSAGE(same(train(s, **runner, **engine, 3), alone), workers, " workers, isa ", isa);
+    }
+  }
+}
+
+TEST_CASE("slow: workers on generated code, with feature leaves and rematerialisation") {
+  Setup s = tiny(7, {{"embed", 4}});
+  s.config.numerics.leaves = {{"mlp", 2}, {"vocab", 3}};
+  check_ok(s.config.resolve());
+  s.programs =
+      make_programs(s.config, s.config.model_options().functions(kVocab, compute_dtype(s.config))).value();
+  const Trail alone = train_alone(s, 3);
+  auto engine = cpu::make_cpu_engine({}).value();
+  for (int64_t workers : {2, 3, 5})
+    for (const char* remat : {"none", "all"}) {
+      auto runner =
+          make_worker_runner(s.programs, *engine, remat, {workers, s.config.numerics.cells}).value();
+      CHECK(same(train(s, *runner, *engine, 3), alone));
+    }
 }
 
 TEST_CASE("ownership by single indices, by two axes of cells, by cells that do not divide the axis") {
