@@ -1,0 +1,25 @@
+#!/usr/bin/env bash
+# tests/e2e/my_model.sh BUILD_DIR: installs the package into a temporary prefix, builds examples/my_model out of
+# tree against it, trains 20 steps and verifies them, also with another engine, threads and workers.
+set -euo pipefail
+root="$(cd "$(dirname "$0")/../.." && pwd)"
+build="$(cd "$1" && pwd)"
+work="$(mktemp -d)"
+trap 'rm -rf "$work"' EXIT
+
+cmake --install "$build" --prefix "$work/prefix" >/dev/null
+cp -r "$root/examples/my_model" "$work/my_model"
+cmake -S "$work/my_model" -B "$work/build" -G Ninja -DCMAKE_BUILD_TYPE=Release \
+      -DCMAKE_PREFIX_PATH="$work/prefix" >/dev/null
+cmake --build "$work/build"
+program="$work/build/my_model"
+
+cd "$work/my_model"
+mkdir corpus
+cp "$root"/docs/*.md "$root"/ostro/base/*.h corpus
+"$program" tokenizer train --input corpus --vocab_size 320 --out tokenizer.json
+"$program" train --config config.yaml
+"$program" verify runs/my_model
+OSTRO_EXECUTOR=interpreter "$program" verify runs/my_model --to_step 2
+OSTRO_THREADS=1 OSTRO_SIM_WORKERS=3 OSTRO_ISA=generic "$program" verify runs/my_model --from_step 10 --to_step 13
+"$program" eval --checkpoint runs/my_model/checkpoints/step-00000020 --config config.yaml
