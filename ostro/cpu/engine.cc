@@ -28,6 +28,12 @@ class CpuExecutable final : public runtime::Executable {
         context_{&module_.leaves, &kernels_.functions, pool_.get(), isa},
         runner_(module_.plan, context_) {}
 
+  ~CpuExecutable() override {
+    std::vector<StepRow> rows;
+    runner_.append_times(rows);
+    if (!rows.empty()) fmt::print(stderr, "{}", print_times(name_, std::move(rows)));
+  }
+
   Result<std::vector<Buffer>> run(std::vector<Buffer> inputs, const runtime::RunContext& context) override {
     const compile::Plan& plan = module_.plan;
     RETURN_IF_ERROR(check_inputs(inputs));

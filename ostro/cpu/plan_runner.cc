@@ -73,6 +73,7 @@ PlanRunner::PlanRunner(const compile::Plan& plan, const PlanContext& context)
     for (const compile::Plan& region : step.regions)
       prepared_[i].regions.push_back(std::make_unique<PlanRunner>(region, context));
   }
+  if (plan_times_wanted()) times_.resize(plan.steps.size());
 }
 
 PlanRunner::~PlanRunner() = default;
@@ -89,6 +90,13 @@ int64_t PlanRunner::fallback_steps() const {
   return n;
 }
 
+void PlanRunner::append_times(std::vector<StepRow>& rows, int depth) const {
+  for (size_t i = 0; i < times_.size(); ++i) {
+    rows.push_back({&plan_.steps[i], times_[i], depth});
+    for (const auto& region : prepared_[i].regions) region->append_times(rows, depth + 1);
+  }
+}
+
 char* PlanRunner::data(const View& view) const {
   char* base = base_[static_cast<size_t>(view.buffer)];
   return view.offset == 0 ? base : base + view.offset * ir::dtype_size(view.shape.dtype);
@@ -102,8 +110,10 @@ Status PlanRunner::run(std::span<char* const> params, std::span<char* const> res
     if (b.kind == compile::BufferKind::kResult) base_[i] = results[static_cast<size_t>(b.index)];
     if (b.kind == compile::BufferKind::kTemp) base_[i] = arena + b.offset;
   }
-  for (size_t i = 0; i < plan_.steps.size(); ++i)
+  for (size_t i = 0; i < plan_.steps.size(); ++i) {
+    const StepTimer timer(times_.empty() ? nullptr : &times_[i]);
     if (Status s = run_step(i, run_context); !s.ok()) return s;
+  }
   return Status();
 }
 

@@ -8,6 +8,7 @@
 #include "ostro/compile/plan.h"
 #include "ostro/cpu/gemm.h"
 #include "ostro/cpu/isa.h"
+#include "ostro/cpu/plan_times.h"
 #include "ostro/cpu/thread_pool.h"
 #include "ostro/runtime/engine.h"
 
@@ -37,6 +38,9 @@ class PlanRunner {
   // Steps that run built-in loops where generated or tuned code would be expected.
   int64_t fallback_steps() const;
 
+  // How long each step took, with those of the plans inside; nothing unless plan_times_wanted().
+  void append_times(std::vector<StepRow>& rows, int depth = 0) const;
+
  private:
   struct Prepared {
     std::unique_ptr<Gemm> gemm;
@@ -55,7 +59,8 @@ class PlanRunner {
   const compile::Plan& plan_;
   const PlanContext& context_;
   std::vector<Prepared> prepared_;
-  std::vector<char*> base_;  // by buffer
+  std::vector<char*> base_;      // by buffer
+  std::vector<StepTime> times_;  // by step; empty: not measured
 };
 
 // The product of a dot step.

@@ -1,0 +1,67 @@
+#include "ostro/cpu/plan_times.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <ctime>
+
+#include "ostro/ir/op_table.h"
+
+namespace ostro::cpu {
+namespace {
+
+double now(clockid_t clock) {
+  timespec t;
+  clock_gettime(clock, &t);
+  return static_cast<double>(t.tv_sec) + static_cast<double>(t.tv_nsec) * 1e-9;
+}
+
+std::string what(const compile::Step& step) {
+  std::string text = step.kind == compile::StepKind::kKernel ? fmt::format("kernel k{}", step.kernel)
+                     : step.kind == compile::StepKind::kCopy ? std::string("copy")
+                                                             : std::string(ir::op_name(step.op));
+  for (const compile::View& v : step.out) text += " " + v.shape.str();
+  if (text.size() > 90) text.replace(87, std::string::npos, "...");
+  return text;
+}
+
+}  // namespace
+
+bool plan_times_wanted() { return std::getenv("OSTRO_PLAN_TIMES") != nullptr; }
+
+StepTimer::StepTimer(StepTime* time) : time_(time) {
+  if (time_ == nullptr) return;
+  cpu_ = now(CLOCK_PROCESS_CPUTIME_ID);
+  wall_ = now(CLOCK_MONOTONIC);
+}
+
+StepTimer::~StepTimer() {
+  if (time_ == nullptr) return;
+  ++time_->runs;
+  time_->wall += now(CLOCK_MONOTONIC) - wall_;
+  time_->cpu += now(CLOCK_PROCESS_CPUTIME_ID) - cpu_;
+}
+
+std::string print_times(const std::string& program, std::vector<StepRow> rows) {
+  std::erase_if(rows, [](const StepRow& r) {
+    return r.time.runs == 0 || r.step->kind == compile::StepKind::kLoop ||
+           r.step->kind == compile::StepKind::kBranch;
+  });
+  std::stable_sort(rows.begin(), rows.end(),
+                   [](const StepRow& a, const StepRow& b) { return a.time.cpu > b.time.cpu; });
+  double total = 0;
+  for (const StepRow& r : rows) total += r.time.cpu;
+  std::string text = fmt::format(
+      "{}: {:.1f} ms CPU time\n    CPU    runs   CPU us    wall us  GFLOP/s   GB/s\n", program, total * 1e3);
+  for (const StepRow& r : rows) {
+    const double n = static_cast<double>(r.time.runs), cpu = std::max(r.time.cpu, 1e-9);
+    text += fmt::format("{:6.2f}% {:7} {:8.0f} {:10.0f} {:8.1f} {:6.1f}  {}{} [{}]\n",
+                        100 * r.time.cpu / total, r.time.runs, r.time.cpu / n * 1e6, r.time.wall / n * 1e6,
+                        r.step->flops * n / cpu * 1e-9, r.step->bytes * n / cpu * 1e-9,
+                        std::string(static_cast<size_t>(2 * r.depth), ' '), what(*r.step), r.step->scope);
+  }
+  return text;
+}
+
+}  // namespace ostro::cpu
