@@ -18,7 +18,42 @@ void floats_to_strings(Json& value) {
   }
 }
 
+// A number as a person writes it.
+std::string readable(const Json& value) {
+  if (value.is_string()) {
+    const auto number = parse_hex_float(value.get<std::string>());
+    return number.ok() ? Json(*number).dump() : value.get<std::string>();
+  }
+  return value.dump();
+}
+
+void compare(const std::string& path, const Json& there, const Json& here, std::vector<std::string>* out) {
+  if (there == here) return;
+  if (!there.is_object() || !here.is_object()) {
+    out->push_back(path + " is " + readable(there) + " there and " + readable(here) + " here");
+    return;
+  }
+  const std::string prefix = path.empty() ? "" : path + ".";
+  for (const auto& [key, value] : there.items()) {
+    if (here.contains(key))
+      compare(prefix + key, value, here[key], out);
+    else
+      out->push_back(prefix + key + " is " + readable(value) + " there and absent here");
+  }
+  for (const auto& [key, value] : here.items())
+    if (!there.contains(key))
+      out->push_back(prefix + key + " is absent there and " + readable(value) + " here");
+}
+
 }  // namespace
+
+std::vector<std::string> object_differences(std::string_view there, std::string_view here) {
+  const Json a = Json::parse(there, nullptr, false), b = Json::parse(here, nullptr, false);
+  std::vector<std::string> out;
+  if (a.is_discarded() || b.is_discarded()) return {"not JSON"};
+  compare("", a, b, &out);
+  return out;
+}
 
 std::string hex_float(double value) {
   if (std::isnan(value)) return "nan";

@@ -3,6 +3,7 @@
 
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "ostro/base/error.h"
 
@@ -17,6 +18,9 @@ Result<double> parse_hex_float(std::string_view text);
 // The same JSON value with sorted keys, no spaces, integers as they are and numbers with a fraction or an
 // exponent as strings of hex_float. A text that is no JSON object is ErrorCode::kInvalidArgument.
 Result<std::string> canonical_object(std::string_view json);
+
+// Where two canonical objects differ, for a person: "model.num_layers is 2 there and 4 here", one per entry.
+std::vector<std::string> object_differences(std::string_view there, std::string_view here);
 
 // Whether `text` is a non-empty run of lower-case hexadecimal digits; `digits` > 0 asks for that many.
 bool is_lower_hex(std::string_view text, size_t digits = 0);

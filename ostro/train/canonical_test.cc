@@ -52,5 +52,13 @@ TEST_CASE("lower-case hexadecimal digits") {
   CHECK(!is_lower_hex("0x1"));
 }
 
+TEST_CASE("differences name the key and both values") {
+  CHECK(
+      object_differences(R"({"a":{"b":1,"c":"0x1p-1"},"d":true})", R"({"a":{"b":2,"c":"0x1p-2"},"e":[1]})") ==
+      std::vector<std::string>{"a.b is 1 there and 2 here", "a.c is 0.5 there and 0.25 here",
+                               "d is true there and absent here", "e is absent there and [1] here"});
+  CHECK(object_differences("{}", "{}").empty());
+}
+
 }  // namespace
 }  // namespace ostro::train

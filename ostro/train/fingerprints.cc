@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include "ostro/base/sha256.h"
+#include "ostro/train/canonical.h"
 #include "ostro/train/merkle.h"
 
 namespace ostro::train {
@@ -28,8 +29,8 @@ std::string state_fingerprint(const StepResult& result, const std::vector<std::s
   Sha256 hash;
   for (size_t i = 0; i < paths.size(); ++i)
     hash.update(fmt::format("{} {} {}\n", paths[i], shapes[i].str(), lanes(result.prints[i])));
-  hash.update(
-      fmt::format("{:a} {:a} {:a}\n", static_cast<double>(result.loss), result.gradient_norm, result.weight));
+  hash.update(fmt::format("{} {} {}\n", hex_float(static_cast<double>(result.loss)),
+                          hex_float(result.gradient_norm), hex_float(result.weight)));
   return to_hex(hash.finish());
 }
 

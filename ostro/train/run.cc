@@ -122,6 +122,10 @@ Status Run::resume(const GenesisEntry& g) {
   auto restored = restore_state(fs, checkpoints, model_.paths, model_.shapes);
   std::string name;
   if (restored.ok()) {
+    ASSIGN_OR_RETURN(const Chain reached, read_chain_to(fs, path, restored->state.step));
+    if (!reached.contains(restored->chain_head))
+      return corrupt(fmt::format("{} was saved by another run: the chain of {} has no entry {}",
+                                 restored->path, directory_, restored->chain_head));
     state_ = std::move(restored->state);
     name = restored->name;
     last_saved_ = state_.step;

@@ -100,7 +100,8 @@ Result<RestoredState> restore_state(io::FileSystem& fs, const std::string& check
       checkpoint::restore_latest(fs, checkpoints, [&](const TensorSpec& s) { return slots.place(s); }));
   RETURN_IF_ERROR(check_complete(slots, restored.manifest.tensors, restored.path));
   slots.state.step = restored.manifest.info.step;
-  return RestoredState{std::move(slots.state), restored.path, restored.manifest.name};
+  return RestoredState{std::move(slots.state), restored.path, restored.manifest.name,
+                       restored.manifest.info.chain_head};
 }
 
 Result<RestoredState> load_state(io::FileSystem& fs, const std::string& path,
@@ -117,7 +118,7 @@ Result<RestoredState> load_state(io::FileSystem& fs, const std::string& path,
     RETURN_IF_ERROR(c.read(static_cast<int64_t>(i), *place));
   }
   slots.state.step = c.manifest().info.step;
-  return RestoredState{std::move(slots.state), path, c.manifest().name};
+  return RestoredState{std::move(slots.state), path, c.manifest().name, c.manifest().info.chain_head};
 }
 
 }  // namespace ostro::train

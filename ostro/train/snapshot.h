@@ -22,6 +22,7 @@ std::vector<checkpoint::Tensor> snapshot(const State& state, const std::vector<s
 struct RestoredState {
   State state;
   std::string path, name;  // of the checkpoint, of the state
+  std::string chain_head;  // of the run, at that step
 };
 Result<RestoredState> restore_state(io::FileSystem& fs, const std::string& checkpoints,
                                     const std::vector<std::string>& paths,

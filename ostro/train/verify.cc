@@ -82,7 +82,7 @@ bool compare(const StepEntry& recorded, const StepEntry& replayed, VerifyReport*
   };
   return !(differs("batch", recorded.batch, replayed.batch) ||
            differs("tokens", fmt::format("{}", recorded.tokens), fmt::format("{}", replayed.tokens)) ||
-           differs("loss", fmt::format("{:a}", recorded.loss), fmt::format("{:a}", replayed.loss)) ||
+           differs("loss", hex_float(recorded.loss), hex_float(replayed.loss)) ||
            differs("leaves", recorded.leaves, replayed.leaves) ||
            differs("state", recorded.state, replayed.state));
 }
