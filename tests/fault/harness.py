@@ -1,0 +1,135 @@
+"""What the fault tests share: a small corpus, a tiny model's configuration, and running ostro on them."""
+
+import json
+import os
+import pathlib
+import random
+import shutil
+import signal
+import subprocess
+import tempfile
+import time
+
+
+class Failure(Exception):
+    """A promise of the program that did not hold."""
+
+
+def check(condition, text):
+    if not condition:
+        raise Failure(text)
+
+
+def write_corpus(folder, files=9, words=2500, seed=7):
+    """Files of words that repeat with unequal shares, the same on every machine."""
+    rng = random.Random(seed)
+    letters = "etaoinshrdlucmfwyp"
+    lexicon = ["".join(rng.choice(letters) for _ in range(rng.randint(1, 8))) for _ in range(300)]
+    folder.mkdir(parents=True)
+    for i in range(files):
+        text = " ".join(lexicon[min(int(rng.expovariate(0.03)), 299)] for _ in range(words))
+        (folder / f"{i:02}.txt").write_text(text + "\n")
+
+
+class Workspace:
+    """A temporary folder with corpus, tokenizer and configurations. Commands run inside it."""
+
+    def __init__(self, ostro):
+        self.ostro = str(pathlib.Path(ostro).resolve())
+        # In memory where that is possible: a killed process loses nothing that the kernel has, and syncing a
+        # disk that others use takes seconds.
+        memory = "/dev/shm" if os.access("/dev/shm", os.W_OK) and "TMPDIR" not in os.environ else None
+        self.root = pathlib.Path(tempfile.mkdtemp(prefix="ostro-fault-", dir=memory))
+        self.env = {k: v for k, v in os.environ.items() if not k.startswith("OSTRO_")}
+        # One cache of kernels: only the first run waits for the C compiler.
+        self.env |= {"OSTRO_CACHE_DIR": str(self.root / "kernels"), "OSTRO_THREADS": "1"}
+        write_corpus(self.root / "corpus")
+        self.good("tokenizer", "train", "--input", "corpus/*.txt", "--vocab_size", "300", "--out", "tokenizer.json")
+
+    def close(self):
+        shutil.rmtree(self.root, ignore_errors=True)
+
+    def config(self, name, steps=40, every=5, **changes):
+        """Writes NAME.yaml: run runs/NAME on the store cache-NAME. `changes` are keys like trainer__seed."""
+        values = {
+            "data": {
+                "tokenizer": "tokenizer.json", "cache_dir": f"cache-{name}", "train_urls": ["corpus/*.txt"],
+                "validation_fraction": 0.2,
+            },
+            "model": {
+                "type": "llama", "seq_len": 16, "hidden_dim": 16, "intermediate_dim": 24, "num_layers": 2,
+                "num_heads": 2, "num_kv_heads": 1,
+            },
+            "optimizer": {"type": "adam", "learning_rate": 0.003},
+            "trainer": {
+                "id": name, "log_dir": "runs", "train_batch_size": 6, "num_train_steps": steps, "steps_per_eval": 0,
+                "checkpointer": {"keep": [{"every": every}]},
+            },
+            "numerics": {"leaf_examples": 3, "cells": {"embed": 4}},
+        }
+        for path, value in changes.items():
+            *above, key = path.split("__")
+            section = values
+            for part in above:
+                section = section.setdefault(part, {})
+            section[key] = value
+        path = self.root / f"{name}.yaml"
+        path.write_text(json.dumps(values, indent=1))  # JSON is YAML
+        return f"{name}.yaml"
+
+    def start(self, *words, env=None):
+        return subprocess.Popen([self.ostro, *words], cwd=self.root, env=self.env | (env or {}), text=True,
+                                stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+
+    def run(self, *words, env=None, timeout=300):
+        """(exit status, stdout, stderr); the status is negative after a signal."""
+        process = self.start(*words, env=env)
+        try:
+            out, err = process.communicate(timeout=timeout)
+        except subprocess.TimeoutExpired:
+            process.kill()
+            out, err = process.communicate()
+            raise Failure(f"{' '.join(words)}: still running after {timeout} s\n{out}{err}")
+        return process.returncode, out, err
+
+    def good(self, *words, env=None):
+        """Runs what must succeed; gives stdout and stderr together."""
+        status, out, err = self.run(*words, env=env)
+        check(status == 0, f"{' '.join(words)}: exit status {status}\n{out}{err}")
+        return out + err
+
+    def train(self, config, *words, env=None):
+        return self.good("train", "--config", config, *words, env=env)
+
+    def chain(self, name):
+        return (self.root / "runs" / name / "chain.jsonl").read_bytes()
+
+    def chain_lines(self, name):
+        path = self.root / "runs" / name / "chain.jsonl"
+        return path.read_bytes().count(b"\n") if path.exists() else 0
+
+    def checkpoints(self, name):
+        """{directory: (kind, name of the state)} of the run's checkpoints; other entries have no name."""
+        found = {}
+        folder = self.root / "runs" / name / "checkpoints"
+        for entry in sorted(folder.iterdir()) if folder.exists() else []:
+            manifest = entry / "manifest.json"
+            value = json.loads(manifest.read_text()) if manifest.exists() else {}
+            found[entry.name] = (value.get("kind"), value.get("name"))
+        return found
+
+    def newest_step(self, name):
+        """Of the checkpoints that are whole; 0 without one."""
+        steps = [int(d[5:]) for d, (_, state) in self.checkpoints(name).items() if state and d[5:].isdigit()]
+        return max(steps, default=0)
+
+
+def wait_for(condition, seconds, what):
+    end = time.monotonic() + seconds
+    while not condition():
+        check(time.monotonic() < end, f"waited {seconds} s in vain for {what}")
+        time.sleep(0.002)
+
+
+def killed(status):
+    return status == -signal.SIGKILL
