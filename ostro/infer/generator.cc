@@ -157,6 +157,8 @@ Result<std::vector<float>> Generator::score(const std::vector<int32_t>& tokens, 
     return invalid_argument(fmt::format("{} tokens, room for {}", tokens.size(), max_length_));
   RETURN_IF_ERROR(reset());
   std::vector<float> losses;
+  std::unique_ptr<runtime::Executable> loss_program;
+  int64_t loss_rows = 0;
   for (size_t begin = 0; begin + 1 < tokens.size();) {
     const size_t end =
         begin == 0
@@ -164,12 +166,16 @@ Result<std::vector<float>> Generator::score(const std::vector<int32_t>& tokens, 
             : begin + 1;
     ASSIGN_OR_RETURN(const Buffer logits, feed(tokens, begin, end));
     // The loss of the row's target: the op of the training loss, on these logits.
-    const ir::Program p =
-        trace_program("loss", {logits.shape(), Shape{DType::i32, {logits.shape().axes[0]}}},
-                      [](const Arrays& in) { return Arrays{cross_entropy(in[0], in[1], "vocab")}; });
-    ASSIGN_OR_RETURN(auto executable, engine_.compile(p));
-    ASSIGN_OR_RETURN(auto loss, executable->run({logits, Buffer::copy_of(p.body.shape(p.body.params[1]),
-                                                                         tokens.data() + begin + 1)}));
+    const Shape targets{DType::i32, {logits.shape().axes[0]}};
+    if (loss_program == nullptr || loss_rows != targets.count()) {
+      const ir::Program p = trace_program("loss", {logits.shape(), targets}, [](const Arrays& in) {
+        return Arrays{cross_entropy(in[0], in[1], "vocab")};
+      });
+      ASSIGN_OR_RETURN(loss_program, engine_.compile(p));
+      loss_rows = targets.count();
+    }
+    ASSIGN_OR_RETURN(auto loss,
+                     loss_program->run({logits, Buffer::copy_of(targets, tokens.data() + begin + 1)}));
     losses.insert(losses.end(), loss[0].as<float>().begin(), loss[0].as<float>().end());
     begin = end;
   }
