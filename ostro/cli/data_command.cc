@@ -1,11 +1,9 @@
 // ostro data build | batch (baseline: data_baseline_command.cc)
 #include <fmt/core.h>
-#include <unistd.h>
 
-#include <algorithm>
-#include <chrono>
 #include <cstdio>
 
+#include "ostro/cli/build_progress.h"
 #include "ostro/cli/commands.h"
 #include "ostro/cli/exit_code.h"
 #include "ostro/cli/standard_streams.h"
@@ -20,43 +18,14 @@
 namespace ostro::cli {
 namespace {
 
-using Clock = std::chrono::steady_clock;
-
-// One line on the terminal, redrawn at most ten times a second.
-class ProgressLine {
- public:
-  void operator()(const data::BuildProgress& p) {
-    const Clock::time_point now = Clock::now();
-    if (p.bytes_done < p.bytes_total && now - drawn_ < std::chrono::milliseconds(100)) return;
-    drawn_ = now;
-    const double seconds = std::chrono::duration<double>(now - begin_).count();
-    const double rate = static_cast<double>(p.bytes_done - p.bytes_resumed) / std::max(seconds, 1e-3);
-    const double left = rate > 0 ? static_cast<double>(p.bytes_total - p.bytes_done) / rate : 0;
-    fmt::print(
-        stderr, "\rtokenizing: {:5.1f}%  {} of {} files  {} documents  {:.1f}M tokens  {:.1f} MB/s  {} left ",
-        p.bytes_total > 0 ? 100.0 * static_cast<double>(p.bytes_done) / static_cast<double>(p.bytes_total)
-                          : 100.0,
-        p.files_done, p.files_total, p.documents, static_cast<double>(p.tokens) * 1e-6, rate * 1e-6,
-        fmt::format("{}:{:02}", static_cast<int64_t>(left) / 60, static_cast<int64_t>(left) % 60));
-    shown_ = true;
-  }
-  void end() const {
-    if (shown_) std::fputc('\n', stderr);
-  }
-
- private:
-  Clock::time_point begin_ = Clock::now(), drawn_;
-  bool shown_ = false;
-};
-
 Status build_and_report(const train::TrainConfig& config, int threads) {
   io::FileSystem& fs = io::local_file_system();
   ASSIGN_OR_RETURN(const tokenizer::Tokenizer tokenizer,
                    tokenizer::load_tokenizer(fs, config.data.tokenizer));
   data::BuildSettings settings;
   settings.threads = threads;
-  ProgressLine line;
-  if (isatty(STDERR_FILENO) != 0) settings.progress = [&line](const data::BuildProgress& p) { line(p); };
+  BuildProgressLine line;
+  settings.progress = line.callback();
   const auto ledger = data::build_store(fs, config.data, tokenizer, settings);
   line.end();
   if (!ledger.ok()) return ledger.error();

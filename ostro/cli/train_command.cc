@@ -4,10 +4,13 @@
 #include <cstdio>
 #include <cstdlib>
 
+#include "ostro/base/log.h"
+#include "ostro/cli/build_progress.h"
 #include "ostro/cli/commands.h"
 #include "ostro/cli/engine_choice.h"
 #include "ostro/cli/exit_code.h"
 #include "ostro/cli/sim_workers.h"
+#include "ostro/cpu/thread_pool.h"
 #include "ostro/io/local_file_system.h"
 #include "ostro/train/dry_run.h"
 #include "ostro/train/reporter.h"
@@ -21,13 +24,21 @@ Result<train::RunOutcome> train(const train::TrainConfig& config, const std::vec
   ASSIGN_OR_RETURN(const auto engine, make_engine());
   ASSIGN_OR_RETURN(const int64_t workers, sim_workers());
   const train::StopSignals signals;
-  train::Environment environment{io::local_file_system(), *engine, workers,
-                                 [&] { return signals.stop_requested(); }, argv};
+  ASSIGN_OR_RETURN(const int threads, cpu::default_threads());
+  BuildProgressLine line;
+  data::BuildSettings build;
+  build.threads = threads;
+  build.progress = line.callback();
+  train::Environment environment{
+      io::local_file_system(), *engine, workers, [&] { return signals.stop_requested(); }, build, argv};
   ASSIGN_OR_RETURN(const auto run, train::Run::open(config, environment));
+  line.end();
   train::Console console(train::stderr_writer(), train::stderr_columns());
   ASSIGN_OR_RETURN(const auto reporter, train::Reporter::create(config, environment, *run, console));
   auto outcome = run->train(reporter->watcher());
-  RETURN_IF_ERROR(reporter->finish());
+  // Lost metrics are no reason to call a finished run failed, nor to hide why one did.
+  if (const Status finished = reporter->finish(); !finished.ok())
+    log_warning(fmt::format("metrics are lost: {}", finished.error().message()));
   return outcome;
 }
 

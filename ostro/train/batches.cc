@@ -4,7 +4,6 @@
 
 #include "ostro/base/log.h"
 #include "ostro/base/sha256.h"
-#include "ostro/data/build.h"
 #include "ostro/tokenizer/files.h"
 
 namespace ostro::train {
@@ -25,11 +24,13 @@ Result<std::shared_ptr<const tokenizer::Tokenizer>> open_tokenizer(io::FileSyste
   return std::shared_ptr<const tokenizer::Tokenizer>(std::make_shared<tokenizer::Tokenizer>(std::move(t)));
 }
 
-Result<DataAccess> open_data(io::FileSystem& fs, const TrainConfig& config) {
+Result<DataAccess> open_data(io::FileSystem& fs, const TrainConfig& config,
+                             const data::BuildSettings& settings) {
   DataAccess out;
   ASSIGN_OR_RETURN(out.tokenizer, open_tokenizer(fs, config));
   out.tokenizer_hash = sha256_hex(out.tokenizer->canonical_json());
-  ASSIGN_OR_RETURN(const data::StoreLedger ledger, data::build_store(fs, config.data, *out.tokenizer));
+  ASSIGN_OR_RETURN(const data::StoreLedger ledger,
+                   data::build_store(fs, config.data, *out.tokenizer, settings));
   ASSIGN_OR_RETURN(out.store, data::TokenStore::open(fs, config.data, *out.tokenizer));
   out.data_hash = ledger.hash();
   return out;

@@ -4,6 +4,7 @@
 #include <memory>
 #include <string>
 
+#include "ostro/data/build.h"
 #include "ostro/data/loader.h"
 #include "ostro/io/file_system.h"
 #include "ostro/tokenizer/tokenizer.h"
@@ -22,7 +23,8 @@ struct DataAccess {
   std::string tokenizer_hash;  // SHA-256 of its canonical JSON
   std::string data_hash;       // of the store's ledger
 };
-Result<DataAccess> open_data(io::FileSystem& fs, const TrainConfig& config);
+Result<DataAccess> open_data(io::FileSystem& fs, const TrainConfig& config,
+                             const data::BuildSettings& settings = {});
 // The tokenizer alone.
 Result<std::shared_ptr<const tokenizer::Tokenizer>> open_tokenizer(io::FileSystem& fs,
                                                                    const TrainConfig& config);

@@ -7,6 +7,7 @@
 #include "ostro/base/failpoint.h"
 #include "ostro/base/log.h"
 #include "ostro/checkpoint/catalog.h"
+#include "ostro/data/prefetcher.h"
 #include "ostro/io/atomic_file.h"
 #include "ostro/tokenizer/files.h"
 #include "ostro/train/canonical.h"
@@ -31,10 +32,15 @@ std::string difference(const GenesisEntry& there, const GenesisEntry& here) {
   if (there.numerics_version != here.numerics_version)
     return fmt::format("numerics version {} (now {})", there.numerics_version, here.numerics_version);
   if (there.config != here.config)
-    return "other options that reach the bits or the schedule (compare its config.yaml)";
-  if (there.tokenizer_hash != here.tokenizer_hash) return "another tokenizer";
-  if (there.data_hash != here.data_hash) return "another data set";
-  if (there.program_hash != here.program_hash) return "another program (model code changed)";
+    return fmt::format("other options: {}", fmt::join(object_differences(there.config, here.config), "; "));
+  const auto other = [](const char* what, const std::string& a, const std::string& b) {
+    return fmt::format("another {}: hash {} there, {} here", what, a, b);
+  };
+  if (there.tokenizer_hash != here.tokenizer_hash)
+    return other("tokenizer", there.tokenizer_hash, here.tokenizer_hash);
+  if (there.data_hash != here.data_hash) return other("data set", there.data_hash, here.data_hash);
+  if (there.program_hash != here.program_hash)
+    return other("program (the model's code changed)", there.program_hash, here.program_hash);
   return "";
 }
 
@@ -50,10 +56,13 @@ Result<std::unique_ptr<Run>> Run::open(const TrainConfig& config, const Environm
   io::FileSystem& fs = environment.fs;
   RETURN_IF_ERROR(fs.make_dirs(run->directory_));
   auto record = read_record(fs, in(run->directory_, kRecordFile));
-  if (record.ok()) run->record_ = std::move(record).value();
+  if (record.ok())
+    run->record_ = std::move(record).value();
+  else if (record.error().code() != ErrorCode::kNotFound)
+    log_warning(fmt::format("the record of earlier sessions is lost: {}", record.error().message()));
   ASSIGN_OR_RETURN(run->lock_,
                    lock_run(fs, run->directory_, static_cast<int64_t>(run->record_.sessions.size()) + 1));
-  ASSIGN_OR_RETURN(run->data_, open_data(fs, config));
+  ASSIGN_OR_RETURN(run->data_, open_data(fs, config, environment.build));
   ASSIGN_OR_RETURN(
       data::Loader loader,
       data::Loader::create(run->data_.store, config.data, config.model_options().seq_len(),
@@ -244,22 +253,26 @@ Result<RunOutcome> Run::train(const Watcher& watcher) {
   auto last_timed_save = Clock::now();
   RunOutcome outcome;
   if (watcher.on_start) watcher.on_start(state_.step, total);
+  data::Prefetcher batches([this](int64_t step) { return loader_->batch(step); }, state_.step);
   while (state_.step < total) {
     StepReport report;
     auto start = Clock::now();
-    ASSIGN_OR_RETURN(const data::Batch batch, loader_->batch(state_.step));
+    ASSIGN_OR_RETURN(const data::Batch batch, batches.next());
     report.data_seconds = seconds_since(start);
     start = Clock::now();
     const optim::AdamScalars scalars = optim::adam_scalars(adam, state_.step, total);
     ASSIGN_OR_RETURN(const StepResult result, runner_->run(state_, to_arrays(batch), scalars));
     if (!result.ok) {
+      if (last_saved_ != state_.step) RETURN_IF_ERROR(save(false));
+      RETURN_IF_ERROR(finish_save());
       RETURN_IF_ERROR(close("failed: not finite"));
       return Error(ErrorCode::kInternal,
                    fmt::format("step {}: loss {} and gradient norm {} are not both finite; nothing of this "
-                               "step was kept, the state "
-                               "after step {} stands. Lower optimizer.learning_rate, raise warmup, or look "
+                               "step was kept, the state after step {} is saved. Lower "
+                               "optimizer.learning_rate, which was {} here, raise optimizer.warmup, or look "
                                "at the batch: ostro data batch --step {}",
-                               state_.step + 1, result.loss, result.gradient_norm, state_.step, state_.step));
+                               state_.step + 1, result.loss, result.gradient_norm, state_.step, scalars.lr,
+                               state_.step));
     }
     failpoint("step");
     RETURN_IF_ERROR(chain_->append(

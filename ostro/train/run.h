@@ -24,9 +24,10 @@ namespace ostro::train {
 struct Environment {
   io::FileSystem& fs;
   runtime::Engine& engine;
-  int64_t workers = 1;                      // simulated data-parallel workers (OSTRO_SIM_WORKERS)
-  std::function<bool()> stop;  // true: save and return after the step that runs (SIGTERM)
-  std::vector<std::string> argv;            // for run.json
+  int64_t workers = 1;            // simulated data-parallel workers (OSTRO_SIM_WORKERS)
+  std::function<bool()> stop;     // true: save and return after the step that runs (SIGTERM)
+  data::BuildSettings build;      // of the token store, when it is not there yet
+  std::vector<std::string> argv;  // for run.json
 };
 
 // What the loop tells whoever watches, after each step.

@@ -1,0 +1,26 @@
+// The line that shows how far a build of the token store is.
+#pragma once
+
+#include <chrono>
+
+#include "ostro/data/build.h"
+
+namespace ostro::cli {
+
+// One line on the terminal, redrawn at most ten times a second; nothing when standard error is none.
+class BuildProgressLine {
+ public:
+  // For BuildSettings::progress; refers to this object.
+  std::function<void(const data::BuildProgress&)> callback();
+  // Leaves the line standing.
+  void end();
+
+ private:
+  using Clock = std::chrono::steady_clock;
+  void draw(const data::BuildProgress& p);
+
+  Clock::time_point begin_ = Clock::now(), drawn_;
+  bool shown_ = false;
+};
+
+}  // namespace ostro::cli
