@@ -25,19 +25,25 @@ int64_t count_in(const Cells& table, std::string_view axis) {
 
 }  // namespace
 
+bool Split::leaves_some_empty() const {
+  for (size_t c = 1; c < bounds.size(); ++c)
+    if (bounds[c - 1] == bounds[c]) return true;
+  return false;
+}
+
 Split Placement::split(Role role, std::string_view axis, int64_t n, const std::string& mesh_axis) const {
   const int64_t workers = sharding.mesh.size_of(mesh_axis);
   if (workers == 1) return {};
   Split s{mesh_axis, {0}, {}};
   const int64_t cell_count = role == Role::kParameter ? count_in(cells, axis) : 0;
   const int64_t leaf_count = cell_count > 0 ? 0 : count_in(leaves.axes, axis);
-  const int64_t granules = cell_count > 0 ? cell_count : leaf_count > 0 ? leaf_count : n;
-  const int64_t whole = leaf_count > 0 ? subtree(leaf_count, workers) : 0;
-  const int64_t each = whole > 0 ? whole : std::max<int64_t>(1, divide_up(granules, workers));
   // Length of a granule: of a cell as box_sumsq cuts it, of a leaf as N8 does; else one index.
   const int64_t length = cell_count > 0   ? std::max<int64_t>(1, divide_up(n, cell_count))
                          : leaf_count > 0 ? numerics::leaf_size(axis, n, leaf_count)
                                           : 1;
+  const int64_t granules = leaf_count > 0 ? leaf_count : divide_up(n, length);
+  const int64_t whole = leaf_count > 0 ? subtree(leaf_count, workers) : 0;
+  const int64_t each = whole > 0 ? whole : std::max<int64_t>(1, divide_up(granules, workers));
   for (int64_t c = 1; c < workers; ++c)
     s.bounds.push_back(std::min(n, std::min(c * each, granules) * length));
   s.bounds.push_back(n);
@@ -53,7 +59,9 @@ Layout Placement::layout(Role role, const ir::Shape& shape) const {
     for (const auto& [axis, mesh_axis] : map(role)) {
       const int64_t at = shape.find(axis);
       if (mesh_axis != m.name || at < 0 || out[static_cast<size_t>(at)].split()) continue;
-      out[static_cast<size_t>(at)] = split(role, axis, shape.axes[static_cast<size_t>(at)].size, m.name);
+      Split s = split(role, axis, shape.axes[static_cast<size_t>(at)].size, m.name);
+      if (s.leaves_some_empty()) continue;
+      out[static_cast<size_t>(at)] = std::move(s);
       break;
     }
   }

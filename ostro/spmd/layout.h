@@ -23,6 +23,8 @@ struct Split {
   std::vector<int64_t> leaves;
 
   bool split() const { return !mesh_axis.empty(); }
+  // Has some coordinate no index at all? Such a split is not used: the axis stays whole.
+  bool leaves_some_empty() const;
   // The same elements in the same places.
   bool operator==(const Split& other) const { return mesh_axis == other.mesh_axis && bounds == other.bounds; }
 };
@@ -51,7 +53,7 @@ struct Placement {
   // `axis` of size n, split over the mesh axis.
   Split split(Role role, std::string_view axis, int64_t n, const std::string& mesh_axis) const;
   // The layout of a value of this role: when two of its axes map to one mesh axis, the earlier in the map is
-  // split.
+  // split, if every coordinate gets something of it.
   Layout layout(Role role, const ir::Shape& shape) const;
 };
 

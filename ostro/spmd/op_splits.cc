@@ -42,6 +42,8 @@ AxisRole role_of(const ir::Op& op, const std::vector<ir::Shape>& in, const std::
     case OpKind::gather:  // rows of other workers would have to be joined by selection: the table is gathered
       return role == AxisRole::kOrigin ? AxisRole::kWhole : role;
     case OpKind::attention_grad:  // dk and dv are scaled after their tree, inside the op
+      // The sink's gradient is one chain over all rows of its heads.
+      if (op.attrs.i64("sink", 0) != 0 && !in.back().has(axis)) return AxisRole::kWhole;
       return role == AxisRole::kParallel ? role : AxisRole::kWhole;
     case OpKind::reduce_min:
       return role == AxisRole::kMax ? AxisRole::kWhole : role;
@@ -50,7 +52,10 @@ AxisRole role_of(const ir::Op& op, const std::vector<ir::Shape>& in, const std::
       const bool whole_boxes = !box_bounds(split, in[0].size_of(axis), out[0].size_of(axis)).empty();
       return whole_boxes ? role : AxisRole::kWhole;
     }
+    case OpKind::random:  // the key is no part of what is drawn
+      return in[0].has(axis) ? AxisRole::kWhole : role;
     case OpKind::fingerprint: {
+      if (!in[0].has(axis)) return AxisRole::kWhole;  // the lanes
       if (in[0].axes.back().name != axis) return role;
       const int64_t per_word = numerics::fingerprint_per_word(ir::dtype_size(in[0].dtype));
       for (size_t c = 0; c + 1 < split.bounds.size(); ++c)
@@ -121,6 +126,9 @@ Result<OpSplits> op_splits(const Placement& placement, Role role, const ir::Op& 
       const Split split = placement.split(role, name, axis->size, m.name);
       const AxisRole r = role_of(op, in, out, name, split);
       if (r == AxisRole::kWhole) continue;
+      // Too few leaves are an error even where some worker would have nothing at all.
+      const bool cut = placement.leaves.position(name) >= 0;
+      if (split.leaves_some_empty() && (r != AxisRole::kSum || !cut || !split.leaves.empty())) continue;
       if (r == AxisRole::kSum) {
         if (!result.summed.empty() || !outermost(placement, summed, name)) continue;
         if (!ir::is_integer(out[0].dtype)) RETURN_IF_ERROR(check_subtrees(placement, op, name, split));

@@ -49,7 +49,7 @@ ir::Program traced(const char* name, const std::vector<Shape>& shapes, numerics:
   return p;
 }
 
-const Axis kBatch{"batch", 2}, kPos{"pos", 300}, kMlp{"mlp", 60}, kEmbed{"embed", 12}, kVocab{"vocab", 44};
+const Axis kBatch{"batch", 2}, kPos{"pos", 300}, kMlp{"mlp", 100}, kEmbed{"embed", 12}, kVocab{"vocab", 44};
 
 bool fits(int64_t leaves, int64_t workers) {
   for (int64_t s = 1; s <= leaves; s *= 2)

@@ -23,12 +23,14 @@ ir::Sharding sharding_over(int64_t owners, const spmd::Cells& cells) {
   return s;
 }
 
-bool all_own_something(const spmd::Placement& placement, const std::vector<ir::Shape>& shapes) {
-  const ir::Mesh& mesh = placement.sharding.mesh;
-  for (const ir::Shape& shape : shapes)
-    for (int64_t rank = 0; rank < mesh.size(); ++rank)
-      if (spmd::local_shape(mesh, rank, placement.layout(spmd::Role::kParameter, shape), shape).count() == 0)
-        return false;
+// Is every array that has an axis to be owned along split over the owners?
+bool all_split(const spmd::Placement& placement, const std::vector<ir::Shape>& shapes) {
+  for (const ir::Shape& shape : shapes) {
+    bool mapped = false, split = false;
+    for (const auto& entry : placement.sharding.parameter) mapped |= shape.has(entry.first);
+    for (const spmd::Split& s : placement.layout(spmd::Role::kParameter, shape)) split |= s.split();
+    if (mapped && !split) return false;
+  }
   return true;
 }
 
@@ -38,7 +40,7 @@ Result<spmd::Partition> partition_update(const CanonicalPrograms& p, const Worke
   std::vector<ir::Shape> shapes;
   for (size_t k = 0; k < n; ++k) shapes.push_back(p.update.body.shape(p.update.body.params[k]));
   int64_t owners = o.workers;
-  while (owners > 1 && !all_own_something({sharding_over(owners, o.cells), o.cells, p.update.leaves}, shapes))
+  while (owners > 1 && !all_split({sharding_over(owners, o.cells), o.cells, p.update.leaves}, shapes))
     --owners;
   spmd::PartitionOptions options;
   options.sharding = sharding_over(owners, o.cells);
