@@ -1,0 +1,228 @@
+// Changes every declared option, one at a time, and runs a tiny training: what the option's declared effect
+// names must change (program or chain; plan; output), and nothing that it does not name. The stored config,
+// the command line and the log do not count.
+#include <doctest/doctest.h>
+#include <fmt/format.h>
+
+#include <chrono>
+#include <map>
+#include <nlohmann/json.hpp>
+#include <set>
+#include <thread>
+
+#include "ostro/cpu/engine.h"
+#include "ostro/io/memory_file_system.h"
+#include "ostro/io/path.h"
+#include "ostro/tokenizer/files.h"
+#include "ostro/tokenizer/trainer.h"
+#include "ostro/train/chain.h"
+#include "ostro/train/run.h"
+#include "ostro/train/tracker.h"
+
+namespace ostro::train {
+namespace {
+
+using Settings = std::vector<config::Override>;
+
+// A configuration in which every option matters: two layers, held-out text, several leaves, checkpoints.
+const Settings kBase = {
+    {"data.train_urls", "[corpus]"},   {"data.validation_fraction", "0.2"},
+    {"model.seq_len", "32"},           {"model.hidden_dim", "32"},
+    {"model.intermediate_dim", "48"},  {"model.num_layers", "2"},
+    {"model.num_heads", "4"},          {"model.num_kv_heads", "2"},
+    {"trainer.train_batch_size", "4"}, {"trainer.num_train_steps", "6"},
+    {"trainer.steps_per_eval", "2"},   {"trainer.checkpointer.keep", "[{every: 2}]"},
+    {"numerics.leaf_examples", "2"},
+};
+
+// Options inside elements of lists: the list that shows them.
+const std::map<std::string, config::Override> kInsideLists = {
+    {"trainer.checkpointer.keep[].every", {"trainer.checkpointer.keep", "[{every: 3}]"}},
+    {"trainer.checkpointer.keep[].until", {"trainer.checkpointer.keep", "[{every: 2, until: 3}]"}},
+    {"trainer.tracker[].type", {"trainer.tracker", "[{type: tensorboard}]"}},
+};
+
+std::string words(int number, int count, int shift) {
+  static const char* const kWords[] = {"the", "cat", "sat",  "on",   "a",  "mat",
+                                       "dog", "log", "that", "then", "was"};
+  std::string text;
+  auto state = static_cast<uint64_t>(number * 7919 + 13 + shift);
+  for (int i = 0; i < count; ++i) {
+    state = state * 6364136223846793005u + 1442695040888963407u;
+    text += kWords[(state >> 33) % 11];
+    text += i % 9 == 8 ? ".\n" : " ";
+  }
+  return text;
+}
+
+void write(io::FileSystem& fs, const std::string& path, const std::string& text) {
+  check_ok(fs.make_dirs(io::parent_path(path)));
+  auto file = fs.create(path);
+  REQUIRE(file.ok());
+  check_ok((*file)->append(text));
+  check_ok((*file)->close());
+}
+
+// Texts in which data.text_key matters, other texts for the options that name other places, two tokenizers.
+void write_files(io::FileSystem& fs) {
+  std::string lines;
+  for (int i = 0; i < 60; ++i)
+    lines += nlohmann::json{{"text", words(i, 60, 0)}, {"content", words(i, 60, 1)}}.dump() + "\n";
+  write(fs, "corpus/a.jsonl", lines);
+  for (int i = 0; i < 30; ++i) write(fs, fmt::format("other/{}.txt", i), words(i, 80, 2));
+  for (int i = 0; i < 6; ++i) write(fs, fmt::format("held_out/{}.txt", i), words(i, 50, 3));
+  for (const auto& [path, vocab] :
+       {std::pair{"tokenizer.json", 300U}, std::pair{"other_tokenizer.json", 270U}}) {
+    int next = 0;
+    auto trained = tokenizer::train(
+        [&](std::string& text) -> Result<bool> {
+          text = words(next, 60, 0);
+          return next++ < 20;
+        },
+        {.vocab_size = vocab});
+    REQUIRE(trained.ok());
+    check_ok(tokenizer::save_tokenizer(fs, *trained, path));
+  }
+}
+
+// Everything of a run that an option may change, sorted by what may change it.
+struct Seen {
+  std::string canonical;         // the canonical config: only to check that effects are declared right
+  std::string bits;              // programs, and the chain after its genesis
+  std::string plan;              // what the engine reports of the compiled programs
+  std::set<std::string> output;  // files with their content, metrics, checkpoints that existed for a while
+};
+
+void list_files(io::FileSystem& fs, const std::string& directory, std::set<std::string>& out) {
+  auto entries = fs.list(directory);
+  REQUIRE(entries.ok());
+  for (const io::DirEntry& e : *entries) {
+    const std::string path = directory.empty() ? e.name : directory + "/" + e.name;
+    if (e.is_directory)
+      list_files(fs, path, out);
+    else
+      out.insert(path);
+  }
+}
+
+// metrics.jsonl without what a clock or the machine put there.
+std::string without_time(const std::string& text) {
+  std::string out;
+  for (size_t begin = 0; begin < text.size();) {
+    const size_t end = text.find('\n', begin);
+    auto row = nlohmann::json::parse(text.substr(begin, end - begin));
+    for (auto it = row.begin(); it != row.end();)
+      it = it.key() == "time" || it.key().starts_with("throughput/") || it.key().starts_with("memory/")
+               ? row.erase(it)
+               : std::next(it);
+    out += row.dump() + "\n";
+    begin = end + 1;
+  }
+  return out;
+}
+
+Seen observe(const Settings& settings, runtime::Engine& engine, bool slow_step) {
+  io::MemoryFileSystem fs;
+  write_files(fs);
+  auto config = load_train_config("", settings);
+  REQUIRE_MESSAGE(config.ok(), config.error().message());
+  Seen seen;
+  seen.canonical = config::canonical_config(*config);
+  const std::string directory = run_directory(*config);
+  {
+    auto run = Run::open(*config, {fs, engine, 1, {}, {}});
+    REQUIRE_MESSAGE(run.ok(), run.error().message());
+    seen.bits = print_programs((*run)->programs());
+    for (const auto& info : {(*run)->runner().leaf_info(), (*run)->runner().update_info()})
+      seen.plan += fmt::format("{} {} {}\n", info.arena_bytes, info.input_bytes, info.output_bytes);
+    auto trackers = make_trackers(fs, directory, config->trainer.tracker, 0);
+    REQUIRE(trackers.ok());
+    Watcher watcher;
+    watcher.on_step = [&](const StepReport& r) {
+      check_ok((*trackers)->log(r.step, {{"train/loss", r.loss}}));
+      // Longer than the shortest interval between saves by the clock.
+      if (slow_step && r.step == 3) std::this_thread::sleep_for(std::chrono::milliseconds(1100));
+      if (auto names = fs.list(directory + "/checkpoints"); names.ok())
+        for (const io::DirEntry& e : *names) seen.output.insert("had " + e.name);
+    };
+    watcher.on_eval = [&](const EvalReport& r) {
+      check_ok((*trackers)->log(r.step, {{"eval/loss", r.loss}}));
+    };
+    const auto outcome = (*run)->train(watcher);
+    REQUIRE_MESSAGE(outcome.ok(), outcome.error().message());
+    check_ok((*trackers)->finish());
+  }
+  const auto chain = read_chain(fs, directory + "/chain.jsonl");
+  REQUIRE(chain.ok());
+  for (size_t i = 1; i < chain->links.size(); ++i) seen.bits += *entry_json(chain->links[i].entry) + "\n";
+
+  std::set<std::string> files;
+  list_files(fs, "", files);
+  for (const std::string& path : files) {
+    const std::string name = path.substr(path.rfind('/') + 1);
+    if (path.find("/tb/") != std::string::npos)
+      seen.output.insert(io::parent_path(path));  // event files are named after time and process
+    else if (name == "metrics.jsonl")
+      seen.output.insert(path + ": " + without_time(*fs.read_file(path)));
+    else if (path.find("/checkpoints/") == std::string::npos)
+      seen.output.insert(path);
+  }
+  return seen;
+}
+
+// The settings with one more, which wins over the same key before it.
+Settings with(Settings settings, const config::Override& one) {
+  settings.push_back(one);
+  return settings;
+}
+
+TEST_CASE("every option changes what its declaration says, and nothing else") {
+  auto engine = cpu::make_cpu_engine({.isa = {}, .threads = 1, .generated_code = false});
+  REQUIRE(engine.ok());
+  std::map<std::string, Seen> baselines;
+  int changed = 0;
+  for (const config::OptionInfo& option : config::list_options(TrainConfig())) {
+    CAPTURE(option.path);
+    config::Override change{option.path, option.other_value};
+    if (option.path.find("[]") != std::string::npos) {
+      const auto inside = kInsideLists.find(option.path);
+      REQUIRE_MESSAGE(inside != kInsideLists.end(), "name a list that shows this option in kInsideLists");
+      change = inside->second;
+    }
+    if (change.value.empty()) {
+      MESSAGE(option.path << ": has one value only");
+      continue;
+    }
+    Settings base = kBase;
+    for (const auto& [path, value] : option.selects) base.push_back({path, value});
+    const bool slow_step = option.path == "trainer.checkpointer.save_interval";
+    const std::string key =
+        fmt::format("{} {}", base.size() > kBase.size() ? base.back().value : "", slow_step);
+    if (!baselines.contains(key)) baselines.emplace(key, observe(base, **engine, slow_step));
+    const Seen& before = baselines.at(key);
+    const Seen after = observe(with(base, change), **engine, slow_step);
+    switch (option.effect) {
+      case config::Effect::kBits:
+      case config::Effect::kSchedule:
+        CHECK_MESSAGE((after.bits != before.bits), "bits must change");
+        CHECK_MESSAGE((after.canonical != before.canonical) != option.by_content, "canonical config");
+        break;
+      case config::Effect::kPlan:
+        CHECK_MESSAGE((after.plan != before.plan), "plan must change");
+        CHECK_MESSAGE((after.bits == before.bits), "bits must not change");
+        CHECK_MESSAGE((after.canonical == before.canonical), "canonical must not change");
+        break;
+      case config::Effect::kOutput:
+        CHECK_MESSAGE((after.output != before.output), "output must change");
+        CHECK_MESSAGE((after.bits == before.bits), "bits must not change");
+        CHECK_MESSAGE((after.canonical == before.canonical), "canonical must not change");
+        break;
+    }
+    ++changed;
+  }
+  MESSAGE(changed << " options were changed");
+  CHECK(changed >= 50);
+}
+
+}  // namespace
+}  // namespace ostro::train
