@@ -4,9 +4,9 @@
 // OSTRO_TEST_FAULT=NAME arms one fault for the life of the process:
 //   leaf_order          the gradients of leaves 1 and 2 change places in the tree over leaves
 //   mean_of_means       gradients are averaged over each leaf's weight, then over leaves
-//   gradient_bit        after step 5 the lowest bit of one element of the summed gradient is flipped
+//   gradient_bit        in step 6 the lowest bit of one element of the summed gradient is flipped
 //   ring_order          owners add the workers' partials one after another, beginning with their neighbour
-//   denormals           the thread that starts a parallel job computes it without flush-to-zero
+//   denormals           of several threads the one that starts a job computes without flush-to-zero
 //   contraction         generated code is compiled with -ffp-contract=fast
 //   group_of_16         the bf16 product of the generic instruction set sums groups of 16, not 32
 //   libm_exp            generated code takes exp from libm

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include "ostro/base/test_fault.h"
 #include "ostro/numerics/coefficients.h"
 
 namespace ostro::compile {
@@ -137,6 +138,7 @@ std::string functions() {
                    kLn2HiF32, kLn2LoF32);
   t += fmt::format("  float tail = __builtin_fmaf({}, r * r, r);\n  return scale32(1.0f + tail, k);\n}}\n",
                    horner(kExpF32, "r"));
+  if (test_fault("libm_exp")) t += "float expf(float);\n#define exp32 expf\n";
   t += "FN float sigmoid32(float x) { return 1.0f / (1.0f + exp32(neg32(x))); }\n";
   t += "FN float rsqrt32(float x) { return 1.0f / __builtin_sqrtf(x); }\n";
   // f64 inside.

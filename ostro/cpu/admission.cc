@@ -9,6 +9,7 @@
 #include <string>
 
 #include "ostro/base/log.h"
+#include "ostro/base/test_fault.h"
 #include "ostro/cpu/gemm.h"
 #include "ostro/cpu/gemm_reference.h"
 
@@ -99,8 +100,9 @@ bool bf16_admitted(Isa isa) {
     _mm_setcsr(0x9fc0);
     const std::string difference = compare(isa);
     _mm_setcsr(mxcsr);
-    admitted[index] = difference.empty();
-    if (!difference.empty())
+    // The fault is let in, to see that the equality tests notice it too.
+    admitted[index] = difference.empty() || test_fault("group_of_16");
+    if (!admitted[index])
       log_error(fmt::format("instruction set {} is refused: its bf16 product differs from the definition, {}",
                             isa_name(isa), difference));
   });

@@ -16,6 +16,7 @@
 
 #include "ostro/base/log.h"
 #include "ostro/base/sha256.h"
+#include "ostro/base/test_fault.h"
 #include "ostro/compile/prelude.h"
 
 extern char** environ;  // NOLINT(readability-redundant-declaration)
@@ -103,9 +104,10 @@ KernelCompiler::KernelCompiler(std::string cc, std::string cc_opt, std::string c
   if (cc_opt.empty()) cc_opt = variable("OSTRO_CC_OPT");
   if (cc_opt.empty()) cc_opt = "-O3";
   flags_ = fmt::format(
-      "{} -ffp-contract=off -fno-math-errno -fno-trapping-math -fno-strict-aliasing -fno-unwind-tables "
+      "{} -ffp-contract={} -fno-math-errno -fno-trapping-math -fno-strict-aliasing -fno-unwind-tables "
       "-fno-asynchronous-unwind-tables -std=gnu11 -w -fPIC -shared {}",
-      isa >= Isa::kAvx512 ? "-march=x86-64-v4 -mprefer-vector-width=512" : "-march=x86-64-v3", cc_opt);
+      isa >= Isa::kAvx512 ? "-march=x86-64-v4 -mprefer-vector-width=512" : "-march=x86-64-v3",
+      test_fault("contraction") ? "fast" : "off", cc_opt);
   if (cache_dir_.empty()) cache_dir_ = default_cache_dir();
   const fs::path temporary = fs::path(variable("TMPDIR").empty() ? "/tmp" : variable("TMPDIR"));
   if (cache_dir_.empty() || !writable(fs::path(cache_dir_) / "kernels")) {

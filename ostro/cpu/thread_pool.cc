@@ -11,6 +11,8 @@
 #include <string>
 #include <string_view>
 
+#include "ostro/base/test_fault.h"
+
 namespace ostro::cpu {
 namespace {
 
@@ -21,6 +23,9 @@ constexpr unsigned kMxcsr = 0x9fc0;  // nearest even, FTZ, DAZ, all exceptions m
 constexpr int kSpins = 400;
 
 thread_local bool inside_job = false;
+
+// The environment of the thread that starts a job; others than N0's are a test's fault.
+unsigned starter_mxcsr() { return test_fault("denormals") ? kMxcsr & ~0x8040u : kMxcsr; }
 
 // Spins a little, then sleeps until `word` differs from `old`.
 uint32_t wait_change(const std::atomic<uint32_t>& word, uint32_t old) {
@@ -36,8 +41,8 @@ uint32_t wait_change(const std::atomic<uint32_t>& word, uint32_t old) {
 // Sets N0's floating-point environment and puts the caller's back.
 class JobScope {
  public:
-  JobScope() : mxcsr_(_mm_getcsr()), inside_(inside_job) {
-    _mm_setcsr(kMxcsr);
+  explicit JobScope(unsigned mxcsr = kMxcsr) : mxcsr_(_mm_getcsr()), inside_(inside_job) {
+    _mm_setcsr(mxcsr);
     inside_job = true;
   }
   ~JobScope() {
@@ -112,7 +117,7 @@ void ThreadPool::serve() {
 void ThreadPool::run_tiles(int64_t count, FunctionRef<void(int64_t)> fn) {
   if (count <= 0) return;
   if (inside_job || workers_.empty() || count == 1) {
-    JobScope scope;
+    JobScope scope(workers_.empty() ? kMxcsr : starter_mxcsr());
     for (int64_t tile = 0; tile < count; ++tile) fn(tile);
     return;
   }
@@ -124,7 +129,7 @@ void ThreadPool::run_tiles(int64_t count, FunctionRef<void(int64_t)> fn) {
   epoch_.fetch_add(1, std::memory_order_release);
   epoch_.notify_all();
   {
-    JobScope scope;
+    JobScope scope(starter_mxcsr());
     work();
   }
   uint32_t state = state_.fetch_or(kClosed, std::memory_order_acq_rel) | kClosed;

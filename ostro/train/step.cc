@@ -1,11 +1,13 @@
 #include "ostro/train/step.h"
 
 #include <fmt/format.h>
+
 #include <cstring>
 
 #include "ostro/ir/builder.h"
 #include "ostro/numerics/fp_env.h"
 #include "ostro/numerics/tree.h"
+#include "ostro/train/faulty_gradients.h"
 
 namespace ostro::train {
 namespace {
@@ -63,11 +65,13 @@ class SerialRunner final : public StepRunner {
       LeafResult leaf{out[0].item<double>(), out[1].item<double>(), {}};
       for (size_t k = 2 + n_; k < leaf_results_; ++k) leaf.gradient_prints.push_back(lanes(out[k]));
       result.leaves.push_back(std::move(leaf));
-      fold.push(take(out, 2, n_));
+      faulty_.push(i, leaves, take(out, 2, n_), out[1].item<double>(),
+                   [&](Buffers gradients) { fold.push(std::move(gradients)); });
       RETURN_IF_ERROR(failed);
     }
     Buffers gradients = fold.finish();
     RETURN_IF_ERROR(failed);
+    faulty_.finish(state.step, gradients);
 
     const auto [loss_sum, weight] = join_losses(result.leaves);
     result.weight = weight;
@@ -76,8 +80,9 @@ class SerialRunner final : public StepRunner {
       for (Buffer& b : *part) inputs.push_back(std::move(b));
     state.first_moment.clear();
     state.second_moment.clear();
-    inputs.push_back(Buffer::scalar(ir::DType::f64, loss_sum));
-    inputs.push_back(Buffer::scalar(ir::DType::f64, weight));
+    const size_t count = result.leaves.size();
+    inputs.push_back(Buffer::scalar(ir::DType::f64, faulty_.loss(loss_sum, weight, count)));
+    inputs.push_back(Buffer::scalar(ir::DType::f64, faulty_.weight(weight, count)));
     for (float s : {scalars.lr, scalars.k1, scalars.k2}) inputs.push_back(Buffer::scalar(ir::DType::f32, s));
     gradients.clear();
     ASSIGN_OR_RETURN(Buffers out, update_->run(std::move(inputs)));
@@ -99,6 +104,7 @@ class SerialRunner final : public StepRunner {
   size_t n_;
   int64_t rows_;
   size_t leaf_results_;
+  FaultyGradients faulty_;
   std::unique_ptr<runtime::Executable> leaf_, update_, add_;
 };
 

@@ -1,0 +1,88 @@
+#!/usr/bin/env python3
+"""Negative controls: faults in kernels, threads and collectives that the equality tests must notice.
+
+  negative_controls.py --ostro PATH [--work DIR] [--jobs N]
+
+Every control trains twice with the same config and settings, once with a fault of ostro/base/test_fault.h, and
+compares the two chains as the equality matrix does. A fault must not reach the genesis entry and must change a step's
+state. Exits 1 if one stays unnoticed. The runs without a fault must agree with each other across all settings used
+here, so that what is noticed is the fault.
+"""
+import argparse
+import os
+import pathlib
+import sys
+import tempfile
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "matrix"))
+import runs  # noqa: E402
+
+# Squares of gradients and products of weights fall below 2^-126.
+TINY = {"model.initializer_range": 1e-19, "optimizer.epsilon": 1e-20}
+GENERATED = {"OSTRO_ISA": "avx2"}
+
+# Fault, what it is, config, settings.
+CONTROLS = [
+    ("leaf_order", "leaves 1 and 2 change places in the tree", {}, {}),
+    ("leaf_order", "the same among three workers", {}, {"OSTRO_SIM_WORKERS": "3"}),
+    ("ring_order", "partials of workers added along a ring", {}, {"OSTRO_SIM_WORKERS": "3"}),
+    ("denormals", "one thread without flush-to-zero", TINY, {"OSTRO_THREADS": "2"}),
+    ("contraction", "generated kernels with -ffp-contract=fast", {}, GENERATED),
+    ("group_of_16", "bf16 products in groups of 16", {}, {"OSTRO_ISA": "generic"}),
+    ("mean_of_means", "mean of the leaves' means", {}, {}),
+    ("gradient_bit", "one flipped bit of one gradient", {}, {}),
+    ("libm_exp", "exp of libm in generated kernels", {"trainer.mp": "f32"}, GENERATED),
+]
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--ostro", required=True, type=pathlib.Path, help="the program")
+    parser.add_argument("--work", type=pathlib.Path, help="kept; default: a temporary directory")
+    parser.add_argument("--jobs", type=int, default=os.cpu_count(), help="runs at once")
+    options = parser.parse_args()
+    with tempfile.TemporaryDirectory(prefix="ostro-controls-") as temporary:
+        work = runs.Workspace(options.ostro, options.work or temporary)
+        return run_all(work, options.jobs)
+
+
+def run_all(work, jobs):
+    plain = {"OSTRO_THREADS": "1", "OSTRO_ISA": "avx2", "OSTRO_CC": "gcc", "OSTRO_CC_OPT": "-O3"}
+    config = {"trainer.num_train_steps": 12, "model.seq_len": 100, "chain.leaf_gradients": False}
+
+    def both(item):
+        index, (fault, _, changes, settings) = item
+        settings = {**plain, **settings}
+        good = work.run(f"good-{index}", {**config, **changes}, settings)
+        bad = work.run(f"bad-{index}", {**config, **changes}, {**settings, "OSTRO_TEST_FAULT": fault})
+        return good, bad
+
+    failures, chains = [], {}
+    for (_, (fault, what, changes, settings)), outcome in runs.at_once(jobs, both, list(enumerate(CONTROLS))):
+        name = f"{fault} ({what})"
+        if isinstance(outcome, Exception):
+            failures.append(f"{name}: {outcome}")
+            continue
+        good, bad = outcome
+        chains.setdefault(str(changes), {})[good.hash] = settings
+        if good.hash == bad.hash:
+            failures.append(f"{name}: not noticed, both runs end with {good.hash}")
+            continue
+        if not good.losses()[-1] < good.losses()[0] or good.not_finite():
+            failures.append(f"{name}: the run without the fault does not learn")
+        first = [(x, y) for x, y in zip(good.entries(), bad.entries()) if x != y][0]
+        differs = [k for k in first[0] if k != "h" and first[0][k] != first[1].get(k)]
+        print(f"noticed {name}: step {first[0].get('step')}, {', '.join(differs)}", flush=True)
+        if first[0]["kind"] != "step" or "state" not in differs:
+            failures.append(f"{name}: the first difference is {first[0]['kind']} {', '.join(differs)}")
+    for changes, hashes in chains.items():
+        if len(hashes) != 1:
+            failures.append(f"runs without a fault differ (config {changes}): {hashes}")
+    for f in failures:
+        print(f"FAILED {f}")
+    print(f"{len(CONTROLS)} controls, {len(failures)} failures")
+    return 1 if failures else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
