@@ -1,0 +1,275 @@
+#!/usr/bin/env python3
+"""Equality matrix: no process-wide setting may change the chain of a run.
+
+  equality_matrix.py --ostro PATH [--quick] [--seed N] [--work DIR] [--build-dir DIR] [--jobs N]
+
+One chain belongs to one basis: precision, sequence length, tied or untied head, feature leaves. Everything else
+(threads, instruction set, workers, rematerialisation, the compiler of generated kernels and of the program itself,
+compiled or interpreted) is run alone against the basis's baseline, in all pairs by a covering array, and in 40
+random combinations whose seed is printed (default: from the git commit). 2 layers, 30 steps, 6 leaves a step; the
+interpreter runs a smaller config with a baseline of its own. Every basis must also have falling losses, finite
+weights and moments, and another end state from another seed. Exits 1 if anything differs.
+"""
+import argparse
+import collections
+import itertools
+import os
+import pathlib
+import random
+import shutil
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
+import runs  # noqa: E402
+
+REPOSITORY = pathlib.Path(__file__).resolve().parents[2]
+CUTS = {"kv_heads": 2, "mlp": 2, "vocab": 3, "pos": 2}
+BASIS = {
+    "precision": ["bf16", "f32"],
+    "seq_len": [100, 96, 300],
+    "head": ["untied", "tied"],
+    "leaves": ["cut", "one"],
+}
+# A small f32 range: products of weights and squares of gradients fall below 2^-126.
+TINY = {"model.initializer_range": 1e-19, "optimizer.epsilon": 1e-20}
+
+
+def host_builds(build_dir):
+    """The program built by other compilers: name -> path, building what is missing."""
+    builds = {}
+    for name, compiler, opt in (("g++ -O3", "g++", "-O3"), ("clang++ -O1", "clang++-19", "-O1")):
+        if shutil.which(compiler) is None:
+            builds[name] = f"{compiler} is not installed"
+            continue
+        folder = build_dir / name.replace(" ", "")
+        words = ["cmake", "-S", str(REPOSITORY), "-B", str(folder), "-G", "Ninja", "-DOSTRO_BUILD_TESTS=OFF",
+                 f"-DCMAKE_CXX_COMPILER={compiler}", "-DCMAKE_BUILD_TYPE=Matrix",
+                 f"-DCMAKE_CXX_FLAGS_MATRIX={opt} -DNDEBUG", f"-DOSTRO_KERNEL_OPT={opt}"]
+        if shutil.which("ccache"):
+            words += ["-DCMAKE_CXX_COMPILER_LAUNCHER=ccache", "-DCMAKE_C_COMPILER_LAUNCHER=ccache"]
+        print(f"building the program with {name}", flush=True)
+        for command in (words, ["ninja", "-C", str(folder), "ostro"]):
+            done = subprocess.run(command, capture_output=True, text=True, check=False)
+            if done.returncode != 0:
+                runs.fail(f"{' '.join(command)}\n{(done.stdout + done.stderr)[-3000:]}")
+        builds[name] = folder / "ostro" / "cli" / "ostro"
+    return builds
+
+
+class Matrix:
+    def __init__(self, options):
+        self.options = options
+        self.work = runs.Workspace(options.ostro, options.work, options.kernel_cache)
+        self.skipped = collections.Counter()  # (factor, level, reason) -> times
+        self.failures, self.done = [], 0
+        self.lock = threading.Lock()
+        self.baselines, self.basis_locks = {}, collections.defaultdict(threading.Lock)
+        isas, lacking = runs.usable_isas(self.work)
+        self.hosts = {"as given": self.work.ostro}
+        if not options.quick:
+            self.hosts.update(host_builds(options.build_dir))
+        self.factors = {
+            "threads": ["1", "2", "5"],
+            "isa": isas,
+            "workers": ["1", "2", "3", "5"],
+            "remat": ["none", "all", "named"],
+            "kernels": ["gcc -O3", "gcc -O1", "clang -O3", "clang -O1"],
+            "host": [name for name, path in self.hosts.items() if isinstance(path, pathlib.Path)],
+            "executor": ["compiled", "interpreter"],
+        }
+        for isa, why in lacking.items():
+            self.skipped["isa", isa, why] += 1
+        for name, path in self.hosts.items():
+            if isinstance(path, str):
+                self.skipped["host", name, path] += 1
+        self.clang = shutil.which("clang-19") or shutil.which("clang")
+        if self.clang is None:
+            self.factors["kernels"] = [k for k in self.factors["kernels"] if "clang" not in k]
+            self.skipped["kernels", "clang", "clang is not installed"] += 1
+        if options.quick:
+            self.skipped["host", "g++ -O3, clang++ -O1", "not in a quick run"] += 1
+
+    def baseline_levels(self):
+        levels = {name: values[0] for name, values in self.factors.items()}
+        levels["isa"] = "avx2"
+        return levels
+
+    def changes(self, combination):
+        """The config of a combination; only its basis and rematerialisation reach it."""
+        out = {
+            "trainer.mp": "p=f32,c=bfloat16" if combination["precision"] == "bf16" else "f32",
+            "model.seq_len": combination["seq_len"],
+            "model.tie_word_embeddings": combination["head"] == "tied",
+            "numerics.leaves": CUTS if combination["leaves"] == "cut" else {},
+            "model.gradient_checkpointing": {"none": False, "all": True, "named": "qkv,mlp_out"}[combination["remat"]],
+        }
+        if combination["executor"] == "interpreter" or combination.get("micro"):
+            out.update({"model.hidden_dim": 16, "model.intermediate_dim": 24, "model.head_dim": 4,
+                        "trainer.num_train_steps": 3, "optimizer.warmup": 0, "optimizer.learning_rate": 0.02})
+        if combination.get("tiny"):
+            out.update(TINY)
+        return out
+
+    def settings(self, combination):
+        compiler, opt = combination["kernels"].split()
+        return {"OSTRO_THREADS": combination["threads"], "OSTRO_ISA": combination["isa"],
+                "OSTRO_SIM_WORKERS": combination["workers"], "OSTRO_EXECUTOR": combination["executor"],
+                "OSTRO_CC": self.clang if compiler == "clang" else "gcc", "OSTRO_CC_OPT": opt}
+
+    def train(self, name, combination, extra=None):
+        result = self.work.run(name, {**self.changes(combination), **(extra or {})}, self.settings(combination),
+                               self.hosts[combination["host"]])
+        return result
+
+    def basis_of(self, c):
+        micro = c["executor"] == "interpreter" or bool(c.get("micro"))
+        return tuple(c[k] for k in BASIS) + (("micro",) if micro else ()) + (("tiny",) if c.get("tiny") else ())
+
+    def baseline(self, combination):
+        """The chain of the combination's basis, run at its first use and checked to prove something."""
+        basis = self.basis_of(combination)
+        with self.basis_locks[basis]:
+            if basis in self.baselines:
+                return self.baselines[basis]
+            plain = {**self.baseline_levels(), **{k: combination[k] for k in BASIS},
+                     "tiny": combination.get("tiny"), "micro": "micro" in basis}
+            name = "base-" + "-".join(map(str, basis))
+            result = self.train(name, plain)
+            losses = result.losses()
+            if not losses[-1] < losses[0]:
+                self.note_failure(f"{name}: the loss does not fall: {losses[0]} to {losses[-1]}")
+            if "micro" not in basis and len(losses) != 30:
+                self.note_failure(f"{name}: {len(losses)} steps")
+            if bad := result.not_finite():
+                self.note_failure(f"{name}: not finite: {', '.join(bad[:5])}")
+            other = self.train(name + "-seed", plain, {"trainer.seed": 1})
+            if other.final_state() == result.final_state() or other.hash == result.hash:
+                self.note_failure(f"{name}: another seed gives the same chain or end state")
+            shutil.rmtree(other.directory)
+            self.baselines[basis] = result
+            return result
+
+    def note_failure(self, text):
+        with self.lock:
+            self.failures.append(text)
+            print(f"FAILED {text}", flush=True)
+
+    def check(self, item):
+        """Runs one combination and compares its chain with its basis's."""
+        kind, c = item
+        base = self.baseline(c)
+        with self.lock:
+            self.done += 1
+            name = f"{kind}-{self.done:03}"
+        result = self.train(name, c)
+        words = " ".join(f"{k}={v}" for k, v in c.items() if v is not None)
+        if result.hash == base.hash:
+            print(f"equal {name} {result.seconds:.1f} s: {words}", flush=True)
+            shutil.rmtree(result.directory)
+            return
+        settings = " ".join(f"{k}='{v}'" for k, v in self.settings(c).items())
+        self.note_failure(f"{name}: {words}\n    differs from {base.name}: {runs.first_difference(base, result)}\n"
+                          f"    {settings} {self.hosts[c['host']]} train --config "
+                          f"{self.work.directory}/configs/{name}.yaml  (in {self.work.directory})")
+
+    def combination(self, **levels):
+        return {**{k: v[0] for k, v in BASIS.items()}, **self.baseline_levels(), **levels}
+
+    def singles(self):
+        """Every level of every factor alone, on a basis with all hard parts and on a plain one."""
+        plain = {"precision": "f32", "seq_len": 96, "head": "tied", "leaves": "one"}
+        for basis in ({},) if self.options.quick else ({}, plain):
+            for factor, values in self.factors.items():
+                for value in values:
+                    if value != self.baseline_levels()[factor]:
+                        yield self.combination(**{**basis, factor: value})
+        for value in self.factors["isa"]:
+            yield self.combination(tiny=True, isa=value, threads="2")
+        for precision, head in (("bf16", "tied"), ("f32", "untied")):
+            yield self.combination(tiny=True, precision=precision, head=head, workers="3", threads="5")
+
+    def pairs(self):
+        """A covering array: every two levels of different factors, bases included, in one run at least."""
+        factors = {**BASIS, **self.factors}
+        names = list(factors)
+        open_pairs = {(a, x, b, y) for a, b in itertools.combinations(names, 2)
+                      for x in factors[a] for y in factors[b]}
+        rng = random.Random(7)
+
+        def gain(row):
+            return sum((a, row[a], b, row[b]) in open_pairs for a, b in itertools.combinations(row, 2))
+
+        while open_pairs:
+            best = None
+            for _ in range(30):
+                a, x, b, y = rng.choice(sorted(open_pairs, key=str))
+                row = {a: x, b: y}
+                for name in sorted(set(names) - {a, b}, key=lambda _: rng.random()):
+                    def ordered(r):
+                        return {n: r[n] for n in names if n in r}
+                    row[name] = max(factors[name], key=lambda v: (gain(ordered({**row, name: v})), rng.random()))
+                row = {n: row[n] for n in names}
+                if best is None or gain(row) > gain(best):
+                    best = row
+            open_pairs -= {(a, best[a], b, best[b]) for a, b in itertools.combinations(names, 2)}
+            yield best
+
+    def random_combinations(self, seed, count):
+        rng = random.Random(seed)
+        factors = {**BASIS, **self.factors}
+        for _ in range(count):
+            yield {name: rng.choice(values) for name, values in factors.items()}
+
+    def go(self):
+        plan = [("alone", c) for c in self.singles()]
+        if self.options.quick:
+            plan += [("random", c) for c in self.random_combinations(self.options.seed, 4)]
+        else:
+            plan += [("pair", c) for c in self.pairs()]
+            plan += [("random", c) for c in self.random_combinations(self.options.seed, self.options.random)]
+        kinds = collections.Counter(kind for kind, _ in plan)
+        print(f"seed {self.options.seed}; " + ", ".join(f"{n} {k}" for k, n in kinds.items()), flush=True)
+        for (kind, c), outcome in runs.at_once(self.options.jobs, self.check, plan):
+            if isinstance(outcome, Exception):
+                self.note_failure(f"{kind} {c}: {outcome}")
+        print(f"{self.done} combinations run, {len(self.baselines)} chains, {len(self.failures)} failures")
+        for (factor, level, why), _ in self.skipped.items():
+            print(f"skipped {factor} {level}: {why}")
+        return 1 if self.failures else 0
+
+
+def commit_seed():
+    done = subprocess.run(["git", "-C", str(REPOSITORY), "rev-parse", "HEAD"], capture_output=True, text=True,
+                          check=False)
+    return int(done.stdout[:8], 16) if done.returncode == 0 and done.stdout else 1
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--ostro", required=True, type=pathlib.Path, help="the program")
+    parser.add_argument("--quick", action="store_true", help="one basis, no host builds, 4 random combinations")
+    parser.add_argument("--seed", type=int, default=None, help="of the random combinations")
+    parser.add_argument("--random", type=int, default=40, help="how many of them")
+    parser.add_argument("--work", type=pathlib.Path, help="kept; default: a temporary directory")
+    parser.add_argument("--kernel-cache", type=pathlib.Path, help="default: in the working directory")
+    parser.add_argument("--build-dir", type=pathlib.Path, default=REPOSITORY / "build" / "matrix",
+                        help="where the program is built by other compilers")
+    parser.add_argument("--jobs", type=int, default=os.cpu_count(), help="runs at once")
+    options = parser.parse_args()
+    if options.seed is None:
+        options.seed = commit_seed()
+    started = time.monotonic()
+    with tempfile.TemporaryDirectory(prefix="ostro-matrix-") as temporary:
+        options.work = options.work or pathlib.Path(temporary)
+        options.work.mkdir(parents=True, exist_ok=True)
+        code = Matrix(options).go()
+    print(f"{time.monotonic() - started:.0f} s")
+    return code
+
+
+if __name__ == "__main__":
+    sys.exit(main())
