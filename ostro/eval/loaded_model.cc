@@ -5,9 +5,11 @@
 #include "ostro/base/log.h"
 #include "ostro/checkpoint/catalog.h"
 #include "ostro/config/codec.h"
+#include "ostro/config/config.h"
 #include "ostro/config/yaml.h"
 #include "ostro/io/path.h"
 #include "ostro/tokenizer/files.h"
+#include "ostro/train/canonical.h"
 #include "ostro/train/programs.h"
 #include "ostro/train/snapshot.h"
 
@@ -51,26 +53,50 @@ Result<Parameters> read_parameters(io::FileSystem& fs, const std::string& path,
 Result<tokenizer::Tokenizer> find_tokenizer(io::FileSystem& fs, const std::string& checkpoint_path,
                                             const std::string& given) {
   if (!given.empty()) return tokenizer::load_tokenizer(fs, given);
-  const std::string run = io::parent_path(io::parent_path(io::clean_path(checkpoint_path)));
-  const std::string copy = io::join_path(run, "tokenizer.json");
+  const std::string parent = io::parent_path(io::clean_path(checkpoint_path));
+  const std::string copy = io::join_path(io::parent_path(parent), "tokenizer.json");
   ASSIGN_OR_RETURN(const bool exists, fs.exists(copy));
-  if (!exists)
-    return not_found(
-        fmt::format("{}: no tokenizer beside the checkpoint ({} is not there); name one with "
-                    "--tokenizer",
-                    checkpoint_path, copy));
+  if (io::base_name(parent) != kCheckpoints || !exists)
+    return not_found(fmt::format(
+        "{}: not inside a run with a tokenizer.json; name the tokenizer with --tokenizer", checkpoint_path));
   return tokenizer::load_tokenizer(fs, copy);
+}
+
+// The configuration that a checkpoint was made with.
+Result<train::TrainConfig> read_config(io::FileSystem& fs, const std::string& path,
+                                       const train::ModelChoices& models) {
+  ASSIGN_OR_RETURN(const checkpoint::Manifest manifest, checkpoint::read_manifest(fs, path));
+  train::TrainConfig config(models);
+  ASSIGN_OR_RETURN(
+      const config::Node tree,
+      config::parse_yaml(manifest.info.config, io::join_path(path, checkpoint::kManifestName) + ": config"));
+  RETURN_IF_ERROR(config::read_value(tree, "", &config));
+  RETURN_IF_ERROR(config.resolve());
+  return config;
+}
+
+// Options that change what the model computes without changing a shape (rope, activation) would give a wrong
+// loss silently.
+void warn_of_other_model(io::FileSystem& fs, const std::string& path, const train::TrainConfig& config) {
+  const auto its_own = read_config(fs, path, config.model.choices());
+  if (!its_own.ok()) {
+    log_warning(fmt::format("its options cannot be compared: {}", its_own.error().message()));
+    return;
+  }
+  std::vector<std::string> different;
+  for (const std::string& line :
+       train::object_differences(config::canonical_config(*its_own), config::canonical_config(config)))
+    if (line.starts_with("model.")) different.push_back(line);
+  if (!different.empty())
+    log_warning(
+        fmt::format("{} was trained with other options of the model (the configuration's are used): {}", path,
+                    fmt::join(different, "; ")));
 }
 
 Result<LoadedModel> read_model(io::FileSystem& fs, const std::string& path, const std::string& tokenizer_path,
                                const train::ModelChoices& models) {
-  ASSIGN_OR_RETURN(const checkpoint::Manifest manifest, checkpoint::read_manifest(fs, path));
-  LoadedModel out{train::TrainConfig(models), {}, {}, {}};
-  ASSIGN_OR_RETURN(
-      const config::Node tree,
-      config::parse_yaml(manifest.info.config, io::join_path(path, "manifest.json") + ": config"));
-  RETURN_IF_ERROR(config::read_value(tree, "", &out.config));
-  RETURN_IF_ERROR(out.config.resolve());
+  ASSIGN_OR_RETURN(train::TrainConfig config, read_config(fs, path, models));
+  LoadedModel out{std::move(config), {}, {}, {}};
   ASSIGN_OR_RETURN(tokenizer::Tokenizer tokenizer, find_tokenizer(fs, path, tokenizer_path));
   out.tokenizer = std::make_shared<tokenizer::Tokenizer>(std::move(tokenizer));
   out.functions = out.config.model_options().evaluation_functions(out.tokenizer->vocab_size(),
@@ -89,7 +115,11 @@ Result<Parameters> load_parameters(io::FileSystem& fs, const std::string& where,
 Result<Parameters> load_or_init(io::FileSystem& fs, const std::string& where,
                                 const train::TrainConfig& config, const models::ModelFunctions& model,
                                 runtime::Engine& engine) {
-  if (where != "init") return load_parameters(fs, where, model);
+  if (where != "init") {
+    ASSIGN_OR_RETURN(Parameters loaded, load_parameters(fs, where, model));
+    warn_of_other_model(fs, loaded.path, config);
+    return loaded;
+  }
   ASSIGN_OR_RETURN(const train::CanonicalPrograms programs, train::make_programs(config, model));
   ASSIGN_OR_RETURN(train::State state, train::initial_state(programs, engine, config.trainer.seed));
   return Parameters{std::move(state.params), 0, "init", ""};

@@ -30,7 +30,8 @@ inline constexpr const char* kWhereOrInitHelp =
 // ErrorCode::kInvalidArgument and names the tensor.
 Result<Parameters> load_parameters(io::FileSystem& fs, const std::string& where,
                                    const models::ModelFunctions& model);
-// The same, or the parameters of step 0 when `where` is "init".
+// The same, or the parameters of step 0 when `where` is "init". Warns when the checkpoint was made with other
+// options of the model than the config has.
 Result<Parameters> load_or_init(io::FileSystem& fs, const std::string& where,
                                 const train::TrainConfig& config, const models::ModelFunctions& model,
                                 runtime::Engine& engine);
@@ -43,7 +44,7 @@ struct LoadedModel {
 };
 
 // Everything from one checkpoint or run. The tokenizer is the file `tokenizer_path`, or when that is empty
-// the run's copy; a checkpoint that was moved away from its run needs the path.
+// the run's copy; a checkpoint outside its run (RUN/checkpoints/step-*) needs the path.
 Result<LoadedModel> load_model(io::FileSystem& fs, const std::string& where,
                                const std::string& tokenizer_path, train::ModelChoices models);
 
