@@ -57,6 +57,8 @@ class CpuExecutable final : public runtime::Executable {
     } catch (const ir::AttrError& e) {
       return invalid_argument(fmt::format("program {}: {}", name_, e.message));
     }
+    if (!ran_) runner_.clear_times();
+    ran_ = true;
     return outputs;
   }
 
@@ -94,6 +96,7 @@ class CpuExecutable final : public runtime::Executable {
   PlanContext context_;
   PlanRunner runner_;
   AlignedBytes arena_;
+  bool ran_ = false;
 };
 
 class CpuEngine final : public runtime::Engine {

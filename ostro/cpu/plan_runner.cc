@@ -97,6 +97,12 @@ void PlanRunner::append_times(std::vector<StepRow>& rows, int depth) const {
   }
 }
 
+void PlanRunner::clear_times() {
+  times_.assign(times_.size(), {});
+  for (const Prepared& prepared : prepared_)
+    for (const auto& region : prepared.regions) region->clear_times();
+}
+
 char* PlanRunner::data(const View& view) const {
   char* base = base_[static_cast<size_t>(view.buffer)];
   return view.offset == 0 ? base : base + view.offset * ir::dtype_size(view.shape.dtype);

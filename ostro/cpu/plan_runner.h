@@ -40,6 +40,8 @@ class PlanRunner {
 
   // How long each step took, with those of the plans inside; nothing unless plan_times_wanted().
   void append_times(std::vector<StepRow>& rows, int depth = 0) const;
+  // Forgets the times so far: those of the first run, in which all memory is touched for the first time.
+  void clear_times();
 
  private:
   struct Prepared {

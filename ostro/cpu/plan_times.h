@@ -1,5 +1,5 @@
 // How long the steps of a plan take. OSTRO_PLAN_TIMES=1 makes every executable write a table to stderr when
-// it goes: a tool for whoever works on speed.
+// it goes, all runs but the first: a tool for whoever works on speed.
 #pragma once
 
 #include <string>
