@@ -32,7 +32,8 @@ class Array {
   bool valid() const { return node_ != nullptr; }
   const Shape& shape() const;
   DType dtype() const { return shape().dtype; }
-  int64_t size(std::string_view axis) const;  // TraceError when the axis is missing
+  // TraceError when the axis is missing.
+  int64_t size(std::string_view axis, std::source_location location = std::source_location::current()) const;
   bool has(std::string_view axis) const { return shape().has(axis); }
   bool traced() const;
   // The concrete value; TraceError when traced.
@@ -86,5 +87,10 @@ class Operand {
 // The engine that runs eager ops, jit and value_and_grad; set once in main (not owned).
 void set_default_engine(runtime::Engine* engine);
 runtime::Engine& default_engine();  // TraceError when none was set
+
+namespace jit_internal {
+// Another number after every set_default_engine(): an executable belongs to the engine that made it.
+uint64_t engine_serial();
+}  // namespace jit_internal
 
 }  // namespace ostro

@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "ostro/trace/error.h"
 #include "ostro/trace/frame.h"
 
@@ -13,7 +15,6 @@ using ir::OpKind;
 struct Region {
   ir::Block block;
   Arrays captures;
-  size_t own_params = 0;
 };
 
 // Traces f into a block whose first parameters have the shapes of `args`; captures follow.
@@ -25,32 +26,35 @@ Region trace_region(const Arrays& args, const std::function<Arrays(const Arrays&
     params.push_back(
         frame.add_param(shapes != nullptr ? (*shapes)[i] : args[i].shape(), args[i].use_dtype()));
   Region r;
-  r.own_params = args.size();
   frame.set_results(f(params));
   r.captures = frame.captures();
   r.block = std::move(frame.block());
   return r;
 }
 
-// Puts the captures of several regions behind one another in every region, so that all take the same
-// operands.
-void share_captures(std::vector<Region*> regions, Arrays* operands) {
-  for (Region* r : regions) {
-    // Parameters: own, captures. Wanted: own, captures of all regions.
-    std::vector<ir::ValueId> own(r->block.params.begin(),
-                                 r->block.params.begin() + static_cast<int64_t>(r->own_params));
-    std::vector<ir::ValueId> mine(r->block.params.begin() + static_cast<int64_t>(r->own_params),
-                                  r->block.params.end());
-    r->block.params = own;
-    for (Region* other : regions)
-      for (size_t i = 0; i < other->captures.size(); ++i) {
-        if (other == r)
-          r->block.params.push_back(mine[i]);
-        else
-          r->block.params.push_back(r->block.add_value(other->captures[i].shape()));
-      }
+bool same_value(const Array& a, const Array& b) {
+  return a.node()->frame_serial == b.node()->frame_serial && a.node()->id == b.node()->id;
+}
+
+// Makes the captures of branches (which have no other parameters) one list for all: each value once, so that
+// its cotangent is one contribution, in the order of first use, earlier branches first. Returns the list.
+Arrays share_captures(const std::vector<Region*>& branches) {
+  Arrays all;
+  for (const Region* r : branches)
+    for (const Array& a : r->captures)
+      if (std::none_of(all.begin(), all.end(), [&](const Array& b) { return same_value(a, b); }))
+        all.push_back(a);
+  for (Region* r : branches) {
+    const std::vector<ir::ValueId> mine = std::move(r->block.params);
+    r->block.params.clear();
+    for (const Array& a : all) {
+      const auto at = std::find_if(r->captures.begin(), r->captures.end(),
+                                   [&](const Array& b) { return same_value(a, b); });
+      r->block.params.push_back(at != r->captures.end() ? mine[static_cast<size_t>(at - r->captures.begin())]
+                                                        : r->block.add_value(a.shape()));
+    }
   }
-  for (Region* r : regions) operands->insert(operands->end(), r->captures.begin(), r->captures.end());
+  return all;
 }
 
 // Eager calls of control flow go through a program of their own.
@@ -77,6 +81,11 @@ Arrays run_eagerly(const std::string& name, const Arrays& args,
 }
 
 }  // namespace
+
+int64_t scan_length(const Arrays& xs, const std::string& axis, Loc loc) {
+  if (xs.empty()) trace_fail(fmt::format("scan: no arrays to go along \"{}\"", axis), loc);
+  return xs[0].size(axis, loc);
+}
 
 std::pair<Arrays, Arrays> scan_arrays(
     const std::string& axis, const Arrays& init, const Arrays& xs, int64_t length,
@@ -157,9 +166,7 @@ Arrays cond_arrays(const Array& pred, const std::function<Arrays()>& then,
   Region b = trace_region({}, [&](const Arrays&) { return otherwise(); });
   Arrays operands{pred};
   // Tagged parameters are passed raw; the `use` stands inside the branch.
-  Arrays captured;
-  share_captures({&a, &b}, &captured);
-  for (const Array& c : captured) operands.push_back(c.tagged(std::nullopt));
+  for (const Array& c : share_captures({&a, &b})) operands.push_back(c.tagged(std::nullopt));
   return apply_n(OpKind::cond, operands, {}, {std::move(a.block), std::move(b.block)}, loc);
 }
 
@@ -175,8 +182,6 @@ Arrays custom_vjp_arrays(const std::function<Arrays(const Arrays&)>& f,
     plain.push_back(a.use_dtype() ? Frame::current()->wrap(Frame::current()->read(a)) : a);
   Region primal = trace_region(plain, f);
   size_t n_results = 0;
-  Arrays like;  // shapes of results, then residuals
-  std::vector<Shape> shapes;
   Region fwd = trace_region(plain, [&](const Arrays& a) {
     auto [results, residuals] = forward(a);
     n_results = results.size();

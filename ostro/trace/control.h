@@ -28,11 +28,14 @@ Arrays custom_vjp_arrays(const std::function<Arrays(const Arrays&)>& f,
                          const std::function<Arrays(const Arrays&, const Arrays&)>& backward,
                          const Arrays& args, Loc loc = Loc::current());
 
+// The common length of leaves along axis; TraceError when there is nothing to go along.
+int64_t scan_length(const Arrays& xs, const std::string& axis, Loc loc);
+
 // carry = f(carry, x_i) for every slice of the tree xs along its leading axis, in order.
 template <typename Carry, typename Xs, typename F>
 Carry fold(const std::string& axis, F&& f, const Carry& init, const Xs& xs, Loc loc = Loc::current()) {
   const Arrays leaves = tree_leaves(xs);
-  const int64_t length = leaves.empty() ? 0 : leaves[0].size(axis);
+  const int64_t length = scan_length(leaves, axis, loc);
   auto body = [&](const Arrays& c, const Arrays& x) {
     return std::pair<Arrays, Arrays>(
         tree_leaves(Carry(f(tree_with_leaves(init, c), tree_with_leaves(xs, x)))), {});
@@ -45,7 +48,7 @@ template <typename Carry, typename Xs, typename F>
 auto scan(const std::string& axis, F&& f, const Carry& init, const Xs& xs, Loc loc = Loc::current()) {
   using Y = typename std::invoke_result_t<F, Carry, Xs>::second_type;
   const Arrays leaves = tree_leaves(xs);
-  const int64_t length = leaves.empty() ? 0 : leaves[0].size(axis);
+  const int64_t length = scan_length(leaves, axis, loc);
   std::optional<Y> shape_of_y;
   auto body = [&](const Arrays& c, const Arrays& x) {
     auto [carry, y] = f(tree_with_leaves(init, c), tree_with_leaves(xs, x));

@@ -27,21 +27,45 @@ std::vector<Axis> joined(const char* op, const Shape& a, const Shape& b, const L
   return axes;
 }
 
+void check_operands(const char* op, const Operand& a, const Operand& b) {
+  if (a.array() == nullptr && b.array() == nullptr)
+    trace_fail(fmt::format("{}: two literals; give one an array", op), a.location());
+  for (const Operand* o : {&a, &b})
+    if (o->array() != nullptr && !o->array()->valid())
+      trace_fail(fmt::format("{}: an empty Array; was the field initialised?", op), a.location());
+}
+
+// A literal rounded once to the dtype it stands for; one that an integer dtype cannot hold is an error.
+Array literal(const char* op, const Operand& l, DType dtype, const std::vector<Axis>& axes, const Loc& loc) {
+  double v = l.literal();
+  if (dtype == DType::f32) v = static_cast<double>(static_cast<float>(v));
+  if (ir::is_integer(dtype)) {
+    const double low = dtype == DType::u32   ? 0
+                       : dtype == DType::i32 ? -0x1p31
+                                             : -0x1p53,
+                 high = dtype == DType::u32   ? 0x1p32 - 1
+                        : dtype == DType::i32 ? 0x1p31 - 1
+                                              : 0x1p53;
+    if (!(v >= low && v <= high && v == std::floor(v)))
+      trace_fail(fmt::format("{}: the literal {} beside {}, which cannot hold it; cast the array", op, v,
+                             ir::dtype_name(dtype)),
+                 loc);
+  }
+  return full(v, dtype, axes, loc);
+}
+
 Array binary(OpKind kind, const Operand& a, const Operand& b) {
   const Loc& loc = a.location();
-  if (a.array() == nullptr && b.array() == nullptr)
-    trace_fail(fmt::format("{}: two literals", ir::op_name(kind)), loc);
-  auto literal = [&](const Operand& l, const Array& other) {
+  const char* name = ir::op_name(kind);
+  check_operands(name, a, b);
+  auto beside = [&](const Operand& l, const Array& other) {
     const DType d = other.dtype() == DType::bf16 ? DType::f32 : other.dtype();
-    // A literal is rounded once to the dtype it stands for.
-    const double v = d == DType::f32 ? static_cast<double>(static_cast<float>(l.literal())) : l.literal();
-    return full(v, d, other.shape().axes, loc);
+    return literal(name, l, d, other.shape().axes, loc);
   };
-  Array x = a.array() != nullptr ? *a.array() : Array();
-  Array y = b.array() != nullptr ? *b.array() : Array();
-  if (!x.valid() && a.array() == nullptr) return apply(kind, {literal(a, y), y}, {}, loc);
-  if (!y.valid() && b.array() == nullptr) return apply(kind, {x, literal(b, x)}, {}, loc);
-  const std::vector<Axis> axes = joined(ir::op_name(kind), x.shape(), y.shape(), loc);
+  if (a.array() == nullptr) return apply(kind, {beside(a, *b.array()), *b.array()}, {}, loc);
+  if (b.array() == nullptr) return apply(kind, {*a.array(), beside(b, *a.array())}, {}, loc);
+  const Array &x = *a.array(), &y = *b.array();
+  const std::vector<Axis> axes = joined(name, x.shape(), y.shape(), loc);
   return apply(kind, {broadcast_to(x, axes, loc), broadcast_to(y, axes, loc)}, {}, loc);
 }
 
@@ -120,12 +144,11 @@ Array softplus(const Array& x, Loc loc) {
 
 Array select(const Array& cond, Operand a, Operand b) {
   const Loc& loc = a.location();
-  if (a.array() == nullptr && b.array() == nullptr)
-    trace_fail("select: two literals; give one an array", loc);
+  check_operands("select", a, b);
   const Array& known = a.array() != nullptr ? *a.array() : *b.array();
-  const DType d = known.dtype();
+  const DType d = known.use_dtype().value_or(known.dtype());
   auto value = [&](const Operand& o) {
-    return o.array() != nullptr ? *o.array() : full(o.literal(), d, known.shape().axes, loc);
+    return o.array() != nullptr ? *o.array() : literal("select", o, d, known.shape().axes, loc);
   };
   const Array x = value(a), y = value(b);
   Shape all{d, joined("select", x.shape(), y.shape(), loc)};

@@ -11,9 +11,11 @@ namespace ostro {
 namespace {
 
 constexpr int64_t kLargestConstant = int64_t{1} << 20;
+constexpr const char* kEmptyArray = "an empty Array was read; was the field initialised?";
 
 thread_local Frame* current_frame = nullptr;
 std::atomic<runtime::Engine*> engine{nullptr};
+std::atomic<uint64_t> engine_number{0};
 
 uint64_t next_serial() {
   static std::atomic<uint64_t> serial{0};
@@ -33,7 +35,12 @@ std::string hex(std::span<const std::byte> bytes) {
 
 }  // namespace
 
-void set_default_engine(runtime::Engine* e) { engine = e; }
+void set_default_engine(runtime::Engine* e) {
+  engine = e;
+  ++engine_number;
+}
+
+uint64_t jit_internal::engine_serial() { return engine_number; }
 
 runtime::Engine& default_engine() {
   runtime::Engine* e = engine;
@@ -57,19 +64,19 @@ Array::Array(Frame* frame, ir::ValueId id, Shape shape) {
 }
 
 const Shape& Array::shape() const {
-  if (!valid()) throw TraceError("an empty Array was read; was the field initialised?");
+  if (!valid()) throw TraceError(kEmptyArray);
   return node_->shape;
 }
 
-int64_t Array::size(std::string_view axis) const {
-  if (!shape().has(axis)) throw TraceError(fmt::format("no axis \"{}\" in {}", axis, shape().str()));
+int64_t Array::size(std::string_view axis, std::source_location location) const {
+  if (!shape().has(axis)) trace_fail(fmt::format("no axis \"{}\" in {}", axis, shape().str()), location);
   return shape().size_of(axis);
 }
 
 bool Array::traced() const { return valid() && node_->frame_serial != 0; }
 
 const runtime::Buffer& Array::buffer() const {
-  if (!valid()) throw TraceError("an empty Array was read; was the field initialised?");
+  if (!valid()) throw TraceError(kEmptyArray);
   if (traced()) throw TraceError(fmt::format("the value of {} is not known while tracing", shape().str()));
   return node_->buffer;
 }
@@ -110,42 +117,52 @@ Array Frame::add_param(const Shape& shape, std::optional<DType> use_dtype) {
   return Array(this, block_.add_param(shape), shape).tagged(use_dtype);
 }
 
+std::string Frame::unreadable(const Array& array) const {
+  if (!array.valid()) return kEmptyArray;
+  const Array::Node& node = *array.node();
+  if (node.frame_serial == 0 && node.shape.bytes() > kLargestConstant)
+    return fmt::format(
+        "a concrete {} of {} bytes would become a constant of the program (limit 1 MiB); pass it as an "
+        "argument",
+        node.shape.str(), node.shape.bytes());
+  if (node.frame_serial != 0 && node.frame_serial != serial_ && outer_ == nullptr)
+    return fmt::format("a value {} of another trace was used; return it from there instead",
+                       node.shape.str());
+  return "";
+}
+
 ir::ValueId Frame::read_raw(const Array& array) {
-  if (!array.valid()) throw TraceError("an empty Array was read; was the field initialised?");
+  if (const std::string problem = unreadable(array); !problem.empty()) throw TraceError(problem);
   const Array::Node& node = *array.node();
   if (node.frame_serial == serial_) return node.id;
-  if (auto it = known_.find(&node); it != known_.end()) return it->second;
+  // A traced value is known by what it is, not by its handle: tagging makes new handles of one value.
+  const Known key = node.frame_serial == 0 ? Known{0, reinterpret_cast<intptr_t>(&node)}
+                                           : Known{node.frame_serial, node.id};
+  if (auto it = known_.find(key); it != known_.end()) return it->second;
   ir::ValueId id = -1;
   if (node.frame_serial == 0) {
-    if (node.shape.bytes() > kLargestConstant)
-      throw TraceError(
-          fmt::format("a concrete {} of {} bytes would become a constant of the program (limit 1 MiB); pass "
-                      "it as an argument",
-                      node.shape.str(), node.shape.bytes()));
     ir::Attrs attrs = ir::shape_attrs(node.shape.axes);
     attrs.set("dtype", std::string(ir::dtype_name(node.shape.dtype)));
     attrs.set("data", hex(node.buffer.bytes()));
     id = builder_.add(ir::OpKind::constant, {}, std::move(attrs));
   } else {
-    if (outer_ == nullptr)
-      throw TraceError(fmt::format("a value {} of another trace was used; return it from there instead",
-                                   node.shape.str()));
     // Captured values become parameters; a scan or cond passes the outer values in.
     id = block_.add_param(node.shape);
     captures_.push_back(array);
   }
-  known_[&node] = id;
-  keep_alive_.push_back(array.node());
+  known_[key] = id;
+  if (node.frame_serial == 0) keep_alive_.push_back(array.node());  // the address stays taken
   return id;
 }
 
 ir::ValueId Frame::read(const Array& array) {
   const ir::ValueId raw = read_raw(array);
   if (!array.use_dtype()) return raw;
-  if (auto it = used_.find(raw); it != used_.end()) return it->second;
+  const std::pair key(raw, *array.use_dtype());
+  if (auto it = used_.find(key); it != used_.end()) return it->second;
   const ir::ValueId used =
       builder_.add(ir::OpKind::use, {raw}, {{"dtype", std::string(ir::dtype_name(*array.use_dtype()))}});
-  used_[raw] = used;
+  used_[key] = used;
   return used;
 }
 
@@ -154,7 +171,11 @@ std::vector<Array> Frame::emit(ir::OpKind kind, const std::vector<Array>& operan
   builder_.set_location(place(location));
   std::vector<ir::ValueId> ids;
   ids.reserve(operands.size());
-  for (const Array& a : operands) ids.push_back(kind == ir::OpKind::scan ? read_raw(a) : read(a));
+  for (const Array& a : operands) {
+    if (const std::string problem = unreadable(a); !problem.empty())
+      trace_fail(fmt::format("{}: {}", ir::op_name(kind), problem), location);
+    ids.push_back(kind == ir::OpKind::scan ? read_raw(a) : read(a));
+  }
   auto results = builder_.try_add(kind, std::move(ids), std::move(attrs), std::move(regions));
   if (!results.ok()) trace_fail(results.error().message(), location);
   std::vector<Array> out;
@@ -165,6 +186,12 @@ std::vector<Array> Frame::emit(ir::OpKind kind, const std::vector<Array>& operan
 void Frame::set_results(const std::vector<Array>& results) {
   block_.results.clear();
   for (const Array& a : results) block_.results.push_back(read(a));
+}
+
+void Frame::refuse_captures(const std::string& name) const {
+  if (captures_.empty()) return;
+  throw TraceError(fmt::format("program {} uses a value {} of another trace; pass it as an argument", name,
+                               captures_[0].shape().str()));
 }
 
 void Frame::label(const Array& array, const std::string& name) {
@@ -220,9 +247,7 @@ ir::Program trace_program(const std::string& name, const std::vector<Shape>& par
   std::vector<Array> args;
   for (const Shape& s : params) args.push_back(frame.add_param(s));
   frame.set_results(f(args));
-  if (!frame.captures().empty())
-    throw TraceError(
-        fmt::format("program {} uses a value {} of another trace", name, frame.captures()[0].shape().str()));
+  frame.refuse_captures(name);
   ir::Program p;
   p.name = name;
   p.body = std::move(frame.block());

@@ -33,24 +33,30 @@ class Frame {
                           std::vector<ir::Block> regions, const std::source_location& location);
   // Arrays of outer frames used here, in order of first use; they are the last parameters of the block.
   const std::vector<Array>& captures() const { return captures_; }
+  // TraceError when there are captures: a program of its own sees nothing of an enclosing trace.
+  void refuse_captures(const std::string& name) const;
   ir::Block& block() { return block_; }
   ir::Builder& builder() { return builder_; }
   uint64_t serial() const { return serial_; }
   void set_results(const std::vector<Array>& results);
-  // Gives the op that produced the value a label for remat policies.
+  // Gives the op that produced the value (if this frame's) a label for remat policies.
   void label(const Array& array, const std::string& name);
   Array wrap(ir::ValueId id) { return Array(this, id, block_.shape(id)); }
 
  private:
-  friend class ScopeGuard;
+  // Why the array has no value here; empty when it has one.
+  std::string unreadable(const Array& array) const;
+
   Frame* outer_;
   uint64_t serial_;
   ir::Block block_;
   ir::Builder builder_;
   std::vector<Array> captures_;
-  std::map<const Array::Node*, ir::ValueId> known_;  // captures and constants
-  std::map<ir::ValueId, ir::ValueId> used_;          // tagged parameter -> its `use`
-  std::vector<std::shared_ptr<const Array::Node>> keep_alive_;
+  // (frame, value) of a capture; (0, address) of a concrete array.
+  using Known = std::pair<uint64_t, intptr_t>;
+  std::map<Known, ir::ValueId> known_;                          // captures and constants
+  std::map<std::pair<ir::ValueId, DType>, ir::ValueId> used_;   // tagged parameter -> its `use`
+  std::vector<std::shared_ptr<const Array::Node>> keep_alive_;  // constants
 };
 
 // Adds a segment to the scope mark of the ops emitted while it lives: Scope s("attn").

@@ -3,7 +3,6 @@
 
 #include <map>
 #include <memory>
-#include <mutex>
 #include <string>
 #include <tuple>
 #include <utility>
@@ -23,11 +22,9 @@ struct JitOptions {
 };
 
 namespace jit_internal {
-struct Compiled {
-  std::unique_ptr<runtime::Executable> executable;
-};
-std::shared_ptr<Compiled> compile(const ir::Program& program, const runtime::CompileOptions& options);
-std::vector<Array> run(Compiled& compiled, std::vector<runtime::Buffer> inputs);
+std::shared_ptr<runtime::Executable> compile(const ir::Program& program,
+                                             const runtime::CompileOptions& options);
+std::vector<Array> run(runtime::Executable& executable, std::vector<runtime::Buffer> inputs);
 }  // namespace jit_internal
 
 // A compiled function of trees. Copies share the cache. Calls on concrete arrays compile and run; inside a
@@ -42,19 +39,22 @@ class Jit {
   auto operator()(Args... args) const {
     using R = std::invoke_result_t<const F&, const Args&...>;
     if (Frame::current() != nullptr) return R(f_(args...));
-    std::string key;
-    ((key += tree_signature(args) + " & "), ...);
-    auto& entry = cache_->entries[key];
-    if (entry == nullptr) {
-      entry = std::make_shared<Entry>();
+    std::string key = std::to_string(jit_internal::engine_serial());
+    ((key += " & " + tree_signature(args)), ...);
+    auto found = cache_->entries.find(key);
+    if (found == cache_->entries.end()) {
       std::optional<R> like;
       const ir::Program p = trace(&like, args...);
-      entry->like = std::make_shared<R>(*like);
       runtime::CompileOptions compile_options;
       compile_options.remat = options_.remat;
       compile_options.donate = donated_inputs(args...);
-      entry->compiled = jit_internal::compile(p, compile_options);
+      // Entered last: a trace or compilation that throws leaves nothing behind.
+      found = cache_->entries
+                  .emplace(key, Entry{jit_internal::compile(p, compile_options),
+                                      std::make_shared<R>(*std::move(like))})
+                  .first;
     }
+    const Entry& entry = found->second;
     std::vector<runtime::Buffer> inputs;
     (for_each_leaf(args,
                    [&](const std::string&, Array& a) {
@@ -62,8 +62,8 @@ class Jit {
                      a = Array();  // lets go of the handle, so that a donated buffer can be reused
                    }),
      ...);
-    return tree_with_leaves(*std::static_pointer_cast<R>(entry->like),
-                            jit_internal::run(*entry->compiled, std::move(inputs)));
+    return tree_with_leaves(*std::static_pointer_cast<R>(entry.like),
+                            jit_internal::run(*entry.executable, std::move(inputs)));
   }
 
   // The program that a call with these arguments runs.
@@ -75,11 +75,11 @@ class Jit {
 
  private:
   struct Entry {
-    std::shared_ptr<jit_internal::Compiled> compiled;
+    std::shared_ptr<runtime::Executable> executable;
     std::shared_ptr<void> like;
   };
   struct Cache {
-    std::map<std::string, std::shared_ptr<Entry>> entries;
+    std::map<std::string, Entry> entries;
   };
 
   template <typename R, typename... Args>
@@ -97,6 +97,7 @@ class Jit {
     std::tuple<Args...> params{enter(args)...};
     *like = std::apply(f_, params);
     frame.set_results(tree_leaves(**like));
+    frame.refuse_captures(options_.name);
     ir::Program p;
     p.name = options_.name;
     p.leaves = options_.leaves;

@@ -17,7 +17,7 @@ using Axes = std::vector<std::string>;
 using Loc = std::source_location;
 
 // --- Sources
-// --------------------------------------------------------------------------------------------------
+
 Array full(double value, DType dtype, const std::vector<Axis>& axes, Loc loc = Loc::current());
 inline Array zeros(const std::vector<Axis>& axes, DType dtype = DType::f32, Loc loc = Loc::current()) {
   return full(0, dtype, axes, loc);
@@ -40,7 +40,7 @@ Array fold_in(const Array& key, const Array& number, Loc loc = Loc::current());
 Array make_key(uint64_t seed);
 
 // --- Elementwise
-// ----------------------------------------------------------------------------------------------
+
 Array operator+(Operand a, Operand b);
 Array operator-(Operand a, Operand b);
 Array operator*(Operand a, Operand b);
@@ -90,8 +90,8 @@ Array stop_gradient(const Array& x, Loc loc = Loc::current());
 Array checkpoint_name(const Array& x, const std::string& name);
 
 // --- Layout
-// --------------------------------------------------------------------------------------------------- Adds
-// axes (in front) that x lacks.
+
+// Adds axes (in front) that x lacks.
 Array broadcast(const Array& x, const std::vector<Axis>& axes, Loc loc = Loc::current());
 // To exactly these axes in this order.
 Array broadcast_to(const Array& x, const std::vector<Axis>& axes, Loc loc = Loc::current());
@@ -125,8 +125,8 @@ std::array<Array, N> unstack(const Array& x, const std::string& axis, Loc loc = 
 Array reverse(const Array& x, const std::string& axis, Loc loc = Loc::current());
 
 // --- Indexed
-// -------------------------------------------------------------------------------------------------- Rows of
-// the table along `axis`: result axes are index's, then the table's others. Index i32.
+
+// Rows of the table along `axis`: result axes are index's, then the table's others. Index i32.
 Array gather(const Array& table, const std::string& axis, const Array& index, Loc loc = Loc::current());
 Array dynamic_slice(const Array& x, const std::string& axis, const Array& start, int64_t size,
                     Loc loc = Loc::current());
@@ -138,7 +138,7 @@ std::pair<Array, Array> top_k(const Array& x, const std::string& axis, int64_t k
 Array argmax(const Array& x, const std::string& axis, Loc loc = Loc::current());
 
 // --- Reductions and contractions
-// --------------------------------------------------------------------------------
+
 enum class Order { kStriped, kSerial };
 Array sum(const Array& x, const Axes& axes, Order order = Order::kStriped, DType acc = DType::f32,
           Loc loc = Loc::current());
@@ -166,8 +166,8 @@ inline Array dot(const Array& a, const Array& b, const char* over, DType dtype =
 }
 
 // --- Fused
-// ---------------------------------------------------------------------------------------------------- What a
-// query may see (docs/ops.md). Arrays that are set must have the axes given there.
+
+// What a query may see (docs/ops.md). Arrays that are set must have the axes given there.
 struct AttentionMask {
   bool causal = true;
   int64_t window = 0;    // 0: no window

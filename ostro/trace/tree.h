@@ -49,17 +49,27 @@ template <typename T>
 struct IsOptional<std::optional<T>> : std::true_type {};
 
 inline std::string join_path(const std::string& path, const std::string& name) {
-  return path.empty() ? name : path + "/" + name;
+  if (path.empty() || name.empty()) return path + name;
+  return path + "/" + name;
 }
 
 template <typename T>
 std::string static_text(const T& value) {
-  if constexpr (std::is_enum_v<T>)
+  if constexpr (std::is_enum_v<T>) {
     return fmt::format("{}", static_cast<int64_t>(value));
-  else if constexpr (std::is_floating_point_v<T>)
+  } else if constexpr (std::is_floating_point_v<T>) {
     return fmt::format("{:a}", value);
-  else
+  } else if constexpr (IsVector<T>::value) {
+    std::string out;
+    for (const auto& v : value) out += static_text(v) + ",";
+    return fmt::format("[{}]", out);
+  } else if constexpr (std::convertible_to<const T&, std::string_view>) {
+    // The length keeps neighbours apart whatever the text holds.
+    const std::string_view text = value;
+    return fmt::format("{}:{}", text.size(), text);
+  } else {
     return fmt::format("{}", value);
+  }
 }
 
 }  // namespace tree_internal

@@ -1,0 +1,93 @@
+// Structs as trees: names, order, counting, signatures.
+#include "ostro/trace/tree.h"
+
+#include <doctest/doctest.h>
+
+#include <functional>
+
+#include "ostro/trace/arrays_for_test.h"
+
+namespace ostro {
+namespace {
+
+using namespace test;
+
+enum class Kind { kOne, kTwo };
+
+struct Leafy {
+  Array weight, bias;
+  std::vector<std::string> names;
+  double scale = 1;
+  Kind kind = Kind::kOne;
+  std::string title;
+  OSTRO_FIELDS(weight, bias)
+  OSTRO_STATICS(names, scale, kind, title)
+};
+
+struct Nest {
+  std::vector<Leafy> list;
+  std::optional<Leafy> maybe;
+  Array last;
+  int not_listed = 0;
+  OSTRO_FIELDS(list, maybe, last)
+};
+
+Array scalar(float v) { return f32({}, {v}); }
+
+Nest nest() {
+  Nest n;
+  n.list = {Leafy{scalar(1), scalar(2), {}, 1, Kind::kOne, ""}, Leafy{scalar(3), {}, {}, 1, Kind::kOne, ""}};
+  n.maybe = Leafy{f32({{"a", 3}}, {4, 4, 4}), {}, {}, 1, Kind::kOne, ""};
+  n.last = scalar(5);
+  return n;
+}
+
+TEST_CASE("paths, order and counts; empty arrays and absent members are no leaves") {
+  Nest n = nest();
+  CHECK(tree_paths(n) ==
+        std::vector<std::string>{"list/0/weight", "list/0/bias", "list/1/weight", "maybe/weight", "last"});
+  CHECK(tree_count(n) == 7);
+  CHECK(values<float>(tree_leaves(n)[2])[0] == 3);
+  n.maybe.reset();
+  CHECK(tree_paths(n).size() == 4);
+  CHECK(tree_paths(scalar(1)) == std::vector<std::string>{""});
+}
+
+TEST_CASE("leaves are put back in the same places; the original keeps its own") {
+  const Nest n = nest();
+  std::vector<Array> leaves = tree_leaves(n);
+  leaves[3] = scalar(9);
+  const Nest other = tree_with_leaves(n, leaves);
+  CHECK(values<float>(other.maybe->weight)[0] == 9);
+  CHECK(tree_count(n) == 7);
+  CHECK(tree_count(other) == 5);
+  const Nest mapped = tree_map(
+      n, [](const std::string& path, const Array& a) { return path == "list/1/weight" ? scalar(-1) : a; });
+  CHECK(values<float>(mapped.list[1].weight)[0] == -1);
+  CHECK_THROWS_AS(tree_with_leaves(n, {}), std::out_of_range);
+}
+
+TEST_CASE("the signature tells structure, shapes, tags and statics apart, and nothing else") {
+  const Nest n = nest();
+  const auto differs = [&](const std::function<void(Nest&)>& change) {
+    Nest m = n;
+    change(m);
+    return tree_signature(m) != tree_signature(n);
+  };
+  CHECK(differs([](Nest& m) { m.last = f32({{"a", 1}}, {5}); }));
+  CHECK(differs([](Nest& m) { m.last = m.last.tagged(DType::bf16); }));
+  CHECK(differs([](Nest& m) { m.last = Array(); }));
+  CHECK(differs([](Nest& m) { m.list.pop_back(); }));
+  CHECK(differs([](Nest& m) { m.maybe.reset(); }));
+  CHECK(differs([](Nest& m) { m.list[0].scale = 1.0000000000000002; }));
+  CHECK(differs([](Nest& m) { m.list[0].kind = Kind::kTwo; }));
+  CHECK(differs([](Nest& m) { m.list[0].names = {"embed"}; }));
+  CHECK_FALSE(differs([](Nest& m) { m.last = scalar(6); }));
+  CHECK_FALSE(differs([](Nest& m) { m.not_listed = 1; }));
+  Leafy a, b;
+  a.names = {"x,", "y"}, b.names = {"x", ",y"};
+  CHECK(tree_signature(a) != tree_signature(b));
+}
+
+}  // namespace
+}  // namespace ostro
