@@ -165,8 +165,8 @@ std::pair<Array, LlamaCache> Llama::decode(const Array& tokens, const LlamaCache
       [&](const Array& h, const Layer& layer) {
         const LlamaBlock& p = layer.block;
         const Qkv a = project(p.attention, p.attention_norm(h), rope);
-        // Slots beyond the last written one hold zeros and lie after every query: the causal mask leaves them
-        // out.
+        // Slots beyond the tokens fed so far (zeros, or what padding left) lie after every query that counts:
+        // the causal mask leaves them out.
         const LlamaCache next{dynamic_update_slice(layer.cache.k, "key_pos", to_keys(a.k), start),
                               dynamic_update_slice(layer.cache.v, "key_pos", to_keys(a.v), start)};
         const Array attended = flash_attention(a.q, next.k, next.v, AttentionMask{}, attention);

@@ -47,6 +47,7 @@ struct Llama {
   nn::Linear head;  // [embed, vocab]; an empty weight when tied
   LlamaOptions options;
   OSTRO_FIELDS(embedding, layers, norm, head)
+  auto ostro_statics() const { return std::tuple(options.signature()); }
 
   static constexpr const char* kLayersAxis = "layers";
 

@@ -155,11 +155,21 @@ Result<RematPolicy> LlamaOptions::remat_policy() const {
 Result<std::string> LlamaOptions::remat() const {
   ASSIGN_OR_RETURN(const RematPolicy policy, remat_policy());
   switch (policy.kind) {
-    case RematPolicy::Kind::kEverything: return std::string("none");
-    case RematPolicy::Kind::kNothing: return std::string("all");
-    case RematPolicy::Kind::kNamed: return fmt::format("save:{}", fmt::join(policy.names, ","));
+    case RematPolicy::Kind::kEverything:
+      return std::string("none");
+    case RematPolicy::Kind::kNothing:
+      return std::string("all");
+    case RematPolicy::Kind::kNamed:
+      return fmt::format("save:{}", fmt::join(policy.names, ","));
   }
   return std::string("none");
+}
+
+std::string LlamaOptions::signature() const {
+  LlamaOptions copy = *this;  // declaring options binds to fields that could be written
+  config::OptionTable table;
+  copy.visit_options(table);
+  return config::flow_text(table.write(config::Write::kAll));
 }
 
 config::IntMap LlamaOptions::leaf_axes() const {

@@ -70,6 +70,8 @@ struct LlamaOptions {
   Result<RematPolicy> remat_policy() const;
   // The same as runtime::CompileOptions::remat says it: "none", "all" or "save:name,name".
   Result<std::string> remat() const;
+  // Every option as one line of text: what a function of the model depends on beside its arrays.
+  std::string signature() const;
   config::IntMap leaf_axes() const;  // kv_heads, mlp, vocab, pos
   config::IntMap cell_axes() const;  // vocab, embed, kv_heads, head_dim, mlp
 };
