@@ -6,7 +6,7 @@
 namespace ostro::optim {
 namespace {
 
-// f64 literals beside f64 arrays keep all their digits.
+// A constant of the f32 arithmetic, computed in f64 and rounded once.
 float rounded(double value) { return static_cast<float>(value); }
 
 // "*" matches any text, "/" included; everything else stands for itself.
@@ -47,8 +47,7 @@ GlobalNorm global_norm(const std::vector<Array>& gradients, const Array& inv, st
   out.norm = sqrt(total) * cast(inv, DType::f64);
   const Array one = full(1, DType::f32, {});
   if (max_norm)
-    out.clip =
-        select(out.norm > *max_norm, cast(full(*max_norm, DType::f64, {}) / out.norm, DType::f32), one);
+    out.clip = select(out.norm > *max_norm, cast(*max_norm / out.norm, DType::f32), one);
   else
     out.clip = one;
   return out;

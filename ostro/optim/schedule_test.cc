@@ -1,0 +1,105 @@
+// The learning rate at the edges of warm-up, plateau and fall.
+#include "ostro/optim/schedule.h"
+
+#include <doctest/doctest.h>
+
+#include <cmath>
+
+namespace ostro::optim {
+namespace {
+
+AdamOptions options(LrSchedule schedule, double warmup, std::optional<double> decay = {}) {
+  AdamOptions o;
+  o.learning_rate = 1.0;
+  o.min_lr_ratio = 0.125;
+  o.lr_schedule = schedule;
+  o.warmup = warmup;
+  o.decay = decay;
+  return o;
+}
+
+TEST_CASE("warm-up rises from 0 and reaches the peak behind its last step, as a fraction or in steps") {
+  for (const LrSchedule s :
+       {LrSchedule::kConstant, LrSchedule::kCosine, LrSchedule::kLinear, LrSchedule::kInvSqrt})
+    for (const double warmup : {0.25, 4.0}) {
+      const AdamOptions o = options(s, warmup);
+      CHECK(steps_of(warmup, 16) == 4);
+      CHECK(learning_rate(o, 0, 16) == 0.0);
+      CHECK(learning_rate(o, 1, 16) == 0.25);
+      CHECK(learning_rate(o, 3, 16) == 0.75);
+      CHECK(learning_rate(o, 4, 16) == 1.0);
+      CHECK(learning_rate(options(s, 0), 0, 16) == 1.0);
+    }
+  CHECK(steps_of(1, 16) == 16);  // up to 1 a fraction
+  CHECK(steps_of(2, 16) == 2);
+  CHECK(steps_of(0.3, 5) == 1);  // rounded down
+}
+
+TEST_CASE("the fall over all that warm-up leaves: exact values") {
+  CHECK(learning_rate(options(LrSchedule::kConstant, 4.0), 19, 20) == 1.0);
+  const AdamOptions linear = options(LrSchedule::kLinear, 4.0);
+  CHECK(learning_rate(linear, 8, 20) == 1 - 0.875 * 0.25);
+  CHECK(learning_rate(linear, 12, 20) == 1 - 0.875 * 0.5);
+  CHECK(learning_rate(linear, 19, 20) == 1 - 0.875 * (15.0 / 16));  // the floor would be step 20
+  CHECK(learning_rate(linear, 20, 20) == 0.125);
+  const AdamOptions cosine = options(LrSchedule::kCosine, 4.0);
+  CHECK(learning_rate(cosine, 12, 20) == doctest::Approx(0.5625).epsilon(1e-15));
+  CHECK(learning_rate(cosine, 8, 20) ==
+        doctest::Approx(0.125 + 0.875 * 0.5 * (1 + std::sqrt(0.5))).epsilon(1e-15));
+  CHECK(learning_rate(cosine, 20, 20) == 0.125);
+  const AdamOptions inv = options(LrSchedule::kInvSqrt, 4.0);
+  CHECK(learning_rate(inv, 16, 200) == 0.5);
+  CHECK(learning_rate(inv, 64, 200) == 0.25);
+  CHECK(learning_rate(inv, 1000, 2000) == 0.125);  // never below the floor
+  CHECK(learning_rate(options(LrSchedule::kInvSqrt, 0), 3, 20) == 0.5);
+}
+
+TEST_CASE("with decay the peak holds until the last steps, and only these follow the schedule") {
+  for (const double decay : {0.2, 4.0}) {
+    const AdamOptions o = options(LrSchedule::kLinear, 4.0, decay);
+    CHECK(learning_rate(o, 4, 20) == 1.0);
+    CHECK(learning_rate(o, 16, 20) == 1.0);
+    CHECK(learning_rate(o, 17, 20) == 1 - 0.875 * 0.25);
+    CHECK(learning_rate(o, 19, 20) == 1 - 0.875 * 0.75);
+  }
+  CHECK(learning_rate(options(LrSchedule::kLinear, 4.0, 0.0), 19, 20) == 1.0);
+  CHECK(learning_rate(options(LrSchedule::kCosine, 1.0), 19, 20) == 19.0 / 20);  // all warm-up
+}
+
+TEST_CASE("monotone and within bounds over a whole run") {
+  for (const LrSchedule s : {LrSchedule::kCosine, LrSchedule::kLinear, LrSchedule::kInvSqrt})
+    for (const std::optional<double>& decay : {std::optional<double>(), std::optional<double>(0.3)}) {
+      const AdamOptions o = options(s, 0.1, decay);
+      double last = 2;
+      for (int64_t step = steps_of(0.1, 97); step < 97; ++step) {
+        const double lr = learning_rate(o, step, 97);
+        CHECK(lr <= last);
+        CHECK(lr >= 0.125);
+        CHECK(lr <= 1.0);
+        last = lr;
+      }
+    }
+}
+
+TEST_CASE("options that make no sense are refused by key") {
+  const auto message = [](const AdamOptions& o) {
+    const Status s = o.validate(100);
+    return s.ok() ? std::string("ok") : s.error().message();
+  };
+  CHECK(message(options(LrSchedule::kLinear, 0.5, 0.5)) == "ok");
+  CHECK(message(options(LrSchedule::kLinear, 51, 0.5)).find("51 steps of warm-up and 50 of decay") !=
+        std::string::npos);
+  CHECK(message(options(LrSchedule::kLinear, 1.5)).find("optimizer.warmup") == 0);
+  CHECK(message(options(LrSchedule::kLinear, -0.5)).find("optimizer.warmup") == 0);
+  CHECK(message(options(LrSchedule::kLinear, 0, -1.0)).find("optimizer.decay") == 0);
+  AdamOptions o;
+  o.beta2 = 1;
+  CHECK(message(o).find("optimizer.beta2") == 0);
+  o = {}, o.max_grad_norm = 0.0;
+  CHECK(message(o).find("optimizer.max_grad_norm") == 0);
+  o = {}, o.learning_rate = std::nan("");
+  CHECK(message(o).find("optimizer.learning_rate") == 0);
+}
+
+}  // namespace
+}  // namespace ostro::optim
