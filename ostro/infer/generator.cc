@@ -38,7 +38,17 @@ Result<std::unique_ptr<Generator>> Generator::create(const models::ModelFunction
     return unsupported("this model has no cached step (cache() and decode()): it cannot generate");
   if (max_length < 2)
     return invalid_argument(fmt::format("room for {} positions; at least 2 are needed", max_length));
-  return std::unique_ptr<Generator>(new Generator(model, std::move(params), engine, max_length));
+  std::unique_ptr<Generator> g(new Generator(model, std::move(params), engine, max_length));
+  try {
+    // Only the shapes are wanted: an empty cache is zeros.
+    trace_program("cache", {}, [&](const Arrays&) {
+      for (const Array& a : model.decode.cache(1, max_length)) g->cache_.push_back(Buffer::zeros(a.shape()));
+      return Arrays{};
+    });
+  } catch (const TraceError& e) {
+    return invalid_argument(e.what());
+  }
+  return g;
 }
 
 Result<runtime::Executable*> Generator::program(int64_t bucket) {
@@ -69,24 +79,16 @@ Result<runtime::Executable*> Generator::program(int64_t bucket) {
   }
 }
 
-Status Generator::reset() {
-  if (cache_.empty()) {
-    // Only the shapes are wanted: an empty cache is zeros.
-    trace_program("cache", {}, [&](const Arrays&) {
-      for (const Array& a : model_.decode.cache(1, max_length_)) cache_.push_back(Buffer::zeros(a.shape()));
-      return Arrays{};
-    });
-    return Status();
-  }
+void Generator::reset() {
   for (Buffer& b : cache_) b = Buffer::zeros(b.shape());
-  return Status();
 }
 
 Result<Buffer> Generator::feed(const std::vector<int32_t>& tokens, size_t begin, size_t end) {
   const auto count = static_cast<int64_t>(end - begin);
-  // A padded call must not run over the cache's end: then go token by token.
-  int64_t bucket = bucket_of(count, max_length_);
-  if (static_cast<int64_t>(begin) + bucket > max_length_) bucket = count;
+  const int64_t bucket = bucket_of(count, max_length_);
+  OSTRO_CHECK(static_cast<int64_t>(begin) + bucket <= max_length_,
+              "{} tokens padded to {} at position {} run over a cache of {}", count, bucket, begin,
+              max_length_);
   ASSIGN_OR_RETURN(runtime::Executable * executable, program(bucket));
   Buffer ids = Buffer::zeros(Shape{DType::i32, {{"batch", 1}, {"pos", bucket}}});
   std::copy(tokens.begin() + static_cast<int64_t>(begin), tokens.begin() + static_cast<int64_t>(end),
@@ -132,7 +134,7 @@ Result<std::vector<int32_t>> Generator::generate(const std::vector<int32_t>& pro
   if (length >= max_length_)
     return invalid_argument(
         fmt::format("the prompt has {} tokens, the model's context {}", length, max_length_));
-  RETURN_IF_ERROR(reset());
+  reset();
   std::vector<int32_t> tokens = prompt;
   ASSIGN_OR_RETURN(Buffer logits, feed(tokens, 0, tokens.size()));
   std::vector<int32_t> out;
@@ -155,7 +157,7 @@ Result<std::vector<int32_t>> Generator::generate(const std::vector<int32_t>& pro
 Result<std::vector<float>> Generator::score(const std::vector<int32_t>& tokens, int64_t prefill) {
   if (static_cast<int64_t>(tokens.size()) > max_length_)
     return invalid_argument(fmt::format("{} tokens, room for {}", tokens.size(), max_length_));
-  RETURN_IF_ERROR(reset());
+  reset();
   std::vector<float> losses;
   std::unique_ptr<runtime::Executable> loss_program;
   int64_t loss_rows = 0;

@@ -4,6 +4,7 @@
 
 #include <functional>
 #include <memory>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -22,7 +23,7 @@ struct SampleOptions {
 // One sequence at a time. Not thread-safe. The engine must outlive it.
 class Generator {
  public:
-  // `max_length` positions at most, prompt included. Errors: a model without a cached step.
+  // `max_length` positions at most, prompt included. Errors: a model without a cached step, fewer than 2.
   static Result<std::unique_ptr<Generator>> create(const models::ModelFunctions& model,
                                                    std::vector<runtime::Buffer> params,
                                                    runtime::Engine& engine, int64_t max_length);
@@ -42,7 +43,7 @@ class Generator {
   // Runs tokens [begin, end) as one call padded to a bucket; returns their logits [count, vocab].
   Result<runtime::Buffer> feed(const std::vector<int32_t>& tokens, size_t begin, size_t end);
   Result<runtime::Executable*> program(int64_t bucket);
-  Status reset();
+  void reset();
 
   models::ModelFunctions model_;
   std::vector<runtime::Buffer> params_;
