@@ -1,0 +1,360 @@
+#!/usr/bin/env python3
+"""Gives the program what it must refuse or survive: each case must end with one clear error line (or a loud
+warning where it can go on), a status that is not 0, and nothing lost: the good command works afterwards.
+
+    bad_input_test.py --ostro BINARY [CASE...]
+"""
+
+import argparse
+import contextlib
+import os
+import pathlib
+import shutil
+import subprocess
+import sys
+import time
+
+from harness import Failure, Workspace, check, wait_for, write_corpus
+
+STEPS, EVERY = 20, 5
+
+
+class Skip(Exception):
+    pass
+
+
+class Cases:
+    def __init__(self, workspace):
+        self.w = w = workspace
+        self.config = w.config("good", STEPS, EVERY)
+        w.train(self.config)
+        self.run_dir = w.root / "runs" / "good"
+
+    # Helpers.
+
+    def bad(self, *words, says, env=None):
+        """One error line that has all the words of `says`, and a status that tells."""
+        status, out, err = self.w.run(*words, env=env)
+        errors = [line for line in err.splitlines() if line.startswith("error: ")]
+        command = " ".join(words)
+        check(status in (1, 2), f"{command}: exit status {status}\n{out}{err}")
+        check(len(errors) == 1, f"{command}: {len(errors)} error lines\n{out}{err}")
+        missing = [word for word in says if word not in errors[0]]
+        check(not missing, f"{command}: no word of {missing} in: {errors[0]}")
+        print(f"    {errors[0][:260]}")
+        return errors[0]
+
+    def warned(self, text, *says):
+        lines = [line for line in text.splitlines() if line.startswith("warning: ")]
+        found = [line for line in lines if all(word in line for word in says)]
+        check(len(found) == 1, f"{len(found)} warnings with {says}:\n{text}")
+        print(f"    {found[0][:260]}")
+
+    def copy(self, name, every=EVERY, **changes):
+        """A finished copy of the good run as run NAME, and its configuration."""
+        config = self.w.config(name, STEPS, every, data__cache_dir="cache-good", **changes)
+        shutil.copytree(self.run_dir, self.w.root / "runs" / name)
+        return config, self.w.root / "runs" / name
+
+    def equal(self, name):
+        check(self.w.chain(name) == self.w.chain("good"), f"{name}: the chain differs from the good run's")
+
+    def train_equal(self, name, config, env=None):
+        text = self.w.train(config, env=env)
+        self.equal(name)
+        return text
+
+    # Configuration.
+
+    def config_typo(self):
+        bad = self.w.config("typo", STEPS, EVERY, trainer__num_train_step=3)
+        self.bad("train", "--config", bad, says=["num_train_step", "num_train_steps"])
+        self.bad("train", "--config", self.config, "--model.hiden_dim", "8", says=["hiden_dim", "hidden_dim"])
+        check(not (self.w.root / "runs" / "typo").exists(), "a run directory for a config that was refused")
+
+    def config_type(self):
+        bad = self.w.config("type", STEPS, EVERY, model__num_layers="two")
+        self.bad("train", "--config", bad, says=["model.num_layers", "two"])
+        bad = self.w.config("type2", STEPS, EVERY, data__train_urls={"a": 1})
+        self.bad("train", "--config", bad, says=["data.train_urls"])
+
+    def config_file(self):
+        self.bad("train", "--config", "absent.yaml", says=["absent.yaml"])
+        (self.w.root / "broken.yaml").write_text("data: {tokenizer: [\n")
+        self.bad("train", "--config", "broken.yaml", says=["broken.yaml"])
+
+    def batch_not_divisible(self):
+        bad = self.w.config("divide", STEPS, EVERY, numerics__leaf_examples=4)
+        self.bad("train", "--config", bad, says=["trainer.train_batch_size", "6", "numerics.leaf_examples", "4"])
+
+    def loss_not_finite(self):
+        config = self.w.config("huge", STEPS, EVERY, data__cache_dir="cache-good", optimizer__learning_rate=1e30)
+        line = self.bad("train", "--config", config, says=["not both finite", "optimizer.learning_rate", "is saved"])
+        step = int(line.split("error: step ")[1].split(":")[0])
+        check(self.w.chain_lines("huge") - 1 == step - 1 and self.w.newest_step("huge") == step - 1,
+              f"step {step} failed: {self.w.chain_lines('huge') - 1} steps in the chain, "
+              f"the newest checkpoint is of step {self.w.newest_step('huge')}")
+        check(b"inf" not in self.w.chain("huge") and b"nan" not in self.w.chain("huge"), "not finite, in the chain")
+        self.bad("train", "--config", config, says=[f"step {step}:"])  # again, from the saved state
+
+    # Another config, tokenizer or data under an existing run.
+
+    def resume_other_config(self):
+        config, _ = self.copy("other", optimizer__learning_rate=0.004)
+        self.bad("train", "--config", config, says=["optimizer.learning_rate", "0.003", "0.004", "trainer.id"])
+        self.equal("other")
+        config = self.w.config("other", STEPS, EVERY, data__cache_dir="cache-good", model__num_layers=3)
+        self.bad("train", "--config", config, says=["model.num_layers", "2", "3"])
+        self.train_equal("other", self.w.config("other", STEPS, EVERY, data__cache_dir="cache-good"))
+
+    def other_tokenizer(self):
+        self.w.good("tokenizer", "train", "--input", "corpus/*.txt", "--vocab_size", "290", "--out", "small.json")
+        config = self.w.config("vocab", STEPS, EVERY, data__cache_dir="cache-good", data__tokenizer="small.json")
+        self.bad("train", "--config", config, says=["cache-good", "tokenizer"])
+        self.bad("data", "batch", "--step", "0", "--config", config, says=["cache-good", "tokenizer"])
+        # With a store of its own, but under a run with the first tokenizer.
+        self.copy("vocab2")
+        config = self.w.config("vocab2", STEPS, EVERY, data__tokenizer="small.json")
+        self.bad("train", "--config", config, says=["runs/vocab2", "tokenizer"])
+        self.bad("eval", "--checkpoint", "runs/good/checkpoints/step-00000020", "--config", config,
+                 says=["300", "290"])
+        (self.w.root / "broken.json").write_text('{"version": "1.0"')
+        config = self.w.config("vocab3", STEPS, EVERY, data__tokenizer="broken.json")
+        self.bad("train", "--config", config, says=["broken.json"])
+
+    def checkpoint_of_another_config(self):
+        wide = self.w.config("wide", STEPS, EVERY, data__cache_dir="cache-good", model__hidden_dim=32)
+        self.w.train(wide)
+        where = "runs/wide/checkpoints/step-00000020"
+        self.bad("eval", "--checkpoint", where, "--config", self.config, says=["step-00000020", "32", "16"])
+        config, run = self.copy("foreign")
+        shutil.rmtree(run / "checkpoints" / "step-00000020")
+        shutil.copytree(self.w.root / where, run / "checkpoints" / "step-00000020")
+        self.bad("train", "--config", config, says=["step-00000020", "32", "16"])
+        self.equal("foreign")
+        shutil.rmtree(run / "checkpoints" / "step-00000020")
+        self.train_equal("foreign", config)
+
+    # Damage.
+
+    def damaged_checkpoint(self):
+        """Every kind of file and of damage: the checkpoint before is taken, the chain ends up the same."""
+        config, run = self.copy("damaged")
+        newest = run / "checkpoints" / "step-00000020"
+        array = next(newest.glob("model/layers/mlp/down/weight/c*"))
+        files = [newest / "manifest.json", array, array.parent / "zarr.json"]
+        for file in files:
+            for name, damage in DAMAGES.items():
+                if name == "absent" and file == files[0]:
+                    continue  # a directory without a manifest is an unfinished save; removed below
+                damage(file)
+                self.warned(self.train_equal("damaged", config), "step-00000020", "damaged")
+        for k in (15, 20):
+            zero(run / "checkpoints" / f"step-{k:08}" / "manifest.json")
+        text = self.train_equal("damaged", config)
+        check("after step 10" in text and text.count("is damaged") == 2, f"not the checkpoint of step 10:\n{text}")
+        for folder in (run / "checkpoints").iterdir():
+            flip(folder / "manifest.json")
+        self.bad("train", "--config", config, says=["all 4 checkpoints are damaged"])
+        self.equal("damaged")
+        shutil.rmtree(run / "checkpoints")
+        self.train_equal("damaged", config)
+
+    def damaged_chain(self):
+        config, run = self.copy("chain")
+        chain, whole = run / "chain.jsonl", self.w.chain("good")
+        chain.write_bytes(whole[:700] + b"X" + whole[701:])
+        self.bad("train", "--config", config, says=["chain.jsonl"])
+        chain.write_bytes(whole)
+        self.train_equal("chain", config)
+
+    def damaged_record(self):
+        config, run = self.copy("record")
+        flip(run / "run.json")
+        self.warned(self.train_equal("record", config), "run.json")
+
+    def damaged_store(self):
+        config = self.w.config("store", STEPS, EVERY)
+        self.w.good("data", "build", "--config", config)
+        cache = self.w.root / "cache-store"
+        shard = next(p for p in (cache / "train").rglob("*") if p.is_file() and "zarr.json" != p.name and
+                     "data" in str(p.relative_to(cache)))
+        for file in (shard, shard.parent.parent / "zarr.json", cache / "ledger.json"):
+            if not file.exists():
+                file = next(shard.parent.parent.rglob("zarr.json"))
+            good = file.read_bytes()
+            for damage in DAMAGES.values():
+                damage(file)
+                status, out, err = self.w.run("train", "--config", config)
+                if file.exists() or status:
+                    errors = [line for line in err.splitlines() if line.startswith("error: ")]
+                    check(status in (1, 2) and len(errors) == 1, f"{file}: status {status}\n{out}{err}")
+                    check("cache-store" in errors[0] and "delete" in errors[0], f"{file}: {errors[0]}")
+                    print(f"    {errors[0][:200]}")
+                file.write_bytes(good)
+                shutil.rmtree(self.w.root / "runs" / "store", ignore_errors=True)
+        self.train_equal("store", config)
+
+    # Places.
+
+    def full_disk(self):
+        with mounted(self.w.root / "small", "-t", "tmpfs", "-o", "size=8m", "tmpfs") as place:
+            config = self.w.config("full", STEPS, EVERY, data__cache_dir="cache-good", trainer__log_dir=str(place))
+            ballast = place / "ballast"
+            for kib in (4200, 6000, 7600):
+                ballast.write_bytes(bytes(kib * 1024))
+                try:
+                    self.bad("train", "--config", config, says=["No space left on device", str(place)])
+                except Failure as failure:
+                    if "exit status 0" not in str(failure):
+                        raise
+                ballast.unlink()
+                shutil.rmtree(place / "full", ignore_errors=True)
+            # Full after the first checkpoint: what was saved is still good when there is room again.
+            process = self.w.start("train", "--config", config, env={"OSTRO_FAILPOINT": "snapshot:2"})
+            process.communicate()
+            with open(ballast, "wb", buffering=0) as file, contextlib.suppress(OSError):
+                while file.write(bytes(4096)):
+                    pass
+            self.bad("train", "--config", config, says=["No space left on device"])
+            ballast.unlink()
+            self.w.train(config)
+            check((place / "full" / "chain.jsonl").read_bytes() == self.w.chain("good"), "the chain differs")
+            check(not list((place / "full" / "checkpoints").glob("*.tmp")), "an unfinished save was left behind")
+
+    def unwritable_run_directory(self):
+        config = self.w.config("blocked", STEPS, EVERY, data__cache_dir="cache-good")
+        (self.w.root / "runs" / "blocked").write_text("in the way")
+        self.bad("train", "--config", config, says=["runs/blocked"])
+        (self.w.root / "runs" / "blocked").unlink()
+        self.train_equal("blocked", config)
+
+    def read_only_run_directory(self):
+        with mounted(self.w.root / "ro", "-t", "tmpfs", "-o", "size=64k,ro", "tmpfs") as place:
+            config = self.w.config("ro", STEPS, EVERY, data__cache_dir="cache-good", trainer__log_dir=str(place))
+            self.bad("train", "--config", config, says=[str(place), "Read-only"])
+
+    def second_process(self):
+        config = self.w.config("twice", 40, EVERY, data__cache_dir="cache-good")
+        first = self.w.start("train", "--config", config, env={"OSTRO_EXECUTOR": "interpreter"})
+        wait_for(lambda: self.w.chain_lines("twice") > 1, 60, "the first step")
+        self.bad("train", "--config", config, says=["another process works on this run", f"process {first.pid}"])
+        first.kill()
+        first.communicate()
+        self.w.train(config)  # the lock went with its owner
+
+    # Corpora.
+
+    def odd_texts(self):
+        """Malformed UTF-8 and empty files are read and counted; the run is like any other."""
+        write_corpus(self.w.root / "odd", files=6)
+        (self.w.root / "odd" / "empty.txt").write_bytes(b"")
+        (self.w.root / "odd" / "malformed.txt").write_bytes(b"good \xff\xfe\xc3( bad \xed\xa0\x80 end " * 40)
+        config = self.w.config("odd", STEPS, EVERY, data__train_urls=["odd/*.txt"])
+        text = self.w.good("data", "build", "--config", config)
+        check("1 empty" in text and "1 documents with malformed UTF-8" in text, f"not told:\n{text}")
+        self.w.train(config)
+        (self.w.root / "odd.jsonl").write_text('{"text": "fine"}\n{"text": \n')
+        config = self.w.config("json", STEPS, EVERY, data__train_urls=["odd.jsonl"])
+        self.bad("train", "--config", config, says=["odd.jsonl", "2"])
+
+    def small_corpus(self):
+        (self.w.root / "tiny").mkdir()
+        (self.w.root / "tiny" / "a.txt").write_text("too little")
+        config = self.w.config("tiny", STEPS, EVERY, data__train_urls=["tiny/*.txt"], data__validation_fraction=0.0)
+        self.bad("train", "--config", config, says=["6"])
+        (self.w.root / "tiny" / "a.txt").write_text("")
+        shutil.rmtree(self.w.root / "cache-tiny", ignore_errors=True)
+        self.bad("train", "--config", config, says=["cache-tiny"])
+        config = self.w.config("none", STEPS, EVERY, data__train_urls=["nowhere/*.txt"])
+        self.bad("train", "--config", config, says=["data.train_urls", "nowhere/*.txt"])
+
+    # Kernels.
+
+    def no_compiler(self):
+        config = self.w.config("nocc", STEPS, EVERY, data__cache_dir="cache-good")
+        (self.w.root / "empty-path").mkdir()
+        env = {"PATH": str(self.w.root / "empty-path"), "OSTRO_CACHE_DIR": str(self.w.root / "kernels-nocc")}
+        self.warned(self.train_equal("nocc", config, env=env), "built-in loops", "C compiler")
+        config = self.w.config("badcc", STEPS, EVERY, data__cache_dir="cache-good")
+        self.warned(self.train_equal("badcc", config, env=env | {"OSTRO_CC": "/nonexistent/cc"}),
+                    "built-in loops", "/nonexistent/cc")
+
+    def kernel_cache(self):
+        """Damaged objects are compiled again; a cache that cannot be written does without."""
+        kernels = sorted((self.w.root / "kernels" / "kernels").glob("*.so"))
+        check(kernels, "no generated kernels: is there a C compiler?")
+        for i, damage in enumerate(DAMAGES.values()):
+            for file in kernels[:2]:
+                damage(file)
+            config = self.w.config(f"kernels{i}", STEPS, EVERY, data__cache_dir="cache-good")
+            self.train_equal(f"kernels{i}", config)
+        (self.w.root / "file").write_text("")
+        config = self.w.config("nocache", STEPS, EVERY, data__cache_dir="cache-good")
+        self.train_equal("nocache", config, env={"OSTRO_CACHE_DIR": str(self.w.root / "file" / "cache")})
+
+    def read_only_kernel_cache(self):
+        with mounted(self.w.root / "rocache", "-t", "tmpfs", "-o", "size=64k,ro", "tmpfs") as place:
+            config = self.w.config("rocache", STEPS, EVERY, data__cache_dir="cache-good")
+            self.train_equal("rocache", config, env={"OSTRO_CACHE_DIR": str(place)})
+
+
+def truncate(file):
+    file.write_bytes(file.read_bytes()[: file.stat().st_size // 2])
+
+
+def zero(file):
+    file.write_bytes(bytes(file.stat().st_size))
+
+
+def flip(file):
+    data = bytearray(file.read_bytes())
+    data[len(data) // 2] ^= 4
+    file.write_bytes(data)
+
+
+DAMAGES = {"truncated": truncate, "zeroed": zero, "flipped": flip, "absent": pathlib.Path.unlink}
+
+
+@contextlib.contextmanager
+def mounted(place, *words):
+    """A file system at `place`, for root; else the case is skipped."""
+    place.mkdir()
+    if os.geteuid() != 0 or subprocess.run(["mount", *words, place], capture_output=True).returncode != 0:
+        raise Skip("mounting needs root")
+    try:
+        yield place
+    finally:
+        subprocess.run(["umount", place], check=True)
+
+
+def main():
+    names = [n for n in vars(Cases) if not n.startswith("_") and
+             n not in ("bad", "warned", "copy", "equal", "train_equal")]
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--ostro", required=True)
+    parser.add_argument("cases", nargs="*", default=names, metavar="CASE")
+    args = parser.parse_args()
+    begin, failed, skipped = time.monotonic(), [], []
+    w = Workspace(args.ostro)
+    try:
+        cases = Cases(w)
+        for name in args.cases:
+            print(f"  {name}", flush=True)
+            try:
+                getattr(cases, name)()
+            except Skip as reason:
+                skipped.append(name)
+                print(f"    skipped: {reason}")
+            except (Failure, OSError, subprocess.SubprocessError) as failure:
+                failed.append(name)
+                print(f"    FAILED: {failure}")
+    finally:
+        w.close()
+    print(f"{len(args.cases) - len(failed) - len(skipped)} passed, {len(failed)} failed {failed}, "
+          f"{len(skipped)} skipped {skipped}; {time.monotonic() - begin:.0f} s")
+    return 1 if failed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
