@@ -68,22 +68,17 @@ Result<std::unique_ptr<Run>> Run::open(const TrainConfig& config, const Environm
       data::Loader::create(run->data_.store, config.data, config.model_options().seq_len(),
                            config.trainer.train_batch_size, static_cast<uint64_t>(config.trainer.seed)));
   run->loader_ = std::move(loader);
-  auto held_out = data::EvalLoader::create(run->data_.store, config.data, config.model_options().seq_len(),
-                                           *config.numerics.leaf_examples, config.trainer.max_eval_batches);
-  if (held_out.ok())
-    run->eval_loader_ = std::move(held_out).value();
-  else
-    log_warning(fmt::format("no evaluation: {}", held_out.error().message()));
-
   const int64_t vocab = run->data_.tokenizer->vocab_size();
   run->model_ = config.model_options().functions(vocab, compute_dtype(config));
   ASSIGN_OR_RETURN(run->programs_, make_programs(config, run->model_));
   ASSIGN_OR_RETURN(const std::string remat, config.model_options().remat());
   ASSIGN_OR_RETURN(run->runner_, make_runner(run->programs_, environment.engine, remat, environment.workers,
                                              config.numerics.cells));
-  if (run->eval_loader_) {
-    ASSIGN_OR_RETURN(run->eval_, environment.engine.compile(make_eval_program(config, run->model_)));
-  }
+  auto held_out = HeldOut::create(config, vocab, environment.engine, run->data_.store);
+  if (held_out.ok())
+    run->held_out_ = std::move(held_out).value();
+  else
+    log_warning(fmt::format("no evaluation: {}", held_out.error().message()));
   RETURN_IF_ERROR(run->begin_or_resume());
   RETURN_IF_ERROR(run->write_session());
   run->saver_ = std::make_unique<checkpoint::AsyncSaver>(fs, in(run->directory_, "checkpoints"));
@@ -112,6 +107,10 @@ Status Run::begin(const GenesisEntry& g) {
       io::write_file_atomically(fs, in(directory_, "config.yaml"), config::resolved_yaml(config_)));
   RETURN_IF_ERROR(io::write_file_atomically(fs, in(directory_, "program.ir"), print_programs(programs_)));
   RETURN_IF_ERROR(tokenizer::save_tokenizer(fs, *data_.tokenizer, in(directory_, "tokenizer.json")));
+  // Names the eos, which tokenizer.json does not.
+  RETURN_IF_ERROR(
+      io::write_file_atomically(fs, in(directory_, "tokenizer_config.json"),
+                                data_.tokenizer->tokenizer_config_json(config_.model_options().seq_len())));
   ASSIGN_OR_RETURN(state_, initial_state(programs_, env_.engine, config_.trainer.seed));
   // The chain is the commit point: a directory without one is no run.
   ASSIGN_OR_RETURN(ChainWriter chain, ChainWriter::create(fs, in(directory_, kChainFile), g));
@@ -213,20 +212,6 @@ Status Run::save(bool in_chain) {
   return Status();
 }
 
-Result<EvalReport> Run::evaluate() {
-  double loss_sum = 0, weight = 0;
-  for (int64_t i = 0; i < eval_loader_->batches(); ++i) {
-    ASSIGN_OR_RETURN(const data::Batch batch, eval_loader_->batch(i));
-    std::vector<runtime::Buffer> inputs = state_.params;
-    for (runtime::Buffer& b : to_arrays(batch)) inputs.push_back(std::move(b));
-    ASSIGN_OR_RETURN(auto out, eval_->run(std::move(inputs)));
-    loss_sum += out[1].item<double>();
-    weight += out[2].item<double>();
-  }
-  if (weight == 0) return invalid_argument("the held-out text has no token that counts");
-  return EvalReport{state_.step, loss_sum / weight, eval_loader_->bits_per_byte(loss_sum / weight)};
-}
-
 Status Run::after_step(const Watcher& watcher, StepReport& report, bool stopping) {
   const auto start = Clock::now();
   if (is_due(state_.step))
@@ -238,10 +223,10 @@ Status Run::after_step(const Watcher& watcher, StepReport& report, bool stopping
   report.save_seconds = seconds_since(start);
   if (watcher.on_step) watcher.on_step(report);
   const bool last = state_.step == config_.trainer.num_train_steps;
-  if (eval_loader_ &&
+  if (held_out_ &&
       (last || (config_.trainer.steps_per_eval > 0 && state_.step % config_.trainer.steps_per_eval == 0))) {
-    ASSIGN_OR_RETURN(const EvalReport eval, evaluate());
-    if (watcher.on_eval) watcher.on_eval(eval);
+    ASSIGN_OR_RETURN(const HeldOutLoss held_out, held_out_->evaluate(state_.params));
+    if (watcher.on_eval) watcher.on_eval({state_.step, held_out.loss, held_out.bits_per_byte});
   }
   return Status();
 }

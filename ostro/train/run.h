@@ -14,6 +14,7 @@
 #include "ostro/io/file_system.h"
 #include "ostro/train/batches.h"
 #include "ostro/train/chain_writer.h"
+#include "ostro/train/evaluate.h"
 #include "ostro/train/lock.h"
 #include "ostro/train/record.h"
 #include "ostro/train/step.h"
@@ -81,7 +82,6 @@ class Run {
   Status after_step(const Watcher& watcher, StepReport& report, bool stopping);
   Status save(bool permanent);
   Status finish_save();
-  Result<EvalReport> evaluate();
   Status write_session();
   Status close(const std::string& outcome);
 
@@ -93,9 +93,8 @@ class Run {
   CanonicalPrograms programs_;
   DataAccess data_;
   std::optional<data::Loader> loader_;
-  std::optional<data::EvalLoader> eval_loader_;  // nothing when there is no held-out text
+  std::optional<HeldOut> held_out_;  // nothing when there is no held-out text
   std::unique_ptr<StepRunner> runner_;
-  std::unique_ptr<runtime::Executable> eval_;
   std::unique_ptr<ChainWriter> chain_;
   std::unique_ptr<checkpoint::AsyncSaver> saver_;
   RunRecord record_;
