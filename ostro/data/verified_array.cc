@@ -7,6 +7,12 @@
 #include "ostro/io/crc32c.h"
 
 namespace ostro::data {
+namespace {
+
+constexpr const char* kDamaged =
+    "damaged token store; restore the file, or delete the store to build it again";
+
+}  // namespace
 
 VerifiedArray::VerifiedArray(std::string path, ArrayLedger ledger, io::Zarr1dReader reader,
                              size_t cached_chunks)
@@ -20,7 +26,9 @@ VerifiedArray::VerifiedArray(std::string path, ArrayLedger ledger, io::Zarr1dRea
 Result<VerifiedArray> VerifiedArray::open(io::FileSystem& fs, const std::string& path, ArrayLedger ledger,
                                           size_t cached_chunks) {
   OSTRO_CHECK(cached_chunks >= 1, "{}: a cache of {} chunks", path, cached_chunks);
-  ASSIGN_OR_RETURN(io::Zarr1dReader reader, io::Zarr1dReader::open(fs, path, 1));
+  auto opened = io::Zarr1dReader::open(fs, path, 1);
+  if (!opened.ok()) return opened.error().with_context(kDamaged);
+  io::Zarr1dReader reader = std::move(*opened);
   const io::ZarrSpec& spec = reader.spec();
   if (spec.dtype != "int64" || spec.chunk[0] != ledger.chunk || spec.shape[0] < ledger.elements)
     return corrupt(
@@ -40,7 +48,7 @@ Result<VerifiedArray::Chunk> VerifiedArray::chunk(int64_t number) const {
   const int64_t begin = number * ledger_.chunk;
   std::vector<int64_t> elements(static_cast<size_t>(std::min(ledger_.chunk, ledger_.elements - begin)));
   if (const Status read = reader_.read(begin, std::span(elements)); !read.ok())
-    return read.error().with_context("damaged token store");
+    return read.error().with_context(kDamaged);
   const uint32_t expected = ledger_.crc32c[static_cast<size_t>(number)];
   if (const uint32_t crc = io::crc32c(std::as_bytes(std::span(elements))); crc != expected)
     return corrupt(fmt::format(
