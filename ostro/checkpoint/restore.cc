@@ -151,9 +151,10 @@ Result<Restored> restore_latest(io::FileSystem& fs, const std::string& root, con
     log_warning(fmt::format("checkpoint {} is damaged and is passed over: {}", entry.path,
                             attempt.damage.error().message()));
   }
-  return corrupt(fmt::format("{}: all {} checkpoints are damaged; the newest: {}. Restore one from a copy, or "
-                             "move this folder away to begin again from the first step",
-                             root, entries.size(), restored.damaged.front()));
+  return corrupt(
+      fmt::format("{}: all {} checkpoints are damaged; the newest: {}. Restore one from a copy, or "
+                  "move this folder away to begin again from the first step",
+                  root, entries.size(), restored.damaged.front()));
 }
 
 }  // namespace ostro::checkpoint

@@ -22,7 +22,11 @@ bool is_override(const std::string& word) {
 
 struct Args::State {
   State(std::string name, std::vector<std::string> rest, train::ModelChoices choices)
-      : command(std::move(name)), words(std::move(rest)), typed(words), models(std::move(choices)), app("", command) {
+      : command(std::move(name)),
+        words(std::move(rest)),
+        typed(words),
+        models(std::move(choices)),
+        app("", command) {
     app.get_formatter()->column_width(34);
     app.set_help_flag("-h,--help", "print this and exit");
   }

@@ -22,7 +22,8 @@ std::span<const Command> commands() {
       {"export", "write a model as a Hugging Face directory", export_command},
       {"program", "print the programs of a training step", program_command},
       {"data", "build the token store; show the batch of a step", data_command},
-      {"selftest", "train two tiny models and compare the hash with the one of every machine", selftest_command},
+      {"selftest", "train two tiny models and compare the hash with the one of every machine",
+       selftest_command},
   };
   return kCommands;
 }

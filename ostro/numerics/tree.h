@@ -20,7 +20,8 @@ inline int64_t tree_split(int64_t c) {
 // The tree over at(first) .. at(first + count - 1), count >= 1, joined by op(left, right). One instantiation
 // serves the whole recursion: `at` is passed on as it is.
 template <typename At, typename Op>
-auto tree_reduce_range(int64_t first, int64_t count, At& at, Op& op) -> std::decay_t<decltype(at(int64_t{0}))> {
+auto tree_reduce_range(int64_t first, int64_t count, At& at, Op& op)
+    -> std::decay_t<decltype(at(int64_t{0}))> {
   if (count == 1) return at(first);
   const int64_t left = tree_split(count);
   auto a = tree_reduce_range(first, left, at, op);

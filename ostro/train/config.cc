@@ -56,7 +56,9 @@ Status resolve_leaf_examples(int64_t batch, int64_t seq_len, std::optional<int64
 
 }  // namespace
 
-ModelChoices builtin_models() { return {std::make_shared<models::ModelOptionsOf<models::LlamaOptions, models::Llama>>()}; }
+ModelChoices builtin_models() {
+  return {std::make_shared<models::ModelOptionsOf<models::LlamaOptions, models::Llama>>()};
+}
 
 void TrainConfig::visit_options(config::OptionTable& t) {
   t.section(&data, "data", "texts, tokens and their order");

@@ -49,7 +49,8 @@ TEST_CASE("values that follow from others are filled in") {
   REQUIRE_MESSAGE(config.ok(), config.error().message());
   CHECK(config->numerics.leaf_examples == 12);  // 12 * 256 = 3,072 tokens; 24 would be 6,144
   CHECK(config->numerics.leaves == config::IntMap{{"mlp", 4}, {"pos", 2}});
-  CHECK(models::model_options_as<models::LlamaOptions, models::Llama>(config->model_options())->head_dim == 64);
+  CHECK(models::model_options_as<models::LlamaOptions, models::Llama>(config->model_options())->head_dim ==
+        64);
   CHECK(run_directory(*config) == "runs/quickstart");
   CHECK(default_leaf_examples(16, 256) == 16);
   CHECK(default_leaf_examples(16, 5000) == 1);
