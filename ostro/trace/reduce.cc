@@ -25,7 +25,8 @@ Array mean(const Array& x, const Axes& axes, Loc loc) {
   if (n == 0)
     trace_fail(fmt::format("mean: {} has no elements along [{}]", x.shape().str(), fmt::join(axes, ", ")),
                loc);
-  const float inverse = 1.0f / static_cast<float>(n);
+  // 1 / n in f64, then f32: one rounding, since f64 holds more than twice f32's digits.
+  const auto inverse = static_cast<float>(1.0 / static_cast<double>(n));
   return Operand(sum(x, axes, Order::kStriped, DType::f32, loc), loc) * Operand(inverse, loc);
 }
 

@@ -2,10 +2,13 @@
 
 #include <fmt/format.h>
 
+#include <map>
+
 #include "ostro/base/sha256.h"
 #include "ostro/grad/value_and_grad.h"
 #include "ostro/ir/text.h"
 #include "ostro/ir/verify.h"
+#include "ostro/numerics/threefry.h"
 #include "ostro/trace/error.h"
 #include "ostro/trace/frame.h"
 
@@ -52,6 +55,24 @@ std::vector<std::string> with_prefix(const std::string& prefix, const std::vecto
 
 void append(std::vector<std::string>& to, const std::vector<std::string>& more) {
   to.insert(to.end(), more.begin(), more.end());
+}
+
+// Keys fold in 32-bit hashes of the components of a parameter's path: two of one level must not meet (N12).
+Status check_path_keys(const std::vector<std::string>& paths) {
+  std::map<std::pair<std::string, uint32_t>, std::string> seen;  // (what stands before, hash) -> component
+  for (const std::string& path : paths)
+    for (size_t begin = 0; begin <= path.size();) {
+      const size_t end = std::min(path.find('/', begin), path.size());
+      const std::string component = path.substr(begin, end - begin);
+      const auto [it, added] =
+          seen.try_emplace({path.substr(0, begin), numerics::fnv1a32(component)}, component);
+      if (!added && it->second != component)
+        return invalid_argument(fmt::format(
+            "parameters \"{}\" and \"{}\" below \"{}\" would draw from one random key; rename one",
+            it->second, component, path.substr(0, begin)));
+      begin = end + 1;
+    }
+  return Status();
 }
 
 ir::Program leaf_program(const TrainConfig& config, const models::ModelFunctions& model) {
@@ -127,6 +148,7 @@ ir::Program update_program(const TrainConfig& config, const models::ModelFunctio
 }  // namespace
 
 Result<CanonicalPrograms> make_programs(const TrainConfig& config, const models::ModelFunctions& model) {
+  RETURN_IF_ERROR(check_path_keys(model.paths));
   try {
     CanonicalPrograms out;
     out.init = trace_program("init", {Shape{DType::u32, {{"word", 2}}}},

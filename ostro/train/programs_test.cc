@@ -75,5 +75,17 @@ TEST_CASE("the update selects the old state where loss or gradient norm is not f
   CHECK_FALSE(run(0.5f, INFINITY));
 }
 
+TEST_CASE("two parameters that would draw from one key are refused") {
+  const TrainConfig c = tiny();
+  auto model = c.model_options().functions(7, compute_dtype(c));
+  model.paths[0] = "model/costarring";  // a known collision of 32-bit FNV-1a
+  model.paths[1] = "model/liquid";
+  const auto programs = make_programs(c, model);
+  REQUIRE(!programs.ok());
+  CHECK(
+      programs.error().message() ==
+      "parameters \"costarring\" and \"liquid\" below \"model/\" would draw from one random key; rename one");
+}
+
 }  // namespace
 }  // namespace ostro::train
