@@ -1,10 +1,17 @@
 // dot -> f32 -> cast to bf16, where nothing else reads the f32: the dot gives bf16 itself. Legal because a
-// bf16 result is one rounding after all trees (docs/numerics.md, N1), which is what the cast does.
+// bf16 result is one rounding after all trees (docs/numerics.md, N1), which is what the cast does. The same
+// for cross_entropy_grad (N11), whose f32 result would be the largest array of a step.
 #include "ostro/compile/passes/pass.h"
 #include "ostro/compile/passes/rewrite.h"
 
 namespace ostro::compile {
 namespace {
+
+// Can the op give bf16 instead of f32 by a rounding at its end?
+bool rounds_last(const ir::Block& block, const ir::Op& op) {
+  if (op.kind == ir::OpKind::cross_entropy_grad) return true;
+  return op.kind == ir::OpKind::dot && block.shape(op.operands[0]).dtype == ir::DType::bf16;
+}
 
 void fuse(ir::Block& block) {
   std::vector<int32_t> uses(block.values.size(), 0);
@@ -20,12 +27,10 @@ void fuse(ir::Block& block) {
     const ir::ValueId x = op.operands[0];
     const int32_t d = def[static_cast<size_t>(x)];
     if (d < 0 || uses[static_cast<size_t>(x)] != 1) continue;
-    ir::Op& dot = block.ops[static_cast<size_t>(d)];
-    if (dot.kind != ir::OpKind::dot || block.shape(x).dtype != ir::DType::f32 ||
-        block.shape(dot.operands[0]).dtype != ir::DType::bf16)
-      continue;
-    dot.attrs.set("dtype", std::string("bf16"));
-    dot.results = op.results;
+    ir::Op& source = block.ops[static_cast<size_t>(d)];
+    if (block.shape(x).dtype != ir::DType::f32 || !rounds_last(block, source)) continue;
+    source.attrs.set("dtype", std::string("bf16"));
+    source.results = op.results;
     gone[i] = 1;
   }
   size_t n = 0;
