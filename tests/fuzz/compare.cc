@@ -2,6 +2,7 @@
 
 #include <cmath>
 #include <cstring>
+#include <set>
 
 #include <fmt/format.h>
 
@@ -60,7 +61,7 @@ std::string maker_of(const ir::Block& block, ir::ValueId v) {
   return "parameter";
 }
 
-void count(OutputStats& stats, const Buffer& b) {
+void count(OutputStats& stats, const Buffer& b, const std::string& maker) {
   bool finite = true, varied = b.shape().count() <= 1;
   for (int64_t i = 0; i < b.shape().count(); ++i) {
     if (!std::isfinite(element(b, i))) finite = false;
@@ -68,35 +69,80 @@ void count(OutputStats& stats, const Buffer& b) {
   }
   ++stats.outputs;
   stats.finite += finite ? 1 : 0;
-  stats.varied += varied ? 1 : 0;
+  if (finite && varied)
+    ++stats.meaningful;
+  else
+    ++stats.dull[maker];
 }
 
-Result<std::vector<Buffer>> run(runtime::Engine& engine, const ir::Program& program, const RandomCase& c) {
+struct Outcome {
+  std::vector<Buffer> results;
+  runtime::ExecutableInfo info;
+};
+
+Result<Outcome> run(runtime::Engine& engine, const ir::Program& program, const std::vector<Buffer>& inputs) {
   ASSIGN_OR_RETURN(auto executable, engine.compile(program));
-  return executable->run(c.inputs);
+  ASSIGN_OR_RETURN(auto results, executable->run(inputs));
+  return Outcome{std::move(results), executable->info()};
+}
+
+std::optional<std::string> compare(const ir::Program& program, const Outcome& a, const Outcome& b,
+                                   const std::string& name_a, const std::string& name_b) {
+  if (a.results.size() != b.results.size())
+    return fmt::format("{} results with {}, {} with {}", a.results.size(), name_a, b.results.size(), name_b);
+  for (size_t i = 0; i < a.results.size(); ++i) {
+    const Buffer &x = a.results[i], &y = b.results[i];
+    const ir::ValueId v = program.body.results[i];
+    if (x.shape() != y.shape())
+      return fmt::format("result {} (%{}) is {} with {} and {} with {}", i, v, x.shape().str(), name_a,
+                         y.shape().str(), name_b);
+    if (const auto at = first_difference(x, y))
+      return fmt::format("result {} (%{}, made by {}, {}) differs at element {}: {} {}, {} {}", i, v,
+                         maker_of(program.body, v), x.shape().str(), *at, name_a, bits_of(x, *at), name_b,
+                         bits_of(y, *at));
+  }
+  return std::nullopt;
 }
 
 }  // namespace
+
+void OutputStats::add(const OutputStats& other) {
+  outputs += other.outputs;
+  finite += other.finite;
+  meaningful += other.meaningful;
+  kernels += other.kernels;
+  fallback_ops += other.fallback_ops;
+  for (const auto& [maker, n] : other.dull) dull[maker] += n;
+}
 
 std::optional<std::string> difference(runtime::Engine& a, runtime::Engine& b, const RandomCase& c,
                                       OutputStats* stats) {
   auto again = ir::parse_program(ir::print(c.program));
   if (!again.ok()) return again.error().message();
-  auto of_a = run(a, c.program, c);
+  auto of_a = run(a, c.program, c.inputs);
   if (!of_a.ok()) return fmt::format("{}: {}", a.name(), of_a.error().message());
-  auto of_b = run(b, *again, c);
+  auto of_b = run(b, *again, c.inputs);
   if (!of_b.ok()) return fmt::format("{}: {}", b.name(), of_b.error().message());
-  for (size_t i = 0; i < of_a->size(); ++i) {
-    const Buffer &x = (*of_a)[i], &y = (*of_b)[i];
-    const ir::ValueId v = c.program.body.results[i];
-    if (x.shape() != y.shape())
-      return fmt::format("result {} (%{}) is {} with {} and {} with {}", i, v, x.shape().str(), a.name(),
-                         y.shape().str(), b.name());
-    if (const auto at = first_difference(x, y))
-      return fmt::format("result {} (%{}, made by {}, {}) differs at element {}: {} {}, {} {}", i, v,
-                         maker_of(c.program.body, v), x.shape().str(), *at, a.name(), bits_of(x, *at),
-                         b.name(), bits_of(y, *at));
-    if (stats != nullptr) count(*stats, x);
+  if (stats != nullptr) {
+    for (size_t i = 0; i < of_a->results.size(); ++i)
+      count(*stats, of_a->results[i], maker_of(c.program.body, c.program.body.results[i]));
+    stats->kernels += of_b->info.kernels;
+    stats->fallback_ops += of_b->info.fallback_ops;
+  }
+  return compare(c.program, *of_a, *of_b, a.name(), b.name());
+}
+
+std::optional<std::string> difference(runtime::Engine& engine, const RandomCase& c,
+                                      const std::vector<Rewriting>& rewritings) {
+  auto before = run(engine, c.program, c.inputs);
+  if (!before.ok()) return before.error().message();
+  std::set<std::string> seen{ir::print(c.program)};
+  for (const Rewriting& r : rewritings) {
+    if (!seen.insert(ir::print(r.program)).second) continue;
+    auto after = run(engine, r.program, c.inputs);
+    if (!after.ok()) return fmt::format("{}: {}", r.name, after.error().message());
+    if (auto d = compare(c.program, *before, *after, "before", "after"))
+      return fmt::format("{}: {}", r.name, *d);
   }
   return std::nullopt;
 }

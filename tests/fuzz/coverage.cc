@@ -87,6 +87,16 @@ std::vector<DType> legal_dtypes(OpKind k) {
   }
 }
 
+// Which values the block's results depend on.
+std::vector<char> needed_values(const ir::Block& block) {
+  std::vector<char> needed(block.values.size(), 0);
+  for (ir::ValueId r : block.results) needed[r] = 1;
+  for (auto op = block.ops.rbegin(); op != block.ops.rend(); ++op)
+    if (std::any_of(op->results.begin(), op->results.end(), [&](ir::ValueId r) { return needed[r] != 0; }))
+      for (ir::ValueId v : op->operands) needed[v] = 1;
+  return needed;
+}
+
 bool has_derivative(OpKind k) {
   for (OpKind no : {OpKind::constant, OpKind::iota, OpKind::random, OpKind::fold_in, OpKind::floor,
                     OpKind::logical_not, OpKind::is_finite, OpKind::rem, OpKind::sort, OpKind::top_k,
@@ -97,22 +107,36 @@ bool has_derivative(OpKind k) {
 
 }  // namespace
 
-void Coverage::add_block(const ir::Block& block, const RandomCase& c, bool in_scan, int64_t& ops) {
+void Coverage::add_block(const ir::Block& block, const RandomCase& c, bool in_scan, Seen& seen,
+                         int64_t& ops) {
+  const std::vector<char> needed = needed_values(block);
   for (const ir::Op& op : block.ops) {
+    if (std::none_of(op.results.begin(), op.results.end(), [&](ir::ValueId r) { return needed[r] != 0; }))
+      continue;
     ++ops;
     const DType dtype = block.shape(op.operands.empty() ? op.results[0] : op.operands[0]).dtype;
-    seen_.insert({op.kind, dtype, kAnywhere});
-    if (in_scan) seen_.insert({op.kind, dtype, kInScan});
-    if (c.differentiated) seen_.insert({op.kind, dtype, kDifferentiated});
-    if (leaf_cut(op, block, c.program.leaves)) seen_.insert({op.kind, dtype, kLeafCut});
-    for (const ir::Block& region : op.regions) add_block(region, c, in_scan || op.kind == OpKind::scan, ops);
+    seen.insert({op.kind, dtype, kAnywhere});
+    if (in_scan) seen.insert({op.kind, dtype, kInScan});
+    if (c.differentiated) seen.insert({op.kind, dtype, kDifferentiated});
+    if (leaf_cut(op, block, c.program.leaves)) seen.insert({op.kind, dtype, kLeafCut});
+    for (const ir::Block& region : op.regions)
+      add_block(region, c, in_scan || op.kind == OpKind::scan, seen, ops);
   }
 }
 
-void Coverage::add(const RandomCase& c) {
+bool Coverage::add(const RandomCase& c) {
+  const size_t before = seen_.size();
   int64_t ops = 0;
-  add_block(c.program.body, c, false, ops);
+  add_block(c.program.body, c, false, seen_, ops);
   op_counts_.push_back(ops);
+  return seen_.size() > before;
+}
+
+bool Coverage::would_gain(const RandomCase& c) const {
+  Seen seen;
+  int64_t ops = 0;
+  add_block(c.program.body, c, false, seen, ops);
+  return !std::includes(seen_.begin(), seen_.end(), seen.begin(), seen.end());
 }
 
 double Coverage::median_ops() const {

@@ -12,7 +12,10 @@ namespace ostro::fuzz {
 
 class Coverage {
  public:
-  void add(const RandomCase& c);
+  // Counts the ops that the results depend on; true when a combination was new.
+  bool add(const RandomCase& c);
+  // Whether add() would find something new.
+  bool would_gain(const RandomCase& c) const;
   int64_t reached() const { return static_cast<int64_t>(seen_.size()); }
   // Legal combinations never reached: "dot bf16", "dot bf16 in scan", "dot bf16 cut by leaves".
   std::vector<std::string> missing() const;
@@ -21,9 +24,10 @@ class Coverage {
   double median_ops() const;
 
  private:
-  void add_block(const ir::Block& block, const RandomCase& c, bool in_scan, int64_t& ops);
+  using Seen = std::set<std::tuple<ir::OpKind, ir::DType, std::string>>;
+  static void add_block(const ir::Block& block, const RandomCase& c, bool in_scan, Seen& seen, int64_t& ops);
 
-  std::set<std::tuple<ir::OpKind, ir::DType, std::string>> seen_;
+  Seen seen_;
   std::vector<int64_t> op_counts_;
 };
 

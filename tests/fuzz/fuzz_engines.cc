@@ -1,40 +1,53 @@
-// Compares two engines bit for bit on random programs.
-//   fuzz_engines [--count N] [--seed FIRST] [--engine interp|cpu|cpu-loops] [--coverage]
-// interp is compared with ENGINE (interp: itself after a round trip through the text form). Prints the seed
-// of every program that differs, its text and the first op that differs; exits 1 if there was one, or if too
-// few outputs are finite and varied to prove anything.
+// Compares engines, or passes, bit for bit on random programs.
+//   fuzz_engines [--count N] [--seed FIRST] [--engine interp|cpu|cpu-loops|passes] [--jobs N] [--coverage]
+//                [--complete]
+// interp is compared with ENGINE (interp: itself after a round trip through the text form; passes: itself on
+// the program after each pass alone, rematerialisation by several policies, and after all of them). Prints
+// the seed of every program that differs, its text and the first op that differs; exits 1 if there was one,
+// or if too few outputs are finite and varied to prove anything.
+// --complete: goes on with the seeds behind those of --count that reach combinations of op, dtype and place
+// not reached yet, and fails unless all were, the median program has 20 ops, and engine cpu ran generated
+// kernels.
 #include <fmt/format.h>
 
+#include <atomic>
 #include <charconv>
 #include <cstdio>
-#include <cstdlib>
-#include <cstring>
+#include <mutex>
+#include <thread>
 
 #include "compare.h"
 #include "coverage.h"
 #include "ostro/interp/engine.h"
 #include "ostro/ir/text.h"
 #ifdef OSTRO_FUZZ_CPU
+#include "ostro/compile/passes/pass.h"
 #include "ostro/cpu/engine.h"
+#include "ostro/ir/verify.h"
 #endif
 
 namespace {
 
 using namespace ostro;
 
+// Seeds searched for combinations that the first programs did not reach.
+constexpr uint64_t kSearch = 100000;
+
 struct Options {
   int64_t count = 40;
   uint64_t seed = 1;
+  int64_t jobs = 1;
   std::string engine = "interp";
   bool coverage = false;
+  bool complete = false;
 };
 
 Result<Options> parse(int argc, char** argv) {
   Options o;
   for (int i = 1; i < argc; ++i) {
     const std::string_view flag = argv[i];
-    if (flag == "--coverage") {
-      o.coverage = true;
+    if (flag == "--coverage" || flag == "--complete") {
+      (flag == "--coverage" ? o.coverage : o.complete) = true;
       continue;
     }
     if (i + 1 == argc) return invalid_argument(fmt::format("{} needs a value", flag));
@@ -49,6 +62,8 @@ Result<Options> parse(int argc, char** argv) {
       RETURN_IF_ERROR(number(o.count));
     } else if (flag == "--seed") {
       RETURN_IF_ERROR(number(o.seed));
+    } else if (flag == "--jobs") {
+      RETURN_IF_ERROR(number(o.jobs));
     } else if (flag == "--engine") {
       o.engine = value;
     } else {
@@ -59,7 +74,7 @@ Result<Options> parse(int argc, char** argv) {
 }
 
 Result<std::unique_ptr<runtime::Engine>> make_engine(const std::string& name) {
-  if (name == "interp") return interp::make_interpreter();
+  if (name == "interp" || name == "passes") return interp::make_interpreter();
 #ifdef OSTRO_FUZZ_CPU
   if (name == "cpu" || name == "cpu-loops") {
     cpu::CpuOptions options;
@@ -70,6 +85,125 @@ Result<std::unique_ptr<runtime::Engine>> make_engine(const std::string& name) {
   return invalid_argument(fmt::format("no engine \"{}\" in this build", name));
 }
 
+#ifdef OSTRO_FUZZ_CPU
+// The program after each pass alone, and after all of them; rematerialisation by several policies.
+Result<std::vector<fuzz::Rewriting>> rewritings(const ir::Program& program) {
+  std::vector<fuzz::Rewriting> list;
+  for (const char* remat : {"none", "all", "save:x"}) {
+    runtime::CompileOptions options;
+    options.remat = remat;
+    list.push_back({fmt::format("all passes (remat {})", remat), program});
+    const size_t all = list.size() - 1;
+    for (const compile::PassInfo& pass : compile::pass_list()) {
+      pass.run(list[all].program, options);
+      list.push_back({fmt::format("pass {} (remat {})", pass.name, remat), program});
+      pass.run(list.back().program, options);
+      for (const fuzz::Rewriting* r : {&list[all], &list.back()})
+        if (const Status legal = ir::verify(r->program); !legal.ok())
+          return invalid_argument(
+              fmt::format("{} after pass {}: {}", r->name, pass.name, legal.error().message()));
+    }
+  }
+  return list;
+}
+#endif
+
+class Fuzzer {
+ public:
+  Fuzzer(const Options& options, runtime::Engine& engine)
+      : options_(options), engine_(engine), reference_(interp::make_interpreter()) {}
+
+  // The first programs, then those that reach what is missing.
+  void run() {
+    std::atomic<int64_t> next{0};
+    auto work = [&] {
+      for (int64_t i = next++; i < options_.count; i = next++)
+        check(options_.seed + static_cast<uint64_t>(i));
+    };
+    std::vector<std::thread> threads;
+    for (int64_t i = 0; i < options_.jobs; ++i) threads.emplace_back(work);
+    for (std::thread& t : threads) t.join();
+    if (!options_.complete) return;
+    const uint64_t end = options_.seed + static_cast<uint64_t>(options_.count);
+    for (uint64_t seed = end; seed < end + kSearch && !complete(); ++seed)
+      if (coverage_.would_gain(fuzz::random_case(seed))) check(seed);
+  }
+
+  // Prints what was found; true when all is well.
+  bool report() const {
+    const auto missing = coverage_.missing(), missing_differentiated = coverage_.missing_differentiated();
+    fmt::print(
+        "seeds {} .. {}, interp against {}: {} of {} programs differ; {} differentiated; median {} ops; "
+        "{} outputs, {} finite, {} finite and varied; {} generated kernels, {} ops in fallback loops; "
+        "{} combinations reached, {} missing, {} more when differentiated\n",
+        options_.seed, last_seed_, options_.engine, different_, programs_, differentiated_,
+        coverage_.median_ops(), stats_.outputs, stats_.finite, stats_.meaningful, stats_.kernels,
+        stats_.fallback_ops, coverage_.reached(), missing.size(), missing_differentiated.size());
+    if (options_.coverage || (options_.complete && !complete())) {
+      for (const std::string& m : missing) fmt::print("missing: {}\n", m);
+      for (const std::string& m : missing_differentiated)
+        fmt::print("missing in differentiated programs: {}\n", m);
+      for (const auto& [maker, n] : stats_.dull)
+        fmt::print("not finite or constant: {} made by {}\n", n, maker);
+    }
+    bool ok = different_ == 0;
+    auto need = [&](bool holds, const char* what) {
+      if (!holds) fmt::print("FAILED: {}\n", what);
+      ok = ok && holds;
+    };
+    if (options_.engine != "passes")
+      need(stats_.meaningful * 10 >= stats_.outputs * 9, "fewer than 90 % of outputs are finite and varied");
+    if (options_.complete) {
+      need(complete(), "not every legal combination of op, dtype and place was reached");
+      need(coverage_.median_ops() >= 20, "the median program has fewer than 20 ops");
+      if (options_.engine == "cpu")
+        need(stats_.kernels >= programs_, "generated kernels did not run: fewer than one a program");
+    }
+    return ok;
+  }
+
+ private:
+  bool complete() const { return coverage_.missing().empty() && coverage_.missing_differentiated().empty(); }
+
+  std::optional<std::string> difference(const fuzz::RandomCase& c, fuzz::OutputStats* stats) const {
+#ifdef OSTRO_FUZZ_CPU
+    if (options_.engine == "passes") {
+      const auto list = rewritings(c.program);
+      return list.ok() ? fuzz::difference(*reference_, c, *list) : list.error().message();
+    }
+#endif
+    return fuzz::difference(*reference_, engine_, c, stats);
+  }
+
+  void check(uint64_t seed) {
+    const fuzz::RandomCase c = fuzz::random_case(seed);
+    fuzz::OutputStats stats;
+    const auto problem = difference(c, &stats);
+    const auto first = problem ? difference(fuzz::returning_everything(c), nullptr) : std::nullopt;
+    const std::lock_guard<std::mutex> lock(mutex_);
+    coverage_.add(c);
+    stats_.add(stats);
+    ++programs_;
+    last_seed_ = std::max(last_seed_, seed);
+    differentiated_ += c.differentiated ? 1 : 0;
+    if (!problem) return;
+    ++different_;
+    fmt::print("seed {}: {}\n", seed, *problem);
+    fmt::print("first value that differs when every value is returned: {}\n{}\n", first.value_or("none"),
+               ir::print(c.program));
+    std::fflush(stdout);
+  }
+
+  Options options_;
+  runtime::Engine& engine_;
+  std::unique_ptr<runtime::Engine> reference_;
+  std::mutex mutex_;  // of what follows
+  fuzz::Coverage coverage_;
+  fuzz::OutputStats stats_;
+  int64_t programs_ = 0, different_ = 0, differentiated_ = 0;
+  uint64_t last_seed_ = 0;
+};
+
 }  // namespace
 
 int main(int argc, char** argv) {
@@ -77,37 +211,7 @@ int main(int argc, char** argv) {
   if (!options.ok()) return fmt::print(stderr, "{}\n", options.error().message()), 2;
   auto engine = make_engine(options->engine);
   if (!engine.ok()) return fmt::print(stderr, "{}\n", engine.error().message()), 2;
-  const auto reference = interp::make_interpreter();
-  fuzz::Coverage coverage;
-  fuzz::OutputStats stats;
-  int64_t different = 0, differentiated = 0;
-  for (int64_t i = 0; i < options->count; ++i) {
-    const uint64_t seed = options->seed + static_cast<uint64_t>(i);
-    const fuzz::RandomCase c = fuzz::random_case(seed);
-    coverage.add(c);
-    differentiated += c.differentiated ? 1 : 0;
-    const auto problem = fuzz::difference(*reference, **engine, c, &stats);
-    if (!problem) continue;
-    ++different;
-    fmt::print("seed {}: {}\n", seed, *problem);
-    const auto first = fuzz::difference(*reference, **engine, fuzz::returning_everything(c));
-    fmt::print("first value that differs when every value is returned: {}\n{}\n", first.value_or("none"),
-               ir::print(c.program));
-    std::fflush(stdout);
-  }
-  const auto missing = coverage.missing(), missing_differentiated = coverage.missing_differentiated();
-  fmt::print(
-      "seeds {} .. {}, interp against {}: {} of {} programs differ; {} differentiated; median {} ops; "
-      "{} outputs, {} finite, {} varied; {} combinations reached, {} missing, {} more when differentiated\n",
-      options->seed, options->seed + static_cast<uint64_t>(options->count) - 1, options->engine, different,
-      options->count, differentiated, coverage.median_ops(), stats.outputs, stats.finite, stats.varied,
-      coverage.reached(), missing.size(), missing_differentiated.size());
-  if (options->coverage) {
-    for (const std::string& m : missing) fmt::print("missing: {}\n", m);
-    for (const std::string& m : missing_differentiated)
-      fmt::print("missing in differentiated programs: {}\n", m);
-  }
-  const bool meaningful = stats.finite * 10 >= stats.outputs * 9 && stats.varied * 10 >= stats.outputs * 8;
-  if (!meaningful) fmt::print("too few outputs are finite and varied\n");
-  return different == 0 && meaningful ? 0 : 1;
+  Fuzzer fuzzer(*options, **engine);
+  fuzzer.run();
+  return fuzzer.report() ? 0 : 1;
 }

@@ -16,6 +16,8 @@ World::World(uint64_t seed) : rng(seed) {
           {"kv_heads", rng.between(1, 3)},
           {"group", rng.between(1, 3)},
           {"experts", rng.between(2, 3)}};
+  if (rng.chance(0.6)) focus_family = rng.below(34);
+  if (rng.chance(0.5)) focus_dtype = static_cast<int>(rng.below(6));
   for (const char* name : {"kv_heads", "mlp", "vocab", "pos", "experts", "embed"})
     if (rng.chance(0.4)) leaves.axes.emplace_back(name, rng.between(2, 4));
   for (size_t i = leaves.axes.size(); i > 1; --i)
@@ -50,12 +52,12 @@ ValueId Frame::fresh(const Shape& shape) {
 }
 
 ValueId Frame::value(const Shape& shape) {
-  if (world_.rng.chance(0.75)) {
+  if (world_.rng.chance(0.55)) {
     std::vector<ValueId> fits;
     const bool floating = shape.dtype == DType::f32 || shape.dtype == DType::bf16;
     for (ValueId v : pool_) {
       const Shape& s = block.shape(v);
-      if (s.count() * 4 < shape.count() && world_.rng.chance(0.85)) continue;  // would be nearly constant
+      if (s.count() * 4 < shape.count() && world_.rng.chance(0.95)) continue;  // would be nearly constant
       const bool s_floating = s.dtype == DType::f32 || s.dtype == DType::bf16;
       const bool contained = std::all_of(s.axes.begin(), s.axes.end(), [&](const Axis& a) {
         return shape.has(a.name) && shape.size_of(a.name) == a.size;
@@ -83,8 +85,10 @@ ValueId Frame::float_from_pool() {
 }
 
 DType Frame::some_number() {
-  return world_.rng.pick(
-      std::vector<DType>{DType::f32, DType::bf16, DType::f64, DType::i32, DType::i64, DType::u32});
+  const std::vector<DType> numbers{DType::f32, DType::bf16, DType::f64, DType::i32, DType::i64, DType::u32};
+  if (world_.focus_dtype >= 0 && world_.rng.chance(0.6))
+    return numbers[static_cast<size_t>(world_.focus_dtype)];
+  return world_.rng.pick(numbers);
 }
 
 ValueId Frame::tame(ValueId v) {
@@ -108,15 +112,21 @@ void Frame::emit(OpKind kind, const Ids& operands, Attrs attrs, std::vector<ir::
                        kind == OpKind::abs || kind == OpKind::select || kind == OpKind::min ||
                        kind == OpKind::max || kind == OpKind::sort;
   for (ValueId v : results) {
-    const bool dull = kind == OpKind::constant || kind == OpKind::is_finite;
-    if (world_.rng.chance(dull ? 0.05 : 0.35)) outputs.push_back(v);
+    // Few of what is likely to hold one value only.
+    const Shape& shape = block.shape(v);
+    const bool dull = kind == OpKind::constant || kind == OpKind::is_finite ||
+                      shape.dtype == DType::boolean || shape.count() <= 6;
+    if (world_.rng.chance(dull ? 0.02 : 0.35)) outputs.push_back(v);
     if (block.shape(v).count() > 0) pool_.push_back(bounded ? v : tame(v));
   }
 }
 
 void Frame::grow(bool allow_scan) {
   Rng& rng = world_.rng;
-  const int64_t family = rng.below(world_.smooth ? 22 : 34);
+  int64_t family = rng.below(world_.smooth ? 22 : 34);
+  // Mostly in scans, whose few ops would reach rare families too seldom.
+  if (world_.focus_family >= 0 && !world_.smooth && rng.chance(outer_ != nullptr ? 0.6 : 0.1))
+    family = world_.focus_family;
   if (family < 6) return grow_elementwise();
   if (family < 10) return grow_layout();
   if (family < 12) return grow_dot();

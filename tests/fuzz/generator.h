@@ -24,6 +24,9 @@ struct World {
   Rng rng;
   std::vector<Axis> axes;  // every axis has one size in the whole program
   numerics::LeafTable leaves;
+  // A family of ops and a dtype that this program draws more often, so that rare ones meet; -1: none.
+  int64_t focus_family = -1;
+  int focus_dtype = -1;
   bool smooth = false;  // only what has a derivative, f32 and bf16
 
   const Axis& axis(const std::string& name) const;

@@ -89,7 +89,7 @@ void Frame::grow_attention() {
   pool_.push_back(forward[0]);
   outputs.push_back(forward[0]);
   if (world_.smooth) return;  // m and r have no derivative
-  outputs.insert(outputs.end(), {forward[1], forward[2]});
+  if (rng.chance(0.5)) outputs.insert(outputs.end(), {forward[1], forward[2]});
   if (rng.chance(0.4)) return;
   operands.insert(operands.begin() + 3, {forward[0], forward[1], forward[2], value(q_shape)});
   emit(OpKind::attention_grad, operands, attrs);
@@ -107,7 +107,7 @@ void Frame::grow_cross_entropy() {
   pool_.push_back(tame(forward[0]));
   outputs.push_back(forward[0]);
   if (world_.smooth) return;  // m, r and lse have no derivative
-  outputs.insert(outputs.end(), {forward[1], forward[2], forward[3]});
+  if (rng.chance(0.5)) outputs.insert(outputs.end(), {forward[1], forward[2], forward[3]});
   if (rng.chance(0.4)) return;
   attrs.set("dtype", std::string(ir::dtype_name(some_float())));
   emit(OpKind::cross_entropy_grad,

@@ -131,7 +131,7 @@ void Frame::grow_integer() {
 
 void Frame::grow_layout() {
   Rng& rng = world_.rng;
-  const DType dtype = world_.smooth ? some_float() : rng.chance(0.1) ? DType::boolean : some_number();
+  const DType dtype = world_.smooth ? some_float() : rng.chance(0.2) ? DType::boolean : some_number();
   const Shape shape = some_shape(dtype);
   const Axis axis = rng.pick(shape.axes);
   const ValueId x = value(shape);

@@ -70,7 +70,7 @@ class Matrix:
         self.baselines, self.basis_locks = {}, collections.defaultdict(threading.Lock)
         isas, lacking = runs.usable_isas(self.work)
         self.hosts = {"as given": self.work.ostro}
-        if not options.quick:
+        if not options.quick and not options.one_host:
             self.hosts.update(host_builds(options.build_dir))
         self.factors = {
             "threads": ["1", "2", "5"],
@@ -90,8 +90,8 @@ class Matrix:
         if self.clang is None:
             self.factors["kernels"] = [k for k in self.factors["kernels"] if "clang" not in k]
             self.skipped["kernels", "clang", "clang is not installed"] += 1
-        if options.quick:
-            self.skipped["host", "g++ -O3, clang++ -O1", "not in a quick run"] += 1
+        if options.quick or options.one_host:
+            self.skipped["host", "g++ -O3, clang++ -O1", "not asked for"] += 1
 
     def baseline_levels(self):
         levels = {name: values[0] for name, values in self.factors.items()}
@@ -252,6 +252,7 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--ostro", required=True, type=pathlib.Path, help="the program")
     parser.add_argument("--quick", action="store_true", help="one basis, no host builds, 4 random combinations")
+    parser.add_argument("--one-host", action="store_true", help="do not build the program by other compilers")
     parser.add_argument("--seed", type=int, default=None, help="of the random combinations")
     parser.add_argument("--random", type=int, default=40, help="how many of them")
     parser.add_argument("--work", type=pathlib.Path, help="kept; default: a temporary directory")
