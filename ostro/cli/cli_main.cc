@@ -2,6 +2,7 @@
 
 #include <fmt/core.h>
 
+#include <cerrno>
 #include <csignal>
 #include <cstdio>
 #include <new>
@@ -68,7 +69,9 @@ int cli_main(int argc, char** argv, train::ModelChoices models) {
   } catch (const std::exception& e) {
     return report_error(Error(ErrorCode::kInternal, e.what()));
   }
-  if (std::fflush(stdout) != 0 || std::ferror(stdout))
+  errno = 0;
+  const bool written = std::fflush(stdout) == 0 && !std::ferror(stdout);
+  if (!written && errno != EPIPE)  // a reader that has what it wanted (head, less) is no failure
     return report_error(io_error("cannot write to standard output"));
   return code;
 }

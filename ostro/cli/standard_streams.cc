@@ -20,7 +20,8 @@ Result<std::string> read_stdin() {
 Status write_stdout(std::string_view text) {
   if (std::fwrite(text.data(), 1, text.size(), stdout) == text.size() && std::fflush(stdout) == 0) return {};
   const int error = errno;
-  std::clearerr(stdout);  // told once, here
+  std::clearerr(stdout);          // told once, here
+  if (error == EPIPE) return {};  // the reader has what it wanted (head, less)
   return io_error(fmt::format("standard output: cannot write: {}", std::strerror(error)));
 }
 
