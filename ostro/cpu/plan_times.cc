@@ -48,8 +48,8 @@ std::string print_times(const std::string& program, std::vector<StepRow> rows) {
     return r.time.runs == 0 || r.step->kind == compile::StepKind::kLoop ||
            r.step->kind == compile::StepKind::kBranch;
   });
-  std::stable_sort(rows.begin(), rows.end(),
-                   [](const StepRow& a, const StepRow& b) { return a.time.cpu > b.time.cpu; });
+  std::sort(rows.begin(), rows.end(),
+            [](const StepRow& a, const StepRow& b) { return a.time.cpu > b.time.cpu; });
   double total = 0;
   for (const StepRow& r : rows) total += r.time.cpu;
   std::string text = fmt::format(
