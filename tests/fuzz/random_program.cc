@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <iterator>
+#include <set>
 
 #include "generator.h"
 #include "ostro/grad/differentiate.h"
@@ -83,6 +84,14 @@ std::vector<int64_t> parameters_behind(const ir::Block& block, ir::ValueId value
   return found;
 }
 
+// A parameter that the loss does not depend on gets zeros from a constant: nothing that an engine computes.
+void drop_zero_gradients(ir::Block& block) {
+  std::set<ir::ValueId> constants;
+  for (const ir::Op& op : block.ops)
+    if (op.kind == ir::OpKind::constant) constants.insert(op.results[0]);
+  std::erase_if(block.results, [&](ir::ValueId v) { return constants.count(v) > 0; });
+}
+
 }  // namespace
 
 RandomCase random_case(uint64_t seed) {
@@ -104,6 +113,7 @@ RandomCase random_case(uint64_t seed) {
     auto joint = value_and_grad_block(frame.block, parameters_behind(frame.block, frame.block.results[0], 8));
     OSTRO_CHECK(joint.ok(), "seed {}: {}", seed, joint.error().message());
     result.program.body = std::move(joint).value();
+    drop_zero_gradients(result.program.body);
     result.differentiated = true;
   } else {
     outputs.push_back(frame.float_from_pool());
