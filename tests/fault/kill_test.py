@@ -157,7 +157,7 @@ def clocked_run(w, name, config, every):
 
 def slow_runs(w):
     """On the interpreter, slow enough to be stopped in the middle; their chains are those of a compiled run."""
-    steps, every = 80, 50
+    steps, every = 500, 300  # more than a save interval on a fast machine
     w.train(w.config("whole", steps, every))
     stopped_run(w, "stopped", w.config("stopped", steps, every), (15, 30), every)
     keep = {"keep": [{"every": every}], "save_interval": "1s"}
