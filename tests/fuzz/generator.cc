@@ -115,7 +115,7 @@ void Frame::emit(OpKind kind, const Ids& operands, Attrs attrs, std::vector<ir::
     // Few of what is likely to hold one value only.
     const Shape& shape = block.shape(v);
     const bool dull = kind == OpKind::is_finite || shape.dtype == DType::boolean || shape.count() <= 6;
-    const double odds = kind == OpKind::constant ? 0.002 : dull ? 0.02 : 0.35;
+    const double odds = dull || kind == OpKind::constant ? 0.02 : 0.35;
     if (world_.rng.chance(odds)) outputs.push_back(v);
     if (block.shape(v).count() > 0) pool_.push_back(bounded ? v : tame(v));
   }
