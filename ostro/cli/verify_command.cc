@@ -42,6 +42,8 @@ int verify_command(Args args) {
   args.positional("RUN", &run, "run directory");
   args.option("--from_step", &from, "A", "step to begin at (default 0: the seed's initial state)");
   args.option("--to_step", &to, "B", "step to end at (default: the last of the chain)");
+  args.option("--cache", &options.cache, "DIR",
+              "the token store, when it is no longer where the run used it (data.cache_dir)");
   args.flag("--json", &json, "print the result as JSON");
   if (auto code = args.parse()) return *code;
   options.from_step = from.value_or(0);

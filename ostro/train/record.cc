@@ -1,5 +1,6 @@
 #include "ostro/train/record.h"
 
+#include <filesystem>
 #include <fstream>
 
 #include "ostro/base/sha256.h"
@@ -30,6 +31,7 @@ std::string cpu_name() {
 Json to_json(const Session& session) {
   Json json;
   json["argv"] = session.argv;
+  json["directory"] = session.directory;
   json["source_commit"] = session.source_commit;
   json["compiler"] = session.compiler;
   json["cpu"] = session.cpu;
@@ -55,6 +57,9 @@ Result<Session> parse_session(const JsonFields& fields) {
     if (!word.is_string()) return fields.bad("argv", "holds more than strings");
     session.argv.push_back(word.get<std::string>());
   }
+  if (fields.has("directory")) {
+    ASSIGN_OR_RETURN(session.directory, fields.string("directory"));
+  }
   ASSIGN_OR_RETURN(session.source_commit, fields.string("source_commit"));
   ASSIGN_OR_RETURN(session.compiler, fields.string("compiler"));
   ASSIGN_OR_RETURN(session.cpu, fields.string("cpu"));
@@ -79,8 +84,18 @@ std::string compiler_name() {
 }
 
 Session begin_session(std::vector<std::string> argv, int64_t from_step) {
-  return {std::move(argv), source_commit(), compiler_name(), cpu_name(), utc_now(), "",
-          "running",       from_step,       from_step};
+  std::error_code gone;  // somebody removed it: then it stays empty
+  std::string directory = std::filesystem::current_path(gone).string();
+  return {std::move(argv),
+          std::move(directory),
+          source_commit(),
+          compiler_name(),
+          cpu_name(),
+          utc_now(),
+          "",
+          "running",
+          from_step,
+          from_step};
 }
 
 void end_session(RunRecord& record, const std::string& outcome, int64_t to_step) {

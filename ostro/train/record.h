@@ -16,6 +16,7 @@ inline constexpr int64_t kRecordFormat = 1;
 // One start of the command.
 struct Session {
   std::vector<std::string> argv;
+  std::string directory;      // it was started in, absolute; what relative paths are seen from
   std::string source_commit;  // with "-dirty" when files had been changed; "unknown" outside a repository
   std::string compiler;       // "gcc 12.2.0"
   std::string cpu;            // the model's name

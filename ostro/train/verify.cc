@@ -7,6 +7,7 @@
 #include "ostro/train/canonical.h"
 #include "ostro/train/chain.h"
 #include "ostro/train/fingerprints.h"
+#include "ostro/train/run_data.h"
 #include "ostro/train/snapshot.h"
 #include "ostro/train/version.h"
 #include "ostro/train/workers.h"
@@ -23,7 +24,8 @@ struct Opened {
   DataAccess data;
 };
 
-Result<Opened> open_run(io::FileSystem& fs, const std::string& directory, ModelChoices models) {
+Result<Opened> open_run(io::FileSystem& fs, const std::string& directory, const std::string& cache,
+                        ModelChoices models) {
   ASSIGN_OR_RETURN(TrainConfig config, load_train_config(directory + "/config.yaml", {}, std::move(models)));
   ASSIGN_OR_RETURN(Chain chain, read_chain(fs, directory + "/" + kChainFile));
   ASSIGN_OR_RETURN(const std::string text, fs.read_file(directory + "/program.ir"));
@@ -43,12 +45,7 @@ Result<Opened> open_run(io::FileSystem& fs, const std::string& directory, ModelC
   const ir::Program& init = out.programs.init;
   out.paths = init.result_names;
   for (ir::ValueId v : init.body.results) out.shapes.push_back(init.body.shape(v));
-  ASSIGN_OR_RETURN(out.data, open_data(fs, out.config));
-  if (out.data.tokenizer_hash != g.tokenizer_hash)
-    return invalid_argument(fmt::format("{} is not the run's tokenizer", out.config.data.tokenizer));
-  if (out.data.data_hash != g.data_hash)
-    return invalid_argument(
-        fmt::format("the data in {} is not the run's data set", out.config.data.cache_dir));
+  ASSIGN_OR_RETURN(out.data, open_run_data(fs, directory, out.config, g, cache));
   return out;
 }
 
@@ -91,7 +88,7 @@ bool compare(const StepEntry& recorded, const StepEntry& replayed, VerifyReport*
 
 Result<VerifyReport> verify_run(io::FileSystem& fs, runtime::Engine& engine, const std::string& directory,
                                 const VerifyOptions& options, ModelChoices models) {
-  ASSIGN_OR_RETURN(const Opened run, open_run(fs, directory, std::move(models)));
+  ASSIGN_OR_RETURN(const Opened run, open_run(fs, directory, options.cache, std::move(models)));
   const int64_t last = options.to_step.value_or(run.chain.last_step());
   if (options.from_step < 0 || options.from_step > last || last > run.chain.last_step())
     return invalid_argument(fmt::format("steps {} to {}: the chain of {} has steps 1 to {}",

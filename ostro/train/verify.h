@@ -15,6 +15,7 @@ struct VerifyOptions {
   int64_t from_step = 0;           // the replay begins at the newest checkpoint at or before this step
   std::optional<int64_t> to_step;  // nothing: the chain's last step
   int64_t workers = 1;
+  std::string cache;  // the token store's folder; empty: found as open_run_data() says
   std::function<void(int64_t step, int64_t first, int64_t last)> on_step;
 };
 
@@ -28,8 +29,8 @@ struct VerifyReport {
   std::string recorded, replayed;
 };
 
-// Replays what program.ir says (not what today's model code would trace) on the data that the run's config
-// names. Errors: the chain is broken, the data or program on disk are not the chain's, no such steps.
+// Replays what program.ir says (not what today's model code would trace) on the run's data. Errors: the chain
+// is broken, the data or program on disk are not the chain's, no such steps.
 Result<VerifyReport> verify_run(io::FileSystem& fs, runtime::Engine& engine, const std::string& run_directory,
                                 const VerifyOptions& options, ModelChoices models);
 

@@ -32,9 +32,9 @@ class Cases:
 
     # Helpers.
 
-    def bad(self, *words, says, env=None):
+    def bad(self, *words, says, env=None, cwd=None):
         """One error line that has all the words of `says`, and a status that tells."""
-        status, out, err = self.w.run(*words, env=env)
+        status, out, err = self.w.run(*words, env=env, cwd=cwd)
         errors = [line for line in err.splitlines() if line.startswith("error: ")]
         command = " ".join(words)
         check(status in (1, 2), f"{command}: exit status {status}\n{out}{err}")
@@ -134,6 +134,41 @@ class Cases:
         self.equal("foreign")
         shutil.rmtree(run / "checkpoints" / "step-00000020")
         self.train_equal("foreign", config)
+
+    # Verifying from wherever the user is.
+
+    def verify_from_elsewhere(self):
+        """Needs neither the directory of the start nor the texts; a moved store is found by --cache alone."""
+        elsewhere = self.w.root / "elsewhere"
+        elsewhere.mkdir()
+        config = self.w.config("away", STEPS, EVERY)
+        (self.w.root / "own.json").write_bytes((self.w.root / "tokenizer.json").read_bytes())
+        shutil.copytree(self.w.root / "corpus", self.w.root / "own-corpus")
+        self.w.train(config, "--data.tokenizer", "own.json", "--data.train_urls", "[own-corpus/*.txt]")
+        (self.w.root / "own.json").unlink()
+        shutil.rmtree(self.w.root / "own-corpus")
+        run = str(self.w.root / "runs" / "away")
+        check("equal" in self.w.good("verify", run, cwd=elsewhere), "does not verify from another directory")
+        check("equal" in self.w.good("verify", "runs/away"), "does not verify from the directory it was started in")
+        (self.w.root / "cache-away").rename(self.w.root / "moved")
+        self.bad("verify", run, cwd=elsewhere, says=[f"{self.w.root}/cache-away", "cache-away:", "--cache"])
+        check(not (elsewhere / "cache-away").exists(), "verify made a folder")
+        check("equal" in self.w.good("verify", run, "--cache", "../moved", cwd=elsewhere), "not with --cache")
+        self.bad("verify", run, "--cache", "../nowhere", cwd=elsewhere, says=["../nowhere"])
+        # Another data set where the run's was: not taken for it.
+        write_corpus(self.w.root / "corpus2", seed=8)
+        other = self.w.config("away2", STEPS, EVERY, data__cache_dir="cache-away", data__train_urls=["corpus2/*.txt"])
+        self.w.good("data", "build", "--config", other)
+        self.bad("verify", run, cwd=elsewhere, says=["cache-away", "another data set", "--cache"])
+        shutil.copytree(self.w.root / "moved", elsewhere / "cache-away")
+        check("equal" in self.w.good("verify", run, cwd=elsewhere), "does not go on to the second place")
+        # A run without a readable record, and without its copy of the tokenizer.
+        (self.w.root / "runs" / "away" / "run.json").unlink()
+        check("equal" in self.w.good("verify", run, cwd=elsewhere), "does not verify without run.json")
+        (self.w.root / "runs" / "away" / "tokenizer.json").unlink()
+        self.bad("verify", run, cwd=elsewhere, says=["tokenizer.json", "own.json"])
+        shutil.copy(self.w.root / "tokenizer.json", elsewhere / "own.json")
+        check("equal" in self.w.good("verify", run, cwd=elsewhere), "does not take the config's tokenizer")
 
     # Damage.
 

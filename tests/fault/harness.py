@@ -77,13 +77,13 @@ class Workspace:
         path.write_text(json.dumps(values, indent=1))  # JSON is YAML
         return f"{name}.yaml"
 
-    def start(self, *words, env=None):
-        return subprocess.Popen([self.ostro, *words], cwd=self.root, env=self.env | (env or {}), text=True,
+    def start(self, *words, env=None, cwd=None):
+        return subprocess.Popen([self.ostro, *words], cwd=cwd or self.root, env=self.env | (env or {}), text=True,
                                 stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
 
-    def run(self, *words, env=None, timeout=300):
+    def run(self, *words, env=None, cwd=None, timeout=300):
         """(exit status, stdout, stderr); the status is negative after a signal."""
-        process = self.start(*words, env=env)
+        process = self.start(*words, env=env, cwd=cwd)
         try:
             out, err = process.communicate(timeout=timeout)
         except subprocess.TimeoutExpired:
@@ -92,9 +92,9 @@ class Workspace:
             raise Failure(f"{' '.join(words)}: still running after {timeout} s\n{out}{err}")
         return process.returncode, out, err
 
-    def good(self, *words, env=None):
+    def good(self, *words, env=None, cwd=None):
         """Runs what must succeed; gives stdout and stderr together."""
-        status, out, err = self.run(*words, env=env)
+        status, out, err = self.run(*words, env=env, cwd=cwd)
         check(status == 0, f"{' '.join(words)}: exit status {status}\n{out}{err}")
         return out + err
 
