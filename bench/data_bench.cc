@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <thread>
 #include <vector>
 
 #include "ostro/data/array_writer.h"
@@ -63,7 +64,7 @@ Status make_store(io::FileSystem& fs, const std::string& cache) {
   return write_ledger(fs, cache, ledger);
 }
 
-Status bench(const std::string& cache, int64_t batch_size, int64_t seq_len) {
+Status bench(const std::string& cache, int64_t batch_size, int64_t seq_len, int threads) {
   io::CountingFileSystem fs(io::local_file_system());
   std::vector<double> milliseconds;
   for (int round = 0; round < 15; ++round) {
@@ -71,15 +72,16 @@ Status bench(const std::string& cache, int64_t batch_size, int64_t seq_len) {
     const auto begin = std::chrono::steady_clock::now();
     ASSIGN_OR_RETURN(auto store, TokenStore::open(fs, cache));
     ASSIGN_OR_RETURN(const Loader loader, Loader::create(store, DataOptions{}, seq_len, batch_size, 0));
-    ASSIGN_OR_RETURN(const Batch batch, loader.batch(1'000'000 + round));
+    ASSIGN_OR_RETURN(const Batch batch, loader.batch(1'000'000 + round, threads));
     milliseconds.push_back(
         std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - begin).count());
   }
   std::sort(milliseconds.begin(), milliseconds.end());
   fmt::print(
-      "{:3} sequences of {:5} tokens at step 1,000,000: {:6.1f} ms (fastest {:.1f}), {} reads, {:.1f} MB\n",
-      batch_size, seq_len, milliseconds[milliseconds.size() / 2], milliseconds.front(), fs.counts().reads,
-      static_cast<double>(fs.counts().bytes_read) * 1e-6);
+      "{:3} sequences of {:5} tokens at step 1,000,000, {} threads: {:6.1f} ms (fastest {:.1f}), {} reads, "
+      "{:.1f} MB\n",
+      batch_size, seq_len, threads, milliseconds[milliseconds.size() / 2], milliseconds.front(),
+      fs.counts().reads, static_cast<double>(fs.counts().bytes_read) * 1e-6);
   return {};
 }
 
@@ -87,9 +89,12 @@ Status run(const std::string& cache) {
   io::FileSystem& fs = io::local_file_system();
   ASSIGN_OR_RETURN(const bool exists, fs.exists(ledger_path(cache)));
   if (!exists) RETURN_IF_ERROR(make_store(fs, cache));
-  RETURN_IF_ERROR(bench(cache, 16, 256));
-  RETURN_IF_ERROR(bench(cache, 16, 1024));
-  return bench(cache, 64, 1024);
+  for (const int threads : {1, static_cast<int>(std::thread::hardware_concurrency())}) {
+    RETURN_IF_ERROR(bench(cache, 16, 256, threads));
+    RETURN_IF_ERROR(bench(cache, 16, 1024, threads));
+    RETURN_IF_ERROR(bench(cache, 64, 1024, threads));
+  }
+  return {};
 }
 
 }  // namespace

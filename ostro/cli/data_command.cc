@@ -61,7 +61,7 @@ int build(Args args) {
   return done.ok() ? kExitOk : report_error(done.error());
 }
 
-Status print_batch(const train::TrainConfig& config, int64_t step, bool json) {
+Status print_batch(const train::TrainConfig& config, int64_t step, bool json, int threads) {
   io::FileSystem& fs = io::local_file_system();
   ASSIGN_OR_RETURN(const tokenizer::Tokenizer tokenizer,
                    tokenizer::load_tokenizer(fs, config.data.tokenizer));
@@ -70,7 +70,7 @@ Status print_batch(const train::TrainConfig& config, int64_t step, bool json) {
       const data::Loader loader,
       data::Loader::create(store, config.data, config.model_options().seq_len(),
                            config.trainer.train_batch_size, static_cast<uint64_t>(config.trainer.seed)));
-  ASSIGN_OR_RETURN(const data::Batch batch, loader.batch(step));
+  ASSIGN_OR_RETURN(const data::Batch batch, loader.batch(step, threads));
   ASSIGN_OR_RETURN(const std::string text, json ? data::batch_json(batch, loader.reader())
                                                 : data::batch_summary(batch, loader.reader()));
   return write_stdout(text);
@@ -90,7 +90,9 @@ int batch(Args args) {
   if (step < 0) return report_error(invalid_argument(fmt::format("--step {}: use 0 or more", step)));
   const auto config = args.load_config();
   if (!config.ok()) return report_error(config.error());
-  const Status done = print_batch(*config, step, json);
+  const Result<int> threads = cpu::default_threads();
+  if (!threads.ok()) return report_error(threads.error());
+  const Status done = print_batch(*config, step, json, *threads);
   return done.ok() ? kExitOk : report_error(done.error());
 }
 

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <numbers>
+#include <thread>
 
 #include "ostro/base/sha256.h"
 
@@ -111,7 +112,7 @@ Result<Loader> Loader::create(std::shared_ptr<const TokenStore> store, const Dat
   return Loader(std::move(reader), SequenceOrder(seed, n, options.shuffle), batch_size);
 }
 
-Result<Batch> Loader::rows(int64_t step, int64_t begin, int64_t end) const {
+Result<Batch> Loader::rows(int64_t step, int64_t begin, int64_t end, int threads) const {
   OSTRO_CHECK(step >= 0 && 0 <= begin && begin <= end && end <= batch_size_, "rows [{}, {}) of step {}",
               begin, end, step);
   if (step > INT64_MAX / batch_size_ - 1)
@@ -122,7 +123,21 @@ Result<Batch> Loader::rows(int64_t step, int64_t begin, int64_t end) const {
     sequence_rows.emplace_back(order_(step * batch_size_ + row), row - begin);
   // In stored order, so that a chunk that several rows lie in is decoded once.
   std::sort(sequence_rows.begin(), sequence_rows.end());
-  for (const auto& [sequence, row] : sequence_rows) RETURN_IF_ERROR(reader_.read(sequence, batch, row));
+  const auto read = [&](size_t first, size_t last) -> Status {
+    for (size_t i = first; i < last; ++i)
+      RETURN_IF_ERROR(reader_.read(sequence_rows[i].first, batch, sequence_rows[i].second));
+    return {};
+  };
+  // Each thread has neighbouring sequences, so few chunks are wanted by two.
+  const size_t count = sequence_rows.size(),
+               parts = std::clamp<size_t>(static_cast<size_t>(threads), 1, std::max<size_t>(count, 1));
+  std::vector<Status> done(parts);
+  std::vector<std::jthread> others;
+  for (size_t part = 1; part < parts; ++part)
+    others.emplace_back([&, part] { done[part] = read(count * part / parts, count * (part + 1) / parts); });
+  done[0] = read(0, count / parts);
+  others.clear();  // joins
+  for (const Status& status : done) RETURN_IF_ERROR(status);
   return batch;
 }
 

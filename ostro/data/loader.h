@@ -77,9 +77,10 @@ class Loader {
   int64_t sequences() const { return order_.sequences(); }
 
   // The batch of a step >= 0: examples step * batch_size and on. Cost: at most a few chunk reads a sequence.
-  Result<Batch> batch(int64_t step) const { return rows(step, 0, batch_size_); }
+  // `threads` read and decode, for who cannot wait (training has a Prefetcher); the batch is the same.
+  Result<Batch> batch(int64_t step, int threads = 1) const { return rows(step, 0, batch_size_, threads); }
   // Only its rows [begin, end): what a worker needs.
-  Result<Batch> rows(int64_t step, int64_t begin, int64_t end) const;
+  Result<Batch> rows(int64_t step, int64_t begin, int64_t end, int threads = 1) const;
 
  private:
   Loader(SequenceReader reader, SequenceOrder order, int64_t batch_size)

@@ -129,6 +129,14 @@ TEST_CASE("loader: step 1,000,000 reads a few chunks, no scan") {
   // index.
   CHECK(f.fs.counts().reads <= 8 * 2 + 8 * 2);
   CHECK(f.fs.counts().lists == 0);
+  // Several threads give the same batch; more than there are rows are as good.
+  for (const int threads : {2, 3, 8, 20}) {
+    const Fixture again;
+    const auto other = again.loader(16, 8).batch(1'000'000, threads);
+    REQUIRE(other.ok());
+    CHECK(batch_fingerprint(*other) == batch_fingerprint(*batch));
+    CHECK(other->sequences == batch->sequences);
+  }
   f.fs.reset();
   for (const int64_t sequence : batch->sequences) REQUIRE(loader.reader().documents(sequence).ok());
   CHECK(f.fs.counts().reads <= 8 * 8);

@@ -12,6 +12,8 @@ namespace {
 constexpr const char* kDamaged =
     "damaged token store; restore the file, or delete the store to build it again";
 
+constexpr size_t kSpareChunks = 2;
+
 }  // namespace
 
 VerifiedArray::VerifiedArray(std::string path, ArrayLedger ledger, io::Zarr1dReader reader,
@@ -37,6 +39,22 @@ Result<VerifiedArray> VerifiedArray::open(io::FileSystem& fs, const std::string&
   return VerifiedArray(path, std::move(ledger), std::move(reader), cached_chunks);
 }
 
+std::shared_ptr<VerifiedArray::Elements> VerifiedArray::take_room() const {
+  auto elements = std::make_unique<Elements>();
+  {
+    const std::lock_guard lock(spares_->mutex);
+    if (!spares_->list.empty()) {
+      *elements = std::move(spares_->list.back());
+      spares_->list.pop_back();
+    }
+  }
+  return {elements.release(), [spares = spares_](Elements* dead) {
+            const std::unique_ptr<Elements> owner(dead);
+            const std::lock_guard lock(spares->mutex);
+            if (spares->list.size() < kSpareChunks) spares->list.push_back(std::move(*owner));
+          }};
+}
+
 Result<VerifiedArray::Chunk> VerifiedArray::chunk(int64_t number) const {
   {
     const std::lock_guard lock(cache_->mutex);
@@ -46,7 +64,9 @@ Result<VerifiedArray::Chunk> VerifiedArray::chunk(int64_t number) const {
     }
   }
   const int64_t begin = number * ledger_.chunk;
-  std::vector<int64_t> elements(static_cast<size_t>(std::min(ledger_.chunk, ledger_.elements - begin)));
+  const std::shared_ptr<Elements> room = take_room();
+  Elements& elements = *room;
+  elements.resize(static_cast<size_t>(std::min(ledger_.chunk, ledger_.elements - begin)));
   if (const Status read = reader_.read(begin, std::span(elements)); !read.ok())
     return read.error().with_context(kDamaged);
   const uint32_t expected = ledger_.crc32c[static_cast<size_t>(number)];
@@ -55,17 +75,16 @@ Result<VerifiedArray::Chunk> VerifiedArray::chunk(int64_t number) const {
         "damaged token store: {}: chunk {} has CRC-32C {:08x}, the ledger says {:08x}; restore the file, "
         "or delete the store to build it again",
         path_, number, crc, expected));
-  auto chunk = std::make_shared<const std::vector<int64_t>>(std::move(elements));
 
   const std::lock_guard lock(cache_->mutex);
-  if (cache_->by_number.contains(number)) return chunk;  // another thread was faster
-  cache_->recent.emplace_front(number, chunk);
+  if (cache_->by_number.contains(number)) return Chunk(room);  // another thread was faster
+  cache_->recent.emplace_front(number, room);
   cache_->by_number[number] = cache_->recent.begin();
   if (cache_->recent.size() > cache_->capacity) {
     cache_->by_number.erase(cache_->recent.back().first);
     cache_->recent.pop_back();
   }
-  return chunk;
+  return Chunk(room);
 }
 
 Status VerifiedArray::read(int64_t first, std::span<int64_t> out) const {

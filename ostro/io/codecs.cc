@@ -165,6 +165,7 @@ Status decompress_range(Compression kind, std::span<const std::byte> bytes, int6
   OSTRO_CHECK(begin >= 0 && begin + static_cast<int64_t>(out.size()) <= whole, "bytes [{}, {}) of {}", begin,
               begin + static_cast<int64_t>(out.size()), whole);
   if (out.empty()) return {};
+  if (static_cast<int64_t>(out.size()) == whole) return decompress(kind, bytes, out);
   if (kind == Compression::kBlosc) {
     ASSIGN_OR_RETURN(const bool done, decompress_blosc_range(bytes, whole, begin, out));
     if (done) return {};

@@ -67,6 +67,23 @@ TEST_CASE("crc32c of the examples in RFC 3720, appendix B.4, cut anywhere") {
   }
 }
 
+TEST_CASE("crc32c of a long text is that of its pieces, wherever it is cut") {
+  std::string text;
+  for (int i = 0; text.size() < 80000; ++i) text += fmt::format("{} ", i * i);
+  const Bytes bytes = to_bytes(text);
+  const std::span<const std::byte> all(bytes);
+  for (const size_t size :
+       {size_t{12287}, size_t{12288}, size_t{12289}, size_t{24576}, size_t{40001}, all.size()})
+    for (const size_t begin : {size_t{0}, size_t{3}}) {
+      const auto part = all.first(size).subspan(begin);
+      uint32_t by_pieces = 0;  // too short for the fast way
+      for (size_t i = 0; i < part.size(); i += 7)
+        by_pieces = crc32c(part.subspan(i, std::min<size_t>(7, part.size() - i)), by_pieces);
+      CHECK(crc32c(part) == by_pieces);
+      CHECK(crc32c(part.subspan(5000), crc32c(part.first(5000))) == by_pieces);
+    }
+}
+
 TEST_CASE("every codec gives back what it took, and refuses other sizes, cuts and flips") {
   const Bytes data = to_bytes(sample_text(200));
   for (const Compression kind :
