@@ -11,7 +11,7 @@ length takes hours of one core in PyTorch; --steps shortens it, on both sides.
 
 The initial weights come out of a run of one step whose learning rate is too small to move any weight.
 """
-import argparse, json, math, os, pathlib, subprocess, sys, tempfile, time
+import argparse, decimal, json, math, os, pathlib, subprocess, sys, tempfile, time
 
 os.environ["HF_HUB_OFFLINE"] = os.environ["TRANSFORMERS_OFFLINE"] = "1"
 import numpy as np
@@ -62,7 +62,7 @@ class Ours:
 
 def learning_rate(o, step, steps):
     """Warm-up, then cosine: the quickstart's schedule."""
-    warmup = int(o["warmup"] * steps) if o["warmup"] <= 1 else int(o["warmup"])
+    warmup = int(decimal.Decimal(str(o["warmup"])) * steps) if o["warmup"] <= 1 else int(o["warmup"])
     if step < warmup:
         return o["learning_rate"] * step / warmup
     floor = o["learning_rate"] * o["min_lr_ratio"]

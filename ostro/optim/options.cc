@@ -70,7 +70,11 @@ Status AdamOptions::validate(int64_t num_train_steps) const {
 
 int64_t steps_of(double fraction_or_steps, int64_t num_train_steps) {
   if (fraction_or_steps > 1) return static_cast<int64_t>(fraction_or_steps);
-  return static_cast<int64_t>(fraction_or_steps * static_cast<double>(num_train_steps));
+  // Not the product cut off: 0.29 as a double is below 0.29, and 28 steps of 100 are not what was written.
+  const auto n = static_cast<double>(num_train_steps);
+  auto steps = static_cast<int64_t>(fraction_or_steps * n) + 1;
+  while (steps > 0 && static_cast<double>(steps) / n > fraction_or_steps) --steps;
+  return steps;
 }
 
 }  // namespace ostro::optim

@@ -38,7 +38,8 @@ struct AdamOptions {
 
 using OptimizerOptions = std::variant<AdamOptions>;
 
-// Steps meant by a value that is a fraction of the run (<= 1, rounded down) or a number of steps (> 1).
+// Steps meant by a value that is a fraction of the run (<= 1: the most steps whose share of the run is not
+// above it; 0.29 of 100 are 29) or a number of steps (> 1).
 int64_t steps_of(double fraction_or_steps, int64_t num_train_steps);
 
 }  // namespace ostro::optim

@@ -18,6 +18,20 @@ AdamOptions options(LrSchedule schedule, double warmup, std::optional<double> de
   return o;
 }
 
+TEST_CASE("a fraction is the one that was written, not the double below it") {
+  CHECK(static_cast<int64_t>(0.29 * 100) == 28);
+  CHECK(steps_of(0.29, 100) == 29);
+  for (const int64_t n : {1, 3, 7, 10, 30, 97, 100, 1000, 12345, 1'000'000})
+    for (int64_t k = 0; k <= n; k += 1 + n / 1000) {
+      const double share = static_cast<double>(k) / static_cast<double>(n);
+      CHECK(steps_of(share, n) == k);
+      if (k > 0) CHECK(steps_of(std::nextafter(share, 0.0), n) == k - 1);
+    }
+  for (int64_t thousandths = 0; thousandths <= 1000; ++thousandths)  // as decimals: 0.001 and on
+    for (const int64_t n : {10, 200, 250, 333, 5000})
+      CHECK(steps_of(static_cast<double>(thousandths) / 1000, n) == thousandths * n / 1000);
+}
+
 TEST_CASE("warm-up rises from 0 and reaches the peak behind its last step, as a fraction or in steps") {
   for (const LrSchedule s :
        {LrSchedule::kConstant, LrSchedule::kCosine, LrSchedule::kLinear, LrSchedule::kInvSqrt})
@@ -33,6 +47,8 @@ TEST_CASE("warm-up rises from 0 and reaches the peak behind its last step, as a 
   CHECK(steps_of(1, 16) == 16);  // up to 1 a fraction
   CHECK(steps_of(2, 16) == 2);
   CHECK(steps_of(0.3, 5) == 1);  // rounded down
+  CHECK(steps_of(0, 100) == 0);
+  CHECK(steps_of(0.009, 100) == 0);
 }
 
 TEST_CASE("the fall over all that warm-up leaves: exact values") {
