@@ -21,15 +21,19 @@ bool matches(std::string_view pattern, std::string_view text) {
 
 }  // namespace
 
+int64_t Boxes::count(const Axis& axis) const {
+  for (const auto& [name, n] : cells)
+    if (name == axis.name) return std::min(n, axis.size);
+  for (const std::string& name : stacked)
+    if (name == axis.name) return axis.size;
+  return 1;
+}
+
 Array sum_of_squares(const Array& g, const Boxes& boxes) {
   Axes axes;
   std::vector<int64_t> counts;
   for (const Axis& a : g.shape().axes) {
-    int64_t n = 1;
-    for (const auto& s : boxes.stacked)
-      if (s == a.name) n = a.size;
-    for (const auto& [name, cells] : boxes.cells)
-      if (name == a.name) n = std::min(cells, a.size);
+    const int64_t n = boxes.count(a);
     if (n == 1) continue;
     axes.push_back(a.name);
     counts.push_back(n);

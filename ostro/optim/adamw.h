@@ -15,6 +15,9 @@ namespace ostro::optim {
 struct Boxes {
   std::vector<std::pair<std::string, int64_t>> cells;
   std::vector<std::string> stacked;
+
+  // Boxes along an axis: its cells (at most its size) when it is cut, its size when stacked, else 1.
+  int64_t count(const Axis& axis) const;
 };
 
 // Sum of squares of one array as an f64 scalar: f64 per box, then the tree over boxes in lexicographic order.

@@ -26,14 +26,10 @@ TensorSpec spec_of(const std::string& path, const ir::Shape& shape, const optim:
   spec.path = path;
   spec.dtype = ir::dtype_name(shape.dtype);
   for (const ir::Axis& a : shape.axes) {
-    int64_t cells = 1;
-    for (const auto& s : boxes.stacked)
-      if (s == a.name) cells = a.size;
-    for (const auto& [name, count] : boxes.cells)
-      if (name == a.name) cells = std::min(count, a.size);
+    const int64_t count = std::max<int64_t>(1, boxes.count(a));
     spec.axes.push_back(a.name);
     spec.shape.push_back(a.size);
-    spec.cell.push_back(std::max<int64_t>(1, (a.size + cells - 1) / std::max<int64_t>(cells, 1)));
+    spec.cell.push_back(std::max<int64_t>(1, (a.size + count - 1) / count));
   }
   return spec;
 }
