@@ -54,10 +54,14 @@ std::optional<int64_t> first_difference(const Buffer& a, const Buffer& b) {
   return std::nullopt;
 }
 
+// The op that made a value; of a loop's result the op in its body too: "scan/dot".
 std::string maker_of(const ir::Block& block, ir::ValueId v) {
   for (const ir::Op& op : block.ops)
-    for (ir::ValueId r : op.results)
-      if (r == v) return ir::op_name(op.kind);
+    for (size_t i = 0; i < op.results.size(); ++i) {
+      if (op.results[i] != v) continue;
+      if (op.kind != ir::OpKind::scan) return ir::op_name(op.kind);
+      return "scan/" + maker_of(op.regions[0], op.regions[0].results[i]);
+    }
   return "parameter";
 }
 

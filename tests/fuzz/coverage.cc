@@ -1,180 +1,99 @@
 #include "coverage.h"
 
 #include <algorithm>
-
-#include <fmt/format.h>
-
-#include "ostro/ir/op_table.h"
+#include <iterator>
+#include <span>
 
 namespace ostro::fuzz {
 namespace {
 
-using ir::DType;
-using ir::OpKind;
-
-const char* const kAnywhere = "";
-const char* const kInScan = " in scan";
-const char* const kDifferentiated = " differentiated";
-const char* const kLeafCut = " cut by leaves";
-
-bool sums(OpKind k) {
-  return k == OpKind::sum || k == OpKind::dot || k == OpKind::scatter_add || k == OpKind::attention_grad ||
-         k == OpKind::cross_entropy;
+// Which ops the values depend on.
+std::vector<char> needed_ops(const ir::Block& block, std::span<const ir::ValueId> values) {
+  std::vector<char> value(block.values.size(), 0), op(block.ops.size(), 0);
+  for (ir::ValueId v : values) value[static_cast<size_t>(v)] = 1;
+  for (size_t i = block.ops.size(); i-- > 0;) {
+    const ir::Op& o = block.ops[i];
+    if (std::none_of(o.results.begin(), o.results.end(),
+                     [&](ir::ValueId r) { return value[static_cast<size_t>(r)] != 0; }))
+      continue;
+    op[i] = 1;
+    for (ir::ValueId v : o.operands) value[static_cast<size_t>(v)] = 1;
+  }
+  return op;
 }
 
-// Does the op contract an axis of the leaf table?
-bool leaf_cut(const ir::Op& op, const ir::Block& block, const numerics::LeafTable& leaves) {
-  if (!sums(op.kind)) return false;
-  auto cut = [&](const std::string& axis) { return leaves.count(axis) > 1; };
-  auto any = [&](const std::vector<std::string>& axes) { return std::any_of(axes.begin(), axes.end(), cut); };
-  switch (op.kind) {
-    case OpKind::sum:
-      return any(op.attrs.strs("axes"));
-    case OpKind::dot:
-      return any(op.attrs.strs("over"));
-    case OpKind::scatter_add:
-      return any(block.shape(op.operands[1]).names());
-    case OpKind::attention_grad:
-      return cut(op.attrs.str("query"));
-    default:
-      return cut(op.attrs.str("axis"));
+// Which ops depend on the values.
+std::vector<char> dependent_ops(const ir::Block& block, std::span<const ir::ValueId> values) {
+  std::vector<char> value(block.values.size(), 0), op;
+  for (ir::ValueId v : values) value[static_cast<size_t>(v)] = 1;
+  for (const ir::Op& o : block.ops) {
+    op.push_back(std::any_of(o.operands.begin(), o.operands.end(),
+                             [&](ir::ValueId v) { return value[static_cast<size_t>(v)] != 0; }));
+    if (op.back() != 0)
+      for (ir::ValueId r : o.results) value[static_cast<size_t>(r)] = 1;
+  }
+  return op;
+}
+
+// The chosen ops and those of their regions that run and are needed: see(op, its block, whether in a scan).
+template <typename See>
+void visit(const ir::Block& block, const std::vector<char>& chosen, bool in_scan, const See& see) {
+  for (size_t i = 0; i < block.ops.size(); ++i) {
+    if (chosen[i] == 0) continue;
+    const ir::Op& op = block.ops[i];
+    see(op, block, in_scan);
+    const size_t run = op.kind == ir::OpKind::custom ? 1 : op.regions.size();
+    for (size_t r = 0; r < run; ++r)
+      visit(op.regions[r], needed_ops(op.regions[r], op.regions[r].results),
+            in_scan || op.kind == ir::OpKind::scan, see);
   }
 }
 
-// The dtypes of operand 0 (of the result for ops without operands) an op takes.
-std::vector<DType> legal_dtypes(OpKind k) {
-  const std::vector<DType> floats{DType::f32, DType::bf16}, integers{DType::i32, DType::i64, DType::u32};
-  std::vector<DType> numbers{DType::f32, DType::bf16, DType::f64, DType::i32, DType::i64, DType::u32};
-  std::vector<DType> all = numbers;
-  all.push_back(DType::boolean);
-  if (k == OpKind::sqrt || k == OpKind::is_finite) return {DType::f32, DType::bf16, DType::f64};
-  if (k >= OpKind::exp && k <= OpKind::floor) return floats;
-  if (k == OpKind::bit_and || k == OpKind::bit_or || k == OpKind::bit_xor)
-    return {DType::i32, DType::i64, DType::u32, DType::boolean};
-  if (k == OpKind::rem || k == OpKind::shl || k == OpKind::shr) return integers;
-  if (k == OpKind::eq || k == OpKind::ne || k == OpKind::cast || ir::is_layout(k) || k == OpKind::pad ||
-      k == OpKind::broadcast || k == OpKind::fingerprint)
-    return all;
-  switch (k) {
-    case OpKind::iota:
-      return {DType::i64};
-    case OpKind::random:
-    case OpKind::fold_in:
-      return {DType::u32};
-    case OpKind::logical_not:
-    case OpKind::select:
-    case OpKind::cond:
-      return {DType::boolean};
-    case OpKind::use:
-    case OpKind::cross_entropy:
-    case OpKind::cross_entropy_grad:
-    case OpKind::box_sumsq:
-    case OpKind::custom:
-      return {DType::f32};
-    case OpKind::tree_sum:
-      return {DType::f32, DType::f64};
-    case OpKind::dynamic_slice:
-    case OpKind::dynamic_update_slice:
-    case OpKind::gather:
-    case OpKind::scatter_add:
-    case OpKind::dot:
-    case OpKind::attention:
-    case OpKind::attention_grad:
-    case OpKind::scan:
-      return floats;
-    default:
-      return numbers;
-  }
-}
-
-// Which values the block's results depend on.
-std::vector<char> needed_values(const ir::Block& block) {
-  std::vector<char> needed(block.values.size(), 0);
-  for (ir::ValueId r : block.results) needed[r] = 1;
-  for (auto op = block.ops.rbegin(); op != block.ops.rend(); ++op)
-    if (std::any_of(op->results.begin(), op->results.end(), [&](ir::ValueId r) { return needed[r] != 0; }))
-      for (ir::ValueId v : op->operands) needed[v] = 1;
-  return needed;
-}
-
-bool has_derivative(OpKind k) {
-  for (OpKind no : {OpKind::constant, OpKind::iota, OpKind::random, OpKind::fold_in, OpKind::floor,
-                    OpKind::logical_not, OpKind::is_finite, OpKind::rem, OpKind::sort, OpKind::top_k,
-                    OpKind::argmax, OpKind::tree_sum, OpKind::box_sumsq, OpKind::fingerprint, OpKind::cond})
-    if (k == no) return false;
-  return !(k >= OpKind::bit_and && k <= OpKind::ge) && !ir::is_collective(k);
+// The ops through which the derivative flows. `custom` is gone from the program then, its rules in its place.
+std::vector<char> active_ops(const Derivative& d) {
+  std::vector<ir::ValueId> wrt;
+  for (int64_t p : d.wrt) wrt.push_back(d.function.params[static_cast<size_t>(p)]);
+  std::vector<char> active = needed_ops(d.function, std::span(d.function.results).first(1));
+  const std::vector<char> dependent = dependent_ops(d.function, wrt);
+  for (size_t i = 0; i < active.size(); ++i) active[i] = static_cast<char>(active[i] & dependent[i]);
+  return active;
 }
 
 }  // namespace
 
-void Coverage::add_block(const ir::Block& block, const RandomCase& c, bool in_scan, Seen& seen,
-                         int64_t& ops) {
-  const std::vector<char> needed = needed_values(block);
-  for (const ir::Op& op : block.ops) {
-    if (std::none_of(op.results.begin(), op.results.end(), [&](ir::ValueId r) { return needed[r] != 0; }))
-      continue;
+void Coverage::add(const RandomCase& c) {
+  const ir::Block& body = c.program.body;
+  int64_t ops = 0;
+  auto see = [&](const ir::Op& op, const ir::Block& block, bool in_scan) {
     ++ops;
-    const DType dtype = block.shape(op.operands.empty() ? op.results[0] : op.operands[0]).dtype;
-    seen.insert({op.kind, dtype, kAnywhere});
-    if (in_scan) seen.insert({op.kind, dtype, kInScan});
-    if (c.differentiated) seen.insert({op.kind, dtype, kDifferentiated});
-    if (leaf_cut(op, block, c.program.leaves)) seen.insert({op.kind, dtype, kLeafCut});
-    for (const ir::Block& region : op.regions)
-      add_block(region, c, in_scan || op.kind == OpKind::scan, seen, ops);
-  }
-}
-
-bool Coverage::add(const RandomCase& c) {
-  const size_t before = seen_.size();
-  int64_t ops = 0;
-  add_block(c.program.body, c, false, seen_, ops);
+    const ir::DType dtype = dtype_of(op, block);
+    seen_.insert({op.kind, dtype, Place::anywhere});
+    if (in_scan) seen_.insert({op.kind, dtype, Place::in_scan});
+    for (const std::string& axis : contracted_axes(op, block))
+      if (c.program.leaves.count(axis) > 1) seen_.insert({op.kind, dtype, Place::leaf_cut});
+  };
+  visit(body, needed_ops(body, body.results), false, see);
   op_counts_.push_back(ops);
-  return seen_.size() > before;
+  if (!c.derivative) return;
+  auto see_differentiated = [&](const ir::Op& op, const ir::Block& block, bool) {
+    seen_.insert({op.kind, dtype_of(op, block), Place::differentiated});
+  };
+  visit(c.derivative->function, active_ops(*c.derivative), false, see_differentiated);
+  const auto gradients = std::span(body.results).subspan(c.derivative->first_gradient);
+  visit(body, needed_ops(body, gradients), false, see_differentiated);
 }
 
-bool Coverage::would_gain(const RandomCase& c) const {
-  Seen seen;
-  int64_t ops = 0;
-  add_block(c.program.body, c, false, seen, ops);
-  return !std::includes(seen_.begin(), seen_.end(), seen.begin(), seen.end());
+std::vector<Combination> Coverage::missing() const {
+  std::vector<Combination> list;
+  const auto& legal = legal_combinations();
+  std::set_difference(legal.begin(), legal.end(), seen_.begin(), seen_.end(), std::back_inserter(list));
+  return list;
 }
 
 double Coverage::median_ops() const {
   std::vector<int64_t> sorted = op_counts_;
   std::sort(sorted.begin(), sorted.end());
   return sorted.empty() ? 0 : static_cast<double>(sorted[sorted.size() / 2]);
-}
-
-std::vector<std::string> Coverage::missing() const {
-  std::vector<std::string> list;
-  for (int i = 0; i < ir::kOpCount; ++i) {
-    const auto kind = static_cast<OpKind>(i);
-    if (ir::is_collective(kind)) continue;
-    for (DType dtype : legal_dtypes(kind))
-      for (const char* place : {kAnywhere, kInScan, kLeafCut}) {
-        if (place == kLeafCut && !sums(kind)) continue;
-        if (place == kLeafCut && ir::is_integer(dtype)) continue;
-        if (place == kInScan && kind == OpKind::scan) continue;  // not nested
-        if (seen_.count({kind, dtype, place}) == 0)
-          list.push_back(fmt::format("{} {}{}", ir::op_name(kind), ir::dtype_name(dtype), place));
-      }
-  }
-  return list;
-}
-
-std::vector<std::string> Coverage::missing_differentiated() const {
-  std::vector<std::string> list;
-  for (int i = 0; i < ir::kOpCount; ++i) {
-    const auto kind = static_cast<OpKind>(i);
-    if (!has_derivative(kind)) continue;
-    for (DType dtype : {DType::f32, DType::bf16}) {
-      const auto legal = legal_dtypes(kind);
-      if (std::find(legal.begin(), legal.end(), dtype) == legal.end()) continue;
-      if (seen_.count({kind, dtype, kDifferentiated}) == 0)
-        list.push_back(fmt::format("{} {}", ir::op_name(kind), ir::dtype_name(dtype)));
-    }
-  }
-  return list;
 }
 
 }  // namespace ostro::fuzz

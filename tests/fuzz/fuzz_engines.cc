@@ -3,11 +3,10 @@
 //                [--complete]
 // interp is compared with ENGINE (interp: itself after a round trip through the text form; passes: itself on
 // the program after each pass alone, rematerialisation by several policies, and after all of them). Prints
-// the seed of every program that differs, its text and the first op that differs; exits 1 if there was one,
-// or if too few outputs are finite and varied to prove anything.
-// --complete: goes on with the seeds behind those of --count that reach combinations of op, dtype and place
-// not reached yet, and fails unless all were, the median program has 20 ops, and engine cpu ran generated
-// kernels.
+// the seed of every program that differs, its text and the first op that differs: `--seed S --count 1` runs
+// it again. Exits 1 if there was one, or if too few outputs are finite and varied to prove anything.
+// --complete: fails unless every legal combination of op, dtype and place was reached, the median program has
+// 20 ops, and engine cpu ran generated kernels. kSeedsForAll programs are enough, whatever the first seed.
 #include <fmt/format.h>
 
 #include <atomic>
@@ -21,17 +20,13 @@
 #include "ostro/interp/engine.h"
 #include "ostro/ir/text.h"
 #ifdef OSTRO_FUZZ_CPU
-#include "ostro/compile/passes/pass.h"
 #include "ostro/cpu/engine.h"
-#include "ostro/ir/verify.h"
+#include "rewritings.h"
 #endif
 
 namespace {
 
 using namespace ostro;
-
-// Seeds searched for combinations that the first programs did not reach.
-constexpr uint64_t kSearch = 100000;
 
 struct Options {
   int64_t count = 40;
@@ -85,35 +80,11 @@ Result<std::unique_ptr<runtime::Engine>> make_engine(const std::string& name) {
   return invalid_argument(fmt::format("no engine \"{}\" in this build", name));
 }
 
-#ifdef OSTRO_FUZZ_CPU
-// The program after each pass alone, and after all of them; rematerialisation by several policies.
-Result<std::vector<fuzz::Rewriting>> rewritings(const ir::Program& program) {
-  std::vector<fuzz::Rewriting> list;
-  for (const char* remat : {"none", "all", "save:x"}) {
-    runtime::CompileOptions options;
-    options.remat = remat;
-    list.push_back({fmt::format("all passes (remat {})", remat), program});
-    const size_t all = list.size() - 1;
-    for (const compile::PassInfo& pass : compile::pass_list()) {
-      pass.run(list[all].program, options);
-      list.push_back({fmt::format("pass {} (remat {})", pass.name, remat), program});
-      pass.run(list.back().program, options);
-      for (const fuzz::Rewriting* r : {&list[all], &list.back()})
-        if (const Status legal = ir::verify(r->program); !legal.ok())
-          return invalid_argument(
-              fmt::format("{} after pass {}: {}", r->name, pass.name, legal.error().message()));
-    }
-  }
-  return list;
-}
-#endif
-
 class Fuzzer {
  public:
   Fuzzer(const Options& options, runtime::Engine& engine)
       : options_(options), engine_(engine), reference_(interp::make_interpreter()) {}
 
-  // The first programs, then those that reach what is missing.
   void run() {
     std::atomic<int64_t> next{0};
     auto work = [&] {
@@ -123,29 +94,24 @@ class Fuzzer {
     std::vector<std::thread> threads;
     for (int64_t i = 0; i < options_.jobs; ++i) threads.emplace_back(work);
     for (std::thread& t : threads) t.join();
-    if (!options_.complete) return;
-    const uint64_t end = options_.seed + static_cast<uint64_t>(options_.count);
-    for (uint64_t seed = end; seed < end + kSearch && !complete(); ++seed)
-      if (coverage_.would_gain(fuzz::random_case(seed))) check(seed);
   }
 
   // Prints what was found; true when all is well.
   bool report() const {
-    const auto missing = coverage_.missing(), missing_differentiated = coverage_.missing_differentiated();
+    const auto missing = coverage_.missing();
+    const size_t legal = fuzz::legal_combinations().size();
     fmt::print(
         "seeds {} .. {}, interp against {}: {} of {} programs differ; {} differentiated; median {} ops; "
         "{} outputs, {} finite, {} finite and varied; {} generated kernels, {} ops in fallback loops; "
-        "{} combinations reached, {} missing, {} more when differentiated\n",
-        options_.seed, last_seed_, options_.engine, different_, programs_, differentiated_,
-        coverage_.median_ops(), stats_.outputs, stats_.finite, stats_.meaningful, stats_.kernels,
-        stats_.fallback_ops, coverage_.reached(), missing.size(), missing_differentiated.size());
-    if (options_.coverage || (options_.complete && !complete())) {
-      for (const std::string& m : missing) fmt::print("missing: {}\n", m);
-      for (const std::string& m : missing_differentiated)
-        fmt::print("missing in differentiated programs: {}\n", m);
+        "{} of {} combinations of op, dtype and place reached\n",
+        options_.seed, options_.seed + static_cast<uint64_t>(options_.count) - 1, options_.engine, different_,
+        options_.count, differentiated_, coverage_.median_ops(), stats_.outputs, stats_.finite,
+        stats_.meaningful, stats_.kernels, stats_.fallback_ops, legal - missing.size(), legal);
+    if (options_.coverage || options_.complete)
+      for (const fuzz::Combination& c : missing) fmt::print("missing: {}\n", c.str());
+    if (options_.coverage)
       for (const auto& [maker, n] : stats_.dull)
         fmt::print("not finite or constant: {} made by {}\n", n, maker);
-    }
     bool ok = different_ == 0;
     auto need = [&](bool holds, const char* what) {
       if (!holds) fmt::print("FAILED: {}\n", what);
@@ -154,21 +120,19 @@ class Fuzzer {
     if (options_.engine != "passes")
       need(stats_.meaningful * 10 >= stats_.outputs * 9, "fewer than 90 % of outputs are finite and varied");
     if (options_.complete) {
-      need(complete(), "not every legal combination of op, dtype and place was reached");
+      need(missing.empty(), "not every legal combination of op, dtype and place was reached");
       need(coverage_.median_ops() >= 20, "the median program has fewer than 20 ops");
       if (options_.engine == "cpu")
-        need(stats_.kernels >= programs_, "generated kernels did not run: fewer than one a program");
+        need(stats_.kernels >= options_.count, "generated kernels did not run: fewer than one a program");
     }
     return ok;
   }
 
  private:
-  bool complete() const { return coverage_.missing().empty() && coverage_.missing_differentiated().empty(); }
-
   std::optional<std::string> difference(const fuzz::RandomCase& c, fuzz::OutputStats* stats) const {
 #ifdef OSTRO_FUZZ_CPU
     if (options_.engine == "passes") {
-      const auto list = rewritings(c.program);
+      const auto list = fuzz::rewritings(c.program);
       return list.ok() ? fuzz::difference(*reference_, c, *list) : list.error().message();
     }
 #endif
@@ -183,9 +147,7 @@ class Fuzzer {
     const std::lock_guard<std::mutex> lock(mutex_);
     coverage_.add(c);
     stats_.add(stats);
-    ++programs_;
-    last_seed_ = std::max(last_seed_, seed);
-    differentiated_ += c.differentiated ? 1 : 0;
+    differentiated_ += c.derivative ? 1 : 0;
     if (!problem) return;
     ++different_;
     fmt::print("seed {}: {}\n", seed, *problem);
@@ -200,8 +162,7 @@ class Fuzzer {
   std::mutex mutex_;  // of what follows
   fuzz::Coverage coverage_;
   fuzz::OutputStats stats_;
-  int64_t programs_ = 0, different_ = 0, differentiated_ = 0;
-  uint64_t last_seed_ = 0;
+  int64_t different_ = 0, differentiated_ = 0;
 };
 
 }  // namespace

@@ -5,64 +5,46 @@
 #include "ostro/base/check.h"
 
 namespace ostro::fuzz {
+namespace {
 
-World::World(uint64_t seed) : rng(seed) {
-  const int64_t pos = rng.chance(0.12) ? rng.between(129, 140) : rng.between(3, 9);
-  axes = {{"batch", rng.between(1, 3)},
-          {"pos", pos},
-          {"embed", rng.pick(std::vector<int64_t>{3, 8, 17, 33, 64})},
-          {"mlp", rng.pick(std::vector<int64_t>{5, 16, 24, 40})},
-          {"vocab", rng.pick(std::vector<int64_t>{7, 16, 33, 70})},
-          {"kv_heads", rng.between(1, 3)},
-          {"group", rng.between(1, 3)},
-          {"experts", rng.between(2, 3)}};
-  if (rng.chance(0.6)) focus_family = rng.below(34);
-  if (rng.chance(0.5)) focus_dtype = static_cast<int>(rng.below(6));
-  for (const char* name : {"kv_heads", "mlp", "vocab", "pos", "experts", "embed"})
-    if (rng.chance(0.4)) leaves.axes.emplace_back(name, rng.between(2, 4));
-  for (size_t i = leaves.axes.size(); i > 1; --i)
-    std::swap(leaves.axes[i - 1], leaves.axes[static_cast<size_t>(rng.below(static_cast<int64_t>(i)))]);
+bool narrow(DType d) { return d == DType::f32 || d == DType::bf16; }
+
+// Ops whose results cannot leave the range of their operands.
+bool bounded(OpKind k) {
+  for (OpKind b : {OpKind::pad, OpKind::broadcast, OpKind::gather, OpKind::cast, OpKind::use, OpKind::tanh,
+                   OpKind::sin, OpKind::cos, OpKind::erf, OpKind::sigmoid, OpKind::neg, OpKind::abs,
+                   OpKind::select, OpKind::min, OpKind::max, OpKind::sort, OpKind::top_k, OpKind::attention})
+    if (k == b) return true;
+  return ir::is_layout(k);
 }
 
-const Axis& World::axis(const std::string& name) const {
-  for (const Axis& a : axes)
-    if (a.name == name) return a;
-  OSTRO_CHECK(false, "no axis {}", name);
-}
-
-std::vector<Axis> World::some_axes() {
-  std::vector<Axis> chosen;
-  int64_t count = 1;
-  for (int64_t i = rng.between(1, 3); i > 0; --i) {
-    const Axis& a = rng.pick(axes);
-    if (std::find(chosen.begin(), chosen.end(), a) != chosen.end() || count * a.size > 4000) continue;
-    chosen.push_back(a);
-    count *= a.size;
-  }
-  return chosen;
-}
+}  // namespace
 
 ValueId Frame::fresh(const Shape& shape) {
-  const ValueId v = block.add_param(shape);
-  if (outer_ != nullptr) {
-    captured.push_back(outer_->value(shape));
-    captured_params.push_back(v);
-  }
-  return v;
+  return outer_ == nullptr ? block.add_param(shape) : capture(outer_->value(shape));
+}
+
+ValueId Frame::input(const Shape& shape) {
+  return outer_ == nullptr ? block.add_param(shape) : capture(outer_->input(shape));
+}
+
+ValueId Frame::capture(ValueId of_outer) {
+  captured.push_back(of_outer);
+  captured_params.push_back(block.add_param(outer_->block.shape(of_outer)));
+  return captured_params.back();
 }
 
 ValueId Frame::value(const Shape& shape) {
   if (world_.rng.chance(0.55)) {
-    std::vector<ValueId> fits;
-    const bool floating = shape.dtype == DType::f32 || shape.dtype == DType::bf16;
+    Ids fits;
     for (ValueId v : pool_) {
       const Shape& s = block.shape(v);
       if (s.count() * 4 < shape.count() && world_.rng.chance(0.95)) continue;  // would be nearly constant
-      const bool s_floating = s.dtype == DType::f32 || s.dtype == DType::bf16;
       const bool contained = std::all_of(s.axes.begin(), s.axes.end(), [&](const Axis& a) {
         return shape.has(a.name) && shape.size_of(a.name) == a.size;
       });
-      if (contained && (s.dtype == shape.dtype || (floating && s_floating))) fits.push_back(v);
+      if (contained && (s.dtype == shape.dtype || (narrow(s.dtype) && narrow(shape.dtype))))
+        fits.push_back(v);
     }
     if (!fits.empty()) {
       // The latest half is preferred, so that programs get deep.
@@ -78,18 +60,13 @@ ValueId Frame::value(const Shape& shape) {
 }
 
 ValueId Frame::float_from_pool() {
-  std::vector<ValueId> floats;
+  Ids floats;
   for (ValueId v : pool_)
-    if (block.shape(v).dtype == DType::f32 || block.shape(v).dtype == DType::bf16) floats.push_back(v);
+    if (narrow(block.shape(v).dtype)) floats.push_back(v);
   return floats.empty() ? value(some_shape(DType::f32)) : builder_.cast(world_.rng.pick(floats), DType::f32);
 }
 
-DType Frame::some_number() {
-  const std::vector<DType> numbers{DType::f32, DType::bf16, DType::f64, DType::i32, DType::i64, DType::u32};
-  if (world_.focus_dtype >= 0 && world_.rng.chance(0.6))
-    return numbers[static_cast<size_t>(world_.focus_dtype)];
-  return world_.rng.pick(numbers);
-}
+DType Frame::beside(DType dtype) { return narrow(dtype) ? some_float() : dtype; }
 
 ValueId Frame::tame(ValueId v) {
   const DType dtype = block.shape(v).dtype;
@@ -98,48 +75,90 @@ ValueId Frame::tame(ValueId v) {
   const Shape shape = block.shape(x);
   const ValueId finite = builder_.add(OpKind::is_finite, {x});
   const ValueId low = builder_.add(OpKind::max, {x, splat(-4, shape)});
-  const ValueId bounded = builder_.add(OpKind::min, {low, splat(4, shape)});
-  return builder_.cast(builder_.add(OpKind::select, {finite, bounded, splat(0.25, shape)}), dtype);
+  const ValueId limited = builder_.add(OpKind::min, {low, splat(4, shape)});
+  return builder_.cast(builder_.add(OpKind::select, {finite, limited, splat(0.25, shape)}), dtype);
 }
 
-void Frame::emit(OpKind kind, const Ids& operands, Attrs attrs, std::vector<ir::Block> regions) {
-  const auto results = builder_.add_n(kind, operands, std::move(attrs), std::move(regions));
-  // These cannot leave the range of their operands.
-  const bool bounded = ir::is_layout(kind) || kind == OpKind::pad || kind == OpKind::broadcast ||
-                       kind == OpKind::gather || kind == OpKind::cast || kind == OpKind::use ||
-                       kind == OpKind::tanh || kind == OpKind::sin || kind == OpKind::cos ||
-                       kind == OpKind::erf || kind == OpKind::sigmoid || kind == OpKind::neg ||
-                       kind == OpKind::abs || kind == OpKind::select || kind == OpKind::min ||
-                       kind == OpKind::max || kind == OpKind::sort;
+Frame::Ids Frame::emit(OpKind kind, const Ids& operands, Attrs attrs, std::vector<ir::Block> regions) {
+  const Ids all = builder_.add_n(kind, operands, std::move(attrs), std::move(regions));
+  emitted_ = block.ops.size() - 1;
+  Ids results = all;
+  // The others have no derivative.
+  if (world_.smooth && (kind == OpKind::attention || kind == OpKind::cross_entropy)) results.resize(1);
   for (ValueId v : results) {
     // Few of what is likely to hold one value only.
     const Shape& shape = block.shape(v);
-    const bool dull = kind == OpKind::is_finite || shape.dtype == DType::boolean || shape.count() <= 6;
-    const double odds = dull || kind == OpKind::constant ? 0.02 : 0.35;
-    if (world_.rng.chance(odds)) outputs.push_back(v);
-    if (block.shape(v).count() > 0) pool_.push_back(bounded ? v : tame(v));
+    const bool dull = kind == OpKind::is_finite || kind == OpKind::constant || shape.count() <= 6 ||
+                      shape.dtype == DType::boolean;
+    if (world_.rng.chance(dull ? 0.02 : 0.35)) outputs.push_back(v);
+    if (block.shape(v).count() > 0) pool_.push_back(bounded(kind) ? v : tame(v));
+  }
+  return results;
+}
+
+void Frame::keep(const Ids& results) {
+  const auto v =
+      std::find_if(results.begin(), results.end(), [&](ValueId r) { return block.shape(r).count() > 0; });
+  OSTRO_CHECK(v != results.end(), "an op of the fuzzer has only empty results");
+  Shape shape = block.shape(*v);
+  const bool boolean = shape.dtype == DType::boolean;
+  if (!boolean && !ir::is_integer(shape.dtype) && block.ops[emitted_].kind != OpKind::constant)
+    return kept.push_back(*v);
+  // What may well hold one value only is shown by what it does to random numbers, enough of them.
+  if (shape.count() < 16 && !shape.has("embed")) shape.axes.push_back(world_.axis("embed"));
+  const ValueId x = builder_.broadcast(*v, shape.axes);
+  const Shape numbers = boolean ? shape.with_dtype(DType::f32) : shape;
+  kept.push_back(boolean ? builder_.add(OpKind::select, {x, input(numbers), input(numbers)})
+                         : builder_.add(OpKind::add, {x, input(numbers)}));
+}
+
+void Frame::grow(int64_t steps, const std::vector<Combination>& targets) {
+  const bool in_body = outer_ != nullptr;
+  std::vector<Combination> here, in_scan;
+  for (const Combination& t : targets) (t.place == Place::in_scan && !in_body ? in_scan : here).push_back(t);
+  // Steps: a target of `here`, the scan of the others, or one at random.
+  const auto scan = static_cast<int64_t>(here.size()), random = scan + 1;
+  std::vector<int64_t> order(static_cast<size_t>(steps), random);
+  for (int64_t i = 0; i < scan; ++i) order.push_back(i);
+  if (!in_scan.empty()) order.push_back(scan);
+  world_.rng.shuffle(order);
+  for (int64_t step : order) {
+    if (step == random) {
+      const OpKind kind = world_.some_kind(!in_body);
+      grow_op(kind, world_.some_dtype(kind));
+    } else if (step == scan) {
+      grow_scan(some_float(), in_scan);
+    } else {
+      const Combination& target = here[static_cast<size_t>(step)];
+      Ids results = grow_op(target.kind, target.dtype);
+      if (target.place == Place::leaf_cut) {
+        while (contracted_axes(block.ops[emitted_], block).empty())  // an outer product
+          results = grow_op(target.kind, target.dtype);
+        world_.cut(world_.rng.pick(contracted_axes(block.ops[emitted_], block)));
+      }
+      keep(results);
+    }
   }
 }
 
-void Frame::grow(bool allow_scan) {
-  Rng& rng = world_.rng;
-  int64_t family = rng.below(world_.smooth ? 22 : 34);
-  // Mostly in scans, whose few ops would reach rare families too seldom.
-  if (world_.focus_family >= 0 && !world_.smooth && rng.chance(outer_ != nullptr ? 0.6 : 0.1))
-    family = world_.focus_family;
-  if (family < 6) return grow_elementwise();
-  if (family < 10) return grow_layout();
-  if (family < 12) return grow_dot();
-  if (family < 14) return grow_reduction();
-  if (family < 16) return grow_indexed();
-  if (family < 17) return grow_attention();
-  if (family < 18) return grow_cross_entropy();
-  if (family < 20) return allow_scan ? grow_scan() : grow_dot();
-  if (family < 22) return grow_branch();
-  if (family < 26) return grow_integer();
-  if (family < 28) return grow_elementwise();
-  if (family < 31) return grow_source();
-  return grow_state();
+Frame::Ids Frame::grow_op(OpKind kind, DType dtype) {
+  using K = OpKind;
+  if (kind <= K::fold_in) return grow_source(kind, dtype);
+  if (kind == K::cast || kind == K::use || kind == K::select) return grow_conversion(kind, dtype);
+  if (kind < K::cast) return grow_unary(kind, dtype);
+  if (kind < K::select) return grow_binary(kind, dtype);
+  if (kind == K::concat || kind == K::split || kind == K::stack || kind == K::unstack)
+    return grow_joining(kind, dtype);
+  if (kind <= K::reverse) return grow_layout(kind, dtype);
+  if (kind <= K::scatter_add) return grow_indexed(kind, dtype);
+  if (kind == K::sort || kind == K::top_k || kind == K::argmax) return grow_ordered(kind, dtype);
+  if (kind < K::dot) return grow_reduction(kind, dtype);
+  if (kind == K::dot) return grow_dot(dtype);
+  if (kind <= K::attention_grad) return grow_attention(kind, dtype);
+  if (kind <= K::cross_entropy_grad) return grow_cross_entropy(kind);
+  if (kind <= K::fingerprint) return grow_state(kind, dtype);
+  if (kind == K::scan) return grow_scan(dtype, {});
+  return kind == K::cond ? grow_cond(dtype) : grow_custom();
 }
 
 }  // namespace ostro::fuzz

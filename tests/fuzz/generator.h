@@ -1,10 +1,10 @@
 // The generator behind random_case: one Frame per block (program body or region) with a pool of values.
 #pragma once
 
-#include <optional>
 #include <string>
 #include <vector>
 
+#include "combination.h"
 #include "ostro/ir/builder.h"
 #include "rng.h"
 
@@ -24,14 +24,18 @@ struct World {
   Rng rng;
   std::vector<Axis> axes;  // every axis has one size in the whole program
   numerics::LeafTable leaves;
-  // A family of ops and a dtype that this program draws more often, so that rare ones meet; -1: none.
-  int64_t focus_family = -1;
-  int focus_dtype = -1;
-  bool smooth = false;  // only what has a derivative, f32 and bf16
+  bool smooth = false;               // only what has a derivative, f32 and bf16
+  std::vector<Combination> targets;  // what the program holds by construction
 
   const Axis& axis(const std::string& name) const;
   // One to three distinct axes, in random order.
   std::vector<Axis> some_axes();
+  // Makes sure that the leaf table cuts the axis.
+  void cut(const std::string& axis);
+  // Any op that may stand here, a fused one or a loop more seldom.
+  OpKind some_kind(bool allow_scan);
+  // A dtype the op takes, mostly f32 or bf16.
+  DType some_dtype(OpKind kind);
 };
 
 class Frame {
@@ -39,50 +43,67 @@ class Frame {
   Frame(World& world, Frame* outer) : world_(world), outer_(outer), builder_(block) {}
 
   ir::Block block;
-  std::vector<ValueId> captured;  // values of the outer frame behind the parameters made by fresh()
-  std::vector<ValueId> captured_params;
-  std::vector<ValueId> outputs;  // worth returning
+  std::vector<ValueId> captured;         // values of the outer frame
+  std::vector<ValueId> captured_params;  // what stands for them here
+  std::vector<ValueId> outputs;          // worth returning
+  std::vector<ValueId> kept;             // to be returned: they show what targets compute
 
   // A value of this shape: from the pool, broadcast and cast, or a new parameter.
   ValueId value(const Shape& shape);
-  // A new parameter: an input of the program, or a capture from the outer frame.
+  // A new parameter: an input of the program, or any fitting value of the outer frame.
   ValueId fresh(const Shape& shape);
+  // A new input of the program, through all frames.
+  ValueId input(const Shape& shape);
   void add_to_pool(ValueId v) { pool_.push_back(v); }
-  // Adds one random op with its operands. Draws again when the draw was not legal.
-  void grow(bool allow_scan);
+  // Adds `steps` random ops with their operands, and the targets, in random order; those that belong into a
+  // scan in one, unless this is its body.
+  void grow(int64_t steps, const std::vector<Combination>& targets);
   ir::Builder& builder() { return builder_; }
   // A value of the pool with a floating type, cast to f32.
   ValueId float_from_pool();
+  // Finite and small: what goes on into other ops.
+  ValueId tame(ValueId v);
 
  private:
   using Ids = std::vector<ValueId>;
 
+  // The parameter that stands for a value of the outer frame.
+  ValueId capture(ValueId of_outer);
   DType some_float() { return world_.rng.chance(0.5) ? DType::f32 : DType::bf16; }
-  DType some_number();
+  // The dtype of a second operand beside one of `dtype`: f32 and bf16 mix.
+  DType beside(DType dtype);
   Shape some_shape(DType dtype) { return {dtype, world_.some_axes()}; }
   ValueId splat(double v, const Shape& shape) { return builder_.splat(v, shape); }
   // Appends and puts the results into the pool (tamed) and sometimes into the outputs.
-  void emit(OpKind kind, const Ids& operands, Attrs attrs = {}, std::vector<ir::Block> regions = {});
-  // Finite and small: what goes on into other ops.
-  ValueId tame(ValueId v);
+  Ids emit(OpKind kind, const Ids& operands, Attrs attrs = {}, std::vector<ir::Block> regions = {});
+  void keep(const Ids& results);
 
-  void grow_source();
-  void grow_elementwise();
-  void grow_integer();
-  void grow_layout();
-  void grow_indexed();
-  void grow_reduction();
-  void grow_dot();
-  void grow_attention();
-  void grow_cross_entropy();
-  void grow_state();
-  void grow_scan();
-  void grow_branch();
+  // These end with the op asked for, with that dtype (dtype_of), and return its results.
+  Ids grow_op(OpKind kind, DType dtype);
+  Ids grow_source(OpKind kind, DType dtype);
+  Ids grow_unary(OpKind kind, DType dtype);
+  Ids grow_binary(OpKind kind, DType dtype);
+  Ids grow_conversion(OpKind kind, DType dtype);
+  Ids grow_layout(OpKind kind, DType dtype);
+  Ids grow_joining(OpKind kind, DType dtype);
+  Ids grow_indexed(OpKind kind, DType dtype);
+  Ids grow_ordered(OpKind kind, DType dtype);
+  Ids grow_reduction(OpKind kind, DType dtype);
+  Ids grow_dot(DType dtype);
+  Ids grow_attention(OpKind kind, DType dtype);
+  Ids grow_cross_entropy(OpKind kind);
+  Ids grow_state(OpKind kind, DType dtype);
+  Ids grow_scan(DType dtype, const std::vector<Combination>& targets);
+  // The next value of a loop's carry.
+  ValueId step(ValueId carry);
+  Ids grow_cond(DType dtype);
+  Ids grow_custom();
 
   World& world_;
   Frame* outer_;
   ir::Builder builder_;
   std::vector<ValueId> pool_;
+  size_t emitted_ = 0;  // index in block.ops of the op appended last by emit()
 };
 
 }  // namespace ostro::fuzz

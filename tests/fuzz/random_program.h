@@ -1,10 +1,14 @@
 // Random legal Programs with inputs, for comparing engines bit for bit. Everything follows from the seed.
 //
 // A program mixes all ops but collectives over all dtypes they take, inside and outside scans, with feature
-// leaves; about a third are differentiated. Values are kept moderate, so that nearly all outputs are finite.
+// leaves; a third are differentiated. Values are kept moderate, so that nearly all outputs are finite.
+//
+// Each holds a few of legal_combinations() by construction, in turn with the seed: any kSeedsForAll seeds in
+// a row reach every one.
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <vector>
 
 #include "ostro/ir/program.h"
@@ -12,11 +16,20 @@
 
 namespace ostro::fuzz {
 
+// How a program was made by differentiation.
+struct Derivative {
+  ir::Block function;         // result 0 is the loss
+  std::vector<int64_t> wrt;   // its parameters with gradients
+  size_t first_gradient = 0;  // the program's results from here on are gradients
+};
+
 struct RandomCase {
   ir::Program program;
   std::vector<runtime::Buffer> inputs;
-  bool differentiated = false;
+  std::optional<Derivative> derivative;  // when the program is a function with its gradients
 };
+
+inline constexpr int64_t kSeedsForAll = 300;
 
 RandomCase random_case(uint64_t seed);
 

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <utility>
 #include <vector>
 
 #include "ostro/numerics/threefry.h"
@@ -20,6 +21,11 @@ class Rng {
   template <typename T>
   const T& pick(const std::vector<T>& from) {
     return from[static_cast<size_t>(below(static_cast<int64_t>(from.size())))];
+  }
+  template <typename T>
+  void shuffle(std::vector<T>& list) {
+    for (size_t i = list.size(); i > 1; --i)
+      std::swap(list[i - 1], list[static_cast<size_t>(below(static_cast<int64_t>(i)))]);
   }
 
  private:
