@@ -15,6 +15,7 @@
 #include "ostro/train/dry_run.h"
 #include "ostro/train/reporter.h"
 #include "ostro/train/run.h"
+#include "ostro/train/run_log.h"
 #include "ostro/train/signals.h"
 
 namespace ostro::cli {
@@ -31,14 +32,17 @@ Result<train::RunOutcome> train(const train::TrainConfig& config, const std::vec
   build.progress = line.callback();
   train::Environment environment{
       io::local_file_system(), *engine, workers, [&] { return signals.stop_requested(); }, build, argv};
+  train::Console console(train::stderr_writer(), train::stderr_columns());
+  train::RunLog log(console);
   ASSIGN_OR_RETURN(const auto run, train::Run::open(config, environment));
   line.end();
-  train::Console console(train::stderr_writer(), train::stderr_columns());
+  RETURN_IF_ERROR(log.open(environment.fs, run->directory() + "/log.txt"));
   ASSIGN_OR_RETURN(const auto reporter, train::Reporter::create(config, environment, *run, console));
   auto outcome = run->train(reporter->watcher());
   // Lost metrics are no reason to call a finished run failed, nor to hide why one did.
   if (const Status finished = reporter->finish(); !finished.ok())
     log_warning(fmt::format("metrics are lost: {}", finished.error().message()));
+  if (!outcome.ok()) log.to_file(LogLevel::kError, outcome.error().message());
   return outcome;
 }
 

@@ -103,16 +103,19 @@ TEST_CASE("the run's log keeps lines with time and level, and the console shows 
   Screen screen;
   {
     Console console(screen.write(), 0);
-    const auto log = RunLog::open(fs, "log.txt", console);
-    REQUIRE(log.ok());
+    RunLog log(console);
+    log_warning("early");
+    CHECK(screen.text == "warning: early\n");
+    check_ok(log.open(fs, "log.txt"));
     log_info("step 1");
     log_debug("detail");
     log_warning("slow");
-    (*log)->to_file(LogLevel::kInfo, "quiet");
+    log.to_file(LogLevel::kInfo, "quiet");
   }
-  CHECK(screen.text == "step 1\nwarning: slow\n");
+  CHECK(screen.text == "warning: early\nstep 1\nwarning: slow\n");
   const std::string text = *fs.read_file("log.txt");
-  CHECK(text.substr(20, 16) == " info    step 1\n");
+  CHECK(text.substr(20, 15) == " warning early\n");
+  CHECK(text.substr(55, 16) == " info    step 1\n");
   CHECK(text.find(" warning slow\n") != std::string::npos);
   CHECK(text.find(" info    quiet\n") != std::string::npos);
   CHECK(text.find("detail") == std::string::npos);
@@ -124,7 +127,8 @@ TEST_CASE("a full disk ends the log, is told once, and stops nothing") {
   Screen screen;
   {
     Console console(screen.write(), 0);
-    const auto log = RunLog::open(fs, "log.txt", console);
+    RunLog log(console);
+    check_ok(log.open(fs, "log.txt"));
     fs.limit_space(10);
     log_info("one");
     log_info("two");

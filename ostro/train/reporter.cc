@@ -28,13 +28,13 @@ double engine_peak(runtime::Engine& engine, DType dtype) {
 Result<std::unique_ptr<Reporter>> Reporter::create(const TrainConfig& config, const Environment& env,
                                                    const Run& run, Console& console) {
   std::unique_ptr<Reporter> r(new Reporter(config, console));
-  const std::string directory = run_directory(config);
-  ASSIGN_OR_RETURN(r->log_, RunLog::open(env.fs, directory + "/log.txt", console));
+  const std::string& directory = run.directory();
+  const RunPlan plan = run.plan();
   ASSIGN_OR_RETURN(r->tracker_, make_trackers(env.fs, directory, config.trainer.tracker, run.step()));
-  r->flops_per_token_ = run.flops_per_token();
+  r->flops_per_token_ = plan.flops_per_token;
   r->peak_flops_ = engine_peak(env.engine, compute_dtype(config));
   log_info(fmt::format("{}: {:.2f} M parameters, {} leaves of {} sequences a step, {:.1f} MFLOP a token",
-                       directory, static_cast<double>(run.parameters()) * 1e-6,
+                       directory, static_cast<double>(plan.parameters) * 1e-6,
                        config.trainer.train_batch_size / *config.numerics.leaf_examples,
                        *config.numerics.leaf_examples, r->flops_per_token_ * 1e-6));
   return r;

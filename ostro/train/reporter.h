@@ -6,7 +6,6 @@
 #include "ostro/train/console.h"
 #include "ostro/train/progress.h"
 #include "ostro/train/run.h"
-#include "ostro/train/run_log.h"
 #include "ostro/train/tracker.h"
 
 namespace ostro::train {
@@ -14,7 +13,7 @@ namespace ostro::train {
 // Watches one run. Its watcher() refers to this object.
 class Reporter {
  public:
-  // Opens log.txt and the config's trackers in the run directory; measures the engine's peak for MFU.
+  // Opens the config's trackers in the run directory; measures the engine's peak for MFU.
   static Result<std::unique_ptr<Reporter>> create(const TrainConfig& config, const Environment& environment,
                                                   const Run& run, Console& console);
   Watcher watcher();
@@ -27,7 +26,6 @@ class Reporter {
 
   TrainConfig config_;
   Console& console_;
-  std::unique_ptr<RunLog> log_;
   std::unique_ptr<Tracker> tracker_;
   std::unique_ptr<Progress> progress_;
   double flops_per_token_ = 0, peak_flops_ = 0;

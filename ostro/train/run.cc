@@ -19,12 +19,6 @@
 namespace ostro::train {
 namespace {
 
-using Clock = std::chrono::steady_clock;
-
-double seconds_since(Clock::time_point start) {
-  return std::chrono::duration<double>(Clock::now() - start).count();
-}
-
 std::string in(const std::string& directory, const char* name) { return directory + "/" + name; }
 
 // What differs between two genesis entries, in words; empty when nothing does.
@@ -171,15 +165,18 @@ bool Run::is_due(int64_t step) const {
   return step == config_.trainer.num_train_steps || config_.trainer.checkpointer.is_kept(step);
 }
 
-int64_t Run::parameters() const {
-  int64_t n = 0;
-  for (const ir::Shape& s : model_.shapes) n += s.count();
-  return n;
+RunPlan Run::plan() const {
+  RunPlan plan;
+  for (const ir::Shape& s : model_.shapes) plan.parameters += s.count();
+  plan.leaf = runner_->leaf_info();
+  plan.update = runner_->update_info();
+  plan.flops_per_token =
+      plan.leaf.flops / static_cast<double>(leaf_rows(programs_) * config_.model_options().seq_len());
+  return plan;
 }
 
-double Run::flops_per_token() const {
-  return runner_->leaf_info().flops /
-         static_cast<double>(leaf_rows(programs_) * config_.model_options().seq_len());
+double Run::seconds_since(std::chrono::nanoseconds start) const {
+  return std::chrono::duration<double>(env_.clock() - start).count();
 }
 
 Status Run::finish_save() {
@@ -213,7 +210,7 @@ Status Run::save(bool in_chain) {
 }
 
 Status Run::after_step(const Watcher& watcher, StepReport& report, bool stopping) {
-  const auto start = Clock::now();
+  const auto start = env_.clock();
   if (is_due(state_.step))
     RETURN_IF_ERROR(save(true));
   else if (stopping)
@@ -235,16 +232,16 @@ Result<RunOutcome> Run::train(const Watcher& watcher) {
   const int64_t total = config_.trainer.num_train_steps;
   const auto& adam = std::get<optim::AdamOptions>(config_.optimizer);
   const auto interval = config_.trainer.checkpointer.save_interval;
-  auto last_timed_save = Clock::now();
+  auto last_timed_save = env_.clock();
   RunOutcome outcome;
   if (watcher.on_start) watcher.on_start(state_.step, total);
   data::Prefetcher batches([this](int64_t step) { return loader_->batch(step); }, state_.step);
   while (state_.step < total) {
     StepReport report;
-    auto start = Clock::now();
+    auto start = env_.clock();
     ASSIGN_OR_RETURN(const data::Batch batch, batches.next());
     report.data_seconds = seconds_since(start);
-    start = Clock::now();
+    start = env_.clock();
     const optim::AdamScalars scalars = optim::adam_scalars(adam, state_.step, total);
     ASSIGN_OR_RETURN(const StepResult result, runner_->run(state_, to_arrays(batch), scalars));
     if (!result.ok) {
@@ -276,7 +273,7 @@ Result<RunOutcome> Run::train(const Watcher& watcher) {
     if (interval && state_.step != last_saved_ &&
         seconds_since(last_timed_save) >= static_cast<double>(interval->seconds)) {
       RETURN_IF_ERROR(save(false));
-      last_timed_save = Clock::now();
+      last_timed_save = env_.clock();
     }
   }
   RETURN_IF_ERROR(finish_save());

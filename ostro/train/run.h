@@ -16,6 +16,7 @@
 #include "ostro/train/chain_writer.h"
 #include "ostro/train/evaluate.h"
 #include "ostro/train/lock.h"
+#include "ostro/train/progress.h"
 #include "ostro/train/record.h"
 #include "ostro/train/step.h"
 
@@ -29,6 +30,14 @@ struct Environment {
   std::function<bool()> stop;     // true: save and return after the step that runs (SIGTERM)
   data::BuildSettings build;      // of the token store, when it is not there yet
   std::vector<std::string> argv;  // for run.json
+  Progress::Clock clock = Progress::steady_clock();  // when saves by the clock are due, and for reports
+};
+
+// What a run costs.
+struct RunPlan {
+  int64_t parameters = 0;
+  double flops_per_token = 0;
+  runtime::ExecutableInfo leaf, update;  // one run of each program
 };
 
 // What the loop tells whoever watches, after each step.
@@ -63,11 +72,9 @@ class Run {
   static Result<std::unique_ptr<Run>> open(const TrainConfig& config, const Environment& environment);
   ~Run();
 
+  const std::string& directory() const { return directory_; }
   int64_t step() const { return state_.step; }
-  const CanonicalPrograms& programs() const { return programs_; }
-  const StepRunner& runner() const { return *runner_; }
-  int64_t parameters() const;
-  double flops_per_token() const;
+  RunPlan plan() const;
 
   // Trains to the last step, or until stop is set.
   Result<RunOutcome> train(const Watcher& watcher);
@@ -84,6 +91,7 @@ class Run {
   Status finish_save();
   Status write_session();
   Status close(const std::string& outcome);
+  double seconds_since(std::chrono::nanoseconds start) const;
 
   TrainConfig config_;
   Environment env_;

@@ -21,8 +21,7 @@ const char* level_name(LogLevel level) {
 
 }  // namespace
 
-RunLog::RunLog(std::unique_ptr<io::WritableFile> file, Console& console)
-    : file_(std::move(file)), console_(console) {
+RunLog::RunLog(Console& console) : console_(console) {
   before_ = set_log_sink([this](LogLevel level, std::string_view line) {
     if (level == LogLevel::kDebug) return;
     to_file(level, line);
@@ -33,15 +32,29 @@ RunLog::RunLog(std::unique_ptr<io::WritableFile> file, Console& console)
 
 RunLog::~RunLog() { set_log_sink(std::move(before_)); }
 
-Result<std::unique_ptr<RunLog>> RunLog::open(io::FileSystem& fs, const std::string& path, Console& console) {
+Status RunLog::open(io::FileSystem& fs, const std::string& path) {
   ASSIGN_OR_RETURN(std::unique_ptr<io::WritableFile> file, fs.open_append(path));
-  return std::unique_ptr<RunLog>(new RunLog(std::move(file), console));
+  const std::lock_guard lock(mutex_);
+  OSTRO_CHECK(!opened_, "{}: the log is open already", path);
+  opened_ = true;
+  file_ = std::move(file);
+  if (!kept_.empty()) write(kept_);
+  kept_.clear();
+  return {};
 }
 
 void RunLog::to_file(LogLevel level, std::string_view line) {
+  const std::string text = fmt::format("{} {:<7} {}\n", utc_now(), level_name(level), line);
   const std::lock_guard lock(mutex_);
+  if (opened_)
+    write(text);
+  else
+    kept_ += text;
+}
+
+void RunLog::write(std::string_view text) {
   if (file_ == nullptr) return;
-  const Status status = file_->append(fmt::format("{} {:<7} {}\n", utc_now(), level_name(level), line));
+  const Status status = file_->append(text);
   if (status.ok()) return;
   file_ = nullptr;
   console_.line(fmt::format("warning: the log ends here: {}", status.error().message()));

@@ -12,23 +12,31 @@
 
 namespace ostro::train {
 
-// The log sink while it lives: every line but debug lines goes to log.txt with time and level, and to the
-// console (warnings and errors say so). The destructor brings back the sink from before. Refers to `console`.
+// The log sink while it lives: every line but debug lines goes to the console (warnings and errors say so)
+// and, with time and level, to log.txt. It begins before there is a run directory to write to, so that what
+// opening the run has to say is not lost: lines are kept until open(). The destructor brings back the sink
+// from before. Refers to `console`.
 class RunLog {
  public:
-  static Result<std::unique_ptr<RunLog>> open(io::FileSystem& fs, const std::string& path, Console& console);
+  explicit RunLog(Console& console);
   ~RunLog();
   RunLog(const RunLog&) = delete;
   RunLog& operator=(const RunLog&) = delete;
+
+  // Goes on in the file at `path`, behind what it holds; the kept lines come first. Once.
+  Status open(io::FileSystem& fs, const std::string& path);
 
   // A line for the file alone.
   void to_file(LogLevel level, std::string_view line);
 
  private:
-  RunLog(std::unique_ptr<io::WritableFile> file, Console& console);
+  void write(std::string_view text);  // with mutex_ held
 
   std::mutex mutex_;
-  std::unique_ptr<io::WritableFile> file_;  // null after an error, which the console was told
+  std::string kept_;  // lines from before open()
+  bool opened_ = false;
+  std::unique_ptr<io::WritableFile>
+      file_;  // null before open() and after an error, which the console was told
   Console& console_;
   LogSink before_;
 };

@@ -94,6 +94,8 @@ class Cases:
         check(self.w.chain_lines("huge") - 1 == step - 1 and self.w.newest_step("huge") == step - 1,
               f"step {step} failed: {self.w.chain_lines('huge') - 1} steps in the chain, "
               f"the newest checkpoint is of step {self.w.newest_step('huge')}")
+        log = (self.w.root / "runs" / "huge" / "log.txt").read_text()
+        check(f" error   step {step}: loss" in log, f"the error is not in the log:\n{log}")
         check(b"inf" not in self.w.chain("huge") and b"nan" not in self.w.chain("huge"), "not finite, in the chain")
         self.bad("train", "--config", config, says=[f"step {step}:"])  # again, from the saved state
 
@@ -207,6 +209,8 @@ class Cases:
         config, run = self.copy("record")
         flip(run / "run.json")
         self.warned(self.train_equal("record", config), "run.json")
+        log = (run / "log.txt").read_text()
+        check(log.count(" warning the record of earlier sessions is lost") == 1, f"the warning is not in the log:\n{log}")
 
     def damaged_store(self):
         config = self.w.config("store", STEPS, EVERY)
