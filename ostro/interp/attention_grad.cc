@@ -54,6 +54,13 @@ struct SharingRows {
   int64_t queries = 0;
 };
 
+// Of the axes these gradients chain over, only the query's leaves cut: head groups, and the batch of a sink,
+// stay one chain whatever the table says (N9).
+ContractionLeaves query_cut(const Call& call, const std::vector<Axis>& chained) {
+  const std::string& query = call.op.attrs.str("query");
+  return cut(chained, numerics::LeafTable{{{query, call.leaves.count(query)}}});
+}
+
 SharingRows sharing_rows(const Call& call, const AttentionRows& rows) {
   const std::string& query = call.op.attrs.str("query");
   const Shape m_shape{DType::f32, rows.axes};
@@ -65,7 +72,7 @@ SharingRows sharing_rows(const Call& call, const AttentionRows& rows) {
   sharing.chained.push_back({query, sharing.queries});
   sharing.first = offsets(sharing.batch, m_shape);
   sharing.next = offsets(sharing.chained, m_shape);
-  sharing.leaves = cut(sharing.chained, call.leaves);
+  sharing.leaves = query_cut(call, sharing.chained);
   return sharing;
 }
 
@@ -103,7 +110,7 @@ Buffer sink_gradient(const Call& call, const AttentionRows& rows, const std::vec
   const Shape m_shape{DType::f32, rows.axes};
   const std::vector<Axis> summed = axes_not_in(m_shape, sink.names());
   const std::vector<int64_t> first = offsets(sink.axes, m_shape), next = offsets(summed, m_shape);
-  const ContractionLeaves leaves = cut(summed, call.leaves);
+  const ContractionLeaves leaves = query_cut(call, summed);
   std::vector<float> result;
   for (int64_t start : first) {
     std::vector<float> partials;

@@ -59,6 +59,33 @@ TEST_CASE("attention: a row without keys gives +0, bf16 and masks by segment, li
   CHECK(same<float>(run("sink", 1, {f32({}, {0})})[2], {0.25f, 0.25f}));
 }
 
+TEST_CASE("attention's gradients are cut by the leaves of the query axis alone") {
+  // One key: p is 1, so dv is the sum of do over the four query heads that share it.
+  auto grad = [](const char* shared, bool sink, const std::vector<float>& d_o, const std::string& leaves) {
+    const std::vector<ir::Axis> q_axes{{shared, 4}, {"pos", 1}, {"head_dim", 1}};
+    const std::vector<ir::Axis> k_axes =
+        sink ? std::vector<ir::Axis>{{shared, 4}, {"key_pos", 1}, {"head_dim", 1}}
+             : std::vector<ir::Axis>{{"key_pos", 1}, {"head_dim", 1}};
+    const std::vector<float> zeros(4, 0.0f);
+    const Buffer q = f32(q_axes, zeros);
+    const Buffer k = f32(k_axes, std::vector<float>(sink ? 4 : 1, 0.0f));
+    const Buffer v = f32(k_axes, std::vector<float>(sink ? 4 : 1, 2.0f));
+    ir::Attrs attrs = attention_attrs(true);
+    std::vector<Buffer> in{q, k, v, origin(0)};
+    if (sink) {
+      attrs.set("sink", int64_t{1});
+      in.push_back(f32({}, {0}));
+    }
+    const auto out = eval_n(OpKind::attention, in, attrs);
+    in.insert(in.begin() + 3, {out[0], out[1], out[2], f32(q_axes, d_o)});
+    return eval_n(OpKind::attention_grad, in, attrs, {{{leaves, 4}}}).at(sink ? 3 : 2);
+  };
+  // One chain loses each 1 beside 2^24; a tree over four leaves would keep two of them.
+  CHECK(same<float>(grad("group", false, {0x1p24f, 1, 1, 1}, "group"), {0x1p24f}));
+  // With a sink of logit 0 beside it p is 1/2 and o is 1: the sink's gradient is the sum of -do / 2.
+  CHECK(same<float>(grad("batch", true, {0x1p25f, 2, 2, 2}, "batch"), {-0x1p24f}));
+}
+
 TEST_CASE("cross-entropy of equal logits") {
   const Buffer logits = f32({{"pos", 2}, {"vocab", 4}}, {3, 3, 3, 3, 3, 3, 3, 3});
   const Buffer target = i32({{"pos", 2}}, {1, 9});

@@ -85,6 +85,8 @@ World::World(uint64_t seed) : rng(seed), smooth(seed % kSmoothEvery == 0), targe
           {"experts", rng.between(2, 3)}};
   for (const char* name : {"kv_heads", "mlp", "vocab", "pos", "experts", "embed"})
     if (rng.chance(0.4)) leaves.axes.emplace_back(name, rng.between(2, 4));
+  for (const char* name : {"batch", "group"})
+    if (rng.chance(0.15)) leaves.axes.emplace_back(name, rng.between(2, 4));
   rng.shuffle(leaves.axes);
   // What is asked for in a derivative stands in a scan now and then.
   for (Combination& t : targets)
