@@ -59,7 +59,9 @@ int train_command(Args args) {
   if (dry_run) {
     auto engine = make_engine();
     if (!engine.ok()) return report_error(engine.error());
-    auto text = train::dry_run(io::local_file_system(), **engine, *config);
+    auto workers = sim_workers();
+    if (!workers.ok()) return report_error(workers.error());
+    auto text = train::dry_run(io::local_file_system(), **engine, *config, *workers);
     if (!text.ok()) return report_error(text.error());
     std::fputs(text->c_str(), stdout);
     return kExitOk;

@@ -2,12 +2,10 @@
 
 #include <fmt/format.h>
 
-#include <bit>
-
 #include "ostro/data/loader.h"
 #include "ostro/optim/schedule.h"
 #include "ostro/train/batches.h"
-#include "ostro/train/step.h"
+#include "ostro/train/workers.h"
 
 namespace ostro::train {
 namespace {
@@ -22,9 +20,27 @@ std::string info_line(const char* name, const runtime::ExecutableInfo& i) {
       i.fallback_ops);
 }
 
+// Workers that hold and send the same share a line.
+std::string load_lines(const std::vector<WorkerLoad>& loads) {
+  std::string out;
+  for (size_t first = 0, end; first < loads.size(); first = end) {
+    const WorkerLoad& l = loads[first];
+    for (end = first + 1; end < loads.size() && loads[end] == l;) ++end;
+    const std::string who = end - first == 1 ? fmt::format("worker {}", first)
+                                             : fmt::format("workers {} to {}, each", first, end - 1);
+    out += fmt::format(
+        "  {}: {} leaves; parameters {:.1f} MiB, what it updates with both moments {:.1f} MiB, gradients {} "
+        "live partial sums of {:.1f} MiB at most; sends {:.1f} MiB a step\n",
+        who, l.leaves, mib(l.parameter_bytes), mib(l.owned_bytes), l.partials, mib(l.parameter_bytes),
+        mib(l.sent_bytes));
+  }
+  return out;
+}
+
 }  // namespace
 
-Result<std::string> dry_run(io::FileSystem& fs, runtime::Engine& engine, const TrainConfig& config) {
+Result<std::string> dry_run(io::FileSystem& fs, runtime::Engine& engine, const TrainConfig& config,
+                            int64_t workers) {
   ASSIGN_OR_RETURN(const DataAccess data, open_data(fs, config));
   ASSIGN_OR_RETURN(
       const data::Loader loader,
@@ -33,25 +49,24 @@ Result<std::string> dry_run(io::FileSystem& fs, runtime::Engine& engine, const T
   const auto model = config.model_options().functions(data.tokenizer->vocab_size(), compute_dtype(config));
   ASSIGN_OR_RETURN(const CanonicalPrograms programs, make_programs(config, model));
   ASSIGN_OR_RETURN(const std::string remat, config.model_options().remat());
-  ASSIGN_OR_RETURN(const auto runner, make_step_runner(programs, engine, remat));
+  ASSIGN_OR_RETURN(const auto runner, make_runner(programs, engine, remat, workers, config.numerics.cells));
 
   int64_t parameters = 0;
   for (const ir::Shape& s : model.shapes) parameters += s.count();
   const int64_t leaves = config.trainer.train_batch_size / *config.numerics.leaf_examples;
-  const int64_t live = std::bit_width(static_cast<uint64_t>(leaves));
   const int64_t tokens = config.trainer.train_batch_size * config.model_options().seq_len();
   std::string out = fmt::format("parameters: {} ({:.1f} MiB in f32; with two moments {:.1f} MiB)\n",
                                 parameters, mib(parameters * 4), mib(parameters * 12));
   for (size_t i = 0; i < model.paths.size(); ++i)
     out += fmt::format("  {:<36}{}\n", model.paths[i], model.shapes[i].str());
-  out += fmt::format("mesh: 1 process; {} leaves of {} sequences a step, so at most {} workers are of use\n",
-                     leaves, *config.numerics.leaf_examples, leaves);
-  out += fmt::format("gradients: {} live partial sums of {:.1f} MiB at most\n", live, mib(parameters * 4));
-  out += "memory and arithmetic of one run of each program:\n" + info_line("leaf", runner->leaf_info()) +
-         info_line("update", runner->update_info());
   out += fmt::format(
-      "step: {} tokens, {:.2f} GFLOP\n", tokens,
-      (runner->leaf_info().flops * static_cast<double>(leaves) + runner->update_info().flops) * 1e-9);
+      "mesh: 1 process, {} worker{}; {} leaves of {} sequences a step, so at most {} workers are of use\n",
+      workers, workers == 1 ? "" : "s", leaves, *config.numerics.leaf_examples, leaves);
+  out += load_lines(runner->loads(leaves));
+  out += "memory and arithmetic of one run of each program, on worker 0:\n" +
+         info_line("leaf", runner->leaf_info()) + info_line("update", runner->update_info());
+  out += fmt::format("step: {} tokens, {:.2f} GFLOP in the leaves\n", tokens,
+                     runner->leaf_info().flops * static_cast<double>(leaves) * 1e-9);
   const auto& stream = loader.reader().stream();
   const double epochs =
       static_cast<double>(config.trainer.num_train_steps * config.trainer.train_batch_size) /

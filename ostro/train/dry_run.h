@@ -9,8 +9,9 @@
 
 namespace ostro::train {
 
-// Parameters, leaves, memory, FLOPs, data and schedule, as text for a person. Builds the token store when it
-// is missing.
-Result<std::string> dry_run(io::FileSystem& fs, runtime::Engine& engine, const TrainConfig& config);
+// Parameters, leaves, what each worker holds and sends, memory, FLOPs and data, as text for a person. Builds
+// the token store when it is missing.
+Result<std::string> dry_run(io::FileSystem& fs, runtime::Engine& engine, const TrainConfig& config,
+                            int64_t workers);
 
 }  // namespace ostro::train

@@ -1,6 +1,7 @@
 #include "ostro/train/leaf_plan.h"
 
 #include <algorithm>
+#include <bit>
 
 #include "ostro/numerics/tree.h"
 
@@ -20,6 +21,10 @@ void collect(Subtree node, LeafRange range, std::vector<Subtree>& out) {
 }
 
 }  // namespace
+
+int64_t live_partials(int64_t leaves) {
+  return static_cast<int64_t>(std::bit_width(static_cast<uint64_t>(leaves)));
+}
 
 LeafRange leaf_range(int64_t leaves, int64_t workers, int64_t rank) {
   const int64_t busy = std::min(leaves, workers);

@@ -24,4 +24,7 @@ LeafRange leaf_range(int64_t leaves, int64_t workers, int64_t rank);
 // The largest nodes of the tree over `leaves` that lie in the range, ascending.
 std::vector<Subtree> subtrees(int64_t leaves, LeafRange range);
 
+// Partial sums alive at once, at most, while a subtree of so many leaves is folded: log2 + 1.
+int64_t live_partials(int64_t leaves);
+
 }  // namespace ostro::train

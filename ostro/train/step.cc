@@ -8,6 +8,7 @@
 #include "ostro/numerics/fp_env.h"
 #include "ostro/numerics/tree.h"
 #include "ostro/train/faulty_gradients.h"
+#include "ostro/train/leaf_plan.h"
 
 namespace ostro::train {
 namespace {
@@ -38,7 +39,10 @@ class SerialRunner final : public StepRunner {
     for (size_t i = 0; i < 4 * n_; ++i) update_options.donate.push_back(static_cast<int64_t>(i));
     ASSIGN_OR_RETURN(update_, engine.compile(p.update, update_options));
     std::vector<ir::Shape> gradients;
-    for (size_t i = 0; i < n_; ++i) gradients.push_back(p.leaf.body.shape(p.leaf.body.results[2 + i]));
+    for (size_t i = 0; i < n_; ++i) {
+      gradients.push_back(p.leaf.body.shape(p.leaf.body.results[2 + i]));
+      parameter_bytes_ += gradients.back().bytes();
+    }
     runtime::CompileOptions add_options;
     for (size_t i = 0; i < n_; ++i) add_options.donate.push_back(static_cast<int64_t>(i));
     ASSIGN_OR_RETURN(add_, engine.compile(add_program(gradients), add_options));
@@ -99,11 +103,15 @@ class SerialRunner final : public StepRunner {
 
   runtime::ExecutableInfo leaf_info() const override { return leaf_->info(); }
   runtime::ExecutableInfo update_info() const override { return update_->info(); }
+  std::vector<WorkerLoad> loads(int64_t leaves) const override {
+    return {{leaves, live_partials(leaves), parameter_bytes_, 3 * parameter_bytes_, 0}};
+  }
 
  private:
   size_t n_;
   int64_t rows_;
   size_t leaf_results_;
+  int64_t parameter_bytes_ = 0;
   FaultyGradients faulty_;
   std::unique_ptr<runtime::Executable> leaf_, update_, add_;
 };

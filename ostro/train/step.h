@@ -35,6 +35,16 @@ struct StepResult {
   std::vector<std::array<int64_t, 2>> prints;  // per parameter, after the step
 };
 
+// What one worker holds, and sends to the others in a step.
+struct WorkerLoad {
+  int64_t leaves = 0;           // it runs
+  int64_t partials = 0;         // sums of gradients alive at once, at most, each as large as the parameters
+  int64_t parameter_bytes = 0;  // whole parameters
+  int64_t owned_bytes = 0;      // what it updates: its cells of the parameters and both moments
+  int64_t sent_bytes = 0;       // results of leaves, gradients, sums of the update, new parameters
+  bool operator==(const WorkerLoad&) const = default;
+};
+
 // Runs steps; the way the work is spread (this interface's implementations) cannot reach the bits.
 class StepRunner {
  public:
@@ -45,6 +55,8 @@ class StepRunner {
   // Bytes and FLOPs of the leaf and update programs, for reports.
   virtual runtime::ExecutableInfo leaf_info() const = 0;
   virtual runtime::ExecutableInfo update_info() const = 0;
+  // By worker, for steps of so many leaves.
+  virtual std::vector<WorkerLoad> loads(int64_t leaves) const = 0;
   // Bytes sent between workers so far.
   virtual int64_t bytes_sent() const { return 0; }
 };

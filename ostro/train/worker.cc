@@ -103,10 +103,6 @@ Status compile_once(std::unique_ptr<runtime::Executable>& slot, runtime::Engine&
 
 }  // namespace
 
-ir::Shape WorkerPlan::local_shape(size_t k, int64_t owner) const {
-  return spmd::local_shape(update.mesh, owner, layout(k), shape(k));
-}
-
 Result<runtime::Executable*> Worker::leaf_program() {
   RETURN_IF_ERROR(compile_once(leaf_, *plan_.engine, plan_.programs.leaf, 0, plan_.remat));
   return leaf_.get();
@@ -189,7 +185,6 @@ Result<std::vector<Worker::Buffers>> Worker::run_leaves(const BatchArrays& batch
 // Every worker learns every leaf's loss, weight and fingerprints.
 Status Worker::share_results(runtime::Collectives& c, int64_t leaves, std::vector<LeafResult>& results) {
   const size_t prints = plan_.programs.leaf.body.results.size() - 2 - plan_.n;
-  const size_t bytes = 2 * sizeof(double) + prints * sizeof(std::array<int64_t, 2>);
   const auto range = [&](int64_t rank) { return leaf_range(leaves, plan_.workers, rank); };
   Bytes mine;
   for (int64_t i = range(rank_).begin; i < range(rank_).end; ++i) {
@@ -200,7 +195,7 @@ Status Worker::share_results(runtime::Collectives& c, int64_t leaves, std::vecto
   }
   std::vector<size_t> expected;
   for (int64_t w = 0; w < c.size(); ++w)
-    expected.push_back(static_cast<size_t>(range(w).end - range(w).begin) * bytes);
+    expected.push_back(static_cast<size_t>(range(w).end - range(w).begin) * leaf_result_bytes());
   ASSIGN_OR_RETURN(const std::vector<Bytes> received,
                    exchange_all(c, std::vector<Bytes>(expected.size(), mine), expected));
   for (int64_t w = 0; w < c.size(); ++w) {
@@ -228,10 +223,7 @@ Result<Worker::Buffers> Worker::exchange_gradients(runtime::Collectives& c, int6
         append(messages[static_cast<size_t>(o)],
                spmd::shard(plan_.update.mesh, o, plan_.layout(k), partial[k]).bytes());
   partials.clear();
-  size_t local_bytes = 0;
-  if (owner())
-    for (size_t k = 0; k < plan_.n; ++k)
-      local_bytes += static_cast<size_t>(plan_.local_shape(k, rank_).bytes());
+  const size_t local_bytes = owner() ? static_cast<size_t>(plan_.local_bytes(rank_)) : 0;
   std::vector<size_t> expected;
   std::vector<size_t> counts;
   for (size_t w = 0; w < workers; ++w) {
@@ -312,21 +304,15 @@ Status Worker::update(runtime::Collectives& c, Buffers gradients, const optim::A
   return Status();
 }
 
-// Owners send their cells to all; what every owner holds whole comes from the first.
 Status Worker::gather_params(runtime::Collectives& c) {
-  const auto sends = [&](size_t k, int64_t owner) {
-    bool split = false;
-    for (const spmd::Split& s : plan_.layout(k)) split |= s.split();
-    return split || owner == 0;
-  };
   Bytes mine;
   if (owner())
     for (size_t k = 0; k < plan_.n; ++k)
-      if (sends(k, rank_)) append(mine, p_[k].bytes());
+      if (plan_.sends_parameter(k, rank_)) append(mine, p_[k].bytes());
   std::vector<size_t> expected(static_cast<size_t>(c.size()), 0);
   for (int64_t o = 0; o < plan_.owners(); ++o)
     for (size_t k = 0; k < plan_.n; ++k)
-      if (sends(k, o))
+      if (plan_.sends_parameter(k, o))
         expected[static_cast<size_t>(o)] += static_cast<size_t>(plan_.local_shape(k, o).bytes());
   ASSIGN_OR_RETURN(const std::vector<Bytes> received,
                    exchange_all(c, std::vector<Bytes>(expected.size(), mine), expected));
@@ -335,7 +321,7 @@ Status Worker::gather_params(runtime::Collectives& c) {
   for (int64_t o = 0; o < plan_.owners(); ++o) {
     Reader reader(received[static_cast<size_t>(o)]);
     for (size_t k = 0; k < plan_.n; ++k)
-      if (sends(k, o))
+      if (plan_.sends_parameter(k, o))
         spmd::place(plan_.update.mesh, o, plan_.layout(k), reader.buffer(plan_.local_shape(k, o)),
                     params_[k]);
   }

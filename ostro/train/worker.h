@@ -35,6 +35,10 @@ struct WorkerPlan {
   const spmd::Layout& layout(size_t k) const { return update.params[k]; }
   const ir::Shape& shape(size_t k) const { return update.param_shapes[k]; }
   ir::Shape local_shape(size_t k, int64_t owner) const;
+  // Bytes of what an owner holds of the parameters.
+  int64_t local_bytes(int64_t owner) const;
+  // After a step owners send their cells to all; what every owner holds whole comes from the first.
+  bool sends_parameter(size_t k, int64_t owner) const;
 };
 
 class Worker {
@@ -47,6 +51,9 @@ class Worker {
   // read.
   Result<StepResult> step(runtime::Collectives& collectives, const BatchArrays& batch,
                           const optim::AdamScalars& scalars);
+
+  // What it holds and sends when a step has so many leaves.
+  WorkerLoad load(int64_t leaves) const;
 
   bool owner() const { return rank_ < plan_.owners(); }
   const std::vector<runtime::Buffer>& params() const { return params_; }  // whole, after the last step
@@ -61,6 +68,7 @@ class Worker {
  private:
   using Buffers = std::vector<runtime::Buffer>;
 
+  size_t leaf_result_bytes() const;
   Result<std::vector<Buffers>> run_leaves(const BatchArrays& batch, int64_t leaves,
                                           std::vector<LeafResult>& results);
   Status share_results(runtime::Collectives& c, int64_t leaves, std::vector<LeafResult>& results);

@@ -99,6 +99,11 @@ class WorkerRunner final : public StepRunner {
 
   runtime::ExecutableInfo leaf_info() const override { return leaf_->info(); }
   runtime::ExecutableInfo update_info() const override { return update_->info(); }
+  std::vector<WorkerLoad> loads(int64_t leaves) const override {
+    std::vector<WorkerLoad> out;
+    for (const auto& worker : workers_) out.push_back(worker->load(leaves));
+    return out;
+  }
   int64_t bytes_sent() const override {
     int64_t total = 0;
     for (int64_t b : bytes_) total += b;
