@@ -6,6 +6,7 @@
 
 #include "ostro/grad/scan_vjp.h"
 #include "ostro/grad/vjp.h"
+#include "ostro/ir/canonical_order.h"
 
 namespace ostro::grad_internal {
 namespace {
@@ -138,9 +139,16 @@ class Builder {
       return Status();
     }
     if (op.kind == OpKind::cond) return backward_cond(op, cts);
+    std::vector<ValueId> made;
     RuleContext context{b_, op, cts, [&](size_t i) { return is_active(op.operands[i]); },
-                        [&](size_t i, ValueId v) { contribute(op.operands[i], v); }};
-    return apply_rule(context);
+                        [&](size_t i, ValueId v) {
+                          if (contribute(op.operands[i], v)) made.push_back(v);
+                        }};
+    const size_t first_op = joint_.block.ops.size();
+    RETURN_IF_ERROR(apply_rule(context));
+    // Rules are expressions too, evaluated in whatever order the compiler of this program likes.
+    ir::canonical_order(joint_.block, first_op, made);
+    return Status();
   }
 
   // Each branch runs its forward part again and then its backward part.
@@ -188,8 +196,10 @@ class Builder {
         static_cast<char>(active_[static_cast<size_t>(v)] | static_cast<char>(active));
     use_[static_cast<size_t>(v)] = static_cast<char>(use);
   }
-  void contribute(ValueId v, ValueId ct) {
-    if (ct >= 0 && is_active(v)) contributions_[static_cast<size_t>(v)].push_back(ct);
+  bool contribute(ValueId v, ValueId ct) {
+    if (ct < 0 || !is_active(v)) return false;
+    contributions_[static_cast<size_t>(v)].push_back(ct);
+    return true;
   }
 
   // Contributions added left to right in the order they were made (last use first); -1 when there is none.

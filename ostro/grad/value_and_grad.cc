@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include "ostro/ir/canonical_order.h"
 #include "ostro/trace/frame.h"
 
 namespace ostro::grad_internal {
@@ -20,6 +21,8 @@ Arrays trace_value_and_grad(const Arrays& args, size_t n_wrt, const std::functio
     captures = frame.captures();
     block = std::move(frame.block());
   }
+  // Before differentiation: the order of the ops decides the order in which cotangents are added.
+  ir::canonical_order(block);
   std::vector<int64_t> wrt;
   for (size_t i = 0; i < n_wrt; ++i) wrt.push_back(static_cast<int64_t>(i));
   auto both = value_and_grad_block(block, wrt);

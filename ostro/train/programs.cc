@@ -6,6 +6,7 @@
 
 #include "ostro/base/sha256.h"
 #include "ostro/grad/value_and_grad.h"
+#include "ostro/ir/canonical_order.h"
 #include "ostro/ir/text.h"
 #include "ostro/ir/verify.h"
 #include "ostro/numerics/threefry.h"
@@ -134,6 +135,7 @@ ir::Program update_program(const TrainConfig& config, const models::ModelFunctio
     out.insert(out.end(), prints.begin(), prints.end());
     return out;
   });
+  ir::canonical_order(p.body);
   p.leaves = leaf_table(config);
   for (const char* part : {"", "first_moment/", "second_moment/", "gradient/"})
     append(p.param_names, with_prefix(part, model.paths));
@@ -153,6 +155,7 @@ Result<CanonicalPrograms> make_programs(const TrainConfig& config, const models:
     CanonicalPrograms out;
     out.init = trace_program("init", {Shape{DType::u32, {{"word", 2}}}},
                              [&](const Arrays& in) { return model.init(in[0]); });
+    ir::canonical_order(out.init.body);
     out.init.param_names = {"key"};
     out.init.result_names = model.paths;
     out.leaf = leaf_program(config, model);
@@ -198,6 +201,7 @@ ir::Program make_eval_program(const TrainConfig& config, const models::ModelFunc
     auto [loss_sum, weight] = total(loss);
     return Arrays{loss.per_token, loss_sum, weight};
   });
+  ir::canonical_order(p.body);
   p.leaves = leaf_table(config);
   p.param_names = model.paths;
   append(p.param_names, batch_names(config));
