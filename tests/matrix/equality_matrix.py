@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Equality matrix: no process-wide setting may change the chain of a run.
 
-  equality_matrix.py --ostro PATH [--quick] [--seed N] [--work DIR] [--build-dir DIR] [--jobs N]
+  equality_matrix.py --ostro PATH [--quick] [--one-host] [--seed N] [--work DIR] [--build-dir DIR] [--jobs N]
 
 One chain belongs to one basis: precision, sequence length, tied or untied head, feature leaves. Everything else
 (threads, instruction set, workers, rematerialisation, the compiler of generated kernels and of the program itself,
@@ -38,10 +38,15 @@ BASIS = {
 TINY = {"model.initializer_range": 1e-19, "optimizer.epsilon": 1e-20}
 
 
-def host_builds(build_dir):
-    """The program built by other compilers: name -> path, building what is missing."""
+HOSTS = (("g++ -O3", "g++", "-O3"), ("clang++ -O1", "clang++-19", "-O1"))
+
+
+def host_builds(build_dir, given):
+    """The program built by other compilers than the given one was: name -> path, building what is missing."""
     builds = {}
-    for name, compiler, opt in (("g++ -O3", "g++", "-O3"), ("clang++ -O1", "clang++-19", "-O1")):
+    for name, compiler, opt in HOSTS:
+        if name == given:
+            continue
         if shutil.which(compiler) is None:
             builds[name] = f"{compiler} is not installed"
             continue
@@ -69,9 +74,9 @@ class Matrix:
         self.lock = threading.Lock()
         self.baselines, self.basis_locks = {}, collections.defaultdict(threading.Lock)
         isas, lacking = runs.usable_isas(self.work)
-        self.hosts = {"as given": self.work.ostro}
+        self.hosts = {options.built_by: self.work.ostro}
         if not options.quick and not options.one_host:
-            self.hosts.update(host_builds(options.build_dir))
+            self.hosts.update(host_builds(options.build_dir, options.built_by))
         self.factors = {
             "threads": ["1", "2", "5"],
             "isa": isas,
@@ -91,7 +96,7 @@ class Matrix:
             self.factors["kernels"] = [k for k in self.factors["kernels"] if "clang" not in k]
             self.skipped["kernels", "clang", "clang is not installed"] += 1
         if options.quick or options.one_host:
-            self.skipped["host", "g++ -O3, clang++ -O1", "not asked for"] += 1
+            self.skipped["host", ", ".join(name for name, _, _ in HOSTS), "not asked for"] += 1
 
     def baseline_levels(self):
         levels = {name: values[0] for name, values in self.factors.items()}
@@ -253,6 +258,7 @@ def main():
     parser.add_argument("--ostro", required=True, type=pathlib.Path, help="the program")
     parser.add_argument("--quick", action="store_true", help="one basis, no host builds, 4 random combinations")
     parser.add_argument("--one-host", action="store_true", help="do not build the program by other compilers")
+    parser.add_argument("--built-by", default="as given", help="how the program was built, \"g++ -O3\": not built again")
     parser.add_argument("--seed", type=int, default=None, help="of the random combinations")
     parser.add_argument("--random", type=int, default=40, help="how many of them")
     parser.add_argument("--work", type=pathlib.Path, help="kept; default: a temporary directory")
@@ -261,6 +267,7 @@ def main():
                         help="where the program is built by other compilers")
     parser.add_argument("--jobs", type=int, default=os.cpu_count(), help="runs at once")
     options = parser.parse_args()
+    options.build_dir = options.build_dir.resolve()
     if options.seed is None:
         options.seed = commit_seed()
     started = time.monotonic()
