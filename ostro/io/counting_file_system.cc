@@ -31,20 +31,15 @@ void CountingFileSystem::reset() {
   }
 }
 
-Result<std::unique_ptr<RandomAccessFile>> CountingFileSystem::open(const std::string& path) {
-  counters_->opens += 1;
-  ASSIGN_OR_RETURN(auto file, base_.open(path));
-  return std::unique_ptr<RandomAccessFile>(std::make_unique<File>(std::move(file), counters_));
+Status CountingFileSystem::before(Operation operation, const std::string&) {
+  if (operation == Operation::kOpen) counters_->opens += 1;
+  if (operation == Operation::kStat) counters_->stats += 1;
+  if (operation == Operation::kList) counters_->lists += 1;
+  return {};
 }
 
-Result<FileInfo> CountingFileSystem::stat(const std::string& path) {
-  counters_->stats += 1;
-  return base_.stat(path);
-}
-
-Result<std::vector<DirEntry>> CountingFileSystem::list(const std::string& path) {
-  counters_->lists += 1;
-  return base_.list(path);
+std::unique_ptr<RandomAccessFile> CountingFileSystem::reading(std::unique_ptr<RandomAccessFile> file) {
+  return std::make_unique<File>(std::move(file), counters_);
 }
 
 }  // namespace ostro::io

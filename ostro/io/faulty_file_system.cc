@@ -123,7 +123,8 @@ class FaultyFileSystem::WriteHandle final : public WritableFile {
   bool failed_ = false;
 };
 
-FaultyFileSystem::FaultyFileSystem(FileSystem& base) : base_(base), state_(std::make_shared<State>()) {}
+FaultyFileSystem::FaultyFileSystem(FileSystem& base)
+    : ForwardingFileSystem(base), state_(std::make_shared<State>()) {}
 FaultyFileSystem::~FaultyFileSystem() = default;
 
 void FaultyFileSystem::inject(Fault fault, int64_t at) {
@@ -167,67 +168,43 @@ bool FaultyFileSystem::triggered() const {
   return state_->triggered;
 }
 
-Result<std::unique_ptr<RandomAccessFile>> FaultyFileSystem::open(const std::string& path) {
-  RETURN_IF_ERROR(state_->on_read("open", path));
-  ASSIGN_OR_RETURN(auto file, base_.open(path));
-  return std::unique_ptr<RandomAccessFile>(std::make_unique<ReadHandle>(std::move(file), state_));
+Status FaultyFileSystem::before(Operation operation, const std::string& path) {
+  switch (operation) {
+    case Operation::kOpen:
+      return state_->on_read("open", path);
+    case Operation::kStat:
+      return state_->on_read("stat", path);
+    case Operation::kList:
+      return state_->on_read("list", path);
+    case Operation::kCreate:
+      return state_->on_write("create", path, false, true);
+    case Operation::kOpenAppend:
+      return state_->on_write("open", path, false, true);
+    case Operation::kMakeDirs:
+      return state_->on_write("make directory", path, false, true);
+    case Operation::kTruncate:
+      return state_->on_write("truncate", path);
+    case Operation::kRename:
+      return state_->on_write("rename", path);
+    case Operation::kRemove:
+      return state_->on_write("remove", path);
+    case Operation::kLock:
+      return state_->on_write("lock", path);
+    case Operation::kSyncDir:
+      return state_->on_write("sync directory", path, true);
+    case Operation::kSyncTree:
+      return state_->on_write("sync everything below", path, true);
+  }
+  return {};
 }
 
-Result<std::unique_ptr<WritableFile>> FaultyFileSystem::create(const std::string& path) {
-  RETURN_IF_ERROR(state_->on_write("create", path, false, true));
-  ASSIGN_OR_RETURN(auto file, base_.create(path));
-  return std::unique_ptr<WritableFile>(std::make_unique<WriteHandle>(std::move(file), state_, path));
+std::unique_ptr<RandomAccessFile> FaultyFileSystem::reading(std::unique_ptr<RandomAccessFile> file) {
+  return std::make_unique<ReadHandle>(std::move(file), state_);
 }
 
-Result<std::unique_ptr<WritableFile>> FaultyFileSystem::open_append(const std::string& path) {
-  RETURN_IF_ERROR(state_->on_write("open", path, false, true));
-  ASSIGN_OR_RETURN(auto file, base_.open_append(path));
-  return std::unique_ptr<WritableFile>(std::make_unique<WriteHandle>(std::move(file), state_, path));
-}
-
-Result<FileInfo> FaultyFileSystem::stat(const std::string& path) {
-  RETURN_IF_ERROR(state_->on_read("stat", path));
-  return base_.stat(path);
-}
-
-Status FaultyFileSystem::truncate(const std::string& path, int64_t size) {
-  RETURN_IF_ERROR(state_->on_write("truncate", path));
-  return base_.truncate(path, size);
-}
-
-Status FaultyFileSystem::rename(const std::string& from, const std::string& to) {
-  RETURN_IF_ERROR(state_->on_write("rename", from));
-  return base_.rename(from, to);
-}
-
-Status FaultyFileSystem::remove(const std::string& path) {
-  RETURN_IF_ERROR(state_->on_write("remove", path));
-  return base_.remove(path);
-}
-
-Result<std::vector<DirEntry>> FaultyFileSystem::list(const std::string& path) {
-  RETURN_IF_ERROR(state_->on_read("list", path));
-  return base_.list(path);
-}
-
-Status FaultyFileSystem::make_dirs(const std::string& path) {
-  RETURN_IF_ERROR(state_->on_write("make directory", path, false, true));
-  return base_.make_dirs(path);
-}
-
-Status FaultyFileSystem::sync_dir(const std::string& path) {
-  RETURN_IF_ERROR(state_->on_write("sync directory", path, true));
-  return base_.sync_dir(path);
-}
-
-Status FaultyFileSystem::sync_tree(const std::string& path) {
-  RETURN_IF_ERROR(state_->on_write("sync everything below", path, true));
-  return base_.sync_tree(path);
-}
-
-Result<std::unique_ptr<FileLock>> FaultyFileSystem::lock(const std::string& path, std::string_view owner) {
-  RETURN_IF_ERROR(state_->on_write("lock", path));
-  return base_.lock(path, owner);
+std::unique_ptr<WritableFile> FaultyFileSystem::writing(std::unique_ptr<WritableFile> file,
+                                                        const std::string& path) {
+  return std::make_unique<WriteHandle>(std::move(file), state_, path);
 }
 
 }  // namespace ostro::io

@@ -3,7 +3,7 @@
 
 #include <memory>
 
-#include "ostro/io/file_system.h"
+#include "ostro/io/forwarding_file_system.h"
 
 namespace ostro::io {
 
@@ -20,7 +20,7 @@ enum class Fault {
 // For tests: forwards to `base` (not owned), counts operations and injects one fault. Thread-safe.
 // To try a protocol at every moment: run it once without a fault for writes(), then once for each n below
 // that with inject(kCrash, n), followed by MemoryFileSystem::crash and a look at what is left.
-class FaultyFileSystem final : public FileSystem {
+class FaultyFileSystem final : public ForwardingFileSystem {
  public:
   explicit FaultyFileSystem(FileSystem& base);
   ~FaultyFileSystem() override;
@@ -41,25 +41,15 @@ class FaultyFileSystem final : public FileSystem {
   // Whether the injected fault has happened.
   bool triggered() const;
 
-  Result<std::unique_ptr<RandomAccessFile>> open(const std::string& path) override;
-  Result<std::unique_ptr<WritableFile>> create(const std::string& path) override;
-  Result<std::unique_ptr<WritableFile>> open_append(const std::string& path) override;
-  Result<FileInfo> stat(const std::string& path) override;
-  Status truncate(const std::string& path, int64_t size) override;
-  Status rename(const std::string& from, const std::string& to) override;
-  Status remove(const std::string& path) override;
-  Result<std::vector<DirEntry>> list(const std::string& path) override;
-  Status make_dirs(const std::string& path) override;
-  Status sync_dir(const std::string& path) override;
-  Status sync_tree(const std::string& path) override;
-  Result<std::unique_ptr<FileLock>> lock(const std::string& path, std::string_view owner) override;
-
  private:
+  Status before(Operation operation, const std::string& path) override;
+  std::unique_ptr<RandomAccessFile> reading(std::unique_ptr<RandomAccessFile> file) override;
+  std::unique_ptr<WritableFile> writing(std::unique_ptr<WritableFile> file, const std::string& path) override;
+
   struct State;
   class ReadHandle;
   class WriteHandle;
 
-  FileSystem& base_;
   std::shared_ptr<State> state_;  // handles may outlive this object
 };
 
