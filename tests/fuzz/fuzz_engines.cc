@@ -65,6 +65,8 @@ Result<Options> parse(int argc, char** argv) {
       return invalid_argument(fmt::format("unknown option {}", flag));
     }
   }
+  if (o.complete && o.count < fuzz::kSeedsForAll)
+    return invalid_argument(fmt::format("--complete needs --count {} or more", fuzz::kSeedsForAll));
   return o;
 }
 

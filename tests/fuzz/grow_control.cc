@@ -26,7 +26,7 @@ Frame::Ids Frame::grow_scan(DType dtype, const std::vector<Combination>& targets
     stacked.axes.insert(stacked.axes.begin(), axis);
     xs.push_back(value(stacked));
   }
-  body.grow(rng.between(3, 7), targets);
+  body.grow(rng.between(1, 5), targets);
   for (ValueId carry : carry_params) body.block.results.push_back(body.step(carry));
   body.block.results.insert(body.block.results.end(), body.kept.begin(), body.kept.end());
   for (size_t i = 0; i < std::min<size_t>(2, body.outputs.size()); ++i)

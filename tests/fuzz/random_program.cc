@@ -115,7 +115,7 @@ RandomCase random_case(uint64_t seed) {
   Frame frame(world, nullptr);
   frame.fresh({ir::DType::f32, {world.axis("batch"), world.axis("pos"), world.axis("embed")}});
   frame.add_to_pool(0);
-  frame.grow(world.rng.between(8, 18), world.targets);
+  frame.grow(world.rng.between(4, 12), world.targets);
 
   RandomCase result;
   result.program.name = "fuzz";

@@ -4,6 +4,7 @@
 
 #include "generator.h"
 #include "ostro/base/check.h"
+#include "random_program.h"
 
 namespace ostro::fuzz {
 namespace {
@@ -12,7 +13,7 @@ using K = OpKind;
 
 // Every third program is differentiated.
 constexpr uint64_t kSmoothEvery = 3;
-// Targets of a program: 275 in a row hold every legal combination.
+// Targets of a program.
 constexpr uint64_t kSmoothTargets = 2, kTargets = 4;
 
 // Entries [first, first + count) of the list in an order that parts neighbours, again from the start after
@@ -35,6 +36,11 @@ std::vector<Combination> legal_where(bool differentiated) {
 
 std::vector<Combination> targets_of(uint64_t seed) {
   static const auto plain = legal_where(false), differentiated = legal_where(true);
+  constexpr uint64_t rounds = kSeedsForAll / kSmoothEvery - 1;  // whole ones among that many seeds
+  OSTRO_CHECK(differentiated.size() <= rounds * kSmoothTargets &&
+                  plain.size() <= rounds * (kSmoothEvery - 1) * kTargets,
+              "{} seeds cannot hold {} + {} combinations: raise the targets of a program", kSeedsForAll,
+              plain.size(), differentiated.size());
   const uint64_t round = seed / kSmoothEvery, place = seed % kSmoothEvery;
   if (place == 0) return section(differentiated, round * kSmoothTargets, kSmoothTargets);
   return section(plain, (round * (kSmoothEvery - 1) + place - 1) * kTargets, kTargets);
