@@ -14,7 +14,7 @@ jobs="${OSTRO_JOBS:-$(nproc)}"
 (( jobs <= gibibytes )) || jobs=$(( gibibytes > 1 ? gibibytes : 1 ))
 
 options=()
-if [[ ! -f build/$preset/build.ninja ]] && command -v ccache >/dev/null; then
+if [[ ! -f build/$preset/build.ninja ]] && [[ -z "${CCACHE_DISABLE:-}" ]] && command -v ccache >/dev/null; then
   options=(-DCMAKE_CXX_COMPILER_LAUNCHER=ccache -DCMAKE_C_COMPILER_LAUNCHER=ccache)
 fi
 # Configuring again is ninja's business once there is something to build.
