@@ -62,7 +62,8 @@ python3 "$root/scripts/quickstart_summary.py" "$run/metrics.jsonl" "$out/baselin
 
 say "a continuation"
 mapfile -t checkpoints < <(find "$run/checkpoints" -maxdepth 1 -name 'step-*' | sort)
-"$ostro" sample --checkpoint "${checkpoints[-1]}" --prompt "def main(" --max_new_tokens 48
+"$ostro" sample --checkpoint "${checkpoints[-1]}" --prompt "def main(" --max_new_tokens 64 \
+         --temperature 0.7 --seed 0
 
 # The first ten steps after the last checkpoint but one (after the beginning when there is only one).
 say "verifying a stretch of its own run"
