@@ -13,48 +13,40 @@
 
 namespace ostro::cpu {
 namespace kernels {
-namespace {
-
-int64_t padded_dims(const AttentionShape& s) { return (s.head_dim + 31) / 32 * 32; }
-
-int64_t leaf_count(const AttentionBackward& a) {
-  return a.query_leaf_ends.empty() ? 1 : static_cast<int64_t>(a.query_leaf_ends.size());
-}
-
-}  // namespace
 
 int64_t forward_items(const AttentionShape& s) {
   return s.batch * s.kv_heads * ((s.pos * s.group + kQueryTile - 1) / kQueryTile);
 }
 
-int64_t forward_scratch(const AttentionForward& a) {
-  const int64_t wide = padded_dims(a.shape);
-  const int64_t copies = a.shape.type == FloatType::kBf16 ? 2 * kKeyBlock * wide : 0;
-  return 2 * wide * kQueryTile + kKeyBlock * kQueryTile + wide + copies;
+int64_t key_block_items(const AttentionShape& s) {
+  return s.batch * s.kv_heads * ((s.key_pos + kKeyBlock - 1) / kKeyBlock);
 }
 
-int64_t backward_scratch(const AttentionBackward& a, int64_t rows) {
-  const AttentionShape& s = a.shape;
-  const int64_t wide = padded_dims(s);
-  // Live subtrees of the tree over leaves: at most log2 + 1.
-  const int64_t partials = std::bit_width(static_cast<uint64_t>(leaf_count(a))) + 1;
-  return 3 * kKeyBlock * wide + 2 * kQueryTile * wide + 2 * kQueryTile * kKeyBlock +
-         partials * 2 * kKeyBlock * wide + s.group * rows * wide;
+int64_t leaf_partials(const AttentionBackward& a) {
+  const size_t leaves = std::max<size_t>(1, a.query_leaf_ends.size());
+  return std::bit_width(leaves) + 1;  // at most log2 + 1 subtrees
 }
 
 }  // namespace kernels
 
 namespace {
 
-const kernels::AttentionKernels& table_of(Isa isa) {
+const kernels::AttentionKernels& table_of(Isa isa, FloatType type) {
   switch (isa) {
     case Isa::kGeneric:
       return kernels::attention_generic();
     case Isa::kAvx2:
       return kernels::attention_avx2();
-    default:
-      return kernels::attention_avx512();
+    case Isa::kAvx512:
+      break;
+    case Isa::kAvx512Bf16:
+      if (type == FloatType::kBf16) return kernels::attention_avx512bf16();
+      break;
+    case Isa::kAmx:
+      if (type == FloatType::kBf16) return kernels::attention_amx();
+      break;
   }
+  return kernels::attention_avx512();
 }
 
 void check_shape(const AttentionShape& s, Isa isa) {
@@ -147,9 +139,16 @@ void sink_gradient(const AttentionBackward& a, const float* delta, int64_t head)
 
 void attention_forward(const AttentionForward& args, Isa isa, ThreadPool& pool) {
   check_shape(args.shape, isa);
-  const kernels::AttentionKernels& table = table_of(isa);
-  run_items(pool, kernels::forward_items(args.shape), kernels::forward_scratch(args),
-            [&](int64_t item, float* scratch) { table.forward(args, item, scratch); });
+  const kernels::AttentionKernels& table = table_of(isa, args.shape.type);
+  const int64_t scratch_floats = table.forward_scratch(args);
+  AlignedBytes packed;
+  if (table.pack != nullptr) {
+    packed = allocate_aligned(static_cast<size_t>(table.packed_bytes(args)));
+    run_items(pool, kernels::key_block_items(args.shape), scratch_floats,
+              [&](int64_t item, float* scratch) { table.pack(args, item, packed.get(), scratch); });
+  }
+  run_items(pool, kernels::forward_items(args.shape), scratch_floats,
+            [&](int64_t item, float* scratch) { table.forward(args, packed.get(), item, scratch); });
 }
 
 void attention_backward(const AttentionBackward& args, Isa isa, ThreadPool& pool) {
@@ -158,18 +157,17 @@ void attention_backward(const AttentionBackward& args, Isa isa, ThreadPool& pool
   OSTRO_CHECK(args.query_leaf_ends.empty() || args.query_leaf_ends.back() == s.pos,
               "the last query leaf ends at {}, pos is {}", args.query_leaf_ends.back(), s.pos);
   OSTRO_CHECK(s.sink == nullptr || args.dsink != nullptr, "attention with a sink needs dsink");
-  const kernels::AttentionKernels& table = table_of(isa);
+  const kernels::AttentionKernels& table = table_of(isa, s.type);
   std::vector<float> delta(static_cast<size_t>(s.batch * s.pos * s.kv_heads * s.group));
   pool.parallel_for(s.batch * s.pos,
                     [&](int64_t begin, int64_t end) { table.delta(args, begin, end, delta.data()); });
   const std::vector<kernels::BackwardJob> jobs = backward_jobs(s, pool.threads());
-  int64_t most_rows = 0;
+  int64_t scratch_floats = 0;
   for (const kernels::BackwardJob& job : jobs)
-    if (job.dq) most_rows = std::max(most_rows, job.rows.end - job.rows.begin);
-  run_items(pool, static_cast<int64_t>(jobs.size()), kernels::backward_scratch(args, most_rows),
-            [&](int64_t i, float* scratch) {
-              table.backward(args, delta.data(), jobs[static_cast<size_t>(i)], scratch);
-            });
+    scratch_floats = std::max(scratch_floats, table.backward_scratch(args, job));
+  run_items(pool, static_cast<int64_t>(jobs.size()), scratch_floats, [&](int64_t i, float* scratch) {
+    table.backward(args, delta.data(), jobs[static_cast<size_t>(i)], scratch);
+  });
   if (s.sink != nullptr)
     pool.parallel_for(s.kv_heads * s.group, [&](int64_t begin, int64_t end) {
       for (int64_t head = begin; head < end; ++head) sink_gradient(args, delta.data(), head);

@@ -78,7 +78,7 @@ struct Case {
   Store q, k, v, out, dout, dq, dk, dv;
   std::string words;
 
-  explicit Case(uint64_t seed);
+  explicit Case(uint64_t seed, bool edges = false);
   Case(const Case&) = delete;
   Case& operator=(const Case&) = delete;
 
@@ -103,7 +103,8 @@ struct Case {
   }
 };
 
-Case::Case(uint64_t seed) {
+// edges: lengths around the kernels' tiles of 16, 32, 64 and 128 and every head_dim up to 256.
+Case::Case(uint64_t seed, bool edges) {
   Random random{seed};
   AttentionShape& s = f.shape;
   s.type = random.chance(50) ? FloatType::kF32 : FloatType::kBf16;
@@ -114,6 +115,17 @@ Case::Case(uint64_t seed) {
   s.head_dim = random.chance(50) ? 8 * random.range(1, 9) : random.range(1, 70);
   s.key_pos = random.range(1, 300);
   s.pos = random.chance(60) ? s.key_pos : random.range(1, 200);
+  if (edges) {
+    const auto near = [&](std::initializer_list<int64_t> sizes) {
+      return std::max<int64_t>(1, sizes.begin()[random.next() % sizes.size()] + random.range(-1, 1));
+    };
+    s.type = random.chance(85) ? FloatType::kBf16 : FloatType::kF32;
+    s.batch = 1;
+    s.head_dim = near({1, 16, 32, 48, 64, 80, 96, 128, 160, 192, 256});
+    s.key_pos = near({1, 16, 32, 64, 96, 128, 160, 256});
+    s.pos = random.chance(50) ? s.key_pos : near({1, 16, 32, 64, 128});
+    if (s.head_dim > 100) s.key_pos = std::min<int64_t>(s.key_pos, 140);
+  }
   const bool cached = s.pos != s.key_pos || random.chance(10);
   s.scale = random.chance(50) ? 1.0f / std::sqrt(static_cast<float>(s.head_dim)) : 0.37f;
   if (random.chance(20)) s.soft_cap = 1.5f;
@@ -245,12 +257,12 @@ bool all_finite(const Case& c) {
   return true;
 }
 
-void compare(uint64_t first, int cases) {
+void compare(uint64_t first, int cases, bool edges = false) {
   ThreadPool one(1), two(2), three(3);
   ThreadPool* pools[] = {&one, &two, &three};
   int64_t isa_index = 0;
   for (uint64_t seed = first; seed < first + static_cast<uint64_t>(cases); ++seed) {
-    Case expected(seed);
+    Case expected(seed, edges);
     {
       numerics::FpEnvGuard guard;
       run_reference(expected);
@@ -258,7 +270,7 @@ void compare(uint64_t first, int cases) {
     const Outcome want = outcome_of(expected);
     CHECK_MESSAGE(all_finite(expected), expected.words);
     for (Isa isa : available_isas()) {
-      Case c(seed);
+      Case c(seed, edges);
       run_fast(c, isa, *pools[isa_index++ % 3]);
       const Outcome got = outcome_of(c);
       const std::string what = fmt::format("{} on {}", c.words, isa_name(isa));
@@ -279,7 +291,14 @@ TEST_CASE("attention equals the reference on every instruction set, mask, layout
   compare(1, 60);
 }
 
-TEST_CASE("slow: attention equals the reference in many more cases") { compare(1000, 1500); }
+TEST_CASE("attention equals the reference where lengths and head_dim meet the edges of tiles") {
+  compare(5000, 40, true);
+}
+
+TEST_CASE("slow: attention equals the reference in many more cases") {
+  compare(1000, 1500);
+  compare(6000, 1000, true);
+}
 
 TEST_CASE("a query row gives the same bits alone, with a cache and inside a batch") {
   // Row 150 of a causal prefill of 200 against the same row as one cached decode step.

@@ -169,22 +169,32 @@ void attention_backward_tile(const AttentionBackward& a, const float* delta, con
   }
 }
 
-// One leaf of queries against the current key block.
-template <class V, bool kBf16>
-void attention_backward_leaf(const AttentionBackward& a, const float* delta, const BackwardState& t,
-                             Range leaf) {
-  for (int64_t g = 0; g < a.shape.group; ++g) {
-    int64_t row = leaf.begin;
-    while (row < leaf.end) {
-      // Tiles end at multiples of 64 of the absolute position: no group of 32 is cut.
-      int64_t end = row + kQueryTile - (t.mask.origin + row) % kQueryTile;
-      if (end > leaf.end) end = leaf.end;
-      const Range reach = reachable_keys<V>(t.mask, t.mask.origin + row, t.mask.origin + end - 1);
-      if (reach.begin < t.block.end && reach.end > t.block.begin)
-        attention_backward_tile<V, kBf16>(a, delta, t, g, {row, end});
-      row = end;
-    }
+// Calls visit with the rows of each tile that may reach the key block. Tiles end at multiples of 64 of the
+// absolute position: no group of 32 is cut.
+template <class V, class Visit>
+inline void for_query_tiles(const ExampleMask& m, Range rows, Range block, Visit&& visit) {
+  while (rows.begin < rows.end) {
+    int64_t end = rows.begin + kQueryTile - (m.origin + rows.begin) % kQueryTile;
+    if (end > rows.end) end = rows.end;
+    const Range reach = reachable_keys<V>(m, m.origin + rows.begin, m.origin + end - 1);
+    if (reach.begin < block.end && reach.end > block.begin) visit(Range{rows.begin, end});
+    rows.begin = end;
   }
+}
+
+// The tree of N8 over leaves, on a stack of subtrees of `floats` floats: `leaf` has just been added to it. A
+// finished leaf merges with the subtree below it while both have one size; after the last one the rest merges
+// from the right.
+template <class V>
+inline void merge_leaves(float* stack, int64_t floats, int64_t leaf, bool last, int64_t* depth) {
+  const auto merge = [&] {
+    float* left = stack + (*depth - 2) * floats;
+    for (int64_t i = 0; i < floats; i += V::kWidth)
+      (V::load(left + i) + V::load(left + floats + i)).store(left + i);
+    --*depth;
+  };
+  for (int64_t done = leaf + 1; (done & 1) == 0; done >>= 1) merge();
+  while (last && *depth > 1) merge();
 }
 
 // Loads the current key block: K as rows for dq, K and V transposed for the scores.
@@ -236,7 +246,7 @@ void attention_backward_job(const AttentionBackward& a, const float* delta, cons
   float* partials = t.ds + kQueryTile * kKeyBlock;  // a stack of subtrees of leaves, dk then dv each
   const bool one_leaf = a.query_leaf_ends.empty() || !job.dkv;
   const int64_t leaves = one_leaf ? 1 : static_cast<int64_t>(a.query_leaf_ends.size());
-  t.dq = scratch + backward_scratch(a, 0);
+  t.dq = partials + 2 * leaf_partials(a) * tile;
   if (job.dq)
     for (int64_t i = 0; i < s.group * job_rows * wide; ++i) t.dq[i] = 0;
 
@@ -248,15 +258,7 @@ void attention_backward_job(const AttentionBackward& a, const float* delta, cons
     t.block = {block, block + kKeyBlock < job.keys.end ? block + kKeyBlock : job.keys.end};
     const bool visited = reach.begin < t.block.end && reach.end > t.block.begin;
     if (visited) load_key_block<V, kBf16>(a, t);
-    // The tree of N8 over leaves: a finished leaf merges with the subtree below it while both have one size,
-    // then the rest merges from the right.
     int64_t depth = 0;
-    const auto merge = [&] {
-      float* left = partials + 2 * (depth - 2) * tile;
-      for (int64_t i = 0; i < 2 * tile; i += V::kWidth)
-        (V::load(left + i) + V::load(left + 2 * tile + i)).store(left + i);
-      --depth;
-    };
     for (int64_t leaf = 0; leaf < leaves; ++leaf) {
       t.dk = partials + 2 * depth * tile;
       t.dv = t.dk + tile;
@@ -267,10 +269,11 @@ void attention_backward_job(const AttentionBackward& a, const float* delta, cons
         if (leaf > 0) rows.begin = a.query_leaf_ends[static_cast<size_t>(leaf - 1)];
         rows.end = a.query_leaf_ends[static_cast<size_t>(leaf)];
       }
-      if (visited) attention_backward_leaf<V, kBf16>(a, delta, t, rows);
-      for (int64_t done = leaf + 1; (done & 1) == 0; done >>= 1) merge();
+      for (int64_t g = 0; visited && g < s.group; ++g)
+        for_query_tiles<V>(t.mask, rows, t.block,
+                           [&](Range r) { attention_backward_tile<V, kBf16>(a, delta, t, g, r); });
+      merge_leaves<V>(partials, 2 * tile, leaf, leaf + 1 == leaves, &depth);
     }
-    while (depth > 1) merge();
 
     for (int64_t j = 0; job.dkv && j < t.block.end - block; ++j) {
       float* dk = partials + j * wide;

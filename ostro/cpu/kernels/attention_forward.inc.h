@@ -2,68 +2,19 @@
 // accumulator as O^T [head_dim][query], so maximum and sum run down the keys, one serial chain a query.
 #pragma once
 
-#include "ostro/cpu/kernels/attention_common.inc.h"
+#include "ostro/cpu/kernels/attention_tile.inc.h"
 #include "ostro/cpu/kernels/exp2.inc.h"
 #include "ostro/cpu/kernels/tile_product.inc.h"
-#include "ostro/numerics/functions.h"
 
 namespace ostro::cpu::kernels {
-
-// Rows of one example and kv head, flattened pos * group: neighbours share keys also in cached decode.
-struct ForwardTile {
-  int64_t b, h, first;  // example, kv head, first row
-  int lanes;            // rows in use
-  int32_t segments[kQueryTile];
-  bool one_segment;
-};
-
-// Fills words[j - begin] with the lanes that attend to key j. Returns their union.
-template <class V>
-inline uint64_t forward_words(const ForwardTile& tile, const ExampleMask& m, int64_t group, Range keys,
-                              uint64_t* words) {
-  uint64_t any = 0;
-  for (int64_t j = keys.begin; j < keys.end; ++j) {
-    const Range p = reaching_positions<V>(m, j);
-    // A position p of this example is the rows [(p - origin) * group, + group).
-    const auto lane = [&](int64_t position) {
-      const int64_t row = clamp<V>(position - m.origin, -1, tile.first + kQueryTile) * group - tile.first;
-      return clamp<V>(row, 0, tile.lanes);
-    };
-    uint64_t word = bit_range<V>(lane(p.begin), lane(p.end));
-    if (m.key_segments != nullptr && word != 0) {
-      const int32_t segment = m.key_segments[j];
-      if (tile.one_segment)
-        word = segment == tile.segments[0] ? word : 0;
-      else
-        word &= equal_word<V>(tile.segments, segment);
-    }
-    words[j - keys.begin] = word;
-    any |= word;
-  }
-  return any;
-}
 
 template <class V, bool kBf16>
 void attention_forward_item(const AttentionForward& a, int64_t item, float* scratch) {
   constexpr int kW = V::kWidth;
   constexpr int kVectors = kQueryTile / kW;
   const AttentionShape& s = a.shape;
-  const int64_t rows = s.pos * s.group, tiles = (rows + kQueryTile - 1) / kQueryTile;
   const int64_t dims = s.head_dim, wide = padded(dims);
-
-  ForwardTile tile;
-  // Later tiles see more keys under a causal mask; starting with them balances the threads.
-  tile.first = (tiles - 1 - item % tiles) * kQueryTile;
-  tile.h = item / tiles % s.kv_heads;
-  tile.b = item / tiles / s.kv_heads;
-  tile.lanes = static_cast<int>(rows - tile.first < kQueryTile ? rows - tile.first : kQueryTile);
-  const ExampleMask mask = example_mask<V>(s, tile.b);
-  tile.one_segment = true;
-  for (int i = 0; i < kQueryTile; ++i) {
-    const int64_t row = tile.first + (i < tile.lanes ? i : tile.lanes - 1);
-    tile.segments[i] = mask.query_segments != nullptr ? mask.query_segments[row / s.group] : 0;
-    tile.one_segment = tile.one_segment && tile.segments[i] == tile.segments[0];
-  }
+  const ForwardTile tile = forward_tile<V>(s, item);
   const int vectors = (tile.lanes + kW - 1) / kW, lanes = vectors * kW;
 
   float* qt = scratch;                     // [wide][64]
@@ -73,10 +24,7 @@ void attention_forward_item(const AttentionForward& a, int64_t item, float* scra
   float* kw = line + wide;                 // [128][wide], bf16 only
   float* vw = kw + kKeyBlock * wide;       // the same
 
-  const auto row_of = [&](int64_t lane, const QueryStrides& st) {
-    const int64_t row = tile.first + lane;
-    return tile.b * st.batch + row / s.group * st.pos + tile.h * st.kv_head + row % s.group * st.group;
-  };
+  const auto row_of = [&](int64_t lane, const QueryStrides& st) { return tile.offset(lane, s.group, st); };
   for (int64_t d = 0; d < wide; ++d)
     for (int i = 0; i < kQueryTile; ++i) qt[d * kQueryTile + i] = 0;
   for (int i = 0; i < tile.lanes; ++i) {
@@ -87,28 +35,22 @@ void attention_forward_item(const AttentionForward& a, int64_t item, float* scra
 
   const bool capped = s.soft_cap > 0;
   const V kappa = V::set1(capped ? numerics::kLog2e : s.scale * numerics::kLog2e);
+  float tops[kQueryTile], sums[kQueryTile];
+  first_maximum<V>(s, tile, tops, sums);
   V m[kVectors], l[kVectors];
   for (int v = 0; v < kVectors; ++v) {
-    m[v] = V::set1(-1e30f);
-    l[v] = V::zero();
-    if (s.sink == nullptr) continue;
-    float start[kW];
-    for (int i = 0; i < kW; ++i) {
-      const float bias = s.sink[tile.h * s.group + (tile.first + v * kW + i) % s.group];
-      start[i] = capped ? bias : bias / s.scale;
-    }
-    m[v] = V::load(start);
-    l[v] = V::set1(1.0f);
+    m[v] = V::load(tops + v * kW);
+    l[v] = V::load(sums + v * kW);
   }
 
-  const Range reach = reachable_keys<V>(mask, mask.origin + tile.first / s.group,
-                                        mask.origin + (tile.first + tile.lanes - 1) / s.group);
+  Range common;
+  const Range reach = lane_keys<V>(s, tile, 0, tile.lanes, &common);
   const uint64_t full = bit_range<V>(0, tile.lanes);
   uint64_t words[kKeyBlock];
   for (int64_t block = reach.begin / kKeyBlock * kKeyBlock; block < reach.end; block += kKeyBlock) {
     Range keys{block > reach.begin ? block : reach.begin,
                block + kKeyBlock < reach.end ? block + kKeyBlock : reach.end};
-    if (forward_words<V>(tile, mask, s.group, keys, words) == 0) continue;
+    if (forward_words<V>(tile, s.group, keys, words) == 0) continue;
     const uint64_t* word = words;
     while (word[keys.end - keys.begin - 1] == 0) --keys.end;
     while (word[0] == 0) ++word, ++keys.begin;
@@ -176,19 +118,13 @@ void attention_forward_item(const AttentionForward& a, int64_t item, float* scra
                       static_cast<int>(keys.begin % 32), false);
   }
 
-  float top[kQueryTile], recip[kQueryTile];
   for (int v = 0; v < kVectors; ++v) {
-    (m[v] + V::zero()).store(top + v * kW);
-    l[v].store(recip + v * kW);
+    m[v].store(tops + v * kW);
+    l[v].store(sums + v * kW);
   }
+  store_statistics<V>(a, tile, tops, sums);
   for (int i = 0; i < tile.lanes; ++i) {
-    const bool without_keys = recip[i] == 0;
-    recip[i] = without_keys ? 0.0f : 1.0f / recip[i];
-    const int64_t row = tile.first + i;
-    const int64_t saved = ((tile.b * s.pos + row / s.group) * s.kv_heads + tile.h) * s.group + row % s.group;
-    a.m[saved] = top[i];
-    a.r[saved] = recip[i];
-    for (int64_t d = 0; d < dims; ++d) line[d] = (ot[d * kQueryTile + i] + 0.0f) * recip[i];
+    for (int64_t d = 0; d < dims; ++d) line[d] = (ot[d * kQueryTile + i] + 0.0f) * sums[i];
     store_row<V>(line, dims, a.out, row_of(i, a.out_strides), a.out_type);
   }
 }

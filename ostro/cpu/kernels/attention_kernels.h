@@ -27,20 +27,30 @@ struct BackwardJob {
 };
 
 struct AttentionKernels {
+  // Bytes that all forward items share, and the work item that fills the part of one key block, counted over
+  // (example, kv head, block); no bytes and nullptr where items read K and V as they are.
+  int64_t (*packed_bytes)(const AttentionForward& args);
+  void (*pack)(const AttentionForward& args, int64_t item, void* packed, float* scratch);
   // Forward item: (example, kv head, tile of 64 of its pos * group query rows, pos-major).
-  void (*forward)(const AttentionForward& args, int64_t item, float* scratch);
+  void (*forward)(const AttentionForward& args, const void* packed, int64_t item, float* scratch);
   // delta [batch, pos, kv_heads, group] of rows [begin, end) of batch * pos.
   void (*delta)(const AttentionBackward& args, int64_t begin, int64_t end, float* delta);
   void (*backward)(const AttentionBackward& args, const float* delta, const BackwardJob& job, float* scratch);
+  // Floats of scratch that one item needs.
+  int64_t (*forward_scratch)(const AttentionForward& args);
+  int64_t (*backward_scratch)(const AttentionBackward& args, const BackwardJob& job);
 };
 
 int64_t forward_items(const AttentionShape& shape);
-// Floats of scratch that one item, or one job of up to `rows` query rows with dq, needs.
-int64_t forward_scratch(const AttentionForward& args);
-int64_t backward_scratch(const AttentionBackward& args, int64_t rows);
+int64_t key_block_items(const AttentionShape& shape);
+// Live subtrees of the tree over the leaves of queries, the newest leaf included.
+int64_t leaf_partials(const AttentionBackward& args);
 
 const AttentionKernels& attention_generic();
 const AttentionKernels& attention_avx2();
 const AttentionKernels& attention_avx512();
+// For bf16 alone.
+const AttentionKernels& attention_avx512bf16();
+const AttentionKernels& attention_amx();
 
 }  // namespace ostro::cpu::kernels

@@ -9,7 +9,9 @@ namespace ostro::cpu::kernels {
 template <class V>
 inline AttentionKernels attention_table() {
   AttentionKernels t;
-  t.forward = [](const AttentionForward& a, int64_t item, float* scratch) {
+  t.packed_bytes = [](const AttentionForward&) { return int64_t{0}; };
+  t.pack = nullptr;
+  t.forward = [](const AttentionForward& a, const void*, int64_t item, float* scratch) {
     if (a.shape.type == FloatType::kBf16)
       attention_forward_item<V, true>(a, item, scratch);
     else
@@ -26,6 +28,16 @@ inline AttentionKernels attention_table() {
       attention_backward_job<V, true>(a, delta, job, scratch);
     else
       attention_backward_job<V, false>(a, delta, job, scratch);
+  };
+  t.forward_scratch = [](const AttentionForward& a) {
+    const int64_t wide = padded(a.shape.head_dim);
+    const int64_t copies = a.shape.type == FloatType::kBf16 ? 2 * kKeyBlock * wide : 0;
+    return 2 * wide * kQueryTile + kKeyBlock * kQueryTile + wide + copies;
+  };
+  t.backward_scratch = [](const AttentionBackward& a, const BackwardJob& job) {
+    const int64_t wide = padded(a.shape.head_dim), rows = job.dq ? job.rows.end - job.rows.begin : 0;
+    return 3 * kKeyBlock * wide + 2 * kQueryTile * wide + 2 * kQueryTile * kKeyBlock +
+           leaf_partials(a) * 2 * kKeyBlock * wide + a.shape.group * rows * wide;
   };
   return t;
 }

@@ -1,4 +1,5 @@
-// Sixteen f32 lanes in an AVX-512 register. Included only by *_avx512.cc and above.
+// Sixteen f32 lanes in an AVX-512 register. Included only by *_avx512.cc and above; each of these files gets
+// a type of its own, so that no template over it is shared between files with different -m flags.
 #pragma once
 
 #include <immintrin.h>
@@ -6,6 +7,7 @@
 #include <cstdint>
 
 namespace ostro::cpu::kernels {
+namespace {
 
 struct VecAvx512 {
   static constexpr int kWidth = 16;
@@ -65,4 +67,5 @@ struct VecAvx512 {
   }
 };
 
+}  // namespace
 }  // namespace ostro::cpu::kernels
