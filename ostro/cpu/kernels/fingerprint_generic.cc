@@ -1,5 +1,3 @@
-#include "ostro/cpu/kernels/fingerprint_kernels.h"
-//
 #include "ostro/cpu/kernels/fingerprint.inc.h"
 
 namespace ostro::cpu {
