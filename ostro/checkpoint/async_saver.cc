@@ -5,6 +5,7 @@
 
 #include "ostro/base/failpoint.h"
 #include "ostro/base/log.h"
+#include "ostro/base/profile.h"
 #include "ostro/checkpoint/catalog.h"
 
 namespace ostro::checkpoint {
@@ -63,13 +64,17 @@ bool AsyncSaver::running() const {
 }
 
 void AsyncSaver::run() {
+  name_thread("checkpoint writer");
+  const SpanLabelPtr label = std::make_shared<SpanLabel>(SpanLabel{"write checkpoint", "thread", {}, 0, 0});
   std::unique_lock lock(mutex_);
   for (;;) {
     changed_.wait(lock, [&] { return job_.has_value() || stopping_; });
     if (!job_.has_value()) return;
     lock.unlock();
+    std::optional<Span> span(std::in_place, &label);
     auto saved = save(fs_, root_, job_->info, job_->tensors, options_);
     Status status = saved.ok() ? prune_checkpoints(fs_, root_) : Status(saved.error());
+    span.reset();
     lock.lock();
     if (saved.ok()) saved_ = std::move(saved).value();
     status_ = std::move(status);

@@ -21,7 +21,8 @@
 namespace ostro::cli {
 namespace {
 
-Result<train::RunOutcome> train(const train::TrainConfig& config, const std::vector<std::string>& argv) {
+Result<train::RunOutcome> train(const train::TrainConfig& config, const std::vector<std::string>& argv,
+                                std::optional<train::StepRange> profile) {
   ASSIGN_OR_RETURN(const auto engine, make_engine());
   ASSIGN_OR_RETURN(const int64_t workers, sim_workers());
   const train::StopSignals signals;
@@ -30,8 +31,13 @@ Result<train::RunOutcome> train(const train::TrainConfig& config, const std::vec
   data::BuildSettings build;
   build.threads = threads;
   build.progress = line.callback();
-  train::Environment environment{
-      io::local_file_system(), *engine, workers, [&] { return signals.stop_requested(); }, build, argv};
+  train::Environment environment{io::local_file_system(),
+                                 *engine,
+                                 workers,
+                                 [&] { return signals.stop_requested(); },
+                                 build,
+                                 argv,
+                                 profile};
   train::Console console(train::stderr_writer(), train::stderr_columns());
   train::RunLog log(console);
   ASSIGN_OR_RETURN(const auto run, train::Run::open(config, environment));
@@ -52,6 +58,10 @@ int train_command(Args args) {
   bool dry_run = false;
   args.summary("Trains, or goes on where an interrupted run of the same trainer.id was.");
   args.flag("--dry_run", &dry_run, "print parameters, memory, FLOPs and data instead of training");
+  std::string profile_text;
+  args.option("--profile", &profile_text, "steps=FIRST:END",
+              "write a trace of the steps from FIRST to before END, counted from 0, into the run directory: "
+              "profile-FIRST-END.json, for https://ui.perfetto.dev");
   args.config();
   if (auto code = args.parse()) return *code;
   auto config = args.load_config();
@@ -66,7 +76,13 @@ int train_command(Args args) {
     std::fputs(text->c_str(), stdout);
     return kExitOk;
   }
-  auto outcome = train(*config, args.typed());
+  std::optional<train::StepRange> profile;
+  if (!profile_text.empty()) {
+    const auto range = train::parse_profile(profile_text);
+    if (!range.ok()) return report_error(range.error());
+    profile = *range;
+  }
+  auto outcome = train(*config, args.typed(), profile);
   if (!outcome.ok()) return report_error(outcome.error());
   if (!outcome->finished) {
     fmt::print(stderr, "stopped after step {} and saved; the same command goes on\n", outcome->steps);

@@ -461,6 +461,7 @@ void GroupEmitter::finish(const std::string& statements, int64_t extent, int64_t
     for (ValueId v : op(i).operands) in.push_back(shape(v));
     for (ValueId v : op(i).results) out.push_back(shape(v));
     step.flops += ir::op_cost(op(i), in, out).flops;
+    step.ops.push_back({op(i).kind, op(i).scope});
   }
   low_.plan_.steps.push_back(std::move(step));
 }

@@ -27,6 +27,22 @@ std::vector<Shape> shapes_of(const ir::Block& block, const std::vector<ValueId>&
   return s;
 }
 
+// Steps that no part of the model emitted, such as the update's, are called after the values they make, or
+// else read.
+void name_by_values(Plan& plan, const ir::Program& program) {
+  const auto name_of = [&](const View& v) -> std::string {
+    const PlanBuffer& b = plan.buffers[static_cast<size_t>(v.buffer)];
+    const auto i = static_cast<size_t>(b.index);
+    if (b.kind == BufferKind::kResult && i < program.result_names.size()) return program.result_names[i];
+    if (b.kind == BufferKind::kParam && i < program.param_names.size()) return program.param_names[i];
+    return "";
+  };
+  for (Step& step : plan.steps)
+    for (const std::vector<View>* views : {&step.out, &step.in})
+      for (const View& v : *views)
+        if (step.scope.empty() && step.regions.empty()) step.scope = name_of(v);
+}
+
 }  // namespace
 
 bool reads_views(OpKind k) {
@@ -231,6 +247,7 @@ Result<Module> lower(const ir::Program& program, const LowerOptions& options) {
     module.leaves = program.leaves;
     module.plan = BlockLowering(program.body, module.leaves, options, kernels).run();
     plan_donation(module.plan, options.donate);
+    name_by_values(module.plan, program);
     module.kernels = kernels.take();
     return module;
   } catch (const ir::AttrError& e) {

@@ -40,6 +40,19 @@ enum class StepKind {
 
 struct Plan;
 
+// An op that a generated kernel computes, as the program had it.
+struct FusedOp {
+  ir::OpKind kind = ir::OpKind::constant;
+  std::string scope;
+};
+
+// A value that a step reads from memory, and why the step does not compute it where it needs it.
+struct NotFused {
+  FusedOp producer;
+  ir::Shape shape;
+  std::string reason;
+};
+
 struct Step {
   StepKind kind = StepKind::kOp;
   ir::OpKind op = ir::OpKind::constant;
@@ -53,6 +66,8 @@ struct Step {
   int64_t extent = 1;
   int64_t grain = 1;
   bool pointwise = false;  // every output element depends on the operands' elements at the same place alone
+  std::vector<FusedOp> ops;
+  std::vector<NotFused> not_fused;  // with LowerOptions::reasons; of other steps than kernels, too
 
   // kLoop, kBranch.
   std::vector<Plan> regions;
@@ -89,13 +104,20 @@ struct Module {
 };
 
 struct LowerOptions {
-  bool kernels = true;  // false: no generated code, every op a built-in routine
-  bool fuse = true;     // false: one kernel per op
+  bool kernels = true;   // false: no generated code, every op a built-in routine
+  bool fuse = true;      // false: one kernel per op
+  bool reasons = false;  // fill Step::not_fused
   std::vector<int64_t> donate;
 };
 
 // Program (already through the passes) -> Module.
 Result<Module> lower(const ir::Program& program, const LowerOptions& options);
+
+// What a step is and for which part of the model: "layers/mlp dot", "layers/mlp silu+mul" for a generated
+// kernel of these ops. The profiler's and the reports' name of it.
+std::string step_name(const Step& step);
+// Ops by their scopes: "layers/mlp: silu, mul; layers: add".
+std::string ops_text(const std::vector<FusedOp>& ops);
 
 // Steps in words, with bytes and FLOPs and totals, nested plans indented.
 std::string print_plan(const Module& module);

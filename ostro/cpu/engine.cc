@@ -51,6 +51,7 @@ class CpuExecutable final : public runtime::Executable {
                                       : Buffer::empty(plan.results[i]));
     for (Buffer& b : inputs) params.push_back(reinterpret_cast<char*>(b.mutable_bytes().data()));
     for (Buffer& b : outputs) results.push_back(reinterpret_cast<char*>(b.mutable_bytes().data()));
+    if (profiling()) runner_.label_steps(name_);
     const numerics::FpEnvGuard guard;
     try {
       RETURN_IF_ERROR(runner_.run(params, results, reinterpret_cast<char*>(arena_.get()), context));

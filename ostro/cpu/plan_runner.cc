@@ -1,5 +1,7 @@
 #include "ostro/cpu/plan_runner.h"
 
+#include <fmt/format.h>
+
 #include <cstring>
 
 #include "ostro/cpu/plan_call.h"
@@ -60,6 +62,19 @@ OpRoutine op_routine(OpKind kind) {
   }
 }
 
+namespace {
+
+// Spans know the iteration of the loop that they are in.
+class LoopPlace {
+ public:
+  ~LoopPlace() { span_place().iteration = outer_; }
+
+ private:
+  int64_t outer_ = span_place().iteration;
+};
+
+}  // namespace
+
 PlanRunner::PlanRunner(const compile::Plan& plan, const PlanContext& context)
     : plan_(plan), context_(context), prepared_(plan.steps.size()), base_(plan.buffers.size()) {
   for (size_t i = 0; i < plan.buffers.size(); ++i)
@@ -97,6 +112,15 @@ void PlanRunner::append_times(std::vector<StepRow>& rows, int depth) const {
   }
 }
 
+void PlanRunner::label_steps(const std::string& program, const std::string& place) {
+  if (!labels_.empty()) return;
+  for (size_t i = 0; i < plan_.steps.size(); ++i) {
+    labels_.push_back(step_label(plan_.steps[i], program, fmt::format("{}{}", place, i)));
+    for (size_t r = 0; r < prepared_[i].regions.size(); ++r)
+      prepared_[i].regions[r]->label_steps(program, fmt::format("{}{}.{}.", place, i, r));
+  }
+}
+
 void PlanRunner::clear_times() {
   times_.assign(times_.size(), {});
   for (const Prepared& prepared : prepared_)
@@ -117,7 +141,7 @@ Status PlanRunner::run(std::span<char* const> params, std::span<char* const> res
     if (b.kind == compile::BufferKind::kTemp) base_[i] = arena + b.offset;
   }
   for (size_t i = 0; i < plan_.steps.size(); ++i) {
-    const StepTimer timer(times_.empty() ? nullptr : &times_[i]);
+    const StepTimer timer(times_.empty() ? nullptr : &times_[i], labels_.empty() ? nullptr : &labels_[i]);
     if (Status s = run_step(i, run_context); !s.ok()) return s;
   }
   return Status();
@@ -184,8 +208,10 @@ Status PlanRunner::run_loop(const Step& step, const Prepared& prepared,
   const auto slot = [&](size_t carry, int64_t iteration) {
     return base_[static_cast<size_t>(step.slots[2 * carry + static_cast<size_t>(iteration & 1)])];
   };
+  const LoopPlace loop_place;
   for (int64_t i = 0; i < length; ++i) {
     const int64_t index = reverse ? length - 1 - i : i;
+    span_place().iteration = index;
     params = in;
     for (size_t k = 0; k < carries; ++k) {
       if (i > 0) params[consts + k] = slot(k, i - 1);

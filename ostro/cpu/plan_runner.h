@@ -40,6 +40,9 @@ class PlanRunner {
 
   // How long each step took, with those of the plans inside; nothing unless plan_times_wanted().
   void append_times(std::vector<StepRow>& rows, int depth = 0) const;
+  // Gives the steps labels, without which they are no spans of a profile; the first time only. `place` stands
+  // before their numbers.
+  void label_steps(const std::string& program, const std::string& place = "");
   // Forgets the times so far: those of the first run, in which all memory is touched for the first time.
   void clear_times();
 
@@ -61,8 +64,9 @@ class PlanRunner {
   const compile::Plan& plan_;
   const PlanContext& context_;
   std::vector<Prepared> prepared_;
-  std::vector<char*> base_;      // by buffer
-  std::vector<StepTime> times_;  // by step; empty: not measured
+  std::vector<char*> base_;           // by buffer
+  std::vector<StepTime> times_;       // by step; empty: not measured
+  std::vector<SpanLabelPtr> labels_;  // by step; empty: never profiled
 };
 
 // The product of a dot step.

@@ -6,8 +6,6 @@
 #include <cstdlib>
 #include <ctime>
 
-#include "ostro/ir/op_table.h"
-
 namespace ostro::cpu {
 namespace {
 
@@ -17,20 +15,55 @@ double now(clockid_t clock) {
   return static_cast<double>(t.tv_sec) + static_cast<double>(t.tv_nsec) * 1e-9;
 }
 
-std::string what(const compile::Step& step) {
-  std::string text = step.kind == compile::StepKind::kKernel ? fmt::format("kernel k{}", step.kernel)
-                     : step.kind == compile::StepKind::kCopy ? std::string("copy")
-                                                             : std::string(ir::op_name(step.op));
-  for (const compile::View& v : step.out) text += " " + v.shape.str();
-  if (text.size() > 90) text.replace(87, std::string::npos, "...");
+std::string shapes(const std::vector<compile::View>& views) {
+  std::string text;
+  for (const compile::View& v : views) text += (text.empty() ? "" : ", ") + v.shape.str();
   return text;
+}
+
+std::string what(const compile::Step& step) {
+  std::string text = compile::step_name(step) + " -> " + shapes(step.out);
+  if (text.size() > 110) text.replace(107, std::string::npos, "...");
+  return text;
+}
+
+const char* category(compile::StepKind kind) {
+  switch (kind) {
+    case compile::StepKind::kCopy:
+      return "copy";
+    case compile::StepKind::kOp:
+      return "op";
+    case compile::StepKind::kKernel:
+      return "kernel";
+    case compile::StepKind::kLoop:
+      return "loop";
+    case compile::StepKind::kBranch:
+      return "branch";
+  }
+  return "?";
 }
 
 }  // namespace
 
 bool plan_times_wanted() { return std::getenv("OSTRO_PLAN_TIMES") != nullptr; }
 
-StepTimer::StepTimer(StepTime* time) : time_(time) {
+SpanLabelPtr step_label(const compile::Step& step, const std::string& program, const std::string& place) {
+  auto label = std::make_shared<SpanLabel>();
+  label->name = compile::step_name(step);
+  label->category = category(step.kind);
+  label->details = {{"program", program}, {"plan_step", place}};
+  if (step.kind == compile::StepKind::kKernel) {
+    label->details.emplace_back("kernel", fmt::format("k{}", step.kernel));
+    label->details.emplace_back("ops", compile::ops_text(step.ops));
+  }
+  label->details.emplace_back("in", shapes(step.in));
+  label->details.emplace_back("out", shapes(step.out));
+  label->flops = step.flops;
+  label->bytes = step.bytes;
+  return label;
+}
+
+StepTimer::StepTimer(StepTime* time, const SpanLabelPtr* label) : span_(label), time_(time) {
   if (time_ == nullptr) return;
   cpu_ = now(CLOCK_PROCESS_CPUTIME_ID);
   wall_ = now(CLOCK_MONOTONIC);
@@ -56,10 +89,10 @@ std::string print_times(const std::string& program, std::vector<StepRow> rows) {
       "{}: {:.1f} ms CPU time\n    CPU    runs   CPU us    wall us  GFLOP/s   GB/s\n", program, total * 1e3);
   for (const StepRow& r : rows) {
     const double n = static_cast<double>(r.time.runs), cpu = std::max(r.time.cpu, 1e-9);
-    text += fmt::format("{:6.2f}% {:7} {:8.0f} {:10.0f} {:8.1f} {:6.1f}  {}{} [{}]\n",
-                        100 * r.time.cpu / total, r.time.runs, r.time.cpu / n * 1e6, r.time.wall / n * 1e6,
+    text += fmt::format("{:6.2f}% {:7} {:8.0f} {:10.0f} {:8.1f} {:6.1f}  {}{}\n", 100 * r.time.cpu / total,
+                        r.time.runs, r.time.cpu / n * 1e6, r.time.wall / n * 1e6,
                         r.step->flops * n / cpu * 1e-9, r.step->bytes * n / cpu * 1e-9,
-                        std::string(static_cast<size_t>(2 * r.depth), ' '), what(*r.step), r.step->scope);
+                        std::string(static_cast<size_t>(2 * r.depth), ' '), what(*r.step));
   }
   return text;
 }

@@ -1,10 +1,12 @@
-// How long the steps of a plan take. OSTRO_PLAN_TIMES=1 makes every executable write a table to stderr when
-// it goes, all runs but the first: a tool for whoever works on speed.
+// How long the steps of a plan take: each run of a step is a span of the profile (base/profile.h) while there
+// is one. OSTRO_PLAN_TIMES=1 moreover makes every executable write a table of CPU time to stderr when it
+// goes, all runs but the first: for programs that are no training run (docs/profiling.md).
 #pragma once
 
 #include <string>
 #include <vector>
 
+#include "ostro/base/profile.h"
 #include "ostro/compile/plan.h"
 
 namespace ostro::cpu {
@@ -17,13 +19,19 @@ struct StepTime {
 // Is OSTRO_PLAN_TIMES set?
 bool plan_times_wanted();
 
-// Adds the time from its construction to its destruction to `time`, unless that is null.
+// What the spans of a step are about: its name, place in the plan ("12.0.3": step 3 of region 0 of step 12),
+// shapes and costs.
+SpanLabelPtr step_label(const compile::Step& step, const std::string& program, const std::string& place);
+
+// Measures from its construction to its destruction: a span about `label`, and added to `time`. Either may be
+// null.
 class StepTimer {
  public:
-  explicit StepTimer(StepTime* time);
+  StepTimer(StepTime* time, const SpanLabelPtr* label);
   ~StepTimer();
 
  private:
+  Span span_;
   StepTime* time_;
   double wall_ = 0, cpu_ = 0;
 };

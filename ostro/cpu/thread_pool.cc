@@ -57,6 +57,12 @@ class JobScope {
   bool inside_;
 };
 
+const SpanLabelPtr& wait_label() {
+  static const SpanLabelPtr label =
+      std::make_shared<SpanLabel>(SpanLabel{"wait for threads", "wait", {}, 0, 0});
+  return label;
+}
+
 // Number of distinct cores among the CPUs this process may run on.
 int available_cores() {
   cpu_set_t set;
@@ -78,7 +84,7 @@ int available_cores() {
 ThreadPool::ThreadPool(int threads) : state_(kClosed) {
   OSTRO_CHECK(threads >= 1, "a thread pool of {} threads", threads);
   workers_.reserve(threads - 1);
-  for (int i = 1; i < threads; ++i) workers_.emplace_back([this] { serve(); });
+  for (int i = 1; i < threads; ++i) workers_.emplace_back([this, i] { serve(i); });
 }
 
 ThreadPool::~ThreadPool() {
@@ -88,15 +94,16 @@ ThreadPool::~ThreadPool() {
   for (std::thread& worker : workers_) worker.join();
 }
 
-void ThreadPool::work() {
-  for (;;) {
+int64_t ThreadPool::work() {
+  for (int64_t done = 0;; ++done) {
     const int64_t tile = next_.fetch_add(1, std::memory_order_relaxed);
-    if (tile >= count_) return;
+    if (tile >= count_) return done;
     (*job_)(tile);
   }
 }
 
-void ThreadPool::serve() {
+void ThreadPool::serve(int number) {
+  name_thread(fmt::format("pool thread {}", number));
   uint32_t seen = 0;
   for (;;) {
     seen = wait_change(epoch_, seen);
@@ -106,7 +113,8 @@ void ThreadPool::serve() {
       if (!state_.compare_exchange_weak(state, state + 1, std::memory_order_acq_rel)) continue;
       {
         JobScope scope;  // at every job: foreign code may have changed the environment since the last one
-        work();
+        Span part = Span::part_of(place_);
+        if (work() == 0) part.discard();
       }
       if (state_.fetch_sub(1, std::memory_order_acq_rel) == (kClosed | 1)) state_.notify_one();
       break;
@@ -124,6 +132,7 @@ void ThreadPool::run_tiles(int64_t count, FunctionRef<void(int64_t)> fn) {
   std::lock_guard<std::mutex> turn(callers_);
   job_ = &fn;
   count_ = count;
+  place_ = profiling() ? &span_place() : nullptr;
   next_.store(0, std::memory_order_relaxed);
   state_.store(0, std::memory_order_release);
   epoch_.fetch_add(1, std::memory_order_release);
@@ -133,6 +142,8 @@ void ThreadPool::run_tiles(int64_t count, FunctionRef<void(int64_t)> fn) {
     work();
   }
   uint32_t state = state_.fetch_or(kClosed, std::memory_order_acq_rel) | kClosed;
+  if (state == kClosed) return;
+  const Span waiting(place_ == nullptr ? nullptr : &wait_label());
   while (state != kClosed) state = wait_change(state_, state);
 }
 

@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "ostro/base/error.h"
+#include "ostro/base/profile.h"
 #include "ostro/cpu/function_ref.h"
 
 namespace ostro::cpu {
@@ -36,13 +37,14 @@ class ThreadPool {
   void parallel_for(int64_t count, FunctionRef<void(int64_t begin, int64_t end)> fn, int64_t grain = 1);
 
  private:
-  void work();
-  void serve();
+  int64_t work();  // tiles done
+  void serve(int number);
 
   std::mutex callers_;  // one job at a time
   // The job: written while no worker is inside.
   const FunctionRef<void(int64_t)>* job_ = nullptr;
   int64_t count_ = 0;
+  const SpanPlace* place_ = nullptr;  // of the caller, while there is a profile
   alignas(64) std::atomic<int64_t> next_{0};
   // kClosed, or open; plus the number of workers inside the job. A worker that wakes after the last tile was
   // taken finds the job closed, so the caller never waits for a thread that the system has not scheduled.

@@ -2,6 +2,8 @@
 
 #include <chrono>
 
+#include "ostro/base/profile.h"
+
 namespace ostro::data {
 
 Prefetcher::Prefetcher(Make make, int64_t first_step, size_t depth)
@@ -33,8 +35,14 @@ Result<Batch> Prefetcher::next() {
 }
 
 void Prefetcher::work() {
+  name_thread("batches");
+  const SpanLabelPtr label = std::make_shared<SpanLabel>(SpanLabel{"make batch", "thread", {}, 0, 0});
+  const auto make = [&] {
+    const Span span(&label);
+    return make_(step_);
+  };
   for (bool ok = true; ok; ++step_) {
-    Result<Batch> batch = make_(step_);
+    Result<Batch> batch = make();
     ok = batch.ok();
     std::unique_lock lock(mutex_);
     changed_.wait(lock, [this] { return stop_ || ready_.size() < depth_; });

@@ -46,6 +46,8 @@ Run::Run(const TrainConfig& config, const Environment& environment)
 Run::~Run() = default;
 
 Result<std::unique_ptr<Run>> Run::open(const TrainConfig& config, const Environment& environment) {
+  if (environment.profile)
+    RETURN_IF_ERROR(check_profile(*environment.profile, config.trainer.num_train_steps));
   std::unique_ptr<Run> run(new Run(config, environment));
   io::FileSystem& fs = environment.fs;
   RETURN_IF_ERROR(fs.make_dirs(run->directory_));
@@ -180,6 +182,7 @@ double Run::seconds_since(std::chrono::nanoseconds start) const {
 }
 
 Status Run::finish_save() {
+  phase("checkpoint finish");
   ASSIGN_OR_RETURN(const auto saved, saver_->wait());
   if (saving_step_ >= 0 && saved) {
     RETURN_IF_ERROR(chain_->append(CheckpointEntry{saving_step_, saved->name}));
@@ -192,6 +195,7 @@ Status Run::finish_save() {
 // as far as the checkpoints.
 Status Run::save(bool in_chain) {
   RETURN_IF_ERROR(finish_save());
+  phase("checkpoint snapshot");
   RETURN_IF_ERROR(chain_->sync());
   checkpoint::Info info;
   info.step = state_.step;
@@ -218,10 +222,12 @@ Status Run::after_step(const Watcher& watcher, StepReport& report, bool stopping
   else if (saving_step_ >= 0 && !saver_->running())
     RETURN_IF_ERROR(finish_save());
   report.save_seconds = seconds_since(start);
+  phase("report");
   if (watcher.on_step) watcher.on_step(report);
   const bool last = state_.step == config_.trainer.num_train_steps;
   if (held_out_ &&
       (last || (config_.trainer.steps_per_eval > 0 && state_.step % config_.trainer.steps_per_eval == 0))) {
+    phase("evaluate");
     ASSIGN_OR_RETURN(const HeldOutLoss held_out, held_out_->evaluate(state_.params));
     if (watcher.on_eval) watcher.on_eval({state_.step, held_out.loss, held_out.bits_per_byte});
   }
@@ -235,9 +241,14 @@ Result<RunOutcome> Run::train(const Watcher& watcher) {
   auto last_timed_save = env_.clock();
   RunOutcome outcome;
   if (watcher.on_start) watcher.on_start(state_.step, total);
+  name_thread("training");
+  StepProfile profile(env_.fs, directory_, env_.profile);
   data::Prefetcher batches([this](int64_t step) { return loader_->batch(step); }, state_.step);
   while (state_.step < total) {
+    profile.reach(state_.step);
+    const PhasedSpan span(profile.span_name(state_.step));
     StepReport report;
+    phase("data wait");
     auto start = env_.clock();
     ASSIGN_OR_RETURN(const data::Batch batch, batches.next());
     report.data_seconds = seconds_since(start);
@@ -257,8 +268,11 @@ Result<RunOutcome> Run::train(const Watcher& watcher) {
                                state_.step));
     }
     failpoint("step");
-    RETURN_IF_ERROR(chain_->append(
-        step_entry(state_.step, result, data::batch_fingerprint(batch), model_.paths, model_.shapes)));
+    phase("fingerprint");
+    const StepEntry entry =
+        step_entry(state_.step, result, data::batch_fingerprint(batch), model_.paths, model_.shapes);
+    phase("chain append");
+    RETURN_IF_ERROR(chain_->append(entry));
     report.step = state_.step;
     report.total = total;
     report.loss = static_cast<double>(result.loss);
@@ -276,6 +290,7 @@ Result<RunOutcome> Run::train(const Watcher& watcher) {
       last_timed_save = env_.clock();
     }
   }
+  profile.reach(state_.step);
   RETURN_IF_ERROR(finish_save());
   RETURN_IF_ERROR(chain_->sync());
   outcome.finished = state_.step == total;

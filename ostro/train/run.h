@@ -19,6 +19,7 @@
 #include "ostro/train/progress.h"
 #include "ostro/train/record.h"
 #include "ostro/train/step.h"
+#include "ostro/train/step_profile.h"
 
 namespace ostro::train {
 
@@ -26,10 +27,11 @@ namespace ostro::train {
 struct Environment {
   io::FileSystem& fs;
   runtime::Engine& engine;
-  int64_t workers = 1;            // simulated data-parallel workers (OSTRO_SIM_WORKERS)
-  std::function<bool()> stop;     // true: save and return after the step that runs (SIGTERM)
-  data::BuildSettings build;      // of the token store, when it is not there yet
-  std::vector<std::string> argv;  // for run.json
+  int64_t workers = 1;                    // simulated data-parallel workers (OSTRO_SIM_WORKERS)
+  std::function<bool()> stop;             // true: save and return after the step that runs (SIGTERM)
+  data::BuildSettings build;              // of the token store, when it is not there yet
+  std::vector<std::string> argv;          // for run.json
+  std::optional<StepRange> profile = {};  // steps to write a trace of
   Progress::Clock clock = Progress::steady_clock();  // when saves by the clock are due, and for reports
 };
 

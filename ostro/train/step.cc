@@ -4,6 +4,7 @@
 
 #include <cstring>
 
+#include "ostro/base/profile.h"
 #include "ostro/ir/builder.h"
 #include "ostro/numerics/fp_env.h"
 #include "ostro/numerics/tree.h"
@@ -55,6 +56,7 @@ class SerialRunner final : public StepRunner {
     Status failed;
     numerics::TreeFold<Buffers, std::function<Buffers(Buffers, Buffers)>> fold([&](Buffers a, Buffers b) {
       if (!failed.ok()) return a;
+      phase("tree add");
       for (Buffer& x : b) a.push_back(std::move(x));
       auto sum = add_->run(std::move(a));
       if (sum.ok()) return std::move(sum).value();
@@ -63,6 +65,7 @@ class SerialRunner final : public StepRunner {
     });
     const int64_t leaves = batch[0].shape().axes[0].size / rows_;
     for (int64_t i = 0; i < leaves; ++i) {
+      phase("leaf", i);
       Buffers inputs = state.params;
       for (Buffer& b : rows_of(batch, i * rows_, rows_)) inputs.push_back(std::move(b));
       ASSIGN_OR_RETURN(Buffers out, leaf_->run(std::move(inputs)));
@@ -77,6 +80,7 @@ class SerialRunner final : public StepRunner {
     RETURN_IF_ERROR(failed);
     faulty_.finish(state.step, gradients);
 
+    phase("update");
     const auto [loss_sum, weight] = join_losses(result.leaves);
     result.weight = weight;
     Buffers inputs = std::move(state.params);
