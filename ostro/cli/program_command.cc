@@ -6,6 +6,7 @@
 #include "ostro/cli/commands.h"
 #include "ostro/cli/exit_code.h"
 #include "ostro/cli/standard_streams.h"
+#include "ostro/compile/explain_plan.h"
 #include "ostro/compile/passes/pass.h"
 #include "ostro/compile/plan.h"
 #include "ostro/io/local_file_system.h"
@@ -18,15 +19,16 @@ namespace {
 
 // The leaf and the update program after the passes, or as the plan of what runs.
 Result<std::string> compiled_text(const train::CanonicalPrograms& programs, const std::string& remat,
-                                  bool plan) {
+                                  bool plan, bool why) {
   std::string out;
   for (const ir::Program* program : {&programs.leaf, &programs.update}) {
     runtime::CompileOptions options;
     if (program == &programs.leaf) options.remat = remat;
     ASSIGN_OR_RETURN(const ir::Program optimised, compile::run_passes(*program, options));
     if (plan) {
-      ASSIGN_OR_RETURN(const compile::Module module, compile::lower(optimised, {}));
-      out += fmt::format("{}:\n{}", program->name, compile::print_plan(module));
+      ASSIGN_OR_RETURN(const compile::Module module, compile::lower(optimised, {.reasons = why}));
+      out += why ? compile::explain_plan(program->name, module)
+                 : fmt::format("{}:\n{}", program->name, compile::print_plan(module));
     } else {
       out += ir::print(optimised);
     }
@@ -35,7 +37,7 @@ Result<std::string> compiled_text(const train::CanonicalPrograms& programs, cons
   return out;
 }
 
-Result<std::string> program_text(const train::TrainConfig& config, const std::string& stage) {
+Result<std::string> program_text(const train::TrainConfig& config, const std::string& stage, bool why) {
   ASSIGN_OR_RETURN(const auto tokenizer, train::open_tokenizer(io::local_file_system(), config));
   const models::ModelFunctions model =
       config.model_options().functions(tokenizer->vocab_size(), train::compute_dtype(config));
@@ -43,7 +45,7 @@ Result<std::string> program_text(const train::TrainConfig& config, const std::st
   ASSIGN_OR_RETURN(const train::CanonicalPrograms programs, train::make_programs(config, model));
   if (stage == "grad") return ir::print(programs.leaf) + "\n" + ir::print(programs.update);
   ASSIGN_OR_RETURN(const std::string remat, config.model_options().remat());
-  return compiled_text(programs, remat, stage == "plan");
+  return compiled_text(programs, remat, stage == "plan", why);
 }
 
 }  // namespace
@@ -54,13 +56,16 @@ int program_command(Args args) {
   args.option("--stage", &stage, "S",
               "trace: a leaf's losses, as the model says them; grad (the default): the canonical leaf and "
               "update programs; fused: both after the compiler's passes; plan: steps, kernels and memory");
+  bool why = false;
+  args.flag("--explain", &why,
+            "with --stage plan: what each step costs, which ops were fused into it, and why others were not");
   args.config();
   if (const auto code = args.parse()) return *code;
   if (stage != "trace" && stage != "grad" && stage != "fused" && stage != "plan")
     return report_error(invalid_argument(fmt::format("--stage {}: use trace, grad, fused or plan", stage)));
   const auto config = args.load_config();
   if (!config.ok()) return report_error(config.error());
-  const auto text = program_text(*config, stage);
+  const auto text = program_text(*config, stage, why);
   if (!text.ok()) return report_error(text.error());
   const Status written = write_stdout(*text);
   return written.ok() ? kExitOk : report_error(written.error());

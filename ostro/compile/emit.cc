@@ -447,7 +447,7 @@ void GroupEmitter::finish(const std::string& statements, int64_t extent, int64_t
     const char* type = memory_type(a.view.shape.dtype);
     body += fmt::format("  {0}{1}* const p{2} = ({0}{1}*)buf[{2}];\n", a.store ? "" : "const ", type, k);
     (a.store ? step.out : step.in).push_back(a.view);
-    step.bytes += static_cast<double>(a.view.shape.bytes());
+    step.bytes += static_cast<double>(a.view.touched_bytes());
   }
   body += statements + "}\n";
   step.kind = StepKind::kKernel;

@@ -1,7 +1,11 @@
 #include "ostro/compile/fuse.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <set>
+
+#include "ostro/ir/op.h"
 
 namespace ostro::compile {
 namespace {
@@ -44,6 +48,7 @@ class Fusion {
           if (d >= 0) try_merge(unit_of_[static_cast<size_t>(d)], unit_of_[i]);
         }
       }
+    if (in_.reasons) note_barriers();
     return ordered();
   }
 
@@ -105,7 +110,7 @@ class Fusion {
       g.kind = UnitKind::kGroup;
       g.domain = sizes_of(shape(o.operands[0]));
       g.split = shape(o.results[0]).rank();
-      if (valid(g)) u = g;
+      if (check(g) == Refusal::kNone) u = g;
     }
   }
 
@@ -175,8 +180,8 @@ class Fusion {
   }
 
   // All hand-overs inside the group fit, and its reduced axes are one run with one stride in every operand.
-  bool valid(const Unit& g) const {
-    if (g.ops.size() > kMaxOps) return false;
+  Refusal check(const Unit& g) const {
+    if (g.ops.size() > kMaxOps) return Refusal::kTooManyOps;
     std::set<ValueId> own;
     for (int32_t i : g.ops) own.insert(op(i).results.begin(), op(i).results.end());
     size_t loads = 0;
@@ -185,48 +190,49 @@ class Fusion {
       for (ValueId v : op(i).operands) {
         const View& view = in_.relative[static_cast<size_t>(v)];
         if (own.count(view.buffer) != 0) {
-          if (!access_fits(g, op(i), v)) return false;
+          if (!access_fits(g, op(i), v)) return Refusal::kPlace;
         } else {
           ++loads;
           if (view.shape.rank() == static_cast<int64_t>(g.domain.size())) strides.push_back(view.strides);
         }
       }
-    if (loads > kMaxLoads) return false;
-    if (g.split < 0) return true;
+    if (loads > kMaxLoads) return Refusal::kTooManyLoads;
+    if (g.split < 0) return Refusal::kNone;
     // Dense ones are always one run.
     for (const auto& s : strides) {
       int64_t span = 0;
       bool first = true;
       for (size_t i = g.domain.size(); i-- > static_cast<size_t>(g.split);) {
         if (g.domain[i] == 1) continue;
-        if (!first && s[i] != span) return false;
+        if (!first && s[i] != span) return Refusal::kStrides;
         first = false;
         span = s[i] * g.domain[i];
       }
     }
-    return true;
+    return Refusal::kNone;
   }
 
-  bool unify(const Unit& a, const Unit& b, Unit& out) const {
+  Refusal unify(const Unit& a, const Unit& b, Unit& out) const {
     const Unit& big = a.domain.size() >= b.domain.size() ? a : b;
     const Unit& small = &big == &a ? b : a;
     out.kind = UnitKind::kGroup;
     out.domain = big.domain;
     out.split = big.split;
     if (big.domain.size() == small.domain.size()) {
-      if (big.domain != small.domain) return false;
-      if (big.split >= 0 && small.split >= 0 && big.split != small.split) return false;
+      if (big.domain != small.domain) return Refusal::kSizes;
+      if (big.split >= 0 && small.split >= 0 && big.split != small.split) return Refusal::kRows;
       out.split = std::max(big.split, small.split);
     } else {
-      if (big.split != static_cast<int64_t>(small.domain.size()) || small.split >= 0) return false;
-      if (!std::equal(small.domain.begin(), small.domain.end(), big.domain.begin())) return false;
+      if (big.split < 0 || !std::equal(small.domain.begin(), small.domain.end(), big.domain.begin()))
+        return Refusal::kSizes;
+      if (big.split != static_cast<int64_t>(small.domain.size()) || small.split >= 0) return Refusal::kRows;
     }
     std::merge(a.ops.begin(), a.ops.end(), b.ops.begin(), b.ops.end(), std::back_inserter(out.ops));
-    return true;
+    return Refusal::kNone;
   }
 
-  // Is there a way from unit a to unit b through a third one?
-  bool detour(int32_t a, int32_t b) const {
+  // The third unit on a way from unit a to unit b, or -1.
+  int32_t detour(int32_t a, int32_t b) const {
     std::vector<char> seen(units_.size(), 0);
     std::vector<int32_t> open{a};
     seen[static_cast<size_t>(a)] = 1;
@@ -236,13 +242,13 @@ class Fusion {
       for (int32_t i : sources(u))
         for (int32_t user : users_[static_cast<size_t>(i)]) {
           const int32_t next = unit_of_[static_cast<size_t>(user)];
-          if (next == b && u != a) return true;
+          if (next == b && u != a) return u;
           if (next == b || seen[static_cast<size_t>(next)] != 0) continue;
           seen[static_cast<size_t>(next)] = 1;
           open.push_back(next);
         }
     }
-    return false;
+    return -1;
   }
   // Ops whose results a unit makes: of a serial sum only the sum.
   std::vector<int32_t> sources(int32_t u) const {
@@ -251,16 +257,46 @@ class Fusion {
     return unit.ops;
   }
 
+  // Why units a and b cannot become one, which `joined` is otherwise. kDetour: `through` is the unit between.
+  Refusal refusal(int32_t a, int32_t b, Unit& joined, int32_t& through) const {
+    const Unit &ua = units_[static_cast<size_t>(a)], &ub = units_[static_cast<size_t>(b)];
+    if (ua.kind == UnitKind::kSingle || ub.kind == UnitKind::kSingle) return Refusal::kRoutine;
+    if (ua.kind == UnitKind::kSerial || ub.kind == UnitKind::kSerial) return Refusal::kSerial;
+    if (const Refusal why = unify(ua, ub, joined); why != Refusal::kNone) return why;
+    if (const Refusal why = check(joined); why != Refusal::kNone) return why;
+    through = detour(a, b);
+    if (through < 0) through = detour(b, a);
+    return through < 0 ? Refusal::kNone : Refusal::kDetour;
+  }
+
   void try_merge(int32_t a, int32_t b) {
     if (a == b) return;
-    const Unit &ua = units_[static_cast<size_t>(a)], &ub = units_[static_cast<size_t>(b)];
-    if (ua.kind != UnitKind::kGroup || ub.kind != UnitKind::kGroup) return;
     Unit joined;
-    if (!unify(ua, ub, joined) || !valid(joined) || detour(a, b) || detour(b, a)) return;
-    const std::vector<int32_t> moved = ub.ops;
+    int32_t through = -1;
+    if (refusal(a, b, joined, through) != Refusal::kNone) return;
+    const std::vector<int32_t> moved = units_[static_cast<size_t>(b)].ops;
     for (int32_t i : moved) unit_of_[static_cast<size_t>(i)] = a;
     units_[static_cast<size_t>(a)] = std::move(joined);
     units_[static_cast<size_t>(b)] = Unit{};
+  }
+
+  // Of two routines nobody expects one.
+  void note_barriers() {
+    for (size_t b = 0; b < units_.size(); ++b) {
+      Unit& u = units_[b];
+      if (u.ops.empty()) continue;
+      for (ValueId r : outside_reads(u)) {
+        const int32_t d = def_[static_cast<size_t>(r)];
+        if (d < 0 || in_.is_view[static_cast<size_t>(d)] != 0) continue;
+        const int32_t a = unit_of_[static_cast<size_t>(d)];
+        if (u.kind == UnitKind::kSingle && units_[static_cast<size_t>(a)].kind == UnitKind::kSingle) continue;
+        Unit joined;
+        int32_t through = -1;
+        const Refusal why = refusal(a, static_cast<int32_t>(b), joined, through);
+        if (through >= 0) through = units_[static_cast<size_t>(through)].ops.back();
+        u.barriers.push_back({r, d, why, through});
+      }
+    }
   }
 
   // Topological order, earliest op first among those that are ready.
@@ -309,7 +345,9 @@ class Fusion {
         keep_live_ops(u);
       }
       if (u.stored.empty() || needed[static_cast<size_t>(u.stored[0])] == 0) continue;
-      for (ValueId r : outside_reads(u)) needed[static_cast<size_t>(r)] = 1;
+      const std::set<ValueId> reads = outside_reads(u);
+      for (ValueId r : reads) needed[static_cast<size_t>(r)] = 1;
+      std::erase_if(u.barriers, [&](const Barrier& b) { return reads.count(b.value) == 0; });
       live.push_back(std::move(u));
     }
     std::reverse(live.begin(), live.end());
@@ -339,6 +377,34 @@ class Fusion {
 };
 
 }  // namespace
+
+std::string refusal_text(const Barrier& barrier, const Unit& unit, const ir::Block& block) {
+  const auto name = [&](int32_t op) { return ir::op_name(block.ops[static_cast<size_t>(op)].kind); };
+  switch (barrier.why) {
+    case Refusal::kNone:
+      return "they would fit now; fusion goes over the ops once, and did not when it met them";
+    case Refusal::kRoutine:
+      return fmt::format("{} is a built-in routine",
+                         name(unit.kind == UnitKind::kSingle ? unit.ops[0] : barrier.producer));
+    case Refusal::kSerial:
+      return "a serial sum runs by itself, with the elementwise ops right before it computed again";
+    case Refusal::kSizes:
+      return fmt::format("loops of other sizes: ({}) here", fmt::join(unit.domain, ", "));
+    case Refusal::kRows:
+      return "their rows end at other axes";
+    case Refusal::kPlace:
+      return "the value is read elsewhere than it was written: transposed, sliced, or across rows";
+    case Refusal::kStrides:
+      return "the reduced axes would not lie in one run in every operand";
+    case Refusal::kTooManyOps:
+      return fmt::format("more than {} ops in one function", kMaxOps);
+    case Refusal::kTooManyLoads:
+      return fmt::format("more than {} operands of one function", kMaxLoads);
+    case Refusal::kDetour:
+      return fmt::format("{} lies between: it needs the one and the other needs it", name(barrier.through));
+  }
+  return "?";
+}
 
 std::vector<Unit> find_units(const FusionInput& input) { return Fusion(input).run(); }
 

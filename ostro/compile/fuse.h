@@ -10,6 +10,7 @@
 #pragma once
 
 #include <cstdint>
+#include <string>
 #include <vector>
 
 #include "ostro/compile/view.h"
@@ -19,12 +20,35 @@ namespace ostro::compile {
 
 enum class UnitKind { kSingle, kGroup, kSerial };
 
+// Why two neighbouring units stay apart.
+enum class Refusal {
+  kNone,
+  kRoutine,       // one of them is no elementwise op nor a reduction of rows: a built-in routine runs it
+  kSerial,        // one of them is a serial sum
+  kSizes,         // their loops have other sizes
+  kRows,          // their rows end at other axes
+  kPlace,         // the value is read elsewhere than it was written: transposed, sliced, or across rows
+  kStrides,       // the reduced axes do not lie in one run in some operand
+  kTooManyOps,    // for one function
+  kTooManyLoads,  // likewise
+  kDetour,        // a unit between them needs the one and is needed by the other
+};
+
+// A value that a unit reads, of another unit.
+struct Barrier {
+  ir::ValueId value = -1;  // a root
+  int32_t producer = -1;   // its op
+  Refusal why = Refusal::kNone;
+  int32_t through = -1;  // kDetour: an op of the unit between
+};
+
 struct Unit {
   UnitKind kind = UnitKind::kSingle;
   std::vector<int32_t> ops;         // ascending; kSerial: the inlined ones, then the sum
   std::vector<int64_t> domain;      // sizes; kSerial: of the summed value
   int64_t split = -1;               // number of leading axes that make a row; -1: no reductions
   std::vector<ir::ValueId> stored;  // values that somebody outside reads
+  std::vector<Barrier> barriers;    // with FusionInput::reasons
 };
 
 struct FusionInput {
@@ -33,7 +57,11 @@ struct FusionInput {
   const std::vector<char>& is_view;   // by op: nothing to do for it
   const numerics::LeafTable& leaves;
   bool fuse;
+  bool reasons = false;
 };
+
+// Why a unit does not compute that value itself, in words.
+std::string refusal_text(const Barrier& barrier, const Unit& unit, const ir::Block& block);
 
 // Units in an order in which they can run; dead ones are left out.
 std::vector<Unit> find_units(const FusionInput& input);

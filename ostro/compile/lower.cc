@@ -200,11 +200,19 @@ void BlockLowering::lower_units() {
   std::vector<char> is_view;
   for (const Op& op : block_.ops)
     is_view.push_back(op.kind == OpKind::constant || (is_view_op(op.kind) && !is_root(op.results[0])));
-  for (const Unit& unit : find_units({block_, relative_, is_view, leaves_, options_.fuse})) {
+  for (const Unit& unit :
+       find_units({block_, relative_, is_view, leaves_, options_.fuse, options_.reasons})) {
+    const size_t before = plan_.steps.size();
     if (unit.kind == UnitKind::kSingle)
       lower_op(block_.ops[static_cast<size_t>(unit.ops[0])]);
     else
       GroupEmitter(*this, unit).emit();
+    if (plan_.steps.size() == before) continue;
+    for (const Barrier& b : unit.barriers) {
+      const Op& producer = block_.ops[static_cast<size_t>(b.producer)];
+      plan_.steps.back().not_fused.push_back(
+          {{producer.kind, producer.scope}, block_.shape(b.value), refusal_text(b, unit, block_)});
+    }
   }
 }
 

@@ -16,6 +16,13 @@ size_t axis_of(const Shape& s, const std::string& name) { return static_cast<siz
 
 View View::whole(int32_t buffer, const Shape& shape) { return View{buffer, shape, 0, shape.strides()}; }
 
+int64_t View::touched_bytes() const {
+  int64_t count = 1;
+  for (size_t i = 0; i < strides.size(); ++i)
+    if (strides[i] != 0 || shape.axes[i].size == 0) count *= shape.axes[i].size;
+  return count * ir::dtype_size(shape.dtype);
+}
+
 bool View::dense() const {
   int64_t expected = 1;
   for (size_t i = strides.size(); i-- > 0;) {

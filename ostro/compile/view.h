@@ -23,6 +23,8 @@ struct View {
   static View whole(int32_t buffer, const ir::Shape& shape);
   // Are the elements one row-major run of memory?
   bool dense() const;
+  // Bytes of the different elements it looks at: those of a broadcast value once.
+  int64_t touched_bytes() const;
 };
 
 // The layout op's result (its number `result`) as a view on what x looks at; nothing when no strides can say
