@@ -7,6 +7,7 @@
 #include <numeric>
 
 #include "ostro/base/check.h"
+#include "ostro/base/profile.h"
 #include "ostro/numerics/fp_env.h"
 #include "ostro/numerics/tree.h"
 #include "ostro/spmd/run_parts.h"
@@ -131,10 +132,12 @@ void Worker::adopt(const State& state) {
 Result<StepResult> Worker::step(runtime::Collectives& c, const BatchArrays& batch,
                                 const optim::AdamScalars& scalars) {
   const numerics::FpEnvGuard guard;
+  const PhasedSpan span(profiling() ? fmt::format("worker {}", rank_) : "");
   StepResult result;
   const int64_t leaves = batch[0].shape().axes[0].size / plan_.rows;
   result.leaves.resize(static_cast<size_t>(leaves));
   ASSIGN_OR_RETURN(std::vector<Buffers> partials, run_leaves(batch, leaves, result.leaves));
+  phase("share results");
   RETURN_IF_ERROR(share_results(c, leaves, result.leaves));
   ASSIGN_OR_RETURN(Buffers gradients, exchange_gradients(c, leaves, std::move(partials)));
   if (owner()) RETURN_IF_ERROR(update(c, std::move(gradients), scalars, result));
@@ -143,6 +146,7 @@ Result<StepResult> Worker::step(runtime::Collectives& c, const BatchArrays& batc
 }
 
 Result<Worker::Buffers> Worker::add(std::unique_ptr<runtime::Executable>& program, Buffers a, Buffers b) {
+  phase("tree add");
   std::vector<ir::Shape> shapes;
   for (const Buffer& x : a) shapes.push_back(x.shape());
   RETURN_IF_ERROR(compile_once(program, *plan_.engine, add_program(shapes), shapes.size()));
@@ -163,6 +167,7 @@ Result<std::vector<Worker::Buffers>> Worker::run_leaves(const BatchArrays& batch
     });
     ASSIGN_OR_RETURN(runtime::Executable * leaf, leaf_program());
     for (int64_t i = node.first; i < node.first + node.count; ++i) {
+      phase("leaf", i);
       int64_t at = i;
       if (plan_.fault == WorkerFault::kLeafOrder && leaves > 2 && (i == 1 || i == 2)) at = 3 - i;
       Buffers inputs = params_;
@@ -215,6 +220,7 @@ Status Worker::share_results(runtime::Collectives& c, int64_t leaves, std::vecto
 // worker owns.
 Result<Worker::Buffers> Worker::exchange_gradients(runtime::Collectives& c, int64_t leaves,
                                                    std::vector<Buffers> partials) {
+  phase("exchange gradients");
   const auto workers = static_cast<size_t>(c.size());
   std::vector<Bytes> messages(workers);
   for (int64_t o = 0; o < plan_.owners(); ++o)
@@ -278,6 +284,7 @@ Result<Worker::Buffers> Worker::join(int64_t leaves, std::vector<std::vector<Buf
 
 Status Worker::update(runtime::Collectives& c, Buffers gradients, const optim::AdamScalars& scalars,
                       StepResult& result) {
+  phase("update");
   const size_t n = plan_.n;
   ASSIGN_OR_RETURN(runtime::Executable * program, update_program());
   const auto [loss_sum, weight] = join_losses(result.leaves);
@@ -305,6 +312,7 @@ Status Worker::update(runtime::Collectives& c, Buffers gradients, const optim::A
 }
 
 Status Worker::gather_params(runtime::Collectives& c) {
+  phase("gather parameters");
   Bytes mine;
   if (owner())
     for (size_t k = 0; k < plan_.n; ++k)

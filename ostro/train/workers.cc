@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "ostro/base/profile.h"
 #include "ostro/base/test_fault.h"
 #include "ostro/dist/loop_collectives.h"
 #include "ostro/spmd/run_parts.h"
@@ -75,6 +76,7 @@ class WorkerRunner final : public StepRunner {
   }
 
   Result<StepResult> run(State& state, const BatchArrays& batch, const optim::AdamScalars& scalars) override {
+    phase("workers");
     // A state that this runner did not leave behind (the first, or one from a checkpoint) is handed out anew.
     if (!same_handles(state.params, last_.params) || !same_handles(state.first_moment, last_.first_moment) ||
         !same_handles(state.second_moment, last_.second_moment))
@@ -83,6 +85,7 @@ class WorkerRunner final : public StepRunner {
     last_ = State();
     StepResult result;
     RETURN_IF_ERROR(dist::run_workers({{{kMeshAxis, plan_.workers}}}, [&](runtime::Collectives& c) -> Status {
+      name_thread(fmt::format("worker {}", c.rank()));
       auto r = workers_[static_cast<size_t>(c.rank())]->step(c, batch, scalars);
       bytes_[static_cast<size_t>(c.rank())] += c.bytes_sent();
       RETURN_IF_ERROR(r);
