@@ -61,6 +61,12 @@ void print(const Plan& plan, const Module& module, const std::string& indent, st
     out += fmt::format("  [{:.3g} FLOP, {:.3g} bytes]", step.flops, step.bytes);
     if (!step.scope.empty()) out += "  # " + step.scope;
     out += '\n';
+    for (const Step& behind : step.behind) {
+      out += indent + "  and on its pieces " + ir::op_name(behind.op) + " ->";
+      for (size_t i = 0; i < behind.out.size(); ++i)
+        out += (i == 0 ? " " : ", ") + view_text(plan, behind.out[i]);
+      out += '\n';
+    }
     for (const Plan& region : step.regions) print(region, module, indent + "    ", out);
   }
   out += fmt::format("{}total: {} steps, {:.3g} FLOP, {:.3g} bytes moved, arena {} bytes\n", indent,

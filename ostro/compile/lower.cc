@@ -4,6 +4,7 @@
 
 #include <fmt/format.h>
 
+#include "ostro/compile/behind.h"
 #include "ostro/compile/constants.h"
 #include "ostro/compile/emit.h"
 #include "ostro/compile/fuse.h"
@@ -244,6 +245,7 @@ Plan BlockLowering::run() {
     for (const Op& op : block_.ops) lower_op(op);
   }
   copy_results();
+  if (options_.fuse) put_fingerprints_behind(plan_);
   plan_memory(plan_);
   return std::move(plan_);
 }

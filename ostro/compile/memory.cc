@@ -17,6 +17,14 @@ struct Life {
 
 int64_t round_up(int64_t n) { return (n + kLine - 1) / kLine * kLine; }
 
+// Every view of a step and of those behind it.
+template <typename F>
+void for_views(const Step& step, F&& f) {
+  for (const View& v : step.in) f(v);
+  for (const View& v : step.out) f(v);
+  for (const Step& behind : step.behind) for_views(behind, f);
+}
+
 }  // namespace
 
 void plan_memory(Plan& plan) {
@@ -31,8 +39,7 @@ void plan_memory(Plan& plan) {
       life.last = std::max(life.last, static_cast<int64_t>(s));
     };
     const Step& step = plan.steps[s];
-    for (const View& v : step.in) touch(v.buffer);
-    for (const View& v : step.out) touch(v.buffer);
+    for_views(step, [&](const View& v) { touch(v.buffer); });
     touch(step.arena);
     for (int32_t b : step.slots) touch(b);
   }

@@ -68,6 +68,8 @@ struct Step {
   bool pointwise = false;  // every output element depends on the operands' elements at the same place alone
   std::vector<FusedOp> ops;
   std::vector<NotFused> not_fused;  // with LowerOptions::reasons; of other steps than kernels, too
+  // Steps that run on each piece of what this one makes, while it is in cache (behind.h).
+  std::vector<Step> behind;
 
   // kLoop, kBranch.
   std::vector<Plan> regions;

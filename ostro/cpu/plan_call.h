@@ -73,6 +73,11 @@ Status run_cross_entropy_grad(const OpCall& call);
 // plan_state.cc
 Status run_box_sumsq(const OpCall& call);
 Status run_fingerprint(const OpCall& call);
+// Runs a pointwise kernel piece by piece, and on each piece the fingerprints behind its step, whose operands
+// and results are `in` and `out`; `operands` are the kernel's.
+Status run_with_fingerprints(const compile::Step& step, FunctionRef<void(int64_t, int64_t)> kernel,
+                             std::span<const Array> operands, std::span<const std::vector<Array>> in,
+                             std::span<const std::vector<Array>> out, ThreadPool& pool, Isa isa);
 // plan_collective.cc
 Status run_collective(const OpCall& call);
 

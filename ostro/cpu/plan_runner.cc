@@ -127,6 +127,12 @@ void PlanRunner::clear_times() {
     for (const auto& region : prepared.regions) region->clear_times();
 }
 
+std::vector<Array> PlanRunner::arrays(const std::vector<View>& views) const {
+  std::vector<Array> out;
+  for (const View& v : views) out.push_back({&v, data(v)});
+  return out;
+}
+
 char* PlanRunner::data(const View& view) const {
   char* base = base_[static_cast<size_t>(view.buffer)];
   return view.offset == 0 ? base : base + view.offset * ir::dtype_size(view.shape.dtype);
@@ -154,8 +160,7 @@ Status PlanRunner::run_step(size_t index, const runtime::RunContext& run_context
       copy_view({&step.in[0], data(step.in[0])}, {&step.out[0], data(step.out[0])}, *context_.pool);
       return Status();
     case StepKind::kKernel:
-      run_kernel(step);
-      return Status();
+      return run_kernel(step);
     case StepKind::kLoop:
       return run_loop(step, prepared_[index], run_context);
     case StepKind::kBranch:
@@ -173,16 +178,14 @@ Status PlanRunner::run_op(const Step& step, const Prepared& prepared,
       prepared.gemm->run(*context_.pool, data(step.in[0]), data(step.in[1]), data(step.out[0]));
     return Status();
   }
-  std::vector<Array> in, out;
-  for (const View& v : step.in) in.push_back({&v, data(v)});
-  for (const View& v : step.out) out.push_back({&v, data(v)});
+  const std::vector<Array> in = arrays(step.in), out = arrays(step.out);
   const OpRoutine routine = op_routine(step.op);
   OSTRO_CHECK(routine != nullptr, "no routine for {}", ir::op_name(step.op));
   return routine(
       OpCall{step.op, step.attrs, in, out, *context_.leaves, run_context, *context_.pool, context_.isa});
 }
 
-void PlanRunner::run_kernel(const Step& step) {
+Status PlanRunner::run_kernel(const Step& step) {
   char* pointers[256];
   OSTRO_CHECK(step.in.size() + step.out.size() <= std::size(pointers), "a kernel of {} operands",
               step.in.size() + step.out.size());
@@ -190,8 +193,17 @@ void PlanRunner::run_kernel(const Step& step) {
   for (const View& v : step.in) pointers[n++] = data(v);
   for (const View& v : step.out) pointers[n++] = data(v);
   const KernelFunction kernel = (*context_.kernels)[static_cast<size_t>(step.kernel)];
-  context_.pool->parallel_for(
-      step.extent, [&](int64_t begin, int64_t end) { kernel(pointers, begin, end); }, step.grain);
+  const auto run = [&](int64_t begin, int64_t end) { kernel(pointers, begin, end); };
+  if (step.behind.empty()) {
+    context_.pool->parallel_for(step.extent, run, step.grain);
+    return Status();
+  }
+  std::vector<std::vector<Array>> in, out;
+  for (const Step& behind : step.behind) {
+    in.emplace_back(arrays(behind.in));
+    out.emplace_back(arrays(behind.out));
+  }
+  return run_with_fingerprints(step, run, arrays(step.in), in, out, *context_.pool, context_.isa);
 }
 
 Status PlanRunner::run_loop(const Step& step, const Prepared& prepared,

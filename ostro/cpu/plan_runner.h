@@ -8,6 +8,7 @@
 #include "ostro/compile/plan.h"
 #include "ostro/cpu/gemm.h"
 #include "ostro/cpu/isa.h"
+#include "ostro/cpu/plan_call.h"
 #include "ostro/cpu/plan_times.h"
 #include "ostro/cpu/thread_pool.h"
 #include "ostro/runtime/engine.h"
@@ -53,9 +54,10 @@ class PlanRunner {
   };
 
   char* data(const compile::View& view) const;
+  std::vector<Array> arrays(const std::vector<compile::View>& views) const;
   Status run_step(size_t index, const runtime::RunContext& run_context);
   Status run_op(const compile::Step& step, const Prepared& prepared, const runtime::RunContext& run_context);
-  void run_kernel(const compile::Step& step);
+  Status run_kernel(const compile::Step& step);
   Status run_loop(const compile::Step& step, const Prepared& prepared,
                   const runtime::RunContext& run_context);
   Status run_branch(const compile::Step& step, const Prepared& prepared,

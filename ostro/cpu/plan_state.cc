@@ -1,12 +1,10 @@
 // What the optimizer and the chain need of whole arrays: sums of squares per box (docs/numerics.md N13) and
 // fingerprints (N14). Dense operands; both near memory bandwidth.
 #include <algorithm>
-#include <cstring>
 #include <mutex>
 
-#include "ostro/cpu/kernels/fingerprint_kernels.h"
+#include "ostro/cpu/fingerprint_sum.h"
 #include "ostro/cpu/plan_call.h"
-#include "ostro/numerics/fingerprint.h"
 #include "ostro/numerics/sums.h"
 
 namespace ostro::cpu {
@@ -41,23 +39,14 @@ struct BoxAxis {
   int64_t size, stride, boxes, length;
 };
 
-int64_t integer(const Array& a) { return a.dtype() == ir::DType::i64 ? *a.as<int64_t>() : *a.as<int32_t>(); }
+// Elements that a kernel makes between fingerprints of them, about: they stay in the nearest cache.
+constexpr int64_t kPiece = 4096;
+// So many elements of any dtype, from a multiple of it on, are whole words.
+constexpr int64_t kWords = 8;
 
-// Words of one row from `index` on.
-void add_row(FingerprintWords add_words, numerics::Fingerprint& sum, uint64_t index, const char* row,
-             int64_t bytes) {
-  static constexpr FingerprintLane kMix[2] = {
-      {numerics::kFingerprintLanes[0].index_factor, numerics::kFingerprintLanes[0].factor1,
-       numerics::kFingerprintLanes[0].factor2},
-      {numerics::kFingerprintLanes[1].index_factor, numerics::kFingerprintLanes[1].factor1,
-       numerics::kFingerprintLanes[1].factor2}};
-  const int64_t words = bytes / 8;
-  add_words(kMix, index, row, words, sum.lane);
-  if (bytes % 8 != 0) {
-    uint64_t word = 0;
-    std::memcpy(&word, row + 8 * words, static_cast<size_t>(bytes % 8));
-    sum.add_word(index + static_cast<uint64_t>(words), word);
-  }
+void store(const numerics::Fingerprint& sum, const Array& out) {
+  out.as<int64_t>()[0] = static_cast<int64_t>(sum.lane[0]);
+  out.as<int64_t>()[1] = static_cast<int64_t>(sum.lane[1]);
 }
 
 }  // namespace
@@ -117,49 +106,63 @@ Status run_box_sumsq(const OpCall& call) {
 }
 
 Status run_fingerprint(const OpCall& call) {
-  const Array& x = call.in[0];
-  const int64_t bytes = ir::dtype_size(x.dtype());
-  const size_t rank = x.shape().axes.size();
-  const std::vector<int64_t>& global = call.attrs.ints("global_sizes");
-  const int64_t length = rank == 0 ? 1 : x.shape().axes.back().size;
-  const int64_t whole_length = rank == 0 ? 1 : global.back();
-  const int64_t first = rank == 0 ? 0 : integer(call.in[rank]);
-  const int64_t per_word = numerics::fingerprint_per_word(bytes);
-  if (first % per_word != 0 || ((first + length) % per_word != 0 && first + length != whole_length))
-    return invalid_argument(fmt::format(
-        "fingerprint: {} is cut at {} .. {} of {}; cells of the last axis must be multiples of {}",
-        x.shape().str(), first, first + length, whole_length, per_word));
-  const int64_t rows = length == 0 ? 0 : x.count() / length;
-  const int64_t words = numerics::fingerprint_words_per_row(whole_length, bytes);
-  const FingerprintWords add_words =
-      call.isa >= Isa::kAvx512 ? fingerprint_words_avx512 : fingerprint_words_generic;
+  ASSIGN_OR_RETURN(const FingerprintSum rows, FingerprintSum::make(call.in, call.attrs, call.isa));
   numerics::Fingerprint total;
   std::mutex mutex;
   // Long rows are shared out in pieces of whole words.
-  const int64_t piece = std::max<int64_t>(per_word, (int64_t{1} << 18) / bytes);
-  const int64_t pieces = std::max<int64_t>(1, (length + piece - 1) / piece);
+  const int64_t bytes = rows.element_bytes(), worth = int64_t{1} << 18;
+  const int64_t piece = worth / bytes;
+  const int64_t pieces = std::max<int64_t>(1, (rows.length() + piece - 1) / piece);
   call.pool.parallel_for(
-      rows * pieces,
+      rows.rows() * pieces,
       [&](int64_t begin, int64_t end) {
         numerics::Fingerprint sum;
         for (int64_t i = begin; i < end; ++i) {
-          const int64_t row = i / pieces, start = i % pieces * piece;
-          int64_t global_row = 0, rest = row, stride = 1;
-          for (size_t k = rank == 0 ? 0 : rank - 1; k-- > 0;) {
-            global_row += (rest % x.shape().axes[k].size + integer(call.in[k + 1])) * stride;
-            rest /= x.shape().axes[k].size;
-            stride *= global[k];
-          }
-          const int64_t n = std::min(piece, length - start);
-          add_row(add_words, sum, static_cast<uint64_t>(global_row * words + (first + start) / per_word),
-                  x.data + (row * length + start) * bytes, n * bytes);
+          const int64_t start = i % pieces * piece;
+          rows.add(sum, i / pieces, start, std::min(piece, rows.length() - start));
         }
         const std::lock_guard<std::mutex> lock(mutex);
         total += sum;
       },
-      std::max<int64_t>(1, (int64_t{1} << 18) / std::max<int64_t>(1, std::min(piece, length) * bytes)));
-  call.out[0].as<int64_t>()[0] = static_cast<int64_t>(total.lane[0]);
-  call.out[0].as<int64_t>()[1] = static_cast<int64_t>(total.lane[1]);
+      std::max<int64_t>(1, worth / std::max<int64_t>(1, std::min(piece, rows.length()) * bytes)));
+  store(total, call.out[0]);
+  return Status();
+}
+
+Status run_with_fingerprints(const compile::Step& step, FunctionRef<void(int64_t, int64_t)> kernel,
+                             std::span<const Array> operands, std::span<const std::vector<Array>> in,
+                             std::span<const std::vector<Array>> out, ThreadPool& pool, Isa isa) {
+  std::vector<FingerprintSum> prints;
+  for (size_t i = 0; i < step.behind.size(); ++i) {
+    ASSIGN_OR_RETURN(FingerprintSum print, FingerprintSum::make(in[i], step.behind[i].attrs, isa));
+    prints.push_back(std::move(print));
+  }
+  const int64_t row = step.out[0].shape.count() / step.extent;  // elements of one iteration of the kernel
+  // Iterations of a piece, and the least that always are whole words.
+  const int64_t piece = std::max<int64_t>(1, kPiece / row / kWords) * kWords;
+  Array next;
+  for (const Array& a : operands)
+    if (a.view->dense() && a.count() == step.out[0].shape.count()) next = a;
+  const int64_t next_bytes = next.data == nullptr ? 0 : ir::dtype_size(next.dtype());
+  std::vector<numerics::Fingerprint> totals(prints.size());
+  std::mutex mutex;
+  pool.parallel_for(
+      step.extent,
+      [&](int64_t begin, int64_t end) {
+        std::vector<numerics::Fingerprint> sums(prints.size());
+        for (int64_t i = begin; i < end; i += piece) {
+          const int64_t stop = std::min(end, i + piece);
+          kernel(i, stop);
+          // One operand of the next piece comes from memory meanwhile: as much as the time allows.
+          const char* ahead = next.data == nullptr ? nullptr : next.data + stop * row * next_bytes;
+          for (size_t k = 0; k < prints.size(); ++k)
+            prints[k].add(sums[k], 0, i * row, (stop - i) * row, ahead);
+        }
+        const std::lock_guard<std::mutex> lock(mutex);
+        for (size_t k = 0; k < prints.size(); ++k) totals[k] += sums[k];
+      },
+      (step.grain + kWords - 1) / kWords * kWords);
+  for (size_t k = 0; k < prints.size(); ++k) store(totals[k], out[k][0]);
   return Status();
 }
 

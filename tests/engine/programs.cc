@@ -287,6 +287,28 @@ void add_state(Collector& c) {
                           b.add(OpKind::fingerprint, {in[0], two, eight}, {{"global_sizes", Ints{9, 21}}}),
                           b.add(OpKind::fingerprint, {in[1]}, {{"global_sizes", Ints{}}})};
           });
+  // Of values that a kernel makes in several pieces and on two threads: rows of whole words and others, from
+  // operands in the result's order and across it.
+  for (int64_t n : {7000, 7002, 7001})
+    c.add(fmt::format("fingerprint behind a kernel, rows of {}", n),
+          {f32({{"a", 5}, {"b", n}}), f32({{"b", n}, {"a", 5}})}, [n](Builder& b, const Values& in) {
+            const std::vector<Axis> axes{{"a", 5}, {"b", n}};
+            ValueId zero = b.i64_scalar(0), two = b.i64_scalar(2), eight = b.i64_scalar(8);
+            const auto print = [&](ValueId x, ValueId first_row, ValueId first, Ints sizes) {
+              return b.add(OpKind::fingerprint, {x, first_row, first}, {{"global_sizes", std::move(sizes)}});
+            };
+            ValueId flat = b.add(OpKind::mul, {in[0], in[0]});
+            ValueId narrow = b.cast(b.add(OpKind::add, {in[0], flat}), DType::bf16);
+            ValueId across = b.add(OpKind::sub, {b.transpose(in[1], {"a", "b"}), in[0]});
+            return Values{flat,
+                          print(flat, zero, zero, {5, n}),
+                          narrow,
+                          print(narrow, zero, zero, {5, n}),
+                          print(narrow, two, zero, {9, n}),
+                          across,
+                          print(across, zero, zero, {5, n}),
+                          print(across, two, eight, {9, n + 8})};
+          });
   c.add("random", {of(DType::u32, {{"word", 2}})}, [](Builder& b, const Values& in) {
     Values out;
     for (const char* kind : {"bits", "uniform", "normal", "trunc_normal"})

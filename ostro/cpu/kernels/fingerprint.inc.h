@@ -6,17 +6,13 @@
 namespace ostro::cpu {
 namespace {
 
-// Far enough ahead for memory's latency, in bytes. The arithmetic of a line fills the reorder window, so that
-// without the hint loads from memory do not overlap.
-constexpr int64_t kFingerprintAhead = 4096;
-
 inline void fingerprint_words(const FingerprintLane* lanes, uint64_t first, const char* data, int64_t words,
-                              uint64_t* sums) {
+                              uint64_t* sums, const char* ahead) {
   const FingerprintLane a = lanes[0], b = lanes[1];
   // index * factor grows by the factor from word to word.
   uint64_t sum0 = 0, sum1 = 0, key0 = first * a.index_factor, key1 = first * b.index_factor;
   for (int64_t w = 0; w < words; ++w) {
-    if (w % 8 == 0) __builtin_prefetch(data + 8 * w + kFingerprintAhead);
+    if (w % 8 == 0) __builtin_prefetch(ahead + 8 * w);
     uint64_t word;
     __builtin_memcpy(&word, data + 8 * w, 8);
     uint64_t x = (word ^ key0) * a.factor1;

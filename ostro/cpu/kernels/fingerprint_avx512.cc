@@ -35,20 +35,21 @@ struct Lane {
 }  // namespace
 
 void fingerprint_words_avx512(const FingerprintLane* lanes, uint64_t first, const char* data, int64_t words,
-                              uint64_t* sums) {
+                              uint64_t* sums, const char* ahead) {
   Lane a, b;
   a.start(lanes[0], first);
   b.start(lanes[1], first);
   int64_t w = 0;
   for (; w + 8 <= words; w += 8) {
-    _mm_prefetch(data + 8 * w + kFingerprintAhead, _MM_HINT_T0);
+    _mm_prefetch(ahead + 8 * w, _MM_HINT_T0);
     const __m512i word = _mm512_loadu_si512(data + 8 * w);
     a.add(word);
     b.add(word);
   }
   sums[0] += a.total();
   sums[1] += b.total();
-  if (w < words) fingerprint_words(lanes, first + static_cast<uint64_t>(w), data + 8 * w, words - w, sums);
+  if (w < words)
+    fingerprint_words(lanes, first + static_cast<uint64_t>(w), data + 8 * w, words - w, sums, ahead + 8 * w);
 }
 
 }  // namespace ostro::cpu

@@ -11,13 +11,15 @@ struct FingerprintLane {
 };
 
 // Adds mix(first + w, word w) for w in [0, words) to sums[0] and sums[1], with lanes[0] and lanes[1].
+// Meanwhile the 8 * words bytes at `ahead` are fetched into the cache (no matter what lies there): the
+// arithmetic of a line fills the reorder window, so that without this hint loads from memory do not overlap.
 using FingerprintWords = void (*)(const FingerprintLane* lanes, uint64_t first, const char* data,
-                                  int64_t words, uint64_t* sums);
+                                  int64_t words, uint64_t* sums, const char* ahead);
 
 void fingerprint_words_generic(const FingerprintLane* lanes, uint64_t first, const char* data, int64_t words,
-                               uint64_t* sums);
+                               uint64_t* sums, const char* ahead);
 // AVX-512 has a 64-bit multiplication; AVX2 has not.
 void fingerprint_words_avx512(const FingerprintLane* lanes, uint64_t first, const char* data, int64_t words,
-                              uint64_t* sums);
+                              uint64_t* sums, const char* ahead);
 
 }  // namespace ostro::cpu

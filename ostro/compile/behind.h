@@ -1,0 +1,12 @@
+// Steps that run on each piece of another step's work while it is in cache. Internal to compile.
+#pragma once
+
+#include "ostro/compile/plan.h"
+
+namespace ostro::compile {
+
+// Moves fingerprints of a value that a pointwise kernel makes behind that kernel (Step::behind): then the
+// value is not read from memory again. Before buffers have places.
+void put_fingerprints_behind(Plan& plan);
+
+}  // namespace ostro::compile
