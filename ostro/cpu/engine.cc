@@ -16,6 +16,16 @@ namespace {
 
 using runtime::Buffer;
 
+runtime::ExecutableInfo info_of(const compile::Module& module) {
+  runtime::ExecutableInfo info;
+  info.arena_bytes = module.plan.arena_bytes;
+  for (const ir::Shape& s : module.plan.params) info.input_bytes += s.bytes();
+  for (const ir::Shape& s : module.plan.results) info.output_bytes += s.bytes();
+  info.flops = module.plan.flops();
+  info.kernels = static_cast<int64_t>(module.kernels.size());
+  return info;
+}
+
 class CpuExecutable final : public runtime::Executable {
  public:
   CpuExecutable(compile::Module module, const ir::Program& program, CompiledKernels kernels, Isa isa,
@@ -64,12 +74,7 @@ class CpuExecutable final : public runtime::Executable {
   }
 
   runtime::ExecutableInfo info() const override {
-    runtime::ExecutableInfo info;
-    info.arena_bytes = module_.plan.arena_bytes;
-    for (const ir::Shape& s : module_.plan.params) info.input_bytes += s.bytes();
-    for (const ir::Shape& s : module_.plan.results) info.output_bytes += s.bytes();
-    info.flops = module_.plan.flops();
-    info.kernels = static_cast<int64_t>(module_.kernels.size());
+    runtime::ExecutableInfo info = info_of(module_);
     info.fallback_ops = runner_.fallback_steps();
     return info;
   }
@@ -118,13 +123,7 @@ class CpuEngine final : public runtime::Engine {
 
   Result<std::unique_ptr<runtime::Executable>> compile(const ir::Program& program,
                                                        const runtime::CompileOptions& options) override {
-    RETURN_IF_ERROR(ir::verify(program));
-    ASSIGN_OR_RETURN(ir::Program optimised, compile::run_passes(program, options));
-    compile::LowerOptions lower_options;
-    lower_options.kernels = compiler_ != nullptr;
-    lower_options.fuse = options_.fuse;
-    lower_options.donate = options.donate;
-    ASSIGN_OR_RETURN(compile::Module module, compile::lower(optimised, lower_options));
+    ASSIGN_OR_RETURN(compile::Module module, lower(program, options));
     CompiledKernels kernels;
     if (compiler_ != nullptr) {
       ASSIGN_OR_RETURN(kernels, compiler_->compile(module.kernels));
@@ -133,7 +132,23 @@ class CpuEngine final : public runtime::Engine {
         std::make_unique<CpuExecutable>(std::move(module), program, std::move(kernels), isa_, pool_));
   }
 
+  Result<runtime::ExecutableInfo> estimate(const ir::Program& program,
+                                           const runtime::CompileOptions& options) override {
+    ASSIGN_OR_RETURN(const compile::Module module, lower(program, options));
+    return info_of(module);
+  }
+
  private:
+  Result<compile::Module> lower(const ir::Program& program, const runtime::CompileOptions& options) const {
+    RETURN_IF_ERROR(ir::verify(program));
+    ASSIGN_OR_RETURN(const ir::Program optimised, compile::run_passes(program, options));
+    compile::LowerOptions lower_options;
+    lower_options.kernels = compiler_ != nullptr;
+    lower_options.fuse = options_.fuse;
+    lower_options.donate = options.donate;
+    return compile::lower(optimised, lower_options);
+  }
+
   CpuOptions options_;
   Isa isa_;
   std::shared_ptr<ThreadPool> pool_;

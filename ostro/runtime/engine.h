@@ -54,6 +54,11 @@ class Engine {
   virtual std::string name() const = 0;
   virtual Result<std::unique_ptr<Executable>> compile(const ir::Program& program,
                                                       const CompileOptions& options = {}) = 0;
+  // What info() would say of the compiled program, but for fallback_ops, as cheaply as the engine can tell.
+  virtual Result<ExecutableInfo> estimate(const ir::Program& program, const CompileOptions& options = {}) {
+    ASSIGN_OR_RETURN(const std::unique_ptr<Executable> executable, compile(program, options));
+    return executable->info();
+  }
 };
 
 }  // namespace ostro::runtime

@@ -5,6 +5,7 @@
 #include "ostro/data/loader.h"
 #include "ostro/optim/schedule.h"
 #include "ostro/train/batches.h"
+#include "ostro/train/remat_table.h"
 #include "ostro/train/workers.h"
 
 namespace ostro::train {
@@ -65,6 +66,9 @@ Result<std::string> dry_run(io::FileSystem& fs, runtime::Engine& engine, const T
   out += load_lines(runner->loads(leaves));
   out += "memory and arithmetic of one run of each program, on worker 0:\n" +
          info_line("leaf", runner->leaf_info()) + info_line("update", runner->update_info());
+  ASSIGN_OR_RETURN(const std::string policies, remat_table(programs, engine, remat, runner->loads(leaves)[0],
+                                                           workers, runner->update_info().arena_bytes));
+  out += policies;
   out += fmt::format("step: {} tokens, {:.2f} GFLOP in the leaves\n", tokens,
                      runner->leaf_info().flops * static_cast<double>(leaves) * 1e-9);
   const auto& stream = loader.reader().stream();
