@@ -7,8 +7,8 @@
 #include <cstdlib>
 #include <vector>
 
-#include "bench/calibrate.h"
 #include "ostro/cpu/attention.h"
+#include "ostro/cpu/calibrate.h"
 
 namespace {
 
@@ -30,11 +30,11 @@ Speed measure(double flops, Isa isa, ThreadPool& pool, FunctionRef<void()> run) 
   std::vector<double> rates, shares;
   run();
   for (int i = 0; i < kRounds; ++i) {
-    const double before = ostro::bench::burst_peak(pool, isa, ostro::cpu::GemmType::kF32);
-    const double start = ostro::bench::seconds(pool.threads());
+    const double before = ostro::cpu::burst_peak(pool, isa, ostro::cpu::GemmType::kF32);
+    const double start = ostro::cpu::clock_seconds(pool.threads());
     run();
-    const double rate = flops / (ostro::bench::seconds(pool.threads()) - start);
-    const double after = ostro::bench::burst_peak(pool, isa, ostro::cpu::GemmType::kF32);
+    const double rate = flops / (ostro::cpu::clock_seconds(pool.threads()) - start);
+    const double after = ostro::cpu::burst_peak(pool, isa, ostro::cpu::GemmType::kF32);
     rates.push_back(rate * 1e-9);
     shares.push_back(2 * rate / (before + after));
   }

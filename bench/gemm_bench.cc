@@ -13,7 +13,7 @@
 #include <cstring>
 #include <string>
 
-#include "bench/calibrate.h"
+#include "ostro/cpu/calibrate.h"
 #include "ostro/cpu/gemm.h"
 
 namespace {
@@ -77,15 +77,15 @@ void measure(const Options& o, ThreadPool& pool, const std::string& name, GemmSp
   std::vector<double> shares;
   double best = 0;
   for (int round = -1; round < o.rounds; ++round) {
-    const double before = bench::burst_peak(pool, o.isa, o.type);
-    const double start = bench::seconds(o.threads);
+    const double before = cpu::burst_peak(pool, o.isa, o.type);
+    const double start = cpu::clock_seconds(o.threads);
     if (prepack) {
       gemm.run(pool, a.get(), packed, c.get());
     } else {
       gemm.run(pool, a.get(), b.get(), c.get());
     }
-    const double rate = flops / (bench::seconds(o.threads) - start);
-    const double peak = std::max(before, bench::burst_peak(pool, o.isa, o.type));
+    const double rate = flops / (cpu::clock_seconds(o.threads) - start);
+    const double peak = std::max(before, cpu::burst_peak(pool, o.isa, o.type));
     if (round < 0) continue;  // warm-up
     shares.push_back(rate / peak);
     best = std::max(best, rate);

@@ -37,6 +37,9 @@ std::string amount(double x) {
 
 double percent(double part, double whole) { return whole > 0 ? 100 * part / whole : 0; }
 
+// Units of 1e9 a second.
+double rate(double count, double seconds) { return seconds > 0 ? count / seconds * 1e-9 : 0; }
+
 std::string shapes_text(const std::vector<View>& views) {
   std::string text;
   for (const View& v : views) text += (text.empty() ? "" : ", ") + v.shape.str();
@@ -80,15 +83,20 @@ std::string explain_plan(const std::string& name, const Module& module, const Me
     flops += row.runs * row.step->flops;
     bytes += row.runs * row.step->bytes;
     if (measured == nullptr) continue;
-    seconds += row.runs * std::max(0.0, measured->seconds(row.place));
+    const double s = measured->seconds(row.place, step_name(*row.step));
+    if (s < 0) continue;
+    seconds += row.runs * s;
     least += row.runs * least_seconds(*row.step, measured->limits);
   }
   std::string out = fmt::format("{}: {}FLOP, {}B read and written, {:.0f} runs of steps, arena {:.1f} MiB\n",
                                 name, amount(flops), amount(bytes), steps,
                                 static_cast<double>(module.plan.arena_bytes) / (1024.0 * 1024.0));
   if (measured != nullptr)
-    out += fmt::format("{:.3f} ms in its steps, {:.0f} % of the limit\n", seconds * 1e3,
-                       percent(least, seconds));
+    out += fmt::format(
+        "{:.3f} ms in its steps, {:.0f} % of the limit; here that is {:.0f} GFLOP/s in f32, {:.0f} in bf16 "
+        "products, {:.1f} GB/s\n",
+        seconds * 1e3, percent(least, seconds), measured->limits.f32_flops * 1e-9,
+        measured->limits.bf16_flops * 1e-9, measured->limits.bytes * 1e-9);
   out +=
       fmt::format("{:>10} {:>6} {:>8} {:>6} {:>8} {:>6}", "step", "runs", "FLOP", "share", "bytes", "share");
   if (measured != nullptr)
@@ -108,10 +116,13 @@ std::string explain_plan(const std::string& name, const Module& module, const Me
                        amount(row.runs * step.flops), percent(row.runs * step.flops, flops),
                        amount(row.runs * step.bytes), percent(row.runs * step.bytes, bytes));
     if (measured != nullptr) {
-      const double s = std::max(measured->seconds(row.place), 1e-9);
-      out += fmt::format(" {:>9.1f} {:>5.1f}% {:>8.1f} {:>6.1f} {:>5.0f}%", s * 1e6,
-                         percent(row.runs * s, seconds), step.flops / s * 1e-9, step.bytes / s * 1e-9,
-                         percent(least_seconds(step, measured->limits), s));
+      const double s = measured->seconds(row.place, step_name(step));
+      if (s < 0)
+        out += fmt::format(" {:>39}", "did not run");
+      else
+        out += fmt::format(" {:>9.1f} {:>5.1f}% {:>8.1f} {:>6.1f} {:>5.0f}%", s * 1e6,
+                           percent(row.runs * s, seconds), rate(step.flops, s), rate(step.bytes, s),
+                           percent(least_seconds(step, measured->limits), s));
     }
     out += fmt::format("  {} -> {}\n", label, shapes_text(step.out));
     append_reasons(row, std::string((measured != nullptr ? 94 : 54) + 2 * row.depth, ' '), out);

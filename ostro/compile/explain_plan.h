@@ -21,9 +21,9 @@ double least_seconds(const Step& step, const MachineLimits& limits);
 
 struct Measured {
   MachineLimits limits;
-  // Seconds of a run of the step at a place ("12.0.3": step 3 of region 0 of step 12), the median; negative:
-  // not measured.
-  std::function<double(const std::string& place)> seconds;
+  // Seconds of a run of the step at a place ("12.0.3": step 3 of region 0 of step 12) with that name
+  // (step_name), the median; negative: it did not run.
+  std::function<double(const std::string& place, const std::string& name)> seconds;
 };
 
 // The report of a program called `name`; `module` was lowered with reasons. `measured` may be null.

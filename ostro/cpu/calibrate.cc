@@ -1,11 +1,14 @@
-#include "bench/calibrate.h"
+#include "ostro/cpu/calibrate.h"
 
 #include <immintrin.h>
 
+#include <algorithm>
 #include <array>
 #include <ctime>
 
-namespace ostro::bench {
+#include "ostro/base/aligned.h"
+
+namespace ostro::cpu {
 namespace {
 
 constexpr int kSteps = 4000;
@@ -26,6 +29,11 @@ __attribute__((target("avx2,fma"))) double fma_256() {
 #pragma GCC unroll 24
   for (auto& x : acc) __asm__ volatile("" ::"x"(x));
   return 12.0 * 16 * kSteps;
+}
+
+__attribute__((target("avx2"))) void add_to(const float* from, float* to, int64_t begin, int64_t end) {
+  for (int64_t i = begin; i + 8 <= end; i += 8)
+    _mm256_storeu_ps(to + i, _mm256_add_ps(_mm256_loadu_ps(from + i), _mm256_loadu_ps(to + i)));
 }
 
 __attribute__((target("avx512f"))) double fma_512() {
@@ -103,22 +111,42 @@ __attribute__((target("amx-tile,amx-bf16"))) double tdpbf16() {
 
 }  // namespace
 
-double seconds(int threads) {
+double clock_seconds(int threads) {
   timespec now;
   clock_gettime(threads == 1 ? CLOCK_THREAD_CPUTIME_ID : CLOCK_MONOTONIC, &now);
   return static_cast<double>(now.tv_sec) + static_cast<double>(now.tv_nsec) * 1e-9;
 }
 
-double burst_peak(cpu::ThreadPool& pool, cpu::Isa isa, cpu::GemmType type) {
-  using cpu::Isa;
+double burst_peak(ThreadPool& pool, Isa isa, GemmType type) {
   double (*burst)() = fma_256;
   if (isa >= Isa::kAvx512) burst = fma_512;
-  if (type == cpu::GemmType::kBf16 && isa == Isa::kAvx512Bf16) burst = vdpbf16;
-  if (type == cpu::GemmType::kBf16 && isa == Isa::kAmx) burst = tdpbf16;
+  if (type == GemmType::kBf16 && isa == Isa::kAvx512Bf16) burst = vdpbf16;
+  if (type == GemmType::kBf16 && isa == Isa::kAmx) burst = tdpbf16;
   std::atomic<int64_t> total{0};
-  const double start = seconds(pool.threads());
+  const double start = clock_seconds(pool.threads());
   pool.run_tiles(pool.threads() * 2, [&](int64_t) { total.fetch_add(static_cast<int64_t>(burst())); });
-  return static_cast<double>(total.load()) / (seconds(pool.threads()) - start);
+  return static_cast<double>(total.load()) / (clock_seconds(pool.threads()) - start);
 }
 
-}  // namespace ostro::bench
+double stream_peak(ThreadPool& pool) {
+  constexpr int64_t kFloats = int64_t{1} << 25, kPasses = 5;
+  const AlignedBytes x = allocate_aligned(kFloats * sizeof(float)),
+                     y = allocate_aligned(kFloats * sizeof(float));
+  auto* const from = reinterpret_cast<float*>(x.get());
+  auto* const to = reinterpret_cast<float*>(y.get());
+  double best = 0;
+  for (int64_t pass = 0; pass < kPasses; ++pass) {
+    const double start = clock_seconds(2);
+    pool.parallel_for(kFloats, [&](int64_t begin, int64_t end) {
+      // The first pass touches the memory.
+      if (pass == 0)
+        std::fill(from + begin, from + end, 1.0f), std::fill(to + begin, to + end, 0.0f);
+      else
+        add_to(from, to, begin, end);
+    });
+    if (pass > 0) best = std::max(best, 12.0 * kFloats / (clock_seconds(2) - start));
+  }
+  return best;
+}
+
+}  // namespace ostro::cpu
