@@ -1,5 +1,7 @@
 #include "ostro/cpu/gemm.h"
 
+#include <unistd.h>
+
 #include <algorithm>
 #include <bit>
 
@@ -11,8 +13,10 @@ namespace {
 
 // Share of a core's L2 (1 MiB on Zen 5, 2 MiB on Sapphire Rapids) for a packed block of A.
 constexpr int64_t kPackedABytes = 3 << 18;
-constexpr int64_t kGroupBytes = 3 << 18;  // likewise for a group of panels of B
-constexpr int64_t kGroup = 32;            // N7: blocks of k end between groups
+// A leaf up to kWholeSpan is finished row of tiles by row of tiles; a longer one block of k by block of k,
+// all tiles of a group unfinished until the last.
+constexpr int64_t kWholeSpan = 768;
+constexpr int64_t kGroup = 32;  // N7: blocks of k end between groups
 
 // Scratch for a B that is packed on the fly; larger ones are done in chunks.
 constexpr int64_t kChunkBytes = int64_t{64} << 20;
@@ -43,6 +47,15 @@ const GemmKernel& choose_kernel(GemmType type, Isa isa) {
 
 int64_t ceil_div(int64_t a, int64_t b) { return (a + b - 1) / b; }
 int64_t round_up(int64_t a, int64_t b) { return ceil_div(a, b) * b; }
+
+// Of one core. Only the cutting depends on it, no bit does.
+int64_t l2_bytes() {
+  static const int64_t bytes = [] {
+    const long reported = sysconf(_SC_LEVEL2_CACHE_SIZE);
+    return reported > 0 ? std::clamp<int64_t>(reported, 1 << 18, 4 << 20) : int64_t{1} << 20;
+  }();
+  return bytes;
+}
 
 // runs[i]: how many of offsets[i], offsets[i + 1], ... ascend by one.
 std::vector<int32_t> find_runs(const std::vector<int64_t>& offsets) {
@@ -78,24 +91,38 @@ Gemm::Gemm(GemmSpec spec, Isa isa)
 void Gemm::plan_contraction() {
   if (spec_.segment_ends.empty()) spec_.segment_ends = {k()};
   OSTRO_CHECK(spec_.segment_ends.back() == k(), "leaves end at {}, k is {}", spec_.segment_ends.back(), k());
-  int64_t begin = 0, longest_block = 1;
-  segment_blocks_.push_back(0);
+  int64_t begin = 0;
+  segment_spans_.push_back(0);
   for (int64_t end : spec_.segment_ends) {
     OSTRO_CHECK(end >= begin, "leaf ends must ascend: {} after {}", end, begin);
     // Blocks of nearly equal length, none a short rest.
     const int64_t pieces = std::max<int64_t>(1, ceil_div(end - begin, kernel_->kc));
     const int64_t length = round_up(ceil_div(end - begin, pieces), kGroup);
+    const int64_t first_block = static_cast<int64_t>(blocks_.size());
     for (int64_t at = begin; at < end; at += length) {
       const int64_t count = std::min<int64_t>(length, end - at);
-      longest_block = std::max(longest_block, count);
       const int64_t packed = round_up(count, kernel_->k_unit);
       blocks_.push_back({at, count, packed_k_, packed, at == begin});
       packed_k_ += packed;
     }
-    segment_blocks_.push_back(static_cast<int64_t>(blocks_.size()));
+    plan_spans(first_block);
     begin = end;
   }
-  group_panels_ = std::max<int64_t>(1, kGroupBytes / (longest_block * kernel_->b_bytes));
+  group_panels_ = std::max<int64_t>(1, l2_bytes() / 2 / (longest_span_ * kernel_->b_bytes));
+}
+
+// Of the blocks of one leaf, from first_block to the last.
+void Gemm::plan_spans(int64_t first_block) {
+  const int64_t blocks = static_cast<int64_t>(blocks_.size()) - first_block;
+  const int64_t together = blocks * kernel_->kc <= kWholeSpan ? std::max<int64_t>(1, blocks) : 1;
+  for (int64_t at = first_block; at < first_block + blocks; at += together) {
+    const int64_t end = std::min(first_block + blocks, at + together);
+    const KBlock &first = blocks_[at], &last = blocks_[end - 1];
+    spans_.push_back({at, end, first.begin, last.begin + last.count - first.begin, first.packed_begin,
+                      last.packed_begin + last.packed_count - first.packed_begin});
+    longest_span_ = std::max(longest_span_, spans_.back().packed_count);
+  }
+  segment_spans_.push_back(static_cast<int64_t>(spans_.size()));
 }
 
 void Gemm::plan_trees() {

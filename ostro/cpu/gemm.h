@@ -78,6 +78,11 @@ class Gemm {
     int64_t begin, count, packed_begin, packed_count;
     bool first;  // of its leaf
   };
+  // Neighbouring blocks of one leaf for which a panel of A is packed at once and kept: all of the leaf's,
+  // unless it is long.
+  struct Span {
+    int64_t block_begin, block_end, begin, count, packed_begin, packed_count;
+  };
   // A range of distinct B matrices and of their panels, packed at once.
   struct Chunk {
     int64_t b_begin, b_end, panel_begin, panel_end;
@@ -99,6 +104,7 @@ class Gemm {
   void pack_panels(const Operand& operand, const KBlock& block, int64_t begin, int64_t end, std::byte* out,
                    int64_t panel_stride) const;
   void plan_contraction();
+  void plan_spans(int64_t first_block);
   void plan_batch();
   void plan_chunks();
   void plan_trees();
@@ -111,7 +117,9 @@ class Gemm {
   int64_t m_panels_, n_panels_;
   int64_t packed_k_ = 0;
   std::vector<KBlock> blocks_;
-  std::vector<int64_t> segment_blocks_;  // blocks of leaf i: [segment_blocks_[i], segment_blocks_[i + 1])
+  std::vector<Span> spans_;
+  std::vector<int64_t> segment_spans_;  // spans of leaf i: [segment_spans_[i], segment_spans_[i + 1])
+  int64_t longest_span_ = 1;            // packed
   std::vector<int32_t> a_row_run_, a_col_run_, b_row_run_, b_col_run_, c_col_run_;
   std::vector<int64_t> b_offsets_;    // the distinct ones, in order of first use
   std::vector<int64_t> entries_;      // batch entries ordered by their B

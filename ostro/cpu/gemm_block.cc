@@ -25,24 +25,8 @@ void prefetch(const std::byte* begin, const std::byte* end) {
   for (const std::byte* line = begin; line < end; line += 64) __builtin_prefetch(line, 0, 2);
 }
 
+int64_t ceil_div(int64_t a, int64_t b) { return (a + b - 1) / b; }
 int64_t element_bytes(GemmType type) { return type == GemmType::kF32 ? 4 : 2; }
-
-// A row of a tile (32-byte aligned) to C; `stream` past the caches where the address allows it.
-void copy_row(const float* from, int64_t count, float* to, bool stream) {
-  if (count % 8 != 0) {
-    std::memcpy(to, from, static_cast<size_t>(count) * 4);
-  } else if (stream && reinterpret_cast<uintptr_t>(to) % 32 == 0) {
-    for (int64_t i = 0; i < count; i += 8) _mm256_stream_ps(to + i, _mm256_load_ps(from + i));
-  } else {
-    for (int64_t i = 0; i < count; i += 8) _mm256_storeu_ps(to + i, _mm256_load_ps(from + i));
-  }
-}
-
-void stream_64(const uint16_t* from, uint16_t* to) {
-  for (int i = 0; i < 32; i += 16)
-    _mm256_stream_si256(reinterpret_cast<__m256i*>(to + i),
-                        _mm256_load_si256(reinterpret_cast<const __m256i*>(from + i)));
-}
 
 }  // namespace
 
@@ -53,10 +37,7 @@ GemmBlock::GemmBlock(const Gemm& gemm, const Place& place, const void* a, void* 
       a_(static_cast<const std::byte*>(a) + place.offsets.a * element_bytes(gemm.spec_.in)),
       c_(static_cast<std::byte*>(c) + place.offsets.c * element_bytes(gemm.spec_.out)),
       row_panels_(place.row_panel_end - place.row_panel_begin) {
-  const int64_t whole = gemm.packed_k_ * kernel_.a_bytes * row_panels_;
-  whole_a_ = whole <= kPackedABytes;
   stream_ = gemm.m() * gemm.n() * element_bytes(gemm.spec_.out) > kStreamBytes;
-  packed_a_ = packed_a_scratch.get(whole_a_ ? whole : int64_t{kernel_.kc} * kernel_.a_bytes * row_panels_);
 }
 
 int GemmBlock::rows_of(int64_t row_panel) const {
@@ -67,15 +48,21 @@ int GemmBlock::rows_of(int64_t row_panel) const {
 void GemmBlock::run() {
   if (kernel_.enter != nullptr) kernel_.enter();
   const int64_t tile = int64_t{kernel_.mr} * kernel_.nr;
-  const bool one_segment = gemm_.segment_blocks_.size() == 2;
-  const bool one_block = one_segment && gemm_.blocks_.size() == 1;
+  const bool one_segment = gemm_.segment_spans_.size() == 2;
   const int64_t panels = place_.panel_end - place_.panel_begin;
-  int64_t group = gemm_.group_panels_;
-  // A tile that is finished at once needs no room of its own.
-  if (!one_block) group = std::min(group, kTileBytes / (4 * tile * row_panels_ * gemm_.tree_slots_));
-  group = std::clamp<int64_t>(group, 1, panels);
-  slot_floats_ = one_block ? tile : tile * row_panels_ * group;
+  by_row_ = one_segment && gemm_.spans_.size() == 1;
+  int64_t group = std::clamp<int64_t>(gemm_.group_panels_, 1, panels);
+  if (!by_row_)
+    group = std::clamp<int64_t>(kTileBytes / (4 * tile * row_panels_ * gemm_.tree_slots_), 1, group);
+  group = ceil_div(panels, ceil_div(panels, group));
+  slot_floats_ = tile * group * (by_row_ ? 1 : row_panels_);
   tiles_ = reinterpret_cast<float*>(tile_scratch.get(slot_floats_ * gemm_.tree_slots_ * 4));
+  // A that several groups of columns meet stays packed where L2 can hold it; else a few panels at a time.
+  const int64_t whole = gemm_.packed_k_ * kernel_.a_bytes * row_panels_;
+  whole_a_ = group < panels && whole <= kPackedABytes;
+  // Rows contiguous in memory are packed together, so that whole lines are read.
+  pack_step_ = gemm_.a_row_run_[place_.row_panel_begin * kernel_.mr] >= kernel_.mr ? kPackPanels : 1;
+  packed_a_ = packed_a_scratch.get(whole_a_ ? whole : gemm_.longest_span_ * kernel_.a_bytes * pack_step_);
   for (int64_t begin = place_.panel_begin; begin < place_.panel_end; begin += group) {
     const int64_t end = std::min(place_.panel_end, begin + group);
     pack_now_ = !whole_a_ || begin == place_.panel_begin;
@@ -102,15 +89,12 @@ void GemmBlock::pack_a(const Gemm::KBlock& block, int64_t begin, int64_t end, st
                      .k_run = gemm_.a_col_run_,
                      .width = kernel_.mr,
                      .k_bytes = kernel_.a_bytes},
-                    block, place_.row_panel_begin + begin, place_.row_panel_begin + end,
-                    out + begin * panel_stride, panel_stride);
+                    block, place_.row_panel_begin + begin, place_.row_panel_begin + end, out, panel_stride);
 }
 
 // The partial of one leaf into `tiles`, from +0; each finished tile goes to C at once when `store`.
 void GemmBlock::segment(int64_t segment, float* tiles, int64_t panel_begin, int64_t panel_end, bool store) {
-  const int64_t tile = int64_t{kernel_.mr} * kernel_.nr;
-  const int64_t begin = gemm_.segment_blocks_[segment], end = gemm_.segment_blocks_[segment + 1];
-  const bool reuse_tile = store && gemm_.blocks_.size() <= 1;
+  const int64_t begin = gemm_.segment_spans_[segment], end = gemm_.segment_spans_[segment + 1];
   if (begin == end) {
     std::memset(tiles, 0, static_cast<size_t>(slot_floats_) * 4);
     if (!store) return;
@@ -118,32 +102,99 @@ void GemmBlock::segment(int64_t segment, float* tiles, int64_t panel_begin, int6
       for (int64_t r = 0; r < row_panels_; ++r) store_tile(tiles, r, p);
     return;
   }
-  for (int64_t i = begin; i < end; ++i) {
-    const Gemm::KBlock& block = gemm_.blocks_[i];
-    const int64_t a_stride = (whole_a_ ? gemm_.packed_k_ : block.packed_count) * kernel_.a_bytes;
-    std::byte* packed_a = packed_a_ + (whole_a_ ? block.packed_begin * kernel_.a_bytes : 0);
-    const int64_t b_stride = gemm_.packed_k_ * kernel_.b_bytes;
-    const int64_t b_bytes = block.packed_count * kernel_.b_bytes;
-    const bool last = store && i + 1 == end;
-    // One panel of A stays in L1 and meets the panels of the group, which stay in L2, so that C is written
-    // along its rows. A is packed a few panels ahead of its use.
-    for (int64_t r = 0; r < row_panels_; ++r) {
-      if (pack_now_ && r % kPackPanels == 0)
-        pack_a(block, r, std::min(row_panels_, r + kPackPanels), packed_a, a_stride);
+  for (int64_t i = begin; i < end; ++i) span(i, tiles, panel_begin, panel_end, store && i + 1 == end);
+}
+
+// All tiles go on over the blocks of one span, and to C when `store`.
+void GemmBlock::span(int64_t index, float* tiles, int64_t panel_begin, int64_t panel_end, bool store) {
+  const Gemm::Span& span = gemm_.spans_[index];
+  const int64_t tile = int64_t{kernel_.mr} * kernel_.nr;
+  const int64_t panels = panel_end - panel_begin;
+  const int64_t b_stride = gemm_.packed_k_ * kernel_.b_bytes;
+  const int64_t a_stride = (whole_a_ ? gemm_.packed_k_ : span.packed_count) * kernel_.a_bytes;
+  const int64_t tiles_a_step = panels * (span.block_end - span.block_begin) * pack_step_;
+  // What comes after this span: the next one of the group, or the first of the next group.
+  const bool more_spans = index + 1 < static_cast<int64_t>(gemm_.spans_.size());
+  const bool more_panels = panel_end < place_.panel_end;
+  const Gemm::Span& then = gemm_.spans_[more_spans ? index + 1 : 0];
+  const int64_t then_panel = more_spans ? panel_begin : panel_end;
+  const std::byte* next_b = !more_spans && !more_panels
+                                ? nullptr
+                                : place_.packed + (then_panel - place_.panel_begin) * b_stride +
+                                      then.packed_begin * kernel_.b_bytes;
+  const int64_t next_bytes = then.packed_count * kernel_.b_bytes;
+  const int64_t slices = row_panels_ * (span.block_end - span.block_begin);
+  for (int64_t r = 0; r < row_panels_; ++r) {
+    std::byte* packed_a = packed_a_ + (whole_a_ ? r * a_stride + span.packed_begin * kernel_.a_bytes
+                                                : r % pack_step_ * a_stride);
+    const bool pack = pack_now_ && r % pack_step_ == 0;
+    if (pack && r + pack_step_ < row_panels_) {
+      ahead_.begin(*this, span, r + pack_step_, tiles_a_step);
+    } else if (pack && (more_spans || (more_panels && !whole_a_))) {
+      ahead_.begin(*this, then, 0, tiles_a_step);
+    } else if (pack) {
+      ahead_ = {};
+    }
+    for (int64_t i = span.block_begin; i < span.block_end; ++i) {
+      const Gemm::KBlock& block = gemm_.blocks_[i];
+      const int64_t k_at = block.packed_begin - span.packed_begin;
+      if (pack)
+        pack_a(block, r, std::min(row_panels_, r + pack_step_), packed_a + k_at * kernel_.a_bytes, a_stride);
+      const bool last = store && i + 1 == span.block_end;
+      // One panel of A stays in L1 and meets the panels of the group, which stay in L2, so that C is written
+      // along its rows.
       for (int64_t p = panel_begin; p < panel_end; ++p) {
         const std::byte* b =
             place_.packed + (p - place_.panel_begin) * b_stride + block.packed_begin * kernel_.b_bytes;
-        // The next group of B comes from far away: a slice of it with every panel of A.
-        if (p + (panel_end - panel_begin) < place_.panel_end) {
-          const std::byte* next = b + (panel_end - panel_begin) * b_stride;
-          prefetch(next + b_bytes * r / row_panels_, next + b_bytes * (r + 1) / row_panels_);
+        // What the group of B is next comes from far away: a slice of it with every tile.
+        if (next_b != nullptr && then_panel + p - panel_begin < place_.panel_end) {
+          const int64_t slice = r * (span.block_end - span.block_begin) + i - span.block_begin;
+          const std::byte* from = next_b + (p - panel_begin) * b_stride;
+          prefetch(from + next_bytes * slice / slices, from + next_bytes * (slice + 1) / slices);
+        }
+        if (pack_now_) {
+          ahead_.step();
+        } else if (r + 1 < row_panels_) {
+          const std::byte* next = packed_a + a_stride + k_at * kernel_.a_bytes;
+          const int64_t bytes = block.packed_count * kernel_.a_bytes;
+          prefetch(next + bytes * (p - panel_begin) / panels, next + bytes * (p - panel_begin + 1) / panels);
         }
         if (last) prefetch_c(r, p);
-        float* to = reuse_tile ? tiles : tiles + ((p - panel_begin) * row_panels_ + r) * tile;
-        kernel_.multiply(block.packed_count, packed_a + r * a_stride, b, to, kernel_.nr, rows_of(r),
+        float* to = tiles + ((p - panel_begin) * (by_row_ ? 1 : row_panels_) + (by_row_ ? 0 : r)) * tile;
+        kernel_.multiply(block.packed_count, packed_a + k_at * kernel_.a_bytes, b, to, kernel_.nr, rows_of(r),
                          block.first);
         if (last) store_tile(to, r, p);
       }
+    }
+  }
+}
+
+void GemmBlock::Ahead::begin(const GemmBlock& g, const Gemm::Span& span, int64_t row_panel, int64_t steps) {
+  const GemmSpec& spec = g.gemm_.spec_;
+  const int64_t row = (g.place_.row_panel_begin + row_panel) * g.kernel_.mr;
+  const int64_t rows = std::min(g.gemm_.m() - row, g.kernel_.mr * g.pack_step_);
+  const int64_t* row_offsets = spec.a_row.data() + row;
+  const int64_t* k_offsets = spec.a_col.data() + span.begin;
+  const bool along_k = g.pack_step_ == 1;
+  base_ = g.a_;
+  element_ = element_bytes(spec.in);
+  in_line_ = 64 / element_;
+  line_ = along_k ? k_offsets : row_offsets;
+  line_end_ = line_ + (along_k ? span.count : rows);
+  at_ = line_;
+  other_ = along_k ? row_offsets : k_offsets;
+  other_end_ = other_ + (along_k ? rows : span.count);
+  per_step_ = ceil_div(ceil_div(line_end_ - line_, in_line_) * (other_end_ - other_), steps);
+}
+
+void GemmBlock::Ahead::step() {
+  for (int64_t i = 0; i < per_step_ && other_ != other_end_; ++i) {
+    __builtin_prefetch(base_ + (*other_ + *at_) * element_, 0, 2);
+    if (line_end_ - at_ > in_line_) {
+      at_ += in_line_;
+    } else {
+      at_ = line_;
+      ++other_;
     }
   }
 }
@@ -188,31 +239,21 @@ void GemmBlock::store_tile(const float* tile, int64_t row_panel, int64_t panel) 
   const int64_t columns = std::min<int64_t>(kernel_.nr, gemm_.n() - column);
   const int64_t* c_col = gemm_.spec_.c_col.data() + column;
   const int64_t* c_row = gemm_.spec_.c_row.data() + (place_.row_panel_begin + row_panel) * kernel_.mr;
-  const bool contiguous = gemm_.c_col_run_[column] >= columns;
+  const bool f32 = gemm_.spec_.out == GemmType::kF32;
+  float* c32 = reinterpret_cast<float*>(c_);
+  uint16_t* c16 = reinterpret_cast<uint16_t*>(c_);
   const int rows = rows_of(row_panel);
+  if (gemm_.c_col_run_[column] >= columns) {
+    const TileRows finished = {tile, rows, static_cast<int>(columns), c_row, stream_};
+    return f32 ? kernel_.store_f32(finished, c32 + c_col[0]) : kernel_.store_bf16(finished, c16 + c_col[0]);
+  }
   for (int r = 0; r < rows; ++r, tile += kernel_.nr) {
-    if (gemm_.spec_.out == GemmType::kF32) {
-      float* to = reinterpret_cast<float*>(c_) + c_row[r];
-      if (contiguous) {
-        copy_row(tile, columns, to + c_col[0], stream_);
-      } else {
-        for (int64_t j = 0; j < columns; ++j) to[c_col[j]] = tile[j];
-      }
+    if (f32) {
+      for (int64_t j = 0; j < columns; ++j) c32[c_row[r] + c_col[j]] = tile[j];
     } else {
-      uint16_t* to = reinterpret_cast<uint16_t*>(c_) + c_row[r];
-      if (contiguous) {
-        if (stream_ && columns == 32 && reinterpret_cast<uintptr_t>(to + c_col[0]) % 32 == 0) {
-          alignas(32) uint16_t rounded[32];
-          kernel_.round_row(tile, columns, rounded);
-          stream_64(rounded, to + c_col[0]);
-        } else {
-          kernel_.round_row(tile, columns, to + c_col[0]);
-        }
-      } else {
-        uint16_t rounded[64];
-        kernel_.round_row(tile, columns, rounded);
-        for (int64_t j = 0; j < columns; ++j) to[c_col[j]] = rounded[j];
-      }
+      uint16_t rounded[64];
+      kernel_.round_row(tile, columns, rounded);
+      for (int64_t j = 0; j < columns; ++j) c16[c_row[r] + c_col[j]] = rounded[j];
     }
   }
 }

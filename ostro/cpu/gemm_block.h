@@ -16,6 +16,8 @@ class Scratch {
   std::byte* get(int64_t bytes) {
     if (bytes > capacity_) {
       data_.reset();
+      // In huge pages: small ones, scattered in memory, meet in the same sets of L2.
+      if (bytes >= kSmallest) bytes = (bytes + kStep - 1) / kStep * kStep;
       data_ = allocate_aligned(static_cast<size_t>(bytes));
       capacity_ = bytes;
     }
@@ -23,6 +25,7 @@ class Scratch {
   }
 
  private:
+  static constexpr int64_t kSmallest = 1 << 17, kStep = 4 << 20;  // what allocate_aligned puts there
   AlignedBytes data_;
   int64_t capacity_ = 0;
 };
@@ -46,10 +49,26 @@ class GemmBlock {
   void pack_a(const Gemm::KBlock& block, int64_t begin, int64_t end, std::byte* out,
               int64_t panel_stride) const;
   void segment(int64_t segment, float* tiles, int64_t panel_begin, int64_t panel_end, bool store);
+  void span(int64_t index, float* tiles, int64_t panel_begin, int64_t panel_end, bool store);
   void tree(size_t level, int64_t first, int64_t count, int slot, int64_t panel_begin, int64_t panel_end);
   void store_tile(const float* tile, int64_t row_panel, int64_t panel) const;
   void prefetch_c(int64_t row_panel, int64_t panel) const;
   int rows_of(int64_t row_panel) const;
+
+  // Asks for the part of A that is packed next, a slice with every tile.
+  class Ahead {
+   public:
+    // Panels of rows from row_panel on, all in `steps` calls of step().
+    void begin(const GemmBlock& block, const Gemm::Span& span, int64_t row_panel, int64_t steps);
+    void step();
+
+   private:
+    const std::byte* base_ = nullptr;
+    // Offsets of A: along memory, of which one in a line is asked for, and the other ones.
+    const int64_t *line_ = nullptr, *line_end_ = nullptr, *at_ = nullptr;
+    const int64_t *other_ = nullptr, *other_end_ = nullptr;
+    int64_t element_ = 0, in_line_ = 0, per_step_ = 0;
+  };
 
   const Gemm& gemm_;
   const GemmKernel& kernel_;
@@ -57,11 +76,14 @@ class GemmBlock {
   const std::byte* a_;
   std::byte* c_;
   int64_t row_panels_;
-  bool whole_a_;          // A is packed once for the whole contraction
-  bool pack_now_ = true;  // this group of columns is the one that packs A
-  bool stream_;           // C is written past the caches
+  bool by_row_ = true;     // the tiles of one row panel are finished before the next begins
+  bool whole_a_ = false;   // A is packed once for all groups of columns
+  bool pack_now_ = true;   // this group of columns is the one that packs A
+  int64_t pack_step_ = 1;  // panels of A packed together
+  Ahead ahead_;
+  bool stream_;  // C is written past the caches
   std::byte* packed_a_ = nullptr;
-  float* tiles_ = nullptr;  // slots of [panel][row_panel][mr][nr]
+  float* tiles_ = nullptr;  // slots of [panel][row_panel, unless by_row_][mr][nr]
   int64_t slot_floats_ = 0;
 };
 

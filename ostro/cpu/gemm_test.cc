@@ -247,6 +247,10 @@ TEST_CASE("gemm: more than one block in every direction") {
     check_all({.m = 40, .n = 700, .k = 90, .in = in, .out = GemmType::kBf16, .a = Layout::kColumns}, 13);
     check_all({.m = 70, .n = 90, .k = 1500, .in = in, .ends = {0, 700, 700, 1301, 1500}, .trees = {5}}, 14);
     check_all({.m = 10, .n = 33, .k = 9000, .in = in}, 15);
+    // Several groups of columns, with A kept packed, and a last group that is narrower.
+    check_all({.m = 70, .n = 2090, .k = 300, .in = in, .out = GemmType::kBf16}, 17);
+    check_all({.m = 75, .n = 1130, .k = 770, .in = in, .a = Layout::kColumns}, 18);
+    check_all({.m = 300, .n = 1100, .k = 65, .in = in, .a = Layout::kRuns, .b = Layout::kRuns}, 19);
   }
 }
 

@@ -1,7 +1,7 @@
 // bf16 tiles on AMX: 32 x 32 outputs in four tile registers, one TDPBF16PS per 16 x 16 outputs and group of
 // 32 k. Its arithmetic is N7 itself; MXCSR does not reach it.
 #include "ostro/cpu/kernels/gemm_pack_avx512.inc.h"
-#include "ostro/cpu/kernels/round_avx512bf16.inc.h"
+#include "ostro/cpu/kernels/gemm_store_avx512bf16.inc.h"
 
 namespace ostro::cpu {
 namespace {
@@ -88,6 +88,8 @@ const GemmKernel& gemm_bf16_amx() {
                                          bf16_multiply,
                                          16,
                                          round_row_avx512bf16,
+                                         store_f32_avx512,
+                                         store_bf16_avx512,
                                          enter,
                                          leave,
                                          256,

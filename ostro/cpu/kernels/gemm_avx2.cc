@@ -3,6 +3,7 @@
 #include <immintrin.h>
 
 #include "ostro/cpu/kernels/gemm_pack.inc.h"
+#include "ostro/cpu/kernels/gemm_store.inc.h"
 
 namespace ostro::cpu {
 namespace {
@@ -95,6 +96,8 @@ const GemmKernel& gemm_f32_avx2() {
                                          f32_multiply,
                                          1,
                                          round_row_plain,
+                                         store_f32_plain<kNr>,
+                                         store_bf16_plain<kNr, round_row_plain>,
                                          nullptr,
                                          nullptr,
                                          256,
@@ -113,6 +116,8 @@ const GemmKernel& gemm_bf16_avx2() {
                                          bf16_multiply,
                                          1,
                                          round_row_plain,
+                                         store_f32_plain<kNr>,
+                                         store_bf16_plain<kNr, round_row_plain>,
                                          nullptr,
                                          nullptr,
                                          256,

@@ -1,6 +1,7 @@
 // Matrix product tiles for AVX-512: f32 12 x 32; bf16 emulated 6 x 32 with the even and odd chains side by
 // side (24 accumulators each).
 #include "ostro/cpu/kernels/gemm_pack_avx512.inc.h"
+#include "ostro/cpu/kernels/gemm_store_avx512.inc.h"
 
 namespace ostro::cpu {
 namespace {
@@ -85,6 +86,8 @@ const GemmKernel& gemm_f32_avx512() {
                                          f32_multiply,
                                          1,
                                          round_row_plain,
+                                         store_f32_avx512,
+                                         store_bf16_plain<kNr, round_row_plain>,
                                          nullptr,
                                          nullptr,
                                          256,
@@ -103,6 +106,8 @@ const GemmKernel& gemm_bf16_avx512() {
                                          bf16_multiply,
                                          1,
                                          round_row_plain,
+                                         store_f32_avx512,
+                                         store_bf16_plain<kNr, round_row_plain>,
                                          nullptr,
                                          nullptr,
                                          512,

@@ -1,7 +1,7 @@
 // bf16 tiles on VDPBF16PS, 6 x 32. The instruction adds its high product first and chains both on one
 // accumulator; the chains layout feeds it so that this is N7's even chain, and its odd one.
 #include "ostro/cpu/kernels/gemm_pack_avx512.inc.h"
-#include "ostro/cpu/kernels/round_avx512bf16.inc.h"
+#include "ostro/cpu/kernels/gemm_store_avx512bf16.inc.h"
 
 namespace ostro::cpu {
 namespace {
@@ -59,6 +59,8 @@ const GemmKernel& gemm_bf16_avx512bf16() {
                                          bf16_multiply,
                                          1,
                                          round_row_avx512bf16,
+                                         store_f32_avx512,
+                                         store_bf16_avx512,
                                          nullptr,
                                          nullptr,
                                          256,

@@ -1,6 +1,7 @@
 // Matrix product tiles without intrinsics, for x86-64-v3; the compiler vectorises over columns.
 #include "ostro/base/test_fault.h"
 #include "ostro/cpu/kernels/gemm_pack.inc.h"
+#include "ostro/cpu/kernels/gemm_store.inc.h"
 
 namespace ostro::cpu {
 namespace {
@@ -69,6 +70,8 @@ const GemmKernel& gemm_f32_generic() {
                                          f32_multiply,
                                          1,
                                          round_row_plain,
+                                         store_f32_plain<kF32Nr>,
+                                         store_bf16_plain<kF32Nr, round_row_plain>,
                                          nullptr,
                                          nullptr,
                                          256,
@@ -87,6 +90,8 @@ const GemmKernel& gemm_bf16_generic() {
                                          bf16_multiply,
                                          1,
                                          round_row_plain,
+                                         store_f32_plain<kNr>,
+                                         store_bf16_plain<kNr, round_row_plain>,
                                          nullptr,
                                          nullptr,
                                          256,

@@ -18,6 +18,14 @@ struct PanelSource {
   int64_t count;
 };
 
+// Rows of a finished tile whose columns are neighbours in C.
+struct TileRows {
+  const float* tile;       // [rows][nr], aligned for vectors
+  int rows, columns;       // columns: 1 to nr
+  const int64_t* offsets;  // of each row's first element in C
+  bool stream;             // past the caches where the address allows it
+};
+
 struct GemmKernel {
   int mr, nr;            // rows and columns of the tile, and so widths of the A and B panels
   int k_unit;            // packed k is padded with +0 to a multiple of this, per segment
@@ -30,6 +38,8 @@ struct GemmKernel {
   int row_unit;
   // f32 to bf16 as N1 says.
   void (*round_row)(const float* in, int64_t count, uint16_t* out);
+  void (*store_f32)(const TileRows&, float* c);
+  void (*store_bf16)(const TileRows&, uint16_t* c);
   // Around a thread's calls of multiply; nullptr when there is nothing to set up.
   void (*enter)();
   void (*leave)();
