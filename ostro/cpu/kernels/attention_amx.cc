@@ -24,9 +24,39 @@ struct AmxProduct {
 
   static void multiply(float* c, int64_t ldc, int64_t rows, const uint32_t* a, int64_t lda, const uint32_t* b,
                        int64_t ldb, int64_t groups, bool from_zero) {
+    if (groups == 2) {
+      multiply_two(c, ldc, rows, a, lda, b, ldb, from_zero);
+      return;
+    }
     for (; rows >= 32; rows -= 32, c += 32 * ldc, a += 32 * lda)
       multiply_32(c, ldc, a, lda, b, ldb, groups, from_zero);
     if (rows > 0) multiply_16(c, ldc, a, lda, b, ldb, groups, from_zero);
+  }
+
+  // Two groups: all of B stays in tiles.
+  static void multiply_two(float* c, int64_t ldc, int64_t rows, const uint32_t* a, int64_t lda,
+                           const uint32_t* b, int64_t ldb, bool from_zero) {
+    _tile_loadd(4, b, ldb * 4);
+    _tile_loadd(5, b + 16, ldb * 4);
+    _tile_loadd(6, b + 16 * ldb, ldb * 4);
+    _tile_loadd(7, b + 16 * ldb + 16, ldb * 4);
+    for (; rows > 0; rows -= 16, c += 16 * ldc, a += 16 * lda) {
+      if (from_zero) {
+        _tile_zero(0);
+        _tile_zero(1);
+      } else {
+        _tile_loadd(0, c, ldc * 4);
+        _tile_loadd(1, c + 16, ldc * 4);
+      }
+      _tile_loadd(2, a, lda * 4);
+      _tile_dpbf16ps(0, 2, 4);
+      _tile_dpbf16ps(1, 2, 5);
+      _tile_loadd(3, a + 16, lda * 4);
+      _tile_dpbf16ps(0, 3, 6);
+      _tile_dpbf16ps(1, 3, 7);
+      _tile_stored(0, c, ldc * 4);
+      _tile_stored(1, c + 16, ldc * 4);
+    }
   }
 
   static void multiply_32(float* c, int64_t ldc, const uint32_t* a, int64_t lda, const uint32_t* b,

@@ -76,7 +76,7 @@ struct BackwardState {
   int32_t block_segments[kKeyBlock];
   float *kt, *vt;   // [wide][128]
   float* kn;        // [128][wide]
-  float *qn, *don;  // [64][wide]
+  float *qn, *don;  // [group][rows of the job][wide]
   float *p, *ds;    // [64][128]
   float* dq;        // [group][pos][wide]
   float *dk, *dv;   // [128][wide], one after the other: chains of the current leaf
@@ -108,18 +108,13 @@ void attention_backward_tile(const AttentionBackward& a, const float* delta, con
   const int64_t count = rows.end - rows.begin;
   const int64_t lane0 = keys.begin / kW * kW, lane1 = (keys.end + kW - 1) / kW * kW;
 
-  const auto at = [&](const QueryStrides& st, int64_t i) {
-    return t.job.b * st.batch + i * st.pos + t.job.h * st.kv_head + g * st.group;
-  };
-  for (int64_t i = 0; i < count; ++i) {
-    load_padded_row<V, kBf16>(a.q, at(a.q_strides, rows.begin + i), dims, wide, t.qn + i * wide);
-    load_padded_row<V, kBf16>(a.dout, at(a.dout_strides, rows.begin + i), dims, wide, t.don + i * wide);
-  }
+  const int64_t at = (g * (t.job.rows.end - t.job.rows.begin) + rows.begin - t.job.rows.begin) * wide;
+  const float *qn = t.qn + at, *don = t.don + at;
   // S = Q K^T and dP = dO V^T.
   const int64_t depth = kBf16 ? wide : dims;
-  product<V, kBf16>(t.p + lane0, kKeyBlock, count, lane1 - lane0, {t.qn, wide, 1}, t.kt + lane0, kKeyBlock,
+  product<V, kBf16>(t.p + lane0, kKeyBlock, count, lane1 - lane0, {qn, wide, 1}, t.kt + lane0, kKeyBlock,
                     depth, 0, true);
-  product<V, kBf16>(t.ds + lane0, kKeyBlock, count, lane1 - lane0, {t.don, wide, 1}, t.vt + lane0, kKeyBlock,
+  product<V, kBf16>(t.ds + lane0, kKeyBlock, count, lane1 - lane0, {don, wide, 1}, t.vt + lane0, kKeyBlock,
                     depth, 0, true);
 
   const bool capped = s.soft_cap > 0;
@@ -157,14 +152,13 @@ void attention_backward_tile(const AttentionBackward& a, const float* delta, con
   const int64_t key_count = keys.end - keys.begin;
   if (t.job.dkv) {
     const int phase = static_cast<int>((t.mask.origin + rows.begin) % 32);
-    product<V, kBf16>(t.dv + keys.begin * wide, wide, key_count, dims, {t.p + keys.begin, 1, kKeyBlock},
-                      t.don, wide, count, phase, false);
-    product<V, kBf16>(t.dk + keys.begin * wide, wide, key_count, dims, {t.ds + keys.begin, 1, kKeyBlock},
-                      t.qn, wide, count, phase, false);
+    product<V, kBf16>(t.dv + keys.begin * wide, wide, key_count, dims, {t.p + keys.begin, 1, kKeyBlock}, don,
+                      wide, count, phase, false);
+    product<V, kBf16>(t.dk + keys.begin * wide, wide, key_count, dims, {t.ds + keys.begin, 1, kKeyBlock}, qn,
+                      wide, count, phase, false);
   }
   if (t.job.dq) {
-    const int64_t row = g * (t.job.rows.end - t.job.rows.begin) + rows.begin - t.job.rows.begin;
-    product<V, kBf16>(t.dq + row * wide, wide, count, dims, {t.ds + keys.begin, kKeyBlock, 1},
+    product<V, kBf16>(t.dq + at, wide, count, dims, {t.ds + keys.begin, kKeyBlock, 1},
                       t.kn + keys.begin * wide, wide, key_count, static_cast<int>(keys.begin % 32), false);
   }
 }
@@ -201,9 +195,10 @@ inline void merge_leaves(float* stack, int64_t floats, int64_t leaf, bool last, 
 template <class V, bool kBf16>
 void load_key_block(const AttentionBackward& a, BackwardState& t) {
   const int64_t dims = a.shape.head_dim, wide = t.wide, count = t.block.end - t.block.begin;
-  float* vn = t.p;  // free until the first tile: 64 x 128 floats, so 8 rows at a time of up to 1024
-  for (int64_t j0 = 0; j0 < kKeyBlock; j0 += 8) {
-    for (int64_t j = j0; j < j0 + 8; ++j) {
+  static_assert(V::kWidth * kMaxHeadDim <= 2 * kQueryTile * kKeyBlock);
+  float* vn = t.p;  // p and ds are free until the first tile
+  for (int64_t j0 = 0; j0 < kKeyBlock; j0 += V::kWidth) {
+    for (int64_t j = j0; j < j0 + V::kWidth; ++j) {
       float* k = t.kn + j * wide;
       float* v = vn + (j - j0) * wide;
       t.block_segments[j] =
@@ -218,11 +213,10 @@ void load_key_block(const AttentionBackward& a, BackwardState& t) {
         for (int64_t d = 0; d < wide; ++d) k[d] = v[d] = 0;
       }
     }
-    for (int64_t d = 0; d < wide; ++d)
-      for (int64_t j = 0; j < 8; ++j) {
-        t.kt[d * kKeyBlock + j0 + j] = t.kn[(j0 + j) * wide + d];
-        t.vt[d * kKeyBlock + j0 + j] = vn[j * wide + d];
-      }
+    for (int64_t d = 0; d < wide; d += V::kWidth) {
+      V::transpose(t.kn + j0 * wide + d, wide, t.kt + d * kKeyBlock + j0, kKeyBlock);
+      V::transpose(vn + d, wide, t.vt + d * kKeyBlock + j0, kKeyBlock);
+    }
   }
 }
 
@@ -240,8 +234,8 @@ void attention_backward_job(const AttentionBackward& a, const float* delta, cons
   t.vt = t.kt + tile;
   t.kn = t.vt + tile;
   t.qn = t.kn + tile;
-  t.don = t.qn + kQueryTile * wide;
-  t.p = t.don + kQueryTile * wide;
+  t.don = t.qn + s.group * job_rows * wide;
+  t.p = t.don + s.group * job_rows * wide;
   t.ds = t.p + kQueryTile * kKeyBlock;
   float* partials = t.ds + kQueryTile * kKeyBlock;  // a stack of subtrees of leaves, dk then dv each
   const bool one_leaf = a.query_leaf_ends.empty() || !job.dkv;
@@ -249,6 +243,15 @@ void attention_backward_job(const AttentionBackward& a, const float* delta, cons
   t.dq = partials + 2 * leaf_partials(a) * tile;
   if (job.dq)
     for (int64_t i = 0; i < s.group * job_rows * wide; ++i) t.dq[i] = 0;
+  for (int64_t g = 0; g < s.group; ++g)
+    for (int64_t i = 0; i < job_rows; ++i) {
+      const int64_t to = (g * job_rows + i) * wide;
+      const auto from = [&](const QueryStrides& st) {
+        return job.b * st.batch + (job.rows.begin + i) * st.pos + job.h * st.kv_head + g * st.group;
+      };
+      load_padded_row<V, kBf16>(a.q, from(a.q_strides), dims, wide, t.qn + to);
+      load_padded_row<V, kBf16>(a.dout, from(a.dout_strides), dims, wide, t.don + to);
+    }
 
   const V zero = V::zero(), scale = V::set1(s.scale);
   const Range reach = job_rows == 0 ? Range{0, 0}

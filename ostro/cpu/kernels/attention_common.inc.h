@@ -77,6 +77,14 @@ inline uint64_t equal_word(const int32_t* values, int32_t x) {
   return word;
 }
 
+// Asks for a row that will be read or written soon: rows lie apart, which no hardware follows.
+template <class V, bool kWrite>
+inline void fetch_row(const void* array, int64_t offset, int64_t elements, FloatType type) {
+  const int64_t size = type == FloatType::kF32 ? 4 : 2;
+  const char* p = static_cast<const char*>(array) + offset * size;
+  for (int64_t i = 0; i < elements * size; i += 64) __builtin_prefetch(p + i, kWrite ? 1 : 0, 2);
+}
+
 // A row of head_dim elements as f32, exactly.
 template <class V, bool kBf16>
 inline void load_row(const void* source, int64_t offset, int64_t head_dim, float* out) {

@@ -19,19 +19,27 @@ void attention_forward_item(const AttentionForward& a, int64_t item, float* scra
 
   float* qt = scratch;                     // [wide][64]
   float* p = qt + wide * kQueryTile;       // [128][64]
-  float* ot = p + kKeyBlock * kQueryTile;  // [dims][64]
-  float* line = ot + wide * kQueryTile;    // [wide]
-  float* kw = line + wide;                 // [128][wide], bf16 only
+  float* ot = p + kKeyBlock * kQueryTile;  // [wide][64]
+  float* line = ot + wide * kQueryTile;    // [vector width][wide]
+  float* kw = line + kW * wide;            // [128][wide], bf16 only
   float* vw = kw + kKeyBlock * wide;       // the same
 
   const auto row_of = [&](int64_t lane, const QueryStrides& st) { return tile.offset(lane, s.group, st); };
-  for (int64_t d = 0; d < wide; ++d)
-    for (int i = 0; i < kQueryTile; ++i) qt[d * kQueryTile + i] = 0;
-  for (int i = 0; i < tile.lanes; ++i) {
-    load_row<V, kBf16>(a.q, row_of(i, a.q_strides), dims, line);
-    for (int64_t d = 0; d < dims; ++d) qt[d * kQueryTile + i] = line[d];
+  for (int i = 0; i < lanes; i += kW) {
+    for (int n = 0; n < kW; ++n) {
+      if (i + n < tile.lanes)
+        load_padded_row<V, kBf16>(a.q, row_of(i + n, a.q_strides), dims, wide, line + n * wide);
+      else
+        for (int64_t d = 0; d < wide; ++d) line[n * wide + d] = 0;
+    }
+    for (int64_t d = 0; d < wide; d += kW) V::transpose(line + d, wide, qt + d * kQueryTile + i, kQueryTile);
   }
-  for (int64_t i = 0; i < dims * kQueryTile; ++i) ot[i] = 0;
+  for (int i = 0; i < tile.lanes; ++i) {
+    fetch_row<V, true>(a.out, row_of(i, a.out_strides), dims, a.out_type);
+    if (tile.first >= kQueryTile)  // the tile that is likely to be the next one
+      fetch_row<V, false>(a.q, row_of(i - kQueryTile, a.q_strides), dims, s.type);
+  }
+  for (int64_t i = 0; i < wide * kQueryTile; ++i) ot[i] = 0;
 
   const bool capped = s.soft_cap > 0;
   const V kappa = V::set1(capped ? numerics::kLog2e : s.scale * numerics::kLog2e);
@@ -50,7 +58,11 @@ void attention_forward_item(const AttentionForward& a, int64_t item, float* scra
   for (int64_t block = reach.begin / kKeyBlock * kKeyBlock; block < reach.end; block += kKeyBlock) {
     Range keys{block > reach.begin ? block : reach.begin,
                block + kKeyBlock < reach.end ? block + kKeyBlock : reach.end};
-    if (forward_words<V>(tile, s.group, keys, words) == 0) continue;
+    if (keys.begin >= keys.end) continue;  // windows beyond the last key
+    if (tile.mask.key_segments == nullptr && common.begin <= keys.begin && common.end >= keys.end)
+      for (int64_t j = 0; j < keys.end - keys.begin; ++j) words[j] = full;
+    else if (forward_words<V>(tile, s.group, keys, words) == 0)
+      continue;
     const uint64_t* word = words;
     while (word[keys.end - keys.begin - 1] == 0) --keys.end;
     while (word[0] == 0) ++word, ++keys.begin;
@@ -123,9 +135,15 @@ void attention_forward_item(const AttentionForward& a, int64_t item, float* scra
     l[v].store(sums + v * kW);
   }
   store_statistics<V>(a, tile, tops, sums);
-  for (int i = 0; i < tile.lanes; ++i) {
-    for (int64_t d = 0; d < dims; ++d) line[d] = (ot[d * kQueryTile + i] + 0.0f) * sums[i];
-    store_row<V>(line, dims, a.out, row_of(i, a.out_strides), a.out_type);
+  for (int i = 0; i < lanes; i += kW) {
+    const V r = V::load(sums + i);
+    for (int64_t d = 0; d < wide; ++d) {
+      float* o = ot + d * kQueryTile + i;
+      ((V::load(o) + V::zero()) * r).store(o);
+    }
+    for (int64_t d = 0; d < wide; d += kW) V::transpose(ot + d * kQueryTile + i, kQueryTile, line + d, wide);
+    for (int n = 0; n < kW && i + n < tile.lanes; ++n)
+      store_row<V>(line + n * wide, dims, a.out, row_of(i + n, a.out_strides), a.out_type);
   }
 }
 

@@ -73,6 +73,17 @@ inline void store_rows(const Quad& quad, int half, uint32_t* group, int64_t ld) 
   store(_mm512_extracti64x4_epi64(quad.second, 1), P::kOrder[3]);
 }
 
+// Stores up to 16 values, as many as are left, to bf16 by one rounding.
+template <class P>
+inline void store_lanes(__m512 x, int64_t left, void* target, int64_t offset, FloatType type) {
+  const auto mask = static_cast<__mmask16>(left >= 16 ? 0xffff : (1 << left) - 1);
+  if (type == FloatType::kF32)
+    _mm512_mask_storeu_ps(static_cast<float*>(target) + offset, mask, x);
+  else
+    _mm256_mask_storeu_epi16(static_cast<uint16_t*>(target) + offset, mask,
+                             reinterpret_cast<__m256i>(_mm512_cvtneps_pbh(x)));
+}
+
 // A row of bf16 with +0 up to `wide`, a multiple of 32; none at all: `from` is nullptr.
 template <class P>
 inline void copy_row(const uint16_t* from, int64_t dims, int64_t wide, uint16_t* to) {

@@ -21,7 +21,7 @@ int64_t packed_forward_bytes(const AttentionForward& a) {
 // Floats of scratch of one item of either kind.
 template <class P>
 int64_t packed_forward_scratch(const AttentionForward& a) {
-  return padded(a.shape.head_dim) * (kQueryTile + 2 * kQueryTile + kKeyBlock) + kKeyBlock * kLaneBlock +
+  return padded(a.shape.head_dim) * (kQueryTile + kQueryTile / 2 + kKeyBlock) + kKeyBlock * kLaneBlock +
          kKeyBlock / 2 * kLaneBlock;
 }
 
@@ -101,14 +101,24 @@ void packed_forward_item(const AttentionForward& a, const void* packed, int64_t 
   const ForwardTile tile = forward_tile<V>(s, item);
   uint32_t* qt = reinterpret_cast<uint32_t*>(scratch);  // words [wide / 2][64]
   float* ot = scratch + wide * kQueryTile / 2;          // [wide][64]
-  float* line = ot + wide * kQueryTile;                 // [64][wide], first the rows of Q
-  float* scores = line + wide * kQueryTile;             // [128][32]
+  float* scores = ot + wide * kQueryTile;               // [128][32]
   float* words = scores + kKeyBlock * kLaneBlock;       // of P, [64][32]
-  uint16_t* q = reinterpret_cast<uint16_t*>(line);
+  uint16_t* q = reinterpret_cast<uint16_t*>(ot);        // rows, until they are turned
   for (int i = 0; i < kQueryTile; ++i)
     copy_row<P>(
         i < tile.lanes ? static_cast<const uint16_t*>(a.q) + tile.offset(i, s.group, a.q_strides) : nullptr,
         dims, wide, q + i * wide);
+  // What comes next, ahead of it: rows lie apart, which no hardware follows.
+  const int64_t out_size = a.out_type == FloatType::kF32 ? 4 : 2;
+  for (int i = 0; i < tile.lanes; ++i) {
+    const int64_t out = tile.offset(i, s.group, a.out_strides) * out_size;
+    for (int64_t d = 0; d < dims * out_size; d += 64)
+      __builtin_prefetch(static_cast<const char*>(a.out) + out + d, 1, 2);
+    if (tile.first < kQueryTile) continue;
+    const int64_t next = tile.offset(i - kQueryTile, s.group, a.q_strides);
+    for (int64_t d = 0; d < dims; d += 32)
+      __builtin_prefetch(static_cast<const uint16_t*>(a.q) + next + d, 0, 2);
+  }
   order_rows<P>(q, kQueryTile * wide);
   transpose_words<P>(q, wide / 2, kQueryTile, wide / 2, qt, kQueryTile);
 
@@ -160,9 +170,9 @@ void packed_forward_item(const AttentionForward& a, const void* packed, int64_t 
         while (keys.begin < keys.end && empty(keys.end - 32)) keys.end -= 32;
         if (keys.begin >= keys.end) continue;
       }
-      for (int64_t j = keys.begin; j < keys.end; j += 32)
-        P::multiply(scores + j * kLaneBlock, kLaneBlock, 32, reinterpret_cast<const uint32_t*>(k + j * wide),
-                    wide / 2, qt + part * kLaneBlock, kQueryTile, wide / 32, true);
+      P::multiply(scores + keys.begin * kLaneBlock, kLaneBlock, keys.end - keys.begin,
+                  reinterpret_cast<const uint32_t*>(k + keys.begin * wide), wide / 2, qt + part * kLaneBlock,
+                  kQueryTile, wide / 32, true);
       if (capped) cap_scores<P>(s, scores, keys);
       for (int v = 0; v < kLaneBlock; v += V::kWidth) {
         const int lane = part * kLaneBlock + v;
@@ -187,16 +197,19 @@ void packed_forward_item(const AttentionForward& a, const void* packed, int64_t 
 
   store_statistics<V>(a, tile, m, l);
   for (int part = 0; part < parts; ++part)
-    for (int v = part * kLaneBlock; v < (part + 1) * kLaneBlock; v += V::kWidth) {
-      const V r = V::load(l + v);
-      for (int64_t d = 0; d < rows16; ++d) {
-        float* o = ot + d * kQueryTile + v;
-        ((started[part] ? V::load(o) + V::zero() : V::zero()) * r).store(o);
+    for (int v = part * kLaneBlock; v < tile.lanes && v < (part + 1) * kLaneBlock; v += V::kWidth)
+      for (int64_t d = 0; d < dims; d += 16) {
+        const V r = V::load(l + v);
+        __m512i block[16];
+        for (int i = 0; i < 16; ++i) {
+          const V x = started[part] ? V::load(ot + (d + i) * kQueryTile + v) : V::zero();
+          block[i] = _mm512_castps_si512(((x + V::zero()) * r).v);
+        }
+        transpose16(block);
+        for (int i = 0; i < 16 && v + i < tile.lanes; ++i)
+          store_lanes<P>(_mm512_castsi512_ps(block[i]), dims - d, a.out,
+                         tile.offset(v + i, s.group, a.out_strides) + d, a.out_type);
       }
-      transpose_words<P>(ot + v, kQueryTile, rows16, V::kWidth, line + v * wide, wide);
-    }
-  for (int i = 0; i < tile.lanes; ++i)
-    store_row<V>(line + i * wide, dims, a.out, tile.offset(i, s.group, a.out_strides), a.out_type);
 }
 
 }  // namespace ostro::cpu::kernels

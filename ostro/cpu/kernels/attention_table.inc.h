@@ -32,12 +32,12 @@ inline AttentionKernels attention_table() {
   t.forward_scratch = [](const AttentionForward& a) {
     const int64_t wide = padded(a.shape.head_dim);
     const int64_t copies = a.shape.type == FloatType::kBf16 ? 2 * kKeyBlock * wide : 0;
-    return 2 * wide * kQueryTile + kKeyBlock * kQueryTile + wide + copies;
+    return 2 * wide * kQueryTile + kKeyBlock * kQueryTile + V::kWidth * wide + copies;
   };
   t.backward_scratch = [](const AttentionBackward& a, const BackwardJob& job) {
-    const int64_t wide = padded(a.shape.head_dim), rows = job.dq ? job.rows.end - job.rows.begin : 0;
-    return 3 * kKeyBlock * wide + 2 * kQueryTile * wide + 2 * kQueryTile * kKeyBlock +
-           leaf_partials(a) * 2 * kKeyBlock * wide + a.shape.group * rows * wide;
+    const int64_t wide = padded(a.shape.head_dim), rows = a.shape.group * (job.rows.end - job.rows.begin);
+    return 3 * kKeyBlock * wide + 2 * rows * wide + 2 * kQueryTile * kKeyBlock +
+           leaf_partials(a) * 2 * kKeyBlock * wide + (job.dq ? rows * wide : 0);
   };
   return t;
 }

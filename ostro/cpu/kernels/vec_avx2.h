@@ -69,6 +69,25 @@ struct VecAvx2 {
     return {_mm256_castsi256_ps(
         _mm256_and_si256(bf16_bits(a), _mm256_set1_epi32(static_cast<int>(0xffff0000u))))};
   }
+  // out[j][i] = in[i][j] of kWidth x kWidth, row strides in floats.
+  static void transpose(const float* in, int64_t ld_in, float* out, int64_t ld_out) {
+    __m256 r[8], t[8];
+    for (int i = 0; i < 8; ++i) r[i] = _mm256_loadu_ps(in + i * ld_in);
+    for (int i = 0; i < 4; ++i) {
+      t[2 * i] = _mm256_unpacklo_ps(r[2 * i], r[2 * i + 1]);
+      t[2 * i + 1] = _mm256_unpackhi_ps(r[2 * i], r[2 * i + 1]);
+    }
+    for (int i = 0; i < 2; ++i) {
+      r[4 * i] = _mm256_shuffle_ps(t[4 * i], t[4 * i + 2], 0x44);
+      r[4 * i + 1] = _mm256_shuffle_ps(t[4 * i], t[4 * i + 2], 0xee);
+      r[4 * i + 2] = _mm256_shuffle_ps(t[4 * i + 1], t[4 * i + 3], 0x44);
+      r[4 * i + 3] = _mm256_shuffle_ps(t[4 * i + 1], t[4 * i + 3], 0xee);
+    }
+    for (int i = 0; i < 4; ++i) {
+      _mm256_storeu_ps(out + i * ld_out, _mm256_permute2f128_ps(r[i], r[4 + i], 0x20));
+      _mm256_storeu_ps(out + (4 + i) * ld_out, _mm256_permute2f128_ps(r[i], r[4 + i], 0x31));
+    }
+  }
   void store_bf16(uint16_t* p) const {
     const __m256i high = _mm256_srli_epi32(bf16_bits(*this), 16);
     const __m128i packed = _mm_packus_epi32(_mm256_castsi256_si128(high), _mm256_extracti128_si256(high, 1));

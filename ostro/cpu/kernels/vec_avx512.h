@@ -6,6 +6,8 @@
 
 #include <cstdint>
 
+#include "ostro/cpu/kernels/transpose16_avx512.inc.h"
+
 namespace ostro::cpu::kernels {
 namespace {
 
@@ -60,6 +62,13 @@ struct VecAvx512 {
   static VecAvx512 round_bf16(VecAvx512 a) {
     return {_mm512_castsi512_ps(
         _mm512_and_si512(bf16_bits(a), _mm512_set1_epi32(static_cast<int>(0xffff0000u))))};
+  }
+  // out[j][i] = in[i][j] of kWidth x kWidth, row strides in floats.
+  static void transpose(const float* in, int64_t ld_in, float* out, int64_t ld_out) {
+    __m512i rows[16];
+    for (int i = 0; i < 16; ++i) rows[i] = _mm512_loadu_si512(in + i * ld_in);
+    transpose16(rows);
+    for (int i = 0; i < 16; ++i) _mm512_storeu_si512(out + i * ld_out, rows[i]);
   }
   void store_bf16(uint16_t* p) const {
     _mm256_storeu_si256(reinterpret_cast<__m256i*>(p),

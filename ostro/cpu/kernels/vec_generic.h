@@ -81,6 +81,11 @@ struct VecGeneric {
     return as<Words>(pick(nan, as<Floats>(x | 0x00400000u), as<Floats>(rounded)));
   }
   static VecGeneric round_bf16(VecGeneric a) { return {as<Floats>(bf16_bits(a) & 0xffff0000u)}; }
+  // out[j][i] = in[i][j] of kWidth x kWidth, row strides in floats.
+  static void transpose(const float* in, int64_t ld_in, float* out, int64_t ld_out) {
+    for (int j = 0; j < kWidth; ++j)
+      for (int i = 0; i < kWidth; ++i) out[j * ld_out + i] = in[i * ld_in + j];
+  }
   void store_bf16(uint16_t* p) const {
     const Words high = bf16_bits(*this) >> 16;
     for (int i = 0; i < kWidth; ++i) p[i] = static_cast<uint16_t>(high[i]);
