@@ -245,7 +245,10 @@ Plan BlockLowering::run() {
     for (const Op& op : block_.ops) lower_op(op);
   }
   copy_results();
-  if (options_.fuse) put_fingerprints_behind(plan_);
+  if (options_.fuse) {
+    put_fingerprints_behind(plan_);
+    put_cross_entropy_gradients_behind(plan_);
+  }
   plan_memory(plan_);
   return std::move(plan_);
 }

@@ -1,5 +1,6 @@
 #include "ostro/cpu/cross_entropy.h"
 
+#include "ostro/base/aligned.h"
 #include "ostro/base/check.h"
 #include "ostro/cpu/kernels/cross_entropy_kernels.h"
 
@@ -18,14 +19,30 @@ const kernels::CrossEntropyKernels& table_of(Isa isa) {
   }
 }
 
-}  // namespace
-
-void cross_entropy_forward(const CrossEntropyForward& args, Isa isa, ThreadPool& pool) {
+void check_forward(const CrossEntropyForward& args) {
   OSTRO_CHECK(args.vocab >= 1, "cross-entropy over {} classes", args.vocab);
   OSTRO_CHECK(args.vocab_leaf_ends.empty() || args.vocab_leaf_ends.back() == args.vocab,
               "the last vocab leaf ends at {}, vocab is {}", args.vocab_leaf_ends.back(), args.vocab);
+}
+
+}  // namespace
+
+void cross_entropy_forward(const CrossEntropyForward& args, Isa isa, ThreadPool& pool) {
+  check_forward(args);
   const kernels::CrossEntropyKernels& table = table_of(isa);
   pool.parallel_for(args.rows, [&](int64_t begin, int64_t end) { table.forward(args, begin, end); });
+}
+
+void cross_entropy_both(const CrossEntropyForward& forward, const CrossEntropyBackward& backward, Isa isa,
+                        ThreadPool& pool) {
+  check_forward(forward);
+  OSTRO_CHECK(backward.logits == forward.logits && backward.m == forward.m && backward.z == forward.z,
+              "a gradient of another cross-entropy");
+  const kernels::CrossEntropyKernels& table = table_of(isa);
+  pool.parallel_for(forward.rows, [&](int64_t begin, int64_t end) {
+    const auto scratch = allocate_aligned(static_cast<size_t>(forward.vocab) * sizeof(float));
+    table.both(forward, backward, begin, end, reinterpret_cast<float*>(scratch.get()));
+  });
 }
 
 void cross_entropy_backward(const CrossEntropyBackward& args, Isa isa, ThreadPool& pool) {

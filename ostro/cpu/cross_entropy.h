@@ -42,5 +42,10 @@ struct CrossEntropyBackward {
 
 void cross_entropy_forward(const CrossEntropyForward& args, Isa isa, ThreadPool& pool);
 void cross_entropy_backward(const CrossEntropyBackward& args, Isa isa, ThreadPool& pool);
+// Both, each row's gradient at once behind its loss: logits come from memory once, exponentials are computed
+// once. `backward` has the logits, targets, m, r and lse of `forward`; its gradient may lie where the logits
+// do, in rows as far apart, also when it is bf16.
+void cross_entropy_both(const CrossEntropyForward& forward, const CrossEntropyBackward& backward, Isa isa,
+                        ThreadPool& pool);
 
 }  // namespace ostro::cpu

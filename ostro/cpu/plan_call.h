@@ -70,6 +70,7 @@ Status run_attention_grad(const OpCall& call);
 // plan_cross_entropy.cc
 Status run_cross_entropy(const OpCall& call);
 Status run_cross_entropy_grad(const OpCall& call);
+Status run_cross_entropy_both(const OpCall& loss, const OpCall& gradient);
 // plan_state.cc
 Status run_box_sumsq(const OpCall& call);
 Status run_fingerprint(const OpCall& call);

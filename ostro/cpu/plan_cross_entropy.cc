@@ -26,35 +26,34 @@ Targets targets_of(const Array& targets, int64_t origin) {
   return t;
 }
 
-}  // namespace
-
-Status run_cross_entropy(const OpCall& call) {
+std::vector<int64_t> leaf_ends(const OpCall& call) {
   const ir::Axis& vocab = call.in[0].shape().axes.back();
-  const Targets targets = targets_of(call.in[1], scalar_integer(call.in[2]));
   std::vector<int64_t> ends;
   for (const auto& leaf : numerics::leaf_bounds(vocab.name, vocab.size, call.leaves.count(vocab.name)))
     ends.push_back(leaf.end);
+  if (ends.size() == 1) ends.clear();
+  return ends;
+}
+
+CrossEntropyForward forward_of(const OpCall& call, const Targets& targets, std::span<const int64_t> ends) {
   CrossEntropyForward f;
   f.rows = call.in[1].count();
-  f.vocab = f.row_stride = vocab.size;
+  f.vocab = f.row_stride = call.in[0].shape().axes.back().size;
   f.logits = call.in[0].as<float>();
   f.targets = targets.data;
   f.z = static_cast<float>(call.attrs.f64("z", 0.0));
-  if (ends.size() > 1) f.vocab_leaf_ends = ends;
+  f.vocab_leaf_ends = ends;
   f.loss = call.out[0].as<float>();
   f.m = call.out[1].as<float>();
   f.r = call.out[2].as<float>();
   f.lse = call.out[3].as<float>();
-  cross_entropy_forward(f, call.isa, call.pool);
-  return Status();
+  return f;
 }
 
-Status run_cross_entropy_grad(const OpCall& call) {
-  const ir::Axis& vocab = call.in[0].shape().axes.back();
-  const Targets targets = targets_of(call.in[1], scalar_integer(call.in[6]));
+CrossEntropyBackward backward_of(const OpCall& call, const Targets& targets) {
   CrossEntropyBackward b;
   b.rows = call.in[1].count();
-  b.vocab = b.row_stride = b.dlogits_stride = vocab.size;
+  b.vocab = b.row_stride = b.dlogits_stride = call.in[0].shape().axes.back().size;
   b.logits = call.in[0].as<float>();
   b.targets = targets.data;
   b.z = static_cast<float>(call.attrs.f64("z", 0.0));
@@ -64,7 +63,32 @@ Status run_cross_entropy_grad(const OpCall& call) {
   b.w = call.in[5].as<float>();
   b.dlogits = call.out[0].data;
   b.dlogits_type = call.out[0].dtype() == ir::DType::bf16 ? FloatType::kBf16 : FloatType::kF32;
-  cross_entropy_backward(b, call.isa, call.pool);
+  // Rows are equally far apart: densely, or as the logits whose place they took.
+  const compile::View& out = *call.out[0].view;
+  for (size_t i = 0; i + 1 < out.strides.size(); ++i)
+    if (out.shape.axes[i].size > 1) b.dlogits_stride = out.strides[i];
+  return b;
+}
+
+}  // namespace
+
+Status run_cross_entropy(const OpCall& call) {
+  const Targets targets = targets_of(call.in[1], scalar_integer(call.in[2]));
+  const std::vector<int64_t> ends = leaf_ends(call);
+  cross_entropy_forward(forward_of(call, targets, ends), call.isa, call.pool);
+  return Status();
+}
+
+Status run_cross_entropy_grad(const OpCall& call) {
+  const Targets targets = targets_of(call.in[1], scalar_integer(call.in[6]));
+  cross_entropy_backward(backward_of(call, targets), call.isa, call.pool);
+  return Status();
+}
+
+Status run_cross_entropy_both(const OpCall& loss, const OpCall& gradient) {
+  const Targets targets = targets_of(loss.in[1], scalar_integer(loss.in[2]));
+  const std::vector<int64_t> ends = leaf_ends(loss);
+  cross_entropy_both(forward_of(loss, targets, ends), backward_of(gradient, targets), loss.isa, loss.pool);
   return Status();
 }
 

@@ -181,8 +181,13 @@ Status PlanRunner::run_op(const Step& step, const Prepared& prepared,
   const std::vector<Array> in = arrays(step.in), out = arrays(step.out);
   const OpRoutine routine = op_routine(step.op);
   OSTRO_CHECK(routine != nullptr, "no routine for {}", ir::op_name(step.op));
-  return routine(
-      OpCall{step.op, step.attrs, in, out, *context_.leaves, run_context, *context_.pool, context_.isa});
+  const OpCall call{step.op,     step.attrs,     in,          out, *context_.leaves,
+                    run_context, *context_.pool, context_.isa};
+  if (step.behind.empty()) return routine(call);
+  const Step& gradient = step.behind[0];  // of a cross-entropy
+  const std::vector<Array> from = arrays(gradient.in), to = arrays(gradient.out);
+  return run_cross_entropy_both(call, {gradient.op, gradient.attrs, from, to, *context_.leaves, run_context,
+                                       *context_.pool, context_.isa});
 }
 
 Status PlanRunner::run_kernel(const Step& step) {

@@ -254,6 +254,32 @@ void add_fused(Collector& c) {
             return f;
           });
   }
+  // A head: the gradient runs behind the loss and takes the place of the logits, except where these are a
+  // result.
+  for (DType d : {DType::f32, DType::bf16})
+    for (bool leaves : {false, true})
+      for (bool want_logits : {false, true})
+        c.add(
+            fmt::format("cross_entropy of a head {}{}{}", ir::dtype_name(d), leaves ? " leaves" : "",
+                        want_logits ? " with logits" : ""),
+            {of(d, {{"batch", 2}, {"pos", 33}, {"embed", 24}}), of(d, {{"embed", 24}, {"vocab", 83}}),
+             i32({{"batch", 2}, {"pos", 33}}), f32({{"batch", 2}, {"pos", 33}})},
+            [d, want_logits](Builder& b, const Values& in) {
+              ValueId zero = b.i64_scalar(0);
+              const Attrs attrs{{"axis", std::string("vocab")}, {"z", 0.0}};
+              ValueId logits = b.dot(in[0], in[1], {"embed"});
+              Values f = b.add_n(OpKind::cross_entropy, {logits, in[2], zero}, attrs);
+              ValueId w = b.add(OpKind::mul, {in[3], in[3]});
+              Attrs typed = attrs;
+              typed.set("dtype", ir::dtype_name(d));
+              ValueId g =
+                  b.add(OpKind::cross_entropy_grad, {logits, in[2], f[1], f[2], f[3], w, zero}, typed);
+              f.push_back(b.dot(g, in[1], {"vocab"}));
+              f.push_back(b.dot(in[0], g, {"batch", "pos"}));
+              if (want_logits) f.push_back(logits);
+              return f;
+            },
+            leaves ? numerics::LeafTable{{{"vocab", 2}}} : numerics::LeafTable{});
   for (bool leaves : {false, true})
     c.add(
         leaves ? "cross_entropy leaves" : "cross_entropy",

@@ -10,6 +10,9 @@ namespace ostro::cpu::kernels {
 struct CrossEntropyKernels {
   void (*forward)(const CrossEntropyForward& args, int64_t begin, int64_t end);
   void (*backward)(const CrossEntropyBackward& args, int64_t begin, int64_t end);
+  // Row by row, the exponentials of a row kept in `scratch` of vocab floats.
+  void (*both)(const CrossEntropyForward& forward, const CrossEntropyBackward& backward, int64_t begin,
+               int64_t end, float* scratch);
 };
 
 const CrossEntropyKernels& cross_entropy_generic();
