@@ -59,37 +59,46 @@ void append_metadata(const char* name, size_t thread, const std::string& args, s
                  thread, args);
 }
 
+// A span before those inside it, as readers want it; of spans with the same times the one that was kept last,
+// for it ended last.
+std::vector<const SpanRecord*> in_order(const ProfileTrack& track) {
+  std::vector<const SpanRecord*> spans;
+  for (const SpanRecord& span : track.spans) spans.push_back(&span);
+  std::sort(spans.begin(), spans.end(), [](const SpanRecord* a, const SpanRecord* b) {
+    if (a->begin != b->begin) return a->begin < b->begin;
+    return a->end != b->end ? a->end > b->end : a > b;
+  });
+  return spans;
+}
+
 }  // namespace
 
 std::string trace_json(const std::vector<ProfileTrack>& given) {
-  std::vector<ProfileTrack> tracks = given;
+  std::vector<const ProfileTrack*> tracks;
   int64_t origin = std::numeric_limits<int64_t>::max();
-  for (ProfileTrack& track : tracks) {
-    // A span before those inside it, as readers want it.
-    std::stable_sort(track.spans.begin(), track.spans.end(), [](const SpanRecord& a, const SpanRecord& b) {
-      return a.begin != b.begin ? a.begin < b.begin : a.end > b.end;
-    });
-    if (!track.spans.empty()) origin = std::min(origin, track.spans.front().begin);
+  for (const ProfileTrack& track : given) {
+    tracks.push_back(&track);
+    for (const SpanRecord& span : track.spans) origin = std::min(origin, span.begin);
   }
   const auto has_steps = [](const ProfileTrack& track) {
     return std::any_of(track.spans.begin(), track.spans.end(),
                        [](const SpanRecord& s) { return s.label->category == std::string_view("step"); });
   };
-  std::stable_sort(tracks.begin(), tracks.end(), [&](const ProfileTrack& a, const ProfileTrack& b) {
-    const bool first = has_steps(a), second = has_steps(b);
-    return first != second ? first : a.thread < b.thread;
+  std::sort(tracks.begin(), tracks.end(), [&](const ProfileTrack* a, const ProfileTrack* b) {
+    const bool first = has_steps(*a), second = has_steps(*b);
+    return first != second ? first : a->thread < b->thread;
   });
 
   std::string out = "{\"displayTimeUnit\":\"ms\",\"traceEvents\":[\n";
   append_metadata("process_name", 0, "\"name\":\"ostro\"", out);
   std::map<const SpanLabel*, LabelText> texts;
   for (size_t i = 0; i < tracks.size(); ++i) {
-    append_metadata("thread_name", i, fmt::format("\"name\":{}", json_text(tracks[i].thread)), out);
+    append_metadata("thread_name", i, fmt::format("\"name\":{}", json_text(tracks[i]->thread)), out);
     append_metadata("thread_sort_index", i, fmt::format("\"sort_index\":{}", i), out);
-    for (const SpanRecord& span : tracks[i].spans) {
-      auto [text, fresh] = texts.try_emplace(span.label.get());
-      if (fresh) text->second = label_text(*span.label);
-      append_span(span, text->second, origin, i, out);
+    for (const SpanRecord* span : in_order(*tracks[i])) {
+      auto [text, fresh] = texts.try_emplace(span->label.get());
+      if (fresh) text->second = label_text(*span->label);
+      append_span(*span, text->second, origin, i, out);
     }
   }
   out.replace(out.size() - 2, 2, "\n]}\n");
