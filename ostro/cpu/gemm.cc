@@ -21,11 +21,16 @@ constexpr int64_t kGroup = 32;  // N7: blocks of k end between groups
 // Scratch for a B that is packed on the fly; larger ones are done in chunks.
 constexpr int64_t kChunkBytes = int64_t{64} << 20;
 
-// Panels of B packed by one task, and the k that packing takes from each at a time (a multiple of 32).
+// Largest packed A that all threads share while B is packed bit by bit.
+constexpr int64_t kWideBytes = int64_t{8} << 20;
+// Panels of B in one thread's range, at least, where there are enough.
+constexpr int64_t kWidePanels = 8;
+
+// Panels packed by one task, and the k that packing takes from each at a time (a multiple of 32).
 constexpr int64_t kPackPanels = 16;
 constexpr int64_t kAcross = 32;
 
-thread_local Scratch packed_b_scratch;
+thread_local Scratch packed_scratch;  // the operand that is packed at once
 
 const GemmKernel& choose_kernel(GemmType type, Isa isa) {
   OSTRO_CHECK(has_isa(isa), "this machine cannot run {}", isa_name(isa));
@@ -45,6 +50,7 @@ const GemmKernel& choose_kernel(GemmType type, Isa isa) {
   OSTRO_CHECK(false, "unknown instruction set {}", static_cast<int>(isa));
 }
 
+int64_t element_bytes(GemmType type) { return type == GemmType::kF32 ? 4 : 2; }
 int64_t ceil_div(int64_t a, int64_t b) { return (a + b - 1) / b; }
 int64_t round_up(int64_t a, int64_t b) { return ceil_div(a, b) * b; }
 
@@ -86,6 +92,8 @@ Gemm::Gemm(GemmSpec spec, Isa isa)
   plan_trees();
   plan_batch();
   plan_chunks();
+  const int64_t a_bytes = m_panels_ * packed_k_ * kernel_->a_bytes;
+  wide_ = spec_.batch.size() == 1 && m() > 0 && n() > m() && a_bytes <= kWideBytes;
 }
 
 void Gemm::plan_contraction() {
@@ -195,27 +203,50 @@ void Gemm::pack_panels(const Operand& operand, const KBlock& block, int64_t begi
   }
 }
 
-void Gemm::pack_chunk(ThreadPool& pool, const void* b, const Chunk& chunk, std::byte* out) const {
-  const int64_t panels = chunk.panel_end - chunk.panel_begin;
+Gemm::Operand Gemm::a_operand(const void* a) const {
+  return {.kernel_pack = kernel_->pack_a,
+          .base = a,
+          .w_offsets = spec_.a_row,
+          .w_run = a_row_run_,
+          .k_offsets = spec_.a_col,
+          .k_run = a_col_run_,
+          .element = element_bytes(spec_.in),
+          .width = kernel_->mr,
+          .k_bytes = kernel_->a_bytes};
+}
+
+Gemm::Operand Gemm::b_operand(const void* b) const {
+  return {.kernel_pack = kernel_->pack_b,
+          .base = b,
+          .w_offsets = spec_.b_col,
+          .w_run = b_col_run_,
+          .k_offsets = spec_.b_row,
+          .k_run = b_row_run_,
+          .element = element_bytes(spec_.in),
+          .width = kernel_->nr,
+          .k_bytes = kernel_->b_bytes};
+}
+
+void Gemm::pack(ThreadPool& pool, const Operand& operand, std::span<const int64_t> offsets, int64_t begin,
+                int64_t end, std::byte* out) const {
+  const int64_t panels = end - begin;
   const int64_t blocks = static_cast<int64_t>(blocks_.size());
-  const int64_t element = spec_.in == GemmType::kF32 ? 4 : 2;
-  const int64_t stride = packed_k_ * kernel_->b_bytes;
+  const int64_t stride = packed_k_ * operand.k_bytes;
   const int64_t parts = ceil_div(panels, kPackPanels);
-  pool.run_tiles((chunk.b_end - chunk.b_begin) * parts * blocks, [&](int64_t tile) {
+  pool.run_tiles(static_cast<int64_t>(offsets.size()) * parts * blocks, [&](int64_t tile) {
     const KBlock& block = blocks_[tile % blocks];
     const int64_t which = tile / blocks / parts, part = tile / blocks % parts;
-    const int64_t begin = panels * part / parts, end = panels * (part + 1) / parts;
-    pack_panels({.kernel_pack = kernel_->pack_b,
-                 .base = static_cast<const std::byte*>(b) + b_offsets_[chunk.b_begin + which] * element,
-                 .w_offsets = spec_.b_col,
-                 .w_run = b_col_run_,
-                 .k_offsets = spec_.b_row,
-                 .k_run = b_row_run_,
-                 .width = kernel_->nr,
-                 .k_bytes = kernel_->b_bytes},
-                block, chunk.panel_begin + begin, chunk.panel_begin + end,
-                out + (which * panels + begin) * stride + block.packed_begin * kernel_->b_bytes, stride);
+    const int64_t from = panels * part / parts, to = panels * (part + 1) / parts;
+    Operand matrix = operand;
+    matrix.base = static_cast<const std::byte*>(operand.base) + offsets[which] * operand.element;
+    pack_panels(matrix, block, begin + from, begin + to,
+                out + (which * panels + from) * stride + block.packed_begin * operand.k_bytes, stride);
   });
+}
+
+void Gemm::pack_chunk(ThreadPool& pool, const void* b, const Chunk& chunk, std::byte* out) const {
+  pack(pool, b_operand(b), std::span(b_offsets_).subspan(chunk.b_begin, chunk.b_end - chunk.b_begin),
+       chunk.panel_begin, chunk.panel_end, out);
 }
 
 void Gemm::multiply_chunk(ThreadPool& pool, const void* a, const Chunk& chunk, const std::byte* packed,
@@ -248,8 +279,8 @@ void Gemm::multiply_chunk(ThreadPool& pool, const void* a, const Chunk& chunk, c
         .row_panel_end = m_panels_ * (row + 1) / row_blocks,
         .panel_begin = chunk.panel_begin + begin,
         .panel_end = chunk.panel_begin + end,
-        .packed = packed + ((b - chunk.b_begin) * panels + begin) * packed_k_ * kernel_->b_bytes};
-    if (begin < end) GemmBlock(*this, place, a, c).run();
+        .packed_b = packed + ((b - chunk.b_begin) * panels + begin) * packed_k_ * kernel_->b_bytes};
+    if (begin < end) GemmBlock(*this, place, a, nullptr, c).run();
   });
 }
 
@@ -264,10 +295,30 @@ void Gemm::pack_b(ThreadPool& pool, const void* b, PackedB& out) const {
   pack_chunk(pool, b, all, out.data_.get());
 }
 
+void Gemm::run_wide(ThreadPool& pool, const void* a, const void* b, void* c) const {
+  std::byte* packed_a = packed_scratch.get(m_panels_ * packed_k_ * kernel_->a_bytes);
+  pack(pool, a_operand(a), {&spec_.batch[0].a, 1}, 0, m_panels_, packed_a);
+  const std::byte* base = static_cast<const std::byte*>(b) + spec_.batch[0].b * element_bytes(spec_.in);
+  const int64_t threads = pool.threads();
+  // Every range reads all of A, so none should be narrow.
+  const int64_t each = std::clamp<int64_t>(n_panels_ / (threads * kWidePanels), 1, 4);
+  const int64_t ranges = threads == 1 ? 1 : std::min(n_panels_, threads * each);
+  pool.run_tiles(ranges, [&](int64_t range) {
+    const GemmBlock::Place place = {.offsets = spec_.batch[0],
+                                    .row_panel_begin = 0,
+                                    .row_panel_end = m_panels_,
+                                    .panel_begin = n_panels_ * range / ranges,
+                                    .panel_end = n_panels_ * (range + 1) / ranges,
+                                    .packed_a = packed_a};
+    GemmBlock(*this, place, a, base, c).run();
+  });
+}
+
 void Gemm::run(ThreadPool& pool, const void* a, const void* b, void* c) const {
+  if (wide_) return run_wide(pool, a, b, c);
   for (const Chunk& chunk : chunks_) {
     const int64_t panels = (chunk.b_end - chunk.b_begin) * (chunk.panel_end - chunk.panel_begin);
-    std::byte* packed = packed_b_scratch.get(panels * packed_k_ * kernel_->b_bytes);
+    std::byte* packed = packed_scratch.get(panels * packed_k_ * kernel_->b_bytes);
     pack_chunk(pool, b, chunk, packed);
     multiply_chunk(pool, a, chunk, packed, c);
   }

@@ -7,6 +7,7 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
 #include <vector>
 
 #include "ostro/base/aligned.h"
@@ -96,8 +97,9 @@ class Gemm {
     const std::vector<int32_t>& w_run;
     const std::vector<int64_t>& k_offsets;
     const std::vector<int32_t>& k_run;
-    int width;    // of a panel
-    int k_bytes;  // of one k in a packed panel
+    int64_t element;  // bytes
+    int width;        // of a panel
+    int k_bytes;      // of one k in a packed panel
   };
 
   // Panels [begin, end) of one block of k, `panel_stride` bytes apart in `out`.
@@ -108,7 +110,14 @@ class Gemm {
   void plan_batch();
   void plan_chunks();
   void plan_trees();
+  Operand a_operand(const void* a) const;
+  Operand b_operand(const void* b) const;
+  // Panels [begin, end) of the matrices that begin `offsets` elements behind the operand's base, all of k.
+  void pack(ThreadPool& pool, const Operand& operand, std::span<const int64_t> offsets, int64_t begin,
+            int64_t end, std::byte* out) const;
   void pack_chunk(ThreadPool& pool, const void* b, const Chunk& chunk, std::byte* out) const;
+  // A packed at once, B by the groups of panels that are worked on: for the B that is larger than A.
+  void run_wide(ThreadPool& pool, const void* a, const void* b, void* c) const;
   void multiply_chunk(ThreadPool& pool, const void* a, const Chunk& chunk, const std::byte* packed,
                       void* c) const;
 
@@ -126,6 +135,7 @@ class Gemm {
   std::vector<int64_t> entry_begin_;  // entries of distinct B i: [entry_begin_[i], entry_begin_[i + 1])
   std::vector<Chunk> chunks_;
   int64_t group_panels_ = 1;  // panels of B worked on together, which L2 holds
+  bool wide_ = false;         // run_wide is the way
   int tree_slots_ = 1;        // partials alive at once
 };
 

@@ -18,6 +18,7 @@ constexpr int64_t kPackPanels = 8;
 constexpr int64_t kStreamBytes = int64_t{4} << 20;
 
 thread_local Scratch packed_a_scratch;
+thread_local Scratch packed_b_scratch;
 thread_local Scratch tile_scratch;
 
 // Asks for the cache lines of [begin, end) in L2.
@@ -30,11 +31,12 @@ int64_t element_bytes(GemmType type) { return type == GemmType::kF32 ? 4 : 2; }
 
 }  // namespace
 
-GemmBlock::GemmBlock(const Gemm& gemm, const Place& place, const void* a, void* c)
+GemmBlock::GemmBlock(const Gemm& gemm, const Place& place, const void* a, const void* b, void* c)
     : gemm_(gemm),
       kernel_(*gemm.kernel_),
       place_(place),
-      a_(static_cast<const std::byte*>(a) + place.offsets.a * element_bytes(gemm.spec_.in)),
+      a_(gemm.a_operand(static_cast<const std::byte*>(a) + place.offsets.a * element_bytes(gemm.spec_.in))),
+      b_(gemm.b_operand(b)),
       c_(static_cast<std::byte*>(c) + place.offsets.c * element_bytes(gemm.spec_.out)),
       row_panels_(place.row_panel_end - place.row_panel_begin) {
   stream_ = gemm.m() * gemm.n() * element_bytes(gemm.spec_.out) > kStreamBytes;
@@ -59,13 +61,16 @@ void GemmBlock::run() {
   tiles_ = reinterpret_cast<float*>(tile_scratch.get(slot_floats_ * gemm_.tree_slots_ * 4));
   // A that several groups of columns meet stays packed where L2 can hold it; else a few panels at a time.
   const int64_t whole = gemm_.packed_k_ * kernel_.a_bytes * row_panels_;
-  whole_a_ = group < panels && whole <= kPackedABytes;
+  whole_a_ = place_.packed_a != nullptr || (group < panels && whole <= kPackedABytes);
   // Rows contiguous in memory are packed together, so that whole lines are read.
   pack_step_ = gemm_.a_row_run_[place_.row_panel_begin * kernel_.mr] >= kernel_.mr ? kPackPanels : 1;
-  packed_a_ = packed_a_scratch.get(whole_a_ ? whole : gemm_.longest_span_ * kernel_.a_bytes * pack_step_);
+  if (place_.packed_a == nullptr)
+    packed_a_ = packed_a_scratch.get(whole_a_ ? whole : gemm_.longest_span_ * kernel_.a_bytes * pack_step_);
+  if (place_.packed_b == nullptr)
+    packed_b_ = packed_b_scratch.get(gemm_.longest_span_ * kernel_.b_bytes * group);
   for (int64_t begin = place_.panel_begin; begin < place_.panel_end; begin += group) {
     const int64_t end = std::min(place_.panel_end, begin + group);
-    pack_now_ = !whole_a_ || begin == place_.panel_begin;
+    pack_now_ = place_.packed_a == nullptr && (!whole_a_ || begin == place_.panel_begin);
     if (one_segment) {
       segment(0, tiles_, begin, end, true);
       continue;
@@ -76,20 +81,6 @@ void GemmBlock::run() {
   }
   if (kernel_.leave != nullptr) kernel_.leave();
   if (stream_) _mm_sfence();  // streamed lines are seen by other threads only after it
-}
-
-// Row panels [begin, end) of one block of k.
-void GemmBlock::pack_a(const Gemm::KBlock& block, int64_t begin, int64_t end, std::byte* out,
-                       int64_t panel_stride) const {
-  gemm_.pack_panels({.kernel_pack = kernel_.pack_a,
-                     .base = a_,
-                     .w_offsets = gemm_.spec_.a_row,
-                     .w_run = gemm_.a_row_run_,
-                     .k_offsets = gemm_.spec_.a_col,
-                     .k_run = gemm_.a_col_run_,
-                     .width = kernel_.mr,
-                     .k_bytes = kernel_.a_bytes},
-                    block, place_.row_panel_begin + begin, place_.row_panel_begin + end, out, panel_stride);
 }
 
 // The partial of one leaf into `tiles`, from +0; each finished tile goes to C at once when `store`.
@@ -109,51 +100,70 @@ void GemmBlock::segment(int64_t segment, float* tiles, int64_t panel_begin, int6
 void GemmBlock::span(int64_t index, float* tiles, int64_t panel_begin, int64_t panel_end, bool store) {
   const Gemm::Span& span = gemm_.spans_[index];
   const int64_t tile = int64_t{kernel_.mr} * kernel_.nr;
-  const int64_t panels = panel_end - panel_begin;
-  const int64_t b_stride = gemm_.packed_k_ * kernel_.b_bytes;
+  const int64_t panels = panel_end - panel_begin, blocks = span.block_end - span.block_begin;
+  const int64_t steps = row_panels_ * blocks;  // of each panel of B
+  const int64_t b_stride = (packed_b_ != nullptr ? span.packed_count : gemm_.packed_k_) * kernel_.b_bytes;
   const int64_t a_stride = (whole_a_ ? gemm_.packed_k_ : span.packed_count) * kernel_.a_bytes;
-  const int64_t tiles_a_step = panels * (span.block_end - span.block_begin) * pack_step_;
   // What comes after this span: the next one of the group, or the first of the next group.
   const bool more_spans = index + 1 < static_cast<int64_t>(gemm_.spans_.size());
   const bool more_panels = panel_end < place_.panel_end;
   const Gemm::Span& then = gemm_.spans_[more_spans ? index + 1 : 0];
   const int64_t then_panel = more_spans ? panel_begin : panel_end;
-  const std::byte* next_b = !more_spans && !more_panels
-                                ? nullptr
-                                : place_.packed + (then_panel - place_.panel_begin) * b_stride +
-                                      then.packed_begin * kernel_.b_bytes;
+  const int64_t then_end = std::min(place_.panel_end, then_panel + panels);
+  const std::byte* packed_b = packed_b_;
+  const std::byte* next_b = nullptr;
+  if (packed_b_ != nullptr) {
+    for (int64_t i = span.block_begin; i < span.block_end; ++i) {
+      const Gemm::KBlock& block = gemm_.blocks_[i];
+      gemm_.pack_panels(b_, block, panel_begin, panel_end,
+                        packed_b_ + (block.packed_begin - span.packed_begin) * kernel_.b_bytes, b_stride);
+    }
+    ahead_b_ = {};
+    if (then_panel < then_end)
+      ahead_b_.begin(b_, then, then_panel, then_end, b_.w_run[then_panel * b_.width] == 1, steps * panels);
+  } else {
+    packed_b =
+        place_.packed_b + (panel_begin - place_.panel_begin) * b_stride + span.packed_begin * kernel_.b_bytes;
+    next_b =
+        place_.packed_b + (then_panel - place_.panel_begin) * b_stride + then.packed_begin * kernel_.b_bytes;
+  }
   const int64_t next_bytes = then.packed_count * kernel_.b_bytes;
-  const int64_t slices = row_panels_ * (span.block_end - span.block_begin);
   for (int64_t r = 0; r < row_panels_; ++r) {
-    std::byte* packed_a = packed_a_ + (whole_a_ ? r * a_stride + span.packed_begin * kernel_.a_bytes
-                                                : r % pack_step_ * a_stride);
     const bool pack = pack_now_ && r % pack_step_ == 0;
-    if (pack && r + pack_step_ < row_panels_) {
-      ahead_.begin(*this, span, r + pack_step_, tiles_a_step);
-    } else if (pack && (more_spans || (more_panels && !whole_a_))) {
-      ahead_.begin(*this, then, 0, tiles_a_step);
-    } else if (pack) {
-      ahead_ = {};
+    const int64_t a_at =
+        whole_a_ ? r * a_stride + span.packed_begin * kernel_.a_bytes : r % pack_step_ * a_stride;
+    const std::byte* packed_a = (place_.packed_a != nullptr ? place_.packed_a : packed_a_) + a_at;
+    if (pack) {
+      const bool rest = r + pack_step_ < row_panels_;
+      ahead_a_ = {};
+      if (rest || more_spans || (more_panels && !whole_a_)) {
+        const int64_t row_panel = place_.row_panel_begin + (rest ? r + pack_step_ : 0);
+        ahead_a_.begin(a_, rest ? span : then, row_panel,
+                       std::min(place_.row_panel_end, row_panel + pack_step_), pack_step_ == 1,
+                       panels * blocks * pack_step_);
+      }
     }
     for (int64_t i = span.block_begin; i < span.block_end; ++i) {
       const Gemm::KBlock& block = gemm_.blocks_[i];
       const int64_t k_at = block.packed_begin - span.packed_begin;
+      const int64_t row_panel = place_.row_panel_begin + r;
       if (pack)
-        pack_a(block, r, std::min(row_panels_, r + pack_step_), packed_a + k_at * kernel_.a_bytes, a_stride);
+        gemm_.pack_panels(a_, block, row_panel, std::min(place_.row_panel_end, row_panel + pack_step_),
+                          packed_a_ + a_at + k_at * kernel_.a_bytes, a_stride);
       const bool last = store && i + 1 == span.block_end;
       // One panel of A stays in L1 and meets the panels of the group, which stay in L2, so that C is written
       // along its rows.
       for (int64_t p = panel_begin; p < panel_end; ++p) {
-        const std::byte* b =
-            place_.packed + (p - place_.panel_begin) * b_stride + block.packed_begin * kernel_.b_bytes;
-        // What the group of B is next comes from far away: a slice of it with every tile.
-        if (next_b != nullptr && then_panel + p - panel_begin < place_.panel_end) {
-          const int64_t slice = r * (span.block_end - span.block_begin) + i - span.block_begin;
+        const std::byte* b = packed_b + (p - panel_begin) * b_stride + k_at * kernel_.b_bytes;
+        if (packed_b_ != nullptr) {
+          ahead_b_.step();
+        } else if (then_panel + p - panel_begin < then_end) {
+          const int64_t step = r * blocks + i - span.block_begin;
           const std::byte* from = next_b + (p - panel_begin) * b_stride;
-          prefetch(from + next_bytes * slice / slices, from + next_bytes * (slice + 1) / slices);
+          prefetch(from + next_bytes * step / steps, from + next_bytes * (step + 1) / steps);
         }
         if (pack_now_) {
-          ahead_.step();
+          ahead_a_.step();
         } else if (r + 1 < row_panels_) {
           const std::byte* next = packed_a + a_stride + k_at * kernel_.a_bytes;
           const int64_t bytes = block.packed_count * kernel_.a_bytes;
@@ -169,21 +179,20 @@ void GemmBlock::span(int64_t index, float* tiles, int64_t panel_begin, int64_t p
   }
 }
 
-void GemmBlock::Ahead::begin(const GemmBlock& g, const Gemm::Span& span, int64_t row_panel, int64_t steps) {
-  const GemmSpec& spec = g.gemm_.spec_;
-  const int64_t row = (g.place_.row_panel_begin + row_panel) * g.kernel_.mr;
-  const int64_t rows = std::min(g.gemm_.m() - row, g.kernel_.mr * g.pack_step_);
-  const int64_t* row_offsets = spec.a_row.data() + row;
-  const int64_t* k_offsets = spec.a_col.data() + span.begin;
-  const bool along_k = g.pack_step_ == 1;
-  base_ = g.a_;
-  element_ = element_bytes(spec.in);
+void GemmBlock::Ahead::begin(const Gemm::Operand& operand, const Gemm::Span& span, int64_t begin, int64_t end,
+                             bool along_k, int64_t steps) {
+  const int64_t w = begin * operand.width;
+  const int64_t w_count = std::min(static_cast<int64_t>(operand.w_offsets.size()), end * operand.width) - w;
+  const int64_t* w_offsets = operand.w_offsets.data() + w;
+  const int64_t* k_offsets = operand.k_offsets.data() + span.begin;
+  base_ = static_cast<const std::byte*>(operand.base);
+  element_ = operand.element;
   in_line_ = 64 / element_;
-  line_ = along_k ? k_offsets : row_offsets;
-  line_end_ = line_ + (along_k ? span.count : rows);
+  line_ = along_k ? k_offsets : w_offsets;
+  line_end_ = line_ + (along_k ? span.count : w_count);
   at_ = line_;
-  other_ = along_k ? row_offsets : k_offsets;
-  other_end_ = other_ + (along_k ? rows : span.count);
+  other_ = along_k ? w_offsets : k_offsets;
+  other_end_ = other_ + (along_k ? w_count : span.count);
   per_step_ = ceil_div(ceil_div(line_end_ - line_, in_line_) * (other_end_ - other_), steps);
 }
 

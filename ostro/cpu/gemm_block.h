@@ -33,21 +33,22 @@ class Scratch {
 // f32 arithmetic of one block, from packing A to storing C.
 class GemmBlock {
  public:
-  // Rows [row_panel_begin, row_panel_end) in panels of mr. `packed` is the B of the batch entry: panel p of
-  // [panel_begin, panel_end) starts at packed + (p - panel_begin) * packed_k * b_bytes.
+  // Rows [row_panel_begin, row_panel_end) in panels of mr. Of A and B each either is packed or the block
+  // packs it: panel p of B [panel_begin, panel_end) starts at packed_b + (p - panel_begin) * packed_k *
+  // b_bytes, row panel r of A at packed_a + (r - row_panel_begin) * packed_k * a_bytes.
   struct Place {
     GemmBatch offsets;
     int64_t row_panel_begin, row_panel_end;
     int64_t panel_begin, panel_end;
-    const std::byte* packed;
+    const std::byte* packed_b = nullptr;
+    const std::byte* packed_a = nullptr;
   };
 
-  GemmBlock(const Gemm& gemm, const Place& place, const void* a, void* c);
+  // `b` is the B of the batch entry; it is not looked at where packed_b is given.
+  GemmBlock(const Gemm& gemm, const Place& place, const void* a, const void* b, void* c);
   void run();
 
  private:
-  void pack_a(const Gemm::KBlock& block, int64_t begin, int64_t end, std::byte* out,
-              int64_t panel_stride) const;
   void segment(int64_t segment, float* tiles, int64_t panel_begin, int64_t panel_end, bool store);
   void span(int64_t index, float* tiles, int64_t panel_begin, int64_t panel_end, bool store);
   void tree(size_t level, int64_t first, int64_t count, int slot, int64_t panel_begin, int64_t panel_end);
@@ -55,16 +56,17 @@ class GemmBlock {
   void prefetch_c(int64_t row_panel, int64_t panel) const;
   int rows_of(int64_t row_panel) const;
 
-  // Asks for the part of A that is packed next, a slice with every tile.
+  // Asks for a part of an operand that is packed next, a slice with every tile.
   class Ahead {
    public:
-    // Panels of rows from row_panel on, all in `steps` calls of step().
-    void begin(const GemmBlock& block, const Gemm::Span& span, int64_t row_panel, int64_t steps);
+    // Panels [begin, end) of the span, all in `steps` calls of step(). along_k: k is contiguous in memory.
+    void begin(const Gemm::Operand& operand, const Gemm::Span& span, int64_t begin, int64_t end, bool along_k,
+               int64_t steps);
     void step();
 
    private:
     const std::byte* base_ = nullptr;
-    // Offsets of A: along memory, of which one in a line is asked for, and the other ones.
+    // Offsets: along memory, of which one in a line is asked for, and the other ones.
     const int64_t *line_ = nullptr, *line_end_ = nullptr, *at_ = nullptr;
     const int64_t *other_ = nullptr, *other_end_ = nullptr;
     int64_t element_ = 0, in_line_ = 0, per_step_ = 0;
@@ -73,17 +75,18 @@ class GemmBlock {
   const Gemm& gemm_;
   const GemmKernel& kernel_;
   Place place_;
-  const std::byte* a_;
+  Gemm::Operand a_, b_;
   std::byte* c_;
   int64_t row_panels_;
   bool by_row_ = true;     // the tiles of one row panel are finished before the next begins
   bool whole_a_ = false;   // A is packed once for all groups of columns
   bool pack_now_ = true;   // this group of columns is the one that packs A
   int64_t pack_step_ = 1;  // panels of A packed together
-  Ahead ahead_;
+  Ahead ahead_a_, ahead_b_;
   bool stream_;  // C is written past the caches
   std::byte* packed_a_ = nullptr;
-  float* tiles_ = nullptr;  // slots of [panel][row_panel, unless by_row_][mr][nr]
+  std::byte* packed_b_ = nullptr;  // room for a group of one span, unless B is packed
+  float* tiles_ = nullptr;         // slots of [panel][row_panel, unless by_row_][mr][nr]
   int64_t slot_floats_ = 0;
 };
 

@@ -254,6 +254,24 @@ TEST_CASE("gemm: more than one block in every direction") {
   }
 }
 
+TEST_CASE("gemm: B larger than A is packed group by group") {
+  for (GemmType in : kTypes) {
+    for (Layout layout : {Layout::kRows, Layout::kColumns, Layout::kRuns}) {
+      check_all({.m = 45, .n = 1500, .k = 333, .in = in, .a = layout, .b = Layout::kRows}, 31);
+      check_all({.m = 33, .n = 700, .k = 900, .in = in, .out = GemmType::kBf16, .b = layout}, 32);
+      check_all({.m = 20,
+                 .n = 430,
+                 .k = 999,
+                 .in = in,
+                 .a = layout,
+                 .b = layout,
+                 .ends = {100, 100, 900, 999},
+                 .trees = {2, 2}},
+                33);
+    }
+  }
+}
+
 TEST_CASE("gemm: results larger than the caches are written past them") {
   check_all({.m = 1100, .n = 1028, .k = 3, .in = GemmType::kF32}, 21);
   check_all({.m = 2100, .n = 1028, .k = 3, .in = GemmType::kBf16, .out = GemmType::kBf16}, 22);
