@@ -248,9 +248,13 @@ class Matrix:
 
 
 def commit_seed():
-    done = subprocess.run(["git", "-C", str(REPOSITORY), "rev-parse", "HEAD"], capture_output=True, text=True,
-                          check=False)
-    return int(done.stdout[:8], 16) if done.returncode == 0 and done.stdout else 1
+    """From the commit; 1 in a copy of the tree without its history, or on a machine without git."""
+    try:
+        done = subprocess.run(["git", "-C", str(REPOSITORY), "rev-parse", "HEAD"], capture_output=True, text=True,
+                              check=True)
+    except (OSError, subprocess.CalledProcessError):
+        return 1
+    return int(done.stdout[:8], 16)
 
 
 def main():
