@@ -1,12 +1,37 @@
 """A small trained Llama for the checks of this folder: corpus, tokenizer, token store and run in a directory.
 
-The corpus is Python's own standard library, so nothing is downloaded. Everything goes through the `ostro` program.
+The corpus is made here, the same on every machine: how far two frameworks' gradients are apart depends on the
+weights, and these on the text. Everything goes through the `ostro` program.
 """
 import json
 import pathlib
+import random
 import subprocess
 import sys
-import sysconfig
+
+
+def made_text(rng):
+    """Some 10 kB that look like a program: few words often, many seldom, indented blocks, matching brackets."""
+    syllables = [c + v for c in "bdfgklmnprstvz" for v in "aeiou"]
+    words = ["".join(random.Random(k).choices(syllables, k=1 + k % 3)) for k in range(600)]
+
+    def word():
+        return words[min(int(rng.paretovariate(0.5)) - 1, len(words) - 1)]
+
+    def call():
+        return f"{word()}.{word()}({', '.join(word() for _ in range(rng.randrange(4)))})"
+
+    lines = []
+    for _ in range(rng.randrange(20, 40)):
+        lines.append(f"def {word()}_{word()}({word()}, {word()}={rng.randrange(100)}):")
+        depth = 1
+        for _ in range(rng.randrange(3, 12)):
+            statement = rng.choice([f"{word()} = {call()}", f"return {call()}", f"if {word()} < {word()}:",
+                                    f"for {word()} in {call()}:", f"{word()} += {rng.randrange(1000)}"])
+            lines.append("    " * depth + statement)
+            depth = min(depth + 1, 4) if statement.endswith(":") else max(1, depth - rng.randrange(2))
+        lines.append("")
+    return "\n".join(lines)
 
 
 class TinyRun:
@@ -45,15 +70,10 @@ class TinyRun:
         return self.run_directory / "checkpoints" / f"step-{step:08d}"
 
     def write_corpus(self, files):
-        chosen = []
-        for path in sorted(pathlib.Path(sysconfig.get_paths()["stdlib"]).glob("*.py")):
-            if 4_000 < path.stat().st_size < 60_000:
-                chosen.append(path)
-        for i, path in enumerate(chosen[:files]):
-            split = "validation" if i % 10 == 0 else "train"
-            target = self.directory / "corpus" / split / (path.stem + ".txt")
+        for i in range(files):
+            target = self.directory / "corpus" / ("validation" if i % 10 == 0 else "train") / f"{i:03}.txt"
             target.parent.mkdir(parents=True, exist_ok=True)
-            target.write_bytes(path.read_bytes())
+            target.write_text(made_text(random.Random(i)))
 
     def run(self, *words, stdin=b""):
         """Standard output of an ostro command, as bytes."""
