@@ -7,6 +7,7 @@
 #include <ctime>
 
 #include "ostro/base/aligned.h"
+#include "ostro/cpu/kernels/amx_config.h"
 
 namespace ostro::cpu {
 namespace {
@@ -74,13 +75,7 @@ __attribute__((target("avx512f,avx512bf16"))) double vdpbf16() {
 }
 
 __attribute__((target("amx-tile,amx-bf16"))) double tdpbf16() {
-  struct alignas(64) Config {
-    uint8_t palette = 1, start_row = 0, reserved[14] = {};
-    uint16_t row_bytes[16] = {64, 64, 64, 64, 64, 64, 64, 64};
-    uint8_t rows[16] = {16, 16, 16, 16, 16, 16, 16, 16};
-  };
-  static constexpr Config kConfig;
-  _tile_loadconfig(&kConfig);
+  _tile_loadconfig(&kAmxConfig);
   // Ordinary values: with zeros the unit runs up to a third faster, for it draws less power.
   alignas(64) static const auto kValues = [] {
     std::array<uint16_t, 4 * 512> values;

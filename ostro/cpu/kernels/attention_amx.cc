@@ -1,4 +1,5 @@
 // bf16 attention on AMX tiles: one TDPBF16PS per 16 x 16 outputs and group of 32 k, which is N7 itself.
+#include "ostro/cpu/kernels/amx_tiles.inc.h"
 #include "ostro/cpu/kernels/attention_packed_table.inc.h"
 
 namespace ostro::cpu::kernels {
@@ -6,21 +7,13 @@ namespace {
 
 struct AmxProduct {
   static constexpr bool kNatural = true;
+  static constexpr int64_t kStep = 16;  // a row of A has its groups side by side
   static constexpr int kOrder[4] = {0, 1, 2, 3};
   static constexpr int first(int q) { return 2 * q; }
   static constexpr int second(int q) { return 2 * q + 1; }
 
-  static void enter() {
-    // Palette 1; all eight tiles of 16 rows by 64 bytes.
-    struct alignas(64) Config {
-      uint8_t palette = 1, start_row = 0, reserved[14] = {};
-      uint16_t row_bytes[16] = {64, 64, 64, 64, 64, 64, 64, 64};
-      uint8_t rows[16] = {16, 16, 16, 16, 16, 16, 16, 16};
-    };
-    static constexpr Config kConfig;
-    _tile_loadconfig(&kConfig);
-  }
-  static void leave() { _tile_release(); }
+  static void enter() { amx_enter(); }
+  static void leave() { amx_leave(); }
 
   static void multiply(float* c, int64_t ldc, int64_t rows, const uint32_t* a, int64_t lda, const uint32_t* b,
                        int64_t ldb, int64_t groups, bool from_zero) {
@@ -29,8 +22,8 @@ struct AmxProduct {
       return;
     }
     for (; rows >= 32; rows -= 32, c += 32 * ldc, a += 32 * lda)
-      multiply_32(c, ldc, a, lda, b, ldb, groups, from_zero);
-    if (rows > 0) multiply_16(c, ldc, a, lda, b, ldb, groups, from_zero);
+      amx_multiply_32(c, ldc, a, lda, kStep, b, ldb, groups, from_zero);
+    if (rows > 0) amx_multiply_16(c, ldc, a, lda, kStep, b, ldb, groups, from_zero);
   }
 
   // Two groups: all of B stays in tiles.
@@ -57,56 +50,6 @@ struct AmxProduct {
       _tile_stored(0, c, ldc * 4);
       _tile_stored(1, c + 16, ldc * 4);
     }
-  }
-
-  static void multiply_32(float* c, int64_t ldc, const uint32_t* a, int64_t lda, const uint32_t* b,
-                          int64_t ldb, int64_t groups, bool from_zero) {
-    float* low = c + 16 * ldc;
-    if (from_zero) {
-      _tile_zero(0);
-      _tile_zero(1);
-      _tile_zero(2);
-      _tile_zero(3);
-    } else {
-      _tile_loadd(0, c, ldc * 4);
-      _tile_loadd(1, c + 16, ldc * 4);
-      _tile_loadd(2, low, ldc * 4);
-      _tile_loadd(3, low + 16, ldc * 4);
-    }
-    for (int64_t g = 0; g < groups; ++g, a += 16, b += 16 * ldb) {
-      _tile_loadd(6, b, ldb * 4);
-      _tile_loadd(4, a, lda * 4);
-      _tile_loadd(7, b + 16, ldb * 4);
-      _tile_dpbf16ps(0, 4, 6);
-      _tile_loadd(5, a + 16 * lda, lda * 4);
-      _tile_dpbf16ps(1, 4, 7);
-      _tile_dpbf16ps(2, 5, 6);
-      _tile_dpbf16ps(3, 5, 7);
-    }
-    _tile_stored(0, c, ldc * 4);
-    _tile_stored(1, c + 16, ldc * 4);
-    _tile_stored(2, low, ldc * 4);
-    _tile_stored(3, low + 16, ldc * 4);
-  }
-
-  static void multiply_16(float* c, int64_t ldc, const uint32_t* a, int64_t lda, const uint32_t* b,
-                          int64_t ldb, int64_t groups, bool from_zero) {
-    if (from_zero) {
-      _tile_zero(0);
-      _tile_zero(1);
-    } else {
-      _tile_loadd(0, c, ldc * 4);
-      _tile_loadd(1, c + 16, ldc * 4);
-    }
-    for (int64_t g = 0; g < groups; ++g, a += 16, b += 16 * ldb) {
-      _tile_loadd(4, a, lda * 4);
-      _tile_loadd(6, b, ldb * 4);
-      _tile_loadd(7, b + 16, ldb * 4);
-      _tile_dpbf16ps(0, 4, 6);
-      _tile_dpbf16ps(1, 4, 7);
-    }
-    _tile_stored(0, c, ldc * 4);
-    _tile_stored(1, c + 16, ldc * 4);
   }
 };
 

@@ -1,0 +1,16 @@
+// The tile configuration of every AMX kernel here: palette 1, all eight tiles of 16 rows by 64 bytes. Plain
+// data, for LDTILECFG.
+#pragma once
+
+#include <cstdint>
+
+namespace ostro::cpu {
+
+struct alignas(64) AmxConfig {
+  uint8_t palette = 1, start_row = 0, reserved[14] = {};
+  uint16_t row_bytes[16] = {64, 64, 64, 64, 64, 64, 64, 64};
+  uint8_t rows[16] = {16, 16, 16, 16, 16, 16, 16, 16};
+};
+inline constexpr AmxConfig kAmxConfig;
+
+}  // namespace ostro::cpu
