@@ -103,7 +103,8 @@ class Build {
                             : std::max(1, static_cast<int>(std::thread::hardware_concurrency()));
     const EncodeContext context{fs_, sources_, preprocessing_};
     EncodePipeline pipeline(context, tokenizer_, threads);
-    DocumentReader reader(fs_, sources_, state_.file, state_.documents);
+    const RowOptions row_options{.fields = {{preprocessing_.text_key}}};
+    DocumentReader reader(fs_, sources_, row_options, state_.file, {.rows = state_.documents});
     const size_t window = 4 * static_cast<size_t>(threads) + 4;
     bool more = true;
     Status reading;  // an error in file n comes after those of files before it

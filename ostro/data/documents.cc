@@ -11,9 +11,8 @@
 namespace ostro::data {
 namespace {
 
-constexpr int64_t kMaxDocumentBytes = int64_t{1} << 30;
 constexpr size_t kUnitBytes = 256 << 10;  // enough work to be worth handing to a thread
-constexpr size_t kUnitDocuments = 1024;
+constexpr size_t kUnitRows = 1024;
 
 // Bytes as UTF-8; says whether anything had to be replaced.
 std::string as_utf8(std::string bytes, bool& repaired) {
@@ -23,57 +22,28 @@ std::string as_utf8(std::string bytes, bool& repaired) {
 
 }  // namespace
 
-DocumentReader::DocumentReader(io::FileSystem& fs, const std::vector<SourceFile>& sources, int64_t file,
-                               int64_t documents)
-    : fs_(fs), sources_(sources), file_(file), skip_(documents) {}
-
 Result<bool> DocumentReader::next(Unit& unit) {
   if (file_ >= static_cast<int64_t>(sources_.size())) return false;
-  const bool is_text = sources_[static_cast<size_t>(file_)].format == FileFormat::kText;
-  unit = Unit{.file = file_, .documents = {}, .ends_file = false};
-  RETURN_IF_ERROR(is_text ? read_text(unit) : read_lines(unit));
-  if (unit.ends_file) {
-    ++file_;
-    skip_ = 0;
-    lines_.reset();
-  }
-  return true;
-}
-
-Status DocumentReader::read_text(Unit& unit) {
   const SourceFile& source = sources_[static_cast<size_t>(file_)];
-  unit.ends_file = true;
-  if (skip_ > 0) return {};
-  if (source.size > kMaxDocumentBytes)
-    return unsupported(
-        fmt::format("{}: a document of {} bytes, at most {} are supported; split the file, or write .jsonl",
-                    source.path, source.size, kMaxDocumentBytes));
-  ASSIGN_OR_RETURN(std::string text, fs_.read_file(source.path, kMaxDocumentBytes));
-  unit.documents.push_back({1, std::move(text)});
-  return {};
-}
-
-Status DocumentReader::read_lines(Unit& unit) {
-  const SourceFile& source = sources_[static_cast<size_t>(file_)];
-  std::string_view line;
-  if (!lines_) {
-    ASSIGN_OR_RETURN(io::LineReader opened, io::LineReader::open(fs_, source.path, kMaxDocumentBytes));
-    lines_ = std::move(opened);
-    for (; skip_ > 0; --skip_) {
-      ASSIGN_OR_RETURN(const bool more, lines_->next(line));
-      if (!more) return corrupt(fmt::format("{}: shorter than when this build began", source.path));
-    }
+  unit = Unit{.file = file_, .rows = {}, .ends_file = false, .file_sha256 = {}};
+  if (rows_ == nullptr) {
+    ASSIGN_OR_RETURN(rows_, open_rows(fs_, source.path, source.format, options_, start_));
   }
-  for (size_t bytes = 0; bytes < kUnitBytes && unit.documents.size() < kUnitDocuments;) {
-    ASSIGN_OR_RETURN(const bool more, lines_->next(line));
+  for (size_t bytes = 0; bytes < kUnitBytes && unit.rows.size() < kUnitRows;) {
+    Row row;
+    ASSIGN_OR_RETURN(const bool more, rows_->next(row));
     if (!more) {
       unit.ends_file = true;
+      unit.file_sha256 = rows_->file_sha256();
+      rows_.reset();
+      start_ = {};
+      ++file_;
       break;
     }
-    bytes += line.size();
-    unit.documents.push_back({lines_->line_number(), std::string(line)});
+    bytes += row.bytes.size();
+    unit.rows.push_back(std::move(row));
   }
-  return {};
+  return true;
 }
 
 Result<std::optional<std::string>> text_of_line(std::string_view line, std::string_view text_key,
@@ -107,14 +77,15 @@ Result<EncodedUnit> encode_unit(const EncodeContext& context, tokenizer::Encoder
   const Preprocessing& how = context.preprocessing;
   EncodedUnit out;
   out.file = unit.file;
-  out.documents_read = static_cast<int64_t>(unit.documents.size());
+  out.documents_read = static_cast<int64_t>(unit.rows.size());
   out.ends_file = unit.ends_file;
   std::vector<uint32_t> ids;
-  for (RawDocument& document : unit.documents) {
+  for (Row& row : unit.rows) {
+    const std::string where = row_place(source.path, source.format, row.number);
+    if (!row.problem.empty()) return unsupported(fmt::format("{}: {}", where, row.problem));
     bool repaired = false;
-    std::string text = as_utf8(std::move(document.bytes), repaired);
-    if (source.format == FileFormat::kJsonl) {
-      const std::string where = fmt::format("{}:{}", source.path, document.number);
+    std::string text = as_utf8(std::move(row.bytes), repaired);
+    if (!row.is_text) {
       ASSIGN_OR_RETURN(std::optional<std::string> field, text_of_line(text, how.text_key, where));
       if (!field) continue;
       text = std::move(*field);
@@ -128,12 +99,15 @@ Result<EncodedUnit> encode_unit(const EncodeContext& context, tokenizer::Encoder
     encoder.encode(text, {.add_special_tokens = false, .parse_special_tokens = true}, ids);
     if (how.eos_id >= 0) ids.push_back(static_cast<uint32_t>(how.eos_id));
     const bool held_out = source.list == Split::kValidation || is_held_out(text, how.validation_fraction);
-    out.documents.push_back({document.number, held_out ? Split::kValidation : Split::kTrain,
+    out.documents.push_back({row.number, held_out ? Split::kValidation : Split::kTrain,
                              static_cast<int64_t>(text.size()), static_cast<int64_t>(ids.size())});
     out.tokens.insert(out.tokens.end(), ids.begin(), ids.end());
   }
   if (unit.ends_file) {
-    ASSIGN_OR_RETURN(out.file_sha256, file_sha256(context.fs, source.path));
+    out.file_sha256 = std::move(unit.file_sha256);
+    if (out.file_sha256.empty()) {
+      ASSIGN_OR_RETURN(out.file_sha256, file_sha256(context.fs, source.path));
+    }
     ASSIGN_OR_RETURN(const io::FileInfo info, context.fs.stat(source.path));
     if (info.size != source.size || info.mtime_ns != source.mtime_ns)
       return corrupt(

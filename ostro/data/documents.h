@@ -10,44 +10,39 @@
 
 #include "ostro/base/error.h"
 #include "ostro/data/ledger.h"
+#include "ostro/data/row_reader.h"
 #include "ostro/data/source_files.h"
 #include "ostro/io/file_system.h"
-#include "ostro/io/line_reader.h"
 #include "ostro/tokenizer/tokenizer.h"
 
 namespace ostro::data {
 
-// A document as it was read: the text of a file, or a line of a .jsonl.
-struct RawDocument {
-  int64_t number = 1;  // in its file, from 1: the line of a .jsonl
-  std::string bytes;
-};
-
-// A run of documents of one file, in order: what a thread encodes at a time.
+// A run of rows of one file, in order: what a thread encodes at a time.
 struct Unit {
   int64_t file = 0;  // index of the source
-  std::vector<RawDocument> documents;
+  std::vector<Row> rows;
   bool ends_file = false;
+  std::string file_sha256;  // when it ends the file and reading began at its start, else ""
 };
 
-// Hands out the documents of sources in order. Not thread-safe; refers to its arguments.
+// Hands out the rows of sources in order. Not thread-safe; refers to its arguments.
 class DocumentReader {
  public:
-  // Starts at source `file`, after its first `documents` documents.
-  DocumentReader(io::FileSystem& fs, const std::vector<SourceFile>& sources, int64_t file, int64_t documents);
+  // Starts at source `file`, at a position in it.
+  DocumentReader(io::FileSystem& fs, const std::vector<SourceFile>& sources, const RowOptions& options,
+                 int64_t file, RowPosition start)
+      : fs_(fs), sources_(sources), options_(options), file_(file), start_(start) {}
 
   // False at the end.
   Result<bool> next(Unit& unit);
 
  private:
-  Status read_text(Unit& unit);
-  Status read_lines(Unit& unit);
-
   io::FileSystem& fs_;
   const std::vector<SourceFile>& sources_;
+  const RowOptions& options_;
   int64_t file_;
-  int64_t skip_;  // documents of the current file that are not wanted
-  std::optional<io::LineReader> lines_;
+  RowPosition start_;  // in the file that comes next
+  std::unique_ptr<RowReader> rows_;
 };
 
 // The document of a line of a .jsonl: its field `text_key`. Nothing for a blank line. `where` ("file:line")

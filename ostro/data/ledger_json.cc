@@ -56,9 +56,10 @@ Result<SourceFile> read_source(const io::JsonFields& fields) {
   ASSIGN_OR_RETURN(source.path, fields.string("path"));
   ASSIGN_OR_RETURN(const std::string format, fields.string("format"));
   ASSIGN_OR_RETURN(const std::string list, fields.string("list"));
-  if (format != "text" && format != "jsonl") return fields.bad("format", "is not text or jsonl");
+  const std::optional<FileFormat> known = parse_file_format(format);
+  if (!known) return fields.bad("format", "is not text, jsonl or parquet");
   if (list != "train" && list != "validation") return fields.bad("list", "is not train or validation");
-  source.format = format == "text" ? FileFormat::kText : FileFormat::kJsonl;
+  source.format = *known;
   source.list = list == "train" ? Split::kTrain : Split::kValidation;
   ASSIGN_OR_RETURN(source.size, fields.integer("size", 0, kMax));
   ASSIGN_OR_RETURN(source.mtime_ns, fields.integer("mtime_ns", INT64_MIN, kMax));

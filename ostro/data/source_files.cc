@@ -12,6 +12,7 @@ namespace {
 Result<FileFormat> format_of(const std::string& path) {
   for (const char* suffix : {".jsonl", ".jsonl.gz", ".jsonl.zst"})
     if (path.ends_with(suffix)) return FileFormat::kJsonl;
+  if (path.ends_with(".parquet")) return FileFormat::kParquet;
   for (const char* suffix : {".gz", ".zst", ".xz", ".bz2", ".zip"})
     if (path.ends_with(suffix))
       return unsupported(fmt::format(
@@ -33,7 +34,15 @@ Result<std::vector<std::string>> files_of(io::FileSystem& fs, const std::string&
 
 const char* split_name(Split split) { return split == Split::kTrain ? "train" : "validation"; }
 
-const char* file_format_name(FileFormat format) { return format == FileFormat::kText ? "text" : "jsonl"; }
+const char* file_format_name(FileFormat format) {
+  return format == FileFormat::kText ? "text" : format == FileFormat::kJsonl ? "jsonl" : "parquet";
+}
+
+std::optional<FileFormat> parse_file_format(std::string_view name) {
+  for (const FileFormat format : {FileFormat::kText, FileFormat::kJsonl, FileFormat::kParquet})
+    if (name == file_format_name(format)) return format;
+  return std::nullopt;
+}
 
 Result<std::vector<SourceFile>> find_sources(io::FileSystem& fs, const DataOptions& options) {
   std::vector<SourceFile> sources;

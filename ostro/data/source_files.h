@@ -2,7 +2,9 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "ostro/base/error.h"
@@ -18,10 +20,13 @@ inline constexpr Split kSplits[] = {Split::kTrain, Split::kValidation};
 const char* split_name(Split split);
 
 enum class FileFormat {
-  kText,   // the whole file is one document
-  kJsonl,  // every line is a JSON object that holds one document; .gz and .zst are unpacked
+  kText,     // the whole file is one document
+  kJsonl,    // every line is a JSON object that holds one document; .gz and .zst are unpacked
+  kParquet,  // every row is a document
 };
+// "text", "jsonl", "parquet"
 const char* file_format_name(FileFormat format);
+std::optional<FileFormat> parse_file_format(std::string_view name);
 
 struct SourceFile {
   std::string path;  // as globbing found it

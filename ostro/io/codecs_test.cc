@@ -4,6 +4,7 @@
 
 #include <cstring>
 
+#include "ostro/base/sha256.h"
 #include "ostro/io/crc32c.h"
 #include "ostro/io/line_reader.h"
 #include "ostro/io/memory_file_system.h"
@@ -37,7 +38,7 @@ std::vector<std::string> lines_of(std::string_view content, const std::string& n
   MemoryFileSystem fs;
   auto file = fs.create(name);
   check_ok((*file)->append(content));
-  auto reader = LineReader::open(fs, name, max);
+  auto reader = LineReader::open(fs, name, {.max_line = max});
   if (!reader.ok()) return {"error: " + reader.error().message()};
   std::vector<std::string> lines;
   for (;;) {
@@ -146,4 +147,57 @@ TEST_CASE("lines of compressed files: several members, truncation, damage") {
     CHECK(lines_of(compressed(kind, "")) == Lines{});
   }
   CHECK(lines_of("{}", "f.jsonl.gz").back().starts_with("error: f.jsonl.gz: does not begin like"));
+}
+
+TEST_CASE("lines: where they lie, starting behind some, passing over long ones") {
+  const std::string text =
+      "\xef\xbb\xbf{1}\r\n\n" + std::string(300 << 10, 'x') + "\r\nfour\n" + std::string(2000, 'y');
+  MemoryFileSystem fs;
+  check_ok((*fs.create("plain"))->append(text));
+  check_ok((*fs.create("packed.gz"))->append(compressed(Compression::kGzip, text)));
+  struct Line {
+    std::string text;
+    int64_t number, begin, bytes, next;
+    bool operator==(const Line&) const = default;
+  };
+  const auto read = [&fs](const std::string& path, const LineOptions& options) {
+    auto reader = LineReader::open(fs, path, options);
+    REQUIRE(reader.ok());
+    std::vector<Line> lines;
+    std::string_view line;
+    for (;;) {
+      auto more = reader->next(line);
+      REQUIRE(more.ok());
+      if (!*more) break;
+      lines.push_back({std::string(line), reader->line_number(), reader->line_begin(), reader->line_bytes(),
+                       reader->next_byte()});
+    }
+    const bool whole = options.skip_bytes == 0;
+    CHECK(reader->file_sha256() == (whole ? sha256_hex(*fs.read_file(path)) : ""));
+    return lines;
+  };
+  const int64_t long_bytes = 300 << 10, size = static_cast<int64_t>(text.size());
+  const std::vector<Line> all = {{"{1}", 1, 3, 3, 8},
+                                 {"", 2, 8, 0, 9},
+                                 {"", 3, 9, long_bytes, long_bytes + 11},
+                                 {"four", 4, long_bytes + 11, 4, long_bytes + 16},
+                                 {"", 5, long_bytes + 16, 2000, size}};
+  for (const char* path : {"plain", "packed.gz"}) {
+    CHECK(read(path, {.max_line = 1000, .pass_long = true}) == all);
+    for (int64_t skip = 0; skip <= 5; ++skip) {
+      const auto from = all.begin() + skip;
+      CHECK(read(path, {.max_line = 1000, .pass_long = true, .skip_lines = skip}) ==
+            std::vector<Line>(from, all.end()));
+      if (path != std::string("plain") || skip == 0) continue;
+      CHECK(read(path, {.max_line = 1000,
+                        .pass_long = true,
+                        .skip_lines = skip,
+                        .skip_bytes = all[static_cast<size_t>(skip - 1)].next}) ==
+            std::vector<Line>(from, all.end()));
+    }
+  }
+  CHECK(LineReader::open(fs, "plain", {.skip_lines = 6}).error().message() ==
+        "plain: has 5 lines, but line 6 was read before");
+  CHECK_FALSE(LineReader::open(fs, "packed.gz", {.skip_lines = 1, .skip_bytes = 8}).ok());
+  CHECK_FALSE(LineReader::open(fs, "plain", {.skip_lines = 9, .skip_bytes = size + 1}).ok());
 }

@@ -1,164 +1,24 @@
 #include "ostro/io/line_reader.h"
 
-#include <zlib.h>
-#include <zstd.h>
-
 #include <algorithm>
-#include <cstring>
 
 namespace ostro::io {
-namespace {
 
-constexpr size_t kBlock = 128 << 10;  // bytes per read and per piece of decompressed text
-
-// Reads a file block by block.
-class BlockReader {
- public:
-  explicit BlockReader(std::unique_ptr<RandomAccessFile> file) : file_(std::move(file)), block_(kBlock) {}
-
-  // The next bytes; empty at the end.
-  Result<std::span<const std::byte>> next() {
-    const auto size = static_cast<size_t>(std::min<int64_t>(kBlock, file_->size() - offset_));
-    const std::span<std::byte> bytes = std::span(block_).first(size);
-    if (size > 0) RETURN_IF_ERROR(file_->read(offset_, bytes));
-    offset_ += static_cast<int64_t>(size);
-    return std::span<const std::byte>(bytes);
+Result<LineReader> LineReader::open(FileSystem& fs, const std::string& path, const LineOptions& options) {
+  // Without their bytes the lines to skip have to be read.
+  const bool seeks = options.skip_lines == 0 || options.skip_bytes > 0;
+  ASSIGN_OR_RETURN(auto file, DecodedFile::open(fs, path, options.skip_bytes));
+  LineOptions from = options;
+  if (!seeks) from.skip_lines = 0;
+  LineReader reader(std::move(file), path, from);
+  std::string_view line;
+  while (!seeks && reader.line_number_ < options.skip_lines) {
+    ASSIGN_OR_RETURN(const bool more, reader.next(line));
+    if (!more)
+      return corrupt(fmt::format("{}: has {} lines, but line {} was read before", path, reader.line_number_,
+                                 options.skip_lines));
   }
-
- private:
-  std::unique_ptr<RandomAccessFile> file_;
-  std::vector<std::byte> block_;
-  int64_t offset_ = 0;
-};
-
-}  // namespace
-
-// Decoded text, piece by piece.
-class LineReader::Source {
- public:
-  virtual ~Source() = default;
-  // Appends some text; false at the end of a complete stream.
-  virtual Result<bool> append_to(std::string& text) = 0;
-
-  class Plain;
-  class Gzip;
-  class Zstd;
-};
-
-class LineReader::Source::Plain final : public Source {
- public:
-  explicit Plain(BlockReader input) : input_(std::move(input)) {}
-  Result<bool> append_to(std::string& text) override {
-    ASSIGN_OR_RETURN(const auto bytes, input_.next());
-    text.append(reinterpret_cast<const char*>(bytes.data()), bytes.size());
-    return !bytes.empty();
-  }
-
- private:
-  BlockReader input_;
-};
-
-class LineReader::Source::Gzip final : public Source {
- public:
-  explicit Gzip(BlockReader input) : input_(std::move(input)), output_(kBlock) {
-    OSTRO_CHECK(inflateInit2(&stream_, 15 + 16) == Z_OK, "gzip: out of memory");
-  }
-  ~Gzip() override { inflateEnd(&stream_); }
-
-  Result<bool> append_to(std::string& text) override {
-    for (;;) {
-      if (stream_.avail_in == 0) {
-        ASSIGN_OR_RETURN(const auto bytes, input_.next());
-        if (bytes.empty()) {
-          return in_member_ ? Result<bool>(corrupt("the gzip stream is truncated")) : Result<bool>(false);
-        }
-        stream_.next_in = reinterpret_cast<Bytef*>(const_cast<std::byte*>(bytes.data()));
-        stream_.avail_in = static_cast<uInt>(bytes.size());
-      }
-      in_member_ = true;
-      stream_.next_out = reinterpret_cast<Bytef*>(output_.data());
-      stream_.avail_out = static_cast<uInt>(output_.size());
-      const int code = inflate(&stream_, Z_NO_FLUSH);
-      if (code != Z_OK && code != Z_STREAM_END && code != Z_BUF_ERROR) {
-        return corrupt(fmt::format("damaged gzip stream: {}", stream_.msg != nullptr ? stream_.msg : "?"));
-      }
-      const size_t size = output_.size() - stream_.avail_out;
-      text.append(output_.data(), size);
-      if (code == Z_STREAM_END) {
-        in_member_ = false;
-        OSTRO_CHECK(inflateReset(&stream_) == Z_OK, "gzip: cannot start the next member");
-      }
-      if (size > 0) return true;
-    }
-  }
-
- private:
-  BlockReader input_;
-  std::vector<char> output_;
-  z_stream stream_{};
-  bool in_member_ = false;
-};
-
-class LineReader::Source::Zstd final : public Source {
- public:
-  explicit Zstd(BlockReader input)
-      : input_(std::move(input)), output_(kBlock), stream_(ZSTD_createDStream(), ZSTD_freeDStream) {
-    OSTRO_CHECK(stream_ != nullptr, "zstd: out of memory");
-  }
-
-  Result<bool> append_to(std::string& text) override {
-    for (;;) {
-      // What the decoder still holds from the last input comes out before more input is needed.
-      if (in_.pos == in_.size && !more_output_) {
-        ASSIGN_OR_RETURN(const auto bytes, input_.next());
-        if (bytes.empty()) {
-          return in_frame_ ? Result<bool>(corrupt("the zstd stream is truncated")) : Result<bool>(false);
-        }
-        in_ = {bytes.data(), bytes.size(), 0};
-      }
-      ZSTD_outBuffer out{output_.data(), output_.size(), 0};
-      const size_t code = ZSTD_decompressStream(stream_.get(), &out, &in_);
-      if (ZSTD_isError(code)) return corrupt(fmt::format("damaged zstd stream: {}", ZSTD_getErrorName(code)));
-      in_frame_ = code != 0;
-      more_output_ = in_frame_ && out.pos == out.size;
-      text.append(output_.data(), out.pos);
-      if (out.pos > 0) return true;
-    }
-  }
-
- private:
-  BlockReader input_;
-  std::vector<char> output_;
-  std::unique_ptr<ZSTD_DStream, size_t (*)(ZSTD_DStream*)> stream_;
-  ZSTD_inBuffer in_{nullptr, 0, 0};
-  bool in_frame_ = false, more_output_ = false;
-};
-
-LineReader::LineReader(std::unique_ptr<Source> source, std::string path, int64_t max_line)
-    : source_(std::move(source)), path_(std::move(path)), max_line_(max_line) {}
-LineReader::LineReader(LineReader&&) noexcept = default;
-LineReader& LineReader::operator=(LineReader&&) noexcept = default;
-LineReader::~LineReader() = default;
-
-Result<LineReader> LineReader::open(FileSystem& fs, const std::string& path, int64_t max_line) {
-  ASSIGN_OR_RETURN(auto file, fs.open(path));
-  uint8_t magic[4] = {};
-  const auto head = static_cast<size_t>(std::min<int64_t>(4, file->size()));
-  RETURN_IF_ERROR(file->read(0, std::as_writable_bytes(std::span(magic)).first(head)));
-  BlockReader input(std::move(file));
-  std::unique_ptr<Source> source;
-  const bool skippable =
-      (magic[0] & 0xf0) == 0x50 && magic[1] == 0x2a && magic[2] == 0x4d && magic[3] == 0x18;
-  if (magic[0] == 0x1f && magic[1] == 0x8b) {
-    source = std::make_unique<Source::Gzip>(std::move(input));
-  } else if (skippable || (magic[0] == 0x28 && magic[1] == 0xb5 && magic[2] == 0x2f && magic[3] == 0xfd)) {
-    source = std::make_unique<Source::Zstd>(std::move(input));
-  } else if (path.ends_with(".gz") || path.ends_with(".zst")) {
-    return corrupt(fmt::format("{}: does not begin like the compressed file its name promises", path));
-  } else {
-    source = std::make_unique<Source::Plain>(std::move(input));
-  }
-  return LineReader(std::move(source), path, max_line);
+  return reader;
 }
 
 Result<bool> LineReader::next(std::string_view& line) {
@@ -166,23 +26,63 @@ Result<bool> LineReader::next(std::string_view& line) {
   for (;;) {
     const size_t end = buffer_.find('\n', searched);
     if (end != std::string::npos || (ended_ && begin_ < buffer_.size())) {
+      line_begin_ = next_byte();
       line = std::string_view(buffer_).substr(begin_, std::min(end, buffer_.size()) - begin_);
       begin_ = std::min(end, buffer_.size() - 1) + 1;
       if (line.ends_with('\r')) line.remove_suffix(1);
-      if (line_number_++ == 0 && line.starts_with("\xef\xbb\xbf")) line.remove_prefix(3);
-      return true;
+      if (line_number_++ == 0 && line.starts_with("\xef\xbb\xbf")) {
+        line.remove_prefix(3);
+        line_begin_ += 3;
+      }
+      line_bytes_ = static_cast<int64_t>(line.size());
+      break;
     }
     if (ended_) return false;
-    if (static_cast<int64_t>(buffer_.size() - begin_) > max_line_) {
-      return corrupt(fmt::format("{}: line {} is longer than {} bytes", path_, line_number_ + 1, max_line_));
+    if (static_cast<int64_t>(buffer_.size() - begin_) > options_.max_line) {
+      RETURN_IF_ERROR(pass_long_line());
+      break;
     }
-    buffer_.erase(0, begin_);
-    begin_ = 0;
-    searched = buffer_.size();
-    auto more = source_->append_to(buffer_);
-    if (!more.ok()) return more.error().with_context(fmt::format("{}: after line {}", path_, line_number_));
-    ended_ = !*more;
+    searched = buffer_.size() - begin_;
+    RETURN_IF_ERROR(read_more());
   }
+  if (line_bytes_ <= options_.max_line) return true;
+  if (!options_.pass_long)
+    return corrupt(
+        fmt::format("{}: line {} is longer than {} bytes", path_, line_number_, options_.max_line));
+  line = {};
+  return true;
+}
+
+Status LineReader::read_more() {
+  buffer_byte_ += static_cast<int64_t>(begin_);
+  buffer_.erase(0, begin_);
+  begin_ = 0;
+  auto more = file_->append_to(buffer_);
+  if (!more.ok()) return more.error().with_context(fmt::format("{}: after line {}", path_, line_number_));
+  ended_ = !*more;
+  return {};
+}
+
+// Goes behind the line that begins here without keeping it. When it is an error it need not be read to its
+// end.
+Status LineReader::pass_long_line() {
+  line_begin_ = next_byte();
+  line_bytes_ = options_.pass_long ? 0 : options_.max_line + 1;
+  ++line_number_;
+  for (bool after_return = false; options_.pass_long;) {
+    const size_t end = std::min(buffer_.find('\n', begin_), buffer_.size());
+    if (end > begin_) after_return = buffer_[end - 1] == '\r';
+    line_bytes_ += static_cast<int64_t>(end - begin_);
+    begin_ = end;
+    if (end == buffer_.size() && !ended_) {
+      RETURN_IF_ERROR(read_more());
+      continue;
+    }
+    if (end < buffer_.size()) ++begin_;
+    if (after_return) --line_bytes_;
+    break;
+  }
+  return {};
 }
 
 }  // namespace ostro::io

@@ -5,41 +5,58 @@
 #include <string>
 #include <string_view>
 
+#include "ostro/io/decoded_file.h"
 #include "ostro/io/file_system.h"
 
 namespace ostro::io {
 
-// Reads one file from its beginning, in memory bounded by its longest line plus a few hundred KiB.
-// Compression is told by the file's first bytes, not its name; several gzip members or zstd frames in a row
-// are one stream. Not thread-safe.
+struct LineOptions {
+  int64_t max_line = int64_t{1} << 30;  // bytes
+  // What becomes of a longer line, so that a file that is not text cannot fill memory: an error, or (true) an
+  // empty line for which LineReader::line_bytes() tells the length.
+  bool pass_long = false;
+  // Where to begin: after so many lines, which are so many bytes. Bytes are for plain files only.
+  int64_t skip_lines = 0, skip_bytes = 0;
+};
+
+// Reads one file in memory bounded by its longest line plus a few hundred KiB. Not thread-safe.
 class LineReader {
  public:
-  // A line longer than `max_line` bytes is an error, so that a file that is not text cannot fill memory.
-  static Result<LineReader> open(FileSystem& fs, const std::string& path,
-                                 int64_t max_line = int64_t{1} << 30);
-
-  LineReader(LineReader&&) noexcept;
-  LineReader& operator=(LineReader&&) noexcept;
-  ~LineReader();
+  static Result<LineReader> open(FileSystem& fs, const std::string& path, const LineOptions& options = {});
 
   // Sets `line` to the next line without its "\n" and a "\r" before that; false at the end. The last line
   // needs no "\n"; a byte order mark before the first is dropped. The text lives until the next call.
   // A truncated or damaged stream is ErrorCode::kCorrupt and names file and line.
   Result<bool> next(std::string_view& line);
 
-  // Lines handed out so far: the number (from 1) of the line last returned.
+  // Of the line last returned: its number (from 1); the byte of the unpacked file at which it begins, without
+  // a byte order mark; its length in bytes, without line end.
   int64_t line_number() const { return line_number_; }
+  int64_t line_begin() const { return line_begin_; }
+  int64_t line_bytes() const { return line_bytes_; }
+  // The byte at which the next line begins.
+  int64_t next_byte() const { return buffer_byte_ + static_cast<int64_t>(begin_); }
+
+  // After next() gave false: see DecodedFile.
+  std::string file_sha256() { return file_->file_sha256(); }
 
  private:
-  class Source;
-  LineReader(std::unique_ptr<Source> source, std::string path, int64_t max_line);
+  LineReader(std::unique_ptr<DecodedFile> file, std::string path, const LineOptions& options)
+      : file_(std::move(file)),
+        path_(std::move(path)),
+        options_(options),
+        line_number_(options.skip_lines),
+        buffer_byte_(options.skip_bytes) {}
+  Status read_more();
+  Status pass_long_line();
 
-  std::unique_ptr<Source> source_;
+  std::unique_ptr<DecodedFile> file_;
   std::string path_;
-  int64_t max_line_;
-  int64_t line_number_ = 0;
+  LineOptions options_;
+  int64_t line_number_, line_begin_ = 0, line_bytes_ = 0;
   std::string buffer_;
-  size_t begin_ = 0;  // of what was not handed out yet
+  int64_t buffer_byte_;  // where the buffer's first byte lies in the unpacked file
+  size_t begin_ = 0;     // in the buffer, of what was not handed out yet
   bool ended_ = false;
 };
 

@@ -1,0 +1,16 @@
+// In the place of parquet_rows.cc in a build without Apache Arrow.
+#include <fmt/core.h>
+
+#include "ostro/data/parquet_rows.h"
+
+namespace ostro::data {
+
+Result<std::unique_ptr<RowReader>> open_parquet_rows(io::FileSystem&, const std::string& path,
+                                                     const RowOptions&, int64_t) {
+  return unsupported(
+      fmt::format("{}: this build cannot read .parquet; install pyarrow (scripts/setup.sh --parquet) and "
+                  "configure with -DOSTRO_WITH_PARQUET=ON",
+                  path));
+}
+
+}  // namespace ostro::data

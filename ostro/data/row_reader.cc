@@ -1,0 +1,110 @@
+#include "ostro/data/row_reader.h"
+
+#include <fmt/core.h>
+
+#include "ostro/base/sha256.h"
+#include "ostro/data/parquet_rows.h"
+#include "ostro/io/line_reader.h"
+
+namespace ostro::data {
+namespace {
+
+std::string too_long(int64_t bytes, int64_t limit) {
+  return fmt::format("is {} bytes long, and at most {} are read as one document; split it", bytes, limit);
+}
+
+// A file that is one document.
+class WholeFile final : public RowReader {
+ public:
+  WholeFile(std::unique_ptr<io::RandomAccessFile> file, int64_t max_bytes, int64_t skip)
+      : file_(std::move(file)), max_bytes_(max_bytes), rows_(skip) {}
+
+  Result<bool> next(Row& row) override {
+    if (rows_ > 0) return false;
+    rows_ = 1;
+    row = Row{.number = 1, .begin = 0, .end = file_->size(), .is_text = true, .bytes = {}, .problem = {}};
+    if (file_->size() > max_bytes_) {
+      row.problem = too_long(file_->size(), max_bytes_);
+      return true;
+    }
+    row.bytes.resize(static_cast<size_t>(file_->size()));
+    RETURN_IF_ERROR(file_->read(0, std::as_writable_bytes(std::span(row.bytes))));
+    sha256_ = sha256_hex(row.bytes);
+    return true;
+  }
+  RowPosition position() const override { return {rows_, rows_ > 0 ? file_->size() : 0}; }
+  std::string file_sha256() override { return sha256_; }
+
+ private:
+  std::unique_ptr<io::RandomAccessFile> file_;
+  int64_t max_bytes_, rows_;
+  std::string sha256_;
+};
+
+// A line, a document.
+class JsonLines final : public RowReader {
+ public:
+  JsonLines(io::LineReader lines, int64_t max_bytes) : lines_(std::move(lines)), max_bytes_(max_bytes) {}
+
+  Result<bool> next(Row& row) override {
+    std::string_view line;
+    ASSIGN_OR_RETURN(const bool more, lines_.next(line));
+    if (!more) return false;
+    row.number = lines_.line_number();
+    row.begin = lines_.line_begin();
+    row.end = row.begin + lines_.line_bytes();
+    row.is_text = false;
+    row.bytes.assign(line);
+    row.problem = lines_.line_bytes() > max_bytes_ ? too_long(lines_.line_bytes(), max_bytes_) : "";
+    return true;
+  }
+  RowPosition position() const override { return {lines_.line_number(), lines_.next_byte()}; }
+  std::string file_sha256() override { return lines_.file_sha256(); }
+
+ private:
+  io::LineReader lines_;
+  int64_t max_bytes_;
+};
+
+bool is_packed(const std::string& path) { return path.ends_with(".gz") || path.ends_with(".zst"); }
+
+}  // namespace
+
+Result<std::unique_ptr<RowReader>> open_rows(io::FileSystem& fs, const std::string& path, FileFormat format,
+                                             const RowOptions& options, const RowPosition& start) {
+  std::unique_ptr<RowReader> reader;
+  switch (format) {
+    case FileFormat::kText: {
+      ASSIGN_OR_RETURN(auto file, fs.open(path));
+      reader = std::make_unique<WholeFile>(std::move(file), options.max_bytes, start.rows);
+      break;
+    }
+    case FileFormat::kJsonl: {
+      ASSIGN_OR_RETURN(io::LineReader lines,
+                       io::LineReader::open(fs, path,
+                                            {.max_line = options.max_bytes,
+                                             .pass_long = true,
+                                             .skip_lines = start.rows,
+                                             .skip_bytes = is_packed(path) ? 0 : start.bytes}));
+      reader = std::make_unique<JsonLines>(std::move(lines), options.max_bytes);
+      break;
+    }
+    case FileFormat::kParquet:
+      return open_parquet_rows(fs, path, options, start.rows);
+  }
+  return reader;
+}
+
+std::string row_place(const std::string& path, FileFormat format, int64_t number) {
+  switch (format) {
+    case FileFormat::kText:
+      return path;
+    case FileFormat::kJsonl:
+      return fmt::format("{}:{}", path, number);
+    case FileFormat::kParquet:
+      return fmt::format("{}: row {}", path, number);
+  }
+  return path;
+}
+
+}  // namespace ostro::data

@@ -1,0 +1,101 @@
+#include "ostro/data/row_reader.h"
+
+#include <doctest/doctest.h>
+
+#include "ostro/base/sha256.h"
+#include "ostro/data/test_corpus.h"
+#include "ostro/io/codecs.h"
+
+using namespace ostro;
+using namespace ostro::data;
+
+namespace {
+
+std::string packed(io::Compression kind, std::string_view text) {
+  auto bytes = io::compress({.kind = kind, .level = 3}, std::as_bytes(std::span(text)));
+  REQUIRE(bytes.ok());
+  return std::string(reinterpret_cast<const char*>(bytes->data()), bytes->size());
+}
+
+struct Read {
+  std::vector<Row> rows;
+  std::vector<RowPosition> positions;  // behind each
+  std::string sha256;
+};
+
+Read read_rows(io::FileSystem& fs, const std::string& path, FileFormat format, const RowOptions& options = {},
+               const RowPosition& start = {}) {
+  auto reader = open_rows(fs, path, format, options, start);
+  REQUIRE_MESSAGE(reader.ok(), reader.error().message());
+  Read out;
+  Row row;
+  for (;;) {
+    auto more = (*reader)->next(row);
+    REQUIRE(more.ok());
+    if (!*more) break;
+    out.rows.push_back(row);
+    out.positions.push_back((*reader)->position());
+  }
+  out.sha256 = (*reader)->file_sha256();
+  return out;
+}
+
+}  // namespace
+
+TEST_CASE("rows: a whole file is one, and one too long is a problem of that row") {
+  io::MemoryFileSystem fs;
+  write(fs, "a.txt", "hello\nworld");
+  const Read read = read_rows(fs, "a.txt", FileFormat::kText);
+  REQUIRE(read.rows.size() == 1);
+  CHECK(read.rows[0].is_text);
+  CHECK(read.rows[0].bytes == "hello\nworld");
+  CHECK(read.rows[0].end == 11);
+  CHECK(read.sha256 == sha256_hex("hello\nworld"));
+  CHECK(read_rows(fs, "a.txt", FileFormat::kText, {}, read.positions[0]).rows.empty());
+  const Read cut = read_rows(fs, "a.txt", FileFormat::kText, {.max_bytes = 10});
+  CHECK(cut.rows.at(0).bytes.empty());
+  CHECK(cut.rows.at(0).problem == "is 11 bytes long, and at most 10 are read as one document; split it");
+  CHECK(cut.sha256.empty());  // it was not read
+}
+
+TEST_CASE("rows of JSON lines: begin anywhere and go on as if nothing had happened") {
+  io::MemoryFileSystem fs;
+  const std::string text =
+      "{\"text\": \"one\"}\n\n{\"text\": \"" + std::string(500, 'x') + "\"}\n{\"text\": 4}\n5";
+  write(fs, "a.jsonl", text);
+  write(fs, "b.jsonl.gz",
+        packed(io::Compression::kGzip, text.substr(0, 30)) + packed(io::Compression::kGzip, text.substr(30)));
+  write(
+      fs, "c.jsonl.zst",
+      packed(io::Compression::kZstd, text.substr(0, 300)) + packed(io::Compression::kZstd, text.substr(300)));
+  for (const std::string path : {"a.jsonl", "b.jsonl.gz", "c.jsonl.zst"}) {
+    CAPTURE(path);
+    const Read all = read_rows(fs, path, FileFormat::kJsonl, {.max_bytes = 100});
+    REQUIRE(all.rows.size() == 5);
+    CHECK(all.sha256 == sha256_hex(*fs.read_file(path)));
+    for (size_t i = 0; i < 5; ++i) {
+      const Row& row = all.rows[i];
+      CHECK(row.number == static_cast<int64_t>(i + 1));
+      CHECK_FALSE(row.is_text);
+      CHECK(row.problem.empty() == (i != 2));
+      const std::string bytes =
+          text.substr(static_cast<size_t>(row.begin), static_cast<size_t>(row.end - row.begin));
+      CHECK(row.bytes == (i == 2 ? "" : bytes));
+      const Read rest = read_rows(fs, path, FileFormat::kJsonl, {.max_bytes = 100}, all.positions[i]);
+      CHECK(rest.rows.size() == 4 - i);
+      if (i < 4) CHECK(rest.rows[0].bytes == all.rows[i + 1].bytes);
+      if (i < 4) CHECK(rest.rows[0].begin == all.rows[i + 1].begin);
+      const Read by_number =
+          read_rows(fs, path, FileFormat::kJsonl, {.max_bytes = 100}, {.rows = all.positions[i].rows});
+      CHECK(by_number.rows.size() == 4 - i);
+    }
+    CHECK(open_rows(fs, path, FileFormat::kJsonl, {}, {.rows = 6}).error().message() ==
+          path + ": has 5 lines, but line 6 was read before");
+  }
+}
+
+TEST_CASE("rows: places in messages") {
+  CHECK(row_place("d/a.txt", FileFormat::kText, 1) == "d/a.txt");
+  CHECK(row_place("d/a.jsonl", FileFormat::kJsonl, 7) == "d/a.jsonl:7");
+  CHECK(row_place("d/a.parquet", FileFormat::kParquet, 7) == "d/a.parquet: row 7");
+}
