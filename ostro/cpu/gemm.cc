@@ -116,13 +116,15 @@ void Gemm::plan_contraction() {
     plan_spans(first_block);
     begin = end;
   }
-  group_panels_ = std::max<int64_t>(1, l2_bytes() / 2 / (longest_span_ * kernel_->b_bytes));
+  group_panels_ = std::max<int64_t>(1, l2_bytes() / 2 / (longest_span_ * kernel_->read_bytes()));
 }
 
 // Of the blocks of one leaf, from first_block to the last.
 void Gemm::plan_spans(int64_t first_block) {
   const int64_t blocks = static_cast<int64_t>(blocks_.size()) - first_block;
-  const int64_t together = blocks * kernel_->kc <= kWholeSpan ? std::max<int64_t>(1, blocks) : 1;
+  if (blocks == 0) return segment_spans_.push_back(static_cast<int64_t>(spans_.size()));
+  const int64_t length = blocks_.back().begin + blocks_.back().count - blocks_[first_block].begin;
+  const int64_t together = length <= kWholeSpan ? blocks : 1;
   for (int64_t at = first_block; at < first_block + blocks; at += together) {
     const int64_t end = std::min(first_block + blocks, at + together);
     const KBlock &first = blocks_[at], &last = blocks_[end - 1];

@@ -19,14 +19,18 @@ constexpr int64_t kStreamBytes = int64_t{4} << 20;
 
 thread_local Scratch packed_a_scratch;
 thread_local Scratch packed_b_scratch;
+thread_local Scratch wide_b_scratch;
 thread_local Scratch tile_scratch;
 
-// Asks for the cache lines of [begin, end) in L2.
-void prefetch(const std::byte* begin, const std::byte* end) {
-  for (const std::byte* line = begin; line < end; line += 64) __builtin_prefetch(line, 0, 2);
+// Asks for the cache lines of [from, to) of the `bytes` at `begin` in L2.
+void prefetch(const std::byte* begin, int64_t bytes, int64_t from, int64_t to) {
+  for (const int64_t end = std::min(bytes, to); from < end; from += 64)
+    __builtin_prefetch(begin + from, 0, 2);
 }
 
 int64_t ceil_div(int64_t a, int64_t b) { return (a + b - 1) / b; }
+// Bytes of each of `steps` parts, in whole lines.
+int64_t part_of(int64_t bytes, int64_t steps) { return ceil_div(bytes, 64 * steps) * 64; }
 int64_t element_bytes(GemmType type) { return type == GemmType::kF32 ? 4 : 2; }
 
 }  // namespace
@@ -68,6 +72,8 @@ void GemmBlock::run() {
     packed_a_ = packed_a_scratch.get(whole_a_ ? whole : gemm_.longest_span_ * kernel_.a_bytes * pack_step_);
   if (place_.packed_b == nullptr)
     packed_b_ = packed_b_scratch.get(gemm_.longest_span_ * kernel_.b_bytes * group);
+  if (kernel_.widen_b != nullptr)
+    wide_b_ = wide_b_scratch.get(gemm_.longest_span_ * kernel_.wide_bytes * group);
   for (int64_t begin = place_.panel_begin; begin < place_.panel_end; begin += group) {
     const int64_t end = std::min(place_.panel_end, begin + group);
     pack_now_ = place_.packed_a == nullptr && (!whole_a_ || begin == place_.panel_begin);
@@ -127,7 +133,15 @@ void GemmBlock::span(int64_t index, float* tiles, int64_t panel_begin, int64_t p
     next_b =
         place_.packed_b + (then_panel - place_.panel_begin) * b_stride + then.packed_begin * kernel_.b_bytes;
   }
-  const int64_t next_bytes = then.packed_count * kernel_.b_bytes;
+  const int64_t next_bytes = then.packed_count * kernel_.b_bytes, b_part = part_of(next_bytes, steps);
+  const std::byte* read_b = packed_b;
+  int64_t read_stride = b_stride;
+  if (wide_b_ != nullptr) {
+    read_b = wide_b_;
+    read_stride = span.packed_count * kernel_.wide_bytes;
+    for (int64_t p = 0; p < panels; ++p)
+      kernel_.widen_b(span.packed_count, packed_b + p * b_stride, wide_b_ + p * read_stride);
+  }
   for (int64_t r = 0; r < row_panels_; ++r) {
     const bool pack = pack_now_ && r % pack_step_ == 0;
     const int64_t a_at =
@@ -150,24 +164,23 @@ void GemmBlock::span(int64_t index, float* tiles, int64_t panel_begin, int64_t p
       if (pack)
         gemm_.pack_panels(a_, block, row_panel, std::min(place_.row_panel_end, row_panel + pack_step_),
                           packed_a_ + a_at + k_at * kernel_.a_bytes, a_stride);
+      const int64_t a_bytes = block.packed_count * kernel_.a_bytes, a_part = part_of(a_bytes, panels);
       const bool last = store && i + 1 == span.block_end;
       // One panel of A stays in L1 and meets the panels of the group, which stay in L2, so that C is written
       // along its rows.
       for (int64_t p = panel_begin; p < panel_end; ++p) {
-        const std::byte* b = packed_b + (p - panel_begin) * b_stride + k_at * kernel_.b_bytes;
+        const std::byte* b = read_b + (p - panel_begin) * read_stride + k_at * kernel_.read_bytes();
         if (packed_b_ != nullptr) {
           ahead_b_.step();
         } else if (then_panel + p - panel_begin < then_end) {
           const int64_t step = r * blocks + i - span.block_begin;
-          const std::byte* from = next_b + (p - panel_begin) * b_stride;
-          prefetch(from + next_bytes * step / steps, from + next_bytes * (step + 1) / steps);
+          prefetch(next_b + (p - panel_begin) * b_stride, next_bytes, step * b_part, (step + 1) * b_part);
         }
         if (pack_now_) {
           ahead_a_.step();
         } else if (r + 1 < row_panels_) {
-          const std::byte* next = packed_a + a_stride + k_at * kernel_.a_bytes;
-          const int64_t bytes = block.packed_count * kernel_.a_bytes;
-          prefetch(next + bytes * (p - panel_begin) / panels, next + bytes * (p - panel_begin + 1) / panels);
+          prefetch(packed_a + a_stride + k_at * kernel_.a_bytes, a_bytes, (p - panel_begin) * a_part,
+                   (p - panel_begin + 1) * a_part);
         }
         if (last) prefetch_c(r, p);
         float* to = tiles + ((p - panel_begin) * (by_row_ ? 1 : row_panels_) + (by_row_ ? 0 : r)) * tile;

@@ -86,6 +86,7 @@ class GemmBlock {
   bool stream_;  // C is written past the caches
   std::byte* packed_a_ = nullptr;
   std::byte* packed_b_ = nullptr;  // room for a group of one span, unless B is packed
+  std::byte* wide_b_ = nullptr;    // the same, for the kernels that widen it
   float* tiles_ = nullptr;         // slots of [panel][row_panel, unless by_row_][mr][nr]
   int64_t slot_floats_ = 0;
 };

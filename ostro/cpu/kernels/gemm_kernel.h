@@ -32,6 +32,7 @@ struct GemmKernel {
   int a_bytes, b_bytes;  // bytes of one k in a packed panel
   void (*pack_a)(const PanelSource&, void* out);
   void (*pack_b)(const PanelSource&, void* out);
+  // b as packed, or as widened where widen_b is given.
   // c[rows][nr], row stride ldc floats: continues from c, or from +0 when `first`. k is a multiple of k_unit.
   // Rows up to the next multiple of row_unit are written too.
   void (*multiply)(int64_t k, const void* a, const void* b, float* c, int64_t ldc, int rows, bool first);
@@ -45,6 +46,12 @@ struct GemmKernel {
   void (*leave)();
   // Blocking: k steps of a panel that stay in L1, and the least rows of A in a block.
   int kc, mc;
+  // A panel of B unpacked further, into wide_bytes of memory a k, when it comes into L2 for many rows of A;
+  // multiply then reads this form. nullptr: it reads the packed one.
+  void (*widen_b)(int64_t k, const void* packed, void* wide) = nullptr;
+  int wide_bytes = 0;
+
+  int read_bytes() const { return widen_b != nullptr ? wide_bytes : b_bytes; }
 };
 
 const GemmKernel& gemm_f32_generic();
