@@ -132,6 +132,18 @@ std::string join_words(const std::vector<std::string>& words) {
   return text;
 }
 
+Result<int64_t> read_stage_step(const Node& stage, const std::string& path, size_t index, int64_t before) {
+  if (stage.kind != Node::Kind::kList || stage.items.size() != 2)
+    return wrong_type(stage, path, "a stage, [first step, value]");
+  int64_t step = 0;
+  RETURN_IF_ERROR(read_value(stage.items[0], path + "[0]", &step));
+  if (index == 0 ? step != 0 : step <= before)
+    return wrong_type(stage.items[0], path + "[0]",
+                      index == 0 ? "0, the first step of the run"
+                                 : fmt::format("a step above {}, where the stage before begins", before));
+  return step;
+}
+
 Result<std::string> chosen_type(const Node& node, const std::string& path, const std::string& current,
                                 const std::vector<std::string>& known) {
   if (node.kind != Node::Kind::kMap) return wrong_type(node, path, "a section with a `type` key");

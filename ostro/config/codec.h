@@ -3,7 +3,9 @@
 //   bool, int64_t, double, std::string, Duration
 //   std::optional<T>                 null or a T
 //   std::vector<T>                   a list
+//   std::map<std::string, T>         {name: T, ...}, sorted by name
 //   IntMap                           {name: integer, ...}, in the order written
+//   Staged<T>                        a T, or a list of [first step, T]
 //   Alternatives<A, B, ...>          a value of any of these types, first match wins
 //   enum class E                     one of the words of `option_names(E)`, found beside E
 //   std::variant<StructA, StructB>   a section chosen by `type:` (StructA::kType is its name)
@@ -12,6 +14,7 @@
 
 #include <concepts>
 #include <cstdint>
+#include <map>
 #include <optional>
 #include <string>
 #include <type_traits>
@@ -39,6 +42,26 @@ template <class... Ts>
 struct Alternatives {
   std::variant<Ts...> value;
   bool operator==(const Alternatives&) const = default;
+};
+
+// A value that changes at given steps: `16`, or `[[0, 16], [1000, 32]]`.
+template <class T>
+struct Staged {
+  struct Stage {
+    int64_t step = 0;  // the first one that has this value
+    T value{};
+    bool operator==(const Stage&) const = default;
+  };
+  std::vector<Stage> stages = {Stage{}};  // at least one; ascending steps from 0
+
+  Staged() = default;
+  Staged(T value) : stages{{0, std::move(value)}} {}  // NOLINT: a plain value is a schedule of one stage
+  const T& at(int64_t step) const {
+    size_t i = stages.size() - 1;
+    while (i > 0 && stages[i].step > step) --i;
+    return stages[i].value;
+  }
+  bool operator==(const Staged&) const = default;
 };
 
 template <class T>
@@ -128,6 +151,19 @@ Node write_value(const std::variant<Ts...>&, Write);
 template <OptionStruct... Ts>
 std::string type_text(const std::variant<Ts...>*);
 
+template <class T>
+Status read_value(const Node&, const std::string&, std::map<std::string, T>*);
+template <class T>
+Node write_value(const std::map<std::string, T>&, Write);
+template <class T>
+std::string type_text(const std::map<std::string, T>*);
+template <class T>
+Status read_value(const Node&, const std::string&, Staged<T>*);
+template <class T>
+Node write_value(const Staged<T>&, Write);
+template <class T>
+std::string type_text(const Staged<T>*);
+
 // ---- structs ----
 template <OptionStruct T>
 Status read_value(const Node& node, const std::string& path, T* out) {
@@ -188,18 +224,86 @@ std::string type_text(const std::vector<T>*) {
   return "list of " + type_text(static_cast<const T*>(nullptr)) + "s";
 }
 
-// ---- one of several plain types ----
+// ---- maps ----
+template <class T>
+Status read_value(const Node& node, const std::string& path, std::map<std::string, T>* out) {
+  if (node.kind != Node::Kind::kMap)
+    return wrong_type(node, path, "a " + type_text(static_cast<const std::map<std::string, T>*>(nullptr)));
+  std::map<std::string, T> values;
+  for (const Node& item : node.items)
+    RETURN_IF_ERROR(read_value(item, join_path(path, item.key), &values[item.key]));
+  *out = std::move(values);
+  return {};
+}
+template <class T>
+Node write_value(const std::map<std::string, T>& values, Write which) {
+  Node map = Node::map();
+  for (const auto& [name, value] : values) map.put(name, write_value(value, which));
+  return map;
+}
+template <class T>
+std::string type_text(const std::map<std::string, T>*) {
+  return "map of " + type_text(static_cast<const T*>(nullptr)) + "s";
+}
+
+// ---- values by step ----
+// The first step of stage `index` of a list of [step, value], which must be above that of the stage before.
+Result<int64_t> read_stage_step(const Node& stage, const std::string& path, size_t index, int64_t before);
+
+template <class T>
+Status read_value(const Node& node, const std::string& path, Staged<T>* out) {
+  if (node.kind != Node::Kind::kList) {
+    T value{};
+    RETURN_IF_ERROR(read_value(node, path, &value));
+    *out = Staged<T>(std::move(value));
+    return {};
+  }
+  std::vector<typename Staged<T>::Stage> stages;
+  for (const Node& item : node.items) {
+    const std::string here = path + "[" + std::to_string(stages.size()) + "]";
+    ASSIGN_OR_RETURN(const int64_t step,
+                     read_stage_step(item, here, stages.size(), stages.empty() ? -1 : stages.back().step));
+    T value{};
+    RETURN_IF_ERROR(read_value(item.items[1], here + "[1]", &value));
+    stages.push_back({step, std::move(value)});
+  }
+  if (stages.empty()) return wrong_type(node, path, "at least one stage, [0, value]");
+  out->stages = std::move(stages);
+  return {};
+}
+template <class T>
+Node write_value(const Staged<T>& value, Write which) {
+  if (value.stages.size() == 1) return write_value(value.stages[0].value, which);
+  std::vector<Node> stages;
+  for (const auto& stage : value.stages)
+    stages.push_back(Node::list({Node::integer(stage.step), write_value(stage.value, which)}));
+  return Node::list(std::move(stages));
+}
+template <class T>
+std::string type_text(const Staged<T>*) {
+  return type_text(static_cast<const T*>(nullptr)) + " or list of [step, " +
+         type_text(static_cast<const T*>(nullptr)) + "]";
+}
+
+// ---- one of several types ----
 template <class... Ts>
 Status read_value(const Node& node, const std::string& path, Alternatives<Ts...>* out) {
   bool done = false;
+  Status inside;  // what is wrong inside a section: more telling than a list of all types
   auto attempt = [&](auto* none) {
-    std::remove_pointer_t<decltype(none)> value{};
-    if (done || !read_value(node, path, &value).ok()) return;
-    out->value = std::move(value);
-    done = true;
+    using T = std::remove_pointer_t<decltype(none)>;
+    if (done) return;
+    T value{};
+    const Status read = read_value(node, path, &value);
+    done = read.ok();
+    if (done)
+      out->value = std::move(value);
+    else if (node.kind == Node::Kind::kMap && type_text(none) == "section")
+      inside = read;
   };
   (attempt(static_cast<Ts*>(nullptr)), ...);
   if (done) return {};
+  RETURN_IF_ERROR(inside);
   return wrong_type(node, path, type_text(static_cast<const Alternatives<Ts...>*>(nullptr)));
 }
 template <class... Ts>
@@ -269,6 +373,26 @@ void describe_inside(const std::variant<Ts...>& value, const OptionInfo& self, s
       describe_inside(T{}, inner, out);
   };
   (one(static_cast<Ts*>(nullptr)), ...);
+}
+
+// A section among other types, as if it were chosen.
+inline void describe_choice(const auto*, const OptionInfo&, std::vector<OptionInfo>&) {}
+template <OptionStruct T>
+void describe_choice(const std::variant<T>*, const OptionInfo& self, std::vector<OptionInfo>& out) {
+  OptionInfo inner = self;
+  inner.selects.emplace_back(self.path, "{type: " + std::string(T::kType) + "}");
+  describe_inside(std::variant<T>{}, inner, out);
+}
+template <class... Ts>
+void describe_inside(const Alternatives<Ts...>&, const OptionInfo& self, std::vector<OptionInfo>& out) {
+  (describe_choice(static_cast<const Ts*>(nullptr), self, out), ...);
+}
+
+template <class T>
+void describe_inside(const std::map<std::string, T>&, const OptionInfo& self, std::vector<OptionInfo>& out) {
+  OptionInfo inner = self;
+  inner.path += kAnyName;
+  describe_inside(T{}, inner, out);
 }
 
 template <class T>

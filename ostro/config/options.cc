@@ -63,9 +63,23 @@ Option& Option::other(std::string value) {
   return *this;
 }
 
+Option& Option::beside(std::vector<std::pair<std::string, std::string>> settings) {
+  beside_values = std::move(settings);
+  return *this;
+}
+
 Option& Option::by_content() {
   content = true;
   return *this;
+}
+
+Option& Option::since_default(std::string default_value) {
+  left_out_at = std::move(default_value);
+  return *this;
+}
+
+bool is_inside_element(const std::string& path) {
+  return path.find("[]") != std::string::npos || path.find(kAnyName) != std::string::npos;
 }
 
 void OptionTable::refuse(std::string name, std::string reason) {
@@ -104,6 +118,9 @@ Node OptionTable::write(Write which) const {
     if (which == Write::kCanonical && !canonical) continue;
     Node value = option.write(which);
     if (which == Write::kCanonical && option.is_section && value.items.empty()) continue;
+    if (which == Write::kCanonical && !option.left_out_at.empty() &&
+        flow_text(option.write(Write::kAll)) == option.left_out_at)
+      continue;
     map.put(option.name, std::move(value));
   }
   return map;
@@ -119,10 +136,12 @@ void OptionTable::describe(const OptionInfo& self, std::vector<OptionInfo>& out)
     info.type = option.type;
     if (!in_list) info.effect = option.effect;  // list elements have the effect of their list
     info.by_content = option.content;
+    info.left_out_at = option.left_out_at;
+    info.beside = option.beside_values;
     if (!option.is_section) {
       const Node value = option.write(Write::kAll);
       info.default_value = flow_text(value);
-      info.other_value = in_list                      ? ""
+      info.other_value = is_inside_element(info.path) ? ""
                          : option.other_value.empty() ? derived_other(value)
                                                       : option.other_value;
       out.push_back(info);

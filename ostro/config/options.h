@@ -33,17 +33,26 @@ const char* effect_name(Effect effect);
 
 // A declared option as a row of a list: for --help, docs/config.md and tests over all options.
 struct OptionInfo {
-  std::string path;           // "model.rope.factor"; elements of lists are "trainer.tracker[]"
+  // "model.rope.factor"; elements of lists are "trainer.tracker[]", entries of maps "data.components.<name>".
+  std::string path;
   std::string type;           // "integer", "number or null", ...
   std::string default_value;  // YAML flow text
-  std::string other_value;    // another legal value: YAML flow text; empty for options inside list elements
+  std::string other_value;    // another legal value: YAML flow text; empty for options inside elements
   std::string unit;
   std::string help;
   Effect effect = Effect::kOutput;
   bool by_content = false;  // a place whose content's hash stands for it in the canonical config
+  std::string left_out_at;  // the value that the canonical config leaves out: YAML flow text; else empty
   // What to set first so that the option exists: {"model.rope.type", "llama3"}.
   std::vector<std::pair<std::string, std::string>> selects;
+  // What to set first so that it matters, for tests that change the option.
+  std::vector<std::pair<std::string, std::string>> beside;
 };
+
+// What stands in a path for the name of a map's entry, and whether a path is inside an element of a list or
+// map.
+inline constexpr const char* kAnyName = ".<name>";
+bool is_inside_element(const std::string& path);
 
 // Which options a written tree holds.
 enum class Write { kAll, kCanonical };
@@ -56,6 +65,8 @@ struct Option {
   std::string help;
   std::string other_value;
   bool content = false;
+  std::string left_out_at;
+  std::vector<std::pair<std::string, std::string>> beside_values;
   bool is_section = false;
 
   std::string type;
@@ -67,8 +78,13 @@ struct Option {
   // Another legal value, for tests that change every option; YAML flow text. Booleans and numbers have a
   // derived one (negated, plus one, doubled), others need it.
   Option& other(std::string value);
+  // What tests set first, so that the other value is legal and matters: paths and YAML flow texts.
+  Option& beside(std::vector<std::pair<std::string, std::string>> settings);
   // The option names a place; the hash of what is there stands for it in the canonical config.
   Option& by_content();
+  // The canonical config leaves the option out while it has this value (YAML flow text), its default: for
+  // options that are younger than runs, whose hashes must stay.
+  Option& since_default(std::string default_value);
 };
 
 // The options of one struct, in the order declared. Lives as long as the struct it is bound to.

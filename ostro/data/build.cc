@@ -269,6 +269,11 @@ Result<std::optional<StoreLedger>> finished_store(io::FileSystem& fs, const std:
 
 Result<StoreLedger> build_store(io::FileSystem& fs, const DataOptions& options,
                                 const tokenizer::Tokenizer& tokenizer, const BuildSettings& settings) {
+  if (!options.components.empty())
+    return unsupported(
+        "data.components: stores of components cannot be built yet; name texts in data.train_urls");
+  if (options.on_bad_row != OnBadRow::kError)
+    return unsupported("data.on_bad_row: skip is not honoured yet; leave it at error");
   const std::string& cache_dir = options.cache_dir;
   ASSIGN_OR_RETURN(const Preprocessing preprocessing, preprocessing_of(options, tokenizer));
   const Result<std::vector<SourceFile>> sources = find_sources(fs, options);

@@ -98,8 +98,18 @@ Result<std::vector<DocumentSpan>> SequenceReader::documents(int64_t sequence) co
   return spans;
 }
 
+Status check_order_options(const DataOptions& options) {
+  const auto refuse = [](const char* key) {
+    return unsupported(fmt::format("data.{}: only its default can be trained on yet", key));
+  };
+  if (!options.components.empty()) return refuse("components");
+  if (options.target_budget) return refuse("target_budget");
+  return {};
+}
+
 Result<Loader> Loader::create(std::shared_ptr<const TokenStore> store, const DataOptions& options,
                               int64_t seq_len, int64_t batch_size, uint64_t seed) {
+  RETURN_IF_ERROR(check_order_options(options));
   OSTRO_CHECK(batch_size >= 1, "batches of {} examples", batch_size);
   SequenceReader reader(std::move(store), Split::kTrain, seq_len, options.block_cross_document_attention);
   const int64_t n = reader.sequences(true);
@@ -109,7 +119,7 @@ Result<Loader> Loader::create(std::shared_ptr<const TokenStore> store, const Dat
         "add text to data.train_urls, or lower trainer.train_batch_size or model.seq_len",
         reader.stream().name(), reader.stream().tokens(), reader.stream().rows(), batch_size, seq_len,
         batch_size * seq_len + 1));
-  return Loader(std::move(reader), SequenceOrder(seed, n, options.shuffle), batch_size);
+  return Loader(std::move(reader), SequenceOrder(data_key(seed), n, options.shuffle), batch_size);
 }
 
 Result<Batch> Loader::rows(int64_t step, int64_t begin, int64_t end, int threads) const {

@@ -1,28 +1,53 @@
-// In which order a run sees the sequences of its data set (docs/data.md, "Order").
+// In which order a run sees the sequences of a data set (docs/numerics.md, N12; docs/data.md, "Order").
 #pragma once
 
 #include <cstdint>
 
-#include "ostro/config/codec.h"
+#include "ostro/data/options.h"
 #include "ostro/numerics/threefry.h"
 
 namespace ostro::data {
+
+// The key of everything that is drawn about data: trainer.seed and the path "data".
+numerics::Key data_key(uint64_t seed);
 
 // Maps the examples of an endless run to sequences: example e is position e mod n of epoch e / n, and every
 // epoch is a permutation of its own. Pure and thread-safe; nothing is stored per sequence.
 class SequenceOrder {
  public:
   // n sequences, at least 1; `shuffle` as data.shuffle.
-  SequenceOrder(uint64_t seed, int64_t n, const config::Alternatives<bool, int64_t>& shuffle);
+  SequenceOrder(numerics::Key key, int64_t n, const Shuffle& shuffle);
 
   int64_t sequences() const { return n_; }
   // The sequence, in [0, n), that example e >= 0 of the run is.
   int64_t operator()(int64_t example) const;
 
  private:
+  enum class Kind { kStored, kEras, kBlocks };
+  int64_t in_blocks(numerics::Key key, int64_t position) const;
+
   numerics::Key key_;
   int64_t n_;
-  int64_t era_;  // sequences that are permuted among themselves; 0: stored order
+  Kind kind_ = Kind::kStored;
+  int64_t era_ = 0;  // kEras: sequences that are permuted among themselves
+  BlockShuffle block_;
+};
+
+// Simulated epoching: which n of N sequences stand for all, without being stored. With a full shuffle a
+// keyed choice of sequences, with a block shuffle of whole blocks, otherwise the first ones.
+class Subset {
+ public:
+  // floor(total * experiment / target) of `total` sequences; all of them without budgets.
+  Subset(numerics::Key key, int64_t total, const DataOptions& options);
+
+  int64_t size() const { return size_; }
+  // The sequence in [0, total) that number i in [0, size()) is.
+  int64_t operator()(int64_t i) const;
+
+ private:
+  numerics::Key key_;
+  int64_t total_, size_;
+  int64_t block_ = 0;  // sequences that are chosen together; 0: the first `size_` are taken
 };
 
 }  // namespace ostro::data

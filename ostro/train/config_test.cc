@@ -4,6 +4,7 @@
 
 #include <doctest/doctest.h>
 
+#include <array>
 #include <cstdlib>
 #include <fstream>
 #include <iterator>
@@ -125,17 +126,18 @@ TEST_CASE("every option has another legal value, and the canonical config shows 
     REQUIRE(base.ok());
     int options = 0;
     for (const config::OptionInfo& info : config::list_options(*base)) {
-      if (info.path.find("[]") != std::string::npos) continue;
+      if (config::is_inside_element(info.path)) continue;
       if (info.other_value.empty()) {
         CHECK_MESSAGE(info.path.ends_with(".type"), info.path);  // a section of one type only
         continue;
       }
       std::vector<Override> before;
       for (const auto& [path, value] : info.selects) before.push_back({path, value});
+      for (const auto& [path, value] : info.beside) before.push_back({path, value});
       std::vector<Override> after = before;
       after.push_back({info.path, info.other_value});
       const Result<TrainConfig> a = load_train_config(file, before), b = load_train_config(file, after);
-      REQUIRE(a.ok());
+      REQUIRE_MESSAGE(a.ok(), info.path, ": ", a.error().message());
       REQUIRE_MESSAGE(b.ok(), b.error().message());
       CHECK_MESSAGE(config::resolved_yaml(*a) != config::resolved_yaml(*b), info.path);
       const bool in_chain = !info.by_content && info.effect <= config::Effect::kSchedule;
@@ -144,6 +146,66 @@ TEST_CASE("every option has another legal value, and the canonical config shows 
     }
     CHECK(options > 45);
   }
+}
+
+TEST_CASE("options younger than the first runs are left out of the canonical config at their default") {
+  for (const config::OptionInfo& info : config::list_options(TrainConfig{}))
+    if (!info.left_out_at.empty()) CHECK_MESSAGE(info.left_out_at == info.default_value, info.path);
+}
+
+TEST_CASE("components, their weights and stages are read, and mistakes are named") {
+  const Override no_urls{"data.train_urls", "[]"};
+  const auto error = [&](const std::string& components, const std::string& weights) {
+    return error_of({no_urls, {"data.components", components}, {"data.train_weights", weights}});
+  };
+  const std::string two = "{b: {train_urls: [y]}, a: {train_urls: [x], format: {type: chat}}}";
+  const auto config = load_train_config(
+      kQuickstart, std::vector<Override>{no_urls,
+                                         {"data.components", two},
+                                         {"data.train_weights", "[[0, {a: 3, b: 1}], [10, {b: 1}]]"},
+                                         {"data.components.a.format.pack", "false"}});
+  REQUIRE_MESSAGE(config.ok(), config.error().message());
+  const data::DataOptions& d = config->data;
+  const std::vector<data::Component> all = data::components_of(d);
+  REQUIRE(all.size() == 2);
+  CHECK(all[0].name == "a");
+  CHECK(all[1].cache_dir == d.cache_dir + "/b");
+  CHECK(!std::get<data::ChatFormat>(all[0].format).pack);
+  CHECK(data::weight_of(d, "a", 9) == 3);
+  CHECK(data::weight_of(d, "a", 10) == 0);
+  CHECK(config::canonical_config(*config).find(
+            R"("components":{"a":{"format":{"chat_template":null,"mask_user_turns":true)") !=
+        std::string::npos);
+  CHECK(config::canonical_config(*config).find(R"("train_weights":[[0,{"a":3.0,"b":1.0}],[10,{"b":1.0}]])") !=
+        std::string::npos);
+
+  const std::vector<std::array<std::string, 3>> cases = {
+      {two, "{a: 1, c: 1}", "data.train_weights: there is no component \"c\"; the nearest is \"a\""},
+      {two, "{a: 1}", "data.train_weights: component \"b\" has no weight; add b: 0 for evaluation only"},
+      {two, "{a: -1, b: 1}", "data.train_weights.a: -1 is not a weight"},
+      {two, "{a: 0, b: 0}", "data.train_weights: no component has a weight above 0; weigh a, b, like {a: 1}"},
+      {two, "[[1, {a: 1, b: 1}]]",
+       "--data.train_weights:1: data.train_weights[0][0]: expected 0, the first step"},
+      {two, "[[0, {a: 1, b: 1}], [0, {a: 1}]]",
+       "--data.train_weights:1: data.train_weights[1][0]: expected a step"},
+      {two, "[[0]]", "--data.train_weights:1: data.train_weights[0]: expected a stage, [first step, value]"},
+      {"{a/b: {train_urls: [x]}, a: {train_urls: [y]}}", "{a: 1, a/b: 1}",
+       "data.components.a: \"a/b\" would lie inside its folder"},
+      {"{.a: {train_urls: [x]}}", "{}", "data.components..a: \".a\" cannot name a component"},
+      {"{train: {train_urls: [x]}}", "{}", "data.components.train: \"train\" is the name of a folder"},
+      {"{a: {validation_urls: [x]}}", "{a: 1}", "data.train_weights.a: 1 is above 0"},
+      {"{a: {train_urls: [x], cache_dir: c}, b: {train_urls: [x], cache_dir: c}}", "{a: 1, b: 1}",
+       "data.components.b.cache_dir: c is the store of component \"a\", too"},
+      {"{a: {train_urls: [x], format: {type: chat, text_key: t}}}", "{}",
+       "--data.components:1: unknown key \"data.components.a.format.text_key\""},
+  };
+  for (const auto& [components, weights, message] : cases)
+    CHECK_MESSAGE(error(components, weights).find(message) == 0, error(components, weights));
+  CHECK(error_of({{"data.components", two}}).find("data.train_urls: texts are named here and in") == 0);
+  CHECK(error_of({{"data.train_weights", "{a: 1}"}}).find("data.train_weights: weighs components") == 0);
+  CHECK(error_of({{"data.shuffle", "{type: block, io_blocksize: 3}"}})
+            .find("unknown key \"data.shuffle.io_blocksize\"") != std::string::npos);
+  CHECK(error_of({{"data.target_budget", "10"}}).find("data.experiment_budget: is null") == 0);
 }
 
 TEST_CASE("the canonical config names no place and no run") {

@@ -41,6 +41,12 @@ const std::map<std::string, config::Override> kInsideLists = {
     {"trainer.tracker[].type", {"trainer.tracker", "[{type: tensorboard}]"}},
 };
 
+// Declared already; refused when changed until the code that honours them is there.
+bool is_refused_yet(const config::OptionInfo& option) {
+  return !option.beside.empty() || option.path == "data.on_bad_row" ||
+         option.path.starts_with("data.components.") || option.path.starts_with("data.shuffle.");
+}
+
 std::string words(int number, int count, int shift) {
   static const char* const kWords[] = {"the", "cat", "sat",  "on",   "a",  "mat",
                                        "dog", "log", "that", "then", "was"};
@@ -186,6 +192,7 @@ TEST_CASE("every option changes what its declaration says, and nothing else") {
   int changed = 0;
   for (const config::OptionInfo& option : config::list_options(TrainConfig())) {
     CAPTURE(option.path);
+    if (is_refused_yet(option)) continue;
     config::Override change{option.path, option.other_value};
     if (option.path.find("[]") != std::string::npos) {
       const auto inside = kInsideLists.find(option.path);
