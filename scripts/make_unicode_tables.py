@@ -18,7 +18,9 @@ SURROGATES = range(0xD800, 0xE000)
 BLOCK = 128  # code points per second-stage block
 
 # Bit of each class in a table entry; unicode.h names the same bits.
-CLASSES = [("kLetter", r"\p{L}", 1), ("kNumber", r"\p{N}", 2), ("kSpace", r"\s", 4)]
+CLASSES = [("kLetter", r"\p{L}", 1), ("kNumber", r"\p{N}", 2), ("kSpace", r"\s", 4),
+           ("kUpper", r"[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}]", 16), ("kLower", r"[\p{Ll}\p{Lm}\p{Lo}\p{M}]", 32),
+           ("kPunctuation", r"\p{P}", 64), ("kSymbol", r"\p{S}", 128)]
 WORD_BIT = 8
 # The case-insensitive letters of the contractions: the splitters write these sets out by hand, so a
 # change here must stop the build of the table.

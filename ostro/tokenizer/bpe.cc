@@ -1,111 +1,125 @@
 #include "ostro/tokenizer/bpe.h"
 
+#include <immintrin.h>
+
 #include <algorithm>
 #include <bit>
-#include <queue>
-
-#include "ostro/base/check.h"
 
 namespace ostro::tokenizer {
 namespace {
 
-constexpr size_t kShortPiece = 64;  // up to here a linear scan for the best pair beats a heap
+constexpr size_t kShortPiece = 64;  // a bit per id in one word; up to here a scan for the best pair wins
+
+// The smallest of `blocks` times eight numbers.
+uint32_t smallest(const uint32_t* keys, size_t blocks) {
+  const auto* p = reinterpret_cast<const __m256i*>(keys);
+  __m256i least = _mm256_load_si256(p);
+  for (size_t i = 1; i < blocks; ++i) least = _mm256_min_epu32(least, _mm256_load_si256(p + i));
+  __m128i half = _mm_min_epu32(_mm256_castsi256_si128(least), _mm256_extracti128_si256(least, 1));
+  half = _mm_min_epu32(half, _mm_shuffle_epi32(half, 0b01'00'11'10));
+  half = _mm_min_epu32(half, _mm_shuffle_epi32(half, 0b10'11'00'01));
+  return static_cast<uint32_t>(_mm_cvtsi128_si32(half));
+}
 
 }  // namespace
 
-MergeTable::MergeTable(size_t count) : entries_(std::bit_ceil(2 * count + 2)), mask_(entries_.size() - 1) {}
-
-void MergeTable::insert(uint32_t left, uint32_t right, Merge merge) {
-  const uint64_t key = uint64_t{left} << 32 | right;
-  size_t i = slot(key);
-  while (entries_[i].key != kEmpty && entries_[i].key != key) i = (i + 1) & mask_;
-  entries_[i] = {key, merge};
+void BpeModel::set_merges(std::vector<Merge> by_rank) {
+  table_ = MergeTable(by_rank);
+  order_ = {std::move(by_rank), true};
+  uint32_t ids = 0;
+  for (const Merge& m : order_.by_rank) ids = std::max({ids, m.left + 1, m.right + 1, m.result + 1});
+  std::vector<uint32_t> last_made(ids, 0);  // rank + 1 of the last merge that makes a token
+  for (uint32_t rank = 0; rank < order_.by_rank.size(); ++rank)
+    last_made[order_.by_rank[rank].result] = rank + 1;
+  for (uint32_t rank = 0; rank < order_.by_rank.size(); ++rank) {
+    const Merge& m = order_.by_rank[rank];
+    if (std::max(last_made[m.left], last_made[m.right]) > rank) order_.ascending = false;
+  }
 }
 
-void BpeModel::encode(std::string_view piece, std::vector<uint32_t>& out) const {
-  if (ignore_merges) {
-    const auto it = whole.find(std::string(piece));
-    if (it != whole.end()) {
-      out.push_back(it->second);
-      return;
+void BpeModel::set_whole_pieces(std::span<const std::string> token_bytes, bool ignore_merges) {
+  PieceTable whole(token_bytes.size());
+  BpeScratch scratch;
+  std::vector<uint32_t> ids;
+  for (uint32_t id = 0; id < token_bytes.size(); ++id) {
+    if (token_bytes[id].empty()) continue;
+    if (!ignore_merges) {
+      ids.clear();
+      encode(token_bytes[id], scratch, ids);
+      if (ids.size() != 1 || ids[0] != id) continue;
     }
+    whole.insert(token_bytes[id], id);
+  }
+  whole_ = std::move(whole);
+}
+
+void BpeModel::encode(std::string_view piece, BpeScratch& scratch, std::vector<uint32_t>& out) const {
+  if (const uint32_t id = whole_.find(piece); id != kNoToken) {
+    out.push_back(id);
+    return;
   }
   if (piece.size() <= kShortPiece) {
-    encode_short(piece, out);
-  } else {
-    encode_long(piece, out);
-  }
-}
-
-void BpeModel::encode_short(std::string_view piece, std::vector<uint32_t>& out) const {
-  uint32_t ids[kShortPiece];
-  MergeTable::Merge pairs[kShortPiece];  // pairs[i] joins ids[i] and ids[i + 1]
-  size_t n = 0;
-  for (const char byte : piece) {
-    const uint32_t id = byte_ids[static_cast<uint8_t>(byte)];
-    if (id != kNoToken) ids[n++] = id;
-  }
-  for (size_t i = 0; i + 1 < n; ++i) pairs[i] = merges.find(ids[i], ids[i + 1]);
-  while (n > 1) {
-    size_t best = 0;
-    for (size_t i = 1; i + 1 < n; ++i) {
-      if (pairs[i].rank < pairs[best].rank) best = i;
+    uint32_t ids[kShortPiece], merged[kShortPiece];
+    size_t count = 0;
+    for (const char byte : piece) {
+      ids[count] = byte_ids[static_cast<uint8_t>(byte)];
+      count += ids[count] != kNoToken;
     }
-    if (pairs[best].rank == kNoToken) break;
-    ids[best] = pairs[best].result;
-    std::copy(ids + best + 2, ids + n, ids + best + 1);
-    std::copy(pairs + best + 1, pairs + n - 1, pairs + best);
-    --n;
-    if (best > 0) pairs[best - 1] = merges.find(ids[best - 1], ids[best]);
-    if (best + 1 < n) pairs[best] = merges.find(ids[best], ids[best + 1]);
+    out.insert(out.end(), merged, merged + merge_short(ids, count, merged));
+    return;
   }
-  out.insert(out.end(), ids, ids + n);
-}
-
-void BpeModel::encode_long(std::string_view piece, std::vector<uint32_t>& out) const {
-  constexpr uint32_t kNone = 0xFFFFFFFF;
-  struct Node {
-    uint32_t id, previous, next;
-    MergeTable::Merge pair;  // with the next node
-  };
-  OSTRO_CHECK(piece.size() < kNone, "a piece of {} bytes is too long for BPE", piece.size());
-  std::vector<Node> nodes;
-  nodes.reserve(piece.size());
+  std::vector<uint32_t>& ids = scratch.ids;
+  ids.clear();
   for (const char byte : piece) {
     const uint32_t id = byte_ids[static_cast<uint8_t>(byte)];
-    const auto i = static_cast<uint32_t>(nodes.size());
-    if (id != kNoToken) nodes.push_back({id, i - 1, i + 1, {}});
+    if (id != kNoToken) ids.push_back(id);
   }
-  if (nodes.empty()) return;
-  nodes.back().next = kNone;
+  scratch.long_merge.run(table_, order_, ids);
+  out.insert(out.end(), ids.begin(), ids.end());
+}
 
-  // Smallest rank first, then smallest position. An entry is stale when its node has died or has another
-  // pair.
-  std::vector<uint64_t> storage;
-  storage.reserve(nodes.size());
-  std::priority_queue<uint64_t, std::vector<uint64_t>, std::greater<>> queue(std::greater<>{},
-                                                                             std::move(storage));
-  const auto look_up = [&](uint32_t i) {
-    Node& node = nodes[i];
-    node.pair = node.next == kNone ? MergeTable::Merge{} : merges.find(node.id, nodes[node.next].id);
-    if (node.pair.rank != kNoToken) queue.push(uint64_t{node.pair.rank} << 32 | i);
+void BpeModel::merge(std::vector<uint32_t>& ids, BpeScratch& scratch) const {
+  if (ids.size() > kShortPiece) return scratch.long_merge.run(table_, order_, ids);
+  uint32_t merged[kShortPiece];
+  ids.assign(merged, merged + merge_short(ids.data(), ids.size(), merged));
+}
+
+// Rank and place of a pair in one number, so that the smallest is the pair to join next.
+size_t BpeModel::merge_short(const uint32_t* from, size_t count, uint32_t* out) const {
+  if (count == 0) return 0;
+  constexpr uint32_t kNoPair = 0xFFFFFFFF;
+  alignas(32) uint32_t keys[kShortPiece];
+  uint32_t ids[kShortPiece], results[kShortPiece];
+  const size_t blocks = (count + 7) / 8;
+  const auto look_up = [&](size_t i, size_t next) {
+    const MergeTable::Found found = table_.find(ids[i], ids[next]);
+    keys[i] = found.rank == kNoToken ? kNoPair : found.rank << 6 | static_cast<uint32_t>(i);
+    results[i] = found.result;
   };
-  for (uint32_t i = 0; i < nodes.size(); ++i) look_up(i);
-  while (!queue.empty()) {
-    const auto rank = static_cast<uint32_t>(queue.top() >> 32);
-    const auto i = static_cast<uint32_t>(queue.top());
-    queue.pop();
-    Node& node = nodes[i];
-    if (node.id == kNoToken || node.pair.rank != rank) continue;
-    Node& dead = nodes[node.next];
-    node.id = node.pair.result;
-    node.next = dead.next;
-    dead.id = kNoToken;
-    if (node.next != kNone) nodes[node.next].previous = i;
-    look_up(i);
-    if (node.previous != kNone) look_up(node.previous);
+  std::copy(from, from + count, ids);
+  for (size_t i = 0; i + 1 < count; ++i) look_up(i, i + 1);
+  std::fill(keys + count - 1, keys + blocks * 8, kNoPair);
+
+  uint64_t alive = ~uint64_t{0} >> (64 - count);  // a bit per id that has not been joined to one before it
+  for (uint32_t key; (key = smallest(keys, blocks)) != kNoPair;) {
+    const size_t i = key & 63;
+    const uint64_t before = alive & ((uint64_t{1} << i) - 1);
+    uint64_t after = alive & (~uint64_t{1} << i);
+    const auto joined = static_cast<size_t>(std::countr_zero(after));
+    after &= after - 1;
+    alive &= ~(uint64_t{1} << joined);
+    keys[joined] = kNoPair;
+    ids[i] = results[i];
+    if (after != 0) {
+      look_up(i, static_cast<size_t>(std::countr_zero(after)));
+    } else {
+      keys[i] = kNoPair;
+    }
+    if (before != 0) look_up(static_cast<size_t>(63 - std::countl_zero(before)), i);
   }
-  for (uint32_t i = 0; i != kNone; i = nodes[i].next) out.push_back(nodes[i].id);
+  size_t n = 0;
+  for (; alive != 0; alive &= alive - 1) out[n++] = ids[std::countr_zero(alive)];
+  return n;
 }
 
 }  // namespace ostro::tokenizer

@@ -4,64 +4,51 @@
 
 #include <array>
 #include <cstdint>
+#include <span>
 #include <string>
 #include <string_view>
-#include <unordered_map>
 #include <vector>
+
+#include "ostro/tokenizer/long_merge.h"
+#include "ostro/tokenizer/merge_table.h"
+#include "ostro/tokenizer/piece_table.h"
 
 namespace ostro::tokenizer {
 
-inline constexpr uint32_t kNoToken = 0xFFFFFFFF;
-
-// Merges by pair of token ids: an open-addressing table, at most half full.
-class MergeTable {
- public:
-  struct Merge {
-    uint32_t rank = kNoToken;  // kNoToken: this pair has no merge
-    uint32_t result = kNoToken;
-  };
-
-  // Room for `count` merges.
-  explicit MergeTable(size_t count = 0);
-
-  // Sets the merge of a pair; a later one replaces an earlier.
-  void insert(uint32_t left, uint32_t right, Merge merge);
-
-  Merge find(uint32_t left, uint32_t right) const {
-    const uint64_t key = uint64_t{left} << 32 | right;
-    for (size_t i = slot(key);; i = (i + 1) & mask_) {
-      if (entries_[i].key == key) return entries_[i].merge;
-      if (entries_[i].key == kEmpty) return {};
-    }
-  }
-
- private:
-  static constexpr uint64_t kEmpty = ~uint64_t{0};
-  struct Entry {
-    uint64_t key = kEmpty;
-    Merge merge;
-  };
-  size_t slot(uint64_t key) const { return (key * 0x9E3779B97F4A7C15u >> 20) & mask_; }
-
-  std::vector<Entry> entries_;
-  size_t mask_ = 0;
+// Working memory for encoding, one per thread.
+struct BpeScratch {
+  LongMerge long_merge;
+  std::vector<uint32_t> ids;
 };
 
-// The model of a byte-level tokenizer; immutable after it is built, so threads may share it.
+// The model; immutable after it is built, so threads may share it.
 class BpeModel {
  public:
-  std::array<uint32_t, 256>
-      byte_ids{};  // token of each byte, kNoToken when the vocabulary lacks it (such bytes vanish)
-  MergeTable merges;
-  bool ignore_merges = false;                       // first look the whole piece up in `whole`
-  std::unordered_map<std::string, uint32_t> whole;  // token by its bytes; filled only with ignore_merges
+  BpeModel() { byte_ids.fill(kNoToken); }
 
-  // Appends the token ids of a piece. Linear for short pieces, n log n for long ones.
-  void encode(std::string_view piece, std::vector<uint32_t>& out) const;
+  // Token of each byte, kNoToken when the vocabulary lacks it (such bytes vanish).
+  std::array<uint32_t, 256> byte_ids;
+
+  void set_merges(std::vector<Merge> by_rank);
+  const MergeTable& merges() const { return table_; }
+
+  // Tells which pieces are one token, so that they need no merging; call after byte_ids and set_merges.
+  // `token_bytes` by id, "" for none. With ignore_merges every token is such a piece, as a tokenizer.json
+  // with that flag says; otherwise those that the merges make of their bytes.
+  void set_whole_pieces(std::span<const std::string> token_bytes, bool ignore_merges);
+
+  // Appends the token ids of a piece of text. Linear in its length.
+  void encode(std::string_view piece, BpeScratch& scratch, std::vector<uint32_t>& out) const;
+
+  // Joins pairs in a row of ids, however they came about: what encode does after the bytes' own tokens.
+  void merge(std::vector<uint32_t>& ids, BpeScratch& scratch) const;
 
  private:
-  void encode_short(std::string_view piece, std::vector<uint32_t>& out) const;
-  void encode_long(std::string_view piece, std::vector<uint32_t>& out) const;
+  size_t merge_short(const uint32_t* ids, size_t count, uint32_t* out) const;
+
+  MergeTable table_;
+  MergeOrder order_;
+  PieceTable whole_;
 };
 
 }  // namespace ostro::tokenizer

@@ -1,48 +1,13 @@
-// Encoder: added tokens, then the splitter, then BPE through a cache of pieces.
-#include <cstring>
-
+// Encoder: added tokens, then the pieces of the text between them.
+#include "ostro/tokenizer/piece_encoder.h"
 #include "ostro/tokenizer/tokenizer.h"
 #include "ostro/tokenizer/tokenizer_state.h"
 #include "ostro/tokenizer/utf8.h"
 
 namespace ostro::tokenizer {
-namespace {
 
-constexpr size_t kSlots = size_t{1} << 15;
-constexpr size_t kSlotBytes = 29;
-constexpr size_t kSlotIds = 8;
-
-uint64_t piece_hash(std::string_view piece) {
-  uint64_t h = piece.size() * 0x9E3779B97F4A7C15u;
-  size_t i = 0;
-  const auto mix = [&h](uint64_t word) {
-    h = (h ^ word) * 0xD6E8FEB86659FD93u;
-    h ^= h >> 32;
-  };
-  for (; i + 8 <= piece.size(); i += 8) {
-    uint64_t word;
-    std::memcpy(&word, piece.data() + i, 8);
-    mix(word);
-  }
-  uint64_t word = 0;
-  std::memcpy(&word, piece.data() + i, piece.size() - i);
-  mix(word);
-  return h;
-}
-
-}  // namespace
-
-// A piece and its ids in one cache line; longer pieces, or ones with more ids, are computed each time. Direct
-// mapped: a newer piece replaces the one in its slot, so the memory is fixed, and the key is compared, so a
-// collision costs time and never an id.
-struct alignas(64) Encoder::Slot {
-  uint8_t length = 0;  // 0: empty
-  uint8_t count = 0;
-  char piece[kSlotBytes];
-  uint32_t ids[kSlotIds];
-};
-
-Encoder::Encoder(const Tokenizer& tokenizer) : tokenizer_(tokenizer) {}
+Encoder::Encoder(const Tokenizer& tokenizer)
+    : tokenizer_(tokenizer), pieces_(std::make_unique<PieceEncoder>(tokenizer.state_->model)) {}
 Encoder::Encoder(Encoder&&) noexcept = default;
 Encoder::~Encoder() = default;
 
@@ -51,8 +16,8 @@ void Encoder::encode(std::string_view text, const EncodeOptions& options, std::v
   const bool valid = is_valid_utf8(text);
   const std::string repaired = valid ? std::string() : repair_utf8(text);
   if (!valid) text = repaired;
-  // A cache is worth its memory only to an encoder that lives on, or to a long text.
-  if (cache_.empty() && (text.size() > 4096 || !segments_.empty())) cache_.resize(kSlots);
+  // Memory of pieces is worth its making only to an encoder that lives on, or to a long text.
+  if (!pieces_->remembers() && (text.size() > 4096 || !segments_.empty())) pieces_->remember_pieces();
 
   if (options.add_special_tokens) out.insert(out.end(), s.spec.prefix.begin(), s.spec.prefix.end());
   segments_.clear();
@@ -82,31 +47,14 @@ void Encoder::encode_segment(std::string_view text, std::vector<uint32_t>& out) 
     with_space = ' ' + std::string(text);
     text = with_space;
   }
+  if (!spec.prefix_pieces) return pieces_->encode(spec.splitter, text, out);
   for_each_piece(spec.splitter, text, [&](std::string_view piece) {
-    if (spec.prefix_pieces && piece.front() != ' ') {
+    if (piece.front() != ' ') {
       prefixed_.assign(1, ' ').append(piece);
       piece = prefixed_;
     }
-    encode_piece(piece, out);
+    pieces_->encode_piece(piece, out);
   });
-}
-
-void Encoder::encode_piece(std::string_view piece, std::vector<uint32_t>& out) {
-  const BpeModel& model = tokenizer_.state_->model;
-  if (cache_.empty() || piece.size() > kSlotBytes) return model.encode(piece, out);
-  Slot& slot = cache_[piece_hash(piece) & (kSlots - 1)];
-  if (slot.length == piece.size() && std::memcmp(slot.piece, piece.data(), piece.size()) == 0) {
-    out.insert(out.end(), slot.ids, slot.ids + slot.count);
-    return;
-  }
-  const size_t before = out.size();
-  model.encode(piece, out);
-  const size_t count = out.size() - before;
-  if (count > kSlotIds) return;
-  slot.length = static_cast<uint8_t>(piece.size());
-  slot.count = static_cast<uint8_t>(count);
-  std::memcpy(slot.piece, piece.data(), piece.size());
-  std::memcpy(slot.ids, out.data() + before, count * sizeof(uint32_t));
 }
 
 }  // namespace ostro::tokenizer

@@ -1,34 +1,52 @@
-// Pre-tokenisation: cuts text into the pieces that BPE works on, as the regular expressions of the GPT-2
-// and Llama-3 families do, by hand-written state machines (a regex engine would cost half the encoding
-// time and bring its own Unicode release).
+// Pre-tokenisation: cuts text into the pieces that BPE works on, as the regular expressions of published
+// tokenizers do, by hand-written state machines (a regex engine would cost most of the encoding time and
+// bring its own Unicode release).
 #pragma once
 
 #include <cstddef>
+#include <optional>
+#include <span>
 #include <string_view>
 
 namespace ostro::tokenizer {
 
 enum class Splitter {
   kNone,    // the text is one piece
-  kGpt2,    // kGpt2Pattern
-  kLlama3,  // kLlama3Pattern
+  kGpt2,    // GPT-2, GPT-NeoX, OLMo 1: what ByteLevel does by itself
+  kLlama3,  // Llama 3, Marin, OLMo 2, cl100k
+  kCl100k,  // cl100k as tiktoken writes it now; other pieces where digits or spaces end a text
+  kQwen2,   // Qwen 2, 2.5 and 3: a digit at a time
+  kQwen35,  // Qwen 3.5: marks belong to words
+  kTekken,  // Mistral's Tekken: words end before capitals, a digit at a time
+  kO200k,   // o200k, Llama 4: words end before capitals and keep their contractions
 };
 
-inline constexpr std::string_view kGpt2Pattern =
-    R"('s|'t|'re|'ve|'m|'ll|'d| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+)";
-inline constexpr std::string_view kLlama3Pattern =
-    R"((?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}{1,3}| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+)";
+struct KnownPattern {
+  Splitter splitter;
+  std::string_view name;
+  std::string_view regex;  // exactly as tokenizer.json files have it
+};
 
-// The end of the piece that begins at `begin` (< text.size()); text must be valid UTF-8.
-size_t piece_end(Splitter splitter, std::string_view text, size_t begin);
+// All but kNone.
+std::span<const KnownPattern> known_patterns();
+
+// The splitter of a regular expression, by its exact text; nothing for an unknown one.
+std::optional<Splitter> splitter_of_pattern(std::string_view regex);
+
+// The regular expression of a splitter; "" for kNone.
+std::string_view pattern_of(Splitter splitter);
+
+// Cuts valid UTF-8 text from `begin` (< text.size()) on: writes the ends of the next pieces, as many as there
+// are or have room, and returns how many.
+size_t split(Splitter splitter, std::string_view text, size_t begin, std::span<size_t> ends);
 
 // Calls f(piece) for every piece of valid UTF-8 text, in order; together they are the text.
 template <typename F>
 void for_each_piece(Splitter splitter, std::string_view text, F&& f) {
+  size_t ends[32];
   for (size_t begin = 0; begin < text.size();) {
-    const size_t end = piece_end(splitter, text, begin);
-    f(text.substr(begin, end - begin));
-    begin = end;
+    const size_t count = split(splitter, text, begin, ends);
+    for (size_t i = 0; i < count; begin = ends[i++]) f(text.substr(begin, ends[i] - begin));
   }
 }
 

@@ -39,8 +39,7 @@ Result<Tokenizer> Tokenizer::from_spec(TokenizerSpec spec) {
   for (const AddedToken& token : s.spec.added_tokens) size = std::max(size, size_t{token.id} + 1);
   s.bytes.resize(size);
   s.added.resize(size);
-  s.model.byte_ids.fill(kNoToken);
-  s.model.ignore_merges = s.spec.ignore_merges;
+  std::vector<std::string> token_bytes(vocab.size());
   for (uint32_t id = 0; id < vocab.size(); ++id) {
     if (vocab[id].empty()) continue;
     if (!is_valid_utf8(vocab[id])) return corrupt(fmt::format("token {} is not UTF-8", id));
@@ -50,10 +49,11 @@ Result<Tokenizer> Tokenizer::from_spec(TokenizerSpec spec) {
     auto bytes = characters_to_bytes(vocab[id]);
     s.bytes[id] = bytes ? *bytes : vocab[id];
     if (bytes && bytes->size() == 1) s.model.byte_ids[static_cast<uint8_t>((*bytes)[0])] = id;
-    if (bytes && s.spec.ignore_merges) s.model.whole.emplace(*bytes, id);
+    if (bytes) token_bytes[id] = std::move(*bytes);
   }
 
-  s.model.merges = MergeTable(s.spec.merges.size());
+  std::vector<Merge> merges;
+  merges.reserve(s.spec.merges.size());
   for (uint32_t rank = 0; rank < s.spec.merges.size(); ++rank) {
     const auto [left, right] = s.spec.merges[rank];
     if (left >= vocab.size() || right >= vocab.size() || vocab[left].empty() || vocab[right].empty()) {
@@ -65,8 +65,10 @@ Result<Tokenizer> Tokenizer::from_spec(TokenizerSpec spec) {
       return corrupt(fmt::format("merge {} makes {}, which is not in the vocabulary", rank,
                                  shown(vocab[left] + vocab[right])));
     }
-    s.model.merges.insert(left, right, {rank, joined->second});
+    merges.push_back({left, right, joined->second});
   }
+  s.model.set_merges(std::move(merges));
+  s.model.set_whole_pieces(token_bytes, s.spec.ignore_merges);
 
   std::vector<const AddedToken*> plain, normalized;
   for (const AddedToken& token : s.spec.added_tokens) {

@@ -11,10 +11,11 @@
 #include <vector>
 
 #include "ostro/base/error.h"
-#include "ostro/tokenizer/bpe.h"
 #include "ostro/tokenizer/spec.h"
 
 namespace ostro::tokenizer {
+
+class PieceEncoder;
 
 struct EncodeOptions {
   bool add_special_tokens = false;   // put the file's begin/end tokens around the text (post_processor)
@@ -97,12 +98,10 @@ class Encoder {
   void encode(std::string_view text, const EncodeOptions& options, std::vector<uint32_t>& out);
 
  private:
-  struct Slot;
   void encode_segment(std::string_view text, std::vector<uint32_t>& out);
-  void encode_piece(std::string_view piece, std::vector<uint32_t>& out);
 
   const Tokenizer& tokenizer_;
-  std::vector<Slot> cache_;
+  std::unique_ptr<PieceEncoder> pieces_;
   std::vector<Segment> segments_, parts_;  // kept between calls for their memory
   std::string prefixed_;
 };

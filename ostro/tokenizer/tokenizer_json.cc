@@ -180,10 +180,14 @@ Result<Splitter> splitter_of(const Json& split) {
   ASSIGN_OR_RETURN(const bool invert, flag(split, "invert", false));
   if (!regex.is_string() || invert || member(split, "behavior") != "Isolated")
     return not_supported("pre_tokenizer", split);
-  if (regex == kGpt2Pattern) return Splitter::kGpt2;
-  if (regex == kLlama3Pattern) return Splitter::kLlama3;
+  const auto splitter = splitter_of_pattern(regex.get_ref<const std::string&>());
+  if (splitter) return *splitter;
+  std::string known;
+  for (const KnownPattern& p : known_patterns())
+    known += fmt::format("{}{}", known.empty() ? "" : ", ", p.name);
   return unsupported(fmt::format(
-      "pre_tokenizer: the Split pattern {} is not known (known: those of GPT-2 and Llama-3)", regex.dump()));
+      "pre_tokenizer: the Split pattern {} is not known (known, by their exact text: those of {})",
+      regex.dump(), known));
 }
 
 Status read_pre_tokenizer(const Json& root, TokenizerSpec& spec) {
@@ -296,11 +300,10 @@ OrderedJson byte_level(bool add_prefix_space, bool use_regex) {
 OrderedJson write_pre_tokenizer(const TokenizerSpec& spec) {
   if (spec.byte_level_splits || spec.splitter == Splitter::kNone)
     return byte_level(spec.prefix_text, spec.byte_level_splits);
-  const OrderedJson split = {
-      {"type", "Split"},
-      {"pattern", {{"Regex", spec.splitter == Splitter::kGpt2 ? kGpt2Pattern : kLlama3Pattern}}},
-      {"behavior", "Isolated"},
-      {"invert", false}};
+  const OrderedJson split = {{"type", "Split"},
+                             {"pattern", {{"Regex", pattern_of(spec.splitter)}}},
+                             {"behavior", "Isolated"},
+                             {"invert", false}};
   return {{"type", "Sequence"}, {"pretokenizers", {split, byte_level(spec.prefix_pieces, false)}}};
 }
 

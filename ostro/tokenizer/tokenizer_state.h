@@ -6,6 +6,7 @@
 #include <unordered_map>
 #include <vector>
 
+#include "ostro/tokenizer/bpe.h"
 #include "ostro/tokenizer/tokenizer.h"
 
 namespace ostro::tokenizer {

@@ -22,7 +22,7 @@ Json example() {
   }
   for (const char* token : {"he", "ll", "hell"}) vocab[token] = vocab.size();
   const Json split = {{"type", "Split"},
-                      {"pattern", {{"Regex", kLlama3Pattern}}},
+                      {"pattern", {{"Regex", pattern_of(Splitter::kLlama3)}}},
                       {"behavior", "Isolated"},
                       {"invert", false}};
   const Json bytes = {

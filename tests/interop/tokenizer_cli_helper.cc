@@ -3,6 +3,8 @@
 //   count, u32 ids tokenizer_cli_helper decode TOKENIZER < records > records             record: u32 count,
 //   u32 ids -> u32 length, bytes tokenizer_cli_helper train VOCAB_SIZE gpt2|llama3 THREADS < records >
 //   tokenizer.json tokenizer_cli_helper config TOKENIZER > tokenizer_config.json
+//   tokenizer_cli_helper split REGEX < records > records                         record: u32 length, UTF-8 ->
+//   u32 count, u32 ends of pieces
 #include <cstdio>
 #include <cstdlib>
 #include <fstream>
@@ -65,6 +67,26 @@ int decode(const Tokenizer& tokenizer) {
   return 0;
 }
 
+// The ends of a text's pieces, for each record; the pattern is a known regular expression.
+int split(std::string_view regex) {
+  const auto splitter = ostro::tokenizer::splitter_of_pattern(regex);
+  if (!splitter) {
+    std::cerr << "unknown pattern " << regex << "\n";
+    return 1;
+  }
+  std::vector<uint32_t> ends;
+  for (std::string text; read_record(text);) {
+    ends.clear();
+    ostro::tokenizer::for_each_piece(*splitter, text, [&ends](std::string_view piece) {
+      ends.push_back((ends.empty() ? 0 : ends.back()) + static_cast<uint32_t>(piece.size()));
+    });
+    write_u32(static_cast<uint32_t>(ends.size()));
+    std::cout.write(reinterpret_cast<const char*>(ends.data()),
+                    static_cast<std::streamsize>(ends.size() * 4));
+  }
+  return 0;
+}
+
 int train(char** argv) {
   ostro::tokenizer::TrainOptions options;
   options.vocab_size = static_cast<uint32_t>(std::strtoul(argv[2], nullptr, 10));
@@ -84,6 +106,7 @@ int main(int argc, char** argv) {
   std::ios::sync_with_stdio(false);
   const std::string command = argc > 2 ? argv[1] : "";
   if (command == "train" && argc == 5) return train(argv);
+  if (command == "split") return split(argv[2]);
   if (command != "encode" && command != "decode" && command != "config") {
     std::cerr << "usage: see the head of tokenizer_cli_helper.cc\n";
     return 2;
