@@ -1,0 +1,85 @@
+"""Three runs whose hashes are kept in hashes.json, on every instruction set that this machine has.
+
+The runs differ from each other in as many options as possible. Their text comes from a fixed generator, so the hash
+covers tokenizer, token store, data order, initial weights, arithmetic and chain. A hash that moves means another
+numerics version or a fixed bug: say so in the commit that writes it with --update.
+
+  python3 tests/golden/golden_test.py --ostro build/release/ostro/cli/ostro [--update]
+"""
+import argparse
+import json
+import math
+import pathlib
+import sys
+import tempfile
+
+HERE = pathlib.Path(__file__).resolve().parent
+sys.path.insert(0, str(HERE.parent / "matrix"))
+import runs
+
+STEPS = 8
+CONFIGS = {
+    # f32, tied, sequences of an odd length, whole batches as one leaf.
+    "f32_tied": {
+        "trainer.mp": "f32", "model.tie_word_embeddings": True, "model.seq_len": 77, "model.hidden_dim": 48,
+        "model.num_heads": 3, "model.num_kv_heads": 1, "model.intermediate_dim": 104, "numerics.leaf_examples": 6,
+        "numerics.cells": {}, "optimizer.weight_decay": 0.0, "optimizer.max_grad_norm": None, "trainer.seed": 7,
+    },
+    # bf16 with feature leaves, long wavelengths, z-loss, another activation and schedule.
+    "bf16_leaves": {
+        "model.seq_len": 192, "model.hidden_dim": 64, "model.intermediate_dim": 96, "model.num_layers": 3,
+        "model.activation_function": "gelu_new", "model.z_loss_weight": 1e-3,
+        "model.rope": {"type": "llama3", "theta": 1000.0, "factor": 4.0, "original_max_position_embeddings": 64},
+        "numerics.leaves": {"kv_heads": 2, "mlp": 4}, "numerics.leaf_examples": 2, "numerics.cells": {"mlp": 4},
+        "optimizer.lr_schedule": "linear", "optimizer.decay": 4, "optimizer.max_grad_norm": 0.25,
+    },
+    # bf16, attention within documents only, eras, permanent checkpoints in the chain.
+    "bf16_documents": {
+        "data.block_cross_document_attention": True, "data.shuffle": 16, "data.enforce_eos": True,
+        "model.seq_len": 130, "model.head_dim": 32, "model.activation_function": "gelu", "numerics.leaf_examples": 3,
+        "trainer.checkpointer.keep": [{"every": 5}], "optimizer.lr_schedule": "inv_sqrt", "trainer.seed": 3,
+    },
+}
+OTHERS = [{"OSTRO_EXECUTOR": "interpreter"}, {"OSTRO_SIM_WORKERS": "3", "OSTRO_THREADS": "2"}]
+
+
+def main():
+    ap = argparse.ArgumentParser()
+    ap.add_argument("--ostro", required=True)
+    ap.add_argument("--update", action="store_true")
+    a = ap.parse_args()
+    known = {} if a.update else json.loads((HERE / "hashes.json").read_text())
+    failed = 0
+    with tempfile.TemporaryDirectory(prefix="ostro_golden_") as folder:
+        work = runs.Workspace(a.ostro, folder)
+        usable, lacking = runs.usable_isas(work)
+        for isa, reason in lacking.items():
+            print(f"not run  OSTRO_ISA={isa}: {reason}")
+        for name, changes in CONFIGS.items():
+            changes = {**changes, "trainer.num_train_steps": STEPS}
+            first = None
+            for settings in OTHERS + [{"OSTRO_ISA": isa} for isa in usable]:
+                label = " ".join(f"{k}={v}" for k, v in settings.items())
+                run = work.run(f"{name} {label}".replace(" ", "_"), changes, settings)
+                if first is None:
+                    first = run
+                    losses = run.losses()
+                    if not all(map(math.isfinite, losses)) or losses[-1] >= losses[0] or run.not_finite():
+                        print(f"FAILED   {name}: a run that proves nothing: losses {losses[0]} to {losses[-1]}")
+                        failed += 1
+                    if a.update:
+                        known[name] = run.hash
+                equal = run.hash == known.get(name)
+                failed += not equal
+                print(f"{'equal   ' if equal else 'FAILED  '} {name} {label}: {run.hash} in {run.seconds:.1f} s")
+                if run.hash != first.hash:
+                    print("    " + runs.first_difference(first, run))
+    if a.update:
+        (HERE / "hashes.json").write_text(json.dumps(known, indent=2) + "\n")
+    if len(set(known.values())) != len(CONFIGS):
+        print("FAILED   two configs have one hash")
+        failed += 1
+    return 1 if failed else 0
+
+
+sys.exit(main())
