@@ -1,11 +1,14 @@
 #!/usr/bin/env bash
-# Builds the benchmarks, compares training with PyTorch turn by turn, and writes bench/RESULTS.md.
-# Exit 1 when a goal is missed: losses equal to 4 digits, half of PyTorch eager's tokens/s, no more memory.
+# Builds the benchmarks, runs them beside their peers turn by turn, and writes bench/RESULTS.md: training beside PyTorch
+# (eager and compiled), JAX and Levanter, products and attention beside PyTorch, and what our own choices cost.
+# Exit 1 when a peer's losses are not ours or a peer did not run; goals that are missed are rows of the table.
 #
-#   scripts/bench.sh                 7 pairs of processes a size (an idle machine: about half an hour)
-#   scripts/bench.sh --quick         3 pairs
-#   scripts/bench.sh --out FILE      another file
-#   scripts/bench.sh --sizes nano    these sizes only (nano small58 base125 micro)
+#   scripts/bench.sh                          everything (an idle machine of 2 cores: about an hour and a half)
+#   scripts/bench.sh --quick                  fewer turns
+#   scripts/bench.sh --out FILE               another file
+#   scripts/bench.sh --sizes nano small58     these training sizes only (micro nano small58 base125)
+#   scripts/bench.sh --parts training prices  these parts only (training prices kernels data)
+#   scripts/bench.sh --seed N                 draws the same three sizes again
 set -euo pipefail
 cd "$(dirname "$0")/.."
 out=bench/RESULTS.md
@@ -14,11 +17,13 @@ while (( $# > 0 )); do
   case "$1" in
     --quick) words+=(--quick); shift ;;
     --out) out="${2:?--out needs a file}"; shift 2 ;;
-    --sizes) words+=(--sizes); shift; while (( $# > 0 )) && [[ $1 != --* ]]; do words+=("$1"); shift; done ;;
+    --seed) words+=(--seed "${2:?--seed needs a number}"); shift 2 ;;
+    --sizes|--parts) words+=("$1"); shift; while (( $# > 0 )) && [[ $1 != --* ]]; do words+=("$1"); shift; done ;;
     -h|--help) sed -n '2,/^set/{/^set/d;s/^# \{0,1\}//;p}' "$0"; exit 0 ;;
     *) echo "error: unknown option $1 (see $0 --help)" >&2; exit 2 ;;
   esac
 done
-scripts/setup.sh --python
+scripts/setup.sh --python --bench
+[[ ! -x .venv-levanter/bin/python ]] || words+=(--levanter "$PWD/.venv-levanter/bin/python")
 scripts/build.sh benches
 scripts/venv_python.sh bench/compare.py --benches build/release/bench --out "$out" "${words[@]}"

@@ -5,17 +5,20 @@
 #   scripts/setup.sh             compiler and libraries
 #   scripts/setup.sh --dev       also clang, clang-format and clang-tidy
 #   scripts/setup.sh --python    also .venv with the packages that interoperability tests compare with
+#   scripts/setup.sh --bench     also the peers of scripts/bench.sh: JAX's optimizers, and Levanter in .venv-levanter
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
 packages=(g++ cmake ninja-build pkg-config libzstd-dev zlib1g-dev liblz4-dev libblosc-dev libssl-dev
           nlohmann-json3-dev libcli11-dev libyaml-cpp-dev libfmt-dev doctest-dev xz-utils python3 python3-venv)
 with_python=false
+with_bench=false
 for option in "$@"; do
   case "$option" in
     --dev) packages+=(clang-19 clang-format-19 clang-tidy-19) ;;
     --python) with_python=true ;;
-    *) echo "error: unknown option $option; known: --dev --python" >&2; exit 2 ;;
+    --bench) with_python=true with_bench=true ;;
+    *) echo "error: unknown option $option; known: --dev --python --bench" >&2; exit 2 ;;
   esac
 done
 
@@ -45,6 +48,18 @@ if $with_python; then
     [[ -x .venv/bin/python ]] || python3 -m venv .venv
     .venv/bin/python -m pip install -q --disable-pip-version-check -r python/requirements-test.txt
     scripts/install_torch_cpu.sh .venv
+    echo "$wanted" > $stamp
+  fi
+fi
+
+if $with_bench; then
+  stamp=.venv/bench.sha256
+  wanted="$(cat python/requirements-bench.txt python/requirements-levanter.txt | sha256sum)"
+  if [[ ! -f $stamp || "$(cat $stamp)" != "$wanted" ]]; then
+    echo "installing the benchmarks' peers into .venv and .venv-levanter"
+    .venv/bin/python -m pip install -q --disable-pip-version-check -r python/requirements-bench.txt
+    [[ -x .venv-levanter/bin/python ]] || python3 -m venv .venv-levanter
+    .venv-levanter/bin/python -m pip install -q --disable-pip-version-check -r python/requirements-levanter.txt
     echo "$wanted" > $stamp
   fi
 fi

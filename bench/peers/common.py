@@ -1,9 +1,13 @@
-"""Shared by the peer scripts: sizes, flop counts, fixed initial weights and data, the JSON line.
+"""Shared by the peer scripts: sizes, flop counts, fixed initial weights and data, the loop and its JSON lines.
 
 The initial weights and the token stream come from numpy with fixed seeds. start_file.py writes the same numbers
 for bench/train_bench, so that the losses of both programs can be compared.
+
+A peer is driven line by line, so that its steps can alternate with another program's: it does its first step at once
+and prints a JSON line, then one step and one line for every line that it reads, and a last line at the end of its input.
+By hand: `yes | head -8 | python torch_llama.py --size small58`.
 """
-import json, math, os, resource, statistics, time
+import json, math, os, resource, sys, time
 
 T_START = time.time()
 try:  # process start, so that import time is counted
@@ -67,14 +71,32 @@ def cpu_s():
     return u.ru_utime + u.ru_stime
 
 
-def report(peer, size, dtype, c, B, S, threads, times, cpu, first, to_first, losses):
-    """times: wall seconds of each step behind the first; cpu: CPU seconds (all threads) of the same steps."""
-    warm = sorted(times[min(1, len(times) - 1):])  # the first step and the one after it are warm-up
-    med = statistics.median(warm)
-    print(json.dumps(dict(
-        peer=peer, size=size, dtype=dtype, seq=S, batch=B, threads=threads,
-        tok_s=round(B * S / med, 1), tok_s_min=round(B * S / warm[-1], 1), tok_s_max=round(B * S / warm[0], 1),
-        cpu_s_per_step=round(statistics.median(cpu[min(1, len(cpu) - 1):]), 4),
-        gflops=round(B * S / med * flops_per_token(c, S) / 1e9, 1), step_ms=round(med * 1e3, 1),
-        first_step_s=round(first, 3), start_to_first_step_s=round(to_first, 3), peak_rss_MiB=rss_mib(),
-        losses=[round(x, 6) for x in losses])), flush=True)
+def size(text):
+    """A name of SIZES, or all of its numbers: "L=2,H=64,heads=4,kv=2,ffn=160,V=512,seq=64,batch=4"."""
+    if text in SIZES:
+        return SIZES[text]
+    c = {k: int(v) for k, v in (word.split("=") for word in text.split(","))}
+    if c.keys() != SIZES["micro"].keys():
+        raise ValueError(f"{text}: give {sorted(SIZES)} or all of {list(SIZES['micro'])}")
+    return c
+
+
+def arguments(parser):
+    parser.add_argument("--size", default="nano")
+    parser.add_argument("--dtype", choices=["f32", "bf16"], default="f32")
+    parser.add_argument("--threads", type=int, default=2)
+    a = parser.parse_args()
+    return a, size(a.size)
+
+
+def drive(peer, step):
+    """step(i) does step i and gives its loss."""
+    def timed(i):
+        t, u = time.perf_counter(), cpu_s()
+        loss = step(i)
+        return dict(loss=round(loss, 6), s=time.perf_counter() - t, cpu_s=cpu_s() - u)
+
+    print(json.dumps(dict(timed(0), peer=peer, start_to_first_step_s=round(time.time() - T_START, 3))), flush=True)
+    for i, _ in enumerate(sys.stdin, 1):
+        print(json.dumps(timed(i)), flush=True)
+    print(json.dumps(dict(peak_rss_MiB=rss_mib())), flush=True)

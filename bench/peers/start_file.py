@@ -1,7 +1,7 @@
 """Writes what bench/train_bench starts from: a safetensors file with the weights of common.init in Ostro's names
 and layout, the batches of the first steps, and the sizes as metadata.
 
-Run: python start_file.py --size nano --steps 10 --out nano.safetensors
+    python start_file.py --size nano --steps 10 --out nano.safetensors
 """
 import argparse
 import numpy as np
@@ -30,11 +30,11 @@ def fused(c, w):
 
 def main():
     ap = argparse.ArgumentParser()
-    ap.add_argument("--size", choices=C.SIZES, default="nano")
+    ap.add_argument("--size", default="nano", help="as in common.size")
     ap.add_argument("--steps", type=int, default=10)
     ap.add_argument("--out", required=True)
     a = ap.parse_args()
-    c = C.SIZES[a.size]
+    c = C.size(a.size)
     out = {n: np.ascontiguousarray(x) for n, x in fused(c, C.init(c)).items()}
     for i in range(a.steps):
         x, y = C.batch(c, c["batch"], c["seq"], i)

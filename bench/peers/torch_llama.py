@@ -1,19 +1,15 @@
 """Peer: one Llama train step in PyTorch (RMSNorm, RoPE, GQA, SwiGLU, cross-entropy, AdamW fused, clip by global norm).
 
-Run: python torch_llama.py --size small58 --dtype bf16 --threads 2 --steps 8 [--compile]
-bf16 = autocast over f32 master weights. Prints one JSON line.
+    python torch_llama.py --size small58 --dtype bf16 --threads 2 [--compile]
+
+bf16 = autocast over f32 master weights. How it is driven: common.py.
 """
-import argparse, os, time
+import argparse, os
 import common as C
 
 ap = argparse.ArgumentParser()
-ap.add_argument("--size", choices=C.SIZES, default="nano")
-ap.add_argument("--dtype", choices=["f32", "bf16"], default="f32")
-ap.add_argument("--steps", type=int, default=10)
-ap.add_argument("--threads", type=int, default=2)
 ap.add_argument("--compile", action="store_true")
-a = ap.parse_args()
-c = C.SIZES[a.size]
+a, c = C.arguments(ap)
 B, S = c["batch"], c["seq"]
 for v in ("OMP_NUM_THREADS", "MKL_NUM_THREADS"):
     os.environ[v] = str(a.threads)
@@ -93,14 +89,4 @@ def step(i):
     return loss.item()
 
 
-t0 = time.time()
-losses = [step(0)]
-first, to_first = time.time() - t0, time.time() - C.T_START
-times, cpu = [], []
-for i in range(1, a.steps):
-    t, u = time.perf_counter(), C.cpu_s()
-    losses.append(step(i))
-    times.append(time.perf_counter() - t)
-    cpu.append(C.cpu_s() - u)
-C.report("torch " + torch.__version__ + (" compile" if a.compile else " eager"), a.size, a.dtype, c, B, S, a.threads,
-         times, cpu, first, to_first, losses)
+C.drive("torch " + torch.__version__ + (" compile" if a.compile else " eager"), step)

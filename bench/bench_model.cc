@@ -1,0 +1,74 @@
+#include "bench/bench_model.h"
+
+#include "ostro/io/local_file_system.h"
+#include "ostro/models/llama.h"
+
+namespace ostro::bench {
+
+using runtime::Buffer;
+
+namespace {
+
+// In a print's place stands a constant, and with it the pass over the parameters goes.
+void leave_prints_out(ir::Block& block) {
+  for (ir::Op& op : block.ops) {
+    if (op.kind != ir::OpKind::fingerprint) continue;
+    const ir::Shape& shape = block.shape(op.results[0]);
+    op.kind = ir::OpKind::constant;
+    op.operands.clear();
+    op.attrs = ir::shape_attrs(shape.axes);
+    op.attrs.set("dtype", std::string(ir::dtype_name(shape.dtype)));
+    op.attrs.set("value", 0.0);
+  }
+}
+
+}  // namespace
+
+Result<Buffer> Model::read(const std::string& name, const ir::Shape& shape) const {
+  Buffer b = Buffer::empty(shape);
+  RETURN_IF_ERROR(file.read(name, b.mutable_bytes()));
+  return b;
+}
+
+Result<train::State> Model::state() const {
+  train::State state;
+  for (size_t i = 0; i < functions.paths.size(); ++i) {
+    ASSIGN_OR_RETURN(Buffer b, read(functions.paths[i], functions.shapes[i]));
+    state.params.push_back(std::move(b));
+    state.first_moment.push_back(Buffer::zeros(functions.shapes[i]));
+    state.second_moment.push_back(Buffer::zeros(functions.shapes[i]));
+  }
+  return state;
+}
+
+Result<Model> open_model(const ModelChoice& choice) {
+  ASSIGN_OR_RETURN(auto file, io::SafetensorsReader::open(io::local_file_system(), choice.start));
+  const auto number = [&](const char* key) { return std::stoll(file.metadata().at(key)); };
+  train::TrainConfig c;
+  auto& llama =
+      dynamic_cast<models::ModelOptionsOf<models::LlamaOptions, models::Llama>&>(c.model_options()).options;
+  llama.seq_len = number("seq");
+  llama.hidden_dim = number("H");
+  llama.intermediate_dim = number("ffn");
+  llama.num_layers = number("L");
+  llama.num_heads = number("heads");
+  llama.num_kv_heads = number("kv");
+  c.data.train_urls = {"none"};
+  c.trainer.train_batch_size = number("batch");
+  c.trainer.num_train_steps = 1000;
+  c.trainer.mp = choice.dtype == "bf16" ? "p=f32,c=bfloat16" : "f32";
+  if (choice.leaf_examples > 0) c.numerics.leaf_examples = choice.leaf_examples;
+  auto& adam = std::get<optim::AdamOptions>(c.optimizer);
+  adam.learning_rate = 3e-4;
+  adam.lr_schedule = optim::LrSchedule::kConstant;
+  adam.warmup = 0;
+  adam.weight_decay_modules = std::vector<std::string>{"*"};
+  RETURN_IF_ERROR(c.resolve());
+
+  models::ModelFunctions functions = c.model_options().functions(number("V"), train::compute_dtype(c));
+  ASSIGN_OR_RETURN(train::CanonicalPrograms programs, train::make_programs(c, functions));
+  if (!choice.prints) leave_prints_out(programs.update.body);
+  return Model{std::move(file), std::move(c), std::move(programs), std::move(functions)};
+}
+
+}  // namespace ostro::bench

@@ -1,0 +1,34 @@
+// What train_bench and update_bench share: the Llama of a file that bench/peers/start_file.py wrote, its
+// programs and its arrays.
+#pragma once
+
+#include <string>
+
+#include "ostro/io/safetensors.h"
+#include "ostro/train/step.h"
+
+namespace ostro::bench {
+
+struct ModelChoice {
+  std::string start;          // the file
+  std::string dtype = "f32";  // of compute: f32 or bf16
+  int64_t leaf_examples = 0;  // 0: as numerics.leaf_examples null
+  bool prints = true;         // false: the update leaves the parameters' fingerprints out
+};
+
+struct Model {
+  io::SafetensorsReader file;
+  train::TrainConfig config;
+  train::CanonicalPrograms programs;
+  models::ModelFunctions functions;
+
+  const std::string& size() const { return file.metadata().at("size"); }
+  // An array of the file. Errors: it is absent or of another size.
+  Result<runtime::Buffer> read(const std::string& name, const ir::Shape& shape) const;
+  // The weights of the file, moments zero.
+  Result<train::State> state() const;
+};
+
+Result<Model> open_model(const ModelChoice& choice);
+
+}  // namespace ostro::bench

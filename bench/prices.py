@@ -1,0 +1,99 @@
+"""Our own steps against our own steps: what threads bring, what leaves, the chain and rematerialisation cost, what a
+deeper model costs to compile, and how near the update comes to a stream through its memory."""
+import json, os, statistics, subprocess
+
+from peers import common
+from peers.stepper import Stepper, pairs
+from report import spread
+
+
+def sized(name, **changes):
+    return ",".join(f"{k}={v}" for k, v in dict(common.size(name), **changes).items())
+
+
+class Prices:
+    def __init__(self, bench):
+        self.b, self.turns = bench, 3 if bench.quick else 7
+        bench.say("## Prices")
+        bench.say()
+
+    def open(self, size, *more, threads=None, dtype="f32", env=None):
+        # A file of ten gigabytes of weights is never needed, a few steps of batches are.
+        start = self.b.start_file(size, 20)
+        return Stepper([self.b.benches / "train_bench", "--start", start, "--dtype", dtype, "--threads",
+                        threads or self.b.threads, *more], env or self.b.env)
+
+    def ratio(self, a, b, turns=None):
+        """Steps of a and b in turns: (seconds of b / seconds of a within pairs, a's and b's lines, their ends)."""
+        a.step(), b.step()
+        x, y = pairs(a, b, turns or self.turns)
+        return [q["s"] / p["s"] for p, q in zip(x, y)], x, y, a.finish(), b.finish()
+
+    def threads(self):
+        if self.b.threads < 2:
+            return
+        for size, dtype in (("small58", "f32"), ("small58", "bf16")):
+            r, *_ = self.ratio(self.open(size, dtype=dtype), self.open(size, threads=1, dtype=dtype), min(self.turns, 5))
+            self.b.goal(f"{self.b.threads} threads / one, {size} {dtype}", ">= 1.85x", spread(r, 2) + "x",
+                        statistics.median(r) >= 1.85)
+
+    def leaves(self):
+        for name, changes in (("nano", dict(batch=64)), ("small58", dict(batch=32))):
+            if self.b.quick and name != "nano":
+                continue
+            size, c = sized(name, **changes), common.size(sized(name, **changes))
+            one, many = self.open(size, "--leaf_examples", c["batch"]), self.open(size, "--leaf_examples", c["batch"] // 8)
+            r, x, y, p, q = self.ratio(one, many, self.turns if name == "nano" else 3)
+            self.b.goal(f"{name} f32, {c['batch']} x {c['seq']} tokens: 8 leaves / one leaf", "<= 1.03x time",
+                        spread(r, 3) + "x", statistics.median(r) <= 1.03,
+                        f"peak memory {q['peak_rss_MiB']} and {p['peak_rss_MiB']} MiB")
+
+    def chain(self):
+        for size, dtype in (("nano", "f32"), ("small58", "f32"), ("small58", "bf16")):
+            r, *_ = self.ratio(self.open(size, "--chain", "off", dtype=dtype), self.open(size, dtype=dtype))
+            self.b.goal(f"{size} {dtype}: chain on / off", "<= 1.015x time", spread(r, 3) + "x",
+                        statistics.median(r) <= 1.015, "a fingerprint of all parameters every step")
+
+    def rematerialised(self):
+        """A 12-layer step whose layers are rematerialised, with a leaf of 4 times the tokens."""
+        small, large = sized("base125", V=4096, seq=512, batch=1), sized("base125", V=4096, seq=512, batch=4)
+        plain, checkpointed = self.open(small), self.open(large, "--remat", "all")
+        r, x, y, p, q = self.ratio(plain, checkpointed)
+        r = [t / 4 for t in r]
+        memory = q["peak_rss_MiB"] / p["peak_rss_MiB"]
+        self.b.goal("12 layers, rematerialised, 4 x the tokens in a leaf: time per token", "<= 1.15x", spread(r, 2) + "x",
+                    statistics.median(r) <= 1.15)
+        self.b.goal("12 layers, rematerialised, 4 x the tokens in a leaf: peak memory", "<= 1x", f"{memory:.2f}x",
+                    memory <= 1, f"{q['peak_rss_MiB']} and {p['peak_rss_MiB']} MiB")
+
+    def depth(self):
+        """The first step with nothing compiled, of 2 and of 32 layers, less what a step costs."""
+        times = {2: [], 32: []}
+        for i in range(self.turns):
+            for layers in (2, 32) if i % 2 == 0 else (32, 2):
+                env = dict(self.b.env, OSTRO_CACHE_DIR=str(self.b.folder / f"depth_{i}_{layers}"))
+                run = self.open(sized("micro", L=layers), env=env)
+                first = run.first["start_to_first_step_s"]
+                step = run.step()["s"]
+                run.finish()
+                times[layers].append(first - step)
+        r = [b / a for a, b in zip(times[2], times[32])]
+        self.b.goal("cold first step, 32 layers / 2 layers", "<= 1.2x", spread(r, 2) + "x", statistics.median(r) <= 1.2,
+                    f"{statistics.median(times[32]):.2f} s and {statistics.median(times[2]):.2f} s, without the step itself")
+
+    def update(self):
+        done = subprocess.run([str(self.b.benches / "update_bench"), "--start", str(self.b.start_file("small58", 20)),
+                               "--threads", str(self.b.threads)], capture_output=True, text=True, check=True, env=self.b.env)
+        r = json.loads(done.stdout.strip().splitlines()[-1])
+        self.b.goal("AdamW + clip + fingerprint / in-place stream of the same arrays", ">= 95 %",
+                    f"{r['share_counting_norm']:.0%}", r["share_counting_norm"] >= 0.95,
+                    f"with the norm's pass over the gradients counted as 4 bytes; {r['share_of_stream']:.0%} without; "
+                    f"{r['update_ms']:.0f} and {r['stream_ms']:.0f} ms for {r['parameters_M']:.0f} M parameters")
+
+
+def report(bench):
+    p = Prices(bench)
+    for measure in (p.threads, p.leaves, p.chain, p.rematerialised, p.depth, p.update):
+        measure()
+    bench.say("In the table of goals.")
+    bench.say()

@@ -1,0 +1,127 @@
+// The update (gradient norm, clipping, AdamW, fingerprints of the new parameters) beside an in-place stream
+// that touches the same memory and computes next to nothing: for every parameter reads p, g, m, v and writes
+// p, m, v.
+//
+//   update_bench --start FILE [--threads N] [--rounds N]
+//
+// Interleaved, median and best of the rounds; 28 bytes a parameter and pass, and 4 more where the norm reads
+// g first.
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <chrono>
+#include <string>
+#include <vector>
+
+#include "bench/bench_model.h"
+#include "ostro/cpu/engine.h"
+#include "ostro/cpu/thread_pool.h"
+
+namespace {
+
+using namespace ostro;
+using runtime::Buffer;
+
+double wall() {
+  return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
+}
+
+double median(std::vector<double> v) {
+  std::nth_element(v.begin(), v.begin() + static_cast<int64_t>(v.size() / 2), v.end());
+  return v[v.size() / 2];
+}
+
+void add_gradient(float* p, float* m, float* v, const float* g, int64_t begin, int64_t end) {
+  for (int64_t i = begin; i < end; ++i) {
+    m[i] += g[i];
+    v[i] += g[i];
+    p[i] += g[i];
+  }
+}
+
+// One pass over the four arrays of every parameter.
+void stream(cpu::ThreadPool& pool, train::State& state, const std::vector<Buffer>& gradients) {
+  for (size_t i = 0; i < gradients.size(); ++i) {
+    float* p = state.params[i].mutable_as<float>().data();
+    float* m = state.first_moment[i].mutable_as<float>().data();
+    float* v = state.second_moment[i].mutable_as<float>().data();
+    const float* g = gradients[i].as<float>().data();
+    pool.parallel_for(
+        gradients[i].shape().count(),
+        [&](int64_t begin, int64_t end) { add_gradient(p, m, v, g, begin, end); }, 4096);
+  }
+}
+
+Status run(const bench::ModelChoice& choice, int threads, int rounds) {
+  ASSIGN_OR_RETURN(bench::Model model, bench::open_model(choice));
+  cpu::CpuOptions options;
+  options.threads = threads;
+  ASSIGN_OR_RETURN(auto engine, cpu::make_cpu_engine(options));
+  const size_t n = model.functions.shapes.size();
+  runtime::CompileOptions compile;
+  for (size_t i = 0; i < 3 * n; ++i) compile.donate.push_back(static_cast<int64_t>(i));
+  ASSIGN_OR_RETURN(auto update, engine->compile(model.programs.update, compile));
+  ASSIGN_OR_RETURN(train::State state, model.state());
+  std::vector<Buffer> gradients;
+  int64_t parameters = 0;
+  for (const ir::Shape& shape : model.functions.shapes) {
+    gradients.push_back(Buffer::empty(shape));
+    std::ranges::fill(gradients.back().mutable_as<float>(), 1e-6f);
+    parameters += shape.count();
+  }
+
+  cpu::ThreadPool pool(threads);
+  std::vector<double> ours, limit, ratio;
+  for (int round = -1; round < rounds; ++round) {  // the first is warm-up
+    double began = wall();
+    std::vector<Buffer> in;
+    for (auto* part : {&state.params, &state.first_moment, &state.second_moment})
+      for (Buffer& b : *part) in.push_back(std::move(b));
+    in.insert(in.end(), gradients.begin(), gradients.end());
+    in.insert(in.end(), 2, Buffer::scalar(ir::DType::f64, 1.0));
+    for (const double s : {1e-3, 10.0, 1000.0}) in.push_back(Buffer::scalar(ir::DType::f32, s));
+    ASSIGN_OR_RETURN(std::vector<Buffer> out, update->run(std::move(in)));
+    for (size_t i = 0; i < n; ++i) {
+      state.params[i] = std::move(out[i]);
+      state.first_moment[i] = std::move(out[n + i]);
+      state.second_moment[i] = std::move(out[2 * n + i]);
+    }
+    const double mine = wall() - began;
+    began = wall();
+    stream(pool, state, gradients);
+    const double bound = wall() - began;
+    if (round < 0) continue;
+    ours.push_back(mine), limit.push_back(bound), ratio.push_back(bound / mine);
+  }
+  const auto rate = [&](double bytes, double seconds) { return bytes * double(parameters) / seconds / 1e9; };
+  const double best_ours = *std::min_element(ours.begin(), ours.end()),
+               best_limit = *std::min_element(limit.begin(), limit.end());
+  fmt::print(R"({{"parameters_M": {:.1f}, "threads": {}, "update_ms": {:.2f}, "stream_ms": {:.2f}, )"
+             R"("share_of_stream": {:.3f}, "share_counting_norm": {:.3f}, "update_best_GB_s": {:.1f}, )"
+             R"("stream_best_GB_s": {:.1f}}})"
+             "\n",
+             double(parameters) / 1e6, threads, median(ours) * 1e3, median(limit) * 1e3, median(ratio),
+             median(ratio) * 32 / 28, rate(28, best_ours), rate(28, best_limit));
+  return {};
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  bench::ModelChoice choice;
+  int threads = 2, rounds = 15;
+  for (int i = 1; i + 1 < argc; i += 2) {
+    const std::string key = argv[i], value = argv[i + 1];
+    if (key == "--start") choice.start = value;
+    if (key == "--threads") threads = std::stoi(value);
+    if (key == "--rounds") rounds = std::stoi(value);
+    if (key == "--chain") choice.prints = value == "on";
+  }
+  if (choice.start.empty()) {
+    fmt::print(stderr, "update_bench: --start FILE is missing; bench/peers/start_file.py writes one\n");
+    return 2;
+  }
+  const Status status = run(choice, threads, rounds);
+  if (!status.ok()) fmt::print(stderr, "update_bench: {}\n", status.error().message());
+  return status.ok() ? 0 : 1;
+}
