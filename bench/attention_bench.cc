@@ -7,13 +7,12 @@
 #include <cstdlib>
 #include <vector>
 
+#include "bench/kernel_cases.h"
 #include "ostro/cpu/attention.h"
 #include "ostro/cpu/calibrate.h"
 
 namespace {
 
-using ostro::cpu::AttentionBackward;
-using ostro::cpu::AttentionForward;
 using ostro::cpu::FloatType;
 using ostro::cpu::FunctionRef;
 using ostro::cpu::Isa;
@@ -44,54 +43,14 @@ Speed measure(double flops, Isa isa, ThreadPool& pool, FunctionRef<void()> run) 
 }
 
 void bench(int64_t dims, int64_t length, FloatType type, Isa isa, ThreadPool& pool) {
-  const int64_t heads = 4, count = length * heads * dims;
-  const auto size = static_cast<size_t>(count);
-  std::vector<float> wide[4];
-  std::vector<uint16_t> half[4];
-  const void* data[4];
-  uint32_t state = 1;
-  for (int a = 0; a < 4; ++a) {
-    wide[a].resize(size);
-    half[a].resize(size);
-    for (size_t i = 0; i < size; ++i) {
-      state = state * 1664525u + 1013904223u;
-      wide[a][i] = static_cast<float>(state >> 8) * 0x1p-23f - 1.0f;
-      uint32_t bits;
-      __builtin_memcpy(&bits, &wide[a][i], 4);
-      half[a][i] = static_cast<uint16_t>(bits >> 16);
-    }
-    data[a] = type == FloatType::kF32 ? static_cast<const void*>(wide[a].data()) : half[a].data();
-  }
-  std::vector<float> out(size), dq(size), dk(size), dv(size);
-  std::vector<float> m(static_cast<size_t>(length * heads)), r(m.size());
-
-  AttentionForward f;
-  f.shape.batch = 1;
-  f.shape.pos = f.shape.key_pos = length;
-  f.shape.kv_heads = heads;
-  f.shape.group = 1;
-  f.shape.head_dim = dims;
-  f.shape.type = f.out_type = type;
-  f.shape.scale = dims == 64 ? 0.125f : 0.08838835f;
-  f.shape.mask.causal = true;
-  f.q = data[0], f.k = data[1], f.v = data[2];
-  f.out = out.data(), f.m = m.data(), f.r = r.data();
-  f.q_strides = f.out_strides = {count, heads * dims, dims, dims};
-  f.k_strides = f.v_strides = {count, heads * dims, dims};
-  AttentionBackward b;
-  b.shape = f.shape;
-  b.q = f.q, b.k = f.k, b.v = f.v, b.out = f.out, b.dout = data[3];
-  b.out_type = type;
-  b.m = f.m, b.r = f.r;
-  b.dq = dq.data(), b.dk = dk.data(), b.dv = dv.data();
-  b.q_strides = b.out_strides = b.dout_strides = b.dq_strides = f.q_strides;
-  b.k_strides = b.v_strides = b.dk_strides = b.dv_strides = f.k_strides;
-
+  const int64_t heads = 4;
+  ostro::bench::AttentionCase c(heads, dims, length, type);
   const double square =
       static_cast<double>(length) * static_cast<double>(length) * static_cast<double>(dims * heads);
-  const Speed forward = measure(2 * square, isa, pool, [&] { ostro::cpu::attention_forward(f, isa, pool); });
+  const Speed forward =
+      measure(2 * square, isa, pool, [&] { ostro::cpu::attention_forward(c.forward, isa, pool); });
   const Speed backward =
-      measure(5 * square, isa, pool, [&] { ostro::cpu::attention_backward(b, isa, pool); });
+      measure(5 * square, isa, pool, [&] { ostro::cpu::attention_backward(c.backward, isa, pool); });
   fmt::print("{:5} {:5} {:5} {:10.1f} {:6.0f}% {:10.1f} {:6.0f}%\n", type == FloatType::kF32 ? "f32" : "bf16",
              dims, length, forward.rate, 100 * forward.share, backward.rate, 100 * backward.share);
 }

@@ -5,14 +5,15 @@
 //
 //   gemm_bench [--threads N] [--isa NAME] [--in f32|bf16] [--rounds N] [--filter TEXT] [--m M]
 //
-// W is stored [out, in]: fwd Y = X W^T, dgrad dX = dY W (both with W packed beforehand), wgrad dW = dY^T X
-// (both operands packed inside the timed region). Y and dX have the operands' type, dW is f32.
+// fwd and dgrad (bench/kernel_cases.h) have W packed beforehand, wgrad packs both operands inside the timed
+// region.
 #include <fmt/core.h>
 
 #include <algorithm>
-#include <cstring>
 #include <string>
+#include <vector>
 
+#include "bench/kernel_cases.h"
 #include "ostro/cpu/calibrate.h"
 #include "ostro/cpu/gemm.h"
 
@@ -20,12 +21,6 @@ namespace {
 
 using namespace ostro;
 using namespace ostro::cpu;
-
-std::vector<int64_t> steps(int64_t count, int64_t stride) {
-  std::vector<int64_t> offsets(static_cast<size_t>(count));
-  for (int64_t i = 0; i < count; ++i) offsets[static_cast<size_t>(i)] = i * stride;
-  return offsets;
-}
 
 struct Case {
   std::string name;
@@ -40,38 +35,21 @@ struct Options {
   int64_t tokens = 2048;
 };
 
-AlignedBytes random_values(int64_t count, GemmType type) {
-  AlignedBytes bytes = allocate_aligned(static_cast<size_t>(count) * 4);
-  uint64_t state = 1;
-  for (int64_t i = 0; i < count; ++i) {
-    state = state * 6364136223846793005u + 1442695040888963407u;
-    const float x = static_cast<float>(static_cast<int64_t>(state >> 40)) * 0x1p-23f - 1.0f;
-    uint32_t bits;
-    std::memcpy(&bits, &x, 4);
-    if (type == GemmType::kF32) {
-      std::memcpy(bytes.get() + i * 4, &bits, 4);
-    } else {
-      const uint16_t high = static_cast<uint16_t>(bits >> 16);
-      std::memcpy(bytes.get() + i * 2, &high, 2);
-    }
-  }
-  return bytes;
-}
-
 double median(std::vector<double> values) {
   std::sort(values.begin(), values.end());
   return values[values.size() / 2];
 }
 
-void measure(const Options& o, ThreadPool& pool, const std::string& name, GemmSpec spec, int64_t a_count,
-             int64_t b_count, int64_t c_count, bool prepack) {
+void measure(const Options& o, ThreadPool& pool, const Case& size, const std::string& layout) {
+  const std::string name = fmt::format("{} {}x{}x{} {}", size.name, size.tokens, size.out, size.in, layout);
   if (name.find(o.filter) == std::string::npos) return;
-  spec.in = o.type;
-  const Gemm gemm(std::move(spec), o.isa);
-  const AlignedBytes a = random_values(a_count, o.type), b = random_values(b_count, o.type);
-  const AlignedBytes c = allocate_aligned(static_cast<size_t>(c_count) * 4);
+  bench::LinearCase linear = bench::linear_case(layout, size.tokens, size.out, size.in, o.type);
+  const Gemm gemm(std::move(linear.spec), o.isa);
+  const bool bf16 = o.type == GemmType::kBf16;
+  const AlignedBytes a = bench::fixed_values(linear.a, bf16, 0), b = bench::fixed_values(linear.b, bf16, 1);
+  const AlignedBytes c = allocate_aligned(static_cast<size_t>(linear.c) * 4);
   PackedB packed;
-  if (prepack) gemm.pack_b(pool, b.get(), packed);
+  if (linear.prepacked) gemm.pack_b(pool, b.get(), packed);
   const double flops =
       2.0 * static_cast<double>(gemm.m()) * static_cast<double>(gemm.n()) * static_cast<double>(gemm.k());
   std::vector<double> shares;
@@ -79,7 +57,7 @@ void measure(const Options& o, ThreadPool& pool, const std::string& name, GemmSp
   for (int round = -1; round < o.rounds; ++round) {
     const double before = cpu::burst_peak(pool, o.isa, o.type);
     const double start = cpu::clock_seconds(o.threads);
-    if (prepack) {
+    if (linear.prepacked) {
       gemm.run(pool, a.get(), packed, c.get());
     } else {
       gemm.run(pool, a.get(), b.get(), c.get());
@@ -93,28 +71,6 @@ void measure(const Options& o, ThreadPool& pool, const std::string& name, GemmSp
   fmt::print("{:<28} {:>5.1f} % median {:>5.1f} % best   {:>7.1f} GFLOP/s best\n", name, 100 * median(shares),
              100 * *std::max_element(shares.begin(), shares.end()), best * 1e-9);
   std::fflush(stdout);
-}
-
-void run_case(const Options& o, ThreadPool& pool, const Case& c) {
-  const int64_t x = c.tokens * c.in, w = c.in * c.out, y = c.tokens * c.out;
-  const std::string size = fmt::format("{} {}x{}x{}", c.name, c.tokens, c.out, c.in);
-  GemmSpec fwd;
-  fwd.a_row = steps(c.tokens, c.in), fwd.a_col = steps(c.in, 1);
-  fwd.b_row = steps(c.in, 1), fwd.b_col = steps(c.out, c.in);
-  fwd.c_row = steps(c.tokens, c.out), fwd.c_col = steps(c.out, 1);
-  fwd.out = o.type;
-  measure(o, pool, size + " fwd", fwd, x, w, y, true);
-  GemmSpec dgrad;
-  dgrad.a_row = steps(c.tokens, c.out), dgrad.a_col = steps(c.out, 1);
-  dgrad.b_row = steps(c.out, c.in), dgrad.b_col = steps(c.in, 1);
-  dgrad.c_row = steps(c.tokens, c.in), dgrad.c_col = steps(c.in, 1);
-  dgrad.out = o.type;
-  measure(o, pool, size + " dgrad", dgrad, y, w, x, true);
-  GemmSpec wgrad;
-  wgrad.a_row = steps(c.out, 1), wgrad.a_col = steps(c.tokens, c.out);
-  wgrad.b_row = steps(c.tokens, c.in), wgrad.b_col = steps(c.in, 1);
-  wgrad.c_row = steps(c.out, c.in), wgrad.c_col = steps(c.in, 1);
-  measure(o, pool, size + " wgrad", wgrad, y, x, w, false);
 }
 
 }  // namespace
@@ -145,5 +101,6 @@ int main(int argc, char** argv) {
                         {"small.qkv", o.tokens, 512, 1024},  {"small.o", o.tokens, 512, 512},
                         {"small.up", o.tokens, 512, 2816},   {"small.down", o.tokens, 1408, 512},
                         {"small.head", o.tokens, 512, 32000}};
-  for (const Case& c : cases) run_case(o, pool, c);
+  for (const Case& c : cases)
+    for (const char* layout : {"fwd", "dgrad", "wgrad"}) measure(o, pool, c, layout);
 }

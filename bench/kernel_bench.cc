@@ -1,0 +1,131 @@
+// One kernel at a time on request, for bench/kernel_compare.py, which runs peers in turn with it. Reads
+// lines:
+//   linear f32|bf16 fwd|dgrad|wgrad TOKENS OUT IN THREADS     prepares that case
+//   attention f32|bf16 forward|backward HEADS HEAD_DIM LENGTH THREADS
+//   run N                                                     runs it N times
+// and answers each with a line: `ready FLOPS`, or `SECONDS PEAK SUM`: of the N runs (CPU time with one
+// thread, which stops while another process has the core), the FMA peak in flop/s just before or behind, and
+// the sum of the first result's magnitudes, which both sides of a comparison must share. FLOPs of causal
+// attention count the lower triangle.
+#include <fmt/core.h>
+
+#include <cmath>
+#include <iostream>
+#include <memory>
+#include <optional>
+#include <sstream>
+
+#include "bench/kernel_cases.h"
+#include "ostro/cpu/calibrate.h"
+#include "ostro/cpu/isa.h"
+
+namespace {
+
+using namespace ostro;
+
+// What is prepared now.
+struct Work {
+  std::unique_ptr<cpu::ThreadPool> pool;
+  cpu::GemmType type = cpu::GemmType::kF32;
+  std::optional<cpu::Gemm> gemm;
+  cpu::PackedB packed;
+  AlignedBytes a, b, c;
+  std::unique_ptr<bench::AttentionCase> attention;
+  bool prepacked = false, backward = false;
+  const void* result = nullptr;
+  int64_t results = 0;
+  bool result_bf16 = false;
+
+  void run() {
+    const cpu::Isa isa = cpu::best_isa();
+    if (attention != nullptr) {
+      if (backward)
+        cpu::attention_backward(attention->backward, isa, *pool);
+      else
+        cpu::attention_forward(attention->forward, isa, *pool);
+    } else if (prepacked) {
+      gemm->run(*pool, a.get(), packed, c.get());
+    } else {
+      gemm->run(*pool, a.get(), b.get(), c.get());
+    }
+  }
+
+  double magnitude() const {
+    double sum = 0;
+    for (int64_t i = 0; i < results; ++i) {
+      uint32_t bits;
+      if (result_bf16)
+        bits = static_cast<uint32_t>(static_cast<const uint16_t*>(result)[i]) << 16;
+      else
+        std::memcpy(&bits, static_cast<const float*>(result) + i, 4);
+      float x;
+      std::memcpy(&x, &bits, 4);
+      sum += std::fabs(x);
+    }
+    return sum;
+  }
+};
+
+double prepare_linear(std::istream& in, Work& w) {
+  std::string layout;
+  int64_t tokens, out, inner;
+  in >> layout >> tokens >> out >> inner;
+  bench::LinearCase c = bench::linear_case(layout, tokens, out, inner, w.type);
+  const bool bf16 = w.type == cpu::GemmType::kBf16;
+  w.a = bench::fixed_values(c.a, bf16, 0);
+  w.b = bench::fixed_values(c.b, bf16, 1);
+  w.c = bench::fixed_values(c.c, false, 2);
+  w.result = w.c.get(), w.results = c.c, w.result_bf16 = c.spec.out == cpu::GemmType::kBf16;
+  w.prepacked = c.prepacked;
+  w.gemm.emplace(std::move(c.spec), cpu::best_isa());
+  return 2.0 * static_cast<double>(tokens) * static_cast<double>(out) * static_cast<double>(inner);
+}
+
+double prepare_attention(std::istream& in, Work& w) {
+  std::string pass;
+  int64_t heads, dims, length;
+  in >> pass >> heads >> dims >> length;
+  const bool bf16 = w.type == cpu::GemmType::kBf16;
+  w.attention = std::make_unique<bench::AttentionCase>(heads, dims, length,
+                                                       bf16 ? cpu::FloatType::kBf16 : cpu::FloatType::kF32);
+  w.backward = pass == "backward";
+  w.result = w.backward ? w.attention->backward.dq : w.attention->forward.out;
+  w.results = w.attention->count(), w.result_bf16 = bf16;
+  return (w.backward ? 5.0 : 2.0) * static_cast<double>(length * length) * static_cast<double>(dims * heads);
+}
+
+}  // namespace
+
+int main() {
+  std::unique_ptr<Work> w;
+  std::string line;
+  while (std::getline(std::cin, line)) {
+    std::istringstream in(line);
+    std::string what, type;
+    in >> what;
+    if (what == "run") {
+      int times = 1;
+      in >> times;
+      const double before = cpu::burst_peak(*w->pool, cpu::best_isa(), w->type);
+      const double start = cpu::clock_seconds(w->pool->threads());
+      for (int i = 0; i < times; ++i) w->run();
+      const double seconds = cpu::clock_seconds(w->pool->threads()) - start;
+      const double peak = std::max(before, cpu::burst_peak(*w->pool, cpu::best_isa(), w->type));
+      fmt::print("{} {} {}\n", seconds, peak, w->magnitude());
+    } else {
+      w = std::make_unique<Work>();
+      in >> type;
+      w->type = type == "bf16" ? cpu::GemmType::kBf16 : cpu::GemmType::kF32;
+      const double flops = what == "linear" ? prepare_linear(in, *w) : prepare_attention(in, *w);
+      int threads = 1;
+      in >> threads;
+      w->pool = std::make_unique<cpu::ThreadPool>(threads);
+      if (w->prepacked) w->gemm->pack_b(*w->pool, w->b.get(), w->packed);
+      // The backward pass reads what the forward one stores; both touch all memory once here.
+      if (w->backward) cpu::attention_forward(w->attention->forward, cpu::best_isa(), *w->pool);
+      w->run();
+      fmt::print("ready {}\n", flops);
+    }
+    std::fflush(stdout);
+  }
+}
