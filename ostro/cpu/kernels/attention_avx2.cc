@@ -1,10 +1,15 @@
+#include "ostro/cpu/kernels/attention_panels.inc.h"
 #include "ostro/cpu/kernels/attention_table.inc.h"
 #include "ostro/cpu/kernels/vec_avx2.h"
 
 namespace ostro::cpu::kernels {
 
 const AttentionKernels& attention_avx2() {
-  static const AttentionKernels table = attention_table<VecAvx2>();
+  static const AttentionKernels table = [] {
+    AttentionKernels t = attention_table<VecAvx2>();
+    use_panels<VecAvx2, gemm_f32_avx2, gemm_bf16_avx2>(t);
+    return t;
+  }();
   return table;
 }
 

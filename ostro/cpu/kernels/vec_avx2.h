@@ -52,6 +52,10 @@ struct VecAvx2 {
         _mm256_movemask_ps(_mm256_castsi256_ps(_mm256_cmpeq_epi32(values, _mm256_set1_epi32(x)))));
   }
 
+  static bool all_one(VecAvx2 a) {
+    return _mm256_movemask_ps(_mm256_cmp_ps(a.v, _mm256_set1_ps(1.0f), _CMP_NEQ_UQ)) == 0;
+  }
+
   static VecAvx2 load_bf16(const uint16_t* p) {
     const __m128i h = _mm_loadu_si128(reinterpret_cast<const __m128i*>(p));
     return {_mm256_castsi256_ps(_mm256_slli_epi32(_mm256_cvtepu16_epi32(h), 16))};
