@@ -144,9 +144,13 @@ void GemmBlock::span(int64_t index, float* tiles, int64_t panel_begin, int64_t p
   }
   for (int64_t r = 0; r < row_panels_; ++r) {
     const bool pack = pack_now_ && r % pack_step_ == 0;
+    const int rows = rows_of(r);
     const int64_t a_at =
         whole_a_ ? r * a_stride + span.packed_begin * kernel_.a_bytes : r % pack_step_ * a_stride;
     const std::byte* packed_a = (place_.packed_a != nullptr ? place_.packed_a : packed_a_) + a_at;
+    const int64_t c_stride = store && by_row_ ? direct_stride(r) : 0;
+    float* c_row =
+        reinterpret_cast<float*>(c_) + gemm_.spec_.c_row[(place_.row_panel_begin + r) * kernel_.mr];
     if (pack) {
       const bool rest = r + pack_step_ < row_panels_;
       ahead_a_ = {};
@@ -184,7 +188,13 @@ void GemmBlock::span(int64_t index, float* tiles, int64_t panel_begin, int64_t p
         }
         if (last) prefetch_c(r, p);
         float* to = tiles + ((p - panel_begin) * (by_row_ ? 1 : row_panels_) + (by_row_ ? 0 : r)) * tile;
-        kernel_.multiply(block.packed_count, packed_a + k_at * kernel_.a_bytes, b, to, kernel_.nr, rows_of(r),
+        const int64_t column = p * kernel_.nr;
+        if (c_stride != 0 && gemm_.c_col_run_[column] >= kernel_.nr) {
+          kernel_.multiply(block.packed_count, packed_a + k_at * kernel_.a_bytes, b,
+                           c_row + gemm_.spec_.c_col[column], c_stride, rows, block.first);
+          continue;
+        }
+        kernel_.multiply(block.packed_count, packed_a + k_at * kernel_.a_bytes, b, to, kernel_.nr, rows,
                          block.first);
         if (last) store_tile(to, r, p);
       }
@@ -254,6 +264,16 @@ void GemmBlock::prefetch_c(int64_t row_panel, int64_t panel) const {
     const std::byte* to = c_ + (c_row[r] + gemm_.spec_.c_col[column]) * element;
     for (int64_t at = 0; at < columns * element; at += 64) __builtin_prefetch(to + at, 1, 3);
   }
+}
+
+int64_t GemmBlock::direct_stride(int64_t row_panel) const {
+  if (!kernel_.direct || gemm_.spec_.out != GemmType::kF32) return 0;
+  const int64_t* c_row = gemm_.spec_.c_row.data() + (place_.row_panel_begin + row_panel) * kernel_.mr;
+  const int rows = rows_of(row_panel);
+  const int64_t stride = rows > 1 ? c_row[1] - c_row[0] : kernel_.nr;
+  for (int i = 2; i < rows; ++i)
+    if (c_row[i] - c_row[i - 1] != stride) return 0;
+  return stride;
 }
 
 void GemmBlock::store_tile(const float* tile, int64_t row_panel, int64_t panel) const {

@@ -54,6 +54,8 @@ class GemmBlock {
   void tree(size_t level, int64_t first, int64_t count, int slot, int64_t panel_begin, int64_t panel_end);
   void store_tile(const float* tile, int64_t row_panel, int64_t panel) const;
   void prefetch_c(int64_t row_panel, int64_t panel) const;
+  // Elements from one row of C to the next within a row panel, if tiles may be made there, else 0.
+  int64_t direct_stride(int64_t row_panel) const;
   int rows_of(int64_t row_panel) const;
 
   // Asks for a part of an operand that is packed next, a slice with every tile.

@@ -141,7 +141,10 @@ const GemmKernel& gemm_f32_avx2() {
                                          nullptr,
                                          nullptr,
                                          512,
-                                         192};
+                                         192,
+                                         nullptr,
+                                         0,
+                                         true};
   return kKernel;
 }
 
@@ -163,7 +166,8 @@ const GemmKernel& gemm_bf16_avx2() {
                                          512,
                                          192,
                                          widen_pairs,
-                                         kNr * 4};
+                                         kNr * 4,
+                                         true};
   return kKernel;
 }
 

@@ -51,6 +51,9 @@ struct GemmKernel {
   void (*widen_b)(int64_t k, const void* packed, void* wide) = nullptr;
   int wide_bytes = 0;
 
+  // multiply may be given the place in C itself, at any row stride, where rows are wholly f32 and regular.
+  bool direct = false;
+
   int read_bytes() const { return widen_b != nullptr ? wide_bytes : b_bytes; }
 };
 
