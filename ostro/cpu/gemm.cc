@@ -252,7 +252,7 @@ void Gemm::pack_chunk(ThreadPool& pool, const void* b, const Chunk& chunk, std::
 }
 
 void Gemm::multiply_chunk(ThreadPool& pool, const void* a, const Chunk& chunk, const std::byte* packed,
-                          void* c) const {
+                          void* c, bool go_on) const {
   const int64_t panels = chunk.panel_end - chunk.panel_begin;
   const int64_t first_entry = entry_begin_[chunk.b_begin];
   const int64_t products = entry_begin_[chunk.b_end] - first_entry;
@@ -281,7 +281,8 @@ void Gemm::multiply_chunk(ThreadPool& pool, const void* a, const Chunk& chunk, c
         .row_panel_end = m_panels_ * (row + 1) / row_blocks,
         .panel_begin = chunk.panel_begin + begin,
         .panel_end = chunk.panel_begin + end,
-        .packed_b = packed + ((b - chunk.b_begin) * panels + begin) * packed_k_ * kernel_->b_bytes};
+        .packed_b = packed + ((b - chunk.b_begin) * panels + begin) * packed_k_ * kernel_->b_bytes,
+        .go_on = go_on};
     if (begin < end) GemmBlock(*this, place, a, nullptr, c).run();
   });
 }
@@ -297,7 +298,7 @@ void Gemm::pack_b(ThreadPool& pool, const void* b, PackedB& out) const {
   pack_chunk(pool, b, all, out.data_.get());
 }
 
-void Gemm::run_wide(ThreadPool& pool, const void* a, const void* b, void* c) const {
+void Gemm::run_wide(ThreadPool& pool, const void* a, const void* b, void* c, bool go_on) const {
   std::byte* packed_a = packed_scratch.get(m_panels_ * packed_k_ * kernel_->a_bytes);
   pack(pool, a_operand(a), {&spec_.batch[0].a, 1}, 0, m_panels_, packed_a);
   const std::byte* base = static_cast<const std::byte*>(b) + spec_.batch[0].b * element_bytes(spec_.in);
@@ -311,18 +312,21 @@ void Gemm::run_wide(ThreadPool& pool, const void* a, const void* b, void* c) con
                                     .row_panel_end = m_panels_,
                                     .panel_begin = n_panels_ * range / ranges,
                                     .panel_end = n_panels_ * (range + 1) / ranges,
-                                    .packed_a = packed_a};
+                                    .packed_a = packed_a,
+                                    .go_on = go_on};
     GemmBlock(*this, place, a, base, c).run();
   });
 }
 
-void Gemm::run(ThreadPool& pool, const void* a, const void* b, void* c) const {
-  if (wide_) return run_wide(pool, a, b, c);
+void Gemm::run(ThreadPool& pool, const void* a, const void* b, void* c, bool go_on) const {
+  OSTRO_CHECK(!go_on || (spec_.out == GemmType::kF32 && spec_.segment_ends.size() == 1),
+              "a product of {} leaves that goes on from its result", spec_.segment_ends.size());
+  if (wide_) return run_wide(pool, a, b, c, go_on);
   for (const Chunk& chunk : chunks_) {
     const int64_t panels = (chunk.b_end - chunk.b_begin) * (chunk.panel_end - chunk.panel_begin);
     std::byte* packed = packed_scratch.get(panels * packed_k_ * kernel_->b_bytes);
     pack_chunk(pool, b, chunk, packed);
-    multiply_chunk(pool, a, chunk, packed, c);
+    multiply_chunk(pool, a, chunk, packed, c, go_on);
   }
 }
 
@@ -330,7 +334,7 @@ void Gemm::run(ThreadPool& pool, const void* a, const PackedB& b, void* c) const
   const Chunk all = {0, static_cast<int64_t>(b_offsets_.size()), 0, n_panels_};
   OSTRO_CHECK(b.kernel_ == kernel_ && b.bytes_ == all.b_end * n_panels_ * packed_k_ * kernel_->b_bytes,
               "B was packed for another product or instruction set ({} bytes)", b.bytes_);
-  multiply_chunk(pool, a, all, b.data_.get(), c);
+  multiply_chunk(pool, a, all, b.data_.get(), c, false);
 }
 
 }  // namespace ostro::cpu

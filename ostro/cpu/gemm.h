@@ -67,8 +67,10 @@ class Gemm {
   // Packs B (for all batch entries), reusing the memory of `out` where it is large enough.
   void pack_b(ThreadPool& pool, const void* b, PackedB& out) const;
 
-  // C = A B; a, b and c point to float or to bf16 (uint16_t) as the spec says.
-  void run(ThreadPool& pool, const void* a, const void* b, void* c) const;
+  // C = A B; a, b and c point to float or to bf16 (uint16_t) as the spec says. With `go_on` the chains of C
+  // go on from what it holds, instead of from +0: a contraction in pieces, each but the last a multiple of 32
+  // long, gives the bits of the whole (N6; N7, continuation). Only for an f32 C without leaves.
+  void run(ThreadPool& pool, const void* a, const void* b, void* c, bool go_on = false) const;
   void run(ThreadPool& pool, const void* a, const PackedB& b, void* c) const;
 
  private:
@@ -117,9 +119,9 @@ class Gemm {
             int64_t end, std::byte* out) const;
   void pack_chunk(ThreadPool& pool, const void* b, const Chunk& chunk, std::byte* out) const;
   // A packed at once, B by the groups of panels that are worked on: for the B that is larger than A.
-  void run_wide(ThreadPool& pool, const void* a, const void* b, void* c) const;
-  void multiply_chunk(ThreadPool& pool, const void* a, const Chunk& chunk, const std::byte* packed,
-                      void* c) const;
+  void run_wide(ThreadPool& pool, const void* a, const void* b, void* c, bool go_on) const;
+  void multiply_chunk(ThreadPool& pool, const void* a, const Chunk& chunk, const std::byte* packed, void* c,
+                      bool go_on) const;
 
   GemmSpec spec_;
   const GemmKernel* kernel_;

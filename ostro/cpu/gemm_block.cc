@@ -43,7 +43,8 @@ GemmBlock::GemmBlock(const Gemm& gemm, const Place& place, const void* a, const 
       b_(gemm.b_operand(b)),
       c_(static_cast<std::byte*>(c) + place.offsets.c * element_bytes(gemm.spec_.out)),
       row_panels_(place.row_panel_end - place.row_panel_begin) {
-  stream_ = gemm.m() * gemm.n() * element_bytes(gemm.spec_.out) > kStreamBytes;
+  // Lines that were just read are in the caches anyway.
+  stream_ = !place.go_on && gemm.m() * gemm.n() * element_bytes(gemm.spec_.out) > kStreamBytes;
 }
 
 int GemmBlock::rows_of(int64_t row_panel) const {
@@ -93,6 +94,7 @@ void GemmBlock::run() {
 void GemmBlock::segment(int64_t segment, float* tiles, int64_t panel_begin, int64_t panel_end, bool store) {
   const int64_t begin = gemm_.segment_spans_[segment], end = gemm_.segment_spans_[segment + 1];
   if (begin == end) {
+    if (place_.go_on) return;
     std::memset(tiles, 0, static_cast<size_t>(slot_floats_) * 4);
     if (!store) return;
     for (int64_t p = panel_begin; p < panel_end; ++p)
@@ -186,16 +188,20 @@ void GemmBlock::span(int64_t index, float* tiles, int64_t panel_begin, int64_t p
           prefetch(packed_a + a_stride + k_at * kernel_.a_bytes, a_bytes, (p - panel_begin) * a_part,
                    (p - panel_begin + 1) * a_part);
         }
-        if (last) prefetch_c(r, p);
+        const bool resume = block.first && place_.go_on;
+        if (resume && p + 1 < panel_end) prefetch_c(r, p + 1);
+        if (last && !place_.go_on) prefetch_c(r, p);
         float* to = tiles + ((p - panel_begin) * (by_row_ ? 1 : row_panels_) + (by_row_ ? 0 : r)) * tile;
         const int64_t column = p * kernel_.nr;
+        const bool first = block.first && !place_.go_on;
         if (c_stride != 0 && gemm_.c_col_run_[column] >= kernel_.nr) {
           kernel_.multiply(block.packed_count, packed_a + k_at * kernel_.a_bytes, b,
-                           c_row + gemm_.spec_.c_col[column], c_stride, rows, block.first);
+                           c_row + gemm_.spec_.c_col[column], c_stride, rows, first);
           continue;
         }
+        if (resume) load_tile(to, r, p);
         kernel_.multiply(block.packed_count, packed_a + k_at * kernel_.a_bytes, b, to, kernel_.nr, rows,
-                         block.first);
+                         first);
         if (last) store_tile(to, r, p);
       }
     }
@@ -274,6 +280,24 @@ int64_t GemmBlock::direct_stride(int64_t row_panel) const {
   for (int i = 2; i < rows; ++i)
     if (c_row[i] - c_row[i - 1] != stride) return 0;
   return stride;
+}
+
+// Of an f32 C. What lies outside of it is +0.
+void GemmBlock::load_tile(float* tile, int64_t row_panel, int64_t panel) const {
+  const int64_t column = panel * kernel_.nr;
+  const int64_t columns = std::min<int64_t>(kernel_.nr, gemm_.n() - column);
+  const int64_t* c_col = gemm_.spec_.c_col.data() + column;
+  const int64_t* c_row = gemm_.spec_.c_row.data() + (place_.row_panel_begin + row_panel) * kernel_.mr;
+  const float* c = reinterpret_cast<const float*>(c_);
+  const int rows = rows_of(row_panel);
+  if (rows < kernel_.mr || columns < kernel_.nr)
+    std::memset(tile, 0, static_cast<size_t>(kernel_.mr * kernel_.nr) * 4);
+  for (int r = 0; r < rows; ++r, tile += kernel_.nr) {
+    if (gemm_.c_col_run_[column] >= columns)
+      std::memcpy(tile, c + c_row[r] + c_col[0], static_cast<size_t>(columns) * 4);
+    else
+      for (int64_t j = 0; j < columns; ++j) tile[j] = c[c_row[r] + c_col[j]];
+  }
 }
 
 void GemmBlock::store_tile(const float* tile, int64_t row_panel, int64_t panel) const {

@@ -42,6 +42,7 @@ class GemmBlock {
     int64_t panel_begin, panel_end;
     const std::byte* packed_b = nullptr;
     const std::byte* packed_a = nullptr;
+    bool go_on = false;  // from what C holds
   };
 
   // `b` is the B of the batch entry; it is not looked at where packed_b is given.
@@ -52,6 +53,7 @@ class GemmBlock {
   void segment(int64_t segment, float* tiles, int64_t panel_begin, int64_t panel_end, bool store);
   void span(int64_t index, float* tiles, int64_t panel_begin, int64_t panel_end, bool store);
   void tree(size_t level, int64_t first, int64_t count, int slot, int64_t panel_begin, int64_t panel_end);
+  void load_tile(float* tile, int64_t row_panel, int64_t panel) const;
   void store_tile(const float* tile, int64_t row_panel, int64_t panel) const;
   void prefetch_c(int64_t row_panel, int64_t panel) const;
   // Elements from one row of C to the next within a row panel, if tiles may be made there, else 0.

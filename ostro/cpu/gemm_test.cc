@@ -301,6 +301,47 @@ TEST_CASE("gemm: the tests can tell a wrong order") {
   for (Isa isa : available_isas()) CHECK(computed(c, isa, 1, false) != computed(flipped, isa, 1, false));
 }
 
+// The product in pieces of the contraction, each going on from what the ones before it left in C.
+std::vector<uint8_t> in_pieces(const Case& c, Isa isa, int threads, int64_t piece) {
+  const int64_t k = static_cast<int64_t>(c.spec.a_col.size());
+  std::vector<uint8_t> out(c.c_size * 4, kUntouched);
+  for (int64_t at = 0; at < k; at += piece) {
+    GemmSpec part = c.spec;
+    const int64_t end = std::min(k, at + piece);
+    part.a_col.assign(c.spec.a_col.begin() + at, c.spec.a_col.begin() + end);
+    part.b_row.assign(c.spec.b_row.begin() + at, c.spec.b_row.begin() + end);
+    Gemm(part, isa).run(pool_of(threads), c.a_data(), c.b_data(), out.data(), at > 0);
+  }
+  return out;
+}
+
+TEST_CASE("gemm: a contraction in pieces that go on from the result") {
+  Random random{41};
+  for (GemmType in : kTypes) {
+    for (int i = 0; i < 40; ++i) {
+      // Small ones of every layout, and some of several blocks, groups and streamed rows.
+      const bool large = i % 10 == 9;
+      const Options o{.m = large ? 300 : 1 + random.below(60),
+                      .n = large ? 20 + random.below(1100) : 1 + random.below(90),
+                      .k = 1 + random.below(large ? 1300 : 300),
+                      .in = in,
+                      .a = kLayouts[random.below(4)],
+                      .b = kLayouts[random.below(4)],
+                      .c = kLayouts[random.below(4)]};
+      const Case c = make_case(o, random);
+      const std::vector<uint8_t> want = expected(c);
+      const int64_t piece = large ? 416 : 32 * (1 + random.below(4));
+      for (Isa isa : available_isas()) {
+        INFO(std::string(isa_name(isa)), " m ", o.m, " n ", o.n, " k ", o.k, " piece ", piece);
+        CHECK((in_pieces(c, isa, 1 + i % 2, piece) == want));
+      }
+    }
+  }
+  // In bf16 a piece that ends inside a group of 32 gives other bits.
+  const Case c = make_case({.m = 9, .n = 9, .k = 96, .in = GemmType::kBf16}, random);
+  for (Isa isa : available_isas()) CHECK((in_pieces(c, isa, 1, 40) != expected(c)));
+}
+
 TEST_CASE("gemm: every instruction set passes the start-up check") {
   for (Isa isa : available_isas()) CHECK(bf16_admitted(isa));
 }
