@@ -2,12 +2,12 @@
 // bench/peers/start_file.py wrote.
 //
 //   train_bench --start FILE [--dtype f32|bf16] [--threads N] [--leaf_examples N]
-//               [--remat none|all|save:NAMES]
+//               [--remat none|keep|all|save:NAMES] [--head_tile N]
 //               [--chain off] [--steps N]
 //
 // Driven as the peers are (bench/peers/common.py): one JSON line for the first step, one for every line of
 // input, one at the end; with --steps that many steps without input. CPU time is that of all threads. --chain
-// off leaves the parameters' fingerprints out of the update.
+// off leaves the parameters' fingerprints out of the update; --head_tile is CpuOptions::head_tile.
 #include <fmt/core.h>
 #include <fmt/format.h>
 #include <sys/resource.h>
@@ -34,6 +34,7 @@ struct Args {
   std::string remat = "none";
   int64_t steps = 0;  // 0: as many as there are lines
   int threads = 2;
+  int64_t head_tile = 0;
 };
 
 struct Usage {
@@ -79,6 +80,7 @@ Status run(const Args& args) {
   const train::TrainConfig& config = model.config;
   cpu::CpuOptions options;
   options.threads = args.threads;
+  options.head_tile = args.head_tile;
   ASSIGN_OR_RETURN(auto engine, cpu::make_cpu_engine(options));
   ASSIGN_OR_RETURN(auto runner, train::make_step_runner(model.programs, *engine, args.remat));
   ASSIGN_OR_RETURN(train::State state, model.state());
@@ -130,6 +132,8 @@ int main(int argc, char** argv) {
       args.threads = std::stoi(value);
     else if (key == "--leaf_examples")
       args.model.leaf_examples = std::stoll(value);
+    else if (key == "--head_tile")
+      args.head_tile = std::stoll(value);
     else if (key == "--remat")
       args.remat = value;
     else if (key == "--chain" && (value == "on" || value == "off"))

@@ -21,6 +21,8 @@ const char* kind_name(StepKind kind) {
       return "loop";
     case StepKind::kBranch:
       return "branch";
+    case StepKind::kTiles:
+      return "tiles";
   }
   return "?";
 }

@@ -22,9 +22,13 @@ void collect(const Plan& plan, const std::string& place, double runs, size_t dep
   for (size_t i = 0; i < plan.steps.size(); ++i) {
     const Step& step = plan.steps[i];
     rows.push_back({&step, fmt::format("{}{}", place, i), runs, depth});
-    const double inside = step.kind == StepKind::kLoop ? static_cast<double>(step.attrs.i64("length")) : 1;
-    for (size_t r = 0; r < step.regions.size(); ++r)
-      collect(step.regions[r], fmt::format("{}{}.{}.", place, i, r), runs * inside, depth + 1, rows);
+    for (size_t r = 0; r < step.regions.size(); ++r) {
+      int64_t inside = 1;
+      if (step.kind == StepKind::kLoop) inside = step.attrs.i64("length");
+      if (step.kind == StepKind::kTiles && r == 0) inside = step.extent;
+      collect(step.regions[r], fmt::format("{}{}.{}.", place, i, r), runs * static_cast<double>(inside),
+              depth + 1, rows);
+    }
   }
 }
 
@@ -109,6 +113,8 @@ std::string explain_plan(const std::string& name, const Module& module, const Me
       out += fmt::format("{:>10} {:>6.0f} {:{}}  {}", row.place, row.runs, "", measured != nullptr ? 71 : 31,
                          label);
       if (step.kind == StepKind::kLoop) out += fmt::format(", {} times", step.attrs.i64("length"));
+      if (step.kind == StepKind::kTiles)
+        out += fmt::format(", {} times{}", step.extent, step.regions.size() > 1 ? " and the rest" : "");
       out += '\n';
       continue;
     }

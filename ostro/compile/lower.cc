@@ -9,6 +9,7 @@
 #include "ostro/compile/emit.h"
 #include "ostro/compile/fuse.h"
 #include "ostro/compile/memory.h"
+#include "ostro/compile/token_tiles.h"
 #include "ostro/ir/op_table.h"
 
 namespace ostro::compile {
@@ -248,6 +249,7 @@ Plan BlockLowering::run() {
   if (options_.fuse) {
     put_fingerprints_behind(plan_);
     put_cross_entropy_gradients_behind(plan_);
+    tile_heads(plan_, leaves_, options_.tile_rows, options_.reasons);
   }
   plan_memory(plan_);
   return std::move(plan_);

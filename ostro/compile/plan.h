@@ -36,6 +36,7 @@ enum class StepKind {
   kKernel,  // a generated kernel
   kLoop,    // scan: regions[0] once per index
   kBranch,  // cond: regions[0] or regions[1]
+  kTiles,  // regions[0] `extent` times, each time on the next tile of tokens; regions[1], if any, on the rest
 };
 
 struct Plan;
@@ -71,10 +72,15 @@ struct Step {
   // Steps that run on each piece of what this one makes, while it is in cache (behind.h).
   std::vector<Step> behind;
 
-  // kLoop, kBranch.
+  // kLoop, kBranch, kTiles.
   std::vector<Plan> regions;
   int32_t arena = -1;          // buffer that the regions use as their arena
   std::vector<int32_t> slots;  // kLoop: two buffers per carry, for the iterations between first and last
+  // kTiles: bytes by which the operands and results of the region, which are the buffers of `in` and `out`,
+  // move on from tile to tile.
+  std::vector<int64_t> in_advance, out_advance;
+  bool goes_on =
+      false;  // a dot among tiles: from the second tile on it goes on from its result (numerics.md N7)
 
   double flops = 0;
   double bytes = 0;  // memory traffic
@@ -109,6 +115,9 @@ struct LowerOptions {
   bool kernels = true;   // false: no generated code, every op a built-in routine
   bool fuse = true;      // false: one kernel per op
   bool reasons = false;  // fill Step::not_fused
+  // Tokens of a tile in which a head and its cross-entropy run; 0: some hundred, where the logits are large;
+  // -1: always all at once.
+  int64_t tile_rows = 0;
   std::vector<int64_t> donate;
 };
 

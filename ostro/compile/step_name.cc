@@ -85,6 +85,9 @@ std::string step_name(const Step& step) {
     case StepKind::kBranch:
       what = "branch";
       break;
+    case StepKind::kTiles:
+      what = "tiles of tokens";
+      break;
     case StepKind::kOp:
       what = ir::op_name(step.op);
       break;

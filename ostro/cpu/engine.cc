@@ -145,6 +145,7 @@ class CpuEngine final : public runtime::Engine {
     compile::LowerOptions lower_options;
     lower_options.kernels = compiler_ != nullptr;
     lower_options.fuse = options_.fuse;
+    lower_options.tile_rows = options_.head_tile;
     lower_options.donate = options.donate;
     return compile::lower(optimised, lower_options);
   }

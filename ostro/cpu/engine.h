@@ -22,6 +22,7 @@ struct CpuOptions {
   std::string cc_opt;          // optimisation flag; empty: OSTRO_CC_OPT, else -O3
   bool generated_code = true;  // false: built-in loops alone, as with the generic ISA
   bool fuse = true;            // false: one generated kernel per op
+  int64_t head_tile = 0;       // tokens of a tile of head and cross-entropy; 0: chosen, -1: all of a leaf
 };
 
 // Error: an unknown ISA or thread count. A missing compiler is no error: it is logged once, and built-in

@@ -139,7 +139,8 @@ char* PlanRunner::data(const View& view) const {
 }
 
 Status PlanRunner::run(std::span<char* const> params, std::span<char* const> results, char* arena,
-                       const runtime::RunContext& run_context) {
+                       const runtime::RunContext& run_context, bool go_on) {
+  go_on_ = go_on;
   for (size_t i = 0; i < base_.size(); ++i) {
     const compile::PlanBuffer& b = plan_.buffers[i];
     if (b.kind == compile::BufferKind::kParam) base_[i] = params[static_cast<size_t>(b.index)];
@@ -165,6 +166,8 @@ Status PlanRunner::run_step(size_t index, const runtime::RunContext& run_context
       return run_loop(step, prepared_[index], run_context);
     case StepKind::kBranch:
       return run_branch(step, prepared_[index], run_context);
+    case StepKind::kTiles:
+      return run_tiles(step, prepared_[index], run_context);
     case StepKind::kOp:
       break;
   }
@@ -175,7 +178,8 @@ Status PlanRunner::run_op(const Step& step, const Prepared& prepared,
                           const runtime::RunContext& run_context) {
   if (step.op == OpKind::dot) {
     if (prepared.gemm != nullptr)
-      prepared.gemm->run(*context_.pool, data(step.in[0]), data(step.in[1]), data(step.out[0]));
+      prepared.gemm->run(*context_.pool, data(step.in[0]), data(step.in[1]), data(step.out[0]),
+                         step.goes_on && go_on_);
     return Status();
   }
   const std::vector<Array> in = arrays(step.in), out = arrays(step.out);
@@ -240,6 +244,23 @@ Status PlanRunner::run_loop(const Step& step, const Prepared& prepared,
       results[k] = out[k] + index * (step.out[k].shape.bytes() / length);
     RETURN_IF_ERROR(
         prepared.regions[0]->run(params, results, base_[static_cast<size_t>(step.arena)], run_context));
+  }
+  return Status();
+}
+
+Status PlanRunner::run_tiles(const Step& step, const Prepared& prepared,
+                             const runtime::RunContext& run_context) {
+  std::vector<char*> params, results;
+  for (const View& v : step.in) params.push_back(base_[static_cast<size_t>(v.buffer)]);
+  for (const View& v : step.out) results.push_back(base_[static_cast<size_t>(v.buffer)]);
+  const LoopPlace loop_place;
+  const auto tiles = step.extent + static_cast<int64_t>(step.regions.size()) - 1;
+  for (int64_t i = 0; i < tiles; ++i) {
+    span_place().iteration = i;
+    RETURN_IF_ERROR(prepared.regions[i < step.extent ? 0 : 1]->run(
+        params, results, base_[static_cast<size_t>(step.arena)], run_context, i > 0));
+    for (size_t k = 0; k < params.size(); ++k) params[k] += step.in_advance[k];
+    for (size_t k = 0; k < results.size(); ++k) results[k] += step.out_advance[k];
   }
   return Status();
 }

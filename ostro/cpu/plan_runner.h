@@ -32,9 +32,9 @@ class PlanRunner {
   ~PlanRunner();
 
   // Pointers to parameters and results in their order; arena of plan.arena_bytes. Inputs may be empty
-  // pointers where a value has no elements.
+  // pointers where a value has no elements. `go_on`: not the first of the tiles that the plan runs on.
   Status run(std::span<char* const> params, std::span<char* const> results, char* arena,
-             const runtime::RunContext& run_context);
+             const runtime::RunContext& run_context, bool go_on = false);
 
   // Steps that run built-in loops where generated or tuned code would be expected.
   int64_t fallback_steps() const;
@@ -60,6 +60,8 @@ class PlanRunner {
   Status run_kernel(const compile::Step& step);
   Status run_loop(const compile::Step& step, const Prepared& prepared,
                   const runtime::RunContext& run_context);
+  Status run_tiles(const compile::Step& step, const Prepared& prepared,
+                   const runtime::RunContext& run_context);
   Status run_branch(const compile::Step& step, const Prepared& prepared,
                     const runtime::RunContext& run_context);
 
@@ -67,6 +69,7 @@ class PlanRunner {
   const PlanContext& context_;
   std::vector<Prepared> prepared_;
   std::vector<char*> base_;           // by buffer
+  bool go_on_ = false;                // of the present run
   std::vector<StepTime> times_;       // by step; empty: not measured
   std::vector<SpanLabelPtr> labels_;  // by step; empty: never profiled
 };

@@ -39,6 +39,8 @@ const char* category(compile::StepKind kind) {
       return "loop";
     case compile::StepKind::kBranch:
       return "branch";
+    case compile::StepKind::kTiles:
+      return "loop";
   }
   return "?";
 }
@@ -77,10 +79,7 @@ StepTimer::~StepTimer() {
 }
 
 std::string print_times(const std::string& program, std::vector<StepRow> rows) {
-  std::erase_if(rows, [](const StepRow& r) {
-    return r.time.runs == 0 || r.step->kind == compile::StepKind::kLoop ||
-           r.step->kind == compile::StepKind::kBranch;
-  });
+  std::erase_if(rows, [](const StepRow& r) { return r.time.runs == 0 || !r.step->regions.empty(); });
   std::sort(rows.begin(), rows.end(),
             [](const StepRow& a, const StepRow& b) { return a.time.cpu > b.time.cpu; });
   double total = 0;

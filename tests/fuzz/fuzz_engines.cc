@@ -76,6 +76,7 @@ Result<std::unique_ptr<runtime::Engine>> make_engine(const std::string& name) {
   if (name == "cpu" || name == "cpu-loops") {
     cpu::CpuOptions options;
     options.generated_code = name == "cpu";
+    options.head_tile = 32;
     return cpu::make_cpu_engine(options);
   }
 #endif

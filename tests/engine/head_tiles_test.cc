@@ -1,0 +1,157 @@
+// A head with its cross-entropy in tiles of tokens gives the interpreter's bits; what cannot be tiled stays
+// whole and says why.
+#include <doctest/doctest.h>
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <optional>
+
+#include "ostro/compile/passes/pass.h"
+#include "ostro/compile/plan.h"
+#include "ostro/cpu/engine.h"
+#include "ostro/interp/engine.h"
+#include "ostro/ir/builder.h"
+#include "programs.h"
+
+namespace ostro {
+namespace {
+
+using ir::Attrs;
+using ir::DType;
+using ir::OpKind;
+using ir::Shape;
+using ir::ValueId;
+
+struct Head {
+  DType dtype = DType::f32;
+  int64_t batch = 2, pos = 70, embed = 24, vocab = 83;
+  bool tied = false;  // the weights lie [vocab, embed]
+  bool gradient = true;
+  double z = 0;
+  numerics::LeafTable leaves;
+  bool want_logits = false;
+  bool round_weights = false;  // their gradient in bf16
+};
+
+ir::Program program_of(const Head& h) {
+  ir::Program p;
+  p.name = "head";
+  p.leaves = h.leaves;
+  ir::Builder b(p.body);
+  const ir::Axis batch{"batch", h.batch}, pos{"pos", h.pos}, embed{"embed", h.embed}, vocab{"vocab", h.vocab};
+  const ValueId x = p.body.add_param({h.dtype, {batch, pos, embed}});
+  const ValueId w =
+      p.body.add_param(h.tied ? Shape{h.dtype, {vocab, embed}} : Shape{h.dtype, {embed, vocab}});
+  const ValueId targets = p.body.add_param({DType::i32, {batch, pos}});
+  const ValueId mask = p.body.add_param({DType::f32, {batch, pos}});
+  const ValueId zero = b.i64_scalar(0);
+  const Attrs attrs{{"axis", std::string("vocab")}, {"z", h.z}};
+  // Something is made before and something behind.
+  const ValueId scaled = b.cast(b.add(OpKind::mul, {x, x}), h.dtype);
+  const ValueId logits = b.dot(scaled, w, {"embed"});
+  const auto loss = b.add_n(OpKind::cross_entropy, {logits, targets, zero}, attrs);
+  p.body.results = {b.add(OpKind::mul, {loss[0], mask})};
+  if (h.want_logits) p.body.results.push_back(logits);
+  if (!h.gradient) return p;
+  Attrs typed = attrs;
+  typed.set("dtype", ir::dtype_name(h.dtype));
+  const ValueId weight = b.add(OpKind::mul, {mask, mask});
+  const ValueId g =
+      b.add(OpKind::cross_entropy_grad, {logits, targets, loss[1], loss[2], loss[3], weight, zero}, typed);
+  p.body.results.push_back(b.add(OpKind::neg, {b.dot(g, w, {"vocab"})}));
+  const ValueId dw = h.tied ? b.dot(g, scaled, {"batch", "pos"}) : b.dot(scaled, g, {"batch", "pos"});
+  p.body.results.push_back(h.round_weights ? b.cast(dw, DType::bf16) : dw);
+  return p;
+}
+
+struct Tiling {
+  bool tiled = false;
+  std::string reason;
+};
+
+Tiling tiling_of(const ir::Program& program) {
+  const auto changed = compile::run_passes(program, {});
+  REQUIRE(changed.ok());
+  const auto module = compile::lower(*changed, {.reasons = true, .tile_rows = 32});
+  REQUIRE(module.ok());
+  Tiling t;
+  for (const compile::Step& step : module->plan.steps) {
+    t.tiled |= step.kind == compile::StepKind::kTiles;
+    if (step.kind == compile::StepKind::kOp && step.op == OpKind::cross_entropy && !step.not_fused.empty())
+      t.reason = step.not_fused.back().reason;
+  }
+  return t;
+}
+
+void check_equal(const ir::Program& program, const cpu::CpuOptions& options) {
+  const auto inputs = testing::make_inputs(program, 3, false);
+  auto engine = cpu::make_cpu_engine(options);
+  REQUIRE(engine.ok());
+  const auto results = [&](runtime::Engine& e) {
+    auto executable = e.compile(program);
+    REQUIRE(executable.ok());
+    (void)(*executable)->run(inputs);  // the second run finds the first one's sums in the arena
+    auto out = (*executable)->run(inputs);
+    REQUIRE(out.ok());
+    return *out;
+  };
+  const std::string d = testing::difference(results(*interp::make_interpreter()), results(**engine));
+  CHECK_MESSAGE(d.empty(), d);
+}
+
+std::string text_of(const Head& h) {
+  return fmt::format("{} {}x{} embed {} vocab {}{}{}{}", ir::dtype_name(h.dtype), h.batch, h.pos, h.embed,
+                     h.vocab, h.tied ? " tied" : "", h.gradient ? "" : " forward",
+                     h.leaves.axes.empty() ? "" : " leaves");
+}
+
+TEST_CASE("heads in tiles of tokens give the interpreter's bits") {
+  for (DType d : {DType::f32, DType::bf16})
+    for (bool tied : {false, true})
+      for (bool gradient : {true, false}) {
+        for (Head h : {Head{}, Head{.batch = 3, .pos = 32, .embed = 33, .vocab = 130, .z = 0.25},
+                       Head{.batch = 1, .pos = 97, .leaves = {{{"vocab", 2}}}}}) {
+          h.dtype = d, h.tied = tied, h.gradient = gradient;
+          INFO(text_of(h));
+          const ir::Program program = program_of(h);
+          CHECK(tiling_of(program).tiled);
+          check_equal(program, {.threads = 2, .head_tile = 32});
+        }
+      }
+}
+
+TEST_CASE("slow: heads in tiles of tokens: tile sizes, instruction sets, threads") {
+  for (const char* isa : {"generic", "avx2", ""})
+    for (int64_t tile : {32, 64, 100})
+      for (DType d : {DType::f32, DType::bf16})
+        check_equal(program_of({.dtype = d, .batch = 3, .pos = 61, .embed = 40, .vocab = 211, .z = 0.5}),
+                    {.isa = isa, .threads = static_cast<int>(1 + tile % 3), .head_tile = tile});
+}
+
+TEST_CASE("a head that cannot be tiled says why") {
+  const auto reason = [](const Head& h) {
+    const Tiling t = tiling_of(program_of(h));
+    CHECK(!t.tiled);
+    return t.reason;
+  };
+  CHECK(reason({.want_logits = true}).find("a result") != std::string::npos);
+  CHECK(reason({.leaves = {{{"pos", 2}}}}).find("leaves cut the sum") != std::string::npos);
+  CHECK(reason({.dtype = DType::bf16, .round_weights = true}).find("rounded") != std::string::npos);
+  CHECK(tiling_of(program_of({.gradient = false, .leaves = {{{"pos", 2}}}})).tiled);
+}
+
+TEST_CASE("logits of all tokens need no memory") {
+  const ir::Program program = program_of({.batch = 8, .pos = 64, .embed = 16, .vocab = 1024});
+  const auto arena = [&](int64_t tile) {
+    auto engine = cpu::make_cpu_engine({.threads = 1, .head_tile = tile});
+    REQUIRE(engine.ok());
+    auto executable = (*engine)->compile(program);
+    REQUIRE(executable.ok());
+    return (*executable)->info().arena_bytes;
+  };
+  CHECK(arena(-1) > 8 * 64 * 1024 * 4);
+  CHECK(arena(32) < 8 * 64 * 1024 * 4 / 8);
+}
+
+}  // namespace
+}  // namespace ostro
