@@ -70,11 +70,12 @@ void LlamaOptions::visit_options(config::OptionTable& t) {
   t.add(&tie_word_embeddings, "tie_word_embeddings", Effect::kBits, "",
         "use the embedding as the head's weight");
   t.section(&rope, "rope", "rotary position code");
-  t.add(
-      &gradient_checkpointing, "gradient_checkpointing", Effect::kPlan, "",
-      fmt::format("what the backward pass computes again: false or everything: nothing, all is kept; true or "
-                  "nothing: each layer from its input; or the names to keep, separated by commas: {}",
-                  fmt::join(std::begin(kCheckpointNames), std::end(kCheckpointNames), ", ")));
+  t.add(&gradient_checkpointing, "gradient_checkpointing", Effect::kPlan, "",
+        fmt::format(
+            "what the backward pass computes again: false: what costs less than its memory; everything: "
+            "nothing, all is kept; true or nothing: each layer from its input; or the names to keep, "
+            "separated by commas: {}",
+            fmt::join(std::begin(kCheckpointNames), std::end(kCheckpointNames), ", ")));
   t.add(&initializer_range, "initializer_range", Effect::kBits, "",
         "standard deviation of the initial weights");
   t.add(&z_loss_weight, "z_loss_weight", Effect::kBits, "",
@@ -132,7 +133,7 @@ LlamaOptions LlamaOptions::for_evaluation() const {
 Result<RematPolicy> LlamaOptions::remat_policy() const {
   using Kind = RematPolicy::Kind;
   if (const bool* on = std::get_if<bool>(&gradient_checkpointing.value))
-    return RematPolicy{*on ? Kind::kNothing : Kind::kEverything, {}};
+    return RematPolicy{*on ? Kind::kNothing : Kind::kDear, {}};
   const auto& text = std::get<std::string>(gradient_checkpointing.value);
   if (text == "everything") return RematPolicy{Kind::kEverything, {}};
   if (text == "nothing") return RematPolicy{Kind::kNothing, {}};
@@ -155,8 +156,10 @@ Result<RematPolicy> LlamaOptions::remat_policy() const {
 Result<std::string> LlamaOptions::remat() const {
   ASSIGN_OR_RETURN(const RematPolicy policy, remat_policy());
   switch (policy.kind) {
-    case RematPolicy::Kind::kEverything:
+    case RematPolicy::Kind::kDear:
       return std::string("none");
+    case RematPolicy::Kind::kEverything:
+      return std::string("keep");
     case RematPolicy::Kind::kNothing:
       return std::string("all");
     case RematPolicy::Kind::kNamed:

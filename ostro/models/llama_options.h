@@ -36,7 +36,7 @@ std::vector<std::string> option_names(Activation);  // Hugging Face's names: sil
 
 // What the backward pass may keep of a layer. Never changes bits.
 struct RematPolicy {
-  enum class Kind { kEverything, kNothing, kNamed } kind = Kind::kEverything;
+  enum class Kind { kDear, kEverything, kNothing, kNamed } kind = Kind::kDear;
   std::vector<std::string> names;  // kNamed: the named values that are kept, the rest is computed again
 };
 
@@ -68,7 +68,7 @@ struct LlamaOptions {
   LlamaOptions for_evaluation() const;
   // gradient_checkpointing as a policy; an error names the words and names that are known.
   Result<RematPolicy> remat_policy() const;
-  // The same as runtime::CompileOptions::remat says it: "none", "all" or "save:name,name".
+  // The same as runtime::CompileOptions::remat says it.
   Result<std::string> remat() const;
   // Every option as one line of text: what a function of the model depends on beside its arrays.
   std::string signature() const;

@@ -22,8 +22,9 @@ struct CompileOptions {
   // Indices of inputs whose buffers the executable may overwrite with results when the caller moved in the
   // only handle. Never changes a bit.
   std::vector<int64_t> donate;
-  // Rematerialisation: "none" keeps every residual, "all" recomputes everything inside a scan body's region
-  // marks, "save:a,b" keeps only values labelled a or b. Never changes a bit.
+  // Rematerialisation, what the backward pass of a loop makes again instead of reading it from memory: "keep"
+  // nothing, "none" only what costs less than its memory (elementwise ops, sums of rows), "all" everything but
+  // the loop's carries, "save:a,b" everything but these and values labelled a or b. Never changes a bit.
   std::string remat = "none";
 };
 

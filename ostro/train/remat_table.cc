@@ -20,7 +20,7 @@ double mib(int64_t bytes) { return static_cast<double>(bytes) / (1024.0 * 1024.0
 }  // namespace
 
 std::vector<std::string> remat_policies(const CanonicalPrograms& programs, const std::string& configured) {
-  std::vector<std::string> labels, policies = {"none", "all"};
+  std::vector<std::string> labels, policies = {"keep", "none", "all"};
   collect_labels(programs.leaf.body, false, labels);
   for (const std::string& label : labels) policies.push_back("save:" + label);
   if (std::find(policies.begin(), policies.end(), configured) == policies.end())
@@ -45,7 +45,7 @@ Result<std::string> remat_table(const CanonicalPrograms& programs, runtime::Engi
   for (const std::string& policy : remat_policies(programs, configured)) {
     ASSIGN_OR_RETURN(const runtime::ExecutableInfo leaf,
                      engine.estimate(programs.leaf, {.donate = {}, .remat = policy}));
-    if (policy == "none") base = leaf.flops;
+    if (policy == "keep") base = leaf.flops;
     out += fmt::format("  {:<28}{:>12.1f}{:>16.1f}{:>14.2f}{:>10.1f} %{}\n", policy,
                        mib(peak_bytes(load, workers, leaf.arena_bytes, update_arena)), mib(leaf.arena_bytes),
                        leaf.flops * 1e-9, base > 0 ? 100 * (leaf.flops / base - 1) : 0.0,

@@ -9,7 +9,8 @@
 
 namespace ostro::train {
 
-// "none", "all", "save:x" for every label x in the leaf program's loops, and `configured` when it is another.
+// "keep", "none", "all", "save:x" for every label x in the leaf program's loops, and `configured` when it is
+// another.
 std::vector<std::string> remat_policies(const CanonicalPrograms& programs, const std::string& configured);
 
 // Bytes that a worker has at most during a step, without evaluation, batches and checkpoints that are being

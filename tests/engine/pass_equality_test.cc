@@ -96,7 +96,7 @@ TEST_CASE("rematerialisation changes what is stacked, and no bit") {
     return size_t{0};
   };
   for (const auto& [policy, count] :
-       {std::pair<std::string, size_t>{"none", 3}, {"all", 1}, {"save:kept", 2}}) {
+       {std::pair<std::string, size_t>{"keep", 3}, {"none", 1}, {"all", 1}, {"save:kept", 2}}) {
     auto changed = compile::run_passes(program, {.remat = policy});
     REQUIRE_MESSAGE(changed.ok(), policy, ": ", changed.error().message());
     CHECK(stacked(*changed) == count);

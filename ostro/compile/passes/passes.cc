@@ -19,8 +19,9 @@ constexpr PassInfo kPasses[] = {
 std::span<const PassInfo> pass_list() { return kPasses; }
 
 Result<ir::Program> run_passes(ir::Program program, const runtime::CompileOptions& options) {
-  if (options.remat != "none" && options.remat != "all" && !options.remat.starts_with("save:"))
-    return invalid_argument("remat \"" + options.remat + "\"; use none, all or save:label,label");
+  if (options.remat != "keep" && options.remat != "none" && options.remat != "all" &&
+      !options.remat.starts_with("save:"))
+    return invalid_argument("remat \"" + options.remat + "\"; use keep, none, all or save:label,label");
   for (const PassInfo& pass : kPasses) {
     pass.run(program, options);
     if (Status s = ir::verify(program); !s.ok())

@@ -1,13 +1,15 @@
 // Rematerialisation: what a forward scan stacks only for its reversed scan (a residual) is computed again
-// there, from the forward body's operands and its carries, which are stacked instead. CompileOptions::remat:
-// "none" keeps every residual, "all" none, "save:a,b" those labelled a or b. The same ops on the same values:
-// no bit changes.
+// there, from the forward body's operands and from values that are stacked instead. CompileOptions::remat:
+// "keep" keeps every residual, "none" those that cost more than a pass over memory to make again (a minimal
+// cut, residual_cut.h), "save:a,b" the loop's carries and the values labelled a or b, "all" the carries
+// alone. The same ops on the same values: no bit changes.
 #include <algorithm>
 #include <map>
 #include <set>
 #include <sstream>
 
 #include "ostro/compile/passes/pass.h"
+#include "ostro/compile/passes/residual_cut.h"
 #include "ostro/compile/passes/rewrite.h"
 
 namespace ostro::compile {
@@ -21,11 +23,12 @@ using ir::ValueId;
 // One forward scan and the reversed scan that reads its stacked results.
 class Pair {
  public:
-  Pair(Block& outer, Op& forward, Op& backward, const std::set<std::string>& saved)
+  // `kept` holds values of the forward body.
+  Pair(Block& outer, Op& forward, Op& backward, const std::set<ValueId>& kept)
       : outer_(outer),
         forward_(forward),
         backward_(backward),
-        saved_(saved),
+        kept_(kept),
         def_(definitions(forward.regions[0])),
         position_(forward.regions[0].values.size(), -1) {
     for (size_t i = 0; i < body().params.size(); ++i)
@@ -63,14 +66,7 @@ class Pair {
   int64_t consts() const { return forward_.attrs.i64("consts"); }
   int64_t carries() const { return forward_.attrs.i64("carries"); }
 
-  // A carry or a saved label: it stays stacked.
-  bool is_kept(ValueId v) {
-    const int64_t at = position_[static_cast<size_t>(v)];
-    if (at >= 0) return at >= consts() && at < consts() + carries();
-    const int32_t d = def_[static_cast<size_t>(v)];
-    const Op& op = body().ops[static_cast<size_t>(d)];
-    return op.results[0] == v && saved_.count(op.label) != 0;
-  }
+  bool is_kept(ValueId v) const { return kept_.count(v) != 0; }
 
   // The value in the backward body that equals v of the forward body.
   ValueId value(ValueId v) {
@@ -118,7 +114,7 @@ class Pair {
   Block& outer_;
   Op& forward_;
   Op& backward_;
-  const std::set<std::string>& saved_;
+  const std::set<ValueId>& kept_;
   std::vector<int32_t> def_;
   std::vector<int64_t> position_;  // of a forward body's value among its parameters, or -1
   std::map<ValueId, ValueId> map_;
@@ -126,7 +122,17 @@ class Pair {
   std::vector<ValueId> dropped_;
 };
 
-void remat_block(Block& block, const std::set<std::string>& saved) {
+// A scan's carries and the values that have one of the labels.
+std::set<ValueId> labelled(const Op& scan, const std::set<std::string>& labels) {
+  const Block& body = scan.regions[0];
+  const auto first = body.params.begin() + scan.attrs.i64("consts");
+  std::set<ValueId> kept(first, first + scan.attrs.i64("carries"));
+  for (const Op& op : body.ops)
+    if (labels.count(op.label) != 0) kept.insert(op.results[0]);
+  return kept;
+}
+
+void remat_block(Block& block, bool all, const std::set<std::string>& saved) {
   for (size_t j = 0; j < block.ops.size(); ++j) {
     Op& backward = block.ops[j];
     if (backward.kind != OpKind::scan || backward.attrs.i64("reverse", 0) == 0) continue;
@@ -153,7 +159,14 @@ void remat_block(Block& block, const std::set<std::string>& saved) {
         residuals[d].emplace_back(backward.regions[0].params[i], at);
     }
     for (const auto& [d, list] : residuals) {
-      Pair pair(block, block.ops[static_cast<size_t>(d)], backward, saved);
+      const Op& forward = block.ops[static_cast<size_t>(d)];
+      std::vector<ValueId> inside;
+      for (const auto& [param, result] : list) inside.push_back(forward.regions[0].results[result]);
+      const std::set<ValueId> kept =
+          all ? labelled(forward, saved)
+              : residual_cut(forward.regions[0], static_cast<size_t>(forward.attrs.i64("consts")),
+                             static_cast<size_t>(forward.attrs.i64("carries")), inside);
+      Pair pair(block, block.ops[static_cast<size_t>(d)], backward, kept);
       for (const auto& [param, result] : list) {
         const auto& params = backward.regions[0].params;
         pair.recompute(static_cast<size_t>(std::find(params.begin(), params.end(), param) - params.begin()),
@@ -167,14 +180,14 @@ void remat_block(Block& block, const std::set<std::string>& saved) {
 }  // namespace
 
 void remat(ir::Program& program, const runtime::CompileOptions& options) {
-  if (options.remat == "none") return;
+  if (options.remat == "keep") return;
   std::set<std::string> saved;
   if (options.remat.starts_with("save:")) {
     std::istringstream labels(options.remat.substr(5));
     for (std::string label; std::getline(labels, label, ',');) saved.insert(label);
   }
   saved.erase("");
-  remat_block(program.body, saved);
+  remat_block(program.body, options.remat != "none", saved);
 }
 
 }  // namespace ostro::compile
