@@ -200,6 +200,11 @@ void add_indexed(Collector& c) {
                         b.add(OpKind::gather, {b.transpose(in[0], {"embed", "vocab"}), in[1], origin},
                               {{"axis", std::string("vocab")}})};
         });
+  c.add("gather from a cast table", {f32({{"vocab", 60}, {"embed", 9}}), i32({{"batch", 3}, {"pos", 4}})},
+        [](Builder& b, const Values& in) {
+          return Values{b.add(OpKind::gather, {b.cast(in[0], DType::bf16), in[1], b.i64_scalar(0)},
+                              {{"axis", std::string("vocab")}})};
+        });
   c.add("gather paired", {bf16({{"batch", 3}, {"vocab", 6}, {"x", 2}}), i32({{"batch", 3}, {"pos", 4}})},
         [](Builder& b, const Values& in) {
           return Values{

@@ -11,6 +11,7 @@ constexpr PassInfo kPasses[] = {
     {"simplify", "identities that keep every bit", simplify},
     {"merge_common", "equal ops on equal operands once", merge_common},
     {"remove_dead", "ops, scan results and carries nobody reads", remove_dead},
+    {"gather_first", "rows of a cast table are looked up before they are cast", gather_first},
     {"fuse_dot_cast", "a bf16 dot that is cast to bf16 gives bf16", fuse_dot_cast},
 };
 
