@@ -79,8 +79,9 @@ struct Step {
   // kTiles: bytes by which the operands and results of the region, which are the buffers of `in` and `out`,
   // move on from tile to tile.
   std::vector<int64_t> in_advance, out_advance;
-  bool goes_on =
-      false;  // a dot among tiles: from the second tile on it goes on from its result (numerics.md N7)
+  // Of dots among tiles. From the second tile on it goes on from its result (numerics.md N7); its second
+  // operand is packed for the first tile and kept for all.
+  bool goes_on = false, keeps_b = false;
 
   double flops = 0;
   double bytes = 0;  // memory traffic

@@ -59,8 +59,8 @@ class Head {
   bool is_part(size_t at) const { return std::find(parts_.begin(), parts_.end(), at) != parts_.end(); }
 
   View piece_of(const View& v, int64_t rows, int32_t buffer) const;
-  Step step_of(const Step& step, int64_t rows, double share);
-  Plan region_of(int64_t rows);
+  Step step_of(const Step& step, int64_t rows);
+  Plan region_of(int64_t rows, bool repeated);
   int32_t bind(const View& v, bool written);
 
   const Plan& plan_;
@@ -187,26 +187,31 @@ View Head::piece_of(const View& v, int64_t rows, int32_t buffer) const {
 }
 
 // Buffer 0 of a region is the logits of a tile, buffer i + 1 is bound_[i].
-Step Head::step_of(const Step& step, int64_t rows, double share) {
+Step Head::step_of(const Step& step, int64_t rows) {
   Step piece = step;
+  const double share = static_cast<double>(rows) / static_cast<double>(this->rows());
   const auto place = [&](View& v, bool written) {
     v = piece_of(v, rows, v.buffer == logits_.buffer ? 0 : bind(v, written) + 1);
   };
   for (View& v : piece.in) place(v, false);
   for (View& v : piece.out) place(v, true);
-  for (Step& behind : piece.behind) behind = step_of(behind, rows, share);
+  for (Step& behind : piece.behind) behind = step_of(behind, rows);
   piece.goes_on = is_op(step, ir::OpKind::dot) && !has_tokens(step.out[0]);
   piece.flops *= share;
   piece.bytes *= share;
   return piece;
 }
 
-Plan Head::region_of(int64_t rows) {
+Plan Head::region_of(int64_t rows, bool repeated) {
   Plan region;
   region.buffers.push_back({BufferKind::kTemp, 0, bytes() / this->rows() * rows, 0, -1});
-  for (size_t s : parts_)
-    region.steps.push_back(
-        step_of(plan_.steps[s], rows, static_cast<double>(rows) / static_cast<double>(this->rows())));
+  for (size_t s : parts_) {
+    Step piece = step_of(plan_.steps[s], rows);
+    // The gradient times the weights: a long contraction, all of whose weights are packed at once.
+    piece.keeps_b =
+        repeated && s > loss_ && is_op(piece, ir::OpKind::dot) && !piece.goes_on && piece.in[0].buffer == 0;
+    region.steps.push_back(std::move(piece));
+  }
   int64_t params = 0, results = 0;
   for (const Bound& b : bound_) {
     const int64_t bytes = plan_.buffers[static_cast<size_t>(b.view.buffer)].bytes;
@@ -225,9 +230,9 @@ Step Head::take(Plan& plan, int64_t rows) {
   tiles.op = loss.op;
   tiles.scope = plan.steps[parts_.front()].scope;
   tiles.extent = this->rows() / rows;
-  tiles.regions.push_back(region_of(rows));
+  tiles.regions.push_back(region_of(rows, tiles.extent > 1));
   const int64_t rest = this->rows() % rows;
-  if (rest > 0) tiles.regions.push_back(region_of(rest));
+  if (rest > 0) tiles.regions.push_back(region_of(rest, false));
   for (const Bound& b : bound_) {
     (b.written ? tiles.out : tiles.in).push_back(b.view);
     (b.written ? tiles.out_advance : tiles.in_advance).push_back(b.advance * rows);

@@ -85,6 +85,7 @@ PlanRunner::PlanRunner(const compile::Plan& plan, const PlanContext& context)
     const Step& step = plan.steps[i];
     if (step.kind == StepKind::kOp && step.op == OpKind::dot && step.out[0].shape.count() > 0)
       prepared_[i].gemm = std::make_unique<Gemm>(gemm_spec(step, *context.leaves), context.isa);
+    if (prepared_[i].gemm != nullptr && step.keeps_b) prepared_[i].packed = std::make_unique<PackedB>();
     for (const compile::Plan& region : step.regions)
       prepared_[i].regions.push_back(std::make_unique<PlanRunner>(region, context));
   }
@@ -177,9 +178,13 @@ Status PlanRunner::run_step(size_t index, const runtime::RunContext& run_context
 Status PlanRunner::run_op(const Step& step, const Prepared& prepared,
                           const runtime::RunContext& run_context) {
   if (step.op == OpKind::dot) {
-    if (prepared.gemm != nullptr)
+    if (prepared.packed != nullptr) {
+      if (!go_on_) prepared.gemm->pack_b(*context_.pool, data(step.in[1]), *prepared.packed);
+      prepared.gemm->run(*context_.pool, data(step.in[0]), *prepared.packed, data(step.out[0]));
+    } else if (prepared.gemm != nullptr) {
       prepared.gemm->run(*context_.pool, data(step.in[0]), data(step.in[1]), data(step.out[0]),
                          step.goes_on && go_on_);
+    }
     return Status();
   }
   const std::vector<Array> in = arrays(step.in), out = arrays(step.out);

@@ -50,6 +50,7 @@ class PlanRunner {
  private:
   struct Prepared {
     std::unique_ptr<Gemm> gemm;
+    std::unique_ptr<PackedB> packed;  // Step::keeps_b
     std::vector<std::unique_ptr<PlanRunner>> regions;
   };
 

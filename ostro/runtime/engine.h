@@ -23,8 +23,8 @@ struct CompileOptions {
   // only handle. Never changes a bit.
   std::vector<int64_t> donate;
   // Rematerialisation, what the backward pass of a loop makes again instead of reading it from memory: "keep"
-  // nothing, "none" only what costs less than its memory (elementwise ops, sums of rows), "all" everything but
-  // the loop's carries, "save:a,b" everything but these and values labelled a or b. Never changes a bit.
+  // nothing, "none" only what costs less than its memory (elementwise ops, sums of rows), "all" everything
+  // but the loop's carries, "save:a,b" everything but these and values labelled a or b. Never changes a bit.
   std::string remat = "none";
 };
 
