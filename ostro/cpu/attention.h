@@ -35,6 +35,7 @@ struct AttentionMask {
   const int32_t* key_segments = nullptr;    // [batch, key_pos]
   int64_t query_segment_stride = 0;         // elements from one example to the next
   int64_t key_segment_stride = 0;
+  const uint8_t* visible = nullptr;  // [batch, pos, key_pos], 0 or 1: attend where 1
 };
 
 struct AttentionShape {

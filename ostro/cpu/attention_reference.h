@@ -34,7 +34,7 @@ inline bool attends(const AttentionShape& s, int64_t b, int64_t row, int64_t key
   if (m.query_segments != nullptr &&
       m.query_segments[b * m.query_segment_stride + row] != m.key_segments[b * m.key_segment_stride + key])
     return false;
-  return true;
+  return m.visible == nullptr || m.visible[(b * s.pos + row) * s.key_pos + key] != 0;
 }
 
 template <typename A, typename B>

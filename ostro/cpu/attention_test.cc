@@ -75,6 +75,7 @@ struct Case {
   std::vector<float> sink, m, r, dsink;
   std::vector<int64_t> origin, leaf_ends;
   std::vector<int32_t> prefix, length, query_segments, key_segments;
+  std::vector<uint8_t> visible;
   Store q, k, v, out, dout, dq, dk, dv;
   std::string words;
 
@@ -171,6 +172,12 @@ Case::Case(uint64_t seed, bool edges) {
     s.mask.query_segments = query_segments.data();
     s.mask.key_segments = key_segments.data();
   }
+  if (random.chance(20)) {
+    const int64_t shown = random.chance(50) ? 90 : random.range(1, 60);  // per cent
+    for (int64_t i = 0; i < s.batch * s.pos * s.key_pos; ++i)
+      visible.push_back(random.range(1, 100) <= shown ? 1 : 0);
+    s.mask.visible = visible.data();
+  }
   const auto query_layout = [&](QueryStrides& st) {
     return random_layout(
         random, {{s.batch, &st.batch}, {s.pos, &st.pos}, {s.kv_heads, &st.kv_head}, {s.group, &st.group}},
@@ -216,10 +223,10 @@ Case::Case(uint64_t seed, bool edges) {
   words = fmt::format(
       "seed {} {} batch {} pos {} key_pos {} kv_heads {} group {} head_dim {} causal {} window {} prefix {} "
       "length {} "
-      "segments {} sink {} cap {} leaves {}",
+      "segments {} visible {} sink {} cap {} leaves {}",
       seed, s.type == FloatType::kF32 ? "f32" : "bf16", s.batch, s.pos, s.key_pos, s.kv_heads, s.group,
       s.head_dim, s.mask.causal, s.mask.window, prefix.size(), length.size(), key_segments.size(),
-      sink.size(), s.soft_cap, leaf_ends.size());
+      visible.size(), sink.size(), s.soft_cap, leaf_ends.size());
 }
 
 struct Outcome {

@@ -185,8 +185,9 @@ template <typename T>
 std::vector<T> expanded(const Array& a, const Axes& axes) {
   std::vector<T> out;
   for (int64_t at : offsets_over(axes, *a.view))
-    out.push_back(a.dtype() == ir::DType::i64 ? static_cast<T>(a.as<int64_t>()[at])
-                                              : static_cast<T>(a.as<int32_t>()[at]));
+    out.push_back(a.dtype() == ir::DType::i64       ? static_cast<T>(a.as<int64_t>()[at])
+                  : a.dtype() == ir::DType::boolean ? static_cast<T>(a.as<uint8_t>()[at])
+                                                    : static_cast<T>(a.as<int32_t>()[at]));
   return out;
 }
 
@@ -194,6 +195,7 @@ std::vector<T> expanded(const Array& a, const Axes& axes) {
 struct Masks {
   std::vector<int64_t> origin;
   std::vector<int32_t> query_segments, key_segments, prefix, limit;
+  std::vector<uint8_t> visible;
   std::vector<float> sink;
 
   Status fill(const OpCall& call, const Layout& layout, size_t next, AttentionShape& s) {
@@ -221,6 +223,15 @@ struct Masks {
     if (attrs.i64("key_limit", 0) != 0) {
       limit = expanded<int32_t>(call.in[next++], batch);
       s.mask.key_length = limit.data();
+    }
+    if (attrs.i64("visible", 0) != 0) {
+      const Axes axes = joined({batch, layout.query_axis(), layout.key_axis()});
+      for (const ir::Axis& axis : call.in[next].shape().axes)
+        if (std::find(axes.begin(), axes.end(), axis) == axes.end())
+          return unsupported(fmt::format("attention: visible {} has the head axis \"{}\"",
+                                         call.in[next].shape().str(), axis.name));
+      visible = expanded<uint8_t>(call.in[next++], axes);
+      s.mask.visible = visible.data();
     }
     if (attrs.i64("sink", 0) != 0) {
       const Array& a = call.in[next];

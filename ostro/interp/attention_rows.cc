@@ -54,6 +54,12 @@ AttentionRows::AttentionRows(const Call& call, size_t first_mask) {
   }
   if (attrs.i64("prefix", 0) != 0) prefix_ = per_row(call.in[next++], axes);
   if (attrs.i64("key_limit", 0) != 0) key_limit_ = per_row(call.in[next++], axes);
+  if (attrs.i64("visible", 0) != 0) {
+    const Buffer& visible = call.in[next++];
+    visible_ = integers(visible);
+    visible_at_ = offsets(axes, visible.shape());
+    visible_stride_ = stride_of(visible.shape(), key);
+  }
   if (attrs.i64("sink", 0) != 0) {
     const std::vector<float> values = elements<float>(call.in[next]);
     for (int64_t at : offsets(axes, call.shape(next))) sink_.push_back(values[at]);
@@ -70,6 +76,7 @@ bool AttentionRows::sees(size_t row, int64_t key) const {
   if (causal_ && key > position[row] && !in_prefix) return false;
   if (window_ != 0 && key <= position[row] - window_) return false;
   if (!key_limit_.empty() && key >= key_limit_[row]) return false;
+  if (!visible_.empty() && visible_[visible_at_[row] + key * visible_stride_] == 0) return false;
   return k_segment_.empty() || k_segment_[k_segment_at_[row] + key * k_segment_stride_] == q_segment_[row];
 }
 

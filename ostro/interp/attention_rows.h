@@ -51,6 +51,8 @@ class AttentionRows {
   // One value per row (and per key for key segments); empty when the operand is not there.
   std::vector<int64_t> prefix_, key_limit_, q_segment_, k_segment_, k_segment_at_;
   int64_t k_segment_stride_ = 0;
+  std::vector<int64_t> visible_, visible_at_;  // visible_at_: of each row's key 0
+  int64_t visible_stride_ = 0;
   std::vector<float> sink_;
 };
 

@@ -54,8 +54,10 @@ TEST_CASE("attention: a row without keys gives +0, bf16 and masks by segment, li
   CHECK(same<float>(limited[2], {0, 0}));
   CHECK(same<uint16_t>(run("key_limit", 1, {i32({}, {1})})[0], {0xc000, 0xc000}));  // -2
   CHECK(same<uint16_t>(run("segments", 1, {i32({{"pos", 2}}, {1, 2}), i32({{"key_pos", 3}}, {1, 2, 2})})[0],
-                       {0xc000, 0x40a0}));                           // -2, 5
-  CHECK(same<uint16_t>(run("window", 1, {})[0], {0x402b, 0x40a0}));  // 8/3 rounded, 5
+                       {0xc000, 0x40a0}));  // -2, 5
+  const Buffer seen = boolean({{"pos", 2}, {"key_pos", 3}}, {true, false, false, false, true, true});
+  CHECK(same<uint16_t>(run("visible", 1, {seen})[0], {0xc000, 0x40a0}));  // -2, 5
+  CHECK(same<uint16_t>(run("window", 1, {})[0], {0x402b, 0x40a0}));       // 8/3 rounded, 5
   CHECK(same<float>(run("sink", 1, {f32({}, {0})})[2], {0.25f, 0.25f}));
 }
 

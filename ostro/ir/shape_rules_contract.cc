@@ -127,6 +127,16 @@ Shapes attention(const Op& op, In in) {
   if (q.axes.back().name != head || k.axes.back().name != head)
     return fail(op,
                 fmt::format("axis \"{}\" must be last in q {} and k {}; transpose", head, q.str(), k.str()));
+  if (op.attrs.i64("visible", 0) != 0) {
+    const Shape& mask = in[in.size() - (op.attrs.i64("sink", 0) != 0 ? 2 : 1)];
+    if (mask.dtype != DType::boolean || !mask.has(key) || mask.size_of(key) != k.size_of(key))
+      return fail(op, fmt::format("visible is {}; it must be bool with the axis \"{}\" of k {}", mask.str(),
+                                  key, k.str()));
+    for (const Axis& a : mask.axes)
+      if (a.name == head || (a.name != key && (!q.has(a.name) || q.size_of(a.name) != a.size)))
+        return fail(op, fmt::format("axis \"{}\" of visible {} is not one of q {} but head_dim", a.name,
+                                    mask.str(), q.str()));
+  }
   const Shape row = q.without(head).with_dtype(DType::f32);
   if (op.kind == OpKind::attention) return std::vector<Shape>{q, row, row};
   std::vector<Shape> out{q.with_dtype(DType::f32), k.with_dtype(DType::f32), v.with_dtype(DType::f32)};

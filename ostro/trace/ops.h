@@ -175,6 +175,7 @@ struct AttentionMask {
   Array query_segments;  // i32 [batch..., query]
   Array key_segments;    // i32 [batch..., key]
   Array key_limit;       // i32
+  Array visible;         // bool [batch..., query, key]: only where true; batch axes or query may be left out
 };
 struct AttentionOptions {
   std::string query = "pos", key = "key_pos", head_dim = "head_dim";

@@ -99,6 +99,10 @@ Array flash_attention(const Array& q, const Array& k, const Array& v, const Atte
     attrs.set("key_limit", int64_t{1});
     operands.push_back(mask.key_limit);
   }
+  if (mask.visible.valid()) {
+    attrs.set("visible", int64_t{1});
+    operands.push_back(mask.visible);
+  }
   if (o.sink.valid()) {
     attrs.set("sink", int64_t{1});
     operands.push_back(o.sink);

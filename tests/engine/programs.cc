@@ -258,6 +258,29 @@ void add_fused(Collector& c) {
             Values f = b.add_n(OpKind::attention, {in[0], in[1], in[1], b.i64_scalar(3), in[2]}, attrs);
             return f;
           });
+    // Chosen keys, by example and query and for all alike; the last operand is not the mask.
+    for (bool each : {false, true})
+      c.add(fmt::format("attention visible {} {}", ir::dtype_name(d), each ? "each" : "all"),
+            {of(d, {{"batch", 2}, {"pos", 70}, {"kv", 2}, {"hd", 8}}),
+             of(d, {{"batch", 2}, {"key_pos", 150}, {"kv", 2}, {"hd", 8}}),
+             of(DType::boolean, each ? std::vector<Axis>{{"batch", 2}, {"pos", 70}, {"key_pos", 150}}
+                                     : std::vector<Axis>{{"key_pos", 150}}),
+             of(DType::f32, {{"kv", 2}})},
+            [](Builder& b, const Values& in) {
+              const Attrs attrs{{"query", std::string("pos")},
+                                {"key", std::string("key_pos")},
+                                {"head_dim", std::string("hd")},
+                                {"scale", 0.25},
+                                {"causal", int64_t{1}},
+                                {"visible", int64_t{1}},
+                                {"sink", int64_t{1}}};
+              const ValueId from = b.i64_scalar(40);
+              Values f = b.add_n(OpKind::attention, {in[0], in[1], in[1], from, in[2], in[3]}, attrs);
+              Values g = b.add_n(OpKind::attention_grad,
+                                 {in[0], in[1], in[1], f[0], f[1], f[2], in[0], from, in[2], in[3]}, attrs);
+              f.insert(f.end(), g.begin(), g.end());
+              return f;
+            });
   }
   // A head: the gradient runs behind the loss and takes the place of the logits, except where these are a
   // result.

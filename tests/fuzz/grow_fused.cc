@@ -30,6 +30,12 @@ Frame::Ids Frame::grow_attention(OpKind kind, DType dtype) {
     attrs.set("key_limit", int64_t{1});
     operands.push_back(value({DType::i32, {batch}}));
   }
+  if (rng.chance(0.2)) {
+    attrs.set("visible", int64_t{1});
+    const std::vector<Axis> axes =
+        rng.chance(0.7) ? std::vector<Axis>{batch, pos, keys} : std::vector<Axis>{keys};
+    operands.push_back(value({DType::boolean, axes}));
+  }
   if (rng.chance(0.25)) {
     attrs.set("sink", int64_t{1});
     operands.push_back(value({DType::f32, {heads, group}}));

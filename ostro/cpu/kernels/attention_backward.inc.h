@@ -64,6 +64,11 @@ inline KeyBits backward_bits(const ExampleMask& m, int64_t row, Range block, con
     if (bits.low != 0) bits.low &= equal_word<V>(block_segments, m.query_segments[row]);
     if (bits.high != 0) bits.high &= equal_word<V>(block_segments + 64, m.query_segments[row]);
   }
+  if (m.visible != nullptr) {
+    const uint8_t* keys = m.visible + row * m.visible_stride + block.begin;
+    for (int64_t j = begin; j < end; ++j)
+      (j < 64 ? bits.low : bits.high) &= ~(uint64_t{keys[j] == 0} << j % 64);
+  }
   return bits;
 }
 

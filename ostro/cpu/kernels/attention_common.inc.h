@@ -16,6 +16,11 @@ struct ExampleMask {
   int64_t window, prefix, keys, origin;
   const int32_t* query_segments;  // by query row
   const int32_t* key_segments;
+  const uint8_t* visible;  // [pos][keys of the array], 0 or 1
+  int64_t visible_stride;
+
+  // Whether a range of positions says less than the whole mask.
+  bool by_element() const { return key_segments != nullptr || visible != nullptr; }
 };
 
 template <class V>
@@ -27,7 +32,9 @@ inline ExampleMask example_mask(const AttentionShape& s, int64_t b) {
                 s.key_pos,
                 s.query_origin != nullptr ? s.query_origin[b] : 0,
                 nullptr,
-                nullptr};
+                nullptr,
+                m.visible != nullptr ? m.visible + b * s.pos * s.key_pos : nullptr,
+                s.key_pos};
   if (m.key_length != nullptr && m.key_length[b] < e.keys) e.keys = m.key_length[b];
   if (m.query_segments != nullptr) {
     e.query_segments = m.query_segments + b * m.query_segment_stride;
@@ -36,7 +43,8 @@ inline ExampleMask example_mask(const AttentionShape& s, int64_t b) {
   return e;
 }
 
-// The keys that positions [first, last] reach, segments aside. Both ends grow with the position.
+// The keys that positions [first, last] reach, segments and single keys aside. Both ends grow with the
+// position.
 template <class V>
 inline Range reachable_keys(const ExampleMask& m, int64_t first, int64_t last) {
   Range r{0, m.keys};
@@ -48,7 +56,8 @@ inline Range reachable_keys(const ExampleMask& m, int64_t first, int64_t last) {
   return r;
 }
 
-// The positions that reach key j, segments aside, as a range that may be unbounded above or below.
+// The positions that reach key j, segments and single keys aside, as a range that may be unbounded above or
+// below.
 template <class V>
 inline Range reaching_positions(const ExampleMask& m, int64_t j) {
   constexpr int64_t kFar = int64_t{1} << 60;

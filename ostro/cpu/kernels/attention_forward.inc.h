@@ -59,7 +59,7 @@ void attention_forward_item(const AttentionForward& a, int64_t item, float* scra
     Range keys{block > reach.begin ? block : reach.begin,
                block + kKeyBlock < reach.end ? block + kKeyBlock : reach.end};
     if (keys.begin >= keys.end) continue;  // windows beyond the last key
-    if (tile.mask.key_segments == nullptr && common.begin <= keys.begin && common.end >= keys.end)
+    if (!tile.mask.by_element() && common.begin <= keys.begin && common.end >= keys.end)
       for (int64_t j = 0; j < keys.end - keys.begin; ++j) words[j] = full;
     else if (forward_words<V>(tile, s.group, keys, words) == 0)
       continue;

@@ -153,7 +153,7 @@ void packed_forward_item(const AttentionForward& a, const void* packed, int64_t 
       Range keys{clamp<V>(reach[part].begin - block, 0, kKeyBlock) / 32 * 32,
                  (clamp<V>(reach[part].end - block, 0, kKeyBlock) + 31) / 32 * 32};
       if (keys.begin >= keys.end) continue;
-      const bool unmasked = tile.mask.key_segments == nullptr && common[part].begin <= block + keys.begin &&
+      const bool unmasked = !tile.mask.by_element() && common[part].begin <= block + keys.begin &&
                             common[part].end >= block + keys.end;
       if (!unmasked) {
         if (!have_bits) {

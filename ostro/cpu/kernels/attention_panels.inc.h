@@ -167,7 +167,7 @@ void panels_forward_item(const GemmKernel& kernel, const AttentionForward& a, co
       Range keys{clamp<V>(reach[part].begin - block, 0, kKeyBlock) / kUnit * kUnit,
                  (clamp<V>(reach[part].end - block, 0, kKeyBlock) + kUnit - 1) / kUnit * kUnit};
       if (keys.begin >= keys.end) continue;
-      const bool unmasked = tile.mask.key_segments == nullptr && common[part].begin <= block + keys.begin &&
+      const bool unmasked = !tile.mask.by_element() && common[part].begin <= block + keys.begin &&
                             common[part].end >= block + keys.end;
       if (!unmasked) {
         if (!have_words) forward_words<V>(tile, s.group, {block, block + kKeyBlock}, words);

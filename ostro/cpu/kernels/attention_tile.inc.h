@@ -96,8 +96,15 @@ inline uint64_t forward_words(const ForwardTile& tile, int64_t group, Range keys
         word &= equal_word<V>(tile.segments, segment);
     }
     words[j - keys.begin] = word;
-    any |= word;
   }
+  const int64_t held = m.keys < keys.end ? m.keys : keys.end;  // beyond, words are zero already
+  if (m.visible != nullptr) {
+    for (int i = 0; i < tile.lanes; ++i) {
+      const uint8_t* row = m.visible + (tile.first + i) / group * m.visible_stride;
+      for (int64_t j = keys.begin; j < held; ++j) words[j - keys.begin] &= ~(uint64_t{row[j] == 0} << i);
+    }
+  }
+  for (int64_t j = 0; j < keys.end - keys.begin; ++j) any |= words[j];
   return any;
 }
 
