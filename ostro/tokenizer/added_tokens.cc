@@ -33,7 +33,10 @@ AddedTokenMatcher::AddedTokenMatcher(std::vector<const AddedToken*> tokens) : to
     const auto x = static_cast<uint8_t>(a->content[0]), y = static_cast<uint8_t>(b->content[0]);
     return x != y ? x < y : a->content.size() > b->content.size();  // equal lengths: at most one matches
   });
-  for (const AddedToken* token : tokens_) ++first_[static_cast<uint8_t>(token->content[0]) + 1u];
+  for (const AddedToken* token : tokens_) {
+    ++first_[static_cast<uint8_t>(token->content[0]) + 1u];
+    beginnings_.add(static_cast<uint8_t>(token->content[0]));
+  }
   for (size_t b = 1; b < first_.size(); ++b) first_[b] += first_[b - 1];
 }
 
@@ -47,7 +50,7 @@ const AddedToken* AddedTokenMatcher::match_at(std::string_view text, size_t begi
 
 void AddedTokenMatcher::split(std::string_view text, bool match_special, std::vector<Segment>& out) const {
   size_t done = 0;  // text before this is in `out`
-  for (size_t i = 0; i < text.size();) {
+  for (size_t i = beginnings_.find(text, 0); i < text.size(); i = beginnings_.find(text, i)) {
     const AddedToken* token = match_at(text, i);
     if (token == nullptr) {
       ++i;

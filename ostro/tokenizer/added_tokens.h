@@ -8,6 +8,8 @@
 #include <string_view>
 #include <vector>
 
+#include "ostro/tokenizer/byte_set.h"
+
 namespace ostro::tokenizer {
 
 // An entry of "added_tokens" in tokenizer.json.
@@ -41,6 +43,7 @@ class AddedTokenMatcher {
  private:
   const AddedToken* match_at(std::string_view text, size_t begin) const;
 
+  ByteSet beginnings_;                     // of the tokens
   std::vector<const AddedToken*> tokens_;  // by first byte, longest first
   std::array<uint32_t, 257> first_{};      // tokens_[first_[b] .. first_[b + 1]) begin with byte b
 };

@@ -4,11 +4,12 @@
 
 #include <algorithm>
 #include <cstring>
+#include <span>
 
 namespace ostro::tokenizer {
 namespace {
 
-constexpr size_t kShortSlots = size_t{1} << 16, kLongSlots = size_t{1} << 12;
+constexpr size_t kShortSlots = size_t{1} << 17, kLongSlots = size_t{1} << 14;
 constexpr size_t kBatchPieces = 32;  // enough to hide the time of a cache line on its way
 constexpr size_t kKeyBytes = 32;
 
@@ -51,6 +52,16 @@ struct alignas(64) PieceEncoder::ShortSlot {
 // For runs of letters without spaces, long words of scripts with three bytes a letter, rulers.
 struct alignas(64) PieceEncoder::LongSlot {
   static constexpr size_t kIds = 31, kBytes = 127;
+
+  bool holds(std::string_view other) const { return std::string_view(piece, length) == other; }
+  void take(std::string_view other, std::span<const uint32_t> its_ids) {
+    if (its_ids.size() > kIds) return;
+    std::copy(other.begin(), other.end(), piece);
+    length = static_cast<uint8_t>(other.size());
+    std::copy(its_ids.begin(), its_ids.end(), ids);
+    count = static_cast<uint32_t>(its_ids.size());
+  }
+
   char piece[kBytes];
   uint8_t length;  // 0: empty
   uint32_t ids[kIds];
@@ -75,33 +86,38 @@ PieceEncoder::ShortSlot& PieceEncoder::short_slot(uint64_t hash) const {
   return reinterpret_cast<ShortSlot*>(memory_.get())[hash & (kShortSlots - 1)];
 }
 
-void PieceEncoder::learn(ShortSlot& slot, const char* key, std::string_view piece,
-                         std::vector<uint32_t>& out) {
-  const size_t before = out.size();
-  model_.encode(piece, scratch_, out);
-  const size_t count = out.size() - before;
-  if (count > ShortSlot::kIds) return;
-  std::memcpy(slot.key, key, kKeyBytes);
-  std::copy(out.end() - static_cast<std::ptrdiff_t>(count), out.end(), slot.ids);
-  slot.count = static_cast<uint32_t>(count);
+PieceEncoder::LongSlot& PieceEncoder::long_slot(std::string_view piece) const {
+  auto* slots = reinterpret_cast<LongSlot*>(memory_.get() + kShortSlots * sizeof(ShortSlot));
+  return slots[hash_bytes(piece) & (kLongSlots - 1)];
 }
 
-void PieceEncoder::encode_long(std::string_view piece, std::vector<uint32_t>& out) {
-  if (piece.size() > LongSlot::kBytes) return model_.encode(piece, scratch_, out);
-  auto* slots = reinterpret_cast<LongSlot*>(memory_.get() + kShortSlots * sizeof(ShortSlot));
-  LongSlot& slot = slots[hash_bytes(piece) & (kLongSlots - 1)];
-  if (std::string_view(slot.piece, slot.length) == piece) {
-    out.insert(out.end(), slot.ids, slot.ids + slot.count);
+// A short piece that is not in its slot. One of many ids is at home among the long ones.
+void PieceEncoder::learn(ShortSlot& slot, const char* key, std::string_view piece,
+                         std::vector<uint32_t>& out) {
+  LongSlot& other = long_slot(piece);
+  if (other.holds(piece)) {
+    out.insert(out.end(), other.ids, other.ids + other.count);
     return;
   }
   const size_t before = out.size();
   model_.encode(piece, scratch_, out);
   const size_t count = out.size() - before;
-  if (count > LongSlot::kIds) return;
-  std::copy(piece.begin(), piece.end(), slot.piece);
-  slot.length = static_cast<uint8_t>(piece.size());
-  std::copy(out.end() - static_cast<std::ptrdiff_t>(count), out.end(), slot.ids);
+  if (count > ShortSlot::kIds) return other.take(piece, {out.data() + before, count});
+  std::memcpy(slot.key, key, kKeyBytes);
+  std::copy_n(out.data() + before, count, slot.ids);
   slot.count = static_cast<uint32_t>(count);
+}
+
+void PieceEncoder::encode_long(std::string_view piece, std::vector<uint32_t>& out) {
+  if (piece.size() > LongSlot::kBytes) return model_.encode(piece, scratch_, out);
+  LongSlot& slot = long_slot(piece);
+  if (slot.holds(piece)) {
+    out.insert(out.end(), slot.ids, slot.ids + slot.count);
+    return;
+  }
+  const size_t before = out.size();
+  model_.encode(piece, scratch_, out);
+  slot.take(piece, {out.data() + before, out.size() - before});
 }
 
 void PieceEncoder::encode_piece(std::string_view piece, std::vector<uint32_t>& out) {

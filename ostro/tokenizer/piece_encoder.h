@@ -11,7 +11,7 @@
 
 namespace ostro::tokenizer {
 
-// One per thread; the model must outlive it. The memory is two direct-mapped tables of fixed size (5 MiB in
+// One per thread; the model must outlive it. The memory is two direct-mapped tables of fixed size (12 MiB in
 // all): a newer piece takes the slot of an older one, and the piece itself is compared, so a collision costs
 // time and never an id.
 class PieceEncoder {
@@ -33,6 +33,7 @@ class PieceEncoder {
   struct LongSlot;
   struct Batch;
   ShortSlot& short_slot(uint64_t hash) const;
+  LongSlot& long_slot(std::string_view piece) const;
   void encode_long(std::string_view piece, std::vector<uint32_t>& out);
   void encode_batch(std::string_view text, size_t begin, Batch& batch, std::vector<uint32_t>& out);
   void learn(ShortSlot& slot, const char* key, std::string_view piece, std::vector<uint32_t>& out);
