@@ -12,7 +12,7 @@
 namespace ostro {
 namespace {
 
-constexpr size_t kHugePage = size_t{2} << 20;
+constexpr size_t kHugePage = size_t{2} << 20, kSmallPage = 4096;
 constexpr size_t kKeptFrom = size_t{1} << 20;      // smaller blocks are malloc's business
 constexpr size_t kKeptUnasked = size_t{64} << 20;  // kept although a new request does not fit them
 
@@ -88,11 +88,13 @@ void release_kept_memory() { keeper().clear(); }
 
 AlignedBytes allocate_aligned(size_t bytes) {
   const size_t alignment = bytes >= 2 * kHugePage ? kHugePage : kAlignment;
-  const size_t rounded = bytes == 0 ? alignment : (bytes + alignment - 1) / alignment * alignment;
+  // A large block ends in small pages: the rest of a huge one would be memory that nobody uses.
+  const size_t unit = alignment == kHugePage ? kSmallPage : kAlignment;
+  const size_t rounded = bytes == 0 ? unit : (bytes + unit - 1) / unit * unit;
   if (kKeep && rounded >= kKeptFrom)
     if (std::byte* kept = keeper().take(rounded)) return AlignedBytes(kept, AlignedFree{rounded});
-  void* p = std::aligned_alloc(alignment, rounded);
-  OSTRO_CHECK(p != nullptr, "out of memory: {} bytes were asked for", bytes);
+  void* p = nullptr;
+  OSTRO_CHECK(posix_memalign(&p, alignment, rounded) == 0, "out of memory: {} bytes were asked for", bytes);
   if (alignment == kHugePage)
     madvise(p, rounded, MADV_HUGEPAGE);  // advice only: failure costs speed, not bits
   return AlignedBytes(static_cast<std::byte*>(p), AlignedFree{rounded});
