@@ -56,8 +56,28 @@ class Pair {
       target().params.erase(target().params.begin() + at);
       backward_.operands.erase(backward_.operands.begin() + at);
     }
-    target().ops.insert(target().ops.begin(), std::make_move_iterator(clones_.begin()),
-                        std::make_move_iterator(clones_.end()));
+    // Each clone just before the first op that needs it: until then its operands are kept anyway, and its
+    // result would only take memory.
+    const std::vector<Op> rest = std::move(target().ops);
+    target().ops.clear();
+    std::map<ValueId, size_t> maker;
+    for (size_t i = 0; i < clones_.size(); ++i)
+      for (ValueId r : clones_[i].results) maker[r] = i;
+    std::vector<char> done(clones_.size(), 0);
+    const auto make = [&](auto&& self, const std::vector<ValueId>& values) -> void {
+      for (ValueId v : values) {
+        const auto at = maker.find(v);
+        if (at == maker.end() || done[at->second] != 0) continue;
+        done[at->second] = 1;
+        self(self, clones_[at->second].operands);
+        target().ops.push_back(clones_[at->second]);
+      }
+    };
+    for (const Op& op : rest) {
+      make(make, op.operands);
+      target().ops.push_back(op);
+    }
+    make(make, target().results);
   }
 
  private:
