@@ -5,8 +5,30 @@ ratio is taken within one run whose two sides take turns.
 """
 import argparse, os, pathlib, sys, time
 
-import prices, training
+import kernel_compare, prices, training
 from report import Bench
+
+# Goals of tables of kernel_compare.py, by the beginning of their titles: (least geometric mean beside PyTorch, least single
+# case, least share of the peak); PyTorch's f32 on AMD is the one whose MKL is told that the processor is Intel's.
+KERNEL_GOALS = [("Products, f32", 1.0, 0, 0.88), ("Products, bf16", 1.0, 0.85, 0),
+                ("Causal attention forward, f32", 2.0, 0, 0), ("Causal attention forward, bf16", 5.0, 0, 0),
+                ("Causal attention backward, f32", 2.2, 0, 0), ("Causal attention backward, bf16", 3.0, 0, 0)]
+
+
+def kernels(b):
+    b.say("## Kernels")
+    b.say()
+    lines, summaries = kernel_compare.measure(b.benches, b.quick, sorted({1, b.threads}))
+    b.lines += lines
+    for s in summaries:
+        goal = next(g for g in KERNEL_GOALS if s["title"].startswith(g[0]))
+        _, mean, least, share = goal
+        seen = ", ".join(f"{s['ratio'][n]:.2f}x {n} (lowest {s['least'][n]:.2f}x)" for n in s["ratio"])
+        first = next(iter(s["ratio"]))
+        wanted = [f"geometric mean >= {mean}x"] + [f"none under {least}x"] * (least > 0) + [f">= {share:.0%} of the peak"] * (share > 0)
+        held = s["ratio"][first] >= mean and s["least"][first] >= least and s["least_share"] >= share
+        b.goal(s["title"], ", ".join(wanted), seen, held,
+               f"{s['share']:.0%} of the FMA peak, lowest {s['least_share']:.0%}")
 
 
 def main():
@@ -26,6 +48,8 @@ def main():
         training.report(b, a.sizes, a.levanter, a.seed)
     if "prices" in a.parts:
         prices.report(b)
+    if "kernels" in a.parts:
+        kernels(b)
     if "data" in a.parts:
         b.tool("One batch from nothing in memory", [b.benches / "data_bench", b.folder / "store"])
     top = ["# Benchmark results", "",

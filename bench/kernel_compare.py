@@ -5,7 +5,7 @@
 A turn is one short batch of calls of each side, one after the other; every ratio is taken within a turn and the
 figure is the median over the turns, so that a change of the machine's load between turns does not reach it. On an
 AMD processor PyTorch runs twice, with and without peers/mkl_intel.c, which makes MKL use its better kernels there.
-markdown() returns the report's lines.
+measure() returns the report's lines and a summary.
 """
 import argparse, math, os, pathlib, statistics, subprocess, sys, tempfile, time
 
@@ -57,7 +57,7 @@ class Compare:
             shim = pathlib.Path(self.folder.name) / "libmklintel.so"
             subprocess.run(["cc", "-shared", "-fPIC", "-o", shim, HERE / "peers/mkl_intel.c"], check=True)
             self.torch = Side(torch, dict(os.environ, LD_PRELOAD=str(shim)))
-        self.wrong = []
+        self.wrong, self.summaries = [], []
 
     def close(self):
         for side in {self.ours, self.torch, self.plain}:
@@ -110,6 +110,9 @@ class Compare:
                      + " | ".join(f"**{mean(c):.2f}**" for c in columns) + " |")
         lines.append(f"| lowest | {min(s for s, _ in rows):.0%} | "
                      + " | ".join(f"{min(c):.2f}" for c in columns) + " |")
+        self.summaries.append(dict(
+            title=title, share=mean([s for s, _ in rows]), least_share=min(s for s, _ in rows),
+            ratio={n: mean(c) for n, c in zip(names, columns)}, least={n: min(c) for n, c in zip(names, columns)}))
         return lines + [""]
 
     def linear(self, dtype, threads):
@@ -129,7 +132,8 @@ class Compare:
                           ["PyTorch"])
 
 
-def markdown(benches, quick=False, threads=(1, 2), only=""):
+def measure(benches, quick=False, threads=(1, 2), only=""):
+    """The report's lines, and one dict a table: title, shares of the peak, ratios by side (geometric mean, lowest)."""
     c = Compare(benches, quick, threads, only)
     lines = []
     for n in threads:
@@ -139,7 +143,7 @@ def markdown(benches, quick=False, threads=(1, 2), only=""):
                 lines += c.attention(dtype, n, which)
     lines += [f"**different results: {text}**" for text in c.wrong] or ["Both sides' results agree."]
     c.close()
-    return lines
+    return lines, c.summaries
 
 
 if __name__ == "__main__":
@@ -149,6 +153,6 @@ if __name__ == "__main__":
     ap.add_argument("--only", default="", help="cases whose title or label contains this")
     ap.add_argument("--threads", type=int, nargs="+", default=[1, 2])
     a = ap.parse_args()
-    report = markdown(a.benches, a.quick, a.threads, a.only)
+    report, _ = measure(a.benches, a.quick, a.threads, a.only)
     print("\n".join(report))
     sys.exit(any(line.startswith("**different") for line in report))

@@ -6,6 +6,7 @@
 #include "ostro/base/log.h"
 #include "ostro/compile/passes/pass.h"
 #include "ostro/compile/plan.h"
+#include "ostro/cpu/affinity.h"
 #include "ostro/cpu/engine_cc.h"
 #include "ostro/cpu/plan_runner.h"
 #include "ostro/ir/verify.h"
@@ -107,8 +108,8 @@ class CpuExecutable final : public runtime::Executable {
 
 class CpuEngine final : public runtime::Engine {
  public:
-  CpuEngine(CpuOptions options, Isa isa, int threads)
-      : options_(std::move(options)), isa_(isa), pool_(std::make_shared<ThreadPool>(threads)) {
+  CpuEngine(CpuOptions options, Isa isa, std::shared_ptr<ThreadPool> pool)
+      : options_(std::move(options)), isa_(isa), pool_(std::move(pool)) {
     if (!options_.generated_code || isa_ == Isa::kGeneric) return;
     compiler_ = std::make_unique<KernelCompiler>(options_.cc, options_.cc_opt, options_.cache_dir, isa_);
     if (compiler_->available()) return;
@@ -165,7 +166,9 @@ Result<std::unique_ptr<runtime::Engine>> make_cpu_engine(const CpuOptions& optio
     ASSIGN_OR_RETURN(threads, default_threads());
   }
   if (threads < 1) return invalid_argument(fmt::format("{} threads; give at least 1", threads));
-  return std::unique_ptr<runtime::Engine>(std::make_unique<CpuEngine>(options, isa, threads));
+  ASSIGN_OR_RETURN(std::vector<int> cpus, affinity_from_environment(threads));
+  auto pool = std::make_shared<ThreadPool>(threads, std::move(cpus));
+  return std::unique_ptr<runtime::Engine>(std::make_unique<CpuEngine>(options, isa, std::move(pool)));
 }
 
 }  // namespace ostro::cpu

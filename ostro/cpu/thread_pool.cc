@@ -1,17 +1,15 @@
 #include "ostro/cpu/thread_pool.h"
 
 #include <immintrin.h>
-#include <sched.h>
 
 #include <algorithm>
 #include <charconv>
 #include <cstdlib>
-#include <fstream>
-#include <set>
 #include <string>
 #include <string_view>
 
 #include "ostro/base/test_fault.h"
+#include "ostro/cpu/affinity.h"
 
 namespace ostro::cpu {
 namespace {
@@ -63,25 +61,9 @@ const SpanLabelPtr& wait_label() {
   return label;
 }
 
-// Number of distinct cores among the CPUs this process may run on.
-int available_cores() {
-  cpu_set_t set;
-  CPU_ZERO(&set);
-  if (sched_getaffinity(0, sizeof set, &set) != 0) return std::max(1u, std::thread::hardware_concurrency());
-  std::set<std::string> cores;
-  for (int cpu = 0; cpu < CPU_SETSIZE; ++cpu) {
-    if (!CPU_ISSET(cpu, &set)) continue;
-    std::ifstream file(fmt::format("/sys/devices/system/cpu/cpu{}/topology/thread_siblings_list", cpu));
-    std::string siblings;
-    if (!std::getline(file, siblings)) siblings = fmt::format("cpu{}", cpu);
-    cores.insert(siblings);
-  }
-  return std::max<int>(1, static_cast<int>(cores.size()));
-}
-
 }  // namespace
 
-ThreadPool::ThreadPool(int threads) : state_(kClosed) {
+ThreadPool::ThreadPool(int threads, std::vector<int> cpus) : cpus_(std::move(cpus)), state_(kClosed) {
   OSTRO_CHECK(threads >= 1, "a thread pool of {} threads", threads);
   workers_.reserve(threads - 1);
   for (int i = 1; i < threads; ++i) workers_.emplace_back([this, i] { serve(i); });
@@ -104,6 +86,7 @@ int64_t ThreadPool::work() {
 
 void ThreadPool::serve(int number) {
   name_thread(fmt::format("pool thread {}", number));
+  if (!cpus_.empty()) bind_this_thread(cpus_[static_cast<size_t>(number) % cpus_.size()]);
   uint32_t seen = 0;
   for (;;) {
     seen = wait_change(epoch_, seen);
@@ -162,7 +145,7 @@ void ThreadPool::parallel_for(int64_t count, FunctionRef<void(int64_t, int64_t)>
 
 Result<int> default_threads() {
   const char* text = std::getenv("OSTRO_THREADS");
-  if (text == nullptr || *text == '\0') return available_cores();
+  if (text == nullptr || *text == '\0') return static_cast<int>(cpus_of_cores().size());
   const std::string_view view(text);
   int threads = 0;
   const auto [end, error] = std::from_chars(view.data(), view.data() + view.size(), threads);

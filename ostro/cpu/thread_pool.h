@@ -20,8 +20,10 @@ namespace ostro::cpu {
 
 class ThreadPool {
  public:
-  // `threads` counts the caller: threads - 1 workers are started. At least 1.
-  explicit ThreadPool(int threads);
+  // `threads` counts the caller: threads - 1 workers are started. At least 1. Worker i is bound to cpus[i]
+  // (the list begins again behind its end); empty: to none. A caller is never bound, for threads that it
+  // starts would inherit it; the operating system finds the core that the workers leave.
+  explicit ThreadPool(int threads, std::vector<int> cpus = {});
   ~ThreadPool();
   ThreadPool(const ThreadPool&) = delete;
   ThreadPool& operator=(const ThreadPool&) = delete;
@@ -40,6 +42,7 @@ class ThreadPool {
   int64_t work();  // tiles done
   void serve(int number);
 
+  const std::vector<int> cpus_;
   std::mutex callers_;  // one job at a time
   // The job: written while no worker is inside.
   const FunctionRef<void(int64_t)>* job_ = nullptr;

@@ -2,6 +2,7 @@
 
 #include <doctest/doctest.h>
 #include <immintrin.h>
+#include <sched.h>
 
 #include <atomic>
 #include <cstdlib>
@@ -9,6 +10,7 @@
 #include <thread>
 #include <vector>
 
+#include "ostro/cpu/affinity.h"
 #include "ostro/cpu/isa.h"
 
 namespace ostro::cpu {
@@ -85,6 +87,32 @@ TEST_CASE("thread pool: OSTRO_THREADS") {
   }
   CHECK(unsetenv("OSTRO_THREADS") == 0);
   CHECK(default_threads().value() >= 1);
+}
+
+TEST_CASE("thread pool: OSTRO_AFFINITY") {
+  const std::vector<int> cores = cpus_of_cores();
+  const int count = static_cast<int>(cores.size());
+  REQUIRE(unsetenv("OSTRO_AFFINITY") == 0);
+  CHECK(affinity_from_environment(count).value().empty());
+  REQUIRE(setenv("OSTRO_AFFINITY", "cores", 1) == 0);
+  CHECK(affinity_from_environment(count).value() == cores);
+  CHECK(!affinity_from_environment(count + 1).ok());
+  REQUIRE(setenv("OSTRO_AFFINITY", "sockets", 1) == 0);
+  CHECK(!affinity_from_environment(1).ok());
+  REQUIRE(unsetenv("OSTRO_AFFINITY") == 0);
+
+  // Every thread but the caller runs on the CPU that it was bound to.
+  ThreadPool pool(3, {cores.front(), cores.back()});
+  const std::thread::id caller = std::this_thread::get_id();
+  std::atomic<int> elsewhere{0};
+  pool.run_tiles(300, [&](int64_t) {
+    cpu_set_t set;
+    CPU_ZERO(&set);
+    if (std::this_thread::get_id() == caller || sched_getaffinity(0, sizeof set, &set) != 0) return;
+    if (CPU_COUNT(&set) != 1 || !(CPU_ISSET(cores.front(), &set) || CPU_ISSET(cores.back(), &set)))
+      elsewhere.fetch_add(1);
+  });
+  CHECK(elsewhere.load() == 0);
 }
 
 TEST_CASE("isa: names, requests and the default") {

@@ -137,8 +137,9 @@ Array Llama::logits(const Array& tokens, const Array& segments) const {
 }
 
 Loss Llama::loss(const Batch& batch) const {
-  return {cross_entropy(logits(batch.tokens, batch.segments), batch.targets, "vocab", options.z_loss_weight),
-          batch.loss_mask};
+  const Array scores = logits(batch.tokens, batch.segments);
+  Scope scope("loss");
+  return {cross_entropy(scores, batch.targets, "vocab", options.z_loss_weight), batch.loss_mask};
 }
 
 LlamaCache Llama::cache(int64_t batch, int64_t length, DType dtype) const {
