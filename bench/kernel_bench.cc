@@ -9,6 +9,7 @@
 // attention count the lower triangle.
 #include <fmt/core.h>
 
+#include <algorithm>
 #include <cmath>
 #include <iostream>
 #include <memory>
