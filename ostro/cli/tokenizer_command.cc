@@ -3,6 +3,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <chrono>
 #include <cstdio>
 #include <thread>
 
@@ -14,6 +15,7 @@
 #include "ostro/io/path.h"
 #include "ostro/tokenizer/files.h"
 #include "ostro/tokenizer/id_text.h"
+#include "ostro/tokenizer/splitter.h"
 
 namespace ostro::cli {
 namespace {
@@ -40,19 +42,48 @@ Result<std::vector<std::string>> input_files(const std::vector<std::string>& inp
   return files;
 }
 
-void print_progress(const tokenizer::TrainProgress& progress) {
-  if (progress.stage == tokenizer::TrainProgress::Stage::kCounting)
-    std::fprintf(stderr, "\rcounting pieces: %.1f MB ", static_cast<double>(progress.done) * 1e-6);
-  else
-    std::fprintf(stderr, "\rmerging pairs: %llu of %llu tokens ",
-                 static_cast<unsigned long long>(progress.done),
-                 static_cast<unsigned long long>(progress.total));
+// One line on the terminal: how far a stage is, and how long it will take if it goes on as it began.
+class TrainProgressLine {
+ public:
+  void operator()(const tokenizer::TrainProgress& p) {
+    const auto now = Clock::now();
+    if (p.stage != stage_) {
+      stage_ = p.stage;
+      begin_ = now;
+      from_ = p.done;
+    }
+    const double seconds = std::chrono::duration<double>(now - begin_).count();
+    const bool counting = p.stage == tokenizer::TrainProgress::Stage::kCounting;
+    const uint64_t from = counting ? 0 : from_;
+    std::string line =
+        counting ? fmt::format("counting pieces: {:.1f} of {:.1f} MB", static_cast<double>(p.done) * 1e-6,
+                               static_cast<double>(p.total) * 1e-6)
+                 : fmt::format("merging pairs: {} of {} tokens", p.done, p.total);
+    if (p.done > from && p.done < p.total && seconds > 0.5) {
+      const double rate = static_cast<double>(p.done - from) / seconds;
+      line += fmt::format(", {:.0f} s left", static_cast<double>(p.total - p.done) / rate);
+    }
+    fmt::print(stderr, "\r{:<70}", line);
+  }
+
+ private:
+  using Clock = std::chrono::steady_clock;
+  tokenizer::TrainProgress::Stage stage_ = tokenizer::TrainProgress::Stage::kCounting;
+  Clock::time_point begin_ = Clock::now();
+  uint64_t from_ = 0;  // where the stage began
+};
+
+std::string pattern_names() {
+  std::string names;
+  for (const tokenizer::KnownPattern& known : tokenizer::known_patterns())
+    names += fmt::format("{}{}", names.empty() ? "" : ", ", known.name);
+  return names;
 }
 
 int train_tokenizer(Args args) {
   std::vector<std::string> inputs;
-  int64_t vocab_size = 0, threads = std::max(1U, std::thread::hardware_concurrency());
-  std::string out;
+  int64_t vocab_size = 0, threads = std::max(1U, std::thread::hardware_concurrency()), max_distinct_mb = 512;
+  std::string out, pattern = "llama3";
   args.summary(
       "Trains a byte-level BPE tokenizer. The result depends on the texts and the size alone: not on the\n"
       "order of files, threads or machine.");
@@ -61,7 +92,12 @@ int train_tokenizer(Args args) {
   args.option("--vocab_size", &vocab_size, "N", "tokens, with the 256 bytes and <|endoftext|>",
               Args::kRequired);
   args.option("--out", &out, "FILE", "the tokenizer.json to write", Args::kRequired);
+  args.option("--pattern", &pattern, "NAME",
+              "how text is cut into pieces: " + pattern_names() + " (default llama3)");
   args.option("--threads", &threads, "N", "threads for counting; changes only the time");
+  args.option(
+      "--max_distinct_mb", &max_distinct_mb, "N",
+      "fail when the text has more MB of distinct pieces (default 512); each takes about 30 MB of memory");
   if (const auto code = args.parse()) return *code;
 
   if (vocab_size < 257 || vocab_size > (1 << 24))
@@ -69,15 +105,33 @@ int train_tokenizer(Args args) {
         fmt::format("--vocab_size {}: use 257 (256 bytes and <|endoftext|>) to 16777216", vocab_size)));
   if (threads < 1 || threads > 1024)
     return report_error(invalid_argument(fmt::format("--threads {}: use 1 to 1024", threads)));
+  if (max_distinct_mb < 1 || max_distinct_mb > 4000)
+    return report_error(
+        invalid_argument(fmt::format("--max_distinct_mb {}: use 1 to 4000", max_distinct_mb)));
+  tokenizer::TrainOptions options;
+  bool is_known = false;
+  for (const tokenizer::KnownPattern& known : tokenizer::known_patterns()) {
+    if (known.name != pattern) continue;
+    options.splitter = known.splitter;
+    is_known = true;
+  }
+  if (!is_known)
+    return report_error(
+        invalid_argument(fmt::format("--pattern {}: use one of {}", pattern, pattern_names())));
   Result<std::vector<std::string>> files = input_files(inputs);
   if (!files.ok()) return report_error(files.error());
 
-  tokenizer::TrainOptions options;
   options.vocab_size = static_cast<uint32_t>(vocab_size);
   options.threads = static_cast<int>(threads);
+  options.max_distinct_bytes = static_cast<uint64_t>(max_distinct_mb) * 1'000'000;
   const bool show_progress = isatty(STDERR_FILENO) != 0;
-  if (show_progress) options.progress = print_progress;
+  if (show_progress) options.progress = TrainProgressLine();
   io::FileSystem& fs = io::local_file_system();
+  for (const std::string& file : *files) {
+    const auto info = fs.stat(file);
+    if (!info.ok()) return report_error(info.error());
+    options.total_bytes += static_cast<uint64_t>(info->size);
+  }
   const size_t file_count = files->size();
   const auto trained = tokenizer::train(tokenizer::documents_of_files(fs, std::move(*files)), options);
   if (show_progress) std::fputc('\n', stderr);

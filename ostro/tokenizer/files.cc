@@ -2,7 +2,10 @@
 
 #include <fmt/core.h>
 
+#include <algorithm>
+#include <memory>
 #include <nlohmann/json.hpp>
+#include <span>
 
 #include "ostro/io/atomic_file.h"
 #include "ostro/io/path.h"
@@ -56,11 +59,57 @@ Status save_tokenizer(io::FileSystem& files, const Tokenizer& tokenizer, const s
   return io::write_file_atomically(files, path, tokenizer.to_json());
 }
 
-DocumentSource documents_of_files(io::FileSystem& files, std::vector<std::string> paths) {
-  return [&files, paths = std::move(paths), next = size_t{0}](std::string& document) mutable -> Result<bool> {
-    if (next == paths.size()) return false;
-    ASSIGN_OR_RETURN(document, files.read_file(paths[next++]));
-    return true;
+namespace {
+
+// Reads files one after another, a long one in parts.
+class FileReader {
+ public:
+  FileReader(io::FileSystem& files, std::vector<std::string> paths, size_t part_bytes)
+      : files_(files), paths_(std::move(paths)), part_bytes_(part_bytes) {}
+
+  Result<bool> next(std::string& document) {
+    document.clear();
+    while (!file_) {
+      if (next_ == paths_.size()) return false;
+      ASSIGN_OR_RETURN(file_, files_.open(paths_[next_++]));
+      offset_ = 0;
+      if (file_->size() == 0) file_.reset();
+    }
+    document.swap(rest_);
+    for (size_t want = part_bytes_;; want *= 2) {
+      const size_t had = document.size();
+      const int64_t left = file_->size() - offset_;
+      const auto take = std::min(static_cast<size_t>(left), want > had ? want - had : 0);
+      document.resize(had + take);
+      RETURN_IF_ERROR(file_->read(offset_, std::as_writable_bytes(std::span(document).subspan(had))));
+      offset_ += static_cast<int64_t>(take);
+      if (offset_ == file_->size()) {
+        file_.reset();
+        return true;
+      }
+      if (const size_t cut = last_cut(document); cut != 0) {
+        rest_ = document.substr(cut);
+        document.resize(cut);
+        return true;
+      }
+    }
+  }
+
+ private:
+  io::FileSystem& files_;
+  std::vector<std::string> paths_;
+  size_t part_bytes_;
+  size_t next_ = 0;
+  std::unique_ptr<io::RandomAccessFile> file_;
+  int64_t offset_ = 0;
+  std::string rest_;  // of the open file, read but not given out
+};
+
+}  // namespace
+
+DocumentSource documents_of_files(io::FileSystem& files, std::vector<std::string> paths, size_t part_bytes) {
+  return [reader = std::make_shared<FileReader>(files, std::move(paths), part_bytes)](std::string& document) {
+    return reader->next(document);
   };
 }
 

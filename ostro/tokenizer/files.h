@@ -18,7 +18,10 @@ Result<Tokenizer> load_tokenizer(io::FileSystem& files, const std::string& path)
 // Writes the tokenizer.json at `path`, atomically, and nothing else.
 Status save_tokenizer(io::FileSystem& files, const Tokenizer& tokenizer, const std::string& path);
 
-// Every file as one document, in the order of `paths`. `files` must outlive the source.
-DocumentSource documents_of_files(io::FileSystem& files, std::vector<std::string> paths);
+// The files in the order of `paths`. One of more than `part_bytes` comes as several documents, cut where it
+// changes no splitter's pieces (last_cut), so that memory does not grow with the file; only Splitter::kNone
+// sees the difference. `files` must outlive the source.
+DocumentSource documents_of_files(io::FileSystem& files, std::vector<std::string> paths,
+                                  size_t part_bytes = size_t{16} << 20);
 
 }  // namespace ostro::tokenizer

@@ -31,6 +31,28 @@ TEST_CASE("train from files, save, load; tokenizer_config.json names the eos tok
   CHECK_FALSE(train(documents_of_files(files, {"d/b.txt"}), options).ok());
 }
 
+TEST_CASE("long files come in parts that together are the file") {
+  io::MemoryFileSystem files;
+  std::string text = "first";
+  for (int i = 0; i < 400; ++i) text += i % 7 == 0 ? "x\nline " : i % 50 < 20 ? " 1234567 " : "\n\n";
+  check_ok(files.make_dirs("d"));
+  check_ok(io::write_file_atomically(files, "d/a.txt", text));
+  check_ok(io::write_file_atomically(files, "d/empty.txt", ""));
+  check_ok(io::write_file_atomically(files, "d/b.txt", "end"));
+  for (const size_t part_bytes : {1, 10, 64, 100, 100000}) {
+    auto source = documents_of_files(files, {"d/a.txt", "d/empty.txt", "d/b.txt"}, part_bytes);
+    std::string document, all;
+    size_t parts = 0;
+    for (Result<bool> more = source(document); more.ok() && *more; more = source(document)) {
+      CHECK_FALSE(document.empty());
+      all += document;
+      ++parts;
+    }
+    CHECK(all == text + "end");
+    CHECK((part_bytes < 1000 ? parts > 5 : parts == 2));
+  }
+}
+
 TEST_CASE("ids as text") {
   CHECK(format_ids(std::vector<uint32_t>{1, 20, 3}, false) == "1 20 3");
   CHECK(format_ids(std::vector<uint32_t>{1, 20}, true) == "[1, 20]");

@@ -213,6 +213,16 @@ std::string_view pattern_of(Splitter splitter) {
   return "";
 }
 
+// The line end must be a run of spaces by itself: how a longer one is cut depends on what follows it.
+size_t last_cut(std::string_view text) {
+  const auto is_letter = [](char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z'); };
+  for (size_t i = text.size(); i > 2; --i) {
+    if (text[i - 2] == '\n' && is_letter(text[i - 1]) && text[i - 3] > ' ' && text[i - 3] < 0x7F)
+      return i - 1;
+  }
+  return 0;
+}
+
 size_t split(Splitter splitter, std::string_view text, size_t begin, std::span<size_t> ends) {
   switch (splitter) {
     case Splitter::kGpt2:

@@ -40,6 +40,10 @@ std::string_view pattern_of(Splitter splitter);
 // are or have room, and returns how many.
 size_t split(Splitter splitter, std::string_view text, size_t begin, std::span<size_t> ends);
 
+// The last place where text can be cut in two so that every pattern finds the same pieces in the halves as in
+// the whole: before an ASCII letter that begins a line. 0 when there is none. The text may be malformed.
+size_t last_cut(std::string_view text);
+
 // Calls f(piece) for every piece of valid UTF-8 text, in order; together they are the text.
 template <typename F>
 void for_each_piece(Splitter splitter, std::string_view text, F&& f) {

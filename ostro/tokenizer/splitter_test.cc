@@ -127,6 +127,31 @@ TEST_CASE("the fast form finds the pieces that one finds alone") {
   }
 }
 
+TEST_CASE("text cut where last_cut says has the pieces of the whole") {
+  CHECK(last_cut("x\ny") == 2);
+  CHECK(last_cut("x\n\ny") == 0);
+  CHECK(last_cut("x \ny") == 0);
+  CHECK(last_cut("x\n1") == 0);
+  CHECK(last_cut("") == 0);
+  constexpr std::string_view kParts[] = {"a", "x\n", "\n", " ",        "!\n", "'s",
+                                         "/", "1\n", "Z",  "\u00E9\n", "\t"};
+  std::mt19937 rng(6);
+  int cuts = 0;
+  for (const KnownPattern& p : known_patterns()) {
+    for (int round = 0; round < 300; ++round) {
+      std::string text;
+      for (int i = 0; i < 12; ++i) text += kParts[rng() % std::size(kParts)];
+      const size_t cut = last_cut(text);
+      if (cut == 0) continue;
+      ++cuts;
+      const std::string_view whole(text);
+      REQUIRE(split(p.splitter, whole) ==
+              split(p.splitter, whole.substr(0, cut)) + "|" + split(p.splitter, whole.substr(cut)));
+    }
+  }
+  CHECK(cuts > 500);
+}
+
 TEST_CASE("no splitter: one piece") { CHECK(split(Splitter::kNone, "a b\n") == "a b\n"); }
 
 }  // namespace

@@ -4,6 +4,8 @@
 
 #include <algorithm>
 #include <array>
+#include <atomic>
+#include <functional>
 #include <thread>
 #include <unordered_map>
 
@@ -16,17 +18,55 @@ namespace ostro::tokenizer {
 namespace {
 
 constexpr size_t kBatchBytes = size_t{16} << 20;  // text in memory while it is counted
+constexpr size_t kPartBytes = size_t{1} << 20;    // that one thread counts at a time
 constexpr uint32_t kReportEvery = 64;             // merges between two progress calls
 
+// Parts of about kPartBytes, so that threads share long documents.
+void cut_document(Splitter splitter, std::string_view document, std::vector<std::string_view>& parts) {
+  for (size_t size = kPartBytes; splitter != Splitter::kNone && document.size() > size;) {
+    const size_t cut = last_cut(document.substr(0, size));
+    size = cut == 0 ? 2 * size : kPartBytes;
+    if (cut == 0) continue;
+    parts.push_back(document.substr(0, cut));
+    document.remove_prefix(cut);
+  }
+  parts.push_back(document);
+}
+
 void count_batch(const std::vector<std::string>& batch, Splitter splitter, std::vector<PieceCounts>& counts) {
-  const auto work = [&](size_t thread) {
-    for (size_t i = thread; i < batch.size(); i += counts.size())
-      counts[thread].add_document(splitter, batch[i]);
+  std::vector<std::string_view> parts;
+  for (const std::string& document : batch) cut_document(splitter, document, parts);
+  std::atomic<size_t> next = 0;
+  const auto work = [&](PieceCounts& its_counts) {
+    for (size_t i; (i = next.fetch_add(1, std::memory_order_relaxed)) < parts.size();)
+      its_counts.add_document(splitter, parts[i]);
   };
   std::vector<std::thread> threads;
-  for (size_t t = 1; t < counts.size(); ++t) threads.emplace_back(work, t);
-  work(0);
+  for (size_t t = 1; t < counts.size(); ++t) threads.emplace_back(work, std::ref(counts[t]));
+  work(counts[0]);
   for (std::thread& thread : threads) thread.join();
+}
+
+// Adds all to the first.
+void gather(std::vector<PieceCounts>& counts) {
+  for (size_t t = 1; t < counts.size(); ++t) {
+    counts[0].add(counts[t]);
+    counts[t] = {};
+  }
+}
+
+// Threads may know the same pieces, so only the gathered counts can say that there are too many.
+Status check_distinct(const TrainOptions& options, uint64_t read, std::vector<PieceCounts>& counts) {
+  uint64_t distinct = 0;
+  for (const PieceCounts& c : counts) distinct += c.distinct_bytes();
+  if (distinct <= options.max_distinct_bytes) return {};
+  gather(counts);
+  distinct = counts[0].distinct_bytes();
+  if (distinct <= options.max_distinct_bytes) return {};
+  return invalid_argument(
+      fmt::format("the first {} bytes of text have {} bytes of distinct pieces, the limit is {}: train on a "
+                  "sample, or raise the limit (about 30 bytes of memory for each)",
+                  read, distinct, options.max_distinct_bytes));
 }
 
 Result<PieceCounts> count_pieces(const DocumentSource& documents, const TrainOptions& options) {
@@ -43,16 +83,19 @@ Result<PieceCounts> count_pieces(const DocumentSource& documents, const TrainOpt
       batch.push_back(std::move(document));
     }
     count_batch(batch, options.splitter, counts);
-    if (options.progress) options.progress({TrainProgress::Stage::kCounting, total, 0});
+    RETURN_IF_ERROR(check_distinct(options, total, counts));
+    if (options.progress) options.progress({TrainProgress::Stage::kCounting, total, options.total_bytes});
   }
-  for (size_t t = 1; t < counts.size(); ++t) {
-    counts[0].add(counts[t]);
-    counts[t] = {};
-  }
+  gather(counts);
   return std::move(counts[0]);
 }
 
 Status check_options(const TrainOptions& options) {
+  constexpr uint64_t kMostDistinct = 0xFFFFFFFE;  // MergeSearch numbers their bytes
+  if (options.max_distinct_bytes > kMostDistinct) {
+    return invalid_argument(fmt::format("max_distinct_bytes is {}, expected at most {}",
+                                        options.max_distinct_bytes, kMostDistinct));
+  }
   const auto& special = options.special_tokens;
   const size_t least = special.size() + 256;
   if (options.vocab_size < least || options.vocab_size >= 1u << 24) {

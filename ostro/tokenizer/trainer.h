@@ -15,7 +15,7 @@ namespace ostro::tokenizer {
 struct TrainProgress {
   enum class Stage { kCounting, kMerging } stage;
   uint64_t done;   // bytes read, or tokens in the vocabulary
-  uint64_t total;  // 0 when it is not known (bytes)
+  uint64_t total;  // bytes: TrainOptions::total_bytes
 };
 
 struct TrainOptions {
@@ -26,7 +26,11 @@ struct TrainOptions {
   std::vector<std::string> special_tokens = {"<|endoftext|>"};  // ids 0, 1, ...
   std::string eos_token = "<|endoftext|>";                      // must be one of special_tokens
   int threads = 1;                                              // for counting; changes nothing but the time
-  std::function<void(const TrainProgress&)> progress;           // called on the caller's thread
+  // The most bytes of distinct pieces. They, not the text, are what training keeps in memory: about 30 bytes
+  // for each. Text with more is an error.
+  uint64_t max_distinct_bytes = uint64_t{512} << 20;
+  uint64_t total_bytes = 0;                            // of all documents, for `progress`; 0: not known
+  std::function<void(const TrainProgress&)> progress;  // called on the caller's thread
 };
 
 // Puts the next document into `document` and returns true, or returns false after the last one; called on the

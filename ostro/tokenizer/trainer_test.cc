@@ -122,6 +122,34 @@ TEST_CASE("a trained tokenizer knows its special token and every byte") {
   CHECK(*tokenizer->decode(tokenizer->encode(text)) == text);
 }
 
+// Several parts a thread, and one that has no place to cut for a while.
+TEST_CASE("long documents are shared by threads and give what one thread finds") {
+  std::mt19937 rng(9);
+  std::string text;
+  while (text.size() < 5'000'000) {
+    for (size_t n = 1 + rng() % 9; n > 0; --n) text += static_cast<char>('a' + rng() % 20);
+    text += text.size() > 1'000'000 && text.size() < 3'500'000 ? " " : "\n";
+  }
+  TrainOptions options;
+  options.vocab_size = 280;
+  const auto one = train(documents({text, "short"}), options);
+  options.threads = 3;
+  CHECK(train(documents({text, "short"}), options)->canonical_json() == one->canonical_json());
+}
+
+TEST_CASE("more distinct pieces than allowed is an error, however many threads") {
+  TrainOptions options;
+  options.vocab_size = 300;
+  options.max_distinct_bytes = 11;
+  for (options.threads = 1; options.threads < 4; ++options.threads) {
+    CHECK(train(documents({"one two", "one two", " four"}), options).error().message().find("limit is 11") !=
+          std::string::npos);
+    CHECK(train(documents({"one two", "one two", " two"}), options).ok());
+  }
+  options.max_distinct_bytes = uint64_t{1} << 32;
+  CHECK_FALSE(train(documents({}), options).ok());
+}
+
 TEST_CASE("nothing to learn from is no error; bad options are") {
   TrainOptions options;
   CHECK(train(documents({}), options)->vocab_size() == 257);
