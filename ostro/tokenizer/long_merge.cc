@@ -89,6 +89,7 @@ void LongMerge::work_off(const MergeTable& table, uint32_t rank, const Merge& me
   while (queues_[rank].first != kNone) {
     const Waiting w = waiting_[queues_[rank].first];
     queues_[rank].first = w.next;
+    if (w.next != kNone) __builtin_prefetch(&nodes_[waiting_[w.next].node]);
     if (nodes_[w.node].rank != rank) continue;  // it has been joined, or its neighbour has
     join(table, w.node, merge.result);
     if (lowest_new_ < rank) break;
