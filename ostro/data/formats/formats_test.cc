@@ -1,0 +1,204 @@
+#include <doctest/doctest.h>
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <optional>
+
+#include "ostro/data/formats/formats.h"
+#include "ostro/data/formats/row_formatter.h"
+#include "ostro/io/memory_file_system.h"
+#include "ostro/tokenizer/files.h"
+#include "ostro/tokenizer/trainer.h"
+
+namespace ostro::data {
+namespace {
+
+// Bytes, merges of a few words and two special tokens.
+struct Fixture {
+  io::MemoryFileSystem fs;
+  std::optional<tokenizer::Tokenizer> tok;
+
+  Fixture() {
+    std::vector<std::string> texts(20, "hello there, general world. hello again");
+    auto next = [texts, i = size_t{0}](std::string& out) mutable -> Result<bool> {
+      if (i == texts.size()) return false;
+      out = texts[i++];
+      return true;
+    };
+    auto trained =
+        tokenizer::train(next, {.vocab_size = 300, .special_tokens = {"<|endoftext|>", "<|end|>"}});
+    REQUIRE(trained.ok());
+    check_ok(fs.make_dirs("t"));
+    check_ok(tokenizer::save_tokenizer(fs, *trained, "t/tokenizer.json"));
+    auto loaded = tokenizer::load_tokenizer(fs, "t");
+    REQUIRE(loaded.ok());
+    tok.emplace(std::move(*loaded));
+  }
+
+  Result<FormattedRow> format(const RowFormat& options, std::string row, bool enforce_eos = true) {
+    ASSIGN_OR_RETURN(const auto formatter,
+                     make_row_formatter(fs, options, "data.format", "t", *tok, enforce_eos));
+    tokenizer::Encoder encoder(*tok);
+    Row r;
+    r.bytes = std::move(row);
+    return formatter->format(r, encoder);
+  }
+  std::string text_of_targets(const FormattedRow& row) {
+    std::vector<uint32_t> ids;
+    for (size_t i = 0; i < row.ids.size(); ++i)
+      if (row.weights.empty() || row.weights[i] > 0) ids.push_back(row.ids[i]);
+    return *tok->decode_bytes(ids);
+  }
+};
+
+constexpr const char* kMarked =
+    "{% for m in messages %}{{ m.role }}:\n{% if m.role == 'assistant' %}{% generation %}{{ m.content "
+    "}}<|end|>"
+    "{% endgeneration %}{% else %}{{ m.content }}<|end|>{% endif %}{{ '\\n' }}{% endfor %}";
+constexpr const char* kUnmarked =
+    "{% for m in messages %}{{ m.role }}:\n{{ m.content }}<|end|>{% endfor %}"
+    "{% if add_generation_prompt %}assistant:\n{% endif %}";
+constexpr const char* kRow =
+    R"({"messages": [{"role": "user", "content": "hello"}, {"role": "assistant", "content": "world <|end|>"},
+        {"role": "user", "content": "again"}, {"role": "assistant", "content": "\u00e9"}]})";
+
+}  // namespace
+
+TEST_CASE("formats: text ends with the end-of-text id") {
+  Fixture f;
+  const auto row = f.format(TextFormat{}, R"({"text": "hello there<|end|>"})");
+  REQUIRE(row.ok());
+  CHECK(row.value().content == "hello there<|end|>");
+  CHECK(row.value().weights.empty());
+  CHECK(row.value().ids.back() == *f.tok->eos_id());
+  CHECK(*f.tok->decode_bytes(row.value().ids) == "hello there<|end|><|endoftext|>");
+  CHECK(f.format(TextFormat{}, R"({"text": ""})").value().skip == RowSkip::kEmpty);
+  CHECK(f.format(TextFormat{}, R"({"body": ""})").error().message() ==
+        "has no field \"text\"; set data.format.text_key to the name of the field");
+  CHECK_FALSE(f.format(TextFormat{}, R"({"text": 3})").ok());
+  CHECK_FALSE(f.format(TextFormat{}, "{\"text\": ").ok());
+  const auto repaired = f.format(TextFormat{}, "{\"text\": \"a\xff\"}");
+  CHECK(repaired.value().repaired);
+  CHECK(repaired.value().content == "a\xEF\xBF\xBD");
+}
+
+TEST_CASE("formats: chat gives loss to what the assistant wrote") {
+  Fixture f;
+  for (const char* source : {kMarked, kUnmarked}) {
+    ChatFormat options;
+    options.chat_template = source;
+    const auto row = f.format(options, kRow);
+    REQUIRE(row.ok());
+    CHECK(row.value().weights.size() == row.value().ids.size());
+    CHECK(f.text_of_targets(row.value()) == "world <|end|><|end|>\u00e9<|end|>");
+    CHECK(*f.tok->decode_bytes(row.value().ids) == row.value().content);
+    // A special token is one id.
+    CHECK(std::count(row.value().ids.begin(), row.value().ids.end(), *f.tok->token_to_id("<|end|>")) == 5);
+    options.mask_user_turns = false;
+    CHECK(f.format(options, kRow).value().weights.empty());
+  }
+}
+
+TEST_CASE("formats: chat rows that teach nothing, and ones that are wrong") {
+  Fixture f;
+  ChatFormat options;
+  options.chat_template = kMarked;
+  CHECK(f.format(options, R"({"messages": []})").value().skip == RowSkip::kEmpty);
+  CHECK(f.format(options, R"({"messages": [{"role": "user", "content": "a"}]})").value().skip ==
+        RowSkip::kNoLoss);
+  CHECK_FALSE(f.format(options, R"({"messages": "a"})").ok());
+  CHECK_FALSE(f.format(options, R"({"messages": ["a"]})").ok());
+  CHECK_FALSE(f.format(options, R"({"turns": []})").ok());
+  options.chat_template = "{% for m in messages %}{{ m.content if loop.last else '-' }}{% endfor %}";
+  const auto hidden = f.format(options, kRow);
+  REQUIRE_FALSE(hidden.ok());
+  CHECK(hidden.error().message().find("{% generation %} ... {% endgeneration %}") != std::string::npos);
+  options.chat_template = "{{ messages[0].tool_calls.x }}";
+  CHECK(f.format(options, kRow).error().message() ==
+        "chat_template: line 1: 'dict object' has no attribute 'tool_calls'");
+}
+
+TEST_CASE("formats: where chat templates are found") {
+  Fixture f;
+  CHECK(f.format(ChatFormat{}, kRow).error().message().find("no chat template") != std::string::npos);
+  const auto write = [&](const char* path, const std::string& text) {
+    auto file = f.fs.create(path);
+    REQUIRE(file.ok());
+    check_ok((*file)->append(text));
+  };
+  write("t/tokenizer_config.json",
+        R"({"eos_token": "<|end|>", "chat_template": [{"name": "default", "template": "D{{ eos_token }}"},
+            {"name": "tool_use", "template": "T{{ tools | length }}{{ extra }}"}]})");
+  ChatFormat options;
+  options.mask_user_turns = false;
+  CHECK(f.format(options, kRow).value().content == "D<|end|>");
+  const std::string with_tools =
+      R"({"messages": [{"role": "user", "content": ""}], "tools": [{}], "chat_template_kwargs": {"extra": "E"}})";
+  CHECK(f.format(options, with_tools).value().content == "T1E");
+  write("t/chat_template.jinja", "file");
+  CHECK(f.format(options, with_tools).value().content == "file");
+  write("t/other.jinja", "{{ 'other' }}");
+  options.chat_template = "t/other.jinja";
+  CHECK(f.format(options, kRow).value().content == "other");
+  options.chat_template = "t/none.jinja";
+  CHECK(f.format(options, kRow).error().message().find("t/none.jinja") != std::string::npos);
+}
+
+TEST_CASE("formats: supervised gives loss to the output") {
+  Fixture f;
+  SupervisedFormat options;
+  options.separate_with = "\n";
+  const auto row = f.format(options, R"({"prompt": "hello", "response": "again"})");
+  REQUIRE(row.ok());
+  CHECK(row.value().content == "hello\nagain");
+  CHECK(f.text_of_targets(row.value()) == "again<|endoftext|>");
+  options.mask_inputs = false;
+  CHECK(f.format(options, R"({"prompt": "hello", "response": "again"})").value().weights.empty());
+  CHECK(f.format(options, R"({"prompt": "hello", "response": ""})").value().skip == RowSkip::kEmpty);
+  CHECK(f.format(options, R"({"prompt": "hello"})").error().message().find("data.format.output_field") !=
+        std::string::npos);
+}
+
+TEST_CASE("formats: prebuilt ids are checked") {
+  Fixture f;
+  PrebuiltFormat options;
+  const auto n = f.tok->vocab_size();
+  CHECK(f.format(options, fmt::format("{{\"input_ids\": [0, {}]}}", n - 1)).value().ids ==
+        std::vector<uint32_t>{0, n - 1});
+  CHECK(f.format(options, fmt::format("{{\"input_ids\": [0, {}]}}", n))
+            .error()
+            .message()
+            .find("another tokenizer") != std::string::npos);
+  CHECK_FALSE(f.format(options, R"({"input_ids": [-1]})").ok());
+  CHECK_FALSE(f.format(options, R"({"input_ids": [1.0]})").ok());
+  CHECK_FALSE(f.format(options, R"({"input_ids": "1"})").ok());
+  CHECK(f.format(options, R"({"input_ids": []})").value().skip == RowSkip::kEmpty);
+  options.loss_weights_key = "w";
+  CHECK(f.format(options, R"({"input_ids": [1, 2], "w": [0, 0.5]})").value().weights ==
+        std::vector<float>{0, 0.5f});
+  CHECK(f.format(options, R"({"input_ids": [1, 2], "w": [1, 1]})").value().weights.empty());
+  CHECK(f.format(options, R"({"input_ids": [1, 2], "w": [0, 0]})").value().skip == RowSkip::kNoLoss);
+  for (const char* wrong : {"[1]", "[1, -1]", "[1, 1e300]", "[1, null]", "3"})
+    CHECK_FALSE(f.format(options, fmt::format("{{\"input_ids\": [1, 2], \"w\": {}}}", wrong)).ok());
+}
+
+TEST_CASE("formats: the identity holds what ids depend on") {
+  Fixture f;
+  const auto identity = [&](const RowFormat& options) {
+    const auto formatter = make_row_formatter(f.fs, options, "data.format", "t", *f.tok, true);
+    REQUIRE(formatter.ok());
+    return formatter.value()->identity();
+  };
+  ChatFormat a, b;
+  a.chat_template = "{{ 'a' }}";
+  b.chat_template = "{{ 'b' }}";
+  CHECK(identity(a) != identity(b));
+  b = a;
+  b.pack = false;  // concerns sequences, not rows
+  CHECK(identity(a) == identity(b));
+  b.mask_user_turns = false;
+  CHECK(identity(a) != identity(b));
+  CHECK(identity(TextFormat{}) != identity(SupervisedFormat{}));
+}
+
+}  // namespace ostro::data

@@ -1,0 +1,76 @@
+#include "ostro/data/formats/row_formatter.h"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <variant>
+
+#include "ostro/data/formats/formats.h"
+#include "ostro/tokenizer/token_spans.h"
+
+namespace ostro::data {
+
+const char* row_skip_name(RowSkip skip) {
+  switch (skip) {
+    case RowSkip::kNone:
+      return "";
+    case RowSkip::kEmpty:
+      return "empty";
+    case RowSkip::kNoLoss:
+      return "no loss";
+  }
+  return "";
+}
+
+Status encode_with_spans(const tokenizer::Tokenizer& tokenizer, tokenizer::Encoder& encoder,
+                         std::string_view text, const std::vector<std::pair<size_t, size_t>>& spans,
+                         FormattedRow& out) {
+  encoder.encode(text, {.add_special_tokens = false, .parse_special_tokens = true}, out.ids);
+  ASSIGN_OR_RETURN(const std::vector<size_t> ends, tokenizer::token_ends(tokenizer, text, out.ids));
+  out.weights.assign(out.ids.size(), 0.0f);
+  auto span = spans.begin();
+  for (size_t i = 0, begin = 0; i < ends.size(); begin = ends[i++]) {
+    while (span != spans.end() && span->second <= begin) ++span;
+    if (span != spans.end() && begin < span->second && ends[i] > span->first && ends[i] > begin)
+      out.weights[i] = 1.0f;
+  }
+  return {};
+}
+
+void settle_weights(FormattedRow& row) {
+  if (row.ids.empty()) {
+    row.skip = RowSkip::kEmpty;
+  } else if (std::all_of(row.weights.begin(), row.weights.end(), [](float w) { return w == 1.0f; })) {
+    row.weights.clear();
+  } else if (std::all_of(row.weights.begin(), row.weights.end(), [](float w) { return w == 0.0f; })) {
+    row.skip = RowSkip::kNoLoss;
+  }
+}
+
+Result<std::unique_ptr<RowFormatter>> make_row_formatter(io::FileSystem& fs, const RowFormat& options,
+                                                         const std::string& key,
+                                                         const std::string& tokenizer_path,
+                                                         const tokenizer::Tokenizer& tokenizer,
+                                                         bool enforce_eos) {
+  FormatContext context{key, tokenizer, -1};
+  const bool ends_rows =
+      std::holds_alternative<TextFormat>(options) || std::holds_alternative<SupervisedFormat>(options);
+  if (enforce_eos && ends_rows) {
+    if (!tokenizer.eos_id())
+      return invalid_argument(
+          "data.enforce_eos: the tokenizer names no end-of-text token; name one in a tokenizer_config.json "
+          "beside it, or set data.enforce_eos: false");
+    context.eos_id = *tokenizer.eos_id();
+  }
+  if (const auto* text = std::get_if<TextFormat>(&options)) return make_text_formatter(context, *text);
+  if (const auto* supervised = std::get_if<SupervisedFormat>(&options))
+    return make_supervised_formatter(context, *supervised);
+  if (const auto* prebuilt = std::get_if<PrebuiltFormat>(&options))
+    return make_prebuilt_formatter(context, *prebuilt);
+  const auto& chat = std::get<ChatFormat>(options);
+  auto chat_template = tokenizer::ChatTemplate::load(fs, tokenizer_path, tokenizer, chat.chat_template);
+  if (!chat_template.ok()) return chat_template.error().with_context(key + ".chat_template");
+  return make_chat_formatter(context, chat, std::move(*chat_template));
+}
+
+}  // namespace ostro::data

@@ -1,0 +1,54 @@
+// format text: a string, every token of which is a target.
+#include <nlohmann/json.hpp>
+
+#include "ostro/data/formats/formats.h"
+#include "ostro/data/formats/row_values.h"
+
+namespace ostro::data {
+namespace {
+
+class TextFormatter : public RowFormatter {
+ public:
+  TextFormatter(const FormatContext& context, const TextFormat& options)
+      : context_(context), options_(options) {}
+
+  std::vector<RowField> fields() const override { return {{options_.text_key, RowField::Type::kText, true}}; }
+
+  Result<FormattedRow> content(const Row& row) const override {
+    FormattedRow out;
+    if (row.is_text) {
+      out.content = as_utf8(row.bytes, out.repaired);
+    } else {
+      ASSIGN_OR_RETURN(const auto object, row_object(row, "text", out.repaired));
+      ASSIGN_OR_RETURN(out.content, row_text(object, options_.text_key, context_.key + ".text_key"));
+    }
+    if (out.content.empty()) out.skip = RowSkip::kEmpty;
+    return out;
+  }
+
+  Result<FormattedRow> format(const Row& row, tokenizer::Encoder& encoder) const override {
+    ASSIGN_OR_RETURN(FormattedRow out, content(row));
+    if (out.skip != RowSkip::kNone) return out;
+    encoder.encode(out.content, {.add_special_tokens = false, .parse_special_tokens = true}, out.ids);
+    if (context_.eos_id >= 0) out.ids.push_back(static_cast<uint32_t>(context_.eos_id));
+    settle_weights(out);
+    return out;
+  }
+
+  std::string identity() const override {
+    return nlohmann::json{{"type", "text"}, {"text_key", options_.text_key}, {"eos_id", context_.eos_id}}
+        .dump();
+  }
+
+ private:
+  FormatContext context_;
+  TextFormat options_;
+};
+
+}  // namespace
+
+std::unique_ptr<RowFormatter> make_text_formatter(const FormatContext& context, const TextFormat& options) {
+  return std::make_unique<TextFormatter>(context, options);
+}
+
+}  // namespace ostro::data
