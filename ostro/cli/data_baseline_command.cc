@@ -6,14 +6,14 @@
 #include "ostro/cli/standard_streams.h"
 #include "ostro/data/baseline.h"
 #include "ostro/io/atomic_file.h"
-#include "ostro/io/local_file_system.h"
+#include "ostro/io/routing_file_system.h"
 #include "ostro/tokenizer/files.h"
 
 namespace ostro::cli {
 namespace {
 
 Status run(const train::TrainConfig& config, const std::string& text_file, bool json) {
-  io::FileSystem& fs = io::local_file_system();
+  io::FileSystem& fs = io::default_file_system();
   ASSIGN_OR_RETURN(const tokenizer::Tokenizer tokenizer,
                    tokenizer::load_tokenizer(fs, config.data.tokenizer));
   ASSIGN_OR_RETURN(const auto store, data::TokenStore::open(fs, config.data, tokenizer));

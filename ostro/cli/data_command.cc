@@ -11,7 +11,7 @@
 #include "ostro/data/batch_text.h"
 #include "ostro/data/build.h"
 #include "ostro/data/loader.h"
-#include "ostro/io/local_file_system.h"
+#include "ostro/io/routing_file_system.h"
 #include "ostro/tokenizer/files.h"
 #include "ostro/train/config.h"
 
@@ -19,7 +19,7 @@ namespace ostro::cli {
 namespace {
 
 Status build_and_report(const train::TrainConfig& config, int threads) {
-  io::FileSystem& fs = io::local_file_system();
+  io::FileSystem& fs = io::default_file_system();
   ASSIGN_OR_RETURN(const tokenizer::Tokenizer tokenizer,
                    tokenizer::load_tokenizer(fs, config.data.tokenizer));
   data::BuildSettings settings;
@@ -62,7 +62,7 @@ int build(Args args) {
 }
 
 Status print_batch(const train::TrainConfig& config, int64_t step, bool json, int threads) {
-  io::FileSystem& fs = io::local_file_system();
+  io::FileSystem& fs = io::default_file_system();
   ASSIGN_OR_RETURN(const tokenizer::Tokenizer tokenizer,
                    tokenizer::load_tokenizer(fs, config.data.tokenizer));
   ASSIGN_OR_RETURN(const auto store, data::TokenStore::open(fs, config.data, tokenizer));

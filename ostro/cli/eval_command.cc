@@ -9,7 +9,7 @@
 #include "ostro/cli/exit_code.h"
 #include "ostro/eval/loaded_model.h"
 #include "ostro/eval/token_log_probs.h"
-#include "ostro/io/local_file_system.h"
+#include "ostro/io/routing_file_system.h"
 #include "ostro/train/batches.h"
 #include "ostro/train/evaluate.h"
 #include "ostro/train/programs.h"
@@ -25,7 +25,7 @@ struct Evaluation {
 
 Result<Evaluation> evaluate(const train::TrainConfig& config, const std::string& checkpoint,
                             const std::string& per_token) {
-  io::FileSystem& fs = io::local_file_system();
+  io::FileSystem& fs = io::default_file_system();
   ASSIGN_OR_RETURN(const auto engine, make_engine());
   ASSIGN_OR_RETURN(const train::DataAccess data, train::open_data(fs, config));
   const int64_t vocab = data.tokenizer->vocab_size();

@@ -7,7 +7,7 @@
 #include "ostro/cli/exit_code.h"
 #include "ostro/eval/loaded_model.h"
 #include "ostro/hf/export.h"
-#include "ostro/io/local_file_system.h"
+#include "ostro/io/routing_file_system.h"
 #include "ostro/models/llama.h"
 
 namespace ostro::cli {
@@ -15,7 +15,7 @@ namespace {
 
 Result<eval::Parameters> export_model(const std::string& checkpoint, const std::string& tokenizer,
                                       const std::string& out, const train::ModelChoices& models) {
-  io::FileSystem& fs = io::local_file_system();
+  io::FileSystem& fs = io::default_file_system();
   ASSIGN_OR_RETURN(eval::LoadedModel model, eval::load_model(fs, checkpoint, tokenizer, models));
   const auto* llama =
       models::model_options_as<models::LlamaOptions, models::Llama>(model.config.model_options());

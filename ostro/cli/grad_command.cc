@@ -9,7 +9,7 @@
 #include "ostro/eval/gradients.h"
 #include "ostro/eval/loaded_model.h"
 #include "ostro/hf/export.h"
-#include "ostro/io/local_file_system.h"
+#include "ostro/io/routing_file_system.h"
 #include "ostro/models/llama.h"
 #include "ostro/train/batches.h"
 
@@ -23,7 +23,7 @@ Result<eval::MeanGradients> write_gradients(const train::TrainConfig& config, in
     return unsupported(fmt::format("model.type {} has no table of interchange names; only llama has",
                                    config.model_options().type()));
   if (step < 0) return invalid_argument(fmt::format("--step {}: steps count from 0", step));
-  io::FileSystem& fs = io::local_file_system();
+  io::FileSystem& fs = io::default_file_system();
   ASSIGN_OR_RETURN(const auto engine, make_engine());
   ASSIGN_OR_RETURN(const train::DataAccess data, train::open_data(fs, config));
   const models::ModelFunctions model =

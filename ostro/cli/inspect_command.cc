@@ -2,7 +2,7 @@
 #include "ostro/cli/commands.h"
 #include "ostro/cli/exit_code.h"
 #include "ostro/cli/standard_streams.h"
-#include "ostro/io/local_file_system.h"
+#include "ostro/io/routing_file_system.h"
 #include "ostro/train/inspect.h"
 
 namespace ostro::cli {
@@ -18,7 +18,7 @@ int inspect_command(Args args) {
   args.flag("--json", &json, "all of it, as one JSON object");
   if (const auto code = args.parse()) return *code;
 
-  const Result<std::string> text = train::inspect(io::local_file_system(), path, json);
+  const Result<std::string> text = train::inspect(io::default_file_system(), path, json);
   if (!text.ok()) return report_error(text.error());
   const Status written = write_stdout(*text);
   return written.ok() ? kExitOk : report_error(written.error());

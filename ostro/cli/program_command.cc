@@ -11,7 +11,7 @@
 #include "ostro/compile/explain_plan.h"
 #include "ostro/compile/passes/pass.h"
 #include "ostro/compile/plan.h"
-#include "ostro/io/local_file_system.h"
+#include "ostro/io/routing_file_system.h"
 #include "ostro/ir/text.h"
 #include "ostro/train/batches.h"
 #include "ostro/train/programs.h"
@@ -57,7 +57,7 @@ Result<std::string> compiled_text(const train::CanonicalPrograms& programs, cons
 }
 
 Result<std::string> program_text(const train::TrainConfig& config, const Wish& wish) {
-  ASSIGN_OR_RETURN(const auto tokenizer, train::open_tokenizer(io::local_file_system(), config));
+  ASSIGN_OR_RETURN(const auto tokenizer, train::open_tokenizer(io::default_file_system(), config));
   const models::ModelFunctions model =
       config.model_options().functions(tokenizer->vocab_size(), train::compute_dtype(config));
   if (wish.stage == "trace") return ir::print(train::make_eval_program(config, model));

@@ -11,7 +11,7 @@
 #include "ostro/cli/standard_streams.h"
 #include "ostro/eval/loaded_model.h"
 #include "ostro/infer/generator.h"
-#include "ostro/io/local_file_system.h"
+#include "ostro/io/routing_file_system.h"
 
 namespace ostro::cli {
 namespace {
@@ -34,8 +34,8 @@ Result<std::vector<int32_t>> prompt_ids(const tokenizer::Tokenizer& tokenizer, c
 
 Status sample(const Request& request, const train::ModelChoices& models) {
   ASSIGN_OR_RETURN(const auto engine, make_engine());
-  ASSIGN_OR_RETURN(eval::LoadedModel model,
-                   eval::load_model(io::local_file_system(), request.checkpoint, request.tokenizer, models));
+  ASSIGN_OR_RETURN(eval::LoadedModel model, eval::load_model(io::default_file_system(), request.checkpoint,
+                                                             request.tokenizer, models));
   const tokenizer::Tokenizer& tokenizer = *model.tokenizer;
   ASSIGN_OR_RETURN(const std::vector<int32_t> prompt, prompt_ids(tokenizer, request.prompt));
   const int64_t context = model.config.model_options().seq_len();

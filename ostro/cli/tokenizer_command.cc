@@ -11,8 +11,8 @@
 #include "ostro/cli/exit_code.h"
 #include "ostro/cli/standard_streams.h"
 #include "ostro/config/options.h"
-#include "ostro/io/local_file_system.h"
 #include "ostro/io/path.h"
+#include "ostro/io/routing_file_system.h"
 #include "ostro/tokenizer/files.h"
 #include "ostro/tokenizer/id_text.h"
 #include "ostro/tokenizer/splitter.h"
@@ -23,7 +23,7 @@ namespace {
 // The files that globs, files and directories name, each once and sorted: the tokenizer does not depend on
 // the order, its progress line does.
 Result<std::vector<std::string>> input_files(const std::vector<std::string>& inputs) {
-  io::FileSystem& fs = io::local_file_system();
+  io::FileSystem& fs = io::default_file_system();
   std::vector<std::string> files;
   for (const std::string& input : inputs) {
     const bool is_directory = !io::has_wildcard(input) && fs.list(input).ok();
@@ -126,7 +126,7 @@ int train_tokenizer(Args args) {
   options.max_distinct_bytes = static_cast<uint64_t>(max_distinct_mb) * 1'000'000;
   const bool show_progress = isatty(STDERR_FILENO) != 0;
   if (show_progress) options.progress = TrainProgressLine();
-  io::FileSystem& fs = io::local_file_system();
+  io::FileSystem& fs = io::default_file_system();
   for (const std::string& file : *files) {
     const auto info = fs.stat(file);
     if (!info.ok()) return report_error(info.error());
@@ -151,7 +151,7 @@ int encode(Args args) {
   args.flag("--add_special_tokens", &special, "add the tokens that the tokenizer puts around a document");
   if (const auto code = args.parse()) return *code;
 
-  const auto loaded = tokenizer::load_tokenizer(io::local_file_system(), path);
+  const auto loaded = tokenizer::load_tokenizer(io::default_file_system(), path);
   if (!loaded.ok()) return report_error(loaded.error());
   const Result<std::string> text = read_stdin();
   if (!text.ok()) return report_error(text.error());
@@ -170,7 +170,7 @@ int decode(Args args) {
   args.flag("--skip_special_tokens", &skip, "leave special tokens out");
   if (const auto code = args.parse()) return *code;
 
-  const auto loaded = tokenizer::load_tokenizer(io::local_file_system(), path);
+  const auto loaded = tokenizer::load_tokenizer(io::default_file_system(), path);
   if (!loaded.ok()) return report_error(loaded.error());
   const Result<std::string> lines = read_stdin();
   if (!lines.ok()) return report_error(lines.error());

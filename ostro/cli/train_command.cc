@@ -11,7 +11,7 @@
 #include "ostro/cli/exit_code.h"
 #include "ostro/cli/sim_workers.h"
 #include "ostro/cpu/thread_pool.h"
-#include "ostro/io/local_file_system.h"
+#include "ostro/io/routing_file_system.h"
 #include "ostro/train/dry_run.h"
 #include "ostro/train/reporter.h"
 #include "ostro/train/run.h"
@@ -31,7 +31,7 @@ Result<train::RunOutcome> train(const train::TrainConfig& config, const std::vec
   data::BuildSettings build;
   build.threads = threads;
   build.progress = line.callback();
-  train::Environment environment{io::local_file_system(),
+  train::Environment environment{io::default_file_system(),
                                  *engine,
                                  workers,
                                  [&] { return signals.stop_requested(); },
@@ -71,7 +71,7 @@ int train_command(Args args) {
     if (!engine.ok()) return report_error(engine.error());
     auto workers = sim_workers();
     if (!workers.ok()) return report_error(workers.error());
-    auto text = train::dry_run(io::local_file_system(), **engine, *config, *workers);
+    auto text = train::dry_run(io::default_file_system(), **engine, *config, *workers);
     if (!text.ok()) return report_error(text.error());
     std::fputs(text->c_str(), stdout);
     return kExitOk;

@@ -10,7 +10,7 @@
 #include "ostro/cli/engine_choice.h"
 #include "ostro/cli/exit_code.h"
 #include "ostro/cli/sim_workers.h"
-#include "ostro/io/local_file_system.h"
+#include "ostro/io/routing_file_system.h"
 #include "ostro/train/verify.h"
 
 namespace ostro::cli {
@@ -63,7 +63,7 @@ int verify_command(Args args) {
   auto workers = sim_workers();
   if (!workers.ok()) return cannot(workers.error());
   options.workers = *workers;
-  auto report = train::verify_run(io::local_file_system(), **engine, run, options, args.models());
+  auto report = train::verify_run(io::default_file_system(), **engine, run, options, args.models());
   if (!report.ok()) return cannot(report.error());
   if (json)
     print_json(*report);

@@ -9,10 +9,6 @@
 namespace ostro::data {
 namespace {
 
-std::string too_long(int64_t bytes, int64_t limit) {
-  return fmt::format("is {} bytes long, and at most {} are read as one document; split it", bytes, limit);
-}
-
 // A file that is one document.
 class WholeFile final : public RowReader {
  public:
@@ -24,7 +20,7 @@ class WholeFile final : public RowReader {
     rows_ = 1;
     row = Row{.number = 1, .begin = 0, .end = file_->size(), .is_text = true, .bytes = {}, .problem = {}};
     if (file_->size() > max_bytes_) {
-      row.problem = too_long(file_->size(), max_bytes_);
+      row.problem = row_too_long(file_->size(), max_bytes_);
       return true;
     }
     row.bytes.resize(static_cast<size_t>(file_->size()));
@@ -55,7 +51,7 @@ class JsonLines final : public RowReader {
     row.end = row.begin + lines_.line_bytes();
     row.is_text = false;
     row.bytes.assign(line);
-    row.problem = lines_.line_bytes() > max_bytes_ ? too_long(lines_.line_bytes(), max_bytes_) : "";
+    row.problem = lines_.line_bytes() > max_bytes_ ? row_too_long(lines_.line_bytes(), max_bytes_) : "";
     return true;
   }
   RowPosition position() const override { return {lines_.line_number(), lines_.next_byte()}; }
@@ -93,6 +89,10 @@ Result<std::unique_ptr<RowReader>> open_rows(io::FileSystem& fs, const std::stri
       return open_parquet_rows(fs, path, options, start.rows);
   }
   return reader;
+}
+
+std::string row_too_long(int64_t bytes, int64_t limit) {
+  return fmt::format("is {} bytes long, and at most {} are read as one document; split it", bytes, limit);
 }
 
 std::string row_place(const std::string& path, FileFormat format, int64_t number) {

@@ -22,12 +22,12 @@ Result<FileFormat> format_of(const std::string& path) {
   return FileFormat::kText;
 }
 
-Result<std::vector<std::string>> files_of(io::FileSystem& fs, const std::string& url) {
+Result<std::vector<io::FoundFile>> files_of(io::FileSystem& fs, const std::string& url) {
   if (!io::has_wildcard(url)) {
     auto info = fs.stat(url);
-    if (info.ok() && info->is_directory) return fs.glob(io::join_path(url, "**"));
+    if (info.ok() && info->is_directory) return fs.find_files(io::join_path(url, "**"));
   }
-  return fs.glob(url);
+  return fs.find_files(url);
 }
 
 }  // namespace
@@ -56,8 +56,8 @@ Result<std::vector<SourceFile>> find_sources(io::FileSystem& fs, const DataOptio
       if (!files.ok()) return files.error().with_context(fmt::format("{}: {}", key, url));
       if (files->empty())
         return not_found(fmt::format("{}: {}: names no file; check the path and quote the glob", key, url));
-      for (const std::string& file : *files) {
-        const std::string path = io::clean_path(file);
+      for (const io::FoundFile& file : *files) {
+        const std::string path = io::clean_path(file.path);
         if (path.starts_with(cache_prefix)) continue;
         const auto [found, is_new] = seen.emplace(path, list);
         if (!is_new && found->second != list)
@@ -67,8 +67,7 @@ Result<std::vector<SourceFile>> find_sources(io::FileSystem& fs, const DataOptio
               key, path));
         if (!is_new) continue;
         ASSIGN_OR_RETURN(const FileFormat format, format_of(path));
-        ASSIGN_OR_RETURN(const io::FileInfo info, fs.stat(path));
-        sources.push_back({path, format, list, info.size, info.mtime_ns});
+        sources.push_back({path, format, list, file.info.size, file.info.mtime_ns});
       }
     }
   }

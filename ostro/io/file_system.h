@@ -13,6 +13,7 @@
 #include <cstdint>
 #include <limits>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -56,12 +57,20 @@ struct FileInfo {
   int64_t size = 0;      // bytes
   int64_t mtime_ns = 0;  // last change of content, nanoseconds since 1970
   bool is_directory = false;
+  bool operator==(const FileInfo&) const = default;
 };
 
 struct DirEntry {
   std::string name;
   bool is_directory = false;
+  std::optional<FileInfo> info;  // of a file, where listing tells it for nothing
   bool operator==(const DirEntry&) const = default;
+};
+
+// A file and what stat would say of it.
+struct FoundFile {
+  std::string path;
+  FileInfo info;
 };
 
 class FileSystem {
@@ -103,6 +112,8 @@ class FileSystem {
   // order is a function of the names alone. A pattern without wildcards gives the file when it exists.
   // Components that begin with "." match only a component of the pattern that does.
   Result<std::vector<std::string>> glob(const std::string& pattern);
+  // The same with what is known of each file; one request for each directory where a request costs.
+  Result<std::vector<FoundFile>> find_files(const std::string& pattern);
 };
 
 }  // namespace ostro::io

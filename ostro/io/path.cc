@@ -73,8 +73,18 @@ bool match_component(std::string_view pattern, std::string_view text) {
 
 }  // namespace
 
+std::string_view path_scheme(std::string_view path) {
+  const size_t end = path.find("://");
+  if (end == std::string_view::npos || end == 0) return {};
+  for (const char c : path.substr(0, end)) {
+    const bool letter = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
+    if (!letter && !(c >= '0' && c <= '9') && c != '+' && c != '-' && c != '.') return {};
+  }
+  return path.substr(0, end + 3);
+}
+
 std::string join_path(std::string_view left, std::string_view right) {
-  if (left.empty() || right.starts_with('/')) return std::string(right);
+  if (left.empty() || right.starts_with('/') || !path_scheme(right).empty()) return std::string(right);
   if (right.empty()) return std::string(left);
   std::string out(left);
   if (!out.ends_with('/')) out.push_back('/');
@@ -84,6 +94,7 @@ std::string join_path(std::string_view left, std::string_view right) {
 std::string parent_path(std::string_view path) {
   const size_t slash = path.rfind('/');
   if (slash == std::string_view::npos) return ".";
+  if (const std::string_view scheme = path_scheme(path); slash < scheme.size()) return std::string(scheme);
   return slash == 0 ? "/" : std::string(path.substr(0, slash));
 }
 
@@ -93,7 +104,9 @@ std::string base_name(std::string_view path) {
 }
 
 std::string clean_path(std::string_view path) {
-  std::string out = path.starts_with('/') ? "/" : "";
+  std::string out(path_scheme(path));
+  path.remove_prefix(out.size());
+  if (path.starts_with('/') && out.empty()) out = "/";
   for (const std::string_view part : split(path)) {
     if (part.empty() || part == ".") continue;
     if (!out.empty() && out.back() != '/') out.push_back('/');

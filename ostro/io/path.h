@@ -6,13 +6,16 @@
 
 namespace ostro::io {
 
-// "a/b"; an empty left part gives the right part, an absolute right part wins.
+// "s3://" of "s3://bucket/key": letters, digits, "+", "-" and "." before "://"; empty for other paths.
+std::string_view path_scheme(std::string_view path);
+// "a/b"; an empty left part gives the right part, an absolute right part (or one with a scheme) wins.
 std::string join_path(std::string_view left, std::string_view right);
-// The part before the last "/": "." for a bare name, "/" for a file in the root.
+// The part before the last "/": "." for a bare name, "/" for a file in the root, "s3://" for a bucket.
 std::string parent_path(std::string_view path);
 // The part after the last "/".
 std::string base_name(std::string_view path);
-// The same path without empty and "." components; ".." is kept (it may cross a symbolic link).
+// The same path without empty and "." components; ".." is kept (it may cross a symbolic link), and so is a
+// scheme.
 std::string clean_path(std::string_view path);
 
 // Whether `text` matches `pattern` as a whole: `?` is one character and `*` any run within a component,
