@@ -71,7 +71,8 @@ Status bench(const std::string& cache, int64_t batch_size, int64_t seq_len, int 
     fs.reset();
     const auto begin = std::chrono::steady_clock::now();
     ASSIGN_OR_RETURN(auto store, TokenStore::open(fs, cache));
-    ASSIGN_OR_RETURN(const Loader loader, Loader::create(store, DataOptions{}, seq_len, batch_size, 0));
+    ASSIGN_OR_RETURN(const Loader loader,
+                     Loader::create(DataSet::of(store), DataOptions{}, seq_len, batch_size, 0));
     ASSIGN_OR_RETURN(const Batch batch, loader.batch(1'000'000 + round, threads));
     milliseconds.push_back(
         std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - begin).count());

@@ -85,7 +85,7 @@ Status run(const Args& args) {
   ASSIGN_OR_RETURN(auto runner, train::make_step_runner(model.programs, *engine, args.remat));
   ASSIGN_OR_RETURN(train::State state, model.state());
   const int64_t seq = std::stoll(model.file.metadata().at("seq"));
-  const ir::Shape ids{ir::DType::i32, {{"batch", config.trainer.train_batch_size}, {"pos", seq}}};
+  const ir::Shape ids{ir::DType::i32, {{"batch", config.trainer.train_batch_size.at(0)}, {"pos", seq}}};
   Buffer mask = Buffer::empty(ids.with_dtype(ir::DType::f32));
   std::ranges::fill(mask.mutable_as<float>(), 1.0f);
 

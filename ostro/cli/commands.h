@@ -31,6 +31,7 @@ int export_command(Args args);
 int program_command(Args args);
 int data_command(Args args);
 int selftest_command(Args args);
-int data_baseline_command(Args args);  // a verb of data
+int data_baseline_command(Args args);  // verbs of data
+int data_diff_command(Args args);
 
 }  // namespace ostro::cli

@@ -5,6 +5,7 @@
 #include "ostro/cli/exit_code.h"
 #include "ostro/cli/standard_streams.h"
 #include "ostro/data/baseline.h"
+#include "ostro/data/data_set.h"
 #include "ostro/io/atomic_file.h"
 #include "ostro/io/routing_file_system.h"
 #include "ostro/tokenizer/files.h"
@@ -16,7 +17,10 @@ Status run(const train::TrainConfig& config, const std::string& text_file, bool 
   io::FileSystem& fs = io::default_file_system();
   ASSIGN_OR_RETURN(const tokenizer::Tokenizer tokenizer,
                    tokenizer::load_tokenizer(fs, config.data.tokenizer));
-  ASSIGN_OR_RETURN(const auto store, data::TokenStore::open(fs, config.data, tokenizer));
+  ASSIGN_OR_RETURN(const auto stores, data::DataSet::open(fs, config.data, tokenizer));
+  if (stores->parts().size() > 1)
+    return invalid_argument("data.components names several data sets; leave one, whose baseline is wanted");
+  const auto& store = stores->parts()[0].store;
   ASSIGN_OR_RETURN(const data::Baseline b, data::unigram_baseline(*store));
   if (!text_file.empty()) {
     ASSIGN_OR_RETURN(const std::string text, data::held_out_text(*store, tokenizer));

@@ -1,4 +1,4 @@
-// ostro data build | batch (baseline: data_baseline_command.cc)
+// ostro data build | batch (baseline, diff: files of their own)
 #include <fmt/core.h>
 
 #include <cstdio>
@@ -9,7 +9,7 @@
 #include "ostro/cli/standard_streams.h"
 #include "ostro/cpu/thread_pool.h"
 #include "ostro/data/batch_text.h"
-#include "ostro/data/build.h"
+#include "ostro/data/data_set.h"
 #include "ostro/data/loader.h"
 #include "ostro/io/routing_file_system.h"
 #include "ostro/tokenizer/files.h"
@@ -26,24 +26,30 @@ Status build_and_report(const train::TrainConfig& config, int threads) {
   settings.threads = threads;
   BuildProgressLine line;
   settings.progress = line.callback();
-  const auto ledger = data::build_store(fs, config.data, tokenizer, settings);
+  const auto stores = data::build_data_set(fs, config.data, tokenizer, settings);
   line.end();
-  if (!ledger.ok()) return ledger.error();
-  int64_t empty = 0, repaired = 0;
-  for (const data::FileLedger& file : ledger->files) {
-    empty += file.empty;
-    repaired += file.repaired;
+  if (!stores.ok()) return stores.error();
+  std::string out;
+  for (const data::DataSet::Part& part : (*stores)->parts()) {
+    const data::StoreLedger& ledger = part.store->ledger();
+    int64_t empty = 0, repaired = 0;
+    for (const data::FileLedger& file : ledger.files) {
+      empty += file.empty;
+      repaired += file.repaired;
+    }
+    out += fmt::format("{}: {} files\n", part.component.cache_dir, ledger.files.size());
+    for (const data::Split split : data::kSplits) {
+      const data::SplitLedger& s = ledger.split(split);
+      out += fmt::format("{:<10}  {} documents, {} tokens, {} bytes of text\n", data::split_name(split),
+                         s.rows, s.tokens, s.bytes);
+    }
+    if (empty > 0) out += fmt::format("skipped     {} empty documents\n", empty);
+    if (repaired > 0)
+      out += fmt::format("repaired    {} documents with malformed UTF-8 (read as U+FFFD)\n", repaired);
+    out += fmt::format("ledger hash {}\n", ledger.hash());
   }
-  std::string out = fmt::format("{}: {} files\n", config.data.cache_dir, ledger->files.size());
-  for (const data::Split split : data::kSplits) {
-    const data::SplitLedger& s = ledger->split(split);
-    out += fmt::format("{:<10}  {} documents, {} tokens, {} bytes of text\n", data::split_name(split), s.rows,
-                       s.tokens, s.bytes);
-  }
-  if (empty > 0) out += fmt::format("skipped     {} empty documents\n", empty);
-  if (repaired > 0)
-    out += fmt::format("repaired    {} documents with malformed UTF-8 (read as U+FFFD)\n", repaired);
-  return write_stdout(out + fmt::format("ledger hash {}\n", ledger->hash()));
+  if ((*stores)->parts().size() > 1) out += fmt::format("data hash   {}\n", (*stores)->hash());
+  return write_stdout(out);
 }
 
 int build(Args args) {
@@ -61,29 +67,32 @@ int build(Args args) {
   return done.ok() ? kExitOk : report_error(done.error());
 }
 
-Status print_batch(const train::TrainConfig& config, int64_t step, bool json, int threads) {
+using BatchText = Result<std::string> (*)(const data::Batch&, const data::Loader&);
+
+Status print_batch(const train::TrainConfig& config, int64_t step, BatchText print, int threads) {
   io::FileSystem& fs = io::default_file_system();
   ASSIGN_OR_RETURN(const tokenizer::Tokenizer tokenizer,
                    tokenizer::load_tokenizer(fs, config.data.tokenizer));
-  ASSIGN_OR_RETURN(const auto store, data::TokenStore::open(fs, config.data, tokenizer));
+  ASSIGN_OR_RETURN(const auto stores, data::DataSet::open(fs, config.data, tokenizer));
   ASSIGN_OR_RETURN(
       const data::Loader loader,
-      data::Loader::create(store, config.data, config.model_options().seq_len(),
+      data::Loader::create(stores, config.data, config.model_options().seq_len(),
                            config.trainer.train_batch_size, static_cast<uint64_t>(config.trainer.seed)));
   ASSIGN_OR_RETURN(const data::Batch batch, loader.batch(step, threads));
-  ASSIGN_OR_RETURN(const std::string text, json ? data::batch_json(batch, loader.reader())
-                                                : data::batch_summary(batch, loader.reader()));
+  ASSIGN_OR_RETURN(const std::string text, print(batch, loader));
   return write_stdout(text);
 }
 
 int batch(Args args) {
   int64_t step = 0;
-  bool json = false;
+  bool json = false, explain = false;
   args.summary(
       "Prints the batch of a step: token ids, loss mask, and for each sequence the files and documents it "
       "comes\n"
       "from. Reads what it needs and no more, whatever the step.");
   args.option("--step", &step, "N", "the step, from 0", Args::kRequired);
+  args.flag("--explain", &explain,
+            "only where each sequence comes from: component, file, row, bytes, tokens");
   args.flag("--json", &json, "one line of JSON");
   args.config();
   if (const auto code = args.parse()) return *code;
@@ -92,13 +101,18 @@ int batch(Args args) {
   if (!config.ok()) return report_error(config.error());
   const Result<int> threads = cpu::default_threads();
   if (!threads.ok()) return report_error(threads.error());
-  const Status done = print_batch(*config, step, json, *threads);
+  const Status done = print_batch(*config, step,
+                                  json      ? data::batch_json
+                                  : explain ? data::batch_sources
+                                            : data::batch_summary,
+                                  *threads);
   return done.ok() ? kExitOk : report_error(done.error());
 }
 
 constexpr Command kVerbs[] = {
     {"build", "text files to a token store; goes on after a kill", build},
     {"batch", "the exact batch of a step, and where its text comes from", batch},
+    {"diff", "what two configurations train on, and where they part", data_diff_command},
     {"baseline", "what the held-out text costs without a model", data_baseline_command},
 };
 

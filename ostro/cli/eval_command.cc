@@ -32,7 +32,8 @@ Result<Evaluation> evaluate(const train::TrainConfig& config, const std::string&
   const models::ModelFunctions model = config.model_options().functions(vocab, train::compute_dtype(config));
   ASSIGN_OR_RETURN(const eval::Parameters parameters,
                    eval::load_or_init(fs, checkpoint, config, model, *engine));
-  ASSIGN_OR_RETURN(const train::HeldOut held_out, train::HeldOut::create(config, vocab, *engine, data.store));
+  ASSIGN_OR_RETURN(const train::HeldOut held_out,
+                   train::HeldOut::create(config, vocab, *engine, *data.stores));
   Evaluation out{{}, parameters.step, parameters.path, parameters.name};
   eval::TokenLogProbs tokens;
   train::HeldOut::OnBatch keep;
@@ -72,16 +73,29 @@ int eval_command(Args args) {
   if (!result.ok()) return report_error(result.error());
   const auto tokens = static_cast<int64_t>(result->loss.tokens);
   if (json) {
-    const nlohmann::ordered_json out = {{"checkpoint", result->path},
-                                        {"state", result->name},
-                                        {"step", result->step},
-                                        {"loss", result->loss.loss},
-                                        {"bits_per_byte", result->loss.bits_per_byte},
-                                        {"tokens", tokens}};
+    const auto bits = [](const std::optional<double>& value) {
+      return value ? nlohmann::ordered_json(*value) : nlohmann::ordered_json();
+    };
+    nlohmann::ordered_json out = {{"checkpoint", result->path},
+                                  {"state", result->name},
+                                  {"step", result->step},
+                                  {"loss", result->loss.loss},
+                                  {"bits_per_byte", bits(result->loss.bits_per_byte)},
+                                  {"tokens", tokens}};
+    for (const train::HeldOutPart& part : result->loss.parts)
+      out["components"][part.component] = {{"loss", part.loss},
+                                           {"bits_per_byte", bits(part.bits_per_byte)},
+                                           {"tokens", static_cast<int64_t>(part.tokens)}};
     fmt::print("{}\n", out.dump());
   } else {
-    fmt::print("step {}: held-out loss {:.6f} nats a token, {:.6f} bits a byte, over {} tokens\n",
-               result->step, result->loss.loss, result->loss.bits_per_byte, tokens);
+    const auto line = [](double loss, const std::optional<double>& bits, int64_t tokens) {
+      return fmt::format("held-out loss {:.6f} nats a token, {}over {} tokens\n", loss,
+                         bits ? fmt::format("{:.6f} bits a byte, ", *bits) : "", tokens);
+    };
+    fmt::print("step {}: {}", result->step, line(result->loss.loss, result->loss.bits_per_byte, tokens));
+    for (const train::HeldOutPart& part : result->loss.parts)
+      fmt::print("  {}: {}", part.component,
+                 line(part.loss, part.bits_per_byte, static_cast<int64_t>(part.tokens)));
   }
   return kExitOk;
 }

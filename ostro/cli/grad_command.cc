@@ -30,10 +30,7 @@ Result<eval::MeanGradients> write_gradients(const train::TrainConfig& config, in
       config.model_options().functions(data.tokenizer->vocab_size(), train::compute_dtype(config));
   ASSIGN_OR_RETURN(const eval::Parameters parameters,
                    eval::load_or_init(fs, checkpoint, config, model, *engine));
-  ASSIGN_OR_RETURN(
-      const data::Loader loader,
-      data::Loader::create(data.store, config.data, llama->seq_len, config.trainer.train_batch_size,
-                           static_cast<uint64_t>(config.trainer.seed)));
+  ASSIGN_OR_RETURN(const data::Loader loader, train::make_loader(config, data.stores));
   ASSIGN_OR_RETURN(const data::Batch batch, loader.batch(step));
   ASSIGN_OR_RETURN(const train::CanonicalPrograms programs, train::make_programs(config, model));
   ASSIGN_OR_RETURN(const std::string remat, llama->remat());

@@ -1,145 +1,164 @@
 #include "ostro/data/loader.h"
 
-#include <fmt/core.h>
+#include <fmt/format.h>
 
 #include <algorithm>
-#include <numbers>
+#include <map>
 #include <thread>
 
-#include "ostro/base/sha256.h"
+#include "ostro/base/check.h"
 
 namespace ostro::data {
 namespace {
 
-template <typename T>
-std::span<const std::byte> row_bytes(const std::vector<T>& array, int64_t row, int64_t length) {
-  if (array.empty()) return {};
-  return std::as_bytes(
-      std::span(array).subspan(static_cast<size_t>(row * length), static_cast<size_t>(length)));
+// Keys fold in 32-bit hashes of names: two components must not draw the same order (N12).
+Status check_name_keys(const std::vector<Component>& components) {
+  std::map<uint32_t, std::string> seen;
+  for (const Component& c : components) {
+    const auto [other, is_new] = seen.emplace(numerics::fnv1a32(c.name), c.name);
+    if (!is_new)
+      return invalid_argument(
+          fmt::format("data.components: \"{}\" and \"{}\" would draw from one random key; rename one",
+                      other->second, c.name));
+  }
+  return {};
+}
+
+Error too_few(const Component& c, const TokenStream& stream, int64_t have, int64_t need, int64_t seq_len,
+              bool cut) {
+  return invalid_argument(fmt::format(
+      "{}: {} tokens in {} documents are too few{}: {} of {} tokens need {}; add text to {}.train_urls, or "
+      "lower {}"
+      "trainer.train_batch_size or model.seq_len",
+      stream.name(), stream.tokens(), stream.rows(), need > 1 ? " for one batch" : "",
+      need > 1 ? fmt::format("{} examples", need) : "a sequence", seq_len, need * seq_len + 1, c.key,
+      cut ? fmt::format("data.target_budget, which leaves {} of its sequences, ", have) : ""));
 }
 
 }  // namespace
 
-std::string batch_fingerprint(const Batch& batch) {
-  Sha256 all;
-  for (int64_t row = 0; row < batch.batch_size; ++row) {
-    Sha256 hash;
-    hash.update(std::as_bytes(std::span(&batch.seq_len, 1)));
-    hash.update(row_bytes(batch.tokens, row, batch.seq_len));
-    hash.update(row_bytes(batch.targets, row, batch.seq_len));
-    hash.update(row_bytes(batch.loss_mask, row, batch.seq_len));
-    hash.update(row_bytes(batch.segment_ids, row, batch.seq_len));
-    const Sha256Digest digest = hash.finish();
-    all.update(std::as_bytes(std::span(digest)));
+Result<Loader> Loader::create(std::shared_ptr<const DataSet> data, const DataOptions& options,
+                              int64_t seq_len, const config::Staged<int64_t>& batch_sizes, uint64_t seed,
+                              std::optional<int64_t> steps) {
+  Loader loader{BatchSchedule(batch_sizes)};
+  loader.seq_len_ = seq_len;
+  loader.segments_ = has_segments(options);
+  const std::vector<Component> components = components_of(options);
+  OSTRO_CHECK(data->parts().size() == components.size(), "{} stores for {} components", data->parts().size(),
+              components.size());
+  const numerics::Key key = data_key(seed);
+  const bool mixed = !options.components.empty();
+  if (mixed) {
+    RETURN_IF_ERROR(check_name_keys(components));
+    ASSIGN_OR_RETURN(loader.mixture_, Mixture::create(options, loader.schedule_, key));
   }
-  return to_hex(all.finish());
-}
-
-SequenceReader::SequenceReader(std::shared_ptr<const TokenStore> store, Split split, int64_t seq_len,
-                               bool segments)
-    : store_(std::move(store)), split_(split), seq_len_(seq_len), segments_(segments) {
-  OSTRO_CHECK(seq_len >= 1, "sequences of {} tokens", seq_len);
-}
-
-int64_t SequenceReader::sequences(bool whole) const {
-  const int64_t targets = std::max<int64_t>(stream().tokens() - 1, 0);
-  return whole ? targets / seq_len_ : targets / seq_len_ + (targets % seq_len_ != 0 ? 1 : 0);
-}
-
-int64_t SequenceReader::count(int64_t sequence) const {
-  OSTRO_CHECK(sequence >= 0 && sequence < sequences(false), "{}: sequence {} of {}", stream().name(),
-              sequence, sequences(false));
-  return std::min(seq_len_, stream().tokens() - 1 - sequence * seq_len_);
-}
-
-Batch SequenceReader::new_batch(int64_t step, int64_t rows) const {
-  const auto size = static_cast<size_t>(rows * seq_len_);
-  Batch batch{.step = step, .batch_size = rows, .seq_len = seq_len_};
-  batch.tokens.resize(size);
-  batch.targets.resize(size);
-  batch.loss_mask.resize(size);
-  if (segments_) batch.segment_ids.resize(size);
-  batch.sequences.resize(static_cast<size_t>(rows), -1);
-  return batch;
-}
-
-Status SequenceReader::read(int64_t sequence, Batch& batch, int64_t row) const {
-  const int64_t first = sequence * seq_len_, targets = count(sequence);
-  std::vector<int32_t> window(static_cast<size_t>(targets + 1));
-  RETURN_IF_ERROR(stream().read(first, window));
-  const int64_t at = row * seq_len_;
-  std::copy(window.begin(), window.end() - 1, batch.tokens.begin() + at);
-  std::copy(window.begin() + 1, window.end(), batch.targets.begin() + at);
-  std::fill_n(batch.loss_mask.begin() + at, targets, 1.0f);
-  if (segments_) {
-    ASSIGN_OR_RETURN(const std::vector<RowSpan> rows, stream().rows_of(first, targets));
-    int32_t segment = 0;
-    for (const RowSpan& span : rows) {
-      const int64_t begin = std::max(span.begin, first) - first, end = std::min(span.end - first, targets);
-      std::fill_n(batch.segment_ids.begin() + at + begin, end - begin, segment++);
+  for (size_t i = 0; i < components.size(); ++i) {
+    const Component& c = components[i];
+    Part part{c.name, nullptr, {}, {}};
+    ASSIGN_OR_RETURN(part.reader, open_sequences(data->parts()[i], Split::kTrain, options, seq_len));
+    const bool used =
+        !mixed || std::any_of(options.train_weights.stages.begin(), options.train_weights.stages.end(),
+                              [&](const auto& s) { return weight_of(options, c.name, s.step) > 0; });
+    if (used) {
+      const numerics::Key own = mixed ? numerics::fold_in(numerics::fold_in(key, "components"), c.name) : key;
+      const int64_t stored = part.reader->sequences(true);
+      part.subset.emplace(own, stored, options);
+      // One data set must fill a batch, a component of several one sequence.
+      const int64_t n = part.subset->size(), need = mixed ? 1 : loader.schedule_.size(0);
+      if (n < need) return too_few(c, part.reader->stream(), n, need, seq_len, n < stored);
+      part.order.emplace(own, n, options.shuffle);
     }
-    // Padding is of a document of its own.
-    std::fill_n(batch.segment_ids.begin() + at + targets, seq_len_ - targets, segment);
+    loader.parts_.push_back(std::move(part));
   }
-  batch.sequences[static_cast<size_t>(row)] = sequence;
-  return {};
+  if (steps) RETURN_IF_ERROR(loader.check_length(options.stop_strategy, *steps));
+  return loader;
 }
 
-Result<std::vector<DocumentSpan>> SequenceReader::documents(int64_t sequence) const {
-  const int64_t first = sequence * seq_len_, targets = count(sequence);
-  ASSIGN_OR_RETURN(const std::vector<RowSpan> rows, stream().rows_of(first, targets));
-  std::vector<DocumentSpan> spans;
-  for (const RowSpan& span : rows) {
-    ASSIGN_OR_RETURN(RowSource source, stream().source(span.row));
-    const int64_t begin = std::max(span.begin, first);
-    spans.push_back({std::move(source.file), source.document, begin - first,
-                     std::min(span.end - first, targets), begin - span.begin});
-  }
-  return spans;
+std::vector<int64_t> Loader::counts_before(int64_t end) const {
+  return mixture_ ? mixture_->counts_before(end) : std::vector<int64_t>{end};
 }
 
-Status check_order_options(const DataOptions& options) {
-  const auto refuse = [](const char* key) {
-    return unsupported(fmt::format("data.{}: only its default can be trained on yet", key));
+std::vector<ComponentUse> Loader::use(int64_t steps) const {
+  const std::vector<int64_t> counts = counts_before(schedule_.first_example(steps));
+  std::vector<ComponentUse> all;
+  for (size_t i = 0; i < parts_.size(); ++i)
+    if (parts_[i].order)
+      all.push_back({parts_[i].name, sequences(i), parts_[i].reader->sequences(true), counts[i]});
+  return all;
+}
+
+// How many steps may be run: with first_exhausted all but the one in which some component would begin its
+// second epoch; with all_exhausted until the step in which the last component ends its first.
+Status Loader::check_length(StopStrategy strategy, int64_t steps) const {
+  if (strategy == StopStrategy::kRestart) return {};
+  const bool first = strategy == StopStrategy::kFirstExhausted;
+  size_t decisive = 0;
+  const auto allowed = [&](int64_t length) {
+    const std::vector<int64_t> counts = counts_before(schedule_.first_example(length));
+    bool all_done = true;
+    for (size_t i = 0; i < parts_.size(); ++i) {
+      if (!parts_[i].order) continue;
+      if (first && counts[i] > sequences(i)) return decisive = i, false;
+      all_done &= counts[i] >= sequences(i);
+      if (counts[i] < sequences(i)) decisive = i;
+    }
+    return first || !all_done;
   };
-  if (!options.components.empty()) return refuse("components");
-  if (options.target_budget) return refuse("target_budget");
-  return {};
+  // all_exhausted: a run may end with the step that finishes the last component.
+  if (first ? allowed(steps) : steps <= 1 || allowed(steps - 1)) return {};
+  int64_t most = 0, least = first ? steps : steps - 1;  // allowed, and not
+  while (least - most > 1) {
+    const int64_t middle = most + (least - most) / 2;
+    (allowed(middle) ? most : least) = middle;
+  }
+  (void)allowed(first ? least : most);  // sets `decisive`
+  const std::string& name = parts_[decisive].name;
+  return config::option_error(
+      "trainer.num_train_steps",
+      fmt::format(
+          "{} steps are more than data.stop_strategy {} allows: {} has {} sequences, {} step {}; use at most "
+          "{} steps, or data.stop_strategy restart",
+          steps, config::flow_text(config::write_value(strategy, config::Write::kAll)),
+          name.empty() ? "the data set" : fmt::format("component \"{}\"", name), sequences(decisive),
+          first ? "which are all seen before the end of" : "the last of which is seen in", most + 1,
+          first ? most : most + 1));
 }
 
-Result<Loader> Loader::create(std::shared_ptr<const TokenStore> store, const DataOptions& options,
-                              int64_t seq_len, int64_t batch_size, uint64_t seed) {
-  RETURN_IF_ERROR(check_order_options(options));
-  OSTRO_CHECK(batch_size >= 1, "batches of {} examples", batch_size);
-  SequenceReader reader(std::move(store), Split::kTrain, seq_len, options.block_cross_document_attention);
-  const int64_t n = reader.sequences(true);
-  if (n < batch_size)
-    return invalid_argument(fmt::format(
-        "{}: {} tokens in {} documents are too few for one batch: {} examples of {} tokens need {}; "
-        "add text to data.train_urls, or lower trainer.train_batch_size or model.seq_len",
-        reader.stream().name(), reader.stream().tokens(), reader.stream().rows(), batch_size, seq_len,
-        batch_size * seq_len + 1));
-  return Loader(std::move(reader), SequenceOrder(data_key(seed), n, options.shuffle), batch_size);
+Loader::Place Loader::place(int64_t example) const {
+  Mixture::Pick pick{0, example};
+  if (mixture_) pick = (*mixture_)(example);
+  const Part& part = parts_[pick.component];
+  return {pick.component, (*part.subset)((*part.order)(pick.number))};
 }
 
 Result<Batch> Loader::rows(int64_t step, int64_t begin, int64_t end, int threads) const {
-  OSTRO_CHECK(step >= 0 && 0 <= begin && begin <= end && end <= batch_size_, "rows [{}, {}) of step {}",
-              begin, end, step);
-  if (step > INT64_MAX / batch_size_ - 1)
-    return invalid_argument(fmt::format("step {}: too large for batches of {} examples", step, batch_size_));
-  Batch batch = reader_.new_batch(step, end - begin);
-  std::vector<std::pair<int64_t, int64_t>> sequence_rows;
-  for (int64_t row = begin; row < end; ++row)
-    sequence_rows.emplace_back(order_(step * batch_size_ + row), row - begin);
+  OSTRO_CHECK(step >= 0 && 0 <= begin && begin <= end && end <= schedule_.size(step),
+              "rows [{}, {}) of step {}", begin, end, step);
+  if (!schedule_.is_countable(step))
+    return invalid_argument(
+        fmt::format("step {}: too large for batches of {} examples", step, schedule_.size(step)));
+  Batch batch = make_batch(step, end - begin, seq_len_, segments_);
+  struct Row {
+    size_t component;
+    int64_t sequence, row;
+    auto operator<=>(const Row&) const = default;
+  };
+  std::vector<Row> wanted;
+  for (int64_t row = begin; row < end; ++row) {
+    const Place at = place(schedule_.first_example(step) + row);
+    wanted.push_back({at.component, at.sequence, row - begin});
+  }
   // In stored order, so that a chunk that several rows lie in is decoded once.
-  std::sort(sequence_rows.begin(), sequence_rows.end());
+  std::sort(wanted.begin(), wanted.end());
   const auto read = [&](size_t first, size_t last) -> Status {
-    for (size_t i = first; i < last; ++i)
-      RETURN_IF_ERROR(reader_.read(sequence_rows[i].first, batch, sequence_rows[i].second));
+    for (size_t i = first; i < last; ++i) {
+      batch.components[static_cast<size_t>(wanted[i].row)] = wanted[i].component;
+      RETURN_IF_ERROR(parts_[wanted[i].component].reader->read(wanted[i].sequence, batch, wanted[i].row));
+    }
     return {};
   };
   // Each thread has neighbouring sequences, so few chunks are wanted by two.
-  const size_t count = sequence_rows.size(),
+  const size_t count = wanted.size(),
                parts = std::clamp<size_t>(static_cast<size_t>(threads), 1, std::max<size_t>(count, 1));
   std::vector<Status> done(parts);
   std::vector<std::jthread> others;
@@ -149,37 +168,6 @@ Result<Batch> Loader::rows(int64_t step, int64_t begin, int64_t end, int threads
   others.clear();  // joins
   for (const Status& status : done) RETURN_IF_ERROR(status);
   return batch;
-}
-
-Result<EvalLoader> EvalLoader::create(std::shared_ptr<const TokenStore> store, const DataOptions& options,
-                                      int64_t seq_len, int64_t batch_size,
-                                      std::optional<int64_t> max_batches) {
-  OSTRO_CHECK(batch_size >= 1, "batches of {} examples", batch_size);
-  SequenceReader reader(std::move(store), Split::kValidation, seq_len,
-                        options.block_cross_document_attention);
-  const int64_t n = reader.sequences(false);
-  if (n == 0)
-    return invalid_argument(
-        fmt::format("{}: {} held-out documents with {} tokens are too few to evaluate; raise "
-                    "data.validation_fraction or set "
-                    "data.validation_urls",
-                    reader.stream().name(), reader.stream().rows(), reader.stream().tokens()));
-  int64_t batches = (n + batch_size - 1) / batch_size;
-  if (max_batches) batches = std::min(batches, *max_batches);
-  return EvalLoader(std::move(reader), batch_size, batches);
-}
-
-Result<Batch> EvalLoader::batch(int64_t i) const {
-  OSTRO_CHECK(i >= 0 && i < batches_, "batch {} of {}", i, batches_);
-  Batch batch = reader_.new_batch(i, batch_size_);
-  const int64_t first = i * batch_size_, n = reader_.sequences(false);
-  for (int64_t row = 0; row < std::min(batch_size_, n - first); ++row)
-    RETURN_IF_ERROR(reader_.read(first + row, batch, row));
-  return batch;
-}
-
-double EvalLoader::bits_per_byte(double mean_loss) const {
-  return mean_loss / std::numbers::ln2 * reader_.stream().tokens_per_byte();
 }
 
 }  // namespace ostro::data

@@ -5,6 +5,7 @@
 #include <cmath>
 #include <set>
 
+#include "ostro/data/eval_loader.h"
 #include "ostro/data/test_corpus.h"
 #include "ostro/io/counting_file_system.h"
 
@@ -26,7 +27,7 @@ struct Fixture {
   }
 
   Loader loader(int64_t seq_len, int64_t batch_size, uint64_t seed = 0) const {
-    auto made = Loader::create(store, options, seq_len, batch_size, seed);
+    auto made = Loader::create(DataSet::of(store), options, seq_len, batch_size, seed);
     REQUIRE(made.ok());
     return std::move(*made);
   }
@@ -174,17 +175,17 @@ TEST_CASE("loader: segments and sources agree with the documents") {
 TEST_CASE("loader: too little text for one batch is an error that says how much is there and needed") {
   Fixture f;
   const int64_t tokens = f.store->split(Split::kTrain).tokens();
-  const auto made = Loader::create(f.store, f.options, 100, tokens / 100 + 1, 0);
+  const auto made = Loader::create(DataSet::of(f.store), f.options, 100, tokens / 100 + 1, 0);
   REQUIRE_FALSE(made.ok());
   CHECK(made.error().message().find(std::to_string(tokens) + " tokens") != std::string::npos);
   CHECK(made.error().message().find(std::to_string((tokens / 100 + 1) * 100 + 1)) != std::string::npos);
-  CHECK(Loader::create(f.store, f.options, 100, (tokens - 1) / 100, 0).ok());
+  CHECK(Loader::create(DataSet::of(f.store), f.options, 100, (tokens - 1) / 100, 0).ok());
 }
 
 TEST_CASE("evaluation: every target once, in order, the last batch padded") {
   Fixture f;
   const TokenStream& stream = f.store->split(Split::kValidation);
-  const auto loader = EvalLoader::create(f.store, f.options, 24, 4, std::nullopt);
+  const auto loader = EvalLoader::create(*DataSet::of(f.store), 0, f.options, 24, 4, std::nullopt);
   REQUIRE(loader.ok());
   std::vector<int32_t> targets;
   int64_t padding = 0;
@@ -201,7 +202,7 @@ TEST_CASE("evaluation: every target once, in order, the last batch padded") {
   check_ok(stream.read(0, all));
   CHECK(targets == std::vector<int32_t>(all.begin() + 1, all.end()));
   CHECK(padding == loader->batches() * 96 - (stream.tokens() - 1));
-  CHECK(EvalLoader::create(f.store, f.options, 24, 4, 2)->batches() == 2);
+  CHECK(EvalLoader::create(*DataSet::of(f.store), 0, f.options, 24, 4, 2)->batches() == 2);
   const SplitLedger& split = f.store->ledger().split(Split::kValidation);
   CHECK(loader->bits_per_byte(std::log(2.0)) ==
         doctest::Approx(static_cast<double>(split.tokens) / static_cast<double>(split.bytes)));

@@ -174,7 +174,8 @@ void BlockShuffle::visit_options(config::OptionTable& t) {
       .other("3");
   t.add(&window_blocks, "window_blocks", Effect::kBits, "blocks",
         "blocks whose sequences are permuted among themselves afterwards")
-      .other("2");
+      .other("2")
+      .beside({{"data.shuffle", "{type: block, io_block_size: 4}"}});
 }
 
 void ComponentOptions::visit_options(config::OptionTable& t) {
@@ -229,13 +230,11 @@ void DataOptions::visit_options(config::OptionTable& t) {
       .other("4")
       .beside(kMixture)
       .since_default("2048");
-  t.add(&stop_strategy, "stop_strategy", Effect::kBits, "",
-        "when a component has been seen: restart: begin it anew, in another order; first_exhausted: the run "
-        "may "
-        "not go on; all_exhausted: begin it anew, until each has been seen")
-      .other("all_exhausted")
-      .beside(kMixture)
-      .since_default("restart");
+  t.add(&stop_strategy, "stop_strategy", Effect::kOutput, "",
+        "how long a run may be: restart: components begin anew, in another order; first_exhausted: none "
+        "does; all_exhausted: until each has been seen whole")
+      .other("first_exhausted")
+      .beside(kMixture);
   t.add(&shuffle, "shuffle", Effect::kBits, "sequences",
         "true: a new permutation of the whole set every epoch; false: stored order; a number: permute within "
         "stretches of so many sequences; {type: block}: permute blocks, then within windows of blocks")

@@ -29,11 +29,15 @@ Result<DataAccess> open_data(io::FileSystem& fs, const TrainConfig& config,
   DataAccess out;
   ASSIGN_OR_RETURN(out.tokenizer, open_tokenizer(fs, config));
   out.tokenizer_hash = sha256_hex(out.tokenizer->canonical_json());
-  ASSIGN_OR_RETURN(const data::StoreLedger ledger,
-                   data::build_store(fs, config.data, *out.tokenizer, settings));
-  ASSIGN_OR_RETURN(out.store, data::TokenStore::open(fs, config.data, *out.tokenizer));
-  out.data_hash = ledger.hash();
+  ASSIGN_OR_RETURN(out.stores, data::build_data_set(fs, config.data, *out.tokenizer, settings));
+  out.data_hash = out.stores->hash();
   return out;
+}
+
+Result<data::Loader> make_loader(const TrainConfig& config, std::shared_ptr<const data::DataSet> stores) {
+  return data::Loader::create(std::move(stores), config.data, config.model_options().seq_len(),
+                              config.trainer.train_batch_size, static_cast<uint64_t>(config.trainer.seed),
+                              config.trainer.num_train_steps);
 }
 
 }  // namespace ostro::train

@@ -40,10 +40,14 @@ IntMap normal_leaves(const IntMap& leaves, const IntMap& axes) {
   return out;
 }
 
-Status resolve_leaf_examples(int64_t batch, int64_t seq_len, std::optional<int64_t>* leaf) {
-  if (!*leaf) *leaf = default_leaf_examples(batch, seq_len);
+Status resolve_leaf_examples(const config::Staged<int64_t>& batches, int64_t seq_len,
+                             std::optional<int64_t>* leaf) {
+  if (!*leaf) *leaf = default_leaf_examples(batches, seq_len);
   if (**leaf < 1) return option_error("numerics.leaf_examples", fmt::format("{} is not positive", **leaf));
-  if (batch % **leaf == 0) return {};
+  const auto odd = std::find_if(batches.stages.begin(), batches.stages.end(),
+                                [&](const auto& stage) { return stage.value % **leaf != 0; });
+  if (odd == batches.stages.end()) return {};
+  const int64_t batch = odd->value;
   int64_t below = std::min(**leaf, batch);
   while (batch % below != 0) --below;
   const int64_t above = (batch / **leaf + 1) * **leaf;

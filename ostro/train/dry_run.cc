@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "ostro/data/loader.h"
 #include "ostro/optim/schedule.h"
 #include "ostro/train/batches.h"
@@ -43,10 +45,7 @@ std::string load_lines(const std::vector<WorkerLoad>& loads) {
 Result<std::string> dry_run(io::FileSystem& fs, runtime::Engine& engine, const TrainConfig& config,
                             int64_t workers) {
   ASSIGN_OR_RETURN(const DataAccess data, open_data(fs, config));
-  ASSIGN_OR_RETURN(
-      const data::Loader loader,
-      data::Loader::create(data.store, config.data, config.model_options().seq_len(),
-                           config.trainer.train_batch_size, static_cast<uint64_t>(config.trainer.seed)));
+  ASSIGN_OR_RETURN(const data::Loader loader, make_loader(config, data.stores));
   const auto model = config.model_options().functions(data.tokenizer->vocab_size(), compute_dtype(config));
   ASSIGN_OR_RETURN(const CanonicalPrograms programs, make_programs(config, model));
   ASSIGN_OR_RETURN(const std::string remat, config.model_options().remat());
@@ -54,8 +53,9 @@ Result<std::string> dry_run(io::FileSystem& fs, runtime::Engine& engine, const T
 
   int64_t parameters = 0;
   for (const ir::Shape& s : model.shapes) parameters += s.count();
-  const int64_t leaves = config.trainer.train_batch_size / *config.numerics.leaf_examples;
-  const int64_t tokens = config.trainer.train_batch_size * config.model_options().seq_len();
+  const data::BatchSchedule& schedule = loader.schedule();
+  const int64_t leaves = schedule.largest() / *config.numerics.leaf_examples;
+  const int64_t tokens = schedule.largest() * config.model_options().seq_len();
   std::string out = fmt::format("parameters: {} ({:.1f} MiB in f32; with two moments {:.1f} MiB)\n",
                                 parameters, mib(parameters * 4), mib(parameters * 12));
   for (size_t i = 0; i < model.paths.size(); ++i)
@@ -69,16 +69,30 @@ Result<std::string> dry_run(io::FileSystem& fs, runtime::Engine& engine, const T
   ASSIGN_OR_RETURN(const std::string policies, remat_table(programs, engine, remat, runner->loads(leaves)[0],
                                                            workers, runner->update_info().arena_bytes));
   out += policies;
-  out += fmt::format("step: {} tokens, {:.2f} GFLOP in the leaves\n", tokens,
-                     runner->leaf_info().flops * static_cast<double>(leaves) * 1e-9);
-  const auto& stream = loader.reader().stream();
-  const double epochs =
-      static_cast<double>(config.trainer.num_train_steps * config.trainer.train_batch_size) /
-      static_cast<double>(loader.sequences());
-  out += fmt::format(
-      "data: {} tokens in {} documents, {} sequences of {}; the run sees examples 0 to {}, {:.2f} epochs\n",
-      stream.tokens(), stream.rows(), loader.sequences(), config.model_options().seq_len(),
-      config.trainer.num_train_steps * config.trainer.train_batch_size - 1, epochs);
+  for (const auto& stage : config.trainer.train_batch_size.stages)
+    if (!schedule.is_constant())
+      out += fmt::format("from step {}: {} sequences a step, {} leaves; before it {} sequences\n", stage.step,
+                         stage.value, stage.value / *config.numerics.leaf_examples,
+                         schedule.first_example(stage.step));
+  out +=
+      fmt::format("{}step: {} tokens, {:.2f} GFLOP in the leaves\n", schedule.is_constant() ? "" : "largest ",
+                  tokens, runner->leaf_info().flops * static_cast<double>(leaves) * 1e-9);
+  for (size_t i = 0; i < data.stores->parts().size(); ++i) {
+    const auto& stream = loader.reader(i).stream();
+    const std::string& name = loader.component_name(i);
+    out += fmt::format("data{}{}: {} tokens in {} documents", name.empty() ? "" : " ", name, stream.tokens(),
+                       stream.rows());
+    const auto used = loader.use(config.trainer.num_train_steps);
+    const auto use = std::find_if(used.begin(), used.end(), [&](const auto& u) { return u.name == name; });
+    if (use == used.end())
+      out += "; for evaluation only\n";
+    else if (name.empty())
+      out += fmt::format(", {} sequences of {}; the run sees examples 0 to {}, {:.2f} epochs\n",
+                         use->sequences, config.model_options().seq_len(), use->examples - 1, use->epochs());
+    else
+      out += fmt::format(", {} sequences of {}; the run sees {} examples of it, {:.2f} epochs\n",
+                         use->sequences, config.model_options().seq_len(), use->examples, use->epochs());
+  }
   out += fmt::format("program hash: {}\ndata hash: {}\ntokenizer hash: {}\n", programs_hash(programs),
                      data.data_hash, data.tokenizer_hash);
   return out;

@@ -3,18 +3,28 @@
 
 #include <functional>
 #include <memory>
+#include <optional>
+#include <string>
 #include <vector>
 
-#include "ostro/data/loader.h"
+#include "ostro/data/eval_loader.h"
 #include "ostro/runtime/engine.h"
 #include "ostro/train/config.h"
 
 namespace ostro::train {
 
+// Of one component.
+struct HeldOutPart {
+  std::string component;
+  double loss = 0;                      // nats a token, without z-loss
+  std::optional<double> bits_per_byte;  // when every token of its text counts
+  double tokens = 0;                    // that counted
+};
 struct HeldOutLoss {
-  double loss = 0;  // nats a token, without z-loss
-  double bits_per_byte = 0;
-  double tokens = 0;  // that counted
+  double loss = 0;                      // nats a token, over all components
+  std::optional<double> bits_per_byte;  // over the components that have it
+  double tokens = 0;
+  std::vector<HeldOutPart> parts;  // of a configuration with components, those with held-out text
 };
 
 // The held-out text of a configuration and the program that evaluates a batch of it. Refers to the engine.
@@ -22,7 +32,7 @@ class HeldOut {
  public:
   // Errors: no held-out text (as data::EvalLoader::create), a program that does not compile.
   static Result<HeldOut> create(const TrainConfig& config, int64_t vocab, runtime::Engine& engine,
-                                std::shared_ptr<const data::TokenStore> store);
+                                const data::DataSet& stores);
 
   // Sees each batch with its losses f32 [batch, pos]: the bits of the training loss of the same rows.
   using OnBatch = std::function<Status(const data::Batch&, const runtime::Buffer& losses)>;
@@ -32,10 +42,10 @@ class HeldOut {
                                const OnBatch& on_batch = {}) const;
 
  private:
-  HeldOut(data::EvalLoader loader, std::unique_ptr<runtime::Executable> program)
-      : loader_(std::move(loader)), program_(std::move(program)) {}
+  HeldOut(std::vector<data::EvalLoader> loaders, std::unique_ptr<runtime::Executable> program)
+      : loaders_(std::move(loaders)), program_(std::move(program)) {}
 
-  data::EvalLoader loader_;
+  std::vector<data::EvalLoader> loaders_;  // at least one
   std::unique_ptr<runtime::Executable> program_;
 };
 

@@ -3,6 +3,7 @@
 #include <fmt/core.h>
 
 #include <algorithm>
+#include <numeric>
 
 namespace ostro::train {
 
@@ -80,7 +81,10 @@ void TrainerOptions::visit_options(config::OptionTable& t) {
   t.add(&seed, "seed", Effect::kBits, "", "seed of initial weights and data order");
   t.add(&mp, "mp", Effect::kBits, "", "types: p= parameters, c= compute; or one type for compute")
       .other("f32");
-  t.add(&train_batch_size, "train_batch_size", Effect::kBits, "sequences", "sequences in a step").other("8");
+  t.add(&train_batch_size, "train_batch_size", Effect::kBits, "sequences",
+        "sequences in a step, or a list of [step, sequences]; leaf_examples divides each, the learning rate "
+        "stays")
+      .other("8");
   t.add(&num_train_steps, "num_train_steps", Effect::kBits, "steps", "length of the run");
   t.add(&steps_per_eval, "steps_per_eval", Effect::kOutput, "steps",
         "steps between evaluations on held-out text; 0: never")
@@ -109,7 +113,8 @@ Status TrainerOptions::validate() const {
   if (log_dir.empty()) return option_error("trainer.log_dir", "is empty; name a directory");
   if (seed < 0) return option_error("trainer.seed", fmt::format("{} is negative", seed));
   RETURN_IF_ERROR(parse_precision(mp));
-  RETURN_IF_ERROR(check_at_least(1, "train_batch_size", train_batch_size));
+  for (const auto& stage : train_batch_size.stages)
+    RETURN_IF_ERROR(check_at_least(1, "train_batch_size", stage.value));
   RETURN_IF_ERROR(check_at_least(1, "num_train_steps", num_train_steps));
   RETURN_IF_ERROR(check_at_least(0, "steps_per_eval", steps_per_eval));
   if (max_eval_batches) RETURN_IF_ERROR(check_at_least(1, "max_eval_batches", *max_eval_batches));
@@ -157,10 +162,12 @@ void ChainOptions::visit_options(config::OptionTable& t) {
         "record a fingerprint of every leaf's gradients, so that one leaf can be audited alone");
 }
 
-int64_t default_leaf_examples(int64_t train_batch_size, int64_t seq_len) {
+int64_t default_leaf_examples(const config::Staged<int64_t>& batch_sizes, int64_t seq_len) {
   constexpr int64_t kMaxTokens = 4096;
-  for (int64_t n = std::min(train_batch_size, kMaxTokens / seq_len); n > 1; --n)
-    if (train_batch_size % n == 0) return n;
+  int64_t common = 0;
+  for (const auto& stage : batch_sizes.stages) common = std::gcd(common, stage.value);
+  for (int64_t n = std::min(common, kMaxTokens / seq_len); n > 1; --n)
+    if (common % n == 0) return n;
   return 1;
 }
 

@@ -56,7 +56,7 @@ struct TrainerOptions {
   std::string log_dir = "runs";
   int64_t seed = 0;
   std::string mp = "p=f32,c=bfloat16";
-  int64_t train_batch_size = 16;
+  config::Staged<int64_t> train_batch_size{16};
   int64_t num_train_steps = 200;
   int64_t steps_per_eval = 100;
   std::optional<int64_t> max_eval_batches;
@@ -79,8 +79,8 @@ struct ChainOptions {
   void visit_options(config::OptionTable& table);
 };
 
-// The default of numerics.leaf_examples (docs/numerics.md, N8): the largest divisor of the batch size whose
+// The default of numerics.leaf_examples (docs/numerics.md, N8): the largest divisor of every batch size whose
 // examples have at most 4,096 tokens together, at least 1.
-int64_t default_leaf_examples(int64_t train_batch_size, int64_t seq_len);
+int64_t default_leaf_examples(const config::Staged<int64_t>& batch_sizes, int64_t seq_len);
 
 }  // namespace ostro::train

@@ -5,6 +5,7 @@
 #include <map>
 
 #include "ostro/base/sha256.h"
+#include "ostro/data/data_set.h"
 #include "ostro/grad/value_and_grad.h"
 #include "ostro/ir/canonical_order.h"
 #include "ostro/ir/text.h"
@@ -22,13 +23,13 @@ std::vector<Shape> batch_shapes(const TrainConfig& config) {
   const Axis batch{"batch", *config.numerics.leaf_examples}, pos{"pos", config.model_options().seq_len()};
   std::vector<Shape> out = {
       {DType::i32, {batch, pos}}, {DType::i32, {batch, pos}}, {DType::f32, {batch, pos}}};
-  if (config.data.block_cross_document_attention) out.push_back({DType::i32, {batch, pos}});
+  if (data::has_segments(config.data)) out.push_back({DType::i32, {batch, pos}});
   return out;
 }
 
 std::vector<std::string> batch_names(const TrainConfig& config) {
   std::vector<std::string> out = {"tokens", "targets", "loss_mask"};
-  if (config.data.block_cross_document_attention) out.push_back("segments");
+  if (data::has_segments(config.data)) out.push_back("segments");
   return out;
 }
 

@@ -35,7 +35,7 @@ Result<std::unique_ptr<Reporter>> Reporter::create(const TrainConfig& config, co
   r->peak_flops_ = engine_peak(env.engine, compute_dtype(config));
   log_info(fmt::format("{}: {:.2f} M parameters, {} leaves of {} sequences a step, {:.1f} MFLOP a token",
                        directory, static_cast<double>(plan.parameters) * 1e-6,
-                       config.trainer.train_batch_size / *config.numerics.leaf_examples,
+                       config.trainer.train_batch_size.at(run.step()) / *config.numerics.leaf_examples,
                        *config.numerics.leaf_examples, r->flops_per_token_ * 1e-6));
   return r;
 }
@@ -73,9 +73,19 @@ void Reporter::step(const StepReport& r) {
 }
 
 void Reporter::eval(const EvalReport& r) {
-  log_info(
-      fmt::format("step {}: held-out loss {:.4f}, {:.4f} bits per byte", r.step, r.loss, r.bits_per_byte));
-  (void)tracker_->log(r.step, {{"eval/loss", r.loss}, {"eval/bits_per_byte", r.bits_per_byte}}).ok();
+  const auto text = [](double loss, const std::optional<double>& bits) {
+    return fmt::format("held-out loss {:.4f}", loss) +
+           (bits ? fmt::format(", {:.4f} bits per byte", *bits) : "");
+  };
+  log_info(fmt::format("step {}: {}", r.step, text(r.loss, r.bits_per_byte)));
+  Metrics metrics = {{"eval/loss", r.loss}};
+  if (r.bits_per_byte) metrics["eval/bits_per_byte"] = *r.bits_per_byte;
+  for (const HeldOutPart& part : r.parts) {
+    log_info(fmt::format("step {}: {}: {}", r.step, part.component, text(part.loss, part.bits_per_byte)));
+    metrics["eval/" + part.component + "/loss"] = part.loss;
+    if (part.bits_per_byte) metrics["eval/" + part.component + "/bits_per_byte"] = *part.bits_per_byte;
+  }
+  (void)tracker_->log(r.step, metrics).ok();
 }
 
 Status Reporter::finish() {

@@ -59,18 +59,19 @@ Result<std::unique_ptr<Run>> Run::open(const TrainConfig& config, const Environm
   ASSIGN_OR_RETURN(run->lock_,
                    lock_run(fs, run->directory_, static_cast<int64_t>(run->record_.sessions.size()) + 1));
   ASSIGN_OR_RETURN(run->data_, open_data(fs, config, environment.build));
-  ASSIGN_OR_RETURN(
-      data::Loader loader,
-      data::Loader::create(run->data_.store, config.data, config.model_options().seq_len(),
-                           config.trainer.train_batch_size, static_cast<uint64_t>(config.trainer.seed)));
+  ASSIGN_OR_RETURN(data::Loader loader, make_loader(config, run->data_.stores));
   run->loader_ = std::move(loader);
+  for (const data::ComponentUse& use : run->loader_->use(config.trainer.num_train_steps))
+    if (!use.name.empty())
+      log_info(fmt::format("component {}: {} examples of {} sequences, {:.2f} epochs", use.name, use.examples,
+                           use.sequences, use.epochs()));
   const int64_t vocab = run->data_.tokenizer->vocab_size();
   run->model_ = config.model_options().functions(vocab, compute_dtype(config));
   ASSIGN_OR_RETURN(run->programs_, make_programs(config, run->model_));
   ASSIGN_OR_RETURN(const std::string remat, config.model_options().remat());
   ASSIGN_OR_RETURN(run->runner_, make_runner(run->programs_, environment.engine, remat, environment.workers,
                                              config.numerics.cells));
-  auto held_out = HeldOut::create(config, vocab, environment.engine, run->data_.store);
+  auto held_out = HeldOut::create(config, vocab, environment.engine, *run->data_.stores);
   if (held_out.ok())
     run->held_out_ = std::move(held_out).value();
   else
@@ -229,7 +230,8 @@ Status Run::after_step(const Watcher& watcher, StepReport& report, bool stopping
       (last || (config_.trainer.steps_per_eval > 0 && state_.step % config_.trainer.steps_per_eval == 0))) {
     phase("evaluate");
     ASSIGN_OR_RETURN(const HeldOutLoss held_out, held_out_->evaluate(state_.params));
-    if (watcher.on_eval) watcher.on_eval({state_.step, held_out.loss, held_out.bits_per_byte});
+    if (watcher.on_eval)
+      watcher.on_eval({state_.step, held_out.loss, held_out.bits_per_byte, held_out.parts});
   }
   return Status();
 }

@@ -51,7 +51,9 @@ struct StepReport {
 };
 struct EvalReport {
   int64_t step = 0;
-  double loss = 0, bits_per_byte = 0;
+  double loss = 0;
+  std::optional<double> bits_per_byte;  // nothing when not all held-out text counts in the loss
+  std::vector<HeldOutPart> parts;       // by component, when there are several
 };
 struct Watcher {
   std::function<void(int64_t first_step, int64_t total)> on_start;

@@ -63,18 +63,23 @@ Result<DataAccess> open_run_data(io::FileSystem& fs, const std::string& director
 
   const std::vector<std::string> caches =
       cache.empty() ? places(started_in, config.data.cache_dir) : std::vector<std::string>{cache};
-  using StoreResult = Result<std::shared_ptr<const data::TokenStore>>;
+  using StoreResult = Result<std::shared_ptr<const data::DataSet>>;
   ASSIGN_OR_RETURN(
-      out.store,
+      out.stores,
       first_of(fmt::format("the token store of {} is not there", directory), caches,
                "name its folder with --cache", [&](const std::string& path) -> StoreResult {
                  data::DataOptions options = config.data;
                  options.cache_dir = path;
-                 ASSIGN_OR_RETURN(auto store, data::TokenStore::open(fs, options, *out.tokenizer));
-                 if (const std::string hash = store->ledger().hash(); hash != genesis.data_hash)
+                 // Components with folders of their own lie where the run was started, too.
+                 if (path == io::join_path(started_in, config.data.cache_dir))
+                   for (auto& [name, component] : options.components)
+                     if (component.cache_dir)
+                       component.cache_dir = io::join_path(started_in, *component.cache_dir);
+                 ASSIGN_OR_RETURN(auto stores, data::DataSet::open(fs, options, *out.tokenizer));
+                 if (const std::string hash = stores->hash(); hash != genesis.data_hash)
                    return invalid_argument(fmt::format("it holds another data set: hash {}, the run's is {}",
                                                        hash, genesis.data_hash));
-                 return store;
+                 return stores;
                }));
   return out;
 }

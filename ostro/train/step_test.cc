@@ -31,7 +31,7 @@ TrainConfig tiny() {
 
 BatchArrays batch_of(const TrainConfig& c, int64_t vocab) {
   const ir::Shape ids{ir::DType::i32,
-                      {{"batch", c.trainer.train_batch_size}, {"pos", c.model_options().seq_len()}}};
+                      {{"batch", c.trainer.train_batch_size.at(0)}, {"pos", c.model_options().seq_len()}}};
   runtime::Buffer tokens = runtime::Buffer::empty(ids), targets = runtime::Buffer::empty(ids),
                   mask = runtime::Buffer::empty(ids.with_dtype(ir::DType::f32));
   for (int64_t i = 0; i < ids.count(); ++i) {

@@ -94,10 +94,7 @@ Result<VerifyReport> verify_run(io::FileSystem& fs, runtime::Engine& engine, con
     return invalid_argument(fmt::format("steps {} to {}: the chain of {} has steps 1 to {}",
                                         options.from_step, last, directory, run.chain.last_step()));
   ASSIGN_OR_RETURN(State state, state_before(fs, engine, directory, run, options.from_step));
-  ASSIGN_OR_RETURN(const data::Loader loader,
-                   data::Loader::create(run.data.store, run.config.data, run.config.model_options().seq_len(),
-                                        run.config.trainer.train_batch_size,
-                                        static_cast<uint64_t>(run.config.trainer.seed)));
+  ASSIGN_OR_RETURN(const data::Loader loader, make_loader(run.config, run.data.stores));
   ASSIGN_OR_RETURN(const auto runner,
                    make_runner(run.programs, engine, "none", options.workers, run.config.numerics.cells));
   const auto& adam = std::get<optim::AdamOptions>(run.config.optimizer);

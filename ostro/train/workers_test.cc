@@ -73,7 +73,7 @@ Trail train(const Setup& s, StepRunner& runner, runtime::Engine& engine, int ste
   t.state = initial_state(s.programs, engine, s.config.trainer.seed).value();
   const auto& adam = std::get<optim::AdamOptions>(s.config.optimizer);
   for (int i = 0; i < steps; ++i) {
-    auto r = runner.run(t.state, batch_of(s.config.trainer.train_batch_size, i % 2),
+    auto r = runner.run(t.state, batch_of(s.config.trainer.train_batch_size.at(0), i % 2),
                         optim::adam_scalars(adam, t.state.step, s.config.trainer.num_train_steps));
     REQUIRE_MESSAGE(r.ok(), (r.ok() ? "" : r.error().message()));
     CHECK(r->ok);

@@ -1,0 +1,72 @@
+#include "ostro/data/sequence_reader.h"
+
+#include <algorithm>
+#include <span>
+
+#include "ostro/base/check.h"
+
+namespace ostro::data {
+
+Result<DocumentSpan> SequenceReader::span_of(int64_t row, int64_t begin, int64_t end,
+                                             int64_t first_token) const {
+  ASSIGN_OR_RETURN(RowSource source, stream().source(row));
+  return DocumentSpan{std::move(source.file), source.document, row, begin, end, first_token};
+}
+
+StreamSequences::StreamSequences(std::shared_ptr<const TokenStore> store, Split split, int64_t seq_len,
+                                 bool by_document)
+    : SequenceReader(std::move(store), split, seq_len), by_document_(by_document) {
+  OSTRO_CHECK(seq_len >= 1, "sequences of {} tokens", seq_len);
+}
+
+int64_t StreamSequences::sequences(bool whole) const {
+  const int64_t targets = std::max<int64_t>(stream().tokens() - 1, 0);
+  return whole ? targets / seq_len() : targets / seq_len() + (targets % seq_len() != 0 ? 1 : 0);
+}
+
+int64_t StreamSequences::count(int64_t sequence) const {
+  OSTRO_CHECK(sequence >= 0 && sequence < sequences(false), "{}: sequence {} of {}", stream().name(),
+              sequence, sequences(false));
+  return std::min(seq_len(), stream().tokens() - 1 - sequence * seq_len());
+}
+
+Status StreamSequences::read(int64_t sequence, Batch& batch, int64_t row) const {
+  const int64_t first = sequence * seq_len(), targets = count(sequence);
+  const int64_t at = row * seq_len();
+  std::vector<int32_t> window(static_cast<size_t>(targets + 1));
+  RETURN_IF_ERROR(stream().read(first, window));
+  std::copy(window.begin(), window.end() - 1, batch.tokens.begin() + at);
+  std::copy(window.begin() + 1, window.end(), batch.targets.begin() + at);
+  std::fill_n(batch.loss_mask.begin() + at, targets, 1.0f);
+  if (!batch.segment_ids.empty()) {
+    int32_t segment = 0;
+    if (by_document_) {
+      ASSIGN_OR_RETURN(const std::vector<RowSpan> rows, stream().rows_of(first, targets));
+      for (const RowSpan& span : rows) {
+        const int64_t begin = std::max(span.begin, first) - first, end = std::min(span.end - first, targets);
+        std::fill_n(batch.segment_ids.begin() + at + begin, end - begin, segment++);
+      }
+    } else {
+      std::fill_n(batch.segment_ids.begin() + at, targets, segment++);
+    }
+    // Padding is of a document of its own.
+    std::fill_n(batch.segment_ids.begin() + at + targets, seq_len() - targets, segment);
+  }
+  batch.sequences[static_cast<size_t>(row)] = sequence;
+  return {};
+}
+
+Result<std::vector<DocumentSpan>> StreamSequences::documents(int64_t sequence) const {
+  const int64_t first = sequence * seq_len(), targets = count(sequence);
+  ASSIGN_OR_RETURN(const std::vector<RowSpan> rows, stream().rows_of(first, targets));
+  std::vector<DocumentSpan> spans;
+  for (const RowSpan& span : rows) {
+    const int64_t begin = std::max(span.begin, first);
+    ASSIGN_OR_RETURN(DocumentSpan found, span_of(span.row, begin - first, std::min(span.end - first, targets),
+                                                 begin - span.begin));
+    spans.push_back(std::move(found));
+  }
+  return spans;
+}
+
+}  // namespace ostro::data
