@@ -1,4 +1,4 @@
-// Rows of .parquet files. In its own target: parquet_rows.cc with Apache Arrow, no_parquet.cc without.
+// Rows of .parquet files.
 #pragma once
 
 #include "ostro/data/row_reader.h"
@@ -8,9 +8,6 @@ namespace ostro::data {
 // As open_rows. Strings, lists and structs become JSON as their Python values would with json.dumps.
 Result<std::unique_ptr<RowReader>> open_parquet_rows(io::FileSystem& fs, const std::string& path,
                                                      const RowOptions& options, int64_t skip_rows);
-// Whether this build can.
-bool reads_parquet();
-
 // What is wrong with a row of more than `limit` bytes.
 std::string row_too_long(int64_t bytes, int64_t limit);
 
