@@ -3,10 +3,10 @@
 
   equality_matrix.py --ostro PATH [--quick] [--one-host] [--seed N] [--work DIR] [--build-dir DIR] [--jobs N]
 
-One chain belongs to one basis: precision, sequence length, tied or untied head, feature leaves. Everything else
+One chain belongs to one basis: precision, sequence length, tied or untied head, feature leaves, mask, leaf size. Everything else
 (threads, instruction set, workers, rematerialisation, the compiler of generated kernels and of the program itself,
 compiled or interpreted) is run alone against the basis's baseline, in all pairs by a covering array, and in 40
-random combinations whose seed is printed (default: from the git commit). 2 layers, 30 steps, 6 leaves a step; the
+random combinations whose seed is printed (default: from the git commit). 2 layers, 30 steps, 6 examples a step; the
 interpreter runs a smaller config with a baseline of its own. Every basis must also have falling losses, finite
 weights and moments, and another end state from another seed. Exits 1 if anything differs.
 """
@@ -33,6 +33,8 @@ BASIS = {
     "seq_len": [100, 96, 300],
     "head": ["untied", "tied"],
     "leaves": ["cut", "one"],
+    "mask": ["causal", "documents"],
+    "leaf": [1, 6],  # examples: a sixth of the batch, all of it
 }
 # A small f32 range: products of weights and squares of gradients fall below 2^-126.
 TINY = {"model.initializer_range": 1e-19, "optimizer.epsilon": 1e-20}
@@ -110,6 +112,8 @@ class Matrix:
             "model.seq_len": combination["seq_len"],
             "model.tie_word_embeddings": combination["head"] == "tied",
             "numerics.leaves": CUTS if combination["leaves"] == "cut" else {},
+            "numerics.leaf_examples": combination["leaf"],
+            "data.block_cross_document_attention": combination["mask"] == "documents",
             "model.gradient_checkpointing": {"none": False, "all": True, "named": "qkv,mlp_out"}[combination["remat"]],
         }
         if combination["executor"] == "interpreter" or combination.get("micro"):
@@ -186,7 +190,7 @@ class Matrix:
 
     def singles(self):
         """Every level of every factor alone, on a basis with all hard parts and on a plain one."""
-        plain = {"precision": "f32", "seq_len": 96, "head": "tied", "leaves": "one"}
+        plain = {"precision": "f32", "seq_len": 96, "head": "tied", "leaves": "one", "mask": "documents", "leaf": 6}
         for basis in ({},) if self.options.quick else ({}, plain):
             for factor, values in self.factors.items():
                 for value in values:
