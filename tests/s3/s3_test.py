@@ -1,0 +1,200 @@
+#!/usr/bin/env python3
+"""Builds and reads stores through s3:// from a server that fails in every way that passes, and in some that do not.
+
+    s3_test.py --ostro BINARY
+"""
+import argparse
+import gzip
+import json
+import pathlib
+import random
+import re
+import sys
+import time
+
+sys.path.insert(0, str(pathlib.Path(__file__).parent.parent / "fault"))
+from harness import Failure, Workspace, check
+from s3_server import TOKEN, Server
+
+PASSING = ["503", "reset", "cut", "short", "wrong_range", "no_range"]
+
+
+def zstd_frames(*parts):
+    """Zstandard frames of raw blocks: no library needed."""
+    out = b""
+    for part in parts:
+        out += b"\x28\xb5\x2f\xfd" + b"\xa0" + len(part).to_bytes(4, "little")
+        for at in range(0, len(part), 60000):
+            block = part[at:at + 60000]
+            out += (len(block) << 3 | (at + 60000 >= len(part))).to_bytes(3, "little") + block
+    return out
+
+
+def corpus(folder):
+    """Files of every kind that is read without further libraries, some with names that need care in an URL."""
+    rng = random.Random(3)
+    words = [p.read_text() for p in sorted((folder.parent / "corpus").glob("*.txt"))]
+
+    def lines(count):
+        return "".join(json.dumps({"text": rng.choice(words)[:rng.randrange(20, 900)], "n": i}) + "\n"
+                       for i in range(count)).encode()
+
+    packed = lines(300)
+    files = {f"text/{i:02}.txt": words[i % len(words)][:3000 + i].encode() for i in range(12)}
+    files["lines/plain é+&=%41 ~.jsonl"] = lines(900)
+    files["lines/deep/er/packed.jsonl.gz"] = gzip.compress(packed[:9000], mtime=0) + gzip.compress(packed[9000:], mtime=0)
+    files["lines/packed.jsonl.zst"] = zstd_frames(packed[:9000], packed[9000:])
+    for name, content in files.items():
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        (folder / name).write_bytes(content)
+    return files
+
+
+class Test:
+    def __init__(self, ostro):
+        self.w, self.server = Workspace(ostro), Server()
+        self.files = corpus(self.w.root / "source")
+        for name, content in self.files.items():
+            self.server.put("bucket", f"data/{name}", content)
+        self.urls = ["text", "lines/**/*.jsonl*"]
+
+    def config(self, name, root, **changes):
+        return self.w.config(name, 6, 3, **({"data__train_urls": [f"{root}/{url}" for url in self.urls]} | changes))
+
+    def good(self, *words, **env):
+        return self.w.good(*words, env=self.server.environment() | env)
+
+    def bad(self, *words, says, **env):
+        status, out, err = self.w.run(*words, env=self.server.environment() | {"AWS_MAX_ATTEMPTS": "3"} | env)
+        errors = [line for line in err.splitlines() if line.startswith("error: ")]
+        check(status in (1, 2) and len(errors) == 1, f"{words}: status {status}\n{out}{err}")
+        missing = [word for word in says if word not in errors[0]]
+        check(not missing, f"{words}: no {missing} in: {errors[0]}")
+        print(f"    {errors[0][:300]}")
+
+    # A request for the n-th time of its kind meets the n-th fault, for the second time none.
+    def every_first(self, what, count):
+        if count > 0:
+            return None
+        kinds = PASSING if " bytes=" in what else ["503", "reset"]
+        return kinds[len(self.server.seen) % len(kinds)]
+
+    def builds_equal(self):
+        local = self.good("data", "build", "--config", self.config("local", "source"))
+        self.server.page = 5
+        self.server.begin(self.every_first)
+        remote = self.good("data", "build", "--config", self.config("remote", "s3://bucket/data"))
+        hashes = [re.search(r"ledger hash (\w+)", text)[1] for text in (local, remote)]
+        check(hashes[0] == hashes[1], f"ledger hashes differ: {hashes}")
+        retried = sum(count > 1 for count in self.server.seen.values())
+        check(retried == len(self.server.seen), f"{retried} of {len(self.server.seen)} requests met a fault")
+        print(f"    {hashes[0][:16]}, {len(self.server.requests)} requests, {retried} of them repeated")
+
+    def trains_equal(self):
+        self.server.begin(self.every_first)
+        for name, root in (("local", "source"), ("remote", "s3://bucket/data")):
+            self.good("train", "--config", self.config(name, root))
+        check(self.server.requests, "the sources were not looked at")
+        check(self.w.chain("local") == self.w.chain("remote"), "the chains differ")
+
+    def store_in_bucket(self):
+        folder = self.w.root / "cache-local"
+        for path in folder.rglob("*"):
+            if path.is_file():
+                self.server.put("bucket", f"stores/one/{path.relative_to(folder)}", path.read_bytes())
+        self.server.begin(self.every_first)
+        config = self.config("stored", "s3://bucket/data", data__cache_dir="s3://bucket/stores/one")
+        words = ("data", "batch", "--step", "3", "--json", "--config")
+        check(self.good(*words, config) == self.good(*words, self.config("local", "source")), "the batches differ")
+        self.good("train", "--config", config)
+        check(self.w.chain("stored") == self.w.chain("local"), "the chains differ")
+        self.server.begin()
+        self.bad("data", "build", "--config", self.config("new", "s3://bucket/data", data__cache_dir="s3://bucket/new"),
+                 says=["s3://bucket/new", "can only be read", "local directory"])
+
+    def keys(self):
+        self.server.begin()
+        config = self.config("keys", "s3://bucket/data")
+        self.bad("data", "build", "--config", config, AWS_SECRET_ACCESS_KEY="wrong",
+                 says=["s3://bucket/data/text", "403", "AWS_SECRET_ACCESS_KEY"])
+        self.bad("data", "build", "--config", config, AWS_REGION="elsewhere-1", says=["status 400"])
+        self.bad("data", "build", "--config", config, AWS_ACCESS_KEY_ID="", says=["AWS_ACCESS_KEY_ID"])
+        self.server.token = True
+        self.bad("data", "build", "--config", config, says=["403"])
+        self.good("data", "build", "--config", config, AWS_SESSION_TOKEN=TOKEN)
+        self.server.token = False
+        self.server.public.add("bucket")
+        self.good("data", "build", "--config", self.config("public", "s3://bucket/data"), AWS_ACCESS_KEY_ID="",
+                  AWS_SECRET_ACCESS_KEY="")
+        self.server.public.clear()
+
+    def lasting_faults(self):
+        config = self.config("lasting", "s3://bucket/data")
+        name = "/bucket/data/text/07.txt"
+        says = {
+            "503": ["status 503", "SlowDown", "3 attempts"], "reset": ["3 attempts"], "cut": ["3 attempts"],
+            "short": ["the body has", "3 attempts"], "wrong_range": ["Content-Range", "3 attempts"],
+            "403": ["status 403", "AWS_ACCESS_KEY_ID"], "404": ["status 404", "NoSuchKey"],
+        }
+        for fault, words in says.items():
+            self.server.begin(lambda what, count: fault if what.startswith(f"GET {name}") else None)
+            self.bad("data", "build", "--config", config, says=["s3://bucket/data/text/07.txt: bytes [0, "] + words)
+            asked = [what for what in self.server.requests if what.startswith(f"GET {name}")]
+            # The HTTP library asks again by itself when a connection that it kept is reset.
+            times = {"403": [1], "404": [1], "reset": range(3, 7)}.get(fault, [3])
+            check(len(asked) in times, f"{fault}: asked {len(asked)} times")
+        # What was done before a fault is not lost: the build goes on.
+        self.server.begin()
+        self.good("data", "build", "--config", config)
+
+    def slow_server(self):
+        self.server.begin(lambda what, count: "trickle" if count == 0 and "03.txt bytes" in what else None)
+        self.good("data", "build", "--config", self.config("slow", "s3://bucket/data"), OSTRO_S3_STALL_SECONDS="1")
+        check(any(count == 2 for what, count in self.server.seen.items() if "03.txt bytes" in what), "not repeated")
+
+    def changing_sources(self):
+        key = "data/text/05.txt"
+        content = self.server.buckets["bucket"][key][0]
+        config = self.config("changing", "s3://bucket/data")
+
+        def change(what, _):
+            if what.startswith("HEAD") and key in what:  # after it was listed, before its bytes are asked for
+                self.server.seen["changed"] = self.server.seen.get("changed", 0) + 1
+                self.server.put("bucket", key, content[:-1] + b"%d" % (self.server.seen["changed"] % 10))
+
+        self.server.begin(change)
+        self.bad("data", "build", "--config", config, says=[f"s3://bucket/{key}", "changed while it was read"])
+        self.server.put("bucket", key, content)
+        del self.server.buckets["bucket"]["data/text/06.txt"]
+        self.server.begin()
+        self.bad("data", "build", "--config", config, says=["cache-changing", "source files", "06.txt"])
+        self.server.put("bucket", "data/text/06.txt", self.files["text/06.txt"])
+        self.good("data", "build", "--config", config)
+        for url, words in (("s3://nowhere/x", ["nowhere", "NoSuchBucket"]), ("s3://bucket/none/*", ["names no file"]),
+                           ("s3://*/x", ["bucket"]), ("gs://bucket/x", ["gs://", "s3://"]), ("s3:///x", ["bucket"])):
+            self.bad("data", "build", "--config", self.w.config("none", 6, 3, data__train_urls=[url]),
+                     says=["data.train_urls"] + words)
+
+
+def main():
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--ostro", required=True)
+    test = Test(parser.parse_args().ostro)
+    try:
+        for name in ("builds_equal", "trains_equal", "store_in_bucket", "keys", "lasting_faults", "slow_server",
+                     "changing_sources"):
+            began = time.monotonic()
+            getattr(test, name)()
+            print(f"{name}: {time.monotonic() - began:.1f} s", flush=True)
+    except Failure as failure:
+        print(f"FAILED: {failure}")
+        return 1
+    finally:
+        test.server.close()
+        test.w.close()
+    print("passed")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
