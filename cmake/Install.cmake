@@ -22,3 +22,7 @@ write_basic_package_version_file(ostroConfigVersion.cmake COMPATIBILITY SameMino
 install(FILES "${CMAKE_CURRENT_BINARY_DIR}/ostroConfig.cmake" "${CMAKE_CURRENT_BINARY_DIR}/ostroConfigVersion.cmake"
         DESTINATION ${package_dir})
 install(FILES cmake/Dependencies.cmake DESTINATION ${package_dir})
+if(PyArrow_FOUND)
+  install(FILES "${PyArrow_arrow_LIB}" "${PyArrow_parquet_LIB}" DESTINATION ${CMAKE_INSTALL_LIBDIR})
+  set_target_properties(ostro PROPERTIES INSTALL_RPATH "$ORIGIN/../${CMAKE_INSTALL_LIBDIR}")
+endif()

@@ -1,4 +1,4 @@
-// Refuses .parquet files by name: this build has no reader for them.
+// In the place of parquet_rows.cc in a build without Apache Arrow.
 #include <fmt/core.h>
 
 #include "ostro/data/parquet_rows.h"
@@ -8,7 +8,9 @@ namespace ostro::data {
 Result<std::unique_ptr<RowReader>> open_parquet_rows(io::FileSystem&, const std::string& path,
                                                      const RowOptions&, int64_t) {
   return unsupported(
-      fmt::format("{}: this build cannot read .parquet; write it as .jsonl or .jsonl.zst", path));
+      fmt::format("{}: this build cannot read .parquet; install pyarrow (scripts/setup.sh --python) and "
+                  "build with -DOSTRO_WITH_PARQUET=ON",
+                  path));
 }
 
 }  // namespace ostro::data

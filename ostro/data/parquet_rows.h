@@ -1,4 +1,4 @@
-// Rows of .parquet files.
+// Rows of .parquet files: parquet_rows.cc with Apache Arrow, no_parquet.cc without.
 #pragma once
 
 #include "ostro/data/row_reader.h"

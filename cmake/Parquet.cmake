@@ -1,0 +1,12 @@
+# Reading .parquet needs Apache Arrow, which Debian does not have: the libraries inside Python's pyarrow. They are
+# installed beside our own, so that what is installed does not need the Python environment.
+set(OSTRO_WITH_PARQUET AUTO CACHE STRING "Read .parquet by the libraries of pyarrow 26: ON, OFF, or AUTO (when found)")
+set_property(CACHE OSTRO_WITH_PARQUET PROPERTY STRINGS AUTO ON OFF)
+if(OSTRO_WITH_PARQUET)
+  list(APPEND CMAKE_MODULE_PATH "${CMAKE_CURRENT_LIST_DIR}")
+  find_package(PyArrow 26 QUIET)
+  if(NOT PyArrow_FOUND AND NOT OSTRO_WITH_PARQUET STREQUAL "AUTO")
+    message(FATAL_ERROR "ostro: pyarrow 26 was not found; run scripts/setup.sh --python, or name a Python that has "
+                        "it with -DPyArrow_PYTHON=..., or build with -DOSTRO_WITH_PARQUET=OFF")
+  endif()
+endif()
