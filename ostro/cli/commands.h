@@ -33,5 +33,6 @@ int data_command(Args args);
 int selftest_command(Args args);
 int data_baseline_command(Args args);  // verbs of data
 int data_diff_command(Args args);
+int data_check_command(Args args);
 
 }  // namespace ostro::cli

@@ -1,4 +1,4 @@
-// ostro data build | batch (baseline, diff: files of their own)
+// ostro data build | batch (baseline, check, diff: files of their own)
 #include <fmt/core.h>
 
 #include <cstdio>
@@ -112,6 +112,8 @@ int batch(Args args) {
 constexpr Command kVerbs[] = {
     {"build", "text files to a token store; goes on after a kill", build},
     {"batch", "the exact batch of a step, and where its text comes from", batch},
+    {"check", "evaluation data, duplicates and figures of quality in the texts, as a report",
+     data_check_command},
     {"diff", "what two configurations train on, and where they part", data_diff_command},
     {"baseline", "what the held-out text costs without a model", data_baseline_command},
 };

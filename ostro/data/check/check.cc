@@ -1,0 +1,304 @@
+#include "ostro/data/check/check.h"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <thread>
+
+#include "ostro/base/sha256.h"
+#include "ostro/data/check/words.h"
+#include "ostro/data/formats/row_formatter.h"
+#include "ostro/data/row_reader.h"
+#include "ostro/data/source_files.h"
+#include "ostro/io/path.h"
+#include "ostro/tokenizer/utf8.h"
+
+namespace ostro::data {
+namespace {
+
+constexpr size_t kBatchBytes = 8 << 20;
+constexpr size_t kBatchRows = 4096;
+
+// What is computed of a row on its own, in any thread.
+struct RowFacts {
+  Status error;
+  FormattedRow row;  // its content is dropped
+  DocumentStats stats;
+  Sha256Digest hash{};
+  bool has_signature = false;
+  Signature signature{};
+  int64_t words = 0;
+  Contamination found;
+};
+
+struct Workers {
+  const RowFormatter& formatter;
+  const MinHasher& hasher;
+  const EvalIndex& index;
+
+  RowFacts facts(const Row& row, tokenizer::Encoder& encoder) const {
+    RowFacts out;
+    if (!row.problem.empty()) {
+      out.error = invalid_argument(row.problem);
+      return out;
+    }
+    auto formatted = formatter.format(row, encoder);
+    if (!formatted.ok()) {
+      out.error = formatted.error();
+      return out;
+    }
+    out.row = std::move(*formatted);
+    if (out.row.skip != RowSkip::kNone) return out;
+    const std::string text = std::move(out.row.content);
+    auto stats = document_stats(text);
+    if (!stats.ok()) {
+      out.error = stats.error();
+      return out;
+    }
+    out.stats = *stats;
+    out.stats.tokens = static_cast<int64_t>(out.row.ids.size());
+    out.row.ids = {};
+    out.row.weights = {};
+    out.hash = sha256(text);
+    const std::vector<uint64_t> words = word_hashes(text);
+    out.words = static_cast<int64_t>(words.size());
+    out.has_signature = hasher.sign(words, out.signature);
+    out.found = index.find(text, words);
+    return out;
+  }
+
+  // Of all rows, in their order.
+  std::vector<RowFacts> all(const std::vector<Row>& rows, std::vector<tokenizer::Encoder>& encoders) const {
+    std::vector<RowFacts> out(rows.size());
+    std::vector<std::jthread> threads;
+    for (size_t t = 0; t < encoders.size(); ++t)
+      threads.emplace_back([&, t] {
+        for (size_t i = t; i < rows.size(); i += encoders.size()) out[i] = facts(rows[i], encoders[t]);
+      });
+    threads.clear();  // joins
+    return out;
+  }
+};
+
+// Every string in a JSON value, with line ends between them.
+void append_strings(const nlohmann::ordered_json& value, std::string& out) {
+  if (value.is_string()) {
+    if (!out.empty()) out += '\n';
+    out += value.get_ref<const std::string&>();
+  }
+  if (value.is_structured())
+    for (const auto& item : value) append_strings(item, out);
+}
+
+Result<std::string> eval_text(const Row& row, const std::string& field) {
+  if (!row.problem.empty()) return invalid_argument(row.problem);
+  const std::string bytes =
+      tokenizer::is_valid_utf8(row.bytes) ? row.bytes : tokenizer::repair_utf8(row.bytes);
+  if (row.is_text) return bytes;
+  const auto value = nlohmann::ordered_json::parse(bytes, nullptr, /*allow_exceptions=*/false);
+  if (value.is_discarded()) return invalid_argument("not valid JSON");
+  std::string out;
+  if (field.empty()) {
+    append_strings(value, out);
+  } else {
+    if (!value.is_object() || !value.contains(field))
+      return invalid_argument(
+          fmt::format("has no field \"{}\"; set --eval_field, or leave it out to take every string", field));
+    append_strings(value[field], out);
+  }
+  return out;
+}
+
+// The sources of one data set, as find_sources takes them.
+Result<std::vector<SourceFile>> sources_of(io::FileSystem& fs, const std::vector<std::string>& train,
+                                           const std::vector<std::string>& validation,
+                                           const std::string& cache_dir) {
+  DataOptions options;
+  options.train_urls = train;
+  options.validation_urls = validation;
+  options.cache_dir = cache_dir;
+  return find_sources(fs, options);
+}
+
+class Check {
+ public:
+  Check(io::FileSystem& fs, const DataOptions& options, const tokenizer::Tokenizer& tokenizer,
+        const CheckSettings& settings)
+      : fs_(fs),
+        options_(options),
+        tokenizer_(tokenizer),
+        settings_(settings),
+        hasher_(static_cast<size_t>(settings.shingle), static_cast<uint64_t>(settings.seed)),
+        finder_(fs, settings.folder, settings.near_threshold, settings.memory) {
+    report_.settings = settings;
+    report_.index =
+        EvalIndex(static_cast<size_t>(settings.ngram), static_cast<size_t>(settings.shortest_ngram));
+    report_.bands = Bands::for_threshold(settings.near_threshold);
+    for (int i = 0; i < settings.threads; ++i) encoders_.emplace_back(tokenizer);
+  }
+
+  Result<CheckReport> run() {
+    RETURN_IF_ERROR(read_evals());
+    for (const Component& component : components_of(options_))
+      if (!component.is_in_place()) RETURN_IF_ERROR(read_component(component));
+    if (report_.components.empty())
+      return invalid_argument("data: no component names texts (train_urls), so there is nothing to check");
+    ASSIGN_OR_RETURN(report_.duplicates, finder_.finish(static_cast<size_t>(settings_.list)));
+    for (size_t e = 0; e < seen_.size(); ++e)
+      report_.evals[e].ngrams_found = std::count(seen_[e].begin(), seen_[e].end(), true);
+    return std::move(report_);
+  }
+
+ private:
+  Status read_evals() {
+    if (!settings_.eval_files.empty()) {
+      auto sources = sources_of(fs_, settings_.eval_files, {}, settings_.folder);
+      if (!sources.ok()) return sources.error().with_context("--eval");
+      RowOptions rows;
+      rows.fields = {{settings_.eval_field, RowField::Type::kJson, true}};
+      if (settings_.eval_field.empty()) rows.fields.clear();
+      for (const SourceFile& source : *sources) {
+        if (source.format == FileFormat::kParquet && settings_.eval_field.empty())
+          return invalid_argument(fmt::format("--eval: {}: name the column with --eval_field", source.path));
+        ASSIGN_OR_RETURN(const auto reader, open_rows(fs_, source.path, source.format, rows));
+        Row row;
+        while (true) {
+          ASSIGN_OR_RETURN(const bool more, reader->next(row));
+          if (!more) break;
+          const std::string place = row_place(source.path, source.format, row.number);
+          if (!row.is_text && row.bytes.find_first_not_of(" \t\r\n") == std::string::npos) continue;
+          auto text = eval_text(row, settings_.eval_field);
+          if (!text.ok()) return text.error().with_context(place);
+          report_.index.add(place, *text);
+        }
+      }
+    }
+    report_.index.finish();
+    report_.evals.resize(report_.index.documents().size());
+    for (const EvalDocument& d : report_.index.documents())
+      seen_.emplace_back(static_cast<size_t>(d.ngrams), false);
+    return {};
+  }
+
+  Status read_component(const Component& component) {
+    const std::string key = component.name.empty() ? component.key : component.key + ".format";
+    ASSIGN_OR_RETURN(const auto formatter, make_row_formatter(fs_, component.format, key, options_.tokenizer,
+                                                              tokenizer_, options_.enforce_eos));
+    auto sources = sources_of(fs_, component.train_urls, component.validation_urls, component.cache_dir);
+    if (!sources.ok()) return sources.error().with_context(component.key);
+    report_.components.push_back({.name = component.name});
+    const Workers workers{*formatter, hasher_, report_.index};
+    RowOptions rows;
+    rows.fields = formatter->fields();
+    for (const SourceFile& source : *sources) {
+      report_.sources.push_back(source.path);
+      report_.formats.push_back(source.format);
+      ASSIGN_OR_RETURN(const auto reader, open_rows(fs_, source.path, source.format, rows));
+      for (bool more = true; more;) {
+        std::vector<Row> batch;
+        for (size_t bytes = 0; bytes < kBatchBytes && batch.size() < kBatchRows;) {
+          Row row;
+          ASSIGN_OR_RETURN(more, reader->next(row));
+          if (!more) break;
+          if (!row.is_text && row.problem.empty() &&
+              row.bytes.find_first_not_of(" \t\r\n") == std::string::npos)
+            continue;
+          bytes += row.bytes.size();
+          batch.push_back(std::move(row));
+        }
+        const std::vector<RowFacts> facts = workers.all(batch, encoders_);
+        for (size_t i = 0; i < batch.size(); ++i) RETURN_IF_ERROR(take(source, batch[i], facts[i]));
+      }
+    }
+    return {};
+  }
+
+  Status take(const SourceFile& source, const Row& row, const RowFacts& facts) {
+    ComponentCheck& component = report_.components.back();
+    ++component.rows;
+    if (!facts.error.ok()) {
+      const Error error = facts.error.error().with_context(row_place(source.path, source.format, row.number));
+      if (options_.on_bad_row == OnBadRow::kError) return error;
+      if (component.bad++ == 0) component.first_bad = error.message();
+      return {};
+    }
+    component.repaired += facts.row.repaired ? 1 : 0;
+    component.empty += facts.row.skip == RowSkip::kEmpty ? 1 : 0;
+    component.no_loss += facts.row.skip == RowSkip::kNoLoss ? 1 : 0;
+    if (facts.row.skip != RowSkip::kNone) return {};
+    const DocumentPlace place{static_cast<int64_t>(report_.sources.size()) - 1, row.number};
+    component.stats.add(facts.stats);
+    RETURN_IF_ERROR(
+        finder_.add(place, facts.stats.bytes, facts.hash, facts.has_signature ? &facts.signature : nullptr));
+    if (!facts.found.hits.empty()) take_contamination(place, facts);
+    return {};
+  }
+
+  void take_contamination(const DocumentPlace& place, const RowFacts& facts) {
+    ++report_.contaminated_documents;
+    for (const ContaminationHit& hit : facts.found.hits) {
+      EvalResult& eval = report_.evals[hit.eval];
+      if (eval.documents++ == 0) eval.example = hit.ngrams.front();
+      for (const size_t first : hit.ngrams) seen_[hit.eval][first] = true;
+    }
+    auto& worst = report_.contaminated;
+    const auto at = std::upper_bound(
+        worst.begin(), worst.end(), facts.found.words_covered,
+        [](int64_t covered, const ContaminatedDocument& d) { return covered > d.found.words_covered; });
+    if (at == worst.end() && static_cast<int64_t>(worst.size()) >= settings_.list) return;
+    worst.insert(at, ContaminatedDocument{place, facts.words, facts.found});
+    if (static_cast<int64_t>(worst.size()) > settings_.list) worst.pop_back();
+  }
+
+  io::FileSystem& fs_;
+  const DataOptions& options_;
+  const tokenizer::Tokenizer& tokenizer_;
+  const CheckSettings& settings_;
+  const MinHasher hasher_;
+  DuplicateFinder finder_;
+  std::vector<tokenizer::Encoder> encoders_;
+  std::vector<std::vector<bool>> seen_;  // n-grams of each eval document
+  CheckReport report_;
+};
+
+}  // namespace
+
+Status CheckSettings::validate() const {
+  const auto at_least = [](const char* name, int64_t value, int64_t least) -> Status {
+    if (value >= least) return {};
+    return invalid_argument(fmt::format("{} {}: use {} or more", name, value, least));
+  };
+  RETURN_IF_ERROR(at_least("--ngram", ngram, 1));
+  RETURN_IF_ERROR(at_least("--shortest_ngram", shortest_ngram, 1));
+  RETURN_IF_ERROR(at_least("--shingle", shingle, 1));
+  RETURN_IF_ERROR(at_least("--list", list, 0));
+  RETURN_IF_ERROR(at_least("--memory_mib", memory >> 20, 1));
+  if (!(near_threshold > 0 && near_threshold <= 1))
+    return invalid_argument(
+        fmt::format("--near_threshold {}: use more than 0 and at most 1", near_threshold));
+  return {};
+}
+
+std::string CheckReport::place_text(const DocumentPlace& place) const {
+  const auto i = static_cast<size_t>(place.source);
+  return row_place(sources[i], formats[i], place.number);
+}
+
+Result<CheckReport> run_check(io::FileSystem& fs, const DataOptions& options,
+                              const tokenizer::Tokenizer& tokenizer, const CheckSettings& settings) {
+  RETURN_IF_ERROR(settings.validate());
+  ASSIGN_OR_RETURN(const bool there, fs.exists(settings.folder));
+  if (there)
+    return invalid_argument(fmt::format(
+        "{}: is in the way of temporary files; remove it, or name another --out", settings.folder));
+  RETURN_IF_ERROR(fs.make_dirs(settings.folder));
+  Result<CheckReport> report = Check(fs, options, tokenizer, settings).run();
+  const Status removed = fs.remove_all(settings.folder);
+  if (report.ok() && !removed.ok()) return removed.error();
+  return report;
+}
+
+}  // namespace ostro::data

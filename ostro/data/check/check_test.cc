@@ -1,0 +1,214 @@
+#include "ostro/data/check/check.h"
+
+#include <doctest/doctest.h>
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <cmath>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <random>
+
+#include "ostro/data/check/minhash.h"
+#include "ostro/data/check/spill_sort.h"
+#include "ostro/data/check/words.h"
+#include "ostro/io/memory_file_system.h"
+#include "ostro/tokenizer/trainer.h"
+
+namespace ostro::data {
+namespace {
+
+std::string random_words(std::mt19937& rng, int count) {
+  std::string out;
+  for (int i = 0; i < count; ++i) out += fmt::format("{}w{}", i == 0 ? "" : " ", rng() % 5000);
+  return out;
+}
+
+void write(io::FileSystem& fs, const std::string& path, const std::string& text) {
+  auto file = fs.create(path);
+  REQUIRE(file.ok());
+  check_ok((*file)->append(text));
+}
+
+std::string line(const std::string& text) { return nlohmann::json{{"text", text}}.dump() + "\n"; }
+
+// A corpus with what a check should find, and what it should not.
+struct Corpus {
+  io::MemoryFileSystem fs;
+  DataOptions options;
+  std::optional<tokenizer::Tokenizer> tok;
+  CheckSettings settings;
+
+  Corpus() {
+    auto trained = tokenizer::train([](std::string&) -> Result<bool> { return false; }, {.vocab_size = 257});
+    REQUIRE(trained.ok());
+    tok.emplace(std::move(*trained));
+    std::mt19937 rng(11);
+    std::vector<std::string> docs;
+    for (int i = 0; i < 300; ++i) docs.push_back(random_words(rng, 200));
+    // Line 11: an exact copy of line 1; lines 12 to 14 near copies of line 2.
+    docs[10] = docs[0];
+    for (int i = 11; i < 14; ++i) docs[static_cast<size_t>(i)] = docs[1] + fmt::format(" extra{}", i);
+    // Line 21 is like line 3 in half of its words only: no near copy.
+    docs[20] = docs[2].substr(0, docs[2].size() / 2) + " " + random_words(rng, 100);
+    const std::string question =
+        "what is the tallest mountain on the planet that anyone has ever climbed twice";  // 14 words
+    docs[30] += " WHAT is the tallest mountain, on the planet that anyone has ever climbed - twice?";
+    docs[31] +=
+        " what is the tallest mountain on the planet that anyone ever climbed twice";  // one word less
+    docs[32] += " one two three four five six seven eight";
+    std::string jsonl;
+    for (const std::string& d : docs) jsonl += line(d);
+    jsonl += line("");
+    check_ok(fs.make_dirs("in"));
+    write(fs, "in/a.jsonl", jsonl);
+    write(fs, "in/eval.jsonl",
+          nlohmann::json{{"question", question}, {"answer", "nobody knows"}}.dump() + "\n" +
+              line("one two three four five six seven eight") + line("too short to tell") +
+              line("eight words that are in no text whatsoever"));
+    options.tokenizer = "unused";
+    options.train_urls = {"in/a.jsonl"};
+    settings.eval_files = {"in/eval.jsonl"};
+    settings.folder = "out.tmp";
+  }
+
+  CheckReport run() {
+    auto report = run_check(fs, options, *tok, settings);
+    REQUIRE(report.ok());
+    CHECK_FALSE(*fs.exists(settings.folder));
+    return std::move(*report);
+  }
+};
+
+}  // namespace
+
+TEST_CASE("check: finds what was planted and nothing else") {
+  Corpus corpus;
+  const CheckReport report = corpus.run();
+  CHECK(report.duplicates.documents == 300);
+  CHECK(report.components[0].empty == 1);
+  CHECK(report.duplicates.exact_copies == 1);
+  REQUIRE(report.duplicates.exact.size() == 1);
+  CHECK(report.duplicates.exact[0].documents[0].number == 1);
+  CHECK(report.duplicates.exact[0].documents[1].number == 11);
+  CHECK(report.duplicates.near_copies == 3);
+  REQUIRE(report.duplicates.near.size() == 1);
+  CHECK(report.duplicates.near[0].size == 4);
+  CHECK(report.duplicates.near[0].documents[0].number == 2);
+  CHECK(report.duplicates.near[0].least_jaccard > 0.8);
+
+  CHECK(report.index.documents().size() == 4);
+  CHECK(report.index.too_short() == 1);
+  CHECK(report.contaminated_documents == 2);
+  REQUIRE(report.contaminated.size() == 2);
+  CHECK(report.place_text(report.contaminated[0].place) == "in/a.jsonl:31");
+  CHECK(report.contaminated[0].found.words_covered == 14);
+  CHECK(report.contaminated[0].found.hits[0].windows == 2);
+  CHECK(report.place_text(report.contaminated[1].place) == "in/a.jsonl:33");
+  CHECK(report.contaminated[1].found.words_covered == 8);
+  CHECK(report.evals[0].ngrams_found == 2);
+  CHECK(report.evals[1].ngrams_found == 1);
+  CHECK(report.evals[3].documents == 0);
+}
+
+TEST_CASE("check: the report does not depend on threads or on the memory for sorting") {
+  Corpus corpus;
+  const CheckReport first = corpus.run();
+  corpus.settings.threads = 3;
+  corpus.settings.memory = 1 << 20;
+  const CheckReport second = corpus.run();
+  CHECK(check_json(first) == check_json(second));
+  CHECK(check_html(first) == check_html(second));
+  corpus.settings.seed = 1;
+  CHECK(check_json(corpus.run()) != check_json(first));
+  const auto parsed = nlohmann::json::parse(check_json(first));
+  CHECK(parsed["contamination"]["worst"][0]["share"].get<double>() == doctest::Approx(14.0 / 214));
+  CHECK(check_html(first).find("<script") == std::string::npos);
+  CHECK(check_html(first).find("http") == std::string::npos);
+}
+
+TEST_CASE("check: bad rows are errors or counted") {
+  Corpus corpus;
+  write(corpus.fs, "in/bad.jsonl", line("fine") + "{\"body\": 1}\n");
+  corpus.options.train_urls = {"in/bad.jsonl"};
+  const auto report = run_check(corpus.fs, corpus.options, *corpus.tok, corpus.settings);
+  REQUIRE_FALSE(report.ok());
+  CHECK(report.error().message().find("in/bad.jsonl:2: has no field \"text\"") == 0);
+  CHECK_FALSE(*corpus.fs.exists(corpus.settings.folder));
+  corpus.options.on_bad_row = OnBadRow::kSkip;
+  const CheckReport counted = corpus.run();
+  CHECK(counted.components[0].bad == 1);
+  CHECK(counted.components[0].first_bad.find("in/bad.jsonl:2") == 0);
+  corpus.settings.ngram = 0;
+  CHECK(run_check(corpus.fs, corpus.options, *corpus.tok, corpus.settings).error().message() ==
+        "--ngram 0: use 1 or more");
+}
+
+TEST_CASE("check: words are small letters without punctuation, single characters where nothing parts words") {
+  CHECK(normalized_words("Hello, WÖRLD's 3rd x_y!") ==
+        std::vector<std::string>{"hello", "wörld", "s", "3rd", "x_y"});
+  CHECK(normalized_words("日本go") == std::vector<std::string>{"日", "本", "go"});
+  CHECK(word_hashes("A b") == word_hashes("a, B"));
+  const auto words = word_hashes("a b c a b c d");
+  const StretchHashes s(words);
+  CHECK(s.of(0, 3) == s.of(3, 3));
+  CHECK(s.of(0, 3) != s.of(1, 3));
+  CHECK(s.of(0, 2) != s.of(0, 3));
+}
+
+TEST_CASE("check: estimated Jaccard indices are near the true ones") {
+  const MinHasher hasher(1, 7);
+  for (const int shared : {0, 50, 150, 200}) {
+    std::vector<uint64_t> a, b;
+    for (int i = 0; i < 200; ++i) {
+      a.push_back(mix64(static_cast<uint64_t>(i)));
+      b.push_back(mix64(static_cast<uint64_t>(i < shared ? i : i + 1000)));
+    }
+    Signature x, y;
+    REQUIRE(hasher.sign(a, x));
+    REQUIRE(hasher.sign(b, y));
+    const double truth = shared / (400.0 - shared);
+    CHECK(std::abs(estimated_jaccard(x, y) - truth) < 0.13);  // three standard deviations
+  }
+  Signature none;
+  CHECK_FALSE(hasher.sign({}, none));
+}
+
+TEST_CASE("check: records are sorted through files as in memory") {
+  std::mt19937_64 rng(3);
+  std::vector<uint64_t> all(50000);
+  for (uint64_t& v : all) v = rng() % 20000;
+  io::MemoryFileSystem fs;
+  SpillSorter<uint64_t> small(fs, "run", 1);  // 1024 records a run
+  for (const uint64_t v : all) check_ok(small.add(v));
+  std::vector<uint64_t> got;
+  check_ok(small.drain([&got](const uint64_t& v) -> Status {
+    got.push_back(v);
+    return {};
+  }));
+  std::sort(all.begin(), all.end());
+  CHECK(got == all);
+}
+
+TEST_CASE("check: figures of quality") {
+  const auto stats = document_stats("ab 12 #\nab 12 #\n\n\xC3\xA9...");
+  REQUIRE(stats.ok());
+  const DocumentStats& s = stats.value();
+  CHECK(s.characters == 21);
+  CHECK(s.words == 7);
+  CHECK(s.letters == 5.0 / 21);
+  CHECK(s.digits == 4.0 / 21);
+  CHECK(s.symbols == 5.0 / 21);
+  CHECK(s.non_ascii == 1.0 / 21);
+  CHECK(s.symbol_ratio == 3.0 / 7);
+  CHECK(s.repeated_lines == 7.0 / 19);
+  Histogram h = Histogram::sizes();
+  for (int i = 0; i <= 1000; ++i) h.add(i);
+  CHECK(h.mean() == 500);
+  CHECK(h.quantile(0.5) == 512);
+  CHECK(h.quantile(1) == 1000);
+  for (size_t bin = 0; bin + 1 < h.bins().size(); ++bin)
+    CHECK(h.bins()[bin] == static_cast<int64_t>(h.lower_edge(bin + 1) - h.lower_edge(bin)));
+}
+
+}  // namespace ostro::data

@@ -1,0 +1,90 @@
+// Documents that stand in a corpus more than once: to the byte, or nearly.
+#pragma once
+
+#include <array>
+#include <compare>
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "ostro/base/error.h"
+#include "ostro/base/sha256.h"
+#include "ostro/data/check/minhash.h"
+#include "ostro/data/check/spill_sort.h"
+#include "ostro/io/file_system.h"
+
+namespace ostro::data {
+
+// Where a document stands; `source` counts the files of all components.
+struct DocumentPlace {
+  int64_t source = 0, number = 0;
+};
+
+struct DuplicateCluster {
+  std::vector<DocumentPlace> documents;  // the first ones, in order
+  int64_t size = 0;                      // of all
+  int64_t bytes = 0;                     // of the documents behind the first
+  double least_jaccard = 1;              // smallest estimate between the first and another that is listed
+};
+
+struct DuplicateReport {
+  int64_t documents = 0;
+  int64_t exact_copies = 0, exact_bytes = 0, exact_clusters = 0;
+  std::vector<DuplicateCluster> exact;  // the largest first
+  int64_t near_copies = 0, near_bytes = 0, near_clusters = 0;
+  std::vector<DuplicateCluster> near;  // among documents that are no exact copies of one before them
+};
+
+// Collects documents in order, then finds duplicates. Memory: `memory` bytes for sorting, a bit for every
+// document and some words for every near duplicate; the rest is in files below `folder`, which must exist.
+class DuplicateFinder {
+ public:
+  DuplicateFinder(io::FileSystem& fs, std::string folder, double near_threshold, int64_t memory);
+
+  // `signature` is null for a document without words, which is no near duplicate of anything.
+  Status add(const DocumentPlace& place, int64_t bytes, const Sha256Digest& hash, const Signature* signature);
+
+  // At most `list` clusters of a kind, with at most 20 documents each. Once.
+  Result<DuplicateReport> finish(size_t list);
+
+ private:
+  struct HashRecord {
+    std::array<uint64_t, 2> hash;
+    uint64_t document;
+    auto operator<=>(const HashRecord&) const = default;
+  };
+  struct BandRecord {
+    uint64_t key, document;
+    auto operator<=>(const BandRecord&) const = default;
+  };
+  struct Stored {
+    DocumentPlace place;
+    int64_t bytes;
+    int64_t has_signature;
+    Signature signature;
+  };
+  static constexpr size_t kListed = 20;
+
+  Status flush();
+  Result<Stored> stored(uint64_t document) const;
+  Status find_exact(size_t list, DuplicateReport& report);
+  Status find_near(size_t list, DuplicateReport& report);
+  Result<DuplicateCluster> cluster(const std::vector<uint64_t>& documents) const;
+
+  io::FileSystem& fs_;
+  std::string folder_;
+  double threshold_;
+  Bands bands_;
+  SpillSorter<HashRecord> hashes_;
+  SpillSorter<BandRecord> keys_;
+  std::vector<Stored> buffer_;
+  std::unique_ptr<io::WritableFile> out_;
+  std::unique_ptr<io::RandomAccessFile> in_;
+  uint64_t documents_ = 0;
+  std::vector<bool> is_copy_;
+};
+
+}  // namespace ostro::data

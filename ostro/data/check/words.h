@@ -1,0 +1,35 @@
+// The words of a text as checks compare them: small letters, no punctuation.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace ostro::data {
+
+// A word is a run of letters, marks, digits and _, in small letters; in scripts that put no spaces between
+// words (Han, Kana, Thai, Lao, Khmer, Myanmar) every character is one. `text` must be valid UTF-8.
+std::vector<std::string> normalized_words(std::string_view text);
+
+// The same as 64-bit hashes, without making the words.
+std::vector<uint64_t> word_hashes(std::string_view text);
+
+// A well-mixed value of 64 bits (the finalizer of splitmix64).
+uint64_t mix64(uint64_t x);
+
+// Hashes of any stretch of words in constant time: equal stretches have equal hashes.
+class StretchHashes {
+ public:
+  explicit StretchHashes(const std::vector<uint64_t>& words);
+  // Of words [begin, begin + count).
+  uint64_t of(size_t begin, size_t count) const {
+    return mix64((prefix_[begin + count] - prefix_[begin] * power_[count]) ^ (count * 0x9E3779B97F4A7C15ull));
+  }
+
+ private:
+  std::vector<uint64_t> prefix_, power_;
+};
+
+}  // namespace ostro::data
