@@ -27,14 +27,9 @@ class ChatFormatter : public RowFormatter {
             {"chat_template_kwargs", Type::kJson, false}};
   }
 
-  Result<FormattedRow> content(const Row& row) const override {
-    RenderedChat chat;
-    return rendered(row, false, chat);
-  }
-
   Result<FormattedRow> format(const Row& row, tokenizer::Encoder& encoder) const override {
     RenderedChat chat;
-    ASSIGN_OR_RETURN(FormattedRow out, rendered(row, options_.mask_user_turns, chat));
+    ASSIGN_OR_RETURN(FormattedRow out, rendered(row, chat));
     if (out.skip != RowSkip::kNone) return out;
     if (options_.mask_user_turns) {
       RETURN_IF_ERROR(encode_with_spans(context_.tokenizer, encoder, out.content, chat.assistant, out));
@@ -56,7 +51,7 @@ class ChatFormatter : public RowFormatter {
   }
 
  private:
-  Result<FormattedRow> rendered(const Row& row, bool with_spans, RenderedChat& chat) const {
+  Result<FormattedRow> rendered(const Row& row, RenderedChat& chat) const {
     FormattedRow out;
     ASSIGN_OR_RETURN(const Value object, row_object(row, "chat", out.repaired));
     Conversation conversation;
@@ -73,8 +68,8 @@ class ChatFormatter : public RowFormatter {
     conversation.tools = optional("tools");
     conversation.documents = optional("documents");
     conversation.more = optional("chat_template_kwargs");
-    ASSIGN_OR_RETURN(chat,
-                     with_spans ? template_.render_with_spans(conversation) : template_.render(conversation));
+    ASSIGN_OR_RETURN(chat, options_.mask_user_turns ? template_.render_with_spans(conversation)
+                                                    : template_.render(conversation));
     out.content = chat.text;
     if (out.content.empty()) out.skip = RowSkip::kEmpty;
     return out;

@@ -24,8 +24,6 @@ class PrebuiltFormatter : public RowFormatter {
     return out;
   }
 
-  Result<FormattedRow> content(const Row& row) const override { return read(row); }
-
   Result<FormattedRow> format(const Row& row, tokenizer::Encoder&) const override {
     ASSIGN_OR_RETURN(FormattedRow out, read(row));
     settle_weights(out);

@@ -10,18 +10,6 @@
 
 namespace ostro::data {
 
-const char* row_skip_name(RowSkip skip) {
-  switch (skip) {
-    case RowSkip::kNone:
-      return "";
-    case RowSkip::kEmpty:
-      return "empty";
-    case RowSkip::kNoLoss:
-      return "no loss";
-  }
-  return "";
-}
-
 Status encode_with_spans(const tokenizer::Tokenizer& tokenizer, tokenizer::Encoder& encoder,
                          std::string_view text, const std::vector<std::pair<size_t, size_t>>& spans,
                          FormattedRow& out) {

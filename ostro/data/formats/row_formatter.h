@@ -22,7 +22,6 @@ enum class RowSkip {
   kEmpty,   // no text, no messages, no ids
   kNoLoss,  // every loss weight would be 0: there is nothing to learn from it
 };
-const char* row_skip_name(RowSkip skip);  // "", "empty", "no loss"
 
 // What a row becomes.
 struct FormattedRow {
@@ -48,10 +47,6 @@ class RowFormatter {
   // Errors say what is wrong with the row; the caller adds its place (row_place). A row with a `problem` must
   // not be given.
   virtual Result<FormattedRow> format(const Row& row, tokenizer::Encoder& encoder) const = 0;
-
-  // The part of format() before tokens: FormattedRow::content, and whether it was repaired. For checks of
-  // texts.
-  virtual Result<FormattedRow> content(const Row& row) const = 0;
 
   // Whether rows may have weights other than 1, so that the store needs an array for them.
   virtual bool has_weights() const { return false; }

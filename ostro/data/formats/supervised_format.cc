@@ -17,11 +17,6 @@ class SupervisedFormatter : public RowFormatter {
             {options_.output_field, RowField::Type::kText, true}};
   }
 
-  Result<FormattedRow> content(const Row& row) const override {
-    size_t input = 0;
-    return joined(row, input);
-  }
-
   // Both are tokenized as one text; a token that holds letters of both counts as output.
   Result<FormattedRow> format(const Row& row, tokenizer::Encoder& encoder) const override {
     size_t input = 0;

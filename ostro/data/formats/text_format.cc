@@ -14,7 +14,7 @@ class TextFormatter : public RowFormatter {
 
   std::vector<RowField> fields() const override { return {{options_.text_key, RowField::Type::kText, true}}; }
 
-  Result<FormattedRow> content(const Row& row) const override {
+  Result<FormattedRow> format(const Row& row, tokenizer::Encoder& encoder) const override {
     FormattedRow out;
     if (row.is_text) {
       out.content = as_utf8(row.bytes, out.repaired);
@@ -22,13 +22,10 @@ class TextFormatter : public RowFormatter {
       ASSIGN_OR_RETURN(const auto object, row_object(row, "text", out.repaired));
       ASSIGN_OR_RETURN(out.content, row_text(object, options_.text_key, context_.key + ".text_key"));
     }
-    if (out.content.empty()) out.skip = RowSkip::kEmpty;
-    return out;
-  }
-
-  Result<FormattedRow> format(const Row& row, tokenizer::Encoder& encoder) const override {
-    ASSIGN_OR_RETURN(FormattedRow out, content(row));
-    if (out.skip != RowSkip::kNone) return out;
+    if (out.content.empty()) {
+      out.skip = RowSkip::kEmpty;
+      return out;
+    }
     encoder.encode(out.content, {.add_special_tokens = false, .parse_special_tokens = true}, out.ids);
     if (context_.eos_id >= 0) out.ids.push_back(static_cast<uint32_t>(context_.eos_id));
     settle_weights(out);
