@@ -23,11 +23,11 @@ void BuildProgressLine::draw(const data::BuildProgress& p) {
   const double percent = p.bytes_total > 0
                              ? 100.0 * static_cast<double>(p.bytes_done) / static_cast<double>(p.bytes_total)
                              : 100.0;
-  fmt::print(
-      stderr,
-      "\rtokenizing: {:5.1f}%  {} of {} files  {} documents  {:.1f}M tokens  {:.1f} MB/s  {}:{:02} left ",
-      percent, p.files_done, p.files_total, p.documents, static_cast<double>(p.tokens) * 1e-6, rate * 1e-6,
-      static_cast<int64_t>(left) / 60, static_cast<int64_t>(left) % 60);
+  fmt::print(stderr,
+             "\r{}{:5.1f}%  {} of {} files  {} documents  {:.1f}M tokens  {:.1f} MB/s  {}:{:02} left ",
+             name_.empty() ? "tokenizing: " : name_ + ": ", percent, p.files_done, p.files_total, p.documents,
+             static_cast<double>(p.tokens) * 1e-6, rate * 1e-6, static_cast<int64_t>(left) / 60,
+             static_cast<int64_t>(left) % 60);
   shown_ = true;
 }
 

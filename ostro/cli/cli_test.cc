@@ -103,4 +103,54 @@ TEST_CASE("a tokenizer is trained, encodes and decodes") {
   CHECK(shell("echo the | $OSTRO tokenizer encode --tokenizer " + t + " >/dev/full 2>/dev/null").code == 1);
 }
 
+TEST_CASE("data check finds what was planted, whatever the threads, and says what it cannot use") {
+  const Folder folder;
+  const std::string question = "how many grey herons stood on the broken bridge when the ninth bell rang";
+  std::ofstream corpus(folder / "a.jsonl");
+  for (int i = 0; i < 40; ++i) {
+    std::string text;
+    for (int j = 0; j < 30; ++j) text += "w" + std::to_string(i * 100 + j) + " ";
+    if (i == 3) text += question + "?";
+    corpus << "{\"text\": \"" << text << "\"}\n";
+    if (i == 5) corpus << "{\"text\": \"" << text << "\"}\n";
+  }
+  corpus.close();
+  std::ofstream(folder / "eval.jsonl") << "{\"question\": \"" << question << "\"}\n";
+  std::ofstream(folder / "empty.jsonl");
+  std::ofstream(folder / "t.txt") << question << " and the bridge and the bell\n";
+  REQUIRE(shell("$OSTRO tokenizer train --vocab_size 270 --out " + (folder / "t.json") + " --input " +
+                (folder / "t.txt"))
+              .code == 0);
+  std::ofstream(folder / "c.yaml") << "data: {tokenizer: " + (folder / "t.json") + ", train_urls: [" +
+                                          (folder / "a.jsonl") + "]}\nmodel: {type: llama}\n";
+  const auto check = [&](const std::string& environment, const std::string& words) {
+    return shell("export " + environment + "; $OSTRO data check --config " + (folder / "c.yaml") + " " +
+                 words + " 2>&1");
+  };
+  const std::string eval = "--eval " + (folder / "eval.jsonl");
+  const Outcome one = check("OSTRO_THREADS=1", eval + " --out " + (folder / "one.html"));
+  CHECK_MESSAGE(one.code == 0, one.out);
+  CHECK(one.out.find("documents          41\nwith eval data     1 (of 1 eval documents, 0 too short)\n"
+                     "exact copies       1 in 1 clusters, ") == 0);
+  CHECK(check("OSTRO_THREADS=2", eval + " --out " + (folder / "two.html")).code == 0);
+  for (const std::string end : {".html", ".json"})
+    CHECK(shell("cmp " + (folder / ("one" + end)) + " " + (folder / ("two" + end))).code == 0);
+  CHECK(shell("grep -o 'a.jsonl:[0-9]*' " + (folder / "one.json") + " | tr '\n' ' '").out ==
+        "a.jsonl:4 a.jsonl:6 a.jsonl:7 ");
+
+  const auto fails = [&](const std::string& out, const std::string& words, const std::string& message) {
+    const Outcome o = check("OSTRO_THREADS=1", "--out " + (folder / out) + " " + words);
+    CHECK_MESSAGE(o.code != 0, o.out);
+    CHECK_MESSAGE(o.out.find("error: ") == 0, o.out);
+    CHECK_MESSAGE(o.out.find(message) != std::string::npos, o.out);
+    CHECK_FALSE(std::filesystem::exists(folder / (out + ".tmp")));
+  };
+  fails("bad.html", "--eval " + (folder / "absent.jsonl"), "error: --eval: " + (folder / "absent.jsonl"));
+  fails("bad.html", eval + " --eval_field answer", "eval.jsonl:1: has no field \"answer\"");
+  fails("bad.html", "--data.train_urls '[" + (folder / "empty.jsonl") + "]'", "hold no text");
+  fails("a.jsonl/report.html", eval, "a.jsonl: cannot make directory: Not a directory");
+  std::filesystem::create_directories(folder / "taken.json");
+  fails("taken.html", eval, "--out: " + (folder / "taken.json") + " is a directory");
+}
+
 }  // namespace

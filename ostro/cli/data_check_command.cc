@@ -1,6 +1,7 @@
 // ostro data check
 #include <fmt/core.h>
 
+#include "ostro/cli/build_progress.h"
 #include "ostro/cli/commands.h"
 #include "ostro/cli/exit_code.h"
 #include "ostro/cli/standard_streams.h"
@@ -14,12 +15,20 @@
 namespace ostro::cli {
 namespace {
 
-Status check_and_report(const train::TrainConfig& config, const data::CheckSettings& settings,
+Status check_and_report(const train::TrainConfig& config, data::CheckSettings settings,
                         const std::string& out, const std::string& json_path) {
   io::FileSystem& fs = io::default_file_system();
+  for (const std::string& path : {out, json_path})
+    if (const auto info = fs.stat(path); info.ok() && info->is_directory)
+      return invalid_argument(fmt::format("--out: {} is a directory; name a file", path));
   ASSIGN_OR_RETURN(const tokenizer::Tokenizer tokenizer,
                    tokenizer::load_tokenizer(fs, config.data.tokenizer));
-  ASSIGN_OR_RETURN(const data::CheckReport report, data::run_check(fs, config.data, tokenizer, settings));
+  BuildProgressLine line("checking");
+  settings.progress = line.callback();
+  const Result<data::CheckReport> checked = data::run_check(fs, config.data, tokenizer, settings);
+  line.end();
+  if (!checked.ok()) return checked.error();
+  const data::CheckReport& report = *checked;
   RETURN_IF_ERROR(io::write_file_atomically(fs, out, data::check_html(report)));
   RETURN_IF_ERROR(io::write_file_atomically(fs, json_path, data::check_json(report)));
   const data::DuplicateReport& d = report.duplicates;

@@ -11,16 +11,17 @@
 #include "ostro/base/sha256.h"
 #include "ostro/data/check/words.h"
 #include "ostro/data/formats/row_formatter.h"
+#include "ostro/data/formats/row_values.h"
 #include "ostro/data/row_reader.h"
 #include "ostro/data/source_files.h"
 #include "ostro/io/path.h"
-#include "ostro/tokenizer/utf8.h"
 
 namespace ostro::data {
 namespace {
 
 constexpr size_t kBatchBytes = 8 << 20;
 constexpr size_t kBatchRows = 4096;
+constexpr const char* kEval = "--eval";
 
 // What is computed of a row on its own, in any thread.
 struct RowFacts {
@@ -95,8 +96,8 @@ void append_strings(const nlohmann::ordered_json& value, std::string& out) {
 
 Result<std::string> eval_text(const Row& row, const std::string& field) {
   if (!row.problem.empty()) return invalid_argument(row.problem);
-  const std::string bytes =
-      tokenizer::is_valid_utf8(row.bytes) ? row.bytes : tokenizer::repair_utf8(row.bytes);
+  bool repaired = false;
+  std::string bytes = as_utf8(row.bytes, repaired);
   if (row.is_text) return bytes;
   const auto value = nlohmann::ordered_json::parse(bytes, nullptr, /*allow_exceptions=*/false);
   if (value.is_discarded()) return invalid_argument("not valid JSON");
@@ -112,15 +113,25 @@ Result<std::string> eval_text(const Row& row, const std::string& field) {
   return out;
 }
 
-// The sources of one data set, as find_sources takes them.
-Result<std::vector<SourceFile>> sources_of(io::FileSystem& fs, const std::vector<std::string>& train,
+// The sources of one data set. Errors name the list by what `key` has in front of train_urls; find_sources
+// knows the lists of a configuration without components only.
+Result<std::vector<SourceFile>> sources_of(io::FileSystem& fs, const std::string& key,
+                                           const std::vector<std::string>& train,
                                            const std::vector<std::string>& validation,
                                            const std::string& cache_dir) {
   DataOptions options;
   options.train_urls = train;
   options.validation_urls = validation;
   options.cache_dir = cache_dir;
-  return find_sources(fs, options);
+  auto sources = find_sources(fs, options);
+  if (sources.ok()) return sources;
+  constexpr std::string_view kTrain = "data.train_urls", kData = "data.";
+  std::string message = sources.error().message();
+  if (key == kEval && message.starts_with(kTrain))
+    message.replace(0, kTrain.size(), kEval);
+  else if (message.starts_with(kData))
+    message.replace(0, kData.size(), key + ".");
+  return Error(sources.error().code(), message);
 }
 
 class Check {
@@ -142,10 +153,9 @@ class Check {
 
   Result<CheckReport> run() {
     RETURN_IF_ERROR(read_evals());
-    for (const Component& component : components_of(options_))
-      if (!component.is_in_place()) RETURN_IF_ERROR(read_component(component));
-    if (report_.components.empty())
-      return invalid_argument("data: no component names texts (train_urls), so there is nothing to check");
+    RETURN_IF_ERROR(find_inputs());
+    for (const Input& input : inputs_) RETURN_IF_ERROR(read_component(input));
+    if (finder_.documents() == 0) return invalid_argument(nothing_to_check());
     ASSIGN_OR_RETURN(report_.duplicates, finder_.finish(static_cast<size_t>(settings_.list)));
     for (size_t e = 0; e < seen_.size(); ++e)
       report_.evals[e].ngrams_found = std::count(seen_[e].begin(), seen_[e].end(), true);
@@ -155,12 +165,12 @@ class Check {
  private:
   Status read_evals() {
     if (!settings_.eval_files.empty()) {
-      auto sources = sources_of(fs_, settings_.eval_files, {}, settings_.folder);
-      if (!sources.ok()) return sources.error().with_context("--eval");
+      ASSIGN_OR_RETURN(const auto sources,
+                       sources_of(fs_, kEval, settings_.eval_files, {}, settings_.folder));
       RowOptions rows;
       rows.fields = {{settings_.eval_field, RowField::Type::kJson, true}};
       if (settings_.eval_field.empty()) rows.fields.clear();
-      for (const SourceFile& source : *sources) {
+      for (const SourceFile& source : sources) {
         if (source.format == FileFormat::kParquet && settings_.eval_field.empty())
           return invalid_argument(fmt::format("--eval: {}: name the column with --eval_field", source.path));
         ASSIGN_OR_RETURN(const auto reader, open_rows(fs_, source.path, source.format, rows));
@@ -183,17 +193,50 @@ class Check {
     return {};
   }
 
-  Status read_component(const Component& component) {
-    const std::string key = component.name.empty() ? component.key : component.key + ".format";
-    ASSIGN_OR_RETURN(const auto formatter, make_row_formatter(fs_, component.format, key, options_.tokenizer,
-                                                              tokenizer_, options_.enforce_eos));
-    auto sources = sources_of(fs_, component.train_urls, component.validation_urls, component.cache_dir);
-    if (!sources.ok()) return sources.error().with_context(component.key);
-    report_.components.push_back({.name = component.name});
-    const Workers workers{*formatter, hasher_, report_.index};
+  // A component whose texts are checked.
+  struct Input {
+    std::string name;
+    std::unique_ptr<RowFormatter> formatter;
+    std::vector<SourceFile> sources;
+  };
+
+  // Everything that can be wrong with a component besides its rows is found before the first is read.
+  Status find_inputs() {
+    for (const Component& component : components_of(options_)) {
+      if (component.is_in_place()) continue;
+      const std::string key = component.name.empty() ? component.key : component.key + ".format";
+      ASSIGN_OR_RETURN(auto formatter, make_row_formatter(fs_, component.format, key, options_.tokenizer,
+                                                          tokenizer_, options_.enforce_eos));
+      ASSIGN_OR_RETURN(auto sources, sources_of(fs_, component.key, component.train_urls,
+                                                component.validation_urls, component.cache_dir));
+      for (const SourceFile& source : sources) progress_.bytes_total += source.size;
+      progress_.files_total += static_cast<int64_t>(sources.size());
+      inputs_.push_back({component.name, std::move(formatter), std::move(sources)});
+    }
+    if (inputs_.empty())
+      return invalid_argument("data: no component names texts (train_urls), so there is nothing to check");
+    return {};
+  }
+
+  std::string nothing_to_check() const {
+    int64_t rows = 0, bad = 0;
+    for (const ComponentCheck& c : report_.components) {
+      rows += c.rows;
+      bad += c.bad;
+    }
+    return fmt::format(
+        "data: the files of train_urls and validation_urls hold no text (files: {}, rows: {}, of them "
+        "malformed: "
+        "{}, the others empty)",
+        report_.sources.size(), rows, bad);
+  }
+
+  Status read_component(const Input& input) {
+    report_.components.push_back({.name = input.name});
+    const Workers workers{*input.formatter, hasher_, report_.index};
     RowOptions rows;
-    rows.fields = formatter->fields();
-    for (const SourceFile& source : *sources) {
+    rows.fields = input.formatter->fields();
+    for (const SourceFile& source : input.sources) {
       report_.sources.push_back(source.path);
       report_.formats.push_back(source.format);
       ASSIGN_OR_RETURN(const auto reader, open_rows(fs_, source.path, source.format, rows));
@@ -211,9 +254,20 @@ class Check {
         }
         const std::vector<RowFacts> facts = workers.all(batch, encoders_);
         for (size_t i = 0; i < batch.size(); ++i) RETURN_IF_ERROR(take(source, batch[i], facts[i]));
+        // A position is in the unpacked file: a compressed one seems read too early, but never twice.
+        if (more) show_progress(std::min(reader->position().bytes, source.size));
       }
+      finished_bytes_ += source.size;
+      ++progress_.files_done;
+      show_progress(0);
     }
     return {};
+  }
+
+  void show_progress(int64_t bytes_of_file) {
+    if (!settings_.progress) return;
+    progress_.bytes_done = finished_bytes_ + bytes_of_file;
+    settings_.progress(progress_);
   }
 
   Status take(const SourceFile& source, const Row& row, const RowFacts& facts) {
@@ -231,6 +285,8 @@ class Check {
     if (facts.row.skip != RowSkip::kNone) return {};
     const DocumentPlace place{static_cast<int64_t>(report_.sources.size()) - 1, row.number};
     component.stats.add(facts.stats);
+    ++progress_.documents;
+    progress_.tokens += facts.stats.tokens;
     RETURN_IF_ERROR(
         finder_.add(place, facts.stats.bytes, facts.hash, facts.has_signature ? &facts.signature : nullptr));
     if (!facts.found.hits.empty()) take_contamination(place, facts);
@@ -261,6 +317,9 @@ class Check {
   DuplicateFinder finder_;
   std::vector<tokenizer::Encoder> encoders_;
   std::vector<std::vector<bool>> seen_;  // n-grams of each eval document
+  std::vector<Input> inputs_;
+  BuildProgress progress_;
+  int64_t finished_bytes_ = 0;
   CheckReport report_;
 };
 

@@ -4,10 +4,12 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <string>
 #include <vector>
 
 #include "ostro/base/error.h"
+#include "ostro/data/build.h"
 #include "ostro/data/check/contamination.h"
 #include "ostro/data/check/document_stats.h"
 #include "ostro/data/check/duplicates.h"
@@ -23,15 +25,15 @@ struct CheckSettings {
   std::vector<std::string> eval_files;  // globs; .jsonl, .parquet or text
   std::string eval_field;               // of eval rows that are objects; empty: every string in them
   int64_t ngram = 13;                   // words
-  int64_t shortest_ngram =
-      8;                // an eval document of fewer words than `ngram` but at least so many is one n-gram
-  int64_t shingle = 5;  // words
+  int64_t shortest_ngram = 8;   // an eval document of fewer words, but at least so many, is one n-gram
+  int64_t shingle = 5;          // words
   double near_threshold = 0.8;  // estimated Jaccard index from which documents count as near duplicates
   int64_t seed = 0;             // of MinHash
   int64_t list = 100;           // documents, clusters and n-grams listed in the report
   int64_t memory = int64_t{512} << 20;  // bytes for sorting
   std::string folder;                   // for temporary files; made and removed
   int threads = 1;
+  std::function<void(const BuildProgress&)> progress;  // called from this thread, after every batch of rows
 
   Status validate() const;
 };
@@ -72,7 +74,7 @@ struct CheckReport {
 };
 
 // Reads every source of every component. Errors: a source that cannot be read, an eval file that names
-// nothing, a malformed row unless data.on_bad_row is skip.
+// nothing, texts without a single document, a malformed row unless data.on_bad_row is skip.
 Result<CheckReport> run_check(io::FileSystem& fs, const DataOptions& options,
                               const tokenizer::Tokenizer& tokenizer, const CheckSettings& settings);
 

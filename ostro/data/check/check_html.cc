@@ -167,8 +167,12 @@ std::string clusters(const CheckReport& report, const std::vector<DuplicateClust
         fmt::format("<tr><td class=\"n\">{}</td><td class=\"n\">{}</td>", grouped(c.size), grouped(c.bytes));
     if (near) out += fmt::format("<td class=\"n\">{:.3f}</td>", c.least_jaccard);
     out += "<td>";
-    for (const DocumentPlace& place : c.documents)
-      out += fmt::format("<code>{}</code><br>", escaped(report.place_text(place)));
+    constexpr size_t kShown = 3;
+    for (size_t i = 0; i < c.documents.size(); ++i) {
+      if (i == kShown) out += fmt::format("<details><summary>{} more</summary>", c.documents.size() - kShown);
+      out += fmt::format("<code>{}</code><br>", escaped(report.place_text(c.documents[i])));
+    }
+    if (c.documents.size() > kShown) out += "</details>";
     out += "</td></tr>\n";
   }
   return out + "</table>\n";

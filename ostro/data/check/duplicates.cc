@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <map>
+#include <optional>
 #include <span>
 #include <unordered_map>
 
@@ -169,14 +170,22 @@ Status DuplicateFinder::find_near(size_t list, DuplicateReport& report) {
           RETURN_IF_ERROR(keys_.add({bands_.key(block[i].signature, band), begin + i}));
   }
   // Documents with an equal band: each is compared with those before it that stand for a set of alike ones.
+  // Most bands are one document's alone, so that the first signature is only read when a second comes.
   constexpr size_t kMaxStanding = 32;
   Sets sets;
-  uint64_t key = 0;
+  std::optional<BandRecord> first;
   std::vector<std::pair<uint64_t, Signature>> standing;
   RETURN_IF_ERROR(keys_.drain([&](const BandRecord& record) -> Status {
-    if (record.key != key) standing.clear();
-    key = record.key;
-    if (standing.size() == 1 && sets.root(standing[0].first) == sets.root(record.document)) return {};
+    if (!first || record.key != first->key) {
+      first = record;
+      standing.clear();
+      return {};
+    }
+    if (standing.size() <= 1 && sets.root(first->document) == sets.root(record.document)) return {};
+    if (standing.empty()) {
+      ASSIGN_OR_RETURN(const Stored one, stored(first->document));
+      standing.emplace_back(first->document, one.signature);
+    }
     ASSIGN_OR_RETURN(const Stored one, stored(record.document));
     for (const auto& [document, signature] : standing) {
       if (sets.root(document) == sets.root(record.document)) return {};

@@ -47,6 +47,8 @@ class DuplicateFinder {
   // `signature` is null for a document without words, which is no near duplicate of anything.
   Status add(const DocumentPlace& place, int64_t bytes, const Sha256Digest& hash, const Signature* signature);
 
+  int64_t documents() const { return static_cast<int64_t>(documents_); }  // added so far
+
   // At most `list` clusters of a kind, with at most 20 documents each. Once.
   Result<DuplicateReport> finish(size_t list);
 
