@@ -53,7 +53,10 @@ Result<std::vector<SourceFile>> find_sources(io::FileSystem& fs, const DataOptio
     const std::string key = train ? "data.train_urls" : "data.validation_urls";
     for (const std::string& url : train ? options.train_urls : options.validation_urls) {
       auto files = files_of(fs, url);
-      if (!files.ok()) return files.error().with_context(fmt::format("{}: {}", key, url));
+      if (!files.ok()) {
+        const bool named = files.error().message().starts_with(url);
+        return files.error().with_context(named ? key : fmt::format("{}: {}", key, url));
+      }
       if (files->empty())
         return not_found(fmt::format("{}: {}: names no file; check the path and quote the glob", key, url));
       for (const io::FoundFile& file : *files) {

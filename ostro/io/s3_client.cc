@@ -137,7 +137,7 @@ S3Client::Verdict S3Client::refusal(const HttpResponse& response) {
   if (status == 401 || status == 403)
     why += "; the keys in AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY may not read it (or it does not exist)";
   if (const std::string region = header(response, "x-amz-bucket-region");
-      status / 100 == 3 && !region.empty())
+      (status / 100 == 3 || status == 400) && !region.empty())
     why += fmt::format("; the bucket is in region {}: set AWS_REGION", region);
   return {Verdict::kFail, why};
 }

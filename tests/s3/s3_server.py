@@ -98,7 +98,7 @@ class Handler(http.server.BaseHTTPRequestHandler):
                 self.object(objects, key, fault)
         except Refusal as refusal:
             body = f"<Error><Code>{refusal.code}</Code><Message>{escape(refusal.message)}</Message></Error>"
-            self.send(refusal.status, body.encode(), {}, None)
+            self.send(refusal.status, body.encode(), {"x-amz-bucket-region": REGION}, None)
 
     def object(self, objects, key, fault):
         if key not in objects:

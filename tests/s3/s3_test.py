@@ -117,7 +117,8 @@ class Test:
         config = self.config("keys", "s3://bucket/data")
         self.bad("data", "build", "--config", config, AWS_SECRET_ACCESS_KEY="wrong",
                  says=["s3://bucket/data/text", "403", "AWS_SECRET_ACCESS_KEY"])
-        self.bad("data", "build", "--config", config, AWS_REGION="elsewhere-1", says=["status 400"])
+        self.bad("data", "build", "--config", config, AWS_REGION="elsewhere-1",
+                 says=["status 400", "in region eu-test-7: set AWS_REGION"])
         self.bad("data", "build", "--config", config, AWS_ACCESS_KEY_ID="", says=["AWS_ACCESS_KEY_ID"])
         self.server.token = True
         self.bad("data", "build", "--config", config, says=["403"])
