@@ -153,7 +153,11 @@ std::string contamination(const CheckReport& report) {
                     percent(static_cast<double>(d.found.words_covered), static_cast<double>(d.words)),
                     escaped(which), escaped(report.index.ngram_text(hit.eval, hit.ngrams.front())));
   }
-  return out + "</table>\n";
+  out += "</table>\n";
+  if (const auto rest = report.contaminated_documents - static_cast<int64_t>(report.contaminated.size());
+      rest > 0)
+    out += fmt::format("<p>and {} more.</p>\n", grouped(rest));
+  return out;
 }
 
 std::string clusters(const CheckReport& report, const std::vector<DuplicateCluster>& all, bool near) {
@@ -169,7 +173,9 @@ std::string clusters(const CheckReport& report, const std::vector<DuplicateClust
     out += "<td>";
     constexpr size_t kShown = 3;
     for (size_t i = 0; i < c.documents.size(); ++i) {
-      if (i == kShown) out += fmt::format("<details><summary>{} more</summary>", c.documents.size() - kShown);
+      if (i == kShown)
+        out += fmt::format("<details><summary>{} more of {}</summary>", c.documents.size() - kShown,
+                           grouped(c.size));
       out += fmt::format("<code>{}</code><br>", escaped(report.place_text(c.documents[i])));
     }
     if (c.documents.size() > kShown) out += "</details>";
