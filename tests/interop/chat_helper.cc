@@ -66,7 +66,9 @@ ordered_json format(const std::string& path, const ostro::tokenizer::Tokenizer& 
   const auto out = (*formatter)->format(row, encoder);
   if (!out.ok()) return {{"error", out.error().message()}};
   const ostro::data::FormattedRow& f = out.value();
-  return {{"ids", f.ids}, {"weights", f.weights}, {"content", f.content}, {"skip", row_skip_name(f.skip)}};
+  using ostro::data::RowSkip;
+  const char* skip = f.skip == RowSkip::kEmpty ? "empty" : f.skip == RowSkip::kNoLoss ? "no loss" : "";
+  return {{"ids", f.ids}, {"weights", f.weights}, {"content", f.content}, {"skip", skip}};
 }
 
 }  // namespace
