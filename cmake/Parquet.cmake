@@ -2,7 +2,8 @@
 # installed beside our own, so that what is installed does not need the Python environment.
 set(OSTRO_WITH_PARQUET AUTO CACHE STRING "Read .parquet by the libraries of pyarrow 26: ON, OFF, or AUTO (when found)")
 set_property(CACHE OSTRO_WITH_PARQUET PROPERTY STRINGS AUTO ON OFF)
-if(OSTRO_WITH_PARQUET)
+# ThreadSanitizer cannot see what libraries that it did not build do, and reading .parquet has no threads.
+if(OSTRO_WITH_PARQUET AND NOT (OSTRO_WITH_PARQUET STREQUAL "AUTO" AND CMAKE_BUILD_TYPE STREQUAL "Tsan"))
   list(APPEND CMAKE_MODULE_PATH "${CMAKE_CURRENT_LIST_DIR}")
   find_package(PyArrow 26 QUIET)
   if(NOT PyArrow_FOUND AND NOT OSTRO_WITH_PARQUET STREQUAL "AUTO")
