@@ -50,11 +50,19 @@ Status sample(const Request& request, const train::ModelChoices& models) {
   infer::SampleOptions options = request.options;
   options.eos = tokenizer.eos_id() ? static_cast<int64_t>(*tokenizer.eos_id()) : -1;
 
+  // What a token adds to the text can depend on those before it (a space at the beginning is dropped by some
+  // tokenizers), so the whole is decoded each time and what is new is printed.
+  std::vector<uint32_t> so_far(prompt.begin(), prompt.end());
+  ASSIGN_OR_RETURN(const std::string prompt_text,
+                   tokenizer.decode_bytes(so_far, /*skip_special_tokens=*/true));
+  size_t printed = prompt_text.size();
   Status written;
   const auto print = [&](int32_t token) {
-    const uint32_t id = static_cast<uint32_t>(token);
-    const auto bytes = tokenizer.decode_bytes({&id, 1}, /*skip_special_tokens=*/true);
-    written = bytes.ok() ? write_stdout(*bytes) : Status(bytes.error());
+    so_far.push_back(static_cast<uint32_t>(token));
+    const auto text = tokenizer.decode_bytes(so_far, /*skip_special_tokens=*/true);
+    written = text.ok() ? write_stdout(std::string_view(*text).substr(std::min(printed, text->size())))
+                        : Status(text.error());
+    if (text.ok()) printed = text->size();
     return written.ok();
   };
   if (!request.json) RETURN_IF_ERROR(write_stdout(request.prompt));

@@ -146,7 +146,8 @@ int encode(Args args) {
   std::string path;
   bool json = false, special = false;
   args.summary("Reads text from standard input and prints token ids: a line of ids for every line of text.");
-  args.option("--tokenizer", &path, "T", "tokenizer.json, or its directory", Args::kRequired);
+  args.option("--tokenizer", &path, "T", "tokenizer.json, SentencePiece .model, or a directory with one",
+              Args::kRequired);
   args.flag("--json", &json, "all of the input is one document; print a JSON list");
   args.flag("--add_special_tokens", &special, "add the tokens that the tokenizer puts around a document");
   if (const auto code = args.parse()) return *code;
@@ -166,7 +167,8 @@ int decode(Args args) {
   args.summary(
       "Reads token ids from standard input, a document a line (1 2 3 or [1, 2, 3]), and prints each\n"
       "document's text and a newline.");
-  args.option("--tokenizer", &path, "T", "tokenizer.json, or its directory", Args::kRequired);
+  args.option("--tokenizer", &path, "T", "tokenizer.json, SentencePiece .model, or a directory with one",
+              Args::kRequired);
   args.flag("--skip_special_tokens", &skip, "leave special tokens out");
   if (const auto code = args.parse()) return *code;
 

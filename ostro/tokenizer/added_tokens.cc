@@ -8,14 +8,6 @@
 namespace ostro::tokenizer {
 namespace {
 
-// Start of the code point that ends at `end` (> 0).
-size_t code_point_before(std::string_view text, size_t end) {
-  do {
-    --end;
-  } while ((static_cast<uint8_t>(text[end]) & 0xC0) == 0x80);
-  return end;
-}
-
 uint8_t class_at(std::string_view text, size_t i) {
   return code_point_class(read_code_point(text.data() + i).value);
 }
@@ -29,9 +21,9 @@ bool stands_alone(std::string_view text, size_t begin, size_t end) {
 }  // namespace
 
 AddedTokenMatcher::AddedTokenMatcher(std::vector<const AddedToken*> tokens) : tokens_(std::move(tokens)) {
-  std::sort(tokens_.begin(), tokens_.end(), [](const AddedToken* a, const AddedToken* b) {
+  std::stable_sort(tokens_.begin(), tokens_.end(), [](const AddedToken* a, const AddedToken* b) {
     const auto x = static_cast<uint8_t>(a->content[0]), y = static_cast<uint8_t>(b->content[0]);
-    return x != y ? x < y : a->content.size() > b->content.size();  // equal lengths: at most one matches
+    return x != y ? x < y : a->content.size() > b->content.size();  // of equal ones the first
   });
   for (const AddedToken* token : tokens_) {
     ++first_[static_cast<uint8_t>(token->content[0]) + 1u];

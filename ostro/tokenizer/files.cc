@@ -26,9 +26,13 @@ Result<std::string> token_name(const nlohmann::json& config, const char* key) {
   return corrupt(fmt::format("\"{}\" is neither a token nor an object with \"content\"", key));
 }
 
-Status read_config(std::string_view text, Tokenizer& tokenizer) {
-  const auto config = nlohmann::json::parse(text.begin(), text.end(), nullptr, /*allow_exceptions=*/false);
+Result<nlohmann::json> parse_config(std::string_view text) {
+  auto config = nlohmann::json::parse(text.begin(), text.end(), nullptr, /*allow_exceptions=*/false);
   if (!config.is_object()) return corrupt("not a JSON object");
+  return config;
+}
+
+Status read_config(const nlohmann::json& config, Tokenizer& tokenizer) {
   ASSIGN_OR_RETURN(const std::string eos, token_name(config, "eos_token"));
   if (!eos.empty()) RETURN_IF_ERROR(tokenizer.set_eos_token(eos));
   ASSIGN_OR_RETURN(const std::string bos, token_name(config, "bos_token"));
@@ -36,22 +40,40 @@ Status read_config(std::string_view text, Tokenizer& tokenizer) {
   return {};
 }
 
+// In a directory the first of the names by which tokenizers are published.
+Result<std::string> find_file(io::FileSystem& files, const std::string& path) {
+  ASSIGN_OR_RETURN(const io::FileInfo info, files.stat(path));
+  if (!info.is_directory) return path;
+  const std::string model = io::join_path(path, "tokenizer.model"),
+                    json = io::join_path(path, "tokenizer.json");
+  ASSIGN_OR_RETURN(const bool has_json, files.exists(json));
+  if (has_json) return json;
+  ASSIGN_OR_RETURN(const bool has_model, files.exists(model));
+  return has_model ? model : json;
+}
+
 }  // namespace
 
 Result<Tokenizer> load_tokenizer(io::FileSystem& files, const std::string& path) {
-  ASSIGN_OR_RETURN(const io::FileInfo info, files.stat(path));
-  const std::string directory = info.is_directory ? path : io::parent_path(path);
-  const std::string file = info.is_directory ? io::join_path(path, "tokenizer.json") : path;
-  ASSIGN_OR_RETURN(const std::string text, files.read_file(file, kMaxFile));
-  ASSIGN_OR_RETURN(Tokenizer tokenizer, Tokenizer::from_json(text, file));
-
-  const std::string config = io::join_path(directory, "tokenizer_config.json");
-  ASSIGN_OR_RETURN(const bool has_config, files.exists(config));
+  ASSIGN_OR_RETURN(const std::string file, find_file(files, path));
+  ASSIGN_OR_RETURN(std::string text, files.read_file(file, kMaxFile));
+  const std::string config_file = io::join_path(io::parent_path(file), "tokenizer_config.json");
+  ASSIGN_OR_RETURN(const bool has_config, files.exists(config_file));
+  nlohmann::json config = nlohmann::json::object();
   if (has_config) {
-    ASSIGN_OR_RETURN(const std::string config_text, files.read_file(config, kMaxFile));
-    const Status status = read_config(config_text, tokenizer);
-    if (!status.ok()) return status.error().with_context(config);
+    ASSIGN_OR_RETURN(const std::string config_text, files.read_file(config_file, kMaxFile));
+    auto parsed = parse_config(config_text);
+    if (!parsed.ok()) return parsed.error().with_context(config_file);
+    config = std::move(parsed).value();
   }
+  const auto adds = [&config](const char* key) { return config.contains(key) && config[key] == true; };
+  ASSIGN_OR_RETURN(
+      Tokenizer tokenizer,
+      file.ends_with(".model")
+          ? Tokenizer::from_sentencepiece(std::move(text), file, adds("add_bos_token"), adds("add_eos_token"))
+          : Tokenizer::from_json(text, file));
+  const Status status = read_config(config, tokenizer);
+  if (!status.ok()) return status.error().with_context(config_file);
   return tokenizer;
 }
 

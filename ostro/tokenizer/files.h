@@ -11,8 +11,9 @@
 
 namespace ostro::tokenizer {
 
-// Reads a tokenizer.json, or the one in a directory. A tokenizer_config.json beside it says which tokens end
-// and begin a document (Tokenizer::eos_id, bos_id).
+// Reads a tokenizer.json, or a SentencePiece model (a file whose name ends in .model), or the tokenizer.json
+// or else the tokenizer.model of a directory. A tokenizer_config.json beside it says which tokens end and
+// begin a document (Tokenizer::eos_id, bos_id), and for a model whether add_special_tokens adds them.
 Result<Tokenizer> load_tokenizer(io::FileSystem& files, const std::string& path);
 
 // Writes the tokenizer.json at `path`, atomically, and nothing else.

@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "ostro/tokenizer/byte_alphabet.h"
+#include "ostro/tokenizer/shown_token.h"
 #include "ostro/tokenizer/tokenizer_state.h"
 #include "ostro/tokenizer/utf8.h"
 
@@ -17,11 +18,6 @@ constexpr std::string_view kEosNames[] = {"<|endoftext|>", "<|end_of_text|>", "<
 constexpr std::string_view kBosNames[] = {"<|begin_of_text|>", "<s>",   "<bos>",
                                           "<|bos|>",           "<BOS>", "<|startoftext|>"};
 
-// The name as an error shows it: added tokens can be long.
-std::string shown(std::string_view token) {
-  return fmt::format("\"{}\"{}", token.substr(0, 60), token.size() > 60 ? "..." : "");
-}
-
 }  // namespace
 
 Tokenizer::Tokenizer(std::unique_ptr<State> state) : state_(std::move(state)) {}
@@ -33,44 +29,27 @@ Result<Tokenizer> Tokenizer::from_spec(TokenizerSpec spec) {
   auto state = std::make_unique<State>();
   State& s = *state;
   s.spec = std::move(spec);
+  if (s.spec.kind == ModelKind::kSentencePiece) RETURN_IF_ERROR(s.make_sentencepiece());
   const auto& vocab = s.spec.vocab;
 
   size_t size = vocab.size();
   for (const AddedToken& token : s.spec.added_tokens) size = std::max(size, size_t{token.id} + 1);
   s.bytes.resize(size);
   s.added.resize(size);
-  std::vector<std::string> token_bytes(vocab.size());
+  const auto bytes_of = [&s](const std::string& token) {
+    const auto bytes = s.spec.kind == ModelKind::kByteBpe ? characters_to_bytes(token) : std::nullopt;
+    return bytes ? *bytes : token;
+  };
   for (uint32_t id = 0; id < vocab.size(); ++id) {
     if (vocab[id].empty()) continue;
     if (!is_valid_utf8(vocab[id])) return corrupt(fmt::format("token {} is not UTF-8", id));
     if (!s.ids.emplace(vocab[id], id).second) {
-      return corrupt(fmt::format("token {} has two ids: {} and {}", shown(vocab[id]), s.ids[vocab[id]], id));
+      return corrupt(
+          fmt::format("token {} has two ids: {} and {}", shown_token(vocab[id]), s.ids[vocab[id]], id));
     }
-    auto bytes = characters_to_bytes(vocab[id]);
-    s.bytes[id] = bytes ? *bytes : vocab[id];
-    if (bytes && bytes->size() == 1) s.model.byte_ids[static_cast<uint8_t>((*bytes)[0])] = id;
-    if (bytes) token_bytes[id] = std::move(*bytes);
+    s.bytes[id] = bytes_of(vocab[id]);
   }
-
-  std::vector<Merge> merges;
-  merges.reserve(s.spec.merges.size());
-  for (uint32_t rank = 0; rank < s.spec.merges.size(); ++rank) {
-    const auto [left, right] = s.spec.merges[rank];
-    if (left >= vocab.size() || right >= vocab.size() || vocab[left].empty() || vocab[right].empty()) {
-      return corrupt(fmt::format("merge {} joins ids {} and {}, which are not both in the vocabulary", rank,
-                                 left, right));
-    }
-    const auto joined = s.ids.find(vocab[left] + vocab[right]);
-    if (joined == s.ids.end()) {
-      return corrupt(fmt::format("merge {} makes {}, which is not in the vocabulary", rank,
-                                 shown(vocab[left] + vocab[right])));
-    }
-    merges.push_back({left, right, joined->second});
-  }
-  s.model.set_merges(std::move(merges));
-  s.model.set_whole_pieces(token_bytes, s.spec.ignore_merges);
-
-  std::vector<const AddedToken*> plain, normalized;
+  RETURN_IF_ERROR(s.make_parts());
   for (const AddedToken& token : s.spec.added_tokens) {
     if (token.content.empty() || !is_valid_utf8(token.content)) {
       return corrupt(fmt::format("added token {} is empty or not UTF-8", token.id));
@@ -79,15 +58,12 @@ Result<Tokenizer> Tokenizer::from_spec(TokenizerSpec spec) {
     const auto [it, is_new] = s.ids.emplace(token.content, token.id);
     if (it->second != token.id || s.added[token.id] != nullptr || (is_new && in_model)) {
       return corrupt(fmt::format("added token {} has id {}, but the name or the id is taken",
-                                 shown(token.content), token.id));
+                                 shown_token(token.content), token.id));
     }
     s.added[token.id] = &token;
-    auto bytes = characters_to_bytes(token.content);
-    s.bytes[token.id] = bytes ? *bytes : token.content;
-    (token.normalized ? normalized : plain).push_back(&token);
+    s.bytes[token.id] = bytes_of(token.content);
   }
-  s.plain.emplace(std::move(plain));
-  s.normalized.emplace(std::move(normalized));
+  RETURN_IF_ERROR(s.make_matchers());
   for (const auto* ids : {&s.spec.prefix, &s.spec.suffix}) {
     for (const uint32_t id : *ids) {
       if (id >= size || (s.bytes[id].empty()))
@@ -102,9 +78,23 @@ Result<Tokenizer> Tokenizer::from_spec(TokenizerSpec spec) {
     }
     return std::nullopt;
   };
-  s.eos = first_known(kEosNames);
-  s.bos = first_known(kBosNames);
+  if (!s.sentencepiece) {
+    s.eos = first_known(kEosNames);
+    s.bos = first_known(kBosNames);
+  }
   return Tokenizer(std::move(state));
+}
+
+Result<Tokenizer> Tokenizer::from_sentencepiece(std::string bytes, std::string_view name, bool add_bos,
+                                                bool add_eos) {
+  TokenizerSpec spec;
+  spec.kind = ModelKind::kSentencePiece;
+  spec.sentencepiece = std::move(bytes);
+  spec.add_bos = add_bos;
+  spec.add_eos = add_eos;
+  auto tokenizer = from_spec(std::move(spec));
+  if (!tokenizer.ok()) return tokenizer.error().with_context(name);
+  return tokenizer;
 }
 
 std::vector<uint32_t> Tokenizer::encode(std::string_view text, const EncodeOptions& options) const {
@@ -113,21 +103,39 @@ std::vector<uint32_t> Tokenizer::encode(std::string_view text, const EncodeOptio
   return out;
 }
 
-Result<std::string> Tokenizer::decode_bytes(std::span<const uint32_t> ids, bool skip_special_tokens) const {
+Result<std::string> Tokenizer::decode_to(std::span<const uint32_t> ids, bool skip_special_tokens,
+                                         bool raw) const {
   const State& s = *state_;
-  std::string out;
+  std::vector<uint32_t> kept;
+  kept.reserve(ids.size());
   for (const uint32_t id : ids) {
     if (id >= s.bytes.size() || s.bytes[id].empty()) {
       return invalid_argument(fmt::format("there is no token {} in a vocabulary of {}", id, vocab_size()));
     }
     if (skip_special_tokens && s.added[id] != nullptr && s.added[id]->special) continue;
-    out += s.bytes[id];
+    kept.push_back(id);
   }
-  return out;
+  if (s.sentencepiece) return s.sentencepiece->decode(kept, raw);
+  std::string out;
+  if (!s.decoder) {
+    for (const uint32_t id : kept) out += s.bytes[id];
+    return out;
+  }
+  std::vector<std::string> tokens;
+  tokens.reserve(kept.size());
+  const bool in_bytes =
+      s.spec.kind == ModelKind::kByteBpe;  // then decoders want the alphabet of the vocabulary
+  for (const uint32_t id : kept)
+    tokens.emplace_back(in_bytes ? *id_to_token(id) : std::string_view(s.bytes[id]));
+  return s.decoder->decode(std::move(tokens), raw);
+}
+
+Result<std::string> Tokenizer::decode_bytes(std::span<const uint32_t> ids, bool skip_special_tokens) const {
+  return decode_to(ids, skip_special_tokens, /*raw=*/true);
 }
 
 Result<std::string> Tokenizer::decode(std::span<const uint32_t> ids, bool skip_special_tokens) const {
-  ASSIGN_OR_RETURN(std::string bytes, decode_bytes(ids, skip_special_tokens));
+  ASSIGN_OR_RETURN(std::string bytes, decode_to(ids, skip_special_tokens, /*raw=*/false));
   return is_valid_utf8(bytes) ? bytes : repair_utf8(bytes);
 }
 
@@ -150,19 +158,20 @@ std::optional<uint32_t> Tokenizer::bos_id() const { return state_->bos; }
 
 Status Tokenizer::set_eos_token(std::string_view token) {
   const auto id = token_to_id(token);
-  if (!id) return not_found(fmt::format("eos token {} is not in the vocabulary", shown(token)));
+  if (!id) return not_found(fmt::format("eos token {} is not in the vocabulary", shown_token(token)));
   state_->eos = id;
   return {};
 }
 
 Status Tokenizer::set_bos_token(std::string_view token) {
   const auto id = token_to_id(token);
-  if (!id) return not_found(fmt::format("bos token {} is not in the vocabulary", shown(token)));
+  if (!id) return not_found(fmt::format("bos token {} is not in the vocabulary", shown_token(token)));
   state_->bos = id;
   return {};
 }
 
 int Tokenizer::missing_bytes() const {
+  if (state_->spec.kind != ModelKind::kByteBpe) return 0;
   const auto& ids = state_->model.byte_ids;
   return static_cast<int>(std::count(ids.begin(), ids.end(), kNoToken));
 }

@@ -1,5 +1,5 @@
 // Tokenizer: text to token ids and back, with the ids that Hugging Face `tokenizers` gives for the same
-// tokenizer.json.
+// tokenizer.json, or `sentencepiece` for the same .model.
 #pragma once
 
 #include <cstdint>
@@ -15,20 +15,23 @@
 
 namespace ostro::tokenizer {
 
-class PieceEncoder;
-
 struct EncodeOptions {
   bool add_special_tokens = false;   // put the file's begin/end tokens around the text (post_processor)
   bool parse_special_tokens = true;  // false: "<|endoftext|>" in the text is ordinary text
 };
 
-// A byte-level BPE tokenizer. Immutable: any number of threads may use one object. Cheap to move, not
-// copyable.
+// A BPE, Unigram or SentencePiece tokenizer. Immutable: any number of threads may use one object. Cheap to
+// move, not copyable.
 class Tokenizer {
  public:
   // Reads a tokenizer.json (from a file: load_tokenizer in files.h); `name` (a path) begins every error. A
   // component that is not supported, anywhere in the file, is an error that names it.
   static Result<Tokenizer> from_json(std::string_view json, std::string_view name);
+
+  // Reads a SentencePiece .model. With add_bos or add_eos, add_special_tokens puts the model's bos or eos
+  // piece around a text, as a tokenizer_config.json with "add_bos_token" says; the file itself does not.
+  static Result<Tokenizer> from_sentencepiece(std::string bytes, std::string_view name, bool add_bos = false,
+                                              bool add_eos = false);
 
   // Builds from data; fails when ids clash, or a merge's result is not in the vocabulary.
   static Result<Tokenizer> from_spec(TokenizerSpec spec);
@@ -44,7 +47,7 @@ class Tokenizer {
   // The text of ids, always valid UTF-8 (U+FFFD where the bytes are not). kInvalidArgument for an unknown id.
   Result<std::string> decode(std::span<const uint32_t> ids, bool skip_special_tokens = false) const;
 
-  // The bytes of ids, unrepaired: what generation must join before it looks for characters.
+  // The bytes of ids, unrepaired: what ends inside a character is completed by the ids that follow.
   Result<std::string> decode_bytes(std::span<const uint32_t> ids, bool skip_special_tokens = false) const;
 
   // One more than the largest id: the rows an embedding needs.
@@ -66,6 +69,8 @@ class Tokenizer {
   int missing_bytes() const;
 
   // The tokenizer.json, indented, as written to files; loads in Hugging Face `tokenizers` with the same ids.
+  // For a SentencePiece model, which no tokenizer.json can say exactly, it holds the .model and only Ostro
+  // reads it.
   std::string to_json() const;
 
   // The same content with sorted keys and no spaces: what a tokenizer's hash is taken of.
@@ -81,7 +86,7 @@ class Tokenizer {
   friend class Encoder;
   struct State;
   explicit Tokenizer(std::unique_ptr<State> state);
-  const std::string& bytes_of(uint32_t id) const;
+  Result<std::string> decode_to(std::span<const uint32_t> ids, bool skip_special_tokens, bool raw) const;
 
   std::unique_ptr<State> state_;
 };
@@ -98,12 +103,12 @@ class Encoder {
   void encode(std::string_view text, const EncodeOptions& options, std::vector<uint32_t>& out);
 
  private:
-  void encode_segment(std::string_view text, std::vector<uint32_t>& out);
+  struct Work;
+  void encode_segment(std::string_view text, bool at_start, std::vector<uint32_t>& out);
+  void encode_bytes(std::string_view text, std::vector<uint32_t>& out);
 
   const Tokenizer& tokenizer_;
-  std::unique_ptr<PieceEncoder> pieces_;
-  std::vector<Segment> segments_, parts_;  // kept between calls for their memory
-  std::string prefixed_;
+  std::unique_ptr<Work> work_;  // kept between calls for its memory
 };
 
 }  // namespace ostro::tokenizer

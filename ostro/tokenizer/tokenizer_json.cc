@@ -3,17 +3,14 @@
 
 #include <nlohmann/json.hpp>
 
+#include "ostro/tokenizer/base64.h"
+#include "ostro/tokenizer/json_fields.h"
+#include "ostro/tokenizer/pre_tokenizer.h"
 #include "ostro/tokenizer/tokenizer.h"
 #include "ostro/tokenizer/tokenizer_state.h"
 
 namespace ostro::tokenizer {
 namespace {
-
-using Json = nlohmann::json;
-using OrderedJson = nlohmann::ordered_json;
-
-constexpr uint32_t kMaxId = (1u << 24) - 1;  // larger ids are a damaged file, not a vocabulary
-constexpr size_t kShownJson = 120;
 
 // Whether brackets outside strings nest deeper than any tokenizer.json does; what walks the parsed value
 // recurses, and must not run out of stack on a hostile file.
@@ -30,44 +27,6 @@ bool nests_too_deep(std::string_view text) {
     if (c == ']' || c == '}') --depth;
   }
   return false;
-}
-
-std::string shown(const Json& json) {
-  const std::string text = json.dump(-1, ' ', false, Json::error_handler_t::replace);
-  return text.size() <= kShownJson ? text : text.substr(0, kShownJson) + "...";
-}
-
-// The member, or null when it is absent.
-const Json& member(const Json& json, const char* key) {
-  static const Json null;
-  const auto it = json.find(key);
-  return it == json.end() ? null : *it;
-}
-
-std::string type_of(const Json& json) {
-  const Json& type = member(json, "type");
-  return type.is_string() ? type.get<std::string>() : "";
-}
-
-Result<bool> flag(const Json& json, const char* key, bool fallback) {
-  const Json& value = member(json, key);
-  if (value.is_null()) return fallback;
-  if (!value.is_boolean())
-    return corrupt(fmt::format("\"{}\" is {}, expected true or false", key, shown(value)));
-  return value.get<bool>();
-}
-
-Result<uint32_t> id_value(const Json& json, std::string_view what) {
-  if (!json.is_number_unsigned() || json.get<uint64_t>() > kMaxId) {
-    return corrupt(fmt::format("the id of {} is {}, expected 0 to {}", what, shown(json), kMaxId));
-  }
-  return json.get<uint32_t>();
-}
-
-Error not_supported(std::string_view where, const Json& json) {
-  const std::string type = type_of(json);
-  return unsupported(fmt::format("{} {}{}{} is not supported (docs/tokenizer.md lists what is)", where, type,
-                                 type.empty() ? "" : " ", shown(json)));
 }
 
 Status read_vocab(const Json& model, TokenizerSpec& spec) {
@@ -117,12 +76,7 @@ Status read_merges(const Json& model, TokenizerSpec& spec) {
   return {};
 }
 
-Status read_model(const Json& root, TokenizerSpec& spec) {
-  const Json& model = member(root, "model");
-  if (!model.is_object()) return corrupt("\"model\" is missing");
-  const std::string type = type_of(model);
-  if (!type.empty() && type != "BPE")
-    return unsupported(fmt::format("model {} is not supported (only BPE is)", type));
+Status read_bpe(const Json& model, TokenizerSpec& spec) {
   for (const char* key : {"dropout", "continuing_subword_prefix", "end_of_word_suffix"}) {
     const Json& value = member(model, key);
     const bool neutral = value.is_null() || value == "" || value == 0.0;
@@ -131,12 +85,55 @@ Status read_model(const Json& root, TokenizerSpec& spec) {
   RETURN_IF_ERROR(read_vocab(model, spec));
   RETURN_IF_ERROR(read_merges(model, spec));
   ASSIGN_OR_RETURN(spec.ignore_merges, flag(model, "ignore_merges", false));
-  ASSIGN_OR_RETURN(const bool byte_fallback, flag(model, "byte_fallback", false));
-  if (byte_fallback) return not_supported("model.byte_fallback", true);
+  ASSIGN_OR_RETURN(spec.byte_fallback, flag(model, "byte_fallback", false));
+  ASSIGN_OR_RETURN(spec.fuse_unknown, flag(model, "fuse_unk", false));
   const Json& unknown = member(model, "unk_token");
   if (!unknown.is_null() && !unknown.is_string()) return corrupt("model.unk_token is not a string");
   spec.unknown_token = unknown.dump();
   return {};
+}
+
+Status read_unigram(const Json& model, TokenizerSpec& spec) {
+  const Json& vocab = member(model, "vocab");
+  if (!vocab.is_array()) return corrupt("model.vocab is missing or not a list of [token, score]");
+  for (const Json& entry : vocab) {
+    if (!entry.is_array() || entry.size() != 2 || !entry[0].is_string() || entry[0] == "" ||
+        !entry[1].is_number())
+      return corrupt(fmt::format("model.vocab: entry {} is {}, expected [token, score]", spec.vocab.size(),
+                                 shown(entry)));
+    spec.vocab.push_back(entry[0].get<std::string>());
+    spec.scores.push_back(entry[1].get<double>());
+  }
+  const Json& unknown = member(model, "unk_id");
+  if (unknown.is_null()) return not_supported("model.unk_id", unknown);
+  ASSIGN_OR_RETURN(spec.unknown_id, id_value(unknown, "the unknown token (model.unk_id)"));
+  ASSIGN_OR_RETURN(spec.byte_fallback, flag(model, "byte_fallback", false));
+  return {};
+}
+
+// The model of a file that Ostro wrote for a SentencePiece .model.
+Status read_sentencepiece(const Json& model, TokenizerSpec& spec) {
+  ASSIGN_OR_RETURN(const std::string text, text_field(model, "proto"));
+  ASSIGN_OR_RETURN(spec.sentencepiece, base64_decode(text));
+  ASSIGN_OR_RETURN(spec.add_bos, flag(model, "add_bos", false));
+  ASSIGN_OR_RETURN(spec.add_eos, flag(model, "add_eos", false));
+  return {};
+}
+
+Status read_model(const Json& root, TokenizerSpec& spec) {
+  const Json& model = member(root, "model");
+  if (!model.is_object()) return corrupt("\"model\" is missing");
+  const std::string type = type_of(model);
+  if (type.empty() || type == "BPE") return read_bpe(model, spec);
+  if (type == "Unigram") {
+    spec.kind = ModelKind::kUnigram;
+    return read_unigram(model, spec);
+  }
+  if (type == "SentencePiece") {
+    spec.kind = ModelKind::kSentencePiece;
+    return read_sentencepiece(model, spec);
+  }
+  return unsupported(fmt::format("model {} is not supported (BPE and Unigram are)", type));
 }
 
 Status read_added_tokens(const Json& root, TokenizerSpec& spec) {
@@ -161,25 +158,12 @@ Status read_added_tokens(const Json& root, TokenizerSpec& spec) {
   return {};
 }
 
-// One or several components: a Sequence's members, or the component itself; nothing for null.
-Result<std::vector<const Json*>> components(const Json& json, const char* where, const char* list) {
-  std::vector<const Json*> out;
-  if (json.is_null()) return out;
-  if (type_of(json) != "Sequence") {
-    out.push_back(&json);
-    return out;
-  }
-  const Json& members = member(json, list);
-  if (!members.is_array()) return corrupt(fmt::format("{}: a Sequence without \"{}\"", where, list));
-  for (const Json& item : members) out.push_back(&item);
-  return out;
-}
-
 Result<Splitter> splitter_of(const Json& split) {
   const Json& regex = member(member(split, "pattern"), "Regex");
   ASSIGN_OR_RETURN(const bool invert, flag(split, "invert", false));
-  if (!regex.is_string() || invert || member(split, "behavior") != "Isolated")
-    return not_supported("pre_tokenizer", split);
+  // Every character is in a match, so that these two come to the same.
+  const bool matches_are_pieces = member(split, "behavior") == (invert ? "Removed" : "Isolated");
+  if (!regex.is_string() || !matches_are_pieces) return not_supported("pre_tokenizer", split);
   const auto splitter = splitter_of_pattern(regex.get_ref<const std::string&>());
   if (splitter) return *splitter;
   std::string known;
@@ -190,8 +174,8 @@ Result<Splitter> splitter_of(const Json& split) {
       regex.dump(), known));
 }
 
-Status read_pre_tokenizer(const Json& root, TokenizerSpec& spec) {
-  const Json& json = member(root, "pre_tokenizer");
+// The plain byte-level form, which the spec has fields for; an error for any other.
+Status read_byte_level(const Json& json, TokenizerSpec& spec) {
   ASSIGN_OR_RETURN(const auto steps, components(json, "pre_tokenizer", "pretokenizers"));
   spec.splitter = Splitter::kNone;
   bool has_byte_level = false;
@@ -212,6 +196,35 @@ Status read_pre_tokenizer(const Json& root, TokenizerSpec& spec) {
     }
   }
   if (!has_byte_level) return not_supported("pre_tokenizer without ByteLevel:", json);
+  return {};
+}
+
+Status read_pre_tokenizer(const Json& root, TokenizerSpec& spec) {
+  const Json& json = member(root, "pre_tokenizer");
+  if (spec.kind == ModelKind::kByteBpe) {
+    TokenizerSpec plain;
+    if (read_byte_level(json, plain).ok()) {
+      spec.splitter = plain.splitter;
+      spec.byte_level_splits = plain.byte_level_splits;
+      spec.prefix_text = plain.prefix_text;
+      spec.prefix_pieces = plain.prefix_pieces;
+      return {};
+    }
+  }
+  ASSIGN_OR_RETURN(const PreTokenizer steps, PreTokenizer::from_json(json));
+  if (steps.byte_level() && spec.kind != ModelKind::kByteBpe)
+    return not_supported("pre_tokenizer of a Unigram model:", json);
+  if (!steps.byte_level() && spec.kind == ModelKind::kByteBpe) spec.kind = ModelKind::kCharBpe;
+  spec.pre_tokenizer = json.dump();
+  return {};
+}
+
+Status read_decoder(const Json& root, TokenizerSpec& spec) {
+  const Json& json = member(root, "decoder");
+  ASSIGN_OR_RETURN(const auto steps, components(json, "decoder", "decoders"));
+  const bool plain =
+      steps.size() == 1 && type_of(*steps.front()) == "ByteLevel" && spec.kind == ModelKind::kByteBpe;
+  if (!plain) spec.decoder = json.dump();
   return {};
 }
 
@@ -252,6 +265,14 @@ Status read_template(const Json& processor, TokenizerSpec& spec) {
   return {};
 }
 
+// The id of a ["</s>", 2] of BertProcessing and RobertaProcessing.
+Result<uint32_t> named_id(const Json& processor, const char* key) {
+  const Json& pair = member(processor, key);
+  if (!pair.is_array() || pair.size() != 2)
+    return corrupt(fmt::format("post_processor: \"{}\" is {}, expected [token, id]", key, shown(pair)));
+  return id_value(pair[1], shown(pair[0]));
+}
+
 Status read_post_processor(const Json& root, TokenizerSpec& spec) {
   const Json& json = member(root, "post_processor");
   ASSIGN_OR_RETURN(const auto steps, components(json, "post_processor", "processors"));
@@ -259,6 +280,11 @@ Status read_post_processor(const Json& root, TokenizerSpec& spec) {
     const std::string type = type_of(*step);
     if (type == "TemplateProcessing") {
       RETURN_IF_ERROR(read_template(*step, spec));
+    } else if (type == "RobertaProcessing" || type == "BertProcessing") {
+      ASSIGN_OR_RETURN(const uint32_t before, named_id(*step, "cls"));
+      ASSIGN_OR_RETURN(const uint32_t after, named_id(*step, "sep"));
+      spec.prefix.insert(spec.prefix.begin(), before);
+      spec.suffix.push_back(after);
     } else if (type != "ByteLevel") {  // ByteLevel changes offsets alone
       return not_supported("post_processor", *step);
     }
@@ -275,17 +301,13 @@ Result<TokenizerSpec> read_spec(std::string_view text) {
     const Json& value = member(root, key);
     if (!value.is_null()) return not_supported(key, value);
   }
-  ASSIGN_OR_RETURN(const auto normalizers,
-                   components(member(root, "normalizer"), "normalizer", "normalizers"));
-  if (!normalizers.empty()) return not_supported("normalizer", *normalizers.front());
-  ASSIGN_OR_RETURN(const auto decoders, components(member(root, "decoder"), "decoder", "decoders"));
-  if (decoders.size() != 1 || type_of(*decoders.front()) != "ByteLevel") {
-    return not_supported("decoder", member(root, "decoder"));
-  }
   TokenizerSpec spec;
   RETURN_IF_ERROR(read_model(root, spec));
+  if (spec.kind == ModelKind::kSentencePiece) return spec;  // it says all the rest
+  spec.normalizer = member(root, "normalizer").dump();
   RETURN_IF_ERROR(read_added_tokens(root, spec));
   RETURN_IF_ERROR(read_pre_tokenizer(root, spec));
+  RETURN_IF_ERROR(read_decoder(root, spec));
   RETURN_IF_ERROR(read_post_processor(root, spec));
   return spec;
 }
@@ -298,6 +320,7 @@ OrderedJson byte_level(bool add_prefix_space, bool use_regex) {
 }
 
 OrderedJson write_pre_tokenizer(const TokenizerSpec& spec) {
+  if (!spec.pre_tokenizer.empty()) return OrderedJson::parse(spec.pre_tokenizer);
   if (spec.byte_level_splits || spec.splitter == Splitter::kNone)
     return byte_level(spec.prefix_text, spec.byte_level_splits);
   const OrderedJson split = {{"type", "Split"},
@@ -321,7 +344,17 @@ OrderedJson write_added_tokens(const TokenizerSpec& spec) {
   return out;
 }
 
-OrderedJson write_model(const TokenizerSpec& spec) {
+OrderedJson write_unigram(const TokenizerSpec& spec) {
+  OrderedJson vocab = OrderedJson::array();
+  for (uint32_t id = 0; id < spec.vocab.size(); ++id)
+    vocab.push_back(OrderedJson::array({spec.vocab[id], spec.scores[id]}));
+  return {{"type", "Unigram"},
+          {"unk_id", *spec.unknown_id},
+          {"vocab", std::move(vocab)},
+          {"byte_fallback", spec.byte_fallback}};
+}
+
+OrderedJson write_bpe(const TokenizerSpec& spec) {
   OrderedJson vocab = OrderedJson::object();
   // ordered_json's operator[] searches; the names are known to be distinct, so append directly.
   auto& entries = vocab.get_ref<OrderedJson::object_t&>();
@@ -332,28 +365,38 @@ OrderedJson write_model(const TokenizerSpec& spec) {
   OrderedJson merges = OrderedJson::array();
   for (const auto& [left, right] : spec.merges)
     merges.push_back(OrderedJson::array({spec.vocab[left], spec.vocab[right]}));
+  const bool by_characters =
+      spec.kind == ModelKind::kCharBpe;  // no ids depend on these where all bytes have tokens
   return {{"type", "BPE"},
           {"dropout", nullptr},
           {"unk_token", OrderedJson::parse(spec.unknown_token)},
           {"continuing_subword_prefix", nullptr},
           {"end_of_word_suffix", nullptr},
-          {"fuse_unk", false},
-          {"byte_fallback", false},
+          {"fuse_unk", by_characters && spec.fuse_unknown},
+          {"byte_fallback", by_characters && spec.byte_fallback},
           {"ignore_merges", spec.ignore_merges},
           {"vocab", std::move(vocab)},
           {"merges", std::move(merges)}};
 }
 
 OrderedJson write_spec(const TokenizerSpec& spec) {
+  if (spec.kind == ModelKind::kSentencePiece) {
+    return {{"version", "1.0"},
+            {"model",
+             {{"type", "SentencePiece"},
+              {"add_bos", spec.add_bos},
+              {"add_eos", spec.add_eos},
+              {"proto", base64_encode(spec.sentencepiece)}}}};
+  }
   return {{"version", "1.0"},
           {"truncation", nullptr},
           {"padding", nullptr},
           {"added_tokens", write_added_tokens(spec)},
-          {"normalizer", nullptr},
+          {"normalizer", OrderedJson::parse(spec.normalizer)},
           {"pre_tokenizer", write_pre_tokenizer(spec)},
           {"post_processor", OrderedJson::parse(spec.post_processor)},
-          {"decoder", byte_level(true, true)},
-          {"model", write_model(spec)}};
+          {"decoder", spec.decoder.empty() ? byte_level(true, true) : OrderedJson::parse(spec.decoder)},
+          {"model", spec.kind == ModelKind::kUnigram ? write_unigram(spec) : write_bpe(spec)}};
 }
 
 }  // namespace
@@ -363,9 +406,10 @@ Result<Tokenizer> Tokenizer::from_json(std::string_view json, std::string_view n
   if (!spec.ok()) return spec.error().with_context(name);
   auto tokenizer = from_spec(std::move(spec).value());
   if (!tokenizer.ok()) return tokenizer.error().with_context(name);
-  if (tokenizer->missing_bytes() > 0 && tokenizer->spec().unknown_token != "null") {
-    return unsupported(fmt::format("model.unk_token is {}, but {} bytes have no token",
-                                   tokenizer->spec().unknown_token, tokenizer->missing_bytes()))
+  const TokenizerSpec& s = tokenizer->spec();
+  if (tokenizer->missing_bytes() > 0 && (s.unknown_token != "null" || s.byte_fallback)) {
+    return unsupported(fmt::format("model.unk_token is {} and byte_fallback {}, but {} bytes have no token",
+                                   s.unknown_token, s.byte_fallback, tokenizer->missing_bytes()))
         .with_context(name);
   }
   return tokenizer;

@@ -2,6 +2,9 @@
 
 #include <doctest/doctest.h>
 
+#include <fmt/core.h>
+
+#include <cstring>
 #include <nlohmann/json.hpp>
 #include <random>
 
@@ -143,18 +146,121 @@ TEST_CASE("components that are not supported are refused by name") {
     json[Json::json_pointer(key)] = std::move(value);
     return error_of(json);
   };
-  CHECK(with("/normalizer", {{"type", "NFC"}}).find("normalizer NFC {") != std::string::npos);
-  CHECK(with("/model/type", "Unigram").find("Unigram") != std::string::npos);
+  CHECK(with("/normalizer", {{"type", "Nmt"}}).find("normalizer Nmt {") != std::string::npos);
+  CHECK(with("/normalizer", {{"type", "Nmt"}}).starts_with("t.json: "));
+  const Json replace = {{"type", "Replace"}, {"pattern", {{"Regex", "a|b"}}}, {"content", "c"}};
+  CHECK(with("/normalizer", replace).find("a|b") != std::string::npos);
+  CHECK(with("/model/type", "WordPiece").find("WordPiece") != std::string::npos);
   CHECK(with("/model/dropout", 0.1).find("model.dropout 0.1") != std::string::npos);
-  CHECK(with("/model/byte_fallback", true).find("byte_fallback") != std::string::npos);
   CHECK(with("/truncation", {{"max_length", 5}}).find("truncation") != std::string::npos);
   CHECK(with("/decoder", {{"type", "WordPiece"}}).find("WordPiece") != std::string::npos);
-  CHECK(with("/post_processor", {{"type", "BertProcessing"}}).find("BertProcessing") != std::string::npos);
+  CHECK(with("/post_processor", {{"type", "PairProcessing"}}).find("PairProcessing") != std::string::npos);
   CHECK(with("/pre_tokenizer/pretokenizers/0/pattern/Regex", "\\w+").find("\\\\w+") != std::string::npos);
   CHECK(with("/pre_tokenizer/pretokenizers/0/behavior", "Removed").find("Removed") != std::string::npos);
-  CHECK(with("/pre_tokenizer/pretokenizers/0/type", "Digits").find("Digits") != std::string::npos);
-  CHECK(with("/pre_tokenizer", nullptr).find("pre_tokenizer") != std::string::npos);
-  CHECK(with("/normalizer", {{"type", "NFC"}}).starts_with("t.json: "));
+  CHECK(with("/pre_tokenizer/pretokenizers/0/type", "UnicodeScripts").find("UnicodeScripts") !=
+        std::string::npos);
+  const Json unigram = {{"type", "Unigram"},
+                        {"unk_id", 0},
+                        {"vocab", Json::array({Json::array({"<unk>", 0.0}), Json::array({"a", -1.0})})}};
+  CHECK(with("/model", unigram).find("Unigram") != std::string::npos);  // with ByteLevel pieces
+}
+
+// Characters with byte tokens, a normalizer and a chain of decoders, as Llama 2 has them.
+Json character_example() {
+  Json vocab = {{"<unk>", 0}};
+  for (int byte = 0; byte < 256; ++byte) vocab[fmt::format("<0x{:02X}>", byte)] = byte + 1;
+  for (const char* token : {"\u2581", "a", "b", "ab", "\u2581ab"}) vocab[token] = vocab.size();
+  Json json = example();
+  json["added_tokens"] = Json::array();
+  json["normalizer"] = {{"type", "Sequence"},
+                        {"normalizers",
+                         {{{"type", "Prepend"}, {"prepend", "\u2581"}},
+                          {{"type", "Replace"}, {"pattern", {{"String", " "}}}, {"content", "\u2581"}}}}};
+  json["pre_tokenizer"] = nullptr;
+  json["post_processor"] = nullptr;
+  json["decoder"] = {{"type", "Sequence"},
+                     {"decoders",
+                      {{{"type", "Replace"}, {"pattern", {{"String", "\u2581"}}}, {"content", " "}},
+                       {{"type", "ByteFallback"}},
+                       {{"type", "Fuse"}},
+                       {{"type", "Strip"}, {"content", " "}, {"start", 1}, {"stop", 0}}}}};
+  json["model"] = {{"type", "BPE"},         {"unk_token", "<unk>"}, {"fuse_unk", true},
+                   {"byte_fallback", true}, {"vocab", vocab},       {"merges", {"a b", "\u2581 ab"}}};
+  return json;
+}
+
+TEST_CASE("characters, byte tokens and decoders") {
+  const Tokenizer tokenizer = load(character_example());
+  const auto id = [&](const char* token) { return *tokenizer.token_to_id(token); };
+  const std::vector<uint32_t> expected = {id("\u2581ab"), id("\u2581"), id("<0xC3>"), id("<0xA9>"), id("ab")};
+  CHECK(tokenizer.encode("ab \u00E9ab") == expected);
+  CHECK(*tokenizer.decode(expected) == "ab \u00E9ab");
+  CHECK(*tokenizer.decode(std::span(expected).first(3)) == "ab \uFFFD");
+  CHECK(*tokenizer.decode_bytes(std::span(expected).first(3)) == "ab \xC3");
+  CHECK(tokenizer.encode("") == std::vector<uint32_t>{});
+  const auto again = Tokenizer::from_json(tokenizer.to_json(), "again");
+  REQUIRE(again.ok());
+  CHECK(again->canonical_json() == tokenizer.canonical_json());
+  CHECK(again->encode("ab \u00E9ab") == expected);
+
+  Json without = character_example();
+  without["model"]["byte_fallback"] = false;
+  CHECK(load(without).encode("\u00E9\u00E9a") == std::vector<uint32_t>{id("\u2581"), 0, id("a")});
+  without["model"]["fuse_unk"] = false;
+  CHECK(load(without).encode("\u00E9\u00E9a") == std::vector<uint32_t>{id("\u2581"), 0, 0, id("a")});
+  without["model"]["unk_token"] = "none";
+  CHECK(error_of(without).find("\"none\"") != std::string::npos);
+}
+
+// A .model by hand: field 1 of ModelProto is a piece {1: text, 2: score, 3: type}, field 2 the trainer's
+// options.
+std::string sentencepiece_model(int kind) {
+  const auto field = [](int number, const std::string& bytes) {
+    return std::string(1, static_cast<char>(number << 3 | 2)) + static_cast<char>(bytes.size()) + bytes;
+  };
+  const auto piece = [&](const std::string& text, float score, int type) {
+    std::string bits(4, '\0');
+    std::memcpy(bits.data(), &score, 4);
+    return field(1,
+                 field(1, text) + std::string("\x15") + bits + std::string("\x18") + static_cast<char>(type));
+  };
+  return piece("<unk>", 0, 2) + piece("<s>", 0, 3) + piece("</s>", 0, 3) + piece("\u2581a", -1, 1) +
+         piece("bb", -2, 1) + piece("\u2581", -3, 1) + piece("a", -4, 1) + piece("b", -5, 1) +
+         piece("<x>", 0, 4) + field(2, std::string("\x18") + static_cast<char>(kind));
+}
+
+TEST_CASE("SentencePiece models") {
+  for (const int kind : {1, 2}) {
+    const auto tokenizer =
+        Tokenizer::from_sentencepiece(sentencepiece_model(kind), "m.model", /*add_bos=*/true);
+    REQUIRE_MESSAGE(tokenizer.ok(), tokenizer.error().message());
+    CHECK(tokenizer->encode("a  bba<x>a") == std::vector<uint32_t>{3, 5, 4, 6, 8, 6});
+    CHECK(tokenizer->encode(" \u4F60\u597Db <s> ", {.add_special_tokens = true}).front() == 1);
+    CHECK(tokenizer->encode("\u4F60\u597D") == std::vector<uint32_t>{5, 0});
+    CHECK(*tokenizer->decode(std::vector<uint32_t>{1, 3, 5, 4, 6, 8, 6, 2}) == "a bba<x>a");
+    CHECK(tokenizer->eos_id() == 2);
+    const auto again = Tokenizer::from_json(tokenizer->to_json(), "again");
+    REQUIRE_MESSAGE(again.ok(), again.error().message());
+    CHECK(again->canonical_json() == tokenizer->canonical_json());
+    CHECK(again->encode("a bb", {.add_special_tokens = true}) == std::vector<uint32_t>{1, 3, 5, 4});
+  }
+  const auto refused = [](const std::string& bytes) {
+    const auto tokenizer = Tokenizer::from_sentencepiece(bytes, "m.model");
+    REQUIRE_FALSE(tokenizer.ok());
+    return tokenizer.error().message();
+  };
+  CHECK(refused(sentencepiece_model(3)).find("WORD") != std::string::npos);
+  CHECK(refused("").find("m.model") != std::string::npos);
+  CHECK(refused("{\"model\": 1}").find("byte") != std::string::npos);
+  const std::string good = sentencepiece_model(1);
+  std::mt19937 rng(4);
+  for (int round = 0; round < 300; ++round) {
+    std::string bad = good;
+    bad[rng() % bad.size()] = static_cast<char>(rng());
+    if (rng() % 2 == 0) bad.resize(rng() % bad.size());
+    const auto tokenizer = Tokenizer::from_sentencepiece(bad, "bad");
+    if (tokenizer.ok()) (void)tokenizer->encode("a bb <x> \u4F60");
+  }
 }
 
 TEST_CASE("damaged files are errors that say where") {

@@ -63,6 +63,11 @@ bool is_valid_utf8(std::string_view bytes) {
   return true;
 }
 
+size_t valid_length_at(std::string_view bytes, size_t begin) {
+  const Step s = step(reinterpret_cast<const unsigned char*>(bytes.data()) + begin, bytes.size() - begin);
+  return s.valid ? s.length : 0;
+}
+
 std::string repair_utf8(std::string_view bytes) {
   const auto* p = reinterpret_cast<const unsigned char*>(bytes.data());
   std::string out;

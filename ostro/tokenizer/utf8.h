@@ -23,8 +23,19 @@ inline CodePoint read_code_point(const char* p) {
   return {(b(0) & 0x07) << 18 | (b(1) & 0x3F) << 12 | (b(2) & 0x3F) << 6 | (b(3) & 0x3F), 4};
 }
 
+// Start of the code point that ends at `end` (> 0) of valid UTF-8 text.
+inline size_t code_point_before(std::string_view text, size_t end) {
+  do {
+    --end;
+  } while ((static_cast<unsigned char>(text[end]) & 0xC0) == 0x80);
+  return end;
+}
+
 // True when the bytes are UTF-8: shortest form, no surrogates, nothing above U+10FFFF.
 bool is_valid_utf8(std::string_view bytes);
+
+// The length of the valid sequence at `begin` (< bytes.size()), or 0.
+size_t valid_length_at(std::string_view bytes, size_t begin);
 
 // The text with U+FFFD for every maximal ill-formed subpart, as Python's bytes.decode(errors="replace").
 std::string repair_utf8(std::string_view bytes);

@@ -7,12 +7,12 @@
 //   u32 count, u32 ends of pieces
 #include <cstdio>
 #include <cstdlib>
-#include <fstream>
 #include <iostream>
-#include <iterator>
 #include <string>
 #include <vector>
 
+#include "ostro/io/local_file_system.h"
+#include "ostro/tokenizer/files.h"
 #include "ostro/tokenizer/tokenizer.h"
 #include "ostro/tokenizer/trainer.h"
 
@@ -38,8 +38,7 @@ int fail(const ostro::Error& error) {
 }
 
 ostro::Result<Tokenizer> load(const char* path) {
-  std::ifstream file(path, std::ios::binary);
-  return Tokenizer::from_json(std::string(std::istreambuf_iterator<char>(file), {}), path);
+  return ostro::tokenizer::load_tokenizer(ostro::io::local_file_system(), path);
 }
 
 int encode(const Tokenizer& tokenizer, bool special) {

@@ -1,0 +1,14 @@
+// Base64 (RFC 4648, with padding), in which a tokenizer.json keeps bytes.
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include "ostro/base/error.h"
+
+namespace ostro::tokenizer {
+
+std::string base64_encode(std::string_view bytes);
+Result<std::string> base64_decode(std::string_view text);
+
+}  // namespace ostro::tokenizer

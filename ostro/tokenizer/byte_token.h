@@ -1,0 +1,16 @@
+// Tokens that stand for single bytes: "<0x00>" to "<0xFF>".
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+
+namespace ostro::tokenizer {
+
+std::string byte_token(uint8_t byte);
+
+// The byte, or nothing when the text is no such token. Hexadecimal letters may be lower case.
+std::optional<uint8_t> byte_of_token(std::string_view token);
+
+}  // namespace ostro::tokenizer

@@ -1,0 +1,15 @@
+// A token as an error shows it: added tokens can be long.
+#pragma once
+
+#include <fmt/core.h>
+
+#include <string>
+#include <string_view>
+
+namespace ostro::tokenizer {
+
+inline std::string shown_token(std::string_view token) {
+  return fmt::format("\"{}\"{}", token.substr(0, 60), token.size() > 60 ? "..." : "");
+}
+
+}  // namespace ostro::tokenizer

@@ -1,0 +1,32 @@
+// The patterns that normalizers, Split pre-tokenizers and decoders use beside the big splitting expressions:
+// a string, or one character (or class) repeated.
+#pragma once
+
+#include <nlohmann/json_fwd.hpp>
+#include <string>
+#include <string_view>
+
+#include "ostro/base/error.h"
+
+namespace ostro::tokenizer {
+
+class SimplePattern {
+ public:
+  // Reads {"String": "x"} or {"Regex": "x{2,}"}. Of regular expressions: literal text with escapes, and one
+  // character, \s, \p{L} or \p{N}, alone or with +, {n}, {n,} or {n,m}. Others are kUnsupported.
+  static Result<SimplePattern> from_json(const nlohmann::json& pattern, std::string_view where);
+
+  // The end of the match that begins at i, or i when there is none (a match is never empty). Valid UTF-8.
+  size_t match(std::string_view text, size_t i) const;
+
+  // Appends the text with every match replaced, from left to right.
+  void replace(std::string_view text, std::string_view by, std::string& out) const;
+
+ private:
+  std::string literal_;          // this text, or, when it is empty,
+  uint8_t classes_ = 0;          // code points of a class (unicode.h), or, when that is 0,
+  uint32_t character_ = 0;       // this one,
+  size_t least_ = 1, most_ = 1;  // so many times
+};
+
+}  // namespace ostro::tokenizer

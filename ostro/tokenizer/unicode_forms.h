@@ -1,0 +1,26 @@
+// Normal forms, lower case and grapheme clusters, as Hugging Face `tokenizers` computes them (its release of
+// Unicode).
+#pragma once
+
+#include <cstddef>
+#include <string>
+#include <string_view>
+
+namespace ostro::tokenizer {
+
+enum class Form { kNfc, kNfd, kNfkc, kNfkd };
+
+// Appends the normal form of valid UTF-8 text. Text that is in the form already is copied at the speed of a
+// scan.
+void append_form(Form form, std::string_view text, std::string& out);
+
+// Appends valid UTF-8 text in lower case, each code point on its own (no final sigma).
+void append_lower(std::string_view text, std::string& out);
+
+// Appends valid UTF-8 text without its combining marks (category M).
+void append_without_marks(std::string_view text, std::string& out);
+
+// The end of the extended grapheme cluster that begins at `begin` (< text.size()).
+size_t grapheme_end(std::string_view text, size_t begin);
+
+}  // namespace ostro::tokenizer
