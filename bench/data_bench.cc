@@ -24,11 +24,15 @@ constexpr int64_t kTokens = 16 << 20, kDocumentTokens = 700, kVocab = 32000;
 
 Status write_array(io::FileSystem& fs, const std::string& cache, Split split, ArrayId id,
                    const std::vector<int64_t>& values, StoreLedger& ledger) {
-  const std::string path = cache + "/" + split_name(split) + "/" + array_path(id);
-  ASSIGN_OR_RETURN(ArrayWriter writer, ArrayWriter::create(fs, path, {}));
-  RETURN_IF_ERROR(writer.append(values));
+  const std::vector<ArrayPlace> places = ledger.places();
+  const auto place =
+      std::find_if(places.begin(), places.end(), [id](const ArrayPlace& p) { return p.id == id; });
+  ASSIGN_OR_RETURN(ArrayWriter writer,
+                   ArrayWriter::create(fs, array_folder(cache, ledger, split, *place), {}));
+  RETURN_IF_ERROR(writer.append(std::span(values)));
   RETURN_IF_ERROR(writer.commit());
-  ledger.split(split).array(id) = array_ledger(id, writer.elements(), writer.chunk(), writer.all_chunks());
+  ledger.split(split).array(id) =
+      array_ledger(id, writer.type(), writer.elements(), writer.chunk(), writer.all_chunks());
   return {};
 }
 

@@ -31,8 +31,13 @@ int export_command(Args args);
 int program_command(Args args);
 int data_command(Args args);
 int selftest_command(Args args);
-int data_baseline_command(Args args);  // verbs of data
+// Verbs of data.
+int data_baseline_command(Args args);
+int data_build_command(Args args);
+int data_consolidate_command(Args args);
 int data_diff_command(Args args);
 int data_check_command(Args args);
+int data_show_command(Args args);
+int data_stats_command(Args args);
 
 }  // namespace ostro::cli

@@ -1,9 +1,8 @@
-// ostro data build | batch (baseline, check, diff: files of their own)
+// ostro data batch; the other verbs have files of their own: data_x_command.cc
 #include <fmt/core.h>
 
 #include <cstdio>
 
-#include "ostro/cli/build_progress.h"
 #include "ostro/cli/commands.h"
 #include "ostro/cli/exit_code.h"
 #include "ostro/cli/standard_streams.h"
@@ -17,55 +16,6 @@
 
 namespace ostro::cli {
 namespace {
-
-Status build_and_report(const train::TrainConfig& config, int threads) {
-  io::FileSystem& fs = io::default_file_system();
-  ASSIGN_OR_RETURN(const tokenizer::Tokenizer tokenizer,
-                   tokenizer::load_tokenizer(fs, config.data.tokenizer));
-  data::BuildSettings settings;
-  settings.threads = threads;
-  BuildProgressLine line;
-  settings.progress = line.callback();
-  const auto stores = data::build_data_set(fs, config.data, tokenizer, settings);
-  line.end();
-  if (!stores.ok()) return stores.error();
-  std::string out;
-  for (const data::DataSet::Part& part : (*stores)->parts()) {
-    const data::StoreLedger& ledger = part.store->ledger();
-    int64_t empty = 0, repaired = 0;
-    for (const data::FileLedger& file : ledger.files) {
-      empty += file.empty;
-      repaired += file.repaired;
-    }
-    out += fmt::format("{}: {} files\n", part.component.cache_dir, ledger.files.size());
-    for (const data::Split split : data::kSplits) {
-      const data::SplitLedger& s = ledger.split(split);
-      out += fmt::format("{:<10}  {} documents, {} tokens, {} bytes of text\n", data::split_name(split),
-                         s.rows, s.tokens, s.bytes);
-    }
-    if (empty > 0) out += fmt::format("skipped     {} empty documents\n", empty);
-    if (repaired > 0)
-      out += fmt::format("repaired    {} documents with malformed UTF-8 (read as U+FFFD)\n", repaired);
-    out += fmt::format("ledger hash {}\n", ledger.hash());
-  }
-  if ((*stores)->parts().size() > 1) out += fmt::format("data hash   {}\n", (*stores)->hash());
-  return write_stdout(out);
-}
-
-int build(Args args) {
-  args.summary(
-      "Builds the token store that data.cache_dir names, or goes on with an unfinished one, or checks that "
-      "the\n"
-      "one there is what the configuration asks for. OSTRO_THREADS threads tokenize.");
-  args.config();
-  if (const auto code = args.parse()) return *code;
-  const auto config = args.load_config();
-  if (!config.ok()) return report_error(config.error());
-  const Result<int> threads = cpu::default_threads();
-  if (!threads.ok()) return report_error(threads.error());
-  const Status done = build_and_report(*config, *threads);
-  return done.ok() ? kExitOk : report_error(done.error());
-}
 
 using BatchText = Result<std::string> (*)(const data::Batch&, const data::Loader&);
 
@@ -110,7 +60,10 @@ int batch(Args args) {
 }
 
 constexpr Command kVerbs[] = {
-    {"build", "text files to a token store; goes on after a kill", build},
+    {"build", "texts to token stores; goes on after a kill", data_build_command},
+    {"consolidate", "stores of parts, built apart, to one", data_consolidate_command},
+    {"stats", "what is in the stores", data_stats_command},
+    {"show", "a row: text, ids, weights, where it comes from", data_show_command},
     {"batch", "the exact batch of a step, and where its text comes from", batch},
     {"check", "evaluation data, duplicates and figures of quality in the texts, as a report",
      data_check_command},

@@ -20,15 +20,17 @@ struct ArrayLayout {
 
 // Checksums of a full chunk, or of the last one.
 struct ChunkSum {
-  Sha256Digest sha256{};
-  uint32_t crc32c = 0;
-  int64_t last = 0;  // its last element
+  Sha256Digest sha256{};  // of integers as int64 whatever their type on disk, of others as they are
+  uint32_t crc32c = 0;    // of the elements as they are on disk
+  int64_t last = 0;       // its last element, when they are integers
   bool operator==(const ChunkSum&) const = default;
 };
-ChunkSum sum_chunk(std::span<const int64_t> elements);
+// `bytes`: whole elements, in memory as on disk.
+ChunkSum sum_chunk(ElementType type, std::span<const std::byte> bytes);
 
 // An array's entry in the ledger from the sums of all its chunks.
-ArrayLedger array_ledger(ArrayId id, int64_t elements, int64_t chunk, std::span<const ChunkSum> sums);
+ArrayLedger array_ledger(ArrayId id, ElementType type, int64_t elements, int64_t chunk,
+                         std::span<const ChunkSum> sums);
 
 // Not thread-safe. Refers to the file system, which must outlive it.
 class ArrayWriter {
@@ -42,14 +44,20 @@ class ArrayWriter {
     bool operator==(const Position&) const = default;
   };
 
-  static Result<ArrayWriter> create(io::FileSystem& fs, const std::string& path, const ArrayLayout& layout);
+  static Result<ArrayWriter> create(io::FileSystem& fs, const std::string& path, const ArrayLayout& layout,
+                                    ElementType type = ElementType::kInt64);
   // Goes on from what a commit recorded, with the sums of the full chunks before it.
   static Result<ArrayWriter> resume(io::FileSystem& fs, const std::string& path, const Position& position,
                                     std::vector<ChunkSum> sums);
 
+  // Appends integers, which must fit the type on disk.
   Status append(std::span<const int64_t> values);
+  Status append(std::span<const uint32_t> values);
+  // Appends elements that are as they shall be on disk.
+  Status append_bytes(std::span<const std::byte> bytes);
   int64_t elements() const { return writer_.elements(); }
   int64_t chunk() const { return writer_.spec().chunk[0]; }
+  ElementType type() const { return type_; }
 
   // Makes everything appended durable.
   Result<Position> commit();
@@ -60,11 +68,17 @@ class ArrayWriter {
   std::vector<ChunkSum> all_chunks() const;
 
  private:
-  explicit ArrayWriter(io::Zarr1dWriter writer) : writer_(std::move(writer)) {}
+  ArrayWriter(io::Zarr1dWriter writer, ElementType type) : writer_(std::move(writer)), type_(type) {}
+
+  template <typename T>
+  Status append_as_stored(std::span<const T> values);
 
   io::Zarr1dWriter writer_;
+  ElementType type_;
   std::vector<ChunkSum> sums_;
-  std::vector<int64_t> pending_;  // elements of the chunk being filled
+  std::vector<std::byte> pending_;    // elements of the chunk being filled
+  std::vector<std::byte> converted_;  // kept between calls for its memory
+  std::optional<Position> committed_;
 };
 
 }  // namespace ostro::data

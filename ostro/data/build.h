@@ -21,19 +21,27 @@ struct BuildProgress {
 
 // How to build: nothing here changes the ledger, but for `layout`.
 struct BuildSettings {
-  int threads = 0;                                     // 0: as many as the machine has
-  int64_t commit_bytes = 8 << 20;                      // of text: how much work a kill may cost
-  ArrayLayout layout;                                  // tests use small chunks
-  std::function<void(const BuildProgress&)> progress;  // called from this thread, after every unit
+  int threads = 0;                  // 0: as many as the machine has
+  int64_t commit_bytes = 64 << 20;  // of text: how much work a kill may cost
+  ArrayLayout layout;               // tests use small chunks
+  bool append = false;  // extend a finished store by files that its sources have at the end of their lists
+  std::function<void(const BuildProgress&)> progress;  // after every unit; never twice at once
 };
 
-// Builds the store in options.cache_dir, or goes on with an unfinished one, or checks that a finished one is
-// what would be built (cheap: files whose path, size and time are as recorded are not read again). Returns
-// its ledger. Rows are documents: in the order of find_sources, within a file as they stand in it.
+// Builds the store of a component in its cache_dir, or goes on with an unfinished one, or checks that a
+// finished one is what would be built (cheap: files whose path, size and time are as recorded are not read
+// again), or with `append` extends one that lacks files. Returns its ledger, which is the same however the
+// store came about. Rows are documents: in the order of find_sources, within a file as they stand in it.
 //
 // Errors: kBusy while another process builds here; kInvalidArgument when the store that is there was made
 // from something else (it names what differs); anything wrong with a source names file and line; kCorrupt
 // when the store is damaged.
+//
+// A component that names no texts has a finished store or a Levanter cache in its folder, which is checked
+// once.
+Result<StoreLedger> build_store(io::FileSystem& fs, const DataOptions& options, const Component& component,
+                                const tokenizer::Tokenizer& tokenizer, const BuildSettings& settings = {});
+// The store of a configuration without components.
 Result<StoreLedger> build_store(io::FileSystem& fs, const DataOptions& options,
                                 const tokenizer::Tokenizer& tokenizer, const BuildSettings& settings = {});
 

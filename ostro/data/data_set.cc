@@ -1,7 +1,5 @@
 #include "ostro/data/data_set.h"
 
-#include <fmt/format.h>
-
 #include <nlohmann/json.hpp>
 
 #include "ostro/base/sha256.h"
@@ -9,23 +7,6 @@
 
 namespace ostro::data {
 namespace {
-
-// A component as a configuration of one data set.
-Result<DataOptions> alone(const DataOptions& options, const Component& c) {
-  const auto* text = std::get_if<TextFormat>(&c.format);
-  if (text == nullptr)
-    return unsupported(fmt::format("{}.format: {} rows cannot be built yet", c.key,
-                                   std::visit([](const auto& f) { return f.kType; }, c.format)));
-  DataOptions one = options;
-  one.components.clear();
-  one.train_weights = {};
-  one.cache_dir = c.cache_dir;
-  one.train_urls = c.train_urls;
-  one.validation_urls = c.validation_urls;
-  one.validation_fraction = c.validation_fraction;
-  one.text_key = text->text_key;
-  return one;
-}
 
 template <typename T>
 Result<T> named(const Component& c, Result<T> result) {
@@ -39,8 +20,7 @@ Result<std::shared_ptr<const DataSet>> DataSet::open(io::FileSystem& fs, const D
                                                      const tokenizer::Tokenizer& tokenizer) {
   std::vector<Part> parts;
   for (Component& c : components_of(options)) {
-    ASSIGN_OR_RETURN(const DataOptions one, alone(options, c));
-    ASSIGN_OR_RETURN(auto store, named(c, TokenStore::open(fs, one, tokenizer)));
+    ASSIGN_OR_RETURN(auto store, named(c, TokenStore::open(fs, options, c, tokenizer)));
     parts.push_back({std::move(c), std::move(store)});
   }
   return std::shared_ptr<const DataSet>(new DataSet(std::move(parts)));
@@ -62,10 +42,8 @@ std::string DataSet::hash() const {
 Result<std::shared_ptr<const DataSet>> build_data_set(io::FileSystem& fs, const DataOptions& options,
                                                       const tokenizer::Tokenizer& tokenizer,
                                                       const BuildSettings& settings) {
-  for (const Component& c : components_of(options)) {
-    ASSIGN_OR_RETURN(const DataOptions one, alone(options, c));
-    RETURN_IF_ERROR(named(c, build_store(fs, one, tokenizer, settings)));
-  }
+  for (const Component& c : components_of(options))
+    RETURN_IF_ERROR(named(c, build_store(fs, options, c, tokenizer, settings)));
   return DataSet::open(fs, options, tokenizer);
 }
 

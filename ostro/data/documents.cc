@@ -3,9 +3,9 @@
 #include <fmt/core.h>
 
 #include <cmath>
-#include <nlohmann/json.hpp>
 
 #include "ostro/base/sha256.h"
+#include "ostro/data/token_store.h"
 #include "ostro/tokenizer/utf8.h"
 
 namespace ostro::data {
@@ -25,7 +25,7 @@ std::string as_utf8(std::string bytes, bool& repaired) {
 Result<bool> DocumentReader::next(Unit& unit) {
   if (file_ >= static_cast<int64_t>(sources_.size())) return false;
   const SourceFile& source = sources_[static_cast<size_t>(file_)];
-  unit = Unit{.file = file_, .rows = {}, .ends_file = false, .file_sha256 = {}};
+  unit = Unit{.file = file_, .rows = {}, .row_bytes = 0, .ends_file = false, .file_sha256 = {}};
   if (rows_ == nullptr) {
     ASSIGN_OR_RETURN(rows_, open_rows(fs_, source.path, source.format, options_, start_));
   }
@@ -42,26 +42,9 @@ Result<bool> DocumentReader::next(Unit& unit) {
     }
     bytes += row.bytes.size();
     unit.rows.push_back(std::move(row));
+    unit.row_bytes = rows_->position().bytes;
   }
   return true;
-}
-
-Result<std::optional<std::string>> text_of_line(std::string_view line, std::string_view text_key,
-                                                const std::string& where) {
-  if (line.find_first_not_of(" \t\r\n") == std::string_view::npos) return std::optional<std::string>();
-  try {
-    nlohmann::json object = nlohmann::json::parse(line);
-    if (!object.is_object()) return invalid_argument(fmt::format("{}: not a JSON object", where));
-    const auto found = object.find(text_key);
-    if (found == object.end())
-      return invalid_argument(fmt::format(
-          "{}: has no field \"{}\"; set data.text_key to the field that holds the text", where, text_key));
-    if (!found->is_string())
-      return invalid_argument(fmt::format("{}: field \"{}\" is not a string", where, text_key));
-    return std::optional<std::string>(std::move(found->get_ref<std::string&>()));
-  } catch (const nlohmann::json::parse_error& e) {
-    return invalid_argument(fmt::format("{}: not valid JSON (near byte {} of the line)", where, e.byte));
-  }
 }
 
 bool is_held_out(std::string_view text, double fraction) {
@@ -72,36 +55,60 @@ bool is_held_out(std::string_view text, double fraction) {
   return value < static_cast<uint64_t>(std::ldexp(fraction, 64));  // exact: fraction < 1
 }
 
-Result<EncodedUnit> encode_unit(const EncodeContext& context, tokenizer::Encoder& encoder, Unit unit) {
-  const SourceFile& source = context.sources[static_cast<size_t>(unit.file)];
+namespace {
+
+// Adds a row to the unit. Errors are the row's.
+Status encode_row(const EncodeContext& context, const SourceFile& source, tokenizer::Encoder& encoder,
+                  LineParser& parser, Row row, std::vector<uint32_t>& ids, EncodedUnit& out) {
   const Preprocessing& how = context.preprocessing;
+  if (!row.problem.empty()) return unsupported(row.problem);
+  bool repaired = false;
+  std::string text = as_utf8(std::move(row.bytes), repaired);
+  if (!row.is_text) {
+    ASSIGN_OR_RETURN(std::optional<std::string> field,
+                     parser.text(text, context.text_key, context.text_key_option));
+    if (!field) return {};
+    text = std::move(*field);
+  }
+  if (text.empty()) {
+    ++out.empty;
+    return {};
+  }
+  out.repaired += repaired ? 1 : 0;
+  ids.clear();
+  encoder.encode(text, {.add_special_tokens = false, .parse_special_tokens = true}, ids);
+  if (how.eos_id >= 0) ids.push_back(static_cast<uint32_t>(how.eos_id));
+  const bool held_out = source.list == Split::kValidation || is_held_out(text, how.validation_fraction);
+  EncodedUnit::Document document{.number = row.number,
+                                 .split = held_out ? Split::kValidation : Split::kTrain,
+                                 .bytes = static_cast<int64_t>(text.size()),
+                                 .tokens = static_cast<int64_t>(ids.size()),
+                                 .begin = row.begin,
+                                 .end = row.end};
+  if (how.row_arrays() == RowArrays::kAll) document.hash = hash_row(ids, {});
+  out.documents.push_back(document);
+  out.tokens.insert(out.tokens.end(), ids.begin(), ids.end());
+  return {};
+}
+
+}  // namespace
+
+Result<EncodedUnit> encode_unit(const EncodeContext& context, tokenizer::Encoder& encoder, LineParser& parser,
+                                Unit unit) {
+  const SourceFile& source = context.sources[static_cast<size_t>(unit.file)];
   EncodedUnit out;
   out.file = unit.file;
   out.documents_read = static_cast<int64_t>(unit.rows.size());
+  out.row_bytes = unit.row_bytes;
   out.ends_file = unit.ends_file;
   std::vector<uint32_t> ids;
   for (Row& row : unit.rows) {
-    const std::string where = row_place(source.path, source.format, row.number);
-    if (!row.problem.empty()) return unsupported(fmt::format("{}: {}", where, row.problem));
-    bool repaired = false;
-    std::string text = as_utf8(std::move(row.bytes), repaired);
-    if (!row.is_text) {
-      ASSIGN_OR_RETURN(std::optional<std::string> field, text_of_line(text, how.text_key, where));
-      if (!field) continue;
-      text = std::move(*field);
-    }
-    if (text.empty()) {
-      ++out.empty;
-      continue;
-    }
-    out.repaired += repaired ? 1 : 0;
-    ids.clear();
-    encoder.encode(text, {.add_special_tokens = false, .parse_special_tokens = true}, ids);
-    if (how.eos_id >= 0) ids.push_back(static_cast<uint32_t>(how.eos_id));
-    const bool held_out = source.list == Split::kValidation || is_held_out(text, how.validation_fraction);
-    out.documents.push_back({row.number, held_out ? Split::kValidation : Split::kTrain,
-                             static_cast<int64_t>(text.size()), static_cast<int64_t>(ids.size())});
-    out.tokens.insert(out.tokens.end(), ids.begin(), ids.end());
+    const int64_t number = row.number;
+    const Status added = encode_row(context, source, encoder, parser, std::move(row), ids, out);
+    if (added.ok()) continue;
+    const Error error = added.error().with_context(row_place(source.path, source.format, number));
+    if (!context.skip_bad_rows) return error;
+    if (out.skipped++ == 0) out.first_skipped = error.message();
   }
   if (unit.ends_file) {
     out.file_sha256 = std::move(unit.file_sha256);

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "ostro/base/error.h"
+#include "ostro/data/encoded_unit.h"
 #include "ostro/data/ledger.h"
 #include "ostro/data/row_reader.h"
 #include "ostro/data/source_files.h"
@@ -21,6 +22,7 @@ namespace ostro::data {
 struct Unit {
   int64_t file = 0;  // index of the source
   std::vector<Row> rows;
+  int64_t row_bytes = 0;  // byte of the unpacked file that they end at; 0: not known
   bool ends_file = false;
   std::string file_sha256;  // when it ends the file and reading began at its start, else ""
 };
@@ -45,42 +47,39 @@ class DocumentReader {
   std::unique_ptr<RowReader> rows_;
 };
 
-// The document of a line of a .jsonl: its field `text_key`. Nothing for a blank line. `where` ("file:line")
-// begins errors: not JSON, no such field, not a string.
-Result<std::optional<std::string>> text_of_line(std::string_view line, std::string_view text_key,
-                                                const std::string& where);
+// Takes texts out of JSON lines. One per thread.
+class LineParser {
+ public:
+  LineParser();
+  ~LineParser();
+  // The string in the field `text_key` of the object that a line is; nothing for a blank line. Errors: not
+  // JSON, not an object, no such field (`option` sets it), not a string.
+  Result<std::optional<std::string>> text(std::string_view line, std::string_view text_key,
+                                          std::string_view option);
+
+ private:
+  struct State;
+  std::unique_ptr<State> state_;
+};
 
 // Whether a document belongs to the held-out share: its SHA-256 (first 8 bytes, big-endian, over 2^64) falls
 // below the fraction. A function of the text alone, so that the same document is never on both sides.
 bool is_held_out(std::string_view text, double fraction);
-
-// The tokens of a unit.
-struct EncodedUnit {
-  int64_t file = 0;
-  int64_t documents_read = 0;  // of the unit, skipped ones included
-  bool ends_file = false;
-  std::string file_sha256;  // when it ends the file
-  int64_t empty = 0, repaired = 0;
-  struct Document {
-    int64_t number = 0;
-    Split split = Split::kTrain;
-    int64_t bytes = 0;   // of text
-    int64_t tokens = 0;  // with eos
-  };
-  std::vector<Document> documents;
-  std::vector<int64_t> tokens;  // of all documents, one after the other
-};
 
 // What encoding needs, shared by threads.
 struct EncodeContext {
   io::FileSystem& fs;
   const std::vector<SourceFile>& sources;
   const Preprocessing& preprocessing;
+  std::string text_key;         // of rows that are JSON
+  std::string text_key_option;  // what sets it: "data.text_key"
+  bool skip_bad_rows = false;
 };
 
 // A pure function of the unit, but for the file's hash, which reads the file once more, and fails when the
 // file changed since it was listed.
-Result<EncodedUnit> encode_unit(const EncodeContext& context, tokenizer::Encoder& encoder, Unit unit);
+Result<EncodedUnit> encode_unit(const EncodeContext& context, tokenizer::Encoder& encoder, LineParser& parser,
+                                Unit unit);
 
 // SHA-256 of a file's bytes, read in pieces.
 Result<std::string> file_sha256(io::FileSystem& fs, const std::string& path);

@@ -2,11 +2,17 @@
 
 namespace ostro::data {
 
+namespace {
+// Of text on its way: what bounds memory when documents are large. A larger one goes alone.
+constexpr int64_t kWindowBytes = 64 << 20;
+}  // namespace
+
 EncodePipeline::EncodePipeline(const EncodeContext& context, const tokenizer::Tokenizer& tokenizer,
-                               int threads)
-    : context_(context), tokenizer_(tokenizer) {
+                               DocumentReader reader, int threads)
+    : context_(context), tokenizer_(tokenizer), window_(4 * static_cast<size_t>(threads) + 4) {
   OSTRO_CHECK(threads >= 1, "{} threads to encode with", threads);
-  for (int i = 0; i < threads; ++i) threads_.emplace_back([this] { work(); });
+  for (int i = 0; i < threads; ++i) threads_.emplace_back([this] { encode(); });
+  threads_.emplace_back([this, reader = std::move(reader)]() mutable { read(std::move(reader)); });
 }
 
 EncodePipeline::~EncodePipeline() {
@@ -16,31 +22,53 @@ EncodePipeline::~EncodePipeline() {
     waiting_.clear();
   }
   work_changed_.notify_all();
+  room_changed_.notify_all();
   for (std::thread& thread : threads_) thread.join();
 }
 
-void EncodePipeline::submit(Unit unit) {
-  auto job = std::make_shared<Job>();
-  job->unit = std::move(unit);
-  jobs_.push_back(job);
-  {
-    const std::lock_guard lock(mutex_);
-    waiting_.push_back(std::move(job));
+Result<bool> EncodePipeline::next(EncodedUnit& unit) {
+  std::unique_lock lock(mutex_);
+  job_done_.wait(lock, [this] { return jobs_.empty() ? ended_ : jobs_.front()->done; });
+  if (jobs_.empty()) {
+    RETURN_IF_ERROR(reading_);
+    return false;
   }
-  work_changed_.notify_one();
-}
-
-Result<EncodedUnit> EncodePipeline::take() {
-  OSTRO_CHECK(!jobs_.empty(), "take() without a submitted unit");
   const std::shared_ptr<Job> job = std::move(jobs_.front());
   jobs_.pop_front();
-  std::unique_lock lock(mutex_);
-  job_done_.wait(lock, [&job] { return job->done; });
-  return std::move(job->result);
+  bytes_ -= job->bytes;
+  lock.unlock();
+  room_changed_.notify_one();
+  if (!job->result.ok()) return job->result.error();
+  unit = std::move(*job->result);
+  return true;
 }
 
-void EncodePipeline::work() {
+void EncodePipeline::read(DocumentReader reader) {
+  while (true) {
+    auto job = std::make_shared<Job>();
+    const Result<bool> more = reader.next(job->unit);
+    for (const Row& row : job->unit.rows) job->bytes += static_cast<int64_t>(row.bytes.size());
+    std::unique_lock lock(mutex_);
+    if (!more.ok() || !*more) {
+      ended_ = true;
+      if (!more.ok()) reading_ = more.error();
+      job_done_.notify_one();
+      return;
+    }
+    room_changed_.wait(lock, [&] {
+      return stop_ || jobs_.empty() || (jobs_.size() < window_ && bytes_ + job->bytes <= kWindowBytes);
+    });
+    if (stop_) return;
+    bytes_ += job->bytes;
+    jobs_.push_back(job);
+    waiting_.push_back(std::move(job));
+    work_changed_.notify_one();
+  }
+}
+
+void EncodePipeline::encode() {
   tokenizer::Encoder encoder(tokenizer_);
+  LineParser parser;
   std::unique_lock lock(mutex_);
   while (true) {
     work_changed_.wait(lock, [this] { return stop_ || !waiting_.empty(); });
@@ -48,7 +76,7 @@ void EncodePipeline::work() {
     const std::shared_ptr<Job> job = std::move(waiting_.front());
     waiting_.pop_front();
     lock.unlock();
-    Result<EncodedUnit> result = encode_unit(context_, encoder, std::move(job->unit));
+    Result<EncodedUnit> result = encode_unit(context_, encoder, parser, std::move(job->unit));
     lock.lock();
     job->result = std::move(result);
     job->done = true;

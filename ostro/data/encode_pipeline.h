@@ -1,4 +1,4 @@
-// Encodes units in several threads and hands the results back in the order in which they were submitted.
+// Reads units in one thread, encodes them in several and hands the results out in order.
 #pragma once
 
 #include <condition_variable>
@@ -12,33 +12,37 @@
 
 namespace ostro::data {
 
-// submit() and take() are called by one thread. Refers to its arguments.
-class EncodePipeline {
+// next() is called by one thread. Refers to its arguments.
+class EncodePipeline final : public UnitSource {
  public:
-  EncodePipeline(const EncodeContext& context, const tokenizer::Tokenizer& tokenizer, int threads);
-  ~EncodePipeline();  // drops what was not taken
+  EncodePipeline(const EncodeContext& context, const tokenizer::Tokenizer& tokenizer, DocumentReader reader,
+                 int threads);
+  ~EncodePipeline() override;  // drops what was not taken
 
-  // Units submitted and not taken: the caller's bound on memory.
-  size_t in_flight() const { return jobs_.size(); }
-  void submit(Unit unit);
-  // Waits for the oldest unit. There must be one.
-  Result<EncodedUnit> take();
+  // Waits for the next unit. An error in a file comes after the units of files before it.
+  Result<bool> next(EncodedUnit& unit) override;
 
  private:
   struct Job {
     Unit unit;
+    int64_t bytes = 0;
     Result<EncodedUnit> result = EncodedUnit{};
     bool done = false;
   };
-  void work();
+  void read(DocumentReader reader);
+  void encode();
 
   const EncodeContext& context_;
   const tokenizer::Tokenizer& tokenizer_;
-  std::deque<std::shared_ptr<Job>> jobs_;  // the caller's, oldest first
+  const size_t window_;  // units on their way
 
-  std::mutex mutex_;  // guards what follows, and `done`
-  std::condition_variable work_changed_, job_done_;
-  std::deque<std::shared_ptr<Job>> waiting_;
+  std::mutex mutex_;  // guards what follows
+  std::condition_variable room_changed_, work_changed_, job_done_;
+  std::deque<std::shared_ptr<Job>> jobs_;     // oldest first; taken from the front when done
+  std::deque<std::shared_ptr<Job>> waiting_;  // those of them that nobody encodes yet
+  int64_t bytes_ = 0;                         // of jobs_
+  bool ended_ = false;                        // nothing more is read ...
+  Status reading_;                            // ... because of this, when it is an error
   bool stop_ = false;
   std::vector<std::thread> threads_;
 };

@@ -12,7 +12,8 @@
 namespace ostro::data {
 namespace {
 
-constexpr const char* kFormat = "ostro token store journal 1";
+// 1: of a store in the one-source form, 2: of a component's.
+constexpr const char *kFormat1 = "ostro token store journal 1", *kFormat2 = "ostro token store journal 2";
 
 std::string line_of(const Json& json) {
   const std::string text = canonical(json);
@@ -71,10 +72,24 @@ Status read_array(const io::JsonFields& fields, ArrayWriter::Position& position,
   return {};
 }
 
-Status apply_commit(const io::JsonFields& fields, const std::vector<SourceFile>& sources, BuildState& state) {
+std::vector<ArrayPlace> places_of(const Preprocessing& preprocessing) {
+  return array_places(preprocessing.fields, preprocessing.row_arrays());
+}
+
+Status apply_commit(const io::JsonFields& fields, const Journal::Header& header, BuildState& state) {
+  const std::vector<SourceFile>& sources = header.sources;
   const auto source_count = static_cast<int64_t>(sources.size());
   ASSIGN_OR_RETURN(state.file, fields.integer("file", 0, source_count));
   ASSIGN_OR_RETURN(state.documents, fields.integer("documents", 0, INT64_MAX));
+  state.row_bytes = 0;
+  if (fields.has("row_bytes")) {
+    ASSIGN_OR_RETURN(state.row_bytes, fields.integer("row_bytes", 0, INT64_MAX));
+  }
+  if (fields.has("first_offsets")) {
+    ASSIGN_OR_RETURN(const std::vector<int64_t> first, fields.integers("first_offsets", 0, INT64_MAX));
+    if (first.size() != 2) return fields.bad("first_offsets", "is not a pair");
+    state.first_offsets = {first[0], first[1]};
+  }
   ASSIGN_OR_RETURN(state.encoded, fields.boolean("encoded"));
   ASSIGN_OR_RETURN(const std::vector<int64_t> bytes, fields.integers("bytes", 0, INT64_MAX));
   if (bytes.size() != 2) return fields.bad("bytes", "is not a pair");
@@ -94,27 +109,30 @@ Status apply_commit(const io::JsonFields& fields, const std::vector<SourceFile>&
   RETURN_IF_ERROR(read_file_content(current, state.current));
   ASSIGN_OR_RETURN(const io::JsonFields arrays, fields.object("arrays"));
   for (const Split split : kSplits)
-    for (const ArrayId id : kArrays) {
-      const std::string name = io::join_path(split_name(split), array_path(id));
+    for (const ArrayPlace& place : places_of(header.preprocessing)) {
+      const std::string name = io::join_path(split_name(split), place.path);
       ASSIGN_OR_RETURN(const io::JsonFields array, arrays.object(name));
-      const auto s = static_cast<size_t>(split), a = static_cast<size_t>(id);
+      const auto s = static_cast<size_t>(split), a = static_cast<size_t>(place.id);
       RETURN_IF_ERROR(read_array(array, state.positions[s][a], state.sums[s][a]));
     }
   return {};
 }
 
-Status read_header(const Json& json, const std::string& where, Journal::Found& found) {
+Status read_header(const Json& json, const std::string& where, Journal::Header& header) {
   const io::JsonFields fields(json, where);
   ASSIGN_OR_RETURN(const std::string format, fields.string("format"));
-  if (format != kFormat)
-    return unsupported(
-        fmt::format("{}: \"format\" is \"{}\"; this program reads \"{}\"", where, format, kFormat));
+  if (format != kFormat1 && format != kFormat2)
+    return unsupported(fmt::format("{}: \"format\" is \"{}\"; this program reads \"{}\" and \"{}\"", where,
+                                   format, kFormat1, kFormat2));
   ASSIGN_OR_RETURN(const io::JsonFields preprocessing, fields.object("preprocessing"));
-  ASSIGN_OR_RETURN(found.preprocessing, read_preprocessing(preprocessing));
+  ASSIGN_OR_RETURN(header.preprocessing, read_preprocessing(preprocessing));
+  if (fields.has("from_stores")) {
+    ASSIGN_OR_RETURN(header.from_stores, fields.boolean("from_stores"));
+  }
   ASSIGN_OR_RETURN(const Json* sources, fields.array("sources"));
   for (const Json& item : *sources) {
     ASSIGN_OR_RETURN(SourceFile source, read_source(io::JsonFields(item, where + ": sources")));
-    found.sources.push_back(std::move(source));
+    header.sources.push_back(std::move(source));
   }
   return {};
 }
@@ -123,16 +141,21 @@ Status read_header(const Json& json, const std::string& where, Journal::Found& f
 
 std::string Journal::path(const std::string& cache_dir) { return io::join_path(cache_dir, "journal.jsonl"); }
 
-Result<Journal> Journal::create(io::FileSystem& fs, const std::string& cache_dir,
-                                const Preprocessing& preprocessing, const std::vector<SourceFile>& sources) {
+Result<Journal> Journal::create(io::FileSystem& fs, const std::string& cache_dir, const Header& header,
+                                const BuildState* base) {
   Json list = Json::array();
-  for (const SourceFile& source : sources) list.push_back(source_json(source));
-  const Json header = {{"format", kFormat},
-                       {"preprocessing", preprocessing_json(preprocessing)},
-                       {"sources", std::move(list)}};
-  RETURN_IF_ERROR(io::write_file_atomically(fs, path(cache_dir), line_of(header)));
-  ASSIGN_OR_RETURN(auto file, fs.open_append(path(cache_dir)));
-  return Journal(std::move(file));
+  for (const SourceFile& source : header.sources) list.push_back(source_json(source));
+  Json json = {{"format", header.preprocessing.is_component() ? kFormat2 : kFormat1},
+               {"preprocessing", preprocessing_json(header.preprocessing)},
+               {"sources", std::move(list)}};
+  if (header.from_stores) json["from_stores"] = true;
+  Journal journal;
+  journal.places_ = places_of(header.preprocessing);
+  std::string text = line_of(json);
+  if (base != nullptr) text += journal.commit_line(*base, true);
+  RETURN_IF_ERROR(io::write_file_atomically(fs, path(cache_dir), text));
+  ASSIGN_OR_RETURN(journal.file_, fs.open_append(path(cache_dir)));
+  return journal;
 }
 
 Result<Journal::Found> Journal::read(io::FileSystem& fs, const std::string& cache_dir) {
@@ -151,10 +174,12 @@ Result<Journal::Found> Journal::read(io::FileSystem& fs, const std::string& cach
       return found;
     }
     if (number == 1) {
-      RETURN_IF_ERROR(read_header(json, where, found));
+      RETURN_IF_ERROR(read_header(json, where, found.header));
     } else {
-      RETURN_IF_ERROR(apply_commit(io::JsonFields(json, where), found.sources, found.state));
+      const io::JsonFields fields(json, where);
+      RETURN_IF_ERROR(apply_commit(fields, found.header, found.state));
       found.has_commit = true;
+      if (fields.has("base")) found.base = found.state;
     }
     found.good_bytes = static_cast<int64_t>(end) + 1;
   }
@@ -162,30 +187,38 @@ Result<Journal::Found> Journal::read(io::FileSystem& fs, const std::string& cach
 
 Result<Journal> Journal::reopen(io::FileSystem& fs, const std::string& cache_dir, const Found& found) {
   RETURN_IF_ERROR(fs.truncate(path(cache_dir), found.good_bytes));
-  ASSIGN_OR_RETURN(auto file, fs.open_append(path(cache_dir)));
-  Journal journal(std::move(file));
+  Journal journal;
+  ASSIGN_OR_RETURN(journal.file_, fs.open_append(path(cache_dir)));
+  journal.places_ = places_of(found.header.preprocessing);
   journal.files_ = found.state.files.size();
   for (size_t s = 0; s < 2; ++s)
-    for (size_t a = 0; a < 4; ++a) journal.sums_[s][a] = found.state.sums[s][a].size();
+    for (size_t a = 0; a < kArrayCount; ++a) journal.sums_[s][a] = found.state.sums[s][a].size();
   return journal;
 }
 
-Status Journal::append(const BuildState& state) {
+std::string Journal::commit_line(const BuildState& state, bool is_base) {
   Json files = Json::array(), arrays = Json::object();
   for (; files_ < state.files.size(); ++files_) files.push_back(file_content_json(state.files[files_]));
   for (const Split split : kSplits)
-    for (const ArrayId id : kArrays) {
-      const auto s = static_cast<size_t>(split), a = static_cast<size_t>(id);
+    for (const ArrayPlace& place : places_) {
+      const auto s = static_cast<size_t>(split), a = static_cast<size_t>(place.id);
       const std::span<const ChunkSum> sums = state.sums[s][a];
-      arrays[io::join_path(split_name(split), array_path(id))] =
+      arrays[io::join_path(split_name(split), place.path)] =
           array_json(state.positions[s][a], sums.subspan(sums_[s][a]));
       sums_[s][a] = sums.size();
     }
-  const Json json = {{"file", state.file},         {"documents", state.documents},
-                     {"encoded", state.encoded},   {"bytes", state.bytes},
-                     {"files", std::move(files)},  {"current", file_content_json(state.current)},
-                     {"arrays", std::move(arrays)}};
-  RETURN_IF_ERROR(file_->append(line_of(json)));
+  Json json = {{"file", state.file},         {"documents", state.documents},
+               {"encoded", state.encoded},   {"bytes", state.bytes},
+               {"files", std::move(files)},  {"current", file_content_json(state.current)},
+               {"arrays", std::move(arrays)}};
+  if (state.row_bytes > 0) json["row_bytes"] = state.row_bytes;
+  if (state.first_offsets != std::array<int64_t, 2>{}) json["first_offsets"] = state.first_offsets;
+  if (is_base) json["base"] = true;
+  return line_of(json);
+}
+
+Status Journal::append(const BuildState& state) {
+  RETURN_IF_ERROR(file_->append(commit_line(state, false)));
   return file_->sync();
 }
 

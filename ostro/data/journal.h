@@ -4,6 +4,7 @@
 
 #include <array>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -13,18 +14,22 @@
 namespace ostro::data {
 
 template <typename T>
-using PerArray = std::array<std::array<T, 4>, 2>;  // [Split][ArrayId]
+using PerArray = std::array<std::array<T, kArrayCount>, 2>;  // [Split][ArrayId]
 
 // How far a build is.
 struct BuildState {
   int64_t file = 0;                // the source that comes next ...
-  int64_t documents = 0;           // ... and how many of its documents are in
+  int64_t documents = 0;           // ... and how many of its documents are in ...
+  int64_t row_bytes = 0;           // ... which end at this byte of the unpacked file; 0: not known
   std::vector<FileLedger> files;   // finished ones
   FileLedger current;              // counts of the source in progress
   std::array<int64_t, 2> bytes{};  // of text, by Split
   PerArray<ArrayWriter::Position> positions{};
   PerArray<std::vector<ChunkSum>> sums{};  // of full chunks
-  bool encoded = false;                    // every document is in; what is left is closing the store
+  // What element 0 of the offsets (the number of rows) was when the first chunk was summed, by Split: 0, or
+  // in a store that is being extended its number of rows before.
+  std::array<int64_t, 2> first_offsets{};
+  bool encoded = false;  // every document is in; what is left is closing the store
 };
 
 // A file of lines: "CRC-32C JSON". The first holds what is built from what, every other one a commit. A torn
@@ -33,15 +38,23 @@ class Journal {
  public:
   static std::string path(const std::string& cache_dir);
 
-  // A new journal, durable before it returns.
-  static Result<Journal> create(io::FileSystem& fs, const std::string& cache_dir,
-                                const Preprocessing& preprocessing, const std::vector<SourceFile>& sources);
+  // What is built, from the first line.
+  struct Header {
+    Preprocessing preprocessing;
+    std::vector<SourceFile> sources;
+    bool from_stores = false;  // rows are copied from finished stores: `ostro data consolidate`
+  };
+
+  // A new journal, durable before it returns. With `base` the store was finished with those files and is
+  // being extended: its state is the first commit, which a build of other files may go back to.
+  static Result<Journal> create(io::FileSystem& fs, const std::string& cache_dir, const Header& header,
+                                const BuildState* base = nullptr);
 
   // What a journal on disk says.
   struct Found {
-    Preprocessing preprocessing;
-    std::vector<SourceFile> sources;
+    Header header;
     bool has_commit = false;
+    std::optional<BuildState> base;
     BuildState state;
     int64_t good_bytes = 0;
   };
@@ -55,9 +68,12 @@ class Journal {
   Status append(const BuildState& state);
 
  private:
-  explicit Journal(std::unique_ptr<io::WritableFile> file) : file_(std::move(file)) {}
+  Journal() = default;
+  // The next line, and what it tells of counts as told.
+  std::string commit_line(const BuildState& state, bool is_base);
 
   std::unique_ptr<io::WritableFile> file_;
+  std::vector<ArrayPlace> places_;
   size_t files_ = 0;  // finished files that lines so far tell of
   PerArray<size_t> sums_{};
 };

@@ -10,8 +10,12 @@
 namespace ostro::data {
 namespace {
 
-constexpr const char* kFormat = "ostro token store 1";
+constexpr const char *kFormat1 = "ostro token store 1", *kFormat2 = "ostro token store 2";
 constexpr int64_t kMax = INT64_MAX;
+
+const char* format_of(const StoreLedger& ledger) {
+  return ledger.preprocessing.is_component() || !ledger.levanter_cache.empty() ? kFormat2 : kFormat1;
+}
 
 // What the hash is taken of: no path, no time, nothing that depends on how the bytes are compressed.
 Json content_json(const StoreLedger& ledger) {
@@ -25,14 +29,15 @@ Json content_json(const StoreLedger& ledger) {
   for (const Split split : kSplits) {
     const SplitLedger& s = ledger.split(split);
     Json arrays = Json::object();
-    for (const ArrayId id : kArrays) {
-      const ArrayLedger& array = s.array(id);
-      arrays[array_path(id)] = {
-          {"elements", array.elements}, {"chunk", array.chunk}, {"sha256", array.sha256}};
+    for (const ArrayPlace& place : ledger.places()) {
+      const ArrayLedger& array = s.array(place.id);
+      arrays[place.path] = {{"elements", array.elements}, {"chunk", array.chunk}, {"sha256", array.sha256}};
     }
     splits[split_name(split)] = {
         {"rows", s.rows}, {"tokens", s.tokens}, {"bytes", s.bytes}, {"arrays", std::move(arrays)}};
   }
+  if (!ledger.levanter_cache.empty())
+    return {{"fields", fields_json(ledger.preprocessing.fields)}, {"splits", std::move(splits)}};
   return {{"preprocessing", preprocessing_json(ledger.preprocessing)},
           {"files", std::move(files)},
           {"splits", std::move(splits)}};
@@ -41,66 +46,85 @@ Json content_json(const StoreLedger& ledger) {
 Json chunks_json(const StoreLedger& ledger) {
   Json chunks = Json::object();
   for (const Split split : kSplits)
-    for (const ArrayId id : kArrays) {
-      const ArrayLedger& array = ledger.split(split).array(id);
+    for (const ArrayPlace& place : ledger.places()) {
+      const ArrayLedger& array = ledger.split(split).array(place.id);
       Json entry = {{"crc32c", array.crc32c}};
-      if (id == ArrayId::kOffsets) entry["last"] = array.last;
-      chunks[split_name(split)][array_path(id)] = std::move(entry);
+      if (place.id == ArrayId::kOffsets) entry["last"] = array.last;
+      if (array.type != ElementType::kInt64) entry["type"] = element_name(array.type);
+      chunks[split_name(split)][place.path] = std::move(entry);
     }
   return chunks;
 }
 
-Status read_array(const io::JsonFields& content, const io::JsonFields& chunks, ArrayId id,
+Status read_array(const io::JsonFields& content, const io::JsonFields& chunks, const ArrayPlace& place,
                   ArrayLedger& array) {
-  ASSIGN_OR_RETURN(const io::JsonFields fields, content.object(array_path(id)));
+  ASSIGN_OR_RETURN(const io::JsonFields fields, content.object(place.path));
   ASSIGN_OR_RETURN(array.elements, fields.integer("elements", 0, kMax));
   ASSIGN_OR_RETURN(array.chunk, fields.integer("chunk", 2, int64_t{1} << 27));
   ASSIGN_OR_RETURN(array.sha256, read_sha256(fields, "sha256"));
-  ASSIGN_OR_RETURN(const io::JsonFields sums, chunks.object(array_path(id)));
+  ASSIGN_OR_RETURN(const io::JsonFields sums, chunks.object(place.path));
+  if (sums.has("type")) {
+    ASSIGN_OR_RETURN(const std::string name, sums.string("type"));
+    const std::optional<ElementType> type = parse_element(name);
+    if (!type) return sums.bad("type", "is not a type of elements");
+    array.type = *type;
+  }
   ASSIGN_OR_RETURN(const std::vector<int64_t> crcs, sums.integers("crc32c", 0, UINT32_MAX));
   for (const int64_t crc : crcs) array.crc32c.push_back(static_cast<uint32_t>(crc));
   const int64_t count = array.elements / array.chunk + (array.elements % array.chunk != 0 ? 1 : 0);
   if (static_cast<int64_t>(crcs.size()) != count)
     return sums.bad("crc32c", fmt::format("has {} entries for {} chunks", crcs.size(), count));
-  if (id != ArrayId::kOffsets) return {};
+  if (place.id != ArrayId::kOffsets) return {};
+  if (array.type != ElementType::kInt64) return sums.bad("type", "is not int64");
   ASSIGN_OR_RETURN(array.last, sums.integers("last", 0, kMax));
   if (static_cast<int64_t>(array.last.size()) != count)
     return sums.bad("last", fmt::format("has {} entries for {} chunks", array.last.size(), count));
   return {};
 }
 
-Status read_split(const io::JsonFields& fields, const io::JsonFields& chunks, SplitLedger& split) {
+// How many elements an array must have; -1: that is not told by the split's counts.
+int64_t expected_elements(ArrayId id, const SplitLedger& split, WeightKind weights) {
+  switch (id) {
+    case ArrayId::kData:
+      return split.tokens;
+    case ArrayId::kOffsets:
+    case ArrayId::kWeightOffsets:
+      return split.rows + 1;
+    case ArrayId::kRowHash:
+      return split.rows > INT64_MAX / 32 ? -1 : 32 * split.rows;
+    case ArrayId::kWeights:
+      return weights == WeightKind::kSourcesLen ? split.rows : split.tokens;
+    case ArrayId::kDocument:
+    case ArrayId::kBytes:
+    case ArrayId::kBegin:
+    case ArrayId::kEnd:
+      break;
+  }
+  return split.rows;
+}
+
+Status read_split(const io::JsonFields& fields, const io::JsonFields& chunks, const StoreLedger& ledger,
+                  SplitLedger& split) {
   ASSIGN_OR_RETURN(split.rows, fields.integer("rows", 0, kMax - 1));
   ASSIGN_OR_RETURN(split.tokens, fields.integer("tokens", 0, kMax));
   ASSIGN_OR_RETURN(split.bytes, fields.integer("bytes", 0, kMax));
   ASSIGN_OR_RETURN(const io::JsonFields arrays, fields.object("arrays"));
-  for (const ArrayId id : kArrays) RETURN_IF_ERROR(read_array(arrays, chunks, id, split.array(id)));
-  const bool fits = split.array(ArrayId::kData).elements == split.tokens &&
-                    split.array(ArrayId::kOffsets).elements == split.rows + 1 &&
-                    split.array(ArrayId::kDocument).elements == split.rows &&
-                    split.array(ArrayId::kBytes).elements == split.rows;
-  if (!fits)
-    return arrays.bad("input_ids/data", "and its neighbours do not have the split's rows and tokens");
+  for (const ArrayPlace& place : ledger.places()) {
+    ArrayLedger& array = split.array(place.id);
+    RETURN_IF_ERROR(read_array(arrays, chunks, place, array));
+    // A Levanter cache may lack a split.
+    const bool absent = !ledger.levanter_cache.empty() && split.rows == 0 && array.elements == 0;
+    if (!absent && array.elements != expected_elements(place.id, split, ledger.preprocessing.fields.weights))
+      return arrays.bad(place.path,
+                        fmt::format("has {} elements, which does not fit the split's {} rows and {} "
+                                    "tokens",
+                                    array.elements, split.rows, split.tokens));
+  }
   return {};
 }
 
-Result<StoreLedger> parse_ledger(const std::string& text, const std::string& path) {
-  ASSIGN_OR_RETURN(Json json, io::parse_json(text, path));
-  const io::JsonFields all(json, path);
-  ASSIGN_OR_RETURN(const std::string format, all.string("format"));
-  if (format != kFormat)
-    return unsupported(
-        fmt::format("{}: \"format\" is \"{}\"; this program reads \"{}\"", path, format, kFormat));
-  ASSIGN_OR_RETURN(const std::string checksum, read_sha256(all, "sha256"));
-  Json rest = json;
-  rest.erase("sha256");
-  if (const std::string actual = sha256_hex(canonical(rest)); actual != checksum)
-    return corrupt(fmt::format("{}: \"sha256\" is {}, but the content has {}: the file is damaged", path,
-                               checksum, actual));
-
-  StoreLedger ledger;
-  ASSIGN_OR_RETURN(const io::JsonFields content, all.object("content"));
-  ASSIGN_OR_RETURN(const io::JsonFields chunks, all.object("chunks"));
+Status read_files(const io::JsonFields& all, const io::JsonFields& content, const std::string& path,
+                  StoreLedger& ledger) {
   ASSIGN_OR_RETURN(const io::JsonFields preprocessing, content.object("preprocessing"));
   ASSIGN_OR_RETURN(ledger.preprocessing, read_preprocessing(preprocessing));
   ASSIGN_OR_RETURN(const Json* files, content.array("files"));
@@ -114,11 +138,40 @@ Result<StoreLedger> parse_ledger(const std::string& text, const std::string& pat
         read_file_content(io::JsonFields((*files)[i], fmt::format("{}: files[{}]", path, i)), file));
     ledger.files.push_back(std::move(file));
   }
+  return {};
+}
+
+Result<StoreLedger> parse_ledger(const std::string& text, const std::string& path) {
+  ASSIGN_OR_RETURN(Json json, io::parse_json(text, path));
+  const io::JsonFields all(json, path);
+  ASSIGN_OR_RETURN(const std::string format, all.string("format"));
+  if (format != kFormat1 && format != kFormat2)
+    return unsupported(fmt::format("{}: \"format\" is \"{}\"; this program reads \"{}\" and \"{}\"", path,
+                                   format, kFormat1, kFormat2));
+  ASSIGN_OR_RETURN(const std::string checksum, read_sha256(all, "sha256"));
+  Json rest = json;
+  rest.erase("sha256");
+  if (const std::string actual = sha256_hex(canonical(rest)); actual != checksum)
+    return corrupt(fmt::format("{}: \"sha256\" is {}, but the content has {}: the file is damaged", path,
+                               checksum, actual));
+
+  StoreLedger ledger;
+  ASSIGN_OR_RETURN(const io::JsonFields content, all.object("content"));
+  ASSIGN_OR_RETURN(const io::JsonFields chunks, all.object("chunks"));
+  if (all.has("levanter_cache")) {
+    ASSIGN_OR_RETURN(ledger.levanter_cache, all.string("levanter_cache"));
+    if (ledger.levanter_cache.empty()) return all.bad("levanter_cache", "is empty");
+    ASSIGN_OR_RETURN(const io::JsonFields preprocessing, all.object("preprocessing"));
+    ASSIGN_OR_RETURN(ledger.preprocessing, read_preprocessing(preprocessing));
+  } else {
+    RETURN_IF_ERROR(read_files(all, content, path, ledger));
+  }
+  if (format != format_of(ledger)) return all.bad("format", "is not that of its content");
   ASSIGN_OR_RETURN(const io::JsonFields splits, content.object("splits"));
   for (const Split split : kSplits) {
     ASSIGN_OR_RETURN(const io::JsonFields fields, splits.object(split_name(split)));
     ASSIGN_OR_RETURN(const io::JsonFields sums, chunks.object(split_name(split)));
-    RETURN_IF_ERROR(read_split(fields, sums, ledger.split(split)));
+    RETURN_IF_ERROR(read_split(fields, sums, ledger, ledger.split(split)));
   }
   ASSIGN_OR_RETURN(const std::string hash, read_sha256(all, "hash"));
   if (hash != ledger.hash()) return all.bad("hash", "does not fit the content: the file is damaged");
@@ -126,24 +179,6 @@ Result<StoreLedger> parse_ledger(const std::string& text, const std::string& pat
 }
 
 }  // namespace
-
-Result<Preprocessing> preprocessing_of(const DataOptions& options, const tokenizer::Tokenizer& tokenizer) {
-  Preprocessing p;
-  p.tokenizer = sha256_hex(tokenizer.canonical_json());
-  p.vocab_size = tokenizer.vocab_size();
-  if (options.enforce_eos) {
-    const auto eos = tokenizer.eos_id();
-    if (!eos)
-      return invalid_argument(fmt::format(
-          "data.enforce_eos: {} names no token that ends a text; put a tokenizer_config.json with "
-          "\"eos_token\" beside it, or set data.enforce_eos to false",
-          options.tokenizer));
-    p.eos_id = *eos;
-  }
-  p.text_key = options.text_key;
-  p.validation_fraction = options.validation_urls.empty() ? options.validation_fraction : 0;
-  return p;
-}
 
 std::vector<std::string> differences(const Preprocessing& store, const Preprocessing& wanted) {
   std::vector<std::string> out;
@@ -155,14 +190,11 @@ std::vector<std::string> differences(const Preprocessing& store, const Preproces
   const auto eos = [](int64_t id) { return id < 0 ? std::string("none") : fmt::format("token {}", id); };
   compare("data.enforce_eos, token that ends a document", eos(store.eos_id), eos(wanted.eos_id));
   compare("data.text_key", store.text_key, wanted.text_key);
+  compare("format of the rows", store.format.empty() ? "text" : store.format,
+          wanted.format.empty() ? "text" : wanted.format);
   compare("data.validation_fraction (0 with validation_urls)", store.validation_fraction,
           wanted.validation_fraction);
   return out;
-}
-
-const char* array_path(ArrayId id) {
-  constexpr const char* kPaths[] = {"input_ids/data", "input_ids/offsets", "rows/document", "rows/bytes"};
-  return kPaths[static_cast<size_t>(id)];
 }
 
 std::string StoreLedger::hash() const { return sha256_hex(canonical(content_json(*this))); }
@@ -178,11 +210,15 @@ Result<StoreLedger> read_ledger(io::FileSystem& fs, const std::string& cache_dir
 Status write_ledger(io::FileSystem& fs, const std::string& cache_dir, const StoreLedger& ledger) {
   Json sources = Json::array();
   for (const FileLedger& file : ledger.files) sources.push_back(source_json(file.source));
-  Json json = {{"format", kFormat},
+  Json json = {{"format", format_of(ledger)},
                {"hash", ledger.hash()},
                {"content", content_json(ledger)},
                {"sources", std::move(sources)},
                {"chunks", chunks_json(ledger)}};
+  if (!ledger.levanter_cache.empty()) {
+    json["levanter_cache"] = ledger.levanter_cache;
+    json["preprocessing"] = preprocessing_json(ledger.preprocessing);
+  }
   json["sha256"] = sha256_hex(canonical(json));
   return io::write_file_atomically(fs, ledger_path(cache_dir), canonical(json) + "\n");
 }
@@ -190,11 +226,14 @@ Status write_ledger(io::FileSystem& fs, const std::string& cache_dir, const Stor
 Status write_levanter_ledger(io::FileSystem& fs, const std::string& cache_dir, Split split,
                              const StoreLedger& ledger) {
   const SplitLedger& s = ledger.split(split);
+  const StoreFields& fields = ledger.preprocessing.fields;
+  Json counts = {{fields.ids, s.tokens}};
+  if (fields.weights != WeightKind::kNone) counts[fields.weights_name] = s.array(ArrayId::kWeights).elements;
   const Json json = {{"total_num_rows", s.rows},
                      {"shard_rows", {{split_name(split), s.rows}}},
                      {"is_finished", true},
                      {"finished_shards", {split_name(split)}},
-                     {"field_counts", {{"input_ids", s.tokens}}},
+                     {"field_counts", std::move(counts)},
                      {"metadata", {{"preprocessor_metadata", preprocessing_json(ledger.preprocessing)}}}};
   const std::string folder = io::join_path(cache_dir, split_name(split));
   return io::write_file_atomically(fs, io::join_path(folder, "shard_ledger.json"), canonical(json) + "\n");

@@ -11,6 +11,7 @@
 #include "ostro/base/error.h"
 #include "ostro/data/options.h"
 #include "ostro/data/source_files.h"
+#include "ostro/data/store_arrays.h"
 #include "ostro/io/file_system.h"
 #include "ostro/tokenizer/tokenizer.h"
 
@@ -20,40 +21,37 @@ namespace ostro::data {
 struct Preprocessing {
   std::string tokenizer;  // SHA-256 of its canonical JSON
   int64_t vocab_size = 0;
-  int64_t eos_id = -1;  // appended to every document; -1: nothing is (data.enforce_eos false)
-  std::string text_key;
-  double validation_fraction = 0;  // 0 with data.validation_urls
+  int64_t eos_id = -1;             // appended to every document; -1: nothing is (data.enforce_eos false)
+  std::string text_key;            // of the one-source form
+  double validation_fraction = 0;  // 0 with validation_urls
+  // Stores of components: canonical JSON of the row format and all that ids and weights depend on besides the
+  // tokenizer. Empty: the one-source form, whose rows are texts and have no weights.
+  std::string format;
+  StoreFields fields;
 
+  bool is_component() const { return !format.empty(); }
+  RowArrays row_arrays() const { return is_component() ? RowArrays::kAll : RowArrays::kSome; }
   bool operator==(const Preprocessing&) const = default;
 };
-
-// What options and a tokenizer ask for. Errors: data.enforce_eos with a tokenizer that has no such token.
-Result<Preprocessing> preprocessing_of(const DataOptions& options, const tokenizer::Tokenizer& tokenizer);
 
 // One line for every field that differs: "data.text_key: the store has "text", the configuration "body"".
 std::vector<std::string> differences(const Preprocessing& store, const Preprocessing& wanted);
 
-// A one-dimensional array of int64 on disk.
+// A one-dimensional array on disk.
 struct ArrayLedger {
   int64_t elements = 0;
-  int64_t chunk = 0;             // elements compressed together
-  std::string sha256;            // of its chunks' SHA-256 digests, one after the other
+  int64_t chunk = 0;  // elements compressed together
+  ElementType type = ElementType::kInt64;
+  std::string sha256;            // of its chunks' SHA-256 digests, one after the other; integers as int64
   std::vector<uint32_t> crc32c;  // of every chunk's elements in little-endian bytes, without padding
   std::vector<int64_t> last;     // of every chunk, its last element; kept for offsets only
 };
-
-// The arrays of a split, in the order of ArrayId. Row = document.
-enum class ArrayId { kData, kOffsets, kDocument, kBytes };
-inline constexpr ArrayId kArrays[] = {ArrayId::kData, ArrayId::kOffsets, ArrayId::kDocument, ArrayId::kBytes};
-// Its folder below cache_dir/train or cache_dir/validation: "input_ids/data", "input_ids/offsets",
-// "rows/document" (its number in its file, from 1; the line of a .jsonl), "rows/bytes" (of its text).
-const char* array_path(ArrayId id);
 
 struct SplitLedger {
   int64_t rows = 0;    // documents
   int64_t tokens = 0;  // with eos
   int64_t bytes = 0;   // of the documents' text
-  std::array<ArrayLedger, 4> arrays;
+  std::array<ArrayLedger, kArrayCount> arrays;
   const ArrayLedger& array(ArrayId id) const { return arrays[static_cast<size_t>(id)]; }
   ArrayLedger& array(ArrayId id) { return arrays[static_cast<size_t>(id)]; }
 };
@@ -64,6 +62,8 @@ struct FileLedger {
   int64_t documents = 0;            // with text
   int64_t empty = 0;                // skipped: no text
   int64_t repaired = 0;             // with malformed UTF-8, read as U+FFFD
+  int64_t no_loss = 0;              // skipped: all its loss weights are 0
+  int64_t skipped = 0;              // malformed rows, with data.on_bad_row: skip
   std::array<int64_t, 2> rows{};    // by Split
   std::array<int64_t, 2> tokens{};  // by Split
   bool operator==(const FileLedger&) const = default;
@@ -73,11 +73,19 @@ struct StoreLedger {
   Preprocessing preprocessing;
   std::vector<FileLedger> files;
   std::array<SplitLedger, 2> splits;
+  // A Levanter cache used in place: its folder. Our ledger lies elsewhere; there are no files, and the
+  // content is the arrays alone. Empty: a store of our own.
+  std::string levanter_cache;
+
   const SplitLedger& split(Split split) const { return splits[static_cast<size_t>(split)]; }
   SplitLedger& split(Split split) { return splits[static_cast<size_t>(split)]; }
+  std::vector<ArrayPlace> places() const {
+    return array_places(preprocessing.fields,
+                        levanter_cache.empty() ? preprocessing.row_arrays() : RowArrays::kNone);
+  }
 
   // SHA-256 of the canonical JSON of content and preprocessing: what a run's genesis names. Independent of
-  // paths, times, threads, interruptions and compression.
+  // paths, times, threads, interruptions, compression and the width of ids.
   std::string hash() const;
 };
 

@@ -17,14 +17,45 @@ Result<std::array<int64_t, 2>> read_pair(const io::JsonFields& fields, std::stri
 
 std::string canonical(const Json& json) { return json.dump(-1, ' ', false, Json::error_handler_t::replace); }
 
-Json preprocessing_json(const Preprocessing& p) {
-  return {{"tokenizer", p.tokenizer},
-          {"vocab_size", p.vocab_size},
-          {"eos_id", p.eos_id < 0 ? Json() : Json(p.eos_id)},
-          {"text_key", p.text_key},
-          {"validation_fraction", p.validation_fraction},
-          {"special_tokens_in_text", "parsed"}};
+Json fields_json(const StoreFields& fields) {
+  return {
+      {"ids", fields.ids},
+      {"weights", fields.weights == WeightKind::kNone ? Json() : Json(fields.weights_name)},
+      {"weights_are", fields.weights == WeightKind::kNone ? Json() : Json(weight_kind_name(fields.weights))}};
 }
+
+Json preprocessing_json(const Preprocessing& p) {
+  Json json = {{"tokenizer", p.tokenizer},
+               {"vocab_size", p.vocab_size},
+               {"eos_id", p.eos_id < 0 ? Json() : Json(p.eos_id)},
+               {"validation_fraction", p.validation_fraction}};
+  if (p.is_component()) {
+    json["format"] = Json::parse(p.format, nullptr, false);
+    OSTRO_CHECK(json["format"].is_object(), "the identity of a row format is not a JSON object: {}",
+                p.format);
+    json["fields"] = fields_json(p.fields);
+  } else {
+    json["text_key"] = p.text_key;
+    json["special_tokens_in_text"] = "parsed";
+  }
+  return json;
+}
+
+namespace {
+
+Status read_fields(const io::JsonFields& json, StoreFields& fields) {
+  ASSIGN_OR_RETURN(fields.ids, json.string("ids"));
+  ASSIGN_OR_RETURN(const Json* kind, json.get("weights_are"));
+  if (kind->is_null()) return {};
+  ASSIGN_OR_RETURN(fields.weights_name, json.string("weights"));
+  ASSIGN_OR_RETURN(const std::string name, json.string("weights_are"));
+  for (const WeightKind k : {WeightKind::kAssistantMasks, WeightKind::kSourcesLen, WeightKind::kLossWeights})
+    if (name == weight_kind_name(k)) fields.weights = k;
+  if (fields.weights == WeightKind::kNone) return json.bad("weights_are", "is no kind of weights");
+  return {};
+}
+
+}  // namespace
 
 Result<Preprocessing> read_preprocessing(const io::JsonFields& fields) {
   Preprocessing p;
@@ -34,7 +65,15 @@ Result<Preprocessing> read_preprocessing(const io::JsonFields& fields) {
   if (!eos->is_null()) {
     ASSIGN_OR_RETURN(p.eos_id, fields.integer("eos_id", 0, p.vocab_size - 1));
   }
-  ASSIGN_OR_RETURN(p.text_key, fields.string("text_key"));
+  if (fields.has("format")) {
+    RETURN_IF_ERROR(fields.object("format"));
+    ASSIGN_OR_RETURN(const Json* format, fields.get("format"));
+    p.format = canonical(*format);
+    ASSIGN_OR_RETURN(const io::JsonFields names, fields.object("fields"));
+    RETURN_IF_ERROR(read_fields(names, p.fields));
+  } else {
+    ASSIGN_OR_RETURN(p.text_key, fields.string("text_key"));
+  }
   ASSIGN_OR_RETURN(const Json* fraction, fields.get("validation_fraction"));
   if (!fraction->is_number()) return fields.bad("validation_fraction", "is not a number");
   p.validation_fraction = fraction->get<double>();
@@ -67,8 +106,11 @@ Result<SourceFile> read_source(const io::JsonFields& fields) {
 }
 
 Json file_content_json(const FileLedger& file) {
-  return {{"sha256", file.sha256},     {"documents", file.documents}, {"empty", file.empty},
-          {"repaired", file.repaired}, {"rows", file.rows},           {"tokens", file.tokens}};
+  Json json = {{"sha256", file.sha256},     {"documents", file.documents}, {"empty", file.empty},
+               {"repaired", file.repaired}, {"rows", file.rows},           {"tokens", file.tokens}};
+  if (file.no_loss > 0) json["no_loss"] = file.no_loss;
+  if (file.skipped > 0) json["skipped"] = file.skipped;
+  return json;
 }
 
 Status read_file_content(const io::JsonFields& fields, FileLedger& file) {
@@ -78,6 +120,12 @@ Status read_file_content(const io::JsonFields& fields, FileLedger& file) {
   ASSIGN_OR_RETURN(file.repaired, fields.integer("repaired", 0, kMax));
   ASSIGN_OR_RETURN(file.rows, read_pair(fields, "rows"));
   ASSIGN_OR_RETURN(file.tokens, read_pair(fields, "tokens"));
+  if (fields.has("no_loss")) {
+    ASSIGN_OR_RETURN(file.no_loss, fields.integer("no_loss", 0, kMax));
+  }
+  if (fields.has("skipped")) {
+    ASSIGN_OR_RETURN(file.skipped, fields.integer("skipped", 0, kMax));
+  }
   return {};
 }
 

@@ -16,6 +16,9 @@ std::string canonical(const Json& json);
 Json preprocessing_json(const Preprocessing& preprocessing);
 Result<Preprocessing> read_preprocessing(const io::JsonFields& fields);
 
+// Names of the fields of ids and weights.
+Json fields_json(const StoreFields& fields);
+
 // Path, format, list, size and time of a source.
 Json source_json(const SourceFile& source);
 Result<SourceFile> read_source(const io::JsonFields& fields);

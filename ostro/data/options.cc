@@ -140,6 +140,9 @@ std::vector<std::string> option_names(StopStrategy) {
   return {"restart", "first_exhausted", "all_exhausted"};
 }
 std::vector<std::string> option_names(OnBadRow) { return {"error", "skip"}; }
+std::vector<std::string> option_names(IdType) {
+  return {"levanter", "smallest", "uint16", "uint32", "int32", "int64"};
+}
 
 void TextFormat::visit_options(config::OptionTable& t) {
   t.add(&text_key, "text_key", Effect::kBits, "", "field that holds the text");
@@ -254,6 +257,11 @@ void DataOptions::visit_options(config::OptionTable& t) {
         "a row that cannot be read: error: the build stops; skip: it is left out, counted and reported")
       .other("skip")
       .since_default("error");
+  t.add(&id_type, "id_type", Effect::kOutput, "",
+        "type of ids in stores that are built: levanter (int64 for texts, else int32: what Levanter opens), "
+        "smallest "
+        "(uint16 or uint32, by the vocabulary), or one of the others; tokens and hashes are the same")
+      .other("smallest");
   t.add(&enforce_eos, "enforce_eos", Effect::kBits, "",
         "end every document with the tokenizer's end-of-text token");
   t.add(&block_cross_document_attention, "block_cross_document_attention", Effect::kBits, "",

@@ -82,6 +82,11 @@ std::vector<std::string> option_names(StopStrategy);
 enum class OnBadRow { kError, kSkip };
 std::vector<std::string> option_names(OnBadRow);
 
+// How ids lie in a store: what Levanter's reader wants (int64 for texts, else int32), the smallest unsigned
+// type of 16 bits and more that holds the vocabulary, or a type.
+enum class IdType { kLevanter, kSmallest, kUint16, kUint32, kInt32, kInt64 };
+std::vector<std::string> option_names(IdType);
+
 // ---- sources ----
 
 struct ComponentOptions {
@@ -111,6 +116,7 @@ struct DataOptions {
   Shuffle shuffle{true};
   std::optional<int64_t> target_budget, experiment_budget;  // tokens
   OnBadRow on_bad_row = OnBadRow::kError;
+  IdType id_type = IdType::kLevanter;
   bool enforce_eos = true;
   bool block_cross_document_attention = false;
 

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <set>
 
 #include "ostro/data/documents.h"
@@ -44,30 +45,49 @@ Status check_preprocessing(const std::string& cache_dir, const Preprocessing& st
   return mismatch(cache_dir, fmt::format("{}", fmt::join(differing, "; ")));
 }
 
+Result<std::vector<SourceFile>> new_files(io::FileSystem& fs, const std::string& cache_dir,
+                                          const std::vector<FileLedger>& store,
+                                          const std::vector<SourceFile>& sources) {
+  std::vector<SourceFile> fresh;
+  for (const Split list : kSplits) {
+    const auto in_list = [list](const SourceFile& source) { return source.list == list; };
+    auto now = std::find_if(sources.begin(), sources.end(), in_list);
+    for (const FileLedger& file : store) {
+      const SourceFile& was = file.source;
+      if (!in_list(was)) continue;
+      if (now == sources.end() || !in_list(*now)) {
+        std::vector<std::string> before, after;
+        for (const FileLedger& f : store) before.push_back(f.source.path);
+        for (const SourceFile& source : sources) after.push_back(source.path);
+        return mismatch(cache_dir, count_difference(before, after));
+      }
+      const SourceFile& is = *now++;
+      if (was == is) continue;
+      if (was.format != is.format)
+        return mismatch(cache_dir,
+                        fmt::format("{} was {} and {} is {}", was.path, file_format_name(was.format), is.path,
+                                    file_format_name(is.format)));
+      if (was.size == is.size) {
+        ASSIGN_OR_RETURN(const std::string hash, file_sha256(fs, is.path));
+        if (hash == file.sha256) continue;
+      }
+      return mismatch(cache_dir, was.path == is.path
+                                     ? fmt::format("{} has other content now", is.path)
+                                     : fmt::format("it has {}, and {} has other content", was.path, is.path));
+    }
+    for (; now != sources.end() && in_list(*now); ++now) fresh.push_back(*now);
+  }
+  return fresh;
+}
+
 Status check_files(io::FileSystem& fs, const std::string& cache_dir, const std::vector<FileLedger>& store,
                    const std::vector<SourceFile>& sources) {
-  if (store.size() != sources.size()) {
-    std::vector<std::string> before, now;
-    for (const FileLedger& file : store) before.push_back(file.source.path);
-    for (const SourceFile& source : sources) now.push_back(source.path);
-    return mismatch(cache_dir, count_difference(before, now));
-  }
-  for (size_t i = 0; i < store.size(); ++i) {
-    const SourceFile &was = store[i].source, &is = sources[i];
-    if (was == is) continue;
-    if (was.list != is.list || was.format != is.format)
-      return mismatch(cache_dir, fmt::format("{} was {} ({}) and {} is {} ({})", was.path,
-                                             file_format_name(was.format), split_name(was.list), is.path,
-                                             file_format_name(is.format), split_name(is.list)));
-    if (was.size == is.size) {
-      ASSIGN_OR_RETURN(const std::string hash, file_sha256(fs, is.path));
-      if (hash == store[i].sha256) continue;
-    }
-    return mismatch(cache_dir, was.path == is.path
-                                   ? fmt::format("{} has other content now", is.path)
-                                   : fmt::format("it has {}, and {} has other content", was.path, is.path));
-  }
-  return {};
+  ASSIGN_OR_RETURN(const std::vector<SourceFile> fresh, new_files(fs, cache_dir, store, sources));
+  if (fresh.empty()) return {};
+  return mismatch(cache_dir,
+                  fmt::format("{} files are new (the first: {}); `ostro data build --append` adds files that "
+                              "come last in their list, which ends every run on the store as it is",
+                              fresh.size(), fresh[0].path));
 }
 
 Status check_sources(const std::string& cache_dir, const std::vector<SourceFile>& store,

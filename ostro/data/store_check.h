@@ -12,7 +12,14 @@ Status check_preprocessing(const std::string& cache_dir, const Preprocessing& st
                            const Preprocessing& wanted);
 
 // The files of a finished store against those that are there now, by content: where path, size and time are
-// as recorded the content is taken to be, else the file is read. Paths alone do not matter, order does.
+// as recorded the content is taken to be, else the file is read. Paths alone do not matter, order does. Gives
+// the files that the store lacks, in order: those behind its own in data.train_urls, then in
+// data.validation_urls. Any other difference is an error.
+Result<std::vector<SourceFile>> new_files(io::FileSystem& fs, const std::string& cache_dir,
+                                          const std::vector<FileLedger>& store,
+                                          const std::vector<SourceFile>& sources);
+
+// The same where none may be new.
 Status check_files(io::FileSystem& fs, const std::string& cache_dir, const std::vector<FileLedger>& store,
                    const std::vector<SourceFile>& sources);
 

@@ -6,6 +6,7 @@
 
 #include "ostro/data/array_writer.h"
 #include "ostro/data/store_check.h"
+#include "ostro/data/store_plan.h"
 #include "ostro/io/path.h"
 
 namespace ostro::data {
@@ -14,14 +15,10 @@ namespace {
 // Decoded chunks kept per array: 2 MiB each. Data is read at random, the others near each other.
 constexpr size_t kCachedDataChunks = 24, kCachedRowChunks = 4;
 
-std::string array_folder(const std::string& cache_dir, Split split, ArrayId id) {
-  return io::join_path(cache_dir, io::join_path(split_name(split), array_path(id)));
-}
-
 }  // namespace
 
 TokenStream::TokenStream(std::shared_ptr<const StoreLedger> ledger, Split split, std::string name,
-                         std::vector<VerifiedArray> arrays)
+                         std::array<std::optional<VerifiedArray>, kArrayCount> arrays)
     : ledger_(std::move(ledger)), split_(split), name_(std::move(name)), arrays_(std::move(arrays)) {
   int64_t row = 0;
   for (const FileLedger& file : ledger_->files) {
@@ -36,24 +33,70 @@ double TokenStream::tokens_per_byte() const {
 }
 
 Status TokenStream::read(int64_t first, std::span<int32_t> out) const {
-  const VerifiedArray& data = array(ArrayId::kData);
   OSTRO_CHECK(first >= 0 && first + static_cast<int64_t>(out.size()) <= tokens(), "{}: tokens [{}, {}) of {}",
               name_, first, first + static_cast<int64_t>(out.size()), tokens());
+  const auto vocab = static_cast<uint64_t>(vocab_size());
   while (!out.empty()) {
+    const VerifiedArray& data = array(ArrayId::kData);
     ASSIGN_OR_RETURN(const VerifiedArray::Chunk chunk, data.chunk(first / data.chunk_elements()));
     const auto begin = static_cast<size_t>(first % data.chunk_elements());
     const size_t count = std::min(out.size(), chunk->size() - begin);
-    for (size_t i = 0; i < count; ++i) {
-      const int64_t id = (*chunk)[begin + i];
-      if (id < 0 || id >= vocab_size())
-        return corrupt(fmt::format("{}: token {} is {}, but the vocabulary has {}", name_,
-                                   first + static_cast<int64_t>(i), id, vocab_size()));
-      out[i] = static_cast<int32_t>(id);
+    const bool bad = chunk->visit([&](auto elements) {
+      bool above = false;
+      for (size_t i = 0; i < count; ++i) {
+        above |= static_cast<uint64_t>(elements[begin + i]) >= vocab;  // negative ones, too
+        out[i] = static_cast<int32_t>(elements[begin + i]);
+      }
+      return above;
+    });
+    if (bad) {
+      std::vector<int64_t> ids(count);
+      RETURN_IF_ERROR(data.read(first, std::span(ids)));
+      const auto at = std::find_if(ids.begin(), ids.end(),
+                                   [vocab](int64_t id) { return static_cast<uint64_t>(id) >= vocab; });
+      return corrupt(fmt::format("{}: token {} is {}, but the vocabulary has {}", name_,
+                                 first + (at - ids.begin()), *at, vocab_size()));
     }
     out = out.subspan(count);
     first += static_cast<int64_t>(count);
   }
   return {};
+}
+
+Status TokenStream::read_weights(int64_t first, std::span<float> out) const {
+  const auto count = static_cast<int64_t>(out.size());
+  OSTRO_CHECK(first >= 0 && first + count <= tokens(), "{}: weights [{}, {}) of {}", name_, first,
+              first + count, tokens());
+  switch (weight_kind()) {
+    case WeightKind::kNone:
+      std::fill(out.begin(), out.end(), 1.0f);
+      return {};
+    case WeightKind::kAssistantMasks:
+    case WeightKind::kLossWeights:
+      return array(ArrayId::kWeights).read(first, out);
+    case WeightKind::kSourcesLen:
+      break;
+  }
+  if (count == 0) return {};
+  ASSIGN_OR_RETURN(const std::vector<RowSpan> rows, rows_of(first, count));
+  for (const RowSpan& span : rows) {
+    int64_t prompt = 0;
+    RETURN_IF_ERROR(array(ArrayId::kWeights).read(span.row, std::span(&prompt, 1)));
+    const int64_t begin = std::max(span.begin, first), end = std::min(span.end, first + count);
+    const int64_t loss = std::clamp(span.begin + prompt, begin, end);
+    std::fill(out.begin() + (begin - first), out.begin() + (loss - first), 0.0f);
+    std::fill(out.begin() + (loss - first), out.begin() + (end - first), 1.0f);
+  }
+  return {};
+}
+
+Result<std::vector<int64_t>> TokenStream::row_ends(int64_t row, int64_t count) const {
+  OSTRO_CHECK(row >= 0 && count >= 0 && row + count <= rows(), "{}: rows [{}, {}) of {}", name_, row,
+              row + count, rows());
+  std::vector<int64_t> ends(static_cast<size_t>(count) + 1);
+  if (rows() > 0) RETURN_IF_ERROR(array(ArrayId::kOffsets).read(row, std::span(ends)));
+  if (row == 0) ends[0] = 0;  // where the number of rows stands
+  return ends;
 }
 
 Result<std::vector<RowSpan>> TokenStream::rows_of(int64_t first, int64_t count) const {
@@ -69,15 +112,16 @@ Result<std::vector<RowSpan>> TokenStream::rows_of(int64_t first, int64_t count) 
   while (true) {
     if (number >= static_cast<int64_t>(ends.size()))
       return corrupt(fmt::format("{}: input_ids/offsets end before token {}", name_, first + count));
-    ASSIGN_OR_RETURN(const VerifiedArray::Chunk chunk, offsets.chunk(number));
+    ASSIGN_OR_RETURN(const VerifiedArray::Chunk held, offsets.chunk(number));
+    const std::span<const int64_t> chunk = held->int64s();
     const int64_t base = number * offsets.chunk_elements();
-    auto at = chunk->begin() + (number == 0 ? 1 : 0);
+    auto at = chunk.begin() + (number == 0 ? 1 : 0);
     if (element < 0) {
-      at = std::upper_bound(at, chunk->end(), first);
-      element = base + (at - chunk->begin());
-      if (element > 1) begin = at != chunk->begin() ? *(at - 1) : ends[static_cast<size_t>(number - 1)];
+      at = std::upper_bound(at, chunk.end(), first);
+      element = base + (at - chunk.begin());
+      if (element > 1) begin = at != chunk.begin() ? *(at - 1) : ends[static_cast<size_t>(number - 1)];
     }
-    for (; at != chunk->end(); ++at, ++element) {
+    for (; at != chunk.end(); ++at, ++element) {
       if (*at > begin) rows.push_back({element - 1, begin, *at});
       begin = *at;
       if (begin >= first + count) return rows;
@@ -88,6 +132,7 @@ Result<std::vector<RowSpan>> TokenStream::rows_of(int64_t first, int64_t count) 
 
 Result<RowSource> TokenStream::source(int64_t row) const {
   OSTRO_CHECK(row >= 0 && row < rows(), "{}: row {} of {}", name_, row, rows());
+  if (!has_sources()) return RowSource{.file = name_, .document = row + 1};
   const auto file = std::upper_bound(file_rows_.begin(), file_rows_.end(), row) - file_rows_.begin();
   if (file >= static_cast<int64_t>(file_rows_.size()))
     return corrupt(fmt::format("{}: row {} is of no source file in the ledger", name_, row));
@@ -95,7 +140,40 @@ Result<RowSource> TokenStream::source(int64_t row) const {
   source.file = ledger_->files[static_cast<size_t>(file)].source.path;
   RETURN_IF_ERROR(array(ArrayId::kDocument).read(row, std::span(&source.document, 1)));
   RETURN_IF_ERROR(array(ArrayId::kBytes).read(row, std::span(&source.bytes, 1)));
+  if (has(ArrayId::kBegin)) {
+    RETURN_IF_ERROR(array(ArrayId::kBegin).read(row, std::span(&source.begin, 1)));
+    RETURN_IF_ERROR(array(ArrayId::kEnd).read(row, std::span(&source.end, 1)));
+  }
   return source;
+}
+
+Result<Sha256Digest> TokenStream::row_hash(int64_t row) const {
+  OSTRO_CHECK(row >= 0 && row < rows(), "{}: row {} of {}", name_, row, rows());
+  Sha256Digest digest{};
+  if (has(ArrayId::kRowHash)) {
+    RETURN_IF_ERROR(array(ArrayId::kRowHash).read(row * 32, std::span<uint8_t>(digest)));
+    return digest;
+  }
+  ASSIGN_OR_RETURN(const std::vector<int64_t> ends, row_ends(row, 1));
+  std::vector<int32_t> ids(static_cast<size_t>(ends[1] - ends[0]));
+  std::vector<float> weights(ids.size());
+  RETURN_IF_ERROR(read(ends[0], ids));
+  RETURN_IF_ERROR(read_weights(ends[0], weights));
+  return hash_row(std::vector<uint32_t>(ids.begin(), ids.end()), weights);
+}
+
+Sha256Digest hash_row(std::span<const uint32_t> ids, std::span<const float> weights) {
+  Sha256 hash;
+  hash.update(std::as_bytes(ids));
+  if (std::any_of(weights.begin(), weights.end(), [](float weight) { return weight != 1.0f; }))
+    hash.update(std::as_bytes(weights));
+  return hash.finish();
+}
+
+std::string array_folder(const std::string& cache_dir, const StoreLedger& ledger, Split split,
+                         const ArrayPlace& place) {
+  return io::join_path(ledger.levanter_cache.empty() ? cache_dir : ledger.levanter_cache,
+                       io::join_path(split_name(split), place.path));
 }
 
 Result<std::shared_ptr<const TokenStore>> TokenStore::open(io::FileSystem& fs, const std::string& cache_dir) {
@@ -106,45 +184,65 @@ Result<std::shared_ptr<const TokenStore>> TokenStore::open(io::FileSystem& fs, c
   if (!read.ok()) return read.error().with_context("token store; delete its folder to build it again");
   const auto store = std::shared_ptr<TokenStore>(new TokenStore());
   store->ledger_ = std::make_shared<const StoreLedger>(std::move(*read));
+  const std::string& foreign = store->ledger_->levanter_cache;
+  const std::string& folder = foreign.empty() ? cache_dir : foreign;
   for (const Split split : kSplits) {
-    std::vector<VerifiedArray> arrays;
-    for (const ArrayId id : kArrays) {
+    std::array<std::optional<VerifiedArray>, kArrayCount> arrays;
+    for (const ArrayPlace& place : store->ledger_->places()) {
+      const ArrayLedger& array_ledger = store->ledger_->split(split).array(place.id);
+      if (array_ledger.elements == 0 && !store->ledger_->levanter_cache.empty()) continue;  // absent
+      const bool large = place.id == ArrayId::kData || place.id == ArrayId::kWeights;
       ASSIGN_OR_RETURN(
           VerifiedArray array,
-          VerifiedArray::open(fs, array_folder(cache_dir, split, id), store->ledger_->split(split).array(id),
-                              id == ArrayId::kData ? kCachedDataChunks : kCachedRowChunks));
-      arrays.push_back(std::move(array));
+          VerifiedArray::open(fs, array_folder(cache_dir, *store->ledger_, split, place), array_ledger,
+                              large ? kCachedDataChunks : kCachedRowChunks, !foreign.empty()));
+      arrays[static_cast<size_t>(place.id)] = std::move(array);
     }
     store->streams_.push_back(
-        TokenStream(store->ledger_, split, io::join_path(cache_dir, split_name(split)), std::move(arrays)));
+        TokenStream(store->ledger_, split, io::join_path(folder, split_name(split)), std::move(arrays)));
   }
   return std::shared_ptr<const TokenStore>(store);
 }
 
 Result<std::shared_ptr<const TokenStore>> TokenStore::open(io::FileSystem& fs, const DataOptions& options,
+                                                           const Component& component,
                                                            const tokenizer::Tokenizer& tokenizer) {
-  ASSIGN_OR_RETURN(const Preprocessing wanted, preprocessing_of(options, tokenizer));
-  ASSIGN_OR_RETURN(auto store, open(fs, options.cache_dir));
-  RETURN_IF_ERROR(check_preprocessing(options.cache_dir, store->ledger().preprocessing, wanted));
+  ASSIGN_OR_RETURN(const StoreFolder folder, store_folder(fs, options, component));
+  ASSIGN_OR_RETURN(const Preprocessing wanted, preprocessing_of(fs, options, component, tokenizer));
+  ASSIGN_OR_RETURN(auto store, open(fs, folder.ledger));
+  RETURN_IF_ERROR(check_preprocessing(folder.ledger, store->ledger().preprocessing, wanted));
   return store;
+}
+
+Result<std::shared_ptr<const TokenStore>> TokenStore::open(io::FileSystem& fs, const DataOptions& options,
+                                                           const tokenizer::Tokenizer& tokenizer) {
+  return open(fs, options, components_of(options).front(), tokenizer);
+}
+
+Result<std::vector<ChunkSum>> sums_of_array(io::FileSystem& fs, const std::string& path, ArrayId id,
+                                            const ArrayLedger& expected, bool sparse) {
+  ASSIGN_OR_RETURN(const VerifiedArray array, VerifiedArray::open(fs, path, expected, 1, sparse));
+  std::vector<ChunkSum> sums;
+  for (size_t i = 0; i < expected.crc32c.size(); ++i) {
+    ASSIGN_OR_RETURN(const VerifiedArray::Chunk chunk, array.chunk(static_cast<int64_t>(i)));
+    sums.push_back(sum_chunk(chunk->type, chunk->bytes));
+  }
+  const ArrayLedger actual = array_ledger(id, expected.type, expected.elements, expected.chunk, sums);
+  if (actual.sha256 != expected.sha256)
+    return corrupt(fmt::format("damaged token store: {}: SHA-256 {}, the ledger says {}", path, actual.sha256,
+                               expected.sha256));
+  return sums;
 }
 
 Status verify_store(io::FileSystem& fs, const std::string& cache_dir) {
   ASSIGN_OR_RETURN(const StoreLedger ledger, read_ledger(fs, cache_dir));
   for (const Split split : kSplits)
-    for (const ArrayId id : kArrays) {
-      const ArrayLedger& expected = ledger.split(split).array(id);
-      const std::string path = array_folder(cache_dir, split, id);
-      ASSIGN_OR_RETURN(const VerifiedArray array, VerifiedArray::open(fs, path, expected, 1));
-      std::vector<ChunkSum> sums;
-      for (size_t i = 0; i < expected.crc32c.size(); ++i) {
-        ASSIGN_OR_RETURN(const VerifiedArray::Chunk chunk, array.chunk(static_cast<int64_t>(i)));
-        sums.push_back(sum_chunk(*chunk));
-      }
-      const ArrayLedger actual = array_ledger(id, expected.elements, expected.chunk, sums);
-      if (actual.sha256 != expected.sha256)
-        return corrupt(fmt::format("damaged token store: {}: SHA-256 {}, the ledger says {}", path,
-                                   actual.sha256, expected.sha256));
+    for (const ArrayPlace& place : ledger.places()) {
+      const ArrayLedger& expected = ledger.split(split).array(place.id);
+      if (expected.elements == 0 && !ledger.levanter_cache.empty()) continue;
+      const auto sums = sums_of_array(fs, array_folder(cache_dir, ledger, split, place), place.id, expected,
+                                      !ledger.levanter_cache.empty());
+      if (!sums.ok()) return sums.error();
     }
   return {};
 }

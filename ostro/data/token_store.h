@@ -1,10 +1,15 @@
 // Reading a token store: tokens by position in the stream of a split, and the documents they come from.
 #pragma once
 
+#include <array>
 #include <memory>
+#include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
+#include "ostro/base/sha256.h"
+#include "ostro/data/array_writer.h"
 #include "ostro/data/ledger.h"
 #include "ostro/data/verified_array.h"
 
@@ -21,9 +26,13 @@ struct RowSource {
   std::string file;      // as it was called when the store was built
   int64_t document = 0;  // number in the file, from 1: the line of a .jsonl
   int64_t bytes = 0;     // of the document's text
+  // Bytes [begin, end) of the unpacked file hold the row. Both 0 when that is not known: rows of a .parquet,
+  // and stores of the one-source form.
+  int64_t begin = 0, end = 0;
 };
 
-// The documents of one split, one after the other. Thread-safe.
+// The documents of one split, one after the other. A Levanter cache that is used in place has no sources.
+// Thread-safe.
 class TokenStream {
  public:
   const std::string& name() const { return name_; }
@@ -31,26 +40,40 @@ class TokenStream {
   int64_t tokens() const { return ledger_->split(split_).tokens; }
   int64_t vocab_size() const { return ledger_->preprocessing.vocab_size; }
 
+  const SplitLedger& ledger() const { return ledger_->split(split_); }
+  WeightKind weight_kind() const { return ledger_->preprocessing.fields.weights; }
+  bool has_sources() const { return ledger_->levanter_cache.empty(); }
+
   // Tokens per byte of text over the whole split; what turns nats per token into bits per byte.
   double tokens_per_byte() const;
 
   // Tokens [first, first + out.size()), which must exist.
   Status read(int64_t first, std::span<int32_t> out) const;
+  // The loss weights of tokens [first, first + out.size()): of predicting each from the tokens before it.
+  Status read_weights(int64_t first, std::span<float> out) const;
+  // Where rows [row, row + count) end, as positions in the stream; count + 1 values, from the first row's
+  // begin.
+  Result<std::vector<int64_t>> row_ends(int64_t row, int64_t count) const;
   // The rows that hold tokens [first, first + count), in order; rows without tokens are left out.
   Result<std::vector<RowSpan>> rows_of(int64_t first, int64_t count) const;
+  // Where a row comes from. Without sources: the split's folder in the Levanter cache, and the row from 1.
   Result<RowSource> source(int64_t row) const;
+  // SHA-256 of a row's ids (u32, little-endian) and, when not all are 1, its weights (f32): what says that
+  // two runs saw the same row.
+  Result<Sha256Digest> row_hash(int64_t row) const;
 
  private:
   friend class TokenStore;
   TokenStream(std::shared_ptr<const StoreLedger> ledger, Split split, std::string name,
-              std::vector<VerifiedArray> arrays);
-  const VerifiedArray& array(ArrayId id) const { return arrays_[static_cast<size_t>(id)]; }
+              std::array<std::optional<VerifiedArray>, kArrayCount> arrays);
+  const VerifiedArray& array(ArrayId id) const { return *arrays_[static_cast<size_t>(id)]; }
+  bool has(ArrayId id) const { return arrays_[static_cast<size_t>(id)].has_value(); }
 
   std::shared_ptr<const StoreLedger> ledger_;
   Split split_;
-  std::string name_;                   // cache_dir/train, for errors
-  std::vector<VerifiedArray> arrays_;  // by ArrayId
-  std::vector<int64_t> file_rows_;     // of every file, the row behind its last
+  std::string name_;                                              // cache_dir/train, for errors
+  std::array<std::optional<VerifiedArray>, kArrayCount> arrays_;  // by ArrayId
+  std::vector<int64_t> file_rows_;                                // of every file, the row behind its last
 };
 
 // A finished store. Opening reads the ledger and the arrays' metadata. Refers to the file system.
@@ -59,6 +82,10 @@ class TokenStore {
   // kNotFound when there is none (or it is unfinished), kCorrupt when ledger or metadata are damaged.
   static Result<std::shared_ptr<const TokenStore>> open(io::FileSystem& fs, const std::string& cache_dir);
   // The same, and an error when it was not made with this tokenizer and these options.
+  static Result<std::shared_ptr<const TokenStore>> open(io::FileSystem& fs, const DataOptions& options,
+                                                        const Component& component,
+                                                        const tokenizer::Tokenizer& tokenizer);
+  // The store of a configuration without components.
   static Result<std::shared_ptr<const TokenStore>> open(io::FileSystem& fs, const DataOptions& options,
                                                         const tokenizer::Tokenizer& tokenizer);
 
@@ -70,6 +97,18 @@ class TokenStore {
   std::shared_ptr<const StoreLedger> ledger_;
   std::vector<TokenStream> streams_;  // by Split
 };
+
+// SHA-256 of a row's ids and, when not all are 1, weights.
+Sha256Digest hash_row(std::span<const uint32_t> ids, std::span<const float> weights);
+
+// The folder of an array of a store: below its cache_dir, or in the Levanter cache that it stands for.
+std::string array_folder(const std::string& cache_dir, const StoreLedger& ledger, Split split,
+                         const ArrayPlace& place);
+
+// The sums of an array's chunks, as sum_chunk makes them, by reading it. kCorrupt when it is not what the
+// ledger says.
+Result<std::vector<ChunkSum>> sums_of_array(io::FileSystem& fs, const std::string& path, ArrayId id,
+                                            const ArrayLedger& expected, bool sparse = false);
 
 // Reads every array of a store and compares it with the ledger, SHA-256 included. kCorrupt names the first
 // array that differs.

@@ -26,32 +26,36 @@ VerifiedArray::VerifiedArray(std::string path, ArrayLedger ledger, io::Zarr1dRea
 }
 
 Result<VerifiedArray> VerifiedArray::open(io::FileSystem& fs, const std::string& path, ArrayLedger ledger,
-                                          size_t cached_chunks) {
+                                          size_t cached_chunks, bool sparse) {
   OSTRO_CHECK(cached_chunks >= 1, "{}: a cache of {} chunks", path, cached_chunks);
   auto opened = io::Zarr1dReader::open(fs, path, 1);
   if (!opened.ok()) return opened.error().with_context(kDamaged);
   io::Zarr1dReader reader = std::move(*opened);
   const io::ZarrSpec& spec = reader.spec();
-  if (spec.dtype != "int64" || spec.chunk[0] != ledger.chunk || spec.shape[0] < ledger.elements)
-    return corrupt(
-        fmt::format("{}: {} elements of {} in chunks of {}; the ledger says {} of int64 in chunks of {}",
-                    path, spec.shape[0], spec.dtype, spec.chunk[0], ledger.elements, ledger.chunk));
-  return VerifiedArray(path, std::move(ledger), std::move(reader), cached_chunks);
+  if (spec.dtype != element_name(ledger.type) || spec.chunk[0] != ledger.chunk ||
+      spec.shape[0] < ledger.elements)
+    return corrupt(fmt::format(
+        "{}: {} elements of {} in chunks of {}; the ledger says {} of {} in chunks of {}", path,
+        spec.shape[0], spec.dtype, spec.chunk[0], ledger.elements, element_name(ledger.type), ledger.chunk));
+  VerifiedArray array(path, std::move(ledger), std::move(reader), cached_chunks);
+  array.sparse_ = sparse;
+  return array;
 }
 
 std::shared_ptr<VerifiedArray::Elements> VerifiedArray::take_room() const {
   auto elements = std::make_unique<Elements>();
+  elements->type = ledger_.type;
   {
     const std::lock_guard lock(spares_->mutex);
     if (!spares_->list.empty()) {
-      *elements = std::move(spares_->list.back());
+      elements->bytes = std::move(spares_->list.back());
       spares_->list.pop_back();
     }
   }
   return {elements.release(), [spares = spares_](Elements* dead) {
             const std::unique_ptr<Elements> owner(dead);
             const std::lock_guard lock(spares->mutex);
-            if (spares->list.size() < kSpareChunks) spares->list.push_back(std::move(*owner));
+            if (spares->list.size() < kSpareChunks) spares->list.push_back(std::move(owner->bytes));
           }};
 }
 
@@ -65,12 +69,13 @@ Result<VerifiedArray::Chunk> VerifiedArray::chunk(int64_t number) const {
   }
   const int64_t begin = number * ledger_.chunk;
   const std::shared_ptr<Elements> room = take_room();
-  Elements& elements = *room;
-  elements.resize(static_cast<size_t>(std::min(ledger_.chunk, ledger_.elements - begin)));
-  if (const Status read = reader_.read(begin, std::span(elements)); !read.ok())
+  std::vector<std::byte>& bytes = room->bytes;
+  bytes.resize(static_cast<size_t>(std::min(ledger_.chunk, ledger_.elements - begin)) *
+               element_bytes(ledger_.type));
+  if (const Status read = reader_.read(begin, std::span(bytes), !sparse_); !read.ok())
     return read.error().with_context(kDamaged);
   const uint32_t expected = ledger_.crc32c[static_cast<size_t>(number)];
-  if (const uint32_t crc = io::crc32c(std::as_bytes(std::span(elements))); crc != expected)
+  if (const uint32_t crc = io::crc32c(bytes); crc != expected)
     return corrupt(fmt::format(
         "damaged token store: {}: chunk {} has CRC-32C {:08x}, the ledger says {:08x}; restore the file, "
         "or delete the store to build it again",
@@ -85,21 +90,6 @@ Result<VerifiedArray::Chunk> VerifiedArray::chunk(int64_t number) const {
     cache_->recent.pop_back();
   }
   return Chunk(room);
-}
-
-Status VerifiedArray::read(int64_t first, std::span<int64_t> out) const {
-  OSTRO_CHECK(first >= 0 && first + static_cast<int64_t>(out.size()) <= ledger_.elements,
-              "{}: elements [{}, {}) of {}", path_, first, first + static_cast<int64_t>(out.size()),
-              ledger_.elements);
-  while (!out.empty()) {
-    const int64_t begin = first % ledger_.chunk;
-    ASSIGN_OR_RETURN(const Chunk source, chunk(first / ledger_.chunk));
-    const size_t count = std::min(out.size(), source->size() - static_cast<size_t>(begin));
-    std::copy_n(source->begin() + begin, count, out.begin());
-    out = out.subspan(count);
-    first += static_cast<int64_t>(count);
-  }
-  return {};
 }
 
 }  // namespace ostro::data

@@ -1,0 +1,51 @@
+#include "ostro/cli/data_session.h"
+
+#include <fmt/format.h>
+
+#include "ostro/cpu/thread_pool.h"
+#include "ostro/data/store_stats.h"
+#include "ostro/io/routing_file_system.h"
+#include "ostro/tokenizer/files.h"
+
+namespace ostro::cli {
+
+using data::Component;
+
+Result<Component> DataSession::only_component() const {
+  if (components.size() == 1) return components[0];
+  return invalid_argument(
+      fmt::format("--component: needed, since data.components names {}", components.size()));
+}
+
+Result<DataSession> open_data_session(const Args& args, const std::string& component) {
+  ASSIGN_OR_RETURN(train::TrainConfig config, args.load_config());
+  ASSIGN_OR_RETURN(const int threads, cpu::default_threads());
+  ASSIGN_OR_RETURN(tokenizer::Tokenizer tokenizer,
+                   tokenizer::load_tokenizer(io::default_file_system(), config.data.tokenizer));
+  std::vector<Component> components = data::components_of(config.data);
+  if (!component.empty()) {
+    std::vector<std::string> names;
+    for (const Component& c : components) names.push_back(c.name);
+    std::erase_if(components, [&](const Component& c) { return c.name != component; });
+    if (components.empty())
+      return invalid_argument(
+          fmt::format("--component {}: data.components names {}", component,
+                      names[0].empty() ? "none" : fmt::format("{}", fmt::join(names, ", "))));
+  }
+  return DataSession{std::move(config), std::move(tokenizer), std::move(components), threads};
+}
+
+std::string counts_text(const data::StoreLedger& ledger) {
+  const data::FileCounts counts = data::file_counts(ledger);
+  std::string out;
+  if (counts.empty > 0) out += fmt::format("skipped     {} empty documents\n", counts.empty);
+  if (counts.no_loss > 0)
+    out += fmt::format("skipped     {} documents whose loss weights are all 0\n", counts.no_loss);
+  if (counts.skipped > 0)
+    out += fmt::format("skipped     {} malformed rows (data.on_bad_row: skip)\n", counts.skipped);
+  if (counts.repaired > 0)
+    out += fmt::format("repaired    {} documents with malformed UTF-8 (read as U+FFFD)\n", counts.repaired);
+  return out;
+}
+
+}  // namespace ostro::cli

@@ -1,0 +1,41 @@
+// What the commands about token stores share: a configuration with its tokenizer and components.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "ostro/cli/args.h"
+#include "ostro/cli/exit_code.h"
+#include "ostro/data/ledger.h"
+#include "ostro/data/options.h"
+#include "ostro/tokenizer/tokenizer.h"
+#include "ostro/train/config.h"
+
+namespace ostro::cli {
+
+struct DataSession {
+  train::TrainConfig config;
+  tokenizer::Tokenizer tokenizer;
+  std::vector<data::Component> components;  // the one that --component names, or all
+  int threads = 1;                          // OSTRO_THREADS
+
+  // The only component. Errors: there are several and none was named.
+  Result<data::Component> only_component() const;
+};
+
+// `component`: what --component says, or empty.
+Result<DataSession> open_data_session(const Args& args, const std::string& component);
+
+// Runs `work` on a session; what it says as an exit code.
+template <typename Work>
+int with_data_session(const Args& args, const std::string& component, const Work& work) {
+  const auto session = open_data_session(args, component);
+  if (!session.ok()) return report_error(session.error());
+  const Status done = work(*session);
+  return done.ok() ? kExitOk : report_error(done.error());
+}
+
+// Lines about what was skipped and repaired, where something was.
+std::string counts_text(const data::StoreLedger& ledger);
+
+}  // namespace ostro::cli

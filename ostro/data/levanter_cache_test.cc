@@ -1,0 +1,173 @@
+#include "ostro/data/levanter_cache.h"
+
+#include <doctest/doctest.h>
+
+#include "ostro/data/store_plan.h"
+#include "ostro/data/test_corpus.h"
+#include "ostro/io/counting_file_system.h"
+
+using namespace ostro;
+using namespace ostro::data;
+
+namespace {
+
+// A cache of chat rows as Levanter writes it, with small chunks: int32 ids and masks.
+struct Cache {
+  std::vector<int64_t> ids, masks, ends{0};
+
+  void add(int64_t number) {
+    for (int64_t i = 0; i < 3 + number % 9; ++i) {
+      ids.push_back((7 * number + i) % test_tokenizer().vocab_size());
+      masks.push_back(number % 5 == 0 ? 0 : i > 1);
+    }
+    ends.push_back(static_cast<int64_t>(ids.size()));
+    ends[0] += 1;
+  }
+
+  void write_array(io::FileSystem& fs, const std::string& path, const std::vector<int64_t>& values,
+                   ElementType type) const {
+    auto writer = ArrayWriter::create(fs, path, {.chunk = 32, .shard = 128}, type);
+    REQUIRE(writer.ok());
+    check_ok(writer->append(std::span(values)));
+    REQUIRE(writer->commit().ok());
+  }
+
+  void write_to(io::FileSystem& fs, const std::string& folder) const {
+    write_array(fs, folder + "/train/input_ids/data", ids, ElementType::kInt32);
+    write_array(fs, folder + "/train/input_ids/offsets", ends, ElementType::kInt64);
+    write_array(fs, folder + "/train/assistant_masks/data", masks, ElementType::kInt32);
+    write_array(fs, folder + "/train/assistant_masks/offsets", ends, ElementType::kInt64);
+    write(fs, folder + "/train/shard_ledger.json",
+          fmt::format("{{\"total_num_rows\": {0}, \"shard_rows\": {{\"s\": {0}}}, \"is_finished\": true, "
+                      "\"finished_shards\": [\"s\"], \"field_counts\": {{}}, \"metadata\": {{}}}}",
+                      ends[0]));
+  }
+};
+
+Preprocessing wanted() {
+  Preprocessing p;
+  p.tokenizer = sha256_hex(test_tokenizer().canonical_json());
+  p.vocab_size = test_tokenizer().vocab_size();
+  p.format = R"({"type":"chat"})";
+  p.fields = store_fields(WeightKind::kAssistantMasks);
+  return p;
+}
+
+Result<StoreLedger> check(io::FileSystem& fs, int threads = 2) {
+  return check_levanter_cache(fs, "theirs", "ours/chat", wanted(), test_tokenizer(), small_settings(threads));
+}
+
+std::string refusal(io::FileSystem& fs) {
+  const auto result = check(fs);
+  REQUIRE_FALSE(result.ok());
+  return result.error().message();
+}
+
+}  // namespace
+
+TEST_CASE("levanter cache: is read where it is, with check data of ours elsewhere") {
+  Cache cache;
+  for (int i = 0; i < 60; ++i) cache.add(i);
+  io::MemoryFileSystem fs;
+  cache.write_to(fs, "theirs");
+  const auto files = *fs.glob("theirs/**");
+  const auto ledger = check(fs);
+  REQUIRE_MESSAGE(ledger.ok(), (ledger.ok() ? "" : ledger.error().message()));
+  CHECK(*fs.glob("theirs/**") == files);
+  CHECK(ledger->split(Split::kTrain).rows == 60);
+  CHECK(ledger->split(Split::kValidation).rows == 0);
+
+  io::CountingFileSystem counting(fs);
+  CHECK(check(counting)->hash() == ledger->hash());  // made once
+  CHECK(counting.counts().opens <= 3);
+  const auto store = TokenStore::open(fs, "ours/chat");
+  REQUIRE(store.ok());
+  const TokenStream& stream = (*store)->split(Split::kTrain);
+  std::vector<int32_t> ids(cache.ids.size());
+  std::vector<float> weights(ids.size());
+  check_ok(stream.read(0, ids));
+  check_ok(stream.read_weights(0, weights));
+  CHECK(std::vector<int64_t>(ids.begin(), ids.end()) == cache.ids);
+  CHECK(std::vector<int64_t>(weights.begin(), weights.end()) == cache.masks);
+  std::vector<int64_t> ends = cache.ends;
+  ends[0] = 0;
+  CHECK(*stream.row_ends(0, 60) == ends);
+  CHECK(stream.source(7)->file == "theirs/train");
+  CHECK(stream.source(7)->document == 8);
+  std::string text;
+  for (const int64_t id : cache.ids) {
+    const auto one = static_cast<uint32_t>(id);
+    text += *test_tokenizer().decode_bytes(std::span(&one, 1), true);
+  }
+  CHECK(ledger->split(Split::kTrain).bytes == static_cast<int64_t>(text.size()));
+  CHECK(verify_store(fs, "ours/chat").ok());
+
+  // The same content elsewhere has the same identity, whatever the threads; other content another.
+  check_ok(fs.rename("theirs", "theirs2"));
+  const auto moved =
+      check_levanter_cache(fs, "theirs2", "ours/moved", wanted(), test_tokenizer(), small_settings(1));
+  REQUIRE(moved.ok());
+  CHECK(moved->hash() == ledger->hash());
+  cache.masks[0] ^= 1;
+  cache.write_to(fs, "theirs3");
+  CHECK(check_levanter_cache(fs, "theirs3", "ours/other", wanted(), test_tokenizer(), small_settings())
+            ->hash() != ledger->hash());
+}
+
+TEST_CASE("levanter cache: chunks that were never written are zeros, as their writers leave zeros out") {
+  Cache cache;
+  for (int i = 0; i < 200; ++i) cache.add(5 * i);  // all masks 0
+  io::MemoryFileSystem fs;
+  cache.write_to(fs, "theirs");
+  check_ok(fs.remove("theirs/train/assistant_masks/data/c/1"));
+  const auto ledger = check(fs);
+  REQUIRE_MESSAGE(ledger.ok(), (ledger.ok() ? "" : ledger.error().message()));
+  const auto store = *TokenStore::open(fs, "ours/chat");
+  std::vector<float> weights(cache.masks.size(), 1);
+  check_ok(store->split(Split::kTrain).read_weights(0, weights));
+  CHECK(weights == std::vector<float>(weights.size()));
+}
+
+TEST_CASE("levanter cache: damage, other contents and wrong options are refused by name") {
+  Cache cache;
+  for (int i = 0; i < 60; ++i) cache.add(i);
+  io::MemoryFileSystem fs;
+  cache.write_to(fs, "theirs");
+  const std::string ledger = *fs.read_file("theirs/train/shard_ledger.json");
+  std::string unfinished = ledger;
+  unfinished.replace(unfinished.find("true"), 4, "false");
+  write(fs, "theirs/train/shard_ledger.json", unfinished);
+  CHECK(refusal(fs).find("\"is_finished\" is false") != std::string::npos);
+  std::string more = ledger;
+  more.replace(more.find("60"), 2, "61");
+  write(fs, "theirs/train/shard_ledger.json", more);
+  CHECK(refusal(fs).find("the number of rows, is 60; shard_ledger.json says 61") != std::string::npos);
+  write(fs, "theirs/train/shard_ledger.json", ledger);
+
+  Cache large = cache;
+  large.ids[50] = test_tokenizer().vocab_size();
+  large.write_to(fs, "theirs");
+  CHECK(refusal(fs).find("token 50 is 270, but data.tokenizer has 270 tokens") != std::string::npos);
+  Cache falling = cache;
+  std::swap(falling.ends[40], falling.ends[41]);
+  falling.write_to(fs, "theirs");
+  CHECK(refusal(fs).find("ends fall from") != std::string::npos);
+  cache.write_to(fs, "theirs");
+  check_ok(fs.rename("theirs/train/assistant_masks", "theirs/train/masks"));
+  CHECK(refusal(fs).find("theirs/train/assistant_masks/data: the cache has no such field") !=
+        std::string::npos);
+  check_ok(fs.rename("theirs/train/masks", "theirs/train/assistant_masks"));
+
+  REQUIRE(check(fs).ok());
+  Cache changed = cache;
+  changed.ids[33] ^= 1;
+  changed.write_to(fs, "theirs");
+  const auto store = *TokenStore::open(fs, "ours/chat");
+  std::vector<int32_t> ids(cache.ids.size());
+  const Status read = store->split(Split::kTrain).read(0, ids);
+  REQUIRE_FALSE(read.ok());
+  CHECK(read.error().message().find("theirs/train/input_ids/data: chunk 1 has CRC-32C") != std::string::npos);
+  changed.add(9);
+  changed.write_to(fs, "theirs");
+  CHECK(refusal(fs).find("has 61 rows now, and had 60") != std::string::npos);
+}

@@ -1,0 +1,63 @@
+// The field of a JSON line. A fast parser decides whether the line is what it should be; the words about one
+// that is not come from the parser that all other files of ours are read with, and so does the verdict.
+#include <fmt/core.h>
+#include <simdjson.h>
+
+#include <nlohmann/json.hpp>
+
+#include "ostro/data/documents.h"
+
+namespace ostro::data {
+
+struct LineParser::State {
+  simdjson::dom::parser parser;
+};
+
+LineParser::LineParser() : state_(std::make_unique<State>()) {}
+LineParser::~LineParser() = default;
+
+namespace {
+
+// The string, when the line is an object that has one there; of several fields of that name the last.
+std::optional<std::string> fast_text(simdjson::dom::parser& parser, std::string_view line,
+                                     std::string_view key) {
+  simdjson::dom::object object;
+  if (parser.parse(line.data(), line.size()).get(object) != simdjson::SUCCESS) return std::nullopt;
+  std::optional<simdjson::dom::element> found;
+  for (const auto& field : object)
+    if (field.key == key) found = field.value;
+  std::string_view text;
+  if (!found || found->get(text) != simdjson::SUCCESS) return std::nullopt;
+  return std::string(text);
+}
+
+Result<std::string> slow_text(std::string_view line, std::string_view key, std::string_view option) {
+  try {
+    nlohmann::json object = nlohmann::json::parse(line);
+    if (!object.is_object()) return invalid_argument("not a JSON object");
+    const auto found = object.find(key);
+    if (found == object.end())
+      return invalid_argument(
+          fmt::format("has no field \"{}\"; set {} to the field that holds the text", key, option));
+    if (!found->is_string()) return invalid_argument(fmt::format("field \"{}\" is not a string", key));
+    return std::move(found->get_ref<std::string&>());
+  } catch (const nlohmann::json::parse_error& e) {
+    return invalid_argument(fmt::format("not valid JSON (near byte {} of the line)", e.byte));
+  } catch (const nlohmann::json::exception&) {
+    return invalid_argument("not valid JSON (a number is out of range)");
+  }
+}
+
+}  // namespace
+
+Result<std::optional<std::string>> LineParser::text(std::string_view line, std::string_view text_key,
+                                                    std::string_view option) {
+  if (line.find_first_not_of(" \t\r\n") == std::string_view::npos) return std::optional<std::string>();
+  std::optional<std::string> text = fast_text(state_->parser, line, text_key);
+  if (!text) {
+    ASSIGN_OR_RETURN(text, slow_text(line, text_key, option));
+  }
+  return text;
+}
+
+}  // namespace ostro::data

@@ -1,0 +1,35 @@
+#include "ostro/data/store_arrays.h"
+
+namespace ostro::data {
+
+const char* weight_kind_name(WeightKind kind) {
+  constexpr const char* kNames[] = {"", "assistant_masks", "sources_len", "loss_weights"};
+  return kNames[static_cast<size_t>(kind)];
+}
+
+StoreFields store_fields(WeightKind weights) {
+  return {.ids = "input_ids", .weights = weights, .weights_name = weight_kind_name(weights)};
+}
+
+std::vector<ArrayPlace> array_places(const StoreFields& fields, RowArrays rows, ElementType ids) {
+  std::vector<ArrayPlace> places = {{ArrayId::kData, fields.ids + "/data", ids},
+                                    {ArrayId::kOffsets, fields.ids + "/offsets", ElementType::kInt64}};
+  if (rows != RowArrays::kNone) {
+    places.push_back({ArrayId::kDocument, "rows/document", ElementType::kInt64});
+    places.push_back({ArrayId::kBytes, "rows/bytes", ElementType::kInt64});
+  }
+  if (rows == RowArrays::kAll) {
+    places.push_back({ArrayId::kBegin, "rows/begin", ElementType::kInt64});
+    places.push_back({ArrayId::kEnd, "rows/end", ElementType::kInt64});
+    places.push_back({ArrayId::kRowHash, "rows/sha256", ElementType::kUint8});
+  }
+  if (fields.weights != WeightKind::kNone) {
+    const bool floats = fields.weights == WeightKind::kLossWeights;
+    places.push_back({ArrayId::kWeights, fields.weights_name + "/data",
+                      floats ? ElementType::kFloat32 : ElementType::kInt32});
+    places.push_back({ArrayId::kWeightOffsets, fields.weights_name + "/offsets", ElementType::kInt64});
+  }
+  return places;
+}
+
+}  // namespace ostro::data

@@ -1,0 +1,131 @@
+#include "ostro/data/store_plan.h"
+
+#include <fmt/core.h>
+
+#include "ostro/base/sha256.h"
+#include "ostro/data/ledger_json.h"
+#include "ostro/data/levanter_cache.h"
+#include "ostro/io/path.h"
+
+namespace ostro::data {
+namespace {
+
+// Levanter's own types, since its reader insists on them, unless the option says another.
+Result<ElementType> type_of_ids(const DataOptions& options, const Component& component, int64_t vocab_size) {
+  const bool is_text = std::holds_alternative<TextFormat>(component.format);
+  const bool is_small = vocab_size <= 0x10000;
+  switch (options.id_type) {
+    case IdType::kLevanter:
+      return is_text ? ElementType::kInt64 : ElementType::kInt32;
+    case IdType::kSmallest:
+      return is_small ? ElementType::kUint16 : ElementType::kUint32;
+    case IdType::kUint16:
+      break;
+    case IdType::kUint32:
+      return ElementType::kUint32;
+    case IdType::kInt32:
+      return ElementType::kInt32;
+    case IdType::kInt64:
+      return ElementType::kInt64;
+  }
+  if (!is_small)
+    return invalid_argument(
+        fmt::format("data.id_type: uint16 cannot hold the {} ids of data.tokenizer; use uint32", vocab_size));
+  return ElementType::kUint16;
+}
+
+// Where the check data of a Levanter cache lie: never within it.
+std::string check_folder(const DataOptions& options, const Component& component) {
+  const std::string folder = io::join_path(options.cache_dir, component.name);
+  return io::clean_path(folder) == io::clean_path(component.cache_dir) ? folder + ".checked" : folder;
+}
+
+// The arrays that a format's rows have, as Levanter names them.
+StoreFields fields_of(const RowFormat& format) {
+  if (const auto* chat = std::get_if<ChatFormat>(&format))
+    return store_fields(chat->mask_user_turns ? WeightKind::kAssistantMasks : WeightKind::kNone);
+  if (const auto* pair = std::get_if<SupervisedFormat>(&format))
+    return store_fields(pair->mask_inputs ? WeightKind::kSourcesLen : WeightKind::kNone);
+  if (const auto* ids = std::get_if<PrebuiltFormat>(&format)) {
+    StoreFields fields{.ids = ids->input_ids_key};
+    if (!ids->loss_weights_key) return fields;
+    fields.weights = WeightKind::kLossWeights;
+    fields.weights_name = *ids->loss_weights_key;
+    return fields;
+  }
+  return {};
+}
+
+// Canonical JSON of a format's options.
+std::string identity_of(const RowFormat& format) {
+  Json json = {{"type", std::visit([](const auto& f) { return f.kType; }, format)}};
+  if (const auto* text = std::get_if<TextFormat>(&format)) {
+    json["text_key"] = text->text_key;
+    json["special_tokens_in_text"] = "parsed";
+  }
+  return canonical(json);
+}
+
+Result<std::vector<SourceFile>> sources_of(io::FileSystem& fs, const DataOptions& options,
+                                           const Component& component) {
+  DataOptions one;
+  one.train_urls = component.train_urls;
+  one.validation_urls = component.validation_urls;
+  // No cache of this configuration is a source.
+  const bool inside =
+      io::clean_path(component.cache_dir).starts_with(io::clean_path(options.cache_dir) + "/");
+  one.cache_dir = inside ? options.cache_dir : component.cache_dir;
+  return find_sources(fs, one);
+}
+
+}  // namespace
+
+Result<Preprocessing> preprocessing_of(io::FileSystem& /*fs*/, const DataOptions& options,
+                                       const Component& component, const tokenizer::Tokenizer& tokenizer) {
+  Preprocessing p;
+  p.tokenizer = sha256_hex(tokenizer.canonical_json());
+  p.vocab_size = tokenizer.vocab_size();
+  if (options.enforce_eos && !std::holds_alternative<PrebuiltFormat>(component.format)) {
+    const auto eos = tokenizer.eos_id();
+    if (!eos)
+      return invalid_argument(fmt::format(
+          "data.enforce_eos: {} names no token that ends a text; put a tokenizer_config.json with "
+          "\"eos_token\" beside it, or set data.enforce_eos to false",
+          options.tokenizer));
+    p.eos_id = *eos;
+  }
+  p.fields = fields_of(component.format);
+  p.format = component.name.empty() ? "" : identity_of(component.format);
+  if (component.name.empty()) p.text_key = std::get<TextFormat>(component.format).text_key;
+  if (component.is_in_place()) return p;
+  p.validation_fraction = component.validation_urls.empty() ? component.validation_fraction : 0;
+  if (!std::holds_alternative<TextFormat>(component.format))
+    return unsupported(
+        fmt::format("{}.format: stores of {} rows are not built yet; only a Levanter cache of them "
+                    "can be used",
+                    component.key, std::visit([](const auto& f) { return f.kType; }, component.format)));
+  return p;
+}
+
+Result<StoreFolder> store_folder(io::FileSystem& fs, const DataOptions& options, const Component& component) {
+  StoreFolder folder{.ledger = component.cache_dir, .levanter_cache = {}};
+  if (!component.is_in_place()) return folder;
+  ASSIGN_OR_RETURN(const bool levanter, is_levanter_cache(fs, component.cache_dir));
+  if (levanter) folder = {check_folder(options, component), component.cache_dir};
+  return folder;
+}
+
+Result<StorePlan> plan_store(io::FileSystem& fs, const DataOptions& options, const Component& component,
+                             const tokenizer::Tokenizer& tokenizer) {
+  StorePlan plan;
+  plan.key = component.key;
+  plan.skip_bad_rows = options.on_bad_row == OnBadRow::kSkip;
+  plan.is_in_place = component.is_in_place();
+  ASSIGN_OR_RETURN(plan.preprocessing, preprocessing_of(fs, options, component, tokenizer));
+  ASSIGN_OR_RETURN(plan.ids, type_of_ids(options, component, plan.preprocessing.vocab_size));
+  ASSIGN_OR_RETURN(plan.folder, store_folder(fs, options, component));
+  if (!plan.is_in_place) plan.sources = sources_of(fs, options, component);
+  return plan;
+}
+
+}  // namespace ostro::data
