@@ -51,8 +51,8 @@ Status print_stats(const DataSession& session, int64_t step, bool json) {
   nlohmann::json all = nlohmann::json::object();
   std::string out;
   for (const Component& c : session.components) {
-    ASSIGN_OR_RETURN(const auto store, data::TokenStore::open(io::default_file_system(), session.config.data, c,
-                                                              session.tokenizer));
+    ASSIGN_OR_RETURN(const auto store, data::TokenStore::open(io::default_file_system(), session.config.data,
+                                                              c, session.tokenizer));
     const data::StoreLedger& ledger = store->ledger();
     const double share = weights > 0 ? data::weight_of(session.config.data, c.name, step) / weights : 0;
     const data::FileCounts counts = data::file_counts(ledger);

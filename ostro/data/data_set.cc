@@ -1,5 +1,7 @@
 #include "ostro/data/data_set.h"
 
+#include <fmt/core.h>
+
 #include <nlohmann/json.hpp>
 
 #include "ostro/base/sha256.h"
@@ -56,6 +58,10 @@ bool has_segments(const DataOptions& options) {
 
 Result<std::shared_ptr<const SequenceReader>> open_sequences(const DataSet::Part& part, Split split,
                                                              const DataOptions& options, int64_t seq_len) {
+  if (is_packed(part.component.format))
+    return unsupported(fmt::format(
+        "{}.format: {} rows are built and shown, but not yet packed into sequences", part.component.key,
+        std::visit([](const auto& f) { return f.kType; }, part.component.format)));
   return std::shared_ptr<const SequenceReader>(
       std::make_shared<StreamSequences>(part.store, split, seq_len, options.block_cross_document_attention));
 }

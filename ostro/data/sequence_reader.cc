@@ -10,7 +10,8 @@ namespace ostro::data {
 Result<DocumentSpan> SequenceReader::span_of(int64_t row, int64_t begin, int64_t end,
                                              int64_t first_token) const {
   ASSIGN_OR_RETURN(RowSource source, stream().source(row));
-  return DocumentSpan{std::move(source.file), source.document, row, begin, end, first_token};
+  return DocumentSpan{std::move(source.file), source.document, row, begin, end, first_token,
+                      source.begin,           source.end};
 }
 
 StreamSequences::StreamSequences(std::shared_ptr<const TokenStore> store, Split split, int64_t seq_len,
@@ -37,7 +38,8 @@ Status StreamSequences::read(int64_t sequence, Batch& batch, int64_t row) const 
   RETURN_IF_ERROR(stream().read(first, window));
   std::copy(window.begin(), window.end() - 1, batch.tokens.begin() + at);
   std::copy(window.begin() + 1, window.end(), batch.targets.begin() + at);
-  std::fill_n(batch.loss_mask.begin() + at, targets, 1.0f);
+  RETURN_IF_ERROR(stream().read_weights(
+      first + 1, std::span(batch.loss_mask).subspan(static_cast<size_t>(at), static_cast<size_t>(targets))));
   if (!batch.segment_ids.empty()) {
     int32_t segment = 0;
     if (by_document_) {
