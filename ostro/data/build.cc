@@ -131,15 +131,20 @@ Result<StoreLedger> build_locked(io::FileSystem& fs, const StorePlan& plan, cons
     const int threads = settings.threads > 0
                             ? settings.threads
                             : std::max(1, static_cast<int>(std::thread::hardware_concurrency()));
-    const std::string text_key = std::get<TextFormat>(component.format).text_key;
+    const auto* text = std::get_if<TextFormat>(&component.format);
+    RowOptions rows;
+    if (text != nullptr)
+      rows.fields = {{text->text_key}};
+    else
+      rows.fields = plan.formatter->fields();
     const EncodeContext context{
         .fs = fs,
         .sources = writer.sources(),
         .preprocessing = writer.preprocessing(),
-        .text_key = text_key,
+        .formatter = text != nullptr ? nullptr : plan.formatter.get(),
+        .text_key = text != nullptr ? text->text_key : "",
         .text_key_option = component.name.empty() ? "data.text_key" : component.key + ".format.text_key",
         .skip_bad_rows = plan.skip_bad_rows};
-    const RowOptions rows{.fields = {{text_key}}};
     const BuildState& state = writer.state();
     EncodePipeline units(context, tokenizer,
                          DocumentReader(fs, writer.sources(), rows, state.file,

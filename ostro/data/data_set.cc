@@ -1,11 +1,14 @@
 #include "ostro/data/data_set.h"
 
-#include <fmt/core.h>
-
 #include <nlohmann/json.hpp>
+#include <optional>
 
+#include "ostro/base/check.h"
 #include "ostro/base/sha256.h"
+#include "ostro/data/packed_sequences.h"
 #include "ostro/data/sequence_reader.h"
+#include "ostro/data/store_plan.h"
+#include "ostro/io/path.h"
 
 namespace ostro::data {
 namespace {
@@ -16,6 +19,14 @@ Result<T> named(const Component& c, Result<T> result) {
   return result.error().with_context(c.key);
 }
 
+// A conversation that is too long keeps its beginning, a pair its end, which is the response.
+std::optional<PackRule> pack_rule(const RowFormat& format, int64_t seq_len) {
+  if (const auto* chat = std::get_if<ChatFormat>(&format)) return PackRule{seq_len, Keep::kLeft, chat->pack};
+  if (const auto* pair = std::get_if<SupervisedFormat>(&format))
+    return PackRule{seq_len, Keep::kRight, pair->pack};
+  return std::nullopt;
+}
+
 }  // namespace
 
 Result<std::shared_ptr<const DataSet>> DataSet::open(io::FileSystem& fs, const DataOptions& options,
@@ -23,14 +34,15 @@ Result<std::shared_ptr<const DataSet>> DataSet::open(io::FileSystem& fs, const D
   std::vector<Part> parts;
   for (Component& c : components_of(options)) {
     ASSIGN_OR_RETURN(auto store, named(c, TokenStore::open(fs, options, c, tokenizer)));
-    parts.push_back({std::move(c), std::move(store)});
+    ASSIGN_OR_RETURN(const StoreFolder folder, store_folder(fs, options, c));
+    parts.push_back({std::move(c), std::move(store), &fs, io::join_path(folder.ledger, "packs")});
   }
   return std::shared_ptr<const DataSet>(new DataSet(std::move(parts)));
 }
 
 std::shared_ptr<const DataSet> DataSet::of(std::shared_ptr<const TokenStore> store) {
   std::vector<Part> parts;
-  parts.push_back({components_of(DataOptions{})[0], std::move(store)});
+  parts.push_back({components_of(DataOptions{})[0], std::move(store), nullptr, ""});
   return std::shared_ptr<const DataSet>(new DataSet(std::move(parts)));
 }
 
@@ -58,10 +70,14 @@ bool has_segments(const DataOptions& options) {
 
 Result<std::shared_ptr<const SequenceReader>> open_sequences(const DataSet::Part& part, Split split,
                                                              const DataOptions& options, int64_t seq_len) {
-  if (is_packed(part.component.format))
-    return unsupported(fmt::format(
-        "{}.format: {} rows are built and shown, but not yet packed into sequences", part.component.key,
-        std::visit([](const auto& f) { return f.kType; }, part.component.format)));
+  if (const auto rule = pack_rule(part.component.format, seq_len)) {
+    OSTRO_CHECK(part.fs != nullptr, "{} rows of a store without a name", part.component.key);
+    ASSIGN_OR_RETURN(auto index,
+                     PackIndex::open(*part.fs, io::join_path(part.packs, split_name(split)),
+                                     part.store->split(split), part.store->ledger().hash(), *rule));
+    return std::shared_ptr<const SequenceReader>(
+        std::make_shared<PackedSequences>(part.store, split, std::move(index)));
+  }
   return std::shared_ptr<const SequenceReader>(
       std::make_shared<StreamSequences>(part.store, split, seq_len, options.block_cross_document_attention));
 }

@@ -21,6 +21,9 @@ class DataSet {
   struct Part {
     Component component;
     std::shared_ptr<const TokenStore> store;
+    // Where pack indices of the store are, or are made; null for a store without a name.
+    io::FileSystem* fs = nullptr;
+    std::string packs;
   };
 
   // Opens the stores; errors as TokenStore::open, with the component's name.
@@ -48,7 +51,8 @@ Result<std::shared_ptr<const DataSet>> build_data_set(io::FileSystem& fs, const 
 // Whether batches have segment ids: documents are kept apart, or some component packs documents side by side.
 bool has_segments(const DataOptions& options);
 
-// The sequences of a split of a component's store.
+// The sequences of a split of a component's store: cut out of the stream of its tokens, or, for conversations
+// and pairs, whole rows packed side by side. Errors: as PackIndex::open.
 Result<std::shared_ptr<const SequenceReader>> open_sequences(const DataSet::Part& part, Split split,
                                                              const DataOptions& options, int64_t seq_len);
 

@@ -2,23 +2,19 @@
 
 #include <fmt/core.h>
 
+#include <algorithm>
 #include <cmath>
+#include <span>
 
 #include "ostro/base/sha256.h"
+#include "ostro/data/formats/row_values.h"
 #include "ostro/data/token_store.h"
-#include "ostro/tokenizer/utf8.h"
 
 namespace ostro::data {
 namespace {
 
 constexpr size_t kUnitBytes = 256 << 10;  // enough work to be worth handing to a thread
 constexpr size_t kUnitRows = 1024;
-
-// Bytes as UTF-8; says whether anything had to be replaced.
-std::string as_utf8(std::string bytes, bool& repaired) {
-  repaired = !tokenizer::is_valid_utf8(bytes);
-  return repaired ? tokenizer::repair_utf8(bytes) : std::move(bytes);
-}
 
 }  // namespace
 
@@ -57,37 +53,67 @@ bool is_held_out(std::string_view text, double fraction) {
 
 namespace {
 
+// That the array for such weights can hold these.
+Status check_weights(WeightKind kind, std::span<const float> weights) {
+  if (kind == WeightKind::kLossWeights) return {};
+  const auto is_loss = [](float weight) { return weight == 1.0f; };
+  const auto loss = std::find_if(weights.begin(), weights.end(), is_loss);
+  const bool fits =
+      kind == WeightKind::kSourcesLen
+          ? std::all_of(weights.begin(), loss, [](float w) { return w == 0.0f; }) &&
+                std::all_of(loss, weights.end(), is_loss)
+          : std::all_of(weights.begin(), weights.end(), [](float w) { return w == 0.0f || w == 1.0f; });
+  if (fits) return {};
+  return unsupported("has loss weights that the store of its format cannot hold");
+}
+
+// A text's ids.
+Result<FormattedRow> format_text(const EncodeContext& context, tokenizer::Encoder& encoder,
+                                 LineParser& parser, Row& row) {
+  FormattedRow out{.skip = RowSkip::kEmpty};
+  out.content = as_utf8(std::move(row.bytes), out.repaired);
+  if (!row.is_text) {
+    ASSIGN_OR_RETURN(out.content, parser.text(out.content, context.text_key, context.text_key_option));
+  }
+  if (out.content.empty()) return out;
+  out.skip = RowSkip::kNone;
+  encoder.encode(out.content, {.add_special_tokens = false, .parse_special_tokens = true}, out.ids);
+  if (context.preprocessing.eos_id >= 0)
+    out.ids.push_back(static_cast<uint32_t>(context.preprocessing.eos_id));
+  return out;
+}
+
 // Adds a row to the unit. Errors are the row's.
 Status encode_row(const EncodeContext& context, const SourceFile& source, tokenizer::Encoder& encoder,
-                  LineParser& parser, Row row, std::vector<uint32_t>& ids, EncodedUnit& out) {
+                  LineParser& parser, Row row, EncodedUnit& out) {
   const Preprocessing& how = context.preprocessing;
   if (!row.problem.empty()) return unsupported(row.problem);
-  bool repaired = false;
-  std::string text = as_utf8(std::move(row.bytes), repaired);
-  if (!row.is_text) {
-    ASSIGN_OR_RETURN(std::optional<std::string> field,
-                     parser.text(text, context.text_key, context.text_key_option));
-    if (!field) return {};
-    text = std::move(*field);
-  }
-  if (text.empty()) {
-    ++out.empty;
+  // A blank line is no row.
+  if (!row.is_text && row.bytes.find_first_not_of(" \t\r\n") == std::string::npos) return {};
+  ASSIGN_OR_RETURN(FormattedRow formatted, context.formatter != nullptr
+                                               ? context.formatter->format(row, encoder)
+                                               : format_text(context, encoder, parser, row));
+  if (formatted.skip != RowSkip::kNone) {
+    ++(formatted.skip == RowSkip::kNoLoss ? out.no_loss : out.empty);
     return {};
   }
-  out.repaired += repaired ? 1 : 0;
-  ids.clear();
-  encoder.encode(text, {.add_special_tokens = false, .parse_special_tokens = true}, ids);
-  if (how.eos_id >= 0) ids.push_back(static_cast<uint32_t>(how.eos_id));
-  const bool held_out = source.list == Split::kValidation || is_held_out(text, how.validation_fraction);
+  out.repaired += formatted.repaired ? 1 : 0;
+  const bool held_out =
+      source.list == Split::kValidation || is_held_out(formatted.content, how.validation_fraction);
   EncodedUnit::Document document{.number = row.number,
                                  .split = held_out ? Split::kValidation : Split::kTrain,
-                                 .bytes = static_cast<int64_t>(text.size()),
-                                 .tokens = static_cast<int64_t>(ids.size()),
+                                 .bytes = static_cast<int64_t>(formatted.content.size()),
+                                 .tokens = static_cast<int64_t>(formatted.ids.size()),
                                  .begin = row.begin,
                                  .end = row.end};
-  if (how.row_arrays() == RowArrays::kAll) document.hash = hash_row(ids, {});
+  if (how.row_arrays() == RowArrays::kAll) document.hash = hash_row(formatted.ids, formatted.weights);
+  if (how.fields.weights != WeightKind::kNone) {
+    if (formatted.weights.empty()) formatted.weights.assign(formatted.ids.size(), 1.0f);
+    RETURN_IF_ERROR(check_weights(how.fields.weights, formatted.weights));
+    out.weights.insert(out.weights.end(), formatted.weights.begin(), formatted.weights.end());
+  }
   out.documents.push_back(document);
-  out.tokens.insert(out.tokens.end(), ids.begin(), ids.end());
+  out.tokens.insert(out.tokens.end(), formatted.ids.begin(), formatted.ids.end());
   return {};
 }
 
@@ -101,10 +127,9 @@ Result<EncodedUnit> encode_unit(const EncodeContext& context, tokenizer::Encoder
   out.documents_read = static_cast<int64_t>(unit.rows.size());
   out.row_bytes = unit.row_bytes;
   out.ends_file = unit.ends_file;
-  std::vector<uint32_t> ids;
   for (Row& row : unit.rows) {
     const int64_t number = row.number;
-    const Status added = encode_row(context, source, encoder, parser, std::move(row), ids, out);
+    const Status added = encode_row(context, source, encoder, parser, std::move(row), out);
     if (added.ok()) continue;
     const Error error = added.error().with_context(row_place(source.path, source.format, number));
     if (!context.skip_bad_rows) return error;

@@ -10,6 +10,7 @@
 
 #include "ostro/base/error.h"
 #include "ostro/data/encoded_unit.h"
+#include "ostro/data/formats/row_formatter.h"
 #include "ostro/data/ledger.h"
 #include "ostro/data/row_reader.h"
 #include "ostro/data/source_files.h"
@@ -52,10 +53,9 @@ class LineParser {
  public:
   LineParser();
   ~LineParser();
-  // The string in the field `text_key` of the object that a line is; nothing for a blank line. Errors: not
+  // The string in the field `text_key` of the object that a line is. Errors: not
   // JSON, not an object, no such field (`option` sets it), not a string.
-  Result<std::optional<std::string>> text(std::string_view line, std::string_view text_key,
-                                          std::string_view option);
+  Result<std::string> text(std::string_view line, std::string_view text_key, std::string_view option);
 
  private:
   struct State;
@@ -71,8 +71,9 @@ struct EncodeContext {
   io::FileSystem& fs;
   const std::vector<SourceFile>& sources;
   const Preprocessing& preprocessing;
-  std::string text_key;         // of rows that are JSON
-  std::string text_key_option;  // what sets it: "data.text_key"
+  const RowFormatter* formatter = nullptr;  // null: rows are texts
+  std::string text_key;                     // ... in this field, where they are JSON ...
+  std::string text_key_option;              // ... which this option names: "data.text_key"
   bool skip_bad_rows = false;
 };
 

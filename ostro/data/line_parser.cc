@@ -50,14 +50,11 @@ Result<std::string> slow_text(std::string_view line, std::string_view key, std::
 
 }  // namespace
 
-Result<std::optional<std::string>> LineParser::text(std::string_view line, std::string_view text_key,
-                                                    std::string_view option) {
-  if (line.find_first_not_of(" \t\r\n") == std::string_view::npos) return std::optional<std::string>();
+Result<std::string> LineParser::text(std::string_view line, std::string_view text_key,
+                                     std::string_view option) {
   std::optional<std::string> text = fast_text(state_->parser, line, text_key);
-  if (!text) {
-    ASSIGN_OR_RETURN(text, slow_text(line, text_key, option));
-  }
-  return text;
+  if (text) return std::move(*text);
+  return slow_text(line, text_key, option);
 }
 
 }  // namespace ostro::data

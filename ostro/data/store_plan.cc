@@ -56,14 +56,27 @@ StoreFields fields_of(const RowFormat& format) {
   return {};
 }
 
-// Canonical JSON of a format's options.
-std::string identity_of(const RowFormat& format) {
+// Canonical JSON of all that tokens and weights depend on besides the tokenizer. The rows of a Levanter cache
+// are there already.
+std::string identity_of(const RowFormat& format, const RowFormatter* formatter) {
+  if (formatter != nullptr) return formatter->identity();
   Json json = {{"type", std::visit([](const auto& f) { return f.kType; }, format)}};
   if (const auto* text = std::get_if<TextFormat>(&format)) {
     json["text_key"] = text->text_key;
     json["special_tokens_in_text"] = "parsed";
   }
   return canonical(json);
+}
+
+// Null for texts, which have a faster way, and where nothing is to be built.
+Result<std::shared_ptr<const RowFormatter>> formatter_of(io::FileSystem& fs, const DataOptions& options,
+                                                         const Component& component,
+                                                         const tokenizer::Tokenizer& tokenizer) {
+  if (component.is_in_place() || std::holds_alternative<TextFormat>(component.format))
+    return std::shared_ptr<const RowFormatter>();
+  ASSIGN_OR_RETURN(auto formatter, make_row_formatter(fs, component.format, component.key + ".format",
+                                                      options.tokenizer, tokenizer, options.enforce_eos));
+  return std::shared_ptr<const RowFormatter>(std::move(formatter));
 }
 
 Result<std::vector<SourceFile>> sources_of(io::FileSystem& fs, const DataOptions& options,
@@ -78,14 +91,14 @@ Result<std::vector<SourceFile>> sources_of(io::FileSystem& fs, const DataOptions
   return find_sources(fs, one);
 }
 
-}  // namespace
-
-Result<Preprocessing> preprocessing_of(io::FileSystem& /*fs*/, const DataOptions& options,
-                                       const Component& component, const tokenizer::Tokenizer& tokenizer) {
+Result<Preprocessing> preprocessing_with(const RowFormatter* formatter, const DataOptions& options,
+                                         const Component& component, const tokenizer::Tokenizer& tokenizer) {
   Preprocessing p;
   p.tokenizer = sha256_hex(tokenizer.canonical_json());
   p.vocab_size = tokenizer.vocab_size();
-  if (options.enforce_eos && !std::holds_alternative<PrebuiltFormat>(component.format)) {
+  const bool ends_rows = std::holds_alternative<TextFormat>(component.format) ||
+                         std::holds_alternative<SupervisedFormat>(component.format);
+  if (options.enforce_eos && ends_rows) {
     const auto eos = tokenizer.eos_id();
     if (!eos)
       return invalid_argument(fmt::format(
@@ -95,16 +108,19 @@ Result<Preprocessing> preprocessing_of(io::FileSystem& /*fs*/, const DataOptions
     p.eos_id = *eos;
   }
   p.fields = fields_of(component.format);
-  p.format = component.name.empty() ? "" : identity_of(component.format);
+  p.format = component.name.empty() ? "" : identity_of(component.format, formatter);
   if (component.name.empty()) p.text_key = std::get<TextFormat>(component.format).text_key;
-  if (component.is_in_place()) return p;
-  p.validation_fraction = component.validation_urls.empty() ? component.validation_fraction : 0;
-  if (!std::holds_alternative<TextFormat>(component.format))
-    return unsupported(
-        fmt::format("{}.format: stores of {} rows are not built yet; only a Levanter cache of them "
-                    "can be used",
-                    component.key, std::visit([](const auto& f) { return f.kType; }, component.format)));
+  if (!component.is_in_place())
+    p.validation_fraction = component.validation_urls.empty() ? component.validation_fraction : 0;
   return p;
+}
+
+}  // namespace
+
+Result<Preprocessing> preprocessing_of(io::FileSystem& fs, const DataOptions& options,
+                                       const Component& component, const tokenizer::Tokenizer& tokenizer) {
+  ASSIGN_OR_RETURN(const auto formatter, formatter_of(fs, options, component, tokenizer));
+  return preprocessing_with(formatter.get(), options, component, tokenizer);
 }
 
 Result<StoreFolder> store_folder(io::FileSystem& fs, const DataOptions& options, const Component& component) {
@@ -121,7 +137,9 @@ Result<StorePlan> plan_store(io::FileSystem& fs, const DataOptions& options, con
   plan.key = component.key;
   plan.skip_bad_rows = options.on_bad_row == OnBadRow::kSkip;
   plan.is_in_place = component.is_in_place();
-  ASSIGN_OR_RETURN(plan.preprocessing, preprocessing_of(fs, options, component, tokenizer));
+  ASSIGN_OR_RETURN(plan.formatter, formatter_of(fs, options, component, tokenizer));
+  ASSIGN_OR_RETURN(plan.preprocessing,
+                   preprocessing_with(plan.formatter.get(), options, component, tokenizer));
   ASSIGN_OR_RETURN(plan.ids, type_of_ids(options, component, plan.preprocessing.vocab_size));
   ASSIGN_OR_RETURN(plan.folder, store_folder(fs, options, component));
   if (!plan.is_in_place) plan.sources = sources_of(fs, options, component);
