@@ -59,7 +59,7 @@ class Place:
         """Ids of a document that the batch names, with the end-of-text."""
         begin, end = document["bytes"]
         row = self.unpacked(document["file"])[begin:end]
-        text = json.loads(row)[key] if ".jsonl" in document["file"] else row.decode()
+        text = json.loads(row)[key] if ".jsonl" in document["file"] else row.decode(errors="replace")
         if text not in self.ids:
             ids = json.loads(self.run("tokenizer", "encode", "--tokenizer", "tokenizer.json", "--json", text=text.encode()))
             self.ids[text] = ids + [self.eos]
