@@ -108,7 +108,7 @@ TEST_CASE("component formats: batches of conversations keep them apart and weigh
   io::MemoryFileSystem fs;
   write_rows(fs);
   DataOptions options = options_of(ChatFormat{.chat_template = kTemplate});
-  options.train_weights = {{{0, Weights{{"some", 1.0}}}}};
+  options.train_weights = Weights{{"some", 1.0}};
   const auto data = build_data_set(fs, options, test_tokenizer(), small_settings());
   REQUIRE_MESSAGE(data.ok(), (data.ok() ? "" : data.error().message()));
   const auto loader = Loader::create(*data, options, 64, config::Staged<int64_t>(4), 1);
