@@ -10,6 +10,7 @@ if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
   add_compile_options($<$<COMPILE_LANGUAGE:CXX>:-Wno-maybe-uninitialized>
                       $<$<COMPILE_LANGUAGE:CXX>:-Wno-restrict>
                       $<$<COMPILE_LANGUAGE:CXX>:-Wno-stringop-overflow>
+                      $<$<COMPILE_LANGUAGE:CXX>:-Wno-stringop-overread>
                       $<$<COMPILE_LANGUAGE:CXX>:-Wno-array-bounds>
                       $<$<COMPILE_LANGUAGE:CXX>:-Wno-dangling-pointer>)
 endif()

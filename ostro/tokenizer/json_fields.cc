@@ -10,8 +10,10 @@ constexpr size_t kShownJson = 120;
 }  // namespace
 
 std::string shown(const Json& json) {
-  const std::string text = json.dump(-1, ' ', false, Json::error_handler_t::replace);
-  return text.size() <= kShownJson ? text : text.substr(0, kShownJson) + "...";
+  std::string text = json.dump(-1, ' ', false, Json::error_handler_t::replace);
+  if (text.size() <= kShownJson) return text;
+  text.resize(kShownJson);
+  return text + "...";
 }
 
 const Json& member(const Json& json, const char* key) {
