@@ -9,6 +9,8 @@ measure() returns the report's lines and a summary.
 """
 import argparse, math, os, pathlib, statistics, subprocess, sys, tempfile, time
 
+from report import mkl_shim
+
 HERE = pathlib.Path(__file__).resolve().parent
 # tokens, out, in of a linear layer.
 SHAPES = [(2048, 512, 512), (1024, 768, 768), (1024, 1024, 1024), (1024, 2048, 768), (1024, 1024, 4096),
@@ -52,10 +54,9 @@ class Compare:
         torch = [sys.executable, HERE / "peers/torch_kernels.py"]
         self.ours = Side([pathlib.Path(benches) / "kernel_bench"], dict(os.environ))
         self.plain = self.torch = Side(torch, dict(os.environ))
-        self.amd = "AuthenticAMD" in pathlib.Path("/proc/cpuinfo").read_text()
+        shim = mkl_shim(self.folder.name)
+        self.amd = shim is not None
         if self.amd:
-            shim = pathlib.Path(self.folder.name) / "libmklintel.so"
-            subprocess.run(["cc", "-shared", "-fPIC", "-o", shim, HERE / "peers/mkl_intel.c"], check=True)
             self.torch = Side(torch, dict(os.environ, LD_PRELOAD=str(shim)))
         self.wrong, self.summaries = [], []
 

@@ -18,8 +18,7 @@ class Prices:
         bench.say()
 
     def open(self, size, *more, threads=None, dtype="f32", env=None):
-        # A file of ten gigabytes of weights is never needed, a few steps of batches are.
-        start = self.b.start_file(size, 20)
+        start = self.b.start_file(size)
         return Stepper([self.b.benches / "train_bench", "--start", start, "--dtype", dtype, "--threads",
                         threads or self.b.threads, *more], env or self.b.env)
 
@@ -82,7 +81,7 @@ class Prices:
                     f"{statistics.median(times[32]):.2f} s and {statistics.median(times[2]):.2f} s, without the step itself")
 
     def update(self):
-        done = subprocess.run([str(self.b.benches / "update_bench"), "--start", str(self.b.start_file("small58", 20)),
+        done = subprocess.run([str(self.b.benches / "update_bench"), "--start", str(self.b.start_file("small58")),
                                "--threads", str(self.b.threads)], capture_output=True, text=True, check=True, env=self.b.env)
         r = json.loads(done.stdout.strip().splitlines()[-1])
         self.b.goal("AdamW + clip + fingerprint / in-place stream of the same arrays", ">= 95 %",

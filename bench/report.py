@@ -15,6 +15,15 @@ def cpu_name():
     return re.search(r"model name\s*: (.*)", pathlib.Path("/proc/cpuinfo").read_text())[1]
 
 
+def mkl_shim(folder):
+    """On AMD a library to preload, without which MKL chooses its slower kernels there; elsewhere None."""
+    if "AuthenticAMD" not in pathlib.Path("/proc/cpuinfo").read_text():
+        return None
+    shim = pathlib.Path(folder) / "libmklintel.so"
+    subprocess.run(["cc", "-shared", "-fPIC", "-o", shim, HERE / "peers/mkl_intel.c"], check=True)
+    return shim
+
+
 class Bench:
     """The report, and what every measurement needs: programs, environments, a scratch folder."""
 
@@ -25,9 +34,8 @@ class Bench:
         self.env = dict(os.environ, OSTRO_CACHE_DIR=str(self.folder / "kernels"))
         self.peer_env = dict(os.environ, TORCHINDUCTOR_CACHE_DIR=str(self.folder / "inductor"))
         self.shim_env = dict(self.peer_env)
-        if "AuthenticAMD" in pathlib.Path("/proc/cpuinfo").read_text():  # else MKL chooses its slower kernels there
-            shim = self.folder / "libmklintel.so"
-            subprocess.run(["cc", "-shared", "-fPIC", "-o", shim, HERE / "peers/mkl_intel.c"], check=True)
+        shim = mkl_shim(self.folder)
+        if shim:
             self.shim_env["LD_PRELOAD"] = str(shim)
 
     def say(self, line=""):
@@ -43,8 +51,8 @@ class Bench:
         """A row of the table of goals; `held` is a bool, or None where it could not be measured here."""
         self.goals.append([case, goal, seen, {True: "yes", False: "no", None: "not run"}[held], note])
 
-    def start_file(self, size, steps):
-        """The weights and batches of a size; made once."""
+    def start_file(self, size, steps=40):
+        """The weights and batches of a size, more than any case takes; made once."""
         path = self.folder / f"{size}.safetensors"
         if not path.exists():
             subprocess.run([sys.executable, HERE / "peers/start_file.py", "--size", size, "--steps", str(steps), "--out",

@@ -41,10 +41,9 @@ class Case:
         self.peers, self.warm, self.screen, self.turns = peers, warm, screen, turns
         self.tokens = self.c["seq"] * self.c["batch"]
 
-    def ours(self, env, *more):
-        steps = self.warm + self.screen * len(self.peers) + self.turns + 4
-        command = [self.b.benches / "train_bench", "--start", self.b.start_file(self.size, steps), "--dtype", self.dtype,
-                   "--threads", self.b.threads, "--leaf_examples", self.c["batch"], *more]
+    def ours(self, env):
+        command = [self.b.benches / "train_bench", "--start", self.b.start_file(self.size), "--dtype", self.dtype,
+                   "--threads", self.b.threads, "--leaf_examples", self.c["batch"]]
         return Stepper(command, env)
 
     def open(self, peer):
@@ -66,9 +65,7 @@ class Case:
         return a, b, theirs, last
 
     def run(self):
-        cold = Stepper([self.b.benches / "train_bench", "--start", self.b.start_file(self.size, 40), "--dtype", self.dtype,
-                        "--threads", self.b.threads, "--leaf_examples", self.c["batch"]],
-                       dict(self.b.env, OSTRO_CACHE_DIR=str(self.b.folder / f"cold_{self.size}_{self.dtype}")))
+        cold = self.ours(dict(self.b.env, OSTRO_CACHE_DIR=str(self.b.folder / f"cold_{self.size}_{self.dtype}")))
         cold.finish()
         starts = []
         for _ in range(3):
@@ -112,7 +109,7 @@ class Case:
         return dict(ratio=statistics.median(ratio), best=theirs.first["peer"], memory=end["peak_rss_MiB"],
                     peers=firsts, used=statistics.median(used), warm=statistics.median(starts),
                     cold=cold.first["start_to_first_step_s"],
-                    by_peer={r[0]: r[2] for r in rows}, speed={p: speed[p] / statistics.median(x["s"] for x in a) for p in speed})
+                    speed={p: speed[p] / statistics.median(x["s"] for x in a) for p in speed})
 
 
 def peers_of(bench, dtype, levanter_python):
