@@ -7,7 +7,6 @@ code point; grapheme clusters by a precompiled charsmap whose result shows what 
 the `regex` package, and a code point that the library does not treat so is left out).
 Usage: scripts/make_normalization_tables.py [--check]  (--check: fail if the file differs)
 """
-import argparse
 import io
 import pathlib
 import sys
@@ -18,6 +17,8 @@ import regex
 import sentencepiece
 import tokenizers
 from tokenizers import Regex, normalizers, pre_tokenizers
+
+from make_unicode_tables import write_or_check
 
 OUT = pathlib.Path(__file__).resolve().parent.parent / "ostro/tokenizer/normalization_tables.inc"
 LIMIT = 0x110000
@@ -254,19 +255,5 @@ def build():
         "// clang-format on", ""])
 
 
-def main():
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--check", action="store_true", help="compare with the committed file, write nothing")
-    args = parser.parse_args()
-    text = build()
-    if args.check:
-        if OUT.read_text() != text:
-            sys.exit(f"{OUT.name} differs from what tokenizers {tokenizers.__version__} gives")
-        print(f"{OUT.name}: as tokenizers {tokenizers.__version__} gives it")
-        return
-    OUT.write_text(text)
-    print(f"wrote {OUT} ({len(text)} bytes)")
-
-
 if __name__ == "__main__":
-    main()
+    write_or_check(OUT, build, __doc__)

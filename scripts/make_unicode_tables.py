@@ -99,19 +99,20 @@ def build():
         "// clang-format on", ""])
 
 
-def main():
-    parser = argparse.ArgumentParser(description=__doc__)
+def write_or_check(out, build, description):
+    """The whole main() of a script that makes one file: `build()` gives its text."""
+    parser = argparse.ArgumentParser(description=description)
     parser.add_argument("--check", action="store_true", help="compare with the committed file, write nothing")
     args = parser.parse_args()
     text = build()
     if args.check:
-        if OUT.read_text() != text:
-            sys.exit(f"{OUT.name} differs from what tokenizers {tokenizers.__version__} gives")
-        print(f"{OUT.name}: as tokenizers {tokenizers.__version__} gives it")
+        if out.read_text() != text:
+            sys.exit(f"{out.name} differs from what tokenizers {tokenizers.__version__} gives")
+        print(f"{out.name}: as tokenizers {tokenizers.__version__} gives it")
         return
-    OUT.write_text(text)
-    print(f"wrote {OUT} ({len(text)} bytes)")
+    out.write_text(text)
+    print(f"wrote {out} ({len(text)} bytes)")
 
 
 if __name__ == "__main__":
-    main()
+    write_or_check(OUT, build, __doc__)
