@@ -5,7 +5,7 @@ ratio is taken within one run whose two sides take turns.
 """
 import argparse, os, pathlib, sys, time
 
-import kernel_compare, prices, training
+import data_gather, kernel_compare, prices, training
 from report import Bench
 
 # Goals of tables of kernel_compare.py, by the beginning of their titles: (least geometric mean beside PyTorch, least single
@@ -51,7 +51,7 @@ def main():
     if "kernels" in a.parts:
         kernels(b)
     if "data" in a.parts:
-        b.tool("One batch from nothing in memory", [b.benches / "data_bench", b.folder / "store"])
+        data_gather.report(b)
     top = ["# Benchmark results", "",
            "Written by `scripts/bench.sh" + (" --quick" if a.quick else "") + "`. What the figures mean and how they are "
            "taken: the first lines of the modules that `bench/compare.py` names. Compare ratios, not absolute figures: "

@@ -32,8 +32,9 @@ std::optional<PackRule> pack_rule(const RowFormat& format, int64_t seq_len) {
 Result<std::shared_ptr<const DataSet>> DataSet::open(io::FileSystem& fs, const DataOptions& options,
                                                      const tokenizer::Tokenizer& tokenizer) {
   std::vector<Part> parts;
+  const auto cache = std::make_shared<ChunkCache>(static_cast<size_t>(options.chunk_cache_mib) << 20);
   for (Component& c : components_of(options)) {
-    ASSIGN_OR_RETURN(auto store, named(c, TokenStore::open(fs, options, c, tokenizer)));
+    ASSIGN_OR_RETURN(auto store, named(c, TokenStore::open(fs, options, c, tokenizer, cache)));
     ASSIGN_OR_RETURN(const StoreFolder folder, store_folder(fs, options, c));
     parts.push_back({std::move(c), std::move(store), &fs, io::join_path(folder.ledger, "packs")});
   }

@@ -3,6 +3,7 @@
 #include <fmt/core.h>
 
 #include "ostro/base/sha256.h"
+#include "ostro/data/chunk_table.h"
 #include "ostro/data/ledger_json.h"
 #include "ostro/io/atomic_file.h"
 #include "ostro/io/path.h"
@@ -10,10 +11,12 @@
 namespace ostro::data {
 namespace {
 
-constexpr const char *kFormat1 = "ostro token store 1", *kFormat2 = "ostro token store 2";
+// Formats 1 (the one-source form) and 2 (components) held the sums of all chunks; they are read, not written.
+constexpr const char *kFormat1 = "ostro token store 1", *kFormat2 = "ostro token store 2",
+                     *kFormat3 = "ostro token store 3";
 constexpr int64_t kMax = INT64_MAX;
 
-const char* format_of(const StoreLedger& ledger) {
+const char* old_format_of(const StoreLedger& ledger) {
   return ledger.preprocessing.is_component() || !ledger.levanter_cache.empty() ? kFormat2 : kFormat1;
 }
 
@@ -43,42 +46,51 @@ Json content_json(const StoreLedger& ledger) {
           {"splits", std::move(splits)}};
 }
 
-Json chunks_json(const StoreLedger& ledger) {
-  Json chunks = Json::object();
+Json types_json(const StoreLedger& ledger) {
+  Json types = Json::object();
   for (const Split split : kSplits)
-    for (const ArrayPlace& place : ledger.places()) {
-      const ArrayLedger& array = ledger.split(split).array(place.id);
-      Json entry = {{"crc32c", array.crc32c}};
-      if (place.id == ArrayId::kOffsets) entry["last"] = array.last;
-      if (array.type != ElementType::kInt64) entry["type"] = element_name(array.type);
-      chunks[split_name(split)][place.path] = std::move(entry);
-    }
-  return chunks;
+    for (const ArrayPlace& place : ledger.places())
+      types[split_name(split)][place.path] = element_name(ledger.split(split).array(place.id).type);
+  return types;
 }
 
-Status read_array(const io::JsonFields& content, const io::JsonFields& chunks, const ArrayPlace& place,
-                  ArrayLedger& array) {
+Status read_type(const io::JsonFields& fields, const char* key, ElementType& type) {
+  ASSIGN_OR_RETURN(const std::string name, fields.string(key));
+  const std::optional<ElementType> known = parse_element(name);
+  if (!known) return fields.bad(key, "is not a type of elements");
+  type = *known;
+  return {};
+}
+
+// The type and sums of an array in formats 1 and 2.
+Status read_sums(const io::JsonFields& sums, const ArrayPlace& place, ArrayLedger& array) {
+  if (sums.has("type")) RETURN_IF_ERROR(read_type(sums, "type", array.type));
+  ASSIGN_OR_RETURN(const std::vector<int64_t> crcs, sums.integers("crc32c", 0, UINT32_MAX));
+  for (const int64_t crc : crcs) array.crc32c.push_back(static_cast<uint32_t>(crc));
+  if (static_cast<int64_t>(crcs.size()) != array.chunks())
+    return sums.bad("crc32c", fmt::format("has {} entries for {} chunks", crcs.size(), array.chunks()));
+  if (place.id != ArrayId::kOffsets) return {};
+  ASSIGN_OR_RETURN(array.last, sums.integers("last", 0, kMax));
+  if (static_cast<int64_t>(array.last.size()) != array.chunks())
+    return sums.bad("last", fmt::format("has {} entries for {} chunks", array.last.size(), array.chunks()));
+  return {};
+}
+
+// `types`: of a split, type or sums by array.
+Status read_array(const io::JsonFields& content, const io::JsonFields& types, bool has_sums,
+                  const ArrayPlace& place, ArrayLedger& array) {
   ASSIGN_OR_RETURN(const io::JsonFields fields, content.object(place.path));
   ASSIGN_OR_RETURN(array.elements, fields.integer("elements", 0, kMax));
   ASSIGN_OR_RETURN(array.chunk, fields.integer("chunk", 2, int64_t{1} << 27));
   ASSIGN_OR_RETURN(array.sha256, read_sha256(fields, "sha256"));
-  ASSIGN_OR_RETURN(const io::JsonFields sums, chunks.object(place.path));
-  if (sums.has("type")) {
-    ASSIGN_OR_RETURN(const std::string name, sums.string("type"));
-    const std::optional<ElementType> type = parse_element(name);
-    if (!type) return sums.bad("type", "is not a type of elements");
-    array.type = *type;
+  if (has_sums) {
+    ASSIGN_OR_RETURN(const io::JsonFields sums, types.object(place.path));
+    RETURN_IF_ERROR(read_sums(sums, place, array));
+  } else {
+    RETURN_IF_ERROR(read_type(types, place.path.c_str(), array.type));
   }
-  ASSIGN_OR_RETURN(const std::vector<int64_t> crcs, sums.integers("crc32c", 0, UINT32_MAX));
-  for (const int64_t crc : crcs) array.crc32c.push_back(static_cast<uint32_t>(crc));
-  const int64_t count = array.elements / array.chunk + (array.elements % array.chunk != 0 ? 1 : 0);
-  if (static_cast<int64_t>(crcs.size()) != count)
-    return sums.bad("crc32c", fmt::format("has {} entries for {} chunks", crcs.size(), count));
-  if (place.id != ArrayId::kOffsets) return {};
-  if (array.type != ElementType::kInt64) return sums.bad("type", "is not int64");
-  ASSIGN_OR_RETURN(array.last, sums.integers("last", 0, kMax));
-  if (static_cast<int64_t>(array.last.size()) != count)
-    return sums.bad("last", fmt::format("has {} entries for {} chunks", array.last.size(), count));
+  if (place.id == ArrayId::kOffsets && array.type != ElementType::kInt64)
+    return content.bad(place.path, "is not of int64");
   return {};
 }
 
@@ -103,7 +115,7 @@ int64_t expected_elements(ArrayId id, const SplitLedger& split, WeightKind weigh
   return split.rows;
 }
 
-Status read_split(const io::JsonFields& fields, const io::JsonFields& chunks, const StoreLedger& ledger,
+Status read_split(const io::JsonFields& fields, const io::JsonFields& types, const StoreLedger& ledger,
                   SplitLedger& split) {
   ASSIGN_OR_RETURN(split.rows, fields.integer("rows", 0, kMax - 1));
   ASSIGN_OR_RETURN(split.tokens, fields.integer("tokens", 0, kMax));
@@ -111,7 +123,7 @@ Status read_split(const io::JsonFields& fields, const io::JsonFields& chunks, co
   ASSIGN_OR_RETURN(const io::JsonFields arrays, fields.object("arrays"));
   for (const ArrayPlace& place : ledger.places()) {
     ArrayLedger& array = split.array(place.id);
-    RETURN_IF_ERROR(read_array(arrays, chunks, place, array));
+    RETURN_IF_ERROR(read_array(arrays, types, ledger.has_sums, place, array));
     // A Levanter cache may lack a split.
     const bool absent = !ledger.levanter_cache.empty() && split.rows == 0 && array.elements == 0;
     if (!absent && array.elements != expected_elements(place.id, split, ledger.preprocessing.fields.weights))
@@ -145,19 +157,19 @@ Result<StoreLedger> parse_ledger(const std::string& text, const std::string& pat
   ASSIGN_OR_RETURN(Json json, io::parse_json(text, path));
   const io::JsonFields all(json, path);
   ASSIGN_OR_RETURN(const std::string format, all.string("format"));
-  if (format != kFormat1 && format != kFormat2)
-    return unsupported(fmt::format("{}: \"format\" is \"{}\"; this program reads \"{}\" and \"{}\"", path,
-                                   format, kFormat1, kFormat2));
+  if (format != kFormat1 && format != kFormat2 && format != kFormat3)
+    return unsupported(fmt::format("{}: \"format\" is \"{}\"; this program reads \"{}\", \"{}\" and \"{}\"",
+                                   path, format, kFormat1, kFormat2, kFormat3));
   ASSIGN_OR_RETURN(const std::string checksum, read_sha256(all, "sha256"));
-  Json rest = json;
-  rest.erase("sha256");
-  if (const std::string actual = sha256_hex(canonical(rest)); actual != checksum)
+  json.erase("sha256");
+  if (const std::string actual = sha256_hex(canonical(json)); actual != checksum)
     return corrupt(fmt::format("{}: \"sha256\" is {}, but the content has {}: the file is damaged", path,
                                checksum, actual));
 
   StoreLedger ledger;
+  ledger.has_sums = format != kFormat3;
   ASSIGN_OR_RETURN(const io::JsonFields content, all.object("content"));
-  ASSIGN_OR_RETURN(const io::JsonFields chunks, all.object("chunks"));
+  ASSIGN_OR_RETURN(const io::JsonFields types, all.object(ledger.has_sums ? "chunks" : "types"));
   if (all.has("levanter_cache")) {
     ASSIGN_OR_RETURN(ledger.levanter_cache, all.string("levanter_cache"));
     if (ledger.levanter_cache.empty()) return all.bad("levanter_cache", "is empty");
@@ -166,12 +178,13 @@ Result<StoreLedger> parse_ledger(const std::string& text, const std::string& pat
   } else {
     RETURN_IF_ERROR(read_files(all, content, path, ledger));
   }
-  if (format != format_of(ledger)) return all.bad("format", "is not that of its content");
+  if (ledger.has_sums && format != old_format_of(ledger))
+    return all.bad("format", "is not that of its content");
   ASSIGN_OR_RETURN(const io::JsonFields splits, content.object("splits"));
   for (const Split split : kSplits) {
     ASSIGN_OR_RETURN(const io::JsonFields fields, splits.object(split_name(split)));
-    ASSIGN_OR_RETURN(const io::JsonFields sums, chunks.object(split_name(split)));
-    RETURN_IF_ERROR(read_split(fields, sums, ledger, ledger.split(split)));
+    ASSIGN_OR_RETURN(const io::JsonFields own, types.object(split_name(split)));
+    RETURN_IF_ERROR(read_split(fields, own, ledger, ledger.split(split)));
   }
   ASSIGN_OR_RETURN(const std::string hash, read_sha256(all, "hash"));
   if (hash != ledger.hash()) return all.bad("hash", "does not fit the content: the file is damaged");
@@ -210,11 +223,13 @@ Result<StoreLedger> read_ledger(io::FileSystem& fs, const std::string& cache_dir
 Status write_ledger(io::FileSystem& fs, const std::string& cache_dir, const StoreLedger& ledger) {
   Json sources = Json::array();
   for (const FileLedger& file : ledger.files) sources.push_back(source_json(file.source));
-  Json json = {{"format", format_of(ledger)},
+  OSTRO_CHECK(ledger.has_sums, "{}: a ledger without the sums of its chunks", cache_dir);
+  RETURN_IF_ERROR(write_chunk_tables(fs, cache_dir, ledger));
+  Json json = {{"format", kFormat3},
                {"hash", ledger.hash()},
                {"content", content_json(ledger)},
                {"sources", std::move(sources)},
-               {"chunks", chunks_json(ledger)}};
+               {"types", types_json(ledger)}};
   if (!ledger.levanter_cache.empty()) {
     json["levanter_cache"] = ledger.levanter_cache;
     json["preprocessing"] = preprocessing_json(ledger.preprocessing);

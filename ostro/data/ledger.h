@@ -42,9 +42,12 @@ struct ArrayLedger {
   int64_t elements = 0;
   int64_t chunk = 0;  // elements compressed together
   ElementType type = ElementType::kInt64;
-  std::string sha256;            // of its chunks' SHA-256 digests, one after the other; integers as int64
+  std::string sha256;  // of its chunks' SHA-256 digests, one after the other; integers as int64
+  // Where StoreLedger::has_sums says so; else the store's chunk table has them (chunk_table.h).
   std::vector<uint32_t> crc32c;  // of every chunk's elements in little-endian bytes, without padding
   std::vector<int64_t> last;     // of every chunk, its last element; kept for offsets only
+
+  int64_t chunks() const { return elements == 0 ? 0 : (elements - 1) / chunk + 1; }
 };
 
 struct SplitLedger {
@@ -76,6 +79,8 @@ struct StoreLedger {
   // A Levanter cache used in place: its folder. Our ledger lies elsewhere; there are no files, and the
   // content is the arrays alone. Empty: a store of our own.
   std::string levanter_cache;
+  // Whether the arrays' sums of chunks are here: when a ledger is made, and in those of formats 1 and 2.
+  bool has_sums = true;
 
   const SplitLedger& split(Split split) const { return splits[static_cast<size_t>(split)]; }
   SplitLedger& split(Split split) { return splits[static_cast<size_t>(split)]; }
@@ -91,8 +96,10 @@ struct StoreLedger {
 
 std::string ledger_path(const std::string& cache_dir);
 
-// Fails with kNotFound when there is none, kCorrupt (naming the file) when it is damaged.
+// Fails with kNotFound when there is none, kCorrupt (naming the file) when it is damaged. Cost: that of its
+// source files, not of its tokens.
 Result<StoreLedger> read_ledger(io::FileSystem& fs, const std::string& cache_dir);
+// Writes the chunk tables, then the ledger; it must have the sums.
 Status write_ledger(io::FileSystem& fs, const std::string& cache_dir, const StoreLedger& ledger);
 
 // Writes Levanter's shard_ledger.json into the folder of a split.

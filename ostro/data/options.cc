@@ -262,6 +262,8 @@ void DataOptions::visit_options(config::OptionTable& t) {
         "smallest "
         "(uint16 or uint32, by the vocabulary), or one of the others; tokens and hashes are the same")
       .other("smallest");
+  t.add(&chunk_cache_mib, "chunk_cache_mib", Effect::kOutput, "MiB",
+        "what decoded chunks of token stores may take in memory: data that fit are decoded once");
   t.add(&enforce_eos, "enforce_eos", Effect::kBits, "",
         "end every document with the tokenizer's end-of-text token");
   t.add(&block_cross_document_attention, "block_cross_document_attention", Effect::kBits, "",
@@ -293,6 +295,9 @@ Status DataOptions::validate() const {
   if (mixture_block_size > kMaxMixtureBlock)
     return option_error("data.mixture_block_size", fmt::format("{} is above {}, the largest block",
                                                                mixture_block_size, kMaxMixtureBlock));
+  if (chunk_cache_mib < 0 || chunk_cache_mib > int64_t{1} << 32)
+    return option_error("data.chunk_cache_mib",
+                        fmt::format("{} is not a number of MiB in 0..{}", chunk_cache_mib, int64_t{1} << 32));
   if (const int64_t* era = std::get_if<int64_t>(&shuffle.value); era && *era < 1)
     return option_error("data.shuffle",
                         fmt::format("{} is not a number of sequences; use true, false or 1 and more", *era));

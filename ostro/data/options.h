@@ -117,6 +117,7 @@ struct DataOptions {
   std::optional<int64_t> target_budget, experiment_budget;  // tokens
   OnBadRow on_bad_row = OnBadRow::kError;
   IdType id_type = IdType::kLevanter;
+  int64_t chunk_cache_mib = 1024;
   bool enforce_eos = true;
   bool block_cross_document_attention = false;
 

@@ -34,12 +34,14 @@ int64_t StreamSequences::count(int64_t sequence) const {
 Status StreamSequences::read(int64_t sequence, Batch& batch, int64_t row) const {
   const int64_t first = sequence * seq_len(), targets = count(sequence);
   const int64_t at = row * seq_len();
-  std::vector<int32_t> window(static_cast<size_t>(targets + 1));
-  RETURN_IF_ERROR(stream().read(first, window));
-  std::copy(window.begin(), window.end() - 1, batch.tokens.begin() + at);
-  std::copy(window.begin() + 1, window.end(), batch.targets.begin() + at);
-  RETURN_IF_ERROR(stream().read_weights(
-      first + 1, std::span(batch.loss_mask).subspan(static_cast<size_t>(at), static_cast<size_t>(targets))));
+  const auto part = [&](auto& array) {
+    return std::span(array).subspan(static_cast<size_t>(at), static_cast<size_t>(targets));
+  };
+  const std::span<int32_t> tokens = part(batch.tokens), next = part(batch.targets);
+  RETURN_IF_ERROR(stream().read(first, tokens));
+  std::copy(tokens.begin() + 1, tokens.end(), next.begin());
+  RETURN_IF_ERROR(stream().read(first + targets, next.last(1)));
+  RETURN_IF_ERROR(stream().read_weights(first + 1, part(batch.loss_mask)));
   if (!batch.segment_ids.empty()) {
     int32_t segment = 0;
     if (by_document_) {

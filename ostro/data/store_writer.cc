@@ -256,19 +256,22 @@ std::string digests_path(const std::string& cache_dir) { return io::join_path(ca
 namespace {
 
 // The sums of an array's chunks from its digests, when those are what the ledger was made of.
-std::optional<std::vector<ChunkSum>> sums_from(std::string_view digests, const ArrayPlace& place,
-                                               const ArrayLedger& array) {
-  std::vector<ChunkSum> sums(array.crc32c.size());
-  if (digests.size() != sums.size() * sizeof(Sha256Digest)) return std::nullopt;
+Result<std::optional<std::vector<ChunkSum>>> sums_from(std::string_view digests, const ArrayPlace& place,
+                                                       const ArrayLedger& array, const ChunkTable& table) {
+  using Sums = std::optional<std::vector<ChunkSum>>;
+  std::vector<ChunkSum> sums(static_cast<size_t>(table.chunks()));
+  if (digests.size() != sums.size() * sizeof(Sha256Digest)) return Sums();
   for (size_t i = 0; i < sums.size(); ++i) {
     std::copy_n(digests.begin() + static_cast<ptrdiff_t>(i * sizeof(Sha256Digest)), sizeof(Sha256Digest),
                 sums[i].sha256.begin());
-    sums[i].crc32c = array.crc32c[i];
-    if (place.id == ArrayId::kOffsets) sums[i].last = array.last[i];
+    ASSIGN_OR_RETURN(sums[i].crc32c, table.crc32c(static_cast<int64_t>(i)));
+    if (place.id == ArrayId::kOffsets) {
+      ASSIGN_OR_RETURN(sums[i].last, table.last(static_cast<int64_t>(i)));
+    }
   }
   if (array_ledger(place.id, array.type, array.elements, array.chunk, sums).sha256 != array.sha256)
-    return std::nullopt;
-  return sums;
+    return Sums();
+  return Sums(std::move(sums));
 }
 
 // Bytes of the file of the last, unfinished shard; 0 when the last is full.
@@ -292,6 +295,7 @@ Result<BuildState> state_of_finished(io::FileSystem& fs, const std::string& cach
   std::string digests;
   if (auto read = fs.read_file(digests_path(cache_dir)); read.ok()) digests = std::move(*read);
   std::string_view left = digests;
+  ASSIGN_OR_RETURN(const auto tables, ChunkTables::open(fs, cache_dir, ledger));
   for (const Split split : kSplits) {
     const SplitLedger& s = ledger.split(split);
     state.bytes[index(split)] = s.bytes;
@@ -299,17 +303,18 @@ Result<BuildState> state_of_finished(io::FileSystem& fs, const std::string& cach
     for (const ArrayPlace& place : ledger.places()) {
       const ArrayLedger& array = s.array(place.id);
       const std::string path = array_folder(cache_dir, ledger, split, place);
-      const std::string_view own = left.substr(0, array.crc32c.size() * sizeof(Sha256Digest));
+      const ChunkTable table = tables->table(split, place.id);
+      const std::string_view own = left.substr(0, static_cast<size_t>(table.chunks()) * sizeof(Sha256Digest));
       left.remove_prefix(own.size());
-      std::optional<std::vector<ChunkSum>> sums = sums_from(own, place, array);
+      ASSIGN_OR_RETURN(std::optional<std::vector<ChunkSum>> sums, sums_from(own, place, array, table));
       if (!sums) {
-        ASSIGN_OR_RETURN(sums, sums_of_array(fs, path, place.id, array));
+        ASSIGN_OR_RETURN(sums, sums_of_array(fs, path, place.id, array, table));
       }
       // Full chunks only: the rest is read back when the array is opened.
       const bool has_tail = array.elements % array.chunk != 0;
       ArrayWriter::Position& position = state.positions[index(split)][index(place.id)];
       position.zarr.elements = array.elements;
-      position.tail_crc32c = has_tail ? array.crc32c.back() : io::crc32c({});
+      position.tail_crc32c = has_tail ? sums->back().crc32c : io::crc32c({});
       if (has_tail) sums->pop_back();
       state.sums[index(split)][index(place.id)] = std::move(*sums);
       ASSIGN_OR_RETURN(position.zarr.shard_bytes, last_shard_bytes(fs, path, array.elements));

@@ -5,18 +5,12 @@
 #include <algorithm>
 
 #include "ostro/data/array_writer.h"
+#include "ostro/data/ids.h"
 #include "ostro/data/store_check.h"
 #include "ostro/data/store_plan.h"
 #include "ostro/io/path.h"
 
 namespace ostro::data {
-namespace {
-
-// Decoded chunks kept per array: 2 MiB each. Data is read at random, the others near each other.
-constexpr size_t kCachedDataChunks = 24, kCachedRowChunks = 4;
-
-}  // namespace
-
 TokenStream::TokenStream(std::shared_ptr<const StoreLedger> ledger, Split split, std::string name,
                          std::array<std::optional<VerifiedArray>, kArrayCount> arrays)
     : ledger_(std::move(ledger)), split_(split), name_(std::move(name)), arrays_(std::move(arrays)) {
@@ -35,28 +29,13 @@ double TokenStream::tokens_per_byte() const {
 Status TokenStream::read(int64_t first, std::span<int32_t> out) const {
   OSTRO_CHECK(first >= 0 && first + static_cast<int64_t>(out.size()) <= tokens(), "{}: tokens [{}, {}) of {}",
               name_, first, first + static_cast<int64_t>(out.size()), tokens());
-  const auto vocab = static_cast<uint64_t>(vocab_size());
   while (!out.empty()) {
     const VerifiedArray& data = array(ArrayId::kData);
     ASSIGN_OR_RETURN(const VerifiedArray::Chunk chunk, data.chunk(first / data.chunk_elements()));
-    const auto begin = static_cast<size_t>(first % data.chunk_elements());
+    const size_t begin = static_cast<size_t>(first % data.chunk_elements()),
+                 item = element_bytes(chunk->type);
     const size_t count = std::min(out.size(), chunk->size() - begin);
-    const bool bad = chunk->visit([&](auto elements) {
-      bool above = false;
-      for (size_t i = 0; i < count; ++i) {
-        above |= static_cast<uint64_t>(elements[begin + i]) >= vocab;  // negative ones, too
-        out[i] = static_cast<int32_t>(elements[begin + i]);
-      }
-      return above;
-    });
-    if (bad) {
-      std::vector<int64_t> ids(count);
-      RETURN_IF_ERROR(data.read(first, std::span(ids)));
-      const auto at = std::find_if(ids.begin(), ids.end(),
-                                   [vocab](int64_t id) { return static_cast<uint64_t>(id) >= vocab; });
-      return corrupt(fmt::format("{}: token {} is {}, but the vocabulary has {}", name_,
-                                 first + (at - ids.begin()), *at, vocab_size()));
-    }
+    copy_kept_ids(chunk->type, std::span(chunk->bytes).subspan(begin * item, count * item), out.first(count));
     out = out.subspan(count);
     first += static_cast<int64_t>(count);
   }
@@ -103,14 +82,14 @@ Result<std::vector<RowSpan>> TokenStream::rows_of(int64_t first, int64_t count) 
   OSTRO_CHECK(first >= 0 && count >= 1 && first + count <= tokens(), "{}: tokens [{}, {}) of {}", name_,
               first, first + count, tokens());
   const VerifiedArray& offsets = array(ArrayId::kOffsets);
-  // Element 0 is the number of rows, element i the end of row i - 1. The ledger has the last element of every
-  // chunk (a row's end, as chunks have at least two), so only the chunk that is needed is read.
-  const std::vector<int64_t>& ends = offsets.ledger().last;
-  int64_t number = std::upper_bound(ends.begin(), ends.end(), first) - ends.begin();
+  // Element 0 is the number of rows, element i the end of row i - 1. The chunk table has the last element of
+  // every chunk (a row's end, as chunks have at least two), so only the chunk that is needed is read.
+  const ChunkTable& ends = offsets.table();
+  ASSIGN_OR_RETURN(int64_t number, ends.first_above(first));
   std::vector<RowSpan> rows;
   int64_t element = -1, begin = 0;
   while (true) {
-    if (number >= static_cast<int64_t>(ends.size()))
+    if (number >= ends.chunks())
       return corrupt(fmt::format("{}: input_ids/offsets end before token {}", name_, first + count));
     ASSIGN_OR_RETURN(const VerifiedArray::Chunk held, offsets.chunk(number));
     const std::span<const int64_t> chunk = held->int64s();
@@ -119,7 +98,11 @@ Result<std::vector<RowSpan>> TokenStream::rows_of(int64_t first, int64_t count) 
     if (element < 0) {
       at = std::upper_bound(at, chunk.end(), first);
       element = base + (at - chunk.begin());
-      if (element > 1) begin = at != chunk.begin() ? *(at - 1) : ends[static_cast<size_t>(number - 1)];
+      if (element > 1 && at != chunk.begin()) {
+        begin = *(at - 1);
+      } else if (element > 1) {
+        ASSIGN_OR_RETURN(begin, ends.last(number - 1));
+      }
     }
     for (; at != chunk.end(); ++at, ++element) {
       if (*at > begin) rows.push_back({element - 1, begin, *at});
@@ -176,7 +159,9 @@ std::string array_folder(const std::string& cache_dir, const StoreLedger& ledger
                        io::join_path(split_name(split), place.path));
 }
 
-Result<std::shared_ptr<const TokenStore>> TokenStore::open(io::FileSystem& fs, const std::string& cache_dir) {
+Result<std::shared_ptr<const TokenStore>> TokenStore::open(io::FileSystem& fs, const std::string& cache_dir,
+                                                           std::shared_ptr<ChunkCache> cache) {
+  if (cache == nullptr) cache = std::make_shared<ChunkCache>(kChunkCacheBytes);
   auto read = read_ledger(fs, cache_dir);
   if (!read.ok() && read.error().code() == ErrorCode::kNotFound)
     return not_found(
@@ -184,6 +169,7 @@ Result<std::shared_ptr<const TokenStore>> TokenStore::open(io::FileSystem& fs, c
   if (!read.ok()) return read.error().with_context("token store; delete its folder to build it again");
   const auto store = std::shared_ptr<TokenStore>(new TokenStore());
   store->ledger_ = std::make_shared<const StoreLedger>(std::move(*read));
+  ASSIGN_OR_RETURN(const auto tables, ChunkTables::open(fs, cache_dir, *store->ledger_));
   const std::string& foreign = store->ledger_->levanter_cache;
   const std::string& folder = foreign.empty() ? cache_dir : foreign;
   for (const Split split : kSplits) {
@@ -191,12 +177,14 @@ Result<std::shared_ptr<const TokenStore>> TokenStore::open(io::FileSystem& fs, c
     for (const ArrayPlace& place : store->ledger_->places()) {
       const ArrayLedger& array_ledger = store->ledger_->split(split).array(place.id);
       if (array_ledger.elements == 0 && !store->ledger_->levanter_cache.empty()) continue;  // absent
-      const bool large = place.id == ArrayId::kData || place.id == ArrayId::kWeights;
+      const bool ids = place.id == ArrayId::kData;
       ASSIGN_OR_RETURN(
           VerifiedArray array,
           VerifiedArray::open(fs, array_folder(cache_dir, *store->ledger_, split, place), array_ledger,
-                              large ? kCachedDataChunks : kCachedRowChunks, !foreign.empty()));
-      arrays[static_cast<size_t>(place.id)] = std::move(array);
+                              tables->table(split, place.id), cache,
+                              {.sparse = !foreign.empty(),
+                               .vocab_size = ids ? store->ledger_->preprocessing.vocab_size : int64_t{0}}));
+      arrays[static_cast<size_t>(place.id)].emplace(std::move(array));
     }
     store->streams_.push_back(
         TokenStream(store->ledger_, split, io::join_path(folder, split_name(split)), std::move(arrays)));
@@ -206,10 +194,11 @@ Result<std::shared_ptr<const TokenStore>> TokenStore::open(io::FileSystem& fs, c
 
 Result<std::shared_ptr<const TokenStore>> TokenStore::open(io::FileSystem& fs, const DataOptions& options,
                                                            const Component& component,
-                                                           const tokenizer::Tokenizer& tokenizer) {
+                                                           const tokenizer::Tokenizer& tokenizer,
+                                                           std::shared_ptr<ChunkCache> cache) {
   ASSIGN_OR_RETURN(const StoreFolder folder, store_folder(fs, options, component));
   ASSIGN_OR_RETURN(const Preprocessing wanted, preprocessing_of(fs, options, component, tokenizer));
-  ASSIGN_OR_RETURN(auto store, open(fs, folder.ledger));
+  ASSIGN_OR_RETURN(auto store, open(fs, folder.ledger, std::move(cache)));
   RETURN_IF_ERROR(check_preprocessing(folder.ledger, store->ledger().preprocessing, wanted));
   return store;
 }
@@ -220,11 +209,14 @@ Result<std::shared_ptr<const TokenStore>> TokenStore::open(io::FileSystem& fs, c
 }
 
 Result<std::vector<ChunkSum>> sums_of_array(io::FileSystem& fs, const std::string& path, ArrayId id,
-                                            const ArrayLedger& expected, bool sparse) {
-  ASSIGN_OR_RETURN(const VerifiedArray array, VerifiedArray::open(fs, path, expected, 1, sparse));
+                                            const ArrayLedger& expected, const ChunkTable& table,
+                                            bool sparse) {
+  ASSIGN_OR_RETURN(const VerifiedArray array,
+                   VerifiedArray::open(fs, path, expected, table, std::make_shared<ChunkCache>(size_t{0}),
+                                       {.sparse = sparse}));
   std::vector<ChunkSum> sums;
-  for (size_t i = 0; i < expected.crc32c.size(); ++i) {
-    ASSIGN_OR_RETURN(const VerifiedArray::Chunk chunk, array.chunk(static_cast<int64_t>(i)));
+  for (int64_t i = 0; i < table.chunks(); ++i) {
+    ASSIGN_OR_RETURN(const VerifiedArray::Chunk chunk, array.chunk(i));
     sums.push_back(sum_chunk(chunk->type, chunk->bytes));
   }
   const ArrayLedger actual = array_ledger(id, expected.type, expected.elements, expected.chunk, sums);
@@ -236,12 +228,13 @@ Result<std::vector<ChunkSum>> sums_of_array(io::FileSystem& fs, const std::strin
 
 Status verify_store(io::FileSystem& fs, const std::string& cache_dir) {
   ASSIGN_OR_RETURN(const StoreLedger ledger, read_ledger(fs, cache_dir));
+  ASSIGN_OR_RETURN(const auto tables, ChunkTables::open(fs, cache_dir, ledger));
   for (const Split split : kSplits)
     for (const ArrayPlace& place : ledger.places()) {
       const ArrayLedger& expected = ledger.split(split).array(place.id);
       if (expected.elements == 0 && !ledger.levanter_cache.empty()) continue;
       const auto sums = sums_of_array(fs, array_folder(cache_dir, ledger, split, place), place.id, expected,
-                                      !ledger.levanter_cache.empty());
+                                      tables->table(split, place.id), !ledger.levanter_cache.empty());
       if (!sums.ok()) return sums.error();
     }
   return {};

@@ -15,6 +15,9 @@
 
 namespace ostro::data {
 
+// What decoded chunks may take in memory, unless data.chunk_cache_mib says otherwise.
+inline constexpr size_t kChunkCacheBytes = size_t{1} << 30;
+
 // A row (document) that overlaps a stretch of the stream.
 struct RowSpan {
   int64_t row = 0;
@@ -79,12 +82,15 @@ class TokenStream {
 // A finished store. Opening reads the ledger and the arrays' metadata. Refers to the file system.
 class TokenStore {
  public:
-  // kNotFound when there is none (or it is unfinished), kCorrupt when ledger or metadata are damaged.
-  static Result<std::shared_ptr<const TokenStore>> open(io::FileSystem& fs, const std::string& cache_dir);
+  // kNotFound when there is none (or it is unfinished), kCorrupt when ledger or metadata are damaged. `cache`
+  // keeps decoded chunks, perhaps of several stores; null: one of its own.
+  static Result<std::shared_ptr<const TokenStore>> open(io::FileSystem& fs, const std::string& cache_dir,
+                                                        std::shared_ptr<ChunkCache> cache = nullptr);
   // The same, and an error when it was not made with this tokenizer and these options.
   static Result<std::shared_ptr<const TokenStore>> open(io::FileSystem& fs, const DataOptions& options,
                                                         const Component& component,
-                                                        const tokenizer::Tokenizer& tokenizer);
+                                                        const tokenizer::Tokenizer& tokenizer,
+                                                        std::shared_ptr<ChunkCache> cache = nullptr);
   // The store of a configuration without components.
   static Result<std::shared_ptr<const TokenStore>> open(io::FileSystem& fs, const DataOptions& options,
                                                         const tokenizer::Tokenizer& tokenizer);
@@ -108,7 +114,8 @@ std::string array_folder(const std::string& cache_dir, const StoreLedger& ledger
 // The sums of an array's chunks, as sum_chunk makes them, by reading it. kCorrupt when it is not what the
 // ledger says.
 Result<std::vector<ChunkSum>> sums_of_array(io::FileSystem& fs, const std::string& path, ArrayId id,
-                                            const ArrayLedger& expected, bool sparse = false);
+                                            const ArrayLedger& expected, const ChunkTable& table,
+                                            bool sparse = false);
 
 // Reads every array of a store and compares it with the ledger, SHA-256 included. kCorrupt names the first
 // array that differs.

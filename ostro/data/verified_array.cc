@@ -2,8 +2,7 @@
 
 #include <fmt/core.h>
 
-#include <algorithm>
-
+#include "ostro/data/ids.h"
 #include "ostro/io/crc32c.h"
 
 namespace ostro::data {
@@ -12,22 +11,36 @@ namespace {
 constexpr const char* kDamaged =
     "damaged token store; restore the file, or delete the store to build it again";
 
-constexpr size_t kSpareChunks = 2;
-
 }  // namespace
 
-VerifiedArray::VerifiedArray(std::string path, ArrayLedger ledger, io::Zarr1dReader reader,
-                             size_t cached_chunks)
-    : path_(std::move(path)),
-      ledger_(std::move(ledger)),
-      reader_(std::move(reader)),
-      cache_(std::make_unique<Cache>()) {
-  cache_->capacity = cached_chunks;
+std::vector<std::byte> VerifiedArray::Spares::take() {
+  const std::lock_guard lock(mutex);
+  if (list.empty()) return {};
+  std::vector<std::byte> bytes = std::move(list.back());
+  list.pop_back();
+  return bytes;
 }
 
-Result<VerifiedArray> VerifiedArray::open(io::FileSystem& fs, const std::string& path, ArrayLedger ledger,
-                                          size_t cached_chunks, bool sparse) {
-  OSTRO_CHECK(cached_chunks >= 1, "{}: a cache of {} chunks", path, cached_chunks);
+void VerifiedArray::Spares::give(std::vector<std::byte> bytes) {
+  const std::lock_guard lock(mutex);
+  if (list.size() < 2) list.push_back(std::move(bytes));
+}
+
+VerifiedArray::VerifiedArray(std::string path, const ArrayLedger& ledger, ChunkTable table,
+                             io::Zarr1dReader reader, std::shared_ptr<ChunkCache> cache,
+                             const Settings& settings)
+    : path_(std::move(path)),
+      elements_(ledger.elements),
+      chunk_elements_(ledger.chunk),
+      type_(ledger.type),
+      table_(std::move(table)),
+      reader_(std::move(reader)),
+      settings_(settings),
+      cache_(std::move(cache)) {}
+
+Result<VerifiedArray> VerifiedArray::open(io::FileSystem& fs, const std::string& path,
+                                          const ArrayLedger& ledger, ChunkTable table,
+                                          std::shared_ptr<ChunkCache> cache, const Settings& settings) {
   auto opened = io::Zarr1dReader::open(fs, path, 1);
   if (!opened.ok()) return opened.error().with_context(kDamaged);
   io::Zarr1dReader reader = std::move(*opened);
@@ -37,59 +50,41 @@ Result<VerifiedArray> VerifiedArray::open(io::FileSystem& fs, const std::string&
     return corrupt(fmt::format(
         "{}: {} elements of {} in chunks of {}; the ledger says {} of {} in chunks of {}", path,
         spec.shape[0], spec.dtype, spec.chunk[0], ledger.elements, element_name(ledger.type), ledger.chunk));
-  VerifiedArray array(path, std::move(ledger), std::move(reader), cached_chunks);
-  array.sparse_ = sparse;
-  return array;
+  return VerifiedArray(path, ledger, std::move(table), std::move(reader), std::move(cache), settings);
 }
 
-std::shared_ptr<VerifiedArray::Elements> VerifiedArray::take_room() const {
-  auto elements = std::make_unique<Elements>();
-  elements->type = ledger_.type;
-  {
-    const std::lock_guard lock(spares_->mutex);
-    if (!spares_->list.empty()) {
-      elements->bytes = std::move(spares_->list.back());
-      spares_->list.pop_back();
-    }
-  }
-  return {elements.release(), [spares = spares_](Elements* dead) {
-            const std::unique_ptr<Elements> owner(dead);
-            const std::lock_guard lock(spares->mutex);
-            if (spares->list.size() < kSpareChunks) spares->list.push_back(std::move(owner->bytes));
-          }};
+Result<ChunkElements> VerifiedArray::kept(int64_t number, std::vector<std::byte>& bytes) const {
+  const int64_t vocab = settings_.vocab_size;
+  if (vocab == 0) return ChunkElements{type_, std::move(bytes)};
+  ChunkElements out{kept_ids(vocab), {}};
+  out.bytes.resize(bytes.size() / element_bytes(type_) * element_bytes(out.type));
+  if (keep_ids(type_, bytes, vocab, out.bytes)) return out;
+  return visit_elements(type_, bytes, [&](auto ids) -> Error {
+    const auto bad = std::find_if(ids.begin(), ids.end(), [vocab](auto id) {
+      return static_cast<uint64_t>(id) >= static_cast<uint64_t>(vocab);
+    });
+    return corrupt(fmt::format("{}: token {} is {}, but the vocabulary has {}", path_,
+                               number * chunk_elements_ + (bad - ids.begin()), *bad, vocab));
+  });
 }
 
 Result<VerifiedArray::Chunk> VerifiedArray::chunk(int64_t number) const {
-  {
-    const std::lock_guard lock(cache_->mutex);
-    if (const auto found = cache_->by_number.find(number); found != cache_->by_number.end()) {
-      cache_->recent.splice(cache_->recent.begin(), cache_->recent, found->second);
-      return found->second->second;
-    }
-  }
-  const int64_t begin = number * ledger_.chunk;
-  const std::shared_ptr<Elements> room = take_room();
-  std::vector<std::byte>& bytes = room->bytes;
-  bytes.resize(static_cast<size_t>(std::min(ledger_.chunk, ledger_.elements - begin)) *
-               element_bytes(ledger_.type));
-  if (const Status read = reader_.read(begin, std::span(bytes), !sparse_); !read.ok())
+  if (auto found = cache_.find(number)) return found;
+  const int64_t begin = number * chunk_elements_;
+  std::vector<std::byte> bytes = spares_->take();
+  bytes.resize(static_cast<size_t>(std::min(chunk_elements_, elements_ - begin)) * element_bytes(type_));
+  if (const Status read = reader_.read(begin, std::span(bytes), !settings_.sparse); !read.ok())
     return read.error().with_context(kDamaged);
-  const uint32_t expected = ledger_.crc32c[static_cast<size_t>(number)];
+  ASSIGN_OR_RETURN(const uint32_t expected, table_.crc32c(number));
   if (const uint32_t crc = io::crc32c(bytes); crc != expected)
     return corrupt(fmt::format(
         "damaged token store: {}: chunk {} has CRC-32C {:08x}, the ledger says {:08x}; restore the file, "
         "or delete the store to build it again",
         path_, number, crc, expected));
-
-  const std::lock_guard lock(cache_->mutex);
-  if (cache_->by_number.contains(number)) return Chunk(room);  // another thread was faster
-  cache_->recent.emplace_front(number, room);
-  cache_->by_number[number] = cache_->recent.begin();
-  if (cache_->recent.size() > cache_->capacity) {
-    cache_->by_number.erase(cache_->recent.back().first);
-    cache_->recent.pop_back();
-  }
-  return Chunk(room);
+  ASSIGN_OR_RETURN(ChunkElements elements, kept(number, bytes));
+  if (settings_.vocab_size > 0) spares_->give(std::move(bytes));
+  const size_t cost = elements.bytes.size();
+  return cache_.add(number, std::make_shared<const ChunkElements>(std::move(elements)), cost);
 }
 
 }  // namespace ostro::data

@@ -2,12 +2,9 @@
 // chunk by chunk and read at random (docs/formats/token_store.md has the layout).
 #pragma once
 
-#include <list>
 #include <memory>
-#include <mutex>
-#include <optional>
+#include <span>
 #include <string>
-#include <unordered_map>
 
 #include "ostro/io/file_system.h"
 #include "ostro/io/zarr_shard.h"
@@ -80,8 +77,9 @@ class Zarr1dWriter {
 Status replace_element(FileSystem& fs, const std::string& path, int64_t position,
                        std::span<const std::byte> element);
 
-// Reads ranges. Keeps shard files open, their indexes in memory, and the compressed bytes of the chunks used
-// last. Thread-safe. Refers to `fs`, which must outlive it.
+// Reads ranges. Keeps the compressed bytes of the chunks used last, and open the files and indexes of the
+// shards used last, 256 of all readers of the process together. Thread-safe. Refers to `fs`, which must
+// outlive it.
 class Zarr1dReader {
  public:
   // `cached_chunks`: how many compressed chunks to keep (at least 1). Unsharded arrays are read, too.

@@ -1,5 +1,8 @@
 #include <algorithm>
+#include <mutex>
+#include <vector>
 
+#include "ostro/base/lru_cache.h"
 #include "ostro/io/path.h"
 #include "ostro/io/zarr_1d.h"
 
@@ -13,19 +16,42 @@ struct Shard {
   ShardIndex index;
 };
 
+// Memory of compressed chunks that nobody needs any more, for the next ones: fresh pages would cost as much
+// as reading them.
+class SpareBytes {
+ public:
+  Bytes take() {
+    const std::lock_guard lock(mutex_);
+    if (list_.empty()) return {};
+    Bytes bytes = std::move(list_.back());
+    list_.pop_back();
+    return bytes;
+  }
+  void give(Bytes bytes) {
+    const std::lock_guard lock(mutex_);
+    if (list_.size() < 2) list_.push_back(std::move(bytes));
+  }
+
+ private:
+  std::mutex mutex_;
+  std::vector<Bytes> list_;
+};
+
+// Of all arrays together: a store may have more shards than a process may have open files.
+const std::shared_ptr<LruCache<Shard>>& open_shards() {
+  static const auto cache = std::make_shared<LruCache<Shard>>(256);
+  return cache;
+}
+
 }  // namespace
 
 struct Zarr1dReader::State {
   FileSystem& fs;
   std::string path;
   ZarrSpec spec;
-  size_t capacity;
-
-  std::mutex mutex;  // guards what follows; files are read outside of it
-  std::unordered_map<int64_t, std::shared_ptr<const Shard>> shards;
-  using Chunk = std::shared_ptr<const Bytes>;  // compressed; null: never written
-  std::list<std::pair<int64_t, Chunk>> recent;
-  std::unordered_map<int64_t, std::list<std::pair<int64_t, Chunk>>::iterator> by_number;
+  LruCache<Bytes>::Part chunks;  // compressed
+  LruCache<Shard>::Part shards{open_shards()};
+  std::shared_ptr<SpareBytes> spares = std::make_shared<SpareBytes>();  // chunks may outlive the reader
 
   int64_t chunks_per_file() const { return spec.file_chunk()[0] / spec.chunk[0]; }
 
@@ -49,41 +75,27 @@ struct Zarr1dReader::State {
   }
 
   Result<std::shared_ptr<const Shard>> find_shard(int64_t number) {
-    {
-      const std::lock_guard lock(mutex);
-      if (const auto found = shards.find(number); found != shards.end()) return found->second;
-    }
+    if (auto found = shards.find(number)) return found;
     ASSIGN_OR_RETURN(auto shard, load_shard(number));
-    const std::lock_guard lock(mutex);
-    // Another thread may have been faster. What does not exist yet may exist later, so it is not remembered.
-    return shard->file == nullptr ? shard : shards.try_emplace(number, std::move(shard)).first->second;
+    // What does not exist yet may exist later, so it is not remembered.
+    if (shard->file == nullptr) return shard;
+    return shards.add(number, std::move(shard));
   }
 
-  Result<Chunk> find_chunk(int64_t number) {
-    {
-      const std::lock_guard lock(mutex);
-      if (const auto found = by_number.find(number); found != by_number.end()) {
-        recent.splice(recent.begin(), recent, found->second);
-        return recent.front().second;
-      }
-    }
+  // Null: never written.
+  Result<std::shared_ptr<const Bytes>> find_chunk(int64_t number) {
+    if (auto found = chunks.find(number)) return found;
     ASSIGN_OR_RETURN(const auto shard, find_shard(number / chunks_per_file()));
     const auto position = static_cast<size_t>(number % chunks_per_file());
-    if (shard->file == nullptr || shard->index[position].missing()) return Chunk();
+    if (shard->file == nullptr || shard->index[position].missing()) return std::shared_ptr<const Bytes>();
     const ShardEntry entry = shard->index[position];
-    Bytes encoded(entry.size);
-    RETURN_IF_ERROR(shard->file->read(static_cast<int64_t>(entry.offset), encoded));
-    Chunk chunk = std::make_shared<const Bytes>(std::move(encoded));
-
-    const std::lock_guard lock(mutex);
-    if (by_number.contains(number)) return chunk;
-    recent.emplace_front(number, chunk);
-    by_number[number] = recent.begin();
-    if (recent.size() > capacity) {
-      by_number.erase(recent.back().first);
-      recent.pop_back();
-    }
-    return chunk;
+    const std::shared_ptr<Bytes> encoded(new Bytes(spares->take()), [spares = spares](Bytes* dead) {
+      const std::unique_ptr<Bytes> owner(dead);
+      spares->give(std::move(*owner));
+    });
+    encoded->resize(entry.size);
+    RETURN_IF_ERROR(shard->file->read(static_cast<int64_t>(entry.offset), *encoded));
+    return chunks.add(number, encoded);
   }
 };
 
@@ -103,8 +115,9 @@ Result<Zarr1dReader> Zarr1dReader::open(FileSystem& fs, const std::string& path,
     return corrupt(
         fmt::format("{}: \"shape\" has {} axes where one is expected", metadata, spec.shape.size()));
   }
+  auto chunks = std::make_shared<LruCache<Bytes>>(static_cast<size_t>(cached_chunks));
   return Zarr1dReader(std::unique_ptr<State>(new State{
-      .fs = fs, .path = path, .spec = std::move(spec), .capacity = static_cast<size_t>(cached_chunks)}));
+      .fs = fs, .path = path, .spec = std::move(spec), .chunks = LruCache<Bytes>::Part(std::move(chunks))}));
 }
 
 Status Zarr1dReader::read(int64_t start, std::span<std::byte> bytes, bool must_exist) const {
@@ -121,7 +134,7 @@ Status Zarr1dReader::read(int64_t start, std::span<std::byte> bytes, bool must_e
     const int64_t number = start / per_chunk, begin = start % per_chunk;
     const int64_t taken = std::min(count, per_chunk - begin);
     const std::span<std::byte> out = bytes.first(static_cast<size_t>(taken * item));
-    ASSIGN_OR_RETURN(const State::Chunk chunk, state_->find_chunk(number));
+    ASSIGN_OR_RETURN(const auto chunk, state_->find_chunk(number));
     if (chunk == nullptr) {
       if (must_exist) {
         return corrupt(
