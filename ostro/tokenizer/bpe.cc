@@ -1,30 +1,17 @@
 #include "ostro/tokenizer/bpe.h"
 
-#include <immintrin.h>
-
 #include <algorithm>
-#include <bit>
+
+#include "ostro/tokenizer/short_merge.h"
 
 namespace ostro::tokenizer {
-namespace {
-
-constexpr size_t kShortPiece = 64;  // a bit per id in one word; up to here a scan for the best pair wins
-
-// The smallest of `blocks` times eight numbers.
-uint32_t smallest(const uint32_t* keys, size_t blocks) {
-  const auto* p = reinterpret_cast<const __m256i*>(keys);
-  __m256i least = _mm256_load_si256(p);
-  for (size_t i = 1; i < blocks; ++i) least = _mm256_min_epu32(least, _mm256_load_si256(p + i));
-  __m128i half = _mm_min_epu32(_mm256_castsi256_si128(least), _mm256_extracti128_si256(least, 1));
-  half = _mm_min_epu32(half, _mm_shuffle_epi32(half, 0b01'00'11'10));
-  half = _mm_min_epu32(half, _mm_shuffle_epi32(half, 0b10'11'00'01));
-  return static_cast<uint32_t>(_mm_cvtsi128_si32(half));
-}
-
-}  // namespace
 
 void BpeModel::set_merges(std::vector<Merge> by_rank) {
-  table_ = MergeTable(by_rank);
+  table_ = MergeTable(by_rank.size());
+  for (uint32_t rank = 0; rank < by_rank.size(); ++rank) {
+    const Merge& m = by_rank[rank];
+    table_.insert(m.left, m.right, {rank, m.result});
+  }
   order_ = {std::move(by_rank), true};
   uint32_t ids = 0;
   for (const Merge& m : order_.by_rank) ids = std::max({ids, m.left + 1, m.right + 1, m.result + 1});
@@ -58,68 +45,17 @@ void BpeModel::encode(std::string_view piece, BpeScratch& scratch, std::vector<u
     out.push_back(id);
     return;
   }
-  if (piece.size() <= kShortPiece) {
-    uint32_t ids[kShortPiece], merged[kShortPiece];
-    size_t count = 0;
-    for (const char byte : piece) {
-      ids[count] = byte_ids[static_cast<uint8_t>(byte)];
-      count += ids[count] != kNoToken;
-    }
-    out.insert(out.end(), merged, merged + merge_short(ids, count, merged));
-    return;
-  }
-  std::vector<uint32_t>& ids = scratch.ids;
-  ids.clear();
+  std::vector<uint32_t>& row = scratch.ids;
+  row.clear();
   for (const char byte : piece) {
     const uint32_t id = byte_ids[static_cast<uint8_t>(byte)];
-    if (id != kNoToken) ids.push_back(id);
+    if (id != kNoToken) row.push_back(id);
   }
-  scratch.long_merge.run(table_, order_, ids);
-  out.insert(out.end(), ids.begin(), ids.end());
-}
-
-void BpeModel::merge(std::vector<uint32_t>& ids, BpeScratch& scratch) const {
-  if (ids.size() > kShortPiece) return scratch.long_merge.run(table_, order_, ids);
-  uint32_t merged[kShortPiece];
-  ids.assign(merged, merged + merge_short(ids.data(), ids.size(), merged));
-}
-
-// Rank and place of a pair in one number, so that the smallest is the pair to join next.
-size_t BpeModel::merge_short(const uint32_t* from, size_t count, uint32_t* out) const {
-  if (count == 0) return 0;
-  constexpr uint32_t kNoPair = 0xFFFFFFFF;
-  alignas(32) uint32_t keys[kShortPiece];
-  uint32_t ids[kShortPiece], results[kShortPiece];
-  const size_t blocks = (count + 7) / 8;
-  const auto look_up = [&](size_t i, size_t next) {
-    const MergeTable::Found found = table_.find(ids[i], ids[next]);
-    keys[i] = found.rank == kNoToken ? kNoPair : found.rank << 6 | static_cast<uint32_t>(i);
-    results[i] = found.result;
+  if (row.size() <= kShortRow) return append_merged(table_, row, out);
+  const auto merge_long = [&](std::span<const uint32_t> window, MergedRow& merged) {
+    scratch.long_merge.run(table_, order_, window, merged);
   };
-  std::copy(from, from + count, ids);
-  for (size_t i = 0; i + 1 < count; ++i) look_up(i, i + 1);
-  std::fill(keys + count - 1, keys + blocks * 8, kNoPair);
-
-  uint64_t alive = ~uint64_t{0} >> (64 - count);  // a bit per id that has not been joined to one before it
-  for (uint32_t key; (key = smallest(keys, blocks)) != kNoPair;) {
-    const size_t i = key & 63;
-    const uint64_t before = alive & ((uint64_t{1} << i) - 1);
-    uint64_t after = alive & (~uint64_t{1} << i);
-    const auto joined = static_cast<size_t>(std::countr_zero(after));
-    after &= after - 1;
-    alive &= ~(uint64_t{1} << joined);
-    keys[joined] = kNoPair;
-    ids[i] = results[i];
-    if (after != 0) {
-      look_up(i, static_cast<size_t>(std::countr_zero(after)));
-    } else {
-      keys[i] = kNoPair;
-    }
-    if (before != 0) look_up(static_cast<size_t>(63 - std::countl_zero(before)), i);
-  }
-  size_t n = 0;
-  for (; alive != 0; alive &= alive - 1) out[n++] = ids[std::countr_zero(alive)];
-  return n;
+  scratch.windows.run(table_, row, merge_long, out);
 }
 
 }  // namespace ostro::tokenizer

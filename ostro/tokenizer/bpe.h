@@ -12,11 +12,13 @@
 #include "ostro/tokenizer/long_merge.h"
 #include "ostro/tokenizer/merge_table.h"
 #include "ostro/tokenizer/piece_table.h"
+#include "ostro/tokenizer/window_merge.h"
 
 namespace ostro::tokenizer {
 
 // Working memory for encoding, one per thread.
 struct BpeScratch {
+  WindowMerge windows;
   LongMerge long_merge;
   std::vector<uint32_t> ids;
 };
@@ -40,12 +42,7 @@ class BpeModel {
   // Appends the token ids of a piece of text. Linear in its length.
   void encode(std::string_view piece, BpeScratch& scratch, std::vector<uint32_t>& out) const;
 
-  // Joins pairs in a row of ids, however they came about: what encode does after the bytes' own tokens.
-  void merge(std::vector<uint32_t>& ids, BpeScratch& scratch) const;
-
  private:
-  size_t merge_short(const uint32_t* ids, size_t count, uint32_t* out) const;
-
   MergeTable table_;
   MergeOrder order_;
   PieceTable whole_;

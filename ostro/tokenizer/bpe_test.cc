@@ -83,10 +83,6 @@ TEST_CASE("a working memory serves models of different sizes one after another")
     std::vector<uint32_t> ids;
     model.encode(piece, scratch, ids);
     REQUIRE(ids == reference(model, piece));
-    std::vector<uint32_t> bytes;
-    for (const char c : piece) bytes.push_back(model.byte_ids[static_cast<uint8_t>(c)]);
-    model.merge(bytes, scratch);
-    REQUIRE(bytes == ids);
   }
 }
 

@@ -8,18 +8,17 @@
 namespace ostro::tokenizer {
 namespace {
 
-constexpr size_t kWindow = size_t{1} << 20;  // bytes of a unit that are merged at once
-constexpr int kMostPasses = 64;              // a vocabulary that is ordered at all needs two
+constexpr int kMostPasses = 64;  // a vocabulary that is ordered at all needs two
 
 // The symbols that tokens can begin (or end) with: nearly always one.
 class EdgeSymbols {
  public:
-  explicit EdgeSymbols(size_t tokens) : one_(tokens, kNoSymbol) {}
+  explicit EdgeSymbols(size_t tokens) : one_(tokens, kNoToken) {}
 
   // Returns whether the symbol is new for the token.
   bool add(uint32_t token, uint32_t symbol) {
     if (one_[token] == symbol) return false;
-    if (one_[token] == kNoSymbol) {
+    if (one_[token] == kNoToken) {
       one_[token] = symbol;
       return true;
     }
@@ -31,7 +30,7 @@ class EdgeSymbols {
 
   std::vector<uint32_t> of(uint32_t token) const {
     std::vector<uint32_t> out;
-    if (one_[token] != kNoSymbol) out.push_back(one_[token]);
+    if (one_[token] != kNoToken) out.push_back(one_[token]);
     const auto it = more_.find(token);
     if (it != more_.end()) out.insert(out.end(), it->second.begin(), it->second.end());
     return out;
@@ -48,7 +47,7 @@ void CharacterTable::insert(uint32_t code_point, uint32_t symbol) {
   uint16_t& page = pages_[code_point >> 8];
   if (page == 0) {
     page = static_cast<uint16_t>(symbols_.size() / 256);
-    symbols_.resize(symbols_.size() + 256, kNoSymbol);
+    symbols_.resize(symbols_.size() + 256, kNoToken);
   }
   symbols_[page * 256u + (code_point & 255)] = symbol;
 }
@@ -56,7 +55,7 @@ void CharacterTable::insert(uint32_t code_point, uint32_t symbol) {
 CharBpe::CharBpe(Parts parts) : parts_(std::move(parts)), pairs_(parts_.merges.size()) {
   for (const Merge& m : parts_.merges) pairs_.insert(m.left, m.right, {m.rank, m.result});
   all_bytes_ = parts_.byte_fallback && std::none_of(parts_.byte_ids.begin(), parts_.byte_ids.end(),
-                                                    [](uint32_t id) { return id == kNoSymbol; });
+                                                    [](uint32_t id) { return id == kNoToken; });
   find_neighbours();
 }
 
@@ -93,66 +92,65 @@ void CharBpe::find_neighbours() {
   }
   std::sort(found.begin(), found.end());
   found.erase(std::unique(found.begin(), found.end()), found.end());
-  neighbours_ = SymbolPairs(found.size());
+  neighbours_ = MergeTable(found.size());
   for (const auto& [left, right] : found) neighbours_.insert(left, right, {0, 0});
 }
 
 CharBpe::Character CharBpe::character_at(std::string_view text, size_t i) const {
   const CodePoint c = read_code_point(text.data() + i);
   const uint32_t symbol = parts_.characters.find(c.value);
-  if (symbol != kNoSymbol) return {Entry::kSymbol, symbol, symbol, c.length};
+  if (symbol != kNoToken) return {Entry::kSymbol, symbol, symbol, c.length};
   if (parts_.byte_fallback) {
     const auto id = [&](size_t at) { return parts_.byte_ids[static_cast<uint8_t>(text[at])]; };
     bool all = true;
-    for (size_t at = i; at < i + c.length && !all_bytes_; ++at) all = all && id(at) != kNoSymbol;
+    for (size_t at = i; at < i + c.length && !all_bytes_; ++at) all = all && id(at) != kNoToken;
     if (all) return {Entry::kBytes, id(i), id(i + c.length - 1), c.length};
   }
-  if (parts_.unknown == kNoSymbol) return {Entry::kNothing, kNoSymbol, kNoSymbol, c.length};
+  if (parts_.unknown == kNoToken) return {Entry::kNothing, kNoToken, kNoToken, c.length};
   return {Entry::kUnknown, parts_.unknown, parts_.unknown, c.length};
 }
 
 bool CharBpe::can_cut(const Character& before, const Character& after) const {
   if (!cuts_ || before.entry == Entry::kNothing || after.entry == Entry::kNothing) return false;
-  return neighbours_.find(before.last, after.first).rank == kNoSymbol;
+  return neighbours_.find(before.last, after.first).rank == kNoToken;
 }
 
-// The row of symbols of a text, and where each begins. An unknown symbol is added when the next character
-// that has a symbol of its own comes: bytes overtake it, as in Hugging Face (only a vocabulary with some byte
-// tokens and not others shows that).
-void CharBpe::make_row(std::string_view text, ModelScratch& s) const {
-  s.symbols.clear();
-  s.starts.clear();
-  size_t unknown_at = std::string_view::npos;
-  const auto add = [&](uint32_t symbol, size_t at) {
-    s.symbols.push_back(symbol);
-    s.starts.push_back(static_cast<uint32_t>(at));
-  };
+// The row of symbols of a text. An unknown symbol is added when the next character that has a symbol of its
+// own comes: bytes overtake it, as in Hugging Face (only a vocabulary with some byte tokens and not others
+// shows that).
+void CharBpe::make_row(std::string_view text, std::vector<uint32_t>& row) const {
+  row.clear();
+  bool unknown_waits = false;
   const auto add_unknown = [&] {
-    if (unknown_at != std::string_view::npos) add(parts_.unknown, unknown_at);
-    unknown_at = std::string_view::npos;
+    if (unknown_waits) row.push_back(parts_.unknown);
+    unknown_waits = false;
   };
   for (size_t i = 0; i < text.size();) {
     const Character c = character_at(text, i);
     if (c.entry == Entry::kSymbol) {
       add_unknown();
-      add(c.first, i);
+      row.push_back(c.first);
     } else if (c.entry == Entry::kBytes) {
-      for (size_t at = i; at < i + c.length; ++at) add(parts_.byte_ids[static_cast<uint8_t>(text[at])], at);
+      for (size_t at = i; at < i + c.length; ++at)
+        row.push_back(parts_.byte_ids[static_cast<uint8_t>(text[at])]);
     } else if (c.entry == Entry::kUnknown) {
       if (!parts_.fuse_unknown) add_unknown();
-      if (unknown_at == std::string_view::npos) unknown_at = i;
+      unknown_waits = true;
     }
     i += c.length;
   }
   add_unknown();
 }
 
-void CharBpe::write(const std::vector<uint32_t>& row, size_t count, std::vector<uint32_t>& out) const {
-  for (size_t i = 0; i < count; ++i) {
-    if (row[i] < parts_.first_virtual) {
-      out.push_back(row[i]);
+// Symbols that are no token, from `begin` on, become the bytes of their text or the unknown token.
+void CharBpe::replace_virtual(size_t begin, ModelScratch& s, std::vector<uint32_t>& out) const {
+  s.ids.assign(out.begin() + static_cast<std::ptrdiff_t>(begin), out.end());
+  out.resize(begin);
+  for (const uint32_t id : s.ids) {
+    if (id < parts_.first_virtual) {
+      out.push_back(id);
     } else if (parts_.byte_fallback) {
-      for (const char byte : parts_.virtual_text[row[i] - parts_.first_virtual])
+      for (const char byte : parts_.virtual_text[id - parts_.first_virtual])
         out.push_back(parts_.byte_ids[static_cast<uint8_t>(byte)]);
     } else {
       out.push_back(parts_.unknown);
@@ -160,67 +158,17 @@ void CharBpe::write(const std::vector<uint32_t>& row, size_t count, std::vector<
   }
 }
 
-// Whether the tokens of `left` and of the rest of `both` stay as they are when they stand side by side.
-bool CharBpe::stays_apart(std::string_view left, std::string_view both, ModelScratch& s) const {
-  make_row(both, s);
-  s.merge.run(pairs_, s.symbols, &s.starts);
-  return s.symbols.size() == 2 && s.starts[1] == left.size();
-}
-
-// BPE of a long unit in windows, exactly. BPE always carries out the smallest of the joins that are possible
-// at the time (by rank, then place), and a join only looks at two neighbours. So in a row of tokens each of
-// which is what BPE makes of its own text, the first join across a border between two of them happens in the
-// whole row if and only if it happens when these two stand alone: a row is the BPE of its text if and only if
-// every two neighbours are that of theirs. Within a window this holds; between windows it is tested. False
-// when a test fails: then the caller merges the unit as a whole.
-bool CharBpe::encode_windows(std::string_view unit, ModelScratch& s, std::vector<uint32_t>& out) const {
-  if (parts_.byte_fallback && !all_bytes_) return false;
-  const auto begins_character = [&](size_t at) { return (static_cast<uint8_t>(unit[at]) & 0xC0) != 0x80; };
-  std::string_view last;  // text of the last token given out
-  for (size_t begin = 0;;) {
-    size_t end = std::min(unit.size(), begin + kWindow);
-    while (end < unit.size() && !begins_character(end)) --end;
-    make_row(unit.substr(begin, end - begin), s);
-    s.merge.run(pairs_, s.symbols, &s.starts);
-    std::vector<uint32_t> row = s.symbols, starts = s.starts;
-    if (!last.empty()) {
-      if (row.size() < 2 || !begins_character(begin + starts[1])) return false;
-      const std::string_view both(last.data(), last.size() + starts[1]);
-      if (!stays_apart(last, both, s)) return false;
-    }
-    if (end == unit.size()) {
-      write(row, row.size(), out);
-      return true;
-    }
-    // A quarter of the window is left to the next one, so that its end has no say in what is given out.
-    const auto is_border = [&](size_t i) {
-      return row[i] != parts_.unknown && row[i - 1] != parts_.unknown &&
-             begins_character(begin + starts[i]) && begins_character(begin + starts[i - 1]);
-    };
-    size_t cut = row.size() * 3 / 4;
-    while (cut > 1 && !is_border(cut)) --cut;
-    if (cut <= 1) return false;
-    write(row, cut, out);
-    last = unit.substr(begin + starts[cut - 1], starts[cut] - starts[cut - 1]);
-    begin += starts[cut];
-  }
-}
-
 void CharBpe::encode_unit(std::string_view unit, ModelScratch& s, std::vector<uint32_t>& out) const {
-  if (unit.size() > kWindow) {
-    const size_t before = out.size();
-    if (encode_windows(unit, s, out)) return;
-    out.resize(before);
-  }
-  make_row(unit, s);
-  s.merge.run(pairs_, s.symbols);
-  write(s.symbols, s.symbols.size(), out);
+  make_row(unit, s.symbols);
+  const size_t begin = out.size();
+  s.merge.run(pairs_, s.symbols, out);
+  if (!parts_.virtual_text.empty()) replace_virtual(begin, s, out);
 }
 
 // Cuts text into units and encodes them.
 void CharBpe::encode_run(std::string_view text, ModelScratch& s, std::vector<uint32_t>& out) const {
   size_t unit = 0;  // where the present unit begins
-  Character before{Entry::kNothing, kNoSymbol, kNoSymbol, 0};
+  Character before{Entry::kNothing, kNoToken, kNoToken, 0};
   // An unknown symbol that is not in the row yet, see make_row: bytes overtake it and others fuse with it.
   bool unknown_waits = false;
   const auto finish = [&](size_t end) {
@@ -264,7 +212,7 @@ void CharBpe::encode(std::string_view piece, ModelScratch& s, std::vector<uint32
     i = done = match.end;
   }
   encode_run(piece.substr(done), s, out);
-  if (parts_.first_virtual != kNoSymbol && !parts_.byte_fallback) {
+  if (parts_.first_virtual != kNoToken && !parts_.byte_fallback) {
     // SentencePiece joins unknown pieces after merging, not before.
     const auto both_unknown = [this](uint32_t a, uint32_t b) {
       return a == parts_.unknown && b == parts_.unknown;

@@ -17,7 +17,7 @@ namespace ostro::tokenizer {
 // Symbols by code point, in pages.
 class CharacterTable {
  public:
-  CharacterTable() : pages_(0x1100, 0), symbols_(256, kNoSymbol) {}
+  CharacterTable() : pages_(0x1100, 0), symbols_(256, kNoToken) {}
   void insert(uint32_t code_point, uint32_t symbol);
   uint32_t find(uint32_t code_point) const {
     return symbols_[pages_[code_point >> 8] * 256u + (code_point & 255)];
@@ -29,9 +29,8 @@ class CharacterTable {
 };
 
 // Text of this kind is often not split into words at all, so the model cuts it itself, where no merge can
-// reach across: between two symbols that no token holds side by side. That never changes an id, keeps units
-// short enough to be remembered, and keeps memory and time small. A unit of more than a megabyte ("aaaa...")
-// is worked off in windows, see encode_windows.
+// reach across: between two symbols that no token holds side by side. That never changes an id and keeps most
+// units short enough to be remembered.
 class CharBpe final : public PieceModel {
  public:
   struct Merge {
@@ -42,14 +41,14 @@ class CharBpe final : public PieceModel {
     std::vector<Merge> merges;
     bool byte_fallback = false;
     std::array<uint32_t, 256>
-        byte_ids{};  // kNoSymbol for none; used with byte_fallback, if all of a character's exist
-    uint32_t unknown = kNoSymbol;  // kNoSymbol: characters without a token vanish
-    bool fuse_unknown = false;     // a run of unknown characters is one symbol
-    ByteTrie whole;                // pieces that are one token whatever the merges say (ignore_merges)
+        byte_ids{};               // kNoToken for none; used with byte_fallback, if all of a character's exist
+    uint32_t unknown = kNoToken;  // kNoToken: characters without a token vanish
+    bool fuse_unknown = false;    // a run of unknown characters is one symbol
+    ByteTrie whole;               // pieces that are one token whatever the merges say (ignore_merges)
     // SentencePiece: tokens that are cut out before anything else, and symbols from `first_virtual` on that
     // stand for characters which are no token but occur in tokens (by index: their UTF-8).
     ByteTrie cut_out;
-    uint32_t first_virtual = kNoSymbol;
+    uint32_t first_virtual = kNoToken;
     std::vector<std::string> virtual_text;
   };
   explicit CharBpe(Parts parts);
@@ -70,15 +69,13 @@ class CharBpe final : public PieceModel {
   void find_neighbours();
   void encode_run(std::string_view text, ModelScratch& scratch, std::vector<uint32_t>& out) const;
   void encode_unit(std::string_view unit, ModelScratch& scratch, std::vector<uint32_t>& out) const;
-  bool encode_windows(std::string_view unit, ModelScratch& scratch, std::vector<uint32_t>& out) const;
-  bool stays_apart(std::string_view left, std::string_view both, ModelScratch& scratch) const;
-  void make_row(std::string_view text, ModelScratch& scratch) const;
-  void write(const std::vector<uint32_t>& row, size_t count, std::vector<uint32_t>& out) const;
+  void make_row(std::string_view text, std::vector<uint32_t>& row) const;
+  void replace_virtual(size_t begin, ModelScratch& scratch, std::vector<uint32_t>& out) const;
 
   Parts parts_;
-  SymbolPairs pairs_;
-  SymbolPairs neighbours_;  // pairs of symbols that some token holds side by side
-  bool cuts_ = true;        // false: neighbours_ could not be worked out
+  MergeTable pairs_;
+  MergeTable neighbours_;  // pairs of symbols that some token holds side by side
+  bool cuts_ = true;       // false: neighbours_ could not be worked out
   bool all_bytes_ = false;
 };
 

@@ -3,8 +3,6 @@
 #include <algorithm>
 #include <bit>
 
-#include "ostro/base/check.h"
-
 namespace ostro::tokenizer {
 namespace {
 
@@ -12,11 +10,10 @@ constexpr uint32_t kNone = 0xFFFFFFFF;
 
 }  // namespace
 
-void LongMerge::start(const std::vector<uint32_t>& ids, size_t ranks) {
-  OSTRO_CHECK(ids.size() < kNone / 3, "a piece of {} bytes is too long for BPE", ids.size());
-  const auto n = static_cast<uint32_t>(ids.size());
+void LongMerge::start(std::span<const uint32_t> row, size_t ranks) {
+  const auto n = static_cast<uint32_t>(row.size());
   nodes_.resize(n);
-  for (uint32_t i = 0; i < n; ++i) nodes_[i] = {ids[i], i - 1, i + 1, kNoToken};  // 0 - 1 is kNone
+  for (uint32_t i = 0; i < n; ++i) nodes_[i] = {row[i], i - 1, i + 1, kNoToken};  // 0 - 1 is kNone
   nodes_.back().next = kNone;
   waiting_.clear();
   waiting_.reserve(size_t{2} * n);
@@ -99,9 +96,9 @@ void LongMerge::work_off(const MergeTable& table, uint32_t rank, const Merge& me
   if (busy_[rank / 64] == 0) busy_words_[rank / 4096] &= ~(uint64_t{1} << rank / 64 % 64);
 }
 
-void LongMerge::run(const MergeTable& table, const MergeOrder& order, std::vector<uint32_t>& ids) {
-  if (ids.empty()) return;
-  start(ids, order.by_rank.size());
+void LongMerge::run(const MergeTable& table, const MergeOrder& order, std::span<const uint32_t> row,
+                    MergedRow& out) {
+  start(row, order.by_rank.size());
   for (uint32_t i = 0; i + 1 < nodes_.size(); ++i) look_up(table, i);
   for (uint32_t rank = lowest_rank(); rank != kNoToken; rank = lowest_rank()) {
     const Merge& merge = order.by_rank[rank];
@@ -110,8 +107,10 @@ void LongMerge::run(const MergeTable& table, const MergeOrder& order, std::vecto
     if (unsorted_[rank] && (merge.left == merge.right || !order.ascending)) sort_queue(rank);
     work_off(table, rank, merge);
   }
-  ids.clear();
-  for (uint32_t i = 0; i != kNone; i = nodes_[i].next) ids.push_back(nodes_[i].id);
+  for (uint32_t i = 0; i != kNone; i = nodes_[i].next) {
+    out.ids.push_back(nodes_[i].id);
+    out.starts.push_back(i);
+  }
 }
 
 }  // namespace ostro::tokenizer

@@ -1,14 +1,21 @@
-// BPE merges of long pieces in linear time: positions wait in one queue per rank, the lowest rank goes first.
+// BPE merges of long rows in linear time: places wait in one queue per rank, the lowest rank goes first.
 #pragma once
 
 #include <cstdint>
+#include <span>
 #include <vector>
 
 #include "ostro/tokenizer/merge_table.h"
+#include "ostro/tokenizer/window_merge.h"
 
 namespace ostro::tokenizer {
 
-// What BpeModel knows of its merges beyond the table.
+// A merge: where `left` stands before `right`, both become `result`.
+struct Merge {
+  uint32_t left, right, result;
+};
+
+// What BpeModel knows of its merges beyond the table, in which each has a rank of its own.
 struct MergeOrder {
   std::vector<Merge> by_rank;
   // Every merge comes after all merges that make one of its parts, so no merge brings up a pair of lower
@@ -16,11 +23,11 @@ struct MergeOrder {
   bool ascending = true;
 };
 
-// The working memory of one thread, kept between calls. A piece of n ids takes about 40 n bytes.
+// The working memory of one thread, kept between calls. A row of n ids takes about 40 n bytes.
 class LongMerge {
  public:
   // Joins pairs of ids, lowest rank first, the leftmost of equals, until no pair has a merge.
-  void run(const MergeTable& table, const MergeOrder& order, std::vector<uint32_t>& ids);
+  void run(const MergeTable& table, const MergeOrder& order, std::span<const uint32_t> row, MergedRow& out);
 
  private:
   struct Node {
@@ -33,7 +40,7 @@ class LongMerge {
   struct Queue {
     uint32_t first, last;  // in waiting_; a queue is ascending in nodes unless `unsorted` says otherwise
   };
-  void start(const std::vector<uint32_t>& ids, size_t ranks);
+  void start(std::span<const uint32_t> row, size_t ranks);
   void look_up(const MergeTable& table, uint32_t node);
   uint32_t lowest_rank() const;
   void sort_queue(uint32_t rank);

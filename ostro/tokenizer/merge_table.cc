@@ -6,16 +6,25 @@
 
 namespace ostro::tokenizer {
 
-MergeTable::MergeTable(const std::vector<Merge>& by_rank)
-    : entries_(std::bit_ceil(2 * by_rank.size() + 2)), mask_(entries_.size() - 1) {
-  OSTRO_CHECK(by_rank.size() < (1u << 26) - 1, "a BPE model of {} merges: at most 2^26 - 2 have room",
-              by_rank.size());
-  for (uint32_t rank = 0; rank < by_rank.size(); ++rank) {
-    const Merge& merge = by_rank[rank];
-    const uint64_t key = uint64_t{merge.left} << 32 | merge.right;
-    size_t i = slot(key);
-    while (entries_[i].key != kEmpty && entries_[i].key != key) i = (i + 1) & mask_;
-    entries_[i] = {key, {rank, merge.result}};
+MergeTable::MergeTable(size_t count)
+    : buckets_(std::bit_ceil(2 * count / kPairs + 1) + 1),
+      mask_(buckets_.size() - 2),
+      filter_(std::bit_ceil(count / 8 + 1)),
+      filter_mask_(filter_.size() * 64 - 1) {}
+
+void MergeTable::insert(uint32_t left, uint32_t right, Found found) {
+  OSTRO_CHECK(found.rank < (1u << 26) - 1, "a merge of rank {}: at most 2^26 - 2 have room", found.rank);
+  const uint64_t key = key_of(left, right);
+  const uint64_t h = hash(key);
+  filter_[filter_bit(h) / 64] |= uint64_t{1} << filter_bit(h) % 64;
+  for (size_t i = slot(h);; i = (i + 1) & mask_) {
+    Bucket& bucket = buckets_[i];
+    for (size_t pair = 0; pair < kPairs; ++pair) {
+      if (bucket.keys[pair] != kEmpty && bucket.keys[pair] != key) continue;
+      bucket.keys[pair] = key;
+      bucket.found[pair] = uint64_t{found.result} << 32 | (found.rank + 1);
+      return;
+    }
   }
 }
 

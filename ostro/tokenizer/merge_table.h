@@ -1,5 +1,8 @@
-// The merges of a BPE model by pair of token ids: an open-addressing table, at most half full.
+// What pairs of tokens join to, and in which order: a hash table of buckets of one cache line, at most half
+// full, that is read without a branch that depends on what is found.
 #pragma once
+
+#include <immintrin.h>
 
 #include <cstddef>
 #include <cstdint>
@@ -9,39 +12,62 @@ namespace ostro::tokenizer {
 
 inline constexpr uint32_t kNoToken = 0xFFFFFFFF;
 
-// A merge: where `left` stands before `right`, both become `result`.
-struct Merge {
-  uint32_t left, right, result;
-};
-
 class MergeTable {
  public:
   struct Found {
-    uint32_t rank = kNoToken;  // kNoToken: this pair has no merge
-    uint32_t result = kNoToken;
+    uint32_t rank = kNoToken;  // kNoToken: this pair does not join
+    uint32_t result = 0;
   };
 
-  // The merges in the order of their ranks, fewer than 2^26 - 1; of two with the same pair the later counts.
-  explicit MergeTable(const std::vector<Merge>& by_rank = {});
+  // Room for `count` pairs.
+  explicit MergeTable(size_t count = 0);
+
+  // Sets what a pair does; a later call replaces an earlier one. Ranks are below 2^26 - 1; pairs may share
+  // one, as they do in SentencePiece.
+  void insert(uint32_t left, uint32_t right, Found found);
 
   Found find(uint32_t left, uint32_t right) const {
-    const uint64_t key = uint64_t{left} << 32 | right;
-    for (size_t i = slot(key);; i = (i + 1) & mask_) {
-      if (entries_[i].key == key) return entries_[i].found;
-      if (entries_[i].key == kEmpty) return {};
+    const uint64_t key = key_of(left, right);
+    const __m256i wanted = _mm256_set1_epi64x(static_cast<int64_t>(key));
+    const uint64_t h = hash(key);
+    for (size_t i = may_hold(h) ? slot(h) : mask_ + 1;; i = (i + 1) & mask_) {
+      const Bucket& bucket = buckets_[i];
+      const __m256i equal =
+          _mm256_cmpeq_epi64(_mm256_load_si256(reinterpret_cast<const __m256i*>(bucket.keys)), wanted);
+      const __m256i both =
+          _mm256_and_si256(_mm256_load_si256(reinterpret_cast<const __m256i*>(bucket.found)), equal);
+      const __m128i half = _mm_or_si128(_mm256_castsi256_si128(both), _mm256_extracti128_si256(both, 1));
+      const auto found =
+          static_cast<uint64_t>(_mm_cvtsi128_si64(_mm_or_si128(half, _mm_unpackhi_epi64(half, half))));
+      if ((found == 0) & (bucket.keys[kPairs - 1] != kEmpty)) [[unlikely]]
+        continue;
+      return {static_cast<uint32_t>(found) - 1, static_cast<uint32_t>(found >> 32)};
     }
   }
 
  private:
   static constexpr uint64_t kEmpty = ~uint64_t{0};
-  struct Entry {
-    uint64_t key = kEmpty;
-    Found found;
+  static constexpr size_t kPairs = 4;
+  struct alignas(64) Bucket {
+    uint64_t keys[kPairs] = {kEmpty, kEmpty, kEmpty, kEmpty};  // filled from the left
+    uint64_t found[kPairs] = {};                               // rank + 1, and the result in the high half
   };
-  size_t slot(uint64_t key) const { return (key * 0x9E3779B97F4A7C15u >> 20) & mask_; }
+  static uint64_t key_of(uint32_t left, uint32_t right) { return uint64_t{left} << 32 | right; }
+  // The high bits of a product are the ones that depend on both tokens.
+  static uint64_t hash(uint64_t key) { return key * 0x9E3779B97F4A7C15u; }
+  size_t slot(uint64_t hash) const { return (hash >> 32) & mask_; }
+  size_t filter_bit(uint64_t hash) const { return (hash >> 40) & filter_mask_; }
+  bool may_hold(uint64_t hash) const {
+    const size_t bit = filter_bit(hash);
+    return (filter_[bit / 64] >> bit % 64 & 1) != 0;
+  }
 
-  std::vector<Entry> entries_;
+  std::vector<Bucket> buckets_;  // one more than slots, always empty
   size_t mask_ = 0;
+  // Bits of hashes, of which at most an eighth is set: it fits into a near cache where the buckets do not,
+  // and most pairs that are asked for do not join.
+  std::vector<uint64_t> filter_;
+  size_t filter_mask_ = 0;
 };
 
 }  // namespace ostro::tokenizer

@@ -15,7 +15,7 @@ namespace ostro::tokenizer {
 struct ModelScratch {
   PieceMemory memory;
   SymbolMerge merge;
-  std::vector<uint32_t> symbols, starts, ids;
+  std::vector<uint32_t> symbols, ids;
   UnigramPath path;
 };
 

@@ -33,7 +33,7 @@ void replace_space_symbols(std::string_view piece, std::string& out) {
 }  // namespace
 
 Status SentencePiece::check_pieces(std::array<uint32_t, 256>& byte_ids) {
-  byte_ids.fill(kNoSymbol);
+  byte_ids.fill(kNoToken);
   bool has_unknown = false;
   for (uint32_t id = 0; id < proto_.pieces.size(); ++id) {
     const auto& piece = proto_.pieces[id];
@@ -54,7 +54,7 @@ Status SentencePiece::check_pieces(std::array<uint32_t, 256>& byte_ids) {
     }
   }
   if (!has_unknown) return corrupt("no piece is of type unknown");
-  if (proto_.byte_fallback && std::count(byte_ids.begin(), byte_ids.end(), kNoSymbol) > 0)
+  if (proto_.byte_fallback && std::count(byte_ids.begin(), byte_ids.end(), kNoToken) > 0)
     return corrupt("byte_fallback is on, but not every byte has a piece");
   return {};
 }

@@ -2,65 +2,33 @@
 // ranks the leftmost pair goes first. (bpe.h is the form for bytes, where every pair has a rank of its own.)
 #pragma once
 
-#include <cstddef>
 #include <cstdint>
+#include <span>
 #include <vector>
+
+#include "ostro/tokenizer/merge_table.h"
+#include "ostro/tokenizer/window_merge.h"
 
 namespace ostro::tokenizer {
 
-inline constexpr uint32_t kNoSymbol = 0xFFFFFFFF;
-
-// Which pairs of symbols join, in which order, to what.
-class SymbolPairs {
- public:
-  struct Join {
-    uint32_t rank = kNoSymbol;  // kNoSymbol: the pair does not join
-    uint32_t result = kNoSymbol;
-  };
-
-  // Room for `count` pairs.
-  explicit SymbolPairs(size_t count = 0);
-
-  // Sets what a pair does; a later call replaces an earlier.
-  void insert(uint32_t left, uint32_t right, Join join);
-
-  Join find(uint32_t left, uint32_t right) const {
-    const uint64_t key = uint64_t{left} << 32 | right;
-    for (size_t i = slot(key);; i = (i + 1) & mask_) {
-      if (entries_[i].key == key) return entries_[i].join;
-      if (entries_[i].key == kEmpty) return {};
-    }
-  }
-
- private:
-  static constexpr uint64_t kEmpty = ~uint64_t{0};
-  struct Entry {
-    uint64_t key = kEmpty;
-    Join join;
-  };
-  size_t slot(uint64_t key) const { return (key * 0x9E3779B97F4A7C15u >> 20) & mask_; }
-
-  std::vector<Entry> entries_;  // open addressing, at most half full
-  size_t mask_ = 0;
-};
-
-// The working memory of one thread. A row of n symbols takes n log n time and 32 n bytes.
+// The working memory of one thread.
 class SymbolMerge {
  public:
-  // Joins pairs in the row, lowest rank first, the leftmost of equals, until no pair joins. When `starts` is
-  // given,
-  // (*starts)[i] says where the i-th symbol begins; it is kept in step.
-  void run(const SymbolPairs& pairs, std::vector<uint32_t>& row, std::vector<uint32_t>* starts = nullptr);
+  // Joins pairs in the row, lowest rank first, the leftmost of equals, until no pair joins, and appends the
+  // tokens.
+  void run(const MergeTable& pairs, std::span<const uint32_t> row, std::vector<uint32_t>& out);
+
+  // The same for all of a row at once, in n log n time and with 32 n bytes.
+  void run_whole(const MergeTable& pairs, std::span<const uint32_t> row, MergedRow& out);
 
  private:
   struct Node {
     uint32_t symbol, previous, next;
-    SymbolPairs::Join join;  // with the next node
+    MergeTable::Found join;  // with the next node
   };
-  void run_short(const SymbolPairs& pairs, std::vector<uint32_t>& row, std::vector<uint32_t>* starts);
-  void run_long(const SymbolPairs& pairs, std::vector<uint32_t>& row, std::vector<uint32_t>* starts);
-  void look_up(const SymbolPairs& pairs, uint32_t node);
+  void look_up(const MergeTable& pairs, uint32_t node);
 
+  WindowMerge windows_;
   std::vector<Node> nodes_;
   std::vector<uint64_t>
       queue_;  // a heap of rank << 32 | node; entries whose node has changed are passed over

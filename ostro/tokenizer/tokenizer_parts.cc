@@ -21,7 +21,7 @@ std::array<uint32_t, 256> byte_token_ids(const std::unordered_map<std::string, u
   std::array<uint32_t, 256> out;
   for (size_t byte = 0; byte < out.size(); ++byte) {
     const auto it = ids.find(byte_token(static_cast<uint8_t>(byte)));
-    out[byte] = it == ids.end() ? kNoSymbol : it->second;
+    out[byte] = it == ids.end() ? kNoToken : it->second;
   }
   return out;
 }

@@ -30,7 +30,7 @@ class Unigram::Writer final : public UnigramSink {
     }
     const auto id_of = [this](char byte) { return parts_.byte_ids[static_cast<uint8_t>(byte)]; };
     const bool as_bytes = parts_.byte_fallback &&
-                          std::none_of(run.begin(), run.end(), [&](char b) { return id_of(b) == kNoSymbol; });
+                          std::none_of(run.begin(), run.end(), [&](char b) { return id_of(b) == kNoToken; });
     if (!as_bytes) return out_.push_back(parts_.tokens.unknown);
     for (const char byte : run) out_.push_back(id_of(byte));
   }

@@ -16,7 +16,7 @@ class Unigram final : public PieceModel {
   struct Parts {
     UnigramTokens tokens;
     bool byte_fallback = false;
-    std::array<uint32_t, 256> byte_ids{};  // kNoSymbol for none; used with byte_fallback
+    std::array<uint32_t, 256> byte_ids{};  // kNoToken for none; used with byte_fallback
     ByteTrie
         cut_out;  // SentencePiece: tokens that are cut out first; what is between them is text of its own
     // Hugging Face looks a run of unknown characters up as one token before it falls back; it also remembers
