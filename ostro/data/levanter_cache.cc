@@ -32,6 +32,15 @@ Result<int64_t> rows_told(io::FileSystem& fs, const std::string& place, Split sp
   if (!finished)
     return invalid_argument(
         fmt::format("{}: \"is_finished\" is false; let the program that builds the cache end first", path));
+  if (fields.has("layout")) {
+    ASSIGN_OR_RETURN(const std::string layout, fields.string("layout"));
+    if (layout != "consolidated")
+      return unsupported(
+          fmt::format("{}: \"layout\" is \"{}\" where \"consolidated\" is expected; join the caches that it "
+                      "lists into one with "
+                      "Levanter's consolidate_shard_caches",
+                      path, layout));
+  }
   return fields.integer("total_num_rows", 0, INT64_MAX - 1);
 }
 

@@ -138,6 +138,11 @@ TEST_CASE("levanter cache: damage, other contents and wrong options are refused 
   unfinished.replace(unfinished.find("true"), 4, "false");
   write(fs, "theirs/train/shard_ledger.json", unfinished);
   CHECK(refusal(fs).find("\"is_finished\" is false") != std::string::npos);
+  std::string sharded = ledger;
+  sharded.insert(1, "\"layout\": \"sharded\", ");
+  write(fs, "theirs/train/shard_ledger.json", sharded);
+  CHECK(refusal(fs).find("\"layout\" is \"sharded\" where \"consolidated\" is expected") !=
+        std::string::npos);
   std::string more = ledger;
   more.replace(more.find("60"), 2, "61");
   write(fs, "theirs/train/shard_ledger.json", more);
