@@ -48,6 +48,12 @@ Status check_preprocessing(const std::string& cache_dir, const Preprocessing& st
 Result<std::vector<SourceFile>> new_files(io::FileSystem& fs, const std::string& cache_dir,
                                           const std::vector<FileLedger>& store,
                                           const std::vector<SourceFile>& sources) {
+  const auto other_files = [&] {
+    std::vector<std::string> before, now;
+    for (const FileLedger& file : store) before.push_back(file.source.path);
+    for (const SourceFile& source : sources) now.push_back(source.path);
+    return mismatch(cache_dir, count_difference(before, now));
+  };
   std::vector<SourceFile> fresh;
   for (const Split list : kSplits) {
     const auto in_list = [list](const SourceFile& source) { return source.list == list; };
@@ -55,12 +61,7 @@ Result<std::vector<SourceFile>> new_files(io::FileSystem& fs, const std::string&
     for (const FileLedger& file : store) {
       const SourceFile& was = file.source;
       if (!in_list(was)) continue;
-      if (now == sources.end() || !in_list(*now)) {
-        std::vector<std::string> before, after;
-        for (const FileLedger& f : store) before.push_back(f.source.path);
-        for (const SourceFile& source : sources) after.push_back(source.path);
-        return mismatch(cache_dir, count_difference(before, after));
-      }
+      if (now == sources.end() || !in_list(*now)) return other_files();
       const SourceFile& is = *now++;
       if (was == is) continue;
       if (was.format != is.format)
@@ -71,9 +72,9 @@ Result<std::vector<SourceFile>> new_files(io::FileSystem& fs, const std::string&
         ASSIGN_OR_RETURN(const std::string hash, file_sha256(fs, is.path));
         if (hash == file.sha256) continue;
       }
-      return mismatch(cache_dir, was.path == is.path
-                                     ? fmt::format("{} has other content now", is.path)
-                                     : fmt::format("it has {}, and {} has other content", was.path, is.path));
+      if (was.path == is.path) return mismatch(cache_dir, fmt::format("{} has other content now", is.path));
+      if (store.size() != sources.size()) return other_files();
+      return mismatch(cache_dir, fmt::format("it has {}, and {} has other content", was.path, is.path));
     }
     for (; now != sources.end() && in_list(*now); ++now) fresh.push_back(*now);
   }

@@ -5,44 +5,25 @@ warning where it can go on), a status that is not 0, and nothing lost: the good 
     bad_input_test.py --ostro BINARY [CASE...]
 """
 
-import argparse
 import contextlib
-import os
 import pathlib
 import shutil
-import subprocess
 import sys
-import time
 
-from harness import Failure, Workspace, check, wait_for, write_corpus
+from harness import Failure, check, mounted, run_cases, wait_for, write_corpus
 
 STEPS, EVERY = 20, 5
-
-
-class Skip(Exception):
-    pass
 
 
 class Cases:
     def __init__(self, workspace):
         self.w = w = workspace
+        self.bad = w.bad
         self.config = w.config("good", STEPS, EVERY)
         w.train(self.config)
         self.run_dir = w.root / "runs" / "good"
 
     # Helpers.
-
-    def bad(self, *words, says, env=None, cwd=None):
-        """One error line that has all the words of `says`, and a status that tells."""
-        status, out, err = self.w.run(*words, env=env, cwd=cwd)
-        errors = [line for line in err.splitlines() if line.startswith("error: ")]
-        command = " ".join(words)
-        check(status in (1, 2), f"{command}: exit status {status}\n{out}{err}")
-        check(len(errors) == 1, f"{command}: {len(errors)} error lines\n{out}{err}")
-        missing = [word for word in says if word not in errors[0]]
-        check(not missing, f"{command}: no word of {missing} in: {errors[0]}")
-        print(f"    {errors[0][:260]}")
-        return errors[0]
 
     def warned(self, text, *says):
         lines = [line for line in text.splitlines() if line.startswith("warning: ")]
@@ -355,45 +336,5 @@ def flip(file):
 DAMAGES = {"truncated": truncate, "zeroed": zero, "flipped": flip, "absent": pathlib.Path.unlink}
 
 
-@contextlib.contextmanager
-def mounted(place, *words):
-    """A file system at `place`, for root; else the case is skipped."""
-    place.mkdir()
-    if os.geteuid() != 0 or subprocess.run(["mount", *words, place], capture_output=True).returncode != 0:
-        raise Skip("mounting needs root")
-    try:
-        yield place
-    finally:
-        subprocess.run(["umount", place], check=True)
-
-
-def main():
-    names = [n for n in vars(Cases) if not n.startswith("_") and
-             n not in ("bad", "warned", "copy", "equal", "train_equal")]
-    parser = argparse.ArgumentParser()
-    parser.add_argument("--ostro", required=True)
-    parser.add_argument("cases", nargs="*", default=names, metavar="CASE")
-    args = parser.parse_args()
-    begin, failed, skipped = time.monotonic(), [], []
-    w = Workspace(args.ostro)
-    try:
-        cases = Cases(w)
-        for name in args.cases:
-            print(f"  {name}", flush=True)
-            try:
-                getattr(cases, name)()
-            except Skip as reason:
-                skipped.append(name)
-                print(f"    skipped: {reason}")
-            except (Failure, OSError, subprocess.SubprocessError) as failure:
-                failed.append(name)
-                print(f"    FAILED: {failure}")
-    finally:
-        w.close()
-    print(f"{len(args.cases) - len(failed) - len(skipped)} passed, {len(failed)} failed {failed}, "
-          f"{len(skipped)} skipped {skipped}; {time.monotonic() - begin:.0f} s")
-    return 1 if failed else 0
-
-
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(run_cases(Cases, helpers=("warned", "copy", "equal", "train_equal")))

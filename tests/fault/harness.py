@@ -1,5 +1,7 @@
 """What the fault tests share: a small corpus, a tiny model's configuration, and running ostro on them."""
 
+import argparse
+import contextlib
 import json
 import os
 import pathlib
@@ -13,6 +15,10 @@ import time
 
 class Failure(Exception):
     """A promise of the program that did not hold."""
+
+
+class Skip(Exception):
+    """What a case needs is not there."""
 
 
 def check(condition, text):
@@ -98,6 +104,18 @@ class Workspace:
         check(status == 0, f"{' '.join(words)}: exit status {status}\n{out}{err}")
         return out + err
 
+    def bad(self, *words, says, env=None, cwd=None):
+        """Runs what must be refused: one error line that has all the words of `says`, and a status that tells."""
+        status, out, err = self.run(*words, env=env, cwd=cwd)
+        errors = [line for line in err.splitlines() if line.startswith("error: ")]
+        command = " ".join(words)
+        check(status in (1, 2), f"{command}: exit status {status}\n{out}{err}")
+        check(len(errors) == 1, f"{command}: {len(errors)} error lines\n{out}{err}")
+        missing = [word for word in says if word not in errors[0]]
+        check(not missing, f"{command}: no word of {missing} in: {errors[0]}")
+        print(f"    {errors[0][:260]}")
+        return errors[0]
+
     def train(self, config, *words, env=None):
         return self.good("train", "--config", config, *words, env=env)
 
@@ -133,3 +151,43 @@ def wait_for(condition, seconds, what):
 
 def killed(status):
     return status == -signal.SIGKILL
+
+
+@contextlib.contextmanager
+def mounted(place, *words):
+    """A file system at `place`, for root; else the case is skipped."""
+    place.mkdir()
+    if os.geteuid() != 0 or subprocess.run(["mount", *words, place], capture_output=True).returncode != 0:
+        raise Skip("mounting needs root")
+    try:
+        yield place
+    finally:
+        subprocess.run(["umount", place], check=True)
+
+
+def run_cases(cases_of, helpers=()):
+    """The main of a test: runs the methods of the class, or those named, on a workspace; 1 when any failed."""
+    names = [n for n in vars(cases_of) if not n.startswith("_") and n not in helpers]
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--ostro", required=True)
+    parser.add_argument("cases", nargs="*", default=names, metavar="CASE")
+    args = parser.parse_args()
+    begin, failed, skipped = time.monotonic(), [], []
+    w = Workspace(args.ostro)
+    try:
+        cases = cases_of(w)
+        for name in args.cases:
+            print(f"  {name}", flush=True)
+            try:
+                getattr(cases, name)()
+            except Skip as reason:
+                skipped.append(name)
+                print(f"    skipped: {reason}")
+            except (Failure, OSError, subprocess.SubprocessError) as failure:
+                failed.append(name)
+                print(f"    FAILED: {failure}")
+    finally:
+        w.close()
+    print(f"{len(args.cases) - len(failed) - len(skipped)} passed, {len(failed)} failed {failed}, "
+          f"{len(skipped)} skipped {skipped}; {time.monotonic() - begin:.0f} s")
+    return 1 if failed else 0

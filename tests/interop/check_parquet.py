@@ -81,6 +81,13 @@ def main():
         holes = [None if i % 100 == 3 else text for i, text in enumerate(texts)]
         pq.write_table(pa.table({"text": pa.array(holes)}), root / "d.parquet", row_group_size=100)
         run("data", "build", "--config", config("null", ["d.parquet"]), says=["d.parquet: row 4", "null"])
+        skipped = config("skip", ["d.parquet"], on_bad_row="skip")
+        if "30 malformed rows (data.on_bad_row: skip)" not in run("data", "build", "--config", skipped):
+            sys.exit("check_parquet: 30 nulls, and another number of rows was skipped")
+        (root / "d.jsonl").write_text("".join(json.dumps({"text": text}) + "\n" for text in holes if text is not None))
+        run("data", "build", "--config", config("kept", ["d.jsonl"]))
+        if arrays("skip") != arrays("kept"):
+            sys.exit("check_parquet: what is left beside skipped rows has other tokens")
         print(f"check_parquet: {len(kinds)} kinds of files, and what cannot be read")
 
 

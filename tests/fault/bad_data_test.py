@@ -1,0 +1,128 @@
+#!/usr/bin/env python3
+"""Gives `ostro data build` texts that are malformed, changed or gone, and places that are full or taken: each ends
+with one clear error line or a counted skip, and nothing is lost. (Servers: tests/s3. Parquet: tests/interop.)
+
+    bad_data_test.py --ostro BINARY [CASE...]
+"""
+
+import json
+import os
+import shutil
+import signal
+import sys
+
+from harness import check, mounted, run_cases, wait_for
+
+GOOD = ['{"text": "one and one"}', '{"text": "two and two", "id": 2}']
+MALFORMED = {  # what the error says of each
+    '{"text": ': "not valid JSON", '{"text": "cut': "not valid JSON", '["text"]': "not a JSON object",
+    '{"txt": "other"}': 'no field "text"', '{"text": 7}': 'field "text" is not a string',
+    '{"text": null}': 'field "text" is not a string', '{"text": "a"} tail': "not valid JSON"}
+
+
+class Cases:
+    def __init__(self, workspace):
+        self.w = workspace
+
+    def build(self, name, urls, **changes):
+        """Writes a configuration with one component; gives the words of its build."""
+        changes = {"data__" + key: value for key, value in changes.items()}
+        config = self.w.config(name, data__train_urls=[], data__validation_fraction=0.0, data__train_weights={"x": 1},
+                               data__components={"x": {"train_urls": urls}}, **changes)
+        return "data", "build", "--config", config
+
+    def ledger(self, name):
+        return json.loads((self.w.root / f"cache-{name}" / "x" / "ledger.json").read_text())
+
+    def write(self, name, lines):
+        (self.w.root / name).write_text("\n".join(lines) + "\n")
+        return name
+
+    def malformed_lines(self):
+        self.write("good.jsonl", GOOD)
+        self.w.good(*self.build("good", ["good.jsonl"]))
+        for i, (line, says) in enumerate(MALFORMED.items()):
+            self.write("bad.jsonl", [GOOD[0], line, GOOD[1]])
+            self.w.bad(*self.build(f"bad{i}", ["bad.jsonl"]), says=["bad.jsonl:2", says])
+        self.write("bad.jsonl", [*MALFORMED, GOOD[0], "", *MALFORMED, GOOD[1], *MALFORMED])
+        text = self.w.good(*self.build("skip", ["bad.jsonl"], on_bad_row="skip"))
+        count = 3 * len(MALFORMED)
+        check(f"{count} malformed rows (data.on_bad_row: skip)" in text and "bad.jsonl:1: not valid JSON" in text,
+              f"not told:\n{text}")
+        mine, good = self.ledger("skip")["content"], self.ledger("good")["content"]
+        check(mine["files"][0]["skipped"] == count, f"the ledger's count: {mine['files'][0]}")
+        check(mine["splits"]["train"]["arrays"]["input_ids/data"] == good["splits"]["train"]["arrays"]["input_ids/data"],
+              "what is left has other tokens")
+
+    def malformed_text(self):
+        (self.w.root / "utf8.jsonl").write_bytes(b'{"text": "good \xff\xfe\xc3( bad \xed\xa0\x80 end"}\n{"text": "fine"}\n'
+                                                 b'{"text": ""}\n\n{"text": ""}\n')
+        text = self.w.good(*self.build("utf8", ["utf8.jsonl"]))
+        check("2 empty documents" in text and "1 documents with malformed UTF-8" in text, f"not told:\n{text}")
+        content = self.ledger("utf8")["content"]
+        check(content["files"][0]["empty"] == 2 and content["splits"]["train"]["rows"] == 2, f"counts: {content}")
+
+    def huge_document(self):
+        """Beyond the limit, known before it is in memory; holes in the file cost no disk."""
+        with open(self.w.root / "huge.txt", "wb") as file:
+            file.truncate((1 << 30) + 1)
+        says = ["huge.txt", f"is {(1 << 30) + 1} bytes long, and at most {1 << 30}", "split it"]
+        self.w.bad(*self.build("huge", ["huge.txt"]), says=says)
+        text = self.w.good(*self.build("pass", ["huge.txt", "corpus/00.txt"], on_bad_row="skip"))
+        check("1 malformed rows" in text, f"not told:\n{text}")
+        (self.w.root / "huge.txt").unlink()
+
+    def changed_texts(self):
+        """Texts that change, go or come after the ledger was written; moving and touching them is fine."""
+        folder = self.w.root / "texts"
+        shutil.copytree(self.w.root / "corpus", folder)
+        command = self.build("texts", ["texts/*.txt"])
+        done = self.w.good(*command)
+        (folder / "03.txt").touch()
+        check(self.ledger("texts")["hash"] in self.w.good(*command), "touching a file made it another")
+        whole = (folder / "03.txt").read_text()
+        (folder / "03.txt").write_text(whole.replace("e", "a", 1))
+        self.w.bad(*command, says=["cache-texts/x", "03.txt"])
+        self.w.bad("train", "--config", command[3], says=["cache-texts/x", "03.txt"])
+        (folder / "03.txt").unlink()
+        self.w.bad(*command, says=["cache-texts/x", "1 are gone (the first: texts/03.txt)"])
+        (folder / "03.txt").write_text(whole)
+        (folder / "10.txt").write_text("a file that came")
+        self.w.bad(*command, says=["cache-texts/x", "10.txt"])
+        shutil.rmtree(folder)
+        text = self.w.good(*command)
+        check(self.ledger("texts")["hash"] in text and "warning: " in text, f"a store without its texts:\n{text}")
+        check(self.ledger("texts")["hash"] in done, "the hash that was printed first")
+
+    def other_tokenizer(self):
+        self.w.good("tokenizer", "train", "--input", "corpus/*.txt", "--vocab_size", "290", "--out", "small.json")
+        self.w.good(*self.build("tokens", ["corpus/*.txt"]))
+        self.w.bad(*self.build("tokens", ["corpus/*.txt"], tokenizer="small.json"), says=["cache-tokens/x", "tokenizer"])
+
+    def full_disk(self):
+        self.w.good(*self.build("room", ["corpus/*.txt"]))
+        with mounted(self.w.root / "small", "-t", "tmpfs", "-o", "size=1m", "tmpfs") as place:
+            command = self.build("full", ["corpus/*.txt"], cache_dir=str(place / "cache"))
+            for kib in (1016, 960, 900):
+                (place / "ballast").write_bytes(bytes(kib * 1024))
+                self.w.bad(*command, says=["No space left on device", str(place)])
+            (place / "ballast").unlink()
+            check(self.ledger("room")["hash"] in self.w.good(*command), "another hash after a full disk")
+
+    def two_builders(self):
+        lines = [json.dumps({"text": (self.w.root / f"corpus/0{i}.txt").read_text()}) for i in range(9)]
+        self.write("large.jsonl", lines * 60)
+        command = self.build("twice", ["large.jsonl"])
+        first = self.w.start(*command)
+        lock = self.w.root / "cache-twice/x/journal.jsonl"
+        wait_for(lambda: lock.exists() or first.poll() is not None, 60, "the first build")
+        os.kill(first.pid, signal.SIGSTOP)
+        self.w.bad(*command, says=["cache-twice/x", "locked by", str(first.pid)])
+        os.kill(first.pid, signal.SIGCONT)
+        out, err = first.communicate()
+        check(first.returncode == 0, f"the first of two: {out}{err}")
+        check(self.ledger("twice")["hash"] in self.w.good(*command), "the store that the first one made")
+
+
+if __name__ == "__main__":
+    sys.exit(run_cases(Cases, helpers=("build", "ledger", "write")))
