@@ -1,11 +1,11 @@
 """Runs all benchmarks beside their peers and limits and writes bench/RESULTS.md. Run by scripts/bench.sh.
 
-training.py has the training steps, kernel_compare.py products and attention, prices.py what our own choices cost. Every
-ratio is taken within one run whose two sides take turns.
+training.py has the training steps, kernel_compare.py products and attention, prices.py what our own choices cost,
+text_to_store.py token stores beside `datasets`. Every ratio is taken within one run whose two sides take turns.
 """
 import argparse, os, pathlib, sys, time
 
-import data_gather, kernel_compare, prices, training
+import data_gather, kernel_compare, prices, text_to_store, training
 from report import Bench
 
 # Goals of tables of kernel_compare.py, by the beginning of their titles: (least geometric mean beside PyTorch, least single
@@ -39,7 +39,7 @@ def main():
     ap.add_argument("--threads", type=int, default=len(os.sched_getaffinity(0)))
     ap.add_argument("--sizes", nargs="+", default=["nano", "small58", "base125"])
     ap.add_argument("--parts", nargs="+", default=["training", "prices", "kernels", "data"])
-    ap.add_argument("--seed", type=int, default=int(time.time()) % 100000, help="draws three sizes")
+    ap.add_argument("--seed", type=int, default=int(time.time()) % 100000, help="draws three sizes, and when builds are killed")
     ap.add_argument("--levanter", help="a Python that has Levanter")
     a = ap.parse_args()
     b = Bench(a.benches, a.threads, a.quick)
@@ -52,6 +52,7 @@ def main():
         kernels(b)
     if "data" in a.parts:
         data_gather.report(b)
+        text_to_store.report(b, a.seed)
     top = ["# Benchmark results", "",
            "Written by `scripts/bench.sh" + (" --quick" if a.quick else "") + "`. What the figures mean and how they are "
            "taken: the first lines of the modules that `bench/compare.py` names. Compare ratios, not absolute figures: "

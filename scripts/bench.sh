@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # Builds the benchmarks, runs them beside their peers turn by turn, and writes bench/RESULTS.md: training beside PyTorch
-# (eager and compiled), JAX and Levanter, products and attention beside PyTorch, and what our own choices cost.
+# (eager and compiled), JAX and Levanter, products and attention beside PyTorch, what our own choices cost, and token stores
+# beside Hugging Face's datasets.
 # Exit 1 when a peer's losses are not ours or a peer did not run; goals that are missed are rows of the table.
 #
 #   scripts/bench.sh                          everything (an idle machine of 2 cores: about an hour and a half)
@@ -25,5 +26,5 @@ while (( $# > 0 )); do
 done
 scripts/setup.sh --python --bench
 [[ ! -x .venv-levanter/bin/python ]] || words+=(--levanter "$PWD/.venv-levanter/bin/python")
-scripts/build.sh benches
+scripts/build.sh benches ostro
 scripts/venv_python.sh bench/compare.py --benches build/release/bench --out "$out" "${words[@]}"

@@ -5,7 +5,7 @@
 #   scripts/setup.sh             compiler and libraries
 #   scripts/setup.sh --dev       also clang, clang-format and clang-tidy
 #   scripts/setup.sh --python    also .venv with the packages that interoperability tests compare with
-#   scripts/setup.sh --bench     also the peers of scripts/bench.sh: JAX's optimizers, and Levanter in .venv-levanter
+#   scripts/setup.sh --bench     also the peers of scripts/bench.sh: JAX's optimizers, datasets, and Levanter in .venv-levanter
 set -euo pipefail
 cd "$(dirname "$0")/.."
 

@@ -1,0 +1,224 @@
+#!/usr/bin/env python3
+"""Text to token store, beside `datasets` + `tokenizers` on the same cores.
+
+Makes a corpus of JSON lines out of text files found on this machine (cut at drawn places), trains a tokenizer on it, and
+1. tokenizes a sample with both, turn by turn: `ostro data build` against `datasets.load_dataset("json").map(...)` with
+   `tokenizers`, to its Arrow cache, by processes or by threads, whichever was faster in the first turn. Both have all
+   tokens on disk at the end; the tokens must be the same. Its time begins behind the imports, ours with the process;
+2. builds the store of the whole corpus, and says how long it takes and how much memory;
+3. builds it again, killed with SIGKILL at drawn moments on the way; the ledger hash must be the same.
+
+Part of scripts/bench.sh (`--parts data`). By hand, with the Python of .venv after `scripts/setup.sh --bench`:
+  .venv/bin/python bench/text_to_store.py --ostro build/release/ostro/cli/ostro --folder /tmp/text_to_store
+"""
+import argparse, hashlib, json, os, pathlib, random, re, shutil, signal, statistics, subprocess, sys, threading, time
+
+import numpy as np
+import zarr
+
+from report import HERE, spread
+
+GOAL = 15.0
+SUFFIXES = {".py", ".h", ".hpp", ".c", ".txt", ".md", ".rst", ".js", ".html", ".xml", ".json", ".cmake", ".pl", ".pm"}
+ROOTS = ["/usr/lib/python3", "/usr/share", "/usr/include", sys.prefix]
+
+
+def found_texts(limit=300_000_000):
+    """Contents of text files, up to `limit` bytes in all."""
+    total, texts = 0, []
+    for root in ROOTS:
+        for path in sorted(pathlib.Path(root).rglob("*")):
+            if path.suffix not in SUFFIXES or path.is_symlink() or not path.is_file():
+                continue
+            text = path.read_bytes()[:400_000].decode("utf-8", errors="ignore")
+            if len(text) > 500:
+                texts.append(text)
+                total += len(text)
+            if total > limit:
+                return texts
+    return texts
+
+
+def make_corpus(path, mb, seed=1):
+    """Documents of 200 to 20,000 characters, most of them short, as web text has them."""
+    draw, texts, written = random.Random(seed), found_texts(), 0
+    with open(path, "w") as out:
+        while written < mb * 1e6:
+            text = draw.choice(texts)
+            length = min(20_000, int(200 * draw.paretovariate(0.8)))
+            begin = draw.randrange(max(1, len(text) - length))
+            line = json.dumps({"id": written, "text": text[begin:begin + length]}, ensure_ascii=False)
+            written += out.write(line + "\n")
+
+
+def head(source, target, mb):
+    with open(source, "rb") as lines, open(target, "wb") as out:
+        written = 0
+        while written < mb * 1e6:
+            written += out.write(lines.readline())
+
+
+class Run:
+    """A process that has ended: seconds, CPU seconds and peak memory of it and its children, and what it printed."""
+
+    def __init__(self, command, kill_after=None, env=None):
+        begin = time.perf_counter()
+        process = subprocess.Popen([str(word) for word in command], stdout=subprocess.PIPE, text=True, env=env)
+        timer = threading.Timer(kill_after or 0, lambda: os.kill(process.pid, signal.SIGKILL))
+        if kill_after is not None:
+            timer.start()
+        self.out = process.stdout.read()
+        _, status, usage = os.wait4(process.pid, 0)  # whoever is killed is not reaped before, so the id is its own
+        timer.cancel()
+        process.returncode = os.waitstatus_to_exitcode(status)
+        self.killed = process.returncode == -signal.SIGKILL
+        self.seconds, self.cpu = time.perf_counter() - begin, usage.ru_utime + usage.ru_stime
+        self.peak_mib = usage.ru_maxrss / 1024
+        if process.returncode != 0 and not (self.killed and kill_after is not None):
+            sys.exit(f"{' '.join(map(str, command))}: status {process.returncode}")
+
+
+class Texts:
+    """The corpus, a sample of it and a tokenizer, in a folder; what is there is used again."""
+
+    def __init__(self, ostro, folder, cores, mb, sample_mb, vocab_size=32_000):
+        self.ostro, self.folder, self.cores = pathlib.Path(ostro).resolve(), pathlib.Path(folder), cores
+        self.mb, self.sample_mb = mb, sample_mb
+        self.folder.mkdir(parents=True, exist_ok=True)
+        self.corpus, self.sample = self.folder / f"corpus_{mb}.jsonl", self.folder / f"sample_{sample_mb}.jsonl"
+        self.tokenizer = self.folder / "tokenizer.json"
+        if not self.corpus.exists():
+            make_corpus(self.folder / "corpus.part", mb)
+            (self.folder / "corpus.part").rename(self.corpus)
+        if not self.sample.exists():
+            head(self.corpus, self.sample, sample_mb)
+        if not self.tokenizer.exists():
+            head(self.corpus, self.folder / "train.jsonl", min(mb, 20))
+            with open(self.folder / "train.jsonl") as lines, open(self.folder / "train.txt", "w") as out:
+                out.writelines(json.loads(line)["text"] + "\n" for line in lines)
+            subprocess.run([self.ostro, "tokenizer", "train", "--input", self.folder / "train.txt", "--vocab_size",
+                            str(vocab_size), "--out", self.tokenizer], check=True, stdout=subprocess.DEVNULL)
+
+    def store(self, name):
+        return self.folder / f"store_{name}"
+
+    def build(self, name, texts, kill_after=None):
+        """A Run of `ostro data build`, with the ledger hash it printed, which a killed one did not."""
+        config = self.folder / f"{name}.yaml"
+        config.write_text(json.dumps({
+            "data": {"tokenizer": str(self.tokenizer), "cache_dir": str(self.store(name)),
+                     "components": {"web": {"train_urls": [str(texts)]}}, "train_weights": {"web": 1}},
+            "model": {"type": "llama", "seq_len": 2048}}))
+        run = Run([self.ostro, "data", "build", "--config", config], kill_after,
+                  dict(os.environ, OSTRO_THREADS=str(self.cores)))
+        found = re.search(r"ledger hash (\w+)", run.out)
+        run.ledger = found and found[1]
+        return run
+
+    def remove(self, name):
+        shutil.rmtree(self.store(name), ignore_errors=True)
+
+    def peer(self, how):
+        cache = self.folder / "datasets"
+        shutil.rmtree(cache, ignore_errors=True)
+        run = Run([sys.executable, HERE / "peers/datasets_map.py", self.sample, self.tokenizer, cache, how, self.cores])
+        run.said = json.loads(run.out.strip().splitlines()[-1])
+        shutil.rmtree(cache)
+        return run
+
+    def tokens(self, name):
+        """(number, SHA-256) of all ids of a store, as Python's zarr reads them."""
+        array = zarr.open_array(self.store(name) / "web/train/input_ids/data", mode="r")
+        ledger = json.loads((self.store(name) / "web/ledger.json").read_text())
+        count, digest, step = ledger["content"]["splits"]["train"]["tokens"], hashlib.sha256(), 1 << 22
+        for i in range(0, count, step):
+            digest.update(np.asarray(array[i:min(i + step, count)], "<i8").tobytes())
+        return count, digest.hexdigest()
+
+
+def compare(texts, pairs, say):
+    """Ratios of time within pairs, and of CPU time."""
+    how = min(("processes", "threads"), key=lambda way: texts.peer(way).said["seconds"])
+    mine, theirs = [], []
+    for pair in range(pairs):
+        texts.remove("sample")
+        sides = [lambda: theirs.append(texts.peer(how)), lambda: mine.append(texts.build("sample", texts.sample))]
+        for side in sides if pair % 2 == 0 else reversed(sides):
+            side()
+    count, digest = texts.tokens("sample")
+    said = theirs[-1].said
+    if (said["tokens"], said["sha256"]) != (count, digest):
+        sys.exit(f"text_to_store: {count} tokens with SHA-256 {digest}, and {said['tokens']} with {said['sha256']} by datasets")
+    ratios = [b.said["seconds"] / a.seconds for a, b in zip(mine, theirs)]
+    cpu = [b.cpu / a.cpu for a, b in zip(mine, theirs)]
+    say(f"{texts.sample_mb} MB of JSON lines, {count} tokens, all equal; {texts.cores} cores; datasets maps with {how}:")
+    say()
+    table = [("seconds", [r.seconds for r in mine], [r.said["seconds"] for r in theirs], ratios),
+             ("CPU seconds", [r.cpu for r in mine], [r.cpu for r in theirs], cpu),
+             ("MB/s", [texts.sample_mb / r.seconds for r in mine], [texts.sample_mb / r.said["seconds"] for r in theirs], ratios)]
+    say("| median (lowest-highest) | ostro | datasets + tokenizers | ratio within pairs |")
+    say("|---|---|---|---|")
+    for name, a, b, ratio in table:
+        say(f"| {name} | {spread(a, 2)} | {spread(b, 2)} | {spread(ratio, 1)} |")
+    say()
+    return ratios, max(r.peak_mib for r in mine)
+
+
+def whole(texts, kills, seed, say):
+    """Peak memory of building the whole corpus; whether builds killed on the way end with the same ledger."""
+    texts.remove("whole")
+    plain = texts.build("whole", texts.corpus)
+    say(f"{texts.mb} MB: {plain.seconds:.1f} s, {texts.mb / plain.seconds:.1f} MB/s, {plain.cpu:.1f} CPU seconds, peak memory "
+        f"{plain.peak_mib:.0f} MiB, ledger hash {plain.ledger}")
+    texts.remove("whole")
+    draw, moments = random.Random(seed), []
+    for _ in range(kills):
+        moments.append(draw.uniform(0.05, plain.seconds / kills))
+        if not texts.build("whole", texts.corpus, kill_after=moments[-1]).killed:
+            sys.exit(f"text_to_store: the build ended {len(moments)} kills early; another --seed, or more --mb")
+    last = texts.build("whole", texts.corpus)
+    say(f"killed {kills} times, {', '.join(f'{m:.1f}' for m in moments)} s after each start: ledger hash {last.ledger}, "
+        f"{'the same' if last.ledger == plain.ledger else 'ANOTHER'}; the last start took {last.seconds:.1f} s")
+    say()
+    texts.remove("whole")
+    return plain.peak_mib, last.ledger == plain.ledger
+
+
+def report(b, seed):
+    """The part of scripts/bench.sh."""
+    b.say("## Text to token store")
+    b.say()
+    texts = Texts(b.benches.parent / "ostro/cli/ostro", b.folder / "texts", b.threads, 200 if b.quick else 1000, 100)
+    ratios, small = compare(texts, 1 if b.quick else 3, b.say)
+    large, same = whole(texts, 10, seed, b.say)
+    shutil.rmtree(texts.folder)
+    b.goal(f"Text to token store, {texts.sample_mb} MB of JSON lines", f">= {GOAL:.0f}x datasets + tokenizers",
+           spread(ratios, 1) + "x", statistics.median(ratios) >= GOAL, "tokens equal")
+    b.goal(f"Token store of {texts.mb} MB, killed 10 times", "the same ledger hash", "the same" if same else "another", same,
+           f"peak memory {large:.0f} MiB; of {texts.sample_mb} MB {small:.0f} MiB")
+    if not same:
+        b.failed.append("A build that was killed has another ledger hash.")
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--ostro", required=True)
+    parser.add_argument("--folder", required=True)
+    parser.add_argument("--mb", type=int, default=1000)
+    parser.add_argument("--sample_mb", type=int, default=100)
+    parser.add_argument("--pairs", type=int, default=3, help="0: no comparison")
+    parser.add_argument("--kills", type=int, default=10)
+    parser.add_argument("--seed", type=int, default=1, help="of the moments of the kills")
+    a = parser.parse_args()
+    texts = Texts(a.ostro, a.folder, len(os.sched_getaffinity(0)), a.mb, a.sample_mb)
+
+    def say(line=""):
+        print(line, flush=True)
+
+    if a.pairs > 0:
+        compare(texts, a.pairs, say)
+    sys.exit(0 if whole(texts, a.kills, a.seed, say)[1] else 1)
+
+
+if __name__ == "__main__":
+    main()
