@@ -107,7 +107,7 @@ class Texts:
         config = self.folder / f"{name}.yaml"
         config.write_text(json.dumps({
             "data": {"tokenizer": str(self.tokenizer), "cache_dir": str(self.store(name)),
-                     "components": {"web": {"train_urls": [str(texts)]}}, "train_weights": {"web": 1}},
+                     "components": {"web": {"train_urls": [str(texts)], "validation_fraction": 0}}, "train_weights": {"web": 1}},
             "model": {"type": "llama", "seq_len": 2048}}))
         run = Run([self.ostro, "data", "build", "--config", config], kill_after,
                   dict(os.environ, OSTRO_THREADS=str(self.cores)))
