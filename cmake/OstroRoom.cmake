@@ -22,6 +22,7 @@ function(ostro_room name)
     target_link_libraries(ostro_${name} PUBLIC ostro_${dep})
   endforeach()
   target_link_libraries(ostro_${name} PRIVATE ${ROOM_LIBS})
+  ostro_batch(ostro_${name})
   ostro_precompile(ostro_${name})
   set_property(GLOBAL APPEND PROPERTY OSTRO_ROOMS ostro_${name})
 

@@ -59,7 +59,7 @@ int batch(Args args) {
   return done.ok() ? kExitOk : report_error(done.error());
 }
 
-constexpr Command kVerbs[] = {
+constexpr Command kDataVerbs[] = {
     {"build", "texts to token stores; goes on after a kill", data_build_command},
     {"consolidate", "stores of parts, built apart, to one", data_consolidate_command},
     {"stats", "what is in the stores", data_stats_command},
@@ -73,6 +73,6 @@ constexpr Command kVerbs[] = {
 
 }  // namespace
 
-int data_command(Args args) { return run_verb(std::move(args), kVerbs); }
+int data_command(Args args) { return run_verb(std::move(args), kDataVerbs); }
 
 }  // namespace ostro::cli

@@ -182,7 +182,7 @@ int decode(Args args) {
   return written.ok() ? kExitOk : report_error(written.error());
 }
 
-constexpr Command kVerbs[] = {
+constexpr Command kTokenizerVerbs[] = {
     {"train", "learn a vocabulary from text files", train_tokenizer},
     {"encode", "text on standard input to token ids", encode},
     {"decode", "token ids on standard input to text", decode},
@@ -190,6 +190,6 @@ constexpr Command kVerbs[] = {
 
 }  // namespace
 
-int tokenizer_command(Args args) { return run_verb(std::move(args), kVerbs); }
+int tokenizer_command(Args args) { return run_verb(std::move(args), kTokenizerVerbs); }
 
 }  // namespace ostro::cli

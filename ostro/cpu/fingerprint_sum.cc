@@ -13,8 +13,6 @@ constexpr FingerprintLane kLanes[2] = {lane(numerics::kFingerprintLanes[0]),
 // Far enough ahead for memory's latency.
 constexpr int64_t kAhead = 4096;
 
-int64_t integer(const Array& a) { return a.dtype() == ir::DType::i64 ? *a.as<int64_t>() : *a.as<int32_t>(); }
-
 }  // namespace
 
 Result<FingerprintSum> FingerprintSum::make(std::span<const Array> in, const ir::Attrs& attrs, Isa isa) {
@@ -26,7 +24,7 @@ Result<FingerprintSum> FingerprintSum::make(std::span<const Array> in, const ir:
   f.add_words_ = isa >= Isa::kAvx512 ? fingerprint_words_avx512 : fingerprint_words_generic;
   f.globals_ = attrs.ints("global_sizes");
   for (const ir::Axis& a : x.shape().axes) f.sizes_.push_back(a.size);
-  for (size_t i = 0; i < f.sizes_.size(); ++i) f.origins_.push_back(integer(in[1 + i]));
+  for (size_t i = 0; i < f.sizes_.size(); ++i) f.origins_.push_back(integer_of(in[1 + i]));
   int64_t first = 0, whole_length = 1;
   if (!f.sizes_.empty()) {
     f.length_ = f.sizes_.back();

@@ -12,7 +12,7 @@ namespace ostro::cpu {
 namespace {
 
 // Share of a core's L2 (1 MiB on Zen 5, 2 MiB on Sapphire Rapids) for a packed block of A.
-constexpr int64_t kPackedABytes = 3 << 18;
+constexpr int64_t kSharedABytes = 3 << 18;
 // A leaf up to kWholeSpan is finished row of tiles by row of tiles; a longer one block of k by block of k,
 // all tiles of a group unfinished until the last.
 constexpr int64_t kWholeSpan = 768;
@@ -27,7 +27,7 @@ constexpr int64_t kWideBytes = int64_t{8} << 20;
 constexpr int64_t kWidePanels = 8;
 
 // Panels packed by one task, and the k that packing takes from each at a time (a multiple of 32).
-constexpr int64_t kPackPanels = 16;
+constexpr int64_t kPanelsATask = 16;
 constexpr int64_t kAcross = 32;
 
 thread_local Scratch packed_scratch;  // the operand that is packed at once
@@ -50,8 +50,6 @@ const GemmKernel& choose_kernel(GemmType type, Isa isa) {
   OSTRO_CHECK(false, "unknown instruction set {}", static_cast<int>(isa));
 }
 
-int64_t element_bytes(GemmType type) { return type == GemmType::kF32 ? 4 : 2; }
-int64_t ceil_div(int64_t a, int64_t b) { return (a + b - 1) / b; }
 int64_t round_up(int64_t a, int64_t b) { return ceil_div(a, b) * b; }
 
 // Of one core. Only the cutting depends on it, no bit does.
@@ -234,7 +232,7 @@ void Gemm::pack(ThreadPool& pool, const Operand& operand, std::span<const int64_
   const int64_t panels = end - begin;
   const int64_t blocks = static_cast<int64_t>(blocks_.size());
   const int64_t stride = packed_k_ * operand.k_bytes;
-  const int64_t parts = ceil_div(panels, kPackPanels);
+  const int64_t parts = ceil_div(panels, kPanelsATask);
   pool.run_tiles(static_cast<int64_t>(offsets.size()) * parts * blocks, [&](int64_t tile) {
     const KBlock& block = blocks_[tile % blocks];
     const int64_t which = tile / blocks / parts, part = tile / blocks % parts;
@@ -261,7 +259,7 @@ void Gemm::multiply_chunk(ThreadPool& pool, const void* a, const Chunk& chunk, c
   // column ranges as it takes to give every thread something to do.
   const int64_t threads = pool.threads();
   const int64_t panel_bytes = std::max<int64_t>(1, packed_k_ * kernel_->a_bytes);
-  const int64_t block_panels = std::max<int64_t>(kernel_->mc / kernel_->mr, kPackedABytes / panel_bytes);
+  const int64_t block_panels = std::max<int64_t>(kernel_->mc / kernel_->mr, kSharedABytes / panel_bytes);
   int64_t row_blocks = ceil_div(m_panels_, block_panels);
   if (row_blocks > 1 && products == 1) row_blocks = std::min(m_panels_, round_up(row_blocks, threads));
   const int64_t wanted = threads == 1 ? 1 : 2 * threads;

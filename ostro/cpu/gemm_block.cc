@@ -28,10 +28,8 @@ void prefetch(const std::byte* begin, int64_t bytes, int64_t from, int64_t to) {
     __builtin_prefetch(begin + from, 0, 2);
 }
 
-int64_t ceil_div(int64_t a, int64_t b) { return (a + b - 1) / b; }
 // Bytes of each of `steps` parts, in whole lines.
 int64_t part_of(int64_t bytes, int64_t steps) { return ceil_div(bytes, 64 * steps) * 64; }
-int64_t element_bytes(GemmType type) { return type == GemmType::kF32 ? 4 : 2; }
 
 }  // namespace
 

@@ -10,6 +10,9 @@
 
 namespace ostro::cpu {
 
+inline int64_t element_bytes(GemmType type) { return type == GemmType::kF32 ? 4 : 2; }
+inline int64_t ceil_div(int64_t a, int64_t b) { return (a + b - 1) / b; }
+
 // Memory that a thread keeps between products, grown when needed.
 class Scratch {
  public:

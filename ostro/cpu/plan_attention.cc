@@ -21,12 +21,6 @@ Axes joined(std::initializer_list<Axes> parts) {
   return all;
 }
 
-int64_t count_of(const Axes& axes) {
-  int64_t n = 1;
-  for (const ir::Axis& a : axes) n *= a.size;
-  return n;
-}
-
 // One stride for the row-major space over `axes`, if the view has one.
 std::optional<int64_t> single_stride(const compile::View& view, const Axes& axes) {
   int64_t stride = 0, span = 0;

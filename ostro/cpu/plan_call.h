@@ -27,6 +27,12 @@ struct Array {
   }
 };
 
+// The value of an integer scalar: i32, u32 or i64.
+int64_t integer_of(const Array& scalar);
+
+// Indices of the space over `axes`.
+int64_t count_of(std::span<const ir::Axis> axes);
+
 // Everything is borrowed for the duration of the call. Operands are dense unless compile::reads_views(kind);
 // results are dense.
 struct OpCall {

@@ -5,6 +5,7 @@
 
 #include "ostro/cpu/plan_call.h"
 #include "ostro/cpu/plan_contraction.h"
+#include "ostro/cpu/plan_order.h"
 #include "ostro/numerics/functions.h"
 
 namespace ostro::cpu {
@@ -92,16 +93,6 @@ Status tree(const OpCall& call, const Shards& shards, char* out) {
     return invalid_argument(
         fmt::format("{}: partials are {}, not f32 or f64", ir::op_name(call.kind), call.in[0].shape().str()));
   return Status();
-}
-
-template <typename T>
-T larger(T a, T b) {
-  if constexpr (std::is_same_v<T, float>)
-    return numerics::max_f32(a, b);
-  else if constexpr (std::is_same_v<T, double>)
-    return numerics::max_f64(a, b);
-  else
-    return a < b ? b : a;
 }
 
 Status all_gather(const OpCall& call) {

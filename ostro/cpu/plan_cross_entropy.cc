@@ -6,10 +6,6 @@
 namespace ostro::cpu {
 namespace {
 
-int64_t scalar_integer(const Array& a) {
-  return a.dtype() == ir::DType::i64 ? *a.as<int64_t>() : *a.as<int32_t>();
-}
-
 // Targets counted from the first index of these logits.
 struct Targets {
   std::vector<int32_t> shifted;
@@ -73,20 +69,20 @@ CrossEntropyBackward backward_of(const OpCall& call, const Targets& targets) {
 }  // namespace
 
 Status run_cross_entropy(const OpCall& call) {
-  const Targets targets = targets_of(call.in[1], scalar_integer(call.in[2]));
+  const Targets targets = targets_of(call.in[1], integer_of(call.in[2]));
   const std::vector<int64_t> ends = leaf_ends(call);
   cross_entropy_forward(forward_of(call, targets, ends), call.isa, call.pool);
   return Status();
 }
 
 Status run_cross_entropy_grad(const OpCall& call) {
-  const Targets targets = targets_of(call.in[1], scalar_integer(call.in[6]));
+  const Targets targets = targets_of(call.in[1], integer_of(call.in[6]));
   cross_entropy_backward(backward_of(call, targets), call.isa, call.pool);
   return Status();
 }
 
 Status run_cross_entropy_both(const OpCall& loss, const OpCall& gradient) {
-  const Targets targets = targets_of(loss.in[1], scalar_integer(loss.in[2]));
+  const Targets targets = targets_of(loss.in[1], integer_of(loss.in[2]));
   const std::vector<int64_t> ends = leaf_ends(loss);
   cross_entropy_both(forward_of(loss, targets, ends), backward_of(gradient, targets), loss.isa, loss.pool);
   return Status();

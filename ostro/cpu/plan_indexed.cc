@@ -12,10 +12,6 @@
 namespace ostro::cpu {
 namespace {
 
-int64_t scalar_integer(const Array& a) {
-  return a.dtype() == ir::DType::i64 ? *a.as<int64_t>() : *a.as<int32_t>();
-}
-
 std::vector<ir::Axis> axes_without(const ir::Shape& shape, const std::vector<std::string>& names) {
   std::vector<ir::Axis> axes;
   for (const ir::Axis& a : shape.axes)
@@ -25,12 +21,6 @@ std::vector<ir::Axis> axes_without(const ir::Shape& shape, const std::vector<std
 
 int64_t stride_of(const Array& a, const std::string& axis) {
   return a.view->strides[static_cast<size_t>(a.shape().find(axis))];
-}
-
-int64_t count_of(const std::vector<ir::Axis>& axes) {
-  int64_t n = 1;
-  for (const ir::Axis& a : axes) n *= a.size;
-  return n;
 }
 
 // Token rows of a whole table: index shares no axis with it, the table's gathered axis is first.
@@ -48,7 +38,7 @@ FloatType float_type(ir::DType d) { return d == ir::DType::bf16 ? FloatType::kBf
 Status run_gather(const OpCall& call) {
   const Array &table = call.in[0], &index = call.in[1], &out = call.out[0];
   const std::string& axis = call.attrs.str("axis");
-  const int64_t rows = table.shape().size_of(axis), origin = scalar_integer(call.in[2]);
+  const int64_t rows = table.shape().size_of(axis), origin = integer_of(call.in[2]);
   if (out.count() == 0) return Status();
   if (is_embedding(table, index, axis)) {
     EmbeddingGather g;
@@ -93,7 +83,7 @@ Status run_scatter_add(const OpCall& call) {
   const Array &update = call.in[0], &index = call.in[1], &out = call.out[0];
   const std::string& axis = call.attrs.str("axis");
   const auto batch = call.attrs.has("batch") ? call.attrs.strs("batch") : std::vector<std::string>{};
-  const int64_t rows = out.shape().size_of(axis), origin = scalar_integer(call.in[2]);
+  const int64_t rows = out.shape().size_of(axis), origin = integer_of(call.in[2]);
   const std::vector<ir::Axis> summed = axes_without(index.shape(), batch);
   const Contraction contraction = contraction_of(summed, call.leaves);
   // f32 elements of the update, widened when it is bf16.

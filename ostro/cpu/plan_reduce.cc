@@ -84,16 +84,6 @@ void sum_integer(const OpCall& call) {
 }
 
 template <typename T>
-T larger(T a, T b) {
-  if constexpr (std::is_same_v<T, float>)
-    return numerics::max_f32(a, b);
-  else if constexpr (std::is_same_v<T, double>)
-    return numerics::max_f64(a, b);
-  else
-    return a < b ? b : a;
-}
-
-template <typename T>
 T smaller(T a, T b) {
   if constexpr (std::is_same_v<T, float>)
     return numerics::min_f32(a, b);

@@ -13,6 +13,23 @@ using compile::StepKind;
 using compile::View;
 using ir::OpKind;
 
+int64_t integer_of(const Array& scalar) {
+  switch (scalar.dtype()) {
+    case ir::DType::i32:
+      return *scalar.as<int32_t>();
+    case ir::DType::u32:
+      return *scalar.as<uint32_t>();
+    default:
+      return *scalar.as<int64_t>();
+  }
+}
+
+int64_t count_of(std::span<const ir::Axis> axes) {
+  int64_t n = 1;
+  for (const ir::Axis& a : axes) n *= a.size;
+  return n;
+}
+
 OpRoutine op_routine(OpKind kind) {
   if (ir::is_elementwise(kind)) return run_elementwise;
   if (ir::is_collective(kind)) return run_collective;

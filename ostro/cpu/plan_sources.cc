@@ -5,17 +5,6 @@
 namespace ostro::cpu {
 namespace {
 
-int64_t integer(const Array& a) {
-  switch (a.dtype()) {
-    case ir::DType::i32:
-      return *a.as<int32_t>();
-    case ir::DType::u32:
-      return *a.as<uint32_t>();
-    default:
-      return *a.as<int64_t>();
-  }
-}
-
 template <typename T, typename Draw>
 void fill(const OpCall& call, Draw draw) {
   const ir::Shape& shape = call.out[0].shape();
@@ -26,7 +15,7 @@ void fill(const OpCall& call, Draw draw) {
   for (size_t i = strides.size(); i-- > 0;) {
     strides[i] = stride;
     stride *= global_sizes[i];
-    first += integer(call.in[i + 1]) * strides[i];
+    first += integer_of(call.in[i + 1]) * strides[i];
   }
   T* out = call.out[0].as<T>();
   call.pool.parallel_for(
@@ -47,7 +36,7 @@ void fill(const OpCall& call, Draw draw) {
 }  // namespace
 
 Status run_iota(const OpCall& call) {
-  const int64_t origin = integer(call.in[0]);
+  const int64_t origin = integer_of(call.in[0]);
   for (int64_t i = 0; i < call.out[0].count(); ++i)
     call.out[0].as<int32_t>()[i] = static_cast<int32_t>(origin + i);
   return Status();
@@ -72,7 +61,7 @@ Status run_random(const OpCall& call) {
 Status run_fold_in(const OpCall& call) {
   const uint32_t* words = call.in[0].as<uint32_t>();
   const numerics::Key key =
-      numerics::fold_in(numerics::Key{words[0], words[1]}, static_cast<uint32_t>(integer(call.in[1])));
+      numerics::fold_in(numerics::Key{words[0], words[1]}, static_cast<uint32_t>(integer_of(call.in[1])));
   call.out[0].as<uint32_t>()[0] = key.word0;
   call.out[0].as<uint32_t>()[1] = key.word1;
   return Status();

@@ -10,7 +10,7 @@
 namespace ostro::cpu {
 namespace {
 
-constexpr int kLanes = numerics::kStripes;
+constexpr int kNormLanes = numerics::kStripes;
 
 // Adds the squares of n floats to lanes that the next element joins at `lane`; returns the lane after the
 // last.
@@ -19,17 +19,17 @@ int add_squares(const float* x, int64_t n, double* lanes, int lane) {
   for (; lane != 0 && i < n; ++i) {
     const double v = x[i];
     lanes[lane] = lanes[lane] + v * v;
-    lane = (lane + 1) % kLanes;
+    lane = (lane + 1) % kNormLanes;
   }
-  for (; i + kLanes <= n; i += kLanes)
-    for (int l = 0; l < kLanes; ++l) {
+  for (; i + kNormLanes <= n; i += kNormLanes)
+    for (int l = 0; l < kNormLanes; ++l) {
       const double v = x[i + l];
       lanes[l] = lanes[l] + v * v;
     }
   for (; i < n; ++i) {
     const double v = x[i];
     lanes[lane] = lanes[lane] + v * v;
-    lane = (lane + 1) % kLanes;
+    lane = (lane + 1) % kNormLanes;
   }
   return lane;
 }
@@ -80,7 +80,7 @@ Status run_box_sumsq(const OpCall& call) {
         high[i] = std::min(low[i] + axes[i].length, axes[i].size);
         empty = empty || low[i] == high[i];
       }
-      double lanes[kLanes] = {};
+      double lanes[kNormLanes] = {};
       int lane = 0;
       index = low;
       while (!empty) {

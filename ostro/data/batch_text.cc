@@ -7,17 +7,17 @@
 namespace ostro::data {
 namespace {
 
-using Json = nlohmann::ordered_json;
+using OrderedJson = nlohmann::ordered_json;
 
 template <typename T>
-Json row_json(const std::vector<T>& array, int64_t row, int64_t length) {
-  Json out = Json::array();
+OrderedJson row_json(const std::vector<T>& array, int64_t row, int64_t length) {
+  OrderedJson out = OrderedJson::array();
   for (int64_t i = row * length; i < (row + 1) * length; ++i) out.push_back(array[static_cast<size_t>(i)]);
   return out;
 }
 
-Json mask_json(const Batch& batch, int64_t row) {
-  Json out = Json::array();
+OrderedJson mask_json(const Batch& batch, int64_t row) {
+  OrderedJson out = OrderedJson::array();
   for (int64_t i = row * batch.seq_len; i < (row + 1) * batch.seq_len; ++i)
     if (const float weight = batch.loss_mask[static_cast<size_t>(i)]; weight == 0 || weight == 1)
       out.push_back(static_cast<int>(weight));
@@ -37,11 +37,11 @@ std::string component_text(const Batch& batch, int64_t row, const Loader& loader
   return name.empty() ? "" : fmt::format("component {}, ", name);
 }
 
-Result<Json> source_json(const Batch& batch, int64_t row, const Loader& loader) {
+Result<OrderedJson> source_json(const Batch& batch, int64_t row, const Loader& loader) {
   const int64_t sequence = batch.sequences[static_cast<size_t>(row)];
-  if (sequence < 0) return Json();  // padding
+  if (sequence < 0) return OrderedJson();  // padding
   ASSIGN_OR_RETURN(const std::vector<DocumentSpan> spans, documents(batch, row, loader));
-  Json list = Json::array();
+  OrderedJson list = OrderedJson::array();
   for (const DocumentSpan& span : spans) {
     list.push_back({{"file", span.file},
                     {"document", span.document},
@@ -50,7 +50,7 @@ Result<Json> source_json(const Batch& batch, int64_t row, const Loader& loader) 
                     {"first_token", span.first_token}});
     if (span.has_bytes()) list.back()["bytes"] = {span.first_byte, span.end_byte};
   }
-  Json source;
+  OrderedJson source;
   if (const std::string& name = loader.component_name(batch.components[static_cast<size_t>(row)]);
       !name.empty())
     source["component"] = name;
@@ -64,18 +64,18 @@ Result<Json> source_json(const Batch& batch, int64_t row, const Loader& loader) 
 }  // namespace
 
 Result<std::string> batch_json(const Batch& batch, const Loader& loader) {
-  Json sequences = Json::array();
+  OrderedJson sequences = OrderedJson::array();
   for (int64_t row = 0; row < batch.batch_size; ++row) {
-    Json entry = {{"tokens", row_json(batch.tokens, row, batch.seq_len)},
-                  {"targets", row_json(batch.targets, row, batch.seq_len)},
-                  {"loss_mask", mask_json(batch, row)}};
+    OrderedJson entry = {{"tokens", row_json(batch.tokens, row, batch.seq_len)},
+                         {"targets", row_json(batch.targets, row, batch.seq_len)},
+                         {"loss_mask", mask_json(batch, row)}};
     if (!batch.segment_ids.empty()) entry["segment_ids"] = row_json(batch.segment_ids, row, batch.seq_len);
     ASSIGN_OR_RETURN(entry["source"], source_json(batch, row, loader));
     sequences.push_back(std::move(entry));
   }
-  const Json json = {
+  const OrderedJson json = {
       {"step", batch.step}, {"fingerprint", batch_fingerprint(batch)}, {"sequences", std::move(sequences)}};
-  return json.dump(-1, ' ', false, Json::error_handler_t::replace) + "\n";
+  return json.dump(-1, ' ', false, OrderedJson::error_handler_t::replace) + "\n";
 }
 
 Result<std::string> batch_summary(const Batch& batch, const Loader& loader) {

@@ -13,7 +13,7 @@ namespace ostro::data {
 namespace {
 
 // 1: of a store in the one-source form, 2: of a component's.
-constexpr const char *kFormat1 = "ostro token store journal 1", *kFormat2 = "ostro token store journal 2";
+constexpr const char *kJournal1 = "ostro token store journal 1", *kJournal2 = "ostro token store journal 2";
 
 std::string line_of(const Json& json) {
   const std::string text = canonical(json);
@@ -121,9 +121,9 @@ Status apply_commit(const io::JsonFields& fields, const Journal::Header& header,
 Status read_header(const Json& json, const std::string& where, Journal::Header& header) {
   const io::JsonFields fields(json, where);
   ASSIGN_OR_RETURN(const std::string format, fields.string("format"));
-  if (format != kFormat1 && format != kFormat2)
+  if (format != kJournal1 && format != kJournal2)
     return unsupported(fmt::format("{}: \"format\" is \"{}\"; this program reads \"{}\" and \"{}\"", where,
-                                   format, kFormat1, kFormat2));
+                                   format, kJournal1, kJournal2));
   ASSIGN_OR_RETURN(const io::JsonFields preprocessing, fields.object("preprocessing"));
   ASSIGN_OR_RETURN(header.preprocessing, read_preprocessing(preprocessing));
   if (fields.has("from_stores")) {
@@ -145,7 +145,7 @@ Result<Journal> Journal::create(io::FileSystem& fs, const std::string& cache_dir
                                 const BuildState* base) {
   Json list = Json::array();
   for (const SourceFile& source : header.sources) list.push_back(source_json(source));
-  Json json = {{"format", header.preprocessing.is_component() ? kFormat2 : kFormat1},
+  Json json = {{"format", header.preprocessing.is_component() ? kJournal2 : kJournal1},
                {"preprocessing", preprocessing_json(header.preprocessing)},
                {"sources", std::move(list)}};
   if (header.from_stores) json["from_stores"] = true;

@@ -14,7 +14,6 @@ namespace {
 // Formats 1 (the one-source form) and 2 (components) held the sums of all chunks; they are read, not written.
 constexpr const char *kFormat1 = "ostro token store 1", *kFormat2 = "ostro token store 2",
                      *kFormat3 = "ostro token store 3";
-constexpr int64_t kMax = INT64_MAX;
 
 const char* old_format_of(const StoreLedger& ledger) {
   return ledger.preprocessing.is_component() || !ledger.levanter_cache.empty() ? kFormat2 : kFormat1;
@@ -70,7 +69,7 @@ Status read_sums(const io::JsonFields& sums, const ArrayPlace& place, ArrayLedge
   if (static_cast<int64_t>(crcs.size()) != array.chunks())
     return sums.bad("crc32c", fmt::format("has {} entries for {} chunks", crcs.size(), array.chunks()));
   if (place.id != ArrayId::kOffsets) return {};
-  ASSIGN_OR_RETURN(array.last, sums.integers("last", 0, kMax));
+  ASSIGN_OR_RETURN(array.last, sums.integers("last", 0, kMaxCount));
   if (static_cast<int64_t>(array.last.size()) != array.chunks())
     return sums.bad("last", fmt::format("has {} entries for {} chunks", array.last.size(), array.chunks()));
   return {};
@@ -80,7 +79,7 @@ Status read_sums(const io::JsonFields& sums, const ArrayPlace& place, ArrayLedge
 Status read_array(const io::JsonFields& content, const io::JsonFields& types, bool has_sums,
                   const ArrayPlace& place, ArrayLedger& array) {
   ASSIGN_OR_RETURN(const io::JsonFields fields, content.object(place.path));
-  ASSIGN_OR_RETURN(array.elements, fields.integer("elements", 0, kMax));
+  ASSIGN_OR_RETURN(array.elements, fields.integer("elements", 0, kMaxCount));
   ASSIGN_OR_RETURN(array.chunk, fields.integer("chunk", 2, int64_t{1} << 27));
   ASSIGN_OR_RETURN(array.sha256, read_sha256(fields, "sha256"));
   if (has_sums) {
@@ -117,9 +116,9 @@ int64_t expected_elements(ArrayId id, const SplitLedger& split, WeightKind weigh
 
 Status read_split(const io::JsonFields& fields, const io::JsonFields& types, const StoreLedger& ledger,
                   SplitLedger& split) {
-  ASSIGN_OR_RETURN(split.rows, fields.integer("rows", 0, kMax - 1));
-  ASSIGN_OR_RETURN(split.tokens, fields.integer("tokens", 0, kMax));
-  ASSIGN_OR_RETURN(split.bytes, fields.integer("bytes", 0, kMax));
+  ASSIGN_OR_RETURN(split.rows, fields.integer("rows", 0, kMaxCount - 1));
+  ASSIGN_OR_RETURN(split.tokens, fields.integer("tokens", 0, kMaxCount));
+  ASSIGN_OR_RETURN(split.bytes, fields.integer("bytes", 0, kMaxCount));
   ASSIGN_OR_RETURN(const io::JsonFields arrays, fields.object("arrays"));
   for (const ArrayPlace& place : ledger.places()) {
     ArrayLedger& array = split.array(place.id);

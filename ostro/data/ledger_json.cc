@@ -6,10 +6,8 @@
 namespace ostro::data {
 
 namespace {
-constexpr int64_t kMax = INT64_MAX;
-
 Result<std::array<int64_t, 2>> read_pair(const io::JsonFields& fields, std::string_view key) {
-  ASSIGN_OR_RETURN(const std::vector<int64_t> values, fields.integers(key, 0, kMax));
+  ASSIGN_OR_RETURN(const std::vector<int64_t> values, fields.integers(key, 0, kMaxCount));
   if (values.size() != 2) return fields.bad(key, "is not a pair of numbers");
   return std::array<int64_t, 2>{values[0], values[1]};
 }
@@ -100,8 +98,8 @@ Result<SourceFile> read_source(const io::JsonFields& fields) {
   if (list != "train" && list != "validation") return fields.bad("list", "is not train or validation");
   source.format = *known;
   source.list = list == "train" ? Split::kTrain : Split::kValidation;
-  ASSIGN_OR_RETURN(source.size, fields.integer("size", 0, kMax));
-  ASSIGN_OR_RETURN(source.mtime_ns, fields.integer("mtime_ns", INT64_MIN, kMax));
+  ASSIGN_OR_RETURN(source.size, fields.integer("size", 0, kMaxCount));
+  ASSIGN_OR_RETURN(source.mtime_ns, fields.integer("mtime_ns", INT64_MIN, kMaxCount));
   return source;
 }
 
@@ -115,16 +113,16 @@ Json file_content_json(const FileLedger& file) {
 
 Status read_file_content(const io::JsonFields& fields, FileLedger& file) {
   ASSIGN_OR_RETURN(file.sha256, fields.string("sha256"));
-  ASSIGN_OR_RETURN(file.documents, fields.integer("documents", 0, kMax));
-  ASSIGN_OR_RETURN(file.empty, fields.integer("empty", 0, kMax));
-  ASSIGN_OR_RETURN(file.repaired, fields.integer("repaired", 0, kMax));
+  ASSIGN_OR_RETURN(file.documents, fields.integer("documents", 0, kMaxCount));
+  ASSIGN_OR_RETURN(file.empty, fields.integer("empty", 0, kMaxCount));
+  ASSIGN_OR_RETURN(file.repaired, fields.integer("repaired", 0, kMaxCount));
   ASSIGN_OR_RETURN(file.rows, read_pair(fields, "rows"));
   ASSIGN_OR_RETURN(file.tokens, read_pair(fields, "tokens"));
   if (fields.has("no_loss")) {
-    ASSIGN_OR_RETURN(file.no_loss, fields.integer("no_loss", 0, kMax));
+    ASSIGN_OR_RETURN(file.no_loss, fields.integer("no_loss", 0, kMaxCount));
   }
   if (fields.has("skipped")) {
-    ASSIGN_OR_RETURN(file.skipped, fields.integer("skipped", 0, kMax));
+    ASSIGN_OR_RETURN(file.skipped, fields.integer("skipped", 0, kMaxCount));
   }
   return {};
 }

@@ -10,6 +10,9 @@ namespace ostro::data {
 
 using Json = nlohmann::json;
 
+// Counts of rows, tokens and bytes are at most this.
+inline constexpr int64_t kMaxCount = INT64_MAX;
+
 // Sorted keys, no spaces: equal values give equal bytes.
 std::string canonical(const Json& json);
 

@@ -16,21 +16,21 @@ using Json = nlohmann::json;
 
 constexpr int64_t kMaxHeaderBytes = 100'000'000;  // the reference implementation's limit
 constexpr int64_t kMaxIndexBytes = 100'000'000;
-constexpr int64_t kMaxElements = int64_t{1} << 58;
+constexpr int64_t kMaxTensorElements = int64_t{1} << 58;
 
-constexpr std::array<std::pair<std::string_view, int64_t>, 13> kItemSizes = {{{"F64", 8},
-                                                                              {"F32", 4},
-                                                                              {"F16", 2},
-                                                                              {"BF16", 2},
-                                                                              {"I64", 8},
-                                                                              {"I32", 4},
-                                                                              {"I16", 2},
-                                                                              {"I8", 1},
-                                                                              {"U64", 8},
-                                                                              {"U32", 4},
-                                                                              {"U16", 2},
-                                                                              {"U8", 1},
-                                                                              {"BOOL", 1}}};
+constexpr std::array<std::pair<std::string_view, int64_t>, 13> kDtypeBytes = {{{"F64", 8},
+                                                                               {"F32", 4},
+                                                                               {"F16", 2},
+                                                                               {"BF16", 2},
+                                                                               {"I64", 8},
+                                                                               {"I32", 4},
+                                                                               {"I16", 2},
+                                                                               {"I8", 1},
+                                                                               {"U64", 8},
+                                                                               {"U32", 4},
+                                                                               {"U16", 2},
+                                                                               {"U8", 1},
+                                                                               {"BOOL", 1}}};
 
 OrderedJson metadata_json(const SafetensorsMetadata& metadata) {
   OrderedJson json = OrderedJson::object();
@@ -83,14 +83,14 @@ Result<SafetensorsInfo> parse_info(const std::string& name, const Json& value, i
   ASSIGN_OR_RETURN(info.dtype, fields.string("dtype"));
   const int64_t item = safetensors_item_size(info.dtype);
   if (item == 0) return unsupported(fmt::format("{}: dtype \"{}\"", fields.where(), info.dtype));
-  ASSIGN_OR_RETURN(info.shape, fields.integers("shape", 0, kMaxElements));
+  ASSIGN_OR_RETURN(info.shape, fields.integers("shape", 0, kMaxTensorElements));
   ASSIGN_OR_RETURN(const auto offsets, fields.integers("data_offsets", 0, file_size - data_begin));
   if (offsets.size() != 2 || offsets[0] > offsets[1]) return fields.bad("data_offsets", "is not a range");
   info.begin = data_begin + offsets[0];
   info.end = data_begin + offsets[1];
   int64_t elements = 1;
   for (const int64_t extent : info.shape) {
-    if (extent > 0 && elements > kMaxElements / extent) return fields.bad("shape", "is too large");
+    if (extent > 0 && elements > kMaxTensorElements / extent) return fields.bad("shape", "is too large");
     elements *= extent;
   }
   if (elements * item != info.bytes()) {
@@ -139,7 +139,7 @@ Status remove_others(FileSystem& fs, const std::string& directory, const std::st
 }  // namespace
 
 int64_t safetensors_item_size(std::string_view dtype) {
-  for (const auto& [name, size] : kItemSizes) {
+  for (const auto& [name, size] : kDtypeBytes) {
     if (name == dtype) return size;
   }
   return 0;

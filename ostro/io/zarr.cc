@@ -9,8 +9,6 @@
 namespace ostro::io {
 namespace {
 
-constexpr int64_t kMaxMetadataBytes = 16 << 20;
-
 // The part of chunk `index` of a grid of `chunk` that lies inside the box [start, start + shape).
 struct Overlap {
   Extents in_chunk, in_box, shape;

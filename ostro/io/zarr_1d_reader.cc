@@ -9,8 +9,6 @@
 namespace ostro::io {
 namespace {
 
-constexpr int64_t kMaxMetadataBytes = 16 << 20;
-
 struct Shard {
   std::unique_ptr<RandomAccessFile> file;  // null: the file does not exist
   ShardIndex index;

@@ -11,7 +11,6 @@
 namespace ostro::io {
 namespace {
 
-constexpr int64_t kMaxMetadataBytes = 16 << 20;
 constexpr int64_t kTokenChunk = 262'144, kTokenShard = 134'217'728;
 
 Status check_1d(const ZarrSpec& spec, const std::string& path) {

@@ -13,6 +13,9 @@
 
 namespace ostro::io {
 
+// No zarr.json is longer.
+inline constexpr int64_t kMaxMetadataBytes = 16 << 20;
+
 // Bytes of one element of "bool", "int8".."int64", "uint8".."uint64", "bfloat16", "float16", "float32",
 // "float64"; 0 for any other name.
 int64_t zarr_item_size(std::string_view dtype);

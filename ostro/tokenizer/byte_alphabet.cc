@@ -30,7 +30,7 @@ constexpr std::array<int16_t, kEnd> make_bytes() {
   return bytes;
 }
 
-constexpr std::array<int16_t, kEnd> kBytes = make_bytes();
+constexpr std::array<int16_t, kEnd> kByteOfCharacter = make_bytes();
 
 }  // namespace
 
@@ -53,8 +53,8 @@ std::optional<std::string> characters_to_bytes(std::string_view text) {
   std::string out;
   for (size_t i = 0; i < text.size();) {
     const CodePoint c = read_code_point(text.data() + i);
-    if (c.value >= kEnd || kBytes[c.value] < 0) return std::nullopt;
-    out.push_back(static_cast<char>(kBytes[c.value]));
+    if (c.value >= kEnd || kByteOfCharacter[c.value] < 0) return std::nullopt;
+    out.push_back(static_cast<char>(kByteOfCharacter[c.value]));
     i += c.length;
   }
   return out;

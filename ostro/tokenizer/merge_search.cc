@@ -7,7 +7,7 @@
 namespace ostro::tokenizer {
 namespace {
 
-constexpr uint32_t kNone = 0xFFFFFFFF;  // no neighbour
+constexpr uint32_t kNoNeighbour = 0xFFFFFFFF;
 constexpr uint32_t kDead = 0xFFFFFFFF;  // the id of a symbol that is gone
 
 }  // namespace
@@ -17,13 +17,14 @@ MergeSearch::PairInfo& MergeSearch::info(TokenPair pair) {
 }
 
 void MergeSearch::add_piece(const std::vector<uint32_t>& ids, uint64_t count) {
-  OSTRO_CHECK(symbols_.size() + ids.size() < kNone,
+  OSTRO_CHECK(symbols_.size() + ids.size() < kNoNeighbour,
               "more than 2^32 - 1 symbols in distinct pieces: train on a sample");
   const auto begin = static_cast<uint32_t>(symbols_.size());
   const auto end = static_cast<uint32_t>(begin + ids.size());
   const auto piece = static_cast<uint32_t>(piece_counts_.size());
   for (uint32_t i = begin; i < end; ++i) {
-    symbols_.push_back({ids[i - begin], i == begin ? kNone : i - 1, i + 1 == end ? kNone : i + 1, piece});
+    symbols_.push_back(
+        {ids[i - begin], i == begin ? kNoNeighbour : i - 1, i + 1 == end ? kNoNeighbour : i + 1, piece});
   }
   piece_counts_.push_back(count);
 }
@@ -47,7 +48,7 @@ void MergeSearch::remove_pair(TokenPair pair, uint64_t count) {
 void MergeSearch::start() {
   for (uint32_t i = 0; i < symbols_.size(); ++i) {
     const Symbol& s = symbols_[i];
-    if (s.next != kNone) add_pair({s.id, symbols_[s.next].id}, piece_counts_[s.piece], i);
+    if (s.next != kNoNeighbour) add_pair({s.id, symbols_[s.next].id}, piece_counts_[s.piece], i);
   }
   for (const TokenPair& pair : grown_) {
     queue_.push({info(pair).count, pair});
@@ -77,17 +78,17 @@ void MergeSearch::merge(TokenPair pair, uint32_t merged) {
   if (!std::is_sorted(places.begin(), places.end())) std::sort(places.begin(), places.end());
   for (const uint32_t place : places) {
     Symbol& left = symbols_[place];
-    if (left.id != pair.first || left.next == kNone || symbols_[left.next].id != pair.second) continue;
+    if (left.id != pair.first || left.next == kNoNeighbour || symbols_[left.next].id != pair.second) continue;
     Symbol& right = symbols_[left.next];
     const uint64_t count = piece_counts_[left.piece];
     remove_pair(pair, count);
-    if (left.previous != kNone) remove_pair({symbols_[left.previous].id, left.id}, count);
-    if (right.next != kNone) remove_pair({right.id, symbols_[right.next].id}, count);
+    if (left.previous != kNoNeighbour) remove_pair({symbols_[left.previous].id, left.id}, count);
+    if (right.next != kNoNeighbour) remove_pair({right.id, symbols_[right.next].id}, count);
     left.id = merged;
     left.next = right.next;
     right.id = kDead;
-    if (left.previous != kNone) add_pair({symbols_[left.previous].id, merged}, count, left.previous);
-    if (left.next != kNone) {
+    if (left.previous != kNoNeighbour) add_pair({symbols_[left.previous].id, merged}, count, left.previous);
+    if (left.next != kNoNeighbour) {
       symbols_[left.next].previous = place;
       add_pair({merged, symbols_[left.next].id}, count, place);
     }

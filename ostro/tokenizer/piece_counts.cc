@@ -12,7 +12,7 @@ namespace ostro::tokenizer {
 namespace {
 
 constexpr size_t kFirstEntries = size_t{1} << 12, kBlockBytes = size_t{1} << 20;
-constexpr size_t kBatchPieces = 32;
+constexpr size_t kPiecesAhead = 32;
 
 }  // namespace
 
@@ -61,8 +61,8 @@ void PieceCounts::add_piece(std::string_view piece, uint64_t hash, uint64_t coun
 
 // Asks for the entries of a batch of pieces before it uses them: their way from memory overlaps.
 void PieceCounts::add_text(Splitter splitter, std::string_view text) {
-  size_t ends[kBatchPieces];
-  uint64_t hashes[kBatchPieces];
+  size_t ends[kPiecesAhead];
+  uint64_t hashes[kPiecesAhead];
   for (size_t begin = 0; begin < text.size();) {
     const size_t count = split(splitter, text, begin, ends);
     for (size_t i = 0, from = begin; i < count; from = ends[i++]) {

@@ -16,8 +16,6 @@ namespace ostro::tokenizer {
 namespace {
 
 constexpr float kUnknownPenalty = 10;
-constexpr std::string_view kSpaceSymbol = "\xE2\x96\x81";  // U+2581
-constexpr std::string_view kReplacementCharacter = "\xEF\xBF\xBD";
 
 bool is_ordinary(PieceType type) { return type == PieceType::kNormal || type == PieceType::kUserDefined; }
 

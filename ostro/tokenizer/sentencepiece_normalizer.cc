@@ -3,12 +3,6 @@
 #include "ostro/tokenizer/utf8.h"
 
 namespace ostro::tokenizer {
-namespace {
-
-constexpr std::string_view kSpaceSymbol = "\xE2\x96\x81";  // U+2581
-
-}  // namespace
-
 Result<SentencePieceNormalizer> SentencePieceNormalizer::from_proto(const SentencePieceProto& proto) {
   SentencePieceNormalizer out;
   if (!proto.charsmap.empty()) {

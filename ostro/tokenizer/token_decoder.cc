@@ -8,12 +8,6 @@
 #include "ostro/tokenizer/utf8.h"
 
 namespace ostro::tokenizer {
-namespace {
-
-constexpr std::string_view kReplacementCharacter = "\xEF\xBF\xBD";
-
-}  // namespace
-
 Result<TokenDecoder::Step> TokenDecoder::read_step(const Json& json) {
   const std::string type = type_of(json);
   if (type == "ByteLevel") return Step(ByteLevel{});

@@ -8,6 +8,8 @@
 
 namespace ostro::tokenizer {
 
+inline constexpr std::string_view kReplacementCharacter = "\xEF\xBF\xBD";  // U+FFFD
+
 // One code point of valid UTF-8 and the number of its bytes.
 struct CodePoint {
   uint32_t value;

@@ -13,7 +13,7 @@
 namespace ostro::train {
 namespace {
 
-using Json = nlohmann::ordered_json;
+using OrderedJson = nlohmann::ordered_json;
 
 std::string row(std::string_view name, std::string_view value) {
   return fmt::format("{:<12}{}\n", name, value);
@@ -61,29 +61,30 @@ std::vector<const StepEntry*> first_and_last_step(const Chain& chain) {
   return steps;
 }
 
-Json run_json(const std::string& path, const Result<RunRecord>& record, const Chain& chain,
-              const std::vector<Saved>& saved) {
-  Json json;
+OrderedJson run_json(const std::string& path, const Result<RunRecord>& record, const Chain& chain,
+                     const std::vector<Saved>& saved) {
+  OrderedJson json;
   json["kind"] = "run";
   json["path"] = path;
   json["run_hash"] = chain.head();
   json["step"] = chain.last_step();
   const GenesisEntry& genesis = chain.genesis();
-  Json& links = json["chain"];
+  OrderedJson& links = json["chain"];
   links["entries"] = chain.links.size();
   links["torn_bytes"] = chain.torn_bytes;
   links["numerics_version"] = genesis.numerics_version;
   links["program_hash"] = genesis.program_hash;
   links["data_hash"] = genesis.data_hash;
   links["tokenizer_hash"] = genesis.tokenizer_hash;
-  links["config"] = Json::parse(genesis.config);
-  links["fork"] = genesis.fork ? Json{{"head", genesis.fork->head}, {"step", genesis.fork->step}} : Json();
-  Json& losses = json["losses"] = Json::array();
+  links["config"] = OrderedJson::parse(genesis.config);
+  links["fork"] =
+      genesis.fork ? OrderedJson{{"head", genesis.fork->head}, {"step", genesis.fork->step}} : OrderedJson();
+  OrderedJson& losses = json["losses"] = OrderedJson::array();
   for (const StepEntry* step : first_and_last_step(chain))
     losses.push_back({{"step", step->step}, {"loss", step->loss}});
-  json["checkpoints"] = Json::array();
+  json["checkpoints"] = OrderedJson::array();
   for (const Saved& one : saved) {
-    Json entry{{"step", one.entry.step}, {"path", one.entry.path}};
+    OrderedJson entry{{"step", one.entry.step}, {"path", one.entry.path}};
     if (one.error.empty()) {
       entry["kind"] = kind_name(one.manifest.info.kind);
       entry["name"] = one.manifest.name;
@@ -93,8 +94,8 @@ Json run_json(const std::string& path, const Result<RunRecord>& record, const Ch
     }
     json["checkpoints"].push_back(std::move(entry));
   }
-  json["record"] =
-      record.ok() ? Json::parse(record_json(*record)) : Json{{"error", record.error().message()}};
+  json["record"] = record.ok() ? OrderedJson::parse(record_json(*record))
+                               : OrderedJson{{"error", record.error().message()}};
   return json;
 }
 
@@ -142,8 +143,8 @@ std::map<std::string, int64_t> counts_of(const checkpoint::Manifest& manifest) {
   return counts;
 }
 
-Json checkpoint_json(const std::string& path, const checkpoint::Manifest& manifest) {
-  Json json;
+OrderedJson checkpoint_json(const std::string& path, const checkpoint::Manifest& manifest) {
+  OrderedJson json;
   json["kind"] = "checkpoint";
   json["path"] = path;
   json["step"] = manifest.info.step;
@@ -153,7 +154,7 @@ Json checkpoint_json(const std::string& path, const checkpoint::Manifest& manife
   json["numerics_version"] = manifest.info.numerics_version;
   json["elements"] = counts_of(manifest);
   json["config"] = manifest.info.config;
-  json["tensors"] = Json::array();
+  json["tensors"] = OrderedJson::array();
   for (size_t i = 0; i < manifest.tensors.size(); ++i) {
     const checkpoint::TensorSpec& spec = manifest.tensors[i];
     json["tensors"].push_back({{"path", spec.path},
@@ -192,7 +193,9 @@ std::string checkpoint_text(const std::string& path, const checkpoint::Manifest&
   return out;
 }
 
-std::string dump(const Json& json) { return json.dump(2, ' ', false, Json::error_handler_t::replace) + "\n"; }
+std::string dump(const OrderedJson& json) {
+  return json.dump(2, ' ', false, OrderedJson::error_handler_t::replace) + "\n";
+}
 
 Result<Chain> chain_of(io::FileSystem& fs, const std::string& run_directory) {
   Result<Chain> chain = read_chain(fs, io::join_path(run_directory, kChainFile));

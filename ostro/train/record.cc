@@ -12,7 +12,7 @@
 namespace ostro::train {
 namespace {
 
-using Json = nlohmann::ordered_json;
+using OrderedJson = nlohmann::ordered_json;
 using io::JsonFields;
 
 constexpr std::string_view kChecksumBegin = ",\n  \"checksum\": \"", kChecksumEnd = "\"\n}\n";
@@ -28,15 +28,15 @@ std::string cpu_name() {
   return "unknown";
 }
 
-Json to_json(const Session& session) {
-  Json json;
+OrderedJson to_json(const Session& session) {
+  OrderedJson json;
   json["argv"] = session.argv;
   json["directory"] = session.directory;
   json["source_commit"] = session.source_commit;
   json["compiler"] = session.compiler;
   json["cpu"] = session.cpu;
   json["started"] = session.started;
-  json["ended"] = session.ended.empty() ? Json() : Json(session.ended);
+  json["ended"] = session.ended.empty() ? OrderedJson() : OrderedJson(session.ended);
   json["outcome"] = session.outcome;
   json["from_step"] = session.from_step;
   json["to_step"] = session.to_step;
@@ -107,17 +107,17 @@ void end_session(RunRecord& record, const std::string& outcome, int64_t to_step)
 }
 
 std::string record_json(const RunRecord& record) {
-  Json json;
+  OrderedJson json;
   json["format"] = "ostro run";
   json["format_version"] = kRecordFormat;
   json["numerics_version"] = record.numerics_version;
   json["program_hash"] = record.program_hash;
   json["data_hash"] = record.data_hash;
   json["tokenizer_hash"] = record.tokenizer_hash;
-  json["parent"] = record.parent.empty() ? Json() : Json(record.parent);
-  json["sessions"] = Json::array();
+  json["parent"] = record.parent.empty() ? OrderedJson() : OrderedJson(record.parent);
+  json["sessions"] = OrderedJson::array();
   for (const Session& session : record.sessions) json["sessions"].push_back(to_json(session));
-  return json.dump(2, ' ', false, Json::error_handler_t::replace);
+  return json.dump(2, ' ', false, OrderedJson::error_handler_t::replace);
 }
 
 Status write_record(io::FileSystem& fs, const std::string& path, const RunRecord& record) {

@@ -24,8 +24,6 @@ Buffers take(Buffers& from, size_t first, size_t count) {
   return out;
 }
 
-std::array<int64_t, 2> lanes(const Buffer& b) { return {b.as<int64_t>()[0], b.as<int64_t>()[1]}; }
-
 class SerialRunner final : public StepRunner {
  public:
   SerialRunner(size_t n, int64_t rows, size_t leaf_results)
@@ -70,7 +68,8 @@ class SerialRunner final : public StepRunner {
       for (Buffer& b : rows_of(batch, i * rows_, rows_)) inputs.push_back(std::move(b));
       ASSIGN_OR_RETURN(Buffers out, leaf_->run(std::move(inputs)));
       LeafResult leaf{out[0].item<double>(), out[1].item<double>(), {}};
-      for (size_t k = 2 + n_; k < leaf_results_; ++k) leaf.gradient_prints.push_back(lanes(out[k]));
+      for (size_t k = 2 + n_; k < leaf_results_; ++k)
+        leaf.gradient_prints.push_back(fingerprint_lanes(out[k]));
       result.leaves.push_back(std::move(leaf));
       faulty_.push(i, leaves, take(out, 2, n_), out[1].item<double>(),
                    [&](Buffers gradients) { fold.push(std::move(gradients)); });
@@ -100,7 +99,7 @@ class SerialRunner final : public StepRunner {
     result.loss = out[3 * n_].item<float>();
     result.gradient_norm = out[3 * n_ + 1].item<double>();
     result.ok = out[3 * n_ + 2].item<uint8_t>() != 0;
-    for (size_t i = 0; i < n_; ++i) result.prints.push_back(lanes(out[3 * n_ + 3 + i]));
+    for (size_t i = 0; i < n_; ++i) result.prints.push_back(fingerprint_lanes(out[3 * n_ + 3 + i]));
     if (result.ok) ++state.step;
     return result;
   }
@@ -121,6 +120,10 @@ class SerialRunner final : public StepRunner {
 };
 
 }  // namespace
+
+std::array<int64_t, 2> fingerprint_lanes(const Buffer& print) {
+  return {print.as<int64_t>()[0], print.as<int64_t>()[1]};
+}
 
 size_t parameter_count(const CanonicalPrograms& p) { return p.init.body.results.size(); }
 

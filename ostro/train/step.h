@@ -2,6 +2,7 @@
 // (numerics.md, N8).
 #pragma once
 
+#include <array>
 #include <memory>
 #include <string>
 #include <vector>
@@ -34,6 +35,9 @@ struct StepResult {
   std::vector<LeafResult> leaves;
   std::vector<std::array<int64_t, 2>> prints;  // per parameter, after the step
 };
+
+// The two lanes of a fingerprint as the programs give it: i64 {2}.
+std::array<int64_t, 2> fingerprint_lanes(const runtime::Buffer& print);
 
 // What one worker holds, and sends to the others in a step.
 struct WorkerLoad {

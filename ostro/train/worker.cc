@@ -90,8 +90,6 @@ class Owners final : public runtime::Collectives {
   int64_t count_;
 };
 
-std::array<int64_t, 2> lanes(const Buffer& b) { return {b.as<int64_t>()[0], b.as<int64_t>()[1]}; }
-
 Status compile_once(std::unique_ptr<runtime::Executable>& slot, runtime::Engine& engine,
                     const ir::Program& program, size_t donated, const std::string& remat = "none") {
   if (slot != nullptr) return Status();
@@ -174,7 +172,8 @@ Result<std::vector<Worker::Buffers>> Worker::run_leaves(const BatchArrays& batch
       for (Buffer& b : rows_of(batch, at * plan_.rows, plan_.rows)) inputs.push_back(std::move(b));
       ASSIGN_OR_RETURN(Buffers out, leaf->run(std::move(inputs)));
       LeafResult r{out[0].item<double>(), out[1].item<double>(), {}};
-      for (size_t k = 2 + plan_.n; k < out.size(); ++k) r.gradient_prints.push_back(lanes(out[k]));
+      for (size_t k = 2 + plan_.n; k < out.size(); ++k)
+        r.gradient_prints.push_back(fingerprint_lanes(out[k]));
       results[static_cast<size_t>(i)] = std::move(r);
       out.resize(2 + plan_.n);
       out.erase(out.begin(), out.begin() + 2);
@@ -303,7 +302,7 @@ Status Worker::update(runtime::Collectives& c, Buffers gradients, const optim::A
     p_.push_back(std::move(out[k]));
     m_.push_back(std::move(out[n + k]));
     v_.push_back(std::move(out[2 * n + k]));
-    result.prints.push_back(lanes(out[3 * n + 3 + k]));
+    result.prints.push_back(fingerprint_lanes(out[3 * n + 3 + k]));
   }
   result.loss = out[3 * n].item<float>();
   result.gradient_norm = out[3 * n + 1].item<double>();

@@ -9,7 +9,7 @@ namespace {
 
 bool is_float(const ir::Shape& s) { return s.dtype == ir::DType::f32 || s.dtype == ir::DType::bf16; }
 
-void gather_first(ir::Block& block) {
+void gather_rows_first(ir::Block& block) {
   std::vector<int32_t> uses(block.values.size(), 0);
   for (const ir::Op& op : block.ops)
     for (ir::ValueId v : op.operands) ++uses[static_cast<size_t>(v)];
@@ -20,7 +20,7 @@ void gather_first(ir::Block& block) {
   std::vector<std::vector<ir::Op>> behind(block.ops.size());
   for (size_t i = 0; i < block.ops.size(); ++i) {
     ir::Op& op = block.ops[i];
-    for (ir::Block& region : op.regions) gather_first(region);
+    for (ir::Block& region : op.regions) gather_rows_first(region);
     if (op.kind != ir::OpKind::gather) continue;
     const ir::ValueId table = op.operands[0];
     const int32_t d = def[static_cast<size_t>(table)];
@@ -47,6 +47,6 @@ void gather_first(ir::Block& block) {
 
 }  // namespace
 
-void gather_first(ir::Program& program, const runtime::CompileOptions&) { gather_first(program.body); }
+void gather_first(ir::Program& program, const runtime::CompileOptions&) { gather_rows_first(program.body); }
 
 }  // namespace ostro::compile

@@ -7,7 +7,7 @@
 namespace ostro::tokenizer::jinja {
 namespace {
 constexpr int kMaxNesting = 200;
-constexpr int kMaxDepth = 500;  // of the tree
+constexpr int kMaxTreeDepth = 500;  // of the tree
 }  // namespace
 
 ExpressionParser::Nesting::Nesting(ExpressionParser& parser) : parser_(parser) {
@@ -66,8 +66,8 @@ void ExpressionParser::add_child(Expr& parent, ExprPtr child) const {
 void ExpressionParser::note_depth(Expr& parent, const ExprPtr& child) const {
   if (!child) return;
   parent.depth = std::max(parent.depth, child->depth + 1);
-  if (parent.depth > kMaxDepth)
-    throw TemplateError(fmt::format("an expression of more than {} levels", kMaxDepth), parent.line);
+  if (parent.depth > kMaxTreeDepth)
+    throw TemplateError(fmt::format("an expression of more than {} levels", kMaxTreeDepth), parent.line);
 }
 
 void ExpressionParser::set_arguments(Expr& parent, ArgumentList arguments) const {

@@ -13,16 +13,16 @@
 namespace ostro::tokenizer::jinja {
 namespace {
 
-constexpr int kMaxDepth = 200;  // of values inside values
+constexpr int kMaxValueDepth = 200;  // of values inside values
 
 [[noreturn]] void too_deep() {
-  throw TemplateError(fmt::format("values nested more than {} deep", kMaxDepth));
+  throw TemplateError(fmt::format("values nested more than {} deep", kMaxValueDepth));
 }
 
 bool equal_items(const std::vector<Value>& a, const std::vector<Value>& b, int depth);
 
 bool equal_at(const Value& a, const Value& b, int depth) {
-  if (depth > kMaxDepth) too_deep();
+  if (depth > kMaxValueDepth) too_deep();
   if (a.is_number() && b.is_number()) {
     if (a.is_float() || b.is_float()) return a.as_double() == b.as_double();
     return a.as_int() == b.as_int();
@@ -52,7 +52,7 @@ bool equal_items(const std::vector<Value>& a, const std::vector<Value>& b, int d
 std::string joined(const std::vector<Value>& items, int depth);
 
 std::string repr_at(const Value& value, int depth) {
-  if (depth > kMaxDepth) too_deep();
+  if (depth > kMaxValueDepth) too_deep();
   if (value.is_text())
     return value.is_markup() ? "Markup(" + repr_of_text(value.as_text()) + ")"
                              : repr_of_text(value.as_text());
