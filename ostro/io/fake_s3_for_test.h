@@ -15,15 +15,23 @@
 
 namespace ostro::io {
 
+// Read it when no request is under way: those ahead run in threads of their own.
 class FakeClock final : public RetryClock {
  public:
-  int64_t now_ms() override { return now; }
+  int64_t now_ms() override {
+    const std::lock_guard lock(mutex_);
+    return now;
+  }
   void sleep_ms(int64_t ms, std::stop_token) override {
+    const std::lock_guard lock(mutex_);
     now += ms;
     sleeps.push_back(ms);
   }
   int64_t now = 0;
   std::vector<int64_t> sleeps;
+
+ private:
+  std::mutex mutex_;
 };
 
 // Answers for the endpoint http://s3 from `objects` ("bucket/key" to content), in pages of `page` entries.
