@@ -6,7 +6,8 @@
 # kernels of an instruction set) are never batched, nor are tests.
 #
 # ostro_batch(LIBRARY): compiles the room's files in batches.
-# ostro_precompile(TARGET): gives the target the headers of its kind; programs and libraries differ in -fPIE.
+# ostro_precompile(TARGET): gives the target the headers of its kind; programs and libraries differ in -fPIE. Programs
+# that get them are tests, and a test's own code is compiled with -O1: what it calls is not.
 if(NOT CMAKE_CXX_COMPILER_LAUNCHER)
   set(OSTRO_BATCH ON)
 endif()
@@ -26,10 +27,13 @@ function(ostro_batch library)
 endfunction()
 
 function(ostro_precompile target)
+  get_target_property(type ${target} TYPE)
+  if(type STREQUAL "EXECUTABLE" AND CMAKE_BUILD_TYPE STREQUAL "Release")
+    target_compile_options(${target} PRIVATE -O1)
+  endif()
   if(NOT OSTRO_PRECOMPILE)
     return()
   endif()
-  get_target_property(type ${target} TYPE)
   if(type STREQUAL "EXECUTABLE")
     target_precompile_headers(${target} REUSE_FROM ostro_test_main)
   elseif(TARGET ostro_base AND NOT target STREQUAL "ostro_base")
