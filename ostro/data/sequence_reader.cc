@@ -37,10 +37,10 @@ Status StreamSequences::read(int64_t sequence, Batch& batch, int64_t row) const 
   const auto part = [&](auto& array) {
     return std::span(array).subspan(static_cast<size_t>(at), static_cast<size_t>(targets));
   };
-  const std::span<int32_t> tokens = part(batch.tokens), next = part(batch.targets);
-  RETURN_IF_ERROR(stream().read(first, tokens));
-  std::copy(tokens.begin() + 1, tokens.end(), next.begin());
-  RETURN_IF_ERROR(stream().read(first + targets, next.last(1)));
+  // Both from the store: copied from one array to the other, 4 bytes apart, loads would wait for stores to
+  // addresses that differ by whole pages.
+  RETURN_IF_ERROR(stream().read(first, part(batch.tokens)));
+  RETURN_IF_ERROR(stream().read(first + 1, part(batch.targets)));
   RETURN_IF_ERROR(stream().read_weights(first + 1, part(batch.loss_mask)));
   if (!batch.segment_ids.empty()) {
     int32_t segment = 0;
