@@ -56,7 +56,7 @@ def host_builds(build_dir, given):
         words = ["cmake", "-S", str(REPOSITORY), "-B", str(folder), "-G", "Ninja", "-DOSTRO_BUILD_TESTS=OFF",
                  f"-DCMAKE_CXX_COMPILER={compiler}", "-DCMAKE_BUILD_TYPE=Matrix",
                  f"-DCMAKE_CXX_FLAGS_MATRIX={opt} -DNDEBUG", f"-DOSTRO_KERNEL_OPT={opt}"]
-        if shutil.which("ccache"):
+        if shutil.which("ccache") and "CCACHE_DISABLE" not in os.environ:
             words += ["-DCMAKE_CXX_COMPILER_LAUNCHER=ccache", "-DCMAKE_C_COMPILER_LAUNCHER=ccache"]
         print(f"building the program with {name}", flush=True)
         for command in (words, ["ninja", "-C", str(folder), "ostro"]):
