@@ -8,6 +8,8 @@
 #include "ostro/cli/commands.h"
 #include "ostro/cli/data_session.h"
 #include "ostro/cli/standard_streams.h"
+#include "ostro/data/data_set.h"
+#include "ostro/data/pack_index.h"
 #include "ostro/data/store_stats.h"
 #include "ostro/data/token_store.h"
 #include "ostro/io/routing_file_system.h"
@@ -44,6 +46,26 @@ std::string bars(const data::LengthStats& stats) {
   return out;
 }
 
+nlohmann::json packing_json(const data::PackCounts& counts, const data::PackRule& rule) {
+  return {{"seq_len", rule.seq_len},
+          {"sequences", counts.sequences},
+          {"cut_rows", counts.cut_rows},
+          {"cut_tokens", counts.cut_tokens},
+          {"empty_rows", counts.empty_rows}};
+}
+
+// How rows fill sequences of the configuration's length, and what is left out.
+std::string packing_text(const data::PackCounts& counts, const data::SplitLedger& split,
+                         const data::PackRule& rule) {
+  const int64_t used = split.tokens - split.rows - counts.cut_tokens,
+                places = counts.sequences * rule.seq_len;
+  const std::string left_out = data::left_out_text(counts);
+  return fmt::format(
+      "  {} sequences of {}, {:.1f} % of them padding{}{}\n", counts.sequences, rule.seq_len,
+      100.0 * static_cast<double>(places - used) / static_cast<double>(std::max<int64_t>(places, 1)),
+      left_out.empty() ? "" : "; ", left_out);
+}
+
 Status print_stats(const DataSession& session, int64_t step, bool json) {
   double weights = 0;
   for (const Component& c : data::components_of(session.config.data))
@@ -71,6 +93,7 @@ Status print_stats(const DataSession& session, int64_t step, bool json) {
                ? fmt::format("{}: {} files of {} bytes\n", c.cache_dir, counts.files, counts.file_bytes)
                : fmt::format("{}: a Levanter cache, used in place\n", ledger.levanter_cache);
     out += counts_text(ledger);
+    const auto rule = data::pack_rule(c.format, session.config.model_options().seq_len());
     for (const Split split : data::kSplits) {
       const data::TokenStream& stream = store->split(split);
       ASSIGN_OR_RETURN(const data::LengthStats lengths, data::length_stats(stream));
@@ -89,6 +112,10 @@ Status print_stats(const DataSession& session, int64_t step, bool json) {
           lengths.shortest, lengths.longest, static_cast<double>(s.tokens) / static_cast<double>(s.rows),
           q[0], q[1], q[2], q[3], q[4]);
       out += bars(lengths);
+      if (!rule) continue;
+      ASSIGN_OR_RETURN(const data::PackCounts packing, data::count_packs(stream, *rule));
+      entry["splits"][data::split_name(split)]["packing"] = packing_json(packing, *rule);
+      out += packing_text(packing, s, *rule);
     }
     out += fmt::format("ledger hash {}\n", ledger.hash());
     all[c.name] = std::move(entry);

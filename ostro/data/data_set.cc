@@ -1,7 +1,6 @@
 #include "ostro/data/data_set.h"
 
 #include <nlohmann/json.hpp>
-#include <optional>
 
 #include "ostro/base/check.h"
 #include "ostro/base/sha256.h"
@@ -17,14 +16,6 @@ template <typename T>
 Result<T> named(const Component& c, Result<T> result) {
   if (result.ok() || c.name.empty()) return result;
   return result.error().with_context(c.key);
-}
-
-// A conversation that is too long keeps its beginning, a pair its end, which is the response.
-std::optional<PackRule> pack_rule(const RowFormat& format, int64_t seq_len) {
-  if (const auto* chat = std::get_if<ChatFormat>(&format)) return PackRule{seq_len, Keep::kLeft, chat->pack};
-  if (const auto* pair = std::get_if<SupervisedFormat>(&format))
-    return PackRule{seq_len, Keep::kRight, pair->pack};
-  return std::nullopt;
 }
 
 }  // namespace
@@ -60,6 +51,14 @@ Result<std::shared_ptr<const DataSet>> build_data_set(io::FileSystem& fs, const 
   for (const Component& c : components_of(options))
     RETURN_IF_ERROR(named(c, build_store(fs, options, c, tokenizer, settings)));
   return DataSet::open(fs, options, tokenizer);
+}
+
+// A conversation that is too long keeps its beginning, a pair its end, which is the response.
+std::optional<PackRule> pack_rule(const RowFormat& format, int64_t seq_len) {
+  if (const auto* chat = std::get_if<ChatFormat>(&format)) return PackRule{seq_len, Keep::kLeft, chat->pack};
+  if (const auto* pair = std::get_if<SupervisedFormat>(&format))
+    return PackRule{seq_len, Keep::kRight, pair->pack};
+  return std::nullopt;
 }
 
 bool has_segments(const DataOptions& options) {

@@ -3,11 +3,13 @@
 
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "ostro/data/build.h"
 #include "ostro/data/options.h"
+#include "ostro/data/pack_index.h"
 #include "ostro/data/token_store.h"
 
 namespace ostro::data {
@@ -47,6 +49,9 @@ class DataSet {
 Result<std::shared_ptr<const DataSet>> build_data_set(io::FileSystem& fs, const DataOptions& options,
                                                       const tokenizer::Tokenizer& tokenizer,
                                                       const BuildSettings& settings = {});
+
+// How rows of a format share sequences of `seq_len` tokens; nothing for those that become one stream.
+std::optional<PackRule> pack_rule(const RowFormat& format, int64_t seq_len);
 
 // Whether batches have segment ids: documents are kept apart, or some component packs documents side by side.
 bool has_segments(const DataOptions& options);

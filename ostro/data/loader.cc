@@ -5,8 +5,10 @@
 #include <algorithm>
 #include <map>
 #include <thread>
+#include <variant>
 
 #include "ostro/base/check.h"
+#include "ostro/data/store_stats.h"
 
 namespace ostro::data {
 namespace {
@@ -24,15 +26,33 @@ Status check_name_keys(const std::vector<Component>& components) {
   return {};
 }
 
-Error too_few(const Component& c, const TokenStream& stream, int64_t have, int64_t need, int64_t seq_len,
+// Why a store lacks rows that its texts have, for the end of an error; empty when none was left out.
+std::string no_loss_text(const Component& c, const StoreLedger& ledger) {
+  const int64_t rows = file_counts(ledger).no_loss;
+  if (rows == 0) return "";
+  const char* why = std::holds_alternative<ChatFormat>(c.format)
+                        ? ": the chat template marks nothing of them as the assistant's; look at its "
+                          "{% generation %} blocks and at the roles, or set format.mask_user_turns: false"
+                        : "";
+  return fmt::format("; {} rows were left out, because their loss weights are all 0{}", rows, why);
+}
+
+Error too_few(const Component& c, const DataSet::Part& part, int64_t have, int64_t need, int64_t seq_len,
               bool cut) {
+  const TokenStream& stream = part.store->split(Split::kTrain);
+  const std::string left_out = no_loss_text(c, part.store->ledger());
+  if (is_packed(c.format) && !cut)
+    return invalid_argument(
+        fmt::format("{}: {} tokens in {} rows, of which none has a target: a row needs 2 tokens; add rows to "
+                    "{}.train_urls{}",
+                    stream.name(), stream.tokens(), stream.rows(), c.key, left_out));
   return invalid_argument(fmt::format(
       "{}: {} tokens in {} documents are too few{}: {} of {} tokens need {}; add text to {}.train_urls, or "
       "lower {}"
-      "trainer.train_batch_size or model.seq_len",
+      "trainer.train_batch_size or model.seq_len{}",
       stream.name(), stream.tokens(), stream.rows(), need > 1 ? " for one batch" : "",
       need > 1 ? fmt::format("{} examples", need) : "a sequence", seq_len, need * seq_len + 1, c.key,
-      cut ? fmt::format("data.target_budget, which leaves {} of its sequences, ", have) : ""));
+      cut ? fmt::format("data.target_budget, which leaves {} of its sequences, ", have) : "", left_out));
 }
 
 }  // namespace
@@ -65,7 +85,7 @@ Result<Loader> Loader::create(std::shared_ptr<const DataSet> data, const DataOpt
       part.subset.emplace(own, stored, options);
       // One data set must fill a batch, a component of several one sequence.
       const int64_t n = part.subset->size(), need = mixed ? 1 : loader.schedule_.size(0);
-      if (n < need) return too_few(c, part.reader->stream(), n, need, seq_len, n < stored);
+      if (n < need) return too_few(c, data->parts()[i], n, need, seq_len, n < stored);
       part.order.emplace(own, n, options.shuffle);
     }
     loader.parts_.push_back(std::move(part));
@@ -83,7 +103,8 @@ std::vector<ComponentUse> Loader::use(int64_t steps) const {
   std::vector<ComponentUse> all;
   for (size_t i = 0; i < parts_.size(); ++i)
     if (parts_[i].order)
-      all.push_back({parts_[i].name, sequences(i), parts_[i].reader->sequences(true), counts[i]});
+      all.push_back({parts_[i].name, sequences(i), parts_[i].reader->sequences(true), counts[i],
+                     parts_[i].reader->packing()});
   return all;
 }
 

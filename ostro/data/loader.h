@@ -23,6 +23,7 @@ struct ComponentUse {
   int64_t sequences = 0;  // of an epoch, after simulated epoching cut it
   int64_t stored = 0;     // in the store
   int64_t examples = 0;   // of the run
+  PackCounts packing;     // of the store; zeros for a stream
   double epochs() const { return static_cast<double>(examples) / static_cast<double>(sequences); }
 };
 

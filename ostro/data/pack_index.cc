@@ -55,8 +55,9 @@ class PageWriter {
   std::vector<int64_t> values_;
 };
 
-// Writes the first row of every sequence, and the number of rows behind them.
-Result<PackCounts> write_starts(PageWriter& out, const TokenStream& stream, const PackRule& rule) {
+// Calls `start` with the first row of every sequence, in order.
+template <typename Start>
+Result<PackCounts> for_each_start(const TokenStream& stream, const PackRule& rule, Start start) {
   PackCounts counts;
   int64_t used = rule.seq_len + 1;  // of the sequence being filled: full
   for (int64_t row = 0; row < stream.rows(); row += kRowsAtATime) {
@@ -74,15 +75,13 @@ Result<PackCounts> write_starts(PageWriter& out, const TokenStream& stream, cons
         counts.cut_tokens += tokens - 1 - rule.seq_len;
       }
       if (!rule.pack || used + positions > rule.seq_len) {
-        RETURN_IF_ERROR(out.add(row + i));
+        RETURN_IF_ERROR(start(row + i));
         ++counts.sequences;
         used = 0;
       }
       used += positions;
     }
   }
-  RETURN_IF_ERROR(out.add(stream.rows()));
-  RETURN_IF_ERROR(out.flush());
   return counts;
 }
 
@@ -90,7 +89,10 @@ Status make(io::FileSystem& fs, const std::string& path, const TokenStream& stre
             const PackRule& rule, int64_t page) {
   return io::write_file_atomically(fs, path, [&](io::WritableFile& file) -> Status {
     PageWriter pages(file, static_cast<size_t>(page));
-    ASSIGN_OR_RETURN(const PackCounts counts, write_starts(pages, stream, rule));
+    ASSIGN_OR_RETURN(const PackCounts counts,
+                     for_each_start(stream, rule, [&](int64_t row) { return pages.add(row); }));
+    RETURN_IF_ERROR(pages.add(stream.rows()));
+    RETURN_IF_ERROR(pages.flush());
     Json header = what;
     header["sequences"] = counts.sequences;
     header["cut_rows"] = counts.cut_rows;
@@ -132,6 +134,20 @@ bool is_of(const Json& header, const Json& what) {
 }
 
 }  // namespace
+
+Result<PackCounts> count_packs(const TokenStream& stream, const PackRule& rule) {
+  return for_each_start(stream, rule, [](int64_t) { return Status(); });
+}
+
+std::string left_out_text(const PackCounts& counts) {
+  std::string out;
+  if (counts.cut_rows > 0)
+    out = fmt::format("rows longer than a sequence: {}, which lose {} tokens", counts.cut_rows,
+                      counts.cut_tokens);
+  if (counts.empty_rows > 0)
+    out += fmt::format("{}rows without a target: {}", out.empty() ? "" : "; ", counts.empty_rows);
+  return out;
+}
 
 int64_t PackRule::positions(int64_t tokens) const {
   return std::min(std::max<int64_t>(tokens - 1, 0), seq_len);

@@ -38,6 +38,14 @@ struct PackCounts {
   bool operator==(const PackCounts&) const = default;
 };
 
+// What packing the rows of a split gives; reads the ends of its rows once, in bounded memory, and writes
+// nothing.
+Result<PackCounts> count_packs(const TokenStream& stream, const PackRule& rule);
+
+// What is left out, for people: "rows longer than a sequence: 12, which lose 345 tokens"; empty when nothing
+// is.
+std::string left_out_text(const PackCounts& counts);
+
 // Greedy: the rows in stored order, each in the sequence of the row before it as long as it fits.
 // Thread-safe.
 class PackIndex {

@@ -118,6 +118,10 @@ TEST_CASE("packing: counts of what was cut and left out") {
   CHECK(counts == expected);
   CHECK(counts.empty_rows >= 1);
   CHECK(counts.cut_rows > 5);
+  CHECK(*count_packs(f.stream(), {16, Keep::kLeft, true}) == counts);
+  CHECK(left_out_text({.sequences = 3}).empty());
+  CHECK(left_out_text({3, 2, 7, 0}) == "rows longer than a sequence: 2, which lose 7 tokens");
+  CHECK(left_out_text({3, 0, 0, 1}) == "rows without a target: 1");
 }
 
 TEST_CASE("packing: the index is made once, again for another store, and damage is found") {

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "ostro/data/batch.h"
+#include "ostro/data/pack_index.h"
 #include "ostro/data/token_store.h"
 
 namespace ostro::data {
@@ -37,6 +38,9 @@ class SequenceReader {
   virtual Status read(int64_t sequence, Batch& batch, int64_t row) const = 0;
   // Which documents the tokens of a sequence are of, in order.
   virtual Result<std::vector<DocumentSpan>> documents(int64_t sequence) const = 0;
+
+  // What packing made of the rows; zeros for what is cut out of a stream, where nothing is left out.
+  virtual PackCounts packing() const { return {}; }
 
   const TokenStream& stream() const { return store_->split(split_); }
   int64_t seq_len() const { return seq_len_; }

@@ -92,6 +92,8 @@ Result<std::string> dry_run(io::FileSystem& fs, runtime::Engine& engine, const T
     else
       out += fmt::format(", {} sequences of {}; the run sees {} examples of it, {:.2f} epochs\n",
                          use->sequences, config.model_options().seq_len(), use->examples, use->epochs());
+    if (const std::string text = data::left_out_text(loader.reader(i).packing()); !text.empty())
+      out += fmt::format("  {}\n", text);
   }
   out += fmt::format("program hash: {}\ndata hash: {}\ntokenizer hash: {}\n", programs_hash(programs),
                      data.data_hash, data.tokenizer_hash);

@@ -62,9 +62,13 @@ Result<std::unique_ptr<Run>> Run::open(const TrainConfig& config, const Environm
   ASSIGN_OR_RETURN(data::Loader loader, make_loader(config, run->data_.stores));
   run->loader_ = std::move(loader);
   for (const data::ComponentUse& use : run->loader_->use(config.trainer.num_train_steps))
-    if (!use.name.empty())
+    if (!use.name.empty()) {
       log_info(fmt::format("component {}: {} examples of {} sequences, {:.2f} epochs", use.name, use.examples,
                            use.sequences, use.epochs()));
+      if (const std::string text = data::left_out_text(use.packing); !text.empty())
+        log_warning(fmt::format("component {}: {}; a sequence has {} targets (model.seq_len)", use.name, text,
+                                config.model_options().seq_len()));
+    }
   const int64_t vocab = run->data_.tokenizer->vocab_size();
   run->model_ = config.model_options().functions(vocab, compute_dtype(config));
   ASSIGN_OR_RETURN(run->programs_, make_programs(config, run->model_));
@@ -261,6 +265,14 @@ Result<RunOutcome> Run::train(const Watcher& watcher) {
       if (last_saved_ != state_.step) RETURN_IF_ERROR(save(false));
       RETURN_IF_ERROR(finish_save());
       RETURN_IF_ERROR(close("failed: not finite"));
+      if (result.weight == 0)
+        return Error(
+            ErrorCode::kInvalidArgument,
+            fmt::format("step {}: no token of the batch counts, all its loss weights are 0; nothing of "
+                        "this step was kept, the state after step {} is saved. Raise model.seq_len, "
+                        "at which rows are cut, or trainer.train_batch_size, or look at the batch: "
+                        "ostro data batch --explain --step {}",
+                        state_.step + 1, state_.step, state_.step));
       return Error(ErrorCode::kInternal,
                    fmt::format("step {}: loss {} and gradient norm {} are not both finite; nothing of this "
                                "step was kept, the state after step {} is saved. Lower "
