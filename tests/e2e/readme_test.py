@@ -30,19 +30,16 @@ def examples(text):
     return found
 
 
-def run(commands, ostro):
-    """What each command printed, both streams, as lists of lines; stops the test when one fails."""
-    with tempfile.TemporaryDirectory() as folder:
-        top = pathlib.Path(folder)
-        for name in ("LICENSE", "configs"):
-            (top / name).symlink_to(ROOT / name)
-        bin_ = top / "bin"
-        bin_.mkdir()
-        (bin_ / "ostro").symlink_to(pathlib.Path(ostro).resolve())
-        script = "".join(f"{c}\necho '{MARK}' $?\n" for c in commands)
-        env = {k: v for k, v in os.environ.items() if not k.startswith("OSTRO_")} | {"PATH": f"{bin_}:{os.environ['PATH']}"}
-        done = subprocess.run(["bash", "-c", script], cwd=top, env=env, text=True, stdin=subprocess.DEVNULL,
-                              stdout=subprocess.PIPE, stderr=subprocess.STDOUT, check=False)
+def run(commands, ostro, top, settings=None):
+    """What each command printed in the folder `top`, both streams, as lists of lines; stops the test when one fails.
+    `settings` are OSTRO_ variables."""
+    bin_ = top / "bin"
+    bin_.mkdir()
+    (bin_ / "ostro").symlink_to(pathlib.Path(ostro).resolve())
+    script = "".join(f"{c}\necho '{MARK}' $?\n" for c in commands)
+    env = {k: v for k, v in os.environ.items() if not k.startswith("OSTRO_")} | {"PATH": f"{bin_}:{os.environ['PATH']}"}
+    done = subprocess.run(["bash", "-c", script], cwd=top, env=env | (settings or {}), text=True,
+                          stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, check=False)
     outputs, lines = [], []
     for line in done.stdout.split("\n"):
         if MARK not in line:
@@ -67,31 +64,39 @@ def matches(expected, got):
     return bool(got) and expected[0] == got[0] and matches(expected[1:], got[1:])
 
 
+def compare(page, cases, outputs, update):
+    """How many commands printed something else than the page says; with `update`, the page gets what they printed."""
+    wrong = 0
+    lines = page.read_text().split("\n")
+    for (number, command, expected), got in reversed(list(zip(cases, outputs, strict=True))):
+        if matches(expected, got):
+            continue
+        wrong += 1
+        print(f"$ {command}\n-- {page.name} says\n" + "\n".join(expected) + "\n-- it prints\n" + "\n".join(got))
+        kept = 1 + max((i for i, line in enumerate(expected) if line == "..."), default=-1)
+        tail = got[len(got) - (len(expected) - kept):] if kept else got
+        lines[number + 1:number + 1 + len(expected)] = expected[:kept] + tail
+    if not update:
+        print(f"{len(cases) - wrong} of {len(cases)} commands print what {page.name} says")
+        return wrong
+    page.write_text("\n".join(lines))
+    print(f"{page.name}: {wrong} of {len(cases)} outputs rewritten")
+    return 0
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--ostro", required=True)
     parser.add_argument("--update", action="store_true")
     args = parser.parse_args()
     readme = ROOT / "README.md"
-    text = readme.read_text()
-    cases = examples(text)
-    outputs = run([command for _, command, _ in cases], args.ostro)
-    wrong = 0
-    lines = text.split("\n")
-    for (number, command, expected), got in reversed(list(zip(cases, outputs, strict=True))):
-        if matches(expected, got):
-            continue
-        wrong += 1
-        print(f"$ {command}\n-- README says\n" + "\n".join(expected) + "\n-- it prints\n" + "\n".join(got))
-        kept = 1 + max((i for i, line in enumerate(expected) if line == "..."), default=-1)
-        tail = got[len(got) - (len(expected) - kept):] if kept else got
-        lines[number + 1:number + 1 + len(expected)] = expected[:kept] + tail
-    if args.update:
-        readme.write_text("\n".join(lines))
-        print(f"readme: {wrong} of {len(cases)} outputs rewritten")
-        return 0
-    print(f"readme: {len(cases) - wrong} of {len(cases)} commands print what README.md says")
-    return 1 if wrong else 0
+    cases = examples(readme.read_text())
+    with tempfile.TemporaryDirectory() as folder:
+        top = pathlib.Path(folder)
+        for name in ("LICENSE", "configs"):
+            (top / name).symlink_to(ROOT / name)
+        outputs = run([command for _, command, _ in cases], args.ostro, top)
+    return 1 if compare(readme, cases, outputs, args.update) else 0
 
 
 if __name__ == "__main__":
