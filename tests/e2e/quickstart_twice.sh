@@ -6,10 +6,10 @@ root="$(cd "$(dirname "$0")/../.." && pwd)"
 work="$(mktemp -d)"
 trap 'rm -rf "$work"' EXIT
 
-"$root/scripts/quickstart.sh" --steps 16 --out "$work/first" | tee "$work/first.log"
+"$root/scripts/quickstart.sh" --steps 8 --out "$work/first" | tee "$work/first.log"
 cd "$work"
 OSTRO_CACHE_DIR="$work/kernels" OSTRO_THREADS=3 OSTRO_SIM_WORKERS=2 \
-  "$root/scripts/quickstart.sh" --steps 16 --out second | tee "$work/second.log"
+  "$root/scripts/quickstart.sh" --steps 8 --out second | tee "$work/second.log"
 
 first="$(tail -n 1 "$work/first.log")" second="$(tail -n 1 "$work/second.log")"
 [[ $first =~ ^run\ hash:\ [0-9a-f]{64}$ ]] || { echo "no run hash at the end: $first" >&2; exit 1; }
