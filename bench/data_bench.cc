@@ -1,15 +1,12 @@
 // Batches out of token stores, whose files are in the operating system's cache.
 //
-//   data_bench FOLDER first            from nothing in memory to one batch of a store of 16 million tokens,
-//   in several
-//                                      sizes, each time anew
-//   data_bench FOLDER far THREADS      the same once, for 64 x 2048 at step 1,419,999 of a store of 12.75 *
-//   10^12 tokens:
-//                                      milliseconds to the batch, milliseconds for the documents of its
-//                                      sequences, largest memory of the process in MiB, and its fingerprint
-//   data_bench FOLDER gather MIB       serves data_gather.py: shuffled batches of 64 x 2048 of the smaller
-//   store with MIB
-//                                      for decoded chunks; commands on standard input, see serve()
+//   data_bench FOLDER first         from nothing in memory to one batch of a store of 16 million tokens, in
+//                                   several sizes, each time anew
+//   data_bench FOLDER far THREADS   the same once, for 64 x 2048 at step 1,419,999 of 12.75 * 10^12 tokens:
+//                                   milliseconds to the batch, milliseconds for the documents of its
+//                                   sequences, largest memory of the process in MiB, and its fingerprint
+//   data_bench FOLDER gather MIB    serves data_gather.py: shuffled batches of 64 x 2048 of the smaller
+//                                   store with MIB for decoded chunks; commands on standard input, serve()
 //
 // A store is made in FOLDER when it is first needed; TOKENIZER=tokenizer.json makes the larger one a
 // component's of that tokenizer, so that `ostro data batch` reads it.

@@ -109,16 +109,22 @@ Result<std::shared_ptr<const ChunkTables>> ChunkTables::open(io::FileSystem& fs,
       const int64_t chunks = ledger.split(split).array(place.id).chunks();
       tables->places_[static_cast<size_t>(split)][static_cast<size_t>(place.id)] = {chunks, pages};
       pages += pages_of(chunks, place.id == ArrayId::kOffsets);
+      if (pages > INT64_MAX / kPageBytes / 8)
+        return corrupt(fmt::format("{}: the ledger names {} chunks of {}", cache_dir, chunks, place.path));
     }
   if (ledger.has_sums) {
     tables->memory_ = encode(ledger);
     return std::shared_ptr<const ChunkTables>(tables);
   }
   auto file = fs.open(tables->path_);
+  if (!file.ok() && file.error().code() == ErrorCode::kNotFound)
+    return corrupt(fmt::format("{}: is gone; restore it, or delete the store's folder to build it again",
+                               tables->path_));
   if (!file.ok()) return file.error().with_context("damaged token store");
   if ((*file)->size() != pages * kPageBytes)
-    return corrupt(fmt::format("{}: {} bytes, where the ledger needs {}", tables->path_, (*file)->size(),
-                               pages * kPageBytes));
+    return corrupt(fmt::format(
+        "{}: {} bytes, where the ledger needs {}; restore it, or delete the store's folder to build it again",
+        tables->path_, (*file)->size(), pages * kPageBytes));
   tables->file_ = std::move(*file);
   return std::shared_ptr<const ChunkTables>(tables);
 }

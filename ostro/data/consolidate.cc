@@ -91,8 +91,10 @@ class StoreRows final : public UnitSource {
 Result<std::vector<PartFile>> files_of_parts(io::FileSystem& fs, const std::vector<std::string>& parts,
                                              const Preprocessing& wanted) {
   std::vector<PartFile> files;
+  // Rows are read once, in order: one small cache for all parts.
+  const auto cache = std::make_shared<ChunkCache>(size_t{64} << 20);
   for (const std::string& part : parts) {
-    ASSIGN_OR_RETURN(const auto store, TokenStore::open(fs, part));
+    ASSIGN_OR_RETURN(const auto store, TokenStore::open(fs, part, cache));
     if (!store->ledger().levanter_cache.empty())
       return unsupported(
           fmt::format("{}: a Levanter cache cannot be a part; build the part from its texts", part));

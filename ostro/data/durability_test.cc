@@ -6,6 +6,8 @@
 #include <cstdlib>
 #include <filesystem>
 
+#include "ostro/base/exhaustive.h"
+#include "ostro/data/chunk_table.h"
 #include "ostro/data/store_writer.h"
 #include "ostro/data/test_corpus.h"
 #include "ostro/io/faulty_file_system.h"
@@ -75,7 +77,7 @@ TEST_CASE("token store: a power cut at any operation costs nothing but time") {
     operations = fs.writes();
   }
   REQUIRE(operations > 150);
-  for (int64_t at = 0; at < operations; ++at) {
+  for (int64_t at = 0; at < operations; at += kFaultStep) {
     for (const uint64_t seed : {0, 1 + static_cast<int>(at)}) {
       CAPTURE(at);
       CAPTURE(seed);
@@ -170,7 +172,7 @@ TEST_CASE("token store: cut, zeroed or changed files are refused by name, or do 
     }
     content = std::string(original.size(), '\0');
     must_fail();
-    for (size_t at = 0; at < original.size(); at += 1 + original.size() / 300) {
+    for (size_t at = 0; at < original.size(); at += 1 + original.size() * kFaultStep / 300) {
       content = original;
       content[at] = static_cast<char>(content[at] ^ (1 << (at % 8)));
       const auto result = read_everything(fs, options.cache_dir);
@@ -181,10 +183,15 @@ TEST_CASE("token store: cut, zeroed or changed files are refused by name, or do 
     }
     content = original;
   }
-  REQUIRE(tried > 1000);
+  REQUIRE(tried * kFaultStep > 1000);
   MESSAGE(refused, " of ", tried, " changed bytes were refused, the others are of no use to a reader");
   CHECK(refused * 4 > tried);
   CHECK(*read_everything(fs, options.cache_dir) == expected);
+  check_ok(fs.remove(chunk_tables_path(options.cache_dir)));
+  const auto gone = TokenStore::open(fs, options.cache_dir);
+  REQUIRE_FALSE(gone.ok());
+  CHECK(gone.error().code() == ErrorCode::kCorrupt);
+  CHECK(gone.error().message().find("chunks.table: is gone") != std::string::npos);
 }
 
 TEST_CASE(

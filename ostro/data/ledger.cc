@@ -90,6 +90,8 @@ Status read_array(const io::JsonFields& content, const io::JsonFields& types, bo
   }
   if (place.id == ArrayId::kOffsets && array.type != ElementType::kInt64)
     return content.bad(place.path, "is not of int64");
+  if (place.id != ArrayId::kWeights && !is_integer(array.type))
+    return content.bad(place.path, "is not of integers");
   return {};
 }
 

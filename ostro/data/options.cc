@@ -263,7 +263,7 @@ void DataOptions::visit_options(config::OptionTable& t) {
         "(uint16 or uint32, by the vocabulary), or one of the others; tokens and hashes are the same")
       .other("smallest");
   t.add(&chunk_cache_mib, "chunk_cache_mib", Effect::kOutput, "MiB",
-        "what decoded chunks of token stores may take in memory: data that fit are decoded once");
+        "what decoded chunks of token stores may take in memory: data that fit are kept");
   t.add(&enforce_eos, "enforce_eos", Effect::kBits, "",
         "end every document with the tokenizer's end-of-text token");
   t.add(&block_cross_document_attention, "block_cross_document_attention", Effect::kBits, "",

@@ -196,6 +196,8 @@ Result<std::shared_ptr<const TokenStore>> TokenStore::open(io::FileSystem& fs, c
                                                            const Component& component,
                                                            const tokenizer::Tokenizer& tokenizer,
                                                            std::shared_ptr<ChunkCache> cache) {
+  if (cache == nullptr)
+    cache = std::make_shared<ChunkCache>(static_cast<size_t>(options.chunk_cache_mib) << 20);
   ASSIGN_OR_RETURN(const StoreFolder folder, store_folder(fs, options, component));
   ASSIGN_OR_RETURN(const Preprocessing wanted, preprocessing_of(fs, options, component, tokenizer));
   ASSIGN_OR_RETURN(auto store, open(fs, folder.ledger, std::move(cache)));

@@ -64,7 +64,7 @@ bool WindowMerge::extend(const MergeTable& table, std::span<const uint32_t> row,
 
 void WindowMerge::run(const MergeTable& table, std::span<const uint32_t> row, const MergeLong& merge_long,
                       std::vector<uint32_t>& out) {
-  OSTRO_CHECK(row.size() < 0xFFFFFFFF / 4, "a piece of {} symbols is too long for BPE", row.size());
+  OSTRO_CHECK(row.size() < 0xFFFFFFFF / 3, "a piece of {} symbols is too long for BPE", row.size());
   done_.ids.resize(std::max(done_.ids.size(), row.size()));
   done_.starts.resize(done_.ids.size());
   count_ = end_ = 0;

@@ -23,7 +23,7 @@ struct MergedRow {
 // neighbours are those of the one, from it on those of the other. Where windows have none in common
 // ("aaaa...", with long tokens), a longer one is tried, in the end the whole row.
 //
-// The working memory of one thread, 12 bytes for each id of the longest row.
+// The working memory of one thread, 8 to 16 bytes for each id of the longest row.
 class WindowMerge {
  public:
   // Merges a row of more than kShortRow ids, all of it.

@@ -9,8 +9,8 @@
 namespace ostro::tokenizer {
 namespace {
 
-// Random joins of letters and of earlier results, some of a shared rank; every fourth doubles a run of letter
-// 0.
+// Random joins of letters and of earlier results, some of a shared rank; every fourth doubles a run of
+// letter 0.
 MergeTable random_joins(std::mt19937& rng, uint32_t letters, uint32_t count) {
   MergeTable table(count);
   uint32_t run = 0;

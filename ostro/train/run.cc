@@ -264,7 +264,7 @@ Result<RunOutcome> Run::train(const Watcher& watcher) {
     if (!result.ok) {
       if (last_saved_ != state_.step) RETURN_IF_ERROR(save(false));
       RETURN_IF_ERROR(finish_save());
-      RETURN_IF_ERROR(close("failed: not finite"));
+      RETURN_IF_ERROR(close(result.weight == 0 ? "failed: no token counts" : "failed: not finite"));
       if (result.weight == 0)
         return Error(
             ErrorCode::kInvalidArgument,
