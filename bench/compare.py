@@ -37,7 +37,8 @@ def main():
     ap.add_argument("--benches", required=True, help="folder of the benchmark programs")
     ap.add_argument("--out", required=True)
     ap.add_argument("--threads", type=int, default=len(os.sched_getaffinity(0)))
-    ap.add_argument("--sizes", nargs="+", default=["nano", "small58", "base125"])
+    ap.add_argument("--sizes", nargs="+", default=["nano", "small58", "base125", "drawn"])
+    ap.add_argument("--dtypes", nargs="+", default=["f32", "bf16"], choices=["f32", "bf16"])
     ap.add_argument("--parts", nargs="+", default=["training", "prices", "kernels", "data"])
     ap.add_argument("--seed", type=int, default=int(time.time()) % 100000, help="draws three sizes, and when builds are killed")
     ap.add_argument("--levanter", help="a Python that has Levanter")
@@ -45,7 +46,7 @@ def main():
     b = Bench(a.benches, a.threads, a.quick)
     head = b.head()
     if "training" in a.parts:
-        training.report(b, a.sizes, a.levanter, a.seed)
+        training.report(b, a.sizes, a.dtypes, a.levanter, a.seed)
     if "prices" in a.parts:
         prices.report(b)
     if "kernels" in a.parts:

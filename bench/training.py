@@ -123,20 +123,21 @@ def peers_of(bench, dtype, levanter_python):
     return peers
 
 
-def report(bench, sizes, levanter_python, seed):
-    """All cases; adds their rows to the table of goals."""
+def report(bench, sizes, dtypes, levanter_python, seed):
+    """All cases; adds their rows to the table of goals. Among the sizes "drawn" stands for three of the run's own."""
     turns, screen = (3, 1) if bench.quick else (7, 2)
     bench.say("## Training")
     bench.say()
     results = {}
-    for dtype in ("f32", "bf16"):
-        for size in sizes:
+    for dtype in dtypes:
+        for size in [s for s in sizes if s != "drawn"]:
             results[size, dtype] = Case(bench, size, dtype, peers_of(bench, dtype, levanter_python), screen=screen,
                                         turns=turns).run()
-    drawn = drawn_sizes(seed) if not bench.quick else drawn_sizes(seed, 1)
-    bench.say(f"Sizes drawn with seed {seed} (`--seed {seed}` draws them again):")
-    bench.say()
-    for dtype in ("f32", "bf16"):
+    drawn = drawn_sizes(seed, 1 if bench.quick else 3) if "drawn" in sizes else []
+    if drawn:
+        bench.say(f"Sizes drawn with seed {seed} (`--seed {seed}` draws them again):")
+        bench.say()
+    for dtype in dtypes:
         for size in drawn:
             peers = {p: w for p, w in peers_of(bench, dtype, None).items() if p.startswith("PyTorch")}
             results[size, dtype] = Case(bench, size, dtype, peers, screen=screen, turns=turns).run()

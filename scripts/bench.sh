@@ -7,7 +7,8 @@
 #   scripts/bench.sh                          everything (an idle machine of 2 cores: about an hour and a half)
 #   scripts/bench.sh --quick                  fewer turns
 #   scripts/bench.sh --out FILE               another file
-#   scripts/bench.sh --sizes nano small58     these training sizes only (micro nano small58 base125)
+#   scripts/bench.sh --sizes nano small58     these training sizes only (micro nano small58 base125 drawn)
+#   scripts/bench.sh --dtypes f32             only in this precision (f32 bf16)
 #   scripts/bench.sh --parts training prices  these parts only (training prices kernels data)
 #   scripts/bench.sh --seed N                 draws the same three sizes again
 set -euo pipefail
@@ -19,7 +20,7 @@ while (( $# > 0 )); do
     --quick) words+=(--quick); shift ;;
     --out) out="${2:?--out needs a file}"; shift 2 ;;
     --seed) words+=(--seed "${2:?--seed needs a number}"); shift 2 ;;
-    --sizes|--parts) words+=("$1"); shift; while (( $# > 0 )) && [[ $1 != --* ]]; do words+=("$1"); shift; done ;;
+    --sizes|--dtypes|--parts) words+=("$1"); shift; while (( $# > 0 )) && [[ $1 != --* ]]; do words+=("$1"); shift; done ;;
     -h|--help) sed -n '2,/^set/{/^set/d;s/^# \{0,1\}//;p}' "$0"; exit 0 ;;
     *) echo "error: unknown option $1 (see $0 --help)" >&2; exit 2 ;;
   esac
