@@ -55,7 +55,8 @@ def main():
         data_gather.report(b)
         text_to_store.report(b, a.seed)
     top = ["# Benchmark results", "",
-           "Written by `scripts/bench.sh" + (" --quick" if a.quick else "") + "`. What the figures mean and how they are "
+           f"Written by `scripts/bench.sh{' --quick' if a.quick else ''} --parts {' '.join(a.parts)} --sizes "
+           f"{' '.join(a.sizes)} --dtypes {' '.join(a.dtypes)}`. What the figures mean and how they are "
            "taken: the first lines of the modules that `bench/compare.py` names. Compare ratios, not absolute figures: "
            "they move with whatever else runs on the machine.", "", head, "", "## Goals", ""]
     b.lines, body = top, b.lines
