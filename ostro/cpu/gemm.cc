@@ -90,6 +90,7 @@ Gemm::Gemm(GemmSpec spec, Isa isa)
   plan_trees();
   plan_batch();
   plan_chunks();
+  plan_rows();
   const int64_t a_bytes = m_panels_ * packed_k_ * kernel_->a_bytes;
   wide_ = spec_.batch.size() == 1 && m() > 0 && n() > m() && a_bytes <= kWideBytes;
 }
@@ -143,6 +144,15 @@ void Gemm::plan_trees() {
     tree_slots_ += std::bit_width(static_cast<uint64_t>(count - 1));  // ceil(log2(count))
   }
   OSTRO_CHECK(product == segments, "trees over {} leaves for {} segments", product, segments);
+}
+
+// Whether A can be read where it lies: every block of k contiguous, the rows of each panel equally far apart.
+void Gemm::plan_rows() {
+  rows_a_ = kernel_->multiply_rows != nullptr;
+  for (const KBlock& block : blocks_) rows_a_ = rows_a_ && a_col_run_[block.begin] >= block.count;
+  for (int64_t i = 0; rows_a_ && i + 2 < m(); ++i)
+    if (i % kernel_->mr + 2 < kernel_->mr)
+      rows_a_ = spec_.a_row[i + 1] - spec_.a_row[i] == spec_.a_row[i + 2] - spec_.a_row[i + 1];
 }
 
 void Gemm::plan_batch() {
@@ -297,8 +307,11 @@ void Gemm::pack_b(ThreadPool& pool, const void* b, PackedB& out) const {
 }
 
 void Gemm::run_wide(ThreadPool& pool, const void* a, const void* b, void* c, bool go_on) const {
-  std::byte* packed_a = packed_scratch.get(m_panels_ * packed_k_ * kernel_->a_bytes);
-  pack(pool, a_operand(a), {&spec_.batch[0].a, 1}, 0, m_panels_, packed_a);
+  std::byte* packed_a = nullptr;
+  if (!rows_a_) {
+    packed_a = packed_scratch.get(m_panels_ * packed_k_ * kernel_->a_bytes);
+    pack(pool, a_operand(a), {&spec_.batch[0].a, 1}, 0, m_panels_, packed_a);
+  }
   const std::byte* base = static_cast<const std::byte*>(b) + spec_.batch[0].b * element_bytes(spec_.in);
   const int64_t threads = pool.threads();
   // Every range reads all of A, so none should be narrow.

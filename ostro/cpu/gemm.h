@@ -112,6 +112,7 @@ class Gemm {
   void plan_batch();
   void plan_chunks();
   void plan_trees();
+  void plan_rows();
   Operand a_operand(const void* a) const;
   Operand b_operand(const void* b) const;
   // Panels [begin, end) of the matrices that begin `offsets` elements behind the operand's base, all of k.
@@ -138,6 +139,7 @@ class Gemm {
   std::vector<Chunk> chunks_;
   int64_t group_panels_ = 1;  // panels of B worked on together, which L2 holds
   bool wide_ = false;         // run_wide is the way
+  bool rows_a_ = false;       // A is read as it lies in memory, never packed
   int tree_slots_ = 1;        // partials alive at once
 };
 

@@ -67,7 +67,7 @@ void GemmBlock::run() {
   whole_a_ = place_.packed_a != nullptr || (group < panels && whole <= kPackedABytes);
   // Rows contiguous in memory are packed together, so that whole lines are read.
   pack_step_ = gemm_.a_row_run_[place_.row_panel_begin * kernel_.mr] >= kernel_.mr ? kPackPanels : 1;
-  if (place_.packed_a == nullptr)
+  if (place_.packed_a == nullptr && !gemm_.rows_a_)
     packed_a_ = packed_a_scratch.get(whole_a_ ? whole : gemm_.longest_span_ * kernel_.a_bytes * pack_step_);
   if (place_.packed_b == nullptr)
     packed_b_ = packed_b_scratch.get(gemm_.longest_span_ * kernel_.b_bytes * group);
@@ -75,7 +75,7 @@ void GemmBlock::run() {
     wide_b_ = wide_b_scratch.get(gemm_.longest_span_ * kernel_.wide_bytes * group);
   for (int64_t begin = place_.panel_begin; begin < place_.panel_end; begin += group) {
     const int64_t end = std::min(place_.panel_end, begin + group);
-    pack_now_ = place_.packed_a == nullptr && (!whole_a_ || begin == place_.panel_begin);
+    pack_now_ = place_.packed_a == nullptr && !gemm_.rows_a_ && (!whole_a_ || begin == place_.panel_begin);
     if (one_segment) {
       segment(0, tiles_, begin, end, true);
       continue;
@@ -125,7 +125,7 @@ void GemmBlock::span(int64_t index, float* tiles, int64_t panel_begin, int64_t p
                         packed_b_ + (block.packed_begin - span.packed_begin) * kernel_.b_bytes, b_stride);
     }
     ahead_b_ = {};
-    if (then_panel < then_end)
+    if (kernel_.ahead && then_panel < then_end)
       ahead_b_.begin(b_, then, then_panel, then_end, b_.w_run[then_panel * b_.width] == 1, steps * panels);
   } else {
     packed_b =
@@ -147,11 +147,15 @@ void GemmBlock::span(int64_t index, float* tiles, int64_t panel_begin, int64_t p
     const int rows = rows_of(r);
     const int64_t a_at =
         whole_a_ ? r * a_stride + span.packed_begin * kernel_.a_bytes : r % pack_step_ * a_stride;
-    const std::byte* packed_a = (place_.packed_a != nullptr ? place_.packed_a : packed_a_) + a_at;
+    const std::byte* packed_a = nullptr;
+    if (!gemm_.rows_a_) packed_a = (place_.packed_a != nullptr ? place_.packed_a : packed_a_) + a_at;
     const int64_t c_stride = store && by_row_ ? direct_stride(r) : 0;
     float* c_row =
         reinterpret_cast<float*>(c_) + gemm_.spec_.c_row[(place_.row_panel_begin + r) * kernel_.mr];
-    if (pack) {
+    const int64_t* a_row = gemm_.spec_.a_row.data() + (place_.row_panel_begin + r) * kernel_.mr;
+    const float* a_rows = static_cast<const float*>(a_.base) + a_row[0];
+    const int64_t lda = rows > 1 ? a_row[1] - a_row[0] : 0;
+    if (pack && kernel_.ahead) {
       const bool rest = r + pack_step_ < row_panels_;
       ahead_a_ = {};
       if (rest || more_spans || (more_panels && !whole_a_)) {
@@ -176,13 +180,13 @@ void GemmBlock::span(int64_t index, float* tiles, int64_t panel_begin, int64_t p
         const std::byte* b = read_b + (p - panel_begin) * read_stride + k_at * kernel_.read_bytes();
         if (packed_b_ != nullptr) {
           ahead_b_.step();
-        } else if (then_panel + p - panel_begin < then_end) {
+        } else if (kernel_.ahead && then_panel + p - panel_begin < then_end) {
           const int64_t step = r * blocks + i - span.block_begin;
           prefetch(next_b + (p - panel_begin) * b_stride, next_bytes, step * b_part, (step + 1) * b_part);
         }
         if (pack_now_) {
           ahead_a_.step();
-        } else if (r + 1 < row_panels_) {
+        } else if (kernel_.ahead && r + 1 < row_panels_) {
           prefetch(packed_a + a_stride + k_at * kernel_.a_bytes, a_bytes, (p - panel_begin) * a_part,
                    (p - panel_begin + 1) * a_part);
         }
@@ -192,15 +196,17 @@ void GemmBlock::span(int64_t index, float* tiles, int64_t panel_begin, int64_t p
         float* to = tiles + ((p - panel_begin) * (by_row_ ? 1 : row_panels_) + (by_row_ ? 0 : r)) * tile;
         const int64_t column = p * kernel_.nr;
         const bool first = block.first && !place_.go_on;
-        if (c_stride != 0 && gemm_.c_col_run_[column] >= kernel_.nr) {
-          kernel_.multiply(block.packed_count, packed_a + k_at * kernel_.a_bytes, b,
-                           c_row + gemm_.spec_.c_col[column], c_stride, rows, first);
-          continue;
-        }
-        if (resume) load_tile(to, r, p);
-        kernel_.multiply(block.packed_count, packed_a + k_at * kernel_.a_bytes, b, to, kernel_.nr, rows,
-                         first);
-        if (last) store_tile(to, r, p);
+        const bool direct = c_stride != 0 && gemm_.c_col_run_[column] >= kernel_.nr;
+        if (resume && !direct) load_tile(to, r, p);
+        float* result = direct ? c_row + gemm_.spec_.c_col[column] : to;
+        const int64_t ldc = direct ? c_stride : kernel_.nr;
+        if (gemm_.rows_a_)
+          kernel_.multiply_rows(block.count, a_rows + gemm_.spec_.a_col[block.begin], lda, b, result, ldc,
+                                rows, first);
+        else
+          kernel_.multiply(block.packed_count, packed_a + k_at * kernel_.a_bytes, b, result, ldc, rows,
+                           first);
+        if (last && !direct) store_tile(to, r, p);
       }
     }
   }

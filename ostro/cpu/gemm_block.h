@@ -69,7 +69,7 @@ class GemmBlock {
     // Panels [begin, end) of the span, all in `steps` calls of step(). along_k: k is contiguous in memory.
     void begin(const Gemm::Operand& operand, const Gemm::Span& span, int64_t begin, int64_t end, bool along_k,
                int64_t steps);
-    void step();
+    void step();  // nothing before begin()
 
    private:
     const std::byte* base_ = nullptr;

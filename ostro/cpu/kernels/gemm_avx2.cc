@@ -1,5 +1,5 @@
-// Matrix product tiles for AVX2 + FMA: 6 x 16, 12 accumulators. bf16 takes three rows at a time, so that
-// 16 registers hold both chains of N7; B is widened once for many rows of A.
+// Matrix product tiles for AVX2 + FMA: 6 x 16, 12 accumulators. f32 takes A packed or as it lies. bf16 takes
+// three rows at a time, so that 16 registers hold both chains of N7; B is widened once for many rows of A.
 #include <immintrin.h>
 
 #include "ostro/cpu/kernels/gemm_pack_avx2.inc.h"
@@ -10,19 +10,24 @@ namespace {
 
 constexpr int kMr = 6, kNr = 16;
 
+// Element (r, i) of A is a[r * row + i * step].
 template <int R>
-void f32_tile(int64_t k, const float* a, const float* b, float* c, int64_t ldc, bool first) {
+void f32_tile(int64_t k, const float* a, int64_t row, int64_t step, const float* b, float* c, int64_t ldc,
+              bool first) {
   __m256 acc[R][2];
 #pragma GCC unroll 8
   for (int r = 0; r < R; ++r) {
     acc[r][0] = first ? _mm256_setzero_ps() : _mm256_loadu_ps(c + r * ldc);
     acc[r][1] = first ? _mm256_setzero_ps() : _mm256_loadu_ps(c + r * ldc + 8);
   }
-  for (int64_t i = 0; i < k; ++i, a += kMr, b += kNr) {
+  // Two pointers reach six rows through the address modes.
+  const float* lower = a + 3 * row;
+#pragma GCC unroll 8
+  for (int64_t i = 0; i < k; ++i, a += step, lower += step, b += kNr) {
     const __m256 b0 = _mm256_load_ps(b), b1 = _mm256_load_ps(b + 8);
 #pragma GCC unroll 8
     for (int r = 0; r < R; ++r) {
-      const __m256 x = _mm256_broadcast_ss(a + r);
+      const __m256 x = _mm256_broadcast_ss(r < 3 ? a + r * row : lower + (r - 3) * row);
       acc[r][0] = _mm256_fmadd_ps(x, b0, acc[r][0]);
       acc[r][1] = _mm256_fmadd_ps(x, b1, acc[r][1]);
     }
@@ -111,10 +116,16 @@ void round_row_avx2(const float* in, int64_t count, uint16_t* out) {
   if (i < count) round_row_plain(in + i, count - i, out + i);
 }
 
+constexpr decltype(&f32_tile<1>) kF32Tiles[] = {f32_tile<1>, f32_tile<2>, f32_tile<3>,
+                                                f32_tile<4>, f32_tile<5>, f32_tile<6>};
+
 void f32_multiply(int64_t k, const void* a, const void* b, float* c, int64_t ldc, int rows, bool first) {
-  constexpr decltype(&f32_tile<1>) kTiles[] = {f32_tile<1>, f32_tile<2>, f32_tile<3>,
-                                               f32_tile<4>, f32_tile<5>, f32_tile<6>};
-  kTiles[rows - 1](k, static_cast<const float*>(a), static_cast<const float*>(b), c, ldc, first);
+  kF32Tiles[rows - 1](k, static_cast<const float*>(a), 1, kMr, static_cast<const float*>(b), c, ldc, first);
+}
+
+void f32_multiply_rows(int64_t k, const float* a, int64_t lda, const void* b, float* c, int64_t ldc, int rows,
+                       bool first) {
+  kF32Tiles[rows - 1](k, a, lda, 1, static_cast<const float*>(b), c, ldc, first);
 }
 
 void bf16_multiply(int64_t k, const void* a, const void* b, float* c, int64_t ldc, int rows, bool first) {
@@ -144,7 +155,9 @@ const GemmKernel& gemm_f32_avx2() {
                                          192,
                                          nullptr,
                                          0,
-                                         true};
+                                         true,
+                                         f32_multiply_rows,
+                                         false};
   return kKernel;
 }
 
@@ -167,7 +180,9 @@ const GemmKernel& gemm_bf16_avx2() {
                                          192,
                                          widen_pairs,
                                          kNr * 4,
-                                         true};
+                                         true,
+                                         nullptr,
+                                         false};
   return kKernel;
 }
 

@@ -54,6 +54,14 @@ struct GemmKernel {
   // multiply may be given the place in C itself, at any row stride, where rows are wholly f32 and regular.
   bool direct = false;
 
+  // multiply on an f32 A as it lies in memory, k contiguous and rows lda floats apart; nullptr: A is packed.
+  void (*multiply_rows)(int64_t k, const float* a, int64_t lda, const void* b, float* c, int64_t ldc,
+                        int rows, bool first) = nullptr;
+
+  // Software asks for the panels that come next. Where a tile takes them from L1 and L2 in long rows, the
+  // hardware is better at it, and the requests get in the way of the tile's own first loads.
+  bool ahead = true;
+
   int read_bytes() const { return widen_b != nullptr ? wide_bytes : b_bytes; }
 };
 
