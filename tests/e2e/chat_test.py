@@ -13,13 +13,12 @@ import operator
 import pathlib
 import re
 import sys
-import time
 
 from readme_test import ROOT, compare, examples, run
 
 for folder in ("fault", "matrix"):
     sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / folder))
-from harness import Failure, Workspace, check, killed
+from harness import Failure, Workspace, check, in_order, killed
 from runs import corpus
 
 PAGE = ROOT / "docs" / "chat.md"
@@ -98,11 +97,13 @@ def written(component, row):
 
 
 class Test:
-    def __init__(self, workspace):
-        self.w = workspace
+    def __init__(self, ostro, update):
+        self.ostro, self.update = ostro, update
+        self.w = Workspace(ostro)
+        self.close = self.w.close
         self.sequences = {"chat": {}, "pairs": {}}  # of these components: number -> documents
 
-    def page(self, ostro, update):
+    def page(self):
         text = PAGE.read_text()
         for name, content in files_of(text):
             path = self.w.root / name
@@ -113,8 +114,8 @@ class Test:
         cases = examples(text)
         check(len(cases) >= 8, f"{len(cases)} commands in {PAGE}")
         settings = {k: v for k, v in self.w.env.items() if k.startswith("OSTRO_")}
-        outputs = run([command for _, command, _ in cases], ostro, self.w.root, settings)
-        check(compare(PAGE, cases, outputs, update) == 0, f"{PAGE} says something else")
+        outputs = run([command for _, command, _ in cases], self.ostro, self.w.root, settings)
+        check(compare(PAGE, cases, outputs, self.update) == 0, f"{PAGE} says something else")
         self.bytes = token_bytes(json.loads((self.w.root / "tokenizer" / "tokenizer.json").read_text()))
 
     def json(self, *words):
@@ -277,23 +278,8 @@ def main():
     parser.add_argument("--ostro", required=True)
     parser.add_argument("--update", action="store_true", help="write what the commands print into the page")
     args = parser.parse_args()
-    w = Workspace(args.ostro)
-    test = Test(w)
-    try:
-        began = time.monotonic()
-        test.page(args.ostro, args.update)
-        print(f"page: {time.monotonic() - began:.1f} s", flush=True)
-        for name in ("batches", "equal_stores", "equal_runs", "masked_loss", "nothing_counts"):
-            began = time.monotonic()
-            getattr(test, name)()
-            print(f"{name}: {time.monotonic() - began:.1f} s", flush=True)
-    except Failure as failure:
-        print(f"FAILED: {failure}")
-        return 1
-    finally:
-        w.close()
-    print("passed")
-    return 0
+    return in_order(Test(args.ostro, args.update), ("page", "batches", "equal_stores", "equal_runs", "masked_loss",
+                                                    "nothing_counts"))
 
 
 if __name__ == "__main__":

@@ -117,8 +117,10 @@ class Cases:
         lock = self.w.root / "cache-twice/x/journal.jsonl"
         wait_for(lambda: lock.exists() or first.poll() is not None, 60, "the first build")
         os.kill(first.pid, signal.SIGSTOP)
-        self.w.bad(*command, says=["cache-twice/x", "locked by", str(first.pid)])
-        os.kill(first.pid, signal.SIGCONT)
+        try:
+            self.w.bad(*command, says=["cache-twice/x", "locked by", str(first.pid)])
+        finally:
+            os.kill(first.pid, signal.SIGCONT)
         out, err = first.communicate()
         check(first.returncode == 0, f"the first of two: {out}{err}")
         check(self.ledger("twice")["hash"] in self.w.good(*command), "the store that the first one made")

@@ -165,6 +165,23 @@ def mounted(place, *words):
         subprocess.run(["umount", place], check=True)
 
 
+def in_order(test, names):
+    """The main of a test whose steps build on each other: the named methods one after the other until one fails, with
+    their times; then test.close(). The exit status."""
+    try:
+        for name in names:
+            begin = time.monotonic()
+            getattr(test, name)()
+            print(f"{name}: {time.monotonic() - begin:.1f} s", flush=True)
+    except Failure as failure:
+        print(f"FAILED: {failure}")
+        return 1
+    finally:
+        test.close()
+    print("passed")
+    return 0
+
+
 def run_cases(cases_of, helpers=()):
     """The main of a test: runs the methods of the class, or those named, on a workspace; 1 when any failed."""
     names = [n for n in vars(cases_of) if not n.startswith("_") and n not in helpers]

@@ -26,15 +26,9 @@ import tokenizers
 import zarr
 from zarr.codecs import ZstdCodec
 
+from checks import check, summary
+
 CHUNK, SHARD, LENGTH, SEQ_LEN, BATCH = 262_144, 134_217_728, 2**54, 64, 4
-checks = 0
-
-
-def check(condition, what):
-    global checks
-    checks += 1
-    if not condition:
-        sys.exit(f"check_caches: FAILED: {what}")
 
 
 def levanter_array(path, dtype):
@@ -245,7 +239,7 @@ def main():
             seen = {check_theirs(place, kind, writer, rows, masks, dtype) for writer, dtype in cases}
             check(len(seen) == 1, f"{kind}: the same content is the same data and the same run")
         check_refusals(place, rows)
-    print(f"check_caches: {checks} checks passed")
+    summary()
 
 
 if __name__ == "__main__":

@@ -22,15 +22,9 @@ import tokenizers
 import zarr
 from numcodecs import Zstd
 
+from checks import check, summary
+
 SEQ_LEN, BATCH, FRACTION = 64, 16, 0.2
-checks = 0
-
-
-def check(condition, what):
-    global checks
-    checks += 1
-    if not condition:
-        sys.exit(f"check_store: FAILED: {what}")
 
 
 def run(ostro, *words):
@@ -179,7 +173,7 @@ def main():
         streams = {name: check_split(folder / "cache", name, rows[name], ledger) for name in rows}
         check_ledger(ledger, root)
         check_batches(ostro, config, rows["train"], streams["train"])
-    print(f"check_store: {checks} checks passed")
+    summary()
 
 
 if __name__ == "__main__":

@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""Compares our tokenizer with Hugging Face `tokenizers` and `sentencepiece`, for every family that models are trained with.
+"""Compares our tokenizer with Hugging Face `tokenizers` and `transformers` and with `sentencepiece`, for every family that
+models are trained with.
 
 For each tokenizer of tokenizer_families.py: the same ids, without and with the tokens that go around a text, and the same
 decoded text, on mixed text: code, prose of many scripts, emoji, control characters, long runs, random bytes.
@@ -13,6 +14,8 @@ import sys
 import tempfile
 import time
 import unicodedata
+
+from transformers import AutoTokenizer
 
 sys.path.append(str(pathlib.Path(__file__).resolve().parents[2] / "scripts"))
 from check_tokenizer import Ours, Report, random_bytes, random_text, stdlib  # noqa: E402
@@ -99,8 +102,13 @@ def compare(family, ours, folder, texts, report):
         report.same(family.name, a, b, text[:200])
     if is_json:
         some = [texts[i] for i in sample]
-        for a, b, text in zip(ours.encode(path, some, True), peer_ids(family, peer, [decoded[i] for i in sample], True), some):
+        around = ours.encode(path, some, True)
+        for a, b, text in zip(around, peer_ids(family, peer, [decoded[i] for i in sample], True), some):
             report.same(family.name + ", special tokens", a, b, text[:200])
+        (folder / "tokenizer_config.json").write_text('{"tokenizer_class": "PreTrainedTokenizerFast"}')
+        auto = AutoTokenizer.from_pretrained(folder)
+        for a, b, text in zip(around, auto([decoded[i] for i in sample])["input_ids"], some):
+            report.same(family.name + ", transformers", a, b, text[:200])
     # Whole rows, and rows cut at both ends, which may begin and end inside characters.
     rows = [expected[i][:3000] for i in sample] + [expected[i][1:60] for i in sample]
     for a, row in zip(ours.decode(path, rows), rows):

@@ -20,19 +20,12 @@ import safetensors.numpy
 import zarr
 from zarr.codecs import BloscCodec, BytesCodec, Crc32cCodec, GzipCodec, ShardingCodec, ZstdCodec
 
+from checks import check, summary
+
 try:
     import tensorstore
 except ImportError:
     tensorstore = None
-
-checks = 0
-
-
-def check(condition, what):
-    global checks
-    checks += 1
-    if not condition:
-        sys.exit(f"check_zarr: FAILED: {what}")
 
 
 def expected(dtype, count, begin=0):
@@ -191,7 +184,7 @@ def main():
         check_theirs(helper, root / "theirs")
     with_ts = f"tensorstore {tensorstore.__version__}" if tensorstore and hasattr(tensorstore, "__version__") else (
         "tensorstore" if tensorstore else "tensorstore is not installed: its checks did not run")
-    print(f"check_zarr: {checks} checks passed (zarr {zarr.__version__}, safetensors {safetensors.__version__}, {with_ts})")
+    summary(f" (zarr {zarr.__version__}, safetensors {safetensors.__version__}, {with_ts})")
 
 
 if __name__ == "__main__":

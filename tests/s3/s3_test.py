@@ -10,10 +10,9 @@ import pathlib
 import random
 import re
 import sys
-import time
 
 sys.path.insert(0, str(pathlib.Path(__file__).parent.parent / "fault"))
-from harness import Failure, Workspace, check
+from harness import Workspace, check, in_order
 from s3_server import TOKEN, Server
 
 PASSING = ["503", "reset", "cut", "short", "wrong_range", "no_range"]
@@ -57,6 +56,10 @@ class Test:
         for name, content in self.files.items():
             self.server.put("bucket", f"data/{name}", content)
         self.urls = ["text", "lines/**/*.jsonl*"]
+
+    def close(self):
+        self.server.close()
+        self.w.close()
 
     def config(self, name, root, **changes):
         return self.w.config(name, 6, 3, **({"data__train_urls": [f"{root}/{url}" for url in self.urls]} | changes))
@@ -180,21 +183,8 @@ class Test:
 def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("--ostro", required=True)
-    test = Test(parser.parse_args().ostro)
-    try:
-        for name in ("builds_equal", "trains_equal", "store_in_bucket", "keys", "lasting_faults", "slow_server",
-                     "changing_sources"):
-            began = time.monotonic()
-            getattr(test, name)()
-            print(f"{name}: {time.monotonic() - began:.1f} s", flush=True)
-    except Failure as failure:
-        print(f"FAILED: {failure}")
-        return 1
-    finally:
-        test.server.close()
-        test.w.close()
-    print("passed")
-    return 0
+    return in_order(Test(parser.parse_args().ostro), ("builds_equal", "trains_equal", "store_in_bucket", "keys",
+                                                      "lasting_faults", "slow_server", "changing_sources"))
 
 
 if __name__ == "__main__":

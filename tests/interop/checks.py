@@ -1,0 +1,17 @@
+"""Checks that are counted; the first that does not hold ends the program with what it says."""
+import pathlib
+import sys
+
+NAME = pathlib.Path(sys.argv[0]).stem
+passed = 0
+
+
+def check(condition, what):
+    global passed
+    if not condition:
+        sys.exit(f"{NAME}: FAILED: {what}")
+    passed += 1
+
+
+def summary(more=""):
+    print(f"{NAME}: {passed} checks passed{more}")
