@@ -1,13 +1,14 @@
-"""Runs all benchmarks beside their peers and limits and writes bench/RESULTS.md. Run by scripts/bench.sh.
+"""Runs all benchmarks beside their peers and limits and writes bench/RESULTS.md (results.py). Run by scripts/bench.sh.
 
 training.py has the training steps, kernel_compare.py products and attention, prices.py what our own choices cost,
 text_to_store.py token stores beside `datasets`. Every ratio is taken within one run whose two sides take turns.
 """
-import argparse, os, pathlib, sys, time
+import argparse, os, sys, time
 
 import data_gather, kernel_compare, prices, text_to_store, training
 from report import Bench
 
+PARTS = ["training", "prices", "kernels", "data"]
 # Goals of tables of kernel_compare.py, by the beginning of their titles: (least geometric mean beside PyTorch, least single
 # case, least share of the peak); PyTorch's f32 on AMD is the one whose MKL is told that the processor is Intel's.
 KERNEL_GOALS = [("Products, f32", 1.0, 0, 0.88), ("Products, bf16", 1.0, 0.85, 0),
@@ -15,10 +16,8 @@ KERNEL_GOALS = [("Products, f32", 1.0, 0, 0.88), ("Products, bf16", 1.0, 0.85, 0
                 ("Causal attention backward, f32", 2.2, 0, 0), ("Causal attention backward, bf16", 3.0, 0, 0)]
 
 
-def kernels(b):
-    b.say("## Kernels")
-    b.say()
-    lines, summaries = kernel_compare.measure(b.benches, b.quick, sorted({1, b.threads}))
+def kernels(b, dtype):
+    lines, summaries = kernel_compare.measure(b.benches, b.quick, sorted({1, b.threads}), dtypes=[dtype])
     b.lines += lines
     for s in summaries:
         goal = next(g for g in KERNEL_GOALS if s["title"].startswith(g[0]))
@@ -39,35 +38,27 @@ def main():
     ap.add_argument("--threads", type=int, default=len(os.sched_getaffinity(0)))
     ap.add_argument("--sizes", nargs="+", default=["nano", "small58", "base125", "drawn"])
     ap.add_argument("--dtypes", nargs="+", default=["f32", "bf16"], choices=["f32", "bf16"])
-    ap.add_argument("--parts", nargs="+", default=["training", "prices", "kernels", "data"])
+    ap.add_argument("--parts", nargs="+", default=PARTS)
     ap.add_argument("--seed", type=int, default=int(time.time()) % 100000, help="draws three sizes, and when builds are killed")
     ap.add_argument("--levanter", help="a Python that has Levanter")
     a = ap.parse_args()
-    b = Bench(a.benches, a.threads, a.quick)
-    head = b.head()
+    if unknown := set(a.parts) - set(PARTS):
+        ap.error(f"unknown part {' '.join(sorted(unknown))}; known: {' '.join(PARTS)}")
+    b = Bench(a.benches, a.threads, a.quick, a.out, "scripts/bench.sh" + " --quick" * a.quick + f" --seed {a.seed}")
     if "training" in a.parts:
         training.report(b, a.sizes, a.dtypes, a.levanter, a.seed)
     if "prices" in a.parts:
         prices.report(b)
     if "kernels" in a.parts:
-        kernels(b)
+        for dtype in a.dtypes:
+            with b.section(f"Products and attention: {dtype}"):
+                kernels(b, dtype)
     if "data" in a.parts:
-        data_gather.report(b)
-        text_to_store.report(b, a.seed)
-    top = ["# Benchmark results", "",
-           f"Written by `scripts/bench.sh{' --quick' if a.quick else ''} --parts {' '.join(a.parts)} --sizes "
-           f"{' '.join(a.sizes)} --dtypes {' '.join(a.dtypes)}`. What the figures mean and how they are "
-           "taken: the first lines of the modules that `bench/compare.py` names. Compare ratios, not absolute figures: "
-           "they move with whatever else runs on the machine.", "", head, "", "## Goals", ""]
-    b.lines, body = top, b.lines
-    b.table(["case", "goal", "seen", "held", "settings"], b.goals)
-    b.lines += body
-    b.say(f"Load average behind: {os.getloadavg()[0]:.1f}")
-    b.say()
-    for line in b.failed or ["Losses equal to the peers' to 4 digits in f32 and 2 in bf16."]:
-        b.say(f"**{line}**")
-    pathlib.Path(a.out).write_text("\n".join(b.lines) + "\n")
-    return 1 if b.failed else 0
+        with b.section("Data"):
+            data_gather.report(b)
+        with b.section("Text to token store"):
+            text_to_store.report(b, a.seed)
+    return 1 if b.any_failed else 0
 
 
 sys.exit(main())

@@ -119,8 +119,6 @@ def far(bench, store, rounds, threads):
 def report(b):
     bench, store = b.benches / "data_bench", b.folder / "store"
     rounds = 7 if b.quick else 15
-    b.say("## Data")
-    b.say()
     b.tool("One batch from nothing in memory", [bench, store, "first"])
     times = gather(b, bench, store, rounds)
     ours = statistics.median(times["ostro"])

@@ -133,12 +133,12 @@ class Compare:
                           ["PyTorch"])
 
 
-def measure(benches, quick=False, threads=(1, 2), only=""):
+def measure(benches, quick=False, threads=(1, 2), only="", dtypes=("f32", "bf16")):
     """The report's lines, and one dict a table: title, shares of the peak, ratios by side (geometric mean, lowest)."""
     c = Compare(benches, quick, threads, only)
     lines = []
     for n in threads:
-        for dtype in ("f32", "bf16"):
+        for dtype in dtypes:
             lines += c.linear(dtype, n)
             for which in ("forward", "backward"):
                 lines += c.attention(dtype, n, which)

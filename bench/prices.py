@@ -14,8 +14,6 @@ def sized(name, **changes):
 class Prices:
     def __init__(self, bench):
         self.b, self.turns = bench, 3 if bench.quick else 7
-        bench.say("## Prices")
-        bench.say()
 
     def open(self, size, *more, threads=None, dtype="f32", env=None):
         start = self.b.start_file(size)
@@ -92,7 +90,8 @@ class Prices:
 
 def report(bench):
     p = Prices(bench)
-    for measure in (p.threads, p.leaves, p.chain, p.rematerialised, p.depth, p.update):
-        measure()
-    bench.say("In the table of goals.")
-    bench.say()
+    for title, measure in (("threads", p.threads), ("leaves", p.leaves), ("chain", p.chain),
+                           ("rematerialisation", p.rematerialised), ("depth", p.depth), ("update", p.update)):
+        with bench.section(f"Prices: {title}"):
+            measure()
+            bench.table(["case", "goal", "seen", "held", "settings"], bench.goals)

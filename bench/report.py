@@ -1,5 +1,7 @@
 """What the benchmark modules share: a report that grows line by line, the machine, and small statistics."""
-import datetime, os, pathlib, platform, re, statistics, subprocess, sys, tempfile
+import contextlib, datetime, os, pathlib, platform, re, statistics, subprocess, sys, tempfile
+
+from results import Results, table
 
 HERE = pathlib.Path(__file__).resolve().parent
 
@@ -12,7 +14,10 @@ def spread(values, digits):
 
 
 def cpu_name():
-    return re.search(r"model name\s*: (.*)", pathlib.Path("/proc/cpuinfo").read_text())[1]
+    """With the widest instructions that matter here: the name alone may stand for several machines."""
+    text = pathlib.Path("/proc/cpuinfo").read_text()
+    widest = next((w for w in ("amx_bf16", "avx512_bf16", "avx512f", "avx2") if f" {w} " in text), "neither AVX-512 nor AVX2")
+    return f"{re.search(r'model name\s*: (.*)', text)[1]} with {widest}"
 
 
 def mkl_shim(folder):
@@ -25,12 +30,14 @@ def mkl_shim(folder):
 
 
 class Bench:
-    """The report, and what every measurement needs: programs, environments, a scratch folder."""
+    """The report, and what every measurement needs: programs, environments, a scratch folder. `command` made it."""
 
-    def __init__(self, benches, threads, quick):
+    def __init__(self, benches, threads, quick, out, command):
         self.benches, self.threads, self.quick = pathlib.Path(benches).resolve(), threads, quick
         self.folder = pathlib.Path(tempfile.mkdtemp(prefix="ostro_bench_"))
         self.lines, self.failed, self.goals = [], [], []
+        self.results, self.command = Results(out, f"{cpu_name()}, {threads} threads"), command
+        self.any_failed = False
         self.env = dict(os.environ, OSTRO_CACHE_DIR=str(self.folder / "kernels"))
         self.peer_env = dict(os.environ, TORCHINDUCTOR_CACHE_DIR=str(self.folder / "inductor"))
         self.shim_env = dict(self.peer_env)
@@ -38,14 +45,24 @@ class Bench:
         if shim:
             self.shim_env["LD_PRELOAD"] = str(shim)
 
+    @contextlib.contextmanager
+    def section(self, title):
+        """What is said inside becomes that section of the results, in place of an earlier one of the same title."""
+        self.lines, self.failed, self.goals = [], [], []
+        load = os.getloadavg()[0]
+        print(f"## {title}", flush=True)
+        yield
+        self.any_failed |= bool(self.failed)
+        made = f"{self.origin()}; load average before {load:.1f}, behind {os.getloadavg()[0]:.1f}."
+        self.results.put(title, made, self.lines, self.goals, self.failed)
+
     def say(self, line=""):
         self.lines.append(line)
         print(line, flush=True)
 
     def table(self, head, rows):
-        for row in [head, ["---"] * len(head), *rows]:
-            self.say("| " + " | ".join(map(str, row)) + " |")
-        self.say()
+        for line in table(head, rows):
+            self.say(line)
 
     def goal(self, case, goal, seen, held, note=""):
         """A row of the table of goals; `held` is a bool, or None where it could not be measured here."""
@@ -70,10 +87,9 @@ class Bench:
         self.say("```")
         self.say()
 
-    def head(self):
+    def origin(self):
         commit = subprocess.run(["git", "rev-parse", "--short=10", "HEAD"], capture_output=True, text=True, cwd=HERE,
                                 check=False).stdout.strip()
         compiler = subprocess.run(["cc", "--version"], capture_output=True, text=True, check=True).stdout.splitlines()[0]
-        return (f"{datetime.date.today()}, commit {commit}, {cpu_name()}, {self.threads} threads, Linux "
-                f"{platform.release()}, {compiler}, Python {platform.python_version()}; load average before: "
-                f"{os.getloadavg()[0]:.1f} on {os.cpu_count()} processors")
+        return (f"{datetime.date.today()}, commit {commit}, `{self.command}`; Linux {platform.release()}, {compiler}, "
+                f"Python {platform.python_version()}")

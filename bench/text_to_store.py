@@ -186,8 +186,6 @@ def whole(texts, kills, seed, say):
 
 def report(b, seed):
     """The part of scripts/bench.sh."""
-    b.say("## Text to token store")
-    b.say()
     texts = Texts(b.benches.parent / "ostro/cli/ostro", b.folder / "texts", b.threads, 200 if b.quick else 1000, 100)
     ratios, small = compare(texts, 1 if b.quick else 3, b.say)
     large, same = whole(texts, 10, seed, b.say)

@@ -1,0 +1,52 @@
+"""The results file: sections that are measured one by one, each with its date, commit and command, and one table of goals.
+
+A section that is measured again takes the place of the old one; the others stay. What is kept is JSON beside the page
+(RESULTS.json beside RESULTS.md), which is written anew after every section, so that a run that is stopped loses one.
+"""
+import json, os, pathlib, sys
+
+ORDER = ("Training", "Prices", "Products and attention", "Data", "Text to token store")
+
+HEAD = """# Benchmark results
+
+Written by `scripts/bench.sh`, section by section. What the figures mean and how they are taken: the first lines of the
+modules that `bench/compare.py` names. Compare ratios, not absolute figures: they move with whatever else runs on the
+machine. Where training is compared, the losses of both sides are equal to 4 digits in f32 and 2 in bf16; a section where
+they are not says so in bold at its end.
+"""
+
+
+def table(head, rows):
+    return ["| " + " | ".join(map(str, row)) + " |" for row in [head, ["---"] * len(head), *rows]] + [""]
+
+
+class Results:
+    def __init__(self, page, machine):
+        self.page, self.data = pathlib.Path(page), pathlib.Path(page).with_suffix(".json")
+        self.machine, self.sections = machine, {}
+        if self.data.exists():
+            known = json.loads(self.data.read_text())
+            if known["machine"] != machine:
+                sys.exit(f"error: {self.page} has results of {known['machine']}, this is {machine}: ratios of two machines do "
+                         "not belong in one table; give another file with --out")
+            self.sections = known["sections"]
+
+    def put(self, title, made, lines, goals, failed):
+        self.sections[title] = dict(made=made, lines=lines, goals=goals, failed=failed)
+        place = {name: i for i, name in enumerate(ORDER)}
+        self.sections = dict(sorted(self.sections.items(), key=lambda s: place[s[0].split(":")[0]]))
+        for path, text in ((self.data, json.dumps(dict(machine=self.machine, sections=self.sections), indent=1)),
+                           (self.page, self.text())):
+            part = path.with_name(path.name + ".part")
+            part.write_text(text.rstrip("\n") + "\n")
+            os.replace(part, path)
+
+    def text(self):
+        goals = [goal for s in self.sections.values() for goal in s["goals"]]
+        held = sum(goal[3] == "yes" for goal in goals)
+        lines = [HEAD, f"{self.machine}.", "", f"## Goals: {held} of {len(goals)} held", ""]
+        lines += table(["case", "goal", "seen", "held", "settings"], goals)
+        for title, s in self.sections.items():
+            lines += [f"## {title}", "", s["made"], "", *s["lines"]]
+            lines += [line for text in s["failed"] for line in (f"**{text}**", "")]
+        return "\n".join(lines)
