@@ -17,7 +17,8 @@ def cpu_name():
     """With the widest instructions that matter here: the name alone may stand for several machines."""
     text = pathlib.Path("/proc/cpuinfo").read_text()
     widest = next((w for w in ("amx_bf16", "avx512_bf16", "avx512f", "avx2") if f" {w} " in text), "neither AVX-512 nor AVX2")
-    return f"{re.search(r'model name\s*: (.*)', text)[1]} with {widest}"
+    name = re.search(r"model name\s*: (.*)", text)[1]
+    return f"{name} with {widest}"
 
 
 def mkl_shim(folder):
