@@ -11,6 +11,28 @@
 
 namespace ostro::cpu::kernels {
 
+template <class V>
+struct ScoreGradients {
+  V p, ds;
+};
+
+// P and dS of one query row and a vector of keys, before the mask, from their scores and dP; m, r and delta
+// are the row's. tanh_of: of the capped scores, nullptr without a soft cap.
+template <class V, bool kBf16>
+inline ScoreGradients<V> score_gradients(V score, V dp, V m, V r, V delta, V kappa, const float* tanh_of) {
+  V p = exp2_below<V>(score, m, kappa) * r;
+  V ds = p * (dp - delta);
+  if (tanh_of != nullptr) {
+    const V th = V::load(tanh_of);
+    ds = ds * (V::set1(1.0f) - th * th);
+  }
+  if constexpr (kBf16) {
+    p = V::round_bf16(p);
+    ds = V::round_bf16(ds);
+  }
+  return {p, ds};
+}
+
 // The sum of N4 over products of two rows.
 template <class V>
 inline float striped_dot(const float* x, const float* y, int64_t n) {
@@ -139,16 +161,8 @@ void attention_backward_tile(const AttentionBackward& a, const float* delta, con
     const KeyBits w = bits[rows.begin + i - first_row];
     for (int64_t j = lane0; j < lane1; j += kW) {
       const auto mask = V::mask(static_cast<uint32_t>(j < 64 ? w.low >> j : w.high >> (j - 64)));
-      V pv = exp2_below<V>(V::load(p + j), m, kappa) * r;
-      V dsv = pv * (V::load(ds + j) - row_delta);
-      if (capped) {
-        const V th = V::load(tanh_of + j);
-        dsv = dsv * (V::set1(1.0f) - th * th);
-      }
-      if constexpr (kBf16) {
-        pv = V::round_bf16(pv);
-        dsv = V::round_bf16(dsv);
-      }
+      const auto [pv, dsv] = score_gradients<V, kBf16>(V::load(p + j), V::load(ds + j), m, r, row_delta,
+                                                       kappa, capped ? tanh_of + j : nullptr);
       V::select(mask, pv, V::zero()).store(p + j);
       V::select(mask, dsv, V::zero()).store(ds + j);
     }

@@ -175,16 +175,8 @@ inline void panel_gradients(const AttentionShape& s, const PanelBackward& t, con
     }
     const V m = V::set1(q.m[i]), r = V::set1(q.r[i]), delta = V::set1(q.delta[i]);
     for (int j = 0; j < kPartLanes; j += V::kWidth) {
-      V pv = exp2_below<V>(V::load(p + j), m, kappa) * r;
-      V dsv = pv * (V::load(ds + j) - delta);
-      if (capped) {
-        const V th = V::load(tanh_of + j);
-        dsv = dsv * (V::set1(1.0f) - th * th);
-      }
-      if constexpr (kBf16) {
-        pv = V::round_bf16(pv);
-        dsv = V::round_bf16(dsv);
-      }
+      auto [pv, dsv] = score_gradients<V, kBf16>(V::load(p + j), V::load(ds + j), m, r, delta, kappa,
+                                                 capped ? tanh_of + j : nullptr);
       if constexpr (kMasked) {
         const auto mask = V::mask(static_cast<uint32_t>(words[i]) >> j);
         pv = V::select(mask, pv, V::zero());
