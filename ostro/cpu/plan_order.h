@@ -1,4 +1,5 @@
-// Which of two elements is larger: for sort, top_k and argmax (docs/numerics.md, N10) and for max (N1).
+// Which of two elements is larger: for sort, top_k and argmax (docs/numerics.md, N10) and for max and min
+// (N2).
 #pragma once
 
 #include <type_traits>
@@ -22,6 +23,16 @@ T larger(T a, T b) {
     return numerics::max_f64(a, b);
   else
     return a < b ? b : a;
+}
+
+template <typename T>
+T smaller(T a, T b) {
+  if constexpr (std::is_same_v<T, float>)
+    return numerics::min_f32(a, b);
+  else if constexpr (std::is_same_v<T, double>)
+    return numerics::min_f64(a, b);
+  else
+    return b < a ? b : a;
 }
 
 }  // namespace ostro::cpu

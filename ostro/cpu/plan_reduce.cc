@@ -7,7 +7,6 @@
 #include "ostro/cpu/plan_contraction.h"
 #include "ostro/cpu/plan_elements.h"
 #include "ostro/cpu/plan_order.h"
-#include "ostro/numerics/functions.h"
 #include "ostro/numerics/sums.h"
 
 namespace ostro::cpu {
@@ -81,16 +80,6 @@ void sum_integer(const OpCall& call) {
     for (int64_t r : rows.reduced) sum += static_cast<U>(call.in[0].as<T>()[first + r]);
     call.out[0].as<T>()[i] = static_cast<T>(sum);
   });
-}
-
-template <typename T>
-T smaller(T a, T b) {
-  if constexpr (std::is_same_v<T, float>)
-    return numerics::min_f32(a, b);
-  else if constexpr (std::is_same_v<T, double>)
-    return numerics::min_f64(a, b);
-  else
-    return b < a ? b : a;
 }
 
 // What a reduction of no elements gives: the end of the type's range.
