@@ -2,12 +2,15 @@
 
 #include <sys/mman.h>
 
+#include <cstdint>
 #include <cstdlib>
+#include <cstring>
 #include <map>
 #include <mutex>
 #include <vector>
 
 #include "ostro/base/check.h"
+#include "ostro/base/zeroed.h"
 
 namespace ostro {
 namespace {
@@ -21,6 +24,48 @@ constexpr bool kKeep = false;  // a kept block would hide a use after free
 #else
 constexpr bool kKeep = true;
 #endif
+
+bool huge(size_t bytes) { return bytes >= 2 * kHugePage; }
+
+// A large block ends in small pages: the rest of a huge one would be memory that nobody uses.
+size_t rounded_up(size_t bytes) {
+  const size_t unit = huge(bytes) ? kSmallPage : kAlignment;
+  return bytes == 0 ? unit : (bytes + unit - 1) / unit * unit;
+}
+
+// Blocks that come from the kernel itself, which makes them zeros, and not from malloc.
+bool mapped(size_t rounded) { return kKeep && huge(rounded); }
+
+// Begins at a huge page. Error: nullptr.
+std::byte* map_pages(size_t rounded) {
+  void* const p =
+      mmap(nullptr, rounded + kHugePage, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  if (p == MAP_FAILED) return nullptr;
+  auto* const begin = static_cast<std::byte*>(p);
+  const size_t before = (kHugePage - reinterpret_cast<uintptr_t>(p) % kHugePage) % kHugePage;
+  if (before > 0) munmap(begin, before);
+  if (before < kHugePage) munmap(begin + before + rounded, kHugePage - before);
+  return begin + before;
+}
+
+// A block that nobody used before, or nullptr.
+std::byte* fresh(size_t rounded) {
+  void* p = nullptr;
+  if (mapped(rounded))
+    p = map_pages(rounded);
+  else if (posix_memalign(&p, huge(rounded) ? kHugePage : kAlignment, rounded) != 0)
+    return nullptr;
+  if (p != nullptr && huge(rounded))
+    madvise(p, rounded, MADV_HUGEPAGE);  // advice only: failure costs speed, not bits
+  return static_cast<std::byte*>(p);
+}
+
+void release(std::byte* p, size_t rounded) {
+  if (mapped(rounded))
+    munmap(p, rounded);
+  else
+    std::free(p);
+}
 
 class Keeper {
  public:
@@ -58,7 +103,7 @@ class Keeper {
  private:
   void drop() {
     for (auto& [bytes, list] : blocks_)
-      for (std::byte* p : list) std::free(p);
+      for (std::byte* p : list) release(p, bytes);
     blocks_.clear();
     total_ = 0;
   }
@@ -79,25 +124,28 @@ Keeper& keeper() {
 void AlignedFree::operator()(std::byte* p) const {
   if (kKeep && p != nullptr && bytes >= kKeptFrom)
     keeper().keep(p, bytes);
-  else
-    std::free(p);
+  else if (p != nullptr)
+    release(p, bytes);
 }
 
 size_t kept_bytes() { return keeper().total(); }
 void release_kept_memory() { keeper().clear(); }
 
-AlignedBytes allocate_aligned(size_t bytes) {
-  const size_t alignment = bytes >= 2 * kHugePage ? kHugePage : kAlignment;
-  // A large block ends in small pages: the rest of a huge one would be memory that nobody uses.
-  const size_t unit = alignment == kHugePage ? kSmallPage : kAlignment;
-  const size_t rounded = bytes == 0 ? unit : (bytes + unit - 1) / unit * unit;
-  if (kKeep && rounded >= kKeptFrom)
-    if (std::byte* kept = keeper().take(rounded)) return AlignedBytes(kept, AlignedFree{rounded});
-  void* p = nullptr;
-  OSTRO_CHECK(posix_memalign(&p, alignment, rounded) == 0, "out of memory: {} bytes were asked for", bytes);
-  if (alignment == kHugePage)
-    madvise(p, rounded, MADV_HUGEPAGE);  // advice only: failure costs speed, not bits
-  return AlignedBytes(static_cast<std::byte*>(p), AlignedFree{rounded});
+namespace {
+
+AlignedBytes allocate(size_t bytes, bool zeros) {
+  const size_t rounded = rounded_up(bytes);
+  std::byte* p = kKeep && rounded >= kKeptFrom ? keeper().take(rounded) : nullptr;
+  const bool is_zero = p == nullptr && mapped(rounded);
+  if (p == nullptr) p = fresh(rounded);
+  OSTRO_CHECK(p != nullptr, "out of memory: {} bytes were asked for", bytes);
+  if (zeros && !is_zero) std::memset(p, 0, bytes);
+  return AlignedBytes(p, AlignedFree{rounded});
 }
+
+}  // namespace
+
+AlignedBytes allocate_aligned(size_t bytes) { return allocate(bytes, false); }
+AlignedBytes allocate_zeroed(size_t bytes) { return allocate(bytes, true); }
 
 }  // namespace ostro

@@ -65,7 +65,7 @@ BlockLowering::BlockLowering(const ir::Block& block, const numerics::LeafTable& 
     : block_(block), leaves_(leaves), options_(options), kernels_(kernels) {}
 
 int32_t BlockLowering::new_buffer(BufferKind kind, int64_t index, int64_t bytes) {
-  plan_.buffers.push_back({kind, index, bytes, 0, -1});
+  plan_.buffers.push_back({kind, index, bytes});
   return static_cast<int32_t>(plan_.buffers.size()) - 1;
 }
 
@@ -262,6 +262,7 @@ Result<Module> lower(const ir::Program& program, const LowerOptions& options) {
     module.leaves = program.leaves;
     module.plan = BlockLowering(program.body, module.leaves, options, kernels).run();
     plan_donation(module.plan, options.donate);
+    plan_memory(module.plan, /*in_results=*/true);
     name_by_values(module.plan, program);
     module.kernels = kernels.take();
     return module;

@@ -25,9 +25,26 @@ void for_views(const Step& step, F&& f) {
   for (const Step& behind : step.behind) for_views(behind, f);
 }
 
+// Lowest place in a memory of `limit` bytes that is free during the whole life; -1: there is none.
+int64_t free_place(const Life& life, const std::vector<Life>& placed, const Plan& plan, int64_t limit) {
+  std::vector<std::pair<int64_t, int64_t>> taken;
+  for (const Life& other : placed) {
+    if (other.first > life.last || other.last < life.first) continue;
+    const int64_t at = plan.buffers[static_cast<size_t>(other.buffer)].offset;
+    taken.emplace_back(at, at + other.bytes);
+  }
+  std::sort(taken.begin(), taken.end());
+  int64_t at = 0;
+  for (const auto& [begin, end] : taken) {
+    if (at + life.bytes <= begin) break;
+    at = std::max(at, end);
+  }
+  return at + life.bytes <= limit ? at : -1;
+}
+
 }  // namespace
 
-void plan_memory(Plan& plan) {
+void plan_memory(Plan& plan, bool in_results) {
   std::vector<Life> lives(plan.buffers.size());
   for (size_t i = 0; i < lives.size(); ++i)
     lives[i] = {static_cast<int32_t>(i), round_up(plan.buffers[i].bytes)};
@@ -43,6 +60,20 @@ void plan_memory(Plan& plan) {
     touch(step.arena);
     for (int32_t b : step.slots) touch(b);
   }
+  // Memories, the arena last, and what lies in each.
+  struct Memory {
+    int32_t host;
+    int64_t bytes, free_until;  // free before that step
+    std::vector<Life> placed;
+  };
+  std::vector<Memory> memories;
+  for (const Life& l : lives) {
+    const PlanBuffer& b = plan.buffers[static_cast<size_t>(l.buffer)];
+    if (in_results && b.kind == BufferKind::kResult && b.reuses_param < 0 && l.last >= 0)
+      memories.push_back({l.buffer, b.bytes, l.first, {}});
+  }
+  constexpr int64_t kEndless = std::numeric_limits<int64_t>::max();
+  memories.push_back({-1, kEndless, kEndless, {}});
   std::erase_if(lives, [&](const Life& l) {
     return plan.buffers[static_cast<size_t>(l.buffer)].kind != BufferKind::kTemp || l.last < 0;
   });
@@ -50,24 +81,19 @@ void plan_memory(Plan& plan) {
   std::sort(lives.begin(), lives.end(), [](const Life& a, const Life& b) {
     return a.bytes != b.bytes ? a.bytes > b.bytes : a.buffer < b.buffer;
   });
-  std::vector<Life> placed;
   plan.arena_bytes = 0;
   for (const Life& life : lives) {
-    std::vector<std::pair<int64_t, int64_t>> taken;
-    for (const Life& other : placed) {
-      if (other.first > life.last || other.last < life.first) continue;
-      const int64_t at = plan.buffers[static_cast<size_t>(other.buffer)].offset;
-      taken.emplace_back(at, at + other.bytes);
+    PlanBuffer& buffer = plan.buffers[static_cast<size_t>(life.buffer)];
+    for (Memory& memory : memories) {
+      const int64_t at =
+          memory.free_until > life.last ? free_place(life, memory.placed, plan, memory.bytes) : -1;
+      if (at < 0) continue;
+      buffer.host = memory.host;
+      buffer.offset = at;
+      memory.placed.push_back(life);
+      if (memory.host < 0) plan.arena_bytes = std::max(plan.arena_bytes, at + life.bytes);
+      break;
     }
-    std::sort(taken.begin(), taken.end());
-    int64_t at = 0;
-    for (const auto& [begin, end] : taken) {
-      if (at + life.bytes <= begin) break;
-      at = std::max(at, end);
-    }
-    plan.buffers[static_cast<size_t>(life.buffer)].offset = at;
-    plan.arena_bytes = std::max(plan.arena_bytes, at + life.bytes);
-    placed.push_back(life);
   }
 }
 

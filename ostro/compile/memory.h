@@ -7,8 +7,10 @@ namespace ostro::compile {
 
 // Fills PlanBuffer::offset of temporaries and plan.arena_bytes. Buffers whose lifetimes (first to last step
 // that touches them) do not meet may share memory. Nested plans are already planned: their arena is one of
-// this plan's buffers.
-void plan_memory(Plan& plan);
+// this plan's buffers. With `in_results` a temporary whose life ends before a result's first step may lie in
+// that result (PlanBuffer::host), unless it takes a parameter's memory (plan_donation, which runs first):
+// residuals and the tiles of a head take the place of gradients to come.
+void plan_memory(Plan& plan, bool in_results = false);
 
 // Finds for each parameter that is given away a result that may lie in its memory: no step reads the
 // parameter after the result's first step, or that step is pointwise and reads it at the very place it

@@ -16,7 +16,7 @@ namespace ostro::compile {
 enum class BufferKind {
   kParam,     // bound by whoever runs the plan
   kResult,    // likewise
-  kTemp,      // at `offset` of the arena
+  kTemp,      // at `offset` of the arena, or of a result (PlanBuffer::host)
   kConstant,  // Plan::constants[index]
 };
 
@@ -25,6 +25,9 @@ struct PlanBuffer {
   int64_t index = 0;
   int64_t bytes = 0;
   int64_t offset = 0;
+  // Temporaries only: the result (a number of Plan::buffers) in whose memory it lies until that is written,
+  // or -1: in the arena.
+  int32_t host = -1;
   // Results only: the parameter whose memory the result may take when its owner gave it away (donation), or
   // -1.
   int64_t reuses_param = -1;

@@ -204,7 +204,7 @@ Step Head::step_of(const Step& step, int64_t rows) {
 
 Plan Head::region_of(int64_t rows, bool repeated) {
   Plan region;
-  region.buffers.push_back({BufferKind::kTemp, 0, bytes() / this->rows() * rows, 0, -1});
+  region.buffers.push_back({BufferKind::kTemp, 0, bytes() / this->rows() * rows});
   for (size_t s : parts_) {
     Step piece = step_of(plan_.steps[s], rows);
     // The gradient times the weights: a long contraction, all of whose weights are packed at once.
@@ -269,7 +269,7 @@ void tile_heads(Plan& plan, const numerics::LeafTable& leaves, int64_t tile_rows
     Step tiles = head.take(plan, rows);
     int64_t bytes = 0;
     for (const Plan& region : tiles.regions) bytes = std::max(bytes, region.arena_bytes);
-    plan.buffers.push_back({BufferKind::kTemp, 0, bytes, 0, -1});
+    plan.buffers.push_back({BufferKind::kTemp, 0, bytes});
     tiles.arena = arena;
     at -= static_cast<size_t>(steps_before);
     plan.steps[at] = std::move(tiles);

@@ -163,7 +163,11 @@ Status PlanRunner::run(std::span<char* const> params, std::span<char* const> res
     const compile::PlanBuffer& b = plan_.buffers[i];
     if (b.kind == compile::BufferKind::kParam) base_[i] = params[static_cast<size_t>(b.index)];
     if (b.kind == compile::BufferKind::kResult) base_[i] = results[static_cast<size_t>(b.index)];
-    if (b.kind == compile::BufferKind::kTemp) base_[i] = arena + b.offset;
+    if (b.kind == compile::BufferKind::kTemp) {
+      char* memory =
+          b.host < 0 ? arena : results[static_cast<size_t>(plan_.buffers[static_cast<size_t>(b.host)].index)];
+      base_[i] = memory + b.offset;
+    }
   }
   for (size_t i = 0; i < plan_.steps.size(); ++i) {
     const StepTimer timer(times_.empty() ? nullptr : &times_[i], labels_.empty() ? nullptr : &labels_[i]);

@@ -2,18 +2,29 @@
 
 #include <cstring>
 
+#include "ostro/base/zeroed.h"
+
 namespace ostro::runtime {
+
+namespace {
+
+std::shared_ptr<std::byte[]> storage_of(AlignedBytes (*allocate)(size_t), const ir::Shape& shape) {
+  return allocate(static_cast<size_t>(shape.bytes()));
+}
+
+}  // namespace
 
 Buffer Buffer::empty(ir::Shape shape) {
   Buffer b;
-  b.storage_ = allocate_aligned(static_cast<size_t>(shape.bytes()));
+  b.storage_ = storage_of(allocate_aligned, shape);
   b.shape_ = std::move(shape);
   return b;
 }
 
 Buffer Buffer::zeros(ir::Shape shape) {
-  Buffer b = empty(std::move(shape));
-  std::memset(b.mutable_bytes().data(), 0, b.mutable_bytes().size());
+  Buffer b;
+  b.storage_ = storage_of(allocate_zeroed, shape);
+  b.shape_ = std::move(shape);
   return b;
 }
 
