@@ -3,6 +3,10 @@
 Every peer takes a few turns with ours (one that is far behind another a single one); the fastest of them, opened again,
 takes the rest. f32 losses of PyTorch and JAX must be ours to 4 digits (all start from the same weights and see the same
 batches); bf16 rounds at other places.
+
+"Start" is what a process takes besides steps: from its start to the end of its first step, less the median of its later
+steps, for ours and for the peers alike (they compile in their first step). It holds loading the program and the weights,
+tracing, compiling, and the kernel's first touch of all memory, and not the first step's arithmetic.
 """
 import math, random, statistics, sys
 
@@ -34,6 +38,11 @@ def drawn_sizes(seed, count=3):
         if 192 <= c["H"] <= 1024 and 5e10 <= step <= 4e11:
             sizes.append(",".join(f"{k}={v}" for k, v in c.items()))
     return sizes
+
+
+def start_time(stepper, later):
+    """Seconds from a process's start to the end of its first step, less the median of `later` steps' lines."""
+    return stepper.first["start_to_first_step_s"] - statistics.median(x["s"] for x in later)
 
 
 class Case:
@@ -70,13 +79,13 @@ class Case:
         return a, b, theirs, last
 
     def run(self):
-        cold = self.ours(dict(self.b.env, OSTRO_CACHE_DIR=str(self.b.folder / f"cold_{self.size}_{self.dtype}")))
-        cold.finish()
+        cold_env = dict(self.b.env, OSTRO_CACHE_DIR=str(self.b.folder / f"cold_{self.size}_{self.dtype}"))
         starts = []
-        for _ in range(3):
-            warm = self.ours(self.b.env)
-            warm.finish()
-            starts.append(warm.first["start_to_first_step_s"])
+        for env in (cold_env, *[self.b.env] * 3):
+            run = self.ours(env)
+            starts.append(start_time(run, [run.step() for _ in range(3)]))
+            run.finish()
+        cold, starts = starts[0], starts[1:]
         mine = self.ours(self.b.env)
         for _ in range(self.warm - 1):
             mine.step()
@@ -89,7 +98,7 @@ class Case:
                 continue
             ratio = [y["s"] / x["s"] for x, y in zip(a, b)]
             speed[peer] = statistics.median(y["s"] for y in b)
-            firsts[peer] = (theirs.first["start_to_first_step_s"], last["peak_rss_MiB"])
+            firsts[peer] = (start_time(theirs, b), last["peak_rss_MiB"])
             rows.append([f"{theirs.first['peer']}, {len(b)} turns", spread([self.tokens / y["s"] for y in b], 0),
                          spread(ratio, 2), last["peak_rss_MiB"], f"{firsts[peer][0]:.1f}"])
         best = min(speed, key=speed.get)
@@ -106,14 +115,14 @@ class Case:
                    f"{end['peak_gflops']:.0f} GFLOP/s; loss of step {len(theirs.losses)}: "
                    f"{mine.losses[len(theirs.losses) - 1]:.4f} and {theirs.losses[-1]:.4f}")
         self.b.say()
-        self.b.table(["median (lowest-highest)", "tokens/s", "ours / theirs", "peak memory, MiB", "start to first step, s"], [
+        self.b.table(["median (lowest-highest)", "tokens/s", "ours / theirs", "peak memory, MiB", "start, s"], [
             ["**ostro**", spread([self.tokens / x["s"] for x in a], 0), "", end["peak_rss_MiB"],
-             f"{spread(starts, 2)}; {cold.first['start_to_first_step_s']:.2f} with nothing compiled"],
+             f"{spread(starts, 2)}; {cold:.2f} with nothing compiled"],
             [f"**{theirs.first['peer']}**", spread([self.tokens / y["s"] for y in b], 0), f"**{spread(ratio, 2)}**",
-             last["peak_rss_MiB"], f"{theirs.first['start_to_first_step_s']:.1f}"], *rows])
+             last["peak_rss_MiB"], f"{start_time(theirs, b):.1f}"], *rows])
         return dict(ratio=statistics.median(ratio), best=theirs.first["peer"], memory=end["peak_rss_MiB"],
                     peers=firsts, used=statistics.median(used), warm=statistics.median(starts),
-                    cold=cold.first["start_to_first_step_s"],
+                    cold=cold,
                     speed={p: speed[p] / statistics.median(x["s"] for x in a) for p in speed})
 
 
@@ -147,8 +156,9 @@ def goals(bench, size, dtype, r, screen):
         share = r["memory"] / r["peers"]["PyTorch compiled"][1]
         bench.goal(f"peak memory small58 {dtype} / torch.compile", "<= 0.6x", f"{share:.2f}x", share <= 0.6,
                    "the batch as one leaf")
-        bench.goal(f"start to first step small58 {dtype}", "<= 0.5 s warm, <= 4 s cold", f"{r['warm']:.2f} s, {r['cold']:.2f} s",
-                   r["warm"] <= 0.5 and r["cold"] <= 4, "kernel cache warm, cold")
+        bench.goal(f"start small58 {dtype}", "<= 0.5 s warm, <= 4 s cold", f"{r['warm']:.2f} s, {r['cold']:.2f} s",
+                   r["warm"] <= 0.5 and r["cold"] <= 4,
+                   "to the end of the first step, less a step; kernel cache warm, cold")
 
 
 def report(bench, sizes, dtypes, levanter_python, seed):

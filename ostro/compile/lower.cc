@@ -1,5 +1,6 @@
 #include "ostro/compile/lower.h"
 
+#include <algorithm>
 #include <cstring>
 
 #include <fmt/format.h>
@@ -75,6 +76,7 @@ void BlockLowering::find_views() {
   place_.resize(n);
   copies_.resize(n);
   is_splat_.assign(n, 0);
+  is_joined_.assign(n, 0);
   for (size_t i = 0; i < n; ++i) relative_[i] = View::whole(static_cast<int32_t>(i), block_.values[i]);
   for (size_t i = 0; i < block_.params.size(); ++i) {
     const ValueId v = block_.params[i];
@@ -149,6 +151,7 @@ View BlockLowering::located_dense(ValueId v) {
 void BlockLowering::lower_op(const Op& op) {
   if (op.kind == OpKind::constant) return;
   if (is_view_op(op.kind) && !is_root(op.results[0])) return;
+  if (is_joined_[static_cast<size_t>(op.results[0])] != 0) return;
   Step step;
   step.op = op.kind;
   step.attrs = op.attrs;
@@ -198,12 +201,52 @@ void BlockLowering::lower_region_op(const Op& op, Step step) {
   plan_.steps.push_back(std::move(step));
 }
 
+void BlockLowering::place_parts(const std::vector<Unit>& units) {
+  std::vector<int32_t> uses(block_.values.size(), 0);
+  for (const Op& op : block_.ops)
+    for (ValueId v : op.operands) ++uses[static_cast<size_t>(v)];
+  for (ValueId v : block_.results) ++uses[static_cast<size_t>(v)];
+  std::vector<char> by_kernel(block_.values.size(), 0);
+  for (const Unit& unit : units)
+    if (unit.kind == UnitKind::kGroup)
+      for (ValueId v : unit.stored) by_kernel[static_cast<size_t>(v)] = 1;
+  for (const Op& op : block_.ops) {
+    if (op.kind != OpKind::stack && op.kind != OpKind::concat) continue;
+    const ValueId joined = op.results[0];
+    const Shape& shape = block_.shape(joined);
+    const int64_t at = shape.find(op.attrs.str("axis"));
+    // Results may lie in a parameter's memory, so that their first write must be all of them; parts of single
+    // elements would be written one by one.
+    if (place_[static_cast<size_t>(joined)].buffer >= 0 || at + 1 == shape.rank()) continue;
+    const auto fits = [&](ValueId v) {
+      std::vector<std::string> names = shape.names();
+      if (op.kind == OpKind::stack) names.erase(names.begin() + at);
+      return by_kernel[static_cast<size_t>(v)] != 0 && uses[static_cast<size_t>(v)] == 1 && is_root(v) &&
+             place_[static_cast<size_t>(v)].buffer < 0 && block_.shape(v).names() == names;
+    };
+    if (!std::all_of(op.operands.begin(), op.operands.end(), fits)) continue;
+    const View whole = destination(joined);
+    int64_t start = 0;
+    for (ValueId v : op.operands) {
+      View part = whole;
+      part.shape = block_.shape(v);
+      part.offset += start * whole.strides[static_cast<size_t>(at)];
+      if (op.kind == OpKind::stack) part.strides.erase(part.strides.begin() + at);
+      start += op.kind == OpKind::stack ? 1 : part.shape.axes[static_cast<size_t>(at)].size;
+      place_[static_cast<size_t>(v)] = std::move(part);
+    }
+    is_joined_[static_cast<size_t>(joined)] = 1;
+  }
+}
+
 void BlockLowering::lower_units() {
   std::vector<char> is_view;
   for (const Op& op : block_.ops)
     is_view.push_back(op.kind == OpKind::constant || (is_view_op(op.kind) && !is_root(op.results[0])));
-  for (const Unit& unit :
-       find_units({block_, relative_, is_view, leaves_, options_.fuse, options_.reasons})) {
+  const std::vector<Unit> units =
+      find_units({block_, relative_, is_view, leaves_, options_.fuse, options_.reasons});
+  if (options_.fuse) place_parts(units);
+  for (const Unit& unit : units) {
     const size_t before = plan_.steps.size();
     if (unit.kind == UnitKind::kSingle)
       lower_op(block_.ops[static_cast<size_t>(unit.ops[0])]);

@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "ostro/compile/fuse.h"
 #include "ostro/compile/plan.h"
 
 namespace ostro::compile {
@@ -41,6 +42,8 @@ class BlockLowering {
   void lower_region_op(const ir::Op& op, Step step);
   void copy_results();
   void lower_units();
+  // Values that kernels make only for a stack or concat are written straight into the joined one.
+  void place_parts(const std::vector<Unit>& units);
 
   bool is_root(ir::ValueId v) const { return relative_[static_cast<size_t>(v)].buffer == v; }
   // Where v lies, as a view on a buffer of the plan; v's root must have been lowered.
@@ -56,10 +59,11 @@ class BlockLowering {
   const LowerOptions& options_;
   KernelTable& kernels_;
   Plan plan_;
-  std::vector<View> relative_;  // by value: a view on its root (buffer = root's ValueId)
-  std::vector<View> place_;     // by root: where it lies (buffer -1: not yet)
-  std::vector<View> copies_;    // by value: its dense copy, if one was made
-  std::vector<char> is_splat_;  // by value: a constant with one element stored
+  std::vector<View> relative_;   // by value: a view on its root (buffer = root's ValueId)
+  std::vector<View> place_;      // by root: where it lies (buffer -1: not yet)
+  std::vector<View> copies_;     // by value: its dense copy, if one was made
+  std::vector<char> is_splat_;   // by value: a constant with one element stored
+  std::vector<char> is_joined_;  // by value: a stack or concat whose parts are written in their places
 };
 
 }  // namespace ostro::compile

@@ -42,9 +42,49 @@ int64_t free_place(const Life& life, const std::vector<Life>& placed, const Plan
   return at + life.bytes <= limit ? at : -1;
 }
 
-}  // namespace
+// By buffer: the one whose place it takes because a pointwise step reads the one for the last time where it
+// writes the other, or -1. Lengthens the life of the first buffer of such a chain over the rest of it.
+std::vector<int32_t> find_in_place(const Plan& plan, std::vector<Life>& lives) {
+  std::vector<int32_t> first_of(lives.size(), -1);
+  const auto life = [&](int32_t buffer) -> Life& { return lives[static_cast<size_t>(buffer)]; };
+  const auto buffer = [&](const View& v) -> const PlanBuffer& {
+    return plan.buffers[static_cast<size_t>(v.buffer)];
+  };
+  for (size_t s = 0; s < plan.steps.size(); ++s) {
+    const Step& step = plan.steps[s];
+    const auto at = static_cast<int64_t>(s);
+    if (!step.pointwise || !step.behind.empty()) continue;
+    std::vector<int32_t> taken;
+    for (const View& out : step.out) {
+      if (buffer(out).kind != BufferKind::kTemp || life(out.buffer).first != at ||
+          first_of[static_cast<size_t>(out.buffer)] >= 0)
+        continue;
+      for (const View& in : step.in) {
+        if (buffer(in).kind != BufferKind::kTemp || buffer(in).bytes != buffer(out).bytes) continue;
+        const int32_t before = first_of[static_cast<size_t>(in.buffer)];
+        const int32_t first = before < 0 ? in.buffer : before;
+        // What an index reads there, it alone writes, and afterwards.
+        const bool same = std::all_of(step.in.begin(), step.in.end(), [&](const View& v) {
+          return v.buffer != in.buffer || std::any_of(step.out.begin(), step.out.end(), [&](const View& w) {
+                   return w.buffer == out.buffer && w.offset == v.offset && w.strides == v.strides &&
+                          w.shape == v.shape;
+                 });
+        });
+        if (!same || life(first).last != at || life(first).first == at ||
+            std::find(taken.begin(), taken.end(), first) != taken.end())
+          continue;
+        taken.push_back(first);
+        first_of[static_cast<size_t>(out.buffer)] = first;
+        life(first).last = life(out.buffer).last;
+        break;
+      }
+    }
+  }
+  return first_of;
+}
 
-void plan_memory(Plan& plan, bool in_results) {
+// plan_memory with or without buffers that take others' places.
+void place_temporaries(Plan& plan, bool in_results, bool in_place) {
   std::vector<Life> lives(plan.buffers.size());
   for (size_t i = 0; i < lives.size(); ++i)
     lives[i] = {static_cast<int32_t>(i), round_up(plan.buffers[i].bytes)};
@@ -60,6 +100,8 @@ void plan_memory(Plan& plan, bool in_results) {
     touch(step.arena);
     for (int32_t b : step.slots) touch(b);
   }
+  const std::vector<int32_t> first_of =
+      in_place ? find_in_place(plan, lives) : std::vector<int32_t>(lives.size(), -1);
   // Memories, the arena last, and what lies in each.
   struct Memory {
     int32_t host;
@@ -75,7 +117,8 @@ void plan_memory(Plan& plan, bool in_results) {
   constexpr int64_t kEndless = std::numeric_limits<int64_t>::max();
   memories.push_back({-1, kEndless, kEndless, {}});
   std::erase_if(lives, [&](const Life& l) {
-    return plan.buffers[static_cast<size_t>(l.buffer)].kind != BufferKind::kTemp || l.last < 0;
+    return plan.buffers[static_cast<size_t>(l.buffer)].kind != BufferKind::kTemp || l.last < 0 ||
+           first_of[static_cast<size_t>(l.buffer)] >= 0;
   });
   // Largest first, each at the lowest place that is free during its whole life.
   std::sort(lives.begin(), lives.end(), [](const Life& a, const Life& b) {
@@ -95,6 +138,22 @@ void plan_memory(Plan& plan, bool in_results) {
       break;
     }
   }
+  for (size_t b = 0; b < first_of.size(); ++b) {
+    if (first_of[b] < 0) continue;
+    const PlanBuffer& first = plan.buffers[static_cast<size_t>(first_of[b])];
+    plan.buffers[b].host = first.host;
+    plan.buffers[b].offset = first.offset;
+  }
+}
+
+}  // namespace
+
+void plan_memory(Plan& plan, bool in_results) {
+  place_temporaries(plan, in_results, false);
+  const int64_t apart = plan.arena_bytes;
+  place_temporaries(plan, in_results, true);
+  // A chain of buffers in one place may be too long-lived for a gap that one of them would fit.
+  if (plan.arena_bytes > apart) place_temporaries(plan, in_results, false);
 }
 
 void plan_donation(Plan& plan, const std::vector<int64_t>& donate) {

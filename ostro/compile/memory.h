@@ -6,7 +6,8 @@
 namespace ostro::compile {
 
 // Fills PlanBuffer::offset of temporaries and plan.arena_bytes. Buffers whose lifetimes (first to last step
-// that touches them) do not meet may share memory. Nested plans are already planned: their arena is one of
+// that touches them) do not meet may share memory; a pointwise step writes over an operand of the same
+// shape that nothing reads later. Nested plans are already planned: their arena is one of
 // this plan's buffers. With `in_results` a temporary whose life ends before a result's first step may lie in
 // that result (PlanBuffer::host), unless it takes a parameter's memory (plan_donation, which runs first):
 // residuals and the tiles of a head take the place of gradients to come.
