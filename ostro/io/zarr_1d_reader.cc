@@ -1,8 +1,7 @@
 #include <algorithm>
-#include <mutex>
-#include <vector>
 
 #include "ostro/base/lru_cache.h"
+#include "ostro/base/spare_bytes.h"
 #include "ostro/io/path.h"
 #include "ostro/io/zarr_1d.h"
 
@@ -12,27 +11,6 @@ namespace {
 struct Shard {
   std::unique_ptr<RandomAccessFile> file;  // null: the file does not exist
   ShardIndex index;
-};
-
-// Memory of compressed chunks that nobody needs any more, for the next ones: fresh pages would cost as much
-// as reading them.
-class SpareBytes {
- public:
-  Bytes take() {
-    const std::lock_guard lock(mutex_);
-    if (list_.empty()) return {};
-    Bytes bytes = std::move(list_.back());
-    list_.pop_back();
-    return bytes;
-  }
-  void give(Bytes bytes) {
-    const std::lock_guard lock(mutex_);
-    if (list_.size() < 2) list_.push_back(std::move(bytes));
-  }
-
- private:
-  std::mutex mutex_;
-  std::vector<Bytes> list_;
 };
 
 // Of all arrays together: a store may have more shards than a process may have open files.
@@ -49,7 +27,8 @@ struct Zarr1dReader::State {
   ZarrSpec spec;
   LruCache<Bytes>::Part chunks;  // compressed
   LruCache<Shard>::Part shards{open_shards()};
-  std::shared_ptr<SpareBytes> spares = std::make_shared<SpareBytes>();  // chunks may outlive the reader
+  std::shared_ptr<SpareBytes> spares =
+      std::make_shared<SpareBytes>();  // for compressed chunks, which may outlive the reader
 
   int64_t chunks_per_file() const { return spec.file_chunk()[0] / spec.chunk[0]; }
 

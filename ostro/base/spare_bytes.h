@@ -1,0 +1,33 @@
+// Memory that was filled before and is not needed now.
+#pragma once
+
+#include <cstddef>
+#include <mutex>
+#include <utility>
+#include <vector>
+
+namespace ostro {
+
+// For who fills buffers again and again: fresh pages from the kernel for each would cost as much as filling
+// them. Keeps two. Thread-safe.
+class SpareBytes {
+ public:
+  // Of any size, with any content.
+  std::vector<std::byte> take() {
+    const std::lock_guard lock(mutex_);
+    if (list_.empty()) return {};
+    std::vector<std::byte> bytes = std::move(list_.back());
+    list_.pop_back();
+    return bytes;
+  }
+  void give(std::vector<std::byte> bytes) {
+    const std::lock_guard lock(mutex_);
+    if (list_.size() < 2) list_.push_back(std::move(bytes));
+  }
+
+ private:
+  std::mutex mutex_;
+  std::vector<std::vector<std::byte>> list_;
+};
+
+}  // namespace ostro
