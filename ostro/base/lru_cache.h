@@ -28,6 +28,7 @@ class LruCache {
       if (cache_ != nullptr) cache_->remove(owner_);
     }
 
+    size_t capacity() const { return cache_->capacity_; }
     // Null when it is not there.
     Value find(int64_t number) const { return cache_->find({owner_, number}); }
     // The value, or the one that another thread added first.

@@ -10,10 +10,14 @@ namespace {
 
 template <typename To, typename From>
 bool narrow(std::span<const From> from, int64_t vocab_size, To* to) {
-  uint64_t bits = 0;
-  for (size_t i = 0; i < from.size(); ++i) {
-    bits |= static_cast<uint64_t>(from[i]);  // of a negative id the highest, too
-    to[i] = static_cast<To>(from[i]);
+  uint64_t bits = 0;  // of a negative id the highest, too
+  if (static_cast<const void*>(from.data()) == to) {
+    for (size_t i = 0; i < from.size(); ++i) bits |= static_cast<uint64_t>(from[i]);
+  } else {
+    for (size_t i = 0; i < from.size(); ++i) {
+      bits |= static_cast<uint64_t>(from[i]);
+      to[i] = static_cast<To>(from[i]);
+    }
   }
   if (bits < static_cast<uint64_t>(vocab_size)) return true;
   if (bits > static_cast<uint64_t>(std::numeric_limits<To>::max())) return false;

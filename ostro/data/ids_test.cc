@@ -12,7 +12,14 @@ template <typename T>
 std::vector<int32_t> there_and_back(ElementType type, const std::vector<int64_t>& ids, int64_t vocab_size) {
   const std::vector<T> stored(ids.begin(), ids.end());
   std::vector<std::byte> kept(ids.size() * element_bytes(kept_ids(vocab_size)));
-  if (!keep_ids(type, std::as_bytes(std::span(stored)), vocab_size, kept)) return {};
+  const bool all = keep_ids(type, std::as_bytes(std::span(stored)), vocab_size, kept);
+  if (sizeof(T) == element_bytes(kept_ids(vocab_size))) {  // in place the same
+    std::vector<T> own = stored;
+    CHECK(keep_ids(type, std::as_bytes(std::span(own)), vocab_size, std::as_writable_bytes(std::span(own))) ==
+          all);
+    CHECK(own == stored);
+  }
+  if (!all) return {};
   std::vector<int32_t> out(ids.size());
   copy_kept_ids(kept_ids(vocab_size), kept, out);
   return out;

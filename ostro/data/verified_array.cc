@@ -2,6 +2,10 @@
 
 #include <fmt/core.h>
 
+#include <array>
+#include <unordered_set>
+#include <vector>
+
 #include "ostro/data/ids.h"
 #include "ostro/io/crc32c.h"
 
@@ -13,18 +17,62 @@ constexpr const char* kDamaged =
 
 }  // namespace
 
-std::vector<std::byte> VerifiedArray::Spares::take() {
-  const std::lock_guard lock(mutex);
-  if (list.empty()) return {};
-  std::vector<std::byte> bytes = std::move(list.back());
-  list.pop_back();
-  return bytes;
-}
+ChunkElements::ChunkElements(ElementType t, size_t size)
+    : type(t),
+      memory(allocate_aligned(size * element_bytes(t))),
+      bytes(memory.get(), size * element_bytes(t)) {}
 
-void VerifiedArray::Spares::give(std::vector<std::byte> bytes) {
-  const std::lock_guard lock(mutex);
-  if (list.size() < 2) list.push_back(std::move(bytes));
-}
+// A chunk of an array that is much larger than the cache is kept when it is wanted for the second time, and
+// until then among a few: a full shuffle of such an array would fill the cache with chunks that are gone
+// before they are wanted again, and fresh pages for them cost as much as decoding does.
+class VerifiedArray::Newcomers {
+ public:
+  Chunk find(int64_t number) {
+    const std::lock_guard lock(mutex_);
+    for (const auto& [own, chunk] : few_)
+      if (own == number) return chunk;
+    return nullptr;
+  }
+  // Whether it was wanted before; if not, it is among the few now.
+  bool was_wanted(int64_t number, const Chunk& chunk) {
+    const std::lock_guard lock(mutex_);
+    if (seen_.contains(number)) return true;
+    if (seen_.size() >= kSeen) seen_.clear();
+    seen_.insert(number);
+    few_[next_++ % few_.size()] = {number, chunk};
+    return false;
+  }
+
+ private:
+  static constexpr size_t kSeen = size_t{1} << 16;
+  std::mutex mutex_;
+  std::unordered_set<int64_t> seen_;
+  std::array<std::pair<int64_t, Chunk>, 4> few_;
+  size_t next_ = 0;
+};
+
+// The right to decode a chunk, which one thread has at a time.
+class VerifiedArray::Turn {
+ public:
+  Turn(Decoding& shared, int64_t number) : shared_(shared), number_(number) {
+    std::unique_lock lock(shared_.mutex);
+    shared_.done.wait(lock, [this] { return !shared_.numbers.contains(number_); });
+    shared_.numbers.insert(number_);
+  }
+  Turn(const Turn&) = delete;
+  Turn& operator=(const Turn&) = delete;
+  ~Turn() {
+    {
+      const std::lock_guard lock(shared_.mutex);
+      shared_.numbers.erase(number_);
+    }
+    shared_.done.notify_all();
+  }
+
+ private:
+  Decoding& shared_;
+  int64_t number_;
+};
 
 VerifiedArray::VerifiedArray(std::string path, const ArrayLedger& ledger, ChunkTable table,
                              io::Zarr1dReader reader, std::shared_ptr<ChunkCache> cache,
@@ -36,7 +84,17 @@ VerifiedArray::VerifiedArray(std::string path, const ArrayLedger& ledger, ChunkT
       table_(std::move(table)),
       reader_(std::move(reader)),
       settings_(settings),
-      cache_(std::move(cache)) {}
+      cache_(std::move(cache)) {
+  const size_t bytes = static_cast<size_t>(elements_) * element_bytes(kept_type());
+  if (bytes / 2 > cache_.capacity()) newcomers_ = std::make_unique<Newcomers>();
+}
+
+VerifiedArray::VerifiedArray(VerifiedArray&&) noexcept = default;
+VerifiedArray::~VerifiedArray() = default;
+
+ElementType VerifiedArray::kept_type() const {
+  return settings_.vocab_size == 0 ? type_ : kept_ids(settings_.vocab_size);
+}
 
 Result<VerifiedArray> VerifiedArray::open(io::FileSystem& fs, const std::string& path,
                                           const ArrayLedger& ledger, ChunkTable table,
@@ -53,38 +111,60 @@ Result<VerifiedArray> VerifiedArray::open(io::FileSystem& fs, const std::string&
   return VerifiedArray(path, ledger, std::move(table), std::move(reader), std::move(cache), settings);
 }
 
-Result<ChunkElements> VerifiedArray::kept(int64_t number, std::vector<std::byte>& bytes) const {
-  const int64_t vocab = settings_.vocab_size;
-  if (vocab == 0) return ChunkElements{type_, std::move(bytes)};
-  ChunkElements out{kept_ids(vocab), {}};
-  out.bytes.resize(bytes.size() / element_bytes(type_) * element_bytes(out.type));
-  if (keep_ids(type_, bytes, vocab, out.bytes)) return out;
-  return visit_elements(type_, bytes, [&](auto ids) -> Error {
-    const auto bad = std::find_if(ids.begin(), ids.end(), [vocab](auto id) {
-      return static_cast<uint64_t>(id) >= static_cast<uint64_t>(vocab);
-    });
-    return corrupt(fmt::format("{}: token {} is {}, but the vocabulary has {}", path_,
-                               number * chunk_elements_ + (bad - ids.begin()), *bad, vocab));
-  });
+Result<VerifiedArray::Chunk> VerifiedArray::chunk(int64_t number) const {
+  if (auto found = find(number)) return found;
+  const Turn turn(*decoding_, number);
+  if (auto found = find(number)) return found;  // who had the turn before added it
+  ASSIGN_OR_RETURN(Chunk chunk, decode(number));
+  if (newcomers_ != nullptr && !newcomers_->was_wanted(number, chunk)) return chunk;
+  return cache_.add(number, chunk, chunk->bytes.size());
 }
 
-Result<VerifiedArray::Chunk> VerifiedArray::chunk(int64_t number) const {
-  if (auto found = cache_.find(number)) return found;
-  const int64_t begin = number * chunk_elements_;
-  std::vector<std::byte> bytes = spares_->take();
-  bytes.resize(static_cast<size_t>(std::min(chunk_elements_, elements_ - begin)) * element_bytes(type_));
-  if (const Status read = reader_.read(begin, std::span(bytes), !settings_.sparse); !read.ok())
+VerifiedArray::Chunk VerifiedArray::find(int64_t number) const {
+  auto found = cache_.find(number);
+  return found != nullptr || newcomers_ == nullptr ? found : newcomers_->find(number);
+}
+
+Result<VerifiedArray::Chunk> VerifiedArray::decode(int64_t number) const {
+  const auto size = static_cast<size_t>(std::min(chunk_elements_, elements_ - number * chunk_elements_));
+  const int64_t vocab = settings_.vocab_size;
+  const ElementType type = kept_type();
+  auto elements = std::make_shared<ChunkElements>(type, size);
+  if (element_bytes(type) == element_bytes(type_)) {
+    RETURN_IF_ERROR(read_checked(number, elements->bytes));
+    if (vocab > 0 && !keep_ids(type_, elements->bytes, vocab, elements->bytes))
+      return bad_id(number, elements->bytes);
+  } else {
+    std::vector<std::byte> bytes = decoding_->spares.take();
+    bytes.resize(size * element_bytes(type_));
+    RETURN_IF_ERROR(read_checked(number, bytes));
+    if (!keep_ids(type_, bytes, vocab, elements->bytes)) return bad_id(number, bytes);
+    decoding_->spares.give(std::move(bytes));
+  }
+  return Chunk(std::move(elements));
+}
+
+Status VerifiedArray::read_checked(int64_t number, std::span<std::byte> out) const {
+  if (const Status read = reader_.read(number * chunk_elements_, out, !settings_.sparse); !read.ok())
     return read.error().with_context(kDamaged);
   ASSIGN_OR_RETURN(const uint32_t expected, table_.crc32c(number));
-  if (const uint32_t crc = io::crc32c(bytes); crc != expected)
+  if (const uint32_t crc = io::crc32c(out); crc != expected)
     return corrupt(fmt::format(
         "damaged token store: {}: chunk {} has CRC-32C {:08x}, the ledger says {:08x}; restore the file, "
         "or delete the store to build it again",
         path_, number, crc, expected));
-  ASSIGN_OR_RETURN(ChunkElements elements, kept(number, bytes));
-  if (settings_.vocab_size > 0) spares_->give(std::move(bytes));
-  const size_t cost = elements.bytes.size();
-  return cache_.add(number, std::make_shared<const ChunkElements>(std::move(elements)), cost);
+  return {};
+}
+
+Error VerifiedArray::bad_id(int64_t number, std::span<const std::byte> ids) const {
+  const int64_t vocab = settings_.vocab_size;
+  return visit_elements(type_, ids, [&](auto all) -> Error {
+    const auto bad = std::find_if(all.begin(), all.end(), [vocab](auto id) {
+      return static_cast<uint64_t>(id) >= static_cast<uint64_t>(vocab);
+    });
+    return corrupt(fmt::format("{}: token {} is {}, but the vocabulary has {}", path_,
+                               number * chunk_elements_ + (bad - all.begin()), *bad, vocab));
+  });
 }
 
 }  // namespace ostro::data

@@ -2,14 +2,17 @@
 #pragma once
 
 #include <algorithm>
+#include <condition_variable>
 #include <memory>
 #include <mutex>
+#include <set>
 #include <span>
 #include <string>
-#include <vector>
 
+#include "ostro/base/aligned.h"
 #include "ostro/base/check.h"
 #include "ostro/base/lru_cache.h"
+#include "ostro/base/spare_bytes.h"
 #include "ostro/data/chunk_table.h"
 #include "ostro/data/element_type.h"
 #include "ostro/io/zarr_1d.h"
@@ -18,8 +21,11 @@ namespace ostro::data {
 
 // Elements of a decoded chunk.
 struct ChunkElements {
-  ElementType type = ElementType::kInt64;
-  std::vector<std::byte> bytes;
+  // Not initialised.
+  ChunkElements(ElementType type, size_t size);
+  ElementType type;
+  AlignedBytes memory;
+  std::span<std::byte> bytes;
   size_t size() const { return bytes.size() / element_bytes(type); }
   // Calls visit(span<const T>) with T being the type's.
   template <typename Visit>
@@ -52,12 +58,15 @@ class VerifiedArray {
                                     ChunkTable table, std::shared_ptr<ChunkCache> cache,
                                     const Settings& settings);
 
+  VerifiedArray(VerifiedArray&&) noexcept;
+  ~VerifiedArray();
+
   int64_t elements() const { return elements_; }
   int64_t chunk_elements() const { return chunk_elements_; }
   const ChunkTable& table() const { return table_; }
 
-  // The elements of a chunk: one read of the file when it is not cached. kCorrupt names the array and the
-  // chunk when it is not what the ledger says.
+  // The elements of a chunk: one read of the file when it is not cached; a thread that wants what another one
+  // is decoding waits for it. kCorrupt names the array and the chunk when it is not what the ledger says.
   Result<Chunk> chunk(int64_t number) const;
 
   // Elements [first, first + out.size()), which must exist, converted to T.
@@ -80,18 +89,25 @@ class VerifiedArray {
   }
 
  private:
-  // Memory to decode into, for the next chunks: fresh pages for each would cost as much as checking it.
-  struct Spares {
+  // What threads that decode share.
+  struct Decoding {
+    SpareBytes spares;  // to decode into what is then kept in another width
     std::mutex mutex;
-    std::vector<std::vector<std::byte>> list;
-    std::vector<std::byte> take();
-    void give(std::vector<std::byte> bytes);
+    std::condition_variable done;
+    std::set<int64_t> numbers;  // of chunks
   };
+  class Turn;
+  class Newcomers;
 
   VerifiedArray(std::string path, const ArrayLedger& ledger, ChunkTable table, io::Zarr1dReader reader,
                 std::shared_ptr<ChunkCache> cache, const Settings& settings);
-  // `bytes` as they are on disk, checked, and as they are kept.
-  Result<ChunkElements> kept(int64_t number, std::vector<std::byte>& bytes) const;
+  ElementType kept_type() const;
+  Chunk find(int64_t number) const;
+  Result<Chunk> decode(int64_t number) const;
+  // The elements of a chunk as they are on disk.
+  Status read_checked(int64_t number, std::span<std::byte> out) const;
+  // Why keep_ids refused them.
+  Error bad_id(int64_t number, std::span<const std::byte> ids) const;
 
   std::string path_;
   int64_t elements_, chunk_elements_;
@@ -100,7 +116,8 @@ class VerifiedArray {
   io::Zarr1dReader reader_;
   Settings settings_;
   ChunkCache::Part cache_;
-  std::unique_ptr<Spares> spares_ = std::make_unique<Spares>();
+  std::unique_ptr<Newcomers> newcomers_;  // null: chunks are kept at once
+  std::unique_ptr<Decoding> decoding_ = std::make_unique<Decoding>();
 };
 
 }  // namespace ostro::data
