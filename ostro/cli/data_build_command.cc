@@ -30,7 +30,7 @@ std::string ledger_text(const std::string& name, const std::string& cache_dir,
     for (const data::FileLedger& file : ledger.files)
       out += fmt::format("  {}  {}  {} documents, {} tokens, {} bytes\n", file.sha256, file.source.path,
                          file.documents, file.tokens[0] + file.tokens[1], file.source.size);
-  return out + counts_text(ledger) + fmt::format("ledger hash {}\n", ledger.hash());
+  return out + counts_text(ledger.files) + fmt::format("ledger hash {}\n", ledger.hash());
 }
 
 Status build_all(const DataSession& session, bool append, bool files) {

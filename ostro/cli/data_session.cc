@@ -35,8 +35,8 @@ Result<DataSession> open_data_session(const Args& args, const std::string& compo
   return DataSession{std::move(config), std::move(tokenizer), std::move(components), threads};
 }
 
-std::string counts_text(const data::StoreLedger& ledger) {
-  const data::FileCounts counts = data::file_counts(ledger);
+std::string counts_text(std::span<const data::FileLedger> files) {
+  const data::FileCounts counts = data::file_counts(files);
   std::string out;
   if (counts.empty > 0) out += fmt::format("skipped     {} empty documents\n", counts.empty);
   if (counts.no_loss > 0)

@@ -1,6 +1,7 @@
 // What the commands about token stores share: a configuration with its tokenizer and components.
 #pragma once
 
+#include <span>
 #include <string>
 #include <vector>
 
@@ -36,6 +37,6 @@ int with_data_session(const Args& args, const std::string& component, const Work
 }
 
 // Lines about what was skipped and repaired, where something was.
-std::string counts_text(const data::StoreLedger& ledger);
+std::string counts_text(std::span<const data::FileLedger> files);
 
 }  // namespace ostro::cli

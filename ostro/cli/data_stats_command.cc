@@ -77,8 +77,9 @@ Status print_stats(const DataSession& session, int64_t step, bool json) {
                                                               c, session.tokenizer));
     const data::StoreLedger& ledger = store->ledger();
     const double share = weights > 0 ? data::weight_of(session.config.data, c.name, step) / weights : 0;
-    const data::FileCounts counts = data::file_counts(ledger);
-    nlohmann::json entry = {{"ledger_hash", ledger.hash()},
+    ASSIGN_OR_RETURN(const std::vector<data::FileLedger>* files, store->files());
+    const data::FileCounts counts = data::file_counts(*files);
+    nlohmann::json entry = {{"ledger_hash", store->hash()},
                             {"mixture_share", share},
                             {"files", counts.files},
                             {"file_bytes", counts.file_bytes},
@@ -92,7 +93,7 @@ Status print_stats(const DataSession& session, int64_t step, bool json) {
     out += ledger.levanter_cache.empty()
                ? fmt::format("{}: {} files of {} bytes\n", c.cache_dir, counts.files, counts.file_bytes)
                : fmt::format("{}: a Levanter cache, used in place\n", ledger.levanter_cache);
-    out += counts_text(ledger);
+    out += counts_text(*files);
     const auto rule = data::pack_rule(c.format, session.config.model_options().seq_len());
     for (const Split split : data::kSplits) {
       const data::TokenStream& stream = store->split(split);
@@ -117,7 +118,7 @@ Status print_stats(const DataSession& session, int64_t step, bool json) {
       entry["splits"][data::split_name(split)]["packing"] = packing_json(packing, *rule);
       out += packing_text(packing, s, *rule);
     }
-    out += fmt::format("ledger hash {}\n", ledger.hash());
+    out += fmt::format("ledger hash {}\n", store->hash());
     all[c.name] = std::move(entry);
   }
   if (!json) return write_stdout(out);

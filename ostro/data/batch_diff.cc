@@ -30,8 +30,7 @@ const DataSet::Part* find_part(const DataSet& stores, const std::string& name) {
 
 std::string store_text(const DataSet::Part& part) {
   const SplitLedger& train = part.store->ledger().split(Split::kTrain);
-  return fmt::format("{} documents, {} tokens (ledger {:.12})", train.rows, train.tokens,
-                     part.store->ledger().hash());
+  return fmt::format("{} documents, {} tokens (ledger {:.12})", train.rows, train.tokens, part.store->hash());
 }
 
 void compare_components(const DataSet& a, const DataSet& b, std::string& out) {
@@ -43,7 +42,7 @@ void compare_components(const DataSet& a, const DataSet& b, std::string& out) {
     if (x == nullptr || y == nullptr)
       out += fmt::format("{}: only in {}: {}\n", shown(name), x != nullptr ? "A" : "B",
                          store_text(x != nullptr ? *x : *y));
-    else if (x->store->ledger().hash() != y->store->ledger().hash())
+    else if (x->store->hash() != y->store->hash())
       out +=
           fmt::format("{}: other content: {} in A, {} in B\n", shown(name), store_text(*x), store_text(*y));
   }

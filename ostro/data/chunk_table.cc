@@ -51,8 +51,7 @@ void append_pages(const ArrayLedger& array, bool has_last, const std::string& st
   }
 }
 
-std::string encode(const StoreLedger& ledger) {
-  const std::string hash = ledger.hash();
+std::string encode(const StoreLedger& ledger, const std::string& hash) {
   std::string out;
   for (const Split split : kSplits)
     for (const ArrayPlace& place : ledger.places())
@@ -99,10 +98,11 @@ Result<int64_t> ChunkTable::first_above(int64_t value) const {
 }
 
 Result<std::shared_ptr<const ChunkTables>> ChunkTables::open(io::FileSystem& fs, const std::string& cache_dir,
-                                                             const StoreLedger& ledger) {
+                                                             const StoreLedger& ledger,
+                                                             const std::string& hash) {
   const auto tables = std::shared_ptr<ChunkTables>(new ChunkTables());
   tables->path_ = chunk_tables_path(cache_dir);
-  tables->store_hash_ = ledger.hash();
+  tables->store_hash_ = hash;
   int64_t pages = 0;
   for (const Split split : kSplits)
     for (const ArrayPlace& place : ledger.places()) {
@@ -113,7 +113,7 @@ Result<std::shared_ptr<const ChunkTables>> ChunkTables::open(io::FileSystem& fs,
         return corrupt(fmt::format("{}: the ledger names {} chunks of {}", cache_dir, chunks, place.path));
     }
   if (ledger.has_sums) {
-    tables->memory_ = encode(ledger);
+    tables->memory_ = encode(ledger, hash);
     return std::shared_ptr<const ChunkTables>(tables);
   }
   auto file = fs.open(tables->path_);
@@ -156,8 +156,9 @@ Result<std::shared_ptr<const ChunkTables::Page>> ChunkTables::page(int64_t numbe
   return pages_.add(number, std::make_shared<const Page>(std::move(page)));
 }
 
-Status write_chunk_tables(io::FileSystem& fs, const std::string& cache_dir, const StoreLedger& ledger) {
-  return io::write_file_atomically(fs, chunk_tables_path(cache_dir), encode(ledger));
+Status write_chunk_tables(io::FileSystem& fs, const std::string& cache_dir, const StoreLedger& ledger,
+                          const std::string& hash) {
+  return io::write_file_atomically(fs, chunk_tables_path(cache_dir), encode(ledger, hash));
 }
 
 std::string chunk_tables_path(const std::string& cache_dir) {

@@ -42,10 +42,11 @@ class ChunkTable {
 // The tables of a store. Keeps the pages used last, 4 MiB of them.
 class ChunkTables : public std::enable_shared_from_this<ChunkTables> {
  public:
-  // Of the store whose ledger, read by read_ledger, is in `cache_dir`. kCorrupt when the file is missing or
-  // has another size than the ledger needs; its pages are checked when they are read.
+  // Of the store whose ledger, with or without files, and ledger hash were read from `cache_dir`. kCorrupt
+  // when the file is missing or has another size than the ledger needs; its pages are checked when they are
+  // read.
   static Result<std::shared_ptr<const ChunkTables>> open(io::FileSystem& fs, const std::string& cache_dir,
-                                                         const StoreLedger& ledger);
+                                                         const StoreLedger& ledger, const std::string& hash);
 
   ChunkTable table(Split split, ArrayId id) const;
 
@@ -65,8 +66,9 @@ class ChunkTables : public std::enable_shared_from_this<ChunkTables> {
   LruCache<Page>::Part pages_{std::make_shared<LruCache<Page>>(1024)};
 };
 
-// Writes the tables of a ledger that holds the sums of all chunks, durably.
-Status write_chunk_tables(io::FileSystem& fs, const std::string& cache_dir, const StoreLedger& ledger);
+// Writes the tables of a ledger that holds the sums of all chunks and has that hash, durably.
+Status write_chunk_tables(io::FileSystem& fs, const std::string& cache_dir, const StoreLedger& ledger,
+                          const std::string& hash);
 
 std::string chunk_tables_path(const std::string& cache_dir);
 

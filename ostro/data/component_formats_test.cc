@@ -99,7 +99,7 @@ TEST_CASE("component formats: ids, weights and counts are what the format says o
     }
     CHECK(row == stream.rows());
     CHECK(row > 30);
-    const FileLedger& file = store.ledger().files.at(0);
+    const FileLedger& file = (*store.files())->at(0);
     CHECK(file.empty + file.no_loss == empty);
     CHECK(file.skipped == 1);
   }

@@ -100,7 +100,8 @@ Result<std::vector<PartFile>> files_of_parts(io::FileSystem& fs, const std::vect
           fmt::format("{}: a Levanter cache cannot be a part; build the part from its texts", part));
     RETURN_IF_ERROR(check_preprocessing(part, store->ledger().preprocessing, wanted));
     PartFile file{.store = store, .ledger = {}};
-    for (const FileLedger& ledger : store->ledger().files) {
+    ASSIGN_OR_RETURN(const std::vector<FileLedger>* ledgers, store->files());
+    for (const FileLedger& ledger : *ledgers) {
       file.ledger = ledger;
       files.push_back(file);
       for (size_t s = 0; s < 2; ++s) file.first_row[s] += ledger.rows[s];

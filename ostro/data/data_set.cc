@@ -39,9 +39,9 @@ std::shared_ptr<const DataSet> DataSet::of(std::shared_ptr<const TokenStore> sto
 }
 
 std::string DataSet::hash() const {
-  if (parts_[0].component.name.empty()) return parts_[0].store->ledger().hash();
+  if (parts_[0].component.name.empty()) return parts_[0].store->hash();
   nlohmann::json hashes;
-  for (const Part& part : parts_) hashes[part.component.name] = part.store->ledger().hash();
+  for (const Part& part : parts_) hashes[part.component.name] = part.store->hash();
   return sha256_hex(hashes.dump());
 }
 
@@ -72,9 +72,8 @@ Result<std::shared_ptr<const SequenceReader>> open_sequences(const DataSet::Part
                                                              const DataOptions& options, int64_t seq_len) {
   if (const auto rule = pack_rule(part.component.format, seq_len)) {
     OSTRO_CHECK(part.fs != nullptr, "{} rows of a store without a name", part.component.key);
-    ASSIGN_OR_RETURN(auto index,
-                     PackIndex::open(*part.fs, io::join_path(part.packs, split_name(split)),
-                                     part.store->split(split), part.store->ledger().hash(), *rule));
+    ASSIGN_OR_RETURN(auto index, PackIndex::open(*part.fs, io::join_path(part.packs, split_name(split)),
+                                                 part.store->split(split), part.store->hash(), *rule));
     return std::shared_ptr<const SequenceReader>(
         std::make_shared<PackedSequences>(part.store, split, std::move(index)));
   }

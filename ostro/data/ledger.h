@@ -81,6 +81,8 @@ struct StoreLedger {
   std::string levanter_cache;
   // Whether the arrays' sums of chunks are here: when a ledger is made, and in those of formats 1 and 2.
   bool has_sums = true;
+  // False of the head of a LedgerFile, which gives files when they are asked for.
+  bool has_files = true;
 
   const SplitLedger& split(Split split) const { return splits[static_cast<size_t>(split)]; }
   SplitLedger& split(Split split) { return splits[static_cast<size_t>(split)]; }
@@ -96,8 +98,11 @@ struct StoreLedger {
 
 std::string ledger_path(const std::string& cache_dir);
 
-// Fails with kNotFound when there is none, kCorrupt (naming the file) when it is damaged. Cost: that of its
-// source files, not of its tokens.
+// What write_ledger writes.
+inline constexpr const char* kLedgerFormat = "ostro token store 3";
+
+// With its files. Fails with kNotFound when there is none, kCorrupt (naming the file) when it is damaged.
+// Cost: that of its source files, not of its tokens.
 Result<StoreLedger> read_ledger(io::FileSystem& fs, const std::string& cache_dir);
 // Writes the chunk tables, then the ledger; it must have the sums.
 Status write_ledger(io::FileSystem& fs, const std::string& cache_dir, const StoreLedger& ledger);

@@ -102,6 +102,16 @@ TEST_CASE("levanter cache: is read where it is, with check data of ours elsewher
   CHECK(ledger->split(Split::kTrain).bytes == static_cast<int64_t>(text.size()));
   CHECK(verify_store(fs, "ours/chat").ok());
 
+  // Check data of format 2 say the same.
+  write_old_ledger(fs, "ours/chat", *ledger, 2);
+  const auto old = TokenStore::open(fs, "ours/chat");
+  REQUIRE_MESSAGE(old.ok(), (old.ok() ? "" : old.error().message()));
+  CHECK((*old)->hash() == ledger->hash());
+  std::vector<int32_t> again(ids.size());
+  check_ok((*old)->split(Split::kTrain).read(0, again));
+  CHECK(again == ids);
+  CHECK(verify_store(fs, "ours/chat").ok());
+
   // The same content elsewhere has the same identity, whatever the threads; other content another.
   check_ok(fs.rename("theirs", "theirs2"));
   const auto moved =

@@ -27,8 +27,9 @@ Status check_name_keys(const std::vector<Component>& components) {
 }
 
 // Why a store lacks rows that its texts have, for the end of an error; empty when none was left out.
-std::string no_loss_text(const Component& c, const StoreLedger& ledger) {
-  const int64_t rows = file_counts(ledger).no_loss;
+std::string no_loss_text(const Component& c, const TokenStore& store) {
+  const auto files = store.files();
+  const int64_t rows = files.ok() ? file_counts(**files).no_loss : 0;
   if (rows == 0) return "";
   const char* why = std::holds_alternative<ChatFormat>(c.format)
                         ? ": the chat template marks nothing of them as the assistant's; look at its "
@@ -40,7 +41,7 @@ std::string no_loss_text(const Component& c, const StoreLedger& ledger) {
 Error too_few(const Component& c, const DataSet::Part& part, int64_t have, int64_t need, int64_t seq_len,
               bool cut) {
   const TokenStream& stream = part.store->split(Split::kTrain);
-  const std::string left_out = no_loss_text(c, part.store->ledger());
+  const std::string left_out = no_loss_text(c, *part.store);
   if (is_packed(c.format) && !cut)
     return invalid_argument(
         fmt::format("{}: {} tokens in {} rows, of which none has a target: a row needs 2 tokens; add rows to "

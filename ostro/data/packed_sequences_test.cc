@@ -27,7 +27,7 @@ struct Fixture {
 
   const TokenStream& stream() const { return store->split(Split::kTrain); }
   PackedSequences sequences(const PackRule& rule) {
-    auto index = PackIndex::open(fs, "packs", stream(), store->ledger().hash(), rule);
+    auto index = PackIndex::open(fs, "packs", stream(), store->hash(), rule);
     REQUIRE_MESSAGE(index.ok(), index.error().message());
     return {store, Split::kTrain, *index};
   }
@@ -138,7 +138,7 @@ TEST_CASE("packing: the index is made once, again for another store, and damage 
     std::string damaged = text;
     damaged[at] = static_cast<char>(damaged[at] ^ 4);
     write(f.fs, path, damaged);
-    auto index = PackIndex::open(f.fs, "packs", f.stream(), f.store->ledger().hash(), rule);
+    auto index = PackIndex::open(f.fs, "packs", f.stream(), f.store->hash(), rule);
     REQUIRE(index.ok());  // a damaged header is no index: it is made anew
     const auto rows = (*index)->rows(sequences - 1);
     if (rows.ok())

@@ -63,9 +63,9 @@ Result<LengthStats> length_stats(const TokenStream& stream) {
   return out;
 }
 
-FileCounts file_counts(const StoreLedger& ledger) {
+FileCounts file_counts(std::span<const FileLedger> files) {
   FileCounts counts;
-  for (const FileLedger& file : ledger.files) {
+  for (const FileLedger& file : files) {
     ++counts.files;
     counts.file_bytes += file.source.size;
     counts.documents += file.documents;

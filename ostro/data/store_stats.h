@@ -3,6 +3,7 @@
 
 #include <array>
 #include <cstdint>
+#include <span>
 
 #include "ostro/data/token_store.h"
 
@@ -26,6 +27,6 @@ Result<LengthStats> length_stats(const TokenStream& stream);
 struct FileCounts {
   int64_t files = 0, file_bytes = 0, documents = 0, empty = 0, repaired = 0, no_loss = 0, skipped = 0;
 };
-FileCounts file_counts(const StoreLedger& ledger);
+FileCounts file_counts(std::span<const FileLedger> files);
 
 }  // namespace ostro::data

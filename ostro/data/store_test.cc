@@ -64,7 +64,7 @@ TEST_CASE("token store: holds the documents in order, split by their hash") {
     rows += (*store)->split(split).rows();
   }
   CHECK(rows == 84);
-  CHECK(ledger.hash() == (*store)->ledger().hash());
+  CHECK(ledger.hash() == (*store)->hash());
   CHECK(verify_store(fs, options.cache_dir).ok());
   CHECK_FALSE(*fs.exists("corpus-cache/journal.jsonl"));
 }

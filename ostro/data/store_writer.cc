@@ -295,7 +295,7 @@ Result<BuildState> state_of_finished(io::FileSystem& fs, const std::string& cach
   std::string digests;
   if (auto read = fs.read_file(digests_path(cache_dir)); read.ok()) digests = std::move(*read);
   std::string_view left = digests;
-  ASSIGN_OR_RETURN(const auto tables, ChunkTables::open(fs, cache_dir, ledger));
+  ASSIGN_OR_RETURN(const auto tables, ChunkTables::open(fs, cache_dir, ledger, ledger.hash()));
   for (const Split split : kSplits) {
     const SplitLedger& s = ledger.split(split);
     state.bytes[index(split)] = s.bytes;

@@ -3,9 +3,12 @@
 
 #include <doctest/doctest.h>
 
+#include <nlohmann/json.hpp>
 #include <string>
 
+#include "ostro/base/sha256.h"
 #include "ostro/data/build.h"
+#include "ostro/data/chunk_table.h"
 #include "ostro/data/loader.h"
 #include "ostro/io/memory_file_system.h"
 #include "ostro/io/path.h"
@@ -79,6 +82,28 @@ inline BuildSettings small_settings(int threads = 3) {
   settings.commit_bytes = 300;
   settings.layout = {.chunk = 64, .shard = 256};
   return settings;
+}
+
+// Makes a finished store's ledger one of format 1 or 2, which hold the sums of all chunks, and removes its
+// chunk table. `built`: the ledger, with the sums. Returns the JSON that was written.
+inline nlohmann::json write_old_ledger(io::FileSystem& fs, const std::string& cache_dir,
+                                       const StoreLedger& built, int format) {
+  nlohmann::json json = nlohmann::json::parse(*fs.read_file(ledger_path(cache_dir)));
+  json["format"] = fmt::format("ostro token store {}", format);
+  json.erase("types");
+  json.erase("sha256");
+  for (const Split split : kSplits)
+    for (const ArrayPlace& place : built.places()) {
+      const ArrayLedger& array = built.split(split).array(place.id);
+      nlohmann::json& entry = json["chunks"][split_name(split)][place.path];
+      entry["crc32c"] = array.crc32c;
+      if (array.type != ElementType::kInt64) entry["type"] = element_name(array.type);
+      if (place.id == ArrayId::kOffsets) entry["last"] = array.last;
+    }
+  json["sha256"] = sha256_hex(json.dump());
+  write(fs, ledger_path(cache_dir), json.dump() + "\n");
+  check_ok(fs.remove(chunk_tables_path(cache_dir)));
+  return json;
 }
 
 }  // namespace ostro::data

@@ -19,6 +19,16 @@ TokenStream::TokenStream(std::shared_ptr<const StoreLedger> ledger, Split split,
     row += file.rows[static_cast<size_t>(split)];
     file_rows_.push_back(row);
   }
+}  // namespace
+
+TokenStream::TokenStream(std::shared_ptr<const LedgerFile> file, Split split, std::string name,
+                         std::array<std::optional<VerifiedArray>, kArrayCount> arrays)
+    : file_(std::move(file)),
+      ledger_(&file_->head()),
+      split_(split),
+      name_(std::move(name)),
+      arrays_(std::move(arrays)) {}
+
 }
 
 double TokenStream::tokens_per_byte() const {
@@ -27,13 +37,12 @@ double TokenStream::tokens_per_byte() const {
 }
 
 Status TokenStream::read(int64_t first, std::span<int32_t> out) const {
+  const VerifiedArray& data = array(ArrayId::kData);
   OSTRO_CHECK(first >= 0 && first + static_cast<int64_t>(out.size()) <= tokens(), "{}: tokens [{}, {}) of {}",
               name_, first, first + static_cast<int64_t>(out.size()), tokens());
   while (!out.empty()) {
-    const VerifiedArray& data = array(ArrayId::kData);
     ASSIGN_OR_RETURN(const VerifiedArray::Chunk chunk, data.chunk(first / data.chunk_elements()));
-    const size_t begin = static_cast<size_t>(first % data.chunk_elements()),
-                 item = element_bytes(chunk->type);
+    const auto begin = static_cast<size_t>(first % data.chunk_elements());
     const size_t count = std::min(out.size(), chunk->size() - begin);
     copy_kept_ids(chunk->type, std::span(chunk->bytes).subspan(begin * item, count * item), out.first(count));
     out = out.subspan(count);
@@ -116,11 +125,13 @@ Result<std::vector<RowSpan>> TokenStream::rows_of(int64_t first, int64_t count) 
 Result<RowSource> TokenStream::source(int64_t row) const {
   OSTRO_CHECK(row >= 0 && row < rows(), "{}: row {} of {}", name_, row, rows());
   if (!has_sources()) return RowSource{.file = name_, .document = row + 1};
-  const auto file = std::upper_bound(file_rows_.begin(), file_rows_.end(), row) - file_rows_.begin();
-  if (file >= static_cast<int64_t>(file_rows_.size()))
+  ASSIGN_OR_RETURN(const LedgerFile::Files* files, file_->files());
+  const std::vector<int64_t>& ends = files->row_ends[static_cast<size_t>(split_)];
+  const auto file = std::upper_bound(ends.begin(), ends.end(), row) - ends.begin();
+  if (file >= static_cast<int64_t>(ends.size()))
     return corrupt(fmt::format("{}: row {} is of no source file in the ledger", name_, row));
   RowSource source;
-  source.file = ledger_->files[static_cast<size_t>(file)].source.path;
+  source.file = files->list[static_cast<size_t>(file)].source.path;
   RETURN_IF_ERROR(array(ArrayId::kDocument).read(row, std::span(&source.document, 1)));
   RETURN_IF_ERROR(array(ArrayId::kBytes).read(row, std::span(&source.bytes, 1)));
   if (has(ArrayId::kBegin)) {
@@ -161,33 +172,40 @@ std::string array_folder(const std::string& cache_dir, const StoreLedger& ledger
 
 Result<std::shared_ptr<const TokenStore>> TokenStore::open(io::FileSystem& fs, const std::string& cache_dir,
                                                            std::shared_ptr<ChunkCache> cache) {
-  if (cache == nullptr) cache = std::make_shared<ChunkCache>(kChunkCacheBytes);
-  auto read = read_ledger(fs, cache_dir);
+  if (cache == nullptr) cache = make_chunk_cache(DataOptions{});
+  auto read = LedgerFile::open(fs, cache_dir);
   if (!read.ok() && read.error().code() == ErrorCode::kNotFound)
     return not_found(
         fmt::format("{}: no finished token store; run: ostro data build --config ...", cache_dir));
   if (!read.ok()) return read.error().with_context("token store; delete its folder to build it again");
   const auto store = std::shared_ptr<TokenStore>(new TokenStore());
-  store->ledger_ = std::make_shared<const StoreLedger>(std::move(*read));
-  ASSIGN_OR_RETURN(const auto tables, ChunkTables::open(fs, cache_dir, *store->ledger_));
-  const std::string& foreign = store->ledger_->levanter_cache;
+  const std::shared_ptr<LedgerFile> file = std::move(*read);
+  store->file_ = file;
+  const StoreLedger& ledger = file->head();
+  ASSIGN_OR_RETURN(const auto tables, ChunkTables::open(fs, cache_dir, ledger, file->hash()));
+  file->drop_sums();  // `tables` has them
+  const std::string& foreign = ledger.levanter_cache;
   const std::string& folder = foreign.empty() ? cache_dir : foreign;
   for (const Split split : kSplits) {
+std::shared_ptr<ChunkCache> make_chunk_cache(const DataOptions& options) {
+  return std::make_shared<ChunkCache>(static_cast<size_t>(options.chunk_cache_mib) << 20);
+}
+
     std::array<std::optional<VerifiedArray>, kArrayCount> arrays;
-    for (const ArrayPlace& place : store->ledger_->places()) {
-      const ArrayLedger& array_ledger = store->ledger_->split(split).array(place.id);
-      if (array_ledger.elements == 0 && !store->ledger_->levanter_cache.empty()) continue;  // absent
+    for (const ArrayPlace& place : ledger.places()) {
+      const ArrayLedger& array_ledger = ledger.split(split).array(place.id);
+      if (array_ledger.elements == 0 && !foreign.empty()) continue;  // absent
       const bool ids = place.id == ArrayId::kData;
       ASSIGN_OR_RETURN(
           VerifiedArray array,
-          VerifiedArray::open(fs, array_folder(cache_dir, *store->ledger_, split, place), array_ledger,
+          VerifiedArray::open(fs, array_folder(cache_dir, ledger, split, place), array_ledger,
                               tables->table(split, place.id), cache,
                               {.sparse = !foreign.empty(),
-                               .vocab_size = ids ? store->ledger_->preprocessing.vocab_size : int64_t{0}}));
+                               .vocab_size = ids ? ledger.preprocessing.vocab_size : int64_t{0}}));
       arrays[static_cast<size_t>(place.id)].emplace(std::move(array));
     }
     store->streams_.push_back(
-        TokenStream(store->ledger_, split, io::join_path(folder, split_name(split)), std::move(arrays)));
+        TokenStream(store->file_, split, io::join_path(folder, split_name(split)), std::move(arrays)));
   }
   return std::shared_ptr<const TokenStore>(store);
 }
@@ -196,8 +214,7 @@ Result<std::shared_ptr<const TokenStore>> TokenStore::open(io::FileSystem& fs, c
                                                            const Component& component,
                                                            const tokenizer::Tokenizer& tokenizer,
                                                            std::shared_ptr<ChunkCache> cache) {
-  if (cache == nullptr)
-    cache = std::make_shared<ChunkCache>(static_cast<size_t>(options.chunk_cache_mib) << 20);
+  if (cache == nullptr) cache = make_chunk_cache(options);
   ASSIGN_OR_RETURN(const StoreFolder folder, store_folder(fs, options, component));
   ASSIGN_OR_RETURN(const Preprocessing wanted, preprocessing_of(fs, options, component, tokenizer));
   ASSIGN_OR_RETURN(auto store, open(fs, folder.ledger, std::move(cache)));
@@ -230,7 +247,7 @@ Result<std::vector<ChunkSum>> sums_of_array(io::FileSystem& fs, const std::strin
 
 Status verify_store(io::FileSystem& fs, const std::string& cache_dir) {
   ASSIGN_OR_RETURN(const StoreLedger ledger, read_ledger(fs, cache_dir));
-  ASSIGN_OR_RETURN(const auto tables, ChunkTables::open(fs, cache_dir, ledger));
+  ASSIGN_OR_RETURN(const auto tables, ChunkTables::open(fs, cache_dir, ledger, ledger.hash()));
   for (const Split split : kSplits)
     for (const ArrayPlace& place : ledger.places()) {
       const ArrayLedger& expected = ledger.split(split).array(place.id);

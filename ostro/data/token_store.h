@@ -11,12 +11,13 @@
 #include "ostro/base/sha256.h"
 #include "ostro/data/array_writer.h"
 #include "ostro/data/ledger.h"
+#include "ostro/data/ledger_file.h"
 #include "ostro/data/verified_array.h"
 
 namespace ostro::data {
 
-// What decoded chunks may take in memory, unless data.chunk_cache_mib says otherwise.
-inline constexpr size_t kChunkCacheBytes = size_t{1} << 30;
+// A cache of what data.chunk_cache_mib allows.
+std::shared_ptr<ChunkCache> make_chunk_cache(const DataOptions& options);
 
 // A row (document) that overlaps a stretch of the stream.
 struct RowSpan {
@@ -67,23 +68,23 @@ class TokenStream {
 
  private:
   friend class TokenStore;
-  TokenStream(std::shared_ptr<const StoreLedger> ledger, Split split, std::string name,
+  TokenStream(std::shared_ptr<const LedgerFile> file, Split split, std::string name,
               std::array<std::optional<VerifiedArray>, kArrayCount> arrays);
   const VerifiedArray& array(ArrayId id) const { return *arrays_[static_cast<size_t>(id)]; }
   bool has(ArrayId id) const { return arrays_[static_cast<size_t>(id)].has_value(); }
 
-  std::shared_ptr<const StoreLedger> ledger_;
+  std::shared_ptr<const LedgerFile> file_;
+  const StoreLedger* ledger_;  // its head
   Split split_;
   std::string name_;                                              // cache_dir/train, for errors
   std::array<std::optional<VerifiedArray>, kArrayCount> arrays_;  // by ArrayId
-  std::vector<int64_t> file_rows_;                                // of every file, the row behind its last
 };
 
 // A finished store. Opening reads the ledger and the arrays' metadata. Refers to the file system.
 class TokenStore {
  public:
   // kNotFound when there is none (or it is unfinished), kCorrupt when ledger or metadata are damaged. `cache`
-  // keeps decoded chunks, perhaps of several stores; null: one of its own.
+  // keeps decoded chunks, perhaps of several stores; null: one of its own, of the default size.
   static Result<std::shared_ptr<const TokenStore>> open(io::FileSystem& fs, const std::string& cache_dir,
                                                         std::shared_ptr<ChunkCache> cache = nullptr);
   // The same, and an error when it was not made with this tokenizer and these options.
@@ -95,12 +96,20 @@ class TokenStore {
   static Result<std::shared_ptr<const TokenStore>> open(io::FileSystem& fs, const DataOptions& options,
                                                         const tokenizer::Tokenizer& tokenizer);
 
-  const StoreLedger& ledger() const { return *ledger_; }
+  // What the ledger says about all but the source files, and without the sums of chunks.
+  const StoreLedger& ledger() const { return file_->head(); }
+  // StoreLedger::hash of the whole ledger.
+  const std::string& hash() const { return file_->hash(); }
+  // The source files, taken out of the ledger by the first call. kCorrupt as LedgerFile::files.
+  Result<const std::vector<FileLedger>*> files() const {
+    ASSIGN_OR_RETURN(const LedgerFile::Files* files, file_->files());
+    return &files->list;
+  }
   const TokenStream& split(Split split) const { return streams_[static_cast<size_t>(split)]; }
 
  private:
   TokenStore() = default;
-  std::shared_ptr<const StoreLedger> ledger_;
+  std::shared_ptr<const LedgerFile> file_;
   std::vector<TokenStream> streams_;  // by Split
 };
 
