@@ -170,8 +170,9 @@ Status serve(const std::string& cache, size_t mib) {
       int64_t from = 0, count = 1;
       std::cin >> from >> count;
       const auto begin = std::chrono::steady_clock::now();
+      Batch batch;  // its memory is used again, as in training
       for (int64_t step = from; step < from + count; ++step) {
-        ASSIGN_OR_RETURN(const Batch batch, loader.batch(step));
+        ASSIGN_OR_RETURN(batch, loader.batch(step, 1, std::move(batch)));
         if (batch.tokens.empty()) return invalid_argument("an empty batch");
       }
       std::cout << milliseconds_since(begin) / static_cast<double>(count) << std::endl;

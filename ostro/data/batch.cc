@@ -1,6 +1,8 @@
 #include "ostro/data/batch.h"
 
+#include <algorithm>
 #include <span>
+#include <utility>
 
 #include "ostro/base/sha256.h"
 
@@ -16,16 +18,27 @@ std::span<const std::byte> row_bytes(const std::vector<T>& array, int64_t row, i
 
 }  // namespace
 
-Batch make_batch(int64_t step, int64_t rows, int64_t seq_len, bool segments) {
+Batch make_batch(int64_t step, int64_t rows, int64_t seq_len, bool segments, Batch memory) {
   const auto size = static_cast<size_t>(rows * seq_len);
-  Batch batch{.step = step, .batch_size = rows, .seq_len = seq_len};
+  Batch batch = std::move(memory);
+  batch.step = step;
+  batch.batch_size = rows;
+  batch.seq_len = seq_len;
   batch.tokens.resize(size);
   batch.targets.resize(size);
   batch.loss_mask.resize(size);
-  if (segments) batch.segment_ids.resize(size);
-  batch.sequences.resize(static_cast<size_t>(rows), -1);
-  batch.components.resize(static_cast<size_t>(rows), 0);
+  batch.segment_ids.resize(segments ? size : 0);
+  batch.sequences.assign(static_cast<size_t>(rows), -1);
+  batch.components.assign(static_cast<size_t>(rows), 0);
   return batch;
+}
+
+void pad_row(Batch& batch, int64_t row, int64_t position, int32_t segment) {
+  const int64_t begin = row * batch.seq_len + position, count = batch.seq_len - position;
+  std::fill_n(batch.tokens.begin() + begin, count, 0);
+  std::fill_n(batch.targets.begin() + begin, count, 0);
+  std::fill_n(batch.loss_mask.begin() + begin, count, 0.0f);
+  if (!batch.segment_ids.empty()) std::fill_n(batch.segment_ids.begin() + begin, count, segment);
 }
 
 std::string batch_fingerprint(const Batch& batch) {

@@ -20,8 +20,13 @@ struct Batch {
   std::vector<size_t> components;    // by row: index into components_of(options)
 };
 
-// An empty batch: all rows are padding.
-Batch make_batch(int64_t step, int64_t rows, int64_t seq_len, bool segments);
+// A batch whose rows are to be filled; those of a new one are padding. `memory`: a batch that nobody needs
+// any more, whose arrays are used again as they are, so that all of every row must be filled: memory that is
+// fresh from the kernel costs more than the tokens do.
+Batch make_batch(int64_t step, int64_t rows, int64_t seq_len, bool segments, Batch memory = {});
+
+// Makes padding of a row from `position` on, with a segment of its own where there are any.
+void pad_row(Batch& batch, int64_t row, int64_t position, int32_t segment);
 
 // SHA-256 over the SHA-256 of every row in order; a row's is over seq_len (int64), tokens, targets, loss mask
 // (f32) and segment ids, little-endian. So each worker can hash its own rows. What a chain entry holds.

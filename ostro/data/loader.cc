@@ -146,30 +146,42 @@ Status Loader::check_length(StopStrategy strategy, int64_t steps) const {
           first ? most : most + 1));
 }
 
-Loader::Place Loader::place(int64_t example) const {
-  Mixture::Pick pick{0, example};
-  if (mixture_) pick = (*mixture_)(example);
-  const Part& part = parts_[pick.component];
-  return {pick.component, (*part.subset)((*part.order)(pick.number))};
+std::vector<Loader::Place> Loader::places(int64_t first, int64_t count) const {
+  std::vector<Place> places;
+  for (int64_t example = first; example < first + count; ++example) {
+    const Mixture::Pick pick = mixture_ ? (*mixture_)(example) : Mixture::Pick{0, example};
+    places.push_back({pick.component, pick.number});
+  }
+  // Each component's together: permuting many costs less.
+  std::vector<int64_t> numbers;
+  for (size_t c = 0; c < parts_.size(); ++c) {
+    numbers.clear();
+    for (const Place& place : places)
+      if (place.component == c) numbers.push_back(place.sequence);
+    if (numbers.empty()) continue;
+    parts_[c].order->map(numbers);
+    auto number = numbers.begin();
+    for (Place& place : places)
+      if (place.component == c) place.sequence = (*parts_[c].subset)(*number++);
+  }
+  return places;
 }
 
-Result<Batch> Loader::rows(int64_t step, int64_t begin, int64_t end, int threads) const {
+Result<Batch> Loader::rows(int64_t step, int64_t begin, int64_t end, int threads, Batch memory) const {
   OSTRO_CHECK(step >= 0 && 0 <= begin && begin <= end && end <= schedule_.size(step),
               "rows [{}, {}) of step {}", begin, end, step);
   if (!schedule_.is_countable(step))
     return invalid_argument(
         fmt::format("step {}: too large for batches of {} examples", step, schedule_.size(step)));
-  Batch batch = make_batch(step, end - begin, seq_len_, segments_);
+  Batch batch = make_batch(step, end - begin, seq_len_, segments_, std::move(memory));
   struct Row {
     size_t component;
     int64_t sequence, row;
     auto operator<=>(const Row&) const = default;
   };
   std::vector<Row> wanted;
-  for (int64_t row = begin; row < end; ++row) {
-    const Place at = place(schedule_.first_example(step) + row);
-    wanted.push_back({at.component, at.sequence, row - begin});
-  }
+  for (const Place& at : places(schedule_.first_example(step) + begin, end - begin))
+    wanted.push_back({at.component, at.sequence, static_cast<int64_t>(wanted.size())});
   // In stored order, so that a chunk that several rows lie in is decoded once.
   std::sort(wanted.begin(), wanted.end());
   const auto read = [&](size_t first, size_t last) -> Status {

@@ -5,6 +5,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "ostro/data/batch.h"
@@ -51,15 +52,17 @@ class Loader {
     size_t component = 0;
     int64_t sequence = 0;
   };
-  Place place(int64_t example) const;
+  Place place(int64_t example) const { return places(example, 1)[0]; }
+  // Of the examples [first, first + count); cheaper than one by one.
+  std::vector<Place> places(int64_t first, int64_t count) const;
 
   // The batch of a step >= 0. Cost: at most a few chunk reads a sequence. `threads` read and decode, for who
-  // cannot wait (training has a Prefetcher); the batch is the same.
-  Result<Batch> batch(int64_t step, int threads = 1) const {
-    return rows(step, 0, schedule_.size(step), threads);
+  // cannot wait (training has a Prefetcher); the batch is the same. `memory`: as make_batch.
+  Result<Batch> batch(int64_t step, int threads = 1, Batch memory = {}) const {
+    return rows(step, 0, schedule_.size(step), threads, std::move(memory));
   }
   // Only its rows [begin, end): what a worker needs.
-  Result<Batch> rows(int64_t step, int64_t begin, int64_t end, int threads = 1) const;
+  Result<Batch> rows(int64_t step, int64_t begin, int64_t end, int threads = 1, Batch memory = {}) const;
 
  private:
   struct Part {

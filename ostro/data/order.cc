@@ -55,6 +55,28 @@ int64_t SequenceOrder::operator()(int64_t example) const {
   return begin + permutation(position - begin);
 }
 
+void SequenceOrder::map(std::span<int64_t> examples) const {
+  if (kind_ != Kind::kEras) {
+    for (int64_t& example : examples) example = (*this)(example);
+    return;
+  }
+  while (!examples.empty()) {
+    OSTRO_CHECK(examples[0] >= 0, "example {}", examples[0]);
+    // Those of the same era.
+    const int64_t epoch = examples[0] / n_, era = examples[0] % n_ / era_, begin = era * era_;
+    const int64_t first = epoch * n_ + begin, length = std::min(era_, n_ - begin);
+    size_t count = 0;
+    for (; count < examples.size() && examples[count] >= first && examples[count] - first < length; ++count)
+      examples[count] -= first;
+    const std::span<int64_t> own = examples.first(count);
+    const numerics::Key key =
+        fold_in(fold_in(key_, static_cast<uint32_t>(epoch)), static_cast<uint32_t>(era));
+    Permutation(key, length).map(own);
+    for (int64_t& sequence : own) sequence += begin;
+    examples = examples.subspan(count);
+  }
+}
+
 int64_t SequenceOrder::in_blocks(numerics::Key key, int64_t position) const {
   const int64_t length = block_.io_block_size * block_.window_blocks;
   const int64_t window = position / length, begin = window * length;

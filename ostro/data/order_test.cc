@@ -94,6 +94,12 @@ TEST_CASE("order: one to one for awkward lengths, in every epoch another") {
         }
       }
       if (n > 16) CHECK_MESSAGE(epochs[0] != epochs[1], n);
+      // Many at once: the same, also where epochs and eras meet.
+      std::vector<int64_t> many, expected = epochs[0];
+      for (int64_t e = 0; e < 2 * n; ++e) many.push_back(e);
+      expected.insert(expected.end(), epochs[1].begin(), epochs[1].end());
+      order.map(many);
+      CHECK_MESSAGE(many == expected, n);
     }
   }
 }

@@ -33,22 +33,18 @@ Result<std::vector<PackedSequences::Part>> PackedSequences::parts(int64_t sequen
 Status PackedSequences::read(int64_t sequence, Batch& batch, int64_t row) const {
   OSTRO_CHECK(!batch.segment_ids.empty(), "{}: packed rows in a batch without segments", stream().name());
   ASSIGN_OR_RETURN(const std::vector<Part> parts, this->parts(sequence));
-  const auto at = static_cast<size_t>(row * seq_len()), length = static_cast<size_t>(seq_len());
+  const auto at = static_cast<size_t>(row * seq_len());
   int32_t segment = 0;
   size_t used = 0;
-  std::vector<int32_t> window;
   for (const Part& part : parts) {
     const auto count = static_cast<size_t>(part.count), begin = at + used;
-    window.resize(count + 1);
-    RETURN_IF_ERROR(stream().read(part.first, window));
-    std::copy(window.begin(), window.end() - 1, batch.tokens.begin() + static_cast<int64_t>(begin));
-    std::copy(window.begin() + 1, window.end(), batch.targets.begin() + static_cast<int64_t>(begin));
-    RETURN_IF_ERROR(stream().read_weights(part.first + 1, std::span(batch.loss_mask).subspan(begin, count)));
+    const auto places = [&](auto& array) { return std::span(array).subspan(begin, count); };
+    RETURN_IF_ERROR(stream().read_pairs(part.first, places(batch.tokens), places(batch.targets)));
+    RETURN_IF_ERROR(stream().read_weights(part.first + 1, places(batch.loss_mask)));
     std::fill_n(batch.segment_ids.begin() + static_cast<int64_t>(begin), count, segment++);
     used += count;
   }
-  // Padding is a segment of its own.
-  std::fill_n(batch.segment_ids.begin() + static_cast<int64_t>(at + used), length - used, segment);
+  pad_row(batch, row, static_cast<int64_t>(used), segment);
   batch.sequences[static_cast<size_t>(row)] = sequence;
   return {};
 }

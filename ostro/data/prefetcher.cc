@@ -21,9 +21,10 @@ Prefetcher::~Prefetcher() {
   thread_.join();
 }
 
-Result<Batch> Prefetcher::next() {
+Result<Batch> Prefetcher::next(Batch done) {
   const auto begin = std::chrono::steady_clock::now();
   std::unique_lock lock(mutex_);
+  if (!done.tokens.empty()) spares_.push_back(std::move(done));
   changed_.wait(lock, [this] { return !ready_.empty(); });
   seconds_waited_ += std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
   if (!ready_.front().ok()) return ready_.front().error();
@@ -34,12 +35,20 @@ Result<Batch> Prefetcher::next() {
   return batch;
 }
 
+Batch Prefetcher::take_spare() {
+  const std::lock_guard lock(mutex_);
+  if (spares_.empty()) return {};
+  Batch spare = std::move(spares_.back());
+  spares_.pop_back();
+  return spare;
+}
+
 void Prefetcher::work() {
   name_thread("batches");
   const SpanLabelPtr label = std::make_shared<SpanLabel>(SpanLabel{"make batch", "thread", {}, 0, 0});
   const auto make = [&] {
     const Span span(&label);
-    return make_(step_);
+    return make_(step_, take_spare());
   };
   for (bool ok = true; ok; ++step_) {
     Result<Batch> batch = make();

@@ -7,6 +7,7 @@
 #include <mutex>
 #include <optional>
 #include <thread>
+#include <vector>
 
 #include "ostro/data/loader.h"
 
@@ -16,7 +17,8 @@ namespace ostro::data {
 // batches and errors is that of the steps, whatever the timing. next() is called by one thread.
 class Prefetcher {
  public:
-  using Make = std::function<Result<Batch>(int64_t step)>;
+  // `memory`: a batch that was given back, or an empty one.
+  using Make = std::function<Result<Batch>(int64_t step, Batch memory)>;
 
   // `make` runs in the thread and must be safe to call there until the destructor returns.
   Prefetcher(Make make, int64_t first_step, size_t depth = 2);
@@ -24,14 +26,15 @@ class Prefetcher {
   ~Prefetcher();
 
   // The batch of the next step, waiting for it when it is not ready. An error is that step's, and final: it
-  // is given again by every later call.
-  Result<Batch> next();
+  // is given again by every later call. `done`: a batch that is no longer needed; later ones use its memory.
+  Result<Batch> next(Batch done = {});
 
   // Seconds that next() has waited so far: how much the data holds the training back.
   double seconds_waited() const { return seconds_waited_; }
 
  private:
   void work();
+  Batch take_spare();
 
   Make make_;
   int64_t step_;
@@ -41,6 +44,7 @@ class Prefetcher {
   std::mutex mutex_;  // guards what follows
   std::condition_variable changed_;
   std::deque<Result<Batch>> ready_;  // an error is the last element and stays
+  std::vector<Batch> spares_;        // given back; all batches together are at most depth + 2
   bool stop_ = false;
   std::thread thread_;
 };

@@ -37,13 +37,10 @@ Status StreamSequences::read(int64_t sequence, Batch& batch, int64_t row) const 
   const auto part = [&](auto& array) {
     return std::span(array).subspan(static_cast<size_t>(at), static_cast<size_t>(targets));
   };
-  // Both from the store: copied from one array to the other, 4 bytes apart, loads would wait for stores to
-  // addresses that differ by whole pages.
-  RETURN_IF_ERROR(stream().read(first, part(batch.tokens)));
-  RETURN_IF_ERROR(stream().read(first + 1, part(batch.targets)));
+  RETURN_IF_ERROR(stream().read_pairs(first, part(batch.tokens), part(batch.targets)));
   RETURN_IF_ERROR(stream().read_weights(first + 1, part(batch.loss_mask)));
+  int32_t segment = 0;
   if (!batch.segment_ids.empty()) {
-    int32_t segment = 0;
     if (by_document_) {
       ASSIGN_OR_RETURN(const std::vector<RowSpan> rows, stream().rows_of(first, targets));
       for (const RowSpan& span : rows) {
@@ -53,9 +50,8 @@ Status StreamSequences::read(int64_t sequence, Batch& batch, int64_t row) const 
     } else {
       std::fill_n(batch.segment_ids.begin() + at, targets, segment++);
     }
-    // Padding is of a document of its own.
-    std::fill_n(batch.segment_ids.begin() + at + targets, seq_len() - targets, segment);
   }
+  pad_row(batch, row, targets, segment);
   batch.sequences[static_cast<size_t>(row)] = sequence;
   return {};
 }

@@ -11,14 +11,14 @@
 #include "ostro/io/path.h"
 
 namespace ostro::data {
-TokenStream::TokenStream(std::shared_ptr<const StoreLedger> ledger, Split split, std::string name,
-                         std::array<std::optional<VerifiedArray>, kArrayCount> arrays)
-    : ledger_(std::move(ledger)), split_(split), name_(std::move(name)), arrays_(std::move(arrays)) {
-  int64_t row = 0;
-  for (const FileLedger& file : ledger_->files) {
-    row += file.rows[static_cast<size_t>(split)];
-    file_rows_.push_back(row);
-  }
+namespace {
+
+// Ids of a chunk from `begin` on.
+void copy_kept(const ChunkElements& chunk, size_t begin, std::span<int32_t> out) {
+  const size_t item = element_bytes(chunk.type);
+  copy_kept_ids(chunk.type, std::span(chunk.bytes).subspan(begin * item, out.size() * item), out);
+}
+
 }  // namespace
 
 TokenStream::TokenStream(std::shared_ptr<const LedgerFile> file, Split split, std::string name,
@@ -29,25 +29,42 @@ TokenStream::TokenStream(std::shared_ptr<const LedgerFile> file, Split split, st
       name_(std::move(name)),
       arrays_(std::move(arrays)) {}
 
-}
-
 double TokenStream::tokens_per_byte() const {
   const SplitLedger& split = ledger_->split(split_);
   return split.bytes == 0 ? 0 : static_cast<double>(split.tokens) / static_cast<double>(split.bytes);
 }
 
 Status TokenStream::read(int64_t first, std::span<int32_t> out) const {
-  const VerifiedArray& data = array(ArrayId::kData);
   OSTRO_CHECK(first >= 0 && first + static_cast<int64_t>(out.size()) <= tokens(), "{}: tokens [{}, {}) of {}",
               name_, first, first + static_cast<int64_t>(out.size()), tokens());
+  const VerifiedArray& data = array(ArrayId::kData);
   while (!out.empty()) {
     ASSIGN_OR_RETURN(const VerifiedArray::Chunk chunk, data.chunk(first / data.chunk_elements()));
     const auto begin = static_cast<size_t>(first % data.chunk_elements());
     const size_t count = std::min(out.size(), chunk->size() - begin);
-    copy_kept_ids(chunk->type, std::span(chunk->bytes).subspan(begin * item, count * item), out.first(count));
+    copy_kept(*chunk, begin, out.first(count));
     out = out.subspan(count);
     first += static_cast<int64_t>(count);
   }
+  return {};
+}
+
+// Targets are read from the chunk, too: copied from the tokens, 4 bytes apart, loads would wait for stores to
+// addresses that differ by whole pages.
+Status TokenStream::read_pairs(int64_t first, std::span<int32_t> tokens, std::span<int32_t> targets) const {
+  OSTRO_CHECK(tokens.size() == targets.size(), "{} tokens, {} targets", tokens.size(), targets.size());
+  if (tokens.empty()) return {};
+  const VerifiedArray& data = array(ArrayId::kData);
+  const auto begin = static_cast<size_t>(first % data.chunk_elements()), count = tokens.size();
+  if (begin + count >= static_cast<size_t>(data.chunk_elements())) {  // in two chunks
+    RETURN_IF_ERROR(read(first, tokens));
+    return read(first + 1, targets);
+  }
+  OSTRO_CHECK(first >= 0 && first + static_cast<int64_t>(count) < this->tokens(), "{}: tokens [{}, {}] of {}",
+              name_, first, first + static_cast<int64_t>(count), this->tokens());
+  ASSIGN_OR_RETURN(const VerifiedArray::Chunk chunk, data.chunk(first / data.chunk_elements()));
+  copy_kept(*chunk, begin, tokens);
+  copy_kept(*chunk, begin + 1, targets);
   return {};
 }
 
@@ -170,6 +187,10 @@ std::string array_folder(const std::string& cache_dir, const StoreLedger& ledger
                        io::join_path(split_name(split), place.path));
 }
 
+std::shared_ptr<ChunkCache> make_chunk_cache(const DataOptions& options) {
+  return std::make_shared<ChunkCache>(static_cast<size_t>(options.chunk_cache_mib) << 20);
+}
+
 Result<std::shared_ptr<const TokenStore>> TokenStore::open(io::FileSystem& fs, const std::string& cache_dir,
                                                            std::shared_ptr<ChunkCache> cache) {
   if (cache == nullptr) cache = make_chunk_cache(DataOptions{});
@@ -187,10 +208,6 @@ Result<std::shared_ptr<const TokenStore>> TokenStore::open(io::FileSystem& fs, c
   const std::string& foreign = ledger.levanter_cache;
   const std::string& folder = foreign.empty() ? cache_dir : foreign;
   for (const Split split : kSplits) {
-std::shared_ptr<ChunkCache> make_chunk_cache(const DataOptions& options) {
-  return std::make_shared<ChunkCache>(static_cast<size_t>(options.chunk_cache_mib) << 20);
-}
-
     std::array<std::optional<VerifiedArray>, kArrayCount> arrays;
     for (const ArrayPlace& place : ledger.places()) {
       const ArrayLedger& array_ledger = ledger.split(split).array(place.id);

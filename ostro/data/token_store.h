@@ -53,6 +53,8 @@ class TokenStream {
 
   // Tokens [first, first + out.size()), which must exist.
   Status read(int64_t first, std::span<int32_t> out) const;
+  // The same of tokens [first, first + tokens.size()), and as `targets`, as many, the token behind each.
+  Status read_pairs(int64_t first, std::span<int32_t> tokens, std::span<int32_t> targets) const;
   // The loss weights of tokens [first, first + out.size()): of predicting each from the tokens before it.
   Status read_weights(int64_t first, std::span<float> out) const;
   // Where rows [row, row + count) end, as positions in the stream; count + 1 values, from the first row's

@@ -2,7 +2,9 @@
 
 #include <algorithm>
 #include <bit>
+#include <numeric>
 #include <utility>
+#include <vector>
 
 #include "ostro/base/check.h"
 
@@ -46,6 +48,43 @@ int64_t Permutation::operator()(int64_t i) const {
     x = encrypt(x);
   } while (x >= static_cast<uint64_t>(n_));
   return static_cast<int64_t>(x);
+}
+
+// The network on several values at a time, as fill_random_bits does it; those that stay at or above n walk on
+// with the others that do.
+void Permutation::map(std::span<int64_t> indices) const {
+  using Words = uint32_t __attribute__((vector_size(32)));
+  constexpr size_t kLanes = 8;
+  for (const int64_t i : indices)
+    OSTRO_CHECK(i >= 0 && i < n_, "index {} of a permutation of {} elements", i, n_);
+  std::vector<size_t> walking(indices.size());
+  std::iota(walking.begin(), walking.end(), size_t{0});
+  while (!walking.empty()) {
+    size_t left_over = 0;
+    for (size_t begin = 0; begin < walking.size(); begin += kLanes) {
+      const size_t lanes = std::min(kLanes, walking.size() - begin);
+      Words left{}, right{};
+      for (size_t lane = 0; lane < lanes; ++lane) {
+        const auto x = static_cast<uint64_t>(indices[walking[begin + lane]]);
+        left[lane] = static_cast<uint32_t>(x >> half_bits_);
+        right[lane] = static_cast<uint32_t>(x) & mask_;
+      }
+      for (uint32_t number = 0; number < kRounds; ++number) {
+        Words x0 = number - Words{}, x1 = right;
+        threefry_rounds(key_, x0, x1);
+        const Words next = left ^ ((x0 ^ x1) & mask_);
+        left = right;
+        right = next;
+      }
+      for (size_t lane = 0; lane < lanes; ++lane) {
+        const uint64_t x = (static_cast<uint64_t>(left[lane]) << half_bits_) | right[lane];
+        const size_t at = walking[begin + lane];
+        indices[at] = static_cast<int64_t>(x);
+        if (x >= static_cast<uint64_t>(n_)) walking[left_over++] = at;
+      }
+    }
+    walking.resize(left_over);
+  }
 }
 
 int64_t Permutation::inverse(int64_t j) const {

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
 
 #include "ostro/numerics/threefry.h"
 
@@ -19,6 +20,8 @@ class Permutation {
   int64_t size() const { return n_; }
   // Where index i in [0, n) goes.
   int64_t operator()(int64_t i) const;
+  // Where each of many indices goes, in its place; several at a time.
+  void map(std::span<int64_t> indices) const;
   // The index that goes to j: inverse((*this)(i)) == i.
   int64_t inverse(int64_t j) const;
 

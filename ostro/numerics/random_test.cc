@@ -4,6 +4,7 @@
 #include <bit>
 #include <cmath>
 #include <cstring>
+#include <numeric>
 #include <set>
 #include <vector>
 
@@ -87,6 +88,11 @@ TEST_CASE("permutation: a bijection for every small size, with its inverse") {
       seen[static_cast<size_t>(j)] = true;
       CHECK(p.inverse(j) == i);
     }
+    std::vector<int64_t> all(static_cast<size_t>(n)), one_by_one;
+    std::iota(all.begin(), all.end(), int64_t{0});
+    for (const int64_t i : all) one_by_one.push_back(p(i));
+    p.map(all);
+    CHECK(all == one_by_one);
   }
   for (int64_t n : {int64_t{1} << 40, (int64_t{1} << 40) + 1, int64_t{1} << 62}) {
     const Permutation p(key_from_seed(9), n);

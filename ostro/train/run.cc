@@ -249,14 +249,17 @@ Result<RunOutcome> Run::train(const Watcher& watcher) {
   if (watcher.on_start) watcher.on_start(state_.step, total);
   name_thread("training");
   StepProfile profile(env_.fs, directory_, env_.profile);
-  data::Prefetcher batches([this](int64_t step) { return loader_->batch(step); }, state_.step);
+  data::Prefetcher batches(
+      [this](int64_t step, data::Batch memory) { return loader_->batch(step, 1, std::move(memory)); },
+      state_.step);
+  data::Batch batch;
   while (state_.step < total) {
     profile.reach(state_.step);
     const PhasedSpan span(profile.span_name(state_.step));
     StepReport report;
     phase("data wait");
     auto start = env_.clock();
-    ASSIGN_OR_RETURN(const data::Batch batch, batches.next());
+    ASSIGN_OR_RETURN(batch, batches.next(std::move(batch)));
     report.data_seconds = seconds_since(start);
     start = env_.clock();
     const optim::AdamScalars scalars = optim::adam_scalars(adam, state_.step, total);
