@@ -55,9 +55,10 @@ nlohmann::json packing_json(const data::PackCounts& counts, const data::PackRule
 }
 
 // How rows fill sequences of the configuration's length, and what is left out.
-std::string packing_text(const data::PackCounts& counts, const data::SplitLedger& split,
+std::string packing_text(const data::PackCounts& counts, const data::LengthStats& lengths,
                          const data::PackRule& rule) {
-  const int64_t used = split.tokens - split.rows - counts.cut_tokens,
+  // The targets of all rows: one less than tokens, of a row without tokens none.
+  const int64_t used = lengths.tokens - (lengths.rows - lengths.empty) - counts.cut_tokens,
                 places = counts.sequences * rule.seq_len;
   const std::string left_out = data::left_out_text(counts);
   return fmt::format(
@@ -116,7 +117,7 @@ Status print_stats(const DataSession& session, int64_t step, bool json) {
       if (!rule) continue;
       ASSIGN_OR_RETURN(const data::PackCounts packing, data::count_packs(stream, *rule));
       entry["splits"][data::split_name(split)]["packing"] = packing_json(packing, *rule);
-      out += packing_text(packing, s, *rule);
+      out += packing_text(packing, lengths, *rule);
     }
     out += fmt::format("ledger hash {}\n", store->hash());
     all[c.name] = std::move(entry);

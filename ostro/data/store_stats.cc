@@ -51,6 +51,7 @@ Result<LengthStats> length_stats(const TokenStream& stream) {
     for (size_t i = 1; i < ends.size(); ++i) {
       const int64_t length = std::max<int64_t>(0, ends[i] - ends[i - 1]);
       histogram.add(length);
+      out.empty += length == 0;
       ++out.by_power[static_cast<size_t>(std::bit_width(static_cast<uint64_t>(std::max<int64_t>(length, 1))) -
                                          1)];
       out.shortest = std::min(out.shortest, length);

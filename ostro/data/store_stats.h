@@ -13,6 +13,7 @@ namespace ostro::data {
 struct LengthStats {
   int64_t rows = 0, tokens = 0;
   int64_t shortest = 0, longest = 0;
+  int64_t empty = 0;  // rows without tokens
   // Quantiles 1, 10, 50, 90 and 99 %: exact up to 4,095 tokens, above that to one part in 64, rounded down.
   std::array<int64_t, 5> quantiles{};
   // Rows of [2^i, 2^(i+1)) tokens; rows without tokens count with the first.
