@@ -7,6 +7,7 @@
 #include "ostro/cli/standard_streams.h"
 #include "ostro/data/build.h"
 #include "ostro/data/consolidate.h"
+#include "ostro/data/data_set.h"
 #include "ostro/io/routing_file_system.h"
 
 namespace ostro::cli {
@@ -44,6 +45,8 @@ Status build_all(const DataSession& session, bool append, bool files) {
                                           session.tokenizer, settings);
     line.end();
     if (!ledger.ok()) return ledger.error();
+    RETURN_IF_ERROR(data::make_packs(io::default_file_system(), session.config.data, component,
+                                     session.tokenizer, session.config.model_options().seq_len()));
     RETURN_IF_ERROR(write_stdout(ledger_text(component.name, component.cache_dir, *ledger, files)));
   }
   return {};
@@ -56,9 +59,9 @@ int data_build_command(Args args) {
   bool append = false, files = false;
   args.summary(
       "Builds the token store of every component (or the one that data.cache_dir names), goes on with an\n"
-      "unfinished one, or checks that the one there is what the configuration asks for. OSTRO_THREADS "
-      "threads\n"
-      "tokenize. Several processes may build different components at once.");
+      "unfinished one, or checks that the one there is what the configuration asks for. Rows that share\n"
+      "sequences get the index for model.seq_len. OSTRO_THREADS threads tokenize. Several processes may "
+      "build different components at once.");
   args.option("--component", &component, "NAME", "only this one");
   args.flag(
       "--append", &append,

@@ -105,6 +105,48 @@ TEST_CASE("component formats: ids, weights and counts are what the format says o
   }
 }
 
+TEST_CASE("component formats: the pack indices that a build makes are all that a reader needs") {
+  DataOptions options = options_of(SupervisedFormat{.separate_with = "\n"});
+  io::MemoryFileSystem fs;
+  write_rows(fs);
+  const auto data = build_data_set(fs, options, test_tokenizer(), small_settings());
+  REQUIRE(data.ok());
+  check_ok(make_packs(fs, options, components_of(options).front(), test_tokenizer(), 32));
+  const auto files = *fs.glob("cache/some/**");
+  for (const Split split : kSplits) {
+    CHECK(*fs.exists(fmt::format("cache/some/packs/{}/packed-32-right.idx", split_name(split))));
+    CHECK(open_sequences((*data)->parts()[0], split, options, 32).ok());
+  }
+  CHECK(*fs.glob("cache/some/**") == files);  // nothing more was made
+}
+
+TEST_CASE("component formats: a store of format 2 is read as one of today, with the same hash") {
+  const DataOptions options =
+      options_of(PrebuiltFormat{.input_ids_key = "ids", .loss_weights_key = "weights"});
+  io::MemoryFileSystem fs;
+  write_rows(fs);
+  const Component component = components_of(options).front();
+  const auto built = build_store(fs, options, component, test_tokenizer(), small_settings());
+  REQUIRE(built.ok());
+  const auto read = [&] {
+    const auto store = TokenStore::open(fs, options, component, test_tokenizer());
+    REQUIRE_MESSAGE(store.ok(), (store.ok() ? "" : store.error().message()));
+    CHECK((*store)->hash() == built->hash());
+    CHECK(**(*store)->files() == built->files);
+    const TokenStream& stream = (*store)->split(Split::kTrain);
+    std::vector<int32_t> tokens(static_cast<size_t>(stream.tokens()));
+    std::vector<float> weights(tokens.size());
+    check_ok(stream.read(0, tokens));
+    check_ok(stream.read_weights(0, weights));
+    CHECK(stream.rows_of(0, stream.tokens())->size() == static_cast<size_t>(stream.rows()));
+    return std::pair(tokens, weights);
+  };
+  const auto expected = read();
+  write_old_ledger(fs, "cache/some", *built, 2);
+  CHECK(verify_store(fs, "cache/some").ok());
+  CHECK(read() == expected);
+}
+
 TEST_CASE("component formats: batches of conversations keep them apart and weigh the answers alone") {
   io::MemoryFileSystem fs;
   write_rows(fs);

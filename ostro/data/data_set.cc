@@ -18,16 +18,22 @@ Result<T> named(const Component& c, Result<T> result) {
   return result.error().with_context(c.key);
 }
 
+Result<DataSet::Part> open_part(io::FileSystem& fs, const DataOptions& options, const Component& c,
+                                const tokenizer::Tokenizer& tokenizer, std::shared_ptr<ChunkCache> cache) {
+  ASSIGN_OR_RETURN(auto store, named(c, TokenStore::open(fs, options, c, tokenizer, std::move(cache))));
+  ASSIGN_OR_RETURN(const StoreFolder folder, store_folder(fs, options, c));
+  return DataSet::Part{c, std::move(store), &fs, io::join_path(folder.ledger, "packs")};
+}
+
 }  // namespace
 
 Result<std::shared_ptr<const DataSet>> DataSet::open(io::FileSystem& fs, const DataOptions& options,
                                                      const tokenizer::Tokenizer& tokenizer) {
   std::vector<Part> parts;
-  const auto cache = std::make_shared<ChunkCache>(static_cast<size_t>(options.chunk_cache_mib) << 20);
-  for (Component& c : components_of(options)) {
-    ASSIGN_OR_RETURN(auto store, named(c, TokenStore::open(fs, options, c, tokenizer, cache)));
-    ASSIGN_OR_RETURN(const StoreFolder folder, store_folder(fs, options, c));
-    parts.push_back({std::move(c), std::move(store), &fs, io::join_path(folder.ledger, "packs")});
+  const auto cache = make_chunk_cache(options);
+  for (const Component& c : components_of(options)) {
+    ASSIGN_OR_RETURN(Part part, open_part(fs, options, c, tokenizer, cache));
+    parts.push_back(std::move(part));
   }
   return std::shared_ptr<const DataSet>(new DataSet(std::move(parts)));
 }
@@ -51,6 +57,18 @@ Result<std::shared_ptr<const DataSet>> build_data_set(io::FileSystem& fs, const 
   for (const Component& c : components_of(options))
     RETURN_IF_ERROR(named(c, build_store(fs, options, c, tokenizer, settings)));
   return DataSet::open(fs, options, tokenizer);
+}
+
+Status make_packs(io::FileSystem& fs, const DataOptions& options, const Component& component,
+                  const tokenizer::Tokenizer& tokenizer, int64_t seq_len) {
+  if (!is_packed(component.format)) return {};
+  ASSIGN_OR_RETURN(const DataSet::Part part, open_part(fs, options, component, tokenizer, nullptr));
+  if (!io::path_scheme(part.packs).empty()) return {};
+  for (const Split split : kSplits) {
+    const auto made = open_sequences(part, split, options, seq_len);
+    if (!made.ok()) return made.error();
+  }
+  return {};
 }
 
 // A conversation that is too long keeps its beginning, a pair its end, which is the response.

@@ -50,6 +50,12 @@ Result<std::shared_ptr<const DataSet>> build_data_set(io::FileSystem& fs, const 
                                                       const tokenizer::Tokenizer& tokenizer,
                                                       const BuildSettings& settings = {});
 
+// Makes the pack indices of both splits of a component's finished store that lack them, so that a copy of the
+// store has them, too; none where rows are not packed, or where nothing can be written. Errors: as
+// DataSet::open and PackIndex::open.
+Status make_packs(io::FileSystem& fs, const DataOptions& options, const Component& component,
+                  const tokenizer::Tokenizer& tokenizer, int64_t seq_len);
+
 // How rows of a format share sequences of `seq_len` tokens; nothing for those that become one stream.
 std::optional<PackRule> pack_rule(const RowFormat& format, int64_t seq_len);
 
