@@ -79,7 +79,7 @@ Status run(const bench::ModelChoice& choice, int threads, int rounds) {
       for (Buffer& b : *part) in.push_back(std::move(b));
     in.insert(in.end(), gradients.begin(), gradients.end());
     in.insert(in.end(), 2, Buffer::scalar(ir::DType::f64, 1.0));
-    for (const double s : {1e-3, 10.0, 1000.0}) in.push_back(Buffer::scalar(ir::DType::f32, s));
+    for (const float s : {1e-3f, 10.0f, 1000.0f}) in.push_back(Buffer::scalar(ir::DType::f32, s));
     ASSIGN_OR_RETURN(std::vector<Buffer> out, update->run(std::move(in)));
     for (size_t i = 0; i < n; ++i) {
       state.params[i] = std::move(out[i]);
