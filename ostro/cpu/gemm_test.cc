@@ -46,8 +46,9 @@ struct Random {
   }
 };
 
-// How a matrix lies in memory: which index is contiguous, or neither.
-enum class Layout { kRows, kColumns, kPermuted, kRuns };
+// How a matrix lies in memory: which index is contiguous, or neither. kRowsApart: contiguous rows that are
+// not equally far apart.
+enum class Layout { kRows, kColumns, kPermuted, kRuns, kRowsApart };
 
 // Offsets of `rows` x `columns` distinct elements; the number of elements they span.
 int64_t lay_out(Layout layout, int64_t rows, int64_t columns, Random& random, std::vector<int64_t>& row,
@@ -60,7 +61,8 @@ int64_t lay_out(Layout layout, int64_t rows, int64_t columns, Random& random, st
     for (int64_t i = static_cast<int64_t>(list.size()); i > 1; --i)
       std::swap(list[i - 1], list[random.below(i)]);
   };
-  if (layout == Layout::kPermuted) shuffle(row), shuffle(column);
+  if (layout == Layout::kPermuted || layout == Layout::kRowsApart) shuffle(row);
+  if (layout == Layout::kPermuted) shuffle(column);
   if (layout == Layout::kRuns) {  // runs of up to 40, with gaps, in either index
     int64_t at = 0;
     for (int64_t i = 0; i < columns; ++i) column[i] = at, at += random.below(40) == 0 ? 5 : 1;
@@ -251,6 +253,7 @@ TEST_CASE("gemm: more than one block in every direction") {
     check_all({.m = 70, .n = 2090, .k = 300, .in = in, .out = GemmType::kBf16}, 17);
     check_all({.m = 75, .n = 1130, .k = 770, .in = in, .a = Layout::kColumns}, 18);
     check_all({.m = 300, .n = 1100, .k = 65, .in = in, .a = Layout::kRuns, .b = Layout::kRuns}, 19);
+    check_all({.m = 80, .n = 70, .k = 600, .in = in, .a = Layout::kRowsApart}, 20);
   }
 }
 
