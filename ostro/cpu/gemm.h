@@ -119,7 +119,8 @@ class Gemm {
   void pack(ThreadPool& pool, const Operand& operand, std::span<const int64_t> offsets, int64_t begin,
             int64_t end, std::byte* out) const;
   void pack_chunk(ThreadPool& pool, const void* b, const Chunk& chunk, std::byte* out) const;
-  // A packed at once, B by the groups of panels that are worked on: for the B that is larger than A.
+  // A packed at once, unless it is read in place, B by the groups of panels that are worked on: for the B
+  // that is larger than A.
   void run_wide(ThreadPool& pool, const void* a, const void* b, void* c, bool go_on) const;
   void multiply_chunk(ThreadPool& pool, const void* a, const Chunk& chunk, const std::byte* packed, void* c,
                       bool go_on) const;

@@ -153,7 +153,7 @@ void GemmBlock::span(int64_t index, float* tiles, int64_t panel_begin, int64_t p
     float* c_row =
         reinterpret_cast<float*>(c_) + gemm_.spec_.c_row[(place_.row_panel_begin + r) * kernel_.mr];
     const int64_t* a_row = gemm_.spec_.a_row.data() + (place_.row_panel_begin + r) * kernel_.mr;
-    const float* a_rows = static_cast<const float*>(a_.base) + a_row[0];
+    const float* a_rows = gemm_.rows_a_ ? static_cast<const float*>(a_.base) + a_row[0] : nullptr;
     const int64_t lda = rows > 1 ? a_row[1] - a_row[0] : 0;
     if (pack && kernel_.ahead) {
       const bool rest = r + pack_step_ < row_panels_;
