@@ -2,6 +2,11 @@
 
 #include <doctest/doctest.h>
 
+#include <algorithm>
+#include <cstring>
+
+#include "ostro/base/zeroed.h"
+
 namespace ostro {
 namespace {
 
@@ -20,6 +25,17 @@ TEST_CASE("blocks are aligned, and large ones are reused by size") {
   CHECK(kept_bytes() == (size_t{108} << 20));
   const auto other = allocate_aligned(size_t{10} << 20);
   CHECK(kept_bytes() == 0);
+}
+
+TEST_CASE("zeroed blocks are zero, also where an older block is used again") {
+  for (size_t bytes : {size_t{100}, size_t{3} << 20, size_t{9} << 20}) {
+    std::memset(allocate_aligned(bytes).get(), 1, bytes);
+    for (int i = 0; i < 2; ++i) {
+      const auto block = allocate_zeroed(bytes);
+      CHECK(std::all_of(block.get(), block.get() + bytes, [](std::byte b) { return b == std::byte{0}; }));
+      std::memset(block.get(), 1, bytes);
+    }
+  }
 }
 
 }  // namespace
