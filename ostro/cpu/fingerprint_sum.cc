@@ -21,7 +21,9 @@ Result<FingerprintSum> FingerprintSum::make(std::span<const Array> in, const ir:
   f.data_ = x.data;
   f.bytes_ = ir::dtype_size(x.dtype());
   f.per_word_ = numerics::fingerprint_per_word(f.bytes_);
-  f.add_words_ = isa >= Isa::kAvx512 ? fingerprint_words_avx512 : fingerprint_words_generic;
+  f.add_words_ = isa >= Isa::kAvx512 ? fingerprint_words_avx512
+                 : isa == Isa::kAvx2 ? fingerprint_words_avx2
+                                     : fingerprint_words_generic;
   f.globals_ = attrs.ints("global_sizes");
   for (const ir::Axis& a : x.shape().axes) f.sizes_.push_back(a.size);
   for (size_t i = 0; i < f.sizes_.size(); ++i) f.origins_.push_back(integer_of(in[1 + i]));

@@ -18,7 +18,9 @@ using FingerprintWords = void (*)(const FingerprintLane* lanes, uint64_t first, 
 
 void fingerprint_words_generic(const FingerprintLane* lanes, uint64_t first, const char* data, int64_t words,
                                uint64_t* sums, const char* ahead);
-// AVX-512 has a 64-bit multiplication; AVX2 has not.
+// From 32-bit products: AVX2 has no 64-bit multiplication; AVX-512 has.
+void fingerprint_words_avx2(const FingerprintLane* lanes, uint64_t first, const char* data, int64_t words,
+                            uint64_t* sums, const char* ahead);
 void fingerprint_words_avx512(const FingerprintLane* lanes, uint64_t first, const char* data, int64_t words,
                               uint64_t* sums, const char* ahead);
 
