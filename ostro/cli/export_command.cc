@@ -9,6 +9,7 @@
 #include "ostro/hf/export.h"
 #include "ostro/io/routing_file_system.h"
 #include "ostro/models/llama.h"
+#include "ostro/tokenizer/chat_template.h"
 
 namespace ostro::cli {
 namespace {
@@ -25,6 +26,9 @@ Result<eval::Parameters> export_model(const std::string& checkpoint, const std::
   ASSIGN_OR_RETURN(const hf::NamedWeights weights,
                    hf::NamedWeights::create(*llama, model.functions.paths, model.parameters.values));
   RETURN_IF_ERROR(hf::export_llama(fs, out, *llama, *model.tokenizer, weights));
+  const auto chat = tokenizer::ChatTemplate::load(fs, model.tokenizer_path, *model.tokenizer, std::nullopt);
+  if (!chat.ok() && chat.error().code() != ErrorCode::kNotFound) return chat.error();
+  if (chat.ok()) RETURN_IF_ERROR(chat->save(fs, out));
   return std::move(model.parameters);
 }
 
@@ -32,7 +36,8 @@ Result<eval::Parameters> export_model(const std::string& checkpoint, const std::
 
 int export_command(Args args) {
   std::string checkpoint, to, out, tokenizer;
-  args.summary("Writes a model and its tokenizer as a directory that other programs load.");
+  args.summary(
+      "Writes a model, its tokenizer and its chat template as a directory that other programs load.");
   args.option("--checkpoint", &checkpoint, "K", eval::kWhereHelp, Args::kRequired);
   args.option("--to", &to, "FORMAT", "hf: Hugging Face transformers", Args::kRequired);
   args.option("--out", &out, "DIR", "the directory to write", Args::kRequired);

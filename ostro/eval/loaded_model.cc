@@ -50,16 +50,16 @@ Result<Parameters> read_parameters(io::FileSystem& fs, const std::string& path,
   return Parameters{std::move(restored.state.params), restored.state.step, restored.path, restored.name};
 }
 
-Result<tokenizer::Tokenizer> find_tokenizer(io::FileSystem& fs, const std::string& checkpoint_path,
-                                            const std::string& given) {
-  if (!given.empty()) return tokenizer::load_tokenizer(fs, given);
+Result<std::string> find_tokenizer(io::FileSystem& fs, const std::string& checkpoint_path,
+                                   const std::string& given) {
+  if (!given.empty()) return given;
   const std::string parent = io::parent_path(io::clean_path(checkpoint_path));
   const std::string copy = io::join_path(io::parent_path(parent), "tokenizer.json");
   ASSIGN_OR_RETURN(const bool exists, fs.exists(copy));
   if (io::base_name(parent) != kCheckpoints || !exists)
     return not_found(fmt::format(
         "{}: not inside a run with a tokenizer.json; name the tokenizer with --tokenizer", checkpoint_path));
-  return tokenizer::load_tokenizer(fs, copy);
+  return copy;
 }
 
 // The configuration that a checkpoint was made with.
@@ -96,8 +96,9 @@ void warn_of_other_model(io::FileSystem& fs, const std::string& path, const trai
 Result<LoadedModel> read_model(io::FileSystem& fs, const std::string& path, const std::string& tokenizer_path,
                                const train::ModelChoices& models) {
   ASSIGN_OR_RETURN(train::TrainConfig config, read_config(fs, path, models));
-  LoadedModel out{std::move(config), {}, {}, {}};
-  ASSIGN_OR_RETURN(tokenizer::Tokenizer tokenizer, find_tokenizer(fs, path, tokenizer_path));
+  LoadedModel out{std::move(config), {}, {}, {}, {}};
+  ASSIGN_OR_RETURN(out.tokenizer_path, find_tokenizer(fs, path, tokenizer_path));
+  ASSIGN_OR_RETURN(tokenizer::Tokenizer tokenizer, tokenizer::load_tokenizer(fs, out.tokenizer_path));
   out.tokenizer = std::make_shared<tokenizer::Tokenizer>(std::move(tokenizer));
   out.functions = out.config.model_options().evaluation_functions(out.tokenizer->vocab_size(),
                                                                   train::compute_dtype(out.config));

@@ -39,6 +39,7 @@ Result<Parameters> load_or_init(io::FileSystem& fs, const std::string& where,
 struct LoadedModel {
   train::TrainConfig config;  // as the checkpoint's manifest has it
   std::shared_ptr<const tokenizer::Tokenizer> tokenizer;
+  std::string tokenizer_path;  // where it was read
   models::ModelFunctions functions;
   Parameters parameters;
 };

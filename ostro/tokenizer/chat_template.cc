@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
+#include "ostro/io/atomic_file.h"
 #include "ostro/io/path.h"
 #include "ostro/tokenizer/jinja/mapping.h"
 
@@ -18,6 +19,12 @@ constexpr int64_t kMaxTemplate = int64_t{16} << 20;
 constexpr int64_t kMaxConfig = int64_t{1} << 30;  // what load_tokenizer allows
 constexpr const char* kDefault = "default";
 constexpr const char* kToolUse = "tool_use";
+constexpr const char* kTemplateFile = "chat_template.jinja";
+
+std::string tool_template_path(const std::string& directory) {
+  return io::join_path(io::join_path(directory, "additional_chat_templates"),
+                       std::string(kToolUse) + ".jinja");
+}
 
 // Names for what an assistant thought before it spoke; the first is the one that templates should read.
 constexpr const char* kReasoning[] = {"reasoning_content", "thinking", "reasoning"};
@@ -118,11 +125,10 @@ Result<ChatTemplate> ChatTemplate::load(io::FileSystem& fs, const std::string& t
     }
     // Files beside the tokenizer take the place of what the configuration says.
     std::vector<std::pair<std::string, std::string>> files;
-    const std::string jinja_path = io::join_path(directory, "chat_template.jinja");
+    const std::string jinja_path = io::join_path(directory, kTemplateFile);
     ASSIGN_OR_RETURN(const bool has_jinja, fs.exists(jinja_path));
     if (has_jinja) files.emplace_back(kDefault, jinja_path);
-    const std::string tool_path = io::join_path(io::join_path(directory, "additional_chat_templates"),
-                                                std::string(kToolUse) + ".jinja");
+    const std::string tool_path = tool_template_path(directory);
     ASSIGN_OR_RETURN(const bool has_tool, fs.exists(tool_path));
     if (has_tool) files.emplace_back(kToolUse, tool_path);
     if (!files.empty()) out.templates_.clear();
@@ -153,6 +159,19 @@ Result<ChatTemplate> ChatTemplate::load(io::FileSystem& fs, const std::string& t
       if (std::string token = token_text(value); !token.empty())
         out.special_tokens_.emplace_back(name, std::move(token));
   return out;
+}
+
+Status ChatTemplate::save(io::FileSystem& fs, const std::string& directory) const {
+  for (const Named& t : templates_) {
+    if (t.name == kDefault) {
+      RETURN_IF_ERROR(io::write_file_atomically(fs, io::join_path(directory, kTemplateFile), t.source));
+    } else if (t.name == kToolUse) {
+      const std::string path = tool_template_path(directory);
+      RETURN_IF_ERROR(fs.make_dirs(io::parent_path(path)));
+      RETURN_IF_ERROR(io::write_file_atomically(fs, path, t.source));
+    }
+  }
+  return {};
 }
 
 const jinja::Template& ChatTemplate::choose(const Conversation& conversation) const {

@@ -53,6 +53,10 @@ class ChatTemplate {
   // Canonical JSON of the templates and the special tokens that they see.
   std::string identity() const;
 
+  // Writes chat_template.jinja (and additional_chat_templates/tool_use.jinja) into a directory, where load()
+  // and Hugging Face transformers look for them.
+  Status save(io::FileSystem& fs, const std::string& directory) const;
+
  private:
   struct Named {
     std::string name, source;

@@ -7,6 +7,7 @@
 #include "ostro/base/failpoint.h"
 #include "ostro/base/log.h"
 #include "ostro/checkpoint/catalog.h"
+#include "ostro/data/formats/shared_chat_template.h"
 #include "ostro/data/prefetcher.h"
 #include "ostro/io/atomic_file.h"
 #include "ostro/tokenizer/files.h"
@@ -112,6 +113,9 @@ Status Run::begin(const GenesisEntry& g) {
   RETURN_IF_ERROR(
       io::write_file_atomically(fs, in(directory_, "tokenizer_config.json"),
                                 data_.tokenizer->tokenizer_config_json(config_.model_options().seq_len())));
+  // Who exports the model wants to talk to it as it was trained.
+  ASSIGN_OR_RETURN(const auto chat, data::shared_chat_template(fs, config_.data, *data_.tokenizer));
+  if (chat) RETURN_IF_ERROR(chat->save(fs, directory_));
   ASSIGN_OR_RETURN(state_, initial_state(programs_, env_.engine, config_.trainer.seed));
   // The chain is the commit point: a directory without one is no run.
   ASSIGN_OR_RETURN(ChainWriter chain, ChainWriter::create(fs, in(directory_, kChainFile), g));

@@ -116,6 +116,9 @@ class Test:
         settings = {k: v for k, v in self.w.env.items() if k.startswith("OSTRO_")}
         outputs = run([command for _, command, _ in cases], self.ostro, self.w.root, settings)
         check(compare(PAGE, cases, outputs, self.update) == 0, f"{PAGE} says something else")
+        template = self.w.root / "tokenizer" / "chat_template.jinja"
+        for copy in ("runs/sft", "exported"):
+            check((self.w.root / copy / template.name).read_bytes() == template.read_bytes(), f"{copy} has another template")
         self.bytes = token_bytes(json.loads((self.w.root / "tokenizer" / "tokenizer.json").read_text()))
 
     def json(self, *words):

@@ -6,6 +6,7 @@
 
 #include "ostro/data/formats/formats.h"
 #include "ostro/data/formats/row_formatter.h"
+#include "ostro/data/formats/shared_chat_template.h"
 #include "ostro/io/memory_file_system.h"
 #include "ostro/tokenizer/files.h"
 #include "ostro/tokenizer/trainer.h"
@@ -142,6 +143,28 @@ TEST_CASE("formats: where chat templates are found") {
   CHECK(f.format(options, kRow).value().content == "other");
   options.chat_template = "t/none.jinja";
   CHECK(f.format(options, kRow).error().message().find("t/none.jinja") != std::string::npos);
+}
+
+TEST_CASE("formats: the chat template that goes with a model") {
+  Fixture f;
+  DataOptions options;
+  options.tokenizer = "t/tokenizer.json";
+  options.components["web"].train_urls = {"x"};
+  CHECK_FALSE(shared_chat_template(f.fs, options, *f.tok).value().has_value());
+  for (const char* name : {"a", "b"}) {
+    options.components[name].train_urls = {"x"};
+    options.components[name].format = ChatFormat{.chat_template = "{{ messages[0].content }}"};
+  }
+  const auto shared = shared_chat_template(f.fs, options, *f.tok).value();
+  REQUIRE(shared.has_value());
+  check_ok(shared->save(f.fs, "t"));
+  CHECK(f.fs.read_file("t/chat_template.jinja", 100).value() == "{{ messages[0].content }}");
+  options.components["b"].format = ChatFormat{.chat_template = "{{ messages[1].content }}"};
+  CHECK_FALSE(shared_chat_template(f.fs, options, *f.tok).value().has_value());
+  options.components["b"].train_urls.clear();  // used as it is
+  CHECK(shared_chat_template(f.fs, options, *f.tok).value().has_value());
+  options.components["a"].format = ChatFormat{};
+  CHECK(shared_chat_template(f.fs, options, *f.tok).value()->identity() == shared->identity());
 }
 
 TEST_CASE("formats: supervised gives loss to the output") {
