@@ -42,7 +42,7 @@ class BlockLowering {
   void lower_region_op(const ir::Op& op, Step step);
   void copy_results();
   void lower_units();
-  // Values that kernels make only for a stack or concat are written straight into the joined one.
+  // Values that kernels make only for a stack or concat get places in the joined one (place_parts.cc).
   void place_parts(const std::vector<Unit>& units);
 
   bool is_root(ir::ValueId v) const { return relative_[static_cast<size_t>(v)].buffer == v; }
@@ -50,7 +50,7 @@ class BlockLowering {
   View located(ir::ValueId v) const;
   // The same with dense elements, after a copy when needed.
   View located_dense(ir::ValueId v);
-  // Where to write v: the place of the result it is, or a new temporary.
+  // Where to write v: the result it is, its part of a joined value, or a new temporary. Dense but for parts.
   View destination(ir::ValueId v);
   int32_t new_buffer(BufferKind kind, int64_t index, int64_t bytes);
 
