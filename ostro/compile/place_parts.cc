@@ -34,7 +34,9 @@ void BlockLowering::place_parts(const std::vector<Unit>& units) {
       const Unit* kernel = kernel_of[static_cast<size_t>(v)];
       if (kernel == nullptr || uses[static_cast<size_t>(v)] != 1 || !is_root(v)) return false;
       if (place_[static_cast<size_t>(v)].buffer >= 0 || block_.shape(v).names() != names) return false;
-      return true;
+      // A part's axes before `at` lie further apart than its elements go. A kernel of rows walks the leading
+      // axes one by one, but a row's elements in one run.
+      return kernel->split < 0 || block_.shape(v).rank() == kernel->split || at <= kernel->split;
     };
     if (!std::all_of(op.operands.begin(), op.operands.end(), fits)) continue;
     const View whole = destination(joined);

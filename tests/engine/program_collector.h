@@ -44,7 +44,8 @@ class Collector {
   std::vector<NamedProgram> programs;
 };
 
-// Ops that move elements (programs_layout.cc).
+// Ops that move elements; values that are made in their places of a stack or concat (programs_layout.cc).
 void add_layout(Collector& c);
+void add_joined(Collector& c);
 
 }  // namespace ostro::testing

@@ -428,6 +428,7 @@ std::vector<NamedProgram> op_programs() {
   Collector c;
   add_elementwise(c);
   add_layout(c);
+  add_joined(c);
   add_reductions(c);
   add_dots(c);
   add_indexed(c);

@@ -1,4 +1,6 @@
-// Ops that move elements.
+// Ops that move elements; values that are made in their places of a stack or concat.
+#include <fmt/format.h>
+
 #include "program_collector.h"
 
 namespace ostro::testing {
@@ -48,6 +50,59 @@ void add_layout(Collector& c) {
     ValueId one = b.splat(1.0, f32(axes));
     return Values{in[0], in[0], one, b.transpose(in[0], {"b", "a", "c"})};
   });
+}
+
+namespace {
+
+// x less its greatest element over some axes: a kernel of rows.
+ValueId below_extreme(Builder& b, ValueId x, const Names& over) {
+  const std::vector<Axis> axes = b.shape(x).axes;
+  const ValueId m = b.add(OpKind::reduce_max, {x}, {{"axes", over}});
+  return b.add(OpKind::sub, {x, b.broadcast(m, axes)});
+}
+
+// stack on axis number `at` of the result, or concat.
+ValueId join(Builder& b, bool stack, const Values& parts, int64_t at) {
+  if (stack) return b.add(OpKind::stack, parts, {{"axis", std::string("new")}, {"position", at}});
+  return b.add(OpKind::concat, parts, {{"axis", b.shape(parts[0]).axes[static_cast<size_t>(at)].name}});
+}
+
+}  // namespace
+
+void add_joined(Collector& c) {
+  const std::vector<Axis> axes{{"b", 2}, {"a", 3}, {"c", 4}};
+  for (DType d : {DType::f32, DType::bf16})
+    for (bool stack : {true, false})
+      for (const Names& over : {Names{"c"}, Names{"a", "c"}, Names{"b", "a", "c"}}) {
+        // On every axis: two parts made of rows; one of rows and one element by element; what is left of
+        // rows.
+        const int64_t places = stack ? 4 : 3;
+        const auto row_axes = static_cast<int64_t>(axes.size() - over.size());
+        std::vector<Shape> params;
+        for (int64_t at = 0; at < places; ++at)
+          for (int64_t i = 0; i < 6; ++i) {
+            params.push_back(of(d, axes));
+            if (!stack && i % 2 == 0) params.back().axes[static_cast<size_t>(at)].size += 3;
+          }
+        c.add(fmt::format("{} of parts {} [{}]", stack ? "stack" : "concat", ir::dtype_name(d),
+                          fmt::join(over, ",")),
+              params, [=](Builder& b, const Values& in) {
+                Values out;
+                for (int64_t at = 0; at < places; ++at) {
+                  const auto* x = &in[static_cast<size_t>(6 * at)];
+                  const auto parts = [&](ValueId one, ValueId two) {
+                    out.push_back(b.add(OpKind::neg, {join(b, stack, {one, two}, at)}));
+                  };
+                  parts(below_extreme(b, x[0], over), below_extreme(b, x[1], over));
+                  parts(below_extreme(b, x[2], over), b.add(OpKind::add, {x[3], x[3]}));
+                  const auto row = [&](ValueId v) {
+                    return b.add(OpKind::tanh, {b.add(OpKind::reduce_min, {v}, {{"axes", over}})});
+                  };
+                  if (at < row_axes + (stack ? 1 : 0)) parts(row(x[4]), row(x[5]));
+                }
+                return out;
+              });
+      }
 }
 
 }  // namespace ostro::testing
