@@ -1,12 +1,13 @@
-// Aligned memory that starts as zeros without a pass over it.
+// Aligned memory that starts as zeros; fresh large blocks do without a pass over them.
 #pragma once
 
 #include "ostro/base/aligned.h"
 
 namespace ostro {
 
-// As allocate_aligned, all bits zero. Large blocks come from the kernel as zeros, page by page as they are
-// first touched: by the threads that work on them, not by the one that asks.
+// As allocate_aligned, all bits zero. Large blocks that the kernel gives are zeros already, page by page as
+// they are first touched: by the threads that work on them, not by the one that asks. Small blocks, and kept
+// ones that are used again, are filled.
 AlignedBytes allocate_zeroed(size_t bytes);
 
 }  // namespace ostro

@@ -1,4 +1,4 @@
-// The memory planner: gives every temporary buffer of a plan its place in the arena by lifetime.
+// The memory planner: gives every temporary buffer of a plan its place by lifetime, in the arena or a result.
 #pragma once
 
 #include "ostro/compile/plan.h"

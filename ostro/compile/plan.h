@@ -1,5 +1,6 @@
 // Plan: what a Program becomes. Steps over buffers, in an order fixed at compile time; every temporary has
-// its place in one arena. A Plan says what is to be done, an engine (ostro/cpu) does it.
+// its place in one arena, or in a result that nothing has written yet. A Plan says what is to be done, an
+// engine (ostro/cpu) does it.
 #pragma once
 
 #include <cstddef>
