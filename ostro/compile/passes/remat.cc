@@ -142,13 +142,14 @@ class Pair {
   std::vector<ValueId> dropped_;
 };
 
-// A scan's carries and the values that have one of the labels.
+// A scan's carries and the results of ops that have one of the labels: all of them, as attention's output
+// without its log-sum-exp would have to be made again for that.
 std::set<ValueId> labelled(const Op& scan, const std::set<std::string>& labels) {
   const Block& body = scan.regions[0];
   const auto first = body.params.begin() + scan.attrs.i64("consts");
   std::set<ValueId> kept(first, first + scan.attrs.i64("carries"));
   for (const Op& op : body.ops)
-    if (labels.count(op.label) != 0) kept.insert(op.results[0]);
+    if (labels.count(op.label) != 0) kept.insert(op.results.begin(), op.results.end());
   return kept;
 }
 
