@@ -55,7 +55,7 @@ class Bench:
         yield
         self.any_failed |= bool(self.failed)
         made = f"{self.origin()}; load average before {load:.1f}, behind {os.getloadavg()[0]:.1f}."
-        self.results.put(title, made, self.lines, self.goals, self.failed)
+        self.results.put(title, made, self.lines, self.goals, self.failed, self.quick)
 
     def say(self, line=""):
         self.lines.append(line)

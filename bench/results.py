@@ -1,7 +1,8 @@
 """The results file: sections that are measured one by one, each with its date, commit and command, and one table of goals.
 
-A section that is measured again takes the place of the old one; the others stay. What is kept is JSON beside the page
-(RESULTS.json beside RESULTS.md), which is written anew after every section, so that a run that is stopped loses one.
+A section that is measured again takes the place of the old one, but one of few turns (--quick) not that of a whole one; the
+others stay. What is kept is JSON beside the page (RESULTS.json beside RESULTS.md), which is written anew after every section,
+so that a run that is stopped loses one.
 """
 import json, os, pathlib, sys
 
@@ -30,9 +31,15 @@ class Results:
                 sys.exit(f"error: {self.page} has results of {known['machine']}, this is {machine}: ratios of two machines do "
                          "not belong in one table; give another file with --out")
             self.sections = known["sections"]
+        elif self.page.exists():
+            sys.exit(f"error: {self.page} stands without {self.data.name}, from which it is written, and would be lost; move it "
+                     "away or give another file with --out")
 
-    def put(self, title, made, lines, goals, failed):
-        self.sections[title] = dict(made=made, lines=lines, goals=goals, failed=failed)
+    def put(self, title, made, lines, goals, failed, quick):
+        if quick and title in self.sections and not self.sections[title]["quick"]:
+            print(f"{self.page} keeps its section {title!r}, which has more turns", flush=True)
+            return
+        self.sections[title] = dict(made=made, lines=lines, goals=goals, failed=failed, quick=quick)
         place = {name: i for i, name in enumerate(ORDER)}
         self.sections = dict(sorted(self.sections.items(), key=lambda s: place[s[0].split(":")[0]]))
         for path, text in ((self.data, json.dumps(dict(machine=self.machine, sections=self.sections), indent=1)),
