@@ -58,6 +58,7 @@ TEST_CASE("remat table: keeping less takes less memory and more arithmetic") {
   CHECK(rows["none"][1] < 0.8 * rows["keep"][1]);
   CHECK(rows["all"][1] < rows["keep"][1] / 2);
   CHECK(rows["all"][3] > 5);
+  CHECK(rows["save:attention"][3] < rows["all"][3]);  // its log-sum-exp is kept, too
 }
 
 TEST_CASE("an engine's estimate is what its executable says") {
