@@ -4,6 +4,8 @@
 #include <optional>
 #include <set>
 
+#include "ostro/compile/step_views.h"
+
 namespace ostro::compile {
 namespace {
 
@@ -34,14 +36,6 @@ bool is_gradient_of(const Step& grad, const Step& loss) {
     if (!same_place(grad.in[2 + i], loss.out[1 + i])) return false;
   return same_place(grad.in[0], loss.in[0]) && same_place(grad.in[1], loss.in[1]) &&
          same_place(grad.in[6], loss.in[2]) && grad.attrs.f64("z", 0.0) == loss.attrs.f64("z", 0.0);
-}
-
-// Every view of a step and of those behind it.
-template <typename S, typename F>
-void for_views(S& step, F&& f) {
-  for (auto& v : step.in) f(v);
-  for (auto& v : step.out) f(v);
-  for (auto& behind : step.behind) for_views(behind, f);
 }
 
 // The steps between `first` and `last` that `last` needs, ascending. Nothing: one of them needs `first`,

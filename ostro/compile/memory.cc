@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <limits>
 
+#include "ostro/compile/step_views.h"
+
 namespace ostro::compile {
 namespace {
 
@@ -16,14 +18,6 @@ struct Life {
 };
 
 int64_t round_up(int64_t n) { return (n + kLine - 1) / kLine * kLine; }
-
-// Every view of a step and of those behind it.
-template <typename F>
-void for_views(const Step& step, F&& f) {
-  for (const View& v : step.in) f(v);
-  for (const View& v : step.out) f(v);
-  for (const Step& behind : step.behind) for_views(behind, f);
-}
 
 // Lowest place in a memory of `limit` bytes that is free during the whole life; -1: there is none.
 int64_t free_place(const Life& life, const std::vector<Life>& placed, const Plan& plan, int64_t limit) {
@@ -162,15 +156,12 @@ void plan_donation(Plan& plan, const std::vector<int64_t>& donate) {
       if (plan.buffers[b].kind == kind && plan.buffers[b].index == index) return static_cast<int32_t>(b);
     return int32_t{-1};
   };
-  const auto reads = [](const Step& step, int32_t b) {
-    return std::any_of(step.in.begin(), step.in.end(), [&](const View& v) { return v.buffer == b; });
-  };
-  const auto writes = [](const Step& step, int32_t b) {
-    return std::any_of(step.out.begin(), step.out.end(), [&](const View& v) { return v.buffer == b; });
-  };
   // Every operand that looks at the parameter looks at it as the result is written.
   const auto in_place = [](const Step& step, int32_t param) {
-    return step.pointwise && std::all_of(step.in.begin(), step.in.end(), [&](const View& v) {
+    return step.pointwise &&
+           std::none_of(step.behind.begin(), step.behind.end(),
+                        [&](const Step& behind) { return reads(behind, param); }) &&
+           std::all_of(step.in.begin(), step.in.end(), [&](const View& v) {
              return v.buffer != param ||
                     (v.offset == 0 && v.dense() && v.shape.count() == step.out[0].shape.count());
            });

@@ -4,6 +4,7 @@
 #include <cstdlib>
 
 #include <filesystem>
+#include <numeric>
 
 #include "ostro/base/exhaustive.h"
 #include "ostro/base/log.h"
@@ -36,7 +37,7 @@ void check_engine(const cpu::CpuOptions& options) {
       const std::vector<Buffer> inputs = testing::make_inputs(program, wild ? 2 : 1, wild);
       const std::string d =
           testing::difference(run(*reference, program, inputs), run(**engine, program, inputs));
-      CHECK_MESSAGE(d.empty(), name.c_str(), wild ? " (wild): " : ": ", d);
+      CHECK_MESSAGE(d.empty(), name, std::string(wild ? " (wild): " : ": "), d);
     }
 }
 
@@ -98,6 +99,24 @@ TEST_CASE("results take the memory of parameters that were given away") {
   CHECK(testing::difference({before}, {held}) == "");
 }
 
+TEST_CASE("fused kernels give the interpreter's bits when all inputs are given away") {
+  auto engine = cpu::make_cpu_engine({.threads = 2});
+  REQUIRE(engine.ok());
+  const auto reference = interp::make_interpreter();
+  for (const auto& [name, program, finite_only] : testing::op_programs()) {
+    runtime::CompileOptions options;
+    options.donate.resize(program.body.params.size());
+    std::iota(options.donate.begin(), options.donate.end(), 0);
+    auto executable = (*engine)->compile(program, options);
+    REQUIRE(executable.ok());
+    auto results = (*executable)->run(testing::make_inputs(program, 1, false));
+    REQUIRE(results.ok());
+    const std::string d =
+        testing::difference(run(*reference, program, testing::make_inputs(program, 1, false)), *results);
+    CHECK_MESSAGE(d.empty(), name, ": ", d);
+  }
+}
+
 namespace {
 
 // Every function of one f32 on `count` patterns from `first` on, `step` apart.
@@ -118,7 +137,7 @@ void check_functions(uint64_t first, uint64_t step, int64_t count) {
     const ir::ValueId y = b.add(static_cast<ir::OpKind>(k), {x});
     p.body.results = {y, b.cast(y, ir::DType::bf16)};
     const std::string d = testing::difference(run(*reference, p, {patterns}), run(**engine, p, {patterns}));
-    CHECK_MESSAGE(d.empty(), p.name.c_str(), ": ", d.c_str());
+    CHECK_MESSAGE(d.empty(), p.name, ": ", d);
   }
 }
 
