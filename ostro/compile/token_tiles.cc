@@ -5,6 +5,7 @@
 #include <optional>
 
 #include "ostro/compile/memory.h"
+#include "ostro/compile/step_views.h"
 
 namespace ostro::compile {
 namespace {
@@ -22,11 +23,7 @@ int64_t round_up(int64_t a, int64_t b) { return ceil_div(a, b) * b; }
 bool is_op(const Step& step, ir::OpKind op) { return step.kind == StepKind::kOp && step.op == op; }
 
 bool touches(const Step& step, int32_t buffer) {
-  const auto at = [&](const View& v) { return v.buffer == buffer; };
-  return step.arena == buffer || std::any_of(step.in.begin(), step.in.end(), at) ||
-         std::any_of(step.out.begin(), step.out.end(), at) ||
-         std::any_of(step.behind.begin(), step.behind.end(),
-                     [&](const Step& s) { return touches(s, buffer); });
+  return step.arena == buffer || reads(step, buffer) || writes(step, buffer);
 }
 
 // One head of a plan.
@@ -127,8 +124,7 @@ const char* Head::check_reader(size_t at) const {
   for (const View& v : step.in) {
     if (v.buffer == logits_.buffer) continue;
     for (size_t s = loss_ + 1; s < at; ++s)
-      if (std::any_of(plan_.steps[s].out.begin(), plan_.steps[s].out.end(),
-                      [&](const View& o) { return o.buffer == v.buffer; }))
+      if (writes(plan_.steps[s], v.buffer))
         return "an operand of a product of the gradient is made behind the loss";
   }
   return nullptr;

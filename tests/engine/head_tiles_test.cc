@@ -140,6 +140,31 @@ TEST_CASE("a head that cannot be tiled says why") {
   CHECK(tiling_of(program_of({.gradient = false, .leaves = {{{"pos", 2}}}})).tiled);
 }
 
+TEST_CASE("a product of two heads' gradients waits for both") {
+  ir::Program p;
+  p.name = "heads";
+  ir::Builder b(p.body);
+  const ir::Axis batch{"batch", 2}, pos{"pos", 70}, embed{"embed", 24}, vocab{"vocab", 83};
+  const ValueId x = p.body.add_param({DType::f32, {batch, pos, embed}});
+  const ValueId targets = p.body.add_param({DType::i32, {batch, pos}});
+  const ValueId weight = p.body.add_param({DType::f32, {batch, pos}});
+  const ValueId zero = b.i64_scalar(0);
+  const Attrs attrs{{"axis", std::string("vocab")}, {"z", 0.0}};
+  std::vector<ValueId> logits, gradients;
+  for (int i = 0; i < 2; ++i)
+    logits.push_back(b.dot(x, p.body.add_param({DType::f32, {embed, vocab}}), {"embed"}));
+  for (ValueId l : logits) {
+    const auto loss = b.add_n(OpKind::cross_entropy, {l, targets, zero}, attrs);
+    p.body.results.push_back(loss[0]);
+    gradients.push_back(
+        b.add(OpKind::cross_entropy_grad, {l, targets, loss[1], loss[2], loss[3], weight, zero}, attrs));
+  }
+  const ValueId second = b.rename(gradients[1], {"vocab"}, {"vocab_2"});
+  p.body.results.push_back(b.dot(gradients[0], second, {"batch", "pos"}));
+  check_equal(p, {.threads = 2, .head_tile = 32});
+  CHECK(tiling_of(p).reason.find("made behind the loss") != std::string::npos);
+}
+
 TEST_CASE("logits of all tokens need no memory") {
   const ir::Program program = program_of({.batch = 8, .pos = 64, .embed = 16, .vocab = 1024});
   const auto arena = [&](int64_t tile) {
