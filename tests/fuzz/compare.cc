@@ -2,6 +2,7 @@
 
 #include <cmath>
 #include <cstring>
+#include <numeric>
 #include <set>
 
 #include <fmt/format.h>
@@ -90,6 +91,26 @@ Result<Outcome> run(runtime::Engine& engine, const ir::Program& program, const s
   return Outcome{std::move(results), executable->info()};
 }
 
+// Runs it twice, since the second run finds the first one's values in its memory. `give`: each time it gets
+// copies of the inputs that it may overwrite.
+Result<Outcome> run_again(runtime::Engine& engine, const ir::Program& program,
+                          const std::vector<Buffer>& inputs, bool give) {
+  runtime::CompileOptions options;
+  if (give) {
+    options.donate.resize(inputs.size());
+    std::iota(options.donate.begin(), options.donate.end(), 0);
+  }
+  ASSIGN_OR_RETURN(auto executable, engine.compile(program, options));
+  std::vector<Buffer> results;
+  for (int i = 0; i < 2; ++i) {
+    std::vector<Buffer> given = inputs;
+    if (give)
+      for (Buffer& b : given) b = Buffer::copy_of(b.shape(), b.bytes().data());
+    ASSIGN_OR_RETURN(results, executable->run(std::move(given)));
+  }
+  return Outcome{std::move(results), executable->info()};
+}
+
 std::optional<std::string> compare(const ir::Program& program, const Outcome& a, const Outcome& b,
                                    const std::string& name_a, const std::string& name_b) {
   if (a.results.size() != b.results.size())
@@ -125,7 +146,7 @@ std::optional<std::string> difference(runtime::Engine& a, runtime::Engine& b, co
   if (!again.ok()) return again.error().message();
   auto of_a = run(a, c.program, c.inputs);
   if (!of_a.ok()) return fmt::format("{}: {}", a.name(), of_a.error().message());
-  auto of_b = run(b, *again, c.inputs);
+  auto of_b = run_again(b, *again, c.inputs, c.give);
   if (!of_b.ok()) return fmt::format("{}: {}", b.name(), of_b.error().message());
   if (stats != nullptr) {
     for (size_t i = 0; i < of_a->results.size(); ++i)

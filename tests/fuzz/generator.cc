@@ -102,7 +102,9 @@ void Frame::keep(const Ids& results) {
   OSTRO_CHECK(v != results.end(), "an op of the fuzzer has only empty results");
   Shape shape = block.shape(*v);
   const bool boolean = shape.dtype == DType::boolean;
-  if (!boolean && !ir::is_integer(shape.dtype) && block.ops[emitted_].kind != OpKind::constant)
+  const OpKind kind = block.ops[emitted_].kind;
+  const bool joins = kind == OpKind::stack || kind == OpKind::concat;  // as results they are made otherwise
+  if (!boolean && !ir::is_integer(shape.dtype) && kind != OpKind::constant && !joins)
     return kept.push_back(*v);
   // What may well hold one value only is shown by what it does to random numbers, enough of them.
   if (shape.count() < 16 && !shape.has("embed")) shape.axes.push_back(world_.axis("embed"));

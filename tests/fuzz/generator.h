@@ -70,6 +70,8 @@ class Frame {
   // The parameter that stands for a value of the outer frame.
   ValueId capture(ValueId of_outer);
   DType some_float() { return world_.rng.chance(0.5) ? DType::f32 : DType::bf16; }
+  // A value of this shape that is made for one reader alone, mostly by a kernel of rows.
+  ValueId part(const Shape& shape);
   // The dtype of a second operand beside one of `dtype`: f32 and bf16 mix.
   DType beside(DType dtype);
   Shape some_shape(DType dtype) { return {dtype, world_.some_axes()}; }

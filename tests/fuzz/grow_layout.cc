@@ -53,19 +53,45 @@ Frame::Ids Frame::grow_layout(OpKind kind, DType dtype) {
   }
 }
 
+ValueId Frame::part(const Shape& shape) {
+  Rng& rng = world_.rng;
+  const OpKind reduction = rng.chance(0.5) ? OpKind::reduce_max : OpKind::reduce_min;
+  const Axis& more = rng.pick(world_.axes);
+  ValueId v;
+  if (shape.dtype == DType::boolean) {
+    v = builder_.add(OpKind::logical_not, {value(shape)});
+  } else if (rng.chance(0.2)) {
+    v = builder_.add(OpKind::neg, {value(shape)});
+  } else if (rng.chance(0.3) && !shape.has(more.name) && shape.count() * more.size <= 8000) {
+    Shape rows = shape;  // what is left of them
+    rows.axes.push_back(more);
+    v = builder_.add(reduction, {value(rows)}, {{"axes", Strings{more.name}}});
+  } else {
+    const ValueId x = value(shape);
+    Strings over = shape.names();
+    over.erase(over.begin(), over.begin() + rng.below(shape.rank()));
+    const ValueId row = builder_.add(reduction, {x}, {{"axes", over}});
+    v = builder_.add(OpKind::sub, {x, builder_.broadcast(row, shape.axes)});
+  }
+  return tame(builder_.cast(v, shape.dtype));
+}
+
 Frame::Ids Frame::grow_joining(OpKind kind, DType dtype) {
   Rng& rng = world_.rng;
   Shape shape = some_shape(dtype);
   Axis axis = rng.pick(shape.axes);
+  // Both parts made for this alone, so that they may be made in their places, or any values.
+  const bool own = rng.chance(0.85);
+  const auto operand = [&] { return own ? part(shape) : value(shape); };
   switch (kind) {
     case OpKind::concat:
-      return emit(kind, {value(shape), value(shape)}, {{"axis", axis.name}});
+      return emit(kind, {operand(), operand()}, {{"axis", axis.name}});
     case OpKind::split: {
       const int64_t first = rng.between(0, axis.size);
       return emit(kind, {value(shape)}, {{"axis", axis.name}, {"sizes", Ints{first, axis.size - first}}});
     }
     case OpKind::stack:
-      return emit(kind, {value(shape), value(shape)},
+      return emit(kind, {operand(), operand()},
                   {{"axis", std::string("stacked")}, {"position", rng.between(0, shape.rank())}});
     default: {  // unstack, of an axis that does not make too many pieces
       if (axis.size > 9) {

@@ -140,6 +140,7 @@ RandomCase random_case(uint64_t seed) {
   OSTRO_CHECK(legal.ok(), "seed {}: {}", seed, legal.error().message());
   for (ir::ValueId p : result.program.body.params)
     result.inputs.push_back(random_buffer(world.rng, result.program.body.shape(p)));
+  result.give = world.rng.chance(0.5);
   return result;
 }
 

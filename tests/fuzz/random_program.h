@@ -27,6 +27,7 @@ struct RandomCase {
   ir::Program program;
   std::vector<runtime::Buffer> inputs;
   std::optional<Derivative> derivative;  // when the program is a function with its gradients
+  bool give = false;                     // all inputs to the engine, which may write results over them
 };
 
 inline constexpr int64_t kSeedsForAll = 300;
