@@ -9,13 +9,15 @@
 namespace ostro::io {
 
 struct JsonSlice {
-  std::string_view key;    // as it is written, without quotes
+  std::string_view key;    // without quotes
   std::string_view value;  // of the text that was given
 };
 
-// The members of an object that begins with the first character of `text` and ends with the last one. JSON
-// without spaces only; nothing when brackets or quotes do not fit each other. Values are not checked
-// otherwise.
+// The members of an object that begins with the first character of `text` and ends with the last one. Nothing
+// when a bracket or quote has no partner, when there is a space outside of strings, and when a parser could
+// find another value by a key: a key stands there twice, or with an escape in it. What else stands outside of
+// strings is not looked at, so a value need not be JSON, and what holds for the keys of `text` need not hold
+// for those of objects in it.
 std::optional<std::vector<JsonSlice>> json_slices(std::string_view text);
 
 // The value of a member, empty when there is none.
