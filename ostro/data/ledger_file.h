@@ -36,7 +36,6 @@ class LedgerFile {
  private:
   LedgerFile() = default;
   Status parse(const std::string& text);
-  Status read_head(const std::string& text);
 
   std::string path_, hash_;
   StoreLedger head_;
