@@ -9,6 +9,38 @@
 namespace ostro::data {
 namespace {
 
+// With the checksum that fits.
+std::string with_checksum(nlohmann::json json) {
+  json.erase("sha256");
+  json["sha256"] = sha256_hex(json.dump());
+  return json.dump() + "\n";
+}
+
+// A store whose ledger is replaced.
+struct LedgerOfCorpus {
+  io::MemoryFileSystem fs;
+  DataOptions options = corpus_options("corpus");
+  std::string path = ledger_path(options.cache_dir), text;
+
+  LedgerOfCorpus() {
+    write_corpus(fs, "corpus");
+    REQUIRE(build_store(fs, options, test_tokenizer(), small_settings()).ok());
+    text = *fs.read_file(path);
+  }
+  bool opens(const std::string& content) {
+    write(fs, path, content);
+    return LedgerFile::open(fs, options.cache_dir).ok();
+  }
+  // Why that is no ledger; it names the file.
+  Error refusal(const std::string& content) {
+    write(fs, path, content);
+    const auto file = LedgerFile::open(fs, options.cache_dir);
+    REQUIRE_FALSE(file.ok());
+    CHECK(file.error().message().find(path) != std::string::npos);
+    return file.error();
+  }
+};
+
 TEST_CASE("ledger file: the head, the files and the hash are those of the ledger that was written") {
   io::MemoryFileSystem fs;
   write_corpus(fs, "corpus");
@@ -41,44 +73,105 @@ TEST_CASE("ledger file: the head, the files and the hash are those of the ledger
 }
 
 TEST_CASE("ledger file: one that is damaged, or made up, is refused by name") {
-  io::MemoryFileSystem fs;
-  write_corpus(fs, "corpus");
-  const DataOptions options = corpus_options("corpus");
-  REQUIRE(build_store(fs, options, test_tokenizer(), small_settings()).ok());
-  const std::string path = ledger_path(options.cache_dir), text = *fs.read_file(path);
-  const auto refusal = [&](const std::string& content) {
-    write(fs, path, content);
-    const auto ledger = read_ledger(fs, options.cache_dir);
-    REQUIRE_FALSE(ledger.ok());
-    CHECK(ledger.error().message().find(path) != std::string::npos);
-    return ledger.error().message();
-  };
+  LedgerOfCorpus ledger;
+  const std::string& text = ledger.text;
   for (size_t at = 0; at + 1 < text.size(); at += 37) {
     std::string bad = text;
     bad[at] = static_cast<char>(bad[at] ^ 1);
-    refusal(bad);
-    refusal(text.substr(0, at));
+    CHECK(ledger.refusal(bad).code() != ErrorCode::kNotFound);
+    CHECK(ledger.refusal(text.substr(0, at)).code() == ErrorCode::kCorrupt);
   }
-  // With a checksum that fits.
-  const auto signed_text = [](nlohmann::json json) {
-    json.erase("sha256");
-    json["sha256"] = sha256_hex(json.dump());
-    return json.dump() + "\n";
+  const auto refusal = [&](const nlohmann::json& json) {
+    write(ledger.fs, ledger.path, with_checksum(json));
+    const auto read = read_ledger(ledger.fs, ledger.options.cache_dir);
+    REQUIRE_FALSE(read.ok());
+    CHECK(read.error().message().find(ledger.path) != std::string::npos);
+    return read.error().message();
   };
   nlohmann::json json = nlohmann::json::parse(text);
   json["content"]["files"][0]["rows"][0] = 1'000'000;
-  CHECK(refusal(signed_text(json)).find("\"hash\" does not fit the content") != std::string::npos);
+  CHECK(refusal(json).find("\"hash\" does not fit the content") != std::string::npos);
   json = nlohmann::json::parse(text);
   json["sources"][0]["format"] = "parquet";
-  CHECK(refusal(signed_text(json)).find("\"hash\" does not fit \"files\"") != std::string::npos);
+  CHECK(refusal(json).find("\"hash\" does not fit \"files\"") != std::string::npos);
   json = nlohmann::json::parse(text);
   json["sources"].erase(0);
-  CHECK(refusal(signed_text(json)).find("\"sources\"") != std::string::npos);
+  CHECK(refusal(json).find("\"sources\"") != std::string::npos);
   json = nlohmann::json::parse(text);
   json["content"]["files"] = 7;
-  CHECK(refusal(signed_text(json)).find("is not a list") != std::string::npos);
+  CHECK(refusal(json).find("is not a list") != std::string::npos);
+}
+
+TEST_CASE("ledger file: of a format that is not known is said so, whatever is in it") {
+  LedgerOfCorpus ledger;
+  nlohmann::json json = nlohmann::json::parse(ledger.text);
   json["format"] = "ostro token store 9";
-  refusal(signed_text(json));
+  const auto check = [&](const std::string& text) {
+    const Error error = ledger.refusal(text);
+    CHECK(error.code() == ErrorCode::kUnsupported);
+    CHECK(error.message().find("\"format\" is \"ostro token store 9\"; this program reads") !=
+          std::string::npos);
+  };
+  check(with_checksum(json));
+  json.erase("content");
+  check(with_checksum(json));
+  check(json.dump(2));  // without a checksum of ours
+}
+
+TEST_CASE("ledger file: values that its hash was not taken of are refused") {
+  LedgerOfCorpus ledger;
+  const nlohmann::json json = nlohmann::json::parse(ledger.text);
+  const std::string content = json["content"].dump(), hash = json["hash"];
+  nlohmann::json other = json["content"];
+  other["splits"]["train"]["arrays"]["input_ids/data"]["sha256"] = std::string(64, '0');
+  // The ledger's text with `to` in the place of `from`, and with the checksum of that text.
+  const auto forged = [&](const std::string& from, const std::string& to, nlohmann::json base) {
+    base.erase("sha256");
+    std::string text = base.dump();
+    const size_t at = text.find(from);
+    REQUIRE(at != std::string::npos);
+    text.replace(at, from.size(), to);
+    const size_t before = text.find(",\"sources\":");
+    REQUIRE(before != std::string::npos);
+    return text.insert(before, ",\"sha256\":\"" + sha256_hex(text) + "\"");
+  };
+  const auto says = [&](const std::string& text, const std::string& what) {
+    CHECK(nlohmann::json::accept(text));
+    const std::string message = ledger.refusal(text).message();
+    CHECK_MESSAGE(message.find(what) != std::string::npos, message);
+  };
+  const std::string key = "\"content\":";
+  CHECK(ledger.opens(forged(key + content, key + content, json)));  // as it was
+  // The content twice: a hash of the first, the values of the last.
+  says(forged(key + content, key + content + ',' + key + other.dump(), json),
+       "has the key \"content\" twice");
+  says(forged(key + content, key + content + ",\"\\u0063ontent\":" + other.dump(), json),
+       "has the key \"content\" twice");
+  says(forged(key + content, "\"\\u0063ontent\":" + other.dump(), json), "\"sha256\" is");
+  // In the content, with a hash that fits: a field that is not modelled, keys twice and otherwise written.
+  const auto hashed = [&](const std::string& text) {
+    nlohmann::json base = json;
+    base["hash"] = sha256_hex(text);
+    return forged(key + content, key + text, base);
+  };
+  const auto changed = [&](const std::string& from, const std::string& to) {
+    std::string text = content;
+    const size_t at = text.find(from);
+    REQUIRE(at != std::string::npos);
+    return hashed(text.replace(at, from.size(), to));
+  };
+  says(changed("{\"files\":", "{\"extra\":1,\"files\":"), "\"content\" has");
+  says(changed("\"vocab_size\":", "\"tokens\":1,\"vocab_size\":"), "\"content\" has");
+  says(changed("\"parsed\"", "\"escaped\""), "\"content\" has");
+  says(changed("\"vocab_size\":", "\"vocab_size\":7,\"vocab_size\":"), "\"content\" has");
+  says(changed("\"vocab_size\":", "\"vocab_siz\\u0065\":"), "\"content\" has");
+  says(changed("\"splits\":", "\"splits\":{},\"splits\":"), "\"content\" is not a JSON object whose keys");
+  says(changed("\"splits\":", "\"split\\u0073\":"), "\"content\" is not a JSON object whose keys");
+  // The same in a file that somebody formatted.
+  nlohmann::json extra = json;
+  extra["content"]["extra"] = 1;
+  extra["hash"] = sha256_hex(extra["content"].dump());
+  says(nlohmann::json::parse(with_checksum(extra)).dump(2), "\"content\" has");
 }
 
 }  // namespace

@@ -109,7 +109,6 @@ Result<StoreLedger> read_ledger_head(const std::string& text, const std::string&
   ASSIGN_OR_RETURN(const Json json, io::parse_json(text, path));
   const io::JsonFields all(json, path);
   ASSIGN_OR_RETURN(const std::string format, all.string("format"));
-  RETURN_IF_ERROR(check_ledger_format(format, path));
   StoreLedger head;
   head.has_files = false;
   head.has_sums = format != kLedgerFormat;

@@ -127,6 +127,31 @@ Status read_file_content(const io::JsonFields& fields, FileLedger& file) {
   return {};
 }
 
+Json content_json(const StoreLedger& ledger) {
+  Json files = Json::array(), splits = Json::object();
+  for (const FileLedger& file : ledger.files) {
+    Json entry = file_content_json(file);
+    entry["format"] = file_format_name(file.source.format);
+    entry["list"] = split_name(file.source.list);
+    files.push_back(std::move(entry));
+  }
+  for (const Split split : kSplits) {
+    const SplitLedger& s = ledger.split(split);
+    Json arrays = Json::object();
+    for (const ArrayPlace& place : ledger.places()) {
+      const ArrayLedger& array = s.array(place.id);
+      arrays[place.path] = {{"elements", array.elements}, {"chunk", array.chunk}, {"sha256", array.sha256}};
+    }
+    splits[split_name(split)] = {
+        {"rows", s.rows}, {"tokens", s.tokens}, {"bytes", s.bytes}, {"arrays", std::move(arrays)}};
+  }
+  if (!ledger.levanter_cache.empty())
+    return {{"fields", fields_json(ledger.preprocessing.fields)}, {"splits", std::move(splits)}};
+  return {{"preprocessing", preprocessing_json(ledger.preprocessing)},
+          {"files", std::move(files)},
+          {"splits", std::move(splits)}};
+}
+
 Result<std::string> read_sha256(const io::JsonFields& fields, std::string_view key) {
   ASSIGN_OR_RETURN(std::string text, fields.string(key));
   const bool is_hex = std::all_of(text.begin(), text.end(),

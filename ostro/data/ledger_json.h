@@ -30,6 +30,10 @@ Result<SourceFile> read_source(const io::JsonFields& fields);
 Json file_content_json(const FileLedger& file);
 Status read_file_content(const io::JsonFields& fields, FileLedger& file);
 
+// What the hash of a ledger is taken of: no path, no time, nothing that depends on how the bytes are
+// compressed. Of one without its files the list of them is empty.
+Json content_json(const StoreLedger& ledger);
+
 // 64 lower-case hexadecimal digits.
 Result<std::string> read_sha256(const io::JsonFields& fields, std::string_view key);
 
