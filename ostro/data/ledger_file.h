@@ -12,7 +12,8 @@
 namespace ostro::data {
 
 // Checked as a whole when it is opened. The list of the source files, nearly all of the text, is taken apart
-// when somebody asks for it: training never does. Thread-safe but for drop_sums().
+// when somebody asks for it, as build_store does to compare it with the texts; reading batches never does.
+// Thread-safe but for drop_sums().
 class LedgerFile {
  public:
   struct Files {
