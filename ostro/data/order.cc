@@ -44,15 +44,21 @@ SequenceOrder::SequenceOrder(numerics::Key key, int64_t n, const Shuffle& shuffl
   }
 }
 
+SequenceOrder::Era SequenceOrder::era_of(int64_t example) const {
+  const int64_t epoch = example / n_, era = example % n_ / era_, begin = era * era_;
+  return {epoch * n_ + begin, begin, std::min(era_, n_ - begin),
+          fold_in(fold_in(key_, static_cast<uint32_t>(epoch)), static_cast<uint32_t>(era))};
+}
+
 int64_t SequenceOrder::operator()(int64_t example) const {
   OSTRO_CHECK(example >= 0, "example {}", example);
+  if (kind_ == Kind::kEras) {
+    const Era era = era_of(example);
+    return era.begin + Permutation(era.key, era.length)(example - era.first);
+  }
   const int64_t epoch = example / n_, position = example % n_;
   if (kind_ == Kind::kStored) return position;
-  const numerics::Key key = fold_in(key_, static_cast<uint32_t>(epoch));
-  if (kind_ == Kind::kBlocks) return in_blocks(key, position);
-  const int64_t era = position / era_, begin = era * era_;
-  const Permutation permutation(fold_in(key, static_cast<uint32_t>(era)), std::min(era_, n_ - begin));
-  return begin + permutation(position - begin);
+  return in_blocks(fold_in(key_, static_cast<uint32_t>(epoch)), position);
 }
 
 void SequenceOrder::map(std::span<int64_t> examples) const {
@@ -62,17 +68,15 @@ void SequenceOrder::map(std::span<int64_t> examples) const {
   }
   while (!examples.empty()) {
     OSTRO_CHECK(examples[0] >= 0, "example {}", examples[0]);
-    // Those of the same era.
-    const int64_t epoch = examples[0] / n_, era = examples[0] % n_ / era_, begin = era * era_;
-    const int64_t first = epoch * n_ + begin, length = std::min(era_, n_ - begin);
+    const Era era = era_of(examples[0]);
     size_t count = 0;
-    for (; count < examples.size() && examples[count] >= first && examples[count] - first < length; ++count)
-      examples[count] -= first;
+    for (;
+         count < examples.size() && examples[count] >= era.first && examples[count] - era.first < era.length;
+         ++count)
+      examples[count] -= era.first;
     const std::span<int64_t> own = examples.first(count);
-    const numerics::Key key =
-        fold_in(fold_in(key_, static_cast<uint32_t>(epoch)), static_cast<uint32_t>(era));
-    Permutation(key, length).map(own);
-    for (int64_t& sequence : own) sequence += begin;
+    Permutation(era.key, era.length).map(own);
+    for (int64_t& sequence : own) sequence += era.begin;
     examples = examples.subspan(count);
   }
 }

@@ -27,6 +27,13 @@ class SequenceOrder {
 
  private:
   enum class Kind { kStored, kEras, kBlocks };
+  // The sequences that example e is permuted among: [begin, begin + length), which the examples from `first`
+  // on are.
+  struct Era {
+    int64_t first, begin, length;
+    numerics::Key key;
+  };
+  Era era_of(int64_t example) const;
   int64_t in_blocks(numerics::Key key, int64_t position) const;
 
   numerics::Key key_;
