@@ -45,9 +45,10 @@ Status build_all(const DataSession& session, bool append, bool files) {
                                           session.tokenizer, settings);
     line.end();
     if (!ledger.ok()) return ledger.error();
+    // First: the store stands, whatever becomes of its index.
+    RETURN_IF_ERROR(write_stdout(ledger_text(component.name, component.cache_dir, *ledger, files)));
     RETURN_IF_ERROR(data::make_packs(io::default_file_system(), session.config.data, component,
                                      session.tokenizer, session.config.model_options().seq_len()));
-    RETURN_IF_ERROR(write_stdout(ledger_text(component.name, component.cache_dir, *ledger, files)));
   }
   return {};
 }

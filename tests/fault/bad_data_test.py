@@ -24,11 +24,11 @@ class Cases:
     def __init__(self, workspace):
         self.w = workspace
 
-    def build(self, name, urls, **changes):
-        """Writes a configuration with one component; gives the words of its build."""
+    def build(self, name, urls, component=None, **changes):
+        """Writes a configuration with one component, of texts or as given; gives the words of its build."""
         changes = {"data__" + key: value for key, value in changes.items()}
         config = self.w.config(name, data__train_urls=[], data__validation_fraction=0.0, data__train_weights={"x": 1},
-                               data__components={"x": {"train_urls": urls}}, **changes)
+                               data__components={"x": {"train_urls": urls} | (component or {})}, **changes)
         return "data", "build", "--config", config
 
     def ledger(self, name):
@@ -108,6 +108,21 @@ class Cases:
                 self.w.bad(*command, says=["No space left on device", str(place)])
             (place / "ballast").unlink()
             check(self.ledger("room")["hash"] in self.w.good(*command), "another hash after a full disk")
+
+    def no_place_for_packs(self):
+        """A store stands, and is told of, when the index of its sequences cannot be written."""
+        self.write("pairs.jsonl", ['{"prompt": "one and", "response": "two"}'] * 9)
+        command = self.build("packs", ["pairs.jsonl"], {"format": {
+            "type": "supervised", "input_field": "prompt", "output_field": "response"}})
+        place = self.w.root / "cache-packs/x/packs"
+        place.parent.mkdir(parents=True)
+        place.write_text("in the way")
+        self.w.bad(*command, says=[str(place.relative_to(self.w.root))])
+        _, out, _ = self.w.run(*command)
+        check(f"ledger hash {self.ledger('packs')['hash']}" in out, f"the store is not told of: {out}")
+        place.unlink()
+        check(self.ledger("packs")["hash"] in self.w.good(*command), "another hash")
+        check(place.is_dir(), "no index was made")
 
     def two_builders(self):
         lines = [json.dumps({"text": (self.w.root / f"corpus/0{i}.txt").read_text()}) for i in range(9)]
