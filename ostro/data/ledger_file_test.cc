@@ -9,13 +9,6 @@
 namespace ostro::data {
 namespace {
 
-// With the checksum that fits.
-std::string with_checksum(nlohmann::json json) {
-  json.erase("sha256");
-  json["sha256"] = sha256_hex(json.dump());
-  return json.dump() + "\n";
-}
-
 // A store whose ledger is replaced.
 struct LedgerOfCorpus {
   io::MemoryFileSystem fs;

@@ -29,7 +29,8 @@ Status check_name_keys(const std::vector<Component>& components) {
 // Why a store lacks rows that its texts have, for the end of an error; empty when none was left out.
 std::string no_loss_text(const Component& c, const TokenStore& store) {
   const auto files = store.files();
-  const int64_t rows = files.ok() ? file_counts(**files).no_loss : 0;
+  if (!files.ok()) return fmt::format("; and its source files cannot be told: {}", files.error().message());
+  const int64_t rows = file_counts(**files).no_loss;
   if (rows == 0) return "";
   const char* why = std::holds_alternative<ChatFormat>(c.format)
                         ? ": the chat template marks nothing of them as the assistant's; look at its "

@@ -143,6 +143,19 @@ TEST_CASE("loader: step 1,000,000 reads a few chunks, no scan") {
   CHECK(f.fs.counts().reads <= 8 * 8);
 }
 
+TEST_CASE("loader: too few tokens are told where the list of source files is damaged, too") {
+  Fixture f;
+  nlohmann::json json = nlohmann::json::parse(*f.memory.read_file(ledger_path(f.options.cache_dir)));
+  json["sources"][0]["format"] = "parquet";
+  write(f.memory, ledger_path(f.options.cache_dir), with_checksum(json));
+  const auto store = TokenStore::open(f.fs, f.options.cache_dir);
+  REQUIRE(store.ok());
+  const auto made = Loader::create(DataSet::of(*store), f.options, 1 << 20, 1, 0);
+  REQUIRE(!made.ok());
+  CHECK(made.error().message().find("are too few") != std::string::npos);
+  CHECK(made.error().message().find("\"hash\" does not fit \"files\" and \"sources\"") != std::string::npos);
+}
+
 TEST_CASE("loader: segments and sources agree with the documents") {
   Fixture f;
   f.options.block_cross_document_attention = true;

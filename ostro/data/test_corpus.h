@@ -84,6 +84,13 @@ inline BuildSettings small_settings(int threads = 3) {
   return settings;
 }
 
+// The text of a ledger with the checksum that fits.
+inline std::string with_checksum(nlohmann::json json) {
+  json.erase("sha256");
+  json["sha256"] = sha256_hex(json.dump());
+  return json.dump() + "\n";
+}
+
 // Makes a finished store's ledger one of format 1 or 2, which hold the sums of all chunks, and removes its
 // chunk table. `built`: the ledger, with the sums. Returns the JSON that was written.
 inline nlohmann::json write_old_ledger(io::FileSystem& fs, const std::string& cache_dir,
@@ -91,7 +98,6 @@ inline nlohmann::json write_old_ledger(io::FileSystem& fs, const std::string& ca
   nlohmann::json json = nlohmann::json::parse(*fs.read_file(ledger_path(cache_dir)));
   json["format"] = fmt::format("ostro token store {}", format);
   json.erase("types");
-  json.erase("sha256");
   for (const Split split : kSplits)
     for (const ArrayPlace& place : built.places()) {
       const ArrayLedger& array = built.split(split).array(place.id);
@@ -100,8 +106,7 @@ inline nlohmann::json write_old_ledger(io::FileSystem& fs, const std::string& ca
       if (array.type != ElementType::kInt64) entry["type"] = element_name(array.type);
       if (place.id == ArrayId::kOffsets) entry["last"] = array.last;
     }
-  json["sha256"] = sha256_hex(json.dump());
-  write(fs, ledger_path(cache_dir), json.dump() + "\n");
+  write(fs, ledger_path(cache_dir), with_checksum(json));
   check_ok(fs.remove(chunk_tables_path(cache_dir)));
   return json;
 }
