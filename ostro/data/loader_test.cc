@@ -143,6 +143,49 @@ TEST_CASE("loader: step 1,000,000 reads a few chunks, no scan") {
   CHECK(f.fs.counts().reads <= 8 * 8);
 }
 
+TEST_CASE("loader: with a block shuffle a chunk is decoded once a window") {
+  Fixture f;
+  constexpr int64_t kBlock = 32, kWindow = 128;  // sequences; 8 of 8 tokens are a chunk
+  f.options.shuffle.value = std::variant<BlockShuffle>(BlockShuffle{kBlock, kWindow / kBlock});
+  // Every block begins a chunk, and its last target is in the chunk behind it.
+  const size_t room = (kWindow / 8 + kWindow / kBlock) * 64 * sizeof(uint16_t);
+  REQUIRE(static_cast<size_t>(f.store->split(Split::kTrain).tokens()) * sizeof(uint16_t) > 2 * room);
+  int64_t most = 0;  // decodes of an epoch
+  const auto reads = [&](const Result<std::shared_ptr<const TokenStore>>& store) {
+    REQUIRE(store.ok());
+    const auto loader = Loader::create(DataSet::of(*store), f.options, 8, 1, 0);
+    REQUIRE(loader.ok());
+    most = 0;
+    f.fs.reset();
+    for (int64_t begin = 0; begin < loader->sequences(); begin += kWindow) {
+      std::set<int64_t> chunks;
+      for (int64_t step = begin; step < std::min(begin + kWindow, loader->sequences()); ++step) {
+        const auto batch = loader->batch(step);
+        REQUIRE(batch.ok());
+        const int64_t token = batch->sequences[0] * 8;
+        chunks.insert({token / 64, (token + 8) / 64});
+      }
+      most += static_cast<int64_t>(chunks.size());
+    }
+    return f.fs.counts().reads;
+  };
+  const auto cache = [&](size_t bytes) { return std::make_shared<ChunkCache>(bytes); };
+  const auto open = [&](size_t bytes) {
+    return TokenStore::open(f.fs, f.options, components_of(f.options)[0], test_tokenizer(), cache(bytes));
+  };
+  // With room for all, every chunk is read once, and nothing else more often than with less room.
+  const int64_t chunks = (f.store->split(Split::kTrain).tokens() + 63) / 64,
+                others = reads(open(1 << 20)) - chunks;
+  CHECK(others >= 0);
+  const int64_t decodes = reads(open(room)) - others;
+  CHECK(decodes >= chunks);
+  CHECK(decodes <= most);
+  // Kept as a full shuffle keeps them, they are decoded twice for the most part.
+  const int64_t late =
+      reads(TokenStore::open(f.fs, f.options.cache_dir, cache(room), KeepChunks::kSecondTime)) - others;
+  CHECK(2 * late > 3 * decodes);
+}
+
 TEST_CASE("loader: too few tokens are told where the list of source files is damaged, too") {
   Fixture f;
   nlohmann::json json = nlohmann::json::parse(*f.memory.read_file(ledger_path(f.options.cache_dir)));

@@ -19,6 +19,12 @@ void copy_kept(const ChunkElements& chunk, size_t begin, std::span<int32_t> out)
   copy_kept_ids(chunk.type, std::span(chunk.bytes).subspan(begin * item, out.size() * item), out);
 }
 
+// The sequences of an era or a window, or neighbours, come up together: their chunks are soon wanted again.
+KeepChunks keep_chunks(const Shuffle& shuffle) {
+  const auto* whole = std::get_if<bool>(&shuffle.value);
+  return whole != nullptr && *whole ? KeepChunks::kSecondTime : KeepChunks::kAtOnce;
+}
+
 }  // namespace
 
 TokenStream::TokenStream(std::shared_ptr<const LedgerFile> file, Split split, std::string name,
@@ -192,7 +198,8 @@ std::shared_ptr<ChunkCache> make_chunk_cache(const DataOptions& options) {
 }
 
 Result<std::shared_ptr<const TokenStore>> TokenStore::open(io::FileSystem& fs, const std::string& cache_dir,
-                                                           std::shared_ptr<ChunkCache> cache) {
+                                                           std::shared_ptr<ChunkCache> cache,
+                                                           KeepChunks keep) {
   if (cache == nullptr) cache = make_chunk_cache(DataOptions{});
   auto read = LedgerFile::open(fs, cache_dir);
   if (!read.ok() && read.error().code() == ErrorCode::kNotFound)
@@ -213,12 +220,12 @@ Result<std::shared_ptr<const TokenStore>> TokenStore::open(io::FileSystem& fs, c
       const ArrayLedger& array_ledger = ledger.split(split).array(place.id);
       if (array_ledger.elements == 0 && !foreign.empty()) continue;  // absent
       const bool ids = place.id == ArrayId::kData;
-      ASSIGN_OR_RETURN(
-          VerifiedArray array,
-          VerifiedArray::open(fs, array_folder(cache_dir, ledger, split, place), array_ledger,
-                              tables->table(split, place.id), cache,
-                              {.sparse = !foreign.empty(),
-                               .vocab_size = ids ? ledger.preprocessing.vocab_size : int64_t{0}}));
+      ASSIGN_OR_RETURN(VerifiedArray array,
+                       VerifiedArray::open(fs, array_folder(cache_dir, ledger, split, place), array_ledger,
+                                           tables->table(split, place.id), cache,
+                                           {.sparse = !foreign.empty(),
+                                            .vocab_size = ids ? ledger.preprocessing.vocab_size : int64_t{0},
+                                            .keep = keep}));
       arrays[static_cast<size_t>(place.id)].emplace(std::move(array));
     }
     store->streams_.push_back(
@@ -234,7 +241,7 @@ Result<std::shared_ptr<const TokenStore>> TokenStore::open(io::FileSystem& fs, c
   if (cache == nullptr) cache = make_chunk_cache(options);
   ASSIGN_OR_RETURN(const StoreFolder folder, store_folder(fs, options, component));
   ASSIGN_OR_RETURN(const Preprocessing wanted, preprocessing_of(fs, options, component, tokenizer));
-  ASSIGN_OR_RETURN(auto store, open(fs, folder.ledger, std::move(cache)));
+  ASSIGN_OR_RETURN(auto store, open(fs, folder.ledger, std::move(cache), keep_chunks(options.shuffle)));
   RETURN_IF_ERROR(check_preprocessing(folder.ledger, store->ledger().preprocessing, wanted));
   return store;
 }

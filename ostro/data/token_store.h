@@ -88,8 +88,10 @@ class TokenStore {
   // kNotFound when there is none (or it is unfinished), kCorrupt when ledger or metadata are damaged. `cache`
   // keeps decoded chunks, perhaps of several stores; null: one of its own, of the default size.
   static Result<std::shared_ptr<const TokenStore>> open(io::FileSystem& fs, const std::string& cache_dir,
-                                                        std::shared_ptr<ChunkCache> cache = nullptr);
-  // The same, and an error when it was not made with this tokenizer and these options.
+                                                        std::shared_ptr<ChunkCache> cache = nullptr,
+                                                        KeepChunks keep = KeepChunks::kSecondTime);
+  // The same, chunks kept as suits data.shuffle, and an error when it was not made with this tokenizer and
+  // these options.
   static Result<std::shared_ptr<const TokenStore>> open(io::FileSystem& fs, const DataOptions& options,
                                                         const Component& component,
                                                         const tokenizer::Tokenizer& tokenizer,

@@ -22,9 +22,9 @@ ChunkElements::ChunkElements(ElementType t, size_t size)
       memory(allocate_aligned(size * element_bytes(t))),
       bytes(memory.get(), size * element_bytes(t)) {}
 
-// A chunk of an array that is much larger than the cache is kept when it is wanted for the second time, and
-// until then among a few: a full shuffle of such an array would fill the cache with chunks that are gone
-// before they are wanted again, and fresh pages for them cost as much as decoding does.
+// KeepChunks::kSecondTime: till a chunk is wanted for the second time it is among a few. A full shuffle of an
+// array much larger than the cache would fill that with chunks that are gone before they are wanted again,
+// and fresh pages for them cost as much as decoding does.
 class VerifiedArray::Newcomers {
  public:
   Chunk find(int64_t number) {
@@ -86,7 +86,8 @@ VerifiedArray::VerifiedArray(std::string path, const ArrayLedger& ledger, ChunkT
       settings_(settings),
       cache_(std::move(cache)) {
   const size_t bytes = static_cast<size_t>(elements_) * element_bytes(kept_type());
-  if (bytes / 2 > cache_.capacity()) newcomers_ = std::make_unique<Newcomers>();
+  if (settings_.keep == KeepChunks::kSecondTime && bytes / 2 > cache_.capacity())
+    newcomers_ = std::make_unique<Newcomers>();
 }
 
 VerifiedArray::VerifiedArray(VerifiedArray&&) noexcept = default;

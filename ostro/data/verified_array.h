@@ -42,6 +42,10 @@ struct ChunkElements {
 // Decoded chunks of all arrays of a data set; costs are bytes.
 using ChunkCache = LruCache<ChunkElements>;
 
+// When a chunk of an array that is much larger than the cache is kept there: the first or the second time
+// that it is wanted.
+enum class KeepChunks { kAtOnce, kSecondTime };
+
 // Thread-safe. Refers to the file system, which must outlive it.
 class VerifiedArray {
  public:
@@ -51,6 +55,7 @@ class VerifiedArray {
     bool sparse = false;
     // Above 0: the elements are ids below it, which is checked, and are kept as kept_ids() says.
     int64_t vocab_size = 0;
+    KeepChunks keep = KeepChunks::kSecondTime;
   };
 
   // The array in the folder `path`, which has that ledger and chunk table.
