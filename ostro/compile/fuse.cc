@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <set>
 
+#include "ostro/compile/plan.h"
 #include "ostro/ir/op.h"
 
 namespace ostro::compile {
@@ -17,7 +18,7 @@ using ir::Shape;
 using ir::ValueId;
 
 constexpr size_t kMaxOps = 160;
-constexpr size_t kMaxLoads = 100;
+constexpr size_t kMaxLoads = kMaxKernelPointers - kMaxOps;  // every op may be stored
 constexpr size_t kMaxInlined = 48;
 
 std::vector<int64_t> sizes_of(const Shape& s) {

@@ -102,6 +102,9 @@ struct Plan {
   double bytes() const;
 };
 
+// Operands and results of a generated kernel at most.
+inline constexpr size_t kMaxKernelPointers = 256;
+
 // A generated function: `static` C text without includes but for the prelude. Signature:
 // void name(char* const* buf, int64_t begin, int64_t end).
 struct Kernel {

@@ -221,7 +221,7 @@ Status PlanRunner::run_op(const Step& step, const Prepared& prepared,
 }
 
 Status PlanRunner::run_kernel(const Step& step) {
-  char* pointers[256];
+  char* pointers[compile::kMaxKernelPointers];
   OSTRO_CHECK(step.in.size() + step.out.size() <= std::size(pointers), "a kernel of {} operands",
               step.in.size() + step.out.size());
   size_t n = 0;

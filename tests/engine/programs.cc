@@ -393,6 +393,14 @@ void add_model_parts(Collector& c) {
                                        {{"axis", std::string("half")}}),
                                  {"half"}, {"hd"})};
         });
+  // As many operands and results as one kernel may have.
+  c.add("a long chain", std::vector<Shape>(100, f32({{"embed", 5}})), [](Builder& b, const Values& in) {
+    Values out{in[0]};
+    for (size_t i = 0; i < 61; ++i)
+      out.push_back(b.add(i % 2 == 0 ? OpKind::abs : OpKind::neg, {out.back()}));
+    for (size_t i = 1; i < in.size(); ++i) out.push_back(b.add(OpKind::add, {out.back(), in[i]}));
+    return out;
+  });
   const std::vector<Axis> w{{"layer", 2}, {"embed", 9}, {"mlp", 70}};
   c.add(
       "adamw", {f32(w), f32(w), f32(w), f32(w), f32({}), f32({}), f32({}), of(DType::boolean, {})},
