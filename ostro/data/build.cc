@@ -47,8 +47,11 @@ Result<Standing> standing(io::FileSystem& fs, const StorePlan& plan, bool append
       RETURN_IF_ERROR(check_files(fs, cache_dir, ledger->files, *plan.sources));
     }
   } else {
-    // A store may be carried to a machine that does not have the texts.
-    if (plan.sources.error().code() != ErrorCode::kNotFound) return plan.sources.error();
+    // A store may be carried to a machine that does not have the texts. With some of them here the others are
+    // more likely lost, and what is here may have changed.
+    if (plan.sources.error().code() != ErrorCode::kNotFound || plan.has_texts)
+      return plan.sources.error().with_context(
+          fmt::format("{}: the finished token store there cannot be compared with its texts", cache_dir));
     log_warning(fmt::format("{}; using the finished token store in {} without comparing it with its sources",
                             plan.sources.error().message(), cache_dir));
   }

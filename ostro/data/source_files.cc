@@ -44,8 +44,18 @@ std::optional<FileFormat> parse_file_format(std::string_view name) {
   return std::nullopt;
 }
 
-Result<std::vector<SourceFile>> find_sources(io::FileSystem& fs, const DataOptions& options) {
-  std::vector<SourceFile> sources;
+Result<std::vector<SourceFile>> FoundSources::all() const {
+  if (missing.empty()) return files;
+  if (files.empty())
+    return not_found(fmt::format("{}: names no file; check the path and quote the glob", missing));
+  return not_found(fmt::format(
+      "{}: names no file, while other patterns name {}; check the path and quote the glob, bring its texts "
+      "back, or take it out of the list",
+      missing, files.size()));
+}
+
+Result<FoundSources> find_sources(io::FileSystem& fs, const DataOptions& options) {
+  FoundSources sources;
   std::unordered_map<std::string, Split> seen;
   const std::string cache_prefix = io::clean_path(options.cache_dir) + "/";
   for (const Split list : kSplits) {
@@ -57,11 +67,11 @@ Result<std::vector<SourceFile>> find_sources(io::FileSystem& fs, const DataOptio
         const bool named = files.error().message().starts_with(url);
         return files.error().with_context(named ? key : fmt::format("{}: {}", key, url));
       }
-      if (files->empty())
-        return not_found(fmt::format("{}: {}: names no file; check the path and quote the glob", key, url));
+      bool names_some = false;
       for (const io::FoundFile& file : *files) {
         const std::string path = io::clean_path(file.path);
         if (path.starts_with(cache_prefix)) continue;
+        names_some = true;
         const auto [found, is_new] = seen.emplace(path, list);
         if (!is_new && found->second != list)
           return invalid_argument(fmt::format(
@@ -70,8 +80,9 @@ Result<std::vector<SourceFile>> find_sources(io::FileSystem& fs, const DataOptio
               key, path));
         if (!is_new) continue;
         ASSIGN_OR_RETURN(const FileFormat format, format_of(path));
-        sources.push_back({path, format, list, file.info.size, file.info.mtime_ns});
+        sources.files.push_back({path, format, list, file.info.size, file.info.mtime_ns});
       }
+      if (!names_some && sources.missing.empty()) sources.missing = fmt::format("{}: {}", key, url);
     }
   }
   return sources;

@@ -37,10 +37,19 @@ struct SourceFile {
   bool operator==(const SourceFile&) const = default;
 };
 
+struct FoundSources {
+  std::vector<SourceFile> files;
+  std::string
+      missing;  // the first entry that names no file: "data.train_urls: b/*.txt"; empty: all name some
+
+  // The files; kNotFound when an entry names none.
+  Result<std::vector<SourceFile>> all() const;
+};
+
 // The files of data.train_urls, then of data.validation_urls: in the order of the lists; within one glob or
 // directory by path, bytewise; each file once. Moving the corpus to another folder does not change the order.
 // Files in data.cache_dir are left out, so that a cache inside the corpus does not feed on itself.
-// Errors: an entry that names no file, a file in both lists, a compressed file that is not .jsonl.
-Result<std::vector<SourceFile>> find_sources(io::FileSystem& fs, const DataOptions& options);
+// Errors: a file in both lists, a compressed file that is not .jsonl.
+Result<FoundSources> find_sources(io::FileSystem& fs, const DataOptions& options);
 
 }  // namespace ostro::data

@@ -79,8 +79,7 @@ Result<std::shared_ptr<const RowFormatter>> formatter_of(io::FileSystem& fs, con
   return std::shared_ptr<const RowFormatter>(std::move(formatter));
 }
 
-Result<std::vector<SourceFile>> sources_of(io::FileSystem& fs, const DataOptions& options,
-                                           const Component& component) {
+Result<FoundSources> sources_of(io::FileSystem& fs, const DataOptions& options, const Component& component) {
   DataOptions one;
   one.train_urls = component.train_urls;
   one.validation_urls = component.validation_urls;
@@ -142,7 +141,14 @@ Result<StorePlan> plan_store(io::FileSystem& fs, const DataOptions& options, con
                    preprocessing_with(plan.formatter.get(), options, component, tokenizer));
   ASSIGN_OR_RETURN(plan.ids, type_of_ids(options, component, plan.preprocessing.vocab_size));
   ASSIGN_OR_RETURN(plan.folder, store_folder(fs, options, component));
-  if (!plan.is_in_place) plan.sources = sources_of(fs, options, component);
+  if (plan.is_in_place) return plan;
+  const auto found = sources_of(fs, options, component);
+  if (found.ok()) {
+    plan.sources = found->all();
+    plan.has_texts = !found->files.empty();
+  } else {
+    plan.sources = found.error();
+  }
   return plan;
 }
 

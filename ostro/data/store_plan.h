@@ -31,7 +31,8 @@ struct StorePlan {
   StoreFolder folder;
   Preprocessing preprocessing;
   std::shared_ptr<const RowFormatter> formatter;  // null: rows are texts, or nothing is to be built
-  Result<std::vector<SourceFile>> sources = std::vector<SourceFile>{};  // kNotFound: the texts are not here
+  Result<std::vector<SourceFile>> sources = std::vector<SourceFile>{};  // kNotFound: texts are missing
+  bool has_texts = false;                                               // at least some of them are here
   ElementType ids = ElementType::kInt64;
   bool skip_bad_rows = false;
   bool is_in_place = false;  // the component names no texts

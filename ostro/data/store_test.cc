@@ -178,6 +178,17 @@ TEST_CASE("token store: a finished store is reused when it fits, and refused wit
   write(fs, "corpus/text/new.txt", text);
   refused("corpus/text/new.txt");
 
+  // Not when only some are gone.
+  options.train_urls = {"corpus/text", "corpus/*.jsonl"};
+  check_ok(fs.remove("corpus/lines.jsonl"));
+  const auto half = build_store(fs, options, test_tokenizer(), small_settings());
+  REQUIRE_FALSE(half.ok());
+  CHECK(half.error().message() ==
+        "corpus-cache: the finished token store there cannot be compared with its texts: data.train_urls: "
+        "corpus/*.jsonl: names no file, while other patterns name 25; check the path and quote the glob, "
+        "bring its "
+        "texts back, or take it out of the list");
+
   // Without the texts, the finished store is used as it is.
   check_ok(fs.remove_all("corpus"));
   std::string warning;

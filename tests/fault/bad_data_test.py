@@ -94,6 +94,20 @@ class Cases:
         check(self.ledger("texts")["hash"] in text and "warning: " in text, f"a store without its texts:\n{text}")
         check(self.ledger("texts")["hash"] in done, "the hash that was printed first")
 
+    def half_of_the_texts(self):
+        """A pattern that names nothing does not hide that files of another have changed; without any, the store is used."""
+        for name in ("pa", "pb"):
+            shutil.copytree(self.w.root / "corpus", self.w.root / name)
+        command = self.build("half", ["pa/*.txt", "pb/*.txt"])
+        self.w.good(*command)
+        (self.w.root / "pa/03.txt").write_text("other text")
+        shutil.rmtree(self.w.root / "pb")
+        says = ["cache-half/x", "data.train_urls: pb/*.txt: names no file", "other patterns name 9", "bring its texts back"]
+        self.w.bad(*command, says=says)
+        self.w.bad("train", "--config", command[3], says=says)
+        shutil.rmtree(self.w.root / "pa")
+        check("without comparing it" in self.w.good(*command), "no warning of a store without its texts")
+
     def other_tokenizer(self):
         self.w.good("tokenizer", "train", "--input", "corpus/*.txt", "--vocab_size", "290", "--out", "small.json")
         self.w.good(*self.build("tokens", ["corpus/*.txt"]))

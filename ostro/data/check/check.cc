@@ -123,7 +123,8 @@ Result<std::vector<SourceFile>> sources_of(io::FileSystem& fs, const std::string
   options.train_urls = train;
   options.validation_urls = validation;
   options.cache_dir = cache_dir;
-  auto sources = find_sources(fs, options);
+  auto found = find_sources(fs, options);
+  auto sources = found.ok() ? found->all() : Result<std::vector<SourceFile>>(found.error());
   if (sources.ok()) return sources;
   constexpr std::string_view kTrain = "data.train_urls", kData = "data.";
   std::string message = sources.error().message();
