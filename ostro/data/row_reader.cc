@@ -4,6 +4,7 @@
 
 #include "ostro/base/sha256.h"
 #include "ostro/data/parquet_rows.h"
+#include "ostro/io/extension.h"
 #include "ostro/io/line_reader.h"
 
 namespace ostro::data {
@@ -26,6 +27,10 @@ class WholeFile final : public RowReader {
     row.bytes.resize(static_cast<size_t>(file_->size()));
     RETURN_IF_ERROR(file_->read(0, std::as_writable_bytes(std::span(row.bytes))));
     sha256_ = sha256_hex(row.bytes);
+    if (const size_t nul = row.bytes.find('\0'); nul != std::string::npos) {
+      row.problem = not_a_text(static_cast<int64_t>(nul));
+      row.bytes = {};
+    }
     return true;
   }
   RowPosition position() const override { return {rows_, rows_ > 0 ? file_->size() : 0}; }
@@ -62,7 +67,9 @@ class JsonLines final : public RowReader {
   int64_t max_bytes_;
 };
 
-bool is_packed(const std::string& path) { return path.ends_with(".gz") || path.ends_with(".zst"); }
+bool is_packed(const std::string& path) {
+  return io::has_extension(path, ".gz") || io::has_extension(path, ".zst");
+}
 
 }  // namespace
 
@@ -93,6 +100,13 @@ Result<std::unique_ptr<RowReader>> open_rows(io::FileSystem& fs, const std::stri
 
 std::string row_too_long(int64_t bytes, int64_t limit) {
   return fmt::format("is {} bytes long, and at most {} are read as one document; split it", bytes, limit);
+}
+
+std::string not_a_text(int64_t offset) {
+  return fmt::format(
+      "holds a NUL byte (at byte {}), so it is no text; leave it out by a narrower glob, or convert it to "
+      "UTF-8 if it is UTF-16 or UTF-32",
+      offset);
 }
 
 std::string row_place(const std::string& path, FileFormat format, int64_t number) {

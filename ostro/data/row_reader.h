@@ -20,7 +20,7 @@ struct Row {
   int64_t begin = 0, end = 0;
   bool is_text = false;  // `bytes` are the document's text; else they are a JSON value
   std::string bytes;     // as they stand in the file (UTF-8 is not checked), or built from columns
-  // Not empty: the row cannot be had, and why ("is longer than ..."). `bytes` are empty then.
+  // Not empty: the row cannot be had, and why ("is 7 bytes long, and at most ..."). `bytes` are empty then.
   std::string problem;
 };
 
@@ -70,6 +70,9 @@ class RowReader {
 // both); kUnsupported for .parquet in a build without it.
 Result<std::unique_ptr<RowReader>> open_rows(io::FileSystem& fs, const std::string& path, FileFormat format,
                                              const RowOptions& options, const RowPosition& start = {});
+
+// What is wrong with a text that has a NUL byte there: it is some other kind of file.
+std::string not_a_text(int64_t offset);
 
 // "file:line" of a .jsonl, "file: row 3" of a .parquet, else the file: what a message about a row begins
 // with.

@@ -58,6 +58,17 @@ TEST_CASE("rows: a whole file is one, and one too long is a problem of that row"
   CHECK(cut.sha256.empty());  // it was not read
 }
 
+TEST_CASE("rows: a file with a NUL byte is no text") {
+  io::MemoryFileSystem fs;
+  const std::string bytes("ab\0c\0", 5);
+  write(fs, "a.txt", bytes);
+  const Read read = read_rows(fs, "a.txt", FileFormat::kText);
+  REQUIRE(read.rows.size() == 1);
+  CHECK(read.rows[0].bytes.empty());
+  CHECK(read.rows[0].problem.starts_with("holds a NUL byte (at byte 2), so it is no text"));
+  CHECK(read.sha256 == sha256_hex(bytes));
+}
+
 TEST_CASE("rows of JSON lines: begin anywhere and go on as if nothing had happened") {
   io::MemoryFileSystem fs;
   const std::string text =
@@ -68,7 +79,8 @@ TEST_CASE("rows of JSON lines: begin anywhere and go on as if nothing had happen
   write(
       fs, "c.jsonl.zst",
       packed(io::Compression::kZstd, text.substr(0, 300)) + packed(io::Compression::kZstd, text.substr(300)));
-  for (const std::string path : {"a.jsonl", "b.jsonl.gz", "c.jsonl.zst"}) {
+  write(fs, "D.NDJSON.GZ", packed(io::Compression::kGzip, text));
+  for (const std::string path : {"a.jsonl", "b.jsonl.gz", "c.jsonl.zst", "D.NDJSON.GZ"}) {
     CAPTURE(path);
     const Read all = read_rows(fs, path, FileFormat::kJsonl, {.max_bytes = 100});
     REQUIRE(all.rows.size() == 5);

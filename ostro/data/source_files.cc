@@ -4,21 +4,45 @@
 
 #include <unordered_map>
 
+#include "ostro/io/extension.h"
 #include "ostro/io/path.h"
 
 namespace ostro::data {
 namespace {
 
-Result<FileFormat> format_of(const std::string& path) {
-  for (const char* suffix : {".jsonl", ".jsonl.gz", ".jsonl.zst"})
-    if (path.ends_with(suffix)) return FileFormat::kJsonl;
-  if (path.ends_with(".parquet")) return FileFormat::kParquet;
-  for (const char* suffix : {".gz", ".zst", ".xz", ".bz2", ".zip"})
-    if (path.ends_with(suffix))
+// Files that are known by their names to hold no plain text. What is not here is read as text, unless it
+// holds a NUL byte (row_reader.h).
+constexpr const char* kCompressedFiles[] = {".gz",  ".zst", ".zstd", ".xz",   ".bz2",
+                                            ".zip", ".lz4", ".lzma", ".br",   ".7z",
+                                            ".rar", ".tar", ".tgz",  ".tbz2", ".snappy"};
+constexpr const char* kDataFiles[] = {".arrow",   ".feather", ".orc",         ".avro", ".h5",   ".hdf5",
+                                      ".npy",     ".npz",     ".bin",         ".idx",  ".mds",  ".tfrecord",
+                                      ".pkl",     ".pickle",  ".pt",          ".pth",  ".ckpt", ".sqlite",
+                                      ".msgpack", ".gguf",    ".safetensors", ".pdf",  ".docx", ".epub"};
+
+Result<FileFormat> format_of(const std::string& path, const std::string& key) {
+  const auto is = [&path](const char* extension) { return io::has_extension(path, extension); };
+  for (const char* lines : {".jsonl", ".jsonl.gz", ".jsonl.zst", ".ndjson", ".ndjson.gz", ".ndjson.zst"})
+    if (is(lines)) return FileFormat::kJsonl;
+  if (is(".parquet")) return FileFormat::kParquet;
+  if (is(".json"))
+    return unsupported(fmt::format(
+        "{}: a .json may be rows or one value. Name it .jsonl if every line is an object, write the items of "
+        "a list one a line into a .jsonl, name it .txt if the file itself is the text, or leave it out by a "
+        "narrower glob in {}",
+        path, key));
+  for (const char* extension : kCompressedFiles)
+    if (is(extension))
       return unsupported(fmt::format(
-          "{}: compressed files are read as .jsonl.gz and .jsonl.zst only; unpack it, or list files "
-          "by a narrower glob in data.train_urls",
-          path));
+          "{}: compressed files are read as .jsonl.gz and .jsonl.zst (or .ndjson) only; unpack it, or list "
+          "files by a narrower glob in {}",
+          path, key));
+  for (const char* extension : kDataFiles)
+    if (is(extension))
+      return unsupported(
+          fmt::format("{}: a {} is no text; write its texts to a .jsonl or .parquet, or list files by a "
+                      "narrower glob in {}",
+                      path, extension, key));
   return FileFormat::kText;
 }
 
@@ -79,7 +103,7 @@ Result<FoundSources> find_sources(io::FileSystem& fs, const DataOptions& options
               "on; take it out of one list",
               key, path));
         if (!is_new) continue;
-        ASSIGN_OR_RETURN(const FileFormat format, format_of(path));
+        ASSIGN_OR_RETURN(const FileFormat format, format_of(path, key));
         sources.files.push_back({path, format, list, file.info.size, file.info.mtime_ns});
       }
       if (!names_some && sources.missing.empty()) sources.missing = fmt::format("{}: {}", key, url);

@@ -20,8 +20,8 @@ inline constexpr Split kSplits[] = {Split::kTrain, Split::kValidation};
 const char* split_name(Split split);
 
 enum class FileFormat {
-  kText,     // the whole file is one document
-  kJsonl,    // every line is a JSON object that holds one document; .gz and .zst are unpacked
+  kText,   // the whole file is one document
+  kJsonl,  // .jsonl, .ndjson: every line is a JSON object that holds one document; .gz and .zst are unpacked
   kParquet,  // every row is a document
 };
 // "text", "jsonl", "parquet"
@@ -49,7 +49,7 @@ struct FoundSources {
 // The files of data.train_urls, then of data.validation_urls: in the order of the lists; within one glob or
 // directory by path, bytewise; each file once. Moving the corpus to another folder does not change the order.
 // Files in data.cache_dir are left out, so that a cache inside the corpus does not feed on itself.
-// Errors: a file in both lists, a compressed file that is not .jsonl.
+// Errors: a file in both lists, one whose name says that it is neither rows nor text.
 Result<FoundSources> find_sources(io::FileSystem& fs, const DataOptions& options);
 
 }  // namespace ostro::data

@@ -222,9 +222,39 @@ TEST_CASE("token store: sources that cannot be read are named, with the line") {
   write(fs, "in/a.txt.gz", "x");
   fails("in/a.txt.gz: compressed files are read as .jsonl.gz");
   check_ok(fs.remove("in/a.txt.gz"));
+  const auto refused_by_name = [&](const std::string& name, const std::string& part) {
+    write(fs, "in/" + name, "x");
+    fails("in/" + name + ": " + part);
+    check_ok(fs.remove("in/" + name));
+  };
+  for (const char* name : {"a.jsonl.lz4", "a.TGZ", "a.jsonl.zstd"})
+    refused_by_name(name, "compressed files are");
+  for (const char* name : {"a.arrow", "a.npy", "a.SafeTensors", "a.bin"}) refused_by_name(name, "a .");
+  refused_by_name("a.json", "a .json may be rows or one value");
+  write(fs, "in/a.png", std::string("\x89PNG\0", 5));
+  fails("in/a.png: holds a NUL byte (at byte 4)");
+  check_ok(fs.remove("in/a.png"));
   write(fs, "in/a.txt", "x");
   options.validation_urls = {"in/a.*"};
   fails("in/a.txt is in data.train_urls, too");
+}
+
+TEST_CASE("token store: rows in lines, by whatever name, and texts") {
+  const std::string lines = "{\"text\": \"the cat\"}\n{\"text\": \"the mat\"}\n";
+  for (const char* name : {"a.jsonl", "a.JSONL", "a.ndjson", "a.Ndjson"}) {
+    CAPTURE(name);
+    io::MemoryFileSystem fs;
+    check_ok(fs.make_dirs("in"));
+    write(fs, std::string("in/") + name, lines);
+    CHECK(build(fs, corpus_options("in")).files.at(0).documents == 2);
+  }
+  for (const char* name : {"a.csv", "a.html", "a.json.txt", "README"}) {
+    CAPTURE(name);
+    io::MemoryFileSystem fs;
+    check_ok(fs.make_dirs("in"));
+    write(fs, std::string("in/") + name, lines);
+    CHECK(build(fs, corpus_options("in")).files.at(0).documents == 1);
+  }
 }
 
 TEST_CASE("token store: empty documents are skipped, malformed bytes replaced, both counted") {

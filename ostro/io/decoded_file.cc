@@ -7,6 +7,7 @@
 #include <array>
 
 #include "ostro/base/sha256.h"
+#include "ostro/io/extension.h"
 
 namespace ostro::io {
 namespace {
@@ -144,7 +145,7 @@ Result<std::unique_ptr<DecodedFile>> DecodedFile::open(FileSystem& fs, const std
   const bool gzip = magic[0] == 0x1f && magic[1] == 0x8b;
   const bool zstd =
       skippable || (magic[0] == 0x28 && magic[1] == 0xb5 && magic[2] == 0x2f && magic[3] == 0xfd);
-  if (!gzip && !zstd && (path.ends_with(".gz") || path.ends_with(".zst")))
+  if (!gzip && !zstd && (has_extension(path, ".gz") || has_extension(path, ".zst")))
     return corrupt(fmt::format("{}: does not begin like the compressed file its name promises", path));
   if ((gzip || zstd) && skip > 0)
     return invalid_argument(fmt::format("{}: is compressed, reading cannot start at byte {}", path, skip));

@@ -8,6 +8,7 @@
 
 #include "ostro/io/atomic_file.h"
 #include "ostro/io/counting_file_system.h"
+#include "ostro/io/extension.h"
 #include "ostro/io/faulty_file_system.h"
 #include "ostro/io/local_file_system.h"
 #include "ostro/io/memory_file_system.h"
@@ -149,6 +150,11 @@ TEST_CASE("glob_match") {
 }
 
 TEST_CASE("paths") {
+  CHECK(has_extension("a/b.JSONL.gz", ".jsonl.GZ"));
+  CHECK(has_extension(".gz", ".gz"));
+  CHECK_FALSE(has_extension("gz", ".gz"));
+  CHECK_FALSE(has_extension("a.gz.txt", ".gz"));
+  CHECK_FALSE(has_extension("a[gz", "{gz"));  // no letters, though 32 apart
   CHECK(join_path("a", "b") == "a/b");
   CHECK(join_path("a/", "b") == "a/b");
   CHECK(join_path("a", "/b") == "/b");

@@ -72,6 +72,24 @@ class Cases:
         check("1 malformed rows" in text, f"not told:\n{text}")
         (self.w.root / "huge.txt").unlink()
 
+    def other_kinds_of_files(self):
+        """Data that are neither rows nor text are refused by name, or by their bytes; rows count by any name of theirs."""
+        folder = self.w.root / "kinds"
+        folder.mkdir()
+        for name, says in {"a.json": ".jsonl if every line is an object", "a.jsonl.lz4": "compressed files are read as",
+                           "a.arrow": "a .arrow is no text", "a.SAFETENSORS": "a .safetensors is no text"}.items():
+            (folder / name).write_text(GOOD[0])
+            self.w.bad(*self.build("kinds", ["kinds"]), says=[f"kinds/{name}: ", says, "narrower glob"])
+            (folder / name).unlink()
+        for name in ("a.ndjson", "b.JSONL"):
+            self.write(f"kinds/{name}", GOOD)
+        (folder / "_SUCCESS").touch()
+        (folder / "image.dat").write_bytes(b"ab\0c")
+        self.w.bad(*self.build("kinds", ["kinds"]), says=["kinds/image.dat: holds a NUL byte (at byte 2)"])
+        text = self.w.good(*self.build("kinds2", ["kinds"], on_bad_row="skip"))
+        check("1 malformed rows" in text and "1 empty documents" in text, f"not told:\n{text}")
+        check(self.ledger("kinds2")["content"]["splits"]["train"]["rows"] == 4, "lines of .ndjson and .JSONL are rows")
+
     def changed_texts(self):
         """Texts that change, go or come after the ledger was written; moving and touching them is fine."""
         folder = self.w.root / "texts"
