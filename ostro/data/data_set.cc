@@ -12,9 +12,10 @@
 namespace ostro::data {
 namespace {
 
+// Which component a failure is about, where its message does not begin with that.
 template <typename T>
 Result<T> named(const Component& c, Result<T> result) {
-  if (result.ok() || c.name.empty()) return result;
+  if (result.ok() || c.name.empty() || result.error().message().starts_with(c.key + ".")) return result;
   return result.error().with_context(c.key);
 }
 

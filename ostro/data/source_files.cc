@@ -78,13 +78,13 @@ Result<std::vector<SourceFile>> FoundSources::all() const {
       missing, files.size()));
 }
 
-Result<FoundSources> find_sources(io::FileSystem& fs, const DataOptions& options) {
+Result<FoundSources> find_sources(io::FileSystem& fs, const DataOptions& options, const SourceKeys& keys) {
   FoundSources sources;
   std::unordered_map<std::string, Split> seen;
   const std::string cache_prefix = io::clean_path(options.cache_dir) + "/";
   for (const Split list : kSplits) {
     const bool train = list == Split::kTrain;
-    const std::string key = train ? "data.train_urls" : "data.validation_urls";
+    const std::string& key = train ? keys.train : keys.validation;
     for (const std::string& url : train ? options.train_urls : options.validation_urls) {
       auto files = files_of(fs, url);
       if (!files.ok()) {
@@ -98,10 +98,10 @@ Result<FoundSources> find_sources(io::FileSystem& fs, const DataOptions& options
         names_some = true;
         const auto [found, is_new] = seen.emplace(path, list);
         if (!is_new && found->second != list)
-          return invalid_argument(fmt::format(
-              "{}: {} is in data.train_urls, too: the model would be scored on what it was trained "
-              "on; take it out of one list",
-              key, path));
+          return invalid_argument(
+              fmt::format("{}: {} is in {}, too: the model would be scored on what it was trained on; take "
+                          "it out of one list",
+                          key, path, keys.train));
         if (!is_new) continue;
         ASSIGN_OR_RETURN(const FileFormat format, format_of(path, key));
         sources.files.push_back({path, format, list, file.info.size, file.info.mtime_ns});

@@ -37,10 +37,17 @@ struct SourceFile {
   bool operator==(const SourceFile&) const = default;
 };
 
+// What the lists of sources are called in messages.
+struct SourceKeys {
+  std::string train = "data.train_urls", validation = "data.validation_urls";
+  // Those of a component, by Component::key.
+  static SourceKeys of(const std::string& key) { return {key + ".train_urls", key + ".validation_urls"}; }
+};
+
 struct FoundSources {
   std::vector<SourceFile> files;
-  std::string
-      missing;  // the first entry that names no file: "data.train_urls: b/*.txt"; empty: all name some
+  // The first entry that names no file ("data.train_urls: b/*.txt"); empty: all name some.
+  std::string missing;
 
   // The files; kNotFound when an entry names none.
   Result<std::vector<SourceFile>> all() const;
@@ -50,6 +57,7 @@ struct FoundSources {
 // directory by path, bytewise; each file once. Moving the corpus to another folder does not change the order.
 // Files in data.cache_dir are left out, so that a cache inside the corpus does not feed on itself.
 // Errors: a file in both lists, one whose name says that it is neither rows nor text.
-Result<FoundSources> find_sources(io::FileSystem& fs, const DataOptions& options);
+Result<FoundSources> find_sources(io::FileSystem& fs, const DataOptions& options,
+                                  const SourceKeys& keys = {});
 
 }  // namespace ostro::data

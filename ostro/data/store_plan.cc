@@ -87,7 +87,7 @@ Result<FoundSources> sources_of(io::FileSystem& fs, const DataOptions& options, 
   const bool inside =
       io::clean_path(component.cache_dir).starts_with(io::clean_path(options.cache_dir) + "/");
   one.cache_dir = inside ? options.cache_dir : component.cache_dir;
-  return find_sources(fs, one);
+  return find_sources(fs, one, SourceKeys::of(component.key));
 }
 
 Result<Preprocessing> preprocessing_with(const RowFormatter* formatter, const DataOptions& options,

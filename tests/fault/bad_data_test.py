@@ -120,7 +120,7 @@ class Cases:
         self.w.good(*command)
         (self.w.root / "pa/03.txt").write_text("other text")
         shutil.rmtree(self.w.root / "pb")
-        says = ["cache-half/x", "data.train_urls: pb/*.txt: names no file", "other patterns name 9", "bring its texts back"]
+        says = ["cache-half/x", "data.components.x.train_urls: pb/*.txt: names no file", "other patterns name 9", "bring its texts back"]
         self.w.bad(*command, says=says)
         self.w.bad("train", "--config", command[3], says=says)
         shutil.rmtree(self.w.root / "pa")

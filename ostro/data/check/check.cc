@@ -21,7 +21,6 @@ namespace {
 
 constexpr size_t kBatchBytes = 8 << 20;
 constexpr size_t kBatchRows = 4096;
-constexpr const char* kEval = "--eval";
 
 // What is computed of a row on its own, in any thread.
 struct RowFacts {
@@ -113,9 +112,8 @@ Result<std::string> eval_text(const Row& row, const std::string& field) {
   return out;
 }
 
-// The sources of one data set. Errors name the list by what `key` has in front of train_urls; find_sources
-// knows the lists of a configuration without components only.
-Result<std::vector<SourceFile>> sources_of(io::FileSystem& fs, const std::string& key,
+// The sources of one data set.
+Result<std::vector<SourceFile>> sources_of(io::FileSystem& fs, const SourceKeys& keys,
                                            const std::vector<std::string>& train,
                                            const std::vector<std::string>& validation,
                                            const std::string& cache_dir) {
@@ -123,16 +121,8 @@ Result<std::vector<SourceFile>> sources_of(io::FileSystem& fs, const std::string
   options.train_urls = train;
   options.validation_urls = validation;
   options.cache_dir = cache_dir;
-  auto found = find_sources(fs, options);
-  auto sources = found.ok() ? found->all() : Result<std::vector<SourceFile>>(found.error());
-  if (sources.ok()) return sources;
-  constexpr std::string_view kTrain = "data.train_urls", kData = "data.";
-  std::string message = sources.error().message();
-  if (key == kEval && message.starts_with(kTrain))
-    message.replace(0, kTrain.size(), kEval);
-  else if (message.starts_with(kData))
-    message.replace(0, kData.size(), key + ".");
-  return Error(sources.error().code(), message);
+  ASSIGN_OR_RETURN(const FoundSources found, find_sources(fs, options, keys));
+  return found.all();
 }
 
 class Check {
@@ -167,7 +157,7 @@ class Check {
   Status read_evals() {
     if (!settings_.eval_files.empty()) {
       ASSIGN_OR_RETURN(const auto sources,
-                       sources_of(fs_, kEval, settings_.eval_files, {}, settings_.folder));
+                       sources_of(fs_, {.train = "--eval"}, settings_.eval_files, {}, settings_.folder));
       RowOptions rows;
       rows.fields = {{settings_.eval_field, RowField::Type::kJson, true}};
       if (settings_.eval_field.empty()) rows.fields.clear();
@@ -208,7 +198,7 @@ class Check {
       const std::string key = component.name.empty() ? component.key : component.key + ".format";
       ASSIGN_OR_RETURN(auto formatter, make_row_formatter(fs_, component.format, key, options_.tokenizer,
                                                           tokenizer_, options_.enforce_eos));
-      ASSIGN_OR_RETURN(auto sources, sources_of(fs_, component.key, component.train_urls,
+      ASSIGN_OR_RETURN(auto sources, sources_of(fs_, SourceKeys::of(component.key), component.train_urls,
                                                 component.validation_urls, component.cache_dir));
       for (const SourceFile& source : sources) progress_.bytes_total += source.size;
       progress_.files_total += static_cast<int64_t>(sources.size());
