@@ -10,8 +10,8 @@
 #include "ostro/cli/commands.h"
 #include "ostro/cli/exit_code.h"
 #include "ostro/cli/standard_streams.h"
-#include "ostro/config/options.h"
-#include "ostro/io/path.h"
+#include "ostro/data/source_files.h"
+#include "ostro/data/text_source.h"
 #include "ostro/io/routing_file_system.h"
 #include "ostro/tokenizer/files.h"
 #include "ostro/tokenizer/id_text.h"
@@ -20,26 +20,24 @@
 namespace ostro::cli {
 namespace {
 
-// The files that globs, files and directories name, each once and sorted: the tokenizer does not depend on
-// the order, its progress line does.
-Result<std::vector<std::string>> input_files(const std::vector<std::string>& inputs) {
-  io::FileSystem& fs = io::default_file_system();
-  std::vector<std::string> files;
-  for (const std::string& input : inputs) {
-    const bool is_directory = !io::has_wildcard(input) && fs.list(input).ok();
-    ASSIGN_OR_RETURN(const std::vector<std::string> found,
-                     fs.glob(is_directory ? io::join_path(input, "**") : input));
-    if (found.empty()) return not_found(fmt::format("--input {}: names no files", input));
-    files.insert(files.end(), found.begin(), found.end());
+// The files that globs, files and directories name, each once.
+Result<std::vector<data::SourceFile>> input_files(const std::vector<std::string>& inputs) {
+  data::DataOptions options;
+  options.train_urls = inputs;
+  options.cache_dir.clear();
+  ASSIGN_OR_RETURN(const data::FoundSources found,
+                   data::find_sources(io::default_file_system(), options, {.train = "--input"}));
+  return found.all();
+}
+
+// Bytes of text, where the size of the files says it; else 0.
+uint64_t text_bytes(const std::vector<data::SourceFile>& files) {
+  uint64_t bytes = 0;
+  for (const data::SourceFile& file : files) {
+    if (file.format != data::FileFormat::kText) return 0;
+    bytes += static_cast<uint64_t>(file.size);
   }
-  std::sort(files.begin(), files.end());
-  files.erase(std::unique(files.begin(), files.end()), files.end());
-  for (const std::string& file : files)
-    for (const char* suffix : {".jsonl", ".gz", ".zst"})
-      if (file.ends_with(suffix))
-        return unsupported(
-            fmt::format("{}: the tokenizer is trained on plain text files; unpack {} first", file, suffix));
-  return files;
+  return bytes;
 }
 
 // One line on the terminal: how far a stage is, and how long it will take if it goes on as it began.
@@ -55,10 +53,10 @@ class TrainProgressLine {
     const double seconds = std::chrono::duration<double>(now - begin_).count();
     const bool counting = p.stage == tokenizer::TrainProgress::Stage::kCounting;
     const uint64_t from = counting ? 0 : from_;
-    std::string line =
-        counting ? fmt::format("counting pieces: {:.1f} of {:.1f} MB", static_cast<double>(p.done) * 1e-6,
-                               static_cast<double>(p.total) * 1e-6)
-                 : fmt::format("merging pairs: {} of {} tokens", p.done, p.total);
+    std::string line = counting
+                           ? fmt::format("counting pieces: {:.1f} MB", static_cast<double>(p.done) * 1e-6)
+                           : fmt::format("merging pairs: {} of {} tokens", p.done, p.total);
+    if (counting && p.total > 0) line += fmt::format(" of {:.1f} MB", static_cast<double>(p.total) * 1e-6);
     if (p.done > from && p.done < p.total && seconds > 0.5) {
       const double rate = static_cast<double>(p.done - from) / seconds;
       line += fmt::format(", {:.0f} s left", static_cast<double>(p.total - p.done) / rate);
@@ -83,12 +81,17 @@ std::string pattern_names() {
 int train_tokenizer(Args args) {
   std::vector<std::string> inputs;
   int64_t vocab_size = 0, threads = std::max(1U, std::thread::hardware_concurrency()), max_distinct_mb = 512;
-  std::string out, pattern = "llama3";
+  std::string out, pattern = "llama3", text_key = "text";
   args.summary(
       "Trains a byte-level BPE tokenizer. The result depends on the texts and the size alone: not on the\n"
       "order of files, threads or machine.");
-  args.option("--input", &inputs, "GLOB",
-              "text files, directories or globs (quote them); a file is a document", Args::kRequired);
+  args.option(
+      "--input", &inputs, "GLOB",
+      "files, directories or globs (quote them), read as data.train_urls: a .jsonl or .ndjson (also .gz, "
+      ".zst) holds a document a line, a .parquet one a row, a text file is one",
+      Args::kRequired);
+  args.option("--text_key", &text_key, "NAME",
+              "field of a line, or column, that holds the text (default text)");
   args.option("--vocab_size", &vocab_size, "N", "tokens, with the 256 bytes and <|endoftext|>",
               Args::kRequired);
   args.option("--out", &out, "FILE", "the tokenizer.json to write", Args::kRequired);
@@ -118,7 +121,7 @@ int train_tokenizer(Args args) {
   if (!is_known)
     return report_error(
         invalid_argument(fmt::format("--pattern {}: use one of {}", pattern, pattern_names())));
-  Result<std::vector<std::string>> files = input_files(inputs);
+  Result<std::vector<data::SourceFile>> files = input_files(inputs);
   if (!files.ok()) return report_error(files.error());
 
   options.vocab_size = static_cast<uint32_t>(vocab_size);
@@ -126,14 +129,11 @@ int train_tokenizer(Args args) {
   options.max_distinct_bytes = static_cast<uint64_t>(max_distinct_mb) * 1'000'000;
   const bool show_progress = isatty(STDERR_FILENO) != 0;
   if (show_progress) options.progress = TrainProgressLine();
+  options.total_bytes = text_bytes(*files);
   io::FileSystem& fs = io::default_file_system();
-  for (const std::string& file : *files) {
-    const auto info = fs.stat(file);
-    if (!info.ok()) return report_error(info.error());
-    options.total_bytes += static_cast<uint64_t>(info->size);
-  }
   const size_t file_count = files->size();
-  const auto trained = tokenizer::train(tokenizer::documents_of_files(fs, std::move(*files)), options);
+  const auto trained =
+      tokenizer::train(data::texts_of_sources(fs, std::move(*files), text_key, "--text_key"), options);
   if (show_progress) std::fputc('\n', stderr);
   if (!trained.ok()) return report_error(trained.error());
   if (const Status saved = tokenizer::save_tokenizer(fs, *trained, out); !saved.ok())
@@ -183,7 +183,7 @@ int decode(Args args) {
 }
 
 constexpr Command kTokenizerVerbs[] = {
-    {"train", "learn a vocabulary from text files", train_tokenizer},
+    {"train", "learn a vocabulary from texts", train_tokenizer},
     {"encode", "text on standard input to token ids", encode},
     {"decode", "token ids on standard input to text", decode},
 };

@@ -43,6 +43,14 @@ Result<bool> DocumentReader::next(Unit& unit) {
   return true;
 }
 
+Result<std::string> text_of_row(Row row, LineParser& parser, std::string_view text_key,
+                                std::string_view option, bool& repaired) {
+  if (!row.problem.empty()) return unsupported(row.problem);
+  std::string text = as_utf8(std::move(row.bytes), repaired);
+  if (row.is_text) return text;
+  return parser.text(text, text_key, option);
+}
+
 bool is_held_out(std::string_view text, double fraction) {
   if (fraction <= 0) return false;
   const Sha256Digest digest = sha256(text);
@@ -71,10 +79,8 @@ Status check_weights(WeightKind kind, std::span<const float> weights) {
 Result<FormattedRow> format_text(const EncodeContext& context, tokenizer::Encoder& encoder,
                                  LineParser& parser, Row& row) {
   FormattedRow out{.skip = RowSkip::kEmpty};
-  out.content = as_utf8(std::move(row.bytes), out.repaired);
-  if (!row.is_text) {
-    ASSIGN_OR_RETURN(out.content, parser.text(out.content, context.text_key, context.text_key_option));
-  }
+  ASSIGN_OR_RETURN(out.content, text_of_row(std::move(row), parser, context.text_key, context.text_key_option,
+                                            out.repaired));
   if (out.content.empty()) return out;
   out.skip = RowSkip::kNone;
   encoder.encode(out.content, {.add_special_tokens = false, .parse_special_tokens = true}, out.ids);
@@ -88,8 +94,7 @@ Status encode_row(const EncodeContext& context, const SourceFile& source, tokeni
                   LineParser& parser, Row row, EncodedUnit& out) {
   const Preprocessing& how = context.preprocessing;
   if (!row.problem.empty()) return unsupported(row.problem);
-  // A blank line is no row.
-  if (!row.is_text && row.bytes.find_first_not_of(" \t\r\n") == std::string::npos) return {};
+  if (row.is_blank()) return {};
   ASSIGN_OR_RETURN(FormattedRow formatted, context.formatter != nullptr
                                                ? context.formatter->format(row, encoder)
                                                : format_text(context, encoder, parser, row));

@@ -62,6 +62,11 @@ class LineParser {
   std::unique_ptr<State> state_;
 };
 
+// The text that a row is, or has in a field (LineParser::text), as UTF-8 with U+FFFD for what is not, which
+// `repaired` tells. Errors: those of the line; a row that cannot be had.
+Result<std::string> text_of_row(Row row, LineParser& parser, std::string_view text_key,
+                                std::string_view option, bool& repaired);
+
 // Whether a document belongs to the held-out share: its SHA-256 (first 8 bytes, big-endian, over 2^64) falls
 // below the fraction. A function of the text alone, so that the same document is never on both sides.
 bool is_held_out(std::string_view text, double fraction);

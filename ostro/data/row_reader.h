@@ -22,6 +22,11 @@ struct Row {
   std::string bytes;     // as they stand in the file (UTF-8 is not checked), or built from columns
   // Not empty: the row cannot be had, and why ("is 7 bytes long, and at most ..."). `bytes` are empty then.
   std::string problem;
+
+  // A line without a value, which is no row.
+  bool is_blank() const {
+    return !is_text && problem.empty() && bytes.find_first_not_of(" \t\r\n") == std::string::npos;
+  }
 };
 
 // Where reading goes on.

@@ -5,6 +5,7 @@ with one clear error line or a counted skip, and nothing is lost. (Servers: test
     bad_data_test.py --ostro BINARY [CASE...]
 """
 
+import gzip
 import json
 import os
 import shutil
@@ -88,7 +89,28 @@ class Cases:
         self.w.bad(*self.build("kinds", ["kinds"]), says=["kinds/image.dat: holds a NUL byte (at byte 2)"])
         text = self.w.good(*self.build("kinds2", ["kinds"], on_bad_row="skip"))
         check("1 malformed rows" in text and "1 empty documents" in text, f"not told:\n{text}")
-        check(self.ledger("kinds2")["content"]["splits"]["train"]["rows"] == 4, "lines of .ndjson and .JSONL are rows")
+        rows = sum(split["rows"] for split in self.ledger("kinds2")["content"]["splits"].values())
+        check(rows == 4, f"{rows} rows of the lines in .ndjson and .JSONL")
+
+    def tokenizer_of_rows(self):
+        """A tokenizer of rows is that of their texts, packed or not, and what is not text is refused."""
+        def train(name, *words):
+            return "tokenizer", "train", "--input", name, *words, "--vocab_size", "300", "--out", "of-rows.json"
+
+        texts = [path.read_text() for path in sorted((self.w.root / "corpus").iterdir())]
+        self.write("rows.jsonl", [json.dumps({"text": text}) for text in texts])
+        self.write("body.ndjson", [json.dumps({"body": text}) for text in texts])
+        (self.w.root / "rows.jsonl.gz").write_bytes(gzip.compress((self.w.root / "rows.jsonl").read_bytes()))
+        for words in (("rows.jsonl",), ("rows.jsonl.gz",), ("body.ndjson", "--text_key", "body")):
+            self.w.good(*train(*words))
+            check((self.w.root / "of-rows.json").read_bytes() == (self.w.root / "tokenizer.json").read_bytes(),
+                  f"another tokenizer from {words}")
+        self.w.bad(*train("body.ndjson"), says=['body.ndjson:1: has no field "text"; set --text_key'])
+        (self.w.root / "rows.jsonl.gz").rename(self.w.root / "rows.txt.gz")
+        self.w.bad(*train("rows.txt.gz"), says=["rows.txt.gz: compressed files are read as", "--input"])
+        (self.w.root / "binary").write_bytes(b"ab\0c")
+        self.w.bad(*train("binary"), says=["binary: holds a NUL byte (at byte 2)"])
+        self.w.bad(*train("nowhere/*"), says=["--input: nowhere/*: names no file"])
 
     def changed_texts(self):
         """Texts that change, go or come after the ledger was written; moving and touching them is fine."""

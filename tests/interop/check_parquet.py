@@ -70,6 +70,12 @@ def main():
             if arrays(f"p{i}") != wanted:
                 sys.exit(f"check_parquet: other tokens with {text_type}, {compression}, {encoding}")
 
+        # A tokenizer is trained on the same texts.
+        for name in ("a.jsonl", "a.parquet"):
+            run("tokenizer", "train", "--input", name, "--vocab_size", "400", "--out", f"of-{name}.json")
+        if (root / "of-a.jsonl.json").read_bytes() != (root / "of-a.parquet.json").read_bytes():
+            sys.exit("check_parquet: another tokenizer from .parquet")
+
         # What cannot be read.
         pq.write_table(pa.table({"body": pa.array(texts), "text": pa.array(range(3000))}), root / "b.parquet")
         run("data", "build", "--config", config("type", ["b.parquet"]),

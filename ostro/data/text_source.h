@@ -1,0 +1,20 @@
+// Texts of source files as the documents that a tokenizer is trained on.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "ostro/data/source_files.h"
+#include "ostro/io/file_system.h"
+#include "ostro/tokenizer/trainer.h"
+
+namespace ostro::data {
+
+// The documents that a build of a token store reads: rows of .jsonl, .ndjson and .parquet, their text in
+// `text_key`, and whole files, of which long ones come in parts (tokenizer::documents_of_files) whatever
+// their size. Empty ones are passed over. Errors name file and row, and where it helps `option`, which sets
+// `text_key`; a file with a NUL byte is one. `fs` must outlive the source.
+tokenizer::DocumentSource texts_of_sources(io::FileSystem& fs, std::vector<SourceFile> sources,
+                                           std::string text_key, std::string option);
+
+}  // namespace ostro::data

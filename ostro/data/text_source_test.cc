@@ -1,0 +1,74 @@
+#include "ostro/data/text_source.h"
+
+#include <doctest/doctest.h>
+
+#include "ostro/data/test_corpus.h"
+#include "ostro/io/codecs.h"
+
+using namespace ostro;
+using namespace ostro::data;
+
+namespace {
+
+Result<std::vector<std::string>> texts(io::FileSystem& fs, const std::vector<std::string>& inputs,
+                                       const std::string& text_key = "text") {
+  DataOptions options;
+  options.train_urls = inputs;
+  ASSIGN_OR_RETURN(const FoundSources found, find_sources(fs, options, {.train = "--input"}));
+  ASSIGN_OR_RETURN(auto sources, found.all());
+  const auto source = texts_of_sources(fs, std::move(sources), text_key, "--text_key");
+  std::vector<std::string> out;
+  std::string document;
+  while (true) {
+    ASSIGN_OR_RETURN(const bool more, source(document));
+    if (!more) return out;
+    out.push_back(document);
+  }
+}
+
+std::string error_of(io::FileSystem& fs, const std::string& input, const std::string& text_key = "text") {
+  const auto read = texts(fs, {input}, text_key);
+  REQUIRE_FALSE(read.ok());
+  return read.error().message();
+}
+
+}  // namespace
+
+TEST_CASE("texts of sources: rows and whole files, without empty ones") {
+  io::MemoryFileSystem fs;
+  check_ok(fs.make_dirs("in"));
+  const std::string lines =
+      "{\"text\": \"one\", \"body\": \"B\"}\n \n{\"text\": \"\"}\n{\"text\": \"t\xffo\"}\n";
+  write(fs, "in/a.jsonl", lines);
+  const auto packed =
+      io::compress({.kind = io::Compression::kZstd, .level = 3}, std::as_bytes(std::span(lines)));
+  REQUIRE(packed.ok());
+  write(fs, "in/b.NDJSON.zst", std::string(reinterpret_cast<const char*>(packed->data()), packed->size()));
+  write(fs, "in/c.txt", "a whole\nfile");
+  write(fs, "in/d.txt", "");
+  const std::string two = "t\xef\xbf\xbdo";
+  CHECK(*texts(fs, {"in"}) == std::vector<std::string>{"one", two, "one", two, "a whole\nfile"});
+  CHECK(*texts(fs, {"in/c.txt", "in/a.jsonl", "in/*.txt"}) ==
+        std::vector<std::string>{"a whole\nfile", "one", two});
+  CHECK(error_of(fs, "in/a.jsonl", "body") ==
+        "in/a.jsonl:3: has no field \"body\"; set --text_key to the "
+        "field that holds the text");
+}
+
+TEST_CASE("texts of sources: what cannot be read is named") {
+  io::MemoryFileSystem fs;
+  check_ok(fs.make_dirs("in"));
+  CHECK(error_of(fs, "in").starts_with("--input: in: names no file"));
+  write(fs, "in/a.jsonl", "{\"text\": \"one\"}\n{\"text\": 2}\n");
+  CHECK(error_of(fs, "in") == "in/a.jsonl:2: field \"text\" is not a string");
+  write(fs, "in/a.jsonl", "\n");
+  // Beyond the first part that is read of a file.
+  std::string text;
+  while (text.size() < (size_t{17} << 20)) text += "the cat sat on the mat\n";
+  const size_t end = text.size();
+  write(fs, "in/b.txt", text + std::string("ab\0", 3));
+  CHECK(error_of(fs, "in").starts_with(fmt::format("in/b.txt: holds a NUL byte (at byte {})", end + 2)));
+  write(fs, "in/a.json", "{}");
+  CHECK(error_of(fs, "in").find("a .json may be rows or one value") != std::string::npos);
+  CHECK(error_of(fs, "in").find("narrower glob in --input") != std::string::npos);
+}
