@@ -38,6 +38,10 @@ Result<Standing> standing(io::FileSystem& fs, const StorePlan& plan, bool append
     return ledger.error().with_context(fmt::format("token store; {}", kDelete));
   }
   RETURN_IF_ERROR(check_preprocessing(cache_dir, ledger->preprocessing, plan.preprocessing));
+  if (const Status whole = check_skipped(cache_dir, ledger->files, plan.skip_bad_rows); !whole.ok()) {
+    if (!plan.is_in_place) return whole.error();
+    log_warning(whole.error().message());
+  }
   if (plan.is_in_place) {
     // The store is what it is.
   } else if (plan.sources.ok()) {
@@ -75,6 +79,16 @@ Result<StoreWriter> extend(io::FileSystem& fs, const StorePlan& plan, const std:
                              settings.layout, plan.ids, &base);
 }
 
+// What an unfinished store has, of whole files and of the one in progress.
+std::vector<FileLedger> files_so_far(const Journal::Found& found) {
+  std::vector<FileLedger> files = found.state.files;
+  const auto next = static_cast<size_t>(found.state.file);
+  if (next >= found.header.sources.size()) return files;
+  files.push_back(found.state.current);
+  files.back().source = found.header.sources[next];
+  return files;
+}
+
 // Goes on with an unfinished build, begins one, or begins to extend a finished store.
 Result<StoreWriter> open_writer(io::FileSystem& fs, const StorePlan& plan, const Standing& there,
                                 const BuildSettings& settings) {
@@ -102,6 +116,7 @@ Result<StoreWriter> open_writer(io::FileSystem& fs, const StorePlan& plan, const
     return invalid_argument(
         fmt::format("{}: holds a store that `ostro data consolidate` has not finished; run that again, or {}",
                     cache_dir, kDelete));
+  RETURN_IF_ERROR(check_skipped(cache_dir, files_so_far(*found), plan.skip_bad_rows));
   std::vector<SourceFile> wanted = *plan.sources;
   if (found->base) {
     ASSIGN_OR_RETURN(const auto lacks, new_files(fs, cache_dir, found->base->files, wanted));

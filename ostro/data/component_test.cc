@@ -2,6 +2,7 @@
 #include <doctest/doctest.h>
 
 #include "ostro/base/exhaustive.h"
+#include "ostro/base/log.h"
 #include "ostro/data/consolidate.h"
 #include "ostro/data/store_plan.h"
 #include "ostro/data/store_writer.h"
@@ -118,6 +119,7 @@ TEST_CASE("component: malformed rows are skipped and counted when that is wanted
   write(fs, "in/a.jsonl",
         "{\"text\": \"the cat\"}\n{\"text\": 7}\nno\n{\"text\": \"sat\"}\n{\"text\": \"\"}\n");
   DataOptions options = web_options({"in"});
+  options.components["web"].validation_fraction = 0;
   const auto refused = try_build(fs, options);
   REQUIRE_FALSE(refused.ok());
   CHECK(refused.error().message().find("in/a.jsonl:2: field \"text\" is not a string") != std::string::npos);
@@ -128,6 +130,48 @@ TEST_CASE("component: malformed rows are skipped and counted when that is wanted
   CHECK(ledger.files[0].skipped == 2);
   CHECK(ledger.files[0].empty == 1);
   CHECK(read_ledger(fs, "cache/web")->files == ledger.files);
+
+  // A store that lacks rows is not what `error` would have built, however one comes by it.
+  options.on_bad_row = OnBadRow::kError;
+  const auto error_of = [](const Result<StoreLedger>& result) {
+    return result.ok() ? "" : result.error().message();
+  };
+  CHECK(error_of(try_build(fs, options)) ==
+        "cache/web: the token store there lacks 2 malformed rows of 1 files (the first: in/a.jsonl), built "
+        "with "
+        "data.on_bad_row skip, and data.on_bad_row is error. Set it to skip, or mend the rows and build the "
+        "store "
+        "in another folder");
+  DataOptions joined = options;
+  joined.cache_dir = "joined";
+  CHECK(
+      error_of(consolidate_stores(fs, joined, web(joined), test_tokenizer(), {"cache/web"}, small_settings()))
+          .starts_with("cache/web: the token store there lacks 2 malformed rows"));
+  // Used in place, nothing of it can be built here.
+  DataOptions in_place = web_options({});
+  in_place.components["web"].cache_dir = "cache/web";
+  std::string warning;
+  const LogSink before = set_log_sink([&](LogLevel, std::string_view line) { warning = line; });
+  CHECK(build(fs, in_place).hash() == ledger.hash());
+  set_log_sink(before);
+  CHECK(warning.find("lacks 2 malformed rows") != std::string::npos);
+}
+
+TEST_CASE("component: an unfinished store that has skipped rows is not gone on with when that is an error") {
+  io::MemoryFileSystem fs;
+  check_ok(fs.make_dirs("in"));
+  write(fs, "in/a.jsonl", "no\n{\"text\": \"" + words(1, 200) + "\"}\n");
+  write(fs, "in/b.jsonl.gz", "not packed");
+  DataOptions options = web_options({"in"});
+  options.on_bad_row = OnBadRow::kSkip;
+  CHECK(try_build(fs, options).error().message().starts_with("in/b.jsonl.gz: "));
+  options.on_bad_row = OnBadRow::kError;
+  CHECK(
+      try_build(fs, options)
+          .error()
+          .message()
+          .starts_with(
+              "cache/web: the token store there lacks 1 malformed rows of 1 files (the first: in/a.jsonl)"));
 }
 
 TEST_CASE("append: files at the end of their lists extend a store to what a build of all gives") {

@@ -194,6 +194,10 @@ Result<StoreLedger> consolidate_stores(io::FileSystem& fs, const DataOptions& op
   if (plan.is_in_place)
     return invalid_argument(
         fmt::format("{}: names no texts; list those of all parts, which say what the whole is", plan.key));
+  for (const std::string& part : parts) {
+    const auto ledger = read_ledger(fs, part);  // one that cannot be read is told of when it is opened
+    if (ledger.ok()) RETURN_IF_ERROR(check_skipped(part, ledger->files, plan.skip_bad_rows));
+  }
   return consolidate_stores(fs, parts, plan.folder.ledger, plan.preprocessing, plan.sources, plan.ids,
                             settings);
 }

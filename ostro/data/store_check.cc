@@ -91,6 +91,23 @@ Status check_files(io::FileSystem& fs, const std::string& cache_dir, const std::
                               fresh.size(), fresh[0].path));
 }
 
+Status check_skipped(const std::string& cache_dir, const std::vector<FileLedger>& store, bool skip_bad_rows) {
+  if (skip_bad_rows) return {};
+  int64_t rows = 0, files = 0;
+  std::string first;
+  for (const FileLedger& file : store) {
+    if (file.skipped == 0) continue;
+    if (files++ == 0) first = file.source.path;
+    rows += file.skipped;
+  }
+  if (rows == 0) return {};
+  return invalid_argument(
+      fmt::format("{}: the token store there lacks {} malformed rows of {} files (the first: {}), built with "
+                  "data.on_bad_row skip, and data.on_bad_row is error. Set it to skip, or mend the rows and "
+                  "build the store in another folder",
+                  cache_dir, rows, files, first));
+}
+
 Status check_sources(const std::string& cache_dir, const std::vector<SourceFile>& store,
                      const std::vector<SourceFile>& sources) {
   if (store.size() != sources.size()) {

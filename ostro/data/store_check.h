@@ -27,4 +27,8 @@ Status check_files(io::FileSystem& fs, const std::string& cache_dir, const std::
 Status check_sources(const std::string& cache_dir, const std::vector<SourceFile>& store,
                      const std::vector<SourceFile>& sources);
 
+// That no malformed row was left out, unless `skip_bad_rows` (data.on_bad_row) allows it: a run names the
+// option in its genesis, and with `error` there its store could not be built from its texts.
+Status check_skipped(const std::string& cache_dir, const std::vector<FileLedger>& store, bool skip_bad_rows);
+
 }  // namespace ostro::data

@@ -50,6 +50,10 @@ class Cases:
         count = 3 * len(MALFORMED)
         check(f"{count} malformed rows (data.on_bad_row: skip)" in text and "bad.jsonl:1: not valid JSON" in text,
               f"not told:\n{text}")
+        says = ["cache-skip/x", f"lacks {count} malformed rows of 1 files (the first: bad.jsonl)", "Set it to skip"]
+        config = self.build("skip", ["bad.jsonl"])[3]
+        self.w.bad("data", "build", "--config", config, says=says)
+        self.w.bad("train", "--config", config, says=says)
         mine, good = self.ledger("skip")["content"], self.ledger("good")["content"]
         check(mine["files"][0]["skipped"] == count, f"the ledger's count: {mine['files'][0]}")
         check(mine["splits"]["train"]["arrays"]["input_ids/data"] == good["splits"]["train"]["arrays"]["input_ids/data"],
