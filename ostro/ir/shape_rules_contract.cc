@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <set>
 
+#include "ostro/ir/attention_limits.h"
 #include "ostro/ir/shape_rules.h"
 
 namespace ostro::ir::rules {
@@ -127,6 +128,9 @@ Shapes attention(const Op& op, In in) {
   if (q.axes.back().name != head || k.axes.back().name != head)
     return fail(op,
                 fmt::format("axis \"{}\" must be last in q {} and k {}; transpose", head, q.str(), k.str()));
+  if (q.axes.back().size > kMaxHeadDim)
+    return fail(op, fmt::format("axis \"{}\" of q {} is {}; a head is {} wide at most, use more heads", head,
+                                q.str(), q.axes.back().size, kMaxHeadDim));
   if (op.attrs.i64("visible", 0) != 0) {
     const Shape& mask = in[in.size() - (op.attrs.i64("sink", 0) != 0 ? 2 : 1)];
     if (mask.dtype != DType::boolean || !mask.has(key) || mask.size_of(key) != k.size_of(key))

@@ -2,6 +2,7 @@
 
 #include <doctest/doctest.h>
 
+#include "ostro/ir/attention_limits.h"
 #include "ostro/ir/builder.h"
 #include "ostro/ir/op_table.h"
 #include "ostro/ir/verify.h"
@@ -83,6 +84,26 @@ TEST_CASE("shape errors name the op, the axis and both sizes") {
   CHECK(builder.try_add(OpKind::sum, {x}, {{"axes", std::vector<std::string>{"pos"}}}).error().message() ==
         "sum: no axis \"pos\" in f32[batch:2, embed:512]");
   CHECK(!builder.try_add(OpKind::sum, {x}, {}).ok());
+}
+
+TEST_CASE("attention takes heads as wide as its kernels do, and no wider") {
+  for (const int64_t width : {kMaxHeadDim, kMaxHeadDim + 2}) {
+    Block b;
+    Builder builder(b);
+    const ValueId q = b.add_param({DType::f32, {{"pos", 3}, {"wide", width}}});
+    const ValueId k = b.add_param({DType::f32, {{"key_pos", 3}, {"wide", width}}});
+    const auto out = builder.try_add(OpKind::attention, {q, k, k, builder.i64_scalar(0)},
+                                     {{"query", std::string("pos")},
+                                      {"key", std::string("key_pos")},
+                                      {"head_dim", std::string("wide")},
+                                      {"scale", 1.0},
+                                      {"causal", int64_t{1}}});
+    CHECK(out.ok() == (width == kMaxHeadDim));
+    if (!out.ok())
+      CHECK(out.error().message() ==
+            "attention: axis \"wide\" of q f32[pos:3, wide:1026] is 1026; a head is 1024 wide at most, use "
+            "more heads");
+  }
 }
 
 TEST_CASE("every op has a row of words and a name that parses") {

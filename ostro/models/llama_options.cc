@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <iterator>
 
+#include "ostro/ir/attention_limits.h"
+
 namespace ostro::models {
 
 using config::Effect;
@@ -60,7 +62,8 @@ void LlamaOptions::visit_options(config::OptionTable& t) {
   t.add(&num_layers, "num_layers", Effect::kBits, "", "number of layers").other("3");
   t.add(&num_heads, "num_heads", Effect::kBits, "", "query heads; a multiple of num_kv_heads").other("8");
   t.add(&num_kv_heads, "num_kv_heads", Effect::kBits, "", "key and value heads").other("1");
-  t.add(&head_dim, "head_dim", Effect::kBits, "", "width of a head, even; null: hidden_dim / num_heads")
+  t.add(&head_dim, "head_dim", Effect::kBits, "",
+        fmt::format("width of a head, even, at most {}; null: hidden_dim / num_heads", ir::kMaxHeadDim))
       .other("32");
   t.add(&activation_function, "activation_function", Effect::kBits, "",
         "of the MLP's gate; gelu_new is the tanh form")
@@ -113,6 +116,12 @@ Status LlamaOptions::resolve() {
                         fmt::format("{} is not a positive even number; rotary position codes turn "
                                     "pairs (null means hidden_dim / num_heads = {} / {})",
                                     *head_dim, hidden_dim, num_heads));
+  if (*head_dim > ir::kMaxHeadDim)
+    return option_error(
+        "model.head_dim",
+        fmt::format("{} is above {}, the widest head that attention takes; use more and narrower heads "
+                    "(null means hidden_dim / num_heads = {} / {})",
+                    *head_dim, ir::kMaxHeadDim, hidden_dim, num_heads));
   if (!(layer_norm_epsilon > 0))
     return option_error("model.layer_norm_epsilon", fmt::format("{} is not positive", layer_norm_epsilon));
   if (!(initializer_range > 0))

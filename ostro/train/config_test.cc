@@ -68,6 +68,10 @@ TEST_CASE("what makes no sense is refused with both values and the fix") {
       {{"model.num_kv_heads", "3"}, "model.num_heads: 4 is not a multiple of model.num_kv_heads, which is 3"},
       {{"model.hidden_dim", "250"}, "model.hidden_dim: 250 is not a multiple of model.num_heads, which is 4"},
       {{"model.head_dim", "33"}, "model.head_dim: 33 is not a positive even number"},
+      {{"model.head_dim", "1026"},
+       "model.head_dim: 1026 is above 1024, the widest head that attention takes; use more and narrower "
+       "heads"},
+      {{"model.hidden_dim", "8192"}, "model.head_dim: 2048 is above 1024"},
       {{"model.seq_len", "0"}, "model.seq_len: 0 is not positive"},
       {{"model.gradient_checkpointing", "some"}, "model.gradient_checkpointing: unknown name \"some\""},
       {{"model.gradient_checkpointing", "qkv,"}, "model.gradient_checkpointing: unknown name \"\""},

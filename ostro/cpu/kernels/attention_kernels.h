@@ -5,11 +5,12 @@
 #include <cstdint>
 
 #include "ostro/cpu/attention.h"
+#include "ostro/ir/attention_limits.h"
 
 namespace ostro::cpu::kernels {
 
 inline constexpr int kKeyBlock = 128;  // N9: part of the bits
-inline constexpr int kMaxHeadDim = 1024;
+inline constexpr int kMaxHeadDim = ir::kMaxHeadDim;
 inline constexpr int kQueryTile = 64;  // not part of the bits; a multiple of 32 so that groups stay whole
 
 // Half-open range of rows, keys or positions.
