@@ -10,8 +10,8 @@ using namespace ostro::data;
 
 namespace {
 
-Result<std::vector<std::string>> texts(io::FileSystem& fs, const std::vector<std::string>& inputs,
-                                       const std::string& text_key = "text") {
+Result<std::vector<std::string>> texts_read(io::FileSystem& fs, const std::vector<std::string>& inputs,
+                                            const std::string& text_key = "text") {
   DataOptions options;
   options.train_urls = inputs;
   ASSIGN_OR_RETURN(const FoundSources found, find_sources(fs, options, {.train = "--input"}));
@@ -26,8 +26,9 @@ Result<std::vector<std::string>> texts(io::FileSystem& fs, const std::vector<std
   }
 }
 
-std::string error_of(io::FileSystem& fs, const std::string& input, const std::string& text_key = "text") {
-  const auto read = texts(fs, {input}, text_key);
+std::string text_source_error(io::FileSystem& fs, const std::string& input,
+                              const std::string& text_key = "text") {
+  const auto read = texts_read(fs, {input}, text_key);
   REQUIRE_FALSE(read.ok());
   return read.error().message();
 }
@@ -47,10 +48,10 @@ TEST_CASE("texts of sources: rows and whole files, without empty ones") {
   write(fs, "in/c.txt", "a whole\nfile");
   write(fs, "in/d.txt", "");
   const std::string two = "t\xef\xbf\xbdo";
-  CHECK(*texts(fs, {"in"}) == std::vector<std::string>{"one", two, "one", two, "a whole\nfile"});
-  CHECK(*texts(fs, {"in/c.txt", "in/a.jsonl", "in/*.txt"}) ==
+  CHECK(*texts_read(fs, {"in"}) == std::vector<std::string>{"one", two, "one", two, "a whole\nfile"});
+  CHECK(*texts_read(fs, {"in/c.txt", "in/a.jsonl", "in/*.txt"}) ==
         std::vector<std::string>{"a whole\nfile", "one", two});
-  CHECK(error_of(fs, "in/a.jsonl", "body") ==
+  CHECK(text_source_error(fs, "in/a.jsonl", "body") ==
         "in/a.jsonl:3: has no field \"body\"; set --text_key to the "
         "field that holds the text");
 }
@@ -58,17 +59,18 @@ TEST_CASE("texts of sources: rows and whole files, without empty ones") {
 TEST_CASE("texts of sources: what cannot be read is named") {
   io::MemoryFileSystem fs;
   check_ok(fs.make_dirs("in"));
-  CHECK(error_of(fs, "in").starts_with("--input: in: names no file"));
+  CHECK(text_source_error(fs, "in").starts_with("--input: in: names no file"));
   write(fs, "in/a.jsonl", "{\"text\": \"one\"}\n{\"text\": 2}\n");
-  CHECK(error_of(fs, "in") == "in/a.jsonl:2: field \"text\" is not a string");
+  CHECK(text_source_error(fs, "in") == "in/a.jsonl:2: field \"text\" is not a string");
   write(fs, "in/a.jsonl", "\n");
   // Beyond the first part that is read of a file.
   std::string text;
   while (text.size() < (size_t{17} << 20)) text += "the cat sat on the mat\n";
   const size_t end = text.size();
   write(fs, "in/b.txt", text + std::string("ab\0", 3));
-  CHECK(error_of(fs, "in").starts_with(fmt::format("in/b.txt: holds a NUL byte (at byte {})", end + 2)));
+  CHECK(text_source_error(fs, "in").starts_with(
+      fmt::format("in/b.txt: holds a NUL byte (at byte {})", end + 2)));
   write(fs, "in/a.json", "{}");
-  CHECK(error_of(fs, "in").find("a .json may be rows or one value") != std::string::npos);
-  CHECK(error_of(fs, "in").find("narrower glob in --input") != std::string::npos);
+  CHECK(text_source_error(fs, "in").find("a .json may be rows or one value") != std::string::npos);
+  CHECK(text_source_error(fs, "in").find("narrower glob in --input") != std::string::npos);
 }
