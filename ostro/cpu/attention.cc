@@ -110,7 +110,7 @@ void sink_gradient(const AttentionBackward& a, const float* delta, int64_t head)
   const bool capped = s.soft_cap > 0;
   const float bias = s.sink[head];
   const float m0 = capped ? bias : bias / s.scale;
-  const float kappa = capped ? numerics::kLog2e : s.scale * numerics::kLog2e;
+  const float kappa = capped ? numerics::kLog2e : numerics::attention_kappa(s.scale);
   const int64_t heads = s.kv_heads * s.group;
   const auto chain = [&](int64_t begin, int64_t end) {
     float sum = 0;

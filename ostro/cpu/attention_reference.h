@@ -66,7 +66,8 @@ inline float score(const AttentionShape& s, const void* q, int64_t qa, const voi
 }
 
 inline float kappa(const AttentionShape& s) {
-  return s.soft_cap > 0 ? numerics::kLog2e : s.scale * numerics::kLog2e;
+  return s.soft_cap > 0 ? numerics::kLog2e
+                        : static_cast<float>(static_cast<double>(s.scale) * 0x1.71547652b82fep+0);
 }
 inline float first_maximum(const AttentionShape& s, int64_t head) {
   if (s.sink == nullptr) return -1e30f;

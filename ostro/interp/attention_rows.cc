@@ -7,8 +7,6 @@
 namespace ostro::interp {
 namespace {
 
-constexpr double kLog2eF64 = 0x1.71547652b82fep+0;
-
 // A value of an operand for every row: the operand's axes are among the rows' axes, others repeat it.
 std::vector<int64_t> per_row(const Buffer& operand, const std::vector<Axis>& rows) {
   const std::vector<int64_t> values = integers(operand);
@@ -31,7 +29,7 @@ AttentionRows::AttentionRows(const Call& call, size_t first_mask) {
   bf16 = q_shape.dtype == DType::bf16;
   scale = static_cast<float>(attrs.f64("scale"));
   soft_cap = static_cast<float>(attrs.f64("soft_cap", 0.0));
-  kappa = soft_cap != 0.0f ? numerics::kLog2e : static_cast<float>(static_cast<double>(scale) * kLog2eF64);
+  kappa = soft_cap != 0.0f ? numerics::kLog2e : numerics::attention_kappa(scale);
   causal_ = attrs.i64("causal", 0) != 0;
   window_ = attrs.i64("window", 0);
   q_at = offsets(axes, q_shape);

@@ -145,6 +145,8 @@ float exp2_block(float x, float y, float kappa) {
   return t >= 128.0f ? kInfF32 : result;
 }
 
+float attention_kappa(float scale) { return static_cast<float>(static_cast<double>(scale) * kLog2eF64); }
+
 double exp_f64(double x) {
   x = x < -750.0 ? -750.0 : x;
   x = x > 710.0 ? 710.0 : x;

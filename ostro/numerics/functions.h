@@ -44,6 +44,8 @@ inline double fma_f64(double x, double y, double z) { return __builtin_fma(x, y,
 float exp2_block(float x, float y, float kappa);
 // The factors of N9 and N11.
 inline constexpr float kLog2e = 0x1.715476p+0f;  // f32(log2 e)
+// kappa of N9 without a soft cap: the f64 product of scale and log2 e, rounded once.
+float attention_kappa(float scale);
 
 // Host f64 for schedules, RoPE frequencies, initialisers (<= 2 ulp of f64 except where said).
 double exp_f64(double x);

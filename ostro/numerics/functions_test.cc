@@ -168,6 +168,13 @@ TEST_CASE("E of N9: edges") {
     CHECK(exp2_block(from_bits(b), 0.0f, 1.0f) <= 1.0f);
 }
 
+TEST_CASE("kappa of N9 is rounded once") {
+  CHECK(attention_kappa(1.0f) == kLog2e);
+  CHECK(attention_kappa(0.125f) == kLog2e / 8);
+  // 1 / sqrt(112): with the f32 log2(e) the product would be 0x1.172feap-3.
+  CHECK(attention_kappa(0x1.83091ep-4f) == 0x1.172fecp-3f);
+}
+
 float block_of(float x) { return exp2_block(x, 0.0f, kLog2e); }
 
 // Any change here is a new numerics version or a fixed bug.

@@ -145,7 +145,7 @@ void attention_backward_tile(const AttentionBackward& a, const float* delta, con
                     depth, 0, true);
 
   const bool capped = s.soft_cap > 0;
-  const V kappa = V::set1(capped ? numerics::kLog2e : s.scale * numerics::kLog2e);
+  const V kappa = score_factor<V>(s);
   float tanh_of[kKeyBlock];
   for (int64_t i = 0; i < count; ++i) {
     float* p = t.p + i * kKeyBlock;

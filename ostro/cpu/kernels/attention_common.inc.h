@@ -4,6 +4,7 @@
 #include <cstdint>
 
 #include "ostro/cpu/kernels/attention_kernels.h"
+#include "ostro/numerics/functions.h"
 
 namespace ostro::cpu::kernels {
 
@@ -41,6 +42,12 @@ inline ExampleMask example_mask(const AttentionShape& s, int64_t b) {
     e.key_segments = m.key_segments + b * m.key_segment_stride;
   }
   return e;
+}
+
+// kappa of N9.
+template <class V>
+inline V score_factor(const AttentionShape& s) {
+  return V::set1(s.soft_cap > 0 ? numerics::kLog2e : numerics::attention_kappa(s.scale));
 }
 
 // The keys that positions [first, last] reach, segments and single keys aside. Both ends grow with the

@@ -42,7 +42,7 @@ void attention_forward_item(const AttentionForward& a, int64_t item, float* scra
   for (int64_t i = 0; i < wide * kQueryTile; ++i) ot[i] = 0;
 
   const bool capped = s.soft_cap > 0;
-  const V kappa = V::set1(capped ? numerics::kLog2e : s.scale * numerics::kLog2e);
+  const V kappa = score_factor<V>(s);
   float tops[kQueryTile], sums[kQueryTile];
   first_maximum<V>(s, tile, tops, sums);
   V m[kVectors], l[kVectors];

@@ -137,7 +137,7 @@ template <class P, bool kCapped>
 inline void packed_gradients(const AttentionShape& s, const PackedBackward& t, int64_t row, int64_t key,
                              const uint16_t* masks, const RowValues& values) {
   using V = VecAvx512;
-  const V kappa = V::set1(kCapped ? numerics::kLog2e : s.scale * numerics::kLog2e);
+  const V kappa = score_factor<V>(s);
   const V cap = V::set1(s.soft_cap), one = V::set1(1.0f);
   for (int64_t i = row; i < row + 32; i += 4) {
     const int q = static_cast<int>(i % 32 / 4);

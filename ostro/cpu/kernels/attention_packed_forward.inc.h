@@ -123,7 +123,7 @@ void packed_forward_item(const AttentionForward& a, const void* packed, int64_t 
   transpose_words<P>(q, wide / 2, kQueryTile, wide / 2, qt, kQueryTile);
 
   const bool capped = s.soft_cap > 0;
-  const V kappa = V::set1(capped ? numerics::kLog2e : s.scale * numerics::kLog2e);
+  const V kappa = score_factor<V>(s);
   float m[kQueryTile], l[kQueryTile];
   first_maximum<V>(s, tile, m, l);
 

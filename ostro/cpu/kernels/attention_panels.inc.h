@@ -141,7 +141,7 @@ void panels_forward_item(const GemmKernel& kernel, const AttentionForward& a, co
   }
 
   const bool capped = s.soft_cap > 0;
-  const V kappa = V::set1(capped ? numerics::kLog2e : s.scale * numerics::kLog2e);
+  const V kappa = score_factor<V>(s);
   float m[kQueryTile], l[kQueryTile];
   first_maximum<V>(s, tile, m, l);
   Range reach[kParts], common[kParts];

@@ -163,7 +163,7 @@ template <class V, bool kBf16, bool kMasked>
 inline void panel_gradients(const AttentionShape& s, const PanelBackward& t, const PanelQueries& q,
                             Range rows, const uint16_t* words) {
   const bool capped = s.soft_cap > 0;
-  const V kappa = V::set1(capped ? numerics::kLog2e : s.scale * numerics::kLog2e);
+  const V kappa = score_factor<V>(s);
   for (int64_t i = rows.begin; i < rows.end; ++i) {
     float *p = t.p + i * kPartLanes, *ds = t.ds + i * kPartLanes;
     float tanh_of[kPartLanes];
