@@ -41,6 +41,10 @@ Status check_and_report(const train::TrainConfig& config, data::CheckSettings se
                       d.exact_bytes);
   text += fmt::format("near copies        {} in {} clusters, {} bytes\n", d.near_copies, d.near_clusters,
                       d.near_bytes);
+  if (d.not_compared > 0)
+    text +=
+        fmt::format("                   at least: {} bands have more than {} documents unlike each other\n",
+                    d.crowded_bands, data::DuplicateReport::kMaxStanding);
   int64_t bad = 0;
   for (const data::ComponentCheck& c : report.components) bad += c.bad;
   if (bad > 0) text += fmt::format("malformed rows     {}\n", bad);

@@ -113,10 +113,9 @@ std::string check_json(const CheckReport& report) {
                              {"copies", d.exact_copies},
                              {"bytes_of_copies", d.exact_bytes},
                              {"largest", clusters_json(report, d.exact)}};
-  out["near_duplicates"] = {{"clusters", d.near_clusters},
-                            {"copies", d.near_copies},
-                            {"bytes_of_copies", d.near_bytes},
-                            {"largest", clusters_json(report, d.near)}};
+  out["near_duplicates"] = {{"clusters", d.near_clusters},     {"copies", d.near_copies},
+                            {"bytes_of_copies", d.near_bytes}, {"crowded_bands", d.crowded_bands},
+                            {"not_compared", d.not_compared},  {"largest", clusters_json(report, d.near)}};
   return out.dump(1, ' ', false, ordered_json::error_handler_t::replace) + "\n";
 }
 

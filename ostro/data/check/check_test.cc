@@ -174,6 +174,32 @@ TEST_CASE("check: estimated Jaccard indices are near the true ones") {
   CHECK_FALSE(hasher.sign({}, none));
 }
 
+TEST_CASE("check: documents that were not compared with all others of a band are counted") {
+  // 40 documents share the numbers of the first band and no others, so that none is like another; of two more
+  // one is the other's copy but for its last number, and is found.
+  std::mt19937 rng(5);
+  const Bands bands = Bands::for_threshold(0.8);
+  for (const int sharing : {32, 33, 40}) {
+    io::MemoryFileSystem fs;
+    check_ok(fs.make_dirs("f"));
+    DuplicateFinder finder(fs, "f", 0.8, 1 << 20);
+    Signature signature;
+    for (int i = 0; i < sharing + 2; ++i) {
+      if (i <= sharing)
+        for (size_t k = 0; k < signature.size(); ++k)
+          signature[k] = k < bands.rows && i < sharing ? 7 : static_cast<uint32_t>(rng());
+      else
+        signature.back() ^= 1;
+      check_ok(finder.add({0, i}, 10, sha256(fmt::format("{}", i)), &signature));
+    }
+    const auto report = finder.finish(10);
+    REQUIRE(report.ok());
+    CHECK(report->near_copies == 1);
+    CHECK(report->crowded_bands == (sharing > 32 ? 1 : 0));
+    CHECK(report->not_compared == sharing - 32);
+  }
+}
+
 TEST_CASE("check: records are sorted through files as in memory") {
   std::mt19937_64 rng(3);
   std::vector<uint64_t> all(50000);

@@ -171,14 +171,15 @@ Status DuplicateFinder::find_near(size_t list, DuplicateReport& report) {
   }
   // Documents with an equal band: each is compared with those before it that stand for a set of alike ones.
   // Most bands are one document's alone, so that the first signature is only read when a second comes.
-  constexpr size_t kMaxStanding = 32;
   Sets sets;
+  bool crowded = false;
   std::optional<BandRecord> first;
   std::vector<std::pair<uint64_t, Signature>> standing;
   RETURN_IF_ERROR(keys_.drain([&](const BandRecord& record) -> Status {
     if (!first || record.key != first->key) {
       first = record;
       standing.clear();
+      crowded = false;
       return {};
     }
     if (standing.size() <= 1 && sets.root(first->document) == sets.root(record.document)) return {};
@@ -193,7 +194,13 @@ Status DuplicateFinder::find_near(size_t list, DuplicateReport& report) {
       sets.join(document, record.document);
       return {};
     }
-    if (standing.size() < kMaxStanding) standing.emplace_back(record.document, one.signature);
+    if (standing.size() < DuplicateReport::kMaxStanding) {
+      standing.emplace_back(record.document, one.signature);
+      return {};
+    }
+    report.crowded_bands += crowded ? 0 : 1;
+    crowded = true;
+    ++report.not_compared;
     return {};
   }));
   std::vector<Group> best;

@@ -36,6 +36,10 @@ struct DuplicateReport {
   std::vector<DuplicateCluster> exact;  // the largest first
   int64_t near_copies = 0, near_bytes = 0, near_clusters = 0;
   std::vector<DuplicateCluster> near;  // among documents that are no exact copies of one before them
+  // Bands that more than kMaxStanding documents unlike each other have equal, and how many such documents
+  // were left behind there: what comes later was not compared with them, unless by another band.
+  int64_t crowded_bands = 0, not_compared = 0;
+  static constexpr size_t kMaxStanding = 32;
 };
 
 // Collects documents in order, then finds duplicates. Memory: `memory` bytes for sorting, a bit for every
