@@ -48,6 +48,8 @@ Status check_and_report(const train::TrainConfig& config, data::CheckSettings se
   int64_t bad = 0;
   for (const data::ComponentCheck& c : report.components) bad += c.bad;
   if (bad > 0) text += fmt::format("malformed rows     {}\n", bad);
+  for (const data::LeftOutComponent& c : report.left_out)
+    text += fmt::format("not looked at      {}: {}\n", c.name, c.reason);
   return write_stdout(text + fmt::format("report             {}\nfigures            {}\n", out, json_path));
 }
 
@@ -58,8 +60,8 @@ int data_check_command(Args args) {
   std::string out = "data_check.html";
   int64_t memory_mib = settings.memory >> 20;
   args.summary(
-      "Reads every text of the configuration and reports evaluation data in it, exact and near duplicates, "
-      "and\n"
+      "Reads every text of the configuration (rows of ids decoded, stores without texts too) and reports "
+      "evaluation data in it, exact and near duplicates, and\n"
       "distributions of lengths and of figures of quality: an HTML file, and a .json with all figures beside "
       "it.");
   args.option("--eval", &settings.eval_files, "FILES", "evaluation sets: files, directories or globs");

@@ -6,7 +6,10 @@
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <optional>
+#include <span>
 #include <thread>
+#include <utility>
+#include <variant>
 
 #include "ostro/base/sha256.h"
 #include "ostro/data/check/words.h"
@@ -14,6 +17,7 @@
 #include "ostro/data/formats/row_values.h"
 #include "ostro/data/row_reader.h"
 #include "ostro/data/source_files.h"
+#include "ostro/data/token_store.h"
 #include "ostro/io/path.h"
 
 namespace ostro::data {
@@ -21,6 +25,8 @@ namespace {
 
 constexpr size_t kBatchBytes = 8 << 20;
 constexpr size_t kBatchRows = 4096;
+constexpr size_t kBatchTokens = 2 << 20;        // of rows of a store
+constexpr size_t kStoreCacheBytes = 32u << 20;  // decoded chunks of a store, which is read in its order
 
 // What is computed of a row on its own, in any thread.
 struct RowFacts {
@@ -34,30 +40,40 @@ struct RowFacts {
   Contamination found;
 };
 
+// Makes a row of ids one of text: what they decode to, without an end-of-text at the end, as rows of text
+// have none either.
+Status decode_row(const tokenizer::Tokenizer& tokenizer, FormattedRow& row) {
+  std::span<const uint32_t> ids = row.ids;
+  if (!ids.empty() && tokenizer.eos_id() == ids.back()) ids = ids.first(ids.size() - 1);
+  ASSIGN_OR_RETURN(row.content, tokenizer.decode(ids));
+  if (row.content.empty()) row.skip = RowSkip::kEmpty;
+  return {};
+}
+
 struct Workers {
-  const RowFormatter& formatter;
+  const tokenizer::Tokenizer& tokenizer;
   const MinHasher& hasher;
   const EvalIndex& index;
 
-  RowFacts facts(const Row& row, tokenizer::Encoder& encoder) const {
-    RowFacts out;
-    if (!row.problem.empty()) {
-      out.error = invalid_argument(row.problem);
-      return out;
-    }
+  RowFacts facts(const Row& row, const RowFormatter& formatter, bool decodes,
+                 tokenizer::Encoder& encoder) const {
+    if (!row.problem.empty()) return failed(invalid_argument(row.problem));
     auto formatted = formatter.format(row, encoder);
-    if (!formatted.ok()) {
-      out.error = formatted.error();
-      return out;
+    if (!formatted.ok()) return failed(formatted.error());
+    return facts(std::move(*formatted), decodes);
+  }
+
+  RowFacts facts(FormattedRow row, bool decodes) const {
+    RowFacts out;
+    out.row = std::move(row);
+    if (out.row.skip == RowSkip::kNone && decodes) {
+      if (const Status decoded = decode_row(tokenizer, out.row); !decoded.ok())
+        return failed(decoded.error());
     }
-    out.row = std::move(*formatted);
     if (out.row.skip != RowSkip::kNone) return out;
     const std::string text = std::move(out.row.content);
     auto stats = document_stats(text);
-    if (!stats.ok()) {
-      out.error = stats.error();
-      return out;
-    }
+    if (!stats.ok()) return failed(stats.error());
     out.stats = *stats;
     out.stats.tokens = static_cast<int64_t>(out.row.ids.size());
     out.row.ids = {};
@@ -70,15 +86,24 @@ struct Workers {
     return out;
   }
 
-  // Of all rows, in their order.
-  std::vector<RowFacts> all(const std::vector<Row>& rows, std::vector<tokenizer::Encoder>& encoders) const {
-    std::vector<RowFacts> out(rows.size());
+  // `facts_of(i, encoder)` for i below `count`, in their order.
+  template <typename FactsOf>
+  static std::vector<RowFacts> all(size_t count, std::vector<tokenizer::Encoder>& encoders,
+                                   const FactsOf& facts_of) {
+    std::vector<RowFacts> out(count);
     std::vector<std::jthread> threads;
     for (size_t t = 0; t < encoders.size(); ++t)
       threads.emplace_back([&, t] {
-        for (size_t i = t; i < rows.size(); i += encoders.size()) out[i] = facts(rows[i], encoders[t]);
+        for (size_t i = t; i < count; i += encoders.size()) out[i] = facts_of(i, encoders[t]);
       });
     threads.clear();  // joins
+    return out;
+  }
+
+ private:
+  static RowFacts failed(Error error) {
+    RowFacts out;
+    out.error = std::move(error);
     return out;
   }
 };
@@ -134,6 +159,7 @@ class Check {
         tokenizer_(tokenizer),
         settings_(settings),
         hasher_(static_cast<size_t>(settings.shingle), static_cast<uint64_t>(settings.seed)),
+        workers_{tokenizer, hasher_, report_.index},
         finder_(fs, settings.folder, settings.near_threshold, settings.memory) {
     report_.settings = settings;
     report_.index =
@@ -145,7 +171,10 @@ class Check {
   Result<CheckReport> run() {
     RETURN_IF_ERROR(read_evals());
     RETURN_IF_ERROR(find_inputs());
-    for (const Input& input : inputs_) RETURN_IF_ERROR(read_component(input));
+    for (const Input& input : inputs_) {
+      report_.components.push_back({.name = input.name, .decoded = input.decodes});
+      RETURN_IF_ERROR(input.store == nullptr ? read_texts(input) : read_store(*input.store));
+    }
     if (finder_.documents() == 0) return invalid_argument(nothing_to_check());
     ASSIGN_OR_RETURN(report_.duplicates, finder_.finish(static_cast<size_t>(settings_.list)));
     for (size_t e = 0; e < seen_.size(); ++e)
@@ -184,17 +213,22 @@ class Check {
     return {};
   }
 
-  // A component whose texts are checked.
+  // A component that is checked: by its texts, or by its store, which stands alone then.
   struct Input {
     std::string name;
+    bool decodes = false;  // rows are ids
     std::unique_ptr<RowFormatter> formatter;
     std::vector<SourceFile> sources;
+    std::shared_ptr<const TokenStore> store;
   };
 
   // Everything that can be wrong with a component besides its rows is found before the first is read.
   Status find_inputs() {
     for (const Component& component : components_of(options_)) {
-      if (component.is_in_place()) continue;
+      if (component.is_in_place()) {
+        RETURN_IF_ERROR(find_store(component));
+        continue;
+      }
       const std::string key = component.name.empty() ? component.key : component.key + ".format";
       ASSIGN_OR_RETURN(auto formatter, make_row_formatter(fs_, component.format, key, options_.tokenizer,
                                                           tokenizer_, options_.enforce_eos));
@@ -202,10 +236,31 @@ class Check {
                                                 component.validation_urls, component.cache_dir));
       for (const SourceFile& source : sources) progress_.bytes_total += source.size;
       progress_.files_total += static_cast<int64_t>(sources.size());
-      inputs_.push_back({component.name, std::move(formatter), std::move(sources)});
+      inputs_.push_back({component.name, std::holds_alternative<PrebuiltFormat>(component.format),
+                         std::move(formatter), std::move(sources), nullptr});
     }
-    if (inputs_.empty())
-      return invalid_argument("data: no component names texts (train_urls), so there is nothing to check");
+    if (!inputs_.empty()) return {};
+    std::string why;
+    for (const LeftOutComponent& c : report_.left_out) why += fmt::format("; {}: {}", c.name, c.reason);
+    return invalid_argument(
+        "data: no component has texts (train_urls) or a finished store, so there is nothing to check" + why);
+  }
+
+  // A component without texts. Its store is made by hand or by another program, and may not be here yet.
+  Status find_store(const Component& component) {
+    auto store = TokenStore::open(fs_, options_, component, tokenizer_,
+                                  std::make_shared<ChunkCache>(kStoreCacheBytes));
+    if (!store.ok() && store.error().code() == ErrorCode::kNotFound) {
+      report_.left_out.push_back({component.name.empty() ? component.key : component.name,
+                                  "names no texts, and has no store to read: " + store.error().message()});
+      return {};
+    }
+    if (!store.ok()) return store.error().with_context(component.key);
+    for (const Split split : kSplits) {
+      progress_.bytes_total += (*store)->split(split).tokens() * kBytesOfId;
+      ++progress_.files_total;
+    }
+    inputs_.push_back({component.name, true, nullptr, {}, std::move(*store)});
     return {};
   }
 
@@ -216,15 +271,14 @@ class Check {
       bad += c.bad;
     }
     return fmt::format(
-        "data: the files of train_urls and validation_urls hold no text (files: {}, rows: {}, of them "
+        "data: the files of train_urls and validation_urls (and stores without texts) hold no text (files: "
+        "{}, rows: {}, of them "
         "malformed: "
         "{}, the others empty)",
         report_.sources.size(), rows, bad);
   }
 
-  Status read_component(const Input& input) {
-    report_.components.push_back({.name = input.name});
-    const Workers workers{*input.formatter, hasher_, report_.index};
+  Status read_texts(const Input& input) {
     RowOptions rows;
     rows.fields = input.formatter->fields();
     for (const SourceFile& source : input.sources) {
@@ -243,12 +297,46 @@ class Check {
           bytes += row.bytes.size();
           batch.push_back(std::move(row));
         }
-        const std::vector<RowFacts> facts = workers.all(batch, encoders_);
-        for (size_t i = 0; i < batch.size(); ++i) RETURN_IF_ERROR(take(source, batch[i], facts[i]));
+        const std::vector<RowFacts> facts =
+            Workers::all(batch.size(), encoders_, [&](size_t i, tokenizer::Encoder& encoder) {
+              return workers_.facts(batch[i], *input.formatter, input.decodes, encoder);
+            });
+        for (size_t i = 0; i < batch.size(); ++i) RETURN_IF_ERROR(take(batch[i].number, facts[i]));
         // A position is in the unpacked file: a compressed one seems read too early, but never twice.
         if (more) show_progress(std::min(reader->position().bytes, source.size));
       }
       finished_bytes_ += source.size;
+      ++progress_.files_done;
+      show_progress(0);
+    }
+    return {};
+  }
+
+  // All rows, loss or not: what they decode to is what a run sees.
+  Status read_store(const TokenStore& store) {
+    for (const Split split : kSplits) {
+      const TokenStream& stream = store.split(split);
+      report_.sources.push_back(stream.name());
+      report_.formats.push_back(FileFormat::kParquet);  // "FOLDER/train: row 3"
+      std::vector<int32_t> ids;
+      for (int64_t row = 0; row < stream.rows();) {
+        ASSIGN_OR_RETURN(const std::vector<int64_t> ends,
+                         stream.row_ends(row, std::min<int64_t>(kBatchRows, stream.rows() - row)));
+        size_t rows = 1;
+        while (rows + 1 < ends.size() && static_cast<size_t>(ends[rows + 1] - ends[0]) <= kBatchTokens)
+          ++rows;
+        ids.resize(static_cast<size_t>(ends[rows] - ends[0]));
+        RETURN_IF_ERROR(stream.read(ends[0], ids));
+        const std::vector<RowFacts> facts = Workers::all(rows, encoders_, [&](size_t i, tokenizer::Encoder&) {
+          FormattedRow one;
+          one.ids.assign(ids.begin() + (ends[i] - ends[0]), ids.begin() + (ends[i + 1] - ends[0]));
+          return workers_.facts(std::move(one), true);
+        });
+        for (size_t i = 0; i < rows; ++i) RETURN_IF_ERROR(take(row + static_cast<int64_t>(i) + 1, facts[i]));
+        row += static_cast<int64_t>(rows);
+        show_progress(ends[rows] * kBytesOfId);
+      }
+      finished_bytes_ += stream.tokens() * kBytesOfId;
       ++progress_.files_done;
       show_progress(0);
     }
@@ -261,11 +349,13 @@ class Check {
     settings_.progress(progress_);
   }
 
-  Status take(const SourceFile& source, const Row& row, const RowFacts& facts) {
+  // A row of the last source.
+  Status take(int64_t number, const RowFacts& facts) {
+    const DocumentPlace place{static_cast<int64_t>(report_.sources.size()) - 1, number};
     ComponentCheck& component = report_.components.back();
     ++component.rows;
     if (!facts.error.ok()) {
-      const Error error = facts.error.error().with_context(row_place(source.path, source.format, row.number));
+      const Error error = facts.error.error().with_context(report_.place_text(place));
       if (options_.on_bad_row == OnBadRow::kError) return error;
       if (component.bad++ == 0) component.first_bad = error.message();
       return {};
@@ -274,7 +364,6 @@ class Check {
     component.empty += facts.row.skip == RowSkip::kEmpty ? 1 : 0;
     component.no_loss += facts.row.skip == RowSkip::kNoLoss ? 1 : 0;
     if (facts.row.skip != RowSkip::kNone) return {};
-    const DocumentPlace place{static_cast<int64_t>(report_.sources.size()) - 1, row.number};
     component.stats.add(facts.stats);
     ++progress_.documents;
     progress_.tokens += facts.stats.tokens;
@@ -305,11 +394,13 @@ class Check {
   const tokenizer::Tokenizer& tokenizer_;
   const CheckSettings& settings_;
   const MinHasher hasher_;
+  const Workers workers_;
   DuplicateFinder finder_;
   std::vector<tokenizer::Encoder> encoders_;
   std::vector<std::vector<bool>> seen_;  // n-grams of each eval document
   std::vector<Input> inputs_;
   BuildProgress progress_;
+  static constexpr int64_t kBytesOfId = 4;  // of a store, beside bytes of files in the progress
   int64_t finished_bytes_ = 0;
   CheckReport report_;
 };

@@ -52,17 +52,24 @@ struct EvalResult {
 };
 
 struct ComponentCheck {
-  std::string name;  // empty: the one data set
+  std::string name;      // empty: the one data set
+  bool decoded = false;  // rows are ids: of format prebuilt, or of a store without texts
   int64_t rows = 0, empty = 0, no_loss = 0, repaired = 0, bad = 0;
   std::string first_bad;
   StatsHistograms stats;
 };
 
+// A component that was not looked at, and why.
+struct LeftOutComponent {
+  std::string name, reason;
+};
+
 struct CheckReport {
   CheckSettings settings;
-  std::vector<std::string> sources;  // paths, by DocumentPlace::source
-  std::vector<FileFormat> formats;   // of them
+  std::vector<std::string> sources;  // paths, by DocumentPlace::source; of a store its splits' folders
+  std::vector<FileFormat> formats;   // of them; of a store kParquet, as rows are numbered alike
   std::vector<ComponentCheck> components;
+  std::vector<LeftOutComponent> left_out;
   int64_t contaminated_documents = 0;
   std::vector<ContaminatedDocument> contaminated;  // those with most words covered first
   std::vector<EvalResult> evals;                   // one for each document of the index
@@ -73,8 +80,9 @@ struct CheckReport {
   std::string place_text(const DocumentPlace& place) const;  // "file:line"
 };
 
-// Reads every source of every component. Errors: a source that cannot be read, an eval file that names
-// nothing, texts without a single document, a malformed row unless data.on_bad_row is skip.
+// Reads every source of every component, and of one without texts its store. Rows of ids are decoded. Errors:
+// a source that cannot be read, an eval file that names nothing, texts without a single document, a malformed
+// row unless data.on_bad_row is skip.
 Result<CheckReport> run_check(io::FileSystem& fs, const DataOptions& options,
                               const tokenizer::Tokenizer& tokenizer, const CheckSettings& settings);
 

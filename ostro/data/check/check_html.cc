@@ -111,7 +111,11 @@ std::string summary(const CheckReport& report) {
        fmt::format("{} of the bytes, in {} clusters",
                    percent(static_cast<double>(d.near_bytes), static_cast<double>(bytes)),
                    grouped(d.near_clusters)));
-  return out + "</table>\n";
+  out += "</table>\n";
+  for (const LeftOutComponent& c : report.left_out)
+    out += fmt::format("<p class=\"bad\">Not looked at: <code>{}</code>: {}</p>\n", escaped(c.name),
+                       escaped(c.reason));
+  return out;
 }
 
 std::string contamination(const CheckReport& report) {
@@ -207,10 +211,11 @@ std::string check_html(const CheckReport& report) {
   out += clusters(report, report.duplicates.near, true);
   for (const ComponentCheck& c : report.components) {
     out += fmt::format(
-        "<h2>{}</h2>\n<p>{} rows; {} empty, {} without loss, {} malformed and skipped, {} with malformed "
+        "<h2>{}</h2>\n<p>{} rows{}; {} empty, {} without loss, {} malformed and skipped, {} with malformed "
         "UTF-8.</p>\n",
-        c.name.empty() ? "Documents" : "Component " + escaped(c.name), grouped(c.rows), grouped(c.empty),
-        grouped(c.no_loss), grouped(c.bad), grouped(c.repaired));
+        c.name.empty() ? "Documents" : "Component " + escaped(c.name), grouped(c.rows),
+        c.decoded ? ", decoded from their ids" : "", grouped(c.empty), grouped(c.no_loss), grouped(c.bad),
+        grouped(c.repaired));
     if (c.bad > 0) out += fmt::format("<p class=\"bad\">The first: {}</p>\n", escaped(c.first_bad));
     out += "<div class=\"plots\">\n";
     for (const StatsHistograms::Entry& e : c.stats.entries)

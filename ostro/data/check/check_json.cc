@@ -100,12 +100,16 @@ std::string check_json(const CheckReport& report) {
                      {"rows_of_a_band", report.bands.rows}};
   out["components"] = ordered_json::array();
   for (const ComponentCheck& c : report.components) {
-    ordered_json component{{"name", c.name},       {"rows", c.rows},         {"empty", c.empty},
-                           {"no_loss", c.no_loss}, {"repaired", c.repaired}, {"bad", c.bad}};
+    ordered_json component{{"name", c.name},   {"decoded", c.decoded}, {"rows", c.rows},
+                           {"empty", c.empty}, {"no_loss", c.no_loss}, {"repaired", c.repaired},
+                           {"bad", c.bad}};
     if (c.bad > 0) component["first_bad"] = c.first_bad;
     for (const StatsHistograms::Entry& e : c.stats.entries) component["figures"][e.name] = histogram_json(e);
     out["components"].push_back(std::move(component));
   }
+  out["left_out"] = ordered_json::array();
+  for (const LeftOutComponent& c : report.left_out)
+    out["left_out"].push_back({{"name", c.name}, {"reason", c.reason}});
   out["contamination"] = contamination_json(report);
   const DuplicateReport& d = report.duplicates;
   out["documents"] = d.documents;

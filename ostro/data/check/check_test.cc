@@ -74,7 +74,7 @@ struct Corpus {
 
   CheckReport run() {
     auto report = run_check(fs, options, *tok, settings);
-    REQUIRE(report.ok());
+    REQUIRE_MESSAGE(report.ok(), (report.ok() ? "" : report.error().message()));
     CHECK_FALSE(*fs.exists(settings.folder));
     return std::move(*report);
   }
@@ -142,6 +142,68 @@ TEST_CASE("check: bad rows are errors or counted") {
   corpus.settings.ngram = 0;
   CHECK(run_check(corpus.fs, corpus.options, *corpus.tok, corpus.settings).error().message() ==
         "--ngram 0: use 1 or more");
+}
+
+TEST_CASE("check: rows of ids are looked at as what they decode to, a store without texts too") {
+  Corpus corpus;
+  const std::string planted =
+      "Ahem. What is the tallest mountain on the planet that anyone has ever climbed twice?";
+  std::string ids_rows, text_rows;
+  for (int i = 0; i < 5; ++i) {
+    const std::string text = fmt::format("document {} ", i) + (i == 3 ? planted : "says nothing of it");
+    ids_rows += nlohmann::json{{"input_ids", corpus.tok->encode(text)}}.dump() + "\n";
+    text_rows += line("stored " + text);
+  }
+  ids_rows +=
+      nlohmann::json{{"input_ids", corpus.tok->encode("document 0 says nothing of it")}}.dump() + "\n";
+  write(corpus.fs, "in/ids.jsonl", ids_rows);
+  write(corpus.fs, "in/stored.jsonl", text_rows);
+  DataOptions& options = corpus.options;
+  options.train_urls.clear();
+  options.cache_dir = "caches";
+  options.enforce_eos = false;
+  options.components["ids"].train_urls = {"in/ids.jsonl"};
+  options.components["ids"].format = PrebuiltFormat{};
+  options.components["stored"].cache_dir = "elsewhere/stored";
+  DataOptions built = options;
+  built.components.erase("ids");
+  built.components["stored"].train_urls = {"in/stored.jsonl"};
+  built.components["stored"].validation_fraction = 0;
+
+  const CheckReport without = corpus.run();
+  REQUIRE(without.left_out.size() == 1);
+  CHECK(without.left_out[0].name == "stored");
+  CHECK(
+      without.left_out[0].reason ==
+      "names no texts, and has no store to read: elsewhere/stored: no finished token store; run: ostro data "
+      "build --config ...");
+  CHECK(check_html(without).find("Not looked at: <code>stored</code>: names no texts") != std::string::npos);
+  CHECK(nlohmann::json::parse(check_json(without))["left_out"][0]["name"] == "stored");
+  CHECK(without.contaminated_documents == 1);
+  CHECK(without.place_text(without.contaminated[0].place) == "in/ids.jsonl:4");
+  CHECK(without.duplicates.exact_copies == 1);
+
+  check_ok([&]() -> Status {
+    ASSIGN_OR_RETURN(const StoreLedger ledger,
+                     build_store(corpus.fs, built, components_of(built).front(), *corpus.tok));
+    CHECK(ledger.split(Split::kTrain).rows + ledger.split(Split::kValidation).rows == 5);
+    return {};
+  }());
+  const CheckReport report = corpus.run();
+  CHECK(report.left_out.empty());
+  CHECK(report.duplicates.documents == 11);
+  CHECK(report.components[1].decoded);
+  CHECK(report.components[1].rows == 5);
+  CHECK(report.contaminated_documents == 2);
+  CHECK(report.place_text(report.contaminated[1].place).find("elsewhere/stored/") == 0);
+  corpus.settings.threads = 3;
+  CHECK(check_json(corpus.run()) == check_json(report));
+  options.components.erase("ids");
+  check_ok(corpus.fs.remove_all("elsewhere"));
+  CHECK(run_check(corpus.fs, options, *corpus.tok, corpus.settings)
+            .error()
+            .message()
+            .find("nothing to check; stored: names no texts") != std::string::npos);
 }
 
 TEST_CASE("check: words are small letters without punctuation, single characters where nothing parts words") {

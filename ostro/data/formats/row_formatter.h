@@ -31,7 +31,7 @@ struct FormattedRow {
   // stands before it.
   std::vector<float> weights;
   // What makes two rows the same: the text, the rendered conversation, the input and the output, or the ids
-  // in decimal. Decides what is held out and what is a duplicate; its size is what counts as bytes of text.
+  // in decimal (data check decodes them). Decides what is held out; its size is what counts as bytes of text.
   std::string content;
   bool repaired = false;  // bytes that are not UTF-8 were read as U+FFFD
 };
