@@ -153,4 +153,101 @@ TEST_CASE("data check finds what was planted, whatever the threads, and says wha
   fails("taken.html", eval, "--out: " + (folder / "taken.json") + " is a directory");
 }
 
+// A store of one component, built from the command line, and what changes a byte of a file in it.
+struct BuiltStore {
+  const Folder folder;
+  std::string config;
+
+  BuiltStore() {
+    std::ofstream corpus(folder / "a.jsonl");
+    for (int i = 0; i < 200; ++i)
+      corpus << "{\"text\": \""
+             << (i == 7 ? "how many grey herons stood on the broken bridge " : "the bell rang ") << i
+             << " times\"}\n";
+    corpus.close();
+    std::ofstream(folder / "t.txt") << "the grey herons stood on the bridge and the bell rang\n";
+    REQUIRE(shell("$OSTRO tokenizer train --vocab_size 270 --out " + (folder / "t.json") + " --input " +
+                  (folder / "t.txt"))
+                .code == 0);
+    config = write("c.yaml", "components: {web: {train_urls: [" + (folder / "a.jsonl") +
+                                 "], validation_fraction: 0}}, id_type: levanter");
+    const Outcome built = shell("$OSTRO data build --config " + config + " 2>&1");
+    REQUIRE_MESSAGE(built.code == 0, built.out);
+  }
+
+  std::string write(const std::string& name, const std::string& data) const {
+    std::ofstream(folder / name)
+        << "data: {tokenizer: " + (folder / "t.json") + ", cache_dir: " + (folder / "cache") + ", " + data +
+               "}\nmodel: {seq_len: 16, hidden_dim: 16, intermediate_dim: 16, num_layers: 1, "
+               "num_heads: 2, num_kv_heads: 1}\ntrainer: {train_batch_size: 4}\n";
+    return folder / name;
+  }
+
+  static void flip(const std::string& path, std::streamoff at) {
+    std::fstream file(path, std::ios::in | std::ios::out | std::ios::binary);
+    file.seekg(at);
+    const int byte = file.get();
+    REQUIRE(byte >= 0);
+    file.seekp(at);
+    file.put(static_cast<char>(byte ^ 4));
+  }
+};
+
+TEST_CASE("data verify reads stores and Levanter caches, and names the array of a flipped byte") {
+  const BuiltStore store;
+  const std::string theirs = store.folder / "theirs", data = "/train/input_ids/data/c/0";
+  std::filesystem::copy(store.folder / "cache/web", theirs, std::filesystem::copy_options::recursive);
+  std::filesystem::remove(theirs + "/ledger.json");
+  const std::string both = store.write(
+      "both.yaml", "components: {web: {train_urls: [" + (store.folder / "a.jsonl") +
+                       "], validation_fraction: 0}, theirs: {cache_dir: " + theirs +
+                       "}}, train_weights: {web: 1, theirs: 1}, id_type: levanter, enforce_eos: true");
+  const auto verify = [](const std::string& config) {
+    return shell("$OSTRO data verify --config " + config + " 2>&1");
+  };
+
+  // What was not looked at is named, until the cache was checked once.
+  std::ofstream(store.folder / "eval.txt") << "How many grey herons stood on the broken bridge?";
+  const std::string check = "$OSTRO data check --config " + both + " --eval " + (store.folder / "eval.txt") +
+                            " --out " + (store.folder / "r.html") + " 2>&1";
+  const Outcome without = shell(check);
+  CHECK_MESSAGE(without.out.find("documents          200\nwith eval data     1 (") == 0, without.out);
+  CHECK_MESSAGE(without.out.find("not looked at      theirs: names no texts, and has no store to read: ") !=
+                    std::string::npos,
+                without.out);
+  const Outcome built = shell("$OSTRO data build --component theirs --config " + both + " 2>&1");
+  REQUIRE_MESSAGE(built.code == 0, built.out);
+  const Outcome with = shell(check);
+  CHECK_MESSAGE(with.out.find("documents          400\nwith eval data     2 (") == 0, with.out);
+  CHECK(with.out.find("not looked at") == std::string::npos);
+  CHECK(shell("grep -c 'theirs/train: row 8' " + (store.folder / "r.json")).code == 0);
+
+  const Outcome good = verify(both);
+  CHECK_MESSAGE(good.code == 0, good.out);
+  CHECK(good.out.find("component theirs\nok       " + theirs + "/train/input_ids/data: ") !=
+        std::string::npos);
+  CHECK(good.out.find("damaged") == std::string::npos);
+
+  BuiltStore::flip(theirs + data, 100);
+  const Outcome one = verify(both);
+  CHECK_MESSAGE(one.code == 1, one.out);
+  CHECK_MESSAGE(
+      one.out.find("error: damaged token store: " + theirs + "/train/input_ids/data") != std::string::npos,
+      one.out);
+  BuiltStore::flip(store.folder / "cache/web/train/input_ids/offsets/c/0", 100);
+  const Outcome two = verify(both);
+  CHECK_MESSAGE(two.code == 1, two.out);
+  CHECK_MESSAGE(two.out.find("damaged  damaged token store: " +
+                             (store.folder / "cache/web/train/input_ids/offsets")) != std::string::npos,
+                two.out);
+  CHECK_MESSAGE(two.out.find("error: 2 places are damaged; the first: ") != std::string::npos, two.out);
+  // The sums of chunks stand in pages of a file of their own.
+  BuiltStore::flip(store.folder / "cache/web/train/input_ids/offsets/c/0", 100);
+  CHECK(verify(store.config).code == 0);
+  BuiltStore::flip(store.folder / "cache/web/chunks.table", 20);
+  const Outcome page = verify(store.config);
+  CHECK_MESSAGE(page.code == 1, page.out);
+  CHECK_MESSAGE(page.out.find("chunks.table") != std::string::npos, page.out);
+}
+
 }  // namespace

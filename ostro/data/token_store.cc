@@ -8,6 +8,7 @@
 #include "ostro/data/ids.h"
 #include "ostro/data/store_check.h"
 #include "ostro/data/store_plan.h"
+#include "ostro/data/store_verify.h"
 #include "ostro/io/path.h"
 
 namespace ostro::data {
@@ -254,33 +255,7 @@ Result<std::shared_ptr<const TokenStore>> TokenStore::open(io::FileSystem& fs, c
 Result<std::vector<ChunkSum>> sums_of_array(io::FileSystem& fs, const std::string& path, ArrayId id,
                                             const ArrayLedger& expected, const ChunkTable& table,
                                             bool sparse) {
-  ASSIGN_OR_RETURN(const VerifiedArray array,
-                   VerifiedArray::open(fs, path, expected, table, std::make_shared<ChunkCache>(size_t{0}),
-                                       {.sparse = sparse}));
-  std::vector<ChunkSum> sums;
-  for (int64_t i = 0; i < table.chunks(); ++i) {
-    ASSIGN_OR_RETURN(const VerifiedArray::Chunk chunk, array.chunk(i));
-    sums.push_back(sum_chunk(chunk->type, chunk->bytes));
-  }
-  const ArrayLedger actual = array_ledger(id, expected.type, expected.elements, expected.chunk, sums);
-  if (actual.sha256 != expected.sha256)
-    return corrupt(fmt::format("damaged token store: {}: SHA-256 {}, the ledger says {}", path, actual.sha256,
-                               expected.sha256));
-  return sums;
-}
-
-Status verify_store(io::FileSystem& fs, const std::string& cache_dir) {
-  ASSIGN_OR_RETURN(const StoreLedger ledger, read_ledger(fs, cache_dir));
-  ASSIGN_OR_RETURN(const auto tables, ChunkTables::open(fs, cache_dir, ledger, ledger.hash()));
-  for (const Split split : kSplits)
-    for (const ArrayPlace& place : ledger.places()) {
-      const ArrayLedger& expected = ledger.split(split).array(place.id);
-      if (expected.elements == 0 && !ledger.levanter_cache.empty()) continue;
-      const auto sums = sums_of_array(fs, array_folder(cache_dir, ledger, split, place), place.id, expected,
-                                      tables->table(split, place.id), !ledger.levanter_cache.empty());
-      if (!sums.ok()) return sums.error();
-    }
-  return {};
+  return checked_sums(fs, path, id, expected, table, sparse, 1, nullptr);
 }
 
 }  // namespace ostro::data
