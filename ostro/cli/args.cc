@@ -71,7 +71,7 @@ struct Args::State {
   std::vector<std::string> typed;
   train::ModelChoices models;
   CLI::App app;
-  bool takes_config = false;
+  bool takes_config = false, takes_overrides = false;
   std::string config_file;
   std::vector<config::Override> overrides;
 };
@@ -113,14 +113,17 @@ void Args::positional(const std::string& name, std::string* out, const std::stri
   state_->app.add_option(name, *out, help)->type_name("")->required();
 }
 
+void Args::config_overrides() { state_->takes_overrides = true; }
+
 void Args::config() {
   state_->takes_config = true;
+  config_overrides();
   option("--config", &state_->config_file, "FILE", "configuration (YAML)", kRequired);
 }
 
 std::optional<int> Args::parse() {
   State& s = *state_;
-  if (s.takes_config) {
+  if (s.takes_overrides) {
     if (const Status status = s.take_overrides(); !status.ok()) return report_error(status.error());
   }
   try {
@@ -128,7 +131,7 @@ std::optional<int> Args::parse() {
         std::vector<std::string>(s.words.rbegin(), s.words.rend()));  // the library pops from the back
   } catch (const CLI::CallForHelp&) {
     std::fputs(s.app.help().c_str(), stdout);
-    if (s.takes_config) {
+    if (s.takes_overrides) {
       const std::string text = config::options_help(config::list_options(train::TrainConfig(s.models)));
       std::printf("\n--a.b.c VALUE overrides a key of the configuration:\n%s", text.c_str());
     }

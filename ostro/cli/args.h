@@ -47,6 +47,8 @@ class Args {
 
   // --config FILE and --a.b.c VALUE: the configuration, whose options --help lists.
   void config();
+  // --a.b.c VALUE alone, for a command that names its configurations in another way: see overrides().
+  void config_overrides();
 
   // Nothing when the command may go on; otherwise the exit code (help was asked for and printed, or an error
   // was printed).

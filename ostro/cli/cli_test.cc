@@ -250,4 +250,35 @@ TEST_CASE("data verify reads stores and Levanter caches, and names the array of 
   CHECK_MESSAGE(page.out.find("chunks.table") != std::string::npos, page.out);
 }
 
+TEST_CASE("data diff names every option that makes batches differ, and takes overrides") {
+  const BuiltStore store;
+  const auto diff = [&](const std::string& a, const std::string& b, const std::string& words) {
+    const Outcome o = shell("$OSTRO data diff " + a + " " + b + " --steps 3 " + words + " 2>&1");
+    CHECK_MESSAGE(o.code == 0, o.out);
+    return o.out;
+  };
+  std::filesystem::copy(store.config, store.folder / "d.yaml");
+  std::ofstream(store.folder / "d.yaml", std::ios::app) << "optimizer: {learning_rate: 0.5}\n";
+  const std::string same = diff(store.config, store.folder / "d.yaml", "--trainer.seed 3");
+  CHECK_MESSAGE(same ==
+                    "other options that differ, without a part in the batches: optimizer.learning_rate\n"
+                    "the first 3 steps are equal: 12 sequences\n",
+                same);
+  std::string text = shell("cat " + store.config).out;
+  const auto replace = [&text](const std::string& a, const std::string& b) {
+    REQUIRE(text.find(a) != std::string::npos);
+    text.replace(text.find(a), a.size(), b);
+  };
+  replace("train_batch_size: 4", "train_batch_size: [[0, 4], [2, 6]], seed: 9");
+  replace("id_type: levanter", "id_type: levanter, shuffle: 8, stop_strategy: first_exhausted");
+  std::ofstream(store.folder / "e.yaml") << text;
+  const std::string other = diff(store.config, store.folder / "e.yaml", "");
+  for (const std::string line :
+       {"data.shuffle: true in A, 8 in B\n", "data.stop_strategy: restart in A, first_exhausted in B\n",
+        "trainer.seed: 0 in A, 9 in B\n", "trainer.train_batch_size: 4 in A, [[0,4],[2,6]] in B\n",
+        "numerics.leaf_examples", "first difference: step 0, row "})
+    CHECK_MESSAGE(other.find(line) != std::string::npos, other);
+  CHECK(shell("$OSTRO data diff --help").out.find("--a.b.c VALUE") != std::string::npos);
+}
+
 }  // namespace

@@ -1,12 +1,14 @@
 // ostro data diff A B
 #include <fmt/core.h>
 
+#include "ostro/base/sha256.h"
 #include "ostro/cli/commands.h"
 #include "ostro/cli/exit_code.h"
 #include "ostro/cli/standard_streams.h"
 #include "ostro/data/batch_diff.h"
 #include "ostro/io/routing_file_system.h"
 #include "ostro/tokenizer/files.h"
+#include "ostro/train/batch_causes.h"
 #include "ostro/train/config.h"
 
 namespace ostro::cli {
@@ -14,12 +16,14 @@ namespace {
 
 struct Side {
   train::TrainConfig config;
+  std::string tokenizer;  // SHA-256
   std::shared_ptr<const data::DataSet> stores;
   data::Loader loader;
 };
 
-Result<Side> open_side(const std::string& path, const train::ModelChoices& models) {
-  ASSIGN_OR_RETURN(train::TrainConfig config, train::load_train_config(path, {}, models));
+Result<Side> open_side(const std::string& path, const Args& args) {
+  ASSIGN_OR_RETURN(train::TrainConfig config,
+                   train::load_train_config(path, args.overrides(), args.models()));
   io::FileSystem& fs = io::default_file_system();
   ASSIGN_OR_RETURN(const tokenizer::Tokenizer tokenizer,
                    tokenizer::load_tokenizer(fs, config.data.tokenizer));
@@ -28,15 +32,21 @@ Result<Side> open_side(const std::string& path, const train::ModelChoices& model
       data::Loader loader,
       data::Loader::create(stores, config.data, config.model_options().seq_len(),
                            config.trainer.train_batch_size, static_cast<uint64_t>(config.trainer.seed)));
-  return Side{std::move(config), std::move(stores), std::move(loader)};
+  return Side{std::move(config), sha256_hex(tokenizer.canonical_json()), std::move(stores),
+              std::move(loader)};
 }
 
-Status run(const std::string& a, const std::string& b, int64_t steps, const train::ModelChoices& models) {
-  ASSIGN_OR_RETURN(const Side x, open_side(a, models));
-  ASSIGN_OR_RETURN(const Side y, open_side(b, models));
-  ASSIGN_OR_RETURN(const std::string text, data::diff_text({x.config.data, *x.stores, x.loader},
-                                                           {y.config.data, *y.stores, y.loader}, steps));
-  return write_stdout(text);
+Status run(const std::string& a, const std::string& b, int64_t steps, const Args& args) {
+  ASSIGN_OR_RETURN(const Side x, open_side(a, args));
+  ASSIGN_OR_RETURN(const Side y, open_side(b, args));
+  std::string out;
+  if (x.tokenizer != y.tokenizer)
+    out += fmt::format("data.tokenizer: other content: {} ({:.12}) in A, {} ({:.12}) in B\n",
+                       x.config.data.tokenizer, x.tokenizer, y.config.data.tokenizer, y.tokenizer);
+  out += train::batch_causes(x.config, y.config);
+  ASSIGN_OR_RETURN(const std::string text,
+                   data::diff_text({*x.stores, x.loader}, {*y.stores, y.loader}, steps));
+  return write_stdout(out + text);
 }
 
 }  // namespace
@@ -45,15 +55,17 @@ int data_diff_command(Args args) {
   std::string a, b;
   int64_t steps = 20;
   args.summary(
-      "Compares what two configurations train on: components, shares and order, the first step that "
-      "differs,\n"
-      "and how many sequences of the first steps they share. The stores must be built.");
+      "Compares what two configurations train on: every option that batches depend on, components, the first "
+      "step that differs,\n"
+      "and how many sequences of the first steps they share. The stores must be built. Overrides hold for "
+      "both.");
   args.positional("A", &a, "configuration file");
   args.positional("B", &b, "configuration file");
   args.option("--steps", &steps, "N", "how many steps to compare");
+  args.config_overrides();
   if (const auto code = args.parse()) return *code;
   if (steps < 1) return report_error(invalid_argument(fmt::format("--steps {}: use 1 or more", steps)));
-  const Status done = run(a, b, steps, args.models());
+  const Status done = run(a, b, steps, args);
   return done.ok() ? kExitOk : report_error(done.error());
 }
 

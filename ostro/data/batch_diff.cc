@@ -6,19 +6,8 @@
 #include <map>
 #include <set>
 
-#include "ostro/config/config.h"
-
 namespace ostro::data {
 namespace {
-
-template <typename T>
-std::string text_of(const T& option) {
-  return config::flow_text(config::write_value(option, config::Write::kAll));
-}
-
-void compare(const char* what, const std::string& a, const std::string& b, std::string& out) {
-  if (a != b) out += fmt::format("{}: {} in A, {} in B\n", what, a, b);
-}
 
 std::string shown(const std::string& name) { return name.empty() ? "the data set" : name; }
 
@@ -82,16 +71,6 @@ int64_t shared(const std::vector<std::string>& a, const std::vector<std::string>
 Result<std::string> diff_text(const DiffSide& a, const DiffSide& b, int64_t steps) {
   std::string out;
   compare_components(a.stores, b.stores, out);
-  compare("data.train_weights", text_of(a.options.train_weights), text_of(b.options.train_weights), out);
-  compare("data.mixture_block_size", text_of(a.options.mixture_block_size),
-          text_of(b.options.mixture_block_size), out);
-  compare("data.shuffle", text_of(a.options.shuffle), text_of(b.options.shuffle), out);
-  compare("data.target_budget", text_of(a.options.target_budget), text_of(b.options.target_budget), out);
-  compare("data.experiment_budget", text_of(a.options.experiment_budget),
-          text_of(b.options.experiment_budget), out);
-  compare("model.seq_len", fmt::format("{}", a.loader.reader().seq_len()),
-          fmt::format("{}", b.loader.reader().seq_len()), out);
-
   ASSIGN_OR_RETURN(Seen x, look(a.loader, steps));
   ASSIGN_OR_RETURN(Seen y, look(b.loader, steps));
   int64_t different_steps = 0, in_place = 0, total_a = 0, total_b = 0;

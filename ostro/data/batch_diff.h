@@ -8,14 +8,13 @@
 
 namespace ostro::data {
 
-// One side: a configuration's data and its batches.
+// One side: what a configuration's batches are made from.
 struct DiffSide {
-  const DataOptions& options;
   const DataSet& stores;
   const Loader& loader;
 };
 
-// Which components, shares and orders differ; the first step and row whose content differs among the first
+// Which components differ; the first step and row whose content differs among the first
 // `steps` steps; and how many sequences of them are equal in place, shared, or on one side only, by
 // component. Sequences are compared by their tokens, targets, loss weights and segments, so stores may
 // differ. For people.
