@@ -137,6 +137,22 @@ TEST_CASE("chunk table: stores whose ledger holds the sums are read as before") 
   json["sha256"] = sha256_hex(json.dump());
   write(fs, ledger_path(options.cache_dir), json.dump() + "\n");
   CHECK(verify_store(fs, options.cache_dir).error().code() == ErrorCode::kCorrupt);
+  // Another array with sums of its own is one, too: these ledgers' hash does not have the sums of chunks.
+  std::vector<int32_t> ids(static_cast<size_t>(stream.tokens()));
+  check_ok(stream.read(0, ids));
+  ids[0] ^= 1;
+  const std::string path = "corpus-cache/train/input_ids/data";
+  check_ok(fs.remove_all(path));
+  auto writer = ArrayWriter::create(fs, path, small_settings().layout);
+  REQUIRE(writer.ok());
+  check_ok(writer->append(std::vector<uint32_t>(ids.begin(), ids.end())));
+  REQUIRE(writer->commit().ok());
+  json["chunks"]["train"]["input_ids/data"]["crc32c"][0] = writer->all_chunks()[0].crc32c;
+  write(fs, ledger_path(options.cache_dir), with_checksum(json));
+  CHECK(verify_store(fs, options.cache_dir)
+            .error()
+            .message()
+            .find("damaged token store: corpus-cache/train/input_ids/data: SHA-256 ") == 0);
 }
 
 TEST_CASE("chunk table: one of another store, or of another place, is refused by name") {
