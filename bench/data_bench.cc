@@ -11,7 +11,6 @@
 // A store is made in FOLDER when it is first needed; TOKENIZER=tokenizer.json makes the larger one a
 // component's of that tokenizer, so that `ostro data batch` reads it.
 #include <fmt/core.h>
-#include <sys/resource.h>
 
 #include <algorithm>
 #include <chrono>
@@ -109,6 +108,14 @@ Status first(const std::string& cache, int64_t batch_size, int64_t seq_len, int 
   return {};
 }
 
+// Largest memory of this process. getrusage would count that of the process which started it, too.
+double peak_mib() {
+  std::ifstream status("/proc/self/status");
+  for (std::string word; status >> word;)
+    if (word == "VmHWM:" && status >> word) return std::stod(word) / 1024;
+  return 0;
+}
+
 Status far(const std::string& cache, int threads) {
   const auto begin = std::chrono::steady_clock::now();
   ASSIGN_OR_RETURN(auto store, TokenStore::open(io::local_file_system(), cache));
@@ -122,10 +129,8 @@ Status far(const std::string& cache, int threads) {
     if (!documents.ok()) return documents.error();
   }
   const double explained = milliseconds_since(begin) - made;
-  rusage usage;
-  getrusage(RUSAGE_SELF, &usage);
-  fmt::print("{:.3f} {:.3f} {:.3f} {:.1f} {}\n", made, opened, explained,
-             static_cast<double>(usage.ru_maxrss) / 1024, batch_fingerprint(batch));
+  fmt::print("{:.3f} {:.3f} {:.3f} {:.1f} {}\n", made, opened, explained, peak_mib(),
+             batch_fingerprint(batch));
   return {};
 }
 

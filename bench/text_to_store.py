@@ -31,7 +31,7 @@ def found_texts(limit=300_000_000):
             if path.suffix not in SUFFIXES or path.is_symlink() or not path.is_file():
                 continue
             text = path.read_bytes()[:400_000].decode("utf-8", errors="ignore")
-            if len(text) > 500:
+            if len(text) > 500 and "\0" not in text:
                 texts.append(text)
                 total += len(text)
             if total > limit:
@@ -59,11 +59,14 @@ def head(source, target, mb):
 
 
 class Run:
-    """A process that has ended: seconds, CPU seconds and peak memory of it and its children, and what it printed."""
+    """A process that has ended: seconds, CPU seconds of it and its children, its peak memory as seen every 20 ms (what
+    wait4 says begins with the memory of this process), and what it printed."""
 
     def __init__(self, command, kill_after=None, env=None):
         begin = time.perf_counter()
         process = subprocess.Popen([str(word) for word in command], stdout=subprocess.PIPE, text=True, env=env)
+        self.peak_mib = 0
+        threading.Thread(target=self.watch, args=(process.pid,), daemon=True).start()
         timer = threading.Timer(kill_after or 0, lambda: os.kill(process.pid, signal.SIGKILL))
         if kill_after is not None:
             timer.start()
@@ -73,9 +76,19 @@ class Run:
         process.returncode = os.waitstatus_to_exitcode(status)
         self.killed = process.returncode == -signal.SIGKILL
         self.seconds, self.cpu = time.perf_counter() - begin, usage.ru_utime + usage.ru_stime
-        self.peak_mib = usage.ru_maxrss / 1024
         if process.returncode != 0 and not (self.killed and kill_after is not None):
             sys.exit(f"{' '.join(map(str, command))}: status {process.returncode}")
+
+    def watch(self, pid):
+        while True:
+            try:
+                found = re.search(r"VmHWM:\s+(\d+) kB", pathlib.Path(f"/proc/{pid}/status").read_text())
+            except OSError:
+                return
+            if not found:  # it has ended and was not waited for yet
+                return
+            self.peak_mib = max(self.peak_mib, int(found[1]) / 1024)
+            time.sleep(0.02)
 
 
 class Texts:
