@@ -132,6 +132,7 @@ def pack(texts):
 def train(args, folder, vocab_size, training):
     target = folder / f"vocab{vocab_size}" / "tokenizer.json"
     if not target.exists():
+        target.parent.mkdir(exist_ok=True)
         text = folder / "training.txt"
         if not text.exists():
             text.write_text("\n".join(training), newline="")
