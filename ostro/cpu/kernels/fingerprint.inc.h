@@ -1,4 +1,5 @@
-// The loop of fingerprint_kernels.h without intrinsics.
+// The loop of fingerprint_kernels.h without intrinsics, and the one around lanes that take eight words at a
+// time.
 #pragma once
 
 #include "ostro/cpu/kernels/fingerprint_kernels.h"
@@ -26,6 +27,26 @@ inline void fingerprint_words(const FingerprintLane* lanes, uint64_t first, cons
   }
   sums[0] += sum0;
   sums[1] += sum1;
+}
+
+// Lane: start(lane, number of the first word), add(Lane::load(data)) for eight words, total().
+template <class Lane>
+inline void fingerprint_by_eights(const FingerprintLane* lanes, uint64_t first, const char* data,
+                                  int64_t words, uint64_t* sums, const char* ahead) {
+  Lane a, b;
+  a.start(lanes[0], first);
+  b.start(lanes[1], first);
+  int64_t w = 0;
+  for (; w + 8 <= words; w += 8) {
+    __builtin_prefetch(ahead + 8 * w);
+    const auto eight = Lane::load(data + 8 * w);
+    a.add(eight);
+    b.add(eight);
+  }
+  sums[0] += a.total();
+  sums[1] += b.total();
+  if (w < words)
+    fingerprint_words(lanes, first + static_cast<uint64_t>(w), data + 8 * w, words - w, sums, ahead + 8 * w);
 }
 
 }  // namespace

@@ -20,6 +20,10 @@ inline __m256i halves(__m256i a, __m256i b) {
 inline __m256i low_halves(__m256i a, __m256i b) { return halves<0x88>(a, b); }
 inline __m256i high_halves(__m256i a, __m256i b) { return halves<0xdd>(a, b); }
 
+struct EightWords {
+  __m256i low, high;  // four words each
+};
+
 struct Avx2Lane {
   __m256i key, step, low1, high1, low2, high2, sum;
 
@@ -33,10 +37,14 @@ struct Avx2Lane {
     low2 = all32(lane.factor2), high2 = all32(lane.factor2 >> 32);
     sum = _mm256_setzero_si256();
   }
-  void add(__m256i a, __m256i b) {
-    a = _mm256_xor_si256(a, key);
+  static EightWords load(const char* data) {
+    const auto* words = reinterpret_cast<const __m256i*>(data);
+    return {_mm256_loadu_si256(words), _mm256_loadu_si256(words + 1)};
+  }
+  void add(const EightWords& words) {
+    const __m256i a = _mm256_xor_si256(words.low, key);
     key = _mm256_add_epi64(key, step);
-    b = _mm256_xor_si256(b, key);
+    const __m256i b = _mm256_xor_si256(words.high, key);
     key = _mm256_add_epi64(key, step);
     const __m256i product_a = _mm256_mul_epu32(a, low1), product_b = _mm256_mul_epu32(b, low1);
     const __m256i cross = _mm256_add_epi32(_mm256_mullo_epi32(low_halves(a, b), high1),
@@ -56,26 +64,11 @@ struct Avx2Lane {
   }
 };
 
-inline __m256i load(const char* data) { return _mm256_loadu_si256(reinterpret_cast<const __m256i*>(data)); }
-
 }  // namespace
 
 void fingerprint_words_avx2(const FingerprintLane* lanes, uint64_t first, const char* data, int64_t words,
                             uint64_t* sums, const char* ahead) {
-  Avx2Lane a, b;
-  a.start(lanes[0], first);
-  b.start(lanes[1], first);
-  int64_t w = 0;
-  for (; w + 8 <= words; w += 8) {
-    _mm_prefetch(ahead + 8 * w, _MM_HINT_T0);
-    const __m256i low = load(data + 8 * w), high = load(data + 8 * w + 32);
-    a.add(low, high);
-    b.add(low, high);
-  }
-  sums[0] += a.total();
-  sums[1] += b.total();
-  if (w < words)
-    fingerprint_words(lanes, first + static_cast<uint64_t>(w), data + 8 * w, words - w, sums, ahead + 8 * w);
+  fingerprint_by_eights<Avx2Lane>(lanes, first, data, words, sums, ahead);
 }
 
 }  // namespace ostro::cpu

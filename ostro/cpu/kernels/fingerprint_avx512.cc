@@ -6,7 +6,7 @@
 namespace ostro::cpu {
 namespace {
 
-struct Lane {
+struct Avx512Lane {
   __m512i key, step, factor1, factor2, sum;
 
   void start(const FingerprintLane& lane, uint64_t first) {
@@ -18,6 +18,7 @@ struct Lane {
     factor2 = _mm512_set1_epi64(static_cast<int64_t>(lane.factor2));
     sum = _mm512_setzero_si512();
   }
+  static __m512i load(const char* data) { return _mm512_loadu_si512(data); }
   void add(__m512i word) {
     __m512i x = _mm512_mullo_epi64(_mm512_xor_si512(word, key), factor1);
     x = _mm512_mullo_epi64(_mm512_xor_si512(x, _mm512_srli_epi64(x, 32)), factor2);
@@ -36,20 +37,7 @@ struct Lane {
 
 void fingerprint_words_avx512(const FingerprintLane* lanes, uint64_t first, const char* data, int64_t words,
                               uint64_t* sums, const char* ahead) {
-  Lane a, b;
-  a.start(lanes[0], first);
-  b.start(lanes[1], first);
-  int64_t w = 0;
-  for (; w + 8 <= words; w += 8) {
-    _mm_prefetch(ahead + 8 * w, _MM_HINT_T0);
-    const __m512i word = _mm512_loadu_si512(data + 8 * w);
-    a.add(word);
-    b.add(word);
-  }
-  sums[0] += a.total();
-  sums[1] += b.total();
-  if (w < words)
-    fingerprint_words(lanes, first + static_cast<uint64_t>(w), data + 8 * w, words - w, sums, ahead + 8 * w);
+  fingerprint_by_eights<Avx512Lane>(lanes, first, data, words, sums, ahead);
 }
 
 }  // namespace ostro::cpu
