@@ -1,5 +1,7 @@
 #include "ostro/train/canonical.h"
 
+#include <fmt/format.h>
+
 #include <bit>
 #include <charconv>
 #include <cmath>
@@ -18,40 +20,57 @@ void floats_to_strings(Json& value) {
   }
 }
 
-// A number as a person writes it.
-std::string readable(const Json& value) {
-  if (value.is_string()) {
-    const auto number = parse_hex_float(value.get<std::string>());
-    return number.ok() ? Json(*number).dump() : value.get<std::string>();
-  }
-  return value.dump();
+// A value of a canonical object as a person writes it; empty: there is none.
+std::string readable(const std::string& json) {
+  if (json.empty()) return "absent";
+  const Json value = Json::parse(json);
+  if (!value.is_string()) return json;
+  const auto number = parse_hex_float(value.get<std::string>());
+  return number.ok() ? Json(*number).dump() : value.get<std::string>();
 }
 
-void compare(const std::string& path, const Json& there, const Json& here, std::vector<std::string>* out) {
+void compare(std::vector<std::string>& keys, const Json& there, const Json& here,
+             std::vector<ObjectDifference>& out) {
   if (there == here) return;
   if (!there.is_object() || !here.is_object()) {
-    out->push_back(path + " is " + readable(there) + " there and " + readable(here) + " here");
+    out.push_back({keys, there.dump(), here.dump()});
     return;
   }
-  const std::string prefix = path.empty() ? "" : path + ".";
   for (const auto& [key, value] : there.items()) {
+    keys.push_back(key);
     if (here.contains(key))
-      compare(prefix + key, value, here[key], out);
+      compare(keys, value, here[key], out);
     else
-      out->push_back(prefix + key + " is " + readable(value) + " there and absent here");
+      out.push_back({keys, value.dump(), ""});
+    keys.pop_back();
   }
-  for (const auto& [key, value] : here.items())
-    if (!there.contains(key))
-      out->push_back(prefix + key + " is absent there and " + readable(value) + " here");
+  for (const auto& [key, value] : here.items()) {
+    if (there.contains(key)) continue;
+    out.push_back({keys, "", value.dump()});
+    out.back().keys.push_back(key);
+  }
 }
 
 }  // namespace
 
-std::vector<std::string> object_differences(std::string_view there, std::string_view here) {
+std::string ObjectDifference::path() const { return fmt::format("{}", fmt::join(keys, ".")); }
+
+std::optional<std::vector<ObjectDifference>> find_differences(std::string_view there, std::string_view here) {
   const Json a = Json::parse(there, nullptr, false), b = Json::parse(here, nullptr, false);
+  if (a.is_discarded() || b.is_discarded()) return std::nullopt;
+  std::vector<std::string> keys;
+  std::vector<ObjectDifference> out;
+  compare(keys, a, b, out);
+  return out;
+}
+
+std::vector<std::string> object_differences(std::string_view there, std::string_view here) {
+  const auto found = find_differences(there, here);
+  if (!found) return {"not JSON"};
   std::vector<std::string> out;
-  if (a.is_discarded() || b.is_discarded()) return {"not JSON"};
-  compare("", a, b, &out);
+  for (const ObjectDifference& d : *found) {
+    out.push_back(fmt::format("{} is {} there and {} here", d.path(), readable(d.there), readable(d.here)));
+  }
   return out;
 }
 

@@ -1,6 +1,7 @@
 // Canonical text of what is hashed into the chain (docs/formats/chain.md).
 #pragma once
 
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -18,6 +19,15 @@ Result<double> parse_hex_float(std::string_view text);
 // The same JSON value with sorted keys, no spaces, integers as they are and numbers with a fraction or an
 // exponent as strings of hex_float. A text that is no JSON object is ErrorCode::kInvalidArgument.
 Result<std::string> canonical_object(std::string_view json);
+
+// A place where two JSON objects differ: a value that is no object in both, or a key that one of them lacks.
+struct ObjectDifference {
+  std::vector<std::string> keys;  // from the top
+  std::string there, here;        // JSON; empty where it is absent
+  std::string path() const;       // "model.num_layers"
+};
+// Nothing for texts that are no JSON.
+std::optional<std::vector<ObjectDifference>> find_differences(std::string_view there, std::string_view here);
 
 // Where two canonical objects differ, for a person: "model.num_layers is 2 there and 4 here", one per entry.
 std::vector<std::string> object_differences(std::string_view there, std::string_view here);
