@@ -241,20 +241,16 @@ TEST_CASE("token store: sources that cannot be read are named, with the line") {
 
 TEST_CASE("token store: rows in lines, by whatever name, and texts") {
   const std::string lines = "{\"text\": \"the cat\"}\n{\"text\": \"the mat\"}\n";
-  for (const char* name : {"a.jsonl", "a.JSONL", "a.ndjson", "a.Ndjson"}) {
-    CAPTURE(name);
+  const auto documents = [&](const char* name) {
     io::MemoryFileSystem fs;
     check_ok(fs.make_dirs("in"));
     write(fs, std::string("in/") + name, lines);
-    CHECK(build(fs, corpus_options("in")).files.at(0).documents == 2);
-  }
-  for (const char* name : {"a.csv", "a.html", "a.json.txt", "README"}) {
-    CAPTURE(name);
-    io::MemoryFileSystem fs;
-    check_ok(fs.make_dirs("in"));
-    write(fs, std::string("in/") + name, lines);
-    CHECK(build(fs, corpus_options("in")).files.at(0).documents == 1);
-  }
+    return build(fs, corpus_options("in")).files.at(0).documents;
+  };
+  for (const char* name : {"a.jsonl", "a.JSONL", "a.ndjson", "a.Ndjson"})
+    CHECK_MESSAGE(documents(name) == 2, name);
+  for (const char* name : {"a.csv", "a.html", "a.json.txt", "README"})
+    CHECK_MESSAGE(documents(name) == 1, name);
 }
 
 TEST_CASE("token store: empty documents are skipped, malformed bytes replaced, both counted") {

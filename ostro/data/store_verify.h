@@ -34,11 +34,14 @@ struct StoreReport {
 Result<StoreReport> verify_arrays(io::FileSystem& fs, const std::string& cache_dir,
                                   const VerifySettings& settings);
 
-// The sums of an array's chunks by reading it; `read`, when there is one, is told of each chunk, by one
-// thread at a time. kCorrupt when the array is not what the ledger says.
+// The first array that is not as it should be, as a failure.
+Status verify_store(io::FileSystem& fs, const std::string& cache_dir);
+
+// The sums of an array's chunks, as sum_chunk makes them, by reading it; `read`, when there is one, is told
+// of each chunk, by one thread at a time. kCorrupt when the array is not what the ledger says.
 Result<std::vector<ChunkSum>> checked_sums(io::FileSystem& fs, const std::string& path, ArrayId id,
-                                           const ArrayLedger& expected, const ChunkTable& table, bool sparse,
-                                           int threads,
-                                           const std::function<void(const ChunkElements&)>& read);
+                                           const ArrayLedger& expected, const ChunkTable& table,
+                                           bool sparse = false, int threads = 1,
+                                           const std::function<void(const ChunkElements&)>& read = nullptr);
 
 }  // namespace ostro::data

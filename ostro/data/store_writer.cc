@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "ostro/base/failpoint.h"
+#include "ostro/data/store_verify.h"
 #include "ostro/data/token_store.h"
 #include "ostro/io/atomic_file.h"
 #include "ostro/io/crc32c.h"
@@ -308,7 +309,7 @@ Result<BuildState> state_of_finished(io::FileSystem& fs, const std::string& cach
       left.remove_prefix(own.size());
       ASSIGN_OR_RETURN(std::optional<std::vector<ChunkSum>> sums, sums_from(own, place, array, table));
       if (!sums) {
-        ASSIGN_OR_RETURN(sums, sums_of_array(fs, path, place.id, array, table));
+        ASSIGN_OR_RETURN(sums, checked_sums(fs, path, place.id, array, table));
       }
       // Full chunks only: the rest is read back when the array is opened.
       const bool has_tail = array.elements % array.chunk != 0;

@@ -10,6 +10,7 @@
 #include "ostro/data/build.h"
 #include "ostro/data/chunk_table.h"
 #include "ostro/data/loader.h"
+#include "ostro/data/store_verify.h"
 #include "ostro/io/memory_file_system.h"
 #include "ostro/io/path.h"
 #include "ostro/tokenizer/trainer.h"

@@ -8,7 +8,6 @@
 #include "ostro/data/ids.h"
 #include "ostro/data/store_check.h"
 #include "ostro/data/store_plan.h"
-#include "ostro/data/store_verify.h"
 #include "ostro/io/path.h"
 
 namespace ostro::data {
@@ -250,12 +249,6 @@ Result<std::shared_ptr<const TokenStore>> TokenStore::open(io::FileSystem& fs, c
 Result<std::shared_ptr<const TokenStore>> TokenStore::open(io::FileSystem& fs, const DataOptions& options,
                                                            const tokenizer::Tokenizer& tokenizer) {
   return open(fs, options, components_of(options).front(), tokenizer);
-}
-
-Result<std::vector<ChunkSum>> sums_of_array(io::FileSystem& fs, const std::string& path, ArrayId id,
-                                            const ArrayLedger& expected, const ChunkTable& table,
-                                            bool sparse) {
-  return checked_sums(fs, path, id, expected, table, sparse, 1, nullptr);
 }
 
 }  // namespace ostro::data

@@ -124,14 +124,4 @@ Sha256Digest hash_row(std::span<const uint32_t> ids, std::span<const float> weig
 std::string array_folder(const std::string& cache_dir, const StoreLedger& ledger, Split split,
                          const ArrayPlace& place);
 
-// The sums of an array's chunks, as sum_chunk makes them, by reading it. kCorrupt when it is not what the
-// ledger says.
-Result<std::vector<ChunkSum>> sums_of_array(io::FileSystem& fs, const std::string& path, ArrayId id,
-                                            const ArrayLedger& expected, const ChunkTable& table,
-                                            bool sparse = false);
-
-// Reads every array of a store and compares it with the ledger, SHA-256 included. kCorrupt names the first
-// array that differs.
-Status verify_store(io::FileSystem& fs, const std::string& cache_dir);
-
 }  // namespace ostro::data
