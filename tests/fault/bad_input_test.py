@@ -59,6 +59,10 @@ class Cases:
         bad = self.w.config("type2", STEPS, EVERY, data__train_urls={"a": 1})
         self.bad("train", "--config", bad, says=["data.train_urls"])
 
+    def config_limit(self):
+        self.bad("train", "--config", self.config, "--model.head_dim", "1026", "--trainer.id", "limit",
+                 says=["model.head_dim", "1026", "1024"])
+
     def config_file(self):
         self.bad("train", "--config", "absent.yaml", says=["absent.yaml"])
         (self.w.root / "broken.yaml").write_text("data: {tokenizer: [\n")
