@@ -18,7 +18,7 @@ struct PlanTimes {
 };
 
 // Runs training steps of one leaf of made-up tokens on new parameters, at least three and for about a second,
-// behind one that does not count; learning rate 0. Error: an engine without a plan.
+// behind one that does not count; learning rate 0. The engine is one that has a plan (cpu/engine_plan.h).
 Result<PlanTimes> measure_plans(const train::CanonicalPrograms& programs, runtime::Engine& engine,
                                 const std::string& remat, int64_t vocab);
 

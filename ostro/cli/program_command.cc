@@ -1,7 +1,8 @@
 // ostro program
 #include <fmt/core.h>
 
-#include <cstdio>
+#include <utility>
+#include <vector>
 
 #include "ostro/cli/commands.h"
 #include "ostro/cli/engine_choice.h"
@@ -11,10 +12,13 @@
 #include "ostro/compile/explain_plan.h"
 #include "ostro/compile/passes/pass.h"
 #include "ostro/compile/plan.h"
+#include "ostro/cpu/engine_plan.h"
 #include "ostro/io/routing_file_system.h"
 #include "ostro/ir/text.h"
 #include "ostro/train/batches.h"
 #include "ostro/train/programs.h"
+#include "ostro/train/step.h"
+#include "ostro/train/step_options.h"
 
 namespace ostro::cli {
 namespace {
@@ -24,33 +28,45 @@ struct Wish {
   bool explain = false, measure = false;
 };
 
-Result<std::string> plan_text(const ir::Program& program, const ir::Program& optimised, const Wish& wish,
-                              const PlanTimes& times) {
-  ASSIGN_OR_RETURN(const compile::Module module, compile::lower(optimised, {.reasons = wish.explain}));
-  if (!wish.explain) return fmt::format("{}:\n{}", program.name, compile::print_plan(module));
-  const compile::Measured measured = times.of(program.name);
-  return compile::explain_plan(program.name, module, wish.measure ? &measured : nullptr);
+// A program of the step and how a run of one worker compiles it.
+struct StepProgram {
+  const ir::Program* program;
+  runtime::CompileOptions options;
+};
+
+std::vector<StepProgram> step_programs(const train::CanonicalPrograms& programs, const std::string& remat) {
+  return {{&programs.leaf, train::leaf_options(remat)},
+          {&programs.update, train::update_options(train::parameter_count(programs))}};
 }
 
-// The leaf and the update program after the passes, or as the plan of what runs.
-Result<std::string> compiled_text(const train::CanonicalPrograms& programs, const std::string& remat,
-                                  int64_t vocab, const Wish& wish) {
+Result<std::string> fused_text(const train::CanonicalPrograms& programs, const std::string& remat) {
+  std::string out;
+  for (const StepProgram& part : step_programs(programs, remat)) {
+    ASSIGN_OR_RETURN(const ir::Program optimised, compile::run_passes(*part.program, part.options));
+    out += ir::print(optimised) + '\n';
+  }
+  return out;
+}
+
+// What the engine that a run would use makes of the programs.
+Result<std::string> plan_text(const train::CanonicalPrograms& programs, const std::string& remat,
+                              int64_t vocab, const Wish& wish) {
+  ASSIGN_OR_RETURN(const auto engine, make_engine());
+  std::vector<std::pair<std::string, compile::Module>> modules;
+  for (const StepProgram& part : step_programs(programs, remat)) {
+    ASSIGN_OR_RETURN(compile::Module module,
+                     cpu::plan_of(*engine, *part.program, part.options, wish.explain));
+    modules.emplace_back(part.program->name, std::move(module));
+  }
   PlanTimes times;
   if (wish.measure) {
-    ASSIGN_OR_RETURN(const auto engine, make_engine());
     ASSIGN_OR_RETURN(times, measure_plans(programs, *engine, remat, vocab));
   }
-  std::string out;
-  for (const ir::Program* program : {&programs.leaf, &programs.update}) {
-    runtime::CompileOptions options;
-    if (program == &programs.leaf) options.remat = remat;
-    ASSIGN_OR_RETURN(const ir::Program optimised, compile::run_passes(*program, options));
-    if (wish.stage == "plan") {
-      ASSIGN_OR_RETURN(const std::string text, plan_text(*program, optimised, wish, times));
-      out += text;
-    } else {
-      out += ir::print(optimised);
-    }
+  std::string out = fmt::format("engine: {}\n", engine->name());
+  for (const auto& [name, module] : modules) {
+    const compile::Measured measured = times.of(name);
+    out += wish.explain ? compile::explain_plan(name, module, wish.measure ? &measured : nullptr)
+                        : fmt::format("{}:\n{}", name, compile::print_plan(module));
     out += '\n';
   }
   return out;
@@ -64,7 +80,8 @@ Result<std::string> program_text(const train::TrainConfig& config, const Wish& w
   ASSIGN_OR_RETURN(const train::CanonicalPrograms programs, train::make_programs(config, model));
   if (wish.stage == "grad") return ir::print(programs.leaf) + "\n" + ir::print(programs.update);
   ASSIGN_OR_RETURN(const std::string remat, config.model_options().remat());
-  return compiled_text(programs, remat, tokenizer->vocab_size(), wish);
+  if (wish.stage == "fused") return fused_text(programs, remat);
+  return plan_text(programs, remat, tokenizer->vocab_size(), wish);
 }
 
 Status check(const Wish& wish) {

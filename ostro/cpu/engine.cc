@@ -8,6 +8,7 @@
 #include "ostro/compile/plan.h"
 #include "ostro/cpu/affinity.h"
 #include "ostro/cpu/engine_cc.h"
+#include "ostro/cpu/engine_plan.h"
 #include "ostro/cpu/plan_runner.h"
 #include "ostro/ir/verify.h"
 #include "ostro/numerics/fp_env.h"
@@ -139,18 +140,20 @@ class CpuEngine final : public runtime::Engine {
     return info_of(module);
   }
 
- private:
-  Result<compile::Module> lower(const ir::Program& program, const runtime::CompileOptions& options) const {
+  Result<compile::Module> lower(const ir::Program& program, const runtime::CompileOptions& options,
+                                bool reasons = false) const {
     RETURN_IF_ERROR(ir::verify(program));
     ASSIGN_OR_RETURN(const ir::Program optimised, compile::run_passes(program, options));
     compile::LowerOptions lower_options;
     lower_options.kernels = compiler_ != nullptr;
     lower_options.fuse = options_.fuse;
     lower_options.tile_rows = options_.head_tile;
+    lower_options.reasons = reasons;
     lower_options.donate = options.donate;
     return compile::lower(optimised, lower_options);
   }
 
+ private:
   CpuOptions options_;
   Isa isa_;
   std::shared_ptr<ThreadPool> pool_;
@@ -158,6 +161,14 @@ class CpuEngine final : public runtime::Engine {
 };
 
 }  // namespace
+
+Result<compile::Module> plan_of(runtime::Engine& engine, const ir::Program& program,
+                                const runtime::CompileOptions& options, bool reasons) {
+  if (const auto* compiled = dynamic_cast<const CpuEngine*>(&engine))
+    return compiled->lower(program, options, reasons);
+  return unsupported(
+      fmt::format("the engine \"{}\" has no plan; use OSTRO_EXECUTOR=compiled", engine.name()));
+}
 
 Result<std::unique_ptr<runtime::Engine>> make_cpu_engine(const CpuOptions& options) {
   ASSIGN_OR_RETURN(const Isa isa, options.isa.empty() ? choose_isa() : choose_isa(options.isa));

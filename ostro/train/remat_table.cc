@@ -4,6 +4,8 @@
 
 #include <algorithm>
 
+#include "ostro/train/step_options.h"
+
 namespace ostro::train {
 namespace {
 
@@ -44,7 +46,7 @@ Result<std::string> remat_table(const CanonicalPrograms& programs, runtime::Engi
   double base = 0;
   for (const std::string& policy : remat_policies(programs, configured)) {
     ASSIGN_OR_RETURN(const runtime::ExecutableInfo leaf,
-                     engine.estimate(programs.leaf, {.donate = {}, .remat = policy}));
+                     engine.estimate(programs.leaf, leaf_options(policy)));
     if (policy == "keep") base = leaf.flops;
     out += fmt::format("  {:<28}{:>12.1f}{:>16.1f}{:>14.2f}{:>10.1f} %{}\n", policy,
                        mib(peak_bytes(load, workers, leaf.arena_bytes, update_arena)), mib(leaf.arena_bytes),

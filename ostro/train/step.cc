@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <cstring>
+#include <numeric>
 
 #include "ostro/base/profile.h"
 #include "ostro/ir/builder.h"
@@ -10,6 +11,7 @@
 #include "ostro/numerics/tree.h"
 #include "ostro/train/faulty_gradients.h"
 #include "ostro/train/leaf_plan.h"
+#include "ostro/train/step_options.h"
 
 namespace ostro::train {
 namespace {
@@ -24,27 +26,26 @@ Buffers take(Buffers& from, size_t first, size_t count) {
   return out;
 }
 
+std::vector<int64_t> first_inputs(size_t count) {
+  std::vector<int64_t> inputs(count);
+  std::iota(inputs.begin(), inputs.end(), 0);
+  return inputs;
+}
+
 class SerialRunner final : public StepRunner {
  public:
   SerialRunner(size_t n, int64_t rows, size_t leaf_results)
       : n_(n), rows_(rows), leaf_results_(leaf_results) {}
 
   Status compile(const CanonicalPrograms& p, runtime::Engine& engine, const std::string& remat) {
-    runtime::CompileOptions leaf_options;
-    leaf_options.remat = remat;
-    ASSIGN_OR_RETURN(leaf_, engine.compile(p.leaf, leaf_options));
-    runtime::CompileOptions update_options;
-    // Old parameters, moments and gradients are not needed behind the update.
-    for (size_t i = 0; i < 4 * n_; ++i) update_options.donate.push_back(static_cast<int64_t>(i));
-    ASSIGN_OR_RETURN(update_, engine.compile(p.update, update_options));
+    ASSIGN_OR_RETURN(leaf_, engine.compile(p.leaf, leaf_options(remat)));
+    ASSIGN_OR_RETURN(update_, engine.compile(p.update, update_options(n_)));
     std::vector<ir::Shape> gradients;
     for (size_t i = 0; i < n_; ++i) {
       gradients.push_back(p.leaf.body.shape(p.leaf.body.results[2 + i]));
       parameter_bytes_ += gradients.back().bytes();
     }
-    runtime::CompileOptions add_options;
-    for (size_t i = 0; i < n_; ++i) add_options.donate.push_back(static_cast<int64_t>(i));
-    ASSIGN_OR_RETURN(add_, engine.compile(add_program(gradients), add_options));
+    ASSIGN_OR_RETURN(add_, engine.compile(add_program(gradients), add_options(n_)));
     return Status();
   }
 
@@ -120,6 +121,12 @@ class SerialRunner final : public StepRunner {
 };
 
 }  // namespace
+
+runtime::CompileOptions leaf_options(const std::string& remat) { return {.donate = {}, .remat = remat}; }
+
+runtime::CompileOptions update_options(size_t n) { return {.donate = first_inputs(4 * n)}; }
+
+runtime::CompileOptions add_options(size_t n) { return {.donate = first_inputs(n)}; }
 
 std::array<int64_t, 2> fingerprint_lanes(const Buffer& print) {
   return {print.as<int64_t>()[0], print.as<int64_t>()[1]};

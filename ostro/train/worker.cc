@@ -11,6 +11,7 @@
 #include "ostro/numerics/fp_env.h"
 #include "ostro/numerics/tree.h"
 #include "ostro/spmd/run_parts.h"
+#include "ostro/train/step_options.h"
 
 namespace ostro::train {
 namespace {
@@ -91,11 +92,8 @@ class Owners final : public runtime::Collectives {
 };
 
 Status compile_once(std::unique_ptr<runtime::Executable>& slot, runtime::Engine& engine,
-                    const ir::Program& program, size_t donated, const std::string& remat = "none") {
+                    const ir::Program& program, const runtime::CompileOptions& options) {
   if (slot != nullptr) return Status();
-  runtime::CompileOptions options;
-  options.remat = remat;
-  for (size_t i = 0; i < donated; ++i) options.donate.push_back(static_cast<int64_t>(i));
   ASSIGN_OR_RETURN(slot, engine.compile(program, options));
   return Status();
 }
@@ -103,13 +101,13 @@ Status compile_once(std::unique_ptr<runtime::Executable>& slot, runtime::Engine&
 }  // namespace
 
 Result<runtime::Executable*> Worker::leaf_program() {
-  RETURN_IF_ERROR(compile_once(leaf_, *plan_.engine, plan_.programs.leaf, 0, plan_.remat));
+  RETURN_IF_ERROR(compile_once(leaf_, *plan_.engine, plan_.programs.leaf, leaf_options(plan_.remat)));
   return leaf_.get();
 }
 
 Result<runtime::Executable*> Worker::update_program() {
   const ir::Program& program = *plan_.update.programs[static_cast<size_t>(rank_)];
-  RETURN_IF_ERROR(compile_once(update_, *plan_.engine, program, 4 * plan_.n));
+  RETURN_IF_ERROR(compile_once(update_, *plan_.engine, program, update_options(plan_.n)));
   return update_.get();
 }
 
@@ -147,7 +145,7 @@ Result<Worker::Buffers> Worker::add(std::unique_ptr<runtime::Executable>& progra
   phase("tree add");
   std::vector<ir::Shape> shapes;
   for (const Buffer& x : a) shapes.push_back(x.shape());
-  RETURN_IF_ERROR(compile_once(program, *plan_.engine, add_program(shapes), shapes.size()));
+  RETURN_IF_ERROR(compile_once(program, *plan_.engine, add_program(shapes), add_options(shapes.size())));
   for (Buffer& x : b) a.push_back(std::move(x));
   return program->run(std::move(a));
 }
