@@ -138,6 +138,7 @@ void OutputStats::add(const OutputStats& other) {
   kernels += other.kernels;
   fallback_ops += other.fallback_ops;
   for (const auto& [maker, n] : other.dull) dull[maker] += n;
+  for (const auto& [policy, n] : other.lone_policies) lone_policies[policy] += n;
 }
 
 std::optional<std::string> difference(runtime::Engine& a, runtime::Engine& b, const RandomCase& c,

@@ -18,7 +18,8 @@ struct OutputStats {
   int64_t meaningful = 0;  // finite, and with more than one value or one element only
   int64_t kernels = 0;     // generated kernels of engine b's programs
   int64_t fallback_ops = 0;
-  std::map<std::string, int64_t> dull;  // outputs that are not meaningful, by the op that made them
+  std::map<std::string, int64_t> dull;           // outputs that are not meaningful, by the op that made them
+  std::map<std::string, int64_t> lone_policies;  // programs that a policy of rematerialisation alone made so
 
   void add(const OutputStats& other);
 };

@@ -82,6 +82,7 @@ ValueId Frame::tame(ValueId v) {
 Frame::Ids Frame::emit(OpKind kind, const Ids& operands, Attrs attrs, std::vector<ir::Block> regions) {
   const Ids all = builder_.add_n(kind, operands, std::move(attrs), std::move(regions));
   emitted_ = block.ops.size() - 1;
+  if (outer_ != nullptr && world_.rng.chance(0.4)) block.ops.back().label = "x";  // for policies of remat
   Ids results = all;
   // The others have no derivative.
   if (world_.smooth && (kind == OpKind::attention || kind == OpKind::cross_entropy)) results.resize(1);

@@ -6,14 +6,15 @@ namespace ostro::fuzz {
 Frame::Ids Frame::grow_attention(OpKind kind, DType dtype) {
   Rng& rng = world_.rng;
   const Axis batch = world_.axis("batch"), pos = world_.axis("pos"), heads = world_.axis("kv_heads"),
-             group = world_.axis("group"), dim{"head_dim", rng.pick(std::vector<int64_t>{2, 4, 8, 16})};
+             group = world_.axis("group"),
+             dim{"head_dim", rng.pick(std::vector<int64_t>{1, 2, 4, 8, 16, 20})};
   const Axis keys{"key_pos", rng.chance(0.2) && pos.size < 100 ? 130 : pos.size};
   const Shape q_shape{dtype, {batch, pos, heads, group, dim}}, k_shape{dtype, {batch, keys, heads, dim}};
   Ids operands{value(q_shape), value(k_shape), value(k_shape), builder_.i64_scalar(rng.chance(0.8) ? 0 : 2)};
   Attrs attrs{{"query", std::string("pos")},
               {"key", std::string("key_pos")},
               {"head_dim", std::string("head_dim")},
-              {"scale", rng.chance(0.5) ? 0.25 : 0.3535},
+              {"scale", rng.chance(0.5) ? 0.25 : static_cast<double>(rng.between(1, 1000)) / 1000},
               {"causal", rng.below(2)}};
   if (rng.chance(0.25)) attrs.set("soft_cap", 2.0);
   if (rng.chance(0.25)) attrs.set("window", rng.between(1, 6));

@@ -1,7 +1,8 @@
 // Random legal Programs with inputs, for comparing engines bit for bit. Everything follows from the seed.
 //
 // A program mixes all ops but collectives over all dtypes they take, inside and outside scans, with feature
-// leaves; a third are differentiated. Values are kept moderate, so that nearly all outputs are finite.
+// leaves; a third are differentiated, a third have axes of one element. Values are kept moderate, so that
+// nearly all outputs are finite.
 //
 // Each holds a few of legal_combinations() by construction, in turn with the seed: any kSeedsForAll seeds in
 // a row reach every one.

@@ -1,13 +1,18 @@
 #include "rewritings.h"
 
+#include <algorithm>
+
 #include <fmt/format.h>
 
 #include "ostro/compile/passes/pass.h"
 #include "ostro/ir/canonical_order.h"
+#include "ostro/ir/text.h"
 #include "ostro/ir/verify.h"
 
 namespace ostro::fuzz {
 namespace {
+
+constexpr std::string_view kAllPasses = "all passes";
 
 Status legal(const Rewriting& r) {
   const Status s = ir::verify(r.program);
@@ -20,19 +25,29 @@ Result<std::vector<Rewriting>> rewritings(const ir::Program& program) {
   std::vector<Rewriting> list{{"canonical order", program}};
   ir::canonical_order(list[0].program.body);
   RETURN_IF_ERROR(legal(list[0]));
-  for (const char* remat : {"none", "all", "save:x"}) {
+  for (const std::string policy : kRematPolicies) {
     runtime::CompileOptions options;
-    options.remat = remat;
-    list.push_back({fmt::format("all passes (remat {})", remat), program});
+    options.remat = policy;
+    list.push_back({fmt::format("{} (remat {})", kAllPasses, policy), program});
     const size_t all = list.size() - 1;
     for (const compile::PassInfo& pass : compile::pass_list()) {
       pass.run(list[all].program, options);
-      list.push_back({fmt::format("pass {} (remat {})", pass.name, remat), program});
+      list.push_back({fmt::format("pass {} (remat {})", pass.name, policy), program});
       pass.run(list.back().program, options);
       for (const Rewriting* r : {&list[all], &list.back()}) RETURN_IF_ERROR(legal(*r));
     }
   }
   return list;
+}
+
+std::vector<std::string> lone_policies(const std::vector<Rewriting>& rewritings) {
+  std::vector<std::string> texts;
+  for (const Rewriting& r : rewritings)
+    if (r.name.starts_with(kAllPasses)) texts.push_back(ir::print(r.program));
+  std::vector<std::string> lone;
+  for (size_t i = 0; i < texts.size(); ++i)
+    if (std::count(texts.begin(), texts.end(), texts[i]) == 1) lone.emplace_back(kRematPolicies[i]);
+  return lone;
 }
 
 }  // namespace ostro::fuzz

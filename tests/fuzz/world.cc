@@ -89,6 +89,12 @@ World::World(uint64_t seed) : rng(seed), smooth(seed % kSmoothEvery == 0), targe
           {"kv_heads", rng.between(1, 3)},
           {"group", rng.between(1, 3)},
           {"experts", rng.between(2, 3)}};
+  // A third has axes of one element, but not where leaves are to cut what is added.
+  const bool cut_by_leaves = std::any_of(targets.begin(), targets.end(),
+                                         [](const Combination& t) { return t.place == Place::leaf_cut; });
+  if (!cut_by_leaves && rng.chance(0.33))
+    for (Axis& a : axes)
+      if (rng.chance(0.3)) a.size = 1;
   for (const char* name : {"kv_heads", "mlp", "vocab", "pos", "experts", "embed"})
     if (rng.chance(0.4)) leaves.axes.emplace_back(name, rng.between(2, 4));
   for (const char* name : {"batch", "group"})
@@ -96,7 +102,7 @@ World::World(uint64_t seed) : rng(seed), smooth(seed % kSmoothEvery == 0), targe
   rng.shuffle(leaves.axes);
   // What is asked for in a derivative stands in a scan now and then.
   for (Combination& t : targets)
-    if (smooth && t.kind != K::scan && rng.chance(0.3)) t.place = Place::in_scan;
+    if (smooth && t.kind != K::scan && rng.chance(0.5)) t.place = Place::in_scan;
 }
 
 const Axis& World::axis(const std::string& name) const {
