@@ -175,8 +175,8 @@ TEST_CASE("blocks that the mask empties are not visited") {
     for (FloatType type : {FloatType::kF32, FloatType::kBf16})
       for (Isa isa : available_isas()) {
         ThreadPool& pool = *pools[turn++ % 3];
-        INFO(name, ", ", type == FloatType::kF32 ? "f32" : "bf16", ", ", isa_name(isa), ", ", pool.threads(),
-             " threads");
+        const std::string words = name + (type == FloatType::kF32 ? ", f32, " : ", bf16, ") + isa_name(isa);
+        INFO(words, ", ", pool.threads(), " threads");
         check_skipping(skip_shape(type, mask), isa, pool);
       }
 }
