@@ -1,7 +1,6 @@
 #include "ostro/cpu/affinity.h"
 
 #include <fmt/core.h>
-#include <sched.h>
 
 #include <cstdlib>
 #include <fstream>
@@ -54,6 +53,19 @@ bool bind_this_thread(int cpu) {
   CPU_ZERO(&set);
   CPU_SET(cpu, &set);
   return sched_setaffinity(0, sizeof set, &set) == 0;
+}
+
+BoundThread::BoundThread(CallerCpu& caller) : caller_(caller) {
+  CPU_ZERO(&before_);
+  if (!caller.cpu || sched_getaffinity(0, sizeof before_, &before_) != 0 || caller.taken.exchange(true)) return;
+  mine_ = true;
+  bind_this_thread(*caller.cpu);
+}
+
+BoundThread::~BoundThread() {
+  if (!mine_) return;
+  sched_setaffinity(0, sizeof before_, &before_);
+  caller_.taken = false;
 }
 
 }  // namespace ostro::cpu

@@ -1,6 +1,10 @@
 // Which CPUs the threads of a pool may use.
 #pragma once
 
+#include <sched.h>
+
+#include <atomic>
+#include <optional>
 #include <vector>
 
 #include "ostro/base/error.h"
@@ -17,5 +21,26 @@ Result<std::vector<int>> affinity_from_environment(int threads);
 
 // Binds the calling thread to a CPU. False when the operating system refuses.
 bool bind_this_thread(int cpu);
+
+// The CPU for a thread that comes to a pool from elsewhere; none when the pool is not bound.
+struct CallerCpu {
+  std::optional<int> cpu;
+  std::atomic<bool> taken = false;
+};
+
+// While it lives the calling thread is bound to the CPU, unless another thread is; behind it the thread has its
+// own CPUs again, for what it starts must not inherit the one.
+class BoundThread {
+ public:
+  explicit BoundThread(CallerCpu& caller);
+  ~BoundThread();
+  BoundThread(const BoundThread&) = delete;
+  BoundThread& operator=(const BoundThread&) = delete;
+
+ private:
+  CallerCpu& caller_;
+  cpu_set_t before_;
+  bool mine_ = false;
+};
 
 }  // namespace ostro::cpu

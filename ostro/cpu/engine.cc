@@ -31,12 +31,13 @@ runtime::ExecutableInfo info_of(const compile::Module& module) {
 class CpuExecutable final : public runtime::Executable {
  public:
   CpuExecutable(compile::Module module, const ir::Program& program, CompiledKernels kernels, Isa isa,
-                std::shared_ptr<ThreadPool> pool)
+                std::shared_ptr<ThreadPool> pool, std::shared_ptr<CallerCpu> caller_cpu)
       : module_(std::move(module)),
         name_(program.name),
         param_names_(program.param_names),
         kernels_(std::move(kernels)),
         pool_(std::move(pool)),
+        caller_cpu_(std::move(caller_cpu)),
         context_{&module_.leaves, &kernels_.functions, pool_.get(), isa},
         runner_(module_.plan, context_) {}
 
@@ -65,6 +66,7 @@ class CpuExecutable final : public runtime::Executable {
     for (Buffer& b : outputs) results.push_back(reinterpret_cast<char*>(b.mutable_bytes().data()));
     if (profiling()) runner_.label_steps(name_);
     const numerics::FpEnvGuard guard;
+    const BoundThread bound(*caller_cpu_);
     try {
       RETURN_IF_ERROR(runner_.run(params, results, reinterpret_cast<char*>(arena_.get()), context));
     } catch (const ir::AttrError& e) {
@@ -101,6 +103,7 @@ class CpuExecutable final : public runtime::Executable {
   std::vector<std::string> param_names_;
   CompiledKernels kernels_;
   std::shared_ptr<ThreadPool> pool_;
+  std::shared_ptr<CallerCpu> caller_cpu_;
   PlanContext context_;
   PlanRunner runner_;
   AlignedBytes arena_;
@@ -109,8 +112,8 @@ class CpuExecutable final : public runtime::Executable {
 
 class CpuEngine final : public runtime::Engine {
  public:
-  CpuEngine(CpuOptions options, Isa isa, std::shared_ptr<ThreadPool> pool)
-      : options_(std::move(options)), isa_(isa), pool_(std::move(pool)) {
+  CpuEngine(CpuOptions options, Isa isa, std::shared_ptr<ThreadPool> pool, std::shared_ptr<CallerCpu> caller_cpu)
+      : options_(std::move(options)), isa_(isa), pool_(std::move(pool)), caller_cpu_(std::move(caller_cpu)) {
     if (!options_.generated_code || isa_ == Isa::kGeneric) return;
     compiler_ = std::make_unique<KernelCompiler>(options_.cc, options_.cc_opt, options_.cache_dir, isa_);
     if (compiler_->available()) return;
@@ -130,8 +133,8 @@ class CpuEngine final : public runtime::Engine {
     if (compiler_ != nullptr) {
       ASSIGN_OR_RETURN(kernels, compiler_->compile(module.kernels));
     }
-    return std::unique_ptr<runtime::Executable>(
-        std::make_unique<CpuExecutable>(std::move(module), program, std::move(kernels), isa_, pool_));
+    return std::unique_ptr<runtime::Executable>(std::make_unique<CpuExecutable>(
+        std::move(module), program, std::move(kernels), isa_, pool_, caller_cpu_));
   }
 
   Result<runtime::ExecutableInfo> estimate(const ir::Program& program,
@@ -157,6 +160,7 @@ class CpuEngine final : public runtime::Engine {
   CpuOptions options_;
   Isa isa_;
   std::shared_ptr<ThreadPool> pool_;
+  std::shared_ptr<CallerCpu> caller_cpu_;
   std::unique_ptr<KernelCompiler> compiler_;
 };
 
@@ -178,8 +182,11 @@ Result<std::unique_ptr<runtime::Engine>> make_cpu_engine(const CpuOptions& optio
   }
   if (threads < 1) return invalid_argument(fmt::format("{} threads; give at least 1", threads));
   ASSIGN_OR_RETURN(std::vector<int> cpus, affinity_from_environment(threads));
+  auto caller_cpu = std::make_shared<CallerCpu>();
+  if (!cpus.empty()) caller_cpu->cpu = cpus[0];
   auto pool = std::make_shared<ThreadPool>(threads, std::move(cpus));
-  return std::unique_ptr<runtime::Engine>(std::make_unique<CpuEngine>(options, isa, std::move(pool)));
+  return std::unique_ptr<runtime::Engine>(
+      std::make_unique<CpuEngine>(options, isa, std::move(pool), std::move(caller_cpu)));
 }
 
 }  // namespace ostro::cpu

@@ -21,8 +21,8 @@ namespace ostro::cpu {
 class ThreadPool {
  public:
   // `threads` counts the caller: threads - 1 workers are started. At least 1. Worker i is bound to cpus[i]
-  // (the list begins again behind its end); empty: to none. A caller is never bound, for threads that it
-  // starts would inherit it; the operating system finds the core that the workers leave.
+  // (the list begins again behind its end); empty: to none. A caller is as it comes: who wants it on cpus[0]
+  // binds it for a while (BoundThread), for threads that it starts would inherit the CPU.
   explicit ThreadPool(int threads, std::vector<int> cpus = {});
   ~ThreadPool();
   ThreadPool(const ThreadPool&) = delete;
