@@ -1,10 +1,7 @@
 // A Plan in words.
 #include <fmt/format.h>
 
-#include "ostro/compile/passes/pass.h"
 #include "ostro/compile/plan.h"
-#include "ostro/compile/prelude.h"
-#include "ostro/ir/text.h"
 
 namespace ostro::compile {
 namespace {
@@ -93,27 +90,6 @@ std::string print_plan(const Module& module) {
   std::string out;
   print(module.plan, module, "", out);
   return out;
-}
-
-Result<std::string> explain(const ir::Program& program, const runtime::CompileOptions& options,
-                            const std::string& stage) {
-  if (stage == "fused" || stage == "plan" || stage == "c") {
-    ASSIGN_OR_RETURN(const ir::Program changed, run_passes(program, options));
-    if (stage == "fused") return ir::print(changed);
-    ASSIGN_OR_RETURN(const Module module, lower(changed, {.donate = options.donate}));
-    if (stage == "plan") return print_plan(module);
-    std::string text = prelude_text();
-    for (const Kernel& k : module.kernels) text += '\n' + k.source;
-    return text;
-  }
-  ir::Program changed = program;
-  std::string known = "fused, plan, c";
-  for (const PassInfo& pass : pass_list()) {
-    pass.run(changed, options);
-    if (stage == pass.name) return ir::print(changed);
-    known += fmt::format(", {}", pass.name);
-  }
-  return invalid_argument(fmt::format("no stage \"{}\"; there are {}", stage, known));
 }
 
 }  // namespace ostro::compile

@@ -141,10 +141,4 @@ std::string ops_text(const std::vector<FusedOp>& ops);
 // Steps in words, with bytes and FLOPs and totals, nested plans indented.
 std::string print_plan(const Module& module);
 
-// What the compiler makes of a program at a stage, as text: "fused" is the program after all passes, the name
-// of a pass the program after it, "plan" the steps, "c" the generated code. Error: another stage, or the
-// compiler's.
-Result<std::string> explain(const ir::Program& program, const runtime::CompileOptions& options,
-                            const std::string& stage);
-
 }  // namespace ostro::compile

@@ -57,7 +57,8 @@ bool bind_this_thread(int cpu) {
 
 BoundThread::BoundThread(CallerCpu& caller) : caller_(caller) {
   CPU_ZERO(&before_);
-  if (!caller.cpu || sched_getaffinity(0, sizeof before_, &before_) != 0 || caller.taken.exchange(true)) return;
+  if (!caller.cpu || sched_getaffinity(0, sizeof before_, &before_) != 0 || caller.taken.exchange(true))
+    return;
   mine_ = true;
   bind_this_thread(*caller.cpu);
 }

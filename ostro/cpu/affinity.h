@@ -28,8 +28,8 @@ struct CallerCpu {
   std::atomic<bool> taken = false;
 };
 
-// While it lives the calling thread is bound to the CPU, unless another thread is; behind it the thread has its
-// own CPUs again, for what it starts must not inherit the one.
+// While it lives the calling thread is bound to the CPU, unless another thread is; behind it the thread has
+// its own CPUs again, for what it starts must not inherit the one.
 class BoundThread {
  public:
   explicit BoundThread(CallerCpu& caller);

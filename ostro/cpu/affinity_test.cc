@@ -73,7 +73,9 @@ TEST_CASE("affinity: a core is for one thread at a time") {
   {
     const BoundThread first(caller);
     CHECK(cpus_of_this_thread() == core);
-    { const BoundThread second(caller); }
+    {
+      const BoundThread second(caller);
+    }
     CHECK(cpus_of_this_thread() == core);  // the second neither bound nor freed anything
   }
   CHECK(cpus_of_this_thread() == before);

@@ -112,7 +112,8 @@ class CpuExecutable final : public runtime::Executable {
 
 class CpuEngine final : public runtime::Engine {
  public:
-  CpuEngine(CpuOptions options, Isa isa, std::shared_ptr<ThreadPool> pool, std::shared_ptr<CallerCpu> caller_cpu)
+  CpuEngine(CpuOptions options, Isa isa, std::shared_ptr<ThreadPool> pool,
+            std::shared_ptr<CallerCpu> caller_cpu)
       : options_(std::move(options)), isa_(isa), pool_(std::move(pool)), caller_cpu_(std::move(caller_cpu)) {
     if (!options_.generated_code || isa_ == Isa::kGeneric) return;
     compiler_ = std::make_unique<KernelCompiler>(options_.cc, options_.cc_opt, options_.cache_dir, isa_);
