@@ -1,7 +1,8 @@
 // ostro data batch; the other verbs have files of their own: data_x_command.cc
 #include <fmt/core.h>
 
-#include <cstdio>
+#include <string>
+#include <vector>
 
 #include "ostro/cli/commands.h"
 #include "ostro/cli/exit_code.h"
@@ -9,6 +10,7 @@
 #include "ostro/cpu/thread_pool.h"
 #include "ostro/data/batch_text.h"
 #include "ostro/data/data_set.h"
+#include "ostro/data/eval_loader.h"
 #include "ostro/data/loader.h"
 #include "ostro/io/routing_file_system.h"
 #include "ostro/tokenizer/files.h"
@@ -17,45 +19,90 @@
 namespace ostro::cli {
 namespace {
 
-using BatchText = Result<std::string> (*)(const data::Batch&, const data::Loader&);
+struct BatchRequest {
+  int64_t step = 0;
+  std::string split = "train", component;
+  bool json = false, explain = false;
+};
 
-Status print_batch(const train::TrainConfig& config, int64_t step, BatchText print, int threads) {
+Status print(const BatchRequest& request, const data::Batch& batch, const data::DataSet& data,
+             const data::ReaderOf& reader_of) {
+  ASSIGN_OR_RETURN(const auto sources,
+                   data::batch_sources(io::default_file_system(), batch, data, reader_of, request.explain));
+  return write_stdout(request.json      ? data::batch_json(batch, sources)
+                      : request.explain ? data::batch_explained(batch, sources)
+                                        : data::batch_summary(batch, sources));
+}
+
+// A batch of the evaluation of a component.
+Status print_held_out(const BatchRequest& request, const train::TrainConfig& config,
+                      const data::DataSet& data) {
+  std::vector<size_t> fitting;
+  for (size_t i = 0; i < data.parts().size(); ++i)
+    if (request.component.empty() || data.parts()[i].component.name == request.component)
+      fitting.push_back(i);
+  if (fitting.size() != 1)
+    return invalid_argument(
+        request.component.empty()
+            ? fmt::format("--component: needed with --split validation, since data.components names {}",
+                          fitting.size())
+            : fmt::format("--component {}: data.components names no such component", request.component));
+  ASSIGN_OR_RETURN(const data::EvalLoader loader,
+                   data::EvalLoader::create(data, fitting[0], config.data, config.model_options().seq_len(),
+                                            *config.numerics.leaf_examples, config.trainer.max_eval_batches));
+  if (request.step >= loader.batches())
+    return invalid_argument(
+        fmt::format("--step {}: evaluation has {} batches, from 0", request.step, loader.batches()));
+  ASSIGN_OR_RETURN(const data::Batch batch, loader.batch(request.step));
+  return print(request, batch, data, [&](size_t) -> const data::SequenceReader& { return loader.reader(); });
+}
+
+Status print_batch(const BatchRequest& request, const train::TrainConfig& config, int threads) {
   io::FileSystem& fs = io::default_file_system();
   ASSIGN_OR_RETURN(const tokenizer::Tokenizer tokenizer,
                    tokenizer::load_tokenizer(fs, config.data.tokenizer));
   ASSIGN_OR_RETURN(const auto stores, data::DataSet::open(fs, config.data, tokenizer));
+  if (request.split == "validation") return print_held_out(request, config, *stores);
   ASSIGN_OR_RETURN(
       const data::Loader loader,
       data::Loader::create(stores, config.data, config.model_options().seq_len(),
                            config.trainer.train_batch_size, static_cast<uint64_t>(config.trainer.seed)));
-  ASSIGN_OR_RETURN(const data::Batch batch, loader.batch(step, threads));
-  ASSIGN_OR_RETURN(const std::string text, print(batch, loader));
-  return write_stdout(text);
+  ASSIGN_OR_RETURN(const data::Batch batch, loader.batch(request.step, threads));
+  return print(request, batch, *stores,
+               [&](size_t component) -> const data::SequenceReader& { return loader.reader(component); });
 }
 
 int batch(Args args) {
-  int64_t step = 0;
-  bool json = false, explain = false;
+  BatchRequest request;
   args.summary(
       "Prints the batch of a step: token ids, loss mask, and for each sequence the files and documents it "
       "comes\n"
       "from. Reads what it needs and no more, whatever the step.");
-  args.option("--step", &step, "N", "the step, from 0", Args::kRequired);
-  args.flag("--explain", &explain,
-            "only where each sequence comes from: component, file, row, bytes, tokens");
-  args.flag("--json", &json, "one line of JSON");
+  args.option("--step", &request.step, "N", "the step, from 0; with --split validation the batch",
+              Args::kRequired);
+  args.option("--split", &request.split, "NAME",
+              "train (default), or validation: what evaluation reads, a component at a time");
+  args.option("--component", &request.component, "NAME",
+              "which one's held-out text; needed where there are several");
+  args.flag(
+      "--explain", &request.explain,
+      "only where each sequence comes from: component, file, row, bytes, tokens; reads the source files "
+      "where the store does not know. With --json all of it");
+  args.flag("--json", &request.json, "one line of JSON");
   args.config();
   if (const auto code = args.parse()) return *code;
-  if (step < 0) return report_error(invalid_argument(fmt::format("--step {}: use 0 or more", step)));
+  if (request.step < 0)
+    return report_error(invalid_argument(fmt::format("--step {}: use 0 or more", request.step)));
+  if (request.split != "train" && request.split != "validation")
+    return report_error(invalid_argument(fmt::format("--split {}: use train or validation", request.split)));
+  if (request.split == "train" && !request.component.empty())
+    return report_error(invalid_argument(
+        "--component: goes with --split validation; a training batch has sequences of all components"));
   const auto config = args.load_config();
   if (!config.ok()) return report_error(config.error());
   const Result<int> threads = cpu::default_threads();
   if (!threads.ok()) return report_error(threads.error());
-  const Status done = print_batch(*config, step,
-                                  json      ? data::batch_json
-                                  : explain ? data::batch_sources
-                                            : data::batch_summary,
-                                  *threads);
+  const Status done = print_batch(request, *config, *threads);
   return done.ok() ? kExitOk : report_error(done.error());
 }
 

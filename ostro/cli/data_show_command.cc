@@ -7,6 +7,9 @@
 #include "ostro/cli/commands.h"
 #include "ostro/cli/data_session.h"
 #include "ostro/cli/standard_streams.h"
+#include "ostro/data/batch_text.h"
+#include "ostro/data/formats/row_formatter.h"
+#include "ostro/data/row_places.h"
 #include "ostro/data/token_store.h"
 #include "ostro/io/routing_file_system.h"
 
@@ -25,6 +28,8 @@ Status print_row(const DataSession& session, Split split, int64_t row, bool json
     return invalid_argument(
         fmt::format("--row {}: {} has {} rows, from 0", row, stream.name(), stream.rows()));
   ASSIGN_OR_RETURN(const data::RowSource source, stream.source(row));
+  ASSIGN_OR_RETURN(const auto places,
+                   data::find_rows(io::default_file_system(), {&source, 1}, data::row_fields(c.format)));
   ASSIGN_OR_RETURN(const Sha256Digest hash, stream.row_hash(row));
   ASSIGN_OR_RETURN(const std::vector<int64_t> ends, stream.row_ends(row, 1));
   std::vector<int32_t> tokens(static_cast<size_t>(ends[1] - ends[0]));
@@ -35,26 +40,24 @@ Status print_row(const DataSession& session, Split split, int64_t row, bool json
   ASSIGN_OR_RETURN(const std::string text, session.tokenizer.decode(ids));
   const bool weighted = stream.weight_kind() != data::WeightKind::kNone;
   if (json) {
-    nlohmann::json entry = {{"row", row},
-                            {"split", data::split_name(split)},
-                            {"file", source.file},
-                            {"document", source.document},
-                            {"begin", source.begin},
-                            {"end", source.end},
-                            {"bytes", source.bytes},
-                            {"first_token", ends[0]},
-                            {"sha256", to_hex(hash)},
-                            {"ids", tokens},
-                            {"text", text}};
+    nlohmann::ordered_json entry = {{"row", row},
+                                    {"split", data::split_name(split)},
+                                    {"file", source.file},
+                                    {"document", source.document},
+                                    {"text_bytes", source.bytes},
+                                    {"first_token", ends[0]},
+                                    {"sha256", to_hex(hash)},
+                                    {"ids", tokens},
+                                    {"text", text}};
     if (!c.name.empty()) entry["component"] = c.name;
+    data::add_place(places[0], entry);
     if (weighted) entry["loss_weights"] = weights;
     return write_stdout(entry.dump() + "\n");
   }
   std::string out = fmt::format("row         {} of {} ({})\n", row, stream.rows(), stream.name());
-  out += fmt::format("from        {}, document {}", source.file, source.document);
-  if (source.end > source.begin)
-    out += fmt::format(", bytes [{}, {}) of the unpacked file", source.begin, source.end);
-  out += fmt::format("\ntokens      {}: [{}, {}) of the stream\nsha256      {}\n", tokens.size(), ends[0],
+  out += fmt::format("from        {}, document {}{}\n", source.file, source.document,
+                     data::place_text(places[0]));
+  out += fmt::format("tokens      {}: [{}, {}) of the stream\nsha256      {}\n", tokens.size(), ends[0],
                      ends[1], to_hex(hash));
   out += fmt::format("ids         {}\n", fmt::join(tokens, " "));
   if (weighted) out += fmt::format("weights     {}\n", fmt::join(weights, " "));

@@ -150,11 +150,7 @@ Result<StoreLedger> build_locked(io::FileSystem& fs, const StorePlan& plan, cons
                             ? settings.threads
                             : std::max(1, static_cast<int>(std::thread::hardware_concurrency()));
     const auto* text = std::get_if<TextFormat>(&component.format);
-    RowOptions rows;
-    if (text != nullptr)
-      rows.fields = {{text->text_key}};
-    else
-      rows.fields = plan.formatter->fields();
+    const RowOptions rows{.fields = row_fields(component.format)};
     const EncodeContext context{
         .fs = fs,
         .sources = writer.sources(),

@@ -83,8 +83,8 @@ TEST_CASE("chunk table: a batch of a store with thousands of shards is what the 
     int64_t at = first;
     for (const DocumentSpan& d : *documents) {
       CHECK(d.row == at / store.row_tokens);
-      CHECK(d.document == store.element(ArrayId::kDocument, d.row));
-      CHECK(d.file == fmt::format("corpus/{:05}.jsonl", d.row / ((store.rows() + 6) / 7)));
+      CHECK(d.source.document == store.element(ArrayId::kDocument, d.row));
+      CHECK(d.source.file == fmt::format("corpus/{:05}.jsonl", d.row / ((store.rows() + 6) / 7)));
       CHECK(d.first_token == at % store.row_tokens);
       at = first + d.end;
     }

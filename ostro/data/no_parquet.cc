@@ -4,13 +4,24 @@
 #include "ostro/data/parquet_rows.h"
 
 namespace ostro::data {
+namespace {
 
-Result<std::unique_ptr<RowReader>> open_parquet_rows(io::FileSystem&, const std::string& path,
-                                                     const RowOptions&, int64_t) {
+Error no_arrow(const std::string& path) {
   return unsupported(
       fmt::format("{}: this build cannot read .parquet; install pyarrow (scripts/setup.sh --python) and "
                   "build with -DOSTRO_WITH_PARQUET=ON",
                   path));
+}
+
+}  // namespace
+
+Result<std::unique_ptr<RowReader>> open_parquet_rows(io::FileSystem&, const std::string& path,
+                                                     const RowOptions&, int64_t) {
+  return no_arrow(path);
+}
+
+Result<std::vector<int64_t>> parquet_row_groups(io::FileSystem&, const std::string& path) {
+  return no_arrow(path);
 }
 
 }  // namespace ostro::data

@@ -96,6 +96,16 @@ bool fits(const arrow::DataType& type, RowField::Type wanted) {
   return arrow::is_integer(item) || (wanted == RowField::Type::kNumbers && number);
 }
 
+// Parquet throws; `failure` makes an error of what it says.
+template <typename Work, typename Failure>
+auto guard_parquet(const Work& work, const Failure& failure) -> decltype(work()) {
+  try {
+    return work();
+  } catch (const parquet::ParquetException& e) {
+    return failure(e.what());
+  }
+}
+
 class ParquetRows final : public RowReader {
  public:
   ParquetRows(std::string path, const RowOptions& options) : path_(std::move(path)), options_(options) {}
@@ -251,14 +261,9 @@ class ParquetRows final : public RowReader {
     out = std::move(result).ValueUnsafe();
     return {};
   }
-  // Parquet throws.
   template <typename F>
-  Status guarded(F&& work) const {
-    try {
-      return work();
-    } catch (const parquet::ParquetException& e) {
-      return failure(e.what());
-    }
+  Status guarded(const F& work) const {
+    return guard_parquet(work, [&](const char* what) { return failure(what); });
   }
 
   const std::string path_;
@@ -279,6 +284,24 @@ Result<std::unique_ptr<RowReader>> open_parquet_rows(io::FileSystem& fs, const s
   auto rows = std::make_unique<ParquetRows>(path, options);
   RETURN_IF_ERROR(rows->open(fs, skip_rows));
   return std::unique_ptr<RowReader>(std::move(rows));
+}
+
+Result<std::vector<int64_t>> parquet_row_groups(io::FileSystem& fs, const std::string& path) {
+  ASSIGN_OR_RETURN(auto opened, fs.open(path));
+  const auto file = std::make_shared<ArrowFile>(std::move(opened));
+  using Groups = Result<std::vector<int64_t>>;
+  return guard_parquet(
+      [&]() -> Groups {
+        const auto metadata = parquet::ReadMetaData(file);
+        std::vector<int64_t> rows;
+        for (int g = 0; g < metadata->num_row_groups(); ++g)
+          rows.push_back(metadata->RowGroup(g)->num_rows());
+        return rows;
+      },
+      [&](const char* what) -> Groups {
+        if (file->error()) return *file->error();
+        return corrupt(fmt::format("{}: {}", path, what));
+      });
 }
 
 }  // namespace ostro::data

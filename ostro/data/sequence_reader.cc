@@ -10,8 +10,7 @@ namespace ostro::data {
 Result<DocumentSpan> SequenceReader::span_of(int64_t row, int64_t begin, int64_t end,
                                              int64_t first_token) const {
   ASSIGN_OR_RETURN(RowSource source, stream().source(row));
-  return DocumentSpan{std::move(source.file), source.document, row, begin, end, first_token,
-                      source.begin,           source.end};
+  return DocumentSpan{std::move(source), row, begin, end, first_token};
 }
 
 StreamSequences::StreamSequences(std::shared_ptr<const TokenStore> store, Split split, int64_t seq_len,

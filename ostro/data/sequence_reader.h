@@ -16,13 +16,10 @@ namespace ostro::data {
 // A document in a sequence: positions [begin, end) of the sequence are its tokens from `first_token` on. The
 // token behind the last of them is a target only.
 struct DocumentSpan {
-  std::string file;
-  int64_t document = 0;  // number in the file, from 1
-  int64_t row = 0;       // in the split's store
+  RowSource source;
+  int64_t row = 0;  // in the split's store
   int64_t begin = 0, end = 0;
-  int64_t first_token = 0;               // within the document
-  int64_t first_byte = 0, end_byte = 0;  // of its row in the unpacked file; both 0: not known
-  bool has_bytes() const { return end_byte > first_byte; }
+  int64_t first_token = 0;  // within the document
 };
 
 // The sequences of one split of a store. Thread-safe.

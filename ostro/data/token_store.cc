@@ -154,12 +154,15 @@ Result<RowSource> TokenStream::source(int64_t row) const {
   if (file >= static_cast<int64_t>(ends.size()))
     return corrupt(fmt::format("{}: row {} is of no source file in the ledger", name_, row));
   RowSource source;
-  source.file = files->list[static_cast<size_t>(file)].source.path;
+  source.ledger = &files->list[static_cast<size_t>(file)];
+  source.file = source.ledger->source.path;
   RETURN_IF_ERROR(array(ArrayId::kDocument).read(row, std::span(&source.document, 1)));
   RETURN_IF_ERROR(array(ArrayId::kBytes).read(row, std::span(&source.bytes, 1)));
   if (has(ArrayId::kBegin)) {
     RETURN_IF_ERROR(array(ArrayId::kBegin).read(row, std::span(&source.begin, 1)));
     RETURN_IF_ERROR(array(ArrayId::kEnd).read(row, std::span(&source.end, 1)));
+  } else if (source.ledger->source.format == FileFormat::kText) {
+    source.end = source.ledger->source.size;
   }
   return source;
 }

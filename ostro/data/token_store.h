@@ -30,9 +30,10 @@ struct RowSource {
   std::string file;      // as it was called when the store was built
   int64_t document = 0;  // number in the file, from 1: the line of a .jsonl
   int64_t bytes = 0;     // of the document's text
-  // Bytes [begin, end) of the unpacked file hold the row. Both 0 when that is not known: rows of a .parquet,
-  // and stores of the one-source form.
+  // Bytes [begin, end) of the unpacked file hold the row. Both 0 where the store does not keep them: rows of
+  // a .parquet, and of .jsonl in stores of the one-source form (row_places.h finds those).
   int64_t begin = 0, end = 0;
+  const FileLedger* ledger = nullptr;  // of the file; lives with the store. Null: a Levanter cache
 };
 
 // The documents of one split, one after the other. A Levanter cache that is used in place has no sources.

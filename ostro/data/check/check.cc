@@ -218,6 +218,7 @@ class Check {
     std::string name;
     bool decodes = false;  // rows are ids
     std::unique_ptr<RowFormatter> formatter;
+    std::vector<RowField> fields;
     std::vector<SourceFile> sources;
     std::shared_ptr<const TokenStore> store;
   };
@@ -237,7 +238,7 @@ class Check {
       for (const SourceFile& source : sources) progress_.bytes_total += source.size;
       progress_.files_total += static_cast<int64_t>(sources.size());
       inputs_.push_back({component.name, std::holds_alternative<PrebuiltFormat>(component.format),
-                         std::move(formatter), std::move(sources), nullptr});
+                         std::move(formatter), row_fields(component.format), std::move(sources), nullptr});
     }
     if (!inputs_.empty()) return {};
     std::string why;
@@ -260,7 +261,7 @@ class Check {
       progress_.bytes_total += (*store)->split(split).tokens() * kBytesOfId;
       ++progress_.files_total;
     }
-    inputs_.push_back({component.name, true, nullptr, {}, std::move(*store)});
+    inputs_.push_back({component.name, true, nullptr, {}, {}, std::move(*store)});
     return {};
   }
 
@@ -280,7 +281,7 @@ class Check {
 
   Status read_texts(const Input& input) {
     RowOptions rows;
-    rows.fields = input.formatter->fields();
+    rows.fields = input.fields;
     for (const SourceFile& source : input.sources) {
       report_.sources.push_back(source.path);
       report_.formats.push_back(source.format);

@@ -19,14 +19,6 @@ class ChatFormatter : public RowFormatter {
                 tokenizer::ChatTemplate chat_template)
       : context_(context), options_(options), template_(std::move(chat_template)) {}
 
-  std::vector<RowField> fields() const override {
-    using Type = RowField::Type;
-    return {{options_.messages_field, Type::kJson, true},
-            {"tools", Type::kJson, false},
-            {"documents", Type::kJson, false},
-            {"chat_template_kwargs", Type::kJson, false}};
-  }
-
   Result<FormattedRow> format(const Row& row, tokenizer::Encoder& encoder) const override {
     RenderedChat chat;
     ASSIGN_OR_RETURN(FormattedRow out, rendered(row, chat));

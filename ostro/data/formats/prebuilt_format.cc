@@ -17,13 +17,6 @@ class PrebuiltFormatter : public RowFormatter {
   PrebuiltFormatter(const FormatContext& context, const PrebuiltFormat& options)
       : context_(context), options_(options) {}
 
-  std::vector<RowField> fields() const override {
-    std::vector<RowField> out = {{options_.input_ids_key, RowField::Type::kInts, true}};
-    if (options_.loss_weights_key)
-      out.push_back({*options_.loss_weights_key, RowField::Type::kNumbers, true});
-    return out;
-  }
-
   Result<FormattedRow> format(const Row& row, tokenizer::Encoder&) const override {
     ASSIGN_OR_RETURN(FormattedRow out, read(row));
     settle_weights(out);

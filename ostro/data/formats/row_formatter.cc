@@ -10,6 +10,22 @@
 
 namespace ostro::data {
 
+std::vector<RowField> row_fields(const RowFormat& format) {
+  using Type = RowField::Type;
+  if (const auto* text = std::get_if<TextFormat>(&format)) return {{text->text_key, Type::kText, true}};
+  if (const auto* pair = std::get_if<SupervisedFormat>(&format))
+    return {{pair->input_field, Type::kText, true}, {pair->output_field, Type::kText, true}};
+  if (const auto* ids = std::get_if<PrebuiltFormat>(&format)) {
+    std::vector<RowField> out = {{ids->input_ids_key, Type::kInts, true}};
+    if (ids->loss_weights_key) out.push_back({*ids->loss_weights_key, Type::kNumbers, true});
+    return out;
+  }
+  return {{std::get<ChatFormat>(format).messages_field, Type::kJson, true},
+          {"tools", Type::kJson, false},
+          {"documents", Type::kJson, false},
+          {"chat_template_kwargs", Type::kJson, false}};
+}
+
 Status encode_with_spans(const tokenizer::Tokenizer& tokenizer, tokenizer::Encoder& encoder,
                          std::string_view text, const std::vector<std::pair<size_t, size_t>>& spans,
                          FormattedRow& out) {

@@ -23,6 +23,9 @@ enum class RowSkip {
   kNoLoss,  // every loss weight would be 0: there is nothing to learn from it
 };
 
+// The fields of a row that a format reads: RowOptions::fields.
+std::vector<RowField> row_fields(const RowFormat& format);
+
 // What a row becomes.
 struct FormattedRow {
   RowSkip skip = RowSkip::kNone;
@@ -40,9 +43,6 @@ struct FormattedRow {
 class RowFormatter {
  public:
   virtual ~RowFormatter() = default;
-
-  // The fields of a row that format() reads: RowOptions::fields.
-  virtual std::vector<RowField> fields() const = 0;
 
   // Errors say what is wrong with the row; the caller adds its place (row_place). A row with a `problem` must
   // not be given.

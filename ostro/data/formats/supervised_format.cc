@@ -12,11 +12,6 @@ class SupervisedFormatter : public RowFormatter {
   SupervisedFormatter(const FormatContext& context, const SupervisedFormat& options)
       : context_(context), options_(options) {}
 
-  std::vector<RowField> fields() const override {
-    return {{options_.input_field, RowField::Type::kText, true},
-            {options_.output_field, RowField::Type::kText, true}};
-  }
-
   // Both are tokenized as one text; a token that holds letters of both counts as output.
   Result<FormattedRow> format(const Row& row, tokenizer::Encoder& encoder) const override {
     size_t input = 0;

@@ -12,8 +12,6 @@ class TextFormatter : public RowFormatter {
   TextFormatter(const FormatContext& context, const TextFormat& options)
       : context_(context), options_(options) {}
 
-  std::vector<RowField> fields() const override { return {{options_.text_key, RowField::Type::kText, true}}; }
-
   Result<FormattedRow> format(const Row& row, tokenizer::Encoder& encoder) const override {
     FormattedRow out;
     if (row.is_text) {
