@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <charconv>
+#include <chrono>
 #include <cstdlib>
 #include <string>
 #include <string_view>
@@ -16,8 +17,9 @@ namespace {
 
 constexpr uint32_t kClosed = 0x80000000u;
 constexpr unsigned kMxcsr = 0x9fc0;  // nearest even, FTZ, DAZ, all exceptions masked
-// About 20 us: longer than the gap between the phases of one product, short enough not to take a core from
-// other processes.
+// To wake a thread that sleeps takes tens of microseconds on a virtual machine, as long as a small step of a
+// plan; between yields other processes wait for 10 to 20 us.
+constexpr auto kPatience = std::chrono::milliseconds(2);
 constexpr int kSpins = 400;
 
 thread_local bool inside_job = false;
@@ -25,13 +27,18 @@ thread_local bool inside_job = false;
 // The environment of the thread that starts a job; others than N0's are a test's fault.
 unsigned starter_mxcsr() { return test_fault("denormals") ? kMxcsr & ~0x8040u : kMxcsr; }
 
-// Spins a little, then sleeps until `word` differs from `old`.
+// Looks again and again, lets others have the core now and then, and sleeps when `word` does not differ from
+// `old` for kPatience.
 uint32_t wait_change(const std::atomic<uint32_t>& word, uint32_t old) {
-  for (int i = 0; i < kSpins; ++i) {
-    const uint32_t now = word.load(std::memory_order_acquire);
-    if (now != old) return now;
-    _mm_pause();
-  }
+  const auto end = std::chrono::steady_clock::now() + kPatience;
+  do {
+    for (int i = 0; i < kSpins; ++i) {
+      const uint32_t now = word.load(std::memory_order_acquire);
+      if (now != old) return now;
+      _mm_pause();
+    }
+    std::this_thread::yield();
+  } while (std::chrono::steady_clock::now() < end);
   word.wait(old, std::memory_order_acquire);
   return word.load(std::memory_order_acquire);
 }
