@@ -13,6 +13,10 @@ namespace {
 
 // Share of a core's L2 (1 MiB on Zen 5, 2 MiB on Sapphire Rapids) for a packed block of A.
 constexpr int64_t kSharedABytes = 3 << 18;
+// Threads do not run equally fast, so the work is cut into this many row blocks a thread, of kBlockPanels
+// panels at least: who waits for the other at the end of a product waits for little.
+constexpr int64_t kBlocksAThread = 8;
+constexpr int64_t kBlockPanels = 8;
 // A leaf up to kWholeSpan is finished row of tiles by row of tiles; a longer one block of k by block of k,
 // all tiles of a group unfinished until the last.
 constexpr int64_t kWholeSpan = 768;
@@ -271,6 +275,9 @@ void Gemm::multiply_chunk(ThreadPool& pool, const void* a, const Chunk& chunk, c
   const int64_t panel_bytes = std::max<int64_t>(1, packed_k_ * kernel_->a_bytes);
   const int64_t block_panels = std::max<int64_t>(kernel_->mc / kernel_->mr, kSharedABytes / panel_bytes);
   int64_t row_blocks = ceil_div(m_panels_, block_panels);
+  if (threads > 1)
+    row_blocks = std::max(row_blocks,
+                          std::min(ceil_div(threads * kBlocksAThread, products), m_panels_ / kBlockPanels));
   if (row_blocks > 1 && products == 1) row_blocks = std::min(m_panels_, round_up(row_blocks, threads));
   const int64_t wanted = threads == 1 ? 1 : 2 * threads;
   const int64_t column_ranges =
