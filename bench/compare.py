@@ -1,14 +1,15 @@
 """Runs all benchmarks beside their peers and limits and writes bench/RESULTS.md (results.py). Run by scripts/bench.sh.
 
-training.py has the training steps, kernel_compare.py products and attention, prices.py what our own choices cost,
-text_to_store.py token stores beside `datasets`. Every ratio is taken within one run whose two sides take turns.
+training.py has the training steps, kernel_compare.py products and attention, prices.py what our own choices cost, ablation.py
+what parts of a step give, text_to_store.py token stores beside `datasets`. Every ratio is taken within one run whose two
+sides take turns.
 """
 import argparse, os, sys, time
 
-import data_gather, kernel_compare, prices, text_to_store, training
+import ablation, data_gather, kernel_compare, prices, text_to_store, training
 from report import Bench
 
-PARTS = ["training", "prices", "kernels", "data"]
+PARTS = ["training", "prices", "ablation", "kernels", "data"]
 # Goals of tables of kernel_compare.py, by the beginning of their titles: (least geometric mean beside PyTorch, least single
 # case, least share of the peak); PyTorch's f32 on AMD is the one whose MKL is told that the processor is Intel's.
 KERNEL_GOALS = [("Products, f32", 1.0, 0, 0.88), ("Products, bf16", 1.0, 0.85, 0),
@@ -49,6 +50,8 @@ def main():
         training.report(b, a.sizes, a.dtypes, a.levanter, a.seed)
     if "prices" in a.parts:
         prices.report(b)
+    if "ablation" in a.parts:
+        ablation.report(b)
     if "kernels" in a.parts:
         for dtype in a.dtypes:
             with b.section(f"Products and attention: {dtype}"):

@@ -6,7 +6,7 @@ so that a run that is stopped loses one.
 """
 import json, os, pathlib, sys
 
-ORDER = ("Training", "Prices", "Products and attention", "Data", "Text to token store")
+ORDER = ("Training", "Prices", "Ablation", "Products and attention", "Data", "Text to token store")
 
 HEAD = """# Benchmark results
 

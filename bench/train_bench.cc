@@ -3,11 +3,12 @@
 //
 //   train_bench --start FILE [--dtype f32|bf16] [--threads N] [--leaf_examples N]
 //               [--remat none|keep|all|save:NAMES] [--head_tile N]
-//               [--chain off] [--steps N]
+//               [--chain off] [--fuse off] [--generated off] [--steps N]
 //
 // Driven as the peers are (bench/peers/common.py): one JSON line for the first step, one for every line of
 // input, one at the end; with --steps that many steps without input. CPU time is that of all threads. --chain
-// off leaves the parameters' fingerprints out of the update; --head_tile is CpuOptions::head_tile.
+// off leaves the parameters' fingerprints out of the update; --fuse, --generated and --head_tile are
+// CpuOptions'.
 #include <fmt/core.h>
 #include <fmt/format.h>
 #include <sys/resource.h>
@@ -33,8 +34,7 @@ struct Args {
   bench::ModelChoice model;
   std::string remat = "none";
   int64_t steps = 0;  // 0: as many as there are lines
-  int threads = 2;
-  int64_t head_tile = 0;
+  cpu::CpuOptions engine{.threads = 2};
 };
 
 struct Usage {
@@ -78,10 +78,7 @@ Result<double> peak(int threads, bool bf16) {
 Status run(const Args& args) {
   ASSIGN_OR_RETURN(bench::Model model, bench::open_model(args.model));
   const train::TrainConfig& config = model.config;
-  cpu::CpuOptions options;
-  options.threads = args.threads;
-  options.head_tile = args.head_tile;
-  ASSIGN_OR_RETURN(auto engine, cpu::make_cpu_engine(options));
+  ASSIGN_OR_RETURN(auto engine, cpu::make_cpu_engine(args.engine));
   ASSIGN_OR_RETURN(auto runner, train::make_step_runner(model.programs, *engine, args.remat));
   ASSIGN_OR_RETURN(train::State state, model.state());
   const int64_t seq = std::stoll(model.file.metadata().at("seq"));
@@ -109,7 +106,7 @@ Status run(const Args& args) {
   }
   const int64_t arena = runner->leaf_info().arena_bytes + runner->update_info().arena_bytes;
   const int64_t peak_mib = usage().peak_mib;
-  ASSIGN_OR_RETURN(const double peak_flops, peak(args.threads, args.model.dtype == "bf16"));
+  ASSIGN_OR_RETURN(const double peak_flops, peak(args.engine.threads, args.model.dtype == "bf16"));
   fmt::print(R"({{"peak_rss_MiB": {}, "arena_MiB": {}, "peak_gflops": {:.1f}}})"
              "\n",
              peak_mib, arena >> 20, peak_flops / 1e9);
@@ -129,15 +126,19 @@ int main(int argc, char** argv) {
     else if (key == "--steps")
       args.steps = std::stoll(value);
     else if (key == "--threads")
-      args.threads = std::stoi(value);
+      args.engine.threads = std::stoi(value);
     else if (key == "--leaf_examples")
       args.model.leaf_examples = std::stoll(value);
     else if (key == "--head_tile")
-      args.head_tile = std::stoll(value);
+      args.engine.head_tile = std::stoll(value);
     else if (key == "--remat")
       args.remat = value;
     else if (key == "--chain" && (value == "on" || value == "off"))
       args.model.prints = value == "on";
+    else if (key == "--fuse" && value == "off")
+      args.engine.fuse = false;
+    else if (key == "--generated" && value == "off")
+      args.engine.generated_code = false;
     else {
       fmt::print(stderr,
                  "train_bench: {} {} is not understood; see the first lines of bench/train_bench.cc\n", key,
