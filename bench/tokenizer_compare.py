@@ -1,10 +1,12 @@
 #!/usr/bin/env python3
-"""Encoding speed against Hugging Face `tokenizers` (encode_batch_fast, its fastest call), both on one core.
+"""Encoding speed against Hugging Face `tokenizers` (encode_batch_fast, its fastest call), both on one core; with
+--families also of BPE over characters and Unigram, and of SentencePiece models against `sentencepiece` (encode of a list).
 
 Corpora of code, prose and scripts other than Latin are made of files found on the machine; vocabularies are trained
 here by `ostro tokenizer train` on other documents of the same kinds. In each round the two take turns: cold is the
 first pass of a new tokenizer (there) or a new Encoder (here), warm the pass after it. Times are CPU times of the
-process, loading excluded; ids are compared before. The last table is how fast single awkward documents go.
+process, loading excluded; ids are compared before. The last table is how fast single awkward documents go. Families
+are those of tests/interop/tokenizer_families.py, made here by `sentencepiece` and `tokenizers` with a vocabulary of --family_size.
 
   ninja -C build/release tokenizer_bench ostro
   taskset -c 0 .venv/bin/python bench/tokenizer_compare.py --build build/release --folder bench_tokenizers
@@ -25,6 +27,10 @@ import time
 os.environ["TOKENIZERS_PARALLELISM"] = "false"
 os.environ["RAYON_NUM_THREADS"] = "1"
 from tokenizers import Tokenizer  # noqa: E402 (the variables must be set before)
+
+ROOT = pathlib.Path(__file__).resolve().parents[1]
+sys.path += [str(ROOT / "tests" / "interop"), str(ROOT / "scripts")]
+FAMILIES = ["llama2, mistral v1", "gemma", "llama2 .model", "gemma .model", "grok-1 .model", "t5", "xlnet", "t5 .model", "xlnet .model"]
 
 LOCALES = ["ru", "uk", "bg", "sr", "el", "ja", "zh_CN", "zh_TW", "ko", "ar", "he", "hi", "fa", "th", "bn", "ta", "ka", "kk"]
 
@@ -158,36 +164,55 @@ class Ours:
         self.process.wait()
 
 
+class Theirs:
+    """The library that a tokenizer's file belongs to, with nothing remembered yet."""
+
+    def __init__(self, path, content):
+        self.is_json = path.suffix == ".json"
+        if self.is_json:
+            self.peer = Tokenizer.from_str(content.decode())
+        else:
+            import sentencepiece
+            self.peer = sentencepiece.SentencePieceProcessor(model_proto=content)
+
+    def encode(self, texts):
+        if self.is_json:
+            return self.peer.encode_batch_fast(texts, add_special_tokens=False)
+        return self.peer.encode(texts, num_threads=1)
+
+    def ids(self, texts):
+        return [e.ids if self.is_json else e for e in self.encode(texts)]
+
+    def timed(self, texts):
+        began = time.process_time()
+        self.encode(texts)
+        return time.process_time() - began
+
+
 def check_ids(ours, theirs, texts, folder):
     ours.ask(f"ids {folder / 'ids.bin'}")
     data, at = (folder / "ids.bin").read_bytes(), 0
-    for text, encoding in zip(texts, theirs.encode_batch_fast(texts, add_special_tokens=False)):
+    for text, ids in zip(texts, theirs.ids(texts)):
         (n,) = struct.unpack_from("<I", data, at)
-        if list(struct.unpack_from(f"<{n}I", data, at + 4)) != encoding.ids:
+        if list(struct.unpack_from(f"<{n}I", data, at + 4)) != ids:
             sys.exit(f"ids differ: {text[:100]!r}")
         at += 4 + 4 * n
-
-
-def timed(tokenizer, texts):
-    began = time.process_time()
-    tokenizer.encode_batch_fast(texts, add_special_tokens=False)
-    return time.process_time() - began
 
 
 def compare(args, folder, path, kind, texts):
     records = folder / "records.bin"
     records.write_bytes(pack(texts))
-    ours, content = Ours(args, path, records), path.read_text()
-    check_ids(ours, Tokenizer.from_str(content), texts, folder)
+    ours, content = Ours(args, path, records), path.read_bytes()
+    check_ids(ours, Theirs(path, content), texts, folder)
     size = sum(len(t.encode()) for t in texts) / 1e6
     times = {"cold": ([], []), "warm": ([], [])}
     for _ in range(args.rounds):
-        theirs = Tokenizer.from_str(content)
+        theirs = Theirs(path, content)
         for state in ("cold", "warm"):
-            times[state][0].append(timed(theirs, texts))
+            times[state][0].append(theirs.timed(texts))
             times[state][1].append(ours.ask(state)[0] * 1e-9)
     ours.close()
-    row = [f"{kind:10}", f"{path.parent.name[5:]:>7}", f"{size:6.1f}"]
+    row = [f"{kind:10}", f"{path.parent.name.removeprefix('vocab'):>7}", f"{size:6.1f}"]
     for state in ("cold", "warm"):
         a, b = (statistics.median(t) for t in times[state])
         ratios = sorted(x / y for x, y in zip(*times[state]))
@@ -202,12 +227,25 @@ def check_awkward(args, folder, path, average):
     records = folder / "records.bin"
     records.write_bytes(pack(texts))
     ours = Ours(args, path, records)
-    check_ids(ours, Tokenizer.from_file(str(path)), texts, folder)
+    check_ids(ours, Theirs(path, path.read_bytes()), texts, folder)
     rates = [(len(text.encode()) * 1e3 / ns, name) for (name, text), ns in zip(cases, ours.ask("each 3"))]
     ours.close()
     print(f"{path.parent.name}: average of the corpora, warm, {average:.0f} MB/s; awkward documents, the slowest first:")
     print("  " + "; ".join(f"{name} {rate:.0f}" for rate, name in sorted(rates)), flush=True)
     return min(rates)[0] / average
+
+
+def family_paths(args, training):
+    """Folders named like the families, each with its tokenizer; made where one is missing."""
+    paths = {name: args.folder / f"{name}, {args.family_size}" for name in args.families}
+    if not all(list(path.glob("tokenizer.*")) for path in paths.values()):
+        from tokenizer_families import character_families, unigram_families
+        for make in (character_families, unigram_families):
+            for family in make(training, args.family_size):
+                if family.name in paths:
+                    paths[family.name].mkdir(exist_ok=True)
+                    (paths[family.name] / family.file).write_bytes(family.content)
+    return [next(path.glob("tokenizer.*")) for path in paths.values()]
 
 
 def main():
@@ -217,18 +255,23 @@ def main():
     parser.add_argument("--size", type=float, default=4.0, help="MB of each corpus that is measured")
     parser.add_argument("--rounds", type=int, default=7)
     parser.add_argument("--vocab", type=int, nargs="*", default=[4096, 32768, 131072])
+    parser.add_argument("--families", nargs="*", default=[], choices=FAMILIES + ["all"], metavar="NAME",
+                        help="'all', or any of " + "; ".join(FAMILIES))
+    parser.add_argument("--family_size", type=int, default=8000, help="tokens of their vocabularies")
     args = parser.parse_args()
+    if "all" in args.families:
+        args.families = FAMILIES
     args.folder.mkdir(parents=True, exist_ok=True)
     kinds = corpora(int(args.size * 1e6))
     training = [d for _, rest in kinds.values() for d in rest]
     print(f"{args.rounds} rounds, medians; MB/s there, here, and the ratio (least to greatest of a round)")
     print("corpus     |   vocab |     MB |    cold | warm")
     worst = []
-    for vocab_size in args.vocab:
-        path = train(args, args.folder, vocab_size, training)
+    paths = [train(args, args.folder, vocab_size, training) for vocab_size in args.vocab]
+    for path in paths + (family_paths(args, training) if args.families else []):
         rates = [compare(args, args.folder, path, kind, texts) for kind, (texts, _) in kinds.items()]
         worst.append(check_awkward(args, args.folder, path, statistics.mean(rates)))
-    print(f"the slowest awkward document runs at {min(worst):.2f} of the average rate")
+    print(f"the slowest awkward document runs at {min(worst):.2f} of its tokenizer's average rate")
 
 
 if __name__ == "__main__":

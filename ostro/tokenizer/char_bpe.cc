@@ -1,9 +1,11 @@
 #include "ostro/tokenizer/char_bpe.h"
 
 #include <algorithm>
+#include <span>
 #include <unordered_map>
 
 #include "ostro/tokenizer/utf8.h"
+#include "ostro/tokenizer/words.h"
 
 namespace ostro::tokenizer {
 namespace {
@@ -56,7 +58,16 @@ CharBpe::CharBpe(Parts parts) : parts_(std::move(parts)), pairs_(parts_.merges.s
   for (const Merge& m : parts_.merges) pairs_.insert(m.left, m.right, {m.rank, m.result});
   all_bytes_ = parts_.byte_fallback && std::none_of(parts_.byte_ids.begin(), parts_.byte_ids.end(),
                                                     [](uint32_t id) { return id == kNoToken; });
+  for (uint8_t byte = 0; byte < 0x80; ++byte) {
+    const char text = static_cast<char>(byte);
+    ascii_[byte] = character_at({&text, 1}, 0);
+  }
+  word_stops_.add(static_cast<uint8_t>(kSpaceSymbol[0]));
   find_neighbours();
+  for (int byte = 0; byte < 256 && !parts_.cut_out.empty(); ++byte) {
+    if (parts_.cut_out.step(ByteTrie::kRoot, static_cast<char>(byte)) != ByteTrie::kNone)
+      cut_out_begins_.add(static_cast<uint8_t>(byte));
+  }
 }
 
 // A merge joins two tokens; what it puts side by side are a symbol that the left one can end with and a
@@ -85,6 +96,9 @@ void CharBpe::find_neighbours() {
       for (const uint32_t symbol : last.of(m.right)) changed |= last.add(m.result, symbol);
     }
   }
+  const uint32_t space = parts_.characters.find(read_code_point(kSpaceSymbol.data()).value);
+  // A character that vanishes would let U+2581 meet another symbol.
+  words_ = space != kNoToken && (parts_.unknown != kNoToken || all_bytes_);
   std::vector<std::pair<uint32_t, uint32_t>> found;
   for (const Merge& m : parts_.merges) {
     for (const uint32_t left : last.of(m.left))
@@ -93,7 +107,20 @@ void CharBpe::find_neighbours() {
   std::sort(found.begin(), found.end());
   found.erase(std::unique(found.begin(), found.end()), found.end());
   neighbours_ = MergeTable(found.size());
-  for (const auto& [left, right] : found) neighbours_.insert(left, right, {0, 0});
+  std::vector<bool> joins(tokens);
+  for (const auto& [left, right] : found) {
+    neighbours_.insert(left, right, {0, 0});
+    joins[left] = joins[right] = true;
+    if (right == space && left != space) words_ = false;
+  }
+  for (uint8_t byte = 0; byte < 0x80; ++byte) {
+    // Bytes overtake unknown characters, so they part words only where there are none.
+    const Character& c = ascii_[byte];
+    const bool parts = c.entry == Entry::kSymbol || (c.entry == Entry::kBytes && all_bytes_);
+    if (parts && c.first < parts_.first_virtual && (c.first >= tokens || !joins[c.first]))
+      word_stops_.add(byte);
+    for (uint8_t next = 0; next < 0x80; ++next) ascii_cuts_[byte][next] = can_cut(c, ascii_[next]);
+  }
 }
 
 CharBpe::Character CharBpe::character_at(std::string_view text, size_t i) const {
@@ -165,8 +192,31 @@ void CharBpe::encode_unit(std::string_view unit, ModelScratch& s, std::vector<ui
   if (!parts_.virtual_text.empty()) replace_virtual(begin, s, out);
 }
 
-// Cuts text into units and encodes them.
 void CharBpe::encode_run(std::string_view text, ModelScratch& s, std::vector<uint32_t>& out) const {
+  if (!words_) return encode_units(text, s, out);
+  const auto end_of = [&](size_t begin) { return word_end_at(text, begin); };
+  for_each_word(text, s.memory, end_of, [&](std::string_view word, const PieceMemory::Place& place) {
+    if (place.known()) return place.append(out);
+    const size_t before = out.size();
+    encode_units(word, s, out);
+    place.keep(std::span(out).subspan(before));
+  });
+}
+
+// Before the next space behind something else, or ASCII that joins nothing, which is a word by itself.
+size_t CharBpe::word_end_at(std::string_view text, size_t begin) const {
+  size_t i = begin;
+  while (text.substr(i).starts_with(kSpaceSymbol)) i += kSpaceSymbol.size();
+  for (;; ++i) {
+    i = word_stops_.find(text, i);
+    if (i == text.size()) return i;
+    if (text[i] != kSpaceSymbol[0]) return std::max(i, begin + 1);
+    if (text.substr(i).starts_with(kSpaceSymbol)) return i;
+  }
+}
+
+// Cuts text into units and encodes them.
+void CharBpe::encode_units(std::string_view text, ModelScratch& s, std::vector<uint32_t>& out) const {
   size_t unit = 0;  // where the present unit begins
   Character before{Entry::kNothing, kNoToken, kNoToken, 0};
   // An unknown symbol that is not in the row yet, see make_row: bytes overtake it and others fuse with it.
@@ -176,17 +226,24 @@ void CharBpe::encode_run(std::string_view text, ModelScratch& s, std::vector<uin
     if (end - unit == before.length && before.entry == Entry::kSymbol &&
         before.first < parts_.first_virtual) {
       out.push_back(before.first);
+    } else if (const std::string_view piece = text.substr(unit, end - unit);
+               words_ && piece.size() == text.size()) {
+      encode_unit(piece, s, out);  // the word is remembered
     } else {
-      const std::string_view piece = text.substr(unit, end - unit);
       s.memory.encode(piece, out, [&](std::vector<uint32_t>& ids) { encode_unit(piece, s, ids); });
     }
     unit = end;
   };
   for (size_t i = 0; i < text.size();) {
-    const Character c = character_at(text, i);
+    const auto byte = static_cast<uint8_t>(text[i]);
+    const Character c = byte < 0x80 ? ascii_[byte] : character_at(text, i);
     const bool overtakes =
         unknown_waits && c.entry != Entry::kSymbol && (parts_.byte_fallback || parts_.fuse_unknown);
-    if (i > unit && !overtakes && can_cut(before, c)) finish(i);
+    if (i > unit && !overtakes) {
+      const auto last = static_cast<uint8_t>(text[i - 1]);
+      const bool cut = (byte | last) < 0x80 ? ascii_cuts_[last][byte] : can_cut(before, c);
+      if (cut) finish(i);
+    }
     if (c.entry != Entry::kBytes && c.entry != Entry::kNothing) unknown_waits = c.entry == Entry::kUnknown;
     before = c;
     i += c.length;
@@ -201,10 +258,12 @@ void CharBpe::encode(std::string_view piece, ModelScratch& s, std::vector<uint32
   }
   const size_t begin = out.size();
   size_t done = 0;
-  for (size_t i = 0; !parts_.cut_out.empty() && i < piece.size();) {
+  for (size_t i = 0; !parts_.cut_out.empty();) {
+    i = cut_out_begins_.find(piece, i);
+    if (i == piece.size()) break;
     const ByteTrie::Match match = parts_.cut_out.longest(piece, i);
     if (match.end == i) {
-      i += read_code_point(piece.data() + i).length;
+      ++i;
       continue;
     }
     encode_run(piece.substr(done, i - done), s, out);

@@ -3,11 +3,13 @@
 #pragma once
 
 #include <array>
+#include <bitset>
 #include <cstdint>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "ostro/tokenizer/byte_set.h"
 #include "ostro/tokenizer/byte_trie.h"
 #include "ostro/tokenizer/piece_model.h"
 #include "ostro/tokenizer/symbol_merge.h"
@@ -30,7 +32,9 @@ class CharacterTable {
 
 // Text of this kind is often not split into words at all, so the model cuts it itself, where no merge can
 // reach across: between two symbols that no token holds side by side. That never changes an id and keeps most
-// units short enough to be remembered.
+// units short enough to be remembered. Where the vocabulary allows it, text is first cut into words
+// (words.h), which is quicker than looking at every character, and the units are only looked for in new
+// words.
 class CharBpe final : public PieceModel {
  public:
   struct Merge {
@@ -60,14 +64,16 @@ class CharBpe final : public PieceModel {
   // not.
   enum class Entry { kSymbol, kBytes, kUnknown, kNothing };
   struct Character {
-    Entry entry;
-    uint32_t first, last;  // symbols
-    uint32_t length;       // bytes
+    Entry entry = Entry::kNothing;
+    uint32_t first = kNoToken, last = kNoToken;  // symbols
+    uint32_t length = 1;                         // bytes
   };
   Character character_at(std::string_view text, size_t i) const;
   bool can_cut(const Character& before, const Character& after) const;
   void find_neighbours();
   void encode_run(std::string_view text, ModelScratch& scratch, std::vector<uint32_t>& out) const;
+  size_t word_end_at(std::string_view text, size_t begin) const;
+  void encode_units(std::string_view text, ModelScratch& scratch, std::vector<uint32_t>& out) const;
   void encode_unit(std::string_view unit, ModelScratch& scratch, std::vector<uint32_t>& out) const;
   void make_row(std::string_view text, std::vector<uint32_t>& row) const;
   void replace_virtual(size_t begin, ModelScratch& scratch, std::vector<uint32_t>& out) const;
@@ -77,6 +83,11 @@ class CharBpe final : public PieceModel {
   MergeTable neighbours_;  // pairs of symbols that some token holds side by side
   bool cuts_ = true;       // false: neighbours_ could not be worked out
   bool all_bytes_ = false;
+  bool words_ = false;  // no token goes on behind the end of a word
+  ByteSet word_stops_;  // ASCII that joins nothing, and the first byte of U+2581
+  std::array<Character, 0x80> ascii_{};
+  std::array<std::bitset<0x80>, 0x80> ascii_cuts_;  // can_cut() of two ASCII characters
+  ByteSet cut_out_begins_;
 };
 
 }  // namespace ostro::tokenizer

@@ -28,12 +28,15 @@ std::vector<uint32_t> slow(const CharBpe::Parts& parts, std::string_view text) {
 }
 
 // A vocabulary over a few letters where every way to cut a token is a merge of the token's rank, as in
-// SentencePiece.
-CharBpe::Parts random_parts(std::mt19937& rng, uint32_t letters, uint32_t size, bool shared_ranks) {
+// SentencePiece. `ends_words`: no token has an a behind another letter.
+CharBpe::Parts random_parts(std::mt19937& rng, uint32_t letters, uint32_t size, bool shared_ranks,
+                            bool ends_words = false) {
   std::vector<std::string> tokens;
   for (uint32_t i = 0; i < letters; ++i) tokens.emplace_back(1, static_cast<char>('a' + i));
   while (tokens.size() < size) {
     std::string next = tokens[rng() % tokens.size()] + tokens[rng() % tokens.size()];
+    const size_t last = next.rfind('a');
+    if (ends_words && last != std::string::npos && next.find_first_not_of('a') < last) continue;
     if (next.size() < 12 && std::find(tokens.begin(), tokens.end(), next) == tokens.end())
       tokens.push_back(next);
   }
@@ -94,6 +97,32 @@ TEST_CASE("windows of a long unit give the ids of the whole") {
     MergedRow whole;
     SymbolMerge().run_whole(pairs, row, whole);
     CHECK(ids == whole.ids);
+  }
+}
+
+// Letter a is U+2581.
+TEST_CASE("cutting text into words changes no id") {
+  std::mt19937 rng(7);
+  const auto spaced = [](std::string_view letters) {
+    std::string out;
+    for (const char c : letters) c == 'a' ? out += "\u2581" : out += c;
+    return out;
+  };
+  for (int round = 0; round < 60; ++round) {
+    auto parts = random_parts(rng, 4, 40, round % 2 == 0, round % 3 != 0);
+    parts.unknown = 40;
+    auto model_parts = parts;
+    model_parts.characters.insert('a', kNoToken);
+    model_parts.characters.insert(0x2581, 0);
+    const CharBpe model(model_parts);
+    ModelScratch scratch;
+    scratch.memory.enable();
+    for (int text = 0; text < 20; ++text) {
+      const std::string input = random_letters(rng, 4, 1 + rng() % 120);
+      std::vector<uint32_t> ids;
+      model.encode(spaced(input), scratch, ids);
+      CHECK(ids == slow(parts, input));
+    }
   }
 }
 

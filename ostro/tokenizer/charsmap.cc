@@ -33,7 +33,23 @@ Result<Charsmap> Charsmap::parse(std::string_view bytes) {
   out.replacements_ = bytes.substr(sizeof(size) + size);
   if (out.replacements_.back() != '\0') out.replacements_.push_back('\0');
   if (!is_valid_utf8(out.replacements_)) return corrupt("precompiled charsmap: a replacement is not UTF-8");
+  for (int byte = 0; byte < 256; ++byte) {
+    const char one = static_cast<char>(byte);
+    if (byte >= 0x80 || byte == '\r' || out.shortest({&one, 1}).length != 0)
+      out.changing_.add(static_cast<uint8_t>(byte));
+  }
   return out;
+}
+
+bool Charsmap::begins_key(std::string_view bytes) const {
+  uint32_t place = offset(units_[0]);
+  for (const char c : bytes) {
+    const auto byte = static_cast<uint8_t>(c);
+    place ^= byte;
+    if (byte == 0 || place >= units_.size() || label(units_[place]) != byte) return false;
+    place ^= offset(units_[place]);
+  }
+  return true;
 }
 
 Charsmap::Rule Charsmap::find(std::string_view text, bool stop_at_first) const {
@@ -57,6 +73,11 @@ Charsmap::Rule Charsmap::find(std::string_view text, bool stop_at_first) const {
 void Charsmap::append_by_clusters(std::string_view text, std::string& out) const {
   constexpr size_t kWhole = 6;
   for (size_t i = 0; i < text.size();) {
+    // The last byte of the run may be of a cluster with what follows.
+    const size_t look = changing_.find(text, i), calm = look < text.size() && look > i ? look - 1 : look;
+    out.append(text.substr(i, calm - i));
+    i = calm;
+    if (i == text.size()) break;
     const size_t end = grapheme_end(text, i);
     if (end - i < kWhole) {
       const Rule rule = shortest(text.substr(i, end - i));

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "ostro/base/error.h"
+#include "ostro/tokenizer/byte_set.h"
 
 namespace ostro::tokenizer {
 
@@ -27,6 +28,9 @@ class Charsmap {
   // The one with the shortest key: the choice of Hugging Face's Precompiled.
   Rule shortest(std::string_view text) const { return find(text, true); }
 
+  // Whether some key begins with these bytes.
+  bool begins_key(std::string_view bytes) const;
+
   // Appends the text as Hugging Face's Precompiled normalizer changes it: a grapheme cluster of less than six
   // bytes as a whole when a rule's key begins it, otherwise code point by code point.
   void append_by_clusters(std::string_view text, std::string& out) const;
@@ -34,6 +38,9 @@ class Charsmap {
  private:
   Rule find(std::string_view text, bool stop_at_first) const;
 
+  // Bytes at which append_by_clusters() must look: not ASCII, replaced, or (a carriage return) of a cluster
+  // with the next.
+  ByteSet changing_;
   std::vector<uint32_t> units_;
   std::string replacements_;
 };

@@ -6,38 +6,13 @@
 #include <cstring>
 #include <span>
 
+#include "ostro/tokenizer/piece_key.h"
+
 namespace ostro::tokenizer {
 namespace {
 
 constexpr size_t kShortSlots = size_t{1} << 17, kLongSlots = size_t{1} << 14;
 constexpr size_t kBatchPieces = 32;  // enough to hide the time of a cache line on its way
-constexpr size_t kKeyBytes = 32;
-
-// The piece, zeros, and its length (at most 31) in the last byte. Reads 32 bytes; `room` says how many there
-// are.
-__m256i make_key(const char* piece, size_t length, size_t room) {
-  alignas(32) static constexpr struct Masks {
-    uint8_t bytes[2 * kKeyBytes] = {};
-    constexpr Masks() {
-      for (size_t i = 0; i < kKeyBytes; ++i) bytes[i] = 0xFF;
-    }
-  } kMasks;
-  alignas(32) char copy[kKeyBytes];
-  if (room < kKeyBytes) {
-    std::memset(copy, 0, kKeyBytes);
-    std::memcpy(copy, piece, length);
-    piece = copy;
-  }
-  const __m256i mask =
-      _mm256_loadu_si256(reinterpret_cast<const __m256i*>(kMasks.bytes + kKeyBytes - length));
-  const __m256i bytes = _mm256_loadu_si256(reinterpret_cast<const __m256i*>(piece));
-  return _mm256_insert_epi8(_mm256_and_si256(bytes, mask), static_cast<char>(length), kKeyBytes - 1);
-}
-
-bool same(__m256i a, const char* b) {
-  const __m256i equal = _mm256_cmpeq_epi8(a, _mm256_load_si256(reinterpret_cast<const __m256i*>(b)));
-  return _mm256_movemask_epi8(equal) == -1;
-}
 
 }  // namespace
 
@@ -127,7 +102,7 @@ void PieceEncoder::encode_piece(std::string_view piece, std::vector<uint32_t>& o
   const __m256i k = make_key(piece.data(), piece.size(), 0);
   _mm256_store_si256(reinterpret_cast<__m256i*>(key), k);
   ShortSlot& slot = short_slot(hash_block(key));
-  if (!same(k, slot.key)) return learn(slot, key, piece, out);
+  if (!is_key(k, slot.key)) return learn(slot, key, piece, out);
   out.insert(out.end(), slot.ids, slot.ids + slot.count);
 }
 
@@ -148,7 +123,7 @@ void PieceEncoder::encode_batch(std::string_view text, size_t begin, Batch& batc
   for (size_t i = 0, from = begin; i < batch.count; from = batch.ends[i++]) {
     ShortSlot* slot = batch.slots[i];
     if (slot != nullptr &&
-        same(_mm256_load_si256(reinterpret_cast<const __m256i*>(batch.keys[i])), slot->key)) {
+        is_key(_mm256_load_si256(reinterpret_cast<const __m256i*>(batch.keys[i])), slot->key)) {
       std::memcpy(ids + count, slot->ids, sizeof(slot->ids) + sizeof(slot->count));
       count += slot->count;
       continue;

@@ -116,9 +116,10 @@ struct PreTokenizer::Runner {
     std::visit([&](const auto& s) { cut(s, step, text, at_start); }, steps[step]);
   }
 
-  // Cuts text at the matches of match(i), which gives the end of a match that begins at i, or i.
-  template <typename Match>
-  void cut_at(Match&& match, Behavior behavior, bool invert, size_t step, std::string_view text,
+  // Cuts text at the matches of match(i), which gives the end of a match that begins at i, or i. No match
+  // begins before next(i).
+  template <typename Match, typename Next>
+  void cut_at(Match&& match, Next&& next, Behavior behavior, bool invert, size_t step, std::string_view text,
               bool at_start) const {
     size_t held = 0, held_end = 0;  // a part that the next one may still join
     bool held_match = false, joined = false;
@@ -141,7 +142,7 @@ struct PreTokenizer::Runner {
       held = begin, held_end = end, held_match = is_match, joined = false;
     };
     size_t done = 0;
-    for (size_t i = 0; i < text.size();) {
+    for (size_t i = next(0); i < text.size(); i = next(i)) {
       const size_t end = match(i);
       if (end == i) {
         i += read_code_point(text.data() + i).length;
@@ -156,7 +157,8 @@ struct PreTokenizer::Runner {
   }
 
   void cut(const SplitAt& s, size_t step, std::string_view text, bool at_start) const {
-    cut_at([&](size_t i) { return s.pattern.match(text, i); }, s.behavior, s.invert, step, text, at_start);
+    cut_at([&](size_t i) { return s.pattern.match(text, i); },
+           [&](size_t i) { return s.pattern.next(text, i); }, s.behavior, s.invert, step, text, at_start);
   }
 
   void cut(const SplitBy& s, size_t step, std::string_view text, bool at_start) const {
@@ -170,7 +172,7 @@ struct PreTokenizer::Runner {
       const CodePoint c = read_code_point(text.data() + i);
       return (norm_bits(c.value) & s.bits) != 0 ? i + c.length : i;
     };
-    cut_at(match, s.behavior, false, step, text, at_start);
+    cut_at(match, [](size_t i) { return i; }, s.behavior, false, step, text, at_start);
   }
 
   void cut(const Whitespace& s, size_t step, std::string_view text, bool at_start) const {
@@ -200,10 +202,13 @@ struct PreTokenizer::Runner {
       i = space + 1;
     }
     if (!s.split) return run(step + 1, changed, at_start);
-    const auto match = [&](size_t i) {
-      return std::string_view(changed).substr(i).starts_with(s.replacement) ? i + s.replacement.size() : i;
-    };
-    cut_at(match, Behavior::kMergedWithNext, false, step, changed, at_start);
+    const std::string_view all = changed;
+    for (size_t begin = 0; begin < all.size();) {
+      const size_t from = begin + (all.substr(begin).starts_with(s.replacement) ? s.replacement.size() : 0);
+      const size_t end = std::min(all.find(s.replacement, from), all.size());
+      run(step + 1, all.substr(begin, end - begin), at_start && begin == 0);
+      begin = end;
+    }
   }
 
   void cut(const ByteLevel& s, size_t step, std::string_view text, bool at_start) const {

@@ -11,6 +11,7 @@
 #include "ostro/tokenizer/char_bpe.h"
 #include "ostro/tokenizer/unigram.h"
 #include "ostro/tokenizer/utf8.h"
+#include "ostro/tokenizer/words.h"
 
 namespace ostro::tokenizer {
 namespace {
@@ -116,6 +117,7 @@ Status SentencePiece::make_unigram() {
   parts.hugging_face = false;
   parts.tokens.single_precision = true;
   parts.tokens.unknown = unknown_;
+  parts.words = true;
   float least = std::numeric_limits<float>::max();
   for (const auto& piece : proto_.pieces) {
     if (piece.type == PieceType::kNormal) least = std::min(least, piece.score);
@@ -128,7 +130,9 @@ Status SentencePiece::make_unigram() {
     if (parts.tokens.trie.find(piece.text) != ByteTrie::kNone)
       return corrupt(fmt::format("piece \"{}\" occurs twice", piece.text));
     parts.tokens.trie.insert(piece.text, id);
+    parts.words &= word_end(piece.text, 0) == piece.text.size();
   }
+  parts.words &= parts.tokens.trie.find(kSpaceSymbol) != ByteTrie::kNone;
   model_ = std::make_unique<Unigram>(std::move(parts));
   return {};
 }

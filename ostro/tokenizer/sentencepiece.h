@@ -8,6 +8,7 @@
 #include <string_view>
 
 #include "ostro/base/error.h"
+#include "ostro/tokenizer/byte_set.h"
 #include "ostro/tokenizer/byte_trie.h"
 #include "ostro/tokenizer/charsmap.h"
 #include "ostro/tokenizer/piece_model.h"
@@ -29,11 +30,13 @@ class SentencePieceNormalizer {
     size_t length;
   };
   Prefix first_of(std::string_view text) const;
+  void append_plain(std::string_view text, bool& after_space, std::string& out) const;
 
   std::optional<Charsmap> charsmap_;
   ByteTrie user_defined_;  // pieces that no rule changes
   bool dummy_prefix_ = true, remove_extra_ = true, suffix_ = false;
   std::string_view space_;  // what a space becomes
+  ByteSet special_;         // bytes that are not ASCII, or that a rule or user-defined piece may be about
 };
 
 class SentencePiece {

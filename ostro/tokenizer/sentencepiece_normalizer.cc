@@ -1,6 +1,10 @@
 // SentencePiece's normalization: rules, spaces and the space before the text.
 #include "ostro/tokenizer/sentencepiece.h"
+
+#include <algorithm>
+
 #include "ostro/tokenizer/utf8.h"
+#include "ostro/tokenizer/words.h"
 
 namespace ostro::tokenizer {
 Result<SentencePieceNormalizer> SentencePieceNormalizer::from_proto(const SentencePieceProto& proto) {
@@ -15,7 +19,36 @@ Result<SentencePieceNormalizer> SentencePieceNormalizer::from_proto(const Senten
   out.remove_extra_ = proto.remove_extra_whitespaces;
   out.suffix_ = proto.whitespace_as_suffix;
   out.space_ = proto.escape_whitespaces ? kSpaceSymbol : std::string_view(" ");
+  const auto rule_about = [&out](char byte) {
+    if (!out.user_defined_.empty() && out.user_defined_.step(ByteTrie::kRoot, byte) != ByteTrie::kNone)
+      return true;
+    if (!out.charsmap_) return false;
+    bool found = out.charsmap_->longest({&byte, 1}).length != 0;
+    for (int next = 0; next < 0x80 && !found; ++next) {
+      const char both[] = {byte, static_cast<char>(next)};
+      found = out.charsmap_->begins_key({both, 2});
+    }
+    return found;
+  };
+  for (int byte = 0; byte < 256; ++byte)
+    if (byte >= 0x80 || rule_about(static_cast<char>(byte))) out.special_.add(static_cast<uint8_t>(byte));
   return out;
+}
+
+// Text without special bytes, and with none right behind it.
+void SentencePieceNormalizer::append_plain(std::string_view text, bool& after_space, std::string& out) const {
+  for (size_t i = 0; i < text.size();) {
+    if (text[i] == ' ') {
+      if (!after_space) out += space_;
+      after_space = remove_extra_;
+      ++i;
+      continue;
+    }
+    const size_t end = std::min(text.find(' ', i), text.size());
+    out.append(text.substr(i, end - i));
+    after_space = false;
+    i = end;
+  }
 }
 
 // What the text's first characters become: a user-defined piece itself, the longest rule's replacement, or
@@ -44,6 +77,11 @@ void SentencePieceNormalizer::append(std::string_view text, std::string& out) co
   if (dummy_prefix_ && !suffix_) out += space_;
   bool after_space = remove_extra_;
   while (!text.empty()) {
+    // A rule may be about the last byte of the run and what follows it.
+    const size_t look = special_.find(text, 0), plain = look < text.size() && look > 0 ? look - 1 : look;
+    append_plain(text.substr(0, plain), after_space, out);
+    text.remove_prefix(plain);
+    if (text.empty()) break;
     Prefix first = first_of(text);
     text.remove_prefix(first.length);
     while (after_space && first.normal.starts_with(' ')) first.normal.remove_prefix(1);

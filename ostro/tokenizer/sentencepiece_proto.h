@@ -10,9 +10,6 @@
 
 namespace ostro::tokenizer {
 
-// What SentencePiece writes for a space: U+2581.
-inline constexpr std::string_view kSpaceSymbol = "\xE2\x96\x81";
-
 enum class PieceType : uint8_t {
   kNormal = 1,
   kUnknown = 2,

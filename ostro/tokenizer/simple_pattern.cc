@@ -108,11 +108,7 @@ size_t SimplePattern::match(std::string_view text, size_t i) const {
 
 void SimplePattern::replace(std::string_view text, std::string_view by, std::string& out) const {
   size_t done = 0;
-  for (size_t i = 0; i < text.size();) {
-    if (!literal_.empty()) {  // the usual case: let the library look for it
-      i = text.find(literal_, i);
-      if (i == std::string_view::npos) break;
-    }
+  for (size_t i = next(text, 0); i < text.size(); i = next(text, i)) {
     const size_t end = match(text, i);
     if (end == i) {
       i += read_code_point(text.data() + i).length;

@@ -2,6 +2,7 @@
 // a string, or one character (or class) repeated.
 #pragma once
 
+#include <algorithm>
 #include <nlohmann/json_fwd.hpp>
 #include <string>
 #include <string_view>
@@ -18,6 +19,13 @@ class SimplePattern {
 
   // The end of the match that begins at i, or i when there is none (a match is never empty). Valid UTF-8.
   size_t match(std::string_view text, size_t i) const;
+
+  // No match begins between i and this place, at most text.size().
+  size_t next(std::string_view text, size_t i) const {
+    if (!literal_.empty()) return std::min(text.find(literal_, i), text.size());
+    const bool ascii = classes_ == 0 && character_ < 0x80;
+    return ascii ? std::min(text.find(static_cast<char>(character_), i), text.size()) : i;
+  }
 
   // Appends the text with every match replaced, from left to right.
   void replace(std::string_view text, std::string_view by, std::string& out) const;

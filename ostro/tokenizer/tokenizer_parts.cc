@@ -2,6 +2,8 @@
 #include <fmt/core.h>
 
 #include <algorithm>
+#include <charconv>
+#include <cmath>
 
 #include "ostro/tokenizer/byte_alphabet.h"
 #include "ostro/tokenizer/byte_token.h"
@@ -24,6 +26,35 @@ std::array<uint32_t, 256> byte_token_ids(const std::unordered_map<std::string, u
     out[byte] = it == ids.end() ? kNoToken : it->second;
   }
   return out;
+}
+
+// A score as Hugging Face has it: its reader of JSON takes the digits as an integer, rounds that to a double
+// and divides by a power of ten, which rounds again. Of equal paths the last bit decides.
+double as_hugging_face_reads(double score) {
+  char text[32];
+  const auto end = std::to_chars(text, text + sizeof(text), score, std::chars_format::scientific).ptr;
+  uint64_t digits = 0;
+  int exponent = 0;
+  for (const char* p = text; p < end; ++p) {
+    if (*p == 'e') {
+      int written = 0;
+      std::from_chars(p + (p[1] == '+' ? 2 : 1), end, written);
+      exponent += written;
+      break;
+    }
+    if (*p == '-') continue;
+    if (*p == '.') {
+      exponent -= static_cast<int>(std::find(p, static_cast<const char*>(end), 'e') - p - 1);
+    } else {
+      digits = 10 * digits + static_cast<uint64_t>(*p - '0');
+    }
+  }
+  constexpr int kMost = 22;  // powers of ten that are exact
+  if (!std::isfinite(score) || std::abs(exponent) > kMost) return score;
+  double power = 1;
+  for (int i = 0; i < std::abs(exponent); ++i) power *= 10;
+  const auto whole = static_cast<double>(digits);
+  return std::copysign(exponent < 0 ? whole / power : whole * power, score);
 }
 
 }  // namespace
@@ -134,8 +165,10 @@ Status Tokenizer::State::make_unigram_model() {
   if (!spec.unknown_id || *spec.unknown_id >= spec.vocab.size() || spec.scores.size() != spec.vocab.size())
     return corrupt("model.unk_id is not the id of a token, or a token has no score");
   parts.tokens.unknown = *spec.unknown_id;
-  parts.tokens.scores = spec.scores;
-  parts.tokens.unknown_score = *std::min_element(spec.scores.begin(), spec.scores.end()) - kUnknownPenalty;
+  std::vector<double>& scores = parts.tokens.scores;
+  scores.resize(spec.scores.size());
+  std::transform(spec.scores.begin(), spec.scores.end(), scores.begin(), as_hugging_face_reads);
+  parts.tokens.unknown_score = *std::min_element(scores.begin(), scores.end()) - kUnknownPenalty;
   for (uint32_t id = 0; id < spec.vocab.size(); ++id) parts.tokens.trie.insert(spec.vocab[id], id);
   parts.byte_fallback = spec.byte_fallback;
   parts.byte_ids = byte_token_ids(ids);

@@ -1,6 +1,7 @@
 #include "ostro/tokenizer/unigram_path.h"
 
 #include <algorithm>
+#include <limits>
 #include <set>
 
 #include "ostro/tokenizer/utf8.h"
@@ -8,6 +9,7 @@
 namespace ostro::tokenizer {
 namespace {
 
+constexpr double kNever = -std::numeric_limits<double>::infinity();
 constexpr size_t kLongStretch = size_t{1} << 18;  // bytes after which paths are looked at for where they meet
 
 }  // namespace
@@ -18,8 +20,11 @@ void UnigramPath::offer(const UnigramTokens& tokens, size_t start, size_t end, d
   Node& target = nodes_[end - base_];
   double sum = score + nodes_[start - base_].score;
   if (tokens.single_precision) sum = static_cast<float>(sum);
-  if (target.length != 0 && !(sum > target.score)) return;
-  target = {sum, static_cast<uint32_t>(end - start), id};
+  if (target.length != 0 && !(sum > target.score)) {
+    target.second = std::max(target.second, sum);
+    return;
+  }
+  target = {sum, target.length != 0 ? target.score : kNever, static_cast<uint32_t>(end - start), id};
   reach_ = std::max(reach_, end);
 }
 
@@ -60,6 +65,7 @@ void UnigramPath::give_out(size_t end, UnigramSink& sink) {
   for (size_t at = end; at > base_; at -= nodes_[at - base_].length) ends_.push_back(at);
   for (size_t i = ends_.size(); i-- > 0;) {
     const Node& node = nodes_[ends_[i] - base_];
+    margin_ = std::min(margin_, node.score - node.second);
     sink.take(ends_[i] - node.length, ends_[i], node.id);
   }
   const size_t moved = end - base_, used = reach_ - base_ + 1;
@@ -69,9 +75,12 @@ void UnigramPath::give_out(size_t end, UnigramSink& sink) {
   base_ = end;
 }
 
-void UnigramPath::run(const UnigramTokens& tokens, std::string_view text, UnigramSink& sink) {
+UnigramPath::End UnigramPath::run(const UnigramTokens& tokens, std::string_view text, UnigramSink& sink,
+                                  double begin) {
   base_ = reach_ = 0;
-  nodes_.assign(std::max<size_t>(nodes_.size(), 256), Node{0.0, 0, 0});
+  if (nodes_.empty()) nodes_.resize(256, Node{});
+  nodes_[0] = {begin, kNever, 0, 0};
+  margin_ = -kNever;
   size_t stretch = kLongStretch;
   for (size_t start = 0; start < text.size(); start += read_code_point(text.data() + start).length) {
     if (start == reach_) {
@@ -85,6 +94,7 @@ void UnigramPath::run(const UnigramTokens& tokens, std::string_view text, Unigra
     extend(tokens, text, start);
   }
   if (!text.empty()) give_out(text.size(), sink);
+  return {nodes_[0].score, margin_};
 }
 
 }  // namespace ostro::tokenizer

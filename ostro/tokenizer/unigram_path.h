@@ -30,12 +30,18 @@ class UnigramSink {
 // memory depends on the longest stretch without such a place, not on the text.
 class UnigramPath {
  public:
-  // Valid UTF-8. Of equal paths the one found first wins, as in both libraries.
-  void run(const UnigramTokens& tokens, std::string_view text, UnigramSink& sink);
+  struct End {
+    double score = 0;   // what the best path costs, from `begin` on
+    double margin = 0;  // by how much it won where it won least
+  };
+  // Valid UTF-8; `begin`: what the path to the text costs. Of equal paths the one found first wins, as in
+  // both libraries.
+  End run(const UnigramTokens& tokens, std::string_view text, UnigramSink& sink, double begin = 0);
 
  private:
   struct Node {  // the best path that ends at this byte
     double score;
+    double second;    // the best of the others
     uint32_t length;  // of its last token; 0: no path ends here
     uint32_t id;
   };
@@ -44,7 +50,8 @@ class UnigramPath {
   size_t meeting_place(size_t start) const;
   void give_out(size_t end, UnigramSink& sink);
 
-  std::vector<Node> nodes_;  // from base_ on
+  std::vector<Node> nodes_;  // from base_ on; between two runs none is reached
+  double margin_ = 0;
   std::vector<size_t> ends_;
   size_t base_ = 0, reach_ = 0;
 };

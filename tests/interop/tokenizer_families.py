@@ -103,10 +103,11 @@ def byte_level_families(corpus):
 
 
 def train_sentencepiece(corpus, kind, size=2500, **options):
+    """Of some of the corpus, which is enough for a small vocabulary and quick."""
     model = io.BytesIO()
     settings = {"vocab_size": size, "hard_vocab_limit": False, "model_type": kind, "minloglevel": 3, "num_threads": 2,
                 "max_sentence_length": 1 << 20, "character_coverage": 0.999} | options
-    lines = [line for text in corpus for line in text.split("\n") if line][:12000]
+    lines = [line for text in corpus for line in text.split("\n") if line][:5 * size]
     sentencepiece.SentencePieceTrainer.train(sentence_iterator=iter(lines), model_writer=model, **settings)
     return model.getvalue()
 
@@ -144,9 +145,9 @@ def charsmap_of(model):
     return find_field(find_field(model, 3), 2)
 
 
-def character_families(corpus):
+def character_families(corpus, size=2500):
     words = ["<s>", "</s>", "<unk>", SPACE, SPACE * 3, "  ", " " * 9, "\u2581a"]
-    llama = train_sentencepiece(corpus, "bpe", byte_fallback=True, normalization_rule_name="identity", split_digits=True,
+    llama = train_sentencepiece(corpus, "bpe", size, byte_fallback=True, normalization_rule_name="identity", split_digits=True,
                                 remove_extra_whitespaces=False, allow_whitespace_only_pieces=True)
     yield Family("llama2 .model", "tokenizer.model", llama, words)
 
@@ -171,7 +172,7 @@ def character_families(corpus):
                           lambda c: c["model"].update(byte_fallback=False, fuse_unk=False, ignore_merges=True))
 
     gemma_words = ["<start_of_turn>", "<end_of_turn>", "\n\n", "\n" * 5, "\t\t", SPACE * 4, " " * 6, "<b>"]
-    gemma = train_sentencepiece(corpus, "bpe", byte_fallback=True, normalization_rule_name="identity", split_digits=True,
+    gemma = train_sentencepiece(corpus, "bpe", size, byte_fallback=True, normalization_rule_name="identity", split_digits=True,
                                 remove_extra_whitespaces=False, add_dummy_prefix=False, user_defined_symbols=gemma_words[:6])
     yield Family("gemma .model", "tokenizer.model", gemma, gemma_words)
     gemma_json = char_bpe(gemma)
@@ -183,13 +184,13 @@ def character_families(corpus):
 
     grok_words = ["[PAD]", "[BOS]", "[EOS]", "<|separator|>", "[MASK]", "<|user|>"]
     yield Family("grok-1 .model", "tokenizer.model", train_sentencepiece(
-        corpus, "bpe", byte_fallback=True, pad_id=0, bos_id=1, eos_id=2, unk_id=3, pad_piece="[PAD]", bos_piece="[BOS]",
+        corpus, "bpe", size, byte_fallback=True, pad_id=0, bos_id=1, eos_id=2, unk_id=3, pad_piece="[PAD]", bos_piece="[BOS]",
         eos_piece="[EOS]", control_symbols=["<|separator|>"], user_defined_symbols=["[MASK]", "<|user|>"],
         normalization_rule_name="nfkc", remove_extra_whitespaces=False), grok_words)
 
 
-def unigram_families(corpus):
-    t5 = train_sentencepiece(corpus, "unigram", pad_id=0, eos_id=1, unk_id=2, bos_id=-1, normalization_rule_name="nmt_nfkc")
+def unigram_families(corpus, size=2500):
+    t5 = train_sentencepiece(corpus, "unigram", size, pad_id=0, eos_id=1, unk_id=2, bos_id=-1, normalization_rule_name="nmt_nfkc")
     words = ["<pad>", "</s>", "<unk>", "<extra_id_0>", "\u2126", "\uff21\u0301", "\ufb01", "\r\n", "  ", "\u3000", "\u00a9\u0301", "\u0915\u094d\u0937"]
     yield Family("t5 .model", "tokenizer.model", t5, words)
     pieces = pieces_of(t5)
@@ -204,7 +205,7 @@ def unigram_families(corpus):
         tokenizer.post_processor = template(tokenizer, "$A </s>", ["</s>"])
         yield from_tokenizers(name, tokenizer, words)
 
-    xlnet = train_sentencepiece(corpus, "unigram", byte_fallback=True, normalization_rule_name="nmt_nfkc_cf",
+    xlnet = train_sentencepiece(corpus, "unigram", size, byte_fallback=True, normalization_rule_name="nmt_nfkc_cf",
                                 user_defined_symbols=["<sep>", "<cls>", "(", ")", "--"])
     yield Family("xlnet .model", "tokenizer.model", xlnet, ["<sep>", "<cls>", "( )", "--", "---", "``", "''"])
     tokenizer = Tokenizer(models.Unigram(pieces_of(xlnet), 0, True))

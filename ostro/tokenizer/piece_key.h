@@ -1,0 +1,41 @@
+// Short pieces as memories compare them: 32 bytes that are loaded, masked and compared at once.
+#pragma once
+
+#include <immintrin.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+
+namespace ostro::tokenizer {
+
+inline constexpr size_t kKeyBytes = 32;
+
+// The piece, zeros, and its length (at most 31) in the last byte. Reads 32 bytes; `room` says how many there
+// are.
+inline __m256i make_key(const char* piece, size_t length, size_t room) {
+  alignas(32) static constexpr struct Masks {
+    uint8_t bytes[2 * kKeyBytes] = {};
+    constexpr Masks() {
+      for (size_t i = 0; i < kKeyBytes; ++i) bytes[i] = 0xFF;
+    }
+  } kMasks;
+  alignas(32) char copy[kKeyBytes];
+  if (room < kKeyBytes) {
+    std::memset(copy, 0, kKeyBytes);
+    std::memcpy(copy, piece, length);
+    piece = copy;
+  }
+  const __m256i mask =
+      _mm256_loadu_si256(reinterpret_cast<const __m256i*>(kMasks.bytes + kKeyBytes - length));
+  const __m256i bytes = _mm256_loadu_si256(reinterpret_cast<const __m256i*>(piece));
+  return _mm256_insert_epi8(_mm256_and_si256(bytes, mask), static_cast<char>(length), kKeyBytes - 1);
+}
+
+// `b` is aligned.
+inline bool is_key(__m256i a, const char* b) {
+  const __m256i equal = _mm256_cmpeq_epi8(a, _mm256_load_si256(reinterpret_cast<const __m256i*>(b)));
+  return _mm256_movemask_epi8(equal) == -1;
+}
+
+}  // namespace ostro::tokenizer
