@@ -5,7 +5,7 @@
 
 #include "ostro/base/failpoint.h"
 #include "ostro/base/log.h"
-#include "ostro/checkpoint/parallel.h"
+#include "ostro/base/parallel.h"
 #include "ostro/io/path.h"
 #include "ostro/io/zarr.h"
 

@@ -4,8 +4,8 @@
 #include <set>
 
 #include "ostro/base/failpoint.h"
+#include "ostro/base/parallel.h"
 #include "ostro/checkpoint/catalog.h"
-#include "ostro/checkpoint/parallel.h"
 #include "ostro/io/atomic_file.h"
 #include "ostro/io/path.h"
 #include "ostro/io/zarr.h"

@@ -4,7 +4,7 @@
 #include <array>
 #include <set>
 
-#include "ostro/checkpoint/parallel.h"
+#include "ostro/base/parallel.h"
 
 namespace ostro::checkpoint {
 namespace {

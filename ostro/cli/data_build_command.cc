@@ -19,9 +19,7 @@ using data::Split;
 std::string ledger_text(const std::string& name, const std::string& cache_dir,
                         const data::StoreLedger& ledger, bool files) {
   std::string out = name.empty() ? "" : fmt::format("component {}\n", name);
-  out += ledger.levanter_cache.empty()
-             ? fmt::format("{}: {} files\n", cache_dir, ledger.files.size())
-             : fmt::format("{}: a Levanter cache, used in place\n", ledger.levanter_cache);
+  out += place_text(cache_dir, ledger, fmt::format("{} files", ledger.files.size()));
   for (const Split split : data::kSplits) {
     const data::SplitLedger& s = ledger.split(split);
     out += fmt::format("{:<10}  {} documents, {} tokens, {} bytes of text\n", data::split_name(split), s.rows,
@@ -78,24 +76,30 @@ int data_build_command(Args args) {
 int data_consolidate_command(Args args) {
   std::string component;
   std::vector<std::string> parts;
+  bool in_place = false;
   args.summary(
       "Joins finished stores of parts of a component's texts (built elsewhere with the same options, each "
       "with a\n"
       "part of the urls and a cache_dir of its own) into the component's store, without tokenizing again. "
       "The\n"
-      "ledger is the one that a build from all texts gives.");
+      "ledger is the one that a build from all texts gives. With --in_place the parts' arrays stay where "
+      "they\n"
+      "are and are read there: parts behind the first are read once, and kilobytes written.");
   args.option("--component", &component, "NAME", "which one; needed where there are several");
   args.option("--from", &parts, "FOLDER...", "the parts' stores, in the order of their texts",
               Args::kRequired);
+  args.flag("--in_place", &in_place, "copy no rows: the parts stay needed, as they are");
   args.config();
   if (const auto code = args.parse()) return *code;
   return with_data_session(args, component, [&](const DataSession& session) -> Status {
     ASSIGN_OR_RETURN(const Component c, session.only_component());
     data::BuildSettings settings;
+    settings.threads = session.threads;
     BuildProgressLine line(c.name);
     settings.progress = line.callback();
-    const auto ledger = data::consolidate_stores(io::default_file_system(), session.config.data, c,
-                                                 session.tokenizer, parts, settings);
+    const auto ledger =
+        data::consolidate_stores(io::default_file_system(), session.config.data, c, session.tokenizer, parts,
+                                 in_place ? data::JoinRows::kInPlace : data::JoinRows::kCopy, settings);
     line.end();
     if (!ledger.ok()) return ledger.error();
     return write_stdout(ledger_text(c.name, c.cache_dir, *ledger, false));

@@ -35,6 +35,16 @@ Result<DataSession> open_data_session(const Args& args, const std::string& compo
   return DataSession{std::move(config), std::move(tokenizer), std::move(components), threads};
 }
 
+std::string place_text(const std::string& cache_dir, const data::StoreLedger& ledger,
+                       const std::string& files) {
+  const size_t parts = ledger.parts.size();
+  if (ledger.levanter_cache.empty())
+    return fmt::format("{}: {}{}\n", cache_dir, files,
+                       parts == 0 ? "" : fmt::format(", the rows in {} stores, used in place", parts));
+  return fmt::format("{}: a Levanter cache{}, used in place\n", ledger.levanter_cache,
+                     parts == 0 ? "" : fmt::format(" of {} shards", parts));
+}
+
 std::string counts_text(std::span<const data::FileLedger> files) {
   const data::FileCounts counts = data::file_counts(files);
   std::string out;

@@ -36,6 +36,10 @@ int with_data_session(const Args& args, const std::string& component, const Work
   return done.ok() ? kExitOk : report_error(done.error());
 }
 
+// A line that says where the rows of a store are; `files` counts its source files.
+std::string place_text(const std::string& cache_dir, const data::StoreLedger& ledger,
+                       const std::string& files);
+
 // Lines about what was skipped and repaired, where something was.
 std::string counts_text(std::span<const data::FileLedger> files);
 

@@ -91,9 +91,8 @@ Status print_stats(const DataSession& session, int64_t step, bool json) {
                             {"splits", nlohmann::json::object()}};
     if (!c.name.empty())
       out += fmt::format("component {}: {:.4g} of the mixture at step {}\n", c.name, share, step);
-    out += ledger.levanter_cache.empty()
-               ? fmt::format("{}: {} files of {} bytes\n", c.cache_dir, counts.files, counts.file_bytes)
-               : fmt::format("{}: a Levanter cache, used in place\n", ledger.levanter_cache);
+    out +=
+        place_text(c.cache_dir, ledger, fmt::format("{} files of {} bytes", counts.files, counts.file_bytes));
     out += counts_text(*files);
     const auto rule = data::pack_rule(c.format, session.config.model_options().seq_len());
     for (const Split split : data::kSplits) {

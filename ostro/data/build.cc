@@ -94,6 +94,11 @@ Result<StoreWriter> open_writer(io::FileSystem& fs, const StorePlan& plan, const
                                 const BuildSettings& settings) {
   const std::string& cache_dir = plan.folder.ledger;
   if (there.finished) {
+    if (!there.finished->parts.empty())
+      return unsupported(fmt::format(
+          "{}: its rows are in the stores that it was joined of, and cannot be added to; build the "
+          "new files as a store of their own, and join both: ostro data consolidate --in_place",
+          cache_dir));
     ASSIGN_OR_RETURN(const BuildState base, state_of_finished(fs, cache_dir, *there.finished));
     return extend(fs, plan, there.finished->files, there.lacks, base, settings);
   }
@@ -146,9 +151,6 @@ Result<StoreLedger> build_locked(io::FileSystem& fs, const StorePlan& plan, cons
       if (!closed.ok()) return closed.error();
       continue;
     }
-    const int threads = settings.threads > 0
-                            ? settings.threads
-                            : std::max(1, static_cast<int>(std::thread::hardware_concurrency()));
     const auto* text = std::get_if<TextFormat>(&component.format);
     const RowOptions rows{.fields = row_fields(component.format)};
     const EncodeContext context{
@@ -163,12 +165,16 @@ Result<StoreLedger> build_locked(io::FileSystem& fs, const StorePlan& plan, cons
     EncodePipeline units(context, tokenizer,
                          DocumentReader(fs, writer.sources(), rows, state.file,
                                         {.rows = state.documents, .bytes = state.row_bytes}),
-                         threads);
+                         settings.threads_or_all());
     return write_store(writer, units, settings);
   }
 }
 
 }  // namespace
+
+int BuildSettings::threads_or_all() const {
+  return threads > 0 ? threads : std::max(1, static_cast<int>(std::thread::hardware_concurrency()));
+}
 
 Result<StoreLedger> build_store(io::FileSystem& fs, const DataOptions& options, const Component& component,
                                 const tokenizer::Tokenizer& tokenizer, const BuildSettings& settings) {

@@ -21,7 +21,8 @@ struct BuildProgress {
 
 // How to build: nothing here changes the ledger, but for `layout`.
 struct BuildSettings {
-  int threads = 0;                  // 0: as many as the machine has
+  int threads = 0;  // 0: as many as the machine has
+  int threads_or_all() const;
   int64_t commit_bytes = 64 << 20;  // of text: how much work a kill may cost
   ArrayLayout layout;               // tests use small chunks
   bool append = false;  // extend a finished store by files that its sources have at the end of their lists

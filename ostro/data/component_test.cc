@@ -4,8 +4,8 @@
 #include "ostro/base/exhaustive.h"
 #include "ostro/base/log.h"
 #include "ostro/data/consolidate.h"
+#include "ostro/data/recorded_sums.h"
 #include "ostro/data/store_plan.h"
-#include "ostro/data/store_writer.h"
 #include "ostro/data/test_corpus.h"
 #include "ostro/io/faulty_file_system.h"
 
@@ -144,9 +144,9 @@ TEST_CASE("component: malformed rows are skipped and counted when that is wanted
         "in another folder");
   DataOptions joined = options;
   joined.cache_dir = "joined";
-  CHECK(
-      error_of(consolidate_stores(fs, joined, web(joined), test_tokenizer(), {"cache/web"}, small_settings()))
-          .starts_with("cache/web: the token store there lacks 2 malformed rows"));
+  CHECK(error_of(consolidate_stores(fs, joined, web(joined), test_tokenizer(), {"cache/web"}, JoinRows::kCopy,
+                                    small_settings()))
+            .starts_with("cache/web: the token store there lacks 2 malformed rows"));
   // Used in place, nothing of it can be built here.
   DataOptions in_place = web_options({});
   in_place.components["web"].cache_dir = "cache/web";
@@ -253,11 +253,10 @@ TEST_CASE("consolidate: stores of parts become the store of all, also after powe
     return options.cache_dir + "/web";
   };
   const std::vector<std::string> parts = {part(0), part(1)};
-  const DataOptions options = web_options({"in"});
-  const auto plan = plan_store(memory, options, web(options), test_tokenizer());
-  REQUIRE(plan.ok());
+  DataOptions options = web_options({"in"});
+  options.components["web"].cache_dir = "joined";
   const auto join = [&](io::FileSystem& fs, const std::vector<std::string>& from) {
-    return consolidate_stores(fs, from, "joined", plan->preprocessing, plan->sources, plan->ids,
+    return consolidate_stores(fs, options, web(options), test_tokenizer(), from, JoinRows::kCopy,
                               small_settings());
   };
   const auto message = [&](const std::vector<std::string>& from) {
@@ -284,7 +283,5 @@ TEST_CASE("consolidate: stores of parts become the store of all, also after powe
   CHECK(crashes > 10);
   CHECK(join(memory, parts)->hash() == hash);
   // The joined store is the component's, and goes on to be.
-  DataOptions there = options;
-  there.components["web"].cache_dir = "joined";
-  CHECK(build(memory, there).hash() == hash);
+  CHECK(build(memory, options).hash() == hash);
 }

@@ -8,6 +8,7 @@
 
 #include "ostro/base/exhaustive.h"
 #include "ostro/data/chunk_table.h"
+#include "ostro/data/recorded_sums.h"
 #include "ostro/data/store_writer.h"
 #include "ostro/data/test_corpus.h"
 #include "ostro/io/faulty_file_system.h"

@@ -13,9 +13,6 @@
 
 namespace ostro::data {
 
-template <typename T>
-using PerArray = std::array<std::array<T, kArrayCount>, 2>;  // [Split][ArrayId]
-
 // How far a build is.
 struct BuildState {
   int64_t file = 0;                // the source that comes next ...

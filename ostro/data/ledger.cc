@@ -19,6 +19,16 @@ Json types_json(const StoreLedger& ledger) {
   return types;
 }
 
+Json parts_json(const std::vector<StorePart>& parts) {
+  Json json = Json::array();
+  for (const StorePart& part : parts) {
+    Json entry = {{"folder", part.folder}, {"rows", part.rows}, {"tokens", part.tokens}};
+    if (!part.hash.empty()) entry["hash"] = part.hash;
+    json.push_back(std::move(entry));
+  }
+  return json;
+}
+
 }  // namespace
 
 std::vector<std::string> differences(const Preprocessing& store, const Preprocessing& wanted) {
@@ -60,6 +70,7 @@ Status write_ledger(io::FileSystem& fs, const std::string& cache_dir, const Stor
     json["levanter_cache"] = ledger.levanter_cache;
     json["preprocessing"] = preprocessing_json(ledger.preprocessing);
   }
+  if (!ledger.parts.empty()) json["parts"] = parts_json(ledger.parts);
   json["sha256"] = sha256_hex(canonical(json));
   return io::write_file_atomically(fs, ledger_path(cache_dir), canonical(json) + "\n");
 }

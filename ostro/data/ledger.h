@@ -72,10 +72,22 @@ struct FileLedger {
   bool operator==(const FileLedger&) const = default;
 };
 
+// A folder that has some of a store's rows, where the store's arrays are several, one after the other.
+struct StorePart {
+  std::string folder;  // from the store's folder, or the Levanter cache's, on
+  std::string hash;    // ledger hash of the store there; empty: a shard of a Levanter cache, in one split
+  std::array<int64_t, 2> rows{};    // by Split
+  std::array<int64_t, 2> tokens{};  // by Split
+  bool operator==(const StorePart&) const = default;
+};
+
 struct StoreLedger {
   Preprocessing preprocessing;
   std::vector<FileLedger> files;
   std::array<SplitLedger, 2> splits;
+  // Where the rows are, in order; empty: in the folder of the store or the Levanter cache itself. Like paths
+  // of files no part of the hash.
+  std::vector<StorePart> parts;
   // A Levanter cache used in place: its folder. Our ledger lies elsewhere; there are no files, and the
   // content is the arrays alone. Empty: a store of our own.
   std::string levanter_cache;

@@ -56,30 +56,9 @@ Status read_array(const io::JsonFields& content, const io::JsonFields& types, bo
   return {};
 }
 
-// How many elements an array must have; -1: that is not told by the split's counts.
-int64_t expected_elements(ArrayId id, const SplitLedger& split, WeightKind weights) {
-  switch (id) {
-    case ArrayId::kData:
-      return split.tokens;
-    case ArrayId::kOffsets:
-    case ArrayId::kWeightOffsets:
-      return split.rows + 1;
-    case ArrayId::kRowHash:
-      return split.rows > INT64_MAX / 32 ? -1 : 32 * split.rows;
-    case ArrayId::kWeights:
-      return weights == WeightKind::kSourcesLen ? split.rows : split.tokens;
-    case ArrayId::kDocument:
-    case ArrayId::kBytes:
-    case ArrayId::kBegin:
-    case ArrayId::kEnd:
-      break;
-  }
-  return split.rows;
-}
-
 Status read_split(const io::JsonFields& fields, const io::JsonFields& types, const StoreLedger& ledger,
                   SplitLedger& split) {
-  ASSIGN_OR_RETURN(split.rows, fields.integer("rows", 0, kMaxCount - 1));
+  ASSIGN_OR_RETURN(split.rows, fields.integer("rows", 0, kMaxCount / 32));  // a row has a hash of 32 elements
   ASSIGN_OR_RETURN(split.tokens, fields.integer("tokens", 0, kMaxCount));
   ASSIGN_OR_RETURN(split.bytes, fields.integer("bytes", 0, kMaxCount));
   ASSIGN_OR_RETURN(const io::JsonFields arrays, fields.object("arrays"));
@@ -88,12 +67,44 @@ Status read_split(const io::JsonFields& fields, const io::JsonFields& types, con
     RETURN_IF_ERROR(read_array(arrays, types, ledger.has_sums, place, array));
     // A Levanter cache may lack a split.
     const bool absent = !ledger.levanter_cache.empty() && split.rows == 0 && array.elements == 0;
-    if (!absent && array.elements != expected_elements(place.id, split, ledger.preprocessing.fields.weights))
+    if (!absent && array.elements != array_elements(place.id, split.rows, split.tokens,
+                                                    ledger.preprocessing.fields.weights))
       return arrays.bad(place.path,
                         fmt::format("has {} elements, which does not fit the split's {} rows and {} "
                                     "tokens",
                                     array.elements, split.rows, split.tokens));
   }
+  return {};
+}
+
+// The parts, whose rows and tokens add up to those of the splits.
+Status read_parts(const io::JsonFields& all, StoreLedger& ledger) {
+  ASSIGN_OR_RETURN(const Json* list, all.array("parts"));
+  if (list->empty()) return all.bad("parts", "is empty");
+  std::array<int64_t, 2> rows{}, tokens{};
+  for (const Json& entry : *list) {
+    const io::JsonFields fields(entry, fmt::format("{}: parts[{}]", all.where(), ledger.parts.size()));
+    StorePart part;
+    ASSIGN_OR_RETURN(part.folder, fields.string("folder"));
+    ASSIGN_OR_RETURN(part.rows, read_pair(fields, "rows"));
+    ASSIGN_OR_RETURN(part.tokens, read_pair(fields, "tokens"));
+    if (ledger.levanter_cache.empty()) {
+      ASSIGN_OR_RETURN(part.hash, read_sha256(fields, "hash"));
+    }
+    for (size_t s = 0; s < 2; ++s) {
+      if (part.rows[s] > ledger.splits[s].rows - rows[s] ||
+          part.tokens[s] > ledger.splits[s].tokens - tokens[s])
+        return fields.bad("rows", "or \"tokens\" are more than the store has");
+      rows[s] += part.rows[s];
+      tokens[s] += part.tokens[s];
+    }
+    ledger.parts.push_back(std::move(part));
+  }
+  for (size_t s = 0; s < 2; ++s)
+    if (rows[s] != ledger.splits[s].rows || tokens[s] != ledger.splits[s].tokens)
+      return all.bad("parts",
+                     fmt::format("have {} rows and {} tokens, where the split has {} and {}", rows[s],
+                                 tokens[s], ledger.splits[s].rows, ledger.splits[s].tokens));
   return {};
 }
 
@@ -128,6 +139,7 @@ Result<StoreLedger> read_ledger_head(const std::string& text, const std::string&
     ASSIGN_OR_RETURN(const io::JsonFields own, types.object(split_name(split)));
     RETURN_IF_ERROR(read_split(fields, own, head, head.split(split)));
   }
+  if (all.has("parts")) RETURN_IF_ERROR(read_parts(all, head));
   return head;
 }
 

@@ -5,13 +5,11 @@
 
 namespace ostro::data {
 
-namespace {
 Result<std::array<int64_t, 2>> read_pair(const io::JsonFields& fields, std::string_view key) {
   ASSIGN_OR_RETURN(const std::vector<int64_t> values, fields.integers(key, 0, kMaxCount));
   if (values.size() != 2) return fields.bad(key, "is not a pair of numbers");
   return std::array<int64_t, 2>{values[0], values[1]};
 }
-}  // namespace
 
 std::string canonical(const Json& json) { return json.dump(-1, ' ', false, Json::error_handler_t::replace); }
 

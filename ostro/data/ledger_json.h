@@ -1,6 +1,7 @@
 // JSON forms shared by the ledger and the journal of a build. Includes nlohmann/json.hpp: for .cc files only.
 #pragma once
 
+#include <array>
 #include <nlohmann/json.hpp>
 
 #include "ostro/data/ledger.h"
@@ -33,6 +34,9 @@ Status read_file_content(const io::JsonFields& fields, FileLedger& file);
 // What the hash of a ledger is taken of: no path, no time, nothing that depends on how the bytes are
 // compressed. Of one without its files the list of them is empty.
 Json content_json(const StoreLedger& ledger);
+
+// A number for each split.
+Result<std::array<int64_t, 2>> read_pair(const io::JsonFields& fields, std::string_view key);
 
 // 64 lower-case hexadecimal digits.
 Result<std::string> read_sha256(const io::JsonFields& fields, std::string_view key);

@@ -184,7 +184,7 @@ inline Status make_sparse_store(const SparseStore& store, const std::string& cac
       io::ZarrSpec spec = io::token_store_spec(element_name(array.type));
       spec.chunk = {store.layout.chunk};
       spec.shard = {store.layout.shard};
-      const std::string folder = array_folder(cache_dir, ledger, split, place);
+      const std::string folder = array_source(cache_dir, ledger, split, place).path;
       RETURN_IF_ERROR(fs.make_dirs(folder));
       RETURN_IF_ERROR(io::write_file_atomically(fs, io::join_path(folder, "zarr.json"), io::zarr_json(spec)));
       if (ids && train)

@@ -11,6 +11,26 @@ StoreFields store_fields(WeightKind weights) {
   return {.ids = "input_ids", .weights = weights, .weights_name = weight_kind_name(weights)};
 }
 
+int64_t array_elements(ArrayId id, int64_t rows, int64_t tokens, WeightKind weights) {
+  switch (id) {
+    case ArrayId::kData:
+      return tokens;
+    case ArrayId::kOffsets:
+    case ArrayId::kWeightOffsets:
+      return rows + 1;
+    case ArrayId::kRowHash:
+      return 32 * rows;
+    case ArrayId::kWeights:
+      return weights == WeightKind::kSourcesLen ? rows : tokens;
+    case ArrayId::kDocument:
+    case ArrayId::kBytes:
+    case ArrayId::kBegin:
+    case ArrayId::kEnd:
+      break;
+  }
+  return rows;
+}
+
 std::vector<ArrayPlace> array_places(const StoreFields& fields, RowArrays rows, ElementType ids) {
   std::vector<ArrayPlace> places = {{ArrayId::kData, fields.ids + "/data", ids},
                                     {ArrayId::kOffsets, fields.ids + "/offsets", ElementType::kInt64}};

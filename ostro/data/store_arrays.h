@@ -1,7 +1,9 @@
 // Which arrays a split of a token store has, and where (docs/formats/token_store.md).
 #pragma once
 
+#include <array>
 #include <cstddef>
+#include <cstdint>
 #include <string>
 #include <vector>
 
@@ -45,6 +47,8 @@ enum class ArrayId {
   kWeightOffsets,  // ... with its own offsets, as Levanter has them
 };
 inline constexpr size_t kArrayCount = 9;
+template <typename T>
+using PerArray = std::array<std::array<T, kArrayCount>, 2>;  // [Split][ArrayId]
 
 // An array of a split: its folder ("input_ids/data") and type.
 struct ArrayPlace {
@@ -52,6 +56,12 @@ struct ArrayPlace {
   std::string path;
   ElementType type = ElementType::kInt64;  // when it is made; `ids` for data
 };
+
+// The ends of rows, behind an element 0 that is their number.
+inline bool is_offsets(ArrayId id) { return id == ArrayId::kOffsets || id == ArrayId::kWeightOffsets; }
+
+// How many elements an array has for so many rows and tokens.
+int64_t array_elements(ArrayId id, int64_t rows, int64_t tokens, WeightKind weights);
 
 // What is kept about rows besides their ids.
 enum class RowArrays {

@@ -39,7 +39,7 @@ Status verify_store(io::FileSystem& fs, const std::string& cache_dir);
 
 // The sums of an array's chunks, as sum_chunk makes them, by reading it; `read`, when there is one, is told
 // of each chunk, by one thread at a time. kCorrupt when the array is not what the ledger says.
-Result<std::vector<ChunkSum>> checked_sums(io::FileSystem& fs, const std::string& path, ArrayId id,
+Result<std::vector<ChunkSum>> checked_sums(io::FileSystem& fs, ArraySource source, ArrayId id,
                                            const ArrayLedger& expected, const ChunkTable& table,
                                            bool sparse = false, int threads = 1,
                                            const std::function<void(const ChunkElements&)>& read = nullptr);

@@ -5,8 +5,9 @@
 #include <algorithm>
 
 #include "ostro/base/failpoint.h"
+#include "ostro/data/recorded_sums.h"
+#include "ostro/data/store_parts.h"
 #include "ostro/data/store_verify.h"
-#include "ostro/data/token_store.h"
 #include "ostro/io/atomic_file.h"
 #include "ostro/io/crc32c.h"
 #include "ostro/io/path.h"
@@ -15,8 +16,6 @@ namespace ostro::data {
 namespace {
 
 constexpr const char* kUnfinished = "an unfinished token store; delete its folder to build it again";
-
-bool holds_offsets(ArrayId id) { return id == ArrayId::kOffsets || id == ArrayId::kWeightOffsets; }
 
 size_t index(Split split) { return static_cast<size_t>(split); }
 size_t index(ArrayId id) { return static_cast<size_t>(id); }
@@ -85,7 +84,7 @@ Status StoreWriter::open_arrays(const ArrayLayout* layout, ElementType ids) {
     ASSIGN_OR_RETURN(slot,
                      ArrayWriter::create(*fs_, path, *layout, place.id == ArrayId::kData ? ids : place.type));
     // Element 0 is the number of rows, known at the end.
-    if (holds_offsets(place.id)) return slot->append(std::span<const int64_t>({int64_t{0}}));
+    if (is_offsets(place.id)) return slot->append(std::span<const int64_t>({int64_t{0}}));
     return {};
   });
 }
@@ -201,7 +200,7 @@ Status StoreWriter::close_array(Split split, const ArrayPlace& place, SplitLedge
   std::vector<ChunkSum>& sums = state_.sums[index(split)][index(place.id)];
   const int64_t elements = state_.positions[index(split)][index(place.id)].elements();
   const std::string path = folder(split, place);
-  if (holds_offsets(place.id)) {
+  if (is_offsets(place.id)) {
     RETURN_IF_ERROR(io::replace_element(*fs_, path, 0, std::as_bytes(std::span(&out.rows, 1))));
     failpoint("data_build");
   }
@@ -209,7 +208,7 @@ Status StoreWriter::close_array(Split split, const ArrayPlace& place, SplitLedge
   const int64_t chunk = reader.spec().chunk[0];
   const std::optional<ElementType> type = parse_element(reader.spec().dtype);
   if (!type) return corrupt(fmt::format("{}: elements of {}", path, reader.spec().dtype));
-  if (holds_offsets(place.id)) {  // its first chunk has just changed
+  if (is_offsets(place.id)) {  // its first chunk has just changed
     std::vector<int64_t> first(static_cast<size_t>(std::min(chunk, elements)));
     RETURN_IF_ERROR(reader.read(0, std::span(first)));
     first[0] = state_.first_offsets[index(split)];
@@ -230,20 +229,15 @@ Result<StoreLedger> StoreWriter::finish() {
   // A store that was extended got new training files behind the held-out ones.
   std::stable_sort(ledger.files.begin(), ledger.files.end(),
                    [](const FileLedger& a, const FileLedger& b) { return a.source.list < b.source.list; });
-  std::string digests;
   for (const Split split : kSplits) {
     SplitLedger& out = ledger.split(split);
     out.tokens = state_.positions[index(split)][index(ArrayId::kData)].elements();
     out.rows = state_.positions[index(split)][index(ArrayId::kDocument)].elements();
     out.bytes = state_.bytes[index(split)];
-    for (const ArrayPlace& place : places_) {
-      RETURN_IF_ERROR(close_array(split, place, out));
-      for (const ChunkSum& sum : state_.sums[index(split)][index(place.id)])
-        digests.append(reinterpret_cast<const char*>(sum.sha256.data()), sum.sha256.size());
-    }
+    for (const ArrayPlace& place : places_) RETURN_IF_ERROR(close_array(split, place, out));
     RETURN_IF_ERROR(write_levanter_ledger(*fs_, cache_dir_, split, ledger));
   }
-  RETURN_IF_ERROR(io::write_file_atomically(*fs_, digests_path(cache_dir_), digests));
+  RETURN_IF_ERROR(record_sums(*fs_, cache_dir_, ledger, state_.sums));
   failpoint("data_build");
   RETURN_IF_ERROR(write_ledger(*fs_, cache_dir_, ledger));
   failpoint("data_build");
@@ -252,28 +246,7 @@ Result<StoreLedger> StoreWriter::finish() {
   return ledger;
 }
 
-std::string digests_path(const std::string& cache_dir) { return io::join_path(cache_dir, "chunks.sha256"); }
-
 namespace {
-
-// The sums of an array's chunks from its digests, when those are what the ledger was made of.
-Result<std::optional<std::vector<ChunkSum>>> sums_from(std::string_view digests, const ArrayPlace& place,
-                                                       const ArrayLedger& array, const ChunkTable& table) {
-  using Sums = std::optional<std::vector<ChunkSum>>;
-  std::vector<ChunkSum> sums(static_cast<size_t>(table.chunks()));
-  if (digests.size() != sums.size() * sizeof(Sha256Digest)) return Sums();
-  for (size_t i = 0; i < sums.size(); ++i) {
-    std::copy_n(digests.begin() + static_cast<ptrdiff_t>(i * sizeof(Sha256Digest)), sizeof(Sha256Digest),
-                sums[i].sha256.begin());
-    ASSIGN_OR_RETURN(sums[i].crc32c, table.crc32c(static_cast<int64_t>(i)));
-    if (place.id == ArrayId::kOffsets) {
-      ASSIGN_OR_RETURN(sums[i].last, table.last(static_cast<int64_t>(i)));
-    }
-  }
-  if (array_ledger(place.id, array.type, array.elements, array.chunk, sums).sha256 != array.sha256)
-    return Sums();
-  return Sums(std::move(sums));
-}
 
 // Bytes of the file of the last, unfinished shard; 0 when the last is full.
 Result<int64_t> last_shard_bytes(io::FileSystem& fs, const std::string& path, int64_t elements) {
@@ -293,23 +266,18 @@ Result<BuildState> state_of_finished(io::FileSystem& fs, const std::string& cach
   BuildState state;
   state.files = ledger.files;
   state.file = static_cast<int64_t>(ledger.files.size());
-  std::string digests;
-  if (auto read = fs.read_file(digests_path(cache_dir)); read.ok()) digests = std::move(*read);
-  std::string_view left = digests;
   ASSIGN_OR_RETURN(const auto tables, ChunkTables::open(fs, cache_dir, ledger, ledger.hash()));
+  ASSIGN_OR_RETURN(auto recorded, recorded_sums(fs, cache_dir, ledger, *tables));
   for (const Split split : kSplits) {
     const SplitLedger& s = ledger.split(split);
     state.bytes[index(split)] = s.bytes;
     state.first_offsets[index(split)] = s.rows;
     for (const ArrayPlace& place : ledger.places()) {
       const ArrayLedger& array = s.array(place.id);
-      const std::string path = array_folder(cache_dir, ledger, split, place);
-      const ChunkTable table = tables->table(split, place.id);
-      const std::string_view own = left.substr(0, static_cast<size_t>(table.chunks()) * sizeof(Sha256Digest));
-      left.remove_prefix(own.size());
-      ASSIGN_OR_RETURN(std::optional<std::vector<ChunkSum>> sums, sums_from(own, place, array, table));
+      const ArraySource source = array_source(cache_dir, ledger, split, place);
+      std::optional<std::vector<ChunkSum>>& sums = recorded[index(split)][index(place.id)];
       if (!sums) {
-        ASSIGN_OR_RETURN(sums, checked_sums(fs, path, place.id, array, table));
+        ASSIGN_OR_RETURN(sums, checked_sums(fs, source, place.id, array, tables->table(split, place.id)));
       }
       // Full chunks only: the rest is read back when the array is opened.
       const bool has_tail = array.elements % array.chunk != 0;
@@ -318,7 +286,7 @@ Result<BuildState> state_of_finished(io::FileSystem& fs, const std::string& cach
       position.tail_crc32c = has_tail ? sums->back().crc32c : io::crc32c({});
       if (has_tail) sums->pop_back();
       state.sums[index(split)][index(place.id)] = std::move(*sums);
-      ASSIGN_OR_RETURN(position.zarr.shard_bytes, last_shard_bytes(fs, path, array.elements));
+      ASSIGN_OR_RETURN(position.zarr.shard_bytes, last_shard_bytes(fs, source.path, array.elements));
     }
   }
   return state;

@@ -56,11 +56,6 @@ class StoreWriter {
   int64_t uncommitted_ = 0;
 };
 
-// The file of all chunks' SHA-256 digests of a finished store, so that it can be extended without reading it:
-// 32 bytes a chunk, in the order of splits, arrays, chunks. It needs no checksum: the ledger's are made of
-// it.
-std::string digests_path(const std::string& cache_dir);
-
 // The state of a finished store as if its build stood just before its end, for extending it: from the
 // digests, or where they are missing (stores made before they were kept) or wrong by reading the arrays.
 Result<BuildState> state_of_finished(io::FileSystem& fs, const std::string& cache_dir,

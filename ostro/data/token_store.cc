@@ -4,9 +4,9 @@
 
 #include <algorithm>
 
-#include "ostro/data/array_writer.h"
 #include "ostro/data/ids.h"
 #include "ostro/data/store_check.h"
+#include "ostro/data/store_parts.h"
 #include "ostro/data/store_plan.h"
 #include "ostro/io/path.h"
 
@@ -145,9 +145,18 @@ Result<std::vector<RowSpan>> TokenStream::rows_of(int64_t first, int64_t count) 
   }
 }
 
+RowSource TokenStream::row_in_cache(int64_t row) const {
+  for (const StorePart& part : ledger_->parts) {
+    const int64_t rows = part.rows[static_cast<size_t>(split_)];
+    if (row < rows) return {.file = part_folder("", *ledger_, part), .document = row + 1};
+    row -= rows;
+  }
+  return {.file = name_, .document = row + 1};
+}
+
 Result<RowSource> TokenStream::source(int64_t row) const {
   OSTRO_CHECK(row >= 0 && row < rows(), "{}: row {} of {}", name_, row, rows());
-  if (!has_sources()) return RowSource{.file = name_, .document = row + 1};
+  if (!has_sources()) return row_in_cache(row);
   ASSIGN_OR_RETURN(const LedgerFile::Files* files, file_->files());
   const std::vector<int64_t>& ends = files->row_ends[static_cast<size_t>(split_)];
   const auto file = std::upper_bound(ends.begin(), ends.end(), row) - ends.begin();
@@ -190,12 +199,6 @@ Sha256Digest hash_row(std::span<const uint32_t> ids, std::span<const float> weig
   return hash.finish();
 }
 
-std::string array_folder(const std::string& cache_dir, const StoreLedger& ledger, Split split,
-                         const ArrayPlace& place) {
-  return io::join_path(ledger.levanter_cache.empty() ? cache_dir : ledger.levanter_cache,
-                       io::join_path(split_name(split), place.path));
-}
-
 std::shared_ptr<ChunkCache> make_chunk_cache(const DataOptions& options) {
   return std::make_shared<ChunkCache>(static_cast<size_t>(options.chunk_cache_mib) << 20);
 }
@@ -213,6 +216,7 @@ Result<std::shared_ptr<const TokenStore>> TokenStore::open(io::FileSystem& fs, c
   const std::shared_ptr<LedgerFile> file = std::move(*read);
   store->file_ = file;
   const StoreLedger& ledger = file->head();
+  RETURN_IF_ERROR(check_parts(fs, cache_dir, ledger));
   ASSIGN_OR_RETURN(const auto tables, ChunkTables::open(fs, cache_dir, ledger, file->hash()));
   file->drop_sums();  // `tables` has them
   const std::string& foreign = ledger.levanter_cache;
@@ -224,7 +228,7 @@ Result<std::shared_ptr<const TokenStore>> TokenStore::open(io::FileSystem& fs, c
       if (array_ledger.elements == 0 && !foreign.empty()) continue;  // absent
       const bool ids = place.id == ArrayId::kData;
       ASSIGN_OR_RETURN(VerifiedArray array,
-                       VerifiedArray::open(fs, array_folder(cache_dir, ledger, split, place), array_ledger,
+                       VerifiedArray::open(fs, array_source(cache_dir, ledger, split, place), array_ledger,
                                            tables->table(split, place.id), cache,
                                            {.sparse = !foreign.empty(),
                                             .vocab_size = ids ? ledger.preprocessing.vocab_size : int64_t{0},

@@ -9,7 +9,6 @@
 #include <vector>
 
 #include "ostro/base/sha256.h"
-#include "ostro/data/array_writer.h"
 #include "ostro/data/ledger.h"
 #include "ostro/data/ledger_file.h"
 #include "ostro/data/verified_array.h"
@@ -63,17 +62,21 @@ class TokenStream {
   Result<std::vector<int64_t>> row_ends(int64_t row, int64_t count) const;
   // The rows that hold tokens [first, first + count), in order; rows without tokens are left out.
   Result<std::vector<RowSpan>> rows_of(int64_t first, int64_t count) const;
-  // Where a row comes from. Without sources: the split's folder in the Levanter cache, and the row from 1.
+  // Where a row comes from. Without sources: the split's or shard's folder in the Levanter cache, and the row
+  // in it from 1.
   Result<RowSource> source(int64_t row) const;
   // SHA-256 of a row's ids (u32, little-endian) and, when not all are 1, its weights (f32): what says that
   // two runs saw the same row.
   Result<Sha256Digest> row_hash(int64_t row) const;
 
+  // What rows consist of, for who copies them. Ids may be of another type there than on disk.
+  const VerifiedArray& array(ArrayId id) const { return *arrays_[static_cast<size_t>(id)]; }
+
  private:
   friend class TokenStore;
   TokenStream(std::shared_ptr<const LedgerFile> file, Split split, std::string name,
               std::array<std::optional<VerifiedArray>, kArrayCount> arrays);
-  const VerifiedArray& array(ArrayId id) const { return *arrays_[static_cast<size_t>(id)]; }
+  RowSource row_in_cache(int64_t row) const;
   bool has(ArrayId id) const { return arrays_[static_cast<size_t>(id)].has_value(); }
 
   std::shared_ptr<const LedgerFile> file_;
@@ -120,9 +123,5 @@ class TokenStore {
 
 // SHA-256 of a row's ids and, when not all are 1, weights.
 Sha256Digest hash_row(std::span<const uint32_t> ids, std::span<const float> weights);
-
-// The folder of an array of a store: below its cache_dir, or in the Levanter cache that it stands for.
-std::string array_folder(const std::string& cache_dir, const StoreLedger& ledger, Split split,
-                         const ArrayPlace& place);
 
 }  // namespace ostro::data

@@ -74,11 +74,9 @@ class VerifiedArray::Turn {
   int64_t number_;
 };
 
-VerifiedArray::VerifiedArray(std::string path, const ArrayLedger& ledger, ChunkTable table,
-                             io::Zarr1dReader reader, std::shared_ptr<ChunkCache> cache,
-                             const Settings& settings)
-    : path_(std::move(path)),
-      elements_(ledger.elements),
+VerifiedArray::VerifiedArray(const ArrayLedger& ledger, ChunkTable table, ArrayReader reader,
+                             std::shared_ptr<ChunkCache> cache, const Settings& settings)
+    : elements_(ledger.elements),
       chunk_elements_(ledger.chunk),
       type_(ledger.type),
       table_(std::move(table)),
@@ -97,19 +95,12 @@ ElementType VerifiedArray::kept_type() const {
   return settings_.vocab_size == 0 ? type_ : kept_ids(settings_.vocab_size);
 }
 
-Result<VerifiedArray> VerifiedArray::open(io::FileSystem& fs, const std::string& path,
-                                          const ArrayLedger& ledger, ChunkTable table,
-                                          std::shared_ptr<ChunkCache> cache, const Settings& settings) {
-  auto opened = io::Zarr1dReader::open(fs, path, 1);
-  if (!opened.ok()) return opened.error().with_context(kDamaged);
-  io::Zarr1dReader reader = std::move(*opened);
-  const io::ZarrSpec& spec = reader.spec();
-  if (spec.dtype != element_name(ledger.type) || spec.chunk[0] != ledger.chunk ||
-      spec.shape[0] < ledger.elements)
-    return corrupt(fmt::format(
-        "{}: {} elements of {} in chunks of {}; the ledger says {} of {} in chunks of {}", path,
-        spec.shape[0], spec.dtype, spec.chunk[0], ledger.elements, element_name(ledger.type), ledger.chunk));
-  return VerifiedArray(path, ledger, std::move(table), std::move(reader), std::move(cache), settings);
+Result<VerifiedArray> VerifiedArray::open(io::FileSystem& fs, ArraySource source, const ArrayLedger& ledger,
+                                          ChunkTable table, std::shared_ptr<ChunkCache> cache,
+                                          const Settings& settings) {
+  auto reader = ArrayReader::open(fs, std::move(source), ledger.type, ledger.elements, ledger.chunk);
+  if (!reader.ok()) return reader.error().with_context(kDamaged);
+  return VerifiedArray(ledger, std::move(table), std::move(*reader), std::move(cache), settings);
 }
 
 Result<VerifiedArray::Chunk> VerifiedArray::chunk(int64_t number) const {
@@ -150,11 +141,18 @@ Status VerifiedArray::read_checked(int64_t number, std::span<std::byte> out) con
     return read.error().with_context(kDamaged);
   ASSIGN_OR_RETURN(const uint32_t expected, table_.crc32c(number));
   if (const uint32_t crc = io::crc32c(out); crc != expected)
-    return corrupt(fmt::format(
-        "damaged token store: {}: chunk {} has CRC-32C {:08x}, the ledger says {:08x}; restore the file, "
-        "or delete the store to build it again",
-        path_, number, crc, expected));
+    return corrupt(
+        fmt::format("damaged token store: {} has CRC-32C {:08x}, the ledger says {:08x}; restore the file, "
+                    "or delete the store to build it again",
+                    describe(number), crc, expected));
   return {};
+}
+
+// "path: chunk 3"
+std::string VerifiedArray::describe(int64_t number) const {
+  const int64_t begin = number * chunk_elements_;
+  return fmt::format("{}: chunk {}",
+                     reader_.source().describe(begin, std::min(chunk_elements_, elements_ - begin)), number);
 }
 
 Error VerifiedArray::bad_id(int64_t number, std::span<const std::byte> ids) const {
@@ -163,7 +161,7 @@ Error VerifiedArray::bad_id(int64_t number, std::span<const std::byte> ids) cons
     const auto bad = std::find_if(all.begin(), all.end(), [vocab](auto id) {
       return static_cast<uint64_t>(id) >= static_cast<uint64_t>(vocab);
     });
-    return corrupt(fmt::format("{}: token {} is {}, but the vocabulary has {}", path_,
+    return corrupt(fmt::format("{}: token {} is {}, but the vocabulary has {}", describe(number),
                                number * chunk_elements_ + (bad - all.begin()), *bad, vocab));
   });
 }

@@ -13,9 +13,9 @@
 #include "ostro/base/check.h"
 #include "ostro/base/lru_cache.h"
 #include "ostro/base/spare_bytes.h"
+#include "ostro/data/array_reader.h"
 #include "ostro/data/chunk_table.h"
 #include "ostro/data/element_type.h"
-#include "ostro/io/zarr_1d.h"
 
 namespace ostro::data {
 
@@ -58,8 +58,8 @@ class VerifiedArray {
     KeepChunks keep = KeepChunks::kSecondTime;
   };
 
-  // The array in the folder `path`, which has that ledger and chunk table.
-  static Result<VerifiedArray> open(io::FileSystem& fs, const std::string& path, const ArrayLedger& ledger,
+  // The array there, which has that ledger and chunk table.
+  static Result<VerifiedArray> open(io::FileSystem& fs, ArraySource source, const ArrayLedger& ledger,
                                     ChunkTable table, std::shared_ptr<ChunkCache> cache,
                                     const Settings& settings);
 
@@ -70,16 +70,17 @@ class VerifiedArray {
   int64_t chunk_elements() const { return chunk_elements_; }
   const ChunkTable& table() const { return table_; }
 
-  // The elements of a chunk: one read of the file when it is not cached; a thread that wants what another one
-  // is decoding waits for it. kCorrupt names the array and the chunk when it is not what the ledger says.
+  // The elements of a chunk: one read of the file when it is not cached, or several where parts meet; a
+  // thread that wants what another one is decoding waits for it. kCorrupt names the array and the chunk when
+  // it is not what the ledger says.
   Result<Chunk> chunk(int64_t number) const;
 
   // Elements [first, first + out.size()), which must exist, converted to T.
   template <typename T>
   Status read(int64_t first, std::span<T> out) const {
     OSTRO_CHECK(first >= 0 && first + static_cast<int64_t>(out.size()) <= elements_,
-                "{}: elements [{}, {}) of {}", path_, first, first + static_cast<int64_t>(out.size()),
-                elements_);
+                "{}: elements [{}, {}) of {}", reader_.source().path, first,
+                first + static_cast<int64_t>(out.size()), elements_);
     while (!out.empty()) {
       ASSIGN_OR_RETURN(const Chunk source, chunk(first / chunk_elements_));
       const auto begin = static_cast<size_t>(first % chunk_elements_);
@@ -104,21 +105,21 @@ class VerifiedArray {
   class Turn;
   class Newcomers;
 
-  VerifiedArray(std::string path, const ArrayLedger& ledger, ChunkTable table, io::Zarr1dReader reader,
+  VerifiedArray(const ArrayLedger& ledger, ChunkTable table, ArrayReader reader,
                 std::shared_ptr<ChunkCache> cache, const Settings& settings);
   ElementType kept_type() const;
   Chunk find(int64_t number) const;
   Result<Chunk> decode(int64_t number) const;
   // The elements of a chunk as they are on disk.
   Status read_checked(int64_t number, std::span<std::byte> out) const;
+  std::string describe(int64_t number) const;
   // Why keep_ids refused them.
   Error bad_id(int64_t number, std::span<const std::byte> ids) const;
 
-  std::string path_;
   int64_t elements_, chunk_elements_;
   ElementType type_;
   ChunkTable table_;
-  io::Zarr1dReader reader_;
+  ArrayReader reader_;
   Settings settings_;
   ChunkCache::Part cache_;
   std::unique_ptr<Newcomers> newcomers_;  // null: chunks are kept at once

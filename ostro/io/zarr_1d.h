@@ -77,12 +77,19 @@ class Zarr1dWriter {
 Status replace_element(FileSystem& fs, const std::string& path, int64_t position,
                        std::span<const std::byte> element);
 
+// The compressed chunks used last, `count` (at least 1) of all readers that share them.
+struct CompressedChunks;
+std::shared_ptr<CompressedChunks> make_compressed_chunks(int64_t count);
+
 // Reads ranges. Keeps the compressed bytes of the chunks used last, and open the files and indexes of the
 // shards used last, 256 of all readers of the process together. Thread-safe. Refers to `fs`, which must
 // outlive it.
 class Zarr1dReader {
  public:
-  // `cached_chunks`: how many compressed chunks to keep (at least 1). Unsharded arrays are read, too.
+  // Unsharded arrays are read, too.
+  static Result<Zarr1dReader> open(FileSystem& fs, const std::string& path,
+                                   std::shared_ptr<CompressedChunks> chunks);
+  // With `cached_chunks` compressed chunks of its own.
   static Result<Zarr1dReader> open(FileSystem& fs, const std::string& path, int64_t cached_chunks = 16);
   Zarr1dReader(Zarr1dReader&&) noexcept;
   Zarr1dReader& operator=(Zarr1dReader&&) noexcept;

@@ -21,14 +21,25 @@ const std::shared_ptr<LruCache<Shard>>& open_shards() {
 
 }  // namespace
 
+struct CompressedChunks {
+  explicit CompressedChunks(size_t count) : cache(std::make_shared<LruCache<Bytes>>(count)) {}
+  std::shared_ptr<LruCache<Bytes>> cache;
+  // For chunks, which may outlive the readers.
+  std::shared_ptr<SpareBytes> spares = std::make_shared<SpareBytes>();
+};
+
+std::shared_ptr<CompressedChunks> make_compressed_chunks(int64_t count) {
+  OSTRO_CHECK(count >= 1, "a cache of {} chunks", count);
+  return std::make_shared<CompressedChunks>(static_cast<size_t>(count));
+}
+
 struct Zarr1dReader::State {
   FileSystem& fs;
   std::string path;
   ZarrSpec spec;
   LruCache<Bytes>::Part chunks;  // compressed
+  std::shared_ptr<SpareBytes> spares;
   LruCache<Shard>::Part shards{open_shards()};
-  std::shared_ptr<SpareBytes> spares =
-      std::make_shared<SpareBytes>();  // for compressed chunks, which may outlive the reader
 
   int64_t chunks_per_file() const { return spec.file_chunk()[0] / spec.chunk[0]; }
 
@@ -84,7 +95,11 @@ Zarr1dReader::~Zarr1dReader() = default;
 const ZarrSpec& Zarr1dReader::spec() const { return state_->spec; }
 
 Result<Zarr1dReader> Zarr1dReader::open(FileSystem& fs, const std::string& path, int64_t cached_chunks) {
-  OSTRO_CHECK(cached_chunks >= 1, "{}: a cache of {} chunks", path, cached_chunks);
+  return open(fs, path, make_compressed_chunks(cached_chunks));
+}
+
+Result<Zarr1dReader> Zarr1dReader::open(FileSystem& fs, const std::string& path,
+                                        std::shared_ptr<CompressedChunks> chunks) {
   const std::string metadata = join_path(path, "zarr.json");
   ASSIGN_OR_RETURN(const std::string text, fs.read_file(metadata, kMaxMetadataBytes));
   ASSIGN_OR_RETURN(ZarrSpec spec, parse_zarr_json(text, metadata));
@@ -92,9 +107,11 @@ Result<Zarr1dReader> Zarr1dReader::open(FileSystem& fs, const std::string& path,
     return corrupt(
         fmt::format("{}: \"shape\" has {} axes where one is expected", metadata, spec.shape.size()));
   }
-  auto chunks = std::make_shared<LruCache<Bytes>>(static_cast<size_t>(cached_chunks));
-  return Zarr1dReader(std::unique_ptr<State>(new State{
-      .fs = fs, .path = path, .spec = std::move(spec), .chunks = LruCache<Bytes>::Part(std::move(chunks))}));
+  return Zarr1dReader(std::unique_ptr<State>(new State{.fs = fs,
+                                                       .path = path,
+                                                       .spec = std::move(spec),
+                                                       .chunks = LruCache<Bytes>::Part(chunks->cache),
+                                                       .spares = chunks->spares}));
 }
 
 Status Zarr1dReader::read(int64_t start, std::span<std::byte> bytes, bool must_exist) const {

@@ -1,4 +1,4 @@
-#include "ostro/checkpoint/parallel.h"
+#include "ostro/base/parallel.h"
 
 #include <algorithm>
 #include <atomic>
@@ -6,7 +6,7 @@
 #include <thread>
 #include <vector>
 
-namespace ostro::checkpoint {
+namespace ostro {
 
 Status parallel_for(int64_t n, int threads, const std::function<Status(int64_t)>& f) {
   std::atomic<int64_t> next{0};
@@ -35,4 +35,4 @@ Status parallel_for(int64_t n, int threads, const std::function<Status(int64_t)>
   return first;
 }
 
-}  // namespace ostro::checkpoint
+}  // namespace ostro
