@@ -32,17 +32,35 @@ struct Cache {
     REQUIRE(writer->commit().ok());
   }
 
+  // `folder`: of a split or a shard.
+  void write_arrays(io::FileSystem& fs, const std::string& folder) const {
+    write_array(fs, folder + "/input_ids/data", ids, ElementType::kInt32);
+    write_array(fs, folder + "/input_ids/offsets", ends, ElementType::kInt64);
+    write_array(fs, folder + "/assistant_masks/data", masks, ElementType::kInt32);
+    write_array(fs, folder + "/assistant_masks/offsets", ends, ElementType::kInt64);
+  }
+
   void write_to(io::FileSystem& fs, const std::string& folder) const {
-    write_array(fs, folder + "/train/input_ids/data", ids, ElementType::kInt32);
-    write_array(fs, folder + "/train/input_ids/offsets", ends, ElementType::kInt64);
-    write_array(fs, folder + "/train/assistant_masks/data", masks, ElementType::kInt32);
-    write_array(fs, folder + "/train/assistant_masks/offsets", ends, ElementType::kInt64);
+    write_arrays(fs, folder + "/train");
     write(fs, folder + "/train/shard_ledger.json",
           fmt::format("{{\"total_num_rows\": {0}, \"shard_rows\": {{\"s\": {0}}}, \"is_finished\": true, "
                       "\"finished_shards\": [\"s\"], \"field_counts\": {{}}, \"metadata\": {{}}}}",
                       ends[0]));
   }
 };
+
+// The ledger of a split of shards with so many rows.
+std::string sharded_ledger(const std::vector<std::pair<std::string, int64_t>>& shards) {
+  nlohmann::json json = {{"total_num_rows", 0}, {"is_finished", true}, {"layout", "sharded"}};
+  int64_t total = 0;
+  for (const auto& [name, rows] : shards) {
+    json["finished_shards"].push_back(name);
+    json["shard_rows"][name] = rows;
+    total += rows;
+  }
+  json["total_num_rows"] = total;
+  return json.dump();
+}
 
 Preprocessing wanted() {
   Preprocessing p;
@@ -124,6 +142,75 @@ TEST_CASE("levanter cache: is read where it is, with check data of ours elsewher
             ->hash() != ledger->hash());
 }
 
+TEST_CASE("levanter cache: shards side by side are the cache that holds all their rows") {
+  io::MemoryFileSystem fs;
+  Cache whole;
+  std::vector<std::pair<std::string, int64_t>> shards;
+  int64_t number = 0;
+  // One without rows or arrays, of one row, and such that chunks of 32 begin and end anywhere in them.
+  for (const int64_t rows : {20, 0, 1, 33, 6}) {
+    Cache shard;
+    for (int64_t i = 0; i < rows; ++i, ++number) {
+      shard.add(number);
+      whole.add(number);
+    }
+    shards.emplace_back(fmt::format("part={}/of-5", (3 * shards.size() + 2) % 5),
+                        rows);  // in no order of names
+    if (rows > 0) shard.write_arrays(fs, "theirs/train/" + shards.back().first);
+  }
+  write(fs, "theirs/train/shard_ledger.json", sharded_ledger(shards));
+  whole.write_to(fs, "one");
+  const auto one = check_levanter_cache(fs, "one", "ours/one", wanted(), test_tokenizer(), small_settings());
+  const auto many = check(fs);
+  REQUIRE_MESSAGE(many.ok(), (many.ok() ? "" : many.error().message()));
+  CHECK(many->hash() == one->hash());
+  CHECK(many->parts.size() == 5);
+  check_ok(verify_store(fs, "ours/chat"));
+  CHECK(check(fs)->hash() == one->hash());  // known now
+  const auto store = *TokenStore::open(fs, "ours/chat"), single = *TokenStore::open(fs, "ours/one");
+  const TokenStream &stream = store->split(Split::kTrain), &other = single->split(Split::kTrain);
+  for (int64_t row = 60; row-- > 0;) {  // any row first
+    const auto ends = *stream.row_ends(row, 1);
+    CHECK(ends == *other.row_ends(row, 1));
+    CHECK(*stream.row_hash(row) == *other.row_hash(row));
+    CHECK((*stream.rows_of(ends[0], 1))[0].row == row);
+  }
+  CHECK(stream.source(19)->file == "theirs/train/part=2/of-5");
+  CHECK(stream.source(20)->file == "theirs/train/part=3/of-5");
+  CHECK(stream.source(20)->document == 1);
+  CHECK(stream.source(59)->document == 6);
+  CHECK(other.source(59)->file == "one/train");
+
+  // A sparse mask, a damaged shard, one that is gone, and a ledger that tells of others.
+  const std::string last = "theirs/train/" + shards[4].first, third = "theirs/train/" + shards[3].first;
+  write(fs, third + "/input_ids/data/c/0", *fs.read_file(last + "/input_ids/data/c/0"));
+  CHECK(verify_store(fs, "ours/chat").error().message().find(third + "/input_ids/data") != std::string::npos);
+  check_ok(fs.remove_all(third));
+  const std::string gone = verify_store(fs, "ours/chat").error().message();
+  CHECK_MESSAGE(gone.find(third + "/input_ids/data/zarr.json") != std::string::npos, gone);
+  std::swap(shards[0], shards[3]);
+  write(fs, "theirs/train/shard_ledger.json", sharded_ledger(shards));
+  CHECK(refusal(fs).find("theirs: shard 0 is train/part=1/of-5 now, and was train/part=2/of-5") !=
+        std::string::npos);
+  shards[0].second += 1;
+  write(fs, "theirs/train/shard_ledger.json", sharded_ledger(shards));
+  CHECK(refusal(fs).find("has 61 rows now, and had 60") != std::string::npos);
+  check_ok(fs.remove_all("ours"));
+  CHECK(refusal(fs).find("the cache has no such field") != std::string::npos);
+  for (const auto& [change, reason] : std::vector<std::pair<nlohmann::json, const char*>>{
+           {{{"total_num_rows", 60}}, "are more than the 60"},
+           {{{"total_num_rows", 62}}, "add up to 61"},
+           {{{"finished_shards", {"a", "a"}}, {"shard_rows", {{"a", 1}}}}, "has train/a twice"},
+           {{{"finished_shards", {"/a"}}}, "\"/a\" is not a path below the cache"},
+           {{{"finished_shards", {"a"}}}, "\"a\" is missing"},
+           {{{"layout", "columns"}}, "\"layout\" is \"columns\" where"}}) {
+    nlohmann::json json = nlohmann::json::parse(sharded_ledger(shards));
+    json.update(change);
+    write(fs, "theirs/train/shard_ledger.json", json.dump());
+    CHECK_MESSAGE(refusal(fs).find(reason) != std::string::npos, refusal(fs));
+  }
+}
+
 TEST_CASE("levanter cache: chunks that were never written are zeros, as their writers leave zeros out") {
   Cache cache;
   for (int i = 0; i < 200; ++i) cache.add(5 * i);  // all masks 0
@@ -148,11 +235,6 @@ TEST_CASE("levanter cache: damage, other contents and wrong options are refused 
   unfinished.replace(unfinished.find("true"), 4, "false");
   write(fs, "theirs/train/shard_ledger.json", unfinished);
   CHECK(refusal(fs).find("\"is_finished\" is false") != std::string::npos);
-  std::string sharded = ledger;
-  sharded.insert(1, "\"layout\": \"sharded\", ");
-  write(fs, "theirs/train/shard_ledger.json", sharded);
-  CHECK(refusal(fs).find("\"layout\" is \"sharded\" where \"consolidated\" is expected") !=
-        std::string::npos);
   std::string more = ledger;
   more.replace(more.find("60"), 2, "61");
   write(fs, "theirs/train/shard_ledger.json", more);

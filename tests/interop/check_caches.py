@@ -5,8 +5,9 @@
    (another codec, chunk or type would be refused) and by zarr; both see the ids, row ends and hashes of the texts, and
    rows appended by tensorstore leave the others as they were.
 2. Caches in Levanter's layout, written by tensorstore in Levanter's way (rows appended in batches, their number last) and
-   by zarr (zstd, and not compressed), are checked, counted, shown, cut into batches and trained on where they are; the
-   same content has the same ledger hash and gives the same run, whoever wrote it, and nothing is written into it.
+   by zarr (zstd, and not compressed), whole or as shards side by side, are checked, counted, shown, cut into batches,
+   verified and trained on where they are; the same content has the same ledger hash and gives the same run, whoever wrote
+   it, and nothing is written into it.
 3. A flipped byte, another layout and impossible contents are refused, with the file and the reason.
 Usage: check_caches.py --ostro build/.../ostro
 """
@@ -78,6 +79,28 @@ def write_ledger(place, rows, **values):
         "field_counts_by_shard": {}, "layout": "consolidated", "metadata": {"preprocessor_metadata": {}}} | values))
 
 
+def write_sharded(place, fields, sizes):
+    """Caches side by side as Levanter leaves them when it merges only their ledgers: each with its own, the one above
+    them with their order, rows and elements."""
+    names, counts, begin = [], {}, 0
+    for i, size in enumerate(sizes):
+        names.append(f"part-{(i * 7 + 3) % len(sizes):05d}")  # the order is the ledger's, not the names'
+        shard = place / "train" / names[-1]
+        cut = {name: (rows[begin:begin + size], dtype) for name, (rows, dtype) in fields.items()}
+        for name, (rows, dtype) in cut.items():
+            levanter_array(shard / name / "data", dtype), levanter_array(shard / name / "offsets", np.int64)
+            if rows:
+                append_rows(shard / name, rows, dtype)
+        counts[names[-1]] = {name: sum(map(len, rows)) for name, (rows, _) in cut.items()}
+        (shard / "shard_ledger.json").write_text(json.dumps({
+            "total_num_rows": size, "shard_rows": {names[-1]: size}, "is_finished": True,
+            "finished_shards": [names[-1]], "field_counts": counts[names[-1]], "field_counts_by_shard": {},
+            "layout": "consolidated", "metadata": {"preprocessor_metadata": {}}}))
+        begin += size
+    write_ledger(place, begin, layout="sharded", shard_rows=dict(zip(names, sizes)), finished_shards=names,
+                 field_counts_by_shard=counts, field_counts={name: sum(c[name] for c in counts.values()) for name in fields})
+
+
 def tree_hash(folder):
     digest = hashlib.sha256()
     for path in sorted(p for p in folder.rglob("*") if p.is_file()):
@@ -136,14 +159,17 @@ def check_theirs(place, kind, writer, rows, masks, dtype):
     name = f"{kind}-{writer}-{np.dtype(dtype).name}"
     folder = place.root / f"theirs-{name}"
     fields = {"input_ids": (rows, dtype)} | ({"assistant_masks": (masks, np.int32)} if kind == "chat" else {})
-    write_cache(folder, fields, writer)
+    if writer == "sharded":
+        write_sharded(folder, fields, [300, 0, 1, len(rows) - 310, 9])
+    else:
+        write_cache(folder, fields, writer)
     before = tree_hash(folder)
     config = place.config(name, {"cache_dir": folder.name, "format": {"type": kind}})
     tokens = sum(map(len, rows))
     check(f"{len(rows)} documents, {tokens} tokens" in place.run("data", "build", "--config", config), f"{name}: build")
     stats = json.loads(place.run("data", "stats", "--config", config, "--json"))["x"]
     check(stats["splits"]["train"]["tokens_per_row"]["longest"] == max(map(len, rows)), f"{name}: stats")
-    for row in (0, 1, len(rows) - 1):
+    for row in (0, 1, 300, len(rows) - 1):
         shown = json.loads(place.run("data", "show", "--config", config, "--row", row, "--json"))
         check(shown["ids"] == rows[row].tolist(), f"{name}: ids of row {row}")
         check(kind != "chat" or shown["loss_weights"] == masks[row].tolist(), f"{name}: weights of row {row}")
@@ -154,6 +180,7 @@ def check_theirs(place, kind, writer, rows, masks, dtype):
             for i, entry in enumerate(batch["sequences"]):
                 first = (step * BATCH + i) * SEQ_LEN
                 check(entry["tokens"] == stream[first:first + SEQ_LEN].tolist(), f"{name}: step {step}, sequence {i}")
+    check(" damaged" not in place.run("data", "verify", "--config", config), f"{name}: verify")
     place.run("train", "--config", config)
     check(tree_hash(folder) == before, f"{name}: nothing was written into the cache")
     chain = (place.root / "runs" / name / "chain.jsonl").read_text().splitlines()
@@ -190,8 +217,10 @@ def check_refusals(place, rows):
     place.run("data", "batch", "--step", 0, "--config", config, says=["theirs-bad/train/input_ids/data", "chunk"])
     place.run("train", "--config", config, says=["theirs-bad/train/input_ids/data", "chunk"])
 
-    write_ledger(fresh(), len(rows), layout="sharded")
-    place.run("data", "build", "--config", config, says=["shard_ledger.json", '"sharded"', "consolidate_shard_caches"])
+    write_ledger(fresh(), len(rows), layout="sharded", finished_shards=["a", "b"], shard_rows={"a": 1, "b": 1})
+    place.run("data", "build", "--config", config, says=["shard_ledger.json", f"add up to 2, \"total_num_rows\" is {len(rows)}"])
+    write_ledger(fresh(), len(rows), layout="columns")
+    place.run("data", "build", "--config", config, says=["shard_ledger.json", '"columns"'])
     write_ledger(fresh(), len(rows), is_finished=False)
     place.run("data", "build", "--config", config, says=["shard_ledger.json", '"is_finished" is false'])
     write_ledger(fresh(), len(rows) + 1)
@@ -234,8 +263,8 @@ def main():
         rows = [numbers.integers(0, vocab, numbers.integers(1, 900), dtype=np.int32) for _ in range(700)]
         masks = [(numbers.random(len(row)) < 0.5).astype(np.int32) for row in rows]
         check(sum(map(len, rows)) > CHUNK, "more than a chunk of tokens")
-        for kind, cases in (("text", [("tensorstore", np.int64), ("tensorstore", np.int32), ("raw", np.int64)]),
-                            ("chat", [("tensorstore", np.int32), ("zstd", np.int32)])):
+        for kind, cases in (("text", [("tensorstore", np.int64), ("tensorstore", np.int32), ("raw", np.int64), ("sharded", np.int32)]),
+                            ("chat", [("tensorstore", np.int32), ("zstd", np.int32), ("sharded", np.int32)])):
             seen = {check_theirs(place, kind, writer, rows, masks, dtype) for writer, dtype in cases}
             check(len(seen) == 1, f"{kind}: the same content is the same data and the same run")
         check_refusals(place, rows)

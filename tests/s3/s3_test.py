@@ -111,6 +111,12 @@ class Test:
         check(self.good(*words, config) == self.good(*words, self.config("local", "source")), "the batches differ")
         self.good("train", "--config", config)
         check(self.w.chain("stored") == self.w.chain("local"), "the chains differ")
+        joined = self.config("joined", "source")
+        self.good("data", "consolidate", "--in_place", "--from", "s3://bucket/stores/one", "--config", joined)
+        check(not (self.w.root / "cache-joined/train").exists(), "arrays were copied")
+        check(self.good(*words, joined) == self.good(*words, config), "the batches of the store joined in place differ")
+        self.good("train", "--config", joined)
+        check(self.w.chain("joined") == self.w.chain("local"), "the chain on the store joined in place differs")
         self.server.begin()
         self.bad("data", "build", "--config", self.config("new", "s3://bucket/data", data__cache_dir="s3://bucket/new"),
                  says=["s3://bucket/new", "can only be read", "local directory"])
