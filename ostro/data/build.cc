@@ -37,7 +37,9 @@ Result<Standing> standing(io::FileSystem& fs, const StorePlan& plan, bool append
     if (ledger.error().code() == ErrorCode::kNotFound) return out;
     return ledger.error().with_context(fmt::format("token store; {}", kDelete));
   }
-  RETURN_IF_ERROR(check_preprocessing(cache_dir, ledger->preprocessing, plan.preprocessing));
+  RETURN_IF_ERROR(plan.is_in_place
+                      ? check_preprocessing_in_place(cache_dir, ledger->preprocessing, plan.preprocessing)
+                      : check_preprocessing(cache_dir, ledger->preprocessing, plan.preprocessing));
   if (const Status whole = check_skipped(cache_dir, ledger->files, plan.skip_bad_rows); !whole.ok()) {
     if (!plan.is_in_place) return whole.error();
     log_warning(whole.error().message());

@@ -5,7 +5,6 @@
 #include "ostro/base/log.h"
 #include "ostro/data/consolidate.h"
 #include "ostro/data/recorded_sums.h"
-#include "ostro/data/store_plan.h"
 #include "ostro/data/test_corpus.h"
 #include "ostro/io/faulty_file_system.h"
 
@@ -155,6 +154,29 @@ TEST_CASE("component: malformed rows are skipped and counted when that is wanted
   CHECK(build(fs, in_place).hash() == ledger.hash());
   set_log_sink(before);
   CHECK(warning.find("lacks 2 malformed rows") != std::string::npos);
+}
+
+TEST_CASE("component: a store of our own is used in place, whatever rows it holds out") {
+  io::MemoryFileSystem fs;
+  write_parts(fs);
+  DataOptions options = web_options({"in"});
+  options.components["web"].format = TextFormat{.text_key = "text"};
+  const StoreLedger ledger = build(fs, options);
+  CHECK(ledger.split(Split::kValidation).rows > 0);
+  DataOptions in_place = web_options({});
+  in_place.components["web"].cache_dir = "cache/web";
+  in_place.components["web"].validation_fraction = 0.01;
+  in_place.components["web"].format = TextFormat{.text_key = "body"};
+  CHECK(build(fs, in_place).hash() == ledger.hash());
+  const auto store = TokenStore::open(fs, in_place, web(in_place), test_tokenizer());
+  REQUIRE_MESSAGE(store.ok(), (store.ok() ? "" : store.error().message()));
+  // Rows of another kind are another matter.
+  in_place.components["web"].format = SupervisedFormat{};
+  CHECK(try_build(fs, in_place).error().message().find("format of the rows") != std::string::npos);
+  CHECK(TokenStore::open(fs, in_place, web(in_place), test_tokenizer())
+            .error()
+            .message()
+            .find("format of the rows") != std::string::npos);
 }
 
 TEST_CASE("component: an unfinished store that has skipped rows is not gone on with when that is an error") {

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <nlohmann/json.hpp>
 #include <set>
 
 #include "ostro/data/documents.h"
@@ -43,6 +44,18 @@ Status check_preprocessing(const std::string& cache_dir, const Preprocessing& st
   const std::vector<std::string> differing = differences(store, wanted);
   if (differing.empty()) return {};
   return mismatch(cache_dir, fmt::format("{}", fmt::join(differing, "; ")));
+}
+
+Status check_preprocessing_in_place(const std::string& cache_dir, const Preprocessing& store,
+                                    Preprocessing wanted) {
+  const auto type = [](const std::string& format) {
+    const auto json = nlohmann::json::parse(format, nullptr, /*allow_exceptions=*/false);
+    return json.is_object() && json.contains("type") ? json["type"].dump() : "";
+  };
+  wanted.validation_fraction = store.validation_fraction;
+  if (type(store.format) == type(wanted.format) && store.fields == wanted.fields)
+    wanted.format = store.format;
+  return check_preprocessing(cache_dir, store, wanted);
 }
 
 Result<std::vector<SourceFile>> new_files(io::FileSystem& fs, const std::string& cache_dir,

@@ -11,6 +11,11 @@ namespace ostro::data {
 Status check_preprocessing(const std::string& cache_dir, const Preprocessing& store,
                            const Preprocessing& wanted);
 
+// The same of a store that is used in place: what its rows were made from and which of them are held out is
+// its own business, as long as they are of the kind that is wanted.
+Status check_preprocessing_in_place(const std::string& cache_dir, const Preprocessing& store,
+                                    Preprocessing wanted);
+
 // The files of a finished store against those that are there now, by content: where path, size and time are
 // as recorded the content is taken to be, else the file is read. Paths alone do not matter, order does. Gives
 // the files that the store lacks, in order: those behind its own in data.train_urls, then in

@@ -249,7 +249,9 @@ Result<std::shared_ptr<const TokenStore>> TokenStore::open(io::FileSystem& fs, c
   ASSIGN_OR_RETURN(const StoreFolder folder, store_folder(fs, options, component));
   ASSIGN_OR_RETURN(const Preprocessing wanted, preprocessing_of(fs, options, component, tokenizer));
   ASSIGN_OR_RETURN(auto store, open(fs, folder.ledger, std::move(cache), keep_chunks(options.shuffle)));
-  RETURN_IF_ERROR(check_preprocessing(folder.ledger, store->ledger().preprocessing, wanted));
+  RETURN_IF_ERROR(component.is_in_place()
+                      ? check_preprocessing_in_place(folder.ledger, store->ledger().preprocessing, wanted)
+                      : check_preprocessing(folder.ledger, store->ledger().preprocessing, wanted));
   return store;
 }
 
