@@ -24,7 +24,7 @@ Status read_as_stored(const VerifiedArray& array, ElementType type, int64_t firs
 }
 
 template <typename T>
-auto& at(T& arrays, Split split, ArrayId id) {
+auto& of_array(T& arrays, Split split, ArrayId id) {
   return arrays[static_cast<size_t>(split)][static_cast<size_t>(id)];
 }
 
@@ -49,12 +49,14 @@ class Join {
     PerArray<Task> tasks;
     for (const Split split : kSplits)
       for (const ArrayPlace& place : ledger_.places()) {
-        ASSIGN_OR_RETURN(at(tasks, split, place.id), plan(split, place, at(first, split, place.id)));
+        ASSIGN_OR_RETURN(of_array(tasks, split, place.id),
+                         plan(split, place, of_array(first, split, place.id)));
       }
     PerArray<std::vector<ChunkSum>> sums;
     for (const Split split : kSplits)
       for (const ArrayPlace& place : ledger_.places()) {
-        ASSIGN_OR_RETURN(at(sums, split, place.id), sum(split, place.id, at(tasks, split, place.id)));
+        ASSIGN_OR_RETURN(of_array(sums, split, place.id),
+                         sum(split, place.id, of_array(tasks, split, place.id)));
       }
     return sums;
   }

@@ -15,7 +15,7 @@
 namespace ostro::data {
 namespace {
 
-size_t index(ArrayId id) { return static_cast<size_t>(id); }
+size_t nth(ArrayId id) { return static_cast<size_t>(id); }
 
 // Bytes of text of every id: 0 for special tokens and ids that are no token.
 std::vector<int64_t> bytes_of_ids(const tokenizer::Tokenizer& tokenizer) {
@@ -87,10 +87,10 @@ class Scan {
       const Shape& shape = *shapes[i];
       if (!all) all = shape;
       for (const ArrayPlace& place : ledger_.places())
-        if (shape.types[index(place.id)] != all->types[index(place.id)])
+        if (shape.types[nth(place.id)] != all->types[nth(place.id)])
           return unsupported(fmt::format(
               "{}: elements of {}; in a shard before it they are of {}", folder(told.shards[i], place.path),
-              element_name(shape.types[index(place.id)]), element_name(all->types[index(place.id)])));
+              element_name(shape.types[nth(place.id)]), element_name(all->types[nth(place.id)])));
       if (shape.tokens > INT64_MAX - out.tokens)
         return corrupt(
             fmt::format("{}: {} tokens behind {}", folder(told.shards[i], ""), shape.tokens, out.tokens));
@@ -127,8 +127,8 @@ class Scan {
                                        offsets ? "offsets are int64" : "ids are integers of 8 to 64 bits"));
       if (spec.chunk[0] < 2)
         return unsupported(fmt::format("{}: chunks of {} elements", path, spec.chunk[0]));
-      shape.types[index(place.id)] = *type;
-      shape.chunks[index(place.id)] = spec.chunk[0];
+      shape.types[nth(place.id)] = *type;
+      shape.chunks[nth(place.id)] = spec.chunk[0];
       if (!offsets) continue;
       int64_t told = 0, end = 0;
       RETURN_IF_ERROR(opened->read(0, std::span(&told, 1), false));
@@ -161,7 +161,7 @@ class Scan {
       if (elements == 0) continue;
       ASSIGN_OR_RETURN(const io::Zarr1dReader reader,
                        io::Zarr1dReader::open(fs_, folder(shard, place.path), 1));
-      std::vector<std::byte> last(element_bytes(shape.types[index(place.id)]));
+      std::vector<std::byte> last(element_bytes(shape.types[nth(place.id)]));
       RETURN_IF_ERROR(reader.read(elements - 1, std::span(last), must_exist(place.id)));
     }
     return shape;
@@ -175,8 +175,8 @@ class Scan {
     for (const ArrayPlace& place : ledger_.places()) {
       const int64_t elements =
           array_elements(place.id, out.rows, out.tokens, ledger_.preprocessing.fields.weights);
-      const ElementType type = shape.types[index(place.id)];
-      const int64_t chunk = shape.chunks[index(place.id)];
+      const ElementType type = shape.types[nth(place.id)];
+      const int64_t chunk = shape.chunks[nth(place.id)];
       ASSIGN_OR_RETURN(
           const ArrayReader reader,
           ArrayReader::open(fs_, array_source("", ledger_, split, place), type, elements, chunk));
