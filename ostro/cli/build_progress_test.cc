@@ -7,7 +7,7 @@
 namespace ostro::cli {
 namespace {
 
-using Clock = BuildProgressLine::Clock;
+using Clock = ProgressOutput::Clock;
 
 struct Shown {
   std::unique_ptr<std::FILE, int (*)(std::FILE*)> file{std::tmpfile(), std::fclose};
@@ -25,7 +25,7 @@ struct Shown {
 std::string shown(bool is_terminal, int64_t seconds) {
   Shown s;
   REQUIRE(s.file);
-  BuildProgressLine line("web", {s.file.get(), is_terminal, [&s] { return s.now; }});
+  BuildProgressLine line("web", ProgressOutput(s.file.get(), is_terminal, [&s] { return s.now; }));
   const auto progress = line.callback();
   REQUIRE(progress);
   for (int64_t i = 0; i <= seconds; ++i) {

@@ -1,6 +1,5 @@
 // ostro tokenizer train | encode | decode
 #include <fmt/core.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <chrono>
@@ -9,6 +8,7 @@
 
 #include "ostro/cli/commands.h"
 #include "ostro/cli/exit_code.h"
+#include "ostro/cli/progress_output.h"
 #include "ostro/cli/standard_streams.h"
 #include "ostro/data/source_files.h"
 #include "ostro/data/text_source.h"
@@ -30,45 +30,52 @@ Result<std::vector<data::SourceFile>> input_files(const std::vector<std::string>
   return found.all();
 }
 
-// Bytes of text, where the size of the files says it; else 0.
-uint64_t text_bytes(const std::vector<data::SourceFile>& files) {
-  uint64_t bytes = 0;
-  for (const data::SourceFile& file : files) {
-    if (file.format != data::FileFormat::kText) return 0;
-    bytes += static_cast<uint64_t>(file.size);
-  }
-  return bytes;
+// That a file can be written there, which is better known before training than after it.
+Status check_writable(io::FileSystem& fs, const std::string& path) {
+  const std::string probe = path + ".probe";
+  const auto made = fs.create(probe);
+  if (!made.ok())
+    return invalid_argument(fmt::format(
+        "--out {}: nothing can be written there ({}); name a file in a folder that is there and is yours",
+        path, made.error().message()));
+  return fs.remove(probe);
 }
 
-// One line on the terminal: how far a stage is, and how long it will take if it goes on as it began.
+// How far a stage is, and how long it will take if it goes on as it began.
 class TrainProgressLine {
  public:
-  void operator()(const tokenizer::TrainProgress& p) {
-    const auto now = Clock::now();
+  using Stage = tokenizer::TrainProgress::Stage;
+
+  explicit TrainProgressLine(const data::TextProgress& read) : read_(read) {}
+
+  void draw(const tokenizer::TrainProgress& p) {
+    const bool counting = p.stage == Stage::kCounting;
+    const double done = static_cast<double>(counting ? read_.bytes_done : static_cast<int64_t>(p.done));
+    const double total = static_cast<double>(counting ? read_.bytes_total : static_cast<int64_t>(p.total));
     if (p.stage != stage_) {
       stage_ = p.stage;
-      begin_ = now;
-      from_ = p.done;
+      begin_ = output_.now();
+      from_ = done;
     }
-    const double seconds = std::chrono::duration<double>(now - begin_).count();
-    const bool counting = p.stage == tokenizer::TrainProgress::Stage::kCounting;
-    const uint64_t from = counting ? 0 : from_;
-    std::string line = counting
-                           ? fmt::format("counting pieces: {:.1f} MB", static_cast<double>(p.done) * 1e-6)
-                           : fmt::format("merging pairs: {} of {} tokens", p.done, p.total);
-    if (counting && p.total > 0) line += fmt::format(" of {:.1f} MB", static_cast<double>(p.total) * 1e-6);
-    if (p.done > from && p.done < p.total && seconds > 0.5) {
-      const double rate = static_cast<double>(p.done - from) / seconds;
-      line += fmt::format(", {:.0f} s left", static_cast<double>(p.total - p.done) / rate);
-    }
-    fmt::print(stderr, "\r{:<70}", line);
+    if (!output_.is_due(!counting && p.done >= p.total)) return;
+    const double seconds = std::chrono::duration<double>(output_.now() - begin_).count();
+    const double rate = (done - from_) / std::max(seconds, 1e-3), left = rate > 0 ? (total - done) / rate : 0;
+    const double percent = total > 0 ? 100 * done / total : 100;
+    const std::string what =
+        counting ? fmt::format("counting pieces: {:5.1f}%  {:.1f} MB of text", percent,
+                               static_cast<double>(p.done) * 1e-6)
+                 : fmt::format("merging pairs: {:5.1f}%  {} of {} tokens", percent, p.done, p.total);
+    output_.show(fmt::format("{}  {}:{:02} left", what, static_cast<int64_t>(left) / 60,
+                             static_cast<int64_t>(left) % 60));
   }
+  void end() { output_.end(); }
 
  private:
-  using Clock = std::chrono::steady_clock;
-  tokenizer::TrainProgress::Stage stage_ = tokenizer::TrainProgress::Stage::kCounting;
-  Clock::time_point begin_ = Clock::now();
-  uint64_t from_ = 0;  // where the stage began
+  const data::TextProgress& read_;
+  ProgressOutput output_ = ProgressOutput::standard_error();
+  Stage stage_ = Stage::kCounting;
+  ProgressOutput::Clock::time_point begin_ = output_.now();
+  double from_ = 0;  // where the stage began
 };
 
 std::string pattern_names() {
@@ -127,14 +134,15 @@ int train_tokenizer(Args args) {
   options.vocab_size = static_cast<uint32_t>(vocab_size);
   options.threads = static_cast<int>(threads);
   options.max_distinct_bytes = static_cast<uint64_t>(max_distinct_mb) * 1'000'000;
-  const bool show_progress = isatty(STDERR_FILENO) != 0;
-  if (show_progress) options.progress = TrainProgressLine();
-  options.total_bytes = text_bytes(*files);
   io::FileSystem& fs = io::default_file_system();
+  if (const Status writable = check_writable(fs, out); !writable.ok()) return report_error(writable.error());
   const size_t file_count = files->size();
+  data::TextProgress read;
+  TrainProgressLine line(read);
+  options.progress = [&line](const tokenizer::TrainProgress& p) { line.draw(p); };
   const auto trained =
-      tokenizer::train(data::texts_of_sources(fs, std::move(*files), text_key, "--text_key"), options);
-  if (show_progress) std::fputc('\n', stderr);
+      tokenizer::train(data::texts_of_sources(fs, std::move(*files), text_key, "--text_key", &read), options);
+  line.end();
   if (!trained.ok()) return report_error(trained.error());
   if (const Status saved = tokenizer::save_tokenizer(fs, *trained, out); !saved.ok())
     return report_error(saved.error());

@@ -1,5 +1,6 @@
 #include "ostro/data/text_source.h"
 
+#include <algorithm>
 #include <memory>
 
 #include "ostro/data/documents.h"
@@ -12,9 +13,14 @@ namespace {
 class TextsOfSources {
  public:
   TextsOfSources(io::FileSystem& fs, std::vector<SourceFile> sources, std::string text_key,
-                 std::string option)
-      : fs_(fs), sources_(std::move(sources)), text_key_(std::move(text_key)), option_(std::move(option)) {
+                 std::string option, TextProgress* progress)
+      : fs_(fs),
+        sources_(std::move(sources)),
+        text_key_(std::move(text_key)),
+        option_(std::move(option)),
+        progress_(progress) {
     row_options_.fields = {{text_key_}};
+    for (const SourceFile& source : sources_) report(0, source.size);
   }
 
   Result<bool> next(std::string& document) {
@@ -24,6 +30,10 @@ class TextsOfSources {
         RETURN_IF_ERROR(open());
       }
       ASSIGN_OR_RETURN(const bool more, parts_ ? next_part(document) : next_row(document));
+      const int64_t at = !more ? source_->size : parts_ ? offset_ : rows_->position().bytes;
+      const int64_t done = std::clamp(at, in_file_, source_->size);
+      report(done - in_file_, 0);
+      in_file_ = more ? done : 0;
       if (more) return true;
     }
   }
@@ -38,6 +48,12 @@ class TextsOfSources {
     }
     ASSIGN_OR_RETURN(rows_, open_rows(fs_, source_->path, source_->format, row_options_));
     return {};
+  }
+
+  void report(int64_t done, int64_t total) {
+    if (progress_ == nullptr) return;
+    progress_->bytes_done += done;
+    progress_->bytes_total += total;
   }
 
   void close() {
@@ -78,16 +94,18 @@ class TextsOfSources {
   const SourceFile* source_ = nullptr;  // the open one, read by either of
   tokenizer::DocumentSource parts_;
   std::unique_ptr<RowReader> rows_;
-  int64_t offset_ = 0;  // bytes of the text so far
+  int64_t offset_ = 0;   // bytes of the text so far
+  int64_t in_file_ = 0;  // of it that are reported
+  TextProgress* progress_;
   bool repaired_ = false;
 };
 
 }  // namespace
 
 tokenizer::DocumentSource texts_of_sources(io::FileSystem& fs, std::vector<SourceFile> sources,
-                                           std::string text_key, std::string option) {
+                                           std::string text_key, std::string option, TextProgress* progress) {
   return [texts = std::make_shared<TextsOfSources>(fs, std::move(sources), std::move(text_key),
-                                                   std::move(option))](std::string& document) {
+                                                   std::move(option), progress)](std::string& document) {
     return texts->next(document);
   };
 }

@@ -84,7 +84,7 @@ Result<PieceCounts> count_pieces(const DocumentSource& documents, const TrainOpt
     }
     count_batch(batch, options.splitter, counts);
     RETURN_IF_ERROR(check_distinct(options, total, counts));
-    if (options.progress) options.progress({TrainProgress::Stage::kCounting, total, options.total_bytes});
+    if (options.progress) options.progress({TrainProgress::Stage::kCounting, total, 0});
   }
   gather(counts);
   return std::move(counts[0]);

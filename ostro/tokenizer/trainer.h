@@ -14,8 +14,8 @@ namespace ostro::tokenizer {
 
 struct TrainProgress {
   enum class Stage { kCounting, kMerging } stage;
-  uint64_t done;   // bytes read, or tokens in the vocabulary
-  uint64_t total;  // bytes: TrainOptions::total_bytes
+  uint64_t done;   // bytes of text counted, or tokens in the vocabulary
+  uint64_t total;  // tokens wanted; 0 while counting
 };
 
 struct TrainOptions {
@@ -29,7 +29,6 @@ struct TrainOptions {
   // The most bytes of distinct pieces. They, not the text, are what training keeps in memory: about 30 bytes
   // for each. Text with more is an error.
   uint64_t max_distinct_bytes = uint64_t{512} << 20;
-  uint64_t total_bytes = 0;                            // of all documents, for `progress`; 0: not known
   std::function<void(const TrainProgress&)> progress;  // called on the caller's thread
 };
 
