@@ -22,7 +22,7 @@ namespace ostro::cli {
 namespace {
 
 Result<train::RunOutcome> train(const train::TrainConfig& config, const std::vector<std::string>& argv,
-                                std::optional<train::StepRange> profile) {
+                                std::optional<train::StepRange> profile, bool amend) {
   ASSIGN_OR_RETURN(const auto engine, make_engine());
   ASSIGN_OR_RETURN(const int64_t workers, sim_workers());
   const train::StopSignals signals;
@@ -40,7 +40,7 @@ Result<train::RunOutcome> train(const train::TrainConfig& config, const std::vec
                                  profile};
   train::Console console(train::stderr_writer(), train::stderr_columns());
   train::RunLog log(console);
-  ASSIGN_OR_RETURN(const auto run, train::Run::open(config, environment));
+  ASSIGN_OR_RETURN(const auto run, train::Run::open(config, environment, amend));
   line.end();
   RETURN_IF_ERROR(log.open(environment.fs, run->directory() + "/log.txt"));
   ASSIGN_OR_RETURN(const auto reporter, train::Reporter::create(config, environment, *run, console));
@@ -55,9 +55,13 @@ Result<train::RunOutcome> train(const train::TrainConfig& config, const std::vec
 }  // namespace
 
 int train_command(Args args) {
-  bool dry_run = false;
+  bool dry_run = false, amend = false;
   args.summary("Trains, or goes on where an interrupted run of the same trainer.id was.");
   args.flag("--dry_run", &dry_run, "print parameters, memory, FLOPs and data instead of training");
+  args.flag(
+      "--amend", &amend,
+      "go on from the newest checkpoint with options that have changed since: batches before it stay, the "
+      "chain records the difference (docs/data.md, docs/formats/chain.md)");
   std::string profile_text;
   args.option("--profile", &profile_text, "steps=FIRST:END",
               "write a trace of the steps from FIRST to before END, counted from 0, into the run directory: "
@@ -66,6 +70,8 @@ int train_command(Args args) {
   if (auto code = args.parse()) return *code;
   auto config = args.load_config();
   if (!config.ok()) return report_error(config.error());
+  if (dry_run && amend)
+    return report_error(invalid_argument("--amend: --dry_run looks at no run; leave out one of them"));
   if (dry_run) {
     auto engine = make_engine();
     if (!engine.ok()) return report_error(engine.error());
@@ -82,7 +88,7 @@ int train_command(Args args) {
     if (!range.ok()) return report_error(range.error());
     profile = *range;
   }
-  auto outcome = train(*config, args.typed(), profile);
+  auto outcome = train(*config, args.typed(), profile, amend);
   if (!outcome.ok()) return report_error(outcome.error());
   if (!outcome->finished) {
     fmt::print(stderr, "stopped after step {} and saved; the same command goes on\n", outcome->steps);

@@ -80,7 +80,25 @@ Status read_value(const Node& node, const std::string& path, Duration* out) {
   return wrong_type(node, path, "a duration like 90s, 15m or 1h30m");
 }
 
+namespace {
+
+Status read_pairs(const Node& node, const std::string& path, IntMap* out) {
+  IntMap values;
+  for (const Node& pair : node.items) {
+    if (pair.kind != Node::Kind::kList || pair.items.size() != 2)
+      return wrong_type(pair, path, "a pair of a name and an integer, like [embed, 16]");
+    auto& [name, count] = values.emplace_back();
+    RETURN_IF_ERROR(read_value(pair.items[0], path, &name));
+    RETURN_IF_ERROR(read_value(pair.items[1], join_path(path, name), &count));
+  }
+  *out = std::move(values);
+  return {};
+}
+
+}  // namespace
+
 Status read_value(const Node& node, const std::string& path, IntMap* out) {
+  if (node.kind == Node::Kind::kList) return read_pairs(node, path, out);  // the canonical form
   if (node.kind != Node::Kind::kMap)
     return wrong_type(node, path, "a map of names to integers, like {embed: 16}");
   IntMap values;

@@ -420,8 +420,10 @@ Option& OptionTable::add(T* field, std::string name, Effect effect, std::string 
 }
 
 template <class T>
-void OptionTable::section(T* field, std::string name, std::string help) {
-  add(field, std::move(name), Effect::kBits, "", std::move(help)).is_section = true;
+Option& OptionTable::section(T* field, std::string name, std::string help) {
+  Option& option = add(field, std::move(name), Effect::kBits, "", std::move(help));
+  option.is_section = true;
+  return option;
 }
 
 }  // namespace ostro::config

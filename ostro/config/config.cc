@@ -57,8 +57,10 @@ std::string options_markdown(const std::vector<OptionInfo>& options) {
     }
     out += fmt::format("| `{}` | {} | `{}` | {} | {}{} | {}{} |\n", option.path, cell(option.type),
                        cell(option.default_value), option.unit, effect_name(option.effect),
-                       option.by_content ? " (by content)" : "", cell(option.help),
-                       condition(option, "; only when "));
+                       option.by_content      ? " (by content)"
+                       : option.fixed.empty() ? ""
+                                              : " (fixed)",
+                       cell(option.help), condition(option, "; only when "));
   }
   return out;
 }

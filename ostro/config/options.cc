@@ -78,6 +78,11 @@ Option& Option::since_default(std::string default_value) {
   return *this;
 }
 
+Option& Option::fixed(std::string why) {
+  fixed_because = std::move(why);
+  return *this;
+}
+
 bool is_inside_element(const std::string& path) {
   return path.find("[]") != std::string::npos || path.find(kAnyName) != std::string::npos;
 }
@@ -137,6 +142,7 @@ void OptionTable::describe(const OptionInfo& self, std::vector<OptionInfo>& out)
     if (!in_list) info.effect = option.effect;  // list elements have the effect of their list
     info.by_content = option.content;
     info.left_out_at = option.left_out_at;
+    if (!is_inside_element(self.path)) info.fixed = option.fixed_because;  // as the map or list is
     info.beside = option.beside_values;
     if (!option.is_section) {
       const Node value = option.write(Write::kAll);

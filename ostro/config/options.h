@@ -43,6 +43,7 @@ struct OptionInfo {
   Effect effect = Effect::kOutput;
   bool by_content = false;  // a place whose content's hash stands for it in the canonical config
   std::string left_out_at;  // the value that the canonical config leaves out: YAML flow text; else empty
+  std::string fixed;        // why a run that has begun cannot go on with another value; empty: it can
   // What to set first so that the option exists: {"model.rope.type", "llama3"}.
   std::vector<std::pair<std::string, std::string>> selects;
   // What to set first so that it matters, for tests that change the option.
@@ -66,6 +67,7 @@ struct Option {
   std::string other_value;
   bool content = false;
   std::string left_out_at;
+  std::string fixed_because;
   std::vector<std::pair<std::string, std::string>> beside_values;
   bool is_section = false;
 
@@ -85,6 +87,9 @@ struct Option {
   // The canonical config leaves the option out while it has this value (YAML flow text), its default: for
   // options that are younger than runs, whose hashes must stay.
   Option& since_default(std::string default_value);
+  // A run that has begun cannot go on with another value (of a map, with anything else inside it; of a
+  // section, with another type). Says why in half a sentence: "the shapes of the parameters follow from it".
+  Option& fixed(std::string why);
 };
 
 // The options of one struct, in the order declared. Lives as long as the struct it is bound to.
@@ -95,7 +100,7 @@ class OptionTable {
   Option& add(T* field, std::string name, Effect effect, std::string unit, std::string help);
   // Declares a struct of options, or a variant of structs chosen by its `type:` key (of effect bits).
   template <class T>
-  void section(T* field, std::string name, std::string help);
+  Option& section(T* field, std::string name, std::string help);
   // A key that other trainers have and this one refuses, with the reason and what to use instead.
   void refuse(std::string name, std::string reason);
 

@@ -12,6 +12,10 @@ using config::option_error;
 
 namespace {
 
+// Why a run cannot go on with another value.
+constexpr const char* kContent = "the run's data is made with it";
+constexpr const char* kOrder = "the order of the data follows from it, so what was seen could come again";
+
 // A configuration with components, for tests that change one more option of it.
 const std::vector<std::pair<std::string, std::string>> kMixture = {
     {"data.train_urls", "[]"},
@@ -174,11 +178,13 @@ void PrebuiltFormat::visit_options(config::OptionTable& t) {
 
 void BlockShuffle::visit_options(config::OptionTable& t) {
   t.add(&io_block_size, "io_block_size", Effect::kBits, "sequences", "neighbours that are moved together")
-      .other("3");
+      .other("3")
+      .fixed(kOrder);
   t.add(&window_blocks, "window_blocks", Effect::kBits, "blocks",
         "blocks whose sequences are permuted among themselves afterwards")
       .other("2")
-      .beside({{"data.shuffle", "{type: block, io_block_size: 4}"}});
+      .beside({{"data.shuffle", "{type: block, io_block_size: 4}"}})
+      .fixed(kOrder);
 }
 
 void ComponentOptions::visit_options(config::OptionTable& t) {
@@ -212,16 +218,19 @@ void DataOptions::visit_options(config::OptionTable& t) {
       .other("[\"held_out/**/*.txt\"]")
       .by_content();
   t.add(&validation_fraction, "validation_fraction", Effect::kBits, "fraction of documents",
-        "share of the training documents held out, chosen by their hash, when there are no validation_urls");
+        "share of the training documents held out, chosen by their hash, when there are no validation_urls")
+      .fixed(kContent);
   t.add(&text_key, "text_key", Effect::kBits, "", "field of a JSON line that holds the text")
-      .other("content");
+      .other("content")
+      .fixed(kContent);
   t.add(&components, "components", Effect::kBits, "",
         "several data sets by name, each with a store of its own, instead of train_urls and validation_urls")
       .other(
           "{web: {train_urls: [corpus], format: {text_key: content}}, code: {train_urls: "
           "[\"other/**/*.txt\"]}}")
       .beside(kMixture)
-      .since_default("{}");
+      .since_default("{}")
+      .fixed(kContent);
   t.add(&train_weights, "train_weights", Effect::kBits, "",
         "shares of the components in the training sequences; 0: evaluation only; or a list of [step, shares]")
       .other("[[0, {web: 0.75, code: 0.25}], [3, {web: 0.5, code: 0.5}]]")
@@ -231,7 +240,8 @@ void DataOptions::visit_options(config::OptionTable& t) {
         "every block of so many sequences holds the components in their exact shares")
       .other("4")
       .beside(kMixture)
-      .since_default("2048");
+      .since_default("2048")
+      .fixed("how often each component was seen so far is counted in blocks of this size");
   t.add(&stop_strategy, "stop_strategy", Effect::kOutput, "",
         "how long a run may be: restart: components begin anew, in another order; first_exhausted: none "
         "does; all_exhausted: until each has been seen whole")
@@ -240,22 +250,26 @@ void DataOptions::visit_options(config::OptionTable& t) {
   t.add(&shuffle, "shuffle", Effect::kBits, "sequences",
         "true: a new permutation of the whole set every epoch; false: stored order; a number: permute within "
         "stretches of so many sequences; {type: block}: permute blocks, then within windows of blocks")
-      .other("64");
+      .other("64")
+      .fixed(kOrder);
   t.add(&target_budget, "target_budget", Effect::kBits, "tokens",
         "simulated epoching: the length of the training that this run stands for; every component is cut to "
         "experiment_budget / target_budget of its sequences")
       .other("100000")
       .beside({{"data.experiment_budget", "8000"}, {"data.target_budget", "16000"}})
-      .since_default("null");
+      .since_default("null")
+      .fixed(kOrder);
   t.add(&experiment_budget, "experiment_budget", Effect::kBits, "tokens",
         "simulated epoching: the length of this run")
       .other("4000")
       .beside({{"data.experiment_budget", "8000"}, {"data.target_budget", "16000"}})
-      .since_default("null");
+      .since_default("null")
+      .fixed(kOrder);
   t.add(&on_bad_row, "on_bad_row", Effect::kBits, "",
         "a row that cannot be read: error: the build stops; skip: it is left out, counted and reported")
       .other("skip")
-      .since_default("error");
+      .since_default("error")
+      .fixed(kContent);
   t.add(&id_type, "id_type", Effect::kOutput, "",
         "type of ids in stores that are built: levanter (int64 for texts, else int32: what Levanter opens), "
         "smallest "
@@ -264,7 +278,8 @@ void DataOptions::visit_options(config::OptionTable& t) {
   t.add(&chunk_cache_mib, "chunk_cache_mib", Effect::kOutput, "MiB",
         "what decoded chunks of token stores may take in memory: data that fit are kept");
   t.add(&enforce_eos, "enforce_eos", Effect::kBits, "",
-        "end every document with the tokenizer's end-of-text token");
+        "end every document with the tokenizer's end-of-text token")
+      .fixed(kContent);
   t.add(&block_cross_document_attention, "block_cross_document_attention", Effect::kBits, "",
         "let a token attend to its own document only");
   t.refuse("cache_options", "the token store needs no tuning; see data.cache_dir");

@@ -4,9 +4,7 @@
 
 #include "ostro/base/log.h"
 #include "ostro/checkpoint/catalog.h"
-#include "ostro/config/codec.h"
 #include "ostro/config/config.h"
-#include "ostro/config/yaml.h"
 #include "ostro/io/path.h"
 #include "ostro/tokenizer/files.h"
 #include "ostro/train/canonical.h"
@@ -66,13 +64,8 @@ Result<std::string> find_tokenizer(io::FileSystem& fs, const std::string& checkp
 Result<train::TrainConfig> read_config(io::FileSystem& fs, const std::string& path,
                                        const train::ModelChoices& models) {
   ASSIGN_OR_RETURN(const checkpoint::Manifest manifest, checkpoint::read_manifest(fs, path));
-  train::TrainConfig config(models);
-  ASSIGN_OR_RETURN(
-      const config::Node tree,
-      config::parse_yaml(manifest.info.config, io::join_path(path, checkpoint::kManifestName) + ": config"));
-  RETURN_IF_ERROR(config::read_value(tree, "", &config));
-  RETURN_IF_ERROR(config.resolve());
-  return config;
+  return train::parse_train_config(manifest.info.config,
+                                   io::join_path(path, checkpoint::kManifestName) + ": config", models);
 }
 
 // Options that change what the model computes without changing a shape (rope, activation) would give a wrong

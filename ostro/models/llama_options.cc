@@ -14,6 +14,9 @@ using config::option_error;
 
 namespace {
 
+// Why a run cannot go on with another value.
+constexpr const char* kLayout = "the shapes of the trained parameters follow from it";
+
 Status check_positive(const char* key, int64_t value) {
   if (value >= 1) return {};
   return option_error(key, fmt::format("{} is not positive; use 1 or more", value));
@@ -56,22 +59,32 @@ void RopeLlama3Options::visit_options(config::OptionTable& t) {
 }
 
 void LlamaOptions::visit_options(config::OptionTable& t) {
-  t.add(&seq_len, "seq_len", Effect::kBits, "tokens", "length of a training sequence").other("128");
-  t.add(&hidden_dim, "hidden_dim", Effect::kBits, "", "width of the residual stream").other("128");
-  t.add(&intermediate_dim, "intermediate_dim", Effect::kBits, "", "width of the MLP").other("512");
-  t.add(&num_layers, "num_layers", Effect::kBits, "", "number of layers").other("3");
-  t.add(&num_heads, "num_heads", Effect::kBits, "", "query heads; a multiple of num_kv_heads").other("8");
-  t.add(&num_kv_heads, "num_kv_heads", Effect::kBits, "", "key and value heads").other("1");
+  t.add(&seq_len, "seq_len", Effect::kBits, "tokens", "length of a training sequence")
+      .other("128")
+      .fixed("the data is cut into sequences of it, so text that was seen would come again");
+  t.add(&hidden_dim, "hidden_dim", Effect::kBits, "", "width of the residual stream")
+      .other("128")
+      .fixed(kLayout);
+  t.add(&intermediate_dim, "intermediate_dim", Effect::kBits, "", "width of the MLP")
+      .other("512")
+      .fixed(kLayout);
+  t.add(&num_layers, "num_layers", Effect::kBits, "", "number of layers").other("3").fixed(kLayout);
+  t.add(&num_heads, "num_heads", Effect::kBits, "", "query heads; a multiple of num_kv_heads")
+      .other("8")
+      .fixed(kLayout);
+  t.add(&num_kv_heads, "num_kv_heads", Effect::kBits, "", "key and value heads").other("1").fixed(kLayout);
   t.add(&head_dim, "head_dim", Effect::kBits, "",
         fmt::format("width of a head, even, at most {}; null: hidden_dim / num_heads", ir::kMaxHeadDim))
-      .other("32");
+      .other("32")
+      .fixed(kLayout);
   t.add(&activation_function, "activation_function", Effect::kBits, "",
         "of the MLP's gate; gelu_new is the tanh form")
       .other("gelu");
   t.add(&layer_norm_epsilon, "layer_norm_epsilon", Effect::kBits, "", "added to the mean square in RMSNorm")
       .other("0.001");
   t.add(&tie_word_embeddings, "tie_word_embeddings", Effect::kBits, "",
-        "use the embedding as the head's weight");
+        "use the embedding as the head's weight")
+      .fixed(kLayout);
   t.section(&rope, "rope", "rotary position code");
   t.add(&gradient_checkpointing, "gradient_checkpointing", Effect::kPlan, "",
         fmt::format(
@@ -80,7 +93,8 @@ void LlamaOptions::visit_options(config::OptionTable& t) {
             "separated by commas: {}",
             fmt::join(std::begin(kCheckpointNames), std::end(kCheckpointNames), ", ")));
   t.add(&initializer_range, "initializer_range", Effect::kBits, "",
-        "standard deviation of the initial weights");
+        "standard deviation of the initial weights")
+      .fixed("the initial weights were drawn with it");
   t.add(&z_loss_weight, "z_loss_weight", Effect::kBits, "",
         "weight of the squared log normaliser in the loss")
       .other("0.0001");

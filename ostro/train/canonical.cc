@@ -20,13 +20,12 @@ void floats_to_strings(Json& value) {
   }
 }
 
-// A value of a canonical object as a person writes it; empty: there is none.
-std::string readable(const std::string& json) {
-  if (json.empty()) return "absent";
-  const Json value = Json::parse(json);
-  if (!value.is_string()) return json;
-  const auto number = parse_hex_float(value.get<std::string>());
-  return number.ok() ? Json(*number).dump() : value.get<std::string>();
+void strings_to_floats(Json& value) {
+  if (value.is_structured()) {
+    for (Json& item : value) strings_to_floats(item);
+  } else if (value.is_string()) {
+    if (const auto number = parse_hex_float(value.get<std::string>()); number.ok()) value = *number;
+  }
 }
 
 void compare(std::vector<std::string>& keys, const Json& there, const Json& here,
@@ -64,12 +63,25 @@ std::optional<std::vector<ObjectDifference>> find_differences(std::string_view t
   return out;
 }
 
+std::string decimal_json(const std::string& canonical) {
+  Json value = Json::parse(canonical);
+  strings_to_floats(value);
+  return value.dump(-1, ' ', false, Json::error_handler_t::replace);
+}
+
+std::string readable_value(const std::string& canonical) {
+  if (canonical.empty()) return "absent";
+  const Json value = Json::parse(decimal_json(canonical));
+  return value.is_string() ? value.get<std::string>() : value.dump();
+}
+
 std::vector<std::string> object_differences(std::string_view there, std::string_view here) {
   const auto found = find_differences(there, here);
   if (!found) return {"not JSON"};
   std::vector<std::string> out;
   for (const ObjectDifference& d : *found) {
-    out.push_back(fmt::format("{} is {} there and {} here", d.path(), readable(d.there), readable(d.here)));
+    out.push_back(
+        fmt::format("{} is {} there and {} here", d.path(), readable_value(d.there), readable_value(d.here)));
   }
   return out;
 }

@@ -29,6 +29,11 @@ struct ObjectDifference {
 // Nothing for texts that are no JSON.
 std::optional<std::vector<ObjectDifference>> find_differences(std::string_view there, std::string_view here);
 
+// A value of a canonical object with its floats as numbers: JSON.
+std::string decimal_json(const std::string& canonical);
+// The same for a person, who knows strings without quotes; "absent" for an empty text.
+std::string readable_value(const std::string& canonical);
+
 // Where two canonical objects differ, for a person: "model.num_layers is 2 there and 4 here", one per entry.
 std::vector<std::string> object_differences(std::string_view there, std::string_view here);
 

@@ -58,6 +58,8 @@ TEST_CASE("differences name the key and both values") {
       std::vector<std::string>{"a.b is 1 there and 2 here", "a.c is 0.5 there and 0.25 here",
                                "d is true there and absent here", "e is absent there and [1] here"});
   CHECK(object_differences("{}", "{}").empty());
+  CHECK(object_differences(R"({"a":{"b":"0x1p-1"}})", R"({"a":[[0,"0x1.8p+1"],[1,"x"]]})") ==
+        std::vector<std::string>{R"(a is {"b":0.5} there and [[0,3.0],[1,"x"]] here)"});
 }
 
 }  // namespace

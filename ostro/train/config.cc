@@ -48,8 +48,12 @@ Status resolve_leaf_examples(const config::Staged<int64_t>& batches, int64_t seq
                                 [&](const auto& stage) { return stage.value % **leaf != 0; });
   if (odd == batches.stages.end()) return {};
   const int64_t batch = odd->value;
-  int64_t below = std::min(**leaf, batch);
-  while (batch % below != 0) --below;
+  int64_t below = **leaf;
+  const auto divides_all = [&](int64_t size) {
+    return std::all_of(batches.stages.begin(), batches.stages.end(),
+                       [&](const auto& stage) { return stage.value % size == 0; });
+  };
+  while (!divides_all(below)) --below;
   const int64_t above = (batch / **leaf + 1) * **leaf;
   return option_error(
       "trainer.train_batch_size",
@@ -66,8 +70,9 @@ ModelChoices builtin_models() {
 
 void TrainConfig::visit_options(config::OptionTable& t) {
   t.section(&data, "data", "texts, tokens and their order");
-  t.section(&model, "model", "what is trained");
-  t.section(&optimizer, "optimizer", "how weights are updated");
+  t.section(&model, "model", "what is trained").fixed("the trained parameters are that model's");
+  t.section(&optimizer, "optimizer", "how weights are updated")
+      .fixed("the trained state is that optimizer's");
   t.section(&trainer, "trainer", "the run: its name, length, checkpoints and metrics");
   t.section(&numerics, "numerics", "how sums are cut; part of the result");
   t.section(&chain, "chain", "what the hash chain records");
@@ -94,6 +99,15 @@ Status TrainConfig::resolve() {
   RETURN_IF_ERROR(check_axes("numerics.cells", numerics.cells, model_options().cell_axes()));
   std::sort(numerics.cells.begin(), numerics.cells.end());
   return {};
+}
+
+Result<TrainConfig> parse_train_config(const std::string& yaml, const std::string& name,
+                                       ModelChoices models) {
+  TrainConfig config(std::move(models));
+  ASSIGN_OR_RETURN(const config::Node tree, config::parse_yaml(yaml, name));
+  RETURN_IF_ERROR(config::read_value(tree, "", &config));
+  RETURN_IF_ERROR(config.resolve());
+  return config;
 }
 
 Result<TrainConfig> load_train_config(const std::string& path, std::span<const config::Override> overrides,

@@ -46,6 +46,9 @@ struct TrainConfig {
 Result<TrainConfig> load_train_config(const std::string& path, std::span<const config::Override> overrides,
                                       ModelChoices models = builtin_models());
 
+// The same for text in memory; `name` stands for the file in messages.
+Result<TrainConfig> parse_train_config(const std::string& yaml, const std::string& name, ModelChoices models);
+
 // The run directory: log_dir/id.
 std::string run_directory(const TrainConfig& config);
 

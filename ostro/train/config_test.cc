@@ -241,7 +241,9 @@ TEST_CASE("docs/config.md is what the declarations say") {
       "evaluations. "
       "Bits and schedule make the canonical config in the chain; for options marked *by content* the hash of "
       "what they "
-      "name stands there instead.\n\n"
+      "name stands there instead. A run that has begun can go on with other values (`ostro train --amend`, "
+      "formats/chain.md), "
+      "but not of options marked *fixed* or *by content*.\n\n"
       "The defaults below hold for keys that a file leaves out.\n" +
       config::options_markdown(config::list_options(TrainConfig{}));
   const std::string path = kSource + "/docs/config.md";

@@ -2,79 +2,16 @@
 // and the same beginning whatever comes later.
 #include <doctest/doctest.h>
 #include <fmt/format.h>
-#include <unistd.h>
-
-#include <filesystem>
-#include <fstream>
 
 #include "ostro/cpu/engine.h"
 #include "ostro/io/memory_file_system.h"
-#include "ostro/tokenizer/files.h"
-#include "ostro/tokenizer/trainer.h"
 #include "ostro/train/chain.h"
+#include "ostro/train/mixed_run_for_test.h"
 #include "ostro/train/run.h"
 #include "ostro/train/verify.h"
 
 namespace ostro::train {
 namespace {
-
-using Settings = std::vector<config::Override>;
-
-const Settings kBase = {
-    {"data.components",
-     "{web: {train_urls: [web], validation_fraction: 0.2}, code: {train_urls: "
-     "[code], validation_fraction: 0.2}}"},
-    {"data.train_weights", "[[0, {web: 0.75, code: 0.25}], [4, {web: 0.25, code: 0.75}]]"},
-    {"data.mixture_block_size", "8"},
-    {"data.shuffle", "{type: block, io_block_size: 3, window_blocks: 2}"},
-    {"model.seq_len", "16"},
-    {"model.hidden_dim", "32"},
-    {"model.intermediate_dim", "48"},
-    {"model.num_layers", "1"},
-    {"model.num_heads", "2"},
-    {"model.num_kv_heads", "1"},
-    {"trainer.train_batch_size", "[[0, 4], [3, 10], [5, 2]]"},
-    {"trainer.num_train_steps", "7"},
-    {"trainer.checkpointer.keep", "[{every: 2}]"},
-    {"numerics.leaf_examples", "2"}};
-
-std::string words(int number, int kind) {
-  static const char* const kWords[][6] = {{"sun ", "moon ", "star ", "sky.\n", "wind ", "rain "},
-                                          {"if ", "for ", "x = ", "y;\n", "return ", "(z) "}};
-  std::string text;
-  for (int i = 0; i < 90; ++i) text += kWords[kind][(number * 5 + i * i) % 6];
-  return text;
-}
-
-void write_files(io::FileSystem& fs) {
-  const char* const names[] = {"web", "code"};
-  for (int kind = 0; kind < 2; ++kind) {
-    check_ok(fs.make_dirs(names[kind]));
-    for (int i = 0; i < 12; ++i) {
-      auto file = fs.create(fmt::format("{}/{}.txt", names[kind], i));
-      REQUIRE(file.ok());
-      check_ok((*file)->append(words(i, kind)));
-      check_ok((*file)->close());
-    }
-  }
-  int next = 0;
-  auto trained = tokenizer::train(
-      [&](std::string& text) -> Result<bool> {
-        text = words(next, next % 2);
-        return next++ < 20;
-      },
-      {.vocab_size = 270});
-  REQUIRE(trained.ok());
-  check_ok(tokenizer::save_tokenizer(fs, *trained, "tokenizer.json"));
-}
-
-TrainConfig config_of(const Settings& more) {
-  Settings settings = kBase;
-  settings.insert(settings.end(), more.begin(), more.end());
-  auto c = load_train_config("", settings);
-  REQUIRE_MESSAGE(c.ok(), c.error().message());
-  return *c;
-}
 
 struct Outcome {
   std::string hash;
@@ -105,18 +42,16 @@ Outcome train(io::FileSystem& fs, runtime::Engine& engine, const TrainConfig& co
 
 Outcome train(runtime::Engine& engine, const Settings& more, int64_t workers = 1, int64_t session = 100) {
   io::MemoryFileSystem fs;
-  write_files(fs);
-  return train(fs, engine, config_of(more), workers, session);
+  write_mixed_files(fs);
+  return train(fs, engine, mixed_config(more), workers, session);
 }
 
 TEST_CASE("a run of changing weights and batch sizes: any workers, any interruption, verified") {
   auto engine = cpu::make_cpu_engine({.isa = {}, .threads = 1, .generated_code = false});
   REQUIRE(engine.ok());
   io::MemoryFileSystem fs;
-  write_files(fs);
-  // `ostro verify` reads the configuration from the disk, the rest through the file system.
-  const auto disk = std::filesystem::temp_directory_path() / fmt::format("ostro_schedule_{}", getpid());
-  const TrainConfig config = config_of({{"trainer.log_dir", disk.string()}});
+  write_mixed_files(fs);
+  const TrainConfig config = mixed_config({});
   const Outcome whole = train(fs, **engine, config);
   REQUIRE(whole.steps.size() == 7);
   const std::vector<int64_t> sizes = {4, 4, 4, 10, 10, 2, 2};
@@ -128,11 +63,7 @@ TEST_CASE("a run of changing weights and batch sizes: any workers, any interrupt
   CHECK(whole.evals.back().parts[0].component == "code");
   CHECK(whole.evals.back().bits_per_byte.has_value());
 
-  std::filesystem::create_directories(run_directory(config));
-  std::ofstream(run_directory(config) + "/config.yaml")
-      << *fs.read_file(run_directory(config) + "/config.yaml");
   const auto verified = verify_run(fs, **engine, run_directory(config), {}, builtin_models());
-  std::filesystem::remove_all(disk);
   REQUIRE_MESSAGE(verified.ok(), verified.error().message());
   CHECK(verified->equal);
   CHECK(verified->last_step == 7);
@@ -167,12 +98,12 @@ TEST_CASE("a run longer than its data allows is refused, and says how long it ma
   auto engine = cpu::make_cpu_engine({.isa = {}, .threads = 1, .generated_code = false});
   REQUIRE(engine.ok());
   io::MemoryFileSystem fs;
-  write_files(fs);
+  write_mixed_files(fs);
   const auto most_steps = [&](const char* strategy) -> int64_t {
     const auto open = [&](int64_t steps) {
-      return Run::open(config_of({{"data.stop_strategy", strategy},
-                                  {"trainer.id", fmt::format("{}{}", strategy, steps)},
-                                  {"trainer.num_train_steps", fmt::format("{}", steps)}}),
+      return Run::open(mixed_config({{"data.stop_strategy", strategy},
+                                     {"trainer.id", fmt::format("{}{}", strategy, steps)},
+                                     {"trainer.num_train_steps", fmt::format("{}", steps)}}),
                        {fs, **engine});
     };
     const auto refused = open(4000);

@@ -7,6 +7,7 @@
 #include "ostro/base/log.h"
 #include "ostro/checkpoint/catalog.h"
 #include "ostro/io/path.h"
+#include "ostro/train/amend.h"
 #include "ostro/train/chain.h"
 #include "ostro/train/record.h"
 
@@ -61,6 +62,13 @@ std::vector<const StepEntry*> first_and_last_step(const Chain& chain) {
   return steps;
 }
 
+std::vector<const AmendEntry*> amends_of(const Chain& chain) {
+  std::vector<const AmendEntry*> amends;
+  for (const ChainLink& link : chain.links)
+    if (const auto* amend = std::get_if<AmendEntry>(&link.entry)) amends.push_back(amend);
+  return amends;
+}
+
 OrderedJson run_json(const std::string& path, const Result<RunRecord>& record, const Chain& chain,
                      const std::vector<Saved>& saved) {
   OrderedJson json;
@@ -79,6 +87,9 @@ OrderedJson run_json(const std::string& path, const Result<RunRecord>& record, c
   links["config"] = OrderedJson::parse(genesis.config);
   links["fork"] =
       genesis.fork ? OrderedJson{{"head", genesis.fork->head}, {"step", genesis.fork->step}} : OrderedJson();
+  links["amends"] = OrderedJson::array();
+  for (const AmendEntry* amend : amends_of(chain))
+    links["amends"].push_back({{"step", amend->step}, {"difference", OrderedJson::parse(amend->difference)}});
   OrderedJson& losses = json["losses"] = OrderedJson::array();
   for (const StepEntry* step : first_and_last_step(chain))
     losses.push_back({{"step", step->step}, {"loss", step->loss}});
@@ -113,6 +124,8 @@ std::string run_text(const std::string& path, const Result<RunRecord>& record, c
          row("data", genesis.data_hash) + row("tokenizer", genesis.tokenizer_hash);
   if (genesis.fork)
     out += row("fork of", fmt::format("{} at step {}", genesis.fork->head, genesis.fork->step));
+  for (const AmendEntry* amend : amends_of(chain))
+    out += row("amended", fmt::format("after step {}: {}", amend->step, amend_text(amend->difference)));
   for (const Saved& one : saved)
     out += row("checkpoint",
                fmt::format("{}  {}", io::base_name(one.entry.path),

@@ -78,7 +78,8 @@ void TrainerOptions::visit_options(config::OptionTable& t) {
   t.add(&id, "id", Effect::kOutput, "", "name of the run").other("other");
   t.add(&log_dir, "log_dir", Effect::kOutput, "path", "where runs are kept; the run directory is log_dir/id")
       .other("other_runs");
-  t.add(&seed, "seed", Effect::kBits, "", "seed of initial weights and data order");
+  t.add(&seed, "seed", Effect::kBits, "", "seed of initial weights and data order")
+      .fixed("initial weights and the order of the data were drawn from it");
   t.add(&mp, "mp", Effect::kBits, "", "types: p= parameters, c= compute; or one type for compute")
       .other("f32");
   t.add(&train_batch_size, "train_batch_size", Effect::kBits, "sequences",

@@ -6,12 +6,10 @@
 
 #include "ostro/base/failpoint.h"
 #include "ostro/base/log.h"
-#include "ostro/checkpoint/catalog.h"
 #include "ostro/data/formats/shared_chat_template.h"
 #include "ostro/data/prefetcher.h"
 #include "ostro/io/atomic_file.h"
 #include "ostro/tokenizer/files.h"
-#include "ostro/train/canonical.h"
 #include "ostro/train/fingerprints.h"
 #include "ostro/train/snapshot.h"
 #include "ostro/train/version.h"
@@ -22,21 +20,9 @@ namespace {
 
 std::string in(const std::string& directory, const char* name) { return directory + "/" + name; }
 
-// What differs between two genesis entries, in words; empty when nothing does.
-std::string difference(const GenesisEntry& there, const GenesisEntry& here) {
-  if (there.numerics_version != here.numerics_version)
-    return fmt::format("numerics version {} (now {})", there.numerics_version, here.numerics_version);
-  if (there.config != here.config)
-    return fmt::format("other options: {}", fmt::join(object_differences(there.config, here.config), "; "));
-  const auto other = [](const char* what, const std::string& a, const std::string& b) {
-    return fmt::format("another {}: hash {} there, {} here", what, a, b);
-  };
-  if (there.tokenizer_hash != here.tokenizer_hash)
-    return other("tokenizer", there.tokenizer_hash, here.tokenizer_hash);
-  if (there.data_hash != here.data_hash) return other("data set", there.data_hash, here.data_hash);
-  if (there.program_hash != here.program_hash)
-    return other("program (the model's code changed)", there.program_hash, here.program_hash);
-  return "";
+// A checkpoint that stands in the chain.
+bool is_due(const TrainConfig& config, int64_t step) {
+  return step == config.trainer.num_train_steps || config.trainer.checkpointer.is_kept(step);
 }
 
 }  // namespace
@@ -46,10 +32,10 @@ Run::Run(const TrainConfig& config, const Environment& environment)
 
 Run::~Run() = default;
 
-Result<std::unique_ptr<Run>> Run::open(const TrainConfig& config, const Environment& environment) {
+Result<std::unique_ptr<Run>> Run::open(const TrainConfig& given, const Environment& environment, bool amend) {
   if (environment.profile)
-    RETURN_IF_ERROR(check_profile(*environment.profile, config.trainer.num_train_steps));
-  std::unique_ptr<Run> run(new Run(config, environment));
+    RETURN_IF_ERROR(check_profile(*environment.profile, given.trainer.num_train_steps));
+  std::unique_ptr<Run> run(new Run(given, environment));
   io::FileSystem& fs = environment.fs;
   RETURN_IF_ERROR(fs.make_dirs(run->directory_));
   auto record = read_record(fs, in(run->directory_, kRecordFile));
@@ -59,51 +45,60 @@ Result<std::unique_ptr<Run>> Run::open(const TrainConfig& config, const Environm
     log_warning(fmt::format("the record of earlier sessions is lost: {}", record.error().message()));
   ASSIGN_OR_RETURN(run->lock_,
                    lock_run(fs, run->directory_, static_cast<int64_t>(run->record_.sessions.size()) + 1));
-  ASSIGN_OR_RETURN(run->data_, open_data(fs, config, environment.build));
-  ASSIGN_OR_RETURN(data::Loader loader, make_loader(config, run->data_.stores));
-  run->loader_ = std::move(loader);
-  for (const data::ComponentUse& use : run->loader_->use(config.trainer.num_train_steps))
-    if (!use.name.empty()) {
-      log_info(fmt::format("component {}: {} examples of {} sequences, {:.2f} epochs", use.name, use.examples,
-                           use.sequences, use.epochs()));
-      if (const std::string text = data::left_out_text(use.packing); !text.empty())
-        log_warning(fmt::format("component {}: {}; a sequence has {} targets (model.seq_len)", use.name, text,
-                                config.model_options().seq_len()));
-    }
+  ASSIGN_OR_RETURN(const bool exists, fs.exists(in(run->directory_, kChainFile)));
+  // Before data are made for a config that this run cannot have.
+  if (exists) RETURN_IF_ERROR(check_fixed_options(fs, run->directory_, given));
+  if (!exists && amend)
+    return not_found(
+        fmt::format("{} holds no run to amend; leave out --amend to begin one", run->directory_));
+  ASSIGN_OR_RETURN(run->data_, open_data(fs, given, environment.build));
   const int64_t vocab = run->data_.tokenizer->vocab_size();
-  run->model_ = config.model_options().functions(vocab, compute_dtype(config));
-  ASSIGN_OR_RETURN(run->programs_, make_programs(config, run->model_));
-  ASSIGN_OR_RETURN(const std::string remat, config.model_options().remat());
-  ASSIGN_OR_RETURN(run->runner_, make_runner(run->programs_, environment.engine, remat, environment.workers,
-                                             config.numerics.cells));
-  auto held_out = HeldOut::create(config, vocab, environment.engine, *run->data_.stores);
-  if (held_out.ok())
-    run->held_out_ = std::move(held_out).value();
+  run->model_ = given.model_options().functions(vocab, compute_dtype(given));
+  std::optional<Resumption> resumption;
+  if (exists) {
+    ASSIGN_OR_RETURN(resumption, plan_resume(fs, run->directory_, given, run->data_, run->model_, amend));
+    run->config_ = resumption->config;
+  }
+  RETURN_IF_ERROR(run->prepare(vocab));
+  if (resumption)
+    RETURN_IF_ERROR(run->resume(std::move(*resumption), amend));
   else
-    log_warning(fmt::format("no evaluation: {}", held_out.error().message()));
-  RETURN_IF_ERROR(run->begin_or_resume());
+    RETURN_IF_ERROR(run->begin());
   RETURN_IF_ERROR(run->write_session());
   run->saver_ = std::make_unique<checkpoint::AsyncSaver>(fs, in(run->directory_, "checkpoints"));
   return run;
 }
 
-Result<GenesisEntry> Run::genesis() const {
+// Everything that follows from the config.
+Status Run::prepare(int64_t vocab) {
+  ASSIGN_OR_RETURN(data::Loader loader, make_loader(config_, data_.stores));
+  loader_ = std::move(loader);
+  for (const data::ComponentUse& use : loader_->use(config_.trainer.num_train_steps))
+    if (!use.name.empty()) {
+      log_info(fmt::format("component {}: {} examples of {} sequences, {:.2f} epochs", use.name, use.examples,
+                           use.sequences, use.epochs()));
+      if (const std::string text = data::left_out_text(use.packing); !text.empty())
+        log_warning(fmt::format("component {}: {}; a sequence has {} targets (model.seq_len)", use.name, text,
+                                config_.model_options().seq_len()));
+    }
+  ASSIGN_OR_RETURN(programs_, make_programs(config_, model_));
+  ASSIGN_OR_RETURN(const std::string remat, config_.model_options().remat());
+  ASSIGN_OR_RETURN(runner_, make_runner(programs_, env_.engine, remat, env_.workers, config_.numerics.cells));
+  auto held_out = HeldOut::create(config_, vocab, env_.engine, *data_.stores);
+  if (held_out.ok())
+    held_out_ = std::move(held_out).value();
+  else
+    log_warning(fmt::format("no evaluation: {}", held_out.error().message()));
+  return Status();
+}
+
+Status Run::begin() {
   GenesisEntry g;
   g.numerics_version = kNumericsVersion;
   g.program_hash = programs_hash(programs_);
-  ASSIGN_OR_RETURN(g.config, canonical_object(config::canonical_config(config_)));
+  g.config = canonical_text(config_);
   g.data_hash = data_.data_hash;
   g.tokenizer_hash = data_.tokenizer_hash;
-  return g;
-}
-
-Status Run::begin_or_resume() {
-  ASSIGN_OR_RETURN(const GenesisEntry g, genesis());
-  ASSIGN_OR_RETURN(const bool exists, env_.fs.exists(in(directory_, kChainFile)));
-  return exists ? resume(g) : begin(g);
-}
-
-Status Run::begin(const GenesisEntry& g) {
   io::FileSystem& fs = env_.fs;
   RETURN_IF_ERROR(
       io::write_file_atomically(fs, in(directory_, "config.yaml"), config::resolved_yaml(config_)));
@@ -123,37 +118,50 @@ Status Run::begin(const GenesisEntry& g) {
   return Status();
 }
 
-Status Run::resume(const GenesisEntry& g) {
+Status Run::resume(Resumption from, bool amend) {
   io::FileSystem& fs = env_.fs;
-  const std::string path = in(directory_, kChainFile), checkpoints = in(directory_, "checkpoints");
-  ASSIGN_OR_RETURN(const Chain chain, read_chain_to(fs, path, 0));
-  if (const std::string what = difference(chain.genesis(), g); !what.empty())
+  const int64_t step = from.state.step;
+  const Period now{step, canonical_text(config_), programs_hash(programs_)};
+  const std::string difference = amend_difference(config_, from.period, now);
+  const bool amends = difference != "{}";
+  if (amends && (!amend || step == 0))
     return invalid_argument(fmt::format(
-        "{} holds a run with {}; give this run another trainer.id, or go back to the run's own config",
-        directory_, what));
-  RETURN_IF_ERROR(checkpoint::remove_leftovers(fs, checkpoints));
-  auto restored = restore_state(fs, checkpoints, model_.paths, model_.shapes);
-  std::string name;
-  if (restored.ok()) {
-    ASSIGN_OR_RETURN(const Chain reached, read_chain_to(fs, path, restored->state.step));
-    if (!reached.contains(restored->chain_head))
-      return corrupt(fmt::format("{} was saved by another run: the chain of {} has no entry {}",
-                                 restored->path, directory_, restored->chain_head));
-    state_ = std::move(restored->state);
-    name = restored->name;
-    last_saved_ = state_.step;
-    log_info(fmt::format("resuming {} after step {}", directory_, state_.step));
-  } else if (restored.error().code() == ErrorCode::kNotFound) {
+        "{} holds a run with another program (the model's code changed): hash {} there, {} here; {}give this "
+        "run another trainer.id, or go back to the code that began it",
+        directory_, from.period.program_hash, now.program_hash,
+        step == 0 ? "" : fmt::format("to go on with it after step {}, add --amend; ", step)));
+  if (step > 0) {
+    state_ = std::move(from.state);
+    last_saved_ = step;
+    log_info(fmt::format("resuming {} after step {}", directory_, step));
+  } else {
     ASSIGN_OR_RETURN(state_, initial_state(programs_, env_.engine, config_.trainer.seed));
     log_info(fmt::format("resuming {} from the beginning: it has no checkpoint yet", directory_));
-  } else {
-    return restored.error();
   }
-  ASSIGN_OR_RETURN(ChainWriter writer, ChainWriter::resume(fs, path, state_.step));
+  ASSIGN_OR_RETURN(ChainWriter writer, ChainWriter::resume(fs, in(directory_, kChainFile), step));
   chain_ = std::make_unique<ChainWriter>(std::move(writer));
-  // The process may have died between the checkpoint's commit and its entry.
-  if (state_.step > 0 && is_due(state_.step) && chain_->chain().find_checkpoint(state_.step) == nullptr)
-    RETURN_IF_ERROR(chain_->append(CheckpointEntry{state_.step, name}));
+  // The process may have died between the checkpoint's commit and its entry. What is due at this step is what
+  // was due when it was done: an entry of an amend stands behind it.
+  if (step > from.period.first && is_due(from.held, step) && chain_->chain().find_checkpoint(step) == nullptr)
+    RETURN_IF_ERROR(chain_->append(CheckpointEntry{step, from.name}));
+  if (amends) {
+    log_info(fmt::format("amended after step {}: {}", step, amend_text(difference)));
+    // The chain is the commit point here, too: what it names is there before it, and config.yaml, which it
+    // can do without, is brought up to it whenever the run goes on.
+    if (now.program_hash != from.period.program_hash)
+      RETURN_IF_ERROR(io::write_file_atomically(
+          fs, in(directory_, program_file(chain_->chain().genesis(), now.program_hash).c_str()),
+          print_programs(programs_)));
+    failpoint("amend");
+    RETURN_IF_ERROR(chain_->append(AmendEntry{step, difference}));
+    RETURN_IF_ERROR(chain_->sync());
+    failpoint("amend");
+  }
+  const std::string path = in(directory_, "config.yaml");
+  const auto text = fs.read_file(path);
+  const auto written = text.ok() ? parse_train_config(*text, path, config_.model.choices()) : text.error();
+  if (!written.ok() || canonical_text(*written) != now.config)
+    RETURN_IF_ERROR(io::write_file_atomically(fs, path, config::resolved_yaml(config_)));
   return Status();
 }
 
@@ -170,10 +178,6 @@ Status Run::write_session() {
 Status Run::close(const std::string& outcome) {
   end_session(record_, outcome, state_.step);
   return write_record(env_.fs, in(directory_, kRecordFile), record_);
-}
-
-bool Run::is_due(int64_t step) const {
-  return step == config_.trainer.num_train_steps || config_.trainer.checkpointer.is_kept(step);
 }
 
 RunPlan Run::plan() const {
@@ -224,7 +228,7 @@ Status Run::save(bool in_chain) {
 
 Status Run::after_step(const Watcher& watcher, StepReport& report, bool stopping) {
   const auto start = env_.clock();
-  if (is_due(state_.step))
+  if (is_due(config_, state_.step))
     RETURN_IF_ERROR(save(true));
   else if (stopping)
     RETURN_IF_ERROR(save(false));

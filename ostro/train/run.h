@@ -18,6 +18,7 @@
 #include "ostro/train/lock.h"
 #include "ostro/train/progress.h"
 #include "ostro/train/record.h"
+#include "ostro/train/resume.h"
 #include "ostro/train/step.h"
 #include "ostro/train/step_profile.h"
 
@@ -71,9 +72,11 @@ struct RunOutcome {
 // Everything a run is made of, ready to step. Create, then train().
 class Run {
  public:
-  // Takes the run directory's lock; begins the run there or resumes it. Errors: another process holds the
-  // run, the directory holds a run of another config, data, program or tokenizer (names what differs).
-  static Result<std::unique_ptr<Run>> open(const TrainConfig& config, const Environment& environment);
+  // Takes the run directory's lock; begins the run there or resumes it, with `amend` also by another config
+  // or program (amend.h). Errors: another process holds the run, the directory holds a run of another config,
+  // data, program or tokenizer (names what differs), `amend` and there is no run.
+  static Result<std::unique_ptr<Run>> open(const TrainConfig& given, const Environment& environment,
+                                           bool amend = false);
   ~Run();
 
   const std::string& directory() const { return directory_; }
@@ -85,11 +88,9 @@ class Run {
 
  private:
   Run(const TrainConfig& config, const Environment& environment);
-  Status begin_or_resume();
-  Status begin(const GenesisEntry& genesis);
-  Status resume(const GenesisEntry& genesis);
-  Result<GenesisEntry> genesis() const;
-  bool is_due(int64_t step) const;  // a checkpoint that stands in the chain
+  Status prepare(int64_t vocab);
+  Status begin();
+  Status resume(Resumption from, bool amend);
   Status after_step(const Watcher& watcher, StepReport& report, bool stopping);
   Status save(bool permanent);
   Status finish_save();

@@ -2,7 +2,10 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "ostro/checkpoint/catalog.h"
+#include "ostro/train/amend.h"
 #include "ostro/train/batches.h"
 #include "ostro/train/canonical.h"
 #include "ostro/train/chain.h"
@@ -15,37 +18,86 @@
 namespace ostro::train {
 namespace {
 
-struct Opened {
+// A period of the run with all that its steps follow from.
+struct OpenedPeriod {
+  Period period;
   TrainConfig config;
-  Chain chain;
   CanonicalPrograms programs;
+};
+
+struct Opened {
+  Chain chain;
+  std::vector<OpenedPeriod> periods;
   std::vector<std::string> paths;
   std::vector<ir::Shape> shapes;
   DataAccess data;
+
+  // That of the step after `step` steps.
+  const OpenedPeriod& period_after(int64_t step) const {
+    size_t i = periods.size() - 1;
+    while (i > 0 && periods[i].period.first > step) --i;
+    return periods[i];
+  }
 };
+
+// The programs of that hash, parameters and all.
+Result<CanonicalPrograms> read_programs(io::FileSystem& fs, const std::string& path,
+                                        const std::string& hash) {
+  ASSIGN_OR_RETURN(const std::string text, fs.read_file(path));
+  auto programs = parse_programs(text);
+  if (!programs.ok()) return programs.error().with_context(path);
+  if (programs_hash(*programs) != hash)
+    return corrupt(fmt::format("{} is not the program of the chain ({} there, {} here)", path, hash,
+                               programs_hash(*programs)));
+  return programs;
+}
+
+std::vector<ir::Shape> parameter_shapes(const CanonicalPrograms& programs) {
+  std::vector<ir::Shape> shapes;
+  for (ir::ValueId v : programs.init.body.results) shapes.push_back(programs.init.body.shape(v));
+  return shapes;
+}
 
 Result<Opened> open_run(io::FileSystem& fs, const std::string& directory, const std::string& cache,
                         ModelChoices models) {
-  ASSIGN_OR_RETURN(TrainConfig config, load_train_config(directory + "/config.yaml", {}, std::move(models)));
-  ASSIGN_OR_RETURN(Chain chain, read_chain(fs, directory + "/" + kChainFile));
-  ASSIGN_OR_RETURN(const std::string text, fs.read_file(directory + "/program.ir"));
-  auto programs = parse_programs(text);
-  if (!programs.ok()) return programs.error().with_context(directory + "/program.ir");
-  Opened out{std::move(config), std::move(chain), std::move(programs).value(), {}, {}, {}};
+  const std::string config_path = directory + "/config.yaml", chain_path = directory + "/" + kChainFile;
+  ASSIGN_OR_RETURN(const std::string yaml, fs.read_file(config_path));
+  ASSIGN_OR_RETURN(const TrainConfig config, parse_train_config(yaml, config_path, std::move(models)));
+  Opened out;
+  ASSIGN_OR_RETURN(out.chain, read_chain(fs, chain_path));
   const GenesisEntry& g = out.chain.genesis();
   if (g.numerics_version != kNumericsVersion)
     return unsupported(fmt::format("{}: numerics version {}; this program replays version {}", directory,
                                    g.numerics_version, kNumericsVersion));
-  if (programs_hash(out.programs) != g.program_hash)
-    return corrupt(fmt::format("{}/program.ir is not the program of the chain's genesis ({} there, {} here)",
-                               directory, g.program_hash, programs_hash(out.programs)));
-  ASSIGN_OR_RETURN(const std::string canonical, canonical_object(config::canonical_config(out.config)));
-  if (canonical != g.config)
-    return corrupt(fmt::format("{}/config.yaml is not the config of the chain's genesis", directory));
-  const ir::Program& init = out.programs.init;
-  out.paths = init.result_names;
-  for (ir::ValueId v : init.body.results) out.shapes.push_back(init.body.shape(v));
-  ASSIGN_OR_RETURN(out.data, open_run_data(fs, directory, out.config, g, cache));
+  ASSIGN_OR_RETURN(const std::vector<Period> periods, periods_of(out.chain, chain_path));
+  // A process that died behind the chain's last amend leaves the config before it.
+  const std::string written = canonical_text(config);
+  if (std::none_of(periods.begin(), periods.end(), [&](const Period& p) { return p.config == written; }))
+    return corrupt(fmt::format("{} is not the config of the chain: {}", config_path,
+                               fmt::join(object_differences(periods.back().config, written), "; ")));
+  for (const Period& period : periods) {
+    ASSIGN_OR_RETURN(
+        CanonicalPrograms programs,
+        read_programs(fs, directory + "/" + program_file(g, period.program_hash), period.program_hash));
+    const auto wrong = [&](const Error& e) {
+      return corrupt(fmt::format("{}: the amend after step {}: {}", chain_path, period.first, e.message()));
+    };
+    auto its_config = config_of_period(config, period.config);
+    if (!its_config.ok()) return wrong(its_config.error());
+    if (!out.periods.empty())
+      if (const Status allowed = check_amend(out.periods.back().config, *its_config, period.first);
+          !allowed.ok())
+        return wrong(allowed.error());
+    out.periods.push_back({period, std::move(*its_config), std::move(programs)});
+    if (out.periods.size() == 1) {
+      out.paths = out.periods[0].programs.init.result_names;
+      out.shapes = parameter_shapes(out.periods[0].programs);
+    } else if (out.paths != out.periods.back().programs.init.result_names ||
+               out.shapes != parameter_shapes(out.periods.back().programs)) {
+      return wrong(corrupt("its program has other parameters"));
+    }
+  }
+  ASSIGN_OR_RETURN(out.data, open_run_data(fs, directory, config, g, cache));
   return out;
 }
 
@@ -64,7 +116,7 @@ Result<State> state_before(io::FileSystem& fs, runtime::Engine& engine, const st
                                  restored.name, entry->step, *name));
     return std::move(restored.state);
   }
-  return initial_state(run.programs, engine, run.config.trainer.seed);
+  return initial_state(run.periods[0].programs, engine, run.periods[0].config.trainer.seed);
 }
 
 // Sets what differs between the recorded and the replayed entry of a step.
@@ -94,11 +146,9 @@ Result<VerifyReport> verify_run(io::FileSystem& fs, runtime::Engine& engine, con
     return invalid_argument(fmt::format("steps {} to {}: the chain of {} has steps 1 to {}",
                                         options.from_step, last, directory, run.chain.last_step()));
   ASSIGN_OR_RETURN(State state, state_before(fs, engine, directory, run, options.from_step));
-  ASSIGN_OR_RETURN(const data::Loader loader, make_loader(run.config, run.data.stores));
-  ASSIGN_OR_RETURN(const auto runner,
-                   make_runner(run.programs, engine, "none", options.workers, run.config.numerics.cells));
-  const auto& adam = std::get<optim::AdamOptions>(run.config.optimizer);
-  const optim::Boxes boxes = cell_boxes(run.config);
+  const OpenedPeriod* period = nullptr;
+  std::optional<data::Loader> loader;
+  std::unique_ptr<StepRunner> runner;
 
   VerifyReport report;
   report.start_step = state.step;
@@ -106,10 +156,21 @@ Result<VerifyReport> verify_run(io::FileSystem& fs, runtime::Engine& engine, con
   const int64_t first = state.step + 1;
   while (state.step < last) {
     const int64_t step = state.step + 1;
-    ASSIGN_OR_RETURN(const data::Batch batch, loader.batch(state.step));
-    ASSIGN_OR_RETURN(const StepResult result,
-                     runner->run(state, to_arrays(batch),
-                                 optim::adam_scalars(adam, state.step, run.config.trainer.num_train_steps)));
+    if (const OpenedPeriod* now = &run.period_after(state.step); now != period) {
+      for (size_t k = 1; k < run.periods.size(); ++k)  // amends, which open_run compared
+        report.entries += run.periods[k].period.first == state.step;
+      period = now;
+      ASSIGN_OR_RETURN(data::Loader its_loader, make_loader(now->config, run.data.stores));
+      loader = std::move(its_loader);
+      ASSIGN_OR_RETURN(
+          runner, make_runner(now->programs, engine, "none", options.workers, now->config.numerics.cells));
+    }
+    ASSIGN_OR_RETURN(const data::Batch batch, loader->batch(state.step));
+    const auto& adam = std::get<optim::AdamOptions>(period->config.optimizer);
+    ASSIGN_OR_RETURN(
+        const StepResult result,
+        runner->run(state, to_arrays(batch),
+                    optim::adam_scalars(adam, state.step, period->config.trainer.num_train_steps)));
     const ChainLink* link = run.chain.find_step(step);
     if (link == nullptr) return corrupt(fmt::format("the chain has no entry for step {}", step));
     report.last_step = step;
@@ -126,7 +187,7 @@ Result<VerifyReport> verify_run(io::FileSystem& fs, runtime::Engine& engine, con
       return report;
     if (const std::string* name = run.chain.find_checkpoint(step)) {
       ++report.entries;
-      const auto tensors = snapshot(state, run.paths, boxes);
+      const auto tensors = snapshot(state, run.paths, cell_boxes(period->config));
       const std::string replayed = checkpoint::state_name(tensors, 2);
       if (replayed != *name) {
         report.different_step = step;

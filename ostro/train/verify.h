@@ -29,8 +29,10 @@ struct VerifyReport {
   std::string recorded, replayed;
 };
 
-// Replays what program.ir says (not what today's model code would trace) on the run's data. Errors: the chain
-// is broken, the data or program on disk are not the chain's, no such steps.
+// Replays what program.ir says (not what today's model code would trace) on the run's data; from an amend on
+// with the config and programs that it leads to. Errors: the chain is broken, an amend does not follow from
+// what held before it or changes what it cannot, the data or programs on disk are not the chain's, no such
+// steps.
 Result<VerifyReport> verify_run(io::FileSystem& fs, runtime::Engine& engine, const std::string& run_directory,
                                 const VerifyOptions& options, ModelChoices models);
 

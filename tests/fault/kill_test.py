@@ -6,6 +6,7 @@ that nobody disturbed, byte for byte, and so must the names of the checkpoints.
 """
 
 import argparse
+import json
 import random
 import signal
 import sys
@@ -166,6 +167,57 @@ def slow_runs(w):
         check(w.chain(name) == w.chain("whole"), f"{name}: its chain differs from the undisturbed run's")
 
 
+def amended_runs(w):
+    """--amend after a kill, killed again around it: every chain is that of an amend that nobody disturbed."""
+    def urls(numbers):
+        return {"train_urls": [f"corpus/{i:02}.txt" for i in numbers], "validation_fraction": 0.2}
+
+    def config(name, steps, weights, **changes):
+        return w.config(name, steps, EVERY, data__cache_dir="cache-amended", data__train_urls=[],
+                        data__components={"a": urls(range(5)), "b": urls(range(5, 9))}, data__mixture_block_size=16,
+                        data__train_weights=weights, **changes)
+
+    def begin(name):
+        status, out, err = w.run("train", "--config", config(name, 30, {"a": 0.75, "b": 0.25}),
+                                 env={"OSTRO_FAILPOINT": "snapshot:3"})  # waits for the save before it
+        check(killed(status), f"snapshot:3 did not fire: exit status {status}\n{out}{err}")
+        return config(name, 24, [[0, {"a": 0.25, "b": 0.75}], [18, {"a": 1, "b": 0}]],
+                      trainer__train_batch_size=[[0, 12], [20, 6]], optimizer__learning_rate=0.001,
+                      optimizer__beta2=0.99)
+
+    w.bad("train", "--amend", "--config", config("none", 30, {"a": 1, "b": 0}), says=["holds no run to amend"])
+    amended = begin("amended")
+    w.bad("train", "--config", amended, says=["data.train_weights", "optimizer.learning_rate", "after step 10", "--amend"])
+    w.bad("train", "--amend", "--config", amended, "--model.hidden_dim", "32",
+          says=["model.hidden_dim is 16 there and 32 here", "shapes of the trained parameters"])
+    w.train(amended, "--amend")
+    places = [["amend:1"], ["amend:2"], ["chain_append:1"], ["chain_append:2"], ["resume:5"], ["manifest:1"],
+              ["amend:2", "resume:5", "step:4"], []]  # the last one on three workers
+    for i, points in enumerate(places):
+        name = f"amended{i}"
+        begin(name)
+        for point in points:
+            status, out, err = w.run("train", "--amend", "--config", f"{name}.yaml", env={"OSTRO_FAILPOINT": point})
+            check(killed(status), f"{point} did not fire: exit status {status}\n{out}{err}")
+            w.good("verify", f"runs/{name}")
+        w.train(f"{name}.yaml", "--amend", env={} if points else {"OSTRO_SIM_WORKERS": "3"})
+        check(w.chain(name) == w.chain("amended"), f"{name}: its chain differs after kills at {points}")
+    for words in ([], ["--from_step", "7"], ["--from_step", "15"]):
+        print("  " + w.good("verify", *words, "runs/amended").strip())
+    entries = [json.loads(line) for line in w.chain("amended").splitlines()]
+    for entry in entries:
+        if entry["kind"] == "step" and entry["step"] in (3, 10, 11, 20, 24):
+            batch = json.loads(w.good("data", "batch", "--config", "runs/amended/config.yaml", "--json", "--step",
+                                      str(entry["step"] - 1)))
+            check(batch["fingerprint"] == entry["batch"], f"step {entry['step']}: another batch by config.yaml")
+    w.bad("train", "--config", config("amended", 30, {"a": 0.75, "b": 0.25}), says=["since it was amended after step 10"])
+    path = w.root / "runs" / "amended" / "chain.jsonl"
+    good = path.read_bytes()
+    path.write_bytes(good.replace(b'"to":24', b'"to":25'))
+    check(path.read_bytes() != good, "no difference to forge")
+    w.bad("verify", "runs/amended", says=["chain.jsonl", "was altered"])
+
+
 def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("--ostro", required=True)
@@ -177,6 +229,7 @@ def main():
     try:
         test = KillTest(w, random.Random(args.seed))
         test.run()
+        amended_runs(w)
         slow_runs(w)
     except Failure as failure:
         print(f"FAILED (seed {args.seed}): {failure}")

@@ -1,0 +1,224 @@
+#include "ostro/train/amend.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+
+#include "ostro/train/canonical.h"
+
+namespace ostro::train {
+namespace {
+
+using Json = nlohmann::json;
+using config::OptionInfo;
+
+constexpr const char* kProgram = "program";  // beside options, whose paths all have a dot
+
+Json::json_pointer pointer_to(const std::string& path) {
+  Json::json_pointer at;
+  for (size_t begin = 0; begin <= path.size();) {
+    const size_t dot = std::min(path.find('.', begin), path.size());
+    at /= path.substr(begin, dot - begin);
+    begin = dot + 1;
+  }
+  return at;
+}
+
+struct OptionChange {
+  std::string path;
+  const OptionInfo* option = nullptr;  // null: no option has this path
+};
+
+// The options in which two canonical configs differ. A difference within an option's value (the weight of one
+// component) is one of the option.
+std::vector<OptionChange> changed_options(const std::vector<OptionInfo>& options, const std::string& there,
+                                          const std::string& here) {
+  std::vector<OptionChange> out;
+  for (const ObjectDifference& d : find_differences(there, here).value_or(std::vector<ObjectDifference>())) {
+    OptionChange change{d.path(), nullptr};
+    for (const OptionInfo& o : options)
+      if ((d.path() + ".").starts_with(o.path + ".") &&
+          (change.option == nullptr || o.path.size() > change.option->path.size()))
+        change.option = &o;
+    if (change.option != nullptr) change.path = change.option->path;
+    if (out.empty() || out.back().path != change.path) out.push_back(std::move(change));
+  }
+  return out;
+}
+
+void erase_option(config::Node& tree, const std::string& path) {
+  const size_t dot = path.find('.');
+  if (dot == std::string::npos)
+    std::erase_if(tree.items, [&](const config::Node& item) { return item.key == path; });
+  else if (config::Node* section = tree.find(path.substr(0, dot)); section != nullptr)
+    erase_option(*section, path.substr(dot + 1));
+}
+
+template <class T>
+config::Staged<T> spliced(const config::Staged<T>& before, const config::Staged<T>& now, int64_t step) {
+  if (step == 0) return now;
+  config::Staged<T> out = before;
+  std::erase_if(out.stages, [&](const auto& stage) { return stage.step >= step; });
+  const bool begins = std::any_of(now.stages.begin(), now.stages.end(),
+                                  [&](const auto& stage) { return stage.step == step; });
+  if (begins || now.at(step) != out.stages.back().value) out.stages.push_back({step, now.at(step)});
+  for (const auto& stage : now.stages)
+    if (stage.step > step) out.stages.push_back(stage);
+  return out;
+}
+
+// Makes `value` what the entry says; an error in words when the entry does not fit.
+Status apply_change(const std::string& path, const Json& change, Json& config, std::string& program) {
+  const auto known = [](const std::string& key) { return key == "from" || key == "to"; };
+  if (!change.is_object() || change.empty() ||
+      !std::all_of(change.items().begin(), change.items().end(),
+                   [&](const auto& i) { return known(i.key()); }))
+    return invalid_argument(fmt::format("\"{}\" is no object of \"from\" and \"to\"", path));
+  const bool has_from = change.contains("from"), has_to = change.contains("to");
+  if (has_from == has_to && (!has_from || change["from"] == change["to"]))
+    return invalid_argument(fmt::format("\"{}\" changes nothing", path));
+  const auto unlike = [&](const std::string& held) {
+    return invalid_argument(fmt::format("\"{}\" is changed from {}, but was {}", path,
+                                        has_from ? change["from"].dump() : "absent", held));
+  };
+  if (path == kProgram) {
+    if (!has_from || change["from"] != program) return unlike(program);
+    if (!has_to || !change["to"].is_string() || !is_lower_hex(change["to"].get<std::string>(), 64))
+      return invalid_argument("\"program\" is changed to what is no SHA-256");
+    program = change["to"].get<std::string>();
+    return {};
+  }
+  const Json::json_pointer at = pointer_to(path);
+  const bool holds = config.contains(at);
+  if (holds != has_from || (holds && config[at] != change["from"]))
+    return unlike(holds ? config[at].dump() : "absent");
+  if (!config.contains(at.parent_pointer()) || !config[at.parent_pointer()].is_object())
+    return invalid_argument(fmt::format("\"{}\" is in no section", path));
+  if (has_to)
+    config[at] = change["to"];
+  else
+    config[at.parent_pointer()].erase(at.back());
+  return {};
+}
+
+}  // namespace
+
+std::string canonical_text(const TrainConfig& config) {
+  return canonical_object(config::canonical_config(config)).value();  // it is an object
+}
+
+Result<std::vector<Period>> periods_of(const Chain& chain, const std::string& where) {
+  const GenesisEntry& genesis = chain.genesis();
+  std::vector<Period> periods = {{entry_step(genesis), genesis.config, genesis.program_hash}};
+  for (size_t i = 0; i < chain.links.size(); ++i) {
+    const auto* amend = std::get_if<AmendEntry>(&chain.links[i].entry);
+    if (amend == nullptr) continue;
+    Period next{amend->step, "", periods.back().program_hash};
+    Json config = Json::parse(periods.back().config);
+    const Json difference = Json::parse(amend->difference);
+    Status fits = difference.empty() ? Status(invalid_argument("it changes nothing")) : Status();
+    for (const auto& [path, change] : difference.items())
+      if (fits.ok()) fits = apply_change(path, change, config, next.program_hash);
+    if (!fits.ok())
+      return corrupt(fmt::format("{}: line {}: the amend after step {}: {}", where, i + 1, amend->step,
+                                 fits.error().message()));
+    next.config = config.dump();
+    periods.push_back(std::move(next));
+  }
+  return periods;
+}
+
+std::string amend_difference(const TrainConfig& options, const Period& before, const Period& after) {
+  const Json there = Json::parse(before.config), here = Json::parse(after.config);
+  Json out = Json::object();
+  for (const OptionChange& change :
+       changed_options(config::list_options(options), before.config, after.config)) {
+    const Json::json_pointer at = pointer_to(change.path);
+    if (there.contains(at)) out[change.path]["from"] = there[at];
+    if (here.contains(at)) out[change.path]["to"] = here[at];
+  }
+  if (before.program_hash != after.program_hash)
+    out[kProgram] = {{"from", before.program_hash}, {"to", after.program_hash}};
+  return out.dump();
+}
+
+std::string amend_text(const std::string& difference) {
+  std::string out;
+  const Json changes = Json::parse(difference);
+  for (const auto& [path, change] : changes.items()) {
+    const auto value = [&change](const char* key) {
+      return readable_value(change.is_object() && change.contains(key) ? change[key].dump() : "");
+    };
+    out += fmt::format("{}{} from {} to {}", out.empty() ? "" : "; ", path, value("from"), value("to"));
+  }
+  return out;
+}
+
+Result<TrainConfig> config_of_period(const TrainConfig& base, const std::string& canonical) {
+  const Json wanted = Json::parse(canonical);
+  config::Node tree = config::write_value(base, config::Write::kAll);
+  const std::vector<OptionInfo> options = config::list_options(base);
+  for (const OptionChange& change : changed_options(options, canonical_text(base), canonical)) {
+    const Json::json_pointer at = pointer_to(change.path);
+    if (wanted.contains(at)) {
+      RETURN_IF_ERROR(config::apply_override({change.path, decimal_json(wanted[at].dump())}, &tree));
+    } else if (change.option != nullptr && !change.option->left_out_at.empty()) {
+      RETURN_IF_ERROR(config::apply_override({change.path, change.option->left_out_at}, &tree));
+    } else {
+      erase_option(tree, change.path);
+    }
+  }
+  TrainConfig config(base.model.choices());
+  RETURN_IF_ERROR(config::read_value(tree, "", &config));
+  RETURN_IF_ERROR(config.resolve());
+  if (const auto wrong = object_differences(canonical, canonical_text(config)); !wrong.empty())
+    return invalid_argument(fmt::format("no config is like that: {}", fmt::join(wrong, "; ")));
+  return config;
+}
+
+Result<TrainConfig> continue_with(const TrainConfig& before, TrainConfig now, int64_t step) {
+  now.data.train_weights = spliced(before.data.train_weights, now.data.train_weights, step);
+  now.trainer.train_batch_size = spliced(before.trainer.train_batch_size, now.trainer.train_batch_size, step);
+  RETURN_IF_ERROR(now.resolve());
+  return now;
+}
+
+std::vector<std::string> fixed_differences(const TrainConfig& options, const std::string& there,
+                                           const std::string& here) {
+  std::vector<std::string> out;
+  const std::vector<OptionInfo> infos = config::list_options(options);
+  const Json a = Json::parse(there), b = Json::parse(here);
+  for (const OptionChange& change : changed_options(infos, there, here)) {
+    if (change.option == nullptr || change.option->fixed.empty()) continue;
+    const Json::json_pointer at = pointer_to(change.path);
+    const auto value = [&](const Json& config) {
+      return readable_value(config.contains(at) ? config[at].dump() : "");
+    };
+    out.push_back(fmt::format("{} is {} there and {} here ({})", change.path, value(a), value(b),
+                              change.option->fixed));
+  }
+  return out;
+}
+
+Status check_amend(const TrainConfig& before, const TrainConfig& after, int64_t step) {
+  const std::string there = canonical_text(before), here = canonical_text(after);
+  if (const auto fixed = fixed_differences(before, there, here); !fixed.empty())
+    return invalid_argument(fmt::format("options that no amend can change: {}", fmt::join(fixed, "; ")));
+  ASSIGN_OR_RETURN(const TrainConfig honest, continue_with(before, after, step));
+  if (const auto early = object_differences(canonical_text(honest), here); !early.empty())
+    return invalid_argument(
+        fmt::format("stages before step {} are others: {}", step, fmt::join(early, "; ")));
+  if (after.trainer.num_train_steps <= step)
+    return config::option_error(
+        "trainer.num_train_steps",
+        fmt::format("{} leaves nothing to do after step {}, where the run is amended; use {} or more",
+                    after.trainer.num_train_steps, step, step + 1));
+  return {};
+}
+
+std::string program_file(const GenesisEntry& genesis, const std::string& program_hash) {
+  return program_hash == genesis.program_hash ? "program.ir" : fmt::format("program-{:.16}.ir", program_hash);
+}
+
+}  // namespace ostro::train
