@@ -5,6 +5,8 @@
 #include <doctest/doctest.h>
 #include <fmt/format.h>
 
+#include <functional>
+#include <map>
 #include <nlohmann/json.hpp>
 #include <set>
 
