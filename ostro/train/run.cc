@@ -257,8 +257,11 @@ Result<RunOutcome> Run::train(const Watcher& watcher) {
   if (watcher.on_start) watcher.on_start(state_.step, total);
   name_thread("training");
   StepProfile profile(env_.fs, directory_, env_.profile);
+  // Nothing is computed beside the first batch, so that it may have all threads.
   data::Prefetcher batches(
-      [this](int64_t step, data::Batch memory) { return loader_->batch(step, 1, std::move(memory)); },
+      [this, first = state_.step](int64_t step, data::Batch memory) {
+        return loader_->batch(step, step == first ? env_.build.threads_or_all() : 1, std::move(memory));
+      },
       state_.step);
   data::Batch batch;
   while (state_.step < total) {
