@@ -203,7 +203,7 @@ void ComponentOptions::visit_options(config::OptionTable& t) {
 
 void DataOptions::visit_options(config::OptionTable& t) {
   t.add(&tokenizer, "tokenizer", Effect::kBits, "path",
-        "Hugging Face tokenizer.json, or a directory that holds one")
+        "Hugging Face tokenizer.json or SentencePiece .model, or a directory that holds one")
       .other("other_tokenizer.json")
       .by_content();
   t.add(&cache_dir, "cache_dir", Effect::kOutput, "path", "where the token store is built")
@@ -291,7 +291,7 @@ void DataOptions::visit_options(config::OptionTable& t) {
 
 Status DataOptions::validate() const {
   if (tokenizer.empty())
-    return option_error("data.tokenizer", "is empty; name a tokenizer.json or its directory");
+    return option_error("data.tokenizer", "is empty; name a tokenizer.json, a .model, or its directory");
   if (cache_dir.empty()) return option_error("data.cache_dir", "is empty; name a directory");
   if (!components.empty()) {
     RETURN_IF_ERROR(check_components(*this));
