@@ -11,10 +11,12 @@ from report import Bench
 
 PARTS = ["training", "prices", "ablation", "kernels", "data"]
 # Goals of tables of kernel_compare.py, by the beginning of their titles: (least geometric mean beside PyTorch, least single
-# case, least share of the peak); PyTorch's f32 on AMD is the one whose MKL is told that the processor is Intel's.
-KERNEL_GOALS = [("Products, f32", 1.0, 0, 0.88), ("Products, bf16", 1.0, 0.85, 0),
+# case, least share of the peak). On AMD PyTorch's f32 is the one whose MKL is told that the processor is Intel's; beside its
+# own choice of kernels there the goal is twice the speed.
+KERNEL_GOALS = [("Products, f32", 1.0, 0, 0.88), ("Products, bf16", 1.0, 0.85, 0.85),
                 ("Causal attention forward, f32", 2.0, 0, 0), ("Causal attention forward, bf16", 5.0, 0, 0),
                 ("Causal attention backward, f32", 2.2, 0, 0), ("Causal attention backward, bf16", 3.0, 0, 0)]
+WITHOUT_SHIM = 2.0
 
 
 def kernels(b, dtype):
@@ -23,12 +25,15 @@ def kernels(b, dtype):
     for s in summaries:
         goal = next(g for g in KERNEL_GOALS if s["title"].startswith(g[0]))
         _, mean, least, share = goal
-        seen = ", ".join(f"{s['ratio'][n]:.2f}x {n} (lowest {s['least'][n]:.2f}x)" for n in s["ratio"])
-        first = next(iter(s["ratio"]))
-        wanted = [f"geometric mean >= {mean}x"] + [f"none under {least}x"] * (least > 0) + [f">= {share:.0%} of the peak"] * (share > 0)
-        held = s["ratio"][first] >= mean and s["least"][first] >= least and s["least_share"] >= share
-        b.goal(s["title"], ", ".join(wanted), seen, held,
-               f"{s['share']:.0%} of the FMA peak, lowest {s['least_share']:.0%}")
+        peak = f"{s['share']:.0%} of the FMA peak (lowest {s['least_share']:.0%})"
+        for i, name in enumerate(s["ratio"]):
+            wanted = WITHOUT_SHIM if i else mean
+            b.goal(f"{s['title']} / {name}", f"geometric mean >= {wanted}x" + f", none under {least}x" * (least > 0),
+                   f"{s['ratio'][name]:.2f}x (lowest {s['least'][name]:.2f}x)",
+                   s["ratio"][name] >= wanted and s["least"][name] >= least, "" if share else peak)
+        if share:
+            b.goal(f"{s['title']}: each", f">= {share:.0%} of the FMA peak", peak, s["least_share"] >= share,
+                   "forward and data gradient with weights packed beforehand")
 
 
 def main():

@@ -12,8 +12,9 @@ HEAD = """# Benchmark results
 
 Written by `scripts/bench.sh`, section by section. What the figures mean and how they are taken: the first lines of the
 modules that `bench/compare.py` names. Compare ratios, not absolute figures: they move with whatever else runs on the
-machine. Where training is compared, the losses of both sides are equal to 4 digits in f32 and 2 in bf16; a section where
-they are not says so in bold at its end.
+machine. Where training is compared, the losses of both sides are equal to 4 digits in f32 and 2 in bf16 (Levanter's, which
+draws weights of its own, to 1); a section where they are not says so in bold at its end. Ratios are medians of 7 pairs where
+no other number stands beside them; peers that are not the fastest of a case have at most 2, named in their rows.
 """
 
 
