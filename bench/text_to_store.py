@@ -6,7 +6,8 @@ Makes a corpus of JSON lines out of text files found on this machine (cut at dra
    `tokenizers`, to its Arrow cache, by processes or by threads, whichever was faster in the first turn. Both have all
    tokens on disk at the end; the tokens must be the same. Its time begins behind the imports, ours with the process;
 2. builds the store of the whole corpus, and says how long it takes and how much memory;
-3. builds it again, killed with SIGKILL at drawn moments on the way; the ledger hash must be the same.
+3. builds it again, killed with SIGKILL at drawn moments along the whole way, each time after at least one more commit; the
+   ledger hash must be the same, no start may go behind what the one before left, and what was kept may not be built again.
 
 Part of scripts/bench.sh (`--parts data`). By hand, with the Python of .venv after `scripts/setup.sh --bench`:
   .venv/bin/python bench/text_to_store.py --ostro build/release/ostro/cli/ostro --folder /tmp/text_to_store
@@ -17,6 +18,7 @@ import numpy as np
 import zarr
 
 from report import HERE, spread
+from results import table
 
 GOAL = 15.0
 SUFFIXES = {".py", ".h", ".hpp", ".c", ".txt", ".md", ".rst", ".js", ".html", ".xml", ".json", ".cmake", ".pl", ".pm"}
@@ -60,35 +62,76 @@ def head(source, target, mb):
 
 class Run:
     """A process that has ended: seconds, CPU seconds of it and its children, its peak memory as seen every 20 ms (what
-    wait4 says begins with the memory of this process), and what it printed."""
+    wait4 says begins with the memory of this process), and what it printed. `look`, called as often, may have it killed."""
 
-    def __init__(self, command, kill_after=None, env=None):
+    def __init__(self, command, look=lambda: False, env=None):
         begin = time.perf_counter()
         process = subprocess.Popen([str(word) for word in command], stdout=subprocess.PIPE, text=True, env=env)
-        self.peak_mib = 0
-        threading.Thread(target=self.watch, args=(process.pid,), daemon=True).start()
-        timer = threading.Timer(kill_after or 0, lambda: os.kill(process.pid, signal.SIGKILL))
-        if kill_after is not None:
-            timer.start()
+        handle = os.pidfd_open(process.pid)  # stands for this process alone, whoever has its id later
+        self.peak_mib, asked = 0, []
+        watcher = threading.Thread(target=self.watch, args=(process.pid, handle, look, asked))
+        watcher.start()
         self.out = process.stdout.read()
-        _, status, usage = os.wait4(process.pid, 0)  # whoever is killed is not reaped before, so the id is its own
-        timer.cancel()
+        _, status, usage = os.wait4(process.pid, 0)
+        self.seconds, self.cpu = time.perf_counter() - begin, usage.ru_utime + usage.ru_stime
+        watcher.join()
+        os.close(handle)
         process.returncode = os.waitstatus_to_exitcode(status)
         self.killed = process.returncode == -signal.SIGKILL
-        self.seconds, self.cpu = time.perf_counter() - begin, usage.ru_utime + usage.ru_stime
-        if process.returncode != 0 and not (self.killed and kill_after is not None):
+        if process.returncode != 0 and not (self.killed and asked):
             sys.exit(f"{' '.join(map(str, command))}: status {process.returncode}")
 
-    def watch(self, pid):
+    def watch(self, pid, handle, look, asked):
         while True:
             try:
                 found = re.search(r"VmHWM:\s+(\d+) kB", pathlib.Path(f"/proc/{pid}/status").read_text())
+                if not found:  # it has ended and was not waited for yet
+                    return
+                self.peak_mib = max(self.peak_mib, int(found[1]) / 1024)
+                if look():
+                    asked.append(True)
+                    return signal.pidfd_send_signal(handle, signal.SIGKILL)
             except OSError:
                 return
-            if not found:  # it has ended and was not waited for yet
-                return
-            self.peak_mib = max(self.peak_mib, int(found[1]) / 1024)
             time.sleep(0.02)
+
+
+class Journal:
+    """What an unfinished store has: commits, of which the one at the end of a build is not counted, and bytes of text."""
+
+    def __init__(self, store):
+        self.path = store / "web/journal.jsonl"
+
+    def lines(self):
+        """Whole ones behind the first, which is no commit. Empty without a journal."""
+        try:
+            text = self.path.read_bytes()
+        except FileNotFoundError:
+            return []
+        return [line for line in text.split(b"\n")[1:-1] if b'"encoded":true' not in line]
+
+    def commits(self):
+        return len(self.lines())
+
+    def text(self):
+        lines = self.lines()
+        return sum(json.loads(lines[-1][9:])["bytes"]) if lines else 0  # behind the line's checksum
+
+
+class Killer:
+    """Kills a build `delay` seconds after the journal has `wanted` commits. Bounded by `limit` seconds."""
+
+    def __init__(self, journal, wanted, delay, limit):
+        self.journal, self.wanted, self.delay = journal, wanted, delay
+        self.had = self.least = journal.commits()
+        self.limit, self.at = time.perf_counter() + limit, None
+
+    def look(self):
+        commits, now = self.journal.commits(), time.perf_counter()
+        self.least = min(self.least, commits)
+        if self.at is None and commits >= self.wanted:
+            self.at = now + self.delay
+        return now >= (self.at or self.limit)
 
 
 class Texts:
@@ -115,14 +158,14 @@ class Texts:
     def store(self, name):
         return self.folder / f"store_{name}"
 
-    def build(self, name, texts, kill_after=None):
+    def build(self, name, texts, look=lambda: False):
         """A Run of `ostro data build`, with the ledger hash it printed, which a killed one did not."""
         config = self.folder / f"{name}.yaml"
         config.write_text(json.dumps({
             "data": {"tokenizer": str(self.tokenizer), "cache_dir": str(self.store(name)),
                      "components": {"web": {"train_urls": [str(texts)], "validation_fraction": 0}}, "train_weights": {"web": 1}},
             "model": {"type": "llama", "seq_len": 2048}}))
-        run = Run([self.ostro, "data", "build", "--config", config], kill_after,
+        run = Run([self.ostro, "data", "build", "--config", config], look,
                   dict(os.environ, OSTRO_THREADS=str(self.cores)))
         found = re.search(r"ledger hash (\w+)", run.out)
         run.ledger = found and found[1]
@@ -177,38 +220,75 @@ def compare(texts, pairs, say):
     return ratios, max(r.peak_mib for r in mine)
 
 
+def killed(texts, journal, plain, commits, kills, seed):
+    """Starts the build, killed `kills` times on the way: a row of figures for each, and what is wrong."""
+    draw, rows, wrong = random.Random(seed), [], []
+    for wanted in sorted(draw.sample(range(1, commits), kills)):
+        killer = Killer(journal, max(wanted, journal.commits() + 1),
+                        draw.uniform(0, 0.5) * plain.seconds / (commits + 1), 60 + 10 * plain.seconds)
+        run = texts.build("whole", texts.corpus, killer.look)
+        if not run.killed:
+            sys.exit(f"text_to_store: the build ended {kills - len(rows)} kills early; another --seed, or more --mb")
+        kept = journal.commits()
+        if kept < killer.wanted:
+            sys.exit(f"text_to_store: {kept} commits after {run.seconds:.0f} s, {killer.wanted} were expected")
+        if killer.least < killer.had:
+            wrong.append(f"start {len(rows) + 1} found {killer.had} commits and went back to {killer.least}.")
+        rows.append(dict(seconds=run.seconds, cpu=run.cpu, had=killer.had, kept=kept, share=journal.text() / plain.text))
+    return rows, wrong
+
+
 def whole(texts, kills, seed, say):
-    """Peak memory of building the whole corpus; whether builds killed on the way end with the same ledger."""
+    """Builds the whole corpus, then again with kills (fewer where there are not enough commits to keep): peak memory, how
+    often it was killed, what was seen in a few words, and what is wrong."""
     texts.remove("whole")
-    plain = texts.build("whole", texts.corpus)
+    journal, seen = Journal(texts.store("whole")), []
+    plain = texts.build("whole", texts.corpus, lambda: seen.append(journal.commits()))
+    commits = max(seen)
+    splits = json.loads((texts.store("whole") / "web/ledger.json").read_text())["content"]["splits"]
+    plain.text = sum(split["bytes"] for split in splits.values())
     say(f"{texts.mb} MB: {plain.seconds:.1f} s, {texts.mb / plain.seconds:.1f} MB/s, {plain.cpu:.1f} CPU seconds, peak memory "
-        f"{plain.peak_mib:.0f} MiB, ledger hash {plain.ledger}")
+        f"{plain.peak_mib:.0f} MiB, {commits} commits on the way, ledger hash {plain.ledger}")
     texts.remove("whole")
-    draw, moments = random.Random(seed), []
-    for _ in range(kills):
-        moments.append(draw.uniform(0.05, plain.seconds / kills))
-        if not texts.build("whole", texts.corpus, kill_after=moments[-1]).killed:
-            sys.exit(f"text_to_store: the build ended {len(moments)} kills early; another --seed, or more --mb")
+    kills = min(kills, commits - 1)
+    if kills < 1:
+        sys.exit(f"text_to_store: {commits} commits in {texts.mb} MB leave nothing to kill; more --mb")
+    rows, wrong = killed(texts, journal, plain, commits, kills, seed)
+    kept, begin = rows[-1]["share"], journal.commits()
     last = texts.build("whole", texts.corpus)
-    say(f"killed {kills} times, {', '.join(f'{m:.1f}' for m in moments)} s after each start: ledger hash {last.ledger}, "
-        f"{'the same' if last.ledger == plain.ledger else 'ANOTHER'}; the last start took {last.seconds:.1f} s")
+    all_cpu = sum(row["cpu"] for row in rows) + last.cpu
     say()
+    head = ["start", "commits before", "killed after, s", "CPU seconds", "commits kept", "of the text"]
+    for line in table(head, [[i + 1, r["had"], f"{r['seconds']:.2f}", f"{r['cpu']:.2f}", r["kept"], f"{r['share']:.0%}"]
+                             for i, r in enumerate(rows)] +
+                            [[kills + 1, begin, f"ended after {last.seconds:.2f}", f"{last.cpu:.2f}", "", "100%"]]):
+        say(line)
+    share, spent = last.cpu / plain.cpu, all_cpu / plain.cpu
+    say(f"killed {kills} times: ledger hash {last.ledger}, {'the same' if last.ledger == plain.ledger else 'ANOTHER'}; the last "
+        f"start had {kept:.0%} of the text and took {last.seconds:.1f} s, {last.seconds / plain.seconds:.0%} of a whole build "
+        f"({share:.0%} of its CPU time); all {kills + 1} starts took {spent:.2f} times the CPU time of one build")
+    say()
+    if last.ledger != plain.ledger:
+        wrong.append("A build that was killed has another ledger hash.")
+    if share > 1 - kept + 0.25:
+        wrong.append(f"With {kept:.0%} of the text kept the last start took {share:.0%} of the CPU time of a whole build.")
+    if spent > 2:
+        wrong.append(f"All starts took {spent:.2f} times the CPU time of one build: what was kept is built again.")
     texts.remove("whole")
-    return plain.peak_mib, last.ledger == plain.ledger
+    return plain.peak_mib, kills, f"last start {share:.0%} of the CPU time with {kept:.0%} kept; all starts {spent:.2f}x", wrong
 
 
 def report(b, seed):
     """The part of scripts/bench.sh."""
     texts = Texts(b.benches.parent / "ostro/cli/ostro", b.folder / "texts", b.threads, 200 if b.quick else 1000, 100)
     ratios, small = compare(texts, 1 if b.quick else 3, b.say)
-    large, same = whole(texts, 10, seed, b.say)
+    large, kills, seen, wrong = whole(texts, 10, seed, b.say)
     shutil.rmtree(texts.folder)
     b.goal(f"Text to token store, {texts.sample_mb} MB of JSON lines", f">= {GOAL:.0f}x datasets + tokenizers",
            spread(ratios, 1) + "x", statistics.median(ratios) >= GOAL, "tokens equal")
-    b.goal(f"Token store of {texts.mb} MB, killed 10 times", "the same ledger hash", "the same" if same else "another", same,
-           f"peak memory {large:.0f} MiB; of {texts.sample_mb} MB {small:.0f} MiB")
-    if not same:
-        b.failed.append("A build that was killed has another ledger hash.")
+    b.goal(f"Token store of {texts.mb} MB, killed {kills} times", "the same ledger hash, nothing kept is built again", seen,
+           not wrong, f"peak memory {large:.0f} MiB; of {texts.sample_mb} MB {small:.0f} MiB")
+    b.failed += wrong
 
 
 def main():
@@ -228,7 +308,8 @@ def main():
 
     if a.pairs > 0:
         compare(texts, a.pairs, say)
-    sys.exit(0 if whole(texts, a.kills, a.seed, say)[1] else 1)
+    wrong = whole(texts, a.kills, a.seed, say)[-1]
+    sys.exit("\n".join(f"text_to_store: {line}" for line in wrong) or 0)
 
 
 if __name__ == "__main__":
