@@ -36,6 +36,25 @@ void convert(std::span<const From> values, std::vector<std::byte>& out) {
   for (size_t i = 0; i < values.size(); ++i) to[i] = static_cast<T>(values[i]);
 }
 
+template <typename From>
+void convert_to(ElementType type, std::span<const From> values, std::vector<std::byte>& out) {
+  switch (type) {
+    case ElementType::kUint8:
+      return convert<uint8_t>(values, out);
+    case ElementType::kUint16:
+      return convert<uint16_t>(values, out);
+    case ElementType::kInt32:
+      return convert<int32_t>(values, out);
+    case ElementType::kUint32:
+      return convert<uint32_t>(values, out);
+    case ElementType::kInt64:
+    case ElementType::kUint64:
+      return convert<int64_t>(values, out);
+    case ElementType::kFloat32:
+      return convert<float>(values, out);
+  }
+}
+
 }  // namespace
 
 ChunkSum sum_chunk(ElementType type, std::span<const std::byte> bytes) {
@@ -98,28 +117,14 @@ Result<ArrayWriter> ArrayWriter::resume(io::FileSystem& fs, const std::string& p
 
 template <typename From>
 Status ArrayWriter::append_as_stored(std::span<const From> values) {
-  switch (type_) {
-    case ElementType::kUint8:
-      convert<uint8_t>(values, converted_);
-      break;
-    case ElementType::kUint16:
-      convert<uint16_t>(values, converted_);
-      break;
-    case ElementType::kInt32:
-      convert<int32_t>(values, converted_);
-      break;
-    case ElementType::kUint32:
-      convert<uint32_t>(values, converted_);
-      break;
-    case ElementType::kInt64:
-    case ElementType::kUint64:
-      convert<int64_t>(values, converted_);
-      break;
-    case ElementType::kFloat32:
-      convert<float>(values, converted_);
-      break;
+  constexpr size_t kPiece = 64 << 10;  // elements: a long row's are not held twice
+  while (!values.empty()) {
+    const auto piece = values.first(std::min(kPiece, values.size()));
+    convert_to(type_, piece, converted_);
+    RETURN_IF_ERROR(append_bytes(converted_));
+    values = values.subspan(piece.size());
   }
-  return append_bytes(converted_);
+  return {};
 }
 
 Status ArrayWriter::append(std::span<const int64_t> values) {

@@ -48,7 +48,7 @@ Result<std::string> text_of_row(Row row, LineParser& parser, std::string_view te
   if (!row.problem.empty()) return unsupported(row.problem);
   std::string text = as_utf8(std::move(row.bytes), repaired);
   if (row.is_text) return text;
-  return parser.text(text, text_key, option);
+  return parser.text(std::move(text), text_key, option);
 }
 
 bool is_held_out(std::string_view text, double fraction) {
@@ -75,6 +75,15 @@ Status check_weights(WeightKind kind, std::span<const float> weights) {
   return unsupported("has loss weights that the store of its format cannot hold");
 }
 
+// A long row, which is alone in its unit, is not copied.
+template <typename T>
+void append_row(std::vector<T> row, std::vector<T>& out) {
+  if (out.empty())
+    out = std::move(row);
+  else
+    out.insert(out.end(), row.begin(), row.end());
+}
+
 // A text's ids.
 Result<FormattedRow> format_text(const EncodeContext& context, tokenizer::Encoder& encoder,
                                  LineParser& parser, Row& row) {
@@ -83,6 +92,8 @@ Result<FormattedRow> format_text(const EncodeContext& context, tokenizer::Encode
                                             out.repaired));
   if (out.content.empty()) return out;
   out.skip = RowSkip::kNone;
+  // Growing would hold the ids of a long text twice.
+  if (out.content.size() > kUnitBytes) out.ids.reserve(out.content.size() / 2);
   encoder.encode(out.content, {.add_special_tokens = false, .parse_special_tokens = true}, out.ids);
   if (context.preprocessing.eos_id >= 0)
     out.ids.push_back(static_cast<uint32_t>(context.preprocessing.eos_id));
@@ -115,10 +126,10 @@ Status encode_row(const EncodeContext& context, const SourceFile& source, tokeni
   if (how.fields.weights != WeightKind::kNone) {
     if (formatted.weights.empty()) formatted.weights.assign(formatted.ids.size(), 1.0f);
     RETURN_IF_ERROR(check_weights(how.fields.weights, formatted.weights));
-    out.weights.insert(out.weights.end(), formatted.weights.begin(), formatted.weights.end());
+    append_row(std::move(formatted.weights), out.weights);
   }
   out.documents.push_back(document);
-  out.tokens.insert(out.tokens.end(), formatted.ids.begin(), formatted.ids.end());
+  append_row(std::move(formatted.ids), out.tokens);
   return {};
 }
 

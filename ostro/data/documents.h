@@ -54,8 +54,9 @@ class LineParser {
   LineParser();
   ~LineParser();
   // The string in the field `text_key` of the object that a line is. Errors: not
-  // JSON, not an object, no such field (`option` sets it), not a string.
-  Result<std::string> text(std::string_view line, std::string_view text_key, std::string_view option);
+  // JSON, not an object, no such field (`option` sets it), not a string. A line with kLinePadding bytes of
+  // unused capacity is not copied.
+  Result<std::string> text(std::string line, std::string_view text_key, std::string_view option);
 
  private:
   struct State;

@@ -1,9 +1,12 @@
 #include "ostro/data/encode_pipeline.h"
 
+#include <utility>
+
 namespace ostro::data {
 
 namespace {
-// Of text on its way: what bounds memory when documents are large. A larger one goes alone.
+// Of text on its way: what bounds memory when documents are large. A larger one goes alone, and the one
+// behind it is not even read before.
 constexpr int64_t kWindowBytes = 64 << 20;
 }  // namespace
 
@@ -27,7 +30,10 @@ EncodePipeline::~EncodePipeline() {
 }
 
 Result<bool> EncodePipeline::next(EncodedUnit& unit) {
+  unit = {};  // what was taken before is not held while the next one is on its way
   std::unique_lock lock(mutex_);
+  bytes_ -= std::exchange(taken_, 0);
+  room_changed_.notify_one();
   job_done_.wait(lock, [this] { return jobs_.empty() ? ended_ : jobs_.front()->done; });
   if (jobs_.empty()) {
     RETURN_IF_ERROR(reading_);
@@ -35,7 +41,7 @@ Result<bool> EncodePipeline::next(EncodedUnit& unit) {
   }
   const std::shared_ptr<Job> job = std::move(jobs_.front());
   jobs_.pop_front();
-  bytes_ -= job->bytes;
+  taken_ = job->bytes;
   lock.unlock();
   room_changed_.notify_one();
   if (!job->result.ok()) return job->result.error();
@@ -45,6 +51,11 @@ Result<bool> EncodePipeline::next(EncodedUnit& unit) {
 
 void EncodePipeline::read(DocumentReader reader) {
   while (true) {
+    {
+      std::unique_lock lock(mutex_);
+      room_changed_.wait(lock, [this] { return stop_ || bytes_ < kWindowBytes; });
+      if (stop_) return;
+    }
     auto job = std::make_shared<Job>();
     const Result<bool> more = reader.next(job->unit);
     for (const Row& row : job->unit.rows) job->bytes += static_cast<int64_t>(row.bytes.size());

@@ -40,7 +40,8 @@ class EncodePipeline final : public UnitSource {
   std::condition_variable room_changed_, work_changed_, job_done_;
   std::deque<std::shared_ptr<Job>> jobs_;     // oldest first; taken from the front when done
   std::deque<std::shared_ptr<Job>> waiting_;  // those of them that nobody encodes yet
-  int64_t bytes_ = 0;                         // of jobs_
+  int64_t bytes_ = 0;                         // of jobs_ and of the unit taken last ...
+  int64_t taken_ = 0;                         // ... which the caller has until it asks for another
   bool ended_ = false;                        // nothing more is read ...
   Status reading_;                            // ... because of this, when it is an error
   bool stop_ = false;

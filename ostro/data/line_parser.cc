@@ -18,17 +18,21 @@ LineParser::~LineParser() = default;
 
 namespace {
 
-// The string, when the line is an object that has one there; of several fields of that name the last.
-std::optional<std::string> fast_text(simdjson::dom::parser& parser, std::string_view line,
-                                     std::string_view key) {
+static_assert(kLinePadding >= simdjson::SIMDJSON_PADDING);
+constexpr size_t kLongLine = 1 << 20;
+
+// The string, when the line is an object that has one there; of several fields of that name the last. It
+// lives in the parser.
+std::optional<std::string_view> fast_text(simdjson::dom::parser& parser, const std::string& line,
+                                          std::string_view key) {
   simdjson::dom::object object;
-  if (parser.parse(line.data(), line.size()).get(object) != simdjson::SUCCESS) return std::nullopt;
+  if (parser.parse(line).get(object) != simdjson::SUCCESS) return std::nullopt;
   std::optional<simdjson::dom::element> found;
   for (const auto& field : object)
     if (field.key == key) found = field.value;
   std::string_view text;
   if (!found || found->get(text) != simdjson::SUCCESS) return std::nullopt;
-  return std::string(text);
+  return text;
 }
 
 Result<std::string> slow_text(std::string_view line, std::string_view key, std::string_view option) {
@@ -50,11 +54,13 @@ Result<std::string> slow_text(std::string_view line, std::string_view key, std::
 
 }  // namespace
 
-Result<std::string> LineParser::text(std::string_view line, std::string_view text_key,
-                                     std::string_view option) {
-  std::optional<std::string> text = fast_text(state_->parser, line, text_key);
-  if (text) return std::move(*text);
-  return slow_text(line, text_key, option);
+Result<std::string> LineParser::text(std::string line, std::string_view text_key, std::string_view option) {
+  const std::optional<std::string_view> text = fast_text(state_->parser, line, text_key);
+  if (!text) return slow_text(line, text_key, option);
+  line.assign(*text);  // never longer
+  // What the parser keeps grows with its longest line.
+  if (line.capacity() > kLongLine) state_ = std::make_unique<State>();
+  return line;
 }
 
 }  // namespace ostro::data

@@ -55,7 +55,9 @@ class JsonLines final : public RowReader {
     row.begin = lines_.line_begin();
     row.end = row.begin + lines_.line_bytes();
     row.is_text = false;
+    row.bytes.reserve(line.size() + kLinePadding);
     row.bytes.assign(line);
+    lines_.release_line();
     row.problem = lines_.line_bytes() > max_bytes_ ? row_too_long(lines_.line_bytes(), max_bytes_) : "";
     return true;
   }

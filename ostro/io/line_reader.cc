@@ -53,10 +53,22 @@ Result<bool> LineReader::next(std::string_view& line) {
   return true;
 }
 
-Status LineReader::read_more() {
+void LineReader::release_line() {
+  constexpr size_t kLong = 1 << 20;
+  if (buffer_.capacity() <= kLong) return;
+  drop_taken();
+  buffer_.shrink_to_fit();
+}
+
+// What was handed out leaves the buffer.
+void LineReader::drop_taken() {
   buffer_byte_ += static_cast<int64_t>(begin_);
   buffer_.erase(0, begin_);
   begin_ = 0;
+}
+
+Status LineReader::read_more() {
+  drop_taken();
   auto more = file_->append_to(buffer_);
   if (!more.ok()) return more.error().with_context(fmt::format("{}: after line {}", path_, line_number_));
   ended_ = !*more;

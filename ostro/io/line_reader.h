@@ -37,6 +37,9 @@ class LineReader {
   // The byte at which the next line begins.
   int64_t next_byte() const { return buffer_byte_ + static_cast<int64_t>(begin_); }
 
+  // Ends the life of the text last returned, and gives back the memory that a long line took.
+  void release_line();
+
   // After next() gave false: see DecodedFile.
   std::string file_sha256() { return file_->file_sha256(); }
 
@@ -47,6 +50,7 @@ class LineReader {
         options_(options),
         line_number_(options.skip_lines),
         buffer_byte_(options.skip_bytes) {}
+  void drop_taken();
   Status read_more();
   Status pass_long_line();
 

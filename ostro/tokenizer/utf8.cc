@@ -71,7 +71,7 @@ size_t valid_length_at(std::string_view bytes, size_t begin) {
 std::string repair_utf8(std::string_view bytes) {
   const auto* p = reinterpret_cast<const unsigned char*>(bytes.data());
   std::string out;
-  out.reserve(bytes.size());
+  out.reserve(bytes.size() + bytes.size() / 8);  // growing for a few would hold a long text twice
   for (size_t i = 0; i < bytes.size();) {
     const Step s = step(p + i, bytes.size() - i);
     out.append(s.valid ? bytes.substr(i, s.length) : std::string_view("\xEF\xBF\xBD"));
