@@ -2,6 +2,7 @@
 
 #include <fmt/core.h>
 
+#include <algorithm>
 #include <charconv>
 #include <cmath>
 
@@ -90,6 +91,12 @@ Status read_pairs(const Node& node, const std::string& path, IntMap* out) {
     auto& [name, count] = values.emplace_back();
     RETURN_IF_ERROR(read_value(pair.items[0], path, &name));
     RETURN_IF_ERROR(read_value(pair.items[1], join_path(path, name), &count));
+    const auto same =
+        std::find_if(values.begin(), values.end(), [&](const auto& v) { return v.first == name; });
+    if (&*same != &values.back())
+      return invalid_argument(fmt::format("{}{}: is given twice, {} and {}; keep one of them",
+                                          pair.where.empty() ? "" : pair.where + ": ", join_path(path, name),
+                                          same->second, count));
   }
   *out = std::move(values);
   return {};

@@ -131,6 +131,8 @@ TEST_CASE("errors name place, key, value and what was expected") {
   CHECK(error_of("trainer:\n  rope: {type: lama3}\n") ==
         "c.yaml:2: trainer.rope.type: unknown type \"lama3\"; known: default, llama3; the nearest is "
         "\"llama3\"");
+  CHECK(error_of("trainer: {cells: [[a, 2], [b, 1], [a, 4]]}") ==
+        "c.yaml:1: trainer.cells.a: is given twice, 2 and 4; keep one of them");
   CHECK(error_of("trainer: {per_device: 3}") == "c.yaml:1: trainer.per_device is refused: use leaves");
   CHECK(error_of("trainer:\n  seed: 1\n  id: a\n  seed: 2\n") ==
         "c.yaml:4: key \"seed\" was given before, at c.yaml:2");
