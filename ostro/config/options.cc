@@ -145,6 +145,8 @@ void OptionTable::describe(const OptionInfo& self, std::vector<OptionInfo>& out)
     if (!is_inside_element(self.path)) info.fixed = option.fixed_because;  // as the map or list is
     info.beside = option.beside_values;
     if (!option.is_section) {
+      // Plan and output may always change, also inside a map that is fixed.
+      if (info.effect > Effect::kSchedule) info.fixed.clear();
       const Node value = option.write(Write::kAll);
       info.default_value = flow_text(value);
       info.other_value = is_inside_element(info.path) ? ""

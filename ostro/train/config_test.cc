@@ -130,6 +130,7 @@ TEST_CASE("every option has another legal value, and the canonical config shows 
     REQUIRE(base.ok());
     int options = 0;
     for (const config::OptionInfo& info : config::list_options(*base)) {
+      if (info.effect > config::Effect::kSchedule) CHECK_MESSAGE(info.fixed.empty(), info.path);
       if (config::is_inside_element(info.path)) continue;
       if (info.other_value.empty()) {
         CHECK_MESSAGE(info.path.ends_with(".type"), info.path);  // a section of one type only
