@@ -14,6 +14,7 @@
 #include "ostro/data/loader.h"
 #include "ostro/io/routing_file_system.h"
 #include "ostro/tokenizer/files.h"
+#include "ostro/train/batches.h"
 #include "ostro/train/config.h"
 
 namespace ostro::cli {
@@ -63,10 +64,7 @@ Status print_batch(const BatchRequest& request, const train::TrainConfig& config
                    tokenizer::load_tokenizer(fs, config.data.tokenizer));
   ASSIGN_OR_RETURN(const auto stores, data::DataSet::open(fs, config.data, tokenizer));
   if (request.split == "validation") return print_held_out(request, config, *stores);
-  ASSIGN_OR_RETURN(
-      const data::Loader loader,
-      data::Loader::create(stores, config.data, config.model_options().seq_len(),
-                           config.trainer.train_batch_size, static_cast<uint64_t>(config.trainer.seed)));
+  ASSIGN_OR_RETURN(const data::Loader loader, train::make_loader(config, stores));
   ASSIGN_OR_RETURN(const data::Batch batch, loader.batch(request.step, threads));
   return print(request, batch, *stores,
                [&](size_t component) -> const data::SequenceReader& { return loader.reader(component); });

@@ -9,6 +9,7 @@
 #include "ostro/io/routing_file_system.h"
 #include "ostro/tokenizer/files.h"
 #include "ostro/train/batch_causes.h"
+#include "ostro/train/batches.h"
 #include "ostro/train/config.h"
 
 namespace ostro::cli {
@@ -28,10 +29,7 @@ Result<Side> open_side(const std::string& path, const Args& args) {
   ASSIGN_OR_RETURN(const tokenizer::Tokenizer tokenizer,
                    tokenizer::load_tokenizer(fs, config.data.tokenizer));
   ASSIGN_OR_RETURN(auto stores, data::DataSet::open(fs, config.data, tokenizer));
-  ASSIGN_OR_RETURN(
-      data::Loader loader,
-      data::Loader::create(stores, config.data, config.model_options().seq_len(),
-                           config.trainer.train_batch_size, static_cast<uint64_t>(config.trainer.seed)));
+  ASSIGN_OR_RETURN(data::Loader loader, train::make_loader(config, stores));
   return Side{std::move(config), sha256_hex(tokenizer.canonical_json()), std::move(stores),
               std::move(loader)};
 }

@@ -34,10 +34,11 @@ Result<DataAccess> open_data(io::FileSystem& fs, const TrainConfig& config,
   return out;
 }
 
-Result<data::Loader> make_loader(const TrainConfig& config, std::shared_ptr<const data::DataSet> stores) {
+Result<data::Loader> make_loader(const TrainConfig& config, std::shared_ptr<const data::DataSet> stores,
+                                 std::optional<int64_t> steps) {
   return data::Loader::create(std::move(stores), config.data, config.model_options().seq_len(),
                               config.trainer.train_batch_size, static_cast<uint64_t>(config.trainer.seed),
-                              config.trainer.num_train_steps);
+                              steps);
 }
 
 }  // namespace ostro::train

@@ -1,7 +1,9 @@
 // The data of a run as arrays: training batches by step, held-out batches by number.
 #pragma once
 
+#include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 
 #include "ostro/data/data_set.h"
@@ -26,8 +28,10 @@ struct DataAccess {
 };
 Result<DataAccess> open_data(io::FileSystem& fs, const TrainConfig& config,
                              const data::BuildSettings& settings = {});
-// The training batches of a configuration, which must not ask for a longer run than its data allows.
-Result<data::Loader> make_loader(const TrainConfig& config, std::shared_ptr<const data::DataSet> stores);
+// The training batches of a configuration. `steps`: the length of a run that data.stop_strategy is to allow;
+// nothing: no run is meant, and any step may be asked for. Errors: as data::Loader::create.
+Result<data::Loader> make_loader(const TrainConfig& config, std::shared_ptr<const data::DataSet> stores,
+                                 std::optional<int64_t> steps = {});
 // The tokenizer alone.
 Result<std::shared_ptr<const tokenizer::Tokenizer>> open_tokenizer(io::FileSystem& fs,
                                                                    const TrainConfig& config);

@@ -45,7 +45,8 @@ std::string load_lines(const std::vector<WorkerLoad>& loads) {
 Result<std::string> dry_run(io::FileSystem& fs, runtime::Engine& engine, const TrainConfig& config,
                             int64_t workers) {
   ASSIGN_OR_RETURN(const DataAccess data, open_data(fs, config));
-  ASSIGN_OR_RETURN(const data::Loader loader, make_loader(config, data.stores));
+  ASSIGN_OR_RETURN(const data::Loader loader,
+                   make_loader(config, data.stores, config.trainer.num_train_steps));
   const auto model = config.model_options().functions(data.tokenizer->vocab_size(), compute_dtype(config));
   ASSIGN_OR_RETURN(const CanonicalPrograms programs, make_programs(config, model));
   ASSIGN_OR_RETURN(const std::string remat, config.model_options().remat());

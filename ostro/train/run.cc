@@ -71,7 +71,7 @@ Result<std::unique_ptr<Run>> Run::open(const TrainConfig& given, const Environme
 
 // Everything that follows from the config.
 Status Run::prepare(int64_t vocab) {
-  ASSIGN_OR_RETURN(data::Loader loader, make_loader(config_, data_.stores));
+  ASSIGN_OR_RETURN(data::Loader loader, make_loader(config_, data_.stores, config_.trainer.num_train_steps));
   loader_ = std::move(loader);
   for (const data::ComponentUse& use : loader_->use(config_.trainer.num_train_steps))
     if (!use.name.empty()) {
