@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include "ostro/base/log.h"
-#include "ostro/checkpoint/catalog.h"
 #include "ostro/io/path.h"
 #include "ostro/train/canonical.h"
 #include "ostro/train/snapshot.h"
@@ -53,7 +52,6 @@ Result<Resumption> plan_resume(io::FileSystem& fs, const std::string& directory,
   const std::string checkpoints = io::join_path(directory, "checkpoints");
   ASSIGN_OR_RETURN(const Chain beginning, read_chain_to(fs, path, 0));
   RETURN_IF_ERROR(check_same_run(directory, beginning.genesis(), data));
-  RETURN_IF_ERROR(checkpoint::remove_leftovers(fs, checkpoints));
   Resumption out{{}, "", given, given, {}};
   std::string chain_head, saved;
   if (auto restored = restore_state(fs, checkpoints, model.paths, model.shapes); restored.ok()) {

@@ -6,6 +6,7 @@
 
 #include "ostro/base/failpoint.h"
 #include "ostro/base/log.h"
+#include "ostro/checkpoint/catalog.h"
 #include "ostro/data/formats/shared_chat_template.h"
 #include "ostro/data/prefetcher.h"
 #include "ostro/io/atomic_file.h"
@@ -130,6 +131,7 @@ Status Run::resume(Resumption from, bool amend) {
         "run another trainer.id, or go back to the code that began it",
         directory_, from.period.program_hash, now.program_hash,
         step == 0 ? "" : fmt::format("to go on with it after step {}, add --amend; ", step)));
+  RETURN_IF_ERROR(checkpoint::remove_leftovers(fs, in(directory_, "checkpoints")));
   if (step > 0) {
     state_ = std::move(from.state);
     last_saved_ = step;
