@@ -154,11 +154,14 @@ Result<VerifyReport> verify_run(io::FileSystem& fs, runtime::Engine& engine, con
   report.start_step = state.step;
   report.last_step = state.step;
   const int64_t first = state.step + 1;
+  const auto count_amends = [&] {  // of the state's step, which open_run compared
+    for (size_t k = 1; k < run.periods.size(); ++k)
+      report.entries += run.periods[k].period.first == state.step;
+  };
   while (state.step < last) {
     const int64_t step = state.step + 1;
     if (const OpenedPeriod* now = &run.period_after(state.step); now != period) {
-      for (size_t k = 1; k < run.periods.size(); ++k)  // amends, which open_run compared
-        report.entries += run.periods[k].period.first == state.step;
+      count_amends();
       period = now;
       ASSIGN_OR_RETURN(data::Loader its_loader, make_loader(now->config, run.data.stores));
       loader = std::move(its_loader);
@@ -199,6 +202,7 @@ Result<VerifyReport> verify_run(io::FileSystem& fs, runtime::Engine& engine, con
     }
     if (options.on_step) options.on_step(step, first, last);
   }
+  count_amends();
   report.equal = true;
   return report;
 }
