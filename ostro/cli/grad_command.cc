@@ -23,6 +23,7 @@ Result<eval::MeanGradients> write_gradients(const train::TrainConfig& config, in
     return unsupported(fmt::format("model.type {} has no table of interchange names; only llama has",
                                    config.model_options().type()));
   if (step < 0) return invalid_argument(fmt::format("--step {}: steps count from 0", step));
+  RETURN_IF_ERROR(config.check_leaf_examples(step));
   io::FileSystem& fs = io::default_file_system();
   ASSIGN_OR_RETURN(const auto engine, make_engine());
   ASSIGN_OR_RETURN(const train::DataAccess data, train::open_data(fs, config));

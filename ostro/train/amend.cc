@@ -180,7 +180,15 @@ Result<TrainConfig> config_of_period(const TrainConfig& base, const std::string&
 Result<TrainConfig> continue_with(const TrainConfig& before, TrainConfig now, int64_t step) {
   now.data.train_weights = spliced(before.data.train_weights, now.data.train_weights, step);
   now.trainer.train_batch_size = spliced(before.trainer.train_batch_size, now.trainer.train_batch_size, step);
+  if (step > 0 && now.numerics.leaf_is_default) {
+    now.numerics.leaf_is_default = false;
+    now.numerics.leaf_examples = before.numerics.leaf_examples;
+    if (!now.check_leaf_examples(step).ok())
+      now.numerics.leaf_examples = default_leaf_examples(sizes_from(now.trainer.train_batch_size, step),
+                                                         now.model_options().seq_len());
+  }
   RETURN_IF_ERROR(now.resolve());
+  RETURN_IF_ERROR(now.check_leaf_examples(step));
   return now;
 }
 

@@ -35,8 +35,10 @@ Result<TrainConfig> config_of_period(const TrainConfig& base, const std::string&
 
 // `now` for a run that has done `step` steps under `before`: stages of data.train_weights and
 // trainer.train_batch_size that begin before `step` are what they were, so batches of these steps stay, each
-// component goes on behind what was taken of it, and one config says it all. Only what differs from what held
-// begins a stage at `step`. Resolved.
+// component goes on behind what was taken of it, and one config says it all. A stage begins at `step` where
+// `now` has one or its value is another than before. numerics.leaf_examples that was not given stays what it
+// was as long as it divides the batch sizes from `step` on, else it is the default for these. Resolved.
+// Errors: a size from `step` on that leaf_examples does not divide.
 Result<TrainConfig> continue_with(const TrainConfig& before, TrainConfig now, int64_t step);
 
 // Options that no amend may change, "model.num_layers is 2 there and 4 here (...)", one per entry.

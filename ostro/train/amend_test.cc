@@ -156,7 +156,8 @@ TEST_CASE(
       "to go on with them after step 4, add --amend; give this run another trainer.id");
   has(refused({{"trainer.num_train_steps", "4"}}, true),
       "trainer.num_train_steps: 4 leaves nothing to do after step 4");
-  has(refused({{"trainer.train_batch_size", "[[0, 4], [3, 12]]"}, {"numerics.leaf_examples", "4"}}, true),
+  has(refused({{"trainer.train_batch_size", "[[0, 4], [5, 10], [6, 12]]"}, {"numerics.leaf_examples", "4"}},
+              true),
       "trainer.train_batch_size: 10 is not a multiple of numerics.leaf_examples, which is 4; use "
       "leaf_examples 2");
   must_go(*fs, *engine, mixed_config(kAmended), true, 5);
@@ -180,6 +181,90 @@ TEST_CASE(
   const auto none = go(empty, *engine, mixed_config(kQuiet), true);
   REQUIRE(!none.ok());
   has(none.error().message(), "runs/run holds no run to amend");
+}
+
+Settings sized(const std::string& batch, const std::string& leaf) {
+  Settings settings = kQuiet;
+  settings.insert(settings.end(), {{"trainer.train_batch_size", batch}, {"numerics.leaf_examples", leaf}});
+  return settings;
+}
+
+TEST_CASE("amended batch sizes: the run keeps its leaves when none are given and they fit, else it says so") {
+  const TrainConfig eight = mixed_config(sized("8", "null"));
+  REQUIRE(eight.numerics.leaf_examples == 8);
+  const auto leaf = [&](const std::string& batch, const std::string& given) {
+    const auto config = continue_with(eight, mixed_config(sized(batch, given)), kAmendedAt);
+    REQUIRE_MESSAGE(config.ok(), config.error().message());
+    return *config->numerics.leaf_examples;
+  };
+  CHECK(leaf("16", "null") == 8);
+  CHECK(leaf("[[0, 2], [4, 24]]", "null") == 8);
+  CHECK(leaf("4", "null") == 4);
+  CHECK(leaf("[[0, 6], [6, 9]]", "null") == 3);
+  CHECK(leaf("16", "16") == 16);
+  CHECK(leaf("[[0, 8], [4, 12]]", "6") == 6);
+  const auto late = continue_with(eight, mixed_config(sized("[[0, 8], [5, 12]]", "12")), kAmendedAt);
+  REQUIRE(!late.ok());
+  CHECK(late.error().message().starts_with(
+      "trainer.train_batch_size: 8 is not a multiple of numerics.leaf_examples, which is 12"));
+
+  const auto engine = plain_engine();
+  for (const char* given : {"null", "16"}) {
+    io::MemoryFileSystem fs;
+    write_mixed_files(fs);
+    must_go(fs, *engine, eight, false, kAmendedAt);
+    const TrainConfig sixteen = mixed_config(sized("16", given));
+    must_go(fs, *engine, sixteen, true, 5);
+    const Chain chain = chain_of(fs);
+    for (const ChainLink& link : chain.links)
+      if (const auto* amend = std::get_if<AmendEntry>(&link.entry))
+        CHECK(Json::parse(amend->difference).contains("numerics.leaf_examples") ==
+              (given != std::string("null")));
+    // Both files go on, also where the batches before do not consist of such leaves.
+    must_go(fs, *engine, sixteen, false, 6);
+    auto stored = parse_train_config(*fs.read_file("runs/run/config.yaml"), "config.yaml", builtin_models());
+    REQUIRE_MESSAGE(stored.ok(), stored.error().message());
+    must_go(fs, *engine, *stored, false);
+    CHECK(verified(fs, *engine) == "equal");
+    const auto data = open_data(fs, *stored);
+    REQUIRE(data.ok());
+    const auto loader = make_loader(*stored, data->stores);
+    for (const StepEntry& step : steps_of(chain_of(fs)))
+      CHECK(data::batch_fingerprint(*loader->batch(step.step - 1)) == step.batch);
+    // A run of its own cannot begin like that.
+    stored->trainer.id = "anew";
+    CHECK(go(fs, *engine, *stored, false).ok() == (given == std::string("null")));
+  }
+}
+
+TEST_CASE("verify asks no run for a length that a later config allows") {
+  const auto engine = plain_engine();
+  io::MemoryFileSystem fs;
+  write_mixed_files(fs);
+  Settings settings = kQuiet;
+  settings.emplace_back("trainer.num_train_steps", "4000");
+  must_go(fs, *engine, mixed_config(settings), false, kAmendedAt);
+  settings.back().value = "6";
+  settings.emplace_back("data.stop_strategy", "first_exhausted");
+  must_go(fs, *engine, mixed_config(settings), true, 5);
+  // The process that finished it was stopped, so nothing but config.yaml knows the strategy.
+  CHECK(verified(fs, *engine) == "equal");
+}
+
+TEST_CASE(
+    "a run that dies right after its amend: verify counts the entry; a refused one leaves all as it is") {
+  const auto engine = plain_engine();
+  const auto fs = begun(*engine);
+  const std::string leftover = "runs/run/checkpoints/step-00000009.tmp";
+  check_ok(fs->make_dirs(leftover));
+  CHECK(!go(*fs, *engine, mixed_config(kAmended), false).ok());
+  CHECK(*fs->exists(leftover));
+  REQUIRE(Run::open(mixed_config(kAmended), {*fs, *engine}, true).ok());
+  CHECK(!*fs->exists(leftover));
+  const auto report = verify_run(*fs, *engine, "runs/run", {}, builtin_models());
+  REQUIRE(report.ok());
+  CHECK(report->equal);
+  CHECK(report->entries == static_cast<int64_t>(chain_of(*fs).links.size()) - 1);
 }
 
 TEST_CASE("slow: a power cut at any moment of an amend: the run verifies, and goes on to the same hash") {

@@ -40,28 +40,6 @@ IntMap normal_leaves(const IntMap& leaves, const IntMap& axes) {
   return out;
 }
 
-Status resolve_leaf_examples(const config::Staged<int64_t>& batches, int64_t seq_len,
-                             std::optional<int64_t>* leaf) {
-  if (!*leaf) *leaf = default_leaf_examples(batches, seq_len);
-  if (**leaf < 1) return option_error("numerics.leaf_examples", fmt::format("{} is not positive", **leaf));
-  const auto odd = std::find_if(batches.stages.begin(), batches.stages.end(),
-                                [&](const auto& stage) { return stage.value % **leaf != 0; });
-  if (odd == batches.stages.end()) return {};
-  const int64_t batch = odd->value;
-  int64_t below = **leaf;
-  const auto divides_all = [&](int64_t size) {
-    return std::all_of(batches.stages.begin(), batches.stages.end(),
-                       [&](const auto& stage) { return stage.value % size == 0; });
-  };
-  while (!divides_all(below)) --below;
-  const int64_t above = (batch / **leaf + 1) * **leaf;
-  return option_error(
-      "trainer.train_batch_size",
-      fmt::format("{} is not a multiple of numerics.leaf_examples, which is {}; use leaf_examples {} or "
-                  "a batch of {}",
-                  batch, **leaf, below, above));
-}
-
 }  // namespace
 
 ModelChoices builtin_models() {
@@ -86,13 +64,36 @@ models::ModelOptions& TrainConfig::model_options() {
   return dynamic_cast<models::ModelOptions&>(model.value());
 }
 
+Status TrainConfig::check_leaf_examples(int64_t from_step) const {
+  const int64_t leaf = *numerics.leaf_examples;
+  const std::vector<int64_t> batches = sizes_from(trainer.train_batch_size, from_step);
+  const auto odd = std::find_if(batches.begin(), batches.end(), [&](int64_t b) { return b % leaf != 0; });
+  if (odd == batches.end()) return {};
+  int64_t below = std::min(leaf, *odd);
+  const auto divides_all = [&](int64_t size) {
+    return std::all_of(batches.begin(), batches.end(), [&](int64_t b) { return b % size == 0; });
+  };
+  while (!divides_all(below)) --below;
+  return option_error(
+      "trainer.train_batch_size",
+      fmt::format("{} is not a multiple of numerics.leaf_examples, which is {}; use leaf_examples {} or "
+                  "a batch of {}",
+                  *odd, leaf, below, (*odd / leaf + 1) * leaf));
+}
+
 Status TrainConfig::resolve() {
   RETURN_IF_ERROR(data.validate());
   RETURN_IF_ERROR(model_options().resolve());
   RETURN_IF_ERROR(trainer.validate());
   RETURN_IF_ERROR(std::visit([&](const auto& o) { return o.validate(trainer.num_train_steps); }, optimizer));
-  RETURN_IF_ERROR(
-      resolve_leaf_examples(trainer.train_batch_size, model_options().seq_len(), &numerics.leaf_examples));
+  if (!numerics.leaf_examples) {
+    numerics.leaf_examples =
+        default_leaf_examples(sizes_from(trainer.train_batch_size, 0), model_options().seq_len());
+    numerics.leaf_is_default = true;
+  }
+  if (*numerics.leaf_examples < 1)
+    return option_error("numerics.leaf_examples", fmt::format("{} is not positive", *numerics.leaf_examples));
+  RETURN_IF_ERROR(check_leaf_examples(trainer.train_batch_size.stages.back().step));
   const IntMap leaf_axes = model_options().leaf_axes();
   RETURN_IF_ERROR(check_axes("numerics.leaves", numerics.leaves, leaf_axes));
   numerics.leaves = normal_leaves(numerics.leaves, leaf_axes);

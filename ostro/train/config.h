@@ -40,6 +40,10 @@ struct TrainConfig {
   // Fills in what follows from other values (head_dim, leaf_examples, the order of leaves) and checks every
   // value and every relation between them. Changes nothing when called again.
   Status resolve();
+
+  // Whether, once resolved, numerics.leaf_examples divides every batch size from that step on. resolve() asks
+  // it of the last size alone: a run can be amended to leaves that the batches before do not consist of.
+  Status check_leaf_examples(int64_t from_step) const;
 };
 
 // Reads a file, applies overrides and resolves.

@@ -53,9 +53,9 @@ TEST_CASE("values that follow from others are filled in") {
   CHECK(models::model_options_as<models::LlamaOptions, models::Llama>(config->model_options())->head_dim ==
         64);
   CHECK(run_directory(*config) == "runs/quickstart");
-  CHECK(default_leaf_examples(16, 256) == 16);
-  CHECK(default_leaf_examples(16, 5000) == 1);
-  CHECK(default_leaf_examples(7, 1000) == 1);
+  CHECK(default_leaf_examples({16}, 256) == 16);
+  CHECK(default_leaf_examples({16}, 5000) == 1);
+  CHECK(default_leaf_examples({7}, 1000) == 1);
 }
 
 TEST_CASE("what makes no sense is refused with both values and the fix") {

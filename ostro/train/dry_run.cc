@@ -44,6 +44,7 @@ std::string load_lines(const std::vector<WorkerLoad>& loads) {
 
 Result<std::string> dry_run(io::FileSystem& fs, runtime::Engine& engine, const TrainConfig& config,
                             int64_t workers) {
+  RETURN_IF_ERROR(config.check_leaf_examples(0));
   ASSIGN_OR_RETURN(const DataAccess data, open_data(fs, config));
   ASSIGN_OR_RETURN(const data::Loader loader,
                    make_loader(config, data.stores, config.trainer.num_train_steps));

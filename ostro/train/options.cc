@@ -163,10 +163,17 @@ void ChainOptions::visit_options(config::OptionTable& t) {
         "record a fingerprint of every leaf's gradients, so that one leaf can be audited alone");
 }
 
-int64_t default_leaf_examples(const config::Staged<int64_t>& batch_sizes, int64_t seq_len) {
+std::vector<int64_t> sizes_from(const config::Staged<int64_t>& batch_sizes, int64_t step) {
+  std::vector<int64_t> sizes = {batch_sizes.at(step)};
+  for (const auto& stage : batch_sizes.stages)
+    if (stage.step > step) sizes.push_back(stage.value);
+  return sizes;
+}
+
+int64_t default_leaf_examples(const std::vector<int64_t>& batch_sizes, int64_t seq_len) {
   constexpr int64_t kMaxTokens = 4096;
   int64_t common = 0;
-  for (const auto& stage : batch_sizes.stages) common = std::gcd(common, stage.value);
+  for (const int64_t size : batch_sizes) common = std::gcd(common, size);
   for (int64_t n = std::min(common, kMaxTokens / seq_len); n > 1; --n)
     if (common % n == 0) return n;
   return 1;

@@ -69,6 +69,7 @@ struct TrainerOptions {
 
 struct NumericsOptions {
   std::optional<int64_t> leaf_examples;
+  bool leaf_is_default = false;  // nobody gave leaf_examples: TrainConfig::resolve() did
   config::IntMap leaves;
   config::IntMap cells;
   void visit_options(config::OptionTable& table);
@@ -79,8 +80,11 @@ struct ChainOptions {
   void visit_options(config::OptionTable& table);
 };
 
+// The batch sizes from `step` on.
+std::vector<int64_t> sizes_from(const config::Staged<int64_t>& batch_sizes, int64_t step);
+
 // The default of numerics.leaf_examples (docs/numerics.md, N8): the largest divisor of every batch size whose
 // examples have at most 4,096 tokens together, at least 1.
-int64_t default_leaf_examples(const config::Staged<int64_t>& batch_sizes, int64_t seq_len);
+int64_t default_leaf_examples(const std::vector<int64_t>& batch_sizes, int64_t seq_len);
 
 }  // namespace ostro::train

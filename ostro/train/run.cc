@@ -47,11 +47,11 @@ Result<std::unique_ptr<Run>> Run::open(const TrainConfig& given, const Environme
   ASSIGN_OR_RETURN(run->lock_,
                    lock_run(fs, run->directory_, static_cast<int64_t>(run->record_.sessions.size()) + 1));
   ASSIGN_OR_RETURN(const bool exists, fs.exists(in(run->directory_, kChainFile)));
-  // Before data are made for a config that this run cannot have.
-  if (exists) RETURN_IF_ERROR(check_fixed_options(fs, run->directory_, given));
   if (!exists && amend)
     return not_found(
         fmt::format("{} holds no run to amend; leave out --amend to begin one", run->directory_));
+  // Before data are made for a config that this run cannot have.
+  RETURN_IF_ERROR(exists ? check_fixed_options(fs, run->directory_, given) : given.check_leaf_examples(0));
   ASSIGN_OR_RETURN(run->data_, open_data(fs, given, environment.build));
   const int64_t vocab = run->data_.tokenizer->vocab_size();
   run->model_ = given.model_options().functions(vocab, compute_dtype(given));
