@@ -15,11 +15,16 @@ using config::OptionInfo;
 
 constexpr const char* kProgram = "program";  // beside options, whose paths all have a dot
 
-Json::json_pointer pointer_to(const std::string& path) {
-  Json::json_pointer at;
+// The value at a path of objects; null when there is none.
+template <class AnyJson>
+AnyJson* find_value(AnyJson& config, const std::string& path) {
+  AnyJson* at = &config;
   for (size_t begin = 0; begin <= path.size();) {
     const size_t dot = std::min(path.find('.', begin), path.size());
-    at /= path.substr(begin, dot - begin);
+    if (!at->is_object()) return nullptr;
+    const auto found = at->find(path.substr(begin, dot - begin));
+    if (found == at->end()) return nullptr;
+    at = &*found;
     begin = dot + 1;
   }
   return at;
@@ -68,8 +73,21 @@ config::Staged<T> spliced(const config::Staged<T>& before, const config::Staged<
   return out;
 }
 
-// Makes `value` what the entry says; an error in words when the entry does not fit.
-Status apply_change(const std::string& path, const Json& change, Json& config, std::string& program) {
+std::string difference_of(const std::vector<OptionInfo>& options, const Period& before, const Period& after) {
+  const Json there = Json::parse(before.config), here = Json::parse(after.config);
+  Json out = Json::object();
+  for (const OptionChange& change : changed_options(options, before.config, after.config)) {
+    if (const Json* value = find_value(there, change.path)) out[change.path]["from"] = *value;
+    if (const Json* value = find_value(here, change.path)) out[change.path]["to"] = *value;
+  }
+  if (before.program_hash != after.program_hash)
+    out[kProgram] = {{"from", before.program_hash}, {"to", after.program_hash}};
+  return out.dump();
+}
+
+// Makes config and program what one member of an amend says; an error in words when it does not fit.
+Status apply_change(const std::vector<OptionInfo>& options, const std::string& path, const Json& change,
+                    Json& config, std::string& program) {
   const auto known = [](const std::string& key) { return key == "from" || key == "to"; };
   if (!change.is_object() || change.empty() ||
       !std::all_of(change.items().begin(), change.items().end(),
@@ -89,16 +107,21 @@ Status apply_change(const std::string& path, const Json& change, Json& config, s
     program = change["to"].get<std::string>();
     return {};
   }
-  const Json::json_pointer at = pointer_to(path);
-  const bool holds = config.contains(at);
-  if (holds != has_from || (holds && config[at] != change["from"]))
-    return unlike(holds ? config[at].dump() : "absent");
-  if (!config.contains(at.parent_pointer()) || !config[at.parent_pointer()].is_object())
+  if (std::none_of(options.begin(), options.end(), [&](const OptionInfo& o) {
+        return o.path == path && o.effect <= config::Effect::kSchedule && !o.by_content;
+      }))
+    return invalid_argument(fmt::format("\"{}\" is no option of the canonical config", path));
+  const Json* held = find_value(config, path);
+  if ((held != nullptr) != has_from || (held != nullptr && *held != change["from"]))
+    return unlike(held != nullptr ? held->dump() : "absent");
+  const size_t dot = path.rfind('.');
+  Json* section = find_value(config, path.substr(0, dot));
+  if (section == nullptr || !section->is_object())
     return invalid_argument(fmt::format("\"{}\" is in no section", path));
   if (has_to)
-    config[at] = change["to"];
+    (*section)[path.substr(dot + 1)] = change["to"];
   else
-    config[at.parent_pointer()].erase(at.back());
+    section->erase(path.substr(dot + 1));
   return {};
 }
 
@@ -108,7 +131,9 @@ std::string canonical_text(const TrainConfig& config) {
   return canonical_object(config::canonical_config(config)).value();  // it is an object
 }
 
-Result<std::vector<Period>> periods_of(const Chain& chain, const std::string& where) {
+Result<std::vector<Period>> periods_of(const TrainConfig& options, const Chain& chain,
+                                       const std::string& where) {
+  const std::vector<OptionInfo> infos = config::list_options(options);
   const GenesisEntry& genesis = chain.genesis();
   std::vector<Period> periods = {{entry_step(genesis), genesis.config, genesis.program_hash}};
   for (size_t i = 0; i < chain.links.size(); ++i) {
@@ -119,28 +144,22 @@ Result<std::vector<Period>> periods_of(const Chain& chain, const std::string& wh
     const Json difference = Json::parse(amend->difference);
     Status fits = difference.empty() ? Status(invalid_argument("it changes nothing")) : Status();
     for (const auto& [path, change] : difference.items())
-      if (fits.ok()) fits = apply_change(path, change, config, next.program_hash);
+      if (fits.ok()) fits = apply_change(infos, path, change, config, next.program_hash);
+    next.config = config.dump();
+    // One change has one text, so nobody can write another that means the same.
+    if (const std::string said = fits.ok() ? difference_of(infos, periods.back(), next) : "";
+        fits.ok() && said != amend->difference)
+      fits = invalid_argument(fmt::format("what it leads to is said otherwise: {}", said));
     if (!fits.ok())
       return corrupt(fmt::format("{}: line {}: the amend after step {}: {}", where, i + 1, amend->step,
                                  fits.error().message()));
-    next.config = config.dump();
     periods.push_back(std::move(next));
   }
   return periods;
 }
 
 std::string amend_difference(const TrainConfig& options, const Period& before, const Period& after) {
-  const Json there = Json::parse(before.config), here = Json::parse(after.config);
-  Json out = Json::object();
-  for (const OptionChange& change :
-       changed_options(config::list_options(options), before.config, after.config)) {
-    const Json::json_pointer at = pointer_to(change.path);
-    if (there.contains(at)) out[change.path]["from"] = there[at];
-    if (here.contains(at)) out[change.path]["to"] = here[at];
-  }
-  if (before.program_hash != after.program_hash)
-    out[kProgram] = {{"from", before.program_hash}, {"to", after.program_hash}};
-  return out.dump();
+  return difference_of(config::list_options(options), before, after);
 }
 
 std::string amend_text(const std::string& difference) {
@@ -160,9 +179,8 @@ Result<TrainConfig> config_of_period(const TrainConfig& base, const std::string&
   config::Node tree = config::write_value(base, config::Write::kAll);
   const std::vector<OptionInfo> options = config::list_options(base);
   for (const OptionChange& change : changed_options(options, canonical_text(base), canonical)) {
-    const Json::json_pointer at = pointer_to(change.path);
-    if (wanted.contains(at)) {
-      RETURN_IF_ERROR(config::apply_override({change.path, decimal_json(wanted[at].dump())}, &tree));
+    if (const Json* value = find_value(wanted, change.path)) {
+      RETURN_IF_ERROR(config::apply_override({change.path, decimal_json(value->dump())}, &tree));
     } else if (change.option != nullptr && !change.option->left_out_at.empty()) {
       RETURN_IF_ERROR(config::apply_override({change.path, change.option->left_out_at}, &tree));
     } else {
@@ -199,9 +217,9 @@ std::vector<std::string> fixed_differences(const TrainConfig& options, const std
   const Json a = Json::parse(there), b = Json::parse(here);
   for (const OptionChange& change : changed_options(infos, there, here)) {
     if (change.option == nullptr || change.option->fixed.empty()) continue;
-    const Json::json_pointer at = pointer_to(change.path);
     const auto value = [&](const Json& config) {
-      return readable_value(config.contains(at) ? config[at].dump() : "");
+      const Json* held = find_value(config, change.path);
+      return readable_value(held != nullptr ? held->dump() : "");
     };
     out.push_back(fmt::format("{} is {} there and {} here ({})", change.path, value(a), value(b),
                               change.option->fixed));

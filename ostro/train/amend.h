@@ -18,9 +18,11 @@ struct Period {
 };
 
 // The periods of a run: that of its genesis, then one for every amend entry; of several that begin at one
-// step the last holds. ErrorCode::kCorrupt for an entry that changes nothing, or whose difference does not
-// begin with what held before it; `where` (the chain's path) begins the message.
-Result<std::vector<Period>> periods_of(const Chain& chain, const std::string& where);
+// step the last holds. `options`: any config, for the options there are. ErrorCode::kCorrupt for an entry
+// whose difference does not begin with what held before it, or is not the text that amend_difference gives
+// for what it leads to; the message begins with `where` (the chain's path) and the line.
+Result<std::vector<Period>> periods_of(const TrainConfig& options, const Chain& chain,
+                                       const std::string& where);
 
 // What leads from a canonical config and program to others: the text of an amend entry's `difference`. "{}"
 // when nothing differs.

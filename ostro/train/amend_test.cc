@@ -5,6 +5,7 @@
 #include <doctest/doctest.h>
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <functional>
 #include <map>
 #include <nlohmann/json.hpp>
@@ -174,7 +175,7 @@ TEST_CASE(
   back.emplace_back("optimizer.learning_rate", "0.001");
   must_go(*fs, *engine, mixed_config(back), true);
   CHECK(verified(*fs, *engine) == "equal");
-  CHECK(periods_of(chain_of(*fs), "chain")->size() == 4);
+  CHECK(periods_of(mixed_config(kQuiet), chain_of(*fs), "chain")->size() == 4);
 
   io::MemoryFileSystem empty;
   write_mixed_files(empty);
@@ -282,7 +283,7 @@ TEST_CASE("slow: a power cut at any moment of an amend: the run verifies, and go
     ++cuts;
     CAPTURE(at);
     CHECK(verified(*memory, *engine) == "equal");
-    const bool is_amended = periods_of(chain_of(*memory), "chain")->size() > 1;
+    const bool is_amended = periods_of(mixed_config(kQuiet), chain_of(*memory), "chain")->size() > 1;
     amended += is_amended;
     CHECK(must_go(*memory, *engine, mixed_config(kAmended), !is_amended, 5).hash == whole);
     CHECK(*memory->read_file("runs/run/config.yaml") == *undisturbed->read_file("runs/run/config.yaml"));
@@ -292,17 +293,24 @@ TEST_CASE("slow: a power cut at any moment of an amend: the run verifies, and go
   CHECK(amended < cuts);
 }
 
-// The chain with `change` made to its amend entry and every hash made good again.
-void forge(io::MemoryFileSystem& fs, const std::function<void(AmendEntry&)>& change) {
+// The chain with `change` made to its entries and every hash made good again.
+void forge_links(io::MemoryFileSystem& fs, const std::function<void(std::vector<ChainLink>&)>& change) {
   Chain chain = chain_of(fs);
+  change(chain.links);
   std::string text, head;
-  for (ChainLink& link : chain.links) {
-    if (auto* amend = std::get_if<AmendEntry>(&link.entry)) change(*amend);
+  for (const ChainLink& link : chain.links) {
     const std::string json = *entry_json(link.entry);
     head = entry_hash(head, json);
     text += chain_line(json, head) + "\n";
   }
   *fs.content("runs/run/chain.jsonl") = text;
+}
+
+void forge(io::MemoryFileSystem& fs, const std::function<void(AmendEntry&)>& change) {
+  forge_links(fs, [&](std::vector<ChainLink>& links) {
+    for (ChainLink& link : links)
+      if (auto* amend = std::get_if<AmendEntry>(&link.entry)) change(*amend);
+  });
 }
 
 TEST_CASE("a forged difference is found") {
@@ -335,8 +343,57 @@ TEST_CASE("a forged difference is found") {
   found("optimizer.learning_rate", Json{{"to", is}}, "is changed from absent, but was");
   found("optimizer.learning_rate", change(was, three), "config.yaml is not the config of the chain");
   found("optimizer.learning_rate", Json(), "config.yaml is not the config of the chain");
-  found("optimizer.nothing", Json{{"to", 1}}, "config.yaml is not the config of the chain");
-  found("nothing.at_all", Json{{"to", 1}}, "\"nothing.at_all\" is in no section");
+  for (const char* path :
+       {"optimizer.nothing", "nothing.at_all", "trainer.checkpointer.keep.", "data.cache_dir", ".", "",
+        "trainer.checkpointer.keep.99999999999999999999", "trainer.checkpointer.keep.0",
+        "data.components.web", "data.components.<name>.train_urls"})
+    found(path, Json{{"to", 1}},
+          fmt::format("line 8: the amend after step 4: \"{}\" is no option of the canonical config", path));
+  const Json genesis = Json::parse(chain_of(*fs).genesis().config);
+  found("optimizer", change(genesis["optimizer"], genesis["optimizer"]), "\"optimizer\" changes nothing");
+  found("numerics", change(genesis["numerics"], Json::object()), "\"numerics\" is no option");
+  // Members that another one undoes.
+  forge(*fs, [&](AmendEntry& amend) {
+    Json difference = Json::parse(amend.difference), other = genesis["data"]["shuffle"];
+    other["io_block_size"] = 4;
+    difference["data.shuffle"] = change(genesis["data"]["shuffle"], other);
+    difference["data.shuffle.io_block_size"] = change(4, 3);
+    amend.difference = difference.dump();
+  });
+  const auto says = [&](const std::string& what) {
+    const std::string said = verified(*fs, *engine);
+    CHECK_MESSAGE(said.find(what) != std::string::npos, said);
+    *fs->content("runs/run/chain.jsonl") = good;
+  };
+  says("line 8: the amend after step 4: what it leads to is said otherwise: {");
+  // The order of entries.
+  using Links = std::vector<ChainLink>;
+  const auto is_amend = [](const ChainLink& link) { return std::holds_alternative<AmendEntry>(link.entry); };
+  forge_links(*fs, [&](Links& links) {
+    const auto amend = std::find_if(links.begin(), links.end(), is_amend);
+    std::iter_swap(amend, amend - 1);
+  });
+  says("line 8: the checkpoint entry of step 4 behind an amend of it");
+  forge_links(*fs, [&](Links& links) {
+    auto& beginning = std::get<GenesisEntry>(links[0].entry);
+    Json config = genesis;
+    config["chain"]["leaf_gradients"] = true;
+    beginning.config = config.dump();
+    const Json to = change(true, genesis["chain"]["leaf_gradients"]);
+    links.insert(links.begin() + 1, {AmendEntry{0, Json{{"chain.leaf_gradients", to}}.dump()}, ""});
+  });
+  says("line 2: an amend after step 0, before any step of this run");
+  // Steps beyond a length that held.
+  forge_links(*fs, [&](Links& links) {
+    Json config = genesis;
+    config["trainer"]["num_train_steps"] = 3;
+    std::get<GenesisEntry>(links[0].entry).config = config.dump();
+    auto& amend = std::get<AmendEntry>(std::find_if(links.begin(), links.end(), is_amend)->entry);
+    Json difference = Json::parse(amend.difference);
+    difference["trainer.num_train_steps"]["from"] = 3;
+    amend.difference = difference.dump();
+  });
+  says("the genesis: trainer.num_train_steps is 3, but 4 steps are done");
   found("program", Json(), "step 5 differs");
   // Even when config.yaml goes along.
   const auto forged_config = [&](const config::Override& with, const std::string& key, const Json& value,

@@ -70,10 +70,16 @@ Status check_order(const std::vector<ChainLink>& links, const ChainEntry& entry)
   if (step != last)
     return invalid_argument(
         fmt::format("an amend or checkpoint entry of step {} follows step {}", step, last));
-  if (!std::holds_alternative<CheckpointEntry>(entry)) return {};
-  for (size_t i = links.size(); i-- > 0 && entry_step(links[i].entry) == step;)
+  if (std::holds_alternative<AmendEntry>(entry)) {
+    if (step > entry_step(links.front().entry)) return {};
+    return invalid_argument(fmt::format("an amend after step {}, before any step of this run", step));
+  }
+  for (size_t i = links.size(); i-- > 0 && entry_step(links[i].entry) == step;) {
     if (std::holds_alternative<CheckpointEntry>(links[i].entry))
       return invalid_argument(fmt::format("a second checkpoint entry of step {}", step));
+    if (std::holds_alternative<AmendEntry>(links[i].entry))
+      return invalid_argument(fmt::format("the checkpoint entry of step {} behind an amend of it", step));
+  }
   return {};
 }
 

@@ -45,7 +45,8 @@ Result<Chain> read_chain_to(io::FileSystem& fs, const std::string& path, int64_t
 Result<Chain> truncate_to_step(io::FileSystem& fs, const std::string& path, int64_t step);
 
 // Whether `entry` may follow in the chain: a genesis first and nowhere else, steps one by one, amend and
-// checkpoint entries of the step before them, one checkpoint entry a step. ErrorCode::kInvalidArgument.
+// checkpoint entries of the step before them, one checkpoint entry a step and in front of the step's amends,
+// no amend before the first step. ErrorCode::kInvalidArgument.
 Status check_order(const std::vector<ChainLink>& links, const ChainEntry& entry);
 
 }  // namespace ostro::train

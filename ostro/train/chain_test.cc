@@ -242,8 +242,12 @@ TEST_CASE("entries that make no sense are refused before anything is written") {
   CHECK(!writer->append(checkpoint(1)).ok());
   CHECK(!writer->append(AmendEntry{0, "[]"}).ok());
   CHECK(writer->chain().links.size() == 1);
-  check_ok(writer->append(AmendEntry{0, R"({"trainer.seed": {"from": 0, "to": 1}})"}));
+  const char* difference = R"({"trainer.seed": {"from": 0, "to": 1}})";
+  CHECK(!writer->append(AmendEntry{0, difference}).ok());
   check_ok(writer->append(step(1)));
+  check_ok(writer->append(AmendEntry{1, difference}));
+  CHECK(writer->append(checkpoint(1)).error().message().find("step 1 behind an amend of it") !=
+        std::string::npos);
   CHECK(read_chain(run.fs, kPath)->links.size() == 3);
   CHECK(ChainWriter::create(run.fs, kPath, genesis()).error().code() == ErrorCode::kBusy);
 }

@@ -71,7 +71,7 @@ Result<Resumption> plan_resume(io::FileSystem& fs, const std::string& directory,
   if (!saved.empty() && !reached.contains(chain_head))
     return corrupt(fmt::format("{} was saved by another run: the chain of {} has no entry {}", saved,
                                directory, chain_head));
-  ASSIGN_OR_RETURN(const std::vector<Period> periods, periods_of(reached, path));
+  ASSIGN_OR_RETURN(const std::vector<Period> periods, periods_of(given, reached, path));
   out.period = periods.back();
   auto held = config_of_period(given, out.period.config);
   if (!held.ok()) return held.error().with_context(path);

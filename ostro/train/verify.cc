@@ -69,25 +69,31 @@ Result<Opened> open_run(io::FileSystem& fs, const std::string& directory, const 
   if (g.numerics_version != kNumericsVersion)
     return unsupported(fmt::format("{}: numerics version {}; this program replays version {}", directory,
                                    g.numerics_version, kNumericsVersion));
-  ASSIGN_OR_RETURN(const std::vector<Period> periods, periods_of(out.chain, chain_path));
+  ASSIGN_OR_RETURN(const std::vector<Period> periods, periods_of(config, out.chain, chain_path));
   // A process that died behind the chain's last amend leaves the config before it.
   const std::string written = canonical_text(config);
   if (std::none_of(periods.begin(), periods.end(), [&](const Period& p) { return p.config == written; }))
     return corrupt(fmt::format("{} is not the config of the chain: {}", config_path,
                                fmt::join(object_differences(periods.back().config, written), "; ")));
-  for (const Period& period : periods) {
+  for (size_t k = 0; k < periods.size(); ++k) {
+    const Period& period = periods[k];
     ASSIGN_OR_RETURN(
         CanonicalPrograms programs,
         read_programs(fs, directory + "/" + program_file(g, period.program_hash), period.program_hash));
     const auto wrong = [&](const Error& e) {
-      return corrupt(fmt::format("{}: the amend after step {}: {}", chain_path, period.first, e.message()));
+      return corrupt(fmt::format(
+          "{}: {}: {}", chain_path,
+          k == 0 ? "the genesis" : fmt::format("the amend after step {}", period.first), e.message()));
     };
     auto its_config = config_of_period(config, period.config);
     if (!its_config.ok()) return wrong(its_config.error());
-    if (!out.periods.empty())
-      if (const Status allowed = check_amend(out.periods.back().config, *its_config, period.first);
-          !allowed.ok())
-        return wrong(allowed.error());
+    const Status allowed = k == 0 ? its_config->check_leaf_examples(period.first)
+                                  : check_amend(out.periods.back().config, *its_config, period.first);
+    if (!allowed.ok()) return wrong(allowed.error());
+    const int64_t length = its_config->trainer.num_train_steps,
+                  end = k + 1 < periods.size() ? periods[k + 1].first : out.chain.last_step();
+    if (end > length)
+      return wrong(corrupt(fmt::format("trainer.num_train_steps is {}, but {} steps are done", length, end)));
     out.periods.push_back({period, std::move(*its_config), std::move(programs)});
     if (out.periods.size() == 1) {
       out.paths = out.periods[0].programs.init.result_names;
