@@ -201,7 +201,12 @@ TEST_CASE("levanter cache: shards side by side are the cache that holds all thei
            {{{"total_num_rows", 60}}, "are more than the 60"},
            {{{"total_num_rows", 62}}, "add up to 61"},
            {{{"finished_shards", {"a", "a"}}, {"shard_rows", {{"a", 1}}}}, "has train/a twice"},
+           {{{"finished_shards", {"a", "a/."}}, {"shard_rows", {{"a", 1}, {"a/.", 1}}}}, "has train/a twice"},
            {{{"finished_shards", {"/a"}}}, "\"/a\" is not a path below the cache"},
+           {{{"finished_shards", {"../../a"}}, {"shard_rows", {{"../../a", 61}}}},
+            "\"../../a\" is not a path"},
+           {{{"finished_shards", {"a/.."}}, {"shard_rows", {{"a/..", 61}}}}, "\"a/..\" is not a path"},
+           {{{"finished_shards", {"."}}, {"shard_rows", {{".", 61}}}}, "\".\" is not a path"},
            {{{"finished_shards", {"a"}}}, "\"a\" is missing"},
            {{{"layout", "columns"}}, "\"layout\" is \"columns\" where"}}) {
     nlohmann::json json = nlohmann::json::parse(sharded_ledger(shards));
@@ -209,6 +214,20 @@ TEST_CASE("levanter cache: shards side by side are the cache that holds all thei
     write(fs, "theirs/train/shard_ledger.json", json.dump());
     CHECK_MESSAGE(refusal(fs).find(reason) != std::string::npos, refusal(fs));
   }
+}
+
+TEST_CASE("levanter cache: ends of rows that leave 64 bits behind other shards are refused") {
+  io::MemoryFileSystem fs;
+  Cache first, second;
+  for (int i = 0; i < 5; ++i) first.add(i), second.add(i);
+  second.ends[2] = INT64_MAX - 1;
+  first.write_arrays(fs, "theirs/train/a");
+  second.write_arrays(fs, "theirs/train/b");
+  write(fs, "theirs/train/shard_ledger.json", sharded_ledger({{"a", 5}, {"b", 5}}));
+  const std::string found = refusal(fs);
+  CHECK_MESSAGE(found.find("(in theirs/train/b/input_ids/offsets): element 2 is 9223372036854775806, behind "
+                           "25 elements") != std::string::npos,
+                found);
 }
 
 TEST_CASE("levanter cache: chunks that were never written are zeros, as their writers leave zeros out") {
@@ -249,6 +268,10 @@ TEST_CASE("levanter cache: damage, other contents and wrong options are refused 
   std::swap(falling.ends[40], falling.ends[41]);
   falling.write_to(fs, "theirs");
   CHECK(refusal(fs).find("ends fall from") != std::string::npos);
+  Cache negative = cache;
+  negative.ends[1] = -3;
+  negative.write_to(fs, "theirs");
+  CHECK(refusal(fs).find("ends fall from 0 to -3 at element 1") != std::string::npos);
   cache.write_to(fs, "theirs");
   check_ok(fs.rename("theirs/train/assistant_masks", "theirs/train/masks"));
   CHECK(refusal(fs).find("theirs/train/assistant_masks/data: the cache has no such field") !=

@@ -13,9 +13,11 @@ namespace {
 constexpr int64_t kMaxRows = kMaxCount / 32;  // as in a ledger of ours
 
 Result<LevanterShard> read_shard(const io::JsonFields& ledger, Split split, const std::string& name) {
-  if (name.starts_with('/') || !io::path_scheme(name).empty())
+  const std::string clean = io::clean_path(name);  // one name for each folder
+  if (clean.starts_with('/') || !io::path_scheme(clean).empty() || clean == "." ||
+      ("/" + clean + "/").find("/../") != std::string::npos)
     return corrupt(fmt::format("{}: shard \"{}\" is not a path below the cache", ledger.where(), name));
-  LevanterShard shard{.folder = io::join_path(split_name(split), name)};
+  LevanterShard shard{.folder = io::join_path(split_name(split), clean)};
   ASSIGN_OR_RETURN(const io::JsonFields rows, ledger.object("shard_rows"));
   ASSIGN_OR_RETURN(shard.rows, rows.integer(name, 0, kMaxRows));
   if (!ledger.has("field_counts_by_shard")) return shard;

@@ -29,7 +29,8 @@ struct LevanterSplit {
 using LevanterLedger = std::array<std::optional<LevanterSplit>, 2>;
 
 // Errors: kNotFound without a ledger of the training split; kInvalidArgument when one is not finished;
-// kUnsupported for an unknown layout; kCorrupt when shards and sums do not fit.
+// kUnsupported for an unknown layout; kCorrupt when shards and sums do not fit, or shards lie outside the
+// cache.
 Result<LevanterLedger> read_levanter_ledger(io::FileSystem& fs, const std::string& place);
 
 // The parts that the rows of the cache are in, with their tokens not counted yet; empty when neither split is

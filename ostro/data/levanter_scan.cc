@@ -243,8 +243,11 @@ class Scan {
         }
         text_bytes += sum;
       } else if constexpr (std::is_same_v<decltype(elements), std::span<const int64_t>>) {
-        for (size_t i = begin == 0 ? 2 : 1; is_offsets(id) && i < elements.size(); ++i)
-          if (elements[i] < elements[i - 1]) return falling(source, number(i), elements[i - 1], elements[i]);
+        for (size_t i = 1; is_offsets(id) && i < elements.size(); ++i) {
+          // Element 0 of all is the number of rows; the first row begins at 0.
+          const int64_t before = number(i) == 1 ? 0 : elements[i - 1];
+          if (elements[i] < before) return falling(source, number(i), before, elements[i]);
+        }
       }
       return {};
     });

@@ -86,10 +86,14 @@ Status ArraySource::read(int64_t start, size_t item, std::span<std::byte> out,
     const std::span<std::byte> own = out.first(taken);
     RETURN_IF_ERROR(read(i, piece.first + skipped, own));
     for (size_t at = 0; piece.added != 0 && at < taken; at += item) {
-      int64_t end;
+      int64_t end, moved;
       std::memcpy(&end, own.data() + at, sizeof(end));
-      end += piece.added;
-      std::memcpy(own.data() + at, &end, sizeof(end));
+      if (__builtin_add_overflow(end, piece.added, &moved))
+        return corrupt(fmt::format("{}: element {} is {}, behind {} elements of the parts before",
+                                   describe(start + static_cast<int64_t>(at / item), 1),
+                                   piece.first + skipped + static_cast<int64_t>(at / item), end,
+                                   piece.added));
+      std::memcpy(own.data() + at, &moved, sizeof(moved));
     }
     out = out.subspan(taken);
     start += static_cast<int64_t>(taken / item);

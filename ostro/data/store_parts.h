@@ -29,7 +29,7 @@ struct ArraySource {
   bool in_parts = false;
 
   // Reads elements [start, ...) of `item` bytes, calling read(piece number, element of the piece's array,
-  // bytes) for each piece that has some of them. Only for arrays in parts.
+  // bytes) for each piece that has some of them. Only for arrays in parts. kCorrupt for ends of rows that no array has.
   Status read(int64_t start, size_t item, std::span<std::byte> out,
               const std::function<Status(size_t, int64_t, std::span<std::byte>)>& read) const;
   // What to call elements [start, start + count) in an error: the array and the pieces that have them.
