@@ -8,6 +8,7 @@
 #include "ostro/base/log.h"
 #include "ostro/data/join_in_place.h"
 #include "ostro/data/store_check.h"
+#include "ostro/data/store_parts.h"
 #include "ostro/data/store_plan.h"
 #include "ostro/data/store_rows.h"
 #include "ostro/data/store_writer.h"
@@ -123,9 +124,17 @@ Result<StoreLedger> consolidate_stores(io::FileSystem& fs, const DataOptions& op
       return invalid_argument(fmt::format(
           "{}: holds a finished store of other files than the parts; name another folder, or delete it",
           cache_dir));
-    const bool moved = rows == JoinRows::kInPlace && !finished->parts.empty() &&
-                       finished->parts != parts_of_whole(parts, cache_dir);
-    if (!moved) return finished;
+    const bool in_parts = !finished->parts.empty();
+    if (in_parts && rows == JoinRows::kCopy)
+      return invalid_argument(fmt::format(
+          "{}: holds a finished store whose rows are in others (the first: {}); name another folder for the "
+          "copy, or delete this one, which has no rows of its own",
+          cache_dir, part_folder(cache_dir, *finished, finished->parts[0])));
+    const bool moved = in_parts && finished->parts != parts_of_whole(parts, cache_dir);
+    if (!moved) {
+      RETURN_IF_ERROR(check_parts(fs, cache_dir, *finished));
+      return finished;
+    }
   } else if (finished.error().code() != ErrorCode::kNotFound) {
     return finished.error();
   }

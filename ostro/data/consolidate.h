@@ -9,7 +9,7 @@
 namespace ostro::data {
 
 enum class JoinRows {
-  kCopy,     // into arrays of the whole's own
+  kCopy,     // into arrays of the whole's own; refused where that is finished, in place
   kInPlace,  // none: the parts' arrays are read where they are, one after the other
 };
 

@@ -156,6 +156,10 @@ std::vector<StorePart> parts_of_whole(const std::vector<PartStore>& parts, const
 Result<StoreLedger> join_in_place(io::FileSystem& fs, const std::vector<PartStore>& parts,
                                   const std::string& cache_dir, std::vector<FileLedger> files,
                                   const BuildSettings& settings) {
+  StoreLedger whole;
+  whole.parts = parts_of_whole(parts, cache_dir);
+  // That they are found again: a path with ".." behind a symbolic link is another one by name.
+  RETURN_IF_ERROR(check_parts(fs, cache_dir, whole));
   const PartStore& first = parts[0];
   ASSIGN_OR_RETURN(const auto tables,
                    ChunkTables::open(fs, first.folder, first.store->ledger(), first.store->hash()));
@@ -164,7 +168,7 @@ Result<StoreLedger> join_in_place(io::FileSystem& fs, const std::vector<PartStor
   ledger.preprocessing = first.store->ledger().preprocessing;
   ledger.files = std::move(files);
   ASSIGN_OR_RETURN(const auto sums, Join(parts, settings, ledger).run(recorded));
-  ledger.parts = parts_of_whole(parts, cache_dir);
+  ledger.parts = std::move(whole.parts);
   RETURN_IF_ERROR(record_sums(fs, cache_dir, ledger, sums));
   RETURN_IF_ERROR(write_ledger(fs, cache_dir, ledger));
   return ledger;

@@ -2,10 +2,15 @@
 #include "ostro/data/join_in_place.h"
 
 #include <doctest/doctest.h>
+#include <unistd.h>
+
+#include <filesystem>
 
 #include "ostro/data/consolidate.h"
 #include "ostro/data/recorded_sums.h"
+#include "ostro/data/store_parts.h"
 #include "ostro/data/test_corpus.h"
+#include "ostro/io/local_file_system.h"
 
 using namespace ostro;
 using namespace ostro::data;
@@ -242,4 +247,72 @@ TEST_CASE("join in place: parts that are gone, others, damaged or of another kin
   const DataOptions more = part("joined", {"in/0.jsonl", "in/1.jsonl", "in/2.jsonl"});
   CHECK(refusal(build_store(fs, more, only(more), test_tokenizer(), append))
             .find("its rows are in the stores that it was joined of") != std::string::npos);
+}
+
+TEST_CASE("join in place: where a part is follows from both paths, wherever they climb to") {
+  const auto absolute = [](const std::string& path) {
+    return std::filesystem::absolute(path).lexically_normal().generic_string();
+  };
+  for (const std::string whole :
+       {"whole", "./b/../whole/", "../caches/whole", "../../whole", "/caches/whole"})
+    for (const std::string part : {"a", "parts//a/", "../a", "../caches/a", "../../../a"}) {
+      CAPTURE(whole);
+      CAPTURE(part);
+      const std::string folder = folder_of_part(part, whole);
+      CHECK_FALSE(folder.starts_with('/'));
+      CHECK(absolute(part_folder(whole, {}, {.folder = folder, .hash = {}})) ==
+            absolute(io::clean_path(part)));
+    }
+  CHECK(folder_of_part("/parts/a/", "../whole") == "/parts/a");
+  CHECK(folder_of_part("s3://b/a", "../whole") == "s3://b/a");
+  CHECK(folder_of_part("a", "s3://b/whole") == absolute("a"));
+}
+
+TEST_CASE("join in place: a path that symbolic links make another one gives no store without rows") {
+  const std::filesystem::path root =
+      std::filesystem::temp_directory_path() / fmt::format("ostro_join_{}", getpid());
+  std::filesystem::remove_all(root);
+  std::filesystem::create_directories(root / "real/deep");
+  std::filesystem::create_directory_symlink(root / "real/deep", root / "link");
+  io::FileSystem& fs = io::local_file_system();
+  write(fs, root / "0.txt", words(0, 40));
+  write(fs, root / "1.txt", words(1, 40));
+  const auto part = [&](const std::string& folder, const std::vector<std::string>& files) {
+    DataOptions options = part_options(root / folder, {}, {}, TextFormat{});
+    for (const std::string& file : files) options.components["c"].train_urls.push_back(root / file);
+    return options;
+  };
+  build_part(fs, part("real/a", {"0.txt"}));
+  build_part(fs, part("real/b", {"1.txt"}));
+  const DataOptions both = part("whole", {"0.txt", "1.txt"});
+  const std::string behind_link = root / "link/../b";  // the system's real/b, by its name b
+  const auto refused = [&] {
+    return refusal(join(fs, both, {root / "real/a", behind_link})).find(root / "b: is a part of") == 0;
+  };
+  CHECK(refused());
+  CHECK_FALSE(*fs.exists(ledger_path(root / "whole")));
+  auto ledger = join(fs, both, {root / "real/a", root / "real/b"});
+  REQUIRE_MESSAGE(ledger.ok(), (ledger.ok() ? "" : ledger.error().message()));
+  ledger->parts[1].folder = behind_link;
+  check_ok(write_ledger(fs, root / "whole", *ledger));
+  CHECK(refused());
+  std::filesystem::remove_all(root);
+}
+
+TEST_CASE("join in place: a copy does not take it for one") {
+  io::MemoryFileSystem fs;
+  write_rows(fs, 2);
+  build_part(fs, part_options("a", {"in/0.jsonl"}, {}, TextFormat{}));
+  build_part(fs, part_options("b", {"in/1.jsonl"}, {}, TextFormat{}));
+  const DataOptions both = part_options("whole", {"in/0.jsonl", "in/1.jsonl"}, {}, TextFormat{});
+  const std::string hash = join(fs, both, {"a", "b"})->hash();
+  CHECK(refusal(join(fs, both, {"a", "b"}, JoinRows::kCopy))
+            .starts_with(
+                "whole: holds a finished store whose rows are in others (the first: a); name another"));
+  check_ok(fs.remove_all("whole"));
+  CHECK(join(fs, both, {"a", "b"}, JoinRows::kCopy)->hash() == hash);
+  CHECK(join(fs, both, {"a", "b"}, JoinRows::kInPlace)->parts.empty());  // has its rows
+  check_ok(fs.remove_all("a"));
+  check_ok(fs.remove_all("b"));
+  check_ok(verify_store(fs, "whole"));
 }

@@ -29,12 +29,13 @@ std::string part_folder(const std::string& cache_dir, const StoreLedger& ledger,
 
 std::string folder_of_part(const std::string& folder, const std::string& cache_dir) {
   if (folder.starts_with('/') || !io::path_scheme(folder).empty()) return io::clean_path(folder);
-  std::filesystem::path path = folder;
-  if (cache_dir.starts_with('/')) path = std::filesystem::absolute(path);
-  const std::filesystem::path from = cache_dir,
-                              relative = path.lexically_normal().lexically_relative(from.lexically_normal());
-  return relative.empty() ? std::filesystem::absolute(path).lexically_normal().generic_string()
-                          : relative.generic_string();
+  const auto absolute = [](const std::string& path) {
+    std::error_code failed;  // with no working directory there is no such part: check_parts
+    return std::filesystem::absolute(io::clean_path(path), failed).lexically_normal();
+  };
+  const std::filesystem::path part = absolute(folder);
+  return (io::path_scheme(cache_dir).empty() ? part.lexically_relative(absolute(cache_dir)) : part)
+      .generic_string();
 }
 
 ArraySource array_source(const std::string& cache_dir, const StoreLedger& ledger, Split split,

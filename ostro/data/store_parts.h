@@ -29,7 +29,8 @@ struct ArraySource {
   bool in_parts = false;
 
   // Reads elements [start, ...) of `item` bytes, calling read(piece number, element of the piece's array,
-  // bytes) for each piece that has some of them. Only for arrays in parts. kCorrupt for ends of rows that no array has.
+  // bytes) for each piece that has some of them. Only for arrays in parts. kCorrupt for ends of rows that no
+  // array has.
   Status read(int64_t start, size_t item, std::span<std::byte> out,
               const std::function<Status(size_t, int64_t, std::span<std::byte>)>& read) const;
   // What to call elements [start, start + count) in an error: the array and the pieces that have them.
@@ -48,8 +49,8 @@ ArraySource array_source(const std::string& cache_dir, const StoreLedger& ledger
 // what symbolic links make of them.
 std::string part_folder(const std::string& cache_dir, const StoreLedger& ledger, const StorePart& part);
 
-// What StorePart::folder is of the store in `folder`: a relative path is relative to `cache_dir` there, so
-// that both can be moved together; others are kept.
+// What StorePart::folder is of the store in `folder`: a relative path, which is one from the working
+// directory on, is relative to `cache_dir` there, so that both can be moved together; others are kept.
 std::string folder_of_part(const std::string& folder, const std::string& cache_dir);
 
 // That the stores that are parts are there and are what they were. kInvalidArgument names the first that is
