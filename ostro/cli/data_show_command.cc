@@ -28,8 +28,10 @@ Status print_row(const DataSession& session, Split split, int64_t row, bool json
     return invalid_argument(
         fmt::format("--row {}: {} has {} rows, from 0", row, stream.name(), stream.rows()));
   ASSIGN_OR_RETURN(const data::RowSource source, stream.source(row));
-  ASSIGN_OR_RETURN(const auto places,
-                   data::find_rows(io::default_file_system(), {&source, 1}, data::row_fields(c.format)));
+  io::FileSystem& fs = io::default_file_system();
+  data::SourceCheck files(fs, data::kHashedForOneRow);
+  const std::vector<data::RowPlace> places =
+      data::find_rows(fs, {&source, 1}, data::row_fields(c.format), files);
   ASSIGN_OR_RETURN(const Sha256Digest hash, stream.row_hash(row));
   ASSIGN_OR_RETURN(const std::vector<int64_t> ends, stream.row_ends(row, 1));
   std::vector<int32_t> tokens(static_cast<size_t>(ends[1] - ends[0]));

@@ -6,8 +6,8 @@ namespace ostro::data {
 namespace {
 
 // Finds the rows of one component, each of its files once.
-Status search_places(io::FileSystem& fs, const Batch& batch, size_t component, const RowFormat& format,
-                     std::vector<SequenceSource>& sources) {
+void search_places(io::FileSystem& fs, const Batch& batch, size_t component, const RowFormat& format,
+                   SourceCheck& files, std::vector<SequenceSource>& sources) {
   std::vector<RowSource> rows;
   std::vector<RowPlace*> places;
   for (size_t row = 0; row < sources.size(); ++row) {
@@ -17,9 +17,8 @@ Status search_places(io::FileSystem& fs, const Batch& batch, size_t component, c
       places.push_back(&document.place);
     }
   }
-  ASSIGN_OR_RETURN(std::vector<RowPlace> found, find_rows(fs, rows, row_fields(format)));
+  std::vector<RowPlace> found = find_rows(fs, rows, row_fields(format), files);
   for (size_t i = 0; i < found.size(); ++i) *places[i] = std::move(found[i]);
-  return {};
 }
 
 }  // namespace
@@ -37,8 +36,9 @@ Result<std::vector<SequenceSource>> batch_sources(io::FileSystem& fs, const Batc
       sources[row].documents.push_back({std::move(span), std::move(place)});
     }
   }
+  SourceCheck files(fs);
   for (size_t c = 0; search && c < data.parts().size(); ++c)
-    RETURN_IF_ERROR(search_places(fs, batch, c, data.parts()[c].component.format, sources));
+    search_places(fs, batch, c, data.parts()[c].component.format, files, sources);
   return sources;
 }
 

@@ -27,7 +27,7 @@ struct SequenceSource {
 using ReaderOf = std::function<const SequenceReader&(size_t component)>;
 
 // The sources of every row of a batch. `search`: what the stores do not keep is looked for in their source
-// files (find_rows). Errors: stores that cannot be read, and those of find_rows.
+// files (find_rows). Errors: stores that cannot be read.
 Result<std::vector<SequenceSource>> batch_sources(io::FileSystem& fs, const Batch& batch, const DataSet& data,
                                                   const ReaderOf& reader_of, bool search);
 

@@ -17,20 +17,6 @@ struct WantedRow {
   RowPlace* place = nullptr;
 };
 
-// Why a file is no longer what the store was built from; empty: it is.
-Result<std::string> change_of(io::FileSystem& fs, const FileLedger& was) {
-  const auto info = fs.stat(was.source.path);
-  if (!info.ok() && info.error().code() == ErrorCode::kNotFound)
-    return fmt::format("{} is not there any more", was.source.path);
-  if (!info.ok()) return info.error();
-  bool same = info->size == was.source.size;
-  if (same && info->mtime_ns != was.source.mtime_ns) {
-    ASSIGN_OR_RETURN(const std::string hash, file_sha256(fs, was.source.path));
-    same = hash == was.sha256;
-  }
-  return same ? "" : fmt::format("{} changed since the store was built", was.source.path);
-}
-
 // `rows` by their number; each may be wanted several times.
 Status find_lines(io::FileSystem& fs, const FileLedger& file, const std::vector<WantedRow>& rows) {
   ASSIGN_OR_RETURN(const auto reader, open_rows(fs, file.source.path, file.source.format, {}));
@@ -65,6 +51,27 @@ Status find_groups(io::FileSystem& fs, const FileLedger& file, const std::vector
 
 }  // namespace
 
+std::string SourceCheck::difference(const FileLedger& was) {
+  const std::string& path = was.source.path;
+  const auto info = fs_.stat(path);
+  if (!info.ok() && info.error().code() == ErrorCode::kNotFound)
+    return fmt::format("{} is not there any more", path);
+  if (!info.ok()) return info.error().message();
+  if (info->size == was.source.size) {
+    if (info->mtime_ns == was.source.mtime_ns) return "";
+    if (info->size > max_hashed_)
+      return fmt::format(
+          "{} has another time than when the store was built, and {} bytes are not hashed for "
+          "one row; `ostro data batch --explain` does",
+          path, info->size);
+    auto hash = hashes_.find(path);
+    if (hash == hashes_.end()) hash = hashes_.emplace(path, file_sha256(fs_, path)).first;
+    if (!hash->second.ok()) return hash->second.error().message();
+    if (*hash->second == was.sha256) return "";
+  }
+  return fmt::format("{} changed since the store was built", path);
+}
+
 RowPlace stored_place(const RowSource& row) {
   RowPlace place{.begin = row.begin, .end = row.end};
   if (row.ledger == nullptr)
@@ -72,8 +79,8 @@ RowPlace stored_place(const RowSource& row) {
   return place;
 }
 
-Result<std::vector<RowPlace>> find_rows(io::FileSystem& fs, std::span<const RowSource> rows,
-                                        const std::vector<RowField>& fields) {
+std::vector<RowPlace> find_rows(io::FileSystem& fs, std::span<const RowSource> rows,
+                                const std::vector<RowField>& fields, SourceCheck& files) {
   std::vector<RowPlace> places(rows.size());
   std::map<const FileLedger*, std::vector<WantedRow>> wanted;  // what is to be found, by file
   for (size_t i = 0; i < rows.size(); ++i) {
@@ -90,14 +97,14 @@ Result<std::vector<RowPlace>> find_rows(io::FileSystem& fs, std::span<const RowS
     std::stable_sort(list.begin(), list.end(), [](const WantedRow& a, const WantedRow& b) {
       return a.source->document < b.source->document;
     });
-    ASSIGN_OR_RETURN(std::string why, change_of(fs, *file));
+    std::string why = files.difference(*file);
     if (why.empty()) {
       const bool parquet = file->source.format == FileFormat::kParquet;
       const Status found = parquet ? find_groups(fs, *file, list) : find_lines(fs, *file, list);
-      if (!found.ok() && found.error().code() != ErrorCode::kUnsupported) return found.error();
       if (!found.ok()) why = found.error().message();
     }
-    for (const WantedRow& row : list) row.place->unknown = why;
+    for (const WantedRow& row : list)
+      if (!row.place->has_bytes() && row.place->row_group < 0) row.place->unknown = why;
   }
   return places;
 }

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <span>
 #include <string>
 #include <vector>
@@ -30,11 +31,30 @@ struct RowPlace {
 // What the store itself knows.
 RowPlace stored_place(const RowSource& row);
 
+// Tells whether source files are what stores were built from, each hashed at most once. Not thread-safe;
+// refers to the file system.
+class SourceCheck {
+ public:
+  // A file with the size that it had, but another time, is hashed when it has at most so many bytes.
+  explicit SourceCheck(io::FileSystem& fs, int64_t max_hashed = INT64_MAX)
+      : fs_(fs), max_hashed_(max_hashed) {}
+  // Why the file is not known to be what the store was built from; empty: it is.
+  std::string difference(const FileLedger& was);
+
+ private:
+  io::FileSystem& fs_;
+  const int64_t max_hashed_;
+  std::map<std::string, Result<std::string>> hashes_;  // by path
+};
+
+// Files of this many bytes are hashed to name the place of a single row.
+inline constexpr int64_t kHashedForOneRow = int64_t{64} << 20;
+
 // The places of rows, in order, all of stores whose format reads `fields`. What a store does not keep is
 // found in the source files, each of which is read once, up to the last row wanted (of a .parquet its
-// footer); files that changed since the store was built, or are gone, make places unknown. Errors: files that
-// cannot be read.
-Result<std::vector<RowPlace>> find_rows(io::FileSystem& fs, std::span<const RowSource> rows,
-                                        const std::vector<RowField>& fields);
+// footer). Files that changed since the store was built, are gone or cannot be read make places unknown, and
+// nothing else: the rows are in the store.
+std::vector<RowPlace> find_rows(io::FileSystem& fs, std::span<const RowSource> rows,
+                                const std::vector<RowField>& fields, SourceCheck& files);
 
 }  // namespace ostro::data

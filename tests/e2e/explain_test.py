@@ -260,6 +260,13 @@ def check_changed(place):
             for document in sequence["source"]["documents"]:
                 check("bytes" not in document and reason in document["unknown"], f"{document}: not {reason}")
         check(reason in place.run("data", "batch", "--config", config, "--step", "0", "--explain").decode(), reason)
+    # Not readable, whoever asks: a link to itself.
+    path.symlink_to(path.name)
+    for document in place.explained(config, 0)["sequences"][0]["source"]["documents"]:
+        check("bytes" not in document and "symbolic links" in document["unknown"], f"{document}")
+    shown = json.loads(place.run("data", "show", "--config", config, "--row", "0", "--json"))
+    check("symbolic links" in shown["unknown"] and shown["ids"], f"{shown}")
+    path.unlink()
     path.write_bytes(content)
     shutil.rmtree(place.root / "one")
 
