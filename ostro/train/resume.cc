@@ -38,20 +38,20 @@ Status check_same_run(const std::string& directory, const GenesisEntry& genesis,
 
 }  // namespace
 
-Status check_fixed_options(io::FileSystem& fs, const std::string& directory, const TrainConfig& given) {
-  ASSIGN_OR_RETURN(const Chain beginning, read_chain_to(fs, io::join_path(directory, kChainFile), 0));
-  const auto fixed = fixed_differences(given, beginning.genesis().config, canonical_text(given));
+Status check_fixed_options(const std::string& directory, const GenesisEntry& genesis,
+                           const TrainConfig& given) {
+  const auto fixed = fixed_differences(given, genesis.config, canonical_text(given));
   if (fixed.empty()) return Status();
   return other_run(directory,
                    fmt::format("other options, which no amend can change: {}", fmt::join(fixed, "; ")));
 }
 
-Result<Resumption> plan_resume(io::FileSystem& fs, const std::string& directory, const TrainConfig& given,
-                               const DataAccess& data, const models::ModelFunctions& model, bool amend) {
+Result<Resumption> plan_resume(io::FileSystem& fs, const std::string& directory, const GenesisEntry& genesis,
+                               const TrainConfig& given, const DataAccess& data,
+                               const models::ModelFunctions& model, bool amend) {
   const std::string path = io::join_path(directory, kChainFile);
   const std::string checkpoints = io::join_path(directory, "checkpoints");
-  ASSIGN_OR_RETURN(const Chain beginning, read_chain_to(fs, path, 0));
-  RETURN_IF_ERROR(check_same_run(directory, beginning.genesis(), data));
+  RETURN_IF_ERROR(check_same_run(directory, genesis, data));
   Resumption out{{}, "", given, given, {}};
   std::string chain_head, saved;
   if (auto restored = restore_state(fs, checkpoints, model.paths, model.shapes); restored.ok()) {
@@ -60,9 +60,9 @@ Result<Resumption> plan_resume(io::FileSystem& fs, const std::string& directory,
     chain_head = restored->chain_head;
     saved = restored->path;
   } else if (restored.error().code() == ErrorCode::kInvalidArgument &&
-             beginning.genesis().config != canonical_text(given)) {
-    return restored.error().with_context(fmt::format(
-        "{} holds a run with {}", directory, in_words(beginning.genesis().config, canonical_text(given))));
+             genesis.config != canonical_text(given)) {
+    return restored.error().with_context(
+        fmt::format("{} holds a run with {}", directory, in_words(genesis.config, canonical_text(given))));
   } else if (restored.error().code() != ErrorCode::kNotFound) {
     return restored.error();
   }

@@ -17,14 +17,17 @@ struct Resumption {
   Period period;       // of `held`
 };
 
-// Refuses options that no amend may change and that differ from those of the run in `directory`.
-Status check_fixed_options(io::FileSystem& fs, const std::string& directory, const TrainConfig& given);
+// Refuses options that no amend may change and that differ from those of the run in `directory`, which began
+// with `genesis`.
+Status check_fixed_options(const std::string& directory, const GenesisEntry& genesis,
+                           const TrainConfig& given);
 
 // Restores the newest whole checkpoint of the run in `directory` and compares what was given with what held
 // there. Reads only. `amend`: other options are taken from that step on, as far as check_amend lets them.
 // Errors name what differs and what to do: another numerics version, tokenizer or data set; options that
 // differ without `amend`; a damaged chain; a checkpoint of another run.
-Result<Resumption> plan_resume(io::FileSystem& fs, const std::string& directory, const TrainConfig& given,
-                               const DataAccess& data, const models::ModelFunctions& model, bool amend);
+Result<Resumption> plan_resume(io::FileSystem& fs, const std::string& directory, const GenesisEntry& genesis,
+                               const TrainConfig& given, const DataAccess& data,
+                               const models::ModelFunctions& model, bool amend);
 
 }  // namespace ostro::train

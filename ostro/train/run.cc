@@ -50,14 +50,21 @@ Result<std::unique_ptr<Run>> Run::open(const TrainConfig& given, const Environme
   if (!exists && amend)
     return not_found(
         fmt::format("{} holds no run to amend; leave out --amend to begin one", run->directory_));
+  std::optional<GenesisEntry> genesis;
+  if (exists) {
+    ASSIGN_OR_RETURN(const Chain beginning, read_chain_to(fs, in(run->directory_, kChainFile), 0));
+    genesis = beginning.genesis();
+  }
   // Before data are made for a config that this run cannot have.
-  RETURN_IF_ERROR(exists ? check_fixed_options(fs, run->directory_, given) : given.check_leaf_examples(0));
+  RETURN_IF_ERROR(genesis ? check_fixed_options(run->directory_, *genesis, given)
+                          : given.check_leaf_examples(0));
   ASSIGN_OR_RETURN(run->data_, open_data(fs, given, environment.build));
   const int64_t vocab = run->data_.tokenizer->vocab_size();
   run->model_ = given.model_options().functions(vocab, compute_dtype(given));
   std::optional<Resumption> resumption;
-  if (exists) {
-    ASSIGN_OR_RETURN(resumption, plan_resume(fs, run->directory_, given, run->data_, run->model_, amend));
+  if (genesis) {
+    ASSIGN_OR_RETURN(resumption,
+                     plan_resume(fs, run->directory_, *genesis, given, run->data_, run->model_, amend));
     run->config_ = resumption->config;
   }
   RETURN_IF_ERROR(run->prepare(vocab));
