@@ -28,6 +28,14 @@ void strings_to_floats(Json& value) {
   }
 }
 
+Json with_floats(const std::string& canonical) {
+  Json value = Json::parse(canonical);
+  strings_to_floats(value);
+  return value;
+}
+
+std::string to_text(const Json& value) { return value.dump(-1, ' ', false, Json::error_handler_t::replace); }
+
 void compare(std::vector<std::string>& keys, const Json& there, const Json& here,
              std::vector<ObjectDifference>& out) {
   if (there == here) return;
@@ -63,16 +71,12 @@ std::optional<std::vector<ObjectDifference>> find_differences(std::string_view t
   return out;
 }
 
-std::string decimal_json(const std::string& canonical) {
-  Json value = Json::parse(canonical);
-  strings_to_floats(value);
-  return value.dump(-1, ' ', false, Json::error_handler_t::replace);
-}
+std::string decimal_json(const std::string& canonical) { return to_text(with_floats(canonical)); }
 
 std::string readable_value(const std::string& canonical) {
   if (canonical.empty()) return "absent";
-  const Json value = Json::parse(decimal_json(canonical));
-  return value.is_string() ? value.get<std::string>() : value.dump();
+  const Json value = with_floats(canonical);
+  return value.is_string() ? value.get<std::string>() : to_text(value);
 }
 
 std::vector<std::string> object_differences(std::string_view there, std::string_view here) {
