@@ -17,6 +17,13 @@ struct BuildProgress {
   int64_t bytes_done = 0, bytes_total = 0;  // of the files as they lie on disk
   int64_t bytes_resumed = 0;                // of bytes_done: by a build before this one
   int64_t documents = 0, tokens = 0;        // of both splits
+
+  // Adds chunk `number` of an array, of so many elements of `bytes` each, where a store is read as a whole.
+  void count_chunk(ArrayId id, int64_t number, int64_t elements, size_t bytes) {
+    bytes_done += elements * static_cast<int64_t>(bytes);
+    if (id == ArrayId::kData) tokens += elements;
+    if (id == ArrayId::kOffsets) documents += elements - (number == 0);  // element 0 is the number of rows
+  }
 };
 
 // How to build: nothing here changes the ledger, but for `layout`.

@@ -110,9 +110,7 @@ class Join {
             sums[static_cast<size_t>(i)] = sum_chunk(task.type, bytes);
           }
           const std::lock_guard lock(mutex);
-          progress_.bytes_done += size * static_cast<int64_t>(element_bytes(task.type));
-          if (id == ArrayId::kData) progress_.tokens += size;
-          if (id == ArrayId::kOffsets) progress_.documents += size - (i == 0);
+          progress_.count_chunk(id, i, size, element_bytes(task.type));
           if (settings_.progress) settings_.progress(progress_);
           return {};
         }));

@@ -112,6 +112,7 @@ class Scan {
     const StoreFields& fields = ledger_.preprocessing.fields;
     Shape shape;
     std::array<int64_t, 2> ends{};  // of ids and of weights
+    std::vector<io::Zarr1dReader> readers;
     for (const ArrayPlace& place : ledger_.places()) {
       const std::string path = folder(shard, place.path);
       auto opened = io::Zarr1dReader::open(fs_, path, 1);
@@ -119,7 +120,8 @@ class Scan {
         return invalid_argument(
             fmt::format("{}: the cache has no such field; see the format of its component", path));
       if (!opened.ok()) return opened.error();
-      const io::ZarrSpec& spec = opened->spec();
+      const io::Zarr1dReader& reader = readers.emplace_back(std::move(*opened));
+      const io::ZarrSpec& spec = reader.spec();
       const std::optional<ElementType> type = parse_element(spec.dtype);
       const bool floats = place.id == ArrayId::kWeights, offsets = is_offsets(place.id);
       if (!type || (!is_integer(*type) && !floats) || (offsets && *type != ElementType::kInt64))
@@ -131,11 +133,11 @@ class Scan {
       shape.chunks[nth(place.id)] = spec.chunk[0];
       if (!offsets) continue;
       int64_t told = 0, end = 0;
-      RETURN_IF_ERROR(opened->read(0, std::span(&told, 1), false));
+      RETURN_IF_ERROR(reader.read(0, std::span(&told, 1), false));
       if (told != shard.rows)
         return corrupt(fmt::format("{}: element 0, the number of rows, is {}; shard_ledger.json says {}",
                                    path, told, shard.rows));
-      if (shard.rows > 0) RETURN_IF_ERROR(opened->read(shard.rows, std::span(&end, 1), false));
+      if (shard.rows > 0) RETURN_IF_ERROR(reader.read(shard.rows, std::span(&end, 1), false));
       if (end < 0) return corrupt(fmt::format("{}: row {} ends at {}", path, shard.rows - 1, end));
       const bool ids = place.id == ArrayId::kOffsets;
       ends[ids ? 0 : 1] = end;
@@ -150,21 +152,23 @@ class Scan {
       return corrupt(fmt::format("{}: {} elements, where {} rows with {} tokens need {}",
                                  folder(shard, fields.weights_name), ends[1], shard.rows, shape.tokens,
                                  weights));
-    return check_last(shard, shape);
+    RETURN_IF_ERROR(check_last(shard, shape, readers));
+    return shape;
   }
 
   // That the last element is there, before room is made for all chunks that a damaged offset may tell of.
-  Result<Shape> check_last(const LevanterShard& shard, const Shape& shape) const {
+  Status check_last(const LevanterShard& shard, const Shape& shape,
+                    const std::vector<io::Zarr1dReader>& readers) const {
+    auto reader = readers.begin();
     for (const ArrayPlace& place : ledger_.places()) {
+      const io::Zarr1dReader& array = *reader++;
       const int64_t elements =
           array_elements(place.id, shard.rows, shape.tokens, ledger_.preprocessing.fields.weights);
       if (elements == 0) continue;
-      ASSIGN_OR_RETURN(const io::Zarr1dReader reader,
-                       io::Zarr1dReader::open(fs_, folder(shard, place.path), 1));
       std::vector<std::byte> last(element_bytes(shape.types[nth(place.id)]));
-      RETURN_IF_ERROR(reader.read(elements - 1, std::span(last), must_exist(place.id)));
+      RETURN_IF_ERROR(array.read(elements - 1, std::span(last), must_exist(place.id)));
     }
-    return shape;
+    return {};
   }
 
   // Writers leave out chunks of zeros, which masks may have and ids have not.
@@ -204,9 +208,7 @@ class Scan {
       if (type == ElementType::kInt64)
         firsts[at] = reinterpret_cast<const int64_t*>(bytes.data())[i == 0 && size > 1];
       const std::lock_guard lock(mutex);
-      progress_.bytes_done += static_cast<int64_t>(bytes.size());
-      if (id == ArrayId::kData) progress_.tokens += size;
-      if (id == ArrayId::kOffsets) progress_.documents += size - (i == 0);
+      progress_.count_chunk(id, i, size, element_bytes(type));
       if (settings_.progress) settings_.progress(progress_);
       return {};
     }));
