@@ -10,6 +10,7 @@
 #include <fstream>
 #include <iterator>
 #include <memory>
+#include <nlohmann/json.hpp>
 #include <string>
 #include <vector>
 
@@ -295,6 +296,65 @@ TEST_CASE("data verify reads stores and Levanter caches, and names the array of 
   const Outcome page = verify(store.config);
   CHECK_MESSAGE(page.code == 1, page.out);
   CHECK_MESSAGE(page.out.find("chunks.table") != std::string::npos, page.out);
+}
+
+TEST_CASE(
+    "data verify compares pack indices with their rows, and says of old and absent ones what they are") {
+  const BuiltStore store;
+  const auto pairs = [&](const std::string& name, int count) {
+    std::ofstream out(store.folder / name);
+    for (int i = 0; i < count; ++i)
+      out << "{\"prompt\": \"how many herons stood\", \"response\": \"" << std::string(i % 7, 'x') << i
+          << "\"}\n";
+    return store.folder / name;
+  };
+  const auto config = [&](const std::string& name, const std::string& urls) {
+    return store.write(name,
+                       "components: {qa: {train_urls: [" + urls +
+                           "], validation_fraction: 0.2, format: {type: supervised, input_field: prompt, "
+                           "output_field: response}}}");
+  };
+  const auto run = [](const std::string& words) { return shell("$OSTRO data " + words + " 2>&1"); };
+  const auto expect = [&](const std::string& words, int code, const std::vector<std::string>& says) {
+    const Outcome o = run(words);
+    CHECK_MESSAGE(o.code == code, o.out);
+    for (const std::string& part : says) CHECK_MESSAGE(o.out.find(part) != std::string::npos, o.out);
+  };
+  const std::string a = pairs("a1.jsonl", 60), b = pairs("a2.jsonl", 20), one = config("one.yaml", a);
+  REQUIRE(run("build --config " + one).code == 0);
+  REQUIRE(run("build --config " + one + " --model.seq_len 64").code == 0);
+  const std::string packs = store.folder / "cache/qa/packs", index = packs + "/train/packed-16-right.idx";
+  expect("verify --config " + one, 0,
+         {"ok       " + index + ": ", "ok       " + packs + "/validation/packed-64-right.idx: ",
+          "pack indices: 4 ok, 0 stale, 0 damaged\n"});
+
+  BuiltStore::flip(index, 8);
+  const std::string wrong = index +
+                            ": byte 8 is 0x05, and the rows of the store give 0x01: sequence 1 begins "
+                            "with row 5 there, and should with row 1; delete the file: ";
+  expect("verify --config " + one, 1,
+         {"damaged  " + wrong, "pack indices: 3 ok, 0 stale, 1 damaged\n", "error: " + wrong});
+  expect("verify --json --config " + one, 1, {"\"state\":\"damaged\"", "\"error\":\"" + wrong});
+  std::filesystem::remove(index);
+  expect("verify --config " + one, 0, {"pack indices: 3 ok, 0 stale, 0 damaged\n"});
+
+  const std::string two = config("two.yaml", a + ", " + b);
+  REQUIRE(run("build --append --config " + two).code == 0);
+  expect("verify --config " + two, 0,
+         {"stale    " + packs + "/train/packed-64-right.idx: ", "pack indices: 2 ok, 2 stale, 0 damaged\n"});
+  const Outcome as_json = shell("$OSTRO data verify --json --config " + two);
+  const auto found = nlohmann::json::parse(as_json.out)["qa"];
+  CHECK(found["pack_indices"].size() == 4);
+  CHECK(found["arrays"][0]["state"] == "ok");
+  CHECK(found["ledger_hash"].get<std::string>().size() == 64);
+
+  // Where the ends of the rows are damaged, that is the only damage.
+  BuiltStore::flip(store.folder / "cache/qa/train/input_ids/offsets/c/0", 40);
+  expect("verify --config " + two, 1,
+         {"unread   " + index + ": ", "stale, 0 damaged, 1 unread\n", "error: damaged token store: "});
+  BuiltStore::flip(store.folder / "cache/qa/train/input_ids/offsets/c/0", 40);
+  std::filesystem::remove_all(packs);
+  expect("verify --config " + two, 0, {"pack indices: none; made when they are first needed\n"});
 }
 
 TEST_CASE("data diff names every option that makes batches differ, and takes overrides") {

@@ -9,7 +9,7 @@
 #include "ostro/cli/data_session.h"
 #include "ostro/cli/standard_streams.h"
 #include "ostro/data/data_set.h"
-#include "ostro/data/pack_index.h"
+#include "ostro/data/packing.h"
 #include "ostro/data/store_stats.h"
 #include "ostro/data/token_store.h"
 #include "ostro/io/routing_file_system.h"

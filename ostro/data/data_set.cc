@@ -4,6 +4,7 @@
 
 #include "ostro/base/check.h"
 #include "ostro/base/sha256.h"
+#include "ostro/data/pack_index_file.h"
 #include "ostro/data/packed_sequences.h"
 #include "ostro/data/sequence_reader.h"
 #include "ostro/data/store_plan.h"
@@ -23,7 +24,7 @@ Result<DataSet::Part> open_part(io::FileSystem& fs, const DataOptions& options, 
                                 const tokenizer::Tokenizer& tokenizer, std::shared_ptr<ChunkCache> cache) {
   ASSIGN_OR_RETURN(auto store, named(c, TokenStore::open(fs, options, c, tokenizer, std::move(cache))));
   ASSIGN_OR_RETURN(const StoreFolder folder, store_folder(fs, options, c));
-  return DataSet::Part{c, std::move(store), &fs, io::join_path(folder.ledger, "packs")};
+  return DataSet::Part{c, std::move(store), &fs, folder.ledger};
 }
 
 }  // namespace
@@ -64,7 +65,7 @@ Status make_packs(io::FileSystem& fs, const DataOptions& options, const Componen
                   const tokenizer::Tokenizer& tokenizer, int64_t seq_len) {
   if (!is_packed(component.format)) return {};
   ASSIGN_OR_RETURN(const DataSet::Part part, open_part(fs, options, component, tokenizer, nullptr));
-  if (!io::path_scheme(part.packs).empty()) return {};
+  if (!io::path_scheme(part.folder).empty()) return {};
   for (const Split split : kSplits) {
     const auto made = open_sequences(part, split, options, seq_len);
     if (!made.ok()) return made.error();
@@ -91,7 +92,7 @@ Result<std::shared_ptr<const SequenceReader>> open_sequences(const DataSet::Part
                                                              const DataOptions& options, int64_t seq_len) {
   if (const auto rule = pack_rule(part.component.format, seq_len)) {
     OSTRO_CHECK(part.fs != nullptr, "{} rows of a store without a name", part.component.key);
-    ASSIGN_OR_RETURN(auto index, PackIndex::open(*part.fs, io::join_path(part.packs, split_name(split)),
+    ASSIGN_OR_RETURN(auto index, PackIndex::open(*part.fs, pack_folder(part.folder, split),
                                                  part.store->split(split), part.store->hash(), *rule));
     return std::shared_ptr<const SequenceReader>(
         std::make_shared<PackedSequences>(part.store, split, std::move(index)));

@@ -9,7 +9,7 @@
 
 #include "ostro/data/build.h"
 #include "ostro/data/options.h"
-#include "ostro/data/pack_index.h"
+#include "ostro/data/packing.h"
 #include "ostro/data/token_store.h"
 
 namespace ostro::data {
@@ -23,9 +23,9 @@ class DataSet {
   struct Part {
     Component component;
     std::shared_ptr<const TokenStore> store;
-    // Where pack indices of the store are, or are made; null for a store without a name.
+    // Where the ledger is, and pack indices are or are made; null for a store without a name.
     io::FileSystem* fs = nullptr;
-    std::string packs;
+    std::string folder;
   };
 
   // Opens the stores; errors as TokenStore::open, with the component's name.

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "ostro/data/batch.h"
-#include "ostro/data/pack_index.h"
+#include "ostro/data/packing.h"
 #include "ostro/data/token_store.h"
 
 namespace ostro::data {

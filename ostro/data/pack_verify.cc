@@ -1,0 +1,161 @@
+#include "ostro/data/pack_verify.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstring>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <span>
+
+#include "ostro/data/pack_index_file.h"
+#include "ostro/data/packing.h"
+#include "ostro/data/token_store.h"
+#include "ostro/io/path.h"
+
+namespace ostro::data {
+namespace {
+
+// Ends of rows are read in order, once: no more than what one read spans need be kept.
+constexpr size_t kEndsCacheBytes = size_t{16} << 20;
+constexpr const char* kMendPack = "delete the file: it is made again when it is needed";
+
+int64_t to_entry(std::span<const std::byte> bytes) {
+  int64_t value;
+  std::memcpy(&value, bytes.data(), sizeof(value));
+  return value;
+}
+
+// A file that writes nothing: what is appended must be what another file has there.
+class ComparingFile final : public io::WritableFile {
+ public:
+  using WritableFile::append;
+  ComparingFile(const io::RandomAccessFile& file, int64_t sequences, std::function<void(int64_t)> compared)
+      : file_(file), sequences_(sequences), compared_(std::move(compared)) {}
+
+  Status append(std::span<const std::byte> made) override {
+    if (failure_.ok()) failure_ = compare(made);
+    return failure_;
+  }
+  Status sync() override { return {}; }
+  Status close() override {
+    if (failure_.ok() && at_ != file_.size())
+      failure_ = corrupt(fmt::format("{}: has {} bytes, and the rows of the store give {}; {}", file_.path(),
+                                     file_.size(), at_, kMendPack));
+    return failure_;
+  }
+  // Why the other file is not the same, or cannot be read.
+  const Status& failure() const { return failure_; }
+
+ private:
+  Status compare(std::span<const std::byte> made) {
+    const auto there = std::clamp<int64_t>(file_.size() - at_, 0, static_cast<int64_t>(made.size()));
+    held_.resize(static_cast<size_t>(there));
+    if (there > 0) RETURN_IF_ERROR(file_.read(at_, held_));
+    const auto [in_file, in_made] = std::ranges::mismatch(held_, made);
+    if (in_file != held_.end())
+      return corrupt(fmt::format("{}: byte {} is {:#04x}, and the rows of the store give {:#04x}{}; {}",
+                                 file_.path(), at_ + (in_file - held_.begin()), static_cast<int>(*in_file),
+                                 static_cast<int>(*in_made), place(made, in_file - held_.begin()),
+                                 kMendPack));
+    at_ += static_cast<int64_t>(made.size());
+    compared_(there);
+    return {};
+  }
+
+  // What byte `at` of what was read is: an entry, where it is one of a page.
+  std::string place(std::span<const std::byte> made, int64_t at) const {
+    const int64_t page = at_ / pack_page_bytes(kPackPageEntries), begin = at & ~int64_t{7};
+    const int64_t entry = page * kPackPageEntries + begin / 8;
+    const bool is_page = at_ % pack_page_bytes(kPackPageEntries) == 0 && entry < sequences_ &&
+                         begin + 8 <= static_cast<int64_t>(std::min(made.size(), held_.size()));
+    if (!is_page) return "";
+    const auto value = [&](std::span<const std::byte> bytes) {
+      return to_entry(bytes.subspan(static_cast<size_t>(begin)));
+    };
+    return fmt::format(": sequence {} begins with row {} there, and should with row {}", entry, value(held_),
+                       value(made));
+  }
+
+  const io::RandomAccessFile& file_;
+  int64_t sequences_;  // as the file's header says
+  std::function<void(int64_t)> compared_;
+  std::vector<std::byte> held_;
+  int64_t at_ = 0;  // bytes that were appended
+  Status failure_;
+};
+
+struct FoundIndex {
+  Split split;
+  PackRule rule;
+};
+
+void verify_index(io::FileSystem& fs, const FoundIndex& found,
+                  const Result<std::shared_ptr<const TokenStore>>& store, PackIndexReport& report,
+                  const std::function<void(int64_t)>& compared) {
+  const auto end = [&report](PackIndexState state, Status status) {
+    report.state = state;
+    report.status = std::move(status);
+  };
+  if (!store.ok()) return end(PackIndexState::kUnread, store.error());
+  const auto file = fs.open(report.path);
+  if (!file.ok()) return end(PackIndexState::kDamaged, file.error());
+  const auto header = read_pack_header(**file);
+  if (!header.ok()) return end(PackIndexState::kDamaged, header.error());
+  if (!*header)
+    return end(PackIndexState::kDamaged,
+               corrupt(fmt::format("{}: its header, at the end of its {} bytes, is damaged; {}", report.path,
+                                   (*file)->size(), kMendPack)));
+  report.sequences = (*header)->counts.sequences;
+  const std::string& hash = (*store)->hash();
+  if ((*header)->is_stale(hash)) return end(PackIndexState::kStale, {});
+  ComparingFile comparing(**file, report.sequences, compared);
+  const Status written = write_pack_index(comparing, (*store)->split(found.split), hash, found.rule);
+  if (comparing.failure().ok() && !written.ok()) return end(PackIndexState::kUnread, written);
+  const Status same = comparing.close();
+  if (!same.ok()) end(PackIndexState::kDamaged, same);
+}
+
+}  // namespace
+
+Result<std::vector<PackIndexReport>> verify_packs(io::FileSystem& fs, const std::string& cache_dir,
+                                                  const VerifySettings& settings) {
+  std::vector<PackIndexReport> reports;
+  std::vector<FoundIndex> found;
+  BuildProgress progress;
+  for (const Split split : kSplits) {
+    const std::string folder = pack_folder(cache_dir, split);
+    const auto entries = fs.list(folder);
+    if (!entries.ok() && entries.error().code() == ErrorCode::kNotFound) continue;
+    if (!entries.ok()) return entries.error();
+    for (const io::DirEntry& entry : *entries) {
+      const std::optional<PackRule> rule = rule_of_pack_index(entry.name);
+      if (!rule || entry.is_directory) continue;
+      PackIndexReport report{.path = io::join_path(folder, entry.name)};
+      ASSIGN_OR_RETURN(const io::FileInfo info, fs.stat(report.path));
+      report.bytes = info.size;
+      progress.bytes_total += info.size;
+      ++progress.files_total;
+      reports.push_back(std::move(report));
+      found.push_back({split, *rule});
+    }
+  }
+  if (reports.empty()) return reports;
+  const auto store =
+      TokenStore::open(fs, cache_dir, std::make_shared<ChunkCache>(kEndsCacheBytes), KeepChunks::kAtOnce);
+  int64_t finished = 0;
+  for (size_t i = 0; i < reports.size(); ++i) {
+    verify_index(fs, found[i], store, reports[i], [&](int64_t bytes) {
+      progress.bytes_done += bytes;
+      if (settings.progress) settings.progress(progress);
+    });
+    finished += reports[i].bytes;
+    progress.bytes_done = finished;
+    ++progress.files_done;
+    if (settings.progress) settings.progress(progress);
+  }
+  return reports;
+}
+
+}  // namespace ostro::data
