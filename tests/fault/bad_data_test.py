@@ -6,6 +6,7 @@ with one clear error line or a counted skip, and nothing is lost. (Servers: test
 """
 
 import gzip
+import hashlib
 import json
 import os
 import shutil
@@ -137,6 +138,36 @@ class Cases:
         text = self.w.good(*command)
         check(self.ledger("texts")["hash"] in text and "warning: " in text, f"a store without its texts:\n{text}")
         check(self.ledger("texts")["hash"] in done, "the hash that was printed first")
+
+    def store_that_grows(self):
+        """A store extended, and one joined of parts, are the one that a build of all texts gives; --files names them."""
+        urls = ["corpus/0[0-4].txt", "corpus/0[5-8].txt"]
+        parts = [self.w.good(*self.build(f"part{i}", [url])) for i, url in enumerate(urls)]
+        whole = self.w.good(*self.build("whole", urls), "--files")
+        listed = [line.split() for line in whole.splitlines() if line.startswith("  ")]
+        check([words[1] for words in listed] == [f"corpus/0{i}.txt" for i in range(9)], f"files in:\n{whole}")
+        for sha256, path, *_, size, _ in listed:
+            content = (self.w.root / path).read_bytes()
+            check((sha256, int(size)) == (hashlib.sha256(content).hexdigest(), len(content)), f"{path} in:\n{whole}")
+        check("corpus/" not in parts[0], f"files that nobody asked for:\n{parts[0]}")
+        hashes = [self.ledger(name)["hash"] for name in ("part0", "part1", "whole")]
+        check(len(set(hashes)) == 3, f"hashes of a whole and its parts: {hashes}")
+
+        self.w.good(*self.build("grown", urls[:1]))
+        grows = self.build("grown", urls)
+        self.w.bad(*grows, says=["cache-grown/x", "corpus/05.txt", "--append"])
+        check(f"ledger hash {hashes[2]}" in self.w.good(*grows, "--append"), "another hash after --append")
+        check(f"ledger hash {hashes[2]}" in self.w.good(*grows), "another hash of the extended store")
+
+        joins = ("data", "consolidate", *self.build("joined", urls)[2:], "--from")
+        folders = [f"cache-part{i}/x" for i in range(2)]
+        self.w.bad(*joins, *folders[::-1], says=["parts in another order"])
+        self.w.bad(*joins, folders[0], says=["the parts lack 4 files", "corpus/05.txt"])
+        check(f"ledger hash {hashes[2]}" in self.w.good(*joins, *folders), "another hash of the joined store")
+        for folder in folders:
+            shutil.rmtree(self.w.root / folder)
+        self.w.good("data", "verify", *joins[2:4])
+        check(self.ledger("joined")["content"]["splits"] == self.ledger("whole")["content"]["splits"], "other arrays")
 
     def half_of_the_texts(self):
         """A pattern that names nothing does not hide that files of another have changed; without any, the store is used."""
