@@ -154,7 +154,7 @@ TEST_CASE("token store: cut, zeroed or changed files are refused by name, or do 
   const std::vector<int32_t> expected = *read_everything(fs, options.cache_dir);
   int64_t tried = 0, refused = 0;
   for (const std::string& path : files_below(fs, options.cache_dir)) {
-    // For others, or for extending the store only (append_test.cc).
+    // For others, or for extending the store only (component_test.cc).
     if (path.ends_with("shard_ledger.json") || path.ends_with("build.lock") ||
         path == digests_path(options.cache_dir))
       continue;
