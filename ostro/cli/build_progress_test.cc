@@ -2,7 +2,10 @@
 
 #include <doctest/doctest.h>
 
+#include <cstdlib>
 #include <memory>
+
+#include "ostro/data/test_corpus.h"
 
 namespace ostro::cli {
 namespace {
@@ -48,6 +51,41 @@ TEST_CASE(
   CHECK(shown(false, 80) ==
         "web:  37.5%  3 of 8 files  30000 documents  36.0M tokens  150.0 of 400.0 MB  5.0 MB/s  0:50 left\n"
         "web:  75.0%  6 of 8 files  60000 documents  72.0M tokens  300.0 of 400.0 MB  5.0 MB/s  0:20 left\n");
+}
+
+TEST_CASE("progress: a build that goes on after a kill says from its first line on what is left") {
+  for (const std::string path : {"a.jsonl", "a.jsonl.gz"}) {
+    CAPTURE(path);
+    io::MemoryFileSystem fs;
+    const std::string lines = data::json_lines(3000);
+    data::write(fs, path, path == "a.jsonl" ? lines : data::packed(io::Compression::kGzip, lines));
+    data::DataOptions options = data::corpus_options("in");
+    options.train_urls = {path};
+    data::BuildSettings settings;
+    settings.threads = 2;
+    settings.commit_bytes = 1;
+    data::build_half(fs, options, settings);
+    // Every report comes a second after the one before.
+    Shown s;
+    REQUIRE(s.file);
+    BuildProgressLine line("web", ProgressOutput(s.file.get(), true, [&s] { return s.now; }));
+    int64_t reports = 0;
+    settings.progress = [&, draw = line.callback()](const data::BuildProgress& p) {
+      s.now += std::chrono::seconds(1);
+      ++reports;
+      draw(p);
+    };
+    REQUIRE(data::build_store(fs, options, data::test_tokenizer(), settings).ok());
+    const std::string text = s.text();
+    REQUIRE(reports >= 4);
+    size_t at = 0;
+    for (int64_t i = 1; i <= reports; ++i) {
+      at = text.find("MB/s  0:", at) + 8;
+      REQUIRE(at > 8);
+      CAPTURE(text);
+      CHECK(std::abs(std::stol(text.substr(at, 2)) - (reports - i)) <= 1);
+    }
+  }
 }
 
 TEST_CASE("progress: on a terminal one line is redrawn, and stands at the end") {

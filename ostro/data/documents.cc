@@ -25,6 +25,7 @@ Result<bool> DocumentReader::next(Unit& unit) {
   if (rows_ == nullptr) {
     ASSIGN_OR_RETURN(rows_, open_rows(fs_, source.path, source.format, options_, start_));
   }
+  unit.stored_begin = rows_->stored_bytes();
   for (size_t bytes = 0; bytes < kUnitBytes && unit.rows.size() < kUnitRows;) {
     Row row;
     ASSIGN_OR_RETURN(const bool more, rows_->next(row));
@@ -34,12 +35,14 @@ Result<bool> DocumentReader::next(Unit& unit) {
       rows_.reset();
       start_ = {};
       ++file_;
-      break;
+      unit.stored_end = source.size;
+      return true;
     }
     bytes += row.bytes.size();
     unit.rows.push_back(std::move(row));
     unit.row_bytes = rows_->position().bytes;
   }
+  unit.stored_end = rows_->stored_bytes();
   return true;
 }
 
@@ -142,6 +145,8 @@ Result<EncodedUnit> encode_unit(const EncodeContext& context, tokenizer::Encoder
   out.file = unit.file;
   out.documents_read = static_cast<int64_t>(unit.rows.size());
   out.row_bytes = unit.row_bytes;
+  out.stored_begin = unit.stored_begin;
+  out.stored_end = unit.stored_end;
   out.ends_file = unit.ends_file;
   for (Row& row : unit.rows) {
     const int64_t number = row.number;

@@ -24,6 +24,8 @@ struct Unit {
   int64_t file = 0;  // index of the source
   std::vector<Row> rows;
   int64_t row_bytes = 0;  // byte of the unpacked file that they end at; 0: not known
+  // Where the rows lie in the file as it is stored: RowReader::stored_bytes().
+  int64_t stored_begin = 0, stored_end = 0;
   bool ends_file = false;
   std::string file_sha256;  // when it ends the file and reading began at its start, else ""
 };

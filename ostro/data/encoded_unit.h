@@ -15,6 +15,8 @@ struct EncodedUnit {
   int64_t file = 0;            // index of the source
   int64_t documents_read = 0;  // of the unit, skipped ones included
   int64_t row_bytes = 0;       // byte of the unpacked file that they end at; 0: not known
+  // Where the rows lie in the file as it is stored: RowReader::stored_bytes().
+  int64_t stored_begin = 0, stored_end = 0;
   bool ends_file = false;
   std::string file_sha256;  // when it ends the file
   int64_t empty = 0, repaired = 0, no_loss = 0, skipped = 0;

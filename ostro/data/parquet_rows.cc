@@ -112,6 +112,7 @@ class ParquetRows final : public RowReader {
 
   Status open(io::FileSystem& fs, int64_t skip) {
     ASSIGN_OR_RETURN(auto opened, fs.open(path_));
+    bytes_ = opened->size();
     file_ = std::make_shared<ArrowFile>(std::move(opened));
     return guarded([&]() -> Status {
       parquet::ReaderProperties properties(arrow::system_memory_pool());
@@ -180,6 +181,7 @@ class ParquetRows final : public RowReader {
   }
 
   RowPosition position() const override { return {number_, 0}; }
+  int64_t stored_bytes() const override { return bytes_of_rows(bytes_, number_, rows_); }
   std::string file_sha256() override { return ""; }  // pages of other columns are not read
 
  private:
@@ -274,7 +276,8 @@ class ParquetRows final : public RowReader {
   std::shared_ptr<arrow::RecordBatch> batch_;
   int64_t at_ = 0;      // in the batch
   int64_t number_ = 0;  // of the row last handed out
-  int64_t rows_ = 0;
+  int64_t rows_ = 0;    // of the file
+  int64_t bytes_ = 0;   // of it
 };
 
 }  // namespace

@@ -114,6 +114,22 @@ TEST_CASE("parquet: a column of strings, begun at any row") {
   CHECK(counting.counts().bytes_read - all < all);
 }
 
+TEST_CASE("parquet: how far reading is in the file goes by its rows, from any of them on") {
+  io::MemoryFileSystem fs;
+  write_table(fs, "t.parquet", {"text"}, {array_of(arrow::utf8(), R"(["a", "b", "c", "d", "e", "f", "g"])")});
+  const int64_t size = fs.stat("t.parquet")->size;
+  for (int64_t skip = 0; skip <= 7; ++skip) {
+    auto reader = open_rows(fs, "t.parquet", FileFormat::kParquet, {.fields = {{"text"}}}, {.rows = skip});
+    REQUIRE(reader.ok());
+    CHECK((*reader)->stored_bytes() == bytes_of_rows(size, skip, 7));
+    Row row;
+    for (int64_t rows = skip + 1; *(*reader)->next(row); ++rows)
+      CHECK((*reader)->stored_bytes() == bytes_of_rows(size, rows, 7));
+    CHECK((*reader)->stored_bytes() == size);
+  }
+  CHECK(bytes_of_rows(700, 3, 7) == 300);
+}
+
 TEST_CASE("parquet: lists and structs as JSON") {
   io::MemoryFileSystem fs;
   const auto turn =

@@ -33,7 +33,8 @@ class WholeFile final : public RowReader {
     }
     return true;
   }
-  RowPosition position() const override { return {rows_, rows_ > 0 ? file_->size() : 0}; }
+  RowPosition position() const override { return {rows_, stored_bytes()}; }
+  int64_t stored_bytes() const override { return rows_ > 0 ? file_->size() : 0; }
   std::string file_sha256() override { return sha256_; }
 
  private:
@@ -62,6 +63,7 @@ class JsonLines final : public RowReader {
     return true;
   }
   RowPosition position() const override { return {lines_.line_number(), lines_.next_byte()}; }
+  int64_t stored_bytes() const override { return lines_.stored_bytes(); }
   std::string file_sha256() override { return lines_.file_sha256(); }
 
  private:
@@ -98,6 +100,12 @@ Result<std::unique_ptr<RowReader>> open_rows(io::FileSystem& fs, const std::stri
       return open_parquet_rows(fs, path, options, start.rows);
   }
   return reader;
+}
+
+int64_t bytes_of_rows(int64_t file_bytes, int64_t rows, int64_t all) {
+  if (all == 0) return file_bytes;
+  const double share = static_cast<double>(rows) / static_cast<double>(all);  // exactly 1 at the end
+  return static_cast<int64_t>(static_cast<double>(file_bytes) * share);
 }
 
 std::string row_too_long(int64_t bytes, int64_t limit) {

@@ -68,6 +68,9 @@ class RowReader {
   virtual Result<bool> next(Row& row) = 0;
   // Behind the row last returned.
   virtual RowPosition position() const = 0;
+  // How far that is in the file, in bytes of it as it is stored, for progress: exact in a plain file, else
+  // about, but never falling and the file's size only behind the last row.
+  virtual int64_t stored_bytes() const = 0;
   // SHA-256 of the file as it is stored, in hexadecimal; "" unless all of it was read, in order, by next().
   virtual std::string file_sha256() = 0;
 };
@@ -78,6 +81,9 @@ class RowReader {
 // both); kUnsupported for .parquet in a build without it.
 Result<std::unique_ptr<RowReader>> open_rows(io::FileSystem& fs, const std::string& path, FileFormat format,
                                              const RowOptions& options, const RowPosition& start = {});
+
+// The bytes that the first `rows` of `all` rows take in a file of so many bytes, as if all were equally long.
+int64_t bytes_of_rows(int64_t file_bytes, int64_t rows, int64_t all);
 
 // What is wrong with a text that has a NUL byte there: it is some other kind of file.
 std::string not_a_text(int64_t offset);

@@ -2,24 +2,20 @@
 
 #include <doctest/doctest.h>
 
+#include <cstdlib>
+
 #include "ostro/base/sha256.h"
 #include "ostro/data/test_corpus.h"
-#include "ostro/io/codecs.h"
 
 using namespace ostro;
 using namespace ostro::data;
 
 namespace {
 
-std::string packed(io::Compression kind, std::string_view text) {
-  auto bytes = io::compress({.kind = kind, .level = 3}, std::as_bytes(std::span(text)));
-  REQUIRE(bytes.ok());
-  return std::string(reinterpret_cast<const char*>(bytes->data()), bytes->size());
-}
-
 struct Read {
   std::vector<Row> rows;
   std::vector<RowPosition> positions;  // behind each
+  std::vector<int64_t> stored;         // likewise
   std::string sha256;
 };
 
@@ -35,6 +31,7 @@ Read read_rows(io::FileSystem& fs, const std::string& path, FileFormat format, c
     if (!*more) break;
     out.rows.push_back(row);
     out.positions.push_back((*reader)->position());
+    out.stored.push_back((*reader)->stored_bytes());
   }
   out.sha256 = (*reader)->file_sha256();
   return out;
@@ -103,6 +100,35 @@ TEST_CASE("rows of JSON lines: begin anywhere and go on as if nothing had happen
     }
     CHECK(open_rows(fs, path, FileFormat::kJsonl, {}, {.rows = 6}).error().message() ==
           path + ": has 5 lines, but line 6 was read before");
+  }
+}
+
+TEST_CASE("rows of JSON lines: how far they are in the file as it is stored, which their end alone reaches") {
+  io::MemoryFileSystem fs;
+  const std::string text = json_lines(1000);
+  write(fs, "a.jsonl", text);
+  write(fs, "b.jsonl.gz", packed(io::Compression::kGzip, text));
+  write(fs, "c.jsonl.zst",
+        packed(io::Compression::kZstd, text.substr(0, 300000)) +
+            packed(io::Compression::kZstd, text.substr(300000)));
+  for (const std::string path : {"a.jsonl", "b.jsonl.gz", "c.jsonl.zst"}) {
+    CAPTURE(path);
+    const Read all = read_rows(fs, path, FileFormat::kJsonl);
+    const int64_t size = fs.stat(path)->size;
+    // Decoders give text in blocks of 128 KiB.
+    const int64_t block = bytes_of_rows(size, 128 << 10, static_cast<int64_t>(text.size()));
+    int wrong = 0;
+    for (size_t i = 0; i < all.rows.size(); ++i) {
+      const int64_t stored = all.stored[i], rows = static_cast<int64_t>(i + 1);
+      wrong += i > 0 && stored < all.stored[i - 1];
+      wrong += stored > size || (stored == size && rows < 1000);
+      wrong += std::abs(stored - bytes_of_rows(size, rows, 1000)) > block;  // lines are alike
+      if (path == "a.jsonl") wrong += stored != all.positions[i].bytes;
+    }
+    CHECK(wrong == 0);
+    const Read rest = read_rows(fs, path, FileFormat::kJsonl, {}, all.positions[599]);
+    CHECK(rest.stored.front() >= all.stored[599]);
+    CHECK(rest.stored.back() <= size);
   }
 }
 

@@ -1,5 +1,7 @@
 #include "ostro/data/store_rows.h"
 
+#include "ostro/data/row_reader.h"
+
 namespace ostro::data {
 namespace {
 
@@ -12,6 +14,7 @@ Result<bool> StoreRows::next(EncodedUnit& unit) {
   const PartFile& file = files_[static_cast<size_t>(file_)];
   unit = EncodedUnit{.file = file_};
   const int64_t train = file.ledger.rows[0], all = train + file.ledger.rows[1];
+  unit.stored_begin = bytes_of_rows(file.ledger.source.size, row_, all);
   for (int64_t tokens = 0; row_ < all && tokens < kUnitTokensOfRows; ++row_, ++unit.documents_read) {
     const Split split = row_ < train ? Split::kTrain : Split::kValidation;
     const int64_t row =
@@ -19,6 +22,7 @@ Result<bool> StoreRows::next(EncodedUnit& unit) {
     RETURN_IF_ERROR(copy(*file.store, split, row, unit));
     tokens = static_cast<int64_t>(unit.tokens.size());
   }
+  unit.stored_end = bytes_of_rows(file.ledger.source.size, row_, all);
   if (row_ < all) return true;
   unit.ends_file = true;
   unit.file_sha256 = file.ledger.sha256;

@@ -2,15 +2,20 @@
 #pragma once
 
 #include <doctest/doctest.h>
+#include <fmt/format.h>
 
 #include <nlohmann/json.hpp>
+#include <span>
 #include <string>
+#include <string_view>
 
 #include "ostro/base/sha256.h"
 #include "ostro/data/build.h"
 #include "ostro/data/chunk_table.h"
 #include "ostro/data/loader.h"
 #include "ostro/data/store_verify.h"
+#include "ostro/io/codecs.h"
+#include "ostro/io/faulty_file_system.h"
 #include "ostro/io/memory_file_system.h"
 #include "ostro/io/path.h"
 #include "ostro/tokenizer/trainer.h"
@@ -56,6 +61,19 @@ inline std::string words(int64_t number, int64_t count) {
   return text;
 }
 
+// So many lines of .jsonl, of about 900 bytes each.
+inline std::string json_lines(int64_t count) {
+  std::string lines;
+  for (int64_t i = 0; i < count; ++i) lines += fmt::format("{{\"text\": \"{}\"}}\n", words(i, 250));
+  return lines;
+}
+
+inline std::string packed(io::Compression kind, std::string_view text) {
+  auto bytes = io::compress({.kind = kind, .level = 3}, std::as_bytes(std::span(text)));
+  REQUIRE(bytes.ok());
+  return std::string(reinterpret_cast<const char*>(bytes->data()), bytes->size());
+}
+
 // 24 text files and a .jsonl of 60 lines below `root`.
 inline void write_corpus(io::FileSystem& fs, const std::string& root) {
   check_ok(fs.make_dirs(root + "/text/deep"));
@@ -83,6 +101,17 @@ inline BuildSettings small_settings(int threads = 3) {
   settings.commit_bytes = 300;
   settings.layout = {.chunk = 64, .shard = 256};
   return settings;
+}
+
+// Leaves a store as a build that is killed half-way does.
+inline void build_half(io::MemoryFileSystem& memory, const DataOptions& options,
+                       const BuildSettings& settings) {
+  DataOptions whole = options;
+  whole.cache_dir += "-whole";
+  io::FaultyFileSystem fs(memory);
+  REQUIRE(build_store(fs, whole, test_tokenizer(), settings).ok());
+  fs.inject(io::Fault::kCrash, fs.writes() / 2);
+  REQUIRE_FALSE(build_store(fs, options, test_tokenizer(), settings).ok());
 }
 
 // The text of a ledger with the checksum that fits.

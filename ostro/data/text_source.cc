@@ -1,7 +1,7 @@
 #include "ostro/data/text_source.h"
 
-#include <algorithm>
 #include <memory>
+#include <utility>
 
 #include "ostro/data/documents.h"
 #include "ostro/data/row_reader.h"
@@ -30,10 +30,9 @@ class TextsOfSources {
         RETURN_IF_ERROR(open());
       }
       ASSIGN_OR_RETURN(const bool more, parts_ ? next_part(document) : next_row(document));
-      const int64_t at = !more ? source_->size : parts_ ? offset_ : rows_->position().bytes;
-      const int64_t done = std::clamp(at, in_file_, source_->size);
-      report(done - in_file_, 0);
-      in_file_ = more ? done : 0;
+      const int64_t at = !more ? source_->size : parts_ ? offset_ : rows_->stored_bytes();
+      report(at - in_file_, 0);
+      in_file_ = more ? at : 0;
       if (more) return true;
     }
   }

@@ -10,8 +10,7 @@
 
 namespace ostro::data {
 
-// How far a source has been read, in bytes of the files as they lie on disk. Within a packed file the
-// unpacked ones stand for them, within a .parquet none.
+// How far a source has been read, in bytes of the files as they lie on disk (RowReader::stored_bytes).
 struct TextProgress {
   int64_t bytes_done = 0, bytes_total = 0;
 };

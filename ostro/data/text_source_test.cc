@@ -2,8 +2,10 @@
 
 #include <doctest/doctest.h>
 
+#include <cstdlib>
+
+#include "ostro/data/row_reader.h"
 #include "ostro/data/test_corpus.h"
-#include "ostro/io/codecs.h"
 
 using namespace ostro;
 using namespace ostro::data;
@@ -41,10 +43,7 @@ TEST_CASE("texts of sources: rows and whole files, without empty ones") {
   const std::string lines =
       "{\"text\": \"one\", \"body\": \"B\"}\n \n{\"text\": \"\"}\n{\"text\": \"t\xffo\"}\n";
   write(fs, "in/a.jsonl", lines);
-  const auto packed =
-      io::compress({.kind = io::Compression::kZstd, .level = 3}, std::as_bytes(std::span(lines)));
-  REQUIRE(packed.ok());
-  write(fs, "in/b.NDJSON.zst", std::string(reinterpret_cast<const char*>(packed->data()), packed->size()));
+  write(fs, "in/b.NDJSON.zst", packed(io::Compression::kZstd, lines));
   write(fs, "in/c.txt", "a whole\nfile");
   write(fs, "in/d.txt", "");
   const std::string two = "t\xef\xbf\xbdo";
@@ -54,6 +53,42 @@ TEST_CASE("texts of sources: rows and whole files, without empty ones") {
   CHECK(text_source_error(fs, "in/a.jsonl", "body") ==
         "in/a.jsonl:3: has no field \"body\"; set --text_key to the "
         "field that holds the text");
+}
+
+TEST_CASE("texts of sources: progress counts the files as they are stored, packed or not, to their end") {
+  io::MemoryFileSystem fs;
+  const std::string lines = json_lines(500);
+  const std::vector<std::pair<std::string, std::string>> files = {
+      {"a.jsonl", lines},
+      {"b.jsonl.gz", packed(io::Compression::kGzip, lines)},
+      {"c.jsonl.zst", packed(io::Compression::kZstd, lines)}};
+  std::vector<SourceFile> sources;
+  int64_t total = 0;
+  for (const auto& [path, content] : files) {
+    write(fs, path, content);
+    const auto size = static_cast<int64_t>(content.size());
+    sources.push_back({.path = path, .format = FileFormat::kJsonl, .size = size});
+    total += size;
+  }
+  TextProgress progress;
+  const auto source = texts_of_sources(fs, sources, "text", "--text_key", &progress);
+  CHECK(progress.bytes_total == total);
+  std::string document;
+  int64_t before = 0, wrong = 0;
+  for (const SourceFile& file : sources) {
+    // Decoders give text in blocks of 128 KiB.
+    const int64_t block = bytes_of_rows(file.size, 128 << 10, static_cast<int64_t>(lines.size()));
+    for (int64_t rows = 1; rows <= 500; ++rows) {
+      REQUIRE(*source(document));
+      const int64_t in_file = progress.bytes_done - before;
+      wrong += in_file > file.size || (in_file == file.size && rows < 500);
+      wrong += std::abs(in_file - bytes_of_rows(file.size, rows, 500)) > block;
+    }
+    before += file.size;
+  }
+  CHECK(wrong == 0);
+  CHECK_FALSE(*source(document));
+  CHECK(progress.bytes_done == total);
 }
 
 TEST_CASE("texts of sources: what cannot be read is named") {

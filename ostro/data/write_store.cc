@@ -2,7 +2,7 @@
 
 #include <fmt/core.h>
 
-#include <algorithm>
+#include <utility>
 
 #include "ostro/base/log.h"
 
@@ -15,30 +15,23 @@ class Progress {
     const std::vector<SourceFile>& sources = writer.sources();
     for (const SourceFile& source : sources) progress_.bytes_total += source.size;
     progress_.files_total = static_cast<int64_t>(sources.size());
-    for (const FileLedger& file : writer.state().files) progress_.bytes_resumed += file.source.size;
-    progress_.bytes_done = progress_.bytes_resumed;
+    for (const FileLedger& file : writer.state().files) finished_ += file.source.size;
   }
   void add(const EncodedUnit& unit, const StoreWriter& writer) {
+    if (!std::exchange(begun_, true)) progress_.bytes_resumed = finished_ + unit.stored_begin;
     progress_.documents += static_cast<int64_t>(unit.documents.size());
     progress_.tokens += static_cast<int64_t>(unit.tokens.size());
-    // Within a file, the bytes of its rows where they are bytes of the file.
-    const auto file = static_cast<size_t>(unit.file);
-    if (unit.ends_file) progress_.bytes_done += writer.sources()[file].size - in_file_;
-    const int64_t in_file =
-        unit.ends_file ? 0 : std::clamp(unit.row_bytes, in_file_, writer.sources()[file].size);
-    if (!unit.ends_file) progress_.bytes_done += in_file - in_file_;
-    in_file_ = in_file;
+    progress_.bytes_done = finished_ + unit.stored_end;
+    if (unit.ends_file) finished_ = progress_.bytes_done;
     progress_.files_done = static_cast<int64_t>(writer.state().files.size());
-    report();
-  }
-  void report() const {
     if (settings_.progress) settings_.progress(progress_);
   }
 
  private:
   const BuildSettings& settings_;
   BuildProgress progress_;
-  int64_t in_file_ = 0;
+  int64_t finished_ = 0;  // bytes of the files before that of the next unit
+  bool begun_ = false;
 };
 
 }  // namespace

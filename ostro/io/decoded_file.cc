@@ -30,6 +30,8 @@ class BlockReader {
     return std::span<const std::byte>(bytes);
   }
 
+  int64_t offset() const { return offset_; }  // behind the bytes last given
+
   std::string sha256() { return whole_ ? to_hex(hash_.finish()) : ""; }
 
  private:
@@ -48,6 +50,7 @@ class Plain final : public DecodedFile {
     text.append(reinterpret_cast<const char*>(bytes.data()), bytes.size());
     return !bytes.empty();
   }
+  int64_t stored_bytes() const override { return input_.offset(); }
   std::string file_sha256() override { return input_.sha256(); }
 
  private:
@@ -87,6 +90,7 @@ class Gzip final : public DecodedFile {
       if (size > 0) return true;
     }
   }
+  int64_t stored_bytes() const override { return input_.offset() - static_cast<int64_t>(stream_.avail_in); }
   std::string file_sha256() override { return input_.sha256(); }
 
  private:
@@ -113,22 +117,29 @@ class Zstd final : public DecodedFile {
         }
         in_ = {bytes.data(), bytes.size(), 0};
       }
+      const int64_t before = taken();
       ZSTD_outBuffer out{output_.data(), output_.size(), 0};
       const size_t code = ZSTD_decompressStream(stream_.get(), &out, &in_);
       if (ZSTD_isError(code)) return corrupt(fmt::format("damaged zstd stream: {}", ZSTD_getErrorName(code)));
       in_frame_ = code != 0;
       more_output_ = in_frame_ && out.pos == out.size;
+      // With no room left the decoder takes another block, whose text comes out by the next call.
+      stored_bytes_ = more_output_ ? before : taken();
       text.append(output_.data(), out.pos);
       if (out.pos > 0) return true;
     }
   }
+  int64_t stored_bytes() const override { return stored_bytes_; }
   std::string file_sha256() override { return input_.sha256(); }
 
  private:
+  int64_t taken() const { return input_.offset() - static_cast<int64_t>(in_.size - in_.pos); }
+
   BlockReader input_;
   std::vector<char> output_;
   std::unique_ptr<ZSTD_DStream, size_t (*)(ZSTD_DStream*)> stream_;
   ZSTD_inBuffer in_{nullptr, 0, 0};
+  int64_t stored_bytes_ = 0;
   bool in_frame_ = false, more_output_ = false;
 };
 

@@ -21,6 +21,9 @@ class DecodedFile {
   // ErrorCode::kCorrupt; the message does not name the file.
   virtual Result<bool> append_to(std::string& text) = 0;
 
+  // So many bytes of the file as it is stored hold the content given: exact if plain, else within a block.
+  virtual int64_t stored_bytes() const = 0;
+
   // SHA-256 of the file as it is stored, in hexadecimal, of the very bytes that were decoded. Only after
   // append_to() gave false; "" when reading did not start at the beginning.
   virtual std::string file_sha256() = 0;

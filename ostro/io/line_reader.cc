@@ -53,6 +53,13 @@ Result<bool> LineReader::next(std::string_view& line) {
   return true;
 }
 
+int64_t LineReader::stored_bytes() const {
+  if (begin_ == buffer_.size()) return stored_end_;
+  // Exact in a plain file, where the buffer is as long as the bytes that hold it.
+  return stored_begin_ +
+         (stored_end_ - stored_begin_) * static_cast<int64_t>(begin_) / static_cast<int64_t>(buffer_.size());
+}
+
 void LineReader::release_line() {
   constexpr size_t kLong = 1 << 20;
   if (buffer_.capacity() <= kLong) return;
@@ -62,6 +69,7 @@ void LineReader::release_line() {
 
 // What was handed out leaves the buffer.
 void LineReader::drop_taken() {
+  stored_begin_ = stored_bytes();
   buffer_byte_ += static_cast<int64_t>(begin_);
   buffer_.erase(0, begin_);
   begin_ = 0;
@@ -72,6 +80,7 @@ Status LineReader::read_more() {
   auto more = file_->append_to(buffer_);
   if (!more.ok()) return more.error().with_context(fmt::format("{}: after line {}", path_, line_number_));
   ended_ = !*more;
+  stored_end_ = file_->stored_bytes();
   return {};
 }
 

@@ -40,6 +40,10 @@ class LineReader {
   // Ends the life of the text last returned, and gives back the memory that a long line took.
   void release_line();
 
+  // The byte of the file as it is stored at which the next line begins: in a compressed file about that byte,
+  // never falling, and the file's size only behind the last line.
+  int64_t stored_bytes() const;
+
   // After next() gave false: see DecodedFile.
   std::string file_sha256() { return file_->file_sha256(); }
 
@@ -49,7 +53,9 @@ class LineReader {
         path_(std::move(path)),
         options_(options),
         line_number_(options.skip_lines),
-        buffer_byte_(options.skip_bytes) {}
+        buffer_byte_(options.skip_bytes),
+        stored_begin_(options.skip_bytes),
+        stored_end_(options.skip_bytes) {}
   void drop_taken();
   Status read_more();
   Status pass_long_line();
@@ -59,8 +65,9 @@ class LineReader {
   LineOptions options_;
   int64_t line_number_, line_begin_ = 0, line_bytes_ = 0;
   std::string buffer_;
-  int64_t buffer_byte_;  // where the buffer's first byte lies in the unpacked file
-  size_t begin_ = 0;     // in the buffer, of what was not handed out yet
+  int64_t buffer_byte_;                // where the buffer's first byte lies in the unpacked file
+  int64_t stored_begin_, stored_end_;  // bytes of the stored file that hold the buffer's text
+  size_t begin_ = 0;                   // in the buffer, of what was not handed out yet
   bool ended_ = false;
 };
 

@@ -303,8 +303,7 @@ class Check {
               return workers_.facts(batch[i], *input.formatter, input.decodes, encoder);
             });
         for (size_t i = 0; i < batch.size(); ++i) RETURN_IF_ERROR(take(batch[i].number, facts[i]));
-        // A position is in the unpacked file: a compressed one seems read too early, but never twice.
-        if (more) show_progress(std::min(reader->position().bytes, source.size));
+        if (more) show_progress(reader->stored_bytes());
       }
       finished_bytes_ += source.size;
       ++progress_.files_done;
