@@ -105,6 +105,40 @@ TEST_CASE("component formats: ids, weights and counts are what the format says o
   }
 }
 
+TEST_CASE(
+    "component formats: a store with weights that has whole chunks is extended to what one build gives") {
+  const ChatFormat chat{.chat_template = kTemplate};
+  const SupervisedFormat pairs{.separate_with = "\n"};
+  const PrebuiltFormat ids{.input_ids_key = "ids", .loss_weights_key = "weights"};
+  for (const RowFormat& format : {RowFormat(chat), RowFormat(pairs), RowFormat(ids)}) {
+    CAPTURE(format.index());
+    io::MemoryFileSystem fs;
+    write_rows(fs);
+    const std::string rows = *fs.read_file("in/a.jsonl");
+    DataOptions options = options_of(format);
+    std::vector<std::string>& urls = options.components["some"].train_urls;
+    urls = {"in/a.jsonl"};
+    const auto build = [&](bool append) {
+      BuildSettings settings = small_settings();
+      settings.append = append;
+      auto ledger = build_store(fs, options, components_of(options).front(), test_tokenizer(), settings);
+      REQUIRE_MESSAGE(ledger.ok(), (ledger.ok() ? "" : ledger.error().message()));
+      check_ok(verify_store(fs, options.cache_dir + "/some"));
+      return ledger->hash();
+    };
+    write(fs, "in/a.jsonl", rows + rows);  // the offsets have a chunk of 64 and more
+    build(false);
+    for (const char* more : {"in/b.jsonl", "in/c.jsonl"}) {
+      write(fs, more, rows);
+      urls.push_back(more);
+      build(true);
+    }
+    const std::string grown = build(true);  // nothing to add
+    options.cache_dir = "whole";
+    CHECK(build(false) == grown);
+  }
+}
+
 TEST_CASE("component formats: the pack indices that a build makes are all that a reader needs") {
   DataOptions options = options_of(SupervisedFormat{.separate_with = "\n"});
   io::MemoryFileSystem fs;
