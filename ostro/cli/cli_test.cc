@@ -1,48 +1,17 @@
 // The command line as a user sees it: each case runs the program.
 #include <doctest/doctest.h>
-#include <sys/wait.h>
 
-#include <unistd.h>
 #include <algorithm>
-#include <array>
-#include <cstdio>
 #include <filesystem>
 #include <fstream>
-#include <iterator>
-#include <memory>
 #include <nlohmann/json.hpp>
 #include <string>
 #include <vector>
 
+#include "ostro/cli/shell_for_test.h"
+
+namespace ostro::cli {
 namespace {
-
-struct Outcome {
-  int code;
-  std::string out;
-};
-
-// Runs a shell command line in which $OSTRO is the program; returns standard output.
-Outcome shell(const std::string& line) {
-  FILE* pipe = popen(("OSTRO=" OSTRO_BINARY "; " + line).c_str(), "r");
-  REQUIRE(pipe);
-  std::string out;
-  std::array<char, 4096> buffer;
-  while (const size_t n = std::fread(buffer.data(), 1, buffer.size(), pipe)) out.append(buffer.data(), n);
-  const int status = pclose(pipe);
-  return {WIFEXITED(status) ? WEXITSTATUS(status) : -1, out};
-}
-
-class Folder {
- public:
-  Folder() : path_(std::filesystem::temp_directory_path() / ("ostro_cli_test_" + std::to_string(getpid()))) {
-    std::filesystem::create_directories(path_);
-  }
-  ~Folder() { std::filesystem::remove_all(path_); }
-  std::string operator/(const std::string& name) const { return (path_ / name).string(); }
-
- private:
-  std::filesystem::path path_;
-};
 
 TEST_CASE("help and version go to standard output; a bare command is a usage error") {
   CHECK(shell("$OSTRO --version").out.find("ostro ") == 0);
@@ -103,52 +72,6 @@ TEST_CASE("a tokenizer is trained, encodes and decodes") {
   CHECK(shell("echo the | $OSTRO tokenizer encode --tokenizer " + t + " 2>&1 >/dev/full")
             .out.find("error: standard output") == 0);
   CHECK(shell("echo the | $OSTRO tokenizer encode --tokenizer " + t + " >/dev/full 2>/dev/null").code == 1);
-}
-
-TEST_CASE("the plan that is shown and measured is the one that a run has") {
-  const Folder folder;
-  std::ofstream text(folder / "a.txt");
-  for (int i = 0; i < 400; ++i) text << "the cat and the hat and the bat " << i << '\n';
-  text.close();
-  REQUIRE(shell("$OSTRO tokenizer train --vocab_size 270 --out " + (folder / "t.json") + " --input " +
-                (folder / "a.txt"))
-              .code == 0);
-  std::ofstream(folder / "c.yaml")
-      << "data: {tokenizer: " + (folder / "t.json") + ", train_urls: [" + (folder / "a.txt") +
-             "], cache_dir: " + (folder / "cache") +
-             "}\nmodel: {type: llama, seq_len: 64, hidden_dim: 128, intermediate_dim: 256, num_layers: 2, "
-             "num_heads: 2, num_kv_heads: 1}\ntrainer: {train_batch_size: 4, log_dir: " +
-             (folder / "runs") + "}\n";
-  const auto run = [&](const std::string& isa, const std::string& words) {
-    const Outcome o = shell("export OSTRO_THREADS=1 OSTRO_ISA=" + isa + "; $OSTRO " + words + " --config " +
-                            (folder / "c.yaml") + " 2>&1");
-    CHECK_MESSAGE(o.code == 0, o.out);
-    return o.out;
-  };
-  // What stands between `word`, behind the first `begin`, and the end of its line or a comma.
-  const auto value = [](const std::string& out, const std::string& begin, const std::string& word) {
-    const size_t line = out.find(begin), at = out.find(word, line);
-    REQUIRE_MESSAGE(line != std::string::npos, out);
-    REQUIRE_MESSAGE(at != std::string::npos, out);
-    const size_t first = at + word.size();
-    return out.substr(first, out.find_first_of(",\n", first) - first);
-  };
-  std::vector<std::string> leaf_arenas;
-  for (const std::string isa : {"generic", ""}) {
-    CAPTURE(isa);
-    const std::string dry = run(isa, "train --dry_run");
-    const std::string plan = run(isa, "program --stage plan --explain --measure");
-    CHECK(plan.find("engine: cpu (" + isa) == 0);
-    CHECK(plan.find("did not run") == std::string::npos);
-    for (const std::string program : {"leaf", "update"})
-      CHECK(value(plan, "\n" + program + ": ", "arena ") == value(dry, "\n  " + program + " ", "arena "));
-    leaf_arenas.push_back(value(plan, "\nleaf: ", "arena "));
-  }
-  // The engines do not plan alike, so that to show one for the other would be seen.
-  CHECK(leaf_arenas[0] != leaf_arenas[1]);
-  CHECK(shell("OSTRO_EXECUTOR=interpreter $OSTRO program --stage plan --config " + (folder / "c.yaml") +
-              " 2>&1 >/dev/null")
-            .out.find("use OSTRO_EXECUTOR=compiled") != std::string::npos);
 }
 
 TEST_CASE("data check finds what was planted, whatever the threads, and says what it cannot use") {
@@ -389,3 +312,4 @@ TEST_CASE("data diff names every option that makes batches differ, and takes ove
 }
 
 }  // namespace
+}  // namespace ostro::cli

@@ -72,6 +72,8 @@ int train_command(Args args) {
   if (!config.ok()) return report_error(config.error());
   if (dry_run && amend)
     return report_error(invalid_argument("--amend: --dry_run looks at no run; leave out one of them"));
+  if (dry_run && !profile_text.empty())
+    return report_error(invalid_argument("--profile: --dry_run does no step; leave out one of them"));
   if (dry_run) {
     auto engine = make_engine();
     if (!engine.ok()) return report_error(engine.error());

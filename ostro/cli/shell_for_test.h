@@ -1,0 +1,46 @@
+// For tests of the command line: runs the program as a user does, in a folder of the test.
+#pragma once
+
+#include <doctest/doctest.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <array>
+#include <cstdio>
+#include <filesystem>
+#include <string>
+
+namespace ostro::cli {
+
+struct Outcome {
+  int code;
+  std::string out;
+};
+
+// Runs a shell command line in which $OSTRO is the program; returns standard output.
+inline Outcome shell(const std::string& line) {
+  FILE* pipe = popen(("OSTRO=" OSTRO_BINARY "; " + line).c_str(), "r");
+  REQUIRE(pipe);
+  std::string out;
+  std::array<char, 4096> buffer;
+  while (const size_t n = std::fread(buffer.data(), 1, buffer.size(), pipe)) out.append(buffer.data(), n);
+  const int status = pclose(pipe);
+  return {WIFEXITED(status) ? WEXITSTATUS(status) : -1, out};
+}
+
+// Gone with the object.
+class Folder {
+ public:
+  Folder() : path_(std::filesystem::temp_directory_path() / ("ostro_cli_test_" + std::to_string(getpid()))) {
+    std::filesystem::create_directories(path_);
+  }
+  Folder(const Folder&) = delete;
+  Folder& operator=(const Folder&) = delete;
+  ~Folder() { std::filesystem::remove_all(path_); }
+  std::string operator/(const std::string& name) const { return (path_ / name).string(); }
+
+ private:
+  std::filesystem::path path_;
+};
+
+}  // namespace ostro::cli
