@@ -154,7 +154,7 @@ Status verify_all(const DataSession& session, bool as_json) {
   }
   if (as_json) {
     if (session.components[0].name.empty()) all = json(all[""]);
-    RETURN_IF_ERROR(write_stdout(all.dump() + "\n"));
+    RETURN_IF_ERROR(write_stdout(all.dump(-1, ' ', false, json::error_handler_t::replace) + "\n"));
   }
   if (damage.count == 0) return {};
   if (damage.count == 1) return damage.first;

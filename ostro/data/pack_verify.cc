@@ -19,6 +19,7 @@ namespace {
 
 // Ends of rows are read in order, once: no more than what one read spans need be kept.
 constexpr size_t kEndsCacheBytes = size_t{16} << 20;
+constexpr int64_t kReadAheadBytes = int64_t{256} << 10;
 constexpr const char* kMendPack = "delete the file: it is made again when it is needed";
 
 int64_t to_entry(std::span<const std::byte> bytes) {
@@ -50,38 +51,53 @@ class ComparingFile final : public io::WritableFile {
 
  private:
   Status compare(std::span<const std::byte> made) {
-    const auto there = std::clamp<int64_t>(file_.size() - at_, 0, static_cast<int64_t>(made.size()));
-    held_.resize(static_cast<size_t>(there));
-    if (there > 0) RETURN_IF_ERROR(file_.read(at_, held_));
-    const auto [in_file, in_made] = std::ranges::mismatch(held_, made);
-    if (in_file != held_.end())
+    ASSIGN_OR_RETURN(const std::span<const std::byte> held, read(static_cast<int64_t>(made.size())));
+    const auto [in_held, in_made] = std::ranges::mismatch(held, made);
+    if (in_held != held.end()) {
+      const int64_t at = in_held - held.begin();
       return corrupt(fmt::format("{}: byte {} is {:#04x}, and the rows of the store give {:#04x}{}; {}",
-                                 file_.path(), at_ + (in_file - held_.begin()), static_cast<int>(*in_file),
-                                 static_cast<int>(*in_made), place(made, in_file - held_.begin()),
-                                 kMendPack));
+                                 file_.path(), at_ + at, static_cast<int>(*in_held),
+                                 static_cast<int>(*in_made), place(held, made, at), kMendPack));
+    }
     at_ += static_cast<int64_t>(made.size());
-    compared_(there);
+    compared_(static_cast<int64_t>(held.size()));
     return {};
   }
 
+  // Up to `count` bytes of the file from at_ on, fewer at its end. Reads ahead, as a read of an object store
+  // is a request.
+  Result<std::span<const std::byte>> read(int64_t count) {
+    const int64_t left = std::max<int64_t>(file_.size() - at_, 0);
+    count = std::min(count, left);
+    if (at_ + count > ahead_begin_ + static_cast<int64_t>(ahead_.size())) {
+      ahead_.resize(static_cast<size_t>(std::min(left, std::max(count, kReadAheadBytes))));
+      ahead_begin_ = at_;
+      RETURN_IF_ERROR(file_.read(at_, ahead_));
+    }
+    if (count == 0) return std::span<const std::byte>();
+    return std::span<const std::byte>(ahead_).subspan(static_cast<size_t>(at_ - ahead_begin_),
+                                                      static_cast<size_t>(count));
+  }
+
   // What byte `at` of what was read is: an entry, where it is one of a page.
-  std::string place(std::span<const std::byte> made, int64_t at) const {
+  std::string place(std::span<const std::byte> held, std::span<const std::byte> made, int64_t at) const {
     const int64_t page = at_ / pack_page_bytes(kPackPageEntries), begin = at & ~int64_t{7};
     const int64_t entry = page * kPackPageEntries + begin / 8;
     const bool is_page = at_ % pack_page_bytes(kPackPageEntries) == 0 && entry < sequences_ &&
-                         begin + 8 <= static_cast<int64_t>(std::min(made.size(), held_.size()));
+                         begin + 8 <= static_cast<int64_t>(std::min(made.size(), held.size()));
     if (!is_page) return "";
     const auto value = [&](std::span<const std::byte> bytes) {
       return to_entry(bytes.subspan(static_cast<size_t>(begin)));
     };
-    return fmt::format(": sequence {} begins with row {} there, and should with row {}", entry, value(held_),
+    return fmt::format(": sequence {} begins with row {} there, and should with row {}", entry, value(held),
                        value(made));
   }
 
   const io::RandomAccessFile& file_;
   int64_t sequences_;  // as the file's header says
   std::function<void(int64_t)> compared_;
-  std::vector<std::byte> held_;
+  std::vector<std::byte> ahead_;  // of the file, from ahead_begin_ on
+  int64_t ahead_begin_ = 0;
   int64_t at_ = 0;  // bytes that were appended
   Status failure_;
 };

@@ -129,10 +129,10 @@ TEST_CASE("pack verify: any changed byte, any other length is damage, and what w
 }
 
 TEST_CASE("pack verify: an index that was written wrong is found, though its checksums fit") {
-  PackedStore s(5000);
+  PackedStore s(36000);  // more than what is read ahead
   const PackRule rule{8, Keep::kLeft, false};
   const std::string good = s.make(rule);
-  const int64_t page = 1, entry = kPackPageEntries + 7;  // in the second page, which is the last one
+  const int64_t page = 8, entry = page * kPackPageEntries + 7;  // in the last page
   const auto sequences = s.verify()[0].sequences;
   REQUIRE(sequences > entry + 1);
   const auto begin = static_cast<size_t>(page * pack_page_bytes(kPackPageEntries));
