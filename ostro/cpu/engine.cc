@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <atomic>
+
 #include "ostro/base/aligned.h"
 #include "ostro/base/log.h"
 #include "ostro/compile/passes/pass.h"
@@ -110,18 +112,21 @@ class CpuExecutable final : public runtime::Executable {
   bool ran_ = false;
 };
 
+void warn_of_built_in_loops(const std::string& why) {
+  log_warning(fmt::format("built-in loops instead of generated code (slower, the same bits): {}", why));
+}
+
 class CpuEngine final : public runtime::Engine {
  public:
+  // Without a compiler: built-in loops.
   CpuEngine(CpuOptions options, Isa isa, std::shared_ptr<ThreadPool> pool,
-            std::shared_ptr<CallerCpu> caller_cpu)
-      : options_(std::move(options)), isa_(isa), pool_(std::move(pool)), caller_cpu_(std::move(caller_cpu)) {
-    if (!options_.generated_code || isa_ == Isa::kGeneric) return;
-    compiler_ = std::make_unique<KernelCompiler>(options_.cc, options_.cc_opt, options_.cache_dir, isa_);
-    if (compiler_->available()) return;
-    log_warning(fmt::format("built-in loops instead of generated code (slower, the same bits): {}",
-                            compiler_->problem()));
-    compiler_.reset();
-  }
+            std::shared_ptr<CallerCpu> caller_cpu, std::unique_ptr<KernelCompiler> compiler)
+      : options_(std::move(options)),
+        isa_(isa),
+        pool_(std::move(pool)),
+        caller_cpu_(std::move(caller_cpu)),
+        compiler_(std::move(compiler)),
+        generates_(compiler_ != nullptr) {}
 
   std::string name() const override {
     return fmt::format("cpu ({}, {} threads)", isa_name(isa_), pool_->threads());
@@ -131,8 +136,15 @@ class CpuEngine final : public runtime::Engine {
                                                        const runtime::CompileOptions& options) override {
     ASSIGN_OR_RETURN(compile::Module module, lower(program, options));
     CompiledKernels kernels;
-    if (compiler_ != nullptr) {
-      ASSIGN_OR_RETURN(kernels, compiler_->compile(module.kernels));
+    if (!module.kernels.empty()) {
+      Result<CompiledKernels> compiled = compiler_->compile(module.kernels);
+      if (!compiled.ok() && options_.compiler_required) return compiled.error();
+      if (compiled.ok()) {
+        kernels = std::move(*compiled);
+      } else {
+        if (generates_.exchange(false)) warn_of_built_in_loops(compiled.error().message());
+        ASSIGN_OR_RETURN(module, lower(program, options));
+      }
     }
     return std::unique_ptr<runtime::Executable>(std::make_unique<CpuExecutable>(
         std::move(module), program, std::move(kernels), isa_, pool_, caller_cpu_));
@@ -149,7 +161,7 @@ class CpuEngine final : public runtime::Engine {
     RETURN_IF_ERROR(ir::verify(program));
     ASSIGN_OR_RETURN(const ir::Program optimised, compile::run_passes(program, options));
     compile::LowerOptions lower_options;
-    lower_options.kernels = compiler_ != nullptr;
+    lower_options.kernels = generates_;
     lower_options.fuse = options_.fuse;
     lower_options.tile_rows = options_.head_tile;
     lower_options.reasons = reasons;
@@ -163,6 +175,7 @@ class CpuEngine final : public runtime::Engine {
   std::shared_ptr<ThreadPool> pool_;
   std::shared_ptr<CallerCpu> caller_cpu_;
   std::unique_ptr<KernelCompiler> compiler_;
+  std::atomic<bool> generates_;  // false from the compiler's first failure on
 };
 
 }  // namespace
@@ -186,8 +199,17 @@ Result<std::unique_ptr<runtime::Engine>> make_cpu_engine(const CpuOptions& optio
   auto caller_cpu = std::make_shared<CallerCpu>();
   if (!cpus.empty()) caller_cpu->cpu = cpus[0];
   auto pool = std::make_shared<ThreadPool>(threads, std::move(cpus));
+  std::unique_ptr<KernelCompiler> compiler;
+  if (options.generated_code && isa != Isa::kGeneric) {
+    compiler = std::make_unique<KernelCompiler>(options.cc, options.cc_opt, options.cache_dir, isa);
+    if (!compiler->available()) {
+      if (options.compiler_required) return unsupported(compiler->problem());
+      warn_of_built_in_loops(compiler->problem());
+      compiler.reset();
+    }
+  }
   return std::unique_ptr<runtime::Engine>(
-      std::make_unique<CpuEngine>(options, isa, std::move(pool), std::move(caller_cpu)));
+      std::make_unique<CpuEngine>(options, isa, std::move(pool), std::move(caller_cpu), std::move(compiler)));
 }
 
 }  // namespace ostro::cpu

@@ -1,16 +1,9 @@
 #include "ostro/cpu/engine_cc.h"
 
 #include <dlfcn.h>
-#include <fcntl.h>
 #include <fmt/format.h>
-#include <spawn.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
-#include <atomic>
-#include <cstdlib>
-#include <filesystem>
-#include <fstream>
+#include <cstring>
 #include <future>
 #include <sstream>
 
@@ -18,78 +11,37 @@
 #include "ostro/base/sha256.h"
 #include "ostro/base/test_fault.h"
 #include "ostro/compile/prelude.h"
-
-extern char** environ;  // NOLINT(readability-redundant-declaration)
+#include "ostro/cpu/run_program.h"
 
 namespace ostro::cpu {
 namespace {
 
 namespace fs = std::filesystem;
 
-std::string variable(const char* name) {
-  const char* value = std::getenv(name);
-  return value == nullptr ? "" : value;
-}
+constexpr const char* kKeySymbol = "ostro_kernels_key";
+constexpr const char* kSource = "kernels.c";
+constexpr const char* kObject = "kernels.so";
 
-// Runs a program; its standard output and errors go to `log`. The exit status, or -1 when it could not start.
-int run_program(const std::vector<std::string>& words, const std::string& log) {
-  std::vector<char*> argv;
-  for (const std::string& w : words) argv.push_back(const_cast<char*>(w.c_str()));
-  argv.push_back(nullptr);
-  posix_spawn_file_actions_t actions;
-  posix_spawn_file_actions_init(&actions);
-  posix_spawn_file_actions_addopen(&actions, 0, "/dev/null", O_RDONLY, 0);
-  posix_spawn_file_actions_addopen(&actions, 1, log.c_str(), O_WRONLY | O_CREAT | O_TRUNC, 0600);
-  posix_spawn_file_actions_adddup2(&actions, 1, 2);
-  pid_t pid = 0;
-  const int failed = posix_spawnp(&pid, argv[0], &actions, nullptr, argv.data(), environ);
-  posix_spawn_file_actions_destroy(&actions);
-  if (failed != 0) return -1;
-  int status = 0;
-  while (waitpid(pid, &status, 0) < 0 && errno == EINTR) {
-  }
-  return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
-}
-
-std::string read_file(const fs::path& path) {
-  std::ifstream in(path, std::ios::binary);
-  std::ostringstream text;
-  text << in.rdbuf();
-  return text.str();
-}
-
-std::string unique_name() {
-  static std::atomic<uint64_t> next{0};
-  return fmt::format("tmp-{}-{}", getpid(), next++);
-}
-
-std::vector<std::string> split(const std::string& text) {
+std::vector<std::string> split_words(const std::string& text) {
   std::istringstream in(text);
   std::vector<std::string> words;
   for (std::string w; in >> w;) words.push_back(w);
   return words;
 }
 
-std::string default_cache_dir() {
-  if (const std::string dir = variable("OSTRO_CACHE_DIR"); !dir.empty()) return dir;
-  if (const std::string dir = variable("XDG_CACHE_HOME"); !dir.empty()) return dir + "/ostro";
-  if (const std::string home = variable("HOME"); !home.empty()) return home + "/.cache/ostro";
-  return "";
-}
-
-bool writable(const fs::path& dir) {
-  std::error_code error;
-  fs::create_directories(dir, error);
-  return !error && access(dir.c_str(), W_OK) == 0;
-}
-
-constexpr size_t kHashDigits = 64;
-
-// An object is followed by the hash of its bytes: damage shows before the loader maps it.
-bool intact(const std::string& bytes) {
-  return bytes.size() > kHashDigits &&
-         sha256_hex(std::string_view(bytes).substr(0, bytes.size() - kHashDigits)) ==
-             std::string_view(bytes).substr(bytes.size() - kHashDigits);
+// The object in the file; error: it does not load, or was compiled from another source.
+Result<std::unique_ptr<SharedObject>> load_object(const fs::path& path, const std::string& key) {
+  void* handle = dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
+  if (handle == nullptr) {
+    const char* why = dlerror();
+    return io_error(fmt::format("compiled code does not load: {}", why == nullptr ? path.string() : why));
+  }
+  auto object = std::make_unique<SharedObject>(handle);
+  const auto* found = static_cast<const char*>(object->symbol(kKeySymbol));
+  if (found == nullptr || std::strcmp(found, key.c_str()) != 0)
+    return corrupt(fmt::format("{} holds the kernels of {}, not of {}", path.string(),
+                               found == nullptr ? "no known source" : found, key));
+  return object;
 }
 
 }  // namespace
@@ -98,41 +50,33 @@ SharedObject::~SharedObject() { dlclose(handle_); }
 
 void* SharedObject::symbol(const char* name) const { return dlsym(handle_, name); }
 
-KernelCompiler::KernelCompiler(std::string cc, std::string cc_opt, std::string cache_dir, Isa isa)
-    : cc_(std::move(cc)), cache_dir_(std::move(cache_dir)) {
-  if (cc_.empty()) cc_ = variable("OSTRO_CC");
-  if (cc_opt.empty()) cc_opt = variable("OSTRO_CC_OPT");
+KernelCompiler::KernelCompiler(std::string cc, std::string cc_opt, const std::string& cache_dir, Isa isa)
+    : cc_(std::move(cc)) {
+  if (cc_.empty()) cc_ = environment_variable("OSTRO_CC");
+  if (cc_opt.empty()) cc_opt = environment_variable("OSTRO_CC_OPT");
   if (cc_opt.empty()) cc_opt = "-O3";
   flags_ = fmt::format(
       "{} -ffp-contract={} -fno-math-errno -fno-trapping-math -fno-strict-aliasing -fno-unwind-tables "
       "-fno-asynchronous-unwind-tables -std=gnu11 -w -fPIC -shared {}",
       isa >= Isa::kAvx512 ? "-march=x86-64-v4 -mprefer-vector-width=512" : "-march=x86-64-v3",
       test_fault("contraction") ? "fast" : "off", cc_opt);
-  if (cache_dir_.empty()) cache_dir_ = default_cache_dir();
-  const fs::path temporary = fs::path(variable("TMPDIR").empty() ? "/tmp" : variable("TMPDIR"));
-  if (cache_dir_.empty() || !writable(fs::path(cache_dir_) / "kernels")) {
-    keep_ = false;
-    cache_dir_ = (temporary / fmt::format("ostro-{}", getpid())).string();
-    if (!writable(fs::path(cache_dir_) / "kernels")) {
-      problem_ = fmt::format("neither the cache folder nor {} can be written", temporary.string());
-      return;
-    }
-  }
-  const fs::path log = fs::path(cache_dir_) / unique_name();
+  const fs::path cache = cache_dir.empty() ? default_cache_dir() : fs::path(cache_dir);
+  if (!cache.empty()) cache_.folder = cache / "kernels";
+  cache_.prefix = kUnfinished;
+  temporary_.folder = temporary_dir();
+  temporary_.prefix = "ostro-";
   std::vector<std::string> candidates =
       cc_.empty() ? std::vector<std::string>{"cc", "gcc", "clang"} : std::vector<std::string>{cc_};
   for (const std::string& candidate : candidates) {
-    std::vector<std::string> words = split(candidate);
+    std::vector<std::string> words = split_words(candidate);
     if (words.empty()) continue;
     words.push_back("--version");
-    if (run_program(words, log.string()) == 0) {
+    if (Result<std::string> version = run_program(words); version.ok()) {
       cc_ = candidate;
-      version_ = read_file(log);
+      version_ = std::move(*version);
       break;
     }
   }
-  std::error_code ignored;
-  fs::remove(log, ignored);
   if (version_.empty())
     problem_ =
         fmt::format("no C compiler runs ({}); install one or set OSTRO_CC", fmt::join(candidates, ", "));
@@ -178,50 +122,75 @@ Result<CompiledKernels> KernelCompiler::compile(const std::vector<compile::Kerne
 
 Result<std::unique_ptr<SharedObject>> KernelCompiler::load_or_build(const std::string& source) {
   const std::string key =
-      sha256_hex(fmt::format("ostro kernels 1\n{}\n{}\n{}\n{}", cc_, version_, flags_, source));
-  const fs::path path = fs::path(cache_dir_) / "kernels" / (key + ".so");
-  for (int attempt = 0; attempt < 2; ++attempt) {
-    std::error_code ignored;
-    if (attempt == 1 || !fs::exists(path, ignored) || !intact(read_file(path))) {
-      if (Result<std::string> built = build(source, key); !built.ok()) return built.error();
-    }
-    if (void* handle = dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL)) {
-      auto object = std::make_unique<SharedObject>(handle);
-      if (!keep_) fs::remove(path, ignored);
-      return object;
+      sha256_hex(fmt::format("ostro kernels 2\n{}\n{}\n{}\n{}", cc_, version_, flags_, source));
+  if (!cache_.folder.empty()) {
+    const fs::path kept = cache_.folder / (key + ".so");
+    if (is_sealed(kept)) {
+      auto object = load_object(kept, key);
+      if (object.ok()) return object;
     }
   }
-  const char* why = dlerror();
+  std::string failures;
+  for (Place* place : {&cache_, &temporary_}) {
+    if (place->folder.empty()) continue;
+    std::string why = problem_of(*place);
+    if (why.empty()) {
+      Result<Built> built = build(*place, source, key);
+      if (built.ok()) {
+        if (place == &cache_) keep(*built, key);
+        if (!failures.empty()) tell_not_kept(failures);
+        return std::move(built->object);
+      }
+      why = built.error().message();
+    }
+    failures += fmt::format("{}in {}: {}", failures.empty() ? "" : "; ", place->folder.string(), why);
+  }
   return io_error(
-      fmt::format("{} does not load: {}", path.string(), why == nullptr ? "unknown reason" : why));
+      fmt::format("{}; mend the compiler or set OSTRO_CC to another, and let OSTRO_CACHE_DIR or TMPDIR be a "
+                  "folder with space that can be written and run from",
+                  failures));
 }
 
-Result<std::string> KernelCompiler::build(const std::string& source, const std::string& key) {
-  const fs::path folder = fs::path(cache_dir_) / "kernels";
-  const fs::path base = folder / unique_name();
-  const std::string c = base.string() + ".c", object = base.string() + ".so", log = base.string() + ".log";
-  std::ofstream(c, std::ios::binary) << source;
-  std::vector<std::string> words = split(cc_);
-  for (const std::string& f : split(flags_)) words.push_back(f);
-  words.insert(words.end(), {"-o", object, c});
-  const int status = run_program(words, log);
+const std::string& KernelCompiler::problem_of(Place& place) const {
+  std::call_once(place.tried, [&] {
+    if (&place == &cache_) sweep_unfinished(place.folder);
+    const auto built = build(place, "void probe(void) {}\n", "probe");
+    if (!built.ok()) place.problem = built.error().message();
+  });
+  return place.problem;
+}
+
+Result<KernelCompiler::Built> KernelCompiler::build(const Place& place, const std::string& source,
+                                                    const std::string& key) const {
+  ASSIGN_OR_RETURN(PrivateFolder folder, PrivateFolder::make(place.folder, place.prefix));
+  const std::string c = folder.path() / kSource, made = folder.path() / kObject;
+  RETURN_IF_ERROR(
+      write_kernel_file(c, fmt::format("{}const char {}[] = \"{}\";\n", source, kKeySymbol, key)));
+  std::vector<std::string> words = split_words(cc_);
+  for (const std::string& f : split_words(flags_)) words.push_back(f);
+  words.insert(words.end(), {"-o", made, c});
+  RETURN_IF_ERROR(run_program(words));
+  RETURN_IF_ERROR(seal_object(made));
+  // Loaded from here: what others do to the cache cannot matter any more.
+  ASSIGN_OR_RETURN(auto object, load_object(made, key));
+  return Built{std::move(folder), std::move(object)};
+}
+
+void KernelCompiler::keep(const Built& built, const std::string& key) {
   std::error_code ignored, failed;
-  const std::string messages = read_file(log);
-  fs::remove(log, ignored);
-  if (status != 0) {
-    fs::remove(c, ignored);
-    fs::remove(object, ignored);
-    return io_error(fmt::format("{} failed on generated code: {}", cc_, messages.substr(0, 2000)));
-  }
-  const std::string hash = sha256_hex(read_file(object));
-  std::ofstream(object, std::ios::binary | std::ios::app) << hash;
-  // The source stays beside the object, for people.
-  const fs::path target = folder / (key + ".so");
-  fs::rename(c, folder / (key + ".c"), ignored);
-  if (!keep_) fs::remove(folder / (key + ".c"), ignored);
-  fs::rename(object, target, failed);
-  if (failed) return io_error(fmt::format("cannot write {}: {}", target.string(), failed.message()));
-  return target.string();
+  fs::rename(built.folder.path() / kSource, cache_.folder / (key + ".c"), ignored);  // for people
+  const fs::path target = cache_.folder / (key + ".so");
+  fs::rename(built.folder.path() / kObject, target, failed);
+  if (failed && !is_sealed(target))
+    tell_not_kept(fmt::format("cannot write {}: {}", target.string(), failed.message()));
+}
+
+void KernelCompiler::tell_not_kept(const std::string& why) {
+  if (told_not_kept_.exchange(true)) return;
+  log_warning(fmt::format(
+      "compiled kernels are not kept, so every start compiles them again ({}); let OSTRO_CACHE_DIR "
+      "be a folder with space that can be written and run from",
+      why));
 }
 
 }  // namespace ostro::cpu

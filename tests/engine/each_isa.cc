@@ -40,6 +40,7 @@ bool tells(const Buffer& b) {
 EachIsa::EachIsa(cpu::CpuOptions options) : reference_(interp::make_interpreter()) {
   for (cpu::Isa isa : cpu::available_isas()) {
     options.isa = cpu::isa_name(isa);
+    options.compiler_required = true;
     auto engine = cpu::make_cpu_engine(options);
     OSTRO_CHECK(engine.ok(), "{}: {}", options.isa, engine.error().message());
     engines_.emplace_back(options.isa, std::move(*engine));

@@ -29,7 +29,7 @@ std::vector<Buffer> run(runtime::Engine& engine, const ir::Program& program,
 
 void check_engine(const cpu::CpuOptions& options) {
   auto engine = cpu::make_cpu_engine(options);
-  REQUIRE(engine.ok());
+  REQUIRE_MESSAGE(engine.ok(), engine.error().message());
   const auto reference = interp::make_interpreter();
   for (const auto& [name, program, finite_only] : testing::op_programs())
     for (bool wild : {false, true}) {
@@ -48,10 +48,12 @@ TEST_CASE("built-in loops alone give the interpreter's bits") {
 }
 
 TEST_CASE("generated kernels, one per op, give the interpreter's bits") {
-  check_engine({.threads = 2, .fuse = false});
+  check_engine({.threads = 2, .compiler_required = true, .fuse = false});
 }
 
-TEST_CASE("fused kernels give the interpreter's bits") { check_engine({.threads = 2}); }
+TEST_CASE("fused kernels give the interpreter's bits") {
+  check_engine({.threads = 2, .compiler_required = true});
+}
 
 namespace {
 
@@ -73,7 +75,7 @@ TEST_CASE("a build that contracts products into fused multiply-adds is found out
   auto wrong = cpu::make_cpu_engine({.threads = 1, .cc_opt = "-O3 -ffp-contract=fast"});
   REQUIRE(wrong.ok());
   CHECK(testing::difference(expected, run(**wrong, program, inputs)) != "");
-  auto slow = cpu::make_cpu_engine({.threads = 1, .cc_opt = "-O1"});
+  auto slow = cpu::make_cpu_engine({.threads = 1, .cc_opt = "-O1", .compiler_required = true});
   REQUIRE(slow.ok());
   CHECK(testing::difference(expected, run(**slow, program, inputs)) == "");
 }
@@ -82,7 +84,7 @@ TEST_CASE("results take the memory of parameters that were given away") {
   const auto programs = testing::op_programs();
   const ir::Program& program = program_named(programs, "adamw");
   const auto expected = run(*interp::make_interpreter(), program, testing::make_inputs(program, 1, false));
-  auto engine = cpu::make_cpu_engine({.threads = 2});
+  auto engine = cpu::make_cpu_engine({.threads = 2, .compiler_required = true});
   REQUIRE(engine.ok());
   auto executable = (*engine)->compile(program, {.donate = {0, 1, 2}});
   REQUIRE(executable.ok());
@@ -100,7 +102,7 @@ TEST_CASE("results take the memory of parameters that were given away") {
 }
 
 TEST_CASE("fused kernels give the interpreter's bits when all inputs are given away") {
-  auto engine = cpu::make_cpu_engine({.threads = 2});
+  auto engine = cpu::make_cpu_engine({.threads = 2, .compiler_required = true});
   REQUIRE(engine.ok());
   const auto reference = interp::make_interpreter();
   for (const auto& [name, program, finite_only] : testing::op_programs()) {
@@ -121,7 +123,7 @@ namespace {
 
 // Every function of one f32 on `count` patterns from `first` on, `step` apart.
 void check_functions(uint64_t first, uint64_t step, int64_t count) {
-  auto engine = cpu::make_cpu_engine({.threads = 2});
+  auto engine = cpu::make_cpu_engine({.threads = 2, .compiler_required = true});
   REQUIRE(engine.ok());
   const auto reference = interp::make_interpreter();
   const ir::Shape shape{ir::DType::f32, {{"n", count}}};
@@ -153,10 +155,10 @@ TEST_CASE("slow: functions in C equal numerics on f32 of every exponent") {
 }
 
 TEST_CASE("slow: fused kernels for AVX2 give the interpreter's bits") {
-  check_engine({.isa = "avx2", .threads = 3});
+  check_engine({.isa = "avx2", .threads = 3, .compiler_required = true});
 }
 
-TEST_CASE("a damaged object in the cache is compiled again, and no compiler means built-in loops") {
+TEST_CASE("a damaged object is compiled again; no compiler, or one that fails, means built-in loops") {
   namespace fs = std::filesystem;
   const fs::path cache = fs::temp_directory_path() / "ostro-engine-test-cache";
   fs::remove_all(cache);
@@ -164,12 +166,17 @@ TEST_CASE("a damaged object in the cache is compiled again, and no compiler mean
   const ir::Program& program = program_named(programs, "softmax");
   const auto inputs = testing::make_inputs(program, 1, false);
   const auto expected = run(*interp::make_interpreter(), program, inputs);
-  const auto check = [&](const std::string& cc) {
-    auto engine = cpu::make_cpu_engine({.threads = 1, .cache_dir = cache.string(), .cc = cc});
+  const auto check = [&](const std::string& cc, const std::string& cc_opt = "") {
+    cpu::CpuOptions options{.threads = 1, .cache_dir = cache.string(), .cc = cc, .cc_opt = cc_opt};
+    auto engine = cpu::make_cpu_engine(options);
     REQUIRE(engine.ok());
     CHECK(testing::difference(expected, run(**engine, program, inputs)) == "");
+    CHECK(testing::difference(expected, run(**engine, program, inputs)) == "");
+    options.compiler_required = true;
+    engine = cpu::make_cpu_engine(options);
+    return engine.ok() && (*engine)->compile(program).ok();
   };
-  check("");
+  CHECK(check(""));
   int objects = 0;
   for (const auto& entry : fs::directory_iterator(cache / "kernels"))
     if (entry.path().extension() == ".so") {
@@ -177,13 +184,15 @@ TEST_CASE("a damaged object in the cache is compiled again, and no compiler mean
       fs::resize_file(entry.path(), fs::file_size(entry.path()) / 2);
     }
   CHECK(objects == 1);
-  check("");
+  CHECK(check(""));
   int warnings = 0;
   const LogSink before =
       set_log_sink([&](LogLevel level, std::string_view) { warnings += level == LogLevel::kWarning; });
-  check("/nonexistent/cc");
-  set_log_sink(before);
+  CHECK(!check("/nonexistent/cc"));
   CHECK(warnings == 1);
+  CHECK(!check("", "-march=nonesuch"));
+  CHECK(warnings == 2);
+  set_log_sink(before);
   fs::remove_all(cache);
 }
 

@@ -168,7 +168,7 @@ TEST_CASE("a product of two heads' gradients waits for both") {
 TEST_CASE("logits of all tokens need no memory") {
   const ir::Program program = program_of({.batch = 8, .pos = 64, .embed = 16, .vocab = 1024});
   const auto arena = [&](int64_t tile) {
-    auto engine = cpu::make_cpu_engine({.threads = 1, .head_tile = tile});
+    auto engine = cpu::make_cpu_engine({.threads = 1, .compiler_required = true, .head_tile = tile});
     REQUIRE(engine.ok());
     auto executable = (*engine)->compile(program);
     REQUIRE(executable.ok());

@@ -8,6 +8,7 @@ warning where it can go on), a status that is not 0, and nothing lost: the good 
 import contextlib
 import pathlib
 import shutil
+import subprocess
 import sys
 
 from harness import Failure, check, mounted, run_cases, wait_for, write_corpus
@@ -303,6 +304,9 @@ class Cases:
         config = self.w.config("badcc", STEPS, EVERY, data__cache_dir="cache-good")
         self.warned(self.train_equal("badcc", config, env=env | {"OSTRO_CC": "/nonexistent/cc"}),
                     "built-in loops", "/nonexistent/cc")
+        config = self.w.config("othercc", STEPS, EVERY, data__cache_dir="cache-good")
+        self.warned(self.train_equal("othercc", config, env={"OSTRO_CC_OPT": "-march=nonesuch"}),
+                    "built-in loops", "nonesuch", "OSTRO_CC")
 
     def kernel_cache(self):
         """Damaged objects are compiled again; a cache that cannot be written does without."""
@@ -315,12 +319,35 @@ class Cases:
             self.train_equal(f"kernels{i}", config)
         (self.w.root / "file").write_text("")
         config = self.w.config("nocache", STEPS, EVERY, data__cache_dir="cache-good")
-        self.train_equal("nocache", config, env={"OSTRO_CACHE_DIR": str(self.w.root / "file" / "cache")})
+        place = str(self.w.root / "file" / "cache")
+        self.warned(self.train_equal("nocache", config, env={"OSTRO_CACHE_DIR": place}), "are not kept", place)
 
     def read_only_kernel_cache(self):
-        with mounted(self.w.root / "rocache", "-t", "tmpfs", "-o", "size=64k,ro", "tmpfs") as place:
+        with mounted(self.w.root / "rocache", "-t", "tmpfs", "-o", "size=4m", "tmpfs") as place:
+            shutil.copytree(self.w.root / "kernels" / "kernels", place / "kernels")
+            subprocess.run(["mount", "-o", "remount,ro", place], check=True)
+            # Nothing can be compiled: the kernels are read, or a warning tells that they are missed.
+            env = {"OSTRO_CACHE_DIR": str(place), "TMPDIR": str(self.w.root / "corpus" / "00.txt")}
             config = self.w.config("rocache", STEPS, EVERY, data__cache_dir="cache-good")
-            self.train_equal("rocache", config, env={"OSTRO_CACHE_DIR": str(place)})
+            text = self.train_equal("rocache", config, env=env)
+            check("built-in loops" not in text, f"the cache is not read:\n{text}")
+            config = self.w.config("rocache2", STEPS, EVERY, data__cache_dir="cache-good")
+            self.warned(self.train_equal("rocache2", config, env=env | {"OSTRO_CC_OPT": "-O2"}), "built-in loops")
+
+    def unfit_kernel_cache(self):
+        """Folders that allow no execution, or have no space for kernels, are told and done without."""
+        with mounted(self.w.root / "noexec", "-t", "tmpfs", "-o", "noexec", "tmpfs") as place:
+            config = self.w.config("noexec", STEPS, EVERY, data__cache_dir="cache-good")
+            self.warned(self.train_equal("noexec", config, env={"OSTRO_CACHE_DIR": str(place)}),
+                        "are not kept", str(place), "does not load")
+            left = list(place.rglob("tmp-*"))
+            check(not left, f"unfinished work stays behind: {left}")
+        with mounted(self.w.root / "full", "-t", "tmpfs", "-o", "size=32k", "tmpfs") as place:
+            config = self.w.config("full", STEPS, EVERY, data__cache_dir="cache-good")
+            env = {"OSTRO_CACHE_DIR": str(place), "TMPDIR": str(place)}
+            self.warned(self.train_equal("full", config, env=env), "built-in loops", str(place), "No space left")
+            left = [p for p in place.rglob("*") if p != place / "kernels"]
+            check(not left, f"unfinished work stays behind: {left}")
 
 
 def truncate(file):

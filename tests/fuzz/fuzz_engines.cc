@@ -76,7 +76,7 @@ Result<std::unique_ptr<runtime::Engine>> make_engine(const std::string& name) {
 #ifdef OSTRO_FUZZ_CPU
   if (name == "cpu" || name == "cpu-loops") {
     cpu::CpuOptions options;
-    options.generated_code = name == "cpu";
+    options.generated_code = options.compiler_required = name == "cpu";
     options.head_tile = 32;
     return cpu::make_cpu_engine(options);
   }

@@ -1,0 +1,15 @@
+// Runs another program, a C compiler, to its end.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "ostro/base/error.h"
+
+namespace ostro::cpu {
+
+// Runs words[0], found on PATH, without input. Its standard output and errors; error: it could not start, was
+// killed, or ended with another status than 0 (with the beginning of what it said).
+Result<std::string> run_program(const std::vector<std::string>& words);
+
+}  // namespace ostro::cpu
