@@ -1,15 +1,15 @@
 """Runs all benchmarks beside their peers and limits and writes bench/RESULTS.md (results.py). Run by scripts/bench.sh.
 
 training.py has the training steps, kernel_compare.py products and attention, prices.py what our own choices cost, ablation.py
-what parts of a step give, text_to_store.py token stores beside `datasets`. Every ratio is taken within one run whose two
+what parts of a step give, text_to_store.py token stores beside `datasets`, tokenizer_speed.py encoding. Every ratio is taken within one run whose two
 sides take turns.
 """
 import argparse, os, sys, time
 
-import ablation, data_gather, kernel_compare, prices, text_to_store, training
+import ablation, data_gather, kernel_compare, prices, text_to_store, tokenizer_speed, training
 from report import Bench
 
-PARTS = ["training", "prices", "ablation", "kernels", "data"]
+PARTS = ["training", "prices", "ablation", "kernels", "data", "tokenizers"]
 # Goals of tables of kernel_compare.py, by the beginning of their titles: (least geometric mean beside PyTorch, least single
 # case, least share of the peak). On AMD PyTorch's f32 is the one whose MKL is told that the processor is Intel's; beside its
 # own choice of kernels there the goal is twice the speed.
@@ -66,6 +66,8 @@ def main():
             data_gather.report(b)
         with b.section("Text to token store"):
             text_to_store.report(b, a.seed)
+    if "tokenizers" in a.parts:
+        tokenizer_speed.report(b)
     return 1 if b.any_failed else 0
 
 

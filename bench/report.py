@@ -21,6 +21,11 @@ def cpu_name():
     return f"{name} with {widest}"
 
 
+def has_bf16():
+    """Whether the processor has instructions for products of bf16."""
+    return "bf16" in pathlib.Path("/proc/cpuinfo").read_text()
+
+
 def mkl_shim(folder):
     """On AMD a library to preload, without which MKL chooses its slower kernels there; elsewhere None."""
     if "AuthenticAMD" not in pathlib.Path("/proc/cpuinfo").read_text():

@@ -6,7 +6,7 @@ so that a run that is stopped loses one.
 """
 import json, os, pathlib, sys
 
-ORDER = ("Training", "Prices", "Ablation", "Products and attention", "Data", "Text to token store")
+ORDER = ("Training", "Prices", "Ablation", "Products and attention", "Data", "Text to token store", "Tokenizers")
 
 HEAD = """# Benchmark results
 
@@ -14,7 +14,7 @@ Written by `scripts/bench.sh`, section by section. What the figures mean and how
 modules that `bench/compare.py` names. Compare ratios, not absolute figures: they move with whatever else runs on the
 machine. Where training is compared, the losses of both sides are equal to 4 digits in f32 and 2 in bf16 (Levanter's, which
 draws weights of its own, to 1); a section where they are not says so in bold at its end. Ratios are medians of 7 pairs where
-no other number stands beside them; peers that are not the fastest of a case have at most 2, named in their rows.
+no other number stands beside them; peers that are far behind the fastest of a case, and that no goal names, have 2.
 """
 
 
@@ -41,6 +41,7 @@ class Results:
             print(f"{self.page} keeps its section {title!r}, which has more turns", flush=True)
             return
         self.sections[title] = dict(made=made, lines=lines, goals=goals, failed=failed, quick=quick)
+        self.page.parent.mkdir(parents=True, exist_ok=True)
         place = {name: i for i, name in enumerate(ORDER)}
         self.sections = dict(sorted(self.sections.items(), key=lambda s: place[s[0].split(":")[0]]))
         for path, text in ((self.data, json.dumps(dict(machine=self.machine, sections=self.sections), indent=1)),

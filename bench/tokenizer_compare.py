@@ -10,10 +10,13 @@ are those of tests/interop/tokenizer_families.py, made here by `sentencepiece` a
 
   ninja -C build/release tokenizer_bench ostro
   taskset -c 0 .venv/bin/python bench/tokenizer_compare.py --build build/release --folder bench_tokenizers
+
+--json FILE keeps what was seen; bench/compare.py makes the section of the results from it (tokenizer_speed.py).
 """
 import argparse
 import gettext
 import gzip
+import json
 import os
 import pathlib
 import random
@@ -212,13 +215,16 @@ def compare(args, folder, path, kind, texts):
             times[state][0].append(theirs.timed(texts))
             times[state][1].append(ours.ask(state)[0] * 1e-9)
     ours.close()
-    row = [f"{kind:10}", f"{path.parent.name.removeprefix('vocab'):>7}", f"{size:6.1f}"]
+    seen = dict(kind=kind, tokenizer=path.parent.name.removeprefix("vocab"), mb=size)
+    row = [f"{kind:10}", f"{seen['tokenizer']:>7}", f"{size:6.1f}"]
     for state in ("cold", "warm"):
         a, b = (statistics.median(t) for t in times[state])
-        ratios = sorted(x / y for x, y in zip(*times[state]))
-        row.append(f"{size / a:7.2f} {size / b:8.1f} {a / b:7.1f} ({ratios[0]:.1f} to {ratios[-1]:.1f})")
+        ratios = [x / y for x, y in zip(*times[state])]
+        seen[state] = dict(theirs=size / a, ours=size / b, ratios=ratios)
+        row.append(f"{size / a:7.2f} {size / b:8.1f} {statistics.median(ratios):7.1f} "
+                   f"({min(ratios):.1f} to {max(ratios):.1f})")
     print(" | ".join(row), flush=True)
-    return size / statistics.median(times["warm"][1])
+    return seen
 
 
 def check_awkward(args, folder, path, average):
@@ -232,7 +238,7 @@ def check_awkward(args, folder, path, average):
     ours.close()
     print(f"{path.parent.name}: average of the corpora, warm, {average:.0f} MB/s; awkward documents, the slowest first:")
     print("  " + "; ".join(f"{name} {rate:.0f}" for rate, name in sorted(rates)), flush=True)
-    return min(rates)[0] / average
+    return dict(tokenizer=path.parent.name.removeprefix("vocab"), slowest=min(rates)[1], share=min(rates)[0] / average)
 
 
 def family_paths(args, training):
@@ -257,6 +263,7 @@ def main():
     parser.add_argument("--vocab", type=int, nargs="*", default=[4096, 32768, 131072])
     parser.add_argument("--families", nargs="*", default=[], choices=FAMILIES + ["all"], metavar="NAME",
                         help="'all', or any of " + "; ".join(FAMILIES))
+    parser.add_argument("--json", type=pathlib.Path)
     parser.add_argument("--family_size", type=int, default=8000, help="tokens of their vocabularies")
     args = parser.parse_args()
     if "all" in args.families:
@@ -266,12 +273,15 @@ def main():
     training = [d for _, rest in kinds.values() for d in rest]
     print(f"{args.rounds} rounds, medians; MB/s there, here, and the ratio (least to greatest of a round)")
     print("corpus     |   vocab |     MB |    cold | warm")
-    worst = []
+    seen, worst = [], []
     paths = [train(args, args.folder, vocab_size, training) for vocab_size in args.vocab]
     for path in paths + (family_paths(args, training) if args.families else []):
-        rates = [compare(args, args.folder, path, kind, texts) for kind, (texts, _) in kinds.items()]
-        worst.append(check_awkward(args, args.folder, path, statistics.mean(rates)))
-    print(f"the slowest awkward document runs at {min(worst):.2f} of its tokenizer's average rate")
+        rows = [compare(args, args.folder, path, kind, texts) for kind, (texts, _) in kinds.items()]
+        seen += rows
+        worst.append(check_awkward(args, args.folder, path, statistics.mean(row["warm"]["ours"] for row in rows)))
+    print(f"the slowest awkward document runs at {min(w['share'] for w in worst):.2f} of its tokenizer's average rate")
+    if args.json:
+        args.json.write_text(json.dumps(dict(seen=seen, awkward=worst)))
 
 
 if __name__ == "__main__":
