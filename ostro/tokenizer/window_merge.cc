@@ -12,6 +12,9 @@ namespace {
 constexpr size_t kGrowth =
     64;  // windows that failed cost next to nothing beside one that is this much longer
 
+// The least row that is looked at as a run of one id: twice that of which its tokens are taken.
+constexpr size_t kRun = 8 * kShortRow;
+
 }  // namespace
 
 void WindowMerge::merge_window(const MergeTable& table, std::span<const uint32_t> window,
@@ -62,9 +65,35 @@ bool WindowMerge::extend(const MergeTable& table, std::span<const uint32_t> row,
   return true;
 }
 
+// Appends the tokens of a row that is one id again and again. False: it is not, or a part of it does not
+// begin with one token twice; nothing has changed.
+bool WindowMerge::merge_run(const MergeTable& table, std::span<const uint32_t> row,
+                            const MergeLong& merge_long, std::vector<uint32_t>& out) {
+  if (row.size() < 2 * kRun || std::ranges::any_of(row, [&](uint32_t id) { return id != row[0]; }))
+    return false;
+  // The length of the window's first token where the next is the same, else 0.
+  const auto period = [this]() -> size_t {
+    if (window_.ids.size() < 3 || window_.ids[0] != window_.ids[1]) return 0;
+    return window_.starts[2] == 2 * window_.starts[1] ? window_.starts[1] : 0;
+  };
+  for (size_t length = kRun; 2 * length <= row.size(); length *= kGrowth) {
+    merge_window(table, row.first(length), merge_long);
+    const size_t step = period();
+    if (step == 0) continue;
+    const size_t rest = (row.size() - length) % step;
+    merge_window(table, row.first(length + rest), merge_long);
+    if (period() != step) continue;
+    out.insert(out.end(), (row.size() - length - rest) / step, window_.ids[0]);
+    out.insert(out.end(), window_.ids.begin(), window_.ids.end());
+    return true;
+  }
+  return false;
+}
+
 void WindowMerge::run(const MergeTable& table, std::span<const uint32_t> row, const MergeLong& merge_long,
                       std::vector<uint32_t>& out) {
   OSTRO_CHECK(row.size() < 0xFFFFFFFF / 3, "a piece of {} symbols is too long for BPE", row.size());
+  if (merge_run(table, row, merge_long, out)) return;
   done_.ids.resize(std::max(done_.ids.size(), row.size()));
   done_.starts.resize(done_.ids.size());
   count_ = end_ = 0;

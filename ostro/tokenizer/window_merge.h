@@ -23,6 +23,9 @@ struct MergedRow {
 // neighbours are those of the one, from it on those of the other. Where windows have none in common
 // ("aaaa...", with long tokens), a longer one is tried, in the end the whole row.
 //
+// By the same rule a token that stands twice side by side may stand there any number of times: so a long row
+// of one id has the tokens of a shorter one, with more of the first.
+//
 // The working memory of one thread, 8 to 16 bytes for each id of the longest row.
 class WindowMerge {
  public:
@@ -35,6 +38,8 @@ class WindowMerge {
            std::vector<uint32_t>& out);
 
  private:
+  bool merge_run(const MergeTable& table, std::span<const uint32_t> row, const MergeLong& merge_long,
+                 std::vector<uint32_t>& out);
   bool extend(const MergeTable& table, std::span<const uint32_t> row, size_t length,
               const MergeLong& merge_long);
   void merge_window(const MergeTable& table, std::span<const uint32_t> window, const MergeLong& merge_long);

@@ -53,6 +53,29 @@ TEST_CASE("a row merged in windows has the tokens of the row merged at once") {
   CHECK(longer > 0);
 }
 
+TEST_CASE("a run of one letter of any length has the tokens of the row merged at once") {
+  std::mt19937 rng(12);
+  int shortened = 0;
+  for (int round = 0; round < 400; ++round) {
+    const MergeTable table = random_joins(rng, 1, 1 + rng() % 40);
+    const std::vector<uint32_t> row(1000 + rng() % 9000, 0);
+    MergedRow whole;
+    SymbolMerge merge;
+    merge.run_whole(table, row, whole);
+    std::vector<uint32_t> ids;
+    WindowMerge windows;
+    size_t longest = 0;
+    const auto merge_long = [&](std::span<const uint32_t> window, MergedRow& merged) {
+      longest = std::max(longest, window.size());
+      merge.run_whole(table, window, merged);
+    };
+    windows.run(table, row, merge_long, ids);
+    REQUIRE(ids == whole.ids);
+    shortened += longest < row.size() / 2 + 512;
+  }
+  CHECK(shortened > 200);
+}
+
 TEST_CASE("windows grow where tokens are long: doubled letters, up to 4096 in a token") {
   MergeTable table(12);
   for (uint32_t k = 0; k < 12; ++k) table.insert(k, k, {k, k + 1});
