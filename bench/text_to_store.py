@@ -281,7 +281,7 @@ def whole(texts, kills, seed, say):
 def report(b, seed):
     """The part of scripts/bench.sh."""
     texts = Texts(b.benches.parent / "ostro/cli/ostro", b.folder / "texts", b.threads, 200 if b.quick else 1000, 100)
-    ratios, small = compare(texts, 1 if b.quick else 3, b.say)
+    ratios, small = compare(texts, 1 if b.quick else 7, b.say)
     large, kills, seen, wrong = whole(texts, 10, seed, b.say)
     shutil.rmtree(texts.folder)
     b.goal(f"Text to token store, {texts.sample_mb} MB of JSON lines", f">= {GOAL:.0f}x datasets + tokenizers",
@@ -297,7 +297,7 @@ def main():
     parser.add_argument("--folder", required=True)
     parser.add_argument("--mb", type=int, default=1000)
     parser.add_argument("--sample_mb", type=int, default=100)
-    parser.add_argument("--pairs", type=int, default=3, help="0: no comparison")
+    parser.add_argument("--pairs", type=int, default=7, help="0: no comparison")
     parser.add_argument("--kills", type=int, default=10)
     parser.add_argument("--seed", type=int, default=1, help="of the moments of the kills")
     a = parser.parse_args()
