@@ -5,6 +5,15 @@
 
 namespace ostro::io {
 
+ReadAheadBudget::Share::Share(std::shared_ptr<ReadAheadBudget> budget, int64_t bytes)
+    : budget_(std::move(budget)), bytes_(bytes) {
+  if (budget_) budget_->left_ -= bytes_;
+}
+
+ReadAheadBudget::Share::~Share() {
+  if (budget_) budget_->left_ += bytes_;
+}
+
 ReadAhead::ReadAhead(int64_t size, Fetch fetch, const ReadAheadOptions& options)
     : size_(size), fetch_(std::move(fetch)), options_(options), block_(options.first_block) {}
 
@@ -57,6 +66,8 @@ Status ReadAhead::read_blocks(int64_t offset, std::span<std::byte> out) {
     out = out.subspan(count);
     offset += static_cast<int64_t>(count);
   }
+  // What was read to its end is not kept for a read that may never come.
+  while (!blocks_.empty() && blocks_.front().end() <= offset) blocks_.pop_front();
   return {};
 }
 
@@ -65,9 +76,13 @@ void ReadAhead::fetch_ahead() {
   const bool first = block_ == options_.first_block;
   const size_t wanted = first ? 1 : static_cast<size_t>(options_.blocks);
   while (blocks_.size() < wanted && next_ < size_) {
-    Block& block = blocks_.emplace_back();
-    block.begin = next_;
-    block.bytes.resize(static_cast<size_t>(std::min(block_, size_ - next_)));
+    int64_t length = std::min(block_, size_ - next_);
+    if (options_.budget && options_.budget->left() < length) {
+      if (!blocks_.empty()) return;
+      length = std::min(options_.first_block, length);  // whoever waits gets some
+    }
+    Block& block = blocks_.emplace_back(Block{{options_.budget, length}, next_, {}, {}});
+    block.bytes.resize(static_cast<size_t>(length));
     next_ = block.end();
     block_ = std::min(block_ * 2, options_.max_block);
     const std::span<std::byte> bytes(block.bytes);  // stays where it is while the deque moves the block

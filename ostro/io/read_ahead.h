@@ -1,11 +1,13 @@
 // Reading ahead where a request costs more than its bytes.
 #pragma once
 
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <deque>
 #include <functional>
 #include <future>
+#include <memory>
 #include <mutex>
 #include <span>
 #include <stop_token>
@@ -15,10 +17,34 @@
 
 namespace ostro::io {
 
+// What the blocks of many objects may take together. One that has none left fetches small blocks, one at a
+// time.
+class ReadAheadBudget {
+ public:
+  explicit ReadAheadBudget(int64_t bytes) : left_(bytes) {}
+  // Part of the budget, given back by its destructor.
+  class Share {
+   public:
+    Share(std::shared_ptr<ReadAheadBudget> budget, int64_t bytes);
+    ~Share();
+    Share(Share&& other) noexcept : budget_(std::move(other.budget_)), bytes_(other.bytes_) {}
+    Share& operator=(Share&&) = delete;
+
+   private:
+    std::shared_ptr<ReadAheadBudget> budget_;
+    int64_t bytes_;
+  };
+  int64_t left() const { return left_; }
+
+ private:
+  std::atomic<int64_t> left_;
+};
+
 struct ReadAheadOptions {
   int64_t first_block = 256 << 10;  // bytes; blocks double up to ...
   int64_t max_block = 8 << 20;
-  int64_t blocks = 3;  // ... and so many at most are held or under way
+  int64_t blocks = 3;                       // ... and so many at most are held or under way
+  std::shared_ptr<ReadAheadBudget> budget;  // null: no bound over several objects
 };
 
 // Reads of an object of `size` bytes. Those that go on where the one before ended (or begin at 0) are served
@@ -37,6 +63,7 @@ class ReadAhead {
 
  private:
   struct Block {
+    ReadAheadBudget::Share share;
     int64_t begin = 0;
     std::vector<std::byte> bytes;
     std::future<Status> done;

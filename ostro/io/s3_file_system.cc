@@ -25,13 +25,14 @@ Error read_only(std::string_view what, const std::string& path) {
 
 class S3File final : public RandomAccessFile {
  public:
-  S3File(S3Client& client, S3Path path, S3Object object)
+  S3File(S3Client& client, S3Path path, S3Object object, std::shared_ptr<ReadAheadBudget> budget)
       : path_(path.url()),
         object_(object),
         ahead_(object.size,
                [&client, path, object](int64_t offset, std::span<std::byte> out, std::stop_token stop) {
                  return client.get(path, offset, out, object, std::move(stop));
-               }) {}
+               },
+               {.budget = std::move(budget)}) {}
 
   Status read(int64_t offset, std::span<std::byte> out) const override {
     OSTRO_CHECK(offset >= 0, "{}: read at offset {}", path_, offset);
@@ -59,7 +60,7 @@ class S3FileSystem : public FileSystem {
     ASSIGN_OR_RETURN(const S3Path parsed, parse_s3_path(path));
     if (parsed.key.empty()) return invalid_argument(fmt::format("{}: names no object of the bucket", path));
     ASSIGN_OR_RETURN(const S3Object object, client_.head(parsed));
-    return std::unique_ptr<RandomAccessFile>(std::make_unique<S3File>(client_, parsed, object));
+    return std::unique_ptr<RandomAccessFile>(std::make_unique<S3File>(client_, parsed, object, budget_));
   }
 
   Result<FileInfo> stat(const std::string& path) override {
@@ -109,6 +110,8 @@ class S3FileSystem : public FileSystem {
 
  private:
   S3Client client_;
+  // Many shards of a store are open at once, each read in order for a while.
+  std::shared_ptr<ReadAheadBudget> budget_ = std::make_shared<ReadAheadBudget>(int64_t{256} << 20);
 };
 
 // Keeps what the file system refers to.

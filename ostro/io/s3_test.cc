@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <deque>
 #include <map>
 
 #include "ostro/io/fake_s3_for_test.h"
@@ -313,6 +314,29 @@ TEST_CASE("read ahead: any pattern of reads gives the bytes, in bounded memory")
   CHECK_FALSE(last.ok());
   broken = false;
   check_ok(failing.read(64, out));
+}
+
+TEST_CASE("read ahead: many objects share one budget, and what was read is given back") {
+  const std::string content = pattern_text(10'000);
+  const auto fetch = [&](int64_t offset, std::span<std::byte> out, std::stop_token) -> Status {
+    std::copy_n(reinterpret_cast<const std::byte*>(content.data()) + offset, out.size(), out.begin());
+    return {};
+  };
+  const auto budget = std::make_shared<ReadAheadBudget>(500);
+  const ReadAheadOptions options{.first_block = 16, .max_block = 128, .blocks = 3, .budget = budget};
+  std::deque<ReadAhead> objects;
+  for (int i = 0; i < 20; ++i) objects.emplace_back(10'000, fetch, options);
+  int64_t least = budget->left();
+  for (int64_t at = 0; at < 10'000; at += 40)
+    for (ReadAhead& object : objects) {
+      std::string out(40, '?');
+      check_ok(object.read(at, std::as_writable_bytes(std::span(out))));
+      CHECK(out == content.substr(static_cast<size_t>(at), 40));
+      least = std::min(least, budget->left());
+    }
+  CHECK(least < 128);            // used ...
+  CHECK(least > -20 * 16);       // ... and exceeded only by the first_block of those that wait
+  CHECK(budget->left() == 500);  // all were read to their ends
 }
 
 TEST_CASE("paths with a scheme, and where they lead") {
