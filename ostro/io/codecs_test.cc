@@ -1,8 +1,10 @@
 #include "ostro/io/codecs.h"
 
 #include <doctest/doctest.h>
+#include <zstd.h>
 
 #include <cstring>
+#include <memory>
 
 #include "ostro/base/sha256.h"
 #include "ostro/io/crc32c.h"
@@ -147,6 +149,25 @@ TEST_CASE("lines of compressed files: several members, truncation, damage") {
     CHECK(lines_of(compressed(kind, "")) == Lines{});
   }
   CHECK(lines_of("{}", "f.jsonl.gz").back().starts_with("error: f.jsonl.gz: does not begin like"));
+}
+
+TEST_CASE("lines of zstd files with the longest windows") {
+  const std::string text = sample_text(3000);
+  for (const int window_log : {27, 28, 31}) {
+    CAPTURE(window_log);
+    const std::unique_ptr<ZSTD_CCtx, size_t (*)(ZSTD_CCtx*)> stream(ZSTD_createCCtx(), ZSTD_freeCCtx);
+    REQUIRE_FALSE(ZSTD_isError(ZSTD_CCtx_setParameter(stream.get(), ZSTD_c_windowLog, window_log)));
+    // Without the size of the text, which would shrink the window.
+    std::string packed(ZSTD_compressBound(text.size()), '\0');
+    ZSTD_inBuffer in{text.data(), text.size(), 0};
+    ZSTD_outBuffer out{packed.data(), packed.size(), 0};
+    REQUIRE_FALSE(ZSTD_isError(ZSTD_compressStream2(stream.get(), &out, &in, ZSTD_e_flush)));
+    REQUIRE(ZSTD_compressStream2(stream.get(), &out, &in, ZSTD_e_end) == 0);
+    packed.resize(out.pos);
+    // The frame's header says so: behind the magic number and a byte of flags stands log - 10, times 8.
+    REQUIRE((static_cast<uint8_t>(packed[5]) >> 3) == window_log - 10);
+    CHECK(lines_of(packed) == lines_of(text));
+  }
 }
 
 TEST_CASE("lines: where they lie, starting behind some, passing over long ones") {

@@ -13,6 +13,7 @@ namespace ostro::io {
 namespace {
 
 constexpr size_t kBlock = 128 << 10;  // bytes per read and per piece of decompressed text
+constexpr int kMaxWindowLog = 31;     // the most that zstd writes; its reader alone stops at 27
 
 // Reads a file block by block and hashes what it reads.
 class BlockReader {
@@ -105,6 +106,9 @@ class Zstd final : public DecodedFile {
   explicit Zstd(BlockReader input)
       : input_(std::move(input)), output_(kBlock), stream_(ZSTD_createDStream(), ZSTD_freeDStream) {
     OSTRO_CHECK(stream_ != nullptr, "zstd: out of memory");
+    // Files of `zstd --long=31` too: the memory is what each frame asks for.
+    const size_t code = ZSTD_DCtx_setParameter(stream_.get(), ZSTD_d_windowLogMax, kMaxWindowLog);
+    OSTRO_CHECK(!ZSTD_isError(code), "zstd: {}", ZSTD_getErrorName(code));
   }
 
   Result<bool> append_to(std::string& text) override {
