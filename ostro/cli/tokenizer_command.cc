@@ -94,8 +94,8 @@ int train_tokenizer(Args args) {
       "order of files, threads or machine.");
   args.option(
       "--input", &inputs, "GLOB",
-      "files, directories or globs (quote them), read as data.train_urls: a .jsonl or .ndjson (also .gz, "
-      ".zst) holds a document a line, a .parquet one a row, a text file is one",
+      "files, directories or globs (quote them), read as data.train_urls: a .jsonl, .ndjson or .json (also "
+      ".gz, .zst) holds a document a line, a .parquet one a row, a text file is one",
       Args::kRequired);
   args.option("--text_key", &text_key, "NAME",
               "field of a line, or column, that holds the text (default text)");

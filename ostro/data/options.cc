@@ -209,8 +209,8 @@ void DataOptions::visit_options(config::OptionTable& t) {
   t.add(&cache_dir, "cache_dir", Effect::kOutput, "path", "where the token store is built")
       .other("other_cache");
   t.add(&train_urls, "train_urls", Effect::kBits, "globs",
-        "training texts: files, directories or globs (** crosses folders); .jsonl and .ndjson (also .gz, "
-        ".zst) hold a document a line, .parquet one a row, a text file is one document")
+        "training texts: files, directories or globs (** crosses folders); .jsonl, .ndjson and .json "
+        "(also .gz, .zst) hold a document a line, .parquet one a row, a text file is one document")
       .other("[\"other/**/*.txt\"]")
       .by_content();
   t.add(&validation_urls, "validation_urls", Effect::kBits, "globs",

@@ -2,7 +2,11 @@
 
 #include <fmt/core.h>
 
+#include <algorithm>
+#include <nlohmann/json.hpp>
+
 #include "ostro/base/sha256.h"
+#include "ostro/data/formats/row_values.h"
 #include "ostro/data/parquet_rows.h"
 #include "ostro/io/extension.h"
 #include "ostro/io/line_reader.h"
@@ -43,12 +47,40 @@ class WholeFile final : public RowReader {
   std::string sha256_;
 };
 
+// Whether an object begins in this line and does not end in it. Other errors are those of a row.
+bool is_open_object(const std::string& line) {
+  bool repaired = false;
+  const std::string text = as_utf8(line, repaired);
+  try {
+    [[maybe_unused]] const nlohmann::json whole = nlohmann::json::parse(text);
+  } catch (const nlohmann::json::parse_error& e) {
+    return e.byte > text.size();
+  } catch (const nlohmann::json::exception&) {  // a number is out of range
+  }
+  return false;
+}
+
+// Why a .json with this first line is one document and not lines; "" when it is lines.
+std::string not_lines(const std::string& line) {
+  const size_t begin = std::min(line.find_first_not_of(" \t\r\n"), line.size());
+  const bool is_list = line.substr(begin, 1) == "[";
+  if (!is_list && (line.substr(begin, 1) != "{" || !is_open_object(line))) return "";
+  return fmt::format(
+      "the file is one JSON document and not lines, since its first line {}; write its rows as objects, one "
+      "a "
+      "line, or leave it out by a narrower glob",
+      is_list ? "begins a list" : "is not a whole object");
+}
+
 // A line, a document.
 class JsonLines final : public RowReader {
  public:
-  JsonLines(io::LineReader lines, int64_t max_bytes) : lines_(std::move(lines)), max_bytes_(max_bytes) {}
+  // With `may_be_one` the file is one row without a value when its first line says that it is no lines.
+  JsonLines(io::LineReader lines, int64_t max_bytes, bool may_be_one)
+      : lines_(std::move(lines)), max_bytes_(max_bytes), may_be_one_(may_be_one) {}
 
   Result<bool> next(Row& row) override {
+    if (is_one_) return false;
     std::string_view line;
     ASSIGN_OR_RETURN(const bool more, lines_.next(line));
     if (!more) return false;
@@ -60,6 +92,11 @@ class JsonLines final : public RowReader {
     row.bytes.assign(line);
     lines_.release_line();
     row.problem = lines_.line_bytes() > max_bytes_ ? row_too_long(lines_.line_bytes(), max_bytes_) : "";
+    if (may_be_one_ && row.number == 1 && row.problem.empty()) {
+      row.problem = not_lines(row.bytes);
+      is_one_ = !row.problem.empty();
+      if (is_one_) row.bytes = {};
+    }
     return true;
   }
   RowPosition position() const override { return {lines_.line_number(), lines_.next_byte()}; }
@@ -69,10 +106,17 @@ class JsonLines final : public RowReader {
  private:
   io::LineReader lines_;
   int64_t max_bytes_;
+  bool may_be_one_, is_one_ = false;
 };
 
 bool is_packed(const std::string& path) {
   return io::has_extension(path, ".gz") || io::has_extension(path, ".zst");
+}
+
+// Whether the name leaves open that the file is one document of many lines.
+bool is_named_json(const std::string& path) {
+  return io::has_extension(path, ".json") || io::has_extension(path, ".json.gz") ||
+         io::has_extension(path, ".json.zst");
 }
 
 }  // namespace
@@ -93,7 +137,7 @@ Result<std::unique_ptr<RowReader>> open_rows(io::FileSystem& fs, const std::stri
                                              .pass_long = true,
                                              .skip_lines = start.rows,
                                              .skip_bytes = is_packed(path) ? 0 : start.bytes}));
-      reader = std::make_unique<JsonLines>(std::move(lines), options.max_bytes);
+      reader = std::make_unique<JsonLines>(std::move(lines), options.max_bytes, is_named_json(path));
       break;
     }
     case FileFormat::kParquet:

@@ -103,6 +103,40 @@ TEST_CASE("rows of JSON lines: begin anywhere and go on as if nothing had happen
   }
 }
 
+TEST_CASE("rows of a .json: lines, unless its first line shows that it is one document") {
+  io::MemoryFileSystem fs;
+  const std::string lines = "\xef\xbb\xbf{\"text\": \"one\"}\r\n{\n[1]\n";
+  write(fs, "a.json", lines);
+  write(fs, "b.json.gz", packed(io::Compression::kGzip, lines));
+  write(fs, "c.JSON.zst", packed(io::Compression::kZstd, lines));
+  for (const std::string path : {"a.json", "b.json.gz", "c.JSON.zst"}) {
+    CAPTURE(path);
+    const Read read = read_rows(fs, path, FileFormat::kJsonl);
+    REQUIRE(read.rows.size() == 3);
+    CHECK(read.rows[0].bytes == "{\"text\": \"one\"}");
+    for (const Row& row : read.rows) CHECK(row.problem.empty());
+    const Read rest = read_rows(fs, path, FileFormat::kJsonl, {}, read.positions[0]);
+    REQUIRE(rest.rows.size() == 2);
+    CHECK(rest.rows[0].problem.empty());
+  }
+  const auto problem = [&](const std::string& text, const std::string& path = "d.json") {
+    write(fs, path, text);
+    const Read read = read_rows(fs, path, FileFormat::kJsonl);
+    if (!read.rows[0].problem.empty()) CHECK(read.rows.size() == 1);
+    return read.rows[0].problem;
+  };
+  const std::string one = "the file is one JSON document and not lines, since its first line ",
+                    mend = "; write its rows as objects, one a line, or leave it out by a narrower glob";
+  CHECK(problem("[{\"text\": \"a\"},\n {\"text\": \"b\"}]\n") == one + "begins a list" + mend);
+  CHECK(problem("[{\"text\": \"a\"}]") == one + "begins a list" + mend);
+  for (const char* open : {" {\n \"text\": \"a\"\n}", "{\"rows\": [\n1]}", "{\"text\": \"\xff\xff\n\"}", "{"})
+    CHECK_MESSAGE(problem(open) == one + "is not a whole object" + mend, open);
+  // These are the row's errors, and other names are lines.
+  for (const char* row : {"{\"text\": }\n{}", "{}", "{} {", "7\n{\n}", "\n{\n}", "{\"a\": 1e999}"})
+    CHECK_MESSAGE(problem(row).empty(), row);
+  CHECK(problem("{\n}", "d.jsonl").empty());
+}
+
 TEST_CASE("rows of JSON lines: how far they are in the file as it is stored, which their end alone reaches") {
   io::MemoryFileSystem fs;
   const std::string text = json_lines(1000);

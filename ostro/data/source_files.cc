@@ -22,21 +22,17 @@ constexpr const char* kDataFiles[] = {".arrow",   ".feather", ".orc",         ".
 
 Result<FileFormat> format_of(const std::string& path, const std::string& key) {
   const auto is = [&path](const char* extension) { return io::has_extension(path, extension); };
-  for (const char* lines : {".jsonl", ".jsonl.gz", ".jsonl.zst", ".ndjson", ".ndjson.gz", ".ndjson.zst"})
-    if (is(lines)) return FileFormat::kJsonl;
+  for (const char* lines : {".jsonl", ".ndjson", ".json"})
+    for (const char* packing : {"", ".gz", ".zst"})
+      if (io::has_extension(path, std::string(lines) + packing)) return FileFormat::kJsonl;
   if (is(".parquet")) return FileFormat::kParquet;
-  if (is(".json"))
-    return unsupported(fmt::format(
-        "{}: a .json may be rows or one value. Name it .jsonl if every line is an object, write the items of "
-        "a list one a line into a .jsonl, name it .txt if the file itself is the text, or leave it out by a "
-        "narrower glob in {}",
-        path, key));
   for (const char* extension : kCompressedFiles)
     if (is(extension))
-      return unsupported(fmt::format(
-          "{}: compressed files are read as .jsonl.gz and .jsonl.zst (or .ndjson) only; unpack it, or list "
-          "files by a narrower glob in {}",
-          path, key));
+      return unsupported(
+          fmt::format("{}: compressed files are read as .jsonl.gz and .jsonl.zst (or .ndjson, .json) only; "
+                      "unpack it, or list "
+                      "files by a narrower glob in {}",
+                      path, key));
   for (const char* extension : kDataFiles)
     if (is(extension))
       return unsupported(

@@ -20,8 +20,8 @@ inline constexpr Split kSplits[] = {Split::kTrain, Split::kValidation};
 const char* split_name(Split split);
 
 enum class FileFormat {
-  kText,   // the whole file is one document
-  kJsonl,  // .jsonl, .ndjson: every line is a JSON object that holds one document; .gz and .zst are unpacked
+  kText,     // the whole file is one document
+  kJsonl,    // .jsonl, .ndjson, .json: every line is an object that holds a document; .gz, .zst are unpacked
   kParquet,  // every row is a document
 };
 // "text", "jsonl", "parquet"

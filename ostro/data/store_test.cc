@@ -230,7 +230,9 @@ TEST_CASE("token store: sources that cannot be read are named, with the line") {
   for (const char* name : {"a.jsonl.lz4", "a.TGZ", "a.jsonl.zstd"})
     refused_by_name(name, "compressed files are");
   for (const char* name : {"a.arrow", "a.npy", "a.SafeTensors", "a.bin"}) refused_by_name(name, "a .");
-  refused_by_name("a.json", "a .json may be rows or one value");
+  write(fs, "in/a.json", "{\n\"text\": \"a\"}\n");
+  fails("in/a.json:1: the file is one JSON document and not lines");
+  check_ok(fs.remove("in/a.json"));
   write(fs, "in/a.png", std::string("\x89PNG\0", 5));
   fails("in/a.png: holds a NUL byte (at byte 4)");
   check_ok(fs.remove("in/a.png"));
@@ -247,7 +249,7 @@ TEST_CASE("token store: rows in lines, by whatever name, and texts") {
     write(fs, std::string("in/") + name, lines);
     return build(fs, corpus_options("in")).files.at(0).documents;
   };
-  for (const char* name : {"a.jsonl", "a.JSONL", "a.ndjson", "a.Ndjson"})
+  for (const char* name : {"a.jsonl", "a.JSONL", "a.ndjson", "a.Ndjson", "a.json"})
     CHECK_MESSAGE(documents(name) == 2, name);
   for (const char* name : {"a.csv", "a.html", "a.json.txt", "README"})
     CHECK_MESSAGE(documents(name) == 1, name);

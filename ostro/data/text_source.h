@@ -15,8 +15,8 @@ struct TextProgress {
   int64_t bytes_done = 0, bytes_total = 0;
 };
 
-// The documents that a build of a token store reads: rows of .jsonl, .ndjson and .parquet, their text in
-// `text_key`, and whole files, of which long ones come in parts (tokenizer::documents_of_files) whatever
+// The documents that a build of a token store reads: rows of .jsonl, .ndjson, .json and .parquet, their text
+// in `text_key`, and whole files, of which long ones come in parts (tokenizer::documents_of_files) whatever
 // their size. Empty ones are passed over. Errors name file and row, and where it helps `option`, which sets
 // `text_key`; a file with a NUL byte is one. `fs` must outlive the source, and
 // so must `progress`, which it keeps up to date.

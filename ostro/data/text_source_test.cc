@@ -105,7 +105,8 @@ TEST_CASE("texts of sources: what cannot be read is named") {
   write(fs, "in/b.txt", text + std::string("ab\0", 3));
   CHECK(text_source_error(fs, "in").starts_with(
       fmt::format("in/b.txt: holds a NUL byte (at byte {})", end + 2)));
-  write(fs, "in/a.json", "{}");
-  CHECK(text_source_error(fs, "in").find("a .json may be rows or one value") != std::string::npos);
+  write(fs, "in/a.json", "[\n");
+  CHECK(text_source_error(fs, "in").starts_with("in/a.json:1: the file is one JSON document and not lines"));
+  write(fs, "in/a.bin", "x");
   CHECK(text_source_error(fs, "in").find("narrower glob in --input") != std::string::npos);
 }

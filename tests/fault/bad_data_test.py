@@ -82,20 +82,24 @@ class Cases:
         """Data that are neither rows nor text are refused by name, or by their bytes; rows count by any name of theirs."""
         folder = self.w.root / "kinds"
         folder.mkdir()
-        for name, says in {"a.json": ".jsonl if every line is an object", "a.jsonl.lz4": "compressed files are read as",
+        for name, says in {"a.jsonl.lz4": "compressed files are read as",
                            "a.arrow": "a .arrow is no text", "a.SAFETENSORS": "a .safetensors is no text"}.items():
             (folder / name).write_text(GOOD[0])
             self.w.bad(*self.build("kinds", ["kinds"]), says=[f"kinds/{name}: ", says, "narrower glob"])
             (folder / name).unlink()
-        for name in ("a.ndjson", "b.JSONL"):
+        for name in ("a.ndjson", "b.JSONL", "c.json"):
             self.write(f"kinds/{name}", GOOD)
         (folder / "_SUCCESS").touch()
         (folder / "image.dat").write_bytes(b"ab\0c")
         self.w.bad(*self.build("kinds", ["kinds"]), says=["kinds/image.dat: holds a NUL byte (at byte 2)"])
+        for name, text, says in (("list.json", "[" + ",\n".join(GOOD) + "]", "begins a list"),
+                                 ("rows.json", json.dumps({"rows": GOOD}, indent=1), "is not a whole object")):
+            (folder / name).write_text(text)
+            self.w.bad(*self.build(name, [f"kinds/{name}"]), says=[f"kinds/{name}:1: the file is one JSON document", says])
         text = self.w.good(*self.build("kinds2", ["kinds"], on_bad_row="skip"))
-        check("1 malformed rows" in text and "1 empty documents" in text, f"not told:\n{text}")
+        check("3 malformed rows" in text and "1 empty documents" in text, f"not told:\n{text}")
         rows = sum(split["rows"] for split in self.ledger("kinds2")["content"]["splits"].values())
-        check(rows == 4, f"{rows} rows of the lines in .ndjson and .JSONL")
+        check(rows == 6, f"{rows} rows of the lines in .ndjson, .JSONL and .json")
 
     def tokenizer_of_rows(self):
         """A tokenizer of rows is that of their texts, packed or not, and what is not text is refused."""
