@@ -19,7 +19,8 @@ GOOD = ['{"text": "one and one"}', '{"text": "two and two", "id": 2}']
 MALFORMED = {  # what the error says of each
     '{"text": ': "not valid JSON", '{"text": "cut': "not valid JSON", '["text"]': "not a JSON object",
     '{"txt": "other"}': 'no field "text"', '{"text": 7}': 'field "text" is not a string',
-    '{"text": null}': 'field "text" is not a string', '{"text": "a"} tail': "not valid JSON"}
+    '{"text": null}': 'field "text" is not a string', '{"text": "a"} tail': "not valid JSON",
+    "[" * 200_000: "not valid JSON", "[" * 200_000 + "]" * 200_000: "not a JSON object"}
 
 
 class Cases:

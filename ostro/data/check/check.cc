@@ -27,6 +27,7 @@ constexpr size_t kBatchBytes = 8 << 20;
 constexpr size_t kBatchRows = 4096;
 constexpr size_t kBatchTokens = 2 << 20;        // of rows of a store
 constexpr size_t kStoreCacheBytes = 32u << 20;  // decoded chunks of a store, which is read in its order
+constexpr int kMaxEvalLevels = 200;             // of JSON in JSON, as in rows of conversations
 
 // What is computed of a row on its own, in any thread.
 struct RowFacts {
@@ -108,14 +109,17 @@ struct Workers {
   }
 };
 
-// Every string in a JSON value, with line ends between them.
-void append_strings(const nlohmann::ordered_json& value, std::string& out) {
+// Adds every string in a JSON value, with line ends between them. `levels`: of what it may be made of.
+Status append_strings(const nlohmann::ordered_json& value, int levels, std::string& out) {
   if (value.is_string()) {
     if (!out.empty()) out += '\n';
     out += value.get_ref<const std::string&>();
   }
-  if (value.is_structured())
-    for (const auto& item : value) append_strings(item, out);
+  if (!value.is_structured()) return {};
+  if (levels == 0)
+    return invalid_argument(fmt::format("more than {} levels of objects and arrays", kMaxEvalLevels));
+  for (const auto& item : value) RETURN_IF_ERROR(append_strings(item, levels - 1, out));
+  return {};
 }
 
 Result<std::string> eval_text(const Row& row, const std::string& field) {
@@ -127,12 +131,12 @@ Result<std::string> eval_text(const Row& row, const std::string& field) {
   if (value.is_discarded()) return invalid_argument("not valid JSON");
   std::string out;
   if (field.empty()) {
-    append_strings(value, out);
+    RETURN_IF_ERROR(append_strings(value, kMaxEvalLevels, out));
   } else {
     if (!value.is_object() || !value.contains(field))
       return invalid_argument(
           fmt::format("has no field \"{}\"; set --eval_field, or leave it out to take every string", field));
-    append_strings(value[field], out);
+    RETURN_IF_ERROR(append_strings(value[field], kMaxEvalLevels, out));
   }
   return out;
 }

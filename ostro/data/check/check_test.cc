@@ -127,6 +127,31 @@ TEST_CASE("check: the report does not depend on threads or on the memory for sor
   CHECK(check_html(first).find("http") == std::string::npos);
 }
 
+TEST_CASE("check: eval rows of many levels are refused, not followed until the stack ends") {
+  Corpus corpus;
+  const auto nested = [](size_t levels) {
+    return std::string(levels, '[') + "\"eight words that are in no text whatsoever\"" +
+           std::string(levels, ']');
+  };
+  const auto error = [&](const std::string& lines, const std::string& field) {
+    write(corpus.fs, "in/eval.jsonl", line("fine") + lines);
+    corpus.settings.eval_field = field;
+    const auto report = run_check(corpus.fs, corpus.options, *corpus.tok, corpus.settings);
+    return report.ok() ? "" : report.error().message();
+  };
+  CHECK(error(nested(200), "") == "");
+  CHECK(error(nested(201), "") == "in/eval.jsonl:2: more than 200 levels of objects and arrays");
+  CHECK(error(nested(200'000), "") == "in/eval.jsonl:2: more than 200 levels of objects and arrays");
+  CHECK(error("{\"text\": " + nested(200'000) + "}", "text").find("more than 200 levels") !=
+        std::string::npos);
+  CHECK(error(std::string(200'000, '['), "") == "in/eval.jsonl:2: not valid JSON");
+  // Rows of the corpus itself.
+  for (const std::string& row : {std::string(200'000, '['), nested(200'000)}) {
+    write(corpus.fs, "in/a.jsonl", row);
+    CHECK(error("", "") == "in/a.jsonl:1: more than 200 levels of objects and arrays");
+  }
+}
+
 TEST_CASE("check: bad rows are errors or counted") {
   Corpus corpus;
   write(corpus.fs, "in/bad.jsonl", line("fine") + "{\"body\": 1}\n");
