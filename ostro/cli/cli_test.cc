@@ -199,6 +199,11 @@ TEST_CASE("data verify reads stores and Levanter caches, and names the array of 
         std::string::npos);
   CHECK(good.out.find("damaged") == std::string::npos);
 
+  const std::string held_out = "$OSTRO data batch --step 0 --split validation --config " + both + " 2>&1";
+  CHECK(shell(held_out).out == "error: --component: needed, since data.components names theirs, web\n");
+  CHECK(shell(held_out + " --component code").out ==
+        "error: --component code: data.components names theirs, web\n");
+
   BuiltStore::flip(theirs + data, 100);
   const Outcome one = verify(both);
   CHECK_MESSAGE(one.code == 1, one.out);

@@ -92,7 +92,7 @@ int data_consolidate_command(Args args) {
   args.config();
   if (const auto code = args.parse()) return *code;
   return with_data_session(args, component, [&](const DataSession& session) -> Status {
-    ASSIGN_OR_RETURN(const Component c, session.only_component());
+    ASSIGN_OR_RETURN(const Component c, only_component(session.components));
     data::BuildSettings settings;
     settings.threads = session.threads;
     BuildProgressLine line(c.name);

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "ostro/cli/commands.h"
+#include "ostro/cli/data_session.h"
 #include "ostro/cli/exit_code.h"
 #include "ostro/cli/standard_streams.h"
 #include "ostro/cpu/thread_pool.h"
@@ -38,18 +39,13 @@ Status print(const BatchRequest& request, const data::Batch& batch, const data::
 // A batch of the evaluation of a component.
 Status print_held_out(const BatchRequest& request, const train::TrainConfig& config,
                       const data::DataSet& data) {
-  std::vector<size_t> fitting;
-  for (size_t i = 0; i < data.parts().size(); ++i)
-    if (request.component.empty() || data.parts()[i].component.name == request.component)
-      fitting.push_back(i);
-  if (fitting.size() != 1)
-    return invalid_argument(
-        request.component.empty()
-            ? fmt::format("--component: needed with --split validation, since data.components names {}",
-                          fitting.size())
-            : fmt::format("--component {}: data.components names no such component", request.component));
+  ASSIGN_OR_RETURN(const auto components,
+                   named_components(data::components_of(config.data), request.component));
+  ASSIGN_OR_RETURN(const data::Component component, only_component(components));
+  size_t index = 0;
+  while (data.parts()[index].component.name != component.name) ++index;
   ASSIGN_OR_RETURN(const data::EvalLoader loader,
-                   data::EvalLoader::create(data, fitting[0], config.data, config.model_options().seq_len(),
+                   data::EvalLoader::create(data, index, config.data, config.model_options().seq_len(),
                                             *config.numerics.leaf_examples, config.trainer.max_eval_batches));
   if (request.step >= loader.batches())
     return invalid_argument(

@@ -11,10 +11,22 @@ namespace ostro::cli {
 
 using data::Component;
 
-Result<Component> DataSession::only_component() const {
+Result<std::vector<Component>> named_components(std::vector<Component> components, const std::string& name) {
+  if (name.empty()) return components;
+  std::vector<std::string> names;
+  for (const Component& c : components) names.push_back(c.name);
+  std::erase_if(components, [&](const Component& c) { return c.name != name; });
+  if (!components.empty()) return components;
+  return invalid_argument(fmt::format("--component {}: data.components names {}", name,
+                                      names[0].empty() ? "none" : fmt::format("{}", fmt::join(names, ", "))));
+}
+
+Result<Component> only_component(const std::vector<Component>& components) {
   if (components.size() == 1) return components[0];
+  std::vector<std::string> names;
+  for (const Component& c : components) names.push_back(c.name);
   return invalid_argument(
-      fmt::format("--component: needed, since data.components names {}", components.size()));
+      fmt::format("--component: needed, since data.components names {}", fmt::join(names, ", ")));
 }
 
 Result<DataSession> open_data_session(const Args& args, const std::string& component) {
@@ -22,16 +34,8 @@ Result<DataSession> open_data_session(const Args& args, const std::string& compo
   ASSIGN_OR_RETURN(const int threads, cpu::default_threads());
   ASSIGN_OR_RETURN(tokenizer::Tokenizer tokenizer,
                    tokenizer::load_tokenizer(io::default_file_system(), config.data.tokenizer));
-  std::vector<Component> components = data::components_of(config.data);
-  if (!component.empty()) {
-    std::vector<std::string> names;
-    for (const Component& c : components) names.push_back(c.name);
-    std::erase_if(components, [&](const Component& c) { return c.name != component; });
-    if (components.empty())
-      return invalid_argument(
-          fmt::format("--component {}: data.components names {}", component,
-                      names[0].empty() ? "none" : fmt::format("{}", fmt::join(names, ", "))));
-  }
+  ASSIGN_OR_RETURN(std::vector<Component> components,
+                   named_components(data::components_of(config.data), component));
   return DataSession{std::move(config), std::move(tokenizer), std::move(components), threads};
 }
 

@@ -14,14 +14,17 @@
 
 namespace ostro::cli {
 
+// Of `components` the one of the name that --component gives, or with an empty name all. Errors: none has it.
+Result<std::vector<data::Component>> named_components(std::vector<data::Component> components,
+                                                      const std::string& name);
+// The only one of these. Errors: they are several, of which --component would choose one.
+Result<data::Component> only_component(const std::vector<data::Component>& components);
+
 struct DataSession {
   train::TrainConfig config;
   tokenizer::Tokenizer tokenizer;
   std::vector<data::Component> components;  // the one that --component names, or all
   int threads = 1;                          // OSTRO_THREADS
-
-  // The only component. Errors: there are several and none was named.
-  Result<data::Component> only_component() const;
 };
 
 // `component`: what --component says, or empty.

@@ -20,7 +20,7 @@ using data::Component;
 using data::Split;
 
 Status print_row(const DataSession& session, Split split, int64_t row, bool json) {
-  ASSIGN_OR_RETURN(const Component c, session.only_component());
+  ASSIGN_OR_RETURN(const Component c, only_component(session.components));
   ASSIGN_OR_RETURN(const auto store, data::TokenStore::open(io::default_file_system(), session.config.data, c,
                                                             session.tokenizer));
   const data::TokenStream& stream = store->split(split);
