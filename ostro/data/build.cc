@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <optional>
+#include <string>
 #include <thread>
 
 #include "ostro/base/log.h"
@@ -16,6 +17,7 @@
 #include "ostro/data/store_writer.h"
 #include "ostro/data/write_store.h"
 #include "ostro/io/path.h"
+#include "ostro/tokenizer/byte_alphabet.h"
 
 namespace ostro::data {
 namespace {
@@ -172,6 +174,27 @@ Result<StoreLedger> build_locked(io::FileSystem& fs, const StorePlan& plan, cons
   }
 }
 
+// Says so when texts are about to lose bytes, which a tokenizer does as Hugging Face does: without a word.
+void warn_of_missing_bytes(const std::string& path, const tokenizer::Tokenizer& tokenizer) {
+  if (tokenizer.missing_bytes() == 0) return;
+  constexpr int kShown = 6;
+  int missing = 0;
+  std::string names;
+  for (int b = 0; b < 0xf5; ++b) {
+    const std::string byte(1, static_cast<char>(b));
+    if (b == 0xc0 || b == 0xc1) continue;  // these, and those from 0xf5 on, are in no UTF-8
+    if (tokenizer.token_to_id(tokenizer::bytes_to_characters(byte)) || ++missing > kShown) continue;
+    names += (missing > 1 ? ", " : "") + (b > ' ' && b < 0x7f ? byte : fmt::format("0x{:02x}", b));
+  }
+  if (missing == 0) return;
+  log_warning(fmt::format(
+      "data.tokenizer: {} has no token for {} of the bytes that texts are made of ({}{}), nor one "
+      "for unknown text: they are left out of the ids, as Hugging Face does, though bits per byte "
+      "count them. Use a tokenizer that was trained with all 256 bytes (in Hugging Face by "
+      "initial_alphabet) if texts have them",
+      path, missing, names, missing > kShown ? ", ..." : ""));
+}
+
 }  // namespace
 
 int BuildSettings::threads_or_all() const {
@@ -184,6 +207,8 @@ Result<StoreLedger> build_store(io::FileSystem& fs, const DataOptions& options, 
   if (!plan.folder.levanter_cache.empty())
     return check_levanter_cache(fs, plan.folder.levanter_cache, plan.folder.ledger, plan.preprocessing,
                                 tokenizer, settings);
+  if (!plan.is_in_place && !std::holds_alternative<PrebuiltFormat>(component.format))
+    warn_of_missing_bytes(options.tokenizer, tokenizer);
   ASSIGN_OR_RETURN(Standing there, standing(fs, plan, settings.append));
   if (there.is_done()) return std::move(*there.finished);
   if (!plan.sources.ok()) return plan.sources.error();

@@ -255,6 +255,36 @@ TEST_CASE("token store: rows in lines, by whatever name, and texts") {
     CHECK_MESSAGE(documents(name) == 1, name);
 }
 
+TEST_CASE("token store: a tokenizer that texts lose bytes to is told of, once, with the bytes") {
+  const auto warning = [](const std::vector<std::string>& without) {
+    nlohmann::json json = nlohmann::json::parse(test_tokenizer().to_json());
+    nlohmann::json& vocab = json["model"]["vocab"];
+    for (const std::string& token : without) {
+      vocab["no text has " + token] = vocab.at(token);
+      vocab.erase(token);
+    }
+    io::MemoryFileSystem fs;
+    check_ok(fs.make_dirs("in"));
+    write(fs, "in/a.txt", "xx y");
+    std::string lines;
+    const auto tokenizer = tokenizer::Tokenizer::from_json(json.dump(), "t.json");
+    REQUIRE_MESSAGE(tokenizer.ok(), tokenizer.error().message());
+    const LogSink before = set_log_sink([&](LogLevel, std::string_view line) { lines += line; });
+    const auto built = build_store(fs, corpus_options("in"), *tokenizer, small_settings());
+    set_log_sink(before);
+    REQUIRE(built.ok());
+    return lines;
+  };
+  CHECK(warning({}) == "");
+  CHECK(warning({"\u00c0", "\u00ff"}) == "");  // bytes that are in no UTF-8
+  CHECK(warning({"X", "\u00f0", "\u0100"})
+            .find("data.tokenizer: tokenizer.json has no token for 3 of the bytes that texts are made of "
+                  "(0x00, X, "
+                  "0xf0), nor one for unknown text") == 0);
+  CHECK(warning({"X", "Y", "Z", "Q", "J", "K", "!"})
+            .find("7 of the bytes that texts are made of (!, J, K, Q, X, Y, ...)") != std::string::npos);
+}
+
 TEST_CASE("token store: empty documents are skipped, malformed bytes replaced, both counted") {
   io::MemoryFileSystem fs;
   check_ok(fs.make_dirs("in"));
