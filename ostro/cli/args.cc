@@ -5,6 +5,7 @@
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <cstdio>
+#include <map>
 
 #include "ostro/cli/exit_code.h"
 
@@ -53,6 +54,21 @@ struct Args::State {
     return {};
   }
 
+  // A list's word "[a,b]" would be taken apart by the library. A NUL behind it, which no word has, keeps it
+  // whole, until show_brackets().
+  void hide_brackets() {
+    bool in_list = false;
+    for (std::string& word : words) {
+      if (word.starts_with("--")) in_list = lists.contains(word.substr(0, word.find('=')));
+      if (in_list && word.ends_with(']')) word += '\0';
+    }
+  }
+  void show_brackets() {
+    for (const auto& [name, list] : lists)
+      for (std::string& word : *list)
+        if (word.ends_with('\0')) word.pop_back();
+  }
+
   // The error for a word that no option takes.
   Error unknown_word() {
     for (const std::string& word : app.remaining()) {
@@ -74,6 +90,7 @@ struct Args::State {
   bool takes_config = false, takes_overrides = false;
   std::string config_file;
   std::vector<config::Override> overrides;
+  std::map<std::string, std::vector<std::string>*> lists;  // options that take several words
 };
 
 Args::Args(std::string command, std::vector<std::string> words, train::ModelChoices models)
@@ -108,6 +125,7 @@ void Args::option(const std::string& name, std::optional<int64_t>* out, const st
 void Args::option(const std::string& name, std::vector<std::string>* out, const std::string& value,
                   const std::string& help, bool required) {
   state_->app.add_option(name, *out, help)->type_name(value)->required(required);
+  state_->lists[name] = out;
 }
 void Args::positional(const std::string& name, std::string* out, const std::string& help) {
   state_->app.add_option(name, *out, help)->type_name("")->required();
@@ -126,9 +144,11 @@ std::optional<int> Args::parse() {
   if (s.takes_overrides) {
     if (const Status status = s.take_overrides(); !status.ok()) return report_error(status.error());
   }
+  s.hide_brackets();
   try {
     s.app.parse(
         std::vector<std::string>(s.words.rbegin(), s.words.rend()));  // the library pops from the back
+    s.show_brackets();
   } catch (const CLI::CallForHelp&) {
     std::fputs(s.app.help().c_str(), stdout);
     if (s.takes_overrides) {

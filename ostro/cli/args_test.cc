@@ -35,7 +35,8 @@ TEST_CASE("a command with a configuration takes its own words, the file, and ove
 
 TEST_CASE("options hold numbers, lists and words that begin with a bracket") {
   Args args("ostro x",
-            {"--files", "a", "b", "--prompt", "[1, 2] \"x\"", "--rate", "0.5", "--limit", "3", "RUN"},
+            {"--files", "a", "[b]", "[[c,d]]", "--files=[e]", "--prompt", "[1, 2] \"x\"", "--rate", "0.5",
+             "--limit", "3", "RUN"},
             train::builtin_models());
   std::vector<std::string> files;
   std::string prompt, run;
@@ -47,7 +48,7 @@ TEST_CASE("options hold numbers, lists and words that begin with a bracket") {
   args.option("--limit", &limit, "N", "");
   args.positional("RUN", &run, "");
   REQUIRE(!args.parse());
-  CHECK(files == std::vector<std::string>{"a", "b"});
+  CHECK(files == std::vector<std::string>{"a", "[b]", "[[c,d]]", "[e]"});
   CHECK(prompt == "[1, 2] \"x\"");
   CHECK(rate == 0.5);
   CHECK(limit == 3);

@@ -66,6 +66,18 @@ TEST_CASE("a tokenizer is trained, encodes and decodes") {
   CHECK(shell("echo '" + list.out + "' | $OSTRO tokenizer decode --tokenizer " + t)
             .out.find("the cat\nhat\n") == 0);
 
+  const std::string chat = folder / "chat.json", more = " --special_tokens '<|user|>' '[INST]' ";
+  const std::string inputs = "--input " + (folder / "texts") + " 2>&1";
+  REQUIRE(shell(train + chat + more + inputs).code == 0);
+  CHECK(shell("printf '<|endoftext|>[INST]<|user|>' | $OSTRO tokenizer encode --json --tokenizer " + chat)
+            .out == "[0, 2, 1]\n");
+  CHECK(shell(train + chat + more + "'<|endoftext|>' " + inputs).code == 0);
+  CHECK(shell("printf '<|endoftext|>[INST]<|user|>' | $OSTRO tokenizer encode --json --tokenizer " + chat)
+            .out == "[2, 1, 0]\n");
+  CHECK(shell(train + chat + more + "'[INST]' " + inputs).out.find("error: special token \"[INST]\"") == 0);
+  CHECK(shell("$OSTRO tokenizer train --vocab_size 258 --out " + chat + more + inputs)
+            .out.find("error: --vocab_size 258: use 259 (256 bytes and 3 special tokens)") == 0);
+
   CHECK(shell("$OSTRO tokenizer encode --tokenizer " + (folder / "absent.json") + " </dev/null 2>/dev/null")
             .code == 1);
   CHECK(shell(train + t + " --input '" + (folder / "*.nothing") + "' 2>/dev/null").code == 1);

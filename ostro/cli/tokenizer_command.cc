@@ -86,7 +86,7 @@ std::string pattern_names() {
 }
 
 int train_tokenizer(Args args) {
-  std::vector<std::string> inputs;
+  std::vector<std::string> inputs, special_tokens;
   int64_t vocab_size = 0, threads = std::max(1U, std::thread::hardware_concurrency()), max_distinct_mb = 512;
   std::string out, pattern = "llama3", text_key = "text";
   args.summary(
@@ -99,9 +99,13 @@ int train_tokenizer(Args args) {
       Args::kRequired);
   args.option("--text_key", &text_key, "NAME",
               "field of a line, or column, that holds the text (default text)");
-  args.option("--vocab_size", &vocab_size, "N", "tokens, with the 256 bytes and <|endoftext|>",
+  args.option("--vocab_size", &vocab_size, "N", "tokens, with the 256 bytes and the special tokens",
               Args::kRequired);
   args.option("--out", &out, "FILE", "the tokenizer.json to write", Args::kRequired);
+  args.option(
+      "--special_tokens", &special_tokens, "TOKEN",
+      "more special tokens, as of a chat template (quote them: '<|user|>' '[INST]'): ids 1, 2, ... behind "
+      "<|endoftext|>, or 0, 1, ... when that is one of them");
   args.option("--pattern", &pattern, "NAME",
               "how text is cut into pieces: " + pattern_names() + " (default llama3)");
   args.option("--threads", &threads, "N", "threads for counting; changes only the time");
@@ -110,15 +114,20 @@ int train_tokenizer(Args args) {
       "fail when the text has more MB of distinct pieces (default 512); each takes about 30 MB of memory");
   if (const auto code = args.parse()) return *code;
 
-  if (vocab_size < 257 || vocab_size > (1 << 24))
-    return report_error(invalid_argument(
-        fmt::format("--vocab_size {}: use 257 (256 bytes and <|endoftext|>) to 16777216", vocab_size)));
+  tokenizer::TrainOptions options;
+  if (std::count(special_tokens.begin(), special_tokens.end(), options.eos_token) == 0)
+    special_tokens.insert(special_tokens.begin(), options.eos_token);
+  options.special_tokens = special_tokens;
+  const int64_t least = 256 + static_cast<int64_t>(special_tokens.size());
+  if (vocab_size < least || vocab_size >= (1 << 24))
+    return report_error(
+        invalid_argument(fmt::format("--vocab_size {}: use {} (256 bytes and {} special tokens) to 16777215",
+                                     vocab_size, least, special_tokens.size())));
   if (threads < 1 || threads > 1024)
     return report_error(invalid_argument(fmt::format("--threads {}: use 1 to 1024", threads)));
   if (max_distinct_mb < 1 || max_distinct_mb > 4000)
     return report_error(
         invalid_argument(fmt::format("--max_distinct_mb {}: use 1 to 4000", max_distinct_mb)));
-  tokenizer::TrainOptions options;
   bool is_known = false;
   for (const tokenizer::KnownPattern& known : tokenizer::known_patterns()) {
     if (known.name != pattern) continue;

@@ -250,10 +250,15 @@ def main():
         texts = [" ".join(rng.choices(words, k=rng.randrange(1, 300))) for _ in range(2000)]
         (place.root / "web.jsonl").write_text("".join(json.dumps({"text": text}) + "\n" for text in texts))
         (place.root / "web.txt").write_text("\n".join(texts))
-        place.run("tokenizer", "train", "--input", "web.txt", "--vocab_size", 600, "--out", "tokenizer.json")
+        place.run("tokenizer", "train", "--input", "web.txt", "--vocab_size", 600, "--out", "tokenizer.json",
+                  "--special_tokens", "<|user|>", "[INST]")
         (place.root / "tokenizer_config.json").write_text(json.dumps({"eos_token": "<|endoftext|>"}))
         tokenizer = tokenizers.Tokenizer.from_file(str(place.root / "tokenizer.json"))
         eos = tokenizer.token_to_id("<|endoftext|>")
+        special = {i: str(token) for i, token in tokenizer.get_added_tokens_decoder().items() if token.special}
+        check(special == {0: "<|endoftext|>", 1: "<|user|>", 2: "[INST]"}, f"Hugging Face's special tokens: {special}")
+        marked = tokenizer.encode("[INST]ab<|user|>c", add_special_tokens=False).ids
+        check(marked[0] == 2 and 1 in marked and tokenizer.decode(marked) == "abc", f"special tokens in a text: {marked}")
         ids = dict(zip(texts, tokenizer.encode_batch(texts, add_special_tokens=False)))
         hashes = {check_ours(place, texts, lambda text: ids[text].ids + [eos], *types)
                   for types in (("levanter", np.int64), ("int32", np.int32), ("smallest", np.uint16))}
