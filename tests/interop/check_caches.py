@@ -180,7 +180,7 @@ def check_theirs(place, kind, writer, rows, masks, dtype):
             for i, entry in enumerate(batch["sequences"]):
                 first = (step * BATCH + i) * SEQ_LEN
                 check(entry["tokens"] == stream[first:first + SEQ_LEN].tolist(), f"{name}: step {step}, sequence {i}")
-    check(" damaged" not in place.run("data", "verify", "--config", config), f"{name}: verify")
+    check("damaged  " not in place.run("data", "verify", "--config", config), f"{name}: verify")
     place.run("train", "--config", config)
     check(tree_hash(folder) == before, f"{name}: nothing was written into the cache")
     chain = (place.root / "runs" / name / "chain.jsonl").read_text().splitlines()
