@@ -89,7 +89,7 @@ TEST_CASE_FIXTURE(Fixture, "a sound object of another program under this key is 
   fs::copy_file(second, first);
   CHECK(is_sealed(first));  // so that only the key inside tells
   CHECK(result_of(compile(1).value()) == 1);
-  CHECK(contents(first) != contents(second));
+  CHECK((contents(first) != contents(second)));
   CHECK(result_of(compile(2).value()) == 2);
 }
 
@@ -149,6 +149,17 @@ TEST_CASE_FIXTURE(Fixture, "a cache that cannot be made means kernels for this p
   }
   REQUIRE(warnings.size() == 1);
   CHECK(warnings[0].find(place) != std::string::npos);
+}
+
+TEST_CASE_FIXTURE(Fixture, "an object that cannot be moved to its key is used all the same") {
+  CHECK(result_of(compile(1).value()) == 1);
+  const fs::path object = *entries_of(kernels, ".so").begin();
+  fs::remove(object);
+  fs::create_directory(object);
+  CHECK(result_of(compile(1).value()) == 1);
+  REQUIRE(warnings.size() == 1);
+  CHECK(warnings[0].find(object.string()) != std::string::npos);
+  CHECK(entries_of(kernels, "").size() == 2);
 }
 
 TEST_CASE_FIXTURE(Fixture, "unfinished work of a process that was killed is removed after a day") {
