@@ -103,7 +103,7 @@ void ThreadPool::serve(int number) {
       if (!state_.compare_exchange_weak(state, state + 1, std::memory_order_acq_rel)) continue;
       {
         JobScope scope;  // at every job: foreign code may have changed the environment since the last one
-        Span part = Span::part_of(place_);
+        Span part = Span::part_of(&place_);
         if (work() == 0) part.discard();
       }
       if (state_.fetch_sub(1, std::memory_order_acq_rel) == (kClosed | 1)) state_.notify_one();
@@ -122,7 +122,7 @@ void ThreadPool::run_tiles(int64_t count, FunctionRef<void(int64_t)> fn) {
   std::lock_guard<std::mutex> turn(callers_);
   job_ = &fn;
   count_ = count;
-  place_ = profiling() ? &span_place() : nullptr;
+  place_ = profiling() ? span_place() : SpanPlace();
   next_.store(0, std::memory_order_relaxed);
   state_.store(0, std::memory_order_release);
   epoch_.fetch_add(1, std::memory_order_release);
@@ -133,7 +133,7 @@ void ThreadPool::run_tiles(int64_t count, FunctionRef<void(int64_t)> fn) {
   }
   uint32_t state = state_.fetch_or(kClosed, std::memory_order_acq_rel) | kClosed;
   if (state == kClosed) return;
-  const Span waiting(place_ == nullptr ? nullptr : &wait_label());
+  const Span waiting(profiling() ? &wait_label() : nullptr);
   while (state != kClosed) state = wait_change(state_, state);
 }
 

@@ -47,7 +47,7 @@ class ThreadPool {
   // The job: written while no worker is inside.
   const FunctionRef<void(int64_t)>* job_ = nullptr;
   int64_t count_ = 0;
-  const SpanPlace* place_ = nullptr;  // of the caller, while there is a profile
+  SpanPlace place_;  // the caller's when the job began; without a label when nobody profiles
   alignas(64) std::atomic<int64_t> next_{0};
   // kClosed, or open; plus the number of workers inside the job. A worker that wakes after the last tile was
   // taken finds the job closed, so the caller never waits for a thread that the system has not scheduled.

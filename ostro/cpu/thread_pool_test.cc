@@ -5,11 +5,15 @@
 #include <sched.h>
 
 #include <atomic>
+#include <barrier>
 #include <cstdlib>
+#include <map>
+#include <memory>
 #include <string>
 #include <thread>
 #include <vector>
 
+#include "ostro/base/profile.h"
 #include "ostro/cpu/affinity.h"
 #include "ostro/cpu/isa.h"
 
@@ -76,6 +80,46 @@ TEST_CASE("thread pool: nested calls run inline, callers take turns, pools do no
   }
   for (auto& caller : callers) caller.join();
   CHECK(sum.load() == 4 * 50 * (23 * 24 / 2));
+}
+
+TEST_CASE("thread pool: a profile has each thread's share of a job, and nothing of who came too late") {
+  ThreadPool pool(3);
+  const SpanLabelPtr label = std::make_shared<SpanLabel>(SpanLabel{"job", "op", {}, 0, 0});
+  REQUIRE(start_profile());
+  // Jobs that are over at once: workers wake while the caller goes on to wait for them.
+  for (int job = 0; job < 300; ++job) {
+    const Span span(&label);
+    pool.run_tiles(2 + job % 3, [](int64_t) {});
+  }
+  pool.run_tiles(8, [](int64_t) {});  // of no span
+  {
+    const Span span(&label);
+    std::barrier all(3);
+    pool.run_tiles(3, [&](int64_t) { all.arrive_and_wait(); });
+  }
+  std::vector<SpanRecord> jobs;
+  std::map<std::string, std::vector<SpanRecord>> parts;
+  for (const ProfileTrack& track : stop_profile())
+    for (const SpanRecord& span : track.spans)
+      if (span.part)
+        parts[track.thread].push_back(span);
+      else if (span.label == label)
+        jobs.push_back(span);
+      else
+        CHECK(span.label->category == std::string("wait"));
+  CHECK(jobs.size() == 301);
+  REQUIRE(parts.size() == 2);
+  for (const auto& [thread, spans] : parts) {
+    CAPTURE(thread);
+    size_t job = 0;
+    for (const SpanRecord& part : spans) {
+      CHECK(part.label == label);
+      while (job < jobs.size() && jobs[job].end < part.end) ++job;
+      REQUIRE(job < jobs.size());
+      CHECK(jobs[job].begin <= part.begin);
+    }
+    CHECK(job + 1 == jobs.size());  // all three were in the last one
+  }
 }
 
 TEST_CASE("thread pool: OSTRO_THREADS") {
