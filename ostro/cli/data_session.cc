@@ -45,8 +45,10 @@ std::string place_text(const std::string& cache_dir, const data::StoreLedger& le
   if (ledger.levanter_cache.empty())
     return fmt::format("{}: {}{}\n", cache_dir, files,
                        parts == 0 ? "" : fmt::format(", the rows in {} stores, used in place", parts));
-  return fmt::format("{}: a Levanter cache{}, used in place\n", ledger.levanter_cache,
-                     parts == 0 ? "" : fmt::format(" of {} shards", parts));
+  const std::string& name = ledger.levanter_tokenizer;
+  return fmt::format("{}: a Levanter cache{}{}, used in place\n", ledger.levanter_cache,
+                     parts == 0 ? "" : fmt::format(" of {} shards", parts),
+                     name.empty() ? "" : fmt::format(" with the ids of {}", name));
 }
 
 std::string counts_text(std::span<const data::FileLedger> files) {

@@ -68,6 +68,7 @@ Status write_ledger(io::FileSystem& fs, const std::string& cache_dir, const Stor
                {"types", types_json(ledger)}};
   if (!ledger.levanter_cache.empty()) {
     json["levanter_cache"] = ledger.levanter_cache;
+    if (!ledger.levanter_tokenizer.empty()) json["levanter_tokenizer"] = ledger.levanter_tokenizer;
     json["preprocessing"] = preprocessing_json(ledger.preprocessing);
   }
   if (!ledger.parts.empty()) json["parts"] = parts_json(ledger.parts);

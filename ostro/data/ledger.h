@@ -91,6 +91,7 @@ struct StoreLedger {
   // A Levanter cache used in place: its folder. Our ledger lies elsewhere; there are no files, and the
   // content is the arrays alone. Empty: a store of our own.
   std::string levanter_cache;
+  std::string levanter_tokenizer;  // what it calls its tokenizer; empty: it does not say
   // Whether the arrays' sums of chunks are here: when a ledger is made, and in those of formats 1 and 2.
   bool has_sums = true;
   // False of the head of a LedgerFile, which gives files when they are asked for.

@@ -128,6 +128,9 @@ Result<StoreLedger> read_ledger_head(const std::string& text, const std::string&
   if (all.has("levanter_cache")) {
     ASSIGN_OR_RETURN(head.levanter_cache, all.string("levanter_cache"));
     if (head.levanter_cache.empty()) return all.bad("levanter_cache", "is empty");
+    if (all.has("levanter_tokenizer")) {
+      ASSIGN_OR_RETURN(head.levanter_tokenizer, all.string("levanter_tokenizer"));
+    }
   }
   ASSIGN_OR_RETURN(const io::JsonFields preprocessing,
                    (head.levanter_cache.empty() ? content : all).object("preprocessing"));

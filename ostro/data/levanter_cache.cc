@@ -35,6 +35,13 @@ Status check_unchanged(const std::string& place, const std::string& cache_dir, c
   return {};
 }
 
+// The first that a split tells.
+std::string tokenizer_of(const LevanterLedger& told) {
+  for (const auto& split : told)
+    if (split && !split->metadata.tokenizer.empty()) return split->metadata.tokenizer;
+  return {};
+}
+
 }  // namespace
 
 Result<bool> is_levanter_cache(io::FileSystem& fs, const std::string& folder) {
@@ -46,8 +53,11 @@ Result<bool> is_levanter_cache(io::FileSystem& fs, const std::string& folder) {
 Result<StoreLedger> check_levanter_cache(io::FileSystem& fs, const std::string& place,
                                          const std::string& cache_dir, const Preprocessing& wanted,
                                          const tokenizer::Tokenizer& tokenizer,
-                                         const BuildSettings& settings) {
+                                         const std::string& tokenizer_path, const BuildSettings& settings) {
   ASSIGN_OR_RETURN(const LevanterLedger told, read_levanter_ledger(fs, place));
+  for (const auto& split : told)
+    if (split)
+      RETURN_IF_ERROR(check_levanter_metadata(fs, split->metadata, wanted, tokenizer, tokenizer_path));
   const auto known = [&]() -> Result<std::optional<StoreLedger>> {
     auto ledger = read_ledger(fs, cache_dir);
     if (!ledger.ok() && ledger.error().code() == ErrorCode::kNotFound) return std::optional<StoreLedger>();
@@ -61,6 +71,7 @@ Result<StoreLedger> check_levanter_cache(io::FileSystem& fs, const std::string& 
           place));
     RETURN_IF_ERROR(check_preprocessing(cache_dir, ledger->preprocessing, wanted));
     RETURN_IF_ERROR(check_unchanged(place, cache_dir, told, *ledger));
+    ledger->levanter_tokenizer = tokenizer_of(told);
     return std::optional<StoreLedger>(std::move(*ledger));
   };
   ASSIGN_OR_RETURN(std::optional<StoreLedger> found, known());
@@ -74,6 +85,7 @@ Result<StoreLedger> check_levanter_cache(io::FileSystem& fs, const std::string& 
   StoreLedger ledger;
   ledger.preprocessing = wanted;
   ledger.levanter_cache = place;
+  ledger.levanter_tokenizer = tokenizer_of(told);
   RETURN_IF_ERROR(scan_levanter_cache(fs, told, tokenizer, settings, ledger));
   RETURN_IF_ERROR(write_ledger(fs, cache_dir, ledger));
   return ledger;

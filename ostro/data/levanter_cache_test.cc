@@ -2,6 +2,7 @@
 
 #include <doctest/doctest.h>
 
+#include "ostro/base/log.h"
 #include "ostro/data/store_plan.h"
 #include "ostro/data/test_corpus.h"
 #include "ostro/io/counting_file_system.h"
@@ -72,7 +73,8 @@ Preprocessing wanted() {
 }
 
 Result<StoreLedger> check(io::FileSystem& fs, int threads = 2) {
-  return check_levanter_cache(fs, "theirs", "ours/chat", wanted(), test_tokenizer(), small_settings(threads));
+  return check_levanter_cache(fs, "theirs", "ours/chat", wanted(), test_tokenizer(), "tokenizer.json",
+                              small_settings(threads));
 }
 
 std::string refusal(io::FileSystem& fs) {
@@ -132,13 +134,14 @@ TEST_CASE("levanter cache: is read where it is, with check data of ours elsewher
 
   // The same content elsewhere has the same identity, whatever the threads; other content another.
   check_ok(fs.rename("theirs", "theirs2"));
-  const auto moved =
-      check_levanter_cache(fs, "theirs2", "ours/moved", wanted(), test_tokenizer(), small_settings(1));
+  const auto moved = check_levanter_cache(fs, "theirs2", "ours/moved", wanted(), test_tokenizer(),
+                                          "tokenizer.json", small_settings(1));
   REQUIRE(moved.ok());
   CHECK(moved->hash() == ledger->hash());
   cache.masks[0] ^= 1;
   cache.write_to(fs, "theirs3");
-  CHECK(check_levanter_cache(fs, "theirs3", "ours/other", wanted(), test_tokenizer(), small_settings())
+  CHECK(check_levanter_cache(fs, "theirs3", "ours/other", wanted(), test_tokenizer(), "tokenizer.json",
+                             small_settings())
             ->hash() != ledger->hash());
 }
 
@@ -160,7 +163,8 @@ TEST_CASE("levanter cache: shards side by side are the cache that holds all thei
   }
   write(fs, "theirs/train/shard_ledger.json", sharded_ledger(shards));
   whole.write_to(fs, "one");
-  const auto one = check_levanter_cache(fs, "one", "ours/one", wanted(), test_tokenizer(), small_settings());
+  const auto one = check_levanter_cache(fs, "one", "ours/one", wanted(), test_tokenizer(), "tokenizer.json",
+                                        small_settings());
   const auto many = check(fs);
   REQUIRE_MESSAGE(many.ok(), (many.ok() ? "" : many.error().message()));
   CHECK(many->hash() == one->hash());
@@ -290,4 +294,103 @@ TEST_CASE("levanter cache: damage, other contents and wrong options are refused 
   changed.add(9);
   changed.write_to(fs, "theirs");
   CHECK(refusal(fs).find("has 61 rows now, and had 60") != std::string::npos);
+}
+
+TEST_CASE("levanter cache: the tokenizer that its ledger names must be that of the configuration") {
+  Cache cache;
+  for (int i = 0; i < 60; ++i) cache.add(i);
+  io::MemoryFileSystem fs;
+  cache.write_to(fs, "theirs");
+  const std::string path = "theirs/train/shard_ledger.json";
+  std::vector<std::string> warnings;
+  const struct Collect {
+    explicit Collect(std::vector<std::string>& lines)
+        : before(set_log_sink([&lines](LogLevel, std::string_view line) { lines.emplace_back(line); })) {}
+    ~Collect() { set_log_sink(before); }
+    LogSink before;
+  } collect(warnings);
+  // What it is refused with, "" if it is not, when the ledger has these metadata.
+  const auto outcome = [&](const nlohmann::json& told, const std::string& type = "text") {
+    nlohmann::json ledger = nlohmann::json::parse(*fs.read_file(path));
+    ledger["metadata"] = told;
+    write(fs, path, ledger.dump());
+    REQUIRE(fs.remove_all("ours").ok());
+    warnings.clear();
+    Preprocessing p = wanted();
+    p.format = nlohmann::json{{"type", type}}.dump();
+    p.eos_id = type == "text" ? 1 : -1;
+    const auto result = check_levanter_cache(fs, "theirs", "ours/x", p, test_tokenizer(), "t/tokenizer.json",
+                                             small_settings());
+    return result.ok() ? std::string() : result.error().message();
+  };
+  const auto sized = [](int64_t size, const char* name = "org/name") {
+    return nlohmann::json{{"preprocessor_metadata", {{"tokenizer", name}, {"vocab_size", size}}}};
+  };
+  const int64_t all = test_tokenizer().vocab_size();
+  const auto added = static_cast<int64_t>(test_tokenizer().spec().added_tokens.size());
+  REQUIRE(added > 0);
+  check_ok(fs.make_dirs("t"));
+  write(fs, "t/tokenizer.json", "{}");
+
+  // What says nothing, and every size that a program gives this tokenizer.
+  for (const nlohmann::json& told :
+       {nlohmann::json(), nlohmann::json::object(), nlohmann::json{{"preprocessor_metadata", nullptr}},
+        sized(all), sized(all - added), sized(7, "passthrough")})
+    CHECK_MESSAGE(outcome(told) == "", told.dump());
+  CHECK(warnings.empty());
+  CHECK((*TokenStore::open(fs, "ours/x"))->ledger().levanter_tokenizer == "passthrough");
+
+  for (const int64_t size : {all + 2, all - added - 1, int64_t{50257}, int64_t{-1}}) {
+    const std::string found = outcome(sized(size));
+    CHECK_MESSAGE(found.find(fmt::format("{}: \"vocab_size\" is {}, of org/name; data.tokenizer "
+                                         "(t/tokenizer.json) has {} tokens, {} without added ones; name the",
+                                         path, size, all, all - added)) == 0,
+                  found);
+    CHECK_FALSE(*fs.exists("ours/x"));
+  }
+  // Tokens that files beside the tokenizer add to it are counted by who wrote the cache.
+  write(fs, "t/tokenizer_config.json",
+        R"({"pad_token": "<pad>", "added_tokens_decoder": {"270": {"content": "<pad>"}}, "n": 1})");
+  write(fs, "t/added_tokens.json", R"({"<image>": 271})");
+  CHECK(outcome(sized(all + 2)) == "");
+  CHECK(outcome(sized(all + 3)).find("\"vocab_size\" is 273") != std::string::npos);
+
+  const std::string other(64, 'a');
+  const auto hashed = [](const std::string& sha) {
+    return nlohmann::json{{"preprocessor_metadata", {{"tokenizer", sha}, {"vocab_size", 7}}}};
+  };
+  CHECK(outcome(hashed(wanted().tokenizer)) == "");
+  const std::string found = outcome(hashed(other));
+  CHECK_MESSAGE(found.find(fmt::format("the cache's tokenizer has SHA-256 {}, data.tokenizer "
+                                       "(t/tokenizer.json) has {}; name",
+                                       other, wanted().tokenizer)) != std::string::npos,
+                found);
+
+  // Ids that are taken as they are.
+  CHECK(outcome(sized(50257), "prebuilt") == "");
+  REQUIRE(warnings.size() == 1);
+  CHECK(warnings[0].find("\"vocab_size\" is 50257") != std::string::npos);
+
+  const auto ends = [&](bool bos, bool eos) {
+    nlohmann::json told = sized(all);
+    told["preprocessor_metadata"].update({{"append_bos", bos}, {"append_eos", eos}});
+    return told;
+  };
+  CHECK(outcome(ends(false, true)) == "");
+  CHECK(warnings.empty());
+  CHECK(outcome(ends(true, true), "prebuilt") == "");
+  CHECK(warnings.empty());
+  CHECK(outcome(ends(true, false)) == "");
+  REQUIRE(warnings.size() == 2);
+  CHECK(warnings[0].find("\"append_eos\" is false, and data.enforce_eos is true") != std::string::npos);
+  CHECK(warnings[1].find("\"append_bos\" is true") != std::string::npos);
+
+  // What was checked with other metadata is compared anew.
+  nlohmann::json ledger = nlohmann::json::parse(*fs.read_file(path));
+  ledger["metadata"] = sized(50257);
+  write(fs, path, ledger.dump());
+  const auto anew = check_levanter_cache(fs, "theirs", "ours/x", wanted(), test_tokenizer(),
+                                         "t/tokenizer.json", small_settings());
+  REQUIRE_FALSE(anew.ok());
+  CHECK(anew.error().message().find("\"vocab_size\" is 50257") != std::string::npos);
 }

@@ -45,6 +45,7 @@ Result<std::optional<LevanterSplit>> read_split_ledger(io::FileSystem& fs, const
     return invalid_argument(
         fmt::format("{}: \"is_finished\" is false; let the program that builds the cache end first", path));
   LevanterSplit out;
+  out.metadata = read_levanter_metadata(json, path);
   ASSIGN_OR_RETURN(out.rows, fields.integer("total_num_rows", 0, kMaxRows));
   std::string layout = "consolidated";
   if (fields.has("layout")) {

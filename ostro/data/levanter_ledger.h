@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "ostro/data/ledger.h"
+#include "ostro/data/levanter_metadata.h"
 #include "ostro/io/file_system.h"
 
 namespace ostro::data {
@@ -21,7 +22,8 @@ struct LevanterShard {
 
 struct LevanterSplit {
   int64_t rows = 0;
-  bool is_sharded = false;            // caches side by side, read as one
+  bool is_sharded = false;  // caches side by side, read as one
+  LevanterMetadata metadata;
   std::vector<LevanterShard> shards;  // in order; of a split that is not sharded one, its folder
 };
 

@@ -9,6 +9,7 @@
    verified and trained on where they are; the same content has the same ledger hash and gives the same run, whoever wrote
    it, and nothing is written into it.
 3. A flipped byte, another layout and impossible contents are refused, with the file and the reason.
+   So are caches whose ledger tells of another tokenizer; one whose ends of texts differ gives a warning.
 Usage: check_caches.py --ostro build/.../ostro
 """
 import argparse
@@ -114,6 +115,7 @@ class Place:
 
     def run(self, *words, says=()):
         done = subprocess.run([self.ostro, *map(str, words)], capture_output=True, text=True, cwd=self.root)
+        self.err = done.stderr
         check((done.returncode != 0) == bool(says) and all(word in done.stderr for word in says),
               f"ostro {' '.join(map(str, words))}: exit {done.returncode}, wanted {says}: {done.stderr}")
         return done.stdout
@@ -190,7 +192,22 @@ def check_theirs(place, kind, writer, rows, masks, dtype):
     return stats["ledger_hash"], json.dumps(steps)
 
 
-def check_refusals(place, rows):
+def check_names(place, rows, vocab):
+    """What writers call this tokenizer's size is taken: all tokens, and those of the model alone."""
+    for number, (size, appends) in enumerate(((vocab, True), (vocab - 1, True), (vocab, False))):
+        folder = place.root / f"theirs-named-{number}"
+        write_cache(folder, {"input_ids": (rows[:40], np.int32)}, "tensorstore")
+        write_ledger(folder, 40, metadata={"preprocessor_metadata": {
+            "tokenizer": "org/name", "vocab_size": size, "return_attention_mask": False, "padding": False,
+            "max_length": None, "append_bos": False, "append_eos": appends}})
+        config = place.config(f"named-{number}", {"cache_dir": folder.name})
+        check("a Levanter cache with the ids of org/name, used in place" in place.run("data", "build", "--config", config),
+              f"vocab_size {size}: built")
+        check(('"append_eos" is false' in place.err) != appends, f"append_eos {appends}: {place.err}")
+        check("with the ids of org/name" in place.run("data", "stats", "--config", config), "stats name the tokenizer")
+
+
+def check_refusals(place, rows, vocab):
     """Each begins with a good cache, so that the reason for the refusal is the one change."""
     good = place.root / "theirs-good"
     write_cache(good, {"input_ids": (rows, np.int32)}, "tensorstore")
@@ -235,6 +252,16 @@ def check_refusals(place, rows):
     place.run("data", "build", "--config", config, says=["token 5 is 70000", "name the tokenizer"])
     levanter_array(fresh() / "train/input_ids/offsets", np.int64)[9].write(1).result()
     place.run("data", "build", "--config", config, says=["ends fall from"])
+    def from_tokenizer(**metadata):
+        write_ledger(fresh(), len(rows), metadata={"preprocessor_metadata": metadata})
+
+    for size in (vocab + 1, vocab - 50, 50257):
+        from_tokenizer(tokenizer="org/name", vocab_size=size)
+        place.run("data", "build", "--config", config,
+                  says=["shard_ledger.json", f'"vocab_size" is {size}, of org/name', f"tokenizer.json) has {vocab} tokens",
+                        "name the tokenizer that the cache was made with"])
+    from_tokenizer(tokenizer="f" * 64, vocab_size=vocab)
+    place.run("data", "build", "--config", config, says=["SHA-256 " + "f" * 64, "data.tokenizer (tokenizer.json) has "])
     shutil.rmtree(fresh() / "train/input_ids")
     place.run("data", "build", "--config", config, says=["train/input_ids", "no such field"])
 
@@ -272,7 +299,8 @@ def main():
                             ("chat", [("tensorstore", np.int32), ("zstd", np.int32), ("sharded", np.int32)])):
             seen = {check_theirs(place, kind, writer, rows, masks, dtype) for writer, dtype in cases}
             check(len(seen) == 1, f"{kind}: the same content is the same data and the same run")
-        check_refusals(place, rows)
+        check_names(place, rows, vocab)
+        check_refusals(place, rows, vocab)
     summary()
 
 
