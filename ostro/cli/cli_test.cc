@@ -220,7 +220,7 @@ TEST_CASE("data verify reads stores and Levanter caches, and names the array of 
   const Outcome one = verify(both);
   CHECK_MESSAGE(one.code == 1, one.out);
   CHECK_MESSAGE(
-      one.out.find("error: damaged token store: " + theirs + "/train/input_ids/data") != std::string::npos,
+      one.out.find("error: damaged Levanter cache: " + theirs + "/train/input_ids/data") != std::string::npos,
       one.out);
   BuiltStore::flip(store.folder / "cache/web/train/input_ids/offsets/c/0", 100);
   const Outcome two = verify(both);

@@ -13,6 +13,7 @@
 #include "ostro/data/encode_pipeline.h"
 #include "ostro/data/levanter_cache.h"
 #include "ostro/data/store_check.h"
+#include "ostro/data/store_damage.h"
 #include "ostro/data/store_plan.h"
 #include "ostro/data/store_writer.h"
 #include "ostro/data/write_store.h"
@@ -21,8 +22,6 @@
 
 namespace ostro::data {
 namespace {
-
-constexpr const char* kDelete = "delete its folder to build it again";
 
 // Where a store stands.
 struct Standing {
@@ -37,7 +36,7 @@ Result<Standing> standing(io::FileSystem& fs, const StorePlan& plan, bool append
   auto ledger = read_ledger(fs, cache_dir);
   if (!ledger.ok()) {
     if (ledger.error().code() == ErrorCode::kNotFound) return out;
-    return ledger.error().with_context(fmt::format("token store; {}", kDelete));
+    return record_error({.folder = cache_dir, .levanter_cache = {}}, "ledger.json", ledger.error());
   }
   RETURN_IF_ERROR(plan.is_in_place
                       ? check_preprocessing_in_place(cache_dir, ledger->preprocessing, plan.preprocessing)
@@ -108,7 +107,7 @@ Result<StoreWriter> open_writer(io::FileSystem& fs, const StorePlan& plan, const
   }
   auto found = Journal::read(fs, cache_dir);
   if (!found.ok() && found.error().code() != ErrorCode::kNotFound)
-    return found.error().with_context(fmt::format("an unfinished token store; {}", kDelete));
+    return unfinished_error(cache_dir, found.error());
   if (!found.ok()) {
     const std::string foreign = io::join_path(cache_dir, "train");
     ASSIGN_OR_RETURN(const bool exists, fs.exists(foreign));
@@ -123,8 +122,9 @@ Result<StoreWriter> open_writer(io::FileSystem& fs, const StorePlan& plan, const
   RETURN_IF_ERROR(check_preprocessing(cache_dir, found->header.preprocessing, plan.preprocessing));
   if (found->header.from_stores)
     return invalid_argument(
-        fmt::format("{}: holds a store that `ostro data consolidate` has not finished; run that again, or {}",
-                    cache_dir, kDelete));
+        fmt::format("{}: holds a store that `ostro data consolidate` has not finished; run that again, or "
+                    "delete its folder to build it again",
+                    cache_dir));
   RETURN_IF_ERROR(check_skipped(cache_dir, files_so_far(*found), plan.skip_bad_rows));
   std::vector<SourceFile> wanted = *plan.sources;
   if (found->base) {

@@ -4,12 +4,15 @@
 
 #include <cstring>
 
+#include "ostro/data/store_parts.h"
 #include "ostro/io/atomic_file.h"
 #include "ostro/io/crc32c.h"
 #include "ostro/io/path.h"
 
 namespace ostro::data {
 namespace {
+
+constexpr const char* kTableFile = "chunks.table";
 
 // A page is entries, filled up with zeros, and a CRC-32C. Both sizes of an entry fill it without a rest.
 constexpr int64_t kPageBytes = 4096, kCrcBytes = 4, kEntryBytes = 4, kEntryBytesWithLast = 12;
@@ -103,6 +106,7 @@ Result<std::shared_ptr<const ChunkTables>> ChunkTables::open(io::FileSystem& fs,
   const auto tables = std::shared_ptr<ChunkTables>(new ChunkTables());
   tables->path_ = chunk_tables_path(cache_dir);
   tables->store_hash_ = hash;
+  tables->store_ = store_name(cache_dir, ledger);
   int64_t pages = 0;
   for (const Split split : kSplits)
     for (const ArrayPlace& place : ledger.places()) {
@@ -118,13 +122,12 @@ Result<std::shared_ptr<const ChunkTables>> ChunkTables::open(io::FileSystem& fs,
   }
   auto file = fs.open(tables->path_);
   if (!file.ok() && file.error().code() == ErrorCode::kNotFound)
-    return corrupt(fmt::format("{}: is gone; restore it, or delete the store's folder to build it again",
-                               tables->path_));
-  if (!file.ok()) return file.error().with_context("damaged token store");
+    return record_error(tables->store_, kTableFile, corrupt(fmt::format("{}: is gone", tables->path_)));
+  if (!file.ok()) return record_error(tables->store_, kTableFile, file.error());
   if ((*file)->size() != pages * kPageBytes)
-    return corrupt(fmt::format(
-        "{}: {} bytes, where the ledger needs {}; restore it, or delete the store's folder to build it again",
-        tables->path_, (*file)->size(), pages * kPageBytes));
+    return record_error(tables->store_, kTableFile,
+                        corrupt(fmt::format("{}: {} bytes, where the ledger needs {}", tables->path_,
+                                            (*file)->size(), pages * kPageBytes)));
   tables->file_ = std::move(*file);
   return std::shared_ptr<const ChunkTables>(tables);
 }
@@ -144,15 +147,14 @@ Result<std::shared_ptr<const ChunkTables::Page>> ChunkTables::page(int64_t numbe
   Page page(kPageBytes, '\0');
   if (file_ == nullptr)
     page = memory_.substr(static_cast<size_t>(number * kPageBytes), kPageBytes);
-  else
-    RETURN_IF_ERROR(file_->read(number * kPageBytes, std::as_writable_bytes(std::span(page))));
+  else if (const Status read = file_->read(number * kPageBytes, std::as_writable_bytes(std::span(page)));
+           !read.ok())
+    return record_error(store_, kTableFile, read.error());
   uint32_t stored;
   std::memcpy(&stored, page.data() + kPageBytes - kCrcBytes, kCrcBytes);
   if (crc_of_page(std::string_view(page).substr(0, kPageBytes - kCrcBytes), store_hash_, number) != stored)
-    return corrupt(
-        fmt::format("damaged token store: {}: the checksum of page {} is wrong; restore the file, "
-                    "or delete the store to build it again",
-                    path_, number));
+    return record_error(store_, kTableFile,
+                        corrupt(fmt::format("{}: the checksum of page {} is wrong", path_, number)));
   return pages_.add(number, std::make_shared<const Page>(std::move(page)));
 }
 
@@ -161,8 +163,6 @@ Status write_chunk_tables(io::FileSystem& fs, const std::string& cache_dir, cons
   return io::write_file_atomically(fs, chunk_tables_path(cache_dir), encode(ledger, hash));
 }
 
-std::string chunk_tables_path(const std::string& cache_dir) {
-  return io::join_path(cache_dir, "chunks.table");
-}
+std::string chunk_tables_path(const std::string& cache_dir) { return io::join_path(cache_dir, kTableFile); }
 
 }  // namespace ostro::data

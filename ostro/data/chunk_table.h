@@ -9,6 +9,7 @@
 
 #include "ostro/base/lru_cache.h"
 #include "ostro/data/ledger.h"
+#include "ostro/data/store_damage.h"
 #include "ostro/io/file_system.h"
 
 namespace ostro::data {
@@ -61,6 +62,7 @@ class ChunkTables : public std::enable_shared_from_this<ChunkTables> {
   };
   std::array<std::array<Place, kArrayCount>, 2> places_;  // by Split and ArrayId
   std::string path_, store_hash_;
+  StoreName store_;
   std::unique_ptr<io::RandomAccessFile> file_;  // null: a ledger that holds the sums itself
   std::string memory_;                          // ... as they would stand in the file
   LruCache<Page>::Part pages_{std::make_shared<LruCache<Page>>(1024)};

@@ -6,6 +6,7 @@
 #include "ostro/data/levanter_ledger.h"
 #include "ostro/data/levanter_scan.h"
 #include "ostro/data/store_check.h"
+#include "ostro/data/store_damage.h"
 #include "ostro/io/path.h"
 
 namespace ostro::data {
@@ -62,8 +63,7 @@ Result<StoreLedger> check_levanter_cache(io::FileSystem& fs, const std::string& 
     auto ledger = read_ledger(fs, cache_dir);
     if (!ledger.ok() && ledger.error().code() == ErrorCode::kNotFound) return std::optional<StoreLedger>();
     if (!ledger.ok())
-      return ledger.error().with_context(
-          "check data of a Levanter cache; delete its folder to make it again");
+      return record_error({.folder = cache_dir, .levanter_cache = place}, "ledger.json", ledger.error());
     if (ledger->levanter_cache != place)
       return invalid_argument(fmt::format(
           "{}: holds {}, not check data of {}; name another data.cache_dir, or delete it", cache_dir,

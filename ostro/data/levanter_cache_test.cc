@@ -6,6 +6,7 @@
 #include "ostro/data/store_plan.h"
 #include "ostro/data/test_corpus.h"
 #include "ostro/io/counting_file_system.h"
+#include "ostro/io/faulty_file_system.h"
 
 using namespace ostro;
 using namespace ostro::data;
@@ -291,6 +292,22 @@ TEST_CASE("levanter cache: damage, other contents and wrong options are refused 
   const Status read = store->split(Split::kTrain).read(0, ids);
   REQUIRE_FALSE(read.ok());
   CHECK(read.error().message().find("theirs/train/input_ids/data: chunk 1 has CRC-32C") != std::string::npos);
+  CHECK(read.error().message().find("damaged Levanter cache: theirs/") == 0);
+  CHECK(read.error().message().find("write it anew, and delete ours/chat, which") != std::string::npos);
+  io::FaultyFileSystem faulty(fs);
+  const auto other = *TokenStore::open(faulty, "ours/chat");
+  faulty.inject_read_error(0);
+  const std::string kept_back = other->split(Split::kTrain).read(0, ids).error().message();
+  CHECK_MESSAGE(kept_back.find("reading theirs/train/input_ids/data of the Levanter cache in theirs: ") == 0,
+                kept_back);
+  CHECK(kept_back.find("delete") == std::string::npos);
+  std::string checked = *fs.read_file("ours/chat/ledger.json");
+  checked[checked.size() / 2] ^= 1;
+  write(fs, "ours/chat/ledger.json", checked);
+  CHECK(refusal(fs).find("damaged check data of the Levanter cache in theirs: ours/chat/ledger.json") == 0);
+  check_ok(fs.remove_all("ours"));
+  cache.write_to(fs, "theirs");
+  REQUIRE(check(fs).ok());
   changed.add(9);
   changed.write_to(fs, "theirs");
   CHECK(refusal(fs).find("has 61 rows now, and had 60") != std::string::npos);

@@ -38,10 +38,15 @@ std::string folder_of_part(const std::string& folder, const std::string& cache_d
       .generic_string();
 }
 
+StoreName store_name(const std::string& cache_dir, const StoreLedger& ledger) {
+  return {.folder = cache_dir, .levanter_cache = ledger.levanter_cache, .in_parts = !ledger.parts.empty()};
+}
+
 ArraySource array_source(const std::string& cache_dir, const StoreLedger& ledger, Split split,
                          const ArrayPlace& place) {
   const std::string within = io::join_path(split_name(split), place.path);
   ArraySource source;
+  source.store = store_name(cache_dir, ledger);
   source.path = io::join_path(base_folder(cache_dir, ledger), within);
   source.in_parts = !ledger.parts.empty();
   if (!source.in_parts) return source;
@@ -120,6 +125,9 @@ Status check_parts(io::FileSystem& fs, const std::string& cache_dir, const Store
     if (part.hash.empty()) continue;  // a Levanter cache's; its chunks are checked as they are read
     const std::string folder = part_folder(cache_dir, ledger, part);
     const auto found = LedgerFile::open(fs, folder);
+    if (!found.ok() && !is_damage(found.error()))
+      return record_error({.folder = folder, .levanter_cache = {}}, "ledger.json", found.error())
+          .with_context(fmt::format("a part of {}", cache_dir));
     if (!found.ok())
       return invalid_argument(fmt::format(
           "{}: is a part of the token store in {} and cannot be read ({}); restore it, or join the "

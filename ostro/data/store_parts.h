@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "ostro/data/ledger.h"
+#include "ostro/data/store_damage.h"
 #include "ostro/io/file_system.h"
 
 namespace ostro::data {
@@ -23,6 +24,7 @@ struct ArrayPiece {
 };
 
 struct ArraySource {
+  StoreName store;
   std::string path;                // of the array, or, of one in parts, what errors call it
   std::vector<ArrayPiece> pieces;  // of an array in parts
   std::optional<int64_t> head;     // element 0 of offsets in parts, before the pieces
@@ -44,6 +46,9 @@ struct ArraySource {
 // The source of an array of the store whose ledger is in `cache_dir`.
 ArraySource array_source(const std::string& cache_dir, const StoreLedger& ledger, Split split,
                          const ArrayPlace& place);
+
+// What errors call the store whose ledger is in `cache_dir`.
+StoreName store_name(const std::string& cache_dir, const StoreLedger& ledger);
 
 // The folder of a part, without ".." where it can be: those that stand in a store's ledger mean names, not
 // what symbolic links make of them.

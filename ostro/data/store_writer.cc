@@ -6,6 +6,7 @@
 
 #include "ostro/base/failpoint.h"
 #include "ostro/data/recorded_sums.h"
+#include "ostro/data/store_damage.h"
 #include "ostro/data/store_parts.h"
 #include "ostro/data/store_verify.h"
 #include "ostro/io/atomic_file.h"
@@ -14,8 +15,6 @@
 
 namespace ostro::data {
 namespace {
-
-constexpr const char* kUnfinished = "an unfinished token store; delete its folder to build it again";
 
 size_t index(Split split) { return static_cast<size_t>(split); }
 size_t index(ArrayId id) { return static_cast<size_t>(id); }
@@ -77,7 +76,7 @@ Status StoreWriter::open_arrays(const ArrayLayout* layout, ElementType ids) {
     if (layout == nullptr) {
       auto writer = ArrayWriter::resume(*fs_, path, state_.positions[index(split)][index(place.id)],
                                         state_.sums[index(split)][index(place.id)]);
-      if (!writer.ok()) return writer.error().with_context(kUnfinished);
+      if (!writer.ok()) return unfinished_error(cache_dir_, writer.error());
       slot = std::move(*writer);
       return {};
     }

@@ -6,6 +6,7 @@
 
 #include "ostro/data/ids.h"
 #include "ostro/data/store_check.h"
+#include "ostro/data/store_damage.h"
 #include "ostro/data/store_parts.h"
 #include "ostro/data/store_plan.h"
 #include "ostro/io/path.h"
@@ -211,7 +212,8 @@ Result<std::shared_ptr<const TokenStore>> TokenStore::open(io::FileSystem& fs, c
   if (!read.ok() && read.error().code() == ErrorCode::kNotFound)
     return not_found(
         fmt::format("{}: no finished token store; run: ostro data build --config ...", cache_dir));
-  if (!read.ok()) return read.error().with_context("token store; delete its folder to build it again");
+  if (!read.ok())
+    return record_error({.folder = cache_dir, .levanter_cache = {}}, "ledger.json", read.error());
   const auto store = std::shared_ptr<TokenStore>(new TokenStore());
   const std::shared_ptr<LedgerFile> file = std::move(*read);
   store->file_ = file;

@@ -10,12 +10,6 @@
 #include "ostro/io/crc32c.h"
 
 namespace ostro::data {
-namespace {
-
-constexpr const char* kDamaged =
-    "damaged token store; restore the file, or delete the store to build it again";
-
-}  // namespace
 
 ChunkElements::ChunkElements(ElementType t, size_t size)
     : type(t),
@@ -98,8 +92,8 @@ ElementType VerifiedArray::kept_type() const {
 Result<VerifiedArray> VerifiedArray::open(io::FileSystem& fs, ArraySource source, const ArrayLedger& ledger,
                                           ChunkTable table, std::shared_ptr<ChunkCache> cache,
                                           const Settings& settings) {
-  auto reader = ArrayReader::open(fs, std::move(source), ledger.type, ledger.elements, ledger.chunk);
-  if (!reader.ok()) return reader.error().with_context(kDamaged);
+  auto reader = ArrayReader::open(fs, source, ledger.type, ledger.elements, ledger.chunk);
+  if (!reader.ok()) return array_error(source.store, source.path, reader.error());
   return VerifiedArray(ledger, std::move(table), std::move(*reader), std::move(cache), settings);
 }
 
@@ -137,14 +131,14 @@ Result<VerifiedArray::Chunk> VerifiedArray::decode(int64_t number) const {
 }
 
 Status VerifiedArray::read_checked(int64_t number, std::span<std::byte> out) const {
+  const ArraySource& source = reader_.source();
   if (const Status read = reader_.read(number * chunk_elements_, out, !settings_.sparse); !read.ok())
-    return read.error().with_context(kDamaged);
+    return array_error(source.store, source.path, read.error());
   ASSIGN_OR_RETURN(const uint32_t expected, table_.crc32c(number));
   if (const uint32_t crc = io::crc32c(out); crc != expected)
-    return corrupt(
-        fmt::format("damaged token store: {} has CRC-32C {:08x}, the ledger says {:08x}; restore the file, "
-                    "or delete the store to build it again",
-                    describe(number), crc, expected));
+    return array_error(source.store, source.path,
+                       corrupt(fmt::format("{} has CRC-32C {:08x}, the ledger says {:08x}", describe(number),
+                                           crc, expected)));
   return {};
 }
 

@@ -72,7 +72,7 @@ class VerifiedArray {
 
   // The elements of a chunk: one read of the file when it is not cached, or several where parts meet; a
   // thread that wants what another one is decoding waits for it. kCorrupt names the array and the chunk when
-  // it is not what the ledger says.
+  // it is not what the ledger says; errors are those of array_error (store_damage.h).
   Result<Chunk> chunk(int64_t number) const;
 
   // Elements [first, first + out.size()), which must exist, converted to T.

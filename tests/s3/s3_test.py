@@ -74,6 +74,7 @@ class Test:
         missing = [word for word in says if word not in errors[0]]
         check(not missing, f"{words}: no {missing} in: {errors[0]}")
         print(f"    {errors[0][:300]}")
+        return errors[0]
 
     # A request for the n-th time of its kind meets the n-th fault, for the second time none.
     def every_first(self, what, count):
@@ -120,6 +121,27 @@ class Test:
         self.server.begin()
         self.bad("data", "build", "--config", self.config("new", "s3://bucket/data", data__cache_dir="s3://bucket/new"),
                  says=["s3://bucket/new", "can only be read", "local directory"])
+
+    def store_kept_back(self):
+        """A store whose ledger or chunks the server does not give is not called damaged, and left as it is."""
+        place, before = "s3://bucket/stores/one", dict(self.server.buckets["bucket"])
+        config = self.config("stored", "s3://bucket/data", data__cache_dir=place)
+        batch = ("data", "batch", "--step", "3", "--config", config)
+        for file, words in (("ledger.json", ["reading ledger.json of"]), ("chunks.table", ["reading chunks.table of"]),
+                            ("train/input_ids/data/c/0", [f"reading {place}/train/input_ids/data of"])):
+            path = f"GET /bucket/stores/one/{file}"
+            for fault, text in (("503", ["status 503", "3 attempts"]), ("403", ["status 403", "AWS_ACCESS_KEY_ID"])):
+                self.server.begin(lambda what, count: fault if what.startswith(path) else None)
+                error = self.bad(*batch, says=words + [f"the token store in {place}", f"{place}/{file}"] + text)
+                check(not re.search("delete|damage", error), f"{file}, {fault}: {error}")
+        # Where the chunk is gone, it says so.
+        key = "stores/one/train/input_ids/data/c/0"
+        self.server.begin()
+        del self.server.buckets["bucket"][key]
+        self.bad(*batch, says=[f"damaged token store: {place}/train/input_ids/data: ", f"delete {place} and build it again"])
+        self.server.buckets["bucket"][key] = before[key]
+        check(self.server.buckets["bucket"] == before, "the store is as it was")
+        self.good(*batch)
 
     def keys(self):
         self.server.begin()
@@ -189,8 +211,8 @@ class Test:
 def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("--ostro", required=True)
-    return in_order(Test(parser.parse_args().ostro), ("builds_equal", "trains_equal", "store_in_bucket", "keys",
-                                                      "lasting_faults", "slow_server", "changing_sources"))
+    return in_order(Test(parser.parse_args().ostro), ("builds_equal", "trains_equal", "store_in_bucket",
+                                                      "store_kept_back", "keys", "lasting_faults", "slow_server", "changing_sources"))
 
 
 if __name__ == "__main__":
