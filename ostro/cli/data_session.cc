@@ -11,22 +11,29 @@ namespace ostro::cli {
 
 using data::Component;
 
-Result<std::vector<Component>> named_components(std::vector<Component> components, const std::string& name) {
-  if (name.empty()) return components;
+namespace {
+
+std::string names_of(const std::vector<Component>& components) {
   std::vector<std::string> names;
   for (const Component& c : components) names.push_back(c.name);
+  return fmt::format("{}", fmt::join(names, ", "));
+}
+
+}  // namespace
+
+Result<std::vector<Component>> named_components(std::vector<Component> components, const std::string& name) {
+  if (name.empty()) return components;
+  const std::string names = names_of(components);
   std::erase_if(components, [&](const Component& c) { return c.name != name; });
   if (!components.empty()) return components;
-  return invalid_argument(fmt::format("--component {}: data.components names {}", name,
-                                      names[0].empty() ? "none" : fmt::format("{}", fmt::join(names, ", "))));
+  return invalid_argument(
+      fmt::format("--component {}: data.components names {}", name, names.empty() ? "none" : names));
 }
 
 Result<Component> only_component(const std::vector<Component>& components) {
   if (components.size() == 1) return components[0];
-  std::vector<std::string> names;
-  for (const Component& c : components) names.push_back(c.name);
   return invalid_argument(
-      fmt::format("--component: needed, since data.components names {}", fmt::join(names, ", ")));
+      fmt::format("--component: needed, since data.components names {}", names_of(components)));
 }
 
 Result<DataSession> open_data_session(const Args& args, const std::string& component) {
