@@ -36,7 +36,7 @@ Result<Standing> standing(io::FileSystem& fs, const StorePlan& plan, bool append
   auto ledger = read_ledger(fs, cache_dir);
   if (!ledger.ok()) {
     if (ledger.error().code() == ErrorCode::kNotFound) return out;
-    return record_error({.folder = cache_dir, .levanter_cache = {}}, "ledger.json", ledger.error());
+    return record_error({.folder = cache_dir}, "ledger.json", ledger.error());
   }
   RETURN_IF_ERROR(plan.is_in_place
                       ? check_preprocessing_in_place(cache_dir, ledger->preprocessing, plan.preprocessing)

@@ -14,8 +14,7 @@ std::string advice(const StoreName& store) {
   if (!store.levanter_cache.empty())
     return fmt::format(
         "restore the file, or have the program that wrote the cache write it anew, and delete {}, which is "
-        "of "
-        "the cache as it was",
+        "of the cache as it was",
         store.folder);
   if (store.in_parts)
     return "restore the file, or build the store of that part again and join the parts anew";

@@ -11,9 +11,9 @@ namespace ostro::data {
 
 // Which store it is.
 struct StoreName {
-  std::string folder;          // of its ledger
-  std::string levanter_cache;  // StoreLedger::levanter_cache
-  bool in_parts = false;       // the rows are in other folders
+  std::string folder;               // of its ledger
+  std::string levanter_cache = {};  // StoreLedger::levanter_cache
+  bool in_parts = false;            // the rows are in other folders
 };
 
 // Whether the error says that what is stored is wrong or gone.

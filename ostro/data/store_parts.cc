@@ -126,7 +126,7 @@ Status check_parts(io::FileSystem& fs, const std::string& cache_dir, const Store
     const std::string folder = part_folder(cache_dir, ledger, part);
     const auto found = LedgerFile::open(fs, folder);
     if (!found.ok() && !is_damage(found.error()))
-      return record_error({.folder = folder, .levanter_cache = {}}, "ledger.json", found.error())
+      return record_error({.folder = folder}, "ledger.json", found.error())
           .with_context(fmt::format("a part of {}", cache_dir));
     if (!found.ok())
       return invalid_argument(fmt::format(

@@ -212,8 +212,7 @@ Result<std::shared_ptr<const TokenStore>> TokenStore::open(io::FileSystem& fs, c
   if (!read.ok() && read.error().code() == ErrorCode::kNotFound)
     return not_found(
         fmt::format("{}: no finished token store; run: ostro data build --config ...", cache_dir));
-  if (!read.ok())
-    return record_error({.folder = cache_dir, .levanter_cache = {}}, "ledger.json", read.error());
+  if (!read.ok()) return record_error({.folder = cache_dir}, "ledger.json", read.error());
   const auto store = std::shared_ptr<TokenStore>(new TokenStore());
   const std::shared_ptr<LedgerFile> file = std::move(*read);
   store->file_ = file;
