@@ -7,6 +7,7 @@
 #include <set>
 
 #include "ostro/base/log.h"
+#include "ostro/data/store_check.h"
 #include "ostro/io/path.h"
 
 namespace ostro::data {
@@ -16,12 +17,6 @@ using Json = nlohmann::json;
 
 bool is_sha256(const std::string& text) {
   return text.size() == 64 && text.find_first_not_of("0123456789abcdef") == std::string::npos;
-}
-
-// "text", "prebuilt", ...
-std::string row_type(const Preprocessing& wanted) {
-  const Json format = Json::parse(wanted.format, nullptr, /*allow_exceptions=*/false);
-  return format.is_object() ? format.value("type", "") : "text";
 }
 
 // A JSON object beside the tokenizer; an empty one where there is none.
@@ -105,7 +100,7 @@ void warn_of_ends(const LevanterMetadata& metadata, const Preprocessing& wanted,
   const std::vector<uint32_t>& suffix = tokenizer.spec().suffix;
   const bool own_eos = eos && !suffix.empty() && suffix.back() == *eos;
   const bool wants_eos = wanted.eos_id >= 0;
-  const bool is_text = row_type(wanted) == "text";
+  const bool is_text = !wanted.is_component() || row_type(wanted.format) == "text";
   if (metadata.append_eos && *metadata.append_eos != wants_eos && (wants_eos ? !own_eos : is_text))
     log_warning(
         fmt::format("{}: \"append_eos\" is {}, and data.enforce_eos is {}: the cache is used as it is",
@@ -142,7 +137,7 @@ Status check_levanter_metadata(io::FileSystem& fs, const LevanterMetadata& metad
                                const Preprocessing& wanted, const tokenizer::Tokenizer& tokenizer,
                                const std::string& tokenizer_path) {
   ASSIGN_OR_RETURN(const std::string wrong, difference(fs, metadata, wanted, tokenizer, tokenizer_path));
-  if (!wrong.empty() && row_type(wanted) != "prebuilt")
+  if (!wrong.empty() && row_type(wanted.format) != "prebuilt")
     return invalid_argument(fmt::format(
         "{}; name the tokenizer that the cache was made with, or, if its ids mean the same there, set the "
         "component's format.type to prebuilt",

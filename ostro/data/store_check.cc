@@ -39,6 +39,12 @@ std::string count_difference(const std::vector<std::string>& store, const std::v
 
 }  // namespace
 
+std::string row_type(const std::string& format) {
+  const auto json = nlohmann::json::parse(format, nullptr, /*allow_exceptions=*/false);
+  const auto type = json.find("type");
+  return type != json.end() && type->is_string() ? type->get<std::string>() : "";
+}
+
 Status check_preprocessing(const std::string& cache_dir, const Preprocessing& store,
                            const Preprocessing& wanted) {
   const std::vector<std::string> differing = differences(store, wanted);
@@ -48,12 +54,8 @@ Status check_preprocessing(const std::string& cache_dir, const Preprocessing& st
 
 Status check_preprocessing_in_place(const std::string& cache_dir, const Preprocessing& store,
                                     Preprocessing wanted) {
-  const auto type = [](const std::string& format) {
-    const auto json = nlohmann::json::parse(format, nullptr, /*allow_exceptions=*/false);
-    return json.is_object() && json.contains("type") ? json["type"].dump() : "";
-  };
   wanted.validation_fraction = store.validation_fraction;
-  if (type(store.format) == type(wanted.format) && store.fields == wanted.fields)
+  if (row_type(store.format) == row_type(wanted.format) && store.fields == wanted.fields)
     wanted.format = store.format;
   return check_preprocessing(cache_dir, store, wanted);
 }

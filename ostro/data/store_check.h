@@ -1,11 +1,15 @@
 // Whether a store on disk is the one that a configuration asks for.
 #pragma once
 
+#include <string>
 #include <vector>
 
 #include "ostro/data/ledger.h"
 
 namespace ostro::data {
+
+// "text", "prebuilt", ...: the type in a format of Preprocessing. Empty where it has none.
+std::string row_type(const std::string& format);
 
 // Preprocessing alone: what reading a store needs. `cache_dir` names it in the error.
 Status check_preprocessing(const std::string& cache_dir, const Preprocessing& store,
