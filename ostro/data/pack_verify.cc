@@ -10,7 +10,6 @@
 #include <span>
 
 #include "ostro/data/pack_index_file.h"
-#include "ostro/data/packing.h"
 #include "ostro/data/token_store.h"
 #include "ostro/io/path.h"
 
@@ -102,14 +101,8 @@ class ComparingFile final : public io::WritableFile {
   Status failure_;
 };
 
-struct FoundIndex {
-  Split split;
-  PackRule rule;
-};
-
-void verify_index(io::FileSystem& fs, const FoundIndex& found,
-                  const Result<std::shared_ptr<const TokenStore>>& store, PackIndexReport& report,
-                  const std::function<void(int64_t)>& compared) {
+void verify_index(io::FileSystem& fs, const Result<std::shared_ptr<const TokenStore>>& store,
+                  PackIndexReport& report, const std::function<void(int64_t)>& compared) {
   const auto end = [&report](PackIndexState state, Status status) {
     report.state = state;
     report.status = std::move(status);
@@ -127,7 +120,7 @@ void verify_index(io::FileSystem& fs, const FoundIndex& found,
   const std::string& hash = (*store)->hash();
   if ((*header)->is_stale(hash)) return end(PackIndexState::kStale, {});
   ComparingFile comparing(**file, report.sequences, compared);
-  const Status written = write_pack_index(comparing, (*store)->split(found.split), hash, found.rule);
+  const Status written = write_pack_index(comparing, (*store)->split(report.split), hash, report.rule);
   if (comparing.failure().ok() && !written.ok()) return end(PackIndexState::kUnread, written);
   const Status same = comparing.close();
   if (!same.ok()) end(PackIndexState::kDamaged, same);
@@ -138,7 +131,6 @@ void verify_index(io::FileSystem& fs, const FoundIndex& found,
 Result<std::vector<PackIndexReport>> verify_packs(io::FileSystem& fs, const std::string& cache_dir,
                                                   const VerifySettings& settings) {
   std::vector<PackIndexReport> reports;
-  std::vector<FoundIndex> found;
   BuildProgress progress;
   for (const Split split : kSplits) {
     const std::string folder = pack_folder(cache_dir, split);
@@ -148,25 +140,24 @@ Result<std::vector<PackIndexReport>> verify_packs(io::FileSystem& fs, const std:
     for (const io::DirEntry& entry : *entries) {
       const std::optional<PackRule> rule = rule_of_pack_index(entry.name);
       if (!rule || entry.is_directory) continue;
-      PackIndexReport report{.path = io::join_path(folder, entry.name)};
+      PackIndexReport report{.path = io::join_path(folder, entry.name), .split = split, .rule = *rule};
       ASSIGN_OR_RETURN(const io::FileInfo info, fs.stat(report.path));
       report.bytes = info.size;
       progress.bytes_total += info.size;
       ++progress.files_total;
       reports.push_back(std::move(report));
-      found.push_back({split, *rule});
     }
   }
   if (reports.empty()) return reports;
   const auto store =
       TokenStore::open(fs, cache_dir, std::make_shared<ChunkCache>(kEndsCacheBytes), KeepChunks::kAtOnce);
   int64_t finished = 0;
-  for (size_t i = 0; i < reports.size(); ++i) {
-    verify_index(fs, found[i], store, reports[i], [&](int64_t bytes) {
+  for (PackIndexReport& report : reports) {
+    verify_index(fs, store, report, [&](int64_t bytes) {
       progress.bytes_done += bytes;
       if (settings.progress) settings.progress(progress);
     });
-    finished += reports[i].bytes;
+    finished += report.bytes;
     progress.bytes_done = finished;
     ++progress.files_done;
     if (settings.progress) settings.progress(progress);

@@ -6,6 +6,8 @@
 #include <vector>
 
 #include "ostro/base/error.h"
+#include "ostro/data/packing.h"
+#include "ostro/data/source_files.h"
 #include "ostro/data/store_verify.h"
 #include "ostro/io/file_system.h"
 
@@ -20,6 +22,8 @@ enum class PackIndexState {
 
 struct PackIndexReport {
   std::string path;
+  Split split = Split::kTrain;  // of the store
+  PackRule rule;
   int64_t bytes = 0;
   PackIndexState state = PackIndexState::kGood;
   int64_t sequences = 0;  // as its header says
