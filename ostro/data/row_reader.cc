@@ -67,8 +67,7 @@ std::string not_lines(const std::string& line) {
   if (!is_list && (line.substr(begin, 1) != "{" || !is_open_object(line))) return "";
   return fmt::format(
       "the file is one JSON document and not lines, since its first line {}; write its rows as objects, one "
-      "a "
-      "line, or leave it out by a narrower glob",
+      "a line, or leave it out by a narrower glob",
       is_list ? "begins a list" : "is not a whole object");
 }
 

@@ -30,8 +30,7 @@ Result<FileFormat> format_of(const std::string& path, const std::string& key) {
     if (is(extension))
       return unsupported(
           fmt::format("{}: compressed files are read as .jsonl.gz and .jsonl.zst (or .ndjson, .json) only; "
-                      "unpack it, or list "
-                      "files by a narrower glob in {}",
+                      "unpack it, or list files by a narrower glob in {}",
                       path, key));
   for (const char* extension : kDataFiles)
     if (is(extension))
