@@ -4,6 +4,7 @@
 #include <cstdio>
 #include <nlohmann/json.hpp>
 
+#include "ostro/base/log.h"
 #include "ostro/cli/commands.h"
 #include "ostro/cli/engine_choice.h"
 #include "ostro/cli/exit_code.h"
@@ -43,6 +44,8 @@ Result<Evaluation> evaluate(const train::TrainConfig& config, const std::string&
       return Status();
     };
   ASSIGN_OR_RETURN(out.loss, held_out.evaluate(parameters.values, keep));
+  if (out.loss.tokens == 0) return invalid_argument(train::uncounted_text(out.loss));
+  if (!out.loss.uncounted.empty()) log_warning(train::uncounted_text(out.loss));
   if (!per_token.empty())
     RETURN_IF_ERROR(tokens.write(fs, per_token,
                                  {{"loss", fmt::format("{}", out.loss.loss)},

@@ -122,5 +122,48 @@ TEST_CASE("a run longer than its data allows is refused, and says how long it ma
   CHECK(all > first);
 }
 
+// A row of ids of which the first `idle` do not count.
+void write_ids(io::FileSystem& fs, const char* path, int count, int idle) {
+  std::string ids, weights;
+  for (int i = 0; i < count; ++i) {
+    ids += fmt::format("{}{}", i == 0 ? "" : ", ", 1 + i * i % 200);
+    weights += fmt::format("{}{}", i == 0 ? "" : ", ", i < idle ? 0 : 1);
+  }
+  auto file = fs.create(path);
+  REQUIRE(file.ok());
+  check_ok(
+      (*file)->append(fmt::format(R"({{"input_ids": [{}], "loss_weights": [{}]}})", ids, weights) + "\n"));
+  check_ok((*file)->close());
+}
+
+TEST_CASE("held-out text without a token that counts is left out of evaluations, and ends no run") {
+  auto engine = cpu::make_cpu_engine({.isa = {}, .threads = 1, .generated_code = false});
+  REQUIRE(engine.ok());
+  const std::string ids =
+      "ids: {train_urls: [ids.jsonl], validation_urls: [late.jsonl], format: {type: prebuilt, "
+      "loss_weights_key: loss_weights}}";
+  const auto evals = [&](const std::string& components, const std::string& weights) {
+    io::MemoryFileSystem fs;
+    write_mixed_files(fs);
+    write_ids(fs, "ids.jsonl", 400, 0);
+    write_ids(fs, "late.jsonl", 64, 48);  // the batch that is evaluated ends before what counts
+    return train(fs, **engine,
+                 mixed_config({{"data.components", components},
+                               {"data.train_weights", weights},
+                               {"trainer.max_eval_batches", "1"},
+                               {"trainer.steps_per_eval", "3"}}))
+        .evals;
+  };
+  const auto mixed =
+      evals("{web: {train_urls: [web], validation_fraction: 0.2}, " + ids + "}", "{web: 1, ids: 0}");
+  REQUIRE(mixed.size() == 3);  // at steps 3, 6 and 7
+  for (const EvalReport& report : mixed) {
+    REQUIRE(report.parts.size() == 1);
+    CHECK(report.parts[0].component == "web");
+    CHECK(report.loss == report.parts[0].loss);
+  }
+  CHECK(evals("{" + ids + "}", "{ids: 1}").empty());
+}
+
 }  // namespace
 }  // namespace ostro::train

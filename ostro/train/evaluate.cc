@@ -9,6 +9,14 @@
 
 namespace ostro::train {
 
+std::string uncounted_text(const HeldOutLoss& loss) {
+  const bool named = !loss.uncounted[0].empty();
+  return fmt::format(
+      "the held-out text{}{} has no token that counts: all its loss weights are 0; raise model.seq_len, at "
+      "which rows are cut, or trainer.max_eval_batches",
+      named ? " of component " : "", fmt::join(loss.uncounted, ", "));
+}
+
 Result<HeldOut> HeldOut::create(const TrainConfig& config, int64_t vocab, runtime::Engine& engine,
                                 const data::DataSet& stores) {
   const models::ModelOptions& model = config.model_options();
@@ -48,9 +56,10 @@ Result<HeldOutLoss> HeldOut::evaluate(const std::vector<runtime::Buffer>& params
       weight += results[2].item<double>();
     }
     const std::string& name = loader.component_name();
-    if (weight == 0)
-      return invalid_argument(fmt::format("the held-out text{}{} has no token that counts",
-                                          name.empty() ? "" : " of component ", name));
+    if (weight == 0) {  // rows cut before what counts, say
+      out.uncounted.push_back(name);
+      continue;
+    }
     all_losses += loss_sum;
     all_weights += weight;
     const double loss = loss_sum / weight;
@@ -62,6 +71,7 @@ Result<HeldOutLoss> HeldOut::evaluate(const std::vector<runtime::Buffer>& params
     }
     out.parts.push_back({name, loss, bits, weight});
   }
+  if (all_weights == 0) return out;
   out.loss = all_losses / all_weights;
   out.tokens = all_weights;
   if (out.parts.size() == 1) {

@@ -23,9 +23,13 @@ struct HeldOutPart {
 struct HeldOutLoss {
   double loss = 0;                      // nats a token, over all components
   std::optional<double> bits_per_byte;  // over the components that have it
-  double tokens = 0;
-  std::vector<HeldOutPart> parts;  // of a configuration with components, those with held-out text
+  double tokens = 0;                    // 0: none counted, and the loss says nothing
+  std::vector<HeldOutPart> parts;       // of a configuration with components, those with tokens that count
+  std::vector<std::string> uncounted;   // those with held-out text, but without such tokens
 };
+
+// "the held-out text of component web has no token that counts; ...": of one with `uncounted`.
+std::string uncounted_text(const HeldOutLoss& loss);
 
 // The held-out text of a configuration and the program that evaluates a batch of it. Refers to the engine.
 class HeldOut {
@@ -37,7 +41,8 @@ class HeldOut {
   // Sees each batch with its losses f32 [batch, pos]: the bits of the training loss of the same rows.
   using OnBatch = std::function<Status(const data::Batch&, const runtime::Buffer& losses)>;
 
-  // The mean over all batches, in their order; sums in f64.
+  // The mean over all batches, in their order; sums in f64. Text without a token that counts is no error
+  // here.
   Result<HeldOutLoss> evaluate(const std::vector<runtime::Buffer>& params,
                                const OnBatch& on_batch = {}) const;
 

@@ -95,8 +95,10 @@ Status Run::prepare(int64_t vocab) {
   auto held_out = HeldOut::create(config_, vocab, env_.engine, *data_.stores);
   if (held_out.ok())
     held_out_ = std::move(held_out).value();
-  else
+  else if (held_out.error().code() == ErrorCode::kInvalidArgument)  // there is no held-out text
     log_warning(fmt::format("no evaluation: {}", held_out.error().message()));
+  else
+    return held_out.error();
   return Status();
 }
 
@@ -250,10 +252,20 @@ Status Run::after_step(const Watcher& watcher, StepReport& report, bool stopping
   if (held_out_ &&
       (last || (config_.trainer.steps_per_eval > 0 && state_.step % config_.trainer.steps_per_eval == 0))) {
     phase("evaluate");
-    ASSIGN_OR_RETURN(const HeldOutLoss held_out, held_out_->evaluate(state_.params));
-    if (watcher.on_eval)
-      watcher.on_eval({state_.step, held_out.loss, held_out.bits_per_byte, held_out.parts});
+    RETURN_IF_ERROR(evaluate(watcher));
   }
+  return Status();
+}
+
+// A run does not end because there is nothing to measure.
+Status Run::evaluate(const Watcher& watcher) {
+  ASSIGN_OR_RETURN(const HeldOutLoss held_out, held_out_->evaluate(state_.params));
+  if (!told_uncounted_ && !held_out.uncounted.empty())
+    log_warning(fmt::format("{}: {}", held_out.tokens == 0 ? "no evaluation" : "left out of evaluations",
+                            uncounted_text(held_out)));
+  told_uncounted_ = true;
+  if (held_out.tokens > 0 && watcher.on_eval)
+    watcher.on_eval({state_.step, held_out.loss, held_out.bits_per_byte, held_out.parts});
   return Status();
 }
 

@@ -92,6 +92,7 @@ class Run {
   Status begin();
   Status resume(Resumption from, bool amend);
   Status after_step(const Watcher& watcher, StepReport& report, bool stopping);
+  Status evaluate(const Watcher& watcher);
   Status save(bool permanent);
   Status finish_save();
   Status write_session();
@@ -107,6 +108,7 @@ class Run {
   DataAccess data_;
   std::optional<data::Loader> loader_;
   std::optional<HeldOut> held_out_;  // nothing when there is no held-out text
+  bool told_uncounted_ = false;      // held-out text without a token that counts is warned of once
   std::unique_ptr<StepRunner> runner_;
   std::unique_ptr<ChainWriter> chain_;
   std::unique_ptr<checkpoint::AsyncSaver> saver_;
