@@ -2,6 +2,7 @@
 
 #include <fmt/core.h>
 
+#include <algorithm>
 #include <unordered_map>
 
 #include "ostro/io/extension.h"
@@ -73,23 +74,41 @@ Result<std::vector<SourceFile>> FoundSources::all() const {
       missing, files.size()));
 }
 
-Result<FoundSources> find_sources(io::FileSystem& fs, const DataOptions& options, const SourceKeys& keys) {
+SourcePlaces source_places(const DataOptions& options, const Component& component) {
+  SourcePlaces places{component.train_urls, component.validation_urls, {options.cache_dir}};
+  for (const Component& c : components_of(options)) places.not_in.push_back(c.cache_dir);
+  return places;
+}
+
+Result<FoundSources> find_sources(io::FileSystem& fs, const SourcePlaces& places, const SourceKeys& keys) {
   FoundSources sources;
   std::unordered_map<std::string, Split> seen;
-  const std::string cache_prefix = io::clean_path(options.cache_dir) + "/";
+  std::vector<std::string> left_out;
+  for (const std::string& folder : places.not_in)
+    if (!folder.empty()) left_out.push_back(io::absolute_path(folder) + "/");
+  const auto is_left_out = [&left_out](const std::string& path) {
+    const std::string whole = io::absolute_path(path);
+    return std::any_of(left_out.begin(), left_out.end(),
+                       [&](const std::string& folder) { return whole.starts_with(folder); });
+  };
   for (const Split list : kSplits) {
     const bool train = list == Split::kTrain;
     const std::string& key = train ? keys.train : keys.validation;
-    for (const std::string& url : train ? options.train_urls : options.validation_urls) {
+    for (const std::string& url : train ? places.train : places.validation) {
       auto files = files_of(fs, url);
       if (!files.ok()) {
         const bool named = files.error().message().starts_with(url);
-        return files.error().with_context(named ? key : fmt::format("{}: {}", key, url));
+        const Error error = files.error().with_context(named ? key : fmt::format("{}: {}", key, url));
+        if (error.code() != ErrorCode::kNotFound) return error;
+        // A listed file, that is, while kNotFound says that an entry names none.
+        return Error(ErrorCode::kIo, error.message() +
+                                         "; bring back what the link points to, or take the "
+                                         "link away");
       }
       bool names_some = false;
       for (const io::FoundFile& file : *files) {
         const std::string path = io::clean_path(file.path);
-        if (path.starts_with(cache_prefix)) continue;
+        if (is_left_out(path)) continue;
         names_some = true;
         const auto [found, is_new] = seen.emplace(path, list);
         if (!is_new && found->second != list)

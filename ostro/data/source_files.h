@@ -44,6 +44,15 @@ struct SourceKeys {
   static SourceKeys of(const std::string& key) { return {key + ".train_urls", key + ".validation_urls"}; }
 };
 
+// Where texts are looked for.
+struct SourcePlaces {
+  std::vector<std::string> train, validation;  // files, directories, globs
+  std::vector<std::string> not_in = {};        // folders whose files are left out
+};
+// Those of a component. No file in a token store of the configuration is a text, so that one inside the
+// corpus does not feed on itself or on another.
+SourcePlaces source_places(const DataOptions& options, const Component& component);
+
 struct FoundSources {
   std::vector<SourceFile> files;
   // The first entry that names no file ("data.train_urls: b/*.txt"); empty: all name some.
@@ -53,11 +62,11 @@ struct FoundSources {
   Result<std::vector<SourceFile>> all() const;
 };
 
-// The files of data.train_urls, then of data.validation_urls: in the order of the lists; within one glob or
+// The files of places.train, then of places.validation: in the order of the lists; within one glob or
 // directory by path, bytewise; each file once. Moving the corpus to another folder does not change the order.
-// Files in data.cache_dir are left out, so that a cache inside the corpus does not feed on itself.
-// Errors: a file in both lists, one whose name says that it is neither rows nor text.
-Result<FoundSources> find_sources(io::FileSystem& fs, const DataOptions& options,
+// Errors: a file in both lists, one whose name says that it is neither rows nor text, kIo for a link to
+// nothing.
+Result<FoundSources> find_sources(io::FileSystem& fs, const SourcePlaces& places,
                                   const SourceKeys& keys = {});
 
 }  // namespace ostro::data

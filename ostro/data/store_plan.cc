@@ -79,17 +79,6 @@ Result<std::shared_ptr<const RowFormatter>> formatter_of(io::FileSystem& fs, con
   return std::shared_ptr<const RowFormatter>(std::move(formatter));
 }
 
-Result<FoundSources> sources_of(io::FileSystem& fs, const DataOptions& options, const Component& component) {
-  DataOptions one;
-  one.train_urls = component.train_urls;
-  one.validation_urls = component.validation_urls;
-  // No cache of this configuration is a source.
-  const bool inside =
-      io::clean_path(component.cache_dir).starts_with(io::clean_path(options.cache_dir) + "/");
-  one.cache_dir = inside ? options.cache_dir : component.cache_dir;
-  return find_sources(fs, one, SourceKeys::of(component.key));
-}
-
 Result<Preprocessing> preprocessing_with(const RowFormatter* formatter, const DataOptions& options,
                                          const Component& component, const tokenizer::Tokenizer& tokenizer) {
   Preprocessing p;
@@ -142,7 +131,7 @@ Result<StorePlan> plan_store(io::FileSystem& fs, const DataOptions& options, con
   ASSIGN_OR_RETURN(plan.ids, type_of_ids(options, component, plan.preprocessing.vocab_size));
   ASSIGN_OR_RETURN(plan.folder, store_folder(fs, options, component));
   if (plan.is_in_place) return plan;
-  const auto found = sources_of(fs, options, component);
+  const auto found = find_sources(fs, source_places(options, component), SourceKeys::of(component.key));
   if (found.ok()) {
     plan.sources = found->all();
     plan.has_texts = !found->files.empty();

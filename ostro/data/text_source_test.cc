@@ -2,10 +2,14 @@
 
 #include <doctest/doctest.h>
 
+#include <unistd.h>
+
 #include <cstdlib>
+#include <filesystem>
 
 #include "ostro/data/row_reader.h"
 #include "ostro/data/test_corpus.h"
+#include "ostro/io/local_file_system.h"
 
 using namespace ostro;
 using namespace ostro::data;
@@ -14,9 +18,7 @@ namespace {
 
 Result<std::vector<std::string>> texts_read(io::FileSystem& fs, const std::vector<std::string>& inputs,
                                             const std::string& text_key = "text") {
-  DataOptions options;
-  options.train_urls = inputs;
-  ASSIGN_OR_RETURN(const FoundSources found, find_sources(fs, options, {.train = "--input"}));
+  ASSIGN_OR_RETURN(const FoundSources found, find_sources(fs, {inputs, {}}, {.train = "--input"}));
   ASSIGN_OR_RETURN(auto sources, found.all());
   const auto source = texts_of_sources(fs, std::move(sources), text_key, "--text_key");
   std::vector<std::string> out;
@@ -35,7 +37,59 @@ std::string text_source_error(io::FileSystem& fs, const std::string& input,
   return read.error().message();
 }
 
+// The paths that a component of these options reads.
+std::vector<std::string> paths_of(io::FileSystem& fs, const DataOptions& options, const char* component) {
+  for (const Component& c : components_of(options)) {
+    if (c.name != component) continue;
+    const auto found = find_sources(fs, source_places(options, c));
+    REQUIRE_MESSAGE(found.ok(), found.error().message());
+    std::vector<std::string> paths;
+    for (const SourceFile& file : found->files) paths.push_back(file.path);
+    return paths;
+  }
+  return {};
+}
+
 }  // namespace
+
+TEST_CASE("no file of a token store is a source, however the path to its folder is written") {
+  io::MemoryFileSystem fs;
+  for (const char* folder : {"corpus/cache/web", "corpus/stores/code", "corpus/stores2"})
+    check_ok(fs.make_dirs(folder));
+  for (const char* file : {"corpus/a.txt", "corpus/cache/web/ledger.json", "corpus/cache/rest.txt",
+                           "corpus/stores/code/build.lock", "corpus/stores2/b.txt"})
+    write(fs, file, "text");
+  DataOptions options;
+  options.cache_dir = io::absolute_path("corpus/cache");
+  options.components["web"].train_urls = {"corpus"};
+  options.components["code"].train_urls = {"corpus"};
+  options.components["code"].cache_dir = "./corpus/stores2/../stores/code";
+  for (const char* component : {"web", "code"})
+    CHECK(paths_of(fs, options, component) ==
+          std::vector<std::string>{"corpus/a.txt", "corpus/stores2/b.txt"});
+  options.components.clear();
+  options.train_urls = {"corpus"};
+  CHECK(paths_of(fs, options, "") ==
+        std::vector<std::string>{"corpus/a.txt", "corpus/stores/code/build.lock", "corpus/stores2/b.txt"});
+}
+
+TEST_CASE("a link to nothing among the sources is an error, and not taken for texts that are elsewhere") {
+  const std::filesystem::path folder =
+      std::filesystem::temp_directory_path() / fmt::format("ostro_sources_{}", getpid());
+  std::filesystem::create_directories(folder);
+  io::FileSystem& fs = io::local_file_system();
+  write(fs, folder / "a.txt", "text");
+  CHECK(find_sources(fs, {{folder}, {}})->files.size() == 1);
+  std::filesystem::create_symlink(folder / "gone", folder / "b.txt");
+  const auto found = find_sources(fs, {{folder}, {}});
+  REQUIRE_FALSE(found.ok());
+  CHECK(found.error().code() == ErrorCode::kIo);
+  CHECK(found.error().message().find("b.txt") != std::string::npos);
+  const auto none = find_sources(fs, {{folder / "c.txt"}, {}});
+  REQUIRE(none.ok());
+  CHECK(none->all().error().code() == ErrorCode::kNotFound);
+  std::filesystem::remove_all(folder);
+}
 
 TEST_CASE("texts of sources: rows and whole files, without empty ones") {
   io::MemoryFileSystem fs;

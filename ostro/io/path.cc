@@ -1,5 +1,6 @@
 #include "ostro/io/path.h"
 
+#include <filesystem>
 #include <optional>
 #include <utility>
 #include <vector>
@@ -113,6 +114,16 @@ std::string clean_path(std::string_view path) {
     out.append(part);
   }
   return out.empty() ? "." : out;
+}
+
+std::string absolute_path(std::string_view path) {
+  std::string clean = clean_path(path);
+  if (!path_scheme(clean).empty()) return clean;
+  std::error_code failed;
+  std::string out = std::filesystem::absolute(clean, failed).lexically_normal().generic_string();
+  if (failed) return clean;
+  if (out.size() > 1 && out.ends_with('/')) out.pop_back();  // what ".." at the end leaves
+  return out;
 }
 
 bool glob_match(std::string_view pattern, std::string_view text) {

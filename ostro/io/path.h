@@ -17,6 +17,9 @@ std::string base_name(std::string_view path);
 // The same path without empty and "." components; ".." is kept (it may cross a symbolic link), and so is a
 // scheme.
 std::string clean_path(std::string_view path);
+// One text for one place however it is written: from the root, without ".", ".." and empty components (links
+// are not followed). Paths with a scheme, and all where there is no working directory, as clean_path says.
+std::string absolute_path(std::string_view path);
 
 // Whether `text` matches `pattern` as a whole: `?` is one character and `*` any run within a component,
 // `[a-z]` and `[!a-z]` one character of (or out of) a set, `**` any run of whole components (also none).

@@ -141,16 +141,10 @@ Result<std::string> eval_text(const Row& row, const std::string& field) {
   return out;
 }
 
-// The sources of one data set.
-Result<std::vector<SourceFile>> sources_of(io::FileSystem& fs, const SourceKeys& keys,
-                                           const std::vector<std::string>& train,
-                                           const std::vector<std::string>& validation,
-                                           const std::string& cache_dir) {
-  DataOptions options;
-  options.train_urls = train;
-  options.validation_urls = validation;
-  options.cache_dir = cache_dir;
-  ASSIGN_OR_RETURN(const FoundSources found, find_sources(fs, options, keys));
+// All of them, or an error.
+Result<std::vector<SourceFile>> all_sources(io::FileSystem& fs, const SourcePlaces& places,
+                                            const SourceKeys& keys) {
+  ASSIGN_OR_RETURN(const FoundSources found, find_sources(fs, places, keys));
   return found.all();
 }
 
@@ -190,7 +184,7 @@ class Check {
   Status read_evals() {
     if (!settings_.eval_files.empty()) {
       ASSIGN_OR_RETURN(const auto sources,
-                       sources_of(fs_, {.train = "--eval"}, settings_.eval_files, {}, settings_.folder));
+                       all_sources(fs_, {settings_.eval_files, {}, {settings_.folder}}, {.train = "--eval"}));
       RowOptions rows;
       rows.fields = {{settings_.eval_field, RowField::Type::kJson, true}};
       if (settings_.eval_field.empty()) rows.fields.clear();
@@ -237,8 +231,8 @@ class Check {
       const std::string key = component.name.empty() ? component.key : component.key + ".format";
       ASSIGN_OR_RETURN(auto formatter, make_row_formatter(fs_, component.format, key, options_.tokenizer,
                                                           tokenizer_, options_.enforce_eos));
-      ASSIGN_OR_RETURN(auto sources, sources_of(fs_, SourceKeys::of(component.key), component.train_urls,
-                                                component.validation_urls, component.cache_dir));
+      ASSIGN_OR_RETURN(auto sources,
+                       all_sources(fs_, source_places(options_, component), SourceKeys::of(component.key)));
       for (const SourceFile& source : sources) progress_.bytes_total += source.size;
       progress_.files_total += static_cast<int64_t>(sources.size());
       inputs_.push_back({component.name, std::holds_alternative<PrebuiltFormat>(component.format),
