@@ -21,7 +21,7 @@ Result<bool> is_levanter_cache(io::FileSystem& fs, const std::string& folder);
 //
 // Errors: kInvalidArgument when the cache is not finished, lacks a field, has another number of rows than
 // when it was checked, was checked with other options, names another tokenizer, or holds ids beyond the
-// vocabulary; kBusy while another process checks it; kCorrupt for offsets that make no sense.
+// vocabulary; kBusy while another process checks it; kCorrupt for offsets and weights that make no sense.
 Result<StoreLedger> check_levanter_cache(io::FileSystem& fs, const std::string& place,
                                          const std::string& cache_dir, const Preprocessing& wanted,
                                          const tokenizer::Tokenizer& tokenizer,

@@ -4,7 +4,10 @@
 
 #include <algorithm>
 #include <atomic>
+#include <cmath>
 #include <mutex>
+#include <type_traits>
+#include <utility>
 
 #include "ostro/base/parallel.h"
 #include "ostro/data/array_reader.h"
@@ -24,6 +27,29 @@ std::vector<int64_t> bytes_of_ids(const tokenizer::Tokenizer& tokenizer) {
     if (const auto text = tokenizer.decode_bytes(std::span(&id, 1), true); text.ok())
       bytes[id] = static_cast<int64_t>(text->size());
   return bytes;
+}
+
+// Whether a weight of that kind may have the value. TokenStream::read_weights() makes lengths of prompts
+// int64 and all others float.
+template <typename T>
+bool is_weight(WeightKind kind, T value) {
+  if constexpr (std::is_floating_point_v<T>) {
+    if (!(value >= 0) || !std::isfinite(value)) return false;
+    // 2^63 is the least whole number above 0 that a float holds and an int64 does not.
+    if (kind == WeightKind::kSourcesLen) return value < 0x1p63f && value == std::floor(value);
+  } else {
+    if (std::cmp_less(value, 0)) return false;
+    if (kind == WeightKind::kSourcesLen) return std::cmp_less_equal(value, INT64_MAX);
+  }
+  return kind != WeightKind::kAssistantMasks || value == T{0} || value == T{1};
+}
+
+// The same in words.
+const char* weights_allowed(WeightKind kind) {
+  constexpr const char* kAllowed[] = {"", "masks are 0 or 1",
+                                      "lengths of prompts are whole numbers from 0 to 2^63 - 1",
+                                      "loss weights are finite numbers of 0 or more"};
+  return kAllowed[static_cast<size_t>(kind)];
 }
 
 // How the arrays of a shard are kept, by ArrayId, and how many tokens it has.
@@ -225,7 +251,7 @@ class Scan {
                                to, element));
   }
 
-  // What must hold within a chunk: ids in the vocabulary, ends that do not fall.
+  // What must hold within a chunk: ids in the vocabulary, weights that are such, ends that do not fall.
   Status check_chunk(ArrayId id, const ArraySource& source, ElementType type,
                      std::span<const std::byte> bytes, int64_t begin,
                      std::atomic<int64_t>& text_bytes) const {
@@ -244,6 +270,14 @@ class Scan {
           sum += id_bytes_[token];
         }
         text_bytes += sum;
+      } else if (id == ArrayId::kWeights) {
+        const WeightKind kind = ledger_.preprocessing.fields.weights;
+        for (size_t i = 0; i < elements.size(); ++i)
+          if (!is_weight(kind, elements[i]))
+            return corrupt(fmt::format(
+                "{}: element {} is {}; {}; write the cache anew with such values, or name the format that it "
+                "was made with",
+                source.describe(number(i), 1), number(i), elements[i], weights_allowed(kind)));
       } else if constexpr (std::is_same_v<decltype(elements), std::span<const int64_t>>) {
         for (size_t i = 1; is_offsets(id) && i < elements.size(); ++i) {
           // Element 0 of all is the number of rows; the first row begins at 0.

@@ -95,7 +95,9 @@ Status TokenStream::read_weights(int64_t first, std::span<float> out) const {
     int64_t prompt = 0;
     RETURN_IF_ERROR(array(ArrayId::kWeights).read(span.row, std::span(&prompt, 1)));
     const int64_t begin = std::max(span.begin, first), end = std::min(span.end, first + count);
-    const int64_t loss = std::clamp(span.begin + prompt, begin, end);
+    // A prompt may be longer than its row, so long that its end is no int64.
+    const int64_t prompt_end = span.begin + std::min(prompt, span.end - span.begin);
+    const int64_t loss = std::clamp(prompt_end, begin, end);
     std::fill(out.begin() + (begin - first), out.begin() + (loss - first), 0.0f);
     std::fill(out.begin() + (loss - first), out.begin() + (end - first), 1.0f);
   }
