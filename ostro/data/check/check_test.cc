@@ -5,13 +5,18 @@
 
 #include <algorithm>
 #include <cmath>
+#include <compare>
+#include <memory>
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <random>
+#include <span>
+#include <utility>
 
 #include "ostro/data/check/minhash.h"
 #include "ostro/data/check/spill_sort.h"
 #include "ostro/data/check/words.h"
+#include "ostro/io/forwarding_file_system.h"
 #include "ostro/io/memory_file_system.h"
 #include "ostro/tokenizer/trainer.h"
 
@@ -79,6 +84,91 @@ struct Corpus {
     return std::move(*report);
   }
 };
+
+std::string repeated(const std::string& word, size_t count) {
+  std::string out;
+  for (size_t i = 0; i < count; ++i) out += (i > 0 ? " " : "") + word;
+  return out;
+}
+
+Contamination found_in(const EvalIndex& index, const std::string& text) {
+  return index.find(text, word_hashes(text));
+}
+
+// Refuses more than `limit` files open at once, as an operating system does.
+class FewOpenFiles final : public io::ForwardingFileSystem {
+ public:
+  FewOpenFiles(io::FileSystem& base, int limit) : ForwardingFileSystem(base), limit_(limit) {}
+  int most() const { return most_; }  // open at once so far
+
+ private:
+  // One open file.
+  class Counted {
+   public:
+    explicit Counted(FewOpenFiles& fs) : fs_(fs) { fs_.most_ = std::max(fs_.most_, ++fs_.open_); }
+    ~Counted() { --fs_.open_; }
+    Counted(const Counted&) = delete;
+    Counted& operator=(const Counted&) = delete;
+
+   private:
+    FewOpenFiles& fs_;
+  };
+  class ReadFile final : public io::RandomAccessFile {
+   public:
+    ReadFile(std::unique_ptr<io::RandomAccessFile> base, FewOpenFiles& fs)
+        : base_(std::move(base)), counted_(fs) {}
+    Status read(int64_t offset, std::span<std::byte> out) const override { return base_->read(offset, out); }
+    int64_t size() const override { return base_->size(); }
+    const std::string& path() const override { return base_->path(); }
+
+   private:
+    std::unique_ptr<io::RandomAccessFile> base_;
+    Counted counted_;
+  };
+  class WriteFile final : public io::WritableFile {
+   public:
+    WriteFile(std::unique_ptr<io::WritableFile> base, FewOpenFiles& fs)
+        : base_(std::move(base)), counted_(fs) {}
+    Status append(std::span<const std::byte> bytes) override { return base_->append(bytes); }
+    Status sync() override { return base_->sync(); }
+    Status close() override { return base_->close(); }
+
+   private:
+    std::unique_ptr<io::WritableFile> base_;
+    Counted counted_;
+  };
+
+  Status before(Operation operation, const std::string& path) override {
+    if ((operation == Operation::kOpen || operation == Operation::kCreate) && open_ >= limit_)
+      return io_error(path + ": Too many open files");
+    return {};
+  }
+  std::unique_ptr<io::RandomAccessFile> reading(std::unique_ptr<io::RandomAccessFile> file) override {
+    return std::make_unique<ReadFile>(std::move(file), *this);
+  }
+  std::unique_ptr<io::WritableFile> writing(std::unique_ptr<io::WritableFile> file,
+                                            const std::string& /*path*/) override {
+    return std::make_unique<WriteFile>(std::move(file), *this);
+  }
+
+  int limit_, open_ = 0, most_ = 0;
+};
+
+// Sorted by its key alone, so that the order of equal ones shows.
+struct Tagged {
+  uint32_t key, tag;
+  auto operator<=>(const Tagged& other) const { return key <=> other.key; }
+};
+
+template <typename Record>
+Result<std::vector<Record>> drained(SpillSorter<Record>& sorter) {
+  std::vector<Record> out;
+  RETURN_IF_ERROR(sorter.drain([&out](const Record& record) -> Status {
+    out.push_back(record);
+    return {};
+  }));
+  return out;
+}
 
 }  // namespace
 
@@ -301,6 +391,91 @@ TEST_CASE("check: records are sorted through files as in memory") {
   }));
   std::sort(all.begin(), all.end());
   CHECK(got == all);
+}
+
+TEST_CASE("check: more sorted runs than may be open at once are merged in passes") {
+  io::MemoryFileSystem fs;
+  check_ok(fs.make_dirs("f"));
+  std::mt19937_64 rng(4);
+  {
+    FewOpenFiles few(fs, 257);
+    std::vector<uint64_t> all(300 * 1024);
+    SpillSorter<uint64_t> sorter(few, "f/run", 1);  // 1024 records a run
+    for (uint64_t& v : all) {
+      v = rng() % 100'000;
+      check_ok(sorter.add(v));
+    }
+    const auto got = drained(sorter);
+    REQUIRE_MESSAGE(got.ok(), (got.ok() ? "" : got.error().message()));
+    std::sort(all.begin(), all.end());
+    CHECK(*got == all);
+    CHECK(few.most() <= 257);
+    CHECK(fs.list("f")->empty());
+  }
+  // At most four at once, of 40: three passes. Equal records come in the order of a merge of all at once.
+  FewOpenFiles few(fs, 5);
+  SpillSorter<Tagged> in_passes(few, "f/four", 1, 4), at_once(fs, "f/all", 1);
+  for (uint32_t tag = 0; tag < 40 * 1024 - 5; ++tag) {
+    const Tagged record{static_cast<uint32_t>(rng() % 50), tag};
+    check_ok(in_passes.add(record));
+    check_ok(at_once.add(record));
+  }
+  const auto expected = drained(at_once), got = drained(in_passes);
+  REQUIRE_MESSAGE(got.ok(), (got.ok() ? "" : got.error().message()));
+  REQUIRE(expected.ok());
+  CHECK(few.most() == 5);
+  REQUIRE(got->size() == 40 * 1024 - 5);
+  const bool same =
+      std::equal(got->begin(), got->end(), expected->begin(), expected->end(),
+                 [](const Tagged& a, const Tagged& b) { return a.key == b.key && a.tag == b.tag; });
+  CHECK(same);
+  CHECK(fs.list("f")->empty());
+}
+
+TEST_CASE("check: n-grams that repeat are counted, in an evaluation document and in a text") {
+  EvalIndex index(3, 2);
+  index.add("a", "a b c d A, b C");  // a b c is its first n-gram and its last
+  index.add("b", "q a b c");
+  index.add("c", "x x x x x");
+  index.add("d", "x x");
+  index.finish();
+  CHECK(index.documents()[0].ngrams == 5);
+  CHECK(index.documents()[2].ngrams == 3);
+
+  Contamination found = found_in(index, "z a b c z z a b c z");
+  REQUIRE(found.hits.size() == 2);
+  CHECK(found.words_covered == 6);
+  CHECK(found.hits[0].eval == 0);
+  CHECK(found.hits[0].windows == 2);
+  CHECK(found.hits[0].ngrams == std::vector<size_t>{0, 4});
+  CHECK(found.hits[1].eval == 1);
+  CHECK(found.hits[1].windows == 2);
+  CHECK(found.hits[1].ngrams == std::vector<size_t>{1});
+
+  found = found_in(index, "x x x x z x x");
+  REQUIRE(found.hits.size() == 2);
+  CHECK(found.words_covered == 6);
+  CHECK(found.hits[0].eval == 2);
+  CHECK(found.hits[0].windows == 2);
+  CHECK(found.hits[0].ngrams == std::vector<size_t>{0, 1, 2});
+  CHECK(found.hits[1].eval == 3);
+  CHECK(found.hits[1].windows == 4);
+  CHECK(found.hits[1].ngrams == std::vector<size_t>{0});
+}
+
+TEST_CASE("check: a word over and over in evaluation documents and in a text") {
+  EvalIndex index(13, 8);
+  for (int i = 0; i < 10; ++i) index.add(fmt::format("{}", i), repeated("na", 200));
+  index.add("long", repeated("na", 1000));
+  index.finish();
+  // 3 * 10^7 pairs of a place and an n-gram, which are not all looked at.
+  const Contamination found = found_in(index, repeated("na", 10'000));
+  CHECK(found.words_covered == 10'000);
+  REQUIRE(found.hits.size() == 11);
+  CHECK(found.hits[7].windows == 10'000 - 12);
+  CHECK(found.hits[7].ngrams.size() == 200 - 12);
+  CHECK(found.hits[10].windows == 10'000 - 12);
+  CHECK(found.hits[10].ngrams.size() == 1000 - 12);
 }
 
 TEST_CASE("check: figures of quality") {

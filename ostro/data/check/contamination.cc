@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <bit>
 #include <map>
-#include <set>
+#include <unordered_map>
 
 #include "ostro/data/check/words.h"
 
@@ -29,12 +29,57 @@ void EvalIndex::add(std::string place, std::string_view text) {
 
 void EvalIndex::finish() {
   std::sort(entries_.begin(), entries_.end());
+  size_t kept = 0;
+  for (size_t i = 0, group = 0; i < entries_.size(); ++i) {  // group: of one document with one hash
+    const Entry e = entries_[i];
+    if (entries_[group].hash != e.hash || entries_[group].eval != e.eval) group = kept;
+    size_t k = group;
+    while (k < kept && !same_words(entries_[k], e)) ++k;
+    if (k < kept)
+      repeats_.push_back({e.eval, entries_[k].first, e.first});
+    else
+      entries_[kept++] = e;
+  }
+  entries_.erase(entries_.begin() + static_cast<std::ptrdiff_t>(kept), entries_.end());
+  std::sort(repeats_.begin(), repeats_.end());
   std::sort(lengths_.begin(), lengths_.end());
   lengths_.erase(std::unique(lengths_.begin(), lengths_.end()), lengths_.end());
   const uint64_t bits = std::bit_ceil(std::max<uint64_t>(entries_.size() * 16, 64));
   mask_ = bits - 1;
   filter_.assign(bits / 64, 0);
   for (const Entry& e : entries_) filter_[(e.hash & mask_) >> 6] |= uint64_t{1} << (e.hash & 63);
+}
+
+bool EvalIndex::same_words(const Entry& a, const Entry& b) const {
+  const EvalDocument& d = documents_[a.eval];
+  const auto first = d.words.begin() + a.first;
+  return std::equal(first, first + static_cast<std::ptrdiff_t>(length_of(d)), d.words.begin() + b.first);
+}
+
+// Those of `count` words that are `words`, of the entries from `e` on with its hash.
+std::vector<EvalIndex::Entry> EvalIndex::with_words(std::vector<Entry>::const_iterator e,
+                                                    const std::string* words, size_t count) const {
+  std::vector<Entry> out;
+  for (const uint64_t hash = e->hash; e != entries_.end() && e->hash == hash; ++e) {
+    const EvalDocument& d = documents_[e->eval];
+    if (length_of(d) == count && std::equal(words, words + count, d.words.begin() + e->first))
+      out.push_back(*e);
+  }
+  return out;
+}
+
+// Of n-grams of a document, with their repeats, ascending.
+std::vector<size_t> EvalIndex::all_numbers(size_t eval, std::vector<uint32_t> firsts) const {
+  std::sort(firsts.begin(), firsts.end());
+  firsts.erase(std::unique(firsts.begin(), firsts.end()), firsts.end());
+  std::vector<size_t> out(firsts.begin(), firsts.end());
+  const auto number = static_cast<uint32_t>(eval);
+  for (const uint32_t first : firsts) {
+    auto r = std::lower_bound(repeats_.begin(), repeats_.end(), Repeat{number, first, 0});
+    for (; r != repeats_.end() && r->eval == number && r->first == first; ++r) out.push_back(r->again);
+  }
+  std::sort(out.begin(), out.end());
+  return out;
 }
 
 Contamination EvalIndex::find(std::string_view text, const std::vector<uint64_t>& hashes) const {
@@ -44,29 +89,51 @@ Contamination EvalIndex::find(std::string_view text, const std::vector<uint64_t>
   std::vector<std::string> words;  // of the text, once they are needed
   struct Found {
     int64_t windows = 0;
-    std::set<size_t> ngrams;
+    std::vector<uint32_t> firsts;  // of different n-grams
   };
   std::map<size_t, Found> found;
+  const auto take = [&found](const Window& window) {
+    for (const Entry& e : window.entries) {
+      Found& f = found[e.eval];
+      f.windows += window.places;
+      f.firsts.push_back(e.first);
+    }
+  };
   std::vector<std::pair<size_t, size_t>> covered;  // [first, end) in words
+  const auto cover = [&covered](size_t first, size_t end) {
+    if (!covered.empty() && covered.back().first <= first && first <= covered.back().second)
+      covered.back().second = std::max(covered.back().second, end);
+    else
+      covered.emplace_back(first, end);
+  };
   for (const size_t length : lengths_) {
+    // By hash; what a text repeats is looked up once, as it may be in many documents of the index.
+    std::unordered_map<uint64_t, Window> seen;
     for (size_t first = 0; first + length <= hashes.size(); ++first) {
       const uint64_t hash = stretches.of(first, length);
       if (!maybe(hash)) continue;
-      auto e = std::lower_bound(entries_.begin(), entries_.end(), Entry{hash, 0, 0});
-      for (; e != entries_.end() && e->hash == hash; ++e) {
-        const EvalDocument& d = documents_[e->eval];
-        if (length_of(d) != length) continue;
-        if (words.empty()) words = normalized_words(text);
-        if (!std::equal(d.words.begin() + e->first,
-                        d.words.begin() + e->first + static_cast<std::ptrdiff_t>(length),
-                        words.begin() + static_cast<std::ptrdiff_t>(first)))
-          continue;
-        Found& f = found[e->eval];
-        ++f.windows;
-        f.ngrams.insert(e->first);
-        covered.emplace_back(first, first + length);
+      const auto known = seen.find(hash);
+      const auto is_known = [&] {
+        const std::string* here = words.data() + first;
+        return std::equal(here, here + length, words.data() + known->second.first);
+      };
+      if (known != seen.end() && is_known()) {
+        ++known->second.places;
+        cover(first, first + length);
+        continue;
       }
+      const auto e = std::lower_bound(entries_.begin(), entries_.end(), Entry{hash, 0, 0});
+      if (e == entries_.end() || e->hash != hash) continue;
+      if (words.empty()) words = normalized_words(text);
+      Window window{first, 1, with_words(e, words.data() + first, length)};
+      if (window.entries.empty()) continue;
+      cover(first, first + length);
+      if (known == seen.end())
+        seen.emplace(hash, std::move(window));
+      else  // other words with an equal hash
+        take(window);
     }
+    for (const auto& [hash, window] : seen) take(window);
   }
   std::sort(covered.begin(), covered.end());
   size_t end = 0;
@@ -75,8 +142,7 @@ Contamination EvalIndex::find(std::string_view text, const std::vector<uint64_t>
     out.words_covered += static_cast<int64_t>(stop - std::max(first, end));
     end = stop;
   }
-  for (const auto& [eval, f] : found)
-    out.hits.push_back({eval, f.windows, {f.ngrams.begin(), f.ngrams.end()}});
+  for (auto& [eval, f] : found) out.hits.push_back({eval, f.windows, all_numbers(eval, std::move(f.firsts))});
   return out;
 }
 

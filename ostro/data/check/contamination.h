@@ -13,14 +13,16 @@ namespace ostro::data {
 struct EvalDocument {
   std::string place;  // "file:line"
   std::vector<std::string> words;
-  int64_t ngrams = 0;  // of it in the index
+  int64_t ngrams = 0;  // of it in the index; one that stands in it k times counts k times
 };
 
 // What of one evaluation document a text holds.
 struct ContaminationHit {
-  size_t eval = 0;             // number of the evaluation document
-  int64_t windows = 0;         // places of the text that hold an n-gram of it
-  std::vector<size_t> ngrams;  // numbers of its n-grams that were found (their first words), ascending
+  size_t eval = 0;      // number of the evaluation document
+  int64_t windows = 0;  // places of the text that hold an n-gram of it, each once
+  // Numbers of its n-grams that were found (their first words), ascending; of one that stands in it more than
+  // once, all its numbers.
+  std::vector<size_t> ngrams;
 };
 
 struct Contamination {
@@ -39,7 +41,9 @@ class EvalIndex {
   void finish();
 
   // Compares word by word, so that equal hashes of different words cannot make a hit. `hashes` are of the
-  // words of `text` (word_hashes); it is only read again where a hash fits.
+  // words of `text` (word_hashes); it is only read again where a hash fits. Takes time for every place of the
+  // text, for every different n-gram there once more for each evaluation document that holds it, and for the
+  // result.
   Contamination find(std::string_view text, const std::vector<uint64_t>& hashes) const;
 
   const std::vector<EvalDocument>& documents() const { return documents_; }
@@ -53,12 +57,29 @@ class EvalIndex {
     uint32_t eval, first;
     auto operator<=>(const Entry&) const = default;
   };
+  // The n-gram at `first` of a document stands at `again` once more.
+  struct Repeat {
+    uint32_t eval, first, again;
+    auto operator<=>(const Repeat&) const = default;
+  };
+  // A window of a text, and the n-grams with its words.
+  struct Window {
+    size_t first = 0;
+    int64_t places = 0;  // of the text that hold the same words
+    std::vector<Entry> entries;
+  };
+
+  bool same_words(const Entry& a, const Entry& b) const;  // of one document
+  std::vector<Entry> with_words(std::vector<Entry>::const_iterator e, const std::string* words,
+                                size_t count) const;
+  std::vector<size_t> all_numbers(size_t eval, std::vector<uint32_t> firsts) const;
   size_t length_of(const EvalDocument& d) const { return d.words.size() < n_ ? d.words.size() : n_; }
   bool maybe(uint64_t hash) const { return (filter_[(hash & mask_) >> 6] >> (hash & 63) & 1) != 0; }
 
   size_t n_, shortest_;
   std::vector<EvalDocument> documents_;
-  std::vector<Entry> entries_;    // sorted
+  std::vector<Entry> entries_;    // sorted; after finish() one for each document and its different n-grams
+  std::vector<Repeat> repeats_;   // sorted
   std::vector<uint64_t> filter_;  // a bit for every hash that is there
   uint64_t mask_ = 0;
   std::vector<size_t> lengths_;  // of n-grams, ascending
