@@ -4,12 +4,13 @@
 #include <algorithm>
 #include <chrono>
 #include <cstdio>
-#include <thread>
+#include <optional>
 
 #include "ostro/cli/commands.h"
 #include "ostro/cli/exit_code.h"
 #include "ostro/cli/progress_output.h"
 #include "ostro/cli/standard_streams.h"
+#include "ostro/cpu/thread_pool.h"
 #include "ostro/data/source_files.h"
 #include "ostro/data/text_source.h"
 #include "ostro/io/routing_file_system.h"
@@ -22,11 +23,8 @@ namespace {
 
 // The files that globs, files and directories name, each once.
 Result<std::vector<data::SourceFile>> input_files(const std::vector<std::string>& inputs) {
-  data::DataOptions options;
-  options.train_urls = inputs;
-  options.cache_dir.clear();
   ASSIGN_OR_RETURN(const data::FoundSources found,
-                   data::find_sources(io::default_file_system(), options, {.train = "--input"}));
+                   data::find_sources(io::default_file_system(), {inputs, {}}, {.train = "--input"}));
   return found.all();
 }
 
@@ -87,7 +85,8 @@ std::string pattern_names() {
 
 int train_tokenizer(Args args) {
   std::vector<std::string> inputs, special_tokens;
-  int64_t vocab_size = 0, threads = std::max(1U, std::thread::hardware_concurrency()), max_distinct_mb = 512;
+  int64_t vocab_size = 0, max_distinct_mb = 512;
+  std::optional<int64_t> wanted_threads;
   std::string out, pattern = "llama3", text_key = "text";
   args.summary(
       "Trains a byte-level BPE tokenizer. The result depends on the texts and the size alone: not on the\n"
@@ -108,7 +107,8 @@ int train_tokenizer(Args args) {
       "<|endoftext|>, or 0, 1, ... when that is one of them");
   args.option("--pattern", &pattern, "NAME",
               "how text is cut into pieces: " + pattern_names() + " (default llama3)");
-  args.option("--threads", &threads, "N", "threads for counting; changes only the time");
+  args.option("--threads", &wanted_threads, "N",
+              "threads for counting (default: OSTRO_THREADS, else one a core); changes only the time");
   args.option(
       "--max_distinct_mb", &max_distinct_mb, "N",
       "fail when the text has more MB of distinct pieces (default 512); each takes about 30 MB of memory");
@@ -123,8 +123,11 @@ int train_tokenizer(Args args) {
     return report_error(
         invalid_argument(fmt::format("--vocab_size {}: use {} (256 bytes and {} special tokens) to 16777215",
                                      vocab_size, least, special_tokens.size())));
-  if (threads < 1 || threads > 1024)
-    return report_error(invalid_argument(fmt::format("--threads {}: use 1 to 1024", threads)));
+  if (wanted_threads && (*wanted_threads < 1 || *wanted_threads > 1024))
+    return report_error(invalid_argument(fmt::format("--threads {}: use 1 to 1024", *wanted_threads)));
+  const Result<int> threads =
+      wanted_threads ? Result<int>(static_cast<int>(*wanted_threads)) : cpu::default_threads();
+  if (!threads.ok()) return report_error(threads.error());
   if (max_distinct_mb < 1 || max_distinct_mb > 4000)
     return report_error(
         invalid_argument(fmt::format("--max_distinct_mb {}: use 1 to 4000", max_distinct_mb)));
@@ -141,7 +144,7 @@ int train_tokenizer(Args args) {
   if (!files.ok()) return report_error(files.error());
 
   options.vocab_size = static_cast<uint32_t>(vocab_size);
-  options.threads = static_cast<int>(threads);
+  options.threads = *threads;
   options.max_distinct_bytes = static_cast<uint64_t>(max_distinct_mb) * 1'000'000;
   io::FileSystem& fs = io::default_file_system();
   if (const Status writable = check_writable(fs, out); !writable.ok()) return report_error(writable.error());

@@ -110,6 +110,14 @@ Status check_options(const TrainOptions& options) {
                       is_valid_utf8(token) ? token : repair_utf8(token)));
     }
   }
+  for (int byte = 0; byte < 256; ++byte) {
+    const std::string character = bytes_to_characters(std::string(1, static_cast<char>(byte)));
+    if (std::count(special.begin(), special.end(), character) > 0)
+      return invalid_argument(fmt::format(
+          "special token \"{}\": is how a tokenizer.json writes the byte {:#04x}, so it would be two tokens; "
+          "use a longer name",
+          character, byte));
+  }
   if (!options.eos_token.empty() && std::count(special.begin(), special.end(), options.eos_token) == 0) {
     return invalid_argument(
         fmt::format("eos_token \"{}\" is not one of the special tokens", options.eos_token));

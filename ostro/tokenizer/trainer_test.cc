@@ -104,6 +104,19 @@ TEST_CASE("the same vocabulary as the slow definition, for any order and number 
   }
 }
 
+TEST_CASE("a special token that is written like a byte is refused before anything is counted") {
+  for (const std::string token : {"\u00A7", "\u0120", "\u00E9"}) {
+    TrainOptions options;
+    options.vocab_size = 300;
+    options.special_tokens = {options.eos_token, token};
+    bool read = false;
+    const auto trained = train([&read](std::string&) -> Result<bool> { return !(read = true); }, options);
+    REQUIRE_FALSE(trained.ok());
+    CHECK(trained.error().message().find("special token \"" + token + "\": is how") == 0);
+    CHECK_FALSE(read);
+  }
+}
+
 TEST_CASE("a trained tokenizer knows its special token and every byte") {
   TrainOptions options;
   options.vocab_size = 300;
