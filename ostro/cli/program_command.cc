@@ -79,6 +79,7 @@ Result<std::string> program_text(const train::TrainConfig& config, const Wish& w
   if (wish.stage == "trace") return ir::print(train::make_eval_program(config, model));
   ASSIGN_OR_RETURN(const train::CanonicalPrograms programs, train::make_programs(config, model));
   if (wish.stage == "grad") return ir::print(programs.leaf) + "\n" + ir::print(programs.update);
+  if (wish.stage == "canonical") return train::canonical_text(programs);
   ASSIGN_OR_RETURN(const std::string remat, config.model_options().remat());
   if (wish.stage == "fused") return fused_text(programs, remat);
   return plan_text(programs, remat, tokenizer->vocab_size(), wish);
@@ -86,8 +87,8 @@ Result<std::string> program_text(const train::TrainConfig& config, const Wish& w
 
 Status check(const Wish& wish) {
   const std::string& s = wish.stage;
-  if (s != "trace" && s != "grad" && s != "fused" && s != "plan")
-    return invalid_argument(fmt::format("--stage {}: use trace, grad, fused or plan", s));
+  if (s != "trace" && s != "grad" && s != "canonical" && s != "fused" && s != "plan")
+    return invalid_argument(fmt::format("--stage {}: use trace, grad, canonical, fused or plan", s));
   if (wish.explain && s != "plan")
     return invalid_argument(fmt::format("--explain is about the plan: use it with --stage plan, not {}", s));
   if (wish.measure && !wish.explain)
@@ -102,7 +103,9 @@ int program_command(Args args) {
   args.summary("Prints the programs of a training step.");
   args.option("--stage", &wish.stage, "S",
               "trace: a leaf's losses, as the model says them; grad (the default): the canonical leaf and "
-              "update programs; fused: both after the compiler's passes; plan: steps, kernels and memory");
+              "update programs; canonical: these and that of the initial state without names, as the hash in "
+              "the chain is taken of them; fused: leaf and update after the compiler's passes; plan: steps, "
+              "kernels and memory");
   args.flag("--explain", &wish.explain,
             "with --stage plan: what each step costs, which ops were fused into it, and why others were not");
   args.flag("--measure", &wish.measure,

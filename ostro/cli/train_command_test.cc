@@ -66,6 +66,19 @@ TEST_CASE("the plan that is shown and measured is the one that a run has") {
             .out.find("use OSTRO_EXECUTOR=compiled") != std::string::npos);
 }
 
+TEST_CASE("program --stage canonical prints what the chain's hash of the programs is over") {
+  const Folder folder;
+  write_small_config(folder);
+  const std::string config = " --config " + (folder / "c.yaml");
+  const Outcome trained = shell("$OSTRO train --trainer.num_train_steps 1" + config + " 2>&1");
+  REQUIRE_MESSAGE(trained.code == 0, trained.out);
+  const std::string genesis = shell("head -n 1 " + (folder / "runs") + "/*/chain.jsonl").out;
+  const std::string hash = nlohmann::json::parse(genesis).at("program");
+  const std::string print = "$OSTRO program --trainer.num_train_steps 1" + config + " --stage ";
+  CHECK(shell(print + "canonical | sha256sum").out == hash + "  -\n");
+  CHECK(shell(print + "grad | sha256sum").out != hash + "  -\n");
+}
+
 int64_t nanoseconds(const nlohmann::json& microseconds) {
   return std::llround(microseconds.get<double>() * 1000);
 }

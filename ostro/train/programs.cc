@@ -186,11 +186,12 @@ Result<CanonicalPrograms> parse_programs(std::string_view text) {
   return CanonicalPrograms{std::move(list[0]), std::move(list[1]), std::move(list[2])};
 }
 
-std::string programs_hash(const CanonicalPrograms& p) {
+std::string canonical_text(const CanonicalPrograms& p) {
   const ir::PrintOptions canonical{.canonical = true};
-  return sha256_hex(ir::print(p.init, canonical) + ir::print(p.leaf, canonical) +
-                    ir::print(p.update, canonical));
+  return ir::print(p.init, canonical) + ir::print(p.leaf, canonical) + ir::print(p.update, canonical);
 }
+
+std::string programs_hash(const CanonicalPrograms& p) { return sha256_hex(canonical_text(p)); }
 
 ir::Program make_eval_program(const TrainConfig& config, const models::ModelFunctions& model) {
   const size_t n = model.shapes.size();

@@ -33,7 +33,8 @@ Result<CanonicalPrograms> make_programs(const TrainConfig& config, const models:
 // program.ir: the three texts, one behind another; and its parser.
 std::string print_programs(const CanonicalPrograms& programs);
 Result<CanonicalPrograms> parse_programs(std::string_view text);
-// SHA-256 of the canonical texts.
+// The three texts without names, regions and places: what a run's identity is taken of, and its SHA-256.
+std::string canonical_text(const CanonicalPrograms& programs);
 std::string programs_hash(const CanonicalPrograms& programs);
 
 // Losses of a batch of rows without derivatives: parameters, batch -> loss per token f32 [batch, pos], loss
