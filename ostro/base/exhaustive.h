@@ -7,7 +7,10 @@
 namespace ostro {
 
 // Tests labelled slow: a sample, or with OSTRO_EXHAUSTIVE=1 everything (an hour or more).
-inline bool exhaustive_tests() { return std::getenv("OSTRO_EXHAUSTIVE") != nullptr; }
+inline bool exhaustive_tests() {
+  const char* text = std::getenv("OSTRO_EXHAUSTIVE");
+  return text != nullptr && *text != '\0';
+}
 
 // Tests with a fault at every operation: every one of them, in builds with sanitizers every seventh.
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)

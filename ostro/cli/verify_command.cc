@@ -1,6 +1,5 @@
 // ostro verify
 #include <fmt/core.h>
-#include <unistd.h>
 
 #include <cstdio>
 
@@ -11,6 +10,7 @@
 #include "ostro/cli/exit_code.h"
 #include "ostro/cli/sim_workers.h"
 #include "ostro/io/routing_file_system.h"
+#include "ostro/train/console.h"
 #include "ostro/train/verify.h"
 
 namespace ostro::cli {
@@ -48,7 +48,7 @@ int verify_command(Args args) {
   if (auto code = args.parse()) return *code;
   options.from_step = from.value_or(0);
   options.to_step = to;
-  const bool terminal = isatty(STDERR_FILENO) != 0 && !json;
+  const bool terminal = train::stderr_columns() > 0 && !json;
   if (terminal)
     options.on_step = [](int64_t step, int64_t first, int64_t last) {
       fmt::print(stderr, "\rreplayed step {} of {} to {} ", step, first, last);

@@ -47,7 +47,10 @@ const char* category(compile::StepKind kind) {
 
 }  // namespace
 
-bool plan_times_wanted() { return std::getenv("OSTRO_PLAN_TIMES") != nullptr; }
+bool plan_times_wanted() {
+  const char* text = std::getenv("OSTRO_PLAN_TIMES");
+  return text != nullptr && *text != '\0';
+}
 
 SpanLabelPtr step_label(const compile::Step& step, const std::string& program, const std::string& place) {
   auto label = std::make_shared<SpanLabel>();

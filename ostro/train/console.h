@@ -32,7 +32,8 @@ class Console {
   std::string status_;
 };
 
-// A console on standard error: a terminal when that is one.
+// A console on standard error. It has columns when that is a terminal on which a line can be redrawn: one
+// whose TERM is not "dumb".
 Console::Write stderr_writer();
 int stderr_columns();
 
