@@ -7,8 +7,6 @@
 
 #include <cstdint>
 
-#include "ostro/base/check.h"
-
 namespace ostro::numerics {
 
 inline constexpr uint32_t kMxcsr = 0x9fc0;  // FTZ, all exceptions masked, DAZ, nearest even
@@ -20,14 +18,6 @@ inline void set_fp_env() { _mm_setcsr(kMxcsr); }
 
 // Whether the calling thread computes as N0 says.
 inline bool fp_env_is_set() { return (_mm_getcsr() & ~kMxcsrSticky) == kMxcsr; }
-
-// Aborts unless it does; for kernel entries.
-inline void assert_fp_env() {
-  OSTRO_CHECK(
-      fp_env_is_set(),
-      "MXCSR is {:#x}, not {:#x}: this thread was started without FpEnvGuard, or a foreign call reset it",
-      _mm_getcsr(), kMxcsr);
-}
 
 // Sets the environment for a scope and restores what was there before. Enter the scope in a function above
 // the one that computes: a compiler may move plain arithmetic across the write of MXCSR, but not across a
