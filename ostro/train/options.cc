@@ -61,7 +61,8 @@ void KeepOptions::visit_options(config::OptionTable& t) {
 
 void CheckpointerOptions::visit_options(config::OptionTable& t) {
   t.add(&save_interval, "save_interval", Effect::kOutput, "",
-        "time between temporary checkpoints, of which the newest stays; null: none by the clock")
+        "time between temporary checkpoints, which stay while they are among the two newest of all; null: "
+        "none by the clock")
       .other("1s");
   t.add(&keep, "keep", Effect::kSchedule, "",
         "permanent checkpoints, each recorded in the chain; policies in ascending order of until")
@@ -88,7 +89,7 @@ void TrainerOptions::visit_options(config::OptionTable& t) {
       .other("8");
   t.add(&num_train_steps, "num_train_steps", Effect::kBits, "steps", "length of the run");
   t.add(&steps_per_eval, "steps_per_eval", Effect::kOutput, "steps",
-        "steps between evaluations on held-out text; 0: never")
+        "steps between evaluations on held-out text; the last step has one anyway, with 0 it alone")
       .other("3");
   t.add(&max_eval_batches, "max_eval_batches", Effect::kOutput, "batches",
         "batches in an evaluation; null: all")
