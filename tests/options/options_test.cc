@@ -10,6 +10,7 @@
 #include <set>
 
 #include "ostro/cpu/engine.h"
+#include "ostro/io/forwarding_file_system.h"
 #include "ostro/io/memory_file_system.h"
 #include "ostro/io/path.h"
 #include "ostro/tokenizer/files.h"
@@ -184,8 +185,28 @@ std::string without_time(const std::string& text) {
   return out;
 }
 
+// Notes every checkpoint that was ever complete. They are written by a thread of their own and temporary ones
+// are pruned by it: whoever lists the directory between two steps sees one sooner, later or never.
+class NotesCheckpoints final : public io::ForwardingFileSystem {
+ public:
+  using ForwardingFileSystem::ForwardingFileSystem;
+  // After the run has been closed, when nothing writes any more.
+  const std::set<std::string>& completed() const { return completed_; }
+
+ private:
+  Status before(Operation operation, const std::string& path) override {
+    if (operation == Operation::kRename && path.ends_with(".tmp") &&
+        io::parent_path(path).ends_with("/checkpoints"))
+      completed_.insert(path.substr(0, path.size() - std::string(".tmp").size()));
+    return {};
+  }
+
+  std::set<std::string> completed_;
+};
+
 Seen observe(const Settings& settings, runtime::Engine& engine) {
-  io::MemoryFileSystem fs;
+  io::MemoryFileSystem memory;
+  NotesCheckpoints fs(memory);
   write_files(fs);
   auto config = load_train_config("", settings);
   REQUIRE_MESSAGE(config.ok(), config.error().message());
@@ -209,9 +230,6 @@ Seen observe(const Settings& settings, runtime::Engine& engine) {
       check_ok((*trackers)->log(r.step, {{"train/loss", r.loss}}));
       // One step longer than the shortest interval between saves by the clock.
       if (r.step == 3) now += std::chrono::milliseconds(1100);
-      if (auto names = fs.list(directory + "/checkpoints"); names.ok())
-        for (const io::DirEntry& e : *names)
-          if (!e.name.ends_with(".tmp")) seen.output.insert("had " + e.name);  // a save may be under way
     };
     watcher.on_eval = [&](const EvalReport& r) {
       check_ok((*trackers)->log(r.step, {{"eval/loss", r.loss}}));
@@ -220,6 +238,7 @@ Seen observe(const Settings& settings, runtime::Engine& engine) {
     REQUIRE_MESSAGE(outcome.ok(), outcome.error().message());
     check_ok((*trackers)->finish());
   }
+  for (const std::string& path : fs.completed()) seen.output.insert("had " + path);
   const auto chain = read_chain(fs, directory + "/chain.jsonl");
   REQUIRE(chain.ok());
   for (size_t i = 1; i < chain->links.size(); ++i) seen.bits += *entry_json(chain->links[i].entry) + "\n";
