@@ -2,7 +2,7 @@
 
 #include <fmt/core.h>
 
-#include <algorithm>
+#include <functional>
 #include <unordered_map>
 
 #include "ostro/io/extension.h"
@@ -42,13 +42,56 @@ Result<FileFormat> format_of(const std::string& path, const std::string& key) {
   return FileFormat::kText;
 }
 
-Result<std::vector<io::FoundFile>> files_of(io::FileSystem& fs, const std::string& url) {
+Result<std::vector<io::FoundFile>> files_of(io::FileSystem& fs, const std::string& url,
+                                            const std::function<bool(const std::string&)>& wanted) {
   if (!io::has_wildcard(url)) {
     auto info = fs.stat(url);
-    if (info.ok() && info->is_directory) return fs.find_files(io::join_path(url, "**"));
+    if (info.ok() && info->is_directory) return fs.find_files(io::join_path(url, "**"), wanted);
   }
-  return fs.find_files(url);
+  return fs.find_files(url, wanted);
 }
+
+// What the absolute paths of a folder's files begin with.
+std::string prefix_of(const std::string& folder) {
+  std::string prefix = io::absolute_path(folder);
+  if (!prefix.ends_with('/')) prefix += '/';
+  return prefix;
+}
+
+// The folder below which everything lies that an entry names; the entry itself when it has no wildcard.
+std::string root_of(const std::string& url) {
+  if (!io::has_wildcard(url)) return url;
+  const size_t end = url.rfind('/', url.find_first_of("*?["));
+  return end == std::string::npos ? "." : url.substr(0, end + 1);
+}
+
+// What one entry leaves out.
+class LeftOut {
+ public:
+  LeftOut(const SourcePlaces& places, const std::string& url) : root_(prefix_of(root_of(url))) {
+    for (const std::string& folder : places.stores)
+      if (!folder.empty()) folders_.push_back(prefix_of(folder));
+    if (places.stores_folder.empty()) return;
+    const std::string all = prefix_of(places.stores_folder);
+    if (root_ == all || !root_.starts_with(all)) folders_.push_back(all);
+  }
+
+  // Whether the file is left out; remembers the folder of stores that the entry itself lies in.
+  bool operator()(const std::string& path) {
+    const std::string whole = io::absolute_path(path);
+    for (const std::string& folder : folders_) {
+      if (!whole.starts_with(folder)) continue;
+      if (root_.starts_with(folder)) inside_ = folder;
+      return true;
+    }
+    return false;
+  }
+  const std::string& inside() const { return inside_; }
+
+ private:
+  std::string root_, inside_;
+  std::vector<std::string> folders_;
+};
 
 }  // namespace
 
@@ -75,41 +118,36 @@ Result<std::vector<SourceFile>> FoundSources::all() const {
 }
 
 SourcePlaces source_places(const DataOptions& options, const Component& component) {
-  SourcePlaces places{component.train_urls, component.validation_urls, {options.cache_dir}};
-  for (const Component& c : components_of(options)) places.not_in.push_back(c.cache_dir);
+  SourcePlaces places{component.train_urls, component.validation_urls, {}, options.cache_dir};
+  for (const Component& c : components_of(options)) places.stores.push_back(c.cache_dir);
   return places;
 }
 
 Result<FoundSources> find_sources(io::FileSystem& fs, const SourcePlaces& places, const SourceKeys& keys) {
   FoundSources sources;
   std::unordered_map<std::string, Split> seen;
-  std::vector<std::string> left_out;
-  for (const std::string& folder : places.not_in)
-    if (!folder.empty()) left_out.push_back(io::absolute_path(folder) + "/");
-  const auto is_left_out = [&left_out](const std::string& path) {
-    const std::string whole = io::absolute_path(path);
-    return std::any_of(left_out.begin(), left_out.end(),
-                       [&](const std::string& folder) { return whole.starts_with(folder); });
-  };
   for (const Split list : kSplits) {
     const bool train = list == Split::kTrain;
     const std::string& key = train ? keys.train : keys.validation;
     for (const std::string& url : train ? places.train : places.validation) {
-      auto files = files_of(fs, url);
+      LeftOut left_out(places, url);
+      auto files = files_of(fs, url, [&left_out](const std::string& path) { return !left_out(path); });
       if (!files.ok()) {
         const bool named = files.error().message().starts_with(url);
         const Error error = files.error().with_context(named ? key : fmt::format("{}: {}", key, url));
         if (error.code() != ErrorCode::kNotFound) return error;
         // A listed file, that is, while kNotFound says that an entry names none.
         return Error(ErrorCode::kIo, error.message() +
-                                         "; bring back what the link points to, or take the "
-                                         "link away");
+                                         "; it is listed: a link to nothing, or removed "
+                                         "meanwhile. Bring it back, or take the link away");
       }
-      bool names_some = false;
+      if (files->empty() && !left_out.inside().empty())
+        return invalid_argument(fmt::format(
+            "{}: {}: all files that it names are in {}, a folder of token stores, whose files are no "
+            "texts; give the stores another data.cache_dir",
+            key, url, left_out.inside()));
       for (const io::FoundFile& file : *files) {
         const std::string path = io::clean_path(file.path);
-        if (is_left_out(path)) continue;
-        names_some = true;
         const auto [found, is_new] = seen.emplace(path, list);
         if (!is_new && found->second != list)
           return invalid_argument(
@@ -120,7 +158,7 @@ Result<FoundSources> find_sources(io::FileSystem& fs, const SourcePlaces& places
         ASSIGN_OR_RETURN(const FileFormat format, format_of(path, key));
         sources.files.push_back({path, format, list, file.info.size, file.info.mtime_ns});
       }
-      if (!names_some && sources.missing.empty()) sources.missing = fmt::format("{}: {}", key, url);
+      if (files->empty() && sources.missing.empty()) sources.missing = fmt::format("{}: {}", key, url);
     }
   }
   return sources;

@@ -47,10 +47,12 @@ struct SourceKeys {
 // Where texts are looked for.
 struct SourcePlaces {
   std::vector<std::string> train, validation;  // files, directories, globs
-  std::vector<std::string> not_in = {};        // folders whose files are left out
+  std::vector<std::string> stores = {};        // folders whose files are left out
+  std::string stores_folder = {};              // left out, too, by all entries that do not lie in it
 };
 // Those of a component. No file in a token store of the configuration is a text, so that one inside the
-// corpus does not feed on itself or on another.
+// corpus does not feed on itself or on another; nor is one elsewhere in data.cache_dir, where stores of
+// other configurations may be, but for entries that name a place in there.
 SourcePlaces source_places(const DataOptions& options, const Component& component);
 
 struct FoundSources {
@@ -64,8 +66,8 @@ struct FoundSources {
 
 // The files of places.train, then of places.validation: in the order of the lists; within one glob or
 // directory by path, bytewise; each file once. Moving the corpus to another folder does not change the order.
-// Errors: a file in both lists, one whose name says that it is neither rows nor text, kIo for a link to
-// nothing.
+// Errors: a file in both lists, one whose name says that it is neither rows nor text, an entry that names
+// files of stores only and lies in their folder, kIo for a link to nothing.
 Result<FoundSources> find_sources(io::FileSystem& fs, const SourcePlaces& places,
                                   const SourceKeys& keys = {});
 

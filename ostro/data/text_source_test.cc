@@ -73,6 +73,35 @@ TEST_CASE("no file of a token store is a source, however the path to its folder 
         std::vector<std::string>{"corpus/a.txt", "corpus/stores/code/build.lock", "corpus/stores2/b.txt"});
 }
 
+TEST_CASE("texts beside the stores in data.cache_dir are read where an entry says so") {
+  io::MemoryFileSystem fs;
+  for (const char* folder : {"all/web", "all/texts"}) check_ok(fs.make_dirs(folder));
+  for (const char* file : {"all/web/ledger.json", "all/texts/a.txt", "all/b.txt"}) write(fs, file, "text");
+  const std::string here = io::absolute_path(".");
+  DataOptions options;
+  for (const std::string& cache_dir : {std::string("all"), std::string("./all/"), here + "/all"}) {
+    CAPTURE(cache_dir);
+    options.cache_dir = cache_dir;
+    auto& web = options.components["web"];
+    for (const char* entry : {"all/texts", "all/texts/*.txt", "./all//texts/?.txt"}) {
+      CAPTURE(entry);
+      web.train_urls = {entry};
+      CHECK(paths_of(fs, options, "web") == std::vector<std::string>{"all/texts/a.txt"});
+    }
+    for (const char* entry : {"all/*.txt", "all", "all/web", "all/web/*.json", "all/web/ledger.json"}) {
+      CAPTURE(entry);
+      web.train_urls = {entry};
+      const auto found = find_sources(fs, source_places(options, components_of(options)[0]));
+      REQUIRE_FALSE(found.ok());
+      CHECK(found.error().code() == ErrorCode::kInvalidArgument);
+      CHECK(found.error().message().find("a folder of token stores") != std::string::npos);
+    }
+    web.train_urls = {"all/web/*.txt"};  // names nothing, in a store or elsewhere
+    CHECK(find_sources(fs, source_places(options, components_of(options)[0]))->missing ==
+          "data.train_urls: all/web/*.txt");
+  }
+}
+
 TEST_CASE("a link to nothing among the sources is an error, and not taken for texts that are elsewhere") {
   const std::filesystem::path folder =
       std::filesystem::temp_directory_path() / fmt::format("ostro_sources_{}", getpid());
@@ -85,6 +114,11 @@ TEST_CASE("a link to nothing among the sources is an error, and not taken for te
   REQUIRE_FALSE(found.ok());
   CHECK(found.error().code() == ErrorCode::kIo);
   CHECK(found.error().message().find("b.txt") != std::string::npos);
+  // Nobody asks what a link in a token store points to.
+  CHECK(find_sources(fs, {{folder.parent_path() / folder.filename() / "a*"}, {}})->files.size() == 1);
+  std::filesystem::create_directories(folder / "store");
+  std::filesystem::rename(folder / "b.txt", folder / "store/b.txt");
+  CHECK(find_sources(fs, {{folder}, {}, {folder / "store"}})->files.size() == 1);
   const auto none = find_sources(fs, {{folder / "c.txt"}, {}});
   REQUIRE(none.ok());
   CHECK(none->all().error().code() == ErrorCode::kNotFound);

@@ -136,10 +136,12 @@ Result<std::vector<std::string>> FileSystem::glob(const std::string& pattern) {
   return paths;
 }
 
-Result<std::vector<FoundFile>> FileSystem::find_files(const std::string& pattern) {
+Result<std::vector<FoundFile>> FileSystem::find_files(const std::string& pattern,
+                                                      const std::function<bool(const std::string&)>& wanted) {
   ASSIGN_OR_RETURN(auto found, walk_glob(*this, pattern));
   std::vector<FoundFile> files;
   for (auto& file : found) {
+    if (wanted && !wanted(file.path)) continue;
     if (!file.info) {
       ASSIGN_OR_RETURN(file.info, stat(file.path));
     }

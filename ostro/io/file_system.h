@@ -11,6 +11,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <limits>
 #include <memory>
 #include <optional>
@@ -112,8 +113,10 @@ class FileSystem {
   // order is a function of the names alone. A pattern without wildcards gives the file when it exists.
   // Components that begin with "." match only a component of the pattern that does.
   Result<std::vector<std::string>> glob(const std::string& pattern);
-  // The same with what is known of each file; one request for each directory where a request costs.
-  Result<std::vector<FoundFile>> find_files(const std::string& pattern);
+  // The same with what is known of each file; one request for each directory where a request costs. Files
+  // that are not wanted are not asked about. Errors: kNotFound, a file that was listed is not there.
+  Result<std::vector<FoundFile>> find_files(const std::string& pattern,
+                                            const std::function<bool(const std::string&)>& wanted = {});
 };
 
 }  // namespace ostro::io
