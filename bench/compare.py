@@ -1,8 +1,8 @@
 """Runs all benchmarks beside their peers and limits and writes bench/RESULTS.md (results.py). Run by scripts/bench.sh.
 
 training.py has the training steps, kernel_compare.py products and attention, prices.py what our own choices cost, ablation.py
-what parts of a step give, text_to_store.py token stores beside `datasets`, tokenizer_speed.py encoding. Every ratio is taken within one run whose two
-sides take turns.
+what parts of a step give, data_gather.py batches, text_to_store.py token stores beside `datasets`, tokenizer_speed.py encoding.
+Every ratio is taken within one run whose two sides take turns.
 """
 import argparse, os, sys, time
 

@@ -122,7 +122,8 @@ class Case:
         flops = common.flops_per_token(self.c, self.c["seq"]) * self.tokens
         used = statistics.median(flops / x["s"] / (x["peak_gflops"] * 1e9) for x in steps)
         peak = statistics.median(x["peak_gflops"] for x in steps)
-        losses = seen[best]["losses"]
+        same_start = [name for name in seen if name != "Levanter"]  # which draws weights of its own
+        losses = seen[best if best in same_start or not same_start else same_start[0]]["losses"]
         self.b.say(f"### {self.size} {self.dtype}: {seen[best]['ratio']:.2f} x {seen[best]['label']} "
                    f"({len(seen[best]['a'])} pairs of steps)")
         self.b.say()
@@ -176,7 +177,7 @@ def goals(bench, size, dtype, r):
         if peer in r["seen"] and size in common.SIZES:
             s = r["seen"][peer]
             bench.goal(f"train {size} {dtype} / {peer}", f">= {goal:.0f}x", f"{s['ratio']:.2f}x", s["ratio"] >= goal,
-                       f"{len(s['a'])} pairs")
+                       f"{len(s['a'])} pairs; one leaf, the default rematerialisation")
     if size in ("small58", "base125"):
         goal = {"f32": 0.75, "bf16": 0.5}[dtype]
         bench.goal(f"model FLOPs utilisation {size} {dtype}", f">= {goal:.0%}", f"{r['used']:.0%}", r["used"] >= goal,
@@ -189,7 +190,8 @@ def goals(bench, size, dtype, r):
                                  (lean_memory, f"the batch as one leaf, {LEAN}: {lean_time:.2f} times the default's time a step")):
             bench.goal(f"peak memory small58 {dtype} / {theirs['label']}", "<= 0.6x", f"{memory / theirs['memory']:.2f}x",
                        memory <= 0.6 * theirs["memory"], settings)
-        bench.goal(f"start small58 {dtype}", "<= 0.5 s warm, <= 4 s cold", f"{r['warm']:.2f} s, {r['cold']:.2f} s",
+    if size in common.SIZES:
+        bench.goal(f"start {size} {dtype}", "<= 0.5 s warm, <= 4 s cold", f"{r['warm']:.2f} s, {r['cold']:.2f} s",
                    r["warm"] <= 0.5 and r["cold"] <= 4,
                    "to the end of the first step, less a step; kernel cache warm, cold")
 
