@@ -21,7 +21,6 @@ SHAPES = [(2048, 512, 512), (1024, 768, 768), (1024, 1024, 1024), (1024, 2048, 7
 QUICK_SHAPES = [SHAPES[i] for i in (0, 2, 8)]
 LENGTHS, QUICK_LENGTHS = (512, 1024, 2048, 4096), (512, 2048)
 TURN_S = 0.015  # a turn lasts about this long at least
-LONG_S = 0.3  # a turn of a side that lasts longer needs no more than three
 QUIET_S = 0.005  # a peer's threads go on spinning for a while behind a call
 
 
@@ -75,8 +74,7 @@ class Compare:
             side.ask(line)
         times = max(1, round(TURN_S / self.ours.run(1)[0]))
         shares, ratios, sums = [], [[] for _ in sides[1:]], None
-        turn, turns = 0, self.turns
-        while turn < turns:
+        for turn in range(self.turns):
             order = list(range(len(sides)))
             done = [None] * len(sides)
             for i in order if turn % 2 == 0 else order[::-1]:
@@ -86,9 +84,6 @@ class Compare:
             for i in range(1, len(sides)):
                 ratios[i - 1].append(done[i][0] / done[0][0])
             sums = [d[2] for d in done]
-            if max(d[0] for d in done) * times > LONG_S:  # beside such a time nothing disturbs much
-                turns = min(turns, 3)
-            turn += 1
         tolerance = 2e-2 if " bf16 " in line else 1e-3
         if any(abs(s - sums[0]) > tolerance * abs(sums[0]) for s in sums):
             self.wrong.append(f"{line}: sums of the results' magnitudes {sums}")

@@ -15,8 +15,8 @@ modules that `bench/compare.py` names. Compare ratios, not absolute figures: the
 machine. Where training is compared, the losses of both sides are equal to 4 digits in f32 and 2 in bf16 (Levanter's, which
 draws weights of its own, to 1); a section where they are not says so in bold at its end. Drawn sizes are not run with
 Levanter, nor, where the processor has no instructions for it, PyTorch's bf16 but at nano. Ratios are medians of 7 pairs where
-no other number stands beside them; peers that are far behind the fastest of a case, and that no goal names, have 2, products
-and attention whose turn takes over 0.3 s have 3, and starts are the median of 3 with a warm cache and one with a cold one.
+no other number stands beside them; peers that are far behind the fastest of a case, and that no goal names, have 2, and
+starts are the median of 3 with a warm cache and one with a cold one.
 """
 
 
