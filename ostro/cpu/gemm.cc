@@ -131,6 +131,7 @@ void Gemm::plan_spans(int64_t first_block) {
   for (int64_t at = first_block; at < first_block + blocks; at += together) {
     const int64_t end = std::min(first_block + blocks, at + together);
     const KBlock &first = blocks_[at], &last = blocks_[end - 1];
+    for (int64_t i = at; i < end; ++i) blocks_[i].span = static_cast<int64_t>(spans_.size());
     spans_.push_back({at, end, first.begin, last.begin + last.count - first.begin, first.packed_begin,
                       last.packed_begin + last.packed_count - first.packed_begin});
     longest_span_ = std::max(longest_span_, spans_.back().packed_count);
@@ -200,6 +201,19 @@ void Gemm::pack_panels(const Operand& operand, const KBlock& block, int64_t begi
   // order, not one line out of each. Otherwise panel by panel.
   const int64_t first = begin * operand.width;
   const bool across = end - begin > 1 && operand.w_run[first] >= operand.width;
+  if (across && operand.kernel_across != nullptr) {
+    const int64_t whole = std::min<int64_t>(end - begin, operand.w_run[first] / operand.width);
+    operand.kernel_across({.base = operand.base,
+                           .w_offsets = operand.w_offsets.data() + first,
+                           .width = operand.width,
+                           .w_contiguous = true,
+                           .k_offsets = operand.k_offsets.data() + block.begin,
+                           .k_run = operand.k_run.data() + block.begin,
+                           .count = block.count},
+                          whole, panel_stride, out);
+    begin += whole;
+    out += whole * panel_stride;
+  }
   const int64_t step = across ? kAcross : block.count;
   for (int64_t k = 0; k < block.count; k += step) {
     for (int64_t panel = begin; panel < end; ++panel) {
@@ -219,6 +233,7 @@ void Gemm::pack_panels(const Operand& operand, const KBlock& block, int64_t begi
 
 Gemm::Operand Gemm::a_operand(const void* a) const {
   return {.kernel_pack = kernel_->pack_a,
+          .kernel_across = kernel_->pack_a_across,
           .base = a,
           .w_offsets = spec_.a_row,
           .w_run = a_row_run_,
@@ -231,6 +246,7 @@ Gemm::Operand Gemm::a_operand(const void* a) const {
 
 Gemm::Operand Gemm::b_operand(const void* b) const {
   return {.kernel_pack = kernel_->pack_b,
+          .kernel_across = kernel_->pack_b_across,
           .base = b,
           .w_offsets = spec_.b_col,
           .w_run = b_col_run_,
@@ -245,16 +261,18 @@ void Gemm::pack(ThreadPool& pool, const Operand& operand, std::span<const int64_
                 int64_t end, std::byte* out) const {
   const int64_t panels = end - begin;
   const int64_t blocks = static_cast<int64_t>(blocks_.size());
-  const int64_t stride = packed_k_ * operand.k_bytes;
   const int64_t parts = ceil_div(panels, kPanelsATask);
   pool.run_tiles(static_cast<int64_t>(offsets.size()) * parts * blocks, [&](int64_t tile) {
     const KBlock& block = blocks_[tile % blocks];
+    const Span& span = spans_[block.span];
     const int64_t which = tile / blocks / parts, part = tile / blocks % parts;
     const int64_t from = panels * part / parts, to = panels * (part + 1) / parts;
     Operand matrix = operand;
     matrix.base = static_cast<const std::byte*>(operand.base) + offsets[which] * operand.element;
-    pack_panels(matrix, block, begin + from, begin + to,
-                out + (which * panels + from) * stride + block.packed_begin * operand.k_bytes, stride);
+    const int64_t at = panels * (which * packed_k_ + span.packed_begin) + from * span.packed_count +
+                       block.packed_begin - span.packed_begin;
+    pack_panels(matrix, block, begin + from, begin + to, out + at * operand.k_bytes,
+                span.packed_count * operand.k_bytes);
   });
 }
 
@@ -296,7 +314,9 @@ void Gemm::multiply_chunk(ThreadPool& pool, const void* a, const Chunk& chunk, c
         .row_panel_end = m_panels_ * (row + 1) / row_blocks,
         .panel_begin = chunk.panel_begin + begin,
         .panel_end = chunk.panel_begin + end,
-        .packed_b = packed + ((b - chunk.b_begin) * panels + begin) * packed_k_ * kernel_->b_bytes,
+        .packed_b = packed + (b - chunk.b_begin) * panels * packed_k_ * kernel_->b_bytes,
+        .packed_begin = chunk.panel_begin,
+        .packed_panels = panels,
         .go_on = go_on};
     if (begin < end) GemmBlock(*this, place, a, nullptr, c).run();
   });

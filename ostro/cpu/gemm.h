@@ -79,7 +79,8 @@ class Gemm {
   // A piece of one leaf's contraction, at most kc long; offsets into k and into packed panels.
   struct KBlock {
     int64_t begin, count, packed_begin, packed_count;
-    bool first;  // of its leaf
+    bool first;        // of its leaf
+    int64_t span = 0;  // that it is part of
   };
   // Neighbouring blocks of one leaf for which a panel of A is packed at once and kept: all of the leaf's,
   // unless it is long.
@@ -94,6 +95,7 @@ class Gemm {
   // One operand as the packers see it; w is its other index.
   struct Operand {
     void (*kernel_pack)(const PanelSource&, void* out);
+    void (*kernel_across)(const PanelSource&, int64_t panels, int64_t stride, void* out);
     const void* base;
     const std::vector<int64_t>& w_offsets;
     const std::vector<int32_t>& w_run;
@@ -115,7 +117,9 @@ class Gemm {
   void plan_rows();
   Operand a_operand(const void* a) const;
   Operand b_operand(const void* b) const;
-  // Panels [begin, end) of the matrices that begin `offsets` elements behind the operand's base, all of k.
+  // Panels [begin, end) of the matrices that begin `offsets` elements behind the operand's base, all of k,
+  // one matrix behind the other, each span by span: the panels that a group reads lie together, where a cache
+  // has room for all of them at whatever k.
   void pack(ThreadPool& pool, const Operand& operand, std::span<const int64_t> offsets, int64_t begin,
             int64_t end, std::byte* out) const;
   void pack_chunk(ThreadPool& pool, const void* b, const Chunk& chunk, std::byte* out) const;

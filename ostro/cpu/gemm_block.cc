@@ -50,6 +50,12 @@ int GemmBlock::rows_of(int64_t row_panel) const {
       std::min<int64_t>(kernel_.mr, gemm_.m() - (place_.row_panel_begin + row_panel) * kernel_.mr));
 }
 
+const std::byte* GemmBlock::packed_panel(const Gemm::Span& span, int64_t panel) const {
+  const int64_t k =
+      span.packed_begin * place_.packed_panels + (panel - place_.packed_begin) * span.packed_count;
+  return place_.packed_b + k * kernel_.b_bytes;
+}
+
 void GemmBlock::run() {
   if (kernel_.enter != nullptr) kernel_.enter();
   const int64_t tile = int64_t{kernel_.mr} * kernel_.nr;
@@ -108,8 +114,8 @@ void GemmBlock::span(int64_t index, float* tiles, int64_t panel_begin, int64_t p
   const int64_t tile = int64_t{kernel_.mr} * kernel_.nr;
   const int64_t panels = panel_end - panel_begin, blocks = span.block_end - span.block_begin;
   const int64_t steps = row_panels_ * blocks;  // of each panel of B
-  const int64_t b_stride = (packed_b_ != nullptr ? span.packed_count : gemm_.packed_k_) * kernel_.b_bytes;
-  const int64_t a_stride = (whole_a_ ? gemm_.packed_k_ : span.packed_count) * kernel_.a_bytes;
+  const int64_t b_stride = span.packed_count * kernel_.b_bytes,
+                a_stride = span.packed_count * kernel_.a_bytes;
   // What comes after this span: the next one of the group, or the first of the next group.
   const bool more_spans = index + 1 < static_cast<int64_t>(gemm_.spans_.size());
   const bool more_panels = panel_end < place_.panel_end;
@@ -128,10 +134,8 @@ void GemmBlock::span(int64_t index, float* tiles, int64_t panel_begin, int64_t p
     if (kernel_.ahead && then_panel < then_end)
       ahead_b_.begin(b_, then, then_panel, then_end, b_.w_run[then_panel * b_.width] == 1, steps * panels);
   } else {
-    packed_b =
-        place_.packed_b + (panel_begin - place_.panel_begin) * b_stride + span.packed_begin * kernel_.b_bytes;
-    next_b =
-        place_.packed_b + (then_panel - place_.panel_begin) * b_stride + then.packed_begin * kernel_.b_bytes;
+    packed_b = packed_panel(span, panel_begin);
+    next_b = packed_panel(then, then_panel);
   }
   const int64_t next_bytes = then.packed_count * kernel_.b_bytes, b_part = part_of(next_bytes, steps);
   const std::byte* read_b = packed_b;
@@ -145,8 +149,8 @@ void GemmBlock::span(int64_t index, float* tiles, int64_t panel_begin, int64_t p
   for (int64_t r = 0; r < row_panels_; ++r) {
     const bool pack = pack_now_ && r % pack_step_ == 0;
     const int rows = rows_of(r);
-    const int64_t a_at =
-        whole_a_ ? r * a_stride + span.packed_begin * kernel_.a_bytes : r % pack_step_ * a_stride;
+    const int64_t a_at = whole_a_ ? r * a_stride + span.packed_begin * row_panels_ * kernel_.a_bytes
+                                  : r % pack_step_ * a_stride;
     const std::byte* packed_a = nullptr;
     if (!gemm_.rows_a_) packed_a = (place_.packed_a != nullptr ? place_.packed_a : packed_a_) + a_at;
     const int64_t c_stride = store && by_row_ ? direct_stride(r) : 0;
@@ -182,7 +186,7 @@ void GemmBlock::span(int64_t index, float* tiles, int64_t panel_begin, int64_t p
           ahead_b_.step();
         } else if (kernel_.ahead && then_panel + p - panel_begin < then_end) {
           const int64_t step = r * blocks + i - span.block_begin;
-          prefetch(next_b + (p - panel_begin) * b_stride, next_bytes, step * b_part, (step + 1) * b_part);
+          prefetch(next_b + (p - panel_begin) * next_bytes, next_bytes, step * b_part, (step + 1) * b_part);
         }
         if (pack_now_) {
           ahead_a_.step();

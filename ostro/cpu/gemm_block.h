@@ -37,13 +37,14 @@ class Scratch {
 class GemmBlock {
  public:
   // Rows [row_panel_begin, row_panel_end) in panels of mr. Of A and B each either is packed or the block
-  // packs it: panel p of B [panel_begin, panel_end) starts at packed_b + (p - panel_begin) * packed_k *
-  // b_bytes, row panel r of A at packed_a + (r - row_panel_begin) * packed_k * a_bytes.
+  // packs it. packed_b is a matrix as Gemm::pack leaves it, `packed_panels` panels from packed_begin on, of
+  // which [panel_begin, panel_end) are this block's; packed_a has just the rows of the block.
   struct Place {
     GemmBatch offsets;
     int64_t row_panel_begin, row_panel_end;
     int64_t panel_begin, panel_end;
     const std::byte* packed_b = nullptr;
+    int64_t packed_begin = 0, packed_panels = 0;
     const std::byte* packed_a = nullptr;
     bool go_on = false;  // from what C holds
   };
@@ -62,6 +63,8 @@ class GemmBlock {
   // Elements from one row of C to the next within a row panel, if tiles may be made there, else 0.
   int64_t direct_stride(int64_t row_panel) const;
   int rows_of(int64_t row_panel) const;
+  // Of place_.packed_b; a span's panels follow each other.
+  const std::byte* packed_panel(const Gemm::Span& span, int64_t panel) const;
 
   // Asks for a part of an operand that is packed next, a slice with every tile.
   class Ahead {

@@ -157,7 +157,9 @@ const GemmKernel& gemm_f32_avx2() {
                                          0,
                                          true,
                                          f32_multiply_rows,
-                                         false};
+                                         false,
+                                         pack_f32_across_avx2<kMr>,
+                                         pack_f32_across_avx2<kNr>};
   return kKernel;
 }
 

@@ -62,6 +62,11 @@ struct GemmKernel {
   // hardware is better at it, and the requests get in the way of the tile's own first loads.
   bool ahead = true;
 
+  // pack_a and pack_b for `panels` whole panels whose w are neighbours in memory throughout, `stride` bytes
+  // apart in `out`; nullptr: panel by panel.
+  void (*pack_a_across)(const PanelSource&, int64_t panels, int64_t stride, void* out) = nullptr;
+  void (*pack_b_across)(const PanelSource&, int64_t panels, int64_t stride, void* out) = nullptr;
+
   int read_bytes() const { return widen_b != nullptr ? wide_bytes : b_bytes; }
 };
 

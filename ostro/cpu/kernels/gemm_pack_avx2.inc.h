@@ -65,6 +65,18 @@ inline void join_rows6(const float* a, const float* b, const float* c, const flo
 }
 
 template <int W>
+inline void copy_row(const float* from, float* to) {
+  if constexpr (W == 6) {
+    _mm_storeu_ps(to, _mm_loadu_ps(from));
+    _mm_storel_epi64(reinterpret_cast<__m128i*>(to + 4),
+                     _mm_loadl_epi64(reinterpret_cast<const __m128i*>(from + 4)));
+  } else {
+    _mm256_storeu_ps(to, _mm256_loadu_ps(from));
+    _mm256_storeu_ps(to + 8, _mm256_loadu_ps(from + 8));
+  }
+}
+
+template <int W>
 [[maybe_unused]] void pack_f32_avx2(const PanelSource& s, void* out_bytes) {
   static_assert(W == 6 || W == 16);
   float* out = static_cast<float*>(out_bytes);
@@ -77,17 +89,7 @@ template <int W>
       for (; k + 4 <= s.count; k += 4, out += 4 * W)
         join_rows6(rows + k_offsets[k], rows + k_offsets[k + 1], rows + k_offsets[k + 2],
                    rows + k_offsets[k + 3], out);
-    for (const int64_t count = s.count; k < count; ++k, out += W) {
-      const float* from = rows + k_offsets[k];
-      if constexpr (W == 6) {
-        _mm_storeu_ps(out, _mm_loadu_ps(from));
-        _mm_storel_epi64(reinterpret_cast<__m128i*>(out + 4),
-                         _mm_loadl_epi64(reinterpret_cast<const __m128i*>(from + 4)));
-      } else {
-        _mm256_storeu_ps(out, _mm256_loadu_ps(from));
-        _mm256_storeu_ps(out + 8, _mm256_loadu_ps(from + 8));
-      }
-    }
+    for (const int64_t count = s.count; k < count; ++k, out += W) copy_row<W>(rows + k_offsets[k], out);
     return;
   }
   constexpr int kWords = W == 6 ? 6 : 8;
@@ -107,6 +109,27 @@ template <int W>
     }
     k += 8;
   }
+}
+
+// A few k of all panels and then the next ones: memory is read in order. Rows of a matrix whose length is a
+// power of two meet in the same few sets of L1, which has room for no more of them at a time.
+template <int W>
+[[maybe_unused]] void pack_f32_across_avx2(const PanelSource& s, int64_t panels, int64_t stride,
+                                           void* out_bytes) {
+  static_assert(W == 6 || W == 16);
+  const float* rows = static_cast<const float*>(s.base) + s.w_offsets[0];
+  const int64_t floats = stride / 4;
+  float* out = static_cast<float*>(out_bytes);
+  int64_t k = 0;
+  if constexpr (W == 6)
+    for (; k + 4 <= s.count; k += 4, out += 4 * W) {
+      const float *a = rows + s.k_offsets[k], *b = rows + s.k_offsets[k + 1];
+      const float *c = rows + s.k_offsets[k + 2], *d = rows + s.k_offsets[k + 3];
+      for (int64_t p = 0; p < panels; ++p)
+        join_rows6(a + p * W, b + p * W, c + p * W, d + p * W, out + p * floats);
+    }
+  for (; k < s.count; ++k, out += W)
+    for (int64_t p = 0; p < panels; ++p) copy_row<W>(rows + s.k_offsets[k] + p * W, out + p * floats);
 }
 
 // True when the group at k0 is complete and contiguous along k.
