@@ -30,7 +30,8 @@ constexpr int64_t kWideBytes = int64_t{8} << 20;
 // Panels of B in one thread's range, at least, where there are enough.
 constexpr int64_t kWidePanels = 8;
 
-// Panels packed by one task, and the k that packing takes from each at a time (a multiple of 32).
+// Panels packed by one task, and the k that packing takes from each at a time (a multiple of 32) where the
+// kernel has no packer for all of them together.
 constexpr int64_t kPanelsATask = 16;
 constexpr int64_t kAcross = 32;
 
@@ -330,6 +331,7 @@ void Gemm::pack_b(ThreadPool& pool, const void* b, PackedB& out) const {
     out.capacity_ = out.bytes_;
   }
   out.kernel_ = kernel_;
+  out.segment_ends_ = spec_.segment_ends;
   pack_chunk(pool, b, all, out.data_.get());
 }
 
@@ -370,6 +372,9 @@ void Gemm::run(ThreadPool& pool, const void* a, const void* b, void* c, bool go_
 
 void Gemm::run(ThreadPool& pool, const void* a, const PackedB& b, void* c) const {
   const Chunk all = {0, static_cast<int64_t>(b_offsets_.size()), 0, n_panels_};
+  OSTRO_CHECK(b.segment_ends_ == spec_.segment_ends,
+              "B was packed for a product of {} leaves, or other ones than these {}", b.segment_ends_.size(),
+              spec_.segment_ends.size());
   OSTRO_CHECK(b.kernel_ == kernel_ && b.bytes_ == all.b_end * n_panels_ * packed_k_ * kernel_->b_bytes,
               "B was packed for another product or instruction set ({} bytes)", b.bytes_);
   multiply_chunk(pool, a, all, b.data_.get(), c, false);

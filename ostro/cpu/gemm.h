@@ -51,6 +51,7 @@ class PackedB {
   AlignedBytes data_;
   int64_t capacity_ = 0, bytes_ = 0;
   const GemmKernel* kernel_ = nullptr;
+  std::vector<int64_t> segment_ends_;  // the layout follows the leaves
 };
 
 // A product of fixed shape and layout, prepared once and run many times. Immutable, so one Gemm may run on
@@ -76,7 +77,7 @@ class Gemm {
  private:
   friend class GemmBlock;
 
-  // A piece of one leaf's contraction, at most kc long; offsets into k and into packed panels.
+  // A piece of one leaf's contraction, at most kc long. packed_begin: how many k are packed before it.
   struct KBlock {
     int64_t begin, count, packed_begin, packed_count;
     bool first;        // of its leaf

@@ -257,6 +257,30 @@ TEST_CASE("gemm: more than one block in every direction") {
   }
 }
 
+TEST_CASE("gemm: panels of a long contraction lie span by span") {
+  Random random{51};
+  for (GemmType in : kTypes) {
+    const Options cases[] = {
+        // A packed across: two blocks in a span; kept whole for two groups of columns.
+        {.m = 70, .n = 60, .k = 700, .in = in, .a = Layout::kColumns},
+        {.m = 420, .n = 400, .k = 1100, .in = in, .a = Layout::kColumns},
+        // Different Bs, and more than one task that packs each.
+        {.m = 40, .n = 300, .k = 1100, .in = in, .b = Layout::kColumns, .batch = 4},
+        {.m = 100, .n = 120, .k = 1000, .in = in, .a = Layout::kColumns, .b = Layout::kRuns, .batch = 3}};
+    for (const Options& o : cases) {
+      const Case c = make_case(o, random);
+      const std::vector<uint8_t> want = expected(c);
+      for (Isa isa : available_isas()) {
+        for (const bool prepacked : {false, true}) {
+          INFO(std::string(isa_name(isa)), " m ", o.m, " n ", o.n, " k ", o.k, " prepacked ", prepacked);
+          CHECK((computed(c, isa, 1, prepacked) == want));
+          CHECK((computed(c, isa, 2, prepacked) == want));
+        }
+      }
+    }
+  }
+}
+
 TEST_CASE("gemm: B larger than A is packed group by group") {
   for (GemmType in : kTypes) {
     for (Layout layout : {Layout::kRows, Layout::kColumns, Layout::kRuns}) {
@@ -284,6 +308,9 @@ TEST_CASE("slow: gemm: many more shapes") {
   check_random(4000, 70, 2);
   check_random(60, 400, 3);
   for (GemmType in : kTypes) check_all({.m = 1000, .n = 300, .k = 2100, .in = in}, 16);
+  // A B that is packed in more than one chunk, of which the products of a batch share each.
+  check_all({.m = 2, .n = 15600, .k = 1100, .in = GemmType::kF32, .batch = 2}, 2);
+  check_all({.m = 2, .n = 15600, .k = 1100, .in = GemmType::kF32, .b = Layout::kColumns, .batch = 2}, 3);
 }
 
 TEST_CASE("gemm: the tests can tell a wrong order") {
@@ -326,14 +353,14 @@ TEST_CASE("gemm: a contraction in pieces that go on from the result") {
       const bool large = i % 10 == 9;
       const Options o{.m = large ? 300 : 1 + random.below(60),
                       .n = large ? 20 + random.below(1100) : 1 + random.below(90),
-                      .k = 1 + random.below(large ? 1300 : 300),
+                      .k = large ? 400 + random.below(1300) : 1 + random.below(300),
                       .in = in,
                       .a = kLayouts[random.below(4)],
                       .b = kLayouts[random.below(4)],
                       .c = kLayouts[random.below(4)]};
       const Case c = make_case(o, random);
       const std::vector<uint8_t> want = expected(c);
-      const int64_t piece = large ? 416 : 32 * (1 + random.below(4));
+      const int64_t piece = large ? 416 + i / 10 % 2 * 416 : 32 * (1 + random.below(4));  // one span, or two
       for (Isa isa : available_isas()) {
         INFO(std::string(isa_name(isa)), " m ", o.m, " n ", o.n, " k ", o.k, " piece ", piece);
         CHECK((in_pieces(c, isa, 1 + i % 2, piece) == want));

@@ -1,4 +1,4 @@
-// What one instruction set contributes to a matrix product: two packers and a tile kernel. Internal to
+// What one instruction set contributes to a matrix product: packers and a tile kernel. Internal to
 // ostro/cpu; gemm.cc does everything else.
 #pragma once
 

@@ -1,5 +1,6 @@
-// Packers for AVX2, in the layouts of gemm_pack.inc.h: two fast ways, with rows or with k contiguous in
-// memory (8 x 8 transposes of words), and the plain one for everything else. Panels of 6 and of 16.
+// Packers for AVX2, in the layouts of gemm_pack.inc.h: fast ways with rows (one panel, or all of them
+// together in f32) or with k contiguous in memory (8 x 8 transposes of words), and the plain one for
+// everything else. Panels of 6 and of 16.
 #pragma once
 
 #include <immintrin.h>
@@ -111,8 +112,8 @@ template <int W>
   }
 }
 
-// A few k of all panels and then the next ones: memory is read in order. Rows of a matrix whose length is a
-// power of two meet in the same few sets of L1, which has room for no more of them at a time.
+// One k, or four, of all panels and then the next: memory is read in order. Rows of a matrix whose length is
+// a power of two meet in the same few sets of L1, which has room for no more of them at a time.
 template <int W>
 [[maybe_unused]] void pack_f32_across_avx2(const PanelSource& s, int64_t panels, int64_t stride,
                                            void* out_bytes) {
@@ -128,8 +129,10 @@ template <int W>
       for (int64_t p = 0; p < panels; ++p)
         join_rows6(a + p * W, b + p * W, c + p * W, d + p * W, out + p * floats);
     }
-  for (; k < s.count; ++k, out += W)
-    for (int64_t p = 0; p < panels; ++p) copy_row<W>(rows + s.k_offsets[k] + p * W, out + p * floats);
+  for (; k < s.count; ++k, out += W) {
+    const float* from = rows + s.k_offsets[k];
+    for (int64_t p = 0; p < panels; ++p) copy_row<W>(from + p * W, out + p * floats);
+  }
 }
 
 // True when the group at k0 is complete and contiguous along k.
