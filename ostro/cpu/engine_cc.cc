@@ -11,6 +11,7 @@
 #include "ostro/base/sha256.h"
 #include "ostro/base/test_fault.h"
 #include "ostro/compile/prelude.h"
+#include "ostro/cpu/machine.h"
 #include "ostro/cpu/run_program.h"
 
 namespace ostro::cpu {
@@ -58,8 +59,7 @@ KernelCompiler::KernelCompiler(std::string cc, std::string cc_opt, const std::st
   flags_ = fmt::format(
       "{} -ffp-contract={} -fno-math-errno -fno-trapping-math -fno-strict-aliasing -fno-unwind-tables "
       "-fno-asynchronous-unwind-tables -std=gnu11 -w -fPIC -shared {}",
-      isa >= Isa::kAvx512 ? "-march=x86-64-v4 -mprefer-vector-width=512" : "-march=x86-64-v3",
-      test_fault("contraction") ? "fast" : "off", cc_opt);
+      target_flags(isa), test_fault("contraction") ? "fast" : "off", cc_opt);
   const fs::path cache = cache_dir.empty() ? default_cache_dir() : fs::path(cache_dir);
   if (!cache.empty()) cache_.folder = cache / "kernels";
   cache_.prefix = kUnfinished;

@@ -25,7 +25,7 @@ struct DotProduct {
   template <int R>
   static void multiply_rows(float* c, int64_t ldc, const uint32_t* a, int64_t lda, const uint32_t* b,
                             int64_t ldb, int64_t groups, bool from_zero) {
-    const auto words = [](__m512i x) { return reinterpret_cast<__m512bh>(x); };
+    const auto words = [](__m512i x) { return __builtin_bit_cast(__m512bh, x); };
     for (int64_t g = 0; g < groups; ++g, a += 16, b += 16 * ldb) {
       __m512 e[R][2], o[R][2];
       for (int r = 0; r < R; ++r) e[r][0] = e[r][1] = o[r][0] = o[r][1] = _mm512_setzero_ps();

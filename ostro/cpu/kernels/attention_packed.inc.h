@@ -40,7 +40,7 @@ struct Quad {
 template <class P>
 inline Quad round_quad(const __m512 (&x)[4]) {
   const auto both = [](__m512 low, __m512 high) {
-    return reinterpret_cast<__m512i>(_mm512_cvtne2ps_pbh(high, low));
+    return __builtin_bit_cast(__m512i, _mm512_cvtne2ps_pbh(high, low));
   };
   return {both(x[P::kOrder[0]], x[P::kOrder[1]]), both(x[P::kOrder[2]], x[P::kOrder[3]])};
 }
@@ -81,7 +81,7 @@ inline void store_lanes(__m512 x, int64_t left, void* target, int64_t offset, Fl
     _mm512_mask_storeu_ps(static_cast<float*>(target) + offset, mask, x);
   else
     _mm256_mask_storeu_epi16(static_cast<uint16_t*>(target) + offset, mask,
-                             reinterpret_cast<__m256i>(_mm512_cvtneps_pbh(x)));
+                             __builtin_bit_cast(__m256i, _mm512_cvtneps_pbh(x)));
 }
 
 // A row of bf16 with +0 up to `wide`, a multiple of 32; none at all: `from` is nullptr.

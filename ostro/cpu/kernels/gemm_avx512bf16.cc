@@ -8,7 +8,7 @@ namespace {
 
 constexpr int kMr = 6, kNr = 32;
 
-inline __m512bh words(__m512i x) { return reinterpret_cast<__m512bh>(x); }
+inline __m512bh words(__m512i x) { return __builtin_bit_cast(__m512bh, x); }
 
 template <int R>
 void bf16_tile(int64_t k, const uint32_t* a, const uint32_t* b, float* c, int64_t ldc, bool first) {

@@ -13,7 +13,7 @@ namespace {
   for (int r = 0; r < s.rows; ++r, from += kStoreNr) {
     uint16_t* to = c + s.offsets[r];
     const __m512i x =
-        reinterpret_cast<__m512i>(_mm512_cvtne2ps_pbh(_mm512_load_ps(from + 16), _mm512_load_ps(from)));
+        __builtin_bit_cast(__m512i, _mm512_cvtne2ps_pbh(_mm512_load_ps(from + 16), _mm512_load_ps(from)));
     if (s.stream && reinterpret_cast<uintptr_t>(to) % 64 == 0) {
       _mm512_stream_si512(reinterpret_cast<__m512i*>(to), x);
     } else {

@@ -12,7 +12,7 @@ namespace {
   for (int64_t i = 0; i < count; i += 16) {
     const __mmask16 mask = static_cast<__mmask16>(count - i >= 16 ? 0xffff : (1 << (count - i)) - 1);
     const __m256bh rounded = _mm512_cvtneps_pbh(_mm512_maskz_loadu_ps(mask, in + i));
-    _mm256_mask_storeu_epi16(out + i, mask, reinterpret_cast<__m256i>(rounded));
+    _mm256_mask_storeu_epi16(out + i, mask, __builtin_bit_cast(__m256i, rounded));
   }
 }
 

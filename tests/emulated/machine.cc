@@ -1,0 +1,15 @@
+// The machine of programs whose kernels for AVX-512, AVX512-BF16 and AMX run on emulated instructions: it has
+// all of them. Generated code is compiled for what the processor itself has.
+#include "ostro/cpu/machine.h"
+
+namespace ostro::cpu {
+
+Machine detect_machine() {
+  Machine m;
+  for (bool& has : m.has) has = true;
+  return m;
+}
+
+const char* target_flags(Isa) { return "-march=x86-64-v3"; }
+
+}  // namespace ostro::cpu
