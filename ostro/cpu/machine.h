@@ -1,5 +1,5 @@
-// What the processor can run, asked once. Apart from isa.h so that a test program can be linked with another
-// machine than the one it runs on (tests/emulated).
+// What the processor can run; isa.h keeps it. Apart from isa.h so that a test program can be linked with
+// another machine than the one it runs on (tests/emulated).
 #pragma once
 
 #include "ostro/cpu/isa.h"
@@ -10,7 +10,7 @@ struct Machine {
   bool has[std::size(kAllIsas)] = {};  // by the ISA's number
   bool amd = false;
 };
-Machine detect_machine();
+Machine detect_machine();  // asks the processor at every call
 
 // What a compiler is told to generate code for the ISA.
 const char* target_flags(Isa isa);

@@ -1,10 +1,15 @@
 // An <immintrin.h> for machines without AVX-512 and AMX: the instructions up to AVX2 are the compiler's,
 // those above are plain functions with what the manual says they compute (Intel 64 and IA-32 Architectures
-// Software Developer's Manual, volume 2). Kernels compiled with this folder first on the include path run
-// anywhere and give the bits that the processors give, slowly.
+// Software Developer's Manual, volume 2). Kernels compiled with this folder first on the include path run on
+// any x86-64-v3 machine, slowly, and give the bits that the processors give but for the payloads of NaNs.
 //
-// Only what the kernels use is here: anything else is an undeclared name. What a processor would trap on
-// stops the program (require): addresses that are not aligned, tiles without a configuration.
+// Only what the kernels use is here: anything else is an undeclared name, and another way to use it stops the
+// program (require). So does what a processor would trap on: vectors that are not aligned where they have to
+// be, tiles that the configuration does not fit.
+//
+// What this does not see: what a compiler makes of the same sources with AVX-512 (its vectorised loops, the
+// order of memory accesses around tile instructions), a missing fence after streaming stores, a processor
+// that decides otherwise at 2^-126 (the start-up check of bf16 products looks), and how fast anything is.
 #pragma once
 
 // What the compiler's own <immintrin.h> includes up to AVX2; both names, as gcc and clang guard theirs.

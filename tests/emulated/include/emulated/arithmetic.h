@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cmath>
+#include <limits>
 
 #include "emulated/moves.h"
 
@@ -20,7 +21,7 @@ OSTRO_EMULATED __m512 _mm512_fmadd_ps(__m512 a, __m512 b, __m512 c) {
   return ostro::emulated::halves<__m512>(
       [](__m256 x, __m256 y, __m256 z) { return _mm256_fmadd_ps(x, y, z); }, a, b, c);
 }
-// The second operand where the two are equal or unordered.
+// The second operand where both are zeros or one is no number.
 OSTRO_EMULATED __m512 _mm512_max_ps(__m512 a, __m512 b) {
   return ostro::emulated::halves<__m512>([](__m256 x, __m256 y) { return _mm256_max_ps(x, y); }, a, b);
 }
@@ -34,6 +35,11 @@ OSTRO_EMULATED __m512 _mm512_scalef_ps(__m512 a, __m512 b) {
   const auto x = ostro::emulated::lanes_of<float>(a), power = ostro::emulated::lanes_of<float>(b);
   return ostro::emulated::make<__m512, float>([&](size_t i) {
     const float n = power[i];
+    if (std::isinf(n)) {  // also where a is a quiet NaN
+      const bool undefined = n > 0 ? x[i] == 0.0f : std::isinf(x[i]);
+      if (undefined) return std::numeric_limits<float>::quiet_NaN();
+      return std::copysign(n > 0 ? n : 0.0f, std::isnan(x[i]) ? 1.0f : x[i]);
+    }
     if (std::isnan(x[i]) || std::isnan(n)) return x[i] + n;
     const float clamped = n > 400.0f ? 400.0f : n < -400.0f ? -400.0f : n;
     return static_cast<float>(std::ldexp(static_cast<double>(x[i]), static_cast<int>(std::floor(clamped))));

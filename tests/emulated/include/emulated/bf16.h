@@ -9,7 +9,7 @@ namespace ostro::emulated {
 // what they assume (nearest, DAZ and FTZ), as it is in every thread that computes (N0).
 inline void require_environment() {
   require((_mm_getcsr() & 0xffc0) == 0x9fc0,
-          "a bf16 product in another floating-point environment than N0's");
+          "cannot multiply bf16 in another floating-point environment than N0's");
 }
 
 inline uint16_t rounded_bf16(float f) {

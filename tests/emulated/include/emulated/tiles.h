@@ -11,12 +11,11 @@ struct Tile {
 };
 
 struct Tiles {
-  bool configured = false;
   Tile tile[8];
 
   Tile& get(int t) {
-    require(configured, "a tile before LDTILECFG or after TILERELEASE");
-    require(t >= 0 && t < 8 && tile[t].rows > 0, "a tile that the configuration leaves out");
+    require(t >= 0 && t < 8 && tile[t].rows > 0,
+            "a tile without LDTILECFG, or that its configuration leaves out");
     return tile[t];
   }
 };
@@ -29,17 +28,20 @@ inline Tiles& tiles() {
 }  // namespace ostro::emulated
 
 OSTRO_EMULATED void _tile_loadconfig(const void* config) {
+  using ostro::emulated::require;
   const auto* bytes = static_cast<const unsigned char*>(config);
-  ostro::emulated::require(bytes[0] == 1 && bytes[1] == 0, "LDTILECFG of another palette or start row");
+  require(bytes[0] == 1 && bytes[1] == 0, "LDTILECFG of another palette or start row");
+  for (int i = 2; i < 64; ++i)
+    require(bytes[i] == 0 || (i >= 16 && i < 32) || (i >= 48 && i < 56), "LDTILECFG with reserved bytes set");
   ostro::emulated::Tiles& all = ostro::emulated::tiles();
   all = {};
-  all.configured = true;
   for (int t = 0; t < 8; ++t) {
-    all.tile[t].row_bytes = bytes[16 + 2 * t] | bytes[17 + 2 * t] << 8;
-    all.tile[t].rows = bytes[48 + t];
-    ostro::emulated::require(
-        all.tile[t].row_bytes <= 64 && all.tile[t].row_bytes % 4 == 0 && all.tile[t].rows <= 16,
-        "LDTILECFG of a tile over 16 rows of 64 bytes");
+    ostro::emulated::Tile& tile = all.tile[t];
+    tile.row_bytes = bytes[16 + 2 * t] | bytes[17 + 2 * t] << 8;
+    tile.rows = bytes[48 + t];
+    require(tile.row_bytes <= 64 && tile.row_bytes % 4 == 0 && tile.rows <= 16,
+            "LDTILECFG of a tile over 16 rows of 64 bytes");
+    require((tile.row_bytes == 0) == (tile.rows == 0), "LDTILECFG of a tile with rows or columns alone");
   }
 }
 
@@ -69,6 +71,7 @@ OSTRO_EMULATED void _tile_dpbf16ps(int c, int a, int b) {
   using namespace ostro::emulated;
   Tile &to = tiles().get(c), &left = tiles().get(a), &right = tiles().get(b);
   const int words = left.row_bytes / 4;
+  require(c != a && c != b && a != b, "TDPBF16PS of one tile twice");
   require(to.rows == left.rows && to.row_bytes == right.row_bytes && words == right.rows,
           "TDPBF16PS of tiles that do not fit");
   require_environment();
