@@ -15,9 +15,13 @@ namespace {
 inline void amx_enter() { _tile_loadconfig(&kAmxConfig); }
 inline void amx_leave() { _tile_release(); }
 
+// gcc's tile loads do not say that they read memory: what was written before has to be there.
+inline void amx_before_loads() { __asm__ volatile("" ::: "memory"); }
+
 // 16 x 32 outputs.
 inline void amx_multiply_16(float* c, int64_t ldc, const uint32_t* a, int64_t lda, int64_t a_step,
                             const uint32_t* b, int64_t ldb, int64_t groups, bool from_zero) {
+  amx_before_loads();
   if (from_zero) {
     _tile_zero(0);
     _tile_zero(1);
@@ -39,6 +43,7 @@ inline void amx_multiply_16(float* c, int64_t ldc, const uint32_t* a, int64_t ld
 // 32 x 32 outputs; the lower rows of A lie 16 lda behind the upper.
 inline void amx_multiply_32(float* c, int64_t ldc, const uint32_t* a, int64_t lda, int64_t a_step,
                             const uint32_t* b, int64_t ldb, int64_t groups, bool from_zero) {
+  amx_before_loads();
   float* low = c + 16 * ldc;
   if (from_zero) {
     _tile_zero(0);

@@ -29,6 +29,7 @@ struct AmxProduct {
   // Two groups: all of B stays in tiles.
   static void multiply_two(float* c, int64_t ldc, int64_t rows, const uint32_t* a, int64_t lda,
                            const uint32_t* b, int64_t ldb, bool from_zero) {
+    amx_before_loads();
     _tile_loadd(4, b, ldb * 4);
     _tile_loadd(5, b + 16, ldb * 4);
     _tile_loadd(6, b + 16 * ldb, ldb * 4);
