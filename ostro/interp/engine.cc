@@ -85,6 +85,7 @@ class InterpreterExecutable final : public runtime::Executable {
 class Interpreter final : public runtime::Engine {
  public:
   std::string name() const override { return "interp"; }
+  bool is_fast() const override { return false; }
 
   Result<std::unique_ptr<runtime::Executable>> compile(const ir::Program& program,
                                                        const runtime::CompileOptions&) override {

@@ -53,6 +53,8 @@ class Engine {
  public:
   virtual ~Engine() = default;
   virtual std::string name() const = 0;
+  // Whether its speed says something about the machine; not that of an engine that is made to be read.
+  virtual bool is_fast() const { return true; }
   virtual Result<std::unique_ptr<Executable>> compile(const ir::Program& program,
                                                       const CompileOptions& options = {}) = 0;
   // What info() would say of the compiled program, but for fallback_ops, as cheaply as the engine can tell.

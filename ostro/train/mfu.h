@@ -10,7 +10,7 @@ namespace ostro::train {
 // matrix product with the kernels that training uses) and returns how many; it is run at least three times
 // and until `seconds` have passed. The best and not the mean: what else the machine does is no part of its
 // peak.
-double measure_peak(const std::function<double()>& work, double seconds = 0.3);
+double measure_peak(const std::function<double()>& work, double seconds = 0.1);
 
 // Model FLOPs utilisation, 0 to 1: the FLOPs that the model's definition needs per token (recomputation does
 // not count) times tokens per second, over the peak. 0 when one of them is not known.

@@ -5,6 +5,10 @@
 #include <chrono>
 #include <vector>
 
+#include "ostro/cpu/engine.h"
+#include "ostro/interp/engine.h"
+#include "ostro/train/reporter.h"
+
 namespace ostro::train {
 namespace {
 
@@ -29,6 +33,13 @@ TEST_CASE("the peak is that of the best of several runs") {
   CHECK(runs == 3);
   CHECK(peak > 1e12);  // 1e12 operations in less than a second
   CHECK(peak <= 1e16);
+}
+
+TEST_CASE("a compiled engine has a peak; the interpreter has none, and is not kept busy looking for it") {
+  auto engine = cpu::make_cpu_engine({.isa = {}, .threads = 1, .generated_code = false});
+  REQUIRE_MESSAGE(engine.ok(), engine.error().message());
+  CHECK(engine_peak(**engine, DType::f32) > 0);
+  CHECK(engine_peak(*interp::make_interpreter(), DType::f32) == 0);
 }
 
 TEST_CASE("memory is read and its peak is no less") {

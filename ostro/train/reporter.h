@@ -32,7 +32,8 @@ class Reporter {
   bool tracker_failed_ = false;
 };
 
-// Product FLOP/s of the engine in the config's compute dtype, from a square matrix product.
+// Product FLOP/s of the engine in `dtype`, from a square matrix product; 0 for an engine whose speed says
+// nothing about the machine.
 double engine_peak(runtime::Engine& engine, DType dtype);
 
 }  // namespace ostro::train
