@@ -230,7 +230,8 @@ TEST_CASE("checkpoint: a damaged newest one is passed over, loudly") {
   CHECK(restore_tree(fs, tree).error().code() == ErrorCode::kNotFound);
 }
 
-TEST_CASE("checkpoint: every flipped bit and every cut of every file is caught or changes nothing") {
+TEST_CASE("checkpoint: every flipped bit and every cut of every file is caught or changes nothing" *
+          doctest::test_suite("one-thread")) {
   io::MemoryFileSystem fs;
   const Tree tree = tree_of(5);
   REQUIRE(save_tree(fs, 7, tree).ok());
@@ -268,8 +269,8 @@ TEST_CASE("checkpoint: every flipped bit and every cut of every file is caught o
   CHECK(restore_tree(fs, back).ok());
 }
 
-TEST_CASE(
-    "checkpoint: a save interrupted at any operation leaves the old or the new state, for every fault") {
+TEST_CASE("checkpoint: a save interrupted at any operation leaves the old or the new state, for every fault" *
+          doctest::test_suite("one-thread")) {
   const Tree older = tree_of(1), newer = tree_of(2);
   int64_t operations = 0;
   LogCapture log;

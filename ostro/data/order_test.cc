@@ -76,7 +76,8 @@ std::pair<double, double> spread(int64_t n, int64_t values, const F& f) {
   return {chi_square(windows, values), chi_square(low, values)};
 }
 
-TEST_CASE("order: one to one for awkward lengths, in every epoch another") {
+TEST_CASE("order: one to one for awkward lengths, in every epoch another" *
+          doctest::test_suite("one-thread")) {
   for (const auto& [name, shuffle] : kShuffles) {
     CAPTURE(name);
     for (const int64_t n :
@@ -104,7 +105,7 @@ TEST_CASE("order: one to one for awkward lengths, in every epoch another") {
   }
 }
 
-TEST_CASE("order: a thousand million sequences, sampled") {
+TEST_CASE("order: a thousand million sequences, sampled" * doctest::test_suite("one-thread")) {
   constexpr int64_t kN = 1'000'000'000, kSamples = 200'000;
   for (const auto& [name, shuffle] : kShuffles) {
     CAPTURE(name);
@@ -128,7 +129,8 @@ TEST_CASE("order: a thousand million sequences, sampled") {
   for (int64_t i = 0; i < 2000; ++i) CHECK(p.inverse(p(i * 499'979)) == i * 499'979);
 }
 
-TEST_CASE("order: no combination of output bits is an affine function of the input bits") {
+TEST_CASE("order: no combination of output bits is an affine function of the input bits" *
+          doctest::test_suite("one-thread")) {
   for (const int bits : {8, 13, 20, 30}) {
     CAPTURE(bits);
     const int64_t n = int64_t{1} << bits;
@@ -145,7 +147,8 @@ TEST_CASE("order: no combination of output bits is an affine function of the inp
   CHECK(affine_combinations(20, [&far](int64_t x) { return far(x << 8) >> 8; }) == 0);
 }
 
-TEST_CASE("order: uniform over windows and low bits, neither more nor less even than chance") {
+TEST_CASE("order: uniform over windows and low bits, neither more nor less even than chance" *
+          doctest::test_suite("one-thread")) {
   // 255 degrees of freedom: mean 255, standard deviation 22.6. Bounds at six of them.
   constexpr double kLow = 255 - 6 * 22.6, kHigh = 255 + 6 * 22.6;
   for (const int64_t n :
@@ -163,7 +166,7 @@ TEST_CASE("order: uniform over windows and low bits, neither more nor less even 
   }
 }
 
-TEST_CASE("order: epochs are as unlike as chance has it") {
+TEST_CASE("order: epochs are as unlike as chance has it" * doctest::test_suite("one-thread")) {
   constexpr int64_t kN = 4099;
   for (const auto& [name, shuffle] : kShuffles) {
     if (std::holds_alternative<int64_t>(shuffle.value)) continue;  // within 7 neighbours much stays
@@ -175,7 +178,8 @@ TEST_CASE("order: epochs are as unlike as chance has it") {
   }
 }
 
-TEST_CASE("order: a window of a block shuffle reads few blocks, and the short block is anywhere") {
+TEST_CASE("order: a window of a block shuffle reads few blocks, and the short block is anywhere" *
+          doctest::test_suite("one-thread")) {
   constexpr int64_t kBlock = 16, kWindow = 8, kN = 16 * 100 + 5;
   const SequenceOrder order(data_key(1), kN, blocks(kBlock, kWindow));
   std::set<int64_t> places;
@@ -193,7 +197,8 @@ TEST_CASE("order: a window of a block shuffle reads few blocks, and the short bl
   CHECK(places.size() > 8);
 }
 
-TEST_CASE("order: simulated epoching keeps a share of the sequences, the same in every epoch") {
+TEST_CASE("order: simulated epoching keeps a share of the sequences, the same in every epoch" *
+          doctest::test_suite("one-thread")) {
   DataOptions options;
   options.target_budget = 1000, options.experiment_budget = 250;
   for (const auto& [name, shuffle] : kShuffles) {

@@ -174,7 +174,8 @@ TEST_CASE("zarr 1-d: one element can be replaced") {
         ErrorCode::kNotFound);
 }
 
-TEST_CASE("zarr 1-d: a shard cut anywhere is refused; with a changed byte nothing crashes") {
+TEST_CASE("zarr 1-d: a shard cut anywhere is refused; with a changed byte nothing crashes" *
+          doctest::test_suite("one-thread")) {
   MemoryFileSystem fs;
   auto writer = Zarr1dWriter::create(fs, "t", small_spec());
   check_ok(append(*writer, 0, 35));

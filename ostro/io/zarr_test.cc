@@ -109,7 +109,8 @@ TEST_CASE("zarr: metadata that is refused says which field") {
   CHECK(refused("        2\n", "    1073741824\n").find("chunk_shape") != std::string::npos);
 }
 
-TEST_CASE("zarr: metadata cut anywhere or with any byte changed never crashes") {
+TEST_CASE("zarr: metadata cut anywhere or with any byte changed never crashes" *
+          doctest::test_suite("one-thread")) {
   for (const ZarrSpec& spec : sample_specs()) {
     const std::string text = zarr_json(spec);
     for (size_t size = 0; size + 1 < text.size(); ++size) {
@@ -171,7 +172,8 @@ TEST_CASE("zarr: parts of an array are written apart, and what is missing reads 
   }
 }
 
-TEST_CASE("zarr: a chunk file cut anywhere is refused, one with a changed byte never crashes") {
+TEST_CASE("zarr: a chunk file cut anywhere is refused, one with a changed byte never crashes" *
+          doctest::test_suite("one-thread")) {
   for (ZarrSpec spec : sample_specs()) {
     if (spec.shape.size() != 3) continue;
     if (spec.sharded()) spec.shard = {4, 6, 4};  // no chunks beyond the array, which nobody reads

@@ -73,7 +73,8 @@ TEST_CASE("short and long pieces follow the definition, in whatever order the me
   }
 }
 
-TEST_CASE("a working memory serves models of different sizes one after another") {
+TEST_CASE("a working memory serves models of different sizes one after another" *
+          doctest::test_suite("one-thread")) {
   std::mt19937 rng(2);
   BpeScratch scratch;
   for (int round = 0; round < 20; ++round) {

@@ -64,7 +64,7 @@ std::string random_letters(std::mt19937& rng, uint32_t letters, size_t length) {
   return text;
 }
 
-TEST_CASE("cutting text into units changes no id") {
+TEST_CASE("cutting text into units changes no id" * doctest::test_suite("one-thread")) {
   std::mt19937 rng(5);
   for (int round = 0; round < 60; ++round) {
     const uint32_t letters = 2 + rng() % 5;
@@ -81,7 +81,7 @@ TEST_CASE("cutting text into units changes no id") {
   }
 }
 
-TEST_CASE("windows of a long unit give the ids of the whole") {
+TEST_CASE("windows of a long unit give the ids of the whole" * doctest::test_suite("one-thread")) {
   std::mt19937 rng(6);
   auto parts = random_parts(rng, 2, 24, true);
   const CharBpe model(parts);
@@ -101,7 +101,7 @@ TEST_CASE("windows of a long unit give the ids of the whole") {
 }
 
 // Letter a is U+2581.
-TEST_CASE("cutting text into words changes no id") {
+TEST_CASE("cutting text into words changes no id" * doctest::test_suite("one-thread")) {
   std::mt19937 rng(7);
   const auto spaced = [](std::string_view letters) {
     std::string out;

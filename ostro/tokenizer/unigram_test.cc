@@ -32,7 +32,8 @@ Unigram::Parts word_parts(std::mt19937& rng) {
 
 }  // namespace
 
-TEST_CASE("remembered words have the ids of the whole text, near ties included") {
+TEST_CASE("remembered words have the ids of the whole text, near ties included" *
+          doctest::test_suite("one-thread")) {
   std::mt19937 rng(11);
   for (int round = 0; round < 40; ++round) {
     Unigram::Parts parts = word_parts(rng);

@@ -39,7 +39,7 @@ TEST_CASE("repair_utf8 gives one U+FFFD per maximal subpart, as Python does") {
   }
 }
 
-TEST_CASE("every code point is written and read back") {
+TEST_CASE("every code point is written and read back" * doctest::test_suite("one-thread")) {
   for (uint32_t c = 0; c < 0x110000; ++c) {
     std::string text;
     append_utf8(c, text);

@@ -53,7 +53,8 @@ TEST_CASE("a row merged in windows has the tokens of the row merged at once") {
   CHECK(longer > 0);
 }
 
-TEST_CASE("a run of one letter of any length has the tokens of the row merged at once") {
+TEST_CASE("a run of one letter of any length has the tokens of the row merged at once" *
+          doctest::test_suite("one-thread")) {
   std::mt19937 rng(12);
   int shortened = 0;
   for (int round = 0; round < 400; ++round) {
