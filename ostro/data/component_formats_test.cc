@@ -57,6 +57,17 @@ DataOptions options_of(const RowFormat& format) {
 
 }  // namespace
 
+TEST_CASE("component formats: options that components have of their own are refused above them") {
+  DataOptions options;
+  options.tokenizer = "tokenizer.json";
+  options.components["web"].train_urls = {"web"};
+  CHECK(options.validate().ok());
+  options.validation_fraction = 0.2;
+  const Status refused = options.validate();
+  REQUIRE(!refused.ok());
+  CHECK(refused.error().message().find("data.validation_fraction") != std::string::npos);
+}
+
 TEST_CASE("component formats: ids, weights and counts are what the format says of each row") {
   const ChatFormat chat{.chat_template = kTemplate};
   const SupervisedFormat pairs{.separate_with = "\n"};

@@ -19,6 +19,7 @@ constexpr const char* kOrder = "the order of the data follows from it, so what w
 // A configuration with components, for tests that change one more option of it.
 const std::vector<std::pair<std::string, std::string>> kMixture = {
     {"data.train_urls", "[]"},
+    {"data.validation_fraction", "0.01"},
     {"data.components",
      "{web: {train_urls: [corpus], validation_fraction: 0.2}, code: {train_urls: [\"other/**/*.txt\"]}}"},
     {"data.train_weights", "{web: 0.75, code: 0.25}"},
@@ -124,6 +125,12 @@ Status check_components(const DataOptions& o) {
   if (o.text_key != "text")
     return option_error("data.text_key",
                         "is for a configuration without components; set format.text_key of each component");
+  if (o.validation_fraction != DataOptions().validation_fraction)
+    return option_error(
+        "data.validation_fraction",
+        fmt::format("{} is for a configuration without components; set validation_fraction of "
+                    "each component",
+                    o.validation_fraction));
   std::map<std::string, std::string> stores;
   for (const Component& c : components_of(o)) {
     RETURN_IF_ERROR(check_name(c.name, o.components));

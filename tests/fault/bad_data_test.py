@@ -30,7 +30,7 @@ class Cases:
     def build(self, name, urls, component=None, **changes):
         """Writes a configuration with one component, of texts or as given; gives the words of its build."""
         changes = {"data__" + key: value for key, value in changes.items()}
-        config = self.w.config(name, data__train_urls=[], data__validation_fraction=0.0, data__train_weights={"x": 1},
+        config = self.w.config(name, data__train_urls=[], data__train_weights={"x": 1},
                                data__components={"x": {"train_urls": urls} | (component or {})}, **changes)
         return "data", "build", "--config", config
 

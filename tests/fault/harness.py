@@ -79,6 +79,8 @@ class Workspace:
             for part in above:
                 section = section.setdefault(part, {})
             section[key] = value
+        if "components" in values["data"]:
+            del values["data"]["validation_fraction"]  # each component has its own
         path = self.root / f"{name}.yaml"
         path.write_text(json.dumps(values, indent=1))  # JSON is YAML
         return f"{name}.yaml"
