@@ -1,7 +1,6 @@
 // ostro data diff A B
 #include <fmt/core.h>
 
-#include "ostro/base/sha256.h"
 #include "ostro/cli/commands.h"
 #include "ostro/cli/exit_code.h"
 #include "ostro/cli/standard_streams.h"
@@ -30,8 +29,7 @@ Result<Side> open_side(const std::string& path, const Args& args) {
                    tokenizer::load_tokenizer(fs, config.data.tokenizer));
   ASSIGN_OR_RETURN(auto stores, data::DataSet::open(fs, config.data, tokenizer));
   ASSIGN_OR_RETURN(data::Loader loader, train::make_loader(config, stores));
-  return Side{std::move(config), sha256_hex(tokenizer.canonical_json()), std::move(stores),
-              std::move(loader)};
+  return Side{std::move(config), tokenizer.hash(), std::move(stores), std::move(loader)};
 }
 
 Status run(const std::string& a, const std::string& b, int64_t steps, const Args& args) {

@@ -71,7 +71,7 @@ std::string sharded_ledger(const std::vector<std::pair<std::string, int64_t>>& s
 
 Preprocessing wanted() {
   Preprocessing p;
-  p.tokenizer = sha256_hex(test_tokenizer().canonical_json());
+  p.tokenizer = test_tokenizer().hash();
   p.vocab_size = test_tokenizer().vocab_size();
   p.format = R"({"type":"chat"})";
   p.fields = store_fields(WeightKind::kAssistantMasks);

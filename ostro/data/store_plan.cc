@@ -2,7 +2,6 @@
 
 #include <fmt/core.h>
 
-#include "ostro/base/sha256.h"
 #include "ostro/data/ledger_json.h"
 #include "ostro/data/levanter_cache.h"
 #include "ostro/io/path.h"
@@ -82,7 +81,7 @@ Result<std::shared_ptr<const RowFormatter>> formatter_of(io::FileSystem& fs, con
 Result<Preprocessing> preprocessing_with(const RowFormatter* formatter, const DataOptions& options,
                                          const Component& component, const tokenizer::Tokenizer& tokenizer) {
   Preprocessing p;
-  p.tokenizer = sha256_hex(tokenizer.canonical_json());
+  p.tokenizer = tokenizer.hash();
   p.vocab_size = tokenizer.vocab_size();
   const bool ends_rows = std::holds_alternative<TextFormat>(component.format) ||
                          std::holds_alternative<SupervisedFormat>(component.format);

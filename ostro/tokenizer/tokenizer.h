@@ -75,6 +75,8 @@ class Tokenizer {
 
   // The same content with sorted keys and no spaces: what a tokenizer's hash is taken of.
   std::string canonical_json() const;
+  // SHA-256 of canonical_json(), in hexadecimal; computed once. Thread-safe.
+  const std::string& hash() const;
 
   // A tokenizer_config.json to write beside it, so that AutoTokenizer knows the eos and bos tokens.
   // `model_max_length` in tokens; 0 leaves it out.

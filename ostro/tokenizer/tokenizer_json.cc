@@ -3,6 +3,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "ostro/base/sha256.h"
 #include "ostro/tokenizer/base64.h"
 #include "ostro/tokenizer/json_fields.h"
 #include "ostro/tokenizer/pre_tokenizer.h"
@@ -418,6 +419,11 @@ Result<Tokenizer> Tokenizer::from_json(std::string_view json, std::string_view n
 std::string Tokenizer::to_json() const { return write_spec(state_->spec).dump(2) + "\n"; }
 
 std::string Tokenizer::canonical_json() const { return Json(write_spec(state_->spec)).dump(); }
+
+const std::string& Tokenizer::hash() const {
+  std::call_once(state_->hashed, [&] { state_->hash = sha256_hex(canonical_json()); });
+  return state_->hash;
+}
 
 std::string Tokenizer::tokenizer_config_json(int64_t model_max_length) const {
   OrderedJson out = {{"tokenizer_class", "PreTrainedTokenizerFast"}, {"clean_up_tokenization_spaces", false}};

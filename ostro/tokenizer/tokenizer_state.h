@@ -3,6 +3,7 @@
 
 #include <deque>
 #include <memory>
+#include <mutex>
 #include <optional>
 #include <string>
 #include <unordered_map>
@@ -36,6 +37,8 @@ struct Tokenizer::State {
   std::vector<std::string> bytes;                 // by id, what decode joins
   std::vector<const AddedToken*> added;           // by id, nullptr for model tokens
   std::optional<uint32_t> eos, bos;
+  std::once_flag hashed;
+  std::string hash;  // once `hashed`
 
   // Reads the parts that the spec keeps as JSON, and makes the model.
   Status make_parts();

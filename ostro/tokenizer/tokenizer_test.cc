@@ -8,6 +8,7 @@
 #include <nlohmann/json.hpp>
 #include <random>
 
+#include "ostro/base/sha256.h"
 #include "ostro/tokenizer/byte_alphabet.h"
 #include "ostro/tokenizer/trainer.h"
 
@@ -97,6 +98,8 @@ TEST_CASE("what is written loads as the same tokenizer") {
   REQUIRE(again.ok());
   CHECK(again->to_json() == tokenizer.to_json());
   CHECK(again->canonical_json() == tokenizer.canonical_json());
+  CHECK(again->hash() == sha256_hex(tokenizer.canonical_json()));
+  CHECK(&again->hash() == &again->hash());  // computed once
   CHECK(again->encode("hello</s> 123\u00E9") == tokenizer.encode("hello</s> 123\u00E9"));
   // Merges as pairs and as strings, keys in any order, indentation: the same canonical form.
   CHECK(Json::parse(tokenizer.canonical_json()).dump() == tokenizer.canonical_json());

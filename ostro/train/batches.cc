@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include "ostro/base/log.h"
-#include "ostro/base/sha256.h"
 #include "ostro/tokenizer/files.h"
 
 namespace ostro::train {
@@ -28,7 +27,7 @@ Result<DataAccess> open_data(io::FileSystem& fs, const TrainConfig& config,
                              const data::BuildSettings& settings) {
   DataAccess out;
   ASSIGN_OR_RETURN(out.tokenizer, open_tokenizer(fs, config));
-  out.tokenizer_hash = sha256_hex(out.tokenizer->canonical_json());
+  out.tokenizer_hash = out.tokenizer->hash();
   ASSIGN_OR_RETURN(out.stores, data::build_data_set(fs, config.data, *out.tokenizer, settings));
   out.data_hash = out.stores->hash();
   return out;

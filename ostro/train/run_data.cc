@@ -4,7 +4,6 @@
 
 #include <algorithm>
 
-#include "ostro/base/sha256.h"
 #include "ostro/io/path.h"
 #include "ostro/tokenizer/files.h"
 #include "ostro/train/record.h"
@@ -54,7 +53,7 @@ Result<DataAccess> open_run_data(io::FileSystem& fs, const std::string& director
       first_of(fmt::format("the tokenizer of {} is not there", directory), tokenizers,
                "put it back into the run directory", [&](const std::string& path) -> TokenizerResult {
                  ASSIGN_OR_RETURN(tokenizer::Tokenizer t, tokenizer::load_tokenizer(fs, path));
-                 if (const std::string hash = sha256_hex(t.canonical_json()); hash != genesis.tokenizer_hash)
+                 if (const std::string hash = t.hash(); hash != genesis.tokenizer_hash)
                    return invalid_argument(fmt::format("it is another tokenizer: hash {}, the run's is {}",
                                                        hash, genesis.tokenizer_hash));
                  return std::shared_ptr<const tokenizer::Tokenizer>(
