@@ -30,7 +30,7 @@ Result<std::unique_ptr<Reporter>> Reporter::create(const TrainConfig& config, co
                                                    const Run& run, Console& console) {
   std::unique_ptr<Reporter> r(new Reporter(config, console));
   const std::string& directory = run.directory();
-  const RunPlan plan = run.plan();
+  ASSIGN_OR_RETURN(const RunPlan plan, run.plan());
   ASSIGN_OR_RETURN(r->tracker_, make_trackers(env.fs, directory, config.trainer.tracker, run.step()));
   r->flops_per_token_ = plan.flops_per_token;
   r->peak_flops_ = engine_peak(env.engine, compute_dtype(config));
@@ -66,11 +66,7 @@ void Reporter::step(const StepReport& r) {
                            {"throughput/checkpoint_stall_seconds", r.save_seconds},
                            {"throughput/mfu", mfu()},
                            {"memory/resident_bytes", static_cast<double>(resident_memory().now)}};
-  // A full disk must not cost the run: say it once and go on.
-  if (Status s = tracker_->log(r.step, metrics); !s.ok() && !tracker_failed_) {
-    tracker_failed_ = true;
-    log_warning(fmt::format("metrics are lost from step {}: {}", r.step, s.error().message()));
-  }
+  log(r.step, metrics);
 }
 
 void Reporter::eval(const EvalReport& r) {
@@ -86,7 +82,15 @@ void Reporter::eval(const EvalReport& r) {
     metrics["eval/" + part.component + "/loss"] = part.loss;
     if (part.bits_per_byte) metrics["eval/" + part.component + "/bits_per_byte"] = *part.bits_per_byte;
   }
-  (void)tracker_->log(r.step, metrics).ok();
+  log(r.step, metrics);
+}
+
+// A full disk must not cost the run: it is said once, and the run goes on.
+void Reporter::log(int64_t step, const Metrics& metrics) {
+  const Status s = tracker_->log(step, metrics);
+  if (s.ok() || tracker_failed_) return;
+  tracker_failed_ = true;
+  log_warning(fmt::format("metrics are lost from step {}: {}", step, s.error().message()));
 }
 
 Status Reporter::finish() {

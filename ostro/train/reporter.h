@@ -23,6 +23,7 @@ class Reporter {
   Reporter(const TrainConfig& config, Console& console) : config_(config), console_(console) {}
   void step(const StepReport& report);
   void eval(const EvalReport& report);
+  void log(int64_t step, const Metrics& metrics);
 
   TrainConfig config_;
   Console& console_;

@@ -13,6 +13,7 @@
 #include "ostro/tokenizer/files.h"
 #include "ostro/train/fingerprints.h"
 #include "ostro/train/snapshot.h"
+#include "ostro/train/step_options.h"
 #include "ostro/train/version.h"
 #include "ostro/train/workers.h"
 
@@ -191,13 +192,15 @@ Status Run::close(const std::string& outcome) {
   return write_record(env_.fs, in(directory_, kRecordFile), record_);
 }
 
-RunPlan Run::plan() const {
+Result<RunPlan> Run::plan() const {
   RunPlan plan;
   for (const ir::Shape& s : model_.shapes) plan.parameters += s.count();
   plan.leaf = runner_->leaf_info();
   plan.update = runner_->update_info();
+  ASSIGN_OR_RETURN(const runtime::ExecutableInfo model,
+                   env_.engine.estimate(programs_.leaf, leaf_options("keep")));
   plan.flops_per_token =
-      plan.leaf.flops / static_cast<double>(leaf_rows(programs_) * config_.model_options().seq_len());
+      model.flops / static_cast<double>(leaf_rows(programs_) * config_.model_options().seq_len());
   return plan;
 }
 
@@ -237,11 +240,11 @@ Status Run::save(bool in_chain) {
   return Status();
 }
 
-Status Run::after_step(const Watcher& watcher, StepReport& report, bool stopping) {
+Status Run::after_step(const Watcher& watcher, StepReport& report, bool save_now) {
   const auto start = env_.clock();
   if (is_due(config_, state_.step))
     RETURN_IF_ERROR(save(true));
-  else if (stopping)
+  else if (save_now)
     RETURN_IF_ERROR(save(false));
   else if (saving_step_ >= 0 && !saver_->running())
     RETURN_IF_ERROR(finish_save());
@@ -329,15 +332,11 @@ Result<RunOutcome> Run::train(const Watcher& watcher) {
     report.learning_rate = static_cast<double>(scalars.lr);
     report.tokens = result.weight;
     report.step_seconds = seconds_since(start);
-    outcome.loss = report.loss;
     const bool stopping = env_.stop && env_.stop() && state_.step < total;
-    RETURN_IF_ERROR(after_step(watcher, report, stopping));
+    const bool timed = interval && seconds_since(last_timed_save) >= static_cast<double>(interval->seconds);
+    RETURN_IF_ERROR(after_step(watcher, report, stopping || timed));
     if (stopping) break;
-    if (interval && state_.step != last_saved_ &&
-        seconds_since(last_timed_save) >= static_cast<double>(interval->seconds)) {
-      RETURN_IF_ERROR(save(false));
-      last_timed_save = env_.clock();
-    }
+    if (timed) last_timed_save = env_.clock();
   }
   profile.reach(state_.step);
   RETURN_IF_ERROR(finish_save());

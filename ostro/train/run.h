@@ -39,7 +39,7 @@ struct Environment {
 // What a run costs.
 struct RunPlan {
   int64_t parameters = 0;
-  double flops_per_token = 0;
+  double flops_per_token = 0;            // of the model's definition: values that are made again count once
   runtime::ExecutableInfo leaf, update;  // one run of each program
 };
 
@@ -66,7 +66,6 @@ struct RunOutcome {
   bool finished = false;  // false: stopped by a signal, state saved
   int64_t steps = 0;
   std::string hash;  // the chain's head: the run hash when finished
-  double loss = 0;   // of the last step
 };
 
 // Everything a run is made of, ready to step. Create, then train().
@@ -81,7 +80,7 @@ class Run {
 
   const std::string& directory() const { return directory_; }
   int64_t step() const { return state_.step; }
-  RunPlan plan() const;
+  Result<RunPlan> plan() const;
 
   // Trains to the last step, or until stop is set.
   Result<RunOutcome> train(const Watcher& watcher);
@@ -91,7 +90,8 @@ class Run {
   Status prepare(int64_t vocab);
   Status begin();
   Status resume(Resumption from, bool amend);
-  Status after_step(const Watcher& watcher, StepReport& report, bool stopping);
+  // `save_now`: also where no permanent checkpoint is due.
+  Status after_step(const Watcher& watcher, StepReport& report, bool save_now);
   Status evaluate(const Watcher& watcher);
   Status save(bool permanent);
   Status finish_save();

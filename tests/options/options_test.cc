@@ -47,6 +47,7 @@ config::Override components(const std::string& web) {
   return {"data.components", "{web: " + web + ", code: {train_urls: [\"other/**/*.txt\"]}}"};
 }
 const Settings kComponents = {{"data.train_urls", "[]"},
+                              {"data.validation_fraction", "0.01"},
                               components("{train_urls: [corpus], validation_fraction: 0.2}"),
                               {"data.train_weights", "{web: 0.75, code: 0.25}"},
                               {"data.mixture_block_size", "8"}};
@@ -220,7 +221,7 @@ Seen observe(const Settings& settings, runtime::Engine& engine) {
     auto run = Run::open(*config, environment);
     REQUIRE_MESSAGE(run.ok(), run.error().message());
     seen.bits = *fs.read_file(directory + "/program.ir");
-    const RunPlan plan = (*run)->plan();
+    const RunPlan plan = (*run)->plan().value();
     for (const auto& info : {plan.leaf, plan.update})
       seen.plan += fmt::format("{} {} {}\n", info.arena_bytes, info.input_bytes, info.output_bytes);
     auto trackers = make_trackers(fs, directory, config->trainer.tracker, 0);
@@ -229,7 +230,7 @@ Seen observe(const Settings& settings, runtime::Engine& engine) {
     watcher.on_step = [&](const StepReport& r) {
       check_ok((*trackers)->log(r.step, {{"train/loss", r.loss}}));
       // One step longer than the shortest interval between saves by the clock.
-      if (r.step == 3) now += std::chrono::milliseconds(1100);
+      if (r.step == 2) now += std::chrono::milliseconds(1100);
     };
     watcher.on_eval = [&](const EvalReport& r) {
       check_ok((*trackers)->log(r.step, {{"eval/loss", r.loss}}));
