@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "ostro/base/log.h"
 #include "ostro/checkpoint/catalog.h"
 #include "ostro/train/amend.h"
 #include "ostro/train/batches.h"
@@ -107,8 +108,8 @@ Result<Opened> open_run(io::FileSystem& fs, const std::string& directory, const 
   return out;
 }
 
-// The newest checkpoint at or before `step` that can be read and whose name is the chain's, else the initial
-// state.
+// The newest checkpoint at or before `step` that the chain records and that can be read, else the initial
+// state. Error: one that can be read and is not what the chain says.
 Result<State> state_before(io::FileSystem& fs, runtime::Engine& engine, const std::string& directory,
                            const Opened& run, int64_t step) {
   ASSIGN_OR_RETURN(const auto entries, checkpoint::list_checkpoints(fs, directory + "/checkpoints"));
@@ -116,11 +117,15 @@ Result<State> state_before(io::FileSystem& fs, runtime::Engine& engine, const st
     if (entry->step > step) continue;
     const std::string* name = run.chain.find_checkpoint(entry->step);
     if (name == nullptr) continue;  // a temporary checkpoint vouches for nothing
-    ASSIGN_OR_RETURN(RestoredState restored, load_state(fs, entry->path, run.paths, run.shapes, false));
-    if (restored.name != *name)
+    Result<RestoredState> restored = load_state(fs, entry->path, run.paths, run.shapes, false);
+    if (!restored.ok()) {
+      log_warning(fmt::format("replaying from an older state: {}", restored.error().message()));
+      continue;
+    }
+    if (restored->name != *name)
       return corrupt(fmt::format("{}: its state is {}, the chain's checkpoint of step {} is {}", entry->path,
-                                 restored.name, entry->step, *name));
-    return std::move(restored.state);
+                                 restored->name, entry->step, *name));
+    return std::move(restored->state);
   }
   return initial_state(run.periods[0].programs, engine, run.periods[0].config.trainer.seed);
 }
