@@ -63,13 +63,14 @@ Status sample(const Request& request, const train::ModelChoices& models) {
     written = text.ok() ? write_stdout(std::string_view(*text).substr(std::min(printed, text->size())))
                         : Status(text.error());
     if (text.ok()) printed = text->size();
-    return written.ok();
+    return written.ok() && !stdout_closed();
   };
   if (!request.json) RETURN_IF_ERROR(write_stdout(request.prompt));
   ASSIGN_OR_RETURN(
       const std::vector<int32_t> made,
       generator->generate(prompt, options, request.json ? std::function<bool(int32_t)>() : print));
   RETURN_IF_ERROR(written);
+  if (stdout_closed()) return {};
   const bool ended = !made.empty() && made.back() == options.eos;
   if (!ended && static_cast<int64_t>(made.size()) < options.max_new_tokens)
     fmt::print(stderr, "{}(stopped: the model's context of {} tokens is full)\n", request.json ? "" : "\n",

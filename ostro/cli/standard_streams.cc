@@ -7,6 +7,11 @@
 #include <cstring>
 
 namespace ostro::cli {
+namespace {
+bool closed = false;
+}
+
+bool stdout_closed() { return closed; }
 
 Result<std::string> read_stdin() {
   std::string text;
@@ -20,8 +25,11 @@ Result<std::string> read_stdin() {
 Status write_stdout(std::string_view text) {
   if (std::fwrite(text.data(), 1, text.size(), stdout) == text.size() && std::fflush(stdout) == 0) return {};
   const int error = errno;
-  std::clearerr(stdout);          // told once, here
-  if (error == EPIPE) return {};  // the reader has what it wanted (head, less)
+  std::clearerr(stdout);  // told once, here
+  if (error == EPIPE) {
+    closed = true;
+    return {};
+  }
   return io_error(fmt::format("standard output: cannot write: {}", std::strerror(error)));
 }
 
