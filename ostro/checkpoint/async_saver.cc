@@ -1,6 +1,5 @@
 #include "ostro/checkpoint/async_saver.h"
 
-#include <chrono>
 #include <cstring>
 
 #include "ostro/base/failpoint.h"
@@ -36,7 +35,6 @@ AsyncSaver::~AsyncSaver() {
 }
 
 Status AsyncSaver::start(const Info& info, std::span<const Tensor> tensors) {
-  const auto begin = std::chrono::steady_clock::now();
   if (const auto before = wait(); !before.ok()) return before.error();
   Job job{.info = info};
   for (const Tensor& tensor : tensors) job.tensors.push_back(owned(tensor));
@@ -46,7 +44,6 @@ Status AsyncSaver::start(const Info& info, std::span<const Tensor> tensors) {
     job_ = std::move(job);
   }
   changed_.notify_all();
-  last_stall_seconds_ = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
   return {};
 }
 

@@ -31,9 +31,8 @@ class AsyncSaver {
   // empty result.
   Result<std::optional<Saved>> wait();
 
-  // Whether a save is running, and the seconds that start() spent waiting for and copying the last snapshot.
+  // Whether a save is running.
   bool running() const;
-  double last_stall_seconds() const { return last_stall_seconds_; }
 
  private:
   struct Job {
@@ -45,7 +44,6 @@ class AsyncSaver {
   io::FileSystem& fs_;
   const std::string root_;
   const SaveOptions options_;
-  double last_stall_seconds_ = 0;
 
   mutable std::mutex mutex_;
   std::condition_variable changed_;

@@ -83,6 +83,7 @@ StepTimer::~StepTimer() {
 
 std::string print_times(const std::string& program, std::vector<StepRow> rows) {
   std::erase_if(rows, [](const StepRow& r) { return r.time.runs == 0 || !r.step->regions.empty(); });
+  if (rows.empty()) return "";
   std::sort(rows.begin(), rows.end(),
             [](const StepRow& a, const StepRow& b) { return a.time.cpu > b.time.cpu; });
   double total = 0;

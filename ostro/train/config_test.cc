@@ -107,10 +107,10 @@ TEST_CASE("what makes no sense is refused with both values and the fix") {
 }
 
 TEST_CASE("precision is read from its string") {
-  CHECK(parse_precision("p=f32,c=bfloat16")->compute == FloatType::kBf16);
-  CHECK(parse_precision("bf16")->compute == FloatType::kBf16);
-  CHECK(parse_precision("f32")->compute == FloatType::kF32);
-  CHECK(parse_precision("compute=bfloat16,params=float32,output=f32")->compute == FloatType::kBf16);
+  CHECK(parse_precision("p=f32,c=bfloat16").value() == FloatType::kBf16);
+  CHECK(parse_precision("bf16").value() == FloatType::kBf16);
+  CHECK(parse_precision("f32").value() == FloatType::kF32);
+  CHECK(parse_precision("compute=bfloat16,params=float32,output=f32").value() == FloatType::kBf16);
   CHECK(!parse_precision("").ok());
   CHECK(!parse_precision("p=f32,").ok());
 }

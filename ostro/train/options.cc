@@ -26,12 +26,9 @@ Status check_at_least(int64_t least, const char* key, int64_t value) {
 
 }  // namespace
 
-Result<Precision> parse_precision(const std::string& text) {
-  Precision precision;
-  if (text.find('=') == std::string::npos) {
-    ASSIGN_OR_RETURN(precision.compute, parse_float_type(text));
-    return precision;
-  }
+Result<FloatType> parse_precision(const std::string& text) {
+  if (text.find('=') == std::string::npos) return parse_float_type(text);
+  FloatType compute = FloatType::kF32;
   for (size_t begin = 0; begin <= text.size();) {
     const size_t comma = std::min(text.find(',', begin), text.size());
     const std::string part = text.substr(begin, comma - begin);
@@ -47,10 +44,10 @@ Result<Precision> parse_precision(const std::string& text) {
       return option_error("trainer.mp",
                           fmt::format("{} in \"{}\": {} always f32; only c (compute) may be bfloat16", part,
                                       text, is_param ? "parameters are" : "the head's result is"));
-    if (!is_param && !is_output) precision.compute = type;
+    if (!is_param && !is_output) compute = type;
     begin = comma + 1;
   }
-  return precision;
+  return compute;
 }
 
 void KeepOptions::visit_options(config::OptionTable& t) {

@@ -13,16 +13,9 @@ namespace ostro::train {
 
 enum class FloatType { kF32, kBf16 };
 
-// In which types the parameters are held, products are computed, and the head's result is given.
-struct Precision {
-  FloatType param = FloatType::kF32;
-  FloatType compute = FloatType::kF32;
-  FloatType output = FloatType::kF32;
-};
-
-// Reads "p=f32,c=bfloat16", or one type that means compute ("bf16"). Parameters and output are f32 always:
-// anything else is an error.
-Result<Precision> parse_precision(const std::string& text);
+// The type in which products are computed, of "p=f32,c=bfloat16" or one type ("bf16"). Parameters and the
+// head's result are f32 always: anything else is an error.
+Result<FloatType> parse_precision(const std::string& text);
 
 // Checkpoints at multiples of `every` are permanent, up to step `until` (null: to the end).
 struct KeepOptions {

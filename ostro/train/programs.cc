@@ -218,7 +218,7 @@ runtime::Buffer init_key(int64_t seed) {
 }
 
 DType compute_dtype(const TrainConfig& config) {
-  return parse_precision(config.trainer.mp).value().compute == FloatType::kBf16 ? DType::bf16 : DType::f32;
+  return parse_precision(config.trainer.mp).value() == FloatType::kBf16 ? DType::bf16 : DType::f32;
 }
 
 numerics::LeafTable leaf_table(const TrainConfig& config) {
