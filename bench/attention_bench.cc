@@ -1,12 +1,12 @@
 // Speed of fused attention: GFLOP/s forward and backward, and the share of the f32 FMA peak of the threads,
-// also for bf16. Usage: attention_bench [threads] [isa]. FLOPs count the lower triangle: forward 2 S^2 D a
-// head, backward 5 S^2 D.
+// also for bf16: attention_bench [--threads N] [--isa NAME]. FLOPs count the lower triangle: forward 2 S^2 D
+// a head, backward 5 S^2 D.
 #include <fmt/core.h>
 
 #include <algorithm>
-#include <cstdlib>
 #include <vector>
 
+#include "bench/arguments.h"
 #include "bench/kernel_cases.h"
 #include "ostro/cpu/attention.h"
 #include "ostro/cpu/calibrate.h"
@@ -58,17 +58,19 @@ void bench(int64_t dims, int64_t length, FloatType type, Isa isa, ThreadPool& po
 }  // namespace
 
 int main(int argc, char** argv) {
-  const int threads = argc > 1 ? std::max(1, std::atoi(argv[1])) : 1;
-  const auto isa = ostro::cpu::choose_isa(argc > 2 ? argv[2] : "");
-  if (!isa.ok()) {
-    fmt::print(stderr, "attention_bench: {}\n", isa.error().message());
-    return 1;
+  int threads = 1;
+  Isa isa = ostro::cpu::best_isa();
+  const std::vector<ostro::bench::Option> options = {ostro::bench::count_option("--threads", threads),
+                                                     ostro::bench::isa_option("--isa", isa)};
+  if (const ostro::Status status = ostro::bench::read_options(argc, argv, options); !status.ok()) {
+    fmt::print(stderr, "attention_bench: {}\n", status.error().message());
+    return 2;
   }
   ThreadPool pool(threads);
-  fmt::print("{}, {} threads\n", ostro::cpu::isa_name(*isa), threads);
+  fmt::print("{}, {} threads\n", ostro::cpu::isa_name(isa), threads);
   fmt::print("{:5} {:>5} {:>5} {:>18} {:>18}\n", "type", "D", "S", "forward GFLOP/s", "backward GFLOP/s");
   for (FloatType type : {FloatType::kF32, FloatType::kBf16})
     for (int64_t dims : {64, 128})
-      for (int64_t length : {512, 2048}) bench(dims, length, type, *isa, pool);
+      for (int64_t length : {512, 2048}) bench(dims, length, type, isa, pool);
   return 0;
 }

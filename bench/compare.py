@@ -20,8 +20,9 @@ WITHOUT_SHIM = 2.0
 
 
 def kernels(b, dtype):
-    lines, summaries = kernel_compare.measure(b.benches, b.quick, sorted({1, b.threads}), dtypes=[dtype])
+    lines, summaries, wrong = kernel_compare.measure(b.benches, b.quick, sorted({1, b.threads}), dtypes=[dtype])
     b.lines += lines
+    b.failed += wrong
     for s in summaries:
         goal = next(g for g in KERNEL_GOALS if s["title"].startswith(g[0]))
         _, mean, least, share = goal

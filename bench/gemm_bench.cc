@@ -13,6 +13,7 @@
 #include <string>
 #include <vector>
 
+#include "bench/arguments.h"
 #include "bench/kernel_cases.h"
 #include "ostro/cpu/calibrate.h"
 #include "ostro/cpu/gemm.h"
@@ -77,22 +78,19 @@ void measure(const Options& o, ThreadPool& pool, const Case& size, const std::st
 
 int main(int argc, char** argv) {
   Options o;
-  for (int i = 1; i + 1 < argc; i += 2) {
-    const std::string key = argv[i], value = argv[i + 1];
-    if (key == "--threads") o.threads = std::stoi(value);
-    if (key == "--rounds") o.rounds = std::stoi(value);
-    if (key == "--m") o.tokens = std::stoll(value);
-    if (key == "--filter") o.filter = value;
-    if (key == "--in") o.type = value == "bf16" ? GemmType::kBf16 : GemmType::kF32;
-    if (key == "--isa") {
-      const Result<Isa> isa = choose_isa(value);
-      if (!isa.ok()) {
-        fmt::print(stderr, "{}\n", isa.error().message());
-        return 2;
-      }
-      o.isa = isa.value();
-    }
+  bool bf16 = false;
+  const std::vector<bench::Option> options = {
+      bench::count_option("--threads", o.threads),
+      bench::isa_option("--isa", o.isa),
+      bench::either_option("--in", "bf16", "f32", bf16),
+      bench::count_option("--rounds", o.rounds),
+      bench::text_option("--filter", "a part of a case's name", o.filter),
+      bench::count_option("--m", o.tokens)};
+  if (const Status status = bench::read_options(argc, argv, options); !status.ok()) {
+    fmt::print(stderr, "gemm_bench: {}\n", status.error().message());
+    return 2;
   }
+  if (bf16) o.type = GemmType::kBf16;
   ThreadPool pool(o.threads);
   fmt::print("{} {}, {} threads; tokens x out x in\n", isa_name(o.isa),
              o.type == GemmType::kF32 ? "f32" : "bf16", o.threads);

@@ -8,7 +8,7 @@ AMD processor PyTorch runs twice, with and without peers/mkl_intel.c, which make
 Weights of forward products and data gradients (fwd, dgrad) are packed before the turns, as a step with several uses of
 them could; our steps pack them at each product, a few per cent of its time, which training.py counts. wgrad packs both
 operands within the turn. "Agree" means that the sums of the results' magnitudes do, to 0.1 % in f32 and 2 % in bf16.
-measure() returns the report's lines and a summary.
+measure() returns the report's lines, a summary, and the cases whose results differ, which fail a run.
 """
 import argparse, math, os, pathlib, statistics, subprocess, sys, tempfile, time
 
@@ -85,8 +85,9 @@ class Compare:
                 ratios[i - 1].append(done[i][0] / done[0][0])
             sums = [d[2] for d in done]
         tolerance = 2e-2 if " bf16 " in line else 1e-3
-        if any(abs(s - sums[0]) > tolerance * abs(sums[0]) for s in sums):
-            self.wrong.append(f"{line}: sums of the results' magnitudes {sums}")
+        if not all(abs(s - sums[0]) <= tolerance * abs(sums[0]) for s in sums):  # so that NaN differs too
+            self.wrong.append(f"different results: {line}: sums of the results' magnitudes {sums}")
+            print(self.wrong[-1], file=sys.stderr, flush=True)
         return statistics.median(shares), [statistics.median(r) for r in ratios]
 
     def table(self, title, cases, sides, names):
@@ -132,7 +133,8 @@ class Compare:
 
 
 def measure(benches, quick=False, threads=(1, 2), only="", dtypes=("f32", "bf16")):
-    """The report's lines, and one dict a table: title, shares of the peak, ratios by side (geometric mean, lowest)."""
+    """The report's lines, one dict a table (title, shares of the peak, ratios by side: geometric mean, lowest), and a line
+    for every case whose results differ."""
     c = Compare(benches, quick, threads, only)
     lines = []
     for n in threads:
@@ -140,9 +142,10 @@ def measure(benches, quick=False, threads=(1, 2), only="", dtypes=("f32", "bf16"
             lines += c.linear(dtype, n)
             for which in ("forward", "backward"):
                 lines += c.attention(dtype, n, which)
-    lines += [f"**different results: {text}**" for text in c.wrong] or ["Both sides' results agree."]
+    if not c.wrong:
+        lines += ["Both sides' results agree.", ""]
     c.close()
-    return lines, c.summaries
+    return lines, c.summaries, c.wrong
 
 
 if __name__ == "__main__":
@@ -152,6 +155,6 @@ if __name__ == "__main__":
     ap.add_argument("--only", default="", help="cases whose title or label contains this")
     ap.add_argument("--threads", type=int, nargs="+", default=[1, 2])
     a = ap.parse_args()
-    report, _ = measure(a.benches, a.quick, a.threads, a.only)
-    print("\n".join(report))
-    sys.exit(any(line.startswith("**different") for line in report))
+    report, _, wrong = measure(a.benches, a.quick, a.threads, a.only)
+    print("\n".join(report + [f"**{text}**" for text in wrong]))
+    sys.exit(1 if wrong else 0)

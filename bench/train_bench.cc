@@ -21,6 +21,7 @@
 #include <iostream>
 #include <string>
 
+#include "bench/arguments.h"
 #include "bench/bench_model.h"
 #include "ostro/cpu/calibrate.h"
 #include "ostro/cpu/engine.h"
@@ -132,35 +133,23 @@ Status run(const Args& args) {
 
 int main(int argc, char** argv) {
   Args args;
-  for (int i = 1; i < argc; i += 2) {
-    const std::string key = argv[i], value = i + 1 < argc ? argv[i + 1] : "";
-    if (key == "--start")
-      args.model.start = value;
-    else if (key == "--dtype" && (value == "f32" || value == "bf16"))
-      args.model.dtype = value;
-    else if (key == "--steps")
-      args.steps = std::stoll(value);
-    else if (key == "--threads")
-      args.engine.threads = std::stoi(value);
-    else if (key == "--leaf_examples")
-      args.model.leaf_examples = std::stoll(value);
-    else if (key == "--head_tile")
-      args.engine.head_tile = std::stoll(value);
-    else if (key == "--remat")
-      args.remat = value;
-    else if (key == "--chain" && (value == "on" || value == "off"))
-      args.model.prints = value == "on";
-    else if (key == "--fuse" && value == "off")
-      args.engine.fuse = false;
-    else if (key == "--generated" && value == "off")
-      args.engine.generated_code = false;
-    else {
-      fmt::print(stderr,
-                 "train_bench: {} {} is not understood; see the first lines of bench/train_bench.cc\n", key,
-                 value);
-      return 2;
-    }
+  bool bf16 = false;
+  const std::vector<bench::Option> options = {
+      bench::text_option("--start", "a file of bench/peers/start_file.py", args.model.start),
+      bench::either_option("--dtype", "bf16", "f32", bf16),
+      bench::count_option("--threads", args.engine.threads),
+      bench::count_option("--leaf_examples", args.model.leaf_examples),
+      bench::text_option("--remat", "none, keep, all or save:NAMES", args.remat),
+      bench::whole_option<int64_t>("--head_tile", -1, args.engine.head_tile),
+      bench::either_option("--chain", "on", "off", args.model.prints),
+      bench::either_option("--fuse", "on", "off", args.engine.fuse),
+      bench::either_option("--generated", "on", "off", args.engine.generated_code),
+      bench::count_option("--steps", args.steps)};
+  if (const Status status = bench::read_options(argc, argv, options); !status.ok()) {
+    fmt::print(stderr, "train_bench: {}\n", status.error().message());
+    return 2;
   }
+  if (bf16) args.model.dtype = "bf16";
   if (args.model.start.empty()) {
     fmt::print(stderr, "train_bench: --start FILE is missing; bench/peers/start_file.py writes one\n");
     return 2;

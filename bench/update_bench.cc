@@ -1,11 +1,12 @@
-// The update (gradient norm, clipping, AdamW, fingerprints of the new parameters) beside an in-place stream
-// that touches the same memory and computes next to nothing: for every parameter reads p, g, m, v and writes
-// p, m, v.
+// The update (gradient norm, clipping, AdamW, fingerprints of the new parameters), compiled and called as a
+// training step does, beside an in-place stream over as much memory that computes next to nothing: for every
+// parameter reads p, g, m, v and writes p, m, v.
 //
-//   update_bench --start FILE [--threads N] [--rounds N]
+//   update_bench --start FILE [--threads N] [--rounds N] [--chain on|off]
 //
 // Interleaved, median and best of the rounds; 28 bytes a parameter and pass, and 4 more where the norm reads
-// g first.
+// g first. Both sides find gradients that were written just before, outside the clock. --chain off leaves the
+// fingerprints out.
 #include <fmt/core.h>
 
 #include <algorithm>
@@ -13,9 +14,11 @@
 #include <string>
 #include <vector>
 
+#include "bench/arguments.h"
 #include "bench/bench_model.h"
 #include "ostro/cpu/engine.h"
 #include "ostro/cpu/thread_pool.h"
+#include "ostro/train/step_options.h"
 
 namespace {
 
@@ -39,6 +42,17 @@ void add_gradient(float* p, float* m, float* v, const float* g, int64_t begin, i
   }
 }
 
+// New memory each time, for the update consumes its gradients; written, so that no page is touched first
+// under the clock.
+std::vector<Buffer> new_gradients(const std::vector<ir::Shape>& shapes) {
+  std::vector<Buffer> gradients;
+  for (const ir::Shape& shape : shapes) {
+    gradients.push_back(Buffer::empty(shape));
+    std::ranges::fill(gradients.back().mutable_as<float>(), 1e-6f);
+  }
+  return gradients;
+}
+
 // One pass over the four arrays of every parameter.
 void stream(cpu::ThreadPool& pool, train::State& state, const std::vector<Buffer>& gradients) {
   for (size_t i = 0; i < gradients.size(); ++i) {
@@ -58,26 +72,19 @@ Status run(const bench::ModelChoice& choice, int threads, int rounds) {
   options.threads = threads;
   ASSIGN_OR_RETURN(auto engine, cpu::make_cpu_engine(options));
   const size_t n = model.functions.shapes.size();
-  runtime::CompileOptions compile;
-  for (size_t i = 0; i < 3 * n; ++i) compile.donate.push_back(static_cast<int64_t>(i));
-  ASSIGN_OR_RETURN(auto update, engine->compile(model.programs.update, compile));
+  ASSIGN_OR_RETURN(auto update, engine->compile(model.programs.update, train::update_options(n)));
   ASSIGN_OR_RETURN(train::State state, model.state());
-  std::vector<Buffer> gradients;
   int64_t parameters = 0;
-  for (const ir::Shape& shape : model.functions.shapes) {
-    gradients.push_back(Buffer::empty(shape));
-    std::ranges::fill(gradients.back().mutable_as<float>(), 1e-6f);
-    parameters += shape.count();
-  }
+  for (const ir::Shape& shape : model.functions.shapes) parameters += shape.count();
 
   cpu::ThreadPool pool(threads);
   std::vector<double> ours, limit, ratio;
   for (int round = -1; round < rounds; ++round) {  // the first is warm-up
+    std::vector<Buffer> gradients = new_gradients(model.functions.shapes);
     double began = wall();
     std::vector<Buffer> in;
-    for (auto* part : {&state.params, &state.first_moment, &state.second_moment})
+    for (auto* part : {&state.params, &state.first_moment, &state.second_moment, &gradients})
       for (Buffer& b : *part) in.push_back(std::move(b));
-    in.insert(in.end(), gradients.begin(), gradients.end());
     in.insert(in.end(), 2, Buffer::scalar(ir::DType::f64, 1.0));
     for (const float s : {1e-3f, 10.0f, 1000.0f}) in.push_back(Buffer::scalar(ir::DType::f32, s));
     ASSIGN_OR_RETURN(std::vector<Buffer> out, update->run(std::move(in)));
@@ -87,6 +94,7 @@ Status run(const bench::ModelChoice& choice, int threads, int rounds) {
       state.second_moment[i] = std::move(out[2 * n + i]);
     }
     const double mine = wall() - began;
+    gradients = new_gradients(model.functions.shapes);
     began = wall();
     stream(pool, state, gradients);
     const double bound = wall() - began;
@@ -110,12 +118,13 @@ Status run(const bench::ModelChoice& choice, int threads, int rounds) {
 int main(int argc, char** argv) {
   bench::ModelChoice choice;
   int threads = 2, rounds = 15;
-  for (int i = 1; i + 1 < argc; i += 2) {
-    const std::string key = argv[i], value = argv[i + 1];
-    if (key == "--start") choice.start = value;
-    if (key == "--threads") threads = std::stoi(value);
-    if (key == "--rounds") rounds = std::stoi(value);
-    if (key == "--chain") choice.prints = value == "on";
+  const std::vector<bench::Option> options = {
+      bench::text_option("--start", "a file of bench/peers/start_file.py", choice.start),
+      bench::count_option("--threads", threads), bench::count_option("--rounds", rounds),
+      bench::either_option("--chain", "on", "off", choice.prints)};
+  if (const Status status = bench::read_options(argc, argv, options); !status.ok()) {
+    fmt::print(stderr, "update_bench: {}\n", status.error().message());
+    return 2;
   }
   if (choice.start.empty()) {
     fmt::print(stderr, "update_bench: --start FILE is missing; bench/peers/start_file.py writes one\n");

@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # Builds the benchmarks, runs them beside their peers turn by turn, and writes bench/RESULTS.md: training beside PyTorch
 # (eager and compiled), JAX and Levanter, products and attention beside PyTorch, what our own choices cost, token stores
-# beside Hugging Face's datasets, and encoding beside its tokenizers. A section that is measured again takes the place of the old one, the others stay (--quick
-# replaces only what was quick); what is kept is the .json beside the page.
+# beside Hugging Face's datasets, and encoding beside its tokenizers. A section that is measured again takes the place of
+# the old one, the others stay (--quick replaces only what was quick); what is kept is the .json beside the page.
 # Exit 1 when a peer's losses are not ours or a peer did not run; goals that are missed are rows of the table.
 #
 #   scripts/bench.sh                          everything (an idle machine of 2 cores: about an hour and a half)
