@@ -91,6 +91,8 @@ def main():
     args = parser.parse_args()
     readme = ROOT / "README.md"
     cases = examples(readme.read_text())
+    if not cases:
+        sys.exit(f"no command in a ```console block of {readme}: nothing is tested")
     with tempfile.TemporaryDirectory() as folder:
         top = pathlib.Path(folder)
         for name in ("LICENSE", "configs"):

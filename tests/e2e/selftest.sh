@@ -14,7 +14,8 @@ run() {
     echo "FAILED $*: $out" >&2
     exit 1
   fi
-  [[ $out == *"$hash"* ]] || { echo "FAILED $*: $out" >&2; exit 1; }
+  # Built-in loops give the same hash: where they stood in for generated code, its compiler was not tried.
+  if [[ $out != *"$hash"* || $out == *"built-in loops"* ]]; then echo "FAILED $*: $out" >&2; exit 1; fi
   echo "equal   $*"
 }
 
@@ -23,4 +24,8 @@ for isa in generic avx2 avx512 avx512bf16 amx; do run OSTRO_ISA=$isa; done
 for threads in 1 2 5; do run OSTRO_THREADS=$threads; done
 for workers in 2 3 5; do run OSTRO_SIM_WORKERS=$workers; done
 run OSTRO_CC_OPT=-O1
-run OSTRO_CC=clang-19 OSTRO_ISA= OSTRO_SIM_WORKERS=2
+if command -v clang-19 > /dev/null; then
+  run OSTRO_CC=clang-19 OSTRO_ISA= OSTRO_SIM_WORKERS=2
+else
+  echo "skipped OSTRO_CC=clang-19: it is not installed"
+fi

@@ -253,9 +253,9 @@ def check_auto_tokenizer(ours, path, texts, report):
     report.same("eos", [auto.eos_token, auto.eos_token_id], [EOT, 0], "eos_token")
     decoded = [t.decode(errors="replace") for t in texts[-3000:]]
     found = ours.encode(path, texts[-3000:])
-    for a, text in zip(found, decoded):
+    for a, text, back in zip(found, decoded, ours.decode(path, found)):
         report.same("AutoTokenizer", a, auto(text, add_special_tokens=False)["input_ids"], text[:200])
-        report.same("AutoTokenizer decode", ours.decode(path, [a])[0] if len(a) < 3 else "", auto.decode(a) if len(a) < 3 else "", a)
+        report.same("AutoTokenizer decode", back, auto.decode(a), a[:40])
     print(f"AutoTokenizer ({type(auto).__name__}): {len(found)} texts compared")
 
 
