@@ -3,8 +3,10 @@
 
 #include <doctest/doctest.h>
 
+#include <atomic>
+
 #include "ostro/cpu/engine.h"
-#include "ostro/io/faulty_file_system.h"
+#include "ostro/io/forwarding_file_system.h"
 #include "ostro/io/memory_file_system.h"
 #include "ostro/train/mixed_run_for_test.h"
 
@@ -30,18 +32,52 @@ TEST_CASE("FLOPs a token are the model's: what is made again in the backward pas
   CHECK(none.flops_per_token == keep.flops_per_token);
 }
 
+// Counts how often the chain was synced, which a save does before it hands anything over.
+class CountsSyncs final : public io::ForwardingFileSystem {
+ public:
+  using ForwardingFileSystem::ForwardingFileSystem;
+  int64_t syncs() const { return syncs_; }
+
+ private:
+  class File final : public io::WritableFile {
+   public:
+    File(std::unique_ptr<io::WritableFile> file, std::atomic<int64_t>& syncs)
+        : file_(std::move(file)), syncs_(syncs) {}
+    Status append(std::span<const std::byte> bytes) override { return file_->append(bytes); }
+    Status sync() override {
+      ++syncs_;
+      return file_->sync();
+    }
+    Status close() override { return file_->close(); }
+
+   private:
+    std::unique_ptr<io::WritableFile> file_;
+    std::atomic<int64_t>& syncs_;
+  };
+
+  Status before(Operation, const std::string&) override { return {}; }
+  std::unique_ptr<io::WritableFile> writing(std::unique_ptr<io::WritableFile> file,
+                                            const std::string& path) override {
+    if (!path.ends_with("chain.jsonl")) return file;
+    return std::make_unique<File>(std::move(file), syncs_);
+  }
+
+  std::atomic<int64_t> syncs_ = 0;
+};
+
 TEST_CASE("a save by the clock is in its step's report") {
   auto engine = cpu::make_cpu_engine({.isa = {}, .threads = 1, .generated_code = false});
   REQUIRE(engine.ok());
   io::MemoryFileSystem memory;
   write_mixed_files(memory);
-  io::FaultyFileSystem fs(memory);
+  CountsSyncs fs(memory);
+  int64_t steps = 0, asked = 0;
   Environment env{fs, **engine, 1, {}, {}, {}};
-  env.clock = [&] { return std::chrono::seconds(fs.writes()); };  // a save writes
+  env.stop = [&] { return ++asked < 0; };  // asked once a step, before its save
+  env.clock = [&] { return std::chrono::seconds(fs.syncs() + asked); };
   const auto run = Run::open(mixed_config({{"trainer.checkpointer.save_interval", "1s"}}), env);
   REQUIRE_MESSAGE(run.ok(), run.error().message());
   Watcher watcher;
-  int64_t steps = 0;
   watcher.on_step = [&](const StepReport& r) {
     CAPTURE(r.step);
     CHECK(r.save_seconds >= 1);
