@@ -48,11 +48,13 @@ Result<Standing> standing(io::FileSystem& fs, const StorePlan& plan, bool append
   if (plan.is_in_place) {
     // The store is what it is.
   } else if (plan.sources.ok()) {
+    SourceHashes hashes(fs, cache_dir);
     if (append) {
-      ASSIGN_OR_RETURN(out.lacks, new_files(fs, cache_dir, ledger->files, *plan.sources));
+      ASSIGN_OR_RETURN(out.lacks, new_files(hashes, cache_dir, ledger->files, *plan.sources));
     } else {
-      RETURN_IF_ERROR(check_files(fs, cache_dir, ledger->files, *plan.sources));
+      RETURN_IF_ERROR(check_files(hashes, cache_dir, ledger->files, *plan.sources));
     }
+    hashes.keep();
   } else {
     // A store may be carried to a machine that does not have the texts. With some of them here the others are
     // more likely lost, and what is here may have changed.
@@ -128,7 +130,8 @@ Result<StoreWriter> open_writer(io::FileSystem& fs, const StorePlan& plan, const
   RETURN_IF_ERROR(check_skipped(cache_dir, files_so_far(*found), plan.skip_bad_rows));
   std::vector<SourceFile> wanted = *plan.sources;
   if (found->base) {
-    ASSIGN_OR_RETURN(const auto lacks, new_files(fs, cache_dir, found->base->files, wanted));
+    SourceHashes hashes(fs, cache_dir);
+    ASSIGN_OR_RETURN(const auto lacks, new_files(hashes, cache_dir, found->base->files, wanted));
     wanted = extended(found->base->files, lacks);
     const Status same = check_sources(cache_dir, found->header.sources, wanted);
     // Other files than when the store began to be extended: from its old end with those of now.

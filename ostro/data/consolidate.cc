@@ -59,7 +59,7 @@ Result<std::vector<PartFile>> files_of_parts(const std::vector<PartStore>& parts
 }
 
 // That the parts hold the files that the configuration names, no more and no fewer, in its order.
-Status compare_with_texts(io::FileSystem& fs, const std::vector<FileLedger>& files,
+Status compare_with_texts(SourceHashes& hashes, const std::vector<FileLedger>& files,
                           const Result<std::vector<SourceFile>>& sources) {
   if (!sources.ok()) {
     if (sources.error().code() != ErrorCode::kNotFound) return sources.error();
@@ -67,7 +67,7 @@ Status compare_with_texts(io::FileSystem& fs, const std::vector<FileLedger>& fil
                             sources.error().message()));
     return {};
   }
-  auto lacking = new_files(fs, "the parts", files, *sources);
+  auto lacking = new_files(hashes, "the parts", files, *sources);
   if (!lacking.ok()) return lacking.error().with_context("parts in another order, or of other texts");
   if (!lacking->empty())
     return invalid_argument(fmt::format(
@@ -111,8 +111,10 @@ Result<StoreLedger> consolidate_stores(io::FileSystem& fs, const DataOptions& op
   ASSIGN_OR_RETURN(const std::vector<PartFile> files, files_of_parts(parts));
   std::vector<FileLedger> ledgers;
   for (const PartFile& file : files) ledgers.push_back(file.ledger);
-  RETURN_IF_ERROR(compare_with_texts(fs, ledgers, plan.sources));
+  SourceHashes hashes(fs, cache_dir);
+  RETURN_IF_ERROR(compare_with_texts(hashes, ledgers, plan.sources));
   RETURN_IF_ERROR(fs.make_dirs(cache_dir));
+  hashes.keep();
   auto lock = fs.lock(io::join_path(cache_dir, "build.lock"),
                       fmt::format("a consolidation of token stores, process {}", getpid()));
   if (!lock.ok()) return lock.error();

@@ -6,8 +6,6 @@
 #include <nlohmann/json.hpp>
 #include <set>
 
-#include "ostro/data/documents.h"
-
 namespace ostro::data {
 namespace {
 
@@ -60,7 +58,7 @@ Status check_preprocessing_in_place(const std::string& cache_dir, const Preproce
   return check_preprocessing(cache_dir, store, wanted);
 }
 
-Result<std::vector<SourceFile>> new_files(io::FileSystem& fs, const std::string& cache_dir,
+Result<std::vector<SourceFile>> new_files(SourceHashes& hashes, const std::string& cache_dir,
                                           const std::vector<FileLedger>& store,
                                           const std::vector<SourceFile>& sources) {
   const auto other_files = [&] {
@@ -84,7 +82,7 @@ Result<std::vector<SourceFile>> new_files(io::FileSystem& fs, const std::string&
                         fmt::format("{} was {} and {} is {}", was.path, file_format_name(was.format), is.path,
                                     file_format_name(is.format)));
       if (was.size == is.size) {
-        ASSIGN_OR_RETURN(const std::string hash, file_sha256(fs, is.path));
+        ASSIGN_OR_RETURN(const std::string hash, hashes.of(is));
         if (hash == file.sha256) continue;
       }
       if (was.path == is.path) return mismatch(cache_dir, fmt::format("{} has other content now", is.path));
@@ -96,9 +94,9 @@ Result<std::vector<SourceFile>> new_files(io::FileSystem& fs, const std::string&
   return fresh;
 }
 
-Status check_files(io::FileSystem& fs, const std::string& cache_dir, const std::vector<FileLedger>& store,
+Status check_files(SourceHashes& hashes, const std::string& cache_dir, const std::vector<FileLedger>& store,
                    const std::vector<SourceFile>& sources) {
-  ASSIGN_OR_RETURN(const std::vector<SourceFile> fresh, new_files(fs, cache_dir, store, sources));
+  ASSIGN_OR_RETURN(const std::vector<SourceFile> fresh, new_files(hashes, cache_dir, store, sources));
   if (fresh.empty()) return {};
   return mismatch(cache_dir,
                   fmt::format("{} files are new (the first: {}); `ostro data build --append` adds files that "

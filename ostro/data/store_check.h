@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "ostro/data/ledger.h"
+#include "ostro/data/source_hashes.h"
 
 namespace ostro::data {
 
@@ -21,15 +22,15 @@ Status check_preprocessing_in_place(const std::string& cache_dir, const Preproce
                                     Preprocessing wanted);
 
 // The files of a finished store against those that are there now, by content: where path, size and time are
-// as recorded the content is taken to be, else the file is read. Paths alone do not matter, order does. Gives
-// the files that the store lacks, in order: those behind its own in data.train_urls, then in
+// as recorded the content is taken to be, else its hash is asked for. Paths alone do not matter, order does.
+// Gives the files that the store lacks, in order: those behind its own in data.train_urls, then in
 // data.validation_urls. Any other difference is an error.
-Result<std::vector<SourceFile>> new_files(io::FileSystem& fs, const std::string& cache_dir,
+Result<std::vector<SourceFile>> new_files(SourceHashes& hashes, const std::string& cache_dir,
                                           const std::vector<FileLedger>& store,
                                           const std::vector<SourceFile>& sources);
 
 // The same where none may be new.
-Status check_files(io::FileSystem& fs, const std::string& cache_dir, const std::vector<FileLedger>& store,
+Status check_files(SourceHashes& hashes, const std::string& cache_dir, const std::vector<FileLedger>& store,
                    const std::vector<SourceFile>& sources);
 
 // The same for an unfinished store, whose sources must not have changed at all.

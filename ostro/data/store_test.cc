@@ -172,6 +172,11 @@ TEST_CASE("token store: a finished store is reused when it fits, and refused wit
   const std::string text = *fs.read_file("corpus/text/05.txt");
   write(fs, "corpus/text/05.txt", text);  // touched, same content
   CHECK(build(fs, options).hash() == ledger.hash());
+  counting.reset();
+  CHECK(build(counting, options).hash() == ledger.hash());
+  CHECK(counting.counts().opens == 2);  // the ledger and the hash: it is read once
+  *fs.content("corpus-cache/source_hashes.json") = "{}";
+  CHECK(build(fs, options).hash() == ledger.hash());
   write(fs, "corpus/text/05.txt", "T" + text.substr(1));
   refused("corpus/text/05.txt has other content now");
   write(fs, "corpus/text/05.txt", text);
