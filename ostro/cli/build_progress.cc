@@ -4,6 +4,8 @@
 
 #include <algorithm>
 
+#include "ostro/cpu/thread_pool.h"
+
 namespace ostro::cli {
 
 BuildProgressLine::BuildProgressLine(std::string name, ProgressOutput output)
@@ -29,6 +31,13 @@ void BuildProgressLine::draw(const data::BuildProgress& p) {
       name_, percent, p.files_done, p.files_total, p.documents, static_cast<double>(p.tokens) * 1e-6,
       static_cast<double>(p.bytes_done) * 1e-6, static_cast<double>(p.bytes_total) * 1e-6, rate * 1e-6,
       static_cast<int64_t>(left) / 60, static_cast<int64_t>(left) % 60));
+}
+
+Result<data::BuildSettings> build_settings(BuildProgressLine& line) {
+  data::BuildSettings settings;
+  ASSIGN_OR_RETURN(settings.threads, cpu::default_threads());
+  settings.progress = line.callback();
+  return settings;
 }
 
 }  // namespace ostro::cli

@@ -27,4 +27,7 @@ class BuildProgressLine {
   ProgressOutput::Clock::time_point begin_;
 };
 
+// Of a store that a command builds where it is not there yet: OSTRO_THREADS threads, shown on `line`.
+Result<data::BuildSettings> build_settings(BuildProgressLine& line);
+
 }  // namespace ostro::cli

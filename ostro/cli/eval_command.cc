@@ -5,6 +5,7 @@
 #include <nlohmann/json.hpp>
 
 #include "ostro/base/log.h"
+#include "ostro/cli/build_progress.h"
 #include "ostro/cli/commands.h"
 #include "ostro/cli/engine_choice.h"
 #include "ostro/cli/exit_code.h"
@@ -28,7 +29,10 @@ Result<Evaluation> evaluate(const train::TrainConfig& config, const std::string&
                             const std::string& per_token) {
   io::FileSystem& fs = io::default_file_system();
   ASSIGN_OR_RETURN(const auto engine, make_engine());
-  ASSIGN_OR_RETURN(const train::DataAccess data, train::open_data(fs, config));
+  BuildProgressLine line;
+  ASSIGN_OR_RETURN(const data::BuildSettings build, build_settings(line));
+  ASSIGN_OR_RETURN(const train::DataAccess data, train::open_data(fs, config, build));
+  line.end();
   const int64_t vocab = data.tokenizer->vocab_size();
   const models::ModelFunctions model = config.model_options().functions(vocab, train::compute_dtype(config));
   ASSIGN_OR_RETURN(const eval::Parameters parameters,
@@ -60,9 +64,9 @@ int eval_command(Args args) {
   std::string checkpoint, per_token;
   bool json = false;
   args.summary(
-      "Loss of a checkpoint on the configuration's held-out text, in nats a token and bits a byte. The "
-      "model\n"
-      "is the configuration's; the checkpoint must have its shapes.");
+      "Loss of a checkpoint on the configuration's held-out text, in nats a token and bits a byte. The\n"
+      "model is the configuration's; the checkpoint must have its shapes. The token store is built first\n"
+      "where it is not there.");
   args.option("--checkpoint", &checkpoint, "K", eval::kWhereOrInitHelp, Args::kRequired);
   args.flag("--json", &json, "print one JSON object");
   args.option("--per_token", &per_token, "FILE",

@@ -3,6 +3,7 @@
 
 #include <cstdio>
 
+#include "ostro/cli/build_progress.h"
 #include "ostro/cli/commands.h"
 #include "ostro/cli/engine_choice.h"
 #include "ostro/cli/exit_code.h"
@@ -26,7 +27,10 @@ Result<eval::MeanGradients> write_gradients(const train::TrainConfig& config, in
   RETURN_IF_ERROR(config.check_leaf_examples(step));
   io::FileSystem& fs = io::default_file_system();
   ASSIGN_OR_RETURN(const auto engine, make_engine());
-  ASSIGN_OR_RETURN(const train::DataAccess data, train::open_data(fs, config));
+  BuildProgressLine line;
+  ASSIGN_OR_RETURN(const data::BuildSettings build, build_settings(line));
+  ASSIGN_OR_RETURN(const train::DataAccess data, train::open_data(fs, config, build));
+  line.end();
   const models::ModelFunctions model =
       config.model_options().functions(data.tokenizer->vocab_size(), train::compute_dtype(config));
   ASSIGN_OR_RETURN(const eval::Parameters parameters,
@@ -54,9 +58,9 @@ int grad_command(Args args) {
   std::string checkpoint, out;
   int64_t step = 0;
   args.summary(
-      "Writes the loss (in the file's metadata) and every gradient of the mean loss of one step's whole "
-      "batch,\n"
-      "before clipping, f32, named and shaped as ostro export --to hf names the parameters.");
+      "Writes the loss (in the file's metadata) and every gradient of the mean loss of one step's whole\n"
+      "batch, before clipping, f32, named and shaped as ostro export --to hf names the parameters.\n"
+      "The token store is built first where it is not there.");
   args.option("--step", &step, "N", "whose batch, from 0 as ostro data batch counts", Args::kRequired);
   args.option("--checkpoint", &checkpoint, "K", eval::kWhereOrInitHelp, Args::kRequired);
   args.option("--out", &out, "FILE", "the safetensors file to write", Args::kRequired);

@@ -10,7 +10,6 @@
 #include "ostro/cli/engine_choice.h"
 #include "ostro/cli/exit_code.h"
 #include "ostro/cli/sim_workers.h"
-#include "ostro/cpu/thread_pool.h"
 #include "ostro/io/routing_file_system.h"
 #include "ostro/train/dry_run.h"
 #include "ostro/train/reporter.h"
@@ -26,11 +25,8 @@ Result<train::RunOutcome> train(const train::TrainConfig& config, const std::vec
   ASSIGN_OR_RETURN(const auto engine, make_engine());
   ASSIGN_OR_RETURN(const int64_t workers, sim_workers());
   const train::StopSignals signals;
-  ASSIGN_OR_RETURN(const int threads, cpu::default_threads());
   BuildProgressLine line;
-  data::BuildSettings build;
-  build.threads = threads;
-  build.progress = line.callback();
+  ASSIGN_OR_RETURN(const data::BuildSettings build, build_settings(line));
   train::Environment environment{io::default_file_system(),
                                  *engine,
                                  workers,
@@ -57,7 +53,10 @@ Result<train::RunOutcome> train(const train::TrainConfig& config, const std::vec
 int train_command(Args args) {
   bool dry_run = false, amend = false;
   args.summary("Trains, or goes on where an interrupted run of the same trainer.id was.");
-  args.flag("--dry_run", &dry_run, "print parameters, memory, FLOPs and data instead of training");
+  args.flag(
+      "--dry_run", &dry_run,
+      "print parameters, memory, FLOPs and data instead of training; the token store is built first where it "
+      "is not there");
   args.flag(
       "--amend", &amend,
       "go on from the newest checkpoint with options that have changed since: batches before it stay, the "
@@ -79,7 +78,11 @@ int train_command(Args args) {
     if (!engine.ok()) return report_error(engine.error());
     auto workers = sim_workers();
     if (!workers.ok()) return report_error(workers.error());
-    auto text = train::dry_run(io::default_file_system(), **engine, *config, *workers);
+    BuildProgressLine line;
+    const auto build = build_settings(line);
+    if (!build.ok()) return report_error(build.error());
+    auto text = train::dry_run(io::default_file_system(), **engine, *config, *workers, *build);
+    line.end();
     if (!text.ok()) return report_error(text.error());
     std::fputs(text->c_str(), stdout);
     return kExitOk;

@@ -43,9 +43,9 @@ std::string load_lines(const std::vector<WorkerLoad>& loads) {
 }  // namespace
 
 Result<std::string> dry_run(io::FileSystem& fs, runtime::Engine& engine, const TrainConfig& config,
-                            int64_t workers) {
+                            int64_t workers, const data::BuildSettings& build) {
   RETURN_IF_ERROR(config.check_leaf_examples(0));
-  ASSIGN_OR_RETURN(const DataAccess data, open_data(fs, config));
+  ASSIGN_OR_RETURN(const DataAccess data, open_data(fs, config, build));
   ASSIGN_OR_RETURN(const data::Loader loader,
                    make_loader(config, data.stores, config.trainer.num_train_steps));
   const auto model = config.model_options().functions(data.tokenizer->vocab_size(), compute_dtype(config));

@@ -3,6 +3,7 @@
 
 #include <string>
 
+#include "ostro/data/build.h"
 #include "ostro/io/file_system.h"
 #include "ostro/runtime/engine.h"
 #include "ostro/train/config.h"
@@ -12,6 +13,6 @@ namespace ostro::train {
 // Parameters, leaves, what each worker holds and sends, memory, FLOPs and data, as text for a person. Builds
 // the token store when it is missing.
 Result<std::string> dry_run(io::FileSystem& fs, runtime::Engine& engine, const TrainConfig& config,
-                            int64_t workers);
+                            int64_t workers, const data::BuildSettings& build);
 
 }  // namespace ostro::train
