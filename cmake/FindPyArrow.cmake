@@ -4,18 +4,21 @@
 #
 # PyArrow_PYTHON: the Python to ask for the package, by default the project's .venv, else python3.
 # The libraries' names hold the release, so a program runs with the release it was built with.
-if(NOT PyArrow_PYTHON)
-  find_program(PyArrow_PYTHON NAMES python python3 PATHS "${CMAKE_SOURCE_DIR}/.venv/bin" NO_DEFAULT_PATH)
-  find_program(PyArrow_PYTHON NAMES python3)
+# Asked anew every time: the package may have been installed or replaced since.
+if(PyArrow_PYTHON)
+  set(pyarrow_python "${PyArrow_PYTHON}")
+else()
+  unset(pyarrow_python)
+  find_program(pyarrow_python NAMES python python3 PATHS "${CMAKE_SOURCE_DIR}/.venv/bin" NO_DEFAULT_PATH NO_CACHE)
+  find_program(pyarrow_python NAMES python3 NO_CACHE)
 endif()
-if(PyArrow_PYTHON AND NOT PyArrow_ROOT)
+if(pyarrow_python AND NOT PyArrow_ROOT)
   execute_process(
-    COMMAND "${PyArrow_PYTHON}" -c
+    COMMAND "${pyarrow_python}" -c
             "import importlib.util as u; s = u.find_spec('pyarrow'); print(s.submodule_search_locations[0] if s else '')"
     OUTPUT_VARIABLE PyArrow_ROOT OUTPUT_STRIP_TRAILING_WHITESPACE ERROR_QUIET)
 endif()
 
-# Asked anew every time: the package may have been installed or replaced since.
 unset(PyArrow_INCLUDE_DIR CACHE)
 unset(PyArrow_arrow_LIB CACHE)
 unset(PyArrow_parquet_LIB CACHE)

@@ -8,8 +8,8 @@ namespace {
 
 Error no_arrow(const std::string& path) {
   return unsupported(
-      fmt::format("{}: this build cannot read .parquet; install pyarrow (scripts/setup.sh --python) and "
-                  "build with -DOSTRO_WITH_PARQUET=ON",
+      fmt::format("{}: this build cannot read .parquet; install pyarrow (scripts/setup.sh --python), then "
+                  "configure and build again: cmake --preset release && scripts/build.sh",
                   path));
 }
 
