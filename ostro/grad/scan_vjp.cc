@@ -17,7 +17,7 @@ using ir::ValueId;
 enum class Source { kConst, kCarry, kX, kOp };
 
 // Cheap to make again from what is kept anyway: never a residual. `use` inside a loop is always recomputed
-// (architecture.md), so that no copy of the weights is kept.
+// (docs/grad.md), so that no copy of the weights is kept.
 bool remade(const Op& op, const Block& block) {
   switch (op.kind) {
     case OpKind::constant:

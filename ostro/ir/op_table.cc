@@ -49,7 +49,7 @@ constexpr OpInfo kTable[] = {
     {K::dynamic_slice, "x, start", "axis, size", "start: i32 scalar, clamped so that the slice lies inside"},
     {K::dynamic_update_slice, "x, update, start", "axis", "start: i32 scalar or with axes of x (one per example), clamped"},
     {K::gather, "table, index, origin", "axis", "result axes: index's, then table's that are neither axis nor in index; index i32, shared axes pair up; an index outside gives +0"},
-    {K::scatter_add, "update, index, origin", "axis, size, position", "f32; transpose of gather: contributions in ascending flattened index order (N10); axis is put at position"},
+    {K::scatter_add, "update, index, origin", "axis, size, position, batch", "f32; transpose of gather: contributions in ascending flattened index order (N10); axis is put at position"},
     {K::sort, "x", "axis, descending", "values, i32 order; stable, ties to the lower index"},
     {K::top_k, "x", "axis, k", "values, i32 indices, descending, ties to the lower index; axis has size k in the results"},
     {K::sum, "x", "axes, order, acc", "order striped (N4, default) or serial (N5); acc f32 (default) or f64"},

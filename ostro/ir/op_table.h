@@ -15,7 +15,7 @@ namespace ostro::ir {
 // axis and both sizes; the caller adds the place. Source: the table in docs/ops.md.
 Result<std::vector<Shape>> infer_shapes(const Op& op, std::span<const Shape> operands);
 
-// What sharding an axis of an op's operands or results means for the op (architecture.md, idea 5).
+// What sharding an axis of an op's operands or results means for the op (docs/spmd.md).
 enum class AxisRole {
   kParallel,  // every position along the axis is computed by itself: shard it and change nothing else
   kOrigin,    // parallel, but the op reads the global index: the shard's origin goes into its origin operand

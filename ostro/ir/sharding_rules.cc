@@ -1,4 +1,4 @@
-// What sharding an axis means, per op (architecture.md, idea 5). Names carry the answer: there is no
+// What sharding an axis means, per op (docs/spmd.md). Names carry the answer: there is no
 // propagation.
 #include <algorithm>
 

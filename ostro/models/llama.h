@@ -1,5 +1,5 @@
-// Llama: RMS norm, rotary positions, grouped-query attention, SwiGLU. Weights are fused as architecture.md
-// says: q, k and v are one weight, cut along axis "qkv" (0 .. group-1 are q with query head = kv_head * group
+// Llama: RMS norm, rotary positions, grouped-query attention, SwiGLU. Weights are fused: q, k
+// and v are one weight, cut along axis "qkv" (0 .. group-1 are q with query head = kv_head * group
 // + g, then k, then v); gate and up are one weight, cut along "gate_up".
 //
 // Casts (numerics.md N1): every Linear casts its input to the compute dtype; q, k and v are cast after

@@ -1,4 +1,4 @@
-// What a model gets and gives in training (architecture.md, "Models out of tree").
+// What a model gets and gives in training.
 #pragma once
 
 #include "ostro/trace/tree.h"

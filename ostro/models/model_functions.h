@@ -1,5 +1,6 @@
 // A model as the trainer sees it: functions on lists of arrays. Made from a model's struct, so that a model
-// is `Config` (options), `init(options, vocab, key)` and `loss(batch)`, and nothing else (architecture.md).
+// is a struct of options and one with `init(options, vocab, key)` and `loss(batch)`, and nothing else
+// (examples/my_model).
 #pragma once
 
 #include <functional>

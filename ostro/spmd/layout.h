@@ -1,5 +1,5 @@
 // Layout: how a value is spread over the workers of a mesh. It is read off the value's axis names through an
-// ordered map (architecture.md, idea 5); nothing is propagated.
+// ordered map (docs/spmd.md); nothing is propagated.
 #pragma once
 
 #include <cstdint>

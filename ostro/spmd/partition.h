@@ -1,6 +1,6 @@
 // partition: one Program -> one Program per worker of a mesh, which together give the same bits. A local
 // rewrite of each op: local sizes, shifted origins, and a collective where an axis that the op sums over is
-// split (architecture.md, idea 5; docs/spmd.md).
+// split (docs/spmd.md).
 #pragma once
 
 #include <memory>

@@ -1,5 +1,5 @@
 // The canonical programs of a run: what trace and grad return, before any pass, mesh or engine
-// (architecture.md, idea 2). Their text is program.ir, which `ostro verify` replays; its hash stands in the
+// (docs/design.md). Their text is program.ir, which `ostro verify` replays; its hash stands in the
 // chain's genesis.
 #pragma once
 
