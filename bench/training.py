@@ -1,7 +1,7 @@
 """Training steps beside PyTorch (eager and compiled), JAX and Levanter, step by step in turns.
 
-A peer takes 7 turns of a step with ours. One that nearly as fast a peer went before (NEAR) and that no goal names takes the
-first two. Ratios are those within pairs, and the best peer is the one with the least of them. f32 losses of PyTorch and JAX
+A peer takes 7 turns of a step with ours. One that no goal names takes the first two alone when they show it NEAR times
+slower than a peer before it. Ratios are those within pairs, and the best peer is the one with the least of them. f32 losses of PyTorch and JAX
 must be ours to 4 digits (all start from the same weights and see the same batches); bf16 rounds at other places. PyTorch's
 bf16 without bf16 instructions is tens of times slower than its f32: there only nano is measured beside it, with one turn.
 

@@ -89,8 +89,8 @@ int train_tokenizer(Args args) {
   std::optional<int64_t> wanted_threads;
   std::string out, pattern = "llama3", text_key = "text";
   args.summary(
-      "Trains a byte-level BPE tokenizer. The result depends on the texts and the size alone: not on the\n"
-      "order of files, threads or machine.");
+      "Trains a byte-level BPE tokenizer. The result depends on the texts, the size, the pattern and\n"
+      "the special tokens alone: not on the order of files, threads or machine.");
   args.option(
       "--input", &inputs, "GLOB",
       "files, directories or globs (quote them), read as data.train_urls: a .jsonl, .ndjson or .json (also "

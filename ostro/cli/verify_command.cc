@@ -36,11 +36,11 @@ int verify_command(Args args) {
   std::optional<int64_t> from, to;
   bool json = false;
   args.summary(
-      "Restores the newest checkpoint at or before --from_step, replays to --to_step and compares every "
-      "chain entry. "
-      "Exit 0: equal, 1: differs, 2: cannot compare.");
+      "Replays from the newest checkpoint at or before --from_step that the chain records and that can be\n"
+      "read (damaged ones are passed over with a warning; without any, from the seed's initial state) to\n"
+      "--to_step, and compares every chain entry. Exit 0: equal, 1: differs, 2: cannot compare.");
   args.positional("RUN", &run, "run directory");
-  args.option("--from_step", &from, "A", "step to begin at (default 0: the seed's initial state)");
+  args.option("--from_step", &from, "A", "step to begin at or before (default 0: the seed's initial state)");
   args.option("--to_step", &to, "B", "step to end at (default: the last of the chain)");
   args.option("--cache", &options.cache, "DIR",
               "the token store, when it is no longer where the run used it (data.cache_dir)");

@@ -231,7 +231,8 @@ void DataOptions::visit_options(config::OptionTable& t) {
       .other("content")
       .fixed(kContent);
   t.add(&components, "components", Effect::kBits, "",
-        "several data sets by name, each with a store of its own, instead of train_urls and validation_urls")
+        "several data sets by name, each with a store of its own, instead of train_urls, validation_urls, "
+        "validation_fraction and text_key, which each has for itself")
       .other(
           "{web: {train_urls: [corpus], format: {text_key: content}}, code: {train_urls: "
           "[\"other/**/*.txt\"]}}")

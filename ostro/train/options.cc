@@ -78,7 +78,10 @@ void TrainerOptions::visit_options(config::OptionTable& t) {
       .other("other_runs");
   t.add(&seed, "seed", Effect::kBits, "", "seed of initial weights and data order")
       .fixed("initial weights and the order of the data were drawn from it");
-  t.add(&mp, "mp", Effect::kBits, "", "types: p= parameters, c= compute; or one type for compute")
+  t.add(
+       &mp, "mp", Effect::kBits, "",
+       "type of compute, f32 or bfloat16, alone or as c= behind p=f32: parameters (p=) and the head's result "
+       "(o=) are always f32")
       .other("f32");
   t.add(&train_batch_size, "train_batch_size", Effect::kBits, "sequences",
         "sequences in a step, or a list of [step, sequences]; leaf_examples divides each, the learning rate "
@@ -89,7 +92,7 @@ void TrainerOptions::visit_options(config::OptionTable& t) {
         "steps between evaluations on held-out text; the last step has one anyway, with 0 it alone")
       .other("3");
   t.add(&max_eval_batches, "max_eval_batches", Effect::kOutput, "batches",
-        "batches in an evaluation; null: all")
+        "batches of numerics.leaf_examples sequences that an evaluation takes of each component; null: all")
       .other("1");
   t.section(&checkpointer, "checkpointer", "when to save");
   t.add(&tracker, "tracker", Effect::kOutput, "", "where metrics go: json (metrics.jsonl), tensorboard (tb/)")
