@@ -157,6 +157,15 @@ class Fusion {
       taken.insert(d);
       for (ValueId o : op(d).operands) open.push_back(o);
     }
+    // Registers go by root: an operand that is another view of what would be pulled in, as its reverse, has
+    // other elements at the same place and must be read from memory.
+    std::set<ValueId> own;
+    for (int32_t i : taken) own.insert(op(i).results.begin(), op(i).results.end());
+    const auto reads_elsewhere = [&](int32_t i) {
+      return std::any_of(op(i).operands.begin(), op(i).operands.end(),
+                         [&](ValueId v) { return own.count(root(v)) != 0 && !same_position(v); });
+    };
+    if (std::any_of(taken.begin(), taken.end(), reads_elsewhere)) return;
     u.ops.insert(u.ops.begin(), taken.begin(), taken.end());
   }
 
