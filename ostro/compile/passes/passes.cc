@@ -24,7 +24,11 @@ Result<ir::Program> run_passes(ir::Program program, const runtime::CompileOption
       !options.remat.starts_with("save:"))
     return invalid_argument("remat \"" + options.remat + "\"; use keep, none, all or save:label,label");
   for (const PassInfo& pass : kPasses) {
-    pass.run(program, options);
+    try {
+      pass.run(program, options);
+    } catch (const ir::AttrError& e) {  // of an attribute that no rule asks for
+      return invalid_argument(std::string(pass.name) + ": " + e.message);
+    }
     if (Status s = ir::verify(program); !s.ok())
       return s.error().with_context(std::string("after ") + pass.name);
   }

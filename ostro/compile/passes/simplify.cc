@@ -87,7 +87,8 @@ class Simplifier {
       case OpKind::reverse:
         return out.size_of(op.attrs.str("axis")) <= 1 ? x : -1;
       case OpKind::neg:
-        return inner != nullptr && inner->kind == OpKind::neg ? now_.find(inner->operands[0]) : -1;
+        if (inner == nullptr || inner->kind != OpKind::neg) return -1;
+        return block_.shape(inner->operands[0]) == out ? now_.find(inner->operands[0]) : -1;
       case OpKind::mul:
         return times_one(op, out);
       default:
