@@ -125,7 +125,7 @@ void tree(const OpCall& call) {
   for_rows(call, rows, [&](int64_t i, int64_t first) {
     std::vector<T> row;
     for (int64_t r : rows.reduced) row.push_back(call.in[0].as<T>()[first + r]);
-    call.out[0].as<T>()[i] = join_leaves(row, {static_cast<int64_t>(row.size())});
+    call.out[0].as<T>()[i] = row.empty() ? T{0} : join_leaves(row, {static_cast<int64_t>(row.size())});
   });
 }
 
