@@ -75,6 +75,31 @@ void add_reductions(Collector& c) {
                     b.add(OpKind::argmax, {in[0]}, {{"axis", std::string("pos")}}),
                     b.add(OpKind::argmax, {in[0]}, {{"axis", std::string("embed")}})};
     });
+  // The same place of another view holds another element: what is summed cannot all be in registers.
+  c.add("serial sum of a value beside its reverse", {f32({{"a", 9}, {"b", 20}})},
+        [](Builder& b, const Values& in) {
+          const ValueId e = b.add(OpKind::abs, {in[0]});
+          const ValueId back = b.add(OpKind::reverse, {e}, {{"axis", std::string("a")}});
+          return Values{b.sum(b.add(OpKind::mul, {e, back}), {"a", "b"}, "serial")};
+        });
+  c.add("serial sum of a value less its first row", {f32({{"a", 9}, {"b", 20}})},
+        [](Builder& b, const Values& in) {
+          const ValueId e = b.add(OpKind::abs, {in[0]});
+          const ValueId row = b.add(
+              OpKind::slice, {e}, {{"axis", std::string("a")}, {"start", int64_t{0}}, {"size", int64_t{1}}});
+          const ValueId first = b.broadcast(b.sum(row, {"a"}, "striped"), b.shape(e).axes);
+          const ValueId rows =
+              b.broadcast(b.add_n(OpKind::unstack, {e}, {{"axis", std::string("a")}})[0], b.shape(e).axes);
+          return Values{b.sum(b.add(OpKind::sub, {e, rows}), {"a"}, "serial"),
+                        b.sum(b.add(OpKind::sub, {e, first}), {"b"}, "serial")};
+        });
+  c.add("a bf16 value negated twice", {bf16(axes)}, [](Builder& b, const Values& in) {
+    return Values{b.add(OpKind::neg, {b.add(OpKind::neg, {in[0]})})};
+  });
+  c.add("sums of nothing", {f32({{"batch", 3}, {"none", 0}})}, [](Builder& b, const Values& in) {
+    return Values{b.add(OpKind::tree_sum, {in[0]}, {{"axes", Names{"none"}}}),
+                  b.sum(in[0], {"none"}, "striped")};
+  });
   c.add("tree_sum", {f32(axes), of(DType::f64, axes)}, [](Builder& b, const Values& in) {
     return Values{b.add(OpKind::tree_sum, {in[0]}, {{"axes", Names{"pos"}}}),
                   b.add(OpKind::tree_sum, {in[1]}, {{"axes", Names{"batch", "pos"}}})};
