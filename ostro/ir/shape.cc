@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "ostro/base/check.h"
 
 namespace ostro::ir {
@@ -24,6 +26,14 @@ const char* dtype_name(DType dtype) {
       return "bool";
   }
   return "?";
+}
+
+bool is_axis_name(std::string_view name) {
+  const auto allowed = [](char c) {
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_' ||
+           c == '.' || c == '\'' || c == '/' || c == '-';
+  };
+  return !name.empty() && std::all_of(name.begin(), name.end(), allowed);
 }
 
 std::optional<DType> parse_dtype(std::string_view name) {

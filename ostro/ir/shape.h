@@ -21,6 +21,9 @@ int64_t dtype_size(DType dtype);
 bool is_floating(DType dtype);
 bool is_integer(DType dtype);  // i32, i64, u32
 
+// Letters, digits and _ . ' / -, at least one: what the text form can hold (text.h).
+bool is_axis_name(std::string_view name);
+
 struct Axis {
   std::string name;
   int64_t size = 0;

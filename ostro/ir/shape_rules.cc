@@ -4,17 +4,26 @@
 
 #include <fmt/format.h>
 
+#include <cmath>
+
 namespace ostro::ir {
 namespace {
 
 using namespace rules;
 
 Shapes state(const Op& op, In in) {
-  if (op.kind == OpKind::fingerprint) return std::vector<Shape>{Shape{DType::i64, {{"lane", 2}}}};
+  if (op.kind == OpKind::fingerprint) {
+    if (op.attrs.ints("global_sizes").size() != in[0].axes.size())
+      return fail(op, fmt::format("global_sizes has {} sizes for {}", op.attrs.ints("global_sizes").size(),
+                                  in[0].str()));
+    return std::vector<Shape>{Shape{DType::i64, {{"lane", 2}}}};
+  }
   const auto& axes = op.attrs.strs("axes");
   const auto& cells = op.attrs.ints("cells");  // number of boxes along each named axis
   if (axes.size() != cells.size()) return fail(op, "axes and cells differ in length");
   if (in[0].dtype != DType::f32) return fail(op, "needs f32");
+  for (const int64_t boxes : cells)
+    if (boxes < 1) return fail(op, fmt::format("cells are 1 or more, not {}", boxes));
   Shape out{DType::f64, {}};
   for (const Axis& a : in[0].axes)
     for (size_t i = 0; i < axes.size(); ++i)
@@ -37,6 +46,28 @@ Shapes collective(const Op& op, In in) {
     default:
       return std::vector<Shape>{out};
   }
+}
+
+// That every engine reads the same number out of a constant's double.
+Status check_value(const Op& op, DType dtype, double value) {
+  const auto refuse = [&](const char* why) {
+    return fail(op, fmt::format("value {} for {}: {}", value, dtype_name(dtype), why));
+  };
+  if (dtype == DType::f64) return Status();
+  if (is_floating(dtype)) {
+    if (value != 0 && std::abs(value) < 0x1p-126) return refuse("too small for a normal number (N2)");
+    return Status();
+  }
+  const double low = dtype == DType::i32   ? -0x1p31
+                     : dtype == DType::i64 ? -0x1p63
+                                           : 0,
+               end = dtype == DType::i32   ? 0x1p31
+                     : dtype == DType::i64 ? 0x1p63
+                     : dtype == DType::u32 ? 0x1p32
+                                           : 2;
+  if (!(value >= low && value < end)) return refuse("out of range");
+  if (value != std::floor(value)) return refuse("not a whole number");
+  return Status();
 }
 
 Shapes infer(const Op& op, In in) {
@@ -62,7 +93,7 @@ Shapes infer(const Op& op, In in) {
       if (op.attrs.has("data") && static_cast<int64_t>(op.attrs.str("data").size()) != 2 * out.bytes())
         return fail(op, fmt::format("data has {} hex digits, {} needs {}", op.attrs.str("data").size(),
                                     out.str(), 2 * out.bytes()));
-      if (!op.attrs.has("data") && !op.attrs.has("value")) return fail(op, "has neither value nor data");
+      if (!op.attrs.has("data")) RETURN_IF_ERROR(check_value(op, *d, op.attrs.f64("value")));
       return std::vector<Shape>{out};
     }
     case OpKind::iota:
@@ -72,6 +103,9 @@ Shapes infer(const Op& op, In in) {
       ASSIGN_OR_RETURN(Shape out,
                        shape_from_attrs(op, op.attrs.str("kind") == "bits" ? DType::u32 : DType::f32));
       RETURN_IF_ERROR(arity(1 + out.axes.size()));
+      if (op.attrs.ints("global_sizes").size() != out.axes.size())
+        return fail(op, fmt::format("global_sizes has {} sizes for {}", op.attrs.ints("global_sizes").size(),
+                                    out.str()));
       if (in[0].dtype != DType::u32 || in[0].count() != 2)
         return fail(op, fmt::format("key is {}, not u32[word:2]", in[0].str()));
       return std::vector<Shape>{out};
@@ -114,7 +148,7 @@ Shapes infer(const Op& op, In in) {
       RETURN_IF_ERROR(arity(3));
       ASSIGN_OR_RETURN(int64_t at, need_axis(op, in[0], op.attrs.str("axis")));
       Shape update = in[1];
-      if (!update.has(op.attrs.str("axis")) ||
+      if (update.rank() != in[0].rank() || update.find(op.attrs.str("axis")) != at ||
           update.size_of(op.attrs.str("axis")) > in[0].axes[static_cast<size_t>(at)].size)
         return fail(op, fmt::format("update {} does not fit into {}", in[1].str(), in[0].str()));
       update.axes[static_cast<size_t>(at)].size = in[0].axes[static_cast<size_t>(at)].size;
@@ -172,6 +206,7 @@ Shapes infer(const Op& op, In in) {
       RETURN_IF_ERROR(arity(1));
       return state(op, in);
     case OpKind::fingerprint:
+      if (in.empty()) return fail(op, "needs an operand");
       RETURN_IF_ERROR(arity(1 + in[0].axes.size()));
       return state(op, in);
     case OpKind::scan:
@@ -187,7 +222,10 @@ Shapes infer(const Op& op, In in) {
 
 Result<std::vector<Shape>> infer_shapes(const Op& op, std::span<const Shape> in) {
   try {
-    return infer(op, in);
+    ASSIGN_OR_RETURN(std::vector<Shape> out, infer(op, in));
+    for (const Shape& s : out)
+      if (const Status sound = check_shape(s); !sound.ok()) return fail(op, sound.error().message());
+    return out;
   } catch (const AttrError& e) {
     return fail(op, e.message);
   }

@@ -4,7 +4,6 @@
 #include <algorithm>
 #include <set>
 
-#include "ostro/ir/attention_limits.h"
 #include "ostro/ir/shape_rules.h"
 
 namespace ostro::ir::rules {
@@ -48,6 +47,8 @@ Shapes dot(const Op& op, In in) {
   if (!d || (*d != DType::f32 && *d != DType::bf16) || (*d == DType::bf16 && a.dtype == DType::f32))
     return fail(op, "gives f32, or bf16 from bf16 operands");
   const std::set<std::string> contracted(over.begin(), over.end());
+  if (contracted.size() != over.size())
+    return fail(op, fmt::format("[{}] names an axis twice", fmt::join(over, ", ")));
   for (const auto& n : over)
     if (!a.has(n) || !b.has(n))
       return fail(op, fmt::format("no axis \"{}\" in {}", n, a.has(n) ? b.str() : a.str()));
@@ -106,48 +107,6 @@ Shapes scatter_add(const Op& op, In in) {
   return std::vector<Shape>{out};
 }
 
-// q [.., pos, .., head_dim], k and v [.., key_pos, .., head_dim]; attrs name the axes: "query", "key",
-// "head_dim".
-Shapes attention(const Op& op, In in) {
-  const Shape &q = in[0], &k = in[1], &v = in[2];
-  const auto &query = op.attrs.str("query"), &key = op.attrs.str("key"), &head = op.attrs.str("head_dim");
-  for (const auto& n : {query, head})
-    if (!q.has(n)) return fail(op, fmt::format("q {} has no axis \"{}\"", q.str(), n));
-  for (const auto& n : {key, head})
-    if (!k.has(n) || !v.has(n))
-      return fail(op, fmt::format("k {} or v {} has no axis \"{}\"", k.str(), v.str(), n));
-  if (k.axes != v.axes) return fail(op, fmt::format("k {} and v {} differ", k.str(), v.str()));
-  if (q.dtype != k.dtype || q.dtype != v.dtype || (q.dtype != DType::f32 && q.dtype != DType::bf16))
-    return fail(op, fmt::format("q, k, v are {}, {}, {}; all must be f32 or all bf16", dtype_name(q.dtype),
-                                dtype_name(k.dtype), dtype_name(v.dtype)));
-  for (const Axis& a : k.axes)
-    if (a.name != key && (!q.has(a.name) || q.size_of(a.name) != a.size))
-      return fail(
-          op, fmt::format("axis \"{}\" of k {} is not in q {}; q may have more axes (head groups), k may not",
-                          a.name, k.str(), q.str()));
-  if (q.axes.back().name != head || k.axes.back().name != head)
-    return fail(op,
-                fmt::format("axis \"{}\" must be last in q {} and k {}; transpose", head, q.str(), k.str()));
-  if (q.axes.back().size > kMaxHeadDim)
-    return fail(op, fmt::format("axis \"{}\" of q {} is {}; a head is {} wide at most, use more heads", head,
-                                q.str(), q.axes.back().size, kMaxHeadDim));
-  if (op.attrs.i64("visible", 0) != 0) {
-    const Shape& mask = in[in.size() - (op.attrs.i64("sink", 0) != 0 ? 2 : 1)];
-    if (mask.dtype != DType::boolean || !mask.has(key) || mask.size_of(key) != k.size_of(key))
-      return fail(op, fmt::format("visible is {}; it must be bool with the axis \"{}\" of k {}", mask.str(),
-                                  key, k.str()));
-    for (const Axis& a : mask.axes)
-      if (a.name == head || (a.name != key && (!q.has(a.name) || q.size_of(a.name) != a.size)))
-        return fail(op, fmt::format("axis \"{}\" of visible {} is not one of q {} but head_dim", a.name,
-                                    mask.str(), q.str()));
-  }
-  const Shape row = q.without(head).with_dtype(DType::f32);
-  if (op.kind == OpKind::attention) return std::vector<Shape>{q, row, row};
-  std::vector<Shape> out{q.with_dtype(DType::f32), k.with_dtype(DType::f32), v.with_dtype(DType::f32)};
-  if (op.attrs.i64("sink", 0) != 0) out.push_back(in.back());
-  return out;
-}
-
 Shapes cross_entropy(const Op& op, In in) {
   const auto& axis = op.attrs.str("axis");
   if (in[0].dtype != DType::f32) return fail(op, "logits must be f32");
@@ -156,6 +115,7 @@ Shapes cross_entropy(const Op& op, In in) {
   const Shape row = in[0].without(axis);
   if (in[1] != row.with_dtype(DType::i32))
     return fail(op, fmt::format("target {} does not fit logits {}", in[1].str(), in[0].str()));
+  if (in[0].axes.back().size < 1) return fail(op, fmt::format("logits {} have no class", in[0].str()));
   if (op.kind == OpKind::cross_entropy) return std::vector<Shape>{row, row, row, row};
   const auto d = parse_dtype(op.attrs.str("dtype", "f32"));
   if (!d || (*d != DType::f32 && *d != DType::bf16)) return fail(op, "gives f32 or bf16");

@@ -25,6 +25,12 @@ Shapes regions(const Op& op, In in) {
   if (op.kind == OpKind::scan) {
     if (op.regions.size() != 1) return fail(op, "has one region");
     const Block& body = op.regions[0];
+    const int64_t given = static_cast<int64_t>(in.size());
+    if (op.attrs.i64("consts") < 0 || op.attrs.i64("consts") > given || op.attrs.i64("carries") < 0 ||
+        op.attrs.i64("carries") > given || op.attrs.i64("length") < 0)
+      return fail(op,
+                  fmt::format("{} consts, {} carries and length {} for {} operands", op.attrs.i64("consts"),
+                              op.attrs.i64("carries"), op.attrs.i64("length"), given));
     const auto consts = static_cast<size_t>(op.attrs.i64("consts")),
                carries = static_cast<size_t>(op.attrs.i64("carries"));
     const auto& axis = op.attrs.str("axis");
@@ -49,6 +55,7 @@ Shapes regions(const Op& op, In in) {
   }
   if (op.kind == OpKind::cond) {
     if (op.regions.size() != 2) return fail(op, "has two regions");
+    if (in.empty()) return fail(op, "needs a predicate");
     if (in[0] != scalar(DType::boolean))
       return fail(op, fmt::format("predicate is {}, not a bool scalar", in[0].str()));
     for (const Block& b : op.regions) RETURN_IF_ERROR(matches(b, in.subspan(1), "branch"));

@@ -1,6 +1,7 @@
 // Shape rules of layout ops, and what all rules share.
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <set>
 
 #include "ostro/ir/shape_rules.h"
@@ -11,6 +12,22 @@ Error fail(const Op& op, const std::string& text) {
   return invalid_argument(fmt::format("{}: {}", op_name(op.kind), text));
 }
 
+Status check_shape(const Shape& s) {
+  int64_t bytes = dtype_size(s.dtype);
+  for (size_t i = 0; i < s.axes.size(); ++i) {
+    const Axis& a = s.axes[i];
+    if (!is_axis_name(a.name))
+      return invalid_argument(
+          fmt::format("\"{}\" is no name of an axis: letters, digits, _ . ' / and - are", a.name));
+    if (s.find(a.name) != static_cast<int64_t>(i))
+      return invalid_argument(fmt::format("axis \"{}\" would appear twice in {}", a.name, s.str()));
+    if (a.size < 0) return invalid_argument(fmt::format("axis \"{}\" has size {}", a.name, a.size));
+    if (__builtin_mul_overflow(bytes, std::max<int64_t>(a.size, 1), &bytes))
+      return invalid_argument(fmt::format("{} has more bytes than a 64-bit number counts", s.str()));
+  }
+  return Status();
+}
+
 Result<Shape> shape_from_attrs(const Op& op, DType dtype) {
   const auto& axes = op.attrs.strs("axes");
   const auto& sizes = op.attrs.ints("sizes");
@@ -18,9 +35,9 @@ Result<Shape> shape_from_attrs(const Op& op, DType dtype) {
   Shape s{dtype, {}};
   for (size_t i = 0; i < axes.size(); ++i) {
     if (s.has(axes[i])) return fail(op, fmt::format("axis \"{}\" appears twice", axes[i]));
-    if (sizes[i] < 0) return fail(op, fmt::format("axis \"{}\" has size {}", axes[i], sizes[i]));
     s.axes.push_back({axes[i], sizes[i]});
   }
+  if (const Status sound = check_shape(s); !sound.ok()) return fail(op, sound.error().message());
   return s;
 }
 
@@ -97,7 +114,8 @@ Shapes layout(const Op& op, In in) {
       const int64_t start = op.attrs.i64("start"), size = op.attrs.i64("size"),
                     stride = op.attrs.i64("stride", 1);
       Axis& a = out.axes[static_cast<size_t>(at)];
-      if (start < 0 || size < 0 || stride < 1 || (size > 0 && start + (size - 1) * stride >= a.size))
+      if (start < 0 || size < 0 || stride < 1 ||
+          (size > 0 && (size > a.size || start >= a.size || (size - 1) > (a.size - 1 - start) / stride)))
         return fail(op, fmt::format("start {} size {} stride {} is outside axis \"{}\" of size {}", start,
                                     size, stride, a.name, a.size));
       a.size = size;
@@ -107,6 +125,8 @@ Shapes layout(const Op& op, In in) {
       ASSIGN_OR_RETURN(int64_t at, need_axis(op, x, op.attrs.str("axis")));
       const int64_t low = op.attrs.i64("low"), high = op.attrs.i64("high");
       if (low < 0 || high < 0) return fail(op, "negative padding; slice instead");
+      constexpr int64_t kMost = int64_t{1} << 48;
+      if (low > kMost || high > kMost) return fail(op, fmt::format("padding by {} and {}", low, high));
       out.axes[static_cast<size_t>(at)].size += low + high;
       return std::vector<Shape>{out};
     }
@@ -130,6 +150,9 @@ Shapes layout(const Op& op, In in) {
       std::vector<Shape> parts;
       int64_t total = 0;
       for (int64_t size : op.attrs.ints("sizes")) {
+        if (size < 0 || size > x.axes[static_cast<size_t>(at)].size)
+          return fail(op, fmt::format("a part of {} of axis \"{}\" of {}", size, op.attrs.str("axis"),
+                                      x.axes[static_cast<size_t>(at)].size));
         out.axes[static_cast<size_t>(at)].size = size;
         total += size;
         parts.push_back(out);
@@ -161,10 +184,6 @@ Shapes layout(const Op& op, In in) {
     default:
       return fail(op, "is not a layout op");
   }
-  std::set<std::string> seen;
-  for (const Axis& a : out.axes)
-    if (!seen.insert(a.name).second)
-      return fail(op, fmt::format("axis \"{}\" would appear twice in {}", a.name, out.str()));
   return std::vector<Shape>{out};
 }
 

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include "ostro/ir/op_table.h"
+#include "ostro/ir/shape_rules.h"
 
 namespace ostro::ir {
 namespace {
@@ -27,7 +28,11 @@ Status verify(const Block& block) {
       return invalid_argument(fmt::format("{} uses %{} before it is defined", what, v));
     return Status();
   };
-  for (ValueId v : block.params) RETURN_IF_ERROR(define(v, "a parameter"));
+  for (ValueId v : block.params) {
+    RETURN_IF_ERROR(define(v, "a parameter"));
+    if (const Status sound = rules::check_shape(block.shape(v)); !sound.ok())
+      return sound.error().with_context(fmt::format("parameter %{}", v));
+  }
   for (const Op& op : block.ops) {
     const std::string what = std::string(op_name(op.kind)) + place(op);
     std::vector<Shape> in;

@@ -105,7 +105,7 @@ Array flash_attention(const Array& q, const Array& k, const Array& v, const Atte
   }
   if (o.sink.valid()) {
     attrs.set("sink", int64_t{1});
-    operands.push_back(o.sink);
+    operands.push_back(cast(o.sink, DType::f32, loc));  // a parameter of a bf16 policy, too
   }
   return apply_n(OpKind::attention, operands, std::move(attrs), {}, loc)[0];
 }
