@@ -140,6 +140,7 @@ Status indexed_rule(RuleContext& c) {
       return Status();
     }
     case OpKind::gather: {
+      if (c.in(0).dtype == DType::f64) return no_derivative(c.op);  // scatter_add has none
       Names batch;
       for (const Axis& a : c.in(1).axes)
         if (c.in(0).has(a.name)) batch.push_back(a.name);
@@ -156,6 +157,7 @@ Status indexed_rule(RuleContext& c) {
     case OpKind::sort:
     case OpKind::top_k: {
       // Each result element came from one place: scatter it back there.
+      if (c.in(0).dtype == DType::f64) return no_derivative(c.op);
       const std::string moved = axis + "'";
       Names batch;
       for (const Axis& a : c.in(0).axes)

@@ -27,7 +27,7 @@ Status reduce_rule(RuleContext& c) {
       const std::vector<Axis> axes = c.in(0).axes;
       const ValueId at = b.add(OpKind::eq, {c.x(0), b.broadcast(c.y(), axes)});
       const ValueId count = b.add(OpKind::sum, {b.cast(at, DType::f32)}, {{"axes", c.op.attrs.strs("axes")}});
-      const ValueId share = b.broadcast(c.div(c.ct[0], count), axes);
+      const ValueId share = b.broadcast(c.div(c.ct[0], b.cast(count, b.shape(c.ct[0]).dtype)), axes);
       c.add(0, c.select(at, share, b.splat(0, b.shape(share))));
       return Status();
     }
