@@ -71,6 +71,10 @@ Cost op_cost(const Op& op, std::span<const Shape> in, std::span<const Shape> out
     case OpKind::scatter_add:
       c.flops = static_cast<double>(in[0].count());
       return c;
+    case OpKind::gather:
+    case OpKind::dynamic_slice:  // of the table only what is taken is read
+      c.bytes += static_cast<double>(out[0].bytes()) - static_cast<double>(in[0].bytes());
+      return c;
     default:
       if (is_elementwise(op.kind)) c.flops = out_count;
       return c;

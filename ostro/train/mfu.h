@@ -13,7 +13,8 @@ namespace ostro::train {
 double measure_peak(const std::function<double()>& work, double seconds = 0.1);
 
 // Model FLOPs utilisation, 0 to 1: the FLOPs that the model's definition needs per token (recomputation does
-// not count) times tokens per second, over the peak. 0 when one of them is not known.
+// not count, but for the scores that attention's backward pass makes again) times tokens per second, over the
+// peak. 0 when one of them is not known.
 double model_flops_utilization(double flops_per_token, double tokens_per_second, double peak_flops);
 
 // Bytes of this process in memory, now and at most so far; 0 where /proc does not tell.
