@@ -103,6 +103,14 @@ TEST_CASE("layout, reduction and contraction rules") {
   check_gradients({x}, [](const Arrays& a) {
     return total(sort(a[0], "b").first * a[0]) + total(top_k(a[0], "b", 2).first);
   });
+  // Extrema in f64; ops that would scatter f64 back have no derivative, and say so.
+  check_gradients(
+      {x}, [](const Arrays& a) { return total(cast(max(cast(a[0], DType::f64), {"b"}), DType::f32)); });
+  CHECK_THROWS_AS(check_gradients({x},
+                                  [](const Arrays& a) {
+                                    return total(cast(sort(cast(a[0], DType::f64), "b").first, DType::f32));
+                                  }),
+                  TraceError);
 }
 
 TEST_CASE("a loop with captures, stacked inputs and stacked outputs") {
