@@ -123,10 +123,17 @@ class Fusion {
     }
   }
 
+  template <typename Ops>
+  std::set<ValueId> results_of(const Ops& ops) const {
+    std::set<ValueId> results;
+    for (int32_t i : ops) results.insert(op(i).results.begin(), op(i).results.end());
+    return results;
+  }
+
   // Roots that a unit's ops read and none of them defines.
   std::set<ValueId> outside_reads(const Unit& u) const {
-    std::set<ValueId> own, reads;
-    for (int32_t i : u.ops) own.insert(op(i).results.begin(), op(i).results.end());
+    const std::set<ValueId> own = results_of(u.ops);
+    std::set<ValueId> reads;
     for (int32_t i : u.ops)
       for (ValueId v : op(i).operands)
         if (own.count(root(v)) == 0) reads.insert(root(v));
@@ -159,8 +166,7 @@ class Fusion {
     }
     // Registers go by root: an operand that is another view of what would be pulled in, as its reverse, has
     // other elements at the same place and must be read from memory.
-    std::set<ValueId> own;
-    for (int32_t i : taken) own.insert(op(i).results.begin(), op(i).results.end());
+    const std::set<ValueId> own = results_of(taken);
     const auto reads_elsewhere = [&](int32_t i) {
       return std::any_of(op(i).operands.begin(), op(i).operands.end(),
                          [&](ValueId v) { return own.count(root(v)) != 0 && !same_position(v); });
@@ -192,8 +198,7 @@ class Fusion {
   // All hand-overs inside the group fit, and its reduced axes are one run with one stride in every operand.
   Refusal check(const Unit& g) const {
     if (g.ops.size() > kMaxOps) return Refusal::kTooManyOps;
-    std::set<ValueId> own;
-    for (int32_t i : g.ops) own.insert(op(i).results.begin(), op(i).results.end());
+    const std::set<ValueId> own = results_of(g.ops);
     size_t loads = 0;
     std::vector<std::vector<int64_t>> strides;
     for (int32_t i : g.ops)

@@ -59,8 +59,7 @@ class Parser {
     return at_ < text_.size() ? text_[at_] : '\0';
   }
   static bool word_char(char c) {
-    return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '_' || c == '.' || c == '\'' ||
-           c == '/' || c == '-';
+    return is_axis_name(std::string_view(&c, 1));  // words are of what names of axes are of
   }
   bool accept(std::string_view token) {
     skip();

@@ -11,11 +11,16 @@ namespace {
 
 using namespace rules;
 
+// Of an op that knows where in the whole array the part `s` lies.
+Status check_global_sizes(const Op& op, const Shape& s) {
+  const size_t given = op.attrs.ints("global_sizes").size();
+  if (given == s.axes.size()) return Status();
+  return fail(op, fmt::format("global_sizes has {} sizes for {}", given, s.str()));
+}
+
 Shapes state(const Op& op, In in) {
   if (op.kind == OpKind::fingerprint) {
-    if (op.attrs.ints("global_sizes").size() != in[0].axes.size())
-      return fail(op, fmt::format("global_sizes has {} sizes for {}", op.attrs.ints("global_sizes").size(),
-                                  in[0].str()));
+    RETURN_IF_ERROR(check_global_sizes(op, in[0]));
     return std::vector<Shape>{Shape{DType::i64, {{"lane", 2}}}};
   }
   const auto& axes = op.attrs.strs("axes");
@@ -103,9 +108,7 @@ Shapes infer(const Op& op, In in) {
       ASSIGN_OR_RETURN(Shape out,
                        shape_from_attrs(op, op.attrs.str("kind") == "bits" ? DType::u32 : DType::f32));
       RETURN_IF_ERROR(arity(1 + out.axes.size()));
-      if (op.attrs.ints("global_sizes").size() != out.axes.size())
-        return fail(op, fmt::format("global_sizes has {} sizes for {}", op.attrs.ints("global_sizes").size(),
-                                    out.str()));
+      RETURN_IF_ERROR(check_global_sizes(op, out));
       if (in[0].dtype != DType::u32 || in[0].count() != 2)
         return fail(op, fmt::format("key is {}, not u32[word:2]", in[0].str()));
       return std::vector<Shape>{out};

@@ -25,17 +25,14 @@ Shapes regions(const Op& op, In in) {
   if (op.kind == OpKind::scan) {
     if (op.regions.size() != 1) return fail(op, "has one region");
     const Block& body = op.regions[0];
-    const int64_t given = static_cast<int64_t>(in.size());
-    if (op.attrs.i64("consts") < 0 || op.attrs.i64("consts") > given || op.attrs.i64("carries") < 0 ||
-        op.attrs.i64("carries") > given || op.attrs.i64("length") < 0)
-      return fail(op,
-                  fmt::format("{} consts, {} carries and length {} for {} operands", op.attrs.i64("consts"),
-                              op.attrs.i64("carries"), op.attrs.i64("length"), given));
-    const auto consts = static_cast<size_t>(op.attrs.i64("consts")),
-               carries = static_cast<size_t>(op.attrs.i64("carries"));
     const auto& axis = op.attrs.str("axis");
-    const int64_t length = op.attrs.i64("length");
-    if (consts + carries > in.size()) return fail(op, "has fewer operands than consts and carries");
+    const int64_t length = op.attrs.i64("length"), given_consts = op.attrs.i64("consts"),
+                  given_carries = op.attrs.i64("carries"), operands = static_cast<int64_t>(in.size());
+    if (given_consts < 0 || given_consts > operands || given_carries < 0 ||
+        given_carries > operands - given_consts || length < 0)
+      return fail(op, fmt::format("{} consts, {} carries and length {} for {} operands", given_consts,
+                                  given_carries, length, operands));
+    const auto consts = static_cast<size_t>(given_consts), carries = static_cast<size_t>(given_carries);
     std::vector<Shape> args(in.begin(), in.end());
     for (size_t i = consts + carries; i < in.size(); ++i) {
       if (in[i].axes.empty() || in[i].axes[0].name != axis || in[i].axes[0].size != length)

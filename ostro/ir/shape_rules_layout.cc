@@ -33,10 +33,7 @@ Result<Shape> shape_from_attrs(const Op& op, DType dtype) {
   const auto& sizes = op.attrs.ints("sizes");
   if (axes.size() != sizes.size()) return fail(op, "axes and sizes differ in length");
   Shape s{dtype, {}};
-  for (size_t i = 0; i < axes.size(); ++i) {
-    if (s.has(axes[i])) return fail(op, fmt::format("axis \"{}\" appears twice", axes[i]));
-    s.axes.push_back({axes[i], sizes[i]});
-  }
+  for (size_t i = 0; i < axes.size(); ++i) s.axes.push_back({axes[i], sizes[i]});
   if (const Status sound = check_shape(s); !sound.ok()) return fail(op, sound.error().message());
   return s;
 }
