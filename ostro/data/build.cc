@@ -132,6 +132,7 @@ Result<StoreWriter> open_writer(io::FileSystem& fs, const StorePlan& plan, const
   if (found->base) {
     SourceHashes hashes(fs, cache_dir);
     ASSIGN_OR_RETURN(const auto lacks, new_files(hashes, cache_dir, found->base->files, wanted));
+    hashes.keep();
     wanted = extended(found->base->files, lacks);
     const Status same = check_sources(cache_dir, found->header.sources, wanted);
     // Other files than when the store began to be extended: from its old end with those of now.

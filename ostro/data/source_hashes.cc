@@ -46,9 +46,9 @@ Result<std::string> SourceHashes::of(const SourceFile& source) {
   }
   ASSIGN_OR_RETURN(std::string hash, file_sha256(fs_, source.path));
   asked_[source.path] = {source.size, source.mtime_ns, hash};
+  const bool said = bytes_read_ >= kSaidFrom;
   bytes_read_ += source.size;
-  if (!said_ && bytes_read_ >= kSaidFrom) {
-    said_ = true;
+  if (!said && bytes_read_ >= kSaidFrom) {
     log_info(
         fmt::format("{}: reading texts to compare them, as their times or places are others than when "
                     "the token store was built; it is done once",

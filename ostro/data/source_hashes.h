@@ -37,7 +37,7 @@ class SourceHashes {
 
   io::FileSystem& fs_;
   std::string cache_dir_;
-  bool loaded_ = false, said_ = false;
+  bool loaded_ = false;
   int64_t bytes_read_ = 0;
   std::map<std::string, Known> kept_, asked_;  // by path
 };
