@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "ostro/base/error.h"
+#include "ostro/cpu/choose_isa.h"
 #include "ostro/cpu/isa.h"
 
 namespace ostro::bench {

@@ -15,6 +15,7 @@
 
 #include "bench/arguments.h"
 #include "bench/kernel_cases.h"
+#include "ostro/cpu/choose_isa.h"
 #include "ostro/cpu/calibrate.h"
 #include "ostro/cpu/gemm.h"
 

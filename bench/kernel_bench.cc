@@ -18,6 +18,7 @@
 
 #include "bench/kernel_cases.h"
 #include "ostro/cpu/calibrate.h"
+#include "ostro/cpu/choose_isa.h"
 #include "ostro/cpu/isa.h"
 
 namespace {

@@ -23,6 +23,7 @@
 
 #include "bench/arguments.h"
 #include "bench/bench_model.h"
+#include "ostro/cpu/choose_isa.h"
 #include "ostro/cpu/calibrate.h"
 #include "ostro/cpu/engine.h"
 

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "ostro/base/profile.h"
+#include "ostro/cpu/choose_isa.h"
 #include "ostro/cpu/calibrate.h"
 #include "ostro/train/step.h"
 

@@ -1,3 +1,4 @@
+#include "ostro/cpu/choose_isa.h"
 #include "ostro/cpu/cross_entropy.h"
 
 #include <doctest/doctest.h>

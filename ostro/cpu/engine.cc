@@ -1,3 +1,4 @@
+#include "ostro/cpu/choose_isa.h"
 #include "ostro/cpu/engine.h"
 
 #include <fmt/format.h>

@@ -1,12 +1,10 @@
-// Which instruction sets this process can run and which one it uses. All of them give the same bits
-// (docs/numerics.md, N6 and N7), so the choice is one of speed alone.
+// The instruction sets that kernels are built for, and which of them this process can run. All of them give the
+// same bits (docs/numerics.md, N6 and N7).
 #pragma once
 
 #include <optional>
 #include <string_view>
 #include <vector>
-
-#include "ostro/base/error.h"
 
 namespace ostro::cpu {
 
@@ -30,17 +28,5 @@ bool has_isa(Isa isa);
 
 // The ISAs this process can run, ascending.
 std::vector<Isa> available_isas();
-
-// The fastest ISA by vendor that passes the start-up check (admission.h): AMX where present; AVX512-BF16 on
-// AMD only, because elsewhere VDPBF16PS runs at a quarter of the FMA rate and emulation on plain AVX-512 is
-// faster.
-Isa best_isa();
-
-// The ISA named `requested`, or the best one when it is empty. Error: an unknown name, or an ISA that this
-// machine lacks or that fails the start-up check.
-Result<Isa> choose_isa(std::string_view requested);
-
-// choose_isa of the environment variable OSTRO_ISA.
-Result<Isa> choose_isa();
 
 }  // namespace ostro::cpu

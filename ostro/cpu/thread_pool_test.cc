@@ -15,6 +15,7 @@
 
 #include "ostro/base/profile.h"
 #include "ostro/cpu/affinity.h"
+#include "ostro/cpu/choose_isa.h"
 #include "ostro/cpu/isa.h"
 
 namespace ostro::cpu {

@@ -201,10 +201,6 @@ void warn_of_missing_bytes(const std::string& path, const tokenizer::Tokenizer& 
 
 }  // namespace
 
-int BuildSettings::threads_or_all() const {
-  return threads > 0 ? threads : std::max(1, static_cast<int>(std::thread::hardware_concurrency()));
-}
-
 Result<StoreLedger> build_store(io::FileSystem& fs, const DataOptions& options, const Component& component,
                                 const tokenizer::Tokenizer& tokenizer, const BuildSettings& settings) {
   ASSIGN_OR_RETURN(const StorePlan plan, plan_store(fs, options, component, tokenizer));

@@ -8,7 +8,6 @@
 
 #include "ostro/base/sha256.h"
 #include "ostro/data/formats/row_values.h"
-#include "ostro/data/token_store.h"
 
 namespace ostro::data {
 namespace {
@@ -44,14 +43,6 @@ Result<bool> DocumentReader::next(Unit& unit) {
   }
   unit.stored_end = rows_->stored_bytes();
   return true;
-}
-
-Result<std::string> text_of_row(Row row, LineParser& parser, std::string_view text_key,
-                                std::string_view option, bool& repaired) {
-  if (!row.problem.empty()) return unsupported(row.problem);
-  std::string text = as_utf8(std::move(row.bytes), repaired);
-  if (row.is_text) return text;
-  return parser.text(std::move(text), text_key, option);
 }
 
 bool is_held_out(std::string_view text, double fraction) {
@@ -167,21 +158,6 @@ Result<EncodedUnit> encode_unit(const EncodeContext& context, tokenizer::Encoder
           fmt::format("{}: changed while it was read; start again when it is complete", source.path));
   }
   return out;
-}
-
-Result<std::string> file_sha256(io::FileSystem& fs, const std::string& path) {
-  ASSIGN_OR_RETURN(const auto file, fs.open(path));
-  Sha256 hash;
-  std::vector<std::byte> buffer(256 << 10);
-  for (int64_t at = 0; at < file->size();) {
-    const auto count =
-        static_cast<size_t>(std::min<int64_t>(file->size() - at, static_cast<int64_t>(buffer.size())));
-    const std::span<std::byte> part = std::span(buffer).first(count);
-    RETURN_IF_ERROR(file->read(at, part));
-    hash.update(part);
-    at += static_cast<int64_t>(count);
-  }
-  return to_hex(hash.finish());
 }
 
 }  // namespace ostro::data

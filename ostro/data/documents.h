@@ -12,6 +12,7 @@
 #include "ostro/data/encoded_unit.h"
 #include "ostro/data/formats/row_formatter.h"
 #include "ostro/data/ledger.h"
+#include "ostro/data/line_parser.h"
 #include "ostro/data/row_reader.h"
 #include "ostro/data/source_files.h"
 #include "ostro/io/file_system.h"
@@ -50,26 +51,6 @@ class DocumentReader {
   std::unique_ptr<RowReader> rows_;
 };
 
-// Takes texts out of JSON lines. One per thread.
-class LineParser {
- public:
-  LineParser();
-  ~LineParser();
-  // The string in the field `text_key` of the object that a line is. Errors: not
-  // JSON, not an object, no such field (`option` sets it), not a string. A line with kLinePadding bytes of
-  // unused capacity is not copied.
-  Result<std::string> text(std::string line, std::string_view text_key, std::string_view option);
-
- private:
-  struct State;
-  std::unique_ptr<State> state_;
-};
-
-// The text that a row is, or has in a field (LineParser::text), as UTF-8 with U+FFFD for what is not, which
-// `repaired` tells. Errors: those of the line; a row that cannot be had.
-Result<std::string> text_of_row(Row row, LineParser& parser, std::string_view text_key,
-                                std::string_view option, bool& repaired);
-
 // Whether a document belongs to the held-out share: its SHA-256 (first 8 bytes, big-endian, over 2^64) falls
 // below the fraction. A function of the text alone, so that the same document is never on both sides.
 bool is_held_out(std::string_view text, double fraction);
@@ -89,8 +70,5 @@ struct EncodeContext {
 // file changed since it was listed.
 Result<EncodedUnit> encode_unit(const EncodeContext& context, tokenizer::Encoder& encoder, LineParser& parser,
                                 Unit unit);
-
-// SHA-256 of a file's bytes, read in pieces.
-Result<std::string> file_sha256(io::FileSystem& fs, const std::string& path);
 
 }  // namespace ostro::data

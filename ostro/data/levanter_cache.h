@@ -3,7 +3,7 @@
 
 #include <string>
 
-#include "ostro/data/build.h"
+#include "ostro/data/build_settings.h"
 #include "ostro/data/ledger.h"
 #include "ostro/io/file_system.h"
 #include "ostro/tokenizer/tokenizer.h"

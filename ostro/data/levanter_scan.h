@@ -1,7 +1,7 @@
 // Reads a Levanter cache once for what a reader must know of it.
 #pragma once
 
-#include "ostro/data/build.h"
+#include "ostro/data/build_settings.h"
 #include "ostro/data/levanter_ledger.h"
 
 namespace ostro::data {

@@ -1,11 +1,12 @@
 // The field of a JSON line. A fast parser decides whether the line is what it should be; the words about one
 // that is not come from the parser that all other files of ours are read with, and so does the verdict.
+#include "ostro/data/line_parser.h"
+
 #include <fmt/core.h>
 #include <simdjson.h>
 
 #include <nlohmann/json.hpp>
 
-#include "ostro/data/documents.h"
 
 namespace ostro::data {
 
@@ -61,6 +62,14 @@ Result<std::string> LineParser::text(std::string line, std::string_view text_key
   // What the parser keeps grows with its longest line.
   if (line.capacity() > kLongLine) state_ = std::make_unique<State>();
   return line;
+}
+
+Result<std::string> text_of_row(Row row, LineParser& parser, std::string_view text_key,
+                                std::string_view option, bool& repaired) {
+  if (!row.problem.empty()) return unsupported(row.problem);
+  std::string text = as_utf8(std::move(row.bytes), repaired);
+  if (row.is_text) return text;
+  return parser.text(std::move(text), text_key, option);
 }
 
 }  // namespace ostro::data

@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <map>
 
-#include "ostro/data/documents.h"
+#include "ostro/data/line_parser.h"
 #include "ostro/data/parquet_rows.h"
 
 namespace ostro::data {

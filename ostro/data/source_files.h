@@ -71,4 +71,7 @@ struct FoundSources {
 Result<FoundSources> find_sources(io::FileSystem& fs, const SourcePlaces& places,
                                   const SourceKeys& keys = {});
 
+// SHA-256 of a file's bytes, 64 hexadecimal digits, read in pieces.
+Result<std::string> file_sha256(io::FileSystem& fs, const std::string& path);
+
 }  // namespace ostro::data

@@ -5,7 +5,6 @@
 #include <nlohmann/json.hpp>
 
 #include "ostro/base/log.h"
-#include "ostro/data/documents.h"
 #include "ostro/data/ledger_json.h"
 #include "ostro/io/atomic_file.h"
 #include "ostro/io/json_fields.h"

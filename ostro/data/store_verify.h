@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "ostro/data/array_writer.h"
-#include "ostro/data/build.h"
+#include "ostro/data/build_settings.h"
 #include "ostro/data/verified_array.h"
 
 namespace ostro::data {

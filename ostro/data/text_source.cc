@@ -3,7 +3,7 @@
 #include <memory>
 #include <utility>
 
-#include "ostro/data/documents.h"
+#include "ostro/data/line_parser.h"
 #include "ostro/data/row_reader.h"
 #include "ostro/tokenizer/files.h"
 
