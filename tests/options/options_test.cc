@@ -26,12 +26,19 @@ using Settings = std::vector<config::Override>;
 
 // A configuration in which every option matters: two layers, held-out text, several leaves, checkpoints.
 const Settings kBase = {
-    {"data.train_urls", "[corpus]"},   {"data.validation_fraction", "0.2"},
-    {"model.seq_len", "32"},           {"model.hidden_dim", "32"},
-    {"model.intermediate_dim", "48"},  {"model.num_layers", "2"},
-    {"model.num_heads", "4"},          {"model.num_kv_heads", "2"},
-    {"trainer.train_batch_size", "4"}, {"trainer.num_train_steps", "6"},
-    {"trainer.steps_per_eval", "2"},   {"trainer.checkpointer.keep", "[{every: 2}]"},
+    {"data.tokenizer", "tokenizer.json"},
+    {"data.train_urls", "[corpus]"},
+    {"data.validation_fraction", "0.2"},
+    {"model.seq_len", "32"},
+    {"model.hidden_dim", "32"},
+    {"model.intermediate_dim", "48"},
+    {"model.num_layers", "2"},
+    {"model.num_heads", "4"},
+    {"model.num_kv_heads", "2"},
+    {"trainer.train_batch_size", "4"},
+    {"trainer.num_train_steps", "6"},
+    {"trainer.steps_per_eval", "2"},
+    {"trainer.checkpointer.keep", "[{every: 2}]"},
     {"numerics.leaf_examples", "2"},
 };
 

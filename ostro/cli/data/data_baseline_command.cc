@@ -6,17 +6,16 @@
 #include "ostro/cli/shared/standard_streams.h"
 #include "ostro/data/batch/data_set.h"
 #include "ostro/data/store/baseline.h"
+#include "ostro/data/tokenizer/trained_tokenizer.h"
 #include "ostro/io/files/atomic_file.h"
 #include "ostro/io/s3/routing_file_system.h"
-#include "ostro/tokenizer/files/files.h"
 
 namespace ostro::cli {
 namespace {
 
 Status run(const train::TrainConfig& config, const std::string& text_file, bool json) {
   io::FileSystem& fs = io::default_file_system();
-  ASSIGN_OR_RETURN(const tokenizer::Tokenizer tokenizer,
-                   tokenizer::load_tokenizer(fs, config.data.tokenizer));
+  ASSIGN_OR_RETURN(const tokenizer::Tokenizer tokenizer, data::open_tokenizer(fs, config.data));
   ASSIGN_OR_RETURN(const auto stores, data::DataSet::open(fs, config.data, tokenizer));
   if (stores->parts().size() > 1)
     return invalid_argument("data.components names several data sets; leave one, whose baseline is wanted");

@@ -57,7 +57,8 @@ int data_build_command(Args args) {
   std::string component;
   bool append = false, files = false;
   args.summary(
-      "Builds the token store of every component (or the one that data.cache_dir names), goes on with an\n"
+      "Builds the token store of every component (or the one that data.cache_dir names), after a tokenizer "
+      "where data.tokenizer names none, goes on with an\n"
       "unfinished one, or checks that the one there is what the configuration asks for. Rows that share\n"
       "sequences get the index for model.seq_len. OSTRO_THREADS threads tokenize. Several processes may "
       "build different components at once.");
@@ -69,8 +70,9 @@ int data_build_command(Args args) {
   args.flag("--files", &files, "print the ledger's entry of every file, too");
   args.config();
   if (const auto code = args.parse()) return *code;
-  return with_data_session(args, component,
-                           [&](const DataSession& session) { return build_all(session, append, files); });
+  return with_data_session(
+      args, component, [&](const DataSession& session) { return build_all(session, append, files); },
+      MissingTokenizer::kIsTrained);
 }
 
 int data_consolidate_command(Args args) {

@@ -7,9 +7,9 @@
 #include "ostro/cli/shared/standard_streams.h"
 #include "ostro/cpu/machine/thread_pool.h"
 #include "ostro/data/check/check.h"
+#include "ostro/data/tokenizer/trained_tokenizer.h"
 #include "ostro/io/files/atomic_file.h"
 #include "ostro/io/s3/routing_file_system.h"
-#include "ostro/tokenizer/files/files.h"
 #include "ostro/train/options/config.h"
 
 namespace ostro::cli {
@@ -21,8 +21,7 @@ Status check_and_report(const train::TrainConfig& config, data::CheckSettings se
   for (const std::string& path : {out, json_path})
     if (const auto info = fs.stat(path); info.ok() && info->is_directory)
       return invalid_argument(fmt::format("--out: {} is a directory; name a file", path));
-  ASSIGN_OR_RETURN(const tokenizer::Tokenizer tokenizer,
-                   tokenizer::load_tokenizer(fs, config.data.tokenizer));
+  ASSIGN_OR_RETURN(const tokenizer::Tokenizer tokenizer, data::open_tokenizer(fs, config.data));
   BuildProgressLine line("checking");
   settings.progress = line.callback();
   const Result<data::CheckReport> checked = data::run_check(fs, config.data, tokenizer, settings);

@@ -13,8 +13,8 @@
 #include "ostro/data/batch/data_set.h"
 #include "ostro/data/batch/eval_loader.h"
 #include "ostro/data/batch/loader.h"
+#include "ostro/data/tokenizer/trained_tokenizer.h"
 #include "ostro/io/s3/routing_file_system.h"
-#include "ostro/tokenizer/files/files.h"
 #include "ostro/train/options/config.h"
 #include "ostro/train/step/batches.h"
 
@@ -56,8 +56,7 @@ Status print_held_out(const BatchRequest& request, const train::TrainConfig& con
 
 Status print_batch(const BatchRequest& request, const train::TrainConfig& config, int threads) {
   io::FileSystem& fs = io::default_file_system();
-  ASSIGN_OR_RETURN(const tokenizer::Tokenizer tokenizer,
-                   tokenizer::load_tokenizer(fs, config.data.tokenizer));
+  ASSIGN_OR_RETURN(const tokenizer::Tokenizer tokenizer, data::open_tokenizer(fs, config.data));
   ASSIGN_OR_RETURN(const auto stores, data::DataSet::open(fs, config.data, tokenizer));
   if (request.split == "validation") return print_held_out(request, config, *stores);
   ASSIGN_OR_RETURN(const data::Loader loader, train::make_loader(config, stores));

@@ -5,8 +5,8 @@
 #include "ostro/cli/main/exit_code.h"
 #include "ostro/cli/shared/standard_streams.h"
 #include "ostro/data/batch/batch_diff.h"
+#include "ostro/data/tokenizer/trained_tokenizer.h"
 #include "ostro/io/s3/routing_file_system.h"
-#include "ostro/tokenizer/files/files.h"
 #include "ostro/train/options/config.h"
 #include "ostro/train/run/batch_causes.h"
 #include "ostro/train/step/batches.h"
@@ -25,8 +25,7 @@ Result<Side> open_side(const std::string& path, const Args& args) {
   ASSIGN_OR_RETURN(train::TrainConfig config,
                    train::load_train_config(path, args.overrides(), args.models()));
   io::FileSystem& fs = io::default_file_system();
-  ASSIGN_OR_RETURN(const tokenizer::Tokenizer tokenizer,
-                   tokenizer::load_tokenizer(fs, config.data.tokenizer));
+  ASSIGN_OR_RETURN(const tokenizer::Tokenizer tokenizer, data::open_tokenizer(fs, config.data));
   ASSIGN_OR_RETURN(auto stores, data::DataSet::open(fs, config.data, tokenizer));
   ASSIGN_OR_RETURN(data::Loader loader, train::make_loader(config, stores));
   return Side{std::move(config), tokenizer.hash(), std::move(stores), std::move(loader)};
@@ -37,8 +36,9 @@ Status run(const std::string& a, const std::string& b, int64_t steps, const Args
   ASSIGN_OR_RETURN(const Side y, open_side(b, args));
   std::string out;
   if (x.tokenizer != y.tokenizer)
-    out += fmt::format("data.tokenizer: other content: {} ({:.12}) in A, {} ({:.12}) in B\n",
-                       x.config.data.tokenizer, x.tokenizer, y.config.data.tokenizer, y.tokenizer);
+    out +=
+        fmt::format("data.tokenizer: other content: {} ({:.12}) in A, {} ({:.12}) in B\n",
+                    x.config.data.tokenizer_path(), x.tokenizer, y.config.data.tokenizer_path(), y.tokenizer);
   out += train::batch_causes(x.config, y.config);
   ASSIGN_OR_RETURN(const std::string text,
                    data::diff_text({*x.stores, x.loader}, {*y.stores, y.loader}, steps));

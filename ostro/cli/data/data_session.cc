@@ -2,10 +2,11 @@
 
 #include <fmt/format.h>
 
+#include "ostro/cli/shared/build_progress.h"
 #include "ostro/cpu/machine/thread_pool.h"
 #include "ostro/data/store/store_stats.h"
+#include "ostro/data/tokenizer/trained_tokenizer.h"
 #include "ostro/io/s3/routing_file_system.h"
-#include "ostro/tokenizer/files/files.h"
 
 namespace ostro::cli {
 
@@ -36,11 +37,16 @@ Result<Component> only_component(const std::vector<Component>& components) {
       fmt::format("--component: needed, since data.components names {}", names_of(components)));
 }
 
-Result<DataSession> open_data_session(const Args& args, const std::string& component) {
+Result<DataSession> open_data_session(const Args& args, const std::string& component,
+                                      MissingTokenizer missing) {
   ASSIGN_OR_RETURN(train::TrainConfig config, args.load_config());
   ASSIGN_OR_RETURN(const int threads, cpu::default_threads());
-  ASSIGN_OR_RETURN(tokenizer::Tokenizer tokenizer,
-                   tokenizer::load_tokenizer(io::default_file_system(), config.data.tokenizer));
+  io::FileSystem& fs = io::default_file_system();
+  BuildProgressLine line;
+  ASSIGN_OR_RETURN(const data::BuildSettings settings, build_settings(line));
+  ASSIGN_OR_RETURN(tokenizer::Tokenizer tokenizer, missing == MissingTokenizer::kIsTrained
+                                                       ? data::make_tokenizer(fs, config.data, settings)
+                                                       : data::open_tokenizer(fs, config.data));
   ASSIGN_OR_RETURN(std::vector<Component> components,
                    named_components(data::components_of(config.data), component));
   return DataSession{std::move(config), std::move(tokenizer), std::move(components), threads};

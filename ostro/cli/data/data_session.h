@@ -27,13 +27,18 @@ struct DataSession {
   int threads = 1;                          // OSTRO_THREADS
 };
 
+// Whether a tokenizer that the configuration does not name is trained where it is not there yet.
+enum class MissingTokenizer { kIsAnError, kIsTrained };
+
 // `component`: what --component says, or empty.
-Result<DataSession> open_data_session(const Args& args, const std::string& component);
+Result<DataSession> open_data_session(const Args& args, const std::string& component,
+                                      MissingTokenizer missing);
 
 // Runs `work` on a session; what it says as an exit code.
 template <typename Work>
-int with_data_session(const Args& args, const std::string& component, const Work& work) {
-  const auto session = open_data_session(args, component);
+int with_data_session(const Args& args, const std::string& component, const Work& work,
+                      MissingTokenizer missing = MissingTokenizer::kIsAnError) {
+  const auto session = open_data_session(args, component, missing);
   if (!session.ok()) return report_error(session.error());
   const Status done = work(*session);
   return done.ok() ? kExitOk : report_error(done.error());

@@ -2,14 +2,13 @@
 #include <fmt/core.h>
 
 #include <algorithm>
-#include <chrono>
 #include <cstdio>
 #include <optional>
 
 #include "ostro/cli/main/commands.h"
 #include "ostro/cli/main/exit_code.h"
-#include "ostro/cli/shared/progress_output.h"
 #include "ostro/cli/shared/standard_streams.h"
+#include "ostro/cli/shared/tokenizer_progress.h"
 #include "ostro/cpu/machine/thread_pool.h"
 #include "ostro/data/sources/source_files.h"
 #include "ostro/data/sources/text_source.h"
@@ -38,43 +37,6 @@ Status check_writable(io::FileSystem& fs, const std::string& path) {
         path, made.error().message()));
   return fs.remove(probe);
 }
-
-// How far a stage is, and how long it will take if it goes on as it began.
-class TrainProgressLine {
- public:
-  using Stage = tokenizer::TrainProgress::Stage;
-
-  explicit TrainProgressLine(const data::TextProgress& read) : read_(read) {}
-
-  void draw(const tokenizer::TrainProgress& p) {
-    const bool counting = p.stage == Stage::kCounting;
-    const double done = static_cast<double>(counting ? read_.bytes_done : static_cast<int64_t>(p.done));
-    const double total = static_cast<double>(counting ? read_.bytes_total : static_cast<int64_t>(p.total));
-    if (p.stage != stage_) {
-      stage_ = p.stage;
-      begin_ = output_.now();
-      from_ = done;
-    }
-    if (!output_.is_due(!counting && p.done >= p.total)) return;
-    const double seconds = std::chrono::duration<double>(output_.now() - begin_).count();
-    const double rate = (done - from_) / std::max(seconds, 1e-3), left = rate > 0 ? (total - done) / rate : 0;
-    const double percent = total > 0 ? 100 * done / total : 100;
-    const std::string what =
-        counting ? fmt::format("counting pieces: {:5.1f}%  {:.1f} MB of text", percent,
-                               static_cast<double>(p.done) * 1e-6)
-                 : fmt::format("merging pairs: {:5.1f}%  {} of {} tokens", percent, p.done, p.total);
-    output_.show(fmt::format("{}  {}:{:02} left", what, static_cast<int64_t>(left) / 60,
-                             static_cast<int64_t>(left) % 60));
-  }
-  void end() { output_.end(); }
-
- private:
-  const data::TextProgress& read_;
-  ProgressOutput output_ = ProgressOutput::standard_error();
-  Stage stage_ = Stage::kCounting;
-  ProgressOutput::Clock::time_point begin_ = output_.now();
-  double from_ = 0;  // where the stage began
-};
 
 std::string pattern_names() {
   std::string names;
@@ -150,8 +112,14 @@ int train_tokenizer(Args args) {
   if (const Status writable = check_writable(fs, out); !writable.ok()) return report_error(writable.error());
   const size_t file_count = files->size();
   data::TextProgress read;
-  TrainProgressLine line(read);
-  options.progress = [&line](const tokenizer::TrainProgress& p) { line.draw(p); };
+  TokenizerProgressLine line;
+  options.progress = [&](tokenizer::TrainProgress p) {
+    if (p.stage == tokenizer::TrainProgress::Stage::kCounting) {
+      p.done = static_cast<uint64_t>(read.bytes_done);
+      p.total = static_cast<uint64_t>(read.bytes_total);
+    }
+    line.draw(p);
+  };
   const auto trained =
       tokenizer::train(data::texts_of_sources(fs, std::move(*files), text_key, "--text_key", &read), options);
   line.end();

@@ -10,11 +10,19 @@ namespace ostro::cli {
 
 BuildProgressLine::BuildProgressLine(std::string name, ProgressOutput output)
     : name_(name.empty() ? "tokenizing" : std::move(name)),
+      tokenizer_(output),
       output_(std::move(output)),
       begin_(output_.now()) {}
 
 std::function<void(const data::BuildProgress&)> BuildProgressLine::callback() {
   return [this](const data::BuildProgress& p) { draw(p); };
+}
+
+std::function<void(const tokenizer::TrainProgress&)> BuildProgressLine::tokenizer_callback() {
+  return [this](const tokenizer::TrainProgress& p) {
+    tokenizer_.draw(p);
+    begin_ = output_.now();  // its time is not the build's
+  };
 }
 
 void BuildProgressLine::draw(const data::BuildProgress& p) {
@@ -37,6 +45,7 @@ Result<data::BuildSettings> build_settings(BuildProgressLine& line) {
   data::BuildSettings settings;
   ASSIGN_OR_RETURN(settings.threads, cpu::default_threads());
   settings.progress = line.callback();
+  settings.tokenizer_progress = line.tokenizer_callback();
   return settings;
 }
 

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "ostro/cli/shared/progress_output.h"
+#include "ostro/cli/shared/tokenizer_progress.h"
 #include "ostro/data/build/build.h"
 
 namespace ostro::cli {
@@ -16,6 +17,8 @@ class BuildProgressLine {
   explicit BuildProgressLine(std::string name = "", ProgressOutput output = ProgressOutput::standard_error());
   // For BuildSettings::progress; refers to this object.
   std::function<void(const data::BuildProgress&)> callback();
+  // For BuildSettings::tokenizer_progress: of a tokenizer that is trained before; refers to this object, too.
+  std::function<void(const tokenizer::TrainProgress&)> tokenizer_callback();
   // Leaves the line standing.
   void end() { output_.end(); }
 
@@ -23,6 +26,7 @@ class BuildProgressLine {
   void draw(const data::BuildProgress& p);
 
   std::string name_;
+  TokenizerProgressLine tokenizer_;
   ProgressOutput output_;
   ProgressOutput::Clock::time_point begin_;
 };

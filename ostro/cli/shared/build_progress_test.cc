@@ -53,6 +53,33 @@ TEST_CASE(
         "web:  75.0%  6 of 8 files  60000 documents  72.0M tokens  300.0 of 400.0 MB  5.0 MB/s  0:20 left\n");
 }
 
+TEST_CASE(
+    "progress: a tokenizer that is trained first has a line of its own, and its time is not the build's") {
+  using Stage = tokenizer::TrainProgress::Stage;
+  Shown s;
+  REQUIRE(s.file);
+  BuildProgressLine line("web", ProgressOutput(s.file.get(), false, [&s] { return s.now; }));
+  const auto train = line.tokenizer_callback();
+  for (uint64_t i = 0; i <= 70; ++i) {
+    s.now = Clock::time_point() + std::chrono::seconds(i);
+    if (i < 40)
+      train({Stage::kCounting, 1'000'000 * i, 40'000'000});
+    else
+      train({Stage::kMerging, 256 + 10 * (i - 40), 656});
+  }
+  for (int64_t i = 1; i <= 40; ++i) {
+    s.now += std::chrono::seconds(1);
+    line.callback()(
+        {.files_done = 1, .files_total = 2, .bytes_done = 1'000'000 * i, .bytes_total = 80'000'000});
+  }
+  line.end();
+  CHECK(s.text() ==
+        "tokenizer, counting pieces:  75.0%  30.0 of 40.0 MB  0:10 left\n"
+        "tokenizer, merging pairs:  69.5%  456 of 656 tokens  0:20 left\n"
+        "web:   1.2%  1 of 2 files  0 documents  0.0M tokens  1.0 of 80.0 MB  1.0 MB/s  1:19 left\n"
+        "web:  38.8%  1 of 2 files  0 documents  0.0M tokens  31.0 of 80.0 MB  1.0 MB/s  0:49 left\n");
+}
+
 TEST_CASE("progress: a build that goes on after a kill says from its first line on what is left") {
   for (const std::string path : {"a.jsonl", "a.jsonl.gz"}) {
     CAPTURE(path);

@@ -5,6 +5,7 @@
 #include <functional>
 
 #include "ostro/data/arrays/array_writer.h"
+#include "ostro/tokenizer/files/trainer.h"
 
 namespace ostro::data {
 
@@ -30,6 +31,9 @@ struct BuildSettings {
   ArrayLayout layout;               // tests use small chunks
   bool append = false;  // extend a finished store by files that its sources have at the end of their lists
   std::function<void(const BuildProgress&)> progress;  // after every unit; never twice at once
+  // Of a tokenizer that is trained first; while counting, `done` and `total` are bytes of the files as
+  // stored.
+  std::function<void(const tokenizer::TrainProgress&)> tokenizer_progress = {};
 };
 
 }  // namespace ostro::data

@@ -206,9 +206,9 @@ Result<StoreLedger> build_store(io::FileSystem& fs, const DataOptions& options, 
   ASSIGN_OR_RETURN(const StorePlan plan, plan_store(fs, options, component, tokenizer));
   if (!plan.folder.levanter_cache.empty())
     return check_levanter_cache(fs, plan.folder.levanter_cache, plan.folder.ledger, plan.preprocessing,
-                                tokenizer, options.tokenizer, settings);
+                                tokenizer, options.tokenizer_path(), settings);
   if (!plan.is_in_place && !std::holds_alternative<PrebuiltFormat>(component.format))
-    warn_of_missing_bytes(options.tokenizer, tokenizer);
+    warn_of_missing_bytes(options.tokenizer_path(), tokenizer);
   ASSIGN_OR_RETURN(Standing there, standing(fs, plan, settings.append));
   if (there.is_done()) return std::move(*there.finished);
   if (!plan.sources.ok()) return plan.sources.error();

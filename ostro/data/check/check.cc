@@ -229,8 +229,9 @@ class Check {
         continue;
       }
       const std::string key = component.name.empty() ? component.key : component.key + ".format";
-      ASSIGN_OR_RETURN(auto formatter, make_row_formatter(fs_, component.format, key, options_.tokenizer,
-                                                          tokenizer_, options_.enforce_eos));
+      ASSIGN_OR_RETURN(auto formatter,
+                       make_row_formatter(fs_, component.format, key, options_.tokenizer_path(), tokenizer_,
+                                          options_.enforce_eos));
       ASSIGN_OR_RETURN(auto sources,
                        all_sources(fs_, source_places(options_, component), SourceKeys::of(component.key)));
       for (const SourceFile& source : sources) progress_.bytes_total += source.size;

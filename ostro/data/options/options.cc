@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <cmath>
 
+#include "ostro/io/files/path.h"
+
 namespace ostro::data {
 
 using config::Effect;
@@ -13,6 +15,7 @@ using config::option_error;
 namespace {
 
 // Why a run cannot go on with another value.
+constexpr int64_t kLeastVocabSize = 257, kMostVocabSize = (1 << 24) - 1;
 constexpr const char* kContent = "the run's data is made with it";
 constexpr const char* kOrder = "the order of the data follows from it, so what was seen could come again";
 
@@ -210,8 +213,15 @@ void ComponentOptions::visit_options(config::OptionTable& t) {
 
 void DataOptions::visit_options(config::OptionTable& t) {
   t.add(&tokenizer, "tokenizer", Effect::kBits, "path",
-        "Hugging Face tokenizer.json or SentencePiece .model, or a directory that holds one")
+        "Hugging Face tokenizer.json or SentencePiece .model, or a directory that holds one; null: one is "
+        "trained from the training texts and kept as data.cache_dir/tokenizer.json")
       .other("other_tokenizer.json")
+      .by_content();
+  t.add(&vocab_size, "vocab_size", Effect::kBits, "tokens",
+        "of the tokenizer that is trained where data.tokenizer is null, fewer when the texts run out of "
+        "pairs; null: 4096")
+      .other("280")
+      .beside({{"data.tokenizer", "null"}})
       .by_content();
   t.add(&cache_dir, "cache_dir", Effect::kOutput, "path", "where the token store is built")
       .other("other_cache");
@@ -298,8 +308,18 @@ void DataOptions::visit_options(config::OptionTable& t) {
 }
 
 Status DataOptions::validate() const {
-  if (tokenizer.empty())
-    return option_error("data.tokenizer", "is empty; name a tokenizer.json, a .model, or its directory");
+  if (tokenizer && tokenizer->empty())
+    return option_error(
+        "data.tokenizer",
+        "is empty; name a tokenizer.json, a .model, or its directory, or use null to have one trained");
+  if (vocab_size && tokenizer)
+    return option_error(
+        "data.vocab_size",
+        fmt::format("{} is for a tokenizer that is trained, and data.tokenizer names {}; leave out one",
+                    *vocab_size, *tokenizer));
+  if (vocab_size && (*vocab_size < kLeastVocabSize || *vocab_size > kMostVocabSize))
+    return option_error("data.vocab_size", fmt::format("{}: use {} (256 bytes and the end of a text) to {}",
+                                                       *vocab_size, kLeastVocabSize, kMostVocabSize));
   if (cache_dir.empty()) return option_error("data.cache_dir", "is empty; name a directory");
   if (!components.empty()) {
     RETURN_IF_ERROR(check_components(*this));
@@ -342,6 +362,10 @@ Status DataOptions::validate() const {
           fmt::format("{} is more than data.target_budget, which is {}", *experiment_budget, *target_budget));
   }
   return {};
+}
+
+std::string DataOptions::tokenizer_path() const {
+  return tokenizer ? *tokenizer : io::join_path(cache_dir, "tokenizer.json");
 }
 
 std::vector<Component> components_of(const DataOptions& o) {

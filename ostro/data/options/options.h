@@ -99,8 +99,12 @@ struct ComponentOptions {
   void visit_options(config::OptionTable& table);
 };
 
+// Where data.vocab_size does not say how many tokens a trained tokenizer has.
+inline constexpr int64_t kDefaultVocabSize = 4096;
+
 struct DataOptions {
-  std::string tokenizer = "tokenizer.json";  // file, or directory that holds one
+  std::optional<std::string> tokenizer;  // file, or directory that holds one; null: trained from the texts
+  std::optional<int64_t> vocab_size;     // of the one that is trained
   std::string cache_dir = "cache";
   // One data set, whose store is cache_dir itself ...
   std::vector<std::string> train_urls;  // globs and directories
@@ -124,6 +128,8 @@ struct DataOptions {
   void visit_options(config::OptionTable& table);
   // Errors name the key, its value and what is allowed.
   Status validate() const;
+  // Where the tokenizer is: what data.tokenizer says; of a trained one, where it is kept.
+  std::string tokenizer_path() const;
 };
 
 // A component with every default filled in: what is built into one store.

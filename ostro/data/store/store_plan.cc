@@ -73,8 +73,9 @@ Result<std::shared_ptr<const RowFormatter>> formatter_of(io::FileSystem& fs, con
                                                          const tokenizer::Tokenizer& tokenizer) {
   if (component.is_in_place() || std::holds_alternative<TextFormat>(component.format))
     return std::shared_ptr<const RowFormatter>();
-  ASSIGN_OR_RETURN(auto formatter, make_row_formatter(fs, component.format, component.key + ".format",
-                                                      options.tokenizer, tokenizer, options.enforce_eos));
+  ASSIGN_OR_RETURN(auto formatter,
+                   make_row_formatter(fs, component.format, component.key + ".format",
+                                      options.tokenizer_path(), tokenizer, options.enforce_eos));
   return std::shared_ptr<const RowFormatter>(std::move(formatter));
 }
 
@@ -91,7 +92,7 @@ Result<Preprocessing> preprocessing_with(const RowFormatter* formatter, const Da
       return invalid_argument(fmt::format(
           "data.enforce_eos: {} names no token that ends a text; put a tokenizer_config.json with "
           "\"eos_token\" beside it, or set data.enforce_eos to false",
-          options.tokenizer));
+          options.tokenizer_path()));
     p.eos_id = *eos;
   }
   p.fields = fields_of(component.format);

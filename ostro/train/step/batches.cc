@@ -3,7 +3,7 @@
 #include <fmt/format.h>
 
 #include "ostro/base/log.h"
-#include "ostro/tokenizer/files/files.h"
+#include "ostro/data/tokenizer/trained_tokenizer.h"
 
 namespace ostro::train {
 
@@ -19,14 +19,15 @@ BatchArrays to_arrays(const data::Batch& b) {
 
 Result<std::shared_ptr<const tokenizer::Tokenizer>> open_tokenizer(io::FileSystem& fs,
                                                                    const TrainConfig& config) {
-  ASSIGN_OR_RETURN(tokenizer::Tokenizer t, tokenizer::load_tokenizer(fs, config.data.tokenizer));
+  ASSIGN_OR_RETURN(tokenizer::Tokenizer t, data::open_tokenizer(fs, config.data));
   return std::shared_ptr<const tokenizer::Tokenizer>(std::make_shared<tokenizer::Tokenizer>(std::move(t)));
 }
 
 Result<DataAccess> open_data(io::FileSystem& fs, const TrainConfig& config,
                              const data::BuildSettings& settings) {
   DataAccess out;
-  ASSIGN_OR_RETURN(out.tokenizer, open_tokenizer(fs, config));
+  ASSIGN_OR_RETURN(tokenizer::Tokenizer tokenizer, data::make_tokenizer(fs, config.data, settings));
+  out.tokenizer = std::make_shared<tokenizer::Tokenizer>(std::move(tokenizer));
   out.tokenizer_hash = out.tokenizer->hash();
   ASSIGN_OR_RETURN(out.stores, data::build_data_set(fs, config.data, *out.tokenizer, settings));
   out.data_hash = out.stores->hash();

@@ -18,8 +18,8 @@ namespace ostro::train {
 // As BatchArrays wants them: tokens, targets, loss_mask [, segments], each [batch, pos].
 BatchArrays to_arrays(const data::Batch& batch);
 
-// Opens the token stores; builds them first when they are not there (progress as data::build_store reports
-// it).
+// Opens the token stores; builds them first when they are not there, and before them the tokenizer when the
+// configuration names none (progress as BuildSettings says).
 struct DataAccess {
   std::shared_ptr<const tokenizer::Tokenizer> tokenizer;
   std::shared_ptr<const data::DataSet> stores;
@@ -32,7 +32,7 @@ Result<DataAccess> open_data(io::FileSystem& fs, const TrainConfig& config,
 // nothing: no run is meant, and any step may be asked for. Errors: as data::Loader::create.
 Result<data::Loader> make_loader(const TrainConfig& config, std::shared_ptr<const data::DataSet> stores,
                                  std::optional<int64_t> steps = {});
-// The tokenizer alone.
+// The tokenizer alone, which must be there.
 Result<std::shared_ptr<const tokenizer::Tokenizer>> open_tokenizer(io::FileSystem& fs,
                                                                    const TrainConfig& config);
 

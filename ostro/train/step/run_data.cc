@@ -45,7 +45,7 @@ Result<DataAccess> open_run_data(io::FileSystem& fs, const std::string& director
   DataAccess out;
   out.tokenizer_hash = genesis.tokenizer_hash;
   out.data_hash = genesis.data_hash;
-  std::vector<std::string> tokenizers = places(started_in, config.data.tokenizer);
+  std::vector<std::string> tokenizers = places(started_in, config.data.tokenizer_path());
   tokenizers.insert(tokenizers.begin(), io::join_path(directory, "tokenizer.json"));
   using TokenizerResult = Result<std::shared_ptr<const tokenizer::Tokenizer>>;
   ASSIGN_OR_RETURN(

@@ -1,0 +1,43 @@
+// What a trained tokenizer was trained from: tokenizer_training.json beside it (docs/formats/token_store.md).
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "ostro/data/options/options.h"
+#include "ostro/io/files/file_system.h"
+
+namespace ostro::data {
+
+inline constexpr const char* kTokenizerRecordFile = "tokenizer_training.json";
+
+struct TokenizerRecord {
+  struct File {
+    std::string path;
+    int64_t size = 0, mtime_ns = 0;
+    std::string sha256;
+  };
+  struct Component {
+    std::string text_key;
+    double held_out_fraction = 0;
+    std::vector<File> files;
+  };
+  std::string tokenizer;   // its hash
+  int64_t vocab_size = 0;  // that was asked for
+  OnBadRow on_bad_row = OnBadRow::kError;
+  std::vector<Component> components;
+};
+
+// Of the folder `cache_dir`. Nothing when there is none, or a damaged one: to train again gives the same.
+std::optional<TokenizerRecord> read_tokenizer_record(io::FileSystem& fs, const std::string& cache_dir);
+// Replaces it atomically.
+Status write_tokenizer_record(io::FileSystem& fs, const std::string& cache_dir,
+                              const TokenizerRecord& record);
+
+// The first thing in which two trainings differ by content, as half a sentence; empty when in nothing. Paths
+// and times of files do not count.
+std::string difference(const TokenizerRecord& there, const TokenizerRecord& wanted);
+
+}  // namespace ostro::data
