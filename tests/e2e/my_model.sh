@@ -8,6 +8,8 @@ work="$(mktemp -d)"
 trap 'rm -rf "$work"' EXIT
 
 cmake --install "$build" --prefix "$work/prefix" >/dev/null
+# What bash completes is installed, too, and is that of the installed program.
+cmp <("$work/prefix/bin/ostro" completion bash) "$work/prefix/share/bash-completion/completions/ostro"
 cp -r "$root/examples/my_model" "$work/my_model"
 cmake -S "$work/my_model" -B "$work/build" -G Ninja -DCMAKE_BUILD_TYPE=Release \
       -DCMAKE_PREFIX_PATH="$work/prefix" >/dev/null

@@ -91,6 +91,8 @@ struct Args::State {
   std::string config_file;
   std::vector<config::Override> overrides;
   std::map<std::string, std::vector<std::string>*> lists;  // options that take several words
+  CommandWords declared;
+  CommandWords* described = nullptr;
 };
 
 Args::Args(std::string command, std::vector<std::string> words, train::ModelChoices models)
@@ -101,34 +103,45 @@ Args::~Args() = default;
 void Args::summary(const std::string& text) { state_->app.description(text); }
 
 void Args::flag(const std::string& name, bool* out, const std::string& help) {
+  state_->declared.options.push_back({name, ""});
   state_->app.add_flag(name, *out, help);
 }
 
 void Args::option(const std::string& name, std::string* out, const std::string& value,
                   const std::string& help, bool required) {
+  state_->declared.options.push_back({name, value});
   state_->app.add_option(name, *out, help)->type_name(value)->required(required);
 }
 void Args::option(const std::string& name, int64_t* out, const std::string& value, const std::string& help,
                   bool required) {
+  state_->declared.options.push_back({name, value});
   CLI::Option* option = state_->app.add_option(name, *out, help)->type_name(value)->required(required);
   if (!required) option->capture_default_str();
 }
 void Args::option(const std::string& name, double* out, const std::string& value, const std::string& help,
                   bool required) {
+  state_->declared.options.push_back({name, value});
   CLI::Option* option = state_->app.add_option(name, *out, help)->type_name(value)->required(required);
   if (!required) option->capture_default_str();
 }
 void Args::option(const std::string& name, std::optional<int64_t>* out, const std::string& value,
                   const std::string& help) {
+  state_->declared.options.push_back({name, value});
   state_->app.add_option(name, *out, help)->type_name(value);
 }
 void Args::option(const std::string& name, std::vector<std::string>* out, const std::string& value,
                   const std::string& help, bool required) {
+  state_->declared.options.push_back({name, value, true});
   state_->app.add_option(name, *out, help)->type_name(value)->required(required);
   state_->lists[name] = out;
 }
 void Args::positional(const std::string& name, std::string* out, const std::string& help) {
+  state_->declared.has_positional = true;
   state_->app.add_option(name, *out, help)->type_name("")->required();
+}
+void Args::positional(const std::string& name, std::vector<std::string>* out, const std::string& help) {
+  state_->declared.has_positional = true;
+  state_->app.add_option(name, *out, help)->type_name("");
 }
 
 void Args::config_overrides() { state_->takes_overrides = true; }
@@ -141,6 +154,12 @@ void Args::config() {
 
 std::optional<int> Args::parse() {
   State& s = *state_;
+  if (s.described != nullptr) {
+    s.declared.name = s.command;
+    s.declared.takes_overrides = s.takes_overrides;
+    *s.described = s.declared;
+    return kExitOk;
+  }
   if (s.takes_overrides) {
     if (const Status status = s.take_overrides(); !status.ok()) return report_error(status.error());
   }
@@ -191,6 +210,14 @@ bool Args::asks_for_help() const {
   return std::any_of(state_->words.begin(), state_->words.end(),
                      [](const std::string& word) { return word == "-h" || word == "--help"; });
 }
+
+Args Args::describing(std::string command, train::ModelChoices models, CommandWords* out) {
+  Args args(std::move(command), {}, std::move(models));
+  args.state_->described = out;
+  return args;
+}
+
+CommandWords* Args::described() const { return state_->described; }
 
 int report_error(const Error& error) {
   std::string line = error.message();

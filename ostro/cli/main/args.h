@@ -13,6 +13,18 @@
 
 namespace ostro::cli {
 
+// What a command takes, as it declares it: for completion.
+struct CommandWords {
+  struct Option {
+    std::string name, value;  // "--out", "FILE"; a flag has no value
+    bool is_list = false;     // takes every word up to the next option
+  };
+  std::string name;  // what is typed behind the program's name: "tokenizer train"
+  std::vector<Option> options;
+  bool has_positional = false, takes_overrides = false;
+  std::vector<CommandWords> verbs;
+};
+
 // A command declares what it takes, then parses:
 //
 //   std::string out;
@@ -40,10 +52,11 @@ class Args {
               bool required = false);
   void option(const std::string& name, std::optional<int64_t>* out, const std::string& value,
               const std::string& help);
-  // Takes every word up to the next option, and may be repeated.
+  // Takes every word up to the next option, and may be repeated; so do the words of a list of positionals.
   void option(const std::string& name, std::vector<std::string>* out, const std::string& value,
               const std::string& help, bool required = false);
   void positional(const std::string& name, std::string* out, const std::string& help);
+  void positional(const std::string& name, std::vector<std::string>* out, const std::string& help);
 
   // --config FILE and --a.b.c VALUE: the configuration, whose options --help lists.
   void config();
@@ -70,6 +83,12 @@ class Args {
   // first is an option or there is none.
   std::string take_word();
   bool asks_for_help() const;
+
+  // Arguments with which a command, instead of running, tells what it takes: parse() puts it into `out`,
+  // which must outlive them, and says that the command is done.
+  static Args describing(std::string command, train::ModelChoices models, CommandWords* out);
+  // Where this is to be put; null for a command that runs.
+  CommandWords* described() const;
 
  private:
   struct State;

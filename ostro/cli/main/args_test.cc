@@ -33,6 +33,27 @@ TEST_CASE("a command with a configuration takes its own words, the file, and ove
   CHECK(config->trainer.tracker.size() == 1);
 }
 
+TEST_CASE("a command that is to describe itself tells what it declares, and does not run") {
+  CommandWords words;
+  Args args = Args::describing("tokenizer train", train::builtin_models(), &words);
+  std::vector<std::string> places, inputs;
+  std::string out;
+  bool force = false;
+  args.positional("PLACE", &places, "");
+  args.option("--input", &inputs, "GLOB", "");
+  args.option("--out", &out, "FILE", "", Args::kRequired);
+  args.flag("--force", &force, "");
+  args.config();
+  CHECK(args.parse() == kExitOk);
+  CHECK(words.name == "tokenizer train");
+  CHECK(words.has_positional);
+  CHECK(words.takes_overrides);
+  std::string all;
+  for (const CommandWords::Option& o : words.options)
+    all += o.name + " " + o.value + (o.is_list ? "... " : " ");
+  CHECK(all == "--input GLOB... --out FILE --force  --config FILE ");
+}
+
 TEST_CASE("options hold numbers, lists and words that begin with a bracket") {
   Args args("ostro x",
             {"--files", "a", "[b]", "[[c,d]]", "--files=[e]", "--prompt", "[1, 2] \"x\"", "--rate", "0.5",

@@ -11,6 +11,7 @@ namespace ostro::cli {
 
 std::span<const Command> commands() {
   static constexpr Command kCommands[] = {
+      {"init", "write a configuration for a folder of text", init_command},
       {"tokenizer", "train a byte-level BPE tokenizer; encode and decode text", tokenizer_command},
       {"train", "train a model, or go on with an interrupted run", train_command},
       {"verify", "replay a stretch of a run and compare its hash chain", verify_command},
@@ -24,11 +25,27 @@ std::span<const Command> commands() {
       {"data", "build the token store; show the batch of a step", data_command},
       {"selftest", "train two tiny models and compare the hash with the one of every machine",
        selftest_command},
+      {"completion", "print a script that completes words in a shell", completion_command},
   };
   return kCommands;
 }
 
+std::vector<CommandWords> describe(std::span<const Command> commands, const std::string& prefix,
+                                   const train::ModelChoices& models) {
+  std::vector<CommandWords> out;
+  for (const Command& command : commands) {
+    out.emplace_back();
+    (void)command.run(Args::describing(prefix + command.name, models, &out.back()));
+  }
+  return out;
+}
+
 int run_verb(Args args, std::span<const Command> verbs) {
+  if (CommandWords* out = args.described()) {
+    out->name = args.command();
+    out->verbs = describe(verbs, args.command() + " ", args.models());
+    return kExitOk;
+  }
   const std::string command = args.command(), word = args.take_word();
   std::string help = fmt::format("Usage: {} VERB [words]\n\nVerbs (each has --help):\n", command);
   std::vector<std::string> names;

@@ -16,9 +16,14 @@ struct Command {
 // In the order in which help lists them.
 std::span<const Command> commands();
 
+// What each of them takes; `prefix` stands before their names.
+std::vector<CommandWords> describe(std::span<const Command> commands, const std::string& prefix,
+                                   const train::ModelChoices& models);
+
 // Runs the verb that the first word names (`ostro tokenizer train ...`), or prints which there are.
 int run_verb(Args args, std::span<const Command> verbs);
 
+int init_command(Args args);
 int tokenizer_command(Args args);
 int verify_command(Args args);
 int train_command(Args args);
@@ -31,6 +36,7 @@ int export_command(Args args);
 int program_command(Args args);
 int data_command(Args args);
 int selftest_command(Args args);
+int completion_command(Args args);
 // Verbs of data.
 int data_baseline_command(Args args);
 int data_build_command(Args args);
