@@ -1,0 +1,69 @@
+#include "ostro/init/machine.h"
+
+#include <algorithm>
+#include <fstream>
+#include <optional>
+#include <sstream>
+
+namespace ostro::init {
+namespace {
+
+// The number that a file begins with; nothing for "max", and where there is no such file.
+std::optional<int64_t> number_in(const std::string& path) {
+  std::ifstream file(path);
+  int64_t value = 0;
+  return file >> value ? std::optional(value) : std::nullopt;
+}
+
+std::optional<int64_t> meminfo(const std::string& root) {
+  std::ifstream file(root + "/proc/meminfo");
+  for (std::string line; std::getline(file, line);) {
+    if (!line.starts_with("MemAvailable:")) continue;
+    std::istringstream words(line.substr(line.find(':') + 1));
+    int64_t kib = 0;
+    if (words >> kib) return kib * 1024;
+  }
+  return std::nullopt;
+}
+
+// What the limits of a group and of those above it leave; nothing where none is set.
+std::optional<int64_t> left_in_groups(const std::string& top, std::string group, const char* limit_file,
+                                      const char* usage_file) {
+  std::optional<int64_t> least;
+  while (true) {
+    const std::string folder = top + group + "/";
+    const auto limit = number_in(folder + limit_file), usage = number_in(folder + usage_file);
+    if (limit && usage) {
+      const int64_t left = std::max<int64_t>(0, *limit - *usage);
+      least = std::min(least.value_or(left), left);
+    }
+    const size_t slash = group.rfind('/');
+    if (group.empty() || slash == std::string::npos) return least;
+    group.resize(slash);
+  }
+}
+
+}  // namespace
+
+Memory available_memory(const std::string& root) {
+  Memory out;
+  if (const auto available = meminfo(root)) out = {*available, "MemAvailable"};
+  std::ifstream file(root + "/proc/self/cgroup");
+  for (std::string line; std::getline(file, line);) {  // "hierarchy:controllers:/group"
+    const size_t first = line.find(':'), second = line.find(':', first + 1);
+    if (second == std::string::npos) continue;
+    const std::string controllers = "," + line.substr(first + 1, second - first - 1) + ",";
+    const bool unified = controllers == ",,";
+    if (!unified && controllers.find(",memory,") == std::string::npos) continue;
+    std::string group = line.substr(second + 1);
+    if (group == "/") group.clear();
+    // In a container the group may be named as the host sees it; its files are then at the top.
+    const auto left = unified ? left_in_groups(root + "/sys/fs/cgroup", group, "memory.max", "memory.current")
+                              : left_in_groups(root + "/sys/fs/cgroup/memory", group, "memory.limit_in_bytes",
+                                               "memory.usage_in_bytes");
+    if (left && (out.bytes == 0 || *left < out.bytes)) out = {*left, "the limit of its control group"};
+  }
+  return out;
+}
+
+}  // namespace ostro::init

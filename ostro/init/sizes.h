@@ -1,0 +1,43 @@
+// The sizes of a model and its training for an amount of text and a machine.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "ostro/init/machine.h"
+
+namespace ostro::init {
+
+// What there is to learn from.
+struct TextAmount {
+  int64_t bytes = 0;  // of training text
+  int64_t documents = 0;
+  double bytes_per_token = 0;  // with a vocabulary of Sizes::vocab_size
+  int64_t held_out_bytes = 0;
+};
+
+struct Sizes {
+  int64_t vocab_size = 0, seq_len = 0;
+  int64_t hidden_dim = 0, intermediate_dim = 0, num_layers = 0, num_heads = 0, num_kv_heads = 0;
+  int64_t batch = 0, steps = 0, steps_per_eval = 0, keep_every = 0, chunk_cache_mib = 0;
+  double learning_rate = 0, weight_decay = 0;
+  // What follows.
+  double epochs = 0, parameters = 0, flops = 0,
+         seconds = 0;  // seconds: an estimate; 0 where no speed is known
+  double memory_bytes = 0;
+  // Of each key above by its name in the configuration: why, in one line.
+  std::map<std::string, std::string> why;
+};
+
+// The vocabulary for so much training text.
+int64_t choose_vocab_size(int64_t bytes);
+
+// The rest. The run takes about `minutes` at most, and fewer where the text is used up before. Deterministic.
+Sizes choose_sizes(const TextAmount& text, int64_t vocab_size, const Machine& machine, double minutes);
+
+// "43 s", "2 min 40 s", "3.2 h", "12 days".
+std::string duration_text(double seconds);
+
+}  // namespace ostro::init

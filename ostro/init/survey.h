@@ -1,0 +1,52 @@
+// What texts there are: the first half of `ostro init`.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "ostro/data/sources/source_files.h"
+#include "ostro/io/files/file_system.h"
+
+namespace ostro::init {
+
+// A document as far as choosing what is held out needs it.
+struct DocumentSize {
+  double place = 0;  // in [0, 1): it is held out by a fraction above this (data::is_held_out)
+  int64_t bytes = 0;
+};
+
+struct Survey {
+  std::vector<std::string> urls;        // entries for data.train_urls ...
+  std::vector<data::SourceFile> files;  // ... which name these
+  int64_t stored_bytes = 0;             // of the files
+  std::string text_key = "text";        // of rows
+  std::vector<std::string> left_out;    // files of a folder that are no texts, and why: the first ones
+  int64_t left_out_count = 0;
+
+  // Whether all of the text was read; else numbers are estimates from a sample.
+  bool is_whole = false;
+  int64_t documents = 0, text_bytes = 0;
+  std::vector<DocumentSize> sizes;  // by document; only when all was read
+  std::vector<std::string> sample;  // documents, or parts of them, about 1 MiB
+
+  bool has_rows() const;  // some file holds a document a row
+  bool is_all_text_files() const;
+};
+
+struct SurveyPlaces {
+  std::vector<std::string> places;  // files, folders and globs, as typed
+  // What the run will write: not to be taken for texts later.
+  std::vector<std::string> outputs;
+};
+
+// Texts of more bytes than this are estimated from a sample.
+inline constexpr int64_t kReadWhole = int64_t{64} << 20;
+
+// Looks at the places. Folders give globs by the extensions of the texts in them, so that what training
+// writes beside the texts is not taken for text. Errors: a place that is not there or cannot be read; none
+// that holds text (with what is there instead); a file that was named and is no text; rows that cannot be
+// read.
+Result<Survey> survey(io::FileSystem& fs, const SurveyPlaces& places);
+
+}  // namespace ostro::init
