@@ -31,7 +31,8 @@ void AdamOptions::visit_options(config::OptionTable& t) {
         "length of the linear rise from 0; a value up to 1 is a fraction of the run, a larger one steps")
       .other("0.2");
   t.add(&decay, "decay", Effect::kBits, "fraction or steps",
-        "length of the final fall, before which the rate is constant (warmup-stable-decay); null: all after "
+        "length of the final decay; before it the rate is constant (warmup-stable-decay); null: all steps "
+        "after "
         "warm-up")
       .other("0.2");
   t.add(&min_lr_ratio, "min_lr_ratio", Effect::kBits, "", "lowest learning rate as a share of learning_rate");

@@ -259,7 +259,7 @@ void DataOptions::visit_options(config::OptionTable& t) {
       .beside(kMixture);
   t.add(&shuffle, "shuffle", Effect::kBits, "sequences",
         "true: a new permutation of the whole set every epoch; false: stored order; a number: permute within "
-        "stretches of so many sequences; {type: block}: permute blocks, then within windows of blocks")
+        "ranges of that many sequences; {type: block}: permute blocks, then within windows of blocks")
       .other("64")
       .fixed(kOrder);
   t.add(&target_budget, "target_budget", Effect::kBits, "tokens",
