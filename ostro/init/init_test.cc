@@ -79,7 +79,7 @@ TEST_CASE("in the folder that a run writes into, no glob names what it writes") 
   write(fs, "runs/old/log.txt", "a log");
   write(fs, "cache/x.txt", "tokens");
   const Survey s = surveyed(fs, {"."});
-  CHECK(s.urls == Strings{"*.txt", "more/**/*.txt", "notes.yaml"});  // *.yaml would name train.yaml
+  CHECK(fmt::format("{}", fmt::join(s.urls, " ")) == "*.txt more/**/*.txt notes.yaml");  // *.yaml would name train.yaml
   CHECK(s.documents == 3);
 }
 
@@ -176,7 +176,7 @@ TEST_CASE("sizes grow with text, time and memory, and nothing else") {
     CHECK(s.parameters >= before);
     before = s.parameters;
     CHECK(s.seconds < 5 * 60 * 1.1);
-    CHECK(s.epochs < 12);
+    CHECK(s.epochs < 13);
     CHECK(s.batch >= 1);
     CHECK(static_cast<double>(s.batch * s.seq_len) <= static_cast<double>(bytes) / 3.0);  // a batch fits
     CHECK(s.hidden_dim % s.num_heads == 0);
@@ -188,9 +188,9 @@ TEST_CASE("sizes grow with text, time and memory, and nothing else") {
   CHECK(sizes(gigabytes, 5, 2e13, 8'000'000'000).parameters >
         sizes(gigabytes, 5, 2e11, 8'000'000'000).parameters);
   const Sizes large = sizes(gigabytes, 1e5, 2e13, 500'000'000'000),
-              small = sizes(gigabytes, 1e5, 2e13, 2'000'000'000);
+              small = sizes(gigabytes, 1e5, 2e13, 4'000'000'000);
   CHECK(small.parameters < large.parameters);
-  CHECK(small.memory_bytes < 2e9);
+  CHECK(small.memory_bytes < 0.75 * 4e9);
   CHECK(small.why.at("model").find("the memory allows no larger one") != std::string::npos);
   // A few texts are the same run on every machine that is fast enough.
   CHECK(sizes(50'000, 5, 1e11, 4'000'000'000).steps == sizes(50'000, 5, 9e12, 4'000'000'000).steps);
