@@ -18,6 +18,7 @@ namespace ostro::train {
 using Settings = std::vector<config::Override>;
 
 inline const Settings kMixedRun = {
+    {"data.tokenizer", "tokenizer.json"},
     {"data.components",
      "{web: {train_urls: [web], validation_fraction: 0.2}, code: {train_urls: "
      "[code], validation_fraction: 0.2}}"},
