@@ -1,4 +1,4 @@
-// The tables of filters, in parts.
+// The tables of filters (one part; filters.cc has the other).
 #pragma once
 
 #include <functional>
