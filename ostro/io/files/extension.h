@@ -1,4 +1,4 @@
-// What the end of a file's name says.
+// File name extensions.
 #pragma once
 
 #include <algorithm>
