@@ -1,4 +1,4 @@
-// The filters that take one value. Those over the items of a sequence: sequence_filters.cc.
+// Filters of single values. Filters over the items of a sequence are in sequence_filters.cc.
 #include "ostro/chat/run/filters.h"
 
 #include <fmt/core.h>
@@ -46,7 +46,7 @@ Value replace(Interpreter& in, const Value& v, Arguments& a) {
   return in.text(replace_bounded(in, to_text(v), to_text(p.value(0)), to_text(p.value(1)), count));
 }
 
-// Jinja's own: every word, where brackets, dashes and spaces part words.
+// As jinja2 does it: every word, where words are separated by brackets, dashes and spaces.
 Value title_filter(Interpreter& in, const Value& v, Arguments& a) {
   const Parameters p(a, "the filter title", {});
   const std::string s = to_text(v);
@@ -116,7 +116,7 @@ Value tojson(Interpreter& in, const Value& v, Arguments& a) {
   return in.text(to_json(v, style));
 }
 
-// int() and float() of a text: white space around it, single underscores between digits.
+// int() and float() accept white space around a text, and single underscores between digits.
 std::string number_text(const std::string& text) {
   std::string s(strip(text, Side::kBoth));
   for (size_t i = 0; i < s.size(); ++i) {
@@ -270,7 +270,7 @@ FilterFunction find_filter(std::string_view name) {
         {"attr",
          [](Interpreter& in, const Value& v, Arguments& a) {
            const Parameters p(a, "the filter attr", {"name"}, 1);
-           // Methods and loop variables only, never keys.
+           // Only methods and loop variables, never keys.
            if (v.is_mapping() && !method(v, p.text(0)))
              return Value::undefined(fmt::format("'dict object' has no attribute '{}'", p.text(0)));
            return in.attribute(v, p.text(0));

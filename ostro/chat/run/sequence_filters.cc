@@ -1,5 +1,5 @@
-// The filters over the items of a sequence. The ones that jinja2 writes as generators give one here, too: it
-// is true even when empty and used up by one pass, which templates can tell.
+// Filters over the items of a sequence. Where jinja2 returns a generator, so do we. Templates can see the
+// difference: a generator is true even when empty, and can be iterated only once.
 #include <fmt/core.h>
 
 #include <algorithm>
@@ -12,7 +12,7 @@
 namespace ostro::chat::jinja {
 namespace {
 
-// item.a.b.0 for the attribute "a.b.0"; the item itself without one.
+// item.a.b.0 for the attribute "a.b.0"; the item itself when no attribute is given.
 Value follow(Interpreter& in, Value item, const Value& path, const Value* otherwise = nullptr) {
   if (path.is_none()) return item;
   std::vector<Value> parts;
@@ -134,7 +134,7 @@ Value choose(Interpreter& in, const Value& v, Arguments& a) {
 }
 
 void sort_by(std::vector<std::pair<Value, Value>>& keyed, bool descending) {
-  // Python's `reverse` keeps equal items in their order.
+  // As in Python, sorting with `reverse` keeps equal items in their order.
   std::stable_sort(keyed.begin(), keyed.end(), [descending](const auto& x, const auto& y) {
     return descending ? less(y.first, x.first) : less(x.first, y.first);
   });
