@@ -9,7 +9,8 @@
 namespace ostro::io {
 namespace {
 
-// The part of chunk `index` of a grid of `chunk` that lies inside the box [start, start + shape).
+// The part of chunk number `index` that lies inside the box [start, start + shape). `chunk` is the chunks'
+// shape.
 struct Overlap {
   Extents in_chunk, in_box, shape;
 };

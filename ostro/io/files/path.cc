@@ -18,7 +18,8 @@ std::vector<std::string_view> split(std::string_view path) {
   }
 }
 
-// The set "[...]" at the start of the pattern: whether c is in it, and its length. No closing bracket: none.
+// For a set "[...]" at the start of the pattern: whether c is in it, and its length. Nothing without a
+// closing bracket.
 std::optional<std::pair<bool, size_t>> match_set(std::string_view pattern, char c) {
   size_t i = 1;
   const bool negated = i < pattern.size() && (pattern[i] == '!' || pattern[i] == '^');
@@ -38,8 +39,8 @@ std::optional<std::pair<bool, size_t>> match_set(std::string_view pattern, char 
   return std::pair(found != negated, i + 1);
 }
 
-// One component, no "/" on either side. Backtracks to the last star only, so it is linear in practice and
-// quadratic at worst.
+// Matches one component without "/". Backtracks only to the last star, so the time is at worst quadratic, in
+// practice linear.
 bool match_component(std::string_view pattern, std::string_view text) {
   size_t p = 0, t = 0, star = std::string_view::npos, star_text = 0;
   while (t < text.size()) {
@@ -122,12 +123,12 @@ std::string absolute_path(std::string_view path) {
   std::error_code failed;
   std::string out = std::filesystem::absolute(clean, failed).lexically_normal().generic_string();
   if (failed) return clean;
-  if (out.size() > 1 && out.ends_with('/')) out.pop_back();  // what ".." at the end leaves
+  if (out.size() > 1 && out.ends_with('/')) out.pop_back();  // a ".." at the end leaves a trailing "/"
   return out;
 }
 
 bool glob_match(std::string_view pattern, std::string_view text) {
-  // Components are matched like characters, with "**" as the star.
+  // The same algorithm on components instead of characters, with "**" as the star.
   const auto patterns = split(pattern), texts = split(text);
   size_t p = 0, t = 0, star = std::string_view::npos, star_text = 0;
   while (t < texts.size()) {
