@@ -1,4 +1,4 @@
-// The report of a check to look at: one HTML file with its plots drawn as SVG.
+// Writes the report of a check as one HTML page, with plots in SVG.
 #include <fmt/core.h>
 
 #include <algorithm>

@@ -7,7 +7,7 @@
 namespace ostro::data {
 namespace {
 
-// Lengths counted exactly below kExact, above in 64 cells an octave.
+// Counts lengths exactly below kExact. Above, there are 64 cells between two powers of 2.
 class Histogram {
  public:
   static constexpr int64_t kExact = 4096, kCells = 64;
@@ -15,7 +15,8 @@ class Histogram {
 
   void add(int64_t length) { ++counts_[cell(length)]; }
 
-  // The smallest length (of its cell) that `percent` of `total` rows do not exceed.
+  // The quantile: the smallest length that at least `percent` of `total` rows do not exceed, rounded down to
+  // its cell.
   int64_t quantile(int percent, int64_t total) const {
     const int64_t wanted = std::max<int64_t>(1, total / 100 * percent + total % 100 * percent / 100);
     int64_t seen = 0;
