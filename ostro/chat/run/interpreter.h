@@ -95,10 +95,12 @@ std::optional<Value> method(const Value& object, std::string_view name);
 // The global functions: range, dict, namespace, raise_exception, strftime_now ... (functions.cc).
 std::optional<Value> global_function(const RenderOptions& options, std::string_view name);
 
-// Look up a filter or test by name (filters.cc, tests.cc). Null when there is none.
+// Look up a filter or test by name (filters.cc, tests.cc). Null when there is none. find_filter also looks
+// among the filters over sequences (sequence_filters.cc).
 using FilterFunction = Value (*)(Interpreter&, const Value&, Arguments&);
 using TestFunction = bool (*)(Interpreter&, const Value&, Arguments&);
 FilterFunction find_filter(std::string_view name);
+FilterFunction find_sequence_filter(std::string_view name);
 TestFunction find_test(std::string_view name);
 
 }  // namespace ostro::chat::jinja

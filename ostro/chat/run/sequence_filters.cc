@@ -4,8 +4,9 @@
 
 #include <algorithm>
 #include <charconv>
+#include <map>
 
-#include "ostro/chat/run/filters.h"
+#include "ostro/chat/run/interpreter.h"
 #include "ostro/chat/run/parameters.h"
 #include "ostro/chat/value/text.h"
 
@@ -224,7 +225,7 @@ Value sum(Interpreter& in, const Value& v, Arguments& a) {
 
 }  // namespace
 
-const std::map<std::string, FilterFunction, std::less<>>& sequence_filters() {
+FilterFunction find_sequence_filter(std::string_view name) {
   static const std::map<std::string, FilterFunction, std::less<>> table = {
       {"first", first},
       {"last", last},
@@ -244,7 +245,8 @@ const std::map<std::string, FilterFunction, std::less<>>& sequence_filters() {
       {"sum", sum},
       {"list", [](Interpreter& in, const Value& v, Arguments&) { return in.list(in.iterate(v)); }},
   };
-  return table;
+  const auto found = table.find(name);
+  return found == table.end() ? nullptr : found->second;
 }
 
 }  // namespace ostro::chat::jinja
