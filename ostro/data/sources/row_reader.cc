@@ -8,7 +8,7 @@
 #include "ostro/base/sha256.h"
 #include "ostro/data/sources/parquet_rows.h"
 #include "ostro/data/sources/row_values.h"
-#include "ostro/io/files/extension.h"
+#include "ostro/io/files/path.h"
 #include "ostro/io/read/line_reader.h"
 
 namespace ostro::data {

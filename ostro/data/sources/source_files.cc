@@ -8,7 +8,6 @@
 #include <unordered_map>
 
 #include "ostro/base/sha256.h"
-#include "ostro/io/files/extension.h"
 #include "ostro/io/files/path.h"
 
 namespace ostro::data {

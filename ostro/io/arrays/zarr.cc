@@ -93,8 +93,6 @@ std::string ZarrArray::file_path(const Extents& index) const {
   return join_path(path_, spec_.chunk_name(index));
 }
 
-Result<bool> ZarrArray::has_file(const Extents& index) const { return fs_->exists(file_path(index)); }
-
 Result<Bytes> ZarrArray::encode_file(std::span<const std::byte> elements) const {
   if (!spec_.sharded()) return encode_chunk(spec_, elements);
   Bytes file, chunk(static_cast<size_t>(spec_.chunk_bytes()));

@@ -43,9 +43,6 @@ class ZarrArray {
   // Reads any box into dense row-major bytes. As the standard says, chunks that were never written are zeros.
   Status read_box(const Extents& start, const Extents& shape, std::span<std::byte> bytes) const;
 
-  // Whether the file with this index in the grid of files exists.
-  Result<bool> has_file(const Extents& index) const;
-
  private:
   struct Shard {
     std::unique_ptr<RandomAccessFile> file;

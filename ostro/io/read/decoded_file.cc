@@ -7,7 +7,7 @@
 #include <array>
 
 #include "ostro/base/sha256.h"
-#include "ostro/io/files/extension.h"
+#include "ostro/io/files/path.h"
 
 namespace ostro::io {
 namespace {
