@@ -170,33 +170,33 @@ Status DuplicateFinder::find_near(size_t list, DuplicateReport& report) {
           RETURN_IF_ERROR(keys_.add({bands_.key(block[i].signature, band), begin + i}));
   }
   // Documents with an equal band come one after the other. Each is compared with earlier ones, of which one
-  // is kept for each set of similar documents (`standing`). Most bands belong to a single document, so its
-  // signature is read only when a second document comes.
+  // is kept for each set of similar documents (`representatives`). Most bands belong to a single document, so
+  // its signature is read only when a second document comes.
   Sets sets;
   bool crowded = false;
   std::optional<BandRecord> first;
-  std::vector<std::pair<uint64_t, Signature>> standing;
+  std::vector<std::pair<uint64_t, Signature>> representatives;
   RETURN_IF_ERROR(keys_.drain([&](const BandRecord& record) -> Status {
     if (!first || record.key != first->key) {
       first = record;
-      standing.clear();
+      representatives.clear();
       crowded = false;
       return {};
     }
-    if (standing.size() <= 1 && sets.root(first->document) == sets.root(record.document)) return {};
-    if (standing.empty()) {
+    if (representatives.size() <= 1 && sets.root(first->document) == sets.root(record.document)) return {};
+    if (representatives.empty()) {
       ASSIGN_OR_RETURN(const Stored one, stored(first->document));
-      standing.emplace_back(first->document, one.signature);
+      representatives.emplace_back(first->document, one.signature);
     }
     ASSIGN_OR_RETURN(const Stored one, stored(record.document));
-    for (const auto& [document, signature] : standing) {
+    for (const auto& [document, signature] : representatives) {
       if (sets.root(document) == sets.root(record.document)) return {};
       if (estimated_jaccard(signature, one.signature) < threshold_) continue;
       sets.join(document, record.document);
       return {};
     }
-    if (standing.size() < DuplicateReport::kMaxStanding) {
-      standing.emplace_back(record.document, one.signature);
+    if (representatives.size() < DuplicateReport::kMaxRepresentatives) {
+      representatives.emplace_back(record.document, one.signature);
       return {};
     }
     report.crowded_bands += crowded ? 0 : 1;

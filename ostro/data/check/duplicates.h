@@ -36,11 +36,11 @@ struct DuplicateReport {
   std::vector<DuplicateCluster> exact;  // largest first
   int64_t near_copies = 0, near_bytes = 0, near_clusters = 0;
   std::vector<DuplicateCluster> near;  // without exact copies of earlier documents
-  // A band is crowded when more than kMaxStanding documents share it without being alike. The further
+  // A band is crowded when more than kMaxRepresentatives documents share it without being alike. The further
   // documents are not kept for comparison in this band: later ones are compared with them only if they share
   // another band. `not_compared` counts the documents that were not kept.
   int64_t crowded_bands = 0, not_compared = 0;
-  static constexpr size_t kMaxStanding = 32;
+  static constexpr size_t kMaxRepresentatives = 32;
 };
 
 // Collects documents in order, then finds duplicates. Memory: `memory` bytes for sorting, one bit for every

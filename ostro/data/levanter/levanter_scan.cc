@@ -72,7 +72,7 @@ class Scan {
     for (const Split split : kSplits) {
       const auto s = static_cast<size_t>(split);
       if (!is_there(told[s])) continue;
-      ASSIGN_OR_RETURN(shapes[s], look_at(split, *told[s], part));
+      ASSIGN_OR_RETURN(shapes[s], read_shapes(split, *told[s], part));
       part += told[s]->shards.size();
     }
     for (const Split split : kSplits) {
@@ -96,13 +96,13 @@ class Scan {
   }
 
   // Opens all shards of a split. Their parts in the ledger, if it has parts, begin at number `first`.
-  Result<Shape> look_at(Split split, const LevanterSplit& told, size_t first) {
+  Result<Shape> read_shapes(Split split, const LevanterSplit& told, size_t first) {
     std::vector<std::optional<Shape>> shapes(told.shards.size());
     RETURN_IF_ERROR(parallel_for(static_cast<int64_t>(shapes.size()), settings_.threads_or_all(),
                                  [&](int64_t i) -> Status {
                                    const LevanterShard& shard = told.shards[static_cast<size_t>(i)];
                                    if (shard.rows == 0 && told.is_sharded) return {};  // perhaps no arrays
-                                   ASSIGN_OR_RETURN(shapes[static_cast<size_t>(i)], look_at(shard));
+                                   ASSIGN_OR_RETURN(shapes[static_cast<size_t>(i)], read_shape(shard));
                                    return {};
                                  }));
     SplitLedger& out = ledger_.split(split);
@@ -134,7 +134,7 @@ class Scan {
     return io::join_path(io::join_path(ledger_.levanter_cache, shard.folder), path);
   }
 
-  Result<Shape> look_at(const LevanterShard& shard) const {
+  Result<Shape> read_shape(const LevanterShard& shard) const {
     const StoreFields& fields = ledger_.preprocessing.fields;
     Shape shape;
     std::array<int64_t, 2> ends{};  // of ids and of weights
