@@ -1,8 +1,10 @@
 // Settings and progress of everything that builds a token store or reads a whole one.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <functional>
+#include <thread>
 
 #include "ostro/data/arrays/array_writer.h"
 
@@ -26,7 +28,9 @@ struct BuildProgress {
 // How to build. Only `layout` changes the ledger.
 struct BuildSettings {
   int threads = 0;  // 0: one for each core
-  int threads_or_all() const;
+  int threads_or_all() const {
+    return threads > 0 ? threads : std::max(1, static_cast<int>(std::thread::hardware_concurrency()));
+  }
   int64_t commit_bytes = 64 << 20;  // bytes of text between two commits: work that a kill may lose
   ArrayLayout layout;               // tests use small chunks
   bool append = false;              // extend a finished store by new files at the end of the lists of sources

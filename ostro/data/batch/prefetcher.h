@@ -30,9 +30,6 @@ class Prefetcher {
   // again. `done` is a batch that the caller no longer needs; its memory is used for a later one.
   Result<Batch> next(Batch done = {});
 
-  // Seconds that next() has waited so far, that is, for how long training waited for data.
-  double seconds_waited() const { return seconds_waited_; }
-
  private:
   void work();
   Batch take_spare();
@@ -40,7 +37,6 @@ class Prefetcher {
   Make make_;
   int64_t step_;
   size_t depth_;
-  double seconds_waited_ = 0;
 
   std::mutex mutex_;  // guards what follows
   std::condition_variable changed_;

@@ -24,15 +24,15 @@ namespace ostro::data {
 namespace {
 
 // The state of a store on disk.
-struct Standing {
+struct StoreOnDisk {
   std::optional<StoreLedger> finished;
   std::vector<SourceFile> lacks;  // files by which a finished store is to be extended
   bool is_done() const { return finished && lacks.empty(); }
 };
 
-Result<Standing> standing(io::FileSystem& fs, const StorePlan& plan, bool append) {
+Result<StoreOnDisk> look_at_store(io::FileSystem& fs, const StorePlan& plan, bool append) {
   const std::string& cache_dir = plan.folder.ledger;
-  Standing out;
+  StoreOnDisk out;
   auto ledger = read_ledger(fs, cache_dir);
   if (!ledger.ok()) {
     if (ledger.error().code() == ErrorCode::kNotFound) return out;
@@ -95,7 +95,7 @@ std::vector<FileLedger> files_so_far(const Journal::Found& found) {
 }
 
 // Continues an unfinished build, begins a new one, or begins to extend a finished store.
-Result<StoreWriter> open_writer(io::FileSystem& fs, const StorePlan& plan, const Standing& there,
+Result<StoreWriter> open_writer(io::FileSystem& fs, const StorePlan& plan, const StoreOnDisk& there,
                                 const BuildSettings& settings) {
   const std::string& cache_dir = plan.folder.ledger;
   if (there.finished) {
@@ -151,7 +151,7 @@ Result<StoreWriter> open_writer(io::FileSystem& fs, const StorePlan& plan, const
 Result<StoreLedger> build_locked(io::FileSystem& fs, const StorePlan& plan, const Component& component,
                                  const tokenizer::Tokenizer& tokenizer, const BuildSettings& settings) {
   while (true) {
-    ASSIGN_OR_RETURN(Standing there, standing(fs, plan, settings.append));
+    ASSIGN_OR_RETURN(StoreOnDisk there, look_at_store(fs, plan, settings.append));
     if (there.is_done()) return std::move(*there.finished);
     ASSIGN_OR_RETURN(StoreWriter writer, open_writer(fs, plan, there, settings));
     if (writer.state().encoded) {
@@ -211,7 +211,7 @@ Result<StoreLedger> build_store(io::FileSystem& fs, const DataOptions& options, 
                                 tokenizer, options.tokenizer, settings);
   if (!plan.is_in_place && !std::holds_alternative<PrebuiltFormat>(component.format))
     warn_of_missing_bytes(options.tokenizer, tokenizer);
-  ASSIGN_OR_RETURN(Standing there, standing(fs, plan, settings.append));
+  ASSIGN_OR_RETURN(StoreOnDisk there, look_at_store(fs, plan, settings.append));
   if (there.is_done()) return std::move(*there.finished);
   if (!plan.sources.ok()) return plan.sources.error();
   if (plan.is_in_place)
@@ -225,14 +225,6 @@ Result<StoreLedger> build_store(io::FileSystem& fs, const DataOptions& options, 
   if (!lock.ok()) return lock.error();
   // Another process may have finished the store before we got the lock.
   return build_locked(fs, plan, component, tokenizer, settings);
-}
-
-Result<StoreLedger> build_store(io::FileSystem& fs, const DataOptions& options,
-                                const tokenizer::Tokenizer& tokenizer, const BuildSettings& settings) {
-  const std::vector<Component> components = components_of(options);
-  if (components.size() != 1 || !components[0].name.empty())
-    return invalid_argument("data.components: this command reads one data set, named by data.train_urls");
-  return build_store(fs, options, components[0], tokenizer, settings);
 }
 
 }  // namespace ostro::data

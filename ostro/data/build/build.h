@@ -25,8 +25,5 @@ namespace ostro::data {
 // damaged.
 Result<StoreLedger> build_store(io::FileSystem& fs, const DataOptions& options, const Component& component,
                                 const tokenizer::Tokenizer& tokenizer, const BuildSettings& settings = {});
-// The store of a configuration without components.
-Result<StoreLedger> build_store(io::FileSystem& fs, const DataOptions& options,
-                                const tokenizer::Tokenizer& tokenizer, const BuildSettings& settings = {});
 
 }  // namespace ostro::data

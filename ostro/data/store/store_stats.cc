@@ -8,10 +8,10 @@ namespace ostro::data {
 namespace {
 
 // Counts lengths exactly below kExact. Above, there are 64 cells between two powers of 2.
-class Histogram {
+class LengthHistogram {
  public:
   static constexpr int64_t kExact = 4096, kCells = 64;
-  Histogram() : counts_(static_cast<size_t>(kExact + (63 - 12) * kCells)) {}
+  LengthHistogram() : counts_(static_cast<size_t>(kExact + (63 - 12) * kCells)) {}
 
   void add(int64_t length) { ++counts_[cell(length)]; }
 
@@ -45,7 +45,7 @@ class Histogram {
 Result<LengthStats> length_stats(const TokenStream& stream) {
   constexpr int64_t kPiece = 1 << 16;
   LengthStats out{.rows = stream.rows(), .tokens = stream.tokens(), .shortest = INT64_MAX};
-  Histogram histogram;
+  LengthHistogram histogram;
   for (int64_t row = 0; row < stream.rows(); row += kPiece) {
     const int64_t count = std::min(kPiece, stream.rows() - row);
     ASSIGN_OR_RETURN(const std::vector<int64_t> ends, stream.row_ends(row, count));

@@ -36,9 +36,6 @@ struct StoreReport {
 Result<StoreReport> verify_arrays(io::FileSystem& fs, const std::string& cache_dir,
                                   const VerifySettings& settings);
 
-// The same; fails with the status of the first damaged array.
-Status verify_store(io::FileSystem& fs, const std::string& cache_dir);
-
 // Reads an array and gives the sums of its chunks, as sum_chunk makes them. `read`, if given, gets each
 // chunk, from one thread at a time. kCorrupt when the array is not what the ledger says.
 Result<std::vector<ChunkSum>> checked_sums(io::FileSystem& fs, ArraySource source, ArrayId id,

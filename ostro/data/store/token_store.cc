@@ -260,9 +260,4 @@ Result<std::shared_ptr<const TokenStore>> TokenStore::open(io::FileSystem& fs, c
   return store;
 }
 
-Result<std::shared_ptr<const TokenStore>> TokenStore::open(io::FileSystem& fs, const DataOptions& options,
-                                                           const tokenizer::Tokenizer& tokenizer) {
-  return open(fs, options, components_of(options).front(), tokenizer);
-}
-
 }  // namespace ostro::data

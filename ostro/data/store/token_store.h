@@ -104,9 +104,6 @@ class TokenStore {
                                                         const Component& component,
                                                         const tokenizer::Tokenizer& tokenizer,
                                                         std::shared_ptr<ChunkCache> cache = nullptr);
-  // The store of a configuration without components.
-  static Result<std::shared_ptr<const TokenStore>> open(io::FileSystem& fs, const DataOptions& options,
-                                                        const tokenizer::Tokenizer& tokenizer);
 
   // The ledger without the source files and without the sums of chunks.
   const StoreLedger& ledger() const { return file_->head(); }
