@@ -1,4 +1,4 @@
-// How the programs of a step are compiled, for all who compile, plan or estimate them.
+// Compile options of a step's programs. Training, planning and memory estimates all use these.
 #pragma once
 
 #include <cstddef>
@@ -8,11 +8,12 @@
 
 namespace ostro::train {
 
-// The leaf's: parameters stay, for the next leaf needs them.
+// For the leaf program. Parameters are not donated: the next leaf reads them again.
 runtime::CompileOptions leaf_options(const std::string& remat);
-// The update's, of n parameters: old parameters, moments and gradients are not needed behind it.
+// For the update program of n parameters. The old parameters, moments and gradients are donated: nothing
+// reads them after the update.
 runtime::CompileOptions update_options(size_t n);
-// Of add_program for n arrays: sums stand where the first addends were.
+// For add_program over n arrays. Each sum overwrites the first of its two inputs.
 runtime::CompileOptions add_options(size_t n);
 
 }  // namespace ostro::train
