@@ -16,7 +16,8 @@ namespace {
 
 constexpr const char* kCheckpoints = "checkpoints";
 
-// The directories that `where` may mean, the best first: itself, or a run's checkpoints from the newest on.
+// The checkpoint directories that `where` may mean, in the order to try: `where` itself, or the checkpoints
+// of a run, newest first.
 Result<std::vector<std::string>> candidates(io::FileSystem& fs, const std::string& where) {
   ASSIGN_OR_RETURN(const bool is_checkpoint, fs.exists(io::join_path(where, checkpoint::kManifestName)));
   if (is_checkpoint) return std::vector<std::string>{where};
@@ -29,7 +30,8 @@ Result<std::vector<std::string>> candidates(io::FileSystem& fs, const std::strin
   return paths;
 }
 
-// The first candidate that `load` can use; damage is passed over loudly, the last error is returned.
+// Gives the first candidate that `load` accepts. Damaged ones are skipped with a warning. If all are damaged,
+// the last error is returned.
 template <typename Load>
 auto load_first(io::FileSystem& fs, const std::string& where, const Load& load)
     -> decltype(load(std::string())) {
@@ -68,8 +70,8 @@ Result<train::TrainConfig> read_config(io::FileSystem& fs, const std::string& pa
                                    io::join_path(path, checkpoint::kManifestName) + ": config", models);
 }
 
-// Options that change what the model computes without changing a shape (rope, activation) would give a wrong
-// loss silently.
+// Warns if the checkpoint was made with other model options. Some options (rope, activation) change what the
+// model computes but no shape; without the warning the loss would be wrong and nobody would see why.
 void warn_of_other_model(io::FileSystem& fs, const std::string& path, const train::TrainConfig& config) {
   const auto its_own = read_config(fs, path, config.model.choices());
   if (!its_own.ok()) {

@@ -11,7 +11,7 @@ namespace {
 
 using Json = nlohmann::json;
 
-// Removes lines of later steps and lines that are no such line.
+// Removes lines of steps after `step`, and lines that cannot be read.
 Status drop_after(io::FileSystem& fs, const std::string& path, int64_t step) {
   ASSIGN_OR_RETURN(const bool exists, fs.exists(path));
   if (!exists) return {};
@@ -20,7 +20,7 @@ Status drop_after(io::FileSystem& fs, const std::string& path, int64_t step) {
   int64_t unreadable = 0;
   for (size_t begin = 0; begin < text.size();) {
     const size_t newline = text.find('\n', begin);
-    if (newline == std::string::npos) break;  // torn
+    if (newline == std::string::npos) break;  // incomplete last line
     const std::string_view line(text.data() + begin, newline - begin);
     const Json json = Json::parse(line, nullptr, /*allow_exceptions=*/false);
     const bool readable = json.is_object() && json.contains("step") && json["step"].is_number_integer();
