@@ -1,4 +1,4 @@
-// How much tests do where everything takes long.
+// How much work the long tests do.
 #pragma once
 
 #include <cstdint>
@@ -6,13 +6,14 @@
 
 namespace ostro {
 
-// Tests labelled slow: a sample, or with OSTRO_EXHAUSTIVE=1 everything (an hour or more).
+// Whether tests labelled slow do all their work (an hour or more) instead of a sample: OSTRO_EXHAUSTIVE=1.
 inline bool exhaustive_tests() {
   const char* text = std::getenv("OSTRO_EXHAUSTIVE");
   return text != nullptr && *text != '\0';
 }
 
-// Tests with a fault at every operation: every one of them, in builds with sanitizers every seventh.
+// Tests that inject a fault at every operation step through the operations with this stride. Builds with
+// sanitizers are slow, so they take every seventh operation.
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
 inline constexpr int64_t kFaultStep = 7;
 #else

@@ -1,13 +1,13 @@
-// Aligned memory that starts as zeros; fresh large blocks do without a pass over them.
+// Aligned memory that is filled with zeros.
 #pragma once
 
 #include "ostro/base/aligned.h"
 
 namespace ostro {
 
-// As allocate_aligned, all bits zero. Large blocks that the kernel gives are zeros already, page by page as
-// they are first touched: by the threads that work on them, not by the one that asks. Small blocks, and kept
-// ones that are used again, are filled.
+// Like allocate_aligned, but all bits are zero. Small blocks and reused blocks are filled here. New large
+// blocks are not: the kernel gives zero pages when a page is first touched, and that happens in the threads
+// that work on the block.
 AlignedBytes allocate_zeroed(size_t bytes);
 
 }  // namespace ostro
