@@ -1,4 +1,4 @@
-// A trie over bytes with a value per key: which tokens begin at a place of the text.
+// A trie over bytes with a value per key. It finds the tokens that begin at a position of the text.
 #pragma once
 
 #include <cstdint>
@@ -54,7 +54,7 @@ class ByteTrie {
   void add_edge(uint64_t key, uint32_t node);
 
   std::vector<uint32_t> values_ = {kNone};  // by node
-  std::vector<Edge> edges_;                 // open addressing, at most half full
+  std::vector<Edge> edges_;  // hash table with open addressing, at most half full
   size_t mask_ = 0, longest_ = 0;
 };
 
