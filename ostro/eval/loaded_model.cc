@@ -16,8 +16,7 @@ namespace {
 
 constexpr const char* kCheckpoints = "checkpoints";
 
-// The checkpoint directories that `where` may mean, in the order to try: `where` itself, or the checkpoints
-// of a run, newest first.
+// The directories that `where` may mean, the best first: itself, or a run's checkpoints from the newest on.
 Result<std::vector<std::string>> candidates(io::FileSystem& fs, const std::string& where) {
   ASSIGN_OR_RETURN(const bool is_checkpoint, fs.exists(io::join_path(where, checkpoint::kManifestName)));
   if (is_checkpoint) return std::vector<std::string>{where};
@@ -30,8 +29,7 @@ Result<std::vector<std::string>> candidates(io::FileSystem& fs, const std::strin
   return paths;
 }
 
-// Gives the first candidate that `load` accepts. Damaged ones are skipped with a warning. If all are damaged,
-// the last error is returned.
+// The first candidate that `load` can use; damage is passed over loudly, the last error is returned.
 template <typename Load>
 auto load_first(io::FileSystem& fs, const std::string& where, const Load& load)
     -> decltype(load(std::string())) {

@@ -19,21 +19,21 @@ namespace ostro::train {
 // segments. Each is [batch, pos].
 BatchArrays to_arrays(const data::Batch& batch);
 
-// Opens the tokenizer and the token stores. Stores that do not exist are built first; `settings` says how,
-// and gets progress reports as in data::build_store.
+// Opens the token stores; builds them first when they are not there (progress as data::build_store reports
+// it).
 struct DataAccess {
   std::shared_ptr<const tokenizer::Tokenizer> tokenizer;
   std::shared_ptr<const data::DataSet> stores;
-  std::string tokenizer_hash;  // SHA-256 of the tokenizer's canonical JSON
+  std::string tokenizer_hash;  // SHA-256 of its canonical JSON
   std::string data_hash;       // DataSet::hash
 };
 Result<DataAccess> open_data(io::FileSystem& fs, const TrainConfig& config,
                              const data::BuildSettings& settings = {});
-// The training batches of a configuration. `steps` is the length of the run, which data.stop_strategy must
-// allow. Without `steps` no run is meant, and any step may be asked for. Errors: as data::Loader::create.
+// The training batches of a configuration. `steps`: the length of a run that data.stop_strategy is to allow;
+// nothing: no run is meant, and any step may be asked for. Errors: as data::Loader::create.
 Result<data::Loader> make_loader(const TrainConfig& config, std::shared_ptr<const data::DataSet> stores,
                                  std::optional<int64_t> steps = {});
-// Opens the tokenizer only.
+// The tokenizer alone.
 Result<std::shared_ptr<const tokenizer::Tokenizer>> open_tokenizer(io::FileSystem& fs,
                                                                    const TrainConfig& config);
 

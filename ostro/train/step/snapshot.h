@@ -1,4 +1,4 @@
-// Converts a training state to the tensors of a checkpoint, and back.
+// A training state as the tensors of a checkpoint, and back.
 #pragma once
 
 #include <vector>
@@ -12,24 +12,22 @@ class FileSystem;
 
 namespace ostro::train {
 
-// The tensors of a state: parameters at their paths ("model/..."), then "optimizer/first_moment/..." and
-// "optimizer/second_moment/...". `boxes` says how each tensor is cut into cells. The tensors share the
-// buffers of the state and keep them alive.
+// Parameters at their paths ("model/..."), then "optimizer/first_moment/...", "optimizer/second_moment/...";
+// cells by the config's boxes. The tensors share the state's buffers and keep them alive.
 std::vector<checkpoint::Tensor> snapshot(const State& state, const std::vector<std::string>& paths,
                                          const optim::Boxes& boxes);
 
-// Loads the newest undamaged checkpoint under `checkpoints`. `shapes` are the shapes of the parameters.
-// Errors: kNotFound if there is no checkpoint; a checkpoint with other shapes names the tensor and both
-// shapes.
+// The newest whole checkpoint under root/checkpoints, or kNotFound. `shapes` are the parameters'; a
+// checkpoint of other shapes is an error naming the tensor and both shapes.
 struct RestoredState {
   State state;
-  std::string path, name;  // directory of the checkpoint; name (hash) of the state
-  std::string chain_head;  // head of the run's chain after that step
+  std::string path, name;  // of the checkpoint, of the state
+  std::string chain_head;  // of the run, at that step
 };
 Result<RestoredState> restore_state(io::FileSystem& fs, const std::string& checkpoints,
                                     const std::vector<std::string>& paths,
                                     const std::vector<ir::Shape>& shapes);
-// Loads the checkpoint in exactly this directory. `parameters_only` leaves the moments empty.
+// The checkpoint of exactly this directory; `parameters_only` leaves the moments empty.
 Result<RestoredState> load_state(io::FileSystem& fs, const std::string& checkpoint,
                                  const std::vector<std::string>& paths, const std::vector<ir::Shape>& shapes,
                                  bool parameters_only);
