@@ -1,4 +1,4 @@
-// The progress line of commands that read all texts.
+// The line that shows how far a command that reads all texts is.
 #pragma once
 
 #include <functional>
@@ -12,11 +12,11 @@ namespace ostro::cli {
 
 class BuildProgressLine {
  public:
-  // `name` of the component or of the work; empty: "tokenizing".
+  // `name` of the component, or of what is done; empty: "tokenizing".
   explicit BuildProgressLine(std::string name = "", ProgressOutput output = ProgressOutput::standard_error());
   // For BuildSettings::progress; refers to this object.
   std::function<void(const data::BuildProgress&)> callback();
-  // Ends the line; it stays on the screen.
+  // Leaves the line standing.
   void end() { output_.end(); }
 
  private:
@@ -27,7 +27,7 @@ class BuildProgressLine {
   ProgressOutput::Clock::time_point begin_;
 };
 
-// Settings for a command that builds a missing store: OSTRO_THREADS threads, progress on `line`.
+// Of a store that a command builds where it is not there yet: OSTRO_THREADS threads, shown on `line`.
 Result<data::BuildSettings> build_settings(BuildProgressLine& line);
 
 }  // namespace ostro::cli
