@@ -10,7 +10,6 @@
 #include <vector>
 
 #include "ostro/base/check.h"
-#include "ostro/base/zeroed.h"
 
 namespace ostro {
 namespace {

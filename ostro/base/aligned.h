@@ -25,6 +25,11 @@ using AlignedBytes = std::unique_ptr<std::byte[], AlignedFree>;
 // keeps peak memory low.
 AlignedBytes allocate_aligned(size_t bytes);
 
+// Like allocate_aligned, but all bits are zero. Small blocks and reused blocks are filled here. New large
+// blocks are not: the kernel gives zero pages when a page is first touched, and that happens in the threads
+// that work on the block.
+AlignedBytes allocate_zeroed(size_t bytes);
+
 // The number of bytes that are kept for reuse. release_kept_memory() returns them to the kernel.
 size_t kept_bytes();
 void release_kept_memory();

@@ -17,7 +17,7 @@ enum class ErrorCode {
   kNotFound,         // a file, key or name that should exist does not
   kCorrupt,          // data whose checksum, length or structure is wrong
   kIo,               // the operating system refused: disk full, permission, ...
-  kBusy,  // another process uses it
+  kBusy,             // another process uses it
   kUnsupported,      // valid, but not something this build or machine can do
   kInternal,         // a bug of ours, reported without aborting
 };

@@ -8,7 +8,7 @@
 
 namespace ostro {
 
-enum class LogLevel { kDebug, kInfo, kWarning, kError };
+enum class LogLevel { kInfo, kWarning, kError };
 
 using LogSink = std::function<void(LogLevel, std::string_view line)>;
 
@@ -17,7 +17,6 @@ LogSink set_log_sink(LogSink sink);
 
 void log_line(LogLevel level, std::string_view line);
 
-inline void log_debug(std::string_view line) { log_line(LogLevel::kDebug, line); }
 inline void log_info(std::string_view line) { log_line(LogLevel::kInfo, line); }
 inline void log_warning(std::string_view line) { log_line(LogLevel::kWarning, line); }
 inline void log_error(std::string_view line) { log_line(LogLevel::kError, line); }

@@ -17,19 +17,19 @@ namespace ostro {
 // The description of spans. It is made once and shared by all spans of the same kind.
 struct SpanLabel {
   std::string name;  // "layers/mlp dot"
-  const char* category =
-      "phase";  // "step", "phase", "op", "kernel", "loop", "branch", "copy", "wait", "thread"
+  // "step", "phase", "op", "kernel", "loop", "branch", "copy", "wait", "thread"
+  const char* category = "phase";
   std::vector<std::pair<std::string, std::string>> details;  // name and value, for people
-  double flops = 0, bytes = 0;  // per span; 0: none, or not known
+  double flops = 0, bytes = 0;                               // per span; 0: none, or not known
 };
 using SpanLabelPtr = std::shared_ptr<const SpanLabel>;
 
 struct SpanRecord {
   SpanLabelPtr label;
   int64_t begin = 0, end = 0;  // ns of the steady clock
-  int64_t leaf = -1;  // number of the leaf in the batch, from 0; -1: not part of a leaf
-  int64_t iteration = -1;  // iteration of the innermost loop; -1: not in a loop
-  bool part = false;  // this thread's share of a span that is recorded on another track
+  int64_t leaf = -1;           // number of the leaf in the batch, from 0; -1: not part of a leaf
+  int64_t iteration = -1;      // iteration of the innermost loop; -1: not in a loop
+  bool part = false;           // this thread's share of a span that is recorded on another track
 };
 
 struct ProfileTrack {

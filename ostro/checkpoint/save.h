@@ -10,7 +10,7 @@
 namespace ostro::checkpoint {
 
 struct SaveOptions {
-  int threads = 2;  // number of cells that are hashed and written in parallel
+  int threads = 2;                              // number of cells that are hashed and written in parallel
   int64_t max_chunk_bytes = int64_t{64} << 20;  // larger cells are split into several chunk files
 };
 

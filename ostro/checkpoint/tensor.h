@@ -17,12 +17,13 @@ namespace ostro::checkpoint {
 using io::Extents;
 
 struct TensorSpec {
-  std::string path;  // "model/layers/mlp/up/weight"; each component consists of letters, digits, "_", "-", "."
-  std::string dtype;  // "f32", "bf16", "f64", "i32", "i64", "u32", "bool", as in the IR
+  // "model/layers/mlp/up/weight"; each component consists of letters, digits, "_", "-", "."
+  std::string path;
+  std::string dtype;              // "f32", "bf16", "f64", "i32", "i64", "u32", "bool", as in the IR
   std::vector<std::string> axes;  // names, outermost first
   Extents shape;                  // one size per axis
-  Extents
-      cell;  // extents of a cell, the unit of ownership and hashing (docs/numerics.md, N8); empty: one cell
+  // extents of a cell, the unit of ownership and hashing (docs/numerics.md, N8); empty: one cell
+  Extents cell;
   bool operator==(const TensorSpec&) const = default;
 
   // "f32[layers:2, embed:64]".

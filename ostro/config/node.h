@@ -16,8 +16,8 @@ struct Node {
   enum class Kind { kNull, kBool, kInt, kDouble, kString, kList, kMap };
 
   Kind kind = Kind::kNull;
-  std::string text;  // scalars: the text in the file, or the shortest text that reads back as the same value
-  std::string key;  // key of this entry, if the parent is a map
+  std::string text;   // scalars: the text in the file, or the shortest text that reads back as the same value
+  std::string key;    // key of this entry, if the parent is a map
   std::string where;  // "file.yaml:12" or "--a.b.c"; empty if the tree was not read
   std::vector<Node> items;  // elements of a list, or entries of a map in the order written
 

@@ -27,7 +27,7 @@ enum class Effect {
   kBits,      // the numbers of the run
   kSchedule,  // what the chain records and at which steps
   kPlan,      // how the same numbers are computed
-  kOutput,  // other files, logs and evaluations
+  kOutput,    // other files, logs and evaluations
 };
 
 // "bits", "schedule", "plan", "output".
@@ -40,7 +40,7 @@ struct OptionInfo {
   std::string path;
   std::string type;           // "integer", "number or null", ...
   std::string default_value;  // YAML flow text
-  std::string other_value;  // another legal value, as YAML flow text; empty for options inside elements
+  std::string other_value;    // another legal value, as YAML flow text; empty for options inside elements
   std::string unit;
   std::string help;
   Effect effect = Effect::kOutput;

@@ -13,7 +13,7 @@
 namespace ostro::config {
 namespace {
 
-constexpr int kMaxDepth = 64;  // also stops an alias that contains itself
+constexpr int kMaxDepth = 64;          // also stops an alias that contains itself
 constexpr int64_t kMaxNodes = 100000;  // aliases can multiply a small file without bound
 
 // Converts one file. `stack_` holds the files that are being read, to refuse circular includes.

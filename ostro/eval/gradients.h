@@ -10,7 +10,7 @@
 namespace ostro::eval {
 
 struct MeanGradients {
-  float loss = 0;  // sum of the losses / W, as a step reports it
+  float loss = 0;     // sum of the losses / W, as a step reports it
   double weight = 0;  // W: sum of the loss weights (tokens that count)
   // Gradients of the mean loss, f32, in the order of the parameters. They are the step's sums over all leaves
   // times f32(1/W), before clipping.

@@ -25,8 +25,8 @@ struct Cut {
 struct WeightPart {
   std::string name;                  // "model.layers.0.self_attn.q_proj.weight"
   std::string path;                  // "model/layers/attention/qkv/weight"
-  std::vector<Cut> cuts;  // ranges of the axes that are not taken whole
-  std::vector<std::string> rows;  // axes that together form the rows, outermost first
+  std::vector<Cut> cuts;             // ranges of the axes that are not taken whole
+  std::vector<std::string> rows;     // axes that together form the rows, outermost first
   std::vector<std::string> columns;  // axes that form the columns; empty for a vector
 };
 

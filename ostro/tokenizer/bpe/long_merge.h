@@ -52,9 +52,9 @@ class LongMerge {
 
   std::vector<Node> nodes_;
   std::vector<Waiting> waiting_;
-  std::vector<Queue> queues_;  // by rank; all are empty between calls
+  std::vector<Queue> queues_;         // by rank; all are empty between calls
   std::vector<uint8_t> unsorted_;     // by rank
-  std::vector<uint64_t> busy_;  // one bit per rank: set if its queue is not empty
+  std::vector<uint64_t> busy_;        // one bit per rank: set if its queue is not empty
   std::vector<uint64_t> busy_words_;  // one bit per word of busy_: set if the word is not 0
   std::vector<uint32_t> sorting_;
   uint32_t lowest_new_ = kNoToken;  // lowest rank that was queued since the current queue was chosen

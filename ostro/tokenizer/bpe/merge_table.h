@@ -50,7 +50,7 @@ class MergeTable {
   static constexpr size_t kPairs = 4;
   struct alignas(64) Bucket {
     uint64_t keys[kPairs] = {kEmpty, kEmpty, kEmpty, kEmpty};  // filled from the left
-    uint64_t found[kPairs] = {};  // low half: rank + 1; high half: result
+    uint64_t found[kPairs] = {};                               // low half: rank + 1; high half: result
   };
   static uint64_t key_of(uint32_t left, uint32_t right) { return uint64_t{left} << 32 | right; }
   // Use the high bits of this product: they depend on both tokens.

@@ -60,7 +60,7 @@ class PieceMemory {
    private:
     friend class PieceMemory;
     struct alignas(64) Small {  // a cache line
-      char key[kKeyBytes];  // all zeros: empty slot (no key is all zeros)
+      char key[kKeyBytes];      // all zeros: empty slot (no key is all zeros)
       uint32_t ids[kIds];
       uint32_t note;  // number of ids in bits 0 to 5, bound in the bits above
     };

@@ -29,8 +29,7 @@ class SymbolMerge {
 
   WindowMerge windows_;
   std::vector<Node> nodes_;
-  std::vector<uint64_t>
-      queue_;  // a heap of rank << 32 | node; stale entries are skipped
+  std::vector<uint64_t> queue_;  // a heap of rank << 32 | node; stale entries are skipped
 };
 
 }  // namespace ostro::tokenizer

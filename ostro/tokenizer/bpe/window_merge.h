@@ -47,7 +47,7 @@ class WindowMerge {
               const MergeLong& merge_long);
   void merge_window(const MergeTable& table, std::span<const uint32_t> window, const MergeLong& merge_long);
 
-  MergedRow done_;  // the BPE of the first end_ ids of the row: count_ tokens
+  MergedRow done_;    // the BPE of the first end_ ids of the row: count_ tokens
   MergedRow window_;  // positions are relative to the window's begin
   size_t count_ = 0, end_ = 0;
 };

@@ -39,7 +39,7 @@ class MergeSearch {
   struct PairInfo {
     uint64_t count = 0;
     std::vector<uint32_t> places;  // positions of the left symbol; some may be stale
-    bool grew = false;  // its count grew in the current merge, so it needs a new queue entry
+    bool grew = false;             // its count grew in the current merge, so it needs a new queue entry
   };
   struct Candidate {
     uint64_t count;

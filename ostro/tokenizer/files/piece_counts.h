@@ -43,7 +43,7 @@ class PieceCounts {
   size_t used_ = 0;
   uint64_t distinct_bytes_ = 0;
   std::vector<std::unique_ptr<char[]>> blocks_;  // the pieces' bytes
-  size_t room_ = 0;  // free bytes in the last block
+  size_t room_ = 0;                              // free bytes in the last block
 };
 
 }  // namespace ostro::tokenizer

@@ -18,7 +18,7 @@ namespace ostro::tokenizer {
 namespace {
 
 constexpr size_t kBatchBytes = size_t{16} << 20;  // text in memory while it is counted
-constexpr size_t kPartBytes = size_t{1} << 20;  // text that one thread counts at a time
+constexpr size_t kPartBytes = size_t{1} << 20;    // text that one thread counts at a time
 constexpr uint32_t kReportEvery = 64;             // merges between two progress calls
 
 // Cuts a document into parts of about kPartBytes, so that threads can share a long one.

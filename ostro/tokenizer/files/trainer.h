@@ -25,7 +25,7 @@ struct TrainOptions {
   Splitter splitter = Splitter::kLlama3;
   std::vector<std::string> special_tokens = {"<|endoftext|>"};  // ids 0, 1, ...
   std::string eos_token = "<|endoftext|>";                      // must be one of special_tokens
-  int threads = 1;  // for counting; does not change the result
+  int threads = 1;                                              // for counting; does not change the result
   // The largest total size of distinct pieces, in bytes; more is an error. Training keeps the distinct pieces
   // in memory, not the text. They need about 30 bytes of memory per byte.
   uint64_t max_distinct_bytes = uint64_t{512} << 20;

@@ -17,10 +17,10 @@ struct AddedToken {
   uint32_t id = 0;
   std::string content;       // UTF-8
   bool single_word = false;  // matches only if no word character is next to it
-  bool lstrip = false;  // the match includes the spaces before it
-  bool rstrip = false;  // the match includes the spaces after it
-  bool normalized = false;  // searched in normalized text, in a second pass after the others
-  bool special = false;  // decode can leave it out
+  bool lstrip = false;       // the match includes the spaces before it
+  bool rstrip = false;       // the match includes the spaces after it
+  bool normalized = false;   // searched in normalized text, in a second pass after the others
+  bool special = false;      // decode can leave it out
 };
 
 // A part of the text: an added token, or the text between two added tokens (token == nullptr, never empty).
@@ -44,7 +44,7 @@ class AddedTokenMatcher {
  private:
   const AddedToken* match_at(std::string_view text, size_t begin) const;
 
-  ByteSet beginnings_;  // first bytes of the tokens
+  ByteSet beginnings_;                     // first bytes of the tokens
   std::vector<const AddedToken*> tokens_;  // by first byte, longest first
   std::array<uint32_t, 257> first_{};      // tokens_[first_[b] .. first_[b + 1]) begin with byte b
 };

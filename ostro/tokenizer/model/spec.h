@@ -16,26 +16,26 @@ namespace ostro::tokenizer {
 enum class ModelKind {
   kByteBpe,        // BPE over bytes; tokens are in the byte-level alphabet
   kCharBpe,        // BPE over characters
-  kUnigram,  // unigram: the most probable segmentation
+  kUnigram,        // unigram: the most probable segmentation
   kSentencePiece,  // a SentencePiece .model, kept as it is
 };
 
 struct TokenizerSpec {
   ModelKind kind = ModelKind::kByteBpe;
-  std::vector<std::string>
-      vocab;  // model tokens by id, in the byte-level alphabet for kByteBpe; "": no such id
+  // model tokens by id, in the byte-level alphabet for kByteBpe; "": no such id
+  std::vector<std::string> vocab;
   std::vector<std::pair<uint32_t, uint32_t>> merges;  // by rank; the merged text must be in the vocabulary
   std::vector<AddedToken> added_tokens;               // in the order of the file
-  bool ignore_merges = false;  // a piece that equals a token is not split by merges
+  bool ignore_merges = false;                         // a piece that equals a token is not split by merges
   Splitter splitter = Splitter::kLlama3;
   bool byte_level_splits = false;        // written as ByteLevel(use_regex) instead of Split + ByteLevel
-  bool prefix_text = false;  // put a space before every text between added tokens
-  bool prefix_pieces = false;  // put a space before every piece
+  bool prefix_text = false;              // put a space before every text between added tokens
+  bool prefix_pieces = false;            // put a space before every piece
   std::vector<uint32_t> prefix, suffix;  // ids that add_special_tokens puts around a text
   // kCharBpe and kUnigram: a character without a token becomes byte tokens ("<0x0A>"). Otherwise it becomes
   // the unknown token.
   bool byte_fallback = false;
-  bool fuse_unknown = false;  // kCharBpe: a run of unknown characters is one token
+  bool fuse_unknown = false;           // kCharBpe: a run of unknown characters is one token
   std::vector<double> scores;          // kUnigram: by id
   std::optional<uint32_t> unknown_id;  // kUnigram
   std::string unknown_token = "null";  // BPE, as JSON

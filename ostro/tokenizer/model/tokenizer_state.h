@@ -26,15 +26,15 @@ struct Tokenizer::State {
   // Parts of tokenizers that are not plain byte-level ones.
   Normalizer normalizer;
   std::optional<PreTokenizer> pre_tokenizer;  // without one, the splitter of the spec is used
-  std::unique_ptr<PieceModel> piece_model;  // null: `model` is used
-  std::optional<TokenDecoder> decoder;  // without one, the bytes of tokens are joined
+  std::unique_ptr<PieceModel> piece_model;    // null: `model` is used
+  std::optional<TokenDecoder> decoder;        // without one, the bytes of tokens are joined
   std::optional<SentencePiece> sentencepiece;
   // Added tokens that are searched in the text, and (as normal forms) in the normalized text. The matchers
   // point into spec.added_tokens and normal_forms.
   std::deque<AddedToken> normal_forms;
   std::optional<AddedTokenMatcher> plain, normalized;
   std::unordered_map<std::string, uint32_t> ids;  // of model and added tokens
-  std::vector<std::string> bytes;  // bytes of each token by id; decode joins them
+  std::vector<std::string> bytes;                 // bytes of each token by id; decode joins them
   std::vector<const AddedToken*> added;           // by id, nullptr for model tokens
   std::optional<uint32_t> eos, bos;
   std::once_flag hashed;

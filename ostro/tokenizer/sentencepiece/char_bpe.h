@@ -47,11 +47,11 @@ class CharBpe final : public PieceModel {
     CharacterTable characters;
     std::vector<Merge> merges;
     bool byte_fallback = false;
-    std::array<uint32_t, 256>
-        byte_ids{};  // kNoToken for none; used with byte_fallback if every byte of the character has a token
+    // kNoToken for none; used with byte_fallback if every byte of the character has a token
+    std::array<uint32_t, 256> byte_ids{};
     uint32_t unknown = kNoToken;  // kNoToken: characters without a token are dropped
     bool fuse_unknown = false;    // a run of unknown characters is one symbol
-    ByteTrie whole;  // pieces that are always one token (ignore_merges)
+    ByteTrie whole;               // pieces that are always one token (ignore_merges)
     // Only for SentencePiece. `cut_out` holds the tokens that are cut out of the text first. Symbols from
     // `first_virtual` on stand for characters that are not tokens themselves but occur inside tokens;
     // `virtual_text` holds their UTF-8, by index.
@@ -70,7 +70,7 @@ class CharBpe final : public PieceModel {
   struct Character {
     Entry entry = Entry::kNothing;
     uint32_t first = kNoToken, last = kNoToken;  // first and last symbol
-    uint32_t length = 1;  // length in bytes
+    uint32_t length = 1;                         // length in bytes
   };
   Character character_at(std::string_view text, size_t i) const;
   bool can_cut(const Character& before, const Character& after) const;
@@ -85,7 +85,7 @@ class CharBpe final : public PieceModel {
   Parts parts_;
   MergeTable pairs_;
   MergeTable neighbours_;  // pairs of symbols that are side by side in some token
-  bool cuts_ = true;  // false if neighbours_ could not be computed
+  bool cuts_ = true;       // false if neighbours_ could not be computed
   bool all_bytes_ = false;
   bool words_ = false;  // no token extends past the end of a word
   ByteSet word_stops_;  // ASCII characters without merges, and the first byte of U+2581

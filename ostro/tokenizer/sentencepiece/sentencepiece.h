@@ -36,7 +36,7 @@ class SentencePieceNormalizer {
   ByteTrie user_defined_;  // user-defined pieces, which no rule changes
   bool dummy_prefix_ = true, remove_extra_ = true, suffix_ = false;
   std::string_view space_;  // replacement of a space
-  ByteSet special_;  // non-ASCII bytes, and bytes that begin a rule or a user-defined piece
+  ByteSet special_;         // non-ASCII bytes, and bytes that begin a rule or a user-defined piece
 };
 
 class SentencePiece {

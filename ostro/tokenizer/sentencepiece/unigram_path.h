@@ -13,7 +13,7 @@ namespace ostro::tokenizer {
 struct UnigramTokens {
   ByteTrie trie;               // values are ids
   std::vector<double> scores;  // by id
-  uint32_t unknown = 0;  // id for a character that is not a token by itself
+  uint32_t unknown = 0;        // id for a character that is not a token by itself
   double unknown_score = 0;
   // SentencePiece adds scores in single precision, Hugging Face in double. The result can differ if two paths
   // have nearly the same score.
@@ -33,7 +33,7 @@ class UnigramSink {
 class UnigramPath {
  public:
   struct End {
-    double score = 0;  // score of the best path, `begin` included
+    double score = 0;   // score of the best path, `begin` included
     double margin = 0;  // the smallest lead of the best path over another one
   };
   // Finds the best segmentation of valid UTF-8 text. `begin` is the score of the path before the text. Of
@@ -43,7 +43,7 @@ class UnigramPath {
  private:
   struct Node {  // the best path that ends at this byte
     double score;
-    double second;  // score of the second best path
+    double second;    // score of the second best path
     uint32_t length;  // length of its last token; 0: no path ends here
     uint32_t id;
   };

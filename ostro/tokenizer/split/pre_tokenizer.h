@@ -46,7 +46,7 @@ class PreTokenizer {
     Behavior behavior;
   };
   struct Whitespace {  // words, and runs of characters that are neither word nor space
-    bool words;  // false: only spaces separate pieces
+    bool words;        // false: only spaces separate pieces
   };
   struct Metaspace {
     std::string replacement;

@@ -32,9 +32,9 @@ class SimplePattern {
   void replace(std::string_view text, std::string_view by, std::string& out) const;
 
  private:
-  std::string literal_;  // this text; if it is empty:
-  uint8_t classes_ = 0;  // code points of a class (unicode.h); if that is 0:
-  uint32_t character_ = 0;  // this code point,
+  std::string literal_;          // this text; if it is empty:
+  uint8_t classes_ = 0;          // code points of a class (unicode.h); if that is 0:
+  uint32_t character_ = 0;       // this code point,
   size_t least_ = 1, most_ = 1;  // repeated this often
 };
 

@@ -11,7 +11,7 @@
 namespace ostro::tokenizer {
 
 enum class Contraction {
-  kExact,  // 's|'t|'re|'ve|'m|'ll|'d, tried first
+  kExact,   // 's|'t|'re|'ve|'m|'ll|'d, tried first
   kFolded,  // the same with (?i:...), tried first
   kSuffix,  // (?i:...)? at the end of a word
   kNone,
@@ -22,8 +22,8 @@ enum class Contraction {
 //   | \s+
 struct Rules {
   Contraction contraction = Contraction::kFolded;
-  int digits = 3;  // most digits in a piece; 0: no limit
-  bool marks = false;  // WORD is [\p{L}\p{M}]+, and other classes exclude marks
+  int digits = 3;           // most digits in a piece; 0: no limit
+  bool marks = false;       // WORD is [\p{L}\p{M}]+, and other classes exclude marks
   bool cased = false;       // WORD is Upper*Lower+ or Upper+Lower* (unicode.h)
   bool slash = false;       // TAIL is [\r\n/], not [\r\n]
   bool whole_tail = false;  // spaces at the end of the text are one piece: \s++$ comes before \s*[\r\n]

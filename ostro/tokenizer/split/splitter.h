@@ -12,10 +12,10 @@ namespace ostro::tokenizer {
 
 enum class Splitter {
   kNone,    // the text is one piece
-  kGpt2,  // GPT-2, GPT-NeoX, OLMo 1: the built-in pattern of ByteLevel
+  kGpt2,    // GPT-2, GPT-NeoX, OLMo 1: the built-in pattern of ByteLevel
   kLlama3,  // Llama 3, Marin, OLMo 2, cl100k
   kCl100k,  // cl100k as tiktoken has it now; differs where digits or spaces end a text
-  kQwen2,  // Qwen 2, 2.5 and 3: each digit is a piece
+  kQwen2,   // Qwen 2, 2.5 and 3: each digit is a piece
   kQwen35,  // Qwen 3.5: marks belong to words
   kTekken,  // Mistral's Tekken: words end before capitals, each digit is a piece
   kO200k,   // o200k, Llama 4: words end before capitals and keep their contractions

@@ -37,7 +37,7 @@ inline constexpr uint16_t kComposesBack = 1 << 10;  // may compose with the code
 inline constexpr uint16_t kHasLower = 1 << 11;
 inline constexpr uint16_t kMark = 1 << 12;           // category M
 inline constexpr uint16_t kIsPunctuation = 1 << 13;  // cut out by the Punctuation pre-tokenizer
-inline constexpr uint16_t kIsDigit = 1 << 14;  // cut out by the Digits pre-tokenizer
+inline constexpr uint16_t kIsDigit = 1 << 14;        // cut out by the Digits pre-tokenizer
 
 // Bits of a code point (at most U+10FFFF).
 uint16_t norm_bits(uint32_t c);

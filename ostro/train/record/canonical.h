@@ -26,7 +26,7 @@ Result<std::string> canonical_object(std::string_view json);
 // only one side has.
 struct ObjectDifference {
   std::vector<std::string> keys;  // keys from the root to this place
-  std::string there, here;  // JSON texts of the two values; empty on the side that lacks the key
+  std::string there, here;        // JSON texts of the two values; empty on the side that lacks the key
   std::string path() const;       // "model.num_layers"
 };
 // All differences. No value if one of the texts is not JSON.

@@ -19,11 +19,11 @@ struct Session {
   std::string directory;  // absolute path of the working directory; relative paths in the config start here
   // git commit, with "-dirty" if files were changed; "unknown" outside a repository
   std::string source_commit;
-  std::string compiler;       // "gcc 12.2.0"
-  std::string cpu;  // model name of the CPU
-  std::string started;        // UTC, as utc_now() gives it
-  std::string ended;  // empty while it runs; stays empty if the process was killed
-  std::string outcome;        // "running", "finished", "interrupted", "failed: ..."
+  std::string compiler;   // "gcc 12.2.0"
+  std::string cpu;        // model name of the CPU
+  std::string started;    // UTC, as utc_now() gives it
+  std::string ended;      // empty while it runs; stays empty if the process was killed
+  std::string outcome;    // "running", "finished", "interrupted", "failed: ..."
   int64_t from_step = 0;  // steps done at the start of the session; to_step: steps done at its end
   int64_t to_step = 0;
   bool operator==(const Session&) const = default;

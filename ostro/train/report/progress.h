@@ -13,7 +13,7 @@ namespace ostro::train {
 // Values that the line shows besides the step.
 struct ProgressNumbers {
   double loss = 0;
-  double mfu = 0;  // 0 to 1; 0: not known, so not shown
+  double mfu = 0;              // 0 to 1; 0: not known, so not shown
   int64_t resident_bytes = 0;  // 0: not shown
 };
 

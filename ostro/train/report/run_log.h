@@ -12,7 +12,7 @@
 
 namespace ostro::train {
 
-// The log sink while this object exists. Every line except debug lines goes to the console and, with time and
+// The log sink while this object exists. Every line goes to the console and, with time and
 // level, to log.txt. On the console, warnings and errors have a prefix.
 //
 // The object is made before the run directory exists. Lines are kept in memory until open() is called, so
@@ -37,8 +37,8 @@ class RunLog {
   std::mutex mutex_;
   std::string kept_;  // lines from before open()
   bool opened_ = false;
-  std::unique_ptr<io::WritableFile>
-      file_;  // null before open(), and after a write error (the console shows that error)
+  // null before open(), and after a write error (the console shows that error)
+  std::unique_ptr<io::WritableFile> file_;
   Console& console_;
   LogSink before_;
 };

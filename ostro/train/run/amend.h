@@ -13,7 +13,7 @@ namespace ostro::train {
 
 // A part of a run that has one config and one program.
 struct Period {
-  int64_t first = 0;  // number of steps done when the period began
+  int64_t first = 0;         // number of steps done when the period began
   std::string config;        // canonical
   std::string program_hash;  // SHA-256 of the canonical programs' texts
 };

@@ -29,8 +29,8 @@ struct Environment {
   io::FileSystem& fs;
   runtime::Engine& engine;
   int64_t workers = 1;                    // simulated data-parallel workers (OSTRO_SIM_WORKERS)
-  std::function<bool()> stop;  // returns true to save and stop after the current step (SIGTERM)
-  data::BuildSettings build;  // for building the token store if it does not exist
+  std::function<bool()> stop;             // returns true to save and stop after the current step (SIGTERM)
+  data::BuildSettings build;              // for building the token store if it does not exist
   std::vector<std::string> argv;          // for run.json
   std::optional<StepRange> profile = {};  // steps to profile
   Progress::Clock clock = Progress::steady_clock();  // for saves by time and for reports
@@ -39,7 +39,7 @@ struct Environment {
 // The cost of a run.
 struct RunPlan {
   int64_t parameters = 0;
-  double flops_per_token = 0;  // from the model's definition; recomputation does not count
+  double flops_per_token = 0;            // from the model's definition; recomputation does not count
   runtime::ExecutableInfo leaf, update;  // one run of each program
 };
 
@@ -54,7 +54,7 @@ struct EvalReport {
   int64_t step = 0;
   double loss = 0;
   std::optional<double> bits_per_byte;  // no value if some held-out text does not count in the loss
-  std::vector<HeldOutPart> parts;  // one per component, if the config has components
+  std::vector<HeldOutPart> parts;       // one per component, if the config has components
 };
 struct Watcher {
   std::function<void(int64_t first_step, int64_t total)> on_start;

@@ -16,14 +16,14 @@ namespace ostro::train {
 // The loss of one data component.
 struct HeldOutPart {
   std::string component;
-  double loss = 0;  // nats per token, without z-loss
+  double loss = 0;                      // nats per token, without z-loss
   std::optional<double> bits_per_byte;  // only if every token of its text counts in the loss
-  double tokens = 0;  // sum of the loss weights: the tokens that count
+  double tokens = 0;                    // sum of the loss weights: the tokens that count
 };
 struct HeldOutLoss {
-  double loss = 0;  // nats per token, over all components
+  double loss = 0;                      // nats per token, over all components
   std::optional<double> bits_per_byte;  // over the components that have a value
-  double tokens = 0;  // tokens that counted; 0: `loss` has no meaning
+  double tokens = 0;                    // tokens that counted; 0: `loss` has no meaning
   // One entry per component with tokens that count. Empty for a configuration without components.
   std::vector<HeldOutPart> parts;
   std::vector<std::string> uncounted;  // components whose held-out text has no token that counts

@@ -45,8 +45,8 @@ struct WorkerLoad {
   // most partial sums of gradients in memory at one time; each is as large as all parameters
   int64_t partials = 0;
   int64_t parameter_bytes = 0;  // size of all parameters
-  int64_t owned_bytes = 0;  // size of what it updates: its cells of the parameters and of both moments
-  int64_t sent_bytes = 0;  // leaf results, gradients, sums inside the update, new parameters
+  int64_t owned_bytes = 0;      // size of what it updates: its cells of the parameters and of both moments
+  int64_t sent_bytes = 0;       // leaf results, gradients, sums inside the update, new parameters
   bool operator==(const WorkerLoad&) const = default;
 };
 
@@ -79,6 +79,16 @@ BatchArrays rows_of(const BatchArrays& batch, int64_t first, int64_t count);
 // One program that adds two lists of f32 arrays of these shapes. It sums the gradients of two neighbouring
 // subtrees of leaves: the tree's addition (numerics.md, N8).
 ir::Program add_program(const std::vector<ir::Shape>& shapes);
+
+// Compile options of a step's programs. Training, planning and memory estimates all use these.
+
+// For the leaf program. Parameters are not donated: the next leaf reads them again.
+runtime::CompileOptions leaf_options(const std::string& remat);
+// For the update program of n parameters. The old parameters, moments and gradients are donated: nothing
+// reads them after the update.
+runtime::CompileOptions update_options(size_t n);
+// For add_program over n arrays. Each sum overwrites the first of its two inputs.
+runtime::CompileOptions add_options(size_t n);
 
 // Sums of the leaves' losses and weights, each as an f64 tree.
 std::pair<double, double> join_losses(const std::vector<LeafResult>& leaves);

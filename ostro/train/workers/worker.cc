@@ -11,7 +11,6 @@
 #include "ostro/numerics/fp_env.h"
 #include "ostro/numerics/tree.h"
 #include "ostro/spmd/run_parts.h"
-#include "ostro/train/programs/step_options.h"
 
 namespace ostro::train {
 namespace {

@@ -27,7 +27,7 @@ struct WorkerPlan {
   std::string remat;
   int64_t workers = 1;
   WorkerFault fault = WorkerFault::kNone;
-  size_t n = 0;  // number of parameters
+  size_t n = 0;      // number of parameters
   int64_t rows = 0;  // rows of one leaf
   // The update program, partitioned over the owners. The owners are the first workers: as many as every split
   // array has cells for.
@@ -86,7 +86,7 @@ class Worker {
 
   const WorkerPlan& plan_;
   int64_t rank_;
-  Buffers params_;  // all of each parameter
+  Buffers params_;     // all of each parameter
   Buffers p_, m_, v_;  // owned cells of parameters and moments; empty if not an owner
   std::unique_ptr<runtime::Executable> leaf_, add_whole_, add_local_, update_;
 };
