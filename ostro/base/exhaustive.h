@@ -1,4 +1,4 @@
-// How much work the long tests do.
+// How much tests do where everything takes long.
 #pragma once
 
 #include <cstdint>
@@ -6,14 +6,13 @@
 
 namespace ostro {
 
-// Whether tests labelled slow do all their work (an hour or more) instead of a sample: OSTRO_EXHAUSTIVE=1.
+// Tests labelled slow: a sample, or with OSTRO_EXHAUSTIVE=1 everything (an hour or more).
 inline bool exhaustive_tests() {
   const char* text = std::getenv("OSTRO_EXHAUSTIVE");
   return text != nullptr && *text != '\0';
 }
 
-// Tests that inject a fault at every operation step through the operations with this stride. Builds with
-// sanitizers are slow, so they take every seventh operation.
+// Tests with a fault at every operation: every one of them, in builds with sanitizers every seventh.
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
 inline constexpr int64_t kFaultStep = 7;
 #else
