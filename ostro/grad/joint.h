@@ -11,8 +11,8 @@ namespace ostro::grad_internal {
 struct JointRequest {
   std::vector<char> param_active;   // differentiate with respect to this parameter
   std::vector<char> result_active;  // the caller passes a cotangent of this result
-  std::vector<char> param_use;      // the parameter is a `use`, or a layout op of one: its cotangent stays f32
-  bool unit_seed = false;           // result 0's cotangent is the constant 1 instead of a parameter
+  std::vector<char> param_use;  // the parameter is a `use`, or a layout op of one: its cotangent stays f32
+  bool unit_seed = false;       // result 0's cotangent is the constant 1 instead of a parameter
 };
 
 struct Joint {

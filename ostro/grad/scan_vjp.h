@@ -11,8 +11,9 @@ namespace ostro::grad_internal {
 
 // The forward loop as emitted, with what the reversed loop needs.
 struct ScanForward {
-  std::vector<ir::ValueId> results;    // the original results
-  std::vector<ir::ValueId> residuals;  // values of the body that the backward part reads, stacked over iterations
+  std::vector<ir::ValueId> results;  // the original results
+  std::vector<ir::ValueId>
+      residuals;               // values of the body that the backward part reads, stacked over iterations
   ir::Block backward;          // one step backward; parameters in the order of the lists below, each once:
   std::vector<size_t> consts;  //   operands that are constants of the backward step
   std::vector<size_t> ct_carries;   //   carries whose cotangent is a carry of the reversed loop

@@ -24,12 +24,12 @@ enum class UnitKind { kSingle, kGroup, kSerial };
 // Why two neighbouring units cannot be fused.
 enum class Refusal {
   kNone,
-  kRoutine,       // one of them is neither elementwise nor a reduction of rows: a built-in routine runs it
-  kSerial,        // one of them is a serial sum
-  kSizes,         // their loops have different sizes
-  kRows,          // their rows end at different axes
-  kPlace,         // the value is read at another position than it is written: transposed, sliced, or across rows
-  kStrides,       // in some operand the reduced axes are not one run of memory with one stride
+  kRoutine,  // one of them is neither elementwise nor a reduction of rows: a built-in routine runs it
+  kSerial,   // one of them is a serial sum
+  kSizes,    // their loops have different sizes
+  kRows,     // their rows end at different axes
+  kPlace,    // the value is read at another position than it is written: transposed, sliced, or across rows
+  kStrides,  // in some operand the reduced axes are not one run of memory with one stride
   kTooManyOps,    // too many for one function
   kTooManyLoads,  // too many for one function
   kDetour,        // a third unit reads the first one and is read by the second

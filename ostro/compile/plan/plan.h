@@ -34,8 +34,8 @@ struct PlanBuffer {
 };
 
 enum class StepKind {
-  kCopy,    // out[0] = in[0], views of any strides
-  kOp,      // one op, run by a built-in routine; operands and results are dense unless the routine takes strides
+  kCopy,  // out[0] = in[0], views of any strides
+  kOp,  // one op, run by a built-in routine; operands and results are dense unless the routine takes strides
   kKernel,  // a generated kernel
   kLoop,    // scan: regions[0] once per index
   kBranch,  // cond: regions[0] or regions[1]

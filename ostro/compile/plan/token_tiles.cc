@@ -12,8 +12,8 @@ namespace {
 
 // Groups of N7 must not be cut.
 constexpr int64_t kGroup = 32;
-// Logits that are larger than this are cut into tiles of about this size. A tile has at least that many rows:
-// with fewer, packing the weights would cost too much for each tile.
+// Logits that are larger than this are cut into tiles of about this size. A tile has at least kLeastRows
+// rows: with fewer, packing the weights for each tile would cost too much.
 constexpr int64_t kTileBytes = int64_t{64} << 20;
 constexpr int64_t kLeastRows = 256;
 
@@ -42,8 +42,8 @@ class Head {
 
   // Finds the steps. Returns why the head cannot be tiled, or nullptr.
   const char* find();
-  // Removes the steps from `plan`, the plan given to the constructor, and returns the step of kind kTiles
-  // that replaces them, with tiles of `rows` tokens.
+  // Returns the step of kind kTiles that does their work in tiles of `rows` tokens. Removes the steps from
+  // `plan` (the plan given to the constructor), except the cross-entropy, which the caller replaces.
   Step take(Plan& plan, int64_t rows);
 
  private:
