@@ -16,8 +16,9 @@ using ir::ValueId;
 
 enum class Source { kConst, kCarry, kX, kOp };
 
-// Cheap to make again from what is kept anyway: never a residual. `use` inside a loop is always recomputed
-// (docs/grad.md), so that no copy of the weights is kept.
+// True for an op that is cheap to compute again from values that are kept anyway: its result is never a
+// residual. `use` inside a loop is always recomputed (docs/grad.md), so that no cast copy of the weights is
+// kept.
 bool remade(const Op& op, const Block& block) {
   switch (op.kind) {
     case OpKind::constant:
@@ -70,7 +71,7 @@ Result<ScanForward> emit_scan_forward(ir::Builder& b, const Op& op, const std::v
     return std::find(joint.ct_params.begin(), joint.ct_params.end(), v) == joint.ct_params.end();
   };
 
-  // What the backward ops read of the forward part: residuals, or ops made again.
+  // The forward values that the backward ops read: each is either a residual or computed again.
   std::set<ValueId> residuals;
   std::set<size_t> again, used_params;
   std::vector<ValueId> work;
@@ -101,7 +102,7 @@ Result<ScanForward> emit_scan_forward(ir::Builder& b, const Op& op, const std::v
   ScanForward out;
   out.attrs = op.attrs;
 
-  // The forward loop: the forward ops, with residuals behind the results.
+  // The forward loop: the forward ops. Its results are the original ones, then the residuals.
   Block forward;
   {
     ir::Builder fb(forward);

@@ -2,7 +2,8 @@
 // layout. Element i of a draw depends on the key and i alone, so any shard makes its own part.
 //
 // A key starts from the seed and folds in a path of purposes (names, layer, step), never a rank or thread.
-// A key is either drawn from or folded, never both: fold_in(key, i) and the draw at i share their words.
+// Use a key either for draws or for fold_in, never for both: fold_in(key, i) and the draw at i have the same
+// words.
 #pragma once
 
 #include <bit>

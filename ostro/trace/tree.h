@@ -2,9 +2,9 @@
 //
 //   struct Mlp { Linear gate_up, down; OSTRO_FIELDS(gate_up, down) };
 //
-// and gets names, flattening, unflattening and counting from that. Vectors and optionals of trees are trees;
-// an empty Array (an absent bias) is not a leaf. Other members count for jit only when listed in
-// OSTRO_STATICS.
+// OSTRO_FIELDS makes the struct a tree: its leaves can be named, listed, replaced and counted. Vectors and
+// optionals of trees are trees. An empty Array (a bias that is not there) is not a leaf. Members that are
+// neither arrays nor trees change the jit key only when they are listed in OSTRO_STATICS.
 #pragma once
 
 #include <fmt/core.h>
@@ -64,7 +64,7 @@ std::string static_text(const T& value) {
     for (const auto& v : value) out += static_text(v) + ",";
     return fmt::format("[{}]", out);
   } else if constexpr (std::convertible_to<const T&, std::string_view>) {
-    // The length keeps neighbours apart whatever the text holds.
+    // The length in front separates neighbours, whatever characters the text holds.
     const std::string_view text = value;
     return fmt::format("{}:{}", text.size(), text);
   } else {
@@ -111,7 +111,8 @@ std::vector<std::string> tree_paths(const T& tree) {
   return out;
 }
 
-// A tree of the same structure with other leaves, in order, beginning at leaves[*next]; advances *next.
+// A tree of the same structure whose leaves are leaves[*next], leaves[*next + 1], ... in order; advances
+// *next.
 template <typename T>
 T tree_with_leaves(const T& like, const std::vector<Array>& leaves, size_t* next = nullptr) {
   size_t local = 0;
