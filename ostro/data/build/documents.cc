@@ -8,6 +8,7 @@
 
 #include "ostro/base/sha256.h"
 #include "ostro/data/sources/row_values.h"
+#include "ostro/data/store/token_store.h"
 
 namespace ostro::data {
 namespace {

@@ -7,6 +7,8 @@
 
 #include <nlohmann/json.hpp>
 
+#include "ostro/data/sources/row_values.h"
+
 namespace ostro::data {
 
 struct LineParser::State {
