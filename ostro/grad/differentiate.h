@@ -17,8 +17,4 @@ namespace ostro {
 // no derivative and its call site.
 Result<ir::Block> value_and_grad_block(const ir::Block& f, const std::vector<int64_t>& wrt);
 
-// The general form, for any results. Its parameters are f's, then one cotangent per floating result of f, in
-// order. Its results are f's results, then the cotangents of the parameters `wrt`.
-Result<ir::Block> vjp_block(const ir::Block& f, const std::vector<int64_t>& wrt);
-
 }  // namespace ostro

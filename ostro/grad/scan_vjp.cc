@@ -109,16 +109,7 @@ Result<ScanForward> emit_scan_forward(ir::Builder& b, const Op& op, const std::v
     std::vector<ValueId> ids(all.values.size(), -1);
     for (size_t i = 0; i < n_params; ++i)
       ids[static_cast<size_t>(all.params[i])] = forward.add_param(all.shape(all.params[i]));
-    for (size_t i = 0; i < joint.forward_ops; ++i) {
-      Op copy = all.ops[i];
-      for (ValueId& v : copy.operands) v = ids[static_cast<size_t>(v)];
-      for (ValueId& v : copy.results) {
-        const ValueId fresh = forward.add_value(all.shape(v));
-        ids[static_cast<size_t>(v)] = fresh;
-        v = fresh;
-      }
-      forward.ops.push_back(std::move(copy));
-    }
+    for (size_t i = 0; i < joint.forward_ops; ++i) ir::append_copy(forward, all, all.ops[i], ids);
     for (ValueId v : joint.results) forward.results.push_back(ids[static_cast<size_t>(v)]);
     for (ValueId v : residuals) forward.results.push_back(ids[static_cast<size_t>(v)]);
   }
@@ -164,15 +155,7 @@ Result<ScanForward> emit_scan_forward(ir::Builder& b, const Op& op, const std::v
     }
   for (size_t i = 0; i < all.ops.size(); ++i) {
     if (i < joint.forward_ops && again.count(i) == 0) continue;
-    Op copy = all.ops[i];
-    for (ValueId& v : copy.operands) v = ids[static_cast<size_t>(v)];
-    for (ValueId& v : copy.results) {
-      const ValueId fresh = back.add_value(all.shape(v));
-      if (ids[static_cast<size_t>(v)] < 0)
-        ids[static_cast<size_t>(v)] = fresh;  // a residual stays the parameter
-      v = fresh;
-    }
-    back.ops.push_back(std::move(copy));
+    ir::append_copy(back, all, all.ops[i], ids);  // a residual stays the parameter
   }
   ir::Builder bb(back);
   for (size_t i : out.ct_carries) {

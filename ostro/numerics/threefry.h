@@ -8,7 +8,6 @@
 
 #include <bit>
 #include <cstdint>
-#include <span>
 #include <string_view>
 
 namespace ostro::numerics {
@@ -83,11 +82,5 @@ float truncated_normal_from_bits(uint32_t bits);
 
 inline float random_uniform(Key key, uint64_t index) { return uniform_from_bits(random_bits(key, index)); }
 inline float random_normal(Key key, uint64_t index) { return normal_from_bits(random_bits(key, index)); }
-inline float random_truncated_normal(Key key, uint64_t index) {
-  return truncated_normal_from_bits(random_bits(key, index));
-}
-
-// Elements first, first + 1, ... of a draw.
-void fill_random_bits(Key key, uint64_t first, std::span<uint32_t> out);
 
 }  // namespace ostro::numerics

@@ -53,6 +53,10 @@ class Builder {
 // axes and sizes attributes of a shape.
 Attrs shape_attrs(const std::vector<Axis>& axes);
 
+// Appends a copy of `op`, an op of the block `from`, to the block `to`. ids: for each value of `from` its id
+// in `to`, or -1. The copy's results get new ids, which are entered where ids has -1.
+void append_copy(Block& to, const Block& from, const Op& op, std::vector<ValueId>& ids);
+
 // Appends a copy of block's ops to the builder's block, with block's parameters replaced by `args`. Returns
 // the ids that block's results have there. Marks (scope, label, location) are kept. `map`, when given,
 // receives the new id of each of block's values (-1: none).
