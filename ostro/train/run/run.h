@@ -114,6 +114,7 @@ class Run {
   std::unique_ptr<checkpoint::AsyncSaver> saver_;
   RunRecord record_;
   State state_;
+  std::string measured_;      // of the last step, for the manifest
   int64_t saving_step_ = -1;  // step of the save that runs, when its name goes into the chain
   int64_t last_saved_ = -1;
 };
