@@ -136,8 +136,8 @@ Result<train::TrainConfig> read_config(io::FileSystem& fs, const std::string& pa
                                    io::join_path(path, checkpoint::kManifestName) + ": config", models);
 }
 
-// Options that change what the model computes without changing a shape (rope, activation) would give a wrong
-// loss silently.
+// Warns if the checkpoint was made with other model options. Some options (rope, activation) change what the
+// model computes but no shape; without the warning the loss would be wrong and nobody would see why.
 void warn_of_other_model(io::FileSystem& fs, const std::string& path, const train::TrainConfig& config) {
   const auto its_own = read_config(fs, path, config.model.choices());
   if (!its_own.ok()) {

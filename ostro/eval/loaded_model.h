@@ -1,4 +1,4 @@
-// A trained model out of a checkpoint, with all it takes to use it: its own configuration and its tokenizer.
+// Loads a trained model from a checkpoint, together with its configuration and its tokenizer.
 #pragma once
 
 #include <memory>
@@ -16,7 +16,7 @@ namespace ostro::eval {
 struct Parameters {
   std::vector<runtime::Buffer> values;
   int64_t step = 0;  // steps that made them
-  std::string path;  // of the checkpoint; "init" for initial ones
+  std::string path;  // directory of the checkpoint; "init" for initial parameters
   std::string name;  // of the whole state, optimizer included; empty for initial ones
 };
 

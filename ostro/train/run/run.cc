@@ -11,7 +11,6 @@
 #include "ostro/data/formats/shared_chat_template.h"
 #include "ostro/io/files/atomic_file.h"
 #include "ostro/tokenizer/files/files.h"
-#include "ostro/train/programs/step_options.h"
 #include "ostro/train/record/version.h"
 #include "ostro/train/run/witness.h"
 #include "ostro/train/step/fingerprints.h"

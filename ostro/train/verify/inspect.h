@@ -1,4 +1,4 @@
-// What a run directory or a checkpoint holds, for people (text) or tools (JSON). Reads, never writes.
+// Shows what a run directory or a checkpoint holds, as text for people or JSON for tools. It only reads.
 #pragma once
 
 #include <string>
