@@ -116,7 +116,8 @@ class Cases:
         self.refused(config, f"runs/last/checkpoints/{LAST}", [LAST, "forged", name, honest])
         self.taken(config, "runs/last/checkpoints/step-00000015")
         listed = self.w.good("inspect", "runs/last")
-        check(listed.count("forged") == 1 and f"{LAST}  forged" in listed, f"inspect names it not:\n{listed}")
+        named = [line for line in listed.splitlines() if "forged" in line]
+        check(len(named) == 1 and f"{LAST}  forged" in named[0], f"inspect names it not:\n{listed}")
         self.goes_on("last", config, 15, LAST, "forged")
 
     def forged_middle(self):
