@@ -10,7 +10,8 @@
 #include <vector>
 
 #include "ostro/base/error.h"
-#include "ostro/cpu/isa.h"
+#include "ostro/cpu/machine/isa.h"
+#include "ostro/cpu/products/choose_isa.h"
 
 namespace ostro::bench {
 

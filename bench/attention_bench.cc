@@ -8,8 +8,9 @@
 
 #include "bench/arguments.h"
 #include "bench/kernel_cases.h"
-#include "ostro/cpu/attention.h"
-#include "ostro/cpu/calibrate.h"
+#include "ostro/cpu/attention/attention.h"
+#include "ostro/cpu/products/calibrate.h"
+#include "ostro/cpu/products/choose_isa.h"
 
 namespace {
 

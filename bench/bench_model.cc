@@ -1,6 +1,6 @@
 #include "bench/bench_model.h"
 
-#include "ostro/io/local_file_system.h"
+#include "ostro/io/files/local_file_system.h"
 #include "ostro/models/llama.h"
 
 namespace ostro::bench {

@@ -4,8 +4,8 @@
 
 #include <string>
 
-#include "ostro/io/safetensors.h"
-#include "ostro/train/step.h"
+#include "ostro/io/arrays/safetensors.h"
+#include "ostro/train/step/step.h"
 
 namespace ostro::bench {
 

@@ -21,12 +21,12 @@
 #include <thread>
 #include <vector>
 
-#include "ostro/data/loader.h"
-#include "ostro/data/sparse_store_for_test.h"
-#include "ostro/data/store_plan.h"
-#include "ostro/io/counting_file_system.h"
-#include "ostro/io/local_file_system.h"
-#include "ostro/tokenizer/files.h"
+#include "ostro/data/batch/loader.h"
+#include "ostro/data/store/sparse_store_for_test.h"
+#include "ostro/data/store/store_plan.h"
+#include "ostro/io/files/counting_file_system.h"
+#include "ostro/io/files/local_file_system.h"
+#include "ostro/tokenizer/files/files.h"
 
 namespace {
 

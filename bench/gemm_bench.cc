@@ -15,8 +15,9 @@
 
 #include "bench/arguments.h"
 #include "bench/kernel_cases.h"
-#include "ostro/cpu/calibrate.h"
-#include "ostro/cpu/gemm.h"
+#include "ostro/cpu/products/calibrate.h"
+#include "ostro/cpu/products/choose_isa.h"
+#include "ostro/cpu/products/gemm.h"
 
 namespace {
 

@@ -17,8 +17,9 @@
 #include <sstream>
 
 #include "bench/kernel_cases.h"
-#include "ostro/cpu/calibrate.h"
-#include "ostro/cpu/isa.h"
+#include "ostro/cpu/machine/isa.h"
+#include "ostro/cpu/products/calibrate.h"
+#include "ostro/cpu/products/choose_isa.h"
 
 namespace {
 

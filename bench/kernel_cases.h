@@ -8,8 +8,8 @@
 #include <vector>
 
 #include "ostro/base/aligned.h"
-#include "ostro/cpu/attention.h"
-#include "ostro/cpu/gemm.h"
+#include "ostro/cpu/attention/attention.h"
+#include "ostro/cpu/products/gemm.h"
 
 namespace ostro::bench {
 

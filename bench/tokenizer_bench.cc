@@ -20,9 +20,9 @@
 #include <vector>
 
 #include "ostro/base/check.h"
-#include "ostro/io/local_file_system.h"
-#include "ostro/tokenizer/files.h"
-#include "ostro/tokenizer/tokenizer.h"
+#include "ostro/io/files/local_file_system.h"
+#include "ostro/tokenizer/files/files.h"
+#include "ostro/tokenizer/model/tokenizer.h"
 
 namespace {
 

@@ -23,8 +23,9 @@
 
 #include "bench/arguments.h"
 #include "bench/bench_model.h"
-#include "ostro/cpu/calibrate.h"
-#include "ostro/cpu/engine.h"
+#include "ostro/cpu/engine/engine.h"
+#include "ostro/cpu/products/calibrate.h"
+#include "ostro/cpu/products/choose_isa.h"
 
 namespace {
 

@@ -16,9 +16,9 @@
 
 #include "bench/arguments.h"
 #include "bench/bench_model.h"
-#include "ostro/cpu/engine.h"
-#include "ostro/cpu/thread_pool.h"
-#include "ostro/train/step_options.h"
+#include "ostro/cpu/engine/engine.h"
+#include "ostro/cpu/machine/thread_pool.h"
+#include "ostro/train/programs/step_options.h"
 
 namespace {
 

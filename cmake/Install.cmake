@@ -16,7 +16,7 @@ set(package_dir ${CMAKE_INSTALL_LIBDIR}/cmake/ostro)
 install(TARGETS ${rooms} ostro_all EXPORT ostroTargets ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR})
 install(EXPORT ostroTargets NAMESPACE ostro:: DESTINATION ${package_dir})
 install(DIRECTORY ostro DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}
-        FILES_MATCHING PATTERN "*.h" PATTERN "kernels" EXCLUDE PATTERN "*_test.h" EXCLUDE PATTERN "test_*" EXCLUDE)
+        FILES_MATCHING PATTERN "*.h" PATTERN "kernels" EXCLUDE PATTERN "cpu/vector" EXCLUDE PATTERN "*_test.h" EXCLUDE PATTERN "test_*" EXCLUDE)
 configure_package_config_file(cmake/ostroConfig.cmake.in ostroConfig.cmake INSTALL_DESTINATION ${package_dir})
 write_basic_package_version_file(ostroConfigVersion.cmake COMPATIBILITY SameMinorVersion)
 install(FILES "${CMAKE_CURRENT_BINARY_DIR}/ostroConfig.cmake" "${CMAKE_CURRENT_BINARY_DIR}/ostroConfigVersion.cmake"

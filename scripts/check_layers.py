@@ -1,41 +1,113 @@
 #!/usr/bin/env python3
-"""Fails when a room includes a room that scripts/layers.txt does not allow.
+"""Fails when a file includes what scripts/layers.txt does not allow, or a folder holds too many files.
 
-Tests (`*_test.cc`, `*_for_test.h`) may use any room: they are leaves of the graph. Usage: scripts/check_layers.py
+A room is a folder of ostro/, a sub-room a folder of a room that has its own line in layers.txt ("data/sources"). A
+folder without a line belongs to the sub-room, or else the room, above it. A line names what may be included: for a
+room other rooms, for a sub-room other sub-rooms of the same room. Both may only name what stands above them in the
+file, so no two can include each other. Files that lie in the room's own folder may include all of its sub-rooms, and
+no sub-room may include them. Tests (`*_test.cc`, `*_for_test.h`, `test_corpus.*`) may use everything: nothing
+includes them.
+
+Usage: scripts/check_layers.py [--root DIR] [--draw ROOM], which prints who includes whom inside a room
 """
+import argparse
 import pathlib
 import re
 import sys
 
-ROOT = pathlib.Path(__file__).resolve().parent.parent
-INCLUDE = re.compile(r'^\s*#\s*include\s+"ostro/([a-z_]+)/')
+INCLUDE = re.compile(r'^\s*#\s*include\s+"ostro/([^"]+)"')
+MOST_FILES = 30
 
 
-def read_layers():
-    layers = {}
-    for line in (ROOT / "scripts/layers.txt").read_text().splitlines():
-        line = line.split("#")[0].strip()
-        if line:
-            room, _, allowed = line.partition(":")
-            layers[room.strip()] = set(allowed.split())
-    return layers
-
-
-def main():
-    layers = read_layers()
-    errors = []
-    for path in sorted((ROOT / "ostro").rglob("*")):
-        if path.suffix not in {".h", ".cc", ".inc"} or path.name.endswith(("_test.cc", "_for_test.h")):
+def read_layers(path):
+    """{"data": {"base", ...}, "data/store": {"arrays", ...}} and what is wrong with the file."""
+    layers, errors = {}, []
+    for number, line in enumerate(path.read_text().splitlines(), 1):
+        name, _, allowed = line.split("#")[0].partition(":")
+        name = name.strip()
+        if not name:
             continue
-        room = path.relative_to(ROOT / "ostro").parts[0]
-        if room not in layers:
-            errors.append(f"{path.relative_to(ROOT)}: room '{room}' is not in scripts/layers.txt")
+        room, _, _ = name.rpartition("/")
+        for other in allowed.split():
+            if (f"{room}/{other}" if room else other) not in layers:
+                errors.append(f"{path.name}:{number}: '{name}' may include only what stands above it, not '{other}'")
+        layers[name] = set(allowed.split())
+    return layers, errors
+
+
+def is_test(path):
+    return path.name.endswith(("_test.cc", "_for_test.h", "_for_test.cc")) or path.stem == "test_corpus"
+
+
+def place_of(file, layers):
+    """The room of a path below ostro/ ("data/store/ledger.h"), and its sub-room there ("store", or "")."""
+    parts = file.split("/")[:-1]
+    for length in range(len(parts), 1, -1):
+        if "/".join(parts[:length]) in layers:
+            return parts[0], "/".join(parts[1:length])
+    return parts[0], ""
+
+
+def problem(source, target, layers):
+    """What is wrong with a file at one place that includes one at another; None when nothing is."""
+    (room, sub), (room_of_target, sub_of_target) = source, target
+    if room != room_of_target:
+        return None if room_of_target in layers[room] else f"room '{room}' must not include room '{room_of_target}'"
+    if sub in ("", sub_of_target) or sub_of_target in layers[f"{room}/{sub}"]:
+        return None
+    return f"sub-room '{room}/{sub}' must not include '{'/'.join(filter(None, target))}'"
+
+
+def check(root):
+    layers, errors = read_layers(root / "scripts/layers.txt")
+    edges = set()
+    folders = {}
+    for path in sorted((root / "ostro").rglob("*")):
+        if not path.is_file():
+            continue
+        folders.setdefault(path.parent, []).append(path)
+        if path.suffix not in {".h", ".cc", ".inc"} or is_test(path):
+            continue
+        source = place_of(str(path.relative_to(root / "ostro")), layers)
+        if source[0] not in layers:
+            errors.append(f"{path.relative_to(root)}: room '{source[0]}' is not in scripts/layers.txt")
             continue
         for number, line in enumerate(path.read_text().splitlines(), 1):
             match = INCLUDE.match(line)
-            if match and match.group(1) != room and match.group(1) not in layers[room]:
-                errors.append(f"{path.relative_to(ROOT)}:{number}: room '{room}' must not include room '{match.group(1)}'")
-    print("\n".join(errors) if errors else f"layers: {len(layers)} rooms, no forbidden include")
+            if not match:
+                continue
+            target = place_of(match.group(1), layers)
+            wrong = problem(source, target, layers)
+            if wrong:
+                errors.append(f"{path.relative_to(root)}:{number}: {wrong}")
+            edges.add((source, target))
+    for folder, files in folders.items():
+        if len(files) > MOST_FILES:
+            errors.append(f"{folder.relative_to(root)}: {len(files)} files, more than {MOST_FILES}: split it")
+    for name in layers:
+        if not (root / "ostro" / name).is_dir():
+            errors.append(f"scripts/layers.txt: there is no folder ostro/{name}")
+    return layers, errors, edges
+
+
+def draw(room, layers, edges):
+    subs = [name for name in layers if name.startswith(room + "/")] or [room]
+    for name in subs:
+        sub = name[len(room) + 1:]
+        used = sorted({t[1] for s, t in edges if s == (room, sub) and t[0] == room and t[1] != sub})
+        print(f"{name:24} {' '.join(used)}")
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--root", type=pathlib.Path, default=pathlib.Path(__file__).resolve().parent.parent)
+    parser.add_argument("--draw", metavar="ROOM")
+    args = parser.parse_args()
+    layers, errors, edges = check(args.root)
+    if args.draw:
+        draw(args.draw, layers, edges)
+    rooms = sum("/" not in name for name in layers)
+    print("\n".join(errors) if errors else f"layers: {rooms} rooms, {len(layers) - rooms} sub-rooms, no forbidden include")
     return 1 if errors else 0
 
 

@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
-"""Writes ostro/tokenizer/jinja/case_tables.inc: Python's str.upper, lower and title of single code points, which of
+"""Writes ostro/chat/value/case_tables.inc: Python's str.upper, lower and title of single code points, which of
 them are cased or ignorable for case, and which are not printable. With --check compares the committed file with this Python's tables
 (a Python with another version of Unicode cannot)."""
 import sys
 import unicodedata
 from pathlib import Path
 
-FILE = Path(__file__).resolve().parent.parent / "ostro/tokenizer/jinja/case_tables.inc"
+FILE = Path(__file__).resolve().parent.parent / "ostro/chat/value/case_tables.inc"
 POINTS = [c for c in range(0x80, 0x110000) if not 0xD800 <= c < 0xE000]
 
 

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Writes ostro/tokenizer/normalization_tables.inc: what the tokenizer's normalizers know of Unicode.
+"""Writes ostro/tokenizer/unicode/normalization_tables.inc: what the tokenizer's normalizers know of Unicode.
 
 Like make_unicode_tables.py, everything is read out of the Hugging Face `tokenizers` library, because identical ids
 need its release of Unicode: decompositions, compositions, combining classes, lower case and marks by normalising every
@@ -20,7 +20,7 @@ from tokenizers import Regex, normalizers, pre_tokenizers
 
 from make_unicode_tables import write_or_check
 
-OUT = pathlib.Path(__file__).resolve().parent.parent / "ostro/tokenizer/normalization_tables.inc"
+OUT = pathlib.Path(__file__).resolve().parent.parent / "ostro/tokenizer/unicode/normalization_tables.inc"
 LIMIT = 0x110000
 POINTS = [c for c in range(LIMIT) if not 0xD800 <= c < 0xE000]
 HANGUL = range(0xAC00, 0xAC00 + 11172)

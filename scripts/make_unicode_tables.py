@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Writes ostro/tokenizer/unicode_tables.inc: the code point classes the tokenizer's splitters use.
+"""Writes ostro/tokenizer/unicode/unicode_tables.inc: the code point classes the tokenizer's splitters use.
 
 The sets are read out of the Hugging Face `tokenizers` library itself (one call per class over a text that
 holds every code point), because identical token ids need the library's idea of a letter, not another
@@ -12,7 +12,7 @@ import sys
 import tokenizers
 from tokenizers import AddedToken, Regex, Tokenizer, models, pre_tokenizers
 
-OUT = pathlib.Path(__file__).resolve().parent.parent / "ostro/tokenizer/unicode_tables.inc"
+OUT = pathlib.Path(__file__).resolve().parent.parent / "ostro/tokenizer/unicode/unicode_tables.inc"
 LIMIT = 0x110000
 SURROGATES = range(0xD800, 0xE000)
 BLOCK = 128  # code points per second-stage block

@@ -1,6 +1,6 @@
 // A model that Ostro has never seen: an encoder that sees both sides of a token and guesses hidden ones. One
 // block of convolution, attention and MLP is used over and over. Its axes have their own names.
-#include "ostro/cli/cli_main.h"
+#include "ostro/cli/main/cli_main.h"
 #include "ostro/models/model_options.h"
 #include "ostro/nn/init.h"
 #include "ostro/nn/linear.h"

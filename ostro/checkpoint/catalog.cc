@@ -5,7 +5,7 @@
 #include <map>
 #include <optional>
 
-#include "ostro/io/path.h"
+#include "ostro/io/files/path.h"
 
 namespace ostro::checkpoint {
 namespace {

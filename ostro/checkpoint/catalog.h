@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "ostro/checkpoint/manifest.h"
-#include "ostro/io/file_system.h"
+#include "ostro/io/files/file_system.h"
 
 namespace ostro::checkpoint {
 

@@ -13,9 +13,9 @@
 #include "ostro/checkpoint/catalog.h"
 #include "ostro/checkpoint/restore.h"
 #include "ostro/checkpoint/save.h"
-#include "ostro/io/faulty_file_system.h"
-#include "ostro/io/local_file_system.h"
-#include "ostro/io/memory_file_system.h"
+#include "ostro/io/files/faulty_file_system.h"
+#include "ostro/io/files/local_file_system.h"
+#include "ostro/io/files/memory_file_system.h"
 
 using namespace ostro;
 using namespace ostro::checkpoint;

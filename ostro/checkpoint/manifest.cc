@@ -1,6 +1,6 @@
 #include "ostro/checkpoint/manifest.h"
 
-#include "ostro/io/json_fields.h"
+#include "ostro/io/json/json_fields.h"
 
 namespace ostro::checkpoint {
 namespace {

@@ -6,8 +6,8 @@
 #include "ostro/base/failpoint.h"
 #include "ostro/base/log.h"
 #include "ostro/base/parallel.h"
-#include "ostro/io/path.h"
-#include "ostro/io/zarr.h"
+#include "ostro/io/arrays/zarr.h"
+#include "ostro/io/files/path.h"
 
 namespace ostro::checkpoint {
 namespace {

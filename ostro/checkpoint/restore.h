@@ -7,7 +7,7 @@
 
 #include "ostro/checkpoint/catalog.h"
 #include "ostro/checkpoint/manifest.h"
-#include "ostro/io/file_system.h"
+#include "ostro/io/files/file_system.h"
 
 namespace ostro::checkpoint {
 

@@ -6,9 +6,9 @@
 #include "ostro/base/failpoint.h"
 #include "ostro/base/parallel.h"
 #include "ostro/checkpoint/catalog.h"
-#include "ostro/io/atomic_file.h"
-#include "ostro/io/path.h"
-#include "ostro/io/zarr.h"
+#include "ostro/io/arrays/zarr.h"
+#include "ostro/io/files/atomic_file.h"
+#include "ostro/io/files/path.h"
 
 namespace ostro::checkpoint {
 namespace {

@@ -10,7 +10,7 @@
 
 #include "ostro/base/error.h"
 #include "ostro/base/sha256.h"
-#include "ostro/io/box.h"
+#include "ostro/io/arrays/box.h"
 
 namespace ostro::checkpoint {
 

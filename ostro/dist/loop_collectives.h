@@ -6,7 +6,7 @@
 #include <memory>
 #include <vector>
 
-#include "ostro/ir/mesh.h"
+#include "ostro/ir/program/mesh.h"
 #include "ostro/runtime/collectives.h"
 
 namespace ostro::dist {

@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "ostro/runtime/engine.h"
-#include "ostro/train/step.h"
+#include "ostro/train/step/step.h"
 
 namespace ostro::eval {
 

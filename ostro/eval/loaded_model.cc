@@ -5,11 +5,11 @@
 #include "ostro/base/log.h"
 #include "ostro/checkpoint/catalog.h"
 #include "ostro/config/config.h"
-#include "ostro/io/path.h"
-#include "ostro/tokenizer/files.h"
-#include "ostro/train/canonical.h"
-#include "ostro/train/programs.h"
-#include "ostro/train/snapshot.h"
+#include "ostro/io/files/path.h"
+#include "ostro/tokenizer/files/files.h"
+#include "ostro/train/programs/programs.h"
+#include "ostro/train/record/canonical.h"
+#include "ostro/train/step/snapshot.h"
 
 namespace ostro::eval {
 namespace {

@@ -5,10 +5,10 @@
 #include <string>
 #include <vector>
 
-#include "ostro/io/file_system.h"
+#include "ostro/io/files/file_system.h"
 #include "ostro/runtime/engine.h"
-#include "ostro/tokenizer/tokenizer.h"
-#include "ostro/train/config.h"
+#include "ostro/tokenizer/model/tokenizer.h"
+#include "ostro/train/options/config.h"
 
 namespace ostro::eval {
 

@@ -7,10 +7,10 @@
 #include <cmath>
 #include <string>
 
-#include "ostro/cpu/engine.h"
+#include "ostro/cpu/engine/engine.h"
 #include "ostro/eval/gradients.h"
 #include "ostro/infer/generator.h"
-#include "ostro/interp/engine.h"
+#include "ostro/interp/engine/engine.h"
 #include "ostro/models/llama.h"
 
 namespace ostro::eval {

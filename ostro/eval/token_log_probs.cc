@@ -1,6 +1,6 @@
 #include "ostro/eval/token_log_probs.h"
 
-#include "ostro/io/safetensors.h"
+#include "ostro/io/arrays/safetensors.h"
 
 namespace ostro::eval {
 

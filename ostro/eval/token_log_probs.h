@@ -4,8 +4,8 @@
 #include <string>
 #include <vector>
 
-#include "ostro/data/loader.h"
-#include "ostro/io/file_system.h"
+#include "ostro/data/batch/loader.h"
+#include "ostro/io/files/file_system.h"
 #include "ostro/runtime/buffer.h"
 
 namespace ostro::eval {

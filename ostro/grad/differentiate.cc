@@ -3,7 +3,7 @@
 #include <fmt/format.h>
 
 #include "ostro/grad/joint.h"
-#include "ostro/ir/builder.h"
+#include "ostro/ir/program/builder.h"
 
 namespace ostro {
 namespace {

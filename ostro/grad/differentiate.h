@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "ostro/base/error.h"
-#include "ostro/ir/program.h"
+#include "ostro/ir/program/program.h"
 
 namespace ostro {
 

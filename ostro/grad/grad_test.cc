@@ -6,9 +6,9 @@
 #include <functional>
 
 #include "ostro/grad/value_and_grad.h"
-#include "ostro/interp/engine.h"
-#include "ostro/ir/text.h"
-#include "ostro/ir/verify.h"
+#include "ostro/interp/engine/engine.h"
+#include "ostro/ir/rules/verify.h"
+#include "ostro/ir/text/text.h"
 #include "ostro/trace/error.h"
 
 namespace ostro {

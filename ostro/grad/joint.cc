@@ -6,7 +6,7 @@
 
 #include "ostro/grad/scan_vjp.h"
 #include "ostro/grad/vjp.h"
-#include "ostro/ir/canonical_order.h"
+#include "ostro/ir/text/canonical_order.h"
 
 namespace ostro::grad_internal {
 namespace {

@@ -2,7 +2,7 @@
 
 #include <fmt/format.h>
 
-#include "ostro/ir/canonical_order.h"
+#include "ostro/ir/text/canonical_order.h"
 #include "ostro/trace/frame.h"
 
 namespace ostro::grad_internal {

@@ -4,7 +4,7 @@
 
 #include <doctest/doctest.h>
 
-#include "ostro/ir/verify.h"
+#include "ostro/ir/rules/verify.h"
 #include "ostro/trace/arrays_for_test.h"
 #include "ostro/trace/error.h"
 

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "ostro/base/error.h"
-#include "ostro/ir/builder.h"
+#include "ostro/ir/program/builder.h"
 
 namespace ostro::grad_internal {
 

@@ -6,9 +6,9 @@
 
 #include "ostro/hf/model_files.h"
 #include "ostro/hf/weights.h"
-#include "ostro/io/atomic_file.h"
-#include "ostro/io/path.h"
-#include "ostro/tokenizer/files.h"
+#include "ostro/io/files/atomic_file.h"
+#include "ostro/io/files/path.h"
+#include "ostro/tokenizer/files/files.h"
 
 namespace ostro::hf {
 

@@ -6,11 +6,11 @@
 #include <vector>
 
 #include "ostro/base/error.h"
-#include "ostro/io/file_system.h"
-#include "ostro/io/safetensors.h"
+#include "ostro/io/arrays/safetensors.h"
+#include "ostro/io/files/file_system.h"
 #include "ostro/models/llama_options.h"
 #include "ostro/runtime/buffer.h"
-#include "ostro/tokenizer/tokenizer.h"
+#include "ostro/tokenizer/model/tokenizer.h"
 
 namespace ostro::hf {
 

@@ -8,10 +8,10 @@
 
 #include "ostro/hf/model_files.h"
 #include "ostro/hf/weights.h"
-#include "ostro/io/memory_file_system.h"
+#include "ostro/io/files/memory_file_system.h"
 #include "ostro/models/llama.h"
 #include "ostro/models/model_functions.h"
-#include "ostro/tokenizer/trainer.h"
+#include "ostro/tokenizer/files/trainer.h"
 
 namespace ostro::hf {
 namespace {

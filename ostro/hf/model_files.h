@@ -4,7 +4,7 @@
 #include <string>
 
 #include "ostro/models/llama_options.h"
-#include "ostro/tokenizer/tokenizer.h"
+#include "ostro/tokenizer/model/tokenizer.h"
 
 namespace ostro::hf {
 

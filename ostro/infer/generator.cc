@@ -4,7 +4,7 @@
 
 #include <algorithm>
 
-#include "ostro/ir/verify.h"
+#include "ostro/ir/rules/verify.h"
 #include "ostro/numerics/functions.h"
 #include "ostro/numerics/threefry.h"
 #include "ostro/trace/error.h"

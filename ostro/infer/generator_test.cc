@@ -6,7 +6,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "ostro/cpu/engine.h"
+#include "ostro/cpu/engine/engine.h"
 #include "ostro/models/llama.h"
 #include "ostro/trace/arrays_for_test.h"
 #include "ostro/trace/jit.h"

@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <iterator>
 
-#include "ostro/ir/attention_limits.h"
+#include "ostro/ir/program/attention_limits.h"
 
 namespace ostro::models {
 

@@ -6,7 +6,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "ostro/cpu/engine.h"
+#include "ostro/cpu/engine/engine.h"
 #include "ostro/grad/value_and_grad.h"
 #include "ostro/models/model_options.h"
 #include "ostro/trace/arrays_for_test.h"

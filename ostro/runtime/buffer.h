@@ -8,7 +8,7 @@
 
 #include "ostro/base/aligned.h"
 #include "ostro/base/check.h"
-#include "ostro/ir/shape.h"
+#include "ostro/ir/program/shape.h"
 
 namespace ostro::runtime {
 

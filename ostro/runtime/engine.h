@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "ostro/base/error.h"
-#include "ostro/ir/program.h"
+#include "ostro/ir/program/program.h"
 #include "ostro/runtime/buffer.h"
 #include "ostro/runtime/collectives.h"
 

@@ -8,7 +8,7 @@
 #include <utility>
 #include <vector>
 
-#include "ostro/ir/mesh.h"
+#include "ostro/ir/program/mesh.h"
 #include "ostro/numerics/leaves.h"
 
 namespace ostro::spmd {

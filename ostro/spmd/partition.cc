@@ -4,8 +4,8 @@
 
 #include <fmt/format.h>
 
-#include "ostro/ir/text.h"
-#include "ostro/ir/verify.h"
+#include "ostro/ir/rules/verify.h"
+#include "ostro/ir/text/text.h"
 #include "ostro/spmd/partition_block.h"
 
 namespace ostro::spmd {

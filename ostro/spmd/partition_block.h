@@ -6,8 +6,8 @@
 #include <utility>
 #include <vector>
 
-#include "ostro/ir/builder.h"
-#include "ostro/ir/op_table.h"
+#include "ostro/ir/program/builder.h"
+#include "ostro/ir/program/op_table.h"
 #include "ostro/spmd/layout.h"
 
 namespace ostro::spmd {

@@ -3,10 +3,10 @@
 
 #include <algorithm>
 
-#include "ostro/cpu/engine.h"
+#include "ostro/cpu/engine/engine.h"
 #include "ostro/dist/loop_collectives.h"
-#include "ostro/interp/engine.h"
-#include "ostro/ir/text.h"
+#include "ostro/interp/engine/engine.h"
+#include "ostro/ir/text/text.h"
 #include "ostro/spmd/parts_for_test.h"
 #include "ostro/trace/control.h"
 #include "ostro/trace/frame.h"

@@ -11,7 +11,7 @@
 #include <string>
 #include <string_view>
 
-#include "ostro/ir/program.h"
+#include "ostro/ir/program/program.h"
 #include "ostro/runtime/buffer.h"
 #include "ostro/runtime/engine.h"
 

@@ -5,8 +5,8 @@
 #include <initializer_list>
 #include <vector>
 
-#include "ostro/interp/engine.h"
-#include "ostro/ir/program.h"
+#include "ostro/interp/engine/engine.h"
+#include "ostro/ir/program/program.h"
 #include "ostro/trace/array.h"
 
 namespace ostro::test {

@@ -4,7 +4,7 @@
 
 #include <fmt/format.h>
 
-#include "ostro/ir/op_table.h"
+#include "ostro/ir/program/op_table.h"
 #include "ostro/trace/error.h"
 
 namespace ostro {

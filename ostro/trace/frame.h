@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-#include "ostro/ir/builder.h"
+#include "ostro/ir/program/builder.h"
 #include "ostro/trace/array.h"
 
 namespace ostro {

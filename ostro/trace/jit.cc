@@ -1,6 +1,6 @@
 #include "ostro/trace/jit.h"
 
-#include "ostro/ir/verify.h"
+#include "ostro/ir/rules/verify.h"
 #include "ostro/trace/error.h"
 
 namespace ostro::jit_internal {

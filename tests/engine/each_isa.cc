@@ -5,8 +5,8 @@
 #include <fmt/format.h>
 
 #include "ostro/base/check.h"
-#include "ostro/cpu/isa.h"
-#include "ostro/interp/engine.h"
+#include "ostro/cpu/machine/isa.h"
+#include "ostro/interp/engine/engine.h"
 #include "ostro/numerics/bf16.h"
 #include "programs.h"
 

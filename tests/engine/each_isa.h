@@ -9,8 +9,8 @@
 #include <utility>
 #include <vector>
 
-#include "ostro/cpu/engine.h"
-#include "ostro/ir/program.h"
+#include "ostro/cpu/engine/engine.h"
+#include "ostro/ir/program/program.h"
 #include "ostro/runtime/engine.h"
 
 namespace ostro::testing {

@@ -8,9 +8,9 @@
 
 #include "ostro/base/exhaustive.h"
 #include "ostro/base/log.h"
-#include "ostro/cpu/engine.h"
-#include "ostro/interp/engine.h"
-#include "ostro/ir/builder.h"
+#include "ostro/cpu/engine/engine.h"
+#include "ostro/interp/engine/engine.h"
+#include "ostro/ir/program/builder.h"
 #include "programs.h"
 
 namespace ostro {

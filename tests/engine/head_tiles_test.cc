@@ -7,10 +7,10 @@
 #include <optional>
 
 #include "ostro/compile/passes/pass.h"
-#include "ostro/compile/plan.h"
-#include "ostro/cpu/engine.h"
-#include "ostro/interp/engine.h"
-#include "ostro/ir/builder.h"
+#include "ostro/compile/plan/plan.h"
+#include "ostro/cpu/engine/engine.h"
+#include "ostro/interp/engine/engine.h"
+#include "ostro/ir/program/builder.h"
 #include "programs.h"
 
 namespace ostro {

@@ -2,9 +2,9 @@
 #include <doctest/doctest.h>
 
 #include "ostro/compile/passes/pass.h"
-#include "ostro/interp/engine.h"
-#include "ostro/ir/builder.h"
-#include "ostro/ir/verify.h"
+#include "ostro/interp/engine/engine.h"
+#include "ostro/ir/program/builder.h"
+#include "ostro/ir/rules/verify.h"
 #include "programs.h"
 
 namespace ostro {

@@ -5,7 +5,7 @@
 #include <utility>
 #include <vector>
 
-#include "ostro/ir/builder.h"
+#include "ostro/ir/program/builder.h"
 #include "programs.h"
 
 namespace ostro::testing {

@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "ostro/ir/program.h"
+#include "ostro/ir/program/program.h"
 #include "ostro/runtime/engine.h"
 
 namespace ostro::testing {

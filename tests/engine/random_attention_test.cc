@@ -7,8 +7,8 @@
 
 #include "each_isa.h"
 #include "ostro/base/exhaustive.h"
-#include "ostro/ir/builder.h"
-#include "ostro/ir/text.h"
+#include "ostro/ir/program/builder.h"
+#include "ostro/ir/text/text.h"
 #include "tests/fuzz/rng.h"
 
 namespace ostro {

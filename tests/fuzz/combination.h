@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "ostro/ir/program.h"
+#include "ostro/ir/program/program.h"
 
 namespace ostro::fuzz {
 

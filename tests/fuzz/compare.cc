@@ -7,7 +7,7 @@
 
 #include <fmt/format.h>
 
-#include "ostro/ir/text.h"
+#include "ostro/ir/text/text.h"
 #include "ostro/numerics/bf16.h"
 
 namespace ostro::fuzz {

@@ -18,10 +18,10 @@
 
 #include "compare.h"
 #include "coverage.h"
-#include "ostro/interp/engine.h"
-#include "ostro/ir/text.h"
+#include "ostro/interp/engine/engine.h"
+#include "ostro/ir/text/text.h"
 #ifdef OSTRO_FUZZ_CPU
-#include "ostro/cpu/engine.h"
+#include "ostro/cpu/engine/engine.h"
 #include "rewritings.h"
 #endif
 

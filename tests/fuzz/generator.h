@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "combination.h"
-#include "ostro/ir/builder.h"
+#include "ostro/ir/program/builder.h"
 #include "rng.h"
 
 namespace ostro::fuzz {

@@ -6,7 +6,7 @@
 
 #include "generator.h"
 #include "ostro/grad/differentiate.h"
-#include "ostro/ir/verify.h"
+#include "ostro/ir/rules/verify.h"
 #include "ostro/numerics/bf16.h"
 
 namespace ostro::fuzz {

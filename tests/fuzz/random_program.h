@@ -12,7 +12,7 @@
 #include <optional>
 #include <vector>
 
-#include "ostro/ir/program.h"
+#include "ostro/ir/program/program.h"
 #include "ostro/runtime/buffer.h"
 
 namespace ostro::fuzz {

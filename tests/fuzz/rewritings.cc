@@ -5,9 +5,9 @@
 #include <fmt/format.h>
 
 #include "ostro/compile/passes/pass.h"
-#include "ostro/ir/canonical_order.h"
-#include "ostro/ir/text.h"
-#include "ostro/ir/verify.h"
+#include "ostro/ir/rules/verify.h"
+#include "ostro/ir/text/canonical_order.h"
+#include "ostro/ir/text/text.h"
 
 namespace ostro::fuzz {
 namespace {

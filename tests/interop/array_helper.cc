@@ -12,11 +12,11 @@
 
 #include "ostro/base/sha256.h"
 #include "ostro/checkpoint/save.h"
-#include "ostro/io/local_file_system.h"
-#include "ostro/io/path.h"
-#include "ostro/io/safetensors.h"
-#include "ostro/io/zarr.h"
-#include "ostro/io/zarr_1d.h"
+#include "ostro/io/arrays/safetensors.h"
+#include "ostro/io/arrays/zarr.h"
+#include "ostro/io/arrays/zarr_1d.h"
+#include "ostro/io/files/local_file_system.h"
+#include "ostro/io/files/path.h"
 
 using namespace ostro;
 using namespace ostro::io;

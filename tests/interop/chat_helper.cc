@@ -6,16 +6,16 @@
 #include <nlohmann/json.hpp>
 #include <string>
 
+#include "ostro/chat/run/template.h"
+#include "ostro/chat/value/from_json.h"
 #include "ostro/data/formats/row_formatter.h"
-#include "ostro/io/local_file_system.h"
-#include "ostro/tokenizer/files.h"
-#include "ostro/tokenizer/jinja/from_json.h"
-#include "ostro/tokenizer/jinja/template.h"
+#include "ostro/io/files/local_file_system.h"
+#include "ostro/tokenizer/files/files.h"
 
 namespace {
 
 using nlohmann::ordered_json;
-namespace jinja = ostro::tokenizer::jinja;
+namespace jinja = ostro::chat::jinja;
 
 ordered_json render(const ordered_json& line) {
   auto parsed = jinja::Template::parse(line["template"].get<std::string>(), "template");

@@ -11,10 +11,10 @@
 #include <string>
 #include <vector>
 
-#include "ostro/io/local_file_system.h"
-#include "ostro/tokenizer/files.h"
-#include "ostro/tokenizer/tokenizer.h"
-#include "ostro/tokenizer/trainer.h"
+#include "ostro/io/files/local_file_system.h"
+#include "ostro/tokenizer/files/files.h"
+#include "ostro/tokenizer/files/trainer.h"
+#include "ostro/tokenizer/model/tokenizer.h"
 
 namespace {
 

@@ -14,7 +14,7 @@ import sys
 import time
 
 VOCAB = 259  # bytes, the end-of-text token, two merges: divisible neither by 2 nor by 3
-FALLBACK = "built-in loops"  # of the warning in ostro/cpu/engine.cc
+FALLBACK = "built-in loops"  # of the warning in ostro/cpu/engine/engine.cc
 
 
 class RunFailed(Exception):

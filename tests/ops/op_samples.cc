@@ -1,6 +1,6 @@
 #include "op_samples.h"
 
-#include "ostro/ir/builder.h"
+#include "ostro/ir/program/builder.h"
 
 namespace ostro::tests {
 namespace {

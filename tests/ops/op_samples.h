@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "ostro/ir/program.h"
+#include "ostro/ir/program/program.h"
 
 namespace ostro::tests {
 

@@ -6,13 +6,13 @@
 #include <set>
 
 #include "op_samples.h"
-#include "ostro/cpu/engine.h"
+#include "ostro/cpu/engine/engine.h"
 #include "ostro/grad/differentiate.h"
-#include "ostro/interp/engine.h"
-#include "ostro/ir/builder.h"
-#include "ostro/ir/op_table.h"
-#include "ostro/ir/text.h"
-#include "ostro/ir/verify.h"
+#include "ostro/interp/engine/engine.h"
+#include "ostro/ir/program/builder.h"
+#include "ostro/ir/program/op_table.h"
+#include "ostro/ir/rules/verify.h"
+#include "ostro/ir/text/text.h"
 #include "ostro/numerics/threefry.h"
 
 namespace ostro::tests {

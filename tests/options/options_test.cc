@@ -9,15 +9,15 @@
 #include <nlohmann/json.hpp>
 #include <set>
 
-#include "ostro/cpu/engine.h"
-#include "ostro/io/forwarding_file_system.h"
-#include "ostro/io/memory_file_system.h"
-#include "ostro/io/path.h"
-#include "ostro/tokenizer/files.h"
-#include "ostro/tokenizer/trainer.h"
-#include "ostro/train/chain.h"
-#include "ostro/train/run.h"
-#include "ostro/train/tracker.h"
+#include "ostro/cpu/engine/engine.h"
+#include "ostro/io/files/forwarding_file_system.h"
+#include "ostro/io/files/memory_file_system.h"
+#include "ostro/io/files/path.h"
+#include "ostro/tokenizer/files/files.h"
+#include "ostro/tokenizer/files/trainer.h"
+#include "ostro/train/record/chain.h"
+#include "ostro/train/report/tracker.h"
+#include "ostro/train/run/run.h"
 
 namespace ostro::train {
 namespace {

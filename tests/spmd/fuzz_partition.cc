@@ -12,7 +12,7 @@
 #include <set>
 
 #include "ostro/dist/loop_collectives.h"
-#include "ostro/interp/engine.h"
+#include "ostro/interp/engine/engine.h"
 #include "ostro/numerics/bf16.h"
 #include "ostro/spmd/run_parts.h"
 #include "random_program.h"

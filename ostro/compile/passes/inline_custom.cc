@@ -1,6 +1,6 @@
 // custom -> its function (region 0): the rules for differentiation have done their work.
 #include "ostro/compile/passes/pass.h"
-#include "ostro/ir/builder.h"
+#include "ostro/ir/program/builder.h"
 
 namespace ostro::compile {
 namespace {

@@ -5,7 +5,7 @@
 #include <span>
 
 #include "ostro/base/error.h"
-#include "ostro/ir/program.h"
+#include "ostro/ir/program/program.h"
 #include "ostro/runtime/engine.h"
 
 namespace ostro::compile {

@@ -1,5 +1,5 @@
 #include "ostro/compile/passes/pass.h"
-#include "ostro/ir/verify.h"
+#include "ostro/ir/rules/verify.h"
 
 namespace ostro::compile {
 namespace {

@@ -5,7 +5,7 @@
 #include <set>
 #include <vector>
 
-#include "ostro/ir/program.h"
+#include "ostro/ir/program/program.h"
 
 namespace ostro::compile {
 

@@ -3,7 +3,7 @@
 
 #include <vector>
 
-#include "ostro/ir/program.h"
+#include "ostro/ir/program/program.h"
 
 namespace ostro::compile {
 

@@ -14,11 +14,11 @@
 #include "ostro/base/sha256.h"
 #include "ostro/data/check/words.h"
 #include "ostro/data/formats/row_formatter.h"
-#include "ostro/data/formats/row_values.h"
-#include "ostro/data/row_reader.h"
-#include "ostro/data/source_files.h"
-#include "ostro/data/token_store.h"
-#include "ostro/io/path.h"
+#include "ostro/data/sources/row_reader.h"
+#include "ostro/data/sources/row_values.h"
+#include "ostro/data/sources/source_files.h"
+#include "ostro/data/store/token_store.h"
+#include "ostro/io/files/path.h"
 
 namespace ostro::data {
 namespace {

@@ -9,15 +9,15 @@
 #include <vector>
 
 #include "ostro/base/error.h"
-#include "ostro/data/build.h"
+#include "ostro/data/build/build.h"
 #include "ostro/data/check/contamination.h"
 #include "ostro/data/check/document_stats.h"
 #include "ostro/data/check/duplicates.h"
 #include "ostro/data/check/minhash.h"
-#include "ostro/data/options.h"
-#include "ostro/data/source_files.h"
-#include "ostro/io/file_system.h"
-#include "ostro/tokenizer/tokenizer.h"
+#include "ostro/data/options/options.h"
+#include "ostro/data/sources/source_files.h"
+#include "ostro/io/files/file_system.h"
+#include "ostro/tokenizer/model/tokenizer.h"
 
 namespace ostro::data {
 

@@ -16,9 +16,9 @@
 #include "ostro/data/check/minhash.h"
 #include "ostro/data/check/spill_sort.h"
 #include "ostro/data/check/words.h"
-#include "ostro/io/forwarding_file_system.h"
-#include "ostro/io/memory_file_system.h"
-#include "ostro/tokenizer/trainer.h"
+#include "ostro/io/files/forwarding_file_system.h"
+#include "ostro/io/files/memory_file_system.h"
+#include "ostro/tokenizer/files/trainer.h"
 
 namespace ostro::data {
 namespace {

@@ -4,9 +4,9 @@
 #include <span>
 #include <unordered_set>
 
-#include "ostro/io/codecs.h"
-#include "ostro/tokenizer/unicode.h"
-#include "ostro/tokenizer/utf8.h"
+#include "ostro/io/read/codecs.h"
+#include "ostro/tokenizer/unicode/unicode.h"
+#include "ostro/tokenizer/unicode/utf8.h"
 
 namespace ostro::data {
 namespace {

@@ -6,7 +6,7 @@
 #include <span>
 #include <unordered_map>
 
-#include "ostro/io/path.h"
+#include "ostro/io/files/path.h"
 
 namespace ostro::data {
 namespace {

@@ -14,7 +14,7 @@
 #include "ostro/base/sha256.h"
 #include "ostro/data/check/minhash.h"
 #include "ostro/data/check/spill_sort.h"
-#include "ostro/io/file_system.h"
+#include "ostro/io/files/file_system.h"
 
 namespace ostro::data {
 

@@ -15,7 +15,7 @@
 #include <vector>
 
 #include "ostro/base/error.h"
-#include "ostro/io/file_system.h"
+#include "ostro/io/files/file_system.h"
 
 namespace ostro::data {
 

@@ -1,8 +1,8 @@
 #include "ostro/data/check/words.h"
 
-#include "ostro/tokenizer/jinja/text.h"
-#include "ostro/tokenizer/unicode.h"
-#include "ostro/tokenizer/utf8.h"
+#include "ostro/chat/value/text.h"
+#include "ostro/tokenizer/unicode/unicode.h"
+#include "ostro/tokenizer/unicode/utf8.h"
 
 namespace ostro::data {
 namespace {
@@ -23,7 +23,7 @@ void each_word(std::string_view text, const Take& take) {
     if (ascii)
       take(word);
     else
-      take(tokenizer::jinja::lower(word));
+      take(chat::jinja::lower(word));
     word.clear();
     ascii = true;
   };

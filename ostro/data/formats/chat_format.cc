@@ -4,19 +4,18 @@
 #include <nlohmann/json.hpp>
 
 #include "ostro/data/formats/formats.h"
-#include "ostro/data/formats/row_values.h"
+#include "ostro/data/sources/row_values.h"
 
 namespace ostro::data {
 namespace {
 
-using tokenizer::Conversation;
-using tokenizer::RenderedChat;
-using tokenizer::jinja::Value;
+using chat::Conversation;
+using chat::RenderedChat;
+using chat::jinja::Value;
 
 class ChatFormatter : public RowFormatter {
  public:
-  ChatFormatter(const FormatContext& context, const ChatFormat& options,
-                tokenizer::ChatTemplate chat_template)
+  ChatFormatter(const FormatContext& context, const ChatFormat& options, chat::ChatTemplate chat_template)
       : context_(context), options_(options), template_(std::move(chat_template)) {}
 
   Result<FormattedRow> format(const Row& row, tokenizer::Encoder& encoder) const override {
@@ -69,13 +68,13 @@ class ChatFormatter : public RowFormatter {
 
   FormatContext context_;
   ChatFormat options_;
-  tokenizer::ChatTemplate template_;
+  chat::ChatTemplate template_;
 };
 
 }  // namespace
 
 std::unique_ptr<RowFormatter> make_chat_formatter(const FormatContext& context, const ChatFormat& options,
-                                                  tokenizer::ChatTemplate chat_template) {
+                                                  chat::ChatTemplate chat_template) {
   return std::make_unique<ChatFormatter>(context, options, std::move(chat_template));
 }
 

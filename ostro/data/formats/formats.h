@@ -6,9 +6,9 @@
 #include <utility>
 #include <vector>
 
+#include "ostro/chat/chat_template.h"
 #include "ostro/data/formats/row_formatter.h"
-#include "ostro/data/options.h"
-#include "ostro/tokenizer/chat_template.h"
+#include "ostro/data/options/options.h"
 
 namespace ostro::data {
 
@@ -21,7 +21,7 @@ struct FormatContext {
 
 std::unique_ptr<RowFormatter> make_text_formatter(const FormatContext& context, const TextFormat& options);
 std::unique_ptr<RowFormatter> make_chat_formatter(const FormatContext& context, const ChatFormat& options,
-                                                  tokenizer::ChatTemplate chat_template);
+                                                  chat::ChatTemplate chat_template);
 std::unique_ptr<RowFormatter> make_supervised_formatter(const FormatContext& context,
                                                         const SupervisedFormat& options);
 std::unique_ptr<RowFormatter> make_prebuilt_formatter(const FormatContext& context,

@@ -7,9 +7,9 @@
 #include "ostro/data/formats/formats.h"
 #include "ostro/data/formats/row_formatter.h"
 #include "ostro/data/formats/shared_chat_template.h"
-#include "ostro/io/memory_file_system.h"
-#include "ostro/tokenizer/files.h"
-#include "ostro/tokenizer/trainer.h"
+#include "ostro/io/files/memory_file_system.h"
+#include "ostro/tokenizer/files/files.h"
+#include "ostro/tokenizer/files/trainer.h"
 
 namespace ostro::data {
 namespace {

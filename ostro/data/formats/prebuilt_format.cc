@@ -5,12 +5,12 @@
 #include <nlohmann/json.hpp>
 
 #include "ostro/data/formats/formats.h"
-#include "ostro/data/formats/row_values.h"
+#include "ostro/data/sources/row_values.h"
 
 namespace ostro::data {
 namespace {
 
-using tokenizer::jinja::Value;
+using chat::jinja::Value;
 
 class PrebuiltFormatter : public RowFormatter {
  public:

@@ -6,7 +6,7 @@
 #include <variant>
 
 #include "ostro/data/formats/formats.h"
-#include "ostro/tokenizer/token_spans.h"
+#include "ostro/tokenizer/model/token_spans.h"
 
 namespace ostro::data {
 
@@ -72,7 +72,7 @@ Result<std::unique_ptr<RowFormatter>> make_row_formatter(io::FileSystem& fs, con
   if (const auto* prebuilt = std::get_if<PrebuiltFormat>(&options))
     return make_prebuilt_formatter(context, *prebuilt);
   const auto& chat = std::get<ChatFormat>(options);
-  auto chat_template = tokenizer::ChatTemplate::load(fs, tokenizer_path, tokenizer, chat.chat_template);
+  auto chat_template = chat::ChatTemplate::load(fs, tokenizer_path, tokenizer, chat.chat_template);
   if (!chat_template.ok()) return chat_template.error().with_context(key + ".chat_template");
   return make_chat_formatter(context, chat, std::move(*chat_template));
 }

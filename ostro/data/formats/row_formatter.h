@@ -9,10 +9,10 @@
 #include <vector>
 
 #include "ostro/base/error.h"
-#include "ostro/data/options.h"
-#include "ostro/data/row_reader.h"
-#include "ostro/io/file_system.h"
-#include "ostro/tokenizer/tokenizer.h"
+#include "ostro/data/options/options.h"
+#include "ostro/data/sources/row_reader.h"
+#include "ostro/io/files/file_system.h"
+#include "ostro/tokenizer/model/tokenizer.h"
 
 namespace ostro::data {
 

@@ -5,16 +5,15 @@
 
 namespace ostro::data {
 
-Result<std::optional<tokenizer::ChatTemplate>> shared_chat_template(io::FileSystem& fs,
-                                                                    const DataOptions& options,
-                                                                    const tokenizer::Tokenizer& tokenizer) {
-  std::optional<tokenizer::ChatTemplate> shared;
+Result<std::optional<chat::ChatTemplate>> shared_chat_template(io::FileSystem& fs, const DataOptions& options,
+                                                               const tokenizer::Tokenizer& tokenizer) {
+  std::optional<chat::ChatTemplate> shared;
   for (const Component& component : components_of(options)) {
     const auto* chat = std::get_if<ChatFormat>(&component.format);
     if (chat == nullptr || component.is_in_place()) continue;
-    auto own = tokenizer::ChatTemplate::load(fs, options.tokenizer, tokenizer, chat->chat_template);
+    auto own = chat::ChatTemplate::load(fs, options.tokenizer, tokenizer, chat->chat_template);
     if (!own.ok()) return own.error().with_context(component.key + ".format.chat_template");
-    if (shared && shared->identity() != own->identity()) return std::optional<tokenizer::ChatTemplate>();
+    if (shared && shared->identity() != own->identity()) return std::optional<chat::ChatTemplate>();
     shared = std::move(*own);
   }
   return shared;

@@ -2,7 +2,7 @@
 #include <nlohmann/json.hpp>
 
 #include "ostro/data/formats/formats.h"
-#include "ostro/data/formats/row_values.h"
+#include "ostro/data/sources/row_values.h"
 
 namespace ostro::data {
 namespace {

@@ -1,0 +1,98 @@
+// The tree of a parsed template.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "ostro/chat/value/value.h"
+
+namespace ostro::chat::jinja {
+
+struct Expr;
+using ExprPtr = std::unique_ptr<Expr>;
+
+// The arguments of a call, filter or test as they are written: f(a, b=c, *d, **e).
+struct ArgumentList {
+  std::vector<ExprPtr> positional;
+  std::vector<std::pair<std::string, ExprPtr>> named;
+  ExprPtr more_positional, more_named;
+};
+
+enum class ExprKind {
+  kConst,
+  kName,
+  kList,
+  kTuple,
+  kDict,       // children: key, value, key, value ...
+  kAttribute,  // children[0].name
+  kItem,       // children[0][children[1]]
+  kSlice,      // children[0..2], each may be null: only as the child of kItem
+  kCall,       // children[0](arguments)
+  kFilter,     // children[0] | name(arguments); no child in a filter block
+  kTest,       // children[0] is name(arguments)
+  kNot,
+  kAnd,
+  kOr,
+  kNegative,
+  kPositive,
+  kBinary,      // name: + - * / // % **
+  kConcat,      // a ~ b ~ c
+  kCompare,     // children with operators between them: names
+  kConditional  // children: condition, then, else (may be null)
+};
+
+struct Expr {
+  ExprKind kind;
+  int line;
+  int depth = 1;  // levels of the tree below and with this
+  std::string name;
+  Value value;
+  std::vector<ExprPtr> children;
+  ArgumentList arguments;
+  std::vector<std::string> operators;  // of kCompare: == != < <= > >= in, not in
+};
+
+struct Stmt;
+using Body = std::vector<std::unique_ptr<Stmt>>;
+
+// What a value is stored in: a name, an attribute of a namespace, or several of these.
+struct Target {
+  std::string name, attribute;
+  std::vector<Target> parts;
+};
+
+enum class StmtKind {
+  kText,
+  kPrint,     // expr
+  kIf,        // expr, body, otherwise
+  kFor,       // target in expr if condition: body, otherwise
+  kSet,       // target = expr
+  kSetBlock,  // target = body, through the filters in expr
+  kMacro,     // name(parameters): body
+  kCall,      // expr is called with body as its caller(parameters)
+  kFilter,    // body through the filters in expr
+  kWith,      // targets = values: body
+  kGeneration,
+  kBreak,
+  kContinue,
+};
+
+struct Stmt {
+  StmtKind kind;
+  int line;
+  std::string name;  // of a macro; of kText the text
+  ExprPtr expr, condition;
+  Target target;
+  std::vector<Target> targets;
+  std::vector<ExprPtr>
+      values;  // of kWith; of kMacro and kCall the parameters' defaults, null where there is none
+  std::vector<std::string> parameters;
+  bool recursive = false;                            // a for loop that may call loop()
+  bool reads_varargs = false, reads_kwargs = false;  // a macro that uses these names
+  bool reads_caller = false;
+  Body body, otherwise;
+};
+
+}  // namespace ostro::chat::jinja

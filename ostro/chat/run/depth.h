@@ -1,0 +1,26 @@
+// Bounds how deep the evaluation of templates nests, since it uses the thread's stack.
+#pragma once
+
+#include <fmt/core.h>
+
+#include "ostro/chat/value/value.h"
+
+namespace ostro::chat::jinja {
+
+class DepthGuard {
+ public:
+  static constexpr int kMax = 1000;  // each level is well below 1 KiB of stack
+  explicit DepthGuard(int& depth) : depth_(depth) {
+    if (depth_ >= kMax)
+      throw TemplateError(fmt::format("nested more than {} deep: macros that call themselves?", kMax));
+    ++depth_;
+  }
+  DepthGuard(const DepthGuard&) = delete;
+  DepthGuard& operator=(const DepthGuard&) = delete;
+  ~DepthGuard() { --depth_; }
+
+ private:
+  int& depth_;
+};
+
+}  // namespace ostro::chat::jinja

@@ -1,0 +1,104 @@
+// Evaluates a parsed template as jinja2 does in transformers' sandbox, within bounds: templates come with
+// tokenizers and are foreign code.
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "ostro/chat/parse/ast.h"
+#include "ostro/chat/run/loop.h"
+#include "ostro/chat/run/template.h"
+#include "ostro/chat/value/mapping.h"
+#include "ostro/chat/value/value.h"
+
+namespace ostro::chat::jinja {
+
+// The names of a block, and where to look for others.
+struct Scope {
+  Scope* parent = nullptr;
+  std::vector<std::pair<std::string, Value>> names;
+
+  Value* find(std::string_view name);  // in this scope only
+  void set(std::string_view name, Value value);
+};
+
+class Interpreter {
+ public:
+  Interpreter(const Mapping& context, const RenderOptions& options) : context_(context), options_(options) {}
+  ~Interpreter();
+
+  Rendered run(const Body& body);
+
+  // For filters, tests and functions. All throw TemplateError.
+  void step();                     // one of RenderOptions::max_steps is used up
+  void charge(size_t bytes);       // memory made: counts against RenderOptions::max_bytes
+  Value text(std::string bytes);   // a charged text
+  Value list(std::vector<Value>);  // a charged list
+  const RenderOptions& options() const { return options_; }
+  Value call(const Value& callee, Arguments& arguments);
+  Value filter(const std::string& name, const Value& input, Arguments& arguments);
+  bool test(const std::string& name, const Value& input, Arguments& arguments);
+  Value attribute(const Value& object, std::string_view name);  // object.name
+  Value item(const Value& object, const Value& key);            // object[key]
+  std::vector<Value> iterate(const Value& iterable);            // Python's list(iterable)
+  Value make_namespace(Arguments& arguments);
+
+ private:
+  enum class Flow { kNormal, kBreak, kContinue };
+
+  Flow execute(const Body& body, Scope& scope, std::string& out);
+  Flow execute(const Stmt& s, Scope& scope, std::string& out);
+  void loop(const Stmt& s, const Value& iterable, Scope& scope, std::string& out, int64_t depth0);
+  void assign(const Target& target, const Value& value, Scope& scope);
+  Value macro(const Stmt& s, Scope& scope, std::string name);
+  Value call_macro(const Stmt& s, Scope& scope, const std::string& name, Arguments& arguments);
+
+  Value evaluate(const Expr& e, Scope& scope);
+  Value evaluate_here(const Expr& e, Scope& scope);
+  Value lookup(const std::string& name, Scope& scope);
+  Value compare(const Expr& e, Scope& scope);
+  Value filters(const Expr& e, const Value& innermost, Scope& scope);
+  Arguments arguments(const ArgumentList& list, Scope& scope);
+  Scope& new_scope(Scope& parent);
+
+  const Mapping& context_;
+  const RenderOptions& options_;
+  std::deque<Scope> scopes_;                          // live until the end: macros keep pointers to them
+  std::vector<std::weak_ptr<Namespace>> namespaces_;  // emptied at the end: they and
+  std::vector<std::weak_ptr<Loop>> loops_;            // loops can hold each other
+  std::vector<std::pair<size_t, size_t>> generations_;
+  int64_t steps_ = 0;
+  size_t bytes_ = 0;
+  int depth_ = 0;
+};
+
+// Sets an attribute of a namespace; names with _ in front are refused, as transformers does.
+void set_attribute(Namespace& space, std::string_view name, Value value);
+
+// Python's operators (operators.cc).
+Value binary(Interpreter& in, const std::string& op, const Value& a, const Value& b);
+Value negative(const Value& value, bool plus);
+bool contains(Interpreter& in, const Value& container, const Value& item);
+Value slice(Interpreter& in, const Value& object, const Value& start, const Value& stop, const Value& step);
+// `format % arguments`.
+Value percent_format(Interpreter& in, const std::string& format, const Value& arguments);
+
+// The method `name` of a value, bound to it; none when it has no such method (methods.cc).
+std::optional<Value> method(const Value& object, std::string_view name);
+
+// The global functions: range, dict, namespace, raise_exception, strftime_now ... (functions.cc).
+std::optional<Value> global_function(const RenderOptions& options, std::string_view name);
+
+// The tables of filters and tests (filters.cc, tests.cc); null when there is none of this name.
+using FilterFunction = Value (*)(Interpreter&, const Value&, Arguments&);
+using TestFunction = bool (*)(Interpreter&, const Value&, Arguments&);
+FilterFunction find_filter(std::string_view name);
+TestFunction find_test(std::string_view name);
+
+}  // namespace ostro::chat::jinja

@@ -1,0 +1,35 @@
+// Binds the arguments of a built-in function, filter, test or method to its parameters.
+#pragma once
+
+#include <cstdint>
+#include <initializer_list>
+#include <string_view>
+#include <vector>
+
+#include "ostro/chat/value/value.h"
+
+namespace ostro::chat::jinja {
+
+class Parameters {
+ public:
+  // Throws for an unknown name, too many or too few arguments. `what` ("the filter join") begins errors; the
+  // first `required` of `names` must be given.
+  Parameters(const Arguments& arguments, std::string_view what, std::initializer_list<std::string_view> names,
+             size_t required = 0);
+
+  bool has(size_t i) const { return values_[i] != nullptr; }
+  const Value& value(size_t i) const { return *values_[i]; }
+  Value value_or(size_t i, Value otherwise) const { return has(i) ? *values_[i] : std::move(otherwise); }
+  // With the type checked.
+  const std::string& text(size_t i) const;
+  int64_t integer(size_t i) const;
+  int64_t integer_or(size_t i, int64_t otherwise) const { return has(i) ? integer(i) : otherwise; }
+  bool flag(size_t i, bool otherwise) const { return has(i) ? values_[i]->truthy() : otherwise; }
+
+ private:
+  std::string_view what_;
+  std::vector<std::string_view> names_;
+  std::vector<const Value*> values_;  // null: not given
+};
+
+}  // namespace ostro::chat::jinja

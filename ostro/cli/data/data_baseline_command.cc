@@ -1,0 +1,60 @@
+// ostro data baseline
+#include <fmt/core.h>
+
+#include "ostro/cli/main/commands.h"
+#include "ostro/cli/main/exit_code.h"
+#include "ostro/cli/shared/standard_streams.h"
+#include "ostro/data/batch/data_set.h"
+#include "ostro/data/store/baseline.h"
+#include "ostro/io/files/atomic_file.h"
+#include "ostro/io/s3/routing_file_system.h"
+#include "ostro/tokenizer/files/files.h"
+
+namespace ostro::cli {
+namespace {
+
+Status run(const train::TrainConfig& config, const std::string& text_file, bool json) {
+  io::FileSystem& fs = io::default_file_system();
+  ASSIGN_OR_RETURN(const tokenizer::Tokenizer tokenizer,
+                   tokenizer::load_tokenizer(fs, config.data.tokenizer));
+  ASSIGN_OR_RETURN(const auto stores, data::DataSet::open(fs, config.data, tokenizer));
+  if (stores->parts().size() > 1)
+    return invalid_argument("data.components names several data sets; leave one, whose baseline is wanted");
+  const auto& store = stores->parts()[0].store;
+  ASSIGN_OR_RETURN(const data::Baseline b, data::unigram_baseline(*store));
+  if (!text_file.empty()) {
+    ASSIGN_OR_RETURN(const std::string text, data::held_out_text(*store, tokenizer));
+    RETURN_IF_ERROR(io::write_file_atomically(fs, text_file, text));
+  }
+  return write_stdout(
+      json ? fmt::format("{{\"tokens\": {}, \"bytes\": {}, \"train_tokens_per_byte\": {:.6f}, "
+                         "\"unigram_bits_per_token\": {:.6f}, "
+                         "\"unigram_bits_per_byte\": {:.6f}, \"uniform_bits_per_byte\": {:.6f}}}\n",
+                         b.tokens, b.bytes, b.train_tokens_per_byte, b.bits_per_token, b.bits_per_byte,
+                         b.uniform_bits_per_byte)
+           : fmt::format("held out           {} tokens, {} bytes of text\n"
+                         "all tokens alike   {:.4f} bits per byte\n"
+                         "unigram entropy    {:.4f} bits per byte\n",
+                         b.tokens, b.bytes, b.uniform_bits_per_byte, b.bits_per_byte));
+}
+
+}  // namespace
+
+int data_baseline_command(Args args) {
+  std::string text_file;
+  bool json = false;
+  args.summary(
+      "Prints what the held-out text costs without a model: each of its tokens coded by its share among the\n"
+      "training tokens. A trained model's bits per byte should lie well below.");
+  args.option("--held_out_text", &text_file, "FILE",
+              "also write the held-out text, for compressors to try on");
+  args.flag("--json", &json, "one line of JSON");
+  args.config();
+  if (const auto code = args.parse()) return *code;
+  const auto config = args.load_config();
+  if (!config.ok()) return report_error(config.error());
+  const Status done = run(*config, text_file, json);
+  return done.ok() ? kExitOk : report_error(done.error());
+}
+
+}  // namespace ostro::cli

@@ -1,0 +1,109 @@
+// ostro data build | consolidate
+#include <fmt/format.h>
+
+#include "ostro/cli/data/data_session.h"
+#include "ostro/cli/main/commands.h"
+#include "ostro/cli/shared/build_progress.h"
+#include "ostro/cli/shared/standard_streams.h"
+#include "ostro/data/batch/data_set.h"
+#include "ostro/data/build/build.h"
+#include "ostro/data/build/consolidate.h"
+#include "ostro/io/s3/routing_file_system.h"
+
+namespace ostro::cli {
+namespace {
+
+using data::Component;
+using data::Split;
+
+std::string ledger_text(const std::string& name, const std::string& cache_dir,
+                        const data::StoreLedger& ledger, bool files) {
+  std::string out = name.empty() ? "" : fmt::format("component {}\n", name);
+  out += place_text(cache_dir, ledger, fmt::format("{} files", ledger.files.size()));
+  for (const Split split : data::kSplits) {
+    const data::SplitLedger& s = ledger.split(split);
+    out += fmt::format("{:<10}  {} documents, {} tokens, {} bytes of text\n", data::split_name(split), s.rows,
+                       s.tokens, s.bytes);
+  }
+  if (files)
+    for (const data::FileLedger& file : ledger.files)
+      out += fmt::format("  {}  {}  {} documents, {} tokens, {} bytes\n", file.sha256, file.source.path,
+                         file.documents, file.tokens[0] + file.tokens[1], file.source.size);
+  return out + counts_text(ledger.files) + fmt::format("ledger hash {}\n", ledger.hash());
+}
+
+Status build_all(const DataSession& session, bool append, bool files) {
+  for (const Component& component : session.components) {
+    data::BuildSettings settings;
+    settings.threads = session.threads;
+    settings.append = append;
+    BuildProgressLine line(component.name);
+    settings.progress = line.callback();
+    const auto ledger = data::build_store(io::default_file_system(), session.config.data, component,
+                                          session.tokenizer, settings);
+    line.end();
+    if (!ledger.ok()) return ledger.error();
+    // First: the store stands, whatever becomes of its index.
+    RETURN_IF_ERROR(write_stdout(ledger_text(component.name, component.cache_dir, *ledger, files)));
+    RETURN_IF_ERROR(data::make_packs(io::default_file_system(), session.config.data, component,
+                                     session.tokenizer, session.config.model_options().seq_len()));
+  }
+  return {};
+}
+
+}  // namespace
+
+int data_build_command(Args args) {
+  std::string component;
+  bool append = false, files = false;
+  args.summary(
+      "Builds the token store of every component (or the one that data.cache_dir names), goes on with an\n"
+      "unfinished one, or checks that the one there is what the configuration asks for. Rows that share\n"
+      "sequences get the index for model.seq_len. OSTRO_THREADS threads tokenize. Several processes may "
+      "build different components at once.");
+  args.option("--component", &component, "NAME", "only this one");
+  args.flag(
+      "--append", &append,
+      "extend a finished store by files that are new at the end of their list; runs on the store as it was "
+      "cannot go on");
+  args.flag("--files", &files, "print the ledger's entry of every file, too");
+  args.config();
+  if (const auto code = args.parse()) return *code;
+  return with_data_session(args, component,
+                           [&](const DataSession& session) { return build_all(session, append, files); });
+}
+
+int data_consolidate_command(Args args) {
+  std::string component;
+  std::vector<std::string> parts;
+  bool in_place = false;
+  args.summary(
+      "Joins finished stores of parts of a component's texts (built elsewhere with the same options, each "
+      "with a\n"
+      "part of the urls and a cache_dir of its own) into the component's store, without tokenizing again. "
+      "The\n"
+      "ledger is the one that a build from all texts gives. With --in_place the parts' arrays stay where "
+      "they\n"
+      "are and are read there: parts behind the first are read once, and kilobytes written.");
+  args.option("--component", &component, "NAME", "which one; needed where there are several");
+  args.option("--from", &parts, "FOLDER...", "the parts' stores, in the order of their texts",
+              Args::kRequired);
+  args.flag("--in_place", &in_place, "copy no rows: the parts stay needed, as they are");
+  args.config();
+  if (const auto code = args.parse()) return *code;
+  return with_data_session(args, component, [&](const DataSession& session) -> Status {
+    ASSIGN_OR_RETURN(const Component c, only_component(session.components));
+    data::BuildSettings settings;
+    settings.threads = session.threads;
+    BuildProgressLine line(c.name);
+    settings.progress = line.callback();
+    const auto ledger =
+        data::consolidate_stores(io::default_file_system(), session.config.data, c, session.tokenizer, parts,
+                                 in_place ? data::JoinRows::kInPlace : data::JoinRows::kCopy, settings);
+    line.end();
+    if (!ledger.ok()) return ledger.error();
+    return write_stdout(ledger_text(c.name, c.cache_dir, *ledger, false));
+  });
+}
+
+}  // namespace ostro::cli

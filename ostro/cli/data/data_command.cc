@@ -1,0 +1,120 @@
+// ostro data batch; the other verbs have files of their own: data_x_command.cc
+#include <fmt/core.h>
+
+#include <string>
+#include <vector>
+
+#include "ostro/cli/data/data_session.h"
+#include "ostro/cli/main/commands.h"
+#include "ostro/cli/main/exit_code.h"
+#include "ostro/cli/shared/standard_streams.h"
+#include "ostro/cpu/machine/thread_pool.h"
+#include "ostro/data/batch/batch_text.h"
+#include "ostro/data/batch/data_set.h"
+#include "ostro/data/batch/eval_loader.h"
+#include "ostro/data/batch/loader.h"
+#include "ostro/io/s3/routing_file_system.h"
+#include "ostro/tokenizer/files/files.h"
+#include "ostro/train/options/config.h"
+#include "ostro/train/step/batches.h"
+
+namespace ostro::cli {
+namespace {
+
+struct BatchRequest {
+  int64_t step = 0;
+  std::string split = "train", component;
+  bool json = false, explain = false;
+};
+
+Status print(const BatchRequest& request, const data::Batch& batch, const data::DataSet& data,
+             const data::ReaderOf& reader_of) {
+  ASSIGN_OR_RETURN(const auto sources,
+                   data::batch_sources(io::default_file_system(), batch, data, reader_of, request.explain));
+  return write_stdout(request.json      ? data::batch_json(batch, sources)
+                      : request.explain ? data::batch_explained(batch, sources)
+                                        : data::batch_summary(batch, sources));
+}
+
+// A batch of the evaluation of a component.
+Status print_held_out(const BatchRequest& request, const train::TrainConfig& config,
+                      const data::DataSet& data) {
+  ASSIGN_OR_RETURN(const auto components,
+                   named_components(data::components_of(config.data), request.component));
+  ASSIGN_OR_RETURN(const data::Component component, only_component(components));
+  size_t index = 0;
+  while (data.parts()[index].component.name != component.name) ++index;
+  ASSIGN_OR_RETURN(const data::EvalLoader loader,
+                   data::EvalLoader::create(data, index, config.data, config.model_options().seq_len(),
+                                            *config.numerics.leaf_examples, config.trainer.max_eval_batches));
+  if (request.step >= loader.batches())
+    return invalid_argument(
+        fmt::format("--step {}: evaluation has {} batches, from 0", request.step, loader.batches()));
+  ASSIGN_OR_RETURN(const data::Batch batch, loader.batch(request.step));
+  return print(request, batch, data, [&](size_t) -> const data::SequenceReader& { return loader.reader(); });
+}
+
+Status print_batch(const BatchRequest& request, const train::TrainConfig& config, int threads) {
+  io::FileSystem& fs = io::default_file_system();
+  ASSIGN_OR_RETURN(const tokenizer::Tokenizer tokenizer,
+                   tokenizer::load_tokenizer(fs, config.data.tokenizer));
+  ASSIGN_OR_RETURN(const auto stores, data::DataSet::open(fs, config.data, tokenizer));
+  if (request.split == "validation") return print_held_out(request, config, *stores);
+  ASSIGN_OR_RETURN(const data::Loader loader, train::make_loader(config, stores));
+  ASSIGN_OR_RETURN(const data::Batch batch, loader.batch(request.step, threads));
+  return print(request, batch, *stores,
+               [&](size_t component) -> const data::SequenceReader& { return loader.reader(component); });
+}
+
+int batch(Args args) {
+  BatchRequest request;
+  args.summary(
+      "Prints the batch of a step: token ids, loss mask, and for each sequence the files and documents it "
+      "comes\n"
+      "from. Reads what it needs and no more, whatever the step.");
+  args.option("--step", &request.step, "N", "the step, from 0; with --split validation the batch",
+              Args::kRequired);
+  args.option("--split", &request.split, "NAME",
+              "train (default), or validation: what evaluation reads, a component at a time");
+  args.option("--component", &request.component, "NAME",
+              "which one's held-out text; needed where there are several");
+  args.flag(
+      "--explain", &request.explain,
+      "only where each sequence comes from: component, file, row, bytes, tokens; reads the source files "
+      "where the store does not know. With --json all of it");
+  args.flag("--json", &request.json, "one line of JSON");
+  args.config();
+  if (const auto code = args.parse()) return *code;
+  if (request.step < 0)
+    return report_error(invalid_argument(fmt::format("--step {}: use 0 or more", request.step)));
+  if (request.split != "train" && request.split != "validation")
+    return report_error(invalid_argument(fmt::format("--split {}: use train or validation", request.split)));
+  if (request.split == "train" && !request.component.empty())
+    return report_error(invalid_argument(
+        "--component: goes with --split validation; a training batch has sequences of all components"));
+  const auto config = args.load_config();
+  if (!config.ok()) return report_error(config.error());
+  const Result<int> threads = cpu::default_threads();
+  if (!threads.ok()) return report_error(threads.error());
+  const Status done = print_batch(request, *config, *threads);
+  return done.ok() ? kExitOk : report_error(done.error());
+}
+
+constexpr Command kDataVerbs[] = {
+    {"build", "texts to token stores; goes on after a kill", data_build_command},
+    {"consolidate", "stores of parts, built apart, to one", data_consolidate_command},
+    {"stats", "what is in the stores", data_stats_command},
+    {"show", "a row: text, ids, weights, where it comes from", data_show_command},
+    {"batch", "the exact batch of a step, and where its text comes from", batch},
+    {"verify", "reads the stores and compares every byte with their ledgers", data_verify_command},
+    {"check", "evaluation data, duplicates and figures of quality in the texts, as a report",
+     data_check_command},
+    {"diff", "what two configurations train on, and where they part", data_diff_command},
+    {"baseline", "what the held-out text costs without a model", data_baseline_command},
+};
+
+}  // namespace
+
+int data_command(Args args) { return run_verb(std::move(args), kDataVerbs); }
+
+}  // namespace ostro::cli

@@ -1,0 +1,68 @@
+// ostro data diff A B
+#include <fmt/core.h>
+
+#include "ostro/cli/main/commands.h"
+#include "ostro/cli/main/exit_code.h"
+#include "ostro/cli/shared/standard_streams.h"
+#include "ostro/data/batch/batch_diff.h"
+#include "ostro/io/s3/routing_file_system.h"
+#include "ostro/tokenizer/files/files.h"
+#include "ostro/train/options/config.h"
+#include "ostro/train/run/batch_causes.h"
+#include "ostro/train/step/batches.h"
+
+namespace ostro::cli {
+namespace {
+
+struct Side {
+  train::TrainConfig config;
+  std::string tokenizer;  // SHA-256
+  std::shared_ptr<const data::DataSet> stores;
+  data::Loader loader;
+};
+
+Result<Side> open_side(const std::string& path, const Args& args) {
+  ASSIGN_OR_RETURN(train::TrainConfig config,
+                   train::load_train_config(path, args.overrides(), args.models()));
+  io::FileSystem& fs = io::default_file_system();
+  ASSIGN_OR_RETURN(const tokenizer::Tokenizer tokenizer,
+                   tokenizer::load_tokenizer(fs, config.data.tokenizer));
+  ASSIGN_OR_RETURN(auto stores, data::DataSet::open(fs, config.data, tokenizer));
+  ASSIGN_OR_RETURN(data::Loader loader, train::make_loader(config, stores));
+  return Side{std::move(config), tokenizer.hash(), std::move(stores), std::move(loader)};
+}
+
+Status run(const std::string& a, const std::string& b, int64_t steps, const Args& args) {
+  ASSIGN_OR_RETURN(const Side x, open_side(a, args));
+  ASSIGN_OR_RETURN(const Side y, open_side(b, args));
+  std::string out;
+  if (x.tokenizer != y.tokenizer)
+    out += fmt::format("data.tokenizer: other content: {} ({:.12}) in A, {} ({:.12}) in B\n",
+                       x.config.data.tokenizer, x.tokenizer, y.config.data.tokenizer, y.tokenizer);
+  out += train::batch_causes(x.config, y.config);
+  ASSIGN_OR_RETURN(const std::string text,
+                   data::diff_text({*x.stores, x.loader}, {*y.stores, y.loader}, steps));
+  return write_stdout(out + text);
+}
+
+}  // namespace
+
+int data_diff_command(Args args) {
+  std::string a, b;
+  int64_t steps = 20;
+  args.summary(
+      "Compares what two configurations train on: every option that batches depend on, components, the first "
+      "step that differs,\n"
+      "and how many sequences of the first steps they share. The stores must be built. Overrides hold for "
+      "both.");
+  args.positional("A", &a, "configuration file");
+  args.positional("B", &b, "configuration file");
+  args.option("--steps", &steps, "N", "how many steps to compare");
+  args.config_overrides();
+  if (const auto code = args.parse()) return *code;
+  if (steps < 1) return report_error(invalid_argument(fmt::format("--steps {}: use 1 or more", steps)));
+  const Status done = run(a, b, steps, args);
+  return done.ok() ? kExitOk : report_error(done.error());
+}
+
+}  // namespace ostro::cli

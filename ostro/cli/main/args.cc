@@ -1,0 +1,205 @@
+#include "ostro/cli/main/args.h"
+
+#include <fmt/core.h>
+
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <cstdio>
+#include <map>
+
+#include "ostro/cli/main/exit_code.h"
+
+namespace ostro::cli {
+namespace {
+
+// "--a.b" or "--a.b=x": a name with a dot.
+bool is_override(const std::string& word) {
+  if (word.rfind("--", 0) != 0) return false;
+  const size_t dot = word.find('.');
+  return dot != std::string::npos && dot < word.find('=');
+}
+
+}  // namespace
+
+struct Args::State {
+  State(std::string name, std::vector<std::string> rest, train::ModelChoices choices)
+      : command(std::move(name)),
+        words(std::move(rest)),
+        typed(words),
+        models(std::move(choices)),
+        app("", command) {
+    app.get_formatter()->column_width(34);
+    app.set_help_flag("-h,--help", "print this and exit");
+  }
+
+  // Moves the overrides out of `words`; an override takes the following word whatever it looks like.
+  Status take_overrides() {
+    std::vector<std::string> rest;
+    for (size_t i = 0; i < words.size(); ++i) {
+      if (!is_override(words[i])) {
+        rest.push_back(words[i]);
+        continue;
+      }
+      const size_t equals = words[i].find('=');
+      const std::string path = words[i].substr(2, equals == std::string::npos ? equals : equals - 2);
+      if (equals != std::string::npos) {
+        overrides.push_back({path, words[i].substr(equals + 1)});
+      } else if (++i < words.size()) {
+        overrides.push_back({path, words[i]});
+      } else {
+        return invalid_argument(fmt::format("--{} needs a value", path));
+      }
+    }
+    words = std::move(rest);
+    return {};
+  }
+
+  // A list's word "[a,b]" would be taken apart by the library. A NUL behind it, which no word has, keeps it
+  // whole, until show_brackets().
+  void hide_brackets() {
+    bool in_list = false;
+    for (std::string& word : words) {
+      if (word.starts_with("--")) in_list = lists.contains(word.substr(0, word.find('=')));
+      if (in_list && word.ends_with(']')) word += '\0';
+    }
+  }
+  void show_brackets() {
+    for (const auto& [name, list] : lists)
+      for (std::string& word : *list)
+        if (word.ends_with('\0')) word.pop_back();
+  }
+
+  // The error for a word that no option takes.
+  Error unknown_word() {
+    for (const std::string& word : app.remaining()) {
+      if (word.rfind('-', 0) != 0) continue;
+      std::vector<std::string> names;
+      for (const CLI::Option* option : app.get_options()) names.push_back(option->get_name());
+      return invalid_argument(fmt::format("unknown option \"{}\"; the nearest is \"{}\" (see {} --help)",
+                                          word, config::nearest_name(word, names), command));
+    }
+    return invalid_argument(
+        fmt::format("unexpected word \"{}\" (see {} --help)", app.remaining().front(), command));
+  }
+
+  std::string command;
+  std::vector<std::string> words;
+  std::vector<std::string> typed;
+  train::ModelChoices models;
+  CLI::App app;
+  bool takes_config = false, takes_overrides = false;
+  std::string config_file;
+  std::vector<config::Override> overrides;
+  std::map<std::string, std::vector<std::string>*> lists;  // options that take several words
+};
+
+Args::Args(std::string command, std::vector<std::string> words, train::ModelChoices models)
+    : state_(std::make_unique<State>(std::move(command), std::move(words), std::move(models))) {}
+Args::Args(Args&&) noexcept = default;
+Args::~Args() = default;
+
+void Args::summary(const std::string& text) { state_->app.description(text); }
+
+void Args::flag(const std::string& name, bool* out, const std::string& help) {
+  state_->app.add_flag(name, *out, help);
+}
+
+void Args::option(const std::string& name, std::string* out, const std::string& value,
+                  const std::string& help, bool required) {
+  state_->app.add_option(name, *out, help)->type_name(value)->required(required);
+}
+void Args::option(const std::string& name, int64_t* out, const std::string& value, const std::string& help,
+                  bool required) {
+  CLI::Option* option = state_->app.add_option(name, *out, help)->type_name(value)->required(required);
+  if (!required) option->capture_default_str();
+}
+void Args::option(const std::string& name, double* out, const std::string& value, const std::string& help,
+                  bool required) {
+  CLI::Option* option = state_->app.add_option(name, *out, help)->type_name(value)->required(required);
+  if (!required) option->capture_default_str();
+}
+void Args::option(const std::string& name, std::optional<int64_t>* out, const std::string& value,
+                  const std::string& help) {
+  state_->app.add_option(name, *out, help)->type_name(value);
+}
+void Args::option(const std::string& name, std::vector<std::string>* out, const std::string& value,
+                  const std::string& help, bool required) {
+  state_->app.add_option(name, *out, help)->type_name(value)->required(required);
+  state_->lists[name] = out;
+}
+void Args::positional(const std::string& name, std::string* out, const std::string& help) {
+  state_->app.add_option(name, *out, help)->type_name("")->required();
+}
+
+void Args::config_overrides() { state_->takes_overrides = true; }
+
+void Args::config() {
+  state_->takes_config = true;
+  config_overrides();
+  option("--config", &state_->config_file, "FILE", "configuration (YAML)", kRequired);
+}
+
+std::optional<int> Args::parse() {
+  State& s = *state_;
+  if (s.takes_overrides) {
+    if (const Status status = s.take_overrides(); !status.ok()) return report_error(status.error());
+  }
+  s.hide_brackets();
+  try {
+    s.app.parse(
+        std::vector<std::string>(s.words.rbegin(), s.words.rend()));  // the library pops from the back
+    s.show_brackets();
+  } catch (const CLI::CallForHelp&) {
+    std::fputs(s.app.help().c_str(), stdout);
+    if (s.takes_overrides) {
+      const std::string text = config::options_help(config::list_options(train::TrainConfig(s.models)));
+      std::printf("\n--a.b.c VALUE overrides a key of the configuration:\n%s", text.c_str());
+    }
+    return kExitOk;
+  } catch (const CLI::ExtrasError&) {
+    return report_error(s.unknown_word());
+  } catch (const CLI::ParseError& e) {
+    return report_error(invalid_argument(fmt::format("{} (see {} --help)", e.what(), s.command)));
+  }
+  return std::nullopt;
+}
+
+Result<train::TrainConfig> Args::load_config() const {
+  OSTRO_CHECK(state_->takes_config, "load_config() of a command that takes no configuration");
+  return train::load_train_config(state_->config_file, state_->overrides, state_->models);
+}
+
+const std::vector<config::Override>& Args::overrides() const { return state_->overrides; }
+
+const train::ModelChoices& Args::models() const { return state_->models; }
+
+const std::vector<std::string>& Args::typed() const { return state_->typed; }
+
+const std::string& Args::command() const { return state_->command; }
+
+std::string Args::take_word() {
+  State& s = *state_;
+  if (s.words.empty() || s.words.front().rfind('-', 0) == 0) return "";
+  std::string word = std::move(s.words.front());
+  s.words.erase(s.words.begin());
+  s.command += " " + word;
+  s.app.name(s.command);
+  return word;
+}
+
+bool Args::asks_for_help() const {
+  return std::any_of(state_->words.begin(), state_->words.end(),
+                     [](const std::string& word) { return word == "-h" || word == "--help"; });
+}
+
+int report_error(const Error& error) {
+  std::string line = error.message();
+  for (char& c : line)
+    if (c == '\n') c = ' ';
+  std::fflush(stdout);
+  std::fprintf(stderr, "error: %s\n", line.c_str());
+  return error.code() == ErrorCode::kInvalidArgument || error.code() == ErrorCode::kUnsupported ? kExitUsage
+                                                                                                : kExitFailed;
+}
+
+}  // namespace ostro::cli

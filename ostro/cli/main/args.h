@@ -1,0 +1,83 @@
+// The words after a command's name: flags, options, positional words and dotted overrides of the
+// configuration. The only place that knows the command line library.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "ostro/config/yaml.h"
+#include "ostro/train/options/config.h"
+
+namespace ostro::cli {
+
+// A command declares what it takes, then parses:
+//
+//   std::string out;
+//   args.option("--out", &out, "FILE", "where to write", Args::kRequired);
+//   if (auto code = args.parse()) return *code;
+//
+// The fields must outlive parse(). Not thread-safe; used once.
+class Args {
+ public:
+  static constexpr bool kRequired = true;
+
+  // `command` is what the user typed ("ostro tokenizer train"), `models` the choices of model.type.
+  Args(std::string command, std::vector<std::string> words, train::ModelChoices models);
+  Args(Args&&) noexcept;
+  ~Args();
+
+  // One sentence above the list of options in --help.
+  void summary(const std::string& text);
+  void flag(const std::string& name, bool* out, const std::string& help);
+  void option(const std::string& name, std::string* out, const std::string& value, const std::string& help,
+              bool required = false);
+  void option(const std::string& name, int64_t* out, const std::string& value, const std::string& help,
+              bool required = false);
+  void option(const std::string& name, double* out, const std::string& value, const std::string& help,
+              bool required = false);
+  void option(const std::string& name, std::optional<int64_t>* out, const std::string& value,
+              const std::string& help);
+  // Takes every word up to the next option, and may be repeated.
+  void option(const std::string& name, std::vector<std::string>* out, const std::string& value,
+              const std::string& help, bool required = false);
+  void positional(const std::string& name, std::string* out, const std::string& help);
+
+  // --config FILE and --a.b.c VALUE: the configuration, whose options --help lists.
+  void config();
+  // --a.b.c VALUE alone, for a command that names its configurations in another way: see overrides().
+  void config_overrides();
+
+  // Nothing when the command may go on; otherwise the exit code (help was asked for and printed, or an error
+  // was printed).
+  std::optional<int> parse();
+
+  // After parse(): the configuration, read and resolved.
+  Result<train::TrainConfig> load_config() const;
+
+  // After parse(): the words that name overrides.
+  const std::vector<config::Override>& overrides() const;
+
+  const std::string& command() const;
+  // The choices of model.type.
+  const train::ModelChoices& models() const;
+  // Everything the user typed behind the command's name.
+  const std::vector<std::string>& typed() const;
+
+  // For a command of commands: takes the first word off ("train" of `ostro tokenizer train`); empty when the
+  // first is an option or there is none.
+  std::string take_word();
+  bool asks_for_help() const;
+
+ private:
+  struct State;
+  std::unique_ptr<State> state_;
+};
+
+// Prints "error: message" as one line to standard error; returns kExitUsage for invalid arguments and
+// unsupported options, kExitFailed for everything else.
+int report_error(const Error& error);
+
+}  // namespace ostro::cli

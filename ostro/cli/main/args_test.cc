@@ -1,0 +1,67 @@
+#include "ostro/cli/main/args.h"
+
+#include <doctest/doctest.h>
+
+#include "ostro/cli/main/exit_code.h"
+
+namespace ostro::cli {
+namespace {
+
+const std::string kConfig = OSTRO_SOURCE_DIR "/configs/quickstart.yaml";
+
+TEST_CASE("a command with a configuration takes its own words, the file, and overrides anywhere") {
+  Args args("ostro train",
+            {"--optimizer.learning_rate", "1e-3", "--dry_run", "--config", kConfig, "--trainer.id=a=b.c",
+             "--step", "-4", "--trainer.tracker", "[{type: json}]", "--trainer.log_dir", "--odd"},
+            train::builtin_models());
+  bool dry_run = false;
+  int64_t step = 0;
+  std::optional<int64_t> limit;
+  args.flag("--dry_run", &dry_run, "");
+  args.option("--step", &step, "N", "");
+  args.option("--limit", &limit, "N", "");
+  args.config();
+  REQUIRE(!args.parse());
+  CHECK(dry_run);
+  CHECK(step == -4);
+  CHECK(!limit);
+  const Result<train::TrainConfig> config = args.load_config();
+  REQUIRE_MESSAGE(config.ok(), config.error().message());
+  CHECK(std::get<optim::AdamOptions>(config->optimizer).learning_rate == 1e-3);
+  CHECK(config->trainer.id == "a=b.c");
+  CHECK(config->trainer.log_dir == "--odd");
+  CHECK(config->trainer.tracker.size() == 1);
+}
+
+TEST_CASE("options hold numbers, lists and words that begin with a bracket") {
+  Args args("ostro x",
+            {"--files", "a", "[b]", "[[c,d]]", "--files=[e]", "--prompt", "[1, 2] \"x\"", "--rate", "0.5",
+             "--limit", "3", "RUN"},
+            train::builtin_models());
+  std::vector<std::string> files;
+  std::string prompt, run;
+  double rate = 0;
+  std::optional<int64_t> limit;
+  args.option("--files", &files, "F", "");
+  args.option("--prompt", &prompt, "S", "");
+  args.option("--rate", &rate, "R", "");
+  args.option("--limit", &limit, "N", "");
+  args.positional("RUN", &run, "");
+  REQUIRE(!args.parse());
+  CHECK(files == std::vector<std::string>{"a", "[b]", "[[c,d]]", "[e]"});
+  CHECK(prompt == "[1, 2] \"x\"");
+  CHECK(rate == 0.5);
+  CHECK(limit == 3);
+  CHECK(run == "RUN");
+}
+
+TEST_CASE("an override without a value, or for a command without a configuration, is a usage error") {
+  Args last("ostro train", {"--config", kConfig, "--trainer.id"}, train::builtin_models());
+  last.config();
+  CHECK(last.parse() == kExitUsage);
+  Args none("ostro hash", {"--trainer.id", "x"}, train::builtin_models());
+  CHECK(none.parse() == kExitUsage);
+}
+
+}  // namespace
+}  // namespace ostro::cli

@@ -1,0 +1,80 @@
+#include "ostro/cli/main/cli_main.h"
+
+#include <fmt/core.h>
+
+#include <cerrno>
+#include <csignal>
+#include <cstdio>
+#include <new>
+#include <string>
+#include <vector>
+
+#include "ostro/cli/main/commands.h"
+#include "ostro/cli/main/exit_code.h"
+#include "ostro/config/options.h"
+
+namespace ostro {
+namespace {
+
+using namespace ostro::cli;
+
+std::string help_text() {
+  std::string text =
+      "ostro: trains open foundation models; one run, one hash\n\n"
+      "Usage: ostro COMMAND [words]\n\nCommands (each has --help):\n";
+  for (const Command& command : commands()) text += fmt::format("  {:<12}{}\n", command.name, command.help);
+  text +=
+      "\nOptions:\n"
+      "  -h, --help  print this and exit\n"
+      "  --version   print the version and exit\n"
+      "\nExit codes: 0 done; 1 failed, told in one line \"error: ...\", or `verify` found a difference;\n"
+      "2 a command line or configuration that makes no sense, or `verify` cannot compare; 75 training\n"
+      "was stopped by a signal and saved, the same command goes on.\n";
+  return text;
+}
+
+int run(const std::vector<std::string>& words, train::ModelChoices models) {
+  const std::string first = words.empty() ? "" : words[0];
+  if (first == "-h" || first == "--help") {
+    std::fputs(help_text().c_str(), stdout);
+    return kExitOk;
+  }
+  if (first == "--version") {
+    std::puts("ostro " OSTRO_VERSION);
+    return kExitOk;
+  }
+  std::vector<std::string> names;
+  for (const Command& command : commands()) {
+    if (first == command.name)
+      return command.run(Args("ostro " + first, {words.begin() + 1, words.end()}, std::move(models)));
+    names.emplace_back(command.name);
+  }
+  if (first.empty()) {
+    std::fputs(help_text().c_str(), stderr);
+    return kExitUsage;
+  }
+  return report_error(
+      invalid_argument(fmt::format("unknown command \"{}\"; the nearest is \"{}\" (see ostro --help)", first,
+                                   config::nearest_name(first, names))));
+}
+
+}  // namespace
+
+int cli_main(int argc, char** argv, train::ModelChoices models) {
+  std::signal(SIGPIPE, SIG_IGN);  // a closed pipe is a failed write, which is checked below
+  int code = kExitFailed;
+  try {
+    code = run({argv + 1, argv + (argc > 0 ? argc : 1)}, std::move(models));
+  } catch (const std::bad_alloc&) {
+    return report_error(io_error("out of memory"));
+  } catch (const std::exception& e) {
+    return report_error(Error(ErrorCode::kInternal, e.what()));
+  }
+  errno = 0;
+  const bool written = std::fflush(stdout) == 0 && !std::ferror(stdout);
+  if (!written && errno != EPIPE)  // a reader that has what it wanted (head, less) is no failure
+    return report_error(io_error("cannot write to standard output"));
+  return code;
+}
+
+}  // namespace ostro

@@ -1,0 +1,49 @@
+#include "ostro/cli/main/commands.h"
+
+#include <fmt/core.h>
+
+#include <cstdio>
+
+#include "ostro/cli/main/exit_code.h"
+#include "ostro/config/options.h"
+
+namespace ostro::cli {
+
+std::span<const Command> commands() {
+  static constexpr Command kCommands[] = {
+      {"tokenizer", "train a byte-level BPE tokenizer; encode and decode text", tokenizer_command},
+      {"train", "train a model, or go on with an interrupted run", train_command},
+      {"verify", "replay a stretch of a run and compare its hash chain", verify_command},
+      {"hash", "print the run hash: the head of a run's hash chain", hash_command},
+      {"inspect", "show what a run or a checkpoint holds", inspect_command},
+      {"eval", "loss of a checkpoint on held-out text", eval_command},
+      {"sample", "continue a text with a trained model", sample_command},
+      {"grad", "gradients of one step's batch, for comparison with other frameworks", grad_command},
+      {"export", "write a model as a Hugging Face directory", export_command},
+      {"program", "print the programs of a training step", program_command},
+      {"data", "build the token store; show the batch of a step", data_command},
+      {"selftest", "train two tiny models and compare the hash with the one of every machine",
+       selftest_command},
+  };
+  return kCommands;
+}
+
+int run_verb(Args args, std::span<const Command> verbs) {
+  const std::string command = args.command(), word = args.take_word();
+  std::string help = fmt::format("Usage: {} VERB [words]\n\nVerbs (each has --help):\n", command);
+  std::vector<std::string> names;
+  for (const Command& verb : verbs) {
+    if (word == verb.name) return verb.run(std::move(args));
+    names.emplace_back(verb.name);
+    help += fmt::format("  {:<12}{}\n", verb.name, verb.help);
+  }
+  if (!word.empty())
+    return report_error(
+        invalid_argument(fmt::format("{}: unknown verb \"{}\"; the nearest is \"{}\" (see {} --help)",
+                                     command, word, config::nearest_name(word, names), command)));
+  const bool wanted = args.asks_for_help();
+  std::fputs(help.c_str(), wanted ? stdout : stderr);
+  return wanted ? kExitOk : kExitUsage;
+}
+
+}  // namespace ostro::cli

@@ -1,0 +1,44 @@
+// The table of commands, one file each: x_command.cc. A command that is not finished is not in it.
+#pragma once
+
+#include <span>
+
+#include "ostro/cli/main/args.h"
+
+namespace ostro::cli {
+
+struct Command {
+  const char* name;
+  const char* help;  // one line
+  int (*run)(Args args);
+};
+
+// In the order in which help lists them.
+std::span<const Command> commands();
+
+// Runs the verb that the first word names (`ostro tokenizer train ...`), or prints which there are.
+int run_verb(Args args, std::span<const Command> verbs);
+
+int tokenizer_command(Args args);
+int verify_command(Args args);
+int train_command(Args args);
+int hash_command(Args args);
+int inspect_command(Args args);
+int eval_command(Args args);
+int sample_command(Args args);
+int grad_command(Args args);
+int export_command(Args args);
+int program_command(Args args);
+int data_command(Args args);
+int selftest_command(Args args);
+// Verbs of data.
+int data_baseline_command(Args args);
+int data_build_command(Args args);
+int data_consolidate_command(Args args);
+int data_diff_command(Args args);
+int data_check_command(Args args);
+int data_verify_command(Args args);
+int data_show_command(Args args);
+int data_stats_command(Args args);
+
+}  // namespace ostro::cli

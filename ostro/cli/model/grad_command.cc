@@ -1,0 +1,77 @@
+// ostro grad
+#include <fmt/core.h>
+
+#include <cstdio>
+
+#include "ostro/cli/main/commands.h"
+#include "ostro/cli/main/exit_code.h"
+#include "ostro/cli/shared/build_progress.h"
+#include "ostro/cli/shared/engine_choice.h"
+#include "ostro/eval/gradients.h"
+#include "ostro/eval/loaded_model.h"
+#include "ostro/hf/export.h"
+#include "ostro/io/s3/routing_file_system.h"
+#include "ostro/models/llama.h"
+#include "ostro/train/step/batches.h"
+
+namespace ostro::cli {
+namespace {
+
+Result<eval::MeanGradients> write_gradients(const train::TrainConfig& config, int64_t step,
+                                            const std::string& checkpoint, const std::string& out) {
+  const auto* llama = models::model_options_as<models::LlamaOptions, models::Llama>(config.model_options());
+  if (llama == nullptr)
+    return unsupported(fmt::format("model.type {} has no table of interchange names; only llama has",
+                                   config.model_options().type()));
+  if (step < 0) return invalid_argument(fmt::format("--step {}: steps count from 0", step));
+  RETURN_IF_ERROR(config.check_leaf_examples(step));
+  io::FileSystem& fs = io::default_file_system();
+  ASSIGN_OR_RETURN(const auto engine, make_engine());
+  BuildProgressLine line;
+  ASSIGN_OR_RETURN(const data::BuildSettings build, build_settings(line));
+  ASSIGN_OR_RETURN(const train::DataAccess data, train::open_data(fs, config, build));
+  line.end();
+  const models::ModelFunctions model =
+      config.model_options().functions(data.tokenizer->vocab_size(), train::compute_dtype(config));
+  ASSIGN_OR_RETURN(const eval::Parameters parameters,
+                   eval::load_or_init(fs, checkpoint, config, model, *engine));
+  ASSIGN_OR_RETURN(const data::Loader loader, train::make_loader(config, data.stores));
+  ASSIGN_OR_RETURN(const data::Batch batch, loader.batch(step));
+  ASSIGN_OR_RETURN(const train::CanonicalPrograms programs, train::make_programs(config, model));
+  ASSIGN_OR_RETURN(const std::string remat, llama->remat());
+  ASSIGN_OR_RETURN(
+      eval::MeanGradients result,
+      eval::mean_gradients(programs, *engine, remat, parameters.values, train::to_arrays(batch)));
+  ASSIGN_OR_RETURN(const hf::NamedWeights named,
+                   hf::NamedWeights::create(*llama, model.paths, result.gradients));
+  RETURN_IF_ERROR(io::write_safetensors(fs, out, named.entries(),
+                                        {{"loss", fmt::format("{}", result.loss)},
+                                         {"tokens", fmt::format("{}", result.weight)},
+                                         {"step", fmt::format("{}", step)},
+                                         {"checkpoint", parameters.path}}));
+  return result;
+}
+
+}  // namespace
+
+int grad_command(Args args) {
+  std::string checkpoint, out;
+  int64_t step = 0;
+  args.summary(
+      "Writes the loss (in the file's metadata) and every gradient of the mean loss of one step's whole\n"
+      "batch, before clipping, f32, named and shaped as ostro export --to hf names the parameters.\n"
+      "The token store is built first where it is not there.");
+  args.option("--step", &step, "N", "whose batch, from 0 as ostro data batch counts", Args::kRequired);
+  args.option("--checkpoint", &checkpoint, "K", eval::kWhereOrInitHelp, Args::kRequired);
+  args.option("--out", &out, "FILE", "the safetensors file to write", Args::kRequired);
+  args.config();
+  if (const auto code = args.parse()) return *code;
+  const auto config = args.load_config();
+  if (!config.ok()) return report_error(config.error());
+  const auto result = write_gradients(*config, step, checkpoint, out);
+  if (!result.ok()) return report_error(result.error());
+  fmt::print("{}: loss {} over {} tokens\n", out, result->loss, result->weight);
+  return kExitOk;
+}
+
+}  // namespace ostro::cli

@@ -1,0 +1,124 @@
+// ostro program
+#include <fmt/core.h>
+
+#include <utility>
+#include <vector>
+
+#include "ostro/cli/main/commands.h"
+#include "ostro/cli/main/exit_code.h"
+#include "ostro/cli/shared/engine_choice.h"
+#include "ostro/cli/shared/plan_measure.h"
+#include "ostro/cli/shared/standard_streams.h"
+#include "ostro/compile/passes/pass.h"
+#include "ostro/compile/plan/explain_plan.h"
+#include "ostro/compile/plan/plan.h"
+#include "ostro/cpu/engine/engine_plan.h"
+#include "ostro/io/s3/routing_file_system.h"
+#include "ostro/ir/text/text.h"
+#include "ostro/train/programs/programs.h"
+#include "ostro/train/programs/step_options.h"
+#include "ostro/train/step/batches.h"
+#include "ostro/train/step/step.h"
+
+namespace ostro::cli {
+namespace {
+
+struct Wish {
+  std::string stage = "grad";
+  bool explain = false, measure = false;
+};
+
+// A program of the step and how a run of one worker compiles it.
+struct StepProgram {
+  const ir::Program* program;
+  runtime::CompileOptions options;
+};
+
+std::vector<StepProgram> step_programs(const train::CanonicalPrograms& programs, const std::string& remat) {
+  return {{&programs.leaf, train::leaf_options(remat)},
+          {&programs.update, train::update_options(train::parameter_count(programs))}};
+}
+
+Result<std::string> fused_text(const train::CanonicalPrograms& programs, const std::string& remat) {
+  std::string out;
+  for (const StepProgram& part : step_programs(programs, remat)) {
+    ASSIGN_OR_RETURN(const ir::Program optimised, compile::run_passes(*part.program, part.options));
+    out += ir::print(optimised) + '\n';
+  }
+  return out;
+}
+
+// What the engine that a run would use makes of the programs.
+Result<std::string> plan_text(const train::CanonicalPrograms& programs, const std::string& remat,
+                              int64_t vocab, const Wish& wish) {
+  ASSIGN_OR_RETURN(const auto engine, make_engine());
+  std::vector<std::pair<std::string, compile::Module>> modules;
+  for (const StepProgram& part : step_programs(programs, remat)) {
+    ASSIGN_OR_RETURN(compile::Module module,
+                     cpu::plan_of(*engine, *part.program, part.options, wish.explain));
+    modules.emplace_back(part.program->name, std::move(module));
+  }
+  PlanTimes times;
+  if (wish.measure) {
+    ASSIGN_OR_RETURN(times, measure_plans(programs, *engine, remat, vocab));
+  }
+  std::string out = fmt::format("engine: {}\n", engine->name());
+  for (const auto& [name, module] : modules) {
+    const compile::Measured measured = times.of(name);
+    out += wish.explain ? compile::explain_plan(name, module, wish.measure ? &measured : nullptr)
+                        : fmt::format("{}:\n{}", name, compile::print_plan(module));
+    out += '\n';
+  }
+  return out;
+}
+
+Result<std::string> program_text(const train::TrainConfig& config, const Wish& wish) {
+  ASSIGN_OR_RETURN(const auto tokenizer, train::open_tokenizer(io::default_file_system(), config));
+  const models::ModelFunctions model =
+      config.model_options().functions(tokenizer->vocab_size(), train::compute_dtype(config));
+  if (wish.stage == "trace") return ir::print(train::make_eval_program(config, model));
+  ASSIGN_OR_RETURN(const train::CanonicalPrograms programs, train::make_programs(config, model));
+  if (wish.stage == "grad") return ir::print(programs.leaf) + "\n" + ir::print(programs.update);
+  if (wish.stage == "canonical") return train::canonical_text(programs);
+  ASSIGN_OR_RETURN(const std::string remat, config.model_options().remat());
+  if (wish.stage == "fused") return fused_text(programs, remat);
+  return plan_text(programs, remat, tokenizer->vocab_size(), wish);
+}
+
+Status check(const Wish& wish) {
+  const std::string& s = wish.stage;
+  if (s != "trace" && s != "grad" && s != "canonical" && s != "fused" && s != "plan")
+    return invalid_argument(fmt::format("--stage {}: use trace, grad, canonical, fused or plan", s));
+  if (wish.explain && s != "plan")
+    return invalid_argument(fmt::format("--explain is about the plan: use it with --stage plan, not {}", s));
+  if (wish.measure && !wish.explain)
+    return invalid_argument("--measure adds to --explain: use both, with --stage plan");
+  return Status();
+}
+
+}  // namespace
+
+int program_command(Args args) {
+  Wish wish;
+  args.summary("Prints the programs of a training step.");
+  args.option("--stage", &wish.stage, "S",
+              "trace: a leaf's losses, as the model says them; grad (the default): the canonical leaf and "
+              "update programs; canonical: these and that of the initial state without names, as the hash in "
+              "the chain is taken of them; fused: leaf and update after the compiler's passes; plan: steps, "
+              "kernels and memory");
+  args.flag("--explain", &wish.explain,
+            "with --stage plan: what each step costs, which ops were fused into it, and why others were not");
+  args.flag("--measure", &wish.measure,
+            "with --explain: run some steps, and add times and how near they come to the machine's limits");
+  args.config();
+  if (const auto code = args.parse()) return *code;
+  if (const Status s = check(wish); !s.ok()) return report_error(s.error());
+  const auto config = args.load_config();
+  if (!config.ok()) return report_error(config.error());
+  const auto text = program_text(*config, wish);
+  if (!text.ok()) return report_error(text.error());
+  const Status written = write_stdout(*text);
+  return written.ok() ? kExitOk : report_error(written.error());
+}
+
+}  // namespace ostro::cli

@@ -1,0 +1,99 @@
+#include "ostro/cli/shared/build_progress.h"
+
+#include <doctest/doctest.h>
+
+#include <cstdlib>
+#include <memory>
+
+#include "ostro/data/batch/test_corpus.h"
+
+namespace ostro::cli {
+namespace {
+
+using Clock = ProgressOutput::Clock;
+
+struct Shown {
+  std::unique_ptr<std::FILE, int (*)(std::FILE*)> file{std::tmpfile(), std::fclose};
+  Clock::time_point now{};
+
+  std::string text() const {
+    std::string out;
+    std::rewind(file.get());
+    for (int c = std::fgetc(file.get()); c != EOF; c = std::fgetc(file.get())) out += static_cast<char>(c);
+    return out;
+  }
+};
+
+// A build of 400 MB at 5 MB/s, told every second.
+std::string shown(bool is_terminal, int64_t seconds) {
+  Shown s;
+  REQUIRE(s.file);
+  BuildProgressLine line("web", ProgressOutput(s.file.get(), is_terminal, [&s] { return s.now; }));
+  const auto progress = line.callback();
+  REQUIRE(progress);
+  for (int64_t i = 0; i <= seconds; ++i) {
+    s.now = Clock::time_point() + std::chrono::seconds(i);
+    progress({.files_done = i / 10,
+              .files_total = 8,
+              .bytes_done = 5'000'000 * i,
+              .bytes_total = 400'000'000,
+              .documents = 1000 * i,
+              .tokens = 1'200'000 * i});
+  }
+  line.end();
+  return s.text();
+}
+
+TEST_CASE(
+    "progress: without a terminal there is a line every 30 seconds, with rows, bytes, rate and what is "
+    "left") {
+  CHECK(shown(false, 29).empty());
+  CHECK(shown(false, 80) ==
+        "web:  37.5%  3 of 8 files  30000 documents  36.0M tokens  150.0 of 400.0 MB  5.0 MB/s  0:50 left\n"
+        "web:  75.0%  6 of 8 files  60000 documents  72.0M tokens  300.0 of 400.0 MB  5.0 MB/s  0:20 left\n");
+}
+
+TEST_CASE("progress: a build that goes on after a kill says from its first line on what is left") {
+  for (const std::string path : {"a.jsonl", "a.jsonl.gz"}) {
+    CAPTURE(path);
+    io::MemoryFileSystem fs;
+    const std::string lines = data::json_lines(3000);
+    data::write(fs, path, path == "a.jsonl" ? lines : data::packed(io::Compression::kGzip, lines));
+    data::DataOptions options = data::corpus_options("in");
+    options.train_urls = {path};
+    data::BuildSettings settings;
+    settings.threads = 2;
+    settings.commit_bytes = 1;
+    data::build_half(fs, options, settings);
+    // Every report comes a second after the one before.
+    Shown s;
+    REQUIRE(s.file);
+    BuildProgressLine line("web", ProgressOutput(s.file.get(), true, [&s] { return s.now; }));
+    int64_t reports = 0;
+    settings.progress = [&, draw = line.callback()](const data::BuildProgress& p) {
+      s.now += std::chrono::seconds(1);
+      ++reports;
+      draw(p);
+    };
+    REQUIRE(data::build_store(fs, options, data::test_tokenizer(), settings).ok());
+    const std::string text = s.text();
+    REQUIRE(reports >= 4);
+    size_t at = 0;
+    for (int64_t i = 1; i <= reports; ++i) {
+      at = text.find("MB/s  0:", at) + 8;
+      REQUIRE(at > 8);
+      CAPTURE(text);
+      CHECK(std::abs(std::stol(text.substr(at, 2)) - (reports - i)) <= 1);
+    }
+  }
+}
+
+TEST_CASE("progress: on a terminal one line is redrawn, and stands at the end") {
+  const std::string text = shown(true, 3);
+  CHECK(text.find("\rweb:   1.2%") != std::string::npos);
+  CHECK(text.find('\n') == text.size() - 1);
+  CHECK(text.find("1.2%") < text.find("\rweb:   3.8%"));
+}
+
+}  // namespace
+}  // namespace ostro::cli

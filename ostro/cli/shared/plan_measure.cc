@@ -1,0 +1,96 @@
+#include "ostro/cli/shared/plan_measure.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <vector>
+
+#include "ostro/base/profile.h"
+#include "ostro/cpu/products/calibrate.h"
+#include "ostro/cpu/products/choose_isa.h"
+#include "ostro/train/step/step.h"
+
+namespace ostro::cli {
+namespace {
+
+constexpr int kLeastRuns = 3, kMostRuns = 50;
+constexpr double kSeconds = 1;
+
+std::string key(const std::string& program, const std::string& place, const std::string& name) {
+  return fmt::format("{} {} {}", program, place, name);
+}
+
+Result<compile::MachineLimits> machine_limits() {
+  ASSIGN_OR_RETURN(const cpu::Isa isa, cpu::choose_isa());
+  ASSIGN_OR_RETURN(const int threads, cpu::default_threads());
+  cpu::ThreadPool pool(threads);
+  compile::MachineLimits limits;
+  for (int i = 0; i < 20; ++i) {
+    limits.f32_flops = std::max(limits.f32_flops, cpu::burst_peak(pool, isa, cpu::GemmType::kF32));
+    limits.bf16_flops = std::max(limits.bf16_flops, cpu::burst_peak(pool, isa, cpu::GemmType::kBf16));
+  }
+  limits.bytes = cpu::stream_peak(pool);
+  return limits;
+}
+
+// Rows of one leaf: every token counts, the tokens go through the vocabulary.
+train::BatchArrays made_up_batch(const train::CanonicalPrograms& programs, int64_t vocab) {
+  train::BatchArrays batch;
+  const ir::Block& body = programs.leaf.body;
+  for (size_t i = train::parameter_count(programs); i < body.params.size(); ++i) {
+    runtime::Buffer b = runtime::Buffer::zeros(body.shape(body.params[i]));
+    const bool segments = programs.leaf.param_names[i].find("segment") != std::string::npos;
+    for (int64_t k = 0; k < b.shape().count() && !segments; ++k) {
+      const auto at = static_cast<size_t>(k);
+      if (b.shape().dtype == ir::DType::i32)
+        b.mutable_as<int32_t>()[at] = static_cast<int32_t>(k * 7919 % vocab);
+      else
+        b.mutable_as<float>()[at] = 1;
+    }
+    batch.push_back(std::move(b));
+  }
+  return batch;
+}
+
+}  // namespace
+
+compile::Measured PlanTimes::of(const std::string& program) const {
+  return {limits, [this, program](const std::string& place, const std::string& name) {
+            const auto found = seconds.find(key(program, place, name));
+            return found == seconds.end() ? -1.0 : found->second;
+          }};
+}
+
+Result<PlanTimes> measure_plans(const train::CanonicalPrograms& programs, runtime::Engine& engine,
+                                const std::string& remat, int64_t vocab) {
+  PlanTimes times;
+  ASSIGN_OR_RETURN(times.limits, machine_limits());
+  ASSIGN_OR_RETURN(const auto runner, train::make_step_runner(programs, engine, remat));
+  ASSIGN_OR_RETURN(train::State state, train::initial_state(programs, engine, 0));
+  const train::BatchArrays batch = made_up_batch(programs, vocab);
+  const optim::AdamScalars still{.lr = 0, .k1 = 1, .k2 = 1};
+  RETURN_IF_ERROR(runner->run(state, batch, still));
+  if (!start_profile()) return busy("a profile is on in this process");
+  Status failed;
+  const double start = cpu::clock_seconds(2);
+  for (int i = 0; failed.ok() && i < kMostRuns; ++i) {
+    if (i >= kLeastRuns && cpu::clock_seconds(2) - start >= kSeconds) break;
+    if (auto result = runner->run(state, batch, still); !result.ok()) failed = result.error();
+  }
+  const std::vector<ProfileTrack> tracks = stop_profile();
+  RETURN_IF_ERROR(failed);
+  std::map<std::string, std::vector<int64_t>> runs;
+  for (const ProfileTrack& track : tracks)
+    for (const SpanRecord& span : track.spans) {
+      const auto& details = span.label->details;
+      if (span.part || details.size() < 2 || details[1].first != "plan_step") continue;
+      runs[key(details[0].second, details[1].second, span.label->name)].push_back(span.end - span.begin);
+    }
+  for (auto& [where, ns] : runs) {
+    std::nth_element(ns.begin(), ns.begin() + static_cast<int64_t>(ns.size() / 2), ns.end());
+    times.seconds[where] = static_cast<double>(ns[ns.size() / 2]) * 1e-9;
+  }
+  return times;
+}
+
+}  // namespace ostro::cli

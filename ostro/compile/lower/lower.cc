@@ -1,0 +1,279 @@
+#include "ostro/compile/lower/lower.h"
+
+#include <algorithm>
+#include <cstring>
+
+#include <fmt/format.h>
+
+#include "ostro/compile/fuse/constants.h"
+#include "ostro/compile/fuse/fuse.h"
+#include "ostro/compile/lower/emit.h"
+#include "ostro/compile/plan/behind.h"
+#include "ostro/compile/plan/memory.h"
+#include "ostro/compile/plan/token_tiles.h"
+#include "ostro/ir/program/op_table.h"
+
+namespace ostro::compile {
+
+using ir::Op;
+using ir::OpKind;
+using ir::Shape;
+using ir::ValueId;
+
+namespace {
+
+bool is_view_op(OpKind k) { return ir::is_layout(k) || k == OpKind::broadcast; }
+
+std::vector<Shape> shapes_of(const ir::Block& block, const std::vector<ValueId>& values) {
+  std::vector<Shape> s;
+  for (ValueId v : values) s.push_back(block.shape(v));
+  return s;
+}
+
+// Steps that no part of the model emitted, such as the update's, are called after the values they make, or
+// else read.
+void name_by_values(Plan& plan, const ir::Program& program) {
+  const auto name_of = [&](const View& v) -> std::string {
+    const PlanBuffer& b = plan.buffers[static_cast<size_t>(v.buffer)];
+    const auto i = static_cast<size_t>(b.index);
+    if (b.kind == BufferKind::kResult && i < program.result_names.size()) return program.result_names[i];
+    if (b.kind == BufferKind::kParam && i < program.param_names.size()) return program.param_names[i];
+    return "";
+  };
+  for (Step& step : plan.steps)
+    for (const std::vector<View>* views : {&step.out, &step.in})
+      for (const View& v : *views)
+        if (step.scope.empty() && step.regions.empty()) step.scope = name_of(v);
+}
+
+}  // namespace
+
+bool reads_views(OpKind k) {
+  return ir::is_elementwise(k) || k == OpKind::dot || k == OpKind::attention || k == OpKind::attention_grad;
+}
+
+int32_t KernelTable::add(const std::string& body) {
+  const auto [it, fresh] = by_body_.try_emplace(body, static_cast<int32_t>(kernels_.size()));
+  if (fresh) {
+    const std::string name = fmt::format("k{}", kernels_.size());
+    kernels_.push_back({name, fmt::format("void {}{}", name, body)});
+  }
+  return it->second;
+}
+
+BlockLowering::BlockLowering(const ir::Block& block, const numerics::LeafTable& leaves,
+                             const LowerOptions& options, KernelTable& kernels)
+    : block_(block), leaves_(leaves), options_(options), kernels_(kernels) {}
+
+int32_t BlockLowering::new_buffer(BufferKind kind, int64_t index, int64_t bytes) {
+  plan_.buffers.push_back({kind, index, bytes});
+  return static_cast<int32_t>(plan_.buffers.size()) - 1;
+}
+
+void BlockLowering::find_views() {
+  const size_t n = block_.values.size();
+  relative_.resize(n);
+  place_.resize(n);
+  copies_.resize(n);
+  is_splat_.assign(n, 0);
+  is_joined_.assign(n, 0);
+  for (size_t i = 0; i < n; ++i) relative_[i] = View::whole(static_cast<int32_t>(i), block_.values[i]);
+  for (size_t i = 0; i < block_.params.size(); ++i) {
+    const ValueId v = block_.params[i];
+    const int32_t b = new_buffer(BufferKind::kParam, static_cast<int64_t>(i), block_.shape(v).bytes());
+    place_[static_cast<size_t>(v)] = View::whole(b, block_.shape(v));
+  }
+  for (const Op& op : block_.ops) {
+    if (op.kind == OpKind::constant) {
+      const auto v = static_cast<size_t>(op.results[0]);
+      std::vector<std::byte> data = constant_bytes(op, block_.values[v]);
+      const bool splat = static_cast<int64_t>(data.size()) == ir::dtype_size(block_.values[v].dtype);
+      const int32_t b = new_buffer(BufferKind::kConstant, static_cast<int64_t>(plan_.constants.size()),
+                                   static_cast<int64_t>(data.size()));
+      plan_.constants.push_back(std::move(data));
+      is_splat_[v] = splat;
+      // A splat is one element that every index looks at.
+      if (splat) relative_[v].strides.assign(block_.values[v].axes.size(), 0);
+      place_[v] = relative_[v];
+      place_[v].buffer = b;
+    } else if (is_view_op(op.kind)) {
+      const View& x = relative_[static_cast<size_t>(op.operands[0])];
+      for (size_t i = 0; i < op.results.size(); ++i) {
+        const auto v = static_cast<size_t>(op.results[i]);
+        if (auto view = apply_layout(op, i, x, block_.values[v])) relative_[v] = std::move(*view);
+      }
+    }
+  }
+}
+
+void BlockLowering::place_results() {
+  for (size_t i = 0; i < block_.results.size(); ++i) {
+    const ValueId v = block_.results[i];
+    const int32_t b = new_buffer(BufferKind::kResult, static_cast<int64_t>(i), block_.shape(v).bytes());
+    plan_.results.push_back(block_.shape(v));
+    View& place = place_[static_cast<size_t>(v)];
+    if (is_root(v) && place.buffer < 0) place = View::whole(b, block_.shape(v));
+  }
+}
+
+View BlockLowering::located(ValueId v) const {
+  View view = relative_[static_cast<size_t>(v)];
+  const View& base = place_[static_cast<size_t>(view.buffer)];
+  OSTRO_CHECK(base.buffer >= 0, "value %{} is used before a step made it", view.buffer);
+  view.buffer = base.buffer;
+  view.offset += base.offset;
+  return view;
+}
+
+View BlockLowering::destination(ValueId v) {
+  View& place = place_[static_cast<size_t>(v)];
+  if (place.buffer < 0)
+    place = View::whole(new_buffer(BufferKind::kTemp, 0, block_.shape(v).bytes()), block_.shape(v));
+  return place;
+}
+
+View BlockLowering::located_dense(ValueId v) {
+  View view = located(v);
+  if (view.dense()) return view;
+  View& copy = copies_[static_cast<size_t>(v)];
+  if (copy.buffer < 0) {
+    copy = View::whole(new_buffer(BufferKind::kTemp, 0, block_.shape(v).bytes()), block_.shape(v));
+    Step step;
+    step.kind = StepKind::kCopy;
+    step.in = {view};
+    step.out = {copy};
+    step.bytes = 2.0 * static_cast<double>(block_.shape(v).bytes());
+    plan_.steps.push_back(std::move(step));
+  }
+  return copy;
+}
+
+void BlockLowering::lower_op(const Op& op) {
+  if (op.kind == OpKind::constant) return;
+  if (is_view_op(op.kind) && !is_root(op.results[0])) return;
+  if (is_joined_[static_cast<size_t>(op.results[0])] != 0) return;
+  Step step;
+  step.op = op.kind;
+  step.attrs = op.attrs;
+  step.scope = op.scope;
+  const ir::Cost cost = ir::op_cost(op, shapes_of(block_, op.operands), shapes_of(block_, op.results));
+  step.flops = cost.flops;
+  step.bytes = cost.bytes;
+  if (op.kind == OpKind::merge_axes) {
+    // The copy runs over the axes before the merge; afterwards they lie together.
+    step.kind = StepKind::kCopy;
+    step.in = {located(op.operands[0])};
+    View out = destination(op.results[0]);
+    out.strides = block_.shape(op.operands[0]).strides();
+    out.shape = block_.shape(op.operands[0]);
+    step.out = {out};
+    plan_.steps.push_back(std::move(step));
+    return;
+  }
+  for (ValueId v : op.operands) step.in.push_back(reads_views(op.kind) ? located(v) : located_dense(v));
+  for (ValueId v : op.results) step.out.push_back(destination(v));
+  if (!op.regions.empty()) {
+    lower_region_op(op, std::move(step));
+    return;
+  }
+  step.kind = StepKind::kOp;
+  plan_.steps.push_back(std::move(step));
+}
+
+void BlockLowering::lower_region_op(const Op& op, Step step) {
+  OSTRO_CHECK(op.kind != OpKind::custom, "a custom op reached lowering; its pass inlines all of them");
+  step.kind = op.kind == OpKind::scan ? StepKind::kLoop : StepKind::kBranch;
+  int64_t arena = 0;
+  for (const ir::Block& region : op.regions) {
+    LowerOptions options = options_;
+    options.donate.clear();
+    step.regions.push_back(BlockLowering(region, leaves_, options, kernels_).run());
+    arena = std::max(arena, step.regions.back().arena_bytes);
+  }
+  step.arena = new_buffer(BufferKind::kTemp, 0, arena);
+  if (op.kind == OpKind::scan) {
+    const auto consts = static_cast<size_t>(op.attrs.i64("consts"));
+    const auto carries = static_cast<size_t>(op.attrs.i64("carries"));
+    for (size_t i = 0; i < 2 * carries; ++i)
+      step.slots.push_back(
+          new_buffer(BufferKind::kTemp, 0, block_.shape(op.operands[consts + i / 2]).bytes()));
+  }
+  plan_.steps.push_back(std::move(step));
+}
+
+void BlockLowering::lower_units() {
+  std::vector<char> is_view;
+  for (const Op& op : block_.ops)
+    is_view.push_back(op.kind == OpKind::constant || (is_view_op(op.kind) && !is_root(op.results[0])));
+  const std::vector<Unit> units =
+      find_units({block_, relative_, is_view, leaves_, options_.fuse, options_.reasons});
+  if (options_.fuse) place_parts(units);
+  for (const Unit& unit : units) {
+    const size_t before = plan_.steps.size();
+    if (unit.kind == UnitKind::kSingle)
+      lower_op(block_.ops[static_cast<size_t>(unit.ops[0])]);
+    else
+      GroupEmitter(*this, unit).emit();
+    if (plan_.steps.size() == before) continue;
+    for (const Barrier& b : unit.barriers) {
+      const Op& producer = block_.ops[static_cast<size_t>(b.producer)];
+      plan_.steps.back().not_fused.push_back(
+          {{producer.kind, producer.scope}, block_.shape(b.value), refusal_text(b, unit, block_)});
+    }
+  }
+}
+
+void BlockLowering::copy_results() {
+  for (size_t i = 0; i < block_.results.size(); ++i) {
+    const ValueId v = block_.results[i];
+    const View from = located(v);
+    int32_t b = -1;
+    for (size_t j = 0; j < plan_.buffers.size(); ++j)
+      if (plan_.buffers[j].kind == BufferKind::kResult && plan_.buffers[j].index == static_cast<int64_t>(i))
+        b = static_cast<int32_t>(j);
+    if (from.buffer == b) continue;
+    Step step;
+    step.kind = StepKind::kCopy;
+    step.in = {from};
+    step.out = {View::whole(b, block_.shape(v))};
+    step.bytes = 2.0 * static_cast<double>(block_.shape(v).bytes());
+    plan_.steps.push_back(std::move(step));
+  }
+}
+
+Plan BlockLowering::run() {
+  plan_.params = shapes_of(block_, block_.params);
+  find_views();
+  place_results();
+  if (options_.kernels) {
+    lower_units();
+  } else {
+    for (const Op& op : block_.ops) lower_op(op);
+  }
+  copy_results();
+  if (options_.fuse) {
+    put_fingerprints_behind(plan_);
+    put_cross_entropy_gradients_behind(plan_);
+    tile_heads(plan_, leaves_, options_.tile_rows, options_.reasons);
+  }
+  plan_memory(plan_);
+  return std::move(plan_);
+}
+
+Result<Module> lower(const ir::Program& program, const LowerOptions& options) {
+  try {
+    KernelTable kernels;
+    Module module;
+    module.leaves = program.leaves;
+    module.plan = BlockLowering(program.body, module.leaves, options, kernels).run();
+    plan_donation(module.plan, options.donate);
+    plan_memory(module.plan, /*in_results=*/true);
+    name_by_values(module.plan, program);
+    module.kernels = kernels.take();
+    return module;
+  } catch (const ir::AttrError& e) {
+    return invalid_argument(e.message);
+  }
+}
+
+}  // namespace ostro::compile

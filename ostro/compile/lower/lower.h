@@ -1,0 +1,69 @@
+// Lowering one Block to a Plan: where every value lies, which steps make it. Internal to compile.
+#pragma once
+
+#include <map>
+#include <string>
+#include <vector>
+
+#include "ostro/compile/fuse/fuse.h"
+#include "ostro/compile/plan/plan.h"
+
+namespace ostro::compile {
+
+// Kernels of a Module, shared by its plans: a text that occurs again gets the same kernel.
+class KernelTable {
+ public:
+  // `body` is the function without its name, from the parameter list on.
+  int32_t add(const std::string& body);
+  std::vector<Kernel> take() { return std::move(kernels_); }
+
+ private:
+  std::vector<Kernel> kernels_;
+  std::map<std::string, int32_t> by_body_;
+};
+
+// Does the op's built-in routine take operands of any strides? All others read dense operands.
+bool reads_views(ir::OpKind kind);
+
+class BlockLowering {
+ public:
+  BlockLowering(const ir::Block& block, const numerics::LeafTable& leaves, const LowerOptions& options,
+                KernelTable& kernels);
+  Plan run();
+
+ private:
+  friend class GroupEmitter;
+
+  // Part 1: which values are views on others, which are computed, and where those lie.
+  void find_views();
+  void place_results();
+  // Part 2: steps.
+  void lower_op(const ir::Op& op);
+  void lower_region_op(const ir::Op& op, Step step);
+  void copy_results();
+  void lower_units();
+  // Values that kernels make only for a stack or concat get places in the joined one (place_parts.cc).
+  void place_parts(const std::vector<Unit>& units);
+
+  bool is_root(ir::ValueId v) const { return relative_[static_cast<size_t>(v)].buffer == v; }
+  // Where v lies, as a view on a buffer of the plan; v's root must have been lowered.
+  View located(ir::ValueId v) const;
+  // The same with dense elements, after a copy when needed.
+  View located_dense(ir::ValueId v);
+  // Where to write v: the result it is, its part of a joined value, or a new temporary. Dense but for parts.
+  View destination(ir::ValueId v);
+  int32_t new_buffer(BufferKind kind, int64_t index, int64_t bytes);
+
+  const ir::Block& block_;
+  const numerics::LeafTable& leaves_;
+  const LowerOptions& options_;
+  KernelTable& kernels_;
+  Plan plan_;
+  std::vector<View> relative_;   // by value: a view on its root (buffer = root's ValueId)
+  std::vector<View> place_;      // by root: where it lies (buffer -1: not yet)
+  std::vector<View> copies_;     // by value: its dense copy, if one was made
+  std::vector<char> is_splat_;   // by value: a constant with one element stored
+  std::vector<char> is_joined_;  // by value: a stack or concat whose parts are written in their places
+};
+
+}  // namespace ostro::compile

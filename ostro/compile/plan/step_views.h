@@ -1,0 +1,29 @@
+// What a step and the steps behind it read and write.
+#pragma once
+
+#include <algorithm>
+
+#include "ostro/compile/plan/plan.h"
+
+namespace ostro::compile {
+
+// f(view) for every operand and result.
+template <typename S, typename F>
+void for_views(S& step, F&& f) {
+  for (auto& v : step.in) f(v);
+  for (auto& v : step.out) f(v);
+  for (auto& behind : step.behind) for_views(behind, f);
+}
+
+inline bool reads(const Step& step, int32_t buffer) {
+  return std::any_of(step.in.begin(), step.in.end(), [&](const View& v) { return v.buffer == buffer; }) ||
+         std::any_of(step.behind.begin(), step.behind.end(), [&](const Step& s) { return reads(s, buffer); });
+}
+
+inline bool writes(const Step& step, int32_t buffer) {
+  return std::any_of(step.out.begin(), step.out.end(), [&](const View& v) { return v.buffer == buffer; }) ||
+         std::any_of(step.behind.begin(), step.behind.end(),
+                     [&](const Step& s) { return writes(s, buffer); });
+}
+
+}  // namespace ostro::compile

@@ -1,0 +1,216 @@
+#include "ostro/cpu/engine/engine.h"
+#include "ostro/cpu/products/choose_isa.h"
+
+#include <fmt/format.h>
+
+#include <atomic>
+
+#include "ostro/base/aligned.h"
+#include "ostro/base/log.h"
+#include "ostro/compile/passes/pass.h"
+#include "ostro/compile/plan/plan.h"
+#include "ostro/cpu/engine/engine_cc.h"
+#include "ostro/cpu/engine/engine_plan.h"
+#include "ostro/cpu/machine/affinity.h"
+#include "ostro/cpu/plan/plan_runner.h"
+#include "ostro/ir/rules/verify.h"
+#include "ostro/numerics/fp_env.h"
+
+namespace ostro::cpu {
+namespace {
+
+using runtime::Buffer;
+
+runtime::ExecutableInfo info_of(const compile::Module& module) {
+  runtime::ExecutableInfo info;
+  info.arena_bytes = module.plan.arena_bytes;
+  for (const ir::Shape& s : module.plan.params) info.input_bytes += s.bytes();
+  for (const ir::Shape& s : module.plan.results) info.output_bytes += s.bytes();
+  info.flops = module.plan.flops();
+  info.kernels = static_cast<int64_t>(module.kernels.size());
+  return info;
+}
+
+class CpuExecutable final : public runtime::Executable {
+ public:
+  CpuExecutable(compile::Module module, const ir::Program& program, CompiledKernels kernels, Isa isa,
+                std::shared_ptr<ThreadPool> pool, std::shared_ptr<CallerCpu> caller_cpu)
+      : module_(std::move(module)),
+        name_(program.name),
+        param_names_(program.param_names),
+        kernels_(std::move(kernels)),
+        pool_(std::move(pool)),
+        caller_cpu_(std::move(caller_cpu)),
+        context_{&module_.leaves, &kernels_.functions, pool_.get(), isa},
+        runner_(module_.plan, context_) {}
+
+  ~CpuExecutable() override {
+    std::vector<StepRow> rows;
+    runner_.append_times(rows);
+    if (!rows.empty()) fmt::print(stderr, "{}", print_times(name_, std::move(rows)));
+  }
+
+  Result<std::vector<Buffer>> run(std::vector<Buffer> inputs, const runtime::RunContext& context) override {
+    const compile::Plan& plan = module_.plan;
+    RETURN_IF_ERROR(check_inputs(inputs));
+    if (arena_ == nullptr)
+      arena_ = allocate_aligned(static_cast<size_t>(std::max<int64_t>(1, plan.arena_bytes)));
+    std::vector<Buffer> outputs;
+    std::vector<char*> params, results;
+    std::vector<int64_t> taken(plan.results.size(), -1);
+    for (const compile::PlanBuffer& b : plan.buffers)
+      if (b.kind == compile::BufferKind::kResult && b.reuses_param >= 0 &&
+          inputs[static_cast<size_t>(b.reuses_param)].unique())
+        taken[static_cast<size_t>(b.index)] = b.reuses_param;
+    for (size_t i = 0; i < plan.results.size(); ++i)
+      outputs.push_back(taken[i] >= 0 ? inputs[static_cast<size_t>(taken[i])]
+                                      : Buffer::empty(plan.results[i]));
+    for (Buffer& b : inputs) params.push_back(reinterpret_cast<char*>(b.mutable_bytes().data()));
+    for (Buffer& b : outputs) results.push_back(reinterpret_cast<char*>(b.mutable_bytes().data()));
+    if (profiling()) runner_.label_steps(name_);
+    const numerics::FpEnvGuard guard;
+    const BoundThread bound(*caller_cpu_);
+    try {
+      RETURN_IF_ERROR(runner_.run(params, results, reinterpret_cast<char*>(arena_.get()), context));
+    } catch (const ir::AttrError& e) {
+      return invalid_argument(fmt::format("program {}: {}", name_, e.message));
+    }
+    if (!ran_) runner_.clear_times();
+    ran_ = true;
+    return outputs;
+  }
+
+  runtime::ExecutableInfo info() const override {
+    runtime::ExecutableInfo info = info_of(module_);
+    info.fallback_ops = runner_.fallback_steps();
+    return info;
+  }
+
+ private:
+  Status check_inputs(const std::vector<Buffer>& inputs) const {
+    const std::vector<ir::Shape>& expected = module_.plan.params;
+    if (inputs.size() != expected.size())
+      return invalid_argument(
+          fmt::format("program {} takes {} inputs, {} given", name_, expected.size(), inputs.size()));
+    for (size_t i = 0; i < inputs.size(); ++i)
+      if (!inputs[i].valid() || inputs[i].shape() != expected[i])
+        return invalid_argument(fmt::format("program {}: input {} ({}) is {}, expected {}", name_, i,
+                                            param_names_.empty() ? "unnamed" : param_names_[i],
+                                            inputs[i].valid() ? inputs[i].shape().str() : "missing",
+                                            expected[i].str()));
+    return Status();
+  }
+
+  compile::Module module_;
+  std::string name_;
+  std::vector<std::string> param_names_;
+  CompiledKernels kernels_;
+  std::shared_ptr<ThreadPool> pool_;
+  std::shared_ptr<CallerCpu> caller_cpu_;
+  PlanContext context_;
+  PlanRunner runner_;
+  AlignedBytes arena_;
+  bool ran_ = false;
+};
+
+void warn_of_built_in_loops(const std::string& why) {
+  log_warning(fmt::format("built-in loops instead of generated code (slower, the same bits): {}", why));
+}
+
+class CpuEngine final : public runtime::Engine {
+ public:
+  // Without a compiler: built-in loops.
+  CpuEngine(CpuOptions options, Isa isa, std::shared_ptr<ThreadPool> pool,
+            std::shared_ptr<CallerCpu> caller_cpu, std::unique_ptr<KernelCompiler> compiler)
+      : options_(std::move(options)),
+        isa_(isa),
+        pool_(std::move(pool)),
+        caller_cpu_(std::move(caller_cpu)),
+        compiler_(std::move(compiler)),
+        generates_(compiler_ != nullptr) {}
+
+  std::string name() const override {
+    return fmt::format("cpu ({}, {} threads)", isa_name(isa_), pool_->threads());
+  }
+
+  Result<std::unique_ptr<runtime::Executable>> compile(const ir::Program& program,
+                                                       const runtime::CompileOptions& options) override {
+    ASSIGN_OR_RETURN(compile::Module module, lower(program, options));
+    CompiledKernels kernels;
+    if (!module.kernels.empty()) {
+      Result<CompiledKernels> compiled = compiler_->compile(module.kernels);
+      if (!compiled.ok() && options_.compiler_required) return compiled.error();
+      if (compiled.ok()) {
+        kernels = std::move(*compiled);
+      } else {
+        if (generates_.exchange(false)) warn_of_built_in_loops(compiled.error().message());
+        ASSIGN_OR_RETURN(module, lower(program, options));
+      }
+    }
+    return std::unique_ptr<runtime::Executable>(std::make_unique<CpuExecutable>(
+        std::move(module), program, std::move(kernels), isa_, pool_, caller_cpu_));
+  }
+
+  Result<runtime::ExecutableInfo> estimate(const ir::Program& program,
+                                           const runtime::CompileOptions& options) override {
+    ASSIGN_OR_RETURN(const compile::Module module, lower(program, options));
+    return info_of(module);
+  }
+
+  Result<compile::Module> lower(const ir::Program& program, const runtime::CompileOptions& options,
+                                bool reasons = false) const {
+    RETURN_IF_ERROR(ir::verify(program));
+    ASSIGN_OR_RETURN(const ir::Program optimised, compile::run_passes(program, options));
+    compile::LowerOptions lower_options;
+    lower_options.kernels = generates_;
+    lower_options.fuse = options_.fuse;
+    lower_options.tile_rows = options_.head_tile;
+    lower_options.reasons = reasons;
+    lower_options.donate = options.donate;
+    return compile::lower(optimised, lower_options);
+  }
+
+ private:
+  CpuOptions options_;
+  Isa isa_;
+  std::shared_ptr<ThreadPool> pool_;
+  std::shared_ptr<CallerCpu> caller_cpu_;
+  std::unique_ptr<KernelCompiler> compiler_;
+  std::atomic<bool> generates_;  // false from the compiler's first failure on
+};
+
+}  // namespace
+
+Result<compile::Module> plan_of(runtime::Engine& engine, const ir::Program& program,
+                                const runtime::CompileOptions& options, bool reasons) {
+  if (const auto* compiled = dynamic_cast<const CpuEngine*>(&engine))
+    return compiled->lower(program, options, reasons);
+  return unsupported(
+      fmt::format("the engine \"{}\" has no plan; use OSTRO_EXECUTOR=compiled", engine.name()));
+}
+
+Result<std::unique_ptr<runtime::Engine>> make_cpu_engine(const CpuOptions& options) {
+  ASSIGN_OR_RETURN(const Isa isa, options.isa.empty() ? choose_isa() : choose_isa(options.isa));
+  int threads = options.threads;
+  if (threads == 0) {
+    ASSIGN_OR_RETURN(threads, default_threads());
+  }
+  if (threads < 1) return invalid_argument(fmt::format("{} threads; give at least 1", threads));
+  ASSIGN_OR_RETURN(std::vector<int> cpus, affinity_from_environment(threads));
+  auto caller_cpu = std::make_shared<CallerCpu>();
+  if (!cpus.empty()) caller_cpu->cpu = cpus[0];
+  auto pool = std::make_shared<ThreadPool>(threads, std::move(cpus));
+  std::unique_ptr<KernelCompiler> compiler;
+  if (options.generated_code && isa != Isa::kGeneric) {
+    compiler = std::make_unique<KernelCompiler>(options.cc, options.cc_opt, options.cache_dir, isa);
+    if (!compiler->available()) {
+      if (options.compiler_required) return unsupported(compiler->problem());
+      warn_of_built_in_loops(compiler->problem());
+      compiler.reset();
+    }
+  }
+  return std::unique_ptr<runtime::Engine>(
+      std::make_unique<CpuEngine>(options, isa, std::move(pool), std::move(caller_cpu), std::move(compiler)));
+}
+
+}  // namespace ostro::cpu

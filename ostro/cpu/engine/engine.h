@@ -1,0 +1,33 @@
+// The compiled Engine: Program -> passes -> Plan -> generated C, GEMM, attention and built-in routines.
+// Gives the bits of the interpreter (docs/numerics.md) on every instruction set and thread count.
+//
+// The Engine is thread-safe and may be destroyed before its Executables; an Executable owns its arena and
+// runs on one thread at a time. Executables of one Engine share its thread pool and take turns on it.
+#pragma once
+
+#include <memory>
+#include <string>
+
+#include "ostro/cpu/machine/isa.h"
+#include "ostro/runtime/engine.h"
+
+namespace ostro::cpu {
+
+struct CpuOptions {
+  std::string isa;  // as isa.h names them; empty: OSTRO_ISA, else the best one
+  int threads = 0;  // 0: OSTRO_THREADS, else the number of cores
+  std::string
+      cache_dir;   // of generated code; empty: OSTRO_CACHE_DIR, else $XDG_CACHE_HOME/ostro or ~/.cache/ostro
+  std::string cc;  // C compiler; empty: OSTRO_CC, else cc, gcc or clang on PATH
+  std::string cc_opt;              // optimisation flag; empty: OSTRO_CC_OPT, else -O3
+  bool generated_code = true;      // false: built-in loops alone, as with the generic ISA
+  bool compiler_required = false;  // a compiler that fails is an error, not a warning: tests of its code
+  bool fuse = true;                // false: one generated kernel per op
+  int64_t head_tile = 0;           // tokens of a tile of head and cross-entropy; 0: chosen, -1: all of a leaf
+};
+
+// Error: an unknown ISA or thread count. A compiler that is missing or fails, now or later, is no error: it
+// is logged once, and built-in loops run instead.
+Result<std::unique_ptr<runtime::Engine>> make_cpu_engine(const CpuOptions& options = {});
+
+}  // namespace ostro::cpu

@@ -1,0 +1,103 @@
+#include "ostro/cpu/engine/kernel_files.h"
+
+#include <fmt/format.h>
+
+#include <cerrno>
+#include <chrono>
+#include <cstdlib>
+#include <cstring>
+#include <fstream>
+#include <sstream>
+
+#include "ostro/base/sha256.h"
+
+namespace ostro::cpu {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr size_t kHashDigits = 64;
+
+Result<std::string> kernel_file_bytes(const fs::path& path) {
+  std::ifstream in(path, std::ios::binary);
+  std::ostringstream text;
+  text << in.rdbuf();
+  if (!in || !text) return io_error(fmt::format("cannot read {}", path.string()));
+  return text.str();
+}
+
+Status write_bytes(const fs::path& path, std::string_view bytes, std::ios::openmode mode) {
+  std::ofstream out(path, std::ios::binary | mode);
+  out << bytes;
+  out.close();
+  if (!out) return io_error(fmt::format("cannot write {}: {}", path.string(), std::strerror(errno)));
+  return Status();
+}
+
+}  // namespace
+
+Result<PrivateFolder> PrivateFolder::make(const fs::path& parent, std::string_view prefix) {
+  std::error_code error;
+  fs::create_directories(parent, error);
+  if (error) return io_error(fmt::format("cannot make {}: {}", parent.string(), error.message()));
+  std::string name = (parent / fmt::format("{}XXXXXX", prefix)).string();
+  if (::mkdtemp(name.data()) == nullptr)
+    return io_error(fmt::format("cannot write in {}: {}", parent.string(), std::strerror(errno)));
+  return PrivateFolder(name);
+}
+
+PrivateFolder::PrivateFolder(PrivateFolder&& other) noexcept : path_(std::move(other.path_)) {
+  other.path_.clear();
+}
+
+PrivateFolder::~PrivateFolder() {
+  std::error_code ignored;
+  if (!path_.empty()) fs::remove_all(path_, ignored);
+}
+
+Status write_kernel_file(const fs::path& path, std::string_view text) {
+  return write_bytes(path, text, std::ios::trunc);
+}
+
+Status seal_object(const fs::path& object) {
+  ASSIGN_OR_RETURN(const std::string bytes, kernel_file_bytes(object));
+  return write_bytes(object, sha256_hex(bytes), std::ios::app);
+}
+
+bool is_sealed(const fs::path& object) {
+  const Result<std::string> bytes = kernel_file_bytes(object);
+  if (!bytes.ok() || bytes->size() <= kHashDigits) return false;
+  const std::string_view all = *bytes;
+  const size_t size = all.size() - kHashDigits;
+  return sha256_hex(all.substr(0, size)) == all.substr(size);
+}
+
+std::string environment_variable(const char* name) {
+  const char* value = std::getenv(name);
+  return value == nullptr ? "" : value;
+}
+
+fs::path default_cache_dir() {
+  if (const std::string dir = environment_variable("OSTRO_CACHE_DIR"); !dir.empty()) return dir;
+  if (const std::string dir = environment_variable("XDG_CACHE_HOME"); !dir.empty()) return dir + "/ostro";
+  if (const std::string home = environment_variable("HOME"); !home.empty()) return home + "/.cache/ostro";
+  return {};
+}
+
+fs::path temporary_dir() {
+  const std::string dir = environment_variable("TMPDIR");
+  return dir.empty() ? "/tmp" : dir;
+}
+
+void sweep_unfinished(const fs::path& folder) {
+  const auto old = fs::file_time_type::clock::now() - std::chrono::hours(24);
+  std::error_code ignored, unknown;
+  for (fs::directory_iterator i(folder, ignored), end; !ignored && i != end; i.increment(ignored)) {
+    if (!i->path().filename().string().starts_with(kUnfinished)) continue;
+    const fs::file_time_type changed = i->last_write_time(unknown);
+    std::error_code failed;
+    if (!unknown && changed < old) fs::remove_all(i->path(), failed);
+  }
+}
+
+}  // namespace ostro::cpu

@@ -1,0 +1,67 @@
+#include "ostro/cpu/engine/run_program.h"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <spawn.h>
+#include <sys/mman.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+
+extern char** environ;  // NOLINT(readability-redundant-declaration)
+
+namespace ostro::cpu {
+namespace {
+
+constexpr size_t kOutputKept = size_t{1} << 20;
+constexpr size_t kOutputTold = 400;
+
+std::string output_of(int fd) {
+  std::string text;
+  char block[4096];
+  while (text.size() < kOutputKept) {
+    const ssize_t got = pread(fd, block, sizeof block, static_cast<off_t>(text.size()));
+    if (got <= 0) break;
+    text.append(block, static_cast<size_t>(got));
+  }
+  return text;
+}
+
+}  // namespace
+
+Result<std::string> run_program(const std::vector<std::string>& words) {
+  // The output goes to memory: no name to share, no disk to fill, and no pipe that a daemon left behind by
+  // the program (a compiler cache's) would hold open.
+  const int output = memfd_create("output", MFD_CLOEXEC);
+  if (output < 0)
+    return io_error(fmt::format("no memory for {}'s output: {}", words[0], std::strerror(errno)));
+  std::vector<char*> argv;
+  for (const std::string& w : words) argv.push_back(const_cast<char*>(w.c_str()));
+  argv.push_back(nullptr);
+  posix_spawn_file_actions_t actions;
+  posix_spawn_file_actions_init(&actions);
+  posix_spawn_file_actions_addopen(&actions, 0, "/dev/null", O_RDONLY, 0);
+  posix_spawn_file_actions_adddup2(&actions, output, 1);
+  posix_spawn_file_actions_adddup2(&actions, output, 2);
+  pid_t pid = 0;
+  const int failed = posix_spawnp(&pid, argv[0], &actions, nullptr, argv.data(), environ);
+  posix_spawn_file_actions_destroy(&actions);
+  int status = 0;
+  if (failed == 0)
+    while (waitpid(pid, &status, 0) < 0 && errno == EINTR) {
+    }
+  std::string text = output_of(output);
+  close(output);
+  if (failed != 0) return not_found(fmt::format("{} does not start: {}", words[0], std::strerror(failed)));
+  if (WIFEXITED(status) && WEXITSTATUS(status) == 0) return text;
+  text.resize(std::min(text.size(), kOutputTold));
+  while (!text.empty() && text.back() == '\n') text.pop_back();
+  return io_error(WIFEXITED(status)
+                      ? fmt::format("{} ended with status {}: {}", words[0], WEXITSTATUS(status), text)
+                      : fmt::format("{} was killed by signal {}: {}", words[0], WTERMSIG(status), text));
+}
+
+}  // namespace ostro::cpu

@@ -1,0 +1,51 @@
+// Cross-entropy over rows of f32 logits (docs/numerics.md, N11), forward and backward. Each row is one
+// independent chain of operations; bits do not depend on instruction set or threads.
+#pragma once
+
+#include <cstdint>
+#include <span>
+
+#include "ostro/cpu/machine/float_type.h"
+#include "ostro/cpu/machine/isa.h"
+#include "ostro/cpu/machine/thread_pool.h"
+
+namespace ostro::cpu {
+
+struct CrossEntropyForward {
+  int64_t rows = 0, vocab = 0;
+  const float* logits = nullptr;     // [rows, vocab], vocab contiguous
+  int64_t row_stride = 0;            // elements
+  const int32_t* targets = nullptr;  // [rows]; a target outside [0, vocab) reads a logit of +0
+  float z = 0;                       // weight of lse * lse
+  // End of each vocab leaf, ascending, the last one vocab; empty means one leaf.
+  std::span<const int64_t> vocab_leaf_ends;
+  float* loss = nullptr;  // [rows]
+  float* m = nullptr;     // [rows] largest logit
+  float* r = nullptr;     // [rows] 1 / sum of exponentials
+  float* lse = nullptr;   // [rows]
+};
+
+struct CrossEntropyBackward {
+  int64_t rows = 0, vocab = 0;
+  const float* logits = nullptr;
+  int64_t row_stride = 0;
+  const int32_t* targets = nullptr;
+  float z = 0;
+  const float* m = nullptr;
+  const float* r = nullptr;
+  const float* lse = nullptr;
+  const float* w = nullptr;  // [rows]: the weight of each row's loss
+  void* dlogits = nullptr;   // [rows, vocab]; may be the logits themselves when it is f32
+  FloatType dlogits_type = FloatType::kF32;
+  int64_t dlogits_stride = 0;  // elements
+};
+
+void cross_entropy_forward(const CrossEntropyForward& args, Isa isa, ThreadPool& pool);
+void cross_entropy_backward(const CrossEntropyBackward& args, Isa isa, ThreadPool& pool);
+// Both, each row's gradient at once behind its loss: logits come from memory once, exponentials are computed
+// once. `backward` has the logits, targets, m, r and lse of `forward`; its gradient may lie where the logits
+// do, in rows as far apart, also when it is bf16.
+void cross_entropy_both(const CrossEntropyForward& forward, const CrossEntropyBackward& backward, Isa isa,
+                        ThreadPool& pool);
+
+}  // namespace ostro::cpu

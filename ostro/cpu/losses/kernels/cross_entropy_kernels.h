@@ -1,0 +1,22 @@
+// The cross-entropy kernels of one instruction set: rows [begin, end), each independent of the others.
+#pragma once
+
+#include <cstdint>
+
+#include "ostro/cpu/losses/cross_entropy.h"
+
+namespace ostro::cpu::kernels {
+
+struct CrossEntropyKernels {
+  void (*forward)(const CrossEntropyForward& args, int64_t begin, int64_t end);
+  void (*backward)(const CrossEntropyBackward& args, int64_t begin, int64_t end);
+  // Row by row, the exponentials of a row kept in `scratch` of vocab floats.
+  void (*both)(const CrossEntropyForward& forward, const CrossEntropyBackward& backward, int64_t begin,
+               int64_t end, float* scratch);
+};
+
+const CrossEntropyKernels& cross_entropy_generic();
+const CrossEntropyKernels& cross_entropy_avx2();
+const CrossEntropyKernels& cross_entropy_avx512();
+
+}  // namespace ostro::cpu::kernels

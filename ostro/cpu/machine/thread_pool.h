@@ -1,0 +1,64 @@
+// A fixed set of threads that run the tiles of one job at a time.
+//
+// Ownership: the pool owns its workers; a job's function and everything it refers to stay with the caller,
+// which runs tiles itself and returns when all are done. Thread safety: calls from several threads take
+// turns; a call from inside a job runs inline on that thread. Several pools may live in one process.
+// Which thread runs a tile is never determined, so no result may depend on it.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <mutex>
+#include <thread>
+#include <vector>
+
+#include "ostro/base/error.h"
+#include "ostro/base/profile.h"
+#include "ostro/cpu/machine/function_ref.h"
+
+namespace ostro::cpu {
+
+class ThreadPool {
+ public:
+  // `threads` counts the caller: threads - 1 workers are started. At least 1. Worker i is bound to cpus[i]
+  // (the list begins again behind its end); empty: to none. A caller is as it comes: who wants it on cpus[0]
+  // binds it for a while (BoundThread), for threads that it starts would inherit the CPU.
+  explicit ThreadPool(int threads, std::vector<int> cpus = {});
+  ~ThreadPool();
+  ThreadPool(const ThreadPool&) = delete;
+  ThreadPool& operator=(const ThreadPool&) = delete;
+
+  int threads() const { return static_cast<int>(workers_.size()) + 1; }
+
+  // Calls fn(tile) once for every tile in [0, count), threads taking the next free tile in ascending order.
+  // Every call sees round-to-nearest, FTZ and DAZ (MXCSR 0x9fc0). fn must not throw.
+  void run_tiles(int64_t count, FunctionRef<void(int64_t tile)> fn);
+
+  // Cuts [0, count) into at most threads() contiguous ranges of nearly equal length, none but the last
+  // shorter than `grain`, and calls fn(begin, end) for each.
+  void parallel_for(int64_t count, FunctionRef<void(int64_t begin, int64_t end)> fn, int64_t grain = 1);
+
+ private:
+  int64_t work();  // tiles done
+  void serve(int number);
+
+  const std::vector<int> cpus_;
+  std::mutex callers_;  // one job at a time
+  // The job: written while no worker is inside.
+  const FunctionRef<void(int64_t)>* job_ = nullptr;
+  int64_t count_ = 0;
+  SpanPlace place_;  // the caller's when the job began; without a label when nobody profiles
+  alignas(64) std::atomic<int64_t> next_{0};
+  // kClosed, or open; plus the number of workers inside the job. A worker that wakes after the last tile was
+  // taken finds the job closed, so the caller never waits for a thread that the system has not scheduled.
+  alignas(64) std::atomic<uint32_t> state_;
+  alignas(64) std::atomic<uint32_t> epoch_{0};  // grows with each job; idle workers sleep on it
+  std::atomic<bool> stop_{false};
+  std::vector<std::thread> workers_;
+};
+
+// The environment variable OSTRO_THREADS, else the number of cores (not hyper-threads) this process may use.
+// Error: not a number from 1 to 1024.
+Result<int> default_threads();
+
+}  // namespace ostro::cpu

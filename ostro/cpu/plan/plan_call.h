@@ -1,0 +1,113 @@
+// One execution of one op of a Plan by a built-in routine: what every routine gets.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "ostro/base/error.h"
+#include "ostro/compile/plan/plan.h"
+#include "ostro/cpu/machine/isa.h"
+#include "ostro/cpu/machine/thread_pool.h"
+#include "ostro/runtime/engine.h"
+
+namespace ostro::cpu {
+
+// Elements of a value in memory: data points at the element with all indices 0.
+struct Array {
+  const compile::View* view = nullptr;
+  char* data = nullptr;
+
+  const ir::Shape& shape() const { return view->shape; }
+  ir::DType dtype() const { return view->shape.dtype; }
+  int64_t count() const { return view->shape.count(); }
+  template <typename T>
+  T* as() const {
+    return reinterpret_cast<T*>(data);
+  }
+};
+
+// The value of an integer scalar: i32, u32 or i64.
+int64_t integer_of(const Array& scalar);
+
+// Indices of the space over `axes`.
+int64_t count_of(std::span<const ir::Axis> axes);
+
+// Everything is borrowed for the duration of the call. Operands are dense unless compile::reads_views(kind);
+// results are dense.
+struct OpCall {
+  ir::OpKind kind;
+  const ir::Attrs& attrs;
+  std::span<const Array> in;
+  std::span<const Array> out;
+  const numerics::LeafTable& leaves;
+  const runtime::RunContext& context;
+  ThreadPool& pool;
+  Isa isa;
+};
+
+using OpRoutine = Status (*)(const OpCall&);
+
+// The routine of an op; nullptr for those that become other steps (layout, control) or need preparation
+// (dot).
+OpRoutine op_routine(ir::OpKind kind);
+
+// plan_elementwise.cc
+Status run_elementwise(const OpCall& call);
+// plan_layout.cc
+void copy_view(const Array& from, const Array& to, ThreadPool& pool);
+Status run_concat(const OpCall& call);  // concat, stack
+Status run_pad(const OpCall& call);
+Status run_dynamic_slice(const OpCall& call);
+Status run_dynamic_update_slice(const OpCall& call);
+// plan_sources.cc
+Status run_iota(const OpCall& call);
+Status run_random(const OpCall& call);
+Status run_fold_in(const OpCall& call);
+// plan_reduce.cc
+Status run_reduction(const OpCall& call);  // sum, reduce_max, reduce_min, argmax, tree_sum
+// plan_indexed.cc
+Status run_gather(const OpCall& call);
+Status run_scatter_add(const OpCall& call);
+Status run_sort(const OpCall& call);  // sort, top_k
+// plan_attention.cc
+Status run_attention(const OpCall& call);
+Status run_attention_grad(const OpCall& call);
+// plan_cross_entropy.cc
+Status run_cross_entropy(const OpCall& call);
+Status run_cross_entropy_grad(const OpCall& call);
+Status run_cross_entropy_both(const OpCall& loss, const OpCall& gradient);
+// plan_state.cc
+Status run_box_sumsq(const OpCall& call);
+Status run_fingerprint(const OpCall& call);
+// Runs a pointwise kernel piece by piece, and on each piece the fingerprints behind its step, whose operands
+// and results are `in` and `out`; `operands` are the kernel's.
+Status run_with_fingerprints(const compile::Step& step, FunctionRef<void(int64_t, int64_t)> kernel,
+                             std::span<const Array> operands, std::span<const std::vector<Array>> in,
+                             std::span<const std::vector<Array>> out, ThreadPool& pool, Isa isa);
+// plan_collective.cc
+Status run_collective(const OpCall& call);
+
+// Calls f with a value of the type that elementwise ops compute a dtype in: float for f32 and bf16, uint8_t
+// for bool.
+template <typename F>
+decltype(auto) with_element_type(ir::DType dtype, F&& f) {
+  switch (dtype) {
+    case ir::DType::f32:
+    case ir::DType::bf16:
+      return f(float{});
+    case ir::DType::f64:
+      return f(double{});
+    case ir::DType::i32:
+      return f(int32_t{});
+    case ir::DType::i64:
+      return f(int64_t{});
+    case ir::DType::u32:
+      return f(uint32_t{});
+    case ir::DType::boolean:
+      break;
+  }
+  return f(uint8_t{});
+}
+
+}  // namespace ostro::cpu

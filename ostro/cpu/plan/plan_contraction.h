@@ -1,0 +1,48 @@
+// Index tables of contractions and of values seen from them.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "ostro/compile/plan/view.h"
+#include "ostro/numerics/leaves.h"
+
+namespace ostro::cpu {
+
+// The order in which a contraction takes its flattened (row-major) indices: leaf by leaf (docs/numerics.md,
+// N8), axes of the table nested in table order, each leaf ascending.
+struct Contraction {
+  std::vector<int64_t> order;         // every index once; empty when there is one leaf: 0, 1, 2, ...
+  std::vector<int64_t> segment_ends;  // end of each leaf in `order`; one entry when there is one leaf
+  std::vector<int64_t> tree_counts;   // leaves per cut axis, outermost first
+  int64_t size = 0;
+};
+Contraction contraction_of(const std::vector<ir::Axis>& contracted, const numerics::LeafTable& leaves);
+
+// Offsets in elements of every point of the row-major space over `axes` (by name) in a view; axes that the
+// view lacks repeat it.
+std::vector<int64_t> offsets_over(const std::vector<ir::Axis>& axes, const compile::View& view);
+
+// offsets[order[i]], or offsets as they are when there is one leaf.
+std::vector<int64_t> in_order(std::vector<int64_t> offsets, const Contraction& contraction);
+
+// The tree of N8 over nested leaves, in place; returns the root. No partials: +0.
+template <typename T>
+T join_leaves(std::vector<T>& partials, const std::vector<int64_t>& counts) {
+  int64_t n = static_cast<int64_t>(partials.size());
+  for (size_t level = counts.size(); level-- > 0;) {
+    const int64_t c = counts[level];
+    for (int64_t group = 0; group < n / c; ++group) {
+      T* p = &partials[static_cast<size_t>(group * c)];
+      // Neighbours at distance 1, 2, 4, ...: the balanced tree whose left parts are powers of two.
+      for (int64_t step = 1; step < c; step *= 2)
+        for (int64_t i = 0; i + step < c; i += 2 * step) p[i] = p[i] + p[i + step];
+      partials[static_cast<size_t>(group)] = p[0];
+    }
+    n /= c;
+  }
+  return partials.empty() ? T{0} : partials[0];
+}
+
+}  // namespace ostro::cpu

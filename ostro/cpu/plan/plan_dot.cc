@@ -1,0 +1,42 @@
+// A dot as a matrix product: its axes sorted into batch, m, n and k, its operands as offset tables.
+#include <algorithm>
+
+#include "ostro/cpu/plan/plan_contraction.h"
+#include "ostro/cpu/plan/plan_runner.h"
+
+namespace ostro::cpu {
+
+GemmSpec gemm_spec(const compile::Step& step, const numerics::LeafTable& leaves) {
+  const compile::View &a = step.in[0], &b = step.in[1], &c = step.out[0];
+  std::vector<ir::Axis> batch, m, n, k;
+  const auto& over = step.attrs.strs("over");
+  for (const std::string& name : over) k.push_back({name, a.shape.size_of(name)});
+  for (const ir::Axis& axis : a.shape.axes) {
+    if (std::find(over.begin(), over.end(), axis.name) != over.end()) continue;
+    (b.shape.has(axis.name) ? batch : m).push_back(axis);
+  }
+  for (const ir::Axis& axis : b.shape.axes)
+    if (!a.shape.has(axis.name)) n.push_back(axis);
+
+  GemmSpec spec;
+  const auto type = [](ir::DType d) { return d == ir::DType::bf16 ? GemmType::kBf16 : GemmType::kF32; };
+  spec.in = type(a.shape.dtype);
+  spec.out = type(c.shape.dtype);
+  const Contraction contraction = contraction_of(k, leaves);
+  spec.a_row = offsets_over(m, a);
+  spec.a_col = in_order(offsets_over(k, a), contraction);
+  spec.b_row = in_order(offsets_over(k, b), contraction);
+  spec.b_col = offsets_over(n, b);
+  spec.c_row = offsets_over(m, c);
+  spec.c_col = offsets_over(n, c);
+  spec.batch.clear();
+  const auto in_a = offsets_over(batch, a), in_b = offsets_over(batch, b), in_c = offsets_over(batch, c);
+  for (size_t i = 0; i < in_a.size(); ++i) spec.batch.push_back({in_a[i], in_b[i], in_c[i]});
+  if (contraction.segment_ends.size() > 1) {
+    spec.segment_ends = contraction.segment_ends;
+    spec.tree_counts = contraction.tree_counts;
+  }
+  return spec;
+}
+
+}  // namespace ostro::cpu

@@ -1,0 +1,44 @@
+// Runs of elements between memory of any dtype and stride and plain arrays of the type they are computed in.
+#pragma once
+
+#include <cstdint>
+#include <cstring>
+#include <type_traits>
+
+#include "ostro/ir/program/shape.h"
+#include "ostro/numerics/bf16.h"
+
+namespace ostro::cpu {
+
+// out[i] = element i at `data`, `stride` elements apart; T as with_element_type says.
+template <typename T>
+void load_run(const char* data, ir::DType dtype, int64_t stride, int64_t n, T* out) {
+  if constexpr (std::is_same_v<T, float>) {
+    if (dtype == ir::DType::bf16) {
+      const auto* p = reinterpret_cast<const numerics::Bf16*>(data);
+      for (int64_t i = 0; i < n; ++i) out[i] = numerics::to_f32(p[i * stride]);
+      return;
+    }
+  }
+  const T* p = reinterpret_cast<const T*>(data);
+  if (stride == 1) {
+    std::memcpy(out, p, static_cast<size_t>(n) * sizeof(T));
+  } else {
+    for (int64_t i = 0; i < n; ++i) out[i] = p[i * stride];
+  }
+}
+
+// The same towards memory; bf16 by one rounding.
+template <typename T>
+void store_run(char* data, ir::DType dtype, int64_t n, const T* in) {
+  if constexpr (std::is_same_v<T, float>) {
+    if (dtype == ir::DType::bf16) {
+      auto* p = reinterpret_cast<numerics::Bf16*>(data);
+      for (int64_t i = 0; i < n; ++i) p[i] = numerics::to_bf16(in[i]);
+      return;
+    }
+  }
+  std::memcpy(data, in, static_cast<size_t>(n) * sizeof(T));
+}
+
+}  // namespace ostro::cpu

@@ -1,0 +1,304 @@
+#include "ostro/cpu/plan/plan_runner.h"
+
+#include <fmt/format.h>
+
+#include <cstring>
+
+#include "ostro/cpu/plan/plan_call.h"
+
+namespace ostro::cpu {
+
+using compile::Step;
+using compile::StepKind;
+using compile::View;
+using ir::OpKind;
+
+int64_t integer_of(const Array& scalar) {
+  switch (scalar.dtype()) {
+    case ir::DType::i32:
+      return *scalar.as<int32_t>();
+    case ir::DType::u32:
+      return *scalar.as<uint32_t>();
+    default:
+      return *scalar.as<int64_t>();
+  }
+}
+
+int64_t count_of(std::span<const ir::Axis> axes) {
+  int64_t n = 1;
+  for (const ir::Axis& a : axes) n *= a.size;
+  return n;
+}
+
+OpRoutine op_routine(OpKind kind) {
+  if (ir::is_elementwise(kind)) return run_elementwise;
+  if (ir::is_collective(kind)) return run_collective;
+  switch (kind) {
+    case OpKind::concat:
+    case OpKind::stack:
+      return run_concat;
+    case OpKind::pad:
+      return run_pad;
+    case OpKind::dynamic_slice:
+      return run_dynamic_slice;
+    case OpKind::dynamic_update_slice:
+      return run_dynamic_update_slice;
+    case OpKind::iota:
+      return run_iota;
+    case OpKind::random:
+      return run_random;
+    case OpKind::fold_in:
+      return run_fold_in;
+    case OpKind::gather:
+      return run_gather;
+    case OpKind::scatter_add:
+      return run_scatter_add;
+    case OpKind::sort:
+    case OpKind::top_k:
+      return run_sort;
+    case OpKind::sum:
+    case OpKind::reduce_max:
+    case OpKind::reduce_min:
+    case OpKind::argmax:
+    case OpKind::tree_sum:
+      return run_reduction;
+    case OpKind::attention:
+      return run_attention;
+    case OpKind::attention_grad:
+      return run_attention_grad;
+    case OpKind::cross_entropy:
+      return run_cross_entropy;
+    case OpKind::cross_entropy_grad:
+      return run_cross_entropy_grad;
+    case OpKind::box_sumsq:
+      return run_box_sumsq;
+    case OpKind::fingerprint:
+      return run_fingerprint;
+    default:
+      return nullptr;
+  }
+}
+
+namespace {
+
+// Spans know the iteration of the loop that they are in.
+class LoopPlace {
+ public:
+  ~LoopPlace() { span_place().iteration = outer_; }
+
+ private:
+  int64_t outer_ = span_place().iteration;
+};
+
+}  // namespace
+
+PlanRunner::PlanRunner(const compile::Plan& plan, const PlanContext& context)
+    : plan_(plan), context_(context), prepared_(plan.steps.size()), base_(plan.buffers.size()) {
+  for (size_t i = 0; i < plan.buffers.size(); ++i)
+    if (plan.buffers[i].kind == compile::BufferKind::kConstant)
+      base_[i] = const_cast<char*>(
+          reinterpret_cast<const char*>(plan.constants[static_cast<size_t>(plan.buffers[i].index)].data()));
+  for (size_t i = 0; i < plan.steps.size(); ++i) {
+    const Step& step = plan.steps[i];
+    if (step.kind == StepKind::kOp && step.op == OpKind::dot && step.out[0].shape.count() > 0)
+      prepared_[i].gemm = std::make_unique<Gemm>(gemm_spec(step, *context.leaves), context.isa);
+    if (prepared_[i].gemm != nullptr && step.keeps_b) prepared_[i].packed = std::make_unique<PackedB>();
+    for (const compile::Plan& region : step.regions)
+      prepared_[i].regions.push_back(std::make_unique<PlanRunner>(region, context));
+  }
+  if (plan_times_wanted()) times_.resize(plan.steps.size());
+}
+
+PlanRunner::~PlanRunner() = default;
+
+int64_t PlanRunner::fallback_steps() const {
+  int64_t n = 0;
+  for (size_t i = 0; i < plan_.steps.size(); ++i) {
+    const Step& step = plan_.steps[i];
+    if (step.kind == StepKind::kOp && (ir::is_elementwise(step.op) ||
+                                       (op_routine(step.op) == run_reduction && step.op != OpKind::tree_sum)))
+      ++n;
+    for (const auto& region : prepared_[i].regions) n += region->fallback_steps();
+  }
+  return n;
+}
+
+void PlanRunner::append_times(std::vector<StepRow>& rows, int depth) const {
+  for (size_t i = 0; i < times_.size(); ++i) {
+    rows.push_back({&plan_.steps[i], times_[i], depth});
+    for (const auto& region : prepared_[i].regions) region->append_times(rows, depth + 1);
+  }
+}
+
+void PlanRunner::label_steps(const std::string& program, const std::string& place) {
+  if (!labels_.empty()) return;
+  for (size_t i = 0; i < plan_.steps.size(); ++i) {
+    labels_.push_back(step_label(plan_.steps[i], program, fmt::format("{}{}", place, i)));
+    for (size_t r = 0; r < prepared_[i].regions.size(); ++r)
+      prepared_[i].regions[r]->label_steps(program, fmt::format("{}{}.{}.", place, i, r));
+  }
+}
+
+void PlanRunner::clear_times() {
+  times_.assign(times_.size(), {});
+  for (const Prepared& prepared : prepared_)
+    for (const auto& region : prepared.regions) region->clear_times();
+}
+
+std::vector<Array> PlanRunner::arrays(const std::vector<View>& views) const {
+  std::vector<Array> out;
+  for (const View& v : views) out.push_back({&v, data(v)});
+  return out;
+}
+
+char* PlanRunner::data(const View& view) const {
+  char* base = base_[static_cast<size_t>(view.buffer)];
+  return view.offset == 0 ? base : base + view.offset * ir::dtype_size(view.shape.dtype);
+}
+
+Status PlanRunner::run(std::span<char* const> params, std::span<char* const> results, char* arena,
+                       const runtime::RunContext& run_context, bool go_on) {
+  go_on_ = go_on;
+  for (size_t i = 0; i < base_.size(); ++i) {
+    const compile::PlanBuffer& b = plan_.buffers[i];
+    if (b.kind == compile::BufferKind::kParam) base_[i] = params[static_cast<size_t>(b.index)];
+    if (b.kind == compile::BufferKind::kResult) base_[i] = results[static_cast<size_t>(b.index)];
+    if (b.kind == compile::BufferKind::kTemp) {
+      char* memory =
+          b.host < 0 ? arena : results[static_cast<size_t>(plan_.buffers[static_cast<size_t>(b.host)].index)];
+      base_[i] = memory + b.offset;
+    }
+  }
+  for (size_t i = 0; i < plan_.steps.size(); ++i) {
+    const StepTimer timer(times_.empty() ? nullptr : &times_[i], labels_.empty() ? nullptr : &labels_[i]);
+    if (Status s = run_step(i, run_context); !s.ok()) return s;
+  }
+  return Status();
+}
+
+Status PlanRunner::run_step(size_t index, const runtime::RunContext& run_context) {
+  const Step& step = plan_.steps[index];
+  switch (step.kind) {
+    case StepKind::kCopy:
+      copy_view({&step.in[0], data(step.in[0])}, {&step.out[0], data(step.out[0])}, *context_.pool);
+      return Status();
+    case StepKind::kKernel:
+      return run_kernel(step);
+    case StepKind::kLoop:
+      return run_loop(step, prepared_[index], run_context);
+    case StepKind::kBranch:
+      return run_branch(step, prepared_[index], run_context);
+    case StepKind::kTiles:
+      return run_tiles(step, prepared_[index], run_context);
+    case StepKind::kOp:
+      break;
+  }
+  return run_op(step, prepared_[index], run_context);
+}
+
+Status PlanRunner::run_op(const Step& step, const Prepared& prepared,
+                          const runtime::RunContext& run_context) {
+  if (step.op == OpKind::dot) {
+    if (prepared.packed != nullptr) {
+      if (!go_on_) prepared.gemm->pack_b(*context_.pool, data(step.in[1]), *prepared.packed);
+      prepared.gemm->run(*context_.pool, data(step.in[0]), *prepared.packed, data(step.out[0]));
+    } else if (prepared.gemm != nullptr) {
+      prepared.gemm->run(*context_.pool, data(step.in[0]), data(step.in[1]), data(step.out[0]),
+                         step.goes_on && go_on_);
+    }
+    return Status();
+  }
+  const std::vector<Array> in = arrays(step.in), out = arrays(step.out);
+  const OpRoutine routine = op_routine(step.op);
+  OSTRO_CHECK(routine != nullptr, "no routine for {}", ir::op_name(step.op));
+  const OpCall call{step.op,     step.attrs,     in,          out, *context_.leaves,
+                    run_context, *context_.pool, context_.isa};
+  if (step.behind.empty()) return routine(call);
+  const Step& gradient = step.behind[0];  // of a cross-entropy
+  const std::vector<Array> from = arrays(gradient.in), to = arrays(gradient.out);
+  return run_cross_entropy_both(call, {gradient.op, gradient.attrs, from, to, *context_.leaves, run_context,
+                                       *context_.pool, context_.isa});
+}
+
+Status PlanRunner::run_kernel(const Step& step) {
+  char* pointers[compile::kMaxKernelPointers];
+  OSTRO_CHECK(step.in.size() + step.out.size() <= std::size(pointers), "a kernel of {} operands",
+              step.in.size() + step.out.size());
+  size_t n = 0;
+  for (const View& v : step.in) pointers[n++] = data(v);
+  for (const View& v : step.out) pointers[n++] = data(v);
+  const KernelFunction kernel = (*context_.kernels)[static_cast<size_t>(step.kernel)];
+  const auto run = [&](int64_t begin, int64_t end) { kernel(pointers, begin, end); };
+  if (step.behind.empty()) {
+    context_.pool->parallel_for(step.extent, run, step.grain);
+    return Status();
+  }
+  std::vector<std::vector<Array>> in, out;
+  for (const Step& behind : step.behind) {
+    in.emplace_back(arrays(behind.in));
+    out.emplace_back(arrays(behind.out));
+  }
+  return run_with_fingerprints(step, run, arrays(step.in), in, out, *context_.pool, context_.isa);
+}
+
+Status PlanRunner::run_loop(const Step& step, const Prepared& prepared,
+                            const runtime::RunContext& run_context) {
+  const int64_t length = step.attrs.i64("length");
+  const auto consts = static_cast<size_t>(step.attrs.i64("consts"));
+  const auto carries = static_cast<size_t>(step.attrs.i64("carries"));
+  const bool reverse = step.attrs.i64("reverse", 0) != 0;
+  std::vector<char*> in, out, params, results(step.out.size());
+  for (const View& v : step.in) in.push_back(data(v));
+  for (const View& v : step.out) out.push_back(data(v));
+  for (size_t i = 0; length == 0 && i < carries; ++i)
+    std::memcpy(out[i], in[consts + i], static_cast<size_t>(step.out[i].shape.bytes()));
+  const auto slot = [&](size_t carry, int64_t iteration) {
+    return base_[static_cast<size_t>(step.slots[2 * carry + static_cast<size_t>(iteration & 1)])];
+  };
+  const LoopPlace loop_place;
+  for (int64_t i = 0; i < length; ++i) {
+    const int64_t index = reverse ? length - 1 - i : i;
+    span_place().iteration = index;
+    params = in;
+    for (size_t k = 0; k < carries; ++k) {
+      if (i > 0) params[consts + k] = slot(k, i - 1);
+      results[k] = i + 1 == length ? out[k] : slot(k, i);
+    }
+    for (size_t k = consts + carries; k < in.size(); ++k)
+      params[k] += index * (step.in[k].shape.bytes() / length);
+    for (size_t k = carries; k < out.size(); ++k)
+      results[k] = out[k] + index * (step.out[k].shape.bytes() / length);
+    RETURN_IF_ERROR(
+        prepared.regions[0]->run(params, results, base_[static_cast<size_t>(step.arena)], run_context));
+  }
+  return Status();
+}
+
+Status PlanRunner::run_tiles(const Step& step, const Prepared& prepared,
+                             const runtime::RunContext& run_context) {
+  std::vector<char*> params, results;
+  for (const View& v : step.in) params.push_back(base_[static_cast<size_t>(v.buffer)]);
+  for (const View& v : step.out) results.push_back(base_[static_cast<size_t>(v.buffer)]);
+  const LoopPlace loop_place;
+  const auto tiles = step.extent + static_cast<int64_t>(step.regions.size()) - 1;
+  for (int64_t i = 0; i < tiles; ++i) {
+    span_place().iteration = i;
+    RETURN_IF_ERROR(prepared.regions[i < step.extent ? 0 : 1]->run(
+        params, results, base_[static_cast<size_t>(step.arena)], run_context, i > 0));
+    for (size_t k = 0; k < params.size(); ++k) params[k] += step.in_advance[k];
+    for (size_t k = 0; k < results.size(); ++k) results[k] += step.out_advance[k];
+  }
+  return Status();
+}
+
+Status PlanRunner::run_branch(const Step& step, const Prepared& prepared,
+                              const runtime::RunContext& run_context) {
+  std::vector<char*> params, results;
+  for (size_t i = 1; i < step.in.size(); ++i) params.push_back(data(step.in[i]));
+  for (const View& v : step.out) results.push_back(data(v));
+  const bool taken = *data(step.in[0]) != 0;
+  return prepared.regions[taken ? 0 : 1]->run(params, results, base_[static_cast<size_t>(step.arena)],
+                                              run_context);
+}
+
+}  // namespace ostro::cpu

@@ -1,0 +1,81 @@
+// Runs a Plan: the prepared form of its steps, and the loop over them.
+#pragma once
+
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "ostro/compile/plan/plan.h"
+#include "ostro/cpu/machine/isa.h"
+#include "ostro/cpu/machine/thread_pool.h"
+#include "ostro/cpu/plan/plan_call.h"
+#include "ostro/cpu/plan/plan_times.h"
+#include "ostro/cpu/products/gemm.h"
+#include "ostro/runtime/engine.h"
+
+namespace ostro::cpu {
+
+using KernelFunction = void (*)(char* const* buffers, int64_t begin, int64_t end);
+
+// What all plans of a Module share while running.
+struct PlanContext {
+  const numerics::LeafTable* leaves = nullptr;
+  const std::vector<KernelFunction>* kernels = nullptr;
+  ThreadPool* pool = nullptr;
+  Isa isa = Isa::kGeneric;
+};
+
+// Borrows the plan and the context. Not thread-safe.
+class PlanRunner {
+ public:
+  PlanRunner(const compile::Plan& plan, const PlanContext& context);
+  ~PlanRunner();
+
+  // Pointers to parameters and results in their order; arena of plan.arena_bytes. Inputs may be empty
+  // pointers where a value has no elements. `go_on`: not the first of the tiles that the plan runs on.
+  Status run(std::span<char* const> params, std::span<char* const> results, char* arena,
+             const runtime::RunContext& run_context, bool go_on = false);
+
+  // Steps that run built-in loops where generated or tuned code would be expected.
+  int64_t fallback_steps() const;
+
+  // How long each step took, with those of the plans inside; nothing unless plan_times_wanted().
+  void append_times(std::vector<StepRow>& rows, int depth = 0) const;
+  // Gives the steps labels, without which they are no spans of a profile; the first time only. `place` stands
+  // before their numbers.
+  void label_steps(const std::string& program, const std::string& place = "");
+  // Forgets the times so far: those of the first run, in which all memory is touched for the first time.
+  void clear_times();
+
+ private:
+  struct Prepared {
+    std::unique_ptr<Gemm> gemm;
+    std::unique_ptr<PackedB> packed;  // Step::keeps_b
+    std::vector<std::unique_ptr<PlanRunner>> regions;
+  };
+
+  char* data(const compile::View& view) const;
+  std::vector<Array> arrays(const std::vector<compile::View>& views) const;
+  Status run_step(size_t index, const runtime::RunContext& run_context);
+  Status run_op(const compile::Step& step, const Prepared& prepared, const runtime::RunContext& run_context);
+  Status run_kernel(const compile::Step& step);
+  Status run_loop(const compile::Step& step, const Prepared& prepared,
+                  const runtime::RunContext& run_context);
+  Status run_tiles(const compile::Step& step, const Prepared& prepared,
+                   const runtime::RunContext& run_context);
+  Status run_branch(const compile::Step& step, const Prepared& prepared,
+                    const runtime::RunContext& run_context);
+
+  const compile::Plan& plan_;
+  const PlanContext& context_;
+  std::vector<Prepared> prepared_;
+  std::vector<char*> base_;           // by buffer
+  bool go_on_ = false;                // of the present run
+  std::vector<StepTime> times_;       // by step; empty: not measured
+  std::vector<SpanLabelPtr> labels_;  // by step; empty: never profiled
+};
+
+// The product of a dot step.
+GemmSpec gemm_spec(const compile::Step& step, const numerics::LeafTable& leaves);
+
+}  // namespace ostro::cpu

@@ -1,0 +1,21 @@
+// What this machine can do at most: bursts of a kernel's own instruction on registers alone, and a stream
+// through memory. What products and steps are compared with.
+#pragma once
+
+#include "ostro/cpu/machine/isa.h"
+#include "ostro/cpu/machine/thread_pool.h"
+#include "ostro/cpu/products/gemm.h"
+
+namespace ostro::cpu {
+
+// The clock of the benchmarks: the calling thread's CPU time when it works alone, else wall time.
+double clock_seconds(int threads);
+
+// Operations per second over all threads in a burst of about 100 us: TDPBF16PS for bf16 with AMX, VDPBF16PS
+// for bf16 with AVX512-BF16, else FMA of the instruction set's width.
+double burst_peak(ThreadPool& pool, Isa isa, GemmType type);
+
+// Bytes a second of adding one array to another, of 128 MiB each: the best of some passes by wall time.
+double stream_peak(ThreadPool& pool);
+
+}  // namespace ostro::cpu

@@ -1,0 +1,152 @@
+// Matrix products C = A B with the arithmetic of docs/numerics.md N6 (f32) and N7 (bf16), contraction leaves
+// and trees of N8 included: the same bits on every instruction set, thread count and blocking.
+//
+// Operands are addressed by offset tables, in elements, so that callers never transpose:
+//   A(m, k) = a[a_row[m] + a_col[k]], B(k, n) = b[b_row[k] + b_col[n]], C(m, n) = c[c_row[m] + c_col[n]].
+// Packing is fast where m, n or k is contiguous in memory (in runs; the tables may jump between them).
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "ostro/base/aligned.h"
+#include "ostro/cpu/machine/isa.h"
+#include "ostro/cpu/machine/thread_pool.h"
+
+namespace ostro::cpu {
+
+struct GemmKernel;
+struct PanelSource;
+
+enum class GemmType { kF32, kBf16 };
+
+// Offsets added to the base pointers, in elements; one entry per product of a batch.
+struct GemmBatch {
+  int64_t a = 0, b = 0, c = 0;
+};
+
+struct GemmSpec {
+  GemmType in = GemmType::kF32;       // both operands
+  GemmType out = GemmType::kF32;      // bf16: rounded once, after all trees
+  std::vector<int64_t> a_row, a_col;  // m, k entries
+  std::vector<int64_t> b_row, b_col;  // k, n entries
+  std::vector<int64_t> c_row, c_col;  // m, n entries; outputs must not overlap
+  std::vector<GemmBatch> batch = {{}};
+  // Leaves of the contraction: k is listed leaf by leaf, leaf i ends before segment_ends[i] (ascending, the
+  // last is k; equal ends make an empty leaf, which counts as +0). Empty: one leaf.
+  std::vector<int64_t> segment_ends;
+  // The trees over the leaves, outermost first; their product is the number of leaves. Empty: one tree.
+  std::vector<int64_t> tree_counts;
+};
+
+// B in a kernel's own layout, made by Gemm::pack_b and read by every Gemm that has the same instruction set,
+// k, leaves and n and the same distinct batch offsets of B; m and the rest may differ. Owns its memory.
+class PackedB {
+ public:
+  int64_t bytes() const { return bytes_; }
+
+ private:
+  friend class Gemm;
+  AlignedBytes data_;
+  int64_t capacity_ = 0, bytes_ = 0;
+  const GemmKernel* kernel_ = nullptr;
+  std::vector<int64_t> segment_ends_;  // the layout follows the leaves
+};
+
+// A product of fixed shape and layout, prepared once and run many times. Immutable, so one Gemm may run on
+// several threads at once. Allocates nothing when run, once each thread's scratch has grown to size.
+class Gemm {
+ public:
+  // `isa` must be available (isa.h). Table sizes that contradict each other are a broken invariant.
+  Gemm(GemmSpec spec, Isa isa);
+
+  int64_t m() const { return static_cast<int64_t>(spec_.a_row.size()); }
+  int64_t n() const { return static_cast<int64_t>(spec_.b_col.size()); }
+  int64_t k() const { return static_cast<int64_t>(spec_.a_col.size()); }
+
+  // Packs B (for all batch entries), reusing the memory of `out` where it is large enough.
+  void pack_b(ThreadPool& pool, const void* b, PackedB& out) const;
+
+  // C = A B; a, b and c point to float or to bf16 (uint16_t) as the spec says. With `go_on` the chains of C
+  // go on from what it holds, instead of from +0: a contraction in pieces, each but the last a multiple of 32
+  // long, gives the bits of the whole (N6; N7, continuation). Only for an f32 C without leaves.
+  void run(ThreadPool& pool, const void* a, const void* b, void* c, bool go_on = false) const;
+  void run(ThreadPool& pool, const void* a, const PackedB& b, void* c) const;
+
+ private:
+  friend class GemmBlock;
+
+  // A piece of one leaf's contraction, at most kc long. packed_begin: how many k are packed before it.
+  struct KBlock {
+    int64_t begin, count, packed_begin, packed_count;
+    bool first;        // of its leaf
+    int64_t span = 0;  // that it is part of
+  };
+  // Neighbouring blocks of one leaf for which a panel of A is packed at once and kept: all of the leaf's,
+  // unless it is long.
+  struct Span {
+    int64_t block_begin, block_end, begin, count, packed_begin, packed_count;
+  };
+  // A range of distinct B matrices and of their panels, packed at once.
+  struct Chunk {
+    int64_t b_begin, b_end, panel_begin, panel_end;
+  };
+
+  // One operand as the packers see it; w is its other index.
+  struct Operand {
+    void (*kernel_pack)(const PanelSource&, void* out);
+    void (*kernel_across)(const PanelSource&, int64_t panels, int64_t stride, void* out);
+    const void* base;
+    const std::vector<int64_t>& w_offsets;
+    const std::vector<int32_t>& w_run;
+    const std::vector<int64_t>& k_offsets;
+    const std::vector<int32_t>& k_run;
+    int64_t element;  // bytes
+    int width;        // of a panel
+    int k_bytes;      // of one k in a packed panel
+  };
+
+  // Panels [begin, end) of one block of k, `panel_stride` bytes apart in `out`.
+  void pack_panels(const Operand& operand, const KBlock& block, int64_t begin, int64_t end, std::byte* out,
+                   int64_t panel_stride) const;
+  void plan_contraction();
+  void plan_spans(int64_t first_block);
+  void plan_batch();
+  void plan_chunks();
+  void plan_trees();
+  void plan_rows();
+  Operand a_operand(const void* a) const;
+  Operand b_operand(const void* b) const;
+  // Panels [begin, end) of the matrices that begin `offsets` elements behind the operand's base, all of k,
+  // one matrix behind the other, each span by span: the panels that a group reads lie together, where a cache
+  // has room for all of them at whatever k.
+  void pack(ThreadPool& pool, const Operand& operand, std::span<const int64_t> offsets, int64_t begin,
+            int64_t end, std::byte* out) const;
+  void pack_chunk(ThreadPool& pool, const void* b, const Chunk& chunk, std::byte* out) const;
+  // A packed at once, unless it is read in place, B by the groups of panels that are worked on: for the B
+  // that is larger than A.
+  void run_wide(ThreadPool& pool, const void* a, const void* b, void* c, bool go_on) const;
+  void multiply_chunk(ThreadPool& pool, const void* a, const Chunk& chunk, const std::byte* packed, void* c,
+                      bool go_on) const;
+
+  GemmSpec spec_;
+  const GemmKernel* kernel_;
+  int64_t m_panels_, n_panels_;
+  int64_t packed_k_ = 0;
+  std::vector<KBlock> blocks_;
+  std::vector<Span> spans_;
+  std::vector<int64_t> segment_spans_;  // spans of leaf i: [segment_spans_[i], segment_spans_[i + 1])
+  int64_t longest_span_ = 1;            // packed
+  std::vector<int32_t> a_row_run_, a_col_run_, b_row_run_, b_col_run_, c_col_run_;
+  std::vector<int64_t> b_offsets_;    // the distinct ones, in order of first use
+  std::vector<int64_t> entries_;      // batch entries ordered by their B
+  std::vector<int64_t> entry_begin_;  // entries of distinct B i: [entry_begin_[i], entry_begin_[i + 1])
+  std::vector<Chunk> chunks_;
+  int64_t group_panels_ = 1;  // panels of B worked on together, which L2 holds
+  bool wide_ = false;         // run_wide is the way
+  bool rows_a_ = false;       // A is read as it lies in memory, never packed
+  int tree_slots_ = 1;        // partials alive at once
+};
+
+}  // namespace ostro::cpu

@@ -1,0 +1,216 @@
+// Stores of conversations, pairs and ready-made ids: what is stored is what the format says of every row, and
+// batches have its weights.
+#include <doctest/doctest.h>
+
+#include <nlohmann/json.hpp>
+
+#include "ostro/data/batch/data_set.h"
+#include "ostro/data/batch/test_corpus.h"
+#include "ostro/data/formats/row_formatter.h"
+
+using namespace ostro;
+using namespace ostro::data;
+
+namespace {
+
+constexpr const char* kTemplate =
+    "{% for m in messages %}{% if m.role == 'assistant' %}{% generation %}{{ m.content }}.{% endgeneration %}"
+    "{% else %}{{ m.content }}: {% endif %}{% endfor %}";
+
+// Rows that every format can read, with a blank line, one without messages and one that is no object.
+std::vector<std::string> write_rows(io::FileSystem& fs) {
+  check_ok(fs.make_dirs("in"));
+  std::vector<std::string> lines;
+  for (int i = 0; i < 40; ++i) {
+    nlohmann::json row;
+    const std::string question = words(i, 2 + i % 7), answer = words(100 + i, 1 + i % 11);
+    row["messages"] = {{{"role", "user"}, {"content", question}},
+                       {{"role", "assistant"}, {"content", answer}},
+                       {{"role", "user"}, {"content", "and"}},
+                       {{"role", "assistant"}, {"content", question}}};
+    if (i == 5) row["messages"] = nlohmann::json::array();
+    row["prompt"] = i == 5 ? "" : question;
+    row["response"] = i == 5 ? "" : answer;
+    for (int k = 0; k < (i == 5 ? 0 : 3 + i % 20); ++k) {
+      row["ids"].push_back((i * 7 + k * 3) % 256);
+      row["weights"].push_back(k % 3 * 0.25);
+    }
+    if (i == 5) row["ids"] = row["weights"] = nlohmann::json::array();
+    lines.push_back(row.dump());
+  }
+  std::string text;
+  for (const std::string& line : lines) text += line + "\n" + (text.empty() ? " \n" : "");
+  write(fs, "in/a.jsonl", text + "7\n");
+  write(fs, "tokenizer.json", "{}");  // a chat template looks for what lies beside it
+  return lines;
+}
+
+DataOptions options_of(const RowFormat& format) {
+  DataOptions options;
+  options.cache_dir = "cache";
+  options.enforce_eos = !std::holds_alternative<PrebuiltFormat>(format);
+  options.on_bad_row = OnBadRow::kSkip;
+  options.components["some"] = {
+      .train_urls = {"in"}, .validation_urls = {}, .validation_fraction = 0, .format = format};
+  return options;
+}
+
+}  // namespace
+
+TEST_CASE("component formats: options that components have of their own are refused above them") {
+  DataOptions options;
+  options.tokenizer = "tokenizer.json";
+  options.components["web"].train_urls = {"web"};
+  CHECK(options.validate().ok());
+  options.validation_fraction = 0.2;
+  const Status refused = options.validate();
+  REQUIRE(!refused.ok());
+  CHECK(refused.error().message().find("data.validation_fraction") != std::string::npos);
+}
+
+TEST_CASE("component formats: ids, weights and counts are what the format says of each row") {
+  const ChatFormat chat{.chat_template = kTemplate};
+  const SupervisedFormat pairs{.separate_with = "\n"};
+  const PrebuiltFormat ids{.input_ids_key = "ids", .loss_weights_key = "weights"};
+  for (const RowFormat& format : {RowFormat(chat), RowFormat(pairs), RowFormat(ids)}) {
+    const DataOptions options = options_of(format);
+    CAPTURE(format.index());
+    io::MemoryFileSystem fs;
+    const std::vector<std::string> lines = write_rows(fs);
+    const auto data = build_data_set(fs, options, test_tokenizer(), small_settings());
+    REQUIRE_MESSAGE(data.ok(), (data.ok() ? "" : data.error().message()));
+    const TokenStore& store = *(*data)->parts()[0].store;
+    CHECK(verify_store(fs, "cache/some").ok());
+    const auto formatter = make_row_formatter(fs, format, "f", "", test_tokenizer(), options.enforce_eos);
+    REQUIRE(formatter.ok());
+    tokenizer::Encoder encoder(test_tokenizer());
+    const TokenStream& stream = store.split(Split::kTrain);
+    int64_t row = 0, empty = 0;
+    for (const std::string& line : lines) {
+      Row bytes;
+      bytes.bytes = line;
+      const auto expected = (*formatter)->format(bytes, encoder);
+      REQUIRE_MESSAGE(expected.ok(), (expected.ok() ? "" : expected.error().message()));
+      if (expected->skip != RowSkip::kNone) {
+        ++empty;
+        continue;
+      }
+      REQUIRE(row < stream.rows());
+      const auto ends = stream.row_ends(row, 1);
+      REQUIRE(ends.ok());
+      std::vector<int32_t> tokens(static_cast<size_t>((*ends)[1] - (*ends)[0]));
+      std::vector<float> weights(tokens.size());
+      check_ok(stream.read((*ends)[0], tokens));
+      check_ok(stream.read_weights((*ends)[0], weights));
+      CHECK(std::vector<uint32_t>(tokens.begin(), tokens.end()) == expected->ids);
+      CHECK(weights ==
+            (expected->weights.empty() ? std::vector<float>(tokens.size(), 1.0f) : expected->weights));
+      CHECK(*stream.row_hash(row) == hash_row(expected->ids, expected->weights));
+      ++row;
+    }
+    CHECK(row == stream.rows());
+    CHECK(row > 30);
+    const FileLedger& file = (*store.files())->at(0);
+    CHECK(file.empty + file.no_loss == empty);
+    CHECK(file.skipped == 1);
+  }
+}
+
+TEST_CASE(
+    "component formats: a store with weights that has whole chunks is extended to what one build gives") {
+  const ChatFormat chat{.chat_template = kTemplate};
+  const SupervisedFormat pairs{.separate_with = "\n"};
+  const PrebuiltFormat ids{.input_ids_key = "ids", .loss_weights_key = "weights"};
+  for (const RowFormat& format : {RowFormat(chat), RowFormat(pairs), RowFormat(ids)}) {
+    CAPTURE(format.index());
+    io::MemoryFileSystem fs;
+    write_rows(fs);
+    const std::string rows = *fs.read_file("in/a.jsonl");
+    DataOptions options = options_of(format);
+    std::vector<std::string>& urls = options.components["some"].train_urls;
+    urls = {"in/a.jsonl"};
+    const auto build = [&](bool append) {
+      BuildSettings settings = small_settings();
+      settings.append = append;
+      auto ledger = build_store(fs, options, components_of(options).front(), test_tokenizer(), settings);
+      REQUIRE_MESSAGE(ledger.ok(), (ledger.ok() ? "" : ledger.error().message()));
+      check_ok(verify_store(fs, options.cache_dir + "/some"));
+      return ledger->hash();
+    };
+    write(fs, "in/a.jsonl", rows + rows);  // the offsets have a chunk of 64 and more
+    build(false);
+    for (const char* more : {"in/b.jsonl", "in/c.jsonl"}) {
+      write(fs, more, rows);
+      urls.push_back(more);
+      build(true);
+    }
+    const std::string grown = build(true);  // nothing to add
+    options.cache_dir = "whole";
+    CHECK(build(false) == grown);
+  }
+}
+
+TEST_CASE("component formats: the pack indices that a build makes are all that a reader needs") {
+  DataOptions options = options_of(SupervisedFormat{.separate_with = "\n"});
+  io::MemoryFileSystem fs;
+  write_rows(fs);
+  const auto data = build_data_set(fs, options, test_tokenizer(), small_settings());
+  REQUIRE(data.ok());
+  check_ok(make_packs(fs, options, components_of(options).front(), test_tokenizer(), 32));
+  const auto files = *fs.glob("cache/some/**");
+  for (const Split split : kSplits) {
+    CHECK(*fs.exists(fmt::format("cache/some/packs/{}/packed-32-right.idx", split_name(split))));
+    CHECK(open_sequences((*data)->parts()[0], split, options, 32).ok());
+  }
+  CHECK(*fs.glob("cache/some/**") == files);  // nothing more was made
+}
+
+TEST_CASE("component formats: a store of format 2 is read as one of today, with the same hash") {
+  const DataOptions options =
+      options_of(PrebuiltFormat{.input_ids_key = "ids", .loss_weights_key = "weights"});
+  io::MemoryFileSystem fs;
+  write_rows(fs);
+  const Component component = components_of(options).front();
+  const auto built = build_store(fs, options, component, test_tokenizer(), small_settings());
+  REQUIRE(built.ok());
+  const auto read = [&] {
+    const auto store = TokenStore::open(fs, options, component, test_tokenizer());
+    REQUIRE_MESSAGE(store.ok(), (store.ok() ? "" : store.error().message()));
+    CHECK((*store)->hash() == built->hash());
+    CHECK(**(*store)->files() == built->files);
+    const TokenStream& stream = (*store)->split(Split::kTrain);
+    std::vector<int32_t> tokens(static_cast<size_t>(stream.tokens()));
+    std::vector<float> weights(tokens.size());
+    check_ok(stream.read(0, tokens));
+    check_ok(stream.read_weights(0, weights));
+    CHECK(stream.rows_of(0, stream.tokens())->size() == static_cast<size_t>(stream.rows()));
+    return std::pair(tokens, weights);
+  };
+  const auto expected = read();
+  write_old_ledger(fs, "cache/some", *built, 2);
+  CHECK(verify_store(fs, "cache/some").ok());
+  CHECK(read() == expected);
+}
+
+TEST_CASE("component formats: batches of conversations keep them apart and weigh the answers alone") {
+  io::MemoryFileSystem fs;
+  write_rows(fs);
+  DataOptions options = options_of(ChatFormat{.chat_template = kTemplate});
+  options.train_weights = Weights{{"some", 1.0}};
+  const auto data = build_data_set(fs, options, test_tokenizer(), small_settings());
+  REQUIRE_MESSAGE(data.ok(), (data.ok() ? "" : data.error().message()));
+  const auto loader = Loader::create(*data, options, 64, config::Staged<int64_t>(4), 1);
+  REQUIRE_MESSAGE(loader.ok(), (loader.ok() ? "" : loader.error().message()));
+  const auto batch = loader->batch(0, 1);
+  REQUIRE(batch.ok());
+  REQUIRE(batch->segment_ids.size() == batch->tokens.size());
+  int64_t loss = 0, none = 0;
+  for (const float weight : batch->loss_mask) ++(weight == 1.0f ? loss : none);
+  CHECK(loss > 20);
+  CHECK(none > 20);
+  // Another template is other data.
+  options.components["some"].format = ChatFormat{.chat_template = std::string(kTemplate) + " "};
+  const auto other = build_data_set(fs, options, test_tokenizer(), small_settings());
+  REQUIRE_FALSE(other.ok());
+  CHECK(other.error().message().find("format") != std::string::npos);
+}

@@ -1,0 +1,104 @@
+#include "ostro/data/batch/data_set.h"
+
+#include <nlohmann/json.hpp>
+
+#include "ostro/base/check.h"
+#include "ostro/base/sha256.h"
+#include "ostro/data/packing/pack_index_file.h"
+#include "ostro/data/packing/packed_sequences.h"
+#include "ostro/data/packing/sequence_reader.h"
+#include "ostro/data/store/store_plan.h"
+#include "ostro/io/files/path.h"
+
+namespace ostro::data {
+namespace {
+
+// Which component a failure is about, where its message does not begin with that.
+template <typename T>
+Result<T> named(const Component& c, Result<T> result) {
+  if (result.ok() || c.name.empty() || result.error().message().starts_with(c.key + ".")) return result;
+  return result.error().with_context(c.key);
+}
+
+Result<DataSet::Part> open_part(io::FileSystem& fs, const DataOptions& options, const Component& c,
+                                const tokenizer::Tokenizer& tokenizer, std::shared_ptr<ChunkCache> cache) {
+  ASSIGN_OR_RETURN(auto store, named(c, TokenStore::open(fs, options, c, tokenizer, std::move(cache))));
+  ASSIGN_OR_RETURN(const StoreFolder folder, store_folder(fs, options, c));
+  return DataSet::Part{c, std::move(store), &fs, folder.ledger};
+}
+
+}  // namespace
+
+Result<std::shared_ptr<const DataSet>> DataSet::open(io::FileSystem& fs, const DataOptions& options,
+                                                     const tokenizer::Tokenizer& tokenizer) {
+  std::vector<Part> parts;
+  const auto cache = make_chunk_cache(options);
+  for (const Component& c : components_of(options)) {
+    ASSIGN_OR_RETURN(Part part, open_part(fs, options, c, tokenizer, cache));
+    parts.push_back(std::move(part));
+  }
+  return std::shared_ptr<const DataSet>(new DataSet(std::move(parts)));
+}
+
+std::shared_ptr<const DataSet> DataSet::of(std::shared_ptr<const TokenStore> store) {
+  std::vector<Part> parts;
+  parts.push_back({components_of(DataOptions{})[0], std::move(store), nullptr, ""});
+  return std::shared_ptr<const DataSet>(new DataSet(std::move(parts)));
+}
+
+std::string DataSet::hash() const {
+  if (parts_[0].component.name.empty()) return parts_[0].store->hash();
+  nlohmann::json hashes;
+  for (const Part& part : parts_) hashes[part.component.name] = part.store->hash();
+  return sha256_hex(hashes.dump());
+}
+
+Result<std::shared_ptr<const DataSet>> build_data_set(io::FileSystem& fs, const DataOptions& options,
+                                                      const tokenizer::Tokenizer& tokenizer,
+                                                      const BuildSettings& settings) {
+  for (const Component& c : components_of(options))
+    RETURN_IF_ERROR(named(c, build_store(fs, options, c, tokenizer, settings)));
+  return DataSet::open(fs, options, tokenizer);
+}
+
+Status make_packs(io::FileSystem& fs, const DataOptions& options, const Component& component,
+                  const tokenizer::Tokenizer& tokenizer, int64_t seq_len) {
+  if (!is_packed(component.format)) return {};
+  ASSIGN_OR_RETURN(const DataSet::Part part, open_part(fs, options, component, tokenizer, nullptr));
+  if (!io::path_scheme(part.folder).empty()) return {};
+  for (const Split split : kSplits) {
+    const auto made = open_sequences(part, split, options, seq_len);
+    if (!made.ok()) return made.error();
+  }
+  return {};
+}
+
+// A conversation that is too long keeps its beginning, a pair its end, which is the response.
+std::optional<PackRule> pack_rule(const RowFormat& format, int64_t seq_len) {
+  if (const auto* chat = std::get_if<ChatFormat>(&format)) return PackRule{seq_len, Keep::kLeft, chat->pack};
+  if (const auto* pair = std::get_if<SupervisedFormat>(&format))
+    return PackRule{seq_len, Keep::kRight, pair->pack};
+  return std::nullopt;
+}
+
+bool has_segments(const DataOptions& options) {
+  if (options.block_cross_document_attention) return true;
+  for (const Component& c : components_of(options))
+    if (is_packed(c.format)) return true;
+  return false;
+}
+
+Result<std::shared_ptr<const SequenceReader>> open_sequences(const DataSet::Part& part, Split split,
+                                                             const DataOptions& options, int64_t seq_len) {
+  if (const auto rule = pack_rule(part.component.format, seq_len)) {
+    OSTRO_CHECK(part.fs != nullptr, "{} rows of a store without a name", part.component.key);
+    ASSIGN_OR_RETURN(auto index, PackIndex::open(*part.fs, pack_folder(part.folder, split),
+                                                 part.store->split(split), part.store->hash(), *rule));
+    return std::shared_ptr<const SequenceReader>(
+        std::make_shared<PackedSequences>(part.store, split, std::move(index)));
+  }
+  return std::shared_ptr<const SequenceReader>(
+      std::make_shared<StreamSequences>(part.store, split, seq_len, options.block_cross_document_attention));
+}
+
+}  // namespace ostro::data

@@ -1,0 +1,52 @@
+// Held-out batches of one component.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "ostro/data/batch/data_set.h"
+#include "ostro/data/packing/batch.h"
+#include "ostro/data/packing/sequence_reader.h"
+
+namespace ostro::data {
+
+// Every target of a validation split once, in stored order; the last batch is filled with padding rows.
+// Thread-safe.
+class EvalLoader {
+ public:
+  // `component`: index into data->parts(). `max_batches`: trainer.max_eval_batches. Errors: no held-out text,
+  // or a single token of it.
+  static Result<EvalLoader> create(const DataSet& data, size_t component, const DataOptions& options,
+                                   int64_t seq_len, int64_t batch_size, std::optional<int64_t> max_batches);
+
+  const std::string& component_name() const { return name_; }
+  int64_t batches() const { return batches_; }
+  const SequenceReader& reader() const { return *reader_; }
+  // Batch i in [0, batches()); its step is i.
+  Result<Batch> batch(int64_t i) const;
+
+  // Whether every token is a target, so that bits per byte mean something.
+  bool has_bits_per_byte() const { return whole_text_; }
+  // Bits per byte of held-out text for a mean loss in nats per token: loss / ln 2 * tokens / bytes, where
+  // tokens (with eos) and bytes of text are those of the whole held-out split, also when max_batches cuts the
+  // evaluation short.
+  double bits_per_byte(double mean_loss) const;
+  // Of the text of the whole held-out split.
+  int64_t text_bytes() const { return text_bytes_; }
+
+ private:
+  EvalLoader() = default;
+
+  std::string name_;
+  std::shared_ptr<const SequenceReader> reader_;
+  size_t component_ = 0;
+  int64_t batch_size_ = 0;
+  int64_t batches_ = 0;
+  int64_t text_bytes_ = 0;
+  bool segments_ = false;
+  bool whole_text_ = true;
+};
+
+}  // namespace ostro::data

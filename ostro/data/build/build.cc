@@ -1,0 +1,236 @@
+#include "ostro/data/build/build.h"
+
+#include <fmt/core.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <optional>
+#include <string>
+#include <thread>
+
+#include "ostro/base/log.h"
+#include "ostro/data/build/documents.h"
+#include "ostro/data/build/encode_pipeline.h"
+#include "ostro/data/build/store_writer.h"
+#include "ostro/data/build/write_store.h"
+#include "ostro/data/ledger/store_check.h"
+#include "ostro/data/ledger/store_damage.h"
+#include "ostro/data/levanter/levanter_cache.h"
+#include "ostro/data/store/store_plan.h"
+#include "ostro/io/files/path.h"
+#include "ostro/tokenizer/model/byte_alphabet.h"
+
+namespace ostro::data {
+namespace {
+
+// Where a store stands.
+struct Standing {
+  std::optional<StoreLedger> finished;
+  std::vector<SourceFile> lacks;  // of a finished one that is to be extended
+  bool is_done() const { return finished && lacks.empty(); }
+};
+
+Result<Standing> standing(io::FileSystem& fs, const StorePlan& plan, bool append) {
+  const std::string& cache_dir = plan.folder.ledger;
+  Standing out;
+  auto ledger = read_ledger(fs, cache_dir);
+  if (!ledger.ok()) {
+    if (ledger.error().code() == ErrorCode::kNotFound) return out;
+    return record_error({.folder = cache_dir}, "ledger.json", ledger.error());
+  }
+  RETURN_IF_ERROR(plan.is_in_place
+                      ? check_preprocessing_in_place(cache_dir, ledger->preprocessing, plan.preprocessing)
+                      : check_preprocessing(cache_dir, ledger->preprocessing, plan.preprocessing));
+  if (const Status whole = check_skipped(cache_dir, ledger->files, plan.skip_bad_rows); !whole.ok()) {
+    if (!plan.is_in_place) return whole.error();
+    log_warning(whole.error().message());
+  }
+  if (plan.is_in_place) {
+    // The store is what it is.
+  } else if (plan.sources.ok()) {
+    SourceHashes hashes(fs, cache_dir);
+    if (append) {
+      ASSIGN_OR_RETURN(out.lacks, new_files(hashes, cache_dir, ledger->files, *plan.sources));
+    } else {
+      RETURN_IF_ERROR(check_files(hashes, cache_dir, ledger->files, *plan.sources));
+    }
+    hashes.keep();
+  } else {
+    // A store may be carried to a machine that does not have the texts. With some of them here the others are
+    // more likely lost, and what is here may have changed.
+    if (plan.sources.error().code() != ErrorCode::kNotFound || plan.has_texts)
+      return plan.sources.error().with_context(
+          fmt::format("{}: the finished token store there cannot be compared with its texts", cache_dir));
+    log_warning(fmt::format("{}; using the finished token store in {} without comparing it with its sources",
+                            plan.sources.error().message(), cache_dir));
+  }
+  out.finished = std::move(*ledger);
+  return out;
+}
+
+// The store's own files, then those it lacks.
+std::vector<SourceFile> extended(const std::vector<FileLedger>& files, const std::vector<SourceFile>& lacks) {
+  std::vector<SourceFile> sources;
+  for (const FileLedger& file : files) sources.push_back(file.source);
+  sources.insert(sources.end(), lacks.begin(), lacks.end());
+  return sources;
+}
+
+Result<StoreWriter> extend(io::FileSystem& fs, const StorePlan& plan, const std::vector<FileLedger>& files,
+                           const std::vector<SourceFile>& lacks, const BuildState& base,
+                           const BuildSettings& settings) {
+  return StoreWriter::create(fs, plan.folder.ledger,
+                             {.preprocessing = plan.preprocessing, .sources = extended(files, lacks)},
+                             settings.layout, plan.ids, &base);
+}
+
+// What an unfinished store has, of whole files and of the one in progress.
+std::vector<FileLedger> files_so_far(const Journal::Found& found) {
+  std::vector<FileLedger> files = found.state.files;
+  const auto next = static_cast<size_t>(found.state.file);
+  if (next >= found.header.sources.size()) return files;
+  files.push_back(found.state.current);
+  files.back().source = found.header.sources[next];
+  return files;
+}
+
+// Goes on with an unfinished build, begins one, or begins to extend a finished store.
+Result<StoreWriter> open_writer(io::FileSystem& fs, const StorePlan& plan, const Standing& there,
+                                const BuildSettings& settings) {
+  const std::string& cache_dir = plan.folder.ledger;
+  if (there.finished) {
+    if (!there.finished->parts.empty())
+      return unsupported(fmt::format(
+          "{}: its rows are in the stores that it was joined of, and cannot be added to; build the "
+          "new files as a store of their own, and join both: ostro data consolidate --in_place",
+          cache_dir));
+    ASSIGN_OR_RETURN(const BuildState base, state_of_finished(fs, cache_dir, *there.finished));
+    return extend(fs, plan, there.finished->files, there.lacks, base, settings);
+  }
+  auto found = Journal::read(fs, cache_dir);
+  if (!found.ok() && found.error().code() != ErrorCode::kNotFound)
+    return unfinished_error(cache_dir, found.error());
+  if (!found.ok()) {
+    const std::string foreign = io::join_path(cache_dir, "train");
+    ASSIGN_OR_RETURN(const bool exists, fs.exists(foreign));
+    if (exists)
+      return invalid_argument(
+          fmt::format("{}: exists, but without {}: another program's, or incomplete. Set data.cache_dir to "
+                      "another folder, or delete this one",
+                      foreign, ledger_path(cache_dir)));
+    return StoreWriter::create(fs, cache_dir, {.preprocessing = plan.preprocessing, .sources = *plan.sources},
+                               settings.layout, plan.ids);
+  }
+  RETURN_IF_ERROR(check_preprocessing(cache_dir, found->header.preprocessing, plan.preprocessing));
+  if (found->header.from_stores)
+    return invalid_argument(
+        fmt::format("{}: holds a store that `ostro data consolidate` has not finished; run that again, or "
+                    "delete its folder to build it again",
+                    cache_dir));
+  RETURN_IF_ERROR(check_skipped(cache_dir, files_so_far(*found), plan.skip_bad_rows));
+  std::vector<SourceFile> wanted = *plan.sources;
+  if (found->base) {
+    SourceHashes hashes(fs, cache_dir);
+    ASSIGN_OR_RETURN(const auto lacks, new_files(hashes, cache_dir, found->base->files, wanted));
+    hashes.keep();
+    wanted = extended(found->base->files, lacks);
+    const Status same = check_sources(cache_dir, found->header.sources, wanted);
+    // Other files than when the store began to be extended: from its old end with those of now.
+    if (!same.ok() && !found->state.encoded)
+      return extend(fs, plan, found->base->files, lacks, *found->base, settings);
+  } else if (!found->state.encoded) {
+    RETURN_IF_ERROR(check_sources(cache_dir, found->header.sources, wanted));
+  }
+  if (!found->has_commit)  // not even its arrays are sure to exist
+    return StoreWriter::create(fs, cache_dir, found->header, settings.layout, plan.ids);
+  return StoreWriter::resume(fs, cache_dir, std::move(*found));
+}
+
+// Builds with the lock held.
+Result<StoreLedger> build_locked(io::FileSystem& fs, const StorePlan& plan, const Component& component,
+                                 const tokenizer::Tokenizer& tokenizer, const BuildSettings& settings) {
+  while (true) {
+    ASSIGN_OR_RETURN(Standing there, standing(fs, plan, settings.append));
+    if (there.is_done()) return std::move(*there.finished);
+    ASSIGN_OR_RETURN(StoreWriter writer, open_writer(fs, plan, there, settings));
+    if (writer.state().encoded) {
+      // Only its end was missing. Whether it is what is wanted is seen in the next round.
+      const auto closed = writer.finish();
+      if (!closed.ok()) return closed.error();
+      continue;
+    }
+    const auto* text = std::get_if<TextFormat>(&component.format);
+    const RowOptions rows{.fields = row_fields(component.format)};
+    const EncodeContext context{
+        .fs = fs,
+        .sources = writer.sources(),
+        .preprocessing = writer.preprocessing(),
+        .formatter = text != nullptr ? nullptr : plan.formatter.get(),
+        .text_key = text != nullptr ? text->text_key : "",
+        .text_key_option = component.name.empty() ? "data.text_key" : component.key + ".format.text_key",
+        .skip_bad_rows = plan.skip_bad_rows};
+    const BuildState& state = writer.state();
+    EncodePipeline units(context, tokenizer,
+                         DocumentReader(fs, writer.sources(), rows, state.file,
+                                        {.rows = state.documents, .bytes = state.row_bytes}),
+                         settings.threads_or_all());
+    return write_store(writer, units, settings);
+  }
+}
+
+// Says so when texts are about to lose bytes, which a tokenizer does as Hugging Face does: without a word.
+void warn_of_missing_bytes(const std::string& path, const tokenizer::Tokenizer& tokenizer) {
+  if (tokenizer.missing_bytes() == 0) return;
+  constexpr int kShown = 6;
+  int missing = 0;
+  std::string names;
+  for (int b = 0; b < 0xf5; ++b) {
+    const std::string byte(1, static_cast<char>(b));
+    if (b == 0xc0 || b == 0xc1) continue;  // these, and those from 0xf5 on, are in no UTF-8
+    if (tokenizer.token_to_id(tokenizer::bytes_to_characters(byte)) || ++missing > kShown) continue;
+    names += (missing > 1 ? ", " : "") + (b > ' ' && b < 0x7f ? byte : fmt::format("0x{:02x}", b));
+  }
+  if (missing == 0) return;
+  log_warning(fmt::format(
+      "data.tokenizer: {} has no token for {} of the bytes that texts are made of ({}{}), nor one "
+      "for unknown text: they are left out of the ids, as Hugging Face does, though bits per byte "
+      "count them. Use a tokenizer that was trained with all 256 bytes (in Hugging Face by "
+      "initial_alphabet) if texts have them",
+      path, missing, names, missing > kShown ? ", ..." : ""));
+}
+
+}  // namespace
+
+Result<StoreLedger> build_store(io::FileSystem& fs, const DataOptions& options, const Component& component,
+                                const tokenizer::Tokenizer& tokenizer, const BuildSettings& settings) {
+  ASSIGN_OR_RETURN(const StorePlan plan, plan_store(fs, options, component, tokenizer));
+  if (!plan.folder.levanter_cache.empty())
+    return check_levanter_cache(fs, plan.folder.levanter_cache, plan.folder.ledger, plan.preprocessing,
+                                tokenizer, options.tokenizer, settings);
+  if (!plan.is_in_place && !std::holds_alternative<PrebuiltFormat>(component.format))
+    warn_of_missing_bytes(options.tokenizer, tokenizer);
+  ASSIGN_OR_RETURN(Standing there, standing(fs, plan, settings.append));
+  if (there.is_done()) return std::move(*there.finished);
+  if (!plan.sources.ok()) return plan.sources.error();
+  if (plan.is_in_place)
+    return not_found(fmt::format(
+        "{}: names no texts, and {} holds neither a token store nor a Levanter cache; set {}.train_urls "
+        "or {}.cache_dir",
+        plan.key, component.cache_dir, plan.key, plan.key));
+  RETURN_IF_ERROR(fs.make_dirs(plan.folder.ledger));
+  auto lock = fs.lock(io::join_path(plan.folder.ledger, "build.lock"),
+                      fmt::format("a build of this token store, process {}", getpid()));
+  if (!lock.ok()) return lock.error();
+  // Another process may have finished it before the lock was ours.
+  return build_locked(fs, plan, component, tokenizer, settings);
+}
+
+Result<StoreLedger> build_store(io::FileSystem& fs, const DataOptions& options,
+                                const tokenizer::Tokenizer& tokenizer, const BuildSettings& settings) {
+  const std::vector<Component> components = components_of(options);
+  if (components.size() != 1 || !components[0].name.empty())
+    return invalid_argument("data.components: this command reads one data set, named by data.train_urls");
+  return build_store(fs, options, components[0], tokenizer, settings);
+}
+
+}  // namespace ostro::data

@@ -1,0 +1,77 @@
+// What a reader must know of every chunk of a store's arrays, read page by page: a store of 10^13 tokens has
+// tens of millions of chunks (docs/formats/token_store.md, "chunks.table").
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <memory>
+#include <string>
+
+#include "ostro/base/lru_cache.h"
+#include "ostro/data/ledger/ledger.h"
+#include "ostro/data/ledger/store_damage.h"
+#include "ostro/io/files/file_system.h"
+
+namespace ostro::data {
+
+class ChunkTables;
+
+// The chunks of one array. Immutable, thread-safe.
+class ChunkTable {
+ public:
+  int64_t chunks() const { return chunks_; }
+  // CRC-32C of a chunk's elements. These fail with kCorrupt, naming the file, where it is damaged.
+  Result<uint32_t> crc32c(int64_t chunk) const;
+  // The last element of a chunk of offsets.
+  Result<int64_t> last(int64_t chunk) const;
+  // The first chunk of offsets whose last element is above `value`; chunks() when there is none.
+  Result<int64_t> first_above(int64_t value) const;
+
+ private:
+  friend class ChunkTables;
+  struct Entry {
+    uint32_t crc32c = 0;
+    int64_t last = 0;
+  };
+  Result<Entry> entry(int64_t chunk) const;
+
+  std::shared_ptr<const ChunkTables> tables_;
+  int64_t chunks_ = 0, first_page_ = 0;
+  bool has_last_ = false;
+};
+
+// The tables of a store. Keeps the pages used last, 4 MiB of them.
+class ChunkTables : public std::enable_shared_from_this<ChunkTables> {
+ public:
+  // Of the store whose ledger, with or without files, and ledger hash were read from `cache_dir`. kCorrupt
+  // when the file is missing or has another size than the ledger needs; its pages are checked when they are
+  // read.
+  static Result<std::shared_ptr<const ChunkTables>> open(io::FileSystem& fs, const std::string& cache_dir,
+                                                         const StoreLedger& ledger, const std::string& hash);
+
+  ChunkTable table(Split split, ArrayId id) const;
+
+ private:
+  friend class ChunkTable;
+  using Page = std::string;
+  ChunkTables() = default;
+  Result<std::shared_ptr<const Page>> page(int64_t number) const;
+
+  struct Place {
+    int64_t chunks = 0, first_page = 0;
+  };
+  std::array<std::array<Place, kArrayCount>, 2> places_;  // by Split and ArrayId
+  std::string path_, store_hash_;
+  StoreName store_;
+  std::unique_ptr<io::RandomAccessFile> file_;  // null: a ledger that holds the sums itself
+  std::string memory_;                          // ... as they would stand in the file
+  LruCache<Page>::Part pages_{std::make_shared<LruCache<Page>>(1024)};
+};
+
+// Writes the tables of a ledger that holds the sums of all chunks and has that hash, durably.
+Status write_chunk_tables(io::FileSystem& fs, const std::string& cache_dir, const StoreLedger& ledger,
+                          const std::string& hash);
+
+std::string chunk_tables_path(const std::string& cache_dir);
+
+}  // namespace ostro::data

@@ -1,0 +1,184 @@
+// Stores with more chunks than memory should know of and more files than a process may have open.
+#include "ostro/data/ledger/chunk_table.h"
+
+#include <doctest/doctest.h>
+#include <unistd.h>
+
+#include <nlohmann/json.hpp>
+
+#include "ostro/data/batch/test_corpus.h"
+#include "ostro/data/store/sparse_store_for_test.h"
+#include "ostro/io/files/counting_file_system.h"
+
+namespace ostro::data {
+namespace {
+
+constexpr int64_t kSeqLen = 24, kBatchSize = 32;
+
+// A folder that goes with the test.
+struct Folder {
+  std::filesystem::path path;
+  explicit Folder(const char* name)
+      : path(std::filesystem::temp_directory_path() / fmt::format("ostro_{}_{}", name, getpid())) {
+    std::filesystem::remove_all(path);
+  }
+  ~Folder() { std::filesystem::remove_all(path); }
+};
+
+SparseStore many_chunks(int64_t chunks) {
+  SparseStore store{.tokens = 64 * chunks,
+                    .row_tokens = 10,
+                    .files = 7,
+                    .layout = {.chunk = 64, .shard = 256},
+                    .preprocessing = {}};
+  store.tokens -= store.tokens % store.row_tokens;
+  store.preprocessing.tokenizer = std::string(64, '0');
+  store.preprocessing.vocab_size = 70'000;
+  store.preprocessing.text_key = "text";
+  return store;
+}
+
+// Of the batch of a step in a full shuffle.
+std::vector<int64_t> sequences_of(const SparseStore& store, int64_t step) {
+  const SequenceOrder order(data_key(0), (store.tokens - 1) / kSeqLen, {true});
+  std::vector<int64_t> sequences;
+  for (int64_t i = 0; i < kBatchSize; ++i) sequences.push_back(order(step * kBatchSize + i));
+  return sequences;
+}
+
+void make(const SparseStore& store, const std::string& folder, int64_t step) {
+  std::vector<int64_t> positions;
+  for (const int64_t sequence : sequences_of(store, step))
+    for (int64_t at = 0; at <= kSeqLen; ++at) positions.push_back(sequence * kSeqLen + at);
+  check_ok(make_sparse_store(store, folder, positions));
+}
+
+int64_t open_files() {
+  const std::filesystem::directory_iterator all("/proc/self/fd");
+  return std::distance(begin(all), end(all));
+}
+
+TEST_CASE("chunk table: a batch of a store with thousands of shards is what the store holds, with its rows") {
+  const Folder folder("chunk_table");
+  constexpr int64_t kStep = 321;
+  const SparseStore store = many_chunks(5000);
+  make(store, folder.path, kStep);
+  auto cache = std::make_shared<ChunkCache>(4096);
+  const auto opened = TokenStore::open(io::local_file_system(), folder.path, cache);
+  REQUIRE(opened.ok());
+  const auto loader = Loader::create(DataSet::of(*opened), DataOptions{}, kSeqLen, kBatchSize, 0);
+  REQUIRE(loader.ok());
+  const auto batch = loader->batch(kStep);
+  REQUIRE(batch.ok());
+  CHECK(batch->sequences == sequences_of(store, kStep));
+  for (size_t row = 0; row < kBatchSize; ++row) {
+    const int64_t first = batch->sequences[row] * kSeqLen;
+    for (int64_t i = 0; i < kSeqLen; ++i) {
+      const size_t at = row * kSeqLen + static_cast<size_t>(i);
+      CHECK(batch->tokens[at] == store.token(first + i));
+      CHECK(batch->targets[at] == store.token(first + i + 1));
+    }
+    const auto documents = loader->reader().documents(batch->sequences[row]);
+    REQUIRE(documents.ok());
+    int64_t at = first;
+    for (const DocumentSpan& d : *documents) {
+      CHECK(d.row == at / store.row_tokens);
+      CHECK(d.source.document == store.element(ArrayId::kDocument, d.row));
+      CHECK(d.source.file == fmt::format("corpus/{:05}.jsonl", d.row / ((store.rows() + 6) / 7)));
+      CHECK(d.first_token == at % store.row_tokens);
+      at = first + d.end;
+    }
+    CHECK(at == first + kSeqLen);
+  }
+  // All of it, in bounded memory and files.
+  const TokenStream& stream = (*opened)->split(Split::kTrain);
+  std::vector<int32_t> tokens(static_cast<size_t>(stream.tokens()));
+  const int64_t before = open_files();
+  check_ok(stream.read(0, tokens));
+  CHECK(open_files() <= before + 256);
+  CHECK(cache->cost() <= 4096);
+  bool same = true;
+  for (size_t i = 0; i < tokens.size(); ++i) same &= tokens[i] == store.token(static_cast<int64_t>(i));
+  CHECK(same);
+}
+
+TEST_CASE("chunk table: opening a store costs the same whatever its length") {
+  std::vector<io::CountingFileSystem::Counts> seen;
+  for (const int64_t chunks : {300, 30'000}) {
+    const Folder folder("chunk_table_length");
+    SparseStore store = many_chunks(chunks);
+    store.layout.shard = 64 * 256;
+    make(store, folder.path, 1);
+    io::CountingFileSystem fs(io::local_file_system());
+    REQUIRE(TokenStore::open(fs, folder.path).ok());
+    seen.push_back(fs.counts());
+  }
+  CHECK(seen[0].opens == seen[1].opens);
+  CHECK(seen[0].reads == seen[1].reads);
+  CHECK(seen[1].bytes_read - seen[0].bytes_read < 200);  // digits
+}
+
+TEST_CASE("chunk table: stores whose ledger holds the sums are read as before") {
+  io::MemoryFileSystem fs;
+  write_corpus(fs, "corpus");
+  const DataOptions options = corpus_options("corpus");
+  const auto built = build_store(fs, options, test_tokenizer(), small_settings());
+  REQUIRE(built.ok());
+  nlohmann::json json = write_old_ledger(fs, options.cache_dir, *built, 1);
+  check_ok(verify_store(fs, options.cache_dir));
+  const auto store = TokenStore::open(fs, options, test_tokenizer());
+  REQUIRE(store.ok());
+  CHECK((*store)->hash() == built->hash());
+  const TokenStream& stream = (*store)->split(Split::kTrain);
+  CHECK(stream.rows_of(0, stream.tokens())->size() == static_cast<size_t>(stream.rows()));
+  // One changed sum is found.
+  json["chunks"]["train"]["input_ids/data"]["crc32c"][0] = 1;
+  json.erase("sha256");
+  json["sha256"] = sha256_hex(json.dump());
+  write(fs, ledger_path(options.cache_dir), json.dump() + "\n");
+  CHECK(verify_store(fs, options.cache_dir).error().code() == ErrorCode::kCorrupt);
+  // Another array with sums of its own is one, too: these ledgers' hash does not have the sums of chunks.
+  std::vector<int32_t> ids(static_cast<size_t>(stream.tokens()));
+  check_ok(stream.read(0, ids));
+  ids[0] ^= 1;
+  const std::string path = "corpus-cache/train/input_ids/data";
+  check_ok(fs.remove_all(path));
+  auto writer = ArrayWriter::create(fs, path, small_settings().layout);
+  REQUIRE(writer.ok());
+  check_ok(writer->append(std::vector<uint32_t>(ids.begin(), ids.end())));
+  REQUIRE(writer->commit().ok());
+  json["chunks"]["train"]["input_ids/data"]["crc32c"][0] = writer->all_chunks()[0].crc32c;
+  write(fs, ledger_path(options.cache_dir), with_checksum(json));
+  CHECK(verify_store(fs, options.cache_dir)
+            .error()
+            .message()
+            .find("damaged token store: corpus-cache/train/input_ids/data: SHA-256 ") == 0);
+}
+
+TEST_CASE("chunk table: one of another store, or of another place, is refused by name") {
+  io::MemoryFileSystem fs;
+  write_corpus(fs, "corpus");
+  DataOptions options = corpus_options("corpus");
+  REQUIRE(build_store(fs, options, test_tokenizer(), small_settings()).ok());
+  const std::string path = chunk_tables_path(options.cache_dir), own = *fs.read_file(path);
+  options.cache_dir = "other";
+  options.enforce_eos = false;
+  REQUIRE(build_store(fs, options, test_tokenizer(), small_settings()).ok());
+  const std::string other = *fs.read_file(chunk_tables_path("other"));
+  REQUIRE(own.size() == other.size());
+  const std::string pages_swapped = own.substr(4096, 4096) + own.substr(0, 4096) + own.substr(8192);
+  for (const std::string& content : {other, pages_swapped}) {
+    write(fs, path, content);
+    const auto store = TokenStore::open(fs, "corpus-cache");
+    REQUIRE(store.ok());
+    std::vector<int32_t> tokens(4);
+    const Status status = (*store)->split(Split::kTrain).read(0, tokens);
+    CHECK(status.error().code() == ErrorCode::kCorrupt);
+    CHECK(status.error().message().find("corpus-cache/chunks.table") != std::string::npos);
+  }
+  write(fs, path, own);
+  check_ok(verify_store(fs, "corpus-cache"));
+}
+
+}  // namespace
+}  // namespace ostro::data

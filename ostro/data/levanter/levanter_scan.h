@@ -1,0 +1,15 @@
+// Reads a Levanter cache once for what a reader must know of it.
+#pragma once
+
+#include "ostro/data/arrays/build_settings.h"
+#include "ostro/data/levanter/levanter_ledger.h"
+
+namespace ostro::data {
+
+// Fills in the splits and parts of `ledger`, which has levanter_cache and preprocessing. `told`: the cache's
+// own ledger. Errors: as check_levanter_cache.
+Status scan_levanter_cache(io::FileSystem& fs, const LevanterLedger& told,
+                           const tokenizer::Tokenizer& tokenizer, const BuildSettings& settings,
+                           StoreLedger& ledger);
+
+}  // namespace ostro::data

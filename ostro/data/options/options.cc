@@ -1,0 +1,369 @@
+#include "ostro/data/options/options.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+
+namespace ostro::data {
+
+using config::Effect;
+using config::option_error;
+
+namespace {
+
+// Why a run cannot go on with another value.
+constexpr const char* kContent = "the run's data is made with it";
+constexpr const char* kOrder = "the order of the data follows from it, so what was seen could come again";
+
+// A configuration with components, for tests that change one more option of it.
+const std::vector<std::pair<std::string, std::string>> kMixture = {
+    {"data.train_urls", "[]"},
+    {"data.validation_fraction", "0.01"},
+    {"data.components",
+     "{web: {train_urls: [corpus], validation_fraction: 0.2}, code: {train_urls: [\"other/**/*.txt\"]}}"},
+    {"data.train_weights", "{web: 0.75, code: 0.25}"},
+    {"data.mixture_block_size", "8"}};
+
+Status check_fraction(const std::string& key, double value) {
+  if (value >= 0 && value < 1) return {};
+  return option_error(key + ".validation_fraction",
+                      fmt::format("{} is not a fraction; use 0 or more and less than 1", value));
+}
+
+Status check_at_least_1(const std::string& key, int64_t value, const char* what) {
+  if (value >= 1) return {};
+  return option_error(key, fmt::format("{} is not a number of {}; use 1 or more", value, what));
+}
+
+// Names become folders below data.cache_dir and parts of metrics' names.
+Status check_name(const std::string& name, const std::map<std::string, ComponentOptions>& all) {
+  const std::string key = "data.components." + name;
+  for (size_t begin = 0; begin <= name.size();) {
+    const size_t end = std::min(name.find('/', begin), name.size());
+    const std::string part = name.substr(begin, end - begin);
+    const bool letters = std::all_of(part.begin(), part.end(), [](char c) {
+      return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_' ||
+             c == '-' || c == '.';
+    });
+    if (part.empty() || part[0] == '.' || !letters)
+      return option_error(key,
+                          fmt::format("\"{}\" cannot name a component; use letters, digits, _, - and . (not "
+                                      "first), in parts separated by /",
+                                      name));
+    if (part == "train" || part == "validation" || part == "rows")
+      return option_error(
+          key, fmt::format("\"{}\" is the name of a folder inside token stores; use another", part));
+    begin = end + 1;
+  }
+  for (const auto& [other, options] : all)
+    if (other.starts_with(name + "/"))
+      return option_error(key, fmt::format("\"{}\" would lie inside its folder; rename one of them", other));
+  return {};
+}
+
+Status check_format(const std::string& key, const RowFormat& format) {
+  const auto need = [&](const char* name, const std::string& value) -> Status {
+    if (!value.empty()) return {};
+    return option_error(fmt::format("{}.format.{}", key, name), "is empty; name a field of the rows");
+  };
+  if (const auto* text = std::get_if<TextFormat>(&format)) return need("text_key", text->text_key);
+  if (const auto* chat = std::get_if<ChatFormat>(&format))
+    return need("messages_field", chat->messages_field);
+  if (const auto* pair = std::get_if<SupervisedFormat>(&format)) {
+    RETURN_IF_ERROR(need("input_field", pair->input_field));
+    return need("output_field", pair->output_field);
+  }
+  const auto& ids = std::get<PrebuiltFormat>(format);
+  RETURN_IF_ERROR(need("input_ids_key", ids.input_ids_key));
+  return ids.loss_weights_key ? need("loss_weights_key", *ids.loss_weights_key) : Status{};
+}
+
+Status check_weights(const DataOptions& o) {
+  std::vector<std::string> names;
+  for (const auto& [name, c] : o.components) names.push_back(name);
+  std::map<std::string, bool> named;
+  for (size_t i = 0; i < o.train_weights.stages.size(); ++i) {
+    const auto& [step, weights] = o.train_weights.stages[i];
+    const std::string key =
+        o.train_weights.stages.size() == 1 ? "data.train_weights" : fmt::format("data.train_weights[{}]", i);
+    double sum = 0;
+    for (const auto& [name, weight] : weights) {
+      const auto found = o.components.find(name);
+      if (found == o.components.end())
+        return option_error(key, fmt::format("there is no component \"{}\"; the nearest is \"{}\"", name,
+                                             config::nearest_name(name, names)));
+      if (!(weight >= 0) || !std::isfinite(weight))
+        return option_error(key + "." + name, fmt::format("{} is not a weight; use 0 or more", weight));
+      if (weight > 0 && found->second.train_urls.empty() && !found->second.validation_urls.empty())
+        return option_error(
+            key + "." + name,
+            fmt::format("{} is above 0, but data.components.{} has no train_urls; give it some, "
+                        "or weight 0 for evaluation only",
+                        weight, name));
+      named[name] = true;
+      sum += weight;
+    }
+    const bool implied = weights.empty() && o.train_weights.stages.size() == 1 && names.size() == 1;
+    if (!implied && !(sum > 0 && std::isfinite(sum)))
+      return option_error(key, fmt::format("no component has a weight above 0; weigh {}, like {{{}: 1}}",
+                                           fmt::join(names, ", "), names[0]));
+    if (implied) named[names[0]] = true;
+  }
+  for (const std::string& name : names)
+    if (!named.contains(name))
+      return option_error(
+          "data.train_weights",
+          fmt::format("component \"{0}\" has no weight; add {0}: 0 for evaluation only", name));
+  return {};
+}
+
+Status check_components(const DataOptions& o) {
+  if (!o.train_urls.empty() || !o.validation_urls.empty())
+    return option_error(o.train_urls.empty() ? "data.validation_urls" : "data.train_urls",
+                        "texts are named here and in data.components; move them into a component");
+  if (o.text_key != "text")
+    return option_error("data.text_key",
+                        "is for a configuration without components; set format.text_key of each component");
+  if (o.validation_fraction != DataOptions().validation_fraction)
+    return option_error(
+        "data.validation_fraction",
+        fmt::format("{} is for a configuration without components; set validation_fraction of "
+                    "each component",
+                    o.validation_fraction));
+  std::map<std::string, std::string> stores;
+  for (const Component& c : components_of(o)) {
+    RETURN_IF_ERROR(check_name(c.name, o.components));
+    RETURN_IF_ERROR(check_fraction(c.key, c.validation_fraction));
+    RETURN_IF_ERROR(check_format(c.key, c.format));
+    if (c.cache_dir.empty()) return option_error(c.key + ".cache_dir", "is empty; name a directory or null");
+    const auto [other, is_new] = stores.emplace(c.cache_dir, c.name);
+    if (!is_new)
+      return option_error(c.key + ".cache_dir", fmt::format("{} is the store of component \"{}\", too",
+                                                            c.cache_dir, other->second));
+  }
+  return check_weights(o);
+}
+
+}  // namespace
+
+std::vector<std::string> option_names(StopStrategy) {
+  return {"restart", "first_exhausted", "all_exhausted"};
+}
+std::vector<std::string> option_names(OnBadRow) { return {"error", "skip"}; }
+std::vector<std::string> option_names(IdType) {
+  return {"levanter", "smallest", "uint16", "uint32", "int32", "int64"};
+}
+
+void TextFormat::visit_options(config::OptionTable& t) {
+  t.add(&text_key, "text_key", Effect::kBits, "", "field that holds the text");
+}
+
+void ChatFormat::visit_options(config::OptionTable& t) {
+  t.add(&messages_field, "messages_field", Effect::kBits, "", "field that holds the list of messages");
+  t.add(&chat_template, "chat_template", Effect::kBits, "Jinja",
+        "how messages are written out; null: the tokenizer's template");
+  t.add(&pack, "pack", Effect::kBits, "",
+        "as many whole conversations as fit into a sequence; false: one conversation each");
+  t.add(&mask_user_turns, "mask_user_turns", Effect::kBits, "",
+        "only what the template marks as generated counts in the loss");
+}
+
+void SupervisedFormat::visit_options(config::OptionTable& t) {
+  t.add(&input_field, "input_field", Effect::kBits, "", "field that holds the prompt");
+  t.add(&output_field, "output_field", Effect::kBits, "", "field that holds the response");
+  t.add(&separate_with, "separate_with", Effect::kBits, "", "text between prompt and response");
+  t.add(&pack, "pack", Effect::kBits, "", "as many whole pairs as fit into a sequence; false: one pair each");
+  t.add(&mask_inputs, "mask_inputs", Effect::kBits, "", "only the response counts in the loss");
+}
+
+void PrebuiltFormat::visit_options(config::OptionTable& t) {
+  t.add(&input_ids_key, "input_ids_key", Effect::kBits, "", "field that holds the list of token ids");
+  t.add(&loss_weights_key, "loss_weights_key", Effect::kBits, "",
+        "field that holds each token's weight as a target; null: all 1");
+}
+
+void BlockShuffle::visit_options(config::OptionTable& t) {
+  t.add(&io_block_size, "io_block_size", Effect::kBits, "sequences", "neighbours that are moved together")
+      .other("3")
+      .fixed(kOrder);
+  t.add(&window_blocks, "window_blocks", Effect::kBits, "blocks",
+        "blocks whose sequences are permuted among themselves afterwards")
+      .other("2")
+      .beside({{"data.shuffle", "{type: block, io_block_size: 4}"}})
+      .fixed(kOrder);
+}
+
+void ComponentOptions::visit_options(config::OptionTable& t) {
+  t.add(&train_urls, "train_urls", Effect::kBits, "globs",
+        "training texts; with validation_urls empty, too: the store in cache_dir is used as it is")
+      .by_content();
+  t.add(&validation_urls, "validation_urls", Effect::kBits, "globs",
+        "held-out texts; empty: see validation_fraction")
+      .by_content();
+  t.add(&validation_fraction, "validation_fraction", Effect::kBits, "fraction of rows",
+        "share of the training rows held out, chosen by their hash, when there are no validation_urls");
+  t.section(&format, "format", "how a row becomes tokens");
+  t.add(&cache_dir, "cache_dir", Effect::kOutput, "path",
+        "where the component's token store is, or is built; null: data.cache_dir/<name>");
+}
+
+void DataOptions::visit_options(config::OptionTable& t) {
+  t.add(&tokenizer, "tokenizer", Effect::kBits, "path",
+        "Hugging Face tokenizer.json or SentencePiece .model, or a directory that holds one")
+      .other("other_tokenizer.json")
+      .by_content();
+  t.add(&cache_dir, "cache_dir", Effect::kOutput, "path", "where the token store is built")
+      .other("other_cache");
+  t.add(&train_urls, "train_urls", Effect::kBits, "globs",
+        "training texts: files, directories or globs (** crosses folders); .jsonl, .ndjson and .json "
+        "(also .gz, .zst) hold a document a line, .parquet one a row, a text file is one document")
+      .other("[\"other/**/*.txt\"]")
+      .by_content();
+  t.add(&validation_urls, "validation_urls", Effect::kBits, "globs",
+        "held-out texts; empty: see validation_fraction")
+      .other("[\"held_out/**/*.txt\"]")
+      .by_content();
+  t.add(&validation_fraction, "validation_fraction", Effect::kBits, "fraction of documents",
+        "share of the training documents held out, chosen by their hash, when there are no validation_urls")
+      .fixed(kContent);
+  t.add(&text_key, "text_key", Effect::kBits, "", "field of a JSON line that holds the text")
+      .other("content")
+      .fixed(kContent);
+  t.add(&components, "components", Effect::kBits, "",
+        "several data sets by name, each with a store of its own, instead of train_urls, validation_urls, "
+        "validation_fraction and text_key, which each has for itself")
+      .other(
+          "{web: {train_urls: [corpus], format: {text_key: content}}, code: {train_urls: "
+          "[\"other/**/*.txt\"]}}")
+      .beside(kMixture)
+      .since_default("{}")
+      .fixed(kContent);
+  t.add(&train_weights, "train_weights", Effect::kBits, "",
+        "shares of the components in the training sequences; 0: evaluation only; or a list of [step, shares]")
+      .other("[[0, {web: 0.75, code: 0.25}], [3, {web: 0.5, code: 0.5}]]")
+      .beside(kMixture)
+      .since_default("{}");
+  t.add(&mixture_block_size, "mixture_block_size", Effect::kBits, "sequences",
+        "every block of so many sequences holds the components in their exact shares")
+      .other("4")
+      .beside(kMixture)
+      .since_default("2048")
+      .fixed("how often each component was seen so far is counted in blocks of this size");
+  t.add(&stop_strategy, "stop_strategy", Effect::kOutput, "",
+        "how long a run may be: restart: components begin anew, in another order; first_exhausted: none "
+        "does; all_exhausted: until each has been seen whole")
+      .other("first_exhausted")
+      .beside(kMixture);
+  t.add(&shuffle, "shuffle", Effect::kBits, "sequences",
+        "true: a new permutation of the whole set every epoch; false: stored order; a number: permute within "
+        "stretches of so many sequences; {type: block}: permute blocks, then within windows of blocks")
+      .other("64")
+      .fixed(kOrder);
+  t.add(&target_budget, "target_budget", Effect::kBits, "tokens",
+        "simulated epoching: the length of the training that this run stands for; every component is cut to "
+        "experiment_budget / target_budget of its sequences")
+      .other("100000")
+      .beside({{"data.experiment_budget", "8000"}, {"data.target_budget", "16000"}})
+      .since_default("null")
+      .fixed(kOrder);
+  t.add(&experiment_budget, "experiment_budget", Effect::kBits, "tokens",
+        "simulated epoching: the length of this run")
+      .other("4000")
+      .beside({{"data.experiment_budget", "8000"}, {"data.target_budget", "16000"}})
+      .since_default("null")
+      .fixed(kOrder);
+  t.add(&on_bad_row, "on_bad_row", Effect::kBits, "",
+        "a row that cannot be read: error: the build stops; skip: it is left out, counted and reported")
+      .other("skip")
+      .since_default("error")
+      .fixed(kContent);
+  t.add(&id_type, "id_type", Effect::kOutput, "",
+        "type of ids in stores that are built: levanter (int64 for texts, else int32: what Levanter opens), "
+        "smallest "
+        "(uint16 or uint32, by the vocabulary), or one of the others; tokens and hashes are the same")
+      .other("smallest");
+  t.add(&chunk_cache_mib, "chunk_cache_mib", Effect::kOutput, "MiB",
+        "what decoded chunks of token stores may take in memory: data that fit are kept");
+  t.add(&enforce_eos, "enforce_eos", Effect::kBits, "",
+        "end every document with the tokenizer's end-of-text token")
+      .fixed(kContent);
+  t.add(&block_cross_document_attention, "block_cross_document_attention", Effect::kBits, "",
+        "let a token attend to its own document only");
+  t.refuse("cache_options", "the token store needs no tuning; see data.cache_dir");
+  t.refuse("configs", "name the data sets of a mixture in data.components");
+  t.refuse("format",
+           "put the texts into a component: data.components: {NAME: {train_urls: [...], format: ...}}");
+  t.refuse("permutation_type", "every order is a keyed permutation of full strength; see data.shuffle");
+}
+
+Status DataOptions::validate() const {
+  if (tokenizer.empty())
+    return option_error("data.tokenizer", "is empty; name a tokenizer.json, a .model, or its directory");
+  if (cache_dir.empty()) return option_error("data.cache_dir", "is empty; name a directory");
+  if (!components.empty()) {
+    RETURN_IF_ERROR(check_components(*this));
+  } else {
+    if (train_urls.empty())
+      return option_error(
+          "data.train_urls",
+          "is empty; list files, directories or globs, or name several sets in data.components");
+    if (train_weights.stages.size() > 1 || !train_weights.stages[0].value.empty())
+      return option_error("data.train_weights", "weighs components, and data.components names none");
+    if (text_key.empty()) return option_error("data.text_key", "is empty; name a field of the JSON lines");
+  }
+  RETURN_IF_ERROR(check_fraction("data", validation_fraction));
+  RETURN_IF_ERROR(check_at_least_1("data.mixture_block_size", mixture_block_size, "sequences"));
+  if (mixture_block_size > kMaxMixtureBlock)
+    return option_error("data.mixture_block_size", fmt::format("{} is above {}, the largest block",
+                                                               mixture_block_size, kMaxMixtureBlock));
+  if (chunk_cache_mib < 0 || chunk_cache_mib > int64_t{1} << 32)
+    return option_error("data.chunk_cache_mib",
+                        fmt::format("{} is not a number of MiB in 0..{}", chunk_cache_mib, int64_t{1} << 32));
+  if (const int64_t* era = std::get_if<int64_t>(&shuffle.value); era && *era < 1)
+    return option_error("data.shuffle",
+                        fmt::format("{} is not a number of sequences; use true, false or 1 and more", *era));
+  if (const auto* block = std::get_if<std::variant<BlockShuffle>>(&shuffle.value)) {
+    const auto& [io_block_size, window_blocks] = std::get<BlockShuffle>(*block);
+    RETURN_IF_ERROR(check_at_least_1("data.shuffle.io_block_size", io_block_size, "sequences"));
+    RETURN_IF_ERROR(check_at_least_1("data.shuffle.window_blocks", window_blocks, "blocks"));
+    if (io_block_size > INT64_MAX / window_blocks)
+      return option_error("data.shuffle.window_blocks", fmt::format("{} blocks of {} sequences are too many",
+                                                                    window_blocks, io_block_size));
+  }
+  if (target_budget.has_value() != experiment_budget.has_value())
+    return option_error(target_budget ? "data.experiment_budget" : "data.target_budget",
+                        "is null and the other budget is not; simulated epoching needs both");
+  if (target_budget) {
+    RETURN_IF_ERROR(check_at_least_1("data.experiment_budget", *experiment_budget, "tokens"));
+    if (*experiment_budget > *target_budget)
+      return option_error(
+          "data.experiment_budget",
+          fmt::format("{} is more than data.target_budget, which is {}", *experiment_budget, *target_budget));
+  }
+  return {};
+}
+
+std::vector<Component> components_of(const DataOptions& o) {
+  if (o.components.empty())
+    return {{"", "data", o.cache_dir, o.train_urls, o.validation_urls, o.validation_fraction,
+             TextFormat{o.text_key}}};
+  std::vector<Component> all;
+  for (const auto& [name, c] : o.components)
+    all.push_back({name, "data.components." + name, c.cache_dir.value_or(o.cache_dir + "/" + name),
+                   c.train_urls, c.validation_urls, c.validation_fraction, c.format});
+  return all;
+}
+
+double weight_of(const DataOptions& options, const std::string& component, int64_t step) {
+  const Weights& weights = options.train_weights.at(step);
+  const auto found = weights.find(component);
+  if (found != weights.end()) return found->second;
+  return weights.empty() ? 1 : 0;
+}
+
+bool is_packed(const RowFormat& format) {
+  return std::holds_alternative<ChatFormat>(format) || std::holds_alternative<SupervisedFormat>(format);
+}
+
+}  // namespace ostro::data

@@ -1,0 +1,66 @@
+#include "ostro/data/packing/packing.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <vector>
+
+namespace ostro::data {
+namespace {
+
+constexpr int64_t kRowsAtATime = 65536;
+
+}  // namespace
+
+Result<PackCounts> for_each_sequence(const TokenStream& stream, const PackRule& rule,
+                                     const std::function<Status(int64_t)>& start) {
+  PackCounts counts;
+  int64_t used = rule.seq_len + 1;  // of the sequence being filled: full
+  for (int64_t row = 0; row < stream.rows(); row += kRowsAtATime) {
+    const int64_t count = std::min(kRowsAtATime, stream.rows() - row);
+    ASSIGN_OR_RETURN(const std::vector<int64_t> ends, stream.row_ends(row, count));
+    for (int64_t i = 0; i < count; ++i) {
+      const int64_t tokens = ends[static_cast<size_t>(i) + 1] - ends[static_cast<size_t>(i)];
+      const int64_t positions = rule.positions(tokens);
+      if (positions == 0) {
+        ++counts.empty_rows;
+        continue;
+      }
+      if (tokens - 1 > rule.seq_len) {
+        ++counts.cut_rows;
+        counts.cut_tokens += tokens - 1 - rule.seq_len;
+      }
+      if (!rule.pack || used + positions > rule.seq_len) {
+        RETURN_IF_ERROR(start(row + i));
+        ++counts.sequences;
+        used = 0;
+      }
+      used += positions;
+    }
+  }
+  return counts;
+}
+
+Result<PackCounts> count_packs(const TokenStream& stream, const PackRule& rule) {
+  return for_each_sequence(stream, rule, [](int64_t) { return Status(); });
+}
+
+std::string left_out_text(const PackCounts& counts) {
+  std::string out;
+  if (counts.cut_rows > 0)
+    out = fmt::format("rows longer than a sequence: {}, which lose {} tokens", counts.cut_rows,
+                      counts.cut_tokens);
+  if (counts.empty_rows > 0)
+    out += fmt::format("{}rows without a target: {}", out.empty() ? "" : "; ", counts.empty_rows);
+  return out;
+}
+
+int64_t PackRule::positions(int64_t tokens) const {
+  return std::min(std::max<int64_t>(tokens - 1, 0), seq_len);
+}
+
+int64_t PackRule::first_token(int64_t tokens) const {
+  return keep == Keep::kLeft ? 0 : std::max<int64_t>(tokens - 1 - seq_len, 0);
+}
+
+}  // namespace ostro::data

@@ -1,0 +1,16 @@
+// Rows of .parquet files: parquet_rows.cc with Apache Arrow, no_parquet.cc without.
+#pragma once
+
+#include "ostro/data/sources/row_reader.h"
+
+namespace ostro::data {
+
+// As open_rows. Strings, lists and structs become JSON as their Python values would with json.dumps.
+Result<std::unique_ptr<RowReader>> open_parquet_rows(io::FileSystem& fs, const std::string& path,
+                                                     const RowOptions& options, int64_t skip_rows);
+// How many rows each row group of a file has. kUnsupported in a build without Arrow.
+Result<std::vector<int64_t>> parquet_row_groups(io::FileSystem& fs, const std::string& path);
+// What is wrong with a row of more than `limit` bytes.
+std::string row_too_long(int64_t bytes, int64_t limit);
+
+}  // namespace ostro::data

@@ -1,0 +1,185 @@
+#include "ostro/data/sources/source_files.h"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <functional>
+#include <span>
+#include <unordered_map>
+
+#include "ostro/base/sha256.h"
+#include "ostro/io/files/extension.h"
+#include "ostro/io/files/path.h"
+
+namespace ostro::data {
+namespace {
+
+// Files that are known by their names to hold no plain text. What is not here is read as text, unless it
+// holds a NUL byte (row_reader.h).
+constexpr const char* kCompressedFiles[] = {".gz",  ".zst", ".zstd", ".xz",   ".bz2",
+                                            ".zip", ".lz4", ".lzma", ".br",   ".7z",
+                                            ".rar", ".tar", ".tgz",  ".tbz2", ".snappy"};
+constexpr const char* kDataFiles[] = {".arrow",   ".feather", ".orc",         ".avro", ".h5",   ".hdf5",
+                                      ".npy",     ".npz",     ".bin",         ".idx",  ".mds",  ".tfrecord",
+                                      ".pkl",     ".pickle",  ".pt",          ".pth",  ".ckpt", ".sqlite",
+                                      ".msgpack", ".gguf",    ".safetensors", ".pdf",  ".docx", ".epub"};
+
+Result<FileFormat> format_of(const std::string& path, const std::string& key) {
+  const auto is = [&path](const char* extension) { return io::has_extension(path, extension); };
+  for (const char* lines : {".jsonl", ".ndjson", ".json"})
+    for (const char* packing : {"", ".gz", ".zst"})
+      if (io::has_extension(path, std::string(lines) + packing)) return FileFormat::kJsonl;
+  if (is(".parquet")) return FileFormat::kParquet;
+  for (const char* extension : kCompressedFiles)
+    if (is(extension))
+      return unsupported(
+          fmt::format("{}: compressed files are read as .jsonl.gz and .jsonl.zst (or .ndjson, .json) only; "
+                      "unpack it, or list files by a narrower glob in {}",
+                      path, key));
+  for (const char* extension : kDataFiles)
+    if (is(extension))
+      return unsupported(
+          fmt::format("{}: a {} is no text; write its texts to a .jsonl or .parquet, or list files by a "
+                      "narrower glob in {}",
+                      path, extension, key));
+  return FileFormat::kText;
+}
+
+Result<std::vector<io::FoundFile>> files_of(io::FileSystem& fs, const std::string& url,
+                                            const std::function<bool(const std::string&)>& wanted) {
+  if (!io::has_wildcard(url)) {
+    auto info = fs.stat(url);
+    if (info.ok() && info->is_directory) return fs.find_files(io::join_path(url, "**"), wanted);
+  }
+  return fs.find_files(url, wanted);
+}
+
+// What the absolute paths of a folder's files begin with.
+std::string prefix_of(const std::string& folder) {
+  std::string prefix = io::absolute_path(folder);
+  if (!prefix.ends_with('/')) prefix += '/';
+  return prefix;
+}
+
+// The folder below which everything lies that an entry names; the entry itself when it has no wildcard.
+std::string root_of(const std::string& url) {
+  if (!io::has_wildcard(url)) return url;
+  const size_t end = url.rfind('/', url.find_first_of("*?["));
+  return end == std::string::npos ? "." : url.substr(0, end + 1);
+}
+
+// What one entry leaves out.
+class LeftOut {
+ public:
+  LeftOut(const SourcePlaces& places, const std::string& url) : root_(prefix_of(root_of(url))) {
+    for (const std::string& folder : places.stores)
+      if (!folder.empty()) folders_.push_back(prefix_of(folder));
+    if (places.stores_folder.empty()) return;
+    const std::string all = prefix_of(places.stores_folder);
+    if (root_ == all || !root_.starts_with(all)) folders_.push_back(all);
+  }
+
+  // Whether the file is left out; remembers the folder of stores that the entry itself lies in.
+  bool operator()(const std::string& path) {
+    const std::string whole = io::absolute_path(path);
+    for (const std::string& folder : folders_) {
+      if (!whole.starts_with(folder)) continue;
+      if (root_.starts_with(folder)) inside_ = folder;
+      return true;
+    }
+    return false;
+  }
+  const std::string& inside() const { return inside_; }
+
+ private:
+  std::string root_, inside_;
+  std::vector<std::string> folders_;
+};
+
+}  // namespace
+
+const char* split_name(Split split) { return split == Split::kTrain ? "train" : "validation"; }
+
+const char* file_format_name(FileFormat format) {
+  return format == FileFormat::kText ? "text" : format == FileFormat::kJsonl ? "jsonl" : "parquet";
+}
+
+std::optional<FileFormat> parse_file_format(std::string_view name) {
+  for (const FileFormat format : {FileFormat::kText, FileFormat::kJsonl, FileFormat::kParquet})
+    if (name == file_format_name(format)) return format;
+  return std::nullopt;
+}
+
+Result<std::vector<SourceFile>> FoundSources::all() const {
+  if (missing.empty()) return files;
+  if (files.empty())
+    return not_found(fmt::format("{}: names no file; check the path and quote the glob", missing));
+  return not_found(fmt::format(
+      "{}: names no file, while other patterns name {}; check the path and quote the glob, bring its texts "
+      "back, or take it out of the list",
+      missing, files.size()));
+}
+
+SourcePlaces source_places(const DataOptions& options, const Component& component) {
+  SourcePlaces places{component.train_urls, component.validation_urls, {}, options.cache_dir};
+  for (const Component& c : components_of(options)) places.stores.push_back(c.cache_dir);
+  return places;
+}
+
+Result<FoundSources> find_sources(io::FileSystem& fs, const SourcePlaces& places, const SourceKeys& keys) {
+  FoundSources sources;
+  std::unordered_map<std::string, Split> seen;
+  for (const Split list : kSplits) {
+    const bool train = list == Split::kTrain;
+    const std::string& key = train ? keys.train : keys.validation;
+    for (const std::string& url : train ? places.train : places.validation) {
+      LeftOut left_out(places, url);
+      auto files = files_of(fs, url, [&left_out](const std::string& path) { return !left_out(path); });
+      if (!files.ok()) {
+        const bool named = files.error().message().starts_with(url);
+        const Error error = files.error().with_context(named ? key : fmt::format("{}: {}", key, url));
+        if (error.code() != ErrorCode::kNotFound) return error;
+        // A listed file, that is, while kNotFound says that an entry names none.
+        return Error(ErrorCode::kIo, error.message() +
+                                         "; it is listed: a link to nothing, or removed "
+                                         "meanwhile. Bring it back, or take the link away");
+      }
+      if (files->empty() && !left_out.inside().empty())
+        return invalid_argument(fmt::format(
+            "{}: {}: all files that it names are in {}, a folder of token stores, whose files are no "
+            "texts; give the stores another data.cache_dir",
+            key, url, left_out.inside()));
+      for (const io::FoundFile& file : *files) {
+        const std::string path = io::clean_path(file.path);
+        const auto [found, is_new] = seen.emplace(path, list);
+        if (!is_new && found->second != list)
+          return invalid_argument(
+              fmt::format("{}: {} is in {}, too: the model would be scored on what it was trained on; take "
+                          "it out of one list",
+                          key, path, keys.train));
+        if (!is_new) continue;
+        ASSIGN_OR_RETURN(const FileFormat format, format_of(path, key));
+        sources.files.push_back({path, format, list, file.info.size, file.info.mtime_ns});
+      }
+      if (files->empty() && sources.missing.empty()) sources.missing = fmt::format("{}: {}", key, url);
+    }
+  }
+  return sources;
+}
+
+Result<std::string> file_sha256(io::FileSystem& fs, const std::string& path) {
+  ASSIGN_OR_RETURN(const auto file, fs.open(path));
+  Sha256 hash;
+  std::vector<std::byte> buffer(256 << 10);
+  for (int64_t at = 0; at < file->size();) {
+    const auto count =
+        static_cast<size_t>(std::min<int64_t>(file->size() - at, static_cast<int64_t>(buffer.size())));
+    const std::span<std::byte> part = std::span(buffer).first(count);
+    RETURN_IF_ERROR(file->read(at, part));
+    hash.update(part);
+    at += static_cast<int64_t>(count);
+  }
+  return to_hex(hash.finish());
+}
+
+}  // namespace ostro::data

@@ -1,0 +1,143 @@
+// Collectives (numerics.md N8): workers exchange whole values and every one of them does the same arithmetic,
+// in the order of the workers along the mesh axis. Plain, not frugal with bytes.
+#include "ostro/interp/core/elements.h"
+#include "ostro/interp/core/families.h"
+#include "ostro/interp/core/index_space.h"
+#include "ostro/numerics/functions.h"
+#include "ostro/numerics/tree.h"
+
+namespace ostro::interp {
+namespace {
+
+// What each worker along the op's mesh axis holds, in their order.
+struct Shards {
+  Buffers values;
+  size_t mine = 0;
+};
+
+// Values may differ in size along `axis` ("" when they do not): sizes are exchanged first.
+Result<Shards> exchange_shards(const Call& call, const std::string& axis) {
+  runtime::Collectives* group = call.context.collectives;
+  if (group == nullptr)
+    return invalid_argument(fmt::format("{}: the run has no Collectives", ir::op_name(call.op.kind)));
+  const std::vector<int64_t> peers = group->peers(call.op.attrs.str("mesh_axis"));
+  const size_t n = peers.size();
+  const Buffer& mine = call.in[0];
+
+  std::vector<int64_t> sizes(n);
+  const int64_t size = axis.empty() ? 0 : mine.shape().size_of(axis);
+  std::vector<std::span<const std::byte>> send(n, std::as_bytes(std::span(&size, 1)));
+  std::vector<std::span<std::byte>> receive;
+  for (int64_t& s : sizes) receive.push_back(std::as_writable_bytes(std::span(&s, 1)));
+  RETURN_IF_ERROR(group->exchange(peers, send, receive));
+
+  Shards shards;
+  receive.clear();
+  for (size_t i = 0; i < n; ++i) {
+    Shape shape = mine.shape();
+    if (!axis.empty()) shape.axes[shape.find(axis)].size = sizes[i];
+    shards.values.push_back(Buffer::empty(shape));
+    receive.push_back(shards.values.back().mutable_bytes());
+    send[i] = mine.bytes();
+    if (peers[i] == group->rank()) shards.mine = i;
+  }
+  RETURN_IF_ERROR(group->exchange(peers, send, receive));
+  return shards;
+}
+
+// The elementwise balanced tree of N8 over the workers' partials.
+Result<Buffer> tree_over_workers(const Call& call, const Buffers& partials) {
+  const Shape& shape = partials[0].shape();
+  if (shape.dtype != DType::f32 && shape.dtype != DType::f64)
+    return invalid_argument(
+        fmt::format("{}: partials are {}, not f32 or f64", ir::op_name(call.op.kind), shape.str()));
+  return with_type(shape.dtype, [&]<typename T>() {
+    std::vector<std::vector<T>> parts;
+    for (const Buffer& p : partials) parts.push_back(elements<T>(p));
+    std::vector<T> sums(parts[0].size());
+    for (size_t i = 0; i < sums.size(); ++i) {
+      std::vector<T> column;
+      for (const std::vector<T>& part : parts) column.push_back(part[i]);
+      sums[i] = numerics::tree_sum(std::span<const T>(column));
+    }
+    return make_buffer(shape, sums);
+  });
+}
+
+template <typename T>
+T join_pair(OpKind kind, T a, T b) {
+  if constexpr (std::is_same_v<T, float>)
+    return numerics::max_f32(a, b);
+  else if constexpr (std::is_same_v<T, double>)
+    return numerics::max_f64(a, b);
+  else if (kind == OpKind::all_reduce_max)
+    return a < b ? b : a;
+  else
+    return static_cast<T>(static_cast<std::make_unsigned_t<T>>(a) + static_cast<std::make_unsigned_t<T>>(b));
+}
+
+}  // namespace
+
+Result<Buffers> run_all_gather(const Call& call) {
+  const std::string& axis = call.op.attrs.str("axis");
+  ASSIGN_OR_RETURN(Shards shards, exchange_shards(call, axis));
+  Buffer out = Buffer::zeros(call.out[0]);
+  int64_t start = 0, total = 0;
+  for (const Buffer& shard : shards.values) total += shard.shape().size_of(axis);
+  if (total != call.out[0].size_of(axis))
+    return invalid_argument(fmt::format("all_gather: shards of axis \"{}\" make {}, the result is {}", axis,
+                                        total, call.out[0].str()));
+  for (const Buffer& shard : shards.values) {
+    const int64_t size = shard.shape().size_of(axis);
+    place(out, shard, part(call.out[0], axis, start, size));
+    start += size;
+  }
+  return Buffers{out};
+}
+
+Result<Buffers> run_shard_slice(const Call& call) {
+  const std::string& axis = call.op.attrs.str("axis");
+  const int64_t start = call.op.attrs.i64("start"), size = call.op.attrs.i64("size");
+  if (start < 0 || start + size > call.shape(0).size_of(axis))
+    return invalid_argument(
+        fmt::format("shard_slice: {} .. {} of {}", start, start + size, call.shape(0).str()));
+  return Buffers{pick(call.in[0], call.out[0], part(call.shape(0), axis, start, size))};
+}
+
+Result<Buffers> run_all_reduce(const Call& call) {
+  ASSIGN_OR_RETURN(Shards shards, exchange_shards(call, ""));
+  if (call.op.kind == OpKind::all_reduce_tree) {
+    ASSIGN_OR_RETURN(Buffer sum, tree_over_workers(call, shards.values));
+    return Buffers{sum};
+  }
+  const DType dtype = call.shape(0).dtype;
+  if (call.op.kind == OpKind::all_reduce_int && !ir::is_integer(dtype))
+    return invalid_argument(fmt::format("all_reduce_int of {}", call.shape(0).str()));
+  return with_type(dtype, [&]<typename T>() -> Buffers {
+    std::vector<T> joined = elements<T>(shards.values[0]);
+    for (size_t worker = 1; worker < shards.values.size(); ++worker) {
+      const std::vector<T> other = elements<T>(shards.values[worker]);
+      for (size_t i = 0; i < joined.size(); ++i) joined[i] = join_pair(call.op.kind, joined[i], other[i]);
+    }
+    return {make_buffer(call.out[0], joined)};
+  });
+}
+
+// Worker i keeps the i-th part of the axis; parts may differ in size, so their sizes are exchanged too.
+Result<Buffers> run_reduce_scatter_tree(const Call& call) {
+  const std::string& axis = call.op.attrs.str("axis");
+  ASSIGN_OR_RETURN(Shards shards, exchange_shards(call, ""));
+  ASSIGN_OR_RETURN(Buffer sum, tree_over_workers(call, shards.values));
+  const Buffers kept{Buffer::zeros(Shape{DType::boolean, {{axis, call.out[0].size_of(axis)}}})};
+  const Call exchange_kept{call.op, kept, call.out, call.leaves, call.context};
+  ASSIGN_OR_RETURN(Shards parts, exchange_shards(exchange_kept, axis));
+  int64_t start = 0;
+  for (size_t i = 0; i < parts.mine; ++i) start += parts.values[i].shape().size_of(axis);
+  const int64_t size = call.out[0].size_of(axis);
+  if (start + size > sum.shape().size_of(axis))
+    return invalid_argument(
+        fmt::format("reduce_scatter_tree: keeps {} .. {} of {}", start, start + size, sum.shape().str()));
+  return Buffers{pick(sum, call.out[0], part(sum.shape(), axis, start, size))};
+}
+
+}  // namespace ostro::interp

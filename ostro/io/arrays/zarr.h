@@ -1,0 +1,71 @@
+// Zarr v3 arrays of any rank, read and written by boxes. (One-dimensional token stores: zarr_1d.h.)
+#pragma once
+
+#include <map>
+#include <memory>
+#include <mutex>
+#include <string>
+
+#include "ostro/io/arrays/zarr_shard.h"
+#include "ostro/io/arrays/zarr_spec.h"
+#include "ostro/io/files/file_system.h"
+
+namespace ostro::io {
+
+// How chunk files reach the disk.
+enum class ZarrWrite {
+  kAtomic,  // each under a temporary name, synced, renamed, directory synced: safe to replace what is there
+  kFresh,   // each in place and not synced: the caller runs FileSystem::sync_tree before it commits
+};
+
+// An array on disk. Copies nothing of its data; refers to `fs`, which must outlive it.
+// Thread-safe: boxes of different files may be written at the same time, and anything read meanwhile.
+class ZarrArray {
+ public:
+  // Writes zarr.json into the directory `path` (made when absent).
+  static Result<ZarrArray> create(FileSystem& fs, const std::string& path, ZarrSpec spec,
+                                  ZarrWrite mode = ZarrWrite::kAtomic);
+  static Result<ZarrArray> open(FileSystem& fs, const std::string& path);
+
+  const ZarrSpec& spec() const { return spec_; }
+  const std::string& path() const { return path_; }
+
+  // Writes the box that begins at `start` with extents `shape` from dense row-major bytes. On every axis the
+  // box must begin at a multiple of the file's chunk (ZarrSpec::file_chunk) and end at one or at the array's
+  // end. Chunks at the array's end are stored whole, filled up with zeros, as the standard wants.
+  Status write_box(const Extents& start, const Extents& shape, std::span<const std::byte> bytes) const;
+
+  // Reads any box into dense row-major bytes. Chunks that were never written are zeros, as the standard says.
+  Status read_box(const Extents& start, const Extents& shape, std::span<std::byte> bytes) const;
+
+  // Whether the file of that index in the grid of files exists.
+  Result<bool> has_file(const Extents& index) const;
+
+ private:
+  struct Shard {
+    std::unique_ptr<RandomAccessFile> file;
+    ShardIndex index;
+  };
+
+  ZarrArray(FileSystem& fs, std::string path, ZarrSpec spec, ZarrWrite mode);
+
+  std::string file_path(const Extents& index) const;
+  Result<Bytes> encode_file(std::span<const std::byte> elements) const;
+  Status read_chunk(const Extents& chunk_index, std::span<std::byte> elements, bool& missing) const;
+  Result<std::shared_ptr<const Shard>> shard(const Extents& index) const;
+
+  FileSystem* fs_;
+  std::string path_;
+  ZarrSpec spec_;
+  ZarrWrite mode_;
+  struct Cache {
+    std::mutex mutex;
+    std::map<Extents, std::shared_ptr<const Shard>> shards;  // null: no such file
+  };
+  std::unique_ptr<Cache> cache_ = std::make_unique<Cache>();
+};
+
+// Writes the zarr.json of a group (a directory of arrays and groups) atomically; attributes is a JSON object.
+Status write_zarr_group(FileSystem& fs, const std::string& path, const std::string& attributes = "{}");
+
+}  // namespace ostro::io

@@ -1,0 +1,39 @@
+// One file of a sharded Zarr v3 array: compressed chunks in any order and an index of where they are.
+#pragma once
+
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "ostro/io/arrays/zarr_spec.h"
+#include "ostro/io/files/file_system.h"
+
+namespace ostro::io {
+
+// Where a chunk lies in its shard's file; both kMissing: nowhere, its elements are 0.
+struct ShardEntry {
+  static constexpr uint64_t kMissing = ~uint64_t{0};
+  uint64_t offset = kMissing, size = kMissing;
+  bool missing() const { return offset == kMissing && size == kMissing; }
+};
+using ShardIndex = std::vector<ShardEntry>;
+
+// Chunks per shard, and the bytes of the index with its checksum. The spec must be sharded.
+int64_t chunks_per_shard(const ZarrSpec& spec);
+int64_t shard_index_bytes(const ZarrSpec& spec);
+
+// The index as it stands in the file.
+Bytes encode_shard_index(const ShardIndex& index);
+
+// Reads and checks the index of an open shard: its CRC-32C, and that every chunk lies inside the file and has
+// a plausible size.
+Result<ShardIndex> read_shard_index(const RandomAccessFile& file, const ZarrSpec& spec);
+
+// One chunk of full size through the spec's codecs and back. Messages of decode_chunk name no file.
+Result<Bytes> encode_chunk(const ZarrSpec& spec, std::span<const std::byte> elements);
+Status decode_chunk(const ZarrSpec& spec, std::span<const std::byte> encoded, std::span<std::byte> elements);
+
+// An encoded chunk above this many bytes is damage: no codec grows its input that much.
+int64_t max_encoded_bytes(const ZarrSpec& spec);
+
+}  // namespace ostro::io

@@ -1,0 +1,31 @@
+#include "ostro/io/files/atomic_file.h"
+
+#include "ostro/io/files/path.h"
+
+namespace ostro::io {
+
+std::string temporary_path(const std::string& path) { return path + ".tmp"; }
+
+Status write_file_atomically(FileSystem& fs, const std::string& path,
+                             const std::function<Status(WritableFile&)>& write) {
+  const std::string temporary = temporary_path(path);
+  const auto attempt = [&]() -> Status {
+    ASSIGN_OR_RETURN(const auto file, fs.create(temporary));
+    RETURN_IF_ERROR(write(*file));
+    RETURN_IF_ERROR(file->sync());
+    RETURN_IF_ERROR(file->close());
+    return fs.rename(temporary, path);
+  };
+  if (Status status = attempt(); !status.ok()) {
+    // Best effort: the error to report is the first one, and a left-over temporary is harmless.
+    static_cast<void>(fs.remove(temporary));
+    return status;
+  }
+  return fs.sync_dir(parent_path(path));
+}
+
+Status write_file_atomically(FileSystem& fs, const std::string& path, std::string_view content) {
+  return write_file_atomically(fs, path, [&](WritableFile& file) { return file.append(content); });
+}
+
+}  // namespace ostro::io

@@ -1,0 +1,39 @@
+// Counts what goes through it, so that a test can say how many reads something may cost.
+#pragma once
+
+#include <atomic>
+
+#include "ostro/io/files/forwarding_file_system.h"
+
+namespace ostro::io {
+
+// Thread-safe.
+class CountingFileSystem final : public ForwardingFileSystem {
+ public:
+  struct Counts {
+    int64_t opens = 0;       // files opened for reading
+    int64_t reads = 0;       // RandomAccessFile::read calls
+    int64_t bytes_read = 0;  // bytes those asked for
+    int64_t lists = 0;       // directories listed
+    int64_t stats = 0;
+    bool operator==(const Counts&) const = default;
+  };
+
+  explicit CountingFileSystem(FileSystem& base) : ForwardingFileSystem(base) {}
+
+  Counts counts() const;
+  void reset();
+
+ private:
+  Status before(Operation operation, const std::string& path) override;
+  std::unique_ptr<RandomAccessFile> reading(std::unique_ptr<RandomAccessFile> file) override;
+
+  struct Counters {
+    std::atomic<int64_t> opens{0}, reads{0}, bytes_read{0}, lists{0}, stats{0};
+  };
+  class File;
+
+  std::shared_ptr<Counters> counters_ = std::make_shared<Counters>();  // files may outlive this object
+};
+
+}  // namespace ostro::io

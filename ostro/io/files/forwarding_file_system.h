@@ -1,0 +1,58 @@
+// A file system in front of another: what it sees of each operation, it can count or refuse.
+#pragma once
+
+#include <memory>
+
+#include "ostro/io/files/file_system.h"
+
+namespace ostro::io {
+
+// Forwards everything to `base`, which it does not own. Subclasses say what happens before an operation and
+// wrap files that were opened.
+class ForwardingFileSystem : public FileSystem {
+ public:
+  explicit ForwardingFileSystem(FileSystem& base) : base_(base) {}
+
+  Result<std::unique_ptr<RandomAccessFile>> open(const std::string& path) final;
+  Result<std::unique_ptr<WritableFile>> create(const std::string& path) final;
+  Result<std::unique_ptr<WritableFile>> open_append(const std::string& path) final;
+  Result<FileInfo> stat(const std::string& path) final;
+  Status truncate(const std::string& path, int64_t size) final;
+  Status rename(const std::string& from, const std::string& to) final;
+  Status remove(const std::string& path) final;
+  Result<std::vector<DirEntry>> list(const std::string& path) final;
+  Status make_dirs(const std::string& path) final;
+  Status sync_dir(const std::string& path) final;
+  Status sync_tree(const std::string& path) final;
+  Result<std::unique_ptr<FileLock>> lock(const std::string& path, std::string_view owner) final;
+
+ protected:
+  enum class Operation {
+    kOpen,
+    kCreate,
+    kOpenAppend,
+    kStat,
+    kTruncate,
+    kRename,
+    kRemove,
+    kList,
+    kMakeDirs,
+    kSyncDir,
+    kSyncTree,
+    kLock
+  };
+
+  // An error is the operation's result, and `base` does not see it. `path` is the first of two.
+  virtual Status before(Operation operation, const std::string& path) = 0;
+  // What the caller gets of a file opened for reading, and for writing.
+  virtual std::unique_ptr<RandomAccessFile> reading(std::unique_ptr<RandomAccessFile> file) { return file; }
+  virtual std::unique_ptr<WritableFile> writing(std::unique_ptr<WritableFile> file,
+                                                const std::string& /*path*/) {
+    return file;
+  }
+
+ private:
+  FileSystem& base_;
+};
+
+}  // namespace ostro::io

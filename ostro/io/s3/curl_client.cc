@@ -1,0 +1,137 @@
+// HttpClient by libcurl.
+#include <curl/curl.h>
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <mutex>
+
+#include "ostro/base/check.h"
+#include "ostro/io/s3/http.h"
+
+namespace ostro::io {
+namespace {
+
+using Handle = std::unique_ptr<CURL, void (*)(CURL*)>;
+using HeaderList = std::unique_ptr<curl_slist, void (*)(curl_slist*)>;
+
+struct Transfer {
+  const HttpRequest& request;
+  HttpResponse& response;
+};
+
+size_t on_body(char* data, size_t size, size_t count, void* user) {
+  auto& transfer = *static_cast<Transfer*>(user);
+  std::string& body = transfer.response.body;
+  const size_t room = static_cast<size_t>(transfer.request.max_body) - body.size();
+  const size_t bytes = size * count;
+  body.append(data, std::min(bytes, room));
+  transfer.response.body_too_long = bytes > room;
+  return bytes > room ? 0 : bytes;  // less than all: curl gives up
+}
+
+std::string trimmed(std::string_view text) {
+  const size_t begin = text.find_first_not_of(" \t\r\n");
+  if (begin == std::string_view::npos) return "";
+  return std::string(text.substr(begin, text.find_last_not_of(" \t\r\n") - begin + 1));
+}
+
+size_t on_header(char* data, size_t size, size_t count, void* user) {
+  auto& response = static_cast<Transfer*>(user)->response;
+  const std::string_view line(data, size * count);
+  const size_t colon = line.find(':');
+  if (line.starts_with("HTTP/")) response.headers.clear();  // of a preliminary answer
+  if (colon == std::string_view::npos) return line.size();
+  std::string name(line.substr(0, colon));
+  for (char& c : name) c = c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
+  response.headers[name] = trimmed(line.substr(colon + 1));
+  return line.size();
+}
+
+int on_progress(void* user, curl_off_t, curl_off_t, curl_off_t, curl_off_t) {
+  return static_cast<Transfer*>(user)->request.stop.stop_requested() ? 1 : 0;
+}
+
+class CurlClient final : public HttpClient {
+ public:
+  explicit CurlClient(const CurlOptions& options) : options_(options) {
+    static const CURLcode global = curl_global_init(CURL_GLOBAL_DEFAULT);
+    OSTRO_CHECK(global == CURLE_OK, "libcurl cannot start: {}", curl_easy_strerror(global));
+  }
+
+  HttpResponse perform(const HttpRequest& request) override {
+    Handle handle = take();
+    HttpResponse response;
+    Transfer transfer{request, response};
+    HeaderList headers(nullptr, curl_slist_free_all);
+    for (const std::string& header : request.headers)
+      headers.reset(curl_slist_append(headers.release(), header.c_str()));
+    char reason[CURL_ERROR_SIZE] = "";
+    CURL* curl = handle.get();
+    set_up(curl, request);
+    curl_easy_setopt(curl, CURLOPT_HTTPHEADER, headers.get());
+    curl_easy_setopt(curl, CURLOPT_ERRORBUFFER, reason);
+    curl_easy_setopt(curl, CURLOPT_WRITEDATA, &transfer);
+    curl_easy_setopt(curl, CURLOPT_HEADERDATA, &transfer);
+    curl_easy_setopt(curl, CURLOPT_XFERINFODATA, &transfer);
+    const CURLcode code = curl_easy_perform(curl);
+    long status = 0;
+    curl_easy_getinfo(curl, CURLINFO_RESPONSE_CODE, &status);
+    response.status = static_cast<int>(status);
+    if (code != CURLE_OK && !response.body_too_long)
+      response.failure = reason[0] != '\0' ? reason : curl_easy_strerror(code);
+    give_back(std::move(handle));
+    return response;
+  }
+
+ private:
+  Handle take() {
+    const std::lock_guard lock(mutex_);
+    if (idle_.empty()) {
+      Handle fresh(curl_easy_init(), curl_easy_cleanup);
+      OSTRO_CHECK(fresh != nullptr, "libcurl: out of memory");
+      return fresh;
+    }
+    Handle handle = std::move(idle_.back());
+    idle_.pop_back();
+    return handle;
+  }
+
+  void give_back(Handle handle) {
+    curl_easy_reset(handle.get());  // connections stay open
+    const std::lock_guard lock(mutex_);
+    idle_.push_back(std::move(handle));
+  }
+
+  void set_up(CURL* curl, const HttpRequest& request) const {
+    curl_easy_setopt(curl, CURLOPT_URL, request.url.c_str());
+    curl_easy_setopt(curl, CURLOPT_PROTOCOLS_STR, "http,https");
+    curl_easy_setopt(curl, CURLOPT_PATH_AS_IS, 1L);  // "a/../b" is a key like any other
+    curl_easy_setopt(curl, CURLOPT_NOSIGNAL, 1L);
+    curl_easy_setopt(curl, CURLOPT_CONNECTTIMEOUT, static_cast<long>(options_.connect_seconds));
+    curl_easy_setopt(curl, CURLOPT_LOW_SPEED_LIMIT, 1024L);
+    curl_easy_setopt(curl, CURLOPT_LOW_SPEED_TIME, static_cast<long>(options_.stall_seconds));
+    if (request.method == "HEAD") curl_easy_setopt(curl, CURLOPT_NOBODY, 1L);
+    if (!options_.ca_bundle.empty()) curl_easy_setopt(curl, CURLOPT_CAINFO, options_.ca_bundle.c_str());
+    if (!options_.access_key.empty()) {
+      curl_easy_setopt(curl, CURLOPT_AWS_SIGV4, fmt::format("aws:amz:{}:s3", options_.region).c_str());
+      curl_easy_setopt(curl, CURLOPT_USERNAME, options_.access_key.c_str());
+      curl_easy_setopt(curl, CURLOPT_PASSWORD, options_.secret_key.c_str());
+    }
+    curl_easy_setopt(curl, CURLOPT_WRITEFUNCTION, on_body);
+    curl_easy_setopt(curl, CURLOPT_HEADERFUNCTION, on_header);
+    curl_easy_setopt(curl, CURLOPT_XFERINFOFUNCTION, on_progress);
+    curl_easy_setopt(curl, CURLOPT_NOPROGRESS, 0L);
+  }
+
+  const CurlOptions options_;
+  std::mutex mutex_;
+  std::vector<Handle> idle_;
+};
+
+}  // namespace
+
+std::unique_ptr<HttpClient> curl_client(const CurlOptions& options) {
+  return std::make_unique<CurlClient>(options);
+}
+
+}  // namespace ostro::io

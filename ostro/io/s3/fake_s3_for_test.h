@@ -1,0 +1,156 @@
+// An S3 server as a function, and a clock that only sleeping moves.
+#pragma once
+
+#include <doctest/doctest.h>
+
+#include <deque>
+#include <functional>
+#include <map>
+#include <mutex>
+#include <string>
+#include <vector>
+
+#include "ostro/io/s3/http.h"
+#include "ostro/io/s3/retry.h"
+
+namespace ostro::io {
+
+// Read it when no request is under way: those ahead run in threads of their own.
+class FakeClock final : public RetryClock {
+ public:
+  int64_t now_ms() override {
+    const std::lock_guard lock(mutex_);
+    return now;
+  }
+  void sleep_ms(int64_t ms, std::stop_token) override {
+    const std::lock_guard lock(mutex_);
+    now += ms;
+    sleeps.push_back(ms);
+  }
+  int64_t now = 0;
+  std::vector<int64_t> sleeps;
+
+ private:
+  std::mutex mutex_;
+};
+
+// Answers for the endpoint http://s3 from `objects` ("bucket/key" to content), in pages of `page` entries.
+// The next answers go through `faults` first, one each. Thread-safe.
+class FakeS3 final : public HttpClient {
+ public:
+  std::map<std::string, std::string> objects;
+  size_t page = 3;
+  std::deque<std::function<void(HttpResponse&)>> faults;
+  std::vector<std::string> log;  // "GET bucket/key bytes=0-3"
+  std::vector<HttpRequest> requests;
+
+  HttpResponse perform(const HttpRequest& request) override {
+    const std::lock_guard lock(mutex_);
+    requests.push_back(request);
+    HttpResponse response = answer(request);
+    if (!faults.empty()) {
+      const auto fault = std::move(faults.front());
+      faults.pop_front();
+      fault(response);
+    }
+    return response;
+  }
+
+  static std::string etag(const std::string& content) {
+    return "\"" + std::to_string(std::hash<std::string>()(content)) + "\"";
+  }
+
+ private:
+  static std::string decoded(std::string_view text) {
+    std::string out;
+    for (size_t i = 0; i < text.size(); ++i) {
+      if (text[i] != '%') {
+        out += text[i];
+        continue;
+      }
+      out += static_cast<char>(std::stoi(std::string(text.substr(i + 1, 2)), nullptr, 16));
+      i += 2;
+    }
+    return out;
+  }
+
+  HttpResponse answer(const HttpRequest& request) {
+    const std::string root = "http://s3/";
+    REQUIRE(request.url.starts_with(root));
+    const size_t question = request.url.find('?');
+    const std::string path = decoded(request.url.substr(root.size(), question - root.size()));
+    std::string range, match;
+    for (const std::string& header : request.headers) {
+      if (header.starts_with("Range: ")) range = header.substr(7);
+      if (header.starts_with("If-Match: ")) match = header.substr(10);
+    }
+    log.push_back(request.method + " " + path + (range.empty() ? "" : " " + range));
+    if (question != std::string::npos) return listing(path, request.url.substr(question + 1));
+    const auto found = objects.find(path);
+    if (found == objects.end()) return refusal(404, "NoSuchKey", request.method);
+    const std::string& content = found->second;
+    if (!match.empty() && match != etag(content)) return refusal(412, "PreconditionFailed", request.method);
+    HttpResponse response{.status = 200};
+    response.headers = {{"etag", etag(content)},
+                        {"last-modified", "Mon, 12 Oct 2009 17:50:30 GMT"},
+                        {"content-length", std::to_string(content.size())}};
+    if (request.method == "HEAD") return response;
+    size_t begin = 0, last = content.size() - 1;
+    REQUIRE(sscanf(range.c_str(), "bytes=%zu-%zu", &begin, &last) == 2);
+    response.status = 206;
+    response.body = content.substr(begin, last + 1 - begin);
+    response.headers["content-range"] =
+        "bytes " + std::to_string(begin) + "-" + std::to_string(last) + "/" + std::to_string(content.size());
+    return response;
+  }
+
+  static HttpResponse refusal(int status, const std::string& code, const std::string& method) {
+    HttpResponse response{.status = status};
+    if (method != "HEAD")
+      response.body =
+          "<?xml version=\"1.0\"?>\n<Error><Code>" + code + "</Code><Message>No.</Message></Error>";
+    return response;
+  }
+
+  HttpResponse listing(const std::string& path, const std::string& query) {
+    std::map<std::string, std::string> values;
+    for (size_t begin = 0; begin < query.size();) {
+      const size_t end = std::min(query.find('&', begin), query.size()), equal = query.find('=', begin);
+      values[query.substr(begin, equal - begin)] = decoded(query.substr(equal + 1, end - equal - 1));
+      begin = end + 1;
+    }
+    const std::string bucket = path.substr(0, path.find('/')) + "/", prefix = bucket + values["prefix"];
+    if (objects.lower_bound(bucket) == objects.end()) return refusal(404, "NoSuchBucket", "GET");
+    std::map<std::string, std::string> entries;  // what is listed, to its XML
+    for (auto at = objects.lower_bound(prefix); at != objects.end() && at->first.starts_with(prefix); ++at) {
+      const std::string key = at->first.substr(bucket.size());
+      const size_t slash = key.find('/', values["prefix"].size());
+      if (slash != std::string::npos) {
+        const std::string folder = key.substr(0, slash + 1);
+        entries[folder] = "<CommonPrefixes><Prefix>" + folder + "</Prefix></CommonPrefixes>";
+      } else {
+        entries[key] = "<Contents><Key>" + key +
+                       "</Key><LastModified>2009-10-12T17:50:30.987Z</LastModified>" + "<ETag>" +
+                       etag(at->second) + "</ETag><Size>" + std::to_string(at->second.size()) +
+                       "</Size></Contents>";
+      }
+    }
+    std::string body = "<?xml version=\"1.0\"?>\n<ListBucketResult>";
+    size_t count = 0;
+    for (auto at = entries.upper_bound(values["continuation-token"]); at != entries.end(); ++at, ++count) {
+      if (count == page) {
+        body += "<IsTruncated>true</IsTruncated><NextContinuationToken>" + std::prev(at)->first +
+                "</NextContinuationToken>";
+        break;
+      }
+      body += at->second;
+    }
+    HttpResponse response{.status = 200};
+    response.body = body + "</ListBucketResult>";
+    return response;
+  }
+
+  std::mutex mutex_;
+};
+
+}  // namespace ostro::io

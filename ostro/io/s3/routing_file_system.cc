@@ -1,0 +1,90 @@
+#include "ostro/io/s3/routing_file_system.h"
+
+#include <mutex>
+
+#include "ostro/io/files/local_file_system.h"
+#include "ostro/io/files/path.h"
+#include "ostro/io/s3/s3_file_system.h"
+
+namespace ostro::io {
+namespace {
+
+class RoutingFileSystem final : public FileSystem {
+ public:
+  Result<std::unique_ptr<RandomAccessFile>> open(const std::string& path) override {
+    ASSIGN_OR_RETURN(FileSystem* const fs, of(path));
+    return fs->open(path);
+  }
+  Result<std::unique_ptr<WritableFile>> create(const std::string& path) override {
+    ASSIGN_OR_RETURN(FileSystem* const fs, of(path));
+    return fs->create(path);
+  }
+  Result<std::unique_ptr<WritableFile>> open_append(const std::string& path) override {
+    ASSIGN_OR_RETURN(FileSystem* const fs, of(path));
+    return fs->open_append(path);
+  }
+  Result<FileInfo> stat(const std::string& path) override {
+    ASSIGN_OR_RETURN(FileSystem* const fs, of(path));
+    return fs->stat(path);
+  }
+  Status truncate(const std::string& path, int64_t size) override {
+    ASSIGN_OR_RETURN(FileSystem* const fs, of(path));
+    return fs->truncate(path, size);
+  }
+  Status rename(const std::string& from, const std::string& to) override {
+    ASSIGN_OR_RETURN(FileSystem* const fs, of(from));
+    ASSIGN_OR_RETURN(FileSystem* const target, of(to));
+    return (path_scheme(from).empty() ? target : fs)->rename(from, to);  // S3 refuses, on either side
+  }
+  Status remove(const std::string& path) override {
+    ASSIGN_OR_RETURN(FileSystem* const fs, of(path));
+    return fs->remove(path);
+  }
+  Result<std::vector<DirEntry>> list(const std::string& path) override {
+    ASSIGN_OR_RETURN(FileSystem* const fs, of(path));
+    return fs->list(path);
+  }
+  Status make_dirs(const std::string& path) override {
+    ASSIGN_OR_RETURN(FileSystem* const fs, of(path));
+    return fs->make_dirs(path);
+  }
+  Status sync_dir(const std::string& path) override {
+    ASSIGN_OR_RETURN(FileSystem* const fs, of(path));
+    return fs->sync_dir(path);
+  }
+  Status sync_tree(const std::string& path) override {
+    ASSIGN_OR_RETURN(FileSystem* const fs, of(path));
+    return fs->sync_tree(path);
+  }
+  Result<std::unique_ptr<FileLock>> lock(const std::string& path, std::string_view owner) override {
+    ASSIGN_OR_RETURN(FileSystem* const fs, of(path));
+    return fs->lock(path, owner);
+  }
+
+ private:
+  Result<FileSystem*> of(const std::string& path) {
+    const std::string_view scheme = path_scheme(path);
+    if (scheme.empty()) return &local_file_system();
+    if (scheme != "s3://")
+      return unsupported(fmt::format("{}: {} is not supported; use a local path or s3://", path, scheme));
+    const std::lock_guard lock(mutex_);
+    if (s3_ == nullptr) {
+      auto made = s3_file_system_from_environment();
+      if (!made.ok()) return made.error().with_context(path);
+      s3_ = std::move(*made);
+    }
+    return s3_.get();
+  }
+
+  std::mutex mutex_;
+  std::unique_ptr<FileSystem> s3_;
+};
+
+}  // namespace
+
+FileSystem& default_file_system() {
+  static RoutingFileSystem fs;
+  return fs;
+}
+
+}  // namespace ostro::io

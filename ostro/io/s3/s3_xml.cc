@@ -1,0 +1,66 @@
+#include "ostro/io/s3/s3_xml.h"
+
+#include <fmt/core.h>
+
+#include <cstdio>
+#include <ctime>
+#include <pugixml.hpp>
+
+namespace ostro::io {
+namespace {
+
+// "2009-10-12T17:50:30.000Z", to whole seconds: the header Last-Modified has no more.
+std::optional<int64_t> parse_iso_date(const char* text) {
+  std::tm time{};
+  if (strptime(text, "%Y-%m-%dT%H:%M:%S", &time) == nullptr) return std::nullopt;
+  return static_cast<int64_t>(timegm(&time));
+}
+
+Error bad_page(const std::string& what) { return corrupt(fmt::format("the answer is no listing: {}", what)); }
+
+}  // namespace
+
+S3Message parse_s3_message(std::string_view body) {
+  pugi::xml_document document;
+  if (!document.load_buffer(body.data(), body.size())) return {};
+  const pugi::xml_node error = document.child("Error");
+  return {error.child_value("Code"), error.child_value("Message")};
+}
+
+Result<S3Page> parse_s3_page(std::string_view body, std::string_view prefix) {
+  pugi::xml_document document;
+  const pugi::xml_parse_result parsed =
+      document.load_buffer(body.data(), body.size(), pugi::parse_default | pugi::parse_ws_pcdata);
+  if (!parsed) return bad_page(fmt::format("{} at byte {}", parsed.description(), parsed.offset));
+  const pugi::xml_node root = document.child("ListBucketResult");
+  if (!root) return bad_page("it has no ListBucketResult");
+  const auto below = [prefix](std::string_view key) -> std::optional<std::string> {
+    if (!key.starts_with(prefix)) return std::nullopt;
+    return std::string(key.substr(prefix.size()));
+  };
+  S3Page page;
+  for (const pugi::xml_node entry : root.children("Contents")) {
+    const auto name = below(entry.child_value("Key"));
+    const auto modified = parse_iso_date(entry.child_value("LastModified"));
+    const int64_t size = entry.child("Size").text().as_llong(-1);
+    if (!name || !modified || size < 0)
+      return bad_page(fmt::format("the entry of \"{}\" has no valid Key, Size or LastModified",
+                                  entry.child_value("Key")));
+    if (name->empty()) continue;  // a marker that stands for the folder itself
+    page.listing.files.push_back({*name, {size, *modified, entry.child_value("ETag")}});
+  }
+  for (const pugi::xml_node entry : root.children("CommonPrefixes")) {
+    auto name = below(entry.child_value("Prefix"));
+    if (!name || !name->ends_with('/'))
+      return bad_page(fmt::format("the prefix \"{}\" is not a folder", entry.child_value("Prefix")));
+    name->pop_back();
+    if (!name->empty()) page.listing.folders.push_back(std::move(*name));  // empty: keys with "//"
+  }
+  if (root.child("IsTruncated").text().as_bool()) {
+    page.next_token = root.child_value("NextContinuationToken");
+    if (page.next_token.empty()) return bad_page("it is cut, and has no NextContinuationToken");
+  }
+  return page;
+}
+
+}  // namespace ostro::io

@@ -1,0 +1,38 @@
+// A mesh of workers and the two maps that say which named axis is split over which mesh axis, as values.
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "ostro/ir/program/shape.h"
+
+namespace ostro::ir {
+
+// Workers form a grid with named axes, row-major: worker w has coordinate (w / stride) % size on each axis.
+struct Mesh {
+  std::vector<Axis> axes;
+  int64_t size() const {
+    int64_t n = 1;
+    for (const Axis& a : axes) n *= a.size;
+    return n;
+  }
+  // Size of a mesh axis; 1 for an axis the mesh does not have.
+  int64_t size_of(std::string_view name) const {
+    for (const Axis& a : axes)
+      if (a.name == name) return a.size;
+    return 1;
+  }
+};
+
+// Ordered: when two axes of a value map to one mesh axis, the earlier in the map is the one that is split.
+using AxisMap = std::vector<std::pair<std::string, std::string>>;  // array axis -> mesh axis
+
+struct Sharding {
+  Mesh mesh;
+  AxisMap compute;    // of activations and of what `use` gives
+  AxisMap parameter;  // of parameters, gradients and optimizer state; FSDP is {embed -> data}
+};
+
+}  // namespace ostro::ir

@@ -1,0 +1,45 @@
+// The op table: for every op its arity, attributes, shape rule, sharding rule and cost rule.
+#pragma once
+
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "ostro/base/error.h"
+#include "ostro/ir/program/program.h"
+
+namespace ostro::ir {
+
+// The result shapes of an op from its attributes, regions and operand shapes. An error names the op, the
+// axis and both sizes; the caller adds the place. Source: the table in docs/ops.md.
+Result<std::vector<Shape>> infer_shapes(const Op& op, std::span<const Shape> operands);
+
+// What sharding an axis of an op's operands or results means for the op (docs/spmd.md).
+enum class AxisRole {
+  kParallel,  // every position along the axis is computed by itself: shard it and change nothing else
+  kOrigin,    // parallel, but the op reads the global index: the shard's origin goes into its origin operand
+  kSum,       // contracted: partials per feature leaf, joined by the fixed tree over workers
+  kMax,       // reduced by max (or min): joined by an exact max over workers
+  kWhole,     // the op needs the axis whole: operands are gathered along it first
+};
+AxisRole axis_role(const Op& op, std::span<const Shape> operands, std::span<const Shape> results,
+                   std::string_view axis);
+
+// Arithmetic and memory traffic of one execution of the op, regions included.
+struct Cost {
+  double flops = 0;  // multiply and add count one each
+  double bytes = 0;  // operands read once, results written once
+};
+Cost op_cost(const Op& op, std::span<const Shape> operands, std::span<const Shape> results);
+
+// Documentation and completeness of the table: one row per op.
+struct OpInfo {
+  OpKind kind;
+  const char* operands;  // "x, w"
+  const char* attrs;     // "over, dtype"
+  const char* summary;
+};
+const OpInfo& op_info(OpKind kind);
+
+}  // namespace ostro::ir

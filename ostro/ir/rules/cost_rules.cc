@@ -1,0 +1,84 @@
+// Arithmetic and traffic of one op, for --dry_run, plans and MFU.
+#include "ostro/ir/program/op_table.h"
+
+namespace ostro::ir {
+namespace {
+
+Cost block_cost(const Block& block) {
+  Cost total;
+  for (const Op& op : block.ops) {
+    std::vector<Shape> in, out;
+    for (ValueId v : op.operands) in.push_back(block.shape(v));
+    for (ValueId v : op.results) out.push_back(block.shape(v));
+    const Cost c = op_cost(op, in, out);
+    total.flops += c.flops;
+    total.bytes += c.bytes;
+  }
+  return total;
+}
+
+// Query-key pairs an attention visits; causal counts half.
+double attention_pairs(const Op& op, std::span<const Shape> in) {
+  const double keys = static_cast<double>(in[1].size_of(op.attrs.str("key")));
+  const double rows = static_cast<double>(in[0].count() / in[0].axes.back().size);
+  return rows * keys * (op.attrs.i64("causal", 0) != 0 ? 0.5 : 1.0);
+}
+
+}  // namespace
+
+Cost op_cost(const Op& op, std::span<const Shape> in, std::span<const Shape> out) {
+  Cost c;
+  double out_count = 0;
+  for (const Shape& s : in) c.bytes += static_cast<double>(s.bytes());
+  for (const Shape& s : out) {
+    c.bytes += static_cast<double>(s.bytes());
+    out_count += static_cast<double>(s.count());
+  }
+  switch (op.kind) {
+    case OpKind::scan: {
+      c = block_cost(op.regions[0]);
+      c.flops *= static_cast<double>(op.attrs.i64("length"));
+      c.bytes *= static_cast<double>(op.attrs.i64("length"));
+      return c;
+    }
+    case OpKind::cond: {
+      const Cost a = block_cost(op.regions[0]), b = block_cost(op.regions[1]);
+      return a.flops > b.flops ? a : b;
+    }
+    case OpKind::custom:
+      return block_cost(op.regions[0]);
+    case OpKind::dot: {
+      double k = 1;
+      for (const auto& axis : op.attrs.strs("over")) k *= static_cast<double>(in[0].size_of(axis));
+      c.flops = 2 * out_count * k;
+      return c;
+    }
+    case OpKind::attention:
+      c.flops = 4 * attention_pairs(op, in) * static_cast<double>(in[0].axes.back().size);
+      return c;
+    case OpKind::attention_grad:
+      c.flops = 10 * attention_pairs(op, in) * static_cast<double>(in[0].axes.back().size);
+      return c;
+    case OpKind::sum:
+    case OpKind::reduce_max:
+    case OpKind::reduce_min:
+    case OpKind::argmax:
+    case OpKind::tree_sum:
+    case OpKind::box_sumsq:
+    case OpKind::fingerprint:
+    case OpKind::cross_entropy:
+    case OpKind::cross_entropy_grad:
+    case OpKind::scatter_add:
+      c.flops = static_cast<double>(in[0].count());
+      return c;
+    case OpKind::gather:
+    case OpKind::dynamic_slice:  // of the table only what is taken is read
+      c.bytes += static_cast<double>(out[0].bytes()) - static_cast<double>(in[0].bytes());
+      return c;
+    default:
+      if (is_elementwise(op.kind)) c.flops = out_count;
+      return c;
+  }
+}
+
+}  // namespace ostro::ir

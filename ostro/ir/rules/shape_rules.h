@@ -1,0 +1,37 @@
+// Shared by the shape rules. Private to the room.
+#pragma once
+
+#include <span>
+#include <string>
+#include <vector>
+
+#include "ostro/ir/program/op_table.h"
+
+namespace ostro::ir::rules {
+
+using Shapes = Result<std::vector<Shape>>;
+using In = std::span<const Shape>;
+
+// "dot: text".
+Error fail(const Op& op, const std::string& text);
+// The shape of attributes axes and sizes.
+Result<Shape> shape_from_attrs(const Op& op, DType dtype);
+// Names of axes that the text form can hold, none of them twice, no negative size, and bytes that a 64-bit
+// number counts.
+Status check_shape(const Shape& s);
+// Position of an axis that must be there.
+Result<int64_t> need_axis(const Op& op, const Shape& s, const std::string& axis);
+
+// One rule per family of ops.
+Shapes elementwise(const Op& op, In in);
+Shapes broadcast(const Op& op, In in);
+Shapes layout(const Op& op, In in);
+Shapes reduction(const Op& op, In in);
+Shapes dot(const Op& op, In in);
+Shapes gather(const Op& op, In in);
+Shapes scatter_add(const Op& op, In in);
+Shapes attention(const Op& op, In in);
+Shapes cross_entropy(const Op& op, In in);
+Shapes regions(const Op& op, In in);
+
+}  // namespace ostro::ir::rules

@@ -1,0 +1,97 @@
+// What sharding an axis means, per op (docs/spmd.md). Names carry the answer: there is no
+// propagation.
+#include <algorithm>
+
+#include "ostro/ir/program/op_table.h"
+
+namespace ostro::ir {
+namespace {
+
+bool listed(const std::vector<std::string>& names, std::string_view axis) {
+  return std::find(names.begin(), names.end(), axis) != names.end();
+}
+
+AxisRole attention_role(const Op& op, std::span<const Shape> in, std::string_view axis) {
+  if (axis == op.attrs.str("head_dim") || axis == op.attrs.str("key")) return AxisRole::kWhole;
+  if (axis == op.attrs.str("query")) {
+    // dk and dv sum over queries: one partial per pos leaf, then the tree. q_origin carries the position.
+    return op.kind == OpKind::attention ? AxisRole::kOrigin : AxisRole::kSum;
+  }
+  // A head axis that k has not (the group) is summed in dk and dv by one chain: whole. Others are batch.
+  return in[1].has(axis) || op.kind == OpKind::attention ? AxisRole::kParallel : AxisRole::kWhole;
+}
+
+}  // namespace
+
+AxisRole axis_role(const Op& op, std::span<const Shape> in, std::span<const Shape> out,
+                   std::string_view axis) {
+  (void)out;
+  const OpKind k = op.kind;
+  if (is_elementwise(k)) return AxisRole::kParallel;
+  switch (k) {
+    case OpKind::constant:
+    case OpKind::fold_in:
+      return AxisRole::kWhole;
+    case OpKind::iota:
+    case OpKind::random:
+    case OpKind::fingerprint:
+      return AxisRole::kOrigin;
+    case OpKind::broadcast:
+    case OpKind::transpose:
+    case OpKind::rename:
+      return AxisRole::kParallel;
+    case OpKind::split_axis:
+    case OpKind::merge_axes: {
+      if (axis == op.attrs.str("axis")) return AxisRole::kWhole;
+      return listed(op.attrs.strs("axes"), axis) ? AxisRole::kWhole : AxisRole::kParallel;
+    }
+    case OpKind::slice:
+    case OpKind::pad:
+    case OpKind::concat:
+    case OpKind::split:
+    case OpKind::stack:
+    case OpKind::unstack:
+    case OpKind::reverse:
+    case OpKind::dynamic_slice:
+    case OpKind::dynamic_update_slice:
+    case OpKind::sort:
+    case OpKind::top_k:
+    case OpKind::argmax:
+      return axis == op.attrs.str("axis") ? AxisRole::kWhole : AxisRole::kParallel;
+    case OpKind::gather:
+      return axis == op.attrs.str("axis") ? AxisRole::kOrigin : AxisRole::kParallel;
+    case OpKind::scatter_add:
+      if (axis == op.attrs.str("axis")) return AxisRole::kOrigin;
+      return in[1].has(axis) && !(op.attrs.has("batch") && listed(op.attrs.strs("batch"), axis))
+                 ? AxisRole::kSum
+                 : AxisRole::kParallel;
+    case OpKind::sum:
+      return listed(op.attrs.strs("axes"), axis) ? AxisRole::kSum : AxisRole::kParallel;
+    case OpKind::tree_sum:
+      return listed(op.attrs.strs("axes"), axis) ? AxisRole::kWhole : AxisRole::kParallel;
+    case OpKind::reduce_max:
+    case OpKind::reduce_min:
+      return listed(op.attrs.strs("axes"), axis) ? AxisRole::kMax : AxisRole::kParallel;
+    case OpKind::dot:
+      return listed(op.attrs.strs("over"), axis) ? AxisRole::kSum : AxisRole::kParallel;
+    case OpKind::attention:
+    case OpKind::attention_grad:
+      return attention_role(op, in, axis);
+    case OpKind::cross_entropy:
+    case OpKind::cross_entropy_grad:
+      // Over a sharded vocabulary the max, the leaf sums and the target's logit are joined separately;
+      // partition gathers the logits instead when it cannot (spmd/partition.cc).
+      return axis == op.attrs.str("axis") ? AxisRole::kWhole : AxisRole::kParallel;
+    case OpKind::box_sumsq:
+      return listed(op.attrs.strs("axes"), axis) ? AxisRole::kParallel : AxisRole::kWhole;
+    case OpKind::scan:
+      return axis == op.attrs.str("axis") ? AxisRole::kWhole : AxisRole::kParallel;
+    case OpKind::cond:
+    case OpKind::custom:
+      return AxisRole::kParallel;  // decided op by op inside the regions
+    default:
+      return AxisRole::kWhole;
+  }
+}
+
+}  // namespace ostro::ir

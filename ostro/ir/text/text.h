@@ -1,0 +1,26 @@
+// The text form of a Program: print, and parse what was printed. parse(print(p)) prints the same text.
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include "ostro/base/error.h"
+#include "ostro/ir/program/program.h"
+
+namespace ostro::ir {
+
+struct PrintOptions {
+  // Leave out what has no meaning (scopes, labels, locations, names of parameters and results): the canonical
+  // form, whose SHA-256 is the program hash (numerics.md N15).
+  bool canonical = false;
+};
+
+std::string print(const Program& program, const PrintOptions& options = {});
+
+// The error names the line and what was expected. Shapes of results are checked against the shape rules.
+Result<Program> parse_program(std::string_view text);
+
+// 64 hex digits: SHA-256 of the canonical text.
+std::string program_hash(const Program& program);
+
+}  // namespace ostro::ir

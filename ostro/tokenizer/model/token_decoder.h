@@ -1,0 +1,47 @@
+// The decoder of a tokenizer.json: tokens back to text.
+#pragma once
+
+#include <nlohmann/json_fwd.hpp>
+#include <string>
+#include <variant>
+#include <vector>
+
+#include "ostro/base/error.h"
+#include "ostro/tokenizer/split/simple_pattern.h"
+
+namespace ostro::tokenizer {
+
+class TokenDecoder {
+ public:
+  // Reads the "decoder" of a tokenizer.json; null gives one that puts a space between tokens, as Hugging Face
+  // does.
+  static Result<TokenDecoder> from_json(const nlohmann::json& json);
+
+  // The text of tokens. `raw`: bytes that are no UTF-8 stay as they are; otherwise ByteFallback writes U+FFFD
+  // for each byte of a run that is not UTF-8 as a whole (ByteLevel leaves repairing to the caller).
+  std::string decode(std::vector<std::string> tokens, bool raw) const;
+
+ private:
+  struct ByteLevel {};
+  struct ByteFallback {};
+  struct Fuse {};
+  struct Strip {
+    std::string content;
+    size_t start, stop;
+  };
+  struct Replace {
+    SimplePattern pattern;
+    std::string by;
+  };
+  struct Metaspace {
+    std::string replacement;
+    bool drops_first;  // in the first token
+  };
+  using Step = std::variant<ByteLevel, ByteFallback, Fuse, Strip, Replace, Metaspace>;
+  static Result<Step> read_step(const nlohmann::json& json);
+  struct Runner;
+
+  std::vector<Step> steps_;
+};
+
+}  // namespace ostro::tokenizer

@@ -1,0 +1,30 @@
+// What turns a piece of text into token ids, where pieces are more than runs of bytes (bpe.h has those).
+#pragma once
+
+#include <cstdint>
+#include <string_view>
+#include <vector>
+
+#include "ostro/tokenizer/bpe/piece_memory.h"
+#include "ostro/tokenizer/bpe/symbol_merge.h"
+#include "ostro/tokenizer/sentencepiece/unigram_path.h"
+
+namespace ostro::tokenizer {
+
+// The working memory of one thread; it belongs to one model.
+struct ModelScratch {
+  PieceMemory memory;
+  SymbolMerge merge;
+  std::vector<uint32_t> symbols, ids;
+  UnigramPath path;
+};
+
+class PieceModel {
+ public:
+  virtual ~PieceModel() = default;
+
+  // Appends the ids of a piece of valid UTF-8 text (not empty).
+  virtual void encode(std::string_view piece, ModelScratch& scratch, std::vector<uint32_t>& out) const = 0;
+};
+
+}  // namespace ostro::tokenizer

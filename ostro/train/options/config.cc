@@ -1,0 +1,126 @@
+#include "ostro/train/options/config.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "ostro/models/llama.h"
+
+namespace ostro::train {
+
+using config::IntMap;
+using config::option_error;
+
+namespace {
+
+// Checks that every entry names one of the axes, with a count from 1 to the axis' size (0: unknown yet).
+Status check_axes(const char* key, const IntMap& counts, const IntMap& axes) {
+  for (const auto& [name, count] : counts) {
+    const auto axis = std::find_if(axes.begin(), axes.end(), [&](const auto& a) { return a.first == name; });
+    std::vector<std::string> names;
+    for (const auto& a : axes) names.push_back(a.first);
+    const std::string path = fmt::format("{}.{}", key, name);
+    if (axis == axes.end())
+      return option_error(path,
+                          fmt::format("the model has no such axis to cut; it has {}; the nearest is \"{}\"",
+                                      fmt::join(names, ", "), config::nearest_name(name, names)));
+    if (count < 1) return option_error(path, fmt::format("{} is not a count; use 1 or more", count));
+    if (axis->second > 0 && count > axis->second)
+      return option_error(path, fmt::format("{} is more than the axis has: {}", count, axis->second));
+  }
+  return {};
+}
+
+// Leaves in the order in which they nest, without those that cut nothing: one text for one meaning.
+IntMap normal_leaves(const IntMap& leaves, const IntMap& axes) {
+  IntMap out;
+  for (const auto& [axis, size] : axes)
+    for (const auto& [name, count] : leaves)
+      if (name == axis && count > 1) out.emplace_back(name, count);
+  return out;
+}
+
+}  // namespace
+
+ModelChoices builtin_models() {
+  return {std::make_shared<models::ModelOptionsOf<models::LlamaOptions, models::Llama>>()};
+}
+
+void TrainConfig::visit_options(config::OptionTable& t) {
+  t.section(&data, "data", "texts, tokens and their order");
+  t.section(&model, "model", "what is trained").fixed("the trained parameters are that model's");
+  t.section(&optimizer, "optimizer", "how weights are updated")
+      .fixed("the trained state is that optimizer's");
+  t.section(&trainer, "trainer", "the run: its name, length, checkpoints and metrics");
+  t.section(&numerics, "numerics", "how sums are cut; part of the result");
+  t.section(&chain, "chain", "what the hash chain records");
+}
+
+const models::ModelOptions& TrainConfig::model_options() const {
+  return dynamic_cast<const models::ModelOptions&>(model.value());
+}
+
+models::ModelOptions& TrainConfig::model_options() {
+  return dynamic_cast<models::ModelOptions&>(model.value());
+}
+
+Status TrainConfig::check_leaf_examples(int64_t from_step) const {
+  const int64_t leaf = *numerics.leaf_examples;
+  const std::vector<int64_t> batches = sizes_from(trainer.train_batch_size, from_step);
+  const auto odd = std::find_if(batches.begin(), batches.end(), [&](int64_t b) { return b % leaf != 0; });
+  if (odd == batches.end()) return {};
+  int64_t below = std::min(leaf, *odd);
+  const auto divides_all = [&](int64_t size) {
+    return std::all_of(batches.begin(), batches.end(), [&](int64_t b) { return b % size == 0; });
+  };
+  while (!divides_all(below)) --below;
+  return option_error(
+      "trainer.train_batch_size",
+      fmt::format("{} is not a multiple of numerics.leaf_examples, which is {}; use leaf_examples {} or "
+                  "a batch of {}",
+                  *odd, leaf, below, (*odd / leaf + 1) * leaf));
+}
+
+Status TrainConfig::resolve() {
+  RETURN_IF_ERROR(data.validate());
+  RETURN_IF_ERROR(model_options().resolve());
+  RETURN_IF_ERROR(trainer.validate());
+  RETURN_IF_ERROR(std::visit([&](const auto& o) { return o.validate(trainer.num_train_steps); }, optimizer));
+  if (!numerics.leaf_examples) {
+    numerics.leaf_examples =
+        default_leaf_examples(sizes_from(trainer.train_batch_size, 0), model_options().seq_len());
+    numerics.leaf_is_default = true;
+  }
+  if (*numerics.leaf_examples < 1)
+    return option_error("numerics.leaf_examples", fmt::format("{} is not positive", *numerics.leaf_examples));
+  RETURN_IF_ERROR(check_leaf_examples(trainer.train_batch_size.stages.back().step));
+  const IntMap leaf_axes = model_options().leaf_axes();
+  RETURN_IF_ERROR(check_axes("numerics.leaves", numerics.leaves, leaf_axes));
+  numerics.leaves = normal_leaves(numerics.leaves, leaf_axes);
+  RETURN_IF_ERROR(check_axes("numerics.cells", numerics.cells, model_options().cell_axes()));
+  std::sort(numerics.cells.begin(), numerics.cells.end());
+  return {};
+}
+
+Result<TrainConfig> parse_train_config(const std::string& yaml, const std::string& name,
+                                       ModelChoices models) {
+  TrainConfig config(std::move(models));
+  ASSIGN_OR_RETURN(const config::Node tree, config::parse_yaml(yaml, name));
+  RETURN_IF_ERROR(config::read_value(tree, "", &config));
+  RETURN_IF_ERROR(config.resolve());
+  return config;
+}
+
+Result<TrainConfig> load_train_config(const std::string& path, std::span<const config::Override> overrides,
+                                      ModelChoices models) {
+  TrainConfig config(std::move(models));
+  RETURN_IF_ERROR(config::load_options(path, overrides, &config));
+  RETURN_IF_ERROR(config.resolve());
+  return config;
+}
+
+std::string run_directory(const TrainConfig& config) {
+  return config.trainer.log_dir + "/" + config.trainer.id;
+}
+
+}  // namespace ostro::train

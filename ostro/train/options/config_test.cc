@@ -1,0 +1,256 @@
+#include "ostro/train/options/config.h"
+
+#include "ostro/models/llama.h"
+
+#include <doctest/doctest.h>
+
+#include <array>
+#include <cstdlib>
+#include <fstream>
+#include <iterator>
+
+namespace ostro::train {
+namespace {
+
+using config::Override;
+
+const std::string kSource = OSTRO_SOURCE_DIR;
+const std::string kQuickstart = kSource + "/configs/quickstart.yaml";
+
+std::string slurp(const std::string& path) {
+  std::ifstream in(path);
+  return {std::istreambuf_iterator<char>(in), std::istreambuf_iterator<char>()};
+}
+
+std::string error_of(std::vector<Override> overrides) {
+  const Result<TrainConfig> config = load_train_config(kQuickstart, overrides);
+  return config.ok() ? "" : config.error().message();
+}
+
+TEST_CASE("the configs in the repository resolve, and the resolved text is a fixed point") {
+  for (const char* name : {"quickstart", "nano_test"}) {
+    const Result<TrainConfig> config = load_train_config(kSource + "/configs/" + name + ".yaml", {});
+    REQUIRE_MESSAGE(config.ok(), config.error().message());
+    const std::string text = config::resolved_yaml(*config);
+    TrainConfig again;
+    const Result<config::Node> tree = config::parse_yaml(text, "resolved.yaml");
+    REQUIRE_MESSAGE(tree.ok(), text);
+    check_ok(config::read_value(*tree, "", &again));
+    check_ok(again.resolve());
+    CHECK(config::resolved_yaml(again) == text);
+    CHECK(config::canonical_config(again) == config::canonical_config(*config));
+  }
+}
+
+TEST_CASE("values that follow from others are filled in") {
+  const std::vector<Override> overrides = {{"numerics.leaf_examples", "null"},
+                                           {"trainer.train_batch_size", "24"},
+                                           {"numerics.leaves", "{pos: 2, mlp: 4, kv_heads: 1}"}};
+  const Result<TrainConfig> config = load_train_config(kQuickstart, overrides);
+  REQUIRE_MESSAGE(config.ok(), config.error().message());
+  CHECK(config->numerics.leaf_examples == 12);  // 12 * 256 = 3,072 tokens; 24 would be 6,144
+  CHECK(config->numerics.leaves == config::IntMap{{"mlp", 4}, {"pos", 2}});
+  CHECK(models::model_options_as<models::LlamaOptions, models::Llama>(config->model_options())->head_dim ==
+        64);
+  CHECK(run_directory(*config) == "runs/quickstart");
+  CHECK(default_leaf_examples({16}, 256) == 16);
+  CHECK(default_leaf_examples({16}, 5000) == 1);
+  CHECK(default_leaf_examples({7}, 1000) == 1);
+}
+
+TEST_CASE("what makes no sense is refused with both values and the fix") {
+  const std::vector<std::pair<Override, std::string>> cases = {
+      {{"numerics.leaf_examples", "5"},
+       "trainer.train_batch_size: 16 is not a multiple of numerics.leaf_examples, which is 5; use "
+       "leaf_examples 4 or a "
+       "batch of 20"},
+      {{"numerics.leaf_examples", "0"}, "numerics.leaf_examples: 0 is not positive"},
+      {{"model.num_kv_heads", "3"}, "model.num_heads: 4 is not a multiple of model.num_kv_heads, which is 3"},
+      {{"model.hidden_dim", "250"}, "model.hidden_dim: 250 is not a multiple of model.num_heads, which is 4"},
+      {{"model.head_dim", "33"}, "model.head_dim: 33 is not a positive even number"},
+      {{"model.head_dim", "1026"},
+       "model.head_dim: 1026 is above 1024, the widest head that attention takes; use more and narrower "
+       "heads"},
+      {{"model.hidden_dim", "8192"}, "model.head_dim: 2048 is above 1024"},
+      {{"model.seq_len", "0"}, "model.seq_len: 0 is not positive"},
+      {{"model.gradient_checkpointing", "some"}, "model.gradient_checkpointing: unknown name \"some\""},
+      {{"model.gradient_checkpointing", "qkv,"}, "model.gradient_checkpointing: unknown name \"\""},
+      {{"model.activation_function", "relu"},
+       "--model.activation_function: model.activation_function: expected one of silu | gelu | gelu_new"},
+      {{"trainer.mp", "p=bf16,c=bf16"}, "trainer.mp: p=bf16 in \"p=bf16,c=bf16\": parameters are always f32"},
+      {{"trainer.mp", "c=f16"}, "trainer.mp: unknown type \"f16\"; use f32 or bfloat16"},
+      {{"trainer.mp", "x=f32"}, "trainer.mp: \"x=f32\" in \"x=f32\" is not understood"},
+      {{"trainer.tracker", "[{type: wandb}]"},
+       "--trainer.tracker:1: trainer.tracker[0].type: unknown type \"wandb\"; known: json, tensorboard"},
+      {{"trainer.tracker", "[{type: json}, {type: json}]"}, "trainer.tracker: lists the same type twice"},
+      {{"trainer.per_device_parallelism", "4"},
+       "--trainer.per_device_parallelism: trainer.per_device_parallelism is refused"},
+      {{"trainer.id", "a/b"}, "trainer.id: \"a/b\" cannot name a directory"},
+      {{"trainer.checkpointer.keep", "[{every: 5}, {every: 10}]"},
+       "trainer.checkpointer.keep: policy 2 is never reached"},
+      {{"optimizer.beta1", "1"}, "optimizer.beta1: 1 is not allowed"},
+      {{"optimizer.warmup", "1000000"}, "optimizer.warmup: 1000000 steps of warm-up"},
+      {{"optimizer.warmup", "2.5"}, "optimizer.warmup: 2.5 is not allowed"},
+      {{"optimizer.type", "lion"}, "--optimizer.type: optimizer.type: unknown type \"lion\""},
+      {{"numerics.leaves", "{mpl: 2}"}, "numerics.leaves.mpl: the model has no such axis to cut"},
+      {{"numerics.leaves", "{kv_heads: 3}"}, "numerics.leaves.kv_heads: 3 is more than the axis has: 2"},
+      {{"numerics.cells", "{embed: 0}"}, "numerics.cells.embed: 0 is not a count"},
+      {{"data.train_urls", "[]"}, "data.train_urls: is empty"},
+      {{"data.validation_fraction", "1"}, "data.validation_fraction: 1 is not a fraction"},
+      {{"data.shuffle", "0"}, "data.shuffle: 0 is not a number of sequences"},
+      {{"modle.seq_len", "1"}, "--modle.seq_len: unknown key \"modle\"; the nearest known key is \"model\""},
+  };
+  for (const auto& [override, message] : cases)
+    CHECK_MESSAGE(error_of({override}).find(message) == 0, override.path, ": ", error_of({override}));
+  CHECK(error_of({{"trainer.per_device_parallelism", "4"}}).find("numerics.leaf_examples") !=
+        std::string::npos);
+}
+
+TEST_CASE("precision is read from its string") {
+  CHECK(parse_precision("p=f32,c=bfloat16").value() == FloatType::kBf16);
+  CHECK(parse_precision("bf16").value() == FloatType::kBf16);
+  CHECK(parse_precision("f32").value() == FloatType::kF32);
+  CHECK(parse_precision("compute=bfloat16,params=float32,output=f32").value() == FloatType::kBf16);
+  CHECK(!parse_precision("").ok());
+  CHECK(!parse_precision("p=f32,").ok());
+}
+
+TEST_CASE("keep policies") {
+  CheckpointerOptions options;
+  options.keep = {{10, 50}, {100, {}}};
+  std::vector<int64_t> kept;
+  for (int64_t step = 0; step <= 300; ++step)
+    if (options.is_kept(step)) kept.push_back(step);
+  CHECK(kept == std::vector<int64_t>{10, 20, 30, 40, 50, 100, 200, 300});
+}
+
+TEST_CASE("every option has another legal value, and the canonical config shows exactly bits and schedule") {
+  for (const std::string& file : {kQuickstart, kSource + "/configs/nano_test.yaml"}) {
+    const Result<TrainConfig> base = load_train_config(file, {});
+    REQUIRE(base.ok());
+    int options = 0;
+    for (const config::OptionInfo& info : config::list_options(*base)) {
+      if (info.effect > config::Effect::kSchedule) CHECK_MESSAGE(info.fixed.empty(), info.path);
+      if (config::is_inside_element(info.path)) continue;
+      if (info.other_value.empty()) {
+        CHECK_MESSAGE(info.path.ends_with(".type"), info.path);  // a section of one type only
+        continue;
+      }
+      std::vector<Override> before;
+      for (const auto& [path, value] : info.selects) before.push_back({path, value});
+      for (const auto& [path, value] : info.beside) before.push_back({path, value});
+      std::vector<Override> after = before;
+      after.push_back({info.path, info.other_value});
+      const Result<TrainConfig> a = load_train_config(file, before), b = load_train_config(file, after);
+      REQUIRE_MESSAGE(a.ok(), info.path, ": ", a.error().message());
+      REQUIRE_MESSAGE(b.ok(), b.error().message());
+      CHECK_MESSAGE(config::resolved_yaml(*a) != config::resolved_yaml(*b), info.path);
+      const bool in_chain = !info.by_content && info.effect <= config::Effect::kSchedule;
+      CHECK_MESSAGE((config::canonical_config(*a) != config::canonical_config(*b)) == in_chain, info.path);
+      ++options;
+    }
+    CHECK(options > 45);
+  }
+}
+
+TEST_CASE("options younger than the first runs are left out of the canonical config at their default") {
+  for (const config::OptionInfo& info : config::list_options(TrainConfig{}))
+    if (!info.left_out_at.empty()) CHECK_MESSAGE(info.left_out_at == info.default_value, info.path);
+}
+
+TEST_CASE("components, their weights and stages are read, and mistakes are named") {
+  const Override no_urls{"data.train_urls", "[]"};
+  const auto error = [&](const std::string& components, const std::string& weights) {
+    return error_of({no_urls, {"data.components", components}, {"data.train_weights", weights}});
+  };
+  const std::string two = "{b: {train_urls: [y]}, a: {train_urls: [x], format: {type: chat}}}";
+  const auto config = load_train_config(
+      kQuickstart, std::vector<Override>{no_urls,
+                                         {"data.components", two},
+                                         {"data.train_weights", "[[0, {a: 3, b: 1}], [10, {b: 1}]]"},
+                                         {"data.components.a.format.pack", "false"}});
+  REQUIRE_MESSAGE(config.ok(), config.error().message());
+  const data::DataOptions& d = config->data;
+  const std::vector<data::Component> all = data::components_of(d);
+  REQUIRE(all.size() == 2);
+  CHECK(all[0].name == "a");
+  CHECK(all[1].cache_dir == d.cache_dir + "/b");
+  CHECK(!std::get<data::ChatFormat>(all[0].format).pack);
+  CHECK(data::weight_of(d, "a", 9) == 3);
+  CHECK(data::weight_of(d, "a", 10) == 0);
+  CHECK(config::canonical_config(*config).find(
+            R"("components":{"a":{"format":{"chat_template":null,"mask_user_turns":true)") !=
+        std::string::npos);
+  CHECK(config::canonical_config(*config).find(R"("train_weights":[[0,{"a":3.0,"b":1.0}],[10,{"b":1.0}]])") !=
+        std::string::npos);
+
+  const std::vector<std::array<std::string, 3>> cases = {
+      {two, "{a: 1, c: 1}", "data.train_weights: there is no component \"c\"; the nearest is \"a\""},
+      {two, "{a: 1}", "data.train_weights: component \"b\" has no weight; add b: 0 for evaluation only"},
+      {two, "{a: -1, b: 1}", "data.train_weights.a: -1 is not a weight"},
+      {two, "{a: 0, b: 0}", "data.train_weights: no component has a weight above 0; weigh a, b, like {a: 1}"},
+      {two, "[[1, {a: 1, b: 1}]]",
+       "--data.train_weights:1: data.train_weights[0][0]: expected 0, the first step"},
+      {two, "[[0, {a: 1, b: 1}], [0, {a: 1}]]",
+       "--data.train_weights:1: data.train_weights[1][0]: expected a step"},
+      {two, "[[0]]", "--data.train_weights:1: data.train_weights[0]: expected a stage, [first step, value]"},
+      {"{a/b: {train_urls: [x]}, a: {train_urls: [y]}}", "{a: 1, a/b: 1}",
+       "data.components.a: \"a/b\" would lie inside its folder"},
+      {"{.a: {train_urls: [x]}}", "{}", "data.components..a: \".a\" cannot name a component"},
+      {"{train: {train_urls: [x]}}", "{}", "data.components.train: \"train\" is the name of a folder"},
+      {"{a: {validation_urls: [x]}}", "{a: 1}", "data.train_weights.a: 1 is above 0"},
+      {"{a: {train_urls: [x], cache_dir: c}, b: {train_urls: [x], cache_dir: c}}", "{a: 1, b: 1}",
+       "data.components.b.cache_dir: c is the store of component \"a\", too"},
+      {"{a: {train_urls: [x], format: {type: chat, text_key: t}}}", "{}",
+       "--data.components:1: unknown key \"data.components.a.format.text_key\""},
+  };
+  for (const auto& [components, weights, message] : cases)
+    CHECK_MESSAGE(error(components, weights).find(message) == 0, error(components, weights));
+  CHECK(error_of({{"data.components", two}}).find("data.train_urls: texts are named here and in") == 0);
+  CHECK(error_of({{"data.train_weights", "{a: 1}"}}).find("data.train_weights: weighs components") == 0);
+  CHECK(error_of({{"data.shuffle", "{type: block, io_blocksize: 3}"}})
+            .find("unknown key \"data.shuffle.io_blocksize\"") != std::string::npos);
+  CHECK(error_of({{"data.target_budget", "10"}}).find("data.experiment_budget: is null") == 0);
+}
+
+TEST_CASE("the canonical config names no place and no run") {
+  const std::vector<Override> overrides = {
+      {"data.tokenizer", "/secret/t.json"}, {"data.cache_dir", "/secret/c"},
+      {"data.train_urls", "[/secret/x]"},   {"trainer.id", "secret"},
+      {"trainer.log_dir", "/secret/runs"},  {"data.validation_urls", "[/secret/y]"}};
+  const Result<TrainConfig> a = load_train_config(kQuickstart, {}),
+                            b = load_train_config(kQuickstart, overrides);
+  REQUIRE(a.ok());
+  REQUIRE(b.ok());
+  CHECK(config::canonical_config(*a) == config::canonical_config(*b));
+}
+
+// OSTRO_UPDATE_DOCS=1 writes the file instead.
+TEST_CASE("docs/config.md is what the declarations say") {
+  const std::string text =
+      "<!-- Generated from the option structs: OSTRO_UPDATE_DOCS=1 train_test writes it. Do not edit. -->\n"
+      "# Configuration\n\n"
+      "One YAML file; `--a.b.c value` on the command line overrides a key (a list or map is written as YAML: "
+      "`--trainer.tracker '[{type: json}]'`); `!include file.yaml` stands for the tree in that file, "
+      "relative to the file "
+      "that says it. An unknown key, a value of the wrong type and a combination that makes no sense are "
+      "errors. Paths "
+      "are relative to the working directory.\n\n"
+      "*Effect* says what a changed option changes: **bits** the numbers of the run, **schedule** what the "
+      "hash chain "
+      "records and when, **plan** only how the same numbers are computed, **output** only files, logs and "
+      "evaluations. "
+      "Bits and schedule make the canonical config in the chain; for options marked *by content* the hash of "
+      "what they "
+      "name stands there instead. A run that has begun can go on with other values (`ostro train --amend`, "
+      "formats/chain.md), "
+      "but not of options marked *fixed* or *by content*.\n\n"
+      "The defaults below hold for keys that a file leaves out.\n" +
+      config::options_markdown(config::list_options(TrainConfig{}));
+  const std::string path = kSource + "/docs/config.md";
+  if (std::getenv("OSTRO_UPDATE_DOCS")) std::ofstream(path) << text;
+  CHECK_MESSAGE(slurp(path) == text, "docs/config.md is stale; run OSTRO_UPDATE_DOCS=1 on this test program");
+}
+
+}  // namespace
+}  // namespace ostro::train

@@ -1,0 +1,183 @@
+#include "ostro/train/options/options.h"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <numeric>
+
+namespace ostro::train {
+
+using config::Effect;
+using config::option_error;
+
+namespace {
+
+Result<FloatType> parse_float_type(const std::string& name) {
+  if (name == "f32" || name == "float32") return FloatType::kF32;
+  if (name == "bf16" || name == "bfloat16") return FloatType::kBf16;
+  return option_error("trainer.mp", fmt::format("unknown type \"{}\"; use f32 or bfloat16", name));
+}
+
+Status check_at_least(int64_t least, const char* key, int64_t value) {
+  if (value >= least) return {};
+  return option_error(fmt::format("trainer.{}", key),
+                      fmt::format("{} is too small; use {} or more", value, least));
+}
+
+}  // namespace
+
+Result<FloatType> parse_precision(const std::string& text) {
+  if (text.find('=') == std::string::npos) return parse_float_type(text);
+  FloatType compute = FloatType::kF32;
+  for (size_t begin = 0; begin <= text.size();) {
+    const size_t comma = std::min(text.find(',', begin), text.size());
+    const std::string part = text.substr(begin, comma - begin);
+    const size_t equals = part.find('=');
+    const std::string name = part.substr(0, equals);
+    const bool is_param = name == "p" || name == "params", is_output = name == "o" || name == "output";
+    if (equals == std::string::npos || !(is_param || is_output || name == "c" || name == "compute"))
+      return option_error(
+          "trainer.mp",
+          fmt::format("\"{}\" in \"{}\" is not understood; write p=f32,c=bfloat16", part, text));
+    ASSIGN_OR_RETURN(const FloatType type, parse_float_type(part.substr(equals + 1)));
+    if (type != FloatType::kF32 && (is_param || is_output))
+      return option_error("trainer.mp",
+                          fmt::format("{} in \"{}\": {} always f32; only c (compute) may be bfloat16", part,
+                                      text, is_param ? "parameters are" : "the head's result is"));
+    if (!is_param && !is_output) compute = type;
+    begin = comma + 1;
+  }
+  return compute;
+}
+
+void KeepOptions::visit_options(config::OptionTable& t) {
+  t.add(&every, "every", Effect::kSchedule, "steps",
+        "keep the checkpoints at multiples of this step for good");
+  t.add(&until, "until", Effect::kSchedule, "steps", "last step this policy is for; null: the end");
+}
+
+void CheckpointerOptions::visit_options(config::OptionTable& t) {
+  t.add(&save_interval, "save_interval", Effect::kOutput, "",
+        "time between temporary checkpoints, which stay while they are among the two newest of all; null: "
+        "none by the clock")
+      .other("1s");
+  t.add(&keep, "keep", Effect::kSchedule, "",
+        "permanent checkpoints, each recorded in the chain; policies in ascending order of until")
+      .other("[{every: 7}]");
+}
+
+bool CheckpointerOptions::is_kept(int64_t step) const {
+  const auto policy = std::find_if(keep.begin(), keep.end(),
+                                   [&](const KeepOptions& k) { return !k.until || step <= *k.until; });
+  return policy != keep.end() && step > 0 && step % policy->every == 0;
+}
+
+void TrainerOptions::visit_options(config::OptionTable& t) {
+  t.add(&id, "id", Effect::kOutput, "", "name of the run").other("other");
+  t.add(&log_dir, "log_dir", Effect::kOutput, "path", "where runs are kept; the run directory is log_dir/id")
+      .other("other_runs");
+  t.add(&seed, "seed", Effect::kBits, "", "seed of initial weights and data order")
+      .fixed("initial weights and the order of the data were drawn from it");
+  t.add(
+       &mp, "mp", Effect::kBits, "",
+       "type of compute, f32 or bfloat16, alone or as c= behind p=f32: parameters (p=) and the head's result "
+       "(o=) are always f32")
+      .other("f32");
+  t.add(&train_batch_size, "train_batch_size", Effect::kBits, "sequences",
+        "sequences in a step, or a list of [step, sequences]; leaf_examples divides each, the learning rate "
+        "stays")
+      .other("8");
+  t.add(&num_train_steps, "num_train_steps", Effect::kBits, "steps", "length of the run");
+  t.add(&steps_per_eval, "steps_per_eval", Effect::kOutput, "steps",
+        "steps between evaluations on held-out text; the last step has one anyway, with 0 it alone")
+      .other("3");
+  t.add(&max_eval_batches, "max_eval_batches", Effect::kOutput, "batches",
+        "batches of numerics.leaf_examples sequences that an evaluation takes of each component; null: all")
+      .other("1");
+  t.section(&checkpointer, "checkpointer", "when to save");
+  t.add(&tracker, "tracker", Effect::kOutput, "", "where metrics go: json (metrics.jsonl), tensorboard (tb/)")
+      .other("[]");
+  const char* leaf =
+      "the microbatch is part of the result here, the same on any machine: set numerics.leaf_examples";
+  for (const char* key : {"per_device_parallelism", "per_device_eval_parallelism"}) t.refuse(key, leaf);
+  const char* one_machine = "runs are on one machine; sharding by configuration is not supported";
+  for (const char* key :
+       {"mesh", "tensor_parallel_axes", "fsdp_axis", "axis_resources", "parameter_axis_resources"})
+    t.refuse(key, one_machine);
+  t.refuse("wandb", "use trainer.tracker with the types json and tensorboard");
+  t.refuse("ray", "this trainer starts no cluster");
+}
+
+Status TrainerOptions::validate() const {
+  if (id.empty() || id == "." || id == ".." || id.find('/') != std::string::npos)
+    return option_error("trainer.id",
+                        fmt::format("\"{}\" cannot name a directory; use a name without slashes", id));
+  if (log_dir.empty()) return option_error("trainer.log_dir", "is empty; name a directory");
+  if (seed < 0) return option_error("trainer.seed", fmt::format("{} is negative", seed));
+  RETURN_IF_ERROR(parse_precision(mp));
+  for (const auto& stage : train_batch_size.stages)
+    RETURN_IF_ERROR(check_at_least(1, "train_batch_size", stage.value));
+  RETURN_IF_ERROR(check_at_least(1, "num_train_steps", num_train_steps));
+  RETURN_IF_ERROR(check_at_least(0, "steps_per_eval", steps_per_eval));
+  if (max_eval_batches) RETURN_IF_ERROR(check_at_least(1, "max_eval_batches", *max_eval_batches));
+  if (checkpointer.save_interval)
+    RETURN_IF_ERROR(check_at_least(1, "checkpointer.save_interval", checkpointer.save_interval->seconds));
+  for (size_t i = 0; i < checkpointer.keep.size(); ++i) {
+    const KeepOptions& keep = checkpointer.keep[i];
+    RETURN_IF_ERROR(check_at_least(1, "checkpointer.keep.every", keep.every));
+    const bool is_last = i + 1 == checkpointer.keep.size();
+    if (!is_last &&
+        (!keep.until || (checkpointer.keep[i + 1].until && *checkpointer.keep[i + 1].until <= *keep.until)))
+      return option_error(
+          "trainer.checkpointer.keep",
+          fmt::format("policy {} is never reached; every policy but the last needs an until, ascending",
+                      i + 2));
+  }
+  std::vector<size_t> types;
+  for (const TrackerOptions& t : tracker) {
+    if (std::find(types.begin(), types.end(), t.index()) != types.end())
+      return option_error("trainer.tracker", "lists the same type twice");
+    types.push_back(t.index());
+  }
+  return {};
+}
+
+void NumericsOptions::visit_options(config::OptionTable& t) {
+  t.add(&leaf_examples, "leaf_examples", Effect::kBits, "sequences",
+        "sequences in a leaf, the microbatch; divides the batch; null: the largest divisor of the batch with "
+        "at most "
+        "4096 tokens")
+      .other("1");
+  t.add(&leaves, "leaves", Effect::kBits, "leaves by axis",
+        "cuts of contractions inside a leaf, for the largest mesh wanted; axes of Llama: kv_heads, mlp, "
+        "vocab, pos")
+      .other("{mlp: 2}");
+  t.add(
+       &cells, "cells", Effect::kBits, "cells by axis",
+       "storage cuts of parameters: checkpoint chunks, ownership, partial sums of the gradient norm; never a "
+       "contraction")
+      .other("{embed: 4}");
+}
+
+void ChainOptions::visit_options(config::OptionTable& t) {
+  t.add(&leaf_gradients, "leaf_gradients", Effect::kSchedule, "",
+        "record a fingerprint of every leaf's gradients, so that one leaf can be audited alone");
+}
+
+std::vector<int64_t> sizes_from(const config::Staged<int64_t>& batch_sizes, int64_t step) {
+  std::vector<int64_t> sizes = {batch_sizes.at(step)};
+  for (const auto& stage : batch_sizes.stages)
+    if (stage.step > step) sizes.push_back(stage.value);
+  return sizes;
+}
+
+int64_t default_leaf_examples(const std::vector<int64_t>& batch_sizes, int64_t seq_len) {
+  constexpr int64_t kMaxTokens = 4096;
+  int64_t common = 0;
+  for (const int64_t size : batch_sizes) common = std::gcd(common, size);
+  for (int64_t n = std::min(common, kMaxTokens / seq_len); n > 1; --n)
+    if (common % n == 0) return n;
+  return 1;
+}
+
+}  // namespace ostro::train

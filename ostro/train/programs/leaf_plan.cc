@@ -1,0 +1,41 @@
+#include "ostro/train/programs/leaf_plan.h"
+
+#include <algorithm>
+#include <bit>
+
+#include "ostro/numerics/tree.h"
+
+namespace ostro::train {
+namespace {
+
+void collect(Subtree node, LeafRange range, std::vector<Subtree>& out) {
+  const int64_t end = node.first + node.count;
+  if (end <= range.begin || node.first >= range.end) return;
+  if (node.first >= range.begin && end <= range.end) {
+    out.push_back(node);
+    return;
+  }
+  const int64_t left = numerics::tree_split(node.count);
+  collect({node.first, left}, range, out);
+  collect({node.first + left, node.count - left}, range, out);
+}
+
+}  // namespace
+
+int64_t live_partials(int64_t leaves) {
+  return static_cast<int64_t>(std::bit_width(static_cast<uint64_t>(leaves)));
+}
+
+LeafRange leaf_range(int64_t leaves, int64_t workers, int64_t rank) {
+  const int64_t busy = std::min(leaves, workers);
+  if (rank >= busy) return {leaves, leaves};
+  return {leaves * rank / busy, leaves * (rank + 1) / busy};
+}
+
+std::vector<Subtree> subtrees(int64_t leaves, LeafRange range) {
+  std::vector<Subtree> out;
+  if (leaves > 0) collect({0, leaves}, range, out);
+  return out;
+}
+
+}  // namespace ostro::train

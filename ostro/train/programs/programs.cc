@@ -1,0 +1,241 @@
+#include "ostro/train/programs/programs.h"
+
+#include <fmt/format.h>
+
+#include <map>
+
+#include "ostro/base/sha256.h"
+#include "ostro/data/batch/data_set.h"
+#include "ostro/grad/value_and_grad.h"
+#include "ostro/ir/rules/verify.h"
+#include "ostro/ir/text/canonical_order.h"
+#include "ostro/ir/text/text.h"
+#include "ostro/numerics/threefry.h"
+#include "ostro/trace/error.h"
+#include "ostro/trace/frame.h"
+
+namespace ostro::train {
+namespace {
+
+constexpr std::string_view kSeparator = "\n---\n";
+
+std::vector<Shape> batch_shapes(const TrainConfig& config) {
+  const Axis batch{"batch", *config.numerics.leaf_examples}, pos{"pos", config.model_options().seq_len()};
+  std::vector<Shape> out = {
+      {DType::i32, {batch, pos}}, {DType::i32, {batch, pos}}, {DType::f32, {batch, pos}}};
+  if (data::has_segments(config.data)) out.push_back({DType::i32, {batch, pos}});
+  return out;
+}
+
+std::vector<std::string> batch_names(const TrainConfig& config) {
+  std::vector<std::string> out = {"tokens", "targets", "loss_mask"};
+  if (data::has_segments(config.data)) out.push_back("segments");
+  return out;
+}
+
+models::Batch as_batch(const Arrays& a, size_t first) {
+  return {a[first], a[first + 1], a[first + 2], a.size() > first + 3 ? a[first + 3] : Array()};
+}
+
+Arrays slice_of(const Arrays& a, size_t first, size_t count) {
+  return Arrays(a.begin() + static_cast<int64_t>(first), a.begin() + static_cast<int64_t>(first + count));
+}
+
+// Sum of weight * loss and of weights: each product and sum in f64, tokens serially (numerics.md N11).
+std::pair<Array, Array> total(const models::Loss& loss) {
+  const Axes axes = loss.per_token.shape().names();
+  const Array weight = cast(loss.weight, DType::f64);
+  return {sum(weight * cast(loss.per_token, DType::f64), axes, Order::kSerial, DType::f64),
+          sum(weight, axes, Order::kSerial, DType::f64)};
+}
+
+std::vector<std::string> with_prefix(const std::string& prefix, const std::vector<std::string>& names) {
+  std::vector<std::string> out;
+  for (const auto& n : names) out.push_back(prefix + n);
+  return out;
+}
+
+void append(std::vector<std::string>& to, const std::vector<std::string>& more) {
+  to.insert(to.end(), more.begin(), more.end());
+}
+
+// Keys fold in 32-bit hashes of the components of a parameter's path: two of one level must not meet (N12).
+Status check_path_keys(const std::vector<std::string>& paths) {
+  std::map<std::pair<std::string, uint32_t>, std::string> seen;  // (what stands before, hash) -> component
+  for (const std::string& path : paths)
+    for (size_t begin = 0; begin <= path.size();) {
+      const size_t end = std::min(path.find('/', begin), path.size());
+      const std::string component = path.substr(begin, end - begin);
+      const auto [it, added] =
+          seen.try_emplace({path.substr(0, begin), numerics::fnv1a32(component)}, component);
+      if (!added && it->second != component)
+        return invalid_argument(fmt::format(
+            "parameters \"{}\" and \"{}\" below \"{}\" would draw from one random key; rename one",
+            it->second, component, path.substr(0, begin)));
+      begin = end + 1;
+    }
+  return Status();
+}
+
+ir::Program leaf_program(const TrainConfig& config, const models::ModelFunctions& model) {
+  const size_t n = model.shapes.size();
+  std::vector<Shape> shapes = model.shapes;
+  const auto more = batch_shapes(config);
+  shapes.insert(shapes.end(), more.begin(), more.end());
+  ir::Program p = trace_program("leaf", shapes, [&](const Arrays& in) {
+    Arrays out = grad_internal::trace_value_and_grad(
+        in, n,
+        [&](const Arrays& a) {
+          auto [loss, weight] = total(model.loss(slice_of(a, 0, n), as_batch(a, n)));
+          return Arrays{loss, weight};
+        },
+        Loc::current());
+    if (config.chain.leaf_gradients)
+      for (size_t i = 0; i < n; ++i) out.push_back(fingerprint(out[2 + i]));
+    return out;
+  });
+  p.leaves = leaf_table(config);
+  p.param_names = model.paths;
+  append(p.param_names, batch_names(config));
+  p.result_names = {"loss_sum", "weight"};
+  append(p.result_names, with_prefix("gradient/", model.paths));
+  if (config.chain.leaf_gradients) append(p.result_names, with_prefix("fingerprint/", model.paths));
+  return p;
+}
+
+ir::Program update_program(const TrainConfig& config, const models::ModelFunctions& model) {
+  const auto& options = std::get<optim::AdamOptions>(config.optimizer);
+  const optim::Boxes boxes = cell_boxes(config);
+  const size_t n = model.shapes.size();
+  std::vector<Shape> shapes;
+  for (int copy = 0; copy < 4; ++copy) shapes.insert(shapes.end(), model.shapes.begin(), model.shapes.end());
+  shapes.insert(shapes.end(), 2, ir::scalar(DType::f64));
+  shapes.insert(shapes.end(), 3, ir::scalar(DType::f32));
+  ir::Program p = trace_program("update", shapes, [&](const Arrays& in) {
+    const Arrays params = slice_of(in, 0, n), m = slice_of(in, n, n), v = slice_of(in, 2 * n, n),
+                 g = slice_of(in, 3 * n, n);
+    const Array loss_sum = in[4 * n], weight = in[4 * n + 1], lr = in[4 * n + 2], k1 = in[4 * n + 3],
+                k2 = in[4 * n + 4];
+    const Array inv = cast(full(1, DType::f64, {}) / weight, DType::f32);
+    const Array loss = cast(loss_sum / weight, DType::f32);
+    const optim::GlobalNorm norm = optim::global_norm(g, inv, options.max_grad_norm, boxes);
+    const Array ok = is_finite(loss) & is_finite(norm.norm);
+    Arrays new_p, new_m, new_v, prints;
+    for (size_t i = 0; i < n; ++i) {
+      const optim::AdamResult r = optim::adamw(options, optim::decays(options, model.paths[i]), params[i],
+                                               m[i], v[i], g[i], inv, norm.clip, lr, k1, k2);
+      new_p.push_back(select(ok, r.p, params[i]));
+      new_m.push_back(select(ok, r.m, m[i]));
+      new_v.push_back(select(ok, r.v, v[i]));
+      prints.push_back(fingerprint(new_p.back()));
+    }
+    Arrays out = new_p;
+    out.insert(out.end(), new_m.begin(), new_m.end());
+    out.insert(out.end(), new_v.begin(), new_v.end());
+    out.insert(out.end(), {loss, norm.norm, ok});
+    out.insert(out.end(), prints.begin(), prints.end());
+    return out;
+  });
+  ir::canonical_order(p.body);
+  p.leaves = leaf_table(config);
+  for (const char* part : {"", "first_moment/", "second_moment/", "gradient/"})
+    append(p.param_names, with_prefix(part, model.paths));
+  append(p.param_names, {"loss_sum", "weight", "lr", "k1", "k2"});
+  for (const char* part : {"", "first_moment/", "second_moment/"})
+    append(p.result_names, with_prefix(part, model.paths));
+  append(p.result_names, {"loss", "gradient_norm", "ok"});
+  append(p.result_names, with_prefix("fingerprint/", model.paths));
+  return p;
+}
+
+}  // namespace
+
+Result<CanonicalPrograms> make_programs(const TrainConfig& config, const models::ModelFunctions& model) {
+  RETURN_IF_ERROR(check_path_keys(model.paths));
+  try {
+    CanonicalPrograms out;
+    out.init = trace_program("init", {Shape{DType::u32, {{"word", 2}}}},
+                             [&](const Arrays& in) { return model.init(in[0]); });
+    ir::canonical_order(out.init.body);
+    out.init.param_names = {"key"};
+    out.init.result_names = model.paths;
+    out.leaf = leaf_program(config, model);
+    out.update = update_program(config, model);
+    for (const ir::Program* p : {&out.init, &out.leaf, &out.update}) RETURN_IF_ERROR(ir::verify(*p));
+    return out;
+  } catch (const TraceError& e) {
+    return invalid_argument(e.what());
+  }
+}
+
+std::string print_programs(const CanonicalPrograms& p) {
+  return ir::print(p.init) + std::string(kSeparator) + ir::print(p.leaf) + std::string(kSeparator) +
+         ir::print(p.update);
+}
+
+Result<CanonicalPrograms> parse_programs(std::string_view text) {
+  std::vector<ir::Program> list;
+  for (size_t begin = 0; begin <= text.size();) {
+    const size_t end = std::min(text.find(kSeparator, begin), text.size());
+    ASSIGN_OR_RETURN(ir::Program p, ir::parse_program(text.substr(begin, end - begin)));
+    list.push_back(std::move(p));
+    begin = end + kSeparator.size();
+  }
+  if (list.size() != 3)
+    return invalid_argument(fmt::format("{} programs; init, leaf and update were expected", list.size()));
+  return CanonicalPrograms{std::move(list[0]), std::move(list[1]), std::move(list[2])};
+}
+
+std::string canonical_text(const CanonicalPrograms& p) {
+  const ir::PrintOptions canonical{.canonical = true};
+  return ir::print(p.init, canonical) + ir::print(p.leaf, canonical) + ir::print(p.update, canonical);
+}
+
+std::string programs_hash(const CanonicalPrograms& p) { return sha256_hex(canonical_text(p)); }
+
+ir::Program make_eval_program(const TrainConfig& config, const models::ModelFunctions& model) {
+  const size_t n = model.shapes.size();
+  std::vector<Shape> shapes = model.shapes;
+  const auto more = batch_shapes(config);
+  shapes.insert(shapes.end(), more.begin(), more.end());
+  ir::Program p = trace_program("eval", shapes, [&](const Arrays& in) {
+    const models::Loss loss = model.loss(slice_of(in, 0, n), as_batch(in, n));
+    auto [loss_sum, weight] = total(loss);
+    return Arrays{loss.per_token, loss_sum, weight};
+  });
+  ir::canonical_order(p.body);
+  p.leaves = leaf_table(config);
+  p.param_names = model.paths;
+  append(p.param_names, batch_names(config));
+  p.result_names = {"per_token", "loss_sum", "weight"};
+  return p;
+}
+
+runtime::Buffer init_key(int64_t seed) {
+  const auto s = static_cast<uint64_t>(seed);
+  const uint32_t words[2] = {static_cast<uint32_t>(s >> 32), static_cast<uint32_t>(s)};
+  return runtime::Buffer::copy_of(Shape{DType::u32, {{"word", 2}}}, words);
+}
+
+DType compute_dtype(const TrainConfig& config) {
+  return parse_precision(config.trainer.mp).value() == FloatType::kBf16 ? DType::bf16 : DType::f32;
+}
+
+numerics::LeafTable leaf_table(const TrainConfig& config) {
+  return numerics::LeafTable{config.numerics.leaves};
+}
+
+optim::Boxes cell_boxes(const TrainConfig& config) {
+  optim::Boxes boxes;
+  boxes.cells = config.numerics.cells;
+  // An axis without an entry is cut at its feature leaves.
+  for (const auto& leaf : config.numerics.leaves) {
+    bool named = false;
+    for (const auto& cell : boxes.cells) named |= cell.first == leaf.first;
+    if (!named) boxes.cells.push_back(leaf);
+  }
+  boxes.stacked = {"layers"};
+  return boxes;
+}
+
+}  // namespace ostro::train

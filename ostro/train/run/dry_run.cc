@@ -1,0 +1,105 @@
+#include "ostro/train/run/dry_run.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "ostro/data/batch/loader.h"
+#include "ostro/optim/schedule.h"
+#include "ostro/train/step/batches.h"
+#include "ostro/train/step/remat_table.h"
+#include "ostro/train/workers/workers.h"
+
+namespace ostro::train {
+namespace {
+
+double mib(int64_t bytes) { return static_cast<double>(bytes) / (1024.0 * 1024.0); }
+
+std::string info_line(const char* name, const runtime::ExecutableInfo& i) {
+  return fmt::format(
+      "  {:<8}arena {:.1f} MiB, inputs {:.1f} MiB, results {:.1f} MiB, {:.2f} GFLOP, {} generated kernels, "
+      "{} built-in ops\n",
+      name, mib(i.arena_bytes), mib(i.input_bytes), mib(i.output_bytes), i.flops * 1e-9, i.kernels,
+      i.fallback_ops);
+}
+
+// Workers that hold and send the same share a line.
+std::string load_lines(const std::vector<WorkerLoad>& loads) {
+  std::string out;
+  for (size_t first = 0, end; first < loads.size(); first = end) {
+    const WorkerLoad& l = loads[first];
+    for (end = first + 1; end < loads.size() && loads[end] == l;) ++end;
+    const std::string who = end - first == 1 ? fmt::format("worker {}", first)
+                                             : fmt::format("workers {} to {}, each", first, end - 1);
+    out += fmt::format(
+        "  {}: {} leaves; parameters {:.1f} MiB, what it updates with both moments {:.1f} MiB, gradients {} "
+        "live partial sums of {:.1f} MiB at most; sends {:.1f} MiB a step\n",
+        who, l.leaves, mib(l.parameter_bytes), mib(l.owned_bytes), l.partials, mib(l.parameter_bytes),
+        mib(l.sent_bytes));
+  }
+  return out;
+}
+
+}  // namespace
+
+Result<std::string> dry_run(io::FileSystem& fs, runtime::Engine& engine, const TrainConfig& config,
+                            int64_t workers, const data::BuildSettings& build) {
+  RETURN_IF_ERROR(config.check_leaf_examples(0));
+  ASSIGN_OR_RETURN(const DataAccess data, open_data(fs, config, build));
+  ASSIGN_OR_RETURN(const data::Loader loader,
+                   make_loader(config, data.stores, config.trainer.num_train_steps));
+  const auto model = config.model_options().functions(data.tokenizer->vocab_size(), compute_dtype(config));
+  ASSIGN_OR_RETURN(const CanonicalPrograms programs, make_programs(config, model));
+  ASSIGN_OR_RETURN(const std::string remat, config.model_options().remat());
+  ASSIGN_OR_RETURN(const auto runner, make_runner(programs, engine, remat, workers, config.numerics.cells));
+
+  int64_t parameters = 0;
+  for (const ir::Shape& s : model.shapes) parameters += s.count();
+  const data::BatchSchedule& schedule = loader.schedule();
+  const int64_t leaves = schedule.largest() / *config.numerics.leaf_examples;
+  const int64_t tokens = schedule.largest() * config.model_options().seq_len();
+  std::string out = fmt::format("parameters: {} ({:.1f} MiB in f32; with two moments {:.1f} MiB)\n",
+                                parameters, mib(parameters * 4), mib(parameters * 12));
+  for (size_t i = 0; i < model.paths.size(); ++i)
+    out += fmt::format("  {:<36}{}\n", model.paths[i], model.shapes[i].str());
+  out += fmt::format(
+      "mesh: 1 process, {} worker{}; {} leaves of {} sequences a step, so at most {} workers are of use\n",
+      workers, workers == 1 ? "" : "s", leaves, *config.numerics.leaf_examples, leaves);
+  out += load_lines(runner->loads(leaves));
+  out += "memory and arithmetic of one run of each program, on worker 0:\n" +
+         info_line("leaf", runner->leaf_info()) + info_line("update", runner->update_info());
+  ASSIGN_OR_RETURN(const std::string policies, remat_table(programs, engine, remat, runner->loads(leaves)[0],
+                                                           workers, runner->update_info().arena_bytes));
+  out += policies;
+  for (const auto& stage : config.trainer.train_batch_size.stages)
+    if (!schedule.is_constant())
+      out += fmt::format("from step {}: {} sequences a step, {} leaves; before it {} sequences\n", stage.step,
+                         stage.value, stage.value / *config.numerics.leaf_examples,
+                         schedule.first_example(stage.step));
+  out +=
+      fmt::format("{}step: {} tokens, {:.2f} GFLOP in the leaves\n", schedule.is_constant() ? "" : "largest ",
+                  tokens, runner->leaf_info().flops * static_cast<double>(leaves) * 1e-9);
+  for (size_t i = 0; i < data.stores->parts().size(); ++i) {
+    const auto& stream = loader.reader(i).stream();
+    const std::string& name = loader.component_name(i);
+    out += fmt::format("data{}{}: {} tokens in {} documents", name.empty() ? "" : " ", name, stream.tokens(),
+                       stream.rows());
+    const auto used = loader.use(config.trainer.num_train_steps);
+    const auto use = std::find_if(used.begin(), used.end(), [&](const auto& u) { return u.name == name; });
+    if (use == used.end())
+      out += "; for evaluation only\n";
+    else if (name.empty())
+      out += fmt::format(", {} sequences of {}; the run sees examples 0 to {}, {:.2f} epochs\n",
+                         use->sequences, config.model_options().seq_len(), use->examples - 1, use->epochs());
+    else
+      out += fmt::format(", {} sequences of {}; the run sees {} examples of it, {:.2f} epochs\n",
+                         use->sequences, config.model_options().seq_len(), use->examples, use->epochs());
+    if (const std::string text = data::left_out_text(loader.reader(i).packing()); !text.empty())
+      out += fmt::format("  {}\n", text);
+  }
+  out += fmt::format("program hash: {}\ndata hash: {}\ntokenizer hash: {}\n", programs_hash(programs),
+                     data.data_hash, data.tokenizer_hash);
+  return out;
+}
+
+}  // namespace ostro::train

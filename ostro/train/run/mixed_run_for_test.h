@@ -1,0 +1,76 @@
+// What tests of runs over two components share: texts, a tokenizer and a small configuration whose weights
+// and batch sizes change.
+#pragma once
+
+#include <doctest/doctest.h>
+#include <fmt/format.h>
+
+#include <string>
+#include <vector>
+
+#include "ostro/io/files/file_system.h"
+#include "ostro/tokenizer/files/files.h"
+#include "ostro/tokenizer/files/trainer.h"
+#include "ostro/train/options/config.h"
+
+namespace ostro::train {
+
+using Settings = std::vector<config::Override>;
+
+inline const Settings kMixedRun = {
+    {"data.components",
+     "{web: {train_urls: [web], validation_fraction: 0.2}, code: {train_urls: "
+     "[code], validation_fraction: 0.2}}"},
+    {"data.train_weights", "[[0, {web: 0.75, code: 0.25}], [4, {web: 0.25, code: 0.75}]]"},
+    {"data.mixture_block_size", "8"},
+    {"data.shuffle", "{type: block, io_block_size: 3, window_blocks: 2}"},
+    {"model.seq_len", "16"},
+    {"model.hidden_dim", "32"},
+    {"model.intermediate_dim", "48"},
+    {"model.num_layers", "1"},
+    {"model.num_heads", "2"},
+    {"model.num_kv_heads", "1"},
+    {"trainer.train_batch_size", "[[0, 4], [3, 10], [5, 2]]"},
+    {"trainer.num_train_steps", "7"},
+    {"trainer.checkpointer.keep", "[{every: 2}]"},
+    {"numerics.leaf_examples", "2"}};
+
+inline std::string mixed_words(int number, int kind) {
+  static const char* const kWords[][6] = {{"sun ", "moon ", "star ", "sky.\n", "wind ", "rain "},
+                                          {"if ", "for ", "x = ", "y;\n", "return ", "(z) "}};
+  std::string text;
+  for (int i = 0; i < 90; ++i) text += kWords[kind][(number * 5 + i * i) % 6];
+  return text;
+}
+
+inline void write_mixed_files(io::FileSystem& fs) {
+  const char* const names[] = {"web", "code"};
+  for (int kind = 0; kind < 2; ++kind) {
+    check_ok(fs.make_dirs(names[kind]));
+    for (int i = 0; i < 12; ++i) {
+      auto file = fs.create(fmt::format("{}/{}.txt", names[kind], i));
+      REQUIRE(file.ok());
+      check_ok((*file)->append(mixed_words(i, kind)));
+      check_ok((*file)->close());
+    }
+  }
+  int next = 0;
+  auto trained = tokenizer::train(
+      [&](std::string& text) -> Result<bool> {
+        text = mixed_words(next, next % 2);
+        return next++ < 20;
+      },
+      {.vocab_size = 270});
+  REQUIRE(trained.ok());
+  check_ok(tokenizer::save_tokenizer(fs, *trained, "tokenizer.json"));
+}
+
+inline TrainConfig mixed_config(const Settings& more) {
+  Settings settings = kMixedRun;
+  settings.insert(settings.end(), more.begin(), more.end());
+  auto c = load_train_config("", settings);
+  REQUIRE_MESSAGE(c.ok(), c.error().message());
+  return *c;
+}
+
+}  // namespace ostro::train

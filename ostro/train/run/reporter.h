@@ -1,0 +1,40 @@
+// What a person sees of a run while it trains: the progress line, the log, metrics.
+#pragma once
+
+#include <memory>
+
+#include "ostro/train/report/console.h"
+#include "ostro/train/report/progress.h"
+#include "ostro/train/report/tracker.h"
+#include "ostro/train/run/run.h"
+
+namespace ostro::train {
+
+// Watches one run. Its watcher() refers to this object.
+class Reporter {
+ public:
+  // Opens the config's trackers in the run directory; measures the engine's peak for MFU.
+  static Result<std::unique_ptr<Reporter>> create(const TrainConfig& config, const Environment& environment,
+                                                  const Run& run, Console& console);
+  Watcher watcher();
+  Status finish();
+
+ private:
+  Reporter(const TrainConfig& config, Console& console) : config_(config), console_(console) {}
+  void step(const StepReport& report);
+  void eval(const EvalReport& report);
+  void log(int64_t step, const Metrics& metrics);
+
+  TrainConfig config_;
+  Console& console_;
+  std::unique_ptr<Tracker> tracker_;
+  std::unique_ptr<Progress> progress_;
+  double flops_per_token_ = 0, peak_flops_ = 0;
+  bool tracker_failed_ = false;
+};
+
+// Product FLOP/s of the engine in `dtype`, from a square matrix product; 0 for an engine whose speed says
+// nothing about the machine.
+double engine_peak(runtime::Engine& engine, DType dtype);
+
+}  // namespace ostro::train

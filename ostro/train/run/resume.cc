@@ -1,0 +1,99 @@
+#include "ostro/train/run/resume.h"
+
+#include <fmt/format.h>
+
+#include "ostro/base/log.h"
+#include "ostro/io/files/path.h"
+#include "ostro/train/record/canonical.h"
+#include "ostro/train/record/version.h"
+#include "ostro/train/step/snapshot.h"
+
+namespace ostro::train {
+namespace {
+
+Error other_run(const std::string& directory, const std::string& what, const std::string& hint = "") {
+  return invalid_argument(
+      fmt::format("{} holds a run with {}; {}give this run another trainer.id, or go back to the run's own "
+                  "config, {}/config.yaml",
+                  directory, what, hint, directory));
+}
+
+std::string in_words(const std::string& there, const std::string& here, const std::string& since = "") {
+  return fmt::format("other options{}: {}", since, fmt::join(object_differences(there, here), "; "));
+}
+
+// What no amend can change, beside options.
+Status check_same_run(const std::string& directory, const GenesisEntry& genesis, const DataAccess& data) {
+  const auto other = [&](const char* what, const std::string& there, const std::string& here) {
+    return other_run(directory, fmt::format("another {}: hash {} there, {} here", what, there, here));
+  };
+  if (genesis.numerics_version != kNumericsVersion)
+    return other_run(directory,
+                     fmt::format("numerics version {} (now {})", genesis.numerics_version, kNumericsVersion));
+  if (genesis.tokenizer_hash != data.tokenizer_hash)
+    return other("tokenizer", genesis.tokenizer_hash, data.tokenizer_hash);
+  if (genesis.data_hash != data.data_hash) return other("data set", genesis.data_hash, data.data_hash);
+  return Status();
+}
+
+}  // namespace
+
+Status check_fixed_options(const std::string& directory, const GenesisEntry& genesis,
+                           const TrainConfig& given) {
+  const auto fixed = fixed_differences(given, genesis.config, canonical_text(given));
+  if (fixed.empty()) return Status();
+  return other_run(directory,
+                   fmt::format("other options, which no amend can change: {}", fmt::join(fixed, "; ")));
+}
+
+Result<Resumption> plan_resume(io::FileSystem& fs, const std::string& directory, const GenesisEntry& genesis,
+                               const TrainConfig& given, const DataAccess& data,
+                               const models::ModelFunctions& model, bool amend) {
+  const std::string path = io::join_path(directory, kChainFile);
+  const std::string checkpoints = io::join_path(directory, "checkpoints");
+  RETURN_IF_ERROR(check_same_run(directory, genesis, data));
+  Resumption out{{}, "", given, given, {}};
+  std::string chain_head, saved;
+  if (auto restored = restore_state(fs, checkpoints, model.paths, model.shapes); restored.ok()) {
+    out.state = std::move(restored->state);
+    out.name = restored->name;
+    chain_head = restored->chain_head;
+    saved = restored->path;
+  } else if (restored.error().code() == ErrorCode::kInvalidArgument &&
+             genesis.config != canonical_text(given)) {
+    return restored.error().with_context(
+        fmt::format("{} holds a run with {}", directory, in_words(genesis.config, canonical_text(given))));
+  } else if (restored.error().code() != ErrorCode::kNotFound) {
+    return restored.error();
+  }
+  const int64_t step = out.state.step;
+  ASSIGN_OR_RETURN(const Chain reached, read_chain_to(fs, path, step));
+  if (!saved.empty() && !reached.contains(chain_head))
+    return corrupt(fmt::format("{} was saved by another run: the chain of {} has no entry {}", saved,
+                               directory, chain_head));
+  ASSIGN_OR_RETURN(const std::vector<Period> periods, periods_of(given, reached, path));
+  out.period = periods.back();
+  auto held = config_of_period(given, out.period.config);
+  if (!held.ok()) return held.error().with_context(path);
+  out.held = std::move(*held);
+  // What was given for the last amend, or what that made of it: both mean the run as it is.
+  auto same = continue_with(out.held, given, periods.size() > 1 ? out.period.first : 0);
+  if (same.ok() && canonical_text(*same) == out.period.config) {
+    out.config = std::move(*same);
+    return out;
+  }
+  if (!amend || step == 0) {
+    const std::string since =
+        periods.size() > 1 ? fmt::format(" since it was amended after step {}", out.period.first) : "";
+    return other_run(directory, in_words(out.period.config, canonical_text(same.ok() ? *same : given), since),
+                     amend       ? "it has no checkpoint to amend it from; "
+                     : step == 0 ? ""
+                                 : fmt::format("to go on with them after step {}, add --amend; ", step));
+  }
+  ASSIGN_OR_RETURN(out.config, continue_with(out.held, given, step));
+  if (const Status allowed = check_amend(out.held, out.config, step); !allowed.ok())
+    return allowed.error().with_context(fmt::format("{} cannot be amended", directory));
+  return out;
+}
+
+}  // namespace ostro::train

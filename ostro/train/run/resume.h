@@ -1,0 +1,33 @@
+// Where a run that is there already goes on, and with which config.
+#pragma once
+
+#include <string>
+
+#include "ostro/train/run/amend.h"
+#include "ostro/train/step/batches.h"
+#include "ostro/train/step/step.h"
+
+namespace ostro::train {
+
+struct Resumption {
+  State state;         // after the newest whole checkpoint; step 0 without arrays when there is none yet
+  std::string name;    // of that state
+  TrainConfig config;  // to go on with: the one given, with the stages of earlier steps as they were
+  TrainConfig held;    // what the last step was done with; the same unless the run is amended now
+  Period period;       // of `held`
+};
+
+// Refuses options that no amend may change and that differ from those of the run in `directory`, which began
+// with `genesis`.
+Status check_fixed_options(const std::string& directory, const GenesisEntry& genesis,
+                           const TrainConfig& given);
+
+// Restores the newest whole checkpoint of the run in `directory` and compares what was given with what held
+// there. Reads only. `amend`: other options are taken from that step on, as far as check_amend lets them.
+// Errors name what differs and what to do: another numerics version, tokenizer or data set; options that
+// differ without `amend`; a damaged chain; a checkpoint of another run.
+Result<Resumption> plan_resume(io::FileSystem& fs, const std::string& directory, const GenesisEntry& genesis,
+                               const TrainConfig& given, const DataAccess& data,
+                               const models::ModelFunctions& model, bool amend);
+
+}  // namespace ostro::train

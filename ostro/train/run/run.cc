@@ -1,0 +1,351 @@
+#include "ostro/train/run/run.h"
+
+#include <fmt/format.h>
+
+#include <chrono>
+
+#include "ostro/base/failpoint.h"
+#include "ostro/base/log.h"
+#include "ostro/checkpoint/catalog.h"
+#include "ostro/data/batch/prefetcher.h"
+#include "ostro/data/formats/shared_chat_template.h"
+#include "ostro/io/files/atomic_file.h"
+#include "ostro/tokenizer/files/files.h"
+#include "ostro/train/programs/step_options.h"
+#include "ostro/train/record/version.h"
+#include "ostro/train/step/fingerprints.h"
+#include "ostro/train/step/snapshot.h"
+#include "ostro/train/workers/workers.h"
+
+namespace ostro::train {
+namespace {
+
+std::string in(const std::string& directory, const char* name) { return directory + "/" + name; }
+
+// A checkpoint that stands in the chain.
+bool is_due(const TrainConfig& config, int64_t step) {
+  return step == config.trainer.num_train_steps || config.trainer.checkpointer.is_kept(step);
+}
+
+}  // namespace
+
+Run::Run(const TrainConfig& config, const Environment& environment)
+    : config_(config), env_(environment), directory_(run_directory(config)) {}
+
+Run::~Run() = default;
+
+Result<std::unique_ptr<Run>> Run::open(const TrainConfig& given, const Environment& environment, bool amend) {
+  if (environment.profile)
+    RETURN_IF_ERROR(check_profile(*environment.profile, given.trainer.num_train_steps));
+  std::unique_ptr<Run> run(new Run(given, environment));
+  io::FileSystem& fs = environment.fs;
+  RETURN_IF_ERROR(fs.make_dirs(run->directory_));
+  auto record = read_record(fs, in(run->directory_, kRecordFile));
+  if (record.ok())
+    run->record_ = std::move(record).value();
+  else if (record.error().code() != ErrorCode::kNotFound)
+    log_warning(fmt::format("the record of earlier sessions is lost: {}", record.error().message()));
+  ASSIGN_OR_RETURN(run->lock_,
+                   lock_run(fs, run->directory_, static_cast<int64_t>(run->record_.sessions.size()) + 1));
+  ASSIGN_OR_RETURN(const bool exists, fs.exists(in(run->directory_, kChainFile)));
+  if (!exists && amend)
+    return not_found(
+        fmt::format("{} holds no run to amend; leave out --amend to begin one", run->directory_));
+  std::optional<GenesisEntry> genesis;
+  if (exists) {
+    ASSIGN_OR_RETURN(const Chain beginning, read_chain_to(fs, in(run->directory_, kChainFile), 0));
+    genesis = beginning.genesis();
+  }
+  // Before data are made for a config that this run cannot have.
+  RETURN_IF_ERROR(genesis ? check_fixed_options(run->directory_, *genesis, given)
+                          : given.check_leaf_examples(0));
+  ASSIGN_OR_RETURN(run->data_, open_data(fs, given, environment.build));
+  const int64_t vocab = run->data_.tokenizer->vocab_size();
+  run->model_ = given.model_options().functions(vocab, compute_dtype(given));
+  std::optional<Resumption> resumption;
+  if (genesis) {
+    ASSIGN_OR_RETURN(resumption,
+                     plan_resume(fs, run->directory_, *genesis, given, run->data_, run->model_, amend));
+    run->config_ = resumption->config;
+  }
+  RETURN_IF_ERROR(run->prepare(vocab));
+  if (resumption)
+    RETURN_IF_ERROR(run->resume(std::move(*resumption), amend));
+  else
+    RETURN_IF_ERROR(run->begin());
+  RETURN_IF_ERROR(run->write_session());
+  run->saver_ = std::make_unique<checkpoint::AsyncSaver>(fs, in(run->directory_, "checkpoints"));
+  return run;
+}
+
+// Everything that follows from the config.
+Status Run::prepare(int64_t vocab) {
+  ASSIGN_OR_RETURN(data::Loader loader, make_loader(config_, data_.stores, config_.trainer.num_train_steps));
+  loader_ = std::move(loader);
+  for (const data::ComponentUse& use : loader_->use(config_.trainer.num_train_steps))
+    if (!use.name.empty()) {
+      log_info(fmt::format("component {}: {} examples of {} sequences, {:.2f} epochs", use.name, use.examples,
+                           use.sequences, use.epochs()));
+      if (const std::string text = data::left_out_text(use.packing); !text.empty())
+        log_warning(fmt::format("component {}: {}; a sequence has {} targets (model.seq_len)", use.name, text,
+                                config_.model_options().seq_len()));
+    }
+  ASSIGN_OR_RETURN(programs_, make_programs(config_, model_));
+  ASSIGN_OR_RETURN(const std::string remat, config_.model_options().remat());
+  ASSIGN_OR_RETURN(runner_, make_runner(programs_, env_.engine, remat, env_.workers, config_.numerics.cells));
+  auto held_out = HeldOut::create(config_, vocab, env_.engine, *data_.stores);
+  if (held_out.ok())
+    held_out_ = std::move(held_out).value();
+  else if (held_out.error().code() == ErrorCode::kInvalidArgument)  // there is no held-out text
+    log_warning(fmt::format("no evaluation: {}", held_out.error().message()));
+  else
+    return held_out.error();
+  return Status();
+}
+
+Status Run::begin() {
+  GenesisEntry g;
+  g.numerics_version = kNumericsVersion;
+  g.program_hash = programs_hash(programs_);
+  g.config = canonical_text(config_);
+  g.data_hash = data_.data_hash;
+  g.tokenizer_hash = data_.tokenizer_hash;
+  io::FileSystem& fs = env_.fs;
+  RETURN_IF_ERROR(
+      io::write_file_atomically(fs, in(directory_, "config.yaml"), config::resolved_yaml(config_)));
+  RETURN_IF_ERROR(io::write_file_atomically(fs, in(directory_, "program.ir"), print_programs(programs_)));
+  RETURN_IF_ERROR(tokenizer::save_tokenizer(fs, *data_.tokenizer, in(directory_, "tokenizer.json")));
+  // Names the eos, which tokenizer.json does not.
+  RETURN_IF_ERROR(
+      io::write_file_atomically(fs, in(directory_, "tokenizer_config.json"),
+                                data_.tokenizer->tokenizer_config_json(config_.model_options().seq_len())));
+  // Who exports the model wants to talk to it as it was trained.
+  ASSIGN_OR_RETURN(const auto chat, data::shared_chat_template(fs, config_.data, *data_.tokenizer));
+  if (chat) RETURN_IF_ERROR(chat->save(fs, directory_));
+  ASSIGN_OR_RETURN(state_, initial_state(programs_, env_.engine, config_.trainer.seed));
+  // The chain is the commit point: a directory without one is no run.
+  ASSIGN_OR_RETURN(ChainWriter chain, ChainWriter::create(fs, in(directory_, kChainFile), g));
+  chain_ = std::make_unique<ChainWriter>(std::move(chain));
+  return Status();
+}
+
+Status Run::resume(Resumption from, bool amend) {
+  io::FileSystem& fs = env_.fs;
+  const int64_t step = from.state.step;
+  const Period now{step, canonical_text(config_), programs_hash(programs_)};
+  const std::string difference = amend_difference(config_, from.period, now);
+  const bool amends = difference != "{}";
+  if (amends && (!amend || step == 0))
+    return invalid_argument(fmt::format(
+        "{} holds a run with another program (the model's code changed): hash {} there, {} here; {}give this "
+        "run another trainer.id, or go back to the code that began it",
+        directory_, from.period.program_hash, now.program_hash,
+        step == 0 ? "" : fmt::format("to go on with it after step {}, add --amend; ", step)));
+  RETURN_IF_ERROR(checkpoint::remove_leftovers(fs, in(directory_, "checkpoints")));
+  if (step > 0) {
+    state_ = std::move(from.state);
+    last_saved_ = step;
+    log_info(fmt::format("resuming {} after step {}", directory_, step));
+  } else {
+    ASSIGN_OR_RETURN(state_, initial_state(programs_, env_.engine, config_.trainer.seed));
+    log_info(fmt::format("resuming {} from the beginning: it has no checkpoint yet", directory_));
+  }
+  ASSIGN_OR_RETURN(ChainWriter writer, ChainWriter::resume(fs, in(directory_, kChainFile), step));
+  chain_ = std::make_unique<ChainWriter>(std::move(writer));
+  // The process may have died between the checkpoint's commit and its entry. What is due at this step is what
+  // was due when it was done: an entry of an amend stands behind it.
+  if (step > from.period.first && is_due(from.held, step) && chain_->chain().find_checkpoint(step) == nullptr)
+    RETURN_IF_ERROR(chain_->append(CheckpointEntry{step, from.name}));
+  if (amends) {
+    log_info(fmt::format("amended after step {}: {}", step, amend_text(difference)));
+    // The chain is the commit point here, too: what it names is there before it, and config.yaml, which it
+    // can do without, is brought up to it whenever the run goes on.
+    if (now.program_hash != from.period.program_hash)
+      RETURN_IF_ERROR(io::write_file_atomically(
+          fs, in(directory_, program_file(chain_->chain().genesis(), now.program_hash).c_str()),
+          print_programs(programs_)));
+    failpoint("amend");
+    RETURN_IF_ERROR(chain_->append(AmendEntry{step, difference}));
+    RETURN_IF_ERROR(chain_->sync());
+    failpoint("amend");
+  }
+  const std::string path = in(directory_, "config.yaml");
+  const auto text = fs.read_file(path);
+  const auto written = text.ok() ? parse_train_config(*text, path, config_.model.choices()) : text.error();
+  if (!written.ok() || canonical_text(*written) != now.config)
+    RETURN_IF_ERROR(io::write_file_atomically(fs, path, config::resolved_yaml(config_)));
+  return Status();
+}
+
+Status Run::write_session() {
+  const GenesisEntry& g = chain_->chain().genesis();
+  record_.numerics_version = g.numerics_version;
+  record_.program_hash = g.program_hash;
+  record_.data_hash = g.data_hash;
+  record_.tokenizer_hash = g.tokenizer_hash;
+  record_.sessions.push_back(begin_session(env_.argv, state_.step));
+  return write_record(env_.fs, in(directory_, kRecordFile), record_);
+}
+
+Status Run::close(const std::string& outcome) {
+  end_session(record_, outcome, state_.step);
+  return write_record(env_.fs, in(directory_, kRecordFile), record_);
+}
+
+Result<RunPlan> Run::plan() const {
+  RunPlan plan;
+  for (const ir::Shape& s : model_.shapes) plan.parameters += s.count();
+  plan.leaf = runner_->leaf_info();
+  plan.update = runner_->update_info();
+  ASSIGN_OR_RETURN(const runtime::ExecutableInfo model,
+                   env_.engine.estimate(programs_.leaf, leaf_options("keep")));
+  plan.flops_per_token =
+      model.flops / static_cast<double>(leaf_rows(programs_) * config_.model_options().seq_len());
+  return plan;
+}
+
+double Run::seconds_since(std::chrono::nanoseconds start) const {
+  return std::chrono::duration<double>(env_.clock() - start).count();
+}
+
+Status Run::finish_save() {
+  phase("checkpoint finish");
+  ASSIGN_OR_RETURN(const auto saved, saver_->wait());
+  if (saving_step_ >= 0 && saved) {
+    RETURN_IF_ERROR(chain_->append(CheckpointEntry{saving_step_, saved->name}));
+  }
+  saving_step_ = -1;
+  return Status();
+}
+
+// The manifest holds the chain's head at its step: the chain is made durable first, so that it always reaches
+// as far as the checkpoints.
+Status Run::save(bool in_chain) {
+  RETURN_IF_ERROR(finish_save());
+  phase("checkpoint snapshot");
+  RETURN_IF_ERROR(chain_->sync());
+  checkpoint::Info info;
+  info.step = state_.step;
+  info.kind = in_chain ? checkpoint::Kind::kPermanent : checkpoint::Kind::kTemporary;
+  info.numerics_version = kNumericsVersion;
+  info.config = config::resolved_yaml(config_);
+  info.chain_head = chain_->head();
+  const auto tensors = snapshot(state_, model_.paths, cell_boxes(config_));
+  RETURN_IF_ERROR(saver_->start(info, tensors));
+  if (in_chain) {
+    saving_step_ = state_.step;
+    chain_->expect_checkpoint();
+  }
+  last_saved_ = state_.step;
+  return Status();
+}
+
+Status Run::after_step(const Watcher& watcher, StepReport& report, bool save_now) {
+  const auto start = env_.clock();
+  if (is_due(config_, state_.step))
+    RETURN_IF_ERROR(save(true));
+  else if (save_now)
+    RETURN_IF_ERROR(save(false));
+  else if (saving_step_ >= 0 && !saver_->running())
+    RETURN_IF_ERROR(finish_save());
+  report.save_seconds = seconds_since(start);
+  phase("report");
+  if (watcher.on_step) watcher.on_step(report);
+  const bool last = state_.step == config_.trainer.num_train_steps;
+  if (held_out_ &&
+      (last || (config_.trainer.steps_per_eval > 0 && state_.step % config_.trainer.steps_per_eval == 0))) {
+    phase("evaluate");
+    RETURN_IF_ERROR(evaluate(watcher));
+  }
+  return Status();
+}
+
+// A run does not end because there is nothing to measure.
+Status Run::evaluate(const Watcher& watcher) {
+  ASSIGN_OR_RETURN(const HeldOutLoss held_out, held_out_->evaluate(state_.params));
+  if (!told_uncounted_ && !held_out.uncounted.empty())
+    log_warning(fmt::format("{}: {}", held_out.tokens == 0 ? "no evaluation" : "left out of evaluations",
+                            uncounted_text(held_out)));
+  told_uncounted_ = true;
+  if (held_out.tokens > 0 && watcher.on_eval)
+    watcher.on_eval({state_.step, held_out.loss, held_out.bits_per_byte, held_out.parts});
+  return Status();
+}
+
+Result<RunOutcome> Run::train(const Watcher& watcher) {
+  const int64_t total = config_.trainer.num_train_steps;
+  const auto& adam = std::get<optim::AdamOptions>(config_.optimizer);
+  const auto interval = config_.trainer.checkpointer.save_interval;
+  auto last_timed_save = env_.clock();
+  RunOutcome outcome;
+  if (watcher.on_start) watcher.on_start(state_.step, total);
+  name_thread("training");
+  StepProfile profile(env_.fs, directory_, env_.profile);
+  // Nothing is computed beside the first batch, so that it may have all threads.
+  data::Prefetcher batches(
+      [this, first = state_.step](int64_t step, data::Batch memory) {
+        return loader_->batch(step, step == first ? env_.build.threads_or_all() : 1, std::move(memory));
+      },
+      state_.step);
+  data::Batch batch;
+  while (state_.step < total) {
+    profile.reach(state_.step);
+    const PhasedSpan span(profile.span_name(state_.step));
+    StepReport report;
+    phase("data wait");
+    auto start = env_.clock();
+    ASSIGN_OR_RETURN(batch, batches.next(std::move(batch)));
+    report.data_seconds = seconds_since(start);
+    start = env_.clock();
+    const optim::AdamScalars scalars = optim::adam_scalars(adam, state_.step, total);
+    ASSIGN_OR_RETURN(const StepResult result, runner_->run(state_, to_arrays(batch), scalars));
+    if (!result.ok) {
+      if (last_saved_ != state_.step) RETURN_IF_ERROR(save(false));
+      RETURN_IF_ERROR(finish_save());
+      RETURN_IF_ERROR(close(result.weight == 0 ? "failed: no token counts" : "failed: not finite"));
+      if (result.weight == 0)
+        return Error(
+            ErrorCode::kInvalidArgument,
+            fmt::format("step {}: no token of the batch counts, all its loss weights are 0; nothing of "
+                        "this step was kept, the state after step {} is saved. Raise model.seq_len, "
+                        "at which rows are cut, or trainer.train_batch_size, or look at the batch: "
+                        "ostro data batch --explain --step {}",
+                        state_.step + 1, state_.step, state_.step));
+      return Error(ErrorCode::kInternal,
+                   fmt::format("step {}: loss {} and gradient norm {} are not both finite; nothing of this "
+                               "step was kept, the state after step {} is saved. Lower "
+                               "optimizer.learning_rate, which was {} here, raise optimizer.warmup, or look "
+                               "at the batch: ostro data batch --step {}",
+                               state_.step + 1, result.loss, result.gradient_norm, state_.step, scalars.lr,
+                               state_.step));
+    }
+    failpoint("step");
+    phase("fingerprint");
+    const StepEntry entry =
+        step_entry(state_.step, result, data::batch_fingerprint(batch), model_.paths, model_.shapes);
+    phase("chain append");
+    RETURN_IF_ERROR(chain_->append(entry));
+    report.step = state_.step;
+    report.total = total;
+    report.loss = static_cast<double>(result.loss);
+    report.gradient_norm = result.gradient_norm;
+    report.learning_rate = static_cast<double>(scalars.lr);
+    report.tokens = result.weight;
+    report.step_seconds = seconds_since(start);
+    const bool stopping = env_.stop && env_.stop() && state_.step < total;
+    const bool timed = interval && seconds_since(last_timed_save) >= static_cast<double>(interval->seconds);
+    RETURN_IF_ERROR(after_step(watcher, report, stopping || timed));
+    if (stopping) break;
+    if (timed) last_timed_save = env_.clock();
+  }
+  profile.reach(state_.step);
+  RETURN_IF_ERROR(finish_save());
+  RETURN_IF_ERROR(chain_->sync());
+  outcome.finished = state_.step == total;
+  outcome.steps = state_.step;
+  outcome.hash = chain_->head();
+  RETURN_IF_ERROR(close(outcome.finished ? "finished" : "interrupted"));
+  return outcome;
+}
+
+}  // namespace ostro::train

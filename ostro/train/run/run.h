@@ -1,0 +1,121 @@
+// One training run: its directory, its chain, its state, and the loop.
+//
+// A run resumes by starting the same command again: the newest whole checkpoint is restored, the chain is cut
+// to its step, and the steps after it are done again with the same bits.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "ostro/checkpoint/async_saver.h"
+#include "ostro/io/files/file_system.h"
+#include "ostro/train/record/chain_writer.h"
+#include "ostro/train/record/lock.h"
+#include "ostro/train/record/record.h"
+#include "ostro/train/report/progress.h"
+#include "ostro/train/run/resume.h"
+#include "ostro/train/step/batches.h"
+#include "ostro/train/step/evaluate.h"
+#include "ostro/train/step/step.h"
+#include "ostro/train/step/step_profile.h"
+
+namespace ostro::train {
+
+// What a process brings to a run; none of it can reach the bits.
+struct Environment {
+  io::FileSystem& fs;
+  runtime::Engine& engine;
+  int64_t workers = 1;                    // simulated data-parallel workers (OSTRO_SIM_WORKERS)
+  std::function<bool()> stop;             // true: save and return after the step that runs (SIGTERM)
+  data::BuildSettings build;              // of the token store, when it is not there yet
+  std::vector<std::string> argv;          // for run.json
+  std::optional<StepRange> profile = {};  // steps to write a trace of
+  Progress::Clock clock = Progress::steady_clock();  // when saves by the clock are due, and for reports
+};
+
+// What a run costs.
+struct RunPlan {
+  int64_t parameters = 0;
+  double flops_per_token = 0;            // of the model's definition: values that are made again count once
+  runtime::ExecutableInfo leaf, update;  // one run of each program
+};
+
+// What the loop tells whoever watches, after each step.
+struct StepReport {
+  int64_t step = 0, total = 0;
+  double loss = 0, gradient_norm = 0, learning_rate = 0;
+  double tokens = 0;  // loss weight of the step
+  double step_seconds = 0, data_seconds = 0, save_seconds = 0;
+};
+struct EvalReport {
+  int64_t step = 0;
+  double loss = 0;
+  std::optional<double> bits_per_byte;  // nothing when not all held-out text counts in the loss
+  std::vector<HeldOutPart> parts;       // by component, when there are several
+};
+struct Watcher {
+  std::function<void(int64_t first_step, int64_t total)> on_start;
+  std::function<void(const StepReport&)> on_step;
+  std::function<void(const EvalReport&)> on_eval;
+};
+
+struct RunOutcome {
+  bool finished = false;  // false: stopped by a signal, state saved
+  int64_t steps = 0;
+  std::string hash;  // the chain's head: the run hash when finished
+};
+
+// Everything a run is made of, ready to step. Create, then train().
+class Run {
+ public:
+  // Takes the run directory's lock; begins the run there or resumes it, with `amend` also by another config
+  // or program (amend.h). Errors: another process holds the run, the directory holds a run of another config,
+  // data, program or tokenizer (names what differs), `amend` and there is no run.
+  static Result<std::unique_ptr<Run>> open(const TrainConfig& given, const Environment& environment,
+                                           bool amend = false);
+  ~Run();
+
+  const std::string& directory() const { return directory_; }
+  int64_t step() const { return state_.step; }
+  Result<RunPlan> plan() const;
+
+  // Trains to the last step, or until stop is set.
+  Result<RunOutcome> train(const Watcher& watcher);
+
+ private:
+  Run(const TrainConfig& config, const Environment& environment);
+  Status prepare(int64_t vocab);
+  Status begin();
+  Status resume(Resumption from, bool amend);
+  // `save_now`: also where no permanent checkpoint is due.
+  Status after_step(const Watcher& watcher, StepReport& report, bool save_now);
+  Status evaluate(const Watcher& watcher);
+  Status save(bool permanent);
+  Status finish_save();
+  Status write_session();
+  Status close(const std::string& outcome);
+  double seconds_since(std::chrono::nanoseconds start) const;
+
+  TrainConfig config_;
+  Environment env_;
+  std::string directory_;
+  std::unique_ptr<io::FileLock> lock_;
+  models::ModelFunctions model_;
+  CanonicalPrograms programs_;
+  DataAccess data_;
+  std::optional<data::Loader> loader_;
+  std::optional<HeldOut> held_out_;  // nothing when there is no held-out text
+  bool told_uncounted_ = false;      // held-out text without a token that counts is warned of once
+  std::unique_ptr<StepRunner> runner_;
+  std::unique_ptr<ChainWriter> chain_;
+  std::unique_ptr<checkpoint::AsyncSaver> saver_;
+  RunRecord record_;
+  State state_;
+  int64_t saving_step_ = -1;  // step of the save that runs, when its name goes into the chain
+  int64_t last_saved_ = -1;
+};
+
+}  // namespace ostro::train

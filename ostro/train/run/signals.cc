@@ -1,0 +1,47 @@
+#include "ostro/train/run/signals.h"
+
+#include <signal.h>
+
+#include <atomic>
+
+#include "ostro/base/check.h"
+
+namespace ostro::train {
+namespace {
+
+constexpr int kSignals[] = {SIGTERM, SIGINT};
+
+// Handlers have no argument of ours, hence the globals.
+std::atomic<int> received_signal{0};
+static_assert(std::atomic<int>::is_always_lock_free);  // else not allowed in a handler
+struct sigaction previous[2];
+bool installed = false;
+
+void on_signal(int number) {
+  int none = 0;
+  if (received_signal.compare_exchange_strong(none, number, std::memory_order_relaxed)) return;
+  ::signal(number, SIG_DFL);
+  ::raise(number);  // blocked until this handler returns, then it ends the process
+}
+
+}  // namespace
+
+StopSignals::StopSignals() {
+  OSTRO_CHECK(!installed, "two StopSignals at once");
+  installed = true;
+  received_signal = 0;
+  struct sigaction action{};
+  action.sa_handler = on_signal;
+  action.sa_flags = SA_RESTART;
+  sigemptyset(&action.sa_mask);
+  for (int i = 0; i < 2; ++i) ::sigaction(kSignals[i], &action, &previous[i]);
+}
+
+StopSignals::~StopSignals() {
+  for (int i = 0; i < 2; ++i) ::sigaction(kSignals[i], &previous[i], nullptr);
+  installed = false;
+}
+
+int StopSignals::received() const { return received_signal.load(std::memory_order_relaxed); }
+
+}  // namespace ostro::train

@@ -1,0 +1,39 @@
+// The data of a run as arrays: training batches by step, held-out batches by number.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "ostro/data/batch/data_set.h"
+#include "ostro/data/batch/loader.h"
+#include "ostro/io/files/file_system.h"
+#include "ostro/tokenizer/model/tokenizer.h"
+#include "ostro/train/options/config.h"
+#include "ostro/train/step/step.h"
+
+namespace ostro::train {
+
+// As BatchArrays wants them: tokens, targets, loss_mask [, segments], each [batch, pos].
+BatchArrays to_arrays(const data::Batch& batch);
+
+// Opens the token stores; builds them first when they are not there (progress as data::build_store reports
+// it).
+struct DataAccess {
+  std::shared_ptr<const tokenizer::Tokenizer> tokenizer;
+  std::shared_ptr<const data::DataSet> stores;
+  std::string tokenizer_hash;  // SHA-256 of its canonical JSON
+  std::string data_hash;       // DataSet::hash
+};
+Result<DataAccess> open_data(io::FileSystem& fs, const TrainConfig& config,
+                             const data::BuildSettings& settings = {});
+// The training batches of a configuration. `steps`: the length of a run that data.stop_strategy is to allow;
+// nothing: no run is meant, and any step may be asked for. Errors: as data::Loader::create.
+Result<data::Loader> make_loader(const TrainConfig& config, std::shared_ptr<const data::DataSet> stores,
+                                 std::optional<int64_t> steps = {});
+// The tokenizer alone.
+Result<std::shared_ptr<const tokenizer::Tokenizer>> open_tokenizer(io::FileSystem& fs,
+                                                                   const TrainConfig& config);
+
+}  // namespace ostro::train

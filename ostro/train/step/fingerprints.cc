@@ -1,0 +1,60 @@
+#include "ostro/train/step/fingerprints.h"
+
+#include <fmt/format.h>
+
+#include "ostro/base/sha256.h"
+#include "ostro/train/record/canonical.h"
+#include "ostro/train/record/merkle.h"
+
+namespace ostro::train {
+namespace {
+
+std::string lanes(const std::array<int64_t, 2>& p) {
+  return fmt::format("{:016x} {:016x}", static_cast<uint64_t>(p[0]), static_cast<uint64_t>(p[1]));
+}
+
+}  // namespace
+
+std::string batch_fingerprint(const BatchArrays& batch, const std::vector<std::string>& names) {
+  Sha256 hash;
+  for (size_t i = 0; i < batch.size(); ++i) {
+    hash.update(fmt::format("{} {}\n", names[i], batch[i].shape().str()));
+    hash.update(batch[i].bytes());
+  }
+  return to_hex(hash.finish());
+}
+
+std::string state_fingerprint(const StepResult& result, const std::vector<std::string>& paths,
+                              const std::vector<ir::Shape>& shapes) {
+  Sha256 hash;
+  for (size_t i = 0; i < paths.size(); ++i)
+    hash.update(fmt::format("{} {} {}\n", paths[i], shapes[i].str(), lanes(result.prints[i])));
+  hash.update(fmt::format("{} {} {}\n", hex_float(static_cast<double>(result.loss)),
+                          hex_float(result.gradient_norm), hex_float(result.weight)));
+  return to_hex(hash.finish());
+}
+
+StepEntry step_entry(int64_t step, const StepResult& result, const std::string& batch,
+                     const std::vector<std::string>& paths, const std::vector<ir::Shape>& shapes) {
+  StepEntry entry;
+  entry.step = step;
+  entry.loss = static_cast<double>(result.loss);
+  entry.tokens = static_cast<int64_t>(result.weight);
+  entry.batch = batch;
+  entry.state = state_fingerprint(result, paths, shapes);
+  std::vector<LeafRecord> leaves;
+  for (const LeafResult& l : result.leaves) {
+    LeafRecord record{static_cast<int64_t>(leaves.size()), l.loss_sum, std::nullopt};
+    if (!l.gradient_prints.empty()) {
+      Sha256 hash;
+      for (size_t i = 0; i < l.gradient_prints.size(); ++i)
+        hash.update(fmt::format("{} {}\n", paths[i], lanes(l.gradient_prints[i])));
+      record.gradient = to_hex(hash.finish());
+    }
+    leaves.push_back(std::move(record));
+  }
+  entry.leaves = leaves_root(leaves);
+  return entry;
+}
+
+}  // namespace ostro::train

@@ -1,0 +1,86 @@
+#include "ostro/train/step/run_data.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "ostro/io/files/path.h"
+#include "ostro/tokenizer/files/files.h"
+#include "ostro/train/record/record.h"
+
+namespace ostro::train {
+namespace {
+
+// A path of the config: as seen from where the run was started, then from here.
+std::vector<std::string> places(const std::string& started_in, const std::string& path) {
+  std::vector<std::string> out{io::join_path(started_in, path)};
+  if (out[0] != path) out.push_back(path);
+  return out;
+}
+
+// The first place whose content `open` gives. The error says what is wrong with each.
+template <typename Open>
+auto first_of(const std::string& what, const std::vector<std::string>& places, const char* advice,
+              const Open& open) -> decltype(open(places[0])) {
+  std::vector<std::string> reasons;
+  for (const std::string& place : places) {
+    auto found = open(place);
+    if (found.ok()) return found;
+    const std::string& reason = found.error().message();
+    reasons.push_back(reason.find(place) == std::string::npos ? fmt::format("{}: {}", place, reason)
+                                                              : reason);
+  }
+  return invalid_argument(fmt::format("{}; looked at: {}; {}", what, fmt::join(reasons, "; "), advice));
+}
+
+}  // namespace
+
+Result<DataAccess> open_run_data(io::FileSystem& fs, const std::string& directory, const TrainConfig& config,
+                                 const GenesisEntry& genesis, const std::string& cache) {
+  // Without a readable record only this process' directory is left.
+  const Result<RunRecord> record = read_record(fs, io::join_path(directory, kRecordFile));
+  const std::string started_in =
+      record.ok() && !record->sessions.empty() ? record->sessions.back().directory : "";
+
+  DataAccess out;
+  out.tokenizer_hash = genesis.tokenizer_hash;
+  out.data_hash = genesis.data_hash;
+  std::vector<std::string> tokenizers = places(started_in, config.data.tokenizer);
+  tokenizers.insert(tokenizers.begin(), io::join_path(directory, "tokenizer.json"));
+  using TokenizerResult = Result<std::shared_ptr<const tokenizer::Tokenizer>>;
+  ASSIGN_OR_RETURN(
+      out.tokenizer,
+      first_of(fmt::format("the tokenizer of {} is not there", directory), tokenizers,
+               "put it back into the run directory", [&](const std::string& path) -> TokenizerResult {
+                 ASSIGN_OR_RETURN(tokenizer::Tokenizer t, tokenizer::load_tokenizer(fs, path));
+                 if (const std::string hash = t.hash(); hash != genesis.tokenizer_hash)
+                   return invalid_argument(fmt::format("it is another tokenizer: hash {}, the run's is {}",
+                                                       hash, genesis.tokenizer_hash));
+                 return std::shared_ptr<const tokenizer::Tokenizer>(
+                     std::make_shared<tokenizer::Tokenizer>(std::move(t)));
+               }));
+
+  const std::vector<std::string> caches =
+      cache.empty() ? places(started_in, config.data.cache_dir) : std::vector<std::string>{cache};
+  using StoreResult = Result<std::shared_ptr<const data::DataSet>>;
+  ASSIGN_OR_RETURN(
+      out.stores,
+      first_of(fmt::format("the token store of {} is not there", directory), caches,
+               "name its folder with --cache", [&](const std::string& path) -> StoreResult {
+                 data::DataOptions options = config.data;
+                 options.cache_dir = path;
+                 // Components with folders of their own lie where the run was started, too.
+                 if (path == io::join_path(started_in, config.data.cache_dir))
+                   for (auto& [name, component] : options.components)
+                     if (component.cache_dir)
+                       component.cache_dir = io::join_path(started_in, *component.cache_dir);
+                 ASSIGN_OR_RETURN(auto stores, data::DataSet::open(fs, options, *out.tokenizer));
+                 if (const std::string hash = stores->hash(); hash != genesis.data_hash)
+                   return invalid_argument(fmt::format("it holds another data set: hash {}, the run's is {}",
+                                                       hash, genesis.data_hash));
+                 return stores;
+               }));
+  return out;
+}
+
+}  // namespace ostro::train

@@ -1,0 +1,120 @@
+#include "ostro/train/step/snapshot.h"
+
+#include <fmt/format.h>
+
+#include <map>
+
+#include "ostro/checkpoint/restore.h"
+#include "ostro/io/files/file_system.h"
+
+namespace ostro::train {
+namespace {
+
+using checkpoint::TensorSpec;
+using runtime::Buffer;
+
+const char* const kParts[] = {"", "optimizer/first_moment/", "optimizer/second_moment/"};
+
+// "model/a/b" -> "model/a/b", "optimizer/first_moment/a/b", ...
+std::string tensor_path(int part, const std::string& path) {
+  if (part == 0) return path;
+  return kParts[part] + (path.starts_with("model/") ? path.substr(6) : path);
+}
+
+TensorSpec spec_of(const std::string& path, const ir::Shape& shape, const optim::Boxes& boxes) {
+  TensorSpec spec;
+  spec.path = path;
+  spec.dtype = ir::dtype_name(shape.dtype);
+  for (const ir::Axis& a : shape.axes) {
+    const int64_t count = std::max<int64_t>(1, boxes.count(a));
+    spec.axes.push_back(a.name);
+    spec.shape.push_back(a.size);
+    spec.cell.push_back(std::max<int64_t>(1, (a.size + count - 1) / count));
+  }
+  return spec;
+}
+
+struct Slots {
+  std::map<std::string, Buffer*> by_path;
+  State state;
+
+  Slots(const std::vector<std::string>& paths, const std::vector<ir::Shape>& shapes, int parts) {
+    std::vector<Buffer>* lists[] = {&state.params, &state.first_moment, &state.second_moment};
+    for (int part = 0; part < parts; ++part) {
+      lists[part]->reserve(paths.size());
+      for (size_t i = 0; i < paths.size(); ++i) {
+        lists[part]->push_back(Buffer::empty(shapes[i]));
+        by_path[tensor_path(part, paths[i])] = &lists[part]->back();
+      }
+    }
+  }
+
+  Result<std::span<std::byte>> place(const TensorSpec& spec) {
+    const auto it = by_path.find(spec.path);
+    if (it == by_path.end())
+      return invalid_argument(fmt::format(
+          "the checkpoint holds {}, which this model has not; is it of another config?", spec.path));
+    const TensorSpec want = spec_of(spec.path, it->second->shape(), {});
+    if (spec.dtype != want.dtype || spec.axes != want.axes || spec.shape != want.shape)
+      return invalid_argument(
+          fmt::format("{} is {} in the checkpoint but {} in the model; is it of another config?", spec.path,
+                      spec.type_str(), want.type_str()));
+    return it->second->mutable_bytes();
+  }
+};
+
+Status check_complete(const Slots& slots, const std::vector<TensorSpec>& found, const std::string& where) {
+  for (const auto& [path, buffer] : slots.by_path) {
+    bool there = false;
+    for (const TensorSpec& s : found) there |= s.path == path;
+    if (!there)
+      return invalid_argument(fmt::format("{}: the model's {} is not in the checkpoint", where, path));
+  }
+  return Status();
+}
+
+}  // namespace
+
+std::vector<checkpoint::Tensor> snapshot(const State& state, const std::vector<std::string>& paths,
+                                         const optim::Boxes& boxes) {
+  std::vector<checkpoint::Tensor> out;
+  const std::vector<Buffer>* lists[] = {&state.params, &state.first_moment, &state.second_moment};
+  for (int part = 0; part < 3; ++part)
+    for (size_t i = 0; i < paths.size(); ++i) {
+      auto owner = std::make_shared<Buffer>((*lists[part])[i]);
+      out.push_back({spec_of(tensor_path(part, paths[i]), owner->shape(), boxes), owner->bytes(), owner});
+    }
+  return out;
+}
+
+Result<RestoredState> restore_state(io::FileSystem& fs, const std::string& checkpoints,
+                                    const std::vector<std::string>& paths,
+                                    const std::vector<ir::Shape>& shapes) {
+  Slots slots(paths, shapes, 3);
+  ASSIGN_OR_RETURN(
+      checkpoint::Restored restored,
+      checkpoint::restore_latest(fs, checkpoints, [&](const TensorSpec& s) { return slots.place(s); }));
+  RETURN_IF_ERROR(check_complete(slots, restored.manifest.tensors, restored.path));
+  slots.state.step = restored.manifest.info.step;
+  return RestoredState{std::move(slots.state), restored.path, restored.manifest.name,
+                       restored.manifest.info.chain_head};
+}
+
+Result<RestoredState> load_state(io::FileSystem& fs, const std::string& path,
+                                 const std::vector<std::string>& paths, const std::vector<ir::Shape>& shapes,
+                                 bool parameters_only) {
+  ASSIGN_OR_RETURN(const checkpoint::Checkpoint c, checkpoint::Checkpoint::open(fs, path));
+  Slots slots(paths, shapes, parameters_only ? 1 : 3);
+  RETURN_IF_ERROR(check_complete(slots, c.manifest().tensors, path));
+  for (size_t i = 0; i < c.manifest().tensors.size(); ++i) {
+    const TensorSpec& spec = c.manifest().tensors[i];
+    if (parameters_only && !slots.by_path.count(spec.path)) continue;
+    auto place = slots.place(spec);
+    if (!place.ok()) return place.error().with_context(path);
+    RETURN_IF_ERROR(c.read(static_cast<int64_t>(i), *place));
+  }
+  slots.state.step = c.manifest().info.step;
+  return RestoredState{std::move(slots.state), path, c.manifest().name, c.manifest().info.chain_head};
+}
+
+}  // namespace ostro::train

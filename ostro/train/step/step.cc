@@ -1,0 +1,190 @@
+#include "ostro/train/step/step.h"
+
+#include <fmt/format.h>
+
+#include <cstring>
+#include <numeric>
+
+#include "ostro/base/profile.h"
+#include "ostro/ir/program/builder.h"
+#include "ostro/numerics/fp_env.h"
+#include "ostro/numerics/tree.h"
+#include "ostro/train/programs/leaf_plan.h"
+#include "ostro/train/programs/step_options.h"
+#include "ostro/train/step/faulty_gradients.h"
+
+namespace ostro::train {
+namespace {
+
+using runtime::Buffer;
+
+using Buffers = std::vector<Buffer>;
+
+Buffers take(Buffers& from, size_t first, size_t count) {
+  Buffers out(std::make_move_iterator(from.begin() + static_cast<int64_t>(first)),
+              std::make_move_iterator(from.begin() + static_cast<int64_t>(first + count)));
+  return out;
+}
+
+std::vector<int64_t> first_inputs(size_t count) {
+  std::vector<int64_t> inputs(count);
+  std::iota(inputs.begin(), inputs.end(), 0);
+  return inputs;
+}
+
+class SerialRunner final : public StepRunner {
+ public:
+  SerialRunner(size_t n, int64_t rows, size_t leaf_results)
+      : n_(n), rows_(rows), leaf_results_(leaf_results) {}
+
+  Status compile(const CanonicalPrograms& p, runtime::Engine& engine, const std::string& remat) {
+    ASSIGN_OR_RETURN(leaf_, engine.compile(p.leaf, leaf_options(remat)));
+    ASSIGN_OR_RETURN(update_, engine.compile(p.update, update_options(n_)));
+    std::vector<ir::Shape> gradients;
+    for (size_t i = 0; i < n_; ++i) {
+      gradients.push_back(p.leaf.body.shape(p.leaf.body.results[2 + i]));
+      parameter_bytes_ += gradients.back().bytes();
+    }
+    ASSIGN_OR_RETURN(add_, engine.compile(add_program(gradients), add_options(n_)));
+    return Status();
+  }
+
+  Result<StepResult> run(State& state, const BatchArrays& batch, const optim::AdamScalars& scalars) override {
+    const numerics::FpEnvGuard guard;
+    StepResult result;
+    Status failed;
+    numerics::TreeFold<Buffers, std::function<Buffers(Buffers, Buffers)>> fold([&](Buffers a, Buffers b) {
+      if (!failed.ok()) return a;
+      phase("tree add");
+      for (Buffer& x : b) a.push_back(std::move(x));
+      auto sum = add_->run(std::move(a));
+      if (sum.ok()) return std::move(sum).value();
+      failed = sum.error();
+      return Buffers();
+    });
+    const int64_t leaves = batch[0].shape().axes[0].size / rows_;
+    for (int64_t i = 0; i < leaves; ++i) {
+      phase("leaf", i);
+      Buffers inputs = state.params;
+      for (Buffer& b : rows_of(batch, i * rows_, rows_)) inputs.push_back(std::move(b));
+      ASSIGN_OR_RETURN(Buffers out, leaf_->run(std::move(inputs)));
+      LeafResult leaf{out[0].item<double>(), out[1].item<double>(), {}};
+      for (size_t k = 2 + n_; k < leaf_results_; ++k)
+        leaf.gradient_prints.push_back(fingerprint_lanes(out[k]));
+      result.leaves.push_back(std::move(leaf));
+      faulty_.push(i, leaves, take(out, 2, n_), out[1].item<double>(),
+                   [&](Buffers gradients) { fold.push(std::move(gradients)); });
+      RETURN_IF_ERROR(failed);
+    }
+    Buffers gradients = fold.finish();
+    RETURN_IF_ERROR(failed);
+    faulty_.finish(state.step, gradients);
+
+    phase("update");
+    const auto [loss_sum, weight] = join_losses(result.leaves);
+    result.weight = weight;
+    Buffers inputs = std::move(state.params);
+    for (Buffers* part : {&state.first_moment, &state.second_moment, &gradients})
+      for (Buffer& b : *part) inputs.push_back(std::move(b));
+    state.first_moment.clear();
+    state.second_moment.clear();
+    const size_t count = result.leaves.size();
+    inputs.push_back(Buffer::scalar(ir::DType::f64, faulty_.loss(loss_sum, weight, count)));
+    inputs.push_back(Buffer::scalar(ir::DType::f64, faulty_.weight(weight, count)));
+    for (float s : {scalars.lr, scalars.k1, scalars.k2}) inputs.push_back(Buffer::scalar(ir::DType::f32, s));
+    gradients.clear();
+    ASSIGN_OR_RETURN(Buffers out, update_->run(std::move(inputs)));
+    state.params = take(out, 0, n_);
+    state.first_moment = take(out, n_, n_);
+    state.second_moment = take(out, 2 * n_, n_);
+    result.loss = out[3 * n_].item<float>();
+    result.gradient_norm = out[3 * n_ + 1].item<double>();
+    result.ok = out[3 * n_ + 2].item<uint8_t>() != 0;
+    for (size_t i = 0; i < n_; ++i) result.prints.push_back(fingerprint_lanes(out[3 * n_ + 3 + i]));
+    if (result.ok) ++state.step;
+    return result;
+  }
+
+  runtime::ExecutableInfo leaf_info() const override { return leaf_->info(); }
+  runtime::ExecutableInfo update_info() const override { return update_->info(); }
+  std::vector<WorkerLoad> loads(int64_t leaves) const override {
+    return {{leaves, live_partials(leaves), parameter_bytes_, 3 * parameter_bytes_, 0}};
+  }
+
+ private:
+  size_t n_;
+  int64_t rows_;
+  size_t leaf_results_;
+  int64_t parameter_bytes_ = 0;
+  FaultyGradients faulty_;
+  std::unique_ptr<runtime::Executable> leaf_, update_, add_;
+};
+
+}  // namespace
+
+runtime::CompileOptions leaf_options(const std::string& remat) { return {.donate = {}, .remat = remat}; }
+
+runtime::CompileOptions update_options(size_t n) { return {.donate = first_inputs(4 * n)}; }
+
+runtime::CompileOptions add_options(size_t n) { return {.donate = first_inputs(n)}; }
+
+std::array<int64_t, 2> fingerprint_lanes(const Buffer& print) {
+  return {print.as<int64_t>()[0], print.as<int64_t>()[1]};
+}
+
+size_t parameter_count(const CanonicalPrograms& p) { return p.init.body.results.size(); }
+
+int64_t leaf_rows(const CanonicalPrograms& p) {
+  return p.leaf.body.shape(p.leaf.body.params[parameter_count(p)]).axes[0].size;
+}
+
+ir::Program add_program(const std::vector<ir::Shape>& shapes) {
+  ir::Program p;
+  p.name = "add";
+  ir::Builder b(p.body);
+  for (int side = 0; side < 2; ++side)
+    for (const ir::Shape& s : shapes) p.body.add_param(s);
+  for (size_t i = 0; i < shapes.size(); ++i)
+    p.body.results.push_back(b.add(ir::OpKind::add, {p.body.params[i], p.body.params[shapes.size() + i]}));
+  return p;
+}
+
+BatchArrays rows_of(const BatchArrays& batch, int64_t first, int64_t count) {
+  BatchArrays out;
+  for (const Buffer& b : batch) {
+    ir::Shape shape = b.shape();
+    const int64_t row_bytes = shape.bytes() / shape.axes[0].size;
+    shape.axes[0].size = count;
+    out.push_back(Buffer::copy_of(shape, b.bytes().data() + first * row_bytes));
+  }
+  return out;
+}
+
+std::pair<double, double> join_losses(const std::vector<LeafResult>& leaves) {
+  std::vector<double> losses, weights;
+  for (const LeafResult& l : leaves) {
+    losses.push_back(l.loss_sum);
+    weights.push_back(l.weight);
+  }
+  return {numerics::tree_sum<double>(losses), numerics::tree_sum<double>(weights)};
+}
+
+Result<std::unique_ptr<StepRunner>> make_step_runner(const CanonicalPrograms& p, runtime::Engine& engine,
+                                                     const std::string& remat) {
+  auto runner = std::make_unique<SerialRunner>(parameter_count(p), leaf_rows(p), p.leaf.body.results.size());
+  RETURN_IF_ERROR(runner->compile(p, engine, remat));
+  return std::unique_ptr<StepRunner>(std::move(runner));
+}
+
+Result<State> initial_state(const CanonicalPrograms& p, runtime::Engine& engine, int64_t seed) {
+  ASSIGN_OR_RETURN(auto init, engine.compile(p.init));
+  State state;
+  ASSIGN_OR_RETURN(state.params, init->run({init_key(seed)}));
+  for (const Buffer& b : state.params) {
+    state.first_moment.push_back(Buffer::zeros(b.shape()));
+    state.second_moment.push_back(Buffer::zeros(b.shape()));
+  }
+  return state;
+}
+
+}  // namespace ostro::train

@@ -1,0 +1,221 @@
+#include "ostro/train/verify/verify.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "ostro/base/log.h"
+#include "ostro/checkpoint/catalog.h"
+#include "ostro/train/record/canonical.h"
+#include "ostro/train/record/chain.h"
+#include "ostro/train/record/version.h"
+#include "ostro/train/run/amend.h"
+#include "ostro/train/step/batches.h"
+#include "ostro/train/step/fingerprints.h"
+#include "ostro/train/step/run_data.h"
+#include "ostro/train/step/snapshot.h"
+#include "ostro/train/workers/workers.h"
+
+namespace ostro::train {
+namespace {
+
+// A period of the run with all that its steps follow from.
+struct OpenedPeriod {
+  Period period;
+  TrainConfig config;
+  CanonicalPrograms programs;
+};
+
+struct Opened {
+  Chain chain;
+  std::vector<OpenedPeriod> periods;
+  std::vector<std::string> paths;
+  std::vector<ir::Shape> shapes;
+  DataAccess data;
+
+  // That of the step after `step` steps.
+  const OpenedPeriod& period_after(int64_t step) const {
+    size_t i = periods.size() - 1;
+    while (i > 0 && periods[i].period.first > step) --i;
+    return periods[i];
+  }
+};
+
+// The programs of that hash, parameters and all.
+Result<CanonicalPrograms> read_programs(io::FileSystem& fs, const std::string& path,
+                                        const std::string& hash) {
+  ASSIGN_OR_RETURN(const std::string text, fs.read_file(path));
+  auto programs = parse_programs(text);
+  if (!programs.ok()) return programs.error().with_context(path);
+  if (programs_hash(*programs) != hash)
+    return corrupt(fmt::format("{} is not the program of the chain ({} there, {} here)", path, hash,
+                               programs_hash(*programs)));
+  return programs;
+}
+
+std::vector<ir::Shape> parameter_shapes(const CanonicalPrograms& programs) {
+  std::vector<ir::Shape> shapes;
+  for (ir::ValueId v : programs.init.body.results) shapes.push_back(programs.init.body.shape(v));
+  return shapes;
+}
+
+Result<Opened> open_run(io::FileSystem& fs, const std::string& directory, const std::string& cache,
+                        ModelChoices models) {
+  const std::string config_path = directory + "/config.yaml", chain_path = directory + "/" + kChainFile;
+  ASSIGN_OR_RETURN(const std::string yaml, fs.read_file(config_path));
+  ASSIGN_OR_RETURN(const TrainConfig config, parse_train_config(yaml, config_path, std::move(models)));
+  Opened out;
+  ASSIGN_OR_RETURN(out.chain, read_chain(fs, chain_path));
+  const GenesisEntry& g = out.chain.genesis();
+  if (g.numerics_version != kNumericsVersion)
+    return unsupported(fmt::format("{}: numerics version {}; this program replays version {}", directory,
+                                   g.numerics_version, kNumericsVersion));
+  ASSIGN_OR_RETURN(const std::vector<Period> periods, periods_of(config, out.chain, chain_path));
+  // A process that died behind the chain's last amend leaves the config before it.
+  const std::string written = canonical_text(config);
+  if (std::none_of(periods.begin(), periods.end(), [&](const Period& p) { return p.config == written; }))
+    return corrupt(fmt::format("{} is not the config of the chain: {}", config_path,
+                               fmt::join(object_differences(periods.back().config, written), "; ")));
+  for (size_t k = 0; k < periods.size(); ++k) {
+    const Period& period = periods[k];
+    ASSIGN_OR_RETURN(
+        CanonicalPrograms programs,
+        read_programs(fs, directory + "/" + program_file(g, period.program_hash), period.program_hash));
+    const auto wrong = [&](const Error& e) {
+      return corrupt(fmt::format(
+          "{}: {}: {}", chain_path,
+          k == 0 ? "the genesis" : fmt::format("the amend after step {}", period.first), e.message()));
+    };
+    auto its_config = config_of_period(config, period.config);
+    if (!its_config.ok()) return wrong(its_config.error());
+    const Status allowed = k == 0 ? its_config->check_leaf_examples(period.first)
+                                  : check_amend(out.periods.back().config, *its_config, period.first);
+    if (!allowed.ok()) return wrong(allowed.error());
+    const int64_t length = its_config->trainer.num_train_steps,
+                  end = k + 1 < periods.size() ? periods[k + 1].first : out.chain.last_step();
+    if (end > length)
+      return wrong(corrupt(fmt::format("trainer.num_train_steps is {}, but {} steps are done", length, end)));
+    out.periods.push_back({period, std::move(*its_config), std::move(programs)});
+    if (out.periods.size() == 1) {
+      out.paths = out.periods[0].programs.init.result_names;
+      out.shapes = parameter_shapes(out.periods[0].programs);
+    } else if (out.paths != out.periods.back().programs.init.result_names ||
+               out.shapes != parameter_shapes(out.periods.back().programs)) {
+      return wrong(corrupt("its program has other parameters"));
+    }
+  }
+  ASSIGN_OR_RETURN(out.data, open_run_data(fs, directory, config, g, cache));
+  return out;
+}
+
+// The newest checkpoint at or before `step` that the chain records and that can be read, else the initial
+// state. Error: one that can be read and is not what the chain says.
+Result<State> state_before(io::FileSystem& fs, runtime::Engine& engine, const std::string& directory,
+                           const Opened& run, int64_t step) {
+  ASSIGN_OR_RETURN(const auto entries, checkpoint::list_checkpoints(fs, directory + "/checkpoints"));
+  for (auto entry = entries.rbegin(); entry != entries.rend(); ++entry) {
+    if (entry->step > step) continue;
+    const std::string* name = run.chain.find_checkpoint(entry->step);
+    if (name == nullptr) continue;  // a temporary checkpoint vouches for nothing
+    Result<RestoredState> restored = load_state(fs, entry->path, run.paths, run.shapes, false);
+    if (!restored.ok()) {
+      log_warning(fmt::format("replaying from an older state: {}", restored.error().message()));
+      continue;
+    }
+    if (restored->name != *name)
+      return corrupt(fmt::format("{}: its state is {}, the chain's checkpoint of step {} is {}", entry->path,
+                                 restored->name, entry->step, *name));
+    return std::move(restored->state);
+  }
+  return initial_state(run.periods[0].programs, engine, run.periods[0].config.trainer.seed);
+}
+
+// Sets what differs between the recorded and the replayed entry of a step.
+bool compare(const StepEntry& recorded, const StepEntry& replayed, VerifyReport* report) {
+  auto differs = [&](const char* what, std::string a, std::string b) {
+    if (a == b) return false;
+    report->what = what;
+    report->recorded = std::move(a);
+    report->replayed = std::move(b);
+    report->different_step = recorded.step;
+    return true;
+  };
+  return !(differs("batch", recorded.batch, replayed.batch) ||
+           differs("tokens", fmt::format("{}", recorded.tokens), fmt::format("{}", replayed.tokens)) ||
+           differs("loss", hex_float(recorded.loss), hex_float(replayed.loss)) ||
+           differs("leaves", recorded.leaves, replayed.leaves) ||
+           differs("state", recorded.state, replayed.state));
+}
+
+}  // namespace
+
+Result<VerifyReport> verify_run(io::FileSystem& fs, runtime::Engine& engine, const std::string& directory,
+                                const VerifyOptions& options, ModelChoices models) {
+  ASSIGN_OR_RETURN(const Opened run, open_run(fs, directory, options.cache, std::move(models)));
+  const int64_t last = options.to_step.value_or(run.chain.last_step());
+  if (options.from_step < 0 || options.from_step > last || last > run.chain.last_step())
+    return invalid_argument(fmt::format("steps {} to {}: the chain of {} has steps 1 to {}",
+                                        options.from_step, last, directory, run.chain.last_step()));
+  ASSIGN_OR_RETURN(State state, state_before(fs, engine, directory, run, options.from_step));
+  const OpenedPeriod* period = nullptr;
+  std::optional<data::Loader> loader;
+  std::unique_ptr<StepRunner> runner;
+
+  VerifyReport report;
+  report.start_step = state.step;
+  report.last_step = state.step;
+  const int64_t first = state.step + 1;
+  const auto count_amends = [&] {  // of the state's step, which open_run compared
+    for (size_t k = 1; k < run.periods.size(); ++k)
+      report.entries += run.periods[k].period.first == state.step;
+  };
+  while (state.step < last) {
+    const int64_t step = state.step + 1;
+    if (const OpenedPeriod* now = &run.period_after(state.step); now != period) {
+      count_amends();
+      period = now;
+      ASSIGN_OR_RETURN(data::Loader its_loader, make_loader(now->config, run.data.stores));
+      loader = std::move(its_loader);
+      ASSIGN_OR_RETURN(
+          runner, make_runner(now->programs, engine, "none", options.workers, now->config.numerics.cells));
+    }
+    ASSIGN_OR_RETURN(const data::Batch batch, loader->batch(state.step));
+    const auto& adam = std::get<optim::AdamOptions>(period->config.optimizer);
+    ASSIGN_OR_RETURN(
+        const StepResult result,
+        runner->run(state, to_arrays(batch),
+                    optim::adam_scalars(adam, state.step, period->config.trainer.num_train_steps)));
+    const ChainLink* link = run.chain.find_step(step);
+    if (link == nullptr) return corrupt(fmt::format("the chain has no entry for step {}", step));
+    report.last_step = step;
+    ++report.entries;
+    if (!result.ok) {
+      report.different_step = step;
+      report.what = "loss";
+      report.recorded = "finite";
+      report.replayed = "not finite";
+      return report;
+    }
+    if (!compare(std::get<StepEntry>(link->entry),
+                 step_entry(step, result, data::batch_fingerprint(batch), run.paths, run.shapes), &report))
+      return report;
+    if (const std::string* name = run.chain.find_checkpoint(step)) {
+      ++report.entries;
+      const auto tensors = snapshot(state, run.paths, cell_boxes(period->config));
+      const std::string replayed = checkpoint::state_name(tensors, 2);
+      if (replayed != *name) {
+        report.different_step = step;
+        report.what = "checkpoint";
+        report.recorded = *name;
+        report.replayed = replayed;
+        return report;
+      }
+    }
+    if (options.on_step) options.on_step(step, first, last);
+  }
+  count_amends();
+  report.equal = true;
+  return report;
+}
+
+}  // namespace ostro::train

@@ -1,0 +1,281 @@
+// Data-parallel workers give the bits of one worker, on the interpreter; and the exchange is seen to matter.
+#include "ostro/train/workers/workers.h"
+
+#include <doctest/doctest.h>
+
+#include <cmath>
+#include <cstring>
+
+#include "ostro/cpu/engine/engine.h"
+#include "ostro/interp/engine/engine.h"
+#include "ostro/models/llama.h"
+#include "ostro/train/programs/leaf_plan.h"
+
+namespace ostro::train {
+namespace {
+
+using runtime::Buffer;
+
+constexpr int64_t kVocab = 19;
+
+struct Setup {
+  TrainConfig config;
+  CanonicalPrograms programs;
+};
+
+Setup tiny(int64_t batch, const spmd::Cells& cells, bool leaf_gradients = false, int64_t seed = 0) {
+  TrainConfig c;
+  auto& o =
+      dynamic_cast<models::ModelOptionsOf<models::LlamaOptions, models::Llama>&>(c.model_options()).options;
+  o.seq_len = 6;
+  o.hidden_dim = 12;
+  o.intermediate_dim = 10;
+  o.num_layers = 2;
+  o.num_heads = 2;
+  o.num_kv_heads = 1;
+  c.data.train_urls = {"text"};
+  c.trainer.train_batch_size = batch;
+  c.trainer.num_train_steps = 20;
+  c.trainer.seed = seed;
+  c.numerics.leaf_examples = 1;
+  c.numerics.cells = cells;
+  c.chain.leaf_gradients = leaf_gradients;
+  std::get<optim::AdamOptions>(c.optimizer).learning_rate = 1e-2;
+  check_ok(c.resolve());
+  const auto model = c.model_options().functions(kVocab, compute_dtype(c));
+  CanonicalPrograms programs = make_programs(c, model).value();
+  return {std::move(c), std::move(programs)};
+}
+
+// Rows differ, and so do the numbers of tokens that count.
+BatchArrays batch_of(int64_t rows, int64_t step) {
+  const ir::Shape ids{ir::DType::i32, {{"batch", rows}, {"pos", 6}}};
+  Buffer tokens = Buffer::empty(ids), targets = Buffer::empty(ids),
+         mask = Buffer::empty(ids.with_dtype(ir::DType::f32));
+  for (int64_t i = 0; i < ids.count(); ++i) {
+    const auto at = static_cast<size_t>(i);
+    tokens.mutable_as<int32_t>()[at] = static_cast<int32_t>((i * i + 3 + step) % kVocab);
+    targets.mutable_as<int32_t>()[at] = static_cast<int32_t>((i * 5 + i * i + step) % kVocab);
+    mask.mutable_as<float>()[at] = i % 5 == 0 || i % 7 == 3 ? 0.0f : 1.0f;
+  }
+  return {tokens, targets, mask};
+}
+
+// Everything a chain could record of some steps, and the final state.
+struct Trail {
+  std::vector<StepResult> steps;
+  State state;
+  int64_t bytes = 0;
+};
+
+Trail train(const Setup& s, StepRunner& runner, runtime::Engine& engine, int steps) {
+  Trail t;
+  t.state = initial_state(s.programs, engine, s.config.trainer.seed).value();
+  const auto& adam = std::get<optim::AdamOptions>(s.config.optimizer);
+  for (int i = 0; i < steps; ++i) {
+    auto r = runner.run(t.state, batch_of(s.config.trainer.train_batch_size.at(0), i % 2),
+                        optim::adam_scalars(adam, t.state.step, s.config.trainer.num_train_steps));
+    REQUIRE_MESSAGE(r.ok(), (r.ok() ? "" : r.error().message()));
+    CHECK(r->ok);
+    t.steps.push_back(std::move(r).value());
+  }
+  t.bytes = runner.bytes_sent();
+  return t;
+}
+
+Trail train_alone(const Setup& s, int steps) {
+  const auto engine = interp::make_interpreter();
+  return train(s, *make_step_runner(s.programs, *engine, "none").value(), *engine, steps);
+}
+
+Trail train_workers(const Setup& s, int64_t workers, int steps, WorkerFault fault = WorkerFault::kNone) {
+  const auto engine = interp::make_interpreter();
+  auto runner = make_worker_runner(s.programs, *engine, "none", {workers, s.config.numerics.cells, fault});
+  REQUIRE_MESSAGE(runner.ok(), (runner.ok() ? "" : runner.error().message()));
+  return train(s, **runner, *engine, steps);
+}
+
+bool same(const std::vector<Buffer>& a, const std::vector<Buffer>& b) {
+  bool equal = a.size() == b.size();
+  for (size_t i = 0; equal && i < a.size(); ++i)
+    equal = a[i].shape() == b[i].shape() &&
+            std::memcmp(a[i].bytes().data(), b[i].bytes().data(), a[i].bytes().size()) == 0;
+  return equal;
+}
+
+bool same(const StepResult& a, const StepResult& b) {
+  bool equal = a.ok == b.ok && std::memcmp(&a.loss, &b.loss, sizeof a.loss) == 0 &&
+               std::memcmp(&a.gradient_norm, &b.gradient_norm, sizeof a.gradient_norm) == 0 &&
+               a.weight == b.weight && a.prints == b.prints && a.leaves.size() == b.leaves.size();
+  for (size_t i = 0; equal && i < a.leaves.size(); ++i)
+    equal = std::memcmp(&a.leaves[i].loss_sum, &b.leaves[i].loss_sum, sizeof(double)) == 0 &&
+            a.leaves[i].weight == b.leaves[i].weight &&
+            a.leaves[i].gradient_prints == b.leaves[i].gradient_prints;
+  return equal;
+}
+
+bool same(const Trail& a, const Trail& b) {
+  bool equal = a.steps.size() == b.steps.size() && a.state.step == b.state.step;
+  for (size_t i = 0; equal && i < a.steps.size(); ++i) equal = same(a.steps[i], b.steps[i]);
+  return equal && same(a.state.params, b.state.params) && same(a.state.first_moment, b.state.first_moment) &&
+         same(a.state.second_moment, b.state.second_moment);
+}
+
+void check_alive(const Trail& t) {
+  CHECK(t.steps.back().loss < t.steps.front().loss);
+  for (const Buffer& b : t.state.params)
+    for (float x : b.as<float>()) CHECK(std::isfinite(x));
+}
+
+TEST_CASE("leaves are given out in contiguous ranges; subtrees cover each range once") {
+  for (int64_t leaves = 1; leaves <= 20; ++leaves)
+    for (int64_t workers = 1; workers <= 23; ++workers) {
+      int64_t next = 0;
+      for (int64_t rank = 0; rank < workers; ++rank) {
+        const LeafRange range = leaf_range(leaves, workers, rank);
+        CHECK(range.begin == (rank < leaves ? next : leaves));
+        for (const Subtree& node : subtrees(leaves, range)) {
+          CHECK(node.first == next);
+          next += node.count;
+        }
+        CHECK(next == range.end);
+      }
+      CHECK(next == leaves);
+    }
+  CHECK(subtrees(7, {1, 7}) == std::vector<Subtree>{{1, 1}, {2, 2}, {4, 3}});
+  CHECK(subtrees(6, {0, 6}) == std::vector<Subtree>{{0, 6}});
+}
+
+TEST_CASE("any number of workers gives the bits of one") {
+  const Setup s = tiny(7, {{"embed", 4}}, true);
+  const Trail alone = train_alone(s, 8);
+  check_alive(alone);
+  CHECK(alone.bytes == 0);
+  for (int64_t workers : {1, 2, 3, 5, 9}) {
+    const Trail t = train_workers(s, workers, 8);
+    CHECK_MESSAGE(same(t, alone), workers, " workers");
+    CHECK((t.bytes > 0) == (workers > 1));
+  }
+  CHECK_FALSE(same(train_alone(tiny(7, {{"embed", 4}}, true, 1), 8), alone));
+}
+
+TEST_CASE("the compiled engine: workers share its threads and give the interpreter's bits") {
+  const Setup s = tiny(6, {{"embed", 4}});
+  const Trail alone = train_alone(s, 3);
+  for (const char* isa : {"", "generic"}) {
+    cpu::CpuOptions options;
+    options.isa = isa;
+    options.threads = 2;
+    options.generated_code = false;
+    auto engine = cpu::make_cpu_engine(options);
+    REQUIRE(engine.ok());
+    for (int64_t workers : {2, 3}) {
+      auto runner = make_worker_runner(s.programs, **engine, "none", {workers, s.config.numerics.cells});
+      REQUIRE_MESSAGE(runner.ok(), (runner.ok() ? "" : runner.error().message()));
+      CHECK_MESSAGE(same(train(s, **runner, **engine, 3), alone), workers, " workers, isa ", isa);
+    }
+  }
+}
+
+TEST_CASE("slow: workers on generated code, with feature leaves and rematerialisation") {
+  Setup s = tiny(7, {{"embed", 4}});
+  s.config.numerics.leaves = {{"mlp", 2}, {"vocab", 3}};
+  check_ok(s.config.resolve());
+  s.programs =
+      make_programs(s.config, s.config.model_options().functions(kVocab, compute_dtype(s.config))).value();
+  const Trail alone = train_alone(s, 3);
+  auto engine = cpu::make_cpu_engine({}).value();
+  for (int64_t workers : {2, 3, 5})
+    for (const char* remat : {"none", "all"}) {
+      auto runner =
+          make_worker_runner(s.programs, *engine, remat, {workers, s.config.numerics.cells}).value();
+      CHECK(same(train(s, *runner, *engine, 3), alone));
+    }
+}
+
+TEST_CASE("ownership by single indices, by two axes of cells, by cells that do not divide the axis") {
+  for (const spmd::Cells& cells :
+       std::vector<spmd::Cells>{{}, {{"embed", 5}, {"mlp", 3}}, {{"embed", 8}}, {{"vocab", 3}}}) {
+    const Setup s = tiny(6, cells);
+    const Trail alone = train_alone(s, 2);
+    for (int64_t workers : {2, 3}) CHECK(same(train_workers(s, workers, 2), alone));
+  }
+}
+
+TEST_CASE("what workers will send and hold is known before the first step") {
+  // One owner, for cells cannot be cut: nothing is exchanged in the update. Then several.
+  for (const spmd::Cells& cells : std::vector<spmd::Cells>{{{"embed", 1}}, {{"embed", 4}}, {}})
+    for (int64_t workers : {2, 3, 5, 9}) {
+      const Setup s = tiny(7, cells, workers == 3);
+      const auto engine = interp::make_interpreter();
+      auto runner =
+          make_worker_runner(s.programs, *engine, "none", {workers, cells, WorkerFault::kNone}).value();
+      const std::vector<WorkerLoad> loads = runner->loads(7);
+      REQUIRE(loads.size() == static_cast<size_t>(workers));
+      int64_t leaves = 0, owned = 0, sent = 0, update_messages = 0;
+      for (const WorkerLoad& load : loads) {
+        leaves += load.leaves;
+        owned += load.owned_bytes;
+        sent += load.sent_bytes;
+        CHECK((load.partials > 0) == (load.leaves > 0));
+        CHECK(load.parameter_bytes == loads[0].parameter_bytes);
+        if (load.owned_bytes > 0) ++update_messages;
+      }
+      CHECK(leaves == 7);
+      CHECK(owned >= 3 * loads[0].parameter_bytes);
+      const int64_t measured = train(s, *runner, *engine, 1).bytes;
+      if (update_messages == 1)
+        CHECK(sent == measured);
+      else  // every message of the update goes with its size
+        CHECK_MESSAGE((sent <= measured && measured - sent < measured / 10), sent, " of ", measured);
+    }
+  const Setup s = tiny(7, {});
+  const auto engine = interp::make_interpreter();
+  const auto alone = make_step_runner(s.programs, *engine, "none").value()->loads(7);
+  REQUIRE(alone.size() == 1);
+  CHECK(alone[0].leaves == 7);
+  CHECK(alone[0].sent_bytes == 0);
+  CHECK(alone[0].owned_bytes == 3 * alone[0].parameter_bytes);
+}
+
+TEST_CASE("a state from elsewhere is taken over, also in mid-run") {
+  const Setup s = tiny(6, {{"embed", 4}});
+  const auto engine = interp::make_interpreter();
+  auto runner =
+      make_worker_runner(s.programs, *engine, "none", {3, s.config.numerics.cells, WorkerFault::kNone})
+          .value();
+  const Trail first = train(s, *runner, *engine, 3), again = train(s, *runner, *engine, 3);
+  CHECK(same(first, again));
+  CHECK(same(first, train_alone(s, 3)));
+}
+
+TEST_CASE("a step that is not finite leaves the state as it was") {
+  const Setup s = tiny(6, {{"embed", 4}});
+  const auto engine = interp::make_interpreter();
+  auto runner =
+      make_worker_runner(s.programs, *engine, "none", {2, s.config.numerics.cells, WorkerFault::kNone})
+          .value();
+  State poisoned = initial_state(s.programs, *engine, 0).value();
+  poisoned.params[0].mutable_as<float>()[0] = std::nanf("");
+  State state = poisoned;
+  auto r = runner->run(state, batch_of(6, 0), {0.01f, 1.0f, 1.0f});
+  REQUIRE(r.ok());
+  CHECK_FALSE(r->ok);
+  CHECK(state.step == poisoned.step);
+  CHECK(same(state.params, poisoned.params));
+  CHECK(same(state.first_moment, poisoned.first_moment));
+}
+
+TEST_CASE("controls that must fail: leaves in another order, partials added around a ring") {
+  const Setup s = tiny(7, {{"embed", 4}});
+  const Trail alone = train_alone(s, 2);
+  CHECK_FALSE(same(train_workers(s, 3, 2, WorkerFault::kLeafOrder), alone));
+  const Trail ring = train_workers(s, 3, 2, WorkerFault::kRingOrder);
+  CHECK_FALSE(same(ring, alone));
+  // Only the order of the additions differs: the first step's losses are the same.
+  CHECK(ring.steps[0].loss == alone.steps[0].loss);
+  CHECK(ring.steps[0].prints != alone.steps[0].prints);
+}
+
+}  // namespace
+}  // namespace ostro::train

@@ -1,0 +1,68 @@
+#!/usr/bin/env python3
+"""scripts/check_layers.py notices every kind of include that is not allowed, on small trees of its own."""
+import pathlib
+import subprocess
+import sys
+import tempfile
+
+SCRIPT = pathlib.Path(__file__).resolve().parents[2] / "scripts/check_layers.py"
+LAYERS = """
+base:
+data: base
+data/files:
+data/store: files
+train: base data
+"""
+GOOD = {
+    "base/error.h": "",
+    "data/files/row.h": '#include "ostro/base/error.h"\n',
+    "data/store/store.h": '#include "ostro/data/files/row.h"\n',
+    "data/store/kernels/fast.h": '#include "ostro/data/store/store.h"\n',  # belongs to data/store
+    "data/data.h": '#include "ostro/data/store/store.h"\n',
+    "train/run.h": '#include "ostro/data/store/store.h"\n',
+    "data/files/row_test.cc": '#include "ostro/train/run.h"\n',  # tests may include everything
+}
+# What is added to the good tree (or to its layers), and what the script must say.
+BAD = [
+    ({"base/bad.h": '#include "ostro/data/data.h"\n'}, "", "room 'base' must not include room 'data'"),
+    ({"data/files/bad.h": '#include "ostro/data/store/store.h"\n'}, "", "'data/files' must not include 'data/store'"),
+    ({"data/files/bad.h": '#include "ostro/data/data.h"\n'}, "", "'data/files' must not include 'data'"),
+    ({"data/store/kernels/bad.h": '#include "ostro/data/data.h"\n'}, "", "'data/store' must not include 'data'"),
+    ({"data/store/bad.h": '#include "ostro/train/run.h"\n'}, "", "room 'data' must not include room 'train'"),
+    ({"lost/bad.h": ""}, "", "room 'lost' is not in scripts/layers.txt"),
+    ({}, "data/check: train\n", "'data/check' may include only what stands above it, not 'train'"),
+    ({}, "infer: base\n", "there is no folder ostro/infer"),
+    ({f"data/files/f{i}.h": "" for i in range(30)}, "", "ostro/data/files: 32 files, more than 30"),
+]
+
+
+def run(files, layers):
+    with tempfile.TemporaryDirectory() as folder:
+        root = pathlib.Path(folder)
+        for name, text in files.items():
+            path = root / "ostro" / name
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_text(text)
+        (root / "scripts").mkdir()
+        (root / "scripts/layers.txt").write_text(layers)
+        done = subprocess.run([sys.executable, SCRIPT, "--root", root], capture_output=True, text=True)
+        return done.returncode, done.stdout + done.stderr
+
+
+def main():
+    failed = 0
+    status, said = run(GOOD, LAYERS)
+    if status != 0:
+        print(f"the good tree is refused:\n{said}")
+        failed += 1
+    for files, more, words in BAD:
+        status, said = run({**GOOD, **files}, LAYERS + more)
+        if status != 1 or words not in said:
+            print(f"exit {status}, wanted 1 and: {words}\nsaid: {said}")
+            failed += 1
+    print(f"{1 + len(BAD) - failed} passed, {failed} failed")
+    return 1 if failed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
