@@ -4,6 +4,15 @@
 # folders below it), and one test program `NAME_test` made of its *_test.cc files.
 # A test case whose name starts with "slow:" runs under the ctest label `slow`, all others under `fast`. Those of the
 # suite "one-thread" start none and take long with ThreadSanitizer, which has nothing to find in them: it leaves them out.
+#
+# With OSTRO_LIBRARIES_FROM, another build folder of the same sources, only the rooms of OSTRO_BUILD_ROOMS are compiled and
+# tested here; the libraries of the others are that folder's. So a sanitizer or another compiler can be tried on some rooms
+# at the price of these (scripts/sanitize.sh, tests/matrix).
+set(OSTRO_LIBRARIES_FROM "" CACHE PATH "A build folder whose libraries stand for rooms that OSTRO_BUILD_ROOMS does not name")
+set(OSTRO_BUILD_ROOMS "" CACHE STRING "With OSTRO_LIBRARIES_FROM: the rooms to build here")
+set(OSTRO_TEST_FILES "" CACHE STRING "Only these test files of a room: a regular expression of names without _test.cc")
+set(OSTRO_NO_SOURCE "${CMAKE_CURRENT_LIST_DIR}/no_source.cc")
+
 function(ostro_room name)
   cmake_parse_arguments(ROOM "" "" "DEPS;LIBS;EXCLUDE" ${ARGN})
   file(GLOB_RECURSE sources CONFIGURE_DEPENDS "${CMAKE_CURRENT_SOURCE_DIR}/*.cc")
@@ -11,8 +20,21 @@ function(ostro_room name)
     list(FILTER sources EXCLUDE REGEX "${pattern}")
   endforeach()
   set(tests ${sources})
-  list(FILTER tests INCLUDE REGEX "_test\\.cc$")
+  list(FILTER tests INCLUDE REGEX "(${OSTRO_TEST_FILES})_test\\.cc$")
   list(FILTER sources EXCLUDE REGEX "_test\\.cc$")
+
+  set(elsewhere FALSE)
+  if(OSTRO_LIBRARIES_FROM AND NOT name IN_LIST OSTRO_BUILD_ROOMS)
+    set(elsewhere TRUE)
+    set(sources "${OSTRO_NO_SOURCE}")
+    add_library(ostro_${name}_elsewhere STATIC IMPORTED GLOBAL)
+    set_target_properties(ostro_${name}_elsewhere PROPERTIES
+      IMPORTED_LOCATION "${OSTRO_LIBRARIES_FROM}/ostro/${name}/libostro_${name}.a")
+    foreach(dep ${ROOM_DEPS})
+      target_link_libraries(ostro_${name}_elsewhere INTERFACE ostro_${dep})
+    endforeach()
+    target_link_libraries(ostro_${name}_elsewhere INTERFACE ${ROOM_LIBS})
+  endif()
 
   add_library(ostro_${name} STATIC ${sources})
   add_library(ostro::${name} ALIAS ostro_${name})
@@ -23,11 +45,14 @@ function(ostro_room name)
     target_link_libraries(ostro_${name} PUBLIC ostro_${dep})
   endforeach()
   target_link_libraries(ostro_${name} PRIVATE ${ROOM_LIBS})
+  if(elsewhere)
+    target_link_libraries(ostro_${name} INTERFACE ostro_${name}_elsewhere)
+  endif()
   ostro_batch(ostro_${name})
   ostro_precompile(ostro_${name})
   set_property(GLOBAL APPEND PROPERTY OSTRO_ROOMS ostro_${name})
 
-  if(OSTRO_BUILD_TESTS AND tests)
+  if(OSTRO_BUILD_TESTS AND tests AND NOT elsewhere)
     add_executable(${name}_test ${tests})
     target_link_libraries(${name}_test PRIVATE ostro_test_main ostro_${name} ${ROOM_LIBS})
     ostro_precompile(${name}_test)

@@ -1,11 +1,13 @@
 """The seed and the size of a run of the tests: the one place that says what samples are drawn from, for every language.
 
-  python3 tests/suite/seed.py        prints the seed
+  python3 tests/suite/seed.py                          prints the seed
+  python3 tests/suite/seed.py draw WHAT COUNT ITEM...  prints COUNT of the items, one a line (all in a full run)
 
 The seed is OSTRO_TEST_SEED, or else follows from the commit, so that every commit tries other samples and each can be
 tried again. tests/suite/run_test.py gives it to every test as OSTRO_TEST_SEED, which C++ tests read
 (ostro/base/test_size.h). OSTRO_TEST_SIZE is "sample" (the default), "full", or "exhaustive", which takes hours.
 """
+import contextlib
 import os
 import pathlib
 import random
@@ -61,4 +63,9 @@ def draw(what, items, count):
 
 
 if __name__ == "__main__":
-    print(seed())
+    if sys.argv[1:2] == ["draw"]:
+        with contextlib.redirect_stdout(sys.stderr):
+            chosen = draw(sys.argv[2], sys.argv[4:], int(sys.argv[3]))
+        print("\n".join(chosen))
+    else:
+        print(seed())

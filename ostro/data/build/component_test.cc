@@ -1,7 +1,7 @@
 // Stores of components: what they keep about rows, types of ids, files that come later, parts joined.
 #include <doctest/doctest.h>
 
-#include "ostro/base/exhaustive.h"
+#include "ostro/base/test_size.h"
 #include "ostro/base/log.h"
 #include "ostro/data/arrays/recorded_sums.h"
 #include "ostro/data/batch/test_corpus.h"
