@@ -64,7 +64,7 @@ function(ostro_room name)
     if(NOT CMAKE_BUILD_TYPE STREQUAL "Release")
       set(seconds 600)  # sanitizers cost a factor of five to fifteen
     endif()
-    ostro_test(${name} LABEL fast BUDGET 10 TIMEOUT ${seconds} COMMAND $<TARGET_FILE:${name}_test> ${without})
+    ostro_test(${name} LABEL fast BUDGET 6 TIMEOUT ${seconds} COMMAND $<TARGET_FILE:${name}_test> ${without})
     foreach(test ${tests})
       file(STRINGS ${test} slow_cases REGEX "TEST_CASE\\(\"slow:")
       if(slow_cases)
@@ -72,7 +72,7 @@ function(ostro_room name)
       endif()
     endforeach()
     if(has_slow)
-      ostro_test(${name}.slow LABEL slow BUDGET 30 TIMEOUT 1800
+      ostro_test(${name}.slow LABEL slow BUDGET 12 TIMEOUT 1800
                  COMMAND $<TARGET_FILE:${name}_test> --test-case=slow:*)
     endif()
   endif()

@@ -14,7 +14,7 @@ cd "$(dirname "$0")/.."
 preset="${1:?which preset: asan-ubsan or tsan}"
 shift
 case "$preset" in
-  asan-ubsan) groups=("data" "tokenizer config" "base io checkpoint" "numerics ir interp trace grad dist nn") ;;
+  asan-ubsan) groups=("data" "tokenizer chat config" "base io checkpoint" "numerics ir interp trace grad dist nn") ;;
   tsan) groups=("base io dist checkpoint" "tokenizer data") ;;
   *) echo "error: unknown preset $preset; use asan-ubsan or tsan" >&2; exit 2 ;;
 esac

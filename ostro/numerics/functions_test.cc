@@ -8,6 +8,7 @@
 #include <cmath>
 #include <cstdint>
 #include <limits>
+#include <string>
 
 #include "ostro/base/test_size.h"
 #include "ostro/numerics/fingerprint.h"
@@ -209,19 +210,21 @@ TEST_CASE("functions: golden bits") {
   }
 }
 
-// Of every 31st input there is one golden value a function, so a sample is of functions: four that the seed draws.
+// Of every 31st input there is one golden value a function, so a sample is of functions: four that the seed
+// draws.
 TEST_CASE("slow: functions: golden bits, every 31st input") {
   FpEnvGuard guard;
   const size_t count = std::size(kGolden), some = sized<size_t>(4, count, count);
   for (size_t i = 0; i < some; ++i) {
     const auto& g = kGolden[(test_seed() + i) % count];
-    MESSAGE(g.name);
+    MESSAGE(std::string(g.name));
     CAPTURE(g.name);
     CHECK(golden(g.f, 31, 7) == g.dense);
   }
 }
 
-// Every 101st input of this range from a drawn one on; every 7th in a full run, all of them in an exhaustive one.
+// Every 101st input of this range from a drawn one on; every 7th in a full run, all of them in an exhaustive
+// one.
 TEST_CASE("slow: exp within 3 ulp") {
   FpEnvGuard guard;
   const uint64_t step = sized<uint64_t>(101, 7, 1), first = test_seed() % step;

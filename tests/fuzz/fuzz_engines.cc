@@ -1,5 +1,6 @@
 // Compares engines, or passes, bit for bit on random programs.
-//   fuzz_engines [--count N] [--sample N] [--seed FIRST|drawn] [--engine interp|cpu|cpu-loops|passes] [--jobs N] [--coverage]
+//   fuzz_engines [--count N] [--sample N] [--seed FIRST|drawn] [--engine interp|cpu|cpu-loops|passes] [--jobs
+//   N] [--coverage]
 //                [--complete]
 // --sample takes the place of --count unless OSTRO_TEST_SIZE asks for all; --seed drawn is OSTRO_TEST_SEED.
 // interp is compared with ENGINE (interp: itself after a round trip through the text form; passes: itself on

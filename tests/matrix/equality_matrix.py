@@ -52,7 +52,7 @@ def cuts(seq_len):
 
 HOSTS = (("g++ -O3", "g++", "-O3"), ("clang++ -O1", "clang++-19", "-O1"))
 # The rooms in three parts of like cost: what computes, what makes programs and runs them, what makes batches.
-PARTS = ("numerics;compile;cpu;interp;dist;optim;train", "tokenizer;data",
+PARTS = ("numerics;compile;cpu;interp;dist;optim;train", "tokenizer;chat;data",
          "base;config;io;ir;runtime;trace;grad;spmd;nn;models;checkpoint;infer;eval;hf;cli")
 SAMPLED_PAIRS, SAMPLED_RANDOM = 10, 6
 
@@ -77,7 +77,7 @@ def host_builds(build_dir, given, libraries):
         if shutil.which("ccache") and "CCACHE_DISABLE" not in os.environ:
             words += ["-DCMAKE_CXX_COMPILER_LAUNCHER=ccache", "-DCMAKE_C_COMPILER_LAUNCHER=ccache"]
         print(f"building the program with {name}", flush=True)
-        for command in (words, ["ninja", "-C", str(folder), "ostro"]):
+        for command in (words, ["ninja", "-C", str(folder), "-j", str(os.cpu_count()), "ostro"]):
             done = subprocess.run(command, capture_output=True, text=True, check=False)
             if done.returncode != 0:
                 runs.fail(f"{shlex.join(command)}\n{(done.stdout + done.stderr)[-3000:]}")
