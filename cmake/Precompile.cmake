@@ -15,8 +15,12 @@ if(OSTRO_BATCH AND CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
   set(OSTRO_PRECOMPILE ON)
 endif()
 set(OSTRO_PRECOMPILED_HEADERS
-    <fmt/core.h> <algorithm> <cstdint> <functional> <map> <memory> <optional> <span> <string> <string_view> <utility>
+    <fmt/format.h> <algorithm> <cstdint> <functional> <map> <memory> <optional> <span> <string> <string_view> <utility>
     <variant> <vector>)
+# What most tests include beside these.
+set(OSTRO_PRECOMPILED_TEST_HEADERS
+    <doctest/doctest.h> <nlohmann/json.hpp> <array> <atomic> <chrono> <cmath> <condition_variable> <cstring> <deque>
+    <filesystem> <fstream> <limits> <mutex> <numeric> <random> <set> <sstream> <thread> <tuple> <unordered_map>)
 
 function(ostro_batch library)
   if(OSTRO_BATCH)

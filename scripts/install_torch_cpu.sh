@@ -8,7 +8,7 @@ set -euo pipefail
 cd "$(dirname "$0")/.."
 venv="$1"
 
-"$venv/bin/python" -m pip install -q --disable-pip-version-check --no-deps -r python/requirements-torch.txt
+"$venv/bin/python" -m pip install -q --disable-pip-version-check --no-compile --no-deps -r python/requirements-torch.txt
 site="$("$venv/bin/python" -c 'import sysconfig; print(sysconfig.get_paths()["purelib"])')"
 for name in libcublas.so.13 libcublasLt.so.13 libcudnn.so.9 libcufft.so.12 libcufile.so.0 libcusolver.so.12 \
             libcusparse.so.12 libcusparseLt.so.0 libnccl.so.2 libnvrtc.so.13; do

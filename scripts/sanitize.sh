@@ -1,19 +1,61 @@
 #!/usr/bin/env bash
-# scripts/sanitize.sh asan-ubsan|tsan: builds with these sanitizers and runs the rooms' tests labelled fast.
+# Builds rooms with sanitizers and runs their tests labelled fast.
+#
+#   scripts/sanitize.sh asan-ubsan           all rooms that parse, store or step, and all below them
+#   scripts/sanitize.sh tsan                 all rooms that have threads
+#   scripts/sanitize.sh asan-ubsan io data   these rooms
+#   scripts/sanitize.sh drawn                one group of rooms with one of the two, drawn by the seed of the tests; all of
+#                                            both where OSTRO_TEST_SIZE is not sample
+#
+# AddressSanitizer and UndefinedBehaviorSanitizer look at named or drawn rooms alone: the libraries of the others are
+# build/release's. ThreadSanitizer has to see every access of memory, so all below the rooms is built for it.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
-preset="${1:?which preset: asan-ubsan or tsan}"
-# The unit tests of the rooms: with addresses all that parse, store or step, with threads those that have any.
-case "$preset" in
-  asan-ubsan) rooms=(base numerics config io ir interp trace grad dist nn tokenizer data checkpoint) ;;
-  tsan) rooms=(base io dist tokenizer data checkpoint) ;;
-  *) echo "error: unknown preset $preset; use asan-ubsan or tsan" >&2; exit 2 ;;
-esac
-PRESET="$preset" scripts/build.sh "${rooms[@]/%/_test}"
+declare -A groups=(
+  [asan-ubsan]="data;tokenizer chat config;base io checkpoint;numerics ir interp trace grad dist nn"
+  [tsan]="base io dist checkpoint;tokenizer data")
 export ASAN_OPTIONS=detect_leaks=1:strict_string_checks=1 UBSAN_OPTIONS=print_stacktrace=1
 export TSAN_OPTIONS=halt_on_error=1:second_deadlock_stack=1
-# Address space layouts with more random bits than TSan's shadow memory allows for make it stop at the start.
-runner=()
-if [[ $preset == tsan ]]; then runner=(setarch "$(uname -m)" -R); fi
-"${runner[@]}" ctest --test-dir "build/$preset" -L fast -R "^($(IFS='|'; echo "${rooms[*]}"))\$" --no-tests=error --output-on-failure -j "${OSTRO_JOBS:-$(nproc)}"
+
+# sanitize PRESET ROOM...: builds and runs the rooms' tests.
+sanitize() {
+  local preset="$1" folder="$1" options="" runner=()
+  shift
+  if [[ $preset == asan-ubsan && "$*" != "${groups[$preset]//;/ }" ]]; then
+    folder="$preset-some"
+    options="-DOSTRO_LIBRARIES_FROM=$PWD/build/release -DOSTRO_BUILD_ROOMS=$(IFS=';'; echo "$*")"
+    [[ -f build/release/ostro/data/libostro_data.a ]] ||
+      { echo "error: build/release has no libraries for the other rooms; run scripts/build.sh" >&2; exit 2; }
+  fi
+  echo "$preset: rooms $*"
+  PRESET="$preset" FOLDER="$folder" OPTIONS="$options" scripts/build.sh "${@/%/_test}"
+  # Address space layouts with more random bits than TSan's shadow memory allows for make it stop at the start.
+  if [[ $preset == tsan ]]; then runner=(setarch "$(uname -m)" -R); fi
+  "${runner[@]}" ctest --test-dir "build/$folder" -L fast -R "^($(IFS='|'; echo "$*"))\$" --no-tests=error \
+                 --output-on-failure -j "${OSTRO_JOBS:-$(nproc)}"
+  echo "result: $preset on $*"
+}
+
+preset="${1:?which preset: asan-ubsan, tsan or drawn}"
+shift
+if [[ $preset == drawn ]]; then
+  choices=()
+  for name in asan-ubsan tsan; do
+    IFS=';' read -ra some <<< "${groups[$name]}"
+    choices+=("${some[@]/#/$name }")
+  done
+  if [[ "${OSTRO_TEST_SIZE:-sample}" == sample ]]; then
+    read -ra words <<< "$(python3 tests/suite/seed.py draw sanitize 1 "${choices[@]}")"
+    sanitize "${words[@]}"
+  else
+    for name in asan-ubsan tsan; do sanitize "$name" ${groups[$name]//;/ }; done
+  fi
+elif [[ -z "${groups[$preset]:-}" ]]; then
+  echo "error: unknown preset $preset; use asan-ubsan, tsan or drawn" >&2
+  exit 2
+elif (( $# > 0 )); then
+  sanitize "$preset" "$@"
+else
+  sanitize "$preset" ${groups[$preset]//;/ }
+fi

@@ -5,6 +5,7 @@
 #   scripts/setup.sh             compiler and libraries
 #   scripts/setup.sh --dev       also clang, clang-format and clang-tidy
 #   scripts/setup.sh --python    also .venv with the packages that interoperability tests compare with
+#   scripts/setup.sh --pyarrow   of these, only what the build uses, into .venv
 #   scripts/setup.sh --bench     also the peers of scripts/bench.sh: JAX's optimizers, datasets, and Levanter in .venv-levanter
 set -euo pipefail
 cd "$(dirname "$0")/.."
@@ -12,13 +13,15 @@ cd "$(dirname "$0")/.."
 packages=(g++ cmake ninja-build pkg-config libzstd-dev zlib1g-dev liblz4-dev libblosc-dev libssl-dev
           libcurl4-openssl-dev libpugixml-dev nlohmann-json3-dev libsimdjson-dev libcli11-dev libyaml-cpp-dev libfmt-dev doctest-dev xz-utils python3 python3-venv)
 with_python=false
+with_pyarrow=false
 with_bench=false
 for option in "$@"; do
   case "$option" in
     --dev) packages+=(clang-19 clang-format-19 clang-tidy-19) ;;
     --python) with_python=true ;;
+    --pyarrow) with_pyarrow=true ;;
     --bench) with_python=true with_bench=true ;;
-    *) echo "error: unknown option $option; known: --dev --python --bench" >&2; exit 2 ;;
+    *) echo "error: unknown option $option; known: --dev --python --pyarrow --bench" >&2; exit 2 ;;
   esac
 done
 
@@ -39,6 +42,12 @@ if (( ${#missing[@]} > 0 )); then
   "${as_root[@]}" env DEBIAN_FRONTEND=noninteractive apt-get install -y -q --no-install-recommends "${missing[@]}"
 fi
 
+# Python compiles what it imports when it first does: all of it beforehand takes half a minute.
+install=(.venv/bin/python -m pip install -q --disable-pip-version-check --no-compile)
+if $with_pyarrow && [[ ! -f .venv/installed.sha256 ]]; then
+  [[ -x .venv/bin/python ]] || python3 -m venv .venv
+  "${install[@]}" "$(grep '^pyarrow==' python/requirements-test.txt)"
+fi
 if $with_python; then
   # The stamp is written last, so an interrupted installation is taken up again.
   stamp=.venv/installed.sha256
@@ -46,7 +55,7 @@ if $with_python; then
   if [[ ! -f $stamp || "$(cat $stamp)" != "$wanted" ]]; then
     echo "installing Python packages into .venv"
     [[ -x .venv/bin/python ]] || python3 -m venv .venv
-    .venv/bin/python -m pip install -q --disable-pip-version-check -r python/requirements-test.txt
+    "${install[@]}" -r python/requirements-test.txt
     scripts/install_torch_cpu.sh .venv
     echo "$wanted" > $stamp
   fi
@@ -57,7 +66,7 @@ if $with_bench; then
   wanted="$(cat python/requirements-bench.txt python/requirements-levanter.txt | sha256sum)"
   if [[ ! -f $stamp || "$(cat $stamp)" != "$wanted" ]]; then
     echo "installing the benchmarks' peers into .venv and .venv-levanter"
-    .venv/bin/python -m pip install -q --disable-pip-version-check -r python/requirements-bench.txt
+    "${install[@]}" -r python/requirements-bench.txt
     [[ -x .venv-levanter/bin/python ]] || python3 -m venv .venv-levanter
     .venv-levanter/bin/python -m pip install -q --disable-pip-version-check -r python/requirements-levanter.txt
     echo "$wanted" > $stamp

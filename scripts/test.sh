@@ -1,29 +1,49 @@
 #!/usr/bin/env bash
 # Sets up, builds and runs the tests; the last line says how many passed and failed.
 #
-#   scripts/test.sh                 every test
-#   scripts/test.sh fast            only those with one of the labels given: fast slow e2e fault interop
+#   scripts/test.sh                 every test; those that take long on samples that the commit draws
+#   scripts/test.sh all             every test, in full
+#   scripts/test.sh fast            only those with one of the labels given, in full: fast slow e2e fault interop
 #   OSTRO_TEST_NAMES=REGEX scripts/test.sh e2e    of those, only the ones whose name matches
+#   OSTRO_TEST_SEED=N scripts/test.sh             other samples; each test prints what it drew
+#   OSTRO_TEST_SIZE=sample scripts/test.sh slow   sample, full, or exhaustive, which takes hours
 #
-# Results go to build/release/tests.xml (JUnit) and build/release/tests.log.
+# Results go to build/release/tests.xml (JUnit), tests.log, and results/NAME.json, a file for each test: from these
+# scripts/write_status.py --collect writes docs/status.md.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
-known=" fast slow e2e fault interop "
+known=" all fast slow e2e fault interop "
+labels=()
 for label in "$@"; do
   [[ $known == *" $label "* ]] || { echo "error: unknown label $label; known:$known" >&2; exit 2; }
+  if [[ $label != all ]]; then labels+=("$label"); fi
 done
+if (( $# > 0 )); then export OSTRO_TEST_SIZE="${OSTRO_TEST_SIZE:-full}"; fi
 
-setup=(--dev)
-if (( $# == 0 )) || [[ " $* " == *" interop "* ]]; then setup+=(--python); fi
-scripts/setup.sh "${setup[@]}"
-scripts/build.sh
+# Packages of Python that only tests use come while the compilers run.
+python_setup=""
+if (( ${#labels[@]} == 0 )) || [[ " ${labels[*]} " == *" interop "* ]]; then
+  scripts/setup.sh --dev --pyarrow
+  mkdir -p build
+  scripts/setup.sh --python > build/setup_python.log 2>&1 &
+  python_setup=$!
+else
+  scripts/setup.sh --dev
+fi
+build_status=0
+scripts/build.sh || build_status=$?
+if [[ -n $python_setup ]]; then
+  wait "$python_setup" || { tail -n 20 build/setup_python.log; echo "error: scripts/setup.sh --python failed" >&2; exit 1; }
+fi
+(( build_status == 0 )) || exit "$build_status"
 
 choice=()
-if (( $# > 0 )); then choice+=(-L "^($(IFS='|'; echo "$*"))\$"); fi
+if (( ${#labels[@]} > 0 )); then choice+=(-L "^($(IFS='|'; echo "${labels[*]}"))\$"); fi
 if [[ -n "${OSTRO_TEST_NAMES:-}" ]]; then choice+=(-R "$OSTRO_TEST_NAMES"); fi
 log=build/release/tests.log
 status=0
+rm -rf build/release/results
 ctest --test-dir build/release --output-on-failure --no-tests=error -j "${OSTRO_JOBS:-$(nproc)}" \
       --output-junit tests.xml "${choice[@]}" 2>&1 | tee "$log" || status=$?
 
@@ -32,6 +52,7 @@ skipped="$(grep -cE '^ *[0-9]+/[0-9]+ Test +#.*\*\*\*(Skipped|Not Run)' "$log" |
 failed="$(grep -cE '^ *[0-9]+/[0-9]+ Test +#.*\*\*\*(Failed|Timeout|Exception)' "$log" || true)"
 # What two people with different machines can compare.
 if (( $# == 0 )); then build/release/ostro/cli/ostro selftest || status=1; fi
+python3 tests/suite/summary.py build/release/results
 (( skipped == 0 )) || echo "$skipped skipped"
 # A failure of ctest itself counts as one.
 if (( status != 0 && failed == 0 )); then failed=1; fi

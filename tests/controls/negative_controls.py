@@ -90,7 +90,7 @@ def run_all(work, jobs):
             failures.append(f"runs without a fault differ (config {changes}): {hashes}")
     for f in failures:
         print(f"FAILED {f}")
-    print(f"{len(CONTROLS)} controls, {len(trainings)} runs, {len(failures)} failures")
+    print(f"result: {len(CONTROLS)} controls, {len(trainings)} runs, {len(failures)} failures")
     return 1 if failures else 0
 
 

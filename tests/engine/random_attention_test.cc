@@ -6,7 +6,7 @@
 #include <cmath>
 
 #include "each_isa.h"
-#include "ostro/base/exhaustive.h"
+#include "ostro/base/test_size.h"
 #include "ostro/ir/program/builder.h"
 #include "ostro/ir/text/text.h"
 #include "tests/fuzz/rng.h"
@@ -111,7 +111,7 @@ void check_attention(uint64_t seed, int cases, int64_t products) {
 TEST_CASE("attention of random sizes gives the interpreter's bits") { check_attention(1, 40, 100'000); }
 
 TEST_CASE("slow: attention of random sizes gives the interpreter's bits, in many more cases") {
-  check_attention(2, exhaustive_tests() ? 3000 : 60, 1'000'000);
+  check_attention(sized<uint64_t>(test_seed(), 2, 2), sized(30, 60, 3000), 1'000'000);
 }
 
 }  // namespace

@@ -207,6 +207,6 @@ def run_cases(cases_of, helpers=()):
                 print(f"    FAILED: {failure}")
     finally:
         w.close()
-    print(f"{len(args.cases) - len(failed) - len(skipped)} passed, {len(failed)} failed {failed}, "
+    print(f"result: {len(args.cases) - len(failed) - len(skipped)} passed, {len(failed)} failed {failed}, "
           f"{len(skipped)} skipped {skipped}; {time.monotonic() - begin:.0f} s")
     return 1 if failed else 0

@@ -7,11 +7,14 @@ that nobody disturbed, byte for byte, and so must the names of the checkpoints.
 
 import argparse
 import json
+import pathlib
 import random
 import signal
 import sys
 import time
 
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "suite"))
+import seed
 from harness import Failure, Workspace, check, killed, wait_for
 
 STEPS, EVERY = 60, 5
@@ -221,7 +224,7 @@ def amended_runs(w):
 def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("--ostro", required=True)
-    parser.add_argument("--seed", type=int, default=int.from_bytes(random.SystemRandom().randbytes(4), "little"))
+    parser.add_argument("--seed", type=int, default=seed.seed())
     args = parser.parse_args()
     print(f"seed {args.seed}")
     begin = time.monotonic()
@@ -237,7 +240,7 @@ def main():
     finally:
         w.close()
     fired = ", ".join(f"{n} {phase}" for phase, n in sorted(test.fired.items()))
-    print(f"{len(test.events)} kills ({fired}) in {test.rounds} runs, every chain equal; "
+    print(f"result: {len(test.events)} kills ({fired}) in {test.rounds} runs, every chain equal; "
           f"{time.monotonic() - begin:.0f} s")
     return 0
 

@@ -1,6 +1,8 @@
 // Compares engines, or passes, bit for bit on random programs.
-//   fuzz_engines [--count N] [--seed FIRST] [--engine interp|cpu|cpu-loops|passes] [--jobs N] [--coverage]
+//   fuzz_engines [--count N] [--sample N] [--seed FIRST|drawn] [--engine interp|cpu|cpu-loops|passes] [--jobs
+//   N] [--coverage]
 //                [--complete]
+// --sample takes the place of --count unless OSTRO_TEST_SIZE asks for all; --seed drawn is OSTRO_TEST_SEED.
 // interp is compared with ENGINE (interp: itself after a round trip through the text form; passes: itself on
 // the program after each pass alone, rematerialisation by several policies, and after all of them). Prints
 // the seed of every program that differs, its text and the first op that differs: `--seed S --count 1` runs
@@ -18,6 +20,7 @@
 
 #include "compare.h"
 #include "coverage.h"
+#include "ostro/base/test_size.h"
 #include "ostro/interp/engine/engine.h"
 #include "ostro/ir/text/text.h"
 #ifdef OSTRO_FUZZ_CPU
@@ -31,6 +34,7 @@ using namespace ostro;
 
 struct Options {
   int64_t count = 40;
+  int64_t sample = 0;
   uint64_t seed = 1;
   int64_t jobs = 1;
   std::string engine = "interp";
@@ -56,6 +60,10 @@ Result<Options> parse(int argc, char** argv) {
     };
     if (flag == "--count") {
       RETURN_IF_ERROR(number(o.count));
+    } else if (flag == "--sample") {
+      RETURN_IF_ERROR(number(o.sample));
+    } else if (flag == "--seed" && value == "drawn") {
+      o.seed = test_seed();
     } else if (flag == "--seed") {
       RETURN_IF_ERROR(number(o.seed));
     } else if (flag == "--jobs") {
@@ -66,6 +74,7 @@ Result<Options> parse(int argc, char** argv) {
       return invalid_argument(fmt::format("unknown option {}", flag));
     }
   }
+  if (o.sample > 0) o.count = sized(o.sample, o.count, o.count);
   if (o.complete && o.count < fuzz::kSeedsForAll)
     return invalid_argument(fmt::format("--complete needs --count {} or more", fuzz::kSeedsForAll));
   return o;

@@ -4,6 +4,9 @@ The runs differ from each other in as many options as possible. Their text comes
 covers tokenizer, token store, data order, initial weights, arithmetic and chain. A hash that moves means another
 numerics version or a fixed bug: say so in the commit that writes it with --update.
 
+A sampled run (tests/suite/seed.py) takes the interpreter on one config, and leaves the emulated instruction sets that the
+processor has itself to the program that uses them.
+
   python3 tests/golden/golden_test.py --ostro build/release/ostro/cli/ostro [--update | --isas NAME...]
 """
 import argparse
@@ -15,7 +18,9 @@ import tempfile
 
 HERE = pathlib.Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE.parent / "matrix"))
+sys.path.insert(0, str(HERE.parent / "suite"))
 import runs
+import seed
 
 STEPS = 8
 CONFIGS = {
@@ -43,6 +48,11 @@ CONFIGS = {
 OTHERS = [{"OSTRO_EXECUTOR": "interpreter"}, {"OSTRO_SIM_WORKERS": "3", "OSTRO_THREADS": "2"}]
 
 
+def processor_has():
+    flags = pathlib.Path("/proc/cpuinfo").read_text()
+    return {isa for isa, flag in (("avx512", " avx512f "), ("avx512bf16", " avx512_bf16 "), ("amx", " amx_bf16 ")) if flag in flags}
+
+
 def main():
     ap = argparse.ArgumentParser()
     ap.add_argument("--ostro", required=True)
@@ -63,11 +73,13 @@ def main():
             if missing := [isa for isa in a.isas if isa not in usable]:
                 print(f"FAILED   {', '.join(missing)}: not on this machine")
                 return 1
-            usable, others = a.isas, []
+            usable, others = [isa for isa in a.isas if seed.full() or isa not in processor_has()], []
+            print(f"instruction sets: {', '.join(usable) or 'none that the processor lacks'}")
+        interpreted = seed.draw("configs in the interpreter", CONFIGS, 1)
         for name, changes in CONFIGS.items():
             changes = {**changes, "trainer.num_train_steps": STEPS}
             first = None
-            for settings in others + [{"OSTRO_ISA": isa} for isa in usable]:
+            for settings in [o for o in others if name in interpreted or "OSTRO_EXECUTOR" not in o] + [{"OSTRO_ISA": isa} for isa in usable]:
                 label = " ".join(f"{k}={v}" for k, v in settings.items())
                 run = work.run(f"{name} {label}".replace(" ", "_"), changes, settings)
                 if first is None:

@@ -3,7 +3,7 @@
 
 Loss within 1e-6 relative and every gradient within 2e-5 of its largest element; the losses of 20 AdamW steps within
 ten times of what JAX differs from itself when each batch's rows are permuted; threefry bits and uniforms identical to
-jax.random. The Llama and the optimizer below are written here, from their definitions, and share nothing with
+jax.random. A sampled run takes one of the three models. The Llama and the optimizer below are written here, from their definitions, and share nothing with
 ostro but the parameters (`ostro export`) and the batches (`ostro data batch`).
 Usage: check_jax.py --ostro build/.../ostro --random build/.../random_helper
 """
@@ -22,7 +22,7 @@ import numpy as np
 from safetensors import safe_open
 from safetensors.numpy import load_file
 
-from tiny_run import Report, TinyRun
+from tiny_run import Report, TinyRun, seed
 
 MODELS = {
     "plain": {},
@@ -222,7 +222,8 @@ def main():
     report = Report()
     check_random(report, args.random)
     with tempfile.TemporaryDirectory() as scratch:
-        for name, options in MODELS.items():
+        for name in seed.draw("models", MODELS, 1):
+            options = MODELS[name]
             run = TinyRun(args.ostro, scratch, name, {
                 "model": options, "optimizer": {"learning_rate": LEARNING_RATE},
                 "data": {"block_cross_document_attention": name == "documents"},

@@ -14,4 +14,4 @@ def check(condition, what):
 
 
 def summary(more=""):
-    print(f"{NAME}: {passed} checks passed{more}")
+    print(f"result: {NAME}: {passed} checks passed{more}")

@@ -9,6 +9,9 @@ import random
 import subprocess
 import sys
 
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "suite"))
+import seed  # for the checks of this folder, too
+
 
 def made_text(rng):
     """Some 10 kB that look like a program: few words often, many seldom, indented blocks, matching brackets."""

@@ -6,7 +6,9 @@
 One chain belongs to one basis: precision, sequence length, tied or untied head, feature leaves, mask, leaf size. Everything else
 (threads, instruction set, workers, rematerialisation, the compiler of generated kernels and of the program itself,
 compiled or interpreted) is run alone against the basis's baseline, in all pairs by a covering array, and in 40
-random combinations whose seed is printed (default: from the git commit). 2 layers, 30 steps, 6 examples a step; the
+random combinations whose seed is printed (default: tests/suite/seed.py). A sampled run (OSTRO_TEST_SIZE) takes every
+factor alone on one basis, some of the pairs and few random combinations, and compiles a drawn third of the rooms by the
+other compiler: the libraries of the others are the given program's build. 2 layers, 30 steps, 6 examples a step; the
 interpreter runs a smaller config with a baseline of its own. Every basis must also have falling losses, finite
 weights and moments, and another end state from another seed. Exits 1 if anything differs.
 """
@@ -17,14 +19,16 @@ import os
 import pathlib
 import random
 import shutil
+import shlex
 import subprocess
 import sys
 import tempfile
 import threading
 import time
 
-sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
+sys.path[:0] = [str(pathlib.Path(__file__).resolve().parent), str(pathlib.Path(__file__).resolve().parents[1] / "suite")]
 import runs  # noqa: E402
+import seed  # noqa: E402
 
 REPOSITORY = pathlib.Path(__file__).resolve().parents[2]
 CUTS = {"kv_heads": 2, "mlp": 2, "vocab": 3, "pos": 2}
@@ -47,28 +51,36 @@ def cuts(seq_len):
 
 
 HOSTS = (("g++ -O3", "g++", "-O3"), ("clang++ -O1", "clang++-19", "-O1"))
+# The rooms in three parts of like cost: what computes, what makes programs and runs them, what makes batches.
+PARTS = ("numerics;compile;cpu;interp;dist;optim;train", "tokenizer;chat;data",
+         "base;config;io;ir;runtime;trace;grad;spmd;nn;models;checkpoint;infer;eval;hf;cli")
+SAMPLED_PAIRS, SAMPLED_RANDOM = 10, 6
 
 
-def host_builds(build_dir, given):
-    """The program built by other compilers than the given one was: name -> path, building what is missing."""
+def host_builds(build_dir, given, libraries):
+    """The program built by other compilers than the given one was: name -> path, building what is missing. In a sampled
+    run a third of the rooms, with `libraries`, a build folder, for the rest."""
     builds = {}
+    rooms = [] if seed.full() or not libraries else seed.draw("rooms by another compiler", PARTS, 1)
     for name, compiler, opt in HOSTS:
         if name == given:
             continue
         if shutil.which(compiler) is None:
             builds[name] = f"{compiler} is not installed"
             continue
-        folder = build_dir / name.replace(" ", "")
+        folder = build_dir / (name.replace(" ", "") + ("-part" if rooms else ""))
         words = ["cmake", "-S", str(REPOSITORY), "-B", str(folder), "-G", "Ninja", "-DOSTRO_BUILD_TESTS=OFF",
                  f"-DCMAKE_CXX_COMPILER={compiler}", "-DCMAKE_BUILD_TYPE=Matrix",
                  f"-DCMAKE_CXX_FLAGS_MATRIX={opt} -DNDEBUG", f"-DOSTRO_KERNEL_OPT={opt}"]
+        if rooms:
+            words += [f"-DOSTRO_LIBRARIES_FROM={libraries}", f"-DOSTRO_BUILD_ROOMS={rooms[0]}"]
         if shutil.which("ccache") and "CCACHE_DISABLE" not in os.environ:
             words += ["-DCMAKE_CXX_COMPILER_LAUNCHER=ccache", "-DCMAKE_C_COMPILER_LAUNCHER=ccache"]
         print(f"building the program with {name}", flush=True)
-        for command in (words, ["ninja", "-C", str(folder), "ostro"]):
+        for command in (words, ["ninja", "-C", str(folder), "-j", str(os.cpu_count()), "ostro"]):
             done = subprocess.run(command, capture_output=True, text=True, check=False)
             if done.returncode != 0:
-                runs.fail(f"{' '.join(command)}\n{(done.stdout + done.stderr)[-3000:]}")
+                runs.fail(f"{shlex.join(command)}\n{(done.stdout + done.stderr)[-3000:]}")
         builds[name] = folder / "ostro" / "cli" / "ostro"
     return builds
 
@@ -84,7 +96,7 @@ class Matrix:
         isas, lacking = runs.usable_isas(self.work)
         self.hosts = {options.built_by: self.work.ostro}
         if not options.quick and not options.one_host:
-            self.hosts.update(host_builds(options.build_dir, options.built_by))
+            self.hosts.update(host_builds(options.build_dir, options.built_by, options.libraries))
         self.factors = {
             "threads": ["1", "2", "5"],
             "isa": isas,
@@ -197,7 +209,7 @@ class Matrix:
     def singles(self):
         """Every level of every factor alone, on a basis with all hard parts and on a plain one."""
         plain = {"precision": "f32", "seq_len": 96, "head": "tied", "leaves": "one", "mask": "documents", "leaf": 6}
-        for basis in ({},) if self.options.quick else ({}, plain):
+        for basis in ({},) if self.options.quick or not seed.full() else ({}, plain):
             for factor, values in self.factors.items():
                 for value in values:
                     if value != self.baseline_levels()[factor]:
@@ -244,27 +256,19 @@ class Matrix:
         if self.options.quick:
             plan += [("random", c) for c in self.random_combinations(self.options.seed, 4)]
         else:
-            plan += [("pair", c) for c in self.pairs()]
+            pairs = list(self.pairs())
+            numbers = seed.draw("rows of the pairs", range(len(pairs)), SAMPLED_PAIRS)
+            plan += [("pair", pairs[i]) for i in numbers]
             plan += [("random", c) for c in self.random_combinations(self.options.seed, self.options.random)]
         kinds = collections.Counter(kind for kind, _ in plan)
         print(f"seed {self.options.seed}; " + ", ".join(f"{n} {k}" for k, n in kinds.items()), flush=True)
         for (kind, c), outcome in runs.at_once(self.options.jobs, self.check, plan):
             if isinstance(outcome, Exception):
                 self.note_failure(f"{kind} {c}: {outcome}")
-        print(f"{self.done} combinations run, {len(self.baselines)} chains, {len(self.failures)} failures")
+        print(f"result: {self.done} combinations run, {len(self.baselines)} chains, {len(self.failures)} failures")
         for (factor, level, why), _ in self.skipped.items():
             print(f"skipped {factor} {level}: {why}")
         return 1 if self.failures else 0
-
-
-def commit_seed():
-    """From the commit; 1 in a copy of the tree without its history, or on a machine without git."""
-    try:
-        done = subprocess.run(["git", "-C", str(REPOSITORY), "rev-parse", "HEAD"], capture_output=True, text=True,
-                              check=True)
-    except (OSError, subprocess.CalledProcessError):
-        return 1
-    return int(done.stdout[:8], 16)
 
 
 def main():
@@ -274,16 +278,18 @@ def main():
     parser.add_argument("--one-host", action="store_true", help="do not build the program by other compilers")
     parser.add_argument("--built-by", default="as given", help="how the program was built, \"g++ -O3\": not built again")
     parser.add_argument("--seed", type=int, default=None, help="of the random combinations")
-    parser.add_argument("--random", type=int, default=40, help="how many of them")
+    parser.add_argument("--random", type=int, default=40 if seed.full() else SAMPLED_RANDOM, help="how many of them")
     parser.add_argument("--work", type=pathlib.Path, help="kept; default: a temporary directory")
     parser.add_argument("--kernel-cache", type=pathlib.Path, help="default: in the working directory")
     parser.add_argument("--build-dir", type=pathlib.Path, default=REPOSITORY / "build" / "matrix",
                         help="where the program is built by other compilers")
+    parser.add_argument("--libraries", type=pathlib.Path, help="the build folder of the program, for sampled runs")
     parser.add_argument("--jobs", type=int, default=os.cpu_count(), help="runs at once")
     options = parser.parse_args()
     options.build_dir = options.build_dir.resolve()
+    options.libraries = options.libraries and options.libraries.resolve()
     if options.seed is None:
-        options.seed = commit_seed()
+        options.seed = seed.seed()
     started = time.monotonic()
     with tempfile.TemporaryDirectory(prefix="ostro-matrix-") as temporary:
         options.work = options.work or pathlib.Path(temporary)

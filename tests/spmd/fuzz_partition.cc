@@ -1,6 +1,6 @@
 // Splits random programs over random meshes and compares the joined results with the whole program's, bit for
 // bit, on the interpreter.
-//   fuzz_partition [--count N] [--seed FIRST]
+//   fuzz_partition [--count N] [--sample N] [--seed FIRST|drawn]    as of tests/fuzz/fuzz_engines.cc
 // Prints the seed, the maps and the first result that differs; exits 1 if there was one, or if too few of the
 // partitioned programs exchange anything to prove something.
 #include <fmt/format.h>
@@ -11,6 +11,7 @@
 #include <cstring>
 #include <set>
 
+#include "ostro/base/test_size.h"
 #include "ostro/dist/loop_collectives.h"
 #include "ostro/interp/engine/engine.h"
 #include "ostro/numerics/bf16.h"
@@ -132,14 +133,20 @@ bool read_number(std::string_view text, int64_t& out) {
 }  // namespace
 
 int main(int argc, char** argv) {
-  int64_t count = 60, first = 1;
+  int64_t count = 60, first = 1, sample = 0;
   for (int i = 1; i < argc; i += 2) {
-    int64_t* out = std::strcmp(argv[i], "--count") == 0  ? &count
-                   : std::strcmp(argv[i], "--seed") == 0 ? &first
-                                                         : nullptr;
+    if (i + 1 < argc && std::strcmp(argv[i], "--seed") == 0 && std::strcmp(argv[i + 1], "drawn") == 0) {
+      first = static_cast<int64_t>(test_seed());
+      continue;
+    }
+    int64_t* out = std::strcmp(argv[i], "--count") == 0    ? &count
+                   : std::strcmp(argv[i], "--sample") == 0 ? &sample
+                   : std::strcmp(argv[i], "--seed") == 0   ? &first
+                                                           : nullptr;
     if (out == nullptr || i + 1 == argc || !read_number(argv[i + 1], *out))
-      return fmt::print(stderr, "usage: fuzz_partition [--count N] [--seed FIRST]\n"), 2;
+      return fmt::print(stderr, "usage: fuzz_partition [--count N] [--sample N] [--seed FIRST|drawn]\n"), 2;
   }
+  if (sample > 0) count = sized(sample, count, count);
   int64_t different = 0, exchanging = 0;
   for (int64_t seed = first; seed < first + count; ++seed) {
     const Status status = check(static_cast<uint64_t>(seed), &exchanging);

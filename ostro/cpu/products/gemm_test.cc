@@ -10,6 +10,7 @@
 #include <numeric>
 #include <string>
 
+#include "ostro/base/test_size.h"
 #include "ostro/cpu/products/admission.h"
 #include "ostro/cpu/products/gemm_reference.h"
 
@@ -305,8 +306,10 @@ TEST_CASE("gemm: results larger than the caches are written past them") {
 }
 
 TEST_CASE("slow: gemm: many more shapes") {
-  check_random(4000, 70, 2);
-  check_random(60, 400, 3);
+  const uint64_t drawn = sized<uint64_t>(test_seed(), 0, 0);
+  MESSAGE("seeds ", 2 + drawn, " and ", 3 + drawn);
+  check_random(sized(800, 4000, 4000), 70, 2 + drawn);
+  check_random(sized(12, 60, 60), 400, 3 + drawn);
   for (GemmType in : kTypes) check_all({.m = 1000, .n = 300, .k = 2100, .in = in}, 16);
   // A B that is packed in more than one chunk, of which the products of a batch share each.
   check_all({.m = 2, .n = 15600, .k = 1100, .in = GemmType::kF32, .batch = 2}, 2);

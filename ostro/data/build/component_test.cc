@@ -1,8 +1,8 @@
 // Stores of components: what they keep about rows, types of ids, extending by new files, joining parts.
 #include <doctest/doctest.h>
 
-#include "ostro/base/exhaustive.h"
 #include "ostro/base/log.h"
+#include "ostro/base/test_size.h"
 #include "ostro/data/arrays/recorded_sums.h"
 #include "ostro/data/batch/test_corpus.h"
 #include "ostro/data/build/consolidate.h"

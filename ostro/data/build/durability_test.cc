@@ -6,7 +6,7 @@
 #include <cstdlib>
 #include <filesystem>
 
-#include "ostro/base/exhaustive.h"
+#include "ostro/base/test_size.h"
 #include "ostro/data/arrays/recorded_sums.h"
 #include "ostro/data/batch/test_corpus.h"
 #include "ostro/data/build/store_writer.h"

@@ -1,0 +1,1 @@
+// The source of a room whose library comes from another build folder (cmake/OstroRoom.cmake): nothing.

@@ -1,0 +1,44 @@
+// How much tests do, and what they draw samples from.
+#pragma once
+
+#include <cstdint>
+#include <cstdio>
+#include <cstdlib>
+#include <string_view>
+
+namespace ostro {
+
+// OSTRO_TEST_SIZE: "sample" (the default), "full", or "exhaustive", which takes hours.
+enum class TestSize { kSample, kFull, kExhaustive };
+
+inline TestSize test_size() {
+  const char* text = std::getenv("OSTRO_TEST_SIZE");
+  const std::string_view size = text == nullptr ? "" : text;
+  if (size.empty() || size == "sample") return TestSize::kSample;
+  if (size == "full") return TestSize::kFull;
+  if (size == "exhaustive") return TestSize::kExhaustive;
+  std::fprintf(stderr, "error: OSTRO_TEST_SIZE=%s: use one of sample, full, exhaustive\n", text);
+  std::exit(2);
+}
+
+// What samples are drawn from: tests/suite/seed.py gives every test OSTRO_TEST_SEED. 1 without it.
+inline uint64_t test_seed() {
+  const char* text = std::getenv("OSTRO_TEST_SEED");
+  return text == nullptr ? 1 : std::strtoull(text, nullptr, 10);
+}
+
+// The number of cases for the size of this run.
+template <class T>
+T sized(T sample, T full, T exhaustive) {
+  const TestSize size = test_size();
+  return size == TestSize::kSample ? sample : size == TestSize::kFull ? full : exhaustive;
+}
+
+// Tests with a fault at every operation: every one of them, in builds with sanitizers every seventh.
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+inline constexpr int64_t kFaultStep = 7;
+#else
+inline constexpr int64_t kFaultStep = 1;
+#endif
+
+}  // namespace ostro

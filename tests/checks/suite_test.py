@@ -1,0 +1,127 @@
+#!/usr/bin/env python3
+"""The suite's own tools: the seed, the runner, the status page, and the table of suites in HACKING.md.
+
+  suite_test.py --build build/release
+
+Each check has a case in which the tool has to say no.
+"""
+import argparse
+import collections
+import json
+import os
+import pathlib
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+SUITE = ROOT / "tests" / "suite"
+failures = []
+
+
+def check(holds, text):
+    if not holds:
+        failures.append(text)
+
+
+def run(*words, **env):
+    known = {k: v for k, v in os.environ.items() if not k.startswith("OSTRO_TEST_")}
+    return subprocess.run([str(w) for w in words], capture_output=True, text=True, env={**known, **env}, check=False)
+
+
+def draws():
+    items = [str(i) for i in range(40)]
+
+    def draw(**env):
+        return run("python3", SUITE / "seed.py", "draw", "a test", 5, *items, **env)
+
+    one, again, other = draw(OSTRO_TEST_SEED="1"), draw(OSTRO_TEST_SEED="1"), draw(OSTRO_TEST_SEED="2")
+    check(len(one.stdout.split()) == 5 and one.stdout == again.stdout, "a seed draws the same items twice")
+    check(one.stdout != other.stdout, "another seed draws others")
+    check(all(item in one.stderr for item in ["seed 1", *one.stdout.split()]), f"the draw is printed: {one.stderr}")
+    check(draw(OSTRO_TEST_SIZE="full").stdout.split() == items, "a full run takes all")
+    check(draw(OSTRO_TEST_SIZE="ful").returncode != 0, "an unknown size is refused")
+    check(draw(OSTRO_TEST_SEED="x").returncode != 0, "a seed that is no number is refused")
+    check(run("python3", SUITE / "seed.py").stdout.strip().isdigit(), "the commit gives a seed")
+
+
+def runner(folder):
+    def test(command, timeout=20):
+        done = run("python3", SUITE / "run_test.py", "--name", "t", "--budget", 1, "--timeout", timeout, "--results",
+                   folder, "--", "bash", "-c", command, OSTRO_TEST_SEED="5")
+        return done, json.loads((folder / "t.json").read_text())
+
+    done, row = test("echo result: $OSTRO_TEST_SEED of $OSTRO_TEST_SIZE")
+    check(done.returncode == 0 and row["result"] == "pass" and row["detail"] == "5 of sample", f"a test that passes: {row}")
+    done, row = test("exit 3")
+    check(done.returncode == 1 and row["result"] == "FAIL, status 3", f"a test that fails: {row}")
+    done, row = test("sleep 60 & sleep 60", timeout=1)
+    check(done.returncode == 1 and row["wall"] < 20, f"a test that hangs, with a program it started: {row}")
+    done, row = test("i=0; while (( i < 200000 )); do i=$((i + 1)); done")
+    check(0 < row["cpu"] < 20, f"the CPU time of its processes: {row}")
+    shutil.copy(folder / "t.json", folder / "u.json")
+    summary = run("python3", SUITE / "summary.py", folder).stdout
+    check("OSTRO_TEST_SEED=5" in summary and "warning" not in summary, f"summary: {summary}")
+    (folder / "u.json").write_text(json.dumps({**row, "what": "u", "cpu": 2.5}))
+    check("warning: u took" in run("python3", SUITE / "summary.py", folder).stdout, "a test far over its budget is named")
+
+
+def status(folder):
+    for path in ("scripts/write_status.py", "tests/results/measured.json", "bench/RESULTS.json", "docs/status.md"):
+        (folder / path).parent.mkdir(parents=True, exist_ok=True)
+        shutil.copy(ROOT / path, folder / path)
+    if (ROOT / "tests/results/tests.json").exists():
+        shutil.copy(ROOT / "tests/results/tests.json", folder / "tests/results")
+    page, script = folder / "docs" / "status.md", folder / "scripts" / "write_status.py"
+    check(run("python3", script).returncode == 0 and run("python3", script, "--check").returncode == 0, "what it wrote is fine")
+    page.write_text(page.read_text().replace("| pass", "| passed", 1) + "\n")
+    check("not what" in run("python3", script, "--check").stderr, "a page that was changed by hand is refused")
+    rows = json.loads((folder / "tests/results/measured.json").read_text())
+    for field, value in (("commit", "main"), ("date", "today"), ("result", " ")):
+        (folder / "tests/results/measured.json").write_text(json.dumps([{**rows[0], field: value}]))
+        done = run("python3", script)
+        check(done.returncode != 0 and "measured.json, row 1" in done.stderr, f"{field} {value} is refused: {done.stderr}")
+
+
+def table(build):
+    """HACKING.md names every family of tests, with the sum of the budgets that CMake gives its tests."""
+    listed = json.loads(run("ctest", "--test-dir", build, "--show-only=json-v1").stdout)
+    budgets = collections.Counter()
+    for test in listed["tests"]:
+        words = test.get("command", [])
+        check("--budget" in words, f"{test['name']} is not added by ostro_test (cmake/Tests.cmake)")
+        if "--budget" in words:
+            budgets[family(test["name"])] += float(words[words.index("--budget") + 1])
+    rows = dict(re.findall(r"^\| ([\w`., ]+) \| (\d+) \|", (ROOT / "HACKING.md").read_text(encoding="utf-8"), re.MULTILINE))
+    said = {name.strip("`"): int(budget) for name, budget in rows.items()}
+    check(said == budgets, f"the table of suites in HACKING.md and CMake differ: {sorted(said.items() ^ budgets.items())}")
+
+
+def family(name):
+    """What the table calls a test: "rooms" and "rooms.slow" for the rooms' own."""
+    first, _, rest = name.partition(".")
+    if (ROOT / "ostro" / first).is_dir():
+        return "rooms.emulated" if rest == "emulated" else "rooms.slow" if rest == "slow" else "rooms"
+    return f"{first}.emulated" if rest.startswith("emulated") else first
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--build", required=True, type=pathlib.Path)
+    options = parser.parse_args()
+    with tempfile.TemporaryDirectory(prefix="ostro-suite-") as folder:
+        draws()
+        (pathlib.Path(folder) / "results").mkdir()
+        runner(pathlib.Path(folder) / "results")
+        status(pathlib.Path(folder) / "tree")
+    table(options.build)
+    for text in failures:
+        print(f"FAILED {text}")
+    print(f"{len(failures)} failures")
+    return 1 if failures else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,88 @@
+#!/usr/bin/env python3
+"""Runs one test for ctest: gives it the seed, measures what it costs and leaves a line about it.
+
+  run_test.py --name NAME --budget SECONDS --timeout SECONDS --results DIR -- COMMAND...
+
+The budget is CPU time on two cores of a common server processor, all processes of the test together. It is a size to
+design for: a test that takes twice as much is named at the end of scripts/test.sh and fails nothing. Leaves
+DIR/NAME.json: what, command, result, detail (the last line of its output that begins with "result: "), seed, size, cpu,
+wall, budget, commit, date, machine.
+"""
+import argparse
+import datetime
+import json
+import os
+import pathlib
+import re
+import resource
+import signal
+import subprocess
+import sys
+import time
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
+import seed  # noqa: E402
+
+
+def machine():
+    """The processor's name with the widest instructions that kernels use, and the number of cores."""
+    text = pathlib.Path("/proc/cpuinfo").read_text(encoding="utf-8")
+    widest = next((w for w in ("amx_bf16", "avx512_bf16", "avx512f", "avx2") if f" {w} " in text), "no avx2")
+    name = re.search(r"model name\s*: (.*)", text)
+    return f"{name[1] if name else 'unknown'}, {widest}, {os.cpu_count()} cores"
+
+
+def run(words, timeout):
+    """(exit status, the detail it printed); what it prints goes through. Ends all it started when time is up."""
+    detail = ""
+    # A group of its own: a test that hangs is ended with the programs it runs.
+    with subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, start_new_session=True) as process:
+        def end(_signal, _frame):
+            print(f"run_test: ended after {timeout} s or by a signal", flush=True)
+            os.killpg(process.pid, signal.SIGKILL)
+
+        for number in (signal.SIGALRM, signal.SIGTERM, signal.SIGINT):
+            signal.signal(number, end)
+        signal.alarm(timeout)
+        for line in process.stdout:
+            sys.stdout.buffer.write(line)
+            if line.startswith(b"result: "):
+                detail = line[len(b"result: "):].decode(errors="replace").strip()
+        process.wait()
+        signal.alarm(0)
+    return process.returncode, detail
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--name", required=True)
+    parser.add_argument("--budget", required=True, type=float)
+    parser.add_argument("--timeout", required=True, type=int)
+    parser.add_argument("--results", required=True, type=pathlib.Path)
+    parser.add_argument("command", nargs="+")
+    options = parser.parse_args()
+
+    number, size = seed.seed(), seed.size()
+    os.environ["OSTRO_TEST_SEED"], os.environ["OSTRO_TEST_SIZE"] = str(number), size
+    print(f"{options.name}: seed {number}, size {size}; again: OSTRO_TEST_SEED={number} OSTRO_TEST_SIZE={size} "
+          f"{' '.join(options.command)}", flush=True)
+    begin = time.monotonic()
+    status, detail = run(options.command, options.timeout)
+    usage = resource.getrusage(resource.RUSAGE_CHILDREN)
+    cpu, wall = usage.ru_utime + usage.ru_stime, time.monotonic() - begin
+    print(f"{options.name}: {cpu:.1f} s of CPU time, {wall:.1f} s by the clock, budget {options.budget:g} s", flush=True)
+
+    options.results.mkdir(parents=True, exist_ok=True)
+    line = dict(what=options.name, command=f"OSTRO_TEST_NAMES=^{options.name}$ scripts/test.sh",
+                result="pass" if status == 0 else f"FAIL, status {status}", detail=detail, seed=number, size=size,
+                cpu=round(cpu, 1), wall=round(wall, 1), budget=options.budget, commit=seed.commit() or "unknown",
+                date=datetime.date.today().isoformat(), machine=machine())
+    path = options.results / f"{options.name}.json"
+    part = path.with_suffix(".part")
+    part.write_text(json.dumps(line) + "\n", encoding="utf-8")
+    os.replace(part, path)
+    return 1 if status else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
