@@ -10,13 +10,15 @@ ORDER = ("Training", "Prices", "Ablation", "Products and attention", "Data", "Te
 
 HEAD = """# Benchmark results
 
-Written by `scripts/bench.sh`, section by section. What the figures mean and how they are taken: the first lines of the
-modules that `bench/compare.py` names. Compare ratios, not absolute figures: they move with whatever else runs on the
-machine. Where training is compared, the losses of both sides are equal to 4 digits in f32 and 2 in bf16 (Levanter's, which
-draws weights of its own, to 1); a section where they are not says so in bold at its end. Drawn sizes are not run with
-Levanter, nor, where the processor has no instructions for it, PyTorch's bf16 but at nano. Ratios are medians of 7 pairs where
-no other number stands beside them; peers that are far behind the fastest of a case, and that no goal names, have 2, and
-starts are the median of 3 with a warm cache and one with a cold one.
+`scripts/bench.sh` writes this page, section by section. The first lines of the modules that `bench/compare.py` names say what
+the figures mean and how they are measured.
+
+- Compare ratios, not absolute figures. Absolute figures change with the other load on the machine.
+- Ratios are medians of 7 pairs, unless another number stands beside them. A peer that is far behind the fastest of a case, and
+  that no goal names, has 2 pairs. Starts are the median of 3 with a warm cache, and one start with a cold one.
+- Where training is compared, the losses of both sides are equal to 4 digits in f32 and to 2 in bf16. Levanter draws its own
+  initial weights; its loss is equal to 1 digit. A section in which losses differ more says so in bold at its end.
+- Levanter does not run the drawn sizes. If the processor has no instructions for bf16, PyTorch's bf16 is run for nano only.
 """
 
 

@@ -78,19 +78,19 @@ void LlamaOptions::visit_options(config::OptionTable& t) {
       .other("32")
       .fixed(kLayout);
   t.add(&activation_function, "activation_function", Effect::kBits, "",
-        "of the MLP's gate; gelu_new is the tanh form")
+        "activation of the MLP's gate; gelu_new is the tanh form")
       .other("gelu");
   t.add(&layer_norm_epsilon, "layer_norm_epsilon", Effect::kBits, "", "added to the mean square in RMSNorm")
       .other("0.001");
   t.add(&tie_word_embeddings, "tie_word_embeddings", Effect::kBits, "",
         "use the embedding as the head's weight")
       .fixed(kLayout);
-  t.section(&rope, "rope", "rotary position code");
+  t.section(&rope, "rope", "kind of rotary position embedding");
   t.add(&gradient_checkpointing, "gradient_checkpointing", Effect::kPlan, "",
         fmt::format(
-            "what the backward pass computes again: false: what costs less than its memory; everything: "
-            "nothing, all is kept; true or nothing: each layer from its input; or the names to keep, "
-            "separated by commas: {}",
+            "what the backward pass computes again; false: values that cost less than their memory; "
+            "everything: no value, all are kept; true or nothing: each layer, from its input; or names of "
+            "the values to keep, separated by commas: {}",
             fmt::join(std::begin(kCheckpointNames), std::end(kCheckpointNames), ", ")));
   t.add(&initializer_range, "initializer_range", Effect::kBits, "",
         "standard deviation of the initial weights")

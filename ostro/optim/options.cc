@@ -14,23 +14,25 @@ std::vector<std::string> option_names(LrSchedule) { return {"constant", "cosine"
 void AdamOptions::visit_options(config::OptionTable& t) {
   t.add(&learning_rate, "learning_rate", Effect::kBits, "", "highest learning rate");
   t.add(&weight_decay, "weight_decay", Effect::kBits, "",
-        "decoupled weight decay (AdamW), times the learning rate");
+        "decoupled weight decay (AdamW); it is multiplied by the learning rate");
   t.add(&weight_decay_modules, "weight_decay_modules", Effect::kBits, "globs",
         "parameter paths that decay (* matches any text); null: all but norms, embeddings and biases")
       .other("[\"*mlp*\"]");
   t.add(&beta1, "beta1", Effect::kBits, "", "decay of the mean of gradients").other("0.8");
   t.add(&beta2, "beta2", Effect::kBits, "", "decay of the mean of squared gradients").other("0.99");
-  t.add(&epsilon, "epsilon", Effect::kBits, "", "added to the root of the mean square").other("1e-6");
+  t.add(&epsilon, "epsilon", Effect::kBits, "", "added to the root of the mean of squared gradients")
+      .other("1e-6");
   t.add(&max_grad_norm, "max_grad_norm", Effect::kBits, "",
         "gradients of a larger global norm are scaled down to it; null: never")
       .other("0.1");
   t.add(&lr_schedule, "lr_schedule", Effect::kBits, "", "how the learning rate falls after warm-up")
       .other("linear");
   t.add(&warmup, "warmup", Effect::kBits, "fraction or steps",
-        "linear rise from 0; up to 1 a fraction of the run, above 1 steps")
+        "length of the linear rise from 0; a value up to 1 is a fraction of the run, a larger one steps")
       .other("0.2");
   t.add(&decay, "decay", Effect::kBits, "fraction or steps",
-        "length of the final fall, before which the rate is constant (warmup-stable-decay); null: all after "
+        "length of the final decay; before it the rate is constant (warmup-stable-decay); null: all steps "
+        "after "
         "warm-up")
       .other("0.2");
   t.add(&min_lr_ratio, "min_lr_ratio", Effect::kBits, "", "lowest learning rate as a share of learning_rate");

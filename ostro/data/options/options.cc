@@ -184,11 +184,12 @@ void PrebuiltFormat::visit_options(config::OptionTable& t) {
 }
 
 void BlockShuffle::visit_options(config::OptionTable& t) {
-  t.add(&io_block_size, "io_block_size", Effect::kBits, "sequences", "neighbours that are moved together")
+  t.add(&io_block_size, "io_block_size", Effect::kBits, "sequences",
+        "how many neighbouring sequences are moved together")
       .other("3")
       .fixed(kOrder);
   t.add(&window_blocks, "window_blocks", Effect::kBits, "blocks",
-        "blocks whose sequences are permuted among themselves afterwards")
+        "how many blocks make a window, in which sequences are then permuted")
       .other("2")
       .beside({{"data.shuffle", "{type: block, io_block_size: 4}"}})
       .fixed(kOrder);
@@ -196,7 +197,7 @@ void BlockShuffle::visit_options(config::OptionTable& t) {
 
 void ComponentOptions::visit_options(config::OptionTable& t) {
   t.add(&train_urls, "train_urls", Effect::kBits, "globs",
-        "training texts; with validation_urls empty, too: the store in cache_dir is used as it is")
+        "training texts; if validation_urls is empty too, the store in cache_dir is used as it is")
       .by_content();
   t.add(&validation_urls, "validation_urls", Effect::kBits, "globs",
         "held-out texts; empty: see validation_fraction")
@@ -231,8 +232,8 @@ void DataOptions::visit_options(config::OptionTable& t) {
       .other("content")
       .fixed(kContent);
   t.add(&components, "components", Effect::kBits, "",
-        "several data sets by name, each with a store of its own, instead of train_urls, validation_urls, "
-        "validation_fraction and text_key, which each has for itself")
+        "several data sets by name, each with a store of its own; data.train_urls, validation_urls, "
+        "validation_fraction and text_key are then not used, each component has its own")
       .other(
           "{web: {train_urls: [corpus], format: {text_key: content}}, code: {train_urls: "
           "[\"other/**/*.txt\"]}}")
@@ -245,19 +246,20 @@ void DataOptions::visit_options(config::OptionTable& t) {
       .beside(kMixture)
       .since_default("{}");
   t.add(&mixture_block_size, "mixture_block_size", Effect::kBits, "sequences",
-        "every block of so many sequences holds the components in their exact shares")
+        "sequences in a block; every block holds the components in their exact shares")
       .other("4")
       .beside(kMixture)
       .since_default("2048")
       .fixed("how often each component was seen so far is counted in blocks of this size");
-  t.add(&stop_strategy, "stop_strategy", Effect::kOutput, "",
-        "how long a run may be: restart: components begin anew, in another order; first_exhausted: none "
-        "does; all_exhausted: until each has been seen whole")
+  t.add(
+       &stop_strategy, "stop_strategy", Effect::kOutput, "",
+       "how long a run may be; restart: no limit, a component begins anew in another order; first_exhausted: "
+       "until a component would begin anew; all_exhausted: until each has been seen whole")
       .other("first_exhausted")
       .beside(kMixture);
   t.add(&shuffle, "shuffle", Effect::kBits, "sequences",
         "true: a new permutation of the whole set every epoch; false: stored order; a number: permute within "
-        "stretches of so many sequences; {type: block}: permute blocks, then within windows of blocks")
+        "ranges of that many sequences; {type: block}: permute blocks, then within windows of blocks")
       .other("64")
       .fixed(kOrder);
   t.add(&target_budget, "target_budget", Effect::kBits, "tokens",
@@ -273,8 +275,10 @@ void DataOptions::visit_options(config::OptionTable& t) {
       .beside({{"data.experiment_budget", "8000"}, {"data.target_budget", "16000"}})
       .since_default("null")
       .fixed(kOrder);
-  t.add(&on_bad_row, "on_bad_row", Effect::kBits, "",
-        "a row that cannot be read: error: the build stops; skip: it is left out, counted and reported")
+  t.add(
+       &on_bad_row, "on_bad_row", Effect::kBits, "",
+       "what happens to a row that cannot be read; error: the build stops; skip: it is left out, counted and "
+       "reported")
       .other("skip")
       .since_default("error")
       .fixed(kContent);
@@ -284,12 +288,12 @@ void DataOptions::visit_options(config::OptionTable& t) {
         "(uint16 or uint32, by the vocabulary), or one of the others; tokens and hashes are the same")
       .other("smallest");
   t.add(&chunk_cache_mib, "chunk_cache_mib", Effect::kOutput, "MiB",
-        "what decoded chunks of token stores may take in memory: data that fit are kept");
+        "memory for decoded chunks of token stores; data that fit are kept");
   t.add(&enforce_eos, "enforce_eos", Effect::kBits, "",
         "end every document with the tokenizer's end-of-text token")
       .fixed(kContent);
   t.add(&block_cross_document_attention, "block_cross_document_attention", Effect::kBits, "",
-        "let a token attend to its own document only");
+        "a token attends to its own document only");
   t.refuse("cache_options", "the token store needs no tuning; see data.cache_dir");
   t.refuse("configs", "name the data sets of a mixture in data.components");
   t.refuse("format",

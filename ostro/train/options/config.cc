@@ -48,7 +48,7 @@ ModelChoices builtin_models() {
 
 void TrainConfig::visit_options(config::OptionTable& t) {
   t.section(&data, "data", "texts, tokens and their order");
-  t.section(&model, "model", "what is trained").fixed("the trained parameters are that model's");
+  t.section(&model, "model", "kind of model").fixed("the trained parameters are that model's");
   t.section(&optimizer, "optimizer", "how weights are updated")
       .fixed("the trained state is that optimizer's");
   t.section(&trainer, "trainer", "the run: its name, length, checkpoints and metrics");

@@ -53,16 +53,16 @@ Result<FloatType> parse_precision(const std::string& text) {
 void KeepOptions::visit_options(config::OptionTable& t) {
   t.add(&every, "every", Effect::kSchedule, "steps",
         "keep the checkpoints at multiples of this step for good");
-  t.add(&until, "until", Effect::kSchedule, "steps", "last step this policy is for; null: the end");
+  t.add(&until, "until", Effect::kSchedule, "steps", "last step of this policy; null: the end of the run");
 }
 
 void CheckpointerOptions::visit_options(config::OptionTable& t) {
   t.add(&save_interval, "save_interval", Effect::kOutput, "",
-        "time between temporary checkpoints, which stay while they are among the two newest of all; null: "
-        "none by the clock")
+        "time between temporary checkpoints; one is removed when it is no longer among the two newest of "
+        "all checkpoints; null: no temporary checkpoints by the clock")
       .other("1s");
   t.add(&keep, "keep", Effect::kSchedule, "",
-        "permanent checkpoints, each recorded in the chain; policies in ascending order of until")
+        "which checkpoints are permanent, each recorded in the chain; policies in ascending order of until")
       .other("[{every: 7}]");
 }
 
@@ -78,18 +78,18 @@ void TrainerOptions::visit_options(config::OptionTable& t) {
       .other("other_runs");
   t.add(&seed, "seed", Effect::kBits, "", "seed of initial weights and data order")
       .fixed("initial weights and the order of the data were drawn from it");
-  t.add(
-       &mp, "mp", Effect::kBits, "",
-       "type of compute, f32 or bfloat16, alone or as c= behind p=f32: parameters (p=) and the head's result "
-       "(o=) are always f32")
+  t.add(&mp, "mp", Effect::kBits, "",
+        "mixed precision: the type of compute, f32 or bfloat16, alone or as c= after p=f32; parameters (p=) "
+        "and "
+        "the head's result (o=) are always f32")
       .other("f32");
   t.add(&train_batch_size, "train_batch_size", Effect::kBits, "sequences",
-        "sequences in a step, or a list of [step, sequences]; leaf_examples divides each, the learning rate "
-        "stays")
+        "sequences in a step, or a list of [step, sequences]; leaf_examples must divide each; the learning "
+        "rate is not rescaled")
       .other("8");
   t.add(&num_train_steps, "num_train_steps", Effect::kBits, "steps", "length of the run");
   t.add(&steps_per_eval, "steps_per_eval", Effect::kOutput, "steps",
-        "steps between evaluations on held-out text; the last step has one anyway, with 0 it alone")
+        "steps between evaluations on held-out text; the last step always has one; 0: only the last step")
       .other("3");
   t.add(&max_eval_batches, "max_eval_batches", Effect::kOutput, "batches",
         "batches of numerics.leaf_examples sequences that an evaluation takes of each component; null: all")
@@ -144,18 +144,17 @@ Status TrainerOptions::validate() const {
 
 void NumericsOptions::visit_options(config::OptionTable& t) {
   t.add(&leaf_examples, "leaf_examples", Effect::kBits, "sequences",
-        "sequences in a leaf, the microbatch; divides the batch; null: the largest divisor of the batch with "
-        "at most "
-        "4096 tokens")
+        "sequences in a leaf, the microbatch; must divide the batch; null: the largest divisor of the batch "
+        "with at most 4096 tokens")
       .other("1");
-  t.add(&leaves, "leaves", Effect::kBits, "leaves by axis",
-        "cuts of contractions inside a leaf, for the largest mesh wanted; axes of Llama: kv_heads, mlp, "
-        "vocab, pos")
-      .other("{mlp: 2}");
   t.add(
-       &cells, "cells", Effect::kBits, "cells by axis",
-       "storage cuts of parameters: checkpoint chunks, ownership, partial sums of the gradient norm; never a "
-       "contraction")
+       &leaves, "leaves", Effect::kBits, "leaves by axis",
+       "into how many parts sums over an axis are cut inside a microbatch, for the largest mesh wanted; axes "
+       "of Llama: kv_heads, mlp, vocab, pos")
+      .other("{mlp: 2}");
+  t.add(&cells, "cells", Effect::kBits, "cells by axis",
+        "into how many parts parameters are cut: for checkpoint chunks, ownership and partial sums of the "
+        "gradient norm; cuts no other sum")
       .other("{embed: 4}");
 }
 
