@@ -13,7 +13,7 @@
 namespace ostro::page {
 namespace {
 
-// Nothing may be fetched, and no script may run but ours: whatever a corpus or a name holds.
+// If the escaping should ever fail: the browser still fetches nothing and runs no script but ours.
 std::string policy() {
   const Sha256Digest digest = sha256(std::string_view(kPageScript));
   const std::string bytes(digest.begin(), digest.end());
@@ -58,7 +58,7 @@ std::string tiles(const RunView& view) {
   return fmt::format("<div class=\"tiles\">{}</div>\n", out);
 }
 
-// The curves of all components' "eval/NAME/what" beside that of all together; a colour each, so not too many.
+// "eval/what", then "eval/COMPONENT/what" of the components, `limit` curves at most.
 std::vector<Curve> held_out(const RunView& view, const std::string& what, size_t limit) {
   std::vector<Curve> out;
   if (const Bins* all = find(view, "eval/" + what)) out.push_back({"eval/" + what, all, true});
@@ -80,7 +80,7 @@ std::string charts(const RunView& view) {
   if (const Bins* loss = find(view, kTrainLoss)) losses.push_back({kTrainLoss, loss, false});
   for (Curve& curve : held_out(view, "loss", kCurveColours - 1)) losses.push_back(std::move(curve));
   add("Loss", "nats a token", losses, history.first_step);
-  // The first steps hide what came later; so that is shown alone, too.
+  // In a chart of all steps, the large losses of the first ones hide how the loss changes later.
   constexpr int64_t kManySteps = 40;
   const int64_t steps = history.last_step - history.first_step + 1;
   if (steps >= kManySteps) add("Loss, second half", "nats a token", losses, history.first_step + steps / 2);
@@ -95,11 +95,12 @@ std::string charts(const RunView& view) {
   std::string out;
   if (const Bins* loss = find(view, kTrainLoss); loss != nullptr && loss->width() > 1)
     out += fmt::format(
-        "<p class=\"soft\">By step. A point is the mean of up to {} steps; the band spans their "
-        "values.</p>\n",
+        "<p class=\"soft\">The horizontal axis is the step. A point is the mean of up to {} steps, the band "
+        "is "
+        "their range.</p>\n",
         grouped(loss->width()));
   else
-    out += "<p class=\"soft\">By step.</p>\n";
+    out += "<p class=\"soft\">The horizontal axis is the step.</p>\n";
   out += "<div class=\"charts\">\n";
   for (size_t i = 0; i < all.size(); ++i) {
     const std::string figure = chart_html(all[i]);
@@ -108,7 +109,7 @@ std::string charts(const RunView& view) {
   }
   out += "</div>\n";
   if (!history.has_metrics)
-    out += "<p class=\"soft\">The run has no metrics.jsonl: the losses are the chain's.</p>\n";
+    out += "<p class=\"soft\">There is no metrics.jsonl. The loss is taken from the chain.</p>\n";
   int64_t not_finite = 0;
   for (const auto& [name, bins] : history.metrics) not_finite += bins.not_finite();
   if (not_finite > 0)
@@ -135,9 +136,8 @@ std::string page_html(const RunView& view) {
   out += tiles(view) + charts(view) + samples_section(view) + data_section(view) + time_section(view) +
          hashes_section(view) + checkpoints_section(view) + sessions_section(view) + config_section(view);
   out += fmt::format(
-      "<footer>This page fetches nothing and proves nothing: <code>ostro verify</code> replays the run or "
-      "any "
-      "stretch of it, and says whether it gives these "
+      "<footer>This page is only a view of the run. To check the run, replay it or a part of it: <code>ostro "
+      "verify</code> compares the result with these "
       "hashes.</footer>\n</main><script>{}</script></body></html>\n",
       kPageScript);
   return out;

@@ -123,7 +123,7 @@ TEST_CASE("a run without steps, without record, without metrics") {
   RunView bare = run_of(5, 0);
   bare.facts.reset();
   bare.history.has_metrics = false;
-  CHECK(holds(page_html(bare), "The run has no metrics.jsonl"));
+  CHECK(holds(page_html(bare), "There is no metrics.jsonl"));
   CHECK(!holds(page_html(bare), "<h2>Data</h2>"));
 }
 
@@ -133,9 +133,9 @@ TEST_CASE("a checkpoint that the chain does not have is not shown as if it did")
                       {4, true, digest(8), digest(9), ""},
                       {6, false, digest(10), "", ""}};
   const std::string page = page_html(view);
-  CHECK(count(page, "the same") == 1);
-  CHECK(holds(page, "another: " + digest(9)));
-  CHECK(holds(page, "none: saved by the clock or a signal"));
+  CHECK(count(page, "the same hash") == 1);
+  CHECK(holds(page, "another hash: " + digest(9)));
+  CHECK(holds(page, "not in the chain: saved by the clock or a signal"));
 }
 
 TEST_CASE("a chart's path goes through its values") {
