@@ -9,7 +9,7 @@
 namespace ostro::page {
 namespace {
 
-constexpr int kRows = 16, kLeastColumns = 24;
+constexpr int kRows = 16, kLeastColumns = 24, kBetweenSigns = 3;
 
 // Characters of UTF-8.
 size_t characters(std::string_view text) {
@@ -42,10 +42,17 @@ void draw(const std::vector<Curve>& curves, const Axes& axes, size_t line, Canva
     std::vector<Canvas::Place> way;
     for (const Bin& bin : curves[i].values->all())
       way.push_back({axes.steps.place(bin.middle()), axes.values.place(bin.mean())});
-    if (i == line && way.size() > 1)
+    if (i == line && way.size() > 1) {
       canvas.line(way, i);
-    else
-      for (const Canvas::Place& place : way) canvas.mark(place, i);
+      continue;
+    }
+    // Some columns apart, so that the other curves are still seen.
+    int before = -kBetweenSigns;
+    for (const Canvas::Place& place : way) {
+      if (canvas.column_of(place.x) - before < kBetweenSigns) continue;
+      before = canvas.column_of(place.x);
+      canvas.mark(place, i);
+    }
   }
 }
 

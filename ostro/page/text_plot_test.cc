@@ -84,6 +84,14 @@ TEST_CASE("a long run is drawn by its means, and says so") {
   CHECK(text.find("mean of up to 64 steps") != std::string::npos);
 }
 
+TEST_CASE("many signs do not cover the line") {
+  const Bins train = falling(5000, 80), held_out = falling(5000, 80);
+  const std::string text =
+      text_plot({{"train/loss", &train, false}, {"eval/loss", &held_out, true}}, 1, 5000, kPlain);
+  CHECK(count(text, "o") > 8);
+  CHECK(count(text, "*") > 20);
+}
+
 TEST_CASE("curves are told apart without colours") {
   const Bins train = falling(9, 100), norm = falling(9, 100);
   const std::string text =
