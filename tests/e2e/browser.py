@@ -24,7 +24,7 @@ def find():
 class View:
     """A page as the browser showed it."""
 
-    def __init__(self, page, *settings, width=1000, height=1400):
+    def __init__(self, page, *settings, width=700, height=700):
         with tempfile.TemporaryDirectory(prefix="ostro-browser-") as profile:
             log, picture = pathlib.Path(profile, "net.json"), pathlib.Path(profile, "page.png")
             command = [find(), *FLAGS, f"--user-data-dir={profile}", f"--log-net-log={log}", "--dump-dom",
@@ -47,10 +47,10 @@ class View:
     def count(self, colour):
         """Pixels of exactly this colour, "#2f6db5"."""
         wanted = bytes.fromhex(colour[1:])
-        return sum(row[i:i + 3] == wanted for row, size in self._rows() for i in range(0, len(row), size))
+        return sum(row.count(wanted) for row in self._rows())
 
     def _rows(self):
-        """(bytes of a row, bytes a pixel) of the picture, which has 8 bits a colour."""
+        """The picture's rows; it has 8 bits a colour."""
         header, packed, at = None, b"", 8
         while at < len(self.png):
             length, kind = struct.unpack_from(">I4s", self.png, at)
@@ -67,7 +67,7 @@ class View:
             begin = y * (width * size + 1)
             row = bytearray(plain[begin + 1:begin + 1 + width * size])
             self._unfilter(plain[begin], row, before, size)
-            yield bytes(row), size
+            yield row
             before = row
 
     @staticmethod

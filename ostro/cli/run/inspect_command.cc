@@ -10,9 +10,9 @@
 #include "ostro/io/files/atomic_file.h"
 #include "ostro/io/files/path.h"
 #include "ostro/io/s3/routing_file_system.h"
-#include "ostro/page/history.h"
-#include "ostro/page/run_page.h"
-#include "ostro/page/text_plot.h"
+#include "ostro/page/html/run_page.h"
+#include "ostro/page/numbers/history.h"
+#include "ostro/page/terminal/text_plot.h"
 #include "ostro/train/verify/inspect.h"
 
 namespace ostro::cli {

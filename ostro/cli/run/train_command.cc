@@ -11,7 +11,7 @@
 #include "ostro/cli/shared/engine_choice.h"
 #include "ostro/cli/shared/sim_workers.h"
 #include "ostro/io/s3/routing_file_system.h"
-#include "ostro/page/run_page.h"
+#include "ostro/page/html/run_page.h"
 #include "ostro/train/report/run_log.h"
 #include "ostro/train/run/dry_run.h"
 #include "ostro/train/run/reporter.h"

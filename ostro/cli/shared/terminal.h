@@ -1,7 +1,7 @@
 // What standard output can show.
 #pragma once
 
-#include "ostro/page/canvas.h"
+#include "ostro/page/terminal/canvas.h"
 
 namespace ostro::cli {
 

@@ -1,10 +1,10 @@
-#include "ostro/page/text_plot.h"
+#include "ostro/page/terminal/text_plot.h"
 
 #include <fmt/format.h>
 
 #include <algorithm>
 
-#include "ostro/page/axis.h"
+#include "ostro/page/numbers/axis.h"
 
 namespace ostro::page {
 namespace {

@@ -1,4 +1,4 @@
-#include "ostro/page/text_plot.h"
+#include "ostro/page/terminal/text_plot.h"
 
 #include <doctest/doctest.h>
 

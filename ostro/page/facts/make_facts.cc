@@ -1,4 +1,4 @@
-#include "ostro/page/make_facts.h"
+#include "ostro/page/facts/make_facts.h"
 
 #include <algorithm>
 

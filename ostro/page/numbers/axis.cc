@@ -1,4 +1,4 @@
-#include "ostro/page/axis.h"
+#include "ostro/page/numbers/axis.h"
 
 #include <fmt/format.h>
 

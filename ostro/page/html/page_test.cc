@@ -1,11 +1,11 @@
-#include "ostro/page/page.h"
+#include "ostro/page/html/page.h"
 
 #include <doctest/doctest.h>
 
 #include <cmath>
 
 #include "ostro/base/sha256.h"
-#include "ostro/page/chart.h"
+#include "ostro/page/html/chart.h"
 
 namespace ostro::page {
 namespace {

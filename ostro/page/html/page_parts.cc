@@ -1,9 +1,9 @@
-#include "ostro/page/page_parts.h"
+#include "ostro/page/html/page_parts.h"
 
 #include <fmt/format.h>
 
 #include "ostro/base/html.h"
-#include "ostro/page/axis.h"
+#include "ostro/page/numbers/axis.h"
 
 namespace ostro::page {
 

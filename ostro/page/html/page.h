@@ -3,7 +3,7 @@
 
 #include <string>
 
-#include "ostro/page/run_view.h"
+#include "ostro/page/facts/run_view.h"
 
 namespace ostro::page {
 

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "ostro/io/files/file_system.h"
-#include "ostro/page/bins.h"
+#include "ostro/page/numbers/bins.h"
 #include "ostro/train/record/chain.h"
 
 namespace ostro::page {

@@ -1,4 +1,4 @@
-#include "ostro/page/run_view.h"
+#include "ostro/page/facts/run_view.h"
 
 #include "ostro/io/files/path.h"
 #include "ostro/train/record/canonical.h"

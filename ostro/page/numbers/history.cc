@@ -1,4 +1,4 @@
-#include "ostro/page/history.h"
+#include "ostro/page/numbers/history.h"
 
 #include <fmt/format.h>
 

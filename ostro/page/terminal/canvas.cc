@@ -1,4 +1,4 @@
-#include "ostro/page/canvas.h"
+#include "ostro/page/terminal/canvas.h"
 
 #include <fmt/format.h>
 

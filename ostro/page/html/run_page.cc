@@ -1,10 +1,10 @@
-#include "ostro/page/run_page.h"
+#include "ostro/page/html/run_page.h"
 
 #include "ostro/base/log.h"
 #include "ostro/io/files/atomic_file.h"
 #include "ostro/io/files/path.h"
-#include "ostro/page/make_facts.h"
-#include "ostro/page/page.h"
+#include "ostro/page/facts/make_facts.h"
+#include "ostro/page/html/page.h"
 
 namespace ostro::page {
 

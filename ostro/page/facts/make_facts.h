@@ -5,7 +5,7 @@
 #include <string>
 
 #include "ostro/io/files/file_system.h"
-#include "ostro/page/facts.h"
+#include "ostro/page/facts/facts.h"
 #include "ostro/runtime/engine.h"
 #include "ostro/train/options/config.h"
 

@@ -4,9 +4,9 @@
 #include <algorithm>
 #include <ctime>
 
-#include "ostro/page/axis.h"
-#include "ostro/page/page.h"
-#include "ostro/page/page_parts.h"
+#include "ostro/page/html/page.h"
+#include "ostro/page/html/page_parts.h"
+#include "ostro/page/numbers/axis.h"
 #include "ostro/train/record/clock_text.h"
 
 namespace ostro::page {

@@ -1,4 +1,4 @@
-#include "ostro/page/facts.h"
+#include "ostro/page/facts/facts.h"
 
 #include "ostro/io/json/json_fields.h"
 

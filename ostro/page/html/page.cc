@@ -1,12 +1,12 @@
-#include "ostro/page/page.h"
+#include "ostro/page/html/page.h"
 
 #include <fmt/format.h>
 
 #include "ostro/base/html.h"
 #include "ostro/base/sha256.h"
-#include "ostro/page/axis.h"
-#include "ostro/page/chart.h"
-#include "ostro/page/page_style.h"
+#include "ostro/page/html/chart.h"
+#include "ostro/page/html/page_style.h"
+#include "ostro/page/numbers/axis.h"
 #include "ostro/tokenizer/unicode/base64.h"
 #include "ostro/train/record/clock_text.h"
 

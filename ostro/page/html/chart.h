@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "ostro/page/bins.h"
+#include "ostro/page/numbers/bins.h"
 
 namespace ostro::page {
 

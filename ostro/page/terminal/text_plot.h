@@ -4,8 +4,8 @@
 #include <string>
 #include <vector>
 
-#include "ostro/page/bins.h"
-#include "ostro/page/canvas.h"
+#include "ostro/page/numbers/bins.h"
+#include "ostro/page/terminal/canvas.h"
 
 namespace ostro::page {
 

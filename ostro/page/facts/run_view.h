@@ -7,8 +7,8 @@
 
 #include "ostro/checkpoint/catalog.h"
 #include "ostro/io/files/file_system.h"
-#include "ostro/page/facts.h"
-#include "ostro/page/history.h"
+#include "ostro/page/facts/facts.h"
+#include "ostro/page/numbers/history.h"
 #include "ostro/train/options/config.h"
 #include "ostro/train/record/chain.h"
 #include "ostro/train/record/record.h"

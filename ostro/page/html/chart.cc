@@ -1,11 +1,11 @@
-#include "ostro/page/chart.h"
+#include "ostro/page/html/chart.h"
 
 #include <fmt/format.h>
 
 #include <algorithm>
 
 #include "ostro/base/html.h"
-#include "ostro/page/axis.h"
+#include "ostro/page/numbers/axis.h"
 
 namespace ostro::page {
 namespace {

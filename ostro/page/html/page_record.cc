@@ -4,9 +4,9 @@
 #include <nlohmann/json.hpp>
 
 #include "ostro/base/html.h"
-#include "ostro/page/axis.h"
-#include "ostro/page/page.h"
-#include "ostro/page/page_parts.h"
+#include "ostro/page/html/page.h"
+#include "ostro/page/html/page_parts.h"
+#include "ostro/page/numbers/axis.h"
 #include "ostro/train/record/canonical.h"
 #include "ostro/train/record/clock_text.h"
 #include "ostro/train/run/amend.h"

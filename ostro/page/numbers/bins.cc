@@ -1,4 +1,4 @@
-#include "ostro/page/bins.h"
+#include "ostro/page/numbers/bins.h"
 
 #include <algorithm>
 #include <cmath>
