@@ -18,7 +18,7 @@
 #include "bench/bench_model.h"
 #include "ostro/cpu/engine/engine.h"
 #include "ostro/cpu/machine/thread_pool.h"
-#include "ostro/train/programs/step_options.h"
+#include "ostro/train/step/step.h"
 
 namespace {
 

@@ -10,33 +10,34 @@
 #include <vector>
 
 #include "ostro/base/check.h"
-#include "ostro/base/zeroed.h"
 
 namespace ostro {
 namespace {
 
 constexpr size_t kHugePage = size_t{2} << 20, kSmallPage = 4096;
-constexpr size_t kKeptFrom = size_t{1} << 20;      // smaller blocks are malloc's business
-constexpr size_t kKeptUnasked = size_t{64} << 20;  // kept although a new request does not fit them
+constexpr size_t kKeptFrom = size_t{1} << 20;  // smaller blocks are left to malloc
+// this much stays kept even if a new request has another size
+constexpr size_t kKeptUnasked = size_t{64} << 20;
 
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-constexpr bool kKeep = false;  // a kept block would hide a use after free
+constexpr bool kKeep = false;  // a kept block would hide a use-after-free
 #else
 constexpr bool kKeep = true;
 #endif
 
 bool huge(size_t bytes) { return bytes >= 2 * kHugePage; }
 
-// A large block ends in small pages: the rest of a huge one would be memory that nobody uses.
+// The size of a large block is a multiple of a small page, not of a huge page. Otherwise part of its last
+// huge page would be unused memory.
 size_t rounded_up(size_t bytes) {
   const size_t unit = huge(bytes) ? kSmallPage : kAlignment;
   return bytes == 0 ? unit : (bytes + unit - 1) / unit * unit;
 }
 
-// Blocks that come from the kernel itself, which makes them zeros, and not from malloc.
+// Whether a block of this size comes from mmap, not from malloc. mmap gives zeros.
 bool mapped(size_t rounded) { return kKeep && huge(rounded); }
 
-// Begins at a huge page. Error: nullptr.
+// Maps memory that begins at a huge page. nullptr if the kernel refuses.
 std::byte* map_pages(size_t rounded) {
   void* const p =
       mmap(nullptr, rounded + kHugePage, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
@@ -48,7 +49,7 @@ std::byte* map_pages(size_t rounded) {
   return begin + before;
 }
 
-// A block that nobody used before, or nullptr.
+// A new block, or nullptr if memory is exhausted.
 std::byte* fresh(size_t rounded) {
   void* p = nullptr;
   if (mapped(rounded))
@@ -56,7 +57,7 @@ std::byte* fresh(size_t rounded) {
   else if (posix_memalign(&p, huge(rounded) ? kHugePage : kAlignment, rounded) != 0)
     return nullptr;
   if (p != nullptr && huge(rounded))
-    madvise(p, rounded, MADV_HUGEPAGE);  // advice only: failure costs speed, not bits
+    madvise(p, rounded, MADV_HUGEPAGE);  // only a hint: if it fails, this is slower, not wrong
   return static_cast<std::byte*>(p);
 }
 
@@ -113,7 +114,7 @@ class Keeper {
   size_t total_ = 0;
 };
 
-// Never destroyed: buffers of static lifetime may be freed at any time.
+// Never destroyed: buffers in static variables may be freed at the very end.
 Keeper& keeper() {
   static auto* const k = new Keeper();
   return *k;

@@ -10,21 +10,27 @@ namespace ostro {
 inline constexpr size_t kAlignment = 64;  // one cache line, one AVX-512 register
 
 struct AlignedFree {
-  size_t bytes = 0;  // of the block, as it was rounded
+  size_t bytes = 0;  // size of the block after rounding
   void operator()(std::byte* p) const;
 };
 using AlignedBytes = std::unique_ptr<std::byte[], AlignedFree>;
 
-// At least `bytes` bytes at a multiple of kAlignment, not initialised; large blocks ask the kernel for
-// huge pages (GEMM panels walk far more memory than 4 KiB pages can map in the TLB). Thread-safe.
+// Allocates at least `bytes` bytes, aligned to kAlignment and not initialised. Large blocks ask the kernel
+// for huge pages: the panels of matrix products cover much more memory than the TLB can map with 4 KiB pages.
+// Thread-safe. Aborts when memory is exhausted.
 //
-// Large blocks that are freed are kept for the next request of the same size: a training step asks for the
-// same buffers every time, and fresh pages from the kernel cost more than filling them. Kept blocks that do
-// not fit a new request are given back first, so that peak memory stays what the program needs. Aborts when
-// memory is exhausted.
+// Large blocks that are freed are kept for the next request of the same size. A training step asks for the
+// same sizes every time, and getting fresh pages from the kernel costs more than filling them. If no kept
+// block fits a new request and more than 64 MiB are kept, all of them are returned to the kernel first. This
+// keeps peak memory low.
 AlignedBytes allocate_aligned(size_t bytes);
 
-// Bytes that are kept for reuse, and gives them all back.
+// Like allocate_aligned, but all bits are zero. Small blocks and reused blocks are filled here. New large
+// blocks are not: the kernel gives zero pages when a page is first touched, and that happens in the threads
+// that work on the block.
+AlignedBytes allocate_zeroed(size_t bytes);
+
+// The number of bytes that are kept for reuse. release_kept_memory() returns them to the kernel.
 size_t kept_bytes();
 void release_kept_memory();
 

@@ -5,8 +5,6 @@
 #include <algorithm>
 #include <cstring>
 
-#include "ostro/base/zeroed.h"
-
 namespace ostro {
 namespace {
 

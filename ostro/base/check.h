@@ -1,5 +1,6 @@
-// OSTRO_CHECK(cond, "what broke and the likely cause: {}", value): aborts with file and line when an
-// invariant of ours is broken. Never for bad input: that is a Result (error.h).
+// OSTRO_CHECK(cond, "what broke and the likely cause: {}", value) aborts with file and line if `cond` is
+// false. It is for our own invariants. Bad input is never a failed check: it is an error in a Result
+// (error.h).
 #pragma once
 
 #include <fmt/core.h>

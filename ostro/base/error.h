@@ -1,5 +1,5 @@
-// Errors as values. Input, files and network return Result<T> or Status; a broken invariant is a
-// CHECK; only tracing throws (trace/error.h). Libraries never print or exit.
+// Errors as values. Code that handles input, files or the network returns Result<T> or Status. A broken
+// invariant is an OSTRO_CHECK. Only tracing throws exceptions (trace/error.h). Libraries never print or exit.
 #pragma once
 
 #include <string>
@@ -10,13 +10,14 @@
 
 namespace ostro {
 
-// What kind of failure, so that a caller can choose (retry, fall back, exit code) without reading text.
+// The kind of failure. A caller can decide by it what to do (retry, fall back, exit code) without reading the
+// message.
 enum class ErrorCode {
   kInvalidArgument,  // the user asked for something that makes no sense
   kNotFound,         // a file, key or name that should exist does not
   kCorrupt,          // data whose checksum, length or structure is wrong
   kIo,               // the operating system refused: disk full, permission, ...
-  kBusy,             // another process holds it
+  kBusy,             // another process uses it
   kUnsupported,      // valid, but not something this build or machine can do
   kInternal,         // a bug of ours, reported without aborting
 };
@@ -32,7 +33,7 @@ class [[nodiscard]] Error {
   ErrorCode code() const { return code_; }
   const std::string& message() const { return message_; }
 
-  // The same error with "context: " in front, for the way up.
+  // The same error with "context: " in front of the message. Used when an error is passed up.
   Error with_context(std::string_view context) const;
 
  private:
@@ -47,7 +48,7 @@ Error io_error(std::string message);
 Error busy(std::string message);
 Error unsupported(std::string message);
 
-// A T or an Error. Reading the value of a failed Result is a broken invariant (aborts with the error).
+// A T or an Error. Reading the value of a failed Result aborts and prints the error.
 template <typename T>
 class [[nodiscard]] Result {
  public:

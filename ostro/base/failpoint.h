@@ -7,8 +7,9 @@
 
 namespace ostro {
 
-// One relaxed load when the variable is unset. Thread-safe. An unreadable OSTRO_FAILPOINT ends the process
-// with a message at the first call: a test that names no failpoint would prove nothing.
+// Ends the process if this failpoint is armed and its count is reached. Costs one comparison when the
+// variable is unset. Thread-safe. An OSTRO_FAILPOINT that cannot be read aborts with a message at the first
+// call, because a test without an armed failpoint would prove nothing.
 void failpoint(const char* name);
 
 }  // namespace ostro

@@ -7,7 +7,6 @@ namespace ostro {
 namespace {
 
 void write_to_stderr(LogLevel level, std::string_view line) {
-  if (level == LogLevel::kDebug) return;
   const char* prefix = level == LogLevel::kWarning ? "warning: " : level == LogLevel::kError ? "error: " : "";
   std::fprintf(stderr, "%s%.*s\n", prefix, static_cast<int>(line.size()), line.data());
 }

@@ -1,5 +1,5 @@
-// The logging sink: libraries hand lines to it and never print themselves.
-// Thread-safe. main (or a test) decides where lines go; the default writes to stderr.
+// The log. Libraries pass lines to the log sink and never print themselves. main (or a test) decides where
+// lines go; the default sink writes to stderr. Thread-safe.
 #pragma once
 
 #include <functional>
@@ -8,16 +8,15 @@
 
 namespace ostro {
 
-enum class LogLevel { kDebug, kInfo, kWarning, kError };
+enum class LogLevel { kInfo, kWarning, kError };
 
 using LogSink = std::function<void(LogLevel, std::string_view line)>;
 
-// Replaces the sink; returns the one before.
+// Replaces the sink and returns the previous one.
 LogSink set_log_sink(LogSink sink);
 
 void log_line(LogLevel level, std::string_view line);
 
-inline void log_debug(std::string_view line) { log_line(LogLevel::kDebug, line); }
 inline void log_info(std::string_view line) { log_line(LogLevel::kInfo, line); }
 inline void log_warning(std::string_view line) { log_line(LogLevel::kWarning, line); }
 inline void log_error(std::string_view line) { log_line(LogLevel::kError, line); }

@@ -1,4 +1,5 @@
-// The values used last, kept for several owners together, so that what all of them hold is bounded.
+// A cache with least-recently-used eviction. Several owners share it, so that its capacity limits what all of
+// them keep together.
 #pragma once
 
 #include <cstddef>
@@ -11,14 +12,14 @@
 
 namespace ostro {
 
-// Values by owner and number; when their costs sum up to more than the capacity, those used longest ago go.
-// Whoever holds a value keeps it alive. Thread-safe.
+// Holds values by owner and number. When the sum of their costs exceeds the capacity, the least recently used
+// values are removed. A removed value stays alive as long as somebody holds its pointer. Thread-safe.
 template <typename T>
 class LruCache {
  public:
   using Value = std::shared_ptr<const T>;
 
-  // What one owner keeps in the cache; its destructor takes it out.
+  // The values of one owner. The destructor removes them from the cache.
   class Part {
    public:
     explicit Part(std::shared_ptr<LruCache> cache) : cache_(std::move(cache)), owner_(cache_->new_owner()) {}
@@ -29,9 +30,10 @@ class LruCache {
     }
 
     size_t capacity() const { return cache_->capacity_; }
-    // Null when it is not there.
+    // The value, or null if it is not in the cache.
     Value find(int64_t number) const { return cache_->find({owner_, number}); }
-    // The value, or the one that another thread added first.
+    // Adds a value and returns it. If another thread has already added this number, returns that thread's
+    // value.
     Value add(int64_t number, Value value, size_t cost = 1) const {
       return cache_->add({owner_, number}, std::move(value), cost);
     }
@@ -41,7 +43,7 @@ class LruCache {
     int64_t owner_;
   };
 
-  // The value added last stays whatever it costs.
+  // The value that was added last always stays, even if it costs more than `capacity`.
   explicit LruCache(size_t capacity) : capacity_(capacity) {}
 
   // The sum of the costs of all values.
@@ -71,7 +73,7 @@ class LruCache {
   }
 
   void remove(int64_t owner) {
-    List dead;  // dies outside the lock, as freeing may take a while
+    List dead;  // destroyed after the lock is released, because freeing may take long
     const std::lock_guard lock(mutex_);
     for (auto entry = recent_.begin(); entry != recent_.end();) {
       const auto next = std::next(entry);

@@ -1,4 +1,4 @@
-// A loop over independent pieces of work, a few at a time.
+// A parallel loop over independent pieces of work.
 #pragma once
 
 #include <functional>
@@ -7,8 +7,8 @@
 
 namespace ostro {
 
-// Calls f(0) .. f(n - 1) from `threads` threads (the caller's is one of them) in any order. Stops handing out
-// work after a failure and returns the failure with the lowest number.
+// Calls f(0) .. f(n - 1) in any order on `threads` threads, one of which is the caller's. After a failure no
+// new calls are started. Returns the failure with the lowest number.
 Status parallel_for(int64_t n, int threads, const std::function<Status(int64_t)>& f);
 
 }  // namespace ostro

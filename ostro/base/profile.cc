@@ -13,7 +13,7 @@ using profile_detail::session;
 struct Track {
   std::mutex mutex;  // guards spans
   ProfileTrack content;
-  bool taken = true;  // by a thread that lives; guarded by the registry's mutex
+  bool taken = true;  // a live thread uses it; guarded by the registry's mutex
 };
 
 struct Registry {
@@ -22,7 +22,7 @@ struct Registry {
   std::vector<std::unique_ptr<Track>> tracks;
 };
 
-// Never destroyed: threads may end after everything else.
+// Never destroyed: a thread may end after static variables are gone.
 Registry& registry() {
   static auto* const r = new Registry;
   return *r;
@@ -52,7 +52,8 @@ int64_t now_ns() {
       .count();
 }
 
-// A thread that follows one of the same name, as the workers of the next step do, goes on with its track.
+// The track of a thread. A new thread reuses the track of an ended thread with the same name. Example: the
+// worker threads of the next step.
 Track& track_of(ThreadState& thread) {
   if (thread.track != nullptr) return *thread.track;
   Registry& r = registry();
@@ -71,7 +72,7 @@ Track& track_of(ThreadState& thread) {
 void keep(uint32_t begun_in, SpanRecord record) {
   Track& track = track_of(state());
   const std::lock_guard<std::mutex> lock(track.mutex);
-  // Under the lock: stop_profile has not emptied this track yet.
+  // Check under the lock: stop_profile() may have emptied this track meanwhile.
   if (session.load(std::memory_order_relaxed) == begun_in) track.content.spans.push_back(std::move(record));
 }
 
@@ -160,7 +161,7 @@ void PhasedSpan::end_phase(int64_t now) {
 void begin_phase(const char* name, int64_t leaf) {
   PhasedSpan* span = state().phased;
   if (span == nullptr) return;
-  // The first phase begins with its span.
+  // The first phase begins at the same time as its span.
   const int64_t now = span->phase_.label == nullptr ? span->whole_.begin : now_ns();
   span->end_phase(now);
   span->phase_ = {make_label(name, "phase"), now, 0, leaf};

@@ -1,8 +1,8 @@
-// Spans: what a thread did, from when to when. Collected only while somebody profiles
-// (`ostro train --profile`, docs/profiling.md); else each costs one relaxed load.
+// Profiling spans. A span says what a thread did, and when it began and ended. Spans are recorded only during
+// a profile (`ostro train --profile`, docs/profiling.md); otherwise a span costs one relaxed atomic load.
 //
-// There is one profile at a time in a process. Every thread collects in a track of its own, so that spans on
-// one track nest and never overlap otherwise.
+// A process has at most one profile at a time. Every thread records into a track of its own. So spans of one
+// track are nested or separate; they never overlap partly.
 #pragma once
 
 #include <atomic>
@@ -14,22 +14,22 @@
 
 namespace ostro {
 
-// What spans are about; made once, shared by all of them.
+// The description of spans. It is made once and shared by all spans of the same kind.
 struct SpanLabel {
   std::string name;  // "layers/mlp dot"
-  const char* category =
-      "phase";  // "step", "phase", "op", "kernel", "loop", "branch", "copy", "wait", "thread"
+  // "step", "phase", "op", "kernel", "loop", "branch", "copy", "wait", "thread"
+  const char* category = "phase";
   std::vector<std::pair<std::string, std::string>> details;  // name and value, for people
-  double flops = 0, bytes = 0;                               // of one span; 0: none or not known
+  double flops = 0, bytes = 0;                               // per span; 0: none, or not known
 };
 using SpanLabelPtr = std::shared_ptr<const SpanLabel>;
 
 struct SpanRecord {
   SpanLabelPtr label;
   int64_t begin = 0, end = 0;  // ns of the steady clock
-  int64_t leaf = -1;           // of the batch, from 0; -1: the work of no leaf
-  int64_t iteration = -1;      // of the innermost loop; -1: outside of loops
-  bool part = false;           // one thread's share of the span of this label on another track
+  int64_t leaf = -1;           // number of the leaf in the batch, from 0; -1: not part of a leaf
+  int64_t iteration = -1;      // iteration of the innermost loop; -1: not in a loop
+  bool part = false;           // this thread's share of a span that is recorded on another track
 };
 
 struct ProfileTrack {
@@ -38,38 +38,40 @@ struct ProfileTrack {
 };
 
 namespace profile_detail {
-inline std::atomic<uint32_t> session{0};  // 0: nobody profiles
+inline std::atomic<uint32_t> session{0};  // 0: no profile is running
 }
 
 inline bool profiling() { return profile_detail::session.load(std::memory_order_relaxed) != 0; }
 
-// From here on spans are collected: false when a profile is on already.
+// Starts a profile: spans are recorded from now on. False if one is already running.
 bool start_profile();
-// Ends it: the tracks on which a span began and ended since. Empty when none was on.
+// Stops the profile. Returns the tracks that have at least one span. Only spans that began and ended during
+// the profile are recorded. Empty if no profile was running.
 std::vector<ProfileTrack> stop_profile();
 
-// How this thread's track is called; before its first span.
+// Names this thread's track. Call it before the thread's first span.
 void name_thread(std::string name);
 
-// Where this thread is; spans that begin take it over. Not owned.
+// The present position of this thread: leaf, loop iteration and innermost span. New spans copy it. Not owned.
 struct SpanPlace {
   int64_t leaf = -1, iteration = -1;
-  const SpanLabelPtr* label = nullptr;  // of the innermost span
+  const SpanLabelPtr* label = nullptr;  // label of the innermost span
 };
 SpanPlace& span_place();
 
-// From its construction to its destruction, when a profile is on all the time and there is a label, which
-// must outlive it.
+// A span that lasts from construction to destruction. It is recorded only if a profile runs during all that
+// time and `label` is not null. The label must outlive it.
 class Span {
  public:
   explicit Span(const SpanLabelPtr* label);
-  // This thread's share of what another thread's place names; nothing without one.
+  // A span for this thread's share of the span at another thread's `place`. Nothing is recorded if `place` is
+  // null or has no span.
   static Span part_of(const SpanPlace* place) { return Span(place, 0); }
   ~Span();
   Span(const Span&) = delete;
   Span& operator=(const Span&) = delete;
 
-  // Nothing worth a record happened.
+  // Do not record this span.
   void discard() { session_ = 0; }
 
  private:
@@ -79,10 +81,11 @@ class Span {
   const SpanLabelPtr* outer_ = nullptr;
 };
 
-// A span that its phases fill without gaps, so that their times add up to its own. One at a time on a thread.
+// A span that is divided into phases without gaps, so the times of the phases add up to its own. At most one
+// per thread at a time.
 class PhasedSpan {
  public:
-  // An empty name: nothing.
+  // With an empty name nothing is recorded.
   explicit PhasedSpan(std::string name, std::vector<std::pair<std::string, std::string>> details = {});
   ~PhasedSpan();
   PhasedSpan(const PhasedSpan&) = delete;
@@ -97,8 +100,8 @@ class PhasedSpan {
 };
 
 void begin_phase(const char* name, int64_t leaf);
-// This thread's PhasedSpan ends the phase it was in and goes on in this one, which works on that leaf.
-// Without a PhasedSpan: nothing.
+// Ends the current phase of this thread's PhasedSpan and begins the phase `name`, which works on `leaf`.
+// Without a PhasedSpan it does nothing.
 inline void phase(const char* name, int64_t leaf = -1) {
   if (profiling()) begin_phase(name, leaf);
 }

@@ -13,7 +13,7 @@ namespace ostro {
 
 using Sha256Digest = std::array<uint8_t, 32>;
 
-// An incremental hash. Not thread-safe; movable, and usable once: nothing may follow finish().
+// An incremental hash. Not thread-safe. No call may follow finish().
 class Sha256 {
  public:
   Sha256();

@@ -1,4 +1,4 @@
-// Memory that was filled before and is not needed now.
+// A small pool of byte buffers for reuse.
 #pragma once
 
 #include <cstddef>
@@ -8,11 +8,11 @@
 
 namespace ostro {
 
-// For who fills buffers again and again: fresh pages from the kernel for each would cost as much as filling
-// them. Keeps two. Thread-safe.
+// Keeps up to two buffers for code that fills buffers again and again. Without it every buffer would need
+// fresh pages from the kernel, which cost as much as filling them. Thread-safe.
 class SpareBytes {
  public:
-  // Of any size, with any content.
+  // A buffer of any size with any content.
   std::vector<std::byte> take() {
     const std::lock_guard lock(mutex_);
     if (list_.empty()) return {};

@@ -26,10 +26,11 @@ std::string tool_template_path(const std::string& directory) {
                        std::string(kToolUse) + ".jinja");
 }
 
-// Names for what an assistant thought before it spoke; the first is the one that templates should read.
+// Keys for the reasoning of an assistant message. Templates should read the first one.
 constexpr const char* kReasoning[] = {"reasoning_content", "thinking", "reasoning"};
 
-// A message as transformers hands it on: without keys that are null, and reasoning under its usual names.
+// A message as transformers passes it to the template: keys with null removed, and reasoning under its usual
+// names.
 Value prepared(const Mapping& message) {
   auto kept = std::make_shared<Mapping>();
   for (const auto& [key, value] : message.items())
@@ -124,7 +125,7 @@ Result<ChatTemplate> ChatTemplate::load(io::FileSystem& fs, const std::string& t
                                 fmt::format("{}: chat_template \"{}\"", config_path, name)));
       }
     }
-    // Files beside the tokenizer take the place of what the configuration says.
+    // Template files beside the tokenizer have priority over tokenizer_config.json.
     std::vector<std::pair<std::string, std::string>> files;
     const std::string jinja_path = io::join_path(directory, kTemplateFile);
     ASSIGN_OR_RETURN(const bool has_jinja, fs.exists(jinja_path));
@@ -149,7 +150,7 @@ Result<ChatTemplate> ChatTemplate::load(io::FileSystem& fs, const std::string& t
     if (config.contains(name))
       if (std::string token = token_text(config[name]); !token.empty())
         out.special_tokens_.emplace_back(name, std::move(token));
-  if (!has_config) {  // the tokenizer's own idea of them
+  if (!has_config) {  // default: as in the tokenizer itself
     if (const auto id = tokenizer.bos_id())
       out.special_tokens_.emplace_back("bos_token", *tokenizer.id_to_token(*id));
     if (const auto id = tokenizer.eos_id())
@@ -205,8 +206,9 @@ Result<RenderedChat> ChatTemplate::render_with_spans(const Conversation& convers
   return choose(conversation).has_generation() ? render(conversation) : spans_by_prefixes(conversation);
 }
 
-// What the assistant's message number i wrote is what the text of messages 1..i has behind the text of
-// messages 1..i-1 with the generation prompt; exact when each of these texts begins the next.
+// Let A be the text of messages 1..i-1 with the generation prompt, and B the text of messages 1..i. If A is a
+// prefix of B, the rest of B is what assistant message i wrote. This is exact when every such text is a
+// prefix of the next one.
 Result<RenderedChat> ChatTemplate::spans_by_prefixes(const Conversation& conversation) const {
   ASSIGN_OR_RETURN(RenderedChat whole, render(conversation));
   const std::vector<Value>& messages = conversation.messages.as_sequence().items;

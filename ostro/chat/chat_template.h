@@ -1,5 +1,5 @@
-// Chat templates: a conversation as the text that a model was (or is to be) trained on, and which part of it
-// the assistant wrote. The rules are those of transformers' apply_chat_template.
+// Chat templates turn a conversation into the text that a model is trained on, and tell which parts of it the
+// assistant wrote. The rules are those of apply_chat_template in Hugging Face transformers.
 #pragma once
 
 #include <memory>
@@ -17,45 +17,47 @@
 
 namespace ostro::chat {
 
-// What a template is rendered over.
+// The input of a template.
 struct Conversation {
   jinja::Value messages;   // a list of dicts
   jinja::Value tools;      // a list, or None
   jinja::Value documents;  // a list, or None
-  jinja::Value more;       // a dict of further names for the template, or None
+  jinja::Value more;       // a dict of further variables for the template, or None
 };
 
 struct RenderedChat {
   std::string text;
-  std::vector<std::pair<size_t, size_t>> assistant;  // [begin, end) in bytes of the text, in order
+  // what the assistant wrote: byte ranges [begin, end) of the text, in order
+  std::vector<std::pair<size_t, size_t>> assistant;
 };
 
 // Immutable; threads may share one.
 class ChatTemplate {
  public:
-  // The template of a tokenizer, looked for in this order: `given` (a template, or the path of a file that
-  // holds one), chat_template.jinja and additional_chat_templates/ beside the tokenizer.json at
-  // `tokenizer_path` (a file or directory), "chat_template" in tokenizer_config.json (a text, or a list of
-  // {name, template}). Of several, "tool_use" serves conversations with tools and "default" all others.
-  // kNotFound when there is none.
+  // Finds the template of a tokenizer. Places, in this order: `given` (a template, or the path of a file that
+  // holds one); chat_template.jinja and additional_chat_templates/ beside the tokenizer.json at
+  // `tokenizer_path` (a file or directory); "chat_template" in tokenizer_config.json (a text, or a list of
+  // {name, template}). If there are several templates, "tool_use" is used for conversations with tools and
+  // "default" for all others. kNotFound when there is none.
   static Result<ChatTemplate> load(io::FileSystem& fs, const std::string& tokenizer_path,
                                    const tokenizer::Tokenizer& tokenizer,
                                    const std::optional<std::string>& given);
 
-  // The conversation as text. Errors: no messages, messages that are no dicts, what the template raises.
-  // `add_generation_prompt` ends it with what makes the assistant speak.
+  // Renders the conversation as text. With `add_generation_prompt` the text ends with the beginning of an
+  // answer of the assistant. Errors: no messages; messages that are not dicts; errors that the template
+  // raises.
   Result<RenderedChat> render(const Conversation& conversation, bool add_generation_prompt = false) const;
 
-  // The same with `assistant` filled in: from {% generation %} blocks, or, when the template has none, from
-  // what every assistant message adds to the text before it, where that can be told exactly (docs/chat.md).
-  // An error says what to do where it cannot.
+  // The same with `assistant` filled in. The spans come from {% generation %} blocks. If the template has
+  // none, they are what every assistant message adds to the text before it, where this can be told exactly
+  // (docs/chat.md). Otherwise the error says what to do.
   Result<RenderedChat> render_with_spans(const Conversation& conversation) const;
 
-  // Canonical JSON of the templates and the special tokens that they see.
+  // Canonical JSON of the templates and of the special tokens that are passed to them.
   std::string identity() const;
 
-  // Writes chat_template.jinja (and additional_chat_templates/tool_use.jinja) into a directory, where load()
-  // and Hugging Face transformers look for them.
+  // Writes chat_template.jinja (and additional_chat_templates/tool_use.jinja) into a directory, in the places
+  // where load() and Hugging Face transformers look for them.
   Status save(io::FileSystem& fs, const std::string& directory) const;
 
  private:
@@ -67,7 +69,7 @@ class ChatTemplate {
   const jinja::Template& choose(const Conversation& conversation) const;
   Result<RenderedChat> spans_by_prefixes(const Conversation& conversation) const;
 
-  std::vector<Named> templates_;  // the default first
+  std::vector<Named> templates_;  // the default one is first
   std::vector<std::pair<std::string, std::string>> special_tokens_;
 };
 

@@ -12,9 +12,9 @@
 
 namespace ostro::checkpoint {
 
-// Writes one checkpoint at a time in its own thread and prunes old ones after each. Owns that thread and the
-// copies; refers to `fs`, which must outlive it. start() and wait() from one thread. The destructor waits; an
-// error that nobody asked for by then is logged.
+// Writes one checkpoint at a time in its own thread, and prunes old checkpoints after each. It owns the
+// thread and the copied data. `fs` must outlive it. Call start() and wait() from one thread only. The
+// destructor waits for a running save; if its error was not asked for with wait(), it is logged.
 class AsyncSaver {
  public:
   AsyncSaver(io::FileSystem& fs, std::string root, SaveOptions options = {});
@@ -22,13 +22,13 @@ class AsyncSaver {
   AsyncSaver(const AsyncSaver&) = delete;
   AsyncSaver& operator=(const AsyncSaver&) = delete;
 
-  // Takes a snapshot and returns: tensors with an owner are kept as they are, the bytes of others are copied.
-  // Waits first for a save that is still running, and returns its error (then nothing was started). Passes
-  // the failpoint "snapshot".
+  // Starts a save and returns. A tensor with an owner is kept as it is; the bytes of others are copied. If a
+  // save is still running, waits for it first. If that save failed, returns its error and starts nothing.
+  // Passes the failpoint "snapshot".
   Status start(const Info& info, std::span<const Tensor> tensors);
 
-  // Waits for the save that is running: what was saved last, or its error (told once). Nothing saved yet: an
-  // empty result.
+  // Waits for the running save. Returns what was saved last, or the error of the last save (only once). The
+  // result is empty if nothing was saved yet.
   Result<std::optional<Saved>> wait();
 
   // Whether a save is running.

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <charconv>
 #include <map>
-#include <optional>
 
 #include "ostro/io/files/path.h"
 
@@ -29,6 +28,12 @@ std::optional<int64_t> parse_step(std::string_view name) {
 
 std::string step_directory(int64_t step) { return fmt::format("{}{:08}", kPrefix, step); }
 
+std::optional<int64_t> step_of_directory(std::string_view name) {
+  // A save that replaces a checkpoint sets the old one aside for a moment; a crash then leaves only that.
+  if (name.ends_with(kReplaced)) name.remove_suffix(kReplaced.size());
+  return parse_step(name);
+}
+
 Result<std::vector<Entry>> list_checkpoints(io::FileSystem& fs, const std::string& root) {
   std::vector<Entry> out;
   auto entries = fs.list(root);
@@ -39,10 +44,8 @@ Result<std::vector<Entry>> list_checkpoints(io::FileSystem& fs, const std::strin
   std::map<int64_t, std::string> by_step;
   for (const io::DirEntry& entry : *entries) {  // sorted: "step-1" comes before "step-1.old"
     if (!entry.is_directory) continue;
-    std::string_view name = entry.name;
-    // A save that replaces a checkpoint sets the old one aside for a moment; a crash then leaves only that.
-    if (name.ends_with(kReplaced)) name.remove_suffix(kReplaced.size());
-    if (const auto step = parse_step(name)) by_step.try_emplace(*step, io::join_path(root, entry.name));
+    if (const auto step = step_of_directory(entry.name))
+      by_step.try_emplace(*step, io::join_path(root, entry.name));
   }
   for (const auto& [step, path] : by_step) out.push_back({step, path});
   return out;

@@ -2,7 +2,9 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "ostro/checkpoint/manifest.h"
@@ -14,6 +16,9 @@ inline constexpr const char* kManifestName = "manifest.json";
 
 // "step-00000042". Steps above 99,999,999 have more digits.
 std::string step_directory(int64_t step);
+// The step in such a name, also in that of a checkpoint which is being replaced ("step-00000042.old");
+// nothing for any other name.
+std::optional<int64_t> step_of_directory(std::string_view name);
 
 struct Entry {
   int64_t step = 0;

@@ -8,7 +8,7 @@
 #include <cstring>
 #include <map>
 
-#include "ostro/base/log.h"
+#include "ostro/base/log_capture_for_test.h"
 #include "ostro/checkpoint/async_saver.h"
 #include "ostro/checkpoint/catalog.h"
 #include "ostro/checkpoint/restore.h"
@@ -73,19 +73,6 @@ Result<Restored> restore_tree(io::FileSystem& fs, Tree& tree, std::string_view p
       pattern, threads);
 }
 
-// Lines logged while it lives, instead of on the terminal.
-class LogCapture {
- public:
-  LogCapture()
-      : before_(
-            set_log_sink([this](LogLevel, std::string_view line) { lines += std::string(line) + "\n"; })) {}
-  ~LogCapture() { set_log_sink(before_); }
-  std::string lines;
-
- private:
-  LogSink before_;
-};
-
 void collect_files(io::FileSystem& fs, std::vector<std::string>& files) {
   files = *fs.glob("run/checkpoints/**");
 }
@@ -103,7 +90,7 @@ TEST_CASE("checkpoint: a state comes back, with its manifest") {
   const auto restored = restore_tree(fs, back, "**", 3);
   REQUIRE_MESSAGE(restored.ok(), (restored.ok() ? "" : restored.error().message()));
   CHECK(back == tree);
-  CHECK(restored->damaged.empty());
+  CHECK(restored->passed_over.empty());
   CHECK(restored->manifest.info == info_of(42, Kind::kPermanent));
   CHECK(restored->manifest.name == saved->name);
   CHECK(restored->manifest.tensors[0].axes == std::vector<std::string>{"layers", "embed", "mlp"});
@@ -218,16 +205,64 @@ TEST_CASE("checkpoint: a damaged newest one is passed over, loudly") {
   REQUIRE(restored.ok());
   CHECK(tree == older);
   CHECK(restored->manifest.info.step == 10);
-  REQUIRE(restored->damaged.size() == 1);
-  CHECK(restored->damaged[0].find("step-00000020/model/layers/w: the bytes of cell 5") != std::string::npos);
+  REQUIRE(restored->passed_over.size() == 1);
+  CHECK(restored->passed_over[0].find("step-00000020/model/layers/w: the bytes of cell 5") !=
+        std::string::npos);
   CHECK(log.lines.find("step-00000020 is damaged and is passed over") != std::string::npos);
   // A part that does not touch the damage restores from the newest.
   CHECK(restore_tree(fs, tree, "model/norm")->manifest.info.step == 20);
 
   check_ok(fs.remove("run/checkpoints/step-00000010/manifest.json"));
-  CHECK(restore_tree(fs, tree).error().message().find("all 2 checkpoints are damaged") != std::string::npos);
+  CHECK(restore_tree(fs, tree).error().message().find("none of the 2 checkpoints can be used") !=
+        std::string::npos);
   check_ok(fs.remove_all("run/checkpoints"));
   CHECK(restore_tree(fs, tree).error().code() == ErrorCode::kNotFound);
+}
+
+TEST_CASE("checkpoint: what a caller refuses is passed over like damage, its errors are final") {
+  io::MemoryFileSystem fs;
+  const Tree older = tree_of(1), newer = tree_of(2);
+  REQUIRE(save_tree(fs, 10, older).ok());
+  REQUIRE(save_tree(fs, 20, newer).ok());
+  Tree tree;
+  const auto restore = [&](const Checks& checks) {
+    tree.clear();
+    return restore_latest(
+        fs, "run/checkpoints",
+        [&](const TensorSpec& spec) -> Result<std::span<std::byte>> {
+          tree[spec.path].resize(static_cast<size_t>(spec.bytes()));
+          return std::span<std::byte>(tree[spec.path]);
+        },
+        "**", 1, checks);
+  };
+  const auto newest_refused = [](const Manifest& manifest, const std::string& path) {
+    return manifest.info.step == 20 ? Status(corrupt(path + ": not this one")) : Status();
+  };
+  LogCapture log;
+  for (const Checks& checks : {Checks{newest_refused, {}}, Checks{{}, newest_refused}}) {
+    const auto restored = restore(checks);
+    REQUIRE(restored.ok());
+    CHECK(tree == older);
+    REQUIRE(restored->passed_over.size() == 1);
+    CHECK(restored->passed_over[0].find("step-00000020: not this one") != std::string::npos);
+  }
+  CHECK(log.lines.find("step-00000020 is refused and is passed over") != std::string::npos);
+  // The manifest is asked about before anything is read, the tensors when all of them are there.
+  size_t before = 99, behind = 0;
+  const Checks looking = {[&](const Manifest&, const std::string&) -> Result<Status> {
+                            before = tree.size();
+                            return Status();
+                          },
+                          [&](const Manifest&, const std::string&) {
+                            behind = tree.size();
+                            return Status();
+                          }};
+  REQUIRE(restore(looking).ok());
+  CHECK(before == 0);
+  CHECK(behind == specs().size());
+  const Checks final = {
+      [](const Manifest&, const std::string&) -> Result<Status> { return corrupt("no chain"); }, {}};
+  CHECK(restore(final).error().message() == "no chain");
 }
 
 TEST_CASE("checkpoint: every flipped bit and every cut of every file is caught or changes nothing" *
@@ -299,7 +334,7 @@ TEST_CASE("checkpoint: a save interrupted at any operation leaves the old or the
         Tree tree;
         const auto restored = restore_tree(memory, tree);
         REQUIRE_MESSAGE(restored.ok(), (restored.ok() ? "" : restored.error().message()));
-        CHECK(restored->damaged.empty());
+        CHECK(restored->passed_over.empty());
         const bool is_new = tree == newer;
         CHECK((is_new || tree == older));
         if (saved.ok()) CHECK(is_new);
@@ -346,7 +381,7 @@ TEST_CASE("checkpoint: removal is whole or not at all, and old temporary ones ar
     LogCapture log;
     const auto restored = restore_tree(fs, tree);
     REQUIRE(restored.ok());
-    CHECK(restored->damaged.empty());
+    CHECK(restored->passed_over.empty());
     check_ok(remove_leftovers(fs, "run/checkpoints"));
     REQUIRE(save_tree(fs, 500, tree_of(1)).ok());
   }

@@ -90,6 +90,7 @@ std::string manifest_json(const Manifest& manifest) {
   root["kind"] = manifest.info.kind == Kind::kPermanent ? "permanent" : "temporary";
   root["name"] = manifest.name;
   root["chain_head"] = manifest.info.chain_head;
+  if (!manifest.info.measured.empty()) root["measured"] = manifest.info.measured;
   root["config"] = manifest.info.config;
   OrderedJson tensors = OrderedJson::array();
   for (size_t i = 0; i < manifest.tensors.size(); ++i) {
@@ -132,6 +133,9 @@ Result<Manifest> parse_manifest(std::string_view text, const std::string& path) 
   manifest.info.kind = kind == "permanent" ? Kind::kPermanent : Kind::kTemporary;
   ASSIGN_OR_RETURN(manifest.name, fields.string("name"));
   ASSIGN_OR_RETURN(manifest.info.chain_head, fields.string("chain_head"));
+  if (fields.has("measured")) {
+    ASSIGN_OR_RETURN(manifest.info.measured, fields.string("measured"));
+  }
   ASSIGN_OR_RETURN(manifest.info.config, fields.string("config"));
   ASSIGN_OR_RETURN(const Json* tensors, fields.array("tensors"));
   std::vector<Sha256Digest> arrays;

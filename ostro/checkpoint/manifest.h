@@ -21,6 +21,7 @@ struct Info {
   std::string numerics_version;
   std::string config;      // the resolved config's text
   std::string chain_head;  // hash of the chain's last entry at that step, in hexadecimal
+  std::string measured;    // what the chain's fingerprint of that step covers beside parameters; may be empty
   bool operator==(const Info&) const = default;
 };
 

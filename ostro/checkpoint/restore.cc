@@ -38,28 +38,43 @@ bool intersect(const Box& cell, const Box& box, Extents& in_cell, Extents& in_bo
   return true;
 }
 
-// What happened with one checkpoint: done, damaged (try an older one) or final (tell the caller).
+// What happened with one checkpoint: done, unfit (try an older one) or final (tell the caller).
 struct Attempt {
-  Status damage;
+  Status unfit;
   Status final;
 };
 
 Attempt restore_one(io::FileSystem& fs, const std::string& path, const Placement& place,
-                    std::string_view pattern, int threads, Restored& out) {
+                    std::string_view pattern, int threads, const Checks& checks, Restored& out) {
+  const auto unfit = [&](const char* how, const Error& error) {
+    return Attempt{Error(error.code(), fmt::format("checkpoint {} is {} and is passed over: {}", path, how,
+                                                   error.message())),
+                   {}};
+  };
   auto checkpoint = Checkpoint::open(fs, path);
   if (!checkpoint.ok()) {
     const bool later = checkpoint.error().code() == ErrorCode::kUnsupported;
-    return later ? Attempt{{}, checkpoint.error()} : Attempt{checkpoint.error(), {}};
+    return later ? Attempt{{}, checkpoint.error()} : unfit("damaged", checkpoint.error());
+  }
+  const Manifest& manifest = checkpoint->manifest();
+  if (checks.manifest) {
+    const Result<Status> verdict = checks.manifest(manifest, path);
+    if (!verdict.ok()) return {{}, verdict.error()};
+    if (!verdict->ok()) return unfit("refused", verdict->error());
   }
   for (const int64_t i : checkpoint->matching(pattern)) {
-    const TensorSpec& spec = checkpoint->manifest().tensors[static_cast<size_t>(i)];
+    const TensorSpec& spec = manifest.tensors[static_cast<size_t>(i)];
     auto memory = place(spec);
     if (!memory.ok()) return {{}, memory.error().with_context(path)};
-    if (const Status status = checkpoint->read(i, *memory, threads); !status.ok()) return {status, {}};
+    if (const Status status = checkpoint->read(i, *memory, threads); !status.ok())
+      return unfit("damaged", status.error());
     failpoint("resume");
   }
+  if (checks.tensors)
+    if (const Status verdict = checks.tensors(manifest, path); !verdict.ok())
+      return unfit("refused", verdict.error());
   out.path = path;
-  out.manifest = checkpoint->manifest();
+  out.manifest = manifest;
   return {};
 }
 
@@ -138,23 +153,22 @@ Status Checkpoint::verify(int threads) const {
 }
 
 Result<Restored> restore_latest(io::FileSystem& fs, const std::string& root, const Placement& place,
-                                std::string_view pattern, int threads) {
+                                std::string_view pattern, int threads, const Checks& checks) {
   ASSIGN_OR_RETURN(auto entries, list_checkpoints(fs, root));
   if (entries.empty()) return not_found(fmt::format("{}: no checkpoint", root));
   std::reverse(entries.begin(), entries.end());
   Restored restored;
   for (const Entry& entry : entries) {
-    const Attempt attempt = restore_one(fs, entry.path, place, pattern, threads, restored);
+    const Attempt attempt = restore_one(fs, entry.path, place, pattern, threads, checks, restored);
     if (!attempt.final.ok()) return attempt.final.error();
-    if (attempt.damage.ok()) return restored;
-    restored.damaged.push_back(attempt.damage.error().message());
-    log_warning(fmt::format("checkpoint {} is damaged and is passed over: {}", entry.path,
-                            attempt.damage.error().message()));
+    if (attempt.unfit.ok()) return restored;
+    restored.passed_over.push_back(attempt.unfit.error().message());
+    log_warning(attempt.unfit.error().message());
   }
   return corrupt(
-      fmt::format("{}: all {} checkpoints are damaged; the newest: {}. Restore one from a copy, or "
-                  "move this folder away to begin again from the first step",
-                  root, entries.size(), restored.damaged.front()));
+      fmt::format("{}: none of the {} checkpoints can be used; the newest: {}. Restore one from a copy, "
+                  "or move this folder away to begin again from the first step",
+                  root, entries.size(), restored.passed_over.front()));
 }
 
 }  // namespace ostro::checkpoint

@@ -47,18 +47,27 @@ class Checkpoint {
 // an older.
 using Placement = std::function<Result<std::span<std::byte>>(const TensorSpec&)>;
 
+// What a caller knows of a checkpoint that its own hashes do not say; either may be left out.
+struct Checks {
+  // Asked before arrays are read. An error of the Result ends the restore, one of the Status refuses this
+  // checkpoint.
+  std::function<Result<Status>(const Manifest&, const std::string& path)> manifest;
+  // Asked when everything is in its place.
+  std::function<Status(const Manifest&, const std::string& path)> tensors;
+};
+
 struct Restored {
   std::string path;
   Manifest manifest;
   // What was wrong with newer checkpoints that were passed over; each was also logged as a warning.
-  std::vector<std::string> damaged;
+  std::vector<std::string> passed_over;
 };
 
-// Restores the tensors that match `pattern` from the newest checkpoint that is whole, falling back to older
-// ones, loudly. ErrorCode::kNotFound when there is no checkpoint, kCorrupt when all are damaged. An error of
-// `place`, or a checkpoint written by a later version, is not damage: it is returned as it is. Passes the
-// failpoint "resume".
+// Restores the tensors that match `pattern` from the newest checkpoint that is whole and that `checks` do not
+// refuse, falling back to older ones, loudly. ErrorCode::kNotFound when there is no checkpoint, kCorrupt when
+// none can be used. An error of `place`, or a checkpoint written by a later version, is not damage: it is
+// returned as it is. Passes the failpoint "resume".
 Result<Restored> restore_latest(io::FileSystem& fs, const std::string& root, const Placement& place,
-                                std::string_view pattern = "**", int threads = 2);
+                                std::string_view pattern = "**", int threads = 2, const Checks& checks = {});
 
 }  // namespace ostro::checkpoint

@@ -10,24 +10,24 @@
 namespace ostro::checkpoint {
 
 struct SaveOptions {
-  int threads = 2;                              // cells hashed and written at a time
-  int64_t max_chunk_bytes = int64_t{64} << 20;  // cells above this are split further into files
+  int threads = 2;                              // number of cells that are hashed and written in parallel
+  int64_t max_chunk_bytes = int64_t{64} << 20;  // larger cells are split into several chunk files
 };
 
 struct Saved {
   std::string path;  // root/step-NNNNNNNN
-  std::string name;  // of the state
+  std::string name;  // name (hash) of the state
 };
 
-// Writes the tensors, in this order, as the checkpoint of info.step below `root`: into a directory with a
-// temporary name, all of it synced, the manifest last, then one rename. Until that the step's older
-// checkpoint (if any) counts; a crash at any moment leaves the old or the new one. One save per root at a
-// time. Passes the failpoints "array_write" (once per array) and "manifest".
+// Writes the tensors, in this order, as the checkpoint of info.step below `root`. Everything is written to a
+// directory with a temporary name and synced; the manifest comes last. Then the directory is renamed. So
+// after a crash at any moment either the old checkpoint of this step (if any) or the new one is there. Only
+// one save per root may run at a time. Passes the failpoints "array_write" (once per array) and "manifest".
 Result<Saved> save(io::FileSystem& fs, const std::string& root, const Info& info,
                    std::span<const Tensor> tensors, const SaveOptions& options = {});
 
-// The extents of chunk files for a cell: the cell, divided until a chunk has at most max_bytes (where it can
-// be).
+// The extents of the chunk files of a cell. The cell is divided until a chunk has at most max_bytes, if that
+// is possible.
 Extents chunk_of_cell(Extents cell, int64_t item_bytes, int64_t max_bytes);
 
 }  // namespace ostro::checkpoint

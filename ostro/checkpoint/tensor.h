@@ -1,5 +1,5 @@
-// A named tensor as checkpoints see it: axes, an element type, bytes, and the cells it is cut into.
-// This room knows nothing of what the tensors mean.
+// A named tensor in a checkpoint: axes, element type, bytes, and the cells into which it is cut. This room
+// does not know what the tensors mean.
 #pragma once
 
 #include <cstdint>
@@ -17,12 +17,13 @@ namespace ostro::checkpoint {
 using io::Extents;
 
 struct TensorSpec {
-  std::string path;   // "model/layers/mlp/up/weight": components of letters, digits, "_", "-", "."
-  std::string dtype;  // "f32", "bf16", "f64", "i32", "i64", "u32", "bool", as in the IR
+  // "model/layers/mlp/up/weight"; each component consists of letters, digits, "_", "-", "."
+  std::string path;
+  std::string dtype;              // "f32", "bf16", "f64", "i32", "i64", "u32", "bool", as in the IR
   std::vector<std::string> axes;  // names, outermost first
   Extents shape;                  // one size per axis
-  Extents
-      cell;  // extents of a cell, the unit of ownership and hashing (docs/numerics.md, N8); empty: one cell
+  // extents of a cell, the unit of ownership and hashing (docs/numerics.md, N8); empty: one cell
+  Extents cell;
   bool operator==(const TensorSpec&) const = default;
 
   // "f32[layers:2, embed:64]".
@@ -37,16 +38,18 @@ struct Tensor {
   std::shared_ptr<const void> owner;
 };
 
-// The Zarr name of a dtype, or nullptr; bytes of an element, or 0.
+// The Zarr name of a dtype, or nullptr if unknown. dtype_size: bytes per element, or 0 if unknown.
 const char* zarr_dtype(std::string_view dtype);
 int64_t dtype_size(std::string_view dtype);
 
-// Paths, ranks, sizes and dtypes make sense, and no path lies at or below another; `where` is for the error.
+// Checks that paths, ranks, sizes and dtypes make sense, and that no path is equal to or below another.
+// `where` begins the error.
 Status validate(std::span<const TensorSpec> specs, const std::string& where);
 
-// The cell's extents: spec.cell, or the whole shape; at least 1 and at most the shape (1 for empty axes).
+// The extents of a cell: spec.cell, or the whole shape if that is empty. At least 1 and at most the size of
+// the axis (1 for an axis of size 0).
 Extents cell_extents(const TensorSpec& spec);
-// The boxes of all cells in lexicographic order of their coordinates; those at the end of an axis may be
+// The boxes of all cells in lexicographic order of their coordinates. The last cell along an axis may be
 // smaller.
 struct Box {
   Extents start, shape;
@@ -58,10 +61,10 @@ using CellHashes = std::vector<Sha256Digest>;
 // The hash of an array: SHA-256 over the digests of its cells.
 Sha256Digest array_hash(const CellHashes& cells);
 
-// The name of a state: SHA-256, in hexadecimal, over one line per tensor in the given order,
-// "<path> <type_str> <array hash in hexadecimal>\n".
+// The name of a state: a SHA-256 in hexadecimal over one line per tensor in the given order, "<path>
+// <type_str> <array hash in hexadecimal>\n".
 std::string state_name(std::span<const TensorSpec> specs, std::span<const Sha256Digest> arrays);
-// The same from the bytes; `threads` cells are hashed at a time.
+// The same, computed from the bytes. `threads` cells are hashed in parallel.
 std::string state_name(std::span<const Tensor> tensors, int threads);
 
 }  // namespace ostro::checkpoint

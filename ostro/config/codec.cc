@@ -65,7 +65,7 @@ Status read_value(const Node& node, const std::string& path, double* out) {
 }
 
 Status read_value(const Node& node, const std::string& path, std::string* out) {
-  // Plain numbers and words are strings where a string is expected (`id: 12`); null is not.
+  // An unquoted number or word is accepted as a string (`id: 12`). null is not.
   if (!node.is_scalar() || node.kind == Node::Kind::kNull) return wrong_type(node, path, "a string");
   *out = node.text;
   return {};
@@ -124,7 +124,8 @@ Node write_value(double value, Write) { return Node::number(value); }
 Node write_value(const std::string& value, Write) { return Node::string(value); }
 Node write_value(Duration value, Write) { return Node::string(format_duration(value)); }
 Node write_value(const IntMap& value, Write which) {
-  if (which == Write::kCanonical) {  // the order written may matter, and JSON sorts keys: a list of pairs
+  // A list of pairs: the order may matter, and canonical JSON sorts the keys of maps.
+  if (which == Write::kCanonical) {
     std::vector<Node> pairs;
     for (const auto& [name, count] : value)
       pairs.push_back(Node::list({Node::string(name), Node::integer(count)}));

@@ -6,8 +6,8 @@
 //   std::map<std::string, T>         {name: T, ...}, sorted by name
 //   IntMap                           {name: integer, ...}, in the order written
 //   Staged<T>                        a T, or a list of [first step, T]
-//   Alternatives<A, B, ...>          a value of any of these types, first match wins
-//   enum class E                     one of the words of `option_names(E)`, found beside E
+//   Alternatives<A, B, ...>          a value of any of these types; the first that can read it wins
+//   enum class E                     one of the words of `option_names(E)`, a function in E's namespace
 //   std::variant<StructA, StructB>   a section chosen by `type:` (StructA::kType is its name)
 //   a struct with visit_options      a section
 #pragma once
@@ -34,7 +34,7 @@ struct Duration {
 Result<Duration> parse_duration(const std::string& text);
 std::string format_duration(Duration duration);
 
-// Named counts in the order written.
+// Named integers, in the order written.
 using IntMap = std::vector<std::pair<std::string, int64_t>>;
 
 // A value that may be of several types: `shuffle: true | false | 4096`.
@@ -48,11 +48,11 @@ struct Alternatives {
 template <class T>
 struct Staged {
   struct Stage {
-    int64_t step = 0;  // the first one that has this value
+    int64_t step = 0;  // first step that has this value
     T value{};
     bool operator==(const Stage&) const = default;
   };
-  std::vector<Stage> stages = {Stage{}};  // at least one; ascending steps from 0
+  std::vector<Stage> stages = {Stage{}};  // at least one; steps ascend, the first is 0
 
   Staged() = default;
   Staged(T value) : stages{{0, std::move(value)}} {}  // NOLINT: a plain value is a schedule of one stage
@@ -94,13 +94,12 @@ std::string type_text(const std::string*);
 std::string type_text(const Duration*);
 std::string type_text(const IntMap*);
 
-// ---- one of several words ----
-// An enum whose names are given by `std::vector<std::string> option_names(E)`, in the order of its values
-// from 0.
+// An enum with a function `std::vector<std::string> option_names(E)`. It gives the names of the values 0, 1,
+// 2, ... in this order.
 template <class T>
 concept OptionEnum = std::is_enum_v<T> && requires(T t) { option_names(t); };
 
-// The index of the word that the node holds; anything else is an error that names all words.
+// The index of the node's text in `words`. If it is none of them, the error lists all words.
 Result<size_t> read_word(const Node& node, const std::string& path, const std::vector<std::string>& words);
 std::string join_words(const std::vector<std::string>& words);
 
@@ -119,7 +118,7 @@ std::string type_text(const T*) {
   return join_words(option_names(T{}));
 }
 
-// Composite types call each other, so all are declared before any is defined.
+// Composite types can contain each other, so all functions are declared before the first definition.
 template <OptionStruct T>
 Status read_value(const Node&, const std::string&, T*);
 template <OptionStruct T>
@@ -171,7 +170,7 @@ Status read_value(const Node& node, const std::string& path, T* out) {
 }
 template <OptionStruct T>
 Node write_value(const T& value, Write which) {
-  return table_of(const_cast<T&>(value)).write(which);  // writing a table reads the fields only
+  return table_of(const_cast<T&>(value)).write(which);  // writing does not change the fields
 }
 template <OptionStruct T>
 std::string type_text(const T*) {
@@ -246,8 +245,8 @@ std::string type_text(const std::map<std::string, T>*) {
   return "map of " + type_text(static_cast<const T*>(nullptr)) + "s";
 }
 
-// ---- values by step ----
-// The first step of stage `index` of a list of [step, value], which must be above that of the stage before.
+// Reads the step of stage `index` in a list of [step, value]. It must be greater than `before`, the step of
+// the previous stage.
 Result<int64_t> read_stage_step(const Node& stage, const std::string& path, size_t index, int64_t before);
 
 template <class T>
@@ -289,7 +288,7 @@ std::string type_text(const Staged<T>*) {
 template <class... Ts>
 Status read_value(const Node& node, const std::string& path, Alternatives<Ts...>* out) {
   bool done = false;
-  Status inside;  // what is wrong inside a section: more telling than a list of all types
+  Status inside;  // an error inside a section; it tells more than a list of all types
   auto attempt = [&](auto* none) {
     using T = std::remove_pointer_t<decltype(none)>;
     if (done) return;
@@ -317,13 +316,13 @@ std::string type_text(const Alternatives<Ts...>*) {
   return text;
 }
 
-// ---- a section chosen by `type:` ----
-// The text of a section's `type` key, or `current` when it has none. Errors: not a map, not one of `known`.
+// The value of a section's `type` key, or `current` if there is none. Errors: the node is not a map; the
+// value is not in `known`.
 Result<std::string> chosen_type(const Node& node, const std::string& path, const std::string& current,
                                 const std::vector<std::string>& known);
-// The section without its `type` key.
+// A copy of the section without its `type` key.
 Node without_type(const Node& node);
-// The section with the `type` key in front.
+// The section with a `type` key added in front.
 Node with_type(const std::string& type, Node section);
 
 template <OptionStruct... Ts>
@@ -347,7 +346,10 @@ std::string type_text(const std::variant<Ts...>*) {
   return "section";
 }
 
-// ---- describing what is inside a type (values as in `value`; other choices with their defaults) ----
+// ---- describing the options inside a type ----
+//
+// The current value gives the defaults; choices of a variant that are not the current one show their own
+// defaults.
 inline void describe_inside(const auto&, const OptionInfo&, std::vector<OptionInfo>&) {}
 
 template <OptionStruct T>
@@ -355,7 +357,7 @@ void describe_inside(const T& value, const OptionInfo& self, std::vector<OptionI
   table_of(const_cast<T&>(value)).describe(self, out);
 }
 
-// The row of a variant's `type` key. `types` are all choices, the first of `current` is the default.
+// The row for a variant's `type` key. `types` lists all choices; `current` is shown as the default.
 OptionInfo type_key_info(const OptionInfo& self, const std::string& current,
                          const std::vector<std::string>& types);
 
@@ -375,7 +377,7 @@ void describe_inside(const std::variant<Ts...>& value, const OptionInfo& self, s
   (one(static_cast<Ts*>(nullptr)), ...);
 }
 
-// A section among other types, as if it were chosen.
+// Describes a section that is one of several alternatives, as if it were chosen.
 inline void describe_choice(const auto*, const OptionInfo&, std::vector<OptionInfo>&) {}
 template <OptionStruct T>
 void describe_choice(const std::variant<T>*, const OptionInfo& self, std::vector<OptionInfo>& out) {

@@ -7,7 +7,7 @@ namespace {
 
 std::string head(const std::string& path) { return path.substr(0, path.find('.')); }
 
-// The choices an option needs, "" when it always exists.
+// The choices (`type:` values) under which an option exists; "" if it always exists.
 std::string condition(const OptionInfo& option, const char* format_before) {
   std::string text;
   for (const auto& [path, value] : option.selects)

@@ -1,4 +1,4 @@
-// A whole configuration: from a file and overrides to a struct of options, and back to text.
+// Reads a whole configuration from a file and overrides into a struct of options, and writes it back as text.
 #pragma once
 
 #include <span>
@@ -11,10 +11,10 @@
 
 namespace ostro::config {
 
-// The tree of a file with the overrides applied, later ones winning. An empty path is an empty file.
+// The tree of a YAML file with the overrides applied; later overrides win. An empty path means an empty file.
 Result<Node> load_tree(const std::string& path, std::span<const Override> overrides);
 
-// Reads a file (and overrides) into `out`; keys that are absent keep the value they have there.
+// Reads a file and overrides into `out`. Options that are not given keep their value.
 template <OptionStruct T>
 Status load_options(const std::string& path, std::span<const Override> overrides, T* out) {
   ASSIGN_OR_RETURN(const Node tree, load_tree(path, overrides));
@@ -27,13 +27,15 @@ std::string resolved_yaml(const T& options) {
   return block_text(write_value(options, Write::kAll));
 }
 
-// The options with effect bits or schedule as JSON: sorted keys, no paths and no names of runs.
+// The canonical config: the options with effect bits or schedule as JSON with sorted keys. It has no paths
+// and no names of runs.
 template <OptionStruct T>
 std::string canonical_config(const T& options) {
   return canonical_json(write_value(options, Write::kCanonical));
 }
 
-// Every declared option, in order of declaration, the choices of variants one after the other.
+// Every declared option in the order of declaration. The options of all choices of a variant are listed one
+// after another.
 template <OptionStruct T>
 std::vector<OptionInfo> list_options(const T& options) {
   std::vector<OptionInfo> all;
@@ -41,10 +43,10 @@ std::vector<OptionInfo> list_options(const T& options) {
   return all;
 }
 
-// Text for --help: one option a line with type, default and help.
+// Text for --help: one line per option with type, default and help.
 std::string options_help(const std::vector<OptionInfo>& options);
 
-// The tables of docs/config.md, one for every top-level section.
+// The tables of docs/config.md: one per top-level section.
 std::string options_markdown(const std::vector<OptionInfo>& options);
 
 }  // namespace ostro::config

@@ -1,4 +1,4 @@
-// A configuration tree before it has types: what a YAML file says, and where it says it.
+// An untyped configuration tree: what a YAML file says, and where it says it.
 #pragma once
 
 #include <cstdint>
@@ -11,18 +11,18 @@
 
 namespace ostro::config {
 
-// One value of a tree. A plain value type; copies are deep.
+// One node of a tree. A value type; copies are deep.
 struct Node {
   enum class Kind { kNull, kBool, kInt, kDouble, kString, kList, kMap };
 
   Kind kind = Kind::kNull;
-  std::string text;         // scalars: as written in the file, or the shortest text that reads back equal
-  std::string key;          // children of a map: the key
-  std::string where;        // "file.yaml:12" or "--a.b.c"; empty for trees that no file holds
+  std::string text;   // scalars: the text in the file, or the shortest text that reads back as the same value
+  std::string key;    // key of this entry, if the parent is a map
+  std::string where;  // "file.yaml:12" or "--a.b.c"; empty if the tree was not read
   std::vector<Node> items;  // elements of a list, or entries of a map in the order written
 
   bool is_scalar() const { return kind != Kind::kList && kind != Kind::kMap; }
-  // The entry of that key, or nullptr.
+  // The entry with this key, or nullptr.
   const Node* find(std::string_view name) const;
   Node* find(std::string_view name);
 
@@ -40,21 +40,20 @@ struct Node {
 // "null", "an integer", "a list", ...: for messages.
 const char* kind_name(Node::Kind kind);
 
-// A scalar without quotes, with the kind YAML's core schema gives it (1e-5 is a number, 12 an integer,
-// yes a string).
+// An unquoted scalar. Its kind follows YAML's core schema: 1e-5 is a number, 12 an integer, yes a string.
 Node plain_scalar(std::string text, std::string where);
 
-// The shortest decimal text that reads back as the same double, always recognisable as a number
-// with a fraction or exponent ("1.0", "6e-4"). Non-finite values are a broken invariant.
+// The shortest decimal text that reads back as the same double. It always has a fraction or an exponent
+// ("1.0", "6e-4"), so it is recognised as a number. The value must be finite.
 std::string format_double(double value);
 
-// One-line YAML flow text ("[1, 2]", "{every: 1000}") that parse_yaml reads back equal.
+// One line of YAML flow text ("[1, 2]", "{every: 1000}"). parse_yaml reads it back equal.
 std::string flow_text(const Node& node);
 
-// Block YAML of a map, two spaces of indentation; parse_yaml reads it back equal.
+// A map as block YAML, indented by two spaces. parse_yaml reads it back equal.
 std::string block_text(const Node& map);
 
-// JSON with sorted keys and no white space; numbers in the shortest form that reads back equal.
+// JSON with sorted keys and no white space. Numbers have the shortest text that reads back equal.
 std::string canonical_json(const Node& node);
 
 }  // namespace ostro::config

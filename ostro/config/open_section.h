@@ -1,4 +1,5 @@
-// A section whose possible types are known only at run time: models come from outside this library.
+// A section whose possible types are known only at run time. It is used for models, which may be defined
+// outside this library.
 #pragma once
 
 #include <memory>
@@ -9,7 +10,7 @@
 
 namespace ostro::config {
 
-// The options of one type; a value that can be copied without knowing its class.
+// The options of one type. It can be copied without knowing its class.
 class SectionValue {
  public:
   virtual ~SectionValue() = default;
@@ -18,11 +19,12 @@ class SectionValue {
   virtual std::unique_ptr<SectionValue> clone() const = 0;
 };
 
-// One of the given types, chosen by the section's `type:` key. A value type; the choices are shared.
+// A section that holds one of the given types, chosen by its `type:` key. A value type; copies share the list
+// of choices.
 class OpenSection {
  public:
-  // `choices` holds each type with its default values; the first is chosen until a configuration says
-  // otherwise. At least one, with distinct type names.
+  // `choices` holds every type with its default values. The first one is chosen at the start. There must be
+  // at least one, and their names must differ.
   explicit OpenSection(std::vector<std::shared_ptr<const SectionValue>> choices);
   OpenSection(const OpenSection& other);
   OpenSection& operator=(const OpenSection& other);
@@ -34,7 +36,7 @@ class OpenSection {
   SectionValue& value() { return *value_; }
   const std::vector<std::shared_ptr<const SectionValue>>& choices() const { return choices_; }
 
-  // Replaces the value by the defaults of that type, which must be one of the choices.
+  // Replaces the value by the defaults of this type, which must be one of the choices.
   void choose(const std::string& type);
 
  private:

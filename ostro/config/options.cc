@@ -25,8 +25,8 @@ size_t edit_distance(const std::string& a, const std::string& b) {
 
 std::string place(const Node& node) { return node.where.empty() ? "" : node.where + ": "; }
 
-// true -> false, 4 -> 5, 0.5 -> 1.0: a value that differs; the declaration gives one where these are not
-// legal.
+// Another value for tests: true -> false, 4 -> 5, 0.5 -> 1.0. Where this is not legal, the declaration gives
+// one with other().
 std::string derived_other(const Node& value) {
   switch (value.kind) {
     case Node::Kind::kBool:
@@ -142,10 +142,11 @@ void OptionTable::describe(const OptionInfo& self, std::vector<OptionInfo>& out)
     if (!in_list) info.effect = option.effect;  // list elements have the effect of their list
     info.by_content = option.content;
     info.left_out_at = option.left_out_at;
-    if (!is_inside_element(self.path)) info.fixed = option.fixed_because;  // as the map or list is
+    // inside a map or list, the container decides
+    if (!is_inside_element(self.path)) info.fixed = option.fixed_because;
     info.beside = option.beside_values;
     if (!option.is_section) {
-      // Plan and output may always change, also inside a map that is fixed.
+      // Options of effect plan or output may always change, even inside a fixed map.
       if (info.effect > Effect::kSchedule) info.fixed.clear();
       const Node value = option.write(Write::kAll);
       info.default_value = flow_text(value);

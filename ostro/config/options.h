@@ -1,12 +1,13 @@
-// Options declared once. A struct of options has
+// Options are declared once. A struct of options has a function like this:
 //
 //   void visit_options(OptionTable& t) {
 //     t.add(&seed, "seed", Effect::kBits, "", "seed of every random number");
 //     t.section(&checkpointer, "checkpointer", "when to save");
 //   }
 //
-// and from that declaration come the YAML reader, dotted overrides, the resolved file, the canonical
-// config, --help and docs/config.md. codec.h lists the types a field may have.
+// Everything else is made from this declaration: the YAML reader, dotted overrides (--a.b.c VALUE), the
+// resolved file, the canonical config, --help and docs/config.md. codec.h lists the types that a field may
+// have.
 #pragma once
 
 #include <deque>
@@ -20,45 +21,48 @@
 
 namespace ostro::config {
 
-// What a changed option changes. The canonical config (chain.jsonl, genesis) holds the first two.
+// What changes when an option changes. The canonical config (genesis entry of chain.jsonl) holds options of
+// the first two kinds.
 enum class Effect {
   kBits,      // the numbers of the run
   kSchedule,  // what the chain records and at which steps
   kPlan,      // how the same numbers are computed
-  kOutput,    // files, logs and evaluations beside the run
+  kOutput,    // other files, logs and evaluations
 };
 
 // "bits", "schedule", "plan", "output".
 const char* effect_name(Effect effect);
 
-// A declared option as a row of a list: for --help, docs/config.md and tests over all options.
+// A declared option as a row of a list. Used for --help, docs/config.md and tests over all options.
 struct OptionInfo {
-  // "model.rope.factor"; elements of lists are "trainer.tracker[]", entries of maps "data.components.<name>".
+  // "model.rope.factor". Options inside list elements have paths like "trainer.tracker[]", options inside map
+  // entries like "data.components.<name>".
   std::string path;
   std::string type;           // "integer", "number or null", ...
   std::string default_value;  // YAML flow text
-  std::string other_value;    // another legal value: YAML flow text; empty for options inside elements
+  std::string other_value;    // another legal value, as YAML flow text; empty for options inside elements
   std::string unit;
   std::string help;
   Effect effect = Effect::kOutput;
-  bool by_content = false;  // a place whose content's hash stands for it in the canonical config
-  std::string left_out_at;  // the value that the canonical config leaves out: YAML flow text; else empty
-  std::string fixed;        // why a run that has begun cannot go on with another value; empty: it can
-  // What to set first so that the option exists: {"model.rope.type", "llama3"}.
+  bool by_content = false;  // a path; in the canonical config it is represented by a hash of its content
+  // the value at which the canonical config leaves the option out, as YAML flow text; may be empty
+  std::string left_out_at;
+  std::string fixed;  // why a run cannot continue with another value; empty: it can
+  // What to set first so that the option exists, for example {"model.rope.type", "llama3"}.
   std::vector<std::pair<std::string, std::string>> selects;
-  // What to set first so that it matters, for tests that change the option.
+  // What to set first so that the option has an effect. Used by tests that change the option.
   std::vector<std::pair<std::string, std::string>> beside;
 };
 
-// What stands in a path for the name of a map's entry, and whether a path is inside an element of a list or
-// map.
+// In a path, kAnyName stands for the name of any map entry. is_inside_element() says whether a path is inside
+// an element of a list or map.
 inline constexpr const char* kAnyName = ".<name>";
 bool is_inside_element(const std::string& path);
 
-// Which options a written tree holds.
+// Which options are written: all, or those of the canonical config.
 enum class Write { kAll, kCanonical };
 
-// One declared option or section, bound to one field of one struct (by pointer: it must outlive this).
+// One declared option or section. It points to a field of a struct, which must outlive it.
 struct Option {
   std::string name;
   Effect effect = Effect::kOutput;
@@ -74,58 +78,60 @@ struct Option {
   std::string type;
   std::function<Status(const Node&, const std::string& path)> read;
   std::function<Node(Write)> write;
-  // Appends the options inside the field's type (sections, variants, list elements).
+  // Appends the options inside the field (sections, variants, list elements) to the list.
   std::function<void(const OptionInfo& self, std::vector<OptionInfo>&)> describe;
 
-  // Another legal value, for tests that change every option; YAML flow text. Booleans and numbers have a
-  // derived one (negated, plus one, doubled), others need it.
+  // Gives another legal value, as YAML flow text, for tests that change every option. Booleans and numbers
+  // need none: theirs is made by negating, adding one, or doubling.
   Option& other(std::string value);
-  // What tests set first, so that the other value is legal and matters: paths and YAML flow texts.
+  // Gives paths and values (YAML flow text) that tests set first, so that the other value is legal and has an
+  // effect.
   Option& beside(std::vector<std::pair<std::string, std::string>> settings);
-  // The option names a place; the hash of what is there stands for it in the canonical config.
+  // The option is a path. In the canonical config a hash of the content represents it.
   Option& by_content();
-  // The canonical config leaves the option out while it has this value (YAML flow text), its default: for
-  // options that are younger than runs, whose hashes must stay.
+  // The canonical config leaves this option out as long as it has its default value (YAML flow text). For
+  // options that were added later: the hashes of older runs must not change.
   Option& since_default(std::string default_value);
-  // A run that has begun cannot go on with another value (of a map, with anything else inside it; of a
-  // section, with another type). Says why in half a sentence: "the shapes of the parameters follow from it".
+  // A run cannot continue with another value. For a map this includes everything inside it; for a section it
+  // includes the type. `why` is half a sentence: "the shapes of the parameters follow from it".
   Option& fixed(std::string why);
 };
 
-// The options of one struct, in the order declared. Lives as long as the struct it is bound to.
+// The options of one struct, in the order of declaration. The struct must outlive the table.
 class OptionTable {
  public:
-  // Declares an option; codec.h says which types T may be.
+  // Declares an option. codec.h lists the types that T may be.
   template <class T>
   Option& add(T* field, std::string name, Effect effect, std::string unit, std::string help);
-  // Declares a struct of options, or a variant of structs chosen by its `type:` key (of effect bits).
+  // Declares a struct of options, or a variant of structs chosen by its `type:` key. The type has effect
+  // bits.
   template <class T>
   Option& section(T* field, std::string name, std::string help);
-  // A key that other trainers have and this one refuses, with the reason and what to use instead.
+  // Refuses a key that other trainers have and this one does not. `reason` says why and what to use instead.
   void refuse(std::string name, std::string reason);
 
-  // Reads a map; keys that are absent keep their value. `path` is "" for the whole configuration.
-  // Errors: an unknown key (names the nearest), a refused key, a value of the wrong type.
+  // Reads a map. Options that are absent keep their value. `path` is "" for the whole configuration. Errors:
+  // an unknown key (names the nearest known one), a refused key, a value of the wrong type.
   Status read(const Node& node, const std::string& path) const;
   Node write(Write which) const;
-  // Appends every option below `self` (its path, selects and effect of a list are inherited).
+  // Appends every option below `self`. They inherit its path, its `selects` and, inside a list, its effect.
   void describe(const OptionInfo& self, std::vector<OptionInfo>& out) const;
 
  private:
-  std::deque<Option> options_;  // deque: add() hands out references
+  std::deque<Option> options_;  // a deque, because add() returns references that must stay valid
   std::vector<std::pair<std::string, std::string>> refused_;
 };
 
-// "a.b": path of a child.
+// The path of a child, "a.b".
 std::string join_path(const std::string& path, const std::string& name);
 
-// The candidate with the smallest edit distance; empty when there is none.
+// The candidate with the smallest edit distance to `name`. Empty if there are no candidates.
 std::string nearest_name(const std::string& name, const std::vector<std::string>& candidates);
 
 // "config.yaml:12: model.hidden_dim: expected an integer, got "abc"".
 Error wrong_type(const Node& node, const std::string& path, const std::string& expected);
 
-// Error of a value that was read but makes no sense: "model.num_heads: message".
+// An error about a value that has the right type but makes no sense: "model.num_heads: message".
 Error option_error(const std::string& path, const std::string& message);
 
 }  // namespace ostro::config

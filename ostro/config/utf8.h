@@ -1,4 +1,4 @@
-// Whether bytes are well-formed UTF-8.
+// A check for well-formed UTF-8.
 #pragma once
 
 #include <string_view>

@@ -13,10 +13,10 @@
 namespace ostro::config {
 namespace {
 
-constexpr int kMaxDepth = 64;          // also what stops an alias that contains itself
+constexpr int kMaxDepth = 64;          // also stops an alias that contains itself
 constexpr int64_t kMaxNodes = 100000;  // aliases can multiply a small file without bound
 
-// Converts one file; `stack_` holds the files being read, to refuse circles.
+// Converts one file. `stack_` holds the files that are being read, to refuse circular includes.
 class Reader {
  public:
   Result<Node> file(const std::string& path) {
@@ -53,7 +53,7 @@ class Reader {
   }
 
  private:
-  // Map keys that repeat and nodes beyond the limits are errors; YAML::Exception passes through.
+  // Converts a yaml-cpp node. Duplicate keys and too many nodes are errors. A YAML::Exception is passed on.
   Result<Node> convert(const YAML::Node& yaml, const std::string& name, int depth) {
     const std::string where = fmt::format("{}:{}", name, yaml.Mark().line + 1);
     if (depth > kMaxDepth || ++nodes_ > kMaxNodes)
@@ -87,7 +87,8 @@ class Reader {
           return invalid_argument(
               fmt::format("{}: key \"{}\" was given before, at {}", place, key.Scalar(), other->where));
         ASSIGN_OR_RETURN(Node child, convert(value, name, depth + 1));
-        // The key's line is where a reader looks; an included tree keeps its own file's lines below it.
+        // Use the line of the key, where a reader looks first. Nodes of an included file keep that file's
+        // lines.
         if (child.is_scalar() || value.Tag() != "!include") child.where = place;
         node.put(key.Scalar(), std::move(child));
       }
@@ -104,8 +105,8 @@ class Reader {
   int64_t nodes_ = 0;
 };
 
-// The value of an override: YAML when it begins like a collection, a quoted string or an include,
-// otherwise the text as it is (a '#' or ': ' in it means nothing).
+// The value of an override. It is read as YAML if it begins like a collection, a quoted string or an include.
+// Otherwise the text is taken as it is; '#' or ': ' in it has no meaning.
 Result<Node> override_value(const Override& override) {
   const std::string where = "--" + override.path;
   if (!is_utf8(override.value)) return invalid_argument(fmt::format("{}: not valid UTF-8", where));

@@ -1,4 +1,5 @@
-// Reading YAML into a Node tree: !include, places for error messages, no types yet.
+// Reads YAML into a Node tree. It handles !include and keeps file and line of every node for error messages.
+// Types are checked later.
 #pragma once
 
 #include <string>
@@ -9,11 +10,13 @@
 
 namespace ostro::config {
 
-// Reads one file. `!include other.yaml` (relative to the file that says it) stands for that file's tree.
-// Errors name file and line: syntax, duplicate keys, a missing or circular include, text that is not UTF-8.
+// Reads one file. `!include other.yaml` is replaced by the tree of that file; its path is relative to the
+// including file. Errors name file and line: syntax, duplicate keys, a missing or circular include, text that
+// is not UTF-8.
 Result<Node> read_yaml_file(const std::string& path);
 
-// The same for text in memory; `name` stands for the file in messages, includes are relative to its folder.
+// The same for text in memory. Error messages use `name` in place of the file, and includes are relative to
+// its folder.
 Result<Node> parse_yaml(const std::string& text, const std::string& name);
 
 // One dotted override from the command line: --path value.
@@ -22,8 +25,8 @@ struct Override {
   std::string value;  // plain text, or YAML flow ("[{every: 100}]")
 };
 
-// Sets the path in the tree, creating sections on the way. A path that goes through a value that is not a
-// section is an error.
+// Sets the path in the tree and creates missing sections on the way. It is an error if the path goes through
+// a value that is not a section.
 Status apply_override(const Override& override, Node* tree);
 
 }  // namespace ostro::config

@@ -14,8 +14,8 @@
 
 namespace ostro::dist {
 
-// One mailbox per (sender, receiver): messages arrive in the order they were sent, so that workers need not
-// be in step. Everything is guarded by one mutex.
+// One mailbox per (sender, receiver). Messages arrive in the order in which they were sent, so a worker may
+// be several exchanges ahead of another. One mutex guards everything.
 struct LoopGroup::Shared {
   explicit Shared(ir::Mesh m) : mesh(std::move(m)) {}
 

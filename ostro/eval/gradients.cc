@@ -14,9 +14,7 @@ Result<MeanGradients> mean_gradients(const train::CanonicalPrograms& programs, r
                                      const std::string& remat, const Buffers& params,
                                      const train::BatchArrays& batch) {
   const numerics::FpEnvGuard guard;
-  runtime::CompileOptions options;
-  options.remat = remat;
-  ASSIGN_OR_RETURN(const auto leaf_program, engine.compile(programs.leaf, options));
+  ASSIGN_OR_RETURN(const auto leaf_program, engine.compile(programs.leaf, train::leaf_options(remat)));
   const auto n = static_cast<int64_t>(train::parameter_count(programs));
   std::vector<ir::Shape> shapes;
   for (const Buffer& p : params) shapes.push_back(p.shape());

@@ -1,4 +1,4 @@
-// The gradient of one whole batch, outside training: for comparison with other frameworks.
+// The gradient of one whole batch, computed outside of training. Used to compare with other frameworks.
 #pragma once
 
 #include <string>
@@ -10,15 +10,15 @@
 namespace ostro::eval {
 
 struct MeanGradients {
-  float loss = 0;     // sum of the losses over W, as a step reports it
-  double weight = 0;  // W: tokens that count
-  // Of the mean loss, f32, in the order of the parameters: the step's sum over all leaves times f32(1/W),
-  // before clipping.
+  float loss = 0;     // sum of the losses / W, as a step reports it
+  double weight = 0;  // W: sum of the loss weights (tokens that count)
+  // Gradients of the mean loss, f32, in the order of the parameters. They are the step's sums over all leaves
+  // times f32(1/W), before clipping.
   std::vector<runtime::Buffer> gradients;
 };
 
-// The leaf program on every leaf of the batch, joined by the step's tree. `remat` as
-// runtime::CompileOptions::remat.
+// Runs the leaf program on every leaf (microbatch) and sums the results with the training step's tree.
+// `remat` is as in runtime::CompileOptions::remat. Error: no token of the batch counts.
 Result<MeanGradients> mean_gradients(const train::CanonicalPrograms& programs, runtime::Engine& engine,
                                      const std::string& remat, const std::vector<runtime::Buffer>& params,
                                      const train::BatchArrays& batch);

@@ -9,12 +9,22 @@
 #include "ostro/tokenizer/files/files.h"
 #include "ostro/train/programs/programs.h"
 #include "ostro/train/record/canonical.h"
+#include "ostro/train/run/witness.h"
 #include "ostro/train/step/snapshot.h"
 
 namespace ostro::eval {
 namespace {
 
 constexpr const char* kCheckpoints = "checkpoints";
+
+// A checkpoint to read, and who knows what it must be.
+struct Source {
+  std::string path;
+  std::optional<std::string> run;         // the directory with the chain above it
+  std::optional<train::Witness> witness;  // nothing: it is taken as it is
+
+  train::StateChecks checks() const { return witness ? witness->checks() : train::StateChecks(); }
+};
 
 // The directories that `where` may mean, the best first: itself, or a run's checkpoints from the newest on.
 Result<std::vector<std::string>> candidates(io::FileSystem& fs, const std::string& where) {
@@ -29,35 +39,93 @@ Result<std::vector<std::string>> candidates(io::FileSystem& fs, const std::strin
   return paths;
 }
 
-// The first candidate that `load` can use; damage is passed over loudly, the last error is returned.
+// The newest checkpoint of the chain must be the newest one there is.
+Status check_newest(const train::Witness& witness, const std::string& run, const std::string& newest) {
+  const int64_t recorded = witness.chain().newest_checkpoint();
+  const auto there = checkpoint::step_of_directory(io::base_name(newest));
+  if (!there || *there >= recorded) return {};
+  return not_found(fmt::format(
+      "{} is missing: {} has it",
+      io::join_path(io::join_path(run, kCheckpoints), checkpoint::step_directory(recorded)), witness.path()));
+}
+
+// An error about a checkpoint that was not taken, with what else can be done.
+Error refused(const Error& error, const std::string& older) {
+  return Error(
+      error.code(),
+      fmt::format("{}; {}ostro verify RUN says which checkpoints are fine, --unchecked reads without "
+                  "asking the chain",
+                  error.message(), older.empty() ? "" : fmt::format("an older one is {}; ", older)));
+}
+
+// Without a chain: the first candidate that `load` can use; damage is passed over loudly, the last error is
+// returned.
 template <typename Load>
-auto load_first(io::FileSystem& fs, const std::string& where, const Load& load)
-    -> decltype(load(std::string())) {
-  ASSIGN_OR_RETURN(const std::vector<std::string> paths, candidates(fs, where));
+auto load_first(const std::vector<std::string>& paths, const std::optional<std::string>& run,
+                const Load& load) -> decltype(load(Source())) {
   for (size_t i = 0;; ++i) {
-    auto loaded = load(paths[i]);
+    auto loaded = load(Source{paths[i], run, std::nullopt});
     if (loaded.ok() || loaded.error().code() != ErrorCode::kCorrupt || i + 1 == paths.size()) return loaded;
     log_warning(fmt::format("{}; falling back to {}", loaded.error().message(), paths[i + 1]));
   }
 }
 
-Result<Parameters> read_parameters(io::FileSystem& fs, const std::string& path,
+template <typename Load>
+auto load_from(io::FileSystem& fs, const std::string& where, const train::ModelChoices& models, Trust trust,
+               const Load& load) -> decltype(load(Source())) {
+  ASSIGN_OR_RETURN(const std::vector<std::string> paths, candidates(fs, where));
+  ASSIGN_OR_RETURN(const std::optional<std::string> run, train::run_of_checkpoint(fs, paths[0]));
+  if (!run || trust == Trust::kUnchecked) {
+    if (trust == Trust::kChain)
+      log_warning(
+          fmt::format("{}: there is no chain to check it against ({} lies two folders above a run's "
+                      "checkpoints)",
+                      where, train::kChainFile));
+    else if (run)
+      log_warning(fmt::format("{} is not checked against the chain of {} (--unchecked)", where, *run));
+    return load_first(paths, run, load);
+  }
+  const std::string chain_path = io::join_path(*run, train::kChainFile);
+  const std::string older = paths.size() > 1 ? paths[1] : "";
+  auto chain = train::read_chain(fs, chain_path);
+  if (!chain.ok()) return refused(chain.error(), "");
+  train::Witness witness(std::move(*chain), chain_path, models);
+  if (paths[0] != where)
+    if (const Status newest = check_newest(witness, where, paths[0]); !newest.ok())
+      return refused(newest.error(), paths[0]);
+  auto loaded = load(Source{paths[0], run, std::move(witness)});
+  if (!loaded.ok() && loaded.error().code() == ErrorCode::kCorrupt) return refused(loaded.error(), older);
+  return loaded;
+}
+
+Result<Parameters> read_parameters(io::FileSystem& fs, const Source& source,
                                    const models::ModelFunctions& model) {
   ASSIGN_OR_RETURN(train::RestoredState restored,
-                   train::load_state(fs, path, model.paths, model.shapes, /*parameters_only=*/true));
+                   train::load_state(fs, source.path, model.paths, model.shapes, /*parameters_only=*/true,
+                                     source.checks()));
   return Parameters{std::move(restored.state.params), restored.state.step, restored.path, restored.name};
 }
 
-Result<std::string> find_tokenizer(io::FileSystem& fs, const std::string& checkpoint_path,
-                                   const std::string& given) {
+Result<std::string> find_tokenizer(io::FileSystem& fs, const Source& source, const std::string& given) {
   if (!given.empty()) return given;
-  const std::string parent = io::parent_path(io::clean_path(checkpoint_path));
-  const std::string copy = io::join_path(io::parent_path(parent), "tokenizer.json");
+  const std::string parent = io::parent_path(io::clean_path(source.path));
+  const std::string copy = io::join_path(source.run.value_or(io::parent_path(parent)), "tokenizer.json");
   ASSIGN_OR_RETURN(const bool exists, fs.exists(copy));
-  if (io::base_name(parent) != kCheckpoints || !exists)
+  if ((!source.run && io::base_name(parent) != kCheckpoints) || !exists)
     return not_found(fmt::format(
-        "{}: not inside a run with a tokenizer.json; name the tokenizer with --tokenizer", checkpoint_path));
+        "{}: not inside a run with a tokenizer.json; name the tokenizer with --tokenizer", source.path));
   return copy;
+}
+
+// A model that talks with other words than it was trained on would be another one.
+Status check_tokenizer(const Source& source, const tokenizer::Tokenizer& tokenizer, const std::string& path) {
+  if (!source.witness) return {};
+  const std::string& hash = source.witness->chain().genesis().tokenizer_hash;
+  if (tokenizer.hash() == hash) return {};
+  return invalid_argument(
+      fmt::format("{}: another tokenizer than the run's: hash {}, {} has {}; name the run's with "
+                  "--tokenizer, or add --unchecked",
+                  path, tokenizer.hash(), source.witness->path(), hash));
 }
 
 // The configuration that a checkpoint was made with.
@@ -68,8 +136,8 @@ Result<train::TrainConfig> read_config(io::FileSystem& fs, const std::string& pa
                                    io::join_path(path, checkpoint::kManifestName) + ": config", models);
 }
 
-// Options that change what the model computes without changing a shape (rope, activation) would give a wrong
-// loss silently.
+// Warns if the checkpoint was made with other model options. Some options (rope, activation) change what the
+// model computes but no shape; without the warning the loss would be wrong and nobody would see why.
 void warn_of_other_model(io::FileSystem& fs, const std::string& path, const train::TrainConfig& config) {
   const auto its_own = read_config(fs, path, config.model.choices());
   if (!its_own.ok()) {
@@ -86,31 +154,29 @@ void warn_of_other_model(io::FileSystem& fs, const std::string& path, const trai
                     fmt::join(different, "; ")));
 }
 
-Result<LoadedModel> read_model(io::FileSystem& fs, const std::string& path, const std::string& tokenizer_path,
+Result<LoadedModel> read_model(io::FileSystem& fs, const Source& source, const std::string& tokenizer_path,
                                const train::ModelChoices& models) {
-  ASSIGN_OR_RETURN(train::TrainConfig config, read_config(fs, path, models));
+  ASSIGN_OR_RETURN(train::TrainConfig config, read_config(fs, source.path, models));
   LoadedModel out{std::move(config), {}, {}, {}, {}};
-  ASSIGN_OR_RETURN(out.tokenizer_path, find_tokenizer(fs, path, tokenizer_path));
+  ASSIGN_OR_RETURN(out.tokenizer_path, find_tokenizer(fs, source, tokenizer_path));
   ASSIGN_OR_RETURN(tokenizer::Tokenizer tokenizer, tokenizer::load_tokenizer(fs, out.tokenizer_path));
+  if (tokenizer_path.empty()) RETURN_IF_ERROR(check_tokenizer(source, tokenizer, out.tokenizer_path));
   out.tokenizer = std::make_shared<tokenizer::Tokenizer>(std::move(tokenizer));
   out.functions = out.config.model_options().evaluation_functions(out.tokenizer->vocab_size(),
                                                                   train::compute_dtype(out.config));
-  ASSIGN_OR_RETURN(out.parameters, read_parameters(fs, path, out.functions));
+  ASSIGN_OR_RETURN(out.parameters, read_parameters(fs, source, out.functions));
   return out;
 }
 
 }  // namespace
 
-Result<Parameters> load_parameters(io::FileSystem& fs, const std::string& where,
-                                   const models::ModelFunctions& model) {
-  return load_first(fs, where, [&](const std::string& path) { return read_parameters(fs, path, model); });
-}
-
 Result<Parameters> load_or_init(io::FileSystem& fs, const std::string& where,
                                 const train::TrainConfig& config, const models::ModelFunctions& model,
-                                runtime::Engine& engine) {
+                                runtime::Engine& engine, Trust trust) {
   if (where != "init") {
-    ASSIGN_OR_RETURN(Parameters loaded, load_parameters(fs, where, model));
+    ASSIGN_OR_RETURN(Parameters loaded,
+                     load_from(fs, where, config.model.choices(), trust,
+                               [&](const Source& source) { return read_parameters(fs, source, model); }));
     warn_of_other_model(fs, loaded.path, config);
     return loaded;
   }
@@ -120,9 +186,10 @@ Result<Parameters> load_or_init(io::FileSystem& fs, const std::string& where,
 }
 
 Result<LoadedModel> load_model(io::FileSystem& fs, const std::string& where,
-                               const std::string& tokenizer_path, train::ModelChoices models) {
-  return load_first(fs, where,
-                    [&](const std::string& path) { return read_model(fs, path, tokenizer_path, models); });
+                               const std::string& tokenizer_path, const train::ModelChoices& models,
+                               Trust trust) {
+  return load_from(fs, where, models, trust,
+                   [&](const Source& source) { return read_model(fs, source, tokenizer_path, models); });
 }
 
 }  // namespace ostro::eval

@@ -1,4 +1,4 @@
-// A trained model out of a checkpoint, with all it takes to use it: its own configuration and its tokenizer.
+// Loads a trained model from a checkpoint, together with its configuration and its tokenizer.
 #pragma once
 
 #include <memory>
@@ -16,25 +16,32 @@ namespace ostro::eval {
 struct Parameters {
   std::vector<runtime::Buffer> values;
   int64_t step = 0;  // steps that made them
-  std::string path;  // of the checkpoint; "init" for initial ones
+  std::string path;  // directory of the checkpoint; "init" for initial parameters
   std::string name;  // of the whole state, optimizer included; empty for initial ones
 };
 
-// What `where` may be, for --help.
+// What `where` may be, and the flag for Trust::kUnchecked, for --help.
 inline constexpr const char* kWhereHelp = "a checkpoint, or a run (its newest checkpoint)";
 inline constexpr const char* kWhereOrInitHelp =
     "a checkpoint, a run (its newest checkpoint), or init: the initial parameters of the config's seed";
+inline constexpr const char* kUncheckedHelp =
+    "take a checkpoint that is not what the chain of its run says; of a run, the newest that is whole";
 
-// Loads the parameters for a model. `where` is a checkpoint's directory or a run's: then the newest
-// checkpoint that is whole, damaged ones passed over with a warning. A checkpoint of other shapes is
-// ErrorCode::kInvalidArgument and names the tensor.
-Result<Parameters> load_parameters(io::FileSystem& fs, const std::string& where,
-                                   const models::ModelFunctions& model);
-// The same, or the parameters of step 0 when `where` is "init". Warns when the checkpoint was made with other
+enum class Trust {
+  kChain,     // a checkpoint inside a run must be what the run's chain says (train/run/witness.h)
+  kUnchecked  // its own hashes are enough
+};
+inline Trust trust(bool unchecked) { return unchecked ? Trust::kUnchecked : Trust::kChain; }
+
+// Loads the parameters for a model. `where` is a checkpoint's directory, a run's (its newest checkpoint), or
+// "init" for those of step 0. A checkpoint that is damaged or not what the chain says, and a run whose newest
+// one is missing, are errors; where no chain lies above it, a warning says so. With kUnchecked, or without a
+// chain, the newest whole checkpoint of a run is taken, damaged ones passed over with a warning. A checkpoint
+// of other shapes is ErrorCode::kInvalidArgument and names the tensor. Warns when it was made with other
 // options of the model than the config has.
 Result<Parameters> load_or_init(io::FileSystem& fs, const std::string& where,
                                 const train::TrainConfig& config, const models::ModelFunctions& model,
-                                runtime::Engine& engine);
+                                runtime::Engine& engine, Trust trust);
 
 struct LoadedModel {
   train::TrainConfig config;  // as the checkpoint's manifest has it
@@ -44,9 +51,11 @@ struct LoadedModel {
   Parameters parameters;
 };
 
-// Everything from one checkpoint or run. The tokenizer is the file `tokenizer_path`, or when that is empty
-// the run's copy; a checkpoint outside its run (RUN/checkpoints/step-*) needs the path.
+// Everything from one checkpoint or run, as load_or_init takes it. The tokenizer is the file
+// `tokenizer_path`, or when that is empty the run's copy, which must be the one that the chain names; a
+// checkpoint outside its run (RUN/checkpoints/step-*) needs the path.
 Result<LoadedModel> load_model(io::FileSystem& fs, const std::string& where,
-                               const std::string& tokenizer_path, train::ModelChoices models);
+                               const std::string& tokenizer_path, const train::ModelChoices& models,
+                               Trust trust);
 
 }  // namespace ostro::eval

@@ -11,7 +11,7 @@
 #include "ostro/eval/gradients.h"
 #include "ostro/infer/generator.h"
 #include "ostro/interp/engine/engine.h"
-#include "ostro/models/llama.h"
+#include "ostro/train/options/llama_for_test.h"
 
 namespace ostro::eval {
 namespace {
@@ -22,8 +22,7 @@ constexpr int64_t kVocab = 37;
 
 train::TrainConfig config(const char* mp, bool tied, int64_t seq_len) {
   train::TrainConfig c;
-  auto& o =
-      dynamic_cast<models::ModelOptionsOf<models::LlamaOptions, models::Llama>&>(c.model_options()).options;
+  auto& o = train::llama(c);
   o.seq_len = seq_len, o.hidden_dim = 16, o.intermediate_dim = 24, o.num_layers = 2;
   o.num_heads = 4, o.num_kv_heads = 2;
   o.initializer_range = 0.3;  // so that attention is not flat

@@ -1,4 +1,4 @@
-// Log-probabilities of held-out text, token by token, as a file that scripts read.
+// Writes the log-probability of every token of held-out text to a file that scripts can read.
 #pragma once
 
 #include <string>
@@ -10,15 +10,21 @@
 
 namespace ostro::eval {
 
-// Collects batches, then writes a safetensors file with, each [sequence, pos] in the order of the held-out
-// text: tokens (I32), targets (I32), log_prob (F32: natural logarithm of the target's probability given the
-// tokens so far), mask (F32: 1 where the target counts) and, when the model's attention ends at documents,
-// segments (I32). Rows that only fill a batch are left out.
+// Collects batches, then writes a safetensors file. Its tensors are [sequence, pos], in the order of the
+// held-out text:
+//
+//   tokens    I32
+//   targets   I32
+//   log_prob  F32: natural logarithm of the target's probability, given the tokens so far
+//   mask      F32: 1 where the target counts, else 0
+//   segments  I32: only if attention does not cross document borders
+//
+// Rows that only pad the last batch are left out.
 class TokenLogProbs {
  public:
-  // `losses` f32 [batch, pos]: minus the log-probabilities.
+  // `losses` is f32 [batch, pos]: the negative log-probabilities.
   void add(const data::Batch& batch, const runtime::Buffer& losses);
-  // `metadata`: names and values for the file's header.
+  // `metadata`: names and values that go into the file's header.
   Status write(io::FileSystem& fs, const std::string& path,
                const std::vector<std::pair<std::string, std::string>>& metadata) const;
 

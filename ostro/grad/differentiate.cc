@@ -23,10 +23,13 @@ Status check(const ir::Block& f, const std::vector<int64_t>& wrt) {
   return Status();
 }
 
-Result<ir::Block> differentiate(const ir::Block& f, const std::vector<int64_t>& wrt, bool unit_seed) {
+}  // namespace
+
+Result<ir::Block> value_and_grad_block(const ir::Block& f, const std::vector<int64_t>& wrt) {
+  if (f.results.empty()) return invalid_argument("the function to differentiate has no result");
   RETURN_IF_ERROR(check(f, wrt));
   JointRequest request;
-  request.unit_seed = unit_seed;
+  request.unit_seed = true;
   request.param_active.assign(f.params.size(), 0);
   request.param_use.assign(f.params.size(), 0);
   for (int64_t i : wrt) request.param_active[static_cast<size_t>(i)] = 1;
@@ -40,17 +43,6 @@ Result<ir::Block> differentiate(const ir::Block& f, const std::vector<int64_t>& 
     block.results.push_back(ct >= 0 ? ct : b.splat(0, f.shape(f.params[static_cast<size_t>(i)])));
   }
   return std::move(block);
-}
-
-}  // namespace
-
-Result<ir::Block> value_and_grad_block(const ir::Block& f, const std::vector<int64_t>& wrt) {
-  if (f.results.empty()) return invalid_argument("the function to differentiate has no result");
-  return differentiate(f, wrt, true);
-}
-
-Result<ir::Block> vjp_block(const ir::Block& f, const std::vector<int64_t>& wrt) {
-  return differentiate(f, wrt, false);
 }
 
 }  // namespace ostro

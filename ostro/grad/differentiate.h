@@ -1,6 +1,6 @@
-// Reverse-mode differentiation of a Block. What it returns is part of the canonical program: the rules, their
-// operand order and the order in which contributions are added are numerics (docs/numerics.md, N5;
-// docs/grad.md).
+// Reverse-mode differentiation of a Block. What it returns is part of the canonical program. So the rules,
+// the order of their operands and the order in which contributions are added are part of the numerics
+// (docs/numerics.md, N5; docs/grad.md).
 #pragma once
 
 #include <cstdint>
@@ -11,14 +11,10 @@
 
 namespace ostro {
 
-// A block with f's parameters whose results are f's results, then the cotangents of the parameters `wrt`
-// (indices), for a cotangent of exactly 1 of result 0, which must be a floating scalar. A parameter that the
-// result does not depend on gets zeros. Cotangents have their parameter's shape and dtype. An error names the
-// op that has no derivative and its call site.
+// A block with f's parameters. Its results are f's results, then the gradients of result 0 with respect to
+// the parameters `wrt` (indices). Result 0 must be a floating scalar. A gradient has the shape and dtype of
+// its parameter; it is zero when the result does not depend on the parameter. An error names the op that has
+// no derivative and its call site.
 Result<ir::Block> value_and_grad_block(const ir::Block& f, const std::vector<int64_t>& wrt);
-
-// The general form: parameters are f's, then one cotangent per floating result of f in order; results are f's
-// results, then the cotangents of `wrt`.
-Result<ir::Block> vjp_block(const ir::Block& f, const std::vector<int64_t>& wrt);
 
 }  // namespace ostro

@@ -146,7 +146,7 @@ class Builder {
                         }};
     const size_t first_op = joint_.block.ops.size();
     RETURN_IF_ERROR(apply_rule(context));
-    // Rules are expressions too, evaluated in whatever order the compiler of this program likes.
+    // Rules are C++ expressions too: the compiler chooses the order in which their ops are appended.
     ir::canonical_order(joint_.block, first_op, made);
     return Status();
   }
@@ -202,7 +202,8 @@ class Builder {
     return true;
   }
 
-  // Contributions added left to right in the order they were made (last use first); -1 when there is none.
+  // The sum of all contributions, added in the order in which they were made (last use first); -1 when there
+  // is none.
   ValueId wide_cotangent(ValueId v) {
     auto& list = contributions_[static_cast<size_t>(v)];
     if (list.empty()) return -1;

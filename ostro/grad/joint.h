@@ -10,9 +10,9 @@ namespace ostro::grad_internal {
 
 struct JointRequest {
   std::vector<char> param_active;   // differentiate with respect to this parameter
-  std::vector<char> result_active;  // a cotangent of this result comes in
-  std::vector<char> param_use;      // the parameter is derived from `use` by layout: its cotangent stays f32
-  bool unit_seed = false;           // result 0's cotangent is the constant 1 instead of a parameter
+  std::vector<char> result_active;  // the caller passes a cotangent of this result
+  std::vector<char> param_use;  // the parameter is a `use`, or a layout op of one: its cotangent stays f32
+  bool unit_seed = false;       // result 0's cotangent is the constant 1 instead of a parameter
 };
 
 struct Joint {
@@ -27,11 +27,12 @@ struct Joint {
 
 Result<Joint> build_joint(const ir::Block& f, const JointRequest& request);
 
-// Which results depend on active parameters through differentiable ops.
+// For each result of f: does it depend on an active parameter through differentiable ops?
 std::vector<char> active_results(const ir::Block& f, const std::vector<char>& param_active);
-// The same for every value.
+// The same for every value of f.
 std::vector<char> active_values(const ir::Block& f, const std::vector<char>& param_active);
-// The carries of a scan body that become active when these operands are (fixed point), as operand flags.
+// Which operands of the scan are active when those in `operand_active` are: a carry becomes active when the
+// body writes an active value to it. Repeated until nothing changes.
 std::vector<char> scan_active(const ir::Op& scan, std::vector<char> operand_active);
 
 }  // namespace ostro::grad_internal

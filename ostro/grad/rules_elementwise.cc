@@ -73,8 +73,8 @@ Status elementwise_rule(RuleContext& c) {
       c.add(0, c.mul(ct, c.mul(c.y(), c.sub(c.lit(1, c.y()), c.y()))));
       return Status();
     case OpKind::cast: {
-      // bf16 cotangents are summed in f32 and rounded once, so only the casts to and from f64 change type
-      // here.
+      // Cotangents of bf16 values are summed in f32 and rounded once, so only casts to and from f64 change
+      // the dtype here.
       const DType from = c.in(0).dtype;
       if (!ir::is_floating(from)) return Status();
       if (from == DType::f64)

@@ -15,7 +15,7 @@ Status reduce_rule(RuleContext& c) {
   switch (c.op.kind) {
     case OpKind::sum:
     case OpKind::tree_sum: {
-      // Narrow first: the cotangent of an f64 sum goes to f32 operands by one rounding.
+      // Cast before the broadcast: the f64 cotangent of a sum is rounded once to f32 for f32 operands.
       const std::vector<Axis> axes = c.in(0).axes;
       const ValueId ct = b.cast(c.ct[0], c.in(0).dtype == DType::f64 ? DType::f64 : DType::f32);
       c.add(0, b.broadcast(ct, axes));

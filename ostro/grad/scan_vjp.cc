@@ -16,8 +16,9 @@ using ir::ValueId;
 
 enum class Source { kConst, kCarry, kX, kOp };
 
-// Cheap to make again from what is kept anyway: never a residual. `use` inside a loop is always recomputed
-// (docs/grad.md), so that no copy of the weights is kept.
+// True for an op that is cheap to compute again from values that are kept anyway: its result is never a
+// residual. `use` inside a loop is always recomputed (docs/grad.md), so that no cast copy of the weights is
+// kept.
 bool remade(const Op& op, const Block& block) {
   switch (op.kind) {
     case OpKind::constant:
@@ -70,7 +71,7 @@ Result<ScanForward> emit_scan_forward(ir::Builder& b, const Op& op, const std::v
     return std::find(joint.ct_params.begin(), joint.ct_params.end(), v) == joint.ct_params.end();
   };
 
-  // What the backward ops read of the forward part: residuals, or ops made again.
+  // The forward values that the backward ops read: each is either a residual or computed again.
   std::set<ValueId> residuals;
   std::set<size_t> again, used_params;
   std::vector<ValueId> work;
@@ -101,23 +102,14 @@ Result<ScanForward> emit_scan_forward(ir::Builder& b, const Op& op, const std::v
   ScanForward out;
   out.attrs = op.attrs;
 
-  // The forward loop: the forward ops, with residuals behind the results.
+  // The forward loop: the forward ops. Its results are the original ones, then the residuals.
   Block forward;
   {
     ir::Builder fb(forward);
     std::vector<ValueId> ids(all.values.size(), -1);
     for (size_t i = 0; i < n_params; ++i)
       ids[static_cast<size_t>(all.params[i])] = forward.add_param(all.shape(all.params[i]));
-    for (size_t i = 0; i < joint.forward_ops; ++i) {
-      Op copy = all.ops[i];
-      for (ValueId& v : copy.operands) v = ids[static_cast<size_t>(v)];
-      for (ValueId& v : copy.results) {
-        const ValueId fresh = forward.add_value(all.shape(v));
-        ids[static_cast<size_t>(v)] = fresh;
-        v = fresh;
-      }
-      forward.ops.push_back(std::move(copy));
-    }
+    for (size_t i = 0; i < joint.forward_ops; ++i) ir::append_copy(forward, all, all.ops[i], ids);
     for (ValueId v : joint.results) forward.results.push_back(ids[static_cast<size_t>(v)]);
     for (ValueId v : residuals) forward.results.push_back(ids[static_cast<size_t>(v)]);
   }
@@ -163,15 +155,7 @@ Result<ScanForward> emit_scan_forward(ir::Builder& b, const Op& op, const std::v
     }
   for (size_t i = 0; i < all.ops.size(); ++i) {
     if (i < joint.forward_ops && again.count(i) == 0) continue;
-    Op copy = all.ops[i];
-    for (ValueId& v : copy.operands) v = ids[static_cast<size_t>(v)];
-    for (ValueId& v : copy.results) {
-      const ValueId fresh = back.add_value(all.shape(v));
-      if (ids[static_cast<size_t>(v)] < 0)
-        ids[static_cast<size_t>(v)] = fresh;  // a residual stays the parameter
-      v = fresh;
-    }
-    back.ops.push_back(std::move(copy));
+    ir::append_copy(back, all, all.ops[i], ids);  // a residual stays the parameter
   }
   ir::Builder bb(back);
   for (size_t i : out.ct_carries) {

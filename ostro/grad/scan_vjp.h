@@ -1,5 +1,5 @@
-// Differentiating a loop: a forward loop that also returns residuals, and a reversed loop that reads them.
-// Private to the room.
+// Differentiating a loop: the forward loop also returns residuals, and a reversed loop reads them. Private to
+// the room.
 #pragma once
 
 #include <vector>
@@ -11,11 +11,12 @@ namespace ostro::grad_internal {
 
 // The forward loop as emitted, with what the reversed loop needs.
 struct ScanForward {
-  std::vector<ir::ValueId> results;    // the original results
-  std::vector<ir::ValueId> residuals;  // stacked values of the body that the backward part reads
+  std::vector<ir::ValueId> results;  // the original results
+  std::vector<ir::ValueId>
+      residuals;               // values of the body that the backward part reads, stacked over iterations
   ir::Block backward;          // one step backward; parameters in the order of the lists below, each once:
   std::vector<size_t> consts;  //   operands that are constants of the backward step
-  std::vector<size_t> ct_carries;   //   carries whose cotangent goes round
+  std::vector<size_t> ct_carries;   //   carries whose cotangent is a carry of the reversed loop
   std::vector<size_t> accumulated;  //   constant operands whose cotangent is accumulated
   std::vector<size_t> xs;           //   operands whose slices the backward step reads
   //                                        the residuals, then

@@ -11,14 +11,14 @@
 namespace ostro {
 
 namespace grad_internal {
-// Traces f on the leaves, differentiates result 0 with respect to the first n_wrt leaves and emits both parts
-// into the current frame. Returns f's results, then the gradients.
+// Traces f on the leaves and differentiates result 0 with respect to the first n_wrt of them. Emits the
+// forward and the backward ops into the current frame. Returns f's results, then the gradients.
 Arrays trace_value_and_grad(const Arrays& args, size_t n_wrt, const std::function<Arrays(const Arrays&)>& f,
                             Loc loc);
 }  // namespace grad_internal
 
 // value_and_grad(f)(model, rest...) -> (f(model, rest...), gradients as a tree like model). The first leaf of
-// f's result is the scalar that is differentiated; further leaves come along.
+// f's result is the scalar that is differentiated; further leaves are returned as they are.
 template <typename F>
 auto value_and_grad(F f, Loc loc = Loc::current()) {
   auto traced = [f, loc](const auto& model, const auto&... rest) {

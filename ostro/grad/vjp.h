@@ -1,5 +1,5 @@
-// The VJP rule of every op: given cotangents of its results, contributions to those of its operands.
-// Private to the room: joint.cc drives the rules.
+// The VJP rule of every op: from the cotangents of its results, it makes contributions to the cotangents of
+// its operands. Private to the room: joint.cc drives the rules.
 #pragma once
 
 #include <functional>
@@ -10,8 +10,8 @@
 
 namespace ostro::grad_internal {
 
-// What a rule may do. Cotangents have their value's shape, in the value's dtype (f32 for bf16 values derived
-// from `use`); -1 stands for zero.
+// What a rule gets to read and to call. A cotangent has the shape and dtype of its value (f32 for bf16 values
+// that come from `use`); -1 stands for zero.
 struct RuleContext {
   ir::Builder& b;
   const ir::Op& op;                              // ids in b's block
@@ -37,7 +37,8 @@ struct RuleContext {
   }
 };
 
-// Ops without regions. Unsupported: an error with the op's name and call site.
+// Applies the rule of an op without regions. An op without a derivative: an error with its name and call
+// site.
 Status apply_rule(RuleContext& c);
 
 Status elementwise_rule(RuleContext& c);
@@ -48,7 +49,7 @@ Status fused_rule(RuleContext& c);
 
 Error no_derivative(const ir::Op& op);
 
-// Does a cotangent pass through the op at all? (floor, argmax, random ... : no)
+// False for ops whose derivative is always zero or not defined: floor, argmax, random ...
 bool has_derivative(ir::OpKind kind);
 
 }  // namespace ostro::grad_internal

@@ -14,23 +14,23 @@
 
 namespace ostro::hf {
 
-// Files are split above this, as transformers does.
+// Larger weights are split into several files (shards). transformers uses the same limit.
 inline constexpr int64_t kMaxFileBytes = int64_t{5} * 1000 * 1000 * 1000;
 
-// Arrays shaped like a Llama's parameters (its weights, or their gradients) under Hugging Face's names:
-// fused weights split, layers unstacked, [out, in].
+// The parameters of a Llama, or their gradients, in the form that Hugging Face uses: its names, fused weights
+// split, layers unstacked, matrices as [out, in].
 class NamedWeights {
  public:
   NamedWeights(NamedWeights&&) = default;
   NamedWeights& operator=(NamedWeights&&) = default;
 
-  // `paths` and `values` as models::ModelFunctions lists them. ErrorCode::kInvalidArgument when a path that
-  // the model needs is missing; kUnsupported: an array that is not f32.
+  // `paths` and `values` are in the order of models::ModelFunctions. Errors: kInvalidArgument if a path that
+  // the model needs is missing, kUnsupported if an array is not f32.
   static Result<NamedWeights> create(const models::LlamaOptions& options,
                                      const std::vector<std::string>& paths,
                                      std::span<const runtime::Buffer> values);
 
-  // In a fixed order, layer by layer; the bytes belong to this object.
+  // All weights in a fixed order, layer by layer. Their bytes belong to this object.
   const std::vector<io::SafetensorsEntry>& entries() const { return entries_; }
 
  private:
@@ -40,9 +40,9 @@ class NamedWeights {
   std::vector<io::SafetensorsEntry> entries_;
 };
 
-// Writes model.safetensors (or shards and their index), config.json, generation_config.json, tokenizer.json
-// and tokenizer_config.json, which current transformers load with AutoModelForCausalLM and AutoTokenizer. The
-// directory is made; each file is replaced atomically, config.json last.
+// Writes a directory that AutoModelForCausalLM and AutoTokenizer of current transformers can load:
+// model.safetensors (or shards and their index), config.json, generation_config.json, tokenizer.json and
+// tokenizer_config.json. The directory is created. Each file is replaced atomically, config.json last.
 Status export_llama(io::FileSystem& fs, const std::string& directory, const models::LlamaOptions& options,
                     const tokenizer::Tokenizer& tokenizer, const NamedWeights& weights,
                     int64_t max_file_bytes = kMaxFileBytes);

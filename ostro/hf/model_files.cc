@@ -10,7 +10,7 @@ using Json = nlohmann::ordered_json;
 
 Json id_json(const std::optional<uint32_t>& id) { return id ? Json(*id) : Json(nullptr); }
 
-// rope_parameters of transformers 5, and from it the older rope_theta and rope_scaling.
+// rope_parameters as in transformers 5. The older keys rope_theta and rope_scaling are made from it.
 Json rope_json(const models::RopeOptions& rope) {
   if (const auto* plain = std::get_if<models::RopeDefaultOptions>(&rope))
     return {{"rope_theta", plain->theta}, {"rope_type", "default"}};

@@ -8,11 +8,13 @@
 
 namespace ostro::hf {
 
-// config.json. Every key is written, also where transformers' default is the same, and the rotary code in its
-// present and its older form, equal: readers of either age give the same model.
+// config.json. Every key is written, even if transformers has the same default. The rotary embedding is
+// written in its current and in its older form, with the same meaning, so that new and old readers build the
+// same model.
 std::string llama_config_json(const models::LlamaOptions& options, const tokenizer::Tokenizer& tokenizer);
 
-// generation_config.json: the tokens that begin and end a text; greedy unless the user says otherwise.
+// generation_config.json: the ids of the tokens that begin and end a text. Generation is greedy unless the
+// user asks for sampling.
 std::string generation_config_json(const tokenizer::Tokenizer& tokenizer);
 
 }  // namespace ostro::hf

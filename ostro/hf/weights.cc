@@ -10,7 +10,7 @@
 namespace ostro::hf {
 namespace {
 
-// One axis of the part, as a walk over the whole weight's memory.
+// One axis of the part: how many elements, and their distance in the whole weight.
 struct Walk {
   int64_t count = 1;
   int64_t stride = 0;  // in elements

@@ -1,8 +1,8 @@
-// How the weights of a Llama here and of Hugging Face's Llama correspond: one table for export, for gradients
-// that are compared with other frameworks, and for reading weights.
+// How the weights of our Llama correspond to those of Hugging Face's Llama. One table serves export, the
+// comparison of gradients with other frameworks, and reading weights.
 //
-// Here q, k and v are one weight, so are gate and up, and the layers are stacked; there each is a matrix of
-// its own, [out, in].
+// Ours: q, k and v are one weight, gate and up are one weight, and all layers are stacked into one array.
+// Hugging Face's: each is a separate matrix, [out, in], per layer.
 #pragma once
 
 #include <cstddef>
@@ -15,28 +15,28 @@
 
 namespace ostro::hf {
 
-// `count` indices of an axis from `start` on.
+// A range of an axis: `count` indices, beginning at `start`.
 struct Cut {
   std::string axis;
   int64_t start = 0, count = 1;
 };
 
-// One weight of the other side as a part of one of ours.
+// One weight of Hugging Face's model, as a part of one of our weights.
 struct WeightPart {
   std::string name;                  // "model.layers.0.self_attn.q_proj.weight"
   std::string path;                  // "model/layers/attention/qkv/weight"
-  std::vector<Cut> cuts;             // of axes that are not taken whole
-  std::vector<std::string> rows;     // axes that together number the rows, outermost first
-  std::vector<std::string> columns;  // likewise; empty for a vector
+  std::vector<Cut> cuts;             // ranges of the axes that are not taken whole
+  std::vector<std::string> rows;     // axes that together form the rows, outermost first
+  std::vector<std::string> columns;  // axes that form the columns; empty for a vector
 };
 
-// All weights in the order of the layers. A tied head is no weight of its own.
+// All weights of the model, in the order of the layers. A tied head is not listed.
 std::vector<WeightPart> llama_weights(const models::LlamaOptions& options);
 
-// Sizes of the part of a weight of this shape: [rows, columns], or [rows].
+// The shape of the part: [rows, columns], or [rows] for a vector. `whole` is the shape of our weight.
 std::vector<int64_t> part_shape(const WeightPart& part, const ir::Shape& whole);
 
-// Copies the part out of the whole weight, row-major in the other side's layout. Any dtype.
+// Copies the part out of the whole weight, row-major in Hugging Face's layout. Any dtype.
 std::vector<std::byte> take_part(const WeightPart& part, const runtime::Buffer& whole);
 
 }  // namespace ostro::hf

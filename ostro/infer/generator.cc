@@ -17,7 +17,8 @@ using runtime::Buffer;
 
 constexpr int64_t kSmallestBucket = 16;
 
-// 1 for a single token, else the next power of two, at least kSmallestBucket, at most the cache's length.
+// The padded length for `count` tokens. A single token is not padded. Otherwise it is the next power of two,
+// at least kSmallestBucket and at most max_length.
 int64_t bucket_of(int64_t count, int64_t max_length) {
   if (count == 1) return 1;
   int64_t bucket = kSmallestBucket;
@@ -114,7 +115,7 @@ int32_t choose_token(std::span<const float> logits, double temperature, uint64_t
                                               static_cast<uint32_t>(position));
   double best_score = 0;
   for (size_t i = 0; i < logits.size(); ++i) {
-    // A uniform inside (0, 1): the middle of one of 2^32 intervals.
+    // A uniform number in (0, 1), never 0 or 1: the middle of one of 2^32 intervals.
     const double u = (static_cast<double>(numerics::random_bits(key, i)) + 0.5) / 4294967296.0;
     const double score =
         static_cast<double>(logits[i]) / temperature - numerics::log_f64(-numerics::log_f64(u));
@@ -167,7 +168,7 @@ Result<std::vector<float>> Generator::score(const std::vector<int32_t>& tokens, 
             ? static_cast<size_t>(std::clamp<int64_t>(prefill, 1, static_cast<int64_t>(tokens.size()) - 1))
             : begin + 1;
     ASSIGN_OR_RETURN(const Buffer logits, feed(tokens, begin, end));
-    // The loss of the row's target: the op of the training loss, on these logits.
+    // The loss of each row's target, with the same op as the training loss.
     const Shape targets{DType::i32, {logits.shape().axes[0]}};
     if (loss_program == nullptr || loss_rows != targets.count()) {
       const ir::Program p = trace_program("loss", {logits.shape(), targets}, [](const Arrays& in) {

@@ -1,5 +1,6 @@
-// Generation with a cache of keys and values: a host loop over two programs, one for the prompt (in padded
-// buckets) and one for a single token. Every row gets the bits of the training forward (numerics.md N16).
+// Text generation with a cache of attention keys and values. A loop on the host runs two kinds of programs:
+// one for the prompt, padded to a few fixed lengths (buckets), and one for a single token. Every row has the
+// same bits as in the training forward pass (numerics.md N16).
 #pragma once
 
 #include <functional>
@@ -15,32 +16,34 @@ namespace ostro::infer {
 
 struct SampleOptions {
   int64_t max_new_tokens = 64;
-  double temperature = 0;  // 0: the most likely token, ties to the lower id
+  double temperature = 0;  // 0: always the most likely token; of equal ones the lower id
   uint64_t seed = 0;
-  int64_t eos = -1;  // generation ends behind this token; -1: never
+  int64_t eos = -1;  // generation stops after this token; -1: it does not stop at a token
 };
 
 // One sequence at a time. Not thread-safe. The engine must outlive it.
 class Generator {
  public:
-  // `max_length` positions at most, prompt included. Errors: a model without a cached step, fewer than 2.
+  // `max_length` is the largest number of positions, prompt included. Errors: the model has no cached step;
+  // max_length is below 2.
   static Result<std::unique_ptr<Generator>> create(const models::ModelFunctions& model,
                                                    std::vector<runtime::Buffer> params,
                                                    runtime::Engine& engine, int64_t max_length);
 
-  // The new tokens, the eos (if it came) included. `on_token` sees each as it is made; false stops.
+  // Returns the new tokens, with the eos if it was generated. `on_token` is called with each token as it is
+  // made; it returns false to stop.
   Result<std::vector<int32_t>> generate(const std::vector<int32_t>& prompt, const SampleOptions& options,
                                         const std::function<bool(int32_t)>& on_token = {});
 
-  // Loss (minus log-probability) of each token behind the first, given those before it, by the cached step:
-  // the first `prefill` tokens at once, the rest one by one.
+  // The loss (negative log-probability) of every token but the first, given the tokens before it. It uses the
+  // cached step: the first `prefill` tokens in one call, the others one by one.
   Result<std::vector<float>> score(const std::vector<int32_t>& tokens, int64_t prefill);
 
  private:
   Generator(const models::ModelFunctions& model, std::vector<runtime::Buffer> params, runtime::Engine& engine,
             int64_t max_length);
 
-  // Runs tokens [begin, end) as one call padded to a bucket; returns their logits [count, vocab].
+  // Runs the tokens [begin, end) in one call, padded to a bucket. Returns their logits [count, vocab].
   Result<runtime::Buffer> feed(const std::vector<int32_t>& tokens, size_t begin, size_t end);
   Result<runtime::Executable*> program(int64_t bucket);
   void reset();
@@ -53,8 +56,9 @@ class Generator {
   std::vector<std::pair<int64_t, std::unique_ptr<runtime::Executable>>> programs_;  // by bucket
 };
 
-// The token for one row of logits: argmax, or at temperature t the argmax of logit / t + Gumbel noise, drawn
-// from threefry keyed by (seed, "sample", position). f64 on the host.
+// Chooses a token from one row of logits. At temperature 0 it is the argmax. At temperature t it is the
+// argmax of logit / t + Gumbel noise; the noise comes from threefry with the key (seed, "sample", position).
+// Computed in f64 on the host.
 int32_t choose_token(std::span<const float> logits, double temperature, uint64_t seed, int64_t position);
 
 }  // namespace ostro::infer

@@ -64,7 +64,7 @@ Array mlp(const LlamaMlp& p, const Array& x, Activation activation) {
   return checkpoint_name(p.down(activate(activation, gate) * up), "mlp_out");
 }
 
-// The rest of a block behind the attention's output [batch, pos, kv_heads, group, head_dim].
+// The rest of a block, from the attention's output [batch, pos, kv_heads, group, head_dim] on.
 Array finish(const LlamaBlock& p, const Array& x, const Array& attended, Activation activation) {
   Array h;
   {
@@ -166,8 +166,8 @@ std::pair<Array, LlamaCache> Llama::decode(const Array& tokens, const LlamaCache
       [&](const Array& h, const Layer& layer) {
         const LlamaBlock& p = layer.block;
         const Qkv a = project(p.attention, p.attention_norm(h), rope);
-        // Slots beyond the tokens fed so far (zeros, or what padding left) lie after every query that counts:
-        // the causal mask leaves them out.
+        // Cache slots after the tokens fed so far hold zeros or padding. Their positions come after every
+        // query that counts, so the causal mask excludes them.
         const LlamaCache next{dynamic_update_slice(layer.cache.k, "key_pos", to_keys(a.k), start),
                               dynamic_update_slice(layer.cache.v, "key_pos", to_keys(a.v), start)};
         const Array attended = flash_attention(a.q, next.k, next.v, AttentionMask{}, attention);

@@ -1,6 +1,6 @@
-// Llama: RMS norm, rotary positions, grouped-query attention, SwiGLU. Weights are fused: q, k
-// and v are one weight, cut along axis "qkv" (0 .. group-1 are q with query head = kv_head * group
-// + g, then k, then v); gate and up are one weight, cut along "gate_up".
+// Llama: RMS norm, rotary positions, grouped-query attention, SwiGLU. Some weights are fused. q, k and v are
+// one weight with an axis "qkv": indices 0 .. group - 1 are q (query head = kv_head * group + index), then
+// comes k, then v. Gate and up are one weight with an axis "gate_up".
 //
 // Casts (numerics.md N1): every Linear casts its input to the compute dtype; q, k and v are cast after
 // rotation; the residual stream is cast once at the end of each block; norms compute in f32.
@@ -33,8 +33,7 @@ struct LlamaBlock {
   OSTRO_FIELDS(attention_norm, attention, mlp_norm, mlp)
 };
 
-// Keys and values of past positions, one entry per layer in front: [layers, batch, key_pos, kv_heads,
-// head_dim].
+// Keys and values of past positions of all layers: [layers, batch, key_pos, kv_heads, head_dim].
 struct LlamaCache {
   Array k, v;
   OSTRO_FIELDS(k, v)
@@ -61,8 +60,9 @@ struct Llama {
 
   // Empty cache for `batch` rows and `length` positions, in the dtype of attention.
   LlamaCache cache(int64_t batch, int64_t length, DType dtype) const;
-  // Cached step: tokens i32 [batch, pos] at positions start, start + 1, ... (start: i32 scalar). Returns f32
-  // logits [batch, pos, vocab] and the cache with the new keys and values. The same bits per row as logits().
+  // One step of generation with the cache: tokens i32 [batch, pos] at positions start, start + 1, ... (start:
+  // i32 scalar). Returns f32 logits [batch, pos, vocab] and the cache with the new keys and values added.
+  // Each row has the same bits as in logits().
   std::pair<Array, LlamaCache> decode(const Array& tokens, const LlamaCache& cache, const Array& start) const;
 
  private:

@@ -11,14 +11,14 @@
 
 namespace ostro::models {
 
-// Rotary position code with frequencies theta^(-2i/head_dim).
+// Rotary position embedding with frequencies theta^(-2i/head_dim).
 struct RopeDefaultOptions {
   static constexpr const char* kType = "default";
   double theta = 10000;
   void visit_options(config::OptionTable& table);
 };
 
-// The same with Llama 3.1's stretching of long wavelengths, for contexts longer than pretraining's.
+// The same, with long wavelengths stretched as in Llama 3.1, for contexts longer than those of pretraining.
 struct RopeLlama3Options {
   static constexpr const char* kType = "llama3";
   double theta = 500000;
@@ -34,13 +34,13 @@ using RopeOptions = std::variant<RopeDefaultOptions, RopeLlama3Options>;
 enum class Activation { kSilu, kGelu, kGeluTanh };
 std::vector<std::string> option_names(Activation);  // Hugging Face's names: silu, gelu, gelu_new
 
-// What the backward pass may keep of a layer. Never changes bits.
+// Which values of a layer are kept for the backward pass. Never changes bits.
 struct RematPolicy {
   enum class Kind { kDear, kEverything, kNothing, kNamed } kind = Kind::kDear;
   std::vector<std::string> names;  // kNamed: the named values that are kept, the rest is computed again
 };
 
-// Names that a layer marks and gradient_checkpointing may list.
+// The values of a layer that have a name; gradient_checkpointing may list these names.
 inline constexpr const char* kCheckpointNames[] = {"qkv", "attention", "attention_out", "gate_up", "mlp_out"};
 
 struct LlamaOptions {
@@ -68,9 +68,10 @@ struct LlamaOptions {
   LlamaOptions for_evaluation() const;
   // gradient_checkpointing as a policy; an error names the words and names that are known.
   Result<RematPolicy> remat_policy() const;
-  // The same as runtime::CompileOptions::remat says it.
+  // The same policy as text for runtime::CompileOptions::remat.
   Result<std::string> remat() const;
-  // Every option as one line of text: what a function of the model depends on beside its arrays.
+  // Every option in one line of text. It is part of the jit key: two models with different options never
+  // share a compiled function.
   std::string signature() const;
   config::IntMap leaf_axes() const;  // kv_heads, mlp, vocab, pos
   config::IntMap cell_axes() const;  // vocab, embed, kv_heads, head_dim, mlp

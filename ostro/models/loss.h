@@ -1,11 +1,11 @@
-// What a model gets and gives in training.
+// What a model gets and returns in training.
 #pragma once
 
 #include "ostro/trace/tree.h"
 
 namespace ostro::models {
 
-// One leaf of a batch, as arrays: what a loss function reads.
+// One leaf of a batch (the rows that one call of the loss function reads), as arrays.
 struct Batch {
   Array tokens;     // i32 [batch, pos]
   Array targets;    // i32 [batch, pos]

@@ -1,5 +1,5 @@
-// A model as the trainer sees it: functions on lists of arrays. Made from a model's struct, so that a model
-// is a struct of options and one with `init(options, vocab, key)` and `loss(batch)`, and nothing else
+// A model as the trainer sees it: functions on lists of arrays. They are made from the model's struct. So a
+// new model needs only two structs: its options, and one with `init(options, vocab, key)` and `loss(batch)`
 // (examples/my_model).
 #pragma once
 
@@ -16,7 +16,7 @@
 
 namespace ostro::models {
 
-// One generation model step with a cache; absent for models that cannot generate.
+// Generation with a cache, one step at a time. Empty functions for models that cannot generate.
 struct DecodeFunctions {
   // Cache arrays for `batch` rows of `length` positions.
   std::function<Arrays(int64_t batch, int64_t length)> cache;
@@ -24,7 +24,7 @@ struct DecodeFunctions {
   std::function<std::pair<Array, Arrays>(const Arrays&, const Array&, const Arrays&, const Array&)> step;
 };
 
-// All called while tracing. Parameters are a list of leaves in the order of `paths`.
+// All functions are called while tracing. Parameters are lists of leaves in the order of `paths`.
 struct ModelFunctions {
   std::vector<std::string> paths;  // "model/layers/attention/qkv/weight"
   std::vector<Shape> shapes;
@@ -33,8 +33,8 @@ struct ModelFunctions {
   DecodeFunctions decode;
 };
 
-// `M` has init(options, vocab, key), loss(batch) and perhaps cache() and decode(); compute is the dtype in
-// which parameters are read.
+// The functions of model `M`, which has init(options, vocab, key), loss(batch) and, if it can generate,
+// cache() and decode(). `compute` is the dtype in which parameters are read.
 template <typename M, typename Options>
 ModelFunctions model_functions(const Options& options, int64_t vocab, DType compute) {
   // The structure of the model: traced once, its values are never used.

@@ -1,4 +1,4 @@
-// What a configuration needs to know of a model's options, whichever model it is.
+// What the rest of a configuration needs to know about the options of any model.
 #pragma once
 
 #include <cstdint>
@@ -18,17 +18,17 @@ class ModelOptions : public config::SectionValue {
   virtual Status resolve() = 0;
   // Tokens in one sequence.
   virtual int64_t seq_len() const = 0;
-  // Axes that numerics.leaves may cut, in the order in which the cuts nest, with their sizes
-  // (0: known only when the tokenizer is).
+  // Axes that numerics.leaves may cut, in the order in which the cuts nest, with their sizes. 0: not known
+  // before the tokenizer is.
   virtual config::IntMap leaf_axes() const = 0;
   // Axes of parameters that numerics.cells may cut, with their sizes (0 as above).
   virtual config::IntMap cell_axes() const = 0;
-  // What the compiler may drop between forward and backward, as runtime::CompileOptions::remat says it.
+  // The value of runtime::CompileOptions::remat: what the compiler may compute again in the backward pass.
   virtual Result<std::string> remat() const = 0;
   // The model for a vocabulary, its parameters read in `compute`. Call outside any trace, after resolve().
   virtual ModelFunctions functions(int64_t vocab, DType compute) const = 0;
-  // The same model for evaluation: losses are minus log-probabilities, without the terms that only training
-  // wants. T says so with `T for_evaluation() const`; without it both are the same.
+  // The same model for evaluation: a loss is minus the log-probability, without terms that only training adds
+  // (z-loss). T defines it with `T for_evaluation() const`; a T without it has the same functions for both.
   virtual ModelFunctions evaluation_functions(int64_t vocab, DType compute) const = 0;
 };
 

@@ -1,5 +1,5 @@
-// Initial values of parameters: drawn from a key that folds in the parameter's path, so that adding or
-// reordering parameters changes no other one (numerics.md N12).
+// Initial values of parameters. Each is drawn from a key that depends on the parameter's path. So adding or
+// reordering parameters does not change the others (numerics.md N12).
 #pragma once
 
 #include <string>
@@ -12,8 +12,8 @@ namespace ostro::nn {
 // The key of a path "model/layers/attn/qkv/weight": one fold_in per component.
 Array key_of_path(const Array& key, const std::string& path);
 
-// std * a standard normal cut at three standard deviations, f32. Stacked parameters draw once, layers
-// outermost.
+// std times a standard normal cut at three standard deviations, in f32. The parameters of all layers are one
+// draw, with the layer axis outermost.
 Array trunc_normal(const Array& key, const std::string& path, const std::vector<Axis>& axes, double std);
 
 }  // namespace ostro::nn

@@ -17,7 +17,7 @@ struct Linear {
   OSTRO_FIELDS(weight, bias)
   OSTRO_STATICS(in)
 
-  // Casts x to the weight's compute dtype and gives that dtype.
+  // x is cast to the weight's compute dtype; the result has that dtype too.
   Array operator()(const Array& x, Loc loc = Loc::current()) const;
 };
 
@@ -28,7 +28,7 @@ struct Embedding {
   Array weight;  // [vocab, embed]
   OSTRO_FIELDS(weight)
 
-  // Rows of the table: ids [...] i32 -> [..., embed] in compute dtype.
+  // Looks up rows of the table: ids [...] i32 -> [..., embed] in the compute dtype.
   Array operator()(const Array& ids, Loc loc = Loc::current()) const {
     return gather(weight, "vocab", ids, loc);
   }

@@ -5,9 +5,9 @@
 
 namespace ostro::nn {
 
-// Tags every f32 leaf of the model with the dtype its first reader casts it to (one `use` per program or loop
-// body). Training, evaluation and generation all call it. f32 as compute dtype tags too: under a mesh `use`
-// also gathers.
+// Tags every f32 leaf of the model with the compute dtype. The first op that reads a tagged leaf casts it
+// (one `use` per program or loop body). Training, evaluation and generation all call this. It also tags when
+// the compute dtype is f32, because on a mesh `use` also gathers the parameter.
 template <typename Model>
 Model compute(const Model& model, DType dtype) {
   return tree_map(model, [&](const std::string&, const Array& a) {

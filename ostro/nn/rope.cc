@@ -11,7 +11,8 @@ std::vector<float> rope_frequencies(int64_t head_dim, double theta, const RopeSc
     const double f = numerics::pow_f64(theta, -2.0 * static_cast<double>(i) / static_cast<double>(head_dim));
     double scaled = f;
     if (s.factor != 1) {
-      // Short wavelengths stay, long ones are stretched by the factor, between them a linear blend.
+      // Short wavelengths stay as they are, long ones are stretched by the factor, those between are a linear
+      // blend of both.
       const double wavelength = 2 * kPi / f;
       const double low = s.original_max_position_embeddings / s.low_freq_factor;
       const double high = s.original_max_position_embeddings / s.high_freq_factor;

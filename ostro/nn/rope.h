@@ -1,4 +1,4 @@
-// Rotary position code.
+// Rotary position embedding (RoPE).
 #pragma once
 
 #include <vector>
@@ -7,7 +7,7 @@
 
 namespace ostro::nn {
 
-// Llama 3.1's stretching of long wavelengths; factor 1 changes nothing.
+// Llama 3.1's scaling of RoPE, which stretches long wavelengths. Factor 1 changes nothing.
 struct RopeScaling {
   double factor = 1;
   double low_freq_factor = 1;
@@ -18,13 +18,13 @@ struct RopeScaling {
 // theta^(-2i / head_dim) for i < head_dim / 2, scaled, rounded once to f32. f64 functions of numerics::.
 std::vector<float> rope_frequencies(int64_t head_dim, double theta, const RopeScaling& scaling = {});
 
-// cos and sin of position * frequency, [pos, half] or with the axes of the positions; made once per program
-// and shared by all layers. angle = f32(position) * frequency, one rounding.
+// cos and sin of position * frequency, with the axes of the positions and then "half" (head_dim / 2). Made
+// once per program and shared by all layers. angle = f32(position) * frequency, one rounding.
 struct Rope {
   Array cos, sin;
-  // positions i32 [...]; the result has its axes and then "half".
+  // positions: i32, any axes.
   static Rope at(const Array& positions, const std::vector<float>& frequencies);
-  // Rotates x [..., head_dim]: the halves (a, b) become (a cos - b sin, b cos + a sin), in f32.
+  // Rotates x [..., head_dim]: its two halves (a, b) become (a cos - b sin, b cos + a sin), in f32.
   Array operator()(const Array& x, Loc loc = Loc::current()) const;
 };
 

@@ -14,8 +14,9 @@ struct Bf16 {
 // Exact.
 inline float to_f32(Bf16 x) { return std::bit_cast<float>(static_cast<uint32_t>(x.bits) << 16); }
 
-// NaN keeps its high half with the quiet bit; exponent field 0 gives signed zero; else nearest even.
-// Integer arithmetic alone, so that MXCSR cannot matter; equals VCVTNEPS2BF16 on all 2^32 inputs.
+// Rounds to nearest even. A NaN keeps its high half, with the quiet bit set. Zeros and denormals give the
+// zero of their sign. Uses only integer arithmetic, so MXCSR has no effect. Equal to VCVTNEPS2BF16 on all
+// 2^32 inputs.
 inline Bf16 to_bf16(float x) {
   const uint32_t bits = std::bit_cast<uint32_t>(x);
   const uint32_t magnitude = bits & 0x7fffffffu;
@@ -27,7 +28,7 @@ inline Bf16 to_bf16(float x) {
 // The f32 that has the value of x rounded to bf16.
 inline float round_to_bf16(float x) { return to_f32(to_bf16(x)); }
 
-// For code that is generic over the element type of a dot.
+// The same name for both element types of a dot, for generic code.
 inline float widen(float x) { return x; }
 inline float widen(Bf16 x) { return to_f32(x); }
 

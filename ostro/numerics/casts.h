@@ -9,8 +9,9 @@
 
 namespace ostro::numerics {
 
-// A denormal becomes the zero of its sign, anything else stays: what arithmetic does to its operands (N0),
-// for operations that only select. Integer arithmetic, so that no compiler can choose otherwise.
+// A denormal becomes the zero of its sign; any other value is unchanged. Arithmetic does this to its operands
+// (N0); operations that only select values must call this function. It uses integer arithmetic, so no
+// compiler can optimise it away.
 inline float flush_denormal(float x) {
   const uint32_t bits = std::bit_cast<uint32_t>(x);
   return (bits & 0x7f800000u) == 0 ? std::bit_cast<float>(bits & 0x80000000u) : x;
@@ -20,7 +21,8 @@ inline double flush_denormal(double x) {
   return (bits & 0x7ff0000000000000u) == 0 ? std::bit_cast<double>(bits & 0x8000000000000000u) : x;
 }
 
-// f32 or f64 to i32, u32 or i64: towards zero; NaN gives 0; outside the range the nearest end of it.
+// f32 or f64 to i32, u32 or i64: rounds towards zero. NaN gives 0. A value outside the range gives the
+// nearest end of the range.
 template <std::integral Int, std::floating_point Float>
 Int float_to_int(Float x) {
   constexpr Float kBelow = static_cast<Float>(std::numeric_limits<Int>::min());

@@ -1,5 +1,5 @@
 // Contractions of docs/numerics.md: f32 (N6) and bf16 (N7), one output at a time. `a(k)` and `b(k)` give
-// element k of the operands (float or Bf16), so that callers feed strided data.
+// element k of the operands (float or Bf16), so that callers can use strided data.
 #pragma once
 
 #include <cstdint>

@@ -1,6 +1,6 @@
 // Fingerprints of arrays, docs/numerics.md N14: two 64-bit lanes, each the sum mod 2^64 of mix(index, word)
-// over all words of the array, so that shards, threads and order cannot matter. They find faults and
-// divergence; they are not proof against an adversary.
+// over all words of the array. A sum does not depend on shards, threads or order. Fingerprints find faults
+// and divergence; they do not protect against an adversary.
 //
 // A word holds neighbours within one row of the last axis: 2 f32/i32/u32, 4 bf16, 8 bool (one byte each,
 // 0 or 1), 1 i64/f64; the lower element in the lower bits, missing ones zero bits.
@@ -24,7 +24,7 @@ inline constexpr FingerprintConstants kFingerprintLanes[2] = {
     {0xfca36a40cf18ce43, 0xc13f61c4b95866cb, 0x5108c6bc88663951},
 };
 
-// For a fixed index a bijection of the word: one changed word always changes the sum.
+// For a fixed index this is a bijection of the word, so changing one word always changes the sum.
 inline constexpr uint64_t fingerprint_mix(const FingerprintConstants& c, uint64_t index, uint64_t word) {
   uint64_t x = word ^ (index * c.index_factor);
   x *= c.factor1;

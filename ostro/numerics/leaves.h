@@ -27,7 +27,7 @@ struct LeafTable {
 
   // Number of leaves of the axis, 1 when the table has no entry for it.
   int64_t count(std::string_view axis) const;
-  // Place in the table, or -1.
+  // The position in the table, or -1.
   int64_t position(std::string_view axis) const;
   // Counts >= 1, names not empty and not repeated; the error names the entry.
   Status validate() const;
@@ -36,8 +36,8 @@ struct LeafTable {
 };
 
 // Indices per leaf of an axis of size n (>= 0) cut into `count` (>= 1): ceil(n / count), rounded up to a
-// multiple of 8 for axes "mlp" and "vocab" and of 128 for "pos". At least 1, so that n = 0 divides nothing by
-// 0.
+// multiple of 8 for axes "mlp" and "vocab" and of 128 for "pos". At least 1, so that n = 0 never leads to a
+// division by 0.
 int64_t leaf_size(std::string_view axis, int64_t n, int64_t count);
 
 // Leaf i of 0 <= i < count: [min(n, i L), min(n, (i + 1) L)); trailing leaves may be empty.

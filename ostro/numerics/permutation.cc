@@ -50,8 +50,8 @@ int64_t Permutation::operator()(int64_t i) const {
   return static_cast<int64_t>(x);
 }
 
-// The network on several values at a time, as fill_random_bits does it; those that stay at or above n walk on
-// with the others that do.
+// The network on several values at a time, in the lanes of a vector. Values that are still at or above n go
+// through it again, together.
 void Permutation::map(std::span<int64_t> indices) const {
   using Words = uint32_t __attribute__((vector_size(32)));
   constexpr size_t kLanes = 8;

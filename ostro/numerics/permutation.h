@@ -8,8 +8,8 @@
 
 namespace ostro::numerics {
 
-// A balanced Feistel network of kRounds rounds over 2h bits, the smallest h >= 1 with 4^h >= n, walked until
-// the value falls below n (fewer than 4 steps on average). Threefry is the round function. 1 <= n <= 2^62.
+// A balanced Feistel network of kRounds rounds over 2h bits, the smallest h >= 1 with 4^h >= n, applied again
+// until the value is below n (fewer than 4 times on average). Threefry is the round function. 1 <= n <= 2^62.
 // A value; calls are pure and thread-safe.
 class Permutation {
  public:
@@ -20,7 +20,7 @@ class Permutation {
   int64_t size() const { return n_; }
   // Where index i in [0, n) goes.
   int64_t operator()(int64_t i) const;
-  // Where each of many indices goes, in its place; several at a time.
+  // Replaces each index by where it goes. Faster than one call per index: several are computed at a time.
   void map(std::span<int64_t> indices) const;
   // The index that goes to j: inverse((*this)(i)) == i.
   int64_t inverse(int64_t j) const;

@@ -38,14 +38,6 @@ TEST_CASE("fnv1a32: published answers") {
   CHECK(fold_in(Key{1, 2}, "params") == fold_in(Key{1, 2}, fnv1a32("params")));
 }
 
-TEST_CASE("fill: the same words as one by one, across 2^32") {
-  for (uint64_t first : {uint64_t{0}, uint64_t{0xfffffff9}, uint64_t{1} << 40}) {
-    std::vector<uint32_t> out(37);
-    fill_random_bits(key_from_seed(5), first, out);
-    for (size_t i = 0; i < out.size(); ++i) CHECK(out[i] == random_bits(key_from_seed(5), first + i));
-  }
-}
-
 TEST_CASE("uniform, normal, truncated normal: extremes, moments, golden over all 2^23 inputs") {
   FpEnvGuard guard;
   CHECK(uniform_from_bits(0) == 0.0f);

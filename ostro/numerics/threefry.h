@@ -2,12 +2,12 @@
 // layout. Element i of a draw depends on the key and i alone, so any shard makes its own part.
 //
 // A key starts from the seed and folds in a path of purposes (names, layer, step), never a rank or thread.
-// A key is either drawn from or folded, never both: fold_in(key, i) and the draw at i share their words.
+// Use a key either for draws or for fold_in, never for both: fold_in(key, i) and the draw at i have the same
+// words.
 #pragma once
 
 #include <bit>
 #include <cstdint>
-#include <span>
 #include <string_view>
 
 namespace ostro::numerics {
@@ -82,11 +82,5 @@ float truncated_normal_from_bits(uint32_t bits);
 
 inline float random_uniform(Key key, uint64_t index) { return uniform_from_bits(random_bits(key, index)); }
 inline float random_normal(Key key, uint64_t index) { return normal_from_bits(random_bits(key, index)); }
-inline float random_truncated_normal(Key key, uint64_t index) {
-  return truncated_normal_from_bits(random_bits(key, index));
-}
-
-// Elements first, first + 1, ... of a draw.
-void fill_random_bits(Key key, uint64_t first, std::span<uint32_t> out);
 
 }  // namespace ostro::numerics

@@ -17,8 +17,8 @@ inline int64_t tree_split(int64_t c) {
   return static_cast<int64_t>(std::bit_floor(static_cast<uint64_t>(c) - 1));
 }
 
-// The tree over at(first) .. at(first + count - 1), count >= 1, joined by op(left, right). One instantiation
-// serves the whole recursion: `at` is passed on as it is.
+// The tree over at(first) .. at(first + count - 1), count >= 1, joined by op(left, right). `at` is passed on
+// unchanged, so the whole recursion is one template instantiation.
 template <typename At, typename Op>
 auto tree_reduce_range(int64_t first, int64_t count, At& at, Op& op)
     -> std::decay_t<decltype(at(int64_t{0}))> {
@@ -49,8 +49,8 @@ T tree_sum(std::span<const T> partials) {
   return tree_reduce(partials, [](T a, T b) -> T { return a + b; });
 }
 
-// The same tree fed one partial at a time, in order, keeping at most log2(count) + 1 of them alive.
-// T is any movable type (a number, a set of gradient buffers); op(left, right) returns the joined one.
+// The same tree, for partials that come one at a time, in order. It keeps at most log2(count) + 1 of them. T
+// is any movable type (a number, a set of gradient buffers); op(left, right) returns the joined one.
 template <typename T, typename Op>
 class TreeFold {
  public:

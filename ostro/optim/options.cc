@@ -72,7 +72,8 @@ Status AdamOptions::validate(int64_t num_train_steps) const {
 
 int64_t steps_of(double fraction_or_steps, int64_t num_train_steps) {
   if (fraction_or_steps > 1) return static_cast<int64_t>(fraction_or_steps);
-  // Not the product cut off: 0.29 as a double is below 0.29, and 28 steps of 100 are not what was written.
+  // Do not simply truncate the product: the double nearest to 0.29 is below 0.29, and would give 28 of 100
+  // steps.
   const auto n = static_cast<double>(num_train_steps);
   auto steps = static_cast<int64_t>(fraction_or_steps * n) + 1;
   while (steps > 0 && static_cast<double>(steps) / n > fraction_or_steps) --steps;

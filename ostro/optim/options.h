@@ -38,8 +38,8 @@ struct AdamOptions {
 
 using OptimizerOptions = std::variant<AdamOptions>;
 
-// Steps meant by a value that is a fraction of the run (<= 1: the most steps whose share of the run is not
-// above it; 0.29 of 100 are 29) or a number of steps (> 1).
+// The number of steps that an option means. A value > 1 is a number of steps. A value <= 1 is a fraction of
+// the run, rounded down to whole steps: 0.29 of 100 steps are 29.
 int64_t steps_of(double fraction_or_steps, int64_t num_train_steps);
 
 }  // namespace ostro::optim

@@ -7,9 +7,10 @@
 
 namespace ostro::optim {
 
-// The rate of step `step` (0-based, < num_train_steps): step / warmup of the peak while step < warmup, then
-// the schedule over what is left of the run; with `decay` set, the peak until the last `decay` steps and the
-// schedule over these. Never below min_lr_ratio of the peak after warm-up.
+// The rate of step `step` (0-based, < num_train_steps). While step < warmup it is step / warmup of the peak.
+// Then the schedule runs over the rest of the run. With `decay` set, the rate stays at the peak until the
+// last `decay` steps, and the schedule runs over these. After warm-up it is never below min_lr_ratio of the
+// peak.
 double learning_rate(const AdamOptions& options, int64_t step, int64_t num_train_steps);
 
 }  // namespace ostro::optim

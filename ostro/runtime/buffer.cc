@@ -2,8 +2,6 @@
 
 #include <cstring>
 
-#include "ostro/base/zeroed.h"
-
 namespace ostro::runtime {
 
 namespace {

@@ -12,13 +12,13 @@
 
 namespace ostro::runtime {
 
-// Row-major dense elements of a Shape in host memory, aligned to kAlignment. Copies share storage: whoever
-// writes through mutable_bytes must hold the only handle or own the protocol (an engine writing a donated
-// input).
+// Row-major dense elements of a Shape in host memory, aligned to kAlignment. Copies share storage. Only write
+// through mutable_bytes when no other handle reads the storage: when this is the only handle, or when the
+// engine has been given the buffer (a donated input).
 class Buffer {
  public:
   Buffer() = default;
-  // Not initialised.
+  // The elements are not initialised.
   static Buffer empty(ir::Shape shape);
   // All bits zero.
   static Buffer zeros(ir::Shape shape);
@@ -51,7 +51,7 @@ class Buffer {
     OSTRO_CHECK(shape_.count() == 1, "item() of {}", shape_.str());
     return as<T>()[0];
   }
-  // Is this the only handle to the storage?
+  // True when this is the only handle to the storage.
   bool unique() const { return storage_.use_count() == 1; }
   // The same elements under another shape of equal size in bytes (no copy).
   Buffer with_shape(ir::Shape shape) const;

@@ -1,6 +1,5 @@
-// Collectives: how the workers of a mesh exchange bytes. Two primitives that move bytes exactly; all
-// arithmetic (the fixed trees of numerics.md N8) is done by the engine above, so that no transport can change
-// a bit.
+// Collectives: how the workers of a mesh exchange bytes. A transport only moves bytes. All arithmetic (the
+// fixed trees of numerics.md N8) is done by the engine above it, so no transport can change a bit.
 #pragma once
 
 #include <cstddef>
@@ -25,8 +24,8 @@ class Collectives {
   // coordinate.
   virtual std::vector<int64_t> peers(std::string_view mesh_axis) const = 0;
 
-  // Sends send[i] to peers[i] and fills receive[i] with what peers[i] sent here (sizes must agree; a worker's
-  // own slot is copied). Fails when a peer is gone.
+  // Sends send[i] to peers[i] and fills receive[i] with what peers[i] sent to this worker. Sizes must agree.
+  // When peers[i] is this worker, send[i] is copied to receive[i]. An error when a peer is gone.
   virtual Status exchange(std::span<const int64_t> peers, std::span<const std::span<const std::byte>> send,
                           std::span<const std::span<std::byte>> receive) = 0;
 

@@ -1,5 +1,4 @@
-// Engine: turns a Program into something that runs. Interface only: interp/ and cpu/ implement it, PJRT may
-// later.
+// Engine: turns a Program into something that runs. Interface only: interp/ and cpu/ implement it.
 #pragma once
 
 #include <memory>
@@ -19,12 +18,13 @@ struct RunContext {
 };
 
 struct CompileOptions {
-  // Indices of inputs whose buffers the executable may overwrite with results when the caller moved in the
-  // only handle. Never changes a bit.
+  // Indices of donated inputs: the executable may write results into their buffers. It does so only when the
+  // caller moved in the only handle. Never changes a bit.
   std::vector<int64_t> donate;
-  // Rematerialisation, what the backward pass of a loop makes again instead of reading it from memory: "keep"
-  // nothing, "none" only what costs less than its memory (elementwise ops, sums of rows), "all" everything
-  // but the loop's carries, "save:a,b" everything but these and values labelled a or b. Never changes a bit.
+  // Rematerialisation: which values of a loop's forward pass the backward pass computes again instead of
+  // reading them from memory. "keep": none. "none": only those that are cheaper to compute than to store
+  // (elementwise ops, sums of rows). "all": all but the loop's carries. "save:a,b": all but the carries and
+  // the values labelled a or b. Never changes a bit.
   std::string remat = "none";
 };
 
@@ -53,11 +53,13 @@ class Engine {
  public:
   virtual ~Engine() = default;
   virtual std::string name() const = 0;
-  // Whether its speed says something about the machine; not that of an engine that is made to be read.
+  // False for an engine that is written to be read, not to be fast (the interpreter): then its speed says
+  // nothing about the machine.
   virtual bool is_fast() const { return true; }
   virtual Result<std::unique_ptr<Executable>> compile(const ir::Program& program,
                                                       const CompileOptions& options = {}) = 0;
-  // What info() would say of the compiled program, but for fallback_ops, as cheaply as the engine can tell.
+  // What info() of the compiled program would return, without fallback_ops. An engine may compute it without
+  // compiling.
   virtual Result<ExecutableInfo> estimate(const ir::Program& program, const CompileOptions& options = {}) {
     ASSIGN_OR_RETURN(const std::unique_ptr<Executable> executable, compile(program, options));
     return executable->info();

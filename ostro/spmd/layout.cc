@@ -9,8 +9,9 @@ namespace {
 
 int64_t divide_up(int64_t n, int64_t d) { return (n + d - 1) / d; }
 
-// How many of `count` leaves each coordinate takes so that all hold whole subtrees of the tree over them
-// (numerics.md N8): a power of two that serves exactly `workers` coordinates. 0: there is none.
+// How many of `count` leaves each coordinate takes, so that each holds whole subtrees of the tree over the
+// leaves (numerics.md N8): a power of two with which exactly `workers` coordinates get leaves. 0: there is
+// none.
 int64_t subtree(int64_t count, int64_t workers) {
   for (int64_t s = 1; s <= count; s *= 2)
     if (divide_up(count, s) == workers) return s;

@@ -1,5 +1,5 @@
-// Layout: how a value is spread over the workers of a mesh. It is read off the value's axis names through an
-// ordered map (docs/spmd.md); nothing is propagated.
+// Layout: how a value is spread over the workers of a mesh. It follows from the value's axis names and an
+// ordered map alone (docs/spmd.md); it is not propagated from op to op.
 #pragma once
 
 #include <cstdint>
@@ -13,17 +13,17 @@
 
 namespace ostro::spmd {
 
-// How one axis is split over one mesh axis. A default Split is a whole axis.
+// How one axis is split over one mesh axis. A default Split means that the axis is not split.
 struct Split {
   std::string mesh_axis;        // "": whole
   std::vector<int64_t> bounds;  // coordinate c holds the indices [bounds[c], bounds[c + 1])
-  // The feature leaves behind the bounds: coordinate c holds leaves [leaves[c], leaves[c + 1]). Empty when
-  // the axis is not cut by leaves, or when the coordinates do not hold whole subtrees: then it cannot be
-  // summed over.
+  // Coordinate c holds the feature leaves [leaves[c], leaves[c + 1]). Empty when the axis is not cut by
+  // leaves, or when the coordinates do not hold whole subtrees of the tree over leaves. When it is empty, no
+  // op can sum over the split axis.
   std::vector<int64_t> leaves;
 
   bool split() const { return !mesh_axis.empty(); }
-  // Has some coordinate no index at all? Such a split is not used: the axis stays whole.
+  // True when some coordinate holds no index. Such a split is not used: the axis stays whole.
   bool leaves_some_empty() const;
   // The same elements in the same places.
   bool operator==(const Split& other) const { return mesh_axis == other.mesh_axis && bounds == other.bounds; }
@@ -32,16 +32,16 @@ struct Split {
 // One Split per axis of a Shape.
 using Layout = std::vector<Split>;
 
-// What a value is decides through which map its names are read.
+// What kind of value it is. This decides which map its axis names are looked up in.
 enum class Role {
   kActivation,  // the compute map; axes are cut at feature leaves
   kParameter,   // the parameter map; axes are cut at cells
 };
 
-// axis -> number of cells (numerics.cells); an axis without an entry has its feature leaves for cells.
+// axis -> number of cells (numerics.cells). The cells of an axis without an entry are its feature leaves.
 using Cells = std::vector<std::pair<std::string, int64_t>>;
 
-// Everything that says where a value lies.
+// Everything that decides which worker holds which part of a value.
 struct Placement {
   ir::Sharding sharding;
   Cells cells;
@@ -50,10 +50,10 @@ struct Placement {
   const ir::AxisMap& map(Role role) const {
     return role == Role::kParameter ? sharding.parameter : sharding.compute;
   }
-  // `axis` of size n, split over the mesh axis.
+  // How `axis` of size n is split over the mesh axis.
   Split split(Role role, std::string_view axis, int64_t n, const std::string& mesh_axis) const;
-  // The layout of a value of this role: when two of its axes map to one mesh axis, the earlier in the map is
-  // split, if every coordinate gets something of it.
+  // The layout of a value of this role. When two of its axes map to the same mesh axis, the one that comes
+  // first in the map is split, provided that every coordinate gets a part of it.
   Layout layout(Role role, const ir::Shape& shape) const;
 };
 

@@ -1,4 +1,4 @@
-// Which axes of an op are split, by the union of its operands' and results' names.
+// Which axes of an op are split, from the names of all axes of its operands and results.
 #include <algorithm>
 #include <set>
 
@@ -29,7 +29,7 @@ std::vector<ir::Axis> union_of(const std::vector<ir::Shape>& in, const std::vect
   return axes;
 }
 
-// The table's role, made stricter where a local op and a collective would not give the bits.
+// The role from the op table, but kWhole where a local op plus a collective would not give the same bits.
 AxisRole role_of(const ir::Op& op, const std::vector<ir::Shape>& in, const std::vector<ir::Shape>& out,
                  const std::string& axis, const Split& split) {
   const AxisRole role = ir::axis_role(op, in, out, axis);
@@ -126,7 +126,7 @@ Result<OpSplits> op_splits(const Placement& placement, Role role, const ir::Op& 
       const Split split = placement.split(role, name, axis->size, m.name);
       const AxisRole r = role_of(op, in, out, name, split);
       if (r == AxisRole::kWhole) continue;
-      // Too few leaves are an error even where some worker would have nothing at all.
+      // Too few leaves are an error, even when a worker would hold no index at all.
       const bool cut = placement.leaves.position(name) >= 0;
       if (split.leaves_some_empty() && (r != AxisRole::kSum || !cut || !split.leaves.empty())) continue;
       if (r == AxisRole::kSum) {

@@ -1,6 +1,6 @@
-// partition: one Program -> one Program per worker of a mesh, which together give the same bits. A local
-// rewrite of each op: local sizes, shifted origins, and a collective where an axis that the op sums over is
-// split (docs/spmd.md).
+// partition: one Program -> one Program per worker of a mesh; together they give the same bits. Each op is
+// rewritten by itself: with the sizes of the worker's part, with shifted origins, and with a collective where
+// it sums over a split axis (docs/spmd.md).
 #pragma once
 
 #include <memory>
@@ -17,8 +17,8 @@ struct PartitionOptions {
   Cells cells;  // numerics.cells
   // One per parameter and per result of the program.
   std::vector<Role> params, results;
-  // Of every value in between: kActivation for a leaf program; kParameter for an optimizer's update, which
-  // works on parameters alone.
+  // The role of every value in between: kActivation for a program that computes the loss of a leaf of a
+  // batch, kParameter for the optimizer's update, which works on parameters only.
   Role values = Role::kActivation;
 };
 
@@ -26,13 +26,13 @@ struct Partition {
   ir::Mesh mesh;
   // By rank; workers with equal programs share one.
   std::vector<std::shared_ptr<const ir::Program>> programs;
-  // Where the program's inputs and results lie.
+  // How the program's inputs and results are spread over the workers.
   std::vector<Layout> params, results;
   std::vector<ir::Shape> param_shapes, result_shapes;  // whole
 };
 
-// Every program passes the verifier. An error names the op and the axis that cannot be split so, and for a
-// sum that needs other leaves the numerics.leaves key.
+// Every program passes the verifier. An error names the op and the axis that cannot be split in this way. For
+// a sum that would need other leaves, it also names the numerics.leaves key.
 Result<Partition> partition(const ir::Program& program, const PartitionOptions& options);
 
 }  // namespace ostro::spmd

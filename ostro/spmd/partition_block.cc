@@ -24,8 +24,8 @@ std::string key_of(const Layout& layout) {
 
 Shape without_first(const Shape& s) { return Shape{s.dtype, {s.axes.begin() + 1, s.axes.end()}}; }
 
-// The name of an axis of which this worker holds one leaf: not in the leaf table, so that it is not cut
-// again.
+// The new name of an axis of which this worker holds one leaf. The name is not in the leaf table, so the axis
+// is not cut again.
 std::string part_name(const std::string& axis) { return axis + ".part"; }
 
 // Renames `axis` in a list attribute.

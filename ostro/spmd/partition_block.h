@@ -20,7 +20,7 @@ struct Local {
 };
 using Locals = std::vector<Local>;
 
-// What splitting means for one op: which of its axes are split, and how the results are joined.
+// Which axes of one op are split, and how its results are joined.
 struct OpSplits {
   std::map<std::string, Split> axes;  // every axis that is split while the op runs
   std::string summed;                 // the one of them that the op sums over; "": none
@@ -35,8 +35,8 @@ struct OpSplits {
 Result<OpSplits> op_splits(const Placement& placement, Role role, const ir::Op& op,
                            const std::vector<ir::Shape>& in, const std::vector<ir::Shape>& out);
 
-// Number of boxes of each coordinate when box_sumsq runs on split cells; empty when cells and boxes do not
-// coincide.
+// For box_sumsq on a split axis: coordinate c holds the boxes [b[c], b[c + 1]) of the result b. Empty when a
+// box would cross a bound of the split.
 std::vector<int64_t> box_bounds(const Split& split, int64_t size, int64_t boxes);
 
 // Writes one worker's version of a block's ops into a new block.
@@ -47,7 +47,7 @@ class BlockPartitioner {
 
   // The block's results, given its parameters.
   Result<Locals> run(const ir::Block& block, const Locals& args);
-  // The same value in another layout.
+  // Moves a value to another layout, with collectives or slices.
   Local move(const Local& x, const Layout& to);
 
  private:

@@ -1,5 +1,5 @@
-// What the tests of partitioned programs share: inputs on which the order of a sum shows, and the comparison
-// interp(partition(P)) == interp(P), bit for bit.
+// Shared by the tests of partitioned programs: inputs whose sum depends on the order of addition, and the
+// comparison interp(partition(P)) == interp(P), bit for bit.
 #pragma once
 
 #include <doctest/doctest.h>

@@ -1,8 +1,8 @@
 // Array: the value that model code computes with. A small handle, cheap to copy, immutable.
 //
-// An Array is either traced (a value of the program being built on this thread) or concrete (a Buffer). Ops
-// on concrete arrays outside any trace run at once through the default engine; a concrete array inside a
-// trace becomes a constant of the program. Not thread-safe across threads while traced.
+// An Array is either traced (a value of the program being built on this thread) or concrete (a Buffer).
+// Outside any trace, ops on concrete arrays run at once on the default engine. Inside a trace, a concrete
+// array becomes a constant of the program. A traced array may be used only on the thread that traces it.
 #pragma once
 
 #include <memory>
@@ -39,12 +39,13 @@ class Array {
   // The concrete value; TraceError when traced.
   const runtime::Buffer& buffer() const;
 
-  // A parameter tagged with a compute dtype: the first op that reads it in a program emits one `use` (a cast,
-  // and under a mesh a gather). compute() in nn/policy.h sets it.
+  // The compute dtype with which a parameter is tagged, if it is. The first op of a program that reads a
+  // tagged parameter emits one `use` (a cast, and on a mesh also a gather). compute() in nn/policy.h sets the
+  // tag.
   std::optional<DType> use_dtype() const;
   Array tagged(std::optional<DType> dtype) const;
 
-  // Deliberately absent: a traced value has no truth at trace time. Use select() or cond().
+  // Deleted on purpose: the value of a traced array is not known while tracing. Use select() or cond().
   explicit operator bool() const = delete;
 
   struct Node;
@@ -89,7 +90,8 @@ void set_default_engine(runtime::Engine* engine);
 runtime::Engine& default_engine();  // TraceError when none was set
 
 namespace jit_internal {
-// Another number after every set_default_engine(): an executable belongs to the engine that made it.
+// A number that changes with every set_default_engine(). The jit cache needs it, because an executable
+// belongs to the engine that made it.
 uint64_t engine_serial();
 }  // namespace jit_internal
 

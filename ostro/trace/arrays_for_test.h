@@ -1,4 +1,4 @@
-// Arrays from lists and lists from arrays, with the interpreter as default engine: for tests only.
+// For tests only: arrays from lists, lists from arrays, and the interpreter as default engine.
 #pragma once
 
 #include <cstring>
@@ -16,7 +16,7 @@ inline runtime::Engine& interpreter() {
   return *engine;
 }
 
-// For the life of one test case.
+// Declare one at the beginning of a test case.
 struct DefaultInterpreter {
   DefaultInterpreter() { set_default_engine(&interpreter()); }
 };

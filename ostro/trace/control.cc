@@ -17,7 +17,7 @@ struct Region {
   Arrays captures;
 };
 
-// Traces f into a block whose first parameters have the shapes of `args`; captures follow.
+// Traces f into a block. Its first parameters have the shapes of `args`; the captures follow.
 Region trace_region(const Arrays& args, const std::function<Arrays(const Arrays&)>& f,
                     const std::vector<Shape>* shapes = nullptr) {
   Frame frame;
@@ -36,8 +36,9 @@ bool same_value(const Array& a, const Array& b) {
   return a.node()->frame_serial == b.node()->frame_serial && a.node()->id == b.node()->id;
 }
 
-// Makes the captures of branches (which have no other parameters) one list for all: each value once, so that
-// its cotangent is one contribution, in the order of first use, earlier branches first. Returns the list.
+// Gives all branches the same list of captures (they have no other parameters) and returns it. Each value is
+// in it once, so that its cotangent is one contribution. The order is that of first use, earlier branches
+// first.
 Arrays share_captures(const std::vector<Region*>& branches) {
   Arrays all;
   for (const Region* r : branches)
@@ -57,7 +58,7 @@ Arrays share_captures(const std::vector<Region*>& branches) {
   return all;
 }
 
-// Eager calls of control flow go through a program of their own.
+// Control flow that is called outside a trace is traced into a small program, which then runs.
 Arrays run_eagerly(const std::string& name, const Arrays& args,
                    const std::function<Arrays(const Arrays&)>& f) {
   std::vector<Shape> shapes;

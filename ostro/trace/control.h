@@ -1,4 +1,4 @@
-// Control flow in programs: loops over stacked values, conditionals, functions with their own derivative.
+// Control flow in programs: loops over slices of arrays, conditionals, functions with their own derivative.
 #pragma once
 
 #include <functional>
@@ -13,22 +13,24 @@ namespace ostro {
 
 using Arrays = std::vector<Array>;
 
-// The untyped loop: carries go round, xs lose their leading `axis`, ys gain it in front. Values of the
-// enclosing function may be used in the body. Stays a loop in the program.
+// The untyped loop: (carries, ys) = body(carries, slices of xs), `length` times. Iteration i reads slice i of
+// every xs along its leading axis `axis`; the ys of all iterations are stacked along a new leading `axis`.
+// The body may use values of the enclosing function. With `reverse` the loop runs from the last slice to the
+// first. It stays a loop in the program; it is not unrolled.
 std::pair<Arrays, Arrays> scan_arrays(
     const std::string& axis, const Arrays& init, const Arrays& xs, int64_t length,
     const std::function<std::pair<Arrays, Arrays>(const Arrays&, const Arrays&)>& body, bool reverse = false,
     Loc loc = Loc::current());
 Arrays cond_arrays(const Array& pred, const std::function<Arrays()>& then,
                    const std::function<Arrays()>& otherwise, Loc loc = Loc::current());
-// f with its own derivative: forward(args) -> (results, residuals), backward(residuals, cotangents) ->
-// cotangents of args.
+// f(args), with a derivative that the caller defines: forward(args) -> (results, residuals),
+// backward(residuals, cotangents of the results) -> cotangents of args.
 Arrays custom_vjp_arrays(const std::function<Arrays(const Arrays&)>& f,
                          const std::function<std::pair<Arrays, Arrays>(const Arrays&)>& forward,
                          const std::function<Arrays(const Arrays&, const Arrays&)>& backward,
                          const Arrays& args, Loc loc = Loc::current());
 
-// The common length of leaves along axis; TraceError when there is nothing to go along.
+// The size of `axis` in the first leaf; TraceError when there are no leaves, or when it has no such axis.
 int64_t scan_length(const Arrays& xs, const std::string& axis, Loc loc);
 
 // carry = f(carry, x_i) for every slice of the tree xs along its leading axis, in order.

@@ -11,7 +11,8 @@ namespace {
 
 using ir::OpKind;
 
-// The axes of a result: the larger operand's order when it has them all, else a's axes and then what b adds.
+// The axes of a result: those of the operand that has all axes, in its order; else a's axes, then the axes
+// that only b has.
 std::vector<Axis> joined(const char* op, const Shape& a, const Shape& b, const Loc& loc) {
   for (const Axis& x : a.axes)
     if (b.has(x.name) && b.size_of(x.name) != x.size)

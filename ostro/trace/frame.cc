@@ -135,7 +135,8 @@ ir::ValueId Frame::read_raw(const Array& array) {
   if (const std::string problem = unreadable(array); !problem.empty()) throw TraceError(problem);
   const Array::Node& node = *array.node();
   if (node.frame_serial == serial_) return node.id;
-  // A traced value is known by what it is, not by its handle: tagging makes new handles of one value.
+  // A traced value is identified by its frame and id, not by its handle: tagging makes new handles of the
+  // same value.
   const Known key = node.frame_serial == 0 ? Known{0, reinterpret_cast<intptr_t>(&node)}
                                            : Known{node.frame_serial, node.id};
   if (auto it = known_.find(key); it != known_.end()) return it->second;
@@ -146,7 +147,7 @@ ir::ValueId Frame::read_raw(const Array& array) {
     attrs.set("data", hex(node.buffer.bytes()));
     id = builder_.add(ir::OpKind::constant, {}, std::move(attrs));
   } else {
-    // Captured values become parameters; a scan or cond passes the outer values in.
+    // A captured value becomes a parameter; the enclosing scan or cond passes the outer value in.
     id = block_.add_param(node.shape);
     captures_.push_back(array);
   }

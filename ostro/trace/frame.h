@@ -1,5 +1,5 @@
-// Frame: one program (or region) under construction on this thread. Frames nest: a value of an outer frame
-// used in an inner one is captured as a parameter of the inner one.
+// Frame: one program (or region) under construction on this thread. Frames nest. When an inner frame uses a
+// value of an outer frame, the value is captured: it becomes a parameter of the inner frame.
 #pragma once
 
 #include <functional>
@@ -24,22 +24,23 @@ class Frame {
   static Frame* current();  // nullptr outside any trace
 
   Array add_param(const Shape& shape, std::optional<DType> use_dtype = std::nullopt);
-  // The id of the array in this frame: a constant for a concrete array (at most 1 MiB), a `use` for a tagged
-  // parameter, a capture for a value of an outer frame.
+  // The id that the array has in this frame. A concrete array (at most 1 MiB) becomes a constant, a tagged
+  // parameter gets a `use`, a value of an outer frame is captured.
   ir::ValueId read(const Array& array);
-  // The same, without emitting `use` for a tagged parameter (scan passes stacked parameters on).
+  // The same, but a tagged parameter gets no `use`: scan passes stacked parameters on to its body as they
+  // are.
   ir::ValueId read_raw(const Array& array);
   std::vector<Array> emit(ir::OpKind kind, const std::vector<Array>& operands, ir::Attrs attrs,
                           std::vector<ir::Block> regions, const std::source_location& location);
   // Arrays of outer frames used here, in order of first use; they are the last parameters of the block.
   const std::vector<Array>& captures() const { return captures_; }
-  // TraceError when there are captures: a program of its own sees nothing of an enclosing trace.
+  // TraceError when there are captures: a separate program cannot use values of an enclosing trace.
   void refuse_captures(const std::string& name) const;
   ir::Block& block() { return block_; }
   ir::Builder& builder() { return builder_; }
   uint64_t serial() const { return serial_; }
   void set_results(const std::vector<Array>& results);
-  // Gives the op that produced the value (if this frame's) a label for remat policies.
+  // Labels the op that produced the value, for remat policies. Does nothing when another frame produced it.
   void label(const Array& array, const std::string& name);
   Array wrap(ir::ValueId id) { return Array(this, id, block_.shape(id)); }
 
@@ -59,7 +60,7 @@ class Frame {
   std::vector<std::shared_ptr<const Array::Node>> keep_alive_;  // constants
 };
 
-// Adds a segment to the scope mark of the ops emitted while it lives: Scope s("attn").
+// While it lives, every op emitted has one more segment in its scope mark: Scope s("attn").
 class Scope {
  public:
   explicit Scope(const std::string& segment);
@@ -77,7 +78,8 @@ std::string place(const std::source_location& location);
 // Throws TraceError("message (file:line)").
 [[noreturn]] void trace_fail(const std::string& message, const std::source_location& location);
 
-// Applies an op: in the current frame, or at once through the default engine outside any trace.
+// Applies an op: appends it to the current frame, or, outside any trace, runs it at once on the default
+// engine.
 std::vector<Array> apply_n(ir::OpKind kind, const std::vector<Array>& operands, ir::Attrs attrs,
                            std::vector<ir::Block> regions, const std::source_location& location);
 inline Array apply(ir::OpKind kind, const std::vector<Array>& operands, ir::Attrs attrs,
@@ -85,8 +87,8 @@ inline Array apply(ir::OpKind kind, const std::vector<Array>& operands, ir::Attr
   return apply_n(kind, operands, std::move(attrs), {}, location)[0];
 }
 
-// Traces f into a program of its own: parameters of the given shapes, results in order. Captures of concrete
-// arrays become constants; a value of another trace is an error.
+// Traces f into a separate program with parameters of the given shapes. Concrete arrays that f uses become
+// constants; a value of another trace is an error.
 ir::Program trace_program(const std::string& name, const std::vector<Shape>& params,
                           const std::function<std::vector<Array>(const std::vector<Array>&)>& f);
 

@@ -27,8 +27,9 @@ std::shared_ptr<runtime::Executable> compile(const ir::Program& program,
 std::vector<Array> run(runtime::Executable& executable, std::vector<runtime::Buffer> inputs);
 }  // namespace jit_internal
 
-// A compiled function of trees. Copies share the cache. Calls on concrete arrays compile and run; inside a
-// trace the function is traced in place. Not for concurrent calls of one Jit.
+// A compiled function of trees. Copies share the cache. A call on concrete arrays compiles the function (once
+// per signature) and runs it. A call inside a trace traces the function into the current program. One Jit
+// must not be called from several threads at once.
 template <typename F>
 class Jit {
  public:
@@ -48,7 +49,7 @@ class Jit {
       runtime::CompileOptions compile_options;
       compile_options.remat = options_.remat;
       compile_options.donate = donated_inputs(args...);
-      // Entered last: a trace or compilation that throws leaves nothing behind.
+      // The entry is added last, so that a trace or compilation that throws leaves no entry in the cache.
       found = cache_->entries
                   .emplace(key, Entry{jit_internal::compile(p, compile_options),
                                       std::make_shared<R>(*std::move(like))})

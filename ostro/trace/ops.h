@@ -1,5 +1,5 @@
-// Named ops on Arrays: free functions, broadcast by name. Errors throw TraceError naming the op, the axes
-// with both sizes and the call site.
+// Named ops on Arrays: free functions. Operands are broadcast by axis name. Errors throw TraceError naming
+// the op, the axes with both sizes and the call site.
 #pragma once
 
 #include <array>
@@ -27,13 +27,14 @@ inline Array ones(const std::vector<Axis>& axes, DType dtype = DType::f32, Loc l
 }
 // i32 0, 1, ... along a new axis.
 Array iota(const Axis& axis, Loc loc = Loc::current());
-// Random numbers (numerics.md N12) from a key u32[word:2], a function of key and global index only.
+// Random numbers (numerics.md N12) from a key u32[word:2]. Each element depends only on the key and its
+// global index.
 Array random_uniform(const Array& key, const std::vector<Axis>& axes, Loc loc = Loc::current());
 Array random_normal(const Array& key, const std::vector<Axis>& axes, Loc loc = Loc::current());
 // Standard normal cut at three standard deviations.
 Array random_trunc_normal(const Array& key, const std::vector<Axis>& axes, Loc loc = Loc::current());
 Array random_bits(const Array& key, const std::vector<Axis>& axes, Loc loc = Loc::current());
-// A key for a purpose: a name (as 32-bit FNV-1a) or a number.
+// A new key for one purpose, from a key and a name (as 32-bit FNV-1a) or a number.
 Array fold_in(const Array& key, std::string_view name, Loc loc = Loc::current());
 Array fold_in(const Array& key, const Array& number, Loc loc = Loc::current());
 // The key of a seed (concrete).
@@ -91,9 +92,9 @@ Array checkpoint_name(const Array& x, const std::string& name);
 
 // --- Layout
 
-// Adds axes (in front) that x lacks.
+// Adds the axes that x does not have, in front.
 Array broadcast(const Array& x, const std::vector<Axis>& axes, Loc loc = Loc::current());
-// To exactly these axes in this order.
+// Broadcasts and transposes to exactly these axes in this order.
 Array broadcast_to(const Array& x, const std::vector<Axis>& axes, Loc loc = Loc::current());
 Array transpose(const Array& x, const Axes& order, Loc loc = Loc::current());
 Array rename(const Array& x, const std::string& from, const std::string& to, Loc loc = Loc::current());
@@ -147,8 +148,8 @@ Array max(const Array& x, const Axes& axes, Loc loc = Loc::current());
 Array min(const Array& x, const Axes& axes, Loc loc = Loc::current());
 // The balanced tree of numerics.md N8 over the flattened axes; f32 or f64.
 Array tree_sum(const Array& x, const Axes& axes, Loc loc = Loc::current());
-// f64 sums of squares of the boxes into which the axes are cut (docs/ops.md): result [cut axes: number of
-// boxes].
+// Cuts the axes into boxes and gives the sum of squares of each box, in f64 (docs/ops.md). Result: the cut
+// axes, with the number of boxes as their size.
 Array box_sumsq(const Array& x, const Axes& axes, const std::vector<int64_t>& cells,
                 Loc loc = Loc::current());
 // i64 [lane:2], numerics.md N14.

@@ -2,9 +2,9 @@
 //
 //   struct Mlp { Linear gate_up, down; OSTRO_FIELDS(gate_up, down) };
 //
-// and gets names, flattening, unflattening and counting from that. Vectors and optionals of trees are trees;
-// an empty Array (an absent bias) is not a leaf. Other members count for jit only when listed in
-// OSTRO_STATICS.
+// OSTRO_FIELDS makes the struct a tree: its leaves have names and can be listed and replaced. Vectors and
+// optionals of trees are trees. An empty Array (a bias that is not there) is not a leaf. Members that are
+// neither arrays nor trees change the jit key only when they are listed in OSTRO_STATICS.
 #pragma once
 
 #include <fmt/core.h>
@@ -64,7 +64,7 @@ std::string static_text(const T& value) {
     for (const auto& v : value) out += static_text(v) + ",";
     return fmt::format("[{}]", out);
   } else if constexpr (std::convertible_to<const T&, std::string_view>) {
-    // The length keeps neighbours apart whatever the text holds.
+    // The length in front separates neighbours, whatever characters the text holds.
     const std::string_view text = value;
     return fmt::format("{}:{}", text.size(), text);
   } else {
@@ -104,14 +104,8 @@ std::vector<Array> tree_leaves(const T& tree) {
   return out;
 }
 
-template <typename T>
-std::vector<std::string> tree_paths(const T& tree) {
-  std::vector<std::string> out;
-  for_each_leaf(tree, [&](const std::string& path, const Array&) { out.push_back(path); });
-  return out;
-}
-
-// A tree of the same structure with other leaves, in order, beginning at leaves[*next]; advances *next.
+// A tree of the same structure whose leaves are leaves[*next], leaves[*next + 1], ... in order; advances
+// *next. Without `next`: from leaves[0] on.
 template <typename T>
 T tree_with_leaves(const T& like, const std::vector<Array>& leaves, size_t* next = nullptr) {
   size_t local = 0;
@@ -127,14 +121,6 @@ T tree_map(const T& tree, F&& f) {
   T copy = tree;
   for_each_leaf(copy, [&](const std::string& path, Array& a) { a = f(path, a); });
   return copy;
-}
-
-// Total number of elements.
-template <typename T>
-int64_t tree_count(const T& tree) {
-  int64_t n = 0;
-  for_each_leaf(tree, [&](const std::string&, const Array& a) { n += a.shape().count(); });
-  return n;
 }
 
 // One line of text that differs when the structure, a shape, a tag or a static member differs: the jit key.

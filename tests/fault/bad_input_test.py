@@ -179,7 +179,7 @@ class Cases:
         check("after step 10" in text and text.count("is damaged") == 2, f"not the checkpoint of step 10:\n{text}")
         for folder in (run / "checkpoints").iterdir():
             flip(folder / "manifest.json")
-        self.bad("train", "--config", config, says=["all 4 checkpoints are damaged"])
+        self.bad("train", "--config", config, says=["none of the 4 checkpoints can be used"])
         self.equal("damaged")
         shutil.rmtree(run / "checkpoints")
         self.train_equal("damaged", config)

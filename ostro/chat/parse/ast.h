@@ -1,4 +1,4 @@
-// The tree of a parsed template.
+// The syntax tree of a parsed template.
 #pragma once
 
 #include <memory>
@@ -13,7 +13,7 @@ namespace ostro::chat::jinja {
 struct Expr;
 using ExprPtr = std::unique_ptr<Expr>;
 
-// The arguments of a call, filter or test as they are written: f(a, b=c, *d, **e).
+// The arguments of a call, filter or test in the source: f(a, b=c, *d, **e).
 struct ArgumentList {
   std::vector<ExprPtr> positional;
   std::vector<std::pair<std::string, ExprPtr>> named;
@@ -28,9 +28,9 @@ enum class ExprKind {
   kDict,       // children: key, value, key, value ...
   kAttribute,  // children[0].name
   kItem,       // children[0][children[1]]
-  kSlice,      // children[0..2], each may be null: only as the child of kItem
+  kSlice,      // children[0..2], each may be null; only as a child of kItem
   kCall,       // children[0](arguments)
-  kFilter,     // children[0] | name(arguments); no child in a filter block
+  kFilter,     // children[0] | name(arguments); in a filter block there is no child
   kTest,       // children[0] is name(arguments)
   kNot,
   kAnd,
@@ -39,25 +39,25 @@ enum class ExprKind {
   kPositive,
   kBinary,      // name: + - * / // % **
   kConcat,      // a ~ b ~ c
-  kCompare,     // children with operators between them: names
+  kCompare,     // children, with `operators` between them
   kConditional  // children: condition, then, else (may be null)
 };
 
 struct Expr {
   ExprKind kind;
   int line;
-  int depth = 1;  // levels of the tree below and with this
+  int depth = 1;  // height of the tree from here
   std::string name;
   Value value;
   std::vector<ExprPtr> children;
   ArgumentList arguments;
-  std::vector<std::string> operators;  // of kCompare: == != < <= > >= in, not in
+  std::vector<std::string> operators;  // for kCompare: == != < <= > >= in, not in
 };
 
 struct Stmt;
 using Body = std::vector<std::unique_ptr<Stmt>>;
 
-// What a value is stored in: a name, an attribute of a namespace, or several of these.
+// The target of an assignment: a name, an attribute of a namespace, or a tuple of targets.
 struct Target {
   std::string name, attribute;
   std::vector<Target> parts;
@@ -71,9 +71,9 @@ enum class StmtKind {
   kSet,       // target = expr
   kSetBlock,  // target = body, through the filters in expr
   kMacro,     // name(parameters): body
-  kCall,      // expr is called with body as its caller(parameters)
-  kFilter,    // body through the filters in expr
-  kWith,      // targets = values: body
+  kCall,      // calls expr; the macro can call body as caller(parameters)
+  kFilter,    // prints body after the filters in expr
+  kWith,      // body, with targets = values
   kGeneration,
   kBreak,
   kContinue,
@@ -82,15 +82,15 @@ enum class StmtKind {
 struct Stmt {
   StmtKind kind;
   int line;
-  std::string name;  // of a macro; of kText the text
+  std::string name;  // the macro's name; for kText the text
   ExprPtr expr, condition;
   Target target;
   std::vector<Target> targets;
   std::vector<ExprPtr>
-      values;  // of kWith; of kMacro and kCall the parameters' defaults, null where there is none
+      values;  // for kWith; for kMacro and kCall the defaults of the parameters, null if there is none
   std::vector<std::string> parameters;
-  bool recursive = false;                            // a for loop that may call loop()
-  bool reads_varargs = false, reads_kwargs = false;  // a macro that uses these names
+  bool recursive = false;                            // a for loop whose body may call loop(...)
+  bool reads_varargs = false, reads_kwargs = false;  // a macro whose body uses the names varargs, kwargs
   bool reads_caller = false;
   Body body, otherwise;
 };

@@ -57,7 +57,8 @@ void ExpressionParser::fail(const std::string& message) const {
   throw TemplateError(message, current().line);
 }
 
-// Chains (a + b + c ...) grow the tree without nesting the parser, so depth is counted in the tree.
+// Chains (a + b + c ...) make the tree deeper without recursion in the parser, so the depth of the tree is
+// counted.
 void ExpressionParser::add_child(Expr& parent, ExprPtr child) const {
   note_depth(parent, child);
   parent.children.push_back(std::move(child));
@@ -232,7 +233,7 @@ ExprPtr ExpressionParser::primary() {
       e->value = Value(token.real);
       advance();
     } else {
-      std::string text;  // neighbouring texts are one
+      std::string text;  // adjacent strings are one string
       for (; current().kind == TokenKind::kString; advance()) text += current().text;
       e->value = Value(std::move(text));
     }

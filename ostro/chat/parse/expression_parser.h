@@ -1,4 +1,4 @@
-// The expressions of templates: what stands in {{ }} and in tags. The statements are parser.cc's.
+// Parses expressions: what is inside {{ }} and in tags. Statements are parsed in parser.cc.
 #pragma once
 
 #include <algorithm>
@@ -25,22 +25,23 @@ class ExpressionParser {
   void expect_operator(std::string_view op);
   void expect(TokenKind kind, std::string_view what);
   std::string take_name();
-  // Where the current token is, and whether a name was among the tokens from `first` up to it.
+  // The index of the current token; and whether one of the tokens from `first` up to it is this name.
   size_t position() const { return at_; }
   bool names_since(size_t first, std::string_view name) const;
   [[noreturn]] void fail(const std::string& message) const;
 
-  // One expression; without `conditional` an `if` behind it is not part of it.
+  // Parses one expression. Without `conditional`, an `if` after it is not part of it.
   ExprPtr expression(bool conditional = true);
-  // An expression, or several with commas between them: a tuple. Ends before a name in `end`.
+  // Parses one expression, or several separated by commas, which form a tuple. Stops before the name `end`.
   ExprPtr tuple(bool conditional = true, std::string_view end = {});
-  // Filters, the first without its |; `input` may be null (filter blocks).
+  // Parses filters. With `first_without_pipe` the first one has no "|" before it. `input` may be null (filter
+  // blocks).
   ExprPtr filters(ExprPtr input, bool first_without_pipe);
   ArgumentList arguments();
   ExprPtr primary();
   ExprPtr postfix(ExprPtr inner);
 
-  // Raises the nesting depth while it lives; deeper than templates ever are is an error.
+  // Increases the nesting depth while it lives. Fails at a depth that no real template reaches.
   class Nesting {
    public:
     explicit Nesting(ExpressionParser& parser);

@@ -21,7 +21,7 @@ constexpr std::array<std::string_view, 26> kOperators = {"//", "**", "==", "!=",
 
 bool is_digit(char c) { return c >= '0' && c <= '9'; }
 
-// Line ends become \n, and one at the very end goes.
+// Normalizes line ends to \n, and removes one at the end of the source.
 std::string normalized(std::string_view source) {
   std::string out;
   out.reserve(source.size());
@@ -66,7 +66,7 @@ class Lexer {
     push(TokenKind::kData, text).line = line;
   }
 
-  // What is left of the text before a tag with this sign; `is_variable` for {{.
+  // Trims the text before a tag with this sign (- or +). `is_variable`: the tag is {{.
   static std::string_view before_tag(std::string_view text, char sign, bool is_variable, bool line_starting) {
     if (sign == '-') return strip(text, Side::kRight);
     if (sign == '+' || is_variable) return text;
@@ -76,8 +76,8 @@ class Lexer {
     return strip(tail, Side::kLeft).empty() ? text.substr(0, begin) : text;
   }
 
-  // Length of "raw -%}" and the like at the beginning of `rest`, 0 when it is not there. `trims`: the
-  // newline behind "%}" belongs to it.
+  // Length of a tag end such as "raw -%}" at the beginning of `rest`; 0 if there is none. `trims`: a newline
+  // after "%}" belongs to it.
   static size_t raw_tag(std::string_view rest, std::string_view name, bool allow_plus, bool trims) {
     const std::string_view whole = rest;
     rest = strip(rest, Side::kLeft);
@@ -223,7 +223,7 @@ class Lexer {
   void number() {
     size_t n = digits(rest_);
     bool real = false;
-    const bool after_dot = tokens_.back().is_operator(".");  // items.0.1 holds no fraction
+    const bool after_dot = tokens_.back().is_operator(".");  // in items.0.1 there is no fraction
     if (!after_dot && n + 1 < rest_.size() && rest_[n] == '.' && is_digit(rest_[n + 1])) {
       real = true;
       n += 1 + digits(rest_.substr(n + 1));
@@ -258,7 +258,7 @@ class Lexer {
     take(end + 1);
   }
 
-  // Python's escapes; an unknown one stays as it is.
+  // Escapes of Python strings. An unknown one is kept unchanged.
   std::string unescaped(std::string_view s) const {
     std::string out;
     for (size_t i = 0; i < s.size(); ++i) {
@@ -322,8 +322,8 @@ class Lexer {
   std::string source_;
   std::string_view rest_;
   int line_ = 1;
-  bool line_starting_ = true;  // the last character taken was a line's end
-  std::string open_;           // closing brackets that the current tag still needs
+  bool line_starting_ = true;  // the last character was a line end
+  std::string open_;           // closing brackets that are still missing in the current tag
   std::vector<Token> tokens_;
 };
 

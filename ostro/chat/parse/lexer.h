@@ -1,5 +1,5 @@
-// From a template's text to tokens, with the white space around tags taken away as jinja2 does with
-// trim_blocks and lstrip_blocks set.
+// Splits the source of a template into tokens. White space around tags is removed as jinja2 does with
+// trim_blocks and lstrip_blocks.
 #pragma once
 
 #include <cstdint>
@@ -26,7 +26,7 @@ enum class TokenKind {
 struct Token {
   TokenKind kind = TokenKind::kEnd;
   int line = 1;
-  std::string text;  // the data, name or operator; a string's value
+  std::string text;  // the data, name or operator, or the value of a string
   int64_t integer = 0;
   double real = 0;
 
@@ -35,10 +35,10 @@ struct Token {
   bool is_operator(std::string_view value) const { return is(TokenKind::kOperator, value); }
 };
 
-// Ends with one kEnd. Throws TemplateError; `source` must be valid UTF-8.
+// The tokens, with one kEnd as the last. Throws TemplateError. `source` must be valid UTF-8.
 std::vector<Token> lex(std::string_view source);
 
-// How errors name a token: "end of template", "'+'" ...
+// The name of a token in errors: "end of template", "'+'" ...
 std::string describe(const Token& token);
 
 }  // namespace ostro::chat::jinja

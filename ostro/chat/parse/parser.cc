@@ -11,10 +11,10 @@
 namespace ostro::chat::jinja {
 namespace {
 
-// What the statements being parsed stand in.
+// What surrounds the statements that are being parsed.
 struct Place {
-  bool in_loop = false;          // break and continue mean something
-  const char* buffer = nullptr;  // the construct whose text is put aside before it is printed
+  bool in_loop = false;          // break and continue are allowed
+  const char* buffer = nullptr;  // the enclosing block whose text is captured before it is printed
 };
 
 class Parser {
@@ -29,7 +29,7 @@ class Parser {
  private:
   using Ends = std::initializer_list<std::string_view>;
 
-  // Statements up to a tag that `ends` names, which becomes the current token; or up to the end of the
+  // Parses statements up to a tag named in `ends`, which becomes the current token, or up to the end of the
   // template.
   Body statements(Ends ends, Place place, std::string_view of, int line) {
     const ExpressionParser::Nesting nesting(in_);
@@ -60,7 +60,7 @@ class Parser {
     }
   }
 
-  // The body of a tag: from its %} to one of `ends`.
+  // Parses the body of a tag: from its %} to a tag in `ends`.
   Body block(Ends ends, Place place, std::string_view of, int line) {
     in_.skip_operator(":");
     in_.expect(TokenKind::kBlockEnd, "'%}'");
@@ -105,7 +105,8 @@ class Parser {
             line);
       out_.has_generation = true;
       Stmt& s = add(body, StmtKind::kGeneration);
-      // A function of its own in jinja2, so that a loop outside cannot be left from inside.
+      // The body is a separate function in jinja2, so break and continue inside cannot refer to a loop
+      // outside.
       s.body = whole_block("endgeneration", {false, "another {% generation %}"}, tag, line);
     } else if (tag == "break" || tag == "continue") {
       if (!place.in_loop) throw TemplateError(fmt::format("{{% {} %}} outside a loop", tag), line);
@@ -183,7 +184,7 @@ class Parser {
     return out;
   }
 
-  // (a, b=1) of a macro or a call block.
+  // The parameters (a, b=1) of a macro or a call block.
   void parameters(Stmt& s) {
     in_.expect_operator("(");
     while (!in_.current().is_operator(")")) {
@@ -196,7 +197,7 @@ class Parser {
     in_.expect_operator(")");
   }
 
-  // The body of a function; notes which of the names that jinja2 gives it are used.
+  // Parses the body of a macro or call block. Notes which of the names that jinja2 provides are used in it.
   void function_body(Stmt& s, std::string_view end, const char* what, std::string_view tag, int line) {
     const size_t first = in_.position();
     s.body = whole_block(end, {false, what}, tag, line);

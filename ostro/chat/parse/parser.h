@@ -1,4 +1,4 @@
-// From a template's text to its tree.
+// Parses the source of a template to a syntax tree.
 #pragma once
 
 #include <string_view>
@@ -9,7 +9,7 @@ namespace ostro::chat::jinja {
 
 struct ParsedTemplate {
   Body body;
-  bool has_generation = false;  // it holds {% generation %}
+  bool has_generation = false;  // the template contains {% generation %}
 };
 
 // Throws TemplateError. `source` must be valid UTF-8.

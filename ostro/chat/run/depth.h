@@ -1,4 +1,4 @@
-// Bounds how deep the evaluation of templates nests, since it uses the thread's stack.
+// Limits the recursion depth of evaluation, because it uses the thread's stack.
 #pragma once
 
 #include <fmt/core.h>

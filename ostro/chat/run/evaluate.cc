@@ -1,4 +1,4 @@
-// Expressions: the other half of the interpreter.
+// Evaluates expressions. Statements are in interpreter.cc.
 #include <fmt/core.h>
 
 #include <utility>
@@ -153,7 +153,7 @@ Value Interpreter::compare(const Expr& e, Scope& scope) {
   return Value(true);
 }
 
-// A chain of filters; the innermost has no input in filter blocks, where it is `innermost`.
+// Evaluates a chain of filters. In filter blocks the input of the innermost one is `innermost`.
 Value Interpreter::filters(const Expr& e, const Value& innermost, Scope& scope) {
   Value input;
   if (!e.children[0])

@@ -1,5 +1,4 @@
-// The filters that take one value. Those over the items of a sequence: sequence_filters.cc.
-#include "ostro/chat/run/filters.h"
+// Filters of single values. Filters over the items of a sequence are in sequence_filters.cc.
 
 #include <fmt/core.h>
 
@@ -46,7 +45,7 @@ Value replace(Interpreter& in, const Value& v, Arguments& a) {
   return in.text(replace_bounded(in, to_text(v), to_text(p.value(0)), to_text(p.value(1)), count));
 }
 
-// Jinja's own: every word, where brackets, dashes and spaces part words.
+// As jinja2 does it: every word, where words are separated by brackets, dashes and spaces.
 Value title_filter(Interpreter& in, const Value& v, Arguments& a) {
   const Parameters p(a, "the filter title", {});
   const std::string s = to_text(v);
@@ -116,7 +115,7 @@ Value tojson(Interpreter& in, const Value& v, Arguments& a) {
   return in.text(to_json(v, style));
 }
 
-// int() and float() of a text: white space around it, single underscores between digits.
+// int() and float() accept white space around a text, and single underscores between digits.
 std::string number_text(const std::string& text) {
   std::string s(strip(text, Side::kBoth));
   for (size_t i = 0; i < s.size(); ++i) {
@@ -235,51 +234,47 @@ Value wordcount(Interpreter&, const Value& v, Arguments&) {
 }  // namespace
 
 FilterFunction find_filter(std::string_view name) {
-  static const std::map<std::string, FilterFunction, std::less<>> table = [] {
-    std::map<std::string, FilterFunction, std::less<>> t = sequence_filters();
-    t.insert({
-        {"default", default_filter},
-        {"d", default_filter},
-        {"length", length_filter},
-        {"count", length_filter},
-        {"trim", trim},
-        {"replace", replace},
-        {"title", title_filter},
-        {"indent", indent},
-        {"tojson", tojson},
-        {"int", int_filter},
-        {"float", float_filter},
-        {"round", round_filter},
-        {"abs", abs_filter},
-        {"format", format_filter},
-        {"escape", escape},
-        {"e", escape},
-        {"wordcount", wordcount},
-        {"upper", [](Interpreter& in, const Value& v, Arguments&) { return in.text(upper(to_text(v))); }},
-        {"lower", [](Interpreter& in, const Value& v, Arguments&) { return in.text(lower(to_text(v))); }},
-        {"capitalize",
-         [](Interpreter& in, const Value& v, Arguments&) { return in.text(capitalize(to_text(v))); }},
-        {"string",
-         [](Interpreter& in, const Value& v, Arguments&) { return v.is_text() ? v : in.text(to_text(v)); }},
-        {"safe", [](Interpreter&, const Value& v, Arguments&) { return Value::markup(to_text(v)); }},
-        {"center",
-         [](Interpreter& in, const Value& v, Arguments& a) {
-           const Parameters p(a, "the filter center", {"width"});
-           return in.text(pad(in, to_text(v), p.integer_or(0, 80), true, true, " "));
-         }},
-        {"attr",
-         [](Interpreter& in, const Value& v, Arguments& a) {
-           const Parameters p(a, "the filter attr", {"name"}, 1);
-           // Methods and loop variables only, never keys.
-           if (v.is_mapping() && !method(v, p.text(0)))
-             return Value::undefined(fmt::format("'dict object' has no attribute '{}'", p.text(0)));
-           return in.attribute(v, p.text(0));
-         }},
-    });
-    return t;
-  }();
+  static const std::map<std::string, FilterFunction, std::less<>> table = {
+      {"default", default_filter},
+      {"d", default_filter},
+      {"length", length_filter},
+      {"count", length_filter},
+      {"trim", trim},
+      {"replace", replace},
+      {"title", title_filter},
+      {"indent", indent},
+      {"tojson", tojson},
+      {"int", int_filter},
+      {"float", float_filter},
+      {"round", round_filter},
+      {"abs", abs_filter},
+      {"format", format_filter},
+      {"escape", escape},
+      {"e", escape},
+      {"wordcount", wordcount},
+      {"upper", [](Interpreter& in, const Value& v, Arguments&) { return in.text(upper(to_text(v))); }},
+      {"lower", [](Interpreter& in, const Value& v, Arguments&) { return in.text(lower(to_text(v))); }},
+      {"capitalize",
+       [](Interpreter& in, const Value& v, Arguments&) { return in.text(capitalize(to_text(v))); }},
+      {"string",
+       [](Interpreter& in, const Value& v, Arguments&) { return v.is_text() ? v : in.text(to_text(v)); }},
+      {"safe", [](Interpreter&, const Value& v, Arguments&) { return Value::markup(to_text(v)); }},
+      {"center",
+       [](Interpreter& in, const Value& v, Arguments& a) {
+         const Parameters p(a, "the filter center", {"width"});
+         return in.text(pad(in, to_text(v), p.integer_or(0, 80), true, true, " "));
+       }},
+      {"attr",
+       [](Interpreter& in, const Value& v, Arguments& a) {
+         const Parameters p(a, "the filter attr", {"name"}, 1);
+         // Only methods and loop variables, never keys.
+         if (v.is_mapping() && !method(v, p.text(0)))
+           return Value::undefined(fmt::format("'dict object' has no attribute '{}'", p.text(0)));
+         return in.attribute(v, p.text(0));
+       }},
+  };
   const auto found = table.find(name);
-  return found == table.end() ? nullptr : found->second;
+  return found == table.end() ? find_sequence_filter(name) : found->second;
 }
 
 }  // namespace ostro::chat::jinja

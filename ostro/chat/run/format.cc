@@ -18,7 +18,7 @@ std::string pad(Interpreter& in, const std::string& text, int64_t width, bool le
   if (width <= size) return text;
   const auto missing = static_cast<size_t>(width - size);
   if (missing > in.options().max_bytes) in.charge(missing);
-  // Of an odd number, str.center puts the larger half to the left when the width is odd.
+  // If the padding is odd, str.center puts the larger half on the left when the width is odd.
   const size_t before = !left    ? 0
                         : !right ? missing
                                  : missing / 2 + (missing & static_cast<size_t>(width) & 1);

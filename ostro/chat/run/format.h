@@ -1,4 +1,4 @@
-// Making texts out of values: padding, %-formatting, str.format, JSON, dates.
+// Formats values as text: padding, %-formatting, str.format, JSON, dates.
 #pragma once
 
 #include <cstdint>
@@ -9,21 +9,21 @@
 
 namespace ostro::chat::jinja {
 
-// `fill` (one character) around the text until it has `width` characters; on both sides as str.center does.
+// Pads the text with `fill` (one character) to `width` characters. On both sides it works as str.center.
 std::string pad(Interpreter& in, const std::string& text, int64_t width, bool left, bool right,
                 std::string_view fill);
 
-// str.replace whose result is charged before it is made.
+// str.replace. The result is charged to the memory limit before it is made.
 std::string replace_bounded(Interpreter& in, std::string_view text, std::string_view from,
                             std::string_view to, int64_t count);
 
-// "{} {0} {name}".format(...): without conversions and format specifications, which are an error.
+// "{} {0} {name}".format(...). Conversions and format specifications are errors.
 Value brace_format(Interpreter& in, const std::string& format, const Arguments& arguments);
 
 struct JsonStyle {
   bool ascii = false, sort_keys = false;
-  std::string indent;  // of one level; meaningful when `lines`
-  bool lines = false;  // every item on a line of its own
+  std::string indent;  // indentation of one level, used with `lines`
+  bool lines = false;  // puts every item on a line of its own
   std::string between = ", ", after_key = ": ";
 };
 // json.dumps(value, ...).

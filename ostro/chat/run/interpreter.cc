@@ -1,4 +1,4 @@
-// Statements. Expressions: evaluate.cc.
+// Executes statements. Expressions are in evaluate.cc.
 #include "ostro/chat/run/interpreter.h"
 
 #include <fmt/core.h>
@@ -109,7 +109,7 @@ Interpreter::Flow Interpreter::execute(const Stmt& s, Scope& scope, std::string&
       }
       case StmtKind::kWith: {
         Scope& inner = new_scope(scope);
-        std::vector<Value> values;  // none sees the names before it
+        std::vector<Value> values;  // a value cannot use the names set before it
         for (const ExprPtr& e : s.values) values.push_back(evaluate(*e, scope));
         for (size_t i = 0; i < values.size(); ++i) assign(s.targets[i], values[i], inner);
         return execute(s.body, inner, out);
@@ -135,7 +135,7 @@ Interpreter::Flow Interpreter::execute(const Stmt& s, Scope& scope, std::string&
 void Interpreter::loop(const Stmt& s, const Value& iterable, Scope& scope, std::string& out, int64_t depth0) {
   Scope& inner = new_scope(scope);
   Scope* tested = s.condition ? &new_scope(scope) : nullptr;
-  // The items, one at a time; a generator is used up as far as the loop goes.
+  // Gives the items one at a time. A generator is consumed only as far as the loop runs.
   Loop::Next next;
   if (iterable.is_generator()) {
     next = [generator = iterable](Value& item) {
@@ -170,7 +170,7 @@ void Interpreter::loop(const Stmt& s, const Value& iterable, Scope& scope, std::
     };
   const auto loop = std::make_shared<Loop>(std::move(next), depth0, std::move(recurse));
   loops_.push_back(loop);
-  bool finished_one = false;  // jinja2 runs `else` when no round came to its end
+  bool finished_one = false;  // jinja2 runs `else` when no iteration was completed
   Value item;
   while (loop->advance(item)) {
     step();
@@ -255,7 +255,7 @@ Value Interpreter::call_macro(const Stmt& s, Scope& scope, const std::string& na
     else
       throw TemplateError(fmt::format("macro '{}' has no parameter '{}'", name, key));
   }
-  // A default sees the parameters, of those behind it and of itself only that they were not provided.
+  // A default may use other parameters. Its own, and later ones that were not given, are undefined there.
   for (size_t i = 0; i < wanted; ++i)
     inner.set(s.parameters[i],
               values[i] != nullptr

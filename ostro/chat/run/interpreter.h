@@ -1,5 +1,5 @@
-// Evaluates a parsed template as jinja2 does in transformers' sandbox, within bounds: templates come with
-// tokenizers and are foreign code.
+// Evaluates a parsed template as jinja2 does in the sandbox of transformers. Templates come with tokenizers,
+// so they are untrusted code; their steps, memory and depth are limited.
 #pragma once
 
 #include <cstdint>
@@ -19,7 +19,7 @@
 
 namespace ostro::chat::jinja {
 
-// The names of a block, and where to look for others.
+// The variables of a block. Other names are looked up in `parent`.
 struct Scope {
   Scope* parent = nullptr;
   std::vector<std::pair<std::string, Value>> names;
@@ -35,11 +35,11 @@ class Interpreter {
 
   Rendered run(const Body& body);
 
-  // For filters, tests and functions. All throw TemplateError.
-  void step();                     // one of RenderOptions::max_steps is used up
-  void charge(size_t bytes);       // memory made: counts against RenderOptions::max_bytes
-  Value text(std::string bytes);   // a charged text
-  Value list(std::vector<Value>);  // a charged list
+  // These are for filters, tests and functions. All throw TemplateError.
+  void step();                     // counts one step of RenderOptions::max_steps
+  void charge(size_t bytes);       // counts new memory against RenderOptions::max_bytes
+  Value text(std::string bytes);   // makes a text, and charges it
+  Value list(std::vector<Value>);  // makes a list, and charges it
   const RenderOptions& options() const { return options_; }
   Value call(const Value& callee, Arguments& arguments);
   Value filter(const std::string& name, const Value& input, Arguments& arguments);
@@ -69,7 +69,7 @@ class Interpreter {
 
   const Mapping& context_;
   const RenderOptions& options_;
-  std::deque<Scope> scopes_;                          // live until the end: macros keep pointers to them
+  std::deque<Scope> scopes_;                          // kept until the end, since macros point to them
   std::vector<std::weak_ptr<Namespace>> namespaces_;  // emptied at the end: they and
   std::vector<std::weak_ptr<Loop>> loops_;            // loops can hold each other
   std::vector<std::pair<size_t, size_t>> generations_;
@@ -78,7 +78,7 @@ class Interpreter {
   int depth_ = 0;
 };
 
-// Sets an attribute of a namespace; names with _ in front are refused, as transformers does.
+// Sets an attribute of a namespace. Names that begin with _ are refused, as in transformers.
 void set_attribute(Namespace& space, std::string_view name, Value value);
 
 // Python's operators (operators.cc).
@@ -89,16 +89,18 @@ Value slice(Interpreter& in, const Value& object, const Value& start, const Valu
 // `format % arguments`.
 Value percent_format(Interpreter& in, const std::string& format, const Value& arguments);
 
-// The method `name` of a value, bound to it; none when it has no such method (methods.cc).
+// The method `name` of a value, bound to the value. Nothing when it has no such method (methods.cc).
 std::optional<Value> method(const Value& object, std::string_view name);
 
 // The global functions: range, dict, namespace, raise_exception, strftime_now ... (functions.cc).
 std::optional<Value> global_function(const RenderOptions& options, std::string_view name);
 
-// The tables of filters and tests (filters.cc, tests.cc); null when there is none of this name.
+// Look up a filter or test by name (filters.cc, tests.cc). Null when there is none. find_filter also looks
+// among the filters over sequences (sequence_filters.cc).
 using FilterFunction = Value (*)(Interpreter&, const Value&, Arguments&);
 using TestFunction = bool (*)(Interpreter&, const Value&, Arguments&);
 FilterFunction find_filter(std::string_view name);
+FilterFunction find_sequence_filter(std::string_view name);
 TestFunction find_test(std::string_view name);
 
 }  // namespace ostro::chat::jinja

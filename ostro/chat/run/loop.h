@@ -1,5 +1,5 @@
-// The `loop` of a for loop: it looks no further ahead than it is asked to, because what comes may depend on
-// what the body has done.
+// The variable `loop` of a for loop. It fetches the next items only when it must, because they may depend on
+// what the loop's body does.
 #pragma once
 
 #include <deque>
@@ -23,11 +23,11 @@ class Loop : public std::enable_shared_from_this<Loop> {
 
   // The next item; false at the end.
   bool advance(Value& item);
-  // loop.index and the like; nothing for a name that is none of them.
+  // loop.index and the other attributes. Nothing for an unknown name.
   std::optional<Value> attribute(std::string_view name);
   // loop(items) of a recursive loop.
   Value recurse(const Value& items) const;
-  // Forgets all values, so that a loop that holds itself is freed.
+  // Drops all values, so that a loop that contains itself can be freed.
   void clear();
 
  private:

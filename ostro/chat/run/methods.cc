@@ -1,5 +1,5 @@
-// The methods of texts, lists and dicts. Those that would change their object are refused, as in
-// transformers' sandbox.
+// Methods of texts, lists and dicts. Methods that change their object are refused, as in the sandbox of
+// transformers.
 #include <fmt/core.h>
 
 #include <algorithm>
@@ -55,11 +55,11 @@ Value partition(Interpreter& in, const Value& self, Arguments& a) {
   return Value::tuple(std::move(out));
 }
 
-// The part [start, end) of self that startswith, find and count look at; none when start is behind the end.
+// The part [start, end) of self for startswith, find and count. Nothing when start is after the end of self.
 struct Window {
   bool valid;
   std::string_view text;
-  int64_t first;  // number of its first character
+  int64_t first;  // index of its first character
 };
 Window window(const Value& self, const Parameters& p) {
   const auto size = static_cast<int64_t>(length(self.as_text()));
@@ -116,7 +116,8 @@ Value count_method(Interpreter&, const Value& self, Arguments& a) {
   return Value(n);
 }
 
-// isalpha and the like: every character (and at least one) fits. What only Unicode's tables know is refused.
+// isalpha and similar: true if there is at least one character and all fit. Refused where it would need
+// Unicode tables that are not included.
 bool is_letter(uint32_t c) { return (tokenizer::code_point_class(c) & tokenizer::kLetter) != 0; }
 bool is_letter_or_number(uint32_t c) {
   return (tokenizer::code_point_class(c) & (tokenizer::kLetter | tokenizer::kNumber)) != 0;
@@ -284,7 +285,8 @@ const Table& list_methods() {
   return table;
 }
 
-// Methods of Python that templates see and that are not here: an error when used, instead of "no such key".
+// Methods of Python that are not implemented. Using one is an error, and not an undefined value as for a
+// missing key.
 bool is_unsupported_text_method(std::string_view name) {
   static constexpr std::array kNames = {"casefold",  "encode",   "expandtabs",   "format_map",
                                         "isascii",   "istitle",  "isidentifier", "isprintable",

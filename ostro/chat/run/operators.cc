@@ -1,4 +1,4 @@
-// Python's operators, subscripts and attributes.
+// Operators, subscripts and attributes, as in Python.
 #include <fmt/core.h>
 
 #include <algorithm>
@@ -99,7 +99,7 @@ Value added_texts(Interpreter& in, const Value& a, const Value& b) {
   return a.is_markup() || b.is_markup() ? Value::markup(std::move(out)) : Value(std::move(out));
 }
 
-// The element numbers that [start:stop:step] picks from `size`, in order: Python's slice.indices.
+// The indices that [start:stop:step] selects from `size` elements, in order (slice.indices in Python).
 struct Range {
   int64_t start, stop, step;
 };

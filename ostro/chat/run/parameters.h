@@ -1,4 +1,4 @@
-// Binds the arguments of a built-in function, filter, test or method to its parameters.
+// Assigns the arguments of a built-in function, filter, test or method to its parameters.
 #pragma once
 
 #include <cstdint>
@@ -12,15 +12,15 @@ namespace ostro::chat::jinja {
 
 class Parameters {
  public:
-  // Throws for an unknown name, too many or too few arguments. `what` ("the filter join") begins errors; the
-  // first `required` of `names` must be given.
+  // Throws for an unknown name, and for too many or too few arguments. `what` ("the filter join") stands at
+  // the beginning of errors. The first `required` parameters of `names` must be given.
   Parameters(const Arguments& arguments, std::string_view what, std::initializer_list<std::string_view> names,
              size_t required = 0);
 
   bool has(size_t i) const { return values_[i] != nullptr; }
   const Value& value(size_t i) const { return *values_[i]; }
   Value value_or(size_t i, Value otherwise) const { return has(i) ? *values_[i] : std::move(otherwise); }
-  // With the type checked.
+  // These check the type of the argument.
   const std::string& text(size_t i) const;
   int64_t integer(size_t i) const;
   int64_t integer_or(size_t i, int64_t otherwise) const { return has(i) ? integer(i) : otherwise; }

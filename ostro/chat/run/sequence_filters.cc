@@ -1,18 +1,19 @@
-// The filters over the items of a sequence. The ones that jinja2 writes as generators give one here, too: it
-// is true even when empty and used up by one pass, which templates can tell.
+// Filters over the items of a sequence. Where jinja2 returns a generator, so do we. Templates can see the
+// difference: a generator is true even when empty, and can be iterated only once.
 #include <fmt/core.h>
 
 #include <algorithm>
 #include <charconv>
+#include <map>
 
-#include "ostro/chat/run/filters.h"
+#include "ostro/chat/run/interpreter.h"
 #include "ostro/chat/run/parameters.h"
 #include "ostro/chat/value/text.h"
 
 namespace ostro::chat::jinja {
 namespace {
 
-// item.a.b.0 for the attribute "a.b.0"; the item itself without one.
+// item.a.b.0 for the attribute "a.b.0"; the item itself when no attribute is given.
 Value follow(Interpreter& in, Value item, const Value& path, const Value* otherwise = nullptr) {
   if (path.is_none()) return item;
   std::vector<Value> parts;
@@ -134,7 +135,7 @@ Value choose(Interpreter& in, const Value& v, Arguments& a) {
 }
 
 void sort_by(std::vector<std::pair<Value, Value>>& keyed, bool descending) {
-  // Python's `reverse` keeps equal items in their order.
+  // As in Python, sorting with `reverse` keeps equal items in their order.
   std::stable_sort(keyed.begin(), keyed.end(), [descending](const auto& x, const auto& y) {
     return descending ? less(y.first, x.first) : less(x.first, y.first);
   });
@@ -224,7 +225,7 @@ Value sum(Interpreter& in, const Value& v, Arguments& a) {
 
 }  // namespace
 
-const std::map<std::string, FilterFunction, std::less<>>& sequence_filters() {
+FilterFunction find_sequence_filter(std::string_view name) {
   static const std::map<std::string, FilterFunction, std::less<>> table = {
       {"first", first},
       {"last", last},
@@ -244,7 +245,8 @@ const std::map<std::string, FilterFunction, std::less<>>& sequence_filters() {
       {"sum", sum},
       {"list", [](Interpreter& in, const Value& v, Arguments&) { return in.list(in.iterate(v)); }},
   };
-  return table;
+  const auto found = table.find(name);
+  return found == table.end() ? nullptr : found->second;
 }
 
 }  // namespace ostro::chat::jinja

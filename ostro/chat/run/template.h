@@ -1,6 +1,6 @@
-// Jinja templates, as far as chat templates need them: what jinja2 renders with trim_blocks, lstrip_blocks,
-// loop controls and {% generation %} blocks, in transformers' immutable sandbox. docs/chat.md lists what is
-// there.
+// Jinja templates, as far as chat templates need them. They are rendered as by jinja2 with trim_blocks,
+// lstrip_blocks, loop controls and {% generation %} blocks, in the immutable sandbox of transformers.
+// docs/chat.md lists what is supported.
 #pragma once
 
 #include <cstdint>
@@ -18,16 +18,18 @@
 namespace ostro::chat::jinja {
 
 struct RenderOptions {
-  // A template that needs more is refused: it came with a tokenizer and may be anything.
-  int64_t max_steps = 20'000'000;      // expressions and statements evaluated
-  size_t max_bytes = size_t{1} << 30;  // texts and lists made
+  // A template that needs more than these limits is refused, because it came with a tokenizer and is
+  // untrusted.
+  int64_t max_steps = 20'000'000;      // evaluated expressions and statements
+  size_t max_bytes = size_t{1} << 30;  // of all texts and lists made
   std::optional<int64_t> now =
-      std::nullopt;  // strftime_now's seconds since 1970 (UTC); without, no such function
+      // time for strftime_now, in seconds since 1970 (UTC); without it there is no such function
+      std::nullopt;
 };
 
 struct Rendered {
   std::string text;
-  // What {% generation %} blocks printed: [begin, end) in bytes of the text, in order.
+  // What {% generation %} blocks printed: byte ranges [begin, end) of the text, in order.
   std::vector<std::pair<size_t, size_t>> generations;
 };
 
@@ -36,13 +38,13 @@ struct ParsedTemplate;
 // Immutable; threads may share one.
 class Template {
  public:
-  // `name` begins every error. Errors name the line and what is wrong there.
+  // `name` stands at the beginning of every error. Errors name the line and what is wrong there.
   static Result<Template> parse(std::string_view source, std::string_view name);
   Template(Template&&) noexcept;
   Template& operator=(Template&&) noexcept;
   ~Template();
 
-  // Whether it says with {% generation %} what the assistant wrote.
+  // Whether the template marks with {% generation %} what the assistant wrote.
   bool has_generation() const;
 
   Result<Rendered> render(const Mapping& context, const RenderOptions& options = {}) const;

@@ -1,4 +1,4 @@
-// The tests: what stands behind `is`.
+// The tests: the names after `is`.
 #include <fmt/core.h>
 
 #include <map>

@@ -12,7 +12,7 @@ namespace {
 
 constexpr size_t kMaxLevels = 200;
 
-// Builds values from the parser's events; containers under construction are on a stack.
+// Builds values from the parser's events. Containers that are not finished are on a stack.
 class Builder : public nlohmann::json_sax<nlohmann::json> {
  public:
   Value value;
@@ -48,7 +48,7 @@ class Builder : public nlohmann::json_sax<nlohmann::json> {
     return add(std::move(done));
   }
   bool parse_error(size_t position, const std::string&, const nlohmann::detail::exception& e) override {
-    // 101: syntax; others: a number that is out of range.
+    // 101 is a syntax error; the others mean that a number is out of range.
     error = e.id == 101 ? fmt::format("not valid JSON (near byte {})", position)
                         : fmt::format("a number near byte {} is out of range", position);
     return false;

@@ -1,4 +1,4 @@
-// Values out of JSON.
+// Makes values from JSON.
 #pragma once
 
 #include <string_view>
@@ -8,8 +8,8 @@
 
 namespace ostro::chat::jinja {
 
-// Keys keep their order, of a key that comes twice the last value counts, as in Python's json.loads. Errors:
-// not JSON (with the byte), numbers beyond 64 bits, more than 200 levels.
+// Keys keep their order. If a key occurs twice, the last value counts, as in Python's json.loads. Errors:
+// invalid JSON (with the byte), numbers of more than 64 bits, more than 200 levels.
 Result<Value> from_json(std::string_view json);
 
 }  // namespace ostro::chat::jinja

@@ -12,7 +12,8 @@ namespace ostro::chat::jinja {
 
 class Mapping {
  public:
-  // Sets a key; one that is there keeps its place. TemplateError for a key that cannot be hashed.
+  // Sets the value of a key. An existing key keeps its position. TemplateError for a key that cannot be
+  // hashed.
   void set(const Value& key, Value value);
 
   // Null when absent.

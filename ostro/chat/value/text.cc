@@ -32,7 +32,7 @@ bool in_ranges(const PointRange (&ranges)[N], uint32_t c) {
 bool is_ascii_letter(uint32_t c) { return (c | 0x20) >= 'a' && (c | 0x20) <= 'z' && c < 0x80; }
 bool is_cased(uint32_t c) { return c < 0x80 ? is_ascii_letter(c) : in_ranges(kCased, c); }
 
-// Appends one mapping of a code point above ASCII.
+// Appends the case mapping of a code point above ASCII.
 template <size_t N, size_t M>
 void append_mapped(const CaseRun (&runs)[N], const CaseText (&texts)[M], uint32_t c, std::string& out) {
   const auto special = std::lower_bound(std::begin(texts), std::end(texts), c,
@@ -65,7 +65,8 @@ void append_title(uint32_t c, std::string& out) {
     append_mapped(kTitleRuns, kTitleTexts, c, out);
 }
 
-// Whether a capital sigma at `i` ends a word: after a cased letter, before none, not counting ignorable ones.
+// Whether the capital sigma at `i` ends a word: a cased letter comes before it, and none after it.
+// Case-ignorable characters are skipped.
 bool is_final_sigma(const std::vector<uint32_t>& points, size_t i) {
   size_t before = i;
   while (before > 0 && in_ranges(kCaseIgnorable, points[before - 1])) --before;
@@ -124,7 +125,7 @@ bool is_line_end(uint32_t c) {
 
 bool is_space(uint32_t c) {
   return (tokenizer::code_point_class(c) & tokenizer::kSpace) != 0 ||
-         (c >= 0x1C && c <= 0x1F);  // Python's differs in these four
+         (c >= 0x1C && c <= 0x1F);  // str.isspace of Python differs for these four
 }
 
 bool is_printable(uint32_t c) { return c < 0x80 ? c >= 0x20 && c < 0x7F : !in_ranges(kNotPrintable, c); }
@@ -208,7 +209,7 @@ bool has_case(std::string_view text, bool upper_case) {
 std::string replace_all(std::string_view text, std::string_view from, std::string_view to, int64_t count) {
   std::string out;
   size_t at = 0;
-  if (from.empty()) {  // between all characters, and at both ends
+  if (from.empty()) {  // an empty `from` matches between all characters, and at both ends
     for (; count != 0; --count) {
       out += to;
       if (at == text.size()) return out;

@@ -1,5 +1,4 @@
-// Python's str: UTF-8 here, but lengths, positions and case are those of code points. All texts are valid
-// UTF-8.
+// Functions of Python's str. Texts are valid UTF-8, but lengths, positions and case are those of code points.
 #pragma once
 
 #include <cstddef>
@@ -17,22 +16,22 @@ bool is_printable(uint32_t code_point);  // str.isprintable
 size_t length(std::string_view text);
 // Every code point as a text of its own.
 std::vector<std::string> characters(std::string_view text);
-// The byte at which code point number n begins (the size of the text when it has no more than n).
+// The byte where code point number n begins. The size of the text when it has at most n code points.
 size_t byte_offset(std::string_view text, size_t n);
 
-// strip, lstrip, rstrip: white space, or code points that are in `of`.
+// str.strip, lstrip, rstrip: remove white space, or the code points in `of`.
 enum class Side { kLeft, kRight, kBoth };
 std::string_view strip(std::string_view text, Side side);
 std::string_view strip(std::string_view text, Side side, std::string_view of);
 
-// Full case mapping, final sigma included.
+// Full Unicode case mapping, including the final sigma.
 std::string upper(std::string_view text);
 std::string lower(std::string_view text);
 std::string capitalize(std::string_view text);
-// str.title: a letter that follows a cased one becomes small, others capital.
+// str.title: a letter after a cased letter becomes lower case, every other letter title case.
 std::string title(std::string_view text);
 
-// str.isupper and str.islower: no letter of another case, and one of this.
+// str.isupper and str.islower: there is a letter of this case, and none of another.
 bool has_case(std::string_view text, bool upper_case);
 
 std::string replace_all(std::string_view text, std::string_view from, std::string_view to,

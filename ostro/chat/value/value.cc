@@ -87,7 +87,7 @@ std::string repr_at(const Value& value, int depth) {
         break;
     }
   }
-  // Python would print an address, or how the range was made.
+  // Python would print an address, or the arguments of the range.
   throw TemplateError(
       fmt::format("a {} cannot be printed; use the filter list or loop over it", value.type_name()));
 }

@@ -1,4 +1,4 @@
-// The values that templates compute with: Python's, as far as chat templates can tell them apart.
+// The values of templates. They behave like Python's, as far as chat templates can see a difference.
 #pragma once
 
 #include <cstdint>
@@ -18,8 +18,8 @@ class Loop;
 class Mapping;
 class Value;
 
-// A template that cannot be parsed or rendered. Thrown inside this folder only: Template turns it into an
-// Error. `line` 0 means "that of the construct being evaluated".
+// The template cannot be parsed or rendered. Only thrown inside ostro/chat; Template turns it into an Error.
+// `line` 0 stands for the line of the expression or statement that is being evaluated.
 class TemplateError : public std::runtime_error {
  public:
   explicit TemplateError(const std::string& message, int at_line = 0)
@@ -27,24 +27,26 @@ class TemplateError : public std::runtime_error {
   int line;
 };
 
-// What a missing name or key gives: prints as nothing, is false and empty; everything else is this error.
+// The value of a missing name or key. It prints as nothing, is false and is empty. Any other use is an error
+// with this message.
 struct Undefined {
   std::string message;  // "'tools' is undefined"
 };
 
 struct Text {
   std::string bytes;    // UTF-8
-  bool markup = false;  // made by `safe`: jinja2 would escape what `+` adds to it
+  bool markup = false;  // made by the filter `safe`; jinja2 escapes what `+` adds to it
 };
 
-// Containers that are never changed after they are made (the sandbox of chat templates forbids it).
+// Containers. They never change after they were made; the sandbox forbids it.
 enum class SequenceKind { kList, kTuple, kRange, kKeys, kValues, kItems };
 struct Sequence {
   SequenceKind kind = SequenceKind::kList;
   std::vector<Value> items;
 };
 
-// What map, select, reverse ... give: true even when empty, without length, and used up by one pass.
+// The result of map, select, reverse and others. It is true even when empty, has no length, and can be
+// iterated only once.
 struct Generator {
   std::vector<Value> items;
   size_t next = 0;
@@ -115,7 +117,7 @@ class Value {
   Loop& as_loop() const { return *get<std::shared_ptr<Loop>>(); }
   const Callable& as_callable() const { return *get<std::shared_ptr<const Callable>>(); }
 
-  // Python's bool(v), type(v).__name__ ("str"), `is`.
+  // As in Python: bool(v), type(v).__name__ (e.g. "str"), `is`.
   bool truthy() const;
   const char* type_name() const;
   bool same_object(const Value& other) const;

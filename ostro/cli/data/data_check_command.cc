@@ -44,7 +44,7 @@ Status check_and_report(const train::TrainConfig& config, data::CheckSettings se
   if (d.not_compared > 0)
     text +=
         fmt::format("                   at least: {} bands have more than {} documents unlike each other\n",
-                    d.crowded_bands, data::DuplicateReport::kMaxStanding);
+                    d.crowded_bands, data::DuplicateReport::kMaxRepresentatives);
   int64_t bad = 0;
   for (const data::ComponentCheck& c : report.components) bad += c.bad;
   if (bad > 0) text += fmt::format("malformed rows     {}\n", bad);

@@ -27,9 +27,9 @@ std::string help_text() {
       "\nOptions:\n"
       "  -h, --help  print this and exit\n"
       "  --version   print the version and exit\n"
-      "\nExit codes: 0 done; 1 failed, told in one line \"error: ...\", or `verify` found a difference;\n"
-      "2 a command line or configuration that makes no sense, or `verify` cannot compare; 75 training\n"
-      "was stopped by a signal and saved, the same command goes on.\n";
+      "\nExit codes: 0 done; 1 failed, told in one line \"error: ...\", or `verify` found a difference\n"
+      "or a checkpoint that is not fine; 2 a command line or configuration that makes no sense, or `verify`\n"
+      "cannot compare; 75 training was stopped by a signal and saved, the same command goes on.\n";
   return text;
 }
 

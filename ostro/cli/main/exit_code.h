@@ -4,8 +4,9 @@
 namespace ostro::cli {
 
 enum ExitCode : int {
-  kExitOk = 0,           // done; verify: equal
-  kExitFailed = 1,       // an error, told in one line that begins with "error: "; verify: differs
+  kExitOk = 0,           // done; verify: equal, and every checkpoint is fine
+  kExitFailed = 1,       // an error, told in one line that begins with "error: "; verify: differs, or a
+                         // checkpoint is not fine
   kExitUsage = 2,        // a command line or configuration that makes no sense; verify: cannot compare
   kExitInterrupted = 75  // train: stopped by SIGTERM or SIGINT after saving; the same command goes on
 };

@@ -26,7 +26,7 @@ struct Evaluation {
 };
 
 Result<Evaluation> evaluate(const train::TrainConfig& config, const std::string& checkpoint,
-                            const std::string& per_token) {
+                            const std::string& per_token, eval::Trust trust) {
   io::FileSystem& fs = io::default_file_system();
   ASSIGN_OR_RETURN(const auto engine, make_engine());
   BuildProgressLine line;
@@ -36,7 +36,7 @@ Result<Evaluation> evaluate(const train::TrainConfig& config, const std::string&
   const int64_t vocab = data.tokenizer->vocab_size();
   const models::ModelFunctions model = config.model_options().functions(vocab, train::compute_dtype(config));
   ASSIGN_OR_RETURN(const eval::Parameters parameters,
-                   eval::load_or_init(fs, checkpoint, config, model, *engine));
+                   eval::load_or_init(fs, checkpoint, config, model, *engine, trust));
   ASSIGN_OR_RETURN(const train::HeldOut held_out,
                    train::HeldOut::create(config, vocab, *engine, *data.stores));
   Evaluation out{{}, parameters.step, parameters.path, parameters.name};
@@ -62,7 +62,7 @@ Result<Evaluation> evaluate(const train::TrainConfig& config, const std::string&
 
 int eval_command(Args args) {
   std::string checkpoint, per_token;
-  bool json = false;
+  bool json = false, unchecked = false;
   args.summary(
       "Loss of a checkpoint on the configuration's held-out text, in nats a token and bits a byte. The\n"
       "model is the configuration's; the checkpoint must have its shapes. The token store is built first\n"
@@ -72,11 +72,12 @@ int eval_command(Args args) {
   args.option("--per_token", &per_token, "FILE",
               "write every token's log-probability: safetensors with tokens, targets, log_prob, mask "
               "[sequence, pos]");
+  args.flag("--unchecked", &unchecked, eval::kUncheckedHelp);
   args.config();
   if (const auto code = args.parse()) return *code;
   const auto config = args.load_config();
   if (!config.ok()) return report_error(config.error());
-  const auto result = evaluate(*config, checkpoint, per_token);
+  const auto result = evaluate(*config, checkpoint, per_token, eval::trust(unchecked));
   if (!result.ok()) return report_error(result.error());
   const auto tokens = static_cast<int64_t>(result->loss.tokens);
   if (json) {

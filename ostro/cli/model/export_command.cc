@@ -15,9 +15,10 @@ namespace ostro::cli {
 namespace {
 
 Result<eval::Parameters> export_model(const std::string& checkpoint, const std::string& tokenizer,
-                                      const std::string& out, const train::ModelChoices& models) {
+                                      const std::string& out, const train::ModelChoices& models,
+                                      eval::Trust trust) {
   io::FileSystem& fs = io::default_file_system();
-  ASSIGN_OR_RETURN(eval::LoadedModel model, eval::load_model(fs, checkpoint, tokenizer, models));
+  ASSIGN_OR_RETURN(eval::LoadedModel model, eval::load_model(fs, checkpoint, tokenizer, models, trust));
   const auto* llama =
       models::model_options_as<models::LlamaOptions, models::Llama>(model.config.model_options());
   if (llama == nullptr)
@@ -36,15 +37,17 @@ Result<eval::Parameters> export_model(const std::string& checkpoint, const std::
 
 int export_command(Args args) {
   std::string checkpoint, to, out, tokenizer;
+  bool unchecked = false;
   args.summary(
       "Writes a model, its tokenizer and its chat template as a directory that other programs load.");
   args.option("--checkpoint", &checkpoint, "K", eval::kWhereHelp, Args::kRequired);
   args.option("--to", &to, "FORMAT", "hf: Hugging Face transformers", Args::kRequired);
   args.option("--out", &out, "DIR", "the directory to write", Args::kRequired);
   args.option("--tokenizer", &tokenizer, "T", "tokenizer.json, when the checkpoint is not in its run");
+  args.flag("--unchecked", &unchecked, eval::kUncheckedHelp);
   if (const auto code = args.parse()) return *code;
   if (to != "hf") return report_error(invalid_argument(fmt::format("--to {}: use hf", to)));
-  const auto exported = export_model(checkpoint, tokenizer, out, args.models());
+  const auto exported = export_model(checkpoint, tokenizer, out, args.models(), eval::trust(unchecked));
   if (!exported.ok()) return report_error(exported.error());
   fmt::print("{}: {} (step {})\n", out, exported->path, exported->step);
   return kExitOk;

@@ -18,7 +18,8 @@ namespace ostro::cli {
 namespace {
 
 Result<eval::MeanGradients> write_gradients(const train::TrainConfig& config, int64_t step,
-                                            const std::string& checkpoint, const std::string& out) {
+                                            const std::string& checkpoint, const std::string& out,
+                                            eval::Trust trust) {
   const auto* llama = models::model_options_as<models::LlamaOptions, models::Llama>(config.model_options());
   if (llama == nullptr)
     return unsupported(fmt::format("model.type {} has no table of interchange names; only llama has",
@@ -34,7 +35,7 @@ Result<eval::MeanGradients> write_gradients(const train::TrainConfig& config, in
   const models::ModelFunctions model =
       config.model_options().functions(data.tokenizer->vocab_size(), train::compute_dtype(config));
   ASSIGN_OR_RETURN(const eval::Parameters parameters,
-                   eval::load_or_init(fs, checkpoint, config, model, *engine));
+                   eval::load_or_init(fs, checkpoint, config, model, *engine, trust));
   ASSIGN_OR_RETURN(const data::Loader loader, train::make_loader(config, data.stores));
   ASSIGN_OR_RETURN(const data::Batch batch, loader.batch(step));
   ASSIGN_OR_RETURN(const train::CanonicalPrograms programs, train::make_programs(config, model));
@@ -57,6 +58,7 @@ Result<eval::MeanGradients> write_gradients(const train::TrainConfig& config, in
 int grad_command(Args args) {
   std::string checkpoint, out;
   int64_t step = 0;
+  bool unchecked = false;
   args.summary(
       "Writes the loss (in the file's metadata) and every gradient of the mean loss of one step's whole\n"
       "batch, before clipping, f32, named and shaped as ostro export --to hf names the parameters.\n"
@@ -64,11 +66,12 @@ int grad_command(Args args) {
   args.option("--step", &step, "N", "whose batch, from 0 as ostro data batch counts", Args::kRequired);
   args.option("--checkpoint", &checkpoint, "K", eval::kWhereOrInitHelp, Args::kRequired);
   args.option("--out", &out, "FILE", "the safetensors file to write", Args::kRequired);
+  args.flag("--unchecked", &unchecked, eval::kUncheckedHelp);
   args.config();
   if (const auto code = args.parse()) return *code;
   const auto config = args.load_config();
   if (!config.ok()) return report_error(config.error());
-  const auto result = write_gradients(*config, step, checkpoint, out);
+  const auto result = write_gradients(*config, step, checkpoint, out, eval::trust(unchecked));
   if (!result.ok()) return report_error(result.error());
   fmt::print("{}: loss {} over {} tokens\n", out, result->loss, result->weight);
   return kExitOk;

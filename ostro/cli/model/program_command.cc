@@ -16,7 +16,6 @@
 #include "ostro/io/s3/routing_file_system.h"
 #include "ostro/ir/text/text.h"
 #include "ostro/train/programs/programs.h"
-#include "ostro/train/programs/step_options.h"
 #include "ostro/train/step/batches.h"
 #include "ostro/train/step/step.h"
 

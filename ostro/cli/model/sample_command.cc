@@ -19,7 +19,7 @@ namespace {
 struct Request {
   std::string checkpoint, prompt, tokenizer;
   infer::SampleOptions options;
-  bool json = false;
+  bool json = false, unchecked = false;
 };
 
 // The prompt's tokens; an empty prompt is a document's beginning, which in training follows an end of
@@ -34,8 +34,9 @@ Result<std::vector<int32_t>> prompt_ids(const tokenizer::Tokenizer& tokenizer, c
 
 Status sample(const Request& request, const train::ModelChoices& models) {
   ASSIGN_OR_RETURN(const auto engine, make_engine());
-  ASSIGN_OR_RETURN(eval::LoadedModel model, eval::load_model(io::default_file_system(), request.checkpoint,
-                                                             request.tokenizer, models));
+  ASSIGN_OR_RETURN(eval::LoadedModel model,
+                   eval::load_model(io::default_file_system(), request.checkpoint, request.tokenizer, models,
+                                    eval::trust(request.unchecked)));
   const tokenizer::Tokenizer& tokenizer = *model.tokenizer;
   ASSIGN_OR_RETURN(const std::vector<int32_t> prompt, prompt_ids(tokenizer, request.prompt));
   const int64_t context = model.config.model_options().seq_len();
@@ -102,6 +103,7 @@ int sample_command(Args args) {
   args.option("--seed", &seed, "s", "of the random choices");
   args.option("--tokenizer", &request.tokenizer, "T",
               "tokenizer.json, when the checkpoint is not in its run");
+  args.flag("--unchecked", &request.unchecked, eval::kUncheckedHelp);
   args.flag("--json", &request.json, "print one JSON object with token ids, at the end");
   if (const auto code = args.parse()) return *code;
   if (request.options.max_new_tokens < 0)

@@ -50,13 +50,17 @@ Status check_is_run(io::FileSystem& fs, const std::string& path) {
 
 int inspect_command(Args args) {
   std::string path, metric, html;
-  bool json = false, draw = false, ascii = false;
+  bool draw = false, ascii = false;
+  train::InspectOptions options;
   args.summary(
       "Shows what a run directory (record, chain, checkpoints) or a checkpoint (tree with shapes, axis "
       "names,\n"
-      "counts and hashes) holds. Checks the chain and the manifests; reads no arrays.");
+      "counts and hashes) holds. Checks the chain, the manifests, and these against the chain; reads no "
+      "arrays.");
   args.positional("PATH", &path, "run directory, or one checkpoint of it");
-  args.flag("--json", &json, "all of it, as one JSON object");
+  args.flag("--json", &options.json, "all of it, as one JSON object");
+  args.flag("--unchecked", &options.unchecked,
+            "show a checkpoint that is not what the chain of its run says");
   args.flag("--plot", &draw, "draw a run's loss, of training and held-out text, with characters");
   args.option("--metric", &metric, "NAME[,NAME]",
               "what --plot draws: names of metrics.jsonl, or their last part, as grad_norm or bits_per_byte "
@@ -66,8 +70,12 @@ int inspect_command(Args args) {
               "write a run's page: curves, samples, data, hashes and config in one file that a browser opens "
               "from disk");
   if (const auto code = args.parse()) return *code;
-  if (json && (draw || !html.empty()))
+  options.models = args.models();
+  if (options.json && (draw || !html.empty()))
     return report_error(invalid_argument("--json: leave it out, or --plot and --html"));
+  if (options.unchecked && (draw || !html.empty()))
+    return report_error(
+        invalid_argument("--unchecked is for one checkpoint; leave it out, or --plot and --html"));
   if (!draw && (ascii || !metric.empty()))
     return report_error(invalid_argument("--metric and --ascii say what --plot draws; add --plot"));
 
@@ -87,7 +95,7 @@ int inspect_command(Args args) {
     if (!drawn.ok()) return report_error(drawn.error());
     text = *text + *drawn;
   }
-  if (!draw && html.empty()) text = train::inspect(fs, path, json);
+  if (!draw && html.empty()) text = train::inspect(fs, path, options);
   if (!text.ok()) return report_error(text.error());
   const Status written = write_stdout(*text);
   return written.ok() ? kExitOk : report_error(written.error());

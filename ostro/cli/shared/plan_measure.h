@@ -1,4 +1,5 @@
-// `ostro program --stage plan --explain --measure`: how long the steps of the programs take here.
+// `ostro program --stage plan --explain --measure`: measures how long the steps of a plan take on this
+// machine.
 #pragma once
 
 #include <map>
@@ -12,13 +13,14 @@ namespace ostro::cli {
 
 struct PlanTimes {
   compile::MachineLimits limits;
-  std::map<std::string, double> seconds;  // by program, place and name of the step: the median of a run
+  std::map<std::string, double> seconds;  // by program, place and name of the step: median seconds per run
 
   compile::Measured of(const std::string& program) const;
 };
 
-// Runs training steps of one leaf of made-up tokens on new parameters, at least three and for about a second,
-// behind one that does not count; learning rate 0. The engine is one that has a plan (cpu/engine_plan.h).
+// Runs training steps of one leaf with made-up tokens, new parameters and learning rate 0. It runs at least
+// three steps and for about a second, after one step that does not count. The engine must have a plan
+// (cpu/engine_plan.h).
 Result<PlanTimes> measure_plans(const train::CanonicalPrograms& programs, runtime::Engine& engine,
                                 const std::string& remat, int64_t vocab);
 

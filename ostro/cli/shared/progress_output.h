@@ -1,4 +1,4 @@
-// Where lines about the progress of long commands go, and how often.
+// Prints the progress lines of long commands at a limited rate.
 #pragma once
 
 #include <chrono>
@@ -8,8 +8,8 @@
 
 namespace ostro::cli {
 
-// On a terminal one line, redrawn at most ten times a second; elsewhere, as for the log of a batch job, a
-// line of its own every 30 seconds, the first after 30.
+// On a terminal it is one line, redrawn at most ten times a second. Elsewhere, as in the log of a batch job,
+// it is a new line every 30 seconds, the first after 30 seconds.
 class ProgressOutput {
  public:
   using Clock = std::chrono::steady_clock;
@@ -18,10 +18,10 @@ class ProgressOutput {
   ProgressOutput(std::FILE* file, bool is_terminal, std::function<Clock::time_point()> now);
 
   Clock::time_point now() const { return now_(); }
-  // Whether it is time for another line; `last`: it is the last one, which a terminal shows always.
+  // Whether a line should be printed now. `last`: this is the last one, which a terminal always shows.
   bool is_due(bool last);
   void show(const std::string& line);
-  // Leaves the line standing.
+  // Ends the line; it stays on the screen.
   void end();
 
  private:
@@ -29,7 +29,7 @@ class ProgressOutput {
   bool is_terminal_;
   std::function<Clock::time_point()> now_;
   Clock::time_point drawn_;
-  size_t shown_ = 0;  // characters of the line that stands
+  size_t shown_ = 0;  // number of characters in the current line
 };
 
 }  // namespace ostro::cli

@@ -1,4 +1,5 @@
-// OSTRO_SIM_WORKERS: data-parallel workers simulated in this process. Never changes a bit.
+// OSTRO_SIM_WORKERS: the number of data-parallel workers that are simulated in this process. It never changes
+// a bit.
 #pragma once
 
 #include <cstdint>
@@ -7,7 +8,8 @@
 
 namespace ostro::cli {
 
-// The number, 1 when unset or empty; anything but 1 .. 1024 is ErrorCode::kInvalidArgument.
+// The number of workers; 1 if the variable is unset or empty. Error: kInvalidArgument for anything but 1 to
+// 1024.
 Result<int64_t> sim_workers();
 
 }  // namespace ostro::cli

@@ -1,4 +1,4 @@
-// Standard input and output as whole texts.
+// Reads standard input and writes standard output as whole texts.
 #pragma once
 
 #include <string>
@@ -11,9 +11,10 @@ namespace ostro::cli {
 // Everything on standard input, bytes unchanged.
 Result<std::string> read_stdin();
 
-// Writes and flushes. Error: a write that fails, as on a full disk; not a reader that has gone (head, less).
+// Writes and flushes. Error: the write fails, for example on a full disk. A closed reader (head, less) is not
+// an error.
 Status write_stdout(std::string_view text);
-// Whether a reader has gone: nobody sees what is written from now on.
+// Whether the reader has closed the pipe, so further output is not seen.
 bool stdout_closed();
 
 }  // namespace ostro::cli

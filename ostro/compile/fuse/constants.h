@@ -8,7 +8,7 @@
 
 namespace ostro::compile {
 
-// The element of a splat (one element), or all elements of raw data. Little-endian, as in memory.
+// One element for a splat, all elements for raw data. Little-endian, as in memory.
 std::vector<std::byte> constant_bytes(const ir::Op& op, const ir::Shape& shape);
 
 }  // namespace ostro::compile

@@ -164,8 +164,8 @@ class Fusion {
       taken.insert(d);
       for (ValueId o : op(d).operands) open.push_back(o);
     }
-    // Registers go by root: an operand that is another view of what would be pulled in, as its reverse, has
-    // other elements at the same place and must be read from memory.
+    // There is one register per root. An operand that is another view of a value to be pulled in (its
+    // reverse, for example) has other elements at the same position, so it must be read from memory.
     const std::set<ValueId> own = results_of(taken);
     const auto reads_elsewhere = [&](int32_t i) {
       return std::any_of(op(i).operands.begin(), op(i).operands.end(),
@@ -195,7 +195,8 @@ class Fusion {
     return view.offset == 0;
   }
 
-  // All hand-overs inside the group fit, and its reduced axes are one run with one stride in every operand.
+  // Checks that every op inside the group reads values of the group at its own position, and that the reduced
+  // axes are one run with one stride in every operand.
   Refusal check(const Unit& g) const {
     if (g.ops.size() > kMaxOps) return Refusal::kTooManyOps;
     const std::set<ValueId> own = results_of(g.ops);
@@ -265,7 +266,7 @@ class Fusion {
     }
     return -1;
   }
-  // Ops whose results a unit makes: of a serial sum only the sum.
+  // The ops whose results a unit makes. For a serial sum this is only the sum.
   std::vector<int32_t> sources(int32_t u) const {
     const Unit& unit = units_[static_cast<size_t>(u)];
     if (unit.kind == UnitKind::kSerial) return {unit.ops.back()};
@@ -295,7 +296,7 @@ class Fusion {
     units_[static_cast<size_t>(b)] = Unit{};
   }
 
-  // Of two routines nobody expects one.
+  // Two built-in routines: nobody expects them to be fused, so no reason is noted.
   void note_barriers() {
     for (size_t b = 0; b < units_.size(); ++b) {
       Unit& u = units_[b];

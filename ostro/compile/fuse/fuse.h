@@ -1,12 +1,13 @@
 // Which ops of a block become one generated kernel.
 //
-// A group has a domain: the positions its loop nest walks. Without reductions all its ops have that domain.
-// With row reductions the domain splits into rows (the leading axes) and the reduced axes behind them; ops on
-// whole rows ("row level") have the leading axes alone. Operands from outside are loaded through any strides;
-// values of the group are handed over in registers, at the same position or broadcast from a row.
+// A group has a domain: the positions that its loop nest visits. Without reductions, all its ops have that
+// domain. With row reductions, the leading axes of the domain are the rows and the axes after them are
+// reduced. Ops at "row level" have one value per row, so only the leading axes. Operands from outside the
+// group are loaded with any strides. Values inside the group stay in registers: an op reads them at the same
+// position, or broadcast from a row.
 //
-// A serial sum (docs/numerics.md, N5) is a unit of its own that computes the elementwise ops before it again:
-// cheaper than their result's way through memory.
+// A serial sum (docs/numerics.md, N5) is always a separate unit. It computes the elementwise ops before it
+// again, because that is cheaper than to write their result to memory and read it back.
 #pragma once
 
 #include <cstdint>
@@ -20,21 +21,21 @@ namespace ostro::compile {
 
 enum class UnitKind { kSingle, kGroup, kSerial };
 
-// Why two neighbouring units stay apart.
+// Why two neighbouring units cannot be fused.
 enum class Refusal {
   kNone,
-  kRoutine,       // one of them is no elementwise op nor a reduction of rows: a built-in routine runs it
-  kSerial,        // one of them is a serial sum
-  kSizes,         // their loops have other sizes
-  kRows,          // their rows end at other axes
-  kPlace,         // the value is read elsewhere than it was written: transposed, sliced, or across rows
-  kStrides,       // the reduced axes do not lie in one run in some operand
-  kTooManyOps,    // for one function
-  kTooManyLoads,  // likewise
-  kDetour,        // a unit between them needs the one and is needed by the other
+  kRoutine,  // one of them is neither elementwise nor a reduction of rows: a built-in routine runs it
+  kSerial,   // one of them is a serial sum
+  kSizes,    // their loops have different sizes
+  kRows,     // their rows end at different axes
+  kPlace,    // the value is read at another position than it is written: transposed, sliced, or across rows
+  kStrides,  // in some operand the reduced axes are not one run of memory with one stride
+  kTooManyOps,    // too many for one function
+  kTooManyLoads,  // too many for one function
+  kDetour,        // a third unit reads the first one and is read by the second
 };
 
-// A value that a unit reads, of another unit.
+// A value that a unit reads and that another unit makes.
 struct Barrier {
   ir::ValueId value = -1;  // a root
   int32_t producer = -1;   // its op
@@ -54,16 +55,16 @@ struct Unit {
 struct FusionInput {
   const ir::Block& block;
   const std::vector<View>& relative;  // by value: a view on its root (buffer = root's ValueId)
-  const std::vector<char>& is_view;   // by op: nothing to do for it
+  const std::vector<char>& is_view;   // by op: it is only a view, no code is needed for it
   const numerics::LeafTable& leaves;
   bool fuse;
   bool reasons = false;
 };
 
-// Why a unit does not compute that value itself, in words.
+// Why the unit does not compute that value itself, in words.
 std::string refusal_text(const Barrier& barrier, const Unit& unit, const ir::Block& block);
 
-// Units in an order in which they can run; dead ones are left out.
+// The units in an order in which they can run. Units that nobody reads are left out.
 std::vector<Unit> find_units(const FusionInput& input);
 
 }  // namespace ostro::compile

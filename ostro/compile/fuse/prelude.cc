@@ -10,7 +10,7 @@ namespace {
 
 using namespace numerics::coefficients;
 
-// Horner by fma over named coefficients, as one expression; the numbers are written as hex floats.
+// Horner's scheme with fma over named coefficients, as one expression. Numbers are written as hex floats.
 template <int N>
 std::string horner(const float (&c)[N], const char* x) {
   std::string y = fmt::format("{:a}f", c[N - 1]);

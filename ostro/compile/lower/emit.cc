@@ -158,7 +158,8 @@ void GroupEmitter::store(ValueId v, const std::string& index, std::string& text)
   text += fmt::format("    q{}[{}] = {};\n", access, index, store_expr(shape(v).dtype, names_.at(v)));
 }
 
-// Indices of the outer loops out of the running number `from`, and each access's pointer at them.
+// Computes the indices of the outer loops from the running number `from`, and from them the pointer of each
+// access.
 std::string GroupEmitter::pointer_text(const std::vector<Dim>& outer, const char* from) const {
   std::string text;
   if (outer.size() > 1) text += fmt::format("    i64 rest = {};\n", from);
@@ -225,7 +226,7 @@ void GroupEmitter::plan_passes() {
     ready_[out] = reduces(o) ? pass + 1 : pass;
     if (reduces(o) || (!row && store_of_.count(out) != 0)) passes_ = std::max(passes_, pass + 1);
   }
-  // Expensive values that several passes need.
+  // Keep expensive values that several passes need.
   const int64_t n = inner_.empty() ? 1 : inner_[0].size;
   if (n > kKeptElements) return;
   for (int32_t i : unit_.ops) {
@@ -336,7 +337,7 @@ std::string GroupEmitter::pass_text(int64_t pass) {
           "}}\n",
           n % 64, n / 64 * 64, text);
   }
-  // The braces end the life of what was hoisted; reductions stay visible.
+  // The braces end the scope of the hoisted values; the reductions, declared before, stay visible.
   return before + "    {\n" + hoisted + loops + "    }\n" + after;
 }
 
@@ -352,7 +353,7 @@ void GroupEmitter::row_function() {
   plan_passes();
   std::string text = pointer_text(outer, "row");
   for (int64_t p = 0; p <= passes_; ++p) {
-    // Row values that the passes so far allow.
+    // Row values that can be computed after the passes so far.
     for (int32_t i : unit_.ops) {
       const Op& o = op(i);
       if (reduces(o) || !is_row(shape(o.results[0]).rank()) || ready_.at(o.results[0]) != p) continue;
@@ -467,7 +468,7 @@ void GroupEmitter::finish(const std::string& statements, int64_t extent, int64_t
 }
 
 void GroupEmitter::emit() {
-  // Nothing to do for results without elements; their places must exist all the same.
+  // Results without elements need no kernel, but their places must exist.
   int64_t elements = 0;
   for (ValueId v : unit_.stored) {
     low_.destination(v);

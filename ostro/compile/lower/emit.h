@@ -1,4 +1,4 @@
-// Units of ops -> steps that run generated kernels.
+// Turns units of ops into steps that run generated kernels.
 #pragma once
 
 #include "ostro/compile/fuse/fuse.h"
@@ -6,7 +6,8 @@
 
 namespace ostro::compile {
 
-// The C function of a group or serial sum whose operands lie where `lowering` says; appended to its plan.
+// Writes the C function of a group or a serial sum and appends its step to the plan of `lowering`, which
+// knows where the operands lie.
 class GroupEmitter {
  public:
   GroupEmitter(BlockLowering& lowering, const Unit& unit) : low_(lowering), unit_(unit) {}
@@ -19,7 +20,7 @@ class GroupEmitter {
     bool row = false;              // leading axes only
     std::vector<int64_t> strides;  // by axis of the domain, 0 where the view has none
   };
-  struct Dim {  // a loop: axes of the domain, joined where every access steps through them as through one
+  struct Dim {  // a loop over one or more axes of the domain, which every access can step through as one
     int64_t size;
     size_t axis;  // the innermost of them, whose stride it has
   };
@@ -39,7 +40,7 @@ class GroupEmitter {
   void plan_passes();
   std::vector<int32_t> ops_of_pass(int64_t pass) const;
 
-  // C text. Each returns or appends statements; names_ and loads_ hold what is in registers.
+  // C text. Each returns or appends statements. names_ and loads_ say what is in registers.
   std::string literal(ir::ValueId v);
   std::string operand(ir::ValueId v, std::string& text, std::string& hoisted);
   void compute(const ir::Op& o, std::string& text, std::string& hoisted);

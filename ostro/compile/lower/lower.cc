@@ -30,8 +30,8 @@ std::vector<Shape> shapes_of(const ir::Block& block, const std::vector<ValueId>&
   return s;
 }
 
-// Steps that no part of the model emitted, such as the update's, are called after the values they make, or
-// else read.
+// Steps without a scope, such as those of the optimizer's update, are named after the values they make, or,
+// without a name there, after those they read.
 void name_by_values(Plan& plan, const ir::Program& program) {
   const auto name_of = [&](const View& v) -> std::string {
     const PlanBuffer& b = plan.buffers[static_cast<size_t>(v.buffer)];

@@ -1,4 +1,4 @@
-// Lowering one Block to a Plan: where every value lies, which steps make it. Internal to compile.
+// Lowers one Block to a Plan: where each value lies, and which steps make it. Internal to compile.
 #pragma once
 
 #include <map>
@@ -10,7 +10,7 @@
 
 namespace ostro::compile {
 
-// Kernels of a Module, shared by its plans: a text that occurs again gets the same kernel.
+// The kernels of a Module, shared by its plans. Equal texts share one kernel.
 class KernelTable {
  public:
   // `body` is the function without its name, from the parameter list on.
@@ -22,7 +22,7 @@ class KernelTable {
   std::map<std::string, int32_t> by_body_;
 };
 
-// Does the op's built-in routine take operands of any strides? All others read dense operands.
+// True when the op's built-in routine takes operands with any strides. The others need dense operands.
 bool reads_views(ir::OpKind kind);
 
 class BlockLowering {
@@ -34,7 +34,7 @@ class BlockLowering {
  private:
   friend class GroupEmitter;
 
-  // Part 1: which values are views on others, which are computed, and where those lie.
+  // Part 1: which values are views on others, which are computed, and where the computed ones lie.
   void find_views();
   void place_results();
   // Part 2: steps.
@@ -42,15 +42,16 @@ class BlockLowering {
   void lower_region_op(const ir::Op& op, Step step);
   void copy_results();
   void lower_units();
-  // Values that kernels make only for a stack or concat get places in the joined one (place_parts.cc).
+  // Values that are read only by a stack or concat are written directly into its result (place_parts.cc).
   void place_parts(const std::vector<Unit>& units);
 
   bool is_root(ir::ValueId v) const { return relative_[static_cast<size_t>(v)].buffer == v; }
   // Where v lies, as a view on a buffer of the plan; v's root must have been lowered.
   View located(ir::ValueId v) const;
-  // The same with dense elements, after a copy when needed.
+  // The same, but dense: copied first when it is not.
   View located_dense(ir::ValueId v);
-  // Where to write v: the result it is, its part of a joined value, or a new temporary. Dense but for parts.
+  // Where to write v: a result of the plan, its part of the result of a stack or concat, or a new temporary.
+  // Dense, except for such a part.
   View destination(ir::ValueId v);
   int32_t new_buffer(BufferKind kind, int64_t index, int64_t bytes);
 

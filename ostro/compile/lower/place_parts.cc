@@ -1,5 +1,5 @@
-// Kernels write the parts of a stack or concat where they belong in the joined value, which no step makes
-// then.
+// The operands (parts) of a stack or concat that kernels make: each kernel writes its part directly into the
+// result of the stack or concat. Then no step is needed to copy the parts together.
 #include <algorithm>
 
 #include "ostro/compile/lower/lower.h"
@@ -25,8 +25,8 @@ void BlockLowering::place_parts(const std::vector<Unit>& units) {
     const ValueId joined = op.results[0];
     const Shape& shape = block_.shape(joined);
     const int64_t at = shape.find(op.attrs.str("axis"));
-    // Results may lie in a parameter's memory, so that their first write must be all of them; parts of single
-    // elements would be written one by one.
+    // Two exceptions. A result of the plan may share memory with a parameter, so one step must write all of
+    // it. And when the joined axis is the last one, a part's elements would have to be written one at a time.
     if (place_[static_cast<size_t>(joined)].buffer >= 0 || at + 1 == shape.rank()) continue;
     std::vector<std::string> names = shape.names();
     if (op.kind == OpKind::stack) names.erase(names.begin() + at);
@@ -34,8 +34,8 @@ void BlockLowering::place_parts(const std::vector<Unit>& units) {
       const Unit* kernel = kernel_of[static_cast<size_t>(v)];
       if (kernel == nullptr || uses[static_cast<size_t>(v)] != 1 || !is_root(v)) return false;
       if (place_[static_cast<size_t>(v)].buffer >= 0 || block_.shape(v).names() != names) return false;
-      // A part's axes before `at` lie further apart than its elements go. A kernel of rows walks the leading
-      // axes one by one, but a row's elements in one run.
+      // The axes of a part before `at` have gaps between them in the joined value. A kernel with rows can
+      // step over gaps between rows, but the elements of a row must be one run of memory.
       return kernel->split < 0 || block_.shape(v).rank() == kernel->split || at <= kernel->split;
     };
     if (!std::all_of(op.operands.begin(), op.operands.end(), fits)) continue;

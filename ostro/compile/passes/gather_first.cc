@@ -1,6 +1,6 @@
 // gather(cast(table)) -> cast(gather(table)), where nothing else reads the cast table: a step looks up a few
-// thousand rows of an embedding and need not cast all of them. An element by itself is cast as before, and
-// +0, which an index outside the table gives, stays +0.
+// thousand rows of an embedding and need not cast all of them. Each element is cast as before, and the +0
+// that an index outside the table gives stays +0.
 #include "ostro/compile/passes/pass.h"
 #include "ostro/compile/passes/rewrite.h"
 

@@ -1,4 +1,5 @@
-// custom -> its function (region 0): the rules for differentiation have done their work.
+// Replaces a custom op by its function (region 0). Its derivative is not needed any more: differentiation
+// comes before the passes.
 #include "ostro/compile/passes/pass.h"
 #include "ostro/ir/program/builder.h"
 

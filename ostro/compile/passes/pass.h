@@ -1,5 +1,5 @@
-// The passes: Program -> Program, each bit-exact (interp(pass(P)) == interp(P) is tested), in the order of
-// the table. One file each; the table is passes.cc.
+// The passes: Program -> Program. None changes a bit (tests check interp(pass(P)) == interp(P)). They run in
+// the order of the table in passes.cc. Each has its own file.
 #pragma once
 
 #include <span>
@@ -18,7 +18,7 @@ struct PassInfo {
 
 std::span<const PassInfo> pass_list();
 
-// Runs all of them, the verifier after each; an error names the pass.
+// Runs all passes, and the verifier after each of them. An error names the pass.
 Result<ir::Program> run_passes(ir::Program program, const runtime::CompileOptions& options);
 
 // The passes.

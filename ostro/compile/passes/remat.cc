@@ -1,8 +1,9 @@
-// Rematerialisation: what a forward scan stacks only for its reversed scan (a residual) is computed again
-// there, from the forward body's operands and from values that are stacked instead. CompileOptions::remat:
-// "keep" keeps every residual, "none" those that cost more than a pass over memory to make again (a minimal
-// cut, residual_cut.h), "save:a,b" the loop's carries and the values labelled a or b, "all" the carries
-// alone. The same ops on the same values: no bit changes.
+// Rematerialisation. A residual is a value that a forward scan stacks only for its reversed scan. This pass
+// drops residuals: the reversed scan computes them again, from the operands of the forward body and from the
+// values that are still stacked. CompileOptions::remat says what is still stacked. "keep": every residual.
+// "none": those that cost more to compute again than to write and read (a minimal cut, residual_cut.h).
+// "save:a,b": the loop's carries and the values labelled a or b. "all": the carries only. The same ops run on
+// the same values, so no bit changes.
 #include <algorithm>
 #include <map>
 #include <set>
@@ -56,8 +57,8 @@ class Pair {
       target().params.erase(target().params.begin() + at);
       backward_.operands.erase(backward_.operands.begin() + at);
     }
-    // Each clone just before the first op that needs it: until then its operands are kept anyway, and its
-    // result would only take memory.
+    // Each cloned op goes just before the first op that needs it. Its operands are kept until then anyway,
+    // and an earlier result would only take memory.
     const std::vector<Op> rest = std::move(target().ops);
     target().ops.clear();
     std::map<ValueId, size_t> maker;
@@ -142,8 +143,8 @@ class Pair {
   std::vector<ValueId> dropped_;
 };
 
-// A scan's carries and the results of ops that have one of the labels: all of them, as attention's output
-// without its log-sum-exp would have to be made again for that.
+// A scan's carries and all results of the ops that have one of the labels. All results, because with
+// attention's output alone, attention would have to run again to give its log-sum-exp.
 std::set<ValueId> labelled(const Op& scan, const std::set<std::string>& labels) {
   const Block& body = scan.regions[0];
   const auto first = body.params.begin() + scan.attrs.i64("consts");

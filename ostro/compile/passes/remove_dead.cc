@@ -42,7 +42,7 @@ void keep_marked(std::vector<T>& items, const std::vector<char>& keep) {
   items.resize(n);
 }
 
-// A carry is needed when its final value is read or something needed of the body reads it.
+// A carry is needed when its final value is read, or when a needed op of the body reads it.
 void clean_scan(Op& op, Marks& read) {
   Block& body = op.regions[0];
   const auto consts = static_cast<size_t>(op.attrs.i64("consts"));
@@ -102,7 +102,7 @@ void clean(Block& block) {
   std::vector<char> keep(block.ops.size(), 0);
   for (size_t i = block.ops.size(); i-- > 0;) {
     Op& op = block.ops[i];
-    // Workers must meet at a collective even where one of them has no use for what it gives.
+    // A collective always stays: all workers must take part in it, even those that do not use its result.
     const bool live = ir::is_collective(op.kind) || std::any_of(op.results.begin(), op.results.end(),
                                                                 [&](ValueId v) { return at(read, v) != 0; });
     if (!live) continue;

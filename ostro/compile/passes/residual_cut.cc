@@ -12,7 +12,7 @@ namespace {
 using ir::Op;
 using ir::OpKind;
 
-// Far above all bytes of a program; sums of some of them do not overflow.
+// Infinite cost: far above the bytes of any program, but sums of it do not overflow.
 constexpr int64_t kNever = int64_t{1} << 52;
 
 // Maximal flow by shortest paths. Graphs here have some hundred nodes.
@@ -27,7 +27,8 @@ class Flow {
     edges_.push_back({from, 0});
   }
 
-  // Nodes from which the sink can still be reached when the flow is maximal: the smallest such side.
+  // The nodes from which the sink can still be reached when the flow is maximal. Of all minimal cuts this is
+  // the one with the smallest side of the sink.
   std::vector<char> sink_side(size_t source, size_t sink) {
     while (push(source, sink)) {
     }
@@ -77,7 +78,8 @@ class Flow {
   std::vector<std::vector<size_t>> edges_of_;
 };
 
-// What doing the op again costs, in bytes of memory that are as dear; kNever: it is not done again.
+// The cost of computing the op again, as the number of bytes of memory traffic that cost as much; kNever: it
+// is not computed again.
 int64_t price(const ir::Block& body, const Op& op) {
   int64_t in = 0, out = 0;
   for (ir::ValueId v : op.operands) in += body.shape(v).bytes();
@@ -114,8 +116,9 @@ int64_t price(const ir::Block& body, const Op& op) {
 
 std::set<ir::ValueId> residual_cut(const ir::Block& body, size_t consts, size_t carries,
                                    const std::vector<ir::ValueId>& residuals) {
-  // Node 2v: v may be made again; 2v + 1: v is there in the reversed body. Behind them source and sink. The
-  // edge between the two is cut where v is kept; one from the source to 2v where the op is done again.
+  // Each value v has two nodes. Node 2v: v can be computed again. Node 2v + 1: the reversed body has v. The
+  // last two nodes are source and sink. If the edge from 2v to 2v + 1 is cut, v is stacked. If the edge from
+  // the source to 2v is cut, the op of v is computed again.
   const size_t values = body.values.size(), source = 2 * values, sink = source + 1;
   Flow flow(sink + 1);
   const auto first = [](ir::ValueId v) { return 2 * static_cast<size_t>(v); };

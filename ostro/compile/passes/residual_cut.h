@@ -1,5 +1,5 @@
-// Which values of a forward scan's body are kept for its reversed scan: a minimal cut. Internal to the remat
-// pass.
+// Decides which values of a forward scan's body are stacked for its reversed scan, with a minimal cut of a
+// graph. Internal to the remat pass.
 #pragma once
 
 #include <set>
@@ -9,10 +9,11 @@
 
 namespace ostro::compile {
 
-// The values to stack so that all of `residuals` can be had in the reversed body, by ops that cost little
-// against the memory they spare (elementwise ops, layout, reductions of rows), at the least sum of bytes
-// stacked and of work done again. `body` is that of a scan with `consts` constants, which the reversed body
-// has anyway like the slices of the scan's xs, and `carries`.
+// The values to stack so that the reversed body can get all of `residuals`: it reads a stacked value, or
+// computes a value again from others. Only cheap ops are computed again (elementwise ops, layout, reductions
+// of rows). The choice makes the sum of the bytes stacked and the cost of the work done again as small as
+// possible. `body` is the body of a scan with `consts` constants and `carries` carries. The constants and the
+// slices of the scan's xs need not be stacked: the reversed body has them.
 std::set<ir::ValueId> residual_cut(const ir::Block& body, size_t consts, size_t carries,
                                    const std::vector<ir::ValueId>& residuals);
 

@@ -1,4 +1,4 @@
-// Helpers of passes that replace values.
+// Helpers for passes that replace values.
 #pragma once
 
 #include <vector>
@@ -7,7 +7,7 @@
 
 namespace ostro::compile {
 
-// A union of values: find(v) is what stands for v now.
+// Which values have been replaced by which: find(v) is the value that stands for v now.
 class Replacement {
  public:
   explicit Replacement(size_t values) : now_(values) {

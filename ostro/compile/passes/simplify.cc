@@ -1,6 +1,6 @@
-// Identities that keep every bit, NaN and denormals included: no-op layout, casts and double negations, x * 1
-// where x cannot be a denormal (the product would flush it). Never x + 0, reassociation, or x / c -> x * (1 /
-// c).
+// Removes ops that change nothing, also for NaN and denormals: layout ops, casts and double negations without
+// effect, and x * 1 where x cannot be a denormal (the product would flush it to zero). It never removes x +
+// 0, reassociates, or replaces x / c by x * (1 / c).
 #include <algorithm>
 
 #include "ostro/compile/passes/pass.h"
@@ -74,7 +74,7 @@ class Simplifier {
         return same_shape ? x : -1;
       case OpKind::transpose:
       case OpKind::broadcast:
-        // The inner one is skipped: axes are found by name.
+        // The inner op can be skipped, because axes are found by name.
         if (inner != nullptr && inner->kind == op.kind) op.operands[0] = now_.find(inner->operands[0]);
         return block_.shape(op.operands[0]) == out ? op.operands[0] : -1;
       case OpKind::rename:

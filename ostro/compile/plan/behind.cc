@@ -9,8 +9,8 @@
 namespace ostro::compile {
 namespace {
 
-// The array is whole and its rows are whole words, so that its memory is one run of words. All of it is
-// `made`.
+// True when the fingerprint covers a whole array whose rows are whole words, so that its memory is one run of
+// words, and `made` is all of that array.
 bool one_run_of(const Plan& plan, const Step& print, const View& made) {
   const View& x = print.in[0];
   const std::vector<int64_t>& global = print.attrs.ints("global_sizes");
@@ -38,8 +38,8 @@ bool is_gradient_of(const Step& grad, const Step& loss) {
          same_place(grad.in[6], loss.in[2]) && grad.attrs.f64("z", 0.0) == loss.attrs.f64("z", 0.0);
 }
 
-// The steps between `first` and `last` that `last` needs, ascending. Nothing: one of them needs `first`,
-// whose own results `last` takes from it.
+// The steps between `first` and `last` that `last` depends on, ascending. Nothing when one of them depends on
+// `first`. (`last` itself may read results of `first`.)
 std::optional<std::vector<size_t>> needed_between(const Plan& plan, size_t first, size_t last) {
   std::set<int32_t> wanted;
   for (const View& v : plan.steps[last].in) wanted.insert(v.buffer);
@@ -59,8 +59,8 @@ std::optional<std::vector<size_t>> needed_between(const Plan& plan, size_t first
   return needed;
 }
 
-// Lets the gradient behind step `at` take the place of its logits. Half as wide, it leaves gaps between its
-// rows, which products do not mind.
+// Lets the gradient behind step `at` overwrite the logits. A bf16 gradient is half as wide, so there are gaps
+// between its rows; products can read such rows.
 void overwrite_logits(Plan& plan, size_t at) {
   Step& loss = plan.steps[at];
   const View logits = loss.in[0], gradient = loss.behind[0].out[0];

@@ -1,5 +1,6 @@
-// `ostro program --stage plan --explain`: every step of a plan with what it costs, which ops were fused into
-// it and why its neighbours were not; with measured times, how near it comes to what the machine can do.
+// `ostro program --stage plan --explain`: for every step of a plan, its cost, the ops that were fused into
+// it, and why its neighbours were not. With measured times, also how close the step comes to the limits of
+// the machine.
 #pragma once
 
 #include <functional>
@@ -15,8 +16,9 @@ struct MachineLimits {
   double bytes = 0;                      // a second, to and from memory
 };
 
-// The least seconds that a run of the step can take on such a machine with nothing in its caches: for its
-// FLOPs or its bytes, whichever is more. Products and attention of bf16 operands have the limit of bf16.
+// The least time, in seconds, that one run of the step can take on such a machine with empty caches: that of
+// its FLOPs or that of its bytes, whichever is longer. Products and attention on bf16 operands use the limit
+// for bf16.
 double least_seconds(const Step& step, const MachineLimits& limits);
 
 struct Measured {

@@ -19,7 +19,7 @@ struct Life {
 
 int64_t round_up(int64_t n) { return (n + kLine - 1) / kLine * kLine; }
 
-// Lowest place in a memory of `limit` bytes that is free during the whole life; -1: there is none.
+// The lowest offset in a memory of `limit` bytes that is free during the whole life; -1: there is none.
 int64_t free_place(const Life& life, const std::vector<Life>& placed, const Plan& plan, int64_t limit) {
   std::vector<std::pair<int64_t, int64_t>> taken;
   for (const Life& other : placed) {
@@ -36,8 +36,9 @@ int64_t free_place(const Life& life, const std::vector<Life>& placed, const Plan
   return at + life.bytes <= limit ? at : -1;
 }
 
-// By buffer: the one whose place it takes because a pointwise step reads the one for the last time where it
-// writes the other, or -1. Lengthens the life of the first buffer of such a chain over the rest of it.
+// By buffer: the buffer whose place it takes, or -1. It takes the place of a buffer that a pointwise step
+// reads for the last time, at the same positions at which it writes the new one. Such buffers can form a
+// chain; the life of the first one is extended to the end of the chain.
 std::vector<int32_t> find_in_place(const Plan& plan, std::vector<Life>& lives) {
   std::vector<int32_t> first_of(lives.size(), -1);
   const auto life = [&](int32_t buffer) -> Life& { return lives[static_cast<size_t>(buffer)]; };
@@ -77,7 +78,7 @@ std::vector<int32_t> find_in_place(const Plan& plan, std::vector<Life>& lives) {
   return first_of;
 }
 
-// plan_memory with or without buffers that take others' places.
+// plan_memory, with or without buffers that overwrite others in place.
 void place_temporaries(Plan& plan, bool in_results, bool in_place) {
   std::vector<Life> lives(plan.buffers.size());
   for (size_t i = 0; i < lives.size(); ++i)
@@ -146,7 +147,8 @@ void plan_memory(Plan& plan, bool in_results) {
   place_temporaries(plan, in_results, false);
   const int64_t apart = plan.arena_bytes;
   place_temporaries(plan, in_results, true);
-  // A chain of buffers in one place may be too long-lived for a gap that one of them would fit.
+  // A chain of buffers in one place lives long, so it may not fit into a gap into which a single buffer
+  // would.
   if (plan.arena_bytes > apart) place_temporaries(plan, in_results, false);
 }
 
@@ -156,7 +158,7 @@ void plan_donation(Plan& plan, const std::vector<int64_t>& donate) {
       if (plan.buffers[b].kind == kind && plan.buffers[b].index == index) return static_cast<int32_t>(b);
     return int32_t{-1};
   };
-  // Every operand that looks at the parameter looks at it as the result is written.
+  // Every operand that reads the parameter reads it at the positions at which the result is written.
   const auto in_place = [](const Step& step, int32_t param) {
     return step.pointwise &&
            std::none_of(step.behind.begin(), step.behind.end(),

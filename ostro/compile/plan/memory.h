@@ -1,21 +1,22 @@
-// The memory planner: gives every temporary buffer of a plan its place by lifetime, in the arena or a result.
+// The memory planner: gives each temporary buffer of a plan a place in the arena or in a result, by lifetime.
 #pragma once
 
 #include "ostro/compile/plan/plan.h"
 
 namespace ostro::compile {
 
-// Fills PlanBuffer::offset of temporaries and plan.arena_bytes. Buffers whose lifetimes (first to last step
-// that touches them) do not meet may share memory; a pointwise step writes over an operand of the same
-// shape that nothing reads later. Nested plans are already planned: their arena is one of
-// this plan's buffers. With `in_results` a temporary whose life ends before a result's first step may lie in
-// that result (PlanBuffer::host), unless it takes a parameter's memory (plan_donation, which runs first):
-// residuals and the tiles of a head take the place of gradients to come.
+// Fills PlanBuffer::offset of temporaries and plan.arena_bytes. A buffer lives from the first to the last
+// step that touches it. Buffers whose lifetimes do not overlap may share memory. A pointwise step may
+// overwrite an operand of the same shape that no later step reads. Nested plans are planned before: the arena
+// of each is one buffer of this plan. With `in_results`, a temporary may also lie in a result that is written
+// only after the temporary's life ends (PlanBuffer::host). So residuals and the tiles of a head can use the
+// memory of gradients that are written later. A result that reuses a parameter's memory is not used for this
+// (plan_donation, which runs first).
 void plan_memory(Plan& plan, bool in_results = false);
 
-// Finds for each parameter that is given away a result that may lie in its memory: no step reads the
-// parameter after the result's first step, or that step is pointwise and reads it at the very place it
-// writes. Fills PlanBuffer::reuses_param.
+// Finds, for each donated parameter, a result that may use its memory. Either no step reads the parameter
+// once the result's first step runs, or that step is pointwise and reads each element of the parameter just
+// where it writes. Fills PlanBuffer::reuses_param.
 void plan_donation(Plan& plan, const std::vector<int64_t>& donate);
 
 }  // namespace ostro::compile

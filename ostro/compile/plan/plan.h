@@ -1,6 +1,6 @@
-// Plan: what a Program becomes. Steps over buffers, in an order fixed at compile time; every temporary has
-// its place in one arena, or in a result that nothing has written yet. A Plan says what is to be done, an
-// engine (ostro/cpu) does it.
+// Plan: what a Program is compiled to. A list of steps over buffers, in a fixed order. Every temporary has
+// its place in one arena, or in a result that is written later. A Plan says what to do; an engine (ostro/cpu)
+// does it.
 #pragma once
 
 #include <cstddef>
@@ -26,17 +26,16 @@ struct PlanBuffer {
   int64_t index = 0;
   int64_t bytes = 0;
   int64_t offset = 0;
-  // Temporaries only: the result (a number of Plan::buffers) in whose memory it lies until that is written,
-  // or -1: in the arena.
+  // Temporaries only: the result (its number in Plan::buffers) whose memory it uses until the result is
+  // written; -1: it lies in the arena.
   int32_t host = -1;
-  // Results only: the parameter whose memory the result may take when its owner gave it away (donation), or
-  // -1.
+  // Results only: the donated parameter whose memory the result may use, or -1.
   int64_t reuses_param = -1;
 };
 
 enum class StepKind {
-  kCopy,    // out[0] = in[0], views of any strides
-  kOp,      // one op by a built-in routine; operands and results are dense unless the routine takes strides
+  kCopy,  // out[0] = in[0], views of any strides
+  kOp,  // one op, run by a built-in routine; operands and results are dense unless the routine takes strides
   kKernel,  // a generated kernel
   kLoop,    // scan: regions[0] once per index
   kBranch,  // cond: regions[0] or regions[1]
@@ -45,13 +44,13 @@ enum class StepKind {
 
 struct Plan;
 
-// An op that a generated kernel computes, as the program had it.
+// An op of the program that a generated kernel computes.
 struct FusedOp {
   ir::OpKind kind = ir::OpKind::constant;
   std::string scope;
 };
 
-// A value that a step reads from memory, and why the step does not compute it where it needs it.
+// A value that a step reads from memory, and why the step does not compute it itself.
 struct NotFused {
   FusedOp producer;
   ir::Shape shape;
@@ -65,26 +64,26 @@ struct Step {
   std::string scope;
   std::vector<View> in, out;
 
-  // kKernel: its number in Module::kernels; `extent` outer iterations that threads may share in ranges of at
-  // least `grain`.
+  // kKernel: its number in Module::kernels. It has `extent` outer iterations; threads may share them in
+  // ranges of at least `grain`.
   int32_t kernel = -1;
   int64_t extent = 1;
   int64_t grain = 1;
-  bool pointwise = false;  // every output element depends on the operands' elements at the same place alone
+  bool pointwise = false;  // each output element depends only on the operands' elements at the same place
   std::vector<FusedOp> ops;
   std::vector<NotFused> not_fused;  // with LowerOptions::reasons; of other steps than kernels, too
-  // Steps that run on each piece of what this one makes, while it is in cache (behind.h).
+  // Steps that run on each piece of this step's output while the piece is in cache (behind.h).
   std::vector<Step> behind;
 
   // kLoop, kBranch, kTiles.
   std::vector<Plan> regions;
   int32_t arena = -1;          // buffer that the regions use as their arena
   std::vector<int32_t> slots;  // kLoop: two buffers per carry, for the iterations between first and last
-  // kTiles: bytes by which the operands and results of the region, which are the buffers of `in` and `out`,
-  // move on from tile to tile.
+  // kTiles: the operands and results of the region are the buffers of `in` and `out`. From one tile to the
+  // next their pointers advance by this many bytes.
   std::vector<int64_t> in_advance, out_advance;
-  // Of dots among tiles. From the second tile on it goes on from its result (numerics.md N7); its second
-  // operand is packed for the first tile and kept for all.
+  // Dots inside kTiles. goes_on: from the second tile on, the dot adds to its result (numerics.md N7).
+  // keeps_b: its second operand is packed for the first tile and kept for the others.
   bool goes_on = false, keeps_b = false;
 
   double flops = 0;
@@ -102,11 +101,11 @@ struct Plan {
   double bytes() const;
 };
 
-// Operands and results of a generated kernel at most.
+// The most operands and results that a generated kernel may have.
 inline constexpr size_t kMaxKernelPointers = 256;
 
-// A generated function: `static` C text without includes but for the prelude. Signature:
-// void name(char* const* buf, int64_t begin, int64_t end).
+// A generated `static` C function, without includes; the prelude comes before it. Signature: void name(char*
+// const* buf, int64_t begin, int64_t end).
 struct Kernel {
   std::string name;
   std::string source;
@@ -115,7 +114,7 @@ struct Kernel {
 // The whole of a compiled Program.
 struct Module {
   Plan plan;
-  std::vector<Kernel> kernels;  // of the plan and all plans inside, without repetitions
+  std::vector<Kernel> kernels;  // of the plan and all plans nested in it, each text once
   numerics::LeafTable leaves;
 };
 
@@ -123,8 +122,8 @@ struct LowerOptions {
   bool kernels = true;   // false: no generated code, every op a built-in routine
   bool fuse = true;      // false: one kernel per op
   bool reasons = false;  // fill Step::not_fused
-  // Tokens of a tile in which a head and its cross-entropy run; 0: some hundred, where the logits are large;
-  // -1: always all at once.
+  // How many tokens the model's head and its cross-entropy process at a time (a tile). 0: a few hundred, when
+  // the logits are large; -1: always all tokens.
   int64_t tile_rows = 0;
   std::vector<int64_t> donate;
 };
@@ -132,10 +131,10 @@ struct LowerOptions {
 // Program (already through the passes) -> Module.
 Result<Module> lower(const ir::Program& program, const LowerOptions& options);
 
-// What a step is and for which part of the model: "layers/mlp dot", "layers/mlp silu+mul" for a generated
-// kernel of these ops. The profiler's and the reports' name of it.
+// The name of a step in profiles and reports: the part of the model and the ops. "layers/mlp dot", or
+// "layers/mlp silu+mul" for a generated kernel of these two ops.
 std::string step_name(const Step& step);
-// Ops by their scopes: "layers/mlp: silu, mul; layers: add".
+// The ops, grouped by scope: "layers/mlp: silu, mul; layers: add".
 std::string ops_text(const std::vector<FusedOp>& ops);
 
 // Steps in words, with bytes and FLOPs and totals, nested plans indented.

@@ -12,8 +12,8 @@ namespace {
 
 // Groups of N7 must not be cut.
 constexpr int64_t kGroup = 32;
-// Larger logits are cut, into tiles about as large, but not into fewer rows: the weights would be packed too
-// often for what is done with them.
+// Logits that are larger than this are cut into tiles of about this size. A tile has at least kLeastRows
+// rows: with fewer, packing the weights for each tile would cost too much.
 constexpr int64_t kTileBytes = int64_t{64} << 20;
 constexpr int64_t kLeastRows = 256;
 
@@ -40,15 +40,14 @@ class Head {
   int64_t bytes() const { return logits_.shape.bytes(); }
   const View& logits() const { return logits_; }
 
-  // Finds the steps; what is in the way, or nothing.
+  // Finds the steps. Returns why the head cannot be tiled, or nullptr.
   const char* find();
-  // The step that takes their place, in tiles of `rows` tokens; removes them from `plan`, which is that of
-  // the constructor.
+  // Returns the step of kind kTiles that does their work in tiles of `rows` tokens. Removes the steps from
+  // `plan` (the plan given to the constructor), except the cross-entropy, which the caller replaces.
   Step take(Plan& plan, int64_t rows);
 
  private:
-  // Where a piece of a view begins is `stride` elements behind the piece before, for each token of it.
-  // Nothing: its tokens are not equally far apart.
+  // The distance in elements from one token of the view to the next. Nothing when the distances differ.
   std::optional<int64_t> token_stride(const View& v) const;
   bool has_tokens(const View& v) const;
   bool all_flat(const Step& step) const;
@@ -67,7 +66,7 @@ class Head {
   std::vector<ir::Axis> tokens_;
   std::vector<size_t> parts_;  // the steps, in the order in which they run
 
-  // Of the new step: its operands and results, and by (buffer, bytes from token to token) where they are in
+  // The operands and results of the new step, and the place of each (buffer, bytes from token to token) in
   // `bound_`.
   struct Bound {
     View view;
@@ -203,7 +202,7 @@ Plan Head::region_of(int64_t rows, bool repeated) {
   region.buffers.push_back({BufferKind::kTemp, 0, bytes() / this->rows() * rows});
   for (size_t s : parts_) {
     Step piece = step_of(plan_.steps[s], rows);
-    // The gradient times the weights: a long contraction, all of whose weights are packed at once.
+    // The gradient times the weights is a long contraction: all weights are packed once.
     piece.keeps_b =
         repeated && s > loss_ && is_op(piece, ir::OpKind::dot) && !piece.goes_on && piece.in[0].buffer == 0;
     region.steps.push_back(std::move(piece));

@@ -1,5 +1,5 @@
-// Views: a value as a strided window on a buffer, so that layout ops cost nothing where their reader can step
-// through memory itself.
+// Views: a value as a strided window on a buffer. A layout op that becomes a view costs nothing, if the op
+// that reads it can handle strides.
 #pragma once
 
 #include <cstdint>
@@ -11,8 +11,8 @@
 namespace ostro::compile {
 
 // Element (i0, i1, ...) of a value of `shape` is element offset + sum(ik * strides[k]) of the buffer. Strides
-// may be 0 (broadcast) or negative (reverse). `buffer` is a number of the plan, or the ValueId of the value
-// that is looked at while lowering.
+// may be 0 (broadcast) or negative (reverse). `buffer` is the number of a buffer of the plan; during lowering
+// it is the ValueId of the value that the view looks at.
 struct View {
   int32_t buffer = -1;
   ir::Shape shape;
@@ -21,15 +21,15 @@ struct View {
 
   // The whole of a row-major array.
   static View whole(int32_t buffer, const ir::Shape& shape);
-  // Are the elements one row-major run of memory?
+  // True when the elements are one row-major run of memory.
   bool dense() const;
-  // Bytes of the different elements it looks at: those of a broadcast value once.
+  // Bytes of the distinct elements that the view looks at: a broadcast element counts once.
   int64_t touched_bytes() const;
 };
 
-// The layout op's result (its number `result`) as a view on what x looks at; nothing when no strides can say
-// it (merging axes that do not lie together) or when it is not a pure layout op (concat, stack, pad).
-// Handles broadcast too.
+// Result number `result` of a layout op (or of broadcast) as a view on the buffer of x. Nothing when strides
+// cannot express it (merging axes that are not adjacent in memory), or when the op is not pure layout
+// (concat, stack, pad).
 std::optional<View> apply_layout(const ir::Op& op, size_t result, const View& x, const ir::Shape& out);
 
 }  // namespace ostro::compile

@@ -77,8 +77,9 @@ void run_items(ThreadPool& pool, int64_t items, int64_t scratch_floats,
   });
 }
 
-// Cuts the backward pass into jobs. One pass over (example, kv head) takes five products a tile; cutting it
-// into dk, dv by keys and dq by query rows takes seven but gives every thread work. The bits are the same.
+// Cuts the backward pass into jobs. One job for a whole (example, kv head) needs five products per tile.
+// Separate jobs for dk and dv (by keys) and for dq (by query rows) need seven, but give every thread work.
+// The bits are the same.
 std::vector<kernels::BackwardJob> backward_jobs(const AttentionShape& s, int64_t threads) {
   using kernels::BackwardJob;
   using kernels::Range;

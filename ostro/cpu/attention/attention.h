@@ -1,9 +1,10 @@
-// Fused attention (docs/numerics.md, N9), forward and backward: no matrix of scores ever lies in memory, key
-// blocks that the mask empties are never visited, and every output has one fixed order of operations, so
-// bits do not depend on instruction set, threads or tiles.
+// Fused attention (docs/numerics.md, N9), forward and backward: the whole matrix of scores is never in
+// memory, and key blocks that are fully masked are skipped. Every output has one fixed order of operations,
+// so bits do not depend on instruction set, threads or tiles.
 //
-// Requirements: finite inputs where "leaving out masked keys" is to be free; head_dim contiguous in every
-// array; k and v rows that no query may attend to are not read, except inside a block of 128.
+// Requirements: inputs are finite (skipping a masked key gives the bits of p = +0 only then), and head_dim is
+// contiguous in every array. Rows of k and v that no query may attend to are not read, except inside a block
+// of 128 that some query reads.
 #pragma once
 
 #include <cstdint>
@@ -24,8 +25,8 @@ struct KeyStrides {
   int64_t batch = 0, pos = 0, kv_head = 0;
 };
 
-// Which keys a query attends to: those that pass every condition that is set. Query row i of example b has
-// position p = origin[b] + i, key row j has position j.
+// A query attends to the keys that pass every condition that is set. Query row i of example b has position p
+// = origin[b] + i; key row j has position j.
 struct AttentionMask {
   bool causal = false;                      // j <= p, or j < prefix_length[b]
   int64_t window = 0;                       // j > p - window; 0: no limit
@@ -79,16 +80,16 @@ struct AttentionBackward {
   float* dsink = nullptr;  // [kv_heads, group]; needed with a sink
   QueryStrides q_strides, out_strides, dout_strides, dq_strides;
   KeyStrides k_strides, v_strides, dk_strides, dv_strides;
-  // End row of each leaf of the query axis, ascending, the last one pos; empty means one leaf. Leaves change
-  // the order of dk, dv and dsink (N8): one partial each, then the tree. All but the last non-empty end are
-  // multiples of 128.
+  // Leaves of the query axis: the end row of each, ascending; the last is pos. Empty means one leaf. Leaves
+  // change the order in which dk, dv and dsink are added (N8): one partial per leaf, then the tree. Every end
+  // before the last non-empty leaf's must be a multiple of 128.
   std::span<const int64_t> query_leaf_ends;
 };
 
-// out, m and r of every query row.
+// Writes out, m and r of every query row.
 void attention_forward(const AttentionForward& args, Isa isa, ThreadPool& pool);
 
-// dq, dk, dv and dsink. Rows without keys and keys without queries get +0.
+// Writes dq, dk, dv and dsink. Rows without keys and keys without queries get +0.
 void attention_backward(const AttentionBackward& args, Isa isa, ThreadPool& pool);
 
 }  // namespace ostro::cpu

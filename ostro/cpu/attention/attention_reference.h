@@ -1,5 +1,5 @@
-// Attention straight from docs/numerics.md, N9, one output at a time, every masked key taken along as p = +0.
-// For tests: shares no code with the kernels and keeps whole score matrices.
+// Attention as docs/numerics.md, N9, defines it, one output at a time; a masked key takes part with p = +0.
+// For tests: it shares no code with the kernels and keeps the whole matrix of scores.
 #pragma once
 
 #include <cstdint>

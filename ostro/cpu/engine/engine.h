@@ -1,5 +1,6 @@
-// The compiled Engine: Program -> passes -> Plan -> generated C, GEMM, attention and built-in routines.
-// Gives the bits of the interpreter (docs/numerics.md) on every instruction set and thread count.
+// The compiled Engine: Program -> passes -> Plan -> generated C, GEMM, attention and built-in routines. Its
+// results have the same bits as the interpreter's (docs/numerics.md), on every instruction set and with any
+// number of threads.
 //
 // The Engine is thread-safe and may be destroyed before its Executables; an Executable owns its arena and
 // runs on one thread at a time. Executables of one Engine share its thread pool and take turns on it.
@@ -26,8 +27,9 @@ struct CpuOptions {
   int64_t head_tile = 0;           // tokens of a tile of head and cross-entropy; 0: chosen, -1: all of a leaf
 };
 
-// Error: an unknown ISA or thread count. A compiler that is missing or fails, now or later, is no error: it
-// is logged once, and built-in loops run instead.
+// Error: an ISA that is unknown or not available, or a bad thread count. A C compiler that is missing or
+// fails, now or later, is not an error: this is logged once, and built-in loops run instead (but see
+// compiler_required).
 Result<std::unique_ptr<runtime::Engine>> make_cpu_engine(const CpuOptions& options = {});
 
 }  // namespace ostro::cpu

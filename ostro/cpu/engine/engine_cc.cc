@@ -85,7 +85,7 @@ KernelCompiler::KernelCompiler(std::string cc, std::string cc_opt, const std::st
 Result<CompiledKernels> KernelCompiler::compile(const std::vector<compile::Kernel>& kernels) {
   CompiledKernels out;
   if (kernels.empty()) return out;
-  // Two files by length, so that both compilers end at about the same time.
+  // Two files of about equal length, so that both compilers take about the same time.
   size_t total = 0, half = 0, first = kernels.size();
   for (const compile::Kernel& k : kernels) total += k.source.size();
   if (kernels.size() >= 8)
@@ -171,7 +171,7 @@ Result<KernelCompiler::Built> KernelCompiler::build(const Place& place, const st
   words.insert(words.end(), {"-o", made, c});
   RETURN_IF_ERROR(run_program(words));
   RETURN_IF_ERROR(seal_object(made));
-  // Loaded from here: what others do to the cache cannot matter any more.
+  // Loaded from the private folder, so changes that others make to the cache have no effect.
   ASSIGN_OR_RETURN(auto object, load_object(made, key));
   return Built{std::move(folder), std::move(object)};
 }

@@ -1,8 +1,8 @@
 // Generated C -> functions in this process: the C compiler, and a cache of its output on disk.
 //
 // The cache is content-addressed: SHA-256 of source, flags, compiler and its version. Many processes on many
-// hosts may share it, or read one that they cannot write (kernel_files.h). An object carries the hash of its
-// bytes and, as a symbol, its key: one that is damaged, or of another program, is compiled again.
+// hosts may share it, or read one that they cannot write (kernel_files.h). An object contains the hash of its
+// bytes and, as a symbol, its key. An object that is damaged or has another key is compiled again.
 #pragma once
 
 #include <atomic>
@@ -42,18 +42,18 @@ struct CompiledKernels {
 // Thread-safe.
 class KernelCompiler {
  public:
-  // Empty strings: as engine.h says. Never fails: available() tells whether there is a compiler.
+  // Empty strings mean the defaults of engine.h. Never fails: available() tells whether there is a compiler.
   KernelCompiler(std::string cc, std::string cc_opt, const std::string& cache_dir, Isa isa);
 
-  // Whether a compiler runs. What it makes is only tried when something has to be compiled: a start with all
-  // kernels in the cache costs nothing.
+  // True when a compiler runs. Whether its output works is only checked when something has to be compiled, so
+  // a start with all kernels in the cache is fast.
   bool available() const { return !version_.empty(); }
   // Why there is none.
   const std::string& problem() const { return problem_; }
 
-  // Loads the kernels from the cache, or compiles them: in the cache, or when that fails in the folder of
-  // temporary files, for this process alone and with a warning. Long lists in two files at once. Error: what
-  // failed in both, and what to do.
+  // Loads the kernels from the cache, or compiles them. It compiles in the cache folder. When that fails, it
+  // logs a warning and compiles in the folder for temporary files, for this process only. A long list is
+  // split into two files that are compiled at once. Error: what failed in both folders, and what to do.
   Result<CompiledKernels> compile(const std::vector<compile::Kernel>& kernels);
 
  private:
@@ -73,7 +73,7 @@ class KernelCompiler {
   Result<Built> build(const Place& place, const std::string& source, const std::string& key) const;
   // Moves the files into the cache; a warning when it cannot.
   void keep(const Built& built, const std::string& key);
-  // Compiles and loads a tiny function there, the first time; Place::problem.
+  // The first call compiles and loads a tiny function there. Returns Place::problem.
   const std::string& problem_of(Place& place) const;
   void tell_not_kept(const std::string& why);
 

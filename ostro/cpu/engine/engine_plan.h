@@ -1,4 +1,4 @@
-// The plan that a compiled engine would run, for those who explain or measure it.
+// The plan that the compiled engine would run, for tools that explain or measure it.
 #pragma once
 
 #include "ostro/compile/plan/plan.h"
@@ -6,9 +6,9 @@
 
 namespace ostro::cpu {
 
-// What `engine` would run for the program with these options: lowered by itself, for its instruction set,
-// with its kernels and tiles. `reasons` fills Step::not_fused. Error: an engine that make_cpu_engine did not
-// make, or the compiler's.
+// What `engine` would run for the program with these options: the program lowered for the engine's
+// instruction set, with its kernels and tiles. `reasons`: fill Step::not_fused. Error: the engine was not
+// made by make_cpu_engine, or the program cannot be compiled.
 Result<compile::Module> plan_of(runtime::Engine& engine, const ir::Program& program,
                                 const runtime::CompileOptions& options, bool reasons);
 

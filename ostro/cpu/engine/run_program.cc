@@ -33,8 +33,8 @@ std::string output_of(int fd) {
 }  // namespace
 
 Result<std::string> run_program(const std::vector<std::string>& words) {
-  // The output goes to memory: no name to share, no disk to fill, and no pipe that a daemon left behind by
-  // the program (a compiler cache's) would hold open.
+  // The output goes to a file in memory. It has no name, cannot fill a disk, and, unlike a pipe, is not held
+  // open by a daemon that the program leaves behind (that of a compiler cache).
   const int output = memfd_create("output", MFD_CLOEXEC);
   if (output < 0)
     return io_error(fmt::format("no memory for {}'s output: {}", words[0], std::strerror(errno)));

@@ -42,9 +42,9 @@ struct CrossEntropyBackward {
 
 void cross_entropy_forward(const CrossEntropyForward& args, Isa isa, ThreadPool& pool);
 void cross_entropy_backward(const CrossEntropyBackward& args, Isa isa, ThreadPool& pool);
-// Both, each row's gradient at once behind its loss: logits come from memory once, exponentials are computed
-// once. `backward` has the logits, targets, m, r and lse of `forward`; its gradient may lie where the logits
-// do, in rows as far apart, also when it is bf16.
+// Both passes: the gradient of each row right after its loss. So the logits are read from memory once and the
+// exponentials are computed once. `backward` must have the logits, targets, m, r and lse of `forward`. Its
+// gradient may overwrite the logits, also as bf16, if its rows begin where the rows of the logits begin.
 void cross_entropy_both(const CrossEntropyForward& forward, const CrossEntropyBackward& backward, Isa isa,
                         ThreadPool& pool);
 

@@ -32,8 +32,9 @@ struct EmbeddingScatterAdd {
   int64_t grad_stride = 0;
 };
 
-// grad[row] = +0 + contributions of the tokens with that index, tokens ascending, one f32 chain an element;
-// indices outside the table are left out. Threads own columns, so the order needs no sorting.
+// grad[row] = +0 + the updates of all tokens with that index, tokens ascending, one chain of f32 additions
+// per element. Indices outside the table are ignored. Each thread owns some columns, so the tokens need not
+// be sorted.
 void embedding_scatter_add(const EmbeddingScatterAdd& args, ThreadPool& pool);
 
 }  // namespace ostro::cpu

@@ -22,14 +22,15 @@ Result<std::vector<int>> affinity_from_environment(int threads);
 // Binds the calling thread to a CPU. False when the operating system refuses.
 bool bind_this_thread(int cpu);
 
-// The CPU for a thread that comes to a pool from elsewhere; none when the pool is not bound.
+// The CPU for a thread that calls a pool but is not one of its workers; none when the pool is not bound.
 struct CallerCpu {
   std::optional<int> cpu;
   std::atomic<bool> taken = false;
 };
 
-// While it lives the calling thread is bound to the CPU, unless another thread is; behind it the thread has
-// its own CPUs again, for what it starts must not inherit the one.
+// While it lives, the calling thread is bound to the CPU, unless another thread already is. Its destructor
+// restores the CPUs that the thread could use before; otherwise threads that it starts later would inherit
+// the binding.
 class BoundThread {
  public:
   explicit BoundThread(CallerCpu& caller);

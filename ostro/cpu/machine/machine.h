@@ -1,5 +1,5 @@
-// What the processor can run; isa.h keeps it. Apart from isa.h so that a test program can be linked with
-// another machine than the one it runs on (tests/emulated).
+// What the processor can run; isa.h asks once and keeps the answer. It is separate from isa.h so that a test
+// program can be linked with an emulated machine (tests/emulated).
 #pragma once
 
 #include "ostro/cpu/machine/isa.h"
@@ -12,7 +12,7 @@ struct Machine {
 };
 Machine detect_machine();  // asks the processor at every call
 
-// What a compiler is told to generate code for the ISA.
+// The compiler flags that generate code for the ISA.
 const char* target_flags(Isa isa);
 
 }  // namespace ostro::cpu

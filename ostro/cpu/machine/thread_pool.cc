@@ -17,18 +17,19 @@ namespace {
 
 constexpr uint32_t kClosed = 0x80000000u;
 constexpr unsigned kMxcsr = 0x9fc0;  // nearest even, FTZ, DAZ, all exceptions masked
-// To wake a thread that sleeps takes tens of microseconds on a virtual machine, as long as a small step of a
-// plan; between yields other processes wait for 10 to 20 us.
+// On a virtual machine it takes tens of microseconds to wake a sleeping thread, as long as a small step of a
+// plan. So a thread spins for a while before it sleeps. It yields every 10 to 20 us, so that other processes
+// do not wait longer.
 constexpr auto kPatience = std::chrono::milliseconds(2);
 constexpr int kSpins = 400;
 
 thread_local bool inside_job = false;
 
-// The environment of the thread that starts a job; others than N0's are a test's fault.
+// The MXCSR that jobs run with: N0's, unless a test has planted the fault "denormals".
 unsigned starter_mxcsr() { return test_fault("denormals") ? kMxcsr & ~0x8040u : kMxcsr; }
 
-// Looks again and again, lets others have the core now and then, and sleeps when `word` does not differ from
-// `old` for kPatience.
+// Waits until `word` differs from `old` and returns its value. It spins and yields for kPatience, then
+// sleeps.
 uint32_t wait_change(const std::atomic<uint32_t>& word, uint32_t old) {
   const auto end = std::chrono::steady_clock::now() + kPatience;
   do {
@@ -142,7 +143,7 @@ void ThreadPool::parallel_for(int64_t count, FunctionRef<void(int64_t, int64_t)>
   grain = std::max<int64_t>(1, grain);
   const int64_t ranges = std::min<int64_t>(threads(), (count + grain - 1) / grain);
   run_tiles(ranges, [&](int64_t i) {
-    // In units of `grain`, so that only the last range may end inside one.
+    // Ranges are multiples of `grain`; only the last one may end inside a unit.
     const int64_t units = (count + grain - 1) / grain;
     const int64_t begin = units * i / ranges * grain;
     const int64_t end = std::min(count, units * (i + 1) / ranges * grain);

@@ -1,9 +1,9 @@
 // A fixed set of threads that run the tiles of one job at a time.
 //
-// Ownership: the pool owns its workers; a job's function and everything it refers to stay with the caller,
-// which runs tiles itself and returns when all are done. Thread safety: calls from several threads take
-// turns; a call from inside a job runs inline on that thread. Several pools may live in one process.
-// Which thread runs a tile is never determined, so no result may depend on it.
+// Ownership: the pool owns its workers. The caller owns a job's function and all that it refers to; the
+// caller runs tiles too, and its call returns when all tiles are done. Thread safety: calls from several
+// threads take turns. A call from inside a job runs on the calling thread alone. Several pools may live in
+// one process. Any thread may run any tile, so no result may depend on which one does.
 #pragma once
 
 #include <atomic>
@@ -20,9 +20,9 @@ namespace ostro::cpu {
 
 class ThreadPool {
  public:
-  // `threads` counts the caller: threads - 1 workers are started. At least 1. Worker i is bound to cpus[i]
-  // (the list begins again behind its end); empty: to none. A caller is as it comes: who wants it on cpus[0]
-  // binds it for a while (BoundThread), for threads that it starts would inherit the CPU.
+  // `threads` counts the caller: threads - 1 workers are started. At least 1. Worker i is bound to cpus[i %
+  // cpus.size()]; with an empty list, to none. The pool does not bind the caller, because threads that the
+  // caller starts would inherit the binding. To run it on cpus[0], bind it for a while (BoundThread).
   explicit ThreadPool(int threads, std::vector<int> cpus = {});
   ~ThreadPool();
   ThreadPool(const ThreadPool&) = delete;
@@ -49,16 +49,17 @@ class ThreadPool {
   int64_t count_ = 0;
   SpanPlace place_;  // the caller's when the job began; without a label when nobody profiles
   alignas(64) std::atomic<int64_t> next_{0};
-  // kClosed, or open; plus the number of workers inside the job. A worker that wakes after the last tile was
-  // taken finds the job closed, so the caller never waits for a thread that the system has not scheduled.
+  // The number of workers inside the job, plus kClosed when the job is closed. A worker that wakes up after
+  // the last tile was taken finds the job closed. So the caller never waits for a worker that the operating
+  // system has not scheduled yet.
   alignas(64) std::atomic<uint32_t> state_;
   alignas(64) std::atomic<uint32_t> epoch_{0};  // grows with each job; idle workers sleep on it
   std::atomic<bool> stop_{false};
   std::vector<std::thread> workers_;
 };
 
-// The environment variable OSTRO_THREADS, else the number of cores (not hyper-threads) this process may use.
-// Error: not a number from 1 to 1024.
+// The value of the environment variable OSTRO_THREADS, else the number of cores (not hyper-threads) that this
+// process may use. Error: not a number from 1 to 1024.
 Result<int> default_threads();
 
 }  // namespace ostro::cpu

@@ -10,7 +10,7 @@ constexpr FingerprintLane lane(const numerics::FingerprintConstants& c) {
 }
 constexpr FingerprintLane kLanes[2] = {lane(numerics::kFingerprintLanes[0]),
                                        lane(numerics::kFingerprintLanes[1])};
-// Far enough ahead for memory's latency.
+// Prefetch distance in bytes: enough for the latency of memory.
 constexpr int64_t kAhead = 4096;
 
 }  // namespace

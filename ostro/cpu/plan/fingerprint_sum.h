@@ -18,13 +18,13 @@ class FingerprintSum {
   // data. Error: the array is cut inside a word.
   static Result<FingerprintSum> make(std::span<const Array> in, const ir::Attrs& attrs, Isa isa);
 
-  // The array as rows of memory. Neighbouring rows whose words continue each other's count as one.
+  // The number of rows. Neighbouring rows are joined to one when their words are numbered without a gap.
   int64_t rows() const { return rows_; }
   int64_t length() const { return length_; }
   int64_t element_bytes() const { return bytes_; }
 
-  // Adds n elements of one row from `start` on, which begins a word, as the end does unless it is the row's.
-  // As many bytes at `ahead` are fetched into the cache meanwhile; nullptr: those that follow.
+  // Adds n elements of one row, from `start` on. `start` must begin a word; the end must end a word or the
+  // row. Meanwhile it prefetches as many bytes at `ahead`; nullptr: the bytes that follow.
   void add(numerics::Fingerprint& sum, int64_t row, int64_t start, int64_t n,
            const char* ahead = nullptr) const;
 

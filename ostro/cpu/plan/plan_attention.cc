@@ -1,5 +1,6 @@
-// attention and its gradient on the kernels of attention.h, which want [batch, pos, kv_heads, group,
-// head_dim] with one stride each. Values whose axes cannot be seen that way are copied first (or afterwards).
+// attention and its gradient, with the kernels of attention.h. The kernels need [batch, pos, kv_heads, group,
+// head_dim], with one stride for each of these. An operand that has not this form is copied before, a result
+// is copied afterwards.
 #include "ostro/cpu/attention/attention.h"
 
 #include <algorithm>
@@ -66,7 +67,7 @@ class Layout {
       } else if (!k.has(a.name)) {
         group_.push_back(a);
       } else {
-        // Per-example numbers (origins, segments, limits) make an axis a batch axis wherever it stands.
+        // An axis of a mask operand (origin, segments, limits) is a batch axis, wherever it stands.
         bool masked = false;
         for (size_t i = first_mask; i < call.in.size(); ++i)
           masked = masked || (!is_sink(i) && call.in[i].shape().has(a.name));
@@ -94,7 +95,7 @@ class Layout {
     s.head_dim = head_dim_[0].size;
   }
 
-  // The value as the kernel reads it; a copy where its strides do not do.
+  // The value in the form that the kernel reads; a copy when its strides do not fit.
   const void* query_side(const Array& a, QueryStrides& strides) {
     if (query_strides(*a.view, strides)) return a.data;
     const Array copy = temporary(a, joined({batch_, query_, kv_, group_, head_dim_}));

@@ -1,4 +1,4 @@
-// One execution of one op of a Plan by a built-in routine: what every routine gets.
+// OpCall: the argument of every built-in routine, for one execution of one op of a Plan.
 #pragma once
 
 #include <cstdint>
@@ -80,8 +80,8 @@ Status run_cross_entropy_both(const OpCall& loss, const OpCall& gradient);
 // plan_state.cc
 Status run_box_sumsq(const OpCall& call);
 Status run_fingerprint(const OpCall& call);
-// Runs a pointwise kernel piece by piece, and on each piece the fingerprints behind its step, whose operands
-// and results are `in` and `out`; `operands` are the kernel's.
+// Runs a pointwise kernel piece by piece, and after each piece the fingerprints in Step::behind. `in` and
+// `out` are the operands and results of the step, `operands` those of the kernel.
 Status run_with_fingerprints(const compile::Step& step, FunctionRef<void(int64_t, int64_t)> kernel,
                              std::span<const Array> operands, std::span<const std::vector<Array>> in,
                              std::span<const std::vector<Array>> out, ThreadPool& pool, Isa isa);

@@ -1,4 +1,4 @@
-// Index tables of contractions and of values seen from them.
+// Index tables of contractions, and of values as contractions read them.
 #pragma once
 
 #include <cstdint>
@@ -10,8 +10,8 @@
 
 namespace ostro::cpu {
 
-// The order in which a contraction takes its flattened (row-major) indices: leaf by leaf (docs/numerics.md,
-// N8), axes of the table nested in table order, each leaf ascending.
+// The order in which a contraction adds its flattened (row-major) indices: leaf by leaf (docs/numerics.md,
+// N8), ascending inside a leaf. When several axes are cut, they nest in the order of the leaf table.
 struct Contraction {
   std::vector<int64_t> order;         // every index once; empty when there is one leaf: 0, 1, 2, ...
   std::vector<int64_t> segment_ends;  // end of each leaf in `order`; one entry when there is one leaf

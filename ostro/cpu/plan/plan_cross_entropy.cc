@@ -59,7 +59,7 @@ CrossEntropyBackward backward_of(const OpCall& call, const Targets& targets) {
   b.w = call.in[5].as<float>();
   b.dlogits = call.out[0].data;
   b.dlogits_type = call.out[0].dtype() == ir::DType::bf16 ? FloatType::kBf16 : FloatType::kF32;
-  // Rows are equally far apart: densely, or as the logits whose place they took.
+  // The rows have one stride: they are dense, or as far apart as the rows of the logits that they overwrite.
   const compile::View& out = *call.out[0].view;
   for (size_t i = 0; i + 1 < out.strides.size(); ++i)
     if (out.shape.axes[i].size > 1) b.dlogits_stride = out.strides[i];

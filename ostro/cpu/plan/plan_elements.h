@@ -1,4 +1,5 @@
-// Runs of elements between memory of any dtype and stride and plain arrays of the type they are computed in.
+// Copies runs of elements from memory of any dtype and stride to plain arrays of the type in which they are
+// computed, and back.
 #pragma once
 
 #include <cstdint>
@@ -28,7 +29,7 @@ void load_run(const char* data, ir::DType dtype, int64_t stride, int64_t n, T* o
   }
 }
 
-// The same towards memory; bf16 by one rounding.
+// The other direction: from a plain array to memory. bf16 is rounded once.
 template <typename T>
 void store_run(char* data, ir::DType dtype, int64_t n, const T* in) {
   if constexpr (std::is_same_v<T, float>) {

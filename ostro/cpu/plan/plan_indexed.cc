@@ -1,4 +1,4 @@
-// Ops that read or write where an index says (docs/numerics.md, N10). Dense operands.
+// Ops that read or write at positions given by an index (docs/numerics.md, N10). Dense operands.
 #include <algorithm>
 #include <cstring>
 #include <numeric>
@@ -23,7 +23,8 @@ int64_t stride_of(const Array& a, const std::string& axis) {
   return a.view->strides[static_cast<size_t>(a.shape().find(axis))];
 }
 
-// Token rows of a whole table: index shares no axis with it, the table's gathered axis is first.
+// True when the op looks up rows of a table, as an embedding does: the index shares no axis with the table,
+// and the gathered axis is the table's first.
 bool is_embedding(const Array& table, const Array& index, const std::string& axis) {
   if (table.shape().find(axis) != 0) return false;
   for (const ir::Axis& a : index.shape().axes)

@@ -14,7 +14,7 @@ struct Dim {
   int64_t size, from, to;
 };
 
-// Drops axes of size 1 and joins neighbours that lie together on both sides; outermost first.
+// Drops axes of size 1 and joins neighbouring axes that are contiguous in both views. Outermost first.
 std::vector<Dim> joined(const compile::View& from, const compile::View& to) {
   std::vector<Dim> dims;
   for (size_t i = 0; i < from.strides.size(); ++i) {

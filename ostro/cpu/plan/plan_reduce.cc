@@ -82,7 +82,7 @@ void sum_integer(const OpCall& call) {
   });
 }
 
-// What a reduction of no elements gives: the end of the type's range.
+// The result of a max or min over no elements: the end of the type's range.
 template <typename T>
 T of_nothing(bool max) {
   using Limits = std::numeric_limits<T>;

@@ -32,17 +32,19 @@ class PlanRunner {
   ~PlanRunner();
 
   // Pointers to parameters and results in their order; arena of plan.arena_bytes. Inputs may be empty
-  // pointers where a value has no elements. `go_on`: not the first of the tiles that the plan runs on.
+  // pointers where a value has no elements. `go_on`: this is not the first tile (StepKind::kTiles), so dots
+  // add to their results (Step::goes_on).
   Status run(std::span<char* const> params, std::span<char* const> results, char* arena,
              const runtime::RunContext& run_context, bool go_on = false);
 
-  // Steps that run built-in loops where generated or tuned code would be expected.
+  // Number of steps that run built-in loops although generated or tuned code would be expected.
   int64_t fallback_steps() const;
 
-  // How long each step took, with those of the plans inside; nothing unless plan_times_wanted().
+  // Appends the time of each step, including steps of nested plans. Appends nothing unless
+  // plan_times_wanted().
   void append_times(std::vector<StepRow>& rows, int depth = 0) const;
-  // Gives the steps labels, without which they are no spans of a profile; the first time only. `place` stands
-  // before their numbers.
+  // Gives the steps the labels that they need to be spans of a profile. Only the first call has an effect.
+  // `place` is put in front of their numbers.
   void label_steps(const std::string& program, const std::string& place = "");
   // Forgets the times so far: those of the first run, in which all memory is touched for the first time.
   void clear_times();

@@ -1,5 +1,5 @@
-// What the optimizer and the chain need of whole arrays: sums of squares per box (docs/numerics.md N13) and
-// fingerprints (N14). Dense operands; both near memory bandwidth.
+// Reductions of whole arrays for the optimizer and for fingerprints of a run: sums of squares per box
+// (docs/numerics.md N13) and fingerprints (N14). Dense operands. Both run near memory bandwidth.
 #include <algorithm>
 #include <mutex>
 
@@ -12,8 +12,8 @@ namespace {
 
 constexpr int kNormLanes = numerics::kStripes;
 
-// Adds the squares of n floats to lanes that the next element joins at `lane`; returns the lane after the
-// last.
+// Adds the squares of n floats to the lanes, the first one to lane `lane`. Returns the lane of the element
+// that would come next.
 int add_squares(const float* x, int64_t n, double* lanes, int lane) {
   int64_t i = 0;
   for (; lane != 0 && i < n; ++i) {
@@ -39,9 +39,9 @@ struct BoxAxis {
   int64_t size, stride, boxes, length;
 };
 
-// Elements that a kernel makes between fingerprints of them, about: they stay in the nearest cache.
+// About how many elements a kernel makes before they are fingerprinted: few enough to stay in L1.
 constexpr int64_t kPiece = 4096;
-// So many elements of any dtype, from a multiple of it on, are whole words.
+// This many elements of any dtype, beginning at a multiple of this number, are whole words.
 constexpr int64_t kWords = 8;
 
 void store(const numerics::Fingerprint& sum, const Array& out) {
@@ -153,7 +153,7 @@ Status run_with_fingerprints(const compile::Step& step, FunctionRef<void(int64_t
         for (int64_t i = begin; i < end; i += piece) {
           const int64_t stop = std::min(end, i + piece);
           kernel(i, stop);
-          // One operand of the next piece comes from memory meanwhile: as much as the time allows.
+          // Meanwhile one operand of the next piece is prefetched; there is no time for more.
           const char* ahead = next.data == nullptr ? nullptr : next.data + stop * row * next_bytes;
           for (size_t k = 0; k < prints.size(); ++k)
             prints[k].add(sums[k], 0, i * row, (stop - i) * row, ahead);

@@ -1,6 +1,6 @@
 // How long the steps of a plan take: each run of a step is a span of the profile (base/profile.h) while there
-// is one. OSTRO_PLAN_TIMES=1 moreover makes every executable write a table of CPU time to stderr when it
-// goes, all runs but the first: for programs that are no training run (docs/profiling.md).
+// is one. With OSTRO_PLAN_TIMES=1, every executable also writes a table of CPU times to stderr when it is
+// destroyed, over all runs but the first. Use it for programs that are not training runs (docs/profiling.md).
 #pragma once
 
 #include <string>
@@ -19,12 +19,12 @@ struct StepTime {
 // Is OSTRO_PLAN_TIMES set?
 bool plan_times_wanted();
 
-// What the spans of a step are about: its name, place in the plan ("12.0.3": step 3 of region 0 of step 12),
+// The label of a step's spans: its name, its place in the plan ("12.0.3": step 3 of region 0 of step 12), its
 // shapes and costs.
 SpanLabelPtr step_label(const compile::Step& step, const std::string& program, const std::string& place);
 
-// Measures from its construction to its destruction: a span about `label`, and added to `time`. Either may be
-// null.
+// Measures the time from its construction to its destruction, as a span with `label`, and adds it to `time`.
+// Either may be null.
 class StepTimer {
  public:
   StepTimer(StepTime* time, const SpanLabelPtr* label);
@@ -43,8 +43,8 @@ struct StepRow {
   int depth;
 };
 
-// The rows, most CPU time first, with shares of all of it. Loops and branches are the sum of the rows inside
-// them and therefore left out.
+// The rows as text, most CPU time first, with their shares of the total. Loops and branches are left out,
+// because their time is the sum of the rows inside them.
 std::string print_times(const std::string& program, std::vector<StepRow> rows);
 
 }  // namespace ostro::cpu

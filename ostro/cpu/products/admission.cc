@@ -100,7 +100,7 @@ bool bf16_admitted(Isa isa) {
     _mm_setcsr(0x9fc0);
     const std::string difference = compare(isa);
     _mm_setcsr(mxcsr);
-    // The fault is let in, to see that the equality tests notice it too.
+    // The planted fault is admitted, so that a test can show that the equality tests find it too.
     admitted[index] = difference.empty() || test_fault("group_of_16");
     if (!admitted[index])
       log_error(fmt::format("instruction set {} is refused: its bf16 product differs from the definition, {}",

@@ -1,5 +1,5 @@
-// What this machine can do at most: bursts of a kernel's own instruction on registers alone, and a stream
-// through memory. What products and steps are compared with.
+// Measures the limits of this machine, with which products and steps are compared: arithmetic on registers
+// only, with the instruction that the kernel uses, and a stream through memory.
 #pragma once
 
 #include "ostro/cpu/machine/isa.h"

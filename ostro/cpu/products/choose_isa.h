@@ -1,5 +1,4 @@
-// Which instruction set this process uses. All of them give the same bits, so the choice is one of speed
-// alone.
+// Chooses the instruction set that this process uses. All give the same bits, so only speed matters.
 #pragma once
 
 #include <string_view>
@@ -18,7 +17,7 @@ Isa best_isa();
 // machine lacks or that fails the start-up check.
 Result<Isa> choose_isa(std::string_view requested);
 
-// choose_isa of the environment variable OSTRO_ISA.
+// choose_isa with the value of the environment variable OSTRO_ISA.
 Result<Isa> choose_isa();
 
 }  // namespace ostro::cpu

@@ -13,21 +13,21 @@ namespace {
 
 // Share of a core's L2 (1 MiB on Zen 5, 2 MiB on Sapphire Rapids) for a packed block of A.
 constexpr int64_t kSharedABytes = 3 << 18;
-// Threads do not run equally fast, so the work is cut into this many row blocks a thread, of kBlockPanels
-// panels at least: who waits for the other at the end of a product waits for little.
+// Threads do not run equally fast. So the work is cut into this many row blocks per thread, of at least
+// kBlockPanels panels: then threads wait for each other only briefly at the end of a product.
 constexpr int64_t kBlocksAThread = 8;
 constexpr int64_t kBlockPanels = 8;
-// A leaf up to kWholeSpan is finished row of tiles by row of tiles; a longer one block of k by block of k,
-// all tiles of a group unfinished until the last.
+// For a leaf of at most kWholeSpan k, one row of tiles is finished after the other. For a longer leaf the
+// outer loop goes over blocks of k, and all tiles of a group are finished only with the last block.
 constexpr int64_t kWholeSpan = 768;
 constexpr int64_t kGroup = 32;  // N7: blocks of k end between groups
 
-// Scratch for a B that is packed on the fly; larger ones are done in chunks.
+// The most scratch memory for packing B during a product; a larger B is packed in chunks.
 constexpr int64_t kChunkBytes = int64_t{64} << 20;
 
-// Largest packed A that all threads share while B is packed bit by bit.
+// The largest packed A that all threads share while B is packed group by group.
 constexpr int64_t kWideBytes = int64_t{8} << 20;
-// Panels of B in one thread's range, at least, where there are enough.
+// The least number of panels of B in one thread's range, where there are enough.
 constexpr int64_t kWidePanels = 8;
 
 // Panels packed by one task, and the k that packing takes from each at a time (a multiple of 32) where the
@@ -57,7 +57,7 @@ const GemmKernel& choose_kernel(GemmType type, Isa isa) {
 
 int64_t round_up(int64_t a, int64_t b) { return ceil_div(a, b) * b; }
 
-// Of one core. Only the cutting depends on it, no bit does.
+// Size of one core's L2. Only the way the work is cut depends on it; no bit does.
 int64_t l2_bytes() {
   static const int64_t bytes = [] {
     const long reported = sysconf(_SC_LEVEL2_CACHE_SIZE);
@@ -152,7 +152,7 @@ void Gemm::plan_trees() {
   OSTRO_CHECK(product == segments, "trees over {} leaves for {} segments", product, segments);
 }
 
-// Whether A can be read where it lies: every block of k contiguous, the rows of each panel equally far apart.
+// Whether A can be read in place: every block of k is contiguous, and the rows of each panel have one stride.
 void Gemm::plan_rows() {
   rows_a_ = kernel_->multiply_rows != nullptr;
   for (const KBlock& block : blocks_) rows_a_ = rows_a_ && a_col_run_[block.begin] >= block.count;
@@ -198,8 +198,8 @@ void Gemm::plan_chunks() {
 void Gemm::pack_panels(const Operand& operand, const KBlock& block, int64_t begin, int64_t end,
                        std::byte* out, int64_t panel_stride) const {
   const int64_t entries = static_cast<int64_t>(operand.w_offsets.size());
-  // Where w is contiguous, a few k of all panels and then the next k: whole stretches of memory are read in
-  // order, not one line out of each. Otherwise panel by panel.
+  // When w is contiguous: pack a few k of all panels, then the next k, so that long stretches of memory are
+  // read in order. Otherwise pack panel by panel.
   const int64_t first = begin * operand.width;
   const bool across = end - begin > 1 && operand.w_run[first] >= operand.width;
   if (across && operand.kernel_across != nullptr) {
@@ -343,7 +343,7 @@ void Gemm::run_wide(ThreadPool& pool, const void* a, const void* b, void* c, boo
   }
   const std::byte* base = static_cast<const std::byte*>(b) + spec_.batch[0].b * element_bytes(spec_.in);
   const int64_t threads = pool.threads();
-  // Every range reads all of A, so none should be narrow.
+  // Every range reads all of A, so no range should be narrow.
   const int64_t each = std::clamp<int64_t>(n_panels_ / (threads * kWidePanels), 1, 4);
   const int64_t ranges = threads == 1 ? 1 : std::min(n_panels_, threads * each);
   pool.run_tiles(ranges, [&](int64_t range) {

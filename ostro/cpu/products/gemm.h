@@ -55,10 +55,10 @@ class PackedB {
 };
 
 // A product of fixed shape and layout, prepared once and run many times. Immutable, so one Gemm may run on
-// several threads at once. Allocates nothing when run, once each thread's scratch has grown to size.
+// several threads at once. A run allocates nothing, once the scratch memory of each thread is large enough.
 class Gemm {
  public:
-  // `isa` must be available (isa.h). Table sizes that contradict each other are a broken invariant.
+  // `isa` must be available (isa.h). Aborts when the sizes of the tables contradict each other.
   Gemm(GemmSpec spec, Isa isa);
 
   int64_t m() const { return static_cast<int64_t>(spec_.a_row.size()); }
@@ -68,9 +68,10 @@ class Gemm {
   // Packs B (for all batch entries), reusing the memory of `out` where it is large enough.
   void pack_b(ThreadPool& pool, const void* b, PackedB& out) const;
 
-  // C = A B; a, b and c point to float or to bf16 (uint16_t) as the spec says. With `go_on` the chains of C
-  // go on from what it holds, instead of from +0: a contraction in pieces, each but the last a multiple of 32
-  // long, gives the bits of the whole (N6; N7, continuation). Only for an f32 C without leaves.
+  // C = A B; a, b and c point to float or to bf16 (uint16_t) as the spec says. With `go_on` the sums start
+  // from what C holds instead of from +0. So a contraction can be done in several calls with the same bits,
+  // if every piece but the last is a multiple of 32 long (N6; N7, continuation). Only for an f32 C without
+  // leaves.
   void run(ThreadPool& pool, const void* a, const void* b, void* c, bool go_on = false) const;
   void run(ThreadPool& pool, const void* a, const PackedB& b, void* c) const;
 
@@ -83,8 +84,8 @@ class Gemm {
     bool first;        // of its leaf
     int64_t span = 0;  // that it is part of
   };
-  // Neighbouring blocks of one leaf for which a panel of A is packed at once and kept: all of the leaf's,
-  // unless it is long.
+  // Neighbouring blocks of one leaf. A panel of A is packed for the whole span at once and kept. A leaf is
+  // one span unless it is long.
   struct Span {
     int64_t block_begin, block_end, begin, count, packed_begin, packed_count;
   };
@@ -107,7 +108,7 @@ class Gemm {
     int k_bytes;      // of one k in a packed panel
   };
 
-  // Panels [begin, end) of one block of k, `panel_stride` bytes apart in `out`.
+  // Packs panels [begin, end) of one block of k. They are `panel_stride` bytes apart in `out`.
   void pack_panels(const Operand& operand, const KBlock& block, int64_t begin, int64_t end, std::byte* out,
                    int64_t panel_stride) const;
   void plan_contraction();
@@ -118,14 +119,14 @@ class Gemm {
   void plan_rows();
   Operand a_operand(const void* a) const;
   Operand b_operand(const void* b) const;
-  // Panels [begin, end) of the matrices that begin `offsets` elements behind the operand's base, all of k,
-  // one matrix behind the other, each span by span: the panels that a group reads lie together, where a cache
-  // has room for all of them at whatever k.
+  // Packs panels [begin, end), for all of k, of the matrices that begin `offsets` elements after the
+  // operand's base. The matrices follow each other in `out`; each is stored span by span. So the panels that
+  // a group reads are neighbours in memory and can all stay in a cache, however large k is.
   void pack(ThreadPool& pool, const Operand& operand, std::span<const int64_t> offsets, int64_t begin,
             int64_t end, std::byte* out) const;
   void pack_chunk(ThreadPool& pool, const void* b, const Chunk& chunk, std::byte* out) const;
-  // A packed at once, unless it is read in place, B by the groups of panels that are worked on: for the B
-  // that is larger than A.
+  // For a B that is larger than A: packs all of A first, unless A is read in place, and packs B one group of
+  // panels at a time.
   void run_wide(ThreadPool& pool, const void* a, const void* b, void* c, bool go_on) const;
   void multiply_chunk(ThreadPool& pool, const void* a, const Chunk& chunk, const std::byte* packed, void* c,
                       bool go_on) const;
@@ -143,7 +144,7 @@ class Gemm {
   std::vector<int64_t> entries_;      // batch entries ordered by their B
   std::vector<int64_t> entry_begin_;  // entries of distinct B i: [entry_begin_[i], entry_begin_[i + 1])
   std::vector<Chunk> chunks_;
-  int64_t group_panels_ = 1;  // panels of B worked on together, which L2 holds
+  int64_t group_panels_ = 1;  // panels of B that are used together and fit into L2
   bool wide_ = false;         // run_wide is the way
   bool rows_a_ = false;       // A is read as it lies in memory, never packed
   int tree_slots_ = 1;        // partials alive at once

@@ -68,7 +68,8 @@ void GemmBlock::run() {
   group = ceil_div(panels, ceil_div(panels, group));
   slot_floats_ = tile * group * (by_row_ ? 1 : row_panels_);
   tiles_ = reinterpret_cast<float*>(tile_scratch.get(slot_floats_ * gemm_.tree_slots_ * 4));
-  // A that several groups of columns meet stays packed where L2 can hold it; else a few panels at a time.
+  // When several groups of columns use A and L2 can hold it, all of A stays packed; else it is packed a few
+  // panels at a time.
   const int64_t whole = gemm_.packed_k_ * kernel_.a_bytes * row_panels_;
   whole_a_ = place_.packed_a != nullptr || (group < panels && whole <= kPackedABytes);
   // Rows contiguous in memory are packed together, so that whole lines are read.
@@ -108,7 +109,7 @@ void GemmBlock::segment(int64_t segment, float* tiles, int64_t panel_begin, int6
   for (int64_t i = begin; i < end; ++i) span(i, tiles, panel_begin, panel_end, store && i + 1 == end);
 }
 
-// All tiles go on over the blocks of one span, and to C when `store`.
+// Continues all tiles over the blocks of one span, and stores them to C when `store`.
 void GemmBlock::span(int64_t index, float* tiles, int64_t panel_begin, int64_t panel_end, bool store) {
   const Gemm::Span& span = gemm_.spans_[index];
   const int64_t tile = int64_t{kernel_.mr} * kernel_.nr;
@@ -178,8 +179,8 @@ void GemmBlock::span(int64_t index, float* tiles, int64_t panel_begin, int64_t p
                           packed_a_ + a_at + k_at * kernel_.a_bytes, a_stride);
       const int64_t a_bytes = block.packed_count * kernel_.a_bytes, a_part = part_of(a_bytes, panels);
       const bool last = store && i + 1 == span.block_end;
-      // One panel of A stays in L1 and meets the panels of the group, which stay in L2, so that C is written
-      // along its rows.
+      // One panel of A stays in L1 and is multiplied with all panels of the group, which stay in L2. So C is
+      // written along its rows.
       for (int64_t p = panel_begin; p < panel_end; ++p) {
         const std::byte* b = read_b + (p - panel_begin) * read_stride + k_at * kernel_.read_bytes();
         if (packed_b_ != nullptr) {
@@ -266,7 +267,8 @@ void GemmBlock::tree(size_t level, int64_t first, int64_t count, int slot, int64
   for (int64_t i = 0; i < floats; ++i) to[i] = to[i] + right[i];
 }
 
-// Owns the lines that store_tile is going to write, so that they arrive while the tile is computed.
+// Prefetches, for writing, the cache lines that store_tile will write, so that they arrive while the tile is
+// computed.
 void GemmBlock::prefetch_c(int64_t row_panel, int64_t panel) const {
   const int64_t column = panel * kernel_.nr;
   const int64_t* c_row = gemm_.spec_.c_row.data() + (place_.row_panel_begin + row_panel) * kernel_.mr;
@@ -290,7 +292,7 @@ int64_t GemmBlock::direct_stride(int64_t row_panel) const {
   return stride;
 }
 
-// Of an f32 C. What lies outside of it is +0.
+// Loads a tile from an f32 C. Elements outside C are +0.
 void GemmBlock::load_tile(float* tile, int64_t row_panel, int64_t panel) const {
   const int64_t column = panel * kernel_.nr;
   const int64_t columns = std::min<int64_t>(kernel_.nr, gemm_.n() - column);

@@ -19,7 +19,7 @@ class Scratch {
   std::byte* get(int64_t bytes) {
     if (bytes > capacity_) {
       data_.reset();
-      // In huge pages: small ones, scattered in memory, meet in the same sets of L2.
+      // Use huge pages: small pages, scattered in memory, would compete for the same sets of L2.
       if (bytes >= kSmallest) bytes = (bytes + kStep - 1) / kStep * kStep;
       data_ = allocate_aligned(static_cast<size_t>(bytes));
       capacity_ = bytes;
@@ -36,9 +36,10 @@ class Scratch {
 // f32 arithmetic of one block, from packing A to storing C.
 class GemmBlock {
  public:
-  // Rows [row_panel_begin, row_panel_end) in panels of mr. Of A and B each either is packed or the block
-  // packs it. packed_b is a matrix as Gemm::pack leaves it, `packed_panels` panels from packed_begin on, of
-  // which [panel_begin, panel_end) are this block's; packed_a has just the rows of the block.
+  // Rows [row_panel_begin, row_panel_end) in panels of mr. A and B may each be packed already; otherwise the
+  // block packs its part. packed_b is a matrix as Gemm::pack leaves it, `packed_panels` panels from
+  // packed_begin on, of which [panel_begin, panel_end) are this block's; packed_a has just the rows of the
+  // block.
   struct Place {
     GemmBatch offsets;
     int64_t row_panel_begin, row_panel_end;
@@ -66,7 +67,7 @@ class GemmBlock {
   // Of place_.packed_b; a span's panels follow each other.
   const std::byte* packed_panel(const Gemm::Span& span, int64_t panel) const;
 
-  // Asks for a part of an operand that is packed next, a slice with every tile.
+  // Prefetches the part of an operand that is packed next, one slice per tile.
   class Ahead {
    public:
     // Panels [begin, end) of the span, all in `steps` calls of step(). along_k: k is contiguous in memory.
@@ -76,7 +77,7 @@ class GemmBlock {
 
    private:
     const std::byte* base_ = nullptr;
-    // Offsets: along memory, of which one in a line is asked for, and the other ones.
+    // The offsets along memory, of which only one per cache line is prefetched, and the other offsets.
     const int64_t *line_ = nullptr, *line_end_ = nullptr, *at_ = nullptr;
     const int64_t *other_ = nullptr, *other_end_ = nullptr;
     int64_t element_ = 0, in_line_ = 0, per_step_ = 0;

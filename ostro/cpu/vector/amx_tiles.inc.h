@@ -15,7 +15,8 @@ namespace {
 inline void amx_enter() { _tile_loadconfig(&kAmxConfig); }
 inline void amx_leave() { _tile_release(); }
 
-// gcc's tile loads do not say that they read memory: what was written before has to be there.
+// A compiler barrier. gcc's tile loads do not declare that they read memory, so earlier writes must be forced
+// to finish before them.
 inline void amx_before_loads() { __asm__ volatile("" ::: "memory"); }
 
 // 16 x 32 outputs.

@@ -4,7 +4,7 @@
 namespace ostro::cpu::kernels {
 
 // For (x - y) * kappa <= 0 or NaN, which is where attention and cross-entropy evaluate it (y is a maximum);
-// lanes outside that domain hold anything and are selected away by their masks.
+// lanes outside that domain get arbitrary values, which the caller masks out.
 template <class V>
 inline V exp2_below(V x, V y, V kappa) {
   const V t = (x - y) * kappa;

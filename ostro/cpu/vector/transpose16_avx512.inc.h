@@ -1,4 +1,4 @@
-// The transpose of 16 x 16 words in registers, from which the packers are made.
+// The transpose of 16 x 16 words in registers, used by the packers.
 #pragma once
 
 #include <immintrin.h>

@@ -19,7 +19,8 @@ struct VecAvx2 {
   static VecAvx2 load(const float* p) { return {_mm256_loadu_ps(p)}; }
   static VecAvx2 set1(float x) { return {_mm256_set1_ps(x)}; }
   static VecAvx2 zero() { return {_mm256_setzero_ps()}; }
-  // Keeps x in a register: compilers otherwise fold its load into every use, and the loads bound the loop.
+  // Keeps x in a register. Otherwise compilers repeat its load at every use, and the loads limit the loop's
+  // speed.
   static void keep(VecAvx2& x) { __asm__("" : "+x"(x.v)); }
   void store(float* p) const { _mm256_storeu_ps(p, v); }
   friend VecAvx2 operator+(VecAvx2 a, VecAvx2 b) { return {_mm256_add_ps(a.v, b.v)}; }

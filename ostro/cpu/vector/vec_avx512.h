@@ -23,7 +23,8 @@ struct VecAvx512 {
   static VecAvx512 load(const float* p) { return {_mm512_loadu_ps(p)}; }
   static VecAvx512 set1(float x) { return {_mm512_set1_ps(x)}; }
   static VecAvx512 zero() { return {_mm512_setzero_ps()}; }
-  // Keeps x in a register: compilers otherwise fold its load into every use, and the loads bound the loop.
+  // Keeps x in a register. Otherwise compilers repeat its load at every use, and the loads limit the loop's
+  // speed.
   static void keep([[maybe_unused]] VecAvx512& x) {
 #ifdef __AVX512F__  // not so where the instructions are emulated (tests/emulated)
     __asm__("" : "+v"(x.v));

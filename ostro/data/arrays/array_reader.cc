@@ -14,7 +14,7 @@ struct ArrayReader::State {
   const ElementType type;
   std::shared_ptr<io::CompressedChunks> chunks;
   std::mutex mutex;
-  std::vector<Reader> readers;  // of the array, or of the pieces; null: not opened yet
+  std::vector<Reader> readers;  // one for the array, or one for each piece; null: not opened yet
 
   Result<Reader> open(const std::string& path, int64_t elements) const {
     ASSIGN_OR_RETURN(io::Zarr1dReader reader, io::Zarr1dReader::open(fs, path, chunks));
@@ -45,7 +45,8 @@ const ArraySource& ArrayReader::source() const { return state_->source; }
 
 Result<ArrayReader> ArrayReader::open(io::FileSystem& fs, ArraySource source, ElementType type,
                                       int64_t elements, int64_t chunk) {
-  // Where parts meet, neighbours have a chunk of the disk in common; of all parts so many are kept.
+  // At the border of two parts, two chunks of the whole array share one chunk on disk. So a few compressed
+  // chunks are cached for all parts.
   constexpr int64_t kSharedChunks = 16;
   const bool in_parts = source.in_parts;
   std::unique_ptr<State> state(new State{.fs = fs,

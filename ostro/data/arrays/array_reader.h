@@ -1,4 +1,5 @@
-// Reads ranges of an array of a store, wherever its elements lie. Does not check them: VerifiedArray does.
+// Reads ranges of an array of a store, whether it is one Zarr array or several in the parts of the store.
+// Does not check the elements; VerifiedArray does.
 #pragma once
 
 #include <cstdint>
@@ -12,19 +13,20 @@
 
 namespace ostro::data {
 
-// Thread-safe. Refers to the file system, which must outlive it.
+// Thread-safe. The file system must outlive it.
 class ArrayReader {
  public:
-  // An array of `elements` of that type, if it is not in parts in chunks of `chunk`. Arrays of parts are
-  // opened when they are first read: a cache may have thousands.
+  // Opens an array of `elements` elements of this type. An array that is not in parts must have chunks of
+  // `chunk` elements. The arrays of parts are opened only when they are first read, since a cache may have
+  // thousands.
   static Result<ArrayReader> open(io::FileSystem& fs, ArraySource source, ElementType type, int64_t elements,
                                   int64_t chunk);
   ArrayReader(ArrayReader&&) noexcept;
   ~ArrayReader();
 
   const ArraySource& source() const;
-  // Elements [start, start + out.size() / size of one) as they are on disk. What was never written is an
-  // error when `must_exist`, else 0.
+  // Reads elements [start, start + out.size() / element size) as they are on disk. Elements that were never
+  // written are an error with `must_exist`, else 0.
   Status read(int64_t start, std::span<std::byte> out, bool must_exist) const;
 
  private:

@@ -11,7 +11,7 @@
 namespace ostro::data {
 namespace {
 
-// SHA-256 of integers as int64, so that what is hashed does not depend on how wide they are stored.
+// Integers are hashed as int64, so that the hash does not depend on their width on disk.
 template <typename T>
 Sha256Digest sha256_of(std::span<const T> elements) {
   if constexpr (sizeof(T) == 8 || std::is_floating_point_v<T> || std::is_same_v<T, uint8_t>) {
@@ -117,7 +117,7 @@ Result<ArrayWriter> ArrayWriter::resume(io::FileSystem& fs, const std::string& p
 
 template <typename From>
 Status ArrayWriter::append_as_stored(std::span<const From> values) {
-  constexpr size_t kPiece = 64 << 10;  // elements: a long row's are not held twice
+  constexpr size_t kPiece = 64 << 10;  // elements at a time, so that a long row is not held in memory twice
   while (!values.empty()) {
     const auto piece = values.first(std::min(kPiece, values.size()));
     convert_to(type_, piece, converted_);
@@ -149,7 +149,7 @@ Status ArrayWriter::append_bytes(std::span<const std::byte> bytes) {
 }
 
 Result<ArrayWriter::Position> ArrayWriter::commit() {
-  // An array that nothing was appended to (the held-out half of a store without one) costs no sync.
+  // An array without new elements needs no sync, e.g. the validation split of a store that holds nothing out.
   if (committed_ && committed_->elements() == elements()) return *committed_;
   ASSIGN_OR_RETURN(const io::Zarr1dWriter::Position position, writer_.commit());
   committed_ = Position{position, io::crc32c(pending_)};

@@ -1,8 +1,10 @@
-// How a token store is built or read as a whole, and how far that has come.
+// Settings and progress of everything that builds a token store or reads a whole one.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <functional>
+#include <thread>
 
 #include "ostro/data/arrays/array_writer.h"
 
@@ -10,11 +12,12 @@ namespace ostro::data {
 
 struct BuildProgress {
   int64_t files_done = 0, files_total = 0;
-  int64_t bytes_done = 0, bytes_total = 0;  // of the files as they lie on disk
-  int64_t bytes_resumed = 0;                // of bytes_done: by a build before this one
+  int64_t bytes_done = 0, bytes_total = 0;  // of the stored files
+  int64_t bytes_resumed = 0;                // part of bytes_done that an earlier build did
   int64_t documents = 0, tokens = 0;        // of both splits
 
-  // Adds chunk `number` of an array, of so many elements of `bytes` each, where a store is read as a whole.
+  // Adds chunk `number` of an array, with `elements` elements of `bytes` bytes each. For reading a whole
+  // store.
   void count_chunk(ArrayId id, int64_t number, int64_t elements, size_t bytes) {
     bytes_done += elements * static_cast<int64_t>(bytes);
     if (id == ArrayId::kData) tokens += elements;
@@ -22,14 +25,16 @@ struct BuildProgress {
   }
 };
 
-// How to build: nothing here changes the ledger, but for `layout`.
+// How to build. Only `layout` changes the ledger.
 struct BuildSettings {
-  int threads = 0;  // 0: as many as the machine has
-  int threads_or_all() const;
-  int64_t commit_bytes = 64 << 20;  // of text: how much work a kill may cost
+  int threads = 0;  // 0: one for each core
+  int threads_or_all() const {
+    return threads > 0 ? threads : std::max(1, static_cast<int>(std::thread::hardware_concurrency()));
+  }
+  int64_t commit_bytes = 64 << 20;  // bytes of text between two commits: work that a kill may lose
   ArrayLayout layout;               // tests use small chunks
-  bool append = false;  // extend a finished store by files that its sources have at the end of their lists
-  std::function<void(const BuildProgress&)> progress;  // after every unit; never twice at once
+  bool append = false;              // extend a finished store by new files at the end of the lists of sources
+  std::function<void(const BuildProgress&)> progress;  // called after every unit, by one thread at a time
 };
 
 }  // namespace ostro::data

@@ -10,7 +10,7 @@ namespace {
 
 template <typename To, typename From>
 bool narrow(std::span<const From> from, int64_t vocab_size, To* to) {
-  uint64_t bits = 0;  // of a negative id the highest, too
+  uint64_t bits = 0;  // OR of all ids; the highest bit is set if one is negative
   if (static_cast<const void*>(from.data()) == to) {
     for (size_t i = 0; i < from.size(); ++i) bits |= static_cast<uint64_t>(from[i]);
   } else {

@@ -1,5 +1,5 @@
-// Token ids in memory: two or four bytes each, whatever they are on disk. The loops that every token goes
-// through.
+// Token ids in memory: two or four bytes each, whatever their type on disk. Every token passes through these
+// loops, so they are fast.
 #pragma once
 
 #include <cstddef>
@@ -10,14 +10,15 @@
 
 namespace ostro::data {
 
-// How ids below `vocab_size` are kept in memory: kUint16 or kInt32.
+// The type in memory of ids below `vocab_size`: kUint16 or kInt32.
 ElementType kept_ids(int64_t vocab_size);
 
-// Ids of a type of integers, as that keeps them; `out` has room for exactly them, or is where they lie, if
-// they are as wide as kept ones. False when one is not in [0, vocab_size).
+// Converts ids of an integer type to the type kept_ids(vocab_size). `out` has room for exactly these ids. It
+// may be the memory of `ids` itself if both types have the same width. False when an id is not in [0,
+// vocab_size).
 bool keep_ids(ElementType type, std::span<const std::byte> ids, int64_t vocab_size, std::span<std::byte> out);
 
-// Kept ids as int32; `ids` are as many as `out`.
+// Converts kept ids to int32. `ids` holds as many ids as `out`.
 void copy_kept_ids(ElementType type, std::span<const std::byte> ids, std::span<int32_t> out);
 
 }  // namespace ostro::data

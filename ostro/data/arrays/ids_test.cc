@@ -7,7 +7,7 @@
 namespace ostro::data {
 namespace {
 
-// What comes back of `ids` stored as T, kept and copied; nothing when they are refused.
+// Stores `ids` as T, keeps and copies them, and gives the result. Nothing when they are refused.
 template <typename T>
 std::vector<int32_t> there_and_back(ElementType type, const std::vector<int64_t>& ids, int64_t vocab_size) {
   const std::vector<T> stored(ids.begin(), ids.end());

@@ -10,7 +10,7 @@ namespace {
 
 using Sums = std::optional<std::vector<ChunkSum>>;
 
-// The sums of an array's chunks from its digests, when those are what the ledger was made of.
+// The sums of an array's chunks from its digests. Nothing when the digests do not agree with the ledger.
 Result<Sums> sums_from(std::string_view digests, const ArrayPlace& place, const ArrayLedger& array,
                        const ChunkTable& table) {
   std::vector<ChunkSum> sums(static_cast<size_t>(table.chunks()));

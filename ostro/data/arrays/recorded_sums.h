@@ -1,5 +1,5 @@
-// The SHA-256 digests of all chunks of a finished store, kept in a file so that a store that goes on where it
-// ends can be made without reading it.
+// Keeps the SHA-256 digests of all chunks of a finished store in a file. With them the store can be extended
+// without reading its arrays again.
 #pragma once
 
 #include <optional>
@@ -12,17 +12,16 @@
 
 namespace ostro::data {
 
-// 32 bytes a chunk, in the order of splits, arrays, chunks. It needs no checksum: the ledger's are made of
-// it.
+// The file of digests: 32 bytes for each chunk, ordered by split, array and chunk. It needs no checksum of
+// its own, since the ledger's SHA-256 of each array is computed from these digests.
 std::string digests_path(const std::string& cache_dir);
 
-// Writes the file of a ledger whose chunks have these sums.
+// Writes the file for a store whose chunks have these sums.
 Status record_sums(io::FileSystem& fs, const std::string& cache_dir, const StoreLedger& ledger,
                    const PerArray<std::vector<ChunkSum>>& sums);
 
-// The sums of all chunks of a finished store's arrays from that file and the chunk tables; nothing for an
-// array where the file is missing (stores made before it was kept) or is not what the ledger was made of.
-// `ledger` may be without files.
+// The sums of all chunks of a finished store, from that file and the chunk tables. Nothing for an array when
+// the file is missing (older stores) or does not agree with the ledger. `ledger` may be without files.
 Result<PerArray<std::optional<std::vector<ChunkSum>>>> recorded_sums(io::FileSystem& fs,
                                                                      const std::string& cache_dir,
                                                                      const StoreLedger& ledger,

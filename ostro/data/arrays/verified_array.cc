@@ -16,9 +16,10 @@ ChunkElements::ChunkElements(ElementType t, size_t size)
       memory(allocate_aligned(size * element_bytes(t))),
       bytes(memory.get(), size * element_bytes(t)) {}
 
-// KeepChunks::kSecondTime: till a chunk is wanted for the second time it is among a few. A full shuffle of an
-// array much larger than the cache would fill that with chunks that are gone before they are wanted again,
-// and fresh pages for them cost as much as decoding does.
+// Implements KeepChunks::kSecondTime: chunks that were read only once are kept in a small ring, and enter the
+// cache when they are read again. A full shuffle of an array much larger than the cache would otherwise fill
+// the cache with chunks that are evicted before they are read again. Fresh memory pages for them would cost
+// as much as decoding does.
 class VerifiedArray::Newcomers {
  public:
   Chunk find(int64_t number) {
@@ -27,7 +28,7 @@ class VerifiedArray::Newcomers {
       if (own == number) return chunk;
     return nullptr;
   }
-  // Whether it was wanted before; if not, it is among the few now.
+  // Whether the chunk was read before. If not, it is put into the ring.
   bool was_wanted(int64_t number, const Chunk& chunk) {
     const std::lock_guard lock(mutex_);
     if (seen_.contains(number)) return true;
@@ -45,7 +46,7 @@ class VerifiedArray::Newcomers {
   size_t next_ = 0;
 };
 
-// The right to decode a chunk, which one thread has at a time.
+// The right to decode a chunk; one thread at a time has it.
 class VerifiedArray::Turn {
  public:
   Turn(Decoding& shared, int64_t number) : shared_(shared), number_(number) {
@@ -100,7 +101,7 @@ Result<VerifiedArray> VerifiedArray::open(io::FileSystem& fs, ArraySource source
 Result<VerifiedArray::Chunk> VerifiedArray::chunk(int64_t number) const {
   if (auto found = find(number)) return found;
   const Turn turn(*decoding_, number);
-  if (auto found = find(number)) return found;  // who had the turn before added it
+  if (auto found = find(number)) return found;  // the thread that had the turn before has added it
   ASSIGN_OR_RETURN(Chunk chunk, decode(number));
   if (newcomers_ != nullptr && !newcomers_->was_wanted(number, chunk)) return chunk;
   return cache_.add(number, chunk, chunk->bytes.size());

@@ -1,4 +1,5 @@
-// Reads an array of a token store; a chunk is checked against the store's chunk table whenever it is decoded.
+// Reads an array of a token store. Whenever a chunk is decoded, it is checked against the store's chunk
+// table.
 #pragma once
 
 #include <algorithm>
@@ -19,46 +20,46 @@
 
 namespace ostro::data {
 
-// Elements of a decoded chunk.
+// The elements of a decoded chunk.
 struct ChunkElements {
-  // Not initialised.
+  // Leaves the elements uninitialised.
   ChunkElements(ElementType type, size_t size);
   ElementType type;
   AlignedBytes memory;
   std::span<std::byte> bytes;
   size_t size() const { return bytes.size() / element_bytes(type); }
-  // Calls visit(span<const T>) with T being the type's.
+  // Calls visit(span<const T>), where T is the C++ type of the elements.
   template <typename Visit>
   auto visit(const Visit& visit) const {
     return visit_elements(type, bytes, visit);
   }
-  // Of an array of int64, such as offsets.
+  // Only for arrays of int64, such as offsets.
   std::span<const int64_t> int64s() const {
     OSTRO_CHECK(type == ElementType::kInt64, "elements of {} read as int64", element_name(type));
     return {reinterpret_cast<const int64_t*>(bytes.data()), bytes.size() / sizeof(int64_t)};
   }
 };
 
-// Decoded chunks of all arrays of a data set; costs are bytes.
+// A cache of decoded chunks, shared by all arrays of a data set. The cost of an entry is its bytes.
 using ChunkCache = LruCache<ChunkElements>;
 
-// When a chunk of an array that is much larger than the cache is kept there: the first or the second time
-// that it is wanted.
+// For arrays much larger than the cache: whether a chunk enters the cache the first time it is read, or only
+// the second time.
 enum class KeepChunks { kAtOnce, kSecondTime };
 
-// Thread-safe. Refers to the file system, which must outlive it.
+// Thread-safe. The file system must outlive it.
 class VerifiedArray {
  public:
   using Chunk = std::shared_ptr<const ChunkElements>;
   struct Settings {
-    // Chunks that were never written are zeros, as in arrays of other programs, which leave such chunks out.
+    // Chunks that were never written are read as zeros. Other programs leave out chunks of zeros.
     bool sparse = false;
-    // Above 0: the elements are ids below it, which is checked, and are kept as kept_ids() says.
+    // Above 0: the elements are ids; they are checked to be below it, and kept in memory as kept_ids().
     int64_t vocab_size = 0;
     KeepChunks keep = KeepChunks::kSecondTime;
   };
 
-  // The array there, which has that ledger and chunk table.
+  // Opens the array at `source`; `ledger` and `table` are its entry and its chunk table.
   static Result<VerifiedArray> open(io::FileSystem& fs, ArraySource source, const ArrayLedger& ledger,
                                     ChunkTable table, std::shared_ptr<ChunkCache> cache,
                                     const Settings& settings);
@@ -70,9 +71,10 @@ class VerifiedArray {
   int64_t chunk_elements() const { return chunk_elements_; }
   const ChunkTable& table() const { return table_; }
 
-  // The elements of a chunk: one read of the file when it is not cached, or several where parts meet; a
-  // thread that wants what another one is decoding waits for it. kCorrupt names the array and the chunk when
-  // it is not what the ledger says; errors are those of array_error (store_damage.h).
+  // The elements of a chunk. When it is not cached, this reads the file once (more often where parts of a
+  // store meet). If another thread is decoding the same chunk, this one waits for it. kCorrupt names the
+  // array and the chunk when it is not what the ledger says; errors are those of array_error
+  // (store_damage.h).
   Result<Chunk> chunk(int64_t number) const;
 
   // Elements [first, first + out.size()), which must exist, converted to T.
@@ -95,12 +97,12 @@ class VerifiedArray {
   }
 
  private:
-  // What threads that decode share.
+  // State shared by the threads that decode.
   struct Decoding {
-    SpareBytes spares;  // to decode into what is then kept in another width
+    SpareBytes spares;  // buffers for ids on disk, before they are converted to their width in memory
     std::mutex mutex;
     std::condition_variable done;
-    std::set<int64_t> numbers;  // of chunks
+    std::set<int64_t> numbers;  // chunks that are being decoded
   };
   class Turn;
   class Newcomers;
@@ -113,7 +115,7 @@ class VerifiedArray {
   // The elements of a chunk as they are on disk.
   Status read_checked(int64_t number, std::span<std::byte> out) const;
   std::string describe(int64_t number) const;
-  // Why keep_ids refused them.
+  // The error for ids that keep_ids refused.
   Error bad_id(int64_t number, std::span<const std::byte> ids) const;
 
   int64_t elements_, chunk_elements_;
@@ -122,7 +124,7 @@ class VerifiedArray {
   ArrayReader reader_;
   Settings settings_;
   ChunkCache::Part cache_;
-  std::unique_ptr<Newcomers> newcomers_;  // null: chunks are kept at once
+  std::unique_ptr<Newcomers> newcomers_;  // null: chunks enter the cache at once
   std::unique_ptr<Decoding> decoding_ = std::make_unique<Decoding>();
 };
 

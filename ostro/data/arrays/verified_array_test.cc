@@ -1,4 +1,4 @@
-// When chunks are decoded: once for all threads, and kept when they come up again.
+// A chunk is decoded once for all threads, and kept when it is read again.
 #include "ostro/data/arrays/verified_array.h"
 
 #include <doctest/doctest.h>

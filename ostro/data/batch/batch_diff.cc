@@ -37,7 +37,7 @@ void compare_components(const DataSet& a, const DataSet& b, std::string& out) {
   }
 }
 
-// The sequences of a run's first steps by content, with their component.
+// The sequences of a run's first steps, by their content, with their component.
 struct Seen {
   std::vector<std::vector<std::string>> steps;          // by step and row
   std::map<std::string, int64_t> counts;                // by component

@@ -1,4 +1,4 @@
-// What two configurations train on, side by side: for `ostro data diff`.
+// Compares the training data of two configurations, for `ostro data diff`.
 #pragma once
 
 #include <string>
@@ -14,10 +14,10 @@ struct DiffSide {
   const Loader& loader;
 };
 
-// Which components differ; the first step and row whose content differs among the first
-// `steps` steps; and how many sequences of them are equal in place, shared, or on one side only, by
-// component. Sequences are compared by their tokens, targets, loss weights and segments, so stores may
-// differ. For people.
+// A report for people. It says which components differ, the first step and row whose content differs among
+// the first `steps` steps, and by component how many sequences are the same at the same place, occur on both
+// sides at different places, or occur on one side only. Sequences are compared by their tokens, targets, loss
+// weights and segments, so the two stores may differ.
 Result<std::string> diff_text(const DiffSide& a, const DiffSide& b, int64_t steps);
 
 }  // namespace ostro::data

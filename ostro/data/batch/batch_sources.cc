@@ -5,7 +5,7 @@
 namespace ostro::data {
 namespace {
 
-// Finds the rows of one component, each of its files once.
+// Finds the places of rows of one component. Reads each file once.
 void search_places(io::FileSystem& fs, const Batch& batch, size_t component, const RowFormat& format,
                    SourceCheck& files, std::vector<SequenceSource>& sources) {
   std::vector<RowSource> rows;

@@ -1,4 +1,4 @@
-// Where the sequences of a batch come from.
+// Finds out which documents the sequences of a batch come from.
 #pragma once
 
 #include <functional>
@@ -17,17 +17,17 @@ struct DocumentSource {
   RowPlace place;
 };
 
-// Of a row of a batch.
+// The source of one row of a batch.
 struct SequenceSource {
   std::string component;                  // empty: the one data set of a configuration without components
   std::vector<DocumentSource> documents;  // none: padding
 };
 
-// The sequences that a batch of a component was read from: Loader::reader, EvalLoader::reader.
+// Gives the reader that a component's sequences were read from: Loader::reader or EvalLoader::reader.
 using ReaderOf = std::function<const SequenceReader&(size_t component)>;
 
-// The sources of every row of a batch. `search`: what the stores do not keep is looked for in their source
-// files (find_rows). Errors: stores that cannot be read.
+// The sources of every row of a batch. With `search`, places that the stores do not keep are looked up in the
+// source files (find_rows). Errors: stores that cannot be read.
 Result<std::vector<SequenceSource>> batch_sources(io::FileSystem& fs, const Batch& batch, const DataSet& data,
                                                   const ReaderOf& reader_of, bool search);
 

@@ -1,5 +1,5 @@
-// Stores of conversations, pairs and ready-made ids: what is stored is what the format says of every row, and
-// batches have its weights.
+// Stores of conversations, prompt/response pairs and prebuilt ids: they hold what the format gives for every
+// row, and batches have its weights.
 #include <doctest/doctest.h>
 
 #include <nlohmann/json.hpp>
@@ -17,7 +17,7 @@ constexpr const char* kTemplate =
     "{% for m in messages %}{% if m.role == 'assistant' %}{% generation %}{{ m.content }}.{% endgeneration %}"
     "{% else %}{{ m.content }}: {% endif %}{% endfor %}";
 
-// Rows that every format can read, with a blank line, one without messages and one that is no object.
+// Rows that every format can read; also a blank line, a row without messages, and one that is not an object.
 std::vector<std::string> write_rows(io::FileSystem& fs) {
   check_ok(fs.make_dirs("in"));
   std::vector<std::string> lines;

@@ -13,7 +13,7 @@
 namespace ostro::data {
 namespace {
 
-// Which component a failure is about, where its message does not begin with that.
+// Adds the component's name to an error, if its message does not begin with it.
 template <typename T>
 Result<T> named(const Component& c, Result<T> result) {
   if (result.ok() || c.name.empty() || result.error().message().starts_with(c.key + ".")) return result;
@@ -73,7 +73,8 @@ Status make_packs(io::FileSystem& fs, const DataOptions& options, const Componen
   return {};
 }
 
-// A conversation that is too long keeps its beginning, a pair its end, which is the response.
+// Of a conversation that is too long the beginning is kept; of a prompt/response pair the end, which is the
+// response.
 std::optional<PackRule> pack_rule(const RowFormat& format, int64_t seq_len) {
   if (const auto* chat = std::get_if<ChatFormat>(&format)) return PackRule{seq_len, Keep::kLeft, chat->pack};
   if (const auto* pair = std::get_if<SupervisedFormat>(&format))

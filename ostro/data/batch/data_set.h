@@ -1,4 +1,4 @@
-// All token stores of a configuration: what its batches are made of.
+// All token stores of a configuration. Training and evaluation batches are made from them.
 #pragma once
 
 #include <functional>
@@ -16,27 +16,28 @@ namespace ostro::data {
 
 class SequenceReader;
 
-// The finished stores of all components, in the order of components_of(options). Immutable; refers to the
-// file system.
+// The finished stores of all components, in the order of components_of(options). Immutable. The file system
+// must outlive it.
 class DataSet {
  public:
   struct Part {
     Component component;
     std::shared_ptr<const TokenStore> store;
-    // Where the ledger is, and pack indices are or are made; null for a store without a name.
+    // The folder of the store's ledger; its pack indices are kept there, too. Null for a data set made by
+    // of().
     io::FileSystem* fs = nullptr;
     std::string folder;
   };
 
-  // Opens the stores; errors as TokenStore::open, with the component's name.
+  // Opens the stores. Errors are those of TokenStore::open, with the component's name in front.
   static Result<std::shared_ptr<const DataSet>> open(io::FileSystem& fs, const DataOptions& options,
                                                      const tokenizer::Tokenizer& tokenizer);
-  // One store that is open already, without a name.
+  // A data set of a single store that is already open. Its only component has no name.
   static std::shared_ptr<const DataSet> of(std::shared_ptr<const TokenStore> store);
 
   const std::vector<Part>& parts() const { return parts_; }
-  // The identity of the data in a run's genesis: of one store without a name its ledger hash, else the
-  // SHA-256 of the canonical JSON {name: ledger hash, ...}.
+  // The identity of the data, as it stands in a run's genesis. For a single store without a name this is its
+  // ledger hash, otherwise the SHA-256 of the canonical JSON {name: ledger hash, ...}.
   std::string hash() const;
   int64_t vocab_size() const { return parts_[0].store->ledger().preprocessing.vocab_size; }
 
@@ -45,25 +46,28 @@ class DataSet {
   std::vector<Part> parts_;
 };
 
-// Builds, goes on with or checks the store of every component; then opens them.
+// Makes the store of every component ready, then opens them all. A missing store is built, an unfinished one
+// is continued, a finished one is checked.
 Result<std::shared_ptr<const DataSet>> build_data_set(io::FileSystem& fs, const DataOptions& options,
                                                       const tokenizer::Tokenizer& tokenizer,
                                                       const BuildSettings& settings = {});
 
-// Makes the pack indices of both splits of a component's finished store that lack them, so that a copy of the
-// store has them, too; none where rows are not packed, or where nothing can be written. Errors: as
-// DataSet::open and PackIndex::open.
+// Makes the missing pack indices of both splits of a component's finished store, so that a copy of the store
+// has them, too. Does nothing when rows are not packed, or when the store is not on a local file system.
+// Errors: as DataSet::open and PackIndex::open.
 Status make_packs(io::FileSystem& fs, const DataOptions& options, const Component& component,
                   const tokenizer::Tokenizer& tokenizer, int64_t seq_len);
 
-// How rows of a format share sequences of `seq_len` tokens; nothing for those that become one stream.
+// How rows of this format are packed into sequences of `seq_len` tokens. Nothing for formats whose rows are
+// joined into one stream and cut.
 std::optional<PackRule> pack_rule(const RowFormat& format, int64_t seq_len);
 
-// Whether batches have segment ids: documents are kept apart, or some component packs documents side by side.
+// Whether batches have segment ids. They do when attention across documents is blocked, or when some
+// component packs documents side by side.
 bool has_segments(const DataOptions& options);
 
-// The sequences of a split of a component's store: cut out of the stream of its tokens, or, for conversations
-// and pairs, whole rows packed side by side. Errors: as PackIndex::open.
+// The sequences of one split of a component's store. Text is cut out of the stream of all tokens; rows of
+// conversations and of prompt/response pairs are packed whole, side by side. Errors: as PackIndex::open.
 Result<std::shared_ptr<const SequenceReader>> open_sequences(const DataSet::Part& part, Split split,
                                                              const DataOptions& options, int64_t seq_len);
 

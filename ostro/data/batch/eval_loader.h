@@ -12,12 +12,12 @@
 
 namespace ostro::data {
 
-// Every target of a validation split once, in stored order; the last batch is filled with padding rows.
-// Thread-safe.
+// Gives every target of a validation split once, in stored order. The last batch is filled up with padding
+// rows. Thread-safe.
 class EvalLoader {
  public:
-  // `component`: index into data->parts(). `max_batches`: trainer.max_eval_batches. Errors: no held-out text,
-  // or a single token of it.
+  // `component` is an index into data.parts(), `max_batches` is trainer.max_eval_batches. Errors: there is no
+  // held-out text, or only a single token of it.
   static Result<EvalLoader> create(const DataSet& data, size_t component, const DataOptions& options,
                                    int64_t seq_len, int64_t batch_size, std::optional<int64_t> max_batches);
 
@@ -27,13 +27,13 @@ class EvalLoader {
   // Batch i in [0, batches()); its step is i.
   Result<Batch> batch(int64_t i) const;
 
-  // Whether every token is a target, so that bits per byte mean something.
+  // Whether every token is a target. Only then bits per byte mean something.
   bool has_bits_per_byte() const { return whole_text_; }
-  // Bits per byte of held-out text for a mean loss in nats per token: loss / ln 2 * tokens / bytes, where
-  // tokens (with eos) and bytes of text are those of the whole held-out split, also when max_batches cuts the
+  // Converts a mean loss in nats per token to bits per byte of held-out text: loss / ln 2 * tokens / bytes.
+  // Tokens (with eos) and bytes of text are those of the whole held-out split, even when max_batches cuts the
   // evaluation short.
   double bits_per_byte(double mean_loss) const;
-  // Of the text of the whole held-out split.
+  // Bytes of text of the whole held-out split.
   int64_t text_bytes() const { return text_bytes_; }
 
  private:

@@ -13,7 +13,8 @@
 namespace ostro::data {
 namespace {
 
-// Keys fold in 32-bit hashes of names: two components must not draw the same order (N12).
+// Random keys depend on 32-bit hashes of component names. Two names with the same hash would get the same
+// order (N12), so they are refused.
 Status check_name_keys(const std::vector<Component>& components) {
   std::map<uint32_t, std::string> seen;
   for (const Component& c : components) {
@@ -26,7 +27,7 @@ Status check_name_keys(const std::vector<Component>& components) {
   return {};
 }
 
-// Why a store lacks rows that its texts have, for the end of an error; empty when none was left out.
+// For the end of an error: why a store has fewer rows than its texts. Empty when no row was left out.
 std::string no_loss_text(const Component& c, const TokenStore& store) {
   const auto files = store.files();
   if (!files.ok()) return fmt::format("; and its source files cannot be told: {}", files.error().message());
@@ -85,7 +86,7 @@ Result<Loader> Loader::create(std::shared_ptr<const DataSet> data, const DataOpt
       const numerics::Key own = mixed ? numerics::fold_in(numerics::fold_in(key, "components"), c.name) : key;
       const int64_t stored = part.reader->sequences(true);
       part.subset.emplace(own, stored, options);
-      // One data set must fill a batch, a component of several one sequence.
+      // A single data set must fill a batch. One of several components needs at least one sequence.
       const int64_t n = part.subset->size(), need = mixed ? 1 : loader.schedule_.size(0);
       if (n < need) return too_few(c, data->parts()[i], n, need, seq_len, n < stored);
       part.order.emplace(own, n, options.shuffle);
@@ -110,8 +111,9 @@ std::vector<ComponentUse> Loader::use(int64_t steps) const {
   return all;
 }
 
-// How many steps may be run: with first_exhausted all but the one in which some component would begin its
-// second epoch; with all_exhausted until the step in which the last component ends its first.
+// Checks the number of steps against the stop strategy. With first_exhausted the run ends before the step in
+// which some component would begin its second epoch. With all_exhausted it ends with the step in which the
+// last component finishes its first epoch.
 Status Loader::check_length(StopStrategy strategy, int64_t steps) const {
   if (strategy == StopStrategy::kRestart) return {};
   const bool first = strategy == StopStrategy::kFirstExhausted;
@@ -127,7 +129,7 @@ Status Loader::check_length(StopStrategy strategy, int64_t steps) const {
     }
     return first || !all_done;
   };
-  // all_exhausted: a run may end with the step that finishes the last component.
+  // all_exhausted: the last step may be the one that finishes the last component.
   if (first ? allowed(steps) : steps <= 1 || allowed(steps - 1)) return {};
   int64_t most = 0, least = first ? steps : steps - 1;  // allowed, and not
   while (least - most > 1) {
@@ -153,7 +155,7 @@ std::vector<Loader::Place> Loader::places(int64_t first, int64_t count) const {
     const Mixture::Pick pick = mixture_ ? (*mixture_)(example) : Mixture::Pick{0, example};
     places.push_back({pick.component, pick.number});
   }
-  // Each component's together: permuting many costs less.
+  // Sequences of one component together: permuting many at once is cheaper.
   std::vector<int64_t> numbers;
   for (size_t c = 0; c < parts_.size(); ++c) {
     numbers.clear();
@@ -183,7 +185,7 @@ Result<Batch> Loader::rows(int64_t step, int64_t begin, int64_t end, int threads
   std::vector<Row> wanted;
   for (const Place& at : places(schedule_.first_example(step) + begin, end - begin))
     wanted.push_back({at.component, at.sequence, static_cast<int64_t>(wanted.size())});
-  // In stored order, so that a chunk that several rows lie in is decoded once.
+  // In stored order, so that a chunk that holds several rows is decoded once.
   std::sort(wanted.begin(), wanted.end());
   const auto read = [&](size_t first, size_t last) -> Status {
     for (size_t i = first; i < last; ++i) {
@@ -192,7 +194,7 @@ Result<Batch> Loader::rows(int64_t step, int64_t begin, int64_t end, int threads
     }
     return {};
   };
-  // Each thread has neighbouring sequences, so few chunks are wanted by two.
+  // Each thread reads neighbouring sequences, so two threads rarely need the same chunk.
   const size_t count = wanted.size(),
                parts = std::clamp<size_t>(static_cast<size_t>(threads), 1, std::max<size_t>(count, 1));
   std::vector<Status> done(parts);

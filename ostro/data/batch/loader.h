@@ -1,4 +1,5 @@
-// Training batches as a pure function of (stores, options, step). Nothing about a loader is ever saved.
+// Training batches as a pure function of (stores, options, step). A loader has no state to save: any step can
+// be computed directly.
 #pragma once
 
 #include <cstdint>
@@ -18,22 +19,22 @@
 
 namespace ostro::data {
 
-// What a run sees of a component.
+// How much of a component a run uses.
 struct ComponentUse {
   std::string name;
-  int64_t sequences = 0;  // of an epoch, after simulated epoching cut it
-  int64_t stored = 0;     // in the store
+  int64_t sequences = 0;  // in one epoch; fewer than `stored` with simulated epoching
+  int64_t stored = 0;     // sequences in the store
   int64_t examples = 0;   // of the run
-  PackCounts packing;     // of the store; zeros for a stream
+  PackCounts packing;     // of the store; zeros where rows form one stream
   double epochs() const { return static_cast<double>(examples) / static_cast<double>(sequences); }
 };
 
 // Training batches. Thread-safe.
 class Loader {
  public:
-  // `steps`: the length of the run, for data.stop_strategy; nothing: any step may be asked for. Errors: fewer
-  // sequences in a component than it can be trained on (it names the tokens there are and the tokens needed);
-  // a run longer than the stop strategy allows (it names the component and the steps there are).
+  // `steps` is the length of the run, which data.stop_strategy needs; without it any step may be asked for.
+  // Errors: a component has fewer sequences than training needs (names the tokens it has and the tokens
+  // needed); the run is longer than the stop strategy allows (names the component and the steps it has).
   static Result<Loader> create(std::shared_ptr<const DataSet> data, const DataOptions& options,
                                int64_t seq_len, const config::Staged<int64_t>& batch_sizes, uint64_t seed,
                                std::optional<int64_t> steps = {});
@@ -42,26 +43,28 @@ class Loader {
   // The sequences of a component.
   const SequenceReader& reader(size_t component = 0) const { return *parts_[component].reader; }
   const std::string& component_name(size_t component) const { return parts_[component].name; }
-  // Sequences of an epoch of a component.
+  // Sequences in one epoch of a component.
   int64_t sequences(size_t component = 0) const { return parts_[component].order->sequences(); }
-  // Components with a weight above 0 at some step, for the first `steps` steps of a run.
+  // The components that the first `steps` steps of a run use: those with a weight above 0 at one of these
+  // steps.
   std::vector<ComponentUse> use(int64_t steps) const;
 
-  // The component and sequence of an example of the run.
+  // Where an example of the run comes from: the component, and the sequence in it.
   struct Place {
     size_t component = 0;
     int64_t sequence = 0;
   };
   Place place(int64_t example) const { return places(example, 1)[0]; }
-  // Of the examples [first, first + count); cheaper than one by one.
+  // The places of examples [first, first + count). Cheaper than asking for them one by one.
   std::vector<Place> places(int64_t first, int64_t count) const;
 
-  // The batch of a step >= 0. Cost: at most a few chunk reads a sequence. `threads` read and decode, for who
-  // cannot wait (training has a Prefetcher); the batch is the same. `memory`: as make_batch.
+  // The batch of a step >= 0. Costs at most a few chunk reads for each sequence. `threads` threads read and
+  // decode; their number does not change the batch. More than one is for callers that have no Prefetcher.
+  // `memory`: as make_batch.
   Result<Batch> batch(int64_t step, int threads = 1, Batch memory = {}) const {
     return rows(step, 0, schedule_.size(step), threads, std::move(memory));
   }
-  // Only its rows [begin, end): what a worker needs.
+  // Only rows [begin, end) of that batch: a worker's share.
   Result<Batch> rows(int64_t step, int64_t begin, int64_t end, int threads = 1, Batch memory = {}) const;
 
  private:
@@ -73,7 +76,7 @@ class Loader {
   };
   explicit Loader(BatchSchedule schedule) : schedule_(std::move(schedule)) {}
   Status check_length(StopStrategy strategy, int64_t steps) const;
-  // Examples of each component in the examples [0, end).
+  // How many of the examples [0, end) belong to each component.
   std::vector<int64_t> counts_before(int64_t end) const;
 
   int64_t seq_len_ = 0;

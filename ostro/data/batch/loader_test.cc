@@ -126,11 +126,11 @@ TEST_CASE("loader: step 1,000,000 reads a few chunks, no scan") {
   f.fs.reset();
   const auto batch = loader.batch(1'000'000);
   REQUIRE(batch.ok());
-  // Sequences of 17 tokens lie in at most 2 chunks of 64; every file of 256 tokens is opened once for its
+  // A sequence of 17 tokens lies in at most 2 chunks of 64. Every file of 256 tokens is opened once for its
   // index.
   CHECK(f.fs.counts().reads <= 8 * 2 + 8 * 2);
   CHECK(f.fs.counts().lists == 0);
-  // Several threads give the same batch; more than there are rows are as good.
+  // Any number of threads gives the same batch, even more threads than rows.
   for (const int threads : {2, 3, 8, 20}) {
     const Fixture again;
     const auto other = again.loader(16, 8).batch(1'000'000, threads);
@@ -147,7 +147,7 @@ TEST_CASE("loader: with a block shuffle a chunk is decoded once a window") {
   Fixture f;
   constexpr int64_t kBlock = 32, kWindow = 128;  // sequences; 8 of 8 tokens are a chunk
   f.options.shuffle.value = std::variant<BlockShuffle>(BlockShuffle{kBlock, kWindow / kBlock});
-  // Every block begins a chunk, and its last target is in the chunk behind it.
+  // Every block begins with a chunk, and its last target is in the next chunk.
   const size_t room = (kWindow / 8 + kWindow / kBlock) * 64 * sizeof(uint16_t);
   REQUIRE(static_cast<size_t>(f.store->split(Split::kTrain).tokens()) * sizeof(uint16_t) > 2 * room);
   int64_t most = 0;  // decodes of an epoch
@@ -173,14 +173,15 @@ TEST_CASE("loader: with a block shuffle a chunk is decoded once a window") {
   const auto open = [&](size_t bytes) {
     return TokenStore::open(f.fs, f.options, components_of(f.options)[0], test_tokenizer(), cache(bytes));
   };
-  // With room for all, every chunk is read once, and nothing else more often than with less room.
+  // If the cache has room for all chunks, every chunk is read once, and nothing is read more often than with
+  // less room.
   const int64_t chunks = (f.store->split(Split::kTrain).tokens() + 63) / 64,
                 others = reads(open(1 << 20)) - chunks;
   CHECK(others >= 0);
   const int64_t decodes = reads(open(room)) - others;
   CHECK(decodes >= chunks);
   CHECK(decodes <= most);
-  // Kept as a full shuffle keeps them, they are decoded twice for the most part.
+  // When chunks are kept as for a full shuffle, most of them are decoded twice.
   const int64_t late =
       reads(TokenStore::open(f.fs, f.options.cache_dir, cache(room), KeepChunks::kSecondTime)) - others;
   CHECK(2 * late > 3 * decodes);

@@ -1,7 +1,5 @@
 #include "ostro/data/batch/prefetcher.h"
 
-#include <chrono>
-
 #include "ostro/base/profile.h"
 
 namespace ostro::data {
@@ -22,11 +20,9 @@ Prefetcher::~Prefetcher() {
 }
 
 Result<Batch> Prefetcher::next(Batch done) {
-  const auto begin = std::chrono::steady_clock::now();
   std::unique_lock lock(mutex_);
   if (!done.tokens.empty()) spares_.push_back(std::move(done));
   changed_.wait(lock, [this] { return !ready_.empty(); });
-  seconds_waited_ += std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
   if (!ready_.front().ok()) return ready_.front().error();
   Result<Batch> batch = std::move(ready_.front());
   ready_.pop_front();

@@ -1,4 +1,4 @@
-// Makes the batches of the next steps while this one is computed.
+// Prefetch: makes the batches of the next steps while the current step is computed.
 #pragma once
 
 #include <condition_variable>
@@ -13,24 +13,22 @@
 
 namespace ostro::data {
 
-// One thread that calls `make` for first, first + 1, ... and keeps at most `depth` results. The order of
-// batches and errors is that of the steps, whatever the timing. next() is called by one thread.
+// A background thread calls `make` for steps first, first + 1, ... and keeps at most `depth` finished
+// results. Batches and errors come in the order of the steps, whatever the timing. next() is called by one
+// thread only.
 class Prefetcher {
  public:
-  // `memory`: a batch that was given back, or an empty one.
+  // `memory` is a batch that the caller gave back, for reuse, or an empty one.
   using Make = std::function<Result<Batch>(int64_t step, Batch memory)>;
 
-  // `make` runs in the thread and must be safe to call there until the destructor returns.
+  // `make` runs in the background thread until the destructor returns.
   Prefetcher(Make make, int64_t first_step, size_t depth = 2);
-  // Stops without making further batches; waits for the one in progress.
+  // Makes no further batch, and waits for the one in progress.
   ~Prefetcher();
 
-  // The batch of the next step, waiting for it when it is not ready. An error is that step's, and final: it
-  // is given again by every later call. `done`: a batch that is no longer needed; later ones use its memory.
+  // The batch of the next step. Waits when it is not ready. An error is final: every later call gives it
+  // again. `done` is a batch that the caller no longer needs; its memory is used for a later one.
   Result<Batch> next(Batch done = {});
-
-  // Seconds that next() has waited so far: how much the data holds the training back.
-  double seconds_waited() const { return seconds_waited_; }
 
  private:
   void work();
@@ -39,7 +37,6 @@ class Prefetcher {
   Make make_;
   int64_t step_;
   size_t depth_;
-  double seconds_waited_ = 0;
 
   std::mutex mutex_;  // guards what follows
   std::condition_variable changed_;

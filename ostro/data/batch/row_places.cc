@@ -11,13 +11,13 @@
 namespace ostro::data {
 namespace {
 
-// A row that is looked for, and what is known of it.
+// A row to look for, and what is known about its place.
 struct WantedRow {
   const RowSource* source = nullptr;
   RowPlace* place = nullptr;
 };
 
-// `rows` by their number; each may be wanted several times.
+// Finds the byte ranges of some lines. `rows` are sorted by number; a number may occur several times.
 Status find_lines(io::FileSystem& fs, const FileLedger& file, const std::vector<WantedRow>& rows) {
   ASSIGN_OR_RETURN(const auto reader, open_rows(fs, file.source.path, file.source.format, {}));
   Row row;
@@ -82,7 +82,7 @@ RowPlace stored_place(const RowSource& row) {
 std::vector<RowPlace> find_rows(io::FileSystem& fs, std::span<const RowSource> rows,
                                 const std::vector<RowField>& fields, SourceCheck& files) {
   std::vector<RowPlace> places(rows.size());
-  std::map<const FileLedger*, std::vector<WantedRow>> wanted;  // what is to be found, by file
+  std::map<const FileLedger*, std::vector<WantedRow>> wanted;  // rows to look for, by file
   for (size_t i = 0; i < rows.size(); ++i) {
     const RowSource& row = rows[i];
     RowPlace& place = places[i] = stored_place(row);

@@ -1,4 +1,4 @@
-// Where rows of a store stand in the files that it was built from, said so that anybody can read them again.
+// Finds where rows of a store stand in the source files, exactly enough to read them again with other tools.
 #pragma once
 
 #include <cstdint>
@@ -13,32 +13,34 @@
 
 namespace ostro::data {
 
-// The file and the row's number in it are in its RowSource.
+// The place of a row within its file. The file and the row's number are in RowSource.
 struct RowPlace {
-  // Bytes [begin, end) of the unpacked file hold the row; both 0: not known, or a .parquet.
+  // The row is bytes [begin, end) of the unpacked file. Both 0: not known, or the file is a .parquet.
   int64_t begin = 0, end = 0;
-  // In a .parquet: the columns that the format reads; the row group and the row in that, both from 0 (-1: not
-  // known); where the only column holds texts, the bytes of the row's, in UTF-8 (U+FFFD for what is not).
+  // For a .parquet: the columns that the format reads; the row group, and the row within it, both from 0 (-1:
+  // not known). Where there is a single column and it holds texts, `cell_bytes` is the size of this row's
+  // text in UTF-8 (with U+FFFD for bytes that are not valid).
   std::vector<std::string> columns;
   int64_t row_group = -1, row_in_group = -1;
   int64_t cell_bytes = 0;
-  // Not empty: why bytes, or row groups, are not known ("a.jsonl is not there any more").
+  // Why bytes or row groups are not known, e.g. "a.jsonl is not there any more". Empty otherwise.
   std::string unknown;
 
   bool has_bytes() const { return end > begin; }
 };
 
-// What the store itself knows.
+// The place as far as the store itself knows it.
 RowPlace stored_place(const RowSource& row);
 
-// Tells whether source files are what stores were built from, each hashed at most once. Not thread-safe;
-// refers to the file system.
+// Tells whether source files are still the ones that a store was built from. Hashes each file at most once.
+// Not thread-safe. The file system must outlive it.
 class SourceCheck {
  public:
-  // A file with the size that it had, but another time, is hashed when it has at most so many bytes.
+  // A file with the recorded size but another modification time is hashed, if it has at most `max_hashed`
+  // bytes.
   explicit SourceCheck(io::FileSystem& fs, int64_t max_hashed = INT64_MAX)
       : fs_(fs), max_hashed_(max_hashed) {}
-  // Why the file is not known to be what the store was built from; empty: it is.
+  // Why the file cannot be taken for the one that the store was built from. Empty when it is that file.
   std::string difference(const FileLedger& was);
 
  private:
@@ -47,13 +49,13 @@ class SourceCheck {
   std::map<std::string, Result<std::string>> hashes_;  // by path
 };
 
-// Files of this many bytes are hashed to name the place of a single row.
+// Limit for SourceCheck where the place of only one row is wanted: larger files are not hashed for that.
 inline constexpr int64_t kHashedForOneRow = int64_t{64} << 20;
 
-// The places of rows, in order, all of stores whose format reads `fields`. What a store does not keep is
-// found in the source files, each of which is read once, up to the last row wanted (of a .parquet its
-// footer). Files that changed since the store was built, are gone or cannot be read make places unknown, and
-// nothing else: the rows are in the store.
+// The places of `rows`, in the same order. All rows must be from stores whose format reads `fields`. Places
+// that a store does not keep are found in the source files. Each file is read once, up to the last row
+// wanted; of a .parquet only the footer is read. When a file changed since the store was built, is gone or
+// cannot be read, its places become unknown. That is no error, since the rows themselves are in the store.
 std::vector<RowPlace> find_rows(io::FileSystem& fs, std::span<const RowSource> rows,
                                 const std::vector<RowField>& fields, SourceCheck& files);
 

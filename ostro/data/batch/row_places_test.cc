@@ -1,4 +1,4 @@
-// Rows are shown whatever became of the files that they were read from.
+// Rows are shown even if their source files are gone or changed.
 #include "ostro/data/batch/row_places.h"
 
 #include <doctest/doctest.h>

@@ -47,7 +47,24 @@ inline const tokenizer::Tokenizer& test_tokenizer() {
   return tokenizer;
 }
 
-// Some words, a function of the number alone.
+// The store of a configuration without components.
+inline Result<StoreLedger> build_store(io::FileSystem& fs, const DataOptions& options,
+                                       const tokenizer::Tokenizer& tokenizer,
+                                       const BuildSettings& settings = {}) {
+  return build_store(fs, options, components_of(options)[0], tokenizer, settings);
+}
+inline Result<std::shared_ptr<const TokenStore>> open_store(io::FileSystem& fs, const DataOptions& options) {
+  return TokenStore::open(fs, options, components_of(options)[0], test_tokenizer());
+}
+
+// The first damaged array of a store, as an error.
+inline Status verify_store(io::FileSystem& fs, const std::string& cache_dir) {
+  ASSIGN_OR_RETURN(const StoreReport report, verify_arrays(fs, cache_dir, {}));
+  for (const VerifiedArrayReport& array : report.arrays) RETURN_IF_ERROR(array.status);
+  return {};
+}
+
+// Some words; a function of the two numbers alone.
 inline std::string words(int64_t number, int64_t count) {
   const char* const kWords[] = {
       "the", "cat", "sat", "on", "a", "mat", "dog", "log", "that", "then", "\xc3\xa9t\xc3\xa9"};
@@ -61,7 +78,7 @@ inline std::string words(int64_t number, int64_t count) {
   return text;
 }
 
-// So many lines of .jsonl, of about 900 bytes each.
+// The text of a .jsonl with lines of about 900 bytes each.
 inline std::string json_lines(int64_t count) {
   std::string lines;
   for (int64_t i = 0; i < count; ++i) lines += fmt::format("{{\"text\": \"{}\"}}\n", words(i, 250));
@@ -74,7 +91,7 @@ inline std::string packed(io::Compression kind, std::string_view text) {
   return std::string(reinterpret_cast<const char*>(bytes->data()), bytes->size());
 }
 
-// 24 text files and a .jsonl of 60 lines below `root`.
+// Writes 24 text files and a .jsonl of 60 lines below `root`.
 inline void write_corpus(io::FileSystem& fs, const std::string& root) {
   check_ok(fs.make_dirs(root + "/text/deep"));
   for (int i = 0; i < 24; ++i)
@@ -94,7 +111,7 @@ inline DataOptions corpus_options(const std::string& root) {
   return options;
 }
 
-// Chunks so small that a corpus has many, and a commit after nearly every unit.
+// Small chunks, so that a small corpus has many, and a commit after nearly every unit.
 inline BuildSettings small_settings(int threads = 3) {
   BuildSettings settings;
   settings.threads = threads;
@@ -103,7 +120,7 @@ inline BuildSettings small_settings(int threads = 3) {
   return settings;
 }
 
-// Leaves a store as a build that is killed half-way does.
+// Leaves a store as a build does that is killed half-way.
 inline void build_half(io::MemoryFileSystem& memory, const DataOptions& options,
                        const BuildSettings& settings) {
   DataOptions whole = options;
@@ -114,15 +131,15 @@ inline void build_half(io::MemoryFileSystem& memory, const DataOptions& options,
   REQUIRE_FALSE(build_store(fs, options, test_tokenizer(), settings).ok());
 }
 
-// The text of a ledger with the checksum that fits.
+// The text of a ledger, with its checksum added.
 inline std::string with_checksum(nlohmann::json json) {
   json.erase("sha256");
   json["sha256"] = sha256_hex(json.dump());
   return json.dump() + "\n";
 }
 
-// Makes a finished store's ledger one of format 1 or 2, which hold the sums of all chunks, and removes its
-// chunk table. `built`: the ledger, with the sums. Returns the JSON that was written.
+// Rewrites a finished store's ledger in format 1 or 2, which hold the sums of all chunks, and removes the
+// chunk table. `built` is the ledger with the sums. Returns the JSON that was written.
 inline nlohmann::json write_old_ledger(io::FileSystem& fs, const std::string& cache_dir,
                                        const StoreLedger& built, int format) {
   nlohmann::json json = nlohmann::json::parse(*fs.read_file(ledger_path(cache_dir)));

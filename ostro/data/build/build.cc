@@ -23,16 +23,16 @@
 namespace ostro::data {
 namespace {
 
-// Where a store stands.
-struct Standing {
+// The state of a store on disk.
+struct StoreOnDisk {
   std::optional<StoreLedger> finished;
-  std::vector<SourceFile> lacks;  // of a finished one that is to be extended
+  std::vector<SourceFile> lacks;  // files by which a finished store is to be extended
   bool is_done() const { return finished && lacks.empty(); }
 };
 
-Result<Standing> standing(io::FileSystem& fs, const StorePlan& plan, bool append) {
+Result<StoreOnDisk> look_at_store(io::FileSystem& fs, const StorePlan& plan, bool append) {
   const std::string& cache_dir = plan.folder.ledger;
-  Standing out;
+  StoreOnDisk out;
   auto ledger = read_ledger(fs, cache_dir);
   if (!ledger.ok()) {
     if (ledger.error().code() == ErrorCode::kNotFound) return out;
@@ -46,7 +46,7 @@ Result<Standing> standing(io::FileSystem& fs, const StorePlan& plan, bool append
     log_warning(whole.error().message());
   }
   if (plan.is_in_place) {
-    // The store is what it is.
+    // The component names no texts, so there is nothing to compare the store with.
   } else if (plan.sources.ok()) {
     SourceHashes hashes(fs, cache_dir);
     if (append) {
@@ -56,8 +56,8 @@ Result<Standing> standing(io::FileSystem& fs, const StorePlan& plan, bool append
     }
     hashes.keep();
   } else {
-    // A store may be carried to a machine that does not have the texts. With some of them here the others are
-    // more likely lost, and what is here may have changed.
+    // A store may be copied to a machine that has none of the texts. But if some texts are here, the others
+    // are probably lost, and those that are here may have changed.
     if (plan.sources.error().code() != ErrorCode::kNotFound || plan.has_texts)
       return plan.sources.error().with_context(
           fmt::format("{}: the finished token store there cannot be compared with its texts", cache_dir));
@@ -68,7 +68,7 @@ Result<Standing> standing(io::FileSystem& fs, const StorePlan& plan, bool append
   return out;
 }
 
-// The store's own files, then those it lacks.
+// The files of the store, then the new ones.
 std::vector<SourceFile> extended(const std::vector<FileLedger>& files, const std::vector<SourceFile>& lacks) {
   std::vector<SourceFile> sources;
   for (const FileLedger& file : files) sources.push_back(file.source);
@@ -84,7 +84,7 @@ Result<StoreWriter> extend(io::FileSystem& fs, const StorePlan& plan, const std:
                              settings.layout, plan.ids, &base);
 }
 
-// What an unfinished store has, of whole files and of the one in progress.
+// Counts what an unfinished store holds, of finished files and of the file in progress.
 std::vector<FileLedger> files_so_far(const Journal::Found& found) {
   std::vector<FileLedger> files = found.state.files;
   const auto next = static_cast<size_t>(found.state.file);
@@ -94,8 +94,8 @@ std::vector<FileLedger> files_so_far(const Journal::Found& found) {
   return files;
 }
 
-// Goes on with an unfinished build, begins one, or begins to extend a finished store.
-Result<StoreWriter> open_writer(io::FileSystem& fs, const StorePlan& plan, const Standing& there,
+// Continues an unfinished build, begins a new one, or begins to extend a finished store.
+Result<StoreWriter> open_writer(io::FileSystem& fs, const StorePlan& plan, const StoreOnDisk& there,
                                 const BuildSettings& settings) {
   const std::string& cache_dir = plan.folder.ledger;
   if (there.finished) {
@@ -135,26 +135,27 @@ Result<StoreWriter> open_writer(io::FileSystem& fs, const StorePlan& plan, const
     hashes.keep();
     wanted = extended(found->base->files, lacks);
     const Status same = check_sources(cache_dir, found->header.sources, wanted);
-    // Other files than when the store began to be extended: from its old end with those of now.
+    // The new files changed since the extension began. So begin the extension again, from the end of the old
+    // store, with the present files.
     if (!same.ok() && !found->state.encoded)
       return extend(fs, plan, found->base->files, lacks, *found->base, settings);
   } else if (!found->state.encoded) {
     RETURN_IF_ERROR(check_sources(cache_dir, found->header.sources, wanted));
   }
-  if (!found->has_commit)  // not even its arrays are sure to exist
+  if (!found->has_commit)  // perhaps not even the arrays exist
     return StoreWriter::create(fs, cache_dir, found->header, settings.layout, plan.ids);
   return StoreWriter::resume(fs, cache_dir, std::move(*found));
 }
 
-// Builds with the lock held.
+// Builds the store. The caller holds the lock.
 Result<StoreLedger> build_locked(io::FileSystem& fs, const StorePlan& plan, const Component& component,
                                  const tokenizer::Tokenizer& tokenizer, const BuildSettings& settings) {
   while (true) {
-    ASSIGN_OR_RETURN(Standing there, standing(fs, plan, settings.append));
+    ASSIGN_OR_RETURN(StoreOnDisk there, look_at_store(fs, plan, settings.append));
     if (there.is_done()) return std::move(*there.finished);
     ASSIGN_OR_RETURN(StoreWriter writer, open_writer(fs, plan, there, settings));
     if (writer.state().encoded) {
-      // Only its end was missing. Whether it is what is wanted is seen in the next round.
+      // The store only had to be closed. The next round checks whether it is the one that is wanted.
       const auto closed = writer.finish();
       if (!closed.ok()) return closed.error();
       continue;
@@ -178,7 +179,8 @@ Result<StoreLedger> build_locked(io::FileSystem& fs, const StorePlan& plan, cons
   }
 }
 
-// Says so when texts are about to lose bytes, which a tokenizer does as Hugging Face does: without a word.
+// Warns when the tokenizer cannot represent some bytes. It drops them silently, as Hugging Face tokenizers
+// do.
 void warn_of_missing_bytes(const std::string& path, const tokenizer::Tokenizer& tokenizer) {
   if (tokenizer.missing_bytes() == 0) return;
   constexpr int kShown = 6;
@@ -186,7 +188,7 @@ void warn_of_missing_bytes(const std::string& path, const tokenizer::Tokenizer& 
   std::string names;
   for (int b = 0; b < 0xf5; ++b) {
     const std::string byte(1, static_cast<char>(b));
-    if (b == 0xc0 || b == 0xc1) continue;  // these, and those from 0xf5 on, are in no UTF-8
+    if (b == 0xc0 || b == 0xc1) continue;  // these bytes, and those from 0xf5 on, do not occur in UTF-8
     if (tokenizer.token_to_id(tokenizer::bytes_to_characters(byte)) || ++missing > kShown) continue;
     names += (missing > 1 ? ", " : "") + (b > ' ' && b < 0x7f ? byte : fmt::format("0x{:02x}", b));
   }
@@ -209,7 +211,7 @@ Result<StoreLedger> build_store(io::FileSystem& fs, const DataOptions& options, 
                                 tokenizer, options.tokenizer, settings);
   if (!plan.is_in_place && !std::holds_alternative<PrebuiltFormat>(component.format))
     warn_of_missing_bytes(options.tokenizer, tokenizer);
-  ASSIGN_OR_RETURN(Standing there, standing(fs, plan, settings.append));
+  ASSIGN_OR_RETURN(StoreOnDisk there, look_at_store(fs, plan, settings.append));
   if (there.is_done()) return std::move(*there.finished);
   if (!plan.sources.ok()) return plan.sources.error();
   if (plan.is_in_place)
@@ -221,16 +223,8 @@ Result<StoreLedger> build_store(io::FileSystem& fs, const DataOptions& options, 
   auto lock = fs.lock(io::join_path(plan.folder.ledger, "build.lock"),
                       fmt::format("a build of this token store, process {}", getpid()));
   if (!lock.ok()) return lock.error();
-  // Another process may have finished it before the lock was ours.
+  // Another process may have finished the store before we got the lock.
   return build_locked(fs, plan, component, tokenizer, settings);
-}
-
-Result<StoreLedger> build_store(io::FileSystem& fs, const DataOptions& options,
-                                const tokenizer::Tokenizer& tokenizer, const BuildSettings& settings) {
-  const std::vector<Component> components = components_of(options);
-  if (components.size() != 1 || !components[0].name.empty())
-    return invalid_argument("data.components: this command reads one data set, named by data.train_urls");
-  return build_store(fs, options, components[0], tokenizer, settings);
 }
 
 }  // namespace ostro::data

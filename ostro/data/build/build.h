@@ -1,4 +1,4 @@
-// Builds the token store of a data set: texts in, token ids with offsets and a ledger out.
+// Builds the token store of a data set from its texts: token ids, row ends and a ledger.
 #pragma once
 
 #include <string>
@@ -11,21 +11,19 @@
 
 namespace ostro::data {
 
-// Builds the store of a component in its cache_dir, or goes on with an unfinished one, or checks that a
-// finished one is what would be built (cheap: files whose path, size and time are as recorded are not read
-// again), or with `append` extends one that lacks files. Returns its ledger, which is the same however the
-// store came about. Rows are documents: in the order of find_sources, within a file as they stand in it.
+// Makes the store of a component in its cache_dir ready. A missing store is built. An unfinished one is
+// continued. A finished one is checked; this is cheap, since files whose path, size and time are as recorded
+// are not read again. With `append`, a finished store is extended by new source files. Returns the ledger,
+// which is the same in all these cases. Rows are documents, in the order of find_sources, and within a file
+// in the order of the file.
 //
-// Errors: kBusy while another process builds here; kInvalidArgument when the store that is there was made
-// from something else (it names what differs); anything wrong with a source names file and line; kCorrupt
-// when the store is damaged.
+// A component that names no texts must have a finished store or a Levanter cache in its folder. A cache is
+// read once, to check it.
 //
-// A component that names no texts has a finished store or a Levanter cache in its folder, which is checked
-// once.
+// Errors: kBusy while another process builds here; kInvalidArgument when the existing store was made from
+// something else (names what differs); errors in a source name file and line; kCorrupt when the store is
+// damaged.
 Result<StoreLedger> build_store(io::FileSystem& fs, const DataOptions& options, const Component& component,
-                                const tokenizer::Tokenizer& tokenizer, const BuildSettings& settings = {});
-// The store of a configuration without components.
-Result<StoreLedger> build_store(io::FileSystem& fs, const DataOptions& options,
                                 const tokenizer::Tokenizer& tokenizer, const BuildSettings& settings = {});
 
 }  // namespace ostro::data

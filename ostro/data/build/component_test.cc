@@ -1,4 +1,4 @@
-// Stores of components: what they keep about rows, types of ids, files that come later, parts joined.
+// Stores of components: what they keep about rows, types of ids, extending by new files, joining parts.
 #include <doctest/doctest.h>
 
 #include "ostro/base/exhaustive.h"
@@ -108,7 +108,7 @@ TEST_CASE("component: the type of ids changes neither tokens nor hash; every typ
           name);
     for (const Split split : kSplits) CHECK(stream_of(*store, split) == stream_of(*first, split));
   }
-  // Other bytes of rows, kept by components alone.
+  // Byte ranges of rows, which only components keep.
   CHECK(build_store(fs, corpus_options("corpus"), test_tokenizer(), small_settings())->hash() != hash);
 }
 
@@ -130,7 +130,7 @@ TEST_CASE("component: malformed rows are skipped and counted when that is wanted
   CHECK(ledger.files[0].empty == 1);
   CHECK(read_ledger(fs, "cache/web")->files == ledger.files);
 
-  // A store that lacks rows is not what `error` would have built, however one comes by it.
+  // A store without malformed rows is not what `error` would have built, no matter how it was made.
   options.on_bad_row = OnBadRow::kError;
   const auto error_of = [](const Result<StoreLedger>& result) {
     return result.ok() ? "" : result.error().message();
@@ -146,7 +146,7 @@ TEST_CASE("component: malformed rows are skipped and counted when that is wanted
   CHECK(error_of(consolidate_stores(fs, joined, web(joined), test_tokenizer(), {"cache/web"}, JoinRows::kCopy,
                                     small_settings()))
             .starts_with("cache/web: the token store there lacks 2 malformed rows"));
-  // Used in place, nothing of it can be built here.
+  // A store used in place cannot be built here.
   DataOptions in_place = web_options({});
   in_place.components["web"].cache_dir = "cache/web";
   std::string warning;
@@ -248,7 +248,8 @@ TEST_CASE("append: a power cut at any operation costs nothing but time, and file
     if (try_build(fs, two, true).ok()) break;
     ++crashes;
     memory.crash(static_cast<uint64_t>(at));
-    // Every third time other files are wanted now, unless the cut came after the last row.
+    // Every third time the list of files changes before the build continues, unless the cut came after the
+    // last row.
     const bool changes = at % 3 == 2;
     const auto again = try_build(memory, changes ? other : two, true);
     if (changes && !again.ok()) {
@@ -304,6 +305,6 @@ TEST_CASE("consolidate: stores of parts become the store of all, also after powe
   }
   CHECK(crashes > 10);
   CHECK(join(memory, parts)->hash() == hash);
-  // The joined store is the component's, and goes on to be.
+  // The joined store is accepted as the component's store, also later.
   CHECK(build(memory, options).hash() == hash);
 }

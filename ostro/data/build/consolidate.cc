@@ -21,7 +21,7 @@ namespace {
 Result<std::vector<PartStore>> open_parts(io::FileSystem& fs, const std::vector<std::string>& folders,
                                           const StorePlan& plan) {
   std::vector<PartStore> parts;
-  // Rows are read once, in order: one small cache for all parts.
+  // Rows are read once, in order, so one small cache is enough for all parts.
   const auto cache = std::make_shared<ChunkCache>(size_t{64} << 20);
   for (const std::string& folder : folders) {
     if (io::clean_path(folder) == io::clean_path(plan.folder.ledger))
@@ -50,15 +50,15 @@ Result<std::vector<PartFile>> files_of_parts(const std::vector<PartStore>& parts
       for (size_t s = 0; s < 2; ++s) file.first_row[s] += ledger.rows[s];
     }
   }
-  // No file has rows of a split in which a file of the other list has some: each split has the rows of one
-  // part after those of another.
+  // Training files first. In each split, rows still follow the order of the parts: no split has rows of files
+  // from both lists.
   std::stable_sort(files.begin(), files.end(), [](const PartFile& a, const PartFile& b) {
     return a.ledger.source.list < b.ledger.source.list;
   });
   return files;
 }
 
-// That the parts hold the files that the configuration names, no more and no fewer, in its order.
+// Checks that the parts hold exactly the files that the configuration names, in its order.
 Status compare_with_texts(SourceHashes& hashes, const std::vector<FileLedger>& files,
                           const Result<std::vector<SourceFile>>& sources) {
   if (!sources.ok()) {

@@ -1,4 +1,4 @@
-// Joins finished token stores of parts of a data set into the store of the whole, without tokenizing again.
+// Joins finished token stores of parts of a data set into one store, without tokenizing again.
 #pragma once
 
 #include <string>
@@ -9,17 +9,17 @@
 namespace ostro::data {
 
 enum class JoinRows {
-  kCopy,     // into arrays of the whole's own; refused where that is finished, in place
-  kInPlace,  // none: the parts' arrays are read where they are, one after the other
+  kCopy,     // copies the rows into arrays of the new store; refused when a finished in-place store is there
+  kInPlace,  // copies nothing: the new store reads the parts' arrays where they are, one after the other
 };
 
-// Joins the stores in `parts` into that of a component: training files of all parts in their order, then
-// held-out files. The ledger's hash is the one that a build from all texts gives. Files that the
-// configuration names must be those of the parts; they are not looked at when they cannot be found here.
-// Copying goes on after a kill; what is written in place is little, and written last.
+// Joins the stores in `parts` into the store of a component: first the training files of all parts in order,
+// then the held-out files. The ledger's hash is the same as after a build from all texts. The files that the
+// configuration names must be those of the parts; this is not checked when they cannot be found on this
+// machine. Copying continues after a kill. Joining in place writes little, and writes the ledger last.
 //
-// Errors: kInvalidArgument when parts were made otherwise than the options say, or do not add up to the
-// sources; kBusy while another process writes there; kCorrupt, naming the part, when one is damaged.
+// Errors: kInvalidArgument when parts were made with other options, or together are not the sources; kBusy
+// while another process writes there; kCorrupt, naming the part, when one is damaged.
 Result<StoreLedger> consolidate_stores(io::FileSystem& fs, const DataOptions& options,
                                        const Component& component, const tokenizer::Tokenizer& tokenizer,
                                        const std::vector<std::string>& parts, JoinRows rows,

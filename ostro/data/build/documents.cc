@@ -13,7 +13,7 @@
 namespace ostro::data {
 namespace {
 
-constexpr size_t kUnitBytes = 256 << 10;  // enough work to be worth handing to a thread
+constexpr size_t kUnitBytes = 256 << 10;  // enough work for one hand-over to a thread
 constexpr size_t kUnitRows = 1024;
 
 }  // namespace
@@ -56,7 +56,7 @@ bool is_held_out(std::string_view text, double fraction) {
 
 namespace {
 
-// That the array for such weights can hold these.
+// Checks that these weights can be stored as this kind.
 Status check_weights(WeightKind kind, std::span<const float> weights) {
   if (kind == WeightKind::kLossWeights) return {};
   const auto is_loss = [](float weight) { return weight == 1.0f; };
@@ -70,7 +70,7 @@ Status check_weights(WeightKind kind, std::span<const float> weights) {
   return unsupported("has loss weights that the store of its format cannot hold");
 }
 
-// A long row, which is alone in its unit, is not copied.
+// A long row is alone in its unit, and its ids are moved, not copied.
 template <typename T>
 void append_row(std::vector<T> row, std::vector<T>& out) {
   if (out.empty())
@@ -79,7 +79,7 @@ void append_row(std::vector<T> row, std::vector<T>& out) {
     out.insert(out.end(), row.begin(), row.end());
 }
 
-// A text's ids.
+// Encodes a plain text.
 Result<FormattedRow> format_text(const EncodeContext& context, tokenizer::Encoder& encoder,
                                  LineParser& parser, Row& row) {
   FormattedRow out{.skip = RowSkip::kEmpty};
@@ -87,7 +87,7 @@ Result<FormattedRow> format_text(const EncodeContext& context, tokenizer::Encode
                                             out.repaired));
   if (out.content.empty()) return out;
   out.skip = RowSkip::kNone;
-  // Growing would hold the ids of a long text twice.
+  // Growing the vector would hold the ids of a long text twice.
   if (out.content.size() > kUnitBytes) out.ids.reserve(out.content.size() / 2);
   encoder.encode(out.content, {.add_special_tokens = false, .parse_special_tokens = true}, out.ids);
   if (context.preprocessing.eos_id >= 0)
@@ -95,7 +95,7 @@ Result<FormattedRow> format_text(const EncodeContext& context, tokenizer::Encode
   return out;
 }
 
-// Adds a row to the unit. Errors are the row's.
+// Adds a row to the unit. Errors are about the row.
 Status encode_row(const EncodeContext& context, const SourceFile& source, tokenizer::Encoder& encoder,
                   LineParser& parser, Row row, EncodedUnit& out) {
   const Preprocessing& how = context.preprocessing;

@@ -1,4 +1,4 @@
-// From the bytes of a file to documents: text, which split it belongs to, tokens.
+// Turns rows of source files into documents: which split each belongs to, and its tokens.
 #pragma once
 
 #include <cstdint>
@@ -20,21 +20,21 @@
 
 namespace ostro::data {
 
-// A run of rows of one file, in order: what a thread encodes at a time.
+// Some consecutive rows of one file: the piece of work that one thread encodes at a time.
 struct Unit {
   int64_t file = 0;  // index of the source
   std::vector<Row> rows;
-  int64_t row_bytes = 0;  // byte of the unpacked file that they end at; 0: not known
-  // Where the rows lie in the file as it is stored: RowReader::stored_bytes().
+  int64_t row_bytes = 0;  // byte of the unpacked file where the rows end; 0: not known
+  // Where the rows lie in the stored file (RowReader::stored_bytes()).
   int64_t stored_begin = 0, stored_end = 0;
   bool ends_file = false;
-  std::string file_sha256;  // when it ends the file and reading began at its start, else ""
+  std::string file_sha256;  // set when the unit ends the file and reading began at the file's start, else ""
 };
 
-// Hands out the rows of sources in order. Not thread-safe; refers to its arguments.
+// Reads the rows of all sources in order, as units. Not thread-safe. Its arguments must outlive it.
 class DocumentReader {
  public:
-  // Starts at source `file`, at a position in it.
+  // Begins in source number `file`, at position `start`.
   DocumentReader(io::FileSystem& fs, const std::vector<SourceFile>& sources, const RowOptions& options,
                  int64_t file, RowPosition start)
       : fs_(fs), sources_(sources), options_(options), file_(file), start_(start) {}
@@ -47,27 +47,28 @@ class DocumentReader {
   const std::vector<SourceFile>& sources_;
   const RowOptions& options_;
   int64_t file_;
-  RowPosition start_;  // in the file that comes next
+  RowPosition start_;  // where to begin in the next file
   std::unique_ptr<RowReader> rows_;
 };
 
-// Whether a document belongs to the held-out share: its SHA-256 (first 8 bytes, big-endian, over 2^64) falls
-// below the fraction. A function of the text alone, so that the same document is never on both sides.
+// Whether a document is held out for validation: the first 8 bytes of its SHA-256 (big-endian), divided by
+// 2^64, are below the fraction. This depends on the text alone, so equal documents are always in the same
+// split.
 bool is_held_out(std::string_view text, double fraction);
 
-// What encoding needs, shared by threads.
+// What encoding needs; shared by all threads.
 struct EncodeContext {
   io::FileSystem& fs;
   const std::vector<SourceFile>& sources;
   const Preprocessing& preprocessing;
-  const RowFormatter* formatter = nullptr;  // null: rows are texts
-  std::string text_key;                     // ... in this field, where they are JSON ...
-  std::string text_key_option;              // ... which this option names: "data.text_key"
+  const RowFormatter* formatter = nullptr;  // null: rows are plain texts ...
+  std::string text_key;                     // ... in this field, where rows are JSON ...
+  std::string text_key_option;              // ... and the option that sets the field: "data.text_key"
   bool skip_bad_rows = false;
 };
 
-// A pure function of the unit, but for the file's hash, which reads the file once more, and fails when the
-// file changed since it was listed.
+// Encodes the rows of a unit. A pure function of the unit, except for the file's hash when the unit ends a
+// file: it may read the file again for that, and fails when the file changed since it was listed.
 Result<EncodedUnit> encode_unit(const EncodeContext& context, tokenizer::Encoder& encoder, LineParser& parser,
                                 Unit unit);
 

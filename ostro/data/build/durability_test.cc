@@ -1,4 +1,4 @@
-// What is left of a store after kills, power cuts, full disks and damage.
+// Stores after kills, power losses, full disks and damage.
 #include <doctest/doctest.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -39,7 +39,7 @@ std::vector<std::string> files_below(io::FileSystem& fs, const std::string& root
   return *found;
 }
 
-// The tokens of both splits, or the first error on the way to them.
+// The tokens of both splits, or the first error of reading them.
 Result<std::vector<int32_t>> read_everything(io::FileSystem& fs, const std::string& cache) {
   ASSIGN_OR_RETURN(const auto store, TokenStore::open(fs, cache));
   std::vector<int32_t> all;
@@ -179,7 +179,7 @@ TEST_CASE("token store: cut, zeroed or changed files are refused by name, or do 
       const auto result = read_everything(fs, options.cache_dir);
       ++tried;
       if (!result.ok()) ++refused;
-      // Bytes that no reader needs (a former index, padding of a chunk) may change.
+      // Bytes that no reader uses (an old index, padding of a chunk) may change.
       if (result.ok()) CHECK(*result == expected);
     }
     content = original;
@@ -253,7 +253,7 @@ TEST_CASE("token store: kill -9 at every point of a build, twice in a row, gives
     check_ok(fs.make_dirs(root));
     write_small_corpus(fs, root / "corpus");
   };
-  // Runs a build in a process of its own; whether it was killed.
+  // Runs a build in a process of its own. Returns whether it was killed.
   const auto build = [&](const std::string& failpoint) {
     const pid_t child = fork();
     REQUIRE(child >= 0);

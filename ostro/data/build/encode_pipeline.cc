@@ -5,8 +5,8 @@
 namespace ostro::data {
 
 namespace {
-// Of text on its way: what bounds memory when documents are large. A larger one goes alone, and the one
-// behind it is not even read before.
+// Limit for bytes of text in the pipeline: it bounds memory when documents are large. A unit larger than this
+// is processed alone, and the next one is not even read before it is done.
 constexpr int64_t kWindowBytes = 64 << 20;
 }  // namespace
 
@@ -30,7 +30,7 @@ EncodePipeline::~EncodePipeline() {
 }
 
 Result<bool> EncodePipeline::next(EncodedUnit& unit) {
-  unit = {};  // what was taken before is not held while the next one is on its way
+  unit = {};  // frees the unit before, instead of holding it while waiting for the next
   std::unique_lock lock(mutex_);
   bytes_ -= std::exchange(taken_, 0);
   room_changed_.notify_one();

@@ -1,4 +1,4 @@
-// Reads units in one thread, encodes them in several and hands the results out in order.
+// One thread reads units, several encode them, and next() gives the results in order.
 #pragma once
 
 #include <condition_variable>
@@ -12,14 +12,14 @@
 
 namespace ostro::data {
 
-// next() is called by one thread. Refers to its arguments.
+// next() is called by one thread only. The arguments must outlive the object.
 class EncodePipeline final : public UnitSource {
  public:
   EncodePipeline(const EncodeContext& context, const tokenizer::Tokenizer& tokenizer, DocumentReader reader,
                  int threads);
-  ~EncodePipeline() override;  // drops what was not taken
+  ~EncodePipeline() override;  // drops results that were not taken
 
-  // Waits for the next unit. An error in a file comes after the units of files before it.
+  // Waits for the next unit. An error in a file is given after all units of earlier files.
   Result<bool> next(EncodedUnit& unit) override;
 
  private:
@@ -34,16 +34,16 @@ class EncodePipeline final : public UnitSource {
 
   const EncodeContext& context_;
   const tokenizer::Tokenizer& tokenizer_;
-  const size_t window_;  // units on their way
+  const size_t window_;  // units read but not yet taken, at most
 
   std::mutex mutex_;  // guards what follows
   std::condition_variable room_changed_, work_changed_, job_done_;
-  std::deque<std::shared_ptr<Job>> jobs_;     // oldest first; taken from the front when done
-  std::deque<std::shared_ptr<Job>> waiting_;  // those of them that nobody encodes yet
-  int64_t bytes_ = 0;                         // of jobs_ and of the unit taken last ...
-  int64_t taken_ = 0;                         // ... which the caller has until it asks for another
-  bool ended_ = false;                        // nothing more is read ...
-  Status reading_;                            // ... because of this, when it is an error
+  std::deque<std::shared_ptr<Job>> jobs_;     // oldest first; next() takes the front one when it is done
+  std::deque<std::shared_ptr<Job>> waiting_;  // the jobs among them that no thread encodes yet
+  int64_t bytes_ = 0;                         // bytes of jobs_ plus those of the unit taken last ...
+  int64_t taken_ = 0;                         // ... which the caller holds until it calls next() again
+  bool ended_ = false;                        // the reading thread has finished ...
+  Status reading_;                            // ... and with this error, if it failed
   bool stop_ = false;
   std::vector<std::thread> threads_;
 };

@@ -1,4 +1,4 @@
-// Rows on their way into a store: some of one source file, in order.
+// Encoded rows of one source file, in order, to be written to a store.
 #pragma once
 
 #include <cstdint>
@@ -13,12 +13,12 @@ namespace ostro::data {
 
 struct EncodedUnit {
   int64_t file = 0;            // index of the source
-  int64_t documents_read = 0;  // of the unit, skipped ones included
-  int64_t row_bytes = 0;       // byte of the unpacked file that they end at; 0: not known
-  // Where the rows lie in the file as it is stored: RowReader::stored_bytes().
+  int64_t documents_read = 0;  // in the unit, including skipped ones
+  int64_t row_bytes = 0;       // byte of the unpacked file where the rows end; 0: not known
+  // Where the rows lie in the stored file (RowReader::stored_bytes()).
   int64_t stored_begin = 0, stored_end = 0;
   bool ends_file = false;
-  std::string file_sha256;  // when it ends the file
+  std::string file_sha256;  // set when the unit ends the file
   int64_t empty = 0, repaired = 0, no_loss = 0, skipped = 0;
   std::string first_skipped;  // the first malformed row that was skipped, and why
   struct Document {
@@ -27,14 +27,14 @@ struct EncodedUnit {
     int64_t bytes = 0;           // of text
     int64_t tokens = 0;          // with eos
     int64_t begin = 0, end = 0;  // in the unpacked file
-    Sha256Digest hash{};         // hash_row; where the store keeps it
+    Sha256Digest hash{};         // hash_row(), if the store keeps it
   };
   std::vector<Document> documents;
   std::vector<uint32_t> tokens;  // of all documents, one after the other
   std::vector<float> weights;    // one for each token; empty where the store has none
 };
 
-// Gives the units of a build in order. Not thread-safe.
+// Where a build gets its units from, in order. Not thread-safe.
 class UnitSource {
  public:
   virtual ~UnitSource() = default;

@@ -15,7 +15,8 @@ namespace {
 
 using Recorded = PerArray<std::optional<std::vector<ChunkSum>>>;
 
-// Elements of a part as they are on disk, checked; ids are of another type in memory.
+// Reads checked elements of a part and converts them to their type on disk, since ids have another type in
+// memory.
 Status read_as_stored(const VerifiedArray& array, ElementType type, int64_t first, std::span<std::byte> out) {
   return visit_elements(type, out, [&](auto elements) -> Status {
     using T = std::remove_const_t<typename decltype(elements)::element_type>;
@@ -33,8 +34,8 @@ class Join {
   Join(const std::vector<PartStore>& parts, const BuildSettings& settings, StoreLedger& ledger)
       : parts_(parts), settings_(settings), ledger_(ledger) {}
 
-  // Fills in the ledger's splits, with `first` the recorded sums of the first part; gives the sums of all
-  // chunks.
+  // Fills in the splits of the ledger and returns the sums of all chunks. `first` are the recorded sums of
+  // the first part.
   Result<PerArray<std::vector<ChunkSum>>> run(const Recorded& first) {
     for (const PartStore& part : parts_) {
       StorePart entry{.folder = part.folder, .hash = part.store->hash()};
@@ -62,7 +63,7 @@ class Join {
   }
 
  private:
-  // An array of the whole.
+  // An array of the joined store.
   struct Task {
     ArraySource source;
     ElementType type = ElementType::kInt64;
@@ -85,7 +86,7 @@ class Join {
             "{}: {} are {} there and {} in {}; a store whose arrays stay where they are has one "
             "type of ids. Copy the rows instead, or build the parts with one data.id_type",
             part.folder, place.path, element_name(type), element_name(own.type), parts_[0].folder));
-    // Chunks that the first part fills are those of the whole.
+    // The full chunks of the first part are also chunks of the joined store, so their sums are known.
     if (first)
       task.known.assign(first->begin(), first->begin() + static_cast<ptrdiff_t>(own.elements / own.chunk));
     progress_.bytes_total += task.elements * static_cast<int64_t>(element_bytes(task.type));
@@ -156,7 +157,7 @@ Result<StoreLedger> join_in_place(io::FileSystem& fs, const std::vector<PartStor
                                   const BuildSettings& settings) {
   StoreLedger whole;
   whole.parts = parts_of_whole(parts, cache_dir);
-  // That they are found again: a path with ".." behind a symbolic link is another one by name.
+  // Checks that the written paths lead to the parts again. A path with ".." after a symbolic link would not.
   RETURN_IF_ERROR(check_parts(fs, cache_dir, whole));
   const PartStore& first = parts[0];
   ASSIGN_OR_RETURN(const auto tables,

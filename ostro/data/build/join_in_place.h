@@ -16,13 +16,13 @@ struct PartStore {
   std::shared_ptr<const TokenStore> store;
 };
 
-// StoreLedger::parts of the store in `cache_dir` that has the rows of these; the parts of a part that has
-// some stand in its place.
+// StoreLedger::parts for a store in `cache_dir` that joins these stores. A store that has parts itself is
+// replaced by its parts.
 std::vector<StorePart> parts_of_whole(const std::vector<PartStore>& parts, const std::string& cache_dir);
 
-// Writes ledger, chunk table and digests of the store that has the rows of all parts, one after the other, in
-// both splits; `files` are those of its ledger. Reads all parts but the first, whose sums are known, once.
-// Errors: kUnsupported for parts whose arrays are of different types; as reading gives them.
+// Writes the ledger, chunk table and digests of a store that joins all parts, one after the other in both
+// splits. `files` are the files for its ledger. Reads every part once, except the first, whose sums stay
+// valid. Errors: kUnsupported for parts whose arrays have different types; errors of reading.
 Result<StoreLedger> join_in_place(io::FileSystem& fs, const std::vector<PartStore>& parts,
                                   const std::string& cache_dir, std::vector<FileLedger> files,
                                   const BuildSettings& settings);

@@ -1,4 +1,4 @@
-// Stores joined without copying: one content and one hash, wherever the rows are.
+// Stores joined without copying have the same content and hash, wherever the rows are.
 #include "ostro/data/build/join_in_place.h"
 
 #include <doctest/doctest.h>
@@ -48,7 +48,7 @@ std::string refusal(const Result<StoreLedger>& result) {
   return result.error().message();
 }
 
-// Files of rows that suit every format below: text, pairs, and ids with weights.
+// Files of rows that fit every format below: text, pairs, and ids with weights.
 void write_rows(io::FileSystem& fs, int files) {
   check_ok(fs.make_dirs("in"));
   for (int file = 0; file < files; ++file) {
@@ -68,7 +68,7 @@ void write_rows(io::FileSystem& fs, int files) {
   }
 }
 
-// Everything that a reader can ask of the rows of a split.
+// Everything that a reader can ask about the rows of a split.
 std::string all_of(const TokenStore& store, Split split) {
   const TokenStream& stream = store.split(split);
   std::string out;
@@ -113,7 +113,7 @@ TEST_CASE("join in place: rows, hash and checks are those of one store, and noth
       const std::string hash = build_part(fs, whole).hash();
       build_part(fs, some("a", {"in/0.jsonl"}, held_out ? std::vector{held[0]} : held));
       build_part(fs, some("b/b", {"in/1.jsonl"}, held_out ? std::vector{held[1]} : held));
-      // With files of both lists in the parts before, the last one has training files alone.
+      // The earlier parts have files of both lists; the last one has only training files.
       if (held_out) {
         DataOptions last = some("c", {"in/2.jsonl"}, {});
         last.components["c"].validation_fraction = 0;
@@ -132,7 +132,7 @@ TEST_CASE("join in place: rows, hash and checks are those of one store, and noth
       CHECK(*fs.glob("d/joined/**") == std::vector<std::string>{"d/joined/chunks.sha256",
                                                                 "d/joined/chunks.table",
                                                                 "d/joined/ledger.json"});
-      // Digests and sums are those of one store, too.
+      // The digests and sums are the same as those of one store, too.
       CHECK(*fs.read_file(digests_path("d/joined")) == *fs.read_file(digests_path("whole")));
       CHECK(*fs.read_file(chunk_tables_path("d/joined")) == *fs.read_file(chunk_tables_path("whole")));
       check_ok(verify_store(fs, "d/joined"));
@@ -157,7 +157,7 @@ TEST_CASE("join in place: what comes first is not read, and parts of parts are p
   for (int i = 0; i < 4; ++i)
     build_part(memory, part(fmt::format("p{}", i), {fmt::format("in/{}.jsonl", i)}));
   REQUIRE(join(memory, both, {"p0", "p1"}).ok());
-  // Rows of the first part are not needed where its sums are known.
+  // When the sums of the first part are known, its rows are not read.
   const std::string data = "p0/train/input_ids/data/c/0";
   check_ok(memory.rename(data, "away"));
   const auto ledger = join(memory, joined, {"both", "p2", "p3"});
@@ -172,7 +172,7 @@ TEST_CASE("join in place: what comes first is not read, and parts of parts are p
   check_ok(memory.rename("away", data));
   CHECK(join(memory, joined, {"both", "p2", "p3"})->hash() == hash);
   check_ok(verify_store(memory, "joined"));
-  // The rows are in four stores; the one that joined two of them is not needed.
+  // The rows are in four stores. The store that joined two of them is not needed.
   check_ok(memory.remove_all("both"));
   check_ok(verify_store(memory, "joined"));
   // All of it can be moved together.
@@ -231,7 +231,7 @@ TEST_CASE("join in place: parts that are gone, others, damaged or of another kin
                 read.error().message());
   check_ok(fs.rename("c/gone", "c/train/input_ids/data/c/0"));
   check_ok(verify_store(fs, "joined"));
-  // Another store in the place of a part, with as many rows.
+  // A part is replaced by another store with the same number of rows.
   check_ok(fs.remove_all("c"));
   std::string lines = *fs.read_file("in/1.jsonl");
   lines[lines.find("the")] = 'T';

@@ -12,7 +12,7 @@
 namespace ostro::data {
 namespace {
 
-// 1: of a store in the one-source form, 2: of a component's.
+// 1: for a configuration without components, 2: for a component.
 constexpr const char *kJournal1 = "ostro token store journal 1", *kJournal2 = "ostro token store journal 2";
 
 std::string line_of(const Json& json) {
@@ -20,7 +20,7 @@ std::string line_of(const Json& json) {
   return fmt::format("{:08x} {}\n", io::crc32c(std::as_bytes(std::span(text))), text);
 }
 
-// The JSON of a line without its "\n", or a discarded value when it is not whole.
+// Parses a line without its "\n". A discarded value when the line is not complete.
 Json parse_line(std::string_view line) {
   const Json bad(nlohmann::detail::value_t::discarded);
   if (line.size() < 9 || line[8] != ' ') return bad;

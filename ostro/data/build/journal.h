@@ -1,5 +1,5 @@
-// The journal of an unfinished build: what of the store is durable, so that a killed build goes on where it
-// was.
+// The journal of an unfinished build. It records what is already durable, so that a killed build can
+// continue.
 #pragma once
 
 #include <array>
@@ -15,39 +15,39 @@ namespace ostro::data {
 
 // How far a build is.
 struct BuildState {
-  int64_t file = 0;                // the source that comes next ...
-  int64_t documents = 0;           // ... and how many of its documents are in ...
-  int64_t row_bytes = 0;           // ... which end at this byte of the unpacked file; 0: not known
-  std::vector<FileLedger> files;   // finished ones
+  int64_t file = 0;                // the source to read next ...
+  int64_t documents = 0;           // ... how many of its documents are in the store ...
+  int64_t row_bytes = 0;           // ... and the byte of the unpacked file where they end; 0: not known
+  std::vector<FileLedger> files;   // finished sources
   FileLedger current;              // counts of the source in progress
   std::array<int64_t, 2> bytes{};  // of text, by Split
   PerArray<ArrayWriter::Position> positions{};
-  PerArray<std::vector<ChunkSum>> sums{};  // of full chunks
-  // What element 0 of the offsets (the number of rows) was when the first chunk was summed, by Split: 0, or
-  // in a store that is being extended its number of rows before.
+  PerArray<std::vector<ChunkSum>> sums{};  // sums of full chunks
+  // By Split: the value of element 0 of the offsets (the number of rows) when the sum of the first chunk was
+  // taken. It is 0, or for a store that is being extended its old number of rows.
   std::array<int64_t, 2> first_offsets{};
-  bool encoded = false;  // every document is in; what is left is closing the store
+  bool encoded = false;  // all documents are in the store; only closing it is left
 };
 
-// A file of lines: "CRC-32C JSON". The first holds what is built from what, every other one a commit. A torn
-// line and all behind it count for nothing.
+// A text file with lines of the form "CRC-32C JSON". The first line is the header, every other one a commit.
+// A line that was only partly written is ignored, and so are all lines after it.
 class Journal {
  public:
   static std::string path(const std::string& cache_dir);
 
-  // What is built, from the first line.
+  // What is being built.
   struct Header {
     Preprocessing preprocessing;
     std::vector<SourceFile> sources;
     bool from_stores = false;  // rows are copied from finished stores: `ostro data consolidate`
   };
 
-  // A new journal, durable before it returns. With `base` the store was finished with those files and is
-  // being extended: its state is the first commit, which a build of other files may go back to.
+  // A new journal; durable when this returns. With `base`, a finished store with that state is being
+  // extended. The base is then written as the first commit, and a build of other files may go back to it.
   static Result<Journal> create(io::FileSystem& fs, const std::string& cache_dir, const Header& header,
                                 const BuildState* base = nullptr);
 
-  // What a journal on disk says.
+  // The content of a journal on disk.
   struct Found {
     Header header;
     bool has_commit = false;
@@ -58,20 +58,20 @@ class Journal {
   // kNotFound without a journal, kCorrupt when not even its first line is whole.
   static Result<Found> read(io::FileSystem& fs, const std::string& cache_dir);
 
-  // Goes on behind the last whole line.
+  // Continues after the last whole line.
   static Result<Journal> reopen(io::FileSystem& fs, const std::string& cache_dir, const Found& found);
 
-  // Adds a commit, durable before it returns: the difference to the state of the commit before.
+  // Adds a commit; durable when this returns. Writes only the difference to the last commit.
   Status append(const BuildState& state);
 
  private:
   Journal() = default;
-  // The next line, and what it tells of counts as told.
+  // Makes the line of a commit, and remembers that what it contains is written.
   std::string commit_line(const BuildState& state, bool is_base);
 
   std::unique_ptr<io::WritableFile> file_;
   std::vector<ArrayPlace> places_;
-  size_t files_ = 0;  // finished files that lines so far tell of
+  size_t files_ = 0;  // finished files in the lines written so far
   PerArray<size_t> sums_{};
 };
 

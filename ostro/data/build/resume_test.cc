@@ -1,4 +1,4 @@
-// What a build that goes on costs: only what the one before did not make durable.
+// A continued build repeats only what the earlier one did not make durable.
 #include <doctest/doctest.h>
 
 #include <atomic>
@@ -115,7 +115,7 @@ TEST_CASE("token store: a build that goes on reads and tokenizes what is left, a
     const auto found = Journal::read(memory, options.cache_dir);
     REQUIRE(found.ok());
     const BuildState& state = found->state;
-    // Everything that a unit was reported of is durable: there is a commit behind each.
+    // Everything in a reported unit is durable, since there is a commit after each unit.
     CHECK(rows_in(state) >= before.documents);
     CHECK(rows_in(state) <= before.documents + 1024);
 

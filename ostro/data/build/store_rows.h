@@ -1,4 +1,4 @@
-// Rows of finished stores, to be written into another one.
+// Reads rows of finished stores, to write them into another one.
 #pragma once
 
 #include <array>
@@ -10,18 +10,18 @@
 
 namespace ostro::data {
 
-// A file's rows in the store of a part.
+// Where the rows of a source file are in the store of a part.
 struct PartFile {
   std::shared_ptr<const TokenStore> store;
   FileLedger ledger;
   std::array<int64_t, 2> first_row{};  // by Split
 };
 
-// The rows of files of finished stores, as units: of a file the training rows, then the held-out ones. Their
-// order between splits is of no consequence.
+// The rows of source files of finished stores, as units. Of each file first the training rows, then the
+// held-out rows. (The order between the two splits has no effect.)
 class StoreRows final : public UnitSource {
  public:
-  // Begins at file `file`, behind its first `rows` rows. Refers to the files.
+  // Begins at file number `file`, after its first `rows` rows. `files` must outlive the object.
   StoreRows(const std::vector<PartFile>& files, int64_t file, int64_t rows)
       : files_(files), file_(file), row_(rows) {}
 

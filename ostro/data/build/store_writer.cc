@@ -49,7 +49,7 @@ Result<StoreWriter> StoreWriter::create(io::FileSystem& fs, const std::string& c
     return writer;
   }
   writer.state_ = *base;
-  // From here on the store is unfinished. The journal has all that the ledger says.
+  // From here on the store is unfinished. The journal holds everything that was in the ledger.
   ASSIGN_OR_RETURN(const bool finished, fs.exists(ledger_path(cache_dir)));
   if (finished) {
     RETURN_IF_ERROR(fs.remove(ledger_path(cache_dir)));
@@ -82,7 +82,7 @@ Status StoreWriter::open_arrays(const ArrayLayout* layout, ElementType ids) {
     }
     ASSIGN_OR_RETURN(slot,
                      ArrayWriter::create(*fs_, path, *layout, place.id == ArrayId::kData ? ids : place.type));
-    // Element 0 is the number of rows, known at the end.
+    // Element 0 is the number of rows. It is only known at the end.
     if (is_offsets(place.id)) return slot->append(std::span<const int64_t>({int64_t{0}}));
     return {};
   });
@@ -95,7 +95,8 @@ Status StoreWriter::append_split(Split split, const EncodedUnit& unit) {
   const auto writer = [&writers](ArrayId id) -> ArrayWriter& { return *writers[index(id)]; };
   std::vector<int64_t> ends, numbers, bytes, begins, row_ends, weight_ends, prompts;
   std::vector<std::byte> hashes;
-  int64_t end = writer(ArrayId::kData).elements(), token = 0, run = 0;  // [run, token): not yet appended
+  // tokens [run, token) are not yet appended
+  int64_t end = writer(ArrayId::kData).elements(), token = 0, run = 0;
   const auto flush = [&]() -> Status {
     const auto first = static_cast<size_t>(run), count = static_cast<size_t>(token - run);
     RETURN_IF_ERROR(writer(ArrayId::kData).append(std::span(unit.tokens).subspan(first, count)));
@@ -194,7 +195,7 @@ Status StoreWriter::commit(bool encoded) {
   return {};
 }
 
-// Sets an array's entry in the ledger; in offsets, element 0 on disk.
+// Fills in an array's entry in the ledger. For offsets, also sets element 0 on disk.
 Status StoreWriter::close_array(Split split, const ArrayPlace& place, SplitLedger& out) {
   std::vector<ChunkSum>& sums = state_.sums[index(split)][index(place.id)];
   const int64_t elements = state_.positions[index(split)][index(place.id)].elements();
@@ -207,11 +208,11 @@ Status StoreWriter::close_array(Split split, const ArrayPlace& place, SplitLedge
   const int64_t chunk = reader.spec().chunk[0];
   const std::optional<ElementType> type = parse_element(reader.spec().dtype);
   if (!type) return corrupt(fmt::format("{}: elements of {}", path, reader.spec().dtype));
-  if (is_offsets(place.id)) {  // its first chunk has just changed
+  if (is_offsets(place.id)) {  // element 0 has just changed, so its first chunk has new sums
     std::vector<int64_t> first(static_cast<size_t>(std::min(chunk, elements)));
     RETURN_IF_ERROR(reader.read(0, std::span(first)));
     first[0] = state_.first_offsets[index(split)];
-    // The digests of a store that is extended tell the last elements of input_ids/offsets alone.
+    // `last` is not compared: for a store that is extended it is known for input_ids/offsets only.
     const ChunkSum found = sum_chunk(*type, std::as_bytes(std::span(first)));
     if (found.sha256 != sums[0].sha256 || found.crc32c != sums[0].crc32c)
       return corrupt(fmt::format("{}: chunk 0 is damaged; delete the store to build it again", path));
@@ -227,7 +228,7 @@ Result<StoreLedger> StoreWriter::finish() {
   StoreLedger ledger;
   ledger.preprocessing = header_.preprocessing;
   ledger.files = state_.files;
-  // A store that was extended got new training files behind the held-out ones.
+  // In a store that was extended, new training files come after the held-out files.
   std::stable_sort(ledger.files.begin(), ledger.files.end(),
                    [](const FileLedger& a, const FileLedger& b) { return a.source.list < b.source.list; });
   for (const Split split : kSplits) {
@@ -249,7 +250,7 @@ Result<StoreLedger> StoreWriter::finish() {
 
 namespace {
 
-// Bytes of the file of the last, unfinished shard; 0 when the last is full.
+// Size of the file of the last, unfinished shard; 0 when the last shard is full.
 Result<int64_t> last_shard_bytes(io::FileSystem& fs, const std::string& path, int64_t elements) {
   ASSIGN_OR_RETURN(const io::Zarr1dReader reader, io::Zarr1dReader::open(fs, path, 1));
   const io::ZarrSpec& spec = reader.spec();
@@ -280,7 +281,7 @@ Result<BuildState> state_of_finished(io::FileSystem& fs, const std::string& cach
       if (!sums) {
         ASSIGN_OR_RETURN(sums, checked_sums(fs, source, place.id, array, tables->table(split, place.id)));
       }
-      // Full chunks only: the rest is read back when the array is opened.
+      // Only sums of full chunks: the rest is read again when the array is opened.
       const bool has_tail = array.elements % array.chunk != 0;
       ArrayWriter::Position& position = state.positions[index(split)][index(place.id)];
       position.zarr.elements = array.elements;

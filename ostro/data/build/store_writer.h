@@ -1,5 +1,5 @@
-// Writes a token store: rows appended to all arrays of both splits, commits that a kill cannot undo, the
-// ledger at the end.
+// Writes a token store: appends rows to the arrays of both splits, commits from time to time so that a killed
+// build can continue, and writes the ledger at the end.
 #pragma once
 
 #include <optional>
@@ -13,14 +13,14 @@
 
 namespace ostro::data {
 
-// Not thread-safe. Refers to the file system.
+// Not thread-safe. The file system must outlive it.
 class StoreWriter {
  public:
-  // A new store, with a journal of its own. `base`: the store is finished with that state and is extended.
+  // A new store with a new journal. With `base`, a finished store with that state is extended.
   static Result<StoreWriter> create(io::FileSystem& fs, const std::string& cache_dir, Journal::Header header,
                                     const ArrayLayout& layout, ElementType ids,
                                     const BuildState* base = nullptr);
-  // Goes on where the journal says.
+  // Continues at the last commit of the journal.
   static Result<StoreWriter> resume(io::FileSystem& fs, const std::string& cache_dir, Journal::Found found);
 
   const std::vector<SourceFile>& sources() const { return header_.sources; }
@@ -30,10 +30,10 @@ class StoreWriter {
   Status add(const EncodedUnit& unit);
   // Bytes of text since the last commit.
   int64_t uncommitted() const { return uncommitted_; }
-  // Makes everything added durable. `encoded`: there is no more.
+  // Makes everything added so far durable. `encoded`: all documents were added.
   Status commit(bool encoded);
-  // After commit(true): closes the store, writes its ledger and removes the journal. May be done again after
-  // a kill.
+  // Call after commit(true). Closes the arrays, writes the ledger and removes the journal. May be repeated
+  // after a kill.
   Result<StoreLedger> finish();
 
  private:
@@ -56,8 +56,8 @@ class StoreWriter {
   int64_t uncommitted_ = 0;
 };
 
-// The state of a finished store as if its build stood just before its end, for extending it: from the
-// digests, or where they are missing (stores made before they were kept) or wrong by reading the arrays.
+// The build state of a finished store, as it was just before the build ended. Needed to extend the store.
+// Taken from the file of digests. When that is missing (older stores) or wrong, the arrays are read.
 Result<BuildState> state_of_finished(io::FileSystem& fs, const std::string& cache_dir,
                                      const StoreLedger& ledger);
 

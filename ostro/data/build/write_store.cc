@@ -30,7 +30,7 @@ class Progress {
  private:
   const BuildSettings& settings_;
   BuildProgress progress_;
-  int64_t finished_ = 0;  // bytes of the files before that of the next unit
+  int64_t finished_ = 0;  // bytes of all files before the file of the next unit
   bool begun_ = false;
 };
 

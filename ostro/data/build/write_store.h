@@ -1,4 +1,4 @@
-// Carries units into a store, with commits and progress, up to its ledger.
+// The loop of a build: adds units to a store, with commits and progress, and finishes it.
 #pragma once
 
 #include "ostro/data/build/build.h"
@@ -7,7 +7,7 @@
 
 namespace ostro::data {
 
-// Adds all that `units` still gives, commits now and then, and closes the store.
+// Adds all remaining units, commits from time to time, and finishes the store.
 Result<StoreLedger> write_store(StoreWriter& writer, UnitSource& units, const BuildSettings& settings);
 
 }  // namespace ostro::data

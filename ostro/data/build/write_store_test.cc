@@ -36,7 +36,8 @@ DataOptions one_file(io::FileSystem& fs, const std::string& path) {
   return options;
 }
 
-// That reports say of a file of rows that are alike what their documents say: `before` were in already.
+// Checks the progress of a file with equal rows: bytes must follow from the documents. `before` documents
+// were already in the store.
 void check_reports(const std::vector<BuildProgress>& reports, int64_t size, int64_t before) {
   REQUIRE(reports.size() >= 3);
   int64_t last = 0;

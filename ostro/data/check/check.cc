@@ -26,10 +26,10 @@ namespace {
 constexpr size_t kBatchBytes = 8 << 20;
 constexpr size_t kBatchRows = 4096;
 constexpr size_t kBatchTokens = 2 << 20;        // of rows of a store
-constexpr size_t kStoreCacheBytes = 32u << 20;  // decoded chunks of a store, which is read in its order
-constexpr int kMaxEvalLevels = 200;             // of JSON in JSON, as in rows of conversations
+constexpr size_t kStoreCacheBytes = 32u << 20;  // for decoded chunks; the store is read in stored order
+constexpr int kMaxEvalLevels = 200;             // nesting of JSON, as in rows of conversations
 
-// What is computed of a row on its own, in any thread.
+// What any thread can compute from one row alone.
 struct RowFacts {
   Status error;
   FormattedRow row;  // its content is dropped
@@ -41,8 +41,8 @@ struct RowFacts {
   Contamination found;
 };
 
-// Makes a row of ids one of text: what they decode to, without an end-of-text at the end, as rows of text
-// have none either.
+// Turns a row of ids into text by decoding them. An end-of-text token at the end is dropped, since rows of
+// text have none.
 Status decode_row(const tokenizer::Tokenizer& tokenizer, FormattedRow& row) {
   std::span<const uint32_t> ids = row.ids;
   if (!ids.empty() && tokenizer.eos_id() == ids.back()) ids = ids.first(ids.size() - 1);
@@ -87,7 +87,7 @@ struct Workers {
     return out;
   }
 
-  // `facts_of(i, encoder)` for i below `count`, in their order.
+  // Computes facts_of(i, encoder) for all i < count, in several threads. The results are in order of i.
   template <typename FactsOf>
   static std::vector<RowFacts> all(size_t count, std::vector<tokenizer::Encoder>& encoders,
                                    const FactsOf& facts_of) {
@@ -109,7 +109,7 @@ struct Workers {
   }
 };
 
-// Adds every string in a JSON value, with line ends between them. `levels`: of what it may be made of.
+// Appends every string in a JSON value, separated by line ends. `levels` limits the nesting.
 Status append_strings(const nlohmann::ordered_json& value, int levels, std::string& out) {
   if (value.is_string()) {
     if (!out.empty()) out += '\n';
@@ -211,7 +211,7 @@ class Check {
     return {};
   }
 
-  // A component that is checked: by its texts, or by its store, which stands alone then.
+  // A component to check: its texts, or its store when it has no texts.
   struct Input {
     std::string name;
     bool decodes = false;  // rows are ids
@@ -221,7 +221,7 @@ class Check {
     std::shared_ptr<const TokenStore> store;
   };
 
-  // Everything that can be wrong with a component besides its rows is found before the first is read.
+  // Finds everything that can be wrong with a component, except for its rows, before the first row is read.
   Status find_inputs() {
     for (const Component& component : components_of(options_)) {
       if (component.is_in_place()) {
@@ -245,7 +245,8 @@ class Check {
         "data: no component has texts (train_urls) or a finished store, so there is nothing to check" + why);
   }
 
-  // A component without texts. Its store is made by hand or by another program, and may not be here yet.
+  // A component without texts. Its store comes from another program, or was made by hand, and may not exist
+  // yet.
   Status find_store(const Component& component) {
     auto store = TokenStore::open(fs_, options_, component, tokenizer_,
                                   std::make_shared<ChunkCache>(kStoreCacheBytes));
@@ -310,7 +311,7 @@ class Check {
     return {};
   }
 
-  // All rows, loss or not: what they decode to is what a run sees.
+  // Checks all rows, with or without loss, since a run sees all of them.
   Status read_store(const TokenStore& store) {
     for (const Split split : kSplits) {
       const TokenStream& stream = store.split(split);
@@ -395,10 +396,11 @@ class Check {
   const Workers workers_;
   DuplicateFinder finder_;
   std::vector<tokenizer::Encoder> encoders_;
-  std::vector<std::vector<bool>> seen_;  // n-grams of each eval document
+  std::vector<std::vector<bool>> seen_;  // by eval document: its n-grams that were found
   std::vector<Input> inputs_;
   BuildProgress progress_;
-  static constexpr int64_t kBytesOfId = 4;  // of a store, beside bytes of files in the progress
+  // bytes that the progress counts for each token of a store
+  static constexpr int64_t kBytesOfId = 4;
   int64_t finished_bytes_ = 0;
   CheckReport report_;
 };

@@ -1,4 +1,4 @@
-// The report of a check to look at: one HTML file with its plots drawn as SVG.
+// Writes the report of a check as one HTML page, with plots in SVG.
 #include <fmt/core.h>
 
 #include <algorithm>
@@ -191,7 +191,7 @@ std::string check_html(const CheckReport& report) {
         "these "
         "was not compared with those behind it, so that there may be more near duplicates than are "
         "counted.</p>\n",
-        grouped(d.crowded_bands), DuplicateReport::kMaxStanding, grouped(d.not_compared));
+        grouped(d.crowded_bands), DuplicateReport::kMaxRepresentatives, grouped(d.not_compared));
   out += clusters(report, report.duplicates.near, true);
   for (const ComponentCheck& c : report.components) {
     out += fmt::format(

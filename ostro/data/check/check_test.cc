@@ -37,7 +37,7 @@ void write(io::FileSystem& fs, const std::string& path, const std::string& text)
 
 std::string line(const std::string& text) { return nlohmann::json{{"text", text}}.dump() + "\n"; }
 
-// A corpus with what a check should find, and what it should not.
+// A corpus with things that a check should find, and others that it should not.
 struct Corpus {
   io::MemoryFileSystem fs;
   DataOptions options;
@@ -54,7 +54,7 @@ struct Corpus {
     // Line 11: an exact copy of line 1; lines 12 to 14 near copies of line 2.
     docs[10] = docs[0];
     for (int i = 11; i < 14; ++i) docs[static_cast<size_t>(i)] = docs[1] + fmt::format(" extra{}", i);
-    // Line 21 is like line 3 in half of its words only: no near copy.
+    // Line 21 shares only half of its words with line 3, so it is no near copy.
     docs[20] = docs[2].substr(0, docs[2].size() / 2) + " " + random_words(rng, 100);
     const std::string question =
         "what is the tallest mountain on the planet that anyone has ever climbed twice";  // 14 words
@@ -154,7 +154,7 @@ class FewOpenFiles final : public io::ForwardingFileSystem {
   int limit_, open_ = 0, most_ = 0;
 };
 
-// Sorted by its key alone, so that the order of equal ones shows.
+// Sorted by its key alone, so that the order of equal records is visible.
 struct Tagged {
   uint32_t key, tag;
   auto operator<=>(const Tagged& other) const { return key <=> other.key; }
@@ -352,8 +352,8 @@ TEST_CASE("check: estimated Jaccard indices are near the true ones") {
 }
 
 TEST_CASE("check: documents that were not compared with all others of a band are counted") {
-  // 40 documents share the numbers of the first band and no others, so that none is like another; of two more
-  // one is the other's copy but for its last number, and is found.
+  // 40 documents share the first band and nothing else, so no two are alike. Of two more, one differs from
+  // the other only in its last number, and is found.
   std::mt19937 rng(5);
   const Bands bands = Bands::for_threshold(0.8);
   for (const int sharing : {32, 33, 40}) {
@@ -412,7 +412,8 @@ TEST_CASE("check: more sorted runs than may be open at once are merged in passes
     CHECK(few.most() <= 257);
     CHECK(fs.list("f")->empty());
   }
-  // At most four at once, of 40: three passes. Equal records come in the order of a merge of all at once.
+  // Merging 40 runs, at most four at once, takes three passes. Equal records have the same order as after one
+  // merge of all runs.
   FewOpenFiles few(fs, 5);
   SpillSorter<Tagged> in_passes(few, "f/four", 1, 4), at_once(fs, "f/all", 1);
   for (uint32_t tag = 0; tag < 40 * 1024 - 5; ++tag) {
@@ -468,7 +469,7 @@ TEST_CASE("check: a word over and over in evaluation documents and in a text") {
   for (int i = 0; i < 10; ++i) index.add(fmt::format("{}", i), repeated("na", 200));
   index.add("long", repeated("na", 1000));
   index.finish();
-  // 3 * 10^7 pairs of a place and an n-gram, which are not all looked at.
+  // There are 3 * 10^7 pairs of a position and an n-gram. Not all of them may be looked at.
   const Contamination found = found_in(index, repeated("na", 10'000));
   CHECK(found.words_covered == 10'000);
   REQUIRE(found.hits.size() == 11);

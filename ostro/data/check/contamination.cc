@@ -30,7 +30,7 @@ void EvalIndex::add(std::string place, std::string_view text) {
 void EvalIndex::finish() {
   std::sort(entries_.begin(), entries_.end());
   size_t kept = 0;
-  for (size_t i = 0, group = 0; i < entries_.size(); ++i) {  // group: of one document with one hash
+  for (size_t i = 0, group = 0; i < entries_.size(); ++i) {  // group: first entry with this document and hash
     const Entry e = entries_[i];
     if (entries_[group].hash != e.hash || entries_[group].eval != e.eval) group = kept;
     size_t k = group;
@@ -56,7 +56,7 @@ bool EvalIndex::same_words(const Entry& a, const Entry& b) const {
   return std::equal(first, first + static_cast<std::ptrdiff_t>(length_of(d)), d.words.begin() + b.first);
 }
 
-// Those of `count` words that are `words`, of the entries from `e` on with its hash.
+// Looks at the entries from `e` on that have its hash. Gives those that have `count` words, equal to `words`.
 std::vector<EvalIndex::Entry> EvalIndex::with_words(std::vector<Entry>::const_iterator e,
                                                     const std::string* words, size_t count) const {
   std::vector<Entry> out;
@@ -68,7 +68,7 @@ std::vector<EvalIndex::Entry> EvalIndex::with_words(std::vector<Entry>::const_it
   return out;
 }
 
-// Of n-grams of a document, with their repeats, ascending.
+// The numbers of some n-grams of a document, including their repeats, ascending.
 std::vector<size_t> EvalIndex::all_numbers(size_t eval, std::vector<uint32_t> firsts) const {
   std::sort(firsts.begin(), firsts.end());
   firsts.erase(std::unique(firsts.begin(), firsts.end()), firsts.end());
@@ -86,7 +86,7 @@ Contamination EvalIndex::find(std::string_view text, const std::vector<uint64_t>
   Contamination out;
   if (lengths_.empty() || hashes.size() < lengths_.front()) return out;
   const StretchHashes stretches(hashes);
-  std::vector<std::string> words;  // of the text, once they are needed
+  std::vector<std::string> words;  // the words of the text; split only when a hash fits
   struct Found {
     int64_t windows = 0;
     std::vector<uint32_t> firsts;  // of different n-grams
@@ -107,7 +107,8 @@ Contamination EvalIndex::find(std::string_view text, const std::vector<uint64_t>
       covered.emplace_back(first, end);
   };
   for (const size_t length : lengths_) {
-    // By hash; what a text repeats is looked up once, as it may be in many documents of the index.
+    // By hash. An n-gram that the text repeats is looked up only once, because it may be in many documents of
+    // the index.
     std::unordered_map<uint64_t, Window> seen;
     for (size_t first = 0; first + length <= hashes.size(); ++first) {
       const uint64_t hash = stretches.of(first, length);
@@ -130,7 +131,7 @@ Contamination EvalIndex::find(std::string_view text, const std::vector<uint64_t>
       cover(first, first + length);
       if (known == seen.end())
         seen.emplace(hash, std::move(window));
-      else  // other words with an equal hash
+      else  // different words with the same hash
         take(window);
     }
     for (const auto& [hash, window] : seen) take(window);

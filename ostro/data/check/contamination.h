@@ -1,4 +1,4 @@
-// Which n-grams of evaluation sets stand in a text.
+// Finds n-grams of evaluation sets in a text.
 #pragma once
 
 #include <cstddef>
@@ -13,26 +13,26 @@ namespace ostro::data {
 struct EvalDocument {
   std::string place;  // "file:line"
   std::vector<std::string> words;
-  int64_t ngrams = 0;  // of it in the index; one that stands in it k times counts k times
+  int64_t ngrams = 0;  // its n-grams in the index; one that occurs k times counts k times
 };
 
-// What of one evaluation document a text holds.
+// The n-grams of one evaluation document that a text holds.
 struct ContaminationHit {
-  size_t eval = 0;      // number of the evaluation document
-  int64_t windows = 0;  // places of the text that hold an n-gram of it, each once
-  // Numbers of its n-grams that were found (their first words), ascending; of one that stands in it more than
-  // once, all its numbers.
+  size_t eval = 0;      // index of the evaluation document
+  int64_t windows = 0;  // positions of the text at which one of its n-grams begins
+  // Its n-grams that were found, by the number of their first word, ascending. An n-gram that occurs several
+  // times in the evaluation document has all its numbers here.
   std::vector<size_t> ngrams;
 };
 
 struct Contamination {
-  int64_t words_covered = 0;           // of the text, by n-grams of any evaluation document
+  int64_t words_covered = 0;           // words of the text that lie in an n-gram of any evaluation document
   std::vector<ContaminationHit> hits;  // in the order of the evaluation documents
 };
 
-// The n-grams of evaluation documents: n words each; a document of fewer words, but at least `shortest`, is
-// one n-gram as a whole, a shorter one is not looked for. Built by add(), then finish(); after that const use
-// is thread-safe.
+// The index of the n-grams of evaluation documents. An n-gram has n words. A document of fewer words, but at
+// least `shortest`, is one n-gram as a whole; a shorter document is not looked for. Call add() for each
+// document, then finish(); after that const use is thread-safe.
 class EvalIndex {
  public:
   EvalIndex(size_t n, size_t shortest) : n_(n), shortest_(shortest) {}
@@ -40,15 +40,15 @@ class EvalIndex {
   void add(std::string place, std::string_view text);
   void finish();
 
-  // Compares word by word, so that equal hashes of different words cannot make a hit. `hashes` are of the
-  // words of `text` (word_hashes); it is only read again where a hash fits. Takes time for every place of the
-  // text, for every different n-gram there once more for each evaluation document that holds it, and for the
-  // result.
+  // Finds the n-grams in `text`. `hashes` are the hashes of its words (word_hashes). Where a hash fits, the
+  // words are compared, so that different words with equal hashes are no hit. Time: linear in the words of
+  // the text; plus, for every different n-gram found, one step for each evaluation document that holds it;
+  // plus the size of the result.
   Contamination find(std::string_view text, const std::vector<uint64_t>& hashes) const;
 
   const std::vector<EvalDocument>& documents() const { return documents_; }
   int64_t too_short() const { return too_short_; }
-  // The words of an n-gram, with spaces between them.
+  // The words of an n-gram, joined with spaces.
   std::string ngram_text(size_t eval, size_t first) const;
 
  private:
@@ -57,19 +57,19 @@ class EvalIndex {
     uint32_t eval, first;
     auto operator<=>(const Entry&) const = default;
   };
-  // The n-gram at `first` of a document stands at `again` once more.
+  // In evaluation document `eval`, the n-gram at word `first` occurs again at word `again`.
   struct Repeat {
     uint32_t eval, first, again;
     auto operator<=>(const Repeat&) const = default;
   };
-  // A window of a text, and the n-grams with its words.
+  // A window of the text, and the n-grams of the index with the same words.
   struct Window {
     size_t first = 0;
-    int64_t places = 0;  // of the text that hold the same words
+    int64_t places = 0;  // positions of the text with the same words
     std::vector<Entry> entries;
   };
 
-  bool same_words(const Entry& a, const Entry& b) const;  // of one document
+  bool same_words(const Entry& a, const Entry& b) const;  // both of the same document
   std::vector<Entry> with_words(std::vector<Entry>::const_iterator e, const std::string* words,
                                 size_t count) const;
   std::vector<size_t> all_numbers(size_t eval, std::vector<uint32_t> firsts) const;
@@ -78,11 +78,13 @@ class EvalIndex {
 
   size_t n_, shortest_;
   std::vector<EvalDocument> documents_;
-  std::vector<Entry> entries_;    // sorted; after finish() one for each document and its different n-grams
-  std::vector<Repeat> repeats_;   // sorted
-  std::vector<uint64_t> filter_;  // a bit for every hash that is there
+  // sorted; after finish(), one entry for each different n-gram of each document
+  std::vector<Entry> entries_;
+  std::vector<Repeat> repeats_;  // sorted
+  // a bit for each hash in the index: most windows are ruled out without a search
+  std::vector<uint64_t> filter_;
   uint64_t mask_ = 0;
-  std::vector<size_t> lengths_;  // of n-grams, ascending
+  std::vector<size_t> lengths_;  // lengths of n-grams, ascending
   int64_t too_short_ = 0;
 };
 

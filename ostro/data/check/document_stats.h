@@ -1,4 +1,4 @@
-// Figures of one text that hint at its quality and need no language.
+// Figures about the quality of one text that do not depend on its language.
 #pragma once
 
 #include <cstdint>
@@ -12,18 +12,18 @@ namespace ostro::data {
 struct DocumentStats {
   int64_t bytes = 0, characters = 0, words = 0;
   int64_t tokens = -1;  // negative: not counted
-  // Shares of the characters.
+  // Shares of all characters, 0 to 1.
   double letters = 0, digits = 0, spaces = 0, symbols = 0, non_ascii = 0;
-  double mean_word_length = 0;  // characters between white space
-  double symbol_ratio = 0;      // # and ellipses, for each word
-  double repeated_lines = 0;    // share of bytes in lines (not blank) that stood before
-  double compressed = 0;        // size by zstd over size: low for repetitive text, near 1 for noise
+  double mean_word_length = 0;  // a word here: characters between white space
+  double symbol_ratio = 0;      // number signs (#) and ellipses per word
+  double repeated_lines = 0;    // share of bytes in non-blank lines that repeat an earlier line
+  double compressed = 0;        // compressed size (zstd) / size: low for repetitive text, near 1 for noise
 };
 
-// `text` must be valid UTF-8 and not empty. `tokens` is left alone.
+// `text` must be valid UTF-8 and not empty. Does not set `tokens`.
 Result<DocumentStats> document_stats(std::string_view text);
 
-// One distribution of each figure.
+// A histogram of each figure, over many documents.
 struct StatsHistograms {
   struct Entry {
     const char* name;

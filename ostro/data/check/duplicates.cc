@@ -11,7 +11,7 @@
 namespace ostro::data {
 namespace {
 
-// Keeps the `limit` best items by `better`.
+// Inserts an item into a list that keeps only the `limit` best, by `better`.
 template <typename Item, typename Better>
 void keep_best(std::vector<Item>& best, Item item, size_t limit, const Better& better) {
   const auto at = std::upper_bound(best.begin(), best.end(), item, better);
@@ -28,7 +28,7 @@ bool larger(const Group& a, const Group& b) {
   return a.documents < b.documents;
 }
 
-// Sets of documents that were found to be alike; the smallest number stands for its set.
+// Union-find over documents that are near duplicates. The smallest number represents its set.
 class Sets {
  public:
   uint64_t root(uint64_t x) {
@@ -43,7 +43,7 @@ class Sets {
     parent_[std::max(x, y)] = std::min(x, y);
     parent_.try_emplace(std::min(x, y), std::min(x, y));
   }
-  // Every set of two or more, members ascending.
+  // Every set of two or more documents, with members ascending.
   std::map<uint64_t, std::vector<uint64_t>> all() {
     std::map<uint64_t, std::vector<uint64_t>> out;
     std::vector<uint64_t> members;
@@ -169,33 +169,34 @@ Status DuplicateFinder::find_near(size_t list, DuplicateReport& report) {
         for (size_t band = 0; band < bands_.count; ++band)
           RETURN_IF_ERROR(keys_.add({bands_.key(block[i].signature, band), begin + i}));
   }
-  // Documents with an equal band: each is compared with those before it that stand for a set of alike ones.
-  // Most bands are one document's alone, so that the first signature is only read when a second comes.
+  // Documents with an equal band come one after the other. Each is compared with earlier ones, of which one
+  // is kept for each set of similar documents (`representatives`). Most bands belong to a single document, so
+  // its signature is read only when a second document comes.
   Sets sets;
   bool crowded = false;
   std::optional<BandRecord> first;
-  std::vector<std::pair<uint64_t, Signature>> standing;
+  std::vector<std::pair<uint64_t, Signature>> representatives;
   RETURN_IF_ERROR(keys_.drain([&](const BandRecord& record) -> Status {
     if (!first || record.key != first->key) {
       first = record;
-      standing.clear();
+      representatives.clear();
       crowded = false;
       return {};
     }
-    if (standing.size() <= 1 && sets.root(first->document) == sets.root(record.document)) return {};
-    if (standing.empty()) {
+    if (representatives.size() <= 1 && sets.root(first->document) == sets.root(record.document)) return {};
+    if (representatives.empty()) {
       ASSIGN_OR_RETURN(const Stored one, stored(first->document));
-      standing.emplace_back(first->document, one.signature);
+      representatives.emplace_back(first->document, one.signature);
     }
     ASSIGN_OR_RETURN(const Stored one, stored(record.document));
-    for (const auto& [document, signature] : standing) {
+    for (const auto& [document, signature] : representatives) {
       if (sets.root(document) == sets.root(record.document)) return {};
       if (estimated_jaccard(signature, one.signature) < threshold_) continue;
       sets.join(document, record.document);
       return {};
     }
-    if (standing.size() < DuplicateReport::kMaxStanding) {
-      standing.emplace_back(record.document, one.signature);
+    if (representatives.size() < DuplicateReport::kMaxRepresentatives) {
+      representatives.emplace_back(record.document, one.signature);
       return {};
     }
     report.crowded_bands += crowded ? 0 : 1;
@@ -204,7 +205,7 @@ Status DuplicateFinder::find_near(size_t list, DuplicateReport& report) {
     return {};
   }));
   std::vector<Group> best;
-  std::unordered_map<uint64_t, int64_t> bytes;  // behind the first, by the first
+  std::unordered_map<uint64_t, int64_t> bytes;  // by first document: bytes of the others in its set
   for (const auto& [root, members] : sets.all()) {
     if (members.size() < 2) continue;
     ++report.near_clusters;

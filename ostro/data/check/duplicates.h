@@ -1,4 +1,4 @@
-// Documents that stand in a corpus more than once: to the byte, or nearly.
+// Finds documents that occur more than once in a corpus: exact duplicates and near duplicates.
 #pragma once
 
 #include <array>
@@ -18,42 +18,44 @@
 
 namespace ostro::data {
 
-// Where a document stands; `source` counts the files of all components.
+// The place of a document: file number over all components, and the document's number in the file.
 struct DocumentPlace {
   int64_t source = 0, number = 0;
 };
 
 struct DuplicateCluster {
-  std::vector<DocumentPlace> documents;  // the first ones, in order
-  int64_t size = 0;                      // of all
-  int64_t bytes = 0;                     // of the documents behind the first
-  double least_jaccard = 1;              // smallest estimate between the first and another that is listed
+  std::vector<DocumentPlace> documents;  // the first documents of the cluster, in order
+  int64_t size = 0;                      // number of documents in the cluster
+  int64_t bytes = 0;                     // bytes of all documents except the first
+  double least_jaccard = 1;  // smallest estimated Jaccard index between the first and another listed document
 };
 
 struct DuplicateReport {
   int64_t documents = 0;
   int64_t exact_copies = 0, exact_bytes = 0, exact_clusters = 0;
-  std::vector<DuplicateCluster> exact;  // the largest first
+  std::vector<DuplicateCluster> exact;  // largest first
   int64_t near_copies = 0, near_bytes = 0, near_clusters = 0;
-  std::vector<DuplicateCluster> near;  // among documents that are no exact copies of one before them
-  // Bands that more than kMaxStanding documents unlike each other have equal, and how many such documents
-  // were left behind there: what comes later was not compared with them, unless by another band.
+  std::vector<DuplicateCluster> near;  // without exact copies of earlier documents
+  // A band is crowded when more than kMaxRepresentatives documents share it without being alike. The further
+  // documents are not kept for comparison in this band: later ones are compared with them only if they share
+  // another band. `not_compared` counts the documents that were not kept.
   int64_t crowded_bands = 0, not_compared = 0;
-  static constexpr size_t kMaxStanding = 32;
+  static constexpr size_t kMaxRepresentatives = 32;
 };
 
-// Collects documents in order, then finds duplicates. Memory: `memory` bytes for sorting, a bit for every
-// document and some words for every near duplicate; the rest is in files below `folder`, which must exist.
+// Collects documents in order, then finds duplicates. Memory: `memory` bytes for sorting, one bit for every
+// document and a few words for every near duplicate. Everything else is in files below `folder`, which must
+// exist.
 class DuplicateFinder {
  public:
   DuplicateFinder(io::FileSystem& fs, std::string folder, double near_threshold, int64_t memory);
 
-  // `signature` is null for a document without words, which is no near duplicate of anything.
+  // `signature` is null for a document without words; it cannot be a near duplicate.
   Status add(const DocumentPlace& place, int64_t bytes, const Sha256Digest& hash, const Signature* signature);
 
   int64_t documents() const { return static_cast<int64_t>(documents_); }  // added so far
 
-  // At most `list` clusters of a kind, with at most 20 documents each. Once.
+  // The report lists at most `list` clusters of each kind, with at most 20 documents each. Call it once.
   Result<DuplicateReport> finish(size_t list);
 
  private:

@@ -8,12 +8,12 @@
 
 namespace ostro::data {
 
-// Counts of values in bins: four to an octave for sizes (0 and 1 have their own), or of equal width for
-// shares.
+// Counts values in bins. For sizes there are four bins between powers of 2 (0 and 1 have bins of their own);
+// for shares the bins have equal width.
 class Histogram {
  public:
   static Histogram sizes() { return Histogram(0, 0, 0); }
-  // Values outside [low, high] count in the first or last bin.
+  // Values outside [low, high] are counted in the first or last bin.
   static Histogram linear(double low, double high, size_t bins) { return Histogram(low, high, bins); }
 
   void add(double value);
@@ -23,10 +23,10 @@ class Histogram {
   double min() const { return count_ == 0 ? 0 : min_; }
   double max() const { return count_ == 0 ? 0 : max_; }
   double sum() const { return sum_; }
-  // The upper edge of the bin in which the share `q` of values is reached, and at most max().
+  // The q-quantile, rounded up to the edge of its bin, but at most max().
   double quantile(double q) const;
 
-  // Only bins up to the last that is not empty.
+  // The bins up to the last one that is not empty.
   const std::vector<int64_t>& bins() const { return bins_; }
   double lower_edge(size_t bin) const;
 

@@ -20,7 +20,7 @@ bool MinHasher::sign(const std::vector<uint64_t>& words, Signature& out) const {
   const size_t length = std::min(shingle_, words.size());
   for (size_t first = 0; first + length <= words.size(); ++first) {
     const auto h = static_cast<uint32_t>(stretches.of(first, length) >> 32);
-    for (size_t i = 0; i < kMinHashes; ++i) {  // no branches: eight at a time
+    for (size_t i = 0; i < kMinHashes; ++i) {  // no branches, so that the compiler can vectorize it
       uint32_t x = (h ^ seeds_[i]) * 0x7FEB352Du;
       x = (x ^ (x >> 15)) * 0x846CA68Bu;
       x ^= x >> 16;

@@ -1,4 +1,4 @@
-// MinHash signatures: how alike two texts are, from a few numbers of each.
+// MinHash signatures: estimate how similar two texts are from a few numbers for each.
 #pragma once
 
 #include <array>
@@ -14,10 +14,11 @@ using Signature = std::array<uint32_t, kMinHashes>;
 // Makes signatures; immutable and thread-safe.
 class MinHasher {
  public:
-  // Texts are compared by their stretches of `shingle` words; `seed` chooses the hash functions.
+  // A shingle is a run of `shingle` words; `seed` chooses the hash functions.
   MinHasher(size_t shingle, uint64_t seed);
 
-  // Of a text's word hashes; one of fewer words than a shingle is one shingle. False without words.
+  // Makes the signature from the hashes of a text's words. A text with fewer words is one shingle as a whole.
+  // False for a text without words.
   bool sign(const std::vector<uint64_t>& words, Signature& out) const;
 
  private:
@@ -25,14 +26,14 @@ class MinHasher {
   Signature seeds_;
 };
 
-// The share of equal numbers: an estimate of the Jaccard index of the texts' sets of shingles, with a
-// standard deviation of at most 0.044.
+// The share of equal numbers in two signatures. It estimates the Jaccard index of the two sets of shingles,
+// with a standard deviation of at most 0.044.
 double estimated_jaccard(const Signature& a, const Signature& b);
 
-// How signatures are cut into bands: two texts are compared when one band of theirs is equal.
+// Cuts signatures into bands (LSH banding). Two texts are compared only if one of their bands is equal.
 struct Bands {
   size_t rows = 1, count = kMinHashes;
-  // The longest bands with which texts as alike as `threshold` meet with a chance of 0.999.
+  // The longest bands with which two texts of Jaccard index `threshold` share a band with probability 0.999.
   static Bands for_threshold(double threshold);
   uint64_t key(const Signature& signature, size_t band) const;
 };

@@ -1,5 +1,6 @@
-// Sorts more records than fit in memory: full buffers go to files as sorted runs, which are merged at the
-// end, some at a time into longer runs where they are too many to be open at once.
+// External merge sort, for more records than fit in memory. Full buffers are written to files as sorted runs.
+// The runs are merged at the end; when they are too many to be open at once, groups of them are merged to
+// longer runs first.
 #pragma once
 
 #include <fmt/core.h>
@@ -19,8 +20,8 @@
 
 namespace ostro::data {
 
-// Record is plain data with <=>. Not thread-safe. Its files, `prefix`.N, go as drain() has read them; what an
-// error leaves behind is the caller's to remove.
+// Record is plain data with <=>. Not thread-safe. The files are named `prefix`.N. drain() removes them as it
+// reads them; after an error the caller must remove what is left.
 template <typename Record>
 class SpillSorter {
   static_assert(std::is_trivially_copyable_v<Record>);
@@ -28,8 +29,8 @@ class SpillSorter {
  public:
   using Take = std::function<Status(const Record&)>;
 
-  // Holds at most `memory` bytes of records, but always 1024 and, while it merges, 64 of every open run.
-  // Opens at most `fan_in` (2 or more) runs at once, and one more file that it writes.
+  // Holds at most `memory` bytes of records, but at least 1024 records and, during a merge, 64 of every open
+  // run. Opens at most `fan_in` (2 or more) runs at once, plus one file for writing.
   SpillSorter(io::FileSystem& fs, std::string prefix, int64_t memory, size_t fan_in = 256)
       : fs_(fs),
         prefix_(std::move(prefix)),
@@ -41,7 +42,7 @@ class SpillSorter {
     return buffer_.size() < capacity_ ? Status() : spill();
   }
 
-  // Gives all records in order, then forgets them. Of equal ones those of an earlier run come first.
+  // Gives all records in order, then is empty again. Among equal records those of an earlier run come first.
   Status drain(const Take& take) {
     std::sort(buffer_.begin(), buffer_.end());
     if (runs_.empty()) {
@@ -90,8 +91,8 @@ class SpillSorter {
     return {};
   }
 
-  // One pass: neighbours become one run, which takes their place, so that equal records keep their order.
-  // Once few enough runs are left, the others stay as they are.
+  // One pass over the runs. Neighbouring runs are merged to one that takes their place, so that equal records
+  // keep their order. It stops merging as soon as at most `fan_in` runs will be left.
   Status merge_some() {
     std::vector<int64_t> merged;
     for (size_t at = 0; at < runs_.size();) {
@@ -128,7 +129,7 @@ class SpillSorter {
     return file->close();
   }
 
-  // Gives the records of some runs in order, then removes their files.
+  // Merges some runs: gives their records in order, then removes their files.
   Status merge(std::span<const int64_t> numbers, const Take& take) {
     std::vector<Run> runs;
     for (const int64_t number : numbers) {
@@ -154,7 +155,7 @@ class SpillSorter {
     return {};
   }
 
-  // Records to hold of each of so many runs, and of what they are merged to.
+  // Buffer size in records for each of `runs` runs, and for the output of their merge.
   size_t share(size_t runs) const { return std::max<size_t>(capacity_ / (runs + 1), 64); }
 
   io::FileSystem& fs_;

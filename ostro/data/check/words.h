@@ -1,4 +1,4 @@
-// The words of a text as checks compare them: small letters, no punctuation.
+// Splits a text into the words that checks compare: lower case, without punctuation.
 #pragma once
 
 #include <cstddef>
@@ -9,17 +9,17 @@
 
 namespace ostro::data {
 
-// A word is a run of letters, marks, digits and _, in small letters; in scripts that put no spaces between
-// words (Han, Kana, Thai, Lao, Khmer, Myanmar) every character is one. `text` must be valid UTF-8.
+// A word is a run of letters, marks, digits and _, in lower case. In scripts without spaces between words
+// (Han, Kana, Thai, Lao, Khmer, Myanmar) every character is a word. `text` must be valid UTF-8.
 std::vector<std::string> normalized_words(std::string_view text);
 
-// The same as 64-bit hashes, without making the words.
+// The 64-bit hashes of the same words, without making the strings.
 std::vector<uint64_t> word_hashes(std::string_view text);
 
 // A well-mixed value of 64 bits (the finalizer of splitmix64).
 uint64_t mix64(uint64_t x);
 
-// Hashes of any stretch of words in constant time: equal stretches have equal hashes.
+// Rolling hashes: the hash of any run of words in constant time. Equal runs have equal hashes.
 class StretchHashes {
  public:
   explicit StretchHashes(const std::vector<uint64_t>& words);

@@ -1,4 +1,4 @@
-// format chat: messages, written out by a chat template; what the assistant wrote is the target.
+// Format chat: a chat template turns messages into text. The assistant's parts are the targets.
 #include <fmt/core.h>
 
 #include <nlohmann/json.hpp>

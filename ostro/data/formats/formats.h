@@ -1,4 +1,4 @@
-// The four formats, one file each.
+// The four row formats; each has a file of its own.
 #pragma once
 
 #include <memory>
@@ -12,9 +12,9 @@
 
 namespace ostro::data {
 
-// What the formats share. `eos_id` ends rows of text and supervised data; negative: nothing does.
+// What all formats need. `eos_id` is put at the end of rows of text and supervised data; negative: none.
 struct FormatContext {
-  std::string key;  // of the option that holds the format, for messages
+  std::string key;  // option that holds the format, for messages
   const tokenizer::Tokenizer& tokenizer;
   int64_t eos_id = -1;
 };
@@ -27,13 +27,14 @@ std::unique_ptr<RowFormatter> make_supervised_formatter(const FormatContext& con
 std::unique_ptr<RowFormatter> make_prebuilt_formatter(const FormatContext& context,
                                                       const PrebuiltFormat& options);
 
-// Appends the ids of `text`, with a weight of 1 for every token that has a byte in one of `spans` (in order,
-// apart) and 0 for the others. Special tokens in the text become their ids; none is added.
+// Appends the ids of `text` to `out`. A token has weight 1 if one of its bytes lies in one of `spans`, else
+// 0. `spans` are byte ranges in order that do not overlap. Special tokens written in the text become their
+// ids; no other is added.
 Status encode_with_spans(const tokenizer::Tokenizer& tokenizer, tokenizer::Encoder& encoder,
                          std::string_view text, const std::vector<std::pair<size_t, size_t>>& spans,
                          FormattedRow& out);
 
-// Drops weights that are all 1; a row whose weights are all 0 is skipped.
+// Removes the weights if all are 1. Marks the row as skipped if all are 0.
 void settle_weights(FormattedRow& row);
 
 }  // namespace ostro::data

@@ -1,4 +1,4 @@
-// format prebuilt: token ids that were made elsewhere, with loss weights or without.
+// Format prebuilt: token ids made by another program, with or without loss weights.
 #include <fmt/core.h>
 
 #include <cmath>

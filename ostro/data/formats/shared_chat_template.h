@@ -1,4 +1,4 @@
-// The chat template that goes with a model trained on a configuration's data.
+// The chat template to export with a model trained on a configuration's data.
 #pragma once
 
 #include <optional>
@@ -11,8 +11,8 @@
 
 namespace ostro::data {
 
-// The template of all chat components that are made into tokens here. None without such a component, and when
-// two of them have different ones: a model has one.
+// The template that all chat components with texts share. Nothing when no component has one, or when two have
+// different ones, since a model has only one.
 Result<std::optional<chat::ChatTemplate>> shared_chat_template(io::FileSystem& fs, const DataOptions& options,
                                                                const tokenizer::Tokenizer& tokenizer);
 

@@ -1,4 +1,4 @@
-// format supervised: an input and an output; the output is the target.
+// Format supervised: an input and an output. The output is the target.
 #include <nlohmann/json.hpp>
 
 #include "ostro/data/formats/formats.h"
@@ -12,7 +12,7 @@ class SupervisedFormatter : public RowFormatter {
   SupervisedFormatter(const FormatContext& context, const SupervisedFormat& options)
       : context_(context), options_(options) {}
 
-  // Both are tokenized as one text; a token that holds letters of both counts as output.
+  // Input and output are tokenized as one text. A token with characters of both counts as output.
   Result<FormattedRow> format(const Row& row, tokenizer::Encoder& encoder) const override {
     size_t input = 0;
     ASSIGN_OR_RETURN(FormattedRow out, joined(row, input));
@@ -45,7 +45,8 @@ class SupervisedFormatter : public RowFormatter {
   }
 
  private:
-  // Input, separator and output; `input` is where the output begins. A row without an output is empty.
+  // Joins input, separator and output. `input` is set to the byte where the output begins. A row without an
+  // output is empty.
   Result<FormattedRow> joined(const Row& row, size_t& input) const {
     FormattedRow out;
     ASSIGN_OR_RETURN(const auto object, row_object(row, "supervised", out.repaired));

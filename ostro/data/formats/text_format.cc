@@ -1,4 +1,4 @@
-// format text: a string, every token of which is a target.
+// Format text: a string. Every token is a target.
 #include <nlohmann/json.hpp>
 
 #include "ostro/data/formats/formats.h"

@@ -14,7 +14,8 @@ namespace {
 
 constexpr const char* kTableFile = "chunks.table";
 
-// A page is entries, filled up with zeros, and a CRC-32C. Both sizes of an entry fill it without a rest.
+// A page holds entries, padded with zeros, and a CRC-32C. Both sizes of an entry divide the room for entries
+// without remainder.
 constexpr int64_t kPageBytes = 4096, kCrcBytes = 4, kEntryBytes = 4, kEntryBytesWithLast = 12;
 static_assert((kPageBytes - kCrcBytes) % kEntryBytes == 0 &&
               (kPageBytes - kCrcBytes) % kEntryBytesWithLast == 0);
@@ -28,14 +29,15 @@ int64_t pages_of(int64_t chunks, bool has_last) {
   return chunks / entries + (chunks % entries != 0 ? 1 : 0);
 }
 
-// The store and the place are part of it, so that a page of another store or place is no page of this one.
+// The checksum includes the store's hash and the page number, so that a page of another store or place is not
+// accepted.
 uint32_t crc_of_page(std::string_view entries, const std::string& store_hash, int64_t number) {
   uint32_t crc = io::crc32c(std::as_bytes(std::span(store_hash)));
   crc = io::crc32c(std::as_bytes(std::span(&number, 1)), crc);
   return io::crc32c(std::as_bytes(std::span(entries)), crc);
 }
 
-// Appends the pages of an array; `number` is that of the first.
+// Appends the pages of an array. `number` is the number of the first page.
 void append_pages(const ArrayLedger& array, bool has_last, const std::string& store_hash, int64_t number,
                   std::string& out) {
   const auto chunks = static_cast<size_t>(array.chunks());

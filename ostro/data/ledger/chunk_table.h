@@ -1,5 +1,6 @@
-// What a reader must know of every chunk of a store's arrays, read page by page: a store of 10^13 tokens has
-// tens of millions of chunks (docs/formats/token_store.md, "chunks.table").
+// The chunk table holds what a reader must know of every chunk of a store's arrays. It is read page by page,
+// because a store of 10^13 tokens has tens of millions of chunks (docs/formats/token_store.md,
+// "chunks.table").
 #pragma once
 
 #include <array>
@@ -20,11 +21,12 @@ class ChunkTables;
 class ChunkTable {
  public:
   int64_t chunks() const { return chunks_; }
-  // CRC-32C of a chunk's elements. These fail with kCorrupt, naming the file, where it is damaged.
+  // CRC-32C of a chunk's elements. This and the functions below fail with kCorrupt, naming the file, when the
+  // table is damaged.
   Result<uint32_t> crc32c(int64_t chunk) const;
-  // The last element of a chunk of offsets.
+  // The last element of a chunk. Only for offsets.
   Result<int64_t> last(int64_t chunk) const;
-  // The first chunk of offsets whose last element is above `value`; chunks() when there is none.
+  // The first chunk whose last element is above `value`; chunks() when there is none. Only for offsets.
   Result<int64_t> first_above(int64_t value) const;
 
  private:
@@ -40,12 +42,12 @@ class ChunkTable {
   bool has_last_ = false;
 };
 
-// The tables of a store. Keeps the pages used last, 4 MiB of them.
+// The chunk tables of all arrays of a store. Caches the pages used last, up to 4 MiB.
 class ChunkTables : public std::enable_shared_from_this<ChunkTables> {
  public:
-  // Of the store whose ledger, with or without files, and ledger hash were read from `cache_dir`. kCorrupt
-  // when the file is missing or has another size than the ledger needs; its pages are checked when they are
-  // read.
+  // Opens the tables in `cache_dir`. `ledger` (with or without files) and its `hash` were read from there.
+  // kCorrupt when the file is missing or does not have the size that the ledger requires. Pages are checked
+  // when they are read.
   static Result<std::shared_ptr<const ChunkTables>> open(io::FileSystem& fs, const std::string& cache_dir,
                                                          const StoreLedger& ledger, const std::string& hash);
 
@@ -63,12 +65,13 @@ class ChunkTables : public std::enable_shared_from_this<ChunkTables> {
   std::array<std::array<Place, kArrayCount>, 2> places_;  // by Split and ArrayId
   std::string path_, store_hash_;
   StoreName store_;
-  std::unique_ptr<io::RandomAccessFile> file_;  // null: a ledger that holds the sums itself
-  std::string memory_;                          // ... as they would stand in the file
+  std::unique_ptr<io::RandomAccessFile> file_;  // null when the ledger holds the sums itself ...
+  std::string memory_;                          // ... and then this has the content that the file would have
   LruCache<Page>::Part pages_{std::make_shared<LruCache<Page>>(1024)};
 };
 
-// Writes the tables of a ledger that holds the sums of all chunks and has that hash, durably.
+// Writes the tables of a ledger that holds the sums of all chunks. Durable when it returns. `hash` is the
+// ledger's.
 Status write_chunk_tables(io::FileSystem& fs, const std::string& cache_dir, const StoreLedger& ledger,
                           const std::string& hash);
 

@@ -1,4 +1,4 @@
-// Stores with more chunks than memory should know of and more files than a process may have open.
+// Stores with too many chunks to hold all sums in memory, and more files than a process may open.
 #include "ostro/data/ledger/chunk_table.h"
 
 #include <doctest/doctest.h>
@@ -38,7 +38,7 @@ SparseStore many_chunks(int64_t chunks) {
   return store;
 }
 
-// Of the batch of a step in a full shuffle.
+// The sequences of a step's batch in a full shuffle.
 std::vector<int64_t> sequences_of(const SparseStore& store, int64_t step) {
   const SequenceOrder order(data_key(0), (store.tokens - 1) / kSeqLen, {true});
   std::vector<int64_t> sequences;
@@ -126,7 +126,7 @@ TEST_CASE("chunk table: stores whose ledger holds the sums are read as before") 
   REQUIRE(built.ok());
   nlohmann::json json = write_old_ledger(fs, options.cache_dir, *built, 1);
   check_ok(verify_store(fs, options.cache_dir));
-  const auto store = TokenStore::open(fs, options, test_tokenizer());
+  const auto store = open_store(fs, options);
   REQUIRE(store.ok());
   CHECK((*store)->hash() == built->hash());
   const TokenStream& stream = (*store)->split(Split::kTrain);

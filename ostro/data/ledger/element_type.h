@@ -1,4 +1,4 @@
-// The types that elements of a token store's arrays have on disk.
+// The types of array elements on disk.
 #pragma once
 
 #include <cstddef>
@@ -11,14 +11,14 @@ namespace ostro::data {
 
 enum class ElementType { kUint8, kUint16, kInt32, kUint32, kInt64, kUint64, kFloat32 };
 
-// Zarr's name: "int64".
+// The name in Zarr, e.g. "int64".
 const char* element_name(ElementType type);
 // Nothing for any other name.
 std::optional<ElementType> parse_element(std::string_view name);
 size_t element_bytes(ElementType type);
 bool is_integer(ElementType type);
 
-// Calls visit(span of the type's C++ elements) on elements in memory; `bytes` must be whole elements.
+// Calls visit(span<const T>), where T is the C++ type of the elements. `bytes` must be whole elements.
 template <typename Visit>
 auto visit_elements(ElementType type, std::span<const std::byte> bytes, const Visit& visit) {
   const auto as = [&]<typename T>(T) {

@@ -1,5 +1,5 @@
-// The ledger of a token store: what is in it, made from what and how (docs/formats/token_store.md). It is
-// written last, so a store that has one is complete.
+// The ledger of a token store says what the store contains, from which files it was made, and how
+// (docs/formats/token_store.md). It is written last, so a store with a ledger is complete.
 #pragma once
 
 #include <array>
@@ -17,15 +17,15 @@
 
 namespace ostro::data {
 
-// Everything but the texts that decides the tokens.
+// Everything, except for the texts, that decides the tokens.
 struct Preprocessing {
   std::string tokenizer;  // SHA-256 of its canonical JSON
   int64_t vocab_size = 0;
-  int64_t eos_id = -1;             // appended to every document; -1: nothing is (data.enforce_eos false)
-  std::string text_key;            // of the one-source form
-  double validation_fraction = 0;  // 0 with validation_urls
-  // Stores of components: canonical JSON of the row format and all that ids and weights depend on besides the
-  // tokenizer. Empty: the one-source form, whose rows are texts and have no weights.
+  int64_t eos_id = -1;             // appended to every document; -1: none (data.enforce_eos is false)
+  std::string text_key;            // data.text_key, in a configuration without components
+  double validation_fraction = 0;  // 0 when there are validation_urls
+  // For components: canonical JSON of the row format and of all that ids and weights depend on besides the
+  // tokenizer. Empty in a configuration without components, where rows are texts without weights.
   std::string format;
   StoreFields fields;
 
@@ -40,12 +40,13 @@ std::vector<std::string> differences(const Preprocessing& store, const Preproces
 // A one-dimensional array on disk.
 struct ArrayLedger {
   int64_t elements = 0;
-  int64_t chunk = 0;  // elements compressed together
+  int64_t chunk = 0;  // elements in one chunk (compressed together)
   ElementType type = ElementType::kInt64;
-  std::string sha256;  // of its chunks' SHA-256 digests, one after the other; integers as int64
-  // Where StoreLedger::has_sums says so; else the store's chunk table has them (chunk_table.h).
-  std::vector<uint32_t> crc32c;  // of every chunk's elements in little-endian bytes, without padding
-  std::vector<int64_t> last;     // of every chunk, its last element; kept for offsets only
+  std::string sha256;  // SHA-256 over the SHA-256 digests of the chunks; integers are hashed as int64
+  // The next two are filled in only with StoreLedger::has_sums. Otherwise they are in the chunk table
+  // (chunk_table.h).
+  std::vector<uint32_t> crc32c;  // of each chunk: its elements as little-endian bytes, without padding
+  std::vector<int64_t> last;     // of each chunk: its last element; only for offsets
 
   int64_t chunks() const { return elements == 0 ? 0 : (elements - 1) / chunk + 1; }
 };
@@ -53,7 +54,7 @@ struct ArrayLedger {
 struct SplitLedger {
   int64_t rows = 0;    // documents
   int64_t tokens = 0;  // with eos
-  int64_t bytes = 0;   // of the documents' text
+  int64_t bytes = 0;   // bytes of text of the documents
   std::array<ArrayLedger, kArrayCount> arrays;
   const ArrayLedger& array(ArrayId id) const { return arrays[static_cast<size_t>(id)]; }
   ArrayLedger& array(ArrayId id) { return arrays[static_cast<size_t>(id)]; }
@@ -61,21 +62,22 @@ struct SplitLedger {
 
 struct FileLedger {
   SourceFile source;
-  std::string sha256;               // of the file as it lies on disk
-  int64_t documents = 0;            // with text
-  int64_t empty = 0;                // skipped: no text
-  int64_t repaired = 0;             // with malformed UTF-8, read as U+FFFD
-  int64_t no_loss = 0;              // skipped: all its loss weights are 0
-  int64_t skipped = 0;              // malformed rows, with data.on_bad_row: skip
+  std::string sha256;               // of the stored file
+  int64_t documents = 0;            // documents with text
+  int64_t empty = 0;                // skipped documents without text
+  int64_t repaired = 0;             // documents with invalid UTF-8, which became U+FFFD
+  int64_t no_loss = 0;              // skipped rows whose loss weights are all 0
+  int64_t skipped = 0;              // skipped malformed rows (data.on_bad_row: skip)
   std::array<int64_t, 2> rows{};    // by Split
   std::array<int64_t, 2> tokens{};  // by Split
   bool operator==(const FileLedger&) const = default;
 };
 
-// A folder that has some of a store's rows, where the store's arrays are several, one after the other.
+// A folder that holds some rows of a store whose rows are in several folders, one after the other.
 struct StorePart {
-  std::string folder;  // from the store's folder, or the Levanter cache's, on
-  std::string hash;    // ledger hash of the store there; empty: a shard of a Levanter cache, in one split
+  std::string folder;  // relative to the folder of the store or the Levanter cache
+  // ledger hash of the store there; empty for a shard of a Levanter cache, which has rows of one split only
+  std::string hash;
   std::array<int64_t, 2> rows{};    // by Split
   std::array<int64_t, 2> tokens{};  // by Split
   bool operator==(const StorePart&) const = default;
@@ -85,16 +87,17 @@ struct StoreLedger {
   Preprocessing preprocessing;
   std::vector<FileLedger> files;
   std::array<SplitLedger, 2> splits;
-  // Where the rows are, in order; empty: in the folder of the store or the Levanter cache itself. Like paths
-  // of files no part of the hash.
+  // The folders of the rows, in order. Empty when the rows are in the folder of the store or Levanter cache
+  // itself. Not part of the hash, like the paths of files.
   std::vector<StorePart> parts;
-  // A Levanter cache used in place: its folder. Our ledger lies elsewhere; there are no files, and the
-  // content is the arrays alone. Empty: a store of our own.
+  // The folder of a Levanter cache used in place. The ledger is then in another folder, `files` is empty, and
+  // the content is the arrays alone. Empty for our own stores.
   std::string levanter_cache;
-  std::string levanter_tokenizer;  // what it calls its tokenizer; empty: it does not say
-  // Whether the arrays' sums of chunks are here: when a ledger is made, and in those of formats 1 and 2.
+  std::string levanter_tokenizer;  // the cache's name of its tokenizer; empty if not given
+  // Whether ArrayLedger holds the sums of chunks. It does while a ledger is made, and in ledgers of formats 1
+  // and 2.
   bool has_sums = true;
-  // False of the head of a LedgerFile, which gives files when they are asked for.
+  // False for LedgerFile::head(); LedgerFile::files() gives the files.
   bool has_files = true;
 
   const SplitLedger& split(Split split) const { return splits[static_cast<size_t>(split)]; }
@@ -104,20 +107,20 @@ struct StoreLedger {
                         levanter_cache.empty() ? preprocessing.row_arrays() : RowArrays::kNone);
   }
 
-  // SHA-256 of the canonical JSON of content and preprocessing: what a run's genesis names. Independent of
-  // paths, times, threads, interruptions, compression and the width of ids.
+  // SHA-256 of the canonical JSON of content and preprocessing. A run's genesis names this hash. It does not
+  // depend on paths, times, threads, interruptions, compression or the width of ids.
   std::string hash() const;
 };
 
 std::string ledger_path(const std::string& cache_dir);
 
-// What write_ledger writes.
+// The format that write_ledger writes.
 inline constexpr const char* kLedgerFormat = "ostro token store 3";
 
-// With its files. Fails with kNotFound when there is none, kCorrupt (naming the file) when it is damaged.
-// Cost: that of its source files, not of its tokens.
+// Reads the ledger with its files. kNotFound when there is none, kCorrupt (names the file) when it is
+// damaged. Cost: proportional to the number of source files, not of tokens.
 Result<StoreLedger> read_ledger(io::FileSystem& fs, const std::string& cache_dir);
-// Writes the chunk tables, then the ledger; it must have the sums.
+// Writes the chunk tables, then the ledger, which must have the sums.
 Status write_ledger(io::FileSystem& fs, const std::string& cache_dir, const StoreLedger& ledger);
 
 // Writes Levanter's shard_ledger.json into the folder of a split.

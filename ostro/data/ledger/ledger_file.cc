@@ -14,8 +14,8 @@
 namespace ostro::data {
 namespace {
 
-// The text without its member "sha256" if that is its checksum, as it is of a text that a build wrote; else
-// nothing.
+// Fast path for files as a build wrote them: the text without its member "sha256", if that is the right
+// checksum. Nothing otherwise.
 std::optional<std::string> without_checksum(std::string_view text) {
   const auto members = io::json_slices(text);
   if (!members) return std::nullopt;
@@ -30,9 +30,9 @@ std::optional<std::string> without_checksum(std::string_view text) {
   return rest;
 }
 
-// kCorrupt where an object in `text`, which is JSON, has a key twice: parsers differ in what they take then.
+// kCorrupt when an object in the JSON `text` has a key twice, since parsers differ in which value they use.
 Status check_keys(const std::string& text, const std::string& path) {
-  std::vector<std::set<std::string>> open;  // keys of the objects that have begun
+  std::vector<std::set<std::string>> open;  // keys of each open object
   std::optional<std::string> twice;
   const Json::parser_callback_t see = [&](int, Json::parse_event_t event, Json& parsed) {
     if (event == Json::parse_event_t::object_start) open.emplace_back();
@@ -45,8 +45,8 @@ Status check_keys(const std::string& text, const std::string& path) {
   return corrupt(fmt::format("{}: an object has the key \"{}\" twice: the file is damaged", path, *twice));
 }
 
-// The canonical text of the JSON without its member "sha256", which must be its checksum: for a file that
-// somebody formatted, and for what to say of one that is damaged.
+// Slow path, for a file that somebody reformatted, and for the error when it is damaged: the canonical JSON
+// without its member "sha256", which must be the checksum of that.
 Result<std::string> without_checksum_slowly(const std::string& text, const std::string& path) {
   ASSIGN_OR_RETURN(Json json, io::parse_json(text, path));
   const io::JsonFields all(json, path);
@@ -62,13 +62,13 @@ Result<std::string> without_checksum_slowly(const std::string& text, const std::
   return rest;
 }
 
-// `text` with an empty list in place of a list that is a part of it.
+// Replaces `list`, which is a part of `text`, by an empty list.
 std::string with_empty_list(std::string_view text, std::string_view list) {
   const auto at = static_cast<size_t>(list.data() - text.data());
   return fmt::format("{}[]{}", text.substr(0, at), text.substr(at + list.size()));
 }
 
-// The members of the object that is called `what`.
+// The members of an object. `what` is its name in errors.
 Result<std::vector<io::JsonSlice>> members_of(std::string_view text, const std::string& what) {
   auto members = io::json_slices(text);
   if (members) return std::move(*members);
@@ -76,8 +76,8 @@ Result<std::vector<io::JsonSlice>> members_of(std::string_view text, const std::
       fmt::format("{} is not a JSON object whose keys stand there once and without escapes", what));
 }
 
-// kCorrupt unless `content`, which has an empty list of files, is what a build writes of the values that were
-// read out of it: what the hash was taken of is what is used, all of it and nothing else.
+// kCorrupt unless writing the parsed values again gives exactly `content` (which has an empty list of files).
+// So the values that are used are all, and only, those that the hash was computed from.
 Status check_content(std::string_view content, const StoreLedger& head, const std::string& path) {
   const std::string expected = canonical(content_json(head));
   if (content == expected) return {};
@@ -107,7 +107,7 @@ Status LedgerFile::parse(const std::string& text) {
     ASSIGN_OR_RETURN(rest, without_checksum_slowly(text, path_));
   }
   ASSIGN_OR_RETURN(const auto members, members_of(*rest, path_));
-  // First: another format may have other members.
+  // Check the format first, since another format may have other members.
   const std::string_view format = io::json_slice(members, "format");
   if (format.size() < 2 || format.front() != '"')
     return corrupt(fmt::format("{}: \"format\" is not a string", path_));
@@ -124,7 +124,7 @@ Status LedgerFile::parse(const std::string& text) {
     files_text_ = files;
     sources_text_ = sources;
     content_head = with_empty_list(content, files);
-    // The one that stands later first: it does not move the other.
+    // Replace the later list first, because that does not move the other one.
     head = with_empty_list(*rest, sources);
     const auto at = static_cast<size_t>(files.data() - rest->data());
     head = with_empty_list(head, std::string_view(head).substr(at, files.size()));

@@ -1,4 +1,4 @@
-// The ledger of a token store as it lies on disk.
+// The ledger file of an existing store.
 #pragma once
 
 #include <array>
@@ -11,27 +11,28 @@
 
 namespace ostro::data {
 
-// Checked as a whole when it is opened. The list of the source files, nearly all of the text, is taken apart
-// when somebody asks for it, as build_store does to compare it with the texts; reading batches never does.
-// Thread-safe but for drop_sums().
+// Opening checks the whole file. The list of source files, which is nearly all of the text, is parsed only
+// when somebody asks for it: build_store does, to compare it with the sources; reading batches never does.
+// Thread-safe, except for drop_sums().
 class LedgerFile {
  public:
   struct Files {
     std::vector<FileLedger> list;
-    std::array<std::vector<int64_t>, 2> row_ends;  // by Split: of every file, the row behind its last
+    // by Split: for each file, the number of the row after its last one
+    std::array<std::vector<int64_t>, 2> row_ends;
   };
 
-  // kNotFound when there is none, kCorrupt (naming the file) when it is damaged.
+  // kNotFound when there is none, kCorrupt (names the file) when it is damaged.
   static Result<std::shared_ptr<LedgerFile>> open(io::FileSystem& fs, const std::string& cache_dir);
 
-  // All but the files: has_files is false.
+  // Everything except the files; has_files is false.
   const StoreLedger& head() const { return head_; }
-  // StoreLedger::hash of the whole.
+  // StoreLedger::hash of the whole ledger.
   const std::string& hash() const { return hash_; }
-  // kCorrupt when they are not what the ledger's hash was taken of.
+  // kCorrupt when the files do not agree with the ledger's hash.
   Result<const Files*> files() const;
 
-  // Gives back the memory of what chunk tables have, too.
+  // Frees the sums of chunks, once chunk tables hold them.
   void drop_sums();
 
  private:
@@ -42,7 +43,7 @@ class LedgerFile {
   StoreLedger head_;
   std::string files_text_, sources_text_;  // JSON lists; empty: a Levanter cache
   mutable std::mutex mutex_;
-  mutable std::unique_ptr<const Files> files_;  // null until they are asked for
+  mutable std::unique_ptr<const Files> files_;  // null until files() is called
 };
 
 }  // namespace ostro::data

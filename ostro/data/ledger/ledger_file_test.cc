@@ -24,7 +24,7 @@ struct LedgerOfCorpus {
     write(fs, path, content);
     return LedgerFile::open(fs, options.cache_dir).ok();
   }
-  // Why that is no ledger; it names the file.
+  // The error for a text that is no valid ledger. It must name the file.
   Error refusal(const std::string& content) {
     write(fs, path, content);
     const auto file = LedgerFile::open(fs, options.cache_dir);
@@ -55,7 +55,7 @@ TEST_CASE("ledger file: the head, the files and the hash are those of the ledger
     CHECK(*(*file)->files() == *files);  // made once
   };
   check();
-  // One that somebody formatted, and in another order, says the same.
+  // A ledger that somebody reformatted and reordered gives the same values.
   write(fs, path, nlohmann::ordered_json::parse(text).dump(2) + "\n\n");
   check();
   nlohmann::ordered_json turned;
@@ -117,7 +117,7 @@ TEST_CASE("ledger file: values that its hash was not taken of are refused") {
   const std::string content = json["content"].dump(), hash = json["hash"];
   nlohmann::json other = json["content"];
   other["splits"]["train"]["arrays"]["input_ids/data"]["sha256"] = std::string(64, '0');
-  // The ledger's text with `to` in the place of `from`, and with the checksum of that text.
+  // The ledger's text with `from` replaced by `to`, and with the checksum of the new text.
   const auto forged = [&](const std::string& from, const std::string& to, nlohmann::json base) {
     base.erase("sha256");
     std::string text = base.dump();
@@ -141,7 +141,7 @@ TEST_CASE("ledger file: values that its hash was not taken of are refused") {
   says(forged(key + content, key + content + ",\"\\u0063ontent\":" + other.dump(), json),
        "has the key \"content\" twice");
   says(forged(key + content, "\"\\u0063ontent\":" + other.dump(), json), "\"sha256\" is");
-  // In the content, with a hash that fits: a field that is not modelled, keys twice and otherwise written.
+  // In the content, with a fitting hash: an unknown field, a key twice, and a key with escapes.
   const auto hashed = [&](const std::string& text) {
     nlohmann::json base = json;
     base["hash"] = sha256_hex(text);

@@ -7,7 +7,8 @@
 namespace ostro::data {
 namespace {
 
-// Formats 1 (the one-source form) and 2 (components) held the sums of all chunks; they are read, not written.
+// Formats 1 (without components) and 2 (components) held the sums of all chunks. They can be read, but are no
+// longer written.
 constexpr const char *kFormat1 = "ostro token store 1", *kFormat2 = "ostro token store 2";
 
 const char* old_format_of(const StoreLedger& ledger) {
@@ -36,7 +37,7 @@ Status read_sums(const io::JsonFields& sums, const ArrayPlace& place, ArrayLedge
   return {};
 }
 
-// `types`: of a split, type or sums by array.
+// `types` is the JSON of a split: type, or type and sums, by array.
 Status read_array(const io::JsonFields& content, const io::JsonFields& types, bool has_sums,
                   const ArrayPlace& place, ArrayLedger& array) {
   ASSIGN_OR_RETURN(const io::JsonFields fields, content.object(place.path));
@@ -58,7 +59,8 @@ Status read_array(const io::JsonFields& content, const io::JsonFields& types, bo
 
 Status read_split(const io::JsonFields& fields, const io::JsonFields& types, const StoreLedger& ledger,
                   SplitLedger& split) {
-  ASSIGN_OR_RETURN(split.rows, fields.integer("rows", 0, kMaxCount / 32));  // a row has a hash of 32 elements
+  // each row has 32 elements, its hash
+  ASSIGN_OR_RETURN(split.rows, fields.integer("rows", 0, kMaxCount / 32));
   ASSIGN_OR_RETURN(split.tokens, fields.integer("tokens", 0, kMaxCount));
   ASSIGN_OR_RETURN(split.bytes, fields.integer("bytes", 0, kMaxCount));
   ASSIGN_OR_RETURN(const io::JsonFields arrays, fields.object("arrays"));
@@ -77,7 +79,7 @@ Status read_split(const io::JsonFields& fields, const io::JsonFields& types, con
   return {};
 }
 
-// The parts, whose rows and tokens add up to those of the splits.
+// Reads the parts. Checks that their rows and tokens add up to those of the splits.
 Status read_parts(const io::JsonFields& all, StoreLedger& ledger) {
   ASSIGN_OR_RETURN(const Json* list, all.array("parts"));
   if (list->empty()) return all.bad("parts", "is empty");

@@ -1,4 +1,4 @@
-// The values of a ledger.json but for the lists of its source files.
+// Parses a ledger.json without the lists of its source files.
 #pragma once
 
 #include <string>
@@ -7,11 +7,12 @@
 
 namespace ostro::data {
 
-// Fails with kUnsupported, naming both, where the format of the ledger at `path` is none that is read here.
+// kUnsupported, naming the path and the format, when this format cannot be read.
 Status check_ledger_format(const std::string& format, const std::string& path);
 
-// Out of the JSON of the ledger at `path`, whose format was checked and whose lists may be empty: files is
-// empty, and has_files false. Hashes are not looked at. kCorrupt names the path and what is wrong.
+// Reads everything except the files from the JSON of the ledger at `path`: `files` is empty and has_files
+// false. The format was checked before, and the lists in `text` may be empty. Does not check hashes. kCorrupt
+// names the path and what is wrong.
 Result<StoreLedger> read_ledger_head(const std::string& text, const std::string& path);
 
 }  // namespace ostro::data

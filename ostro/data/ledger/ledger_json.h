@@ -11,7 +11,7 @@ namespace ostro::data {
 
 using Json = nlohmann::json;
 
-// Counts of rows, tokens and bytes are at most this.
+// Upper limit for counts of rows, tokens and bytes.
 inline constexpr int64_t kMaxCount = INT64_MAX;
 
 // Sorted keys, no spaces: equal values give equal bytes.
@@ -20,10 +20,10 @@ std::string canonical(const Json& json);
 Json preprocessing_json(const Preprocessing& preprocessing);
 Result<Preprocessing> read_preprocessing(const io::JsonFields& fields);
 
-// Names of the fields of ids and weights.
+// The names of the fields that hold ids and weights.
 Json fields_json(const StoreFields& fields);
 
-// Path, format, list, size and time of a source.
+// Path, format, list, size and time of a source file.
 Json source_json(const SourceFile& source);
 Result<SourceFile> read_source(const io::JsonFields& fields);
 
@@ -31,11 +31,11 @@ Result<SourceFile> read_source(const io::JsonFields& fields);
 Json file_content_json(const FileLedger& file);
 Status read_file_content(const io::JsonFields& fields, FileLedger& file);
 
-// What the hash of a ledger is taken of: no path, no time, nothing that depends on how the bytes are
-// compressed. Of one without its files the list of them is empty.
+// The JSON that a ledger's hash is computed from. It has no paths, no times and nothing that depends on
+// compression. For a ledger without files, the list of files is empty.
 Json content_json(const StoreLedger& ledger);
 
-// A number for each split.
+// A list of two numbers, one for each split.
 Result<std::array<int64_t, 2>> read_pair(const io::JsonFields& fields, std::string_view key);
 
 // 64 lower-case hexadecimal digits.

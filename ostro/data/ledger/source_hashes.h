@@ -1,5 +1,5 @@
-// Hashes of source files that another time or place than the ledger's made a store compare by content, kept
-// beside it, so that they are read once and not at every start.
+// A cache of source file hashes, kept beside the store. A source file whose path or time differs from the
+// ledger is compared by its hash. This cache avoids reading such a file again at every start.
 #pragma once
 
 #include <map>
@@ -13,18 +13,18 @@ namespace ostro::data {
 
 inline constexpr const char* kSourceHashesFile = "source_hashes.json";
 
-// Not thread-safe. The file is a short cut and nothing else: a damaged one counts as none, and one that
-// cannot be written, as in a folder that is only read, is not missed.
+// Not thread-safe. The cache only saves time: a damaged file is treated as empty, and it is no error when the
+// file cannot be written, for example in a read-only folder.
 class SourceHashes {
  public:
-  // Of the store in `cache_dir`; nothing is read until a hash is asked for.
+  // For the store in `cache_dir`. Reads nothing until a hash is asked for.
   SourceHashes(io::FileSystem& fs, std::string cache_dir) : fs_(fs), cache_dir_(std::move(cache_dir)) {}
 
-  // SHA-256 of the file's bytes, 64 hexadecimal digits: the one that was kept for this path, size and time,
-  // else of the file, which is read whole. Errors: as reading it.
+  // SHA-256 of the file's bytes, 64 hexadecimal digits. Taken from the cache if path, size and time are the
+  // same; else the whole file is read. Errors: those of reading.
   Result<std::string> of(const SourceFile& source);
 
-  // Keeps the hashes that were asked for when a file was read for one.
+  // Writes all hashes that were asked for to the cache file, if any source file was read.
   void keep() const;
 
  private:

@@ -1,4 +1,4 @@
-// Which arrays a split of a token store has, and where (docs/formats/token_store.md).
+// The arrays of a split of a token store, and their folders (docs/formats/token_store.md).
 #pragma once
 
 #include <array>
@@ -11,62 +11,63 @@
 
 namespace ostro::data {
 
-// Which loss weights the rows of a store have: the weight of token i is that of predicting it from the tokens
-// before it. The arrays are Levanter's.
+// The form in which a store keeps loss weights. The weight of token i is that of predicting it from the
+// tokens before it. The arrays are those of Levanter.
 enum class WeightKind {
-  kNone,            // all 1
+  kNone,            // all weights are 1
   kAssistantMasks,  // chat: 0 or 1 for every token (int32)
-  kSourcesLen,   // supervised: of every row, how many tokens at its beginning weigh 0 (int32); the others 1
-  kLossWeights,  // prebuilt: a number for every token (float32)
+  // supervised: for every row, how many tokens at its beginning have weight 0 (int32); the others have 1
+  kSourcesLen,
+  kLossWeights,  // prebuilt: a weight for every token (float32)
 };
 
-// The folders of a store that hold ids and weights, below cache_dir/train and cache_dir/validation.
+// The names of the folders that hold ids and weights, below cache_dir/train and cache_dir/validation.
 struct StoreFields {
   std::string ids = "input_ids";
   WeightKind weights = WeightKind::kNone;
-  std::string weights_name;  // "assistant_masks", "sources_len", "loss_weights"; empty without
+  std::string weights_name;  // "assistant_masks", "sources_len" or "loss_weights"; empty without weights
   bool operator==(const StoreFields&) const = default;
 };
 
-// "assistant_masks", "sources_len", "loss_weights"; "" for kNone.
+// "assistant_masks", "sources_len" or "loss_weights"; "" for kNone.
 const char* weight_kind_name(WeightKind kind);
 
-// The fields of a store of our own for those weights.
+// The fields that our own stores have for these weights.
 StoreFields store_fields(WeightKind weights);
 
-// The arrays of a split. Row = document.
+// The arrays of a split. A row is a document.
 enum class ArrayId {
-  kData,           // ids of all rows, one after another
-  kOffsets,        // element 0: how many rows; element i: end of row i - 1 in data
-  kDocument,       // of every row, its number in its file, from 1
-  kBytes,          // ... the bytes of its text
-  kBegin,          // ... where it begins in the unpacked file, in bytes (0 in a .parquet) ...
-  kEnd,            // ... and ends
-  kRowHash,        // ... 32 bytes: SHA-256 of its ids (u32) and, when not all are 1, weights (f32)
-  kWeights,        // the field of the weights ...
-  kWeightOffsets,  // ... with its own offsets, as Levanter has them
+  kData,           // token ids of all rows, one row after another
+  kOffsets,        // element 0: number of rows; element i: end of row i - 1 in the data
+  kDocument,       // for every row: its number in its file, from 1
+  kBytes,          // for every row: bytes of its text
+  kBegin,          // for every row: the byte of the unpacked file where it begins (0 in a .parquet)
+  kEnd,            // for every row: the byte where it ends
+  kRowHash,        // for every row: 32 bytes, SHA-256 of its ids (u32) and, when not all are 1, weights (f32)
+  kWeights,        // loss weights, in the form of WeightKind
+  kWeightOffsets,  // offsets of kWeights, as Levanter has them
 };
 inline constexpr size_t kArrayCount = 9;
 template <typename T>
 using PerArray = std::array<std::array<T, kArrayCount>, 2>;  // [Split][ArrayId]
 
-// An array of a split: its folder ("input_ids/data") and type.
+// An array of a split: its folder (e.g. "input_ids/data") and its type.
 struct ArrayPlace {
   ArrayId id = ArrayId::kData;
   std::string path;
-  ElementType type = ElementType::kInt64;  // when it is made; `ids` for data
+  ElementType type = ElementType::kInt64;  // for a new array; data has the type `ids`
 };
 
-// The ends of rows, behind an element 0 that is their number.
+// Whether the array holds row ends, with the number of rows as element 0.
 inline bool is_offsets(ArrayId id) { return id == ArrayId::kOffsets || id == ArrayId::kWeightOffsets; }
 
-// How many elements an array has for so many rows and tokens.
+// The number of elements of an array, for this many rows and tokens.
 int64_t array_elements(ArrayId id, int64_t rows, int64_t tokens, WeightKind weights);
 
-// What is kept about rows besides their ids.
+// Which arrays about rows a store has, besides ids and weights.
 enum class RowArrays {
   kNone,  // a Levanter cache
-  kSome,  // kDocument and kBytes: the one-source form
+  kSome,  // kDocument and kBytes: a configuration without components
   kAll,
 };
 

@@ -1,4 +1,4 @@
-// Whether a store on disk is the one that a configuration asks for.
+// Checks that a store on disk is the one that a configuration asks for.
 #pragma once
 
 #include <string>
@@ -9,36 +9,36 @@
 
 namespace ostro::data {
 
-// "text", "prebuilt", ...: the type in a format of Preprocessing. Empty where it has none.
+// The type ("text", "prebuilt", ...) in Preprocessing::format. Empty if the format has none.
 std::string row_type(const std::string& format);
 
-// Preprocessing alone: what reading a store needs. `cache_dir` names it in the error.
+// Compares only the preprocessing, which is enough for reading a store. `cache_dir` is for the error.
 Status check_preprocessing(const std::string& cache_dir, const Preprocessing& store,
                            const Preprocessing& wanted);
 
-// The same of a store that is used in place: what its rows were made from and which of them are held out is
-// its own business, as long as they are of the kind that is wanted.
+// The same for a store that is used in place. Such a store decides itself what its rows were made from and
+// which are held out; only the kind of its rows must be the one that is wanted.
 Status check_preprocessing_in_place(const std::string& cache_dir, const Preprocessing& store,
                                     Preprocessing wanted);
 
-// The files of a finished store against those that are there now, by content: where path, size and time are
-// as recorded the content is taken to be, else its hash is asked for. Paths alone do not matter, order does.
-// Gives the files that the store lacks, in order: those behind its own in data.train_urls, then in
-// data.validation_urls. Any other difference is an error.
+// Compares the files of a finished store with the present sources, by content. A file with the recorded path,
+// size and time is taken as unchanged; one of the same size only is compared by its hash. A changed path
+// alone is no difference, a changed order is. Returns the files that the store lacks: new files behind its
+// own in data.train_urls, then in data.validation_urls. Any other difference is an error.
 Result<std::vector<SourceFile>> new_files(SourceHashes& hashes, const std::string& cache_dir,
                                           const std::vector<FileLedger>& store,
                                           const std::vector<SourceFile>& sources);
 
-// The same where none may be new.
+// The same, and new files are an error, too.
 Status check_files(SourceHashes& hashes, const std::string& cache_dir, const std::vector<FileLedger>& store,
                    const std::vector<SourceFile>& sources);
 
-// The same for an unfinished store, whose sources must not have changed at all.
+// The same for an unfinished store: its sources must not have changed at all.
 Status check_sources(const std::string& cache_dir, const std::vector<SourceFile>& store,
                      const std::vector<SourceFile>& sources);
 
-// That no malformed row was left out, unless `skip_bad_rows` (data.on_bad_row) allows it: a run names the
-// option in its genesis, and with `error` there its store could not be built from its texts.
+// Fails when the store left out malformed rows, unless `skip_bad_rows` (data.on_bad_row) allows it. A run
+// names this option in its genesis; with `error` there, this store could not have been built.
 Status check_skipped(const std::string& cache_dir, const std::vector<FileLedger>& store, bool skip_bad_rows);
 
 }  // namespace ostro::data

@@ -1,5 +1,5 @@
-// What to say, and to advise, where a store cannot be read: a store that is damaged must be made anew, one
-// that a network or a disk keeps back must not.
+// Errors for stores that cannot be read, with advice. A damaged store must be built again. If only the
+// network or the disk failed, it must not.
 #pragma once
 
 #include <string>
@@ -9,24 +9,25 @@
 
 namespace ostro::data {
 
-// Which store it is.
+// How errors name a store.
 struct StoreName {
-  std::string folder;               // of its ledger
+  std::string folder;               // folder of the ledger
   std::string levanter_cache = {};  // StoreLedger::levanter_cache
-  bool in_parts = false;            // the rows are in other folders
+  bool in_parts = false;            // its rows are in the folders of its parts
 };
 
-// Whether the error says that what is stored is wrong or gone.
+// Whether the error means that stored data is wrong or missing.
 bool is_damage(const Error& error);
 
-// An error of reading one of the store's arrays, with the advice for that store when it is damage, else with
-// the array's and the store's name.
+// Extends an error of reading an array of the store: with advice when it is damage, else with the names of
+// the array and the store.
 Error array_error(const StoreName& store, std::string_view array, const Error& error);
 
-// The same of a file in the ledger's folder, which is of ours whatever the arrays are.
+// The same for a file in the ledger's folder. (Such a file is always written by us, even when the arrays are
+// a Levanter cache.)
 Error record_error(const StoreName& store, std::string_view file, const Error& error);
 
-// The same of an unfinished store, which can be begun anew.
+// The same for an unfinished store, whose build can be started again.
 Error unfinished_error(const std::string& folder, const Error& error);
 
 }  // namespace ostro::data

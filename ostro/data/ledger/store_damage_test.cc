@@ -1,4 +1,4 @@
-// A store is called damaged, with the advice to delete it, when it is, and not when it cannot be read.
+// A damaged store is called damaged, with the advice to delete it. A store that merely cannot be read is not.
 #include "ostro/data/ledger/store_damage.h"
 
 #include <doctest/doctest.h>
@@ -15,7 +15,7 @@ bool has_text(const std::string& text, const std::string& part) {
   return text.find(part) != std::string::npos;
 }
 
-// Opens a store and reads all that a run reads of it.
+// Opens a store and reads everything that a run reads.
 Status read_all(io::FileSystem& fs, const std::string& cache_dir) {
   ASSIGN_OR_RETURN(const auto store, TokenStore::open(fs, cache_dir));
   const TokenStream& stream = store->split(Split::kTrain);

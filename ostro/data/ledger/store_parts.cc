@@ -13,7 +13,7 @@
 namespace ostro::data {
 namespace {
 
-// Where the arrays of a store without parts lie, or what its folders are relative to.
+// The folder of the arrays of a store without parts. The folders of parts are relative to it.
 const std::string& base_folder(const std::string& cache_dir, const StoreLedger& ledger) {
   return ledger.levanter_cache.empty() ? cache_dir : ledger.levanter_cache;
 }
@@ -30,7 +30,7 @@ std::string part_folder(const std::string& cache_dir, const StoreLedger& ledger,
 std::string folder_of_part(const std::string& folder, const std::string& cache_dir) {
   if (folder.starts_with('/') || !io::path_scheme(folder).empty()) return io::clean_path(folder);
   const auto absolute = [](const std::string& path) {
-    std::error_code failed;  // with no working directory there is no such part: check_parts
+    std::error_code failed;  // without a working directory check_parts fails later
     return std::filesystem::absolute(io::clean_path(path), failed).lexically_normal();
   };
   const std::filesystem::path part = absolute(folder);
@@ -54,7 +54,7 @@ ArraySource array_source(const std::string& cache_dir, const StoreLedger& ledger
   if (offsets) source.head = ledger.split(split).rows;
   const auto s = static_cast<size_t>(split);
   int64_t begin = offsets ? 1 : 0;
-  int64_t before = 0;  // elements that the ends of rows are of
+  int64_t before = 0;  // elements in earlier parts of the array that the row ends refer to
   for (size_t i = 0; i < ledger.parts.size(); ++i) {
     const StorePart& part = ledger.parts[i];
     const auto count = [&](ArrayId id) {
@@ -122,7 +122,7 @@ std::string ArraySource::describe(int64_t start, int64_t count) const {
 
 Status check_parts(io::FileSystem& fs, const std::string& cache_dir, const StoreLedger& ledger) {
   for (const StorePart& part : ledger.parts) {
-    if (part.hash.empty()) continue;  // a Levanter cache's; its chunks are checked as they are read
+    if (part.hash.empty()) continue;  // part of a Levanter cache; its chunks are checked when they are read
     const std::string folder = part_folder(cache_dir, ledger, part);
     const auto found = LedgerFile::open(fs, folder);
     if (!found.ok() && !is_damage(found.error()))

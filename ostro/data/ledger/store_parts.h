@@ -1,5 +1,5 @@
-// Where the elements of a store's arrays lie: in one Zarr array, or in those of several folders, one after
-// the other (docs/formats/token_store.md, "Parts").
+// Says where the elements of a store's arrays are: in one Zarr array, or in the Zarr arrays of several
+// folders, one after the other (docs/formats/token_store.md, "Parts").
 #pragma once
 
 #include <functional>
@@ -14,32 +14,32 @@
 
 namespace ostro::data {
 
-// Elements [first, first + count) of the Zarr array in the folder `path`, from element `begin` of the whole
-// on.
+// Elements [first, first + count) of the Zarr array in folder `path`. In the whole array they are elements
+// [begin, begin + count).
 struct ArrayPiece {
   std::string path;
-  size_t part = 0;  // of StoreLedger::parts
+  size_t part = 0;  // index into StoreLedger::parts
   int64_t begin = 0, first = 0, count = 0;
-  int64_t added = 0;  // to each element: rows end so much later in the whole
+  int64_t added = 0;  // added to each element; for offsets: where the part begins in the whole
 };
 
 struct ArraySource {
   StoreName store;
-  std::string path;                // of the array, or, of one in parts, what errors call it
-  std::vector<ArrayPiece> pieces;  // of an array in parts
-  std::optional<int64_t> head;     // element 0 of offsets in parts, before the pieces
+  std::string path;                // of the array; for an array in parts, its name in errors
+  std::vector<ArrayPiece> pieces;  // only for an array in parts
+  std::optional<int64_t> head;     // for offsets in parts: element 0, which comes before the pieces
   bool in_parts = false;
 
-  // Reads elements [start, ...) of `item` bytes, calling read(piece number, element of the piece's array,
-  // bytes) for each piece that has some of them. Only for arrays in parts. kCorrupt for ends of rows that no
-  // array has.
+  // Fills `out` with elements from `start` on, of `item` bytes each. Calls read(piece number, element of the
+  // piece's array, bytes) for each piece that holds some of them. Only for arrays in parts. kCorrupt for row
+  // ends that are impossible.
   Status read(int64_t start, size_t item, std::span<std::byte> out,
               const std::function<Status(size_t, int64_t, std::span<std::byte>)>& read) const;
-  // What to call elements [start, start + count) in an error: the array and the pieces that have them.
+  // Names elements [start, start + count) for an error: the array and the pieces that hold them.
   std::string describe(int64_t start, int64_t count) const;
 
  private:
-  // The piece that has an element, or the one behind the head.
+  // The piece that holds an element; for the head, the first piece.
   size_t piece_of(int64_t element) const;
 };
 
@@ -47,18 +47,18 @@ struct ArraySource {
 ArraySource array_source(const std::string& cache_dir, const StoreLedger& ledger, Split split,
                          const ArrayPlace& place);
 
-// What errors call the store whose ledger is in `cache_dir`.
+// The name in errors of the store whose ledger is in `cache_dir`.
 StoreName store_name(const std::string& cache_dir, const StoreLedger& ledger);
 
-// The folder of a part, without ".." where it can be: those that stand in a store's ledger mean names, not
-// what symbolic links make of them.
+// The path of a part's folder, with ".." removed where possible. The ".." in a ledger refers to names in the
+// path, and not to the targets of symbolic links.
 std::string part_folder(const std::string& cache_dir, const StoreLedger& ledger, const StorePart& part);
 
-// What StorePart::folder is of the store in `folder`: a relative path, which is one from the working
-// directory on, is relative to `cache_dir` there, so that both can be moved together; others are kept.
+// StorePart::folder for the store in `folder`. A path that is relative to the working directory becomes
+// relative to `cache_dir`, so that both folders can be moved together. Other paths stay as they are.
 std::string folder_of_part(const std::string& folder, const std::string& cache_dir);
 
-// That the stores that are parts are there and are what they were. kInvalidArgument names the first that is
+// Checks that the stores of all parts exist and are unchanged. kInvalidArgument names the first one that is
 // not.
 Status check_parts(io::FileSystem& fs, const std::string& cache_dir, const StoreLedger& ledger);
 

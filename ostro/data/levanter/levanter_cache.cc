@@ -12,7 +12,7 @@
 namespace ostro::data {
 namespace {
 
-// kInvalidArgument when the cache is not the one that `checked` was made of, as far as its own ledger says.
+// kInvalidArgument when the cache's own ledger shows that `checked` was made from another cache.
 Status check_unchanged(const std::string& place, const std::string& cache_dir, const LevanterLedger& told,
                        const StoreLedger& checked) {
   const std::string fix = fmt::format("delete {} to check it again", cache_dir);
@@ -36,7 +36,7 @@ Status check_unchanged(const std::string& place, const std::string& cache_dir, c
   return {};
 }
 
-// The first that a split tells.
+// The tokenizer that the first split with a name for it gives.
 std::string tokenizer_of(const LevanterLedger& told) {
   for (const auto& split : told)
     if (split && !split->metadata.tokenizer.empty()) return split->metadata.tokenizer;

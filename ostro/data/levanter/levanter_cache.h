@@ -1,4 +1,5 @@
-// Levanter caches used in place: read-only, with check data of our own in another folder.
+// Uses Levanter caches in place: the cache is only read, and our ledger and checksums are kept in another
+// folder.
 #pragma once
 
 #include <string>
@@ -10,18 +11,19 @@
 
 namespace ostro::data {
 
-// Whether a folder holds a Levanter cache: train/shard_ledger.json, and no ledger of ours beside it.
+// Whether a folder holds a Levanter cache: it has train/shard_ledger.json and no ledger of ours.
 Result<bool> is_levanter_cache(io::FileSystem& fs, const std::string& folder);
 
-// The ledger of the cache in `place`, kept in `cache_dir`: read when it is there, else made by reading the
-// whole cache once with `settings.threads` threads. TokenStore::open(cache_dir) then reads the cache where it
-// is; nothing is written there. A split that the cache lacks is empty; bytes of text are those of its tokens,
-// special ones not counted. `wanted` says the tokenizer, format and fields; what the cache says of its own
-// tokenizer must fit that one, of the file or folder `tokenizer_path` (levanter_metadata.h).
+// The ledger of the cache in `place`. It is kept in `cache_dir`. If it is not there yet, the whole cache is
+// read once, with `settings.threads` threads, to make it; nothing is written into the cache.
+// TokenStore::open(cache_dir) then reads the cache where it is.
+// A split that the cache lacks is empty. Bytes of text are counted by decoding the tokens, without special
+// ones. `wanted` gives the tokenizer, format and fields. If the cache names a tokenizer, it must agree with
+// `tokenizer`, which was read from `tokenizer_path` (levanter_metadata.h).
 //
 // Errors: kInvalidArgument when the cache is not finished, lacks a field, has another number of rows than
-// when it was checked, was checked with other options, names another tokenizer, or holds ids beyond the
-// vocabulary; kBusy while another process checks it; kCorrupt for offsets and weights that make no sense.
+// when it was checked, was checked with other options, names another tokenizer, or holds ids outside the
+// vocabulary; kBusy while another process checks it; kCorrupt for invalid offsets or weights.
 Result<StoreLedger> check_levanter_cache(io::FileSystem& fs, const std::string& place,
                                          const std::string& cache_dir, const Preprocessing& wanted,
                                          const tokenizer::Tokenizer& tokenizer,

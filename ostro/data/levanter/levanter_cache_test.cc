@@ -56,7 +56,7 @@ struct Cache {
   }
 };
 
-// The ledger of a split of shards with so many rows.
+// The ledger of a split whose shards have these numbers of rows.
 std::string sharded_ledger(const std::vector<std::pair<std::string, int64_t>>& shards) {
   nlohmann::json json = {{"total_num_rows", 0}, {"is_finished", true}, {"layout", "sharded"}};
   int64_t total = 0;
@@ -98,7 +98,7 @@ constexpr ElementType element_of() {
   return ElementType::kInt64;
 }
 
-// Writes the cache with weights of that kind, of every token or row, and checks it.
+// Writes a cache with weights of this kind, one for every token or row, and checks it.
 template <typename T>
 Result<StoreLedger> check_weighted(io::FileSystem& fs, const Cache& cache, WeightKind kind,
                                    const std::vector<T>& weights) {
@@ -118,7 +118,8 @@ Result<StoreLedger> check_weighted(io::FileSystem& fs, const Cache& cache, Weigh
                               small_settings(2));
 }
 
-// That weights of 1 are refused when one behind the first chunk is `bad`, which errors show as `shown`.
+// Checks that weights are refused when all are 1 except for one after the first chunk, which is `bad`. Errors
+// show it as `shown`.
 template <typename T>
 void check_refused(const Cache& cache, WeightKind kind, T bad, const std::string& shown,
                    const std::string& allowed) {
@@ -138,7 +139,7 @@ void check_refused(const Cache& cache, WeightKind kind, T bad, const std::string
   CHECK_FALSE(*fs.exists(ledger_path("ours/chat")));
 }
 
-// What readers get of such weights, which must pass, at once and in small pieces.
+// What readers get for these weights, which must be valid. Reads them at once and in small pieces.
 template <typename T>
 std::vector<float> weights_read(const Cache& cache, WeightKind kind, const std::vector<T>& weights) {
   io::MemoryFileSystem fs;
@@ -214,7 +215,8 @@ TEST_CASE("levanter cache: is read where it is, with check data of ours elsewher
   CHECK(again == ids);
   CHECK(verify_store(fs, "ours/chat").ok());
 
-  // The same content elsewhere has the same identity, whatever the threads; other content another.
+  // The same content in another place has the same identity, with any number of threads. Other content has
+  // another identity.
   check_ok(fs.rename("theirs", "theirs2"));
   const auto moved = check_levanter_cache(fs, "theirs2", "ours/moved", wanted(), test_tokenizer(),
                                           "tokenizer.json", small_settings(1));
@@ -232,7 +234,8 @@ TEST_CASE("levanter cache: shards side by side are the cache that holds all thei
   Cache whole;
   std::vector<std::pair<std::string, int64_t>> shards;
   int64_t number = 0;
-  // One without rows or arrays, of one row, and such that chunks of 32 begin and end anywhere in them.
+  // Shards: one without rows or arrays, one with a single row, and some in which chunks of 32 begin and end
+  // anywhere.
   for (const int64_t rows : {20, 0, 1, 33, 6}) {
     Cache shard;
     for (int64_t i = 0; i < rows; ++i, ++number) {
@@ -267,7 +270,7 @@ TEST_CASE("levanter cache: shards side by side are the cache that holds all thei
   CHECK(stream.source(59)->document == 6);
   CHECK(other.source(59)->file == "one/train");
 
-  // A sparse mask, a damaged shard, one that is gone, and a ledger that tells of others.
+  // A sparse mask, a damaged shard, a missing shard, and a ledger that names other shards.
   const std::string last = "theirs/train/" + shards[4].first, third = "theirs/train/" + shards[3].first;
   write(fs, third + "/input_ids/data/c/0", *fs.read_file(last + "/input_ids/data/c/0"));
   CHECK(verify_store(fs, "ours/chat").error().message().find(third + "/input_ids/data") != std::string::npos);
@@ -488,7 +491,7 @@ TEST_CASE("levanter cache: the tokenizer that its ledger names must be that of t
     ~Collect() { set_log_sink(before); }
     LogSink before;
   } collect(warnings);
-  // What it is refused with, "" if it is not, when the ledger has these metadata.
+  // The error when the ledger has these metadata; "" when the cache is accepted.
   const auto outcome = [&](const nlohmann::json& told, const std::string& type = "text") {
     nlohmann::json ledger = nlohmann::json::parse(*fs.read_file(path));
     ledger["metadata"] = told;
@@ -511,7 +514,7 @@ TEST_CASE("levanter cache: the tokenizer that its ledger names must be that of t
   check_ok(fs.make_dirs("t"));
   write(fs, "t/tokenizer.json", "{}");
 
-  // What says nothing, and every size that a program gives this tokenizer.
+  // Accepted: metadata that say nothing, and every size that some program reports for this tokenizer.
   for (const nlohmann::json& told :
        {nlohmann::json(), nlohmann::json::object(), nlohmann::json{{"preprocessor_metadata", nullptr}},
         sized(all), sized(all - added), sized(7, "passthrough")})
@@ -527,7 +530,7 @@ TEST_CASE("levanter cache: the tokenizer that its ledger names must be that of t
                   found);
     CHECK_FALSE(*fs.exists("ours/x"));
   }
-  // Tokens that files beside the tokenizer add to it are counted by who wrote the cache.
+  // The writer of the cache counts tokens that files beside the tokenizer add.
   write(fs, "t/tokenizer_config.json",
         R"({"pad_token": "<pad>", "added_tokens_decoder": {"270": {"content": "<pad>"}}, "n": 1})");
   write(fs, "t/added_tokens.json", R"({"<image>": 271})");
@@ -564,7 +567,7 @@ TEST_CASE("levanter cache: the tokenizer that its ledger names must be that of t
   CHECK(warnings[0].find("\"append_eos\" is false, and data.enforce_eos is true") != std::string::npos);
   CHECK(warnings[1].find("\"append_bos\" is true") != std::string::npos);
 
-  // What was checked with other metadata is compared anew.
+  // A cache that was checked with other metadata is compared again.
   nlohmann::json ledger = nlohmann::json::parse(*fs.read_file(path));
   ledger["metadata"] = sized(50257);
   write(fs, path, ledger.dump());

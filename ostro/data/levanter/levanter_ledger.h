@@ -1,4 +1,4 @@
-// What the ledger of a Levanter cache says (shard_ledger.json, one for each split).
+// Reads the ledger of a Levanter cache (shard_ledger.json, one for each split).
 #pragma once
 
 #include <array>
@@ -13,30 +13,29 @@
 
 namespace ostro::data {
 
-// A cache that is a part of a split.
+// One shard of a split: a cache in a folder of its own.
 struct LevanterShard {
-  std::string folder;  // from the cache's folder on, which has folders of both splits
+  std::string folder;  // relative to the folder of the whole cache, which holds both splits
   int64_t rows = 0;
-  std::map<std::string, int64_t> elements;  // of fields; those that the ledger tells of
+  std::map<std::string, int64_t> elements;  // number of elements by field, as far as the ledger gives them
 };
 
 struct LevanterSplit {
   int64_t rows = 0;
-  bool is_sharded = false;  // caches side by side, read as one
+  bool is_sharded = false;  // several shards, read one after the other as one array
   LevanterMetadata metadata;
-  std::vector<LevanterShard> shards;  // in order; of a split that is not sharded one, its folder
+  std::vector<LevanterShard> shards;  // in order; a split that is not sharded has one, its own folder
 };
 
-// By Split; nothing for a split that the cache lacks.
+// Indexed by Split. Nothing for a split that the cache lacks.
 using LevanterLedger = std::array<std::optional<LevanterSplit>, 2>;
 
-// Errors: kNotFound without a ledger of the training split; kInvalidArgument when one is not finished;
-// kUnsupported for an unknown layout; kCorrupt when shards and sums do not fit, or shards lie outside the
-// cache.
+// Errors: kNotFound when the training split has no ledger; kInvalidArgument when a split is not finished;
+// kUnsupported for an unknown layout; kCorrupt when the counts of the shards do not add up, or a shard lies
+// outside the cache.
 Result<LevanterLedger> read_levanter_ledger(io::FileSystem& fs, const std::string& place);
 
-// The parts that the rows of the cache are in, with their tokens not counted yet; empty when neither split is
-// sharded.
+// The shards as parts of a store, with token counts still 0. Empty when no split is sharded.
 std::vector<StorePart> parts_of(const LevanterLedger& ledger);
 
 std::string levanter_ledger_path(const std::string& place, Split split);

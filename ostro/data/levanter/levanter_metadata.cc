@@ -19,7 +19,7 @@ bool is_sha256(const std::string& text) {
   return text.size() == 64 && text.find_first_not_of("0123456789abcdef") == std::string::npos;
 }
 
-// A JSON object beside the tokenizer; an empty one where there is none.
+// Reads a JSON object from a file beside the tokenizer. An empty object when there is no such file.
 Result<Json> read_beside(io::FileSystem& fs, const std::string& folder, const char* name) {
   const std::string path = io::join_path(folder, name);
   ASSIGN_OR_RETURN(const bool exists, fs.exists(path));
@@ -37,8 +37,8 @@ void add_token(const Json& token, std::set<std::string>& tokens) {
     tokens.insert(token["content"].get<std::string>());
 }
 
-// How many tokens the files beside the tokenizer name that it lacks: transformers adds those to it, with ids
-// behind its own, and counts them.
+// Counts tokens that are named in files beside the tokenizer but are not in it. transformers adds these to
+// the tokenizer, with ids after its own, and counts them in its size.
 Result<int64_t> tokens_beside(io::FileSystem& fs, const tokenizer::Tokenizer& tokenizer,
                               const std::string& tokenizer_path) {
   ASSIGN_OR_RETURN(const io::FileInfo info, fs.stat(tokenizer_path));
@@ -58,7 +58,7 @@ Result<int64_t> tokens_beside(io::FileSystem& fs, const tokenizer::Tokenizer& to
                        [&](const std::string& token) { return !tokenizer.token_to_id(token); });
 }
 
-// Ids of the model that are no added tokens: the least that a program may call its size.
+// The number of ids that are not added tokens: the smallest number that programs report as vocabulary size.
 int64_t tokens_of_model(const tokenizer::Tokenizer& tokenizer) {
   const tokenizer::TokenizerSpec& spec = tokenizer.spec();
   std::vector<bool> counts(spec.vocab.size());
@@ -68,7 +68,7 @@ int64_t tokens_of_model(const tokenizer::Tokenizer& tokenizer) {
   return std::count(counts.begin(), counts.end(), true);
 }
 
-// What is wrong with the tokenizer; empty: nothing.
+// How the cache's tokenizer differs from ours. Empty when no difference is found.
 Result<std::string> difference(io::FileSystem& fs, const LevanterMetadata& metadata,
                                const Preprocessing& wanted, const tokenizer::Tokenizer& tokenizer,
                                const std::string& tokenizer_path) {
@@ -78,7 +78,7 @@ Result<std::string> difference(io::FileSystem& fs, const LevanterMetadata& metad
     return fmt::format("{}: the cache's tokenizer has SHA-256 {}, {} has {}", metadata.path,
                        metadata.tokenizer, ours, wanted.tokenizer);
   }
-  // Ids that were there before: the size is what somebody named, not that of a tokenizer.
+  // "passthrough": the ids were made before, so the size was given by a person and not by a tokenizer.
   if (!metadata.vocab_size || metadata.tokenizer == "passthrough") return std::string();
   const int64_t size = *metadata.vocab_size, least = tokens_of_model(tokenizer),
                 most = std::max<int64_t>(least, tokenizer.vocab_size());
@@ -92,8 +92,8 @@ Result<std::string> difference(io::FileSystem& fs, const LevanterMetadata& metad
                      most, least);
 }
 
-// Only where the writer put tokens into texts, or left it to nobody: it says false, too, of what the
-// tokenizer puts there by itself.
+// append_eos and append_bos only tell what the writer itself added. They are false, too, when the tokenizer
+// adds the tokens on its own. So only cases that are certain give a warning.
 void warn_of_ends(const LevanterMetadata& metadata, const Preprocessing& wanted,
                   const tokenizer::Tokenizer& tokenizer) {
   const std::optional<uint32_t> eos = tokenizer.eos_id();

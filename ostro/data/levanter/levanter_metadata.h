@@ -1,5 +1,5 @@
-// What the ledger of a Levanter cache says about how its ids were made, and whether that is what the
-// configuration says.
+// What the ledger of a Levanter cache says about how its ids were made, and a check against the
+// configuration.
 #pragma once
 
 #include <cstdint>
@@ -13,22 +13,23 @@
 
 namespace ostro::data {
 
-// `metadata.preprocessor_metadata` of a shard_ledger.json. Writers may leave out all of it.
+// `metadata.preprocessor_metadata` of a shard_ledger.json. All of it is optional.
 struct LevanterMetadata {
   std::string path;  // of the ledger
-  // Name or path of the tokenizer; of a cache that a build of ours wrote, its SHA-256. Empty: not told.
+  // Name or path of the tokenizer. In caches written by our own build: the tokenizer's SHA-256. Empty: not
+  // given.
   std::string tokenizer;
   std::optional<int64_t> vocab_size;
-  std::optional<bool> append_bos, append_eos;  // whether the writer put the token into each text
+  std::optional<bool> append_bos, append_eos;  // whether the writer added the token to each text
 };
 
-// `ledger`: the whole file. What is not of the type that it should have counts as not told.
+// `ledger` is the whole file. A value of the wrong type counts as not given.
 LevanterMetadata read_levanter_metadata(const nlohmann::json& ledger, const std::string& path);
 
-// That the cache's ids are those of the tokenizer, of the file or folder `tokenizer_path`, as far as the
-// metadata tells: kInvalidArgument for another SHA-256, or for a size of the vocabulary that no program gives
-// this tokenizer. Of rows of format `prebuilt`, whose ids are taken as they are, that is a warning, and so is
-// a beginning or an end of texts that differs from what `wanted` says.
+// Checks, as far as the metadata tell, that the cache's ids were made with `tokenizer`, which was read from
+// the file or folder `tokenizer_path`. kInvalidArgument for another SHA-256, or for a vocabulary size that no
+// program reports for this tokenizer. For rows of format `prebuilt`, whose ids are used as they are, this is
+// only a warning. Different settings for tokens at the beginning or end of texts are only a warning, too.
 Status check_levanter_metadata(io::FileSystem& fs, const LevanterMetadata& metadata,
                                const Preprocessing& wanted, const tokenizer::Tokenizer& tokenizer,
                                const std::string& tokenizer_path);

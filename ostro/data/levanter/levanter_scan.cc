@@ -20,7 +20,7 @@ namespace {
 
 size_t nth(ArrayId id) { return static_cast<size_t>(id); }
 
-// Bytes of text of every id: 0 for special tokens and ids that are no token.
+// Bytes of text by id. 0 for special tokens and for ids that are not tokens.
 std::vector<int64_t> bytes_of_ids(const tokenizer::Tokenizer& tokenizer) {
   std::vector<int64_t> bytes(tokenizer.vocab_size());
   for (uint32_t id = 0; id < tokenizer.vocab_size(); ++id)
@@ -29,13 +29,13 @@ std::vector<int64_t> bytes_of_ids(const tokenizer::Tokenizer& tokenizer) {
   return bytes;
 }
 
-// Whether a weight of that kind may have the value. TokenStream::read_weights() makes lengths of prompts
-// int64 and all others float.
+// Whether a weight of this kind may have this value. TokenStream::read_weights() converts lengths of prompts
+// to int64 and all other weights to float.
 template <typename T>
 bool is_weight(WeightKind kind, T value) {
   if constexpr (std::is_floating_point_v<T>) {
     if (!(value >= 0) || !std::isfinite(value)) return false;
-    // 2^63 is the least whole number above 0 that a float holds and an int64 does not.
+    // 2^63 is the smallest positive float that does not fit an int64.
     if (kind == WeightKind::kSourcesLen) return value < 0x1p63f && value == std::floor(value);
   } else {
     if (std::cmp_less(value, 0)) return false;
@@ -44,7 +44,7 @@ bool is_weight(WeightKind kind, T value) {
   return kind != WeightKind::kAssistantMasks || value == T{0} || value == T{1};
 }
 
-// The same in words.
+// The same rule in words, for errors.
 const char* weights_allowed(WeightKind kind) {
   constexpr const char* kAllowed[] = {"", "masks are 0 or 1",
                                       "lengths of prompts are whole numbers from 0 to 2^63 - 1",
@@ -52,7 +52,7 @@ const char* weights_allowed(WeightKind kind) {
   return kAllowed[static_cast<size_t>(kind)];
 }
 
-// How the arrays of a shard are kept, by ArrayId, and how many tokens it has.
+// Types and chunk sizes of a shard's arrays, by ArrayId, and its number of tokens.
 struct Shape {
   std::array<ElementType, kArrayCount> types{};
   std::array<int64_t, kArrayCount> chunks{};
@@ -72,7 +72,7 @@ class Scan {
     for (const Split split : kSplits) {
       const auto s = static_cast<size_t>(split);
       if (!is_there(told[s])) continue;
-      ASSIGN_OR_RETURN(shapes[s], look_at(split, *told[s], part));
+      ASSIGN_OR_RETURN(shapes[s], read_shapes(split, *told[s], part));
       part += told[s]->shards.size();
     }
     for (const Split split : kSplits) {
@@ -95,14 +95,14 @@ class Scan {
           array_ledger(place.id, ElementType::kInt64, 0, ArrayLayout{}.chunk, {});
   }
 
-  // Looks at all shards of a split, of which `first` is the first of the ledger's parts, if that has any.
-  Result<Shape> look_at(Split split, const LevanterSplit& told, size_t first) {
+  // Opens all shards of a split. Their parts in the ledger, if it has parts, begin at number `first`.
+  Result<Shape> read_shapes(Split split, const LevanterSplit& told, size_t first) {
     std::vector<std::optional<Shape>> shapes(told.shards.size());
     RETURN_IF_ERROR(parallel_for(static_cast<int64_t>(shapes.size()), settings_.threads_or_all(),
                                  [&](int64_t i) -> Status {
                                    const LevanterShard& shard = told.shards[static_cast<size_t>(i)];
                                    if (shard.rows == 0 && told.is_sharded) return {};  // perhaps no arrays
-                                   ASSIGN_OR_RETURN(shapes[static_cast<size_t>(i)], look_at(shard));
+                                   ASSIGN_OR_RETURN(shapes[static_cast<size_t>(i)], read_shape(shard));
                                    return {};
                                  }));
     SplitLedger& out = ledger_.split(split);
@@ -134,7 +134,7 @@ class Scan {
     return io::join_path(io::join_path(ledger_.levanter_cache, shard.folder), path);
   }
 
-  Result<Shape> look_at(const LevanterShard& shard) const {
+  Result<Shape> read_shape(const LevanterShard& shard) const {
     const StoreFields& fields = ledger_.preprocessing.fields;
     Shape shape;
     std::array<int64_t, 2> ends{};  // of ids and of weights
@@ -182,7 +182,8 @@ class Scan {
     return shape;
   }
 
-  // That the last element is there, before room is made for all chunks that a damaged offset may tell of.
+  // Checks that the last element of each array exists. Otherwise a damaged offset could make us allocate
+  // memory for an absurd number of chunks.
   Status check_last(const LevanterShard& shard, const Shape& shape,
                     const std::vector<io::Zarr1dReader>& readers) const {
     auto reader = readers.begin();
@@ -197,7 +198,7 @@ class Scan {
     return {};
   }
 
-  // Writers leave out chunks of zeros, which masks may have and ids have not.
+  // Writers leave out chunks that are all zero. That can happen in masks, but not in ids.
   static bool must_exist(ArrayId id) { return id != ArrayId::kWeights; }
 
   Status scan_split(Split split, const Shape& shape) {
@@ -215,7 +216,7 @@ class Scan {
     return check_weights(split);
   }
 
-  // Sums of all chunks, several threads at a time.
+  // Computes the sums of all chunks in several threads.
   Result<ArrayLedger> scan_array(ArrayId id, const ArrayReader& reader, ElementType type, int64_t elements,
                                  int64_t chunk, SplitLedger& out) {
     const int64_t count = (elements + chunk - 1) / chunk;
@@ -251,7 +252,7 @@ class Scan {
                                to, element));
   }
 
-  // What must hold within a chunk: ids in the vocabulary, weights that are such, ends that do not fall.
+  // Checks the values of a chunk: ids lie in the vocabulary, weights are valid, row ends do not decrease.
   Status check_chunk(ArrayId id, const ArraySource& source, ElementType type,
                      std::span<const std::byte> bytes, int64_t begin,
                      std::atomic<int64_t>& text_bytes) const {
@@ -280,7 +281,7 @@ class Scan {
                 source.describe(number(i), 1), number(i), elements[i], weights_allowed(kind)));
       } else if constexpr (std::is_same_v<decltype(elements), std::span<const int64_t>>) {
         for (size_t i = 1; is_offsets(id) && i < elements.size(); ++i) {
-          // Element 0 of all is the number of rows; the first row begins at 0.
+          // Element 0 of the whole array is the number of rows, and the first row begins at 0.
           const int64_t before = number(i) == 1 ? 0 : elements[i - 1];
           if (elements[i] < before) return falling(source, number(i), before, elements[i]);
         }
@@ -289,7 +290,7 @@ class Scan {
     });
   }
 
-  // Weights of tokens have the rows of the ids.
+  // Arrays of weights by token must have the same rows as the ids.
   Status check_weights(Split split) const {
     const SplitLedger& s = ledger_.split(split);
     const StoreFields& fields = ledger_.preprocessing.fields;

@@ -1,4 +1,4 @@
-// Reads a Levanter cache once for what a reader must know of it.
+// Reads a whole Levanter cache once, to make our ledger for it.
 #pragma once
 
 #include "ostro/data/arrays/build_settings.h"
@@ -6,8 +6,8 @@
 
 namespace ostro::data {
 
-// Fills in the splits and parts of `ledger`, which has levanter_cache and preprocessing. `told`: the cache's
-// own ledger. Errors: as check_levanter_cache.
+// Fills in the splits and parts of `ledger`, whose levanter_cache and preprocessing are already set. `told`
+// is the cache's own ledger. Errors: as check_levanter_cache.
 Status scan_levanter_cache(io::FileSystem& fs, const LevanterLedger& told,
                            const tokenizer::Tokenizer& tokenizer, const BuildSettings& settings,
                            StoreLedger& ledger);

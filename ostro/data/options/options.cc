@@ -12,11 +12,11 @@ using config::option_error;
 
 namespace {
 
-// Why a run cannot go on with another value.
+// Reasons why a run cannot continue with another value.
 constexpr const char* kContent = "the run's data is made with it";
 constexpr const char* kOrder = "the order of the data follows from it, so what was seen could come again";
 
-// A configuration with components, for tests that change one more option of it.
+// A configuration with components. Tests change one option on top of it.
 const std::vector<std::pair<std::string, std::string>> kMixture = {
     {"data.train_urls", "[]"},
     {"data.validation_fraction", "0.01"},
@@ -36,7 +36,7 @@ Status check_at_least_1(const std::string& key, int64_t value, const char* what)
   return option_error(key, fmt::format("{} is not a number of {}; use 1 or more", value, what));
 }
 
-// Names become folders below data.cache_dir and parts of metrics' names.
+// Names are used for folders below data.cache_dir and in names of metrics.
 Status check_name(const std::string& name, const std::map<std::string, ComponentOptions>& all) {
   const std::string key = "data.components." + name;
   for (size_t begin = 0; begin <= name.size();) {

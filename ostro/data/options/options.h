@@ -1,4 +1,5 @@
-// The `data:` section: which texts are read, how they become tokens, and in which order they are seen.
+// The `data:` section of a configuration: which texts are read, how they become tokens, and in which order
+// training sees them.
 #pragma once
 
 #include <cstdint>
@@ -14,7 +15,7 @@ namespace ostro::data {
 
 // ---- how a row becomes tokens and loss weights ----
 
-// A string, and every token of it is a target.
+// A row is a text. Every token is a target.
 struct TextFormat {
   static constexpr const char* kType = "text";
   std::string text_key = "text";
@@ -22,7 +23,7 @@ struct TextFormat {
   bool operator==(const TextFormat&) const = default;
 };
 
-// Messages, written out by a Jinja template.
+// A row is a list of messages, which a Jinja template turns into text.
 struct ChatFormat {
   static constexpr const char* kType = "chat";
   std::string messages_field = "messages";
@@ -33,7 +34,7 @@ struct ChatFormat {
   bool operator==(const ChatFormat&) const = default;
 };
 
-// A prompt and its response.
+// A row is a prompt and its response.
 struct SupervisedFormat {
   static constexpr const char* kType = "supervised";
   std::string input_field = "prompt";
@@ -45,11 +46,11 @@ struct SupervisedFormat {
   bool operator==(const SupervisedFormat&) const = default;
 };
 
-// Token ids made elsewhere.
+// A row holds token ids that another program made.
 struct PrebuiltFormat {
   static constexpr const char* kType = "prebuilt";
   std::string input_ids_key = "input_ids";
-  std::optional<std::string> loss_weights_key;  // null: every token counts
+  std::optional<std::string> loss_weights_key;  // null: every token has weight 1
   void visit_options(config::OptionTable& table);
   bool operator==(const PrebuiltFormat&) const = default;
 };
@@ -58,7 +59,7 @@ using RowFormat = std::variant<TextFormat, ChatFormat, SupervisedFormat, Prebuil
 
 // ---- order ----
 
-// Whole blocks are permuted, then the sequences inside each window of blocks.
+// Shuffles whole blocks of sequences, then the sequences inside each window of blocks.
 struct BlockShuffle {
   static constexpr const char* kType = "block";
   int64_t io_block_size = 256;  // sequences
@@ -67,13 +68,14 @@ struct BlockShuffle {
   bool operator==(const BlockShuffle&) const = default;
 };
 
-// true: the whole set, false: stored order, a number: within stretches of so many sequences.
+// true: shuffle the whole set; false: keep the stored order; a number: shuffle within eras of this many
+// sequences.
 using Shuffle = config::Alternatives<bool, int64_t, std::variant<BlockShuffle>>;
 
-// Shares of components, by name; scaled to a sum of 1 where they are used.
+// Weights of components, by name. They are scaled to a sum of 1 where they are used.
 using Weights = std::map<std::string, double>;
 
-// Largest data.mixture_block_size: 2^40 times it can be counted.
+// Largest data.mixture_block_size. 2^40 blocks of this size can still be counted in 64 bits.
 inline constexpr int64_t kMaxMixtureBlock = int64_t{1} << 22;
 
 enum class StopStrategy { kRestart, kFirstExhausted, kAllExhausted };
@@ -82,8 +84,8 @@ std::vector<std::string> option_names(StopStrategy);
 enum class OnBadRow { kError, kSkip };
 std::vector<std::string> option_names(OnBadRow);
 
-// How ids lie in a store: what Levanter's reader wants (int64 for texts, else int32), the smallest unsigned
-// type of 16 bits and more that holds the vocabulary, or a type.
+// The type of ids in a store: what Levanter's reader expects (int64 for text, else int32), the smallest
+// unsigned type of at least 16 bits that holds the vocabulary, or a given type.
 enum class IdType { kLevanter, kSmallest, kUint16, kUint32, kInt32, kInt64 };
 std::vector<std::string> option_names(IdType);
 
@@ -102,12 +104,12 @@ struct ComponentOptions {
 struct DataOptions {
   std::string tokenizer = "tokenizer.json";  // file, or directory that holds one
   std::string cache_dir = "cache";
-  // One data set, whose store is cache_dir itself ...
+  // Either one data set, whose store is cache_dir itself ...
   std::vector<std::string> train_urls;  // globs and directories
   std::vector<std::string> validation_urls;
   double validation_fraction = 0.01;
   std::string text_key = "text";
-  // ... or several, by name.
+  // ... or several components, by name.
   std::map<std::string, ComponentOptions> components;
   config::Staged<Weights> train_weights;
   int64_t mixture_block_size = 2048;
@@ -126,9 +128,9 @@ struct DataOptions {
   Status validate() const;
 };
 
-// A component with every default filled in: what is built into one store.
+// A component with all defaults filled in. Each component becomes one store.
 struct Component {
-  std::string name;  // empty: the one data set of a configuration without components
+  std::string name;  // empty in a configuration without components
   std::string key;   // for messages: "data", "data.components.web"
   std::string cache_dir;
   std::vector<std::string> train_urls;
@@ -136,17 +138,18 @@ struct Component {
   double validation_fraction = 0;
   RowFormat format;
 
-  // Names no texts: the store in cache_dir is used as it is.
+  // The component names no texts: the finished store or Levanter cache in cache_dir is used.
   bool is_in_place() const { return train_urls.empty() && validation_urls.empty(); }
 };
 
-// The components in the order of their names; one without a name when there are none.
+// The components in the order of their names. A configuration without components has one, without a name.
 std::vector<Component> components_of(const DataOptions& options);
 
-// The weight of a component at a step; a single component that no stage names has all the weight.
+// The weight of a component at a step. A single component that no stage names has weight 1.
 double weight_of(const DataOptions& options, const std::string& component, int64_t step);
 
-// Whether rows of this format are packed whole into sequences, instead of cut out of a stream of tokens.
+// Whether rows of this format are packed whole into sequences. Otherwise sequences are cut out of one stream
+// of tokens.
 bool is_packed(const RowFormat& format);
 
 }  // namespace ostro::data

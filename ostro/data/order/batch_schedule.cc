@@ -9,7 +9,7 @@ namespace {
 
 constexpr int64_t kLimit = int64_t{1} << 62;
 
-// first + steps * size, at most kLimit.
+// first + steps * size, limited to kLimit.
 int64_t add_steps(int64_t first, int64_t steps, int64_t size) {
   return steps > (kLimit - first) / size ? kLimit : first + steps * size;
 }

@@ -14,7 +14,7 @@
 namespace ostro::data {
 namespace {
 
-// Weights as shares of 2^40 of their sum, which integers can compare exactly.
+// The weights, scaled to a sum of 2^40 and rounded to integers, which can be compared exactly.
 std::vector<int64_t> units_of(const std::vector<double>& weights) {
   double sum = 0;
   for (const double weight : weights) sum += weight;
@@ -27,7 +27,7 @@ std::vector<int64_t> units_of(const std::vector<double>& weights) {
 
 }  // namespace
 
-// Two blocks: a batch may lie in neighbours.
+// Two blocks, since a batch may lie in two neighbouring ones.
 struct Mixture::Cache {
   std::mutex mutex;
   std::array<std::shared_ptr<const Block>, 2> blocks;  // latest first
@@ -125,7 +125,7 @@ Mixture::Pick Mixture::operator()(int64_t example) const {
 std::vector<int64_t> Mixture::counts_before(int64_t end) const {
   std::vector<int64_t> total(stages_[0].in_block.size(), 0);
   if (end == 0) return total;
-  // Through the last example rather than `end`, which may be of the next stage.
+  // Uses the last example and not `end`, which may already belong to the next stage.
   const Place last = place_of(end - 1);
   const Stage& stage = stages_[last.stage];
   const auto table = block(last.stage, last.block);

@@ -13,18 +13,20 @@
 
 namespace ostro::data {
 
-// How many of `length` sequences each component gets: shares in proportion to the weights, rounded down, and
-// the rest one by one to the largest remainders, earlier components first when equal. Exact: the sum is
-// `length`, and integers alone decide. Weights are at least 0, with a sum above 0.
+// How many of `length` sequences each component gets. Shares are in proportion to the weights, rounded down;
+// what is left goes one by one to the largest remainders, and to the earlier component when two are equal.
+// For example, weights {2, 1, 1} and length 10 give {5, 3, 2}. Exact: the sum is `length`, and only integers
+// are compared. Weights must be at least 0, with a sum above 0.
 std::vector<int64_t> exact_counts(const std::vector<double>& weights, int64_t length);
 
-// The examples of a run in blocks of data.mixture_block_size, counted from the beginning of each stage of
-// weights. Every block holds the components in their exact counts, in an order drawn for the block; where a
-// stage ends within a block, the rest of the block is not used. So no example depends on what comes later.
-// Pure and thread-safe; nothing is stored but the blocks used last.
+// Divides the examples of a run into blocks of data.mixture_block_size. Every block holds the components in
+// their exact counts, in a random order drawn for that block. Blocks are counted from the beginning of each
+// stage of weights. Where a stage ends inside a block, the rest of that block is not used, so no example
+// depends on a later stage. Pure and thread-safe; only the blocks used last are kept in memory.
 class Mixture {
  public:
-  // Errors: a positive weight that gets no sequence of a block (it names the block size that would do).
+  // Errors: a positive weight is too small to get one sequence in a block (names the block size that is
+  // needed).
   static Result<Mixture> create(const DataOptions& options, const BatchSchedule& schedule, numerics::Key key);
 
   struct Pick {
@@ -33,20 +35,21 @@ class Mixture {
   };
   Pick operator()(int64_t example) const;
 
-  // How many of the examples [0, end) are of each component.
+  // How many of the examples [0, end) belong to each component.
   std::vector<int64_t> counts_before(int64_t end) const;
 
  private:
   struct Stage {
     int64_t first_example = 0;
-    std::vector<int64_t> before;    // examples of each component in the stages before
-    std::vector<int64_t> in_block;  // counts of a block
+    std::vector<int64_t> before;    // examples of each component in earlier stages
+    std::vector<int64_t> in_block;  // of each component in one block
   };
   struct Place {
     size_t stage = 0;
     int64_t block = 0, offset = 0;  // within the stage, within the block
   };
-  // What stands at each offset of a block, and how many of its component stand before it.
+  // For each offset of a block: the component there, and how many examples of the same component come before
+  // it in the block.
   struct Block {
     size_t stage = 0;
     int64_t number = 0;

@@ -1,4 +1,4 @@
-// Mixtures: exact counts in every block, stages and batch sizes that change nothing before them.
+// Mixtures: exact counts in every block; later stages and batch sizes change nothing before them.
 #include "ostro/data/order/mixture.h"
 
 #include <doctest/doctest.h>

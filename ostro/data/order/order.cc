@@ -12,13 +12,13 @@ using numerics::fold_in;
 using numerics::Permutation;
 __extension__ using Wide = __int128;
 
-// Position p of the n sequences when their blocks of b neighbours, the last one perhaps shorter, are
-// permuted as wholes.
+// Permutes blocks of b neighbouring sequences as wholes, and gives the sequence at position p of n. The last
+// block may be shorter.
 int64_t permute_blocks(numerics::Key key, int64_t n, int64_t b, int64_t p) {
   const int64_t blocks = (n - 1) / b + 1, missing = blocks * b - n;
   const Permutation order(key, blocks);
   if (missing == 0) return order(p / b) * b + p % b;
-  // Places behind the short block begin earlier by what it lacks.
+  // All positions after the short block are shifted by the number of sequences that it lacks.
   const int64_t short_place = order.inverse(blocks - 1);
   if (p >= short_place * b + (b - missing)) p += missing;
   return order(p / b) * b + p % b;

@@ -1,4 +1,4 @@
-// In which order a run sees the sequences of a data set (docs/numerics.md, N12; docs/data.md, "Order").
+// The order in which a run sees the sequences of a data set (docs/numerics.md, N12; docs/data.md, "Order").
 #pragma once
 
 #include <cstdint>
@@ -9,26 +9,27 @@
 
 namespace ostro::data {
 
-// The key of everything that is drawn about data: trainer.seed and the path "data".
+// The random key for all draws about data: from trainer.seed and the path "data".
 numerics::Key data_key(uint64_t seed);
 
-// Maps the examples of an endless run to sequences: example e is position e mod n of epoch e / n, and every
-// epoch is a permutation of its own. Pure and thread-safe; nothing is stored per sequence.
+// Maps the examples of an endless run to sequences. With n sequences, example e is position e mod n of epoch
+// e / n. Every epoch is a permutation of its own. Pure and thread-safe; stores nothing for each sequence.
 class SequenceOrder {
  public:
-  // n sequences, at least 1; `shuffle` as data.shuffle.
+  // `n` is the number of sequences, at least 1; `shuffle` is data.shuffle.
   SequenceOrder(numerics::Key key, int64_t n, const Shuffle& shuffle);
 
   int64_t sequences() const { return n_; }
-  // The sequence, in [0, n), that example e >= 0 of the run is.
+  // The sequence in [0, n) of an example >= 0.
   int64_t operator()(int64_t example) const;
-  // The sequences of many examples, in their places; cheaper than one by one where they are neighbours.
+  // Replaces each example by its sequence. Cheaper than one by one when neighbours in the list are neighbours
+  // in the run.
   void map(std::span<int64_t> examples) const;
 
  private:
   enum class Kind { kStored, kEras, kBlocks };
-  // The sequences that example e is permuted among: [begin, begin + length), which the examples from `first`
-  // on are.
+  // An era is a stretch of sequences that are permuted only among themselves: sequences [begin, begin +
+  // length). They are the examples from `first` on.
   struct Era {
     int64_t first, begin, length;
     numerics::Key key;
@@ -39,25 +40,27 @@ class SequenceOrder {
   numerics::Key key_;
   int64_t n_;
   Kind kind_ = Kind::kStored;
-  int64_t era_ = 0;  // kEras: sequences that are permuted among themselves
+  int64_t era_ = 0;  // kEras: length of an era, in sequences
   BlockShuffle block_;
 };
 
-// Simulated epoching: which n of N sequences stand for all, without being stored. With a full shuffle a
-// keyed choice of sequences, with a block shuffle of whole blocks, otherwise the first ones.
+// Simulated epoching: chooses n of N sequences that stand for the whole set. The choice is computed, not
+// stored. With a full shuffle it is a keyed choice of single sequences, with a block shuffle of whole blocks,
+// otherwise it is the first n.
 class Subset {
  public:
-  // floor(total * experiment / target) of `total` sequences; all of them without budgets.
+  // Chooses floor(total * experiment_budget / target_budget) of `total` sequences; all of them without
+  // budgets.
   Subset(numerics::Key key, int64_t total, const DataOptions& options);
 
   int64_t size() const { return size_; }
-  // The sequence in [0, total) that number i in [0, size()) is.
+  // Sequence i of the choice, for i in [0, size()), as a sequence in [0, total).
   int64_t operator()(int64_t i) const;
 
  private:
   numerics::Key key_;
   int64_t total_, size_;
-  int64_t block_ = 0;  // sequences that are chosen together; 0: the first `size_` are taken
+  int64_t block_ = 0;  // sequences chosen together; 0: the first `size_` sequences are the choice
 };
 
 }  // namespace ostro::data

@@ -1,4 +1,4 @@
-// Orders as permutations: one to one for awkward lengths, nothing linear in them, uniform, new every epoch.
+// Orders are permutations: bijective for awkward lengths, not linear, uniform, and new in every epoch.
 #include "ostro/data/order/order.h"
 
 #include <doctest/doctest.h>
@@ -64,7 +64,7 @@ double chi_square(const std::vector<int64_t>& counts, int64_t total) {
   return sum;
 }
 
-// Of the first values in 256 windows of [0, n), and of their lowest 8 bits.
+// Chi-squared of the first values in 256 windows of [0, n), and of their lowest 8 bits.
 template <typename F>
 std::pair<double, double> spread(int64_t n, int64_t values, const F& f) {
   std::vector<int64_t> windows(256), low(256);
@@ -136,7 +136,7 @@ TEST_CASE("order: no combination of output bits is an affine function of the inp
     const int64_t n = int64_t{1} << bits;
     const SequenceOrder order(data_key(5), n, {true});
     CHECK(affine_combinations(bits, order) == 0);
-    // The test sees what it is for: a linear congruence, and an xor of shifts.
+    // Negative control: the test finds a linear congruence and an xor of shifts.
     const auto congruence = [n](int64_t x) { return (x * 1664525 + 1013904223) % n; };
     CHECK(affine_combinations(bits, congruence) > 0);
     CHECK(affine_combinations(bits, [n](int64_t x) { return (x ^ (x >> 3) ^ 5) % n; }) == bits);
@@ -210,7 +210,7 @@ TEST_CASE("order: simulated epoching keeps a share of the sequences, the same in
     for (int64_t i = 0; i < subset.size(); ++i) kept.insert(subset(i));
     CHECK(kept.size() == 1000);
     CHECK((*kept.begin() >= 0 && *kept.rbegin() < 4001));
-    // A shuffle takes its share from all over the set.
+    // With a shuffle, the subset is taken from all over the set.
     const bool spread = !std::holds_alternative<int64_t>(shuffle.value);
     CHECK((*kept.rbegin() > 3000) == spread);
   }

@@ -12,24 +12,26 @@ struct Batch {
   int64_t step = 0;
   int64_t batch_size = 0, seq_len = 0;
   std::vector<int32_t> tokens;
-  std::vector<int32_t> targets;      // the token that follows in its document or stream
-  std::vector<float> loss_mask;      // what the target weighs in the loss; 0: padding
-  std::vector<int32_t> segment_ids;  // when any sequence has parts that must not attend to each other, else
-                                     // empty: which part of its sequence a token is of, from 0
-  std::vector<int64_t> sequences;    // by row, in its component; -1 for rows that are padding
-  std::vector<size_t> components;    // by row: index into components_of(options)
+  std::vector<int32_t> targets;  // the next token of the document or stream
+  std::vector<float> loss_mask;  // weight of the target in the loss; 0 for padding
+  // number of the segment of a token within its sequence, from 0. Tokens attend only to their own segment.
+  // Empty when the configuration has no segments (has_segments in data_set.h).
+  std::vector<int32_t> segment_ids;
+  std::vector<int64_t> sequences;  // by row: number in its component; -1 for padding rows
+  std::vector<size_t> components;  // by row: index into components_of(options)
 };
 
-// A batch whose rows are to be filled; those of a new one are padding. `memory`: a batch that nobody needs
-// any more, whose arrays are used again as they are, so that all of every row must be filled: memory that is
-// fresh from the kernel costs more than the tokens do.
+// A batch whose rows the caller then fills. The rows of a new batch are padding. `memory` is a batch that
+// nobody needs any more. Its arrays are reused with their old content, so every row must then be filled
+// completely. (Fresh memory from the kernel costs more time than the tokens do.)
 Batch make_batch(int64_t step, int64_t rows, int64_t seq_len, bool segments, Batch memory = {});
 
-// Makes padding of a row from `position` on, with a segment of its own where there are any.
+// Turns the positions of a row from `position` on into padding. With segment ids, the padding gets `segment`.
 void pad_row(Batch& batch, int64_t row, int64_t position, int32_t segment);
 
-// SHA-256 over the SHA-256 of every row in order; a row's is over seq_len (int64), tokens, targets, loss mask
-// (f32) and segment ids, little-endian. So each worker can hash its own rows. What a chain entry holds.
+// SHA-256 over the SHA-256 digests of all rows, in order. The digest of a row is over seq_len (int64),
+// tokens, targets, loss mask (f32) and segment ids, little-endian. So each worker can hash its own rows.
+// Entries of a run's chain hold this fingerprint.
 std::string batch_fingerprint(const Batch& batch);
 
 }  // namespace ostro::data

@@ -1,5 +1,5 @@
-// Which rows of a store each packed sequence holds: made once, kept beside the store, read page by page
-// (docs/formats/pack_index.md).
+// The pack index says which rows of a store each packed sequence holds. It is made once, kept beside the
+// store, and read page by page (docs/formats/pack_index.md).
 #pragma once
 
 #include <array>
@@ -19,16 +19,16 @@ namespace ostro::data {
 // Thread-safe.
 class PackIndex {
  public:
-  // Reads the index in `folder`, or makes it there, in one pass over the ends of the rows and in bounded
-  // memory. `store_hash`: of the store's ledger; an index of another store is made anew. kBusy while another
-  // process makes it.
+  // Opens the index in `folder`, or makes it there, in one pass over the row ends and in bounded memory.
+  // `store_hash` is the hash of the store's ledger; an index of another store is made anew. kBusy while
+  // another process makes it.
   static Result<std::shared_ptr<const PackIndex>> open(io::FileSystem& fs, const std::string& folder,
                                                        const TokenStream& stream,
                                                        const std::string& store_hash, const PackRule& rule);
 
   const PackRule& rule() const { return rule_; }
   const PackCounts& counts() const { return counts_; }
-  // Rows [first, end) of a sequence; rows without targets among them take no positions.
+  // The rows [first, end) of a sequence. Rows without targets among them take no positions.
   Result<std::pair<int64_t, int64_t>> rows(int64_t sequence) const;
 
  private:

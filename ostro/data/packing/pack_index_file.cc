@@ -56,7 +56,7 @@ Json to_json(const PackHeader& header) {
           {"empty_rows", header.counts.empty_rows}};
 }
 
-// Fields that are not there, as in a header of another format, keep what they are.
+// Missing fields, as in a header of another format, keep their defaults.
 PackHeader header_of(const Json& json) {
   PackHeader header;
   const auto number = [&json](const char* key, int64_t& out) {

@@ -16,7 +16,7 @@
 namespace ostro::data {
 namespace {
 
-// Ends of rows are read in order, once: no more than what one read spans need be kept.
+// Row ends are read once, in order, so the cache only needs to hold what one read covers.
 constexpr size_t kEndsCacheBytes = size_t{16} << 20;
 constexpr int64_t kReadAheadBytes = int64_t{256} << 10;
 constexpr const char* kMendPack = "delete the file: it is made again when it is needed";
@@ -27,7 +27,7 @@ int64_t to_entry(std::span<const std::byte> bytes) {
   return value;
 }
 
-// A file that writes nothing: what is appended must be what another file has there.
+// A WritableFile that writes nothing. It compares what is appended with an existing file.
 class ComparingFile final : public io::WritableFile {
  public:
   using WritableFile::append;
@@ -45,7 +45,7 @@ class ComparingFile final : public io::WritableFile {
                                      file_.size(), at_, kMendPack));
     return failure_;
   }
-  // Why the other file is not the same, or cannot be read.
+  // Why the existing file differs or cannot be read.
   const Status& failure() const { return failure_; }
 
  private:
@@ -63,8 +63,8 @@ class ComparingFile final : public io::WritableFile {
     return {};
   }
 
-  // Up to `count` bytes of the file from at_ on, fewer at its end. Reads ahead, as a read of an object store
-  // is a request.
+  // Up to `count` bytes of the file from at_ on, fewer at its end. Reads ahead, because each read from an
+  // object store is a request.
   Result<std::span<const std::byte>> read(int64_t count) {
     const int64_t left = std::max<int64_t>(file_.size() - at_, 0);
     count = std::min(count, left);
@@ -78,7 +78,7 @@ class ComparingFile final : public io::WritableFile {
                                                       static_cast<size_t>(count));
   }
 
-  // What byte `at` of what was read is: an entry, where it is one of a page.
+  // Describes byte `at` of the bytes that were read: the entry of a page, if it lies in one.
   std::string place(std::span<const std::byte> held, std::span<const std::byte> made, int64_t at) const {
     const int64_t page = at_ / pack_page_bytes(kPackPageEntries), begin = at & ~int64_t{7};
     const int64_t entry = page * kPackPageEntries + begin / 8;
@@ -95,7 +95,7 @@ class ComparingFile final : public io::WritableFile {
   const io::RandomAccessFile& file_;
   int64_t sequences_;  // as the file's header says
   std::function<void(int64_t)> compared_;
-  std::vector<std::byte> ahead_;  // of the file, from ahead_begin_ on
+  std::vector<std::byte> ahead_;  // bytes of the file from ahead_begin_ on
   int64_t ahead_begin_ = 0;
   int64_t at_ = 0;  // bytes that were appended
   Status failure_;

@@ -1,4 +1,4 @@
-// Whether the pack indices beside a token store are what packing its rows gives.
+// Checks that the pack indices beside a token store are what packing its rows gives.
 #pragma once
 
 #include <cstdint>
@@ -15,9 +15,9 @@ namespace ostro::data {
 
 enum class PackIndexState {
   kGood,
-  kStale,    // made from the store as it was before, or in another format: no reader takes it
-  kDamaged,  // not what the rows give
-  kUnread,   // not compared, because the ends of the rows cannot be read
+  kStale,    // made from an earlier state of the store, or in another format; readers ignore it
+  kDamaged,  // differs from what packing the rows gives
+  kUnread,   // not compared, since the row ends cannot be read
 };
 
 struct PackIndexReport {
@@ -26,15 +26,15 @@ struct PackIndexReport {
   PackRule rule;
   int64_t bytes = 0;
   PackIndexState state = PackIndexState::kGood;
-  int64_t sequences = 0;  // as its header says
-  Status status;          // of one that is damaged or unread: why
+  int64_t sequences = 0;  // according to its header
+  Status status;          // why it is damaged or unread
 };
 
-// Makes every index beside the store whose ledger is in `cache_dir` again from the ends of the rows, as
-// PackIndex::open does, and compares each byte with the file. That finds more than the checksums in the
-// index: one that was written wrong, too. Reads the ends of a split's rows once for each of its indices, in
-// bounded memory; writes nothing. A store without indices has no reports. Errors: a folder of indices that
-// cannot be listed.
+// Makes every index beside the store again from the row ends, as PackIndex::open does, and compares each byte
+// with the file. So it also finds an index that was written wrong, which the checksums in the file cannot
+// show. `cache_dir` is the folder of the store's ledger. Reads a split's row ends once for each of its
+// indices, in bounded memory, and writes nothing. A store without indices gives no reports. Errors: a folder
+// of indices that cannot be listed.
 Result<std::vector<PackIndexReport>> verify_packs(io::FileSystem& fs, const std::string& cache_dir,
                                                   const VerifySettings& settings);
 

@@ -1,4 +1,4 @@
-// Pack indices against the rows of their store: any byte of any of them.
+// Compares pack indices with the rows of their store: any changed byte is found.
 #include "ostro/data/packing/pack_verify.h"
 
 #include <doctest/doctest.h>
@@ -44,7 +44,7 @@ struct PackedStore {
     REQUIRE_MESSAGE(reports.ok(), reports.error().message());
     return std::move(*reports);
   }
-  // What is said of the only index when it has these bytes; empty when nothing is.
+  // The message about the only index when it has these bytes; empty when it is good.
   std::string verify(const PackRule& rule, const std::string& bytes) {
     write(fs, path(rule), bytes);
     const auto reports = verify();
@@ -148,7 +148,7 @@ TEST_CASE("pack verify: an index that was written wrong is found, though its che
   CHECK_MESSAGE(holds(says, fmt::format(": sequence {} begins with row {} there, and should with row {};",
                                         entry, other, row)),
                 says);
-  // A reader takes it: its checksums say nothing.
+  // A reader accepts it, since its checksums are right.
   const auto index = s.open(rule);
   REQUIRE(index.ok());
   CHECK((*(*index)->rows(entry)).first == other);

@@ -1,4 +1,4 @@
-// Sequences of whole documents side by side: chat and supervised data.
+// Sequences of whole documents, packed side by side: for chat and supervised data.
 #pragma once
 
 #include <functional>
@@ -9,8 +9,8 @@
 
 namespace ostro::data {
 
-// Each document is a segment, attends to itself alone and has its own tokens as targets, each with its loss
-// weight; what is left of a sequence is padding of weight 0. Thread-safe.
+// Each document is a segment of its own: it attends only to itself, and its targets are its own tokens, each
+// with its loss weight. The rest of the sequence is padding of weight 0. Thread-safe.
 class PackedSequences final : public SequenceReader {
  public:
   PackedSequences(std::shared_ptr<const TokenStore> store, Split split,
@@ -18,14 +18,14 @@ class PackedSequences final : public SequenceReader {
       : SequenceReader(std::move(store), split, index->rule().seq_len), index_(std::move(index)) {}
 
   int64_t sequences(bool) const override { return index_->counts().sequences; }
-  // The batch must have segment ids.
+  // `batch` must have segment ids.
   Status read(int64_t sequence, Batch& batch, int64_t row) const override;
   Result<std::vector<DocumentSpan>> documents(int64_t sequence) const override;
   PackCounts packing() const override { return index_->counts(); }
   const PackIndex& index() const { return *index_; }
 
  private:
-  // A row's part of a sequence.
+  // The part of a sequence that one row of the store fills.
   struct Part {
     int64_t row = 0;
     int64_t begin = 0, count = 0;  // positions

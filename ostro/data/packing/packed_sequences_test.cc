@@ -1,4 +1,4 @@
-// Packed sequences against a slow definition: every row once, whole, in order, alone in its segment.
+// Compares packed sequences with a slow definition: every row once, whole, in order, alone in its segment.
 #include "ostro/data/packing/packed_sequences.h"
 
 #include <doctest/doctest.h>

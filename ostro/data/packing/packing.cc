@@ -15,7 +15,7 @@ constexpr int64_t kRowsAtATime = 65536;
 Result<PackCounts> for_each_sequence(const TokenStream& stream, const PackRule& rule,
                                      const std::function<Status(int64_t)>& start) {
   PackCounts counts;
-  int64_t used = rule.seq_len + 1;  // of the sequence being filled: full
+  int64_t used = rule.seq_len + 1;  // positions used in the current sequence; begins as full
   for (int64_t row = 0; row < stream.rows(); row += kRowsAtATime) {
     const int64_t count = std::min(kRowsAtATime, stream.rows() - row);
     ASSIGN_OR_RETURN(const std::vector<int64_t> ends, stream.row_ends(row, count));

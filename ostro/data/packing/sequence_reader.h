@@ -1,5 +1,5 @@
-// From the rows of a token store to sequences of a fixed length: cut out of the stream of all tokens, or
-// whole documents packed side by side.
+// Makes sequences of a fixed length from the rows of a token store. They are cut out of the stream of all
+// tokens, or hold whole documents packed side by side.
 #pragma once
 
 #include <cstdint>
@@ -13,8 +13,8 @@
 
 namespace ostro::data {
 
-// A document in a sequence: positions [begin, end) of the sequence are its tokens from `first_token` on. The
-// token behind the last of them is a target only.
+// A document's part in a sequence: positions [begin, end) hold its tokens from `first_token` on. The token
+// after the last of them is only a target.
 struct DocumentSpan {
   RowSource source;
   int64_t row = 0;  // in the split's store
@@ -29,21 +29,23 @@ class SequenceReader {
       : store_(std::move(store)), split_(split), seq_len_(seq_len) {}
   virtual ~SequenceReader() = default;
 
-  // Sequences with all targets; whole == false counts a last, shorter one, too.
+  // Number of sequences. With `whole`, only those that have all targets; without, a shorter last one counts,
+  // too.
   virtual int64_t sequences(bool whole) const = 0;
-  // Fills a row of a batch; what the sequence leaves free stays padding, a segment of its own.
+  // Copies a sequence into row `row` of a batch. Positions that the sequence leaves free become padding, with
+  // a segment of their own.
   virtual Status read(int64_t sequence, Batch& batch, int64_t row) const = 0;
-  // Which documents the tokens of a sequence are of, in order.
+  // The documents that the tokens of a sequence come from, in order.
   virtual Result<std::vector<DocumentSpan>> documents(int64_t sequence) const = 0;
 
-  // What packing made of the rows; zeros for what is cut out of a stream, where nothing is left out.
+  // Counts of what packing did with the rows. All zero for a stream that is cut, which leaves nothing out.
   virtual PackCounts packing() const { return {}; }
 
   const TokenStream& stream() const { return store_->split(split_); }
   int64_t seq_len() const { return seq_len_; }
 
  protected:
-  // The span of a row of the store in a sequence.
+  // The DocumentSpan of a row of the store, with its source looked up.
   Result<DocumentSpan> span_of(int64_t row, int64_t begin, int64_t end, int64_t first_token) const;
 
  private:
@@ -52,11 +54,11 @@ class SequenceReader {
   int64_t seq_len_;
 };
 
-// Sequence i reads tokens [i * L, (i + 1) * L + 1) of the stream: L tokens, and as targets the same shifted
-// by one, so every target of the stream counts once.
+// Cuts the stream of tokens. Sequence i reads tokens [i * L, (i + 1) * L + 1): L inputs, and as targets the
+// same tokens shifted by one. So every target of the stream counts once.
 class StreamSequences final : public SequenceReader {
  public:
-  // `by_document`: batches with segment ids get the number of the document in the sequence, else 0.
+  // With `by_document` segment ids number the documents within a sequence, from 0. Without it they are all 0.
   StreamSequences(std::shared_ptr<const TokenStore> store, Split split, int64_t seq_len, bool by_document);
 
   int64_t sequences(bool whole) const override;
@@ -64,7 +66,7 @@ class StreamSequences final : public SequenceReader {
   Result<std::vector<DocumentSpan>> documents(int64_t sequence) const override;
 
  private:
-  int64_t count(int64_t sequence) const;  // its targets
+  int64_t count(int64_t sequence) const;  // targets of that sequence
 
   bool by_document_;
 };

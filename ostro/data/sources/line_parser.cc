@@ -1,5 +1,5 @@
-// The field of a JSON line. A fast parser decides whether the line is what it should be; the words about one
-// that is not come from the parser that all other files of ours are read with, and so does the verdict.
+// Reads a field of a JSON line with a fast parser. When the fast parser refuses a line, the parser that reads
+// all our other JSON decides, and its error message is used.
 #include "ostro/data/sources/line_parser.h"
 
 #include <fmt/core.h>
@@ -23,8 +23,8 @@ namespace {
 static_assert(kLinePadding >= simdjson::SIMDJSON_PADDING);
 constexpr size_t kLongLine = 1 << 20;
 
-// The string, when the line is an object that has one there; of several fields of that name the last. It
-// lives in the parser.
+// The string in the field, if the line is an object with a string there. If the field occurs several times,
+// the last one counts. The text lives in the parser.
 std::optional<std::string_view> fast_text(simdjson::dom::parser& parser, const std::string& line,
                                           std::string_view key) {
   simdjson::dom::object object;
@@ -60,7 +60,7 @@ Result<std::string> LineParser::text(std::string line, std::string_view text_key
   const std::optional<std::string_view> text = fast_text(state_->parser, line, text_key);
   if (!text) return slow_text(line, text_key, option);
   line.assign(*text);  // never longer
-  // What the parser keeps grows with its longest line.
+  // The parser's memory grows with the longest line, so it is freed after a long one.
   if (line.capacity() > kLongLine) state_ = std::make_unique<State>();
   return line;
 }

@@ -1,4 +1,4 @@
-// Takes the text out of a row: the field of a JSON line.
+// Gets the text of a row: a field of a JSON line.
 #pragma once
 
 #include <memory>
@@ -15,8 +15,8 @@ class LineParser {
  public:
   LineParser();
   ~LineParser();
-  // The string in the field `text_key` of the object that a line is. Errors: not
-  // JSON, not an object, no such field (`option` sets it), not a string. A line with kLinePadding bytes of
+  // The string in the field `text_key` of a line that is a JSON object. Errors: not JSON, not an object, no
+  // such field (the message names `option`, which sets it), not a string. A line with kLinePadding bytes of
   // unused capacity is not copied.
   Result<std::string> text(std::string line, std::string_view text_key, std::string_view option);
 
@@ -25,8 +25,8 @@ class LineParser {
   std::unique_ptr<State> state_;
 };
 
-// The text that a row is, or has in a field (LineParser::text), as UTF-8 with U+FFFD for what is not, which
-// `repaired` tells. Errors: those of the line; a row that cannot be had.
+// The text of a row: the row itself or its field (LineParser::text). Bytes that are not valid UTF-8 become
+// U+FFFD, and `repaired` tells so. Errors: those of LineParser::text; a row with a `problem`.
 Result<std::string> text_of_row(Row row, LineParser& parser, std::string_view text_key,
                                 std::string_view option, bool& repaired);
 

@@ -1,4 +1,4 @@
-// In the place of parquet_rows.cc in a build without Apache Arrow.
+// Replaces parquet_rows.cc in a build without Apache Arrow.
 #include <fmt/core.h>
 
 #include "ostro/data/sources/parquet_rows.h"

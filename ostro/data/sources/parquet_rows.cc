@@ -1,5 +1,5 @@
-// Rows of .parquet files by Apache Arrow. Batches are so small that about 4 MiB of a file are unpacked at a
-// time.
+// Reads rows of .parquet files with Apache Arrow. The batch size is chosen so that about 4 MiB are unpacked
+// at a time.
 #include "ostro/data/sources/parquet_rows.h"
 
 #include <fmt/format.h>
@@ -18,10 +18,10 @@ namespace {
 
 constexpr int64_t kBatchBytes = 4 << 20;  // unpacked
 constexpr int64_t kBatchRows = 1024;
-constexpr int64_t kWholeChunk = 128 << 20;  // above this a column of a row group is read piece by piece
+constexpr int64_t kWholeChunk = 128 << 20;  // a larger column of a row group is read piece by piece
 constexpr int64_t kStreamBuffer = 4 << 20;
 
-// A file of ours as Arrow reads it. Remembers the error that Arrow would turn into text.
+// Adapts our file to Arrow's interface. Keeps the original error, which Arrow would turn into text.
 class ArrowFile final : public arrow::io::RandomAccessFile {
  public:
   explicit ArrowFile(std::unique_ptr<io::RandomAccessFile> file) : file_(std::move(file)) {}
@@ -96,7 +96,7 @@ bool fits(const arrow::DataType& type, RowField::Type wanted) {
   return arrow::is_integer(item) || (wanted == RowField::Type::kNumbers && number);
 }
 
-// Parquet throws; `failure` makes an error of what it says.
+// Calls a Parquet function. Parquet throws; `failure` turns the message into an error.
 template <typename Work, typename Failure>
 auto guard_parquet(const Work& work, const Failure& failure) -> decltype(work()) {
   try {
@@ -275,7 +275,7 @@ class ParquetRows final : public RowReader {
   std::unique_ptr<arrow::RecordBatchReader> batches_;
   std::shared_ptr<arrow::RecordBatch> batch_;
   int64_t at_ = 0;      // in the batch
-  int64_t number_ = 0;  // of the row last handed out
+  int64_t number_ = 0;  // of the row last returned
   int64_t rows_ = 0;    // of the file
   int64_t bytes_ = 0;   // of it
 };

@@ -1,16 +1,16 @@
-// Rows of .parquet files: parquet_rows.cc with Apache Arrow, no_parquet.cc without.
+// Rows of .parquet files. parquet_rows.cc uses Apache Arrow; builds without Arrow have no_parquet.cc.
 #pragma once
 
 #include "ostro/data/sources/row_reader.h"
 
 namespace ostro::data {
 
-// As open_rows. Strings, lists and structs become JSON as their Python values would with json.dumps.
+// As open_rows. Strings, lists and structs become JSON as json.dumps writes their Python values.
 Result<std::unique_ptr<RowReader>> open_parquet_rows(io::FileSystem& fs, const std::string& path,
                                                      const RowOptions& options, int64_t skip_rows);
 // How many rows each row group of a file has. kUnsupported in a build without Arrow.
 Result<std::vector<int64_t>> parquet_row_groups(io::FileSystem& fs, const std::string& path);
-// What is wrong with a row of more than `limit` bytes.
+// The Row::problem of a row of `bytes` bytes, which is more than `limit`.
 std::string row_too_long(int64_t bytes, int64_t limit);
 
 }  // namespace ostro::data

@@ -8,13 +8,13 @@
 #include "ostro/base/sha256.h"
 #include "ostro/data/sources/parquet_rows.h"
 #include "ostro/data/sources/row_values.h"
-#include "ostro/io/files/extension.h"
+#include "ostro/io/files/path.h"
 #include "ostro/io/read/line_reader.h"
 
 namespace ostro::data {
 namespace {
 
-// A file that is one document.
+// A text file: the whole file is one document.
 class WholeFile final : public RowReader {
  public:
   WholeFile(std::unique_ptr<io::RandomAccessFile> file, int64_t max_bytes, int64_t skip)
@@ -47,7 +47,7 @@ class WholeFile final : public RowReader {
   std::string sha256_;
 };
 
-// Whether an object begins in this line and does not end in it. Other errors are those of a row.
+// Whether an object begins in this line but does not end in it. Any other error concerns only this row.
 bool is_open_object(const std::string& line) {
   bool repaired = false;
   const std::string text = as_utf8(line, repaired);
@@ -60,7 +60,7 @@ bool is_open_object(const std::string& line) {
   return false;
 }
 
-// Why a .json with this first line is one document and not lines; "" when it is lines.
+// Why a .json with this first line is a single JSON document and not JSON lines. "" when it is JSON lines.
 std::string not_lines(const std::string& line) {
   const size_t begin = std::min(line.find_first_not_of(" \t\r\n"), line.size());
   const bool is_list = line.substr(begin, 1) == "[";
@@ -71,10 +71,11 @@ std::string not_lines(const std::string& line) {
       is_list ? "begins a list" : "is not a whole object");
 }
 
-// A line, a document.
+// JSON lines: every line is a document.
 class JsonLines final : public RowReader {
  public:
-  // With `may_be_one` the file is one row without a value when its first line says that it is no lines.
+  // With `may_be_one`, the first line decides whether the file is JSON lines. If it is not, the whole file is
+  // one row with a problem.
   JsonLines(io::LineReader lines, int64_t max_bytes, bool may_be_one)
       : lines_(std::move(lines)), max_bytes_(max_bytes), may_be_one_(may_be_one) {}
 
@@ -112,7 +113,7 @@ bool is_packed(const std::string& path) {
   return io::has_extension(path, ".gz") || io::has_extension(path, ".zst");
 }
 
-// Whether the name leaves open that the file is one document of many lines.
+// Whether the name allows a single JSON document with many lines.
 bool is_named_json(const std::string& path) {
   return io::has_extension(path, ".json") || io::has_extension(path, ".json.gz") ||
          io::has_extension(path, ".json.zst");

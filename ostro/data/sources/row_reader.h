@@ -1,4 +1,4 @@
-// Rows of source files: what a document is made of, before any format says what it means.
+// Reads the rows of source files as raw text or JSON. A format turns rows into tokens later.
 #pragma once
 
 #include <cstdint>
@@ -12,34 +12,35 @@
 
 namespace ostro::data {
 
-// Unused capacity behind the bytes of a row that spares the JSON parser a copy.
+// With this much unused capacity after the bytes of a row, the JSON parser need not copy them.
 inline constexpr size_t kLinePadding = 64;
 
 // A row as it was read.
 struct Row {
-  int64_t number =
-      1;  // in its file, from 1: the line of a .jsonl, the row of a .parquet, 1 for any other file
-  // Bytes [begin, end) of the unpacked file that hold it, line end not included; 0, 0 in a .parquet.
+  int64_t number = 1;  // in its file, from 1: line of a .jsonl, row of a .parquet, else 1
+  // The row is bytes [begin, end) of the unpacked file, without the line end. 0, 0 in a .parquet.
   int64_t begin = 0, end = 0;
   bool is_text = false;  // `bytes` are the document's text; else they are a JSON value
-  std::string bytes;     // as they stand in the file (UTF-8 is not checked), or built from columns
-  // Not empty: the row cannot be had, and why ("is 7 bytes long, and at most ..."). `bytes` are empty then.
+  std::string bytes;     // unchanged from the file (UTF-8 is not checked), or built from columns
+  // Why the row cannot be read ("is 7 bytes long, and at most ..."); `bytes` are empty then. Empty: it was
+  // read.
   std::string problem;
 
-  // A line without a value, which is no row.
+  // A line of only white space. It does not count as a row.
   bool is_blank() const {
     return !is_text && problem.empty() && bytes.find_first_not_of(" \t\r\n") == std::string::npos;
   }
 };
 
-// Where reading goes on.
+// A position between two rows of a file, where reading can continue.
 struct RowPosition {
-  int64_t rows = 0;   // so many are passed over ...
-  int64_t bytes = 0;  // ... which end at this byte of the unpacked file, line end included; 0: not known
+  int64_t rows = 0;  // rows before this position ...
+  // ... and where they end, in bytes of the unpacked file, line end included; 0: not known
+  int64_t bytes = 0;
   bool operator==(const RowPosition&) const = default;
 };
 
-// What a format reads of a row. Columnar files are read for these alone, and checked for them when opened.
+// A field that a format reads. Of columnar files only these columns are read; opening checks that they exist.
 struct RowField {
   enum class Type {
     kText,     // a string
@@ -53,43 +54,44 @@ struct RowField {
 };
 
 struct RowOptions {
-  // A single kText field makes rows of columnar files texts; with others they are JSON objects.
+  // With a single kText field, rows of columnar files are texts; otherwise they are JSON objects.
   std::vector<RowField> fields;
-  int64_t max_bytes = int64_t{1} << 30;  // of a row; a longer one is a problem of this row alone
+  // of a row; a longer one gets a Row::problem, the others are still read
+  int64_t max_bytes = int64_t{1} << 30;
 };
 
-// The rows of one file, in order, in memory bounded by its longest rows. Not thread-safe; movable by pointer.
+// Reads the rows of one file in order. Memory is bounded by its longest rows. Not thread-safe.
 class RowReader {
  public:
   virtual ~RowReader() = default;
 
-  // False at the end. Errors are the file's (unreadable, truncated, damaged) and name it, with the row where
-  // they can.
+  // False at the end. Errors are about the file (unreadable, truncated, damaged) and name it, and the row
+  // where possible. A bad row is no error but has Row::problem.
   virtual Result<bool> next(Row& row) = 0;
-  // Behind the row last returned.
+  // The position after the row last returned.
   virtual RowPosition position() const = 0;
-  // How far that is in the file, in bytes of it as it is stored, for progress: exact in a plain file, else
-  // about, but never falling and the file's size only behind the last row.
+  // The same as bytes of the stored (perhaps compressed) file, for progress. Exact in a plain file, otherwise
+  // an estimate that never falls and reaches the file's size only after the last row.
   virtual int64_t stored_bytes() const = 0;
-  // SHA-256 of the file as it is stored, in hexadecimal; "" unless all of it was read, in order, by next().
+  // SHA-256 of the stored file, in hexadecimal; "" unless next() read all of it from the start.
   virtual std::string file_sha256() = 0;
 };
 
-// Opens a file of a known format. Passing over rows is cheap for plain .jsonl when the bytes are known, and
-// by row groups in .parquet; compressed files are unpacked up to there. Errors: a file that has fewer rows
-// than are to be passed over; a .parquet that lacks a required field or has it with another type (naming
-// both); kUnsupported for .parquet in a build without it.
+// Opens a file of a known format at `start`. Skipping is cheap in plain .jsonl when the byte is known, and in
+// .parquet, by whole row groups; compressed files are unpacked up to the position. Errors: a file with fewer
+// rows than are skipped; a .parquet without a required field, or with another type there (names both types);
+// kUnsupported for .parquet in a build without Arrow.
 Result<std::unique_ptr<RowReader>> open_rows(io::FileSystem& fs, const std::string& path, FileFormat format,
                                              const RowOptions& options, const RowPosition& start = {});
 
-// The bytes that the first `rows` of `all` rows take in a file of so many bytes, as if all were equally long.
+// An estimate of the bytes that the first `rows` of `all` rows take, as if all rows were equally long.
 int64_t bytes_of_rows(int64_t file_bytes, int64_t rows, int64_t all);
 
-// What is wrong with a text that has a NUL byte there: it is some other kind of file.
+// The message about a NUL byte at `offset`: such a file is not text.
 std::string not_a_text(int64_t offset);
 
-// "file:line" of a .jsonl, "file: row 3" of a .parquet, else the file: what a message about a row begins
-// with.
+// The beginning of a message about a row: "file:line" for a .jsonl, "file: row 3" for a .parquet, else the
+// file.
 std::string row_place(const std::string& path, FileFormat format, int64_t number);
 
 }  // namespace ostro::data

@@ -131,7 +131,7 @@ TEST_CASE("rows of a .json: lines, unless its first line shows that it is one do
   CHECK(problem("[{\"text\": \"a\"}]") == one + "begins a list" + mend);
   for (const char* open : {" {\n \"text\": \"a\"\n}", "{\"rows\": [\n1]}", "{\"text\": \"\xff\xff\n\"}", "{"})
     CHECK_MESSAGE(problem(open) == one + "is not a whole object" + mend, open);
-  // These are the row's errors, and other names are lines.
+  // These errors are about the row; files with other names are JSON lines.
   for (const char* row : {"{\"text\": }\n{}", "{}", "{} {", "7\n{\n}", "\n{\n}", "{\"a\": 1e999}"})
     CHECK_MESSAGE(problem(row).empty(), row);
   CHECK(problem("{\n}", "d.jsonl").empty());

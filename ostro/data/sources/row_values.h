@@ -1,4 +1,4 @@
-// Reading the fields of a row that is a JSON object.
+// Reads fields of rows that are JSON objects.
 #pragma once
 
 #include <string>
@@ -11,18 +11,18 @@
 
 namespace ostro::data {
 
-// The object that a row is, in valid UTF-8 (`repaired` says whether it had to be made so). Errors: not JSON,
-// not an object; a row that is a text, which `format_name` cannot read.
+// The row as a JSON object in valid UTF-8; `repaired` tells whether bytes had to be replaced. Errors: not
+// JSON; not an object; a row of plain text, which the format `format_name` cannot read.
 Result<chat::jinja::Value> row_object(const Row& row, std::string_view format_name, bool& repaired);
 
-// A field of it; the error of a missing one names the option that chooses it.
+// A field of the object. When it is missing, the error names `option`, which sets the field's name.
 Result<chat::jinja::Value> row_field(const chat::jinja::Value& object, const std::string& name,
                                      std::string_view option);
 // A field that must be a string.
 Result<std::string> row_text(const chat::jinja::Value& object, const std::string& name,
                              std::string_view option);
 
-// Bytes as UTF-8, U+FFFD for what is not.
+// Valid UTF-8: bytes that are not become U+FFFD, and `repaired` is set then.
 std::string as_utf8(std::string bytes, bool& repaired);
 
 }  // namespace ostro::data

@@ -8,14 +8,13 @@
 #include <unordered_map>
 
 #include "ostro/base/sha256.h"
-#include "ostro/io/files/extension.h"
 #include "ostro/io/files/path.h"
 
 namespace ostro::data {
 namespace {
 
-// Files that are known by their names to hold no plain text. What is not here is read as text, unless it
-// holds a NUL byte (row_reader.h).
+// File names that are known not to be plain text. Any other file is read as text, and refused if it holds a
+// NUL byte (row_reader.h).
 constexpr const char* kCompressedFiles[] = {".gz",  ".zst", ".zstd", ".xz",   ".bz2",
                                             ".zip", ".lz4", ".lzma", ".br",   ".7z",
                                             ".rar", ".tar", ".tgz",  ".tbz2", ".snappy"};
@@ -54,21 +53,21 @@ Result<std::vector<io::FoundFile>> files_of(io::FileSystem& fs, const std::strin
   return fs.find_files(url, wanted);
 }
 
-// What the absolute paths of a folder's files begin with.
+// The prefix of the absolute paths of all files in a folder.
 std::string prefix_of(const std::string& folder) {
   std::string prefix = io::absolute_path(folder);
   if (!prefix.ends_with('/')) prefix += '/';
   return prefix;
 }
 
-// The folder below which everything lies that an entry names; the entry itself when it has no wildcard.
+// The folder that contains everything an entry can match. The entry itself if it has no wildcard.
 std::string root_of(const std::string& url) {
   if (!io::has_wildcard(url)) return url;
   const size_t end = url.rfind('/', url.find_first_of("*?["));
   return end == std::string::npos ? "." : url.substr(0, end + 1);
 }
 
-// What one entry leaves out.
+// Decides which files are left out for one entry of the list.
 class LeftOut {
  public:
   LeftOut(const SourcePlaces& places, const std::string& url) : root_(prefix_of(root_of(url))) {
@@ -79,7 +78,7 @@ class LeftOut {
     if (root_ == all || !root_.starts_with(all)) folders_.push_back(all);
   }
 
-  // Whether the file is left out; remembers the folder of stores that the entry itself lies in.
+  // Whether the file is left out. Remembers the folder of stores if the entry itself lies in it.
   bool operator()(const std::string& path) {
     const std::string whole = io::absolute_path(path);
     for (const std::string& folder : folders_) {
@@ -139,7 +138,7 @@ Result<FoundSources> find_sources(io::FileSystem& fs, const SourcePlaces& places
         const bool named = files.error().message().starts_with(url);
         const Error error = files.error().with_context(named ? key : fmt::format("{}: {}", key, url));
         if (error.code() != ErrorCode::kNotFound) return error;
-        // A listed file, that is, while kNotFound says that an entry names none.
+        // kIo, since the file is listed; kNotFound would mean that an entry matches nothing.
         return Error(ErrorCode::kIo, error.message() +
                                          "; it is listed: a link to nothing, or removed "
                                          "meanwhile. Bring it back, or take the link away");

@@ -1,4 +1,4 @@
-// Which files a data set is made of, and in which order.
+// Finds the files that a data set is made of, and puts them in order.
 #pragma once
 
 #include <cstdint>
@@ -16,7 +16,7 @@ namespace ostro::data {
 enum class Split { kTrain, kValidation };
 inline constexpr Split kSplits[] = {Split::kTrain, Split::kValidation};
 
-// "train", "validation": also the names of their folders in a store.
+// "train" or "validation"; these are also the folder names in a store.
 const char* split_name(Split split);
 
 enum class FileFormat {
@@ -29,49 +29,50 @@ const char* file_format_name(FileFormat format);
 std::optional<FileFormat> parse_file_format(std::string_view name);
 
 struct SourceFile {
-  std::string path;  // as globbing found it
+  std::string path;  // as the glob gave it
   FileFormat format = FileFormat::kText;
-  Split list = Split::kTrain;  // data.train_urls or data.validation_urls
+  Split list = Split::kTrain;  // which list names it: data.train_urls or data.validation_urls
   int64_t size = 0;            // bytes
   int64_t mtime_ns = 0;
   bool operator==(const SourceFile&) const = default;
 };
 
-// What the lists of sources are called in messages.
+// The option names of the two lists, for messages.
 struct SourceKeys {
   std::string train = "data.train_urls", validation = "data.validation_urls";
-  // Those of a component, by Component::key.
+  // Of a component; `key` is Component::key.
   static SourceKeys of(const std::string& key) { return {key + ".train_urls", key + ".validation_urls"}; }
 };
 
-// Where texts are looked for.
+// Where to look for texts.
 struct SourcePlaces {
   std::vector<std::string> train, validation;  // files, directories, globs
-  std::vector<std::string> stores = {};        // folders whose files are left out
-  std::string stores_folder = {};              // left out, too, by all entries that do not lie in it
+  std::vector<std::string> stores = {};        // token stores; their files are no texts
+  std::string stores_folder = {};              // data.cache_dir, see source_places
 };
-// Those of a component. No file in a token store of the configuration is a text, so that one inside the
-// corpus does not feed on itself or on another; nor is one elsewhere in data.cache_dir, where stores of
-// other configurations may be, but for entries that name a place in there.
+// The places of a component's texts. Files inside token stores of this configuration are left out, so that a
+// store inside the corpus is not read as text. Files in data.cache_dir are left out, too, because stores of
+// other configurations may be there, unless an entry names a place inside that folder.
 SourcePlaces source_places(const DataOptions& options, const Component& component);
 
 struct FoundSources {
   std::vector<SourceFile> files;
-  // The first entry that names no file ("data.train_urls: b/*.txt"); empty: all name some.
+  // The first entry that matches no file ("data.train_urls: b/*.txt"). Empty when all match.
   std::string missing;
 
-  // The files; kNotFound when an entry names none.
+  // The files; kNotFound when an entry matches none.
   Result<std::vector<SourceFile>> all() const;
 };
 
-// The files of places.train, then of places.validation: in the order of the lists; within one glob or
-// directory by path, bytewise; each file once. Moving the corpus to another folder does not change the order.
-// Errors: a file in both lists, one whose name says that it is neither rows nor text, an entry that names
-// files of stores only and lies in their folder, kIo for a link to nothing.
+// The files of places.train, then those of places.validation, each file once. Their order is that of the
+// entries in the lists; within one glob or directory it is by path, bytewise. So moving the corpus to another
+// folder keeps the order. Errors: a file in both lists; a file whose name says that it is neither rows nor
+// text; an entry that lies in the folder of stores and matches only files of stores; kIo for a broken
+// symbolic link.
 Result<FoundSources> find_sources(io::FileSystem& fs, const SourcePlaces& places,
                                   const SourceKeys& keys = {});
 
-// SHA-256 of a file's bytes, 64 hexadecimal digits, read in pieces.
+// SHA-256 of a file's bytes, 64 hexadecimal digits. Reads the file in pieces.
 Result<std::string> file_sha256(io::FileSystem& fs, const std::string& path);
 
 }  // namespace ostro::data

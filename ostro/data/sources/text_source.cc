@@ -90,7 +90,7 @@ class TextsOfSources {
   RowOptions row_options_;
   LineParser parser_;
   size_t next_ = 0;
-  const SourceFile* source_ = nullptr;  // the open one, read by either of
+  const SourceFile* source_ = nullptr;  // the open file, read through one of the next two
   tokenizer::DocumentSource parts_;
   std::unique_ptr<RowReader> rows_;
   int64_t offset_ = 0;   // bytes of the text so far

@@ -10,7 +10,7 @@
 namespace ostro::data {
 namespace {
 
-// Calls visit with every token of a split, a stretch at a time.
+// Calls visit for all tokens of a split, block by block.
 Status for_each_stretch(const TokenStream& stream,
                         const std::function<Status(std::span<const int32_t>)>& visit) {
   constexpr int64_t kStretch = 1 << 20;

@@ -1,4 +1,4 @@
-// What held-out text costs without a model: the figure that a trained model's bits per byte stands beside.
+// The cost of held-out text without a model. A trained model's bits per byte are compared with this figure.
 #pragma once
 
 #include <cstdint>
@@ -10,18 +10,19 @@
 namespace ostro::data {
 
 struct Baseline {
-  int64_t tokens = 0, bytes = 0;     // held out: tokens with eos, bytes of text
-  double train_tokens_per_byte = 0;  // turns a training loss in bits per token into bits per byte
-  double bits_per_token = 0;  // of the held-out tokens, each coded by its share among the training tokens
-  double bits_per_byte = 0;   // the same over the bytes of text
-  double uniform_bits_per_byte = 0;  // every token of the vocabulary equally likely
+  int64_t tokens = 0, bytes = 0;  // of the held-out split: tokens with eos, bytes of text
+  // of the training split; converts a training loss in bits per token to bits per byte
+  double train_tokens_per_byte = 0;
+  double bits_per_token = 0;  // when each held-out token is coded by its frequency in the training split
+  double bits_per_byte = 0;   // the same cost, per byte of text
+  double uniform_bits_per_byte = 0;  // the cost when all tokens of the vocabulary are equally likely
 };
 
-// Counts the tokens of the training split, each one once more than it occurs (so that none is impossible),
-// and codes the held-out split with these shares. kInvalidArgument when nothing is held out.
+// Codes the held-out split by the token frequencies of the training split. Each count is increased by 1, so
+// that no token has probability 0. kInvalidArgument when nothing is held out.
 Result<Baseline> unigram_baseline(const TokenStore& store);
 
-// The held-out text, document after document as it was read, without eos: for compressors to try on.
+// The held-out text, document after document, without eos. Used to try general compressors on it.
 Result<std::string> held_out_text(const TokenStore& store, const tokenizer::Tokenizer& tokenizer);
 
 }  // namespace ostro::data

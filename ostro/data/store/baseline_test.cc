@@ -23,14 +23,14 @@ TEST_CASE("held-out text comes back as it was, and costs what counting says") {
   options.validation_urls = {"/held_out"};
   options.validation_fraction = 0;
   REQUIRE(build_store(fs, options, test_tokenizer()).ok());
-  const auto store = TokenStore::open(fs, options, test_tokenizer());
+  const auto store = open_store(fs, options);
   REQUIRE(store.ok());
 
   const auto text = held_out_text(**store, test_tokenizer());
   REQUIRE(text.ok());
   CHECK(*text == "the dog sat on the caf\xc3\xa9");
 
-  // By hand: shares of (count in training + 1) among all.
+  // Worked out by hand: the share of a token is (its count in training + 1) / sum of these.
   std::map<uint32_t, double> train;
   const auto eos = *test_tokenizer().eos_id();
   for (const uint32_t t : test_tokenizer().encode("the cat sat on the mat")) train[t] += 1;
@@ -63,7 +63,7 @@ TEST_CASE("a store without held-out text has no baseline") {
   options.train_urls = {"/train"};
   options.validation_fraction = 0;
   REQUIRE(build_store(fs, options, test_tokenizer()).ok());
-  const auto store = TokenStore::open(fs, options, test_tokenizer());
+  const auto store = open_store(fs, options);
   REQUIRE(store.ok());
   const auto b = unigram_baseline(**store);
   REQUIRE(!b.ok());

@@ -1,6 +1,6 @@
-// Makes token stores of any length in little room, for tests and benchmarks: every token can be read, as the
-// files of all shards are the same one under many names; of offsets and rows only those chunks are there that
-// given sequences need.
+// Makes token stores of any length that take little disk space, for tests and benchmarks. Every token can be
+// read, since the files of all shards are hard links to the same file. Of offsets and rows, only the chunks
+// that given sequences need are written.
 #pragma once
 
 #include <cstring>
@@ -25,13 +25,13 @@ namespace ostro::data {
 
 struct SparseStore {
   int64_t tokens = 0, row_tokens = 1000;  // all rows have the same number
-  int64_t files = 1;                      // that the rows are from
+  int64_t files = 1;                      // source files of the rows
   ElementType ids = ElementType::kUint32;
   ArrayLayout layout;
   Preprocessing preprocessing;
 
   int64_t rows() const { return tokens / row_tokens; }
-  // Chunks repeat after so many.
+  // After this many chunks the content repeats.
   int64_t kinds() const { return std::min<int64_t>(64, layout.shard / layout.chunk); }
   int32_t token(int64_t position) const {
     const int64_t chunk = position / layout.chunk % kinds(),
@@ -39,7 +39,7 @@ struct SparseStore {
     return static_cast<int32_t>(numerics::random_bits(numerics::key_from_seed(1), static_cast<uint64_t>(at)) %
                                 static_cast<uint64_t>(preprocessing.vocab_size));
   }
-  // An element of another array; offsets, or of the row's number.
+  // An element of another array: of offsets, or of an array that depends on the row's number only.
   int64_t element(ArrayId id, int64_t i) const {
     const int64_t per_file = (rows() + files - 1) / files;
     switch (id) {
@@ -67,7 +67,7 @@ inline Status write_shard(const std::string& path, const io::ShardIndex& index, 
                                    {reinterpret_cast<const char*>(content.data()), content.size()});
 }
 
-// The file of all shards of the ids, and its names. A file of ext4 has at most 65,000.
+// Writes the file of all shards of the ids, and its links. A file in ext4 has at most 65,000 links.
 inline Status write_ids(const SparseStore& store, const std::string& folder, const io::ZarrSpec& spec,
                         ArrayLedger& ledger) {
   io::ShardIndex index(static_cast<size_t>(store.layout.shard / store.layout.chunk));
@@ -108,7 +108,8 @@ inline Status write_ids(const SparseStore& store, const std::string& folder, con
   return {};
 }
 
-// Of an array of int64 only the chunks that hold `wanted` elements; the ledger's sums of others are 0.
+// Writes only those chunks of an int64 array that hold `wanted` elements. The ledger's sums of the other
+// chunks are 0.
 inline Status write_chunks(const SparseStore& store, const std::string& folder, const io::ZarrSpec& spec,
                            ArrayId id, const std::set<int64_t>& wanted, ArrayLedger& ledger) {
   const int64_t chunk = store.layout.chunk, per_shard = store.layout.shard / chunk;
@@ -140,8 +141,9 @@ inline Status write_chunks(const SparseStore& store, const std::string& folder, 
 
 }  // namespace sparse_store
 
-// Makes the store in a new folder of this machine. `positions`: of tokens whose rows can be looked up. Rows
-// have no hashes, and the ledger's SHA-256 of arrays are made up: data::verify_store would refuse it.
+// Makes the store in a new local folder. `positions` are tokens whose rows can be looked up. Rows have no
+// hashes, and the SHA-256 of arrays in the ledger are not real, so data::verify_arrays would refuse the
+// store.
 inline Status make_sparse_store(const SparseStore& store, const std::string& cache_dir,
                                 const std::vector<int64_t>& positions) {
   OSTRO_CHECK(store.tokens > 0 && store.tokens % store.row_tokens == 0, "{} tokens in rows of {}",

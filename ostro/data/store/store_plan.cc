@@ -9,7 +9,7 @@
 namespace ostro::data {
 namespace {
 
-// Levanter's own types, since its reader insists on them, unless the option says another.
+// The types that Levanter's reader requires, unless the option asks for another.
 Result<ElementType> type_of_ids(const DataOptions& options, const Component& component, int64_t vocab_size) {
   const bool is_text = std::holds_alternative<TextFormat>(component.format);
   const bool is_small = vocab_size <= 0x10000;
@@ -33,13 +33,13 @@ Result<ElementType> type_of_ids(const DataOptions& options, const Component& com
   return ElementType::kUint16;
 }
 
-// Where the check data of a Levanter cache lie: never within it.
+// The folder of our ledger and checksums for a Levanter cache. It is never inside the cache.
 std::string check_folder(const DataOptions& options, const Component& component) {
   const std::string folder = io::join_path(options.cache_dir, component.name);
   return io::clean_path(folder) == io::clean_path(component.cache_dir) ? folder + ".checked" : folder;
 }
 
-// The arrays that a format's rows have, as Levanter names them.
+// The fields of a format, with Levanter's names.
 StoreFields fields_of(const RowFormat& format) {
   if (const auto* chat = std::get_if<ChatFormat>(&format))
     return store_fields(chat->mask_user_turns ? WeightKind::kAssistantMasks : WeightKind::kNone);
@@ -55,8 +55,8 @@ StoreFields fields_of(const RowFormat& format) {
   return {};
 }
 
-// Canonical JSON of all that tokens and weights depend on besides the tokenizer. The rows of a Levanter cache
-// are there already.
+// Canonical JSON of everything besides the tokenizer that tokens and weights depend on. There is no formatter
+// for a Levanter cache, whose rows exist already.
 std::string identity_of(const RowFormat& format, const RowFormatter* formatter) {
   if (formatter != nullptr) return formatter->identity();
   Json json = {{"type", std::visit([](const auto& f) { return f.kType; }, format)}};
@@ -67,7 +67,7 @@ std::string identity_of(const RowFormat& format, const RowFormatter* formatter) 
   return canonical(json);
 }
 
-// Null for texts, which have a faster way, and where nothing is to be built.
+// Null for plain texts, which are encoded in a faster way, and when there is nothing to build.
 Result<std::shared_ptr<const RowFormatter>> formatter_of(io::FileSystem& fs, const DataOptions& options,
                                                          const Component& component,
                                                          const tokenizer::Tokenizer& tokenizer) {

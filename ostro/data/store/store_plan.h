@@ -1,4 +1,4 @@
-// What a configuration asks of the token store of one component.
+// What a configuration wants the token store of one component to be.
 #pragma once
 
 #include <memory>
@@ -14,15 +14,18 @@
 
 namespace ostro::data {
 
-// Everything but the texts that decides the tokens of a component. `fs`: chat templates are files beside the
-// tokenizer. Errors: data.enforce_eos with a tokenizer that has no token for it; no chat template.
+// Everything, except for the texts, that decides the tokens of a component. `fs` is needed because chat
+// templates are files beside the tokenizer. Errors: data.enforce_eos with a tokenizer that has no end-of-text
+// token; no chat template.
 Result<Preprocessing> preprocessing_of(io::FileSystem& fs, const DataOptions& options,
                                        const Component& component, const tokenizer::Tokenizer& tokenizer);
 
-// Where a component's store is.
+// The folders of a component's store.
 struct StoreFolder {
   std::string ledger;
-  std::string levanter_cache;  // not empty: it holds the arrays, and `ledger` our check data
+  // folder of a Levanter cache that holds the arrays; `ledger` then holds only our ledger and sums. Empty:
+  // our own store
+  std::string levanter_cache;
 };
 Result<StoreFolder> store_folder(io::FileSystem& fs, const DataOptions& options, const Component& component);
 
@@ -30,17 +33,17 @@ struct StorePlan {
   std::string key;  // for messages: "data", "data.components.web"
   StoreFolder folder;
   Preprocessing preprocessing;
-  std::shared_ptr<const RowFormatter> formatter;  // null: rows are texts, or nothing is to be built
+  std::shared_ptr<const RowFormatter> formatter;  // null: rows are plain texts, or there is nothing to build
   Result<std::vector<SourceFile>> sources = std::vector<SourceFile>{};  // kNotFound: texts are missing
-  bool has_texts = false;                                               // at least some of them are here
+  bool has_texts = false;                                               // at least some texts are found
   ElementType ids = ElementType::kInt64;
   bool skip_bad_rows = false;
   bool is_in_place = false;  // the component names no texts
 };
 
-// Looks at the configuration, the sources' names and what is in the cache folders; reads no text. The
-// tokenizer must outlive the plan. Errors: an option that does not fit the tokenizer, kUnsupported for
-// data.id_type that the vocabulary does not fit.
+// Makes the plan from the configuration, the names of the sources and the content of the cache folders. Reads
+// no text. The tokenizer must outlive the plan. Errors: an option that does not fit the tokenizer;
+// kUnsupported when the vocabulary does not fit data.id_type.
 Result<StorePlan> plan_store(io::FileSystem& fs, const DataOptions& options, const Component& component,
                              const tokenizer::Tokenizer& tokenizer);
 

@@ -7,15 +7,16 @@
 namespace ostro::data {
 namespace {
 
-// Lengths counted exactly below kExact, above in 64 cells an octave.
-class Histogram {
+// Counts lengths exactly below kExact. Above, there are 64 cells between two powers of 2.
+class LengthHistogram {
  public:
   static constexpr int64_t kExact = 4096, kCells = 64;
-  Histogram() : counts_(static_cast<size_t>(kExact + (63 - 12) * kCells)) {}
+  LengthHistogram() : counts_(static_cast<size_t>(kExact + (63 - 12) * kCells)) {}
 
   void add(int64_t length) { ++counts_[cell(length)]; }
 
-  // The smallest length (of its cell) that `percent` of `total` rows do not exceed.
+  // The quantile: the smallest length that at least `percent` of `total` rows do not exceed, rounded down to
+  // its cell.
   int64_t quantile(int percent, int64_t total) const {
     const int64_t wanted = std::max<int64_t>(1, total / 100 * percent + total % 100 * percent / 100);
     int64_t seen = 0;
@@ -44,7 +45,7 @@ class Histogram {
 Result<LengthStats> length_stats(const TokenStream& stream) {
   constexpr int64_t kPiece = 1 << 16;
   LengthStats out{.rows = stream.rows(), .tokens = stream.tokens(), .shortest = INT64_MAX};
-  Histogram histogram;
+  LengthHistogram histogram;
   for (int64_t row = 0; row < stream.rows(); row += kPiece) {
     const int64_t count = std::min(kPiece, stream.rows() - row);
     ASSIGN_OR_RETURN(const std::vector<int64_t> ends, stream.row_ends(row, count));

@@ -1,4 +1,4 @@
-// Figures about a token store for people: counts, lengths of rows.
+// Figures about a token store, for people: counts and lengths of rows.
 #pragma once
 
 #include <array>
@@ -14,17 +14,17 @@ struct LengthStats {
   int64_t rows = 0, tokens = 0;
   int64_t shortest = 0, longest = 0;
   int64_t empty = 0;  // rows without tokens
-  // Quantiles 1, 10, 50, 90 and 99 %: exact up to 4,095 tokens, above that to one part in 64, rounded down.
+  // Quantiles 1, 10, 50, 90 and 99 %. Exact up to 4,095 tokens; above that rounded down, by less than 1/64.
   std::array<int64_t, 5> quantiles{};
-  // Rows of [2^i, 2^(i+1)) tokens; rows without tokens count with the first.
+  // by_power[i]: how many rows have [2^i, 2^(i+1)) tokens. Empty rows count in by_power[0].
   std::array<int64_t, 63> by_power{};
 };
 inline constexpr int kLengthQuantiles[] = {1, 10, 50, 90, 99};
 
-// Reads the offsets of a split, in memory that does not grow with it.
+// Reads the row ends of a split, in constant memory.
 Result<LengthStats> length_stats(const TokenStream& stream);
 
-// Counts of source files over a whole store.
+// The counts of all source files of a store, added up.
 struct FileCounts {
   int64_t files = 0, file_bytes = 0, documents = 0, empty = 0, repaired = 0, no_loss = 0, skipped = 0;
 };

@@ -15,7 +15,7 @@ using namespace ostro::data;
 
 namespace {
 
-// The stream of a split by the slowest means: every document of the corpus, in order, encoded and joined.
+// The stream of a split, made in the slowest way: every document of the corpus, in order, encoded and joined.
 std::vector<int32_t> slow_stream(const std::vector<std::string>& documents, Split split, double fraction) {
   std::vector<int32_t> stream;
   for (const std::string& text : documents) {
@@ -54,7 +54,7 @@ TEST_CASE("token store: holds the documents in order, split by their hash") {
     for (int i = 0; i < 24; ++i)
       if ((i % 3 == 0) == deep) documents.push_back(words(i, 5 + 7 * i));
 
-  const auto store = TokenStore::open(fs, options, test_tokenizer());
+  const auto store = open_store(fs, options);
   REQUIRE(store.ok());
   int64_t rows = 0;
   for (const Split split : kSplits) {

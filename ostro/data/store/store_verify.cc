@@ -81,10 +81,4 @@ Result<StoreReport> verify_arrays(io::FileSystem& fs, const std::string& cache_d
   return report;
 }
 
-Status verify_store(io::FileSystem& fs, const std::string& cache_dir) {
-  ASSIGN_OR_RETURN(const StoreReport report, verify_arrays(fs, cache_dir, {}));
-  for (const VerifiedArrayReport& array : report.arrays) RETURN_IF_ERROR(array.status);
-  return {};
-}
-
 }  // namespace ostro::data

@@ -1,4 +1,4 @@
-// Whether the arrays of a token store are what its ledger says.
+// Checks that the arrays of a token store are what its ledger says.
 #pragma once
 
 #include <functional>
@@ -13,14 +13,15 @@ namespace ostro::data {
 
 struct VerifySettings {
   int threads = 1;
-  std::function<void(const BuildProgress&)> progress;  // after every chunk; never twice at once
+  std::function<void(const BuildProgress&)> progress;  // called after every chunk, by one thread at a time
 };
 
 struct VerifiedArrayReport {
   std::string path;
   int64_t elements = 0;
-  int64_t bytes = 0;  // of its elements
-  Status status;      // kCorrupt, or why it cannot be read: names the array, and the chunk where it is one's
+  int64_t bytes = 0;  // bytes of its elements
+  // kCorrupt, or why it cannot be read; names the array, and the chunk when one chunk is wrong
+  Status status;
 };
 
 struct StoreReport {
@@ -28,17 +29,15 @@ struct StoreReport {
   std::vector<VerifiedArrayReport> arrays;
 };
 
-// Reads every array of the store whose ledger is in `cache_dir`, or of the Levanter cache that the ledger
-// tells of, and compares chunks with their CRC-32C and the whole with the ledger's SHA-256. A damaged array
-// does not end the reading of others. Errors: no ledger, or a damaged one or chunk table of the wrong size.
+// Reads every array of a store (or of the Levanter cache that its ledger names). Compares each chunk with its
+// CRC-32C and each array with the ledger's SHA-256. A damaged array does not stop the check of the others.
+// `cache_dir` is the folder of the ledger. Errors: the ledger is missing or damaged, or the chunk table has
+// the wrong size.
 Result<StoreReport> verify_arrays(io::FileSystem& fs, const std::string& cache_dir,
                                   const VerifySettings& settings);
 
-// The first array that is not as it should be, as a failure.
-Status verify_store(io::FileSystem& fs, const std::string& cache_dir);
-
-// The sums of an array's chunks, as sum_chunk makes them, by reading it; `read`, when there is one, is told
-// of each chunk, by one thread at a time. kCorrupt when the array is not what the ledger says.
+// Reads an array and gives the sums of its chunks, as sum_chunk makes them. `read`, if given, gets each
+// chunk, from one thread at a time. kCorrupt when the array is not what the ledger says.
 Result<std::vector<ChunkSum>> checked_sums(io::FileSystem& fs, ArraySource source, ArrayId id,
                                            const ArrayLedger& expected, const ChunkTable& table,
                                            bool sparse = false, int threads = 1,

@@ -14,13 +14,14 @@
 namespace ostro::data {
 namespace {
 
-// Ids of a chunk from `begin` on.
+// Copies ids of a chunk, from `begin` on.
 void copy_kept(const ChunkElements& chunk, size_t begin, std::span<int32_t> out) {
   const size_t item = element_bytes(chunk.type);
   copy_kept_ids(chunk.type, std::span(chunk.bytes).subspan(begin * item, out.size() * item), out);
 }
 
-// The sequences of an era or a window, or neighbours, come up together: their chunks are soon wanted again.
+// Except with a full shuffle, neighbouring sequences are read at about the same time, so their chunks are
+// soon needed again.
 KeepChunks keep_chunks(const Shuffle& shuffle) {
   const auto* whole = std::get_if<bool>(&shuffle.value);
   return whole != nullptr && *whole ? KeepChunks::kSecondTime : KeepChunks::kAtOnce;
@@ -56,8 +57,8 @@ Status TokenStream::read(int64_t first, std::span<int32_t> out) const {
   return {};
 }
 
-// Targets are read from the chunk, too: copied from the tokens, 4 bytes apart, loads would wait for stores to
-// addresses that differ by whole pages.
+// Targets are read from the chunk, too. Copying them from `tokens` would be slow: loads would wait for stores
+// to addresses with the same offset in a page (4K aliasing).
 Status TokenStream::read_pairs(int64_t first, std::span<int32_t> tokens, std::span<int32_t> targets) const {
   OSTRO_CHECK(tokens.size() == targets.size(), "{} tokens, {} targets", tokens.size(), targets.size());
   if (tokens.empty()) return {};
@@ -95,7 +96,7 @@ Status TokenStream::read_weights(int64_t first, std::span<float> out) const {
     int64_t prompt = 0;
     RETURN_IF_ERROR(array(ArrayId::kWeights).read(span.row, std::span(&prompt, 1)));
     const int64_t begin = std::max(span.begin, first), end = std::min(span.end, first + count);
-    // A prompt may be longer than its row, so long that its end is no int64.
+    // A stored prompt length may exceed its row, even so far that adding it overflows int64.
     const int64_t prompt_end = span.begin + std::min(prompt, span.end - span.begin);
     const int64_t loss = std::clamp(prompt_end, begin, end);
     std::fill(out.begin() + (begin - first), out.begin() + (loss - first), 0.0f);
@@ -109,7 +110,7 @@ Result<std::vector<int64_t>> TokenStream::row_ends(int64_t row, int64_t count) c
               row + count, rows());
   std::vector<int64_t> ends(static_cast<size_t>(count) + 1);
   if (rows() > 0) RETURN_IF_ERROR(array(ArrayId::kOffsets).read(row, std::span(ends)));
-  if (row == 0) ends[0] = 0;  // where the number of rows stands
+  if (row == 0) ends[0] = 0;  // where the number of rows is
   return ends;
 }
 
@@ -117,8 +118,9 @@ Result<std::vector<RowSpan>> TokenStream::rows_of(int64_t first, int64_t count) 
   OSTRO_CHECK(first >= 0 && count >= 1 && first + count <= tokens(), "{}: tokens [{}, {}) of {}", name_,
               first, first + count, tokens());
   const VerifiedArray& offsets = array(ArrayId::kOffsets);
-  // Element 0 is the number of rows, element i the end of row i - 1. The chunk table has the last element of
-  // every chunk (a row's end, as chunks have at least two), so only the chunk that is needed is read.
+  // Element 0 is the number of rows, element i the end of row i - 1. The chunk table holds the last element
+  // of every chunk, which is a row end because chunks have at least two elements. So only the chunk that is
+  // needed is read.
   const ChunkTable& ends = offsets.table();
   ASSIGN_OR_RETURN(int64_t number, ends.first_above(first));
   std::vector<RowSpan> rows;
@@ -256,11 +258,6 @@ Result<std::shared_ptr<const TokenStore>> TokenStore::open(io::FileSystem& fs, c
                       ? check_preprocessing_in_place(folder.ledger, store->ledger().preprocessing, wanted)
                       : check_preprocessing(folder.ledger, store->ledger().preprocessing, wanted));
   return store;
-}
-
-Result<std::shared_ptr<const TokenStore>> TokenStore::open(io::FileSystem& fs, const DataOptions& options,
-                                                           const tokenizer::Tokenizer& tokenizer) {
-  return open(fs, options, components_of(options).front(), tokenizer);
 }
 
 }  // namespace ostro::data

@@ -1,4 +1,4 @@
-// Reading a token store: tokens by position in the stream of a split, and the documents they come from.
+// Reads a token store: tokens by their position in the stream of a split, and the documents they come from.
 #pragma once
 
 #include <array>
@@ -15,28 +15,29 @@
 
 namespace ostro::data {
 
-// A cache of what data.chunk_cache_mib allows.
+// A cache of decoded chunks of the size data.chunk_cache_mib.
 std::shared_ptr<ChunkCache> make_chunk_cache(const DataOptions& options);
 
 // A row (document) that overlaps a stretch of the stream.
 struct RowSpan {
   int64_t row = 0;
-  int64_t begin = 0, end = 0;  // all of its tokens, as positions in the stream
+  int64_t begin = 0, end = 0;  // positions of all its tokens in the stream
 };
 
 // Where a row comes from.
 struct RowSource {
-  std::string file;      // as it was called when the store was built
+  std::string file;      // path at the time the store was built
   int64_t document = 0;  // number in the file, from 1: the line of a .jsonl
   int64_t bytes = 0;     // of the document's text
-  // Bytes [begin, end) of the unpacked file hold the row. Both 0 where the store does not keep them: rows of
-  // a .parquet, and of .jsonl in stores of the one-source form (row_places.h finds those).
+  // The row is bytes [begin, end) of the unpacked file. Both are 0 where the store does not keep them: for
+  // rows of a .parquet, and for .jsonl in stores of a configuration without components (row_places.h finds
+  // those).
   int64_t begin = 0, end = 0;
-  const FileLedger* ledger = nullptr;  // of the file; lives with the store. Null: a Levanter cache
+  const FileLedger* ledger = nullptr;  // entry of the file, owned by the store; null for a Levanter cache
 };
 
-// The documents of one split, one after the other. A Levanter cache that is used in place has no sources.
-// Thread-safe.
+// All tokens of one split: its documents, one after the other. A Levanter cache that is used in place has no
+// sources. Thread-safe.
 class TokenStream {
  public:
   const std::string& name() const { return name_; }
@@ -48,28 +49,29 @@ class TokenStream {
   WeightKind weight_kind() const { return ledger_->preprocessing.fields.weights; }
   bool has_sources() const { return ledger_->levanter_cache.empty(); }
 
-  // Tokens per byte of text over the whole split; what turns nats per token into bits per byte.
+  // Tokens per byte of text over the whole split. Converts nats per token to nats per byte.
   double tokens_per_byte() const;
 
   // Tokens [first, first + out.size()), which must exist.
   Status read(int64_t first, std::span<int32_t> out) const;
-  // The same of tokens [first, first + tokens.size()), and as `targets`, as many, the token behind each.
+  // Reads tokens [first, first + tokens.size()) and, as `targets` of the same length, the token after each.
   Status read_pairs(int64_t first, std::span<int32_t> tokens, std::span<int32_t> targets) const;
-  // The loss weights of tokens [first, first + out.size()): of predicting each from the tokens before it.
+  // The loss weights of tokens [first, first + out.size()). The weight of a token is that of predicting it
+  // from the tokens before it.
   Status read_weights(int64_t first, std::span<float> out) const;
-  // Where rows [row, row + count) end, as positions in the stream; count + 1 values, from the first row's
-  // begin.
+  // Where rows [row, row + count) end, as positions in the stream. Gives count + 1 values: the begin of the
+  // first row, then the end of each.
   Result<std::vector<int64_t>> row_ends(int64_t row, int64_t count) const;
-  // The rows that hold tokens [first, first + count), in order; rows without tokens are left out.
+  // The rows that hold tokens [first, first + count), in order, without empty rows.
   Result<std::vector<RowSpan>> rows_of(int64_t first, int64_t count) const;
-  // Where a row comes from. Without sources: the split's or shard's folder in the Levanter cache, and the row
-  // in it from 1.
+  // Where a row comes from. For a Levanter cache: the folder of the split or shard, and the row's number in
+  // it, from 1.
   Result<RowSource> source(int64_t row) const;
-  // SHA-256 of a row's ids (u32, little-endian) and, when not all are 1, its weights (f32): what says that
-  // two runs saw the same row.
+  // SHA-256 of a row's ids (u32, little-endian) and, when not all are 1, its weights (f32). Two runs that saw
+  // the same row have the same hash.
   Result<Sha256Digest> row_hash(int64_t row) const;
 
-  // What rows consist of, for who copies them. Ids may be of another type there than on disk.
+  // An array of the split, for code that copies rows. Ids may have another type there than on disk.
   const VerifiedArray& array(ArrayId id) const { return *arrays_[static_cast<size_t>(id)]; }
 
  private:
@@ -86,29 +88,28 @@ class TokenStream {
   std::array<std::optional<VerifiedArray>, kArrayCount> arrays_;  // by ArrayId
 };
 
-// A finished store. Opening reads the ledger and the arrays' metadata. Refers to the file system.
+// A finished store. Opening reads only the ledger and the metadata of the arrays. The file system must
+// outlive it.
 class TokenStore {
  public:
-  // kNotFound when there is none (or it is unfinished), kCorrupt when ledger or metadata are damaged. `cache`
-  // keeps decoded chunks, perhaps of several stores; null: one of its own, of the default size.
+  // kNotFound when there is no store or it is unfinished, kCorrupt when ledger or metadata are damaged.
+  // `cache` keeps decoded chunks, and several stores may share it; null: a cache of its own, of the default
+  // size.
   static Result<std::shared_ptr<const TokenStore>> open(io::FileSystem& fs, const std::string& cache_dir,
                                                         std::shared_ptr<ChunkCache> cache = nullptr,
                                                         KeepChunks keep = KeepChunks::kSecondTime);
-  // The same, chunks kept as suits data.shuffle, and an error when it was not made with this tokenizer and
-  // these options.
+  // The store of a component. Fails when it was not made with this tokenizer and these options. How chunks
+  // are kept is chosen for data.shuffle.
   static Result<std::shared_ptr<const TokenStore>> open(io::FileSystem& fs, const DataOptions& options,
                                                         const Component& component,
                                                         const tokenizer::Tokenizer& tokenizer,
                                                         std::shared_ptr<ChunkCache> cache = nullptr);
-  // The store of a configuration without components.
-  static Result<std::shared_ptr<const TokenStore>> open(io::FileSystem& fs, const DataOptions& options,
-                                                        const tokenizer::Tokenizer& tokenizer);
 
-  // What the ledger says about all but the source files, and without the sums of chunks.
+  // The ledger without the source files and without the sums of chunks.
   const StoreLedger& ledger() const { return file_->head(); }
   // StoreLedger::hash of the whole ledger.
   const std::string& hash() const { return file_->hash(); }
-  // The source files, taken out of the ledger by the first call. kCorrupt as LedgerFile::files.
+  // The source files. The first call reads them from the ledger's text; kCorrupt as LedgerFile::files.
   Result<const std::vector<FileLedger>*> files() const {
     ASSIGN_OR_RETURN(const LedgerFile::Files* files, file_->files());
     return &files->list;

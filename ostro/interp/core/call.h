@@ -1,4 +1,4 @@
-// One execution of one op: what every op function gets.
+// Call: the argument of every op function, for one execution of one op.
 #pragma once
 
 #include <vector>

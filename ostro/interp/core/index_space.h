@@ -1,4 +1,4 @@
-// Index spaces over named axes, and where their points lie in an operand.
+// Index spaces over named axes, and the position of each of their points in an operand.
 #pragma once
 
 #include <cstdint>
@@ -10,8 +10,9 @@
 
 namespace ostro::interp {
 
-// The offset (in elements) into an array of `shape` of every point of the row-major index space over `axes`.
-// Axes the shape does not have repeat it (stride 0); axes of the shape that the space lacks stay at index 0.
+// For every point of the row-major index space over `axes`: its offset, in elements, in an array of `shape`.
+// An axis that the shape does not have gets stride 0 (a broadcast). An axis of the shape that is not in
+// `axes` stays at index 0.
 std::vector<int64_t> offsets(const std::vector<ir::Axis>& axes, const ir::Shape& shape);
 
 // The axes of `shape` with these names, in the order of the names.
@@ -27,8 +28,7 @@ int64_t count(const std::vector<ir::Axis>& axes);
 int64_t stride_of(const ir::Shape& shape, std::string_view axis);
 
 // The offsets, in row-major order, of the part of a value whose indices along `axis` are start, start + step,
-// ...
-// (`size` of them).
+// ..., `size` of them.
 std::vector<int64_t> part(const ir::Shape& shape, std::string_view axis, int64_t start, int64_t size,
                           int64_t step = 1);
 

@@ -1,5 +1,5 @@
-// How a contraction over named axes is cut by the Program's leaf table (numerics.md N8), and how the partials
-// are joined. Every op that sums over something goes through here.
+// How the Program's leaf table cuts a contraction over named axes into leaves (numerics.md N8), and how the
+// partial sums of the leaves are joined. Every op that sums uses this.
 #pragma once
 
 #include <cstdint>
@@ -12,8 +12,9 @@
 
 namespace ostro::interp {
 
-// The leaves of a contraction: lists of flattened (row-major) contracted indices, each ascending. Several cut
-// axes nest in table order, the last innermost; empty leaves stay in the list (they are +0 operands).
+// The leaves of a contraction: each is an ascending list of flattened (row-major) contracted indices. When
+// several axes are cut, they nest in table order, the last one innermost. Empty leaves stay in the list: they
+// add +0.
 struct ContractionLeaves {
   std::vector<int64_t> counts;                // leaves per cut axis, outermost first; {} when nothing is cut
   std::vector<std::vector<int64_t>> indices;  // product of counts lists; one list when nothing is cut

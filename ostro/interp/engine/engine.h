@@ -17,7 +17,7 @@ namespace ostro::interp {
 // Programs with collective ops need RunContext::collectives.
 std::unique_ptr<runtime::Engine> make_interpreter();
 
-// Has the op a function here? (All do; a test says so.)
+// True when the interpreter has a function for the op. A test checks that it has one for all.
 bool interprets(ir::OpKind kind);
 
 }  // namespace ostro::interp

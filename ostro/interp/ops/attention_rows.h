@@ -1,4 +1,4 @@
-// What attention and its gradient share (numerics.md N9): where rows lie, which keys a row sees, and its
+// Shared by attention and its gradient (numerics.md N9): where rows lie, which keys a row attends to, and its
 // scores. A row is one query of one head of one example: a point of q's axes without head_dim.
 #pragma once
 
@@ -32,12 +32,12 @@ class AttentionRows {
   std::vector<float> q, k, v;
 
   bool has_sink() const { return !sink_.empty(); }
-  // The running maximum a row starts from (m0).
+  // The value with which the running maximum of a row begins (m0).
   float start_max(size_t row) const;
   bool sees(size_t row, int64_t key) const;
   // The score of a key before E; *tanh_value (optional) receives t of the soft cap.
   float score(size_t row, int64_t key, float* tanh_value = nullptr) const;
-  // N6 or N7 over n elements, going on from `initial`.
+  // The dot product of N6 or N7 over n elements, starting from `initial`.
   template <typename A, typename B>
   float contract(int64_t n, A&& a, B&& b, float initial = 0.0f) const {
     return bf16 ? numerics::dot_bf16(n, a, b, initial) : numerics::dot_f32(n, a, b, initial);
@@ -48,7 +48,7 @@ class AttentionRows {
  private:
   int64_t window_ = 0;
   bool causal_ = false;
-  // One value per row (and per key for key segments); empty when the operand is not there.
+  // One value per row (per key for key segments); empty when the operand is not given.
   std::vector<int64_t> prefix_, key_limit_, q_segment_, k_segment_, k_segment_at_;
   int64_t k_segment_stride_ = 0;
   std::vector<int64_t> visible_, visible_at_;  // visible_at_: of each row's key 0

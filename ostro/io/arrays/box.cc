@@ -31,7 +31,7 @@ void copy_box(std::span<const std::byte> source, std::span<const int64_t> source
                 source_shape[d], target_start[d], target_shape[d]);
   }
   if (product(shape) == 0) return;
-  // Trailing axes that are whole on both sides make one run.
+  // Trailing axes that the box covers completely in both arrays are copied as one run.
   size_t run_axis = rank == 0 ? 0 : rank - 1;
   while (run_axis > 0 && shape[run_axis] == source_shape[run_axis] &&
          shape[run_axis] == target_shape[run_axis]) {

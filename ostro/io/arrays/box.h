@@ -1,4 +1,4 @@
-// Boxes of dense row-major arrays: the arithmetic under chunks, cells and slices.
+// Index arithmetic on boxes of dense row-major arrays, for chunks, shards and slices.
 #pragma once
 
 #include <cstddef>
@@ -13,21 +13,23 @@ namespace ostro::io {
 
 using Extents = std::vector<int64_t>;
 
-// The product; 1 for no extents. Must not overflow (validate first what comes from a file).
+// The product of all extents; 1 if there are none. It must not overflow, so validate extents from a file
+// first.
 int64_t product(std::span<const int64_t> extents);
 
 // How many chunks cover each extent: ceil(shape / chunk).
 Extents grid_of(std::span<const int64_t> shape, std::span<const int64_t> chunk);
 
-// Copies the box of `shape` elements of `item` bytes from `source` (a dense array of `source_shape`, the box
-// beginning at `source_start`) into `target` (likewise). Boxes must lie inside their arrays.
+// Copies a box of extents `shape`, with elements of `item` bytes, from `source` to `target`. `source` is a
+// dense array of extents `source_shape`, and the box begins there at index `source_start`; the same for
+// `target`. The box must lie inside both arrays.
 void copy_box(std::span<const std::byte> source, std::span<const int64_t> source_shape,
               std::span<const int64_t> source_start, std::span<std::byte> target,
               std::span<const int64_t> target_shape, std::span<const int64_t> target_start,
               std::span<const int64_t> shape, int64_t item);
 
-// Calls f with every index of a grid in lexicographic order (once, with an empty index, for rank 0; never
-// when an extent is 0) and stops at the first error.
+// Calls f with every index of a grid, in lexicographic order. Stops at the first error. Rank 0 gives one call
+// with an empty index; an extent of 0 gives none.
 Status for_each_index(std::span<const int64_t> grid, const std::function<Status(const Extents& index)>& f);
 
 }  // namespace ostro::io

@@ -104,7 +104,7 @@ std::string shard_name(const std::string& stem, size_t index, size_t count) {
   return fmt::format("{}-{:05}-of-{:05}.safetensors", stem, index + 1, count);
 }
 
-// How many entries go into each file: as many as fit, at least one.
+// The number of entries in each file: as many as fit, but at least one.
 std::vector<size_t> split_by_size(std::span<const SafetensorsEntry> entries, int64_t max_bytes) {
   std::vector<size_t> counts;
   int64_t used = 0;
@@ -121,7 +121,7 @@ std::vector<size_t> split_by_size(std::span<const SafetensorsEntry> entries, int
   return counts;
 }
 
-// Removes weights of the stem in the directory, except those named.
+// Removes the files of `stem` from the directory, except for those named.
 Status remove_others(FileSystem& fs, const std::string& directory, const std::string& stem,
                      const std::set<std::string>& keep) {
   ASSIGN_OR_RETURN(const auto entries, fs.list(directory));

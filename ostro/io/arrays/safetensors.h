@@ -1,5 +1,5 @@
-// safetensors files: the interchange format of weights. A header of JSON (names, dtypes, shapes, places),
-// then the bytes; large models are several files and an index. docs:
+// safetensors files, the common format for exchanging weights. A file is a JSON header (names, dtypes,
+// shapes, byte ranges) followed by the bytes. Large models have several files and an index. Specification:
 // https://github.com/huggingface/safetensors
 #pragma once
 
@@ -19,7 +19,7 @@ namespace ostro::io {
 // name.
 int64_t safetensors_item_size(std::string_view dtype);
 
-// A tensor to write: row-major little-endian bytes, which it does not own.
+// A tensor to write. `bytes` are row-major and little-endian, and owned by the caller.
 struct SafetensorsEntry {
   std::string name, dtype;
   Extents shape;
@@ -28,21 +28,22 @@ struct SafetensorsEntry {
 
 using SafetensorsMetadata = std::vector<std::pair<std::string, std::string>>;
 
-// One file with the tensors in the given order, written atomically. The header is padded with spaces to 8
-// bytes. Entries whose bytes do not fit their shape, or with equal names, are ErrorCode::kInvalidArgument.
+// Writes one file atomically, with the tensors in the given order. The header is padded with spaces to a
+// multiple of 8 bytes. ErrorCode::kInvalidArgument when an entry's bytes do not fit its shape, or two names
+// are equal.
 Status write_safetensors(FileSystem& fs, const std::string& path, std::span<const SafetensorsEntry> entries,
                          const SafetensorsMetadata& metadata = {{"format", "pt"}});
 
-// `stem`.safetensors in the directory when everything fits `max_file_bytes`, else
+// Writes `stem`.safetensors into the directory if everything fits into `max_file_bytes`. Otherwise writes
 // `stem`-00001-of-0000N.safetensors and so on, filled in the given order, and last
-// `stem`.safetensors.index.json. Files of the other form that an earlier export left are removed, so that a
-// reader cannot mix the two.
+// `stem`.safetensors.index.json. Files of the other form, left by an earlier export, are removed, so that no
+// reader can mix the two.
 Status write_safetensors_sharded(FileSystem& fs, const std::string& directory,
                                  std::span<const SafetensorsEntry> entries, int64_t max_file_bytes,
                                  const SafetensorsMetadata& metadata = {{"format", "pt"}},
                                  const std::string& stem = "model");
 
-// What a header says of one tensor.
+// The header entry of one tensor.
 struct SafetensorsInfo {
   std::string name, dtype;
   Extents shape;
@@ -50,20 +51,20 @@ struct SafetensorsInfo {
   int64_t bytes() const { return end - begin; }
 };
 
-// The tensors of one file, or of all files of an index. Thread-safe; refers to `fs`, which must outlive it.
+// Reads the tensors of one file, or of all files of an index. Thread-safe. `fs` must outlive it.
 class SafetensorsReader {
  public:
-  // One file. Every place is checked: inside the file, of the size that dtype and shape say, no holes and no
-  // overlap.
+  // Opens one file and checks every byte range: it lies inside the file, has the size that dtype and shape
+  // require, and the ranges have no holes and no overlap.
   static Result<SafetensorsReader> open(FileSystem& fs, const std::string& path);
-  // `stem`.safetensors.index.json and its files, or `stem`.safetensors.
+  // Opens `stem`.safetensors.index.json with its files, or `stem`.safetensors.
   static Result<SafetensorsReader> open_directory(FileSystem& fs, const std::string& directory,
                                                   const std::string& stem = "model");
 
   // In the order of the files.
   const std::vector<SafetensorsInfo>& tensors() const { return tensors_; }
   const std::map<std::string, std::string>& metadata() const { return metadata_; }
-  // Null when there is none of that name.
+  // Null when there is no tensor of that name.
   const SafetensorsInfo* find(std::string_view name) const;
 
   // Fills `bytes`, which must have the tensor's size; ErrorCode::kNotFound for an unknown name.
@@ -74,7 +75,7 @@ class SafetensorsReader {
 
   std::vector<std::unique_ptr<RandomAccessFile>> files_;
   std::vector<SafetensorsInfo> tensors_;
-  std::vector<size_t> file_of_;  // of each tensor
+  std::vector<size_t> file_of_;  // for each tensor, index into files_
   std::map<std::string, size_t, std::less<>> by_name_;
   std::map<std::string, std::string> metadata_;
 };

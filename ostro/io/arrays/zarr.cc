@@ -9,7 +9,8 @@
 namespace ostro::io {
 namespace {
 
-// The part of chunk `index` of a grid of `chunk` that lies inside the box [start, start + shape).
+// The part of chunk number `index` that lies inside the box [start, start + shape). `chunk` is the chunks'
+// shape.
 struct Overlap {
   Extents in_chunk, in_box, shape;
 };
@@ -91,8 +92,6 @@ Result<ZarrArray> ZarrArray::open(FileSystem& fs, const std::string& path) {
 std::string ZarrArray::file_path(const Extents& index) const {
   return join_path(path_, spec_.chunk_name(index));
 }
-
-Result<bool> ZarrArray::has_file(const Extents& index) const { return fs_->exists(file_path(index)); }
 
 Result<Bytes> ZarrArray::encode_file(std::span<const std::byte> elements) const {
   if (!spec_.sharded()) return encode_chunk(spec_, elements);

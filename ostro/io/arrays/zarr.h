@@ -1,4 +1,5 @@
-// Zarr v3 arrays of any rank, read and written by boxes. (One-dimensional token stores: zarr_1d.h.)
+// Zarr v3 arrays of any rank, read and written in boxes. (For the one-dimensional arrays of token stores see
+// zarr_1d.h.)
 #pragma once
 
 #include <map>
@@ -14,12 +15,15 @@ namespace ostro::io {
 
 // How chunk files reach the disk.
 enum class ZarrWrite {
-  kAtomic,  // each under a temporary name, synced, renamed, directory synced: safe to replace what is there
-  kFresh,   // each in place and not synced: the caller runs FileSystem::sync_tree before it commits
+  // each file is written under a temporary name, synced and renamed, and the directory synced: old files may
+  // be replaced
+  kAtomic,
+  // each file is written in place without a sync: the caller runs FileSystem::sync_tree before it commits
+  kFresh,
 };
 
-// An array on disk. Copies nothing of its data; refers to `fs`, which must outlive it.
-// Thread-safe: boxes of different files may be written at the same time, and anything read meanwhile.
+// An array on disk. Keeps no copy of its elements. `fs` must outlive it. Thread-safe: boxes in different
+// files may be written at the same time, and reading is possible at any time.
 class ZarrArray {
  public:
   // Writes zarr.json into the directory `path` (made when absent).
@@ -30,16 +34,14 @@ class ZarrArray {
   const ZarrSpec& spec() const { return spec_; }
   const std::string& path() const { return path_; }
 
-  // Writes the box that begins at `start` with extents `shape` from dense row-major bytes. On every axis the
-  // box must begin at a multiple of the file's chunk (ZarrSpec::file_chunk) and end at one or at the array's
-  // end. Chunks at the array's end are stored whole, filled up with zeros, as the standard wants.
+  // Writes dense row-major bytes to the box that begins at `start` and has extents `shape`. On every axis the
+  // box must begin at a multiple of the file's chunk (ZarrSpec::file_chunk) and end at such a multiple or at
+  // the array's end. As the standard requires, chunks at the array's end are stored in full size, padded with
+  // zeros.
   Status write_box(const Extents& start, const Extents& shape, std::span<const std::byte> bytes) const;
 
-  // Reads any box into dense row-major bytes. Chunks that were never written are zeros, as the standard says.
+  // Reads any box into dense row-major bytes. As the standard says, chunks that were never written are zeros.
   Status read_box(const Extents& start, const Extents& shape, std::span<std::byte> bytes) const;
-
-  // Whether the file of that index in the grid of files exists.
-  Result<bool> has_file(const Extents& index) const;
 
  private:
   struct Shard {

@@ -13,7 +13,7 @@ struct Shard {
   ShardIndex index;
 };
 
-// Of all arrays together: a store may have more shards than a process may have open files.
+// The open shards of all arrays together, since a store may have more shards than a process may open files.
 const std::shared_ptr<LruCache<Shard>>& open_shards() {
   static const auto cache = std::make_shared<LruCache<Shard>>(256);
   return cache;
@@ -24,7 +24,7 @@ const std::shared_ptr<LruCache<Shard>>& open_shards() {
 struct CompressedChunks {
   explicit CompressedChunks(size_t count) : cache(std::make_shared<LruCache<Bytes>>(count)) {}
   std::shared_ptr<LruCache<Bytes>> cache;
-  // For chunks, which may outlive the readers.
+  // Spare memory for chunks. Shared, since chunks may outlive the readers.
   std::shared_ptr<SpareBytes> spares = std::make_shared<SpareBytes>();
 };
 
@@ -65,12 +65,12 @@ struct Zarr1dReader::State {
   Result<std::shared_ptr<const Shard>> find_shard(int64_t number) {
     if (auto found = shards.find(number)) return found;
     ASSIGN_OR_RETURN(auto shard, load_shard(number));
-    // What does not exist yet may exist later, so it is not remembered.
+    // A missing file is not cached, because it may exist later.
     if (shard->file == nullptr) return shard;
     return shards.add(number, std::move(shard));
   }
 
-  // Null: never written.
+  // Null when the chunk was never written.
   Result<std::shared_ptr<const Bytes>> find_chunk(int64_t number) {
     if (auto found = chunks.find(number)) return found;
     ASSIGN_OR_RETURN(const auto shard, find_shard(number / chunks_per_file()));

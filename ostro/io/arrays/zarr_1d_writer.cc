@@ -1,6 +1,6 @@
-// Appending to a shard happens in place: chunks, then the index. A later commit appends its chunks after the
-// old index and writes a new one behind them, so that a torn append never damages what the position recorded:
-// cutting the file back to its recorded length makes the old index the last bytes again.
+// A shard is appended to in place: first chunks, then the index. A later commit appends its chunks after the
+// old index, and then a new index. So a torn append never damages what an earlier Position describes:
+// truncating the file to its recorded length makes the old index the end of the file again.
 #include <algorithm>
 #include <cstring>
 
@@ -103,7 +103,7 @@ Status Zarr1dWriter::restore_shard(const Position& position) {
       }
     }
     if (!last) continue;
-    if (rest % per_chunk != 0) {  // take the chunk that is still being filled back into memory
+    if (rest % per_chunk != 0) {  // load the unfinished chunk into memory again
       ShardEntry& entry = index[static_cast<size_t>(chunks - 1)];
       Bytes encoded(entry.size), chunk(static_cast<size_t>(spec_.chunk_bytes()));
       RETURN_IF_ERROR(file->read(static_cast<int64_t>(entry.offset), encoded));
@@ -125,7 +125,7 @@ Status Zarr1dWriter::put(std::span<const std::byte> bytes) {
   return {};
 }
 
-// Writes pending_, filled up with zeros, as that chunk of the current shard.
+// Writes pending_, padded with zeros, as chunk number `chunk_in_shard` of the current shard.
 Status Zarr1dWriter::write_pending_chunk(int64_t chunk_in_shard) {
   if (file_ == nullptr) {
     const int64_t shard = (elements_ - 1) / spec_.shard[0];

@@ -1,4 +1,5 @@
-// One file of a sharded Zarr v3 array: compressed chunks in any order and an index of where they are.
+// One file (shard) of a sharded Zarr v3 array: compressed chunks in any order, and an index of where they
+// are.
 #pragma once
 
 #include <memory>
@@ -10,7 +11,8 @@
 
 namespace ostro::io {
 
-// Where a chunk lies in its shard's file; both kMissing: nowhere, its elements are 0.
+// Byte range of a chunk in the shard's file. Both kMissing: the chunk was never written, and its elements are
+// 0.
 struct ShardEntry {
   static constexpr uint64_t kMissing = ~uint64_t{0};
   uint64_t offset = kMissing, size = kMissing;
@@ -18,22 +20,23 @@ struct ShardEntry {
 };
 using ShardIndex = std::vector<ShardEntry>;
 
-// Chunks per shard, and the bytes of the index with its checksum. The spec must be sharded.
+// The number of chunks in a shard, and the bytes of the index with its checksum. The spec must be sharded.
 int64_t chunks_per_shard(const ZarrSpec& spec);
 int64_t shard_index_bytes(const ZarrSpec& spec);
 
-// The index as it stands in the file.
+// The bytes of the index in the file, with the checksum.
 Bytes encode_shard_index(const ShardIndex& index);
 
-// Reads and checks the index of an open shard: its CRC-32C, and that every chunk lies inside the file and has
-// a plausible size.
+// Reads the index of an open shard. Checks its CRC-32C, and that every chunk lies inside the file and has a
+// plausible size.
 Result<ShardIndex> read_shard_index(const RandomAccessFile& file, const ZarrSpec& spec);
 
-// One chunk of full size through the spec's codecs and back. Messages of decode_chunk name no file.
+// Encodes or decodes one chunk of full size with the codecs of the spec. Messages of decode_chunk name no
+// file.
 Result<Bytes> encode_chunk(const ZarrSpec& spec, std::span<const std::byte> elements);
 Status decode_chunk(const ZarrSpec& spec, std::span<const std::byte> encoded, std::span<std::byte> elements);
 
-// An encoded chunk above this many bytes is damage: no codec grows its input that much.
+// A larger encoded chunk must be damaged, since no codec makes its input that much longer.
 int64_t max_encoded_bytes(const ZarrSpec& spec);
 
 }  // namespace ostro::io

@@ -14,7 +14,7 @@ using OrderedJson = nlohmann::ordered_json;
 
 constexpr int64_t kMaxChunkBytes = int64_t{1} << 30;
 constexpr int64_t kMaxChunksPerShard = int64_t{1} << 24;
-constexpr int64_t kMaxElements = int64_t{1} << 58;  // so that bytes and offsets fit 62 bits
+constexpr int64_t kMaxElements = int64_t{1} << 58;  // limits bytes and offsets to 62 bits
 
 constexpr std::array<std::pair<std::string_view, int64_t>, 13> kItemSizes = {{{"bool", 1},
                                                                               {"int8", 1},
@@ -59,7 +59,7 @@ OrderedJson inner_codecs(const ZarrSpec& spec) {
   return codecs;
 }
 
-// A named thing of the standard: "name" or {"name": ..., "configuration": {...}}.
+// Parses a named element of the standard: "name" or {"name": ..., "configuration": {...}}.
 struct Named {
   std::string name;
   Json configuration = Json::object();
@@ -130,7 +130,7 @@ Result<Compressor> parse_compressor(const Named& codec, const std::string& where
   return c;
 }
 
-// bytes, then a compressor or none, then crc32c or none.
+// The codecs: "bytes", then optionally a compressor, then optionally crc32c.
 Status parse_inner_codecs(std::span<const Named> codecs, const std::string& where, ZarrSpec& spec) {
   if (codecs.empty()) return corrupt(fmt::format("{}: no codecs", where));
   RETURN_IF_ERROR(check_little(codecs[0], spec.item_size(), where));

@@ -17,7 +17,8 @@ Status write_file_atomically(FileSystem& fs, const std::string& path,
     return fs.rename(temporary, path);
   };
   if (Status status = attempt(); !status.ok()) {
-    // Best effort: the error to report is the first one, and a left-over temporary is harmless.
+    // Errors here are ignored: the first error is the one to report, and a left-over temporary file is
+    // harmless.
     static_cast<void>(fs.remove(temporary));
     return status;
   }

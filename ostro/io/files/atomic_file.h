@@ -1,4 +1,5 @@
-// Files that are either the old one or the new one, whenever the power goes.
+// Atomic replacement of files: after a power loss there is either the old file or the new one, never a
+// mixture.
 #pragma once
 
 #include <functional>
@@ -9,15 +10,16 @@
 
 namespace ostro::io {
 
-// Writes a temporary name beside `path`, syncs it, renames it over `path` and syncs the directory. On an
-// error the old file is untouched and the temporary one is removed where that is still possible.
+// Writes a temporary file beside `path`, syncs it, renames it to `path` and syncs the directory. On an error
+// the old file is unchanged, and the temporary one is removed if that is still possible.
 Status write_file_atomically(FileSystem& fs, const std::string& path, std::string_view content);
 
 // The same for content that is written piece by piece.
 Status write_file_atomically(FileSystem& fs, const std::string& path,
                              const std::function<Status(WritableFile&)>& write);
 
-// The temporary name used for `path`: same directory, ends in ".tmp". One writer per path at a time.
+// The temporary name for `path`: in the same directory, ending in ".tmp". So a path may have only one writer
+// at a time.
 std::string temporary_path(const std::string& path);
 
 }  // namespace ostro::io

@@ -1,4 +1,4 @@
-// Counts what goes through it, so that a test can say how many reads something may cost.
+// Counts operations, so that a test can check how many reads something costs.
 #pragma once
 
 #include <atomic>
@@ -13,7 +13,7 @@ class CountingFileSystem final : public ForwardingFileSystem {
   struct Counts {
     int64_t opens = 0;       // files opened for reading
     int64_t reads = 0;       // RandomAccessFile::read calls
-    int64_t bytes_read = 0;  // bytes those asked for
+    int64_t bytes_read = 0;  // bytes that these calls asked for
     int64_t lists = 0;       // directories listed
     int64_t stats = 0;
     bool operator==(const Counts&) const = default;

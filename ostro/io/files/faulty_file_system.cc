@@ -30,7 +30,7 @@ struct FaultyFileSystem::State {
     return {};
   }
 
-  // An operation that changes something other than by appending.
+  // A write operation other than an append.
   Status on_write(const char* what, const std::string& path, bool is_sync = false, bool needs_space = false) {
     const std::lock_guard lock(mutex);
     if (crashed) return injected(what, path, "crashed");
@@ -55,7 +55,7 @@ struct FaultyFileSystem::State {
     }
   }
 
-  // How many of the bytes of an append reach the file, and what it then says.
+  // How many bytes of an append are written, and the status that it returns.
   std::pair<size_t, Status> on_append(const std::string& path, size_t size) {
     const std::lock_guard lock(mutex);
     if (crashed) return {0, injected("write", path, "crashed")};

@@ -1,4 +1,4 @@
-// A disk that goes wrong at a chosen moment.
+// A file system that fails at a chosen moment, for tests.
 #pragma once
 
 #include <memory>
@@ -7,35 +7,36 @@
 
 namespace ostro::io {
 
-// What goes wrong.
+// The kind of failure.
 enum class Fault {
   kNone,
   kIoError,     // the operation fails and does nothing
-  kShortWrite,  // half of an append reaches the file, then it fails (other operations: as kIoError)
-  kDiskFull,    // from here on nothing can be appended or created; the append fits half
-  kSyncError,   // the next sync, sync_dir or sync_tree fails and makes nothing durable
-  kCrash,       // half of an append reaches the file; this and every later operation fails
+  kShortWrite,  // half of an append is written, then it fails (other operations: as kIoError)
+  kDiskFull,    // half of this append is written; from then on nothing can be appended or created
+  kSyncError,   // the next sync, sync_dir or sync_tree fails, and makes nothing durable
+  kCrash,       // half of an append is written; this and every later operation fails
 };
 
-// For tests: forwards to `base` (not owned), counts operations and injects one fault. Thread-safe.
-// To try a protocol at every moment: run it once without a fault for writes(), then once for each n below
-// that with inject(kCrash, n), followed by MemoryFileSystem::crash and a look at what is left.
+// Forwards to `base` (not owned), counts operations and injects one fault. Thread-safe. To test a protocol at
+// every moment, run it once without a fault to get writes(). Then, for each n below that, run it with
+// inject(kCrash, n), call MemoryFileSystem::crash, and check what is left.
 class FaultyFileSystem final : public ForwardingFileSystem {
  public:
   explicit FaultyFileSystem(FileSystem& base);
   ~FaultyFileSystem() override;
 
-  // The operation that changes something with number `at` from now on (0 is the next one) goes wrong.
+  // Write operation number `at` from now on fails (0 is the next one). Write operations are those that
+  // writes() counts.
   void inject(Fault fault, int64_t at);
-  // The read (open, read, stat, list) with number `at` from now on fails.
+  // Read operation (open, read, stat, list) number `at` from now on fails.
   void inject_read_error(int64_t at);
-  // Appends fail with "No space left on device" once this many more bytes were written.
+  // Appends fail with "No space left on device" after this many more bytes.
   void limit_space(int64_t bytes);
   // Ends every fault.
   void heal();
 
-  // Operations since the last inject or heal: those that change something (create, append, sync, truncate,
-  // rename, remove, make_dirs, sync_dir, sync_tree, lock), and those that do not.
+  // Number of operations since the last inject or heal. writes() counts those that change something (create,
+  // append, sync, truncate, rename, remove, make_dirs, sync_dir, sync_tree, lock), reads() the others.
   int64_t writes() const;
   int64_t reads() const;
   // Whether the injected fault has happened.

@@ -7,10 +7,10 @@
 namespace ostro::io {
 namespace {
 
-// Collects the files below `directory` that match, walking only into directories that can.
+// Collects the matching files below `directory`. Enters only directories that can contain a match.
 class GlobWalk {
  public:
-  // The pattern is below the directory to visit.
+  // `pattern` is relative to the directory where visit() begins.
   GlobWalk(FileSystem& fs, std::string_view pattern) : fs_(fs) {
     for (size_t begin = 0; begin <= pattern.size();) {
       const size_t end = std::min(pattern.find('/', begin), pattern.size());
@@ -23,7 +23,8 @@ class GlobWalk {
     const bool last = component + 1 == components_.size();
     const std::string& pattern = components_[component];
     if (pattern == "**") {
-      // No component here, or one directory more and the same again. "**" at the end takes every file.
+      // "**" matches no component here, or one directory more and then the same again. At the end it matches
+      // every file.
       if (!last) RETURN_IF_ERROR(visit(directory, component + 1));
       return for_entries(directory, [&](const DirEntry& entry, const std::string& path) -> Status {
         if (entry.name.starts_with('.')) return {};
@@ -34,7 +35,7 @@ class GlobWalk {
     }
     if (!has_wildcard(pattern)) {
       const std::string path = join_path(directory, pattern);
-      if (!last) return visit(path, component + 1);  // what is not there lists nothing
+      if (!last) return visit(path, component + 1);  // a missing directory has no entries
       auto info = fs_.stat(path);
       if (!info.ok()) return info.error().code() == ErrorCode::kNotFound ? Status() : Status(info.error());
       if (!info->is_directory) found_.push_back({path, *info});
@@ -65,7 +66,7 @@ class GlobWalk {
  private:
   template <typename F>
   Status for_entries(const std::string& directory, F&& f) {
-    // "**" looks at a directory twice, for what follows it and for what is below.
+    // "**" visits each directory twice: for the rest of the pattern, and for its subdirectories.
     if (!listed_ || listed_->first != directory) {
       auto entries = fs_.list(directory.empty() ? "." : directory);
       if (!entries.ok())

@@ -1,12 +1,12 @@
-// FileSystem: the only way the project touches files, so that durability can be tested against a disk that
-// fills up, errs or loses power (memory_file_system.h, faulty_file_system.h).
+// FileSystem is the only way in which the project uses files. So durability can be tested against a disk that
+// is full, fails or loses power (memory_file_system.h, faulty_file_system.h).
 //
-// Durability follows POSIX, and the memory implementation enforces it: what append() wrote survives a crash
-// only after WritableFile::sync(), and a created, renamed or removed name only after sync_dir() of its
-// directory. Use write_file_atomically (atomic_file.h) unless a format needs more.
+// Durability follows POSIX, and the memory implementation enforces it. Bytes written by append() survive a
+// crash only after WritableFile::sync(). A created, renamed or removed name survives only after sync_dir() of
+// its directory. Use write_file_atomically (atomic_file.h) unless a format needs more.
 //
 // A FileSystem and a RandomAccessFile may be used from several threads; a WritableFile by one at a time.
-// Every error names the path and what the system said; a missing file is ErrorCode::kNotFound.
+// Every error names the path and the system's message. A missing file is ErrorCode::kNotFound.
 #pragma once
 
 #include <cstddef>
@@ -28,27 +28,27 @@ namespace ostro::io {
 class RandomAccessFile {
  public:
   virtual ~RandomAccessFile() = default;
-  // Fills `out` from byte `offset` on; a range that passes the end of the file is ErrorCode::kCorrupt.
+  // Fills `out` with bytes from `offset` on. A range beyond the end of the file is ErrorCode::kCorrupt.
   virtual Status read(int64_t offset, std::span<std::byte> out) const = 0;
-  // Size in bytes when it was opened.
+  // Size in bytes at the time of opening.
   virtual int64_t size() const = 0;
   virtual const std::string& path() const = 0;
 };
 
-// A file open for appending. Appends go to the operating system at once (no buffer here: write blocks).
+// A file open for appending. There is no buffer: every append is a system call, so write large blocks.
 class WritableFile {
  public:
   virtual ~WritableFile() = default;  // closes without sync
   virtual Status append(std::span<const std::byte> bytes) = 0;
   Status append(std::string_view text) { return append(std::as_bytes(std::span(text))); }
-  // Makes everything appended so far durable. After a failure the content on disk is unknown and every later
-  // sync fails too: give the file up and write another.
+  // Makes everything appended so far durable. After a failure the content on disk is unknown, and every later
+  // sync fails, too. Then give up this file and write another one.
   virtual Status sync() = 0;
-  // Nothing may follow it. Does not sync.
+  // Must be the last call. Does not sync.
   virtual Status close() = 0;
 };
 
-// Held while it lives; its destructor lets go.
+// The lock is held as long as this object lives.
 class FileLock {
  public:
   virtual ~FileLock() = default;
@@ -64,11 +64,11 @@ struct FileInfo {
 struct DirEntry {
   std::string name;
   bool is_directory = false;
-  std::optional<FileInfo> info;  // of a file, where listing tells it for nothing
+  std::optional<FileInfo> info;  // of a file, if listing gives it at no extra cost
   bool operator==(const DirEntry&) const = default;
 };
 
-// A file and what stat would say of it.
+// A file, with the result of stat.
 struct FoundFile {
   std::string path;
   FileInfo info;
@@ -79,42 +79,44 @@ class FileSystem {
   virtual ~FileSystem() = default;
 
   virtual Result<std::unique_ptr<RandomAccessFile>> open(const std::string& path) = 0;
-  // A new, empty file; one that exists is emptied. The directory must exist.
+  // Makes an empty file; an existing one is truncated. The directory must exist.
   virtual Result<std::unique_ptr<WritableFile>> create(const std::string& path) = 0;
-  // A file to append to, created when absent.
+  // Opens a file to append to; creates it when it does not exist.
   virtual Result<std::unique_ptr<WritableFile>> open_append(const std::string& path) = 0;
   virtual Result<FileInfo> stat(const std::string& path) = 0;
-  // Cuts a file to `size` bytes and makes that durable.
+  // Truncates a file to `size` bytes; durable when it returns.
   virtual Status truncate(const std::string& path, int64_t size) = 0;
-  // Replaces `to` when it is a file or an empty directory, atomically. Also renames directories.
+  // Renames a file or directory, atomically. Replaces `to` if it is a file or an empty directory.
   virtual Status rename(const std::string& from, const std::string& to) = 0;
-  // A file or an empty directory.
+  // Removes a file or an empty directory.
   virtual Status remove(const std::string& path) = 0;
   // The entries of a directory, sorted by name (bytewise).
   virtual Result<std::vector<DirEntry>> list(const std::string& path) = 0;
-  // A directory and its missing parents; fine when it exists. Durable once this returns.
+  // Makes a directory and its missing parents; no error if it exists. Durable when it returns.
   virtual Status make_dirs(const std::string& path) = 0;
-  // Makes created, renamed and removed names of a directory durable.
+  // Makes all created, renamed and removed names of a directory durable.
   virtual Status sync_dir(const std::string& path) = 0;
-  // Makes everything in and below a directory durable, contents and names: one flush for many new files,
-  // where a sync of each would cost a disk's turn for each.
+  // Makes everything in and below a directory durable, contents and names. One flush for many new files is
+  // faster than a sync of each.
   virtual Status sync_tree(const std::string& path) = 0;
-  // Takes the lock that the file at `path` stands for (created when absent, never removed) and writes `owner`
-  // into it. Held by another, also in this process: ErrorCode::kBusy, with that owner's text.
+  // Takes the lock of the file at `path` and writes `owner` into it. The file is created when it does not
+  // exist, and never removed. ErrorCode::kBusy, with the other owner's text, when somebody else holds the
+  // lock, also within this process.
   virtual Result<std::unique_ptr<FileLock>> lock(const std::string& path, std::string_view owner) = 0;
 
-  // The whole file; one above `limit` bytes is ErrorCode::kCorrupt (a limit protects from foreign files).
+  // Reads a whole file. ErrorCode::kCorrupt when it has more than `limit` bytes; set a limit for files that
+  // others wrote.
   Result<std::string> read_file(const std::string& path, int64_t limit = std::numeric_limits<int64_t>::max());
-  // False when it does not exist; errors other than absence are errors.
+  // False when the path does not exist. Any other failure is an error.
   Result<bool> exists(const std::string& path);
-  // A file or a directory with all below it; fine when it does not exist. Not atomic.
+  // Removes a file, or a directory with everything below it; no error if it does not exist. Not atomic.
   Status remove_all(const std::string& path);
-  // Files (not directories) that match, see glob_match in path.h; sorted bytewise, each once, so that the
-  // order is a function of the names alone. A pattern without wildcards gives the file when it exists.
-  // Components that begin with "." match only a component of the pattern that does.
+  // The files (not directories) that match a pattern (glob_match in path.h). They are sorted bytewise, each
+  // once, so the order depends on the names alone. A pattern without wildcards gives the file if it exists. A
+  // wildcard does not match a leading "." of a path component.
   Result<std::vector<std::string>> glob(const std::string& pattern);
-  // The same with what is known of each file; one request for each directory where a request costs. Files
-  // that are not wanted are not asked about. Errors: kNotFound, a file that was listed is not there.
+  // The same with the FileInfo of each file. On servers this takes one request for each directory. Files for
+  // which `wanted` is false are left out. Errors: kNotFound when a listed file is gone.
   Result<std::vector<FoundFile>> find_files(const std::string& pattern,
                                             const std::function<bool(const std::string&)>& wanted = {});
 };

@@ -8,7 +8,6 @@
 
 #include "ostro/io/files/atomic_file.h"
 #include "ostro/io/files/counting_file_system.h"
-#include "ostro/io/files/extension.h"
 #include "ostro/io/files/faulty_file_system.h"
 #include "ostro/io/files/local_file_system.h"
 #include "ostro/io/files/memory_file_system.h"

@@ -1,4 +1,4 @@
-// A file system in front of another: what it sees of each operation, it can count or refuse.
+// A file system in front of another one. It sees every operation, and can count or refuse it.
 #pragma once
 
 #include <memory>
@@ -7,8 +7,8 @@
 
 namespace ostro::io {
 
-// Forwards everything to `base`, which it does not own. Subclasses say what happens before an operation and
-// wrap files that were opened.
+// Forwards everything to `base`, which it does not own. Subclasses act before an operation, and may wrap the
+// files that were opened.
 class ForwardingFileSystem : public FileSystem {
  public:
   explicit ForwardingFileSystem(FileSystem& base) : base_(base) {}
@@ -42,9 +42,10 @@ class ForwardingFileSystem : public FileSystem {
     kLock
   };
 
-  // An error is the operation's result, and `base` does not see it. `path` is the first of two.
+  // Called before each operation. If it fails, its error is the operation's result and `base` is not called.
+  // For rename, `path` is the source.
   virtual Status before(Operation operation, const std::string& path) = 0;
-  // What the caller gets of a file opened for reading, and for writing.
+  // Wrap a file that was opened for reading or for writing.
   virtual std::unique_ptr<RandomAccessFile> reading(std::unique_ptr<RandomAccessFile> file) { return file; }
   virtual std::unique_ptr<WritableFile> writing(std::unique_ptr<WritableFile> file,
                                                 const std::string& /*path*/) {

@@ -56,7 +56,7 @@ Status write_all(int fd, const std::string& path, std::span<const std::byte> byt
   return {};
 }
 
-// Reads until `out` is full or the file ends; the number of bytes read.
+// Reads until `out` is full or the file ends. Returns the number of bytes read.
 Result<size_t> read_at(int fd, const std::string& path, int64_t offset, std::span<std::byte> out) {
   size_t done = 0;
   while (done < out.size()) {
@@ -99,7 +99,7 @@ class LocalWritableFile final : public WritableFile {
   Status append(std::span<const std::byte> bytes) override { return write_all(fd_.get(), path_, bytes); }
 
   Status sync() override {
-    // The kernel reports a lost page once and then forgets it, so a second fsync proves nothing.
+    // The kernel reports a failed write only once, so a later fsync that succeeds proves nothing.
     if (sync_failed_ != 0) return system_error("sync (again)", path_, sync_failed_);
     if (::fsync(fd_.get()) == 0) return {};
     sync_failed_ = errno;
@@ -123,7 +123,7 @@ class LocalFileLock final : public FileLock {
   explicit LocalFileLock(Descriptor fd) : fd_(std::move(fd)) {}
 
  private:
-  Descriptor fd_;  // closing it lets the lock go
+  Descriptor fd_;  // closing it releases the lock
 };
 
 class LocalFileSystem final : public FileSystem {
@@ -185,7 +185,7 @@ class LocalFileSystem final : public FileSystem {
       if (name == "." || name == "..") continue;
       bool is_directory = entry->d_type == DT_DIR;
       if (entry->d_type == DT_LNK || entry->d_type == DT_UNKNOWN) {
-        // A link that leads nowhere is still an entry.
+        // A broken symbolic link is still an entry.
         auto info = stat(join_path(path, name));
         is_directory = info.ok() && info->is_directory;
       }

@@ -1,11 +1,11 @@
-// The operating system's files.
+// The files of the operating system.
 #pragma once
 
 #include "ostro/io/files/file_system.h"
 
 namespace ostro::io {
 
-// One object without state, alive for the whole process.
+// A single object without state. It lives as long as the process.
 FileSystem& local_file_system();
 
 }  // namespace ostro::io

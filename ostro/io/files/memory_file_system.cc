@@ -17,7 +17,7 @@ struct Node;
 using NodePtr = std::shared_ptr<Node>;
 using Names = std::map<std::string, NodePtr>;
 
-// A change of a directory that happens as a whole: names and what they then stand for (null: nothing).
+// An atomic change of a directory: names, and the file or directory of each after it (null: removed).
 using Change = std::vector<std::pair<std::string, NodePtr>>;
 
 struct Node {
@@ -25,7 +25,7 @@ struct Node {
   int64_t mtime_ns = 0;
   std::string data, durable_data;
   Names names, durable_names;
-  std::vector<Change> changes;  // from durable_names to names, in order
+  std::vector<Change> changes;  // the changes from durable_names to names, in order
 };
 
 void apply_change(Names& names, const Change& change) {
@@ -43,7 +43,7 @@ void commit(Node& directory, Change change) {
   directory.changes.push_back(std::move(change));
 }
 
-// The outcomes of a crash: a small generator, so that a seed always gives the same disk.
+// A small random generator for the outcome of a crash. The same seed always gives the same disk.
 class Chance {
  public:
   explicit Chance(uint64_t seed) : state_(seed) {}
@@ -59,9 +59,9 @@ class Chance {
   uint64_t state_;
 };
 
-// What is left of a file whose bytes went from `durable` to `data` without a sync.
+// What a crash leaves of a file whose durable bytes are `durable`, and whose unsynced bytes are `data`.
 std::string torn(const std::string& durable, const std::string& data, Chance& chance) {
-  if (!data.starts_with(durable)) {  // emptied and written again: the old bytes, or some of the new ones
+  if (!data.starts_with(durable)) {  // truncated and written again: the old bytes, or some of the new ones
     if (chance.below(3) == 0) return durable;
     return data.substr(0, chance.below(data.size() + 1));
   }
@@ -108,8 +108,8 @@ struct MemoryFileSystem::State {
   std::mutex mutex;
   NodePtr root = std::make_shared<Node>(Node{.is_directory = true});
   std::map<std::string, std::string> locks;  // clean path -> owner
-  uint64_t epoch = 0;                        // crashes so far; handles of an earlier epoch are dead
-  int64_t clock = 1'000'000'000;             // advances by one second per change
+  uint64_t epoch = 0;             // number of crashes so far; handles from before the last one are invalid
+  int64_t clock = 1'000'000'000;  // advances by one second per change
 
   static std::string normal(const std::string& path) {
     std::string clean = clean_path(path);

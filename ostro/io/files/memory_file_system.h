@@ -1,4 +1,4 @@
-// Files in memory that know which of their bytes and names a power cut would leave.
+// A file system in memory that can simulate a power loss, for tests.
 #pragma once
 
 #include <memory>
@@ -7,20 +7,20 @@
 
 namespace ostro::io {
 
-// For tests. Every file holds what was written and what of it is durable; every directory its names, those
-// that are durable, and the changes in between in order. Thread-safe. Paths "a/b" and "/a/b" are the same.
+// Every file knows which of its bytes are durable. Every directory knows its names, which of them are
+// durable, and in which order the others changed. Thread-safe. Paths "a/b" and "/a/b" are the same.
 class MemoryFileSystem final : public FileSystem {
  public:
   MemoryFileSystem();
   ~MemoryFileSystem() override;
 
-  // Loses power: every file keeps its durable bytes and, chosen by `seed`, a part of what was appended since
-  // (maybe with a block of zeros in it, as when a file's size reaches the disk before its data); every
-  // directory its durable names and a first part of the changes since. Seed 0 keeps nothing that was not
-  // durable. Files and locks opened before the crash fail from then on.
+  // Simulates a power loss. Every file keeps its durable bytes, plus a part of what was appended since;
+  // `seed` chooses how much. That part may contain a block of zeros, as when a file's size reaches the disk
+  // before its data. Every directory keeps its durable names, plus the first few changes since. Seed 0 keeps
+  // only what was durable. Files and locks opened before the crash fail from then on.
   void crash(uint64_t seed);
 
-  // The bytes of a file, to be altered at will (bit flips, truncation); null when it does not exist.
+  // The bytes of a file, for tests that damage it (bit flips, truncation). Null when it does not exist.
   std::string* content(const std::string& path);
 
   Result<std::unique_ptr<RandomAccessFile>> open(const std::string& path) override;

@@ -1,5 +1,6 @@
 #include "ostro/io/files/path.h"
 
+#include <algorithm>
 #include <filesystem>
 #include <optional>
 #include <utility>
@@ -18,7 +19,8 @@ std::vector<std::string_view> split(std::string_view path) {
   }
 }
 
-// The set "[...]" at the start of the pattern: whether c is in it, and its length. No closing bracket: none.
+// For a set "[...]" at the start of the pattern: whether c is in it, and its length. Nothing without a
+// closing bracket.
 std::optional<std::pair<bool, size_t>> match_set(std::string_view pattern, char c) {
   size_t i = 1;
   const bool negated = i < pattern.size() && (pattern[i] == '!' || pattern[i] == '^');
@@ -38,38 +40,41 @@ std::optional<std::pair<bool, size_t>> match_set(std::string_view pattern, char 
   return std::pair(found != negated, i + 1);
 }
 
-// One component, no "/" on either side. Backtracks to the last star only, so it is linear in practice and
-// quadratic at worst.
-bool match_component(std::string_view pattern, std::string_view text) {
-  size_t p = 0, t = 0, star = std::string_view::npos, star_text = 0;
-  while (t < text.size()) {
-    if (p < pattern.size() && pattern[p] == '*') {
+// Matches all of a text against a pattern with stars, both given by their sizes. is_star(p): pattern element
+// p matches any run of text elements. length(p, t): how many pattern elements from p on match text element t,
+// 0 for none. Backtracks only to the last star, so the time is at worst quadratic, in practice linear.
+template <typename IsStar, typename Length>
+bool match_stars(size_t patterns, size_t texts, const IsStar& is_star, const Length& length) {
+  constexpr size_t kNone = std::string_view::npos;
+  size_t p = 0, t = 0, star = kNone, star_text = 0;
+  while (t < texts) {
+    if (p < patterns && is_star(p)) {
       star = p++;
       star_text = t;
-      continue;
-    }
-    size_t length = 0;
-    if (p < pattern.size()) {
-      if (pattern[p] == '?') {
-        length = 1;
-      } else if (const auto set = pattern[p] == '[' ? match_set(pattern.substr(p), text[t]) : std::nullopt) {
-        length = set->first ? set->second : 0;
-      } else if (pattern[p] == text[t]) {
-        length = 1;
-      }
-    }
-    if (length > 0) {
-      p += length;
+    } else if (const size_t matched = p < patterns ? length(p, t) : 0; matched > 0) {
+      p += matched;
       ++t;
-    } else if (star != std::string_view::npos) {
+    } else if (star != kNone) {
       p = star + 1;
       t = ++star_text;
     } else {
       return false;
     }
   }
-  while (p < pattern.size() && pattern[p] == '*') ++p;
-  return p == pattern.size();
+  while (p < patterns && is_star(p)) ++p;
+  return p == patterns;
+}
+
+// Matches one component, without "/".
+bool match_component(std::string_view pattern, std::string_view text) {
+  return match_stars(
+      pattern.size(), text.size(), [&](size_t p) { return pattern[p] == '*'; },
+      [&](size_t p, size_t t) -> size_t {
+        if (pattern[p] == '?') return 1;
+        if (const auto set = pattern[p] == '[' ? match_set(pattern.substr(p), text[t]) : std::nullopt)
+          return set->first ? set->second : 0;
+        return pattern[p] == text[t] ? 1 : 0;
+      });
 }
 
 }  // namespace
@@ -122,30 +127,22 @@ std::string absolute_path(std::string_view path) {
   std::error_code failed;
   std::string out = std::filesystem::absolute(clean, failed).lexically_normal().generic_string();
   if (failed) return clean;
-  if (out.size() > 1 && out.ends_with('/')) out.pop_back();  // what ".." at the end leaves
+  if (out.size() > 1 && out.ends_with('/')) out.pop_back();  // a ".." at the end leaves a trailing "/"
   return out;
 }
 
 bool glob_match(std::string_view pattern, std::string_view text) {
-  // Components are matched like characters, with "**" as the star.
   const auto patterns = split(pattern), texts = split(text);
-  size_t p = 0, t = 0, star = std::string_view::npos, star_text = 0;
-  while (t < texts.size()) {
-    if (p < patterns.size() && patterns[p] == "**") {
-      star = p++;
-      star_text = t;
-    } else if (p < patterns.size() && match_component(patterns[p], texts[t])) {
-      ++p;
-      ++t;
-    } else if (star != std::string_view::npos) {
-      p = star + 1;
-      t = ++star_text;
-    } else {
-      return false;
-    }
-  }
-  while (p < patterns.size() && patterns[p] == "**") ++p;
-  return p == patterns.size();
+  return match_stars(
+      patterns.size(), texts.size(), [&](size_t p) { return patterns[p] == "**"; },
+      [&](size_t p, size_t t) -> size_t { return match_component(patterns[p], texts[t]) ? 1 : 0; });
+}
+
+bool has_extension(std::string_view path, std::string_view extension) {
+  if (path.size() < extension.size()) return false;
+  const auto lower = [](char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c; };
+  return std::equal(extension.begin(), extension.end(), path.end() - static_cast<ptrdiff_t>(extension.size()),
+                    [&](char a, char b) { return lower(a) == lower(b); });
 }
 
 bool has_wildcard(std::string_view pattern) { return pattern.find_first_of("*?[") != std::string_view::npos; }

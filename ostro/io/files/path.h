@@ -1,4 +1,4 @@
-// Paths as text with "/" between components, the same for every FileSystem.
+// Functions on paths. A path is text with "/" between components, for every FileSystem.
 #pragma once
 
 #include <string>
@@ -6,24 +6,29 @@
 
 namespace ostro::io {
 
-// "s3://" of "s3://bucket/key": letters, digits, "+", "-" and "." before "://"; empty for other paths.
+// The scheme of a path, e.g. "s3://" of "s3://bucket/key": letters, digits, "+", "-" and "." before "://".
+// Empty if the path has none.
 std::string_view path_scheme(std::string_view path);
-// "a/b"; an empty left part gives the right part, an absolute right part (or one with a scheme) wins.
+// "a" and "b" give "a/b". The result is `right` alone if `left` is empty, or `right` is absolute or has a
+// scheme.
 std::string join_path(std::string_view left, std::string_view right);
 // The part before the last "/": "." for a bare name, "/" for a file in the root, "s3://" for a bucket.
 std::string parent_path(std::string_view path);
 // The part after the last "/".
 std::string base_name(std::string_view path);
-// The same path without empty and "." components; ".." is kept (it may cross a symbolic link), and so is a
-// scheme.
+// The path without empty and "." components. It keeps a scheme, and "..", which may cross a symbolic link.
 std::string clean_path(std::string_view path);
-// One text for one place however it is written: from the root, without ".", ".." and empty components (links
-// are not followed). Paths with a scheme, and all where there is no working directory, as clean_path says.
+// The absolute path without ".", ".." and empty components, so that different spellings of a place give the
+// same text. Symbolic links are not followed. For paths with a scheme, or when there is no working directory:
+// as clean_path.
 std::string absolute_path(std::string_view path);
 
-// Whether `text` matches `pattern` as a whole: `?` is one character and `*` any run within a component,
-// `[a-z]` and `[!a-z]` one character of (or out of) a set, `**` any run of whole components (also none).
-// Everything else is literal. Used for files and for the paths of tensors.
+// Whether the path ends with `extension` (".jsonl.gz"), in upper or lower case of ASCII.
+bool has_extension(std::string_view path, std::string_view extension);
+
+// Whether the whole of `text` matches `pattern`. `?` matches one character and `*` any characters within a
+// component; `[a-z]` and `[!a-z]` match one character in (or not in) a set; `**` matches any number of whole
+// components, also none. Everything else is literal. Used for files and for the paths of tensors.
 bool glob_match(std::string_view pattern, std::string_view text);
 bool has_wildcard(std::string_view pattern);
 

@@ -1,5 +1,5 @@
-// Reading fields of JSON that someone else may have written: every failure names the file and the field.
-// Includes nlohmann/json.hpp, so it is for .cc files only.
+// Reads fields of JSON from untrusted files. Every error names the file and the field. Includes
+// nlohmann/json.hpp, so use it in .cc files only.
 #pragma once
 
 #include <cstdint>
@@ -12,8 +12,8 @@
 
 namespace ostro::io {
 
-// One JSON object; `where` is what errors call it ("path: chunk_grid"). Refers to the object, does not own
-// it.
+// Reads the fields of one JSON object. `where` names it in errors ("path: chunk_grid"). The object must
+// outlive this.
 class JsonFields {
  public:
   using Json = nlohmann::json;
@@ -89,7 +89,7 @@ class JsonFields {
   std::string where_;
 };
 
-// The parsed text; ErrorCode::kCorrupt names the file when it is no JSON.
+// Parses JSON. ErrorCode::kCorrupt, naming the file, when it is not valid.
 inline Result<nlohmann::json> parse_json(std::string_view text, const std::string& path) {
   nlohmann::json value = nlohmann::json::parse(text, nullptr, /*allow_exceptions=*/false);
   if (value.is_discarded()) return corrupt(fmt::format("{}: not valid JSON", path));

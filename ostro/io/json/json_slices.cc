@@ -6,7 +6,7 @@
 namespace ostro::io {
 namespace {
 
-// Behind the string that begins at `at`; npos when it does not end.
+// The position after the string that begins at `at`; npos if the string does not end.
 size_t string_end(std::string_view text, size_t at) {
   for (++at; at < text.size(); ++at) {
     at = text.find('"', at);
@@ -18,10 +18,10 @@ size_t string_end(std::string_view text, size_t at) {
   return std::string_view::npos;
 }
 
-// Behind the value that begins at `at`; npos when it does not end, or has a space or a bracket without
-// partner.
+// The position after the value that begins at `at`; npos if it does not end, or contains white space or an
+// unmatched bracket.
 size_t value_end(std::string_view text, size_t at) {
-  std::string open;  // the brackets that are to come, the next one last
+  std::string open;  // closing brackets that are expected, the next one last
   while (at < text.size()) {
     const char c = text[at];
     switch (c) {
@@ -37,7 +37,7 @@ size_t value_end(std::string_view text, size_t at) {
         break;
       case '}':
       case ']':
-        if (open.empty()) return at;  // of what the value stands in
+        if (open.empty()) return at;  // end of the object or list that contains the value
         if (open.back() != c) return std::string_view::npos;
         open.pop_back();
         if (open.empty()) return at + 1;

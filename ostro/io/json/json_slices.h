@@ -1,5 +1,5 @@
-// Finds the members of a JSON object in its text without taking their values apart: for files of which most
-// need not be read.
+// Finds the members of a JSON object in its text, without parsing their values. For large files of which only
+// a part is needed.
 #pragma once
 
 #include <optional>
@@ -13,14 +13,15 @@ struct JsonSlice {
   std::string_view value;  // of the text that was given
 };
 
-// The members of an object that begins with the first character of `text` and ends with the last one. Nothing
-// when a bracket or quote has no partner, when there is a space outside of strings, and when a parser could
-// find another value by a key: a key stands there twice, or with an escape in it. What else stands outside of
-// strings is not looked at, so a value need not be JSON, and what holds for the keys of `text` need not hold
-// for those of objects in it.
+// The members of the object that is `text`, from its first character to its last one.
+//
+// Nothing when a bracket or quote has no partner, when there is white space outside of strings, or when a
+// real parser could find another value for a key: because a key occurs twice, or contains an escape. Other
+// errors are not noticed, so a value may be invalid JSON. Objects inside of values are not checked for double
+// keys.
 std::optional<std::vector<JsonSlice>> json_slices(std::string_view text);
 
-// The value of a member, empty when there is none.
+// The value of a member; empty when there is no such key.
 std::string_view json_slice(const std::vector<JsonSlice>& members, std::string_view key);
 
 }  // namespace ostro::io

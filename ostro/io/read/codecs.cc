@@ -57,7 +57,7 @@ Status decompress_gzip(std::span<const std::byte> bytes, std::span<std::byte> ou
   z_stream stream{};
   if (inflateInit2(&stream, kGzipWindow) != Z_OK) return Error(ErrorCode::kInternal, "gzip: cannot start");
   const std::unique_ptr<z_stream, int (*)(z_stream*)> end(&stream, inflateEnd);
-  std::byte none;  // zlib wants somewhere to point even when nothing may be written
+  std::byte none;  // zlib needs a valid pointer even when it may write nothing
   stream.next_in = reinterpret_cast<Bytef*>(const_cast<std::byte*>(bytes.data()));
   stream.avail_in = static_cast<uInt>(bytes.size());
   stream.next_out = reinterpret_cast<Bytef*>(out.empty() ? &none : out.data());
@@ -107,7 +107,7 @@ Status decompress_blosc(std::span<const std::byte> bytes, std::span<std::byte> o
   return {};
 }
 
-// Decodes only the blocks needed; false when the range is not one that blosc can cut out.
+// Decodes only the blocks that are needed. False when blosc cannot decode this range alone.
 Result<bool> decompress_blosc_range(std::span<const std::byte> bytes, int64_t whole, int64_t begin,
                                     std::span<std::byte> out) {
   size_t size = 0, item = 0;

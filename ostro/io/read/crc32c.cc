@@ -10,7 +10,7 @@
 namespace ostro::io {
 namespace {
 
-// One byte at a time by table, for machines without the instruction and for the last few bytes.
+// Byte by byte with a table: for machines without the instruction, and for the last few bytes.
 constexpr auto kTable = [] {
   std::array<uint32_t, 256> table{};
   for (uint32_t i = 0; i < 256; ++i) {
@@ -32,11 +32,13 @@ uint64_t word_at(const std::byte* p) {
   return word;
 }
 
-// The instruction takes three cycles and a new one can begin in each: three stretches side by side, and then
-// their remainders are joined. crc(ab) = crc(a) carried over |b| zero bytes, xor crc(b).
-constexpr size_t kStretch = 4096;  // bytes; three of them are taken at once
+// The CRC instruction has a latency of three cycles and a throughput of one per cycle. So three stretches are
+// computed side by side, and their remainders are joined: crc(ab) = (crc(a) followed by |b| zero bytes) xor
+// crc(b).
+constexpr size_t kStretch = 4096;  // bytes; three stretches are computed at once
 
-// What a remainder becomes when kStretch zero bytes follow, by its four bytes: it is linear in the bits.
+// Tables for appending kStretch zero bytes to a remainder. The effect is linear in the bits, so there is one
+// table for each of its four bytes.
 using Shift = std::array<std::array<uint32_t, 256>, 4>;
 
 const Shift& shift_by_stretch() {

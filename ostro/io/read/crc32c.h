@@ -1,4 +1,4 @@
-// CRC-32C (Castagnoli), the checksum of Zarr's shard index and of TensorBoard's records.
+// CRC-32C (Castagnoli), the checksum in Zarr's shard index and in TensorBoard's records.
 #pragma once
 
 #include <cstddef>
@@ -7,7 +7,7 @@
 
 namespace ostro::io {
 
-// Of `bytes`, continuing from the checksum of what came before (0 at the start).
+// The checksum of `bytes`. `before` is the checksum of the bytes before them (0 at the start).
 uint32_t crc32c(std::span<const std::byte> bytes, uint32_t before = 0);
 
 }  // namespace ostro::io

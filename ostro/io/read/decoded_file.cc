@@ -7,13 +7,14 @@
 #include <array>
 
 #include "ostro/base/sha256.h"
-#include "ostro/io/files/extension.h"
+#include "ostro/io/files/path.h"
 
 namespace ostro::io {
 namespace {
 
-constexpr size_t kBlock = 128 << 10;  // bytes per read and per piece of decompressed text
-constexpr int kMaxWindowLog = 31;     // the most that zstd writes; its reader alone stops at 27
+constexpr size_t kBlock = 128 << 10;  // bytes of a read, and of a piece of decompressed text
+// the largest window that zstd writes; its decoder accepts only 27 by default
+constexpr int kMaxWindowLog = 31;
 
 // Reads a file block by block and hashes what it reads.
 class BlockReader {
@@ -21,7 +22,7 @@ class BlockReader {
   BlockReader(std::unique_ptr<RandomAccessFile> file, int64_t offset)
       : file_(std::move(file)), block_(kBlock), offset_(offset), whole_(offset == 0) {}
 
-  // The next bytes; empty at the end.
+  // The next block; empty at the end of the file.
   Result<std::span<const std::byte>> next() {
     const auto size = static_cast<size_t>(std::min<int64_t>(kBlock, file_->size() - offset_));
     const std::span<std::byte> bytes = std::span(block_).first(size);
@@ -31,7 +32,7 @@ class BlockReader {
     return std::span<const std::byte>(bytes);
   }
 
-  int64_t offset() const { return offset_; }  // behind the bytes last given
+  int64_t offset() const { return offset_; }  // position after the block last returned
 
   std::string sha256() { return whole_ ? to_hex(hash_.finish()) : ""; }
 
@@ -106,14 +107,14 @@ class Zstd final : public DecodedFile {
   explicit Zstd(BlockReader input)
       : input_(std::move(input)), output_(kBlock), stream_(ZSTD_createDStream(), ZSTD_freeDStream) {
     OSTRO_CHECK(stream_ != nullptr, "zstd: out of memory");
-    // Files of `zstd --long=31` too: the memory is what each frame asks for.
+    // Accept files of `zstd --long=31`, too. A frame takes only as much memory as its own window needs.
     const size_t code = ZSTD_DCtx_setParameter(stream_.get(), ZSTD_d_windowLogMax, kMaxWindowLog);
     OSTRO_CHECK(!ZSTD_isError(code), "zstd: {}", ZSTD_getErrorName(code));
   }
 
   Result<bool> append_to(std::string& text) override {
     for (;;) {
-      // What the decoder still holds from the last input comes out before more input is needed.
+      // First take the output that the decoder still holds from the last input.
       if (in_.pos == in_.size && !more_output_) {
         ASSIGN_OR_RETURN(const auto bytes, input_.next());
         if (bytes.empty()) {
@@ -127,7 +128,7 @@ class Zstd final : public DecodedFile {
       if (ZSTD_isError(code)) return corrupt(fmt::format("damaged zstd stream: {}", ZSTD_getErrorName(code)));
       in_frame_ = code != 0;
       more_output_ = in_frame_ && out.pos == out.size;
-      // With no room left the decoder takes another block, whose text comes out by the next call.
+      // When the output is full, the decoder may still read a block; its text comes with the next call.
       stored_bytes_ = more_output_ ? before : taken();
       text.append(output_.data(), out.pos);
       if (out.pos > 0) return true;

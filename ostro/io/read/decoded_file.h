@@ -1,4 +1,4 @@
-// The content of a file as a stream, unpacked when it is compressed (gzip, zstd).
+// Reads a file as a stream, and decompresses it if it is compressed (gzip, zstd).
 #pragma once
 
 #include <memory>
@@ -8,24 +8,25 @@
 
 namespace ostro::io {
 
-// Reads one file from front to back in blocks of 128 KiB. Compression is told by the file's first bytes, not
-// its name; several gzip members or zstd frames in a row are one stream. Not thread-safe.
+// Reads one file from front to back in blocks of 128 KiB. The file's first bytes tell whether it is
+// compressed, not its name. Several gzip members or zstd frames in a row form one stream. Not thread-safe.
 class DecodedFile {
  public:
-  // Starts `skip` bytes into the file, which must not be compressed then (ErrorCode::kInvalidArgument).
-  // kCorrupt when the name promises a compressed file and the bytes do not begin like one.
+  // Begins at byte `skip`; above 0 only for files that are not compressed (else ErrorCode::kInvalidArgument).
+  // kCorrupt when the name says that the file is compressed, and its first bytes do not.
   static Result<std::unique_ptr<DecodedFile>> open(FileSystem& fs, const std::string& path, int64_t skip = 0);
   virtual ~DecodedFile() = default;
 
-  // Appends some more content; false at the end of a complete stream. A truncated or damaged stream is
-  // ErrorCode::kCorrupt; the message does not name the file.
+  // Appends the next piece of content to `text`. False at the end of a complete stream. ErrorCode::kCorrupt,
+  // without the file's name, when the stream is truncated or damaged.
   virtual Result<bool> append_to(std::string& text) = 0;
 
-  // So many bytes of the file as it is stored hold the content given: exact if plain, else within a block.
+  // Bytes of the stored file that hold the content given so far. Exact for a plain file, else rounded to a
+  // block.
   virtual int64_t stored_bytes() const = 0;
 
-  // SHA-256 of the file as it is stored, in hexadecimal, of the very bytes that were decoded. Only after
-  // append_to() gave false; "" when reading did not start at the beginning.
+  // SHA-256 of the stored file, in hexadecimal, computed from the same bytes that were decoded. Only after
+  // append_to() gave false. "" when reading did not begin at the file's start.
   virtual std::string file_sha256() = 0;
 };
 

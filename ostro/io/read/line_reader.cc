@@ -5,7 +5,7 @@
 namespace ostro::io {
 
 Result<LineReader> LineReader::open(FileSystem& fs, const std::string& path, const LineOptions& options) {
-  // Without their bytes the lines to skip have to be read.
+  // If the byte is not known, the lines to skip must be read.
   const bool seeks = options.skip_lines == 0 || options.skip_bytes > 0;
   ASSIGN_OR_RETURN(auto file, DecodedFile::open(fs, path, options.skip_bytes));
   LineOptions from = options;
@@ -55,7 +55,7 @@ Result<bool> LineReader::next(std::string_view& line) {
 
 int64_t LineReader::stored_bytes() const {
   if (begin_ == buffer_.size()) return stored_end_;
-  // Exact in a plain file, where the buffer is as long as the bytes that hold it.
+  // Linear interpolation. Exact in a plain file, where the buffer is as long as the bytes that hold it.
   return stored_begin_ +
          (stored_end_ - stored_begin_) * static_cast<int64_t>(begin_) / static_cast<int64_t>(buffer_.size());
 }
@@ -67,7 +67,7 @@ void LineReader::release_line() {
   buffer_.shrink_to_fit();
 }
 
-// What was handed out leaves the buffer.
+// Removes the lines that were returned from the buffer.
 void LineReader::drop_taken() {
   stored_begin_ = stored_bytes();
   buffer_byte_ += static_cast<int64_t>(begin_);
@@ -84,8 +84,7 @@ Status LineReader::read_more() {
   return {};
 }
 
-// Goes behind the line that begins here without keeping it. When it is an error it need not be read to its
-// end.
+// Skips a line that is too long, without keeping it. If that is an error, the rest of the line is not read.
 Status LineReader::pass_long_line() {
   line_begin_ = next_byte();
   line_bytes_ = options_.pass_long ? 0 : options_.max_line + 1;

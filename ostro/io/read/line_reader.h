@@ -1,4 +1,4 @@
-// Lines of text files, plain or compressed (.gz, .zst), read as a stream.
+// Reads lines of text files, plain or compressed (.gz, .zst), as a stream.
 #pragma once
 
 #include <memory>
@@ -12,36 +12,37 @@ namespace ostro::io {
 
 struct LineOptions {
   int64_t max_line = int64_t{1} << 30;  // bytes
-  // What becomes of a longer line, so that a file that is not text cannot fill memory: an error, or (true) an
-  // empty line for which LineReader::line_bytes() tells the length.
+  // A longer line is an error, or with pass_long an empty line for which LineReader::line_bytes() gives the
+  // length. So a file that is not text cannot fill the memory.
   bool pass_long = false;
-  // Where to begin: after so many lines, which are so many bytes. Bytes are for plain files only.
+  // Where to begin: after this many lines. `skip_bytes` is the byte where they end, if it is known (0: not
+  // known); only for plain files.
   int64_t skip_lines = 0, skip_bytes = 0;
 };
 
-// Reads one file in memory bounded by its longest line plus a few hundred KiB. Not thread-safe.
+// Reads one file. Memory is bounded by its longest line plus a few hundred KiB. Not thread-safe.
 class LineReader {
  public:
   static Result<LineReader> open(FileSystem& fs, const std::string& path, const LineOptions& options = {});
 
-  // Sets `line` to the next line without its "\n" and a "\r" before that; false at the end. The last line
-  // needs no "\n"; a byte order mark before the first is dropped. The text lives until the next call.
-  // A truncated or damaged stream is ErrorCode::kCorrupt and names file and line.
+  // Sets `line` to the next line, without its "\n" or "\r\n". False at the end. The last line needs no "\n".
+  // A byte order mark at the start of the file is dropped. The text is valid until the next call.
+  // ErrorCode::kCorrupt, with file and line, when the stream is truncated or damaged.
   Result<bool> next(std::string_view& line);
 
-  // Of the line last returned: its number (from 1); the byte of the unpacked file at which it begins, without
-  // a byte order mark; its length in bytes, without line end.
+  // About the line last returned: its number, from 1; the byte of the unpacked file where it begins (after a
+  // byte order mark); its length in bytes, without the line end.
   int64_t line_number() const { return line_number_; }
   int64_t line_begin() const { return line_begin_; }
   int64_t line_bytes() const { return line_bytes_; }
-  // The byte at which the next line begins.
+  // The byte of the unpacked file where the next line begins.
   int64_t next_byte() const { return buffer_byte_ + static_cast<int64_t>(begin_); }
 
-  // Ends the life of the text last returned, and gives back the memory that a long line took.
+  // Ends the life of the text last returned, and frees the memory of a long line.
   void release_line();
 
-  // The byte of the file as it is stored at which the next line begins: in a compressed file about that byte,
-  // never falling, and the file's size only behind the last line.
+  // The byte of the stored file where the next line begins. For a compressed file this is an estimate that
+  // never falls, and reaches the file's size only after the last line.
   int64_t stored_bytes() const;
 
   // After next() gave false: see DecodedFile.
@@ -65,9 +66,9 @@ class LineReader {
   LineOptions options_;
   int64_t line_number_, line_begin_ = 0, line_bytes_ = 0;
   std::string buffer_;
-  int64_t buffer_byte_;                // where the buffer's first byte lies in the unpacked file
+  int64_t buffer_byte_;                // byte of the unpacked file that is the first in the buffer
   int64_t stored_begin_, stored_end_;  // bytes of the stored file that hold the buffer's text
-  size_t begin_ = 0;                   // in the buffer, of what was not handed out yet
+  size_t begin_ = 0;                   // position in the buffer of the next line
   bool ended_ = false;
 };
 

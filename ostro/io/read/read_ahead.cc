@@ -17,7 +17,7 @@ ReadAheadBudget::Share::~Share() {
 ReadAhead::ReadAhead(int64_t size, Fetch fetch, const ReadAheadOptions& options)
     : size_(size), fetch_(std::move(fetch)), options_(options), block_(options.first_block) {}
 
-ReadAhead::~ReadAhead() { stop_.request_stop(); }  // a future of std::async waits in its destructor
+ReadAhead::~ReadAhead() { stop_.request_stop(); }  // the futures of std::async wait in their destructors
 
 Status ReadAhead::read(int64_t offset, std::span<std::byte> out) {
   const int64_t end = offset + static_cast<int64_t>(out.size());
@@ -28,7 +28,7 @@ Status ReadAhead::read(int64_t offset, std::span<std::byte> out) {
     const bool starts = offset <= expected_ && expected_ <= end && offset == 0;
     const bool goes_on = offset == expected_;
     expected_ = end;
-    // A reader that wants more than a block at once knows what it does.
+    // A read of more than a block is fetched directly.
     const bool large = static_cast<int64_t>(out.size()) >= options_.max_block;
     if (!large && (in_blocks || starts || goes_on)) {
       const Status status = read_blocks(offset, out);
@@ -66,12 +66,12 @@ Status ReadAhead::read_blocks(int64_t offset, std::span<std::byte> out) {
     out = out.subspan(count);
     offset += static_cast<int64_t>(count);
   }
-  // What was read to its end is not kept for a read that may never come.
+  // A block that was read to its end is dropped, since another read of it is unlikely.
   while (!blocks_.empty() && blocks_.front().end() <= offset) blocks_.pop_front();
   return {};
 }
 
-// The first block alone: whoever reads only a head pays for no more.
+// At first only one block: a reader that needs only the header of a file then fetches no more.
 void ReadAhead::fetch_ahead() {
   const bool first = block_ == options_.first_block;
   const size_t wanted = first ? 1 : static_cast<size_t>(options_.blocks);

@@ -1,4 +1,4 @@
-// Reading ahead where a request costs more than its bytes.
+// Reads ahead (prefetch) for storage where each request is slow, such as S3.
 #pragma once
 
 #include <atomic>
@@ -17,12 +17,12 @@
 
 namespace ostro::io {
 
-// What the blocks of many objects may take together. One that has none left fetches small blocks, one at a
-// time.
+// Memory that the blocks of many objects may use together. When it is used up, an object fetches small
+// blocks, one at a time.
 class ReadAheadBudget {
  public:
   explicit ReadAheadBudget(int64_t bytes) : left_(bytes) {}
-  // Part of the budget, given back by its destructor.
+  // A part of the budget. The destructor gives it back.
   class Share {
    public:
     Share(std::shared_ptr<ReadAheadBudget> budget, int64_t bytes);
@@ -41,18 +41,18 @@ class ReadAheadBudget {
 };
 
 struct ReadAheadOptions {
-  int64_t first_block = 256 << 10;  // bytes; blocks double up to ...
+  int64_t first_block = 256 << 10;  // bytes; each block is twice as large as the one before ...
   int64_t max_block = 8 << 20;
-  int64_t blocks = 3;                       // ... and so many at most are held or under way
-  std::shared_ptr<ReadAheadBudget> budget;  // null: no bound over several objects
+  int64_t blocks = 3;                       // at most this many blocks are held or being fetched
+  std::shared_ptr<ReadAheadBudget> budget;  // null: no common limit for several objects
 };
 
-// Reads of an object of `size` bytes. Those that go on where the one before ended (or begin at 0) are served
-// from blocks that threads of their own fetch beforehand; any other is one fetch of its own, at most
-// max_block at a time. Thread-safe. The destructor stops fetches that are under way and waits for them.
+// Reads an object of `size` bytes. Sequential reads (those that begin at 0, or where the one before ended)
+// are served from blocks that background threads fetch in advance. Any other read is fetched directly, at
+// most max_block bytes at a time. Thread-safe. The destructor stops running fetches and waits for them.
 class ReadAhead {
  public:
-  // Fills `out` from `offset` on; called by several threads at once.
+  // Fills `out` with bytes from `offset` on. Several threads call it at once.
   using Fetch = std::function<Status(int64_t offset, std::span<std::byte> out, std::stop_token stop)>;
 
   ReadAhead(int64_t size, Fetch fetch, const ReadAheadOptions& options = {});
@@ -79,10 +79,10 @@ class ReadAhead {
   std::stop_source stop_;
 
   std::mutex mutex_;          // guards what follows
-  int64_t expected_ = 0;      // where a read in order begins
-  int64_t next_ = 0;          // the block to fetch next begins here ...
-  int64_t block_ = 0;         // ... and has so many bytes
-  std::deque<Block> blocks_;  // neighbours, the last ends at next_
+  int64_t expected_ = 0;      // where a sequential read would begin
+  int64_t next_ = 0;          // where the block to fetch next begins ...
+  int64_t block_ = 0;         // ... and its size in bytes
+  std::deque<Block> blocks_;  // adjacent blocks; the last one ends at next_
 };
 
 }  // namespace ostro::io

@@ -26,7 +26,7 @@ size_t on_body(char* data, size_t size, size_t count, void* user) {
   const size_t bytes = size * count;
   body.append(data, std::min(bytes, room));
   transfer.response.body_too_long = bytes > room;
-  return bytes > room ? 0 : bytes;  // less than all: curl gives up
+  return bytes > room ? 0 : bytes;  // fewer bytes than given: curl aborts
 }
 
 std::string trimmed(std::string_view text) {
@@ -105,7 +105,8 @@ class CurlClient final : public HttpClient {
   void set_up(CURL* curl, const HttpRequest& request) const {
     curl_easy_setopt(curl, CURLOPT_URL, request.url.c_str());
     curl_easy_setopt(curl, CURLOPT_PROTOCOLS_STR, "http,https");
-    curl_easy_setopt(curl, CURLOPT_PATH_AS_IS, 1L);  // "a/../b" is a key like any other
+    // "a/../b" is a valid key, so the path must stay as it is
+    curl_easy_setopt(curl, CURLOPT_PATH_AS_IS, 1L);
     curl_easy_setopt(curl, CURLOPT_NOSIGNAL, 1L);
     curl_easy_setopt(curl, CURLOPT_CONNECTTIMEOUT, static_cast<long>(options_.connect_seconds));
     curl_easy_setopt(curl, CURLOPT_LOW_SPEED_LIMIT, 1024L);

@@ -1,4 +1,4 @@
-// One HTTP request and its answer, so that what speaks HTTP can be tested without a network.
+// An interface for HTTP requests, so that code that uses HTTP can be tested without a network.
 #pragma once
 
 #include <cstdint>
@@ -14,16 +14,17 @@ struct HttpRequest {
   std::string method = "GET";  // or HEAD
   std::string url;
   std::vector<std::string> headers;  // "Name: value"
-  int64_t max_body = 0;              // bytes; more is an answer's failure, see HttpResponse::body_too_long
-  std::stop_token stop;              // ends the transfer, as a failure
+  int64_t max_body = 0;              // bytes; a longer body is cut, see HttpResponse::body_too_long
+  std::stop_token stop;              // stops the transfer, which then fails
 };
 
 struct HttpResponse {
   int status = 0;                              // 0: no answer came
   std::map<std::string, std::string> headers;  // names in lower case
   std::string body;
-  std::string failure;  // not empty: why no whole answer came (no connection, reset, timeout, short body)
-  bool body_too_long = false;  // it was cut at max_body
+  // why there is no complete answer (no connection, reset, timeout, short body); empty if there is one
+  std::string failure;
+  bool body_too_long = false;  // the body was cut at max_body
 };
 
 // Thread-safe.
@@ -34,13 +35,13 @@ class HttpClient {
 };
 
 struct CurlOptions {
-  // AWS Signature Version 4 for S3; without access key requests are not signed.
+  // For AWS Signature Version 4. Without an access key, requests are not signed.
   std::string access_key, secret_key, region;
   std::string ca_bundle;  // file of certificates to trust; empty: the system's
   int64_t connect_seconds = 10;
-  int64_t stall_seconds = 30;  // so long below 1 KiB/s is a failure
+  int64_t stall_seconds = 30;  // a transfer fails after this long below 1 KiB/s
 };
-// An HttpClient by libcurl, which keeps connections open between requests.
+// An HttpClient that uses libcurl and keeps connections open between requests.
 std::unique_ptr<HttpClient> curl_client(const CurlOptions& options);
 
 }  // namespace ostro::io

@@ -1,4 +1,4 @@
-// How often and after which pauses a request to a server is tried again.
+// How often, and after which pauses, a request to a server is repeated.
 #pragma once
 
 #include <cstdint>
@@ -7,7 +7,7 @@
 
 namespace ostro::io {
 
-// Time as retries see it; tests bring their own.
+// The clock for retries. Tests have their own.
 class RetryClock {
  public:
   virtual ~RetryClock() = default;
@@ -17,13 +17,14 @@ class RetryClock {
 };
 RetryClock& system_retry_clock();
 
-// A pause before attempt n + 1 of first_delay_ms * 2^(n - 1), at most max_delay_ms, times a factor in [0.5,
-// 1) that depends on the request and n alone: many readers spread out, and one run is like the next.
+// Exponential backoff: the pause before attempt n + 1 is first_delay_ms * 2^(n - 1), at most max_delay_ms,
+// times a factor in [0.5, 1). The factor depends only on the request and n. So the retries of many readers
+// are spread out, and every run behaves the same.
 struct RetryPolicy {
-  int attempts = 10;  // the first one included
+  int attempts = 10;  // including the first one
   int64_t first_delay_ms = 100;
   int64_t max_delay_ms = 20'000;
-  int64_t max_total_ms = 300'000;  // no attempt begins later than this after the first
+  int64_t max_total_ms = 300'000;  // no attempt begins later than this after the first one
 
   // The pause after failed attempt `attempt` (from 1).
   int64_t delay_ms(int attempt, std::string_view request) const;

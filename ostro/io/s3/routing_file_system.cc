@@ -34,7 +34,8 @@ class RoutingFileSystem final : public FileSystem {
   Status rename(const std::string& from, const std::string& to) override {
     ASSIGN_OR_RETURN(FileSystem* const fs, of(from));
     ASSIGN_OR_RETURN(FileSystem* const target, of(to));
-    return (path_scheme(from).empty() ? target : fs)->rename(from, to);  // S3 refuses, on either side
+    // S3 refuses a rename to it or from it
+    return (path_scheme(from).empty() ? target : fs)->rename(from, to);
   }
   Status remove(const std::string& path) override {
     ASSIGN_OR_RETURN(FileSystem* const fs, of(path));

@@ -105,7 +105,7 @@ HttpRequest S3Client::new_request(const char* method, const S3Path& path, const 
     url = fmt::format("{}/{}/{}", options_.endpoint, path.bucket, key);
   } else {
     const char* domain = options_.region.starts_with("cn-") ? "amazonaws.com.cn" : "amazonaws.com";
-    // A bucket with a dot has no certificate as a host of its own.
+    // The certificate for bucket names as host names does not cover names with a dot.
     url = path.bucket.find('.') == std::string::npos
               ? fmt::format("https://{}.s3.{}.{}/{}", path.bucket, options_.region, domain, key)
               : fmt::format("https://s3.{}.{}/{}/{}", options_.region, domain, path.bucket, key);
@@ -122,7 +122,7 @@ HttpRequest S3Client::new_request(const char* method, const S3Path& path, const 
   return request;
 }
 
-// Of any answer but a good one.
+// The verdict on any answer that is not a success.
 S3Client::Verdict S3Client::refusal(const HttpResponse& response) {
   if (response.status == 0) return {Verdict::kRetry, response.failure};
   const S3Message message = parse_s3_message(response.body);
@@ -210,7 +210,7 @@ Result<S3Listing> S3Client::list(const S3Path& folder, bool first_only) {
   const std::string what = fmt::format("s3://{}/{}: listing", folder.bucket, prefix);
   S3Listing all;
   for (std::string token;;) {
-    // The names of parameters in bytewise order, as the signature wants them.
+    // The signature requires the parameters in bytewise order of their names.
     std::string query = token.empty() ? "" : "continuation-token=" + percent_encoded(token, false) + "&";
     query += fmt::format("delimiter=%2F&list-type=2{}&prefix={}", first_only ? "&max-keys=2" : "",
                          percent_encoded(prefix, false));
@@ -220,7 +220,7 @@ Result<S3Listing> S3Client::list(const S3Path& folder, bool first_only) {
     RETURN_IF_ERROR(request(std::move(get), what, [&](const HttpResponse& r) -> Verdict {
       if (r.status != 200 || !r.failure.empty()) {
         Verdict verdict = refusal(r);
-        // Not "no such folder", which callers take for an empty one.
+        // Not kNotFound, which callers treat as an empty folder.
         if (verdict.code == ErrorCode::kNotFound) verdict.code = ErrorCode::kInvalidArgument;
         return verdict;
       }

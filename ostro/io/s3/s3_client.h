@@ -1,4 +1,4 @@
-// The part of the S3 protocol that reading needs: object information, ranges of objects, listings.
+// The part of the S3 protocol that is needed for reading: object information, ranges of objects, listings.
 #pragma once
 
 #include <cstdint>
@@ -18,7 +18,8 @@ namespace ostro::io {
 struct S3Options {
   std::string access_key, secret_key, session_token;  // without keys requests are anonymous
   std::string region = "us-east-1";
-  std::string endpoint;  // "http://host:port": buckets are path components there; empty: Amazon's by region
+  // "http://host:port", with buckets as path components; empty: Amazon's server of the region
+  std::string endpoint;
   std::string ca_bundle;
   int64_t stall_seconds = 30;
   RetryPolicy retry;
@@ -26,7 +27,7 @@ struct S3Options {
 
 // Reads AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY, AWS_SESSION_TOKEN, AWS_REGION (or AWS_DEFAULT_REGION),
 // AWS_ENDPOINT_URL_S3 (or AWS_ENDPOINT_URL), AWS_CA_BUNDLE, AWS_MAX_ATTEMPTS and OSTRO_S3_STALL_SECONDS
-// through `get`, which gives "" for what is not set. Errors name the variable.
+// through `get`, which returns "" for a variable that is not set. Errors name the variable.
 Result<S3Options> s3_options(const std::function<std::string(const char*)>& get);
 
 // "s3://bucket/key"; the key has no "/" at its ends and may be empty.
@@ -47,31 +48,31 @@ struct S3Listing {
     std::string name;
     S3Object object;
   };
-  std::vector<File> files;           // directly below the prefix
+  std::vector<File> files;           // files directly in the folder
   std::vector<std::string> folders;  // names up to the next "/"
 };
 
-// Every call tries again, by the policy, what may pass: no connection, resets, timeouts, 408, 429, 5xx,
-// bodies and ranges that are not what was asked for. What remains is an error with the object, the range,
-// what went wrong last, and how often. 403, other refusals and 404 (kNotFound) are errors at once.
-// Thread-safe.
+// Every call repeats failures that may be temporary, as RetryPolicy says: no connection, resets, timeouts,
+// status 408, 429 and 5xx, bodies and ranges that were not asked for. If it still fails, the error names the
+// object, the range, the last failure and the number of attempts. Status 403, other refusals and 404
+// (kNotFound) are errors at once. Thread-safe.
 class S3Client {
  public:
-  // Refers to `http` and `clock`.
+  // `http` and `clock` must outlive the client.
   S3Client(S3Options options, HttpClient& http, RetryClock& clock)
       : options_(std::move(options)), http_(http), clock_(clock) {}
 
   Result<S3Object> head(const S3Path& path);
-  // Fills `out` with the bytes from `begin` on of an object of that size. kCorrupt when its ETag is another
-  // now.
+  // Fills `out` with the bytes from `begin` on. `object` is what head() or list() gave; kCorrupt when the
+  // object has another ETag now.
   Status get(const S3Path& path, int64_t begin, std::span<std::byte> out, const S3Object& object,
              std::stop_token stop = {});
-  // What is directly below a folder ("" key: the bucket), all pages; with `first_only`, the first entry at
-  // most.
+  // The entries directly in a folder (key "": the bucket), from all pages of the listing. With `first_only`,
+  // at most the first entry.
   Result<S3Listing> list(const S3Path& folder, bool first_only = false);
 
  private:
-  // What to make of an answer.
+  // The judgement of an answer.
   struct Verdict {
     enum { kGood, kRetry, kFail } what = kGood;
     std::string why;  // "status 503 (SlowDown: ...)"

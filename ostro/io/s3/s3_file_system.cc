@@ -110,11 +110,11 @@ class S3FileSystem : public FileSystem {
 
  private:
   S3Client client_;
-  // Many shards of a store are open at once, each read in order for a while.
+  // Many shards of a store are open at once, and each is read sequentially for a while.
   std::shared_ptr<ReadAheadBudget> budget_ = std::make_shared<ReadAheadBudget>(int64_t{256} << 20);
 };
 
-// Keeps what the file system refers to.
+// Owns the client and the clock that the file system refers to.
 struct Connections {
   explicit Connections(const S3Options& options)
       : http(curl_client({.access_key = options.access_key,

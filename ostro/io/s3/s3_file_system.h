@@ -1,4 +1,4 @@
-// Objects of an S3 server as files, for reading.
+// Objects on an S3 server as files, for reading only.
 #pragma once
 
 #include <memory>
@@ -8,18 +8,19 @@
 
 namespace ostro::io {
 
-// Paths are s3://bucket/key; "/" in keys makes directories, which exist while a key lies in them. Names with
-// "//" are not seen. FileInfo::mtime_ns is the time of the last change in whole seconds plus a fraction made
-// from the ETag, so that another content has another time. A file that changes while it is open is
-// ErrorCode::kCorrupt.
+// Paths are s3://bucket/key. "/" in keys separates directories; a directory exists while there is a key in
+// it. Keys with "//" are not visible. FileInfo::mtime_ns is the time of the last change in whole seconds,
+// plus a fraction made from the ETag, so that changed content has another time. A file that changes while it
+// is open is ErrorCode::kCorrupt.
 //
-// Everything that changes something is ErrorCode::kUnsupported: stores, checkpoints and records need appends,
-// atomic renames and locks, which S3 does not have. They are written elsewhere and copied.
+// All operations that change something are ErrorCode::kUnsupported. Stores, checkpoints and run records need
+// appends, atomic renames and locks, which S3 does not have. They are written to a local disk and then
+// copied.
 //
-// Refers to `http` and `clock`.
+// `http` and `clock` must outlive it.
 std::unique_ptr<FileSystem> s3_file_system(S3Options options, HttpClient& http, RetryClock& clock);
 
-// The same with connections of its own, by the environment (s3_options).
+// The same with its own connections and with s3_options() from the environment.
 Result<std::unique_ptr<FileSystem>> s3_file_system_from_environment();
 
 }  // namespace ostro::io

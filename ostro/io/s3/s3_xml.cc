@@ -9,7 +9,7 @@
 namespace ostro::io {
 namespace {
 
-// "2009-10-12T17:50:30.000Z", to whole seconds: the header Last-Modified has no more.
+// Parses "2009-10-12T17:50:30.000Z" to whole seconds, since the header Last-Modified is not more precise.
 std::optional<int64_t> parse_iso_date(const char* text) {
   std::tm time{};
   if (strptime(text, "%Y-%m-%dT%H:%M:%S", &time) == nullptr) return std::nullopt;
@@ -46,7 +46,7 @@ Result<S3Page> parse_s3_page(std::string_view body, std::string_view prefix) {
     if (!name || !modified || size < 0)
       return bad_page(fmt::format("the entry of \"{}\" has no valid Key, Size or LastModified",
                                   entry.child_value("Key")));
-    if (name->empty()) continue;  // a marker that stands for the folder itself
+    if (name->empty()) continue;  // an empty object that marks the folder itself
     page.listing.files.push_back({*name, {size, *modified, entry.child_value("ETag")}});
   }
   for (const pugi::xml_node entry : root.children("CommonPrefixes")) {

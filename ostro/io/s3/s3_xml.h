@@ -1,4 +1,4 @@
-// The XML documents in which an S3 server answers.
+// Parses the XML answers of an S3 server.
 #pragma once
 
 #include <string>
@@ -9,13 +9,13 @@
 
 namespace ostro::io {
 
-// The body of a refusal; empty strings when it is not one.
+// The message in the body of a refusal. Empty strings when the body has none.
 struct S3Message {
   std::string code, text;  // "SlowDown", "Please reduce your request rate."
 };
 S3Message parse_s3_message(std::string_view body);
 
-// A page of ListObjectsV2 below `prefix`. kCorrupt for anything else, e.g. half of one.
+// Parses a page of ListObjectsV2 below `prefix`. kCorrupt for anything else, e.g. a truncated page.
 struct S3Page {
   S3Listing listing;
   std::string next_token;  // empty: the last page

@@ -15,7 +15,7 @@ namespace ostro::ir {
 using Attr = std::variant<int64_t, double, std::string, std::vector<int64_t>, std::vector<std::string>>;
 
 // Thrown by the getters when an attribute is absent or of another type. infer_shapes and the verifier turn it
-// into an error; behind a verified program it cannot happen.
+// into an error, so it cannot happen in a verified program.
 struct AttrError {
   std::string message;
 };

@@ -70,23 +70,25 @@ ValueId Builder::rename(ValueId x, const std::vector<std::string>& from, const s
   return add(OpKind::rename, {x}, {{"from", from}, {"to", to}});
 }
 
+void append_copy(Block& to, const Block& from, const Op& op, std::vector<ValueId>& ids) {
+  Op copy = op;
+  for (ValueId& v : copy.operands) v = ids[static_cast<size_t>(v)];
+  for (ValueId& v : copy.results) {
+    const ValueId fresh = to.add_value(from.shape(v));
+    ValueId& id = ids[static_cast<size_t>(v)];
+    if (id < 0) id = fresh;
+    v = fresh;
+  }
+  to.ops.push_back(std::move(copy));
+}
+
 std::vector<ValueId> inline_block(Builder& builder, const Block& block, const std::vector<ValueId>& args,
                                   std::vector<ValueId>* map) {
   OSTRO_CHECK(args.size() == block.params.size(), "inlining a block of {} parameters with {} arguments",
               block.params.size(), args.size());
   std::vector<ValueId> ids(block.values.size(), -1);
   for (size_t i = 0; i < args.size(); ++i) ids[static_cast<size_t>(block.params[i])] = args[i];
-  Block& out = builder.block();
-  for (const Op& op : block.ops) {
-    Op copy = op;
-    for (ValueId& v : copy.operands) v = ids[static_cast<size_t>(v)];
-    for (ValueId& v : copy.results) {
-      const ValueId fresh = out.add_value(block.shape(v));
-      ids[static_cast<size_t>(v)] = fresh;
-      v = fresh;
-    }
-    out.ops.push_back(std::move(copy));
-  }
+  for (const Op& op : block.ops) append_copy(builder.block(), block, op, ids);
   std::vector<ValueId> results;
   for (ValueId v : block.results) results.push_back(ids[static_cast<size_t>(v)]);
   if (map != nullptr) *map = std::move(ids);

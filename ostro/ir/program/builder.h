@@ -22,10 +22,10 @@ class Builder {
   void set_location(std::string location) { location_ = std::move(location); }
   const std::string& scope() const { return scope_; }
 
-  // Appends; the error is the shape rule's.
+  // Appends an op. An error is that of the op's shape rule.
   Result<std::vector<ValueId>> try_add(OpKind kind, std::vector<ValueId> operands, Attrs attrs = {},
                                        std::vector<Block> regions = {});
-  // Appends ops that cannot fail; aborts with the shape rule's error otherwise.
+  // Appends an op that must be valid; aborts with the shape rule's error when it is not.
   std::vector<ValueId> add_n(OpKind kind, std::vector<ValueId> operands, Attrs attrs = {},
                              std::vector<Block> regions = {});
   ValueId add(OpKind kind, std::vector<ValueId> operands, Attrs attrs = {}) {
@@ -34,7 +34,7 @@ class Builder {
 
   const Shape& shape(ValueId v) const { return block_->shape(v); }
 
-  // Short forms of what passes and grad write most.
+  // Short forms of the ops that passes and grad append most often.
   ValueId splat(double value, const Shape& shape);  // value must be exact in shape.dtype
   ValueId i64_scalar(int64_t value);
   ValueId cast(ValueId x, DType dtype);                                 // x itself when it has the dtype
@@ -53,9 +53,13 @@ class Builder {
 // axes and sizes attributes of a shape.
 Attrs shape_attrs(const std::vector<Axis>& axes);
 
-// Copies block's ops behind builder's, with block's parameters replaced by `args`; returns the values that
-// stand for block's results. Marks are kept. `map`, when given, receives the new id of each of block's values
-// (-1: none).
+// Appends a copy of `op`, an op of the block `from`, to the block `to`. ids: for each value of `from` its id
+// in `to`, or -1. The copy's results get new ids, which are entered where ids has -1.
+void append_copy(Block& to, const Block& from, const Op& op, std::vector<ValueId>& ids);
+
+// Appends a copy of block's ops to the builder's block, with block's parameters replaced by `args`. Returns
+// the ids that block's results have there. Marks (scope, label, location) are kept. `map`, when given,
+// receives the new id of each of block's values (-1: none).
 std::vector<ValueId> inline_block(Builder& builder, const Block& block, const std::vector<ValueId>& args,
                                   std::vector<ValueId>* map = nullptr);
 

@@ -1,4 +1,4 @@
-// A mesh of workers and the two maps that say which named axis is split over which mesh axis, as values.
+// A mesh of workers, and the two maps that say which named axis is split over which mesh axis.
 #pragma once
 
 #include <string>

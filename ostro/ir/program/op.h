@@ -40,10 +40,11 @@ inline constexpr int kOpCount = 0
 const char* op_name(OpKind kind);
 std::optional<OpKind> parse_op(std::string_view name);
 
-// Each output element depends on the same element of each operand, all operands have the result's axes.
+// True when each output element depends only on the element at the same place of each operand. All operands
+// have the axes of the result.
 bool is_elementwise(OpKind kind);
-// Moves or renames elements without arithmetic: derived by layout alone (numerics.md N1, cotangents of
-// `use`).
+// True when the op moves or renames elements without arithmetic (numerics.md N1 needs it for the cotangents
+// of `use`).
 bool is_layout(OpKind kind);
 bool is_collective(OpKind kind);
 

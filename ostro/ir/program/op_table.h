@@ -15,9 +15,9 @@ namespace ostro::ir {
 // axis and both sizes; the caller adds the place. Source: the table in docs/ops.md.
 Result<std::vector<Shape>> infer_shapes(const Op& op, std::span<const Shape> operands);
 
-// What sharding an axis of an op's operands or results means for the op (docs/spmd.md).
+// What has to happen when an axis of an op's operands or results is sharded (docs/spmd.md).
 enum class AxisRole {
-  kParallel,  // every position along the axis is computed by itself: shard it and change nothing else
+  kParallel,  // each position along the axis is computed alone: it can be sharded, nothing else changes
   kOrigin,    // parallel, but the op reads the global index: the shard's origin goes into its origin operand
   kSum,       // contracted: partials per feature leaf, joined by the fixed tree over workers
   kMax,       // reduced by max (or min): joined by an exact max over workers
@@ -33,7 +33,7 @@ struct Cost {
 };
 Cost op_cost(const Op& op, std::span<const Shape> operands, std::span<const Shape> results);
 
-// Documentation and completeness of the table: one row per op.
+// One row per op, for the documentation and for the test that no op is missing.
 struct OpInfo {
   OpKind kind;
   const char* operands;  // "x, w"

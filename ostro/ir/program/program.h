@@ -1,7 +1,7 @@
 // Program: a function in static single assignment form over values with named axes.
 //
-// A Block owns its values; a region (the body of scan, cond, custom) is a Block of its own that sees
-// nothing of the outer one: what it needs comes in through its parameters.
+// A Block owns its values. A region (the body of scan, cond or custom) is a Block of its own. It cannot use
+// values of the outer block: whatever it needs is passed in through its parameters.
 #pragma once
 
 #include <string>
@@ -25,7 +25,8 @@ struct Op {
   Attrs attrs;
   std::vector<Block> regions;
 
-  // Marks without meaning: never in the canonical text, never looked at by an engine's arithmetic.
+  // Marks for people and for remat policies. They are not part of the canonical text, and no engine's
+  // arithmetic depends on them.
   std::string scope;  // the model path that emitted it, "layers/attn/qkv"; "ckpt:" segments are remat regions
   std::string label;  // a name given to the first result for remat policies, "attn_out"
   std::string location;  // the user's call site, "llama.cc:91"

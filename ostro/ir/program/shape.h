@@ -1,6 +1,6 @@
-// Axis, DType, Shape: every value's type is an ordered list of named axes and an element type.
-// Order is layout (row-major, last axis fastest); it is never meaning, except that it fixes the order
-// of a contraction (docs/numerics.md, N4-N7).
+// Axis, DType, Shape: every value's type is an ordered list of named axes and an element type. The order of
+// the axes is the memory layout (row-major, last axis fastest). It changes results in one case only: it fixes
+// the order in which a contraction adds (docs/numerics.md, N4-N7).
 #pragma once
 
 #include <cstdint>
@@ -21,7 +21,8 @@ int64_t dtype_size(DType dtype);
 bool is_floating(DType dtype);
 bool is_integer(DType dtype);  // i32, i64, u32
 
-// Letters, digits and _ . ' / -, at least one: what the text form can hold (text.h).
+// True for a name of at least one character, made of letters, digits and _ . ' / - only. These are the names
+// that the text form can hold (text.h).
 bool is_axis_name(std::string_view name);
 
 struct Axis {
@@ -48,7 +49,7 @@ struct Shape {
   // Row-major strides in elements.
   std::vector<int64_t> strides() const;
   Shape with_dtype(DType other) const { return Shape{other, axes}; }
-  // The same shape less one axis.
+  // The same shape without that axis.
   Shape without(std::string_view name) const;
   std::vector<std::string> names() const;
   // "f32[batch:4, pos:16]".

@@ -11,7 +11,7 @@ namespace {
 
 using namespace rules;
 
-// Of an op that knows where in the whole array the part `s` lies.
+// For ops that work on a part `s` of a larger array: checks their attributes about the whole array.
 Status check_global_sizes(const Op& op, const Shape& s) {
   const size_t given = op.attrs.ints("global_sizes").size();
   if (given == s.axes.size()) return Status();
@@ -53,7 +53,7 @@ Shapes collective(const Op& op, In in) {
   }
 }
 
-// That every engine reads the same number out of a constant's double.
+// Checks that every engine gets the same number from the double of a constant.
 Status check_value(const Op& op, DType dtype, double value) {
   const auto refuse = [&](const char* why) {
     return fail(op, fmt::format("value {} for {}: {}", value, dtype_name(dtype), why));

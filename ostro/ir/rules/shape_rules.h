@@ -16,10 +16,10 @@ using In = std::span<const Shape>;
 Error fail(const Op& op, const std::string& text);
 // The shape of attributes axes and sizes.
 Result<Shape> shape_from_attrs(const Op& op, DType dtype);
-// Names of axes that the text form can hold, none of them twice, no negative size, and bytes that a 64-bit
-// number counts.
+// An error unless all axis names are valid (is_axis_name) and different, no size is negative, and the size in
+// bytes fits into 64 bits.
 Status check_shape(const Shape& s);
-// Position of an axis that must be there.
+// Position of the axis; an error when the shape does not have it.
 Result<int64_t> need_axis(const Op& op, const Shape& s, const std::string& axis);
 
 // One rule per family of ops.

@@ -47,7 +47,7 @@ Status check_values(const Op& op, In in) {
   return Status();
 }
 
-// What the forward pass left behind for the gradient: o, m, r and the cotangent of o.
+// What the forward pass saved for the gradient (o, m and r), and the cotangent of o.
 Status check_saved(const Op& op, In in, const Shape& row) {
   const Shape& q = in[0];
   if (in[3] != q || in[6] != q || in[4] != row || in[5] != row)
@@ -111,8 +111,8 @@ class MaskOperands {
     return fail(op_, fmt::format("{} {} has no axis \"{}\"", name, s.str(), key_));
   }
 
-  // One logit for every head. The chain of its gradient (N9) goes over batch axes, then queries: none may
-  // stand behind the query axis.
+  // One logit per head. Its gradient (N9) is one chain of additions over the batch axes, then over queries:
+  // no batch axis may come after the query axis.
   Status sink() {
     std::vector<std::string> heads;
     bool behind = false;

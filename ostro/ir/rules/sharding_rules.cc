@@ -1,5 +1,5 @@
-// What sharding an axis means, per op (docs/spmd.md). Names carry the answer: there is no
-// propagation.
+// What sharding an axis means for each op (docs/spmd.md). The axis names alone give the answer; nothing is
+// propagated from op to op.
 #include <algorithm>
 
 #include "ostro/ir/program/op_table.h"
@@ -17,7 +17,8 @@ AxisRole attention_role(const Op& op, std::span<const Shape> in, std::string_vie
     // dk and dv sum over queries: one partial per pos leaf, then the tree. q_origin carries the position.
     return op.kind == OpKind::attention ? AxisRole::kOrigin : AxisRole::kSum;
   }
-  // A head axis that k has not (the group) is summed in dk and dv by one chain: whole. Others are batch.
+  // A head axis that k does not have (the group) is summed in dk and dv by one chain of additions, so it must
+  // be whole. Other axes are batch axes.
   return in[1].has(axis) || op.kind == OpKind::attention ? AxisRole::kParallel : AxisRole::kWhole;
 }
 

@@ -1,4 +1,4 @@
-// The verifier: run after tracing, after grad and between passes.
+// The verifier. It runs after tracing, after grad and between passes.
 #pragma once
 
 #include "ostro/base/error.h"

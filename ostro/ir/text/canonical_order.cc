@@ -60,8 +60,8 @@ void order_regions(Op& op) {
   for (Block& region : op.regions) order_block(region);
 }
 
-// Orders the ops from `first_op` on; those before stay where they are. The work is in the number of ordered
-// ops.
+// Orders the ops from `first_op` on; those before stay where they are. The cost grows with the number of
+// ordered ops, not with the size of the block.
 class Walk {
  public:
   Walk(Block& block, size_t first_op)
@@ -91,7 +91,7 @@ class Walk {
     size_t next_operand = 0;
   };
 
-  // With a stack of its own: a chain of ops may be longer than the thread's stack.
+  // Uses an explicit stack instead of recursion: a chain of ops may be too long for the thread's stack.
   void visit(ValueId root) {
     enter(root);
     while (!open_.empty()) {

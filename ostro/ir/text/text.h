@@ -10,8 +10,8 @@
 namespace ostro::ir {
 
 struct PrintOptions {
-  // Leave out what has no meaning (scopes, labels, locations, names of parameters and results): the canonical
-  // form, whose SHA-256 is the program hash (numerics.md N15).
+  // True: print the canonical form, whose SHA-256 is the program hash (numerics.md N15). It leaves out what
+  // does not change the result: scopes, labels, locations, names of parameters and results.
   bool canonical = false;
 };
 

@@ -91,7 +91,8 @@ Result<std::vector<ComponentFacts>> data_facts(io::FileSystem& fs, const std::st
 Status add_samples(io::FileSystem& fs, runtime::Engine& engine, const std::string& run_directory,
                    const train::TrainConfig& config, const std::function<bool()>& stop, Facts& facts) {
   ASSIGN_OR_RETURN(const train::DataAccess data, data_of(fs, run_directory, config));
-  ASSIGN_OR_RETURN(eval::LoadedModel model, eval::load_model(fs, run_directory, "", config.model.choices()));
+  ASSIGN_OR_RETURN(eval::LoadedModel model,
+                   eval::load_model(fs, run_directory, "", config.model.choices(), eval::Trust::kChain));
   if (facts.checkpoint == model.parameters.name && !facts.samples.empty()) return {};
   Facts made;
   made.data = facts.data;

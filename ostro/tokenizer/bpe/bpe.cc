@@ -15,7 +15,7 @@ void BpeModel::set_merges(std::vector<Merge> by_rank) {
   order_ = {std::move(by_rank), true};
   uint32_t ids = 0;
   for (const Merge& m : order_.by_rank) ids = std::max({ids, m.left + 1, m.right + 1, m.result + 1});
-  std::vector<uint32_t> last_made(ids, 0);  // rank + 1 of the last merge that makes a token
+  std::vector<uint32_t> last_made(ids, 0);  // rank + 1 of the last merge that produces the token
   for (uint32_t rank = 0; rank < order_.by_rank.size(); ++rank)
     last_made[order_.by_rank[rank].result] = rank + 1;
   for (uint32_t rank = 0; rank < order_.by_rank.size(); ++rank) {

@@ -1,5 +1,6 @@
-// Byte-pair encoding of one piece: repeatedly joins the adjacent pair with the lowest merge rank, the
-// leftmost of equals, until no pair has a merge.
+// Byte-pair encoding (BPE) of one piece of text. It merges the adjacent pair of tokens with the lowest merge
+// rank, again and again, until no pair has a merge. Of pairs with the same rank, the leftmost is merged
+// first.
 #pragma once
 
 #include <array>
@@ -23,20 +24,21 @@ struct BpeScratch {
   std::vector<uint32_t> ids;
 };
 
-// The model; immutable after it is built, so threads may share it.
+// A BPE model over bytes. It does not change after it is built, so threads may share it.
 class BpeModel {
  public:
   BpeModel() { byte_ids.fill(kNoToken); }
 
-  // Token of each byte, kNoToken when the vocabulary lacks it (such bytes vanish).
+  // The token of each byte. kNoToken if the vocabulary has none; such bytes are dropped.
   std::array<uint32_t, 256> byte_ids;
 
   void set_merges(std::vector<Merge> by_rank);
   const MergeTable& merges() const { return table_; }
 
-  // Tells which pieces are one token, so that they need no merging; call after byte_ids and set_merges.
-  // `token_bytes` by id, "" for none. With ignore_merges every token is such a piece, as a tokenizer.json
-  // with that flag says; otherwise those that the merges make of their bytes.
+  // Finds the pieces that are a single token, so that they need no merging. Call it after byte_ids and
+  // set_merges. `token_bytes` holds the bytes of each token by id, "" for none. With ignore_merges (a flag of
+  // tokenizer.json) every token is such a piece. Without it, only tokens that the merges really produce from
+  // their bytes are.
   void set_whole_pieces(std::span<const std::string> token_bytes, bool ignore_merges);
 
   // Appends the token ids of a piece of text. Linear in its length.

@@ -25,7 +25,7 @@ void LongMerge::start(std::span<const uint32_t> row, size_t ranks) {
   }
 }
 
-// Finds the rank of the node's pair with its next one and lets it wait for its turn.
+// Looks up the pair of the node and its next node, and puts it into the queue of its rank.
 void LongMerge::look_up(const MergeTable& table, uint32_t i) {
   Node& node = nodes_[i];
   node.rank = node.next == kNone ? kNoToken : table.find(node.id, nodes_[node.next].id).rank;
@@ -68,7 +68,7 @@ void LongMerge::sort_queue(uint32_t rank) {
   unsorted_[rank] = 0;
 }
 
-// Joins a node with its next one and looks up the two new pairs.
+// Merges a node with its next node and looks up the two new pairs.
 void LongMerge::join(const MergeTable& table, uint32_t i, uint32_t result) {
   Node& node = nodes_[i];
   Node& joined = nodes_[node.next];
@@ -80,14 +80,14 @@ void LongMerge::join(const MergeTable& table, uint32_t i, uint32_t result) {
   if (node.previous != kNone) look_up(table, node.previous);
 }
 
-// Joins all that wait at this rank, unless a pair of lower rank comes up.
+// Processes the queue of this rank. Stops when a pair of lower rank appears.
 void LongMerge::work_off(const MergeTable& table, uint32_t rank, const Merge& merge) {
   lowest_new_ = kNoToken;
   while (queues_[rank].first != kNone) {
     const Waiting w = waiting_[queues_[rank].first];
     queues_[rank].first = w.next;
     if (w.next != kNone) __builtin_prefetch(&nodes_[waiting_[w.next].node]);
-    if (nodes_[w.node].rank != rank) continue;  // it has been joined, or its neighbour has
+    if (nodes_[w.node].rank != rank) continue;  // stale: this node or its neighbour was merged meanwhile
     join(table, w.node, merge.result);
     if (lowest_new_ < rank) break;
   }
@@ -102,8 +102,8 @@ void LongMerge::run(const MergeTable& table, const MergeOrder& order, std::span<
   for (uint32_t i = 0; i + 1 < nodes_.size(); ++i) look_up(table, i);
   for (uint32_t rank = lowest_rank(); rank != kNoToken; rank = lowest_rank()) {
     const Merge& merge = order.by_rank[rank];
-    // Equal pairs overlap only when both parts are the same token; otherwise their order matters only where a
-    // join can bring up a lower rank.
+    // The queue must be sorted in two cases. Equal pairs can overlap if both parts are the same token
+    // ("aaa"). And the order matters if a merge can create a pair of lower rank.
     if (unsorted_[rank] && (merge.left == merge.right || !order.ascending)) sort_queue(rank);
     work_off(table, rank, merge);
   }

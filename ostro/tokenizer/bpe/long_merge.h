@@ -1,4 +1,5 @@
-// BPE merges of long rows in linear time: places wait in one queue per rank, the lowest rank goes first.
+// BPE merges of long rows of ids in linear time. There is one queue of positions per rank. The queue of the
+// lowest rank is processed first.
 #pragma once
 
 #include <cstdint>
@@ -10,35 +11,37 @@
 
 namespace ostro::tokenizer {
 
-// A merge: where `left` stands before `right`, both become `result`.
+// A merge: `left` followed by `right` becomes `result`.
 struct Merge {
   uint32_t left, right, result;
 };
 
-// What BpeModel knows of its merges beyond the table, in which each has a rank of its own.
+// The merges of a BpeModel by rank. Every merge has its own rank.
 struct MergeOrder {
   std::vector<Merge> by_rank;
-  // Every merge comes after all merges that make one of its parts, so no merge brings up a pair of lower
-  // rank. Trained vocabularies are so, except that two merges may make the same token.
+  // True if every merge has a higher rank than the merges that produce its two parts. Then a merge never
+  // creates a pair of lower rank. Trained vocabularies are like this, unless two merges produce the same
+  // token.
   bool ascending = true;
 };
 
-// The working memory of one thread, kept between calls. A row of n ids takes about 40 n bytes.
+// Working memory of one thread, kept between calls. A row of n ids needs about 40 n bytes.
 class LongMerge {
  public:
-  // Joins pairs of ids, lowest rank first, the leftmost of equals, until no pair has a merge.
+  // Merges pairs of ids until no pair has a merge. The lowest rank goes first; of equal ranks the leftmost.
   void run(const MergeTable& table, const MergeOrder& order, std::span<const uint32_t> row, MergedRow& out);
 
  private:
   struct Node {
     uint32_t id, previous, next;
-    uint32_t rank;  // of the pair with the next node; kNoToken: no merge, or the node has been joined
+    // rank of the pair with the next node; kNoToken: no merge, or this node was merged into another
+    uint32_t rank;
   };
   struct Waiting {
     uint32_t node, next;
   };
   struct Queue {
-    uint32_t first, last;  // in waiting_; a queue is ascending in nodes unless `unsorted` says otherwise
+    uint32_t first, last;  // indices into waiting_; nodes of a queue ascend unless `unsorted_` is set
   };
   void start(std::span<const uint32_t> row, size_t ranks);
   void look_up(const MergeTable& table, uint32_t node);
@@ -49,12 +52,12 @@ class LongMerge {
 
   std::vector<Node> nodes_;
   std::vector<Waiting> waiting_;
-  std::vector<Queue> queues_;         // by rank, all empty between calls
+  std::vector<Queue> queues_;         // by rank; all are empty between calls
   std::vector<uint8_t> unsorted_;     // by rank
-  std::vector<uint64_t> busy_;        // a bit per rank whose queue is not empty
-  std::vector<uint64_t> busy_words_;  // a bit per word of busy_
+  std::vector<uint64_t> busy_;        // one bit per rank: set if its queue is not empty
+  std::vector<uint64_t> busy_words_;  // one bit per word of busy_: set if the word is not 0
   std::vector<uint32_t> sorting_;
-  uint32_t lowest_new_ = kNoToken;  // the lowest rank that began to wait since the present queue was chosen
+  uint32_t lowest_new_ = kNoToken;  // lowest rank that was queued since the current queue was chosen
 };
 
 }  // namespace ostro::tokenizer

@@ -1,5 +1,5 @@
-// What pairs of tokens join to, and in which order: a hash table of buckets of one cache line, at most half
-// full, that is read without a branch that depends on what is found.
+// The merges of a BPE model: a hash table from a pair of tokens to its rank and result. A bucket is one cache
+// line, and the table is at most half full. A lookup has no branch that depends on what it finds.
 #pragma once
 
 #include <immintrin.h>
@@ -15,15 +15,15 @@ inline constexpr uint32_t kNoToken = 0xFFFFFFFF;
 class MergeTable {
  public:
   struct Found {
-    uint32_t rank = kNoToken;  // kNoToken: this pair does not join
+    uint32_t rank = kNoToken;  // kNoToken: this pair has no merge
     uint32_t result = 0;
   };
 
-  // Room for `count` pairs.
+  // A table with room for `count` pairs.
   explicit MergeTable(size_t count = 0);
 
-  // Sets what a pair does; a later call replaces an earlier one. Ranks are below 2^26 - 1; pairs may share
-  // one, as they do in SentencePiece.
+  // Sets the merge of a pair; a later call replaces an earlier one. Ranks must be below 2^26 - 1. Several
+  // pairs may have the same rank, as in SentencePiece.
   void insert(uint32_t left, uint32_t right, Found found);
 
   Found find(uint32_t left, uint32_t right) const {
@@ -50,10 +50,10 @@ class MergeTable {
   static constexpr size_t kPairs = 4;
   struct alignas(64) Bucket {
     uint64_t keys[kPairs] = {kEmpty, kEmpty, kEmpty, kEmpty};  // filled from the left
-    uint64_t found[kPairs] = {};                               // rank + 1, and the result in the high half
+    uint64_t found[kPairs] = {};                               // low half: rank + 1; high half: result
   };
   static uint64_t key_of(uint32_t left, uint32_t right) { return uint64_t{left} << 32 | right; }
-  // The high bits of a product are the ones that depend on both tokens.
+  // Use the high bits of this product: they depend on both tokens.
   static uint64_t hash(uint64_t key) { return key * 0x9E3779B97F4A7C15u; }
   size_t slot(uint64_t hash) const { return (hash >> 32) & mask_; }
   size_t filter_bit(uint64_t hash) const { return (hash >> 40) & filter_mask_; }
@@ -62,10 +62,10 @@ class MergeTable {
     return (filter_[bit / 64] >> bit % 64 & 1) != 0;
   }
 
-  std::vector<Bucket> buckets_;  // one more than slots, always empty
+  std::vector<Bucket> buckets_;  // one extra bucket at the end, which is always empty
   size_t mask_ = 0;
-  // Bits of hashes, of which at most an eighth is set: it fits into a near cache where the buckets do not,
-  // and most pairs that are asked for do not join.
+  // A filter with one bit per hash, at most an eighth of them set. Most pairs that are looked up have no
+  // merge. The filter fits into a cache level where the buckets do not fit.
   std::vector<uint64_t> filter_;
   size_t filter_mask_ = 0;
 };

@@ -12,11 +12,11 @@ namespace ostro::tokenizer {
 namespace {
 
 constexpr size_t kShortSlots = size_t{1} << 17, kLongSlots = size_t{1} << 14;
-constexpr size_t kBatchPieces = 32;  // enough to hide the time of a cache line on its way
+constexpr size_t kBatchPieces = 32;  // enough lookups in flight to hide memory latency
 
 }  // namespace
 
-// A cache line: key and ids are copied whole, whatever their length.
+// One cache line. Key and ids are always copied whole, whatever their length.
 struct alignas(64) PieceEncoder::ShortSlot {
   static constexpr size_t kIds = 7;
   alignas(32) char key[kKeyBytes];
@@ -24,7 +24,7 @@ struct alignas(64) PieceEncoder::ShortSlot {
   uint32_t count;
 };
 
-// For runs of letters without spaces, long words of scripts with three bytes a letter, rulers.
+// For long pieces: text without spaces, long words in scripts with three bytes per letter, rows of "----".
 struct alignas(64) PieceEncoder::LongSlot {
   static constexpr size_t kIds = 31, kBytes = 127;
 
@@ -47,7 +47,7 @@ struct PieceEncoder::Batch {
   size_t count = 0;
   size_t ends[kBatchPieces];
   alignas(32) char keys[kBatchPieces][kKeyBytes];
-  ShortSlot* slots[kBatchPieces];  // nullptr: a long piece
+  ShortSlot* slots[kBatchPieces];  // nullptr for a long piece
 };
 
 void PieceEncoder::remember_pieces() {
@@ -66,7 +66,8 @@ PieceEncoder::LongSlot& PieceEncoder::long_slot(std::string_view piece) const {
   return slots[hash_bytes(piece) & (kLongSlots - 1)];
 }
 
-// A short piece that is not in its slot. One of many ids is at home among the long ones.
+// Computes a short piece that is not in its slot and stores it. If it has too many ids for a short slot, it
+// goes to the long table.
 void PieceEncoder::learn(ShortSlot& slot, const char* key, std::string_view piece,
                          std::vector<uint32_t>& out) {
   LongSlot& other = long_slot(piece);
@@ -106,7 +107,7 @@ void PieceEncoder::encode_piece(std::string_view piece, std::vector<uint32_t>& o
   out.insert(out.end(), slot.ids, slot.ids + slot.count);
 }
 
-// First asks for the slots of all pieces, then uses them: their way from memory overlaps.
+// Prefetches the slots of all pieces, then uses them, so that the memory accesses overlap.
 void PieceEncoder::encode_batch(std::string_view text, size_t begin, Batch& batch,
                                 std::vector<uint32_t>& out) {
   for (size_t i = 0, from = begin; i < batch.count; from = batch.ends[i++]) {

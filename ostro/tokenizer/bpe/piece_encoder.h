@@ -1,4 +1,5 @@
-// Text to ids of a byte-level BPE model: splitter, then a memory of pieces met before, then the model.
+// Encodes text with a byte-level BPE model: the splitter cuts pieces, a cache knows the ids of pieces seen
+// before, and the model encodes the others.
 #pragma once
 
 #include <cstdint>
@@ -11,14 +12,14 @@
 
 namespace ostro::tokenizer {
 
-// One per thread; the model must outlive it. The memory is two direct-mapped tables of fixed size (12 MiB in
-// all): a newer piece takes the slot of an older one, and the piece itself is compared, so a collision costs
-// time and never an id.
+// One per thread; the model must outlive it. The cache is two direct-mapped tables of fixed size (12 MiB in
+// all). A newer piece replaces the older one in its slot. The whole piece is compared, so a hash collision
+// costs time but never gives wrong ids.
 class PieceEncoder {
  public:
   explicit PieceEncoder(const BpeModel& model) : model_(model) {}
 
-  // Makes the memory; without it every piece is computed anew, which is better for one short text.
+  // Turns the cache on. Without it every piece is computed anew, which is better for one short text.
   void remember_pieces();
   bool remembers() const { return memory_ != nullptr; }
 

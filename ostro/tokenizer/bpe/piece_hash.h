@@ -1,5 +1,5 @@
-// Hashes of pieces of text, 16 bytes at a time by wide multiplication. They steer tables and change nothing
-// else; whoever looks a piece up compares its bytes.
+// Hashes of pieces of text, 16 bytes at a time by wide multiplication. A hash only selects a slot. A lookup
+// always compares the bytes, so hashes cannot change results.
 #pragma once
 
 #include <cstdint>
@@ -8,7 +8,7 @@
 
 namespace ostro::tokenizer {
 
-// The two halves of a 128-bit product, folded.
+// The xor of the two halves of a 128-bit product.
 inline uint64_t fold_product(uint64_t a, uint64_t b) {
   __extension__ using Wide = unsigned __int128;
   const Wide product = static_cast<Wide>(a) * b;
@@ -21,7 +21,7 @@ inline uint64_t load_word(const char* p) {
   return word;
 }
 
-// Of the 32 bytes at p.
+// The hash of the 32 bytes at p.
 inline uint64_t hash_block(const char* p) {
   return fold_product(load_word(p) ^ 0x9E3779B97F4A7C15u, load_word(p + 8) ^ 0xD6E8FEB86659FD93u) ^
          fold_product(load_word(p + 16) ^ 0xA0761D6478BD642Fu, load_word(p + 24) ^ 0xE7037ED1A0B428DBu);

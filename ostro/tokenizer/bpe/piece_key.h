@@ -1,4 +1,4 @@
-// Short pieces as memories compare them: 32 bytes that are loaded, masked and compared at once.
+// Keys of short pieces in caches: 32 bytes that are loaded, masked and compared at once.
 #pragma once
 
 #include <immintrin.h>
@@ -11,8 +11,8 @@ namespace ostro::tokenizer {
 
 inline constexpr size_t kKeyBytes = 32;
 
-// The piece, zeros, and its length (at most 31) in the last byte. Reads 32 bytes; `room` says how many there
-// are.
+// The key of a piece: its bytes, zeros, and its length (at most 31) in the last byte. `room` is the number of
+// bytes that may be read at `piece`. With 32 or more they are loaded at once.
 inline __m256i make_key(const char* piece, size_t length, size_t room) {
   alignas(32) static constexpr struct Masks {
     uint8_t bytes[2 * kKeyBytes] = {};
@@ -32,7 +32,7 @@ inline __m256i make_key(const char* piece, size_t length, size_t room) {
   return _mm256_insert_epi8(_mm256_and_si256(bytes, mask), static_cast<char>(length), kKeyBytes - 1);
 }
 
-// `b` is aligned.
+// `b` must be aligned to 32 bytes.
 inline bool is_key(__m256i a, const char* b) {
   const __m256i equal = _mm256_cmpeq_epi8(a, _mm256_load_si256(reinterpret_cast<const __m256i*>(b)));
   return _mm256_movemask_epi8(equal) == -1;

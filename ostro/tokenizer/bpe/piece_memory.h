@@ -1,4 +1,4 @@
-// A bounded memory of pieces met before and their ids, for models that are dear to ask.
+// A cache of fixed size with the ids of pieces seen before, for models that are slow to run.
 #pragma once
 
 #include <algorithm>
@@ -13,9 +13,9 @@
 
 namespace ostro::tokenizer {
 
-// Direct mapped: a newer piece replaces the one in its slot, so the memory is fixed (12 MiB), and the piece
-// is compared, so a collision costs time and never an id. Pieces that are longer than kLongBytes, or have too
-// many ids, are not kept.
+// The cache is direct-mapped (12 MiB): a newer piece replaces the one in its slot. The whole piece is
+// compared, so a collision costs time but never gives wrong ids. Pieces longer than kLongBytes, or with too
+// many ids, are not stored.
 class PieceMemory {
   static constexpr size_t kIds = 7, kLongIds = 30;
 
@@ -23,10 +23,10 @@ class PieceMemory {
   static constexpr size_t kBytes = kKeyBytes - 1, kLongBytes = 126;
   static constexpr uint32_t kMostBound = (1u << 26) - 1;
 
-  // Where a piece is kept, and what is kept there.
+  // The slot of a piece, and what the slot holds.
   class Place {
    public:
-    // The ids of the piece are there.
+    // Whether the slot holds the ids of this piece.
     bool known() const {
       if (small_ != nullptr)
         return is_key(_mm256_load_si256(reinterpret_cast<const __m256i*>(key_)), small_->key);
@@ -36,7 +36,8 @@ class PieceMemory {
       return small_ != nullptr ? std::span<const uint32_t>(small_->ids, small_->note & 63)
                                : std::span<const uint32_t>(large_->ids, large_->note & 63);
     }
-    // A number that came with the ids: up to where they are right.
+    // A number that was stored with the ids. The unigram model uses it as a limit up to which the ids are
+    // valid.
     uint32_t bound() const { return (small_ != nullptr ? small_->note : large_->note) >> 6; }
     void append(std::vector<uint32_t>& out) const {
       const auto found = ids();
@@ -59,30 +60,31 @@ class PieceMemory {
    private:
     friend class PieceMemory;
     struct alignas(64) Small {  // a cache line
-      char key[kKeyBytes];      // zeros: empty, as no key is
+      char key[kKeyBytes];      // all zeros: empty slot (no key is all zeros)
       uint32_t ids[kIds];
-      uint32_t note;  // how many ids, and the bound in the bits from 6 on
+      uint32_t note;  // number of ids in bits 0 to 5, bound in the bits above
     };
     struct alignas(64) Large {
       char piece[kLongBytes + 1];
-      uint8_t length;  // 0: empty
+      uint8_t length;  // 0: empty slot
       uint32_t ids[kLongIds];
       uint32_t note;
     };
-    alignas(32) char key_[kKeyBytes];  // of a small one
+    alignas(32) char key_[kKeyBytes];  // key of a small piece
     std::string_view piece_;
     Small* small_ = nullptr;
     Large* large_ = nullptr;
   };
 
-  // Makes the memory; without it nothing is kept, which is better for one short text.
+  // Turns the cache on. Without it nothing is stored, which is better for one short text.
   void enable() {
     if (!small_.empty()) return;
     small_.resize(kSlots);
     large_.resize(kLongSlots);
   }
 
-  // The place of a piece, asked for; `room`: bytes that may be read from its begin on.
+  // Finds the slot of a piece and prefetches it. `room`: number of bytes that may be read from the piece's
+  // begin.
   void find(std::string_view piece, size_t room, Place& place) {
     place.piece_ = piece;
     place.small_ = nullptr;
@@ -98,7 +100,7 @@ class PieceMemory {
     __builtin_prefetch(place.small_);
   }
 
-  // Appends the ids of a piece: those kept, or what compute(out) appends.
+  // Appends the ids of a piece: the stored ones, or else those that compute(out) appends.
   template <typename Compute>
   void encode(std::string_view piece, std::vector<uint32_t>& out, Compute&& compute) {
     Place place;

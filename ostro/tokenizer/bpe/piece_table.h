@@ -1,4 +1,4 @@
-// Pieces that are one token: an immutable open-addressing table from bytes to token id.
+// Pieces that are a single token: an open-addressing hash table from bytes to token id.
 #pragma once
 
 #include <cstdint>
@@ -12,7 +12,7 @@ namespace ostro::tokenizer {
 
 class PieceTable {
  public:
-  // Room for `count` pieces; at most half full then.
+  // A table with room for `count` pieces; it is then at most half full.
   explicit PieceTable(size_t count = 0);
 
   // Adds a piece that is not in the table yet.
@@ -33,7 +33,7 @@ class PieceTable {
  private:
   struct Entry {
     uint32_t tag = 0, id = 0;
-    uint32_t begin = 0, length = 0;  // in bytes_; length 0: empty
+    uint32_t begin = 0, length = 0;  // position in bytes_; length 0: empty slot
   };
   std::vector<Entry> entries_;
   size_t mask_ = 0;

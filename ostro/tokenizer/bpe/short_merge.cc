@@ -8,10 +8,10 @@
 namespace ostro::tokenizer {
 namespace {
 
-constexpr uint32_t kNoPair = kNoToken << 6;  // and above: no pair
+constexpr uint32_t kNoPair = kNoToken << 6;  // this value and above: no pair
 
-// Rank and place of each pair in one number, so that the smallest is the pair to join next. They stay in
-// registers: a vector read right after a number of it was written waits for the store.
+// Rank and position of each pair in one number, so the smallest number is the pair to merge next. The numbers
+// stay in registers: reading a vector right after writing one of its elements would wait for the store.
 template <size_t kBlocks>
 class PairKeys {
  public:
@@ -60,7 +60,8 @@ uint64_t merge_blocks(const MergeTable& table, std::span<const uint32_t> row, ui
   std::fill(start + count - 1, start + kBlocks * 8, kNoPair);
 
   PairKeys<kBlocks> keys(start);
-  uint64_t alive = ~uint64_t{0} >> (64 - count);  // a bit per id that has not been joined to one before it
+  // one bit per id that has not been merged into the one before it
+  uint64_t alive = ~uint64_t{0} >> (64 - count);
   for (uint32_t key; (key = keys.smallest()) < kNoPair;) {
     const size_t i = key & 63;
     const uint64_t before = alive & ((uint64_t{1} << i) - 1);

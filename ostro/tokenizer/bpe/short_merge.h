@@ -1,4 +1,4 @@
-// BPE merges of short rows: a vector minimum over rank and place finds the pair to join next.
+// BPE merges of short rows of ids. A vector minimum over rank and position finds the pair to merge next.
 #pragma once
 
 #include <cstddef>
@@ -10,13 +10,13 @@
 
 namespace ostro::tokenizer {
 
-inline constexpr size_t kShortRow = 64;  // a bit per id in one word
+inline constexpr size_t kShortRow = 64;  // one bit per id in a 64-bit word
 
-// Joins pairs in a row of at most kShortRow ids, lowest rank first, the leftmost of equals, until no pair
-// joins. Bit i of the result says that a token begins at place i; it is ids[i] then.
+// Merges a row of at most kShortRow ids until no pair has a merge. The lowest rank goes first; of equal ranks
+// the leftmost. Bit i of the result is set if a token begins at position i; ids[i] is this token.
 uint64_t merge_short(const MergeTable& table, std::span<const uint32_t> row, uint32_t (&ids)[kShortRow]);
 
-// The same, appending the tokens.
+// The same, but appends the tokens to `out`.
 void append_merged(const MergeTable& table, std::span<const uint32_t> row, std::vector<uint32_t>& out);
 
 }  // namespace ostro::tokenizer

@@ -10,9 +10,10 @@ namespace ostro::tokenizer {
 namespace {
 
 constexpr size_t kGrowth =
-    64;  // windows that failed cost next to nothing beside one that is this much longer
+    64;  // after a failure the window grows by this factor, so the failed ones cost little in comparison
 
-// The least row that is looked at as a run of one id: twice that of which its tokens are taken.
+// A row is treated as a run of one id from this length on: twice the length of the part that is really
+// encoded.
 constexpr size_t kRun = 8 * kShortRow;
 
 }  // namespace
@@ -30,8 +31,9 @@ void WindowMerge::merge_window(const MergeTable& table, std::span<const uint32_t
   }
 }
 
-// Merges the window of `length` ids that begins a quarter of its length before the end of what is done, and
-// puts it there. False: nothing has changed, a longer window is needed.
+// Merges the next window of `length` ids. It begins a quarter of its length before the end of the finished
+// part, and its tokens are joined to that part. Returns false if a longer window is needed; then nothing has
+// changed.
 bool WindowMerge::extend(const MergeTable& table, std::span<const uint32_t> row, size_t length,
                          const MergeLong& merge_long) {
   const size_t margin = length / 4;
@@ -41,7 +43,7 @@ bool WindowMerge::extend(const MergeTable& table, std::span<const uint32_t> row,
   if (end < row.size() && end < end_ + margin) return false;
   merge_window(table, row.subspan(begin, end - begin), merge_long);
 
-  size_t from = 0;  // tokens of the window from here on follow those that are kept
+  size_t from = 0;  // tokens of the window from this index on follow the kept ones
   if (begin > 0) {
     const auto done_start = [&](size_t i) { return i < count_ ? done_.starts[i] : end_; };
     const auto window_start = [&](size_t i) {
@@ -65,13 +67,13 @@ bool WindowMerge::extend(const MergeTable& table, std::span<const uint32_t> row,
   return true;
 }
 
-// Appends the tokens of a row that is one id again and again. False: it is not, or a part of it does not
-// begin with one token twice; nothing has changed.
+// Appends the tokens of a row that repeats a single id. Returns false if the row is different, or if a part
+// of it does not begin with the same token twice; then nothing has changed.
 bool WindowMerge::merge_run(const MergeTable& table, std::span<const uint32_t> row,
                             const MergeLong& merge_long, std::vector<uint32_t>& out) {
   if (row.size() < 2 * kRun || std::ranges::any_of(row, [&](uint32_t id) { return id != row[0]; }))
     return false;
-  // The length of the window's first token where the next is the same, else 0.
+  // The length of the window's first token if the second one is the same, else 0.
   const auto period = [this]() -> size_t {
     if (window_.ids.size() < 3 || window_.ids[0] != window_.ids[1]) return 0;
     return window_.starts[2] == 2 * window_.starts[1] ? window_.starts[1] : 0;

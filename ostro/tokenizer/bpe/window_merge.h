@@ -1,4 +1,4 @@
-// BPE merges of a long row in windows that stay in the cache.
+// BPE merges of a long row of ids in windows that fit into the cache.
 #pragma once
 
 #include <cstdint>
@@ -10,29 +10,32 @@
 
 namespace ostro::tokenizer {
 
-// Tokens and the places in the row where they begin.
+// Tokens, and the positions in the row where they begin.
 struct MergedRow {
   std::vector<uint32_t> ids, starts;
 };
 
-// BPE always carries out the smallest of the joins that are possible at the time, by rank, then place, and a
-// join only looks at two neighbours. So in a row of tokens each of which is what BPE makes of its own part,
-// the first join across a border between two of them happens in the whole row if and only if it happens when
-// these two stand alone: a row is the BPE of its text if and only if every two neighbours are that of theirs.
-// Hence two overlapping windows with a token in common, of the same place, are put together there: up to it
-// neighbours are those of the one, from it on those of the other. Where windows have none in common
-// ("aaaa...", with long tokens), a longer one is tried, in the end the whole row.
+// Merges a long row window by window and still gets the exact result of BPE.
 //
-// By the same rule a token that stands twice side by side may stand there any number of times: so a long row
-// of one id has the tokens of a shorter one, with more of the first.
+// Why this is exact: BPE always does the merge with the lowest (rank, position), and a merge depends only on
+// two neighbours. Take a sequence of tokens where each one is the BPE of its own part of the row. This
+// sequence is the BPE of the row if and only if each pair of neighbours is the BPE of its own two parts. So
+// two overlapping windows that share a token at the same position can be joined there: before it, neighbours
+// come from the first window, after it from the second.
 //
-// The working memory of one thread, 8 to 16 bytes for each id of the longest row.
+// If the windows share no token ("aaaa..." with long tokens), a longer window is tried, in the end the whole
+// row.
+//
+// The same rule shows: if a token may stand twice side by side, it may stand any number of times. So the
+// tokens of a long run of one id are those of a shorter run, with the first token repeated more often.
+//
+// An object is working memory for one thread: 8 to 16 bytes per id of the longest row.
 class WindowMerge {
  public:
-  // Merges a row of more than kShortRow ids, all of it.
+  // Merges a whole row of more than kShortRow ids.
   using MergeLong = std::function<void(std::span<const uint32_t> row, MergedRow& out)>;
 
-  // Joins pairs in a row, lowest rank first, the leftmost of equals, until no pair joins, and appends its
+  // Merges the row until no pair has a merge, lowest rank first, of equal ranks the leftmost. Appends the
   // tokens.
   void run(const MergeTable& table, std::span<const uint32_t> row, const MergeLong& merge_long,
            std::vector<uint32_t>& out);
@@ -44,8 +47,8 @@ class WindowMerge {
               const MergeLong& merge_long);
   void merge_window(const MergeTable& table, std::span<const uint32_t> window, const MergeLong& merge_long);
 
-  MergedRow done_;    // the BPE of the row's first end_ ids; count_ tokens
-  MergedRow window_;  // starts count from the window's begin
+  MergedRow done_;    // the BPE of the first end_ ids of the row: count_ tokens
+  MergedRow window_;  // positions are relative to the window's begin
   size_t count_ = 0, end_ = 0;
 };
 

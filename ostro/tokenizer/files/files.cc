@@ -40,7 +40,7 @@ Status read_config(const nlohmann::json& config, Tokenizer& tokenizer) {
   return {};
 }
 
-// In a directory the first of the names by which tokenizers are published.
+// The tokenizer file: `path` itself, or in a directory the first of the usual names that exists.
 Result<std::string> find_file(io::FileSystem& files, const std::string& path) {
   ASSIGN_OR_RETURN(const io::FileInfo info, files.stat(path));
   if (!info.is_directory) return path;
@@ -83,7 +83,7 @@ Status save_tokenizer(io::FileSystem& files, const Tokenizer& tokenizer, const s
 
 namespace {
 
-// Reads files one after another, a long one in parts.
+// Reads files one after another. A long file is read in parts.
 class FileReader {
  public:
   FileReader(io::FileSystem& files, std::vector<std::string> paths, size_t part_bytes)
@@ -124,7 +124,7 @@ class FileReader {
   size_t next_ = 0;
   std::unique_ptr<io::RandomAccessFile> file_;
   int64_t offset_ = 0;
-  std::string rest_;  // of the open file, read but not given out
+  std::string rest_;  // bytes of the open file that were read but not returned yet
 };
 
 }  // namespace

@@ -1,4 +1,4 @@
-// Tokenizers and training documents in files.
+// Reads and writes tokenizer files, and reads training documents from files.
 #pragma once
 
 #include <string>
@@ -11,17 +11,18 @@
 
 namespace ostro::tokenizer {
 
-// Reads a tokenizer.json, or a SentencePiece model (a file whose name ends in .model), or the tokenizer.json
-// or else the tokenizer.model of a directory. A tokenizer_config.json beside it says which tokens end and
-// begin a document (Tokenizer::eos_id, bos_id), and for a model whether add_special_tokens adds them.
+// Reads a tokenizer. `path` is a tokenizer.json, a SentencePiece model (its name ends in .model), or a
+// directory with a tokenizer.json or else a tokenizer.model. A tokenizer_config.json beside it names the
+// tokens that end and begin a document (Tokenizer::eos_id, bos_id). For a .model it also says whether
+// add_special_tokens adds them.
 Result<Tokenizer> load_tokenizer(io::FileSystem& files, const std::string& path);
 
-// Writes the tokenizer.json at `path`, atomically, and nothing else.
+// Writes only the tokenizer.json at `path`, atomically.
 Status save_tokenizer(io::FileSystem& files, const Tokenizer& tokenizer, const std::string& path);
 
-// The files in the order of `paths`. One of more than `part_bytes` comes as several documents, cut where it
-// changes no splitter's pieces (last_cut), so that memory does not grow with the file; only Splitter::kNone
-// sees the difference. `files` must outlive the source.
+// The documents of files, in the order of `paths`. A file of more than `part_bytes` is given as several
+// documents, so that memory does not grow with the file. It is cut where no splitter's pieces change
+// (last_cut); only Splitter::kNone gives another result. `files` must outlive the source.
 DocumentSource documents_of_files(io::FileSystem& files, std::vector<std::string> paths,
                                   size_t part_bytes = size_t{16} << 20);
 

@@ -8,7 +8,7 @@ namespace ostro::tokenizer {
 namespace {
 
 constexpr uint32_t kNoNeighbour = 0xFFFFFFFF;
-constexpr uint32_t kDead = 0xFFFFFFFF;  // the id of a symbol that is gone
+constexpr uint32_t kDead = 0xFFFFFFFF;  // id of a symbol that was merged into another
 
 }  // namespace
 
@@ -63,9 +63,10 @@ std::optional<TokenPair> MergeSearch::best(uint64_t min_count) {
     const uint64_t count = info(top.pair).count;
     if (count == top.count && count >= std::max<uint64_t>(min_count, 1)) return top.pair;
     queue_.pop();
-    // A pair that has become rarer comes back at its place; one that grew has a newer entry of its own.
+    // If the pair has become rarer, it goes back into the queue with its new count. If it became more
+    // frequent, it already has a newer entry.
     if (count < top.count && count > 0) queue_.push({count, top.pair});
-    if (count == top.count) break;  // even the best is below min_count
+    if (count == top.count) break;  // here even the best pair is below min_count
   }
   return std::nullopt;
 }
@@ -74,7 +75,7 @@ void MergeSearch::merge(TokenPair pair, uint32_t merged) {
   PairInfo& merging = info(pair);
   std::vector<uint32_t> places = std::move(merging.places);
   merging.places.clear();
-  // Ascending, so that in a run such as "aaa" the left pair is merged, as the encoder does.
+  // Ascending order, so that in "aaa" the left pair is merged, as the encoder does.
   if (!std::is_sorted(places.begin(), places.end())) std::sort(places.begin(), places.end());
   for (const uint32_t place : places) {
     Symbol& left = symbols_[place];

@@ -1,4 +1,4 @@
-// The inner part of BPE training: which pair to merge next, kept up to date merge by merge.
+// The core of BPE training: finds the pair to merge next and updates the counts after each merge.
 #pragma once
 
 #include <cstdint>
@@ -13,18 +13,18 @@ namespace ostro::tokenizer {
 
 using TokenPair = std::pair<uint32_t, uint32_t>;
 
-// All distinct pieces as rows of tokens, with exact counts of adjacent pairs and the places where each
-// occurs. A merge costs time proportional to its occurrences, not to the text.
+// All distinct pieces as rows of tokens, with exact counts of adjacent pairs and the positions of each pair.
+// The time of a merge is proportional to the pair's occurrences, not to the text.
 class MergeSearch {
  public:
-  // Adds a piece that occurs `count` times, as token ids (not empty).
+  // Adds a piece that occurs `count` times. `ids` are its tokens (not empty).
   void add_piece(const std::vector<uint32_t>& ids, uint64_t count);
 
   // Counts the pairs; call once, after the last piece.
   void start();
 
-  // The most frequent pair, of equals the smallest; nothing when no pair occurs min_count times (at least
-  // once).
+  // The most frequent pair; of equally frequent ones the smallest. Nothing if no pair occurs at least
+  // min_count times (and at least once).
   std::optional<TokenPair> best(uint64_t min_count);
 
   // Replaces every occurrence of the pair, from left to right, by the token `merged`.
@@ -32,14 +32,14 @@ class MergeSearch {
 
  private:
   struct Symbol {
-    uint32_t id;  // kDead once it has become part of the symbol before it
+    uint32_t id;  // kDead after it was merged into the symbol before it
     uint32_t previous, next;
     uint32_t piece;
   };
   struct PairInfo {
     uint64_t count = 0;
-    std::vector<uint32_t> places;  // of the left symbol; may name places that have changed since
-    bool grew = false;             // counted up in this merge, so it needs a new queue entry
+    std::vector<uint32_t> places;  // positions of the left symbol; some may be stale
+    bool grew = false;             // its count grew in the current merge, so it needs a new queue entry
   };
   struct Candidate {
     uint64_t count;

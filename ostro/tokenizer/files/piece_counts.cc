@@ -23,7 +23,7 @@ const char* PieceCounts::keep(std::string_view piece) {
     room_ = std::max(piece.size(), kBlockBytes);
     blocks_.push_back(std::make_unique_for_overwrite<char[]>(room_));
   }
-  // From the end of the block down, so that the room left is all there is to remember.
+  // Blocks are filled from their end downwards, so room_ is also the position.
   room_ -= piece.size();
   char* bytes = blocks_.back().get() + room_;
   std::memcpy(bytes, piece.data(), piece.size());
@@ -59,7 +59,7 @@ void PieceCounts::add_piece(std::string_view piece, uint64_t hash, uint64_t coun
   if (2 * ++used_ > entries_.size()) grow();
 }
 
-// Asks for the entries of a batch of pieces before it uses them: their way from memory overlaps.
+// Prefetches the entries of a batch of pieces before it uses them, so that memory accesses overlap.
 void PieceCounts::add_text(Splitter splitter, std::string_view text) {
   size_t ends[kPiecesAhead];
   uint64_t hashes[kPiecesAhead];

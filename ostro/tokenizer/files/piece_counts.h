@@ -1,4 +1,4 @@
-// How often each piece occurs in a set of documents: all that BPE training needs to know of the text.
+// Counts how often each piece occurs in a set of documents. BPE training needs nothing else of the text.
 #pragma once
 
 #include <cstdint>
@@ -11,8 +11,8 @@
 
 namespace ostro::tokenizer {
 
-// Counts of pieces; counts are exact integers, so adding up per-thread counts in any order gives the same.
-// The memory grows with the distinct pieces, not with the text.
+// Counts of pieces. Counts are exact integers, so the sum of the counts of several threads does not depend on
+// their order. Memory grows with the number of distinct pieces, not with the text.
 class PieceCounts {
  public:
   PieceCounts();
@@ -22,10 +22,10 @@ class PieceCounts {
 
   void add(const PieceCounts& other);
 
-  // Bytes of all distinct pieces.
+  // Total size of all distinct pieces in bytes.
   uint64_t distinct_bytes() const { return distinct_bytes_; }
 
-  // All pieces with their counts, in the order of their bytes; views into this object.
+  // All pieces with their counts, sorted by their bytes. The views point into this object.
   std::vector<std::pair<std::string_view, uint64_t>> sorted() const;
 
  private:
@@ -43,7 +43,7 @@ class PieceCounts {
   size_t used_ = 0;
   uint64_t distinct_bytes_ = 0;
   std::vector<std::unique_ptr<char[]>> blocks_;  // the pieces' bytes
-  size_t room_ = 0;                              // left at the end of the last block
+  size_t room_ = 0;                              // free bytes in the last block
 };
 
 }  // namespace ostro::tokenizer

@@ -18,10 +18,10 @@ namespace ostro::tokenizer {
 namespace {
 
 constexpr size_t kBatchBytes = size_t{16} << 20;  // text in memory while it is counted
-constexpr size_t kPartBytes = size_t{1} << 20;    // that one thread counts at a time
+constexpr size_t kPartBytes = size_t{1} << 20;    // text that one thread counts at a time
 constexpr uint32_t kReportEvery = 64;             // merges between two progress calls
 
-// Parts of about kPartBytes, so that threads share long documents.
+// Cuts a document into parts of about kPartBytes, so that threads can share a long one.
 void cut_document(Splitter splitter, std::string_view document, std::vector<std::string_view>& parts) {
   for (size_t size = kPartBytes; splitter != Splitter::kNone && document.size() > size;) {
     const size_t cut = last_cut(document.substr(0, size));
@@ -47,7 +47,7 @@ void count_batch(const std::vector<std::string>& batch, Splitter splitter, std::
   for (std::thread& thread : threads) thread.join();
 }
 
-// Adds all to the first.
+// Adds all counts to the first.
 void gather(std::vector<PieceCounts>& counts) {
   for (size_t t = 1; t < counts.size(); ++t) {
     counts[0].add(counts[t]);
@@ -55,7 +55,7 @@ void gather(std::vector<PieceCounts>& counts) {
   }
 }
 
-// Threads may know the same pieces, so only the gathered counts can say that there are too many.
+// Different threads may count the same pieces, so the limit can be checked only on the gathered counts.
 Status check_distinct(const TrainOptions& options, uint64_t read, std::vector<PieceCounts>& counts) {
   uint64_t distinct = 0;
   for (const PieceCounts& c : counts) distinct += c.distinct_bytes();
@@ -91,7 +91,7 @@ Result<PieceCounts> count_pieces(const DocumentSource& documents, const TrainOpt
 }
 
 Status check_options(const TrainOptions& options) {
-  constexpr uint64_t kMostDistinct = 0xFFFFFFFE;  // MergeSearch numbers their bytes
+  constexpr uint64_t kMostDistinct = 0xFFFFFFFE;  // MergeSearch numbers their bytes with 32 bits
   if (options.max_distinct_bytes > kMostDistinct) {
     return invalid_argument(fmt::format("max_distinct_bytes is {}, expected at most {}",
                                         options.max_distinct_bytes, kMostDistinct));
@@ -125,7 +125,7 @@ Status check_options(const TrainOptions& options) {
   return {};
 }
 
-// Special tokens and the 256 single bytes; returns the id of each byte.
+// Adds the special tokens and the 256 single bytes. Returns the id of each byte.
 std::array<uint32_t, 256> begin_vocab(const TrainOptions& options, TokenizerSpec& spec) {
   for (const std::string& token : options.special_tokens) {
     spec.added_tokens.push_back(
@@ -163,8 +163,8 @@ Result<Tokenizer> train(const DocumentSource& documents, const TrainOptions& opt
   }
   search.start();
 
-  // Two different merges can make the same text; it stays one token, so vocabulary and merges can differ in
-  // number.
+  // Two different merges can produce the same text. It is one token, so there may be more merges than merged
+  // tokens.
   std::unordered_map<std::string, uint32_t> known;
   for (uint32_t id = 0; id < spec.vocab.size(); ++id) known.emplace(spec.vocab[id], id);
   while (spec.vocab.size() < options.vocab_size) {

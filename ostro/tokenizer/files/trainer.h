@@ -1,5 +1,5 @@
-// Training of a byte-level BPE tokenizer. The result depends on the multiset of documents and the options
-// alone: not on their order, the number of threads, or the machine.
+// Trains a byte-level BPE tokenizer. The result depends only on the documents and the options. The order of
+// the documents, the number of threads and the machine do not matter.
 #pragma once
 
 #include <cstdint>
@@ -19,27 +19,27 @@ struct TrainProgress {
 };
 
 struct TrainOptions {
-  uint32_t vocab_size =
-      4096;  // special tokens and the 256 bytes included; fewer when the text runs out of pairs
-  uint64_t min_frequency = 1;  // a pair seen less often is not merged
+  // includes the special tokens and the 256 bytes; the result is smaller if the text has no more pairs
+  uint32_t vocab_size = 4096;
+  uint64_t min_frequency = 1;  // a pair that occurs less often is not merged
   Splitter splitter = Splitter::kLlama3;
   std::vector<std::string> special_tokens = {"<|endoftext|>"};  // ids 0, 1, ...
   std::string eos_token = "<|endoftext|>";                      // must be one of special_tokens
-  int threads = 1;                                              // for counting; changes nothing but the time
-  // The most bytes of distinct pieces. They, not the text, are what training keeps in memory: about 30 bytes
-  // for each. Text with more is an error.
+  int threads = 1;                                              // for counting; does not change the result
+  // The largest total size of distinct pieces, in bytes; more is an error. Training keeps the distinct pieces
+  // in memory, not the text. They need about 30 bytes of memory per byte.
   uint64_t max_distinct_bytes = uint64_t{512} << 20;
   std::function<void(const TrainProgress&)> progress;  // called on the caller's thread
 };
 
-// Puts the next document into `document` and returns true, or returns false after the last one; called on the
-// caller's thread. Bytes that are not UTF-8 count as U+FFFD.
+// Puts the next document into `document` and returns true; returns false after the last one. Called on the
+// caller's thread. Bytes that are not UTF-8 are read as U+FFFD.
 using DocumentSource = std::function<Result<bool>(std::string& document)>;
 
-// Trains on all documents. Ids: special tokens, then the 256 bytes in the order of their byte-level
-// characters, then merged tokens in order of merging. Each step merges the most frequent pair; of equally
-// frequent ones the pair with the smallest left id, then the smallest right id. Special tokens in the text
-// are ordinary text.
+// Trains on all documents. The order of ids is: special tokens, the 256 bytes in the order of their
+// byte-level characters, then merged tokens in the order of their merges. Each step merges the most frequent
+// pair. Of equally frequent pairs it takes the one with the smallest left id, then the smallest right id.
+// Special tokens in the text are treated as normal text.
 Result<Tokenizer> train(const DocumentSource& documents, const TrainOptions& options);
 
 }  // namespace ostro::tokenizer

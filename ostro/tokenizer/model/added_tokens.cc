@@ -23,7 +23,7 @@ bool stands_alone(std::string_view text, size_t begin, size_t end) {
 AddedTokenMatcher::AddedTokenMatcher(std::vector<const AddedToken*> tokens) : tokens_(std::move(tokens)) {
   std::stable_sort(tokens_.begin(), tokens_.end(), [](const AddedToken* a, const AddedToken* b) {
     const auto x = static_cast<uint8_t>(a->content[0]), y = static_cast<uint8_t>(b->content[0]);
-    return x != y ? x < y : a->content.size() > b->content.size();  // of equal ones the first
+    return x != y ? x < y : a->content.size() > b->content.size();  // of equal tokens the first in the file
   });
   for (const AddedToken* token : tokens_) {
     ++first_[static_cast<uint8_t>(token->content[0]) + 1u];
@@ -49,7 +49,7 @@ void AddedTokenMatcher::split(std::string_view text, bool match_special, std::ve
       continue;
     }
     size_t begin = i, end = i + token->content.size();
-    i = end;  // also after a refused match: Hugging Face does not look inside it again
+    i = end;  // even if the match was refused: Hugging Face does not search inside it again
     if (token->special && !match_special) continue;
     if (token->single_word && !stands_alone(text, begin, end)) continue;
     if (token->lstrip) {

@@ -1,5 +1,5 @@
-// Tokens that are found in the text before it is split: special tokens such as <|endoftext|> and other added
-// ones.
+// Added tokens: tokens that are searched in the text before it is split, for example special tokens such as
+// <|endoftext|>.
 #pragma once
 
 #include <array>
@@ -16,20 +16,20 @@ namespace ostro::tokenizer {
 struct AddedToken {
   uint32_t id = 0;
   std::string content;       // UTF-8
-  bool single_word = false;  // only where no word character touches it
-  bool lstrip = false;       // takes the spaces before it
-  bool rstrip = false;       // takes the spaces after it
-  bool normalized = false;   // found in a second pass, after all tokens that are not
-  bool special = false;      // can be left out of decoded text
+  bool single_word = false;  // matches only if no word character is next to it
+  bool lstrip = false;       // the match includes the spaces before it
+  bool rstrip = false;       // the match includes the spaces after it
+  bool normalized = false;   // searched in normalized text, in a second pass after the others
+  bool special = false;      // decode can leave it out
 };
 
-// A part of the text: an added token, or text between added tokens (token == nullptr, not empty).
+// A part of the text: an added token, or the text between two added tokens (token == nullptr, never empty).
 struct Segment {
   const AddedToken* token;
   std::string_view text;
 };
 
-// Finds a set of added tokens: leftmost first, the longest of those that begin at one place.
+// Finds added tokens in text: leftmost first, and of those that begin at one position the longest.
 class AddedTokenMatcher {
  public:
   // Keeps pointers to the tokens, which must outlive it.
@@ -37,13 +37,14 @@ class AddedTokenMatcher {
 
   bool empty() const { return tokens_.empty(); }
 
-  // Appends the segments of valid UTF-8 text. Special tokens stay ordinary text when !match_special.
+  // Appends the segments of valid UTF-8 text. With match_special false, special tokens are treated as normal
+  // text.
   void split(std::string_view text, bool match_special, std::vector<Segment>& out) const;
 
  private:
   const AddedToken* match_at(std::string_view text, size_t begin) const;
 
-  ByteSet beginnings_;                     // of the tokens
+  ByteSet beginnings_;                     // first bytes of the tokens
   std::vector<const AddedToken*> tokens_;  // by first byte, longest first
   std::array<uint32_t, 257> first_{};      // tokens_[first_[b] .. first_[b + 1]) begin with byte b
 };

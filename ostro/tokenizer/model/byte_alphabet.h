@@ -1,5 +1,5 @@
-// The byte-level alphabet of GPT-2: every byte has a printable character, in which tokenizer.json writes
-// tokens.
+// The byte-level alphabet of GPT-2. Every byte has a printable character. tokenizer.json writes tokens with
+// these characters.
 #pragma once
 
 #include <array>
@@ -10,17 +10,17 @@
 
 namespace ostro::tokenizer {
 
-// The code point that stands for a byte: itself for ! to ~, U+00A1 to U+00AC and U+00AE to U+00FF; the other
-// 68 bytes have U+0100 onwards, in order.
+// The code point for a byte. Bytes ! to ~, 0xA1 to 0xAC and 0xAE to 0xFF stand for themselves. The other 68
+// bytes get U+0100 and up, in order.
 uint32_t byte_character(uint8_t byte);
 
-// All bytes in the order of their characters; trained tokenizers number the single-byte tokens so.
+// All bytes, sorted by their characters. Trained tokenizers number the single-byte tokens in this order.
 std::array<uint8_t, 256> bytes_by_character();
 
-// Bytes as tokenizer.json writes them.
+// Bytes as text in the byte-level alphabet.
 std::string bytes_to_characters(std::string_view bytes);
 
-// The bytes that valid UTF-8 text stands for, or nothing when a character is not in the alphabet.
+// The inverse: the bytes for valid UTF-8 text, or nothing if a character is not in the alphabet.
 std::optional<std::string> characters_to_bytes(std::string_view text);
 
 }  // namespace ostro::tokenizer

@@ -1,4 +1,4 @@
-// Encoder: added tokens, then the text between them: its normal form, its pieces, their ids.
+// The Encoder: finds added tokens, then normalizes, splits and encodes the text between them.
 #include "ostro/tokenizer/model/tokenizer.h"
 #include "ostro/tokenizer/model/tokenizer_state.h"
 #include "ostro/tokenizer/unicode/utf8.h"
@@ -16,7 +16,7 @@ void Encoder::encode(std::string_view text, const EncodeOptions& options, std::v
   const bool valid = is_valid_utf8(text);
   const std::string repaired = valid ? std::string() : repair_utf8(text);
   if (!valid) text = repaired;
-  // Memory of pieces is worth its making only to an encoder that lives on, or to a long text.
+  // The cache of pieces pays off only for an encoder that is used again, or for a long text.
   if (text.size() > 4096 || !work.segments.empty()) {
     if (s.pieces() != nullptr) {
       work.scratch.memory.enable();
@@ -61,7 +61,7 @@ void Encoder::encode_segment(std::string_view text, bool at_start, std::vector<u
   });
 }
 
-// The plain byte-level tokenizers, most of those in use, whose pieces are found many at a time.
+// For plain byte-level tokenizers, the most common kind. Many pieces are looked up at a time.
 void Encoder::encode_bytes(std::string_view text, std::vector<uint32_t>& out) {
   const TokenizerSpec& spec = tokenizer_.spec();
   std::string with_space;

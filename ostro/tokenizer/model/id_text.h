@@ -1,4 +1,4 @@
-// Token ids as text, one document a line: what `ostro tokenizer encode` prints and `decode` reads.
+// Token ids as text, one document per line: the output of `ostro tokenizer encode` and the input of `decode`.
 #pragma once
 
 #include <cstdint>
@@ -12,18 +12,18 @@
 
 namespace ostro::tokenizer {
 
-// "1 2 3", or "[1, 2, 3]" with json; without a newline.
+// "1 2 3", or with json "[1, 2, 3]". No newline.
 std::string format_ids(std::span<const uint32_t> ids, bool json);
 
-// Reads either form; kInvalidArgument names the first thing that is not an id.
+// Reads both forms. Error: kInvalidArgument, with the first text that is not an id.
 Result<std::vector<uint32_t>> parse_ids(std::string_view line);
 
-// A line of ids for every line of `input` (without its "\n"; a last line may lack one), or, with whole_input,
-// one line for all of it.
+// Encodes every line of `input` (without its "\n"; the last line may lack it) to a line of ids. With
+// whole_input the whole text becomes one line.
 std::string encode_text(const Tokenizer& tokenizer, std::string_view input, bool whole_input, bool json,
                         const EncodeOptions& options);
 
-// The text of every line of ids, as bytes, a "\n" after each.
+// Decodes every line of ids to bytes, with a "\n" after each.
 Result<std::string> decode_lines(const Tokenizer& tokenizer, std::string_view lines,
                                  bool skip_special_tokens);
 

@@ -1,4 +1,4 @@
-// A token as an error shows it: added tokens can be long.
+// A token as text for an error message, shortened, because added tokens can be long.
 #pragma once
 
 #include <fmt/core.h>

@@ -1,4 +1,4 @@
-// The decoder of a tokenizer.json: tokens back to text.
+// The decoder of a tokenizer.json: turns tokens back into text.
 #pragma once
 
 #include <nlohmann/json_fwd.hpp>
@@ -13,12 +13,13 @@ namespace ostro::tokenizer {
 
 class TokenDecoder {
  public:
-  // Reads the "decoder" of a tokenizer.json; null gives one that puts a space between tokens, as Hugging Face
-  // does.
+  // Reads the "decoder" of a tokenizer.json. null gives a decoder that puts a space between tokens, as
+  // Hugging Face does.
   static Result<TokenDecoder> from_json(const nlohmann::json& json);
 
-  // The text of tokens. `raw`: bytes that are no UTF-8 stay as they are; otherwise ByteFallback writes U+FFFD
-  // for each byte of a run that is not UTF-8 as a whole (ByteLevel leaves repairing to the caller).
+  // The text of tokens. With `raw`, bytes that are not UTF-8 stay as they are. Otherwise ByteFallback
+  // replaces a run of byte tokens that is not UTF-8 by one U+FFFD per byte. ByteLevel leaves such repair to
+  // the caller.
   std::string decode(std::vector<std::string> tokens, bool raw) const;
 
  private:

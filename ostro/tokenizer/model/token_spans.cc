@@ -11,7 +11,8 @@
 namespace ostro::tokenizer {
 namespace {
 
-// Bytes of the white space at the beginning of a part of valid UTF-8, which may begin inside a character.
+// Length in bytes of the white space at the begin of `text`. `text` is a part of valid UTF-8 and may begin
+// inside a character.
 size_t leading_space(std::string_view text) {
   size_t n = 0;
   if (!text.empty() && (static_cast<unsigned char>(text[0]) & 0xC0) == 0x80) return 0;

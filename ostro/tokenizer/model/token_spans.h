@@ -1,4 +1,4 @@
-// Where in a text each of its tokens lies.
+// Finds the position of every token in its text.
 #pragma once
 
 #include <cstddef>
@@ -12,11 +12,11 @@
 
 namespace ostro::tokenizer {
 
-// For the ids that `tokenizer` gives for `text` (without begin and end tokens): the byte of the text at which
-// each token ends; the last ends with the text. A token begins where the one before it ends. White space that
-// an added token takes along belongs to it; a space that the tokenizer puts before the text belongs to no
-// byte. kUnsupported when the tokens do not spell the text (a normalizer that changes letters), naming the
-// first place.
+// For the ids that `tokenizer` gives for `text` (without begin and end tokens), returns the byte offset where
+// each token ends. A token begins where the previous one ends, and the last one ends with the text. White
+// space that an added token includes (lstrip, rstrip) belongs to that token. A space that the tokenizer adds
+// before the text has no bytes. Error: kUnsupported if the tokens do not spell the text (a normalizer changed
+// letters), with the first such place.
 Result<std::vector<size_t>> token_ends(const Tokenizer& tokenizer, std::string_view text,
                                        std::span<const uint32_t> ids);
 

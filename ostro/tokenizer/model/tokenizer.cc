@@ -12,7 +12,7 @@
 namespace ostro::tokenizer {
 namespace {
 
-// Names under which published tokenizers end and begin a document, the likeliest first.
+// Usual names of the tokens that end and begin a document, the likeliest first.
 constexpr std::string_view kEosNames[] = {"<|endoftext|>", "<|end_of_text|>", "</s>",
                                           "<eos>",         "<|eos|>",         "<EOS>"};
 constexpr std::string_view kBosNames[] = {"<|begin_of_text|>", "<s>",   "<bos>",

@@ -1,5 +1,5 @@
-// Tokenizer: text to token ids and back, with the ids that Hugging Face `tokenizers` gives for the same
-// tokenizer.json, or `sentencepiece` for the same .model.
+// Tokenizer: turns text into token ids and back. It gives the same ids as Hugging Face `tokenizers` for a
+// tokenizer.json, and as `sentencepiece` for a .model.
 #pragma once
 
 #include <cstdint>
@@ -20,66 +20,70 @@ struct EncodeOptions {
   bool parse_special_tokens = true;  // false: "<|endoftext|>" in the text is ordinary text
 };
 
-// A BPE, Unigram or SentencePiece tokenizer. Immutable: any number of threads may use one object. Cheap to
-// move, not copyable.
+// A BPE, unigram or SentencePiece tokenizer. Immutable: any number of threads may use one object. It can be
+// moved but not copied.
 class Tokenizer {
  public:
-  // Reads a tokenizer.json (from a file: load_tokenizer in files.h); `name` (a path) begins every error. A
-  // component that is not supported, anywhere in the file, is an error that names it.
+  // Reads the text of a tokenizer.json. (load_tokenizer in files.h reads a file.) `name`, for example a path,
+  // begins every error. Any component in the file that is not supported is an error that names it.
   static Result<Tokenizer> from_json(std::string_view json, std::string_view name);
 
-  // Reads a SentencePiece .model. With add_bos or add_eos, add_special_tokens puts the model's bos or eos
-  // piece around a text, as a tokenizer_config.json with "add_bos_token" says; the file itself does not.
+  // Reads the bytes of a SentencePiece .model. With add_bos or add_eos, EncodeOptions::add_special_tokens
+  // puts the model's bos or eos piece around a text. The .model itself does not say this; a
+  // tokenizer_config.json does ("add_bos_token").
   static Result<Tokenizer> from_sentencepiece(std::string bytes, std::string_view name, bool add_bos = false,
                                               bool add_eos = false);
 
-  // Builds from data; fails when ids clash, or a merge's result is not in the vocabulary.
+  // Builds a tokenizer from a spec. Errors: two tokens have one id; the result of a merge is not in the
+  // vocabulary.
   static Result<Tokenizer> from_spec(TokenizerSpec spec);
 
   Tokenizer(Tokenizer&&) noexcept;
   Tokenizer& operator=(Tokenizer&&) noexcept;
   ~Tokenizer();
 
-  // Token ids of a text. Bytes that are not UTF-8 are read as U+FFFD, like Python's decode(errors="replace").
-  // For many texts use an Encoder, which remembers pieces.
+  // The token ids of a text. Bytes that are not UTF-8 are read as U+FFFD, as Python's
+  // decode(errors="replace") does. For many texts use an Encoder, which caches pieces.
   std::vector<uint32_t> encode(std::string_view text, const EncodeOptions& options = {}) const;
 
   // The text of ids, always valid UTF-8 (U+FFFD where the bytes are not). kInvalidArgument for an unknown id.
   Result<std::string> decode(std::span<const uint32_t> ids, bool skip_special_tokens = false) const;
 
-  // The bytes of ids, unrepaired: what ends inside a character is completed by the ids that follow.
+  // The bytes of ids, without repair. The last character may be incomplete; the bytes of the next ids
+  // complete it.
   Result<std::string> decode_bytes(std::span<const uint32_t> ids, bool skip_special_tokens = false) const;
 
-  // One more than the largest id: the rows an embedding needs.
+  // The largest id plus one: the number of rows that an embedding needs.
   uint32_t vocab_size() const;
 
   std::optional<uint32_t> token_to_id(
-      std::string_view token) const;  // model tokens in the byte-level alphabet
+      std::string_view token) const;  // model tokens are given in the byte-level alphabet
   std::optional<std::string_view> id_to_token(uint32_t id) const;
 
-  // The token that ends a document, and the one that begins it. tokenizer.json does not name them: they are
-  // guessed from well-known names until set_eos_token / set_bos_token (from a tokenizer_config.json or an
-  // option) says so.
+  // The tokens that end and begin a document. tokenizer.json does not name them. They are guessed from
+  // well-known names until set_eos_token or set_bos_token is called (from a tokenizer_config.json or an
+  // option).
   std::optional<uint32_t> eos_id() const;
   std::optional<uint32_t> bos_id() const;
   Status set_eos_token(std::string_view token);
   Status set_bos_token(std::string_view token);
 
-  // Bytes that the vocabulary has no token for, which encode leaves out as Hugging Face does. 0 for ours.
+  // The number of bytes without a token. encode drops such bytes, as Hugging Face does. 0 for tokenizers
+  // trained here.
   int missing_bytes() const;
 
-  // The tokenizer.json, indented, as written to files; loads in Hugging Face `tokenizers` with the same ids.
-  // For a SentencePiece model, which no tokenizer.json can say exactly, it holds the .model and only Ostro
-  // reads it.
+  // The text of the tokenizer.json, indented. Hugging Face `tokenizers` reads it and gives the same ids.
+  // Exception: a SentencePiece model cannot be expressed exactly in a tokenizer.json. For it the file
+  // contains the .model, and only Ostro can read it.
   std::string to_json() const;
 
-  // The same content with sorted keys and no spaces: what a tokenizer's hash is taken of.
+  // The same content with sorted keys and no spaces. The tokenizer's hash is computed from this text.
   std::string canonical_json() const;
-  // SHA-256 of canonical_json(), in hexadecimal; computed once. Thread-safe.
+  // SHA-256 of canonical_json() in hexadecimal, computed once. Thread-safe.
   const std::string& hash() const;
 
-  // A tokenizer_config.json to write beside it, so that AutoTokenizer knows the eos and bos tokens.
-  // `model_max_length` in tokens; 0 leaves it out.
+  // The text of a tokenizer_config.json, from which AutoTokenizer learns the eos and bos tokens.
+  // `model_max_length` is in tokens; 0 leaves it out.
   std::string tokenizer_config_json(int64_t model_max_length = 0) const;
 
   const TokenizerSpec& spec() const;
@@ -93,15 +97,15 @@ class Tokenizer {
   std::unique_ptr<State> state_;
 };
 
-// Encodes many texts with a bounded memory of pieces met before. One per thread; the tokenizer must outlive
-// it.
+// Encodes many texts and caches pieces seen before, in memory of fixed size. One per thread; the tokenizer
+// must outlive it.
 class Encoder {
  public:
   explicit Encoder(const Tokenizer& tokenizer);
   Encoder(Encoder&&) noexcept;
   ~Encoder();
 
-  // Appends the ids of a text: the same as Tokenizer::encode, faster.
+  // Appends the ids of a text. The same ids as Tokenizer::encode, but faster.
   void encode(std::string_view text, const EncodeOptions& options, std::vector<uint32_t>& out);
 
  private:
@@ -110,7 +114,7 @@ class Encoder {
   void encode_bytes(std::string_view text, std::vector<uint32_t>& out);
 
   const Tokenizer& tokenizer_;
-  std::unique_ptr<Work> work_;  // kept between calls for its memory
+  std::unique_ptr<Work> work_;  // kept between calls to reuse its memory
 };
 
 }  // namespace ostro::tokenizer

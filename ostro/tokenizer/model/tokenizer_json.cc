@@ -1,4 +1,4 @@
-// tokenizer.json, both ways. Reading refuses, by name, whatever would change ids and is not supported.
+// Reads and writes tokenizer.json. Whatever would change ids and is not supported is refused by name.
 #include <fmt/core.h>
 
 #include <nlohmann/json.hpp>
@@ -13,8 +13,8 @@
 namespace ostro::tokenizer {
 namespace {
 
-// Whether brackets outside strings nest deeper than any tokenizer.json does; what walks the parsed value
-// recurses, and must not run out of stack on a hostile file.
+// Whether brackets outside strings are nested deeper than in any real tokenizer.json. Code that walks the
+// parsed value recurses, and a hostile file must not overflow the stack.
 bool nests_too_deep(std::string_view text) {
   constexpr int kMaxDepth = 100;
   int depth = 0;
@@ -112,7 +112,7 @@ Status read_unigram(const Json& model, TokenizerSpec& spec) {
   return {};
 }
 
-// The model of a file that Ostro wrote for a SentencePiece .model.
+// Reads the model part of a file that Ostro wrote for a SentencePiece .model.
 Status read_sentencepiece(const Json& model, TokenizerSpec& spec) {
   ASSIGN_OR_RETURN(const std::string text, text_field(model, "proto"));
   ASSIGN_OR_RETURN(spec.sentencepiece, base64_decode(text));
@@ -162,7 +162,7 @@ Status read_added_tokens(const Json& root, TokenizerSpec& spec) {
 Result<Splitter> splitter_of(const Json& split) {
   const Json& regex = member(member(split, "pattern"), "Regex");
   ASSIGN_OR_RETURN(const bool invert, flag(split, "invert", false));
-  // Every character is in a match, so that these two come to the same.
+  // The pattern matches all of the text, so these two settings give the same pieces.
   const bool matches_are_pieces = member(split, "behavior") == (invert ? "Removed" : "Isolated");
   if (!regex.is_string() || !matches_are_pieces) return not_supported("pre_tokenizer", split);
   const auto splitter = splitter_of_pattern(regex.get_ref<const std::string&>());
@@ -175,7 +175,7 @@ Result<Splitter> splitter_of(const Json& split) {
       regex.dump(), known));
 }
 
-// The plain byte-level form, which the spec has fields for; an error for any other.
+// Reads the plain byte-level form, for which the spec has fields. Any other form is an error.
 Status read_byte_level(const Json& json, TokenizerSpec& spec) {
   ASSIGN_OR_RETURN(const auto steps, components(json, "pre_tokenizer", "pretokenizers"));
   spec.splitter = Splitter::kNone;
@@ -242,7 +242,7 @@ Result<std::vector<uint32_t>> template_ids(const Json& processor, const Json& na
   return out;
 }
 
-// Puts what a TemplateProcessing adds around spec.prefix and spec.suffix.
+// Reads which ids a TemplateProcessing adds around a text into spec.prefix and spec.suffix.
 Status read_template(const Json& processor, TokenizerSpec& spec) {
   const Json& single = member(processor, "single");
   if (!single.is_array()) return corrupt("post_processor: TemplateProcessing without \"single\"");
@@ -266,7 +266,7 @@ Status read_template(const Json& processor, TokenizerSpec& spec) {
   return {};
 }
 
-// The id of a ["</s>", 2] of BertProcessing and RobertaProcessing.
+// Reads the id of a pair like ["</s>", 2], as BertProcessing and RobertaProcessing have it.
 Result<uint32_t> named_id(const Json& processor, const char* key) {
   const Json& pair = member(processor, key);
   if (!pair.is_array() || pair.size() != 2)
@@ -304,7 +304,7 @@ Result<TokenizerSpec> read_spec(std::string_view text) {
   }
   TokenizerSpec spec;
   RETURN_IF_ERROR(read_model(root, spec));
-  if (spec.kind == ModelKind::kSentencePiece) return spec;  // it says all the rest
+  if (spec.kind == ModelKind::kSentencePiece) return spec;  // the .model defines everything else
   spec.normalizer = member(root, "normalizer").dump();
   RETURN_IF_ERROR(read_added_tokens(root, spec));
   RETURN_IF_ERROR(read_pre_tokenizer(root, spec));
@@ -367,7 +367,7 @@ OrderedJson write_bpe(const TokenizerSpec& spec) {
   for (const auto& [left, right] : spec.merges)
     merges.push_back(OrderedJson::array({spec.vocab[left], spec.vocab[right]}));
   const bool by_characters =
-      spec.kind == ModelKind::kCharBpe;  // no ids depend on these where all bytes have tokens
+      spec.kind == ModelKind::kCharBpe;  // no id depends on these if all bytes have tokens
   return {{"type", "BPE"},
           {"dropout", nullptr},
           {"unk_token", OrderedJson::parse(spec.unknown_token)},

@@ -1,4 +1,4 @@
-// How a Tokenizer's parts are made from its spec.
+// Builds the parts of a Tokenizer from its spec.
 #include <fmt/core.h>
 
 #include <algorithm>
@@ -28,8 +28,9 @@ std::array<uint32_t, 256> byte_token_ids(const std::unordered_map<std::string, u
   return out;
 }
 
-// A score as Hugging Face has it: its reader of JSON takes the digits as an integer, rounds that to a double
-// and divides by a power of ten, which rounds again. Of equal paths the last bit decides.
+// The score as Hugging Face reads it. Its JSON reader takes the digits as an integer, rounds that to a double
+// and divides by a power of ten, which rounds again. The last bit matters when two paths have almost the same
+// score.
 double as_hugging_face_reads(double score) {
   char text[32];
   const auto end = std::to_chars(text, text + sizeof(text), score, std::chars_format::scientific).ptr;
@@ -75,13 +76,13 @@ Status Tokenizer::State::make_parts() {
     case ModelKind::kUnigram:
       return make_unigram_model();
     case ModelKind::kSentencePiece:
-      pre_tokenizer.emplace();  // one that cuts nowhere
+      pre_tokenizer.emplace();  // a pre-tokenizer that does not cut
       break;
   }
   return {};
 }
 
-// Before all else, as it fills in the vocabulary.
+// Must run first, because it fills in the vocabulary.
 Status Tokenizer::State::make_sentencepiece() {
   ASSIGN_OR_RETURN(SentencePieceProto proto, SentencePieceProto::parse(spec.sentencepiece));
   ASSIGN_OR_RETURN(sentencepiece, SentencePiece::from_proto(std::move(proto)));
@@ -97,7 +98,7 @@ Status Tokenizer::State::make_sentencepiece() {
   return {};
 }
 
-// The token that the merge of a rank makes.
+// The token that the merge with this rank produces.
 Result<uint32_t> Tokenizer::State::merged_id(uint32_t rank) const {
   const auto [left, right] = spec.merges[rank];
   const auto& vocab = spec.vocab;
@@ -176,8 +177,8 @@ Status Tokenizer::State::make_unigram_model() {
   return {};
 }
 
-// Where a token is looked for in normalized text, Hugging Face decodes it to its normal form too. Special
-// ones first, as Hugging Face asks them first where two are the same text after normalization.
+// A token that is searched in normalized text is also decoded to its normal form, as in Hugging Face. Special
+// tokens come first: if two tokens have the same normal form, Hugging Face takes the special one.
 Status Tokenizer::State::make_matchers() {
   std::vector<const AddedToken*> plain_tokens, normalized_tokens;
   for (const bool special : {true, false}) {

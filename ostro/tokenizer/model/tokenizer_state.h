@@ -1,4 +1,4 @@
-// What a Tokenizer holds; private to the room.
+// The members of a Tokenizer. Private to this room.
 #pragma once
 
 #include <deque>
@@ -22,25 +22,25 @@ namespace ostro::tokenizer {
 
 struct Tokenizer::State {
   TokenizerSpec spec;
-  BpeModel model;  // of bytes
-  // What tokenizers that are not plainly byte-level have besides, or instead.
+  BpeModel model;  // byte-level BPE
+  // Parts of tokenizers that are not plain byte-level ones.
   Normalizer normalizer;
-  std::optional<PreTokenizer> pre_tokenizer;  // nothing: the splitter of the spec
-  std::unique_ptr<PieceModel> piece_model;    // null: `model`
-  std::optional<TokenDecoder> decoder;        // nothing: the bytes of tokens are joined
+  std::optional<PreTokenizer> pre_tokenizer;  // without one, the splitter of the spec is used
+  std::unique_ptr<PieceModel> piece_model;    // null: `model` is used
+  std::optional<TokenDecoder> decoder;        // without one, the bytes of tokens are joined
   std::optional<SentencePiece> sentencepiece;
-  // Added tokens that are looked for in the text, and, in their normal form, in the normalized text; they
+  // Added tokens that are searched in the text, and (as normal forms) in the normalized text. The matchers
   // point into spec.added_tokens and normal_forms.
   std::deque<AddedToken> normal_forms;
   std::optional<AddedTokenMatcher> plain, normalized;
   std::unordered_map<std::string, uint32_t> ids;  // of model and added tokens
-  std::vector<std::string> bytes;                 // by id, what decode joins
+  std::vector<std::string> bytes;                 // bytes of each token by id; decode joins them
   std::vector<const AddedToken*> added;           // by id, nullptr for model tokens
   std::optional<uint32_t> eos, bos;
   std::once_flag hashed;
-  std::string hash;  // once `hashed`
+  std::string hash;  // valid after `hashed` was used
 
-  // Reads the parts that the spec keeps as JSON, and makes the model.
+  // Parses the parts that the spec keeps as JSON, and builds the model.
   Status make_parts();
   Status make_sentencepiece();
   Status make_byte_model();
@@ -48,10 +48,10 @@ struct Tokenizer::State {
   Status make_unigram_model();
   Result<uint32_t> merged_id(uint32_t rank) const;
 
-  // The model of pieces that are not bytes, or null.
+  // The model for pieces that are not bytes, or null.
   const PieceModel* pieces() const { return sentencepiece ? &sentencepiece->model() : piece_model.get(); }
 
-  // The normal form of text, which lives in `buffers` if it is not the text itself.
+  // The normalized text. It is stored in `buffers`, unless it is the text itself.
   std::string_view normal_form(std::string_view text, std::string (&buffers)[2]) const {
     if (!sentencepiece) return normalizer.apply(text, buffers);
     buffers[0].clear();
@@ -59,11 +59,11 @@ struct Tokenizer::State {
     return buffers[0];
   }
 
-  // Tells the matchers which added tokens there are.
+  // Gives the added tokens to the matchers.
   Status make_matchers();
 };
 
-// What an Encoder works with; some of it only for some tokenizers.
+// Working memory of an Encoder. Some members are used only by some kinds of tokenizers.
 struct Encoder::Work {
   explicit Work(const BpeModel& model) : bytes(model) {}
 

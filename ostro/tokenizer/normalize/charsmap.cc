@@ -13,8 +13,8 @@ namespace {
 
 static_assert(std::endian::native == std::endian::little);
 
-// A unit: the label of the edge to it in the low byte (bit 31 marks a value), bit 8 says that a value
-// follows, bits 10 and up are the offset of its children, times 256 with bit 9.
+// A unit has three fields. The low byte is the label of the edge to it (bit 31 marks a value instead). Bit 8
+// says that a value follows. Bits 10 and up are the offset of its children, times 256 if bit 9 is set.
 uint32_t label(uint32_t unit) { return unit & (0x80000000u | 0xFF); }
 bool has_value(uint32_t unit) { return (unit >> 8 & 1) != 0; }
 uint32_t offset(uint32_t unit) { return unit >> 10 << ((unit & 0x200) >> 6); }
@@ -63,7 +63,7 @@ Charsmap::Rule Charsmap::find(std::string_view text, bool stop_at_first) const {
     place ^= offset(unit);
     if (!has_value(unit)) continue;
     const uint32_t value = place < units_.size() ? units_[place] & 0x7FFFFFFF : 0xFFFFFFFF;
-    if (value >= replacements_.size()) break;  // a damaged array
+    if (value >= replacements_.size()) break;  // the array is damaged
     rule = {i + 1, std::string_view(replacements_.data() + value)};
     if (stop_at_first) break;
   }
@@ -73,7 +73,7 @@ Charsmap::Rule Charsmap::find(std::string_view text, bool stop_at_first) const {
 void Charsmap::append_by_clusters(std::string_view text, std::string& out) const {
   constexpr size_t kWhole = 6;
   for (size_t i = 0; i < text.size();) {
-    // The last byte of the run may be of a cluster with what follows.
+    // The last byte of a run may belong to a cluster with the bytes that follow.
     const size_t look = changing_.find(text, i), calm = look < text.size() && look > i ? look - 1 : look;
     out.append(text.substr(i, calm - i));
     i = calm;

@@ -1,4 +1,4 @@
-// The normalizer of a tokenizer.json: what happens to the text before it is split.
+// The normalizer of a tokenizer.json: it changes the text before the text is split.
 #pragma once
 
 #include <nlohmann/json_fwd.hpp>
@@ -16,13 +16,13 @@ namespace ostro::tokenizer {
 
 class Normalizer {
  public:
-  // Reads the "normalizer" of a tokenizer.json; null gives one that changes nothing.
+  // Reads the "normalizer" of a tokenizer.json. null gives a normalizer that changes nothing.
   static Result<Normalizer> from_json(const nlohmann::json& json);
 
   bool empty() const { return steps_.empty(); }
 
-  // The normal form of valid UTF-8 text: `text` itself when there is no step, otherwise kept in `buffers`,
-  // which must not change while the result is in use.
+  // The normalized form of valid UTF-8 text. Without steps this is `text` itself. Otherwise it is stored in
+  // `buffers`, which must not change while the result is in use.
   std::string_view apply(std::string_view text, std::string (&buffers)[2]) const;
 
  private:

@@ -10,7 +10,7 @@ namespace ostro::tokenizer {
 
 std::string byte_token(uint8_t byte);
 
-// The byte, or nothing when the text is no such token. Hexadecimal letters may be lower case.
+// The byte, or nothing if the text is not such a token. The hexadecimal letters may be lower case.
 std::optional<uint8_t> byte_of_token(std::string_view token);
 
 }  // namespace ostro::tokenizer

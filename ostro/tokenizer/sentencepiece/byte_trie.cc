@@ -33,7 +33,6 @@ void ByteTrie::insert(std::string_view key, uint32_t value) {
     node = next;
   }
   values_[node] = value;
-  longest_ = std::max(longest_, key.size());
 }
 
 uint32_t ByteTrie::find(std::string_view key) const {

@@ -1,4 +1,4 @@
-// A trie over bytes with a value per key: which tokens begin at a place of the text.
+// A trie over bytes with a value per key. It finds the tokens that begin at a position of the text.
 #pragma once
 
 #include <cstdint>
@@ -39,7 +39,6 @@ class ByteTrie {
   Match longest(std::string_view text, size_t i) const;
 
   bool empty() const { return edges_.empty(); }
-  size_t longest_key() const { return longest_; }
 
  private:
   static constexpr uint64_t kEmpty = ~uint64_t{0};
@@ -54,8 +53,8 @@ class ByteTrie {
   void add_edge(uint64_t key, uint32_t node);
 
   std::vector<uint32_t> values_ = {kNone};  // by node
-  std::vector<Edge> edges_;                 // open addressing, at most half full
-  size_t mask_ = 0, longest_ = 0;
+  std::vector<Edge> edges_;                 // hash table with open addressing, at most half full
+  size_t mask_ = 0;
 };
 
 }  // namespace ostro::tokenizer

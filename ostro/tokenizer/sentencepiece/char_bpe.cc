@@ -10,9 +10,9 @@
 namespace ostro::tokenizer {
 namespace {
 
-constexpr int kMostPasses = 64;  // a vocabulary that is ordered at all needs two
+constexpr int kMostPasses = 64;  // an ordered vocabulary needs two passes
 
-// The symbols that tokens can begin (or end) with: nearly always one.
+// The symbols that a token can begin (or end) with: nearly always one.
 class EdgeSymbols {
  public:
   explicit EdgeSymbols(size_t tokens) : one_(tokens, kNoToken) {}
@@ -70,9 +70,8 @@ CharBpe::CharBpe(Parts parts) : parts_(std::move(parts)), pairs_(parts_.merges.s
   }
 }
 
-// A merge joins two tokens; what it puts side by side are a symbol that the left one can end with and a
-// symbol that the right one can begin with. So a place between two symbols that no merge brings together is
-// never inside a token.
+// A merge puts two symbols side by side: one that the left token can end with, and one that the right token
+// can begin with. If no merge does this for two symbols, no token contains them side by side.
 void CharBpe::find_neighbours() {
   uint32_t tokens = 0;
   for (const Merge& m : parts_.merges) tokens = std::max({tokens, m.left + 1, m.right + 1, m.result + 1});
@@ -97,7 +96,7 @@ void CharBpe::find_neighbours() {
     }
   }
   const uint32_t space = parts_.characters.find(read_code_point(kSpaceSymbol.data()).value);
-  // A character that vanishes would let U+2581 meet another symbol.
+  // If characters can be dropped, U+2581 may get another neighbour, so words cannot be used.
   words_ = space != kNoToken && (parts_.unknown != kNoToken || all_bytes_);
   std::vector<std::pair<uint32_t, uint32_t>> found;
   for (const Merge& m : parts_.merges) {
@@ -114,7 +113,8 @@ void CharBpe::find_neighbours() {
     if (right == space && left != space) words_ = false;
   }
   for (uint8_t byte = 0; byte < 0x80; ++byte) {
-    // Bytes overtake unknown characters, so they part words only where there are none.
+    // Byte tokens are put before a pending unknown symbol (see make_row). So they separate words only if
+    // there are no unknown characters.
     const Character& c = ascii_[byte];
     const bool parts = c.entry == Entry::kSymbol || (c.entry == Entry::kBytes && all_bytes_);
     if (parts && c.first < parts_.first_virtual && (c.first >= tokens || !joins[c.first]))
@@ -142,9 +142,9 @@ bool CharBpe::can_cut(const Character& before, const Character& after) const {
   return neighbours_.find(before.last, after.first).rank == kNoToken;
 }
 
-// The row of symbols of a text. An unknown symbol is added when the next character that has a symbol of its
-// own comes: bytes overtake it, as in Hugging Face (only a vocabulary with some byte tokens and not others
-// shows that).
+// Builds the row of symbols of a text. As in Hugging Face, an unknown symbol is not added at once. It is
+// added when the next character with its own symbol comes, so byte tokens in between are placed before it.
+// This matters only for a vocabulary with tokens for some bytes but not for all.
 void CharBpe::make_row(std::string_view text, std::vector<uint32_t>& row) const {
   row.clear();
   bool unknown_waits = false;
@@ -169,7 +169,7 @@ void CharBpe::make_row(std::string_view text, std::vector<uint32_t>& row) const 
   add_unknown();
 }
 
-// Symbols that are no token, from `begin` on, become the bytes of their text or the unknown token.
+// Replaces virtual symbols in `out`, from `begin` on, by the bytes of their text or by the unknown token.
 void CharBpe::replace_virtual(size_t begin, ModelScratch& s, std::vector<uint32_t>& out) const {
   s.ids.assign(out.begin() + static_cast<std::ptrdiff_t>(begin), out.end());
   out.resize(begin);
@@ -203,7 +203,8 @@ void CharBpe::encode_run(std::string_view text, ModelScratch& s, std::vector<uin
   });
 }
 
-// Before the next space behind something else, or ASCII that joins nothing, which is a word by itself.
+// The end of the word that begins at `begin`. A word ends before a U+2581 that follows other text. An ASCII
+// character without merges is a word by itself.
 size_t CharBpe::word_end_at(std::string_view text, size_t begin) const {
   size_t i = begin;
   while (text.substr(i).starts_with(kSpaceSymbol)) i += kSpaceSymbol.size();
@@ -217,9 +218,10 @@ size_t CharBpe::word_end_at(std::string_view text, size_t begin) const {
 
 // Cuts text into units and encodes them.
 void CharBpe::encode_units(std::string_view text, ModelScratch& s, std::vector<uint32_t>& out) const {
-  size_t unit = 0;  // where the present unit begins
+  size_t unit = 0;  // start of the current unit
   Character before{Entry::kNothing, kNoToken, kNoToken, 0};
-  // An unknown symbol that is not in the row yet, see make_row: bytes overtake it and others fuse with it.
+  // An unknown symbol is pending (see make_row): bytes are placed before it, and further unknown characters
+  // may fuse with it.
   bool unknown_waits = false;
   const auto finish = [&](size_t end) {
     if (end == unit) return;
@@ -228,7 +230,7 @@ void CharBpe::encode_units(std::string_view text, ModelScratch& s, std::vector<u
       out.push_back(before.first);
     } else if (const std::string_view piece = text.substr(unit, end - unit);
                words_ && piece.size() == text.size()) {
-      encode_unit(piece, s, out);  // the word is remembered
+      encode_unit(piece, s, out);  // no cache here: the caller stores the word
     } else {
       s.memory.encode(piece, out, [&](std::vector<uint32_t>& ids) { encode_unit(piece, s, ids); });
     }

@@ -1,5 +1,5 @@
-// BPE over characters (not bytes): Llama 2, Mistral, Gemma and SentencePiece's BPE, with bytes or an unknown
-// token for characters that the vocabulary lacks.
+// BPE over characters instead of bytes: Llama 2, Mistral, Gemma and SentencePiece's BPE. A character that is
+// not in the vocabulary becomes byte tokens or the unknown token.
 #pragma once
 
 #include <array>
@@ -16,7 +16,7 @@
 
 namespace ostro::tokenizer {
 
-// Symbols by code point, in pages.
+// A table from code point to symbol, in pages of 256.
 class CharacterTable {
  public:
   CharacterTable() : pages_(0x1100, 0), symbols_(256, kNoToken) {}
@@ -30,11 +30,14 @@ class CharacterTable {
   std::vector<uint32_t> symbols_;
 };
 
-// Text of this kind is often not split into words at all, so the model cuts it itself, where no merge can
-// reach across: between two symbols that no token holds side by side. That never changes an id and keeps most
-// units short enough to be remembered. Where the vocabulary allows it, text is first cut into words
-// (words.h), which is quicker than looking at every character, and the units are only looked for in new
-// words.
+// BPE over characters with a cache.
+//
+// Such text is often not split into words, so this class cuts it into units itself. It cuts between two
+// symbols that are not side by side in any token. No merge can join them, so a cut never changes an id. Most
+// units are then short enough for the cache.
+//
+// If the vocabulary allows it, text is first cut into words (words.h), which is faster than looking at every
+// character. Then units are only needed inside words that are not in the cache.
 class CharBpe final : public PieceModel {
  public:
   struct Merge {
@@ -44,13 +47,14 @@ class CharBpe final : public PieceModel {
     CharacterTable characters;
     std::vector<Merge> merges;
     bool byte_fallback = false;
-    std::array<uint32_t, 256>
-        byte_ids{};               // kNoToken for none; used with byte_fallback, if all of a character's exist
-    uint32_t unknown = kNoToken;  // kNoToken: characters without a token vanish
+    // kNoToken for none; used with byte_fallback if every byte of the character has a token
+    std::array<uint32_t, 256> byte_ids{};
+    uint32_t unknown = kNoToken;  // kNoToken: characters without a token are dropped
     bool fuse_unknown = false;    // a run of unknown characters is one symbol
-    ByteTrie whole;               // pieces that are one token whatever the merges say (ignore_merges)
-    // SentencePiece: tokens that are cut out before anything else, and symbols from `first_virtual` on that
-    // stand for characters which are no token but occur in tokens (by index: their UTF-8).
+    ByteTrie whole;               // pieces that are always one token (ignore_merges)
+    // Only for SentencePiece. `cut_out` holds the tokens that are cut out of the text first. Symbols from
+    // `first_virtual` on stand for characters that are not tokens themselves but occur inside tokens;
+    // `virtual_text` holds their UTF-8, by index.
     ByteTrie cut_out;
     uint32_t first_virtual = kNoToken;
     std::vector<std::string> virtual_text;
@@ -60,13 +64,13 @@ class CharBpe final : public PieceModel {
   void encode(std::string_view piece, ModelScratch& scratch, std::vector<uint32_t>& out) const override;
 
  private:
-  // How a character enters the row of symbols: as the symbol of its own, as bytes, as the unknown one, or
-  // not.
+  // How a character goes into the row of symbols: as its own symbol, as bytes, as the unknown symbol, or not
+  // at all.
   enum class Entry { kSymbol, kBytes, kUnknown, kNothing };
   struct Character {
     Entry entry = Entry::kNothing;
-    uint32_t first = kNoToken, last = kNoToken;  // symbols
-    uint32_t length = 1;                         // bytes
+    uint32_t first = kNoToken, last = kNoToken;  // first and last symbol
+    uint32_t length = 1;                         // length in bytes
   };
   Character character_at(std::string_view text, size_t i) const;
   bool can_cut(const Character& before, const Character& after) const;
@@ -80,13 +84,13 @@ class CharBpe final : public PieceModel {
 
   Parts parts_;
   MergeTable pairs_;
-  MergeTable neighbours_;  // pairs of symbols that some token holds side by side
-  bool cuts_ = true;       // false: neighbours_ could not be worked out
+  MergeTable neighbours_;  // pairs of symbols that are side by side in some token
+  bool cuts_ = true;       // false if neighbours_ could not be computed
   bool all_bytes_ = false;
-  bool words_ = false;  // no token goes on behind the end of a word
-  ByteSet word_stops_;  // ASCII that joins nothing, and the first byte of U+2581
+  bool words_ = false;  // no token extends past the end of a word
+  ByteSet word_stops_;  // ASCII characters without merges, and the first byte of U+2581
   std::array<Character, 0x80> ascii_{};
-  std::array<std::bitset<0x80>, 0x80> ascii_cuts_;  // can_cut() of two ASCII characters
+  std::array<std::bitset<0x80>, 0x80> ascii_cuts_;  // can_cut() for all pairs of ASCII characters
   ByteSet cut_out_begins_;
 };
 

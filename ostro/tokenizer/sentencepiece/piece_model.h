@@ -1,4 +1,4 @@
-// What turns a piece of text into token ids, where pieces are more than runs of bytes (bpe.h has those).
+// The interface of models that turn a piece of text into token ids. For pieces of plain bytes see bpe.h.
 #pragma once
 
 #include <cstdint>
@@ -11,7 +11,7 @@
 
 namespace ostro::tokenizer {
 
-// The working memory of one thread; it belongs to one model.
+// Working memory of one thread for one model.
 struct ModelScratch {
   PieceMemory memory;
   SymbolMerge merge;

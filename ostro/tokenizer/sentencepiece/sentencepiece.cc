@@ -58,8 +58,8 @@ Status SentencePiece::check_pieces(std::array<uint32_t, 256>& byte_ids) {
   return {};
 }
 
-// SentencePiece joins two neighbours when their text together is a piece, the highest score first. So every
-// way to cut a piece into two symbols is a merge, and all of them have the rank of the piece's score.
+// SentencePiece merges two neighbours if their joined text is a piece, highest score first. So every way to
+// cut a piece into two symbols is a merge, and its rank follows from the piece's score.
 Status SentencePiece::make_bpe() {
   CharBpe::Parts parts;
   RETURN_IF_ERROR(check_pieces(parts.byte_ids));
@@ -81,7 +81,8 @@ Status SentencePiece::make_bpe() {
   uint32_t next_rank = 0;
   for (auto& [score, rank] : ranks) rank = next_rank++;
 
-  // Every character of a piece is a symbol; one that is no piece itself gets a number after all ids.
+  // Every character of a piece is a symbol. A character that is not a piece itself gets a number above all
+  // ids.
   parts.first_virtual = static_cast<uint32_t>(proto_.pieces.size());
   for (const auto& piece : proto_.pieces) {
     if (!is_ordinary(piece.type)) continue;
@@ -191,7 +192,7 @@ std::string SentencePiece::decode(std::span<const uint32_t> ids, bool raw) const
       std::string_view text = piece.text;
       if (at_start && strips && text.starts_with(kSpaceSymbol)) {
         text.remove_prefix(kSpaceSymbol.size());
-        // With remove_extra_whitespaces all leading spaces go, not just the first.
+        // With remove_extra_whitespaces all leading spaces are removed, not only the first.
         stripped = !proto_.remove_extra_whitespaces;
       }
       replace_space_symbols(text, out);

@@ -1,4 +1,4 @@
-// A SentencePiece model at work, with the ids and the text that the `sentencepiece` library gives.
+// A SentencePiece model. It gives the same ids and text as the `sentencepiece` library.
 #pragma once
 
 #include <memory>
@@ -16,7 +16,7 @@
 
 namespace ostro::tokenizer {
 
-// What SentencePiece does to the text before it looks for pieces.
+// The normalization that SentencePiece applies before it searches pieces.
 class SentencePieceNormalizer {
  public:
   static Result<SentencePieceNormalizer> from_proto(const SentencePieceProto& proto);
@@ -33,27 +33,27 @@ class SentencePieceNormalizer {
   void append_plain(std::string_view text, bool& after_space, std::string& out) const;
 
   std::optional<Charsmap> charsmap_;
-  ByteTrie user_defined_;  // pieces that no rule changes
+  ByteTrie user_defined_;  // user-defined pieces, which no rule changes
   bool dummy_prefix_ = true, remove_extra_ = true, suffix_ = false;
-  std::string_view space_;  // what a space becomes
-  ByteSet special_;         // bytes that are not ASCII, or that a rule or user-defined piece may be about
+  std::string_view space_;  // replacement of a space
+  ByteSet special_;         // non-ASCII bytes, and bytes that begin a rule or a user-defined piece
 };
 
 class SentencePiece {
  public:
-  // kUnsupported for what other programs write but nobody trains with: the kinds word and char, unused pieces
-  // in a BPE model, a denormalizer.
+  // Error: kUnsupported for features that exist in the format but are hardly used: the model types word and
+  // char, unused pieces in a BPE model, a denormalizer.
   static Result<SentencePiece> from_proto(SentencePieceProto proto);
 
   const SentencePieceNormalizer& normalizer() const { return normalizer_; }
   const PieceModel& model() const { return *model_; }
   const SentencePieceProto& proto() const { return proto_; }
 
-  // The id of a piece, and of the control pieces that begin and end a document.
+  // The id of a control piece, for example those that begin and end a document.
   std::optional<uint32_t> control_id(std::string_view piece) const;
 
-  // The text of ids, which must be of pieces. `raw`: byte pieces that make no UTF-8 stay as they are, instead
-  // of becoming U+FFFD each.
+  // The text of ids; every id must belong to a piece. With `raw`, byte pieces that are not UTF-8 stay as they
+  // are. Otherwise each becomes U+FFFD.
   std::string decode(std::span<const uint32_t> ids, bool raw) const;
 
  private:

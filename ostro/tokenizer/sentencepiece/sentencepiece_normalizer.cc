@@ -1,4 +1,4 @@
-// SentencePiece's normalization: rules, spaces and the space before the text.
+// SentencePiece's normalization: rules, white space, and the space before the text.
 #include "ostro/tokenizer/sentencepiece/sentencepiece.h"
 
 #include <algorithm>
@@ -35,7 +35,7 @@ Result<SentencePieceNormalizer> SentencePieceNormalizer::from_proto(const Senten
   return out;
 }
 
-// Text without special bytes, and with none right behind it.
+// Appends text that has no special bytes and no special byte right after it.
 void SentencePieceNormalizer::append_plain(std::string_view text, bool& after_space, std::string& out) const {
   for (size_t i = 0; i < text.size();) {
     if (text[i] == ' ') {
@@ -51,7 +51,7 @@ void SentencePieceNormalizer::append_plain(std::string_view text, bool& after_sp
   }
 }
 
-// What the text's first characters become: a user-defined piece itself, the longest rule's replacement, or
+// The replacement for the begin of the text: a user-defined piece itself, the longest rule's replacement, or
 // the first character.
 SentencePieceNormalizer::Prefix SentencePieceNormalizer::first_of(std::string_view text) const {
   if (!user_defined_.empty()) {
@@ -77,7 +77,7 @@ void SentencePieceNormalizer::append(std::string_view text, std::string& out) co
   if (dummy_prefix_ && !suffix_) out += space_;
   bool after_space = remove_extra_;
   while (!text.empty()) {
-    // A rule may be about the last byte of the run and what follows it.
+    // A rule's key may begin with the last byte of the run.
     const size_t look = special_.find(text, 0), plain = look < text.size() && look > 0 ? look - 1 : look;
     append_plain(text.substr(0, plain), after_space, out);
     text.remove_prefix(plain);

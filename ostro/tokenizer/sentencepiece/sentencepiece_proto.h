@@ -1,4 +1,4 @@
-// What a SentencePiece .model file (a ModelProto of sentencepiece_model.proto) says, field by field.
+// The fields of a SentencePiece .model file (a ModelProto of sentencepiece_model.proto).
 #pragma once
 
 #include <cstdint>
@@ -37,7 +37,7 @@ struct SentencePieceProto {
   bool add_dummy_prefix = true, remove_extra_whitespaces = true, escape_whitespaces = true;
   bool has_denormalizer = false;
 
-  // Reads the bytes; kCorrupt says at which byte they stop making sense.
+  // Parses the bytes of a .model. Error: kCorrupt, with the byte offset where parsing failed.
   static Result<SentencePieceProto> parse(std::string_view bytes);
 };
 

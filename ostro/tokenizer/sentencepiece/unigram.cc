@@ -8,7 +8,7 @@
 
 namespace ostro::tokenizer {
 
-// Joins runs of unknown characters and writes ids.
+// Writes ids and fuses runs of unknown characters.
 class Unigram::Writer final : public UnigramSink {
  public:
   Writer(const Parts& parts, std::string_view text, std::vector<uint32_t>& out)
@@ -46,7 +46,7 @@ class Unigram::Writer final : public UnigramSink {
   const Parts& parts_;
   std::string_view text_;
   std::vector<uint32_t>& out_;
-  size_t begin_ = 0, end_ = 0;  // the run of unknown characters so far
+  size_t begin_ = 0, end_ = 0;  // the current run of unknown characters
   bool met_unknown_ = false;
 };
 
@@ -56,11 +56,13 @@ Unigram::Unigram(Parts parts) : parts_(std::move(parts)) {
   for (const double score : tokens.scores) largest_ = std::max(largest_, std::abs(score));
 }
 
-// SentencePiece adds up scores over the whole text in single precision, so what comes before a word can
-// decide near ties in it. How far its sum may be from 0 (`offset` at present) without doing so: where every
-// choice on the best path was won by `margin`, and rounding moves sums by less than half of that. A sum of n
-// terms, none above M, is off by at most n M / 2^24, on both sides of a choice, here and there; another 2 is
-// to spare.
+// SentencePiece adds up scores over the whole text in single precision. So rounding depends on the sum before
+// a word (`offset`), and can change the result in a word with nearly equal paths. This function gives a
+// limit: while |offset| is below it, the cached ids of the word are right.
+//
+// The ids are safe if every choice on the best path was won by `margin`, and rounding changes sums by less
+// than half of that. A sum of n terms, none with an absolute value above M, has an error of at most n M /
+// 2^24. The error counts on both sides of a choice, in both computations. Another factor of 2 is a reserve.
 uint32_t Unigram::bound_of(std::string_view word, double offset, double margin) const {
   const auto n = static_cast<double>(word.size());
   const double bound = margin * 0x1p22 / n - std::abs(offset) - 2 * n * largest_;
@@ -69,7 +71,7 @@ uint32_t Unigram::bound_of(std::string_view word, double offset, double margin) 
 
 void Unigram::encode_words(std::string_view text, ModelScratch& scratch, std::vector<uint32_t>& out) const {
   const std::vector<double>& scores = parts_.tokens.scores;
-  double offset = 0;  // what the path up to the word costs
+  double offset = 0;  // score of the path up to this word
   const auto end_of = [&](size_t begin) { return word_end(text, begin); };
   for_each_word(text, scratch.memory, end_of, [&](std::string_view word, const PieceMemory::Place& place) {
     if (place.known() && std::abs(offset) < place.bound()) {

@@ -1,4 +1,5 @@
-// The unigram model: the most probable segmentation, with bytes or one token for what no token covers.
+// The unigram model: finds the most probable segmentation. Text without tokens becomes bytes or an unknown
+// token.
 #pragma once
 
 #include <array>
@@ -17,10 +18,10 @@ class Unigram final : public PieceModel {
     UnigramTokens tokens;
     bool byte_fallback = false;
     std::array<uint32_t, 256> byte_ids{};  // kNoToken for none; used with byte_fallback
-    // Hugging Face looks a run of unknown characters up as one token before it falls back.
+    // Hugging Face first looks up a whole run of unknown characters as one token, and only then uses bytes.
     bool hugging_face = true;
-    // SentencePiece: no token goes on behind the end of a word (words.h), and U+2581 is one, so that all
-    // paths meet there and words can be remembered.
+    // For SentencePiece: no token extends past the end of a word (words.h), and U+2581 is a token. Then all
+    // paths meet at word borders, and words can be cached.
     bool words = false;
   };
   explicit Unigram(Parts parts);
@@ -33,7 +34,7 @@ class Unigram final : public PieceModel {
   uint32_t bound_of(std::string_view word, double offset, double margin) const;
 
   Parts parts_;
-  double largest_ = 0;  // of what a token costs
+  double largest_ = 0;  // largest absolute score of a token
 };
 
 }  // namespace ostro::tokenizer

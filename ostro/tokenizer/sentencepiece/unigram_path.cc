@@ -10,11 +10,12 @@ namespace ostro::tokenizer {
 namespace {
 
 constexpr double kNever = -std::numeric_limits<double>::infinity();
-constexpr size_t kLongStretch = size_t{1} << 18;  // bytes after which paths are looked at for where they meet
+// after this many bytes, a position where all paths meet is searched for
+constexpr size_t kLongStretch = size_t{1} << 18;
 
 }  // namespace
 
-// A path through `start` and a token from there to `end` competes for the place of the best path to `end`.
+// Compares the path through `start` plus a token from there to `end` with the best path to `end` so far.
 void UnigramPath::offer(const UnigramTokens& tokens, size_t start, size_t end, double score, uint32_t id) {
   if (nodes_.size() <= end - base_) nodes_.resize(std::max(end - base_ + 1, 2 * nodes_.size()));
   Node& target = nodes_[end - base_];
@@ -44,7 +45,7 @@ void UnigramPath::extend(const UnigramTokens& tokens, std::string_view text, siz
   if (!has_character) offer(tokens, start, next, tokens.unknown_score, tokens.unknown);
 }
 
-// The last place that every path to `start` or beyond passes.
+// The last position that every path to `start` or beyond passes.
 size_t UnigramPath::meeting_place(size_t start) const {
   std::set<size_t> places = {start};
   for (size_t end = start + 1; end <= reach_; ++end) {
@@ -59,7 +60,7 @@ size_t UnigramPath::meeting_place(size_t start) const {
   return *places.begin();
 }
 
-// Gives out the best path to `end` and begins anew there.
+// Passes the best path up to `end` to the sink and restarts there.
 void UnigramPath::give_out(size_t end, UnigramSink& sink) {
   ends_.clear();
   for (size_t at = end; at > base_; at -= nodes_[at - base_].length) ends_.push_back(at);

@@ -9,40 +9,42 @@
 
 namespace ostro::tokenizer {
 
-// The tokens of a unigram model and what a path pays for them.
+// The tokens of a unigram model and their scores. The score of a path is the sum of its tokens' scores.
 struct UnigramTokens {
   ByteTrie trie;               // values are ids
   std::vector<double> scores;  // by id
-  uint32_t unknown = 0;        // taken for a character that no token of just that character covers
+  uint32_t unknown = 0;        // id for a character that is not a token by itself
   double unknown_score = 0;
-  // SentencePiece adds up in single precision, Hugging Face in double: near ties come out differently.
+  // SentencePiece adds scores in single precision, Hugging Face in double. The result can differ if two paths
+  // have nearly the same score.
   bool single_precision = false;
 };
 
-// Takes the steps of a path in the order of the text.
+// Receives the tokens of the best path in the order of the text.
 class UnigramSink {
  public:
   virtual ~UnigramSink() = default;
   virtual void take(size_t begin, size_t end, uint32_t id) = 0;
 };
 
-// The working memory of one thread. What is decided is given out and forgotten wherever all paths meet, so
-// memory depends on the longest stretch without such a place, not on the text.
+// The search, with the working memory of one thread. At a position where all paths meet, everything before it
+// is decided. It is passed to the sink and forgotten. So memory depends on the longest stretch without such a
+// position, not on the length of the text.
 class UnigramPath {
  public:
   struct End {
-    double score = 0;   // what the best path costs, from `begin` on
-    double margin = 0;  // by how much it won where it won least
+    double score = 0;   // score of the best path, `begin` included
+    double margin = 0;  // the smallest lead of the best path over another one
   };
-  // Valid UTF-8; `begin`: what the path to the text costs. Of equal paths the one found first wins, as in
-  // both libraries.
+  // Finds the best segmentation of valid UTF-8 text. `begin` is the score of the path before the text. Of
+  // paths with equal scores, the one found first wins, as in both libraries.
   End run(const UnigramTokens& tokens, std::string_view text, UnigramSink& sink, double begin = 0);
 
  private:
   struct Node {  // the best path that ends at this byte
     double score;
-    double second;    // the best of the others
-    uint32_t length;  // of its last token; 0: no path ends here
+    double second;    // score of the second best path
+    uint32_t length;  // length of its last token; 0: no path ends here
     uint32_t id;
   };
   void extend(const UnigramTokens& tokens, std::string_view text, size_t start);
@@ -50,7 +52,7 @@ class UnigramPath {
   size_t meeting_place(size_t start) const;
   void give_out(size_t end, UnigramSink& sink);
 
-  std::vector<Node> nodes_;  // from base_ on; between two runs none is reached
+  std::vector<Node> nodes_;  // node i is at byte base_ + i; all have length 0 between runs
   double margin_ = 0;
   std::vector<size_t> ends_;
   size_t base_ = 0, reach_ = 0;

@@ -1,5 +1,5 @@
-// Words as SentencePiece writes them, spaces (U+2581) before their letters: where a vocabulary has no token
-// that goes on behind the end of a word, a text's ids are those of its words.
+// Words as SentencePiece writes them: spaces (U+2581) stand before the letters of a word. If no token of a
+// vocabulary extends past the end of a word, each word can be encoded alone.
 #pragma once
 
 #include <cstddef>
@@ -9,17 +9,19 @@
 
 namespace ostro::tokenizer {
 
-// What SentencePiece writes for a space: U+2581.
+// SentencePiece writes a space as U+2581.
 inline constexpr std::string_view kSpaceSymbol = "\xE2\x96\x81";
 
 // The first U+2581 from `begin` on; text.size() when there is none.
 size_t find_space_symbol(std::string_view text, size_t begin);
 
-// The end of the word that begins at `begin` (below text.size()): the next U+2581 behind something else.
+// The end of the word that begins at `begin` (below text.size()): the next U+2581 that follows another
+// character.
 size_t word_end(std::string_view text, size_t begin);
 
-// Calls word(text, place) for every word, none empty; end_of(begin) says where the one that begins there
-// ends. The places of many words are asked for before the first is used: their way from memory overlaps.
+// Calls word(text, place) for every word; no word is empty. end_of(begin) gives the end of the word that
+// begins there. The cache slots of several words are prefetched before the first is used, so that memory
+// accesses overlap.
 template <typename EndOf, typename Word>
 void for_each_word(std::string_view text, PieceMemory& memory, const EndOf& end_of, const Word& word) {
   constexpr size_t kAhead = 16;

@@ -1,5 +1,5 @@
-// Reading fields of a parsed tokenizer.json, with errors that show the value. Includes the JSON library: for
-// .cc files.
+// Reads fields of a parsed tokenizer.json, with errors that show the value. It includes the JSON library, so
+// include it only in .cc files.
 #pragma once
 
 #include <cstdint>
@@ -15,7 +15,7 @@ namespace ostro::tokenizer {
 using Json = nlohmann::json;
 using OrderedJson = nlohmann::ordered_json;
 
-// The value as text for an error, cut short.
+// The value as text for an error message, shortened.
 std::string shown(const Json& json);
 
 // The member, or null when it is absent.
@@ -24,7 +24,7 @@ const Json& member(const Json& json, const char* key);
 // The "type" of a component; "" when it has none.
 std::string type_of(const Json& json);
 
-// kUnsupported, naming the place, the component's type and its content.
+// A kUnsupported error that names the place, the component's type and its content.
 Error not_supported(std::string_view where, const Json& json);
 
 Result<bool> flag(const Json& json, const char* key, bool fallback);
@@ -32,10 +32,10 @@ Result<std::string> text_field(const Json& json, const char* key);
 Result<int64_t> count_field(const Json& json, const char* key);
 
 // A token id, at most kMaxId.
-inline constexpr uint32_t kMaxId = (1u << 24) - 1;  // larger ids are a damaged file, not a vocabulary
+inline constexpr uint32_t kMaxId = (1u << 24) - 1;  // a larger id means that the file is damaged
 Result<uint32_t> id_value(const Json& json, std::string_view what);
 
-// One or several components: a Sequence's members (nested ones too), or the component itself; nothing for
+// The list of components: the members of a Sequence (also of nested ones), or the component itself. Empty for
 // null.
 Result<std::vector<const Json*>> components(const Json& json, const char* where, const char* list);
 

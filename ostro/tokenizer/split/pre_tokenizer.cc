@@ -28,7 +28,7 @@ Result<PreTokenizer::Step> PreTokenizer::read_split(const Json& json) {
   const Json& regex = member(member(json, "pattern"), "Regex");
   if (regex.is_string()) {
     if (const std::optional<Splitter> splitter = splitter_of_pattern(regex.get_ref<const std::string&>())) {
-      // Every character is in a match, so that these two come to the same.
+      // The pattern matches all of the text, so these two settings give the same pieces.
       const bool matches_are_pieces =
           behavior == Behavior::kIsolated || (behavior == Behavior::kRemoved && invert);
       if (!matches_are_pieces) return not_supported("pre_tokenizer", json);
@@ -52,7 +52,7 @@ Result<PreTokenizer::Step> PreTokenizer::read_metaspace(const Json& json) {
   ASSIGN_OR_RETURN(out.replacement, text_field(json, "replacement"));
   if (out.replacement.empty()) return not_supported("pre_tokenizer", json);
   ASSIGN_OR_RETURN(out.split, flag(json, "split", true));
-  // Older files have add_prefix_space instead of prepend_scheme.
+  // Older files say add_prefix_space instead of prepend_scheme.
   ASSIGN_OR_RETURN(const bool prefix, flag(json, "add_prefix_space", true));
   const Json& scheme = member(json, "prepend_scheme");
   if (scheme.is_null()) {
@@ -103,8 +103,7 @@ Result<PreTokenizer> PreTokenizer::from_json(const Json& json) {
   return out;
 }
 
-// Runs the steps one inside the other: a piece of one step goes through all later ones before the next is
-// cut.
+// Runs the steps nested: each piece of one step goes through all later steps before the next piece is cut.
 struct PreTokenizer::Runner {
   const std::vector<Step>& steps;
   Buffers& buffers;
@@ -116,12 +115,12 @@ struct PreTokenizer::Runner {
     std::visit([&](const auto& s) { cut(s, step, text, at_start); }, steps[step]);
   }
 
-  // Cuts text at the matches of match(i), which gives the end of a match that begins at i, or i. No match
-  // begins before next(i).
+  // Cuts text at matches. match(i) gives the end of the match that begins at i, or i if there is none. No
+  // match begins before next(i).
   template <typename Match, typename Next>
   void cut_at(Match&& match, Next&& next, Behavior behavior, bool invert, size_t step, std::string_view text,
               bool at_start) const {
-    size_t held = 0, held_end = 0;  // a part that the next one may still join
+    size_t held = 0, held_end = 0;  // a part that may still be joined with the next one
     bool held_match = false, joined = false;
     const auto give = [&] {
       if (!(held_match && behavior == Behavior::kRemoved))
@@ -176,7 +175,7 @@ struct PreTokenizer::Runner {
   }
 
   void cut(const Whitespace& s, size_t step, std::string_view text, bool at_start) const {
-    const auto kind = [&](size_t i) {  // 0: a space, otherwise equal for what stays together
+    const auto kind = [&](size_t i) {  // 0 for a space; characters with equal kinds stay together
       const uint8_t classes = code_point_class(read_code_point(text.data() + i).value);
       if (s.words && (classes & kWord) != 0) return 1;
       return (classes & kSpace) != 0 ? 0 : 2;

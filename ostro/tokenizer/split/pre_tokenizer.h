@@ -1,4 +1,4 @@
-// The pre_tokenizer of a tokenizer.json: cuts normalized text into the pieces that the model works on.
+// The pre-tokenizer of a tokenizer.json: it cuts normalized text into the pieces that the model encodes.
 #pragma once
 
 #include <functional>
@@ -16,28 +16,28 @@ namespace ostro::tokenizer {
 
 class PreTokenizer {
  public:
-  // Reads the "pre_tokenizer" of a tokenizer.json; null gives one that cuts nowhere.
+  // Reads the "pre_tokenizer" of a tokenizer.json. null gives one that does not cut.
   static Result<PreTokenizer> from_json(const nlohmann::json& json);
 
-  // Whether pieces are bytes for a byte-level model (the last step is ByteLevel) or characters.
+  // Whether pieces are bytes for a byte-level model (the last step is ByteLevel), not characters.
   bool byte_level() const { return byte_level_; }
 
-  // Calls f(piece) for every piece of valid UTF-8 text, none empty. `at_start`: the text begins where the
-  // document does. `buffers` holds changed text while f runs; one per thread.
+  // Calls f(piece) for every piece of valid UTF-8 text; no piece is empty. `at_start`: the text is at the
+  // start of the document. `buffers` holds changed text while f runs; use one per thread.
   using Buffers = std::vector<std::string>;
   using Sink = std::function<void(std::string_view piece)>;
   void run(std::string_view text, bool at_start, Buffers& buffers, const Sink& f) const;
 
  private:
-  // What becomes of the matches of a pattern and of the text between them.
+  // What happens to the matches of a pattern and to the text between them.
   enum class Behavior { kIsolated, kRemoved, kMergedWithPrevious, kMergedWithNext, kContiguous };
   enum class Prepend { kAlways, kFirst, kNever };
-  struct SplitAt {  // matches of a pattern, or with `invert` what lies between
+  struct SplitAt {  // pieces are matches of a pattern, or with `invert` the text between
     SimplePattern pattern;
     Behavior behavior;
     bool invert;
   };
-  struct SplitBy {  // one of the big patterns, whose matches are all of the text
+  struct SplitBy {  // one of the known splitting patterns; its matches cover the whole text
     Splitter splitter;
   };
   struct SplitClass {  // single characters, or with kContiguous runs of them, that have one of these
@@ -45,8 +45,8 @@ class PreTokenizer {
     uint16_t bits;
     Behavior behavior;
   };
-  struct Whitespace {  // words, and runs of what is neither word nor space
-    bool words;        // false: only spaces separate
+  struct Whitespace {  // words, and runs of characters that are neither word nor space
+    bool words;        // false: only spaces separate pieces
   };
   struct Metaspace {
     std::string replacement;

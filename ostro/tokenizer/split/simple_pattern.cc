@@ -14,10 +14,10 @@ namespace ostro::tokenizer {
 namespace {
 
 constexpr size_t kNoLimit = std::numeric_limits<size_t>::max();
-constexpr size_t kMostRepeats = 64;  // so that a scan stays linear
+constexpr size_t kMostRepeats = 64;  // keeps the search linear
 constexpr std::string_view kSpecial = ".^$*+?()[]{}|\\";
 
-// Reads one character or class off the front of a regular expression; false when it is neither.
+// Reads one character or class from the front of a regular expression. False if there is neither.
 bool take_atom(std::string_view& regex, uint8_t& classes, uint32_t& character) {
   for (const auto& [name, bits] :
        {std::pair{std::string_view("\\s"), kSpace}, {"\\p{L}", kLetter}, {"\\p{N}", kNumber}}) {

@@ -1,5 +1,5 @@
-// The patterns as machines, one piece at a time and code point by code point: what splitter.cc does where its
-// fast form for ASCII cannot tell. Private to the splitter.
+// The splitting patterns as state machines, one piece and one code point at a time. splitter.cc uses them
+// where its fast code for ASCII cannot decide. Private to the splitter.
 #pragma once
 
 #include <cstddef>
@@ -11,25 +11,25 @@
 namespace ostro::tokenizer {
 
 enum class Contraction {
-  kExact,   // 's|'t|'re|'ve|'m|'ll|'d first
-  kFolded,  // (?i:...) of these first
-  kSuffix,  // (?i:...)? after a word
+  kExact,   // 's|'t|'re|'ve|'m|'ll|'d, tried first
+  kFolded,  // the same with (?i:...), tried first
+  kSuffix,  // (?i:...)? at the end of a word
   kNone,
 };
 
-// What the patterns since Llama 3's differ in:
+// The settings in which Llama 3's pattern and newer ones differ:
 //   contraction | [^\r\n\p{L}\p{N}]?WORD | \p{N}{1,digits} | ?[^\s\p{L}\p{N}]+TAIL* | \s*[\r\n]+ | \s+(?!\S)
 //   | \s+
 struct Rules {
   Contraction contraction = Contraction::kFolded;
-  int digits = 3;           // at most so many in a piece; 0: all
-  bool marks = false;       // WORD is [\p{L}\p{M}]+, and the rest is not marks
+  int digits = 3;           // most digits in a piece; 0: no limit
+  bool marks = false;       // WORD is [\p{L}\p{M}]+, and other classes exclude marks
   bool cased = false;       // WORD is Upper*Lower+ or Upper+Lower* (unicode.h)
   bool slash = false;       // TAIL is [\r\n/], not [\r\n]
   bool whole_tail = false;  // spaces at the end of the text are one piece: \s++$ comes before \s*[\r\n]
 };
 
-// The text as a row of code points with their classes.
+// A view of the text as code points with their classes.
 class Reader {
  public:
   explicit Reader(std::string_view text) : text_(text) {}
@@ -51,7 +51,7 @@ class Reader {
     return {c.value, c.length, code_point_class(c.value)};
   }
 
-  // The end of the run of characters that have one of `classes`, from i on.
+  // The end of the run from i on of characters that have one of `classes`.
   size_t skip(size_t i, uint8_t classes) const {
     for (Char c = at(i); c.is(classes); c = at(i)) i += c.length;
     return i;
@@ -65,8 +65,8 @@ class Reader {
   std::string_view text_;
 };
 
-// Length of the letters after an apostrophe that make a contraction ('s 't 're 've 'm 'll 'd), or 0. With
-// `fold`, upper case counts, and U+017F (long s) as s: the whole of what (?i:...) adds for these letters.
+// The length of a contraction's letters after the apostrophe ('s 't 're 've 'm 'll 'd), or 0. With `fold`,
+// upper case counts too, and U+017F (long s) counts as s. For these letters this is all that (?i:...) adds.
 inline size_t contraction_letters(std::string_view after, bool fold) {
   const auto letter = [&](size_t i) {
     if (i >= after.size()) return '\0';
@@ -96,7 +96,8 @@ inline size_t contraction(std::string_view text, size_t begin, bool fold) {
   return letters == 0 ? 0 : letters + 1;
 }
 
-// \s+(?!\S)|\s+ : a run of spaces leaves its last one to the word that follows, unless it is the only one.
+// \s+(?!\S)|\s+ : a run of spaces leaves its last space to the following word, unless the run is a single
+// space.
 inline size_t space_end(const Reader& text, size_t begin) {
   size_t end = begin, last = begin;
   for (auto c = text.at(end); c.is(kSpace); c = text.at(end)) {
@@ -119,8 +120,9 @@ inline size_t gpt2_end(std::string_view bytes, size_t begin) {
   return space_end(text, begin);
 }
 
-// The end of Upper*Lower+ at `start`, or `start` where there is none. What Upper* took it gives back until
-// Lower+ has a character: the last one of the run that is both.
+// The end of a match of Upper*Lower+ at `start`, or `start` if there is none. If no Lower follows what Upper*
+// took, Upper* gives characters back: the match then ends with the last character of its run that is in both
+// classes.
 inline size_t lower_word_end(const Reader& text, size_t start) {
   size_t end = start, last_both = start;
   auto c = text.at(end);
@@ -131,7 +133,7 @@ inline size_t lower_word_end(const Reader& text, size_t start) {
   return c.is(kLower) ? text.skip(end, kLower) : last_both;
 }
 
-// The end of the word that begins at `begin` with or without a character before it, or `begin`.
+// The end of the word that begins at `begin`, possibly after one other character; `begin` if there is none.
 inline size_t cased_word_end(const Reader& text, size_t begin, Reader::Char first) {
   const size_t second = begin + first.length;
   const bool prefix = !first.is(kLetter | kNumber) && !first.is_newline();
@@ -139,7 +141,7 @@ inline size_t cased_word_end(const Reader& text, size_t begin, Reader::Char firs
     if (const size_t end = lower_word_end(text, second); end != second) return end;
   }
   if (const size_t end = lower_word_end(text, begin); end != begin) return end;
-  // Now Upper+Lower*: a character that is Lower would have made a word above.
+  // Now Upper+Lower*. There is no Lower in it, else the rule above would have matched.
   if (prefix) {
     if (const size_t end = text.skip(second, kUpper); end != second) return end;
   }
@@ -179,7 +181,7 @@ size_t modern_end(std::string_view bytes, size_t begin) {
     while (text.at(end).is_newline() || (kRules.slash && text.at(end).value == '/')) ++end;
     return end;
   }
-  // Only spaces are left. \s*[\r\n]+ takes the run up to its last line end.
+  // Only white space is left. \s*[\r\n]+ takes the run up to its last line end.
   size_t end = begin, after_newline = 0;
   for (auto c = first; c.is(kSpace); c = text.at(end)) {
     end += c.length;

@@ -1,6 +1,6 @@
-// Splitters: the fast form. Text is classified 64 bytes at a time into bit masks, in which pieces of ASCII
-// are found by counting bits; wherever a byte beyond ASCII or the end of the text could matter, the machines
-// of split_rules.h take over for one piece.
+// The fast form of the splitters. It classifies 64 bytes of text at a time into bit masks and finds pieces of
+// ASCII by counting bits. Where a non-ASCII byte or the end of the text could matter, the state machines of
+// split_rules.h handle one piece.
 #include "ostro/tokenizer/split/splitter.h"
 
 #include <immintrin.h>
@@ -14,7 +14,7 @@
 namespace ostro::tokenizer {
 namespace {
 
-// The classes of 64 bytes, a bit each, from the first byte of the next piece on.
+// The classes of the next 64 bytes, one bit per byte, starting at the first byte of the next piece.
 class Window {
  public:
   static constexpr size_t kBytes = 64;
@@ -34,23 +34,23 @@ class Window {
   }
 
   uint64_t letter() const { return upper | lower; }
-  // ASCII that is no letter, number or space.
+  // ASCII that is not a letter, number or space.
   uint64_t other() const { return ~(upper | lower | number | space | unknown); }
 
-  // Whether a piece that the masks end after n bytes could be longer, or shorter, in truth.
+  // Whether the real end of a piece may differ from the end after n bytes that the masks show.
   bool unsure(size_t n) const { return n >= kBytes || (unknown >> n & 1) != 0; }
 
-  // Goes on to the byte after a piece; what lies beyond the window is unknown.
+  // Moves to the byte after a piece. Bytes beyond the old window become unknown.
   void advance(size_t n) {
     for (uint64_t* m : {&upper, &lower, &number, &newline, &space, &blank, &apostrophe, &slash}) *m >>= n;
     unknown = unknown >> n | ~(~uint64_t{0} >> n);
   }
 
   uint64_t upper, lower, number, newline, space, blank, apostrophe, slash;
-  uint64_t unknown;  // not ASCII, or beyond the window
+  uint64_t unknown;  // non-ASCII, or beyond the window
 
  private:
-  // Classes of 32 bytes: a bit per class, found from both nibbles of a byte.
+  // Classes of 32 bytes, one bit per class, looked up from both nibbles of a byte.
   struct Half {
     explicit Half(const char* p) : bytes(_mm256_loadu_si256(reinterpret_cast<const __m256i*>(p))) {
       // 01 02: A to O, P to Z; 04 08: a to o, p to z; 10: digits; 20: \t \v \f; 40: \n \r; 80: the space.
@@ -81,8 +81,8 @@ class Window {
 
 size_t run(uint64_t mask) { return static_cast<size_t>(std::countr_one(mask)); }
 
-// The length of the piece at the window's beginning, or 0 when the window cannot tell. `text` is at least as
-// long as the window.
+// Gives the length of the piece at the window's begin, or 0 if the window cannot decide. `text` is at least
+// as long as the window.
 struct Gpt2 {
   static size_t end(std::string_view text, size_t begin) { return gpt2_end(text, begin); }
   static size_t length(const Window& w, const char* text) {
@@ -156,7 +156,7 @@ template <typename Pattern>
 size_t split_by(std::string_view text, size_t begin, std::span<size_t> ends) {
   size_t count = 0;
   while (begin < text.size() && count < ends.size()) {
-    // Not ASCII here or next (after a space): the window would be for nothing.
+    // Non-ASCII here or next (after a space): a window would be of no use.
     const bool far = text.size() - begin >= Window::kBytes;
     if (!far || ((text[begin] | text[begin + 1]) & 0x80) != 0) {
       ends[count++] = begin = Pattern::end(text, begin);
@@ -213,7 +213,7 @@ std::string_view pattern_of(Splitter splitter) {
   return "";
 }
 
-// The line end must be a run of spaces by itself: how a longer one is cut depends on what follows it.
+// The line end must be the whole run of white space: how a longer run is cut depends on what follows it.
 size_t last_cut(std::string_view text) {
   const auto is_letter = [](char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z'); };
   for (size_t i = text.size(); i > 2; --i) {

@@ -1,6 +1,6 @@
-// Pre-tokenisation: cuts text into the pieces that BPE works on, as the regular expressions of published
-// tokenizers do, by hand-written state machines (a regex engine would cost most of the encoding time and
-// bring its own Unicode release).
+// Cuts text into the pieces that BPE works on. It gives the same pieces as the regular expressions of
+// published tokenizers, but with hand-written state machines. A regex engine would take most of the encoding
+// time, and it would bring its own Unicode version.
 #pragma once
 
 #include <cstddef>
@@ -12,12 +12,12 @@ namespace ostro::tokenizer {
 
 enum class Splitter {
   kNone,    // the text is one piece
-  kGpt2,    // GPT-2, GPT-NeoX, OLMo 1: what ByteLevel does by itself
+  kGpt2,    // GPT-2, GPT-NeoX, OLMo 1: the built-in pattern of ByteLevel
   kLlama3,  // Llama 3, Marin, OLMo 2, cl100k
-  kCl100k,  // cl100k as tiktoken writes it now; other pieces where digits or spaces end a text
-  kQwen2,   // Qwen 2, 2.5 and 3: a digit at a time
+  kCl100k,  // cl100k as tiktoken has it now; differs where digits or spaces end a text
+  kQwen2,   // Qwen 2, 2.5 and 3: each digit is a piece
   kQwen35,  // Qwen 3.5: marks belong to words
-  kTekken,  // Mistral's Tekken: words end before capitals, a digit at a time
+  kTekken,  // Mistral's Tekken: words end before capitals, each digit is a piece
   kO200k,   // o200k, Llama 4: words end before capitals and keep their contractions
 };
 
@@ -30,21 +30,21 @@ struct KnownPattern {
 // All but kNone.
 std::span<const KnownPattern> known_patterns();
 
-// The splitter of a regular expression, by its exact text; nothing for an unknown one.
+// The splitter for a regular expression with exactly this text, or nothing if it is unknown.
 std::optional<Splitter> splitter_of_pattern(std::string_view regex);
 
 // The regular expression of a splitter; "" for kNone.
 std::string_view pattern_of(Splitter splitter);
 
-// Cuts valid UTF-8 text from `begin` (< text.size()) on: writes the ends of the next pieces, as many as there
-// are or have room, and returns how many.
+// Cuts valid UTF-8 text from `begin` (< text.size()) on. Writes the ends of the next pieces to `ends`, as
+// many as fit, and returns their number.
 size_t split(Splitter splitter, std::string_view text, size_t begin, std::span<size_t> ends);
 
-// The last place where text can be cut in two so that every pattern finds the same pieces in the halves as in
-// the whole: before an ASCII letter that begins a line. 0 when there is none. The text may be malformed.
+// The last position where text can be cut in two without changing the pieces of any pattern: before an ASCII
+// letter that begins a line. 0 if there is none. The text may be malformed UTF-8.
 size_t last_cut(std::string_view text);
 
-// Calls f(piece) for every piece of valid UTF-8 text, in order; together they are the text.
+// Calls f(piece) for every piece of valid UTF-8 text, in order. The pieces cover the whole text.
 template <typename F>
 void for_each_piece(Splitter splitter, std::string_view text, F&& f) {
   size_t ends[32];

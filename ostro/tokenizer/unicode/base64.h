@@ -1,4 +1,4 @@
-// Base64 (RFC 4648, with padding), in which a tokenizer.json keeps bytes.
+// Base64 (RFC 4648, with padding). tokenizer.json stores bytes in it.
 #pragma once
 
 #include <string>

@@ -1,4 +1,4 @@
-// A set of bytes, and where in a text the first of them stands: 32 bytes at a time.
+// A set of bytes. It finds the first of them in a text, 32 bytes at a time.
 #pragma once
 
 #include <array>
@@ -12,7 +12,7 @@ class ByteSet {
  public:
   void add(uint8_t byte);
 
-  // The first place from `begin` on that has a byte of the set; text.size() when there is none.
+  // The first position from `begin` on with a byte of the set, or text.size() if there is none.
   size_t find(std::string_view text, size_t begin) const;
 
  private:
@@ -21,7 +21,7 @@ class ByteSet {
     return (rows_[byte >> 7][byte & 15] >> (byte >> 4 & 7) & 1) != 0;
   }
 
-  // By low nibble a bit for each high nibble: those below 8, those from 8 on.
+  // Indexed by the low nibble; one bit per high nibble: rows_[0] for 0 to 7, rows_[1] for 8 to 15.
   std::array<std::array<uint8_t, 16>, 2> rows_{};
 };
 

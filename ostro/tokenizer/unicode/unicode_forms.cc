@@ -11,7 +11,8 @@ namespace {
 bool composes(Form form) { return form == Form::kNfc || form == Form::kNfkc; }
 bool is_compatible(Form form) { return form == Form::kNfkc || form == Form::kNfkd; }
 
-// What keeps a code point from being copied as it is; a starter may also compose with what comes before it.
+// The properties that prevent a code point from being copied unchanged. A code point that may compose with
+// the one before it has one of them, too.
 uint16_t unsafe_bits(Form form) {
   switch (form) {
     case Form::kNfc:
@@ -28,7 +29,7 @@ uint16_t unsafe_bits(Form form) {
 
 bool is_ascii(char c) { return static_cast<unsigned char>(c) < 0x80; }
 
-// Puts the marks of every run into the order of their classes (canonical ordering, stable).
+// Sorts the combining marks of every run by class (canonical ordering, stable).
 void order_marks(std::u32string& text) {
   for (size_t i = 0; i < text.size();) {
     if (combining_class(text[i]) == 0) {
@@ -44,7 +45,8 @@ void order_marks(std::u32string& text) {
   }
 }
 
-// Canonical composition, in place: each code point joins the last starter unless something between blocks it.
+// Canonical composition in place. Each code point composes with the last starter, unless a code point between
+// them blocks it.
 void compose(std::u32string& text) {
   size_t kept = 0, starter = std::u32string::npos;
   uint8_t last_class = 0;
@@ -83,7 +85,7 @@ void append_form(Form form, std::string_view text, std::string& out) {
   const uint16_t unsafe = unsafe_bits(form);
   std::u32string work;
   size_t done = 0;  // text before this is in `out`
-  size_t safe = 0;  // start of the last code point that cannot depend on what comes before it
+  size_t safe = 0;  // start of the last code point that does not depend on what comes before it
   bool in_region = false;
   const auto settle = [&](size_t end) {
     if (in_region) {
@@ -94,7 +96,7 @@ void append_form(Form form, std::string_view text, std::string& out) {
     done = end;
   };
   for (size_t i = 0; i < text.size();) {
-    if (is_ascii(text[i])) {  // never changes, composes only with what follows
+    if (is_ascii(text[i])) {  // ASCII never changes; it composes only with following code points
       if (in_region) settle(i), in_region = false;
       safe = i++;
       continue;
@@ -134,7 +136,8 @@ void append_without_marks(std::string_view text, std::string& out) {
   }
 }
 
-// The rules of Unicode Standard Annex 29 by what the cluster so far ends with; GBx names the rule.
+// The rules of Unicode Standard Annex 29, as a state machine over the end of the cluster so far. GBx is the
+// name of a rule.
 size_t grapheme_end(std::string_view text, size_t begin) {
   const auto bits_at = [&](size_t i, uint32_t& length) {
     const CodePoint c = read_code_point(text.data() + i);

@@ -1,5 +1,5 @@
-// Normal forms, lower case and grapheme clusters, as Hugging Face `tokenizers` computes them (its release of
-// Unicode).
+// Unicode normal forms, lower case and grapheme clusters. They follow Hugging Face `tokenizers` and its
+// Unicode version.
 #pragma once
 
 #include <cstddef>
@@ -10,8 +10,7 @@ namespace ostro::tokenizer {
 
 enum class Form { kNfc, kNfd, kNfkc, kNfkd };
 
-// Appends the normal form of valid UTF-8 text. Text that is in the form already is copied at the speed of a
-// scan.
+// Appends the normal form of valid UTF-8 text. Text that is already in this form is copied at scanning speed.
 void append_form(Form form, std::string_view text, std::string& out);
 
 // Appends valid UTF-8 text in lower case, each code point on its own (no final sigma).

@@ -5,8 +5,8 @@
 namespace ostro::tokenizer {
 namespace {
 
-// What a step over one sequence saw: its length, and whether it was well formed. An ill-formed one is the
-// maximal subpart of Unicode 16, chapter 3, "U+FFFD Substitution of Maximal Subparts".
+// The result of reading one sequence: its length, and whether it was well formed. An ill-formed sequence is a
+// "maximal subpart" (Unicode 16, chapter 3, "U+FFFD Substitution of Maximal Subparts").
 struct Step {
   size_t length;
   bool valid;
@@ -15,7 +15,7 @@ struct Step {
 Step step(const unsigned char* p, size_t available) {
   const unsigned char lead = p[0];
   if (lead < 0x80) return {1, true};
-  // The second byte's range is what rules out overlong forms, surrogates and values above U+10FFFF.
+  // The allowed range of the second byte excludes overlong forms, surrogates and values above U+10FFFF.
   size_t need = 0;
   unsigned char low = 0x80, high = 0xBF;
   if (lead >= 0xC2 && lead <= 0xDF) {
@@ -38,7 +38,7 @@ Step step(const unsigned char* p, size_t available) {
   return {need, true};
 }
 
-// Number of leading bytes of p that are ASCII, in whole words of eight.
+// The number of leading ASCII bytes of p, counted in whole words of eight bytes.
 size_t ascii_words(const unsigned char* p, size_t available) {
   size_t i = 0;
   for (; i + 8 <= available; i += 8) {
@@ -71,7 +71,7 @@ size_t valid_length_at(std::string_view bytes, size_t begin) {
 std::string repair_utf8(std::string_view bytes) {
   const auto* p = reinterpret_cast<const unsigned char*>(bytes.data());
   std::string out;
-  out.reserve(bytes.size() + bytes.size() / 8);  // growing for a few would hold a long text twice
+  out.reserve(bytes.size() + bytes.size() / 8);  // growing later would hold a long text in memory twice
   for (size_t i = 0; i < bytes.size();) {
     const Step s = step(p + i, bytes.size() - i);
     out.append(s.valid ? bytes.substr(i, s.length) : std::string_view("\xEF\xBF\xBD"));

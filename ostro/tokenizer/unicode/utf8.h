@@ -1,4 +1,4 @@
-// UTF-8 for the tokenizer: checking, repairing and reading code points.
+// UTF-8: checks, repairs and reads code points.
 #pragma once
 
 #include <cstddef>
@@ -25,7 +25,7 @@ inline CodePoint read_code_point(const char* p) {
   return {(b(0) & 0x07) << 18 | (b(1) & 0x3F) << 12 | (b(2) & 0x3F) << 6 | (b(3) & 0x3F), 4};
 }
 
-// Start of the code point that ends at `end` (> 0) of valid UTF-8 text.
+// The start of the code point that ends at `end` (> 0). The text is valid UTF-8.
 inline size_t code_point_before(std::string_view text, size_t end) {
   do {
     --end;
@@ -39,7 +39,8 @@ bool is_valid_utf8(std::string_view bytes);
 // The length of the valid sequence at `begin` (< bytes.size()), or 0.
 size_t valid_length_at(std::string_view bytes, size_t begin);
 
-// The text with U+FFFD for every maximal ill-formed subpart, as Python's bytes.decode(errors="replace").
+// The text with U+FFFD in place of every maximal ill-formed subpart, as Python's
+// bytes.decode(errors="replace") gives it.
 std::string repair_utf8(std::string_view bytes);
 
 // Appends the UTF-8 of a code point.

@@ -20,16 +20,17 @@ using ModelChoices = std::vector<std::shared_ptr<const config::SectionValue>>;
 // The models of this repository, for `model.type`.
 ModelChoices builtin_models();
 
-// A value type. Default values until read; complete after resolve().
+// The options of a run. A value type. It holds default values until a file is read, and is complete after
+// resolve().
 struct TrainConfig {
   data::DataOptions data;
-  config::OpenSection model;  // of models::ModelOptions
+  config::OpenSection model;  // holds a models::ModelOptions
   optim::OptimizerOptions optimizer;
   TrainerOptions trainer;
   NumericsOptions numerics;
   ChainOptions chain;
 
-  // `models` are the choices of model.type: ModelOptionsOf<T> each, the first is the default.
+  // `models` are the choices of model.type, each a ModelOptionsOf<T>. The first one is the default.
   explicit TrainConfig(ModelChoices models = builtin_models()) : model(std::move(models)) {}
 
   void visit_options(config::OptionTable& table);
@@ -37,20 +38,21 @@ struct TrainConfig {
   const models::ModelOptions& model_options() const;
   models::ModelOptions& model_options();
 
-  // Fills in what follows from other values (head_dim, leaf_examples, the order of leaves) and checks every
-  // value and every relation between them. Changes nothing when called again.
+  // Fills in the values that are computed from others (head_dim, leaf_examples, the order of leaves). Checks
+  // every value, and every relation between values. A second call changes nothing.
   Status resolve();
 
-  // Whether, once resolved, numerics.leaf_examples divides every batch size from that step on. resolve() asks
-  // it of the last size alone: a run can be amended to leaves that the batches before do not consist of.
+  // Checks that numerics.leaf_examples divides every batch size that is used from `from_step` on. Call it
+  // after resolve(). resolve() itself checks only the last batch size: a run may be amended to a leaf size
+  // that does not divide the batch sizes of its earlier steps.
   Status check_leaf_examples(int64_t from_step) const;
 };
 
-// Reads a file, applies overrides and resolves.
+// Reads a file, applies the overrides and calls resolve().
 Result<TrainConfig> load_train_config(const std::string& path, std::span<const config::Override> overrides,
                                       ModelChoices models = builtin_models());
 
-// The same for text in memory; `name` stands for the file in messages.
+// The same for YAML text in memory. Error messages use `name` in place of the file's path.
 Result<TrainConfig> parse_train_config(const std::string& yaml, const std::string& name, ModelChoices models);
 
 // The run directory: log_dir/id.

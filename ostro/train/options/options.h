@@ -13,11 +13,11 @@ namespace ostro::train {
 
 enum class FloatType { kF32, kBf16 };
 
-// The type in which products are computed, of "p=f32,c=bfloat16" or one type ("bf16"). Parameters and the
-// head's result are f32 always: anything else is an error.
+// The type in which matrix products are computed. `text` is "p=f32,c=bfloat16" or a single type ("bf16").
+// Parameters and the output of the head are always f32; another type for them is an error.
 Result<FloatType> parse_precision(const std::string& text);
 
-// Checkpoints at multiples of `every` are permanent, up to step `until` (null: to the end).
+// Checkpoints at multiples of `every` are permanent up to step `until` (null: to the end of the run).
 struct KeepOptions {
   int64_t every = 1000;
   std::optional<int64_t> until;
@@ -25,12 +25,13 @@ struct KeepOptions {
 };
 
 struct CheckpointerOptions {
-  std::optional<config::Duration> save_interval = config::Duration{15 * 60};  // null: never by the clock
+  std::optional<config::Duration> save_interval = config::Duration{15 * 60};  // null: no checkpoints by time
   std::vector<KeepOptions> keep = {KeepOptions{}};
 
   void visit_options(config::OptionTable& table);
-  // Whether the checkpoint after `step` steps is a permanent one by the first policy whose `until` is not
-  // past (the last step of a run is permanent besides, which is the trainer's business).
+  // Whether the checkpoint after `step` steps is permanent. The first policy whose `until` is not before
+  // `step` decides. The last checkpoint of a run is always permanent; the trainer sees to that, not this
+  // function.
   bool is_kept(int64_t step) const;
 };
 
@@ -62,7 +63,8 @@ struct TrainerOptions {
 
 struct NumericsOptions {
   std::optional<int64_t> leaf_examples;
-  bool leaf_is_default = false;  // nobody gave leaf_examples: TrainConfig::resolve() did
+  // true when the user did not set leaf_examples and TrainConfig::resolve() filled it in
+  bool leaf_is_default = false;
   config::IntMap leaves;
   config::IntMap cells;
   void visit_options(config::OptionTable& table);
@@ -73,11 +75,11 @@ struct ChainOptions {
   void visit_options(config::OptionTable& table);
 };
 
-// The batch sizes from `step` on.
+// All batch sizes that are used at `step` or later.
 std::vector<int64_t> sizes_from(const config::Staged<int64_t>& batch_sizes, int64_t step);
 
-// The default of numerics.leaf_examples (docs/numerics.md, N8): the largest divisor of every batch size whose
-// examples have at most 4,096 tokens together, at least 1.
+// The default of numerics.leaf_examples (docs/numerics.md, N8). It is the largest number that divides every
+// batch size and keeps a leaf at 4,096 tokens or fewer. It is at least 1, even if one example is longer.
 int64_t default_leaf_examples(const std::vector<int64_t>& batch_sizes, int64_t seq_len);
 
 }  // namespace ostro::train

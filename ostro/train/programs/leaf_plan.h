@@ -1,5 +1,6 @@
-// Which worker runs which leaves of a step, and which subtrees of the one tree over leaves it can fold by
-// itself (numerics.md, N8).
+// How the leaves (microbatches) of a step are spread over the workers. The gradients of all leaves are summed
+// in one fixed binary tree, whatever the number of workers (numerics.md, N8). A worker runs a contiguous
+// range of leaves, so it can compute the sums of some subtrees of that tree alone.
 #pragma once
 
 #include <cstdint>
@@ -7,24 +8,26 @@
 
 namespace ostro::train {
 
-// A node of the tree over all leaves: the leaves [first, first + count).
+// A node of the tree over all leaves. It covers the leaves [first, first + count).
 struct Subtree {
   int64_t first = 0;
   int64_t count = 0;
   bool operator==(const Subtree&) const = default;
 };
 
-// Worker `rank` of `workers` runs the leaves [begin, end): contiguous, the first workers first; with fewer
-// leaves than workers the last ones have none.
+// The leaves [begin, end) that worker `rank` of `workers` runs. Lower ranks have lower leaves. If there are
+// fewer leaves than workers, the last workers have none.
 struct LeafRange {
   int64_t begin = 0, end = 0;
 };
 LeafRange leaf_range(int64_t leaves, int64_t workers, int64_t rank);
 
-// The largest nodes of the tree over `leaves` that lie in the range, ascending.
+// The largest subtrees of the tree over `leaves` leaves that lie completely in the range, in ascending order.
+// Example: of 8 leaves, the range [2, 8) gives the subtrees [2, 4) and [4, 8).
 std::vector<Subtree> subtrees(int64_t leaves, LeafRange range);
 
-// Partial sums alive at once, at most, while a subtree of so many leaves is folded: log2 + 1.
+// The most partial sums that are in memory at one time while a subtree of `leaves` leaves is summed: log2 +
+// 1.
 int64_t live_partials(int64_t leaves);
 
 }  // namespace ostro::train

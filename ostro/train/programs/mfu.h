@@ -1,4 +1,4 @@
-// How much of the machine a run uses: FLOPs against a measured peak, and memory.
+// How much of the machine a run uses: its FLOP/s compared with a measured peak, and its memory.
 #pragma once
 
 #include <cstdint>
@@ -6,18 +6,20 @@
 
 namespace ostro::train {
 
-// The best rate, in FLOP/s, that `work` reached. `work` does some floating-point operations (say, one large
-// matrix product with the kernels that training uses) and returns how many; it is run at least three times
-// and until `seconds` have passed. The best and not the mean: what else the machine does is no part of its
-// peak.
+// The highest rate, in FLOP/s, that `work` reached. `work` does some floating-point operations and returns
+// how many, for example one large matrix product with the kernels that training uses. It is run at least
+// three times, and again until `seconds` have passed. The best run counts, not the mean: other programs on
+// the machine make runs slower but do not change its peak.
 double measure_peak(const std::function<double()>& work, double seconds = 0.1);
 
-// Model FLOPs utilisation, 0 to 1: the FLOPs that the model's definition needs per token (recomputation does
-// not count, but for the scores that attention's backward pass makes again) times tokens per second, over the
-// peak. 0 when one of them is not known.
+// Model FLOPs utilisation (MFU), 0 to 1: FLOPs per token, times tokens per second, divided by the peak.
+// `flops_per_token` comes from the model's definition. Recomputation (rematerialisation) does not count,
+// except that the attention scores which the backward pass computes again do. The result is 0 when one of the
+// three values is not known (0).
 double model_flops_utilization(double flops_per_token, double tokens_per_second, double peak_flops);
 
-// Bytes of this process in memory, now and at most so far; 0 where /proc does not tell.
+// Resident memory of this process in bytes: now, and its highest value so far. Both are 0 on a system without
+// /proc.
 struct ResidentMemory {
   int64_t now = 0;
   int64_t peak = 0;

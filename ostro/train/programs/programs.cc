@@ -59,9 +59,10 @@ void append(std::vector<std::string>& to, const std::vector<std::string>& more) 
   to.insert(to.end(), more.begin(), more.end());
 }
 
-// Keys fold in 32-bit hashes of the components of a parameter's path: two of one level must not meet (N12).
+// The random key of a parameter is derived from 32-bit hashes of its path's components. Two components at the
+// same level must not have the same hash (N12).
 Status check_path_keys(const std::vector<std::string>& paths) {
-  std::map<std::pair<std::string, uint32_t>, std::string> seen;  // (what stands before, hash) -> component
+  std::map<std::pair<std::string, uint32_t>, std::string> seen;  // (path before it, hash) -> component
   for (const std::string& path : paths)
     for (size_t begin = 0; begin <= path.size();) {
       const size_t end = std::min(path.find('/', begin), path.size());
@@ -228,7 +229,7 @@ numerics::LeafTable leaf_table(const TrainConfig& config) {
 optim::Boxes cell_boxes(const TrainConfig& config) {
   optim::Boxes boxes;
   boxes.cells = config.numerics.cells;
-  // An axis without an entry is cut at its feature leaves.
+  // An axis without an entry in numerics.cells is cut at its feature leaves.
   for (const auto& leaf : config.numerics.leaves) {
     bool named = false;
     for (const auto& cell : boxes.cells) named |= cell.first == leaf.first;

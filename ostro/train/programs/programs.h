@@ -1,6 +1,6 @@
-// The canonical programs of a run: what trace and grad return, before any pass, mesh or engine
-// (docs/design.md). Their text is program.ir, which `ostro verify` replays; its hash stands in the
-// chain's genesis.
+// The canonical programs of a run. They are the result of tracing and differentiation, before any pass, mesh
+// or engine (docs/design.md). Their text is the file program.ir, which `ostro verify` runs again. The hash of
+// this text is in the first entry (genesis) of the run's chain.
 #pragma once
 
 #include <string>
@@ -14,34 +14,42 @@
 
 namespace ostro::train {
 
-// n parameters, in the order of the model's tree. Names are in param_names and result_names.
+// The three programs for a model with n parameters, in the order of the model's parameter tree. The programs'
+// param_names and result_names hold the names.
 struct CanonicalPrograms {
   // key u32[word:2] -> parameters.
   ir::Program init;
-  // parameters, tokens, targets, loss_mask [, segments] of one leaf -> loss sum f64, weight f64, n gradients
-  // [, with chain.leaf_gradients: n fingerprints of the gradients].
+  // Forward and backward pass of one leaf (microbatch).
+  //
+  // Inputs: parameters, tokens, targets, loss_mask, and segments if documents are masked from each other.
+  // Results: loss sum f64, weight f64, n gradients, and with chain.leaf_gradients n fingerprints of the
+  // gradients.
   ir::Program leaf;
-  // parameters, first moments, second moments, gradients (sums over all leaves), loss sum, weight, lr, k1, k2
-  // -> parameters, first, second moments, loss f32, gradient norm f64, ok bool, n fingerprints of the new
-  // parameters.
+  // The optimizer step.
+  //
+  // Inputs: parameters, first moments, second moments, gradients (summed over all leaves), loss sum, weight,
+  // lr, k1, k2. Results: parameters, first moments, second moments, loss f32, gradient norm f64, ok bool, n
+  // fingerprints of the new parameters.
   ir::Program update;
 };
 
-// Traces and differentiates. The vocabulary is the tokenizer's.
+// Traces the model and differentiates its loss. `model` is made for the tokenizer's vocabulary size.
 Result<CanonicalPrograms> make_programs(const TrainConfig& config, const models::ModelFunctions& model);
 
-// program.ir: the three texts, one behind another; and its parser.
+// The content of program.ir (the texts of the three programs, one after another), and its parser.
 std::string print_programs(const CanonicalPrograms& programs);
 Result<CanonicalPrograms> parse_programs(std::string_view text);
-// The three texts without names, regions and places: what a run's identity is taken of, and its SHA-256.
+// The same texts without names, regions and source places, and the SHA-256 of them. This is the part that
+// identifies a run.
 std::string canonical_text(const CanonicalPrograms& programs);
 std::string programs_hash(const CanonicalPrograms& programs);
 
-// Losses of a batch of rows without derivatives: parameters, batch -> loss per token f32 [batch, pos], loss
-// sum f64, weight f64. The same bits per row as the training loss (numerics.md N16).
+// A program that computes losses only, without derivatives. Inputs: parameters and a batch. Results: loss per
+// token f32 [batch, pos], loss sum f64, weight f64. Every row gets the same bits as in the training loss
+// (numerics.md N16).
 ir::Program make_eval_program(const TrainConfig& config, const models::ModelFunctions& model);
 
-// The fixed seed's key, u32[word:2], as the init program wants it.
+// The random key of a seed, u32[word:2], as the init program takes it.
 runtime::Buffer init_key(int64_t seed);
 
 DType compute_dtype(const TrainConfig& config);

@@ -7,7 +7,7 @@
 #include <cstring>
 
 #include "ostro/interp/engine/engine.h"
-#include "ostro/models/llama.h"
+#include "ostro/train/options/llama_for_test.h"
 
 namespace ostro::train {
 namespace {
@@ -16,8 +16,7 @@ using runtime::Buffer;
 
 TrainConfig tiny() {
   TrainConfig c;
-  auto& o =
-      dynamic_cast<models::ModelOptionsOf<models::LlamaOptions, models::Llama>&>(c.model_options()).options;
+  auto& o = llama(c);
   o.seq_len = 4;
   o.hidden_dim = 4;
   o.intermediate_dim = 4;

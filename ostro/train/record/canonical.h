@@ -10,34 +10,39 @@
 
 namespace ostro::train {
 
-// "0x1.8p+1" for 3: C's %a with the shortest fraction, the same with every C library. "0x0p+0", "-0x0p+0";
-// denormals as "0x0.8p-1022"; "inf", "-inf", "nan".
+// The text of a double with all its bits, in the style of C's %a with the shortest fraction: "0x1.8p+1" for
+// 3. It is the same with every C library. Zeros are "0x0p+0" and "-0x0p+0", denormals look like
+// "0x0.8p-1022", and other values are "inf", "-inf", "nan".
 std::string hex_float(double value);
-// The inverse; only texts that hex_float gives for finite values are taken.
+// The inverse of hex_float. Only texts that hex_float gives for finite values are accepted.
 Result<double> parse_hex_float(std::string_view text);
 
-// The same JSON value with sorted keys, no spaces, integers as they are and numbers with a fraction or an
-// exponent as strings of hex_float. A text that is no JSON object is ErrorCode::kInvalidArgument.
+// The canonical text of a JSON object: sorted keys and no spaces. Integers stay as they are. Numbers with a
+// fraction or an exponent become strings of hex_float. Error: kInvalidArgument if the text is not a JSON
+// object.
 Result<std::string> canonical_object(std::string_view json);
 
-// A place where two JSON objects differ: a value that is no object in both, or a key that one of them lacks.
+// A place where two JSON objects differ: either a value (at least one side is not an object), or a key that
+// only one side has.
 struct ObjectDifference {
-  std::vector<std::string> keys;  // from the top
-  std::string there, here;        // JSON; empty where it is absent
+  std::vector<std::string> keys;  // keys from the root to this place
+  std::string there, here;        // JSON texts of the two values; empty on the side that lacks the key
   std::string path() const;       // "model.num_layers"
 };
-// Nothing for texts that are no JSON.
+// All differences. No value if one of the texts is not JSON.
 std::optional<std::vector<ObjectDifference>> find_differences(std::string_view there, std::string_view here);
 
-// A value of a canonical object with its floats as numbers: JSON.
+// Turns a value of a canonical object back to normal JSON: floats are numbers again.
 std::string decimal_json(const std::string& canonical);
-// The same for a person, who knows strings without quotes; "absent" for an empty text.
+// The same for a person to read: strings have no quotes, and an empty text becomes "absent".
 std::string readable_value(const std::string& canonical);
 
-// Where two canonical objects differ, for a person: "model.num_layers is 2 there and 4 here", one per entry.
+// The differences of two canonical objects for a person to read, one per entry: "model.num_layers is 2 there
+// and 4 here".
 std::vector<std::string> object_differences(std::string_view there, std::string_view here);
 
-// Whether `text` is a non-empty run of lower-case hexadecimal digits; `digits` > 0 asks for that many.
+// Whether `text` consists of lower-case hexadecimal digits and is not empty. With `digits` > 0 it must have
+// exactly that length.
 bool is_lower_hex(std::string_view text, size_t digits = 0);
 
 }  // namespace ostro::train

@@ -53,8 +53,16 @@ const std::string* Chain::find_checkpoint(int64_t step) const {
   return nullptr;
 }
 
-bool Chain::contains(std::string_view hash) const {
-  return std::any_of(links.begin(), links.end(), [&](const ChainLink& link) { return link.hash == hash; });
+int64_t Chain::newest_checkpoint() const {
+  for (auto link = links.rbegin(); link != links.rend(); ++link)
+    if (const auto* entry = std::get_if<CheckpointEntry>(&link->entry)) return entry->step;
+  return -1;
+}
+
+const ChainLink* Chain::find_hash(std::string_view hash) const {
+  const auto found =
+      std::find_if(links.begin(), links.end(), [&](const ChainLink& link) { return link.hash == hash; });
+  return found != links.end() ? &*found : nullptr;
 }
 
 Status check_order(const std::vector<ChainLink>& links, const ChainEntry& entry) {
@@ -88,10 +96,15 @@ Result<Chain> read_chain(io::FileSystem& fs, const std::string& path) {
   return parse_chain(text, path, 0, /*to_end=*/true);
 }
 
-Result<Chain> read_chain_to(io::FileSystem& fs, const std::string& path, int64_t step) {
+Result<Chain> read_chain_until(io::FileSystem& fs, const std::string& path, int64_t step) {
   ASSIGN_OR_RETURN(const std::string text, fs.read_file(path));
   ASSIGN_OR_RETURN(Chain chain, parse_chain(text, path, step, /*to_end=*/false));
   chain.torn_bytes = 0;
+  return chain;
+}
+
+Result<Chain> read_chain_to(io::FileSystem& fs, const std::string& path, int64_t step) {
+  ASSIGN_OR_RETURN(Chain chain, read_chain_until(fs, path, step));
   const int64_t last = chain.last_step();
   if (last == step) return chain;
   return corrupt(fmt::format("{}: {} at step {}, but step {} was asked for", path,

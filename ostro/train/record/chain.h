@@ -28,8 +28,10 @@ struct Chain {
   const ChainLink* find_step(int64_t step) const;
   // The name in the checkpoint entry of that step; null when there is none.
   const std::string* find_checkpoint(int64_t step) const;
-  // Whether some entry has this hash.
-  bool contains(std::string_view hash) const;
+  // The step of the last checkpoint entry; -1 when there is none.
+  int64_t newest_checkpoint() const;
+  // The entry of this hash; null when there is none.
+  const ChainLink* find_hash(std::string_view hash) const;
 };
 
 // The whole chain. A last line without its newline is torn (the process died while writing it) and left out;
@@ -37,8 +39,9 @@ struct Chain {
 Result<Chain> read_chain(io::FileSystem& fs, const std::string& path);
 
 // The chain up to `step` steps done, with the amend and checkpoint entries of that step; what follows is not
-// looked at (a power cut may have damaged what was not synced). A chain that does not reach as far as `step`
-// is ErrorCode::kCorrupt.
+// looked at (a power cut may have damaged what was not synced). It may end before `step`.
+Result<Chain> read_chain_until(io::FileSystem& fs, const std::string& path, int64_t step);
+// The same; a chain that does not reach as far as `step` is ErrorCode::kCorrupt.
 Result<Chain> read_chain_to(io::FileSystem& fs, const std::string& path, int64_t step);
 
 // Makes the file end where read_chain_to ends, atomically. Gives the chain that is left.

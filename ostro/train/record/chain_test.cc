@@ -99,8 +99,8 @@ TEST_CASE("the writer gives the documented example, the reader reads it, Python 
   CHECK(chain->find_step(3) == nullptr);
   CHECK(*chain->find_checkpoint(2) == checkpoint(2).name);
   CHECK(chain->find_checkpoint(1) == nullptr);
-  CHECK(chain->contains(chain->links[1].hash));
-  CHECK(!chain->contains("00"));
+  CHECK(chain->find_hash(chain->links[1].hash) == &chain->links[1]);
+  CHECK(chain->find_hash("00") == nullptr);
   CHECK(
       chain->genesis().config ==
       R"({"optimizer":{"learning_rate":"0x1.0624dd2f1a9fcp-10"},"trainer":{"num_train_steps":2,"seed":0}})");
@@ -223,6 +223,41 @@ TEST_CASE("right hashes do not excuse wrong content") {
   CHECK(message({first, loss}).find("line 2: \"loss\"") != std::string::npos);
   later.replace(later.find("\"format\":1"), 10, "\"format\":2");
   CHECK(message({later}).find("format 2 is later") != std::string::npos);
+}
+
+TEST_CASE("a step in another text than the one it has is refused, though its hash fits that text") {
+  Run run;
+  write_example(run.fs);
+  const std::string whole = run.text();
+  const size_t begin = whole.find('\n') + 1, end = whole.find('\n', begin);
+  const std::string first = whole.substr(0, begin), line = whole.substr(begin, end - begin);
+  const std::string head = read_chain_to(run.fs, kPath, 0)->head();
+  // The second line with `from` made `to` and its hash over the text that it then has.
+  const auto read = [&](const std::string& from, const std::string& to) {
+    std::string text = line;
+    REQUIRE(text.find(from) != std::string::npos);
+    text.replace(text.find(from), from.size(), to);
+    const size_t at = text.find("\"h\":\"");
+    std::string without = text;
+    without.erase(at, std::string("\"h\":\"\",").size() + 64);
+    text.replace(at + 5, 64, entry_hash(head, without));
+    run.set_text(first + text + "\n");
+    return read_chain(run.fs, kPath).ok();
+  };
+  CHECK(read("\"step\":1", "\"step\":1"));
+  for (const char* step : {"01", "+1", "1.0", "1e0", "-1", "0", "\"1\"", "", "99999999999999999999"})
+    CHECK_MESSAGE(!read("\"step\":1", std::string("\"step\":") + step), step);
+  for (const char* tokens : {"01024", "-1024", "-0", "1024.0", " 1024"})
+    CHECK_MESSAGE(!read("\"tokens\":1024", std::string("\"tokens\":") + tokens), tokens);
+  for (const char* loss :
+       {"0x1.0a5e360p+3", "0X1.0a5e36p+3", "0x1.0A5E36p+3", "8.25", "inf", "nan", "", "0x1p+1024"})
+    CHECK_MESSAGE(!read("0x1.0a5e36p+3", loss), loss);
+  CHECK(!read("\"batch\":\"00112233445566778899aabb", "\"batch\":\"00112233445566778899AABB"));
+  CHECK(!read("\"leaves\":\"c2", "\"leaves\":\""));
+  CHECK(!read("\"kind\":\"step\"", "\"kind\":\"stop\""));
+  CHECK(!read("\"kind\":\"step\",", "\"kind\":\"step\",\"kinds\":1,"));
+  CHECK(!read("\"tokens\":1024}", "\"tokens\":1024,\"zone\":1}"));
+  CHECK(!read("\"tokens\":1024}", "\"tokens\":1024} "));
 }
 
 TEST_CASE("entries that make no sense are refused before anything is written") {

@@ -1,4 +1,4 @@
-// Times as people and records write them.
+// Times as text, for people and for run records.
 #pragma once
 
 #include <cstdint>
@@ -6,7 +6,7 @@
 
 namespace ostro::train {
 
-// "2026-11-21T10:04:33Z", of seconds since 1970 and of now.
+// UTC time as text, "2026-11-21T10:04:33Z": of a Unix time in seconds, and of now.
 std::string utc_text(int64_t unix_seconds);
 std::string utc_now();
 

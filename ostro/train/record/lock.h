@@ -1,4 +1,4 @@
-// One process on one run directory.
+// The lock of a run directory: only one process may work on a run.
 #pragma once
 
 #include <memory>
@@ -10,9 +10,9 @@ namespace ostro::train {
 
 inline constexpr const char* kLockFile = "lock";
 
-// Takes the run directory's lock (released when the object goes or the process ends) and writes who holds it:
-// process, host, time, and the epoch: how often the run was started, this time included. Held by another:
-// ErrorCode::kBusy with the other's text.
+// Takes the lock of the run directory. It is released when the returned object is destroyed or the process
+// ends. The lock file says who holds it: process, host, time and `epoch`, which counts how often the run was
+// started, this start included. If another process holds the lock, the error is kBusy and shows that text.
 Result<std::unique_ptr<io::FileLock>> lock_run(io::FileSystem& fs, const std::string& run_directory,
                                                int64_t epoch);
 

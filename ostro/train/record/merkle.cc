@@ -66,7 +66,7 @@ bool merkle_proves(const Sha256Digest& leaf_hash, size_t leaf, size_t leaves,
   if (leaf >= leaves) return false;
   Sha256Digest hash = leaf_hash;
   for (; leaves > 1; leaf /= 2, leaves = (leaves + 1) / 2) {
-    if ((leaf ^ 1) >= leaves) continue;  // no neighbour: up as it is
+    if ((leaf ^ 1) >= leaves) continue;  // no sibling: the node moves up unchanged
     if (path.empty()) return false;
     hash = leaf % 2 == 0 ? node(hash, path[0]) : node(path[0], hash);
     path = path.subspan(1);

@@ -1,8 +1,9 @@
-// Merkle roots, so that a chain entry commits to every leaf of a step and one leaf can be audited alone.
+// Merkle trees: one hash in a chain entry stands for all leaves of a step, and a single leaf can be checked
+// against it without the others.
 //
-// The tree is that of RFC 6962, section 2.1: a leaf's hash is SHA-256(0x00 || data), a node's is
-// SHA-256(0x01 || left || right); level by level neighbours are paired, and a node without a neighbour goes
-// up unchanged. The root over no leaves is SHA-256 of nothing.
+// The tree is built as in RFC 6962, section 2.1. The hash of a leaf is SHA-256(0x00 || data). The hash of an
+// inner node is SHA-256(0x01 || left || right). On each level, neighbours are paired; a last node without a
+// partner moves up unchanged. The root of no leaves is the SHA-256 of the empty string.
 #pragma once
 
 #include <cstdint>
@@ -16,27 +17,29 @@
 
 namespace ostro::train {
 
-// What is known of one leaf of a step.
+// What the chain records of one leaf of a step.
 struct LeafRecord {
-  int64_t leaf = 0;  // its global number within the step
+  int64_t leaf = 0;  // number of the leaf within the step, over all workers
   double loss = 0;   // the leaf's loss sum
-  // Fingerprint of the leaf's gradients in hexadecimal, when chain.leaf_gradients is on.
+  // Fingerprint of the leaf's gradients in hexadecimal. Only with chain.leaf_gradients.
   std::optional<std::string> gradient;
 };
 
-// The data of a leaf: canonical JSON, {"gradient":"...","leaf":0,"loss":"0x1.8p+1"} (no gradient when off).
+// The data that is hashed for a leaf, as canonical JSON: {"gradient":"...","leaf":0,"loss":"0x1.8p+1"}. There
+// is no "gradient" when chain.leaf_gradients is off.
 std::string leaf_data(const LeafRecord& record);
 
 Sha256Digest merkle_leaf(std::string_view data);
 Sha256Digest merkle_root(std::span<const Sha256Digest> leaves);
 
-// The root over records in the order of their leaf numbers, in hexadecimal; leaf numbers must be 0, 1, ...
+// The Merkle root of the records, in hexadecimal. Their leaf numbers must be 0, 1, 2, ... in this order.
 std::string leaves_root(std::span<const LeafRecord> records);
 
-// The hashes that lead from leaf number `leaf` of `leaves` to the root, lowest level first; levels at which
-// the node goes up unchanged give none.
+// The proof for leaf number `leaf`: the hashes of its siblings on the way to the root, lowest level first. A
+// level where the node has no sibling adds no hash.
 std::vector<Sha256Digest> merkle_path(std::span<const Sha256Digest> leaves, size_t leaf);
-// Whether a leaf's hash, its number, the number of leaves and its path lead to the root.
+// Whether `path` proves that the leaf with this hash and number belongs to the tree of `leaves` leaves with
+// this root.
 bool merkle_proves(const Sha256Digest& leaf_hash, size_t leaf, size_t leaves,
                    std::span<const Sha256Digest> path, const Sha256Digest& root);
 

@@ -84,7 +84,7 @@ std::string compiler_name() {
 }
 
 Session begin_session(std::vector<std::string> argv, int64_t from_step) {
-  std::error_code gone;  // somebody removed it: then it stays empty
+  std::error_code gone;  // if the directory was removed, the path stays empty
   std::string directory = std::filesystem::current_path(gone).string();
   return {std::move(argv),
           std::move(directory),
@@ -122,7 +122,7 @@ std::string record_json(const RunRecord& record) {
 
 Status write_record(io::FileSystem& fs, const std::string& path, const RunRecord& record) {
   std::string text = record_json(record);
-  text.resize(text.size() - 2);  // the last "\n}"
+  text.resize(text.size() - 2);  // remove the final "\n}"
   const std::string checksum = sha256_hex(text);
   text.append(kChecksumBegin).append(checksum).append(kChecksumEnd);
   return io::write_file_atomically(fs, path, text);

@@ -1,5 +1,5 @@
-// run.json: what a run is and where and when it ran (docs/formats/run_directory.md). For people and tools;
-// the identity of a run is its chain.
+// run.json: what a run is, and where and when it ran (docs/formats/run_directory.md). People and tools read
+// it. It does not identify the run; the chain does.
 #pragma once
 
 #include <cstdint>
@@ -13,17 +13,18 @@ namespace ostro::train {
 inline constexpr const char* kRecordFile = "run.json";
 inline constexpr int64_t kRecordFormat = 1;
 
-// One start of the command.
+// One start of the training command.
 struct Session {
   std::vector<std::string> argv;
-  std::string directory;      // it was started in, absolute; what relative paths are seen from
-  std::string source_commit;  // with "-dirty" when files had been changed; "unknown" outside a repository
-  std::string compiler;       // "gcc 12.2.0"
-  std::string cpu;            // the model's name
-  std::string started;        // UTC, as utc_now() gives it
-  std::string ended;          // empty while it runs, and for ever when it was killed
-  std::string outcome;        // "running", "finished", "interrupted", "failed: ..."
-  int64_t from_step = 0;      // steps done when it began and, when it ended, at the end
+  std::string directory;  // absolute path of the working directory; relative paths in the config start here
+  // git commit, with "-dirty" if files were changed; "unknown" outside a repository
+  std::string source_commit;
+  std::string compiler;   // "gcc 12.2.0"
+  std::string cpu;        // model name of the CPU
+  std::string started;    // UTC, as utc_now() gives it
+  std::string ended;      // empty while it runs; stays empty if the process was killed
+  std::string outcome;    // "running", "finished", "interrupted", "failed: ..."
+  int64_t from_step = 0;  // steps done at the start of the session; to_step: steps done at its end
   int64_t to_step = 0;
   bool operator==(const Session&) const = default;
 };
@@ -33,24 +34,24 @@ struct RunRecord {
   std::string program_hash;
   std::string data_hash;
   std::string tokenizer_hash;
-  std::string parent;  // the checkpoint that the run began from; empty: none
+  std::string parent;  // the checkpoint that the run started from; empty: none
   std::vector<Session> sessions;
   bool operator==(const RunRecord&) const = default;
 };
 
-// A session of this build on this machine, beginning now.
+// A new session that starts now, with the commit, compiler and CPU of this process.
 Session begin_session(std::vector<std::string> argv, int64_t from_step);
-// The last session ends now.
+// Marks the last session as ended now.
 void end_session(RunRecord& record, const std::string& outcome, int64_t to_step);
 
-// The record as a JSON object: the file without its checksum.
+// The record as a JSON object. This is the file's content without its checksum.
 std::string record_json(const RunRecord& record);
 // Replaces the file atomically.
 Status write_record(io::FileSystem& fs, const std::string& path, const RunRecord& record);
 // ErrorCode::kCorrupt names the field; a later format is kUnsupported.
 Result<RunRecord> read_record(io::FileSystem& fs, const std::string& path);
 
-// What the program was built from and with: the commit and the compiler, as in Session.
+// The commit and the compiler that this program was built with, as in Session.
 std::string source_commit();
 std::string compiler_name();
 

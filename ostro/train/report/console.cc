@@ -34,7 +34,8 @@ void Console::line(std::string_view text) {
 
 void Console::status(std::string_view text) {
   if (!is_terminal()) return;
-  // A line as wide as the terminal would wrap, and then could not be erased. Status lines are ASCII.
+  // Keep one column free: a line as wide as the terminal would wrap and could not be erased. Status lines are
+  // ASCII.
   std::string clean = printable(text.substr(0, static_cast<size_t>(columns_ - 1)));
   const std::lock_guard lock(mutex_);
   if (clean == status_) return;
@@ -46,7 +47,7 @@ Console::Write stderr_writer() {
   return [](std::string_view text) {
     while (!text.empty()) {
       const ssize_t n = ::write(STDERR_FILENO, text.data(), text.size());
-      if (n <= 0) return;  // nobody reads it; that is no reason to stop training
+      if (n <= 0) return;  // the reader has gone; training continues
       text.remove_prefix(static_cast<size_t>(n));
     }
   };

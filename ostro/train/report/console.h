@@ -1,4 +1,5 @@
-// What a person sees of a run: lines that stay, and on a terminal one line below them that is redrawn.
+// Console output of a run: normal lines, and on a terminal one status line below them that is redrawn in
+// place.
 #pragma once
 
 #include <functional>
@@ -8,19 +9,19 @@
 
 namespace ostro::train {
 
-// Thread-safe. `write` gets raw text for the terminal or file and is called by one thread at a time.
+// Thread-safe. `write` gets raw text for the terminal or file. It is called by one thread at a time.
 class Console {
  public:
   using Write = std::function<void(std::string_view)>;
 
-  // `columns` is the terminal's width; 0 says that there is no terminal, and then status() shows nothing.
+  // `columns` is the width of the terminal. 0 means that there is no terminal; then status() shows nothing.
   Console(Write write, int columns);
-  ~Console();  // leaves the last status line standing
+  ~Console();  // the last status line stays on the screen
   Console(const Console&) = delete;
   Console& operator=(const Console&) = delete;
 
   bool is_terminal() const { return columns_ > 0; }
-  // A line that stays, above the status line. Control characters but tabs become spaces.
+  // Prints a normal line above the status line. Control characters except tabs become spaces.
   void line(std::string_view text);
   // Redraws the status line, cut to the terminal's width; an empty text removes it.
   void status(std::string_view text);
@@ -32,8 +33,8 @@ class Console {
   std::string status_;
 };
 
-// A console on standard error. It has columns when that is a terminal on which a line can be redrawn: one
-// whose TERM is not "dumb".
+// Arguments for a console on standard error. stderr_columns() is 0 if that is not a terminal, or if TERM is
+// "dumb" (a terminal that cannot redraw a line).
 Console::Write stderr_writer();
 int stderr_columns();
 

@@ -1,8 +1,8 @@
-// TensorBoard's event files: records of tensorflow.Event messages (tensorflow/core/util/event.proto), of
-// which only what scalars need is written.
+// TensorBoard event files. They hold tensorflow.Event messages (tensorflow/core/util/event.proto). Only the
+// fields that scalars need are written.
 //
-// A record is: length (u64), masked CRC-32C of those 8 bytes (u32), the message, its masked CRC-32C (u32),
-// all little endian.
+// A record is: length (u64), masked CRC-32C of those 8 bytes (u32), the message, masked CRC-32C of the
+// message (u32). All numbers are little-endian.
 #pragma once
 
 #include <cstdint>
@@ -12,16 +12,16 @@
 
 namespace ostro::train {
 
-// TensorFlow's: the checksum rotated right by 15 bits plus a constant, so that checksums of data that holds
-// checksums stay good.
+// TensorFlow's masked checksum: the CRC rotated right by 15 bits, plus a constant. The mask keeps checksums
+// strong for data that itself contains checksums.
 uint32_t masked_crc32c(std::string_view bytes);
 
-// A record around a message.
+// Wraps a message into a record.
 std::string event_record(std::string_view message);
 
-// The messages. `wall_time` is in seconds since 1970.
+// Serialized Event messages. `wall_time` is in seconds since 1970.
 std::string version_event(double wall_time);
-// Asks readers to forget events of `step` and later that other files hold.
+// Tells readers to drop events of `step` and later steps that are in other files.
 std::string restart_event(double wall_time, int64_t step);
 std::string scalars_event(double wall_time, int64_t step, const std::map<std::string, double>& scalars);
 

@@ -1,4 +1,4 @@
-// How far a run is: a line that is redrawn on a terminal, a log line now and then elsewhere.
+// Progress of a run: a line that is redrawn on a terminal, or a log line from time to time elsewhere.
 #pragma once
 
 #include <chrono>
@@ -10,29 +10,31 @@
 
 namespace ostro::train {
 
-// What the line shows besides the step.
+// Values that the line shows besides the step.
 struct ProgressNumbers {
   double loss = 0;
-  double mfu = 0;              // 0 to 1; 0: not known, not shown
+  double mfu = 0;              // 0 to 1; 0: not known, so not shown
   int64_t resident_bytes = 0;  // 0: not shown
 };
 
-// For the thread of the training loop. A call that draws nothing reads a clock and no more.
+// Used by the thread of the training loop only. A call that draws nothing only reads the clock.
 class Progress {
  public:
-  using Clock = std::function<std::chrono::nanoseconds()>;  // since any fixed moment
+  using Clock = std::function<std::chrono::nanoseconds()>;  // time since any fixed moment
 
-  // Steps first_step + 1 .. total_steps are still to do. Plain lines go through log_info().
+  // Steps first_step + 1 to total_steps are still to do. Off a terminal, and for the last step, lines go
+  // through log_info().
   Progress(Console& console, int64_t first_step, int64_t total_steps, Clock clock = steady_clock());
-  ~Progress();  // removes the line; that of the last step went to the log
+  ~Progress();  // removes the status line; the last step's line is already in the log
   Progress(const Progress&) = delete;
   Progress& operator=(const Progress&) = delete;
 
-  // After `step` steps, the last of which had `tokens` tokens. `numbers` is called only when the line is
+  // Call it after step number `step`, which had `tokens` tokens. `numbers` is called only when the line is
   // drawn.
   void update(int64_t step, int64_t tokens, const std::function<ProgressNumbers()>& numbers);
 
-  // Over about the last half minute of steps; the first step, with its compiling, does not count. 0 at first.
+  // Speed over about the last half minute of steps. The first step does not count, as it includes
+  // compilation. 0 before the second step.
   double tokens_per_second() const;
   double steps_per_second() const;
 
@@ -45,7 +47,7 @@ class Progress {
   const int64_t total_steps_;
   const Clock clock_;
   int64_t step_;
-  // Steps, tokens and seconds of the window; decayed so that old ones fade.
+  // Exponentially decaying sums of steps, tokens and seconds.
   double window_steps_ = 0, window_tokens_ = 0, window_seconds_ = 0;
   bool has_time_ = false;
   std::chrono::nanoseconds last_update_{0}, last_draw_{0};

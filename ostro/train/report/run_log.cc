@@ -7,8 +7,6 @@ namespace {
 
 const char* level_name(LogLevel level) {
   switch (level) {
-    case LogLevel::kDebug:
-      return "debug";
     case LogLevel::kInfo:
       return "info";
     case LogLevel::kWarning:
@@ -23,7 +21,6 @@ const char* level_name(LogLevel level) {
 
 RunLog::RunLog(Console& console) : console_(console) {
   before_ = set_log_sink([this](LogLevel level, std::string_view line) {
-    if (level == LogLevel::kDebug) return;
     to_file(level, line);
     console_.line(level == LogLevel::kInfo ? std::string(line)
                                            : fmt::format("{}: {}", level_name(level), line));

@@ -12,10 +12,12 @@
 
 namespace ostro::train {
 
-// The log sink while it lives: every line but debug lines goes to the console (warnings and errors say so)
-// and, with time and level, to log.txt. It begins before there is a run directory to write to, so that what
-// opening the run has to say is not lost: lines are kept until open(). The destructor brings back the sink
-// from before. Refers to `console`.
+// The log sink while this object exists. Every line goes to the console and, with time and
+// level, to log.txt. On the console, warnings and errors have a prefix.
+//
+// The object is made before the run directory exists. Lines are kept in memory until open() is called, so
+// messages about opening the run also reach the file. The destructor restores the previous sink. `console`
+// must outlive it.
 class RunLog {
  public:
   explicit RunLog(Console& console);
@@ -23,20 +25,20 @@ class RunLog {
   RunLog(const RunLog&) = delete;
   RunLog& operator=(const RunLog&) = delete;
 
-  // Goes on in the file at `path`, behind what it holds; the kept lines come first. Once.
+  // Appends to the file at `path` from now on. The kept lines are written first. Call it once.
   Status open(io::FileSystem& fs, const std::string& path);
 
-  // A line for the file alone.
+  // Writes a line to the file only.
   void to_file(LogLevel level, std::string_view line);
 
  private:
-  void write(std::string_view text);  // with mutex_ held
+  void write(std::string_view text);  // requires mutex_
 
   std::mutex mutex_;
   std::string kept_;  // lines from before open()
   bool opened_ = false;
-  std::unique_ptr<io::WritableFile>
-      file_;  // null before open() and after an error, which the console was told
+  // null before open(), and after a write error (the console shows that error)
+  std::unique_ptr<io::WritableFile> file_;
   Console& console_;
   LogSink before_;
 };

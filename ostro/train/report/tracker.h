@@ -1,4 +1,4 @@
-// Where a run's numbers go: metrics.jsonl, TensorBoard event files, or any other place.
+// Trackers write the metrics of a run to metrics.jsonl, to TensorBoard event files, or elsewhere.
 #pragma once
 
 #include <cstdint>
@@ -13,34 +13,34 @@
 
 namespace ostro::train {
 
-// Names as in "train/loss"; a value that is not finite is kept as far as the format can.
+// Metrics by name, for example "train/loss". A value that is not finite is written if the format allows it.
 using Metrics = std::map<std::string, double>;
 
-// Not thread-safe. What was logged has reached the operating system when log() returns. Numbers of a run are
-// no part of its identity: a caller may go on after an error.
+// Not thread-safe. When log() returns, its data has reached the operating system. Metrics do not identify a
+// run, so a caller may continue after an error.
 class Tracker {
  public:
   virtual ~Tracker() = default;
-  // The numbers known after `step` steps.
+  // Records the metrics after `step` steps.
   virtual Status log(int64_t step, const Metrics& metrics) = 0;
-  // Makes everything durable; nothing may follow.
+  // Makes all data durable. No call may follow.
   virtual Status finish() = 0;
 };
 
-// Hands everything to each of them, also after an error of one; gives the first error.
+// A tracker that passes every call to all of these, even after one of them fails. Returns the first error.
 std::unique_ptr<Tracker> composite_tracker(std::vector<std::unique_ptr<Tracker>> trackers);
 
-// metrics.jsonl: {"step":1,"time":1763719473.25,"train/loss":8.3} a line. What the file holds of steps after
-// `restored_step`, and unfinished or unreadable lines, are dropped first.
+// Writes metrics.jsonl, one line per step: {"step":1,"time":1763719473.25,"train/loss":8.3}. First it removes
+// from the file the lines of steps after `restored_step`, and lines that are incomplete or unreadable.
 Result<std::unique_ptr<Tracker>> json_tracker(io::FileSystem& fs, const std::string& path,
                                               int64_t restored_step);
 
-// A new event file in `directory` (event_file.h). When the run goes on after step 0, TensorBoard is told to
-// forget what older files there say of later steps.
+// Writes a new event file in `directory` (event_file.h). If the run resumes after step 0, it tells
+// TensorBoard to drop what older files say about later steps.
 Result<std::unique_ptr<Tracker>> tensorboard_tracker(io::FileSystem& fs, const std::string& directory,
                                                      int64_t restored_step);
 
-// The trackers that the config names, in the run directory: metrics.jsonl, tb/.
+// All trackers that the config names. They write into the run directory: metrics.jsonl, tb/.
 Result<std::unique_ptr<Tracker>> make_trackers(io::FileSystem& fs, const std::string& run_directory,
                                                std::span<const TrackerOptions> options,
                                                int64_t restored_step);

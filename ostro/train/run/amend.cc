@@ -13,9 +13,9 @@ namespace {
 using Json = nlohmann::json;
 using config::OptionInfo;
 
-constexpr const char* kProgram = "program";  // beside options, whose paths all have a dot
+constexpr const char* kProgram = "program";  // not an option: the paths of options all contain a dot
 
-// The value at a path of objects; null when there is none.
+// The value at a dotted path of nested objects; null if there is none.
 template <class AnyJson>
 AnyJson* find_value(AnyJson& config, const std::string& path) {
   AnyJson* at = &config;
@@ -32,11 +32,11 @@ AnyJson* find_value(AnyJson& config, const std::string& path) {
 
 struct OptionChange {
   std::string path;
-  const OptionInfo* option = nullptr;  // null: no option has this path
+  const OptionInfo* option = nullptr;  // null if no option has this path
 };
 
-// The options in which two canonical configs differ. A difference within an option's value (the weight of one
-// component) is one of the option.
+// The options in which two canonical configs differ. A difference inside an option's value (for example the
+// weight of one component) counts as one of that option.
 std::vector<OptionChange> changed_options(const std::vector<OptionInfo>& options, const std::string& there,
                                           const std::string& here) {
   std::vector<OptionChange> out;
@@ -85,7 +85,8 @@ std::string difference_of(const std::vector<OptionInfo>& options, const Period& 
   return out.dump();
 }
 
-// Makes config and program what one member of an amend says; an error in words when it does not fit.
+// Applies one member of an amend's difference to config and program. The error says in words why it does not
+// fit.
 Status apply_change(const std::vector<OptionInfo>& options, const std::string& path, const Json& change,
                     Json& config, std::string& program) {
   const auto known = [](const std::string& key) { return key == "from" || key == "to"; };
@@ -146,7 +147,7 @@ Result<std::vector<Period>> periods_of(const TrainConfig& options, const Chain& 
     for (const auto& [path, change] : difference.items())
       if (fits.ok()) fits = apply_change(infos, path, change, config, next.program_hash);
     next.config = config.dump();
-    // One change has one text, so nobody can write another that means the same.
+    // A change has exactly one text. So an entry cannot be replaced by another that means the same.
     if (const std::string said = fits.ok() ? difference_of(infos, periods.back(), next) : "";
         fits.ok() && said != amend->difference)
       fits = invalid_argument(fmt::format("what it leads to is said otherwise: {}", said));

@@ -1,5 +1,6 @@
-// A run that goes on with another config or program: which options may change, how stages go on, and what an
-// amend entry of the chain says (docs/formats/chain.md, "Amends").
+// Amending a run: it continues with a changed config or program. This file decides which options may change,
+// how values by step (stages) continue, and what the chain's amend entry says (docs/formats/chain.md,
+// "Amends").
 #pragma once
 
 #include <string>
@@ -10,52 +11,61 @@
 
 namespace ostro::train {
 
-// Steps of a run with one config and program.
+// A part of a run that has one config and one program.
 struct Period {
-  int64_t first = 0;         // steps done when it began
+  int64_t first = 0;         // number of steps done when the period began
   std::string config;        // canonical
   std::string program_hash;  // SHA-256 of the canonical programs' texts
 };
 
-// The periods of a run: that of its genesis, then one for every amend entry; of several that begin at one
-// step the last holds. `options`: any config, for the options there are. ErrorCode::kCorrupt for an entry
-// whose difference does not begin with what held before it, or is not the text that amend_difference gives
-// for what it leads to; the message begins with `where` (the chain's path) and the line.
+// The periods of a run: one from the genesis entry, then one for every amend entry. If several begin at the
+// same step, the last one is in force. `options` may be any config; only its list of options is used.
+//
+// Error: kCorrupt for an amend entry that does not start from the values in force before it, or whose text is
+// not exactly what amend_difference gives for the change. The message begins with `where` (the chain's path)
+// and the line number.
 Result<std::vector<Period>> periods_of(const TrainConfig& options, const Chain& chain,
                                        const std::string& where);
 
-// What leads from a canonical config and program to others: the text of an amend entry's `difference`. "{}"
-// when nothing differs.
+// The `difference` text of an amend entry: what changes from period `before` to period `after`. "{}" if
+// nothing differs.
 std::string amend_difference(const TrainConfig& options, const Period& before, const Period& after);
 
-// A difference for a person: "optimizer.learning_rate from 0.001 to 0.0003; ...".
+// A difference for a person to read: "optimizer.learning_rate from 0.001 to 0.0003; ...".
 std::string amend_text(const std::string& difference);
 
-// The config of a period: all that is not in its canonical config (places, plan, output) is as in `base`.
-// Errors: no config has this canonical form.
+// The full config of a period. Options that are not in its canonical config (paths, plan, output) are taken
+// from `base`. Error: no config has this canonical form.
 Result<TrainConfig> config_of_period(const TrainConfig& base, const std::string& canonical);
 
-// `now` for a run that has done `step` steps under `before`: stages of data.train_weights and
-// trainer.train_batch_size that begin before `step` are what they were, so batches of these steps stay, each
-// component goes on behind what was taken of it, and one config says it all. A stage begins at `step` where
-// `now` has one or its value is another than before. numerics.leaf_examples that was not given stays what it
-// was as long as it divides the batch sizes from `step` on, else it is the default for these. Resolved.
-// Errors: a size from `step` on that leaf_examples does not divide.
+// The config with which a run continues after `step` steps. `before` is the config in force so far, `now` the
+// new one. The result is resolved.
+//
+// Stages of data.train_weights and trainer.train_batch_size that begin before `step` are taken from `before`.
+// So the batches of those steps stay the same, every component continues behind the data already used, and
+// one config describes the whole run. A stage begins at `step` if `now` has one there, or if its value
+// differs from the value before. Example: weights 1 in `before`, 2 in `now`, step 100: [[0, 1], [100, 2]].
+//
+// If numerics.leaf_examples was not given, it keeps its old value as long as this divides the batch sizes
+// from `step` on. Otherwise it gets the default for them. Error: a given leaf_examples does not divide a
+// batch size from `step` on.
 Result<TrainConfig> continue_with(const TrainConfig& before, TrainConfig now, int64_t step);
 
-// Options that no amend may change, "model.num_layers is 2 there and 4 here (...)", one per entry.
+// The options that differ although no amend may change them, one per entry: "model.num_layers is 2 there and
+// 4 here (...)".
 std::vector<std::string> fixed_differences(const TrainConfig& options, const std::string& there,
                                            const std::string& here);
 
-// Whether an amend may lead from one canonical config to the next after `step` steps: no option that is
-// fixed, nothing that reaches back before that step, and steps left to do. ErrorCode::kInvalidArgument names
-// the options with both values.
+// Checks that a run may be amended from `before` to `after` when `step` steps are done. No fixed option may
+// change, nothing may change for steps already done, and there must be steps left. Error: kInvalidArgument
+// with the options and both values.
 Status check_amend(const TrainConfig& before, const TrainConfig& after, int64_t step);
 
-// canonical_object of a config's canonical form, as the genesis holds it.
+// The canonical form of a config as canonical_object writes it. The genesis entry holds this text.
 std::string canonical_text(const TrainConfig& config);
 
-// The file of a run directory that holds the programs of this hash: program.ir for those of the genesis.
+// Name of the file in the run directory that holds the programs with this hash. For the programs of the
+// genesis entry it is program.ir.
 std::string program_file(const GenesisEntry& genesis, const std::string& program_hash);
 
 }  // namespace ostro::train

@@ -12,7 +12,7 @@ namespace {
 
 using Json = nlohmann::json;
 
-// `all`: every option, as the canonical ones leave some defaults out.
+// `all` holds every option: the canonical config leaves some defaults out.
 std::string value_text(const Json& all, const std::vector<std::string>& keys) {
   Json::json_pointer at;
   for (const std::string& key : keys) at /= key;
@@ -34,7 +34,7 @@ std::string batch_causes(const TrainConfig& a, const TrainConfig& b) {
   };
   auto differences =
       find_differences(text(a, config::Write::kCanonical), text(b, config::Write::kCanonical)).value();
-  // No option of the batches, but of how many there may be.
+  // Not in the canonical config: it decides how many batches there may be, not what they hold.
   if (a.data.stop_strategy != b.data.stop_strategy)
     differences.push_back({{"data", "stop_strategy"}, "", ""});
   const Json x = Json::parse(text(a, config::Write::kAll)), y = Json::parse(text(b, config::Write::kAll));

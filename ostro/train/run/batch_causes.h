@@ -1,4 +1,4 @@
-// Why two configurations may train on other batches: for `ostro data diff`.
+// Explains why two configurations may train on different batches, for `ostro data diff`.
 #pragma once
 
 #include <string>
@@ -7,9 +7,9 @@
 
 namespace ostro::train {
 
-// A line for every option that batches depend on and that differs, with both values; then one with the names
-// of the other options of a run's identity that differ. What stands for its content (texts, the tokenizer) is
-// not compared. Empty when nothing differs. For people.
+// Text for people. There is a line with both values for every option that batches depend on and that differs.
+// A last line names the other differing options of the canonical configs. Options that are represented by a
+// hash of their content (texts, tokenizer) are not compared. Empty if nothing differs.
 std::string batch_causes(const TrainConfig& a, const TrainConfig& b);
 
 }  // namespace ostro::train

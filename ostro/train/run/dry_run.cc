@@ -23,7 +23,7 @@ std::string info_line(const char* name, const runtime::ExecutableInfo& i) {
       i.fallback_ops);
 }
 
-// Workers that hold and send the same share a line.
+// Workers with the same load share a line.
 std::string load_lines(const std::vector<WorkerLoad>& loads) {
   std::string out;
   for (size_t first = 0, end; first < loads.size(); first = end) {

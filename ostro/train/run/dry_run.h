@@ -10,8 +10,8 @@
 
 namespace ostro::train {
 
-// Parameters, leaves, what each worker holds and sends, memory, FLOPs and data, as text for a person. Builds
-// the token store when it is missing.
+// A report for people: parameters, leaves, memory and communication of each worker, FLOPs and data. Builds
+// the token store if it does not exist.
 Result<std::string> dry_run(io::FileSystem& fs, runtime::Engine& engine, const TrainConfig& config,
                             int64_t workers, const data::BuildSettings& build);
 

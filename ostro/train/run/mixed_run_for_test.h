@@ -1,5 +1,5 @@
-// What tests of runs over two components share: texts, a tokenizer and a small configuration whose weights
-// and batch sizes change.
+// Shared by tests of runs with two data components: texts, a tokenizer, and a small configuration whose
+// weights and batch sizes change by step.
 #pragma once
 
 #include <doctest/doctest.h>

@@ -85,7 +85,7 @@ void Reporter::eval(const EvalReport& r) {
   log(r.step, metrics);
 }
 
-// A full disk must not cost the run: it is said once, and the run goes on.
+// A full disk must not stop the run. The error is reported once and training continues.
 void Reporter::log(int64_t step, const Metrics& metrics) {
   const Status s = tracker_->log(step, metrics);
   if (s.ok() || tracker_failed_) return;

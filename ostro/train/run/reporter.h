@@ -1,4 +1,4 @@
-// What a person sees of a run while it trains: the progress line, the log, metrics.
+// Reports of a running training: progress line, log and metrics.
 #pragma once
 
 #include <memory>
@@ -10,10 +10,10 @@
 
 namespace ostro::train {
 
-// Watches one run. Its watcher() refers to this object.
+// Reports on one run. It must outlive its watcher().
 class Reporter {
  public:
-  // Opens the config's trackers in the run directory; measures the engine's peak for MFU.
+  // Opens the config's trackers in the run directory and measures the engine's peak FLOP/s for MFU.
   static Result<std::unique_ptr<Reporter>> create(const TrainConfig& config, const Environment& environment,
                                                   const Run& run, Console& console);
   Watcher watcher();
@@ -33,8 +33,8 @@ class Reporter {
   bool tracker_failed_ = false;
 };
 
-// Product FLOP/s of the engine in `dtype`, from a square matrix product; 0 for an engine whose speed says
-// nothing about the machine.
+// FLOP/s of the engine in a square matrix product of `dtype`. 0 for an engine that is not made to be fast
+// (the interpreter).
 double engine_peak(runtime::Engine& engine, DType dtype);
 
 }  // namespace ostro::train

@@ -3,9 +3,11 @@
 #include <fmt/format.h>
 
 #include "ostro/base/log.h"
+#include "ostro/checkpoint/catalog.h"
 #include "ostro/io/files/path.h"
 #include "ostro/train/record/canonical.h"
 #include "ostro/train/record/version.h"
+#include "ostro/train/run/witness.h"
 #include "ostro/train/step/snapshot.h"
 
 namespace ostro::train {
@@ -36,6 +38,41 @@ Status check_same_run(const std::string& directory, const GenesisEntry& genesis,
   return Status();
 }
 
+// Each checkpoint against the chain up to its step. A chain that is damaged before it is final; so is one
+// whose amends do not follow from each other.
+StateChecks chain_checks(io::FileSystem& fs, const std::string& chain_path, const TrainConfig& given,
+                         std::optional<Witness>& witness) {
+  StateChecks out;
+  out.manifest = [&fs, &given, &witness, chain_path](const checkpoint::Manifest& manifest,
+                                                     const std::string& where) -> Result<Status> {
+    ASSIGN_OR_RETURN(Chain reached, read_chain_until(fs, chain_path, manifest.info.step));
+    ASSIGN_OR_RETURN(const std::vector<Period> periods, periods_of(given, reached, chain_path));
+    witness.emplace(std::move(reached), chain_path, given.model.choices());
+    const Result<Evidence> evidence = witness->check_manifest(manifest, where);
+    return evidence.ok() ? Status() : Status(evidence.error());
+  };
+  out.parameters = [&witness](const checkpoint::Manifest& manifest, const std::string& where,
+                              const ParameterBytes& bytes) {
+    // The initial state is made anew, not taken.
+    return manifest.info.step == 0 ? Status() : witness->checks().parameters(manifest, where, bytes);
+  };
+  return out;
+}
+
+// Says so when the chain has a checkpoint behind `step` that is not there. A chain that is damaged behind
+// that step is no error here: it is cut off.
+Status warn_of_missing(io::FileSystem& fs, const std::string& chain_path, const std::string& checkpoints,
+                       int64_t step) {
+  const Result<Chain> chain = read_chain(fs, chain_path);
+  if (!chain.ok() || chain->newest_checkpoint() <= step) return {};
+  const std::string newest = checkpoint::step_directory(chain->newest_checkpoint());
+  ASSIGN_OR_RETURN(const bool there, fs.exists(io::join_path(checkpoints, newest)));
+  if (!there)
+    log_warning(fmt::format("{} is missing, but {} has it; going on after step {}",
+                            io::join_path(checkpoints, newest), chain_path, step));
+  return {};
+}
+
 }  // namespace
 
 Status check_fixed_options(const std::string& directory, const GenesisEntry& genesis,
@@ -52,13 +89,13 @@ Result<Resumption> plan_resume(io::FileSystem& fs, const std::string& directory,
   const std::string path = io::join_path(directory, kChainFile);
   const std::string checkpoints = io::join_path(directory, "checkpoints");
   RETURN_IF_ERROR(check_same_run(directory, genesis, data));
-  Resumption out{{}, "", given, given, {}};
-  std::string chain_head, saved;
-  if (auto restored = restore_state(fs, checkpoints, model.paths, model.shapes); restored.ok()) {
+  Resumption out{{}, "", false, given, given, {}};
+  std::optional<Witness> witness;
+  if (auto restored =
+          restore_state(fs, checkpoints, model.paths, model.shapes, chain_checks(fs, path, given, witness));
+      restored.ok()) {
     out.state = std::move(restored->state);
     out.name = restored->name;
-    chain_head = restored->chain_head;
-    saved = restored->path;
   } else if (restored.error().code() == ErrorCode::kInvalidArgument &&
              genesis.config != canonical_text(given)) {
     return restored.error().with_context(
@@ -68,9 +105,8 @@ Result<Resumption> plan_resume(io::FileSystem& fs, const std::string& directory,
   }
   const int64_t step = out.state.step;
   ASSIGN_OR_RETURN(const Chain reached, read_chain_to(fs, path, step));
-  if (!saved.empty() && !reached.contains(chain_head))
-    return corrupt(fmt::format("{} was saved by another run: the chain of {} has no entry {}", saved,
-                               directory, chain_head));
+  RETURN_IF_ERROR(warn_of_missing(fs, path, checkpoints, step));
+  out.named = reached.find_checkpoint(step) != nullptr;
   ASSIGN_OR_RETURN(const std::vector<Period> periods, periods_of(given, reached, path));
   out.period = periods.back();
   auto held = config_of_period(given, out.period.config);

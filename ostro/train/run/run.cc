@@ -11,8 +11,8 @@
 #include "ostro/data/formats/shared_chat_template.h"
 #include "ostro/io/files/atomic_file.h"
 #include "ostro/tokenizer/files/files.h"
-#include "ostro/train/programs/step_options.h"
 #include "ostro/train/record/version.h"
+#include "ostro/train/run/witness.h"
 #include "ostro/train/step/fingerprints.h"
 #include "ostro/train/step/snapshot.h"
 #include "ostro/train/workers/workers.h"
@@ -21,11 +21,6 @@ namespace ostro::train {
 namespace {
 
 std::string in(const std::string& directory, const char* name) { return directory + "/" + name; }
-
-// A checkpoint that stands in the chain.
-bool is_due(const TrainConfig& config, int64_t step) {
-  return step == config.trainer.num_train_steps || config.trainer.checkpointer.is_kept(step);
-}
 
 }  // namespace
 
@@ -145,7 +140,10 @@ Status Run::resume(Resumption from, bool amend) {
   if (step > 0) {
     state_ = std::move(from.state);
     last_saved_ = step;
-    log_info(fmt::format("resuming {} after step {}", directory_, step));
+    log_info(fmt::format("resuming {} after step {}{}", directory_, step,
+                         from.named ? ""
+                                    : " (its checkpoint is not in the chain: the parameters' fingerprint was "
+                                      "compared, the moments could not be)"));
   } else {
     ASSIGN_OR_RETURN(state_, initial_state(programs_, env_.engine, config_.trainer.seed));
     log_info(fmt::format("resuming {} from the beginning: it has no checkpoint yet", directory_));
@@ -230,6 +228,7 @@ Status Run::save(bool in_chain) {
   info.numerics_version = kNumericsVersion;
   info.config = config::resolved_yaml(config_);
   info.chain_head = chain_->head();
+  info.measured = measured_;
   const auto tensors = snapshot(state_, model_.paths, cell_boxes(config_));
   RETURN_IF_ERROR(saver_->start(info, tensors));
   if (in_chain) {
@@ -321,6 +320,7 @@ Result<RunOutcome> Run::train(const Watcher& watcher) {
     }
     failpoint("step");
     phase("fingerprint");
+    measured_ = measured_text(result);
     const StepEntry entry =
         step_entry(state_.step, result, data::batch_fingerprint(batch), model_.paths, model_.shapes);
     phase("chain append");

@@ -24,26 +24,26 @@
 
 namespace ostro::train {
 
-// What a process brings to a run; none of it can reach the bits.
+// What the process provides to a run. None of it changes the bits of the results.
 struct Environment {
   io::FileSystem& fs;
   runtime::Engine& engine;
   int64_t workers = 1;                    // simulated data-parallel workers (OSTRO_SIM_WORKERS)
-  std::function<bool()> stop;             // true: save and return after the step that runs (SIGTERM)
-  data::BuildSettings build;              // of the token store, when it is not there yet
+  std::function<bool()> stop;             // returns true to save and stop after the current step (SIGTERM)
+  data::BuildSettings build;              // for building the token store if it does not exist
   std::vector<std::string> argv;          // for run.json
-  std::optional<StepRange> profile = {};  // steps to write a trace of
-  Progress::Clock clock = Progress::steady_clock();  // when saves by the clock are due, and for reports
+  std::optional<StepRange> profile = {};  // steps to profile
+  Progress::Clock clock = Progress::steady_clock();  // for saves by time and for reports
 };
 
-// What a run costs.
+// The cost of a run.
 struct RunPlan {
   int64_t parameters = 0;
-  double flops_per_token = 0;            // of the model's definition: values that are made again count once
+  double flops_per_token = 0;            // from the model's definition; recomputation does not count
   runtime::ExecutableInfo leaf, update;  // one run of each program
 };
 
-// What the loop tells whoever watches, after each step.
+// What the training loop reports after each step.
 struct StepReport {
   int64_t step = 0, total = 0;
   double loss = 0, gradient_norm = 0, learning_rate = 0;
@@ -53,8 +53,8 @@ struct StepReport {
 struct EvalReport {
   int64_t step = 0;
   double loss = 0;
-  std::optional<double> bits_per_byte;  // nothing when not all held-out text counts in the loss
-  std::vector<HeldOutPart> parts;       // by component, when there are several
+  std::optional<double> bits_per_byte;  // no value if some held-out text does not count in the loss
+  std::vector<HeldOutPart> parts;       // one per component, if the config has components
 };
 struct Watcher {
   std::function<void(int64_t first_step, int64_t total)> on_start;
@@ -65,7 +65,7 @@ struct Watcher {
 struct RunOutcome {
   bool finished = false;  // false: stopped by a signal, state saved
   int64_t steps = 0;
-  std::string hash;  // the chain's head: the run hash when finished
+  std::string hash;  // head of the chain; after the last step this is the run hash
 };
 
 // Everything a run is made of, ready to step. Create, then train().
@@ -114,6 +114,7 @@ class Run {
   std::unique_ptr<checkpoint::AsyncSaver> saver_;
   RunRecord record_;
   State state_;
+  std::string measured_;      // of the last step, for the manifest
   int64_t saving_step_ = -1;  // step of the save that runs, when its name goes into the chain
   int64_t last_saved_ = -1;
 };

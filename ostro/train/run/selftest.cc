@@ -18,7 +18,7 @@ namespace {
 constexpr uint64_t kSeed = 20;
 constexpr int kDocuments = 48;
 
-// Sentences of made-up words, the early ones more frequent: a function of the number alone.
+// Sentences of made-up words; words with low numbers are more frequent. The text depends only on `number`.
 std::string document(int number) {
   static constexpr const char* kSyllables[] = {"ba", "ro",  "ti", "na", "ke", "lo",  "mus", "dri",
                                                "fa", "sen", "ol", "gu", "pe", "qui", "sta", "vor"};
@@ -26,7 +26,7 @@ std::string document(int number) {
   std::string text;
   for (uint64_t word = 0; word < 160; ++word) {
     const uint32_t bits = numerics::random_bits(key, word);
-    // The product of two uniforms falls on small ranks most often.
+    // The product of two uniform numbers is small most often, so low ranks are frequent.
     uint32_t rank = ((bits & 0xff) * (bits >> 8 & 0xff)) >> 8;
     do text += kSyllables[rank % 16];
     while ((rank /= 16) > 0);
@@ -69,7 +69,7 @@ models::LlamaOptions& llama(TrainConfig& c) {
   return o;
 }
 
-// The configurations of the self-test: what makes one run differ from another in its bits.
+// The configurations of the self-test.
 std::vector<TrainConfig> configs() {
   TrainConfig f32 = base_config();
   f32.trainer.id = "f32";

@@ -11,9 +11,9 @@ namespace {
 
 constexpr int kSignals[] = {SIGTERM, SIGINT};
 
-// Handlers have no argument of ours, hence the globals.
+// A signal handler takes no extra argument, so it needs globals.
 std::atomic<int> received_signal{0};
-static_assert(std::atomic<int>::is_always_lock_free);  // else not allowed in a handler
+static_assert(std::atomic<int>::is_always_lock_free);  // a handler may only use lock-free atomics
 struct sigaction previous[2];
 bool installed = false;
 
@@ -21,7 +21,7 @@ void on_signal(int number) {
   int none = 0;
   if (received_signal.compare_exchange_strong(none, number, std::memory_order_relaxed)) return;
   ::signal(number, SIG_DFL);
-  ::raise(number);  // blocked until this handler returns, then it ends the process
+  ::raise(number);  // the signal stays blocked until this handler returns; then it ends the process
 }
 
 }  // namespace

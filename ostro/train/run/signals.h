@@ -1,10 +1,10 @@
-// SIGTERM and SIGINT as a wish: save and stop.
+// Handles SIGTERM and SIGINT as a request to save and stop.
 #pragma once
 
 namespace ostro::train {
 
-// While it lives, the first SIGTERM or SIGINT only sets a flag; a second one ends the process at once, as if
-// nobody caught it. The destructor brings back the handlers from before. At most one at a time.
+// While this object exists, the first SIGTERM or SIGINT only sets a flag. A second one ends the process at
+// once, as without a handler. The destructor restores the previous handlers. At most one object at a time.
 class StopSignals {
  public:
   StopSignals();
@@ -12,7 +12,7 @@ class StopSignals {
   StopSignals(const StopSignals&) = delete;
   StopSignals& operator=(const StopSignals&) = delete;
 
-  // The signal that asked to stop; 0 when none did. One relaxed load; from any thread.
+  // The signal that was received; 0 if none. One relaxed atomic load; callable from any thread.
   int received() const;
   bool stop_requested() const { return received() != 0; }
 };

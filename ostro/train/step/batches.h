@@ -15,7 +15,8 @@
 
 namespace ostro::train {
 
-// As BatchArrays wants them: tokens, targets, loss_mask [, segments], each [batch, pos].
+// The arrays of a batch in the order of BatchArrays: tokens, targets, loss_mask and, if the batch has them,
+// segments. Each is [batch, pos].
 BatchArrays to_arrays(const data::Batch& batch);
 
 // Opens the token stores; builds them first when they are not there (progress as data::build_store reports

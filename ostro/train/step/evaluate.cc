@@ -25,7 +25,7 @@ Result<HeldOut> HeldOut::create(const TrainConfig& config, int64_t vocab, runtim
   for (size_t i = 0; i < stores.parts().size(); ++i) {
     auto loader = data::EvalLoader::create(stores, i, config.data, model.seq_len(),
                                            *config.numerics.leaf_examples, config.trainer.max_eval_batches);
-    // A component may have no held-out text, but not all of them.
+    // A single component may have no held-out text, but at least one must have some.
     if (loader.ok())
       loaders.push_back(std::move(loader).value());
     else if (loader.error().code() == ErrorCode::kInvalidArgument)
@@ -42,7 +42,7 @@ Result<HeldOut> HeldOut::create(const TrainConfig& config, int64_t vocab, runtim
 Result<HeldOutLoss> HeldOut::evaluate(const std::vector<runtime::Buffer>& params,
                                       const OnBatch& on_batch) const {
   double all_losses = 0, all_weights = 0;
-  double nats = 0, bytes = 0;  // of whole held-out splits that have bits per byte
+  double nats = 0, bytes = 0;  // sums over the components that have bits per byte
   HeldOutLoss out;
   for (const data::EvalLoader& loader : loaders_) {
     double loss_sum = 0, weight = 0;
@@ -56,7 +56,7 @@ Result<HeldOutLoss> HeldOut::evaluate(const std::vector<runtime::Buffer>& params
       weight += results[2].item<double>();
     }
     const std::string& name = loader.component_name();
-    if (weight == 0) {  // rows cut before what counts, say
+    if (weight == 0) {  // for example, rows were cut before the first token that counts
       out.uncounted.push_back(name);
       continue;
     }

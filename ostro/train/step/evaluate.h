@@ -1,4 +1,4 @@
-// Loss on held-out text: what a run reports while it trains and `ostro eval` prints.
+// Loss on held-out text. A run reports it while it trains, and `ostro eval` prints it.
 #pragma once
 
 #include <functional>
@@ -13,36 +13,39 @@
 
 namespace ostro::train {
 
-// Of one component.
+// The loss of one data component.
 struct HeldOutPart {
   std::string component;
-  double loss = 0;                      // nats a token, without z-loss
-  std::optional<double> bits_per_byte;  // when every token of its text counts
-  double tokens = 0;                    // that counted
+  double loss = 0;                      // nats per token, without z-loss
+  std::optional<double> bits_per_byte;  // only if every token of its text counts in the loss
+  double tokens = 0;                    // sum of the loss weights: the tokens that count
 };
 struct HeldOutLoss {
-  double loss = 0;                      // nats a token, over all components
-  std::optional<double> bits_per_byte;  // over the components that have it
-  double tokens = 0;                    // 0: none counted, and the loss says nothing
-  std::vector<HeldOutPart> parts;       // of a configuration with components, those with tokens that count
-  std::vector<std::string> uncounted;   // those with held-out text, but without such tokens
+  double loss = 0;                      // nats per token, over all components
+  std::optional<double> bits_per_byte;  // over the components that have a value
+  double tokens = 0;                    // tokens that counted; 0: `loss` has no meaning
+  // One entry per component with tokens that count. Empty for a configuration without components.
+  std::vector<HeldOutPart> parts;
+  std::vector<std::string> uncounted;  // components whose held-out text has no token that counts
 };
 
-// "the held-out text of component web has no token that counts; ...": of one with `uncounted`.
+// "the held-out text of component web has no token that counts; ...". `loss.uncounted` must not be empty.
 std::string uncounted_text(const HeldOutLoss& loss);
 
-// The held-out text of a configuration and the program that evaluates a batch of it. Refers to the engine.
+// The held-out text of a configuration, and the compiled program that evaluates a batch of it. The engine
+// must outlive it.
 class HeldOut {
  public:
-  // Errors: no held-out text (as data::EvalLoader::create), a program that does not compile.
+  // Errors: there is no held-out text (as data::EvalLoader::create); the program does not compile.
   static Result<HeldOut> create(const TrainConfig& config, int64_t vocab, runtime::Engine& engine,
                                 const data::DataSet& stores);
 
-  // Sees each batch with its losses f32 [batch, pos]: the bits of the training loss of the same rows.
+  // Called with each batch and its losses, f32 [batch, pos]. The losses have the same bits as the training
+  // loss of the same rows.
   using OnBatch = std::function<Status(const data::Batch&, const runtime::Buffer& losses)>;
 
-  // The mean over all batches, in their order; sums in f64. Text without a token that counts is no error
-  // here.
+  // The mean loss over all batches, in their order, with sums in f64. Text without a token that counts is not
+  // an error here: see HeldOutLoss::uncounted.
   Result<HeldOutLoss> evaluate(const std::vector<runtime::Buffer>& params,
                                const OnBatch& on_batch = {}) const;
 

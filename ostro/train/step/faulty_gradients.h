@@ -1,4 +1,5 @@
-// The faults that the negative controls put into a step's gradients (base/test_fault.h).
+// Deliberate faults in a step's gradients (base/test_fault.h). Negative controls use them to prove that the
+// equality tests notice an error.
 #pragma once
 
 #include <algorithm>
@@ -12,12 +13,13 @@
 
 namespace ostro::train {
 
-// What the faults of base/test_fault.h do to the gradients of a step; nothing when none is armed.
+// Applies the armed fault to the gradients of a step. Does nothing when no fault is armed.
 class FaultyGradients {
  public:
   using Buffers = std::vector<runtime::Buffer>;
 
-  // Gradients of leaf `index` on their way into the tree over leaves; leaf 1 may have to wait for leaf 2.
+  // Passes the gradients of leaf `index` to the tree over leaves. With the fault leaf_order, leaf 1 is held
+  // back until leaf 2 has been pushed.
   template <typename Push>
   void push(int64_t index, int64_t leaves, Buffers gradients, double weight, Push&& push_to_tree) {
     if (mean_of_means_)
@@ -31,7 +33,7 @@ class FaultyGradients {
     if (!held_.empty()) push_to_tree(std::exchange(held_, {}));
   }
 
-  // The summed gradients of the step after `step`.
+  // Changes the summed gradients of the step that follows after `step` steps.
   void finish(int64_t step, Buffers& gradients) const {
     if (!gradient_bit_ || step != 5) return;
     const auto values = gradients[0].mutable_as<float>();
@@ -39,7 +41,7 @@ class FaultyGradients {
     largest = std::bit_cast<float>(std::bit_cast<uint32_t>(largest) ^ 1u);
   }
 
-  // What the update divides by, and the sum of losses that gives the same loss.
+  // The weight that the update divides by, and the loss sum that gives the same mean loss with that weight.
   double weight(double sum, size_t leaves) const {
     return mean_of_means_ ? static_cast<double>(leaves) : sum;
   }

@@ -24,13 +24,16 @@ std::string batch_fingerprint(const BatchArrays& batch, const std::vector<std::s
   return to_hex(hash.finish());
 }
 
-std::string state_fingerprint(const StepResult& result, const std::vector<std::string>& paths,
-                              const std::vector<ir::Shape>& shapes) {
+std::string measured_text(const StepResult& result) {
+  return fmt::format("{} {} {}", hex_float(static_cast<double>(result.loss)), hex_float(result.gradient_norm),
+                     hex_float(result.weight));
+}
+
+std::string state_fingerprint(const std::vector<ParameterPrint>& parameters, const std::string& measured) {
   Sha256 hash;
-  for (size_t i = 0; i < paths.size(); ++i)
-    hash.update(fmt::format("{} {} {}\n", paths[i], shapes[i].str(), lanes(result.prints[i])));
-  hash.update(fmt::format("{} {} {}\n", hex_float(static_cast<double>(result.loss)),
-                          hex_float(result.gradient_norm), hex_float(result.weight)));
+  for (const ParameterPrint& p : parameters)
+    hash.update(fmt::format("{} {} {}\n", p.path, p.type, lanes(p.lanes)));
+  hash.update(measured + "\n");
   return to_hex(hash.finish());
 }
 
@@ -41,7 +44,10 @@ StepEntry step_entry(int64_t step, const StepResult& result, const std::string& 
   entry.loss = static_cast<double>(result.loss);
   entry.tokens = static_cast<int64_t>(result.weight);
   entry.batch = batch;
-  entry.state = state_fingerprint(result, paths, shapes);
+  std::vector<ParameterPrint> parameters;
+  for (size_t i = 0; i < paths.size(); ++i)
+    parameters.push_back({paths[i], shapes[i].str(), result.prints[i]});
+  entry.state = state_fingerprint(parameters, measured_text(result));
   std::vector<LeafRecord> leaves;
   for (const LeafResult& l : result.leaves) {
     LeafRecord record{static_cast<int64_t>(leaves.size()), l.loss_sum, std::nullopt};

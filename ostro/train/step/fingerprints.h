@@ -12,11 +12,18 @@ namespace ostro::train {
 // SHA-256 over the arrays of a batch: for each "<name> <type>\n" and the little-endian elements.
 std::string batch_fingerprint(const BatchArrays& batch, const std::vector<std::string>& names);
 
+// "<loss> <gradient norm> <weight>" as hex floats: what a step's fingerprint covers beside parameters.
+std::string measured_text(const StepResult& result);
+
+// A parameter as a step's fingerprint has it.
+struct ParameterPrint {
+  std::string path, type;  // "model/norm", "f32[embed:64]"
+  std::array<int64_t, 2> lanes;
+};
+
 // SHA-256 over one line per parameter "<path> <type> <lane 0> <lane 1>\n" (lanes as 16 hexadecimal digits),
-// then
-// "<loss> <gradient norm> <weight>\n" as hex floats.
-std::string state_fingerprint(const StepResult& result, const std::vector<std::string>& paths,
-                              const std::vector<ir::Shape>& shapes);
+// then measured_text and "\n".
+std::string state_fingerprint(const std::vector<ParameterPrint>& parameters, const std::string& measured);
 
 // The chain's entry of a step that has just been run.
 StepEntry step_entry(int64_t step, const StepResult& result, const std::string& batch,

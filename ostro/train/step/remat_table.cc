@@ -4,8 +4,6 @@
 
 #include <algorithm>
 
-#include "ostro/train/programs/step_options.h"
-
 namespace ostro::train {
 namespace {
 

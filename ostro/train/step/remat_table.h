@@ -1,4 +1,4 @@
-// What rematerialisation would give: memory and arithmetic of a step under each policy.
+// A table for --dry_run: memory and FLOPs of a step under each rematerialisation policy.
 #pragma once
 
 #include <string>
@@ -9,16 +9,16 @@
 
 namespace ostro::train {
 
-// "keep", "none", "all", "save:x" for every label x in the leaf program's loops, and `configured` when it is
-// another.
+// The policies of the table: "keep", "none", "all", and "save:x" for every label x in the loops of the leaf
+// program. `configured` is added if it is not one of these.
 std::vector<std::string> remat_policies(const CanonicalPrograms& programs, const std::string& configured);
 
-// Bytes that a worker has at most during a step, without evaluation, batches and checkpoints that are being
-// written: its parameters and moments, the live sums of gradients, the arenas of the leaf and update
-// programs.
+// Peak memory of a worker during a step, in bytes: its parameters and moments, the partial sums of gradients
+// that are alive at one time, and the arenas of the leaf and update programs. Evaluation, data batches and
+// checkpoints that are being written are not included.
 int64_t peak_bytes(const WorkerLoad& load, int64_t workers, int64_t leaf_arena, int64_t update_arena);
 
-// A table for people, one line a policy; nothing is compiled to code.
+// The table as text, one line per policy. Programs are only planned; no code is compiled.
 Result<std::string> remat_table(const CanonicalPrograms& programs, runtime::Engine& engine,
                                 const std::string& configured, const WorkerLoad& load, int64_t workers,
                                 int64_t update_arena);

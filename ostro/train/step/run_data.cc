@@ -11,14 +11,15 @@
 namespace ostro::train {
 namespace {
 
-// A path of the config: as seen from where the run was started, then from here.
+// Resolves a path of the config: first relative to the directory where the run was started, then relative to
+// the current one.
 std::vector<std::string> places(const std::string& started_in, const std::string& path) {
   std::vector<std::string> out{io::join_path(started_in, path)};
   if (out[0] != path) out.push_back(path);
   return out;
 }
 
-// The first place whose content `open` gives. The error says what is wrong with each.
+// The first place that `open` accepts. The error lists what is wrong with each place.
 template <typename Open>
 auto first_of(const std::string& what, const std::vector<std::string>& places, const char* advice,
               const Open& open) -> decltype(open(places[0])) {
@@ -37,7 +38,7 @@ auto first_of(const std::string& what, const std::vector<std::string>& places, c
 
 Result<DataAccess> open_run_data(io::FileSystem& fs, const std::string& directory, const TrainConfig& config,
                                  const GenesisEntry& genesis, const std::string& cache) {
-  // Without a readable record only this process' directory is left.
+  // Without a readable record, only the current directory can be tried.
   const Result<RunRecord> record = read_record(fs, io::join_path(directory, kRecordFile));
   const std::string started_in =
       record.ok() && !record->sessions.empty() ? record->sessions.back().directory : "";
@@ -69,7 +70,7 @@ Result<DataAccess> open_run_data(io::FileSystem& fs, const std::string& director
                "name its folder with --cache", [&](const std::string& path) -> StoreResult {
                  data::DataOptions options = config.data;
                  options.cache_dir = path;
-                 // Components with folders of their own lie where the run was started, too.
+                 // cache_dir options of single components are relative to the start directory, too.
                  if (path == io::join_path(started_in, config.data.cache_dir))
                    for (auto& [name, component] : options.components)
                      if (component.cache_dir)

@@ -1,4 +1,4 @@
-// The data of a run that is there already, wherever this process was started.
+// Finds the data of an existing run, even if this process was started in another directory.
 #pragma once
 
 #include <string>
@@ -8,10 +8,13 @@
 
 namespace ostro::train {
 
-// The tokenizer and token store that a run's genesis names by hash. The tokenizer is the copy in the run
-// directory, else the config's. The store is `cache` when that is not empty; else data.cache_dir as seen from
-// the directory that the run was last started in (run.json), else as seen from this process. Never builds a
-// store and needs no texts. Errors name every place that was looked at and why it would not do.
+// Opens the tokenizer and the token store whose hashes are in the run's genesis entry. It never builds a
+// store and does not need the texts.
+//
+// The tokenizer is the copy in the run directory, else the config's. The store is looked for in this order:
+// `cache`, if it is not empty, and nowhere else; data.cache_dir relative to the directory in which the run
+// was last started (run.json); data.cache_dir relative to this process' directory. Errors list every place
+// that was tried and what is wrong there.
 Result<DataAccess> open_run_data(io::FileSystem& fs, const std::string& directory, const TrainConfig& config,
                                  const GenesisEntry& genesis, const std::string& cache);
 

@@ -61,6 +61,15 @@ struct Slots {
                       spec.type_str(), want.type_str()));
     return it->second->mutable_bytes();
   }
+
+  // Of what has been placed.
+  ParameterBytes bytes_of(const checkpoint::Manifest& manifest) const {
+    return [this, &manifest](size_t tensor) -> Result<std::span<const std::byte>> {
+      const auto it = by_path.find(manifest.tensors[tensor].path);
+      if (it != by_path.end()) return std::as_const(*it->second).bytes();
+      return invalid_argument(fmt::format("{} is no tensor of the model", manifest.tensors[tensor].path));
+    };
+  }
 };
 
 Status check_complete(const Slots& slots, const std::vector<TensorSpec>& found, const std::string& where) {
@@ -89,21 +98,29 @@ std::vector<checkpoint::Tensor> snapshot(const State& state, const std::vector<s
 
 Result<RestoredState> restore_state(io::FileSystem& fs, const std::string& checkpoints,
                                     const std::vector<std::string>& paths,
-                                    const std::vector<ir::Shape>& shapes) {
+                                    const std::vector<ir::Shape>& shapes, const StateChecks& checks) {
   Slots slots(paths, shapes, 3);
-  ASSIGN_OR_RETURN(
-      checkpoint::Restored restored,
-      checkpoint::restore_latest(fs, checkpoints, [&](const TensorSpec& s) { return slots.place(s); }));
+  checkpoint::Checks asked{checks.manifest, {}};
+  if (checks.parameters)
+    asked.tensors = [&](const checkpoint::Manifest& manifest, const std::string& path) {
+      return checks.parameters(manifest, path, slots.bytes_of(manifest));
+    };
+  ASSIGN_OR_RETURN(checkpoint::Restored restored,
+                   checkpoint::restore_latest(
+                       fs, checkpoints, [&](const TensorSpec& s) { return slots.place(s); }, "**", 2, asked));
   RETURN_IF_ERROR(check_complete(slots, restored.manifest.tensors, restored.path));
   slots.state.step = restored.manifest.info.step;
-  return RestoredState{std::move(slots.state), restored.path, restored.manifest.name,
-                       restored.manifest.info.chain_head};
+  return RestoredState{std::move(slots.state), restored.path, restored.manifest.name};
 }
 
 Result<RestoredState> load_state(io::FileSystem& fs, const std::string& path,
                                  const std::vector<std::string>& paths, const std::vector<ir::Shape>& shapes,
-                                 bool parameters_only) {
+                                 bool parameters_only, const StateChecks& checks) {
   ASSIGN_OR_RETURN(const checkpoint::Checkpoint c, checkpoint::Checkpoint::open(fs, path));
+  if (checks.manifest) {
+    ASSIGN_OR_RETURN(const Status verdict, checks.manifest(c.manifest(), path));
+    RETURN_IF_ERROR(verdict);
+  }
   Slots slots(paths, shapes, parameters_only ? 1 : 3);
   RETURN_IF_ERROR(check_complete(slots, c.manifest().tensors, path));
   for (size_t i = 0; i < c.manifest().tensors.size(); ++i) {
@@ -113,8 +130,9 @@ Result<RestoredState> load_state(io::FileSystem& fs, const std::string& path,
     if (!place.ok()) return place.error().with_context(path);
     RETURN_IF_ERROR(c.read(static_cast<int64_t>(i), *place));
   }
+  if (checks.parameters) RETURN_IF_ERROR(checks.parameters(c.manifest(), path, slots.bytes_of(c.manifest())));
   slots.state.step = c.manifest().info.step;
-  return RestoredState{std::move(slots.state), path, c.manifest().name, c.manifest().info.chain_head};
+  return RestoredState{std::move(slots.state), path, c.manifest().name};
 }
 
 }  // namespace ostro::train

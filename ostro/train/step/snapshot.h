@@ -1,9 +1,12 @@
 // A training state as the tensors of a checkpoint, and back.
 #pragma once
 
+#include <functional>
+#include <span>
+#include <string>
 #include <vector>
 
-#include "ostro/checkpoint/tensor.h"
+#include "ostro/checkpoint/manifest.h"
 #include "ostro/train/step/step.h"
 
 namespace ostro::io {
@@ -17,19 +20,32 @@ namespace ostro::train {
 std::vector<checkpoint::Tensor> snapshot(const State& state, const std::vector<std::string>& paths,
                                          const optim::Boxes& boxes);
 
-// The newest whole checkpoint under root/checkpoints, or kNotFound. `shapes` are the parameters'; a
-// checkpoint of other shapes is an error naming the tensor and both shapes.
+// The bytes of the parameter at this place of a manifest's tensors.
+using ParameterBytes = std::function<Result<std::span<const std::byte>>(size_t tensor)>;
+
+// What a caller knows of a state that its checkpoint alone does not say (run/witness.h); either may be left
+// out.
+struct StateChecks {
+  // Asked before tensors are read. An error of the Result is final, one of the Status refuses this
+  // checkpoint.
+  std::function<Result<Status>(const checkpoint::Manifest&, const std::string& path)> manifest;
+  // Asked when they have been read.
+  std::function<Status(const checkpoint::Manifest&, const std::string& path, const ParameterBytes&)>
+      parameters;
+};
+
 struct RestoredState {
   State state;
   std::string path, name;  // of the checkpoint, of the state
-  std::string chain_head;  // of the run, at that step
 };
+// The newest checkpoint in this folder that is whole and that `checks` do not refuse, or kNotFound. `shapes`
+// are the parameters'; a checkpoint of other shapes is an error naming the tensor and both shapes.
 Result<RestoredState> restore_state(io::FileSystem& fs, const std::string& checkpoints,
                                     const std::vector<std::string>& paths,
-                                    const std::vector<ir::Shape>& shapes);
+                                    const std::vector<ir::Shape>& shapes, const StateChecks& checks);
 // The checkpoint of exactly this directory; `parameters_only` leaves the moments empty.
 Result<RestoredState> load_state(io::FileSystem& fs, const std::string& checkpoint,
                                  const std::vector<std::string>& paths, const std::vector<ir::Shape>& shapes,
-                                 bool parameters_only);
+                                 bool parameters_only, const StateChecks& checks);
 
 }  // namespace ostro::train

@@ -10,7 +10,6 @@
 #include "ostro/numerics/fp_env.h"
 #include "ostro/numerics/tree.h"
 #include "ostro/train/programs/leaf_plan.h"
-#include "ostro/train/programs/step_options.h"
 #include "ostro/train/step/faulty_gradients.h"
 
 namespace ostro::train {

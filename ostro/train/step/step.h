@@ -1,5 +1,5 @@
-// One training step: the leaf program on every leaf, one fixed tree over their results, the update
-// (numerics.md, N8).
+// One training step. The leaf program runs on every leaf (microbatch), the results are summed in one fixed
+// tree, and the update program makes the new state (numerics.md, N8).
 #pragma once
 
 #include <array>
@@ -19,7 +19,7 @@ struct State {
   std::vector<runtime::Buffer> params, first_moment, second_moment;
 };
 
-// The rows of one step, whole: [batch, pos] arrays in the order of the leaf program's batch parameters.
+// All rows of one step, as [batch, pos] arrays in the order of the leaf program's batch inputs.
 using BatchArrays = std::vector<runtime::Buffer>;
 
 struct LeafResult {
@@ -28,63 +28,74 @@ struct LeafResult {
 };
 
 struct StepResult {
-  bool ok = false;  // loss and gradient norm are finite; when not, the state is as before
+  bool ok = false;  // loss and gradient norm are finite; if not, the state is unchanged
   float loss = 0;
   double gradient_norm = 0;
-  double weight = 0;  // sum of loss weights: the tokens that count
+  double weight = 0;  // sum of the loss weights (tokens that count)
   std::vector<LeafResult> leaves;
-  std::vector<std::array<int64_t, 2>> prints;  // per parameter, after the step
+  std::vector<std::array<int64_t, 2>> prints;  // fingerprint of each parameter after the step
 };
 
-// The two lanes of a fingerprint as the programs give it: i64 {2}.
+// The two lanes of a fingerprint. The programs return it as i64 {2}.
 std::array<int64_t, 2> fingerprint_lanes(const runtime::Buffer& print);
 
-// What one worker holds, and sends to the others in a step.
+// Memory of one worker, and what it sends to other workers in a step.
 struct WorkerLoad {
-  int64_t leaves = 0;           // it runs
-  int64_t partials = 0;         // sums of gradients alive at once, at most, each as large as the parameters
-  int64_t parameter_bytes = 0;  // whole parameters
-  int64_t owned_bytes = 0;      // what it updates: its cells of the parameters and both moments
-  int64_t sent_bytes = 0;       // results of leaves, gradients, sums of the update, new parameters
+  int64_t leaves = 0;  // leaves that it runs
+  // most partial sums of gradients in memory at one time; each is as large as all parameters
+  int64_t partials = 0;
+  int64_t parameter_bytes = 0;  // size of all parameters
+  int64_t owned_bytes = 0;      // size of what it updates: its cells of the parameters and of both moments
+  int64_t sent_bytes = 0;       // leaf results, gradients, sums inside the update, new parameters
   bool operator==(const WorkerLoad&) const = default;
 };
 
-// Runs steps; the way the work is spread (this interface's implementations) cannot reach the bits.
+// Runs training steps. Implementations spread the work in different ways, and all of them give the same bits.
 class StepRunner {
  public:
   virtual ~StepRunner() = default;
-  // Advances the state by one step. `scalars` are lr, k1, k2. An error leaves the state unusable.
+  // Advances the state by one step. `scalars` are lr, k1, k2. After an error the state must not be used.
   virtual Result<StepResult> run(State& state, const BatchArrays& batch,
                                  const optim::AdamScalars& scalars) = 0;
-  // Bytes and FLOPs of the leaf and update programs, for reports.
+  // Memory and FLOPs of the leaf and update programs, for reports.
   virtual runtime::ExecutableInfo leaf_info() const = 0;
   virtual runtime::ExecutableInfo update_info() const = 0;
-  // By worker, for steps of so many leaves.
+  // The load of each worker in steps of `leaves` leaves.
   virtual std::vector<WorkerLoad> loads(int64_t leaves) const = 0;
   // Bytes sent between workers so far.
   virtual int64_t bytes_sent() const { return 0; }
 };
 
-// All leaves one after another in this process.
+// A runner that runs all leaves one after another in this process.
 Result<std::unique_ptr<StepRunner>> make_step_runner(const CanonicalPrograms& programs,
                                                      runtime::Engine& engine, const std::string& remat);
 
-// The initial state: parameters from the init program, moments zero.
+// The state at step 0: parameters from the init program, moments zero.
 Result<State> initial_state(const CanonicalPrograms& programs, runtime::Engine& engine, int64_t seed);
 
 // Rows [first, first + count) of every array.
 BatchArrays rows_of(const BatchArrays& batch, int64_t first, int64_t count);
 
-// Joins the gradients of two neighbouring subtrees of leaves, in f32: the tree's addition (numerics.md, N8).
-// One program that adds two lists of arrays of these shapes.
+// One program that adds two lists of f32 arrays of these shapes. It sums the gradients of two neighbouring
+// subtrees of leaves: the tree's addition (numerics.md, N8).
 ir::Program add_program(const std::vector<ir::Shape>& shapes);
 
-// f64 tree over the leaves' loss sums and weights.
+// Compile options of a step's programs. Training, planning and memory estimates all use these.
+
+// For the leaf program. Parameters are not donated: the next leaf reads them again.
+runtime::CompileOptions leaf_options(const std::string& remat);
+// For the update program of n parameters. The old parameters, moments and gradients are donated: nothing
+// reads them after the update.
+runtime::CompileOptions update_options(size_t n);
+// For add_program over n arrays. Each sum overwrites the first of its two inputs.
+runtime::CompileOptions add_options(size_t n);
+
+// Sums of the leaves' losses and weights, each as an f64 tree.
 std::pair<double, double> join_losses(const std::vector<LeafResult>& leaves);
 
-// Number of parameters of the model, and the number of batch arrays, of a leaf program.
+// Number of parameters of the model.
 size_t parameter_count(const CanonicalPrograms& programs);
-// Rows of one leaf.
+// Number of rows in one leaf.
 int64_t leaf_rows(const CanonicalPrograms& programs);
 
 }  // namespace ostro::train

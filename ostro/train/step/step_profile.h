@@ -1,5 +1,6 @@
-// `ostro train --profile steps=10:13`: a trace of some steps of a run, as a file in the run directory for
-// https://ui.perfetto.dev, chrome://tracing or any reader of the trace event format (docs/profiling.md).
+// `ostro train --profile steps=10:13` writes a trace of some steps into the run directory.
+// https://ui.perfetto.dev, chrome://tracing and other readers of the trace event format can open it
+// (docs/profiling.md).
 #pragma once
 
 #include <cstdint>
@@ -12,30 +13,30 @@
 
 namespace ostro::train {
 
-// Steps begin to end - 1, counted as `ostro data batch --step` does: step 0 is a run's first.
+// The steps [begin, end). Step 0 is the first of a run, as in `ostro data batch --step`.
 struct StepRange {
   int64_t begin = 0, end = 0;
   bool operator==(const StepRange&) const = default;
 };
 
-// "steps=10:13". ErrorCode::kInvalidArgument says what is wrong.
+// Parses "steps=10:13". Error: kInvalidArgument, with what is wrong.
 Result<StepRange> parse_profile(const std::string& text);
 // Error: the run has fewer steps.
 Status check_profile(const StepRange& range, int64_t steps);
 
-// Starts the profile before the range's first step that this process does, and writes the file behind the
-// last one. Profiling cannot fail a run: what goes wrong is logged. Not thread-safe; refers to `fs`.
+// Starts the profile before the first step of the range that this process runs. Writes the file after the
+// last one. Profiling never stops a run: errors are only logged. Not thread-safe; `fs` must outlive it.
 class StepProfile {
  public:
   StepProfile(io::FileSystem& fs, std::string directory, std::optional<StepRange> range);
-  // Writes what there is of a run that ended early.
+  // Writes what was recorded if the run ended early.
   ~StepProfile();
   StepProfile(const StepProfile&) = delete;
   StepProfile& operator=(const StepProfile&) = delete;
 
-  // Before a step, and with the number of steps when they are all done.
+  // Call it before each step with the step's number, and after the last step with the number of steps.
   void reach(int64_t step);
-  // What the step's span is called; empty when it is not profiled.
+  // The name of the step's span. Empty if the step is not profiled.
   std::string span_name(int64_t step) const;
 
  private:

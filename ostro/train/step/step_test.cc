@@ -7,15 +7,10 @@
 
 #include "ostro/cpu/engine/engine.h"
 #include "ostro/interp/engine/engine.h"
-#include "ostro/models/llama.h"
+#include "ostro/train/options/llama_for_test.h"
 
 namespace ostro::train {
 namespace {
-
-models::LlamaOptions& llama(TrainConfig& c) {
-  return dynamic_cast<models::ModelOptionsOf<models::LlamaOptions, models::Llama>&>(c.model_options())
-      .options;
-}
 
 TrainConfig tiny() {
   TrainConfig c;

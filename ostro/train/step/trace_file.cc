@@ -15,10 +15,10 @@ constexpr int kProcess = 1;
 
 std::string json_text(const std::string& text) { return nlohmann::json(text).dump(); }
 
-// To the nanosecond, without the rounding of a double.
+// Microseconds with three decimals, exact to the nanosecond (a double would round).
 std::string microseconds(int64_t ns) { return fmt::format("{}.{:03}", ns / 1000, ns % 1000); }
 
-// What all spans of a label share, as the fields of an event behind its times.
+// Fields of an event that all spans with the same label share, ready as JSON text.
 struct LabelText {
   std::string name, details;
 };
@@ -59,8 +59,8 @@ void append_metadata(const char* name, size_t thread, const std::string& args, s
                  thread, args);
 }
 
-// A span before those inside it, as readers want it; of spans with the same times the one that was kept last,
-// for it ended last.
+// Sorts spans by begin, an outer span before the spans inside it. Of spans with the same begin and end, the
+// one recorded last comes first: it ended last, so it is the outer one.
 std::vector<const SpanRecord*> in_order(const ProfileTrack& track) {
   std::vector<const SpanRecord*> spans;
   for (const SpanRecord& span : track.spans) spans.push_back(&span);

@@ -8,8 +8,9 @@
 
 namespace ostro::train {
 
-// One object: "traceEvents" with a complete event ("ph": "X", microseconds since the first span) for every
-// span and metadata events that name the process and the threads. The training thread comes first.
+// One JSON object. "traceEvents" has a complete event ("ph": "X", times in microseconds since the first span)
+// for every span, and metadata events with the names of the process and the threads. The training thread
+// comes first.
 std::string trace_json(const std::vector<ProfileTrack>& tracks);
 
 }  // namespace ostro::train

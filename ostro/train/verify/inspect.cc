@@ -10,6 +10,7 @@
 #include "ostro/train/record/chain.h"
 #include "ostro/train/record/record.h"
 #include "ostro/train/run/amend.h"
+#include "ostro/train/run/witness.h"
 
 namespace ostro::train {
 namespace {
@@ -31,22 +32,32 @@ const char* kind_name(checkpoint::Kind kind) {
   return kind == checkpoint::Kind::kPermanent ? "permanent" : "temporary";
 }
 
-// The checkpoints of a run; `error` is set for one whose manifest cannot be read.
+// The checkpoints of a run; `error` is set for one whose manifest cannot be read or is not what the chain
+// says.
 struct Saved {
   checkpoint::Entry entry;
   checkpoint::Manifest manifest;
+  std::string what = "damaged";  // of the error
   std::string error;
 };
 
-Result<std::vector<Saved>> checkpoints_of(io::FileSystem& fs, const std::string& root) {
+Result<std::vector<Saved>> checkpoints_of(io::FileSystem& fs, const std::string& root,
+                                          const Witness& witness) {
   ASSIGN_OR_RETURN(const std::vector<checkpoint::Entry> entries, checkpoint::list_checkpoints(fs, root));
   std::vector<Saved> all;
   for (const checkpoint::Entry& entry : entries) {
+    Saved& one = all.emplace_back();
+    one.entry = entry;
     Result<checkpoint::Manifest> manifest = checkpoint::read_manifest(fs, entry.path);
-    if (manifest.ok())
-      all.push_back({entry, std::move(*manifest), ""});
-    else
-      all.push_back({entry, {}, manifest.error().message()});
+    if (!manifest.ok()) {
+      one.error = manifest.error().message();
+      continue;
+    }
+    one.manifest = std::move(*manifest);
+    if (const auto evidence = witness.check_manifest(one.manifest, entry.path); !evidence.ok()) {
+      one.what = "forged";
+      one.error = evidence.error().message();
+    }
   }
   return all;
 }
@@ -131,7 +142,7 @@ std::string run_text(const std::string& path, const Result<RunRecord>& record, c
                fmt::format("{}  {}", io::base_name(one.entry.path),
                            one.error.empty() ? fmt::format("{}  state {}", kind_name(one.manifest.info.kind),
                                                            one.manifest.name)
-                                             : "damaged: " + one.error));
+                                             : one.what + ": " + one.error));
   if (!record.ok()) return out + row("record", "damaged: " + record.error().message());
   if (!record->parent.empty()) out += row("parent", record->parent);
   for (const Session& session : record->sessions) {
@@ -217,6 +228,23 @@ Result<Chain> chain_of(io::FileSystem& fs, const std::string& run_directory) {
   return chain;
 }
 
+// A manifest inside a run against its chain.
+Status check_manifest(io::FileSystem& fs, const std::string& path, const checkpoint::Manifest& manifest,
+                      const InspectOptions& options) {
+  ASSIGN_OR_RETURN(const std::optional<std::string> run, run_of_checkpoint(fs, path));
+  if (run && options.unchecked)
+    log_warning(fmt::format("{} is not checked against the chain of {} (--unchecked)", path, *run));
+  else if (!run && !options.unchecked)
+    log_warning(fmt::format("{}: there is no chain to check it against", path));
+  if (!run || options.unchecked) return {};
+  ASSIGN_OR_RETURN(Chain chain, chain_of(fs, *run));
+  const Witness witness(std::move(chain), io::join_path(*run, kChainFile), options.models);
+  const auto evidence = witness.check_manifest(manifest, path);
+  if (evidence.ok()) return {};
+  return Error(evidence.error().code(),
+               evidence.error().message() + "; to look at it all the same, add --unchecked");
+}
+
 }  // namespace
 
 Result<std::string> run_hash(io::FileSystem& fs, const std::string& run_directory) {
@@ -226,11 +254,12 @@ Result<std::string> run_hash(io::FileSystem& fs, const std::string& run_director
   return chain.head();
 }
 
-Result<std::string> inspect(io::FileSystem& fs, const std::string& path, bool json) {
+Result<std::string> inspect(io::FileSystem& fs, const std::string& path, const InspectOptions& options) {
   ASSIGN_OR_RETURN(const bool is_checkpoint, fs.exists(io::join_path(path, checkpoint::kManifestName)));
   if (is_checkpoint) {
     ASSIGN_OR_RETURN(const checkpoint::Manifest manifest, checkpoint::read_manifest(fs, path));
-    return json ? dump(checkpoint_json(path, manifest)) : checkpoint_text(path, manifest);
+    RETURN_IF_ERROR(check_manifest(fs, path, manifest, options));
+    return options.json ? dump(checkpoint_json(path, manifest)) : checkpoint_text(path, manifest);
   }
   ASSIGN_OR_RETURN(const bool is_run, fs.exists(io::join_path(path, kChainFile)));
   if (!is_run) {
@@ -238,9 +267,11 @@ Result<std::string> inspect(io::FileSystem& fs, const std::string& path, bool js
                                  checkpoint::kManifestName));
   }
   ASSIGN_OR_RETURN(const Chain chain, chain_of(fs, path));
-  ASSIGN_OR_RETURN(const std::vector<Saved> saved, checkpoints_of(fs, io::join_path(path, "checkpoints")));
+  const Witness witness(chain, io::join_path(path, kChainFile), options.models);
+  ASSIGN_OR_RETURN(const std::vector<Saved> saved,
+                   checkpoints_of(fs, io::join_path(path, "checkpoints"), witness));
   const Result<RunRecord> record = read_record(fs, io::join_path(path, kRecordFile));
-  return json ? dump(run_json(path, record, chain, saved)) : run_text(path, record, chain, saved);
+  return options.json ? dump(run_json(path, record, chain, saved)) : run_text(path, record, chain, saved);
 }
 
 }  // namespace ostro::train

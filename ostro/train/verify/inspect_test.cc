@@ -12,6 +12,8 @@
 #include "ostro/train/record/chain_writer.h"
 #include "ostro/train/record/merkle.h"
 #include "ostro/train/record/record.h"
+#include "ostro/train/run/amend.h"
+#include "ostro/train/run/mixed_run_for_test.h"
 
 namespace ostro::train {
 namespace {
@@ -22,9 +24,10 @@ using Json = nlohmann::json;
 struct Run {
   Run() {
     check_ok(fs.make_dirs("runs/a/checkpoints"));
+    const TrainConfig config = mixed_config({{"trainer.seed", "3"}});
     const std::string hash = sha256_hex(std::string_view("x"));
     auto writer = ChainWriter::create(fs, "runs/a/chain.jsonl",
-                                      {"1", hash, R"({"trainer":{"seed":3}})", hash, hash, std::nullopt});
+                                      {"1", hash, canonical_text(config), hash, hash, std::nullopt});
     REQUIRE(writer.ok());
     for (int64_t n = 1; n <= 2; ++n)
       check_ok(writer->append(StepEntry{n, 4.0 / static_cast<double>(n), 64, "ab", "cd",
@@ -37,14 +40,15 @@ struct Run {
         {{"optimizer/m/up/weight", "f32", {"embed", "mlp"}, {2, 3}, {}},
          std::as_bytes(std::span(moments)),
          nullptr}};
-    const auto saved =
-        checkpoint::save(fs, "runs/a/checkpoints",
-                         {2, checkpoint::Kind::kPermanent, "1", "seed: 3\n", writer->head()}, tensors);
+    const auto saved = checkpoint::save(
+        fs, "runs/a/checkpoints",
+        {2, checkpoint::Kind::kPermanent, "1", config::resolved_yaml(config), writer->head(), ""}, tensors);
     REQUIRE_MESSAGE(saved.ok(), saved.error().message());
     check_ok(writer->append(CheckpointEntry{2, saved->name}));
     name = saved->name;
     path = saved->path;
     head = writer->head();
+    links = writer->chain().links;
     RunRecord record;
     record.sessions.push_back(begin_session({"ostro", "train"}, 0));
     end_session(record, "finished", 2);
@@ -52,6 +56,7 @@ struct Run {
   }
   io::MemoryFileSystem fs;
   std::string name, path, head;
+  std::vector<ChainLink> links;
 };
 
 bool holds(const std::string& text, const std::string& part) { return text.find(part) != std::string::npos; }
@@ -59,7 +64,7 @@ bool holds(const std::string& text, const std::string& part) { return text.find(
 TEST_CASE("a run is shown with its chain, checkpoints and sessions") {
   Run run;
   CHECK(*run_hash(run.fs, "runs/a") == run.head);
-  const Json json = Json::parse(*inspect(run.fs, "runs/a", true));
+  const Json json = Json::parse(*inspect(run.fs, "runs/a", {.json = true}));
   CHECK(json["kind"] == "run");
   CHECK(json["run_hash"] == run.head);
   CHECK(json["step"] == 2);
@@ -69,7 +74,7 @@ TEST_CASE("a run is shown with its chain, checkpoints and sessions") {
   REQUIRE(json["checkpoints"].size() == 1);
   CHECK(json["checkpoints"][0]["name"] == run.name);
   CHECK(json["record"]["sessions"][0]["outcome"] == "finished");
-  const std::string text = *inspect(run.fs, "runs/a", false);
+  const std::string text = *inspect(run.fs, "runs/a", {});
   for (const std::string& part : {run.head, run.name, std::string("4 entries, 2 steps done"),
                                   std::string("4.0000 at step 1"), std::string("steps 0 to 2")})
     CHECK_MESSAGE(holds(text, part), text);
@@ -77,7 +82,7 @@ TEST_CASE("a run is shown with its chain, checkpoints and sessions") {
 
 TEST_CASE("a checkpoint is shown with its tree") {
   Run run;
-  const Json json = Json::parse(*inspect(run.fs, run.path, true));
+  const Json json = Json::parse(*inspect(run.fs, run.path, {.json = true}));
   CHECK(json["kind"] == "checkpoint");
   CHECK(json["step"] == 2);
   CHECK(json["name"] == run.name);
@@ -87,25 +92,51 @@ TEST_CASE("a checkpoint is shown with its tree") {
   CHECK(json["tensors"][0]["axes"] == Json::parse(R"(["embed","mlp"])"));
   CHECK(json["tensors"][0]["shape"] == Json::parse("[2,3]"));
   CHECK(json["tensors"][0]["sha256"] != json["tensors"][1]["sha256"]);
-  const std::string text = *inspect(run.fs, run.path, false);
+  const std::string text = *inspect(run.fs, run.path, {});
   for (const std::string& part : {run.name, std::string("model/up/weight        f32[embed:2, mlp:3]"),
                                   std::string("6 elements in model"), std::string("2, 48 bytes")})
     CHECK_MESSAGE(holds(text, part), text);
 }
 
+TEST_CASE(
+    "a checkpoint that is not what the chain says is named, and refused unless it is asked for unchecked") {
+  Run run;
+  const std::string chain = *run.fs.content("runs/a/chain.jsonl");
+  // The same chain with another name for the same step.
+  check_ok(run.fs.remove("runs/a/chain.jsonl"));
+  {
+    auto writer =
+        ChainWriter::create(run.fs, "runs/a/chain.jsonl", std::get<GenesisEntry>(run.links[0].entry));
+    REQUIRE(writer.ok());
+    check_ok(writer->append(std::get<StepEntry>(run.links[1].entry)));
+    check_ok(writer->append(std::get<StepEntry>(run.links[2].entry)));
+    check_ok(writer->append(CheckpointEntry{2, std::string(64, '0')}));
+  }
+  const std::string text = *inspect(run.fs, "runs/a", {});
+  CHECK_MESSAGE(holds(text, "step-00000002  forged: " + run.path), text);
+  const auto refused = inspect(run.fs, run.path, {});
+  REQUIRE(!refused.ok());
+  CHECK_MESSAGE(holds(refused.error().message(), run.name + ", runs/a/chain.jsonl has 0000"),
+                refused.error().message());
+  CHECK(holds(refused.error().message(), "--unchecked"));
+  CHECK(inspect(run.fs, run.path, {.unchecked = true}).ok());
+  *run.fs.content("runs/a/chain.jsonl") = chain;
+  CHECK(inspect(run.fs, run.path, {}).ok());
+}
+
 TEST_CASE("what is damaged is said, what is neither is refused") {
   Run run;
   *run.fs.content(run.path + "/manifest.json") += "x";
-  CHECK(holds(*inspect(run.fs, "runs/a", false), "damaged: "));
-  CHECK(Json::parse(*inspect(run.fs, "runs/a", true))["checkpoints"][0].contains("error"));
-  CHECK(inspect(run.fs, run.path, false).error().code() == ErrorCode::kCorrupt);
+  CHECK(holds(*inspect(run.fs, "runs/a", {}), "damaged: "));
+  CHECK(Json::parse(*inspect(run.fs, "runs/a", {.json = true}))["checkpoints"][0].contains("error"));
+  CHECK(inspect(run.fs, run.path, {}).error().code() == ErrorCode::kCorrupt);
   (*run.fs.content("runs/a/run.json"))[20] ^= 1;
-  CHECK(holds(*inspect(run.fs, "runs/a", false), "record      damaged: "));
+  CHECK(holds(*inspect(run.fs, "runs/a", {}), "record      damaged: "));
   (*run.fs.content("runs/a/chain.jsonl"))[20] ^= 1;
-  CHECK(inspect(run.fs, "runs/a", false).error().code() == ErrorCode::kCorrupt);
+  CHECK(inspect(run.fs, "runs/a", {}).error().code() == ErrorCode::kCorrupt);
   CHECK(run_hash(run.fs, "runs/a").error().code() == ErrorCode::kCorrupt);
   for (const char* none : {"runs", "runs/b"}) {
-    CHECK(inspect(run.fs, none, false).error().code() == ErrorCode::kNotFound);
+    CHECK(inspect(run.fs, none, {}).error().code() == ErrorCode::kNotFound);
     CHECK(holds(run_hash(run.fs, none).error().message(), "is not a run directory"));
   }
 }

@@ -10,6 +10,7 @@
 #include "ostro/train/record/chain.h"
 #include "ostro/train/record/version.h"
 #include "ostro/train/run/amend.h"
+#include "ostro/train/run/witness.h"
 #include "ostro/train/step/batches.h"
 #include "ostro/train/step/fingerprints.h"
 #include "ostro/train/step/run_data.h"
@@ -108,24 +109,19 @@ Result<Opened> open_run(io::FileSystem& fs, const std::string& directory, const 
   return out;
 }
 
-// The newest checkpoint at or before `step` that the chain records and that can be read, else the initial
-// state. Error: one that can be read and is not what the chain says.
+// The newest checkpoint at or before `step` that the chain records and that is what it says, else the initial
+// state. Others are passed over with a warning.
 Result<State> state_before(io::FileSystem& fs, runtime::Engine& engine, const std::string& directory,
-                           const Opened& run, int64_t step) {
+                           const Opened& run, int64_t step, const ModelChoices& models) {
   ASSIGN_OR_RETURN(const auto entries, checkpoint::list_checkpoints(fs, directory + "/checkpoints"));
+  const Witness witness(run.chain, directory + "/" + kChainFile, models);
   for (auto entry = entries.rbegin(); entry != entries.rend(); ++entry) {
     if (entry->step > step) continue;
-    const std::string* name = run.chain.find_checkpoint(entry->step);
-    if (name == nullptr) continue;  // a temporary checkpoint vouches for nothing
-    Result<RestoredState> restored = load_state(fs, entry->path, run.paths, run.shapes, false);
-    if (!restored.ok()) {
-      log_warning(fmt::format("replaying from an older state: {}", restored.error().message()));
-      continue;
-    }
-    if (restored->name != *name)
-      return corrupt(fmt::format("{}: its state is {}, the chain's checkpoint of step {} is {}", entry->path,
-                                 restored->name, entry->step, *name));
-    return std::move(restored->state);
+    if (run.chain.find_checkpoint(entry->step) == nullptr) continue;  // of its moments the chain says nothing
+    Result<RestoredState> restored =
+        load_state(fs, entry->path, run.paths, run.shapes, false, witness.checks());
+    if (restored.ok()) return std::move(restored->state);
+    log_warning(fmt::format("replaying from an older state: {}", restored.error().message()));
   }
   return initial_state(run.periods[0].programs, engine, run.periods[0].config.trainer.seed);
 }
@@ -151,12 +147,12 @@ bool compare(const StepEntry& recorded, const StepEntry& replayed, VerifyReport*
 
 Result<VerifyReport> verify_run(io::FileSystem& fs, runtime::Engine& engine, const std::string& directory,
                                 const VerifyOptions& options, ModelChoices models) {
-  ASSIGN_OR_RETURN(const Opened run, open_run(fs, directory, options.cache, std::move(models)));
+  ASSIGN_OR_RETURN(const Opened run, open_run(fs, directory, options.cache, models));
   const int64_t last = options.to_step.value_or(run.chain.last_step());
   if (options.from_step < 0 || options.from_step > last || last > run.chain.last_step())
     return invalid_argument(fmt::format("steps {} to {}: the chain of {} has steps 1 to {}",
                                         options.from_step, last, directory, run.chain.last_step()));
-  ASSIGN_OR_RETURN(State state, state_before(fs, engine, directory, run, options.from_step));
+  ASSIGN_OR_RETURN(State state, state_before(fs, engine, directory, run, options.from_step, models));
   const OpenedPeriod* period = nullptr;
   std::optional<data::Loader> loader;
   std::unique_ptr<StepRunner> runner;
@@ -165,6 +161,12 @@ Result<VerifyReport> verify_run(io::FileSystem& fs, runtime::Engine& engine, con
   report.start_step = state.step;
   report.last_step = state.step;
   const int64_t first = state.step + 1;
+  const auto wanted = [&](int64_t step) {
+    return std::find(options.name_steps.begin(), options.name_steps.end(), step) != options.name_steps.end();
+  };
+  if (wanted(state.step))  // what was restored has the name that is known
+    report.names[state.step] = checkpoint::state_name(
+        snapshot(state, run.paths, cell_boxes(run.period_after(state.step).config)), 2);
   const auto count_amends = [&] {  // of the state's step, which open_run compared
     for (size_t k = 1; k < run.periods.size(); ++k)
       report.entries += run.periods[k].period.first == state.step;
@@ -199,17 +201,21 @@ Result<VerifyReport> verify_run(io::FileSystem& fs, runtime::Engine& engine, con
     if (!compare(std::get<StepEntry>(link->entry),
                  step_entry(step, result, data::batch_fingerprint(batch), run.paths, run.shapes), &report))
       return report;
-    if (const std::string* name = run.chain.find_checkpoint(step)) {
-      ++report.entries;
+    const std::string* name = run.chain.find_checkpoint(step);
+    report.entries += name != nullptr;
+    if (name != nullptr || is_due(period->config, step) || wanted(step)) {
       const auto tensors = snapshot(state, run.paths, cell_boxes(period->config));
-      const std::string replayed = checkpoint::state_name(tensors, 2);
-      if (replayed != *name) {
-        report.different_step = step;
-        report.what = "checkpoint";
-        report.recorded = *name;
-        report.replayed = replayed;
-        return report;
-      }
+      report.names[step] = checkpoint::state_name(tensors, 2);
+    }
+    // The entry of a checkpoint that is due is written before the next step's.
+    const std::string recorded = name != nullptr ? *name : "none",
+                      replayed = is_due(period->config, step) ? report.names[step] : "none";
+    if (recorded != replayed && (name != nullptr || step < run.chain.last_step())) {
+      report.different_step = step;
+      report.what = "checkpoint";
+      report.recorded = recorded;
+      report.replayed = replayed;
+      return report;
     }
     if (options.on_step) options.on_step(step, first, last);
   }

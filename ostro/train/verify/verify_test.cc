@@ -1,14 +1,20 @@
-// Where a replay begins when checkpoints are damaged. What it compares, over amends and workers, is in
-// amend_test.cc.
+// Where a replay begins when checkpoints are damaged or forged, and what is said of each. What it compares,
+// over amends and workers, is in amend_test.cc.
 #include "ostro/train/verify/verify.h"
 
 #include <doctest/doctest.h>
+#include <fmt/format.h>
 
+#include <map>
+
+#include "ostro/base/log_capture_for_test.h"
 #include "ostro/checkpoint/catalog.h"
 #include "ostro/cpu/engine/engine.h"
 #include "ostro/io/files/memory_file_system.h"
+#include "ostro/train/record/chain_writer.h"
 #include "ostro/train/run/mixed_run_for_test.h"
 #include "ostro/train/run/run.h"
+#include "ostro/train/verify/check_checkpoints.h"
 
 namespace ostro::train {
 namespace {
@@ -70,7 +76,7 @@ TEST_CASE("verify replays from an older state when a checkpoint cannot be read")
   CHECK(start() == 0);
 }
 
-TEST_CASE("a sound checkpoint of another state is an error: the chain vouches for its name") {
+TEST_CASE("a sound checkpoint of another state is passed over: the chain vouches for its name") {
   const auto engine = cpu::make_cpu_engine({.isa = {}, .threads = 1, .generated_code = false});
   REQUIRE(engine.ok());
   io::MemoryFileSystem fs;
@@ -78,9 +84,92 @@ TEST_CASE("a sound checkpoint of another state is an error: the chain vouches fo
   const std::string four = kCheckpoints + checkpoint::step_directory(4);
   check_ok(checkpoint::remove_checkpoint(fs, four));
   check_ok(fs.rename(kCheckpoints + checkpoint::step_directory(2), four));
+  LogCapture log;
   const auto report = verify_from(fs, **engine, 5);
-  REQUIRE(!report.ok());
-  CHECK_MESSAGE(report.error().message().find(four) != std::string::npos, report.error().message());
+  REQUIRE_MESSAGE(report.ok(), report.error().message());
+  CHECK(report->equal);
+  CHECK(report->start_step == 0);
+  CHECK_MESSAGE(log.lines.find(four + ": forged") != std::string::npos, log.lines);
+}
+
+std::string verdicts(io::FileSystem& fs) {
+  const auto chain = read_chain(fs, "runs/run/chain.jsonl");
+  REQUIRE(chain.ok());
+  const auto checked = check_checkpoints(fs, "runs/run", *chain, builtin_models());
+  REQUIRE(checked.ok());
+  std::string out;
+  for (const CheckedCheckpoint& c : *checked) out += fmt::format("{} {}, ", c.step, verdict_name(c.verdict));
+  return out;
+}
+
+TEST_CASE("every checkpoint gets a verdict, and so does one that is not there") {
+  const auto engine = cpu::make_cpu_engine({.isa = {}, .threads = 1, .generated_code = false});
+  REQUIRE(engine.ok());
+  io::MemoryFileSystem fs;
+  finish_run(fs, **engine);
+  CHECK(verdicts(fs) == "2 fine, 4 fine, 6 fine, 7 fine, ");
+  check_ok(checkpoint::remove_checkpoint(fs, kCheckpoints + checkpoint::step_directory(4)));
+  damage(fs, 6);
+  check_ok(
+      fs.rename(kCheckpoints + checkpoint::step_directory(2), kCheckpoints + checkpoint::step_directory(3)));
+  CHECK(verdicts(fs) == "2 missing, 3 forged, 4 missing, 6 damaged, 7 fine, ");
+  check_ok(fs.remove_all(kCheckpoints));
+  CHECK(verdicts(fs) == "2 missing, 4 missing, 6 missing, 7 missing, ");
+}
+
+TEST_CASE("a checkpoint entry that was due and is not there, or is there and was not due, is a difference") {
+  const auto engine = cpu::make_cpu_engine({.isa = {}, .threads = 1, .generated_code = false});
+  REQUIRE(engine.ok());
+  io::MemoryFileSystem fs;
+  finish_run(fs, **engine);
+  const auto chain = read_chain(fs, "runs/run/chain.jsonl");
+  REQUIRE(chain.ok());
+  // Replays the chain with these checkpoint entries.
+  const auto replay_with = [&](const std::map<int64_t, std::string>& names) {
+    check_ok(fs.remove("runs/run/chain.jsonl"));
+    auto writer = ChainWriter::create(fs, "runs/run/chain.jsonl", chain->genesis());
+    REQUIRE(writer.ok());
+    for (const ChainLink& link : chain->links) {
+      const auto* step = std::get_if<StepEntry>(&link.entry);
+      if (step == nullptr) continue;
+      check_ok(writer->append(*step));
+      if (const auto name = names.find(step->step); name != names.end())
+        check_ok(writer->append(CheckpointEntry{name->first, name->second}));
+    }
+    const auto report = verify_from(fs, **engine, 0);
+    REQUIRE_MESSAGE(report.ok(), report.error().message());
+    return report->equal ? std::string("equal")
+                         : fmt::format("{} {} {} {}", report->different_step, report->what, report->recorded,
+                                       report->replayed);
+  };
+  std::map<int64_t, std::string> names;
+  for (const int64_t step : {2, 4, 6, 7}) names[step] = *chain->find_checkpoint(step);
+  CHECK(replay_with(names) == "equal");
+  const std::string four = names[4];
+  names.erase(4);
+  CHECK(replay_with(names) == "4 checkpoint none " + four);
+  names[4] = names[2];
+  CHECK(replay_with(names) == "4 checkpoint " + names[2] + " " + four);
+  names[4] = four;
+  names[5] = std::string(64, 'a');
+  CHECK(replay_with(names) == "5 checkpoint " + names[5] + " none");
+  // A process that was killed before the entry of its last step.
+  names.erase(5);
+  names.erase(7);
+  CHECK(replay_with(names) == "equal");
+}
+
+TEST_CASE("a replay tells of a temporary checkpoint what the chain cannot") {
+  std::vector<CheckedCheckpoint> checked = {{3, "a", Verdict::kTemporary, "name", ""},
+                                            {4, "b", Verdict::kTemporary, "forged name", ""},
+                                            {5, "c", Verdict::kTemporary, "other", ""},
+                                            {6, "d", Verdict::kDamaged, "name", ""}};
+  compare_with_replay({{3, "name"}, {4, "name"}, {6, "name"}}, checked);
+  CHECK(checked[0].fine());
+  CHECK(checked[1].verdict == Verdict::kForged);
+  CHECK(checked[1].detail.find("forged name") != std::string::npos);
+  CHECK(checked[2].fine());
+  CHECK(checked[3].verdict == Verdict::kDamaged);
 }
 
 }  // namespace

@@ -11,7 +11,6 @@
 #include "ostro/numerics/fp_env.h"
 #include "ostro/numerics/tree.h"
 #include "ostro/spmd/run_parts.h"
-#include "ostro/train/programs/step_options.h"
 
 namespace ostro::train {
 namespace {
@@ -58,7 +57,7 @@ class Reader {
   size_t at_ = 0;
 };
 
-// Message i goes to worker i; expected[i] bytes come from it.
+// Sends messages[i] to worker i and receives expected[i] bytes from it.
 Result<std::vector<Bytes>> exchange_all(runtime::Collectives& c, const std::vector<Bytes>& messages,
                                         const std::vector<size_t>& expected) {
   std::vector<Bytes> received;
@@ -73,7 +72,7 @@ Result<std::vector<Bytes>> exchange_all(runtime::Collectives& c, const std::vect
   return received;
 }
 
-// The owners' view of the group: the collectives of the update program run among them alone.
+// A view of the group that contains only the owners. The collectives of the update program run among them.
 class Owners final : public runtime::Collectives {
  public:
   Owners(runtime::Collectives& group, int64_t count) : group_(group), count_(count) {}
@@ -150,7 +149,8 @@ Result<Worker::Buffers> Worker::add(std::unique_ptr<runtime::Executable>& progra
   return program->run(std::move(a));
 }
 
-// Gradients of this worker's subtrees, each folded as one tree, and the results of its leaves.
+// Runs this worker's leaves. Returns the summed gradients of each of its subtrees; `results` gets the losses,
+// weights and fingerprints of its leaves.
 Result<std::vector<Worker::Buffers>> Worker::run_leaves(const BatchArrays& batch, int64_t leaves,
                                                         std::vector<LeafResult>& results) {
   std::vector<Buffers> partials;
@@ -184,7 +184,7 @@ Result<std::vector<Worker::Buffers>> Worker::run_leaves(const BatchArrays& batch
   return partials;
 }
 
-// Every worker learns every leaf's loss, weight and fingerprints.
+// Sends the loss, weight and fingerprints of every leaf to all workers.
 Status Worker::share_results(runtime::Collectives& c, int64_t leaves, std::vector<LeafResult>& results) {
   const size_t prints = plan_.programs.leaf.body.results.size() - 2 - plan_.n;
   const auto range = [&](int64_t rank) { return leaf_range(leaves, plan_.workers, rank); };
@@ -213,8 +213,8 @@ Status Worker::share_results(runtime::Collectives& c, int64_t leaves, std::vecto
   return Status();
 }
 
-// Each owner gets, of every worker's partials, its own cells. Returns the sums over all leaves of what this
-// worker owns.
+// Sends every owner its cells of this worker's partial sums. Returns the sums over all leaves of the cells
+// that this worker owns; nothing if it is not an owner.
 Result<Worker::Buffers> Worker::exchange_gradients(runtime::Collectives& c, int64_t leaves,
                                                    std::vector<Buffers> partials) {
   phase("exchange gradients");
@@ -247,7 +247,8 @@ Result<Worker::Buffers> Worker::exchange_gradients(runtime::Collectives& c, int6
   return join(leaves, std::move(parts));
 }
 
-// The tree over all leaves above the subtrees that came, received[worker][its i-th subtree].
+// Adds up received[worker][i], the sum of the worker's i-th subtree, along the upper part of the tree over
+// all leaves.
 Result<Worker::Buffers> Worker::join(int64_t leaves, std::vector<std::vector<Buffers>> received) {
   if (plan_.fault == WorkerFault::kRingOrder) {
     Buffers sum;

@@ -1,5 +1,5 @@
-// One simulated data-parallel worker: its executables, its copy of the parameters and the cells it owns.
-// workers.cc starts them; everything between them goes through Collectives.
+// One simulated data-parallel worker: its executables, its copy of the parameters, and the cells it owns.
+// workers.cc starts the workers. They communicate only through Collectives.
 #pragma once
 
 #include <memory>
@@ -12,32 +12,36 @@
 
 namespace ostro::train {
 
-// Faults in the exchange, so that the equality tests are seen to fail (base/test_fault.h).
+// Deliberate faults in the communication, used to prove that the equality tests fail (base/test_fault.h).
 enum class WorkerFault {
   kNone,
   kLeafOrder,  // leaves 1 and 2 change places
-  kRingOrder,  // owners add the workers' partials one after another, beginning with their neighbour
+  // owners add partial sums in ring order, starting with the next worker's, instead of in the tree
+  kRingOrder,
 };
 
-// What all workers of a run share and none changes.
+// What all workers of a run share. It does not change after it is made.
 struct WorkerPlan {
   CanonicalPrograms programs;
   runtime::Engine* engine = nullptr;
   std::string remat;
   int64_t workers = 1;
   WorkerFault fault = WorkerFault::kNone;
-  size_t n = 0;            // parameters
-  int64_t rows = 0;        // of one leaf
-  spmd::Partition update;  // over the owners: the first workers, as many as there are cells for
+  size_t n = 0;      // number of parameters
+  int64_t rows = 0;  // rows of one leaf
+  // The update program, partitioned over the owners. The owners are the first workers: as many as every split
+  // array has cells for.
+  spmd::Partition update;
 
   int64_t owners() const { return update.mesh.size(); }
-  // Layout of parameter k, and of its moments and gradient.
+  // Layout of parameter k; its moments and gradient have the same.
   const spmd::Layout& layout(size_t k) const { return update.params[k]; }
   const ir::Shape& shape(size_t k) const { return update.param_shapes[k]; }
   ir::Shape local_shape(size_t k, int64_t owner) const;
-  // Bytes of what an owner holds of the parameters.
+  // Size of an owner's cells of all parameters, in bytes.
   int64_t local_bytes(int64_t owner) const;
-  // After a step owners send their cells to all; what every owner holds whole comes from the first.
+  // Whether `owner` sends its part of parameter k to all workers after a step. For a parameter that is split,
+  // every owner sends its cells. A parameter that every owner holds whole is sent by the first owner only.
   bool sends_parameter(size_t k, int64_t owner) const;
 };
 
@@ -45,23 +49,24 @@ class Worker {
  public:
   Worker(const WorkerPlan& plan, int64_t rank) : plan_(plan), rank_(rank) {}
 
-  // Takes the state: the whole parameters, and what it owns of all three parts.
+  // Copies the state in: all parameters, and the owned cells of parameters and moments.
   void adopt(const State& state);
-  // One step, in step with all other workers. `batch` holds the rows of all leaves; only this worker's are
-  // read.
+  // Runs one step together with all other workers. `batch` holds the rows of all leaves; the worker reads
+  // only those of its own leaves.
   Result<StepResult> step(runtime::Collectives& collectives, const BatchArrays& batch,
                           const optim::AdamScalars& scalars);
 
-  // What it holds and sends when a step has so many leaves.
+  // Memory and communication of this worker in a step of `leaves` leaves.
   WorkerLoad load(int64_t leaves) const;
 
   bool owner() const { return rank_ < plan_.owners(); }
-  const std::vector<runtime::Buffer>& params() const { return params_; }  // whole, after the last step
-  // What an owner holds of the moments.
+  // all of each parameter, after the last step
+  const std::vector<runtime::Buffer>& params() const { return params_; }
+  // The owned cells of the moments. Empty for a worker that is not an owner.
   const std::vector<runtime::Buffer>& first_moment() const { return m_; }
   const std::vector<runtime::Buffer>& second_moment() const { return v_; }
 
-  // Compiled at the first use.
+  // The programs of this worker. Each is compiled when it is first used.
   Result<runtime::Executable*> leaf_program();
   Result<runtime::Executable*> update_program();
 
@@ -81,8 +86,8 @@ class Worker {
 
   const WorkerPlan& plan_;
   int64_t rank_;
-  Buffers params_;     // whole
-  Buffers p_, m_, v_;  // of an owner: its cells
+  Buffers params_;     // all of each parameter
+  Buffers p_, m_, v_;  // owned cells of parameters and moments; empty if not an owner
   std::unique_ptr<runtime::Executable> leaf_, add_whole_, add_local_, update_;
 };
 

@@ -1,4 +1,4 @@
-// What a worker holds and sends, as its plan says before the first step.
+// Memory and communication of a worker, computed from its plan before the first step.
 #include <algorithm>
 
 #include "ostro/spmd/run_parts.h"

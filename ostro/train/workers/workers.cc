@@ -24,7 +24,7 @@ ir::Sharding sharding_over(int64_t owners, const spmd::Cells& cells) {
   return s;
 }
 
-// Is every array that has an axis to be owned along split over the owners?
+// Whether every array that has one of the axes to cut along is really split over the owners.
 bool all_split(const spmd::Placement& placement, const std::vector<ir::Shape>& shapes) {
   for (const ir::Shape& shape : shapes) {
     bool mapped = false, split = false;
@@ -35,7 +35,8 @@ bool all_split(const spmd::Placement& placement, const std::vector<ir::Shape>& s
   return true;
 }
 
-// As many owners as there are cells for, at most one per worker.
+// Partitions the update program. The number of owners is the largest at which every such array is split, at
+// most one per worker.
 Result<spmd::Partition> partition_update(const CanonicalPrograms& p, const WorkerOptions& o) {
   const size_t n = parameter_count(p);
   std::vector<ir::Shape> shapes;
@@ -68,7 +69,7 @@ class WorkerRunner final : public StepRunner {
       workers_.push_back(std::make_unique<Worker>(plan_, rank));
   }
 
-  // Compiles what the reports ask for.
+  // Compiles the programs whose numbers the reports show.
   Status compile() {
     ASSIGN_OR_RETURN(leaf_, workers_[0]->leaf_program());
     ASSIGN_OR_RETURN(update_, workers_[0]->update_program());
@@ -77,7 +78,8 @@ class WorkerRunner final : public StepRunner {
 
   Result<StepResult> run(State& state, const BatchArrays& batch, const optim::AdamScalars& scalars) override {
     phase("workers");
-    // A state that this runner did not leave behind (the first, or one from a checkpoint) is handed out anew.
+    // If the state is not the one that this runner returned last (the first step, or a restored checkpoint),
+    // it is given to the workers again.
     if (!same_handles(state.params, last_.params) || !same_handles(state.first_moment, last_.first_moment) ||
         !same_handles(state.second_moment, last_.second_moment))
       for (auto& worker : workers_) worker->adopt(state);
@@ -114,7 +116,7 @@ class WorkerRunner final : public StepRunner {
   }
 
  private:
-  // The owners' parts of the moments as whole arrays, as a checkpoint wants them.
+  // Joins the owners' parts of the moments to whole arrays, which a checkpoint needs.
   Result<std::vector<Buffer>> whole(const std::vector<Buffer>& (Worker::*part)() const) const {
     std::vector<Buffer> out;
     for (size_t k = 0; k < plan_.n; ++k) {
@@ -130,7 +132,7 @@ class WorkerRunner final : public StepRunner {
   WorkerPlan plan_;
   std::vector<std::unique_ptr<Worker>> workers_;
   std::vector<int64_t> bytes_ = std::vector<int64_t>(static_cast<size_t>(plan_.workers), 0);
-  State last_;  // the handles given out after the last step
+  State last_;  // the state that was returned after the last step
   runtime::Executable* leaf_ = nullptr;
   runtime::Executable* update_ = nullptr;
 };

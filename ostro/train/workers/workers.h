@@ -1,6 +1,9 @@
-// Data-parallel workers, simulated in one process: each runs the leaf program on its own rows, ships sums of
-// whole subtrees of leaves to the owners of the parameters' cells, which join them by the one tree over
-// leaves, update their cells and send the new parameters to all. The same bits as one worker.
+// Data-parallel workers, simulated in one process, with the same bits as one worker.
+//
+// Each parameter is cut into cells, and some workers own cells. A step goes like this: every worker runs the
+// leaf program on its own leaves (microbatches) and sums the gradients of whole subtrees of leaves. It sends
+// these sums to the owners of the cells. The owners add them up in the one fixed tree over all leaves, update
+// their cells, and send the new parameters to all workers.
 #pragma once
 
 #include <memory>
@@ -14,19 +17,20 @@ namespace ostro::train {
 
 struct WorkerOptions {
   int64_t workers = 1;
-  // numerics.cells: parameters are owned by cells along these axes, else along "embed"; arrays with none of
-  // them are held and updated by every owner.
+  // The axes along which parameters are cut into cells (numerics.cells), otherwise "embed". An array without
+  // any of these axes is held and updated by every owner.
   spmd::Cells cells;
   WorkerFault fault = WorkerFault::kNone;
 };
 
-// Every worker has its own executables of `engine`, which must be thread-safe and live as long as the runner.
+// A runner for several workers. Every worker compiles its own executables with `engine`, which must be
+// thread-safe and must outlive the runner.
 Result<std::unique_ptr<StepRunner>> make_worker_runner(const CanonicalPrograms& programs,
                                                        runtime::Engine& engine, const std::string& remat,
                                                        const WorkerOptions& options);
 
-// What a run steps with: make_step_runner for one worker, make_worker_runner for several. Faults of
-// OSTRO_TEST_FAULT reach the workers here.
+// The runner of a training run: make_step_runner for one worker, make_worker_runner for several. The faults
+// of OSTRO_TEST_FAULT are given to the workers here.
 Result<std::unique_ptr<StepRunner>> make_runner(const CanonicalPrograms& programs, runtime::Engine& engine,
                                                 const std::string& remat, int64_t workers,
                                                 const spmd::Cells& cells);

@@ -8,7 +8,7 @@
 
 #include "ostro/cpu/engine/engine.h"
 #include "ostro/interp/engine/engine.h"
-#include "ostro/models/llama.h"
+#include "ostro/train/options/llama_for_test.h"
 #include "ostro/train/programs/leaf_plan.h"
 
 namespace ostro::train {
@@ -25,8 +25,7 @@ struct Setup {
 
 Setup tiny(int64_t batch, const spmd::Cells& cells, bool leaf_gradients = false, int64_t seed = 0) {
   TrainConfig c;
-  auto& o =
-      dynamic_cast<models::ModelOptionsOf<models::LlamaOptions, models::Llama>&>(c.model_options()).options;
+  auto& o = llama(c);
   o.seq_len = 6;
   o.hidden_dim = 12;
   o.intermediate_dim = 10;

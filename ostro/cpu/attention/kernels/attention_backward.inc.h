@@ -1,6 +1,7 @@
-// Attention backward of one job (attention_kernels.h): key blocks ascending, inside them leaves, query heads
-// and query tiles ascending, so that dk and dv chain over queries and dq over keys without any scratch of pos
-// x key_pos. Lanes are keys for scores [query][key] and head_dim for dq, dk and dv.
+// Attention backward of one job (attention_kernels.h). The loops go over key blocks, leaves, query heads and
+// query tiles, each ascending. So dk and dv add up over queries and dq over keys in the required order,
+// without scratch of size pos x key_pos. Lanes are keys for scores [query][key] and head_dim for dq, dk and
+// dv.
 #pragma once
 
 #include "ostro/cpu/attention/kernels/attention_common.inc.h"
@@ -195,9 +196,9 @@ inline void for_query_tiles(const ExampleMask& m, Range rows, Range block, Visit
   }
 }
 
-// The tree of N8 over leaves, on a stack of subtrees of `floats` floats: `leaf` has just been added to it. A
-// finished leaf merges with the subtree below it while both have one size; after the last one the rest merges
-// from the right.
+// The tree of N8 over leaves, on a stack of subtrees of `floats` floats. Leaf `leaf` has just been pushed. It
+// is merged with the subtree below it while both have the same number of leaves. After the last leaf the rest
+// is merged from the right.
 template <class V>
 inline void merge_leaves(float* stack, int64_t floats, int64_t leaf, bool last, int64_t* depth) {
   const auto merge = [&] {

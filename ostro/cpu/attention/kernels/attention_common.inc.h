@@ -20,7 +20,7 @@ struct ExampleMask {
   const uint8_t* visible;  // [pos][keys of the array], 0 or 1
   int64_t visible_stride;
 
-  // Whether a range of positions says less than the whole mask.
+  // True when the mask is more than a range of positions: then each key has to be tested.
   bool by_element() const { return key_segments != nullptr || visible != nullptr; }
 };
 
@@ -50,8 +50,8 @@ inline V score_factor(const AttentionShape& s) {
   return V::set1(s.soft_cap > 0 ? numerics::kLog2e : numerics::attention_kappa(s.scale));
 }
 
-// The keys that positions [first, last] reach, segments and single keys aside. Both ends grow with the
-// position.
+// The range of keys that positions [first, last] attend to, without regard to segments and `visible`. Both
+// ends grow with the position.
 template <class V>
 inline Range reachable_keys(const ExampleMask& m, int64_t first, int64_t last) {
   Range r{0, m.keys};
@@ -63,8 +63,8 @@ inline Range reachable_keys(const ExampleMask& m, int64_t first, int64_t last) {
   return r;
 }
 
-// The positions that reach key j, segments and single keys aside, as a range that may be unbounded above or
-// below.
+// The range of positions that attend to key j, without regard to segments and `visible`. It may be unbounded
+// above or below.
 template <class V>
 inline Range reaching_positions(const ExampleMask& m, int64_t j) {
   constexpr int64_t kFar = int64_t{1} << 60;
@@ -93,7 +93,8 @@ inline uint64_t equal_word(const int32_t* values, int32_t x) {
   return word;
 }
 
-// Asks for a row that will be read or written soon: rows lie apart, which no hardware follows.
+// Prefetches a row that will be read or written soon. Rows are far apart in memory, and the hardware
+// prefetcher does not follow such strides.
 template <class V, bool kWrite>
 inline void fetch_row(const void* array, int64_t offset, int64_t elements, FloatType type) {
   const int64_t size = type == FloatType::kF32 ? 4 : 2;

@@ -1,5 +1,6 @@
-// Attention forward on one tile of 64 query rows. Lanes are queries: scores lie as S^T [key][query] and the
-// accumulator as O^T [head_dim][query], so maximum and sum run down the keys, one serial chain a query.
+// Attention forward on one tile of 64 query rows. Lanes are queries: scores are stored as S^T [key][query]
+// and the accumulator as O^T [head_dim][query]. So the maximum and the sum of each query are one serial chain
+// over the keys, in one lane.
 #pragma once
 
 #include "ostro/cpu/attention/kernels/attention_tile.inc.h"
@@ -96,7 +97,7 @@ void attention_forward_item(const AttentionForward& a, int64_t item, float* scra
     for (int v = 0; v < vectors; ++v) {
       float* column = p + v * kW;
       const auto lanes_of = [&](int64_t j) { return V::mask(static_cast<uint32_t>(word[j] >> (v * kW))); };
-      // The new maximum (any order will do), and everything so far in its units.
+      // The new maximum (its bits do not depend on the order), and all sums so far rescaled to it.
       const auto unmasked = [&](int64_t j) {
         const V x = V::load(column + j * kQueryTile);
         return word[j] == full ? x : V::select(lanes_of(j), x, m[v]);

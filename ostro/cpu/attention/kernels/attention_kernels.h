@@ -18,8 +18,8 @@ struct Range {
   int64_t begin, end;
 };
 
-// One independent piece of the backward pass of (example, kv head): dk and dv of a range of keys from all
-// query rows, dq of a range of query rows from all keys, or both at once over everything.
+// One independent piece of the backward pass of one (example, kv head). It computes dk and dv of a range of
+// keys, from all query rows; or dq of a range of query rows, from all keys; or both, for all rows and keys.
 struct BackwardJob {
   int64_t b, h;
   Range rows;  // whole unless only dq is asked for
@@ -28,8 +28,9 @@ struct BackwardJob {
 };
 
 struct AttentionKernels {
-  // Bytes that all forward items share, and the work item that fills the part of one key block, counted over
-  // (example, kv head, block); no bytes and nullptr where items read K and V as they are.
+  // packed_bytes: bytes of packed K and V that all forward items share. pack: work item that packs one key
+  // block; items are counted over (example, kv head, block). No bytes and nullptr when items read K and V
+  // directly.
   int64_t (*packed_bytes)(const AttentionForward& args);
   void (*pack)(const AttentionForward& args, int64_t item, void* packed, float* scratch);
   // Forward item: (example, kv head, tile of 64 of its pos * group query rows, pos-major).
@@ -44,7 +45,7 @@ struct AttentionKernels {
 
 int64_t forward_items(const AttentionShape& shape);
 int64_t key_block_items(const AttentionShape& shape);
-// Live subtrees of the tree over the leaves of queries, the newest leaf included.
+// The most subtrees of the tree over query leaves that are alive at once, the newest leaf included.
 int64_t leaf_partials(const AttentionBackward& args);
 
 const AttentionKernels& attention_generic();

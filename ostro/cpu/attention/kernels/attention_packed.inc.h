@@ -1,4 +1,4 @@
-// bf16 operands of attention in the layouts of one matrix instruction, and the few ways between them.
+// The layouts of bf16 operands of attention for one matrix instruction, and conversions between them.
 //
 // A product C[row][lane] += sum over k of A(row, k) * B(k, lane) takes k in groups of 32 = 16 words of two
 // bf16. A lies in rows: [row][group][word]. B lies in words: [group][word][lane]. Which two of the 32 share a

@@ -63,7 +63,7 @@ int64_t packed_backward_scratch(const AttentionBackward& a, const BackwardJob& j
 template <class P>
 void pack_queries(const AttentionBackward& a, const PackedBackward& t, int64_t g, int64_t index,
                   uint32_t* pairs) {
-  constexpr int64_t kAhead = 16;  // rows to fetch ahead: they lie apart, which no hardware follows
+  constexpr int64_t kAhead = 16;  // rows to prefetch: they are too far apart for the hardware prefetcher
   const AttentionShape& s = a.shape;
   const PackedQueries out = t.tile(g, index);
   const int64_t row0 = (t.first_tile + index) * kQueryTile - t.mask.origin;
@@ -112,7 +112,7 @@ void pack_key_block(const AttentionBackward& a, PackedBackward& t, uint16_t* row
         t.mask.key_segments != nullptr && j < count ? t.mask.key_segments[t.block.begin + j] : 0;
 }
 
-// Fetches 32 of the rows that store_key_gradients will write, ahead of it.
+// Prefetches 32 of the rows that store_key_gradients will write.
 template <class P>
 void fetch_key_gradients(const AttentionBackward& a, const PackedBackward& t, int64_t first) {
   const int64_t count = t.block.end - t.block.begin, size = a.grad_type == FloatType::kF32 ? 4 : 2;

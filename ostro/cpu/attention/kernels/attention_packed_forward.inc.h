@@ -51,8 +51,9 @@ void packed_forward_pack(const AttentionForward& a, int64_t item, void* packed, 
   transpose_words<P>(pairs, wide, kKeyBlock / 2, wide, k + kKeyBlock * wide, kKeyBlock / 2);
 }
 
-// What `keys` of a block, whole quads, do to 16 queries: scores [key][32] become words of P; m and l go on;
-// c is the factor of what was accumulated so far. Bit i of masks[4 j]: lane i attends to key j.
+// Processes `keys` of a block (whole quads) for 16 queries: turns scores [key][32] into words of P and
+// updates m and l. c is the factor by which what was accumulated so far must be multiplied. Bit i of masks[4
+// j]: lane i attends to key j.
 template <class P, bool kMasked>
 inline VecAvx512 softmax_lanes(const float* s, Range keys, const uint16_t* masks, VecAvx512 kappa, float* m,
                                float* l, uint32_t* words) {
@@ -108,7 +109,7 @@ void packed_forward_item(const AttentionForward& a, const void* packed, int64_t 
     copy_row<P>(
         i < tile.lanes ? static_cast<const uint16_t*>(a.q) + tile.offset(i, s.group, a.q_strides) : nullptr,
         dims, wide, q + i * wide);
-  // What comes next, ahead of it: rows lie apart, which no hardware follows.
+  // Prefetch what is needed next: rows are too far apart for the hardware prefetcher.
   const int64_t out_size = a.out_type == FloatType::kF32 ? 4 : 2;
   for (int i = 0; i < tile.lanes; ++i) {
     const int64_t out = tile.offset(i, s.group, a.out_strides) * out_size;

@@ -76,8 +76,9 @@ inline void panels_pack(const GemmKernel& kernel, const AttentionForward& a, int
                   out);
 }
 
-// What scores [key][16] of `keys` do to V::kWidth of the queries: they become p, and m and l go on. Returns
-// the factor of what was accumulated so far. words[j] >> lane: who attends to key j; with kMasked only.
+// Processes scores [key][16] of `keys` for V::kWidth of the queries: turns them into p and updates m and l.
+// Returns the factor by which what was accumulated so far must be multiplied. With kMasked, bit `lane` of
+// words[j] says whether that query attends to key j.
 template <class V, bool kBf16, bool kMasked>
 inline V panel_softmax(float* scores, Range keys, const uint64_t* words, int lane, V kappa, float* m,
                        float* l) {

@@ -40,7 +40,7 @@ inline ForwardTile forward_tile(const AttentionShape& s, int64_t item) {
   return t;
 }
 
-// Where the chains of lane i start: the maximum, and the sum.
+// The values with which the running maximum and the sum of lane i start.
 template <class V>
 inline void first_maximum(const AttentionShape& s, const ForwardTile& t, float* m, float* l) {
   for (int i = 0; i < kQueryTile; ++i) {
@@ -53,7 +53,8 @@ inline void first_maximum(const AttentionShape& s, const ForwardTile& t, float* 
   }
 }
 
-// The keys that lanes [begin, end) reach, segments aside, and those that every one of them reaches.
+// The range of keys that any of the lanes [begin, end) attends to, without regard to segments, and the range
+// that all of them attend to.
 template <class V>
 inline Range lane_keys(const AttentionShape& s, const ForwardTile& t, int begin, int end, Range* common) {
   const int64_t low = t.mask.origin + (t.first + begin) / s.group;

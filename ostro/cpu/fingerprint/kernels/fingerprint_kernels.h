@@ -11,8 +11,8 @@ struct FingerprintLane {
 };
 
 // Adds mix(first + w, word w) for w in [0, words) to sums[0] and sums[1], with lanes[0] and lanes[1].
-// Meanwhile the 8 * words bytes at `ahead` are fetched into the cache (no matter what lies there): the
-// arithmetic of a line fills the reorder window, so that without this hint loads from memory do not overlap.
+// Meanwhile it prefetches the 8 * words bytes at `ahead` (any address is allowed). The arithmetic of one
+// cache line fills the reorder window, so without this hint loads from memory would not overlap.
 using FingerprintWords = void (*)(const FingerprintLane* lanes, uint64_t first, const char* data,
                                   int64_t words, uint64_t* sums, const char* ahead);
 

@@ -26,12 +26,12 @@ inline float row_maximum(const float* x, int64_t n) {
   return best + 0.0f;  // which of -0 and +0 won must not show in the saved value
 }
 
-// The arithmetic of a row fills the reorder window, so that without hints loads from memory hardly overlap
-// with it. Into the second cache: a row does not fit the first.
+// The arithmetic of a row fills the reorder window, so without prefetch hints loads from memory hardly
+// overlap with it. The hint is for L2: a row does not fit into L1.
 inline void fetch_line(const float* x) { __builtin_prefetch(x, 0, 2); }
 
-// striped_sum(E(x, m)) of one leaf. The exponentials go to `kept`, unless that is null. Meanwhile n / 2
-// floats at `ahead` are fetched.
+// striped_sum(E(x, m)) of one leaf. The exponentials are also written to `kept`, unless it is null. Meanwhile
+// n / 2 floats at `ahead` are prefetched.
 template <class V>
 inline float exponential_sum(const float* x, int64_t n, float m, float* kept, const float* ahead) {
   constexpr int kW = V::kWidth, kVectors = 64 / kW;
@@ -103,8 +103,8 @@ void cross_entropy_forward_rows(const CrossEntropyForward& a, int64_t begin, int
   for (int64_t row = begin; row < end; ++row) cross_entropy_forward_row<V>(a, row, nullptr);
 }
 
-// The gradient of one row. `exponentials` are those the forward pass kept, or null: they are computed again
-// then. The forward pass has fetched half of the next row; the other half comes meanwhile.
+// The gradient of one row. `exponentials` are those that the forward pass kept; null: compute them again. The
+// forward pass has prefetched half of the next row; this function prefetches the other half.
 template <class V>
 inline void cross_entropy_backward_row(const CrossEntropyBackward& a, int64_t row,
                                        const float* exponentials) {

@@ -20,7 +20,7 @@ void f32_tile(int64_t k, const float* a, int64_t row, int64_t step, const float*
     acc[r][0] = first ? _mm256_setzero_ps() : _mm256_loadu_ps(c + r * ldc);
     acc[r][1] = first ? _mm256_setzero_ps() : _mm256_loadu_ps(c + r * ldc + 8);
   }
-  // Two pointers reach six rows through the address modes.
+  // With two base pointers, address modes reach all six rows.
   const float* lower = a + 3 * row;
 #pragma GCC unroll 8
   for (int64_t i = 0; i < k; ++i, a += step, lower += step, b += kNr) {

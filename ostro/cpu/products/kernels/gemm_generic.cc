@@ -14,7 +14,7 @@ float widen(uint32_t high_half) {
   return x;
 }
 
-// One row at a time: its accumulators are what fits in registers without help from intrinsics.
+// One row at a time: without intrinsics, only the accumulators of one row fit into registers.
 void f32_row(int64_t k, const float* a, const float* b, float* c, bool first) {
   float acc[kF32Nr];
   for (int j = 0; j < kF32Nr; ++j) acc[j] = first ? 0.0f : c[j];

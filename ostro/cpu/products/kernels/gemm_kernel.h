@@ -23,7 +23,7 @@ struct TileRows {
   const float* tile;       // [rows][nr], aligned for vectors
   int rows, columns;       // columns: 1 to nr
   const int64_t* offsets;  // of each row's first element in C
-  bool stream;             // past the caches where the address allows it
+  bool stream;             // write past the caches (non-temporal stores) where the alignment allows it
 };
 
 struct GemmKernel {
@@ -46,24 +46,25 @@ struct GemmKernel {
   void (*leave)();
   // Blocking: k steps of a panel that stay in L1, and the least rows of A in a block.
   int kc, mc;
-  // A panel of B unpacked further, into wide_bytes of memory a k, when it comes into L2 for many rows of A;
-  // multiply then reads this form. nullptr: it reads the packed one.
+  // Widens a packed panel of B to wide_bytes per k, when many rows of A use it from L2; multiply then reads
+  // the widened form. nullptr: multiply reads the packed form.
   void (*widen_b)(int64_t k, const void* packed, void* wide) = nullptr;
   int wide_bytes = 0;
 
-  // multiply may be given the place in C itself, at any row stride, where rows are wholly f32 and regular.
+  // True: multiply may write directly into C, with any row stride, where C is f32 and its rows are evenly
+  // spaced.
   bool direct = false;
 
   // multiply on an f32 A as it lies in memory, k contiguous and rows lda floats apart; nullptr: A is packed.
   void (*multiply_rows)(int64_t k, const float* a, int64_t lda, const void* b, float* c, int64_t ldc,
                         int rows, bool first) = nullptr;
 
-  // Software asks for the panels that come next. Where a tile takes them from L1 and L2 in long rows, the
-  // hardware is better at it, and the requests get in the way of the tile's own first loads.
+  // True: prefetch the next panels in software. False for tiles that read long rows from L1 and L2: there the
+  // hardware prefetcher is better, and software prefetches delay the tile's own first loads.
   bool ahead = true;
 
-  // pack_a and pack_b for `panels` whole panels whose w are neighbours in memory throughout, `stride` bytes
-  // apart in `out`; nullptr: panel by panel.
+  // pack_a and pack_b for `panels` whole panels at once, when all their w are contiguous in memory. In `out`
+  // the panels are `stride` bytes apart. nullptr: pack panel by panel.
   void (*pack_a_across)(const PanelSource&, int64_t panels, int64_t stride, void* out) = nullptr;
   void (*pack_b_across)(const PanelSource&, int64_t panels, int64_t stride, void* out) = nullptr;
 

@@ -1,6 +1,6 @@
-// Packers for AVX2, in the layouts of gemm_pack.inc.h: fast ways with rows (one panel, or all of them
-// together in f32) or with k contiguous in memory (8 x 8 transposes of words), and the plain one for
-// everything else. Panels of 6 and of 16.
+// Packers for AVX2, in the layouts of gemm_pack.inc.h, for panels of 6 and of 16. There are fast ones for
+// contiguous rows (one panel, or for f32 all panels together) and for contiguous k (8 x 8 transposes of
+// words). The plain one serves all other cases.
 #pragma once
 
 #include <immintrin.h>
@@ -33,8 +33,8 @@ inline void transpose8(__m256i (&rows)[8]) {
   }
 }
 
-// The first W words of x, W being 6 or 8. Only the last row that a call packs must not touch what is behind
-// it: the words behind the other ones are written afterwards.
+// Stores the first W words of x (W is 6 or 8). Only the last row of a call must not write beyond its end;
+// behind every other row the next row is written later anyway.
 template <int W>
 inline void store_words(void* to, __m256i x, bool last) {
   if (W == 8 || !last) return _mm256_storeu_si256(static_cast<__m256i*>(to), x);
@@ -112,8 +112,8 @@ template <int W>
   }
 }
 
-// One k, or four, of all panels and then the next: memory is read in order. Rows of a matrix whose length is
-// a power of two meet in the same few sets of L1, which has room for no more of them at a time.
+// Packs one k (or four) of all panels, then the next, so memory is read in order. Rows whose length is a
+// power of two map to the same few sets of L1, so L1 cannot hold more of them at a time.
 template <int W>
 [[maybe_unused]] void pack_f32_across_avx2(const PanelSource& s, int64_t panels, int64_t stride,
                                            void* out_bytes) {

@@ -1,5 +1,5 @@
-// Packers for AVX-512, in the layouts of gemm_pack.inc.h: two fast ways, with rows or with k contiguous in
-// memory (a 16 x 16 transpose of words), and the plain one for everything else.
+// Packers for AVX-512, in the layouts of gemm_pack.inc.h. There are fast ones for contiguous rows and for
+// contiguous k (a 16 x 16 transpose of words). The plain one serves all other cases.
 #pragma once
 
 #include <immintrin.h>

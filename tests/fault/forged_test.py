@@ -1,0 +1,357 @@
+#!/usr/bin/env python3
+"""Checkpoints that are not what the run's chain says. verify names each, the commands that read one refuse it, and training
+goes on from an honest one, loudly, to the same chain. Forged ones have hashes that all fit each other: with --unchecked
+every command takes them, which shows that nothing but the chain gives them away.
+
+    forged_test.py --ostro BINARY [CASE...]
+"""
+
+import json
+import pathlib
+import shutil
+import signal
+import sys
+
+import forger
+from harness import check, run_cases, wait_for
+
+STEPS, EVERY = 20, 5
+LAST, MIDDLE = "step-00000020", "step-00000010"
+
+
+class Cases:
+    def __init__(self, workspace):
+        self.w = w = workspace
+        self.config = w.config("good", STEPS, EVERY)
+        w.train(self.config)
+        self.hash = w.good("hash", "runs/good").strip()
+        self.states = w.checkpoints("good")
+
+    # Helpers.
+
+    def copy(self, name):
+        """A copy of the good run as run NAME; its configuration and its checkpoints' folder."""
+        config = self.w.config(name, STEPS, EVERY, data__cache_dir="cache-good")
+        shutil.copytree(self.w.root / "runs" / "good", self.w.root / "runs" / name)
+        return config, self.w.root / "runs" / name / "checkpoints"
+
+    def verify(self, run, *words, says, status=1, env=None):
+        """verify of a run ends so, and has lines with all the words of each of `says`."""
+        got, out, err = self.w.run("verify", run, *words, env=env)
+        check(got == status, f"verify {run} {words}: exit status {got}, not {status}\n{out}{err}")
+        for line_says in says:
+            check(any(all(word in line for word in line_says) for line in out.splitlines()),
+                  f"verify {run} {words}: no line with {line_says}:\n{out}{err}")
+        return out
+
+    def readers(self, config, checkpoint):
+        """Every command that reads one checkpoint."""
+        common = ["--checkpoint", checkpoint]
+        return [
+            ["sample", *common, "--prompt", "the", "--max_new_tokens", "4", "--json"],
+            ["eval", *common, "--config", config, "--json"],
+            ["export", *common, "--to", "hf", "--out", "exported"],
+            ["grad", *common, "--config", config, "--step", "0", "--out", "gradients.safetensors"],
+            *([["inspect", checkpoint]] if "step-" in checkpoint else []),
+        ]
+
+    def refused(self, config, checkpoint, says, sound=True):
+        """Every reader refuses it; when it is `sound` in itself, takes it with --unchecked and warns."""
+        for command in self.readers(config, checkpoint):
+            self.w.bad(*command, says=[*says, "--unchecked"])
+            if not sound:
+                continue
+            text = self.w.good(*command, "--unchecked")
+            check("warning: " in text and "not checked against the chain" in text,
+                  f"{command}: no warning that nothing was checked:\n{text}")
+        check(not (self.w.root / "exported").exists() or sound, "a refused checkpoint was exported")
+        shutil.rmtree(self.w.root / "exported", ignore_errors=True)
+
+    def taken(self, config, checkpoint, warns=()):
+        """Every reader takes it without a warning, but that with the words of `warns` when there are any."""
+        for command in self.readers(config, checkpoint):
+            text = self.w.good(*command)
+            warnings = [line for line in text.splitlines() if line.startswith("warning: ")]
+            check(len(warnings) == (1 if warns else 0) and all(word in warnings[0] for word in warns),
+                  f"{command}: warnings {warnings}, not {warns}")
+
+    def goes_on(self, name, config, step, *says):
+        """Training falls back to `step`, says why, and ends with the good run's chain and checkpoints."""
+        text = self.w.train(config)
+        warnings = [line for line in text.splitlines() if line.startswith("warning: ")]
+        check(f"resuming runs/{name} after step {step}" in text, f"not from step {step}:\n{text}")
+        check(any(all(word in line for word in says) for line in warnings), f"no warning with {says}:\n{text}")
+        check(self.w.chain(name) == self.w.chain("good"), f"{name}: the chain differs from the good run's")
+        check(self.w.checkpoints(name) == self.states, f"{name}: other checkpoints than the good run's")
+        self.verify(f"runs/{name}", "--no_replay", status=0, says=[["4 fine"]])
+
+    # Nothing wrong.
+
+    def honest(self):
+        self.verify("runs/good", status=0, says=[["checkpoints: 4 fine (steps 5, 10, 15, 20)"], ["equal: steps 1 to 20"]])
+        out = self.verify("runs/good", "--no_replay", status=0, says=[["4 fine"]])
+        check("equal" not in out, f"--no_replay replayed:\n{out}")
+        report = json.loads(self.verify("runs/good", "--json", status=0, says=[]))
+        found = [(c["step"], c["verdict"]) for c in report["checkpoints"]]
+        check(report["equal"] and found == [(s, "fine") for s in (5, 10, 15, 20)], f"--json: {report}")
+        self.taken(self.config, "runs/good")
+        self.taken(self.config, f"runs/good/checkpoints/{MIDDLE}")
+
+    def run_hash(self):
+        self.verify("runs/good", "--no_replay", "--run_hash", self.hash, status=0, says=[["run hash", "as given"]])
+        self.verify("runs/good", "--no_replay", "--run_hash", "0" * 64, says=[["run hash", self.hash, "0" * 64]])
+        earlier = json.loads(self.w.chain("good").splitlines()[7])["h"]
+        self.verify("runs/good", "--no_replay", "--run_hash", earlier, says=[["the run's hash after step 6", self.hash]])
+        self.w.bad("verify", "runs/good", "--run_hash", "xyz", says=["--run_hash", "xyz", "64"])
+
+    # Forged ones.
+
+    def forged_last(self):
+        config, checkpoints = self.copy("last")
+        name, honest = forger.forge(checkpoints / LAST), self.states[LAST][1]
+        self.verify("runs/last", says=[["3 fine (steps 5, 10, 15)"], [LAST, "forged", name, honest], ["equal"]])
+        report = json.loads(self.verify("runs/last", "--json", says=[]))
+        check([c["verdict"] for c in report["checkpoints"]] == ["fine"] * 3 + ["forged"], f"--json: {report}")
+        self.refused(config, "runs/last", [LAST, "forged", name, honest])
+        self.refused(config, f"runs/last/checkpoints/{LAST}", [LAST, "forged", name, honest])
+        self.taken(config, "runs/last/checkpoints/step-00000015")
+        listed = self.w.good("inspect", "runs/last")
+        check(listed.count("forged") == 1 and f"{LAST}  forged" in listed, f"inspect names it not:\n{listed}")
+        self.goes_on("last", config, 15, LAST, "forged")
+
+    def forged_middle(self):
+        config, checkpoints = self.copy("middle")
+        forger.forge(checkpoints / MIDDLE)
+        out = self.verify("runs/middle", "--from_step", "12",
+                          says=[["3 fine (steps 5, 15, 20)"], [MIDDLE, "forged"], ["equal: steps 6 to 20"]])
+        check("steps 11 to" not in out, f"the replay began at the forged checkpoint:\n{out}")
+        self.refused(config, f"runs/middle/checkpoints/{MIDDLE}", [MIDDLE, "forged"])
+        self.taken(config, "runs/middle")
+
+    def forged_moment(self):
+        """Readers of parameters refuse it, too: its name is another."""
+        config, checkpoints = self.copy("moment")
+        forger.forge(checkpoints / LAST, "optimizer/second_moment/layers/mlp/down/weight")
+        self.verify("runs/moment", "--no_replay", says=[[LAST, "forged"]])
+        self.refused(config, "runs/moment", [LAST, "forged"])
+        self.goes_on("moment", config, 15, LAST, "forged")
+
+    def forged_config(self):
+        """The tensors are those of the chain, but the model that sample and export would make of them is not."""
+        config, checkpoints = self.copy("config")
+        text = forger.read_manifest(checkpoints / LAST)["config"]
+        forger.seal(checkpoints / LAST, config=text.replace("activation_function: silu", "activation_function: gelu"))
+        check("gelu" in forger.read_manifest(checkpoints / LAST)["config"], f"nothing to forge in:\n{text}")
+        self.verify("runs/config", "--no_replay", says=[[LAST, "forged", "activation_function"]])
+        self.refused(config, "runs/config", [LAST, "forged", "activation_function"])
+        self.goes_on("config", config, 15, LAST, "forged")
+
+    def forged_head(self):
+        config, checkpoints = self.copy("head")
+        forger.seal(checkpoints / LAST, chain_head="0" * 64)
+        self.verify("runs/head", "--no_replay", says=[[LAST, "forged", "0" * 64]])
+        self.refused(config, "runs/head", [LAST, "forged"])
+
+    def another_step(self):
+        """An honest state in the place of a later one, with its own step or with the later one's."""
+        config, checkpoints = self.copy("moved")
+        for changes in ({}, {"step": 20}):
+            shutil.rmtree(checkpoints / LAST)
+            shutil.copytree(checkpoints / MIDDLE, checkpoints / LAST)
+            forger.seal(checkpoints / LAST, **changes)
+            self.verify("runs/moved", "--no_replay", says=[[LAST, "forged"]])
+            self.refused(config, "runs/moved", [LAST, "forged"])
+        self.goes_on("moved", config, 15, LAST, "forged")
+
+    def another_run(self):
+        """A checkpoint of a run with another seed, and one of a step that the run has not done."""
+        self.w.train(self.w.config("seeded", STEPS, EVERY, data__cache_dir="cache-good", trainer__seed=1))
+        config, checkpoints = self.copy("mixed")
+        shutil.rmtree(checkpoints / LAST)
+        shutil.copytree(self.w.root / "runs" / "seeded" / "checkpoints" / LAST, checkpoints / LAST)
+        self.verify("runs/mixed", "--no_replay", says=[[LAST, "forged"]])
+        self.refused(config, "runs/mixed", [LAST, "forged"])
+        (checkpoints / LAST).rename(checkpoints / "step-00000025")
+        forger.seal(checkpoints / "step-00000025", step=25)
+        self.verify("runs/mixed", "--no_replay", says=[["step-00000025", "forged", "ends at step 20"], [LAST, "missing"]])
+        self.refused(config, "runs/mixed", ["step-00000025", "forged"])
+
+    def forged_tokenizer(self):
+        """A sample or an export with other words would lie as well."""
+        config, checkpoints = self.copy("words")
+        file = checkpoints.parent / "tokenizer.json"
+        value = json.loads(file.read_text())
+        vocabulary = value["model"]["vocab"]
+        first, second = [word for word, at in vocabulary.items() if at in (60, 61)]
+        vocabulary[first], vocabulary[second] = vocabulary[second], vocabulary[first]
+        file.write_text(json.dumps(value))
+        for command in self.readers(config, "runs/words")[::2][:2]:  # sample and export
+            self.w.bad(*command, says=["runs/words/tokenizer.json", "another tokenizer", "--unchecked"])
+            self.w.good(*command, "--unchecked")
+        shutil.rmtree(self.w.root / "exported")
+
+    # Damaged and missing ones.
+
+    def damaged(self):
+        config, checkpoints = self.copy("damaged")
+        chunk = checkpoints / LAST / "model/layers/mlp/down/weight/c.0.0.0"
+        manifest = checkpoints / LAST / "manifest.json"
+        for file, harm in ((chunk, flipped), (chunk, truncated), (manifest, flipped), (manifest, truncated)):
+            whole = file.read_bytes()
+            file.write_bytes(harm(whole))
+            self.verify("runs/damaged", "--no_replay", says=[["3 fine (steps 5, 10, 15)"], [LAST, "damaged"]])
+            self.refused_damage(config, "runs/damaged", file)
+            file.write_bytes(whole)
+        self.taken(config, "runs/damaged")
+        chunk.write_bytes(flipped(chunk.read_bytes()))
+        # With --unchecked readers pass over a damaged one, as a run without a chain would have it.
+        text = self.w.good(*self.readers(config, "runs/damaged")[0], "--unchecked")
+        check("falling back to" in text and "step-00000015" in text, f"no fall back:\n{text}")
+        self.goes_on("damaged", config, 15, LAST, "damaged")
+        middle = checkpoints / MIDDLE / "model/layers/mlp/down/weight/c.0.0.0"
+        middle.write_bytes(truncated(middle.read_bytes()))
+        self.verify("runs/damaged", says=[["3 fine (steps 5, 15, 20)"], [MIDDLE, "damaged"], ["equal"]])
+        self.taken(config, "runs/damaged")
+
+    def refused_damage(self, config, run, file):
+        for command in self.readers(config, run):
+            self.w.bad(*command, says=[LAST])
+        check(not (self.w.root / "exported").exists(), "a damaged checkpoint was exported")
+
+    def missing(self):
+        config, checkpoints = self.copy("missing")
+        shutil.rmtree(checkpoints / MIDDLE)
+        self.verify("runs/missing", says=[["3 fine (steps 5, 15, 20)"], [MIDDLE, "missing"], ["equal"]])
+        self.taken(config, "runs/missing")
+        shutil.rmtree(checkpoints / LAST)
+        self.verify("runs/missing", "--no_replay", says=[["2 fine"], [MIDDLE, "missing"], [LAST, "missing"]])
+        # The newest there is not the newest of the run: it must be asked for by its name.
+        for command in self.readers(config, "runs/missing"):
+            self.w.bad(*command, says=[LAST, "missing", "step-00000015", "--unchecked"])
+        self.taken(config, "runs/missing/checkpoints/step-00000015")
+        shutil.copytree(self.w.root / "runs" / "good" / "checkpoints" / MIDDLE, checkpoints / MIDDLE)
+        self.goes_on("missing", config, 15, LAST, "missing")
+        shutil.rmtree(checkpoints)
+        for command in self.readers(config, "runs/missing"):
+            self.w.bad(*command, says=["runs/missing"])
+
+    def none_honest(self):
+        config, checkpoints = self.copy("none")
+        for folder in checkpoints.iterdir():
+            forger.forge(folder)
+        self.verify("runs/none", says=[["0 fine"], *([f"step-{s:08}", "forged"] for s in (5, 10, 15, 20)), ["equal"]])
+        self.w.bad("train", "--config", config, says=["none of the 4 checkpoints can be used", LAST, "forged", "copy"])
+        check(self.w.chain("none") == self.w.chain("good"), "a run that cannot go on was changed")
+
+    # Chains.
+
+    def no_chain(self):
+        """A checkpoint that was copied out of its run is read, and that nobody checked it is said."""
+        _, checkpoints = self.copy("left")
+        forger.forge(checkpoints / MIDDLE)
+        away = self.w.root / "away"
+        shutil.copytree(checkpoints / MIDDLE, away / MIDDLE)
+        for command in self.readers(self.config, f"away/{MIDDLE}"):
+            words = ["--tokenizer", "tokenizer.json"] if command[0] in ("sample", "export") else []
+            text = self.w.good(*command, *words)
+            check(text.count("no chain to check") == 1, f"{command}: not said that there is no chain:\n{text}")
+            quiet = self.w.good(*command, *words, "--unchecked")
+            check("no chain" not in quiet, f"{command} --unchecked:\n{quiet}")
+        shutil.rmtree(self.w.root / "exported")
+
+    def relative_paths(self):
+        """Inside the run's folders the chain is found as well."""
+        _, checkpoints = self.copy("relative")
+        forger.forge(checkpoints / LAST)
+        for cwd, path in ((checkpoints, LAST), (checkpoints / LAST, "."), (checkpoints.parent, "."),
+                          (checkpoints / LAST / "model", f"../../../checkpoints/./{LAST}/")):
+            self.w.bad("sample", "--checkpoint", path, "--prompt", "the", "--max_new_tokens", "4", cwd=cwd,
+                       says=["forged", "--unchecked"])
+        link = self.w.root / "link"
+        link.symlink_to(checkpoints / LAST)
+        self.w.bad("inspect", "link", says=["forged", "--unchecked"])
+
+    def broken_chain(self):
+        config, checkpoints = self.copy("broken")
+        chain = checkpoints.parent / "chain.jsonl"
+        chain.write_bytes(chain.read_bytes().replace(b'"tokens":96', b'"tokens":97', 1))
+        self.refused(config, "runs/broken", ["chain.jsonl", "line 2", "was altered"])
+        self.w.bad("verify", "runs/broken", says=["chain.jsonl", "line 2", "was altered"])
+
+    def forged_chain(self):
+        """Who rewrites the chain as well is found by the replay and by the run hash, and only by these."""
+        config, checkpoints = self.copy("rewritten")
+        chain = checkpoints.parent / "chain.jsonl"
+        name = forger.forge(checkpoints / LAST)
+        forger.rewrite_chain(chain, lambda e: e | {"name": name} if e["kind"] == "checkpoint" and e["step"] == 20 else e)
+        self.verify("runs/rewritten", "--no_replay", status=0, says=[["4 fine"]])
+        self.taken(config, "runs/rewritten")
+        self.verify("runs/rewritten", "--no_replay", "--run_hash", self.hash, says=[["run hash", self.hash]])
+        self.verify("runs/rewritten", says=[["differs at step 20: checkpoint", name]])
+        # Without the entry there is nothing that a checkpoint could contradict; but one is due.
+        shutil.rmtree(checkpoints.parent)
+        config, checkpoints = self.copy("rewritten")
+        forger.forge(checkpoints / MIDDLE)
+        forger.rewrite_chain(chain, lambda e: None if e["kind"] == "checkpoint" and e["step"] == 10 else e)
+        self.verify("runs/rewritten", "--no_replay", says=[[MIDDLE, "forged"]])
+        self.verify("runs/rewritten", says=[["differs at step 10: checkpoint", "none"]])
+
+    # Checkpoints that the chain does not name.
+
+    def temporary(self):
+        """Saved because of a signal: parameters have the step's fingerprint in the chain, and a replay tells the rest."""
+        config = self.w.config("stopped", 500, 300, data__cache_dir="cache-good")
+        process = self.w.start("train", "--config", config, env={"OSTRO_EXECUTOR": "interpreter"})
+        wait_for(lambda: self.w.chain_lines("stopped") > 3, 120, "step 3")
+        process.send_signal(signal.SIGTERM)
+        out, err = process.communicate(timeout=120)
+        check(process.returncode == 75, f"SIGTERM: exit status {process.returncode}\n{out}{err}")
+        (folder, (kind, name)), = self.w.checkpoints("stopped").items()
+        check(kind == "temporary", f"{folder} is {kind}")
+        step = int(folder[5:])
+        checkpoints = self.w.root / "runs" / "stopped" / "checkpoints"
+        self.taken(config, "runs/stopped")
+        self.verify("runs/stopped", "--no_replay", status=0, says=[[folder, "temporary", "not replayed"]])
+        self.verify("runs/stopped", status=0, says=[["1 fine"], [folder, "temporary", "replayed"], ["equal"]])
+        honest = self.w.root / "honest"
+        shutil.copytree(checkpoints, honest)
+
+        # Parameters: known at once.
+        forger.forge(checkpoints / folder)
+        self.verify("runs/stopped", "--no_replay", says=[[folder, "forged", "fingerprint"]])
+        self.refused(config, "runs/stopped", [folder, "forged", "fingerprint"])
+        self.w.bad("train", "--config", config, says=["none of the 1 checkpoints can be used", folder, "fingerprint"])
+
+        # Moments: known by the replay.
+        shutil.rmtree(checkpoints)
+        shutil.copytree(honest, checkpoints)
+        forged = forger.forge(checkpoints / folder, "optimizer/second_moment/layers/mlp/down/weight")
+        self.verify("runs/stopped", "--no_replay", status=0, says=[[folder, "temporary", "not replayed"]])
+        self.verify("runs/stopped", says=[["0 fine"], [folder, "forged", forged, name], ["equal"]])
+
+        # What the fingerprint is over cannot be left out or made up.
+        shutil.rmtree(checkpoints)
+        shutil.copytree(honest, checkpoints)
+        good = forger.read_manifest(checkpoints / folder)["measured"]
+        for measured in ("", good.replace(good.split()[1], "0x1p+0")):
+            forger.seal(checkpoints / folder, measured=measured)
+            self.verify("runs/stopped", "--no_replay", says=[[folder, "forged", "fingerprint"]])
+
+        # An honest one is gone on from.
+        forger.seal(checkpoints / folder, measured=good)
+        short = self.w.config("stopped", 500, 300, data__cache_dir="cache-good")
+        text = self.w.train(short)
+        check(f"after step {step}" in text and "warning" not in text, f"not from step {step}:\n{text}")
+
+
+def flipped(data):
+    at = len(data) // 2
+    return data[:at] + bytes([data[at] ^ 4]) + data[at + 1:]
+
+
+def truncated(data):
+    return data[: len(data) // 2]
+
+
+if __name__ == "__main__":
+    sys.exit(run_cases(Cases, helpers=("copy", "verify", "readers", "refused", "taken", "goes_on", "refused_damage")))
