@@ -24,7 +24,7 @@ from harness import Workspace, check
 SKIPPED = 77
 STEPS = 60
 # As a held-out text, so that it is in the samples.
-HOSTILE = ("</pre></script><script>document.title='taken'; console.error('taken')</script>"
+HOSTILE = ("</pre></script><script>console.error(1)</script>"
            "<img src='http://127.0.0.1:9/seen' onerror='document.title=1'> &amp; \u2028 <!-- ]]> " * 4)
 
 
@@ -204,7 +204,7 @@ def main():
     try:
         (space.root / "held_out.txt").write_text(HOSTILE)
         space.config("page", steps=STEPS, every=20, data__validation_urls=["held_out.txt"],
-                     data__validation_fraction=0, trainer__steps_per_eval=5, model__seq_len=48)
+                     data__validation_fraction=0, trainer__steps_per_eval=5, model__seq_len=96)
         space.good("train", "--config", "page.yaml")
         run = space.root / "runs/page"
         if args.browser:
