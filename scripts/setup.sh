@@ -3,7 +3,7 @@
 # when everything is there.
 #
 #   scripts/setup.sh             compiler and libraries
-#   scripts/setup.sh --dev       also clang, clang-format and clang-tidy
+#   scripts/setup.sh --dev       also clang, clang-format, clang-tidy and a browser for the test of a run's page
 #   scripts/setup.sh --python    also .venv with the packages that interoperability tests compare with
 #   scripts/setup.sh --pyarrow   of these, only what the build uses, into .venv
 #   scripts/setup.sh --bench     also the peers of scripts/bench.sh: JAX's optimizers, datasets, and Levanter in .venv-levanter
@@ -17,7 +17,7 @@ with_pyarrow=false
 with_bench=false
 for option in "$@"; do
   case "$option" in
-    --dev) packages+=(clang-19 clang-format-19 clang-tidy-19) ;;
+    --dev) packages+=(clang-19 clang-format-19 clang-tidy-19 chromium) ;;
     --python) with_python=true ;;
     --pyarrow) with_pyarrow=true ;;
     --bench) with_python=true with_bench=true ;;

@@ -1,14 +1,56 @@
 // ostro inspect
+#include <fmt/format.h>
+
+#include <algorithm>
+
 #include "ostro/cli/main/commands.h"
 #include "ostro/cli/main/exit_code.h"
 #include "ostro/cli/shared/standard_streams.h"
+#include "ostro/cli/shared/terminal.h"
+#include "ostro/io/files/atomic_file.h"
+#include "ostro/io/files/path.h"
 #include "ostro/io/s3/routing_file_system.h"
+#include "ostro/page/html/run_page.h"
+#include "ostro/page/numbers/history.h"
+#include "ostro/page/terminal/text_plot.h"
 #include "ostro/train/verify/inspect.h"
 
 namespace ostro::cli {
+namespace {
+
+// The curves of all metrics that the words of `wanted` (loss,grad_norm) name.
+Result<std::string> plot(io::FileSystem& fs, const std::string& path, const std::string& wanted,
+                         const page::Terminal& terminal) {
+  ASSIGN_OR_RETURN(const train::Chain chain, train::read_chain(fs, io::join_path(path, train::kChainFile)));
+  ASSIGN_OR_RETURN(
+      const page::History history,
+      page::read_history(fs, path, chain, 2 * static_cast<size_t>(std::max(terminal.columns, 40))));
+  std::vector<page::Curve> curves;
+  if (!history.metrics.empty())
+    for (size_t begin = 0; begin <= wanted.size();) {
+      const size_t end = std::min(wanted.find(',', begin), wanted.size());
+      ASSIGN_OR_RETURN(const std::vector<std::string> names,
+                       page::find_metrics(history, wanted.substr(begin, end - begin)));
+      for (const std::string& name : names)
+        curves.push_back({name, &history.metrics.at(name), name.starts_with("eval/")});
+      begin = end + 1;
+    }
+  return fmt::format("{} of {}, {} steps\n", wanted, path, chain.last_step()) +
+         page::text_plot(curves, history.first_step, history.last_step, terminal);
+}
+
+Status check_is_run(io::FileSystem& fs, const std::string& path) {
+  ASSIGN_OR_RETURN(const bool is_run, fs.exists(io::join_path(path, train::kChainFile)));
+  if (is_run) return {};
+  return not_found(fmt::format("{} is no run directory: it has no {}; --plot and --html show a run", path,
+                               train::kChainFile));
+}
+
+}  // namespace
 
 int inspect_command(Args args) {
-  std::string path;
+  std::string path, metric, html;
+  bool draw = false, ascii = false;
   train::InspectOptions options;
   args.summary(
       "Shows what a run directory (record, chain, checkpoints) or a checkpoint (tree with shapes, axis "
@@ -19,10 +61,41 @@ int inspect_command(Args args) {
   args.flag("--json", &options.json, "all of it, as one JSON object");
   args.flag("--unchecked", &options.unchecked,
             "show a checkpoint that is not what the chain of its run says");
+  args.flag("--plot", &draw, "draw a run's loss, of training and held-out text, with characters");
+  args.option("--metric", &metric, "NAME[,NAME]",
+              "what --plot draws: names of metrics.jsonl, or their last part, as grad_norm or bits_per_byte "
+              "(loss)");
+  args.flag("--ascii", &ascii, "--plot uses no character beyond ASCII, as where the locale has no UTF-8");
+  args.option("--html", &html, "FILE",
+              "write a run's page: curves, samples, data, hashes and config in one file that a browser opens "
+              "from disk");
   if (const auto code = args.parse()) return *code;
   options.models = args.models();
+  if (options.json && (draw || !html.empty()))
+    return report_error(invalid_argument("--json: leave it out, or --plot and --html"));
+  if (options.unchecked && (draw || !html.empty()))
+    return report_error(
+        invalid_argument("--unchecked is for one checkpoint; leave it out, or --plot and --html"));
+  if (!draw && (ascii || !metric.empty()))
+    return report_error(invalid_argument("--metric and --ascii say what --plot draws; add --plot"));
 
-  const Result<std::string> text = train::inspect(io::default_file_system(), path, options);
+  io::FileSystem& fs = io::default_file_system();
+  Result<std::string> text = std::string();
+  if (draw || !html.empty())
+    if (const Status run = check_is_run(fs, path); !run.ok()) return report_error(run.error());
+  if (!html.empty()) {
+    const auto page = page::run_page(fs, path, args.models());
+    if (!page.ok()) return report_error(page.error());
+    if (const Status written = io::write_file_atomically(fs, html, *page); !written.ok())
+      return report_error(written.error());
+    text = fmt::format("{}: the page of {}\n", html, path);
+  }
+  if (draw) {
+    const auto drawn = plot(fs, path, metric.empty() ? "loss" : metric, stdout_terminal(ascii));
+    if (!drawn.ok()) return report_error(drawn.error());
+    text = *text + *drawn;
+  }
+  if (!draw && html.empty()) text = train::inspect(fs, path, options);
   if (!text.ok()) return report_error(text.error());
   const Status written = write_stdout(*text);
   return written.ok() ? kExitOk : report_error(written.error());

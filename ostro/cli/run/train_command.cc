@@ -11,6 +11,7 @@
 #include "ostro/cli/shared/engine_choice.h"
 #include "ostro/cli/shared/sim_workers.h"
 #include "ostro/io/s3/routing_file_system.h"
+#include "ostro/page/html/run_page.h"
 #include "ostro/train/report/run_log.h"
 #include "ostro/train/run/dry_run.h"
 #include "ostro/train/run/reporter.h"
@@ -19,6 +20,19 @@
 
 namespace ostro::cli {
 namespace {
+
+// The page is for people: whatever keeps it from being written, the run is what it is.
+void write_page(io::FileSystem& fs, const std::string& run_directory, const train::TrainConfig& config,
+                bool with_samples, const std::function<bool()>& stop) {
+  std::unique_ptr<runtime::Engine> sampler;
+  if (with_samples)
+    if (auto engine = make_engine_for_a_moment(); engine.ok()) sampler = std::move(*engine);
+  const auto page = page::write_report(fs, sampler.get(), run_directory, config, stop);
+  if (page.ok())
+    log_info(fmt::format("{}: the run's page, for a browser", *page));
+  else
+    log_warning(fmt::format("the run has no new page: {}", page.error().message()));
+}
 
 Result<train::RunOutcome> train(const train::TrainConfig& config, const std::vector<std::string>& argv,
                                 std::optional<train::StepRange> profile, bool amend) {
@@ -36,7 +50,7 @@ Result<train::RunOutcome> train(const train::TrainConfig& config, const std::vec
                                  profile};
   train::Console console(train::stderr_writer(), train::stderr_columns());
   train::RunLog log(console);
-  ASSIGN_OR_RETURN(const auto run, train::Run::open(config, environment, amend));
+  ASSIGN_OR_RETURN(auto run, train::Run::open(config, environment, amend));
   line.end();
   RETURN_IF_ERROR(log.open(environment.fs, run->directory() + "/log.txt"));
   ASSIGN_OR_RETURN(const auto reporter, train::Reporter::create(config, environment, *run, console));
@@ -45,6 +59,9 @@ Result<train::RunOutcome> train(const train::TrainConfig& config, const std::vec
   if (const Status finished = reporter->finish(); !finished.ok())
     log_warning(fmt::format("metrics are lost: {}", finished.error().message()));
   if (!outcome.ok()) log.to_file(LogLevel::kError, outcome.error().message());
+  const std::string directory = run->directory();
+  run.reset();  // samples load the parameters again: not beside the state of training
+  write_page(environment.fs, directory, config, outcome.ok() && outcome->finished, environment.stop);
   return outcome;
 }
 

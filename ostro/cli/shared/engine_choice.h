@@ -12,4 +12,8 @@ namespace ostro::cli {
 // (ostro/cpu/engine/engine.h); the interpreter is plain scalar code on one thread and has no use for them.
 Result<std::unique_ptr<runtime::Engine>> make_engine();
 
+// The same engine without generated code: slower, but for programs that run only a few times there is nothing
+// to compile first.
+Result<std::unique_ptr<runtime::Engine>> make_engine_for_a_moment();
+
 }  // namespace ostro::cli

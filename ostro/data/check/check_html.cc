@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "ostro/base/html.h"
 #include "ostro/data/check/check.h"
 
 namespace ostro::data {
@@ -21,23 +22,6 @@ figure p{margin:.2em 0 0;font-size:.85em;color:#56616f}svg{width:100%;height:aut
 text{font:10px system-ui,sans-serif;fill:#56616f}.good{color:#217a3c}.bad{color:#b3261e}code{font-size:.9em}
 </style></head><body>
 )";
-
-std::string escaped(std::string_view text) {
-  std::string out;
-  for (const char c : text) {
-    if (c == '&')
-      out += "&amp;";
-    else if (c == '<')
-      out += "&lt;";
-    else if (c == '>')
-      out += "&gt;";
-    else if (c == '"')
-      out += "&quot;";
-    else
-      out += c;
-  }
-  return out;
-}
 
 // 12,345,678
 std::string grouped(int64_t n) {
@@ -113,8 +97,8 @@ std::string summary(const CheckReport& report) {
                    grouped(d.near_clusters)));
   out += "</table>\n";
   for (const LeftOutComponent& c : report.left_out)
-    out += fmt::format("<p class=\"bad\">Not looked at: <code>{}</code>: {}</p>\n", escaped(c.name),
-                       escaped(c.reason));
+    out += fmt::format("<p class=\"bad\">Not looked at: <code>{}</code>: {}</p>\n", html_escaped(c.name),
+                       html_escaped(c.reason));
   return out;
 }
 
@@ -137,8 +121,8 @@ std::string contamination(const CheckReport& report) {
     }
     out += fmt::format(
         "<tr><td><code>{}</code></td><td class=\"n\">{}</td><td class=\"n\">{} of {}</td><td>{}</td></tr>\n",
-        escaped(evals[i].place), grouped(r.documents), grouped(r.ngrams_found), grouped(evals[i].ngrams),
-        escaped(report.index.ngram_text(i, r.example)));
+        html_escaped(evals[i].place), grouped(r.documents), grouped(r.ngrams_found), grouped(evals[i].ngrams),
+        html_escaped(report.index.ngram_text(i, r.example)));
   }
   out += "</table>\n";
   if (more > 0) out += fmt::format("<p>and {} more.</p>\n", grouped(more));
@@ -153,9 +137,9 @@ std::string contamination(const CheckReport& report) {
     const ContaminationHit& hit = d.found.hits.front();
     out +=
         fmt::format("<tr><td><code>{}</code></td><td class=\"n\">{} ({})</td><td>{}</td><td>{}</td></tr>\n",
-                    escaped(report.place_text(d.place)), grouped(d.found.words_covered),
+                    html_escaped(report.place_text(d.place)), grouped(d.found.words_covered),
                     percent(static_cast<double>(d.found.words_covered), static_cast<double>(d.words)),
-                    escaped(which), escaped(report.index.ngram_text(hit.eval, hit.ngrams.front())));
+                    html_escaped(which), html_escaped(report.index.ngram_text(hit.eval, hit.ngrams.front())));
   }
   out += "</table>\n";
   if (const auto rest = report.contaminated_documents - static_cast<int64_t>(report.contaminated.size());
@@ -180,7 +164,7 @@ std::string clusters(const CheckReport& report, const std::vector<DuplicateClust
       if (i == kShown)
         out += fmt::format("<details><summary>{} more of {}</summary>", c.documents.size() - kShown,
                            grouped(c.size));
-      out += fmt::format("<code>{}</code><br>", escaped(report.place_text(c.documents[i])));
+      out += fmt::format("<code>{}</code><br>", html_escaped(report.place_text(c.documents[i])));
     }
     if (c.documents.size() > kShown) out += "</details>";
     out += "</td></tr>\n";
@@ -213,10 +197,10 @@ std::string check_html(const CheckReport& report) {
     out += fmt::format(
         "<h2>{}</h2>\n<p>{} rows{}; {} empty, {} without loss, {} malformed and skipped, {} with malformed "
         "UTF-8.</p>\n",
-        c.name.empty() ? "Documents" : "Component " + escaped(c.name), grouped(c.rows),
+        c.name.empty() ? "Documents" : "Component " + html_escaped(c.name), grouped(c.rows),
         c.decoded ? ", decoded from their ids" : "", grouped(c.empty), grouped(c.no_loss), grouped(c.bad),
         grouped(c.repaired));
-    if (c.bad > 0) out += fmt::format("<p class=\"bad\">The first: {}</p>\n", escaped(c.first_bad));
+    if (c.bad > 0) out += fmt::format("<p class=\"bad\">The first: {}</p>\n", html_escaped(c.first_bad));
     out += "<div class=\"plots\">\n";
     for (const StatsHistograms::Entry& e : c.stats.entries)
       if (e.histogram.count() > 0) out += plot(e);

@@ -1,0 +1,104 @@
+#include "ostro/page/facts/facts.h"
+
+#include "ostro/io/json/json_fields.h"
+
+namespace ostro::page {
+namespace {
+
+using OrderedJson = nlohmann::ordered_json;
+using io::JsonFields;
+
+constexpr int64_t kFactsFormat = 1;
+
+OrderedJson split_json(const SplitFacts& split) {
+  return {{"documents", split.documents}, {"tokens", split.tokens}, {"bytes", split.bytes}};
+}
+
+Result<SplitFacts> read_split(const JsonFields& fields, std::string_view key) {
+  ASSIGN_OR_RETURN(const nlohmann::json* object, fields.get(key));
+  const JsonFields split(*object, fields.where() + ": " + std::string(key));
+  SplitFacts out;
+  ASSIGN_OR_RETURN(out.documents, split.integer("documents", 0, INT64_MAX));
+  ASSIGN_OR_RETURN(out.tokens, split.integer("tokens", 0, INT64_MAX));
+  ASSIGN_OR_RETURN(out.bytes, split.integer("bytes", 0, INT64_MAX));
+  return out;
+}
+
+Result<ComponentFacts> read_component(const JsonFields& fields) {
+  ComponentFacts out;
+  ASSIGN_OR_RETURN(out.name, fields.string("component"));
+  ASSIGN_OR_RETURN(out.train, read_split(fields, "train"));
+  ASSIGN_OR_RETURN(out.held_out, read_split(fields, "held_out"));
+  return out;
+}
+
+Result<Sample> read_sample(const JsonFields& fields) {
+  Sample out;
+  ASSIGN_OR_RETURN(out.component, fields.string("component"));
+  ASSIGN_OR_RETURN(out.file, fields.string("file"));
+  ASSIGN_OR_RETURN(out.document, fields.integer("document", 0, INT64_MAX));
+  ASSIGN_OR_RETURN(out.prompt, fields.string("prompt"));
+  ASSIGN_OR_RETURN(out.text, fields.string("text"));
+  ASSIGN_OR_RETURN(out.model, fields.string("model"));
+  return out;
+}
+
+}  // namespace
+
+std::string facts_json(const Facts& facts) {
+  OrderedJson json = {{"format", "ostro report"}, {"format_version", kFactsFormat}};
+  json["data"] = OrderedJson::array();
+  for (const ComponentFacts& part : facts.data)
+    json["data"].push_back({{"component", part.name},
+                            {"train", split_json(part.train)},
+                            {"held_out", split_json(part.held_out)}});
+  json["checkpoint"] = facts.checkpoint;
+  json["step"] = facts.step;
+  json["temperature"] = facts.temperature;
+  json["seed"] = facts.seed;
+  json["samples"] = OrderedJson::array();
+  for (const Sample& sample : facts.samples)
+    json["samples"].push_back({{"component", sample.component},
+                               {"file", sample.file},
+                               {"document", sample.document},
+                               {"prompt", sample.prompt},
+                               {"text", sample.text},
+                               {"model", sample.model}});
+  // What tokens stand for may end inside a character.
+  return json.dump(2, ' ', false, OrderedJson::error_handler_t::replace) + "\n";
+}
+
+Result<Facts> read_facts(io::FileSystem& fs, const std::string& path) {
+  constexpr int64_t kLimit = int64_t{64} << 20;
+  ASSIGN_OR_RETURN(const std::string text, fs.read_file(path, kLimit));
+  ASSIGN_OR_RETURN(const nlohmann::json root, io::parse_json(text, path));
+  const JsonFields fields(root, path);
+  ASSIGN_OR_RETURN(const std::string format, fields.string("format"));
+  if (format != "ostro report") return fields.bad("format", fmt::format("is \"{}\"", format));
+  ASSIGN_OR_RETURN(const int64_t version, fields.integer("format_version", 1, INT64_MAX));
+  if (version > kFactsFormat)
+    return unsupported(fmt::format("{}: \"format_version\" {} is later than the {} this version reads", path,
+                                   version, kFactsFormat));
+  Facts facts;
+  ASSIGN_OR_RETURN(const nlohmann::json* data, fields.array("data"));
+  for (size_t i = 0; i < data->size(); ++i) {
+    ASSIGN_OR_RETURN(ComponentFacts part,
+                     read_component(JsonFields((*data)[i], fmt::format("{}: data[{}]", path, i))));
+    facts.data.push_back(std::move(part));
+  }
+  ASSIGN_OR_RETURN(facts.checkpoint, fields.string("checkpoint"));
+  ASSIGN_OR_RETURN(facts.step, fields.integer("step", 0, INT64_MAX));
+  ASSIGN_OR_RETURN(const nlohmann::json* temperature, fields.get("temperature"));
+  if (!temperature->is_number()) return fields.bad("temperature", "is not a number");
+  facts.temperature = temperature->get<double>();
+  ASSIGN_OR_RETURN(facts.seed, fields.integer("seed", 0, INT64_MAX));
+  ASSIGN_OR_RETURN(const nlohmann::json* samples, fields.array("samples"));
+  for (size_t i = 0; i < samples->size(); ++i) {
+    ASSIGN_OR_RETURN(Sample sample,
+                     read_sample(JsonFields((*samples)[i], fmt::format("{}: samples[{}]", path, i))));
+    facts.samples.push_back(std::move(sample));
+  }
+  return facts;
+}
+
+}  // namespace ostro::page

@@ -1,0 +1,140 @@
+#include "ostro/page/facts/make_facts.h"
+
+#include <algorithm>
+
+#include "ostro/eval/loaded_model.h"
+#include "ostro/infer/generator.h"
+#include "ostro/io/files/path.h"
+#include "ostro/train/record/chain.h"
+#include "ostro/train/step/run_data.h"
+
+namespace ostro::page {
+namespace {
+
+constexpr size_t kSamples = 3;
+constexpr int64_t kPromptTokens = 24, kNewTokens = 48;
+constexpr double kTemperature = 0.8;  // at 0 small models repeat themselves
+constexpr int64_t kSeed = 0;
+
+Result<train::DataAccess> data_of(io::FileSystem& fs, const std::string& run_directory,
+                                  const train::TrainConfig& config) {
+  ASSIGN_OR_RETURN(const train::Chain chain,
+                   train::read_chain_to(fs, io::join_path(run_directory, train::kChainFile), 0));
+  return train::open_run_data(fs, run_directory, config, chain.genesis(), "");
+}
+
+// A document's first tokens: those of a prompt and some that follow.
+struct Beginning {
+  std::string component;
+  data::RowSource source;
+  std::vector<int32_t> tokens;
+};
+
+// Of a component: documents with more than `prompt` tokens, at most kSamples, of the first few.
+Result<std::vector<Beginning>> beginnings(const data::DataSet::Part& part, int64_t prompt, int64_t length) {
+  constexpr int64_t kLooked = 1000;
+  const data::TokenStream& stream = part.store->split(data::Split::kValidation);
+  const int64_t rows = std::min(stream.rows(), kLooked);
+  std::vector<Beginning> out;
+  if (rows == 0) return out;
+  ASSIGN_OR_RETURN(const std::vector<int64_t> ends, stream.row_ends(0, rows));
+  for (int64_t row = 0; row < rows && out.size() < kSamples; ++row) {
+    const int64_t first = ends[static_cast<size_t>(row)], end = ends[static_cast<size_t>(row) + 1];
+    if (end - first <= prompt) continue;
+    Beginning one{
+        part.component.name, {}, std::vector<int32_t>(static_cast<size_t>(std::min(length, end - first)))};
+    RETURN_IF_ERROR(stream.read(first, one.tokens));
+    ASSIGN_OR_RETURN(one.source, stream.source(row));
+    out.push_back(std::move(one));
+  }
+  return out;
+}
+
+// The first of every component, then the second, and so on.
+Result<std::vector<Beginning>> choose(const data::DataSet& stores, int64_t prompt, int64_t length) {
+  std::vector<std::vector<Beginning>> all;
+  for (const data::DataSet::Part& part : stores.parts()) {
+    ASSIGN_OR_RETURN(std::vector<Beginning> some, beginnings(part, prompt, length));
+    all.push_back(std::move(some));
+  }
+  std::vector<Beginning> out;
+  for (size_t turn = 0; turn < kSamples; ++turn)
+    for (std::vector<Beginning>& some : all)
+      if (turn < some.size() && out.size() < kSamples) out.push_back(std::move(some[turn]));
+  return out;
+}
+
+// The text of the tokens from `from` on: what a token adds can depend on those before it.
+Result<std::string> text_behind(const tokenizer::Tokenizer& tokenizer, const std::vector<int32_t>& tokens,
+                                size_t from) {
+  const std::vector<uint32_t> ids(tokens.begin(), tokens.end());
+  ASSIGN_OR_RETURN(const std::string all, tokenizer.decode_bytes(ids));
+  ASSIGN_OR_RETURN(const std::string before, tokenizer.decode_bytes(std::span(ids).first(from)));
+  return all.substr(std::min(before.size(), all.size()));
+}
+
+}  // namespace
+
+Result<std::vector<ComponentFacts>> data_facts(io::FileSystem& fs, const std::string& run_directory,
+                                               const train::TrainConfig& config) {
+  ASSIGN_OR_RETURN(const train::DataAccess data, data_of(fs, run_directory, config));
+  std::vector<ComponentFacts> out;
+  const auto counts = [](const data::TokenStream& stream) {
+    return SplitFacts{stream.ledger().rows, stream.ledger().tokens, stream.ledger().bytes};
+  };
+  for (const data::DataSet::Part& part : data.stores->parts())
+    out.push_back({part.component.name, counts(part.store->split(data::Split::kTrain)),
+                   counts(part.store->split(data::Split::kValidation))});
+  return out;
+}
+
+Status add_samples(io::FileSystem& fs, runtime::Engine& engine, const std::string& run_directory,
+                   const train::TrainConfig& config, const std::function<bool()>& stop, Facts& facts) {
+  ASSIGN_OR_RETURN(const train::DataAccess data, data_of(fs, run_directory, config));
+  ASSIGN_OR_RETURN(eval::LoadedModel model,
+                   eval::load_model(fs, run_directory, "", config.model.choices(), eval::Trust::kChain));
+  if (facts.checkpoint == model.parameters.name && !facts.samples.empty()) return {};
+  Facts made;
+  made.data = facts.data;
+  made.checkpoint = model.parameters.name;
+  made.step = model.parameters.step;
+  made.temperature = kTemperature;
+  made.seed = kSeed;
+  const int64_t context = model.config.model_options().seq_len();
+  const int64_t prompt = std::clamp<int64_t>(context / 3, 1, kPromptTokens);
+  const int64_t length = std::min(context, prompt + kNewTokens);
+  ASSIGN_OR_RETURN(std::vector<Beginning> chosen, choose(*data.stores, prompt, length));
+  const auto eos = model.tokenizer->eos_id();
+  if (chosen.empty() && eos) chosen.resize(kSamples);
+  ASSIGN_OR_RETURN(const auto generator,
+                   infer::Generator::create(model.functions, std::move(model.parameters.values), engine,
+                                            std::max<int64_t>(length, 2)));
+  infer::SampleOptions options;
+  options.temperature = kTemperature;
+  options.eos = eos ? static_cast<int64_t>(*eos) : -1;
+  const auto go_on = [&](int32_t) { return !(stop && stop()); };
+  for (size_t i = 0; i < chosen.size(); ++i) {
+    const Beginning& one = chosen[i];
+    Sample sample{one.component, one.source.file, one.source.document, "", "", ""};
+    std::vector<int32_t> tokens;
+    if (one.tokens.empty()) {
+      tokens = {static_cast<int32_t>(*eos)};  // what comes before a document in training
+    } else {
+      tokens.assign(one.tokens.begin(), one.tokens.begin() + prompt);
+      ASSIGN_OR_RETURN(sample.prompt, text_behind(*model.tokenizer, tokens, 0));
+      ASSIGN_OR_RETURN(sample.text, text_behind(*model.tokenizer, one.tokens, tokens.size()));
+    }
+    options.seed = static_cast<uint64_t>(kSeed) + (one.tokens.empty() ? i : 0);
+    options.max_new_tokens = length - static_cast<int64_t>(tokens.size());
+    ASSIGN_OR_RETURN(const std::vector<int32_t> next, generator->generate(tokens, options, go_on));
+    if (stop && stop()) return io_error("stopped by a signal");
+    const size_t begin = tokens.size();
+    tokens.insert(tokens.end(), next.begin(), next.end());
+    ASSIGN_OR_RETURN(sample.model, text_behind(*model.tokenizer, tokens, begin));
+    made.samples.push_back(std::move(sample));
+  }
+  facts = std::move(made);
+  return {};
+}
+
+}  // namespace ostro::page

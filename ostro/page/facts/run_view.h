@@ -1,0 +1,49 @@
+// Everything of a run directory that its page shows, read once.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "ostro/checkpoint/catalog.h"
+#include "ostro/io/files/file_system.h"
+#include "ostro/page/facts/facts.h"
+#include "ostro/page/numbers/history.h"
+#include "ostro/train/options/config.h"
+#include "ostro/train/record/chain.h"
+#include "ostro/train/record/record.h"
+
+namespace ostro::page {
+
+struct ViewedCheckpoint {
+  int64_t step = 0;
+  bool permanent = false;
+  std::string name;      // of the state, as its manifest says
+  std::string in_chain;  // the name that the chain has for this step; empty: none
+  std::string error;     // the manifest cannot be read
+};
+
+struct RunView {
+  train::Chain chain;
+  std::string config_now;  // canonical, of the steps since the last amend
+  std::optional<train::RunRecord> record;
+  std::string record_error;                  // why there is none
+  std::optional<train::TrainConfig> config;  // config.yaml, where it can be read
+  std::string config_yaml;
+  std::vector<ViewedCheckpoint> checkpoints;
+  int64_t parameters = 0;  // of the newest checkpoint; 0: not known
+  std::optional<Facts> facts;
+  History history;
+
+  // The run's name, trainer.id.
+  std::string name() const;
+  // trainer.num_train_steps of the config that holds; 0: not known.
+  int64_t total_steps() const;
+};
+
+// `bins`: as read_history. Only a chain that is not there or wrong is an error; what else cannot be read is
+// left out, and the view says so.
+Result<RunView> read_view(io::FileSystem& fs, const std::string& run_directory,
+                          const train::ModelChoices& models, size_t bins);
+
+}  // namespace ostro::page

@@ -1,0 +1,25 @@
+// One chart of the page: inline SVG, whose curves need no script, with labels that keep their size.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "ostro/page/numbers/bins.h"
+
+namespace ostro::page {
+
+struct Chart {
+  std::string title;
+  std::string unit;  // of the values; may be empty
+  std::vector<Curve> curves;
+  int64_t first_step = 1, last_step = 1;  // the width of the chart; values outside are not shown
+};
+
+// Colours there are; curves beyond that share the last.
+inline constexpr size_t kCurveColours = 8;
+
+// A <figure>. Its data-* attributes say what its paths mean (docs/formats/run_directory.md, "The page").
+// Empty when no curve has a value within the steps.
+std::string chart_html(const Chart& chart);
+
+}  // namespace ostro::page

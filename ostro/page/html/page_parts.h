@@ -1,0 +1,38 @@
+// Pieces of HTML that the sections of the page share.
+#pragma once
+
+#include <cstddef>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace ostro::page {
+
+// These bound the size of the page: longer texts are cut, and of longer lists the last rows are shown.
+inline constexpr size_t kLongestText = 16'000, kLongestWord = 400, kRows = 30;
+
+std::string heading(const char* text);
+
+// Escaped. A text that is longer than `limit` bytes is cut between two characters, and what is missing is
+// said.
+std::string cut(std::string_view text, size_t limit);
+// The words with spaces between them, cut.
+std::string cut_words(const std::vector<std::string>& words);
+
+// "and 12 earlier sessions"; empty for 0.
+std::string and_earlier(size_t count, const char* what);
+
+// Rows of a name and a value.
+class FactTable {
+ public:
+  // `html` is escaped already. An empty value adds no row.
+  void row(std::string_view name, const std::string& html);
+  void hash(std::string_view name, std::string_view hash);
+  // Empty without rows.
+  std::string html() const;
+
+ private:
+  std::string rows_;
+};
+
+}  // namespace ostro::page

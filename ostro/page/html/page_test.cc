@@ -1,0 +1,157 @@
+#include "ostro/page/html/page.h"
+
+#include <doctest/doctest.h>
+
+#include <cmath>
+
+#include "ostro/base/sha256.h"
+#include "ostro/page/html/chart.h"
+
+namespace ostro::page {
+namespace {
+
+bool holds(const std::string& text, const std::string& part) { return text.find(part) != std::string::npos; }
+
+size_t count(const std::string& text, const std::string& part) {
+  size_t found = 0;
+  for (size_t at = text.find(part); at != std::string::npos; at = text.find(part, at + 1)) ++found;
+  return found;
+}
+
+std::string digest(int64_t i) { return sha256_hex(std::to_string(i)); }
+
+// A run of so many steps, and of as many sessions, checkpoints, components and amends as `many` says.
+RunView run_of(int64_t steps, int64_t many) {
+  RunView view;
+  const std::string config = R"({"optimizer":{"learning_rate":"0x1p-10"},"trainer":{"num_train_steps":)" +
+                             std::to_string(steps) + "}}";
+  view.chain.links.push_back(
+      {train::GenesisEntry{"1", digest(1), config, digest(2), digest(3), {}}, digest(4)});
+  view.config_now = config;
+  if (steps > 0) view.chain.links.push_back({train::StepEntry{steps, 2.5, 64, "ab", "cd", "ef"}, digest(5)});
+  view.record.emplace();
+  for (int64_t i = 0; i < many; ++i) {
+    view.record->sessions.push_back({{"--config", "a.yaml"},
+                                     "/home",
+                                     "c0ffee",
+                                     "gcc 12",
+                                     "a processor",
+                                     "2026-11-21T10:00:00Z",
+                                     "2026-11-21T10:01:30Z",
+                                     "finished",
+                                     0,
+                                     steps});
+    view.checkpoints.push_back({i, true, digest(i), digest(i), ""});
+  }
+  view.history.last_step = steps;
+  view.history.tokens = 64.0 * static_cast<double>(steps);
+  view.history.has_metrics = true;
+  view.facts.emplace();
+  for (int64_t i = 0; i < many; ++i) {
+    view.facts->data.push_back({"web" + std::to_string(i), {10, 1000, 4000}, {1, 100, 400}});
+    view.history.metrics.try_emplace("eval/web" + std::to_string(i) + "/loss", kPageBins / 4);
+    view.history.metrics.try_emplace("eval/web" + std::to_string(i) + "/bits_per_byte", kPageBins / 4);
+  }
+  for (const char* name :
+       {"train/loss", "train/grad_norm", "train/learning_rate", "memory/resident_bytes",
+        "throughput/tokens_per_second", "throughput/step_seconds", "eval/loss", "eval/bits_per_byte"})
+    view.history.metrics.try_emplace(name, kPageBins);
+  for (auto& [name, bins] : view.history.metrics)
+    for (int64_t step = 1; step <= steps; ++step)
+      bins.add(step, 2 + 1e5 * std::abs(std::sin(static_cast<double>(step * 7919))));
+  return view;
+}
+
+TEST_CASE("a page says what the run is") {
+  const std::string page = page_html(run_of(100, 1));
+  for (const int64_t hash : {1, 2, 3, 5}) CHECK(holds(page, digest(hash)));
+  for (const char* part : {">finished<", "num_train_steps: 100", "learning_rate: 0.0009765625", "a processor",
+                           "c0ffee", "ostro train --config a.yaml", "1:30", "<h2>Data</h2>", "Gradient norm"})
+    CHECK_MESSAGE(holds(page, part), part);
+  CHECK(page == page_html(run_of(100, 1)));
+}
+
+TEST_CASE("a page of a long run is no larger than its bound") {
+  CHECK(page_html(run_of(100, 1)).size() < 100'000);
+  const std::string page = page_html(run_of(30'000, 200));
+  CHECK_MESSAGE(page.size() < 300'000, page.size());
+  CHECK(holds(page, "and 170 earlier sessions"));
+  CHECK(holds(page, "and 170 earlier checkpoints"));
+  CHECK(holds(page, "and 170 more"));
+  CHECK(holds(page, "the mean of up to 128 steps"));
+}
+
+TEST_CASE("long texts are cut") {
+  RunView view = run_of(10, 1);
+  view.facts->samples.push_back({"", std::string(5000, 'f'), 1, std::string(50'000, 'p'),
+                                 std::string(50'000, 't'), std::string(50'000, 'm')});
+  view.config_yaml = std::string(1'000'000, 'y');
+  view.record->sessions[0].argv.assign(10'000, "--word");
+  const std::string page = page_html(view);
+  CHECK_MESSAGE(page.size() < 200'000, page.size());
+  CHECK(holds(page, "(984,000 more bytes)"));
+}
+
+TEST_CASE("whatever stands in texts and names is text") {
+  const std::string evil = "</pre></script><script>alert(1)</script>\"'\x01\xFF";
+  RunView view = run_of(10, 1);
+  view.facts->samples.push_back({evil, evil, 1, evil, evil, evil});
+  view.facts->data[0].name = evil;
+  view.config_yaml = evil;
+  view.config.emplace();
+  view.config->trainer.id = evil;
+  view.config->data.train_urls = {evil};
+  train::Session& session = view.record->sessions[0];
+  session.argv = {evil};
+  session.cpu = session.compiler = session.source_commit = session.outcome = session.started = evil;
+  view.checkpoints.push_back({10, true, "", "", evil});
+  view.history.metrics.try_emplace("eval/" + evil + "/loss", kPageBins).first->second.add(1, 2);
+  const std::string page = page_html(view);
+  CHECK(count(page, "<script") == 1);
+  CHECK(count(page, "</script") == 1);
+  CHECK(count(page, "alert(1)") == 20);
+  CHECK(page.find_first_of(std::string("\x01\xFF")) == std::string::npos);
+}
+
+TEST_CASE("a run without steps, without record, without metrics") {
+  RunView view = run_of(0, 0);
+  CHECK(holds(page_html(view), "No step was done yet."));
+  view.record.reset();
+  view.record_error = "run.json: damaged";
+  CHECK(holds(page_html(view), "record damaged"));
+  CHECK(holds(page_html(view), "The record cannot be read: run.json: damaged"));
+  RunView bare = run_of(5, 0);
+  bare.facts.reset();
+  bare.history.has_metrics = false;
+  CHECK(holds(page_html(bare), "There is no metrics.jsonl"));
+  CHECK(!holds(page_html(bare), "<h2>Data</h2>"));
+}
+
+TEST_CASE("a checkpoint that the chain does not have is not shown as if it did") {
+  RunView view = run_of(10, 0);
+  view.checkpoints = {{2, true, digest(7), digest(7), ""},
+                      {4, true, digest(8), digest(9), ""},
+                      {6, false, digest(10), "", ""}};
+  const std::string page = page_html(view);
+  CHECK(count(page, "the same hash") == 1);
+  CHECK(holds(page, "another hash: " + digest(9)));
+  CHECK(holds(page, "not in the chain: saved by the clock or a signal"));
+}
+
+TEST_CASE("a chart's path goes through its values") {
+  Bins bins(10), single(10);
+  bins.add(1, 4);
+  bins.add(3, 2);
+  const std::string chart = chart_html({"Loss", "nats", {{"train/loss", &bins, false}}, 1, 3});
+  CHECK(holds(chart, "data-steps=\"0.5 3.5\" data-values=\"1.9199999999999999 4.0800000000000001\""));
+  CHECK(holds(chart, "data-points=\"[[1,1,4],[3,3,2]]\" d=\"M166.67 37.04L833.33 962.96\""));
+  single.add(2, 1);
+  const std::string dot = chart_html({"Loss", "", {{"eval/loss", &single, true}}, 1, 3});
+  CHECK(count(dot, "h0\"") == 1);
+  CHECK(count(dot, "data-points") == 1);
+  CHECK(chart_html({"Loss", "", {}, 1, 3}).empty());
+  CHECK(chart_html({"Loss", "", {{"train/loss", &bins, false}}, 4, 9}).empty());
+}
+
+}  // namespace
+}  // namespace ostro::page

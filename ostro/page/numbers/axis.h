@@ -1,0 +1,33 @@
+// The numbers at an axis.
+#pragma once
+
+#include <string>
+#include <vector>
+
+namespace ostro::page {
+
+// A stretch of values; low < high.
+struct Range {
+  double low = 0, high = 1;
+  // Where a value lies: 0 at low, 1 at high.
+  double place(double value) const { return (value - low) / (high - low); }
+};
+
+// The range of `values` with a little room; around a single value one that holds it. [0, 1] when there are
+// none.
+Range range_of(const std::vector<double>& values);
+
+// Round numbers within the range, at most `most` of them (1, 2 or 5 times a power of ten apart).
+std::vector<double> ticks(const Range& range, int most);
+// Steps are whole: the same without fractions.
+std::vector<double> whole_ticks(const Range& range, int most);
+
+// The numbers with as many digits as tell neighbours apart: "0.002", "3.5", "12k".
+std::vector<std::string> tick_texts(const std::vector<double>& ticks);
+
+// A number with four digits that count: 3.932, 0.0006, 13.4k, 1.25M.
+std::string short_number(double value);
+// 1234567 as "1,234,567".
+std::string grouped(int64_t number);
+
+}  // namespace ostro::page

@@ -1,0 +1,33 @@
+// The numbers of a run by name and step: losses out of its chain, everything else out of metrics.jsonl.
+#pragma once
+
+#include <map>
+#include <string>
+#include <vector>
+
+#include "ostro/io/files/file_system.h"
+#include "ostro/page/numbers/bins.h"
+#include "ostro/train/record/chain.h"
+
+namespace ostro::page {
+
+inline constexpr const char* kTrainLoss = "train/loss";
+
+struct History {
+  int64_t first_step = 1, last_step = 0;  // of the chain; last < first when no step was done
+  double tokens = 0;                      // that had a loss, over all steps of the chain
+  std::map<std::string, Bins> metrics;    // train/loss, of the chain, is there when a step was done
+  bool has_metrics = false;               // there is a metrics.jsonl
+  int64_t unreadable = 0;                 // lines of it that were left out
+};
+
+// `bins`: as Bins wants it, for every name; a quarter for eval/COMPONENT/... Numbers of steps that the chain
+// does not have are left out. Errors: metrics.jsonl cannot be read.
+Result<History> read_history(io::FileSystem& fs, const std::string& run_directory, const train::Chain& chain,
+                             size_t bins);
+
+// The names that a person means by `wanted`: the name itself, or all that end in "/wanted". Error: none does;
+// it says which there are.
+Result<std::vector<std::string>> find_metrics(const History& history, const std::string& wanted);
+
+}  // namespace ostro::page
