@@ -4,8 +4,8 @@ The runs differ from each other in as many options as possible. Their text comes
 covers tokenizer, token store, data order, initial weights, arithmetic and chain. A hash that moves means another
 numerics version or a fixed bug: say so in the commit that writes it with --update.
 
-A sampled run (tests/suite/seed.py) takes the interpreter on one config, and leaves the emulated instruction sets that the
-processor has itself to the program that uses them.
+A sampled run (tests/suite/seed.py) takes three settings of each config. Of the emulated instruction sets (--isas) it leaves
+those that the processor has itself to the program that uses them.
 
   python3 tests/golden/golden_test.py --ostro build/release/ostro/cli/ostro [--update | --isas NAME...]
 """
@@ -75,11 +75,11 @@ def main():
                 return 1
             usable, others = [isa for isa in a.isas if seed.full() or isa not in processor_has()], []
             print(f"instruction sets: {', '.join(usable) or 'none that the processor lacks'}")
-        interpreted = seed.draw("configs in the interpreter", CONFIGS, 1)
         for name, changes in CONFIGS.items():
             changes = {**changes, "trainer.num_train_steps": STEPS}
             first = None
-            for settings in [o for o in others if name in interpreted or "OSTRO_EXECUTOR" not in o] + [{"OSTRO_ISA": isa} for isa in usable]:
+            every = others + [{"OSTRO_ISA": isa} for isa in usable]
+            for settings in every if a.update or a.isas else seed.draw(f"settings of {name}", every, 3):
                 label = " ".join(f"{k}={v}" for k, v in settings.items())
                 run = work.run(f"{name} {label}".replace(" ", "_"), changes, settings)
                 if first is None:
