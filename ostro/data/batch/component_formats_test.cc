@@ -47,6 +47,7 @@ std::vector<std::string> write_rows(io::FileSystem& fs) {
 
 DataOptions options_of(const RowFormat& format) {
   DataOptions options;
+  options.tokenizer = "tokenizer.json";
   options.cache_dir = "cache";
   options.enforce_eos = !std::holds_alternative<PrebuiltFormat>(format);
   options.on_bad_row = OnBadRow::kSkip;
