@@ -7,6 +7,7 @@
 
 #include "ostro/config/node.h"
 #include "ostro/io/files/path.h"
+#include "ostro/tokenizer/unicode/utf8.h"
 
 namespace ostro::init {
 namespace {
@@ -16,10 +17,18 @@ using config::Node;
 
 constexpr size_t kCommentColumn = 34;
 
+// Text that stays in a comment: paths and typed words may hold any byte.
+std::string comment(const std::string& text) {
+  std::string out = tokenizer::repair_utf8(text);
+  for (char& c : out)
+    if (static_cast<unsigned char>(c) < 0x20 || c == 0x7f) c = ' ';
+  return out;
+}
+
 // "  key: value       # why", in one column where it fits.
 std::string line(const std::string& text, const std::string& why) {
   const size_t spaces = text.size() < kCommentColumn ? kCommentColumn - text.size() : 2;
-  return why.empty() ? text + "\n" : fmt::format("{}{:{}}# {}\n", text, "", spaces, why);
+  return why.empty() ? text + "\n" : fmt::format("{}{:{}}# {}\n", text, "", spaces, comment(why));
 }
 
 std::string list(const std::string& key, const std::vector<std::string>& items, const std::string& why) {
@@ -73,7 +82,7 @@ std::string config_text(const Survey& survey, const HoldOut& held_out, const Siz
   std::string out = fmt::format(
       "# Written by `{}` for {},\n# on a machine with {}. Training gives the same bits on every machine.\n"
       "# docs/config.md says what every key does. Paths are relative to the folder that you train in.\n",
-      command, texts(survey), machine_text(machine));
+      comment(command), texts(survey), machine_text(machine));
   out += "data:\n";
   out += line("  tokenizer: null", "trained from the texts at the first start, and kept in cache_dir");
   out += line(fmt::format("  vocab_size: {}", s.vocab_size), why("vocab_size"));

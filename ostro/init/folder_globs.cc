@@ -8,6 +8,7 @@
 #include <set>
 #include <span>
 
+#include "ostro/config/utf8.h"
 #include "ostro/data/sources/row_reader.h"
 #include "ostro/io/files/path.h"
 
@@ -20,12 +21,25 @@ constexpr size_t kShown = 3;         // files left out that are named
 constexpr size_t kMostListed = 100;  // files that are listed by name where no glob fits
 constexpr const char* kUsualFields[] = {"text", "content", "body", "document", "raw_content", "markdown"};
 
-// Files of one kind below one place, which one glob names.
+// Where one glob can name files: in a folder, or also in all folders below it.
+struct Place {
+  std::string folder;
+  bool is_deep = true;
+};
+
+// Files of one kind in one place, which one glob names.
 struct Kind {
-  std::string glob;  // empty: they have no extension
+  Place place;
+  std::string extension;  // empty: no glob names them
   std::vector<std::string> texts;
   size_t others = 0;
 };
+
+// The names of folders and files are literal in it, also where they hold a wildcard.
+std::string glob_of(const Place& place, const std::string& extension) {
+  return io::join_path(io::glob_literal(place.folder),
+                       (place.is_deep ? "**/*" : "*") + io::glob_literal(extension));
+}
 
 std::string extension_of(const std::string& path) {
   const std::string name = io::base_name(path);
@@ -47,12 +61,14 @@ bool is_in(const std::string& path, const std::string& place) {
 
 // What is wrong with a file as a text; empty when nothing is.
 std::string problem(io::FileSystem& fs, const std::string& path, bool look) {
-  const auto found = data::find_sources(fs, {{path}, {}});
+  if (!config::is_utf8(path)) return kNotUtf8;
+  const auto found = data::find_sources(fs, {{io::glob_literal(path)}, {}});
   if (!found.ok()) {
     const std::string& message = found.error().message();
     const size_t at = message.find(path + ": ");
     return at == std::string::npos ? message : message.substr(at + path.size() + 2);
   }
+  if (found->files.empty()) return "it is gone, or its name cannot be matched";
   const data::SourceFile& file = found->files.front();
   if (file.size == 0) return "it is empty";
   if (file.format != data::FileFormat::kText) {
@@ -76,30 +92,37 @@ std::string problem(io::FileSystem& fs, const std::string& path, bool look) {
 Result<FolderTexts> folder_texts(io::FileSystem& fs, const std::string& folder,
                                  const std::vector<std::string>& outputs) {
   const std::string root = io::clean_path(folder);
-  const bool holds_outputs = std::any_of(outputs.begin(), outputs.end(),
-                                         [&](const std::string& output) { return is_in(output, root); });
+  const auto holds_outputs = [&](const std::string& place) {
+    return std::any_of(outputs.begin(), outputs.end(), [&](const std::string& o) { return is_in(o, place); });
+  };
   const auto is_output = [&](const std::string& path) {
     return std::any_of(outputs.begin(), outputs.end(), [&](const std::string& o) { return is_in(path, o); });
   };
-  ASSIGN_OR_RETURN(const auto found, fs.find_files(io::join_path(root, "**"), [&](const std::string& path) {
-    return !is_output(path);
-  }));
+  ASSIGN_OR_RETURN(const auto found,
+                   fs.find_files(io::join_path(io::glob_literal(root), "**"),
+                                 [&](const std::string& path) { return !is_output(path); }));
   FolderTexts out;
   std::map<std::string, Kind> kinds;
   std::map<std::string, size_t> looks;
-  const std::string prefix = root == "." ? "" : root.ends_with('/') ? root : root + "/";
+  const std::string top = root == "." ? "" : root;
+  const size_t below = top.empty() || top.ends_with('/') ? top.size() : top.size() + 1;
+  std::map<std::string, bool> known;  // which folders hold what a run writes
   for (const io::FoundFile& file : found) {
     const std::string path = io::clean_path(file.path), extension = extension_of(path);
-    // One glob for all below the folder, but where the run's own files lie there: then one for the folder
-    // itself and for each of its folders.
-    std::string place = prefix + "**/";
-    if (holds_outputs) {
-      const std::string below = path.substr(prefix.size());
-      const size_t slash = below.find('/');
-      place = slash == std::string::npos ? prefix : prefix + below.substr(0, slash) + "/**/";
+    // One glob for all below the folder. But a folder that holds the run's own files, however deep, gets one
+    // for itself and one for each of its folders.
+    Place place{top, true};
+    for (size_t from = below; place.is_deep;) {
+      const auto [entry, is_new] = known.emplace(place.folder, false);
+      if (is_new) entry->second = holds_outputs(place.folder);
+      if (!entry->second) break;
+      const size_t slash = path.find('/', from);
+      place = slash == std::string::npos ? Place{place.folder, false} : Place{path.substr(0, slash), true};
+      from = slash + 1;
     }
-    Kind& kind = kinds[place + "*" + extension];
-    kind.glob = extension.empty() ? "" : place + "*" + extension;
+    Kind& kind = kinds[glob_of(place, extension)];
+    kind.place = place;
+    kind.extension = extension;
     if (const std::string why = problem(fs, path, ++looks[extension] <= kLooks); !why.empty()) {
       ++kind.others;
       if (out.left_out_count++ < static_cast<int64_t>(kShown)) out.left_out.push_back(path + ": " + why);
@@ -109,17 +132,19 @@ Result<FolderTexts> folder_texts(io::FileSystem& fs, const std::string& folder,
   }
   for (const auto& [name, kind] : kinds) {
     if (kind.texts.empty()) continue;
+    const std::string whole =
+        glob_of({io::absolute_path(kind.place.folder), kind.place.is_deep}, kind.extension);
     const bool names_an_output = std::any_of(outputs.begin(), outputs.end(), [&](const std::string& o) {
-      return io::glob_match(io::absolute_path(kind.glob), io::absolute_path(o));
+      return io::glob_match(whole, io::absolute_path(o));
     });
-    if (!kind.glob.empty() && kind.others == 0 && !names_an_output) {
-      out.globs.push_back(kind.glob);
+    if (!kind.extension.empty() && kind.others == 0 && !names_an_output) {
+      out.globs.push_back(name);
     } else if (kind.texts.size() <= kMostListed) {
-      out.globs.insert(out.globs.end(), kind.texts.begin(), kind.texts.end());
+      for (const std::string& text : kind.texts) out.globs.push_back(io::glob_literal(text));
     } else {
       out.left_out_count += static_cast<int64_t>(kind.texts.size());
       out.left_out.push_back(fmt::format("{} files {}: no glob names them without others", kind.texts.size(),
-                                         kind.glob.empty() ? "without an extension" : kind.glob));
+                                         kind.extension.empty() ? "without an extension" : name));
       continue;
     }
     out.files.insert(out.files.end(), kind.texts.begin(), kind.texts.end());

@@ -10,6 +10,9 @@
 
 namespace ostro::init {
 
+// What is wrong with a file that a configuration, which is UTF-8, cannot name.
+inline constexpr const char* kNotUtf8 = "its name is not UTF-8";
+
 struct FolderTexts {
   std::vector<std::string> globs;     // for data.train_urls
   std::vector<std::string> files;     // the texts that were found

@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <cmath>
 
+#include "ostro/io/files/path.h"
+
 namespace ostro::init {
 namespace {
 
@@ -18,10 +20,11 @@ double rounded(double fraction) {
   return std::min(1.0, std::ceil(fraction / unit - 1e-9) * unit);
 }
 
-// The smallest file that holds a fiftieth of the text, unless most of it.
+// The smallest file that holds a fiftieth of the text, unless most of it. Never an empty one: it has no loss.
 const data::SourceFile& file_to_hold_out(const Survey& survey) {
   std::vector<const data::SourceFile*> files;
-  for (const data::SourceFile& file : survey.files) files.push_back(&file);
+  for (const data::SourceFile& file : survey.files)
+    if (file.size > 0) files.push_back(&file);
   std::sort(files.begin(), files.end(), [](const auto* a, const auto* b) {
     return a->size != b->size ? a->size < b->size : a->path < b->path;
   });
@@ -36,19 +39,23 @@ const data::SourceFile& file_to_hold_out(const Survey& survey) {
 HoldOut choose_hold_out(const Survey& survey) {
   HoldOut out{.train_urls = survey.urls, .validation_urls = {}, .why = {}};
   const auto text = static_cast<double>(survey.text_bytes);
-  if (survey.documents < 3) {
+  const bool by_name = survey.is_all_text_files() && survey.files.size() < kFewFiles;
+  const int64_t documents = by_name ? std::count_if(survey.files.begin(), survey.files.end(),
+                                                    [](const auto& file) { return file.size > 0; })
+                                    : survey.documents;
+  if (documents < 3) {
     out.why = fmt::format(
         "{} document{}: nothing can be held out, so there is no held-out loss; split the text "
         "into more files to see one",
-        survey.documents, survey.documents == 1 ? "" : "s");
+        documents, documents == 1 ? "" : "s");
     return out;
   }
-  if (survey.is_all_text_files() && survey.files.size() < kFewFiles) {
+  if (by_name) {
     const data::SourceFile& held_out = file_to_hold_out(survey);
     out.train_urls.clear();
     for (const data::SourceFile& file : survey.files)
-      if (file.path != held_out.path) out.train_urls.push_back(file.path);
-    out.validation_urls = {held_out.path};
+      if (file.path != held_out.path) out.train_urls.push_back(io::glob_literal(file.path));
+    out.validation_urls = {io::glob_literal(held_out.path)};
     out.held_out_bytes = held_out.size;
     out.why =
         fmt::format("{} of {} files, {:.0f}% of the text, is held out; so few cannot be shared out by chance",
@@ -66,14 +73,14 @@ HoldOut choose_hold_out(const Survey& survey) {
       out.why = fmt::format("{} documents, and none that a share of them would hold out", survey.documents);
       return out;
     }
-    int64_t documents = 0;
+    int64_t held_out = 0;
     for (const DocumentSize& d : survey.sizes)
       if (d.place < out.fraction) {
-        ++documents;
+        ++held_out;
         out.held_out_bytes += d.bytes;
       }
-    out.why = fmt::format("{} of {} documents, {:.1f}% of the text, are held out", documents,
-                          survey.documents, 100 * static_cast<double>(out.held_out_bytes) / text);
+    out.why = fmt::format("{} of {} documents, {:.1f}% of the text, are held out", held_out, survey.documents,
+                          100 * static_cast<double>(out.held_out_bytes) / text);
   } else {
     out.held_out_bytes = std::llround(out.fraction * text);
     out.why = fmt::format("about {:.0f} of {} documents are held out, {:.1f} MB of text: enough to measure",

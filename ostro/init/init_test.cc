@@ -104,6 +104,72 @@ TEST_CASE("rows: the field that holds the text is found, the same in all files")
   CHECK(survey_error(fs, {"rows"}).find("line 1 has no string") != std::string::npos);
 }
 
+TEST_CASE("names with wildcards are names, and what is written for them names the same files") {
+  io::MemoryFileSystem fs;
+  write(fs, "my [texts]/notes [1].txt", prose(1, 1000));
+  write(fs, "my [texts]/what?.txt", prose(2, 1100));
+  write(fs, "my [texts]/***.txt", prose(3, 1200));
+  write(fs, "my t/notes 1.txt", "what a set would match");
+  Survey s = surveyed(fs, {"my [texts]"});
+  CHECK(s.urls == Strings{"my [[]texts]/**/*.txt"});
+  CHECK(s.documents == 3);
+  CHECK(s.left_out_count == 0);
+  const HoldOut h = choose_hold_out(s);
+  CHECK(h.validation_urls == Strings{"my [[]texts]/notes [[]1].txt"});
+  CHECK(h.train_urls == Strings{"my [[]texts]/[*][*][*].txt", "my [[]texts]/what[?].txt"});
+  const auto named = data::find_sources(fs, {h.train_urls, h.validation_urls});
+  REQUIRE_MESSAGE(named.ok(), named.error().message());
+  CHECK(named->missing == "");
+  CHECK(named->files.size() == 3);
+  s = surveyed(fs, {"my [texts]/***.txt"});  // a file of that name is there
+  CHECK(s.urls == Strings{"my [[]texts]/[*][*][*].txt"});
+  CHECK(s.documents == 1);
+  CHECK(surveyed(fs, {"my t*/*.txt"}).urls == Strings{"my t*/*.txt"});
+  // Listed by name, and with a bracket in the extension.
+  write(fs, "my [texts]/broken.txt", std::string("\0", 1));
+  CHECK(surveyed(fs, {"my [texts]"}).urls ==
+        Strings{"my [[]texts]/[*][*][*].txt", "my [[]texts]/notes [[]1].txt", "my [[]texts]/what[?].txt"});
+  write(fs, "odd/a.[x]", "text");
+  CHECK(surveyed(fs, {"odd"}).urls == Strings{"odd/**/*.[[]x]"});
+}
+
+TEST_CASE("a folder above the one that a run writes into: no glob names what lies there later") {
+  io::MemoryFileSystem fs;
+  const std::string work = io::base_name(io::absolute_path("."));
+  write(fs, "../" + work + "/a.txt", prose(1, 900));
+  write(fs, "../" + work + "/deep/b.txt", prose(2, 900));
+  write(fs, "../beside/c.txt", prose(3, 900));
+  const auto urls = [&] { return surveyed(fs, {".."}).urls; };
+  const std::string name = "../" + io::glob_literal(work);
+  CHECK(urls() == (name < "../beside"
+                       ? Strings{name + "/*.txt", name + "/deep/**/*.txt", "../beside/**/*.txt"}
+                       : Strings{"../beside/**/*.txt", name + "/*.txt", name + "/deep/**/*.txt"}));
+  const auto before = data::find_sources(fs, {urls(), {}});
+  for (const char* later : {"/runs/1/log.txt", "/runs/log.txt", "/cache/log.txt"})
+    write(fs, "../" + work + later, "a log");
+  const auto after = data::find_sources(fs, {urls(), {}});
+  REQUIRE(before.ok());
+  REQUIRE(after.ok());
+  CHECK(before->files.size() == 3);
+  CHECK(after->files.size() == 3);
+}
+
+TEST_CASE("files whose name is not UTF-8 are left out, and refused where they are named") {
+  io::MemoryFileSystem fs;
+  write(fs, "t/a.txt", prose(1, 900));
+  write(fs, "t/caf\xe9.txt", prose(2, 900));
+  const Survey s = surveyed(fs, {"t"});
+  CHECK(s.urls == Strings{"t/a.txt"});
+  CHECK(s.left_out == Strings{"t/caf\xe9.txt: its name is not UTF-8"});
+  for (const char* place : {"t/caf\xe9.txt", "t/*.txt"}) {
+    const auto refused = survey(fs, {{place}, {}});
+    REQUIRE_FALSE(refused.ok());
+    CHECK(refused.error().code() == ErrorCode::kInvalidArgument);
+    CHECK(refused.error().message() ==
+          "t/caf\xe9.txt: its name is not UTF-8, and a configuration cannot name it; rename it");
+  }
+}
+
 TEST_CASE("what cannot be surveyed says why") {
   io::MemoryFileSystem fs;
   CHECK(survey_error(fs, {"gone"}) == "gone: there is no such file or folder");
@@ -130,6 +196,14 @@ TEST_CASE("of few files one is held out by name, of many documents a share that 
   write(fs, "few/small.txt", "hello");
   write(fs, "few/medium.txt", prose(9, 300));
   CHECK(choose_hold_out(surveyed(fs, {"few"})).validation_urls == Strings{"few/medium.txt"});
+
+  // Most of the text in one file, and empty ones that a glob names.
+  for (const char* name : {"a", "b"}) write(fs, fmt::format("empty/{}.txt", name), "");
+  write(fs, "empty/c.txt", "hello");
+  write(fs, "empty/d.txt", "hello you");
+  CHECK(choose_hold_out(surveyed(fs, {"empty/*.txt"})).why.find("2 documents: nothing can be held out") == 0);
+  write(fs, "empty/e.txt", prose(1, 5000));
+  CHECK(choose_hold_out(surveyed(fs, {"empty/*.txt"})).validation_urls == Strings{"empty/c.txt"});
 
   write(fs, "two/a.txt", prose(1, 500));
   write(fs, "two/b.txt", prose(2, 500));
@@ -237,6 +311,22 @@ TEST_CASE("the configuration loads, has the chosen sizes, and says why behind ea
   CHECK(said.find("an estimate") != std::string::npos);
 }
 
+TEST_CASE("no path and no typed word leaves its comment") {
+  io::MemoryFileSystem fs;
+  for (int i = 0; i < 3; ++i) write(fs, fmt::format("t/{}\n  evil: 1\t.txt", i), prose(i, 20'000));
+  const Survey s = surveyed(fs, {"t"});
+  const HoldOut h = choose_hold_out(s);
+  const Sizes sizes = choose_sizes(
+      {.bytes = 40'000, .documents = 3, .bytes_per_token = 4, .held_out_bytes = 20'000}, 320, machine(), 5);
+  const std::string yaml =
+      config_text(s, h, sizes, machine(), {.id = "t"}, "ostro init --out a\nb\x01\x7f\xff.yaml");
+  CHECK(yaml.find("`ostro init --out a b  \xef\xbf\xbd.yaml`") != std::string::npos);
+  CHECK(yaml.find("# t/0   evil: 1 .txt of 3 files") != std::string::npos);
+  const auto config = train::parse_train_config(yaml, "train.yaml", train::builtin_models());
+  REQUIRE_MESSAGE(config.ok(), config.error().message());
+  CHECK(config->data.validation_urls == h.validation_urls);
+}
+
 TEST_CASE("names of runs are names of folders") {
   CHECK(run_id(".") == "run");
   CHECK(run_id("a/b*.txt") == "run");
@@ -265,12 +355,19 @@ TEST_CASE("memory is what the system has available, or what its control groups l
   put("sys/fs/cgroup/a/memory.current", "2000000\n");
   CHECK(memory().bytes == 3'000'000);
   CHECK(memory().source == "the limit of its control group");
+  put("sys/fs/cgroup/a/memory.stat", "anon 1\nactive_file 7\ninactive_file 500000\n");
+  CHECK(memory().bytes == 3'500'000);
+  put("sys/fs/cgroup/a/memory.current", "6000000\n");
+  CHECK(memory().bytes == 1);  // 0 would say: not known
+  CHECK(memory().source == "the limit of its control group");
   put("proc/self/cgroup", "4:cpu,memory:/c\n");
   put("sys/fs/cgroup/memory/c/memory.limit_in_bytes", "9223372036854771712\n");
   put("sys/fs/cgroup/memory/c/memory.usage_in_bytes", "1000\n");
   CHECK(memory().bytes == 8000 * 1024);
   put("sys/fs/cgroup/memory/c/memory.limit_in_bytes", "2001000\n");
   CHECK(memory().bytes == 2'000'000);
+  put("sys/fs/cgroup/memory/c/memory.stat", "inactive_file 1\ntotal_inactive_file 400\n");
+  CHECK(memory().bytes == 2'000'400);
   stdfs::remove_all(root);
 }
 

@@ -15,6 +15,15 @@ std::optional<int64_t> number_in(const std::string& path) {
   return file >> value ? std::optional(value) : std::nullopt;
 }
 
+// The number behind a name, of a file with a name and a number a line; 0 where it has none.
+int64_t number_of(const std::string& path, const std::string& wanted) {
+  std::ifstream file(path);
+  int64_t value = 0;
+  for (std::string name; file >> name >> value;)
+    if (name == wanted) return value;
+  return 0;
+}
+
 std::optional<int64_t> meminfo(const std::string& root) {
   std::ifstream file(root + "/proc/meminfo");
   for (std::string line; std::getline(file, line);) {
@@ -26,15 +35,23 @@ std::optional<int64_t> meminfo(const std::string& root) {
   return std::nullopt;
 }
 
+// The files of a version of control groups that say how much memory a group may have and has.
+struct GroupFiles {
+  const char *limit, *usage;
+  const char* given_back;  // in memory.stat: pages of files that the usage counts, and that a need takes back
+};
+constexpr GroupFiles kVersion1 = {"memory.limit_in_bytes", "memory.usage_in_bytes", "total_inactive_file"};
+constexpr GroupFiles kVersion2 = {"memory.max", "memory.current", "inactive_file"};
+
 // What the limits of a group and of those above it leave; nothing where none is set.
-std::optional<int64_t> left_in_groups(const std::string& top, std::string group, const char* limit_file,
-                                      const char* usage_file) {
+std::optional<int64_t> left_in_groups(const std::string& top, std::string group, const GroupFiles& files) {
   std::optional<int64_t> least;
   while (true) {
     const std::string folder = top + group + "/";
-    const auto limit = number_in(folder + limit_file), usage = number_in(folder + usage_file);
+    const auto limit = number_in(folder + files.limit), usage = number_in(folder + files.usage);
     if (limit && usage) {
-      const int64_t left = std::max<int64_t>(0, *limit - *usage);
+      const int64_t used = std::max<int64_t>(0, *usage - number_of(folder + "memory.stat", files.given_back));
+      const int64_t left = std::max<int64_t>(1, *limit - used);  // 0 would say: not known
       least = std::min(least.value_or(left), left);
     }
     const size_t slash = group.rfind('/');
@@ -58,9 +75,8 @@ Memory available_memory(const std::string& root) {
     std::string group = line.substr(second + 1);
     if (group == "/") group.clear();
     // In a container the group may be named as the host sees it; its files are then at the top.
-    const auto left = unified ? left_in_groups(root + "/sys/fs/cgroup", group, "memory.max", "memory.current")
-                              : left_in_groups(root + "/sys/fs/cgroup/memory", group, "memory.limit_in_bytes",
-                                               "memory.usage_in_bytes");
+    const auto left = unified ? left_in_groups(root + "/sys/fs/cgroup", group, kVersion2)
+                              : left_in_groups(root + "/sys/fs/cgroup/memory", group, kVersion1);
     if (left && (out.bytes == 0 || *left < out.bytes)) out = {*left, "the limit of its control group"};
   }
   return out;

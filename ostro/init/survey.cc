@@ -7,6 +7,7 @@
 #include <set>
 
 #include "ostro/base/sha256.h"
+#include "ostro/config/utf8.h"
 #include "ostro/data/sources/text_source.h"
 #include "ostro/data/tokenizer/training_texts.h"
 #include "ostro/init/folder_globs.h"
@@ -103,23 +104,32 @@ Status choose_text_key(io::FileSystem& fs, Survey& out) {
   return {};
 }
 
+Error not_utf8(const std::string& path) {
+  return invalid_argument(
+      fmt::format("{}: {}, and a configuration cannot name it; rename it", path, kNotUtf8));
+}
+
 Status add_place(io::FileSystem& fs, const std::string& place, const SurveyPlaces& places, Survey& out) {
-  if (!io::has_wildcard(place)) {
-    const auto info = fs.stat(place);
-    if (!info.ok()) {
-      if (info.error().code() == ErrorCode::kNotFound)
-        return not_found(fmt::format("{}: there is no such file or folder", place));
-      return info.error();
-    }
-    if (info->is_directory) {
-      ASSIGN_OR_RETURN(FolderTexts texts, folder_texts(fs, place, places.outputs));
-      out.urls.insert(out.urls.end(), texts.globs.begin(), texts.globs.end());
-      out.left_out.insert(out.left_out.end(), texts.left_out.begin(), texts.left_out.end());
-      out.left_out_count += texts.left_out_count;
+  if (!config::is_utf8(place)) return not_utf8(place);
+  // First as the name of what is there: that may hold a wildcard, too.
+  const auto info = fs.stat(place);
+  if (!info.ok()) {
+    if (io::has_wildcard(place)) {
+      out.urls.push_back(place);
       return {};
     }
+    if (info.error().code() == ErrorCode::kNotFound)
+      return not_found(fmt::format("{}: there is no such file or folder", place));
+    return info.error();
   }
-  out.urls.push_back(place);
+  if (!info->is_directory) {
+    out.urls.push_back(io::glob_literal(place));
+    return {};
+  }
+  ASSIGN_OR_RETURN(FolderTexts texts, folder_texts(fs, place, places.outputs));
+  out.urls.insert(out.urls.end(), texts.globs.begin(), texts.globs.end());
+  out.left_out.insert(out.left_out.end(), texts.left_out.begin(), texts.left_out.end());
+  out.left_out_count += texts.left_out_count;
   return {};
 }
 
@@ -149,6 +159,7 @@ Result<Survey> survey(io::FileSystem& fs, const SurveyPlaces& places) {
   ASSIGN_OR_RETURN(out.files, found.all());
   bool has_rows = false;
   for (const data::SourceFile& file : out.files) {
+    if (!config::is_utf8(file.path)) return not_utf8(file.path);
     out.stored_bytes += file.size;
     has_rows = has_rows || file.format != data::FileFormat::kText;
     if (file.format == data::FileFormat::kText && file.size > kMostDocument)

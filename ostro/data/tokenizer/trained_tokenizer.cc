@@ -151,6 +151,14 @@ Result<Tokenizer> train_locked(io::FileSystem& fs, const DataOptions& options, c
                     "data.tokenizer, or delete it",
                     path));
   failpoint("tokenizer");
+  // The record of a tokenizer that was deleted is not one of the new tokenizer, should the process end
+  // between the two.
+  const std::string old_record = io::join_path(options.cache_dir, kTokenizerRecordFile);
+  ASSIGN_OR_RETURN(const bool has_old_record, fs.exists(old_record));
+  if (has_old_record) {
+    RETURN_IF_ERROR(fs.remove(old_record));
+    RETURN_IF_ERROR(fs.sync_dir(options.cache_dir));
+  }
   RETURN_IF_ERROR(tokenizer::save_tokenizer(fs, trained, path));
   failpoint("tokenizer");
   TokenizerRecord record = record_of(options, components, read.sha256);

@@ -206,6 +206,41 @@ TEST_CASE("a training that is cut off anywhere is done again, to the same tokeni
   set_log_sink(before);
 }
 
+TEST_CASE("a training in place of a deleted tokenizer may be cut off anywhere, with other texts, too") {
+  const DataOptions options = untrained_options();
+  const auto prepare = [&](io::FileSystem& fs) {
+    write_corpus(fs, "corpus");
+    hash_of(fs, options);
+    check_ok(fs.remove(kPath));
+    check_ok(fs.sync_dir("corpus-cache"));
+    write(fs, "corpus/text/01.txt", words(700, 400));  // not the text that the record has
+  };
+  const LogSink before = set_log_sink([](LogLevel, std::string_view) {});
+  io::MemoryFileSystem clean;
+  prepare(clean);
+  const std::string old_hash = read_tokenizer_record(clean, "corpus-cache")->tokenizer;
+  io::FaultyFileSystem counting(clean);
+  const std::string hash = hash_of(counting, options);
+  CHECK(hash != old_hash);
+  for (int64_t at = 0; at < counting.writes(); ++at)
+    for (const uint64_t seed : {0, 1, 2}) {
+      CAPTURE(at);
+      CAPTURE(seed);
+      io::MemoryFileSystem memory;
+      prepare(memory);
+      {
+        io::FaultyFileSystem faulty(memory);
+        faulty.inject(io::Fault::kCrash, at);
+        (void)make_tokenizer(faulty, options, small_settings(1));
+        CHECK(faulty.triggered());
+      }
+      memory.crash(seed);
+      CHECK(hash_of(memory, options) == hash);
+      CHECK(read_tokenizer_record(memory, "corpus-cache")->tokenizer == hash);
+    }
+  set_log_sink(before);
+}
+
 TEST_CASE("a store that was extended keeps the tokenizer that it was begun with") {
   io::MemoryFileSystem fs;
   write_corpus(fs, "corpus");

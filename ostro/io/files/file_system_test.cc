@@ -131,6 +131,19 @@ TEST_CASE("files in memory, counted and behind a disk without faults") {
   CHECK(counting.counts() == CountingFileSystem::Counts{.opens = 1, .reads = 1, .bytes_read = 10});
 }
 
+TEST_CASE("glob_literal matches its path alone") {
+  CHECK(glob_literal("s3://a/b-c.txt") == "s3://a/b-c.txt");
+  CHECK(glob_literal("a*?[x]") == "a[*][?][[]x]");
+  for (const char* path : {"my [texts]/notes [1].txt", "[", "[[-]]", "**", "a/**/b*", "why?", "[!a]", "]["}) {
+    CAPTURE(path);
+    CHECK(glob_match(glob_literal(path), path));
+  }
+  CHECK_FALSE(glob_match(glob_literal("[ab]"), "a"));
+  CHECK_FALSE(glob_match(glob_literal("a*"), "ab"));
+  CHECK_FALSE(glob_match(glob_literal("a?"), "ab"));
+  CHECK_FALSE(glob_match(glob_literal("**"), "a/b"));
+}
+
 TEST_CASE("glob_match") {
   CHECK(glob_match("model/layers/*/weight", "model/layers/q/weight"));
   CHECK_FALSE(glob_match("model/*", "model/layers/q"));

@@ -147,4 +147,15 @@ bool has_extension(std::string_view path, std::string_view extension) {
 
 bool has_wildcard(std::string_view pattern) { return pattern.find_first_of("*?[") != std::string_view::npos; }
 
+std::string glob_literal(std::string_view path) {
+  std::string out;
+  for (const char c : path) {
+    const bool special = has_wildcard({&c, 1});
+    if (special) out.push_back('[');
+    out.push_back(c);
+    if (special) out.push_back(']');
+  }
+  return out;
+}
+
 }  // namespace ostro::io

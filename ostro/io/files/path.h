@@ -31,5 +31,7 @@ bool has_extension(std::string_view path, std::string_view extension);
 // components, also none. Everything else is literal. Used for files and for the paths of tensors.
 bool glob_match(std::string_view pattern, std::string_view text);
 bool has_wildcard(std::string_view pattern);
+// The pattern that matches this path alone.
+std::string glob_literal(std::string_view path);
 
 }  // namespace ostro::io
