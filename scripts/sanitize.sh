@@ -13,7 +13,7 @@ set -euo pipefail
 cd "$(dirname "$0")/.."
 
 declare -A groups=(
-  [asan-ubsan]="data;tokenizer chat config;base io checkpoint;numerics ir interp trace grad dist nn"
+  [asan-ubsan]="data page;tokenizer chat config init;base io checkpoint;numerics ir interp trace grad dist nn"
   [tsan]="base io dist checkpoint;tokenizer data")
 export ASAN_OPTIONS=detect_leaks=1:strict_string_checks=1 UBSAN_OPTIONS=print_stacktrace=1
 export TSAN_OPTIONS=halt_on_error=1:second_deadlock_stack=1

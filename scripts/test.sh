@@ -32,7 +32,8 @@ else
   scripts/setup.sh --dev
 fi
 build_status=0
-scripts/build.sh || build_status=$?
+# A folder that was configured before pyarrow was there has to look for it again.
+OPTIONS="${OPTIONS:--DOSTRO_WITH_PARQUET=AUTO}" scripts/build.sh || build_status=$?
 if [[ -n $python_setup ]]; then
   wait "$python_setup" || { tail -n 20 build/setup_python.log; echo "error: scripts/setup.sh --python failed" >&2; exit 1; }
 fi

@@ -50,6 +50,7 @@ def collect(folder):
     listed = subprocess.run(["ctest", "--test-dir", str(folder.parent), "-N"], capture_output=True, text=True, check=True)
     names = set(re.findall(r"Test +#\d+: (\S+)", listed.stdout))
     rows = [known[name] for name in sorted(names & set(known))]
+    refuse([*problems(rows, "tests.json")])
     write(RESULTS / "tests.json", "[\n" + ",\n".join(" " + json.dumps(row, ensure_ascii=False) for row in rows) + "\n]\n")
     print(f"collected {len(left)} results; {len(rows)} of {len(names)} tests have one")
 
@@ -64,6 +65,11 @@ def problems(rows, place):
             yield f"{place}, row {number} ({row['what']}): {row['commit']} is no commit"
         elif not re.fullmatch(r"\d{4}-\d\d-\d\d", row["date"]):
             yield f"{place}, row {number} ({row['what']}): {row['date']} is no date"
+
+
+def refuse(wrong):
+    if wrong:
+        sys.exit("\n".join(f"error: tests/results/{text}" for text in wrong))
 
 
 def test_row(row):
@@ -110,9 +116,7 @@ def main():
     if options.collect:
         collect(options.collect.resolve())
     tests, measured = read("tests.json"), read("measured.json")
-    wrong = [*problems(tests, "tests.json"), *problems(measured, "measured.json")]
-    if wrong:
-        sys.exit("\n".join(f"error: tests/results/{text}" for text in wrong))
+    refuse([*problems(tests, "tests.json"), *problems(measured, "measured.json")])
     text = page(tests, measured)
     if options.check:
         if not PAGE.exists() or PAGE.read_text(encoding="utf-8") != text:

@@ -47,6 +47,30 @@ def draws():
     check(run("python3", SUITE / "seed.py").stdout.strip().isdigit(), "the commit gives a seed")
 
 
+def seeds(folder):
+    def seed_of(tree, **env):
+        return run("python3", tree / "tests" / "suite" / "seed.py", GIT_CEILING_DIRECTORIES=str(folder), **env).stdout
+
+    tree = folder / "copy"
+    for path in ("tests/suite/seed.py", "ostro/room/a.cc"):
+        (tree / path).parent.mkdir(parents=True, exist_ok=True)
+    shutil.copy(SUITE / "seed.py", tree / "tests/suite")
+    (tree / "ostro/room/a.cc").write_text("one")
+    first = seed_of(tree)
+    (tree / "ostro/__pycache__").mkdir()
+    (tree / "ostro/__pycache__/a.pyc").write_text("x")
+    check(first.strip().isdigit() and first == seed_of(tree), f"a tree without history has one seed: {first}")
+    (tree / "ostro/room/a.cc").write_text("two")
+    check(first != seed_of(tree), "other sources without history have another seed")
+    names = ("-c", "user.name=a", "-c", "user.email=a@example.com")
+    run("git", "-C", tree, "init", "-q")
+    run("git", "-C", tree, *names, "commit", "-q", "--allow-empty", "-m", "a")
+    name = run("git", "-C", tree, "rev-parse", "HEAD").stdout[:8]
+    check(name and seed_of(tree).strip() == str(int(name, 16)), f"the seed follows from the commit {name}")
+    # What git believes of a folder that another user owns.
+    check(seed_of(tree, GIT_TEST_ASSUME_DIFFERENT_OWNER="1") == seed_of(tree), "the owner of the tree does not matter")
+
+
 def runner(folder):
     def test(command, timeout=20):
         done = run("python3", SUITE / "run_test.py", "--name", "t", "--budget", 1, "--timeout", timeout, "--results",
@@ -59,8 +83,13 @@ def runner(folder):
     check(done.returncode == 1 and row["result"] == "FAIL, status 3", f"a test that fails: {row}")
     done, row = test("sleep 60 & sleep 60", timeout=1)
     check(done.returncode == 1 and row["wall"] < 20, f"a test that hangs, with a program it started: {row}")
+    done, row = test("trap 'echo result: cleaned up; exit 0' TERM; sleep 60 & wait", timeout=1)
+    check(done.returncode == 1 and row["detail"] == "cleaned up", f"a test that hangs may clean up: {row}")
+    done, row = test("trap '' TERM; sleep 60", timeout=1)
+    check(done.returncode == 1 and row["wall"] < 20, f"a test that hangs and ignores SIGTERM: {row}")
     done, row = test("i=0; while (( i < 200000 )); do i=$((i + 1)); done")
     check(0 < row["cpu"] < 20, f"the CPU time of its processes: {row}")
+    (folder / "t.json").write_text(json.dumps({**row, "cpu": 0.5}))  # on a slow machine it took more
     shutil.copy(folder / "t.json", folder / "u.json")
     summary = run("python3", SUITE / "summary.py", folder).stdout
     check("OSTRO_TEST_SEED=5" in summary and "warning" not in summary, f"summary: {summary}")
@@ -79,6 +108,15 @@ def status(folder):
     page.write_text(page.read_text().replace("| pass", "| passed", 1) + "\n")
     check("not what" in run("python3", script, "--check").stderr, "a page that was changed by hand is refused")
     rows = json.loads((folder / "tests/results/measured.json").read_text())
+    kept = folder / "tests/results/tests.json"
+    (folder / "build/results").mkdir(parents=True)
+    (folder / "build/CTestTestfile.cmake").write_text('add_test(t "true")\n')
+    for commit in ("0123456", "unknown"):
+        row = {**rows[0], "what": "t", "commit": commit, "cpu": 1, "size": "sample", "detail": ""}
+        (folder / "build/results/t.json").write_text(json.dumps(row))
+        done = run("python3", script, "--collect", folder / "build/results")
+        check((done.returncode == 0) == (commit != "unknown"), f"collecting a result of commit {commit}: {done.stderr}")
+    check("0123456" in kept.read_text() and "unknown" not in kept.read_text(), "what is refused is not written")
     for field, value in (("commit", "main"), ("date", "today"), ("result", " ")):
         (folder / "tests/results/measured.json").write_text(json.dumps([{**rows[0], field: value}]))
         done = run("python3", script)
@@ -113,6 +151,7 @@ def main():
     options = parser.parse_args()
     with tempfile.TemporaryDirectory(prefix="ostro-suite-") as folder:
         draws()
+        seeds(pathlib.Path(folder))
         (pathlib.Path(folder) / "results").mkdir()
         runner(pathlib.Path(folder) / "results")
         status(pathlib.Path(folder) / "tree")

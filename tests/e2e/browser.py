@@ -11,7 +11,7 @@ import subprocess
 import tempfile
 import zlib
 
-FLAGS = ("--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--hide-scrollbars",
+FLAGS = ("--headless", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage", "--disable-quic", "--no-first-run", "--hide-scrollbars",
          "--disable-background-networking", "--disable-component-update", "--disable-sync", "--no-proxy-server",
          "--host-resolver-rules=MAP * ~NOTFOUND", "--enable-logging=stderr")
 

@@ -161,7 +161,7 @@ def check_plot(space):
     said = space.good("inspect", "runs/page", "--plot", env={"COLUMNS": "60", "LC_ALL": "C.UTF-8"})
     check("loss of runs/page, 60 steps" in said and "⠒ train/loss" in said and "● eval/loss" in said, said)
     check(max(map(len, said.splitlines())) <= 60, said)
-    said = space.good("inspect", "runs/page", "--plot", "--metric", "bits_per_byte,grad_norm", env={"LC_ALL": "C"})
+    said = space.good("inspect", "runs/page", "--plot", "--metric", "bits_per_byte,grad_norm", env={"LC_ALL": "C", "COLUMNS": ""})
     check(said.isascii() and "# eval/bits_per_byte" in said and "* train/grad_norm" in said, said)
     check(max(map(len, said.splitlines())) == 80, said)
     space.bad("inspect", "runs/page", "--plot", "--metric", "los", says=["--metric los", "train/loss"])

@@ -4,10 +4,10 @@ The runs differ from each other in as many options as possible. Their text comes
 covers tokenizer, token store, data order, initial weights, arithmetic and chain. A hash that moves means another
 numerics version or a fixed bug: say so in the commit that writes it with --update.
 
-A sampled run (tests/suite/seed.py) takes three settings of each config. Of the emulated instruction sets (--isas) it leaves
-those that the processor has itself to the program that uses them.
+A sampled run (tests/suite/seed.py) takes one config of the three through the interpreter. Of the emulated instruction
+sets (--isas) it leaves to the program without emulation (--native) those that it can use.
 
-  python3 tests/golden/golden_test.py --ostro build/release/ostro/cli/ostro [--update | --isas NAME...]
+  python3 tests/golden/golden_test.py --ostro build/release/ostro/cli/ostro [--update | --isas NAME... --native PROGRAM]
 """
 import argparse
 import json
@@ -45,12 +45,8 @@ CONFIGS = {
         "trainer.checkpointer.keep": [{"every": 5}], "optimizer.lr_schedule": "inv_sqrt", "trainer.seed": 3,
     },
 }
-OTHERS = [{"OSTRO_EXECUTOR": "interpreter"}, {"OSTRO_SIM_WORKERS": "3", "OSTRO_THREADS": "2"}]
-
-
-def processor_has():
-    flags = pathlib.Path("/proc/cpuinfo").read_text()
-    return {isa for isa, flag in (("avx512", " avx512f "), ("avx512bf16", " avx512_bf16 "), ("amx", " amx_bf16 ")) if flag in flags}
+INTERPRETER = {"OSTRO_EXECUTOR": "interpreter"}
+OTHERS = [INTERPRETER, {"OSTRO_SIM_WORKERS": "3", "OSTRO_THREADS": "2"}]
 
 
 def main():
@@ -58,7 +54,10 @@ def main():
     ap.add_argument("--ostro", required=True)
     ap.add_argument("--update", action="store_true")
     ap.add_argument("--isas", nargs="+", help="only these, each of which has to be there, and nothing else")
+    ap.add_argument("--native", help="with --isas: the program whose instruction sets need no emulation")
     a = ap.parse_args()
+    if a.isas and not a.native:
+        ap.error("--isas needs --native")
     if a.update and a.isas:
         ap.error("--update writes hashes on which every run agrees, and --isas leaves some out")
     known = {} if a.update else json.loads((HERE / "hashes.json").read_text())
@@ -73,13 +72,15 @@ def main():
             if missing := [isa for isa in a.isas if isa not in usable]:
                 print(f"FAILED   {', '.join(missing)}: not on this machine")
                 return 1
-            usable, others = [isa for isa in a.isas if seed.full() or isa not in processor_has()], []
+            native = runs.usable_isas(runs.Workspace(a.native, pathlib.Path(folder) / "native"))[0]
+            usable, others = [isa for isa in a.isas if seed.full() or isa not in native], []
             print(f"instruction sets: {', '.join(usable) or 'none that the processor lacks'}")
+        interpreted = CONFIGS if a.update or a.isas else seed.draw("configs in the interpreter", CONFIGS, 1)
         for name, changes in CONFIGS.items():
             changes = {**changes, "trainer.num_train_steps": STEPS}
             first = None
-            every = others + [{"OSTRO_ISA": isa} for isa in usable]
-            for settings in every if a.update or a.isas else seed.draw(f"settings of {name}", every, 3):
+            every = [other for other in others if other != INTERPRETER or name in interpreted]
+            for settings in every + [{"OSTRO_ISA": isa} for isa in usable]:
                 label = " ".join(f"{k}={v}" for k, v in settings.items())
                 run = work.run(f"{name} {label}".replace(" ", "_"), changes, settings)
                 if first is None:

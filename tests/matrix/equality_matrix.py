@@ -53,7 +53,7 @@ def cuts(seq_len):
 HOSTS = (("g++ -O3", "g++", "-O3"), ("clang++ -O1", "clang++-19", "-O1"))
 # The rooms in three parts of like cost: what computes, what makes programs and runs them, what makes batches.
 PARTS = ("numerics;compile;cpu;interp;dist;optim;train", "tokenizer;chat;data",
-         "base;config;io;ir;runtime;trace;grad;spmd;nn;models;checkpoint;infer;eval;hf;cli")
+         "base;config;io;ir;runtime;trace;grad;spmd;nn;models;checkpoint;infer;eval;hf;cli;init;page")
 SAMPLED_PAIRS, SAMPLED_RANDOM = 10, 6
 
 
@@ -61,6 +61,7 @@ def host_builds(build_dir, given, libraries):
     """The program built by other compilers than the given one was: name -> path, building what is missing. In a sampled
     run a third of the rooms, with `libraries`, a build folder, for the rest."""
     builds = {}
+    assert set(";".join(PARTS).split(";")) == {p.parent.name for p in (REPOSITORY / "ostro").glob("*/CMakeLists.txt")}
     rooms = [] if seed.full() or not libraries else seed.draw("rooms by another compiler", PARTS, 1)
     for name, compiler, opt in HOSTS:
         if name == given:

@@ -9,6 +9,7 @@ DIR/NAME.json: what, command, result, detail (the last line of its output that b
 wall, budget, commit, date, machine.
 """
 import argparse
+import contextlib
 import datetime
 import json
 import os
@@ -25,6 +26,7 @@ import seed  # noqa: E402
 
 
 SKIPPED = 77  # what a test ends with that lacks something and says so
+ENDED = 124  # the status of a test whose time was up
 
 
 def machine():
@@ -41,9 +43,14 @@ def run(words, timeout):
     # A group of its own: a test that hangs is ended with the programs it runs.
     with subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, start_new_session=True) as process:
         def end(_signal, _frame):
-            print(f"run_test: ended after {timeout} s or by a signal", flush=True)
-            os.killpg(process.pid, signal.SIGKILL)
+            # First politely, so that what it started elsewhere is cleaned up; five seconds later for good.
+            number = ways.pop(0) if len(ways) > 1 else ways[0]
+            print(f"run_test: {number.name} after {timeout} s or by a signal", flush=True)
+            signal.alarm(5)
+            with contextlib.suppress(ProcessLookupError):
+                os.killpg(process.pid, number)
 
+        ways = [signal.SIGTERM, signal.SIGKILL]
         for number in (signal.SIGALRM, signal.SIGTERM, signal.SIGINT):
             signal.signal(number, end)
         signal.alarm(timeout)
@@ -53,7 +60,8 @@ def run(words, timeout):
                 detail = line[len(b"result: "):].decode(errors="replace").strip()
         process.wait()
         signal.alarm(0)
-    return process.returncode, detail
+    # What ends at a signal with success was not done.
+    return (process.returncode if len(ways) > 1 else ENDED), detail
 
 
 def main():

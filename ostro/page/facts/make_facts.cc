@@ -19,7 +19,7 @@ constexpr int64_t kSeed = 0;
 Result<train::DataAccess> data_of(io::FileSystem& fs, const std::string& run_directory,
                                   const train::TrainConfig& config) {
   ASSIGN_OR_RETURN(const train::Chain chain,
-                   train::read_chain_to(fs, io::join_path(run_directory, train::kChainFile), 0));
+                   train::read_chain(fs, io::join_path(run_directory, train::kChainFile)));
   return train::open_run_data(fs, run_directory, config, chain.genesis(), "");
 }
 

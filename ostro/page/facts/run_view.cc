@@ -75,7 +75,12 @@ Result<RunView> read_view(io::FileSystem& fs, const std::string& run_directory,
   RETURN_IF_ERROR(read_checkpoints(fs, io::join_path(run_directory, "checkpoints"), view));
   if (auto facts = read_facts(fs, io::join_path(run_directory, kFactsFile)); facts.ok())
     view.facts = std::move(*facts);
-  ASSIGN_OR_RETURN(view.history, read_history(fs, run_directory, view.chain, bins));
+  if (auto history = read_history(fs, run_directory, view.chain, bins); history.ok()) {
+    view.history = std::move(*history);
+  } else {
+    view.history = chain_history(view.chain, bins);
+    view.metrics_error = history.error().message();
+  }
   return view;
 }
 

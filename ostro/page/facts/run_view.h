@@ -34,6 +34,7 @@ struct RunView {
   int64_t parameters = 0;  // of the newest checkpoint; 0: not known
   std::optional<Facts> facts;
   History history;
+  std::string metrics_error;  // why it has only what the chain says
 
   // The run's name, trainer.id.
   std::string name() const;

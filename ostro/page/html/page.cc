@@ -5,6 +5,7 @@
 #include "ostro/base/html.h"
 #include "ostro/base/sha256.h"
 #include "ostro/page/html/chart.h"
+#include "ostro/page/html/page_parts.h"
 #include "ostro/page/html/page_style.h"
 #include "ostro/page/numbers/axis.h"
 #include "ostro/tokenizer/unicode/base64.h"
@@ -28,7 +29,7 @@ std::string state_chip(const RunView& view) {
     if (outcome == "running") outcome = "running, or killed";
     colour = outcome == "finished" ? "good" : outcome.starts_with("failed") ? "bad" : "warn";
   }
-  return fmt::format("<span class=\"state {}\">{}</span>", colour, html_escaped(outcome));
+  return fmt::format("<span class=\"state {}\">{}</span>", colour, cut(outcome, kLongestWord));
 }
 
 const Bins* find(const RunView& view, const std::string& name) {
@@ -108,7 +109,11 @@ std::string charts(const RunView& view) {
     out += i == 0 ? "<div class=\"wide\">" + figure + "</div>\n" : figure;
   }
   out += "</div>\n";
-  if (!history.has_metrics)
+  if (!view.metrics_error.empty())
+    out += fmt::format(
+        "<p class=\"warn\">The metrics cannot be read, the loss is taken from the chain: {}</p>\n",
+        cut(view.metrics_error, kLongestWord));
+  else if (!history.has_metrics)
     out += "<p class=\"soft\">There is no metrics.jsonl. The loss is taken from the chain.</p>\n";
   int64_t not_finite = 0;
   for (const auto& [name, bins] : history.metrics) not_finite += bins.not_finite();

@@ -43,7 +43,8 @@ std::string samples_section(const RunView& view) {
   out += fmt::format(
       "<p class=\"soft\">How the model continues the text after step {} (temperature {}, seed {}).</p>\n",
       grouped(facts.step), facts.temperature, facts.seed);
-  for (const Sample& sample : facts.samples) {
+  for (size_t i = 0; i < std::min(facts.samples.size(), kRows); ++i) {
+    const Sample& sample = facts.samples[i];
     std::string where = "A new document";
     if (!sample.prompt.empty())
       where = fmt::format("Held-out text: {}{}, document {}",

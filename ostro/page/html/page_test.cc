@@ -87,9 +87,16 @@ TEST_CASE("long texts are cut") {
                                  std::string(50'000, 't'), std::string(50'000, 'm')});
   view.config_yaml = std::string(1'000'000, 'y');
   view.record->sessions[0].argv.assign(10'000, "--word");
+  view.record->sessions[0].outcome = std::string(500'000, 'o');
   const std::string page = page_html(view);
   CHECK_MESSAGE(page.size() < 200'000, page.size());
   CHECK(holds(page, "(984,000 more bytes)"));
+}
+
+TEST_CASE("samples of a damaged file do not fill the page") {
+  RunView view = run_of(10, 1);
+  view.facts->samples.assign(1000, {"", "file", 1, "prompt", "text", "model"});
+  CHECK(count(page_html(view), "class=\"sample\"") == 30);
 }
 
 TEST_CASE("whatever stands in texts and names is text") {
@@ -125,6 +132,9 @@ TEST_CASE("a run without steps, without record, without metrics") {
   bare.history.has_metrics = false;
   CHECK(holds(page_html(bare), "There is no metrics.jsonl"));
   CHECK(!holds(page_html(bare), "<h2>Data</h2>"));
+  bare.metrics_error = "metrics.jsonl: a damaged disk";
+  CHECK(holds(page_html(bare), "taken from the chain: metrics.jsonl: a damaged disk"));
+  CHECK(!holds(page_html(bare), "There is no metrics.jsonl"));
 }
 
 TEST_CASE("a checkpoint that the chain does not have is not shown as if it did") {

@@ -66,12 +66,13 @@ std::vector<std::string> tick_texts(const std::vector<double>& ticks) {
   for (const double tick : ticks) size = std::max(size, std::abs(tick));
   const double apart = ticks.size() > 1 ? ticks[1] - ticks[0] : size;
   const Unit unit = unit_of(size);
-  if (size > 0 && size < 1e-3) {
+  if (size > 0 && (size < 1e-3 || size >= 1e15)) {
     for (const double tick : ticks) out.push_back(tick == 0 ? "0" : fmt::format("{:.3g}", tick));
     return out;
   }
   int digits = 0;
-  for (double rest = apart / unit.size; digits < 9 && std::abs(rest - std::round(rest)) > 1e-6; rest *= 10)
+  for (double rest = apart / unit.size; digits < 9 && std::abs(rest - std::round(rest)) > 1e-6 * rest;
+       rest *= 10)
     ++digits;
   for (const double tick : ticks)
     out.push_back(tick == 0 ? "0" : fmt::format("{:.{}f}{}", tick / unit.size, digits, unit.sign));

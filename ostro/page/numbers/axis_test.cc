@@ -15,6 +15,9 @@ TEST_CASE("ticks are round and as many as asked for at most") {
   CHECK(tick_texts(whole_ticks({0.5, 3.5}, 10)) == Texts{"1", "2", "3"});
   CHECK(tick_texts(whole_ticks({0, 1'000'000}, 5)) == Texts{"0", "0.2M", "0.4M", "0.6M", "0.8M", "1.0M"});
   CHECK(tick_texts(ticks({0, 4e-5}, 4)) == Texts{"0", "1e-05", "2e-05", "3e-05", "4e-05"});
+  CHECK(tick_texts(ticks({0, 1e300}, 4)) == Texts{"0", "5e+299", "1e+300"});
+  const Texts close = tick_texts(ticks({3, 3.000002}, 4));
+  CHECK(close == Texts{"3.0000000", "3.0000005", "3.0000010", "3.0000015", "3.0000020"});
   for (const double high : {1e-300, 1e-9, 0.3, 1.0, 7.0, 12345.0, 1e300})
     for (const int most : {1, 3, 6}) {
       const size_t count = ticks({0, high}, most).size();

@@ -15,6 +15,7 @@ namespace {
 using Json = nlohmann::json;
 
 constexpr const char* kMetricsFile = "metrics.jsonl";
+constexpr size_t kLongestName = 200;  // bytes: what is longer comes from a damaged file
 
 Bins& bins_of(History& history, std::string_view name, size_t limit) {
   // Of components there may be many.
@@ -30,7 +31,8 @@ bool add_line(std::string_view line, size_t limit, History& history) {
   const auto step = object["step"].get<int64_t>();
   if (step > history.last_step) return true;  // of a process that was killed before the chain had it
   for (const auto& [name, value] : object.items()) {
-    if (name == "step" || name == "time" || name == kTrainLoss || !(value.is_number() || value.is_null()))
+    if (name == "step" || name == "time" || name == kTrainLoss || name.size() > kLongestName ||
+        !(value.is_number() || value.is_null()))
       continue;
     if (value == 0 && (name == "throughput/tokens_per_second" || name == "throughput/mfu"))
       continue;  // not known yet
@@ -42,8 +44,7 @@ bool add_line(std::string_view line, size_t limit, History& history) {
 
 }  // namespace
 
-Result<History> read_history(io::FileSystem& fs, const std::string& run_directory, const train::Chain& chain,
-                             size_t bins) {
+History chain_history(const train::Chain& chain, size_t bins) {
   History history;
   history.first_step = train::entry_step(chain.links.front().entry) + 1;
   history.last_step = chain.last_step();
@@ -53,6 +54,12 @@ Result<History> read_history(io::FileSystem& fs, const std::string& run_director
     bins_of(history, kTrainLoss, bins).add(step->step, step->loss);
     history.tokens += static_cast<double>(step->tokens);
   }
+  return history;
+}
+
+Result<History> read_history(io::FileSystem& fs, const std::string& run_directory, const train::Chain& chain,
+                             size_t bins) {
+  History history = chain_history(chain, bins);
   const std::string path = io::join_path(run_directory, kMetricsFile);
   ASSIGN_OR_RETURN(history.has_metrics, fs.exists(path));
   if (!history.has_metrics) return history;

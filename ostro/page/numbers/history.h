@@ -21,8 +21,11 @@ struct History {
   int64_t unreadable = 0;                 // lines of it that were left out
 };
 
-// `bins`: as Bins wants it, for every name; a quarter for eval/COMPONENT/... Numbers of steps that the chain
-// does not have are left out. Errors: metrics.jsonl cannot be read.
+// What the chain alone says. `bins`: as Bins wants it, for every name; a quarter for eval/COMPONENT/...
+History chain_history(const train::Chain& chain, size_t bins);
+
+// With metrics.jsonl. Numbers of steps that the chain does not have are left out. Errors: metrics.jsonl
+// cannot be read.
 Result<History> read_history(io::FileSystem& fs, const std::string& run_directory, const train::Chain& chain,
                              size_t bins);
 

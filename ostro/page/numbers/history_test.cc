@@ -57,6 +57,17 @@ TEST_CASE("losses are the chain's, everything else is metrics.jsonl's") {
   CHECK(none.error().message().find("eval/loss, train/grad_norm, train/loss") != std::string::npos);
 }
 
+TEST_CASE("a name that is too long for a page is left out") {
+  io::MemoryFileSystem fs;
+  check_ok(fs.make_dirs("run"));
+  const std::string longest(200, 'n');
+  write(fs, "run/metrics.jsonl", R"({"step":1,")" + longest + R"(":1,")" + longest + R"(n":1})" + "\n");
+  const Result<History> read = read_history(fs, "run", chain_of(1), 100);
+  REQUIRE(read.ok());
+  CHECK(read->metrics.contains(longest));
+  CHECK(read->metrics.size() == 2);  // and the loss
+}
+
 TEST_CASE("a run without metrics.jsonl, and one without steps") {
   io::MemoryFileSystem fs;
   check_ok(fs.make_dirs("run"));

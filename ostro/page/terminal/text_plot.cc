@@ -9,7 +9,7 @@
 namespace ostro::page {
 namespace {
 
-constexpr int kRows = 16, kLeastColumns = 24, kBetweenSigns = 3;
+constexpr int kPlotRows = 16, kLeastColumns = 24, kBetweenSigns = 3, kLeastGutter = 4, kLeastWidth = 12;
 
 // Characters of UTF-8.
 size_t characters(std::string_view text) {
@@ -34,7 +34,7 @@ std::string cut_to(std::string text, size_t limit) {
 
 struct Axes {
   Range steps, values;
-  int gutter = 4;  // columns of the numbers on the left
+  int gutter = kLeastGutter;  // columns of the numbers on the left
 };
 
 void draw(const std::vector<Curve>& curves, const Axes& axes, size_t line, Canvas& canvas) {
@@ -63,6 +63,7 @@ std::string step_numbers(const std::vector<double>& ticks, const Axes& axes, con
   const std::vector<std::string> texts = tick_texts(ticks);
   for (size_t i = 0; i < ticks.size(); ++i) {
     const int width = static_cast<int>(texts[i].size());
+    if (width > columns) continue;
     const int at = std::clamp(canvas.column_of(axes.steps.place(ticks[i])) - width / 2, 0, columns - width);
     const auto place = static_cast<size_t>(at);
     if (!out.empty() && place < out.size() + 2) continue;
@@ -119,15 +120,22 @@ std::string text_plot(const std::vector<Curve>& curves, int64_t first_step, int6
 
   Axes axes{{static_cast<double>(first_step), static_cast<double>(std::max(last_step, first_step + 1))},
             range_of(means)};
-  const std::vector<double> values = ticks(axes.values, kRows / 3);
-  const std::vector<std::string> texts = tick_texts(values);
-  for (const std::string& text : texts) axes.gutter = std::max(axes.gutter, static_cast<int>(text.size()));
+  const std::vector<double> values = ticks(axes.values, kPlotRows / 3);
+  std::vector<std::string> texts = tick_texts(values);
+  for (std::string& text : texts) {
+    const int wide = static_cast<int>(text.size());
+    // A number that leaves no room for the curves is left out: half of it would be another one.
+    if (wide > columns - kLeastWidth - 2)
+      text.clear();
+    else
+      axes.gutter = std::max(axes.gutter, wide);
+  }
   const int width = columns - axes.gutter - 2;
-  Canvas canvas(terminal, width, kRows);
+  Canvas canvas(terminal, width, kPlotRows);
   draw(curves, axes, line, canvas);
 
   std::string out;
-  for (int row = 0; row < kRows; ++row) {
+  for (int row = 0; row < kPlotRows; ++row) {
     std::string text;
     for (size_t i = 0; i < values.size(); ++i)
       if (canvas.row_of(axes.values.place(values[i])) == row) text = texts[i];

@@ -78,6 +78,19 @@ TEST_CASE("no line is wider than the terminal, whatever is drawn") {
     }
 }
 
+TEST_CASE("numbers of any size leave room for the curves") {
+  for (const double other : {1e300, 1 + 1e-9, 123456789.0 + 1e-7, -1e308, 1e-300}) {
+    Bins values(10);
+    values.add(1, 1);
+    values.add(2, other);
+    for (const int64_t last : {int64_t{2}, std::numeric_limits<int64_t>::max()}) {
+      const std::string text =
+          text_plot({{"train/loss", &values, false}}, 1, last, {.columns = 24, .ascii = true});
+      for (const std::string& line : lines_of(text)) CHECK_MESSAGE(characters(line) <= 24, line);
+    }
+  }
+}
+
 TEST_CASE("a long run is drawn by its means, and says so") {
   const Bins train = falling(5000, 80);
   const std::string text = text_plot({{"train/loss", &train, false}}, 1, 5000, kBraille);
