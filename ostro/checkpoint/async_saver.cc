@@ -70,7 +70,7 @@ void AsyncSaver::run() {
     lock.unlock();
     std::optional<Span> span(std::in_place, &label);
     auto saved = save(fs_, root_, job_->info, job_->tensors, options_);
-    Status status = saved.ok() ? prune_checkpoints(fs_, root_) : Status(saved.error());
+    Status status = saved.ok() ? prune_checkpoints(fs_, root_, job_->info.step) : Status(saved.error());
     span.reset();
     lock.lock();
     if (saved.ok()) saved_ = std::move(saved).value();

@@ -66,10 +66,11 @@ Status remove_checkpoint(io::FileSystem& fs, const std::string& path) {
   return fs.sync_dir(io::parent_path(path));
 }
 
-Status prune_checkpoints(io::FileSystem& fs, const std::string& root) {
+Status prune_checkpoints(io::FileSystem& fs, const std::string& root, int64_t newest) {
   ASSIGN_OR_RETURN(const auto entries, list_checkpoints(fs, root));
   int64_t newer = 0;  // readable ones seen so far
   for (auto entry = entries.rbegin(); entry != entries.rend(); ++entry) {
+    if (entry->step > newest) continue;
     const auto manifest = read_manifest(fs, entry->path);
     if (!manifest.ok()) continue;
     if (newer >= 2 && manifest->info.kind == Kind::kTemporary)

@@ -37,9 +37,10 @@ Result<Manifest> read_manifest(io::FileSystem& fs, const std::string& path);
 Status remove_checkpoint(io::FileSystem& fs, const std::string& path);
 
 // Removes temporary checkpoints other than the two newest of any kind: the newest, and the one that a restore
-// falls back to when that is damaged. Those with an unreadable manifest neither count nor go; they are for a
-// person to look at.
-Status prune_checkpoints(io::FileSystem& fs, const std::string& root);
+// falls back to when that is damaged. Only steps up to `newest`, the one just saved, count and go: a run that
+// refused later checkpoints and went on from this one must not lose its own because of them. Those with an
+// unreadable manifest neither count nor go; they are for a person to look at.
+Status prune_checkpoints(io::FileSystem& fs, const std::string& root, int64_t newest);
 
 // Removes what interrupted saves and removals left behind. No save may be running.
 Status remove_leftovers(io::FileSystem& fs, const std::string& root);

@@ -118,6 +118,10 @@ TEST_CASE("checkpoint: the name is a function of content, paths, types and order
   changed = tensors_of(tree);
   changed[1].spec.axes = {"mlp"};
   CHECK(state_name(changed, 1) != name);
+  // Names stand in the lines that are hashed.
+  changed[1].spec.axes = {"mlp\n"};
+  const Status broken = validate(std::vector<TensorSpec>{changed[1].spec}, "here");
+  CHECK((!broken.ok() && broken.error().message().find("control characters") != std::string::npos));
   Tree flipped = tree;
   flipped["mask"][2] ^= std::byte{1};
   CHECK(state_name(tensors_of(flipped), 1) != name);
@@ -361,7 +365,10 @@ TEST_CASE("checkpoint: removal is whole or not at all, and old temporary ones ar
   }
   REQUIRE(save_tree(fs, 600, tree_of(1)).ok());
   fs.content("run/checkpoints/step-00000600/manifest.json")->pop_back();
-  check_ok(prune_checkpoints(fs, "run/checkpoints"));
+  // Those after the step that was saved last are another run's, or were refused: they count for nothing.
+  check_ok(prune_checkpoints(fs, "run/checkpoints", 100));
+  CHECK(list_checkpoints(fs, "run/checkpoints")->size() == 6);
+  check_ok(prune_checkpoints(fs, "run/checkpoints", 600));
   check_ok(remove_checkpoint(fs, "run/checkpoints/step-00000600"));
   std::vector<int64_t> steps;
   const auto left = list_checkpoints(fs, "run/checkpoints");

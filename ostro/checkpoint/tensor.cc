@@ -77,6 +77,9 @@ Status validate(std::span<const TensorSpec> specs, const std::string& where) {
     if (dtype_size(spec.dtype) == 0) return bad(fmt::format("unknown dtype \"{}\"", spec.dtype));
     if (spec.axes.size() != spec.shape.size()) return bad("as many axes as sizes are needed");
     if (!spec.cell.empty() && spec.cell.size() != spec.shape.size()) return bad("its cell has another rank");
+    for (const std::string& axis : spec.axes)  // a name stands in the lines that hashes are of
+      if (std::any_of(axis.begin(), axis.end(), [](unsigned char c) { return c < 0x20; }))
+        return bad("an axis with control characters in its name");
     int64_t elements = 1;
     for (size_t d = 0; d < spec.shape.size(); ++d) {
       if (spec.shape[d] < 0 || (!spec.cell.empty() && spec.cell[d] < 1))

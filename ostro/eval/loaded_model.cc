@@ -156,6 +156,12 @@ void warn_of_other_model(io::FileSystem& fs, const std::string& path, const trai
 
 Result<LoadedModel> read_model(io::FileSystem& fs, const Source& source, const std::string& tokenizer_path,
                                const train::ModelChoices& models) {
+  if (source.witness) {
+    // Before its config is used for anything.
+    ASSIGN_OR_RETURN(const checkpoint::Manifest manifest, checkpoint::read_manifest(fs, source.path));
+    const auto evidence = source.witness->check_manifest(manifest, source.path);
+    if (!evidence.ok()) return evidence.error();
+  }
   ASSIGN_OR_RETURN(train::TrainConfig config, read_config(fs, source.path, models));
   LoadedModel out{std::move(config), {}, {}, {}, {}};
   ASSIGN_OR_RETURN(out.tokenizer_path, find_tokenizer(fs, source, tokenizer_path));

@@ -68,7 +68,7 @@ Status Witness::check_step(const Manifest& manifest, const std::string& where) c
 
 Status Witness::check_config(const Manifest& manifest, const std::string& where) const {
   const auto config = parse_train_config(manifest.info.config, where + "/manifest.json: config", models_);
-  if (!config.ok()) return config.error();
+  if (!config.ok()) return forged(where, config.error().message());
   ASSIGN_OR_RETURN(const std::vector<Period> periods, periods_of(*config, chain_, path_));
   const std::string &run = config_at(periods, manifest.info.step), its = canonical_text(*config);
   if (run == its) return {};
@@ -96,6 +96,10 @@ Status Witness::check_parameters(const Manifest& manifest, const std::string& wh
                                  const ParameterBytes& bytes) const {
   const ChainLink* link = chain_.find_step(manifest.info.step);
   if (link == nullptr) return forged(where, fmt::format("{} has no step {}", path_, manifest.info.step));
+  // The fingerprint is of a text with a line a parameter, which `measured` ends: no part of it may pass for
+  // another.
+  if (manifest.info.measured.find('\n') != std::string::npos)
+    return forged(where, "its \"measured\" is more than one line");
   std::vector<ParameterPrint> parameters;
   for (size_t i = 0; i < manifest.tensors.size(); ++i) {
     const TensorSpec& spec = manifest.tensors[i];
@@ -148,7 +152,10 @@ StateChecks Witness::checks() const {
 Result<std::optional<std::string>> run_of_checkpoint(io::FileSystem& fs, const std::string& checkpoint) {
   std::vector<std::string> places;
   const std::string plain = io::clean_path(checkpoint);
-  if (plain.find('/') != std::string::npos && plain.find("..") == std::string::npos) places.push_back(plain);
+  // A ".." after a symbolic link leads elsewhere than its name says; object stores have no links.
+  const bool goes_up = ("/" + plain + "/").find("/../") != std::string::npos;
+  if (plain.find('/') != std::string::npos && (!io::path_scheme(plain).empty() || !goes_up))
+    places.push_back(plain);
   if (io::path_scheme(checkpoint).empty()) {
     places.push_back(io::absolute_path(checkpoint));
     std::error_code absent;

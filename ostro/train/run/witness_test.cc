@@ -160,6 +160,15 @@ TEST_CASE("witness: of a temporary checkpoint the parameters are tied to the cha
       i.kind = kind;
     });
   }
+  // A line of its own could stand for a parameter that is left out.
+  std::string honest;
+  run.forge(3, [&](Info& i) {
+    honest = i.measured;
+    i.measured = "model/norm f32[embed:2] 0 0\n" + i.measured;
+  });
+  CHECK(holds(run.says(3), "its \"measured\" is more than one line"));
+  run.forge(3, [&](Info& i) { i.measured = honest; });
+  CHECK(run.says(3) == "fingerprint");
   run.forge(3, [](Info&) {}, kParameter);
   CHECK(holds(run.says(3), "the fingerprint of its parameters is "));
 

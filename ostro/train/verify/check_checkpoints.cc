@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <new>
 #include <set>
 
 #include "ostro/checkpoint/restore.h"
@@ -20,8 +21,19 @@ CheckedCheckpoint check_one(io::FileSystem& fs, const checkpoint::Entry& entry, 
     return out;
   }
   out.name = opened->manifest().name;
-  if (const Status whole = opened->verify(); !whole.ok()) {
-    out.detail = whole.error().message();
+  // Before its arrays are read: a forged manifest may name sizes that no memory has.
+  if (const auto evidence = witness.check_manifest(opened->manifest(), entry.path); !evidence.ok()) {
+    out.verdict = Verdict::kForged;
+    out.detail = evidence.error().message();
+    return out;
+  }
+  try {
+    if (const Status whole = opened->verify(); !whole.ok()) {
+      out.detail = whole.error().message();
+      return out;
+    }
+  } catch (const std::bad_alloc&) {  // a temporary one, whose sizes the chain does not say
+    out.detail = fmt::format("{}: its manifest names an array that is larger than the memory", entry.path);
     return out;
   }
   const Result<Evidence> evidence = witness.check(*opened);
@@ -63,13 +75,21 @@ Result<std::vector<CheckedCheckpoint>> check_checkpoints(io::FileSystem& fs, con
                                                          const Chain& chain, const ModelChoices& models) {
   const std::string folder = io::join_path(run_directory, "checkpoints");
   const std::string chain_path = io::join_path(run_directory, kChainFile);
-  const Witness witness(chain, chain_path, models);
   ASSIGN_OR_RETURN(const std::vector<checkpoint::Entry> entries, checkpoint::list_checkpoints(fs, folder));
+  // Read after the listing: a run that is under way writes its chain before its checkpoints.
+  ASSIGN_OR_RETURN(Chain now, read_chain(fs, chain_path));
+  const Witness witness(std::move(now), chain_path, models);
   std::vector<CheckedCheckpoint> out;
   std::set<int64_t> there;
   for (const checkpoint::Entry& entry : entries) {
     there.insert(entry.step);
-    out.push_back(check_one(fs, entry, witness));
+    CheckedCheckpoint one = check_one(fs, entry, witness);
+    if (!one.fine()) {
+      // The run removes temporary ones while it is looked at.
+      ASSIGN_OR_RETURN(const bool still, fs.exists(entry.path));
+      if (!still && witness.chain().find_checkpoint(entry.step) == nullptr) continue;
+    }
+    out.push_back(std::move(one));
   }
   for (const ChainLink& link : chain.links)
     if (const auto* entry = std::get_if<CheckpointEntry>(&link.entry); entry && !there.contains(entry->step))

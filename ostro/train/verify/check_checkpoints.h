@@ -31,7 +31,8 @@ struct CheckedCheckpoint {
   bool fine() const { return verdict == Verdict::kFine || verdict == Verdict::kTemporary; }
 };
 
-// All that are there and all that the chain names, by step. Errors: the files cannot be listed.
+// All that are there and all that `chain` names, by step. What is there is compared with the chain file as it
+// is now, so that a run may go on meanwhile. Errors: the files cannot be listed.
 Result<std::vector<CheckedCheckpoint>> check_checkpoints(io::FileSystem& fs, const std::string& run_directory,
                                                          const Chain& chain, const ModelChoices& models);
 

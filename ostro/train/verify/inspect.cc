@@ -41,9 +41,8 @@ struct Saved {
   std::string error;
 };
 
-Result<std::vector<Saved>> checkpoints_of(io::FileSystem& fs, const std::string& root,
-                                          const Witness& witness) {
-  ASSIGN_OR_RETURN(const std::vector<checkpoint::Entry> entries, checkpoint::list_checkpoints(fs, root));
+std::vector<Saved> checkpoints_of(io::FileSystem& fs, const std::vector<checkpoint::Entry>& entries,
+                                  const Witness& witness) {
   std::vector<Saved> all;
   for (const checkpoint::Entry& entry : entries) {
     Saved& one = all.emplace_back();
@@ -266,10 +265,12 @@ Result<std::string> inspect(io::FileSystem& fs, const std::string& path, const I
     return not_found(fmt::format("{}: neither a run ({}) nor a checkpoint ({})", path, kChainFile,
                                  checkpoint::kManifestName));
   }
+  // Listed before the chain is read: a run that is under way writes its chain before its checkpoints.
+  ASSIGN_OR_RETURN(const std::vector<checkpoint::Entry> entries,
+                   checkpoint::list_checkpoints(fs, io::join_path(path, "checkpoints")));
   ASSIGN_OR_RETURN(const Chain chain, chain_of(fs, path));
   const Witness witness(chain, io::join_path(path, kChainFile), options.models);
-  ASSIGN_OR_RETURN(const std::vector<Saved> saved,
-                   checkpoints_of(fs, io::join_path(path, "checkpoints"), witness));
+  const std::vector<Saved> saved = checkpoints_of(fs, entries, witness);
   const Result<RunRecord> record = read_record(fs, io::join_path(path, kRecordFile));
   return options.json ? dump(run_json(path, record, chain, saved)) : run_text(path, record, chain, saved);
 }
