@@ -152,6 +152,14 @@ def check_ends(space):
     check(status < 0 and not (space.root / "runs/killed/report.html").exists(), "the failpoint")
     space.good("inspect", "runs/killed", "--html", "killed.html")
     check(">running, or killed<" in (space.root / "killed.html").read_text(), "the page of a killed run")
+    metrics, kept = space.root / "runs/killed/metrics.jsonl", space.root / "kept.jsonl"
+    metrics.rename(kept)
+    metrics.mkdir()  # which no program can read
+    space.good("inspect", "runs/killed", "--html", "killed.html")
+    page = (space.root / "killed.html").read_text()
+    check("The metrics cannot be read" in page and "<svg" in page, "the page of a run with metrics that cannot be read")
+    metrics.rmdir()
+    kept.rename(metrics)
     (space.root / "runs/killed/report.html").mkdir()
     said = space.good("train", "--config", "killed.yaml")
     check("warning: the run has no new page" in said and "run hash: " in said, said)
