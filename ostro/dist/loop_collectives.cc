@@ -34,19 +34,8 @@ class LoopGroup::Worker final : public runtime::Collectives {
   int64_t size() const override { return shared_->mesh.size(); }
   int64_t bytes_sent() const override { return bytes_sent_; }
 
-  std::vector<int64_t> peers(std::string_view mesh_axis) const override {
-    int64_t stride = 1;
-    const auto& axes = shared_->mesh.axes;
-    for (size_t i = axes.size(); i-- > 0;) {
-      if (axes[i].name == mesh_axis) {
-        const int64_t first = rank_ - rank_ / stride % axes[i].size * stride;
-        std::vector<int64_t> ranks;
-        for (int64_t c = 0; c < axes[i].size; ++c) ranks.push_back(first + c * stride);
-        return ranks;
-      }
-      stride *= axes[i].size;
-    }
-    return {rank_};  // a mesh axis of size 1
+  std::vector<int64_t> peers(std::string_view mesh_axes) const override {
+    return shared_->mesh.peers(rank_, mesh_axes);
   }
 
   Status exchange(std::span<const int64_t> peers, std::span<const std::span<const std::byte>> send,

@@ -25,6 +25,8 @@ TEST_CASE("peers differ in one coordinate, in its order") {
   CHECK(group.worker(4).peers("model") == std::vector<int64_t>{3, 4, 5});
   CHECK(group.worker(4).peers("data") == std::vector<int64_t>{1, 4});
   CHECK(group.worker(4).peers("expert") == std::vector<int64_t>{4});
+  CHECK(group.worker(4).peers("data*model") == std::vector<int64_t>{0, 1, 2, 3, 4, 5});
+  CHECK(group.worker(4).peers("data*expert") == std::vector<int64_t>{1, 4});
 }
 
 TEST_CASE("workers exchange along both axes, many times, and count bytes") {

@@ -20,9 +20,9 @@ class Collectives {
 
   virtual int64_t rank() const = 0;
   virtual int64_t size() const = 0;
-  // The ranks that differ from this one only in their coordinate on the mesh axis, in order of that
-  // coordinate.
-  virtual std::vector<int64_t> peers(std::string_view mesh_axis) const = 0;
+  // The ranks that differ from this one only in their coordinates on the mesh axes, ascending: one axis, or
+  // several joined by '*' (ir::Mesh::peers).
+  virtual std::vector<int64_t> peers(std::string_view mesh_axes) const = 0;
 
   // Sends send[i] to peers[i] and fills receive[i] with what peers[i] sent to this worker. Sizes must agree.
   // When peers[i] is this worker, send[i] is copied to receive[i]. An error when a peer is gone.

@@ -36,7 +36,7 @@ Split Placement::split(Role role, std::string_view axis, int64_t n, const std::s
   const int64_t workers = sharding.mesh.size_of(mesh_axis);
   if (workers == 1) return {};
   Split s{mesh_axis, {0}, {}};
-  const int64_t cell_count = role == Role::kParameter ? count_in(cells, axis) : 0;
+  const int64_t cell_count = role == Role::kActivation ? 0 : count_in(cells, axis);
   const int64_t leaf_count = cell_count > 0 ? 0 : count_in(leaves.axes, axis);
   // Length of a granule: of a cell as box_sumsq cuts it, of a leaf as N8 does; else one index.
   const int64_t length = cell_count > 0   ? std::max<int64_t>(1, divide_up(n, cell_count))
@@ -66,6 +66,9 @@ Layout Placement::layout(Role role, const ir::Shape& shape) const {
       break;
     }
   }
+  if (role == Role::kGradient)  // the other splits are those of the parameter
+    for (Split& s : out)
+      if (std::find(leaf_axes.begin(), leaf_axes.end(), s.mesh_axis) != leaf_axes.end()) s = {};
   return out;
 }
 

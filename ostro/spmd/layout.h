@@ -36,6 +36,9 @@ using Layout = std::vector<Split>;
 enum class Role {
   kActivation,  // the compute map; axes are cut at feature leaves
   kParameter,   // the parameter map; axes are cut at cells
+  // A gradient of one leaf of the batch: as a parameter, but whole along the mesh axes that carry leaves, where
+  // every worker has a gradient of its own.
+  kGradient,
 };
 
 // axis -> number of cells (numerics.cells). The cells of an axis without an entry are its feature leaves.
@@ -46,9 +49,10 @@ struct Placement {
   ir::Sharding sharding;
   Cells cells;
   numerics::LeafTable leaves;  // of the program
+  std::vector<std::string> leaf_axes = {};  // mesh axes that carry leaves of the batch
 
   const ir::AxisMap& map(Role role) const {
-    return role == Role::kParameter ? sharding.parameter : sharding.compute;
+    return role == Role::kActivation ? sharding.compute : sharding.parameter;
   }
   // How `axis` of size n is split over the mesh axis.
   Split split(Role role, std::string_view axis, int64_t n, const std::string& mesh_axis) const;

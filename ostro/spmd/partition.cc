@@ -18,6 +18,11 @@ Status check(const ir::Program& program, const PartitionOptions& o) {
                                         program.body.params.size(), program.body.results.size()));
   for (const ir::Axis& a : o.sharding.mesh.axes)
     if (a.size < 1) return invalid_argument(fmt::format("mesh axis \"{}\" has size {}", a.name, a.size));
+  for (const auto& [axis, mesh_axis] : o.sharding.compute)
+    for (const std::string& leaf_axis : o.leaf_axes)
+      if (mesh_axis == leaf_axis)
+        return invalid_argument(fmt::format("axis \"{}\" cannot be split over mesh axis \"{}\", which carries leaves",
+                                            axis, mesh_axis));
   return Status();
 }
 
@@ -40,7 +45,7 @@ Result<ir::Program> program_of(const ir::Program& program, const PartitionOption
 
 Result<Partition> partition(const ir::Program& program, const PartitionOptions& options) {
   RETURN_IF_ERROR(check(program, options));
-  const Placement placement{options.sharding, options.cells, program.leaves};
+  const Placement placement{options.sharding, options.cells, program.leaves, options.leaf_axes};
   Partition plan;
   plan.mesh = options.sharding.mesh;
   for (size_t i = 0; i < options.params.size(); ++i) {

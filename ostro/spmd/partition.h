@@ -15,6 +15,9 @@ namespace ostro::spmd {
 struct PartitionOptions {
   ir::Sharding sharding;
   Cells cells;  // numerics.cells
+  // The mesh axes along which workers run the program on different leaves of the batch. No activation may be
+  // mapped to them; parameters may, and are gathered by `use`.
+  std::vector<std::string> leaf_axes = {};
   // One per parameter and per result of the program.
   std::vector<Role> params, results;
   // The role of every value in between: kActivation for a program that computes the loss of a leaf of a
