@@ -36,8 +36,8 @@ using Layout = std::vector<Split>;
 enum class Role {
   kActivation,  // the compute map; axes are cut at feature leaves
   kParameter,   // the parameter map; axes are cut at cells
-  // A gradient of one leaf of the batch: as a parameter, but whole along the mesh axes that carry leaves, where
-  // every worker has a gradient of its own.
+  // A gradient of one leaf of the batch: as a parameter, but whole along the mesh axes that carry leaves,
+  // where every worker has a gradient of its own.
   kGradient,
 };
 
@@ -48,7 +48,7 @@ using Cells = std::vector<std::pair<std::string, int64_t>>;
 struct Placement {
   ir::Sharding sharding;
   Cells cells;
-  numerics::LeafTable leaves;  // of the program
+  numerics::LeafTable leaves;               // of the program
   std::vector<std::string> leaf_axes = {};  // mesh axes that carry leaves of the batch
 
   const ir::AxisMap& map(Role role) const {

@@ -21,8 +21,8 @@ Status check(const ir::Program& program, const PartitionOptions& o) {
   for (const auto& [axis, mesh_axis] : o.sharding.compute)
     for (const std::string& leaf_axis : o.leaf_axes)
       if (mesh_axis == leaf_axis)
-        return invalid_argument(fmt::format("axis \"{}\" cannot be split over mesh axis \"{}\", which carries leaves",
-                                            axis, mesh_axis));
+        return invalid_argument(fmt::format(
+            "axis \"{}\" cannot be split over mesh axis \"{}\", which carries leaves", axis, mesh_axis));
   return Status();
 }
 

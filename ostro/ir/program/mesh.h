@@ -24,9 +24,9 @@ struct Mesh {
       if (a.name == name) return a.size;
     return 1;
   }
-  // The workers that differ from `rank` only in their coordinates on these mesh axes, in ascending rank. `axes` is
-  // one name, or several joined by '*', for instance "replica*data". An axis that the mesh does not have has size
-  // 1.
+  // The workers that differ from `rank` only in their coordinates on these mesh axes, in ascending rank.
+  // `axes` is one name, or several joined by '*', for instance "replica*data". An axis that the mesh does not
+  // have has size 1.
   std::vector<int64_t> peers(int64_t rank, std::string_view axes) const;
 };
 
