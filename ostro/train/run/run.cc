@@ -15,6 +15,7 @@
 #include "ostro/train/run/witness.h"
 #include "ostro/train/step/fingerprints.h"
 #include "ostro/train/step/snapshot.h"
+#include "ostro/train/workers/process_runner.h"
 #include "ostro/train/workers/workers.h"
 
 namespace ostro::train {
@@ -86,8 +87,7 @@ Status Run::prepare(int64_t vocab) {
                                 config_.model_options().seq_len()));
     }
   ASSIGN_OR_RETURN(programs_, make_programs(config_, model_));
-  ASSIGN_OR_RETURN(const std::string remat, config_.model_options().remat());
-  ASSIGN_OR_RETURN(runner_, make_runner(programs_, env_.engine, remat, env_.workers, config_.numerics.cells));
+  ASSIGN_OR_RETURN(runner_, make_steps());
   auto held_out = HeldOut::create(config_, vocab, env_.engine, *data_.stores);
   if (held_out.ok())
     held_out_ = std::move(held_out).value();
@@ -96,6 +96,18 @@ Status Run::prepare(int64_t vocab) {
   else
     return held_out.error();
   return Status();
+}
+
+Result<std::unique_ptr<StepRunner>> Run::make_steps() {
+  ASSIGN_OR_RETURN(const std::string remat, config_.model_options().remat());
+  ProcessGroup* processes = env_.processes;
+  if (processes == nullptr)
+    return make_runner(programs_, env_.engine, remat, env_.workers, config_.numerics.cells);
+  // The followers get ready while this process does.
+  RETURN_IF_ERROR(processes->store->set(kConfigKey, config::resolved_yaml(config_)));
+  RETURN_IF_ERROR(processes->store->set(kDataKey, data_.data_hash));
+  RETURN_IF_ERROR(processes->store->set(kProgramKey, programs_hash(programs_)));
+  return make_process_runner(programs_, env_.engine, remat, config_.numerics.cells, *processes);
 }
 
 Status Run::begin() {
@@ -221,6 +233,7 @@ Status Run::finish_save() {
 Status Run::save(bool in_chain) {
   RETURN_IF_ERROR(finish_save());
   phase("checkpoint snapshot");
+  RETURN_IF_ERROR(runner_->collect(state_));
   RETURN_IF_ERROR(chain_->sync());
   checkpoint::Info info;
   info.step = state_.step;

@@ -21,6 +21,7 @@
 #include "ostro/train/step/evaluate.h"
 #include "ostro/train/step/step.h"
 #include "ostro/train/step/step_profile.h"
+#include "ostro/train/workers/process_group.h"
 
 namespace ostro::train {
 
@@ -29,6 +30,8 @@ struct Environment {
   io::FileSystem& fs;
   runtime::Engine& engine;
   int64_t workers = 1;                    // simulated data-parallel workers (OSTRO_SIM_WORKERS)
+  // The processes that train together, if there are several; this one is the leader. Not owned.
+  ProcessGroup* processes = nullptr;
   std::function<bool()> stop;             // returns true to save and stop after the current step (SIGTERM)
   data::BuildSettings build;              // for building the token store if it does not exist
   std::vector<std::string> argv;          // for run.json
@@ -88,6 +91,7 @@ class Run {
  private:
   Run(const TrainConfig& config, const Environment& environment);
   Status prepare(int64_t vocab);
+  Result<std::unique_ptr<StepRunner>> make_steps();
   Status begin();
   Status resume(Resumption from, bool amend);
   // `save_now`: also where no permanent checkpoint is due.

@@ -54,9 +54,12 @@ struct WorkerLoad {
 class StepRunner {
  public:
   virtual ~StepRunner() = default;
-  // Advances the state by one step. `scalars` are lr, k1, k2. After an error the state must not be used.
+  // Advances the state by one step. `scalars` are lr, k1, k2. After an error the state must not be used. The
+  // moments may stay where they were computed; collect() brings them.
   virtual Result<StepResult> run(State& state, const BatchArrays& batch,
                                  const optim::AdamScalars& scalars) = 0;
+  // Makes the state that run() returned whole, so that it can be saved.
+  virtual Status collect(State&) { return Status(); }
   // Memory and FLOPs of the leaf and update programs, for reports.
   virtual runtime::ExecutableInfo leaf_info() const = 0;
   virtual runtime::ExecutableInfo update_info() const = 0;

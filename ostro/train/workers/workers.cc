@@ -139,9 +139,8 @@ class WorkerRunner final : public StepRunner {
 
 }  // namespace
 
-Result<std::unique_ptr<StepRunner>> make_worker_runner(const CanonicalPrograms& programs,
-                                                       runtime::Engine& engine, const std::string& remat,
-                                                       const WorkerOptions& options) {
+Result<WorkerPlan> make_worker_plan(const CanonicalPrograms& programs, runtime::Engine& engine,
+                                    const std::string& remat, const WorkerOptions& options) {
   if (options.workers < 1) return invalid_argument(fmt::format("{} workers; at least 1", options.workers));
   WorkerPlan plan;
   plan.programs = programs;
@@ -152,19 +151,29 @@ Result<std::unique_ptr<StepRunner>> make_worker_runner(const CanonicalPrograms& 
   plan.n = parameter_count(programs);
   plan.rows = leaf_rows(programs);
   ASSIGN_OR_RETURN(plan.update, partition_update(programs, options));
+  return plan;
+}
+
+Result<std::unique_ptr<StepRunner>> make_worker_runner(const CanonicalPrograms& programs,
+                                                       runtime::Engine& engine, const std::string& remat,
+                                                       const WorkerOptions& options) {
+  ASSIGN_OR_RETURN(WorkerPlan plan, make_worker_plan(programs, engine, remat, options));
   auto runner = std::make_unique<WorkerRunner>(std::move(plan));
   RETURN_IF_ERROR(runner->compile());
   return std::unique_ptr<StepRunner>(std::move(runner));
+}
+
+WorkerFault planted_worker_fault() {
+  return test_fault("leaf_order")   ? WorkerFault::kLeafOrder
+         : test_fault("ring_order") ? WorkerFault::kRingOrder
+                                    : WorkerFault::kNone;
 }
 
 Result<std::unique_ptr<StepRunner>> make_runner(const CanonicalPrograms& programs, runtime::Engine& engine,
                                                 const std::string& remat, int64_t workers,
                                                 const spmd::Cells& cells) {
   if (workers == 1) return make_step_runner(programs, engine, remat);
-  const WorkerFault fault = test_fault("leaf_order")   ? WorkerFault::kLeafOrder
-                            : test_fault("ring_order") ? WorkerFault::kRingOrder
-                                                       : WorkerFault::kNone;
-  return make_worker_runner(programs, engine, remat, {workers, cells, fault});
+  return make_worker_runner(programs, engine, remat, {workers, cells, planted_worker_fault()});
 }
 
 }  // namespace ostro::train

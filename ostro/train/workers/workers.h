@@ -23,14 +23,21 @@ struct WorkerOptions {
   WorkerFault fault = WorkerFault::kNone;
 };
 
+// What the workers of a run share. An error when there is less than one worker.
+Result<WorkerPlan> make_worker_plan(const CanonicalPrograms& programs, runtime::Engine& engine,
+                                    const std::string& remat, const WorkerOptions& options);
+
 // A runner for several workers. Every worker compiles its own executables with `engine`, which must be
 // thread-safe and must outlive the runner.
 Result<std::unique_ptr<StepRunner>> make_worker_runner(const CanonicalPrograms& programs,
                                                        runtime::Engine& engine, const std::string& remat,
                                                        const WorkerOptions& options);
 
-// The runner of a training run: make_step_runner for one worker, make_worker_runner for several. The faults
-// of OSTRO_TEST_FAULT are given to the workers here.
+// The fault of OSTRO_TEST_FAULT that concerns workers.
+WorkerFault planted_worker_fault();
+
+// The runner of a training run: make_step_runner for one worker, make_worker_runner for several, with the planted
+// fault.
 Result<std::unique_ptr<StepRunner>> make_runner(const CanonicalPrograms& programs, runtime::Engine& engine,
                                                 const std::string& remat, int64_t workers,
                                                 const spmd::Cells& cells);

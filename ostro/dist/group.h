@@ -1,0 +1,18 @@
+// The connections of one worker to the other workers, which can be ended from outside.
+#pragma once
+
+#include <string>
+
+#include "ostro/runtime/collectives.h"
+
+namespace ostro::dist {
+
+// The functions of Collectives are called by one thread.
+class Group : public runtime::Collectives {
+ public:
+  // Ends every exchange, present and future, with an error that carries `reason`. Any thread; returns at once.
+  // The first reason wins.
+  virtual void abort(const std::string& reason) = 0;
+};
+
+}  // namespace ostro::dist

@@ -1,0 +1,78 @@
+#include "ostro/train/run/follower.h"
+
+#include <fmt/format.h>
+
+#include "ostro/data/batch/prefetcher.h"
+#include "ostro/train/workers/process_state.h"
+#include "ostro/train/workers/workers.h"
+
+namespace ostro::train {
+namespace {
+
+Status check_equal(ProcessGroup& group, const char* key, const char* what, const std::string& here) {
+  ASSIGN_OR_RETURN(const std::string there, wait_for(group, key));
+  if (there == here) return Status();
+  return invalid_argument(
+      fmt::format("worker {}: {} {} here, {} at the leader: start all workers with the same build and files",
+                  group.rank, what, here, there));
+}
+
+}  // namespace
+
+Status follow(const TrainConfig& given, const Environment& env, ProcessGroup& group) {
+  ASSIGN_OR_RETURN(const std::string text, wait_for(group, kConfigKey));
+  ASSIGN_OR_RETURN(const TrainConfig config,
+                   parse_train_config(text, "the leader's configuration", given.model.choices()));
+  ASSIGN_OR_RETURN(const DataAccess access, open_data(env.fs, config, env.build));
+  RETURN_IF_ERROR(check_equal(group, kDataKey, "the data's hash is", access.data_hash));
+  ASSIGN_OR_RETURN(const data::Loader loader, make_loader(config, access.stores, config.trainer.num_train_steps));
+  const models::ModelFunctions model =
+      config.model_options().functions(access.tokenizer->vocab_size(), compute_dtype(config));
+  ASSIGN_OR_RETURN(const CanonicalPrograms programs, make_programs(config, model));
+  RETURN_IF_ERROR(check_equal(group, kProgramKey, "the programs' hash is", programs_hash(programs)));
+  ASSIGN_OR_RETURN(const std::string remat, config.model_options().remat());
+  ASSIGN_OR_RETURN(const WorkerPlan plan,
+                   make_worker_plan(programs, env.engine, remat,
+                                    {group.size, config.numerics.cells, planted_worker_fault()}));
+  Worker worker(plan, group.rank);
+  RETURN_IF_ERROR(worker.leaf_program());
+  if (worker.owner()) RETURN_IF_ERROR(worker.update_program());
+  RETURN_IF_ERROR(group.store->set(ready_key(group.rank), ""));
+  RETURN_IF_ERROR(wait_for(group, kConnectKey));
+  auto connected = group.connect();
+  if (!connected.ok()) {
+    group.lost = connected.error().message();
+    return connected.error();
+  }
+  dist::Group& peers = **connected;
+  std::unique_ptr<data::Prefetcher> batches;
+  data::Batch batch;
+  for (int64_t number = 0;; ++number) {
+    ASSIGN_OR_RETURN(const std::string line, wait_for(group, command_key(number)));
+    ASSIGN_OR_RETURN(const Command command, Command::parse(line));
+    if (command.kind == Command::Kind::kEnd) return Status();
+    Status done;
+    if (command.kind == Command::Kind::kAdopt) {
+      auto state = share_state(plan, peers, {});
+      if (state.ok()) worker.adopt(*state);
+      done = state.ok() ? Status() : state.error();
+    } else if (command.kind == Command::Kind::kCollect) {
+      State unused;
+      done = collect_moments(plan, peers, worker, unused);
+    } else {
+      if (batches == nullptr)
+        batches = std::make_unique<data::Prefetcher>(
+            [&loader](int64_t step, data::Batch memory) { return loader.batch(step, 1, std::move(memory)); },
+            command.step);
+      ASSIGN_OR_RETURN(batch, batches->next(std::move(batch)));
+      const auto result = worker.step(peers, to_arrays(batch), {command.lr, command.k1, command.k2});
+      done = result.ok() ? Status() : result.error();
+    }
+    if (!done.ok()) {
+      group.lost = done.error().message();
+      return done;
+    }
+  }
+}
+
+}  // namespace ostro::train

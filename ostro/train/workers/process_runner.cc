@@ -1,0 +1,100 @@
+#include "ostro/train/workers/process_runner.h"
+
+#include "ostro/base/profile.h"
+#include "ostro/train/workers/process_state.h"
+
+namespace ostro::train {
+namespace {
+
+class ProcessRunner final : public StepRunner {
+ public:
+  ProcessRunner(WorkerPlan plan, ProcessGroup& group)
+      : plan_(std::move(plan)), processes_(group), worker_(plan_, 0) {}
+
+  ~ProcessRunner() override {
+    if (!processes_.lost) (void)send(Command{});
+  }
+
+  Status compile() {
+    ASSIGN_OR_RETURN(leaf_, worker_.leaf_program());
+    ASSIGN_OR_RETURN(update_, worker_.update_program());
+    return Status();
+  }
+
+  Result<StepResult> run(State& state, const BatchArrays& batch, const optim::AdamScalars& scalars) override {
+    if (group_ == nullptr) {
+      phase("connect workers");
+      RETURN_IF_ERROR(connect());
+      RETURN_IF_ERROR(send({Command::Kind::kAdopt}));
+      RETURN_IF_ERROR(noted(share_state(plan_, *group_, state)));
+      worker_.adopt(state);
+    }
+    RETURN_IF_ERROR(send({Command::Kind::kStep, state.step, scalars.lr, scalars.k1, scalars.k2}));
+    state.params.clear(), state.first_moment.clear(), state.second_moment.clear();
+    ASSIGN_OR_RETURN(StepResult result, noted(worker_.step(*group_, batch, scalars)));
+    state.params = worker_.params();
+    if (result.ok) ++state.step;
+    return result;
+  }
+
+  Status collect(State& state) override {
+    if (group_ == nullptr || !state.first_moment.empty()) return Status();
+    RETURN_IF_ERROR(send({Command::Kind::kCollect}));
+    const Status collected = collect_moments(plan_, *group_, worker_, state);
+    if (!collected.ok()) processes_.lost = collected.error().message();
+    return collected;
+  }
+
+  runtime::ExecutableInfo leaf_info() const override { return leaf_->info(); }
+  runtime::ExecutableInfo update_info() const override { return update_->info(); }
+  std::vector<WorkerLoad> loads(int64_t leaves) const override {
+    std::vector<WorkerLoad> out;
+    for (int64_t rank = 0; rank < plan_.workers; ++rank) out.push_back(Worker(plan_, rank).load(leaves));
+    return out;
+  }
+  int64_t bytes_sent() const override { return group_ == nullptr ? 0 : group_->bytes_sent(); }
+
+ private:
+  Status connect() {
+    for (int64_t rank = 1; rank < processes_.size; ++rank)
+      RETURN_IF_ERROR(wait_for(processes_, ready_key(rank)));
+    RETURN_IF_ERROR(processes_.store->set(kConnectKey, ""));
+    ASSIGN_OR_RETURN(group_, noted(processes_.connect()));
+    return Status();
+  }
+
+  Status send(const Command& command) {
+    const Status sent = processes_.store->set(command_key(commands_++), command.text());
+    if (!sent.ok()) processes_.lost = sent.error().message();
+    return sent;
+  }
+
+  // Remembers that it was the group that failed.
+  template <typename T>
+  Result<T> noted(Result<T> result) {
+    if (!result.ok()) processes_.lost = result.error().message();
+    return result;
+  }
+
+  WorkerPlan plan_;
+  ProcessGroup& processes_;
+  Worker worker_;
+  std::unique_ptr<dist::Group> group_;
+  int64_t commands_ = 0;
+  runtime::Executable* leaf_ = nullptr;
+  runtime::Executable* update_ = nullptr;
+};
+
+}  // namespace
+
+Result<std::unique_ptr<StepRunner>> make_process_runner(const CanonicalPrograms& programs,
+                                                        runtime::Engine& engine, const std::string& remat,
+                                                        const spmd::Cells& cells, ProcessGroup& group) {
+  ASSIGN_OR_RETURN(WorkerPlan plan, make_worker_plan(programs, engine, remat,
+                                                     {group.size, cells, planted_worker_fault()}));
+  auto runner = std::make_unique<ProcessRunner>(std::move(plan), group);
+  RETURN_IF_ERROR(runner->compile());
+  return std::unique_ptr<StepRunner>(std::move(runner));
+}
+
+}  // namespace ostro::train
