@@ -10,8 +10,8 @@ namespace ostro::dist {
 // The functions of Collectives are called by one thread.
 class Group : public runtime::Collectives {
  public:
-  // Ends every exchange, present and future, with an error that carries `reason`. Any thread; returns at once.
-  // The first reason wins.
+  // Ends every exchange, present and future, with an error that carries `reason`. Any thread; returns at
+  // once. The first reason wins.
   virtual void abort(const std::string& reason) = 0;
 };
 

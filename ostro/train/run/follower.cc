@@ -25,7 +25,8 @@ Status follow(const TrainConfig& given, const Environment& env, ProcessGroup& gr
                    parse_train_config(text, "the leader's configuration", given.model.choices()));
   ASSIGN_OR_RETURN(const DataAccess access, open_data(env.fs, config, env.build));
   RETURN_IF_ERROR(check_equal(group, kDataKey, "the data's hash is", access.data_hash));
-  ASSIGN_OR_RETURN(const data::Loader loader, make_loader(config, access.stores, config.trainer.num_train_steps));
+  ASSIGN_OR_RETURN(const data::Loader loader,
+                   make_loader(config, access.stores, config.trainer.num_train_steps));
   const models::ModelFunctions model =
       config.model_options().functions(access.tokenizer->vocab_size(), compute_dtype(config));
   ASSIGN_OR_RETURN(const CanonicalPrograms programs, make_programs(config, model));

@@ -6,9 +6,10 @@
 
 namespace ostro::train {
 
-// Does the leader's commands until it ends the run. Reads the same data as the leader, writes nothing. `given` says
-// which kinds of models there are; everything else of the configuration comes from the leader. Errors: the
-// programs or the data are others here than there (names both); the group was lost (group.lost is set).
+// Does the leader's commands until it ends the run. Reads the same data as the leader, writes nothing.
+// `given` says which kinds of models there are; everything else of the configuration comes from the leader.
+// Errors: the programs or the data are others here than there (names both); the group was lost (group.lost is
+// set).
 Status follow(const TrainConfig& given, const Environment& environment, ProcessGroup& group);
 
 }  // namespace ostro::train

@@ -29,7 +29,7 @@ namespace ostro::train {
 struct Environment {
   io::FileSystem& fs;
   runtime::Engine& engine;
-  int64_t workers = 1;                    // simulated data-parallel workers (OSTRO_SIM_WORKERS)
+  int64_t workers = 1;  // simulated data-parallel workers (OSTRO_SIM_WORKERS)
   // The processes that train together, if there are several; this one is the leader. Not owned.
   ProcessGroup* processes = nullptr;
   std::function<bool()> stop;             // returns true to save and stop after the current step (SIGTERM)

@@ -11,8 +11,9 @@
 
 namespace ostro::train {
 
-// The worker of rank 0, the leader, holds the run: directory, chain, checkpoints, reports. The others follow its
-// commands, which it leaves in the store. All keys are valid for one epoch, that is, as long as nobody is lost.
+// The worker of rank 0, the leader, holds the run: directory, chain, checkpoints, reports. The others follow
+// its commands, which it leaves in the store. All keys are valid for one epoch, that is, as long as nobody is
+// lost.
 struct ProcessGroup {
   int64_t rank = 0, size = 1;
   dist::KeyValue* store = nullptr;  // of this epoch; get() fails when the epoch ends
@@ -37,7 +38,7 @@ inline constexpr const char* kConnectKey = "connect";  // everyone is ready: con
 struct Command {
   enum class Kind { kAdopt, kStep, kCollect, kEnd };
   Kind kind = Kind::kEnd;
-  int64_t step = 0;               // kStep
+  int64_t step = 0;              // kStep
   float lr = 0, k1 = 0, k2 = 0;  // kStep
 
   std::string text() const;

@@ -90,8 +90,8 @@ class ProcessRunner final : public StepRunner {
 Result<std::unique_ptr<StepRunner>> make_process_runner(const CanonicalPrograms& programs,
                                                         runtime::Engine& engine, const std::string& remat,
                                                         const spmd::Cells& cells, ProcessGroup& group) {
-  ASSIGN_OR_RETURN(WorkerPlan plan, make_worker_plan(programs, engine, remat,
-                                                     {group.size, cells, planted_worker_fault()}));
+  ASSIGN_OR_RETURN(WorkerPlan plan,
+                   make_worker_plan(programs, engine, remat, {group.size, cells, planted_worker_fault()}));
   auto runner = std::make_unique<ProcessRunner>(std::move(plan), group);
   RETURN_IF_ERROR(runner->compile());
   return std::unique_ptr<StepRunner>(std::move(runner));

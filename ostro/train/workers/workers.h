@@ -36,8 +36,8 @@ Result<std::unique_ptr<StepRunner>> make_worker_runner(const CanonicalPrograms& 
 // The fault of OSTRO_TEST_FAULT that concerns workers.
 WorkerFault planted_worker_fault();
 
-// The runner of a training run: make_step_runner for one worker, make_worker_runner for several, with the planted
-// fault.
+// The runner of a training run: make_step_runner for one worker, make_worker_runner for several, with the
+// planted fault.
 Result<std::unique_ptr<StepRunner>> make_runner(const CanonicalPrograms& programs, runtime::Engine& engine,
                                                 const std::string& remat, int64_t workers,
                                                 const spmd::Cells& cells);
