@@ -27,6 +27,8 @@ int init_command(Args args);
 int tokenizer_command(Args args);
 int verify_command(Args args);
 int train_command(Args args);
+int launch_command(Args args);
+int worker_command(Args args);
 int hash_command(Args args);
 int inspect_command(Args args);
 int eval_command(Args args);

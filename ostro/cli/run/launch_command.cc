@@ -1,0 +1,93 @@
+// ostro launch
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <climits>
+#include <cstdlib>
+#include <random>
+#include <unistd.h>
+
+#include "ostro/base/log.h"
+#include "ostro/cli/main/commands.h"
+#include "ostro/cli/main/exit_code.h"
+#include "ostro/cluster/coordinator.h"
+#include "ostro/cluster/local_launcher.h"
+#include "ostro/train/run/signals.h"
+
+namespace ostro::cli {
+namespace {
+
+Result<std::string> own_path() {
+  char path[PATH_MAX] = "";
+  if (::readlink("/proc/self/exe", path, sizeof path - 1) < 0)
+    return Error(ErrorCode::kIo, "cannot read /proc/self/exe, the program that the workers run");
+  return std::string(path);
+}
+
+// 256 bits that no other job has.
+std::string new_secret() {
+  std::random_device device;
+  std::string secret;
+  for (int i = 0; i < 8; ++i) secret += fmt::format("{:08x}", device());
+  return secret;
+}
+
+Result<int> launch(int64_t workers, const std::vector<std::string>& words) {
+  cluster::LocalWorkers local;
+  local.count = workers;
+  const char* given = std::getenv("OSTRO_JOB_SECRET");
+  const std::string secret = given != nullptr && *given != '\0' ? given : new_secret();
+  cluster::CoordinatorOptions options;
+  options.secret = secret;
+  options.workers = workers;
+  ASSIGN_OR_RETURN(const auto coordinator, cluster::Coordinator::start(options));
+  ASSIGN_OR_RETURN(const std::string path, own_path());
+  local.command = {path, "worker", "--coordinator", fmt::format("127.0.0.1:{}", coordinator->port())};
+  local.command.insert(local.command.end(), words.begin(), words.end());
+  local.environment = {{"OSTRO_JOB_SECRET", secret}};
+  if (std::getenv("OSTRO_THREADS") == nullptr) {
+    const int64_t cores = ::sysconf(_SC_NPROCESSORS_ONLN);
+    local.environment.emplace_back("OSTRO_THREADS", std::to_string(std::max<int64_t>(1, cores / workers)));
+  }
+  const train::StopSignals signals;
+  local.stop = [&] { return signals.stop_requested(); };
+  return cluster::run_local_workers(local);
+}
+
+}  // namespace
+
+int launch_local_command(Args args) {
+  int64_t workers = 1;
+  bool amend = false;
+  args.summary(
+      "Trains on several processes of this machine: starts them, and starts those again that are killed. The "
+      "run's hash is the one of ostro train. OSTRO_THREADS is the number of threads of each worker.");
+  args.option("--workers", &workers, "N", "how many", Args::kRequired);
+  args.flag("--amend", &amend, "as of ostro train");
+  args.config();
+  if (auto code = args.parse()) return *code;
+  if (workers < 1 || workers > 1024)
+    return report_error(
+        invalid_argument(fmt::format("--workers: {} is not a number from 1 to 1024", workers)));
+  if (const auto config = args.load_config(); !config.ok()) return report_error(config.error());
+  // The workers get the same words, but for those that are the launcher's.
+  std::vector<std::string> words;
+  const auto& typed = args.typed();
+  for (size_t i = 0; i < typed.size(); ++i) {
+    if (typed[i] == "--workers")
+      ++i;
+    else if (typed[i].rfind("--workers=", 0) != 0)
+      words.push_back(typed[i]);
+  }
+  const auto code = launch(workers, words);
+  return code.ok() ? *code : report_error(code.error());
+}
+
+int launch_command(Args args) {
+  static constexpr Command kVerbs[] = {
+      {"local", "workers on this machine", launch_local_command},
+  };
+  return run_verb(std::move(args), kVerbs);
+}
+
+}  // namespace ostro::cli

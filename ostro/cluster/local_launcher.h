@@ -1,0 +1,33 @@
+// Starts worker processes on this machine, starts them again when they are killed, and waits for their end.
+// Knows nothing of what they do.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "ostro/base/error.h"
+
+namespace ostro::cluster {
+
+// A worker that leaves because it lost its place among the workers (the lease ran out, the coordinator closed
+// the connection) exits with this status: another may be started in its place.
+inline constexpr int kExitLostPlace = 76;
+
+struct LocalWorkers {
+  std::vector<std::string> command;  // program and arguments of every worker
+  std::vector<std::pair<std::string, std::string>> environment;  // added to this process's
+  int64_t count = 1;
+  // How often a worker is replaced after it was killed by a signal or lost its place, over all workers.
+  int64_t restarts = 1000;
+  std::function<bool()> stop;  // true: the workers are asked to end (SIGTERM), once
+};
+
+// Returns when no worker is left: the exit status of the first that failed, else 0. When one exits by itself,
+// with any status, the job is over: the others get a few seconds, then SIGTERM, then SIGKILL. The workers die
+// when this process does.
+Result<int> run_local_workers(const LocalWorkers& workers);
+
+}  // namespace ostro::cluster
