@@ -102,9 +102,8 @@ class Launcher {
   Status ended(pid_t pid, int status) {
     const int code = WIFEXITED(status) ? WEXITSTATUS(status) : 0;
     const bool replaceable = WIFSIGNALED(status) || code == kExitLostPlace;
-    const std::string what = WIFSIGNALED(status)
-                                 ? fmt::format("was killed by signal {}", WTERMSIG(status))
-                                 : std::string("lost its place");
+    const std::string what = WIFSIGNALED(status) ? fmt::format("was killed by signal {}", WTERMSIG(status))
+                                                 : std::string("lost its place");
     if (replaceable && !over_) {
       if (restarts_++ >= workers_.restarts) {
         log_error(fmt::format("worker process {} {}; {} workers were replaced already: giving up", pid, what,
@@ -113,7 +112,8 @@ class Launcher {
         return Status();
       }
       RETURN_IF_ERROR(start());
-      log_warning(fmt::format("worker process {} {}; process {} takes its place", pid, what, running_.back()));
+      log_warning(
+          fmt::format("worker process {} {}; process {} takes its place", pid, what, running_.back()));
     } else if (!replaceable) {
       if (code == 127) log_error(fmt::format("{} could not be started", workers_.command[0]));
       finish(code);

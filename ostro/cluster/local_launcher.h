@@ -17,7 +17,7 @@ namespace ostro::cluster {
 inline constexpr int kExitLostPlace = 76;
 
 struct LocalWorkers {
-  std::vector<std::string> command;  // program and arguments of every worker
+  std::vector<std::string> command;                              // program and arguments of every worker
   std::vector<std::pair<std::string, std::string>> environment;  // added to this process's
   int64_t count = 1;
   // How often a worker is replaced after it was killed by a signal or lost its place, over all workers.

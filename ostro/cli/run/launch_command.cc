@@ -1,11 +1,11 @@
 // ostro launch
 #include <fmt/format.h>
 
+#include <unistd.h>
 #include <algorithm>
 #include <climits>
 #include <cstdlib>
 #include <random>
-#include <unistd.h>
 
 #include "ostro/base/log.h"
 #include "ostro/cli/main/commands.h"

@@ -39,11 +39,11 @@ Result<train::RunOutcome> run_session(const TrainSession& session, runtime::Engi
   const train::Environment environment{.fs = io::default_file_system(),
                                        .engine = engine,
                                        .workers = session.sim_workers,
-                                       .processes = session.processes,
                                        .stop = session.stop,
                                        .build = build,
                                        .argv = session.argv,
-                                       .profile = session.profile};
+                                       .profile = session.profile,
+                                       .processes = session.processes};
   train::Console console(train::stderr_writer(), train::stderr_columns());
   train::RunLog log(console);
   ASSIGN_OR_RETURN(auto run, train::Run::open(config, environment, session.amend));

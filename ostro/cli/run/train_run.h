@@ -12,12 +12,12 @@ namespace ostro::cli {
 
 struct TrainSession {
   train::TrainConfig config;
-  std::vector<std::string> argv;                    // what the user typed, for run.json
-  std::optional<train::StepRange> profile = {};     // steps to profile
-  bool amend = false;                               // go on although options have changed
-  int64_t sim_workers = 1;                          // workers that are threads of this process
-  train::ProcessGroup* processes = nullptr;         // workers that are processes, this one leading
-  std::function<bool()> stop = {};                  // SIGTERM or SIGINT came
+  std::vector<std::string> argv;                 // what the user typed, for run.json
+  std::optional<train::StepRange> profile = {};  // steps to profile
+  bool amend = false;                            // go on although options have changed
+  int64_t sim_workers = 1;                       // workers that are threads of this process
+  train::ProcessGroup* processes = nullptr;      // workers that are processes, this one leading
+  std::function<bool()> stop = {};               // SIGTERM or SIGINT came
 };
 
 Result<train::RunOutcome> run_session(const TrainSession& session, runtime::Engine& engine);

@@ -100,12 +100,9 @@ void TrainerOptions::visit_options(config::OptionTable& t) {
   const char* leaf =
       "the microbatch is part of the result here, the same on any machine: set numerics.leaf_examples";
   for (const char* key : {"per_device_parallelism", "per_device_eval_parallelism"}) t.refuse(key, leaf);
-  const char* one_machine = "runs are on one machine; sharding by configuration is not supported";
-  for (const char* key :
-       {"mesh", "tensor_parallel_axes", "fsdp_axis", "axis_resources", "parameter_axis_resources"})
-    t.refuse(key, one_machine);
+  sharding.visit_options(t);
   t.refuse("wandb", "use trainer.tracker with the types json and tensorboard");
-  t.refuse("ray", "this trainer starts no cluster");
+  t.refuse("ray", "workers are started by ostro launch");
 }
 
 Status TrainerOptions::validate() const {
@@ -133,6 +130,7 @@ Status TrainerOptions::validate() const {
           fmt::format("policy {} is never reached; every policy but the last needs an until, ascending",
                       i + 2));
   }
+  RETURN_IF_ERROR(sharding.validate());
   std::vector<size_t> types;
   for (const TrackerOptions& t : tracker) {
     if (std::find(types.begin(), types.end(), t.index()) != types.end())

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "ostro/config/options.h"
+#include "ostro/train/options/mesh.h"
 
 namespace ostro::train {
 
@@ -56,6 +57,7 @@ struct TrainerOptions {
   std::optional<int64_t> max_eval_batches;
   CheckpointerOptions checkpointer;
   std::vector<TrackerOptions> tracker = {JsonTrackerOptions{}};
+  ShardingOptions sharding;  // its keys stand in the trainer's section
 
   void visit_options(config::OptionTable& table);
   Status validate() const;

@@ -23,6 +23,18 @@ std::string info_line(const char* name, const runtime::ExecutableInfo& i) {
       i.fallback_ops);
 }
 
+Result<std::string> mesh_line(const TrainConfig& config, int64_t workers, int64_t leaves) {
+  std::string text = fmt::format("mesh: {} worker{}", workers, workers == 1 ? "" : "s");
+  int64_t others = 1;  // workers that share a leaf
+  if (workers > 1) {
+    ASSIGN_OR_RETURN(const ir::Sharding sharding, sharding_for(config.trainer.sharding, workers));
+    for (const ir::Axis& axis : sharding.mesh.axes) text += fmt::format(", {} {}", axis.name, axis.size);
+    others = workers / static_cast<int64_t>(sharding.mesh.peers(0, kLeafPeers).size());
+  }
+  return text + fmt::format("; {} leaves of {} sequences a step, so at most {} workers are of use\n", leaves,
+                            *config.numerics.leaf_examples, leaves * others);
+}
+
 // Workers with the same load share a line.
 std::string load_lines(const std::vector<WorkerLoad>& loads) {
   std::string out;
@@ -33,9 +45,14 @@ std::string load_lines(const std::vector<WorkerLoad>& loads) {
                                              : fmt::format("workers {} to {}, each", first, end - 1);
     out += fmt::format(
         "  {}: {} leaves; parameters {:.1f} MiB, what it updates with both moments {:.1f} MiB, gradients {} "
-        "live partial sums of {:.1f} MiB at most; sends {:.1f} MiB a step\n",
-        who, l.leaves, mib(l.parameter_bytes), mib(l.owned_bytes), l.partials, mib(l.parameter_bytes),
-        mib(l.sent_bytes));
+        "live partial sums of {:.1f} MiB at most\n",
+        who, l.leaves, mib(l.parameter_bytes), mib(l.owned_bytes), l.partials, mib(l.parameter_bytes));
+    if (l.sent.total() > 0)
+      out += fmt::format(
+          "    sends {:.2f} MiB a step: gradients {:.2f}, new parameters {:.2f}, inside the leaf programs "
+          "{:.2f}, inside the update {:.2f}, results of leaves {:.2f}\n",
+          mib(l.sent.total()), mib(l.sent.gradients), mib(l.sent.parameters), mib(l.sent.leaf_programs),
+          mib(l.sent.update), mib(l.sent.results));
   }
   return out;
 }
@@ -51,7 +68,7 @@ Result<std::string> dry_run(io::FileSystem& fs, runtime::Engine& engine, const T
   const auto model = config.model_options().functions(data.tokenizer->vocab_size(), compute_dtype(config));
   ASSIGN_OR_RETURN(const CanonicalPrograms programs, make_programs(config, model));
   ASSIGN_OR_RETURN(const std::string remat, config.model_options().remat());
-  ASSIGN_OR_RETURN(const auto runner, make_runner(programs, engine, remat, workers, config.numerics.cells));
+  ASSIGN_OR_RETURN(const auto runner, make_runner(programs, engine, remat, config, workers));
 
   int64_t parameters = 0;
   for (const ir::Shape& s : model.shapes) parameters += s.count();
@@ -62,9 +79,8 @@ Result<std::string> dry_run(io::FileSystem& fs, runtime::Engine& engine, const T
                                 parameters, mib(parameters * 4), mib(parameters * 12));
   for (size_t i = 0; i < model.paths.size(); ++i)
     out += fmt::format("  {:<36}{}\n", model.paths[i], model.shapes[i].str());
-  out += fmt::format(
-      "mesh: 1 process, {} worker{}; {} leaves of {} sequences a step, so at most {} workers are of use\n",
-      workers, workers == 1 ? "" : "s", leaves, *config.numerics.leaf_examples, leaves);
+  ASSIGN_OR_RETURN(const std::string mesh, mesh_line(config, workers, leaves));
+  out += mesh;
   out += load_lines(runner->loads(leaves));
   out += "memory and arithmetic of one run of each program, on worker 0:\n" +
          info_line("leaf", runner->leaf_info()) + info_line("update", runner->update_info());

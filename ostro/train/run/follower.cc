@@ -4,6 +4,7 @@
 
 #include "ostro/data/batch/prefetcher.h"
 #include "ostro/train/workers/process_state.h"
+#include "ostro/train/workers/worker.h"
 #include "ostro/train/workers/workers.h"
 
 namespace ostro::train {
@@ -32,12 +33,11 @@ Status follow(const TrainConfig& given, const Environment& env, ProcessGroup& gr
   ASSIGN_OR_RETURN(const CanonicalPrograms programs, make_programs(config, model));
   RETURN_IF_ERROR(check_equal(group, kProgramKey, "the programs' hash is", programs_hash(programs)));
   ASSIGN_OR_RETURN(const std::string remat, config.model_options().remat());
-  ASSIGN_OR_RETURN(const WorkerPlan plan,
-                   make_worker_plan(programs, env.engine, remat,
-                                    {group.size, config.numerics.cells, planted_worker_fault()}));
+  ASSIGN_OR_RETURN(const WorkerOptions options, worker_options(config, group.size));
+  ASSIGN_OR_RETURN(const WorkerPlan plan, make_worker_plan(programs, env.engine, remat, options));
   Worker worker(plan, group.rank);
   RETURN_IF_ERROR(worker.leaf_program());
-  if (worker.owner()) RETURN_IF_ERROR(worker.update_program());
+  RETURN_IF_ERROR(worker.update_program());
   RETURN_IF_ERROR(group.store->set(ready_key(group.rank), ""));
   RETURN_IF_ERROR(wait_for(group, kConnectKey));
   auto connected = group.connect();
@@ -53,13 +53,14 @@ Status follow(const TrainConfig& given, const Environment& env, ProcessGroup& gr
     ASSIGN_OR_RETURN(const Command command, Command::parse(line));
     if (command.kind == Command::Kind::kEnd) return Status();
     Status done;
+    std::vector<runtime::Buffer> unused;
     if (command.kind == Command::Kind::kAdopt) {
-      auto state = share_state(plan, peers, {});
-      if (state.ok()) worker.adopt(*state);
-      done = state.ok() ? Status() : state.error();
-    } else if (command.kind == Command::Kind::kCollect) {
-      State unused;
-      done = collect_moments(plan, peers, worker, unused);
+      done = share_state(plan, peers, {}, worker);
+    } else if (command.kind == Command::Kind::kCollectParameters) {
+      done = collect_cells(plan, peers, worker.params(), unused);
+    } else if (command.kind == Command::Kind::kCollectMoments) {
+      done = collect_cells(plan, peers, worker.first_moment(), unused);
+      if (done.ok()) done = collect_cells(plan, peers, worker.second_moment(), unused);
     } else {
       if (batches == nullptr)
         batches = std::make_unique<data::Prefetcher>(

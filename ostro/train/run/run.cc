@@ -101,13 +101,12 @@ Status Run::prepare(int64_t vocab) {
 Result<std::unique_ptr<StepRunner>> Run::make_steps() {
   ASSIGN_OR_RETURN(const std::string remat, config_.model_options().remat());
   ProcessGroup* processes = env_.processes;
-  if (processes == nullptr)
-    return make_runner(programs_, env_.engine, remat, env_.workers, config_.numerics.cells);
+  if (processes == nullptr) return make_runner(programs_, env_.engine, remat, config_, env_.workers);
   // The followers get ready while this process does.
   RETURN_IF_ERROR(processes->store->set(kConfigKey, config::resolved_yaml(config_)));
   RETURN_IF_ERROR(processes->store->set(kDataKey, data_.data_hash));
   RETURN_IF_ERROR(processes->store->set(kProgramKey, programs_hash(programs_)));
-  return make_process_runner(programs_, env_.engine, remat, config_.numerics.cells, *processes);
+  return make_process_runner(programs_, env_.engine, remat, config_, *processes);
 }
 
 Status Run::begin() {
@@ -233,7 +232,7 @@ Status Run::finish_save() {
 Status Run::save(bool in_chain) {
   RETURN_IF_ERROR(finish_save());
   phase("checkpoint snapshot");
-  RETURN_IF_ERROR(runner_->collect(state_));
+  RETURN_IF_ERROR(runner_->collect(state_, StepRunner::Collect::kAll));
   RETURN_IF_ERROR(chain_->sync());
   checkpoint::Info info;
   info.step = state_.step;
@@ -274,6 +273,7 @@ Status Run::after_step(const Watcher& watcher, StepReport& report, bool save_now
 
 // A run does not end because there is nothing to measure.
 Status Run::evaluate(const Watcher& watcher) {
+  RETURN_IF_ERROR(runner_->collect(state_, StepRunner::Collect::kParameters));
   ASSIGN_OR_RETURN(const HeldOutLoss held_out, held_out_->evaluate(state_.params));
   if (!told_uncounted_ && !held_out.uncounted.empty())
     log_warning(fmt::format("{}: {}", held_out.tokens == 0 ? "no evaluation" : "left out of evaluations",

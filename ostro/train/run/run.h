@@ -29,14 +29,14 @@ namespace ostro::train {
 struct Environment {
   io::FileSystem& fs;
   runtime::Engine& engine;
-  int64_t workers = 1;  // simulated data-parallel workers (OSTRO_SIM_WORKERS)
-  // The processes that train together, if there are several; this one is the leader. Not owned.
-  ProcessGroup* processes = nullptr;
+  int64_t workers = 1;                    // simulated data-parallel workers (OSTRO_SIM_WORKERS)
   std::function<bool()> stop;             // returns true to save and stop after the current step (SIGTERM)
   data::BuildSettings build;              // for building the token store if it does not exist
   std::vector<std::string> argv;          // for run.json
   std::optional<StepRange> profile = {};  // steps to profile
   Progress::Clock clock = Progress::steady_clock();  // for saves by time and for reports
+  // The processes that train together, if there are several; this one is the leader. Not owned.
+  ProcessGroup* processes = nullptr;
 };
 
 // The cost of a run.

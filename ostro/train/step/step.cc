@@ -107,7 +107,7 @@ class SerialRunner final : public StepRunner {
   runtime::ExecutableInfo leaf_info() const override { return leaf_->info(); }
   runtime::ExecutableInfo update_info() const override { return update_->info(); }
   std::vector<WorkerLoad> loads(int64_t leaves) const override {
-    return {{leaves, live_partials(leaves), parameter_bytes_, 3 * parameter_bytes_, 0}};
+    return {{leaves, live_partials(leaves), parameter_bytes_, 3 * parameter_bytes_, {}}};
   }
 
  private:

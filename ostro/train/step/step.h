@@ -39,14 +39,25 @@ struct StepResult {
 // The two lanes of a fingerprint. The programs return it as i64 {2}.
 std::array<int64_t, 2> fingerprint_lanes(const runtime::Buffer& print);
 
+// What a worker sends to others in a step, in bytes.
+struct SentBytes {
+  int64_t results = 0;        // losses, weights and fingerprints of its leaves
+  int64_t gradients = 0;      // partial sums, to the owners of the cells
+  int64_t parameters = 0;     // its updated cells, to the workers that run other leaves
+  int64_t leaf_programs = 0;  // collectives inside the leaf program
+  int64_t update = 0;         // and inside the update
+  int64_t total() const { return results + gradients + parameters + leaf_programs + update; }
+  bool operator==(const SentBytes&) const = default;
+};
+
 // Memory of one worker, and what it sends to other workers in a step.
 struct WorkerLoad {
   int64_t leaves = 0;  // leaves that it runs
-  // most partial sums of gradients in memory at one time; each is as large as all parameters
+  // most partial sums of gradients in memory at one time; each is as large as the parameters
   int64_t partials = 0;
-  int64_t parameter_bytes = 0;  // size of all parameters
+  int64_t parameter_bytes = 0;  // size of the parameters that its leaf program reads
   int64_t owned_bytes = 0;      // size of what it updates: its cells of the parameters and of both moments
-  int64_t sent_bytes = 0;       // leaf results, gradients, sums inside the update, new parameters
+  SentBytes sent;
   bool operator==(const WorkerLoad&) const = default;
 };
 
@@ -55,11 +66,13 @@ class StepRunner {
  public:
   virtual ~StepRunner() = default;
   // Advances the state by one step. `scalars` are lr, k1, k2. After an error the state must not be used. The
-  // moments may stay where they were computed; collect() brings them.
+  // arrays may stay where they were computed; collect() brings them.
   virtual Result<StepResult> run(State& state, const BatchArrays& batch,
                                  const optim::AdamScalars& scalars) = 0;
-  // Makes the state that run() returned whole, so that it can be saved.
-  virtual Status collect(State&) { return Status(); }
+  // Makes the state that run() returned whole, so that it can be saved. kParameters: brings the parameters
+  // only.
+  enum class Collect { kParameters, kAll };
+  virtual Status collect(State&, Collect) { return Status(); }
   // Memory and FLOPs of the leaf and update programs, for reports.
   virtual runtime::ExecutableInfo leaf_info() const = 0;
   virtual runtime::ExecutableInfo update_info() const = 0;

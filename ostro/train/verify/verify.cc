@@ -178,8 +178,8 @@ Result<VerifyReport> verify_run(io::FileSystem& fs, runtime::Engine& engine, con
       period = now;
       ASSIGN_OR_RETURN(data::Loader its_loader, make_loader(now->config, run.data.stores));
       loader = std::move(its_loader);
-      ASSIGN_OR_RETURN(
-          runner, make_runner(now->programs, engine, "none", options.workers, now->config.numerics.cells));
+      if (runner != nullptr) RETURN_IF_ERROR(runner->collect(state, StepRunner::Collect::kAll));
+      ASSIGN_OR_RETURN(runner, make_runner(now->programs, engine, "none", now->config, options.workers));
     }
     ASSIGN_OR_RETURN(const data::Batch batch, loader->batch(state.step));
     const auto& adam = std::get<optim::AdamOptions>(period->config.optimizer);
@@ -204,6 +204,7 @@ Result<VerifyReport> verify_run(io::FileSystem& fs, runtime::Engine& engine, con
     const std::string* name = run.chain.find_checkpoint(step);
     report.entries += name != nullptr;
     if (name != nullptr || is_due(period->config, step) || wanted(step)) {
+      RETURN_IF_ERROR(runner->collect(state, StepRunner::Collect::kAll));
       const auto tensors = snapshot(state, run.paths, cell_boxes(period->config));
       report.names[step] = checkpoint::state_name(tensors, 2);
     }

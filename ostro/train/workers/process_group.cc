@@ -25,8 +25,10 @@ std::string Command::text() const {
     case Kind::kStep:  // floats by their bits: exact
       return fmt::format("step {} {} {} {}", step, std::bit_cast<uint32_t>(lr), std::bit_cast<uint32_t>(k1),
                          std::bit_cast<uint32_t>(k2));
-    case Kind::kCollect:
-      return "collect";
+    case Kind::kCollectParameters:
+      return "collect-parameters";
+    case Kind::kCollectMoments:
+      return "collect-moments";
     case Kind::kEnd:
       return "end";
   }
@@ -41,8 +43,10 @@ Result<Command> Command::parse(const std::string& text) {
   uint32_t lr = 0, k1 = 0, k2 = 0;
   if (name == "adopt") {
     c.kind = Kind::kAdopt;
-  } else if (name == "collect") {
-    c.kind = Kind::kCollect;
+  } else if (name == "collect-parameters") {
+    c.kind = Kind::kCollectParameters;
+  } else if (name == "collect-moments") {
+    c.kind = Kind::kCollectMoments;
   } else if (name == "end") {
     c.kind = Kind::kEnd;
   } else if (name == "step" && in >> c.step >> lr >> k1 >> k2) {

@@ -36,7 +36,7 @@ inline constexpr const char* kConnectKey = "connect";  // everyone is ready: con
 
 // What the leader asks of all workers. Text of a command: its name and its arguments, separated by spaces.
 struct Command {
-  enum class Kind { kAdopt, kStep, kCollect, kEnd };
+  enum class Kind { kAdopt, kStep, kCollectParameters, kCollectMoments, kEnd };
   Kind kind = Kind::kEnd;
   int64_t step = 0;              // kStep
   float lr = 0, k1 = 0, k2 = 0;  // kStep

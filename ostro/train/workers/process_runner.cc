@@ -2,6 +2,7 @@
 
 #include "ostro/base/profile.h"
 #include "ostro/train/workers/process_state.h"
+#include "ostro/train/workers/workers.h"
 
 namespace ostro::train {
 namespace {
@@ -26,30 +27,32 @@ class ProcessRunner final : public StepRunner {
       phase("connect workers");
       RETURN_IF_ERROR(connect());
       RETURN_IF_ERROR(send({Command::Kind::kAdopt}));
-      RETURN_IF_ERROR(noted(share_state(plan_, *group_, state)));
-      worker_.adopt(state);
+      RETURN_IF_ERROR(noted(share_state(plan_, *group_, state, worker_)));
     }
     RETURN_IF_ERROR(send({Command::Kind::kStep, state.step, scalars.lr, scalars.k1, scalars.k2}));
     state.params.clear(), state.first_moment.clear(), state.second_moment.clear();
     ASSIGN_OR_RETURN(StepResult result, noted(worker_.step(*group_, batch, scalars)));
-    state.params = worker_.params();
     if (result.ok) ++state.step;
     return result;
   }
 
-  Status collect(State& state) override {
-    if (group_ == nullptr || !state.first_moment.empty()) return Status();
-    RETURN_IF_ERROR(send({Command::Kind::kCollect}));
-    const Status collected = collect_moments(plan_, *group_, worker_, state);
-    if (!collected.ok()) processes_.lost = collected.error().message();
-    return collected;
+  Status collect(State& state, Collect what) override {
+    if (group_ == nullptr) return Status();  // no step was done: the state is whole
+    if (state.params.empty()) {
+      RETURN_IF_ERROR(send({Command::Kind::kCollectParameters}));
+      RETURN_IF_ERROR(noted(collect_cells(plan_, *group_, worker_.params(), state.params)));
+    }
+    if (what == Collect::kParameters || !state.first_moment.empty()) return Status();
+    RETURN_IF_ERROR(send({Command::Kind::kCollectMoments}));
+    RETURN_IF_ERROR(noted(collect_cells(plan_, *group_, worker_.first_moment(), state.first_moment)));
+    return noted(collect_cells(plan_, *group_, worker_.second_moment(), state.second_moment));
   }
 
   runtime::ExecutableInfo leaf_info() const override { return leaf_->info(); }
   runtime::ExecutableInfo update_info() const override { return update_->info(); }
   std::vector<WorkerLoad> loads(int64_t leaves) const override {
     std::vector<WorkerLoad> out;
-    for (int64_t rank = 0; rank < plan_.workers; ++rank) out.push_back(Worker(plan_, rank).load(leaves));
+    for (int64_t rank = 0; rank < processes_.size; ++rank) out.push_back(Worker(plan_, rank).load(leaves));
     return out;
   }
   int64_t bytes_sent() const override { return group_ == nullptr ? 0 : group_->bytes_sent(); }
@@ -70,6 +73,10 @@ class ProcessRunner final : public StepRunner {
   }
 
   // Remembers that it was the group that failed.
+  Status noted(Status status) {
+    if (!status.ok()) processes_.lost = status.error().message();
+    return status;
+  }
   template <typename T>
   Result<T> noted(Result<T> result) {
     if (!result.ok()) processes_.lost = result.error().message();
@@ -89,9 +96,9 @@ class ProcessRunner final : public StepRunner {
 
 Result<std::unique_ptr<StepRunner>> make_process_runner(const CanonicalPrograms& programs,
                                                         runtime::Engine& engine, const std::string& remat,
-                                                        const spmd::Cells& cells, ProcessGroup& group) {
-  ASSIGN_OR_RETURN(WorkerPlan plan,
-                   make_worker_plan(programs, engine, remat, {group.size, cells, planted_worker_fault()}));
+                                                        const TrainConfig& config, ProcessGroup& group) {
+  ASSIGN_OR_RETURN(const WorkerOptions options, worker_options(config, group.size));
+  ASSIGN_OR_RETURN(WorkerPlan plan, make_worker_plan(programs, engine, remat, options));
   auto runner = std::make_unique<ProcessRunner>(std::move(plan), group);
   RETURN_IF_ERROR(runner->compile());
   return std::unique_ptr<StepRunner>(std::move(runner));

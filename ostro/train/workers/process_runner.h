@@ -3,9 +3,9 @@
 
 #include <memory>
 
+#include "ostro/train/options/config.h"
 #include "ostro/train/step/step.h"
 #include "ostro/train/workers/process_group.h"
-#include "ostro/train/workers/workers.h"
 
 namespace ostro::train {
 
@@ -15,6 +15,6 @@ namespace ostro::train {
 // it.
 Result<std::unique_ptr<StepRunner>> make_process_runner(const CanonicalPrograms& programs,
                                                         runtime::Engine& engine, const std::string& remat,
-                                                        const spmd::Cells& cells, ProcessGroup& group);
+                                                        const TrainConfig& config, ProcessGroup& group);
 
 }  // namespace ostro::train

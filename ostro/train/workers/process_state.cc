@@ -7,65 +7,68 @@ namespace {
 
 using runtime::Buffer;
 
-// The leader sends `bytes` to every other worker.
-Status send_to_all(runtime::Collectives& c, std::span<const std::byte> bytes) {
-  std::vector<int64_t> others;
-  for (int64_t w = 1; w < c.size(); ++w) others.push_back(w);
-  const std::vector<std::span<const std::byte>> send(others.size(), bytes);
-  const std::vector<std::span<std::byte>> receive(others.size());
-  return c.exchange(others, send, receive);
-}
+constexpr int64_t kLeader = 0;
 
-Status receive_from_leader(runtime::Collectives& c, std::span<std::byte> bytes) {
-  const std::vector<int64_t> leader{0};
-  const std::vector<std::span<const std::byte>> send(1);
-  const std::vector<std::span<std::byte>> receive{bytes};
-  return c.exchange(leader, send, receive);
+// The leader sends parts[w - 1] to worker w.
+Status send_to_all(runtime::Collectives& c, const std::vector<Buffer>& parts) {
+  std::vector<int64_t> others;
+  std::vector<std::span<const std::byte>> send;
+  for (int64_t w = 1; w < c.size(); ++w) {
+    others.push_back(w);
+    send.push_back(parts[static_cast<size_t>(w - 1)].bytes());
+  }
+  return c.exchange(others, send, std::vector<std::span<std::byte>>(others.size()));
 }
 
 }  // namespace
 
-Result<State> share_state(const WorkerPlan& plan, runtime::Collectives& c, const State& state) {
-  if (c.rank() == 0) {
-    for (const auto* part : {&state.params, &state.first_moment, &state.second_moment})
-      for (const Buffer& b : *part) RETURN_IF_ERROR(send_to_all(c, b.bytes()));
-    return state;
-  }
-  State mine;
-  for (auto* part : {&mine.params, &mine.first_moment, &mine.second_moment})
+Status share_state(const WorkerPlan& plan, runtime::Collectives& c, const State& state, Worker& worker) {
+  const std::vector<int64_t> leader{kLeader};
+  const std::vector<std::span<const std::byte>> nothing(1);
+  std::vector<std::vector<Buffer>> mine;
+  for (const auto* whole : {&state.params, &state.first_moment, &state.second_moment}) {
+    mine.emplace_back();
     for (size_t k = 0; k < plan.n; ++k) {
-      part->push_back(Buffer::empty(plan.shape(k)));
-      RETURN_IF_ERROR(receive_from_leader(c, part->back().mutable_bytes()));
+      if (c.rank() != kLeader) {
+        mine.back().push_back(Buffer::empty(plan.owned_shape(k, c.rank())));
+        RETURN_IF_ERROR(c.exchange(leader, nothing, {{mine.back().back().mutable_bytes()}}));
+        continue;
+      }
+      const auto part = [&](int64_t w) { return spmd::shard(plan.mesh(), w, plan.owned(k), (*whole)[k]); };
+      std::vector<Buffer> parts;
+      for (int64_t w = 1; w < c.size(); ++w) parts.push_back(part(w));
+      RETURN_IF_ERROR(send_to_all(c, parts));
+      mine.back().push_back(part(kLeader));
     }
-  return mine;
+  }
+  worker.adopt_cells(std::move(mine[0]), std::move(mine[1]), std::move(mine[2]));
+  return Status();
 }
 
-Status collect_moments(const WorkerPlan& plan, runtime::Collectives& c, const Worker& worker, State& state) {
-  const bool leader = c.rank() == 0;
-  if (!leader && !worker.owner()) return Status();
-  std::vector<int64_t> peers;  // whom this worker exchanges with
-  for (int64_t o = 1; leader && o < plan.owners(); ++o) peers.push_back(o);
-  if (!leader) peers.push_back(0);
-  for (const bool first : {true, false}) {
-    const std::vector<Buffer>& cells = first ? worker.first_moment() : worker.second_moment();
-    std::vector<Buffer>& whole = first ? state.first_moment : state.second_moment;
-    if (leader) whole.clear();
-    for (size_t k = 0; k < plan.n; ++k) {
-      std::vector<Buffer> parts;
-      std::vector<std::span<const std::byte>> send(peers.size());
-      std::vector<std::span<std::byte>> receive(peers.size());
-      if (leader) {
-        for (const int64_t o : peers) parts.push_back(Buffer::empty(plan.local_shape(k, o)));
-        for (size_t i = 0; i < peers.size(); ++i) receive[i] = parts[i].mutable_bytes();
-      } else {
-        send[0] = cells[k].bytes();
-      }
-      RETURN_IF_ERROR(c.exchange(peers, send, receive));
-      if (!leader) continue;
-      parts.insert(parts.begin(), cells[k]);
-      ASSIGN_OR_RETURN(Buffer b, spmd::join(plan.update.mesh, plan.layout(k), plan.shape(k), parts));
-      whole.push_back(std::move(b));
+Status collect_cells(const WorkerPlan& plan, runtime::Collectives& c, const std::vector<Buffer>& cells,
+                     std::vector<Buffer>& whole) {
+  const std::vector<int64_t> leader{kLeader};
+  const std::vector<std::span<std::byte>> nothing(1);
+  if (c.rank() == kLeader) whole.clear();
+  for (size_t k = 0; k < plan.n; ++k) {
+    if (c.rank() != kLeader) {
+      if (plan.first_holder(k, c.rank())) RETURN_IF_ERROR(c.exchange(leader, {{cells[k].bytes()}}, nothing));
+      continue;
     }
+    std::vector<int64_t> senders;
+    std::vector<Buffer> parts;
+    for (int64_t w = 1; w < c.size(); ++w)
+      if (plan.first_holder(k, w)) {
+        senders.push_back(w);
+        parts.push_back(Buffer::empty(plan.owned_shape(k, w)));
+      }
+    std::vector<std::span<std::byte>> receive;
+    for (Buffer& b : parts) receive.push_back(b.mutable_bytes());
+    RETURN_IF_ERROR(c.exchange(senders, std::vector<std::span<const std::byte>>(senders.size()), receive));
+    whole.push_back(Buffer::empty(plan.shape(k)));
+    spmd::place(plan.mesh(), kLeader, plan.owned(k), cells[k], whole.back());
+    for (size_t i = 0; i < senders.size(); ++i)
+      spmd::place(plan.mesh(), senders[i], plan.owned(k), parts[i], whole.back());
   }
   return Status();
 }

@@ -5,12 +5,13 @@
 
 namespace ostro::train {
 
-// Every worker gets the leader's state. Called by all of them; only the leader's `state` is read.
-Result<State> share_state(const WorkerPlan& plan, runtime::Collectives& group, const State& state);
+// Every worker adopts its cells of the leader's state. Called by all of them; only the leader's `state` is
+// read.
+Status share_state(const WorkerPlan& plan, runtime::Collectives& group, const State& state, Worker& worker);
 
-// Sends the owners' cells of the moments to the leader, which joins them into `state`. Called by all; only
-// the leader's `state` is changed.
-Status collect_moments(const WorkerPlan& plan, runtime::Collectives& group, const Worker& worker,
-                       State& state);
+// Sends the workers' cells to the leader, which joins them into `whole`, an array for each parameter. Called
+// by all with the same `cells` of their worker: parameters or a moment.
+Status collect_cells(const WorkerPlan& plan, runtime::Collectives& group,
+                     const std::vector<runtime::Buffer>& cells, std::vector<runtime::Buffer>& whole);
 
 }  // namespace ostro::train

@@ -1,0 +1,50 @@
+// How a run is spread over workers: options, and the mesh that follows from them and the number of workers.
+// None of it changes a bit of the result.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "ostro/config/options.h"
+#include "ostro/ir/program/mesh.h"
+
+namespace ostro::train {
+
+// When workers exchange gradients (docs/spmd.md).
+enum class Exchange {
+  kStep,   // once a step: each worker sums whole gradients of its leaves first
+  kLayer,  // inside the backward loop: no worker holds more than one layer's gradient
+};
+std::vector<std::string> option_names(Exchange);
+
+struct MeshOptions {
+  // Sizes, in the order of the mesh. One may be -1: as many as there are workers for.
+  config::IntMap axes = {{"replica", 1}, {"data", -1}, {"model", 1}};
+  Exchange exchange = Exchange::kStep;
+  void visit_options(config::OptionTable& table);
+  bool operator==(const MeshOptions&) const = default;
+};
+
+// The keys of the `trainer:` section that spread a run over a mesh.
+struct ShardingOptions {
+  MeshOptions mesh;
+  std::vector<std::string> tensor_parallel_axes;   // over the mesh axis "model"
+  std::optional<std::string> fsdp_axis = "embed";  // of parameters and moments, over the mesh axis "data"
+  std::map<std::string, std::string> axis_resources, parameter_axis_resources;  // array axis -> mesh axis
+
+  void visit_options(config::OptionTable& table);
+  Status validate() const;
+};
+
+// The mesh axes whose workers run different leaves (microbatches).
+inline const std::vector<std::string> kLeafAxes = {"replica", "data"};
+inline constexpr const char* kLeafPeers = "replica*data";  // for Mesh::peers
+
+// The mesh of `workers` workers, with every size known, and what is split over which of its axes. Errors name
+// the key and a value that works: sizes that do not multiply to the number of workers.
+Result<ir::Sharding> sharding_for(const ShardingOptions& options, int64_t workers);
+
+}  // namespace ostro::train

@@ -1,0 +1,76 @@
+// What all workers of a run share: the programs, partitioned over the mesh, and who holds what.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "ostro/spmd/partition.h"
+#include "ostro/train/programs/leaf_plan.h"
+#include "ostro/train/programs/programs.h"
+#include "ostro/train/step/step.h"
+
+namespace ostro::train {
+
+// Deliberate faults in the communication, used to prove that the equality tests fail (base/test_fault.h).
+enum class WorkerFault {
+  kNone,
+  kLeafOrder,  // leaves 1 and 2 change places
+  // owners add partial sums in ring order, starting with the next worker's, instead of in the tree
+  kRingOrder,
+};
+
+struct WorkerOptions {
+  ir::Sharding sharding;  // the mesh, and what is split over it (options/mesh.h)
+  // axis -> number of cells (numerics.cells): parameters are owned in whole cells
+  spmd::Cells cells = {};
+  WorkerFault fault = WorkerFault::kNone;
+};
+
+// It does not change after it is made.
+struct WorkerPlan {
+  CanonicalPrograms programs;
+  runtime::Engine* engine = nullptr;
+  std::string remat;
+  WorkerFault fault = WorkerFault::kNone;
+  size_t n = 0;      // number of parameters
+  int64_t rows = 0;  // rows of one leaf
+  // The leaf program, split over the mesh axes that do not carry leaves. Workers that differ only along the
+  // axes that do carry leaves run the same program on different leaves.
+  spmd::Partition leaf;
+  // The update program, split over all mesh axes.
+  spmd::Partition update;
+  std::string gather_axes;  // mesh axes that carry leaves and split parameters, for Mesh::peers; "": none
+
+  const ir::Mesh& mesh() const { return update.mesh; }
+  // The workers that run different leaves of the batch beside `rank`, itself included, in the order of their
+  // leaves.
+  std::vector<int64_t> leaf_peers(int64_t rank) const;
+  // The leaves that worker `rank` runs.
+  LeafRange range(int64_t leaves, int64_t rank) const;
+
+  // Whole shape of parameter k. Its moments and gradient have the same.
+  const ir::Shape& shape(size_t k) const { return update.param_shapes[k]; }
+  // Where the cells of parameter k are: every worker updates what it holds by this layout.
+  const spmd::Layout& owned(size_t k) const { return update.params[k]; }
+  // What the leaf program takes of parameter k: whole along the axes that carry leaves.
+  const spmd::Layout& used(size_t k) const { return leaf.params[k]; }
+  // How `owned` cuts a parameter that a worker holds as in `used`.
+  spmd::Layout cut(size_t k) const;
+  ir::Shape owned_shape(size_t k, int64_t rank) const;
+  ir::Shape used_shape(size_t k, int64_t rank) const;
+  int64_t owned_bytes(int64_t rank) const;  // of all parameters
+  int64_t used_bytes(int64_t rank) const;
+  // Whether parameter k is split over workers that run different leaves.
+  bool gathered(size_t k) const;
+  // Whether `rank` is the first of the workers that hold the same elements of parameter k as it does.
+  bool first_holder(size_t k, int64_t rank) const;
+};
+
+// Errors: an axis that cannot be split in this way (names the key of numerics that allows it).
+Result<WorkerPlan> make_worker_plan(const CanonicalPrograms& programs, runtime::Engine& engine,
+                                    const std::string& remat, const WorkerOptions& options);
+
+// The fault of OSTRO_TEST_FAULT that concerns workers.
+WorkerFault planted_worker_fault();
+
+}  // namespace ostro::train
