@@ -169,7 +169,24 @@ TEST_CASE("what keeps workers from connecting is named") {
   CHECK(error(connect_gloo(line(2), 2, store, "a/", options)) == "worker 2 of 2 workers");
   options.bind = "nowhere.invalid";
   const std::string nowhere = error(connect_gloo(line(1), 0, store, "b/", options));
-  CHECK_MESSAGE(nowhere.find("worker 0: connecting 1 workers by nowhere.invalid") == 0, nowhere);
+  CHECK_MESSAGE(nowhere.find("worker 0: the address 'nowhere.invalid': ") == 0, nowhere);
+}
+
+// Named by an address that no interface of this machine has (RFC 5737).
+TEST_CASE("an address of another machine is an error") {
+  MemoryKeyValue store;
+  GlooOptions options;
+  options.bind = "192.0.2.1";
+  options.connect_timeout = milliseconds(1000);
+  std::vector<std::string> errors(2);
+  play(
+      line(2),
+      [&](int64_t rank, Result<std::unique_ptr<Group>> group) {
+        errors[static_cast<size_t>(rank)] = group.ok() ? "connected" : group.error().message();
+      },
+      [&](int64_t) { return options; });
+  CHECK_MESSAGE(errors[0].find("worker 0: connecting 2 workers by 192.0.2.1: ") == 0, errors[0]);
+  CHECK_MESSAGE(errors[1].find("worker 1: connecting 2 workers by 192.0.2.1: ") == 0, errors[1]);
 }
 
 TEST_CASE("a silent peer is an error after the exchange's timeout") {

@@ -7,6 +7,9 @@
 // - Connections are closed with what was sent and not yet acknowledged thrown away.
 #include "ostro/dist/gloo_wire.h"
 
+#include <netdb.h>
+#include <sys/socket.h>
+
 #include <algorithm>
 #include <mutex>
 #include <optional>
@@ -97,8 +100,8 @@ class Wire final : public GlooWire {
       context_->closeConnections();
     } catch (const std::exception&) {  // connections that are broken already
     }
-    context_.reset();
     watch_.reset();
+    context_.reset();
   }
 
  private:
@@ -233,11 +236,21 @@ Status gather(int64_t rank, int64_t size, KeyValue& store, const std::string& pr
   return Status();
 }
 
+// Gloo crashes over a name that it cannot resolve.
+Status check_address(const std::string& bind) {
+  addrinfo* found = nullptr;
+  const int failed = ::getaddrinfo(bind.c_str(), nullptr, nullptr, &found);
+  if (failed != 0) return invalid_argument(fmt::format("the address '{}': {}", bind, ::gai_strerror(failed)));
+  ::freeaddrinfo(found);
+  return Status();
+}
+
 }  // namespace
 
 Result<std::unique_ptr<GlooWire>> GlooWire::connect(int64_t rank, int64_t size, KeyValue& store,
                                                     const std::string& prefix, const std::string& bind,
                                                     Deadline deadline) {
+  RETURN_IF_ERROR(check_address(bind));
   RETURN_IF_ERROR(gather(rank, size, store, prefix, deadline));
   try {
     gloo::transport::tcp::attr address(
