@@ -22,7 +22,8 @@ ir::Mesh line(int64_t workers) { return {{{"x", workers}}}; }
 
 // Every rank a thread, with what it makes of its group, or of the error of connecting.
 using Play = std::function<void(int64_t rank, Result<std::unique_ptr<Group>> group)>;
-void play(const ir::Mesh& mesh, const Play& part, const std::function<GlooOptions(int64_t rank)>& options = {}) {
+void play(const ir::Mesh& mesh, const Play& part,
+          const std::function<GlooOptions(int64_t rank)>& options = {}) {
   MemoryKeyValue store;
   std::vector<std::thread> threads;
   for (int64_t rank = 0; rank < mesh.size(); ++rank)
@@ -49,7 +50,9 @@ Status run_gloo_workers(const ir::Mesh& mesh, const Work& work) {
 }
 
 TEST_CASE("threads connected by Gloo as a group") {
-  for (const GroupCase& c : kGroupCases) SUBCASE(c.name) { c.check(run_gloo_workers); }
+  for (const GroupCase& c : kGroupCases) SUBCASE(c.name) {
+      c.check(run_gloo_workers);
+    }
 }
 
 TEST_CASE("abort ends an exchange that waits, at once, and all later ones") {
@@ -135,7 +138,8 @@ TEST_CASE("who leaves while the others wait for it is named at once") {
   // One of the two may be told by the other, which has closed its connections.
   const std::string wanted = "lost worker 2: it left the group";
   CHECK_MESSAGE((errors[0] + errors[1]).find(wanted) != std::string::npos, (errors[0] + "; " + errors[1]));
-  for (const std::string& error : {errors[0], errors[1]}) CHECK(error.find(": lost worker ") != std::string::npos);
+  for (const std::string& error : {errors[0], errors[1]})
+    CHECK(error.find(": lost worker ") != std::string::npos);
 }
 
 TEST_CASE("a worker that does not know the secret is refused by all") {
@@ -150,9 +154,12 @@ TEST_CASE("a worker that does not know the secret is refused by all") {
         options.secret = rank == 2 ? "guess" : "right";
         return options;
       });
-  CHECK(errors[0].find("worker 2 did not prove to worker 0 that it knows the job's secret") != std::string::npos);
-  CHECK(errors[1].find("worker 2 did not prove to worker 1 that it knows the job's secret") != std::string::npos);
-  CHECK(errors[2].find("worker 0 did not prove to worker 2 that it knows the job's secret") != std::string::npos);
+  CHECK(errors[0].find("worker 2 did not prove to worker 0 that it knows the job's secret") !=
+        std::string::npos);
+  CHECK(errors[1].find("worker 2 did not prove to worker 1 that it knows the job's secret") !=
+        std::string::npos);
+  CHECK(errors[2].find("worker 0 did not prove to worker 2 that it knows the job's secret") !=
+        std::string::npos);
 }
 
 TEST_CASE("what keeps workers from connecting is named") {
@@ -225,7 +232,8 @@ TEST_CASE("groups that come and go leave no files and threads behind") {
   for (int i = 0; i < 50; ++i) cycle();
   CHECK(count("/proc/self/fd") == files);
   // The system still lists a thread for a moment after it was joined.
-  for (int i = 0; i < 1000 && count("/proc/self/task") != threads; ++i) std::this_thread::sleep_for(milliseconds(1));
+  for (int i = 0; i < 1000 && count("/proc/self/task") != threads; ++i)
+    std::this_thread::sleep_for(milliseconds(1));
   CHECK(count("/proc/self/task") == threads);
 }
 

@@ -25,7 +25,8 @@ class MemoryKeyValue final : public KeyValue {
   }
   Result<std::string> get(const std::string& key, std::chrono::milliseconds timeout) override {
     std::unique_lock lock(mutex_);
-    if (!changed_.wait_for(lock, timeout, [&] { return values_.contains(key); })) return busy("no value of " + key);
+    if (!changed_.wait_for(lock, timeout, [&] { return values_.contains(key); }))
+      return busy("no value of " + key);
     return values_.at(key);
   }
 

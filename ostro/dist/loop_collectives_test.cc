@@ -17,7 +17,9 @@ TEST_CASE("peers differ in one coordinate, in its order") {
 }
 
 TEST_CASE("threads of one process as a group") {
-  for (const GroupCase& c : kGroupCases) SUBCASE(c.name) { c.check(run_workers); }
+  for (const GroupCase& c : kGroupCases) SUBCASE(c.name) {
+      c.check(run_workers);
+    }
 }
 
 }  // namespace
