@@ -7,9 +7,6 @@
 // - Connections are closed with what was sent and not yet acknowledged thrown away.
 #include "ostro/dist/gloo_wire.h"
 
-#include <netdb.h>
-#include <sys/socket.h>
-
 #include <algorithm>
 #include <mutex>
 #include <optional>
@@ -23,17 +20,13 @@
 #include <gloo/transport/tcp/device.h>
 #include <gloo/transport/unbound_buffer.h>
 
+#include "ostro/dist/meet.h"
+
 namespace ostro::dist {
 namespace {
 
 using std::chrono::milliseconds;
 using GlooBuffer = gloo::transport::UnboundBuffer;
-
-// At least one millisecond: to Gloo zero means for ever, and a negative time its default.
-milliseconds left_until(Deadline deadline) {
-  const auto left = std::chrono::duration_cast<milliseconds>(deadline - Deadline::clock::now());
-  return std::max(left, milliseconds(1));
-}
 
 // What Gloo wants to know from a rendezvous. Gloo's own stores wait 30 seconds in get(), whatever it was
 // told.
@@ -222,36 +215,13 @@ class Wire final : public GlooWire {
   std::optional<std::string> broken_;
 };
 
-// Waits until all workers are there. Without this Gloo's limit for one connection, which cannot be set for
-// all of them together, would also have to cover the time that the slowest worker needs to start.
-Status gather(int64_t rank, int64_t size, KeyValue& store, const std::string& prefix, Deadline deadline) {
-  RETURN_IF_ERROR(store.set(fmt::format("{}here/{}", prefix, rank), std::to_string(size)));
-  for (int64_t peer = 0; peer < size; ++peer) {
-    const auto theirs = store.get(fmt::format("{}here/{}", prefix, peer), left_until(deadline));
-    if (!theirs.ok()) return theirs.error().with_context(fmt::format("waiting for worker {}", peer));
-    if (*theirs != std::to_string(size))
-      return invalid_argument(
-          fmt::format("worker {} is one of {} workers, worker {} of {}", peer, *theirs, rank, size));
-  }
-  return Status();
-}
-
-// Gloo crashes over a name that it cannot resolve.
-Status check_address(const std::string& bind) {
-  addrinfo* found = nullptr;
-  const int failed = ::getaddrinfo(bind.c_str(), nullptr, nullptr, &found);
-  if (failed != 0) return invalid_argument(fmt::format("the address '{}': {}", bind, ::gai_strerror(failed)));
-  ::freeaddrinfo(found);
-  return Status();
-}
-
 }  // namespace
 
 Result<std::unique_ptr<GlooWire>> GlooWire::connect(int64_t rank, int64_t size, KeyValue& store,
                                                     const std::string& prefix, const std::string& bind,
                                                     Deadline deadline) {
   RETURN_IF_ERROR(check_address(bind));
-  RETURN_IF_ERROR(gather(rank, size, store, prefix, deadline));
+  RETURN_IF_ERROR(meet(rank, size, store, prefix, deadline));
   try {
     gloo::transport::tcp::attr address(
         bind.c_str());  // without it Gloo asks for the address of the host's name

@@ -2,7 +2,6 @@
 // includes its headers. What the messages mean is gloo_group.cc's business.
 #pragma once
 
-#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -11,10 +10,9 @@
 
 #include "ostro/base/error.h"
 #include "ostro/dist/key_value.h"
+#include "ostro/dist/meet.h"
 
 namespace ostro::dist {
-
-using Deadline = std::chrono::steady_clock::time_point;
 
 // Gloo matches a message with its receiver by a 64-bit number, the slot. Its own collectives use small
 // numbers in the highest byte, we use these.
