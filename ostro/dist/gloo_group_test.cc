@@ -196,6 +196,41 @@ TEST_CASE("an address of another machine is an error") {
   CHECK_MESSAGE(errors[1].find("worker 1: connecting 2 workers by 192.0.2.1: ") == 0, errors[1]);
 }
 
+// Tells one worker that it is gone when that asks for addresses.
+class Failing final : public KeyValue {
+ public:
+  explicit Failing(KeyValue& store) : store_(store) {}
+  Status set(const std::string& key, std::string_view value) override { return store_.set(key, value); }
+  Result<std::string> get(const std::string& key, milliseconds timeout) override {
+    if (key.find("address") != std::string::npos) return io_error("the store is gone");
+    return store_.get(key, timeout);
+  }
+
+ private:
+  KeyValue& store_;
+};
+
+TEST_CASE("a worker that fails while it connects is missed by the others when their time is over") {
+  MemoryKeyValue store;
+  Failing failing(store);
+  GlooOptions options;
+  options.connect_timeout = milliseconds(500);
+  std::vector<std::string> errors(3);
+  const auto begin = Clock::now();
+  std::vector<std::thread> threads;
+  for (int64_t rank = 0; rank < 3; ++rank)
+    threads.emplace_back([&, rank] {
+      KeyValue& mine = rank == 1 ? static_cast<KeyValue&>(failing) : store;
+      const auto group = connect_gloo(line(3), rank, mine, "c/", options);
+      errors[static_cast<size_t>(rank)] = group.ok() ? "connected" : group.error().message();
+    });
+  for (std::thread& t : threads) t.join();
+  CHECK(Clock::now() - begin < milliseconds(3000));
+  CHECK(errors[1] == "worker 1: connecting 3 workers by 127.0.0.1: the store is gone");
+  for (const size_t i : {size_t{0}, size_t{2}})
+    CHECK_MESSAGE(errors[i].find(fmt::format("worker {}: connecting 3 workers", i)) == 0, errors[i]);
+}
+
 TEST_CASE("a silent peer is an error after the exchange's timeout") {
   std::promise<void> over;
   std::string error;
