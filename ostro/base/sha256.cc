@@ -1,6 +1,8 @@
 #include "ostro/base/sha256.h"
 
+#include <openssl/crypto.h>
 #include <openssl/evp.h>
+#include <openssl/hmac.h>
 
 #include "ostro/base/check.h"
 
@@ -53,5 +55,21 @@ std::string to_hex(const Sha256Digest& digest) {
 
 std::string sha256_hex(std::string_view bytes) { return to_hex(sha256(bytes)); }
 std::string sha256_hex(std::span<const std::byte> bytes) { return to_hex(sha256(bytes)); }
+
+Sha256Digest hmac_sha256(std::string_view key, std::string_view message) {
+  Sha256Digest digest;
+  unsigned int size = 0;
+  // A null key would mean "the key of the last call" to OpenSSL, and an empty string_view may be null.
+  const void* key_bytes = key.empty() ? "" : key.data();
+  const auto* bytes = reinterpret_cast<const unsigned char*>(message.data());
+  const void* done = HMAC(EVP_sha256(), key_bytes, static_cast<int>(key.size()), bytes, message.size(),
+                          digest.data(), &size);
+  OSTRO_CHECK(done != nullptr && size == digest.size(), "HMAC-SHA256 failed");
+  return digest;
+}
+
+bool same_digest(const Sha256Digest& a, const Sha256Digest& b) {
+  return CRYPTO_memcmp(a.data(), b.data(), a.size()) == 0;
+}
 
 }  // namespace ostro

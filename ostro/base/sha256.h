@@ -1,4 +1,5 @@
-// SHA-256, for names and checksums of content (chain entries, checkpoint cells, data ledgers).
+// SHA-256, for names and checksums of content (chain entries, checkpoint cells, data ledgers), and the
+// message authentication code made of it (for workers that prove to each other that they belong to one job).
 #pragma once
 
 #include <array>
@@ -40,5 +41,11 @@ std::string to_hex(const Sha256Digest& digest);
 // Lower-case hexadecimal SHA-256 of the bytes.
 std::string sha256_hex(std::string_view bytes);
 std::string sha256_hex(std::span<const std::byte> bytes);
+
+// HMAC-SHA256 (RFC 2104) of the message: only who knows the key can compute it.
+Sha256Digest hmac_sha256(std::string_view key, std::string_view message);
+// Whether two digests are equal, in a time that does not depend on where they differ. With an ordinary
+// comparison whoever guesses a code could learn from the time how much of the guess is right.
+bool same_digest(const Sha256Digest& a, const Sha256Digest& b);
 
 }  // namespace ostro

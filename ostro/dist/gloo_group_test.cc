@@ -1,0 +1,276 @@
+#include "ostro/dist/gloo_group.h"
+
+#include <doctest/doctest.h>
+
+#include <atomic>
+#include <filesystem>
+#include <future>
+#include <iterator>
+#include <optional>
+#include <thread>
+
+#include "ostro/dist/group_cases_for_test.h"
+#include "ostro/dist/key_value_for_test.h"
+
+namespace ostro::dist {
+namespace {
+
+using std::chrono::milliseconds;
+using Clock = std::chrono::steady_clock;
+
+ir::Mesh line(int64_t workers) { return {{{"x", workers}}}; }
+
+// Every rank a thread, with what it makes of its group, or of the error of connecting.
+using Play = std::function<void(int64_t rank, Result<std::unique_ptr<Group>> group)>;
+void play(const ir::Mesh& mesh, const Play& part,
+          const std::function<GlooOptions(int64_t rank)>& options = {}) {
+  MemoryKeyValue store;
+  std::vector<std::thread> threads;
+  for (int64_t rank = 0; rank < mesh.size(); ++rank)
+    threads.emplace_back([&, rank] {
+      part(rank, connect_gloo(mesh, rank, store, "test/", options ? options(rank) : GlooOptions{}));
+    });
+  for (std::thread& t : threads) t.join();
+}
+
+// As run_workers: the first failure is the result and ends all.
+Status run_gloo_workers(const ir::Mesh& mesh, const Work& work) {
+  std::mutex mutex;
+  Status first;
+  play(mesh, [&](int64_t, Result<std::unique_ptr<Group>> group) {
+    const Status status = group.ok() ? work(**group) : Status(group.error());
+    if (status.ok()) return;
+    {
+      const std::lock_guard lock(mutex);
+      if (first.ok()) first = status;
+    }
+    if (group.ok()) (*group)->abort(status.error().message());
+  });
+  return first;
+}
+
+TEST_CASE("threads connected by Gloo as a group") {
+  for (const GroupCase& c : kGroupCases) SUBCASE(c.name) {
+      c.check(run_gloo_workers);
+    }
+}
+
+TEST_CASE("abort ends an exchange that waits, at once, and all later ones") {
+  for (int round = 0; round < 10; ++round) {
+    std::promise<void> over;
+    const std::shared_future<void> done = over.get_future().share();
+    std::vector<std::string> errors(2);
+    milliseconds took{};
+    play(line(2), [&](int64_t rank, Result<std::unique_ptr<Group>> group) {
+      if (!group.ok()) errors[static_cast<size_t>(rank)] = group.error().message();
+      if (rank == 1) return done.wait();
+      if (group.ok()) {
+        Clock::time_point called;
+        std::thread other([&] {
+          std::this_thread::sleep_for(milliseconds(round));  // before, while and after it begins to wait
+          called = Clock::now();
+          (*group)->abort("superseded");
+          (*group)->abort("too late");
+        });
+        const auto result = all(**group, "x", 1);
+        errors[0] = result.ok() ? "no error" : result.error().message();
+        const auto end = Clock::now();
+        other.join();
+        took = std::chrono::duration_cast<milliseconds>(end - called);
+        errors[1] = text_of((*group)->exchange({}, {}, {}));
+      }
+      over.set_value();
+    });
+    CHECK(errors[0] == "worker 0: the group was aborted: superseded");
+    CHECK(errors[1] == errors[0]);
+    CHECK(took.count() < 1000);
+  }
+}
+
+TEST_CASE("who leaves is missed only by those who exchange with it") {
+  std::vector<std::string> errors(3);
+  std::atomic<bool> gone = false;
+  play(line(3), [&](int64_t rank, Result<std::unique_ptr<Group>> group) {
+    std::string& error = errors[static_cast<size_t>(rank)];
+    if (!group.ok()) {
+      error = group.error().message();
+      return;
+    }
+    error = text_of(swap_checked(**group, "x", [](int64_t, int64_t) { return 100'000; }, 0));
+    if (rank == 2) {
+      group->reset();
+      gone = true;
+      return;
+    }
+    // Workers 0 and 1 go on until worker 2 has closed its connections, both for the same number of rounds.
+    const std::vector<int64_t> peer{1 - rank};
+    for (bool last = false; !last && error.empty();) {
+      const bool mine = gone;
+      bool theirs = false;
+      const std::vector<std::span<const std::byte>> send{std::as_bytes(std::span(&mine, 1))};
+      const std::vector<std::span<std::byte>> receive{std::as_writable_bytes(std::span(&theirs, 1))};
+      error = text_of((*group)->exchange(peer, send, receive));
+      last = mine && theirs;
+    }
+    if (!error.empty()) return;
+    const auto begin = Clock::now();
+    const auto result = all(**group, "x", 1);
+    error = result.ok() ? "no error" : result.error().message();
+    if (Clock::now() - begin > milliseconds(1000)) error += "(late)";
+    if (all(**group, "x", 1).ok()) error += "(no error later)";
+  });
+  CHECK(errors[2].empty());
+  CHECK_MESSAGE(errors[0].find("worker 0: lost worker ") == 0, errors[0]);
+  CHECK_MESSAGE(errors[1].find("worker 1: lost worker ") == 0, errors[1]);
+  CHECK(errors[0].find("late") == std::string::npos);
+  CHECK(errors[1].find("late") == std::string::npos);
+}
+
+TEST_CASE("who leaves while the others wait for it is named at once") {
+  std::vector<std::string> errors(3);
+  const auto begin = Clock::now();
+  play(line(3), [&](int64_t rank, Result<std::unique_ptr<Group>> group) {
+    if (!group.ok() || rank == 2) return;
+    const auto result = all(**group, "x", 1);
+    errors[static_cast<size_t>(rank)] = result.ok() ? "no error" : result.error().message();
+  });
+  CHECK(Clock::now() - begin < milliseconds(1500));
+  // One of the two may be told by the other, which has closed its connections.
+  const std::string wanted = "lost worker 2: it left the group";
+  CHECK_MESSAGE((errors[0] + errors[1]).find(wanted) != std::string::npos, (errors[0] + "; " + errors[1]));
+  for (const std::string& error : {errors[0], errors[1]})
+    CHECK(error.find(": lost worker ") != std::string::npos);
+}
+
+TEST_CASE("a worker that does not know the secret is refused by all") {
+  std::vector<std::string> errors(3);
+  play(
+      line(3),
+      [&](int64_t rank, Result<std::unique_ptr<Group>> group) {
+        errors[static_cast<size_t>(rank)] = group.ok() ? "connected" : group.error().message();
+      },
+      [](int64_t rank) {
+        GlooOptions options;
+        options.secret = rank == 2 ? "guess" : "right";
+        return options;
+      });
+  CHECK(errors[0].find("worker 2 did not prove to worker 0 that it knows the job's secret") !=
+        std::string::npos);
+  CHECK(errors[1].find("worker 2 did not prove to worker 1 that it knows the job's secret") !=
+        std::string::npos);
+  CHECK(errors[2].find("worker 0 did not prove to worker 2 that it knows the job's secret") !=
+        std::string::npos);
+}
+
+TEST_CASE("what keeps workers from connecting is named") {
+  MemoryKeyValue store;
+  GlooOptions options;
+  options.connect_timeout = milliseconds(100);
+  const auto error = [](const Result<std::unique_ptr<Group>>& group) {
+    return group.ok() ? "connected" : group.error().message();
+  };
+  CHECK(error(connect_gloo(line(2), 0, store, "a/", options)) ==
+        "worker 0: waiting for worker 1: no value of a/here/1");
+  CHECK(error(connect_gloo(line(3), 1, store, "a/", options)) ==
+        "worker 1: worker 0 is one of 2 workers, worker 1 of 3");
+  CHECK(error(connect_gloo(line(2), 2, store, "a/", options)) == "worker 2 of 2 workers");
+  options.bind = "nowhere.invalid";
+  const std::string nowhere = error(connect_gloo(line(1), 0, store, "b/", options));
+  CHECK_MESSAGE(nowhere.find("worker 0: the address 'nowhere.invalid': ") == 0, nowhere);
+}
+
+// Named by an address that no interface of this machine has (RFC 5737).
+TEST_CASE("an address of another machine is an error") {
+  MemoryKeyValue store;
+  GlooOptions options;
+  options.bind = "192.0.2.1";
+  options.connect_timeout = milliseconds(1000);
+  std::vector<std::string> errors(2);
+  play(
+      line(2),
+      [&](int64_t rank, Result<std::unique_ptr<Group>> group) {
+        errors[static_cast<size_t>(rank)] = group.ok() ? "connected" : group.error().message();
+      },
+      [&](int64_t) { return options; });
+  CHECK_MESSAGE(errors[0].find("worker 0: connecting 2 workers by 192.0.2.1: ") == 0, errors[0]);
+  CHECK_MESSAGE(errors[1].find("worker 1: connecting 2 workers by 192.0.2.1: ") == 0, errors[1]);
+}
+
+// Tells one worker that it is gone when that asks for addresses.
+class Failing final : public KeyValue {
+ public:
+  explicit Failing(KeyValue& store) : store_(store) {}
+  Status set(const std::string& key, std::string_view value) override { return store_.set(key, value); }
+  Result<std::string> get(const std::string& key, milliseconds timeout) override {
+    if (key.find("address") != std::string::npos) return io_error("the store is gone");
+    return store_.get(key, timeout);
+  }
+
+ private:
+  KeyValue& store_;
+};
+
+TEST_CASE("a worker that fails while it connects is missed by the others when their time is over") {
+  MemoryKeyValue store;
+  Failing failing(store);
+  GlooOptions options;
+  options.connect_timeout = milliseconds(500);
+  std::vector<std::string> errors(3);
+  const auto begin = Clock::now();
+  std::vector<std::thread> threads;
+  for (int64_t rank = 0; rank < 3; ++rank)
+    threads.emplace_back([&, rank] {
+      KeyValue& mine = rank == 1 ? static_cast<KeyValue&>(failing) : store;
+      const auto group = connect_gloo(line(3), rank, mine, "c/", options);
+      errors[static_cast<size_t>(rank)] = group.ok() ? "connected" : group.error().message();
+    });
+  for (std::thread& t : threads) t.join();
+  CHECK(Clock::now() - begin < milliseconds(3000));
+  CHECK(errors[1] == "worker 1: connecting 3 workers by 127.0.0.1: the store is gone");
+  for (const size_t i : {size_t{0}, size_t{2}})
+    CHECK_MESSAGE(errors[i].find(fmt::format("worker {}: connecting 3 workers", i)) == 0, errors[i]);
+}
+
+TEST_CASE("a silent peer is an error after the exchange's timeout") {
+  std::promise<void> over;
+  std::string error;
+  play(
+      line(2),
+      [&](int64_t rank, Result<std::unique_ptr<Group>> group) {
+        if (rank == 1) return over.get_future().wait();
+        const auto result = group.ok() ? all(**group, "x", 1) : group.error();
+        error = result.ok() ? "no error" : result.error().message();
+        over.set_value();
+      },
+      [](int64_t) {
+        GlooOptions options;
+        options.exchange_timeout = milliseconds(100);
+        return options;
+      });
+  CHECK(error == "worker 0: worker 1 sent nothing in time");
+}
+
+TEST_CASE("groups that come and go leave no files and threads behind") {
+  const auto count = [](const char* folder) {
+    return std::distance(std::filesystem::directory_iterator(folder), std::filesystem::directory_iterator());
+  };
+  const auto cycle = [] {
+    const Status status = run_gloo_workers(line(3), [](runtime::Collectives& c) -> Status {
+      ASSIGN_OR_RETURN(const auto got, all(c, "x", c.rank()));
+      return got == std::vector<int64_t>{0, 1, 2} ? Status() : Status(invalid_argument("wrong values"));
+    });
+    REQUIRE_MESSAGE(status.ok(), text_of(status));
+  };
+  cycle();
+  const auto files = count("/proc/self/fd");
+  const auto threads = count("/proc/self/task");
+  for (int i = 0; i < 50; ++i) cycle();
+  CHECK(count("/proc/self/fd") == files);
+  // The system still lists a thread for a moment after it was joined.
+  for (int i = 0; i < 1000 && count("/proc/self/task") != threads; ++i)
+    std::this_thread::sleep_for(milliseconds(1));
+  CHECK(count("/proc/self/task") == threads);
+}
+
+}  // namespace
+}  // namespace ostro::dist

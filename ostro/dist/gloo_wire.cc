@@ -1,0 +1,243 @@
+// Gloo 0.5 as Debian has it. What it does not say in its documentation, found by trying and reading:
+// - Any wait that runs out of time closes all connections of the context. So no wait may be a short look.
+// - Closing the connections wakes no wait of another thread, abortWait... does.
+// - A message that is half read when its connection breaks is not told: its wait sleeps until its timeout.
+// Only
+//   messages that have not begun are told. Hence `watch_` below.
+// - Connections are closed with what was sent and not yet acknowledged thrown away.
+#include "ostro/dist/gloo_wire.h"
+
+#include <algorithm>
+#include <mutex>
+#include <optional>
+#include <stdexcept>
+#include <thread>
+#include <vector>
+
+#include <fmt/format.h>
+#include <gloo/rendezvous/context.h>
+#include <gloo/rendezvous/store.h>
+#include <gloo/transport/tcp/device.h>
+#include <gloo/transport/unbound_buffer.h>
+
+#include "ostro/dist/meet.h"
+
+namespace ostro::dist {
+namespace {
+
+using std::chrono::milliseconds;
+using GlooBuffer = gloo::transport::UnboundBuffer;
+
+// What Gloo wants to know from a rendezvous. Gloo's own stores wait 30 seconds in get(), whatever it was
+// told.
+class GlooStore final : public gloo::rendezvous::Store {
+ public:
+  GlooStore(KeyValue& store, std::string prefix, Deadline deadline)
+      : store_(store), prefix_(std::move(prefix)), deadline_(deadline) {}
+
+  void set(const std::string& key, const std::vector<char>& data) override {
+    const Status status = store_.set(prefix_ + key, std::string_view(data.data(), data.size()));
+    if (!status.ok()) throw std::runtime_error(status.error().message());
+  }
+  std::vector<char> get(const std::string& key) override {
+    const auto value = store_.get(prefix_ + key, left_until(deadline_));
+    if (!value.ok()) throw std::runtime_error(value.error().message());
+    return {value->begin(), value->end()};
+  }
+  void wait(const std::vector<std::string>& keys) override {
+    for (const std::string& key : keys) get(key);
+  }
+  void wait(const std::vector<std::string>& keys, const milliseconds& /*timeout*/) override { wait(keys); }
+
+ private:
+  KeyValue& store_;
+  const std::string prefix_;
+  const Deadline deadline_;
+};
+
+class Wire final : public GlooWire {
+ public:
+  Wire(std::shared_ptr<gloo::rendezvous::Context> context, int64_t rank, int64_t size)
+      : context_(std::move(context)), rank_(rank), size_(size), watched_(static_cast<size_t>(size)) {}
+  ~Wire() override { close(); }
+
+  // Throws. From every peer one byte is awaited that it sends only before it leaves. So when a connection
+  // breaks there is always a message on it that has not begun, and a thread that is told at once.
+  void start_watch() {
+    watch_ = context_->createUnboundBuffer(watched_.data(), watched_.size());
+    for (int64_t peer = 0; peer < size_; ++peer)
+      if (peer != rank_)
+        watch_->recv(static_cast<int>(peer), slot_of(SlotKind::kWatch, 0), static_cast<size_t>(peer), 1);
+    watcher_ = std::thread([this] { watch(); });
+  }
+
+  Status move(std::span<const Transfer> transfers, Deadline deadline) override {
+    return move(transfers, deadline, false);
+  }
+
+  void move_last(std::span<const Transfer> transfers, Deadline deadline) override {
+    stop_watch();
+    (void)move(transfers, deadline, true);
+  }
+
+  void abort(const std::string& reason) override {
+    const std::lock_guard lock(mutex_);
+    if (!aborted_) aborted_ = reason;
+    wake();
+  }
+
+  void close() override {
+    stop_watch();
+    if (!context_) return;
+    try {
+      context_->closeConnections();
+    } catch (const std::exception&) {  // connections that are broken already
+    }
+    watch_.reset();
+    context_.reset();
+  }
+
+ private:
+  struct Pending {
+    std::unique_ptr<GlooBuffer> buffer;
+    const Transfer* transfer;
+    bool receives;
+  };
+
+  void watch() {
+    try {
+      // Each peer that leaves ends one wait; no more than these can come. The time is a year: never.
+      for (int64_t i = 1; i < size_; ++i)
+        if (!watch_->waitRecv(nullptr, std::chrono::hours(24 * 365))) return;
+    } catch (const std::exception& e) {
+      const std::lock_guard lock(mutex_);
+      broken_ = e.what();
+      wake();
+    }
+  }
+
+  void stop_watch() {
+    if (!watcher_.joinable()) return;
+    watch_->abortWaitRecv();
+    watcher_.join();
+  }
+
+  // With the mutex held.
+  void wake() {
+    for (GlooBuffer* buffer : in_flight_) {
+      buffer->abortWaitRecv();
+      buffer->abortWaitSend();
+    }
+  }
+
+  Status move(std::span<const Transfer> transfers, Deadline deadline, bool all) {
+    if (!context_) return stopped();
+    std::vector<Pending> pending;
+    // Receivers first: what a peer has sent already then comes at once.
+    for (const bool receives : {true, false})
+      for (const Transfer& t : transfers) {
+        void* data = receives ? t.receive.data() : const_cast<std::byte*>(t.send.data());
+        const size_t size = receives ? t.receive.size() : t.send.size();
+        if (size > 0) pending.push_back({context_->createUnboundBuffer(data, size), &t, receives});
+      }
+    {
+      const std::lock_guard lock(mutex_);
+      if (!aborted_ && !broken_)
+        for (const Pending& p : pending) in_flight_.push_back(p.buffer.get());
+    }
+    const Status status = aborted() ? stopped() : run(pending, deadline, all);
+    const std::lock_guard lock(mutex_);
+    in_flight_.clear();
+    return status;
+  }
+
+  Status run(std::vector<Pending>& pending, Deadline deadline, bool all) {
+    Status first;
+    for (const bool post : {true, false})
+      for (Pending& p : pending) {
+        const auto peer = static_cast<int>(p.transfer->peer);
+        Status status;
+        try {
+          if (post && p.receives)
+            p.buffer->recv(peer, p.transfer->slot);
+          else if (post)
+            p.buffer->send(peer, p.transfer->slot);
+          else if (!(p.receives ? p.buffer->waitRecv(left_until(deadline))
+                                : p.buffer->waitSend(left_until(deadline))))
+            status = stopped();
+        } catch (const std::exception& e) {
+          status =
+              Deadline::clock::now() < deadline
+                  ? io_error(fmt::format("lost worker {}: {}", peer, e.what()))
+                  : io_error(fmt::format("worker {} {} nothing in time", peer, p.receives ? "sent" : "took"));
+        }
+        if (!status.ok() && !all) return status;
+        if (!status.ok() && first.ok()) first = status;
+      }
+    return first;
+  }
+
+  bool aborted() {
+    const std::lock_guard lock(mutex_);
+    return aborted_ || broken_;
+  }
+
+  // Why a wait was ended from outside. Of the peers, which are all still there for the lack of an error of
+  // their own, the one whose connection is broken is found by trying.
+  Status stopped() {
+    std::optional<std::string> broken;
+    {
+      const std::lock_guard lock(mutex_);
+      if (aborted_) return io_error("the group was aborted: " + *aborted_);
+      broken = broken_;
+    }
+    if (!context_ || !broken) return io_error("the connections are closed");
+    std::byte byte{};
+    const auto probe = context_->createUnboundBuffer(&byte, 1);
+    for (int64_t peer = 0; peer < size_; ++peer) try {
+        if (peer != rank_) probe->recv(static_cast<int>(peer), slot_of(SlotKind::kProbe, 0));
+      } catch (const std::exception&) {
+        return io_error(fmt::format("lost worker {}: {}", peer, *broken));
+      }
+    return io_error("lost a worker: " + *broken);
+  }
+
+  std::shared_ptr<gloo::rendezvous::Context> context_;
+  const int64_t rank_;
+  const int64_t size_;
+  std::vector<char> watched_;
+  std::unique_ptr<GlooBuffer> watch_;
+  std::thread watcher_;
+
+  std::mutex mutex_;  // guards what follows
+  std::vector<GlooBuffer*> in_flight_;
+  std::optional<std::string> aborted_;
+  std::optional<std::string> broken_;
+};
+
+}  // namespace
+
+Result<std::unique_ptr<GlooWire>> GlooWire::connect(int64_t rank, int64_t size, KeyValue& store,
+                                                    const std::string& prefix, const std::string& bind,
+                                                    Deadline deadline) {
+  RETURN_IF_ERROR(check_address(bind));
+  RETURN_IF_ERROR(meet(rank, size, store, prefix, deadline));
+  try {
+    gloo::transport::tcp::attr address(
+        bind.c_str());  // without it Gloo asks for the address of the host's name
+    std::shared_ptr<gloo::transport::Device> device = gloo::transport::tcp::CreateDevice(address);
+    auto context =
+        std::make_shared<gloo::rendezvous::Context>(static_cast<int>(rank), static_cast<int>(size));
+    context->setTimeout(std::max(left_until(deadline) / 5, milliseconds(1)));  // Gloo multiplies by five
+    GlooStore addresses(store, prefix + "address/", deadline);
+    // The wire gets the context only afterwards: closing one that did not connect fails.
+    context->connectFullMesh(addresses, device);
+    auto wire = std::make_unique<Wire>(std::move(context), rank, size);
+    wire->start_watch();
+    return std::unique_ptr<GlooWire>(std::move(wire));
+  } catch (const std::exception& e) {
+    return io_error(fmt::format("connecting {} workers by {}: {}", size, bind, e.what()));
+  }
+}
+
+}  // namespace ostro::dist

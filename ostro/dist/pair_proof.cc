@@ -1,0 +1,79 @@
+#include "ostro/dist/pair_proof.h"
+
+#include <sys/random.h>
+
+#include <array>
+#include <optional>
+#include <vector>
+
+#include <fmt/format.h>
+
+#include "ostro/base/sha256.h"
+
+namespace ostro::dist {
+namespace {
+
+using Nonce = std::array<char, 32>;  // a number used once: an old proof that someone recorded does not fit
+
+// What `from` sends to `to`, which chose the nonce. Both ranks are in it, so that nobody can send a worker's
+// own proof back to it; the length of the prefix is, so that no two groups give the same text.
+Sha256Digest proof(const std::string& secret, const std::string& prefix, int64_t from, int64_t to,
+                   const Nonce& nonce) {
+  const std::string text = fmt::format("ostro pair\n{}:{}\n{}\n{}\n{}", prefix.size(), prefix, from, to,
+                                       std::string_view(nonce.data(), nonce.size()));
+  return hmac_sha256(secret, text);
+}
+
+// Sends out[i] to every peer i and fills in[i].
+template <typename T>
+Status swap_all(GlooWire& wire, int64_t rank, uint64_t round, const std::vector<T>& out, std::vector<T>& in,
+                Deadline deadline) {
+  std::vector<Transfer> transfers;
+  for (size_t i = 0; i < out.size(); ++i)
+    if (static_cast<int64_t>(i) != rank)
+      transfers.push_back({static_cast<int64_t>(i), slot_of(SlotKind::kProof, round),
+                           std::as_bytes(std::span(&out[i], 1)),
+                           std::as_writable_bytes(std::span(&in[i], 1))});
+  return wire.move(transfers, deadline);
+}
+
+}  // namespace
+
+Status prove_pairs(GlooWire& wire, int64_t rank, int64_t size, const std::string& secret,
+                   const std::string& prefix, Deadline deadline) {
+  const auto n = static_cast<size_t>(size);
+  std::vector<Nonce> mine(n);
+  std::vector<Nonce> theirs(n);
+  for (Nonce& nonce : mine)
+    if (getrandom(nonce.data(), nonce.size(), 0) != static_cast<ssize_t>(nonce.size()))
+      return io_error("the system gave no random bytes");
+  RETURN_IF_ERROR(swap_all(wire, rank, 0, mine, theirs, deadline));
+
+  std::vector<Sha256Digest> given(n);
+  std::vector<Sha256Digest> got(n);
+  for (size_t i = 0; i < n; ++i) given[i] = proof(secret, prefix, rank, static_cast<int64_t>(i), theirs[i]);
+  RETURN_IF_ERROR(swap_all(wire, rank, 1, given, got, deadline));
+
+  std::optional<int64_t> liar;
+  for (size_t i = n; i-- > 0;) {
+    const auto peer = static_cast<int64_t>(i);
+    if (peer != rank && !same_digest(got[i], proof(secret, prefix, peer, rank, mine[i]))) liar = peer;
+  }
+
+  // A third round: who closed its connections at the sight of a wrong proof could take its own from the peers
+  // that wait for it. When this round is over everyone has everything, and everyone can say what was wrong.
+  const std::vector<char> content(n, liar ? 0 : 1);
+  std::vector<char> others(n, 1);
+  const Status last = swap_all(wire, rank, 2, content, others, deadline);
+  if (liar)
+    return io_error(
+        fmt::format("worker {} did not prove to worker {} that it knows the job's secret: do both have "
+                    "the same secret?",
+                    *liar, rank));
+  RETURN_IF_ERROR(last);
+  for (size_t i = 0; i < n; ++i)
+    if (others[i] != 1) return io_error(fmt::format("worker {} found a worker with another secret", i));
+  return Status();
+}
+
+}  // namespace ostro::dist
