@@ -1,0 +1,64 @@
+#include "ostro/cluster/secret.h"
+
+#include <sys/random.h>
+
+#include <array>
+#include <cerrno>
+
+#include "ostro/base/check.h"
+#include "ostro/base/sha256.h"
+
+namespace ostro::cluster {
+namespace {
+
+constexpr size_t kBlock = 64;  // bytes that SHA-256 takes at a time
+
+std::string_view as_text(const Sha256Digest& digest) {
+  return {reinterpret_cast<const char*>(digest.data()), digest.size()};
+}
+
+}  // namespace
+
+std::string hmac_sha256(std::string_view key, std::string_view message) {
+  std::string inner(kBlock, '\0');
+  if (key.size() > kBlock) {
+    const Sha256Digest digest = sha256(key);
+    inner.replace(0, digest.size(), as_text(digest));
+  } else {
+    inner.replace(0, key.size(), key);
+  }
+  std::string outer = inner;
+  for (char& c : inner) c = static_cast<char>(c ^ 0x36);
+  for (char& c : outer) c = static_cast<char>(c ^ 0x5c);
+  const Sha256Digest first = Sha256().update(std::string_view(inner)).update(message).finish();
+  const Sha256Digest second = Sha256().update(std::string_view(outer)).update(as_text(first)).finish();
+  return std::string(as_text(second));
+}
+
+bool equal_in_constant_time(std::string_view a, std::string_view b) {
+  if (a.size() != b.size()) return false;
+  volatile unsigned char differences = 0;  // volatile: the compiler must not leave the loop early
+  for (size_t i = 0; i < a.size(); ++i) {
+    differences = static_cast<unsigned char>(differences | static_cast<unsigned char>(a[i] ^ b[i]));
+  }
+  return differences == 0;
+}
+
+std::string nonce() {
+  std::array<char, 32> bytes;
+  ssize_t got;
+  do {
+    got = getrandom(bytes.data(), bytes.size(), 0);
+  } while (got < 0 && errno == EINTR);
+  OSTRO_CHECK(got == static_cast<ssize_t>(bytes.size()), "the system gives no random bytes");
+  return {bytes.data(), bytes.size()};
+}
+
+std::string proof(std::string_view secret, std::string_view role, std::string_view coordinator_nonce,
+                  std::string_view member_nonce) {
+  std::string message("ostro cluster 1 ");
+  message.append(role).append(" ").append(coordinator_nonce).append(member_nonce);
+  return hmac_sha256(secret, message);
+}
+
+}  // namespace ostro::cluster
