@@ -139,18 +139,19 @@ void Loop::settle() {
   member_count_ = roster_.size();
 }
 
-void Loop::drop_lost() {
-  for (auto peer = peers_.begin(); peer != peers_.end();) {
-    if (peer->lost.empty()) {
-      ++peer;
-      continue;
-    }
-    if (peer->stage == Stage::kMember) {
-      members_.erase(peer->member);
-      roster_.remove(peer->member, peer->lost);
-    }
-    peer = peers_.erase(peer);
+void Loop::remove_lost_members() {
+  for (Peer& peer : peers_) {
+    if (peer.lost.empty() || peer.stage != Stage::kMember) continue;
+    peer.stage = Stage::kLeaving;
+    members_.erase(peer.member);
+    roster_.remove(peer.member, peer.lost);
   }
+}
+
+void Loop::drop_lost() {
+  remove_lost_members();
+  // One that was lost while the others were told is still a member, and stays for the next turn.
+  peers_.remove_if([](const Peer& peer) { return !peer.lost.empty() && peer.stage != Stage::kMember; });
 }
 
 void Loop::begin_epochs() {

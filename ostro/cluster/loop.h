@@ -56,6 +56,7 @@ class Loop {
   bool room_for_stranger();
   void settle();
   void begin_epochs();
+  void remove_lost_members();
   void drop_lost();
   void flush();
   void push(Peer& peer, const std::string& message);

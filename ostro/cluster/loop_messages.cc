@@ -39,6 +39,8 @@ void Loop::handle_proof(Peer& peer, MessageReader& reader) {
 void Loop::handle_hello(Peer& peer, MessageReader& reader) {
   const std::optional<Hello> hello = read_hello(reader);
   if (reader.kind() != Kind::kHello || !hello) return lose(peer, "it does not speak as a worker does");
+  // A newcomer is compared with those who stay.
+  remove_lost_members();
   const Result<int64_t> member = roster_.add(*hello);
   if (!member.ok()) {
     log_warning(fmt::format("a worker is refused: {}", member.error().message()));
