@@ -18,7 +18,7 @@ struct CoordinatorOptions {
   int64_t workers = 1;                    // an epoch begins when that many are there; later epochs too
   std::chrono::milliseconds lease{5000};  // a worker that is silent for so long is lost
   std::string journal;  // a file with the last epoch's number, so that a restarted coordinator goes on with a
-                        // higher one; "": none
+                        // higher one; "": none. FILE.lock beside it keeps two coordinators from using it
 };
 
 // A thread with a listening socket. Thread-safe.

@@ -50,7 +50,7 @@ void Link::run() {
   }
   Lock lock(mutex_);
   if (!gone_) gone_ = io_error("the coordinator is gone: " + status.error().message());
-  end_up_to(std::max(epoch_.number, callback_epoch_), gone_->message());
+  end_up_to(epoch_.number, gone_->message());
   changed_.notify_all();
   call_if_ended(lock);
 }
@@ -136,17 +136,19 @@ void Link::end_up_to(int64_t number, const std::string& reason) {
   }
 }
 
-// Runs the callback if its epoch has ended, without the mutex.
+// Runs the callback if its epoch has ended, without the mutex; and then the one that this one has left, if
+// any.
 void Link::call_if_ended(Lock& lock) {
-  if (!callback_ || (callback_epoch_ > ended_ && !gone_)) return;
-  const auto callback = std::exchange(callback_, nullptr);
-  const std::string reason = end_reason_.empty() && gone_ ? gone_->message() : end_reason_;
-  runner_ = std::this_thread::get_id();
-  lock.unlock();
-  callback(reason);
-  lock.lock();
-  runner_.reset();
-  changed_.notify_all();
+  while (callback_ && !runner_ && (callback_epoch_ <= ended_ || gone_)) {
+    const auto callback = std::exchange(callback_, nullptr);
+    const std::string reason = callback_epoch_ <= ended_ ? end_reason_ : gone_->message();
+    runner_ = std::this_thread::get_id();
+    lock.unlock();
+    callback(reason);
+    lock.lock();
+    runner_.reset();
+    changed_.notify_all();
+  }
 }
 
 void Link::push(const std::string& message) {

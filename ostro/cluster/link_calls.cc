@@ -23,7 +23,7 @@ bool Link::wait_until(Lock& lock, std::optional<Clock::time_point> until,
 Result<Epoch> Link::wait_epoch(int64_t after, std::chrono::milliseconds timeout) {
   Lock lock(mutex_);
   const auto there = [&] { return gone_ || (epoch_.number > after && epoch_.number > ended_); };
-  if (!wait_until(lock, Clock::now() + timeout, there)) {
+  if (!wait_until(lock, deadline_after(timeout), there)) {
     return busy(fmt::format("no epoch after {} began within {} ms: too few workers are there", after,
                             timeout.count()));
   }
@@ -37,13 +37,8 @@ void Link::on_end(int64_t epoch, std::function<void(const std::string&)> callbac
   wait_until(lock, std::nullopt, [&] { return !runner_ || *runner_ == self; });
   callback_ = std::move(callback);
   callback_epoch_ = epoch;
-  // From within a callback the new one must not run, as its caller would find that none runs when it returns;
-  // the member's thread comes back to it.
-  if (runner_) {
-    waker_.wake();
-  } else {
-    call_if_ended(lock);
-  }
+  // From within a callback this does nothing: whoever runs that one runs the new one next.
+  call_if_ended(lock);
 }
 
 void Link::fault(int64_t epoch, const std::string& why) {
@@ -67,7 +62,7 @@ Result<std::string> Link::request(Kind kind, int64_t epoch, const std::function<
   request.epoch = epoch;
   push(message.bytes());
   std::optional<Clock::time_point> until;
-  if (timeout) until = Clock::now() + *timeout;
+  if (timeout) until = deadline_after(*timeout);
   if (!wait_until(lock, until, [&] { return request.answer.has_value(); })) {
     requests_.erase(id);
     push(Message(Kind::kCancel).number(id).bytes());

@@ -70,12 +70,10 @@ void Loop::wait() {
 }
 
 void Loop::read(Peer& peer) {
-  const size_t most = peer.stage == Stage::kStranger ? kMostBytesOfStranger : kMostBytes;
-  const Status filled = peer.channel.fill(most);
+  const Status filled = peer.channel.fill(peer.most);
   if (peer.channel.heard() && peer.stage == Stage::kMember) peer.until = Clock::now() + options_.lease;
   while (peer.lost.empty()) {
-    const auto message =
-        peer.channel.next(peer.stage == Stage::kStranger ? kMostBytesOfStranger : kMostBytes);
+    const auto message = peer.channel.next(peer.most);
     if (!message.ok()) return lose(peer, message.error().message());
     if (!message->has_value()) break;
     handle(peer, **message);

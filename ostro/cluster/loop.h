@@ -36,6 +36,7 @@ class Loop {
     explicit Peer(Socket socket) : channel(std::move(socket)) {}
     Channel channel;
     Stage stage = Stage::kStranger;
+    size_t most = kMostBytesOfStranger;  // bytes of a message
     std::string nonce;
     int64_t member = 0;  // of the roster
     Clock::time_point came;

@@ -30,6 +30,7 @@ void Loop::handle_proof(Peer& peer, MessageReader& reader) {
     return refuse(peer, "the secret is wrong");
   }
   peer.stage = Stage::kProved;
+  peer.most = kMostBytes;
   push(peer, Message(Kind::kWelcome)
                  .text(proof(options_.secret, "coordinator", peer.nonce, its_nonce))
                  .number(options_.lease.count())

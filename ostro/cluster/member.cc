@@ -63,7 +63,7 @@ Result<std::unique_ptr<Member>> Member::join(const std::string& host, int port, 
   if (message.size() > kMostBytes) {
     return invalid_argument(fmt::format("a hello of {} bytes; {} is the most", message.size(), kMostBytes));
   }
-  ASSIGN_OR_RETURN(Joined joined, connect_and_prove(host, port, secret, Clock::now() + timeout));
+  ASSIGN_OR_RETURN(Joined joined, connect_and_prove(host, port, secret, deadline_after(timeout)));
   // Ahead of the first heartbeat.
   joined.channel.push(message);
   return std::unique_ptr<Member>(new Member(std::make_unique<State>(std::move(joined))));

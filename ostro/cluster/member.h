@@ -18,8 +18,8 @@ class Member {
  public:
   // Connects, proves that both sides know the secret, and says hello; tries again while nobody listens, until
   // the timeout. Errors: kInvalidArgument when a side does not know the secret or the Hello is too long; kIo
-  // when the coordinator cannot be reached; kBusy when it does not answer. Whether it takes this worker,
-  // wait_epoch() says.
+  // when the coordinator cannot be reached; kBusy when it does not answer; kCorrupt when something else does.
+  // Whether it takes this worker, wait_epoch() says.
   static Result<std::unique_ptr<Member>> join(const std::string& host, int port, const std::string& secret,
                                               const Hello& hello, std::chrono::milliseconds timeout);
   // Leaves: the epoch ends for the others. Waits for a callback that runs.
@@ -31,7 +31,8 @@ class Member {
 
   // Has the callback called once, from the member's thread, when the epoch ends because a member was lost or
   // the coordinator is gone; or at once, from this thread, if it has already ended. One callback at a time;
-  // nullptr removes it (and waits for one that runs, unless called from it).
+  // nullptr removes it (and waits for one that runs, unless called from it). A callback must not wait: no
+  // heartbeats are sent meanwhile.
   void on_end(int64_t epoch, std::function<void(const std::string& reason)> callback);
 
   // Says that the epoch cannot go on (a peer was lost): the coordinator ends it for all and begins a new one.

@@ -158,6 +158,10 @@ Result<Socket> connect_to(const std::string& host, int port, Clock::time_point d
   }
 }
 
+Clock::time_point deadline_after(std::chrono::milliseconds timeout) {
+  return Clock::now() + std::min<std::chrono::milliseconds>(timeout, std::chrono::hours(24 * 3650));
+}
+
 int poll_milliseconds(Clock::time_point until) {
   const auto left = std::chrono::ceil<std::chrono::milliseconds>(until - Clock::now()).count();
   return static_cast<int>(std::clamp<int64_t>(left, 0, 60'000));

@@ -50,6 +50,8 @@ Result<Socket> accept_from(const Socket& listener);
 // deadline.
 Result<Socket> connect_to(const std::string& host, int port, Clock::time_point deadline);
 
+// Now and that much more; at most ten years, so that any number of milliseconds may be given.
+Clock::time_point deadline_after(std::chrono::milliseconds timeout);
 // Milliseconds from now to a time as poll() wants them, rounded up: 0 when it has come.
 int poll_milliseconds(Clock::time_point until);
 
