@@ -32,7 +32,10 @@ struct Job {
     options.secret = secret;
     start();
   }
-  ~Job() { set_log_sink(std::move(old_sink)); }
+  ~Job() {
+    coordinator.reset();
+    set_log_sink(std::move(old_sink));
+  }
   void start() {
     auto started = Coordinator::start(options);
     REQUIRE_MESSAGE(started.ok(), (started.ok() ? "" : started.error().message()));
@@ -79,16 +82,19 @@ inline Epoch next_epoch(Member& member, int64_t after) {
 // Waits for the end of a member's epoch.
 class End {
  public:
-  End(Member& member, int64_t epoch) {
+  End(Member& member, int64_t epoch) : member_(member), epoch_(epoch) {
     member.on_end(epoch, [this](const std::string& reason) { reason_.set_value(reason); });
   }
   std::string reason() {
     std::future<std::string> future = reason_.get_future();
     REQUIRE(future.wait_for(kSoon) == std::future_status::ready);
+    member_.on_end(epoch_, nullptr);  // the callback still holds the promise when the future is ready
     return future.get();
   }
 
  private:
+  Member& member_;
+  int64_t epoch_;
   std::promise<std::string> reason_;
 };
 

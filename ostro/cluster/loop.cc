@@ -131,10 +131,11 @@ void Loop::settle() {
   do {
     drop_lost();
     begin_epochs();
+    // Before anybody is told: who asks because of what a member has heard must not get an older answer.
+    epoch_ = roster_.epoch();
+    member_count_ = roster_.size();
     flush();
   } while (std::any_of(peers_.begin(), peers_.end(), [](const Peer& peer) { return !peer.lost.empty(); }));
-  epoch_ = roster_.epoch();
-  member_count_ = roster_.size();
 }
 
 void Loop::remove_lost_members() {
