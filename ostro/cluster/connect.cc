@@ -6,7 +6,7 @@
 #include <utility>
 
 #include "ostro/cluster/link.h"
-#include "ostro/cluster/secret.h"
+#include "ostro/cluster/wire/secret.h"
 
 namespace ostro::cluster {
 namespace {

@@ -13,10 +13,10 @@
 #include <thread>
 
 #include "ostro/base/error.h"
-#include "ostro/cluster/channel.h"
 #include "ostro/cluster/epoch.h"
 #include "ostro/cluster/message.h"
-#include "ostro/cluster/socket.h"
+#include "ostro/cluster/wire/channel.h"
+#include "ostro/cluster/wire/socket.h"
 
 namespace ostro::cluster {
 

@@ -11,12 +11,12 @@
 #include <string>
 #include <vector>
 
-#include "ostro/cluster/channel.h"
 #include "ostro/cluster/coordinator.h"
 #include "ostro/cluster/journal.h"
 #include "ostro/cluster/message.h"
 #include "ostro/cluster/roster.h"
-#include "ostro/cluster/socket.h"
+#include "ostro/cluster/wire/channel.h"
+#include "ostro/cluster/wire/socket.h"
 
 namespace ostro::cluster {
 

@@ -3,7 +3,7 @@
 
 #include "ostro/base/log.h"
 #include "ostro/cluster/loop.h"
-#include "ostro/cluster/secret.h"
+#include "ostro/cluster/wire/secret.h"
 
 namespace ostro::cluster {
 

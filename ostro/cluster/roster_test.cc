@@ -23,7 +23,8 @@ struct Sent {
             text += ": epoch";
             for (int i = 0; i < 3; ++i) text += " " + std::to_string(reader.number());
           } else if (reader.kind() == Kind::kEnd) {
-            text += ": end " + std::to_string(reader.number()) + " " + std::string(reader.text());
+            text += ": end " + std::to_string(reader.number()) + " ";
+            text += reader.text();
           } else {
             text += ": reply " + std::to_string(reader.number());
             text += reader.number() == kReplyOk ? " ok " : " error ";

@@ -7,7 +7,7 @@
 #include <string_view>
 
 #include "ostro/base/error.h"
-#include "ostro/cluster/socket.h"
+#include "ostro/cluster/wire/socket.h"
 
 namespace ostro::cluster {
 

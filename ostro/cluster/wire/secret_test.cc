@@ -1,4 +1,4 @@
-#include "ostro/cluster/secret.h"
+#include "ostro/cluster/wire/secret.h"
 
 #include <doctest/doctest.h>
 

@@ -1,4 +1,4 @@
-#include "ostro/cluster/channel.h"
+#include "ostro/cluster/wire/channel.h"
 
 #include <fmt/format.h>
 #include <sys/socket.h>

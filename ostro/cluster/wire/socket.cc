@@ -1,4 +1,4 @@
-#include "ostro/cluster/socket.h"
+#include "ostro/cluster/wire/socket.h"
 
 #include <fmt/format.h>
 #include <netdb.h>
