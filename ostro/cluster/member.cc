@@ -10,8 +10,8 @@
 #include "ostro/cluster/message.h"
 
 namespace ostro::cluster {
-namespace {
 
+// Not in an anonymous namespace: Member::State has some.
 class EpochStore : public dist::KeyValue {
  public:
   EpochStore(Link& link, int64_t epoch) : link_(link), epoch_(epoch) {}
@@ -44,8 +44,6 @@ class EpochStore : public dist::KeyValue {
   Link& link_;
   int64_t epoch_;
 };
-
-}  // namespace
 
 struct Member::State {
   explicit State(Joined joined) : link(std::move(joined)) {}

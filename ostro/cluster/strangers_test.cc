@@ -1,9 +1,11 @@
 // Those who do not belong: other secrets, other programs, garbage.
 #include <doctest/doctest.h>
+#include <poll.h>
 #include <sys/socket.h>
 
 #include <random>
 #include <string>
+#include <thread>
 
 #include "ostro/base/test_size.h"
 #include "ostro/cluster/job_for_test.h"
@@ -23,7 +25,7 @@ Socket connect(const Job& job) {
 // That two members still have their epoch, and each other.
 void check_unharmed(const Job& job, std::vector<std::unique_ptr<Member>>& members) {
   CHECK(job.coordinator->epoch() == 1);
-  CHECK(job.coordinator->members() == 2);
+  job.wait_for_members(2);
   CHECK(members[0]->store(1).set("key", "value").ok());
   CHECK(*members[1]->store(1).get("key", kSoon) == "value");
 }
@@ -114,18 +116,33 @@ TEST_CASE("garbage of any length harms nobody") {
     if (send(socket.fd(), bytes.data(), bytes.size(), MSG_NOSIGNAL) < 0) continue;
   }
   job.join();  // connections are taken in their order, so all that garbage has been read by now
-  job.wait_for_members(2);
   check_unharmed(job, members);
 }
 
-TEST_CASE("connections that say nothing keep nobody out") {
+TEST_CASE("connections that say nothing, or half a word, keep nobody out") {
   Job job(2);
   std::vector<Socket> silent;
-  for (int i = 0; i < 100; ++i) silent.push_back(connect(job));
+  for (size_t i = 0; i < 100; ++i) {
+    silent.push_back(connect(job));
+    if (i % 2 == 0) REQUIRE(send(silent[i].fd(), "\x40\0\0\0\7", 1 + i % 5, MSG_NOSIGNAL) > 0);
+  }
   auto members = job.join_in_order(2);
   next_epoch(*members[0], 0);
   next_epoch(*members[1], 0);
   check_unharmed(job, members);
+}
+
+TEST_CASE("slow: a connection that says nothing is closed after five seconds") {
+  Job job(1);
+  Channel channel(connect(job));
+  const auto start = Clock::now();
+  Status open;
+  while (open.ok()) {
+    pollfd wait{channel.fd(), POLLIN, 0};
+    REQUIRE(poll(&wait, 1, 20'000) == 1);
+    open = channel.fill(kMostBytes);
+  }
+  CHECK(Clock::now() - start > milliseconds(4'900));
 }
 
 // Who knows the secret, and has said hello; what it does then is up to the test.
@@ -155,7 +172,6 @@ TEST_CASE("a worker that sends nonsense leaves the others in peace") {
     if (!channel.flush().ok()) continue;  // it may close before all is sent
   }
   job.join();
-  job.wait_for_members(2);
   check_unharmed(job, members);
 }
 
@@ -164,7 +180,10 @@ TEST_CASE("a worker that does not read what it asked for is dropped") {
   Channel channel = proven(job);
   REQUIRE(channel.flush().ok());
   const auto until = Clock::now() + kSoon;
-  while (job.coordinator->epoch() == 0) REQUIRE(Clock::now() < until);
+  while (job.coordinator->epoch() == 0) {
+    REQUIRE(Clock::now() < until);
+    std::this_thread::yield();
+  }
   channel.push(Message(Kind::kSet).number(1).number(1).text("key").text(std::string(1'000'000, 'x')).bytes());
   for (int i = 2; i < 100; ++i) channel.push(Message(Kind::kGet).number(i).number(1).text("key").bytes());
   while (channel.wants_to_write() && channel.flush().ok()) REQUIRE(Clock::now() < until);
