@@ -44,7 +44,7 @@ void Link::on_end(int64_t epoch, std::function<void(const std::string&)> callbac
 void Link::fault(int64_t epoch, const std::string& why) {
   const Lock lock(mutex_);
   // A worker may say so from many threads, and once is enough.
-  if (epoch <= ended_ || epoch <= faulted_) return;
+  if (epoch != epoch_.number || epoch <= ended_ || epoch == faulted_) return;
   faulted_ = epoch;
   push(Message(Kind::kFault).number(epoch).text(shortened(why, kMostBytesOfReason)).bytes());
 }

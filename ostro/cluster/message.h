@@ -1,6 +1,6 @@
 // What a coordinator and a member say to each other. A message is a byte for its kind, then its fields:
-// numbers of 8 bytes, little-endian, and texts, each with its length in front. On the wire (channel.h) its
-// own length, 4 bytes, comes first.
+// numbers of 8 bytes, little-endian, and texts, each with its length in front. On the wire (wire/channel.h)
+// its own length, 4 bytes, comes first.
 #pragma once
 
 #include <cstdint>
