@@ -1,0 +1,42 @@
+#include "ostro/cluster/coordinator.h"
+
+#include <fmt/format.h>
+
+#include <thread>
+#include <utility>
+
+#include "ostro/cluster/loop.h"
+
+namespace ostro::cluster {
+
+struct Coordinator::State {
+  State(const CoordinatorOptions& options, Socket listener, Journal journal)
+      : loop(options, std::move(listener), std::move(journal)), thread([this] { loop.run(); }) {}
+  ~State() {
+    loop.stop();
+    thread.join();
+  }
+  Loop loop;
+  std::thread thread;  // after the loop, which it uses
+};
+
+Coordinator::Coordinator(std::unique_ptr<State> state) : state_(std::move(state)) {}
+Coordinator::~Coordinator() = default;
+
+Result<std::unique_ptr<Coordinator>> Coordinator::start(const CoordinatorOptions& options) {
+  if (options.workers < 1)
+    return invalid_argument(fmt::format("{} workers: a job needs 1 at least", options.workers));
+  if (options.lease < std::chrono::milliseconds(10)) {
+    return invalid_argument(fmt::format("a lease of {} ms: 10 at least", options.lease.count()));
+  }
+  ASSIGN_OR_RETURN(Socket listener, listen_at(options.bind, options.port, options.secret.empty()));
+  ASSIGN_OR_RETURN(Journal journal, Journal::open(options.journal));
+  auto state = std::make_unique<State>(options, std::move(listener), std::move(journal));
+  return std::unique_ptr<Coordinator>(new Coordinator(std::move(state)));
+}
+
+int Coordinator::port() const { return state_->loop.port(); }
+int64_t Coordinator::epoch() const { return state_->loop.epoch(); }
+int64_t Coordinator::members() const { return state_->loop.members(); }
+
+}  // namespace ostro::cluster

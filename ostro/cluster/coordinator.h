@@ -1,0 +1,45 @@
+// The one that decides who is in a job. Workers connect to it (member.h); it knows nothing of what they
+// compute.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <memory>
+#include <string>
+
+#include "ostro/base/error.h"
+
+namespace ostro::cluster {
+
+struct CoordinatorOptions {
+  std::string bind = "127.0.0.1";         // an address in numbers; others than loopback need a secret
+  int port = 0;                           // 0: any free one
+  std::string secret;                     // that a worker must know
+  int64_t workers = 1;                    // an epoch begins when that many are there; later epochs too
+  std::chrono::milliseconds lease{5000};  // a worker that is silent for so long is lost
+  std::string journal;  // a file with the last epoch's number, so that a restarted coordinator goes on with a
+                        // higher one; "": none. FILE.lock beside it keeps two coordinators from using it
+};
+
+// A thread with a listening socket. Thread-safe.
+class Coordinator {
+ public:
+  // Errors: kInvalidArgument for options that make no sense (an address off loopback without a secret); kBusy
+  // when the port is in use; kIo and kCorrupt for the journal.
+  static Result<std::unique_ptr<Coordinator>> start(const CoordinatorOptions& options);
+  // Closes all connections: every member sees that the coordinator is gone.
+  ~Coordinator();
+
+  int port() const;
+  // The number of the epoch that goes on or was the last; 0 when there was none.
+  int64_t epoch() const;
+  // How many workers are there, those who wait for an epoch included.
+  int64_t members() const;
+
+ private:
+  struct State;
+  explicit Coordinator(std::unique_ptr<State> state);
+  std::unique_ptr<State> state_;
+};
+
+}  // namespace ostro::cluster

@@ -1,0 +1,166 @@
+#include "ostro/cluster/link.h"
+
+#include <fmt/format.h>
+#include <poll.h>
+
+#include <algorithm>
+#include <array>
+#include <utility>
+
+namespace ostro::cluster {
+namespace {
+
+constexpr int64_t kBeatsALease = 5;
+
+}  // namespace
+
+Link::Link(Joined joined)
+    : channel_(std::move(joined.channel)),
+      lease_(joined.lease),
+      next_beat_(Clock::now()),
+      silent_until_(Clock::now() + 2 * lease_),
+      thread_([this] { run(); }) {}
+
+Link::~Link() {
+  {
+    const Lock lock(mutex_);
+    stopped_ = true;
+    callback_ = nullptr;
+  }
+  waker_.wake();
+  thread_.join();
+}
+
+void Link::run() {
+  Status status;
+  while (status.ok()) {
+    {
+      Lock lock(mutex_);
+      if (stopped_) return;
+      if (!muted_ && next_beat_ <= Clock::now()) {
+        next_beat_ = Clock::now() + lease_ / kBeatsALease;
+        channel_.push(Message(Kind::kBeat).bytes());
+      }
+      if (!muted_) status = channel_.flush();
+      call_if_ended(lock);
+    }
+    // What the coordinator said before it closed the connection says more than that it did.
+    const Status read = turn();
+    if (status.ok() || !read.ok()) status = read;
+  }
+  Lock lock(mutex_);
+  if (!gone_) gone_ = io_error("the coordinator is gone: " + status.error().message());
+  end_up_to(epoch_.number, gone_->message());
+  changed_.notify_all();
+  call_if_ended(lock);
+}
+
+// Waits until something can be read or written or a beat is due, and reads.
+Status Link::turn() {
+  bool writes;
+  {
+    const Lock lock(mutex_);
+    writes = channel_.wants_to_write() && !muted_;
+  }
+  std::array<pollfd, 2> polls = {
+      {{waker_.fd(), POLLIN, 0}, {channel_.fd(), static_cast<short>(writes ? POLLIN | POLLOUT : POLLIN), 0}}};
+  const int ready =
+      poll(polls.data(), polls.size(), poll_milliseconds(std::max(next_beat_, Clock::now() + lease_ / 20)));
+  if (ready > 0 && polls[0].revents != 0) waker_.clear();
+  if (ready > 0 && (polls[1].revents & (POLLIN | POLLHUP | POLLERR)) != 0) {
+    const Status filled = channel_.fill(kMostBytes);
+    if (channel_.heard()) silent_until_ = Clock::now() + 2 * lease_;
+    const Lock lock(mutex_);
+    while (true) {
+      ASSIGN_OR_RETURN(const std::optional<std::string_view> message, channel_.next(kMostBytes));
+      if (!message) break;
+      RETURN_IF_ERROR(handle(*message));
+    }
+    return filled;
+  }
+  // It answers each beat. Its machine may have vanished without a word.
+  if (silent_until_ <= Clock::now()) {
+    return io_error(fmt::format("nothing was heard from it for {} ms", 2 * lease_.count()));
+  }
+  return {};
+}
+
+Status Link::handle(std::string_view message) {
+  MessageReader reader(message);
+  const Kind kind = reader.kind();
+  if (kind == Kind::kBeat) return {};
+  if (kind == Kind::kRefused) {
+    gone_ = invalid_argument(std::string(reader.text()));
+    return gone_.value();
+  }
+  if (kind == Kind::kEpoch) {
+    Epoch epoch;
+    epoch.number = reader.number();
+    epoch.rank = reader.number();
+    epoch.size = reader.number();
+    end_up_to(epoch.number - 1, end_reason_.empty() ? "another epoch has begun" : end_reason_);
+    epoch_ = epoch;
+  } else if (kind == Kind::kEnd) {
+    const int64_t number = reader.number();
+    end_up_to(number, std::string(reader.text()));
+    push(Message(Kind::kEndSeen).number(number).bytes());
+  } else if (kind == Kind::kReply) {
+    const auto found = requests_.find(reader.number());
+    const int64_t code = reader.number();
+    std::string text(reader.text());
+    if (found == requests_.end()) return {};  // it was given up
+    if (found->second.answer) return {};
+    if (code == kReplyOk) {
+      found->second.answer = Result<std::string>(std::move(text));
+    } else {
+      found->second.answer = Result<std::string>(Error(static_cast<ErrorCode>(code), std::move(text)));
+    }
+  } else {
+    return corrupt("it does not speak as a coordinator does");
+  }
+  changed_.notify_all();
+  if (!reader.done()) return corrupt("it does not speak as a coordinator does");
+  return {};
+}
+
+void Link::end_up_to(int64_t number, const std::string& reason) {
+  if (number > ended_) {
+    ended_ = number;
+    end_reason_ = reason;
+  }
+  for (auto& [id, request] : requests_) {
+    if (!request.answer && (request.epoch <= ended_ || gone_)) {
+      request.answer =
+          Result<std::string>(io_error(fmt::format("epoch {} has ended: {}", request.epoch, reason)));
+    }
+  }
+}
+
+// Runs the callback if its epoch has ended, without the mutex; and then the one that this one has left, if
+// any.
+void Link::call_if_ended(Lock& lock) {
+  while (callback_ && !runner_ && (callback_epoch_ <= ended_ || gone_)) {
+    const auto callback = std::exchange(callback_, nullptr);
+    const std::string reason = callback_epoch_ <= ended_ ? end_reason_ : gone_->message();
+    runner_ = std::this_thread::get_id();
+    lock.unlock();
+    callback(reason);
+    lock.lock();
+    runner_.reset();
+    changed_.notify_all();
+  }
+}
+
+void Link::push(const std::string& message) {
+  if (muted_ || gone_) return;
+  // A coordinator that reads nothing for so long is gone, and will be found to be.
+  if (!channel_.push(message)) return;
+  waker_.wake();
+}
+
+void Link::mute_for_test() {
+  const Lock lock(mutex_);
+  muted_ = true;
+}
+
+}  // namespace ostro::cluster

@@ -1,0 +1,76 @@
+// What other threads ask of a member's connection.
+#include <fmt/format.h>
+
+#include <utility>
+
+#include "ostro/cluster/link.h"
+
+namespace ostro::cluster {
+
+void Link::send(const std::string& message) {
+  const Lock lock(mutex_);
+  push(message);
+}
+
+// False when the time came first.
+bool Link::wait_until(Lock& lock, std::optional<Clock::time_point> until,
+                      const std::function<bool()>& there) {
+  if (until) return changed_.wait_until(lock, *until, there);
+  changed_.wait(lock, there);
+  return true;
+}
+
+Result<Epoch> Link::wait_epoch(int64_t after, std::chrono::milliseconds timeout) {
+  Lock lock(mutex_);
+  const auto there = [&] { return gone_ || (epoch_.number > after && epoch_.number > ended_); };
+  if (!wait_until(lock, deadline_after(timeout), there)) {
+    return busy(fmt::format("no epoch after {} began within {} ms: too few workers are there", after,
+                            timeout.count()));
+  }
+  if (gone_) return *gone_;
+  return epoch_;
+}
+
+void Link::on_end(int64_t epoch, std::function<void(const std::string&)> callback) {
+  Lock lock(mutex_);
+  const std::thread::id self = std::this_thread::get_id();
+  wait_until(lock, std::nullopt, [&] { return !runner_ || *runner_ == self; });
+  callback_ = std::move(callback);
+  callback_epoch_ = epoch;
+  // From within a callback this does nothing: whoever runs that one runs the new one next.
+  call_if_ended(lock);
+}
+
+void Link::fault(int64_t epoch, const std::string& why) {
+  const Lock lock(mutex_);
+  // A worker may say so from many threads, and once is enough.
+  if (epoch != epoch_.number || epoch <= ended_ || epoch == faulted_) return;
+  faulted_ = epoch;
+  push(Message(Kind::kFault).number(epoch).text(shortened(why, kMostBytesOfReason)).bytes());
+}
+
+Result<std::string> Link::request(Kind kind, int64_t epoch, const std::function<void(Message&)>& rest,
+                                  std::optional<std::chrono::milliseconds> timeout) {
+  Lock lock(mutex_);
+  if (epoch <= ended_) return io_error(fmt::format("epoch {} has ended: {}", epoch, end_reason_));
+  if (gone_) return io_error(gone_->message());
+  const int64_t id = next_request_++;
+  Message message(kind);
+  message.number(id).number(epoch);
+  rest(message);
+  Request& request = requests_[id];
+  request.epoch = epoch;
+  push(message.bytes());
+  std::optional<Clock::time_point> until;
+  if (timeout) until = deadline_after(*timeout);
+  if (!wait_until(lock, until, [&] { return request.answer.has_value(); })) {
+    requests_.erase(id);
+    push(Message(Kind::kCancel).number(id).bytes());
+    return busy(fmt::format("nothing came within {} ms", timeout->count()));
+  }
+  Result<std::string> answer = *std::move(request.answer);
+  requests_.erase(id);
+  return answer;
+}
+
+}  // namespace ostro::cluster

@@ -1,0 +1,187 @@
+#include "ostro/cluster/loop.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "ostro/base/log.h"
+#include "ostro/cluster/wire/secret.h"
+
+namespace ostro::cluster {
+namespace {
+
+using std::chrono::milliseconds;
+
+constexpr milliseconds kStrangerTime(5000);  // to prove that it knows the secret, and to say hello
+constexpr milliseconds kStrangerRest(500);  // after which one that has not done so may be dropped for another
+constexpr milliseconds kRetry(1000);
+constexpr int64_t kMostStrangers = 64;
+constexpr int kMostAccepts = 16;  // in one turn
+
+}  // namespace
+
+Loop::Loop(const CoordinatorOptions& options, Socket listener, Journal journal)
+    : options_(options),
+      listener_(std::move(listener)),
+      port_(port_of(listener_)),
+      journal_(std::move(journal)),
+      epoch_(journal_.last_epoch()),
+      roster_(options.workers, journal_.last_epoch(), [this](int64_t member, const std::string& message) {
+        const auto found = members_.find(member);
+        if (found != members_.end()) push(*found->second, message);
+      }) {}
+
+void Loop::stop() {
+  stopped_ = true;
+  waker_.wake();
+}
+
+void Loop::run() {
+  while (!stopped_) {
+    wait();
+    // After all has been read: when this thread has not run for a while, nobody else is to blame for the
+    // silence.
+    expire();
+    accept_some();
+    settle();
+  }
+}
+
+// Waits until something happens, and reads what came.
+void Loop::wait() {
+  const Clock::time_point now = Clock::now();
+  Clock::time_point until = now + std::chrono::hours(1);
+  const bool accepts = next_accept_ <= now;
+  if (!accepts) until = std::min(until, next_accept_);
+  if (roster_.can_begin()) until = std::min(until, next_record_);
+  std::vector<pollfd> polls = {{waker_.fd(), POLLIN, 0}, {accepts ? listener_.fd() : -1, POLLIN, 0}};
+  for (const Peer& peer : peers_) {
+    until = std::min(until, peer.until);
+    polls.push_back({peer.channel.fd(),
+                     static_cast<short>(peer.channel.wants_to_write() ? POLLIN | POLLOUT : POLLIN), 0});
+  }
+  if (poll(polls.data(), polls.size(), poll_milliseconds(until)) < 0) return;
+  if (polls[0].revents != 0) waker_.clear();
+  size_t i = 2;
+  for (Peer& peer : peers_) {
+    if ((polls[i++].revents & (POLLIN | POLLHUP | POLLERR)) != 0) read(peer);
+  }
+}
+
+void Loop::read(Peer& peer) {
+  const Status filled = peer.channel.fill(peer.most);
+  if (peer.channel.heard() && peer.stage == Stage::kMember) peer.until = Clock::now() + options_.lease;
+  while (peer.lost.empty()) {
+    const auto message = peer.channel.next(peer.most);
+    if (!message.ok()) return lose(peer, message.error().message());
+    if (!message->has_value()) break;
+    handle(peer, **message);
+  }
+  if (!filled.ok()) lose(peer, filled.error().message());
+}
+
+void Loop::expire() {
+  const Clock::time_point now = Clock::now();
+  for (Peer& peer : peers_) {
+    if (peer.until <= now)
+      lose(peer, fmt::format("nothing was heard from it for {} ms", options_.lease.count()));
+  }
+}
+
+// Whether another connection can be taken. The oldest stranger has to go for it, unless it has only just
+// come: many workers may join at once, and silent connections must not keep them out.
+bool Loop::room_for_stranger() {
+  int64_t strangers = 0;
+  Peer* oldest = nullptr;
+  for (Peer& peer : peers_) {
+    if (peer.stage == Stage::kMember || !peer.lost.empty()) continue;
+    if (oldest == nullptr) oldest = &peer;
+    ++strangers;
+  }
+  if (strangers < kMostStrangers) return true;
+  if (oldest->came + kStrangerRest > Clock::now()) {
+    next_accept_ = oldest->came + kStrangerRest;
+    return false;
+  }
+  lose(*oldest, "too many connections without a proof of the secret");
+  return true;
+}
+
+void Loop::accept_some() {
+  if (next_accept_ > Clock::now()) return;
+  for (int i = 0; i < kMostAccepts; ++i) {
+    pollfd waiting{listener_.fd(), POLLIN, 0};
+    if (poll(&waiting, 1, 0) <= 0 || !room_for_stranger()) return;
+    Result<Socket> socket = accept_from(listener_);
+    if (!socket.ok()) {
+      if (socket.error().code() == ErrorCode::kIo) next_accept_ = Clock::now() + kRetry;
+      return;
+    }
+    Peer& peer = peers_.emplace_back(std::move(*socket));
+    peer.came = Clock::now();
+    peer.until = peer.came + kStrangerTime;
+    peer.nonce = nonce();
+    push(peer, Message(Kind::kChallenge).text(peer.nonce).bytes());
+  }
+}
+
+// Until nobody is lost any more: sending may find that somebody else is.
+void Loop::settle() {
+  do {
+    drop_lost();
+    begin_epochs();
+    // Before anybody is told: who asks because of what a member has heard must not get an older answer.
+    epoch_ = roster_.epoch();
+    member_count_ = roster_.size();
+    flush();
+  } while (std::any_of(peers_.begin(), peers_.end(), [](const Peer& peer) { return !peer.lost.empty(); }));
+}
+
+void Loop::remove_lost_members() {
+  for (Peer& peer : peers_) {
+    if (peer.lost.empty() || peer.stage != Stage::kMember) continue;
+    peer.stage = Stage::kLeaving;
+    members_.erase(peer.member);
+    roster_.remove(peer.member, peer.lost);
+  }
+}
+
+void Loop::drop_lost() {
+  remove_lost_members();
+  // One that was lost while the others were told is still a member, and stays for the next turn.
+  peers_.remove_if([](const Peer& peer) { return !peer.lost.empty() && peer.stage != Stage::kMember; });
+}
+
+void Loop::begin_epochs() {
+  if (!roster_.can_begin() || next_record_ > Clock::now()) return;
+  // First the journal: no number may be given out twice, whenever this process ends.
+  const Status recorded = journal_.record(roster_.epoch() + 1);
+  if (recorded.ok()) return roster_.begin();
+  log_error(fmt::format("no epoch can begin: {}", recorded.error().message()));
+  next_record_ = Clock::now() + kRetry;
+}
+
+void Loop::flush() {
+  for (Peer& peer : peers_) {
+    if (!peer.lost.empty()) continue;
+    const Status flushed = peer.channel.flush();
+    if (!flushed.ok()) {
+      lose(peer, flushed.error().message());
+    } else if (peer.stage == Stage::kLeaving && !peer.channel.wants_to_write() &&
+               !std::exchange(peer.finished, true)) {
+      // Closing now could take from the other side what it has not read yet, so it closes first.
+      peer.channel.finish();
+    }
+  }
+}
+
+void Loop::push(Peer& peer, const std::string& message) {
+  if (!peer.channel.push(message)) lose(peer, "it does not read what it is sent");
+}
+
+void Loop::lose(Peer& peer, const std::string& why) {
+  if (peer.lost.empty()) peer.lost = why;
+}
+
+}  // namespace ostro::cluster

@@ -1,0 +1,82 @@
+// The coordinator's thread: it takes connections, lets in who knows the secret, and carries messages between
+// members and the roster. Nothing that a stranger sends can stop it, make it grow or keep it waiting.
+#pragma once
+
+#include <poll.h>
+
+#include <atomic>
+#include <cstdint>
+#include <list>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "ostro/cluster/coordinator.h"
+#include "ostro/cluster/journal.h"
+#include "ostro/cluster/message.h"
+#include "ostro/cluster/roster.h"
+#include "ostro/cluster/wire/channel.h"
+#include "ostro/cluster/wire/socket.h"
+
+namespace ostro::cluster {
+
+class Loop {
+ public:
+  Loop(const CoordinatorOptions& options, Socket listener, Journal journal);
+  // Until stop(), which another thread may call, as it may those below.
+  void run();
+  void stop();
+  int port() const { return port_; }
+  int64_t epoch() const { return epoch_; }
+  int64_t members() const { return member_count_; }
+
+ private:
+  enum class Stage { kStranger, kProved, kMember, kLeaving };
+  struct Peer {
+    explicit Peer(Socket socket) : channel(std::move(socket)) {}
+    Channel channel;
+    Stage stage = Stage::kStranger;
+    size_t most = kMostBytesOfStranger;  // bytes of a message
+    std::string nonce;
+    int64_t member = 0;  // of the roster
+    Clock::time_point came;
+    Clock::time_point until;  // when it is dropped if nothing happens
+    bool finished = false;    // a leaving one to which nothing more will be sent
+    std::string lost;         // why it is to be dropped; "": it is not
+  };
+
+  void wait();
+  void read(Peer& peer);
+  void handle(Peer& peer, std::string_view message);
+  void handle_proof(Peer& peer, MessageReader& reader);
+  void handle_hello(Peer& peer, MessageReader& reader);
+  void handle_member(Peer& peer, MessageReader& reader);
+  void refuse(Peer& peer, const std::string& why);
+  void expire();
+  void accept_some();
+  bool room_for_stranger();
+  void settle();
+  void begin_epochs();
+  void remove_lost_members();
+  void drop_lost();
+  void flush();
+  void push(Peer& peer, const std::string& message);
+  static void lose(Peer& peer, const std::string& why);
+
+  CoordinatorOptions options_;
+  Socket listener_;
+  int port_;
+  Journal journal_;
+  Waker waker_;
+  std::atomic<bool> stopped_ = false;
+  std::atomic<int64_t> epoch_ = 0;
+  std::atomic<int64_t> member_count_ = 0;
+  std::list<Peer> peers_;  // by age
+  std::map<int64_t, Peer*> members_;
+  Roster roster_;
+  Clock::time_point
+      next_accept_;  // not before: too many strangers are here, or the system has no more sockets
+  Clock::time_point next_record_;  // not before: the journal could not be written
+};
+
+}  // namespace ostro::cluster

@@ -1,0 +1,79 @@
+// What the coordinator does with a message, by how far its sender has come.
+#include <fmt/format.h>
+
+#include "ostro/base/log.h"
+#include "ostro/cluster/loop.h"
+#include "ostro/cluster/wire/secret.h"
+
+namespace ostro::cluster {
+
+void Loop::handle(Peer& peer, std::string_view message) {
+  MessageReader reader(message);
+  switch (peer.stage) {
+    case Stage::kStranger:
+      return handle_proof(peer, reader);
+    case Stage::kProved:
+      return handle_hello(peer, reader);
+    case Stage::kMember:
+      return handle_member(peer, reader);
+    case Stage::kLeaving:
+      return;  // it has not read yet that it is refused
+  }
+}
+
+void Loop::handle_proof(Peer& peer, MessageReader& reader) {
+  const std::string_view its_nonce = reader.text();
+  const std::string_view its_proof = reader.text();
+  if (reader.kind() != Kind::kProof || !reader.done())
+    return lose(peer, "it does not speak as a worker does");
+  if (!equal_in_constant_time(its_proof, proof(options_.secret, "member", peer.nonce, its_nonce))) {
+    return refuse(peer, "the secret is wrong");
+  }
+  peer.stage = Stage::kProved;
+  peer.most = kMostBytes;
+  push(peer, Message(Kind::kWelcome)
+                 .text(proof(options_.secret, "coordinator", peer.nonce, its_nonce))
+                 .number(options_.lease.count())
+                 .bytes());
+}
+
+void Loop::handle_hello(Peer& peer, MessageReader& reader) {
+  const std::optional<Hello> hello = read_hello(reader);
+  if (reader.kind() != Kind::kHello || !hello) return lose(peer, "it does not speak as a worker does");
+  // A newcomer is compared with those who stay.
+  remove_lost_members();
+  const Result<int64_t> member = roster_.add(*hello);
+  if (!member.ok()) {
+    log_warning(fmt::format("a worker is refused: {}", member.error().message()));
+    return refuse(peer, member.error().message());
+  }
+  peer.stage = Stage::kMember;
+  peer.member = *member;
+  peer.until = Clock::now() + options_.lease;
+  members_[*member] = &peer;
+}
+
+void Loop::handle_member(Peer& peer, MessageReader& reader) {
+  const Kind kind = reader.kind();
+  if (kind == Kind::kBeat && reader.done()) return push(peer, Message(Kind::kBeat).bytes());
+  const int64_t first = reader.number();  // an epoch, or a request
+  const int64_t second = kind == Kind::kSet || kind == Kind::kGet ? reader.number() : 0;
+  const std::string key(kind == Kind::kSet || kind == Kind::kGet ? reader.text() : std::string_view());
+  const std::string_view text =
+      kind == Kind::kSet || kind == Kind::kFault ? reader.text() : std::string_view();
+  if (reader.done()) {
+    if (kind == Kind::kEndSeen) return roster_.end_seen(peer.member, first);
+    if (kind == Kind::kFault) return roster_.fault(peer.member, first, text);
+    if (kind == Kind::kSet) return roster_.set(peer.member, first, second, key, text);
+    if (kind == Kind::kGet) return roster_.get(peer.member, first, second, key);
+    if (kind == Kind::kCancel) return roster_.cancel(peer.member, first);
+  }
+  lose(peer, "it does not speak as a worker does");
+}
+
+void Loop::refuse(Peer& peer, const std::string& why) {
+  push(peer, Message(Kind::kRefused).text(shortened(why, kMostBytesOfReason)).bytes());
+  peer.stage = Stage::kLeaving;
+}
+
+}  // namespace ostro::cluster

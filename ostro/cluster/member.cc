@@ -1,0 +1,87 @@
+#include "ostro/cluster/member.h"
+
+#include <fmt/format.h>
+
+#include <map>
+#include <mutex>
+#include <utility>
+
+#include "ostro/cluster/link.h"
+#include "ostro/cluster/message.h"
+
+namespace ostro::cluster {
+
+// Not in an anonymous namespace: Member::State has some.
+class EpochStore : public dist::KeyValue {
+ public:
+  EpochStore(Link& link, int64_t epoch) : link_(link), epoch_(epoch) {}
+
+  Status set(const std::string& key, std::string_view value) override {
+    static constexpr size_t kMostPair = kMostBytes - 1024;  // leaves room for the other fields
+    if (key.size() + value.size() > kMostPair) {
+      return invalid_argument(fmt::format("key '{}': {} bytes; {} is the most", shortened(key, 100),
+                                          key.size() + value.size(), kMostPair));
+    }
+    const auto fields = [&](Message& message) { message.text(key).text(value); };
+    const Result<std::string> answer = link_.request(Kind::kSet, epoch_, fields, std::nullopt);
+    if (!answer.ok()) return named(answer.error(), key);
+    return {};
+  }
+
+  Result<std::string> get(const std::string& key, std::chrono::milliseconds timeout) override {
+    if (key.size() > kMostBytes / 2) return invalid_argument("a key of more than 512 KiB");
+    Result<std::string> answer =
+        link_.request(Kind::kGet, epoch_, [&](Message& message) { message.text(key); }, timeout);
+    if (!answer.ok()) return named(answer.error(), key);
+    return answer;
+  }
+
+ private:
+  static Error named(const Error& error, const std::string& key) {
+    return error.with_context(fmt::format("key '{}'", shortened(key, 100)));
+  }
+
+  Link& link_;
+  int64_t epoch_;
+};
+
+struct Member::State {
+  explicit State(Joined joined) : link(std::move(joined)) {}
+  std::mutex mutex;
+  std::map<int64_t, EpochStore> stores;
+  Link link;  // the last to be made and the first to end: its thread runs callbacks
+};
+
+Member::Member(std::unique_ptr<State> state) : state_(std::move(state)) {}
+Member::~Member() = default;
+
+Result<std::unique_ptr<Member>> Member::join(const std::string& host, int port, const std::string& secret,
+                                             const Hello& hello, std::chrono::milliseconds timeout) {
+  const std::string message = hello_message(hello);
+  if (message.size() > kMostBytes) {
+    return invalid_argument(fmt::format("a hello of {} bytes; {} is the most", message.size(), kMostBytes));
+  }
+  ASSIGN_OR_RETURN(Joined joined, connect_and_prove(host, port, secret, deadline_after(timeout)));
+  // Ahead of the first heartbeat.
+  joined.channel.push(message);
+  return std::unique_ptr<Member>(new Member(std::make_unique<State>(std::move(joined))));
+}
+
+Result<Epoch> Member::wait_epoch(int64_t after, std::chrono::milliseconds timeout) {
+  return state_->link.wait_epoch(after, timeout);
+}
+
+void Member::on_end(int64_t epoch, std::function<void(const std::string& reason)> callback) {
+  state_->link.on_end(epoch, std::move(callback));
+}
+
+void Member::fault(int64_t epoch, const std::string& why) { state_->link.fault(epoch, why); }
+
+dist::KeyValue& Member::store(int64_t epoch) {
+  const std::lock_guard lock(state_->mutex);
+  return state_->stores.try_emplace(epoch, state_->link, epoch).first->second;
+}
+
+void Member::mute_for_test() { state_->link.mute_for_test(); }
+
+}  // namespace ostro::cluster

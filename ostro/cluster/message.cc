@@ -1,0 +1,77 @@
+#include "ostro/cluster/message.h"
+
+namespace ostro::cluster {
+
+Message& Message::number(int64_t value) {
+  for (int shift = 0; shift < 64; shift += 8) {
+    bytes_.push_back(static_cast<char>(static_cast<uint64_t>(value) >> shift));
+  }
+  return *this;
+}
+
+Message& Message::text(std::string_view value) {
+  number(static_cast<int64_t>(value.size()));
+  bytes_.append(value);
+  return *this;
+}
+
+MessageReader::MessageReader(std::string_view bytes) : kind_{}, rest_(bytes) {
+  const std::string_view first = take(1);
+  if (!short_) kind_ = static_cast<Kind>(first[0]);
+}
+
+std::string_view MessageReader::take(size_t size) {
+  if (short_ || size > rest_.size()) {
+    short_ = true;
+    return {};
+  }
+  const std::string_view taken = rest_.substr(0, size);
+  rest_.remove_prefix(size);
+  return taken;
+}
+
+int64_t MessageReader::number() {
+  uint64_t value = 0;
+  int shift = 0;
+  for (const char c : take(8)) {
+    value |= static_cast<uint64_t>(static_cast<unsigned char>(c)) << shift;
+    shift += 8;
+  }
+  return static_cast<int64_t>(value);
+}
+
+std::string_view MessageReader::text() {
+  // A negative length is a huge one here, and so too long.
+  return take(static_cast<size_t>(number()));
+}
+
+std::string hello_message(const Hello& hello) {
+  Message message(Kind::kHello);
+  message.text(hello.job).text(hello.host).number(hello.pid);
+  message.number(static_cast<int64_t>(hello.equal.size()));
+  for (const auto& [name, value] : hello.equal) message.text(name).text(value);
+  return message.bytes();
+}
+
+std::optional<Hello> read_hello(MessageReader& reader) {
+  Hello hello;
+  hello.job = reader.text();
+  hello.host = reader.text();
+  hello.pid = reader.number();
+  const int64_t count = reader.number();
+  // An entry takes 16 bytes at least, so a message cannot promise more of them than it could hold.
+  if (count < 0 || count > static_cast<int64_t>(kMostBytes / 16)) return std::nullopt;
+  for (int64_t i = 0; i < count; ++i) {
+    std::string name(reader.text());
+    hello.equal.emplace_back(std::move(name), reader.text());
+  }
+  if (!reader.done()) return std::nullopt;
+  return hello;
+}
+
+std::string shortened(std::string_view text, size_t most) {
+  if (text.size() <= most) return std::string(text);
+  return std::string(text.substr(0, most - 3)) + "...";
+}
+
+}  // namespace ostro::cluster

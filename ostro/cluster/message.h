@@ -1,0 +1,78 @@
+// What a coordinator and a member say to each other. A message is a byte for its kind, then its fields:
+// numbers of 8 bytes, little-endian, and texts, each with its length in front. On the wire (wire/channel.h)
+// its own length, 4 bytes, comes first.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "ostro/base/error.h"
+#include "ostro/cluster/epoch.h"
+
+namespace ostro::cluster {
+
+inline constexpr size_t kMostBytes = size_t{1} << 20;  // of a message
+inline constexpr size_t kMostBytesOfStranger = 1024;   // of one from somebody who has proved nothing yet
+inline constexpr size_t kMostBytesOfReason = 4096;     // of a text why something went wrong
+inline constexpr int64_t kReplyOk = -1;                // in place of an ErrorCode
+
+enum class Kind : uint8_t {
+  // coordinator to member
+  kChallenge = 1,  // nonce
+  kWelcome,        // proof, lease in milliseconds
+  kRefused,        // why
+  kEpoch,          // number, rank, size
+  kEnd,            // number, reason
+  kReply,          // request, ErrorCode or kReplyOk, value or message
+  // member to coordinator
+  kProof,    // nonce, proof
+  kHello,    // job, host, pid, how many entries, then each entry's name and value
+  kEndSeen,  // number
+  kFault,    // number, why
+  kSet,      // request, number, key, value
+  kGet,      // request, number, key
+  kCancel,   // request
+  // both
+  kBeat,  // says only that the sender lives; the coordinator answers a member's
+};
+
+// Builds a message: Message(Kind::kEnd).number(3).text("gone").bytes().
+class Message {
+ public:
+  explicit Message(Kind kind) : bytes_(1, static_cast<char>(kind)) {}
+  Message& number(int64_t value);
+  Message& text(std::string_view value);
+  std::string bytes() const { return bytes_; }
+
+ private:
+  std::string bytes_;
+};
+
+// Reads a message of whatever bytes: a field that is not there reads as 0 or "", and done() is false from
+// then on.
+class MessageReader {
+ public:
+  explicit MessageReader(std::string_view bytes);
+  Kind kind() const { return kind_; }
+  int64_t number();
+  std::string_view text();
+  // Whether every field was there, and nothing else.
+  bool done() const { return !short_ && rest_.empty(); }
+
+ private:
+  std::string_view take(size_t size);
+  Kind kind_;
+  std::string_view rest_;
+  bool short_ = false;
+};
+
+std::string hello_message(const Hello& hello);
+// Of the fields of a kHello; none when they are wrong.
+std::optional<Hello> read_hello(MessageReader& reader);
+
+// The text, or its start when it has more than `most` bytes.
+std::string shortened(std::string_view text, size_t most);
+
+}  // namespace ostro::cluster

@@ -1,0 +1,58 @@
+// TCP sockets that never block, and a way to wake a thread that waits for some.
+#pragma once
+
+#include <chrono>
+#include <string>
+
+#include "ostro/base/error.h"
+
+namespace ostro::cluster {
+
+using Clock = std::chrono::steady_clock;
+
+// Owns a file descriptor. Programs that the process starts do not inherit it: a connection must end with its
+// owner.
+class Socket {
+ public:
+  Socket() = default;
+  explicit Socket(int fd) : fd_(fd) {}
+  ~Socket() { close(); }
+  Socket(Socket&& other) noexcept : fd_(other.fd_) { other.fd_ = -1; }
+  Socket& operator=(Socket&& other) noexcept;
+  int fd() const { return fd_; }
+  void close();
+
+ private:
+  int fd_ = -1;
+};
+
+// Makes poll() return in another thread.
+class Waker {
+ public:
+  Waker();
+  int fd() const { return event_.fd(); }
+  void wake();
+  void clear();
+
+ private:
+  Socket event_;
+};
+
+// A socket that listens at an address. Errors: kInvalidArgument when it is no address of this machine, or one
+// off loopback though `loopback_only`; kBusy when the port is in use.
+Result<Socket> listen_at(const std::string& address, int port, bool loopback_only);
+// The port that a socket listens at.
+int port_of(const Socket& socket);
+// The next connection that waits at a listening socket; kBusy when there is none, kIo when the system
+// refuses.
+Result<Socket> accept_from(const Socket& listener);
+// Connects; tries again while nobody listens. Errors: kInvalidArgument for an unknown host, kIo at the
+// deadline.
+Result<Socket> connect_to(const std::string& host, int port, Clock::time_point deadline);
+
+// Now and that much more; at most ten years, so that any number of milliseconds may be given.
+Clock::time_point deadline_after(std::chrono::milliseconds timeout);
+// Milliseconds from now to a time as poll() wants them, rounded up: 0 when it has come.
+int poll_milliseconds(Clock::time_point until);
+
+}  // namespace ostro::cluster
