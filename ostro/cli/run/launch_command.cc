@@ -70,10 +70,10 @@ int launch_local_command(Args args) {
     return report_error(
         invalid_argument(fmt::format("--workers: {} is not a number from 1 to 1024", workers)));
   if (const auto config = args.load_config(); !config.ok()) return report_error(config.error());
-  // The workers get the same words, but for those that are the launcher's.
+  // The workers get the same words, but for the verb and those that are the launcher's.
   std::vector<std::string> words;
   const auto& typed = args.typed();
-  for (size_t i = 0; i < typed.size(); ++i) {
+  for (size_t i = 1; i < typed.size(); ++i) {
     if (typed[i] == "--workers")
       ++i;
     else if (typed[i].rfind("--workers=", 0) != 0)
