@@ -22,11 +22,12 @@
 namespace ostro::cli {
 namespace {
 
-// Connections that end when their epoch does.
+// Connections that end when their epoch does, and say when they failed.
 class EpochGroup final : public dist::Group {
  public:
-  EpochGroup(std::unique_ptr<dist::Group> group, cluster::Member& member, int64_t epoch)
-      : group_(std::move(group)), member_(member), epoch_(epoch) {
+  EpochGroup(std::unique_ptr<dist::Group> group, cluster::Member& member, int64_t epoch,
+             train::ProcessGroup& processes)
+      : group_(std::move(group)), member_(member), epoch_(epoch), processes_(processes) {
     member_.on_end(epoch_, [this](const std::string& reason) { group_->abort(reason); });
   }
   ~EpochGroup() override { member_.on_end(epoch_, nullptr); }
@@ -37,7 +38,10 @@ class EpochGroup final : public dist::Group {
   std::vector<int64_t> peers(std::string_view axes) const override { return group_->peers(axes); }
   Status exchange(std::span<const int64_t> peers, std::span<const std::span<const std::byte>> send,
                   std::span<const std::span<std::byte>> receive) override {
-    return group_->exchange(peers, send, receive);
+    Status status = group_->exchange(peers, send, receive);
+    // Anything else is a defect, which another epoch would have again.
+    if (!status.ok() && status.error().code() == ErrorCode::kIo) processes_.lost = status.error().message();
+    return status;
   }
   void abort(const std::string& reason) override { group_->abort(reason); }
 
@@ -45,6 +49,7 @@ class EpochGroup final : public dist::Group {
   std::unique_ptr<dist::Group> group_;
   cluster::Member& member_;
   int64_t epoch_;
+  train::ProcessGroup& processes_;
 };
 
 struct WorkerCall {
@@ -109,7 +114,7 @@ class WorkerLoop {
     group.rank = epoch.rank;
     group.size = epoch.size;
     group.store = &member_.store(epoch.number);
-    group.connect = [&] { return connect(epoch); };
+    group.connect = [&](const ir::Mesh& mesh) { return connect(epoch, mesh, group); };
     const auto again = [&](const Error& error) {
       log_warning(fmt::format("epoch {} ended: {}", epoch.number, error.message()));
       member_.fault(epoch.number, *group.lost);
@@ -141,15 +146,19 @@ class WorkerLoop {
     return std::nullopt;
   }
 
-  Result<std::unique_ptr<dist::Group>> connect(const cluster::Epoch& epoch) {
+  Result<std::unique_ptr<dist::Group>> connect(const cluster::Epoch& epoch, const ir::Mesh& mesh,
+                                               train::ProcessGroup& processes) {
     dist::GlooOptions options;
     options.bind = call_.bind;
     options.secret = call_.secret;
-    ASSIGN_OR_RETURN(auto group,
-                     dist::connect_gloo({{{"data", epoch.size}}}, epoch.rank, member_.store(epoch.number),
-                                        fmt::format("gloo/{}", epoch.number), options));
+    auto group = dist::connect_gloo(mesh, epoch.rank, member_.store(epoch.number),
+                                    fmt::format("gloo/{}", epoch.number), options);
+    if (!group.ok()) {
+      if (group.error().code() == ErrorCode::kIo) processes.lost = group.error().message();
+      return group.error();
+    }
     return std::unique_ptr<dist::Group>(
-        std::make_unique<EpochGroup>(std::move(group), member_, epoch.number));
+        std::make_unique<EpochGroup>(std::move(*group), member_, epoch.number, processes));
   }
 
   WorkerCall& call_;

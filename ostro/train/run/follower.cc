@@ -40,39 +40,29 @@ Status follow(const TrainConfig& given, const Environment& env, ProcessGroup& gr
   RETURN_IF_ERROR(worker.update_program());
   RETURN_IF_ERROR(group.store->set(ready_key(group.rank), ""));
   RETURN_IF_ERROR(wait_for(group, kConnectKey));
-  auto connected = group.connect();
-  if (!connected.ok()) {
-    group.lost = connected.error().message();
-    return connected.error();
-  }
-  dist::Group& peers = **connected;
+  ASSIGN_OR_RETURN(const auto connected, group.connect(plan.mesh()));
+  dist::Group& peers = *connected;
   std::unique_ptr<data::Prefetcher> batches;
   data::Batch batch;
   for (int64_t number = 0;; ++number) {
     ASSIGN_OR_RETURN(const std::string line, wait_for(group, command_key(number)));
     ASSIGN_OR_RETURN(const Command command, Command::parse(line));
     if (command.kind == Command::Kind::kEnd) return Status();
-    Status done;
     std::vector<runtime::Buffer> unused;
     if (command.kind == Command::Kind::kAdopt) {
-      done = share_state(plan, peers, {}, worker);
+      RETURN_IF_ERROR(share_state(plan, peers, {}, worker));
     } else if (command.kind == Command::Kind::kCollectParameters) {
-      done = collect_cells(plan, peers, worker.params(), unused);
+      RETURN_IF_ERROR(collect_cells(plan, peers, worker.params(), unused));
     } else if (command.kind == Command::Kind::kCollectMoments) {
-      done = collect_cells(plan, peers, worker.first_moment(), unused);
-      if (done.ok()) done = collect_cells(plan, peers, worker.second_moment(), unused);
+      RETURN_IF_ERROR(collect_cells(plan, peers, worker.first_moment(), unused));
+      RETURN_IF_ERROR(collect_cells(plan, peers, worker.second_moment(), unused));
     } else {
       if (batches == nullptr)
         batches = std::make_unique<data::Prefetcher>(
             [&loader](int64_t step, data::Batch memory) { return loader.batch(step, 1, std::move(memory)); },
             command.step);
       ASSIGN_OR_RETURN(batch, batches->next(std::move(batch)));
-      const auto result = worker.step(peers, to_arrays(batch), {command.lr, command.k1, command.k2});
-      done = result.ok() ? Status() : result.error();
-    }
-    if (!done.ok()) {
-      group.lost = done.error().message();
-      return done;
+      RETURN_IF_ERROR(worker.step(peers, to_arrays(batch), {command.lr, command.k1, command.k2}));
     }
   }
 }

@@ -8,6 +8,7 @@
 
 #include "ostro/dist/group.h"
 #include "ostro/dist/key_value.h"
+#include "ostro/ir/program/mesh.h"
 
 namespace ostro::train {
 
@@ -17,9 +18,10 @@ namespace ostro::train {
 struct ProcessGroup {
   int64_t rank = 0, size = 1;
   dist::KeyValue* store = nullptr;  // of this epoch; get() fails when the epoch ends
-  // Connects this process with the others. All of them call it at about the same time.
-  std::function<Result<std::unique_ptr<dist::Group>>()> connect;
-  // Set when the connection to another process failed. Then a later epoch may do what this one could not.
+  // Connects this process with the others, which form this mesh. All of them call it at about the same time.
+  std::function<Result<std::unique_ptr<dist::Group>>(const ir::Mesh&)> connect;
+  // Set when another process or the epoch was lost, by wait_for(), by connect() and by the connections that it
+  // gave. Then a later epoch may do what this one could not.
   std::optional<std::string> lost = {};
 };
 

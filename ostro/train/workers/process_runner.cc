@@ -27,11 +27,11 @@ class ProcessRunner final : public StepRunner {
       phase("connect workers");
       RETURN_IF_ERROR(connect());
       RETURN_IF_ERROR(send({Command::Kind::kAdopt}));
-      RETURN_IF_ERROR(noted(share_state(plan_, *group_, state, worker_)));
+      RETURN_IF_ERROR(share_state(plan_, *group_, state, worker_));
     }
     RETURN_IF_ERROR(send({Command::Kind::kStep, state.step, scalars.lr, scalars.k1, scalars.k2}));
     state.params.clear(), state.first_moment.clear(), state.second_moment.clear();
-    ASSIGN_OR_RETURN(StepResult result, noted(worker_.step(*group_, batch, scalars)));
+    ASSIGN_OR_RETURN(StepResult result, worker_.step(*group_, batch, scalars));
     if (result.ok) ++state.step;
     return result;
   }
@@ -40,12 +40,12 @@ class ProcessRunner final : public StepRunner {
     if (group_ == nullptr) return Status();  // no step was done: the state is whole
     if (state.params.empty()) {
       RETURN_IF_ERROR(send({Command::Kind::kCollectParameters}));
-      RETURN_IF_ERROR(noted(collect_cells(plan_, *group_, worker_.params(), state.params)));
+      RETURN_IF_ERROR(collect_cells(plan_, *group_, worker_.params(), state.params));
     }
     if (what == Collect::kParameters || !state.first_moment.empty()) return Status();
     RETURN_IF_ERROR(send({Command::Kind::kCollectMoments}));
-    RETURN_IF_ERROR(noted(collect_cells(plan_, *group_, worker_.first_moment(), state.first_moment)));
-    return noted(collect_cells(plan_, *group_, worker_.second_moment(), state.second_moment));
+    RETURN_IF_ERROR(collect_cells(plan_, *group_, worker_.first_moment(), state.first_moment));
+    return collect_cells(plan_, *group_, worker_.second_moment(), state.second_moment);
   }
 
   runtime::ExecutableInfo leaf_info() const override { return leaf_->info(); }
@@ -62,7 +62,7 @@ class ProcessRunner final : public StepRunner {
     for (int64_t rank = 1; rank < processes_.size; ++rank)
       RETURN_IF_ERROR(wait_for(processes_, ready_key(rank)));
     RETURN_IF_ERROR(processes_.store->set(kConnectKey, ""));
-    ASSIGN_OR_RETURN(group_, noted(processes_.connect()));
+    ASSIGN_OR_RETURN(group_, processes_.connect(plan_.mesh()));
     return Status();
   }
 
@@ -70,17 +70,6 @@ class ProcessRunner final : public StepRunner {
     const Status sent = processes_.store->set(command_key(commands_++), command.text());
     if (!sent.ok()) processes_.lost = sent.error().message();
     return sent;
-  }
-
-  // Remembers that it was the group that failed.
-  Status noted(Status status) {
-    if (!status.ok()) processes_.lost = status.error().message();
-    return status;
-  }
-  template <typename T>
-  Result<T> noted(Result<T> result) {
-    if (!result.ok()) processes_.lost = result.error().message();
-    return result;
   }
 
   WorkerPlan plan_;
