@@ -93,7 +93,12 @@ TEST_CASE("a transformer over two workers along model: tensor and sequence paral
     const Partition replicated = check_parts(p, o, in, true);
     CHECK(count_ops(replicated.programs[0]->body, ir::OpKind::reduce_scatter_tree) > 0);
     o.sharding.parameter = {{"kv_heads", "model"}, {"mlp", "model"}, {"vocab", "model"}};
-    check_parts(p, o, in, true);
+    const Partition sharded = check_parts(p, o, in, true);
+    for (const auto& program : sharded.programs) {  // neither whole logits nor a whole table
+      CHECK_FALSE(has_value_with(program->body, {{"vocab", kVocab}}));
+      CHECK(count_ops(program->body, ir::OpKind::cross_entropy) == 0);
+      CHECK(count_ops(program->body, ir::OpKind::all_reduce_bits) == 2);  // embedding, targets
+    }
     // Control: with one leaf less somewhere the same function has other bits (in bf16 its roundings may hide
     // them).
     for (size_t axis = 0; compute == DType::f32 && axis < p.leaves.axes.size(); ++axis) {
