@@ -50,6 +50,7 @@ AxisRole role_of(const ir::Op& op, const std::vector<ir::Shape>& in, const std::
       return role == AxisRole::kMax ? AxisRole::kWhole : role;
     case OpKind::box_sumsq: {
       if (role != AxisRole::kParallel) return role;
+      if (op.attrs.has("lengths")) return AxisRole::kWhole;  // a part already
       const bool whole_boxes = !box_bounds(split, in[0].size_of(axis), out[0].size_of(axis)).empty();
       return whole_boxes ? role : AxisRole::kWhole;
     }

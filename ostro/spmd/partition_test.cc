@@ -475,7 +475,7 @@ TEST_CASE("the gradient of attention with split queries: partials per leaf, scal
         for (const auto& program : parts.programs) CHECK_FALSE(has_value_with(program->body, {kPos}));
         CHECK(count_ops(parts.programs[0]->body, OpKind::all_reduce_tree) == (all ? 3 : 2));
         if (workers == 3) CHECK(another_order_shows(p, parts, in));
-        // Scaling before the tree rounds otherwise, and here twice.
+        // Without the mark every partial is scaled, too.
         if (dtype == DType::f32)
           check_differs(p, with_ops(parts, [](ir::Op& op) { op.attrs.erase("partial"); }), in);
         // Keys in shards: each worker keeps its part of the sums.

@@ -72,6 +72,7 @@ Locals BlockPartitioner::run_attention_grad(const ir::Op& op, const Locals& in, 
   ir::Attrs attrs = op.attrs;
   attrs.set("query", part_name(query));
   attrs.set("partial", int64_t{1});
+  const bool scaled = op.attrs.i64("partial", 0) == 0;
 
   std::vector<ValueId> dq;
   std::vector<std::vector<ValueId>> partials(out.size());
@@ -97,7 +98,7 @@ Locals BlockPartitioner::run_attention_grad(const ir::Op& op, const Locals& in, 
     Local sum = tree_over_workers(tree(partials[i]), out[i], splits);
     const Shape shape = builder_.shape(sum.id);
     const auto scale = static_cast<double>(static_cast<float>(op.attrs.f64("scale")));
-    if (i == 1) sum.id = builder_.add(OpKind::mul, {sum.id, builder_.splat(scale, shape)});
+    if (i == 1 && scaled) sum.id = builder_.add(OpKind::mul, {sum.id, builder_.splat(scale, shape)});
     if (i <= 2) sum.id = builder_.add(OpKind::add, {sum.id, builder_.splat(0.0, shape)});
     results.push_back(std::move(sum));
   }

@@ -43,6 +43,7 @@ Frame::Ids Frame::grow_attention(OpKind kind, DType dtype) {
   }
   const Ids forward = emit(OpKind::attention, operands, attrs);
   if (kind == OpKind::attention || world_.smooth) return forward;
+  if (rng.chance(0.2)) attrs.set("partial", int64_t{1});
   operands.insert(operands.begin() + 3, {forward[0], forward[1], forward[2], value(q_shape)});
   return emit(kind, operands, attrs);
 }
