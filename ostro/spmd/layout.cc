@@ -44,12 +44,14 @@ Split Placement::split(Role role, std::string_view axis, int64_t n, const std::s
                                           : 1;
   const int64_t granules = leaf_count > 0 ? leaf_count : divide_up(n, length);
   const int64_t whole = leaf_count > 0 ? subtree(leaf_count, workers) : 0;
-  const int64_t each = whole > 0 ? whole : std::max<int64_t>(1, divide_up(granules, workers));
-  for (int64_t c = 1; c < workers; ++c)
-    s.bounds.push_back(std::min(n, std::min(c * each, granules) * length));
+  // Whole subtrees, or else as evenly as can be: no worker is empty while there are enough granules.
+  for (int64_t c = 1; c < workers; ++c) {
+    const int64_t before = whole > 0 ? std::min(c * whole, granules) : granules * c / workers;
+    s.bounds.push_back(std::min(n, before * length));
+  }
   s.bounds.push_back(n);
   if (whole > 0)
-    for (int64_t c = 0; c <= workers; ++c) s.leaves.push_back(std::min(c * each, leaf_count));
+    for (int64_t c = 0; c <= workers; ++c) s.leaves.push_back(std::min(c * whole, leaf_count));
   return s;
 }
 

@@ -54,7 +54,8 @@ struct Placement {
   const ir::AxisMap& map(Role role) const {
     return role == Role::kActivation ? sharding.compute : sharding.parameter;
   }
-  // How `axis` of size n is split over the mesh axis.
+  // How `axis` of size n is split over the mesh axis: leaves by whole subtrees; cells, or indices where there
+  // are none, as evenly as can be, so that no coordinate is left empty while there are enough of them.
   Split split(Role role, std::string_view axis, int64_t n, const std::string& mesh_axis) const;
   // The layout of a value of this role. When two of its axes map to the same mesh axis, the one that comes
   // first in the map is split, provided that every coordinate gets a part of it.

@@ -39,16 +39,18 @@ AxisRole role_of(const ir::Op& op, const std::vector<ir::Shape>& in, const std::
     case OpKind::rename:  // the axis has one name in the operand and another in the result
       return listed(op.attrs.strs("from"), axis) || listed(op.attrs.strs("to"), axis) ? AxisRole::kWhole
                                                                                       : role;
-    case OpKind::gather:  // rows of other workers would have to be joined by selection: the table is gathered
-      return role == AxisRole::kOrigin ? AxisRole::kWhole : role;
-    case OpKind::attention_grad:  // dk and dv are scaled after their tree, inside the op
-      // The sink's gradient is one chain over all rows of its heads.
+    case OpKind::cross_entropy:  // rows can be split instead
+      return role == AxisRole::kSum && split.leaves.empty() ? AxisRole::kWhole : role;
+    case OpKind::attention_grad:
+      if (role == AxisRole::kSum) return split.leaves.empty() ? AxisRole::kWhole : role;  // heads, instead
+      // The sink's gradient is one chain over all rows of its heads, within a leaf of queries.
       if (op.attrs.i64("sink", 0) != 0 && !in.back().has(axis)) return AxisRole::kWhole;
       return role == AxisRole::kParallel ? role : AxisRole::kWhole;
     case OpKind::reduce_min:
       return role == AxisRole::kMax ? AxisRole::kWhole : role;
     case OpKind::box_sumsq: {
       if (role != AxisRole::kParallel) return role;
+      if (op.attrs.has("lengths")) return AxisRole::kWhole;  // a part already
       const bool whole_boxes = !box_bounds(split, in[0].size_of(axis), out[0].size_of(axis)).empty();
       return whole_boxes ? role : AxisRole::kWhole;
     }
@@ -95,17 +97,17 @@ Layout OpSplits::layout(const ir::Shape& shape) const {
   return out;
 }
 
+int64_t box_length(int64_t size, int64_t boxes) { return std::max<int64_t>(1, (size + boxes - 1) / boxes); }
+
 std::vector<int64_t> box_bounds(const Split& split, int64_t size, int64_t boxes) {
-  const int64_t length = std::max<int64_t>(1, (size + boxes - 1) / boxes);
+  const int64_t length = box_length(size, boxes);
   std::vector<int64_t> bounds{0};
   for (size_t c = 1; c < split.bounds.size(); ++c) {
     const bool last = c + 1 == split.bounds.size();
     if (!last && split.bounds[c] % length != 0) return {};
     const int64_t held = split.bounds[c] - split.bounds[c - 1];
     bounds.push_back(last ? boxes : split.bounds[c] / length);
-    const int64_t count = bounds[c] - bounds[c - 1];
-    // The local op cuts its part into `count` boxes by the same rule; it must find the same length.
-    if (count < 1 || held < 1 || (held + count - 1) / count != length) return {};
+    if (bounds[c] <= bounds[c - 1] || held < 1) return {};
   }
   return bounds;
 }

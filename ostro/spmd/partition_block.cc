@@ -24,10 +24,6 @@ std::string key_of(const Layout& layout) {
 
 Shape without_first(const Shape& s) { return Shape{s.dtype, {s.axes.begin() + 1, s.axes.end()}}; }
 
-// The new name of an axis of which this worker holds one leaf. The name is not in the leaf table, so the axis
-// is not cut again.
-std::string part_name(const std::string& axis) { return axis + ".part"; }
-
 // Renames `axis` in a list attribute.
 void rename_in(ir::Attrs& attrs, const char* list, const std::string& axis) {
   if (!attrs.has(list)) return;
@@ -38,6 +34,8 @@ void rename_in(ir::Attrs& attrs, const char* list, const std::string& axis) {
 }
 
 }  // namespace
+
+std::string part_name(const std::string& axis) { return axis + ".part"; }
 
 Local BlockPartitioner::move(const Local& x, const Layout& to) {
   if (x.layout == to) return x;
@@ -134,15 +132,19 @@ ir::Attrs BlockPartitioner::local_attrs(const ir::Op& op, const OpSplits& splits
       break;
     case OpKind::box_sumsq: {
       const auto& names = op.attrs.strs("axes");
-      std::vector<int64_t> cells = op.attrs.ints("cells");
+      std::vector<int64_t> cells = op.attrs.ints("cells"), lengths;
+      bool told = false;  // the size of a part does not always tell how long the boxes are
       for (size_t i = 0; i < cells.size(); ++i) {
+        const int64_t size = in[0].whole.size_of(names[i]);
+        lengths.push_back(box_length(size, cells[i]));
         const auto it = splits.axes.find(names[i]);
         if (it == splits.axes.end()) continue;
-        const Split boxes{
-            it->second.mesh_axis, box_bounds(it->second, in[0].whole.size_of(names[i]), cells[i]), {}};
+        const Split boxes{it->second.mesh_axis, box_bounds(it->second, size, cells[i]), {}};
         cells[i] = mine(boxes, cells[i]).second;
+        told |= box_length(mine(it->second, size).second, cells[i]) != lengths[i];
       }
       attrs.set("cells", cells);
+      if (told) attrs.set("lengths", lengths);
       break;
     }
     default:
@@ -165,10 +167,16 @@ void BlockPartitioner::shift_origins(const ir::Op& op, const OpSplits& splits, s
   switch (op.kind) {
     case OpKind::iota:
       return shift(0, op.attrs.str("axis"));
+    case OpKind::gather:
     case OpKind::scatter_add:
+    case OpKind::cross_entropy:
       return shift(2, op.attrs.str("axis"));
+    case OpKind::cross_entropy_grad:
+      return shift(6, op.attrs.str("axis"));
     case OpKind::attention:
       return shift(3, op.attrs.str("query"));
+    case OpKind::attention_grad:
+      return shift(7, op.attrs.str("query"));
     case OpKind::random: {
       const auto& axes = op.attrs.strs("axes");
       for (size_t i = 0; i < axes.size(); ++i) shift(i + 1, axes[i]);
@@ -194,6 +202,8 @@ Result<Locals> BlockPartitioner::run_plain(const ir::Op& op, const Locals& in,
     operands.push_back(moved.back().id);
   }
   if (!splits.summed.empty()) {
+    if (op.kind == OpKind::cross_entropy) return run_cross_entropy(op, moved, out, splits);
+    if (op.kind == OpKind::attention_grad) return run_attention_grad(op, moved, out, splits);
     ASSIGN_OR_RETURN(const Local sum, run_sum(op, moved, out[0], splits));
     return Locals{move(sum, natural(out[0]))};
   }
@@ -210,6 +220,11 @@ Result<Locals> BlockPartitioner::run_plain(const ir::Op& op, const Locals& in,
           r.layout[a].bounds = box_bounds(r.layout[a], in[0].whole.size_of(axis.name), axis.size);
     for (const std::string& axis : splits.maxed)
       r.id = builder_.add(OpKind::all_reduce_max, {r.id}, {{"mesh_axis", splits.axes.at(axis).mesh_axis}});
+    // Only one worker holds the row; the others have +0, whose bits are zero. A sum would lose the sign of
+    // -0.
+    if (op.kind == OpKind::gather)
+      if (const auto it = splits.axes.find(op.attrs.str("axis")); it != splits.axes.end())
+        r.id = builder_.add(OpKind::all_reduce_bits, {r.id}, {{"mesh_axis", it->second.mesh_axis}});
     if (op.kind == OpKind::fingerprint)
       for (const auto& [axis, split] : splits.axes)
         r.id = builder_.add(OpKind::all_reduce_int, {r.id}, {{"mesh_axis", split.mesh_axis}});
@@ -238,48 +253,65 @@ Result<Local> BlockPartitioner::run_sum(const ir::Op& op, const Locals& in, cons
     rename_in(attrs, "over", axis);
     rename_in(attrs, "axes", axis);
   }
-  const auto partial = [&](int64_t start, int64_t count) -> ValueId {
-    std::vector<ValueId> parts = operands;
-    for (ValueId& v : parts) {
-      const Shape& shape = builder_.shape(v);
-      if (!shape.has(axis) || integer) continue;
-      if (shape.size_of(axis) != count)
-        v = builder_.add(OpKind::slice, {v}, {{"axis", axis}, {"start", start}, {"size", count}});
-      v = builder_.rename(v, {axis}, {part_name(axis)});
-    }
-    return builder_.add(op.kind, parts, attrs);
-  };
-  const auto [first, held] = mine(split, size);
-  ValueId sum = -1;
-  const auto c = static_cast<size_t>(coordinate(placement_.sharding.mesh, rank_, split.mesh_axis));
-  if (integer || split.leaves[c + 1] - split.leaves[c] == 1) {
-    sum = partial(0, held);
-  } else {
-    const auto bounds = numerics::leaf_bounds(axis, size, placement_.leaves.count(axis));
-    const int64_t begin = first;
-    sum = numerics::tree_reduce(
-        split.leaves[c + 1] - split.leaves[c],
-        [&](int64_t i) {
-          const auto& leaf = bounds[static_cast<size_t>(split.leaves[c] + i)];
-          return partial(leaf.begin - begin, leaf.size());
-        },
-        [&](ValueId a, ValueId b) { return builder_.add(OpKind::add, {a, b}); });
-  }
-  Local result{sum, out, splits.layout(out)};
-  const std::string& mesh_axis = split.mesh_axis;
+  if (op.kind == OpKind::cross_entropy_sum) attrs.set("axis", part_name(axis));
   if (integer) {
-    result.id = builder_.add(OpKind::all_reduce_int, {sum}, {{"mesh_axis", mesh_axis}});
-    return result;
+    const ValueId sum = builder_.add(op.kind, operands, attrs);
+    return Local{builder_.add(OpKind::all_reduce_int, {sum}, {{"mesh_axis", split.mesh_axis}}), out,
+                 splits.layout(out)};
   }
-  const int64_t leaves = placement_.leaves.count(axis);
+  std::vector<ValueId> partials;
+  for (const numerics::LeafBounds& leaf : leaves_here(axis, split, size)) {
+    if (op.kind == OpKind::cross_entropy_sum && leaf.size() == 0) {  // the op itself needs a class
+      partials.push_back(builder_.splat(0.0, local(splits.layout(out), out)));
+      continue;
+    }
+    std::vector<ValueId> parts;
+    for (ValueId v : operands) parts.push_back(leaf_of(v, axis, leaf));
+    partials.push_back(builder_.add(op.kind, parts, attrs));
+  }
+  return tree_over_workers(tree(partials), out, splits);
+}
+
+std::vector<numerics::LeafBounds> BlockPartitioner::leaves_here(const std::string& axis, const Split& split,
+                                                                int64_t size) const {
+  const auto all = numerics::leaf_bounds(axis, size, placement_.leaves.count(axis));
+  const auto c = static_cast<size_t>(coordinate(placement_.sharding.mesh, rank_, split.mesh_axis));
+  const int64_t first = mine(split, size).first;
+  std::vector<numerics::LeafBounds> here;
+  for (int64_t i = split.leaves[c]; i < split.leaves[c + 1]; ++i) {
+    const numerics::LeafBounds& leaf = all[static_cast<size_t>(i)];
+    here.push_back({leaf.begin - first, leaf.end - first});
+  }
+  return here;
+}
+
+ValueId BlockPartitioner::leaf_of(ValueId x, const std::string& axis, const numerics::LeafBounds& leaf) {
+  const Shape shape = builder_.shape(x);
+  if (!shape.has(axis)) return x;
+  if (shape.size_of(axis) != leaf.size())
+    x = builder_.add(OpKind::slice, {x}, {{"axis", axis}, {"start", leaf.begin}, {"size", leaf.size()}});
+  return builder_.rename(x, {axis}, {part_name(axis)});
+}
+
+ValueId BlockPartitioner::tree(const std::vector<ValueId>& partials) {
+  return numerics::tree_reduce(
+      static_cast<int64_t>(partials.size()), [&](int64_t i) { return partials[static_cast<size_t>(i)]; },
+      [&](ValueId a, ValueId b) { return builder_.add(OpKind::add, {a, b}); });
+}
+
+Local BlockPartitioner::tree_over_workers(ValueId partial, const Shape& out, const OpSplits& splits) {
+  const std::string& mesh_axis = splits.axes.at(splits.summed).mesh_axis;
+  const int64_t leaves = placement_.leaves.count(splits.summed);
+  Local result{partial, out, splits.layout(out)};
   const Layout wanted = natural(out);
   size_t kept = 0;  // the axis of the result that the same workers share, if any
   while (kept < wanted.size() && wanted[kept].mesh_axis != mesh_axis) ++kept;
   if (kept == wanted.size()) {
-    result.id = builder_.add(OpKind::all_reduce_tree, {sum}, {{"mesh_axis", mesh_axis}, {"leaves", leaves}});
+    result.id =
+        builder_.add(OpKind::all_reduce_tree, {partial}, {{"mesh_axis", mesh_axis}, {"leaves", leaves}});
   } else {
     const ir::Axis& scattered = out.axes[kept];
-    result.id = builder_.add(OpKind::reduce_scatter_tree, {sum},
+    result.id = builder_.add(OpKind::reduce_scatter_tree, {partial},
                              {{"axis", scattered.name},
                               {"mesh_axis", mesh_axis},
                               {"leaves", leaves},

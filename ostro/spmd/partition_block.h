@@ -35,9 +35,15 @@ struct OpSplits {
 Result<OpSplits> op_splits(const Placement& placement, Role role, const ir::Op& op,
                            const std::vector<ir::Shape>& in, const std::vector<ir::Shape>& out);
 
+// Length of each of the boxes into which box_sumsq cuts an axis of this size; the last ones may be shorter.
+int64_t box_length(int64_t size, int64_t boxes);
 // For box_sumsq on a split axis: coordinate c holds the boxes [b[c], b[c + 1]) of the result b. Empty when a
 // box would cross a bound of the split.
 std::vector<int64_t> box_bounds(const Split& split, int64_t size, int64_t boxes);
+
+// The name that an axis has where an op works on one of its leaves. It is not in the leaf table, so the axis
+// is not cut again.
+std::string part_name(const std::string& axis);
 
 // Writes one worker's version of a block's ops into a new block.
 class BlockPartitioner {
@@ -56,6 +62,21 @@ class BlockPartitioner {
   Result<Locals> run_scan(const ir::Op& op, const Locals& in, const std::vector<ir::Shape>& out);
   Result<Locals> run_cond(const ir::Op& op, const Locals& in, const std::vector<ir::Shape>& out);
   Result<Local> run_sum(const ir::Op& op, const Locals& in, const ir::Shape& out, const OpSplits& splits);
+  // split_fused.cc: ops that do more than sum over the split axis.
+  Locals run_cross_entropy(const ir::Op& op, const Locals& in, const std::vector<ir::Shape>& out,
+                           const OpSplits& splits);
+  Locals run_attention_grad(const ir::Op& op, const Locals& in, const std::vector<ir::Shape>& out,
+                            const OpSplits& splits);
+  // The leaves of a split axis of this size that this worker holds, counted from its first index.
+  std::vector<numerics::LeafBounds> leaves_here(const std::string& axis, const Split& split,
+                                                int64_t size) const;
+  // One leaf of x along the axis, under its part name; x itself when it does not have the axis.
+  ir::ValueId leaf_of(ir::ValueId x, const std::string& axis, const numerics::LeafBounds& leaf);
+  // The tree over the leaves of this worker.
+  ir::ValueId tree(const std::vector<ir::ValueId>& partials);
+  // The tree over workers of a value that is to have the shape `out`; each worker keeps its part if the
+  // result is split over the same workers.
+  Local tree_over_workers(ir::ValueId partial, const ir::Shape& out, const OpSplits& splits);
   ir::Block region(const ir::Block& body, const Locals& outer, const std::vector<Layout>& params,
                    const std::vector<Layout>& results, Status& status);
   void shift_origins(const ir::Op& op, const OpSplits& splits, std::vector<ir::ValueId>& operands,

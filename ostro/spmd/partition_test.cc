@@ -7,7 +7,8 @@
 #include "ostro/dist/loop_collectives.h"
 #include "ostro/interp/engine/engine.h"
 #include "ostro/ir/text/text.h"
-#include "ostro/spmd/parts_for_test.h"
+#include "ostro/spmd/hand_written_for_test.h"
+#include "ostro/spmd/partition_block.h"
 #include "ostro/trace/control.h"
 #include "ostro/trace/frame.h"
 #include "ostro/trace/ops.h"
@@ -32,30 +33,6 @@ RunWorkers loop_workers(const ir::Mesh& mesh) {
 namespace {
 
 using ir::OpKind;
-
-PartitionOptions model_mesh(const ir::Program& p, int64_t workers) {
-  PartitionOptions o;
-  o.sharding.mesh.axes = {{"model", workers}};
-  for (const char* axis : {"kv_heads", "mlp", "vocab", "pos"}) o.sharding.compute.emplace_back(axis, "model");
-  o.params.assign(p.body.params.size(), Role::kActivation);
-  o.results.assign(p.body.results.size(), Role::kActivation);
-  return o;
-}
-
-ir::Program traced(const char* name, const std::vector<Shape>& shapes, numerics::LeafTable leaves,
-                   const std::function<Arrays(const Arrays&)>& f) {
-  ir::Program p = trace_program(name, shapes, f);
-  p.leaves = std::move(leaves);
-  return p;
-}
-
-const Axis kBatch{"batch", 2}, kPos{"pos", 300}, kMlp{"mlp", 100}, kEmbed{"embed", 12}, kVocab{"vocab", 44};
-
-bool fits(int64_t leaves, int64_t workers) {
-  for (int64_t s = 1; s <= leaves; s *= 2)
-    if ((leaves + s - 1) / s == workers) return true;
-  return false;
-}
 
 TEST_CASE("a contraction over a split axis: one partial per leaf, the tree, each worker keeps its part") {
   for (int64_t leaves : {2, 3, 4, 5, 6, 8})
@@ -183,27 +160,66 @@ TEST_CASE("a conditional and a custom function") {
   check_parts(p, model_mesh(p, 2), test_inputs(p), true);
 }
 
-TEST_CASE("cells: sums of squares and updates on each worker's own cells") {
-  const Axis embed{"embed", 40}, layers{"layers", 3};
-  const ir::Program p =
-      traced("update", {{DType::f32, {layers, embed, kMlp}}, {DType::f32, {layers, embed, kMlp}}}, {},
-             [&](const Arrays& a) {
-               const Array boxes = box_sumsq(a[1], {"layers", "embed"}, {3, 16});
-               const Array norm = cast(tree_sum(boxes, {"layers", "embed"}), DType::f32);
-               const Array next = a[0] - broadcast_to(norm, a[0].shape().axes) * a[1];
-               return Arrays{next, norm, fingerprint(next)};
-             });
-  for (int64_t workers : {2, 3, 5}) {
-    PartitionOptions o = model_mesh(p, workers);
-    o.sharding.mesh.axes = {{"data", workers}};
-    o.sharding.parameter = {{"embed", "data"}};
-    o.cells = {{"embed", 16}};
-    o.values = Role::kParameter;
-    o.params = {Role::kParameter, Role::kParameter};
-    o.results = {Role::kParameter, Role::kActivation, Role::kActivation};
-    const Partition parts = check_parts(p, o, test_inputs(p), true);
-    CHECK(parts.programs[0]->body.shape(parts.programs[0]->body.params[0]).size_of("embed") < 40);
+TEST_CASE("cells: sums of squares and updates on each worker's own cells, spread evenly") {
+  const Axis layers{"layers", 3};
+  // 16 cells of 3, 14 of which hold something; 16, the last one short; 13, the last one short.
+  for (int64_t size : {40, 46, 37}) {
+    const Axis embed{"embed", size};
+    const ir::Program p =
+        traced("update", {{DType::f32, {layers, embed, kMlp}}, {DType::f32, {layers, embed, kMlp}}}, {},
+               [&](const Arrays& a) {
+                 const Array boxes = box_sumsq(a[1], {"layers", "embed"}, {3, 16});
+                 const Array norm = cast(tree_sum(boxes, {"layers", "embed"}), DType::f32);
+                 const Array next = a[0] - broadcast_to(norm, a[0].shape().axes) * a[1];
+                 return Arrays{next, norm, fingerprint(next), boxes};
+               });
+    for (int64_t workers : {2, 3, 5, 7}) {
+      PartitionOptions o = model_mesh(p, workers);
+      o.sharding.mesh.axes = {{"data", workers}};
+      o.sharding.parameter = {{"embed", "data"}};
+      o.cells = {{"embed", 16}};
+      o.values = Role::kParameter;
+      o.params = {Role::kParameter, Role::kParameter};
+      o.results = {Role::kParameter, Role::kActivation, Role::kActivation, Role::kActivation};
+      const Partition parts = check_parts(p, o, test_inputs(p), true);
+      for (const auto& program : parts.programs) CHECK_FALSE(has_value_with(program->body, {embed, kMlp}));
+    }
   }
+}
+
+TEST_CASE("cells are spread so that no worker has two more than another") {
+  Placement placement;
+  placement.cells = {{"embed", 16}};
+  for (int64_t workers : {3, 5, 7, 16}) {
+    placement.sharding.mesh.axes = {{"data", workers}};
+    for (int64_t size : {16, 48, 46}) {
+      const Split s = placement.split(Role::kParameter, "embed", size, "data");
+      CHECK_FALSE(s.leaves_some_empty());
+      const std::vector<int64_t> boxes = box_bounds(s, size, 16);
+      REQUIRE(static_cast<int64_t>(boxes.size()) == workers + 1);
+      for (size_t c = 1; c < boxes.size(); ++c) {
+        CHECK(boxes[c] - boxes[c - 1] >= 16 / workers);
+        CHECK(boxes[c] - boxes[c - 1] <= (16 + workers - 1) / workers);
+      }
+    }
+    // Leaves are not spread: each coordinate holds a whole subtree.
+    placement.leaves.axes = {{"mlp", 3}};
+    if (workers == 3)
+      CHECK(placement.split(Role::kActivation, "mlp", 24, "data").leaves == std::vector<int64_t>{0, 1, 2, 3});
+  }
+}
+
+TEST_CASE("control: a part with a short last box must be told how long the boxes are") {
+  const Axis embed{"embed", 13};  // boxes of 4, 4, 4 and 1: the second worker has 5 indices in two boxes
+  const ir::Program p = traced("boxes", {{DType::f32, {embed, kMlp}}}, {},
+                               [&](const Arrays& a) { return Arrays{box_sumsq(a[0], {"embed"}, {4})}; });
+  PartitionOptions o = model_mesh(p, 2);
+  o.sharding.parameter = {{"embed", "model"}};
+  o.cells = {{"embed", 4}};
+  o.values = Role::kParameter;
+  o.params = {Role::kParameter};
+  const Partition parts = check_parts(p, o, test_inputs(p), true);
+  check_differs(p, with_ops(parts, [](ir::Op& op) { op.attrs.erase("lengths"); }), test_inputs(p));
 }
 
 TEST_CASE("the text of a partitioned program round-trips") {
@@ -216,27 +232,6 @@ TEST_CASE("the text of a partitioned program round-trips") {
   CHECK(partition(*parts.programs[1], model_mesh(*parts.programs[1], 2)).error().message().find("already") !=
         std::string::npos);
 }
-
-// The same group with the workers in another order.
-class Rotated final : public runtime::Collectives {
- public:
-  explicit Rotated(runtime::Collectives& base) : base_(base) {}
-  int64_t rank() const override { return base_.rank(); }
-  int64_t size() const override { return base_.size(); }
-  int64_t bytes_sent() const override { return base_.bytes_sent(); }
-  std::vector<int64_t> peers(std::string_view axis) const override {
-    std::vector<int64_t> p = base_.peers(axis);
-    std::rotate(p.begin(), p.begin() + 1, p.end());
-    return p;
-  }
-  Status exchange(std::span<const int64_t> peers, std::span<const std::span<const std::byte>> send,
-                  std::span<const std::span<std::byte>> receive) override {
-    return base_.exchange(peers, send, receive);
-  }
-
- private:
-  runtime::Collectives& base_;
-};
 
 TEST_CASE("controls that must fail: ring order over workers, other leaves") {
   const auto sums = [](int64_t leaves) {

@@ -98,6 +98,19 @@ inline Partition check_parts(const ir::Program& p, const PartitionOptions& optio
   return *parts;
 }
 
+// Whether some value of the block, regions included, has all these axes at these sizes.
+inline bool has_value_with(const ir::Block& block, const std::vector<ir::Axis>& axes) {
+  for (const ir::Shape& s : block.values) {
+    bool all = true;
+    for (const ir::Axis& a : axes) all &= s.has(a.name) && s.size_of(a.name) == a.size;
+    if (all) return true;
+  }
+  for (const ir::Op& op : block.ops)
+    for (const ir::Block& region : op.regions)
+      if (has_value_with(region, axes)) return true;
+  return false;
+}
+
 // How many ops of this kind the program has, regions included.
 inline int64_t count_ops(const ir::Block& block, ir::OpKind kind) {
   int64_t n = 0;

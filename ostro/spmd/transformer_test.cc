@@ -8,7 +8,7 @@
 namespace ostro::spmd {
 namespace {
 
-constexpr int64_t kVocab = 44;
+constexpr int64_t kVocabSize = 44;
 
 // parameters, tokens, targets, weights -> loss, weight, gradients.
 ir::Program llama(bool tied, DType compute, int64_t pos, numerics::LeafTable leaves, size_t* parameters) {
@@ -23,7 +23,7 @@ ir::Program llama(bool tied, DType compute, int64_t pos, numerics::LeafTable lea
   o.tie_word_embeddings = tied;
   o.z_loss_weight = 1e-3;
   check_ok(o.resolve());
-  const models::ModelFunctions model = models::model_functions<models::Llama>(o, kVocab, compute);
+  const models::ModelFunctions model = models::model_functions<models::Llama>(o, kVocabSize, compute);
   const size_t n = *parameters = model.shapes.size();
   std::vector<Shape> shapes = model.shapes;
   const std::vector<Axis> rows = {{"batch", 2}, {"pos", pos}};
@@ -58,7 +58,7 @@ PartitionOptions options(const ir::Program& p, size_t parameters) {
 
 // Parameters of a size at which attention and softmax do not saturate, rows of tokens.
 std::vector<runtime::Buffer> inputs(const ir::Program& p, size_t parameters) {
-  std::vector<runtime::Buffer> in = test_inputs(p, kVocab);
+  std::vector<runtime::Buffer> in = test_inputs(p, kVocabSize);
   for (size_t i = 0; i < parameters; ++i)
     for (float& x : in[i].mutable_as<float>()) x *= 0.125f;
   return in;
@@ -93,7 +93,12 @@ TEST_CASE("a transformer over two workers along model: tensor and sequence paral
     const Partition replicated = check_parts(p, o, in, true);
     CHECK(count_ops(replicated.programs[0]->body, ir::OpKind::reduce_scatter_tree) > 0);
     o.sharding.parameter = {{"kv_heads", "model"}, {"mlp", "model"}, {"vocab", "model"}};
-    check_parts(p, o, in, true);
+    const Partition sharded = check_parts(p, o, in, true);
+    for (const auto& program : sharded.programs) {  // neither whole logits nor a whole table
+      CHECK_FALSE(has_value_with(program->body, {{"vocab", kVocabSize}}));
+      CHECK(count_ops(program->body, ir::OpKind::cross_entropy) == 0);
+      CHECK(count_ops(program->body, ir::OpKind::all_reduce_bits) == 2);  // embedding, targets
+    }
     // Control: with one leaf less somewhere the same function has other bits (in bf16 its roundings may hide
     // them).
     for (size_t axis = 0; compute == DType::f32 && axis < p.leaves.axes.size(); ++axis) {

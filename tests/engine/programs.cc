@@ -190,6 +190,11 @@ void add_fused(Collector& c) {
             Values g =
                 b.add_n(OpKind::attention_grad, {in[0], in[1], in[2], f[0], f[1], f[2], in[3], zero}, attrs);
             f.insert(f.end(), g.begin(), g.end());
+            Attrs partial = attrs;
+            partial.set("partial", int64_t{1});
+            g = b.add_n(OpKind::attention_grad, {in[0], in[1], in[2], f[0], f[1], f[2], in[3], zero},
+                        partial);
+            f.insert(f.end(), g.begin(), g.end());
             return f;
           });
     c.add(fmt::format("attention heads first {}", ir::dtype_name(d)),
@@ -263,6 +268,7 @@ void add_fused(Collector& c) {
           Attrs half = attrs;
           half.set("dtype", std::string("bf16"));
           f.push_back(b.add(OpKind::cross_entropy_grad, {in[0], in[1], f[1], f[2], f[3], in[2], zero}, half));
+          f.push_back(b.add(OpKind::cross_entropy_sum, {in[0], f[1]}, {{"axis", std::string("vocab")}}));
           return f;
         },
         leaves ? numerics::LeafTable{{{"vocab", 2}}} : numerics::LeafTable{});
@@ -274,6 +280,10 @@ void add_state(Collector& c) {
           return Values{
               b.add(OpKind::box_sumsq, {in[0]}, {{"axes", Names{"layer", "embed"}}, {"cells", Ints{2, 3}}}),
               b.add(OpKind::box_sumsq, {in[0]}, {{"axes", Names{"layer", "mlp"}}, {"cells", Ints{2, 4}}}),
+              b.add(OpKind::box_sumsq, {in[0]},
+                    {{"axes", Names{"layer", "embed"}}, {"cells", Ints{2, 4}}, {"lengths", Ints{1, 3}}}),
+              b.add(OpKind::box_sumsq, {in[0]},
+                    {{"axes", Names{"embed", "mlp"}}, {"cells", Ints{1, 5}}, {"lengths", Ints{12, 16}}}),
               b.add(OpKind::box_sumsq, {in[0]}, {{"axes", Names{}}, {"cells", Ints{}}}),
               b.add(OpKind::box_sumsq, {in[1]}, {{"axes", Names{}}, {"cells", Ints{}}})};
         });

@@ -15,8 +15,8 @@ bool one_of(OpKind kind, std::initializer_list<OpKind> kinds) {
 }
 
 bool adds(OpKind k) {
-  return one_of(
-      k, {OpKind::sum, OpKind::dot, OpKind::scatter_add, OpKind::attention_grad, OpKind::cross_entropy});
+  return one_of(k, {OpKind::sum, OpKind::dot, OpKind::scatter_add, OpKind::attention_grad,
+                    OpKind::cross_entropy, OpKind::cross_entropy_sum});
 }
 
 bool legal(OpKind kind, DType dtype, Place place) {
@@ -76,7 +76,8 @@ std::vector<DType> legal_dtypes(OpKind k) {
       ir::is_layout(k))
     return all;
   if (one_of(k, {OpKind::scatter_add, OpKind::dot, OpKind::attention, OpKind::attention_grad})) return floats;
-  if (one_of(k, {OpKind::cross_entropy, OpKind::cross_entropy_grad, OpKind::box_sumsq, OpKind::custom}))
+  if (one_of(k, {OpKind::cross_entropy, OpKind::cross_entropy_sum, OpKind::cross_entropy_grad,
+                 OpKind::box_sumsq, OpKind::custom}))
     return {DType::f32};
   if (one_of(k, {OpKind::random, OpKind::fold_in})) return {DType::u32};
   if (k == OpKind::iota) return {DType::i64};
@@ -88,7 +89,7 @@ std::vector<DType> legal_dtypes(OpKind k) {
 bool has_derivative(OpKind k) {
   return !one_of(k, {OpKind::constant, OpKind::iota, OpKind::random, OpKind::fold_in, OpKind::floor,
                      OpKind::logical_not, OpKind::is_finite, OpKind::rem, OpKind::argmax, OpKind::tree_sum,
-                     OpKind::box_sumsq, OpKind::fingerprint}) &&
+                     OpKind::cross_entropy_sum, OpKind::box_sumsq, OpKind::fingerprint}) &&
          !(k >= OpKind::bit_and && k <= OpKind::ge) && !ir::is_collective(k);
 }
 
@@ -113,6 +114,7 @@ std::vector<std::string> contracted_axes(const ir::Op& op, const ir::Block& bloc
     case OpKind::attention_grad:
       return {op.attrs.str("query")};
     case OpKind::cross_entropy:
+    case OpKind::cross_entropy_sum:
       return {op.attrs.str("axis")};
     default:
       return {};

@@ -72,7 +72,14 @@ Frame::Ids Frame::grow_state(OpKind kind, DType dtype) {
         axes.push_back(a.name);
         cells.push_back(rng.chance(0.3) ? a.size : rng.between(1, std::min<int64_t>(4, a.size)));
       }
-    return emit(kind, {value(shape)}, {{"axes", axes}, {"cells", cells}});
+    Attrs attrs{{"axes", axes}, {"cells", cells}};
+    if (rng.chance(0.3)) {
+      Ints lengths;
+      for (size_t i = 0; i < axes.size(); ++i)
+        lengths.push_back((shape.size_of(axes[i]) + cells[i] - 1) / cells[i] + rng.below(2));
+      attrs.set("lengths", lengths);
+    }
+    return emit(kind, {value(shape)}, attrs);
   }
   Ids operands{value(shape)};
   Ints sizes;

@@ -43,6 +43,7 @@ Frame::Ids Frame::grow_attention(OpKind kind, DType dtype) {
   }
   const Ids forward = emit(OpKind::attention, operands, attrs);
   if (kind == OpKind::attention || world_.smooth) return forward;
+  if (rng.chance(0.2)) attrs.set("partial", int64_t{1});
   operands.insert(operands.begin() + 3, {forward[0], forward[1], forward[2], value(q_shape)});
   return emit(kind, operands, attrs);
 }
@@ -57,6 +58,7 @@ Frame::Ids Frame::grow_cross_entropy(OpKind kind) {
   if (rng.chance(0.5)) attrs.set("z", 0.125);
   const Ids forward = emit(OpKind::cross_entropy, {logits, target, origin}, attrs);
   if (kind == OpKind::cross_entropy || world_.smooth) return forward;
+  if (kind == OpKind::cross_entropy_sum) return emit(kind, {logits, forward[1]}, {{"axis", vocab.name}});
   attrs.set("dtype", std::string(ir::dtype_name(some_float())));
   return emit(kind, {logits, target, forward[1], forward[2], forward[3], value({DType::f32, rows}), origin},
               attrs);

@@ -68,7 +68,7 @@ const std::vector<Family>& families() {
       {2, {K::sum, K::sum, K::reduce_max, K::reduce_min, K::tree_sum}},
       {2, {K::dot}},
       {1, {K::attention, K::attention_grad}},
-      {1, {K::cross_entropy, K::cross_entropy_grad}},
+      {1, {K::cross_entropy, K::cross_entropy_sum, K::cross_entropy_grad}},
       {2, {K::box_sumsq, K::fingerprint}},
       {2, {K::constant, K::iota, K::random, K::fold_in}},
       {2, {K::cond, K::custom}},

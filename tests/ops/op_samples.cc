@@ -110,6 +110,7 @@ void fused(Samples& s) {
   s.add(OpKind::attention_grad, {q, k, k, q, row, row, q, origin}, attrs, false);
   const Shape logits{DType::f32, {{"pos", 3}, {"vocab", 5}}}, target = row.with_dtype(DType::i32);
   s.add(OpKind::cross_entropy, {logits, target, origin}, {{"axis", std::string("vocab")}, {"z", 0.25}}, true);
+  s.add(OpKind::cross_entropy_sum, {logits, row}, {{"axis", std::string("vocab")}}, false);
   s.add(OpKind::cross_entropy_grad, {logits, target, row, row, row, row, origin},
         {{"axis", std::string("vocab")}, {"z", 0.25}}, false);
   s.add(OpKind::box_sumsq, {kX}, {{"axes", Names{"a"}}, {"cells", Ints{2}}}, false);

@@ -78,6 +78,7 @@ struct AttentionBackward {
   void* dk = nullptr;
   void* dv = nullptr;
   float* dsink = nullptr;  // [kv_heads, group]; needed with a sink
+  bool partial = false;    // dk is a partial of a tree over workers, after which it is scaled
   QueryStrides q_strides, out_strides, dout_strides, dq_strides;
   KeyStrides k_strides, v_strides, dk_strides, dv_strides;
   // Leaves of the query axis: the end row of each, ascending; the last is pos. Empty means one leaf. Leaves

@@ -33,6 +33,13 @@ void cross_entropy_forward(const CrossEntropyForward& args, Isa isa, ThreadPool&
   pool.parallel_for(args.rows, [&](int64_t begin, int64_t end) { table.forward(args, begin, end); });
 }
 
+void cross_entropy_sum(const CrossEntropyForward& args, const float* m, float* sums, Isa isa,
+                       ThreadPool& pool) {
+  check_forward(args);
+  const kernels::CrossEntropyKernels& table = table_of(isa);
+  pool.parallel_for(args.rows, [&](int64_t begin, int64_t end) { table.sum(args, m, sums, begin, end); });
+}
+
 void cross_entropy_both(const CrossEntropyForward& forward, const CrossEntropyBackward& backward, Isa isa,
                         ThreadPool& pool) {
   check_forward(forward);

@@ -41,6 +41,10 @@ struct CrossEntropyBackward {
 };
 
 void cross_entropy_forward(const CrossEntropyForward& args, Isa isa, ThreadPool& pool);
+// The sums of exponentials alone, for given maxima: of args only the logits and the leaves are read.
+// sums[row] = l of N11 with m[row], which must be at least every logit of the row.
+void cross_entropy_sum(const CrossEntropyForward& args, const float* m, float* sums, Isa isa,
+                       ThreadPool& pool);
 void cross_entropy_backward(const CrossEntropyBackward& args, Isa isa, ThreadPool& pool);
 // Both passes: the gradient of each row right after its loss. So the logits are read from memory once and the
 // exponentials are computed once. `backward` must have the logits, targets, m, r and lse of `forward`. Its

@@ -136,6 +136,10 @@ void run_fast(const Case& c, Outcome& o, Isa isa, ThreadPool& pool, How how = Ho
   b.dlogits_stride = c.stride;
   if (how == How::kApart) {
     cross_entropy_forward(f, isa, pool);
+    // The sums for given maxima are those of the forward pass.
+    std::vector<float> sums(static_cast<size_t>(c.rows));
+    cross_entropy_sum(f, f.m, sums.data(), isa, pool);
+    for (size_t i = 0; i < sums.size(); ++i) CHECK(1.0f / sums[i] == f.r[i]);
     cross_entropy_backward(b, isa, pool);
     return;
   }

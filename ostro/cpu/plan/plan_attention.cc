@@ -271,6 +271,7 @@ Status run_attention_grad(const OpCall& call) {
   b.dq = layout.query_result(call.out[0], b.dq_strides);
   b.dk = layout.key_result(call.out[1], b.dk_strides);
   b.dv = layout.key_result(call.out[2], b.dv_strides);
+  b.partial = call.attrs.i64("partial", 0) != 0;
   std::vector<float> dsink(masks.sink.size());
   if (!dsink.empty()) b.dsink = dsink.data();
   std::vector<int64_t> ends;

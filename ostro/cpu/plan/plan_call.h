@@ -75,6 +75,7 @@ Status run_attention(const OpCall& call);
 Status run_attention_grad(const OpCall& call);
 // plan_cross_entropy.cc
 Status run_cross_entropy(const OpCall& call);
+Status run_cross_entropy_sum(const OpCall& call);
 Status run_cross_entropy_grad(const OpCall& call);
 Status run_cross_entropy_both(const OpCall& loss, const OpCall& gradient);
 // plan_state.cc

@@ -148,6 +148,19 @@ Status run_collective(const OpCall& call) {
   if (call.kind == OpKind::reduce_scatter_tree) return reduce_scatter(call);
   ASSIGN_OR_RETURN(Shards shards, exchange_shards(call, ""));
   if (call.kind == OpKind::all_reduce_tree) return tree(call, shards, call.out[0].data);
+  if (call.kind == OpKind::all_reduce_bits) {
+    const int64_t bytes = call.in[0].shape().bytes();
+    auto* out = reinterpret_cast<std::byte*>(call.out[0].data);
+    call.pool.parallel_for(
+        bytes,
+        [&](int64_t begin, int64_t end) {
+          std::memcpy(out + begin, shards.values[0].data() + begin, static_cast<size_t>(end - begin));
+          for (size_t worker = 1; worker < shards.values.size(); ++worker)
+            for (int64_t i = begin; i < end; ++i) out[i] |= shards.values[worker][static_cast<size_t>(i)];
+        },
+        1 << 16);
+    return Status();
+  }
   const bool sum = call.kind == OpKind::all_reduce_int;
   if (sum && !ir::is_integer(call.in[0].dtype()))
     return invalid_argument(fmt::format("all_reduce_int of {}", call.in[0].shape().str()));

@@ -75,6 +75,17 @@ Status run_cross_entropy(const OpCall& call) {
   return Status();
 }
 
+Status run_cross_entropy_sum(const OpCall& call) {
+  const std::vector<int64_t> ends = leaf_ends(call);
+  CrossEntropyForward f;
+  f.rows = call.in[1].count();
+  f.vocab = f.row_stride = call.in[0].shape().axes.back().size;
+  f.logits = call.in[0].as<float>();
+  f.vocab_leaf_ends = ends;
+  cross_entropy_sum(f, call.in[1].as<float>(), call.out[0].as<float>(), call.isa, call.pool);
+  return Status();
+}
+
 Status run_cross_entropy_grad(const OpCall& call) {
   const Targets targets = targets_of(call.in[1], integer_of(call.in[6]));
   cross_entropy_backward(backward_of(call, targets), call.isa, call.pool);

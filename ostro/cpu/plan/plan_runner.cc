@@ -68,6 +68,8 @@ OpRoutine op_routine(OpKind kind) {
       return run_attention_grad;
     case OpKind::cross_entropy:
       return run_cross_entropy;
+    case OpKind::cross_entropy_sum:
+      return run_cross_entropy_sum;
     case OpKind::cross_entropy_grad:
       return run_cross_entropy_grad;
     case OpKind::box_sumsq:

@@ -47,6 +47,7 @@ Result<Buffers> run_attention(const Call& call);
 Result<Buffers> run_attention_grad(const Call& call);
 // cross_entropy.cc (N11)
 Result<Buffers> run_cross_entropy(const Call& call);
+Result<Buffers> run_cross_entropy_sum(const Call& call);
 Result<Buffers> run_cross_entropy_grad(const Call& call);
 // state.cc (N13, N14)
 Result<Buffers> run_box_sumsq(const Call& call);
@@ -58,7 +59,7 @@ Result<Buffers> run_custom(const Call& call);
 // collective.cc (N8)
 Result<Buffers> run_all_gather(const Call& call);
 Result<Buffers> run_shard_slice(const Call& call);
-Result<Buffers> run_all_reduce(const Call& call);  // all_reduce_tree, all_reduce_max, all_reduce_int
+Result<Buffers> run_all_reduce(const Call& call);  // all_reduce_tree, _max, _int, _bits
 Result<Buffers> run_reduce_scatter_tree(const Call& call);
 
 }  // namespace ostro::interp

@@ -119,6 +119,9 @@ TEST_CASE("collectives join in worker order and need a group") {
   CHECK(same<int32_t>(run(OpKind::all_reduce_int, i32({{"n", 3}}, {1, 2, 3}), i32({{"n", 3}}, {1, 1, 1}), {}),
                       {2, 3, 4}));
   CHECK(same<float>(
+      run(OpKind::all_reduce_bits, f32({{"n", 3}}, {0, -0.0f, 3}), f32({{"n", 3}}, {10, 0, 0}), {}),
+      {10, -0.0f, 3}));
+  CHECK(same<float>(
       run(OpKind::reduce_scatter_tree, a, b, {{"axis", axis}, {"size", int64_t{2}}, {"leaves", int64_t{2}}}),
       {11, 20}));
 }

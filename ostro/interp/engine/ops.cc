@@ -107,6 +107,8 @@ OpFunction op_function(OpKind kind) {
       return run_attention_grad;
     case OpKind::cross_entropy:
       return run_cross_entropy;
+    case OpKind::cross_entropy_sum:
+      return run_cross_entropy_sum;
     case OpKind::cross_entropy_grad:
       return run_cross_entropy_grad;
     case OpKind::box_sumsq:
@@ -126,6 +128,7 @@ OpFunction op_function(OpKind kind) {
     case OpKind::all_reduce_tree:
     case OpKind::all_reduce_max:
     case OpKind::all_reduce_int:
+    case OpKind::all_reduce_bits:
       return run_all_reduce;
     case OpKind::reduce_scatter_tree:
       return run_reduce_scatter_tree;

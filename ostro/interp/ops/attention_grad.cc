@@ -147,6 +147,7 @@ Result<Buffers> run_attention_grad(const Call& call) {
       dq[rows.q_at[row] + d] = sum * rows.scale + 0.0f;
     }
   const SharingRows sharing = sharing_rows(call, rows);
+  const bool partial = call.op.attrs.i64("partial", 0) != 0;
   for (int64_t first : sharing.first)
     for (int64_t key = 0; key < rows.keys; ++key)
       for (int64_t d = 0; d < rows.head_dim; ++d) {
@@ -157,7 +158,8 @@ Result<Buffers> run_attention_grad(const Call& call) {
         const float sum_v = contract_rows(
             rows, sharing, first, [&](int64_t row) { return p(row, key); },
             [&](int64_t row) { return d_o[rows.q_at[row] + d]; });
-        dk[at] = sum_k * rows.scale + 0.0f;
+        // A partial of a tree over workers is scaled after that tree.
+        dk[at] = partial ? sum_k + 0.0f : sum_k * rows.scale + 0.0f;
         dv[at] = sum_v + 0.0f;
       }
   Buffers results{make_buffer(call.out[0], dq), make_buffer(call.out[1], dk), make_buffer(call.out[2], dv)};

@@ -110,6 +110,13 @@ Result<Buffers> run_all_reduce(const Call& call) {
     ASSIGN_OR_RETURN(Buffer sum, tree_over_workers(call, shards.values));
     return Buffers{sum};
   }
+  if (call.op.kind == OpKind::all_reduce_bits) {
+    Buffer joined = shards.values[0];
+    for (size_t worker = 1; worker < shards.values.size(); ++worker)
+      for (size_t i = 0; i < joined.bytes().size(); ++i)
+        joined.mutable_bytes()[i] |= shards.values[worker].bytes()[i];
+    return Buffers{joined};
+  }
   const DType dtype = call.shape(0).dtype;
   if (call.op.kind == OpKind::all_reduce_int && !ir::is_integer(dtype))
     return invalid_argument(fmt::format("all_reduce_int of {}", call.shape(0).str()));

@@ -40,6 +40,24 @@ Result<Buffers> run_cross_entropy(const Call& call) {
                  make_buffer(call.out[2], reciprocals), make_buffer(call.out[3], lses)};
 }
 
+// One worker's part of the sums: m is the maximum over all workers.
+Result<Buffers> run_cross_entropy_sum(const Call& call) {
+  const Axis& axis = call.shape(0).axes.back();
+  const std::vector<float> logits = elements<float>(call.in[0]), m = elements<float>(call.in[1]);
+  const ContractionLeaves leaves = cut({axis}, call.leaves);
+  std::vector<float> sums;
+  for (size_t row = 0; row < m.size(); ++row) {
+    const float* logit = logits.data() + static_cast<int64_t>(row) * axis.size;
+    std::vector<float> partials;
+    for (const std::vector<int64_t>& leaf : leaves.indices)
+      partials.push_back(numerics::striped_sum<float>(static_cast<int64_t>(leaf.size()), [&](int64_t i) {
+        return numerics::exp2_block(logit[leaf[i]], m[row], numerics::kLog2e);
+      }));
+    sums.push_back(join(partials, leaves.counts));
+  }
+  return Buffers{make_buffer(call.out[0], sums)};
+}
+
 // w * onehot is a selection: w is subtracted from the target's element alone.
 Result<Buffers> run_cross_entropy_grad(const Call& call) {
   const int64_t vocab = call.shape(0).axes.back().size;

@@ -36,6 +36,13 @@ TEST_CASE("attention: causal rows, equal scores, heads that share keys") {
   CHECK(same<float>(grads[0], {0, 0, 0, 0, 0, 0, 0, 0}));
   CHECK(same<float>(grads[1], {-6, -7, 6, 7}));
   CHECK(same<float>(grads[2], {3, 0, 1, 0}));
+  // As a partial of a tree over workers, dk is not scaled yet.
+  ir::Attrs partial = attention_attrs(true);
+  partial.set("partial", int64_t{1});
+  const auto parts =
+      eval_n(OpKind::attention_grad, {q, k, v, out[0], out[1], out[2], d_o, origin(0)}, partial);
+  CHECK(same<float>(parts[1], {-12, -14, 12, 14}));
+  CHECK(same<float>(parts[2], {3, 0, 1, 0}));
 }
 
 TEST_CASE("attention: a row without keys gives +0, bf16 and masks by segment, limit, window, sink") {
@@ -106,12 +113,32 @@ TEST_CASE("cross-entropy of equal logits") {
   CHECK(list<float>(z[0])[0] == (lse - 3) + (0.5f * lse) * lse);
 }
 
+TEST_CASE("the sum of exponentials for the maximum of all workers, leaf by leaf") {
+  const ir::Attrs attrs{{"axis", std::string("vocab")}};
+  // E(-1e4, 0) is +0; the maximum of the second row is at another worker.
+  const Buffer logits = f32({{"pos", 2}, {"vocab", 3}}, {0, -1e4f, 0, 1, 1, -0.5f});
+  const Buffer m = f32({{"pos", 2}}, {0, 1e4f});
+  CHECK(same<float>(eval(OpKind::cross_entropy_sum, {logits, m}, attrs), {2, 0}));
+  // Two leaves, of 8 and of 2: the order of N4 within each, then one addition.
+  const std::vector<float> row{0, -1, -2, -3, -4, -5, -6, -7, -8, -9};
+  const Buffer ten = f32({{"pos", 1}, {"vocab", 10}}, row), top = f32({{"pos", 1}}, {1});
+  const auto e = [&](size_t i) { return numerics::exp2_block(row[i], 1, numerics::kLog2e); };
+  const float first = ((e(0) + 0) + (e(4) + 0)) + ((e(2) + 0) + (e(6) + 0)),
+              second = ((e(1) + 0) + (e(5) + 0)) + ((e(3) + 0) + (e(7) + 0));
+  CHECK(same<float>(eval_n(OpKind::cross_entropy_sum, {ten, top}, attrs, {{{"vocab", 2}}})[0],
+                    {(first + second) + (e(8) + e(9))}));
+}
+
 TEST_CASE("boxes, fingerprints, constants, random numbers") {
   const Buffer x = f32({{"layers", 2}, {"embed", 3}}, {1, 2, 3, 4, 5, 6});
   CHECK(same<double>(
       eval(OpKind::box_sumsq, {x}, {{"axes", Strings{"layers", "embed"}}, {"cells", Ints{2, 2}}}),
       {5, 9, 41, 36}));
   CHECK(same<double>(eval(OpKind::box_sumsq, {x}, {{"axes", Strings{}}, {"cells", Ints{}}}), {91}));
+  // A part of a larger array is told how long its boxes are; some may be empty.
+  CHECK(same<double>(
+      eval(OpKind::box_sumsq, {x}, {{"axes", Strings{"embed"}}, {"cells", Ints{3}}, {"lengths", Ints{2}}}),
+      {46, 45, 0}));
   const auto whole = numerics::fingerprint_array(2, 3, 4, x.bytes());
   auto lanes = [&](const Buffer& b, int64_t row) {
     return list<int64_t>(

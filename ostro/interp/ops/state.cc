@@ -9,6 +9,19 @@
 #include "ostro/numerics/sums.h"
 
 namespace ostro::interp {
+namespace {
+
+// Length of a box along an axis that is cut into `boxes`. A part of a larger array is told it.
+int64_t box_length(const ir::Op& op, const Axis& axis, int64_t boxes) {
+  if (op.attrs.has("lengths")) {
+    const auto& axes = op.attrs.strs("axes");
+    const auto at = std::find(axes.begin(), axes.end(), axis.name);
+    if (at != axes.end()) return op.attrs.ints("lengths")[static_cast<size_t>(at - axes.begin())];
+  }
+  return std::max<int64_t>(1, (axis.size + boxes - 1) / boxes);
+}
+
+}  // namespace
 
 Result<Buffers> run_box_sumsq(const Call& call) {
   const Shape &x_shape = call.shape(0), &out = call.out[0];
@@ -19,7 +32,7 @@ Result<Buffers> run_box_sumsq(const Call& call) {
   for (const Axis& axis : x_shape.axes) {
     const bool cut = out.has(axis.name);
     const int64_t boxes_here = cut ? out.size_of(axis.name) : 1;
-    const int64_t length = std::max<int64_t>(1, (axis.size + boxes_here - 1) / boxes_here);
+    const int64_t length = box_length(call.op, axis, boxes_here);
     std::vector<int64_t> longer;
     for (int64_t box : box_of)
       for (int64_t i = 0; i < axis.size; ++i) longer.push_back(box * boxes_here + i / length);

@@ -19,11 +19,12 @@ namespace ostro::ir {
           X(stack) X(unstack) X(reverse) /* indexed */ X(dynamic_slice) X(dynamic_update_slice) X(gather)  \
               X(scatter_add) X(sort) X(top_k) /* reductions and contractions */                            \
       X(sum) X(reduce_max) X(reduce_min) X(argmax) X(tree_sum) X(dot) /* fused */ X(attention)             \
-          X(attention_grad) X(cross_entropy) X(cross_entropy_grad) /* state */ X(box_sumsq)                \
-              X(fingerprint) /* control: have regions */ X(scan) X(cond)                                   \
-                  X(custom) /* collectives, put in by partitioning only */                                 \
+          X(attention_grad) X(cross_entropy) X(cross_entropy_sum)                                          \
+              X(cross_entropy_grad) /* state */ X(box_sumsq)                                               \
+                  X(fingerprint) /* control: have regions */ X(scan) X(cond)                               \
+                      X(custom) /* collectives, put in by partitioning only */                             \
       X(all_gather) X(shard_slice) X(all_reduce_tree) X(reduce_scatter_tree) X(all_reduce_max)             \
-          X(all_reduce_int)
+          X(all_reduce_int) X(all_reduce_bits)
 
 enum class OpKind {
 #define X(name) name,

@@ -60,8 +60,9 @@ constexpr OpInfo kTable[] = {
     {K::attention, "q, k, v, q_origin, [mask operands...]", "see docs/ops.md", "o, m, r (N9)"},
     {K::attention_grad, "q, k, v, o, m, r, do, q_origin, [mask operands...]", "as attention", "dq, dk, dv (f32)[, dsink]"},
     {K::cross_entropy, "logits, target, origin", "axis, z", "loss, m, r, lse (N11)"},
+    {K::cross_entropy_sum, "logits, m", "axis", "l of N11 for a given m, at least every logit: f32 without axis"},
     {K::cross_entropy_grad, "logits, target, m, r, lse, w, origin", "axis, z, dtype", "dlogits (N11)"},
-    {K::box_sumsq, "x", "axes, cells", "f64 per box (N13): result axes are x's axes that are cut or stacked, sized by their number of boxes"},
+    {K::box_sumsq, "x", "axes, cells, [lengths]", "f64 per box (N13): result axes are x's axes that are cut or stacked, sized by their number of boxes"},
     {K::fingerprint, "x, origins...", "global_sizes", "i64[lane:2] (N14); one i64 origin per axis"},
     {K::scan, "consts..., carries..., xs...", "axis, length, consts, carries, reverse", "loop; xs and stacked results have axis first"},
     {K::cond, "pred, operands...", "", "two regions, then and else"},
@@ -72,6 +73,7 @@ constexpr OpInfo kTable[] = {
     {K::reduce_scatter_tree, "x", "axis, mesh_axis, leaves", "the same, each worker keeping its shard of axis"},
     {K::all_reduce_max, "x", "mesh_axis", ""},
     {K::all_reduce_int, "x", "mesh_axis", "integer sum, wraps"},
+    {K::all_reduce_bits, "x", "mesh_axis", "bitwise or of the bits of any dtype: selects what one worker holds where the others have zero bits"},
 };
 // clang-format on
 }  // namespace

@@ -67,6 +67,7 @@ Cost op_cost(const Op& op, std::span<const Shape> in, std::span<const Shape> out
     case OpKind::box_sumsq:
     case OpKind::fingerprint:
     case OpKind::cross_entropy:
+    case OpKind::cross_entropy_sum:
     case OpKind::cross_entropy_grad:
     case OpKind::scatter_add:
       c.flops = static_cast<double>(in[0].count());

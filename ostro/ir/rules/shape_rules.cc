@@ -18,6 +18,21 @@ Status check_global_sizes(const Op& op, const Shape& s) {
   return fail(op, fmt::format("global_sizes has {} sizes for {}", given, s.str()));
 }
 
+// For a part of a larger array, whose size does not tell how long the boxes of the whole are.
+Status check_box_lengths(const Op& op, const Shape& s) {
+  const auto& axes = op.attrs.strs("axes");
+  const auto &cells = op.attrs.ints("cells"), &lengths = op.attrs.ints("lengths");
+  if (lengths.size() != axes.size()) return fail(op, "axes and lengths differ in length");
+  for (size_t i = 0; i < axes.size(); ++i) {
+    RETURN_IF_ERROR(need_axis(op, s, axes[i]));
+    const int64_t size = s.size_of(axes[i]), length = lengths[i];
+    if (length < 1 || (size + length - 1) / length > cells[i])
+      return fail(op, fmt::format("{} boxes of length {} do not hold axis \"{}\" of {}", cells[i], length,
+                                  axes[i], s.str()));
+  }
+  return Status();
+}
+
 Shapes state(const Op& op, In in) {
   if (op.kind == OpKind::fingerprint) {
     RETURN_IF_ERROR(check_global_sizes(op, in[0]));
@@ -29,6 +44,7 @@ Shapes state(const Op& op, In in) {
   if (in[0].dtype != DType::f32) return fail(op, "needs f32");
   for (const int64_t boxes : cells)
     if (boxes < 1) return fail(op, fmt::format("cells are 1 or more, not {}", boxes));
+  if (op.attrs.has("lengths")) RETURN_IF_ERROR(check_box_lengths(op, in[0]));
   Shape out{DType::f64, {}};
   for (const Axis& a : in[0].axes)
     for (size_t i = 0; i < axes.size(); ++i)
@@ -201,6 +217,9 @@ Shapes infer(const Op& op, In in) {
       return attention(op, in);
     case OpKind::cross_entropy:
       RETURN_IF_ERROR(arity(3));
+      return cross_entropy(op, in);
+    case OpKind::cross_entropy_sum:
+      RETURN_IF_ERROR(arity(2));
       return cross_entropy(op, in);
     case OpKind::cross_entropy_grad:
       RETURN_IF_ERROR(arity(7));

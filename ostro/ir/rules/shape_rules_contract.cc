@@ -113,9 +113,13 @@ Shapes cross_entropy(const Op& op, In in) {
   if (!in[0].has(axis) || in[0].axes.back().name != axis)
     return fail(op, fmt::format("axis \"{}\" must be last in logits {}", axis, in[0].str()));
   const Shape row = in[0].without(axis);
-  if (in[1] != row.with_dtype(DType::i32))
+  const bool sum = op.kind == OpKind::cross_entropy_sum;
+  if (sum && in[1] != row)
+    return fail(op, fmt::format("m {} does not fit logits {}", in[1].str(), in[0].str()));
+  if (!sum && in[1] != row.with_dtype(DType::i32))
     return fail(op, fmt::format("target {} does not fit logits {}", in[1].str(), in[0].str()));
   if (in[0].axes.back().size < 1) return fail(op, fmt::format("logits {} have no class", in[0].str()));
+  if (sum) return std::vector<Shape>{row};
   if (op.kind == OpKind::cross_entropy) return std::vector<Shape>{row, row, row, row};
   const auto d = parse_dtype(op.attrs.str("dtype", "f32"));
   if (!d || (*d != DType::f32 && *d != DType::bf16)) return fail(op, "gives f32 or bf16");

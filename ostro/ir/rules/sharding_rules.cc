@@ -78,11 +78,11 @@ AxisRole axis_role(const Op& op, std::span<const Shape> in, std::span<const Shap
     case OpKind::attention:
     case OpKind::attention_grad:
       return attention_role(op, in, axis);
-    case OpKind::cross_entropy:
-    case OpKind::cross_entropy_grad:
-      // Over a sharded vocabulary the max, the leaf sums and the target's logit are joined separately;
-      // partition gathers the logits instead when it cannot (spmd/partition.cc).
-      return axis == op.attrs.str("axis") ? AxisRole::kWhole : AxisRole::kParallel;
+    case OpKind::cross_entropy:  // the maximum and the target's logit are joined too (spmd/split_losses.cc)
+    case OpKind::cross_entropy_sum:
+      return axis == op.attrs.str("axis") ? AxisRole::kSum : AxisRole::kParallel;
+    case OpKind::cross_entropy_grad:  // the target is counted from the start of the whole vocabulary
+      return axis == op.attrs.str("axis") ? AxisRole::kOrigin : AxisRole::kParallel;
     case OpKind::box_sumsq:
       return listed(op.attrs.strs("axes"), axis) ? AxisRole::kParallel : AxisRole::kWhole;
     case OpKind::scan:

@@ -137,6 +137,12 @@ TEST_CASE("sizes, names and attributes that no engine could run are refused") {
   refused("names an axis twice", OpKind::dot, {one, one}, {{"over", Names{"a", "a"}}});
   refused("no name of an axis", OpKind::rename, {one}, {{"from", Names{"a"}}, {"to", Names{"q heads"}}});
   refused("cells are 1 or more", OpKind::box_sumsq, {one}, {{"axes", Names{"a"}}, {"cells", Sizes{0}}});
+  refused("2 boxes of length 1 do not hold axis \"a\"", OpKind::box_sumsq, {one},
+          {{"axes", Names{"a"}}, {"cells", Sizes{2}}, {"lengths", Sizes{1}}});
+  refused("axes and lengths", OpKind::box_sumsq, {one},
+          {{"axes", Names{"a"}}, {"cells", Sizes{2}}, {"lengths", Sizes{}}});
+  refused("m f32[] does not fit", OpKind::cross_entropy_sum,
+          {{DType::f32, {{"pos", 2}, {"vocab", 3}}}, scalar(DType::f32)}, {{"axis", std::string("vocab")}});
   refused("global_sizes has 0", OpKind::fingerprint, {one, scalar(DType::i64)}, {{"global_sizes", Sizes{}}});
   refused("needs an operand", OpKind::fingerprint, {}, {{"global_sizes", Sizes{}}});
   refused("two regions", OpKind::cond, {}, {});

@@ -273,7 +273,7 @@ void attention_backward_job(const AttentionBackward& a, const float* delta, cons
       load_padded_row<V, kBf16>(a.dout, from(a.dout_strides), dims, wide, t.don + to);
     }
 
-  const V zero = V::zero(), scale = V::set1(s.scale);
+  const V zero = V::zero(), scale = V::set1(s.scale), key_scale = V::set1(a.partial ? 1.0f : s.scale);
   const Range reach = job_rows == 0 ? Range{0, 0}
                                     : reachable_keys<V>(t.mask, t.mask.origin + job.rows.begin,
                                                         t.mask.origin + job.rows.end - 1);
@@ -302,7 +302,7 @@ void attention_backward_job(const AttentionBackward& a, const float* delta, cons
       float* dk = partials + j * wide;
       float* dv = dk + tile;
       for (int64_t d = 0; d < wide; d += V::kWidth) {
-        (V::load(dk + d) * scale + zero).store(dk + d);
+        (V::load(dk + d) * key_scale + zero).store(dk + d);
         (V::load(dv + d) + zero).store(dv + d);
       }
       const auto at = [&](const KeyStrides& st) {

@@ -264,7 +264,7 @@ void store_key_gradients(const AttentionBackward& a, const PackedBackward& t, co
                          a.grad_type);
       }
   };
-  store(root, true, a.dk, a.dk_strides);
+  store(root, !a.partial, a.dk, a.dk_strides);
   store(root + kKeyBlock * t.wide, false, a.dv, a.dv_strides);
 }
 

@@ -341,7 +341,7 @@ void panels_backward_job(const GemmKernel& kernel, const GemmKernel& f32, const 
       const auto at = [&](const KeyStrides& st) {
         return job.b * st.batch + j * st.pos + job.h * st.kv_head;
       };
-      store_part<V>(t, dk, s.scale, lanes, a.dk, at(a.dk_strides), a.dk_strides.pos, a);
+      store_part<V>(t, dk, a.partial ? 1.0f : s.scale, lanes, a.dk, at(a.dk_strides), a.dk_strides.pos, a);
       store_part<V>(t, dk + tile, 1.0f, lanes, a.dv, at(a.dv_strides), a.dv_strides.pos, a);
     }
   }

@@ -179,8 +179,20 @@ void cross_entropy_both_rows(const CrossEntropyForward& f, const CrossEntropyBac
 }
 
 template <class V>
+void cross_entropy_sum_rows(const CrossEntropyForward& a, const float* m, float* sums, int64_t begin,
+                            int64_t end) {
+  for (int64_t row = begin; row < end; ++row) {
+    const float* x = a.logits + row * a.row_stride;
+    const float* next = row + 1 < a.rows ? x + a.row_stride : x;
+    sums[row] =
+        exponential_tree<V>(a, x, m[row], nullptr, next, 0, static_cast<int64_t>(a.vocab_leaf_ends.size()));
+  }
+}
+
+template <class V>
 inline CrossEntropyKernels cross_entropy_table() {
-  return {cross_entropy_forward_rows<V>, cross_entropy_backward_rows<V>, cross_entropy_both_rows<V>};
+  return {cross_entropy_forward_rows<V>, cross_entropy_backward_rows<V>, cross_entropy_both_rows<V>,
+          cross_entropy_sum_rows<V>};
 }
 
 }  // namespace ostro::cpu::kernels

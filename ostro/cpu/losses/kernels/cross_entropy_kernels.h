@@ -13,6 +13,7 @@ struct CrossEntropyKernels {
   // Row by row, the exponentials of a row kept in `scratch` of vocab floats.
   void (*both)(const CrossEntropyForward& forward, const CrossEntropyBackward& backward, int64_t begin,
                int64_t end, float* scratch);
+  void (*sum)(const CrossEntropyForward& args, const float* m, float* sums, int64_t begin, int64_t end);
 };
 
 const CrossEntropyKernels& cross_entropy_generic();
