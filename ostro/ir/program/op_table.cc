@@ -72,6 +72,7 @@ constexpr OpInfo kTable[] = {
     {K::reduce_scatter_tree, "x", "axis, mesh_axis, leaves", "the same, each worker keeping its shard of axis"},
     {K::all_reduce_max, "x", "mesh_axis", ""},
     {K::all_reduce_int, "x", "mesh_axis", "integer sum, wraps"},
+    {K::exchange_leaves, "x", "mesh_axes, owners, part, [axis, bounds], firsts, counts", "every peer holds a leaf's x; result [part, x's axes]: of this worker's part of axis, one tree (N8) per subtree of leaves"},
 };
 // clang-format on
 }  // namespace
