@@ -27,16 +27,25 @@ Status check(const ir::Program& program, const PartitionOptions& o) {
 }
 
 Result<ir::Program> program_of(const ir::Program& program, const PartitionOptions& o,
-                               const Placement& placement, const Partition& plan, int64_t rank) {
+                               const Placement& placement, const Partition& plan,
+                               const ExchangePlan& exchange, int64_t rank) {
   ir::Program out{program.name, program.leaves, {}, program.param_names, program.result_names};
   BlockPartitioner partitioner(placement, o.values, rank, out.body);
+  partitioner.exchange_in_scans(exchange);
   Locals args;
   for (size_t i = 0; i < plan.params.size(); ++i)
     args.push_back({out.body.add_param(local_shape(plan.mesh, rank, plan.params[i], plan.param_shapes[i])),
                     plan.param_shapes[i], plan.params[i]});
   ASSIGN_OR_RETURN(const Locals results, partitioner.run(program.body, args));
-  for (size_t i = 0; i < results.size(); ++i)
-    out.body.results.push_back(partitioner.move(results[i], plan.results[i]).id);
+  for (size_t i = 0; i < results.size(); ++i) {
+    const auto& gradient = exchange.results[i];
+    const bool here = gradient && !gradient->in_scan;
+    ir::ValueId v = partitioner.move(results[i], here ? gradient->sent : plan.results[i]).id;
+    if (here) {
+      ASSIGN_OR_RETURN(v, add_exchange(out.body, v, exchange, *gradient, plan.mesh, rank));
+    }
+    out.body.results.push_back(v);
+  }
   RETURN_IF_ERROR(ir::verify(out));
   return out;
 }
@@ -46,6 +55,8 @@ Result<ir::Program> program_of(const ir::Program& program, const PartitionOption
 Result<Partition> partition(const ir::Program& program, const PartitionOptions& options) {
   RETURN_IF_ERROR(check(program, options));
   const Placement placement{options.sharding, options.cells, program.leaves, options.leaf_axes};
+  ExchangePlan exchange;
+  exchange.results.resize(options.results.size());
   Partition plan;
   plan.mesh = options.sharding.mesh;
   for (size_t i = 0; i < options.params.size(); ++i) {
@@ -58,8 +69,16 @@ Result<Partition> partition(const ir::Program& program, const PartitionOptions& 
   }
   std::map<std::string, std::shared_ptr<const ir::Program>> shared;
   try {
+    if (options.exchange) {
+      ASSIGN_OR_RETURN(exchange, plan_exchange(program, placement, options.results, *options.exchange));
+      for (size_t i = 0; i < exchange.results.size(); ++i) {
+        if (!exchange.results[i]) continue;
+        plan.result_shapes[i] = exchange.results[i]->result;
+        plan.results[i] = exchange.results[i]->layout;
+      }
+    }
     for (int64_t rank = 0; rank < plan.mesh.size(); ++rank) {
-      auto made = program_of(program, options, placement, plan, rank);
+      auto made = program_of(program, options, placement, plan, exchange, rank);
       if (!made.ok()) return made.error().with_context(fmt::format("partition of {}", program.name));
       auto& slot = shared[ir::print(*made)];
       if (slot == nullptr) slot = std::make_shared<const ir::Program>(std::move(*made));

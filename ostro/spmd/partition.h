@@ -4,11 +4,13 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <vector>
 
 #include "ostro/base/error.h"
 #include "ostro/ir/program/program.h"
 #include "ostro/spmd/layout.h"
+#include "ostro/spmd/leaf_exchange.h"
 
 namespace ostro::spmd {
 
@@ -18,6 +20,11 @@ struct PartitionOptions {
   // The mesh axes along which workers run the program on different leaves of the batch. No activation may be
   // mapped to them; parameters may, and are gathered by `use`.
   std::vector<std::string> leaf_axes = {};
+  // Set: a result with Role::kGradient is not the gradient of this worker's leaf. The workers of the leaf
+  // axes exchange their gradients, and each keeps the sums over the round's subtrees of leaves, of the cells
+  // that it owns: [part, the gradient's axes], split as a parameter is. A gradient that a scan stacks, such
+  // as that of all layers, is exchanged slice by slice in the scan: [layers, part, ...].
+  std::optional<LeafExchange> exchange = {};
   // One per parameter and per result of the program.
   std::vector<Role> params, results;
   // The role of every value in between: kActivation for a program that computes the loss of a leaf of a
@@ -31,7 +38,7 @@ struct Partition {
   std::vector<std::shared_ptr<const ir::Program>> programs;
   // How the program's inputs and results are spread over the workers.
   std::vector<Layout> params, results;
-  std::vector<ir::Shape> param_shapes, result_shapes;  // whole
+  std::vector<ir::Shape> param_shapes, result_shapes;  // whole; with the axis "part" if exchanged
 };
 
 // Every program passes the verifier. An error names the op and the axis that cannot be split in this way. For

@@ -78,7 +78,7 @@ Result<Locals> BlockPartitioner::run(const ir::Block& block, const Locals& args)
       return op.location.empty() ? results.error() : results.error().with_context(op.location);
     for (size_t i = 0; i < out.size(); ++i) {
       const Local& r = (*results)[i];
-      const Shape expected = local(r.layout, out[i]);
+      const Shape expected = local(r.layout, r.whole);
       OSTRO_CHECK(builder_.shape(r.id) == expected, "worker {}: {} gave {}, its layout says {}", rank_,
                   ir::op_name(op.kind), builder_.shape(r.id).str(), expected.str());
       values[static_cast<size_t>(op.results[i])] = r;
@@ -365,20 +365,39 @@ Result<Locals> BlockPartitioner::run_scan(const ir::Op& op, const Locals& in, co
     operands.push_back(x.id);
     moved.push_back(std::move(x));
   }
-  for (size_t i = 0; i < out.size(); ++i)
-    results.push_back(natural(i < carries ? out[i] : without_first(out[i])));
+  for (size_t i = 0; i < out.size(); ++i) {
+    const ExchangedGradient* gradient = exchanged(op.results[i]);
+    results.push_back(gradient != nullptr ? gradient->sent
+                                          : natural(i < carries ? out[i] : without_first(out[i])));
+  }
   Status status;
   ir::Block block = region(body, moved, params, results, status);
   RETURN_IF_ERROR(status);
+  for (size_t i = 0; i < out.size(); ++i) {
+    if (const ExchangedGradient* gradient = exchanged(op.results[i])) {
+      ASSIGN_OR_RETURN(block.results[i], add_exchange(block, block.results[i], *exchange_, *gradient,
+                                                      placement_.sharding.mesh, rank_));
+    }
+  }
   ASSIGN_OR_RETURN(std::vector<ValueId> ids,
                    builder_.try_add(op.kind, operands, op.attrs, {std::move(block)}));
   Locals locals;
   for (size_t i = 0; i < out.size(); ++i) {
+    if (const ExchangedGradient* gradient = exchanged(op.results[i])) {
+      locals.push_back({ids[i], gradient->result, gradient->layout});
+      continue;
+    }
     Layout layout = results[i];
     if (i >= carries) layout.insert(layout.begin(), Split());
     locals.push_back(move({ids[i], out[i], layout}, natural(out[i])));
   }
   return locals;
+}
+
+const ExchangedGradient* BlockPartitioner::exchanged(ValueId v) const {
+  if (exchange_ == nullptr) return nullptr;
+  const auto at = exchange_->in_scans.find(v);
+  return at == exchange_->in_scans.end() ? nullptr : &*exchange_->results[at->second];
 }
 
 Result<Locals> BlockPartitioner::run_cond(const ir::Op& op, const Locals& in, const std::vector<Shape>& out) {

@@ -9,6 +9,7 @@
 #include "ostro/ir/program/builder.h"
 #include "ostro/ir/program/op_table.h"
 #include "ostro/spmd/layout.h"
+#include "ostro/spmd/leaf_exchange.h"
 
 namespace ostro::spmd {
 
@@ -51,6 +52,9 @@ class BlockPartitioner {
   BlockPartitioner(const Placement& placement, Role role, int64_t rank, ir::Block& out)
       : placement_(placement), role_(role), rank_(rank), builder_(out) {}
 
+  // From now on run() exchanges the plan's gradients that scans of the block stack. The plan must outlive
+  // this.
+  void exchange_in_scans(const ExchangePlan& plan) { exchange_ = &plan; }
   // The block's results, given its parameters.
   Result<Locals> run(const ir::Block& block, const Locals& args);
   // Moves a value to another layout, with collectives or slices.
@@ -94,6 +98,10 @@ class BlockPartitioner {
   Role role_;
   int64_t rank_;
   ir::Builder builder_;
+  // The gradient that result v of a scan is, if it is exchanged there.
+  const ExchangedGradient* exchanged(ir::ValueId v) const;
+
+  const ExchangePlan* exchange_ = nullptr;                            // of the program's outermost block only
   std::map<std::pair<ir::ValueId, std::string>, ir::ValueId> moved_;  // what move() has made
 };
 

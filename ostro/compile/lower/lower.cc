@@ -9,6 +9,7 @@
 #include "ostro/compile/fuse/fuse.h"
 #include "ostro/compile/lower/emit.h"
 #include "ostro/compile/plan/behind.h"
+#include "ostro/compile/plan/exchange_scratch.h"
 #include "ostro/compile/plan/memory.h"
 #include "ostro/compile/plan/token_tiles.h"
 #include "ostro/ir/program/op_table.h"
@@ -177,6 +178,14 @@ void BlockLowering::lower_op(const Op& op) {
     return;
   }
   step.kind = StepKind::kOp;
+  if (op.kind == OpKind::exchange_leaves) {
+    const ExchangeScratch scratch =
+        exchange_scratch(op.attrs, block_.shape(op.operands[0]), block_.shape(op.results[0]));
+    for (const int64_t n : {scratch.received, scratch.packed}) {
+      const Shape shape{ir::DType::f32, {{"scratch", n}}};
+      step.out.push_back(View::whole(new_buffer(BufferKind::kTemp, 0, shape.bytes()), shape));
+    }
+  }
   plan_.steps.push_back(std::move(step));
 }
 

@@ -88,6 +88,8 @@ Status run_with_fingerprints(const compile::Step& step, FunctionRef<void(int64_t
                              std::span<const std::vector<Array>> out, ThreadPool& pool, Isa isa);
 // plan_collective.cc
 Status run_collective(const OpCall& call);
+// plan_exchange.cc
+Status run_exchange_leaves(const OpCall& call);
 
 // Calls f with a value of the type that elementwise ops compute a dtype in: float for f32 and bf16, uint8_t
 // for bool.

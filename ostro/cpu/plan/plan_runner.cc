@@ -32,6 +32,7 @@ int64_t count_of(std::span<const ir::Axis> axes) {
 
 OpRoutine op_routine(OpKind kind) {
   if (ir::is_elementwise(kind)) return run_elementwise;
+  if (kind == OpKind::exchange_leaves) return run_exchange_leaves;
   if (ir::is_collective(kind)) return run_collective;
   switch (kind) {
     case OpKind::concat:

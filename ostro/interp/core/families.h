@@ -61,5 +61,6 @@ Result<Buffers> run_all_gather(const Call& call);
 Result<Buffers> run_shard_slice(const Call& call);
 Result<Buffers> run_all_reduce(const Call& call);  // all_reduce_tree, _max, _int, _bits
 Result<Buffers> run_reduce_scatter_tree(const Call& call);
+Result<Buffers> run_exchange_leaves(const Call& call);
 
 }  // namespace ostro::interp

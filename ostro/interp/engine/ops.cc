@@ -132,6 +132,8 @@ OpFunction op_function(OpKind kind) {
       return run_all_reduce;
     case OpKind::reduce_scatter_tree:
       return run_reduce_scatter_tree;
+    case OpKind::exchange_leaves:
+      return run_exchange_leaves;
   }
   return nullptr;
 }

@@ -1,5 +1,7 @@
 // Collectives (numerics.md N8): workers exchange whole values and every one of them does the same arithmetic,
 // in the order of the workers along the mesh axis. Plain, not frugal with bytes.
+#include <fmt/format.h>
+
 #include "ostro/interp/core/elements.h"
 #include "ostro/interp/core/families.h"
 #include "ostro/interp/core/index_space.h"
@@ -9,18 +11,19 @@
 namespace ostro::interp {
 namespace {
 
-// What each worker along the op's mesh axis holds, in their order.
+// What each worker along the op's mesh axes holds, in their order.
 struct Shards {
   Buffers values;
   size_t mine = 0;
 };
 
 // Values may differ in size along `axis` ("" when they do not): sizes are exchanged first.
-Result<Shards> exchange_shards(const Call& call, const std::string& axis) {
+Result<Shards> exchange_shards(const Call& call, const std::string& axis,
+                               const char* mesh_axes = "mesh_axis") {
   runtime::Collectives* group = call.context.collectives;
   if (group == nullptr)
     return invalid_argument(fmt::format("{}: the run has no Collectives", ir::op_name(call.op.kind)));
-  const std::vector<int64_t> peers = group->peers(call.op.attrs.str("mesh_axis"));
+  const std::vector<int64_t> peers = group->peers(call.op.attrs.str(mesh_axes));
   const size_t n = peers.size();
   const Buffer& mine = call.in[0];
 
@@ -145,6 +148,33 @@ Result<Buffers> run_reduce_scatter_tree(const Call& call) {
     return invalid_argument(
         fmt::format("reduce_scatter_tree: keeps {} .. {} of {}", start, start + size, sum.shape().str()));
   return Buffers{pick(sum, call.out[0], part(sum.shape(), axis, start, size))};
+}
+
+// Every worker gets whole leaves and picks what it owns of them. What a peer outside of all subtrees sends is
+// not read.
+Result<Buffers> run_exchange_leaves(const Call& call) {
+  const ir::Attrs& attrs = call.op.attrs;
+  ASSIGN_OR_RETURN(Shards shards, exchange_shards(call, "", "mesh_axes"));
+  const auto& owners = attrs.ints("owners");
+  const int64_t mine = attrs.i64("part");
+  if (owners.size() != shards.values.size() || owners[shards.mine] != mine)
+    return invalid_argument(fmt::format("exchange_leaves: part {} of owners [{}] at place {} of {} peers",
+                                        mine, fmt::join(owners, ", "), shards.mine, shards.values.size()));
+  Shape owned = call.out[0].without("part");
+  if (const std::string axis = attrs.str("axis", ""); !axis.empty())
+    for (Buffer& leaf : shards.values) {
+      const int64_t start = attrs.ints("bounds")[static_cast<size_t>(mine)];
+      leaf = pick(leaf, owned, part(leaf.shape(), axis, start, owned.size_of(axis)));
+    }
+  const auto &firsts = attrs.ints("firsts"), &counts = attrs.ints("counts");
+  std::vector<float> sums;
+  for (size_t i = 0; i < firsts.size(); ++i) {
+    const auto first = shards.values.begin() + firsts[i];
+    ASSIGN_OR_RETURN(const Buffer sum, tree_over_workers(call, Buffers(first, first + counts[i])));
+    const std::vector<float> values = elements<float>(sum);
+    sums.insert(sums.end(), values.begin(), values.end());
+  }
+  return Buffers{make_buffer(call.out[0], sums)};
 }
 
 }  // namespace ostro::interp

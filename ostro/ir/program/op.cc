@@ -22,6 +22,6 @@ std::optional<OpKind> parse_op(std::string_view name) {
 
 bool is_elementwise(OpKind k) { return between(k, OpKind::neg, OpKind::select); }
 bool is_layout(OpKind k) { return between(k, OpKind::transpose, OpKind::reverse) && k != OpKind::pad; }
-bool is_collective(OpKind k) { return between(k, OpKind::all_gather, OpKind::all_reduce_bits); }
+bool is_collective(OpKind k) { return between(k, OpKind::all_gather, OpKind::exchange_leaves); }
 
 }  // namespace ostro::ir

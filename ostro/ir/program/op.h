@@ -24,7 +24,7 @@ namespace ostro::ir {
                   X(fingerprint) /* control: have regions */ X(scan) X(cond)                               \
                       X(custom) /* collectives, put in by partitioning only */                             \
       X(all_gather) X(shard_slice) X(all_reduce_tree) X(reduce_scatter_tree) X(all_reduce_max)             \
-          X(all_reduce_int) X(all_reduce_bits)
+          X(all_reduce_int) X(all_reduce_bits) X(exchange_leaves)
 
 enum class OpKind {
 #define X(name) name,

@@ -74,6 +74,7 @@ constexpr OpInfo kTable[] = {
     {K::all_reduce_max, "x", "mesh_axis", ""},
     {K::all_reduce_int, "x", "mesh_axis", "integer sum, wraps"},
     {K::all_reduce_bits, "x", "mesh_axis", "bitwise or of the bits of any dtype: selects what one worker holds where the others have zero bits"},
+    {K::exchange_leaves, "x", "mesh_axes, owners, part, [axis, bounds], firsts, counts", "every peer holds a leaf's x; result [part, x's axes]: of this worker's part of axis, one tree (N8) per subtree of leaves"},
 };
 // clang-format on
 }  // namespace

@@ -72,6 +72,14 @@ Cost op_cost(const Op& op, std::span<const Shape> in, std::span<const Shape> out
     case OpKind::scatter_add:
       c.flops = static_cast<double>(in[0].count());
       return c;
+    case OpKind::exchange_leaves: {  // what the peers send is written once and read once
+      double leaves = 0;
+      for (const int64_t n : op.attrs.ints("counts")) leaves += static_cast<double>(n);
+      const double parts = static_cast<double>(op.attrs.ints("counts").size());
+      c.flops = parts > 0 ? out_count / parts * (leaves - parts) : 0;
+      c.bytes += parts > 0 ? 2 * static_cast<double>(out[0].bytes()) / parts * leaves : 0;
+      return c;
+    }
     case OpKind::gather:
     case OpKind::dynamic_slice:  // of the table only what is taken is read
       c.bytes += static_cast<double>(out[0].bytes()) - static_cast<double>(in[0].bytes());

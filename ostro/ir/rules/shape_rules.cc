@@ -64,6 +64,8 @@ Shapes collective(const Op& op, In in) {
       out.axes[static_cast<size_t>(at)].size = op.attrs.i64("size");
       return std::vector<Shape>{out};
     }
+    case OpKind::exchange_leaves:
+      return exchange_leaves(op, in);
     default:
       return std::vector<Shape>{out};
   }

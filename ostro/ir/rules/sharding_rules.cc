@@ -90,7 +90,7 @@ AxisRole axis_role(const Op& op, std::span<const Shape> in, std::span<const Shap
     case OpKind::cond:
     case OpKind::custom:
       return AxisRole::kParallel;  // decided op by op inside the regions
-    default:
+    default:  // collectives too: partition makes them for the parts that the workers hold by then
       return AxisRole::kWhole;
   }
 }
