@@ -26,18 +26,12 @@ bool is_leaf_axis(const std::string& name) {
 
 }  // namespace
 
-std::vector<std::string> option_names(Exchange) { return {"step", "layer"}; }
-
 void MeshOptions::visit_options(config::OptionTable& t) {
   t.add(&axes, "axes", Effect::kPlan, "workers by mesh axis",
         "the grid of workers; one size may be -1, which is as many as there are workers for. Workers along "
         "replica and data run different microbatches; other axes split what tensor_parallel_axes and "
         "axis_resources map to them")
       .other("{data: -1}");
-  t.add(&exchange, "exchange", Effect::kPlan, "",
-        "when gradients are exchanged: once a step, or layer by layer in the backward pass, which needs less "
-        "memory and sends more")
-      .other("layer");
 }
 
 void ShardingOptions::visit_options(config::OptionTable& t) {

@@ -13,17 +13,9 @@
 
 namespace ostro::train {
 
-// When workers exchange gradients (docs/spmd.md).
-enum class Exchange {
-  kStep,   // once a step: each worker sums whole gradients of its leaves first
-  kLayer,  // inside the backward loop: no worker holds more than one layer's gradient
-};
-std::vector<std::string> option_names(Exchange);
-
 struct MeshOptions {
   // Sizes, in the order of the mesh. One may be -1: as many as there are workers for.
   config::IntMap axes = {{"replica", 1}, {"data", -1}, {"model", 1}};
-  Exchange exchange = Exchange::kStep;
   void visit_options(config::OptionTable& table);
   bool operator==(const MeshOptions&) const = default;
 };

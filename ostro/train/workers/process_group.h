@@ -20,8 +20,8 @@ struct ProcessGroup {
   dist::KeyValue* store = nullptr;  // of this epoch; get() fails when the epoch ends
   // Connects this process with the others, which form this mesh. All of them call it at about the same time.
   std::function<Result<std::unique_ptr<dist::Group>>(const ir::Mesh&)> connect;
-  // Set when another process or the epoch was lost, by wait_for(), by connect() and by the connections that it
-  // gave. Then a later epoch may do what this one could not.
+  // Set when another process or the epoch was lost, by wait_for(), by connect() and by the connections that
+  // it gave. Then a later epoch may do what this one could not.
   std::optional<std::string> lost = {};
 };
 
