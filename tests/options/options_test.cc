@@ -159,9 +159,9 @@ void write_files(io::FileSystem& fs) {
 
 // Everything of a run that an option may change, sorted by what may change it.
 struct Seen {
-  std::string canonical;         // the canonical config: only to check that effects are declared right
-  std::string bits;              // programs, and the chain after its genesis
-  std::string plan;              // what the engine reports of the compiled programs
+  std::string canonical;  // the canonical config: only to check that effects are declared right
+  std::string bits;       // programs, and the chain after its genesis
+  std::string plan;       // what the engine reports of the compiled programs, and the mesh of 4 workers
   std::set<std::string> output;  // files with their content, metrics, checkpoints that existed for a while
 };
 
@@ -231,6 +231,10 @@ Seen observe(const Settings& settings, runtime::Engine& engine) {
     const RunPlan plan = (*run)->plan().value();
     for (const auto& info : {plan.leaf, plan.update})
       seen.plan += fmt::format("{} {} {}\n", info.arena_bytes, info.input_bytes, info.output_bytes);
+    const ir::Sharding sharding = sharding_for(config->trainer.sharding, 4).value();  // of a run on 4 workers
+    for (const ir::Axis& axis : sharding.mesh.axes) seen.plan += fmt::format("{} {}\n", axis.name, axis.size);
+    for (const auto* map : {&sharding.compute, &sharding.parameter})
+      for (const auto& [axis, mesh_axis] : *map) seen.plan += fmt::format("{} over {}\n", axis, mesh_axis);
     auto trackers = make_trackers(fs, directory, config->trainer.tracker, 0);
     REQUIRE(trackers.ok());
     Watcher watcher;
