@@ -17,6 +17,7 @@ namespace ostro::tokenizer {
 namespace {
 
 constexpr float kUnknownPenalty = 10;
+constexpr double kUserDefinedBonus = 0.1;  // for every byte after the first
 
 bool is_ordinary(PieceType type) { return type == PieceType::kNormal || type == PieceType::kUserDefined; }
 
@@ -126,7 +127,11 @@ Status SentencePiece::make_unigram() {
   parts.tokens.unknown_score = least - kUnknownPenalty;
   for (uint32_t id = 0; id < proto_.pieces.size(); ++id) {
     const auto& piece = proto_.pieces[id];
-    parts.tokens.scores.push_back(piece.score);
+    // SentencePiece ignores the score that the file gives to a user-defined piece. The score counts even if
+    // the piece has no rival: sums after it are rounded differently, and that can decide between equal paths.
+    const bool user_defined = piece.type == PieceType::kUserDefined;
+    const double bonus = kUserDefinedBonus * static_cast<double>(piece.text.size() - 1);
+    parts.tokens.scores.push_back(user_defined ? static_cast<float>(bonus) : piece.score);
     if (!is_ordinary(piece.type)) continue;
     if (parts.tokens.trie.find(piece.text) != ByteTrie::kNone)
       return corrupt(fmt::format("piece \"{}\" occurs twice", piece.text));
