@@ -31,6 +31,33 @@ Status check_axes(const char* key, const IntMap& counts, const IntMap& axes) {
   return {};
 }
 
+// Checks that what a run splits over workers are axes of the model: another name would split nothing.
+Status check_split_axes(const ShardingOptions& options, const models::ModelOptions& model) {
+  std::vector<std::string> names;
+  for (const IntMap& axes : {model.leaf_axes(), model.cell_axes()})
+    for (const auto& [name, size] : axes)
+      if (std::find(names.begin(), names.end(), name) == names.end()) names.push_back(name);
+  const auto check = [&](const char* key, const std::string& axis) -> Status {
+    if (std::find(names.begin(), names.end(), axis) != names.end()) return {};
+    if (names.empty())
+      return option_error(key, fmt::format("\"{}\": the model has no axis that workers can split", axis));
+    return option_error(key,
+                        fmt::format("the model has no axis \"{}\" that workers can split; it has {}; the "
+                                    "nearest is \"{}\"",
+                                    axis, fmt::join(names, ", "), config::nearest_name(axis, names)));
+  };
+  for (const std::string& axis : options.tensor_parallel_axes)
+    RETURN_IF_ERROR(check("trainer.tensor_parallel_axes", axis));
+  // A model without the default's axis just has nothing to own in cells.
+  if (options.fsdp_axis && options.fsdp_axis != ShardingOptions().fsdp_axis)
+    RETURN_IF_ERROR(check("trainer.fsdp_axis", *options.fsdp_axis));
+  for (const auto& [axis, mesh_axis] : options.axis_resources)
+    RETURN_IF_ERROR(check("trainer.axis_resources", axis));
+  for (const auto& [axis, mesh_axis] : options.parameter_axis_resources)
+    RETURN_IF_ERROR(check("trainer.parameter_axis_resources", axis));
+  return {};
+}
+
 // Leaves in the order in which they nest, without those that cut nothing: one text for one meaning.
 IntMap normal_leaves(const IntMap& leaves, const IntMap& axes) {
   IntMap out;
@@ -99,7 +126,7 @@ Status TrainConfig::resolve() {
   numerics.leaves = normal_leaves(numerics.leaves, leaf_axes);
   RETURN_IF_ERROR(check_axes("numerics.cells", numerics.cells, model_options().cell_axes()));
   std::sort(numerics.cells.begin(), numerics.cells.end());
-  return {};
+  return check_split_axes(trainer.sharding, model_options());
 }
 
 Result<TrainConfig> parse_train_config(const std::string& yaml, const std::string& name,

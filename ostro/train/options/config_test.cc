@@ -95,6 +95,16 @@ TEST_CASE("what makes no sense is refused with both values and the fix") {
       {{"numerics.leaves", "{mpl: 2}"}, "numerics.leaves.mpl: the model has no such axis to cut"},
       {{"numerics.leaves", "{kv_heads: 3}"}, "numerics.leaves.kv_heads: 3 is more than the axis has: 2"},
       {{"numerics.cells", "{embed: 0}"}, "numerics.cells.embed: 0 is not a count"},
+      {{"trainer.tensor_parallel_axes", "[mlp, vocb]"},
+       "trainer.tensor_parallel_axes: the model has no axis \"vocb\" that workers can split; it has "
+       "kv_heads, "
+       "mlp, vocab, pos, embed, head_dim; the nearest is \"vocab\""},
+      {{"trainer.fsdp_axis", "embd"}, "trainer.fsdp_axis: the model has no axis \"embd\""},
+      {{"trainer.axis_resources", "{poz: model}"}, "trainer.axis_resources: the model has no axis \"poz\""},
+      {{"trainer.parameter_axis_resources", "{ml: data}"},
+       "trainer.parameter_axis_resources: the model has no axis \"ml\""},
+      {{"trainer.axis_resources", "{pos: contxt}"},
+       "trainer.axis_resources: axis \"pos\" is mapped to the mesh axis \"contxt\""},
       {{"data.train_urls", "[]"}, "data.train_urls: is empty"},
       {{"data.validation_fraction", "1"}, "data.validation_fraction: 1 is not a fraction"},
       {{"data.shuffle", "0"}, "data.shuffle: 0 is not a number of sequences"},
