@@ -1,5 +1,6 @@
 #include "ostro/dist/gloo_group.h"
 
+#include <algorithm>
 #include <array>
 #include <csignal>
 #include <cstring>
@@ -16,9 +17,9 @@
 namespace ostro::dist {
 namespace {
 
-// In every exchange each pair first swaps one frame: how long the message is, and the message itself if it
-// fits. Gloo would end the process over a message that is longer than its receiver expects, so nothing is
-// sent unannounced.
+// In every exchange each pair swaps one frame: how long the message is, and the message itself if it fits. A
+// longer message is on its way at the same time as its frame, but can only be met by a receiver of its size
+// (body_slot): when sizes disagree, the frame says so and the body stays where it is.
 struct Frame {
   uint64_t size = 0;
   std::array<std::byte, 248> small{};
@@ -66,11 +67,6 @@ class GlooGroup final : public Group {
 
   Error lost(const Error& error) const { return error.with_context(fmt::format("worker {}", rank_)); }
 
-  Error wrong_size(size_t expected, int64_t peer, uint64_t sent) const {
-    return invalid_argument(
-        fmt::format("worker {} expects {} bytes from worker {}, which sent {}", rank_, expected, peer, sent));
-  }
-
   Status try_exchange(std::span<const int64_t> peers, std::span<const std::span<const std::byte>> send,
                       std::span<const std::span<std::byte>> receive) {
     if (send.size() != peers.size() || receive.size() != peers.size())
@@ -79,42 +75,56 @@ class GlooGroup final : public Group {
     for (const int64_t peer : peers)
       if (peer < 0 || peer >= size())
         return invalid_argument(fmt::format("exchange with worker {} of {}", peer, size()));
-    const Deadline deadline = Deadline::clock::now() + timeout_;
     std::vector<Frame> out(peers.size());
     std::vector<Frame> in(peers.size());
-    std::vector<Transfer> frames;
+    std::vector<Transfer> transfers;  // the frames, then the bodies
     std::vector<Transfer> bodies;
     int64_t sent = 0;
     for (size_t i = 0; i < peers.size(); ++i) {
+      if (send[i].size() > kMaxBody || receive[i].size() > kMaxBody)
+        return invalid_argument(fmt::format("a message of {} bytes, {} at most",
+                                            std::max(send[i].size(), receive[i].size()), kMaxBody));
       if (peers[i] == rank_) continue;
       const uint64_t number = next(peers[i]);
       out[i].size = send[i].size();
       if (!send[i].empty() && send[i].size() <= out[i].small.size())
         std::memcpy(out[i].small.data(), send[i].data(), send[i].size());
-      frames.push_back({peers[i], slot_of(SlotKind::kFrame, number), std::as_bytes(std::span(&out[i], 1)),
-                        std::as_writable_bytes(std::span(&in[i], 1))});
-      Transfer body{peers[i], slot_of(SlotKind::kBody, number), {}, {}};
-      if (send[i].size() > out[i].small.size()) body.send = send[i];
-      if (receive[i].size() > in[i].small.size()) body.receive = receive[i];
-      if (!body.send.empty() || !body.receive.empty()) bodies.push_back(body);
+      transfers.push_back({peers[i], slot_of(SlotKind::kFrame, number), std::as_bytes(std::span(&out[i], 1)),
+                           std::as_writable_bytes(std::span(&in[i], 1))});
+      if (send[i].size() > out[i].small.size())
+        bodies.push_back({peers[i], body_slot(number, send[i].size()), send[i], {}});
+      if (receive[i].size() > in[i].small.size())
+        bodies.push_back({peers[i], body_slot(number, receive[i].size()), {}, receive[i]});
       sent += static_cast<int64_t>(send[i].size());
     }
-    if (const Status status = wire_->move(frames, deadline); !status.ok()) return lost(status.error());
+    const size_t heads = transfers.size();
+    transfers.insert(transfers.end(), bodies.begin(), bodies.end());
+    Status wrong;  // what the frames say
+    const Status moved = wire_->move(transfers, Deadline::clock::now() + timeout_, heads, [&] {
+      for (size_t i = 0; i < peers.size() && wrong.ok(); ++i)
+        wrong = arrived(peers[i], peers[i] == rank_ ? send[i].size() : in[i].size, receive[i].size());
+      return wrong;
+    });
+    RETURN_IF_ERROR(wrong);
+    if (!moved.ok()) return lost(moved.error());
     for (size_t i = 0; i < peers.size(); ++i) {
-      const bool self = peers[i] == rank_;
-      if (!self && in[i].size == kLeaves)
-        return io_error(fmt::format("worker {}: lost worker {}: it left the group", rank_, peers[i]));
-      const uint64_t size = self ? send[i].size() : in[i].size;
-      if (size != receive[i].size()) return wrong_size(receive[i].size(), peers[i], size);
-      if (size == 0) continue;
-      if (self)
+      const size_t size = receive[i].size();
+      if (size > 0 && peers[i] == rank_)
         std::memmove(receive[i].data(), send[i].data(), size);
-      else if (size <= in[i].small.size())
+      else if (size > 0 && size <= in[i].small.size())
         std::memcpy(receive[i].data(), in[i].small.data(), size);
     }
-    if (!bodies.empty())
-      if (const Status status = wire_->move(bodies, deadline); !status.ok()) return lost(status.error());
     bytes_sent_ += sent;
+    return Status();
+  }
+
+  // What a frame says of a peer's message.
+  Status arrived(int64_t peer, uint64_t size, size_t expected) const {
+    if (peer != rank_ && size == kLeaves)
+      return io_error(fmt::format("worker {}: lost worker {}: it left the group", rank_, peer));
+    if (size != expected)
+      return invalid_argument(fmt::format("worker {} expects {} bytes from worker {}, which sent {}", rank_,
+                                          expected, peer, size));
     return Status();
   }
 

@@ -71,13 +71,37 @@ class Wire final : public GlooWire {
     watcher_ = std::thread([this] { watch(); });
   }
 
-  Status move(std::span<const Transfer> transfers, Deadline deadline) override {
-    return move(transfers, deadline, false);
+  Status move(std::span<const Transfer> transfers, Deadline deadline, size_t heads,
+              const std::function<Status()>& check) override {
+    if (!context_) return stopped();
+    std::vector<Pending> pending = prepare(transfers, heads);
+    // Receivers first: what a peer has sent already then comes at once.
+    std::stable_partition(pending.begin(), pending.end(), [](const Pending& p) { return p.receives; });
+    Status status = watched_move(pending, [&]() -> Status {
+      RETURN_IF_ERROR(post(pending, deadline));
+      if (check) {
+        RETURN_IF_ERROR(wait(pending, deadline, [](const Pending& p) { return p.head && p.receives; }));
+        RETURN_IF_ERROR(check());
+      }
+      return wait(pending, deadline, [](const Pending&) { return true; });
+    });
+    // A buffer that is in use by a message lives until the message or the connection ends, and its destructor
+    // waits for that.
+    if (!status.ok()) close();
+    return status;
   }
 
   void move_last(std::span<const Transfer> transfers, Deadline deadline) override {
     stop_watch();
-    (void)move(transfers, deadline, true);
+    if (!context_) return;
+    std::vector<Pending> pending = prepare(transfers, 0);
+    (void)watched_move(pending, [&]() -> Status {
+      for (Pending& p : pending) p.done = !post_one(p, deadline).ok();
+      for (Pending& p : pending)
+        if (!p.done) (void)wait_one(p, deadline);
+      return Status();
+    });
+    close();
   }
 
   void abort(const std::string& reason) override {
@@ -102,6 +126,8 @@ class Wire final : public GlooWire {
     std::unique_ptr<GlooBuffer> buffer;
     const Transfer* transfer;
     bool receives;
+    bool head;
+    bool done = false;
   };
 
   void watch() {
@@ -130,51 +156,72 @@ class Wire final : public GlooWire {
     }
   }
 
-  Status move(std::span<const Transfer> transfers, Deadline deadline, bool all) {
-    if (!context_) return stopped();
+  std::vector<Pending> prepare(std::span<const Transfer> transfers, size_t heads) {
     std::vector<Pending> pending;
-    // Receivers first: what a peer has sent already then comes at once.
-    for (const bool receives : {true, false})
-      for (const Transfer& t : transfers) {
+    for (size_t i = 0; i < transfers.size(); ++i)
+      for (const bool receives : {true, false}) {
+        const Transfer& t = transfers[i];
         void* data = receives ? t.receive.data() : const_cast<std::byte*>(t.send.data());
         const size_t size = receives ? t.receive.size() : t.send.size();
-        if (size > 0) pending.push_back({context_->createUnboundBuffer(data, size), &t, receives});
+        if (size > 0) pending.push_back({context_->createUnboundBuffer(data, size), &t, receives, i < heads});
       }
+    return pending;
+  }
+
+  // Runs f, whose waits end when the group is aborted or a connection breaks.
+  template <typename F>
+  Status watched_move(const std::vector<Pending>& pending, F f) {
     {
       const std::lock_guard lock(mutex_);
       if (!aborted_ && !broken_)
         for (const Pending& p : pending) in_flight_.push_back(p.buffer.get());
     }
-    const Status status = aborted() ? stopped() : run(pending, deadline, all);
+    const Status status = aborted() ? stopped() : f();
     const std::lock_guard lock(mutex_);
     in_flight_.clear();
     return status;
   }
 
-  Status run(std::vector<Pending>& pending, Deadline deadline, bool all) {
-    Status first;
-    for (const bool post : {true, false})
-      for (Pending& p : pending) {
-        const auto peer = static_cast<int>(p.transfer->peer);
-        Status status;
-        try {
-          if (post && p.receives)
-            p.buffer->recv(peer, p.transfer->slot);
-          else if (post)
-            p.buffer->send(peer, p.transfer->slot);
-          else if (!(p.receives ? p.buffer->waitRecv(left_until(deadline))
-                                : p.buffer->waitSend(left_until(deadline))))
-            status = stopped();
-        } catch (const std::exception& e) {
-          status =
-              Deadline::clock::now() < deadline
-                  ? io_error(fmt::format("lost worker {}: {}", peer, e.what()))
-                  : io_error(fmt::format("worker {} {} nothing in time", peer, p.receives ? "sent" : "took"));
-        }
-        if (!status.ok() && !all) return status;
-        if (!status.ok() && first.ok()) first = status;
-      }
-    return first;
+  Status post(std::vector<Pending>& pending, Deadline deadline) {
+    for (Pending& p : pending) RETURN_IF_ERROR(post_one(p, deadline));
+    return Status();
+  }
+
+  template <typename F>
+  Status wait(std::vector<Pending>& pending, Deadline deadline, F which) {
+    for (Pending& p : pending) {
+      if (p.done || !which(p)) continue;
+      RETURN_IF_ERROR(wait_one(p, deadline));
+      p.done = true;
+    }
+    return Status();
+  }
+
+  Status post_one(Pending& p, Deadline deadline) {
+    return attempt(p, deadline, [&](int peer) {
+      p.receives ? p.buffer->recv(peer, p.transfer->slot) : p.buffer->send(peer, p.transfer->slot);
+      return true;
+    });
+  }
+
+  // Gloo's wait sleeps until the message is there or the time is over.
+  Status wait_one(Pending& p, Deadline deadline) {
+    return attempt(p, deadline, [&](int) {
+      const milliseconds left = left_until(deadline);
+      return p.receives ? p.buffer->waitRecv(left) : p.buffer->waitSend(left);
+    });
+  }
+
+  template <typename F>
+  Status attempt(const Pending& p, Deadline deadline, F f) {
+    const auto peer = static_cast<int>(p.transfer->peer);
+    try {
+      return f(peer) ? Status() : stopped();
+    } catch (const std::exception& e) {
+      return Deadline::clock::now() < deadline
+                 ? io_error(fmt::format("lost worker {}: {}", peer, e.what()))
+                 : io_error(fmt::format("worker {} {} nothing in time", peer, p.receives ? "sent" : "took"));
+    }
   }
 
   bool aborted() {

@@ -4,6 +4,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <span>
 #include <string>
@@ -19,6 +20,14 @@ namespace ostro::dist {
 enum class SlotKind : uint64_t { kFrame = 0x40, kBody = 0x41, kWatch = 0x42, kProof = 0x43, kProbe = 0x44 };
 constexpr uint64_t slot_of(SlotKind kind, uint64_t number) {
   return static_cast<uint64_t>(kind) << 56 | number;
+}
+
+// A body's slot carries its size, so that a message never meets a receiver of another size: Gloo would end
+// the process over a message that is longer than expected. Of the message's number 16 bits are left; they
+// distinguish the messages of a pair that are on their way at the same time.
+constexpr uint64_t kMaxBody = (uint64_t{1} << 40) - 1;
+constexpr uint64_t body_slot(uint64_t number, uint64_t size) {
+  return slot_of(SlotKind::kBody, (number & 0xffff) << 40 | size);
 }
 
 // One message to `peer`, or one from it, or both; an empty span is no message. Both sides know the sizes.
@@ -38,10 +47,12 @@ class GlooWire {
                                                    Deadline deadline);
   virtual ~GlooWire() = default;
 
-  // Starts all transfers and waits until each is done. An error when a peer is gone (whether or not it takes
-  // part), the deadline has passed or abort() was called. Then the messages may be cut off anywhere: only
-  // close() makes sense afterwards. No memory of the transfers is touched after the return.
-  virtual Status move(std::span<const Transfer> transfers, Deadline deadline) = 0;
+  // Starts all transfers and waits until each is done. As soon as the first `heads` of them have arrived,
+  // `check` is called; its error ends the others. An error also when a peer is gone (whether or not it takes
+  // part), the deadline has passed or abort() was called. After an error the connections are closed, as the
+  // messages may be cut off anywhere. No memory of the transfers is touched after the return.
+  virtual Status move(std::span<const Transfer> transfers, Deadline deadline, size_t heads = 0,
+                      const std::function<Status()>& check = {}) = 0;
   // As move(), for the last words: a peer that is gone ends only the transfers with it.
   virtual void move_last(std::span<const Transfer> transfers, Deadline deadline) = 0;
   // Ends move(), present and future. Any thread; returns at once; the first reason wins.
