@@ -5,6 +5,7 @@
 #include <memory>
 #include <vector>
 
+#include "ostro/train/workers/gradient_schedule.h"
 #include "ostro/train/workers/worker_plan.h"
 
 namespace ostro::train {
@@ -14,9 +15,10 @@ class Worker {
   using Buffers = std::vector<runtime::Buffer>;
 
   // `plan` must outlive the worker.
-  Worker(const WorkerPlan& plan, int64_t rank) : plan_(plan), rank_(rank) {}
+  Worker(const WorkerPlan& plan, int64_t rank)
+      : plan_(plan), rank_(rank), schedule_(make_step_schedule(plan, rank)) {}
 
-  // Takes the owned cells out of a whole state. The first step after it gathers the parameters.
+  // Takes the owned cells out of a whole state.
   void adopt(const State& state);
   // The same from parts: what this worker owns of every parameter and moment.
   void adopt_cells(Buffers params, Buffers first_moment, Buffers second_moment);
@@ -35,27 +37,18 @@ class Worker {
   const Buffers& second_moment() const { return v_; }
 
   // The programs of this worker. Each is compiled when it is first used.
-  Result<runtime::Executable*> leaf_program();
+  Result<runtime::Executable*> leaf_program() { return schedule_->leaf_program(); }
   Result<runtime::Executable*> update_program();
 
  private:
-  size_t leaf_result_bytes() const;
-  BatchArrays leaf_batch(const BatchArrays& batch, int64_t leaf) const;
-  Result<std::vector<Buffers>> run_leaves(runtime::Collectives& c, const BatchArrays& batch, int64_t leaves,
-                                          std::vector<LeafResult>& results);
-  Status share_results(runtime::Collectives& c, int64_t leaves, std::vector<LeafResult>& results);
-  Result<Buffers> exchange_gradients(runtime::Collectives& c, int64_t leaves, std::vector<Buffers> partials);
-  Result<Buffers> add(std::unique_ptr<runtime::Executable>& program, Buffers a, Buffers b);
-  Result<Buffers> join(int64_t leaves, std::vector<std::vector<Buffers>> received);
   Status update(runtime::Collectives& c, Buffers gradients, const optim::AdamScalars& scalars,
                 StepResult& result);
-  Status gather_params(runtime::Collectives& c);
 
   const WorkerPlan& plan_;
   int64_t rank_;
   Buffers p_, m_, v_;  // owned cells of parameters and moments
-  Buffers params_;     // what the leaf program reads; empty until it is gathered
-  std::unique_ptr<runtime::Executable> leaf_, add_whole_, add_owned_, update_;
+  std::unique_ptr<GradientSchedule> schedule_;
+  std::unique_ptr<runtime::Executable> update_;
 };
 
 }  // namespace ostro::train

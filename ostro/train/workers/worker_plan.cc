@@ -10,10 +10,6 @@ namespace {
 
 using spmd::Role;
 
-bool carries_leaves(const std::string& mesh_axis) {
-  return std::find(kLeafAxes.begin(), kLeafAxes.end(), mesh_axis) != kLeafAxes.end();
-}
-
 spmd::PartitionOptions options_for(const WorkerOptions& o, const ir::Program& program) {
   spmd::PartitionOptions options;
   options.sharding = o.sharding;
@@ -45,21 +41,6 @@ Result<spmd::Partition> partition_update(const CanonicalPrograms& p, const Worke
 
 }  // namespace
 
-std::vector<int64_t> WorkerPlan::leaf_peers(int64_t rank) const { return mesh().peers(rank, kLeafPeers); }
-
-LeafRange WorkerPlan::range(int64_t leaves, int64_t rank) const {
-  const std::vector<int64_t> peers = leaf_peers(rank);
-  const auto at = std::find(peers.begin(), peers.end(), rank) - peers.begin();
-  return leaf_range(leaves, static_cast<int64_t>(peers.size()), at);
-}
-
-spmd::Layout WorkerPlan::cut(size_t k) const {
-  spmd::Layout layout = owned(k);
-  for (spmd::Split& s : layout)
-    if (!carries_leaves(s.mesh_axis)) s = {};
-  return layout;
-}
-
 ir::Shape WorkerPlan::owned_shape(size_t k, int64_t rank) const {
   return spmd::local_shape(mesh(), rank, owned(k), shape(k));
 }
@@ -81,8 +62,7 @@ int64_t WorkerPlan::used_bytes(int64_t rank) const {
 }
 
 bool WorkerPlan::gathered(size_t k) const {
-  const spmd::Layout layout = cut(k);
-  return std::any_of(layout.begin(), layout.end(), [](const spmd::Split& s) { return s.split(); });
+  return std::any_of(cut(k).begin(), cut(k).end(), [](const spmd::Split& s) { return s.split(); });
 }
 
 bool WorkerPlan::first_holder(size_t k, int64_t rank) const {
@@ -105,6 +85,11 @@ Result<WorkerPlan> make_worker_plan(const CanonicalPrograms& programs, runtime::
   plan.rows = leaf_rows(programs);
   ASSIGN_OR_RETURN(plan.leaf, partition_leaf(programs, options));
   ASSIGN_OR_RETURN(plan.update, partition_update(programs, options));
+  for (size_t k = 0; k < plan.n; ++k) {
+    plan.cuts.push_back(plan.owned(k));
+    for (spmd::Split& s : plan.cuts.back())
+      if (!s.over(kLeafAxes)) s = {};
+  }
   for (const std::string& axis : kLeafAxes)
     for (size_t k = 0; k < plan.n; ++k) {
       const spmd::Layout& layout = plan.owned(k);

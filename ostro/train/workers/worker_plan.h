@@ -40,13 +40,12 @@ struct WorkerPlan {
   // The update program, split over all mesh axes.
   spmd::Partition update;
   std::string gather_axes;  // mesh axes that carry leaves and split parameters, for Mesh::peers; "": none
+  std::vector<spmd::Layout> cuts;
 
   const ir::Mesh& mesh() const { return update.mesh; }
   // The workers that run different leaves of the batch beside `rank`, itself included, in the order of their
   // leaves.
-  std::vector<int64_t> leaf_peers(int64_t rank) const;
-  // The leaves that worker `rank` runs.
-  LeafRange range(int64_t leaves, int64_t rank) const;
+  std::vector<int64_t> leaf_peers(int64_t rank) const { return mesh().peers(rank, kLeafPeers); }
 
   // Whole shape of parameter k. Its moments and gradient have the same.
   const ir::Shape& shape(size_t k) const { return update.param_shapes[k]; }
@@ -55,7 +54,7 @@ struct WorkerPlan {
   // What the leaf program takes of parameter k: whole along the axes that carry leaves.
   const spmd::Layout& used(size_t k) const { return leaf.params[k]; }
   // How `owned` cuts a parameter that a worker holds as in `used`.
-  spmd::Layout cut(size_t k) const;
+  const spmd::Layout& cut(size_t k) const { return cuts[k]; }
   ir::Shape owned_shape(size_t k, int64_t rank) const;
   ir::Shape used_shape(size_t k, int64_t rank) const;
   int64_t owned_bytes(int64_t rank) const;  // of all parameters
