@@ -43,13 +43,14 @@ double seconds_of(const std::function<Status()>& f, Status& status) {
 }
 
 // x -> one element of the sum: the sum itself stays in the program's own memory, as in training.
-ir::Program sum_program(int64_t elements) {
+ir::Program sum_program(int64_t elements, int64_t workers) {
   ir::Program program;
   program.name = "sum";
   ir::Builder builder(program.body);
   const ir::ValueId x = program.body.add_param({ir::DType::f32, {{"n", elements}}});
-  const ir::ValueId sum = builder.add(ir::OpKind::all_reduce_tree, {x},
-                                      {{"mesh_axis", std::string("data")}, {"leaves", int64_t{1}}});
+  const ir::ValueId sum =
+      builder.add(ir::OpKind::all_reduce_tree, {x},
+                  {{"mesh_axis", std::string("data")}, {"workers", workers}, {"leaves", workers}});
   program.body.results = {builder.add(
       ir::OpKind::slice, {sum}, {{"axis", std::string("n")}, {"start", elements - 1}, {"size", int64_t{1}}})};
   return program;
@@ -106,7 +107,7 @@ Status run(const Setting& s) {
                    dist::connect_gloo({{{"data", s.workers}}}, s.rank, store, "bench/", {}));
   const auto context = connect_ring(s);
   ASSIGN_OR_RETURN(const auto engine, cpu::make_cpu_engine({.isa = {}, .threads = 1}));
-  const ir::Program program = sum_program(s.elements());
+  const ir::Program program = sum_program(s.elements(), s.workers);
   ASSIGN_OR_RETURN(const auto executable, engine->compile(program));
   runtime::Buffer x = runtime::Buffer::zeros(program.body.shape(program.body.params[0]));
   std::vector<float> y(static_cast<size_t>(s.elements()), 1.0F);

@@ -65,7 +65,8 @@ class StepSchedule final : public GradientSchedule {
         if (plan_.gathered(k)) load.sent.parameters += receivers * plan_.owned_shape(k, rank_).bytes();
     }
     load.sent.leaf_programs =
-        load.leaves * collective_bytes(plan_.leaf.programs[static_cast<size_t>(rank_)]->body, plan_.mesh());
+        load.leaves *
+        collective_bytes(plan_.leaf.programs[static_cast<size_t>(rank_)]->body, plan_.mesh(), rank_);
   }
 
   Result<runtime::Executable*> leaf_program() override {

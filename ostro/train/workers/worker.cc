@@ -77,7 +77,8 @@ WorkerLoad Worker::load(int64_t leaves) const {
   WorkerLoad load;
   schedule_->add_load(leaves, load);
   load.owned_bytes = 3 * plan_.owned_bytes(rank_);
-  load.sent.update = collective_bytes(plan_.update.programs[static_cast<size_t>(rank_)]->body, plan_.mesh());
+  load.sent.update =
+      collective_bytes(plan_.update.programs[static_cast<size_t>(rank_)]->body, plan_.mesh(), rank_);
   return load;
 }
 
