@@ -1,5 +1,5 @@
-// Messages between pairs of processes over Gloo's TCP transport, without Gloo's types: only gloo_wire.cc
-// includes its headers. What the messages mean is gloo_group.cc's business.
+// Messages between pairs of processes over Gloo's TCP transport, without Gloo's types: only gloo_wire.cc and
+// gloo_loop.cc include its headers. What the messages mean is gloo_group.cc's business.
 #pragma once
 
 #include <cstddef>
@@ -38,6 +38,12 @@ struct Transfer {
   std::span<std::byte> receive;
 };
 
+// Transfers that have been started.
+class Flight {
+ public:
+  virtual ~Flight() = default;
+};
+
 // The connections of one process. One thread calls all functions, except abort().
 class GlooWire {
  public:
@@ -47,15 +53,20 @@ class GlooWire {
                                                    Deadline deadline);
   virtual ~GlooWire() = default;
 
-  // Starts all transfers and waits until each is done. As soon as the first `heads` of them have arrived,
+  // Starts all transfers and returns at once; several flights may be on their way. Their memory belongs to
+  // them until land() or close() has returned.
+  virtual std::shared_ptr<Flight> start(std::span<const Transfer> transfers, size_t heads = 0) = 0;
+  // Waits until all transfers of a flight are done. As soon as the first `heads` of them have arrived,
   // `check` is called; its error ends the others. An error also when a peer is gone (whether or not it takes
   // part), the deadline has passed or abort() was called. After an error the connections are closed, as the
-  // messages may be cut off anywhere. No memory of the transfers is touched after the return.
-  virtual Status move(std::span<const Transfer> transfers, Deadline deadline, size_t heads = 0,
-                      const std::function<Status()>& check = {}) = 0;
-  // As move(), for the last words: a peer that is gone ends only the transfers with it.
+  // messages of all flights may be cut off anywhere.
+  virtual Status land(Flight& flight, Deadline deadline, const std::function<Status()>& check = {}) = 0;
+  Status move(std::span<const Transfer> transfers, Deadline deadline) {
+    return land(*start(transfers), deadline);
+  }
+  // As move(), for the last words: a peer that is gone ends only the transfers with it. Closes.
   virtual void move_last(std::span<const Transfer> transfers, Deadline deadline) = 0;
-  // Ends move(), present and future. Any thread; returns at once; the first reason wins.
+  // Ends all waits, present and future. Any thread; returns at once; the first reason wins.
   virtual void abort(const std::string& reason) = 0;
   // Closes all connections; the peers see it within milliseconds. What they have not read may be lost.
   virtual void close() = 0;
