@@ -13,9 +13,14 @@
 
 namespace ostro::train {
 
+// When workers exchange the gradients of leaves (docs/spmd.md, "Two schedules").
+enum class ExchangeSchedule { kStep, kLayer };
+std::vector<std::string> option_names(ExchangeSchedule);
+
 struct MeshOptions {
   // Sizes, in the order of the mesh. One may be -1: as many as there are workers for.
   config::IntMap axes = {{"replica", 1}, {"data", -1}, {"model", 1}};
+  ExchangeSchedule exchange = ExchangeSchedule::kStep;
   void visit_options(config::OptionTable& table);
   bool operator==(const MeshOptions&) const = default;
 };

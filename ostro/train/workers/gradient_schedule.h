@@ -33,4 +33,11 @@ class GradientSchedule {
 // `plan` must outlive the schedule.
 std::unique_ptr<GradientSchedule> make_step_schedule(const WorkerPlan& plan, int64_t rank);
 
+// Leaves in rounds, one for each worker, whose gradients the leaf program itself exchanges, layer by layer.
+// `plan` must outlive the schedule.
+std::unique_ptr<GradientSchedule> make_layer_schedule(const WorkerPlan& plan, int64_t rank);
+
+// The one that the plan's options ask for.
+std::unique_ptr<GradientSchedule> make_schedule(const WorkerPlan& plan, int64_t rank);
+
 }  // namespace ostro::train

@@ -16,7 +16,7 @@ class Worker {
 
   // `plan` must outlive the worker.
   Worker(const WorkerPlan& plan, int64_t rank)
-      : plan_(plan), rank_(rank), schedule_(make_step_schedule(plan, rank)) {}
+      : plan_(plan), rank_(rank), schedule_(make_schedule(plan, rank)) {}
 
   // Takes the owned cells out of a whole state.
   void adopt(const State& state);

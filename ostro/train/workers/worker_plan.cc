@@ -15,17 +15,21 @@ spmd::PartitionOptions options_for(const WorkerOptions& o, const ir::Program& pr
   options.sharding = o.sharding;
   options.cells = o.cells;
   options.leaf_axes = kLeafAxes;
+  options.only = o.only;
   options.params.assign(program.body.params.size(), Role::kActivation);
   options.results.assign(program.body.results.size(), Role::kActivation);
   return options;
 }
 
-// (parameters, batch) -> (loss sum, weight, gradients, fingerprints)
-Result<spmd::Partition> partition_leaf(const CanonicalPrograms& p, const WorkerOptions& o) {
+// (parameters, batch) -> (loss sum, weight, gradients, fingerprints). With a round, the parameters are what
+// the worker owns, and the gradients are the sums over the round of what it owns.
+Result<spmd::Partition> partition_leaf(const CanonicalPrograms& p, const WorkerOptions& o,
+                                       const std::optional<spmd::LeafExchange>& round) {
   const auto n = static_cast<std::ptrdiff_t>(parameter_count(p));
   spmd::PartitionOptions options = options_for(o, p.leaf);
-  std::fill_n(options.params.begin(), n, Role::kGradient);
+  std::fill_n(options.params.begin(), n, round ? Role::kParameter : Role::kGradient);
   std::fill_n(options.results.begin() + 2, n, Role::kGradient);
+  options.exchange = round;
   return spmd::partition(p.leaf, options);
 }
 
@@ -80,10 +84,19 @@ Result<WorkerPlan> make_worker_plan(const CanonicalPrograms& programs, runtime::
   plan.programs = programs;
   plan.engine = &engine;
   plan.remat = remat;
+  plan.options = options;
   plan.fault = options.fault;
   plan.n = parameter_count(programs);
   plan.rows = leaf_rows(programs);
-  ASSIGN_OR_RETURN(plan.leaf, partition_leaf(programs, options));
+  std::optional<spmd::LeafExchange> round;
+  if (options.exchange == ExchangeSchedule::kLayer) {
+    const auto workers = static_cast<int64_t>(options.sharding.mesh.peers(0, kLeafPeers).size());
+    const int64_t leaves = options.leaves > 0 ? options.leaves : workers;
+    round = round_of(leaves, {0, std::min(leaves, workers)});
+  }
+  auto leaf = partition_leaf(programs, options, round);
+  if (!leaf.ok()) return round ? leaf.error().with_context("trainer.mesh.exchange: layer") : leaf.error();
+  plan.leaf = std::move(leaf).value();
   ASSIGN_OR_RETURN(plan.update, partition_update(programs, options));
   for (size_t k = 0; k < plan.n; ++k) {
     plan.cuts.push_back(plan.owned(k));
@@ -102,10 +115,28 @@ Result<WorkerPlan> make_worker_plan(const CanonicalPrograms& programs, runtime::
   return plan;
 }
 
+spmd::LeafExchange round_of(int64_t leaves, LeafRange range) {
+  spmd::LeafExchange round;
+  for (const Subtree& node : subtrees(leaves, range)) {
+    round.firsts.push_back(node.first - range.begin);
+    round.counts.push_back(node.count);
+  }
+  return round;
+}
+
+Result<std::shared_ptr<const ir::Program>> round_program(const WorkerPlan& plan,
+                                                         const spmd::LeafExchange& round, int64_t rank) {
+  WorkerOptions options = plan.options;
+  options.only = rank;
+  ASSIGN_OR_RETURN(const spmd::Partition made, partition_leaf(plan.programs, options, round));
+  return made.programs[static_cast<size_t>(rank)];
+}
+
 WorkerFault planted_worker_fault() {
-  return test_fault("leaf_order")   ? WorkerFault::kLeafOrder
-         : test_fault("ring_order") ? WorkerFault::kRingOrder
-                                    : WorkerFault::kNone;
+  return test_fault("leaf_order")    ? WorkerFault::kLeafOrder
+         : test_fault("ring_order")  ? WorkerFault::kRingOrder
+         : test_fault("round_order") ? WorkerFault::kRoundOrder
+                                     : WorkerFault::kNone;
 }
 
 }  // namespace ostro::train
