@@ -70,6 +70,11 @@ class CoordinatedMembership final : public train::Membership {
                     std::span<const std::span<std::byte>> receive) override {
       return group_->exchange(peers, send, receive);
     }
+    Result<int64_t> start(std::span<const int64_t> peers, std::span<const std::span<const std::byte>> send,
+                          std::span<const std::span<std::byte>> receive) override {
+      return group_->start(peers, send, receive);
+    }
+    Status wait(int64_t ticket) override { return group_->wait(ticket); }
     void abort(const std::string& reason) override { group_->abort(reason); }
     void wait_for_ever(bool on) override { group_->wait_for_ever(on); }
 
