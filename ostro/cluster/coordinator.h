@@ -8,6 +8,7 @@
 #include <string>
 
 #include "ostro/base/error.h"
+#include "ostro/cluster/event.h"
 
 namespace ostro::cluster {
 
@@ -19,6 +20,7 @@ struct CoordinatorOptions {
   std::chrono::milliseconds lease{5000};  // a worker that is silent for so long is lost
   std::string journal;  // a file with the last epoch's number, so that a restarted coordinator goes on with a
                         // higher one; "": none. FILE.lock beside it keeps two coordinators from using it
+  Observer observer;    // may be empty
 };
 
 // A thread with a listening socket. Thread-safe.

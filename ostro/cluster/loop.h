@@ -62,6 +62,7 @@ class Loop {
   void flush();
   void push(Peer& peer, const std::string& message);
   static void lose(Peer& peer, const std::string& why);
+  void tell(const Event& event) const;
 
   CoordinatorOptions options_;
   Socket listener_;

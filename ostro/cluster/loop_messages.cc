@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 
 #include "ostro/base/log.h"
+#include "ostro/base/sha256.h"
 #include "ostro/cluster/loop.h"
 #include "ostro/cluster/wire/secret.h"
 
@@ -26,7 +27,7 @@ void Loop::handle_proof(Peer& peer, MessageReader& reader) {
   const std::string_view its_proof = reader.text();
   if (reader.kind() != Kind::kProof || !reader.done())
     return lose(peer, "it does not speak as a worker does");
-  if (!equal_in_constant_time(its_proof, proof(options_.secret, "member", peer.nonce, its_nonce))) {
+  if (!same_code(its_proof, proof(options_.secret, "member", peer.nonce, its_nonce))) {
     return refuse(peer, "the secret is wrong");
   }
   peer.stage = Stage::kProved;
@@ -45,12 +46,14 @@ void Loop::handle_hello(Peer& peer, MessageReader& reader) {
   const Result<int64_t> member = roster_.add(*hello);
   if (!member.ok()) {
     log_warning(fmt::format("a worker is refused: {}", member.error().message()));
+    tell({Event::Kind::kRefused, {{hello->host, hello->pid}}, 0, member.error().message()});
     return refuse(peer, member.error().message());
   }
   peer.stage = Stage::kMember;
   peer.member = *member;
   peer.until = Clock::now() + options_.lease;
   members_[*member] = &peer;
+  tell({Event::Kind::kJoined, {roster_.worker(*member)}, 0, ""});
 }
 
 void Loop::handle_member(Peer& peer, MessageReader& reader) {

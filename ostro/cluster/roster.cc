@@ -114,6 +114,20 @@ void Roster::begin() {
   }
 }
 
+Event::Worker Roster::worker(int64_t member) const {
+  const Hello& hello = members_.at(member).hello;
+  return {hello.host, hello.pid};
+}
+
+std::vector<Event::Worker> Roster::in_epoch() const {
+  std::map<int64_t, int64_t> by_rank;
+  for (const auto& [member, entry] : members_)
+    if (entry.rank >= 0) by_rank[entry.rank] = member;
+  std::vector<Event::Worker> out;
+  for (const auto& [rank, member] : by_rank) out.push_back(worker(member));
+  return out;
+}
+
 std::string Roster::stale(int64_t member, int64_t number) const {
   if (number != epoch_) return fmt::format("epoch {} does not go on; the last is {}", number, epoch_);
   if (!goes_on_) return last_end_;

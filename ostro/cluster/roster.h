@@ -10,6 +10,7 @@
 
 #include "ostro/base/error.h"
 #include "ostro/cluster/epoch.h"
+#include "ostro/cluster/event.h"
 #include "ostro/cluster/values.h"
 
 namespace ostro::cluster {
@@ -41,6 +42,9 @@ class Roster {
 
   int64_t epoch() const { return epoch_; }
   int64_t size() const { return static_cast<int64_t>(members_.size()); }
+  // A member, and those of the epoch that goes on, by rank.
+  Event::Worker worker(int64_t member) const;
+  std::vector<Event::Worker> in_epoch() const;
 
  private:
   struct Entry {

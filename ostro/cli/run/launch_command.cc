@@ -3,26 +3,20 @@
 
 #include <unistd.h>
 #include <algorithm>
-#include <climits>
 #include <cstdlib>
 #include <random>
 
 #include "ostro/base/log.h"
 #include "ostro/cli/main/commands.h"
 #include "ostro/cli/main/exit_code.h"
+#include "ostro/cli/run/worker_words.h"
+#include "ostro/cli/shared/own_path.h"
 #include "ostro/cluster/coordinator.h"
 #include "ostro/cluster/local_launcher.h"
 #include "ostro/train/run/signals.h"
 
 namespace ostro::cli {
 namespace {
-
-Result<std::string> own_path() {
-  char path[PATH_MAX] = "";
-  if (::readlink("/proc/self/exe", path, sizeof path - 1) < 0)
-    return Error(ErrorCode::kIo, "cannot read /proc/self/exe, the program that the workers run");
-  return std::string(path);
-}
 
 // 256 bits that no other job has.
 std::string new_secret() {
@@ -70,22 +64,14 @@ int launch_local_command(Args args) {
     return report_error(
         invalid_argument(fmt::format("--workers: {} is not a number from 1 to 1024", workers)));
   if (const auto config = args.load_config(); !config.ok()) return report_error(config.error());
-  // The workers get the same words, but for the verb and those that are the launcher's.
-  std::vector<std::string> words;
-  const auto& typed = args.typed();
-  for (size_t i = 1; i < typed.size(); ++i) {
-    if (typed[i] == "--workers")
-      ++i;
-    else if (typed[i].rfind("--workers=", 0) != 0)
-      words.push_back(typed[i]);
-  }
-  const auto code = launch(workers, words);
+  const auto code = launch(workers, worker_words(args.typed(), {"--workers"}));
   return code.ok() ? *code : report_error(code.error());
 }
 
 int launch_command(Args args) {
   static constexpr Command kVerbs[] = {
       {"local", "workers on this machine", launch_local_command},
+      {"ray", "workers on a Ray cluster", launch_ray_command},
   };
   return run_verb(std::move(args), kVerbs);
 }
