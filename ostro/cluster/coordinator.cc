@@ -43,6 +43,6 @@ int Coordinator::port() const { return state_->loop.port(); }
 int64_t Coordinator::epoch() const { return state_->loop.epoch(); }
 int64_t Coordinator::members() const { return state_->loop.members(); }
 void Coordinator::stop_run() { state_->loop.stop_run(); }
-bool Coordinator::over() const { return state_->loop.over(); }
+std::optional<int64_t> Coordinator::over() const { return state_->loop.over(); }
 
 }  // namespace ostro::cluster

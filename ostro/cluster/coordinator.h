@@ -5,9 +5,11 @@
 #include <chrono>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 
 #include "ostro/base/error.h"
+#include "ostro/cluster/event.h"
 
 namespace ostro::cluster {
 
@@ -22,6 +24,7 @@ struct CoordinatorOptions {
   std::chrono::milliseconds lease{5000};  // a worker that is silent for so long is lost
   std::string journal;  // a file with the last epoch's number, so that a restarted coordinator goes on with a
                         // higher one; "": none. FILE.lock beside it keeps two coordinators from using it
+  Observer observer;    // may be empty
 };
 
 // A thread with a listening socket. Thread-safe.
@@ -40,8 +43,8 @@ class Coordinator {
   int64_t members() const;
   // Asks all workers to save and to stop.
   void stop_run();
-  // Whether a worker has said that the run is over.
-  bool over() const;
+  // The exit status of the run, when a worker has said that it is over.
+  std::optional<int64_t> over() const;
 
  private:
   struct State;

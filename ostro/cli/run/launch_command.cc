@@ -3,7 +3,6 @@
 
 #include <unistd.h>
 #include <algorithm>
-#include <climits>
 #include <cstdlib>
 #include <random>
 #include <utility>
@@ -11,6 +10,8 @@
 #include "ostro/base/log.h"
 #include "ostro/cli/main/commands.h"
 #include "ostro/cli/main/exit_code.h"
+#include "ostro/cli/run/worker_words.h"
+#include "ostro/cli/shared/own_path.h"
 #include "ostro/cluster/coordinator.h"
 #include "ostro/cluster/local_launcher.h"
 #include "ostro/train/options/mesh.h"
@@ -18,13 +19,6 @@
 
 namespace ostro::cli {
 namespace {
-
-Result<std::string> own_path() {
-  char path[PATH_MAX] = "";
-  if (::readlink("/proc/self/exe", path, sizeof path - 1) < 0)
-    return Error(ErrorCode::kIo, "cannot read /proc/self/exe, the program that the workers run");
-  return std::string(path);
-}
 
 // 256 bits that no other job has.
 std::string new_secret() {
@@ -86,22 +80,15 @@ int launch_local_command(Args args) {
   if (!config.ok()) return report_error(config.error());
   if (const auto mesh = train::sharding_for(config->trainer.sharding, workers); !mesh.ok())
     return report_error(mesh.error());
-  // The workers get the same words, but for the verb and those that are the launcher's.
-  std::vector<std::string> words;
-  const auto& typed = args.typed();
-  for (size_t i = 1; i < typed.size(); ++i) {
-    if (typed[i] == "--workers" || typed[i] == "--min_workers")
-      ++i;
-    else if (typed[i].rfind("--workers=", 0) != 0 && typed[i].rfind("--min_workers=", 0) != 0)
-      words.push_back(typed[i]);
-  }
-  const auto code = launch(workers, min_workers, *config, words);
+  const auto code =
+      launch(workers, min_workers, *config, worker_words(args.typed(), {"--workers", "--min_workers"}));
   return code.ok() ? *code : report_error(code.error());
 }
 
 int launch_command(Args args) {
   static constexpr Command kVerbs[] = {
       {"local", "workers on this machine", launch_local_command},
+      {"ray", "workers on a Ray cluster", launch_ray_command},
   };
   return run_verb(std::move(args), kVerbs);
 }

@@ -50,7 +50,6 @@ class CoordinatedMembership final : public train::Membership {
   void ready() override { member_.ready(); }
   void began(int64_t epoch) override { member_.began(epoch); }
   void fault(int64_t epoch, const std::string& why) override { member_.fault(epoch, why); }
-  void done() override { member_.done(); }
 
  private:
   // Connections that end when their epoch does.
@@ -147,10 +146,10 @@ class WorkerLoop {
   }
 
  private:
-  bool stopped() const { return member_.stop_asked() || member_.over(); }
+  bool stopped() const { return member_.stop_asked() || member_.over().has_value(); }
 
   int ended(const Error& error) {
-    if (member_.over()) return kExitOk;
+    if (const auto over = member_.over()) return static_cast<int>(*over);
     if (crew_.out()) return cluster::kExitLeft;
     if (member_.stop_asked() && error.code() == ErrorCode::kBusy) return kExitInterrupted;
     const int code = report_error(error);
@@ -191,7 +190,7 @@ class WorkerLoop {
     if (*followed == train::Followed::kLeads) return std::nullopt;
     if (*followed == train::Followed::kLeft) return cluster::kExitLeft;
     wait_for_end();
-    return kExitOk;
+    return static_cast<int>(member_.over().value_or(kExitOk));
   }
 
   // The same; the run ends with this process, or another one leads it from here.
@@ -212,7 +211,7 @@ class WorkerLoop {
     if (outcome.ok() && crew_.formed()) (void)train::send_command(crew_.group(), {});
     const int code = report_outcome(outcome);
     if (outcome.ok()) {
-      member_.done();
+      member_.done(code);
       wait_for_end();
     }
     return code;
