@@ -6,6 +6,7 @@
 #include <mutex>
 
 #include "ostro/base/log.h"
+#include "ostro/base/watch/fault_point.h"
 #include "ostro/cli/main/commands.h"
 #include "ostro/cli/main/exit_code.h"
 #include "ostro/cli/run/train_run.h"
@@ -131,6 +132,7 @@ class WorkerLoop {
                                            .argv = {}};
       const Status followed = train::follow(call_.session.config, environment, group);
       if (followed.ok()) {
+        fault_point("barrier", call_.session.config.trainer.num_train_steps, epoch.rank);
         wait_for_end(member_, epoch.number);
         return kExitOk;
       }
@@ -151,6 +153,7 @@ class WorkerLoop {
     dist::GlooOptions options;
     options.bind = call_.bind;
     options.secret = call_.secret;
+    options.epoch = epoch.number;
     auto group = dist::connect_gloo(mesh, epoch.rank, member_.store(epoch.number),
                                     fmt::format("gloo/{}", epoch.number), options);
     if (!group.ok()) {

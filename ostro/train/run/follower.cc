@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include "ostro/base/watch/fault_point.h"
 #include "ostro/data/batch/prefetcher.h"
 #include "ostro/train/workers/process_state.h"
 #include "ostro/train/workers/worker.h"
@@ -50,6 +51,7 @@ Status follow(const TrainConfig& given, const Environment& env, ProcessGroup& gr
     if (command.kind == Command::Kind::kEnd) return Status();
     std::vector<runtime::Buffer> unused;
     if (command.kind == Command::Kind::kAdopt) {
+      fault_point("transfer", command.step, group.rank);
       RETURN_IF_ERROR(share_state(plan, peers, {}, worker));
     } else if (command.kind == Command::Kind::kCollectParameters) {
       RETURN_IF_ERROR(collect_cells(plan, peers, worker.params(), unused));
@@ -62,7 +64,8 @@ Status follow(const TrainConfig& given, const Environment& env, ProcessGroup& gr
             [&loader](int64_t step, data::Batch memory) { return loader.batch(step, 1, std::move(memory)); },
             command.step);
       ASSIGN_OR_RETURN(batch, batches->next(std::move(batch)));
-      RETURN_IF_ERROR(worker.step(peers, to_arrays(batch), {command.lr, command.k1, command.k2}));
+      RETURN_IF_ERROR(
+          worker.step(peers, to_arrays(batch), {command.lr, command.k1, command.k2}, command.step + 1));
     }
   }
 }

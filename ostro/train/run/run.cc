@@ -6,6 +6,7 @@
 
 #include "ostro/base/failpoint.h"
 #include "ostro/base/log.h"
+#include "ostro/base/watch/fault_point.h"
 #include "ostro/checkpoint/catalog.h"
 #include "ostro/data/batch/prefetcher.h"
 #include "ostro/data/formats/shared_chat_template.h"
@@ -232,6 +233,7 @@ Status Run::finish_save() {
 Status Run::save(bool in_chain) {
   RETURN_IF_ERROR(finish_save());
   phase("checkpoint snapshot");
+  fault_point("checkpoint", state_.step, 0);
   RETURN_IF_ERROR(runner_->collect(state_, StepRunner::Collect::kAll));
   RETURN_IF_ERROR(chain_->sync());
   checkpoint::Info info;

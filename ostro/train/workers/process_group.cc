@@ -21,7 +21,7 @@ Result<std::string> wait_for(ProcessGroup& group, const std::string& key) {
 std::string Command::text() const {
   switch (kind) {
     case Kind::kAdopt:
-      return "adopt";
+      return fmt::format("adopt {}", step);
     case Kind::kStep:  // floats by their bits: exact
       return fmt::format("step {} {} {} {}", step, std::bit_cast<uint32_t>(lr), std::bit_cast<uint32_t>(k1),
                          std::bit_cast<uint32_t>(k2));
@@ -41,7 +41,7 @@ Result<Command> Command::parse(const std::string& text) {
   in >> name;
   Command c;
   uint32_t lr = 0, k1 = 0, k2 = 0;
-  if (name == "adopt") {
+  if (name == "adopt" && in >> c.step) {
     c.kind = Kind::kAdopt;
   } else if (name == "collect-parameters") {
     c.kind = Kind::kCollectParameters;

@@ -40,7 +40,7 @@ inline constexpr const char* kConnectKey = "connect";  // everyone is ready: con
 struct Command {
   enum class Kind { kAdopt, kStep, kCollectParameters, kCollectMoments, kEnd };
   Kind kind = Kind::kEnd;
-  int64_t step = 0;              // kStep
+  int64_t step = 0;              // kAdopt and kStep: steps done before
   float lr = 0, k1 = 0, k2 = 0;  // kStep
 
   std::string text() const;

@@ -1,6 +1,7 @@
 #include "ostro/train/workers/process_runner.h"
 
 #include "ostro/base/profile.h"
+#include "ostro/base/watch/fault_point.h"
 #include "ostro/train/workers/process_state.h"
 #include "ostro/train/workers/workers.h"
 
@@ -13,7 +14,9 @@ class ProcessRunner final : public StepRunner {
       : plan_(std::move(plan)), processes_(group), worker_(plan_, 0) {}
 
   ~ProcessRunner() override {
-    if (!processes_.lost) (void)send(Command{});
+    if (processes_.lost) return;
+    fault_point("barrier", last_step_, 0);
+    (void)send(Command{});
   }
 
   Status compile() {
@@ -26,13 +29,15 @@ class ProcessRunner final : public StepRunner {
     if (group_ == nullptr) {
       phase("connect workers");
       RETURN_IF_ERROR(connect());
-      RETURN_IF_ERROR(send({Command::Kind::kAdopt}));
+      RETURN_IF_ERROR(send({Command::Kind::kAdopt, state.step}));
+      fault_point("transfer", state.step, 0);
       RETURN_IF_ERROR(share_state(plan_, *group_, state, worker_));
     }
     RETURN_IF_ERROR(send({Command::Kind::kStep, state.step, scalars.lr, scalars.k1, scalars.k2}));
     state.params.clear(), state.first_moment.clear(), state.second_moment.clear();
-    ASSIGN_OR_RETURN(StepResult result, worker_.step(*group_, batch, scalars));
+    ASSIGN_OR_RETURN(StepResult result, worker_.step(*group_, batch, scalars, state.step + 1));
     if (result.ok) ++state.step;
+    last_step_ = state.step;
     return result;
   }
 
@@ -76,7 +81,7 @@ class ProcessRunner final : public StepRunner {
   ProcessGroup& processes_;
   Worker worker_;
   std::unique_ptr<dist::Group> group_;
-  int64_t commands_ = 0;
+  int64_t commands_ = 0, last_step_ = 0;
   runtime::Executable* leaf_ = nullptr;
   runtime::Executable* update_ = nullptr;
 };

@@ -7,6 +7,7 @@
 
 #include "ostro/base/check.h"
 #include "ostro/base/profile.h"
+#include "ostro/base/watch/fault_point.h"
 #include "ostro/numerics/fp_env.h"
 #include "ostro/numerics/tree.h"
 #include "ostro/spmd/run_parts.h"
@@ -53,7 +54,8 @@ void Worker::adopt_cells(Buffers params, Buffers first_moment, Buffers second_mo
 }
 
 Result<StepResult> Worker::step(runtime::Collectives& c, const BatchArrays& batch,
-                                const optim::AdamScalars& scalars) {
+                                const optim::AdamScalars& scalars, int64_t number) {
+  number_ = number;
   const numerics::FpEnvGuard guard;
   const PhasedSpan span(profiling() ? fmt::format("worker {}", rank_) : "");
   if (params_.empty()) RETURN_IF_ERROR(gather_params(c));
@@ -101,6 +103,7 @@ Result<std::vector<Worker::Buffers>> Worker::run_leaves(runtime::Collectives& c,
     ASSIGN_OR_RETURN(runtime::Executable * leaf, leaf_program());
     for (int64_t i = node.first; i < node.first + node.count; ++i) {
       phase("leaf", i);
+      fault_point("leaf", number_, rank_);
       int64_t at = i;
       if (plan_.fault == WorkerFault::kLeafOrder && leaves > 2 && (i == 1 || i == 2)) at = 3 - i;
       Buffers inputs = params_;
@@ -158,6 +161,7 @@ Status Worker::share_results(runtime::Collectives& c, int64_t leaves, std::vecto
 Result<Worker::Buffers> Worker::exchange_gradients(runtime::Collectives& c, int64_t leaves,
                                                    std::vector<Buffers> partials) {
   phase("exchange gradients");
+  fault_point("exchange", number_, rank_);
   const std::vector<int64_t> peers = plan_.leaf_peers(rank_);
   std::vector<Bytes> messages(peers.size());
   for (size_t w = 0; w < peers.size(); ++w)
@@ -221,6 +225,7 @@ Result<Worker::Buffers> Worker::join(int64_t leaves, std::vector<std::vector<Buf
 Status Worker::update(runtime::Collectives& c, Buffers gradients, const optim::AdamScalars& scalars,
                       StepResult& result) {
   phase("update");
+  fault_point("update", number_, rank_);
   const size_t n = plan_.n;
   ASSIGN_OR_RETURN(runtime::Executable * program, update_program());
   const auto [loss_sum, weight] = join_losses(result.leaves);
@@ -234,6 +239,7 @@ Status Worker::update(runtime::Collectives& c, Buffers gradients, const optim::A
   inputs.push_back(Buffer::scalar(ir::DType::f64, weight));
   for (float s : {scalars.lr, scalars.k1, scalars.k2}) inputs.push_back(Buffer::scalar(ir::DType::f32, s));
   ASSIGN_OR_RETURN(Buffers out, program->run(std::move(inputs), {&c}));
+  fault_point("commit", number_, rank_);
   for (size_t k = 0; k < n; ++k) {
     p_.push_back(std::move(out[k]));
     m_.push_back(std::move(out[n + k]));
@@ -249,6 +255,7 @@ Status Worker::update(runtime::Collectives& c, Buffers gradients, const optim::A
 // Brings what the leaf program reads up to date: the cells of the workers that run other leaves.
 Status Worker::gather_params(runtime::Collectives& c) {
   phase("gather parameters");
+  fault_point("gather", number_, rank_);
   params_ = p_;
   if (plan_.gather_axes.empty()) return Status();
   const std::vector<int64_t> peers = plan_.mesh().peers(rank_, plan_.gather_axes);

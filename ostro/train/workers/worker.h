@@ -21,9 +21,9 @@ class Worker {
   // The same from parts: what this worker owns of every parameter and moment.
   void adopt_cells(Buffers params, Buffers first_moment, Buffers second_moment);
   // Runs one step together with all other workers. `batch` holds the rows of all leaves; the worker reads
-  // only those of its own leaves.
+  // only those of its own leaves. `number` is the step's in the chain, for fault_point().
   Result<StepResult> step(runtime::Collectives& collectives, const BatchArrays& batch,
-                          const optim::AdamScalars& scalars);
+                          const optim::AdamScalars& scalars, int64_t number);
 
   // Memory and communication of this worker in a step of `leaves` leaves.
   WorkerLoad load(int64_t leaves) const;
@@ -53,8 +53,9 @@ class Worker {
 
   const WorkerPlan& plan_;
   int64_t rank_;
-  Buffers p_, m_, v_;  // owned cells of parameters and moments
-  Buffers params_;     // what the leaf program reads; empty until it is gathered
+  int64_t number_ = 0;  // of the step that goes on
+  Buffers p_, m_, v_;   // owned cells of parameters and moments
+  Buffers params_;      // what the leaf program reads; empty until it is gathered
   std::unique_ptr<runtime::Executable> leaf_, add_whole_, add_owned_, update_;
 };
 
