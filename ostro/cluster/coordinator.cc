@@ -6,17 +6,21 @@
 #include <utility>
 
 #include "ostro/cluster/loop.h"
+#include "ostro/cluster/watch/recorder.h"
 
 namespace ostro::cluster {
 
 struct Coordinator::State {
   State(const CoordinatorOptions& options, Socket listener, Journal journal)
-      : loop(options, std::move(listener), std::move(journal)), thread([this] { loop.run(); }) {}
+      : loop(options, std::move(listener), std::move(journal)),
+        recorder(options.state_file, options.mesh, loop.watch()),
+        thread([this] { loop.run(); }) {}
   ~State() {
     loop.stop();
     thread.join();
   }
   Loop loop;
+  Recorder recorder;
   std::thread thread;  // after the loop, which it uses
 };
 
@@ -38,5 +42,6 @@ Result<std::unique_ptr<Coordinator>> Coordinator::start(const CoordinatorOptions
 int Coordinator::port() const { return state_->loop.port(); }
 int64_t Coordinator::epoch() const { return state_->loop.epoch(); }
 int64_t Coordinator::members() const { return state_->loop.members(); }
+JobState Coordinator::state() const { return state_->loop.watch().state(); }
 
 }  // namespace ostro::cluster

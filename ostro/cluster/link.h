@@ -42,6 +42,7 @@ class Link {
   // Sends a kSet or kGet, whose fields after the epoch `rest` adds, and waits for the answer.
   Result<std::string> request(Kind kind, int64_t epoch, const std::function<void(Message&)>& rest,
                               std::optional<std::chrono::milliseconds> timeout);
+  void report(std::function<Progress()> progress);
   void mute_for_test();
 
  private:
@@ -66,6 +67,7 @@ class Link {
   std::mutex mutex_;
   std::condition_variable changed_;
   bool stopped_ = false, muted_ = false;
+  std::function<Progress()> progress_;          // for heartbeats
   Clock::time_point next_beat_, silent_until_;  // of the thread
   Epoch epoch_;                                 // the last that began
   int64_t ended_ = 0;                           // epochs up to this number have ended

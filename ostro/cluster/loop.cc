@@ -84,8 +84,11 @@ void Loop::read(Peer& peer) {
 void Loop::expire() {
   const Clock::time_point now = Clock::now();
   for (Peer& peer : peers_) {
-    if (peer.until <= now)
-      lose(peer, fmt::format("nothing was heard from it for {} ms", options_.lease.count()));
+    if (peer.until > now) continue;
+    // Its process may be stopped, and may go on at any time: whoever started it had better end it.
+    if (peer.stage == Stage::kMember && peer.lost.empty() && options_.on_silence)
+      options_.on_silence(roster_.hello(peer.member));
+    lose(peer, fmt::format("nothing was heard from it for {} ms", options_.lease.count()));
   }
 }
 
@@ -134,6 +137,9 @@ void Loop::settle() {
     // Before anybody is told: who asks because of what a member has heard must not get an older answer.
     epoch_ = roster_.epoch();
     member_count_ = roster_.size();
+    watch_.look(
+        roster_.epoch(), roster_.current(), [this](int64_t member) { return roster_.rank(member); },
+        roster_.last_end());
     flush();
   } while (std::any_of(peers_.begin(), peers_.end(), [](const Peer& peer) { return !peer.lost.empty(); }));
 }
@@ -143,6 +149,7 @@ void Loop::remove_lost_members() {
     if (peer.lost.empty() || peer.stage != Stage::kMember) continue;
     peer.stage = Stage::kLeaving;
     members_.erase(peer.member);
+    watch_.lost(peer.member, peer.lost);
     roster_.remove(peer.member, peer.lost);
   }
 }

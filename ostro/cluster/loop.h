@@ -15,6 +15,7 @@
 #include "ostro/cluster/journal.h"
 #include "ostro/cluster/message.h"
 #include "ostro/cluster/roster.h"
+#include "ostro/cluster/watch/job_watch.h"
 #include "ostro/cluster/wire/channel.h"
 #include "ostro/cluster/wire/socket.h"
 
@@ -29,6 +30,7 @@ class Loop {
   int port() const { return port_; }
   int64_t epoch() const { return epoch_; }
   int64_t members() const { return member_count_; }
+  const JobWatch& watch() const { return watch_; }
 
  private:
   enum class Stage { kStranger, kProved, kMember, kLeaving };
@@ -74,6 +76,7 @@ class Loop {
   std::list<Peer> peers_;  // by age
   std::map<int64_t, Peer*> members_;
   Roster roster_;
+  JobWatch watch_;
   Clock::time_point
       next_accept_;  // not before: too many strangers are here, or the system has no more sockets
   Clock::time_point next_record_;  // not before: the journal could not be written

@@ -51,11 +51,17 @@ void Loop::handle_hello(Peer& peer, MessageReader& reader) {
   peer.member = *member;
   peer.until = Clock::now() + options_.lease;
   members_[*member] = &peer;
+  watch_.joined(*member, hello->job, hello->host, hello->pid);
 }
 
 void Loop::handle_member(Peer& peer, MessageReader& reader) {
   const Kind kind = reader.kind();
-  if (kind == Kind::kBeat && reader.done()) return push(peer, Message(Kind::kBeat).bytes());
+  if (kind == Kind::kBeat) {
+    const std::optional<Progress> progress = read_beat(reader);
+    if (!progress) return lose(peer, "it does not speak as a worker does");
+    watch_.report(peer.member, *progress);
+    return push(peer, Message(Kind::kBeat).bytes());
+  }
   const int64_t first = reader.number();  // an epoch, or a request
   const int64_t second = kind == Kind::kSet || kind == Kind::kGet ? reader.number() : 0;
   const std::string key(kind == Kind::kSet || kind == Kind::kGet ? reader.text() : std::string_view());

@@ -9,6 +9,7 @@
 
 #include "ostro/base/error.h"
 #include "ostro/cluster/epoch.h"
+#include "ostro/cluster/watch/progress.h"
 #include "ostro/dist/key_value.h"
 
 namespace ostro::cluster {
@@ -41,6 +42,9 @@ class Member {
   // Keys of one epoch, for as long as the Member lives; get() ends with kIo and the reason when the epoch has
   // ended.
   dist::KeyValue& store(int64_t epoch);
+
+  // What the coordinator is told with each heartbeat. The function must not wait.
+  void report(std::function<Progress()> progress);
 
   // No more heartbeats, as if the process had stopped.
   void mute_for_test();

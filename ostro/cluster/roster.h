@@ -41,6 +41,12 @@ class Roster {
 
   int64_t epoch() const { return epoch_; }
   int64_t size() const { return static_cast<int64_t>(members_.size()); }
+  // For those who watch: the epoch that goes on (0: none), a member's rank in it (-1: not in it), why the
+  // last one ended, and what a member said of itself.
+  int64_t current() const { return goes_on_ ? epoch_ : 0; }
+  int64_t rank(int64_t member) const { return members_.at(member).rank; }
+  const std::string& last_end() const { return last_end_; }
+  const Hello& hello(int64_t member) const { return members_.at(member).hello; }
 
  private:
   struct Entry {

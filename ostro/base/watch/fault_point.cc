@@ -16,10 +16,12 @@
 #include <iterator>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <thread>
 
 #include "ostro/base/check.h"
 #include "ostro/base/log.h"
+#include "ostro/base/watch/pulse.h"
 
 namespace ostro {
 namespace {
@@ -126,7 +128,8 @@ void act(const Fault& fault) {
 
 }  // namespace
 
-void fault_point(std::string_view phase, int64_t step, int64_t rank) {
+void fault_point(const char* phase, int64_t step, int64_t rank) {
+  pulse_phase(phase, step);
   static Faults faults;
   if (faults.entries.empty()) [[likely]]
     return;

@@ -21,13 +21,13 @@
 #pragma once
 
 #include <cstdint>
-#include <string_view>
 
 namespace ostro {
 
 // The worker of this rank comes to a phase of a step. `step` is the number that the step has in the chain:
 // the first is 1. Costs one comparison when OSTRO_FAULT is unset. Thread-safe. An OSTRO_FAULT that cannot be
 // read aborts with a message at the first call, and so does a phase that is not in the list above.
-void fault_point(std::string_view phase, int64_t step, int64_t rank);
+// It also beats the pulse of this process (pulse.h); `phase` must live for ever.
+void fault_point(const char* phase, int64_t step, int64_t rank);
 
 }  // namespace ostro

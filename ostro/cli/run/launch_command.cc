@@ -5,13 +5,19 @@
 #include <algorithm>
 #include <climits>
 #include <cstdlib>
+#include <mutex>
 #include <random>
+#include <utility>
 
 #include "ostro/base/log.h"
 #include "ostro/cli/main/commands.h"
 #include "ostro/cli/main/exit_code.h"
 #include "ostro/cluster/coordinator.h"
 #include "ostro/cluster/local_launcher.h"
+#include "ostro/cluster/watch/cluster_file.h"
+#include "ostro/io/files/local_file_system.h"
+#include "ostro/io/files/path.h"
+#include "ostro/train/options/config.h"
 #include "ostro/train/run/signals.h"
 
 namespace ostro::cli {
@@ -32,7 +38,35 @@ std::string new_secret() {
   return secret;
 }
 
-Result<int> launch(int64_t workers, const std::vector<std::string>& words) {
+// Processes of this host that the coordinator has heard nothing from.
+class Silent {
+ public:
+  void add(const cluster::Hello& hello) {
+    const std::lock_guard lock(mutex_);
+    pids_.push_back(hello.pid);
+  }
+  std::vector<int64_t> take() {
+    const std::lock_guard lock(mutex_);
+    return std::exchange(pids_, {});
+  }
+
+ private:
+  std::mutex mutex_;
+  std::vector<int64_t> pids_;
+};
+
+// "replica 1, data 4, model 1", or "" where so many workers form none.
+std::string mesh_text(const train::TrainConfig& config, int64_t workers) {
+  const auto sharding = train::sharding_for(config.trainer.sharding, workers);
+  if (!sharding.ok()) return "";
+  std::string text;
+  for (const auto& axis : sharding->mesh.axes)
+    text += fmt::format("{}{} {}", text.empty() ? "" : ", ", axis.name, axis.size);
+  return text;
+}
+
+Result<int> launch(int64_t workers, const train::TrainConfig& config, const std::vector<std::string>& words) {
+  const std::string directory = train::run_directory(config);
   cluster::LocalWorkers local;
   local.count = workers;
   const char* given = std::getenv("OSTRO_JOB_SECRET");
@@ -40,6 +74,12 @@ Result<int> launch(int64_t workers, const std::vector<std::string>& words) {
   cluster::CoordinatorOptions options;
   options.secret = secret;
   options.workers = workers;
+  Silent silent;
+  options.on_silence = [&](const cluster::Hello& hello) { silent.add(hello); };
+  options.mesh = [&](int64_t size) { return mesh_text(config, size); };
+  RETURN_IF_ERROR(io::local_file_system().make_dirs(directory));
+  options.journal = io::join_path(directory, cluster::kJournalFile);
+  options.state_file = io::join_path(directory, cluster::kClusterFile);
   ASSIGN_OR_RETURN(const auto coordinator, cluster::Coordinator::start(options));
   ASSIGN_OR_RETURN(const std::string path, own_path());
   local.command = {path, "worker", "--coordinator", fmt::format("127.0.0.1:{}", coordinator->port())};
@@ -51,6 +91,7 @@ Result<int> launch(int64_t workers, const std::vector<std::string>& words) {
   }
   const train::StopSignals signals;
   local.stop = [&] { return signals.stop_requested(); };
+  local.hopeless = [&] { return silent.take(); };
   return cluster::run_local_workers(local);
 }
 
@@ -69,7 +110,8 @@ int launch_local_command(Args args) {
   if (workers < 1 || workers > 1024)
     return report_error(
         invalid_argument(fmt::format("--workers: {} is not a number from 1 to 1024", workers)));
-  if (const auto config = args.load_config(); !config.ok()) return report_error(config.error());
+  const auto config = args.load_config();
+  if (!config.ok()) return report_error(config.error());
   // The workers get the same words, but for the verb and those that are the launcher's.
   std::vector<std::string> words;
   const auto& typed = args.typed();
@@ -79,7 +121,7 @@ int launch_local_command(Args args) {
     else if (typed[i].rfind("--workers=", 0) != 0)
       words.push_back(typed[i]);
   }
-  const auto code = launch(workers, words);
+  const auto code = launch(workers, *config, words);
   return code.ok() ? *code : report_error(code.error());
 }
 

@@ -7,6 +7,7 @@
 
 #include "ostro/base/log.h"
 #include "ostro/base/watch/fault_point.h"
+#include "ostro/base/watch/pulse.h"
 #include "ostro/cli/main/commands.h"
 #include "ostro/cli/main/exit_code.h"
 #include "ostro/cli/run/train_run.h"
@@ -39,7 +40,13 @@ class EpochGroup final : public dist::Group {
   std::vector<int64_t> peers(std::string_view axes) const override { return group_->peers(axes); }
   Status exchange(std::span<const int64_t> peers, std::span<const std::span<const std::byte>> send,
                   std::span<const std::span<std::byte>> receive) override {
-    Status status = group_->exchange(peers, send, receive);
+    const int64_t before = group_->bytes_sent();
+    Status status;
+    {
+      const PulseWait wait;
+      status = group_->exchange(peers, send, receive);
+    }
+    pulse_sent(group_->bytes_sent() - before);
     // Anything else is a defect, which another epoch would have again.
     if (!status.ok() && status.error().code() == ErrorCode::kIo) processes_.lost = status.error().message();
     return status;
@@ -102,6 +109,7 @@ class WorkerLoop {
         return epoch.error().code() == ErrorCode::kIo ? cluster::kExitLostPlace : code;
       }
       number = epoch->number;
+      pulse_epoch(number);
       if (const auto code = run_epoch(*epoch)) return *code;
     }
   }
@@ -170,6 +178,17 @@ class WorkerLoop {
   const train::StopSignals signals_;
 };
 
+cluster::Progress progress_now() {
+  const Pulse pulse = read_pulse();
+  return {.epoch = pulse.epoch,
+          .step = pulse.step,
+          .phase = pulse.phase,
+          .compute_microseconds = static_cast<int64_t>(pulse.compute_seconds * 1e6),
+          .wait_microseconds = static_cast<int64_t>(pulse.wait_seconds * 1e6),
+          .work = pulse.work,
+          .bytes_sent = pulse.bytes_sent};
+}
+
 std::string host_name() {
   char name[256] = "";
   (void)::gethostname(name, sizeof name - 1);
@@ -187,6 +206,7 @@ Result<int> work(WorkerCall& call) {
   hello.pid = ::getpid();
   ASSIGN_OR_RETURN(const auto member, cluster::Member::join(address.first, address.second, call.secret, hello,
                                                             std::chrono::seconds(30)));
+  member->report(progress_now);
   return WorkerLoop(call, *engine, *member).run();
 }
 

@@ -8,6 +8,7 @@
 #include "ostro/base/check.h"
 #include "ostro/base/profile.h"
 #include "ostro/base/watch/fault_point.h"
+#include "ostro/base/watch/pulse.h"
 #include "ostro/numerics/fp_env.h"
 #include "ostro/numerics/tree.h"
 #include "ostro/spmd/run_parts.h"
@@ -61,6 +62,8 @@ Result<StepResult> Worker::step(runtime::Collectives& c, const BatchArrays& batc
   if (params_.empty()) RETURN_IF_ERROR(gather_params(c));
   StepResult result;
   const int64_t leaves = batch[0].shape().axes[0].size / plan_.rows;
+  const LeafRange own = plan_.range(leaves, rank_);
+  const PulseStep pulse(number, own.end - own.begin);
   result.leaves.resize(static_cast<size_t>(leaves));
   ASSIGN_OR_RETURN(std::vector<Buffers> partials, run_leaves(c, batch, leaves, result.leaves));
   phase("share results");
