@@ -15,9 +15,12 @@
 #include "ostro/cli/shared/engine_choice.h"
 #include "ostro/cluster/local_launcher.h"
 #include "ostro/cluster/member.h"
+#include "ostro/cluster/watch/cluster_file.h"
 #include "ostro/dist/gloo_group.h"
+#include "ostro/io/files/path.h"
 #include "ostro/io/s3/routing_file_system.h"
 #include "ostro/train/record/version.h"
+#include "ostro/train/report/goodput.h"
 #include "ostro/train/run/follower.h"
 #include "ostro/train/run/signals.h"
 
@@ -207,6 +210,11 @@ Result<int> work(WorkerCall& call) {
   ASSIGN_OR_RETURN(const auto member, cluster::Member::join(address.first, address.second, call.secret, hello,
                                                             std::chrono::seconds(30)));
   member->report(progress_now);
+  // For its goodput: what was before this job is not its time.
+  const std::string state_file =
+      io::join_path(train::run_directory(call.session.config), cluster::kClusterFile);
+  if (const auto state = cluster::read_cluster_file(io::default_file_system(), state_file); state.ok())
+    train::set_job_begin(state->started);
   return WorkerLoop(call, *engine, *member).run();
 }
 

@@ -19,7 +19,9 @@ constexpr int kLooks = 10;                       // between two writes without o
 
 Recorder::Recorder(std::string path, Mesh mesh, const JobWatch& watch)
     : path_(std::move(path)), mesh_(std::move(mesh)), watch_(watch) {
-  if (!path_.empty()) thread_ = std::thread([this] { run(); });
+  if (path_.empty()) return;
+  write();  // who starts now may read it
+  thread_ = std::thread([this] { run(); });
 }
 
 Recorder::~Recorder() {

@@ -6,9 +6,12 @@
 #include <cstdint>
 #include <sstream>
 
+#include "ostro/base/watch/pulse.h"
+
 namespace ostro::train {
 
 Result<std::string> wait_for(ProcessGroup& group, const std::string& key) {
+  const PulseWait wait;
   while (true) {
     auto value = group.store->get(key, std::chrono::seconds(10));
     if (value.ok()) return value;

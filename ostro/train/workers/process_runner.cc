@@ -2,6 +2,7 @@
 
 #include "ostro/base/profile.h"
 #include "ostro/base/watch/fault_point.h"
+#include "ostro/base/watch/time_use.h"
 #include "ostro/train/workers/process_state.h"
 #include "ostro/train/workers/workers.h"
 
@@ -28,6 +29,7 @@ class ProcessRunner final : public StepRunner {
   Result<StepResult> run(State& state, const BatchArrays& batch, const optim::AdamScalars& scalars) override {
     if (group_ == nullptr) {
       phase("connect workers");
+      const TimeScope connecting(first_use());
       RETURN_IF_ERROR(connect());
       RETURN_IF_ERROR(send({Command::Kind::kAdopt, state.step}));
       fault_point("transfer", state.step, 0);
