@@ -14,8 +14,7 @@ constexpr size_t kSteps = 32;  // of which the median is taken
 struct Heart {
   std::atomic<int64_t> epoch{0}, step{0}, bytes_sent{0}, beats{0};
   std::atomic<const char*> phase{"start"};
-  std::atomic<int64_t> patient{1};    // how many things go on that may take any time; the start is one
-  std::atomic<bool> begun{false};     // whether a first step ended the start
+  std::atomic<int64_t> watches{0}, waits{0};  // how many there are
   std::atomic<int64_t> waited_ns{0};  // in all
   std::mutex mutex;                   // of what follows
   double compute_seconds = 0, wait_seconds = 0;
@@ -39,7 +38,7 @@ Pulse read_pulse() {
   Heart& h = heart();
   Pulse p;
   p.epoch = h.epoch, p.step = h.step, p.phase = h.phase.load();
-  p.bytes_sent = h.bytes_sent, p.beats = h.beats, p.patient = h.patient > 0;
+  p.bytes_sent = h.bytes_sent, p.beats = h.beats, p.watched = h.watches > 0 && h.waits == 0;
   const std::lock_guard lock(h.mutex);
   p.compute_seconds = h.compute_seconds, p.wait_seconds = h.wait_seconds, p.work = h.work;
   return p;
@@ -61,26 +60,21 @@ void pulse_beat() { ++heart().beats; }
 
 void pulse_sent(int64_t bytes) { heart().bytes_sent += bytes; }
 
-PulseWait::PulseWait() : begin_(SteadyClock::now()) { ++heart().patient; }
+PulseWait::PulseWait() : begin_(SteadyClock::now()) { ++heart().waits; }
 PulseWait::~PulseWait() {
   heart().waited_ns += nanoseconds_since(begin_);
-  --heart().patient;
   pulse_beat();
+  --heart().waits;
 }
 
-PulsePatience::PulsePatience(const char* phase) {
-  ++heart().patient;
-  heart().phase = phase;
+PulseWatch::PulseWatch() {
   pulse_beat();
+  ++heart().watches;
 }
-PulsePatience::~PulsePatience() {
-  --heart().patient;
-  pulse_beat();
-}
+PulseWatch::~PulseWatch() { --heart().watches; }
 
 PulseStep::PulseStep(int64_t number, int64_t work)
     : begin_(SteadyClock::now()), waited_(heart().waited_ns), work_(work) {
-  if (!heart().begun.exchange(true)) --heart().patient;
   pulse_phase("step", number);
 }
 

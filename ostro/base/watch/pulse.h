@@ -16,8 +16,9 @@ struct Pulse {
   int64_t work = 0;                              // its share of that step, in leaves
   int64_t bytes_sent = 0;                        // to other workers, since the process began
   int64_t beats = 0;                             // grows whenever something happens
-  // What it does now has its own end, or none: it waits for others, evaluates, saves, ends.
-  bool patient = true;
+  // Whether it must move on: it is within a PulseWatch, and not within a PulseWait. What else it does (starting,
+  // evaluating, saving) may take any time.
+  bool watched = false;
 };
 Pulse read_pulse();
 
@@ -39,16 +40,16 @@ class PulseWait {
   std::chrono::steady_clock::time_point begin_;
 };
 
-// From construction to destruction this process does something that may take any time.
-class PulsePatience {
+// From construction to destruction this process hangs if nothing moves for long.
+class PulseWatch {
  public:
-  explicit PulsePatience(const char* phase);
-  ~PulsePatience();
-  PulsePatience(const PulsePatience&) = delete;
-  PulsePatience& operator=(const PulsePatience&) = delete;
+  PulseWatch();
+  ~PulseWatch();
+  PulseWatch(const PulseWatch&) = delete;
+  PulseWatch& operator=(const PulseWatch&) = delete;
 };
 
-// A step: its time without the waits is what it computed. One at a time.
+// A step, watched: its time without the waits is what it computed. One at a time.
 class PulseStep {
  public:
   PulseStep(int64_t number, int64_t work);
@@ -57,6 +58,7 @@ class PulseStep {
   PulseStep& operator=(const PulseStep&) = delete;
 
  private:
+  const PulseWatch watch_;
   std::chrono::steady_clock::time_point begin_;
   int64_t waited_;
   int64_t work_;

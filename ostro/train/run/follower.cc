@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include "ostro/base/watch/fault_point.h"
+#include "ostro/base/watch/pulse.h"
 #include "ostro/data/batch/prefetcher.h"
 #include "ostro/train/workers/process_state.h"
 #include "ostro/train/workers/worker.h"
@@ -63,7 +64,11 @@ Status follow(const TrainConfig& given, const Environment& env, ProcessGroup& gr
         batches = std::make_unique<data::Prefetcher>(
             [&loader](int64_t step, data::Batch memory) { return loader.batch(step, 1, std::move(memory)); },
             command.step);
-      ASSIGN_OR_RETURN(batch, batches->next(std::move(batch)));
+      {
+        const auto watch = batch.tokens.empty() ? nullptr : std::make_unique<PulseWatch>();
+        pulse_phase("data", command.step + 1);
+        ASSIGN_OR_RETURN(batch, batches->next(std::move(batch)));
+      }
       RETURN_IF_ERROR(
           worker.step(peers, to_arrays(batch), {command.lr, command.k1, command.k2}, command.step + 1));
     }

@@ -235,7 +235,6 @@ double Run::seconds_since(std::chrono::nanoseconds start) const {
 
 Status Run::finish_save() {
   const TimeScope saving(TimeUse::kCheckpoint);
-  const PulsePatience patience("checkpoint");
   phase("checkpoint finish");
   ASSIGN_OR_RETURN(const auto saved, saver_->wait());
   if (saving_step_ >= 0 && saved) {
@@ -294,7 +293,7 @@ Status Run::after_step(const Watcher& watcher, StepReport& report, bool save_now
 // A run does not end because there is nothing to measure.
 Status Run::evaluate(const Watcher& watcher) {
   const TimeScope evaluating(TimeUse::kEvaluation);
-  const PulsePatience patience("evaluate");
+  pulse_phase("evaluate", state_.step);
   RETURN_IF_ERROR(runner_->collect(state_, StepRunner::Collect::kParameters));
   ASSIGN_OR_RETURN(const HeldOutLoss held_out, held_out_->evaluate(state_.params));
   if (!told_uncounted_ && !held_out.uncounted.empty())
@@ -332,6 +331,8 @@ Result<RunOutcome> Run::train(const Watcher& watcher) {
     auto start = env_.clock();
     {
       const TimeScope waiting(TimeUse::kData);
+      // The first may have to wait for much to be read.
+      const auto watch = batch.tokens.empty() ? nullptr : std::make_unique<PulseWatch>();
       ASSIGN_OR_RETURN(batch, batches.next(std::move(batch)));
     }
     report.data_seconds = seconds_since(start);
