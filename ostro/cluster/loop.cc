@@ -93,8 +93,11 @@ void Loop::read(Peer& peer) {
 void Loop::expire() {
   const Clock::time_point now = Clock::now();
   for (Peer& peer : peers_) {
-    if (peer.until <= now)
-      lose(peer, fmt::format("nothing was heard from it for {} ms", options_.lease.count()));
+    if (peer.until > now) continue;
+    // Its process may be stopped, and may go on at any time: whoever started it had better end it.
+    if (peer.stage == Stage::kMember && peer.lost.empty() && options_.on_silence)
+      options_.on_silence(roster_.hello(peer.member));
+    lose(peer, fmt::format("nothing was heard from it for {} ms", options_.lease.count()));
   }
 }
 
@@ -146,6 +149,9 @@ void Loop::settle() {
     member_count_ = roster_.size();
     status_ = roster_.over().value_or(0);
     over_ = roster_.over().has_value();
+    watch_.look(
+        roster_.epoch(), roster_.current(), [this](int64_t member) { return roster_.rank(member); },
+        roster_.last_end());
     flush();
   } while (std::any_of(peers_.begin(), peers_.end(), [](const Peer& peer) { return !peer.lost.empty(); }));
 }
@@ -156,6 +162,7 @@ void Loop::remove_lost_members() {
     peer.stage = Stage::kLeaving;
     members_.erase(peer.member);
     const Event::Worker worker = roster_.worker(peer.member);
+    watch_.lost(peer.member, peer.lost);
     roster_.remove(peer.member, peer.lost);
     tell({Event::Kind::kLost, {worker}, 0, peer.lost});
   }

@@ -16,6 +16,7 @@
 #include "ostro/cluster/journal.h"
 #include "ostro/cluster/message.h"
 #include "ostro/cluster/roster.h"
+#include "ostro/cluster/watch/job_watch.h"
 #include "ostro/cluster/wire/channel.h"
 #include "ostro/cluster/wire/socket.h"
 
@@ -32,6 +33,7 @@ class Loop {
   int64_t members() const { return member_count_; }
   void stop_run();
   std::optional<int64_t> over() const { return over_ ? std::optional<int64_t>(status_) : std::nullopt; }
+  const JobWatch& watch() const { return watch_; }
 
  private:
   enum class Stage { kStranger, kProved, kMember, kLeaving };
@@ -79,6 +81,7 @@ class Loop {
   std::list<Peer> peers_;  // by age
   std::map<int64_t, Peer*> members_;
   Roster roster_;
+  JobWatch watch_;
   Clock::time_point
       next_accept_;  // not before: too many strangers are here, or the system has no more sockets
   Clock::time_point next_record_;  // not before: the journal could not be written

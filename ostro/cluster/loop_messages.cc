@@ -55,13 +55,19 @@ void Loop::handle_hello(Peer& peer, MessageReader& reader) {
   members_[*member] = &peer;
   roster_.greet(*member);
   tell({Event::Kind::kJoined, {roster_.worker(*member)}, 0, ""});
+  watch_.joined(*member, hello->job, hello->host, hello->pid);
 }
 
 void Loop::handle_member(Peer& peer, MessageReader& reader) {
   const Kind kind = reader.kind();
   const int64_t member = peer.member;
+  if (kind == Kind::kBeat) {
+    const std::optional<Progress> progress = read_beat(reader);
+    if (!progress) return lose(peer, "it does not speak as a worker does");
+    watch_.report(member, *progress);
+    return push(peer, Message(Kind::kBeat).bytes());
+  }
   if (reader.done()) {
-    if (kind == Kind::kBeat) return push(peer, Message(Kind::kBeat).bytes());
     if (kind == Kind::kReady) return roster_.ready(member, Clock::now());
     if (kind == Kind::kLeave) return roster_.leaves(member);
   }

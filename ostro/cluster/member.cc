@@ -96,6 +96,8 @@ dist::KeyValue& Member::store(int64_t epoch) {
   return state_->stores.try_emplace(epoch, state_->link, epoch).first->second;
 }
 
+void Member::report(std::function<Progress()> progress) { state_->link.report(std::move(progress)); }
+
 void Member::mute_for_test() { state_->link.mute_for_test(); }
 
 }  // namespace ostro::cluster

@@ -10,6 +10,7 @@
 
 #include "ostro/base/error.h"
 #include "ostro/cluster/epoch.h"
+#include "ostro/cluster/watch/progress.h"
 #include "ostro/dist/key_value.h"
 
 namespace ostro::cluster {
@@ -54,6 +55,9 @@ class Member {
   // Keys of one epoch, for as long as the Member lives; get() ends with kIo and the reason when the epoch has
   // ended. Keys of the job (epoch 0) stay, also when a coordinator takes the place of another.
   dist::KeyValue& store(int64_t epoch);
+
+  // What the coordinator is told with each heartbeat. The function must not wait.
+  void report(std::function<Progress()> progress);
 
   // No more heartbeats, as if the process had stopped.
   void mute_for_test();

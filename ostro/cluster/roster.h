@@ -75,6 +75,12 @@ class Roster {
   // A member, and those of the epoch that goes on, by rank.
   Event::Worker worker(int64_t member) const;
   std::vector<Event::Worker> in_epoch() const;
+  // For those who watch: the epoch that goes on (0: none), a member's rank in it (-1: not in it), why the
+  // last one ended, and what a member said of itself.
+  int64_t current() const { return current_; }
+  int64_t rank(int64_t member) const { return members_.at(member).rank; }
+  const std::string& last_end() const { return last_end_; }
+  const Hello& hello(int64_t member) const { return members_.at(member).hello; }
 
  private:
   struct Entry {

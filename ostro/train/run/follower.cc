@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include "ostro/base/log.h"
+#include "ostro/base/watch/pulse.h"
 #include "ostro/data/batch/prefetcher.h"
 #include "ostro/train/workers/collect_cells.h"
 
@@ -75,6 +76,8 @@ Result<bool> obey(Crew& crew, Batches& batches) {
         RETURN_IF_ERROR(send_cells(worker.own().second_moment));
         break;
       case Command::Kind::kStep: {
+        const auto watch = command.step == 0 ? nullptr : std::make_unique<PulseWatch>();
+        pulse_phase("data", command.step + 1);
         const Result<BatchArrays> batch = batches.of_step(command.step);
         // No other epoch would help.
         if (!batch.ok()) return Error(ErrorCode::kInternal, batch.error().message());

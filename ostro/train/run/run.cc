@@ -6,6 +6,9 @@
 
 #include "ostro/base/failpoint.h"
 #include "ostro/base/log.h"
+#include "ostro/base/watch/fault_point.h"
+#include "ostro/base/watch/pulse.h"
+#include "ostro/base/watch/time_use.h"
 #include "ostro/checkpoint/catalog.h"
 #include "ostro/data/batch/prefetcher.h"
 #include "ostro/data/formats/shared_chat_template.h"
@@ -47,6 +50,13 @@ Result<std::unique_ptr<Run>> Run::open(const TrainConfig& given, const Environme
   if (!exists && amend)
     return not_found(
         fmt::format("{} holds no run to amend; leave out --amend to begin one", run->directory_));
+  int64_t steps_ever = 0;
+  if (exists)
+    if (const auto chain = read_chain(fs, in(run->directory_, kChainFile)); chain.ok())
+      steps_ever = chain->last_step();
+  run->goodput_ =
+      std::make_unique<Goodput>(fs, run->directory_, steps_ever, given.trainer.worker_price_per_hour);
+  run->goodput_->set_workers(environment.processes == nullptr ? 1 : environment.processes->size);
   std::optional<GenesisEntry> genesis;
   if (exists) {
     ASSIGN_OR_RETURN(const Chain beginning, read_chain_to(fs, in(run->directory_, kChainFile), 0));
@@ -113,7 +123,10 @@ Status Run::prepare(int64_t vocab) {
                                 config_.model_options().seq_len()));
     }
   ASSIGN_OR_RETURN(programs_, make_programs(config_, model_));
-  ASSIGN_OR_RETURN(runner_, make_steps());
+  {
+    const TimeScope compiling(TimeUse::kCompile);
+    ASSIGN_OR_RETURN(runner_, make_steps());
+  }
   auto held_out = HeldOut::create(config_, vocab, env_.engine, *data_.stores);
   if (held_out.ok())
     held_out_ = std::move(held_out).value();
@@ -235,6 +248,9 @@ Status Run::write_session() {
 
 Status Run::close(const std::string& outcome) {
   end_session(record_, outcome, state_.step);
+  const TimesUsed times = goodput_->session();
+  for (size_t i = 0; i < kTimeUses; ++i) record_.sessions.back().seconds[kTimeUseNames[i]] = times[i];
+  goodput_->write(true);
   return write_record(env_.fs, in(directory_, kRecordFile), record_);
 }
 
@@ -255,6 +271,7 @@ double Run::seconds_since(std::chrono::nanoseconds start) const {
 }
 
 Status Run::finish_save() {
+  const TimeScope saving(TimeUse::kCheckpoint);
   phase("checkpoint finish");
   ASSIGN_OR_RETURN(const auto saved, saver_->wait());
   if (saving_step_ >= 0 && saved) {
@@ -267,8 +284,10 @@ Status Run::finish_save() {
 // The manifest holds the chain's head at its step: the chain is made durable first, so that it always reaches
 // as far as the checkpoints.
 Status Run::save(bool in_chain) {
+  const TimeScope saving(TimeUse::kCheckpoint);
   RETURN_IF_ERROR(finish_save());
   phase("checkpoint snapshot");
+  fault_point("checkpoint", state_.step, 0);
   RETURN_IF_ERROR(runner_->collect(state_, StepRunner::Collect::kAll));
   RETURN_IF_ERROR(chain_->sync());
   checkpoint::Info info;
@@ -310,6 +329,8 @@ Status Run::after_step(const Watcher& watcher, StepReport& report, bool save_now
 
 // A run does not end because there is nothing to measure.
 Status Run::evaluate(const Watcher& watcher) {
+  const TimeScope evaluating(TimeUse::kEvaluation);
+  pulse_phase("evaluate", state_.step);
   RETURN_IF_ERROR(runner_->collect(state_, StepRunner::Collect::kParameters));
   ASSIGN_OR_RETURN(const HeldOutLoss held_out, held_out_->evaluate(state_.params));
   if (!told_uncounted_ && !held_out.uncounted.empty())
@@ -346,9 +367,16 @@ Result<RunOutcome> Run::train(const Watcher& watcher) {
     profile.reach(state_.step);
     const PhasedSpan span(profile.span_name(state_.step));
     StepReport report;
+    goodput_->begin_step(state_.step + 1);
     phase("data wait");
+    pulse_phase("data", state_.step + 1);
     auto start = env_.clock();
-    ASSIGN_OR_RETURN(batch, batches.next(std::move(batch)));
+    {
+      const TimeScope waiting(TimeUse::kData);
+      // The first may have to wait for much to be read.
+      const auto watch = batch.tokens.empty() ? nullptr : std::make_unique<PulseWatch>();
+      ASSIGN_OR_RETURN(batch, batches.next(std::move(batch)));
+    }
     report.data_seconds = seconds_since(start);
     start = env_.clock();
     const optim::AdamScalars scalars = optim::adam_scalars(adam, state_.step, total);
@@ -387,6 +415,9 @@ Result<RunOutcome> Run::train(const Watcher& watcher) {
     report.learning_rate = static_cast<double>(scalars.lr);
     report.tokens = result.weight;
     report.step_seconds = seconds_since(start);
+    goodput_->end_step(state_.step, result.weight);
+    goodput_->write(false);
+    report.goodput = goodput_->totals();
     const bool stopping = env_.stop && env_.stop() && state_.step < total;
     const bool timed = interval && seconds_since(last_timed_save) >= static_cast<double>(interval->seconds);
     RETURN_IF_ERROR(after_step(watcher, report, stopping || timed));

@@ -15,6 +15,7 @@
 #include "ostro/train/record/chain_writer.h"
 #include "ostro/train/record/lock.h"
 #include "ostro/train/record/record.h"
+#include "ostro/train/report/goodput.h"
 #include "ostro/train/report/progress.h"
 #include "ostro/train/run/resume.h"
 #include "ostro/train/step/batches.h"
@@ -53,6 +54,7 @@ struct StepReport {
   double loss = 0, gradient_norm = 0, learning_rate = 0;
   double tokens = 0;  // loss weight of the step
   double step_seconds = 0, data_seconds = 0, save_seconds = 0;
+  GoodputTotals goodput;  // of the run so far
 };
 struct EvalReport {
   int64_t step = 0;
@@ -120,6 +122,7 @@ class Run {
   std::unique_ptr<ChainWriter> chain_;
   std::unique_ptr<checkpoint::AsyncSaver> saver_;
   RunRecord record_;
+  std::unique_ptr<Goodput> goodput_;
   State state_;
   std::string measured_;      // of the last step, for the manifest
   int64_t saving_step_ = -1;  // step of the save that runs, when its name goes into the chain

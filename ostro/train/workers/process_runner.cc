@@ -2,9 +2,12 @@
 
 #include <fmt/format.h>
 
+#include <optional>
+
 #include "ostro/base/log.h"
 #include "ostro/base/profile.h"
 #include "ostro/train/workers/collect_cells.h"
+#include "ostro/base/watch/time_use.h"
 
 namespace ostro::train {
 namespace {
@@ -88,6 +91,9 @@ class ProcessRunner final : public StepRunner {
       crew_.leave("another epoch goes on");
     }
     const bool fresh = !crew_.settled().has_state;
+    const bool first = crew_.epoch().number == 0;
+    std::optional<TimeScope> scope;
+    if (!crew_.formed()) scope.emplace(first ? first_use() : TimeUse::kRecovery);
     if (!crew_.formed()) {
       RETURN_IF_ERROR(crew_.form(fresh ? &state : nullptr));
     } else if (fresh) {

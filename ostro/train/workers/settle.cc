@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "ostro/base/profile.h"
+#include "ostro/base/watch/fault_point.h"
 #include "ostro/train/workers/messages.h"
 
 namespace ostro::train {
@@ -193,6 +194,7 @@ Result<Settled> settle(const WorkerPlan& plan, runtime::Collectives& c, const Li
     out.last = live.worker->last_result();
     std::tie(own, kept) = live.worker->take_cells();
   }
+  fault_point("transfer", out.step, c.rank());
   RETURN_IF_ERROR(mover.move(std::move(own), std::move(kept), new_own, new_kept));
   worker.adopt_cells(std::move(new_own), std::move(new_kept), out.step);
   return out;

@@ -5,6 +5,8 @@
 #include <numeric>
 
 #include "ostro/base/profile.h"
+#include "ostro/base/watch/fault_point.h"
+#include "ostro/base/watch/pulse.h"
 #include "ostro/train/workers/cell_exchange.h"
 #include "ostro/train/workers/collective_bytes.h"
 #include "ostro/train/workers/gradient_schedule.h"
@@ -90,6 +92,7 @@ class StepSchedule final : public GradientSchedule {
     const LeafRange own = range(leaves, place_);
     for (int64_t i = own.begin; i < own.end; ++i) {
       phase("leaf", i);
+      fault_point("leaf", read_pulse().step, rank_);
       int64_t at = i;
       if (plan_.fault == WorkerFault::kLeafOrder && leaves > 2 && (i == 1 || i == 2)) at = 3 - i;
       Buffers inputs = params_;
@@ -107,6 +110,7 @@ class StepSchedule final : public GradientSchedule {
   // this worker owns.
   Result<Buffers> exchange_gradients(runtime::Collectives& c, int64_t leaves, SubtreeSums& mine) {
     phase("exchange gradients");
+    fault_point("exchange", read_pulse().step, rank_);
     std::vector<const Buffers*> own;
     for (const auto& [node, sum] : mine.sums()) own.push_back(&sum);
     std::vector<std::vector<Subtree>> nodes;

@@ -9,6 +9,7 @@
 
 #include "ostro/base/check.h"
 #include "ostro/base/profile.h"
+#include "ostro/base/watch/fault_point.h"
 #include "ostro/spmd/run_parts.h"
 #include "ostro/train/workers/messages.h"
 #include "ostro/train/workers/worker.h"
@@ -86,8 +87,11 @@ Result<StepResult> Worker::update(runtime::Collectives& c, Buffers gradients,
   std::tie(pending.loss_sum, pending.result.weight) = join_losses(pending.result.leaves);
   ASSIGN_OR_RETURN(pending.kept, mirror_gradients(c, pending.own));
   pending_ = std::move(pending);
+  fault_point("update", step_ + 1, rank_);
   ASSIGN_OR_RETURN(const Measured measured, measure(c));
+  fault_point("commit", step_ + 1, rank_);
   RETURN_IF_ERROR(finish_with(measured));
+  fault_point("gather", step_, rank_);
   ASSIGN_OR_RETURN(last_.prints, prints(c));
   return last_;
 }
