@@ -2,9 +2,10 @@
 
 #include <fmt/format.h>
 
+#include "ostro/checkpoint/catalog.h"
 #include "ostro/data/batch/prefetcher.h"
-#include "ostro/train/workers/process_state.h"
-#include "ostro/train/workers/worker.h"
+#include "ostro/train/step/evaluate.h"
+#include "ostro/train/workers/cell_work.h"
 #include "ostro/train/workers/workers.h"
 
 namespace ostro::train {
@@ -42,20 +43,32 @@ Status follow(const TrainConfig& given, const Environment& env, ProcessGroup& gr
   RETURN_IF_ERROR(wait_for(group, kConnectKey));
   ASSIGN_OR_RETURN(const auto connected, group.connect(plan.mesh()));
   dist::Group& peers = *connected;
+  CellWork cells(plan, worker, cell_boxes(config));
+  const std::string checkpoints = run_directory(config) + "/checkpoints";
+  checkpoint::AsyncSaver saver(env.fs, checkpoints);
+  std::optional<HeldOutText> held_out;
   std::unique_ptr<data::Prefetcher> batches;
   data::Batch batch;
   for (int64_t number = 0;; ++number) {
     ASSIGN_OR_RETURN(const std::string line, wait_for(group, command_key(number)));
     ASSIGN_OR_RETURN(const Command command, Command::parse(line));
     if (command.kind == Command::Kind::kEnd) return Status();
-    std::vector<runtime::Buffer> unused;
-    if (command.kind == Command::Kind::kAdopt) {
-      RETURN_IF_ERROR(share_state(plan, peers, {}, worker));
-    } else if (command.kind == Command::Kind::kCollectParameters) {
-      RETURN_IF_ERROR(collect_cells(plan, peers, worker.params(), unused));
-    } else if (command.kind == Command::Kind::kCollectMoments) {
-      RETURN_IF_ERROR(collect_cells(plan, peers, worker.first_moment(), unused));
-      RETURN_IF_ERROR(collect_cells(plan, peers, worker.second_moment(), unused));
+    if (command.kind == Command::Kind::kInit) {
+      RETURN_IF_ERROR(cells.begin(peers, config.trainer.seed));
+    } else if (command.kind == Command::Kind::kRestore) {
+      const std::string path = checkpoints + "/" + checkpoint::step_directory(command.step);
+      RETURN_IF_ERROR(cells.restore(peers, env.fs, path, command.prints));
+    } else if (command.kind == Command::Kind::kSave) {
+      ASSIGN_OR_RETURN(CellSnapshot snapshot, cells.snapshot(peers));
+      const SharedSave save{&env.fs,    checkpoints, group.store, save_key(command.step),
+                            group.rank, group.size};
+      RETURN_IF_ERROR(saver.start(join_save(save, std::move(snapshot))));
+    } else if (command.kind == Command::Kind::kEvaluate) {
+      if (!held_out) {
+        ASSIGN_OR_RETURN(held_out, HeldOutText::create(config, *access.stores));
+      }
+      RETURN_IF_ERROR(
+          cells.evaluate(peers, *held_out, held_out_program(config, access.tokenizer->vocab_size())));
     } else {
       if (batches == nullptr)
         batches = std::make_unique<data::Prefetcher>(

@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <memory>
+
 #include "ostro/base/log.h"
 #include "ostro/checkpoint/catalog.h"
 #include "ostro/io/files/path.h"
@@ -59,6 +61,25 @@ StateChecks chain_checks(io::FileSystem& fs, const std::string& chain_path, cons
   return out;
 }
 
+// The newest checkpoint whose manifest is fine and of this model. Its arrays are not looked at.
+Status choose_checkpoint(io::FileSystem& fs, const std::string& checkpoints,
+                         const models::ModelFunctions& model, const StateChecks& checks,
+                         const ResumeOptions& options, const std::shared_ptr<std::optional<Witness>>& witness,
+                         Resumption& out) {
+  checkpoint::Checks asked{checks.manifest, {}, options.before};
+  ASSIGN_OR_RETURN(const checkpoint::Restored found,
+                   checkpoint::restore_latest(fs, checkpoints, {}, /*pattern=*/"", 1, asked));
+  RETURN_IF_ERROR(check_tensors(found.manifest, model.paths, model.shapes, found.path));
+  out.state.step = found.manifest.info.step;
+  out.checkpoint = found.path;
+  out.name = found.manifest.name;
+  out.check_prints = [witness, manifest = found.manifest,
+                      where = found.path](const std::vector<std::array<int64_t, 2>>& prints) {
+    return (*witness)->check_prints(manifest, where, prints);
+  };
+  return Status();
+}
+
 // Says so when the chain has a checkpoint behind `step` that is not there. A chain that is damaged behind
 // that step is no error here: it is cut off.
 Status warn_of_missing(io::FileSystem& fs, const std::string& chain_path, const std::string& checkpoints,
@@ -85,23 +106,28 @@ Status check_fixed_options(const std::string& directory, const GenesisEntry& gen
 
 Result<Resumption> plan_resume(io::FileSystem& fs, const std::string& directory, const GenesisEntry& genesis,
                                const TrainConfig& given, const DataAccess& data,
-                               const models::ModelFunctions& model, bool amend) {
+                               const models::ModelFunctions& model, const ResumeOptions& options) {
+  const bool amend = options.amend;
   const std::string path = io::join_path(directory, kChainFile);
   const std::string checkpoints = io::join_path(directory, "checkpoints");
   RETURN_IF_ERROR(check_same_run(directory, genesis, data));
-  Resumption out{{}, "", false, given, given, {}};
-  std::optional<Witness> witness;
-  if (auto restored =
-          restore_state(fs, checkpoints, model.paths, model.shapes, chain_checks(fs, path, given, witness));
-      restored.ok()) {
-    out.state = std::move(restored->state);
-    out.name = restored->name;
-  } else if (restored.error().code() == ErrorCode::kInvalidArgument &&
-             genesis.config != canonical_text(given)) {
-    return restored.error().with_context(
-        fmt::format("{} holds a run with {}", directory, in_words(genesis.config, canonical_text(given))));
-  } else if (restored.error().code() != ErrorCode::kNotFound) {
-    return restored.error();
+  Resumption out{{}, "", "", false, {}, given, given, {}};
+  const auto witness = std::make_shared<std::optional<Witness>>();
+  const StateChecks checks = chain_checks(fs, path, given, *witness);
+  const auto newest = [&]() -> Status {
+    if (!options.arrays) return choose_checkpoint(fs, checkpoints, model, checks, options, witness, out);
+    ASSIGN_OR_RETURN(RestoredState restored,
+                     restore_state(fs, checkpoints, model.paths, model.shapes, checks));
+    out.state = std::move(restored.state);
+    out.checkpoint = std::move(restored.path);
+    out.name = std::move(restored.name);
+    return Status();
+  };
+  if (const Status found = newest(); !found.ok() && found.error().code() != ErrorCode::kNotFound) {
+    if (found.error().code() == ErrorCode::kInvalidArgument && genesis.config != canonical_text(given))
+      return found.error().with_context(
+          fmt::format("{} holds a run with {}", directory, in_words(genesis.config, canonical_text(given))));
+    return found.error();
   }
   const int64_t step = out.state.step;
   ASSIGN_OR_RETURN(const Chain reached, read_chain_to(fs, path, step));

@@ -19,6 +19,7 @@
 #include "ostro/train/run/resume.h"
 #include "ostro/train/step/batches.h"
 #include "ostro/train/step/evaluate.h"
+#include "ostro/train/step/spread_state.h"
 #include "ostro/train/step/step.h"
 #include "ostro/train/step/step_profile.h"
 #include "ostro/train/workers/process_group.h"
@@ -93,6 +94,7 @@ class Run {
   Status prepare(int64_t vocab);
   Result<std::unique_ptr<StepRunner>> make_steps();
   Status begin();
+  Status begin_state();
   Status resume(Resumption from, bool amend);
   // `save_now`: also where no permanent checkpoint is due.
   Status after_step(const Watcher& watcher, StepReport& report, bool save_now);
@@ -111,8 +113,10 @@ class Run {
   CanonicalPrograms programs_;
   DataAccess data_;
   std::optional<data::Loader> loader_;
-  std::optional<HeldOut> held_out_;  // nothing when there is no held-out text
-  bool told_uncounted_ = false;      // held-out text without a token that counts is warned of once
+  std::optional<HeldOutText> held_out_;  // nothing when there is no held-out text
+  std::optional<HeldOut> evaluator_;     // of a state that is here
+  int64_t vocab_ = 0;
+  bool told_uncounted_ = false;  // held-out text without a token that counts is warned of once
   std::unique_ptr<StepRunner> runner_;
   std::unique_ptr<ChainWriter> chain_;
   std::unique_ptr<checkpoint::AsyncSaver> saver_;

@@ -18,17 +18,25 @@ Result<std::string> wait_for(ProcessGroup& group, const std::string& key) {
   }
 }
 
+void notice_loss(ProcessGroup& group) {
+  const auto nothing = group.store->get("nothing", std::chrono::milliseconds(0));
+  if (!nothing.ok() && nothing.error().code() != ErrorCode::kBusy && !group.lost)
+    group.lost = nothing.error().message();
+}
+
 std::string Command::text() const {
   switch (kind) {
-    case Kind::kAdopt:
-      return "adopt";
+    case Kind::kInit:
+      return "init";
+    case Kind::kRestore:
+      return fmt::format("restore {} {}", step, prints ? 1 : 0);
+    case Kind::kSave:
+      return fmt::format("save {}", step);
+    case Kind::kEvaluate:
+      return "evaluate";
     case Kind::kStep:  // floats by their bits: exact
       return fmt::format("step {} {} {} {}", step, std::bit_cast<uint32_t>(lr), std::bit_cast<uint32_t>(k1),
                          std::bit_cast<uint32_t>(k2));
-    case Kind::kCollectParameters:
-      return "collect-parameters";
-    case Kind::kCollectMoments:
-      return "collect-moments";
     case Kind::kEnd:
       return "end";
   }
@@ -41,12 +49,14 @@ Result<Command> Command::parse(const std::string& text) {
   in >> name;
   Command c;
   uint32_t lr = 0, k1 = 0, k2 = 0;
-  if (name == "adopt") {
-    c.kind = Kind::kAdopt;
-  } else if (name == "collect-parameters") {
-    c.kind = Kind::kCollectParameters;
-  } else if (name == "collect-moments") {
-    c.kind = Kind::kCollectMoments;
+  if (name == "init") {
+    c.kind = Kind::kInit;
+  } else if (name == "restore" && in >> c.step >> c.prints) {
+    c.kind = Kind::kRestore;
+  } else if (name == "save" && in >> c.step) {
+    c.kind = Kind::kSave;
+  } else if (name == "evaluate") {
+    c.kind = Kind::kEvaluate;
   } else if (name == "end") {
     c.kind = Kind::kEnd;
   } else if (name == "step" && in >> c.step >> lr >> k1 >> k2) {

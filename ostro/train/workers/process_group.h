@@ -28,9 +28,13 @@ struct ProcessGroup {
 // Waits for a key as long as the epoch lasts.
 Result<std::string> wait_for(ProcessGroup& group, const std::string& key);
 
+// Sets group.lost when the epoch is over.
+void notice_loss(ProcessGroup& group);
+
 // The keys. Each has one writer.
 inline std::string ready_key(int64_t rank) { return "ready/" + std::to_string(rank); }
 inline std::string command_key(int64_t number) { return "command/" + std::to_string(number); }
+inline std::string save_key(int64_t step) { return "save/" + std::to_string(step); }
 inline constexpr const char* kConfigKey = "config";    // the resolved configuration, from the leader
 inline constexpr const char* kProgramKey = "program";  // hash of the canonical programs
 inline constexpr const char* kDataKey = "data";        // hash of the data set
@@ -38,9 +42,10 @@ inline constexpr const char* kConnectKey = "connect";  // everyone is ready: con
 
 // What the leader asks of all workers. Text of a command: its name and its arguments, separated by spaces.
 struct Command {
-  enum class Kind { kAdopt, kStep, kCollectParameters, kCollectMoments, kEnd };
+  enum class Kind { kInit, kRestore, kStep, kSave, kEvaluate, kEnd };
   Kind kind = Kind::kEnd;
-  int64_t step = 0;              // kStep
+  int64_t step = 0;              // kRestore, kStep, kSave
+  bool prints = false;           // kRestore
   float lr = 0, k1 = 0, k2 = 0;  // kStep
 
   std::string text() const;

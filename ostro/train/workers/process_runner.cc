@@ -1,7 +1,7 @@
 #include "ostro/train/workers/process_runner.h"
 
 #include "ostro/base/profile.h"
-#include "ostro/train/workers/process_state.h"
+#include "ostro/train/workers/cell_work.h"
 #include "ostro/train/workers/workers.h"
 
 namespace ostro::train {
@@ -9,8 +9,15 @@ namespace {
 
 class ProcessRunner final : public StepRunner {
  public:
-  ProcessRunner(WorkerPlan plan, ProcessGroup& group)
-      : plan_(std::move(plan)), processes_(group), worker_(plan_, 0) {}
+  ProcessRunner(WorkerPlan plan, ProcessGroup& group, optim::Boxes boxes)
+      : plan_(std::move(plan)), processes_(group), worker_(plan_, 0) {
+    cells_ = lead_cells(plan_, worker_, std::move(boxes), group,
+                        [this](const Command& command) -> Result<runtime::Collectives*> {
+                          if (group_ == nullptr) RETURN_IF_ERROR(connect());
+                          RETURN_IF_ERROR(send(command));
+                          return group_.get();
+                        });
+  }
 
   ~ProcessRunner() override {
     if (!processes_.lost) (void)send(Command{});
@@ -23,30 +30,13 @@ class ProcessRunner final : public StepRunner {
   }
 
   Result<StepResult> run(State& state, const BatchArrays& batch, const optim::AdamScalars& scalars) override {
-    if (group_ == nullptr) {
-      phase("connect workers");
-      RETURN_IF_ERROR(connect());
-      RETURN_IF_ERROR(send({Command::Kind::kAdopt}));
-      RETURN_IF_ERROR(share_state(plan_, *group_, state, worker_));
-    }
-    RETURN_IF_ERROR(send({Command::Kind::kStep, state.step, scalars.lr, scalars.k1, scalars.k2}));
-    state.params.clear(), state.first_moment.clear(), state.second_moment.clear();
+    RETURN_IF_ERROR(send({Command::Kind::kStep, state.step, false, scalars.lr, scalars.k1, scalars.k2}));
     ASSIGN_OR_RETURN(StepResult result, worker_.step(*group_, batch, scalars));
     if (result.ok) ++state.step;
     return result;
   }
 
-  Status collect(State& state, Collect what) override {
-    if (group_ == nullptr) return Status();  // no step was done: the state is whole
-    if (state.params.empty()) {
-      RETURN_IF_ERROR(send({Command::Kind::kCollectParameters}));
-      RETURN_IF_ERROR(collect_cells(plan_, *group_, worker_.params(), state.params));
-    }
-    if (what == Collect::kParameters || !state.first_moment.empty()) return Status();
-    RETURN_IF_ERROR(send({Command::Kind::kCollectMoments}));
-    RETURN_IF_ERROR(collect_cells(plan_, *group_, worker_.first_moment(), state.first_moment));
-    return collect_cells(plan_, *group_, worker_.second_moment(), state.second_moment);
-  }
+  SpreadState* spread() override { return cells_.get(); }
 
   runtime::ExecutableInfo leaf_info() const override { return leaf_->info(); }
   runtime::ExecutableInfo update_info() const override { return update_->info(); }
@@ -59,6 +49,7 @@ class ProcessRunner final : public StepRunner {
 
  private:
   Status connect() {
+    phase("connect workers");
     for (int64_t rank = 1; rank < processes_.size; ++rank)
       RETURN_IF_ERROR(wait_for(processes_, ready_key(rank)));
     RETURN_IF_ERROR(processes_.store->set(kConnectKey, ""));
@@ -75,6 +66,7 @@ class ProcessRunner final : public StepRunner {
   WorkerPlan plan_;
   ProcessGroup& processes_;
   Worker worker_;
+  std::unique_ptr<SpreadState> cells_;
   std::unique_ptr<dist::Group> group_;
   int64_t commands_ = 0;
   runtime::Executable* leaf_ = nullptr;
@@ -88,7 +80,7 @@ Result<std::unique_ptr<StepRunner>> make_process_runner(const CanonicalPrograms&
                                                         const TrainConfig& config, ProcessGroup& group) {
   ASSIGN_OR_RETURN(const WorkerOptions options, worker_options(config, group.size));
   ASSIGN_OR_RETURN(WorkerPlan plan, make_worker_plan(programs, engine, remat, options));
-  auto runner = std::make_unique<ProcessRunner>(std::move(plan), group);
+  auto runner = std::make_unique<ProcessRunner>(std::move(plan), group, cell_boxes(config));
   RETURN_IF_ERROR(runner->compile());
   return std::unique_ptr<StepRunner>(std::move(runner));
 }

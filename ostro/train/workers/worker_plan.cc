@@ -101,6 +101,7 @@ Result<WorkerPlan> make_worker_plan(const CanonicalPrograms& programs, runtime::
   plan.engine = &engine;
   plan.remat = remat;
   plan.fault = options.fault;
+  plan.options = options;
   plan.n = parameter_count(programs);
   plan.rows = leaf_rows(programs);
   ASSIGN_OR_RETURN(plan.leaf, partition_leaf(programs, options));

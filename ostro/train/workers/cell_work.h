@@ -1,0 +1,50 @@
+// What one worker does with its part of a state: making it, reading and saving it, evaluating it. Every
+// function is called by all workers of a group at the same point.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "ostro/train/workers/evaluate_cells.h"
+#include "ostro/train/workers/process_group.h"
+#include "ostro/train/workers/restore_cells.h"
+#include "ostro/train/workers/save_cells.h"
+#include "ostro/train/workers/worker.h"
+
+namespace ostro::train {
+
+class CellWork {
+ public:
+  // `boxes` are the config's (cell_boxes). `plan` and `worker` must outlive it.
+  CellWork(const WorkerPlan& plan, Worker& worker, optim::Boxes boxes)
+      : plan_(plan), worker_(worker), boxes_(std::move(boxes)) {}
+
+  // The worker adopts its cells of the state at step 0 (initial_cells).
+  Status begin(runtime::Collectives& group, int64_t seed);
+  // Or of a checkpoint (restore_cells).
+  Result<CellsRead> restore(runtime::Collectives& group, io::FileSystem& fs, const std::string& path,
+                            bool prints);
+  // What the worker writes of a checkpoint of its state (snapshot_cells).
+  Result<CellSnapshot> snapshot(runtime::Collectives& group) const;
+  // The losses of all batches (CellEvaluator).
+  Result<std::vector<BatchLoss>> evaluate(runtime::Collectives& group, const HeldOutText& text,
+                                          const ir::Program& program);
+
+ private:
+  void adopt(State state);
+
+  const WorkerPlan& plan_;
+  Worker& worker_;
+  optim::Boxes boxes_;
+  std::optional<CellEvaluator> evaluator_;
+};
+
+// The leader's side: tells the followers, and does the same. `send` connects the group if it is not yet, and
+// sends a command; what it returns and all else must outlive the object.
+using SendCommand = std::function<Result<runtime::Collectives*>(const Command&)>;
+std::unique_ptr<SpreadState> lead_cells(const WorkerPlan& plan, Worker& worker, optim::Boxes boxes,
+                                        ProcessGroup& processes, SendCommand send);
+
+}  // namespace ostro::train
