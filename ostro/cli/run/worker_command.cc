@@ -206,7 +206,7 @@ class WorkerLoop {
     if (follower_ == nullptr)
       if (const auto code = learn()) return *code;
     if (!crew_.formed()) {
-      const auto formed = crew_.form(nullptr);
+      const auto formed = crew_.form();
       if (!formed.ok()) return ended(formed.error());
     }
     if (crew_.leads()) return lead();
