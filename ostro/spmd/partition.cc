@@ -1,5 +1,6 @@
 #include "ostro/spmd/partition.h"
 
+#include <algorithm>
 #include <map>
 
 #include <fmt/format.h>
@@ -79,7 +80,9 @@ Result<Partition> partition(const ir::Program& program, const PartitionOptions& 
     }
     plan.programs.resize(static_cast<size_t>(plan.mesh.size()));
     for (int64_t rank = 0; rank < plan.mesh.size(); ++rank) {
-      if (options.only && *options.only != rank) continue;
+      if (!options.ranks.empty() &&
+          std::find(options.ranks.begin(), options.ranks.end(), rank) == options.ranks.end())
+        continue;
       auto made = program_of(program, options, placement, plan, exchange, rank);
       if (!made.ok()) return made.error().with_context(fmt::format("partition of {}", program.name));
       auto& slot = shared[ir::print(*made)];

@@ -11,6 +11,8 @@
 #include "ostro/train/programs/leaf_plan.h"
 #include "ostro/train/programs/programs.h"
 #include "ostro/train/step/step.h"
+#include "ostro/train/workers/state_layout.h"
+#include "ostro/train/workers/update_parts.h"
 
 namespace ostro::train {
 
@@ -30,10 +32,15 @@ struct WorkerOptions {
   // axis -> number of cells (numerics.cells): parameters are owned in whole cells
   spmd::Cells cells = {};
   WorkerFault fault = WorkerFault::kNone;
+  // Copies of each worker's cells in the memory of another worker: 0 or 1. Of what several workers own anyway
+  // there is none.
+  int64_t state_replicas = 0;
+  std::vector<std::string> hosts = {};  // of each worker, so that a copy is on another host; empty: one host
   ExchangeSchedule exchange = ExchangeSchedule::kStep;
   // Of the largest step; a step may have others. 0: not known.
   int64_t leaves = 0;
-  // Set: a plan for this worker alone. A process needs only the programs of its own worker.
+  // Set: a plan for this worker alone, which is all that a process needs. Only its programs are made, and
+  // those for the copies that it holds.
   std::optional<int64_t> only = {};
 };
 
@@ -50,20 +57,23 @@ struct WorkerPlan {
   // axes that do carry leaves run the same program on different leaves. With ExchangeSchedule::kLayer they
   // exchange the gradients in it; then it is the program of the first round of `options.leaves` leaves.
   spmd::Partition leaf;
-  // The update program, split over all mesh axes.
-  spmd::Partition update;
+  // The parts of the update program, split over all mesh axes.
+  UpdatePartitions update;
+  StateLayout state;  // where the cells of parameters and moments are
+  // holders[rank] keeps a copy of rank's cells and updates it, too. Everyone keeps one. Empty: no copies.
+  std::vector<int64_t> holders;
   std::string gather_axes;  // mesh axes that carry leaves and split parameters, for Mesh::peers; "": none
   std::vector<spmd::Layout> cuts;
 
-  const ir::Mesh& mesh() const { return update.mesh; }
+  const ir::Mesh& mesh() const { return update.apply.mesh; }
   // The workers that run different leaves of the batch beside `rank`, itself included, in the order of their
   // leaves.
   std::vector<int64_t> leaf_peers(int64_t rank) const { return mesh().peers(rank, kLeafPeers); }
 
   // Whole shape of parameter k. Its moments and gradient have the same.
-  const ir::Shape& shape(size_t k) const { return update.param_shapes[k]; }
+  const ir::Shape& shape(size_t k) const { return update.apply.param_shapes[k]; }
   // Where the cells of parameter k are: every worker updates what it holds by this layout.
-  const spmd::Layout& owned(size_t k) const { return update.params[k]; }
+  const spmd::Layout& owned(size_t k) const { return update.apply.params[k]; }
   // What the leaf program takes of parameter k: whole along the axes that carry leaves, or, with
   // ExchangeSchedule::kLayer, what is owned.
   const spmd::Layout& used(size_t k) const { return leaf.params[k]; }
@@ -75,6 +85,10 @@ struct WorkerPlan {
   int64_t used_bytes(int64_t rank) const;
   // Whether parameter k is split over workers that run different leaves.
   bool gathered(size_t k) const;
+  // The parameters of which only one worker owns each element, so that holders keep copies; ascending.
+  std::vector<size_t> mirrored;
+  // Whose cells worker `rank` keeps; -1: nobody's.
+  int64_t kept_for(int64_t rank) const;
   // Whether `rank` is the first of the workers that hold the same elements of parameter k as it does.
   bool first_holder(size_t k, int64_t rank) const;
 };
@@ -89,6 +103,9 @@ spmd::LeafExchange round_of(int64_t leaves, LeafRange range);
 // The leaf program of a round for worker `rank`, with ExchangeSchedule::kLayer.
 Result<std::shared_ptr<const ir::Program>> round_program(const WorkerPlan& plan,
                                                          const spmd::LeafExchange& round, int64_t rank);
+
+// What decides where the cells of parameters are (make_state_layout).
+spmd::Placement placement_for(const CanonicalPrograms& programs, const WorkerOptions& options);
 
 // The fault of OSTRO_TEST_FAULT that concerns workers.
 WorkerFault planted_worker_fault();
