@@ -1,6 +1,5 @@
 #include "ostro/spmd/partition.h"
 
-#include <algorithm>
 #include <map>
 
 #include <fmt/format.h>
@@ -80,9 +79,7 @@ Result<Partition> partition(const ir::Program& program, const PartitionOptions& 
     }
     plan.programs.resize(static_cast<size_t>(plan.mesh.size()));
     for (int64_t rank = 0; rank < plan.mesh.size(); ++rank) {
-      if (!options.ranks.empty() &&
-          std::find(options.ranks.begin(), options.ranks.end(), rank) == options.ranks.end())
-        continue;
+      if (options.only && *options.only != rank) continue;
       auto made = program_of(program, options, placement, plan, exchange, rank);
       if (!made.ok()) return made.error().with_context(fmt::format("partition of {}", program.name));
       auto& slot = shared[ir::print(*made)];

@@ -27,8 +27,8 @@ struct PartitionOptions {
   std::optional<LeafExchange> exchange = {};
   // One per parameter and per result of the program.
   std::vector<Role> params, results;
-  // The workers whose programs are made; empty: all. A process needs no other's than its own worker's.
-  std::vector<int64_t> ranks = {};
+  // Set: only this worker's program is made, for a process that is this worker and no other.
+  std::optional<int64_t> only = {};
   // The role of every value in between: kActivation for a program that computes the loss of a leaf of a
   // batch, kParameter for the optimizer's update, which works on parameters only.
   Role values = Role::kActivation;

@@ -34,17 +34,17 @@ void MeshOptions::visit_options(config::OptionTable& t) {
         "replica and data run different microbatches; other axes split what tensor_parallel_axes and "
         "axis_resources map to them")
       .other("{data: -1}");
-  t.add(&exchange, "exchange", Effect::kPlan, "",
-        "when workers exchange gradients. step: each worker adds up those of its leaves, in whole, and sends "
-        "them once a step. layer: every leaf's, layer by layer within the backward pass; then no worker ever "
-        "holds whole parameters or gradients, but every leaf's travel")
-      .other("layer");
   t.add(
        &state_replicas, "state_replicas", Effect::kPlan, "0 or 1",
        "copies of the parameters and moments that a worker owns, in the memory of another worker, on another "
        "host if there is one. With 1 a lost worker costs no step; with 0 the run goes on from its last "
        "checkpoint")
       .other("0");
+  t.add(&exchange, "exchange", Effect::kPlan, "",
+        "when workers exchange gradients. step: each worker adds up those of its leaves, in whole, and sends "
+        "them once a step. layer: every leaf's, layer by layer within the backward pass; then no worker ever "
+        "holds whole parameters or gradients, but every leaf's travel")
+      .other("layer");
 }
 
 void ShardingOptions::visit_options(config::OptionTable& t) {

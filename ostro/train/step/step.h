@@ -77,8 +77,7 @@ class StepRunner {
   // Memory and FLOPs of the leaf and update programs, for reports.
   virtual runtime::ExecutableInfo leaf_info() const = 0;
   virtual runtime::ExecutableInfo update_info() const = 0;
-  // The load of each worker whose programs are at hand, in steps of `leaves` leaves: of all workers that are
-  // threads, or of this process.
+  // The load of each worker in steps of `leaves` leaves.
   virtual std::vector<WorkerLoad> loads(int64_t leaves) const = 0;
   // Bytes sent between workers so far.
   virtual int64_t bytes_sent() const { return 0; }

@@ -23,8 +23,9 @@ WorkerLoad Worker::load(int64_t leaves) const {
   WorkerLoad load;
   schedule_->add_load(leaves, load);
   load.owned_bytes = 3 * plan_.owned_bytes(rank_);
+  const auto rank = static_cast<size_t>(rank_);
   for (const spmd::Partition* part : {&plan_.update.measure, &plan_.update.prints})
-    load.sent.update += collective_bytes(part->programs[static_cast<size_t>(rank_)]->body, plan_.mesh());
+    load.sent.update += collective_bytes(part->programs[rank]->body, plan_.mesh());
   if (!plan_.holders.empty())
     for (const size_t k : plan_.mirrored) load.sent.copies += plan_.owned_shape(k, rank_).bytes();
   return load;

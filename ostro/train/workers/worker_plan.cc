@@ -4,6 +4,7 @@
 #include <numeric>
 
 #include "ostro/base/test_fault.h"
+#include "ostro/ir/text/sub_program.h"
 #include "ostro/train/options/mesh.h"
 
 namespace ostro::train {
@@ -16,7 +17,7 @@ spmd::PartitionOptions options_for(const WorkerOptions& o, const ir::Program& pr
   options.sharding = o.sharding;
   options.cells = o.cells;
   options.leaf_axes = kLeafAxes;
-  if (o.only) options.ranks = {*o.only};
+  options.only = o.only;
   options.params.assign(program.body.params.size(), Role::kActivation);
   options.results.assign(program.body.results.size(), Role::kActivation);
   return options;
@@ -116,16 +117,13 @@ Result<WorkerPlan> make_worker_plan(const CanonicalPrograms& programs, runtime::
   if (!leaf.ok()) return round ? leaf.error().with_context("trainer.mesh.exchange: layer") : leaf.error();
   plan.leaf = std::move(leaf).value();
   const UpdateParts parts = update_parts(programs);
+  ASSIGN_OR_RETURN(plan.update, partition_update(parts, plan.n, options_for(options, parts.apply)));
   plan.state = make_state_layout(parameter_shapes(programs), placement_for(programs, options));
-  const int64_t workers = options.sharding.mesh.size();
+  const int64_t workers = plan.mesh().size();
   if (options.state_replicas > 0 && workers > 1)
     for (size_t k = 0; k < plan.n; ++k)
       if (plan.state.owned_once[k]) plan.mirrored.push_back(k);
   if (!plan.mirrored.empty()) plan.holders = holders_of(options.hosts, workers);
-  spmd::PartitionOptions update = options_for(options, parts.apply);
-  if (options.only)
-    if (const int64_t other = plan.kept_for(*options.only); other >= 0) update.ranks.push_back(other);
-  ASSIGN_OR_RETURN(plan.update, partition_update(parts, plan.n, update));
   for (size_t k = 0; k < plan.n; ++k) {
     plan.cuts.push_back(plan.owned(k));
     for (spmd::Split& s : plan.cuts.back())
@@ -158,6 +156,23 @@ Result<std::shared_ptr<const ir::Program>> round_program(const WorkerPlan& plan,
   options.only = rank;
   ASSIGN_OR_RETURN(const spmd::Partition made, partition_leaf(plan.programs, options, round));
   return made.programs[static_cast<size_t>(rank)];
+}
+
+Result<ir::Program> mirrored_apply(const WorkerPlan& plan, int64_t rank) {
+  WorkerOptions options = plan.options;
+  options.only = rank;
+  const UpdateParts parts = update_parts(plan.programs);
+  ASSIGN_OR_RETURN(const UpdatePartitions made,
+                   partition_update(parts, plan.n, options_for(options, parts.apply)));
+  const ir::Program& whole = *made.apply.programs[static_cast<size_t>(rank)];
+  std::vector<ir::ValueId> params, results;
+  for (size_t part = 0; part < 4; ++part)
+    for (const size_t k : plan.mirrored) {
+      params.push_back(whole.body.params[part * plan.n + k]);
+      if (part < 3) results.push_back(whole.body.results[part * plan.n + k]);
+    }
+  for (size_t i = 4 * plan.n; i < whole.body.params.size(); ++i) params.push_back(whole.body.params[i]);
+  return ir::sub_program(whole, "apply_mirrored", params, results);
 }
 
 WorkerFault planted_worker_fault() {

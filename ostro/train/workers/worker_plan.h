@@ -32,15 +32,14 @@ struct WorkerOptions {
   // axis -> number of cells (numerics.cells): parameters are owned in whole cells
   spmd::Cells cells = {};
   WorkerFault fault = WorkerFault::kNone;
+  ExchangeSchedule exchange = ExchangeSchedule::kStep;
+  // Of the largest step; a step may have others. 0: not known.
+  int64_t leaves = 0;
   // Copies of each worker's cells in the memory of another worker: 0 or 1. Of what several workers own anyway
   // there is none.
   int64_t state_replicas = 0;
   std::vector<std::string> hosts = {};  // of each worker, so that a copy is on another host; empty: one host
-  ExchangeSchedule exchange = ExchangeSchedule::kStep;
-  // Of the largest step; a step may have others. 0: not known.
-  int64_t leaves = 0;
-  // Set: a plan for this worker alone, which is all that a process needs. Only its programs are made, and
-  // those for the copies that it holds.
+  // Set: a plan for this worker alone. A process needs only the programs of its own worker.
   std::optional<int64_t> only = {};
 };
 
@@ -103,6 +102,9 @@ spmd::LeafExchange round_of(int64_t leaves, LeafRange range);
 // The leaf program of a round for worker `rank`, with ExchangeSchedule::kLayer.
 Result<std::shared_ptr<const ir::Program>> round_program(const WorkerPlan& plan,
                                                          const spmd::LeafExchange& round, int64_t rank);
+
+// The update of what worker `rank` owns of the mirrored parameters, for the worker that keeps copies of them.
+Result<ir::Program> mirrored_apply(const WorkerPlan& plan, int64_t rank);
 
 // What decides where the cells of parameters are (make_state_layout).
 spmd::Placement placement_for(const CanonicalPrograms& programs, const WorkerOptions& options);

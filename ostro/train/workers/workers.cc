@@ -119,9 +119,9 @@ Result<WorkerOptions> worker_options(const TrainConfig& config, int64_t workers)
   return WorkerOptions{.sharding = std::move(sharding),
                        .cells = config.numerics.cells,
                        .fault = planted_worker_fault(),
-                       .state_replicas = config.trainer.sharding.mesh.state_replicas,
                        .exchange = config.trainer.sharding.mesh.exchange,
-                       .leaves = rows / config.numerics.leaf_examples.value_or(rows)};
+                       .leaves = rows / config.numerics.leaf_examples.value_or(rows),
+                       .state_replicas = config.trainer.sharding.mesh.state_replicas};
 }
 
 Result<std::unique_ptr<StepRunner>> make_runner(const CanonicalPrograms& programs, runtime::Engine& engine,
