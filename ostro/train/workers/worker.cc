@@ -25,7 +25,7 @@ WorkerLoad Worker::load(int64_t leaves) const {
   load.owned_bytes = 3 * plan_.owned_bytes(rank_);
   const auto rank = static_cast<size_t>(rank_);
   for (const spmd::Partition* part : {&plan_.update.measure, &plan_.update.prints})
-    load.sent.update += collective_bytes(part->programs[rank]->body, plan_.mesh());
+    load.sent.update += collective_bytes(part->programs[rank]->body, plan_.mesh(), rank_);
   if (!plan_.holders.empty())
     for (const size_t k : plan_.mirrored) load.sent.copies += plan_.owned_shape(k, rank_).bytes();
   return load;
