@@ -25,7 +25,9 @@ class GradientSchedule {
   virtual void reset() = 0;
   // Adds what this worker holds, and what it sends in a step of `leaves` leaves, for its gradients.
   virtual void add_load(int64_t leaves, WorkerLoad& load) const = 0;
-  // The program of a leaf. It is compiled when it is first used.
+  // The program of a leaf; with rounds, of the first one.
+  virtual const ir::Program& leaf_ir() const = 0;
+  // The same, compiled when it is first used.
   virtual Result<runtime::Executable*> leaf_program() = 0;
 };
 

@@ -54,10 +54,7 @@ class ProcessRunner final : public StepRunner {
   runtime::ExecutableInfo leaf_info() const override { return info(&Worker::leaf_program); }
   runtime::ExecutableInfo update_info() const override { return info(&Worker::apply_program); }
   std::vector<WorkerLoad> loads(int64_t leaves) const override {
-    std::vector<WorkerLoad> out;
-    for (int64_t rank = 0; rank < crew_.plan().mesh().size(); ++rank)
-      out.push_back(Worker(crew_.plan(), rank).load(leaves));
-    return out;
+    return crew_.formed() ? std::vector{crew_.worker().load(leaves)} : std::vector<WorkerLoad>();
   }
   int64_t bytes_sent() const override { return crew_.formed() ? crew_.group().bytes_sent() : 0; }
 
