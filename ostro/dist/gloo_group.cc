@@ -226,7 +226,7 @@ Result<std::unique_ptr<Group>> connect_gloo(const ir::Mesh& mesh, int64_t rank, 
 
   const Deadline deadline = Deadline::clock::now() + options.connect_timeout;
   const std::string context = fmt::format("worker {}", rank);
-  auto wire = GlooWire::connect(rank, mesh.size(), store, prefix, options.bind, deadline);
+  auto wire = GlooWire::connect(rank, mesh.size(), store, prefix, options.epoch, options.bind, deadline);
   if (!wire.ok()) return wire.error().with_context(context);
   const Status proved = prove_pairs(**wire, rank, mesh.size(), options.secret, prefix, deadline);
   if (!proved.ok()) return proved.error().with_context(context);

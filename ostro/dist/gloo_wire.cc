@@ -9,6 +9,7 @@
 #include "ostro/dist/gloo_wire.h"
 
 #include <algorithm>
+#include <functional>
 #include <mutex>
 #include <optional>
 #include <stdexcept>
@@ -21,6 +22,7 @@
 #include <gloo/transport/tcp/device.h>
 #include <gloo/transport/unbound_buffer.h>
 
+#include "ostro/base/watch/fault_point.h"
 #include "ostro/dist/gloo_loop.h"
 #include "ostro/dist/meet.h"
 
@@ -34,12 +36,14 @@ using GlooBuffer = gloo::transport::UnboundBuffer;
 // told.
 class GlooStore final : public gloo::rendezvous::Store {
  public:
-  GlooStore(KeyValue& store, std::string prefix, Deadline deadline)
-      : store_(store), prefix_(std::move(prefix)), deadline_(deadline) {}
+  // Calls `published` after each set(): of this process's address.
+  GlooStore(KeyValue& store, std::string prefix, Deadline deadline, std::function<void()> published)
+      : store_(store), prefix_(std::move(prefix)), deadline_(deadline), published_(std::move(published)) {}
 
   void set(const std::string& key, const std::vector<char>& data) override {
     const Status status = store_.set(prefix_ + key, std::string_view(data.data(), data.size()));
     if (!status.ok()) throw std::runtime_error(status.error().message());
+    published_();
   }
   std::vector<char> get(const std::string& key) override {
     const auto value = store_.get(prefix_ + key, left_until(deadline_));
@@ -55,6 +59,7 @@ class GlooStore final : public gloo::rendezvous::Store {
   KeyValue& store_;
   const std::string prefix_;
   const Deadline deadline_;
+  const std::function<void()> published_;
 };
 
 // A message that is sent or received.
@@ -287,8 +292,8 @@ class Wire final : public GlooWire {
 }  // namespace
 
 Result<std::unique_ptr<GlooWire>> GlooWire::connect(int64_t rank, int64_t size, KeyValue& store,
-                                                    const std::string& prefix, const std::string& bind,
-                                                    Deadline deadline) {
+                                                    const std::string& prefix, int64_t epoch,
+                                                    const std::string& bind, Deadline deadline) {
   RETURN_IF_ERROR(check_address(bind));
   RETURN_IF_ERROR(meet(rank, size, store, prefix, deadline));
   try {
@@ -298,7 +303,7 @@ Result<std::unique_ptr<GlooWire>> GlooWire::connect(int64_t rank, int64_t size, 
     auto context =
         std::make_shared<gloo::rendezvous::Context>(static_cast<int>(rank), static_cast<int>(size));
     context->setTimeout(std::max(left_until(deadline) / 5, milliseconds(1)));  // Gloo multiplies by five
-    GlooStore addresses(store, prefix + "address/", deadline);
+    GlooStore addresses(store, prefix + "address/", deadline, [&] { fault_point("connect", epoch, rank); });
     // The wire gets the context only afterwards: closing one that did not connect fails.
     context->connectFullMesh(addresses, device);
     auto wire = std::make_unique<Wire>(std::move(context), GlooLoop::start(device), rank, size);

@@ -47,10 +47,11 @@ class Flight {
 // The connections of one process. One thread calls all functions, except abort().
 class GlooWire {
  public:
-  // Connects `size` processes that come with the same prefix, until the deadline.
+  // Connects `size` processes that come with the same prefix, until the deadline. `epoch` is for
+  // fault_point().
   static Result<std::unique_ptr<GlooWire>> connect(int64_t rank, int64_t size, KeyValue& store,
-                                                   const std::string& prefix, const std::string& bind,
-                                                   Deadline deadline);
+                                                   const std::string& prefix, int64_t epoch,
+                                                   const std::string& bind, Deadline deadline);
   virtual ~GlooWire() = default;
 
   // Starts all transfers and returns at once; several flights may be on their way. Their memory belongs to

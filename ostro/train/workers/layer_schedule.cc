@@ -8,6 +8,8 @@
 
 #include "ostro/base/check.h"
 #include "ostro/base/profile.h"
+#include "ostro/base/watch/fault_point.h"
+#include "ostro/base/watch/pulse.h"
 #include "ostro/train/workers/collective_bytes.h"
 #include "ostro/train/workers/gradient_schedule.h"
 #include "ostro/train/workers/gradient_sums.h"
@@ -53,6 +55,7 @@ class LayerSchedule final : public GradientSchedule {
     for (const LeafRange& range : rounds(leaves)) {
       ASSIGN_OR_RETURN(Buffers out, run_round(c, owned, batch, leaves, range, results));
       phase("join rounds");
+      fault_point("exchange", read_pulse().step, rank_);
       const std::vector<Subtree> nodes = subtrees(leaves, range);
       for (size_t i = 0; i < nodes.size(); ++i) {
         Buffers part;
@@ -77,6 +80,12 @@ class LayerSchedule final : public GradientSchedule {
   }
 
   void reset() override {}  // the leaf program reads the owned cells themselves
+
+  int64_t own_leaves(int64_t leaves) const override {
+    int64_t own = 0;
+    for (const LeafRange& range : rounds(leaves)) own += leaf_of(range, place_) >= 0 ? 1 : 0;
+    return own;
+  }
 
   void add_load(int64_t leaves, WorkerLoad& load) const override;
 
@@ -112,6 +121,7 @@ class LayerSchedule final : public GradientSchedule {
     int64_t at = leaf;
     if (plan_.fault == WorkerFault::kLeafOrder && leaves > 2 && (leaf == 1 || leaf == 2)) at = 3 - leaf;
     phase("leaf", leaf);
+    fault_point("leaf", read_pulse().step, rank_);
     Buffers inputs = owned;
     for (Buffer& b : leaf_batch(plan_, rank_, batch, at)) inputs.push_back(std::move(b));
     ASSIGN_OR_RETURN(Buffers out, program->run(std::move(inputs), {&c}));
@@ -150,11 +160,11 @@ class LayerSchedule final : public GradientSchedule {
 // Partial sums are counted as gradients() makes them: those of earlier rounds, then what the program gives,
 // and its parts if it gives several.
 void LayerSchedule::add_load(int64_t leaves, WorkerLoad& load) const {
+  load.leaves = own_leaves(leaves);
   const int64_t owned = plan_.owned_bytes(rank_);
   std::map<RoundKey, int64_t> runs;
   std::vector<Subtree> sums;
   for (const LeafRange& range : rounds(leaves)) {
-    load.leaves += leaf_of(range, place_) >= 0 ? 1 : 0;
     const spmd::LeafExchange round = round_of(leaves, range);
     ++runs[{round.firsts, round.counts}];
     const std::vector<Subtree> nodes = subtrees(leaves, range);

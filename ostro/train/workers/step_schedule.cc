@@ -5,6 +5,8 @@
 #include <numeric>
 
 #include "ostro/base/profile.h"
+#include "ostro/base/watch/fault_point.h"
+#include "ostro/base/watch/pulse.h"
 #include "ostro/spmd/run_parts.h"
 #include "ostro/train/workers/cell_exchange.h"
 #include "ostro/train/workers/collective_bytes.h"
@@ -50,9 +52,14 @@ class StepSchedule final : public GradientSchedule {
 
   void reset() override { params_.clear(); }
 
+  int64_t own_leaves(int64_t leaves) const override {
+    const LeafRange own = range(leaves, place_);
+    return own.end - own.begin;
+  }
+
   void add_load(int64_t leaves, WorkerLoad& load) const override {
     const LeafRange own = range(leaves, place_);
-    load.leaves = own.end - own.begin;
+    load.leaves = own_leaves(leaves);
     const std::vector<Subtree> nodes = subtrees(leaves, own);
     int64_t finished = 0;
     for (const Subtree& node : nodes)
@@ -108,6 +115,7 @@ class StepSchedule final : public GradientSchedule {
     const LeafRange own = range(leaves, place_);
     for (int64_t i = own.begin; i < own.end; ++i) {
       phase("leaf", i);
+      fault_point("leaf", read_pulse().step, rank_);
       int64_t at = i;
       if (plan_.fault == WorkerFault::kLeafOrder && leaves > 2 && (i == 1 || i == 2)) at = 3 - i;
       Buffers inputs = params_;
@@ -125,6 +133,7 @@ class StepSchedule final : public GradientSchedule {
   // this worker owns.
   Result<Buffers> exchange_gradients(runtime::Collectives& c, int64_t leaves, SubtreeSums& mine) {
     phase("exchange gradients");
+    fault_point("exchange", read_pulse().step, rank_);
     std::vector<const Buffers*> own;
     for (const auto& [node, sum] : mine.sums()) own.push_back(&sum);
     std::vector<std::vector<Subtree>> nodes;

@@ -3,17 +3,20 @@
 #include <fmt/format.h>
 
 #include "ostro/base/profile.h"
+#include "ostro/base/watch/pulse.h"
 #include "ostro/numerics/fp_env.h"
 #include "ostro/train/workers/collective_bytes.h"
 
 namespace ostro::train {
 
 Result<StepResult> Worker::step(runtime::Collectives& c, const BatchArrays& batch,
-                                const optim::AdamScalars& scalars) {
+                                const optim::AdamScalars& scalars, int64_t number) {
+  number_ = number;
   const numerics::FpEnvGuard guard;
   pending_.reset();
   const PhasedSpan span(profiling() ? fmt::format("worker {}", rank_) : "");
   StepResult result;
+  const PulseStep pulse(step_ + 1, schedule_->own_leaves(batch[0].shape().axes[0].size / plan_.rows));
   ASSIGN_OR_RETURN(Buffers gradients, schedule_->gradients(c, own_.params, batch, result.leaves));
   schedule_->reset();  // before the update: it frees memory, and the update overwrites the parameters
   return update(c, std::move(gradients), scalars, std::move(result));
