@@ -9,7 +9,6 @@
 #include "ostro/io/files/path.h"
 #include "ostro/train/workers/cell_work.h"
 
-
 namespace ostro::train {
 namespace {
 
@@ -104,8 +103,9 @@ Result<bool> Follower::obey(Batches& batches) {
         break;
       case Command::Kind::kSave: {
         ASSIGN_OR_RETURN(CellSnapshot snapshot, cells.snapshot(group));
-        const SharedSave place{&fs_,       checkpoints_, &crew_.membership().store(epoch.number),
-                               save_key(command.step), epoch.rank, epoch.size};
+        const SharedSave place{
+            &fs_,       checkpoints_, &crew_.membership().store(epoch.number), save_key(command.step),
+            epoch.rank, epoch.size};
         // What went wrong with the one before is the leader's business.
         (void)saver_.wait();
         RETURN_IF_ERROR(saver_.start(join_save(place, std::move(snapshot))));
@@ -115,8 +115,8 @@ Result<bool> Follower::obey(Batches& batches) {
         if (!held_out_) {
           ASSIGN_OR_RETURN(held_out_, HeldOutText::create(crew_.config(), *data_.stores));
         }
-        RETURN_IF_ERROR(cells.evaluate(
-            group, *held_out_, held_out_program(crew_.config(), data_.tokenizer->vocab_size())));
+        RETURN_IF_ERROR(cells.evaluate(group, *held_out_,
+                                       held_out_program(crew_.config(), data_.tokenizer->vocab_size())));
         break;
       case Command::Kind::kStep: {
         const auto watch = command.step == 0 ? nullptr : std::make_unique<PulseWatch>();

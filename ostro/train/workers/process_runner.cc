@@ -41,7 +41,7 @@ class ProcessRunner final : public StepRunner, private SpreadState {
   runtime::ExecutableInfo leaf_info() const override { return info(&Worker::leaf_program); }
   runtime::ExecutableInfo update_info() const override { return info(&Worker::apply_program); }
   std::vector<WorkerLoad> loads(int64_t leaves) const override {
-    return {crew_.formed() ? crew_.worker().load(leaves) : WorkerLoad()};
+    return crew_.formed() ? std::vector{crew_.worker().load(leaves)} : std::vector<WorkerLoad>();
   }
   int64_t bytes_sent() const override { return crew_.formed() ? crew_.group().bytes_sent() : 0; }
 
