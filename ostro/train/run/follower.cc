@@ -4,8 +4,8 @@
 
 #include "ostro/checkpoint/catalog.h"
 #include "ostro/data/batch/prefetcher.h"
+#include "ostro/train/processes/cell_work.h"
 #include "ostro/train/step/evaluate.h"
-#include "ostro/train/workers/cell_work.h"
 #include "ostro/train/workers/workers.h"
 
 namespace ostro::train {
@@ -72,7 +72,10 @@ Status follow(const TrainConfig& given, const Environment& env, ProcessGroup& gr
     } else {
       if (batches == nullptr)
         batches = std::make_unique<data::Prefetcher>(
-            [&loader](int64_t step, data::Batch memory) { return loader.batch(step, 1, std::move(memory)); },
+            [&](int64_t step, data::Batch memory) {
+              return loader.batch_with(step, plan.rows_of(loader.schedule().size(step), group.rank), 1,
+                                       std::move(memory));
+            },
             command.step);
       ASSIGN_OR_RETURN(batch, batches->next(std::move(batch)));
       RETURN_IF_ERROR(worker.step(peers, to_arrays(batch), {command.lr, command.k1, command.k2}));

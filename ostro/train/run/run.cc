@@ -11,12 +11,12 @@
 #include "ostro/data/formats/shared_chat_template.h"
 #include "ostro/io/files/atomic_file.h"
 #include "ostro/tokenizer/files/files.h"
+#include "ostro/train/processes/process_runner.h"
 #include "ostro/train/record/version.h"
 #include "ostro/train/run/restore_together.h"
 #include "ostro/train/run/witness.h"
 #include "ostro/train/step/fingerprints.h"
 #include "ostro/train/step/snapshot.h"
-#include "ostro/train/workers/process_runner.h"
 #include "ostro/train/workers/workers.h"
 
 namespace ostro::train {

@@ -53,6 +53,11 @@ LeafRange WorkerPlan::range(int64_t leaves, int64_t rank) const {
   return leaf_range(leaves, static_cast<int64_t>(peers.size()), at);
 }
 
+std::vector<std::pair<int64_t, int64_t>> WorkerPlan::rows_of(int64_t batch_size, int64_t rank) const {
+  const LeafRange mine = range(batch_size / rows, rank);
+  return {{mine.begin * rows, mine.end * rows}};
+}
+
 spmd::Layout WorkerPlan::cut(size_t k) const {
   spmd::Layout layout = owned(k);
   for (spmd::Split& s : layout)

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "ostro/spmd/partition.h"
@@ -48,6 +49,8 @@ struct WorkerPlan {
   std::vector<int64_t> leaf_peers(int64_t rank) const;
   // The leaves that worker `rank` runs.
   LeafRange range(int64_t leaves, int64_t rank) const;
+  // And their rows of a batch: ranges [first, second).
+  std::vector<std::pair<int64_t, int64_t>> rows_of(int64_t batch_size, int64_t rank) const;
 
   // Whole shape of parameter k. Its moments and gradient have the same.
   const ir::Shape& shape(size_t k) const { return update.param_shapes[k]; }

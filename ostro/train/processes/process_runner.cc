@@ -1,7 +1,7 @@
-#include "ostro/train/workers/process_runner.h"
+#include "ostro/train/processes/process_runner.h"
 
 #include "ostro/base/profile.h"
-#include "ostro/train/workers/cell_work.h"
+#include "ostro/train/processes/cell_work.h"
 #include "ostro/train/workers/workers.h"
 
 namespace ostro::train {

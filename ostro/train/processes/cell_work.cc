@@ -1,6 +1,6 @@
-#include "ostro/train/workers/cell_work.h"
+#include "ostro/train/processes/cell_work.h"
 
-#include "ostro/train/workers/init_cells.h"
+#include "ostro/train/cells/init_cells.h"
 
 namespace ostro::train {
 namespace {
@@ -25,10 +25,10 @@ class LeaderCells final : public SpreadState {
   Status save(io::FileSystem& fs, const std::string& root, const checkpoint::Info& info,
               checkpoint::AsyncSaver& saver) override {
     ASSIGN_OR_RETURN(runtime::Collectives * group, send_({.kind = Command::Kind::kSave, .step = info.step}));
-    ASSIGN_OR_RETURN(CellSnapshot snapshot, work_.snapshot(*group));
+    ASSIGN_OR_RETURN(CellSnapshot snapshot, work_.snapshot(*group, info));
     const SharedSave place{
         &fs, root, processes_.store, save_key(info.step), processes_.rank, processes_.size};
-    return saver.start(lead_save(place, info, std::move(snapshot)));
+    return saver.start(lead_save(place, std::move(snapshot)));
   }
 
   Result<std::vector<BatchLoss>> evaluate(const HeldOutText& text, const ir::Program& program) override {
@@ -62,9 +62,9 @@ Result<CellsRead> CellWork::restore(runtime::Collectives& group, io::FileSystem&
   return read;
 }
 
-Result<CellSnapshot> CellWork::snapshot(runtime::Collectives& group) const {
+Result<CellSnapshot> CellWork::snapshot(runtime::Collectives& group, const checkpoint::Info& info) const {
   const State owned{0, worker_.params(), worker_.first_moment(), worker_.second_moment()};
-  return snapshot_cells(plan_, group, owned, boxes_);
+  return snapshot_cells(plan_, group, owned, boxes_, info);
 }
 
 Result<std::vector<BatchLoss>> CellWork::evaluate(runtime::Collectives& group, const HeldOutText& text,

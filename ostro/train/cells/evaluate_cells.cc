@@ -1,4 +1,4 @@
-#include "ostro/train/workers/evaluate_cells.h"
+#include "ostro/train/cells/evaluate_cells.h"
 
 #include <algorithm>
 

@@ -1,4 +1,4 @@
-#include "ostro/train/workers/init_cells.h"
+#include "ostro/train/cells/init_cells.h"
 
 #include <algorithm>
 
