@@ -6,7 +6,7 @@
 #include <utility>
 
 #include "ostro/base/log.h"
-#include "ostro/cluster/wire/secret.h"
+#include "ostro/base/sha256.h"
 
 namespace ostro::cluster {
 namespace {
@@ -27,13 +27,19 @@ Loop::Loop(const CoordinatorOptions& options, Socket listener, Journal journal)
       port_(port_of(listener_)),
       journal_(std::move(journal)),
       epoch_(journal_.last_epoch()),
-      roster_(options.workers, journal_.last_epoch(), [this](int64_t member, const std::string& message) {
-        const auto found = members_.find(member);
-        if (found != members_.end()) push(*found->second, message);
-      }) {}
+      roster_({options.min_workers, options.max_workers, options.multiple}, journal_.last_epoch(),
+              [this](int64_t member, const std::string& message) {
+                const auto found = members_.find(member);
+                if (found != members_.end()) push(*found->second, message);
+              }) {}
 
 void Loop::stop() {
   stopped_ = true;
+  waker_.wake();
+}
+
+void Loop::stop_run() {
+  stops_run_ = true;
   waker_.wake();
 }
 
@@ -43,6 +49,8 @@ void Loop::run() {
     // After all has been read: when this thread has not run for a while, nobody else is to blame for the
     // silence.
     expire();
+    roster_.expire(Clock::now());
+    if (stops_run_.exchange(false)) roster_.stop();
     accept_some();
     settle();
   }
@@ -54,7 +62,8 @@ void Loop::wait() {
   Clock::time_point until = now + std::chrono::hours(1);
   const bool accepts = next_accept_ <= now;
   if (!accepts) until = std::min(until, next_accept_);
-  if (roster_.can_begin()) until = std::min(until, next_record_);
+  if (roster_.can_begin(now)) until = std::min(until, next_record_);
+  if (const auto look = roster_.next_look(now)) until = std::min(until, *look);
   std::vector<pollfd> polls = {{waker_.fd(), POLLIN, 0}, {accepts ? listener_.fd() : -1, POLLIN, 0}};
   for (const Peer& peer : peers_) {
     until = std::min(until, peer.until);
@@ -84,8 +93,11 @@ void Loop::read(Peer& peer) {
 void Loop::expire() {
   const Clock::time_point now = Clock::now();
   for (Peer& peer : peers_) {
-    if (peer.until <= now)
-      lose(peer, fmt::format("nothing was heard from it for {} ms", options_.lease.count()));
+    if (peer.until > now) continue;
+    // Its process may be stopped, and may go on at any time: whoever started it had better end it.
+    if (peer.stage == Stage::kMember && peer.lost.empty() && options_.on_silence)
+      options_.on_silence(roster_.hello(peer.member));
+    lose(peer, fmt::format("nothing was heard from it for {} ms", options_.lease.count()));
   }
 }
 
@@ -121,7 +133,8 @@ void Loop::accept_some() {
     Peer& peer = peers_.emplace_back(std::move(*socket));
     peer.came = Clock::now();
     peer.until = peer.came + kStrangerTime;
-    peer.nonce = nonce();
+    const Nonce chosen = new_nonce();
+    peer.nonce.assign(chosen.data(), chosen.size());
     push(peer, Message(Kind::kChallenge).text(peer.nonce).bytes());
   }
 }
@@ -134,6 +147,11 @@ void Loop::settle() {
     // Before anybody is told: who asks because of what a member has heard must not get an older answer.
     epoch_ = roster_.epoch();
     member_count_ = roster_.size();
+    status_ = roster_.over().value_or(0);
+    over_ = roster_.over().has_value();
+    watch_.look(
+        roster_.epoch(), roster_.current(), [this](int64_t member) { return roster_.rank(member); },
+        roster_.last_end());
     flush();
   } while (std::any_of(peers_.begin(), peers_.end(), [](const Peer& peer) { return !peer.lost.empty(); }));
 }
@@ -143,7 +161,10 @@ void Loop::remove_lost_members() {
     if (peer.lost.empty() || peer.stage != Stage::kMember) continue;
     peer.stage = Stage::kLeaving;
     members_.erase(peer.member);
+    const Event::Worker worker = roster_.worker(peer.member);
+    watch_.lost(peer.member, peer.lost);
     roster_.remove(peer.member, peer.lost);
+    tell({Event::Kind::kLost, {worker}, 0, peer.lost});
   }
 }
 
@@ -154,10 +175,13 @@ void Loop::drop_lost() {
 }
 
 void Loop::begin_epochs() {
-  if (!roster_.can_begin() || next_record_ > Clock::now()) return;
+  if (!roster_.can_begin(Clock::now()) || next_record_ > Clock::now()) return;
   // First the journal: no number may be given out twice, whenever this process ends.
   const Status recorded = journal_.record(roster_.epoch() + 1);
-  if (recorded.ok()) return roster_.begin();
+  if (recorded.ok()) {
+    roster_.begin(Clock::now());
+    return tell({Event::Kind::kEpoch, roster_.in_epoch(), roster_.epoch(), ""});
+  }
   log_error(fmt::format("no epoch can begin: {}", recorded.error().message()));
   next_record_ = Clock::now() + kRetry;
 }
@@ -182,6 +206,10 @@ void Loop::push(Peer& peer, const std::string& message) {
 
 void Loop::lose(Peer& peer, const std::string& why) {
   if (peer.lost.empty()) peer.lost = why;
+}
+
+void Loop::tell(const Event& event) const {
+  if (options_.observer) options_.observer(event);
 }
 
 }  // namespace ostro::cluster

@@ -10,32 +10,43 @@
 
 #include "ostro/base/error.h"
 #include "ostro/cluster/epoch.h"
+#include "ostro/cluster/watch/progress.h"
 
 namespace ostro::cluster {
 
 inline constexpr size_t kMostBytes = size_t{1} << 20;  // of a message
 inline constexpr size_t kMostBytesOfStranger = 1024;   // of one from somebody who has proved nothing yet
 inline constexpr size_t kMostBytesOfReason = 4096;     // of a text why something went wrong
-inline constexpr int64_t kReplyOk = -1;                // in place of an ErrorCode
+inline constexpr size_t kMostBytesOfHost = 256;
+inline constexpr int64_t kReplyOk = -1;  // in place of an ErrorCode
 
 enum class Kind : uint8_t {
   // coordinator to member
   kChallenge = 1,  // nonce
   kWelcome,        // proof, lease in milliseconds
   kRefused,        // why
-  kEpoch,          // number, rank, size
+  kEpoch,          // number, rank or -1, 1 if it is planned beside another, size, then each worker's host
   kEnd,            // number, reason
   kReply,          // request, ErrorCode or kReplyOk, value or message
   // member to coordinator
   kProof,    // nonce, proof
-  kHello,    // job, host, pid, how many entries, then each entry's name and value
+  kHello,    // job, host, pid, epoch, rank, size, how many entries, then each entry's name and value
   kEndSeen,  // number
   kFault,    // number, why
   kSet,      // request, number, key, value
   kGet,      // request, number, key
   kCancel,   // request
   // both
-  kBeat,  // says only that the sender lives; the coordinator answers a member's
+  kBeat,  // the sender lives; a member's has its progress, the coordinator answers it
+  // coordinator to member
+  kDropped,  // number of a planned epoch, why it is given up
+  kStop,     // save and stop
+  kOver,     // the run is over: the exit status of whoever led it
+  // member to coordinator
+  kReady,  // it knows what is trained
+  kLeave,  // it wants to leave
+  kBegan,  // number of a planned epoch that has taken over
+  kDone,   // the run is over: its exit status
 };
 
 // Builds a message: Message(Kind::kEnd).number(3).text("gone").bytes().
@@ -67,6 +78,10 @@ class MessageReader {
   std::string_view rest_;
   bool short_ = false;
 };
+
+// A member's kBeat, and its fields; none when they are wrong.
+std::string beat_message(const Progress& progress);
+std::optional<Progress> read_beat(MessageReader& reader);
 
 std::string hello_message(const Hello& hello);
 // Of the fields of a kHello; none when they are wrong.

@@ -6,18 +6,14 @@
 namespace ostro::train {
 namespace {
 
-// What every worker of a mesh has of a state, with a copy of what its neighbour owns, or without.
-std::vector<CellSnapshot> snapshots_of(const CellSetup& s, const State& whole, bool copies) {
-  const int64_t workers = s.plan.mesh().size();
-  std::vector<CellSnapshot> out(static_cast<size_t>(workers));
+// What every worker of a mesh has of a state.
+std::vector<CellSnapshot> snapshots_of(const CellSetup& s, const State& whole) {
+  std::vector<CellSnapshot> out(static_cast<size_t>(s.plan.mesh().size()));
   const Status done = dist::run_workers(s.plan.mesh(), [&](runtime::Collectives& c) -> Status {
-    KeptCells kept;
-    for (int64_t rank = 0; copies && rank < workers; ++rank) kept.holders.push_back((rank + 1) % workers);
-    const State copy = cells_of_rank(s.plan, (c.rank() + workers - 1) % workers, whole);
-    kept.kept = &copy;
     ASSIGN_OR_RETURN(out[static_cast<size_t>(c.rank())],
-                     snapshot_cells(s.plan, c, cells_of_rank(s.plan, c.rank(), whole), cell_boxes(s.config),
-                                    info_of_step(whole.step), kept));
+                     snapshot_cells(s.plan, c, cells_of_rank(s.plan, c.rank(), whole),
+                                    kept_of_rank(s.plan, c.rank(), whole), cell_boxes(s.config),
+                                    info_of_step(whole.step)));
     return Status();
   });
   REQUIRE_MESSAGE(done.ok(), (done.ok() ? "" : done.error().message()));
@@ -43,7 +39,7 @@ TEST_CASE("when a worker is lost, the others write its cells from copies: the sa
     const State whole = numbered_state(s->plan, 8);
     io::MemoryFileSystem alone;
     save_alone(alone, *s, whole);
-    const std::vector<CellSnapshot> have = snapshots_of(*s, whole, true);
+    const std::vector<CellSnapshot> have = snapshots_of(*s, whole);
     for (int64_t victim = 0; victim < workers; ++victim) {
       std::vector<const CellSnapshot*> left;
       for (int64_t i = workers - 1; i >= 0; --i)
@@ -59,18 +55,17 @@ TEST_CASE("when a worker is lost, the others write its cells from copies: the sa
 }
 
 TEST_CASE("cells of which there is no copy are lost, and so is the checkpoint") {
-  const auto s = setup_of(mesh_cases()[1]);
-  const State whole = numbered_state(s->plan, 8);
-  for (const bool copies : {false, true}) {
-    const std::vector<CellSnapshot> have = snapshots_of(*s, whole, copies);
+  for (const int64_t replicas : {0, 1}) {
+    const auto s = setup_of(mesh_cases()[1], replicas);
+    const std::vector<CellSnapshot> have = snapshots_of(*s, numbered_state(s->plan, 8));
     io::MemoryFileSystem fs;
     const Saved saved = finish_by({&have[1]}, fs);
-    CHECK(saved.ok() == copies);
-    if (!copies) CHECK(saved.error().code() == ErrorCode::kNotFound);
+    CHECK(saved.ok() == (replicas == 1));
+    if (!saved.ok()) CHECK(saved.error().code() == ErrorCode::kNotFound);
   }
   // An owner and the one that keeps its copies.
   const auto three = setup_of(mesh_cases()[4]);
-  const std::vector<CellSnapshot> have = snapshots_of(*three, numbered_state(three->plan, 8), true);
+  const std::vector<CellSnapshot> have = snapshots_of(*three, numbered_state(three->plan, 8));
   io::MemoryFileSystem fs;
   const Saved saved = finish_by({&have[2]}, fs);
   REQUIRE_FALSE(saved.ok());
@@ -79,7 +74,7 @@ TEST_CASE("cells of which there is no copy are lost, and so is the checkpoint") 
 
 TEST_CASE("a save that does not come to its end gives its snapshot back") {
   const auto s = setup_of(mesh_cases()[1]);
-  std::vector<CellSnapshot> have = snapshots_of(*s, numbered_state(s->plan, 8), true);
+  std::vector<CellSnapshot> have = snapshots_of(*s, numbered_state(s->plan, 8));
   const size_t cells = have[1].cells.size();
   io::MemoryFileSystem fs;
   dist::MemoryKeyValue store;

@@ -21,20 +21,14 @@ struct CellSnapshot {
   std::vector<checkpoint::CellData> spare;
 };
 
-// Copies of cells that others own: holders[rank] keeps what rank owns, of the parameters that have one owner.
-struct KeptCells {
-  std::vector<int64_t> holders;  // empty: nobody keeps any
-  const State* kept =
-      nullptr;  // what this worker keeps; arrays of parameters with several owners are not read
-};
-
 // Called by all workers, with what each owns after the same step. A checkpoint's cell is written by the first
 // worker that owns it. One of which several workers own a part, because numerics.cells does not cut there, is
-// sent to one of them. `boxes` are the config's cells (cell_boxes); only worker 0's `info` counts. The memory
-// of `owned` must not be written to as long as the snapshot lives.
+// sent to one of them. `kept` is the worker's copy of what plan.kept_for(rank) owns of plan.mirrored. `boxes`
+// are the config's cells (cell_boxes); only worker 0's `info` counts. The memory of `owned` and `kept` must
+// not be written to as long as the snapshot lives.
 Result<CellSnapshot> snapshot_cells(const WorkerPlan& plan, runtime::Collectives& group, const State& owned,
-                                    const optim::Boxes& boxes, const checkpoint::Info& info,
-                                    const KeptCells& kept = {});
+                                    const State& kept, const optim::Boxes& boxes,
+                                    const checkpoint::Info& info);
 
 // When a worker was lost before a checkpoint was complete: called by all workers of the new group, each with
 // what it still has of it, or null. Every cell goes to the first worker that has it. Returns what this worker

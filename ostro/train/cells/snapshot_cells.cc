@@ -32,21 +32,21 @@ struct Deal {
 };
 
 // For each worker the one that has the same elements too: as an owner, or as a copy.
-std::vector<int64_t> second_holders(const WorkerPlan& plan, size_t k, const std::vector<int64_t>& holders) {
+std::vector<int64_t> second_holders(const WorkerPlan& plan, size_t k) {
+  if (std::binary_search(plan.mirrored.begin(), plan.mirrored.end(), k) && !plan.holders.empty())
+    return plan.holders;
   std::vector<FileBox> boxes;
   for (int64_t rank = 0; rank < plan.mesh().size(); ++rank) boxes.push_back(owned_box(plan, k, rank));
   std::vector<int64_t> out(boxes.size(), -1);
   for (size_t a = 0; a < boxes.size(); ++a) {
     for (size_t b = 0; b < boxes.size() && out[a] < 0; ++b)
       if (a != b && boxes[a].start == boxes[b].start) out[a] = static_cast<int64_t>(b);
-    if (out[a] < 0 && !holders.empty()) out[a] = holders[a];
   }
   return out;
 }
 
-Deal deal_out(const WorkerPlan& plan, size_t k, const std::vector<FileBox>& cells, int64_t rank,
-              const std::vector<int64_t>& holders) {
-  const std::vector<int64_t> owners = first_holders(plan, k), second = second_holders(plan, k, holders);
+Deal deal_out(const WorkerPlan& plan, size_t k, const std::vector<FileBox>& cells, int64_t rank) {
+  const std::vector<int64_t> owners = first_holders(plan, k), second = second_holders(plan, k);
   const FileBox own = owned_box(plan, k, rank);
   Deal deal;
   for (size_t c = 0; c < cells.size(); ++c) {
@@ -176,36 +176,37 @@ Status share_info(runtime::Collectives& c, checkpoint::Info& info) {
 }  // namespace
 
 Result<CellSnapshot> snapshot_cells(const WorkerPlan& plan, runtime::Collectives& c, const State& owned,
-                                    const optim::Boxes& boxes, const checkpoint::Info& info,
-                                    const KeptCells& kept) {
+                                    const State& kept, const optim::Boxes& boxes,
+                                    const checkpoint::Info& info) {
   std::vector<ir::Shape> shapes;
   for (size_t k = 0; k < plan.n; ++k) shapes.push_back(plan.shape(k));
   CellSnapshot out;
   out.info = info;
   RETURN_IF_ERROR(share_info(c, out.info));
   out.tensors = state_tensors(plan.programs.init.result_names, shapes, boxes);
-  const auto at = std::find(kept.holders.begin(), kept.holders.end(), c.rank());
-  const int64_t ward = at - kept.holders.begin();  // whose cells this worker keeps
   using Lists = std::array<const std::vector<Buffer>*, 3>;
   const auto lists = [](const State& s) { return Lists{&s.params, &s.first_moment, &s.second_moment}; };
+  const Lists mine = lists(owned), copies = lists(kept);
   const auto add = [](std::vector<CellData>& to, size_t tensor, const Places& cells, const FileBox& box,
                       const Buffer& from) {
     const auto buffer = std::make_shared<const Buffer>(from);
     for (const auto& [cell, place] : cells)
       to.push_back({tensor, cell, buffer->bytes(), box.shape, start_in(place, box), buffer});
   };
-  for (size_t k = 0; k < plan.n; ++k) {
-    const Deal deal = deal_out(plan, k, cells_of(out.tensors[k]), c.rank(), kept.holders);
+  for (size_t k = 0, copy = 0; k < plan.n; ++k) {
+    const Deal deal = deal_out(plan, k, cells_of(out.tensors[k]), c.rank());
     const FileBox own = owned_box(plan, k, c.rank());
+    const bool has_copy = copy < plan.mirrored.size() && plan.mirrored[copy] == k;
     for (size_t part = 0; part < 3; ++part) {
       const size_t tensor = part * plan.n + k;
-      const Buffer& buffer = (*lists(owned)[part])[k];
+      const Buffer& buffer = (*mine[part])[k];
       add(out.cells, tensor, deal.written, own, buffer);
       add(out.spare, tensor, deal.spare, own, buffer);
       if (!deal.kept.empty())
-        add(out.spare, tensor, deal.kept, owned_box(plan, k, ward), (*lists(*kept.kept)[part])[k]);
+        add(out.spare, tensor, deal.kept, owned_box(plan, k, plan.kept_for(c.rank())), (*copies[part])[copy]);
       RETURN_IF_ERROR(gather_split(deal, c, own, buffer, tensor, out));
     }
+    if (has_copy) ++copy;
   }
   return out;
 }

@@ -2,15 +2,13 @@
 // function is called by all workers of a group at the same point.
 #pragma once
 
-#include <functional>
-#include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "ostro/train/cells/evaluate_cells.h"
 #include "ostro/train/cells/restore_cells.h"
 #include "ostro/train/cells/save_cells.h"
-#include "ostro/train/workers/process_group.h"
 #include "ostro/train/workers/worker.h"
 
 namespace ostro::train {
@@ -33,18 +31,12 @@ class CellWork {
                                           const ir::Program& program);
 
  private:
-  void adopt(State state);
+  Status adopt(runtime::Collectives& group, State state);
 
   const WorkerPlan& plan_;
   Worker& worker_;
   optim::Boxes boxes_;
   std::optional<CellEvaluator> evaluator_;
 };
-
-// The leader's side: tells the followers, and does the same. `send` connects the group if it is not yet, and
-// sends a command; what it returns and all else must outlive the object.
-using SendCommand = std::function<Result<runtime::Collectives*>(const Command&)>;
-std::unique_ptr<SpreadState> lead_cells(const WorkerPlan& plan, Worker& worker, optim::Boxes boxes,
-                                        ProcessGroup& processes, SendCommand send);
 
 }  // namespace ostro::train

@@ -2,84 +2,178 @@
 
 #include <fmt/format.h>
 
+#include "ostro/base/log.h"
+#include "ostro/base/watch/pulse.h"
 #include "ostro/checkpoint/catalog.h"
 #include "ostro/data/batch/prefetcher.h"
+#include "ostro/io/files/path.h"
 #include "ostro/train/processes/cell_work.h"
 #include "ostro/train/step/evaluate.h"
-#include "ostro/train/workers/workers.h"
 
 namespace ostro::train {
 namespace {
 
-Status check_equal(ProcessGroup& group, const char* key, const char* what, const std::string& here) {
-  ASSIGN_OR_RETURN(const std::string there, wait_for(group, key));
+Result<std::string> job_value(Crew& crew, const char* key, const std::function<bool()>& stop) {
+  while (true) {
+    auto value = crew.membership().job().get(key, std::chrono::milliseconds(200));
+    if (value.ok() || value.error().code() != ErrorCode::kBusy || stop()) return value;
+  }
+}
+
+Status check_equal(const char* what, const std::string& here, const std::string& there) {
   if (there == here) return Status();
-  return invalid_argument(
-      fmt::format("worker {}: {} {} here, {} at the leader: start all workers with the same build and files",
-                  group.rank, what, here, there));
+  return invalid_argument(fmt::format(
+      "{} {} here, {} at the leader: start all workers with the same build and files", what, here, there));
 }
 
 }  // namespace
 
-Status follow(const TrainConfig& given, const Environment& env, ProcessGroup& group) {
-  ASSIGN_OR_RETURN(const std::string text, wait_for(group, kConfigKey));
+// The batches of ascending steps, with the rows that a worker reads. A step may be asked for again.
+class Follower::Batches {
+ public:
+  explicit Batches(const data::Loader& loader) : loader_(loader) {}
+
+  // From now on other rows may be read.
+  void set_rows(const RowShare& rows) {
+    ahead_.reset();
+    rows_ = rows;
+  }
+
+  Result<BatchArrays> of_step(int64_t step) {
+    if (ahead_ == nullptr || (step != here_ && step != here_ + 1)) {
+      ahead_ = std::make_unique<data::Prefetcher>(
+          [this, rows = rows_](int64_t s, data::Batch memory) {
+            return loader_.batch_with(s, rows.of(loader_.schedule().size(s)), 1, std::move(memory));
+          },
+          step);
+      here_ = step - 1;
+    }
+    if (step == here_ + 1) {
+      ASSIGN_OR_RETURN(batch_, ahead_->next(std::move(batch_)));
+      here_ = step;
+    }
+    return to_arrays(batch_);
+  }
+
+ private:
+  const data::Loader& loader_;
+  RowShare rows_;
+  std::unique_ptr<data::Prefetcher> ahead_;
+  data::Batch batch_;  // of step here_
+  int64_t here_ = -2;
+};
+
+Result<std::unique_ptr<Follower>> Follower::create(const TrainConfig& given, const Environment& env,
+                                                   Crew& crew) {
+  ASSIGN_OR_RETURN(const std::string text, job_value(crew, kConfigKey, env.stop));
   ASSIGN_OR_RETURN(const TrainConfig config,
                    parse_train_config(text, "the leader's configuration", given.model.choices()));
-  ASSIGN_OR_RETURN(const DataAccess access, open_data(env.fs, config, env.build));
-  RETURN_IF_ERROR(check_equal(group, kDataKey, "the data's hash is", access.data_hash));
-  ASSIGN_OR_RETURN(const data::Loader loader,
-                   make_loader(config, access.stores, config.trainer.num_train_steps));
+  std::unique_ptr<Follower> out(new Follower(crew, env.fs, config));
+  ASSIGN_OR_RETURN(out->data_, open_data(env.fs, config, env.build));
+  ASSIGN_OR_RETURN(const std::string data_hash, job_value(crew, kDataKey, env.stop));
+  RETURN_IF_ERROR(check_equal("the data's hash is", out->data_.data_hash, data_hash));
+  ASSIGN_OR_RETURN(data::Loader loader,
+                   make_loader(config, out->data_.stores, config.trainer.num_train_steps));
+  out->loader_ = std::move(loader);
   const models::ModelFunctions model =
-      config.model_options().functions(access.tokenizer->vocab_size(), compute_dtype(config));
+      config.model_options().functions(out->data_.tokenizer->vocab_size(), compute_dtype(config));
   ASSIGN_OR_RETURN(const CanonicalPrograms programs, make_programs(config, model));
-  RETURN_IF_ERROR(check_equal(group, kProgramKey, "the programs' hash is", programs_hash(programs)));
+  ASSIGN_OR_RETURN(const std::string program_hash, job_value(crew, kProgramKey, env.stop));
+  RETURN_IF_ERROR(check_equal("the programs' hash is", programs_hash(programs), program_hash));
   ASSIGN_OR_RETURN(const std::string remat, config.model_options().remat());
-  ASSIGN_OR_RETURN(const WorkerOptions options, worker_options(config, group.size));
-  ASSIGN_OR_RETURN(const WorkerPlan plan, make_worker_plan(programs, env.engine, remat, options));
-  Worker worker(plan, group.rank);
-  RETURN_IF_ERROR(worker.leaf_program());
-  RETURN_IF_ERROR(worker.update_program());
-  RETURN_IF_ERROR(group.store->set(ready_key(group.rank), ""));
-  RETURN_IF_ERROR(wait_for(group, kConnectKey));
-  ASSIGN_OR_RETURN(const auto connected, group.connect(plan.mesh()));
-  dist::Group& peers = *connected;
-  CellWork cells(plan, worker, cell_boxes(config));
-  const std::string checkpoints = run_directory(config) + "/checkpoints";
-  checkpoint::AsyncSaver saver(env.fs, checkpoints);
-  std::optional<HeldOutText> held_out;
-  std::unique_ptr<data::Prefetcher> batches;
-  data::Batch batch;
-  for (int64_t number = 0;; ++number) {
-    ASSIGN_OR_RETURN(const std::string line, wait_for(group, command_key(number)));
-    ASSIGN_OR_RETURN(const Command command, Command::parse(line));
-    if (command.kind == Command::Kind::kEnd) return Status();
-    if (command.kind == Command::Kind::kInit) {
-      RETURN_IF_ERROR(cells.begin(peers, config.trainer.seed));
-    } else if (command.kind == Command::Kind::kRestore) {
-      const std::string path = checkpoints + "/" + checkpoint::step_directory(command.step);
-      RETURN_IF_ERROR(cells.restore(peers, env.fs, path, command.prints));
-    } else if (command.kind == Command::Kind::kSave) {
-      ASSIGN_OR_RETURN(CellSnapshot snapshot, cells.snapshot(peers));
-      const SharedSave save{&env.fs,    checkpoints, group.store, save_key(command.step),
-                            group.rank, group.size};
-      RETURN_IF_ERROR(saver.start(join_save(save, std::move(snapshot))));
-    } else if (command.kind == Command::Kind::kEvaluate) {
-      if (!held_out) {
-        ASSIGN_OR_RETURN(held_out, HeldOutText::create(config, *access.stores));
+  crew.set_run(programs, remat, config);
+  crew.membership().ready();
+  return out;
+}
+
+// One command after another. True: the run is over.
+Result<bool> Follower::obey(Batches& batches) {
+  Worker& worker = crew_.worker();
+  const EpochView& epoch = crew_.epoch();
+  runtime::Collectives& group = crew_.group();
+  CellWork cells(crew_.plan(), worker, cell_boxes(crew_.config()));
+  batches.set_rows(crew_.plan().rows_of(epoch.rank));
+  const auto join = [&](int64_t step, CellSnapshot snapshot) {
+    const SharedSave place{&fs_,       checkpoints_, &crew_.membership().store(epoch.number),
+                           save_key(step), epoch.rank, epoch.size};
+    unfinished_.snapshot.reset();
+    return saver_.start(join_save(place, std::move(snapshot), &unfinished_));
+  };
+  while (true) {
+    ASSIGN_OR_RETURN(const Command command, next_command(crew_.group()));
+    switch (command.kind) {
+      case Command::Kind::kEnd:
+        return true;
+      case Command::Kind::kSwitch:
+        return false;
+      case Command::Kind::kInit:
+        RETURN_IF_ERROR(cells.begin(group, crew_.config().trainer.seed));
+        crew_.adopted(0);
+        break;
+      case Command::Kind::kRestore: {
+        const std::string path = io::join_path(checkpoints_, checkpoint::step_directory(command.step));
+        ASSIGN_OR_RETURN(const CellsRead read, cells.restore(group, fs_, path, command.prints != 0));
+        if (read.unfit.empty()) crew_.adopted(command.step);
+        break;
       }
-      RETURN_IF_ERROR(
-          cells.evaluate(peers, *held_out, held_out_program(config, access.tokenizer->vocab_size())));
-    } else {
-      if (batches == nullptr)
-        batches = std::make_unique<data::Prefetcher>(
-            [&](int64_t step, data::Batch memory) {
-              return loader.batch_with(step, plan.rows_of(loader.schedule().size(step), group.rank), 1,
-                                       std::move(memory));
-            },
-            command.step);
-      ASSIGN_OR_RETURN(batch, batches->next(std::move(batch)));
-      RETURN_IF_ERROR(worker.step(peers, to_arrays(batch), {command.lr, command.k1, command.k2}));
+      case Command::Kind::kPrints:
+        RETURN_IF_ERROR(worker.prints(group));
+        break;
+      case Command::Kind::kSave: {
+        ASSIGN_OR_RETURN(CellSnapshot snapshot, cells.snapshot(group));
+        // What went wrong with the one before is the leader's business.
+        (void)saver_.wait();
+        RETURN_IF_ERROR(join(command.step, std::move(snapshot)));
+        break;
+      }
+      case Command::Kind::kSaveAgain: {
+        (void)saver_.wait();
+        Result<CellSnapshot> snapshot = deal_again(group, unfinished_.snapshot.get());
+        if (!snapshot.ok() && snapshot.error().code() == ErrorCode::kNotFound) break;  // it is lost
+        RETURN_IF_ERROR(snapshot);
+        RETURN_IF_ERROR(join(command.step, std::move(*snapshot)));
+        break;
+      }
+      case Command::Kind::kEvaluate:
+        if (!held_out_) {
+          ASSIGN_OR_RETURN(held_out_, HeldOutText::create(crew_.config(), *data_.stores));
+        }
+        RETURN_IF_ERROR(cells.evaluate(
+            group, *held_out_, held_out_program(crew_.config(), data_.tokenizer->vocab_size())));
+        break;
+      case Command::Kind::kStep: {
+        const auto watch = command.step == 0 ? nullptr : std::make_unique<PulseWatch>();
+        pulse_phase("data", command.step + 1);
+        const Result<BatchArrays> batch = batches.of_step(command.step);
+        // No other epoch would help.
+        if (!batch.ok()) return Error(ErrorCode::kInternal, batch.error().message());
+        RETURN_IF_ERROR(worker.step(crew_.group(), *batch, {command.lr, command.k1, command.k2}));
+        break;
+      }
     }
+  }
+}
+
+Follower::Follower(Crew& crew, io::FileSystem& fs, const TrainConfig& config)
+    : crew_(crew),
+      fs_(fs),
+      checkpoints_(io::join_path(run_directory(config), "checkpoints")),
+      saver_(fs, checkpoints_) {}
+
+Result<Followed> Follower::follow() {
+  Batches batches(*loader_);
+  while (true) {
+    if (!crew_.formed()) {
+      const auto formed = crew_.form();
+      if (crew_.out()) return Followed::kLeft;
+      RETURN_IF_ERROR(formed);
+    }
+    if (crew_.leads()) return Followed::kLeads;
+    const Result<bool> over = obey(batches);
+    if (over.ok() && *over) return Followed::kOver;
+    if (!over.ok() && over.error().code() != ErrorCode::kIo) return over.error();
+    if (!over.ok()) log_warning(over.error().message());
+    crew_.leave(over.ok() ? "another epoch goes on" : over.error().message());
   }
 }
 

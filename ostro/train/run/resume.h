@@ -46,5 +46,9 @@ struct ResumeOptions {
 Result<Resumption> plan_resume(io::FileSystem& fs, const std::string& directory, const GenesisEntry& genesis,
                                const TrainConfig& given, const DataAccess& data,
                                const models::ModelFunctions& model, const ResumeOptions& options);
+// The same for a run whose state other processes have, as of step `live` or the next: nothing is restored.
+Result<Resumption> plan_takeover(io::FileSystem& fs, const std::string& directory,
+                                 const GenesisEntry& genesis, const TrainConfig& given,
+                                 const DataAccess& data, int64_t live);
 
 }  // namespace ostro::train

@@ -6,6 +6,9 @@
 
 #include "ostro/base/failpoint.h"
 #include "ostro/base/log.h"
+#include "ostro/base/watch/fault_point.h"
+#include "ostro/base/watch/pulse.h"
+#include "ostro/base/watch/time_use.h"
 #include "ostro/checkpoint/catalog.h"
 #include "ostro/data/batch/prefetcher.h"
 #include "ostro/data/formats/shared_chat_template.h"
@@ -48,6 +51,13 @@ Result<std::unique_ptr<Run>> Run::open(const TrainConfig& given, const Environme
   if (!exists && amend)
     return not_found(
         fmt::format("{} holds no run to amend; leave out --amend to begin one", run->directory_));
+  int64_t steps_ever = 0;
+  if (exists)
+    if (const auto chain = read_chain(fs, in(run->directory_, kChainFile)); chain.ok())
+      steps_ever = chain->last_step();
+  run->goodput_ =
+      std::make_unique<Goodput>(fs, run->directory_, steps_ever, given.trainer.worker_price_per_hour);
+  run->goodput_->set_workers(environment.crew == nullptr ? 1 : environment.crew->epoch().size);
   std::optional<GenesisEntry> genesis;
   if (exists) {
     ASSIGN_OR_RETURN(const Chain beginning, read_chain_to(fs, in(run->directory_, kChainFile), 0));
@@ -61,15 +71,21 @@ Result<std::unique_ptr<Run>> Run::open(const TrainConfig& given, const Environme
   run->model_ = given.model_options().functions(vocab, compute_dtype(given));
   const auto plan_from = [&](std::optional<int64_t> before) {
     return plan_resume(fs, run->directory_, *genesis, given, run->data_, run->model_,
-                       {amend, /*arrays=*/environment.processes == nullptr, before});
+                       {amend, /*arrays=*/environment.crew == nullptr, before});
   };
   std::optional<Resumption> resumption;
   if (genesis) {
-    ASSIGN_OR_RETURN(resumption, plan_from({}));
+    ASSIGN_OR_RETURN(const std::optional<int64_t> live, run->live_step());
+    if (live) {
+      ASSIGN_OR_RETURN(resumption, plan_takeover(fs, run->directory_, *genesis, given, run->data_, *live));
+    } else {
+      ASSIGN_OR_RETURN(resumption, plan_from({}));
+    }
+    run->takes_over_ = live.has_value();
     run->config_ = resumption->config;
   }
   RETURN_IF_ERROR(run->prepare(vocab));
-  if (SpreadState* spread = run->runner_->spread(); spread != nullptr && resumption) {
+  if (SpreadState* spread = run->runner_->spread(); spread != nullptr && resumption && !run->takes_over_) {
     ASSIGN_OR_RETURN(resumption, restore_together(*spread, fs, std::move(*resumption), plan_from));
   }
   if (resumption)
@@ -79,6 +95,26 @@ Result<std::unique_ptr<Run>> Run::open(const TrainConfig& given, const Environme
   RETURN_IF_ERROR(run->write_session());
   run->saver_ = std::make_unique<checkpoint::AsyncSaver>(fs, in(run->directory_, "checkpoints"));
   return run;
+}
+
+// The step after which this run goes on with the state that the workers have: they are after it, or after the
+// next, whose entry the chain lacks. Nothing: there are no such workers, or the chain does not reach so far,
+// or it lacks a checkpoint that they cannot save any more.
+Result<std::optional<int64_t>> Run::live_step() {
+  Crew* crew = env_.crew;
+  if (crew == nullptr || !crew->formed() || !crew->settled().has_state) return std::optional<int64_t>();
+  const int64_t live = crew->settled().step;
+  ASSIGN_OR_RETURN(const Chain chain, read_chain_until(env_.fs, in(directory_, kChainFile), live));
+  const int64_t last = chain.last_step();
+  const bool knows_last = crew->settled().last.ok;
+  const bool saved = !is_due(config_, last) || chain.find_checkpoint(last) != nullptr || last == 0;
+  if ((last == live && (saved || knows_last)) || (last == live - 1 && saved && knows_last)) return {last};
+  log_warning(
+      fmt::format("the workers have the state after step {}, but {} ends at step {}: going on from a "
+                  "checkpoint",
+                  live, in(directory_, kChainFile), last));
+  crew->restart();
+  return std::optional<int64_t>();
 }
 
 // Everything that follows from the config.
@@ -94,7 +130,10 @@ Status Run::prepare(int64_t vocab) {
                                 config_.model_options().seq_len()));
     }
   ASSIGN_OR_RETURN(programs_, make_programs(config_, model_));
-  ASSIGN_OR_RETURN(runner_, make_steps());
+  {
+    const TimeScope compiling(TimeUse::kCompile);
+    ASSIGN_OR_RETURN(runner_, make_steps());
+  }
   vocab_ = vocab;
   auto held_out = HeldOutText::create(config_, *data_.stores);
   if (held_out.ok())
@@ -111,13 +150,15 @@ Status Run::prepare(int64_t vocab) {
 
 Result<std::unique_ptr<StepRunner>> Run::make_steps() {
   ASSIGN_OR_RETURN(const std::string remat, config_.model_options().remat());
-  ProcessGroup* processes = env_.processes;
-  if (processes == nullptr) return make_runner(programs_, env_.engine, remat, config_, env_.workers);
-  // The followers get ready while this process does.
-  RETURN_IF_ERROR(processes->store->set(kConfigKey, config::resolved_yaml(config_)));
-  RETURN_IF_ERROR(processes->store->set(kDataKey, data_.data_hash));
-  RETURN_IF_ERROR(processes->store->set(kProgramKey, programs_hash(programs_)));
-  return make_process_runner(programs_, env_.engine, remat, config_, *processes);
+  Crew* crew = env_.crew;
+  if (crew == nullptr) return make_runner(programs_, env_.engine, remat, config_, env_.workers);
+  // The others get ready while this process does.
+  dist::KeyValue& job = crew->membership().job();
+  RETURN_IF_ERROR(job.set(kDataKey, data_.data_hash));
+  RETURN_IF_ERROR(job.set(kProgramKey, programs_hash(programs_)));
+  RETURN_IF_ERROR(job.set(kConfigKey, config::resolved_yaml(config_)));
+  if (!crew->has_run()) crew->set_run(programs_, remat, config_);
+  return make_process_runner(*crew);
 }
 
 Status Run::begin() {
@@ -165,7 +206,11 @@ Status Run::resume(Resumption from, bool amend) {
         directory_, from.period.program_hash, now.program_hash,
         step == 0 ? "" : fmt::format("to go on with it after step {}, add --amend; ", step)));
   RETURN_IF_ERROR(checkpoint::remove_leftovers(fs, in(directory_, "checkpoints")));
-  if (step > 0) {
+  if (takes_over_) {
+    state_ = std::move(from.state);
+    log_info(fmt::format("going on with {} after step {}, with the state that the workers have", directory_,
+                         step));
+  } else if (step > 0) {
     state_ = std::move(from.state);
     last_saved_ = step;
     log_info(fmt::format("resuming {} after step {}{}", directory_, step,
@@ -180,7 +225,12 @@ Status Run::resume(Resumption from, bool amend) {
   chain_ = std::make_unique<ChainWriter>(std::move(writer));
   // The process may have died between the checkpoint's commit and its entry. What is due at this step is what
   // was due when it was done: an entry of an amend stands behind it.
-  if (step > from.period.first && is_due(from.held, step) && chain_->chain().find_checkpoint(step) == nullptr)
+  const bool lacks_checkpoint =
+      step > from.period.first && is_due(from.held, step) && chain_->chain().find_checkpoint(step) == nullptr;
+  if (takes_over_ && lacks_checkpoint) {
+    save_first_ = true;
+    measured_ = measured_text(env_.crew->settled().last);
+  } else if (lacks_checkpoint)
     RETURN_IF_ERROR(chain_->append(CheckpointEntry{step, from.name}));
   if (amends) {
     log_info(fmt::format("amended after step {}: {}", step, amend_text(difference)));
@@ -215,6 +265,9 @@ Status Run::write_session() {
 
 Status Run::close(const std::string& outcome) {
   end_session(record_, outcome, state_.step);
+  const TimesUsed times = goodput_->session();
+  for (size_t i = 0; i < kTimeUses; ++i) record_.sessions.back().seconds[kTimeUseNames[i]] = times[i];
+  goodput_->write(true);
   return write_record(env_.fs, in(directory_, kRecordFile), record_);
 }
 
@@ -235,9 +288,28 @@ double Run::seconds_since(std::chrono::nanoseconds start) const {
 }
 
 Status Run::finish_save() {
+  const TimeScope saving(TimeUse::kCheckpoint);
   phase("checkpoint finish");
-  const auto waited = saver_->wait();
-  if (!waited.ok() && env_.processes != nullptr) notice_loss(*env_.processes);
+  auto waited = saver_->wait();
+  while (!waited.ok() && env_.crew != nullptr && env_.crew->ended(saving_epoch_) && saving_step_ >= 0) {
+    ASSIGN_OR_RETURN(const bool again,
+                     runner_->spread()->save_again(env_.fs, in(directory_, "checkpoints"), *saver_));
+    if (!again) break;
+    log_info(fmt::format("the checkpoint of step {} was not complete when a worker was lost; the others write "
+                         "it again",
+                         saving_step_));
+    saving_epoch_ = env_.crew->epoch().number;
+    waited = saver_->wait();
+  }
+  if (!waited.ok() && env_.crew != nullptr && env_.crew->ended(saving_epoch_)) {
+    log_warning(fmt::format("a checkpoint is lost with a worker: {}", waited.error().message()));
+    // The chain cannot go on without the name of one that is due.
+    if (saving_step_ >= 0) {
+      env_.crew->restart();
+      return waited.error();
+    }
+    return Status();
+  }
   ASSIGN_OR_RETURN(const auto saved, waited);
   if (saving_step_ >= 0 && saved) {
     RETURN_IF_ERROR(chain_->append(CheckpointEntry{saving_step_, saved->name}));
@@ -249,8 +321,10 @@ Status Run::finish_save() {
 // The manifest holds the chain's head at its step: the chain is made durable first, so that it always reaches
 // as far as the checkpoints.
 Status Run::save(bool in_chain) {
+  const TimeScope saving(TimeUse::kCheckpoint);
   RETURN_IF_ERROR(finish_save());
   phase("checkpoint snapshot");
+  fault_point("checkpoint", state_.step, 0);
   RETURN_IF_ERROR(chain_->sync());
   checkpoint::Info info;
   info.step = state_.step;
@@ -261,6 +335,7 @@ Status Run::save(bool in_chain) {
   info.measured = measured_;
   if (SpreadState* spread = runner_->spread()) {
     RETURN_IF_ERROR(spread->save(env_.fs, in(directory_, "checkpoints"), info, *saver_));
+    saving_epoch_ = env_.crew->epoch().number;
   } else {
     RETURN_IF_ERROR(runner_->collect(state_, StepRunner::Collect::kAll));
     RETURN_IF_ERROR(saver_->start(info, snapshot(state_, model_.paths, cell_boxes(config_))));
@@ -295,6 +370,8 @@ Status Run::after_step(const Watcher& watcher, StepReport& report, bool save_now
 
 // A run does not end because there is nothing to measure.
 Status Run::evaluate(const Watcher& watcher) {
+  const TimeScope evaluating(TimeUse::kEvaluation);
+  pulse_phase("evaluate", state_.step);
   HeldOutLoss held_out;
   if (SpreadState* spread = runner_->spread()) {
     ASSIGN_OR_RETURN(const auto losses, spread->evaluate(*held_out_, held_out_program(config_, vocab_)));
@@ -328,13 +405,27 @@ Result<RunOutcome> Run::train(const Watcher& watcher) {
       },
       state_.step);
   data::Batch batch;
+  if (save_first_) RETURN_IF_ERROR(save(true));
   while (state_.step < total) {
+    // Workers write a checkpoint in the background; those who do are to be there until it is done.
+    if (env_.crew != nullptr) env_.crew->hold(saver_->running());
+    if (env_.crew != nullptr && env_.crew->leaves_next()) {
+      outcome.handed_over = true;
+      break;
+    }
     profile.reach(state_.step);
     const PhasedSpan span(profile.span_name(state_.step));
     StepReport report;
+    goodput_->begin_step(state_.step + 1);
     phase("data wait");
+    pulse_phase("data", state_.step + 1);
     auto start = env_.clock();
-    ASSIGN_OR_RETURN(batch, batches.next(std::move(batch)));
+    {
+      const TimeScope waiting(TimeUse::kData);
+      // The first may have to wait for much to be read.
+      const auto watch = batch.tokens.empty() ? nullptr : std::make_unique<PulseWatch>();
+      ASSIGN_OR_RETURN(batch, batches.next(std::move(batch)));
+    }
     report.data_seconds = seconds_since(start);
     start = env_.clock();
     const optim::AdamScalars scalars = optim::adam_scalars(adam, state_.step, total);
@@ -373,6 +464,9 @@ Result<RunOutcome> Run::train(const Watcher& watcher) {
     report.learning_rate = static_cast<double>(scalars.lr);
     report.tokens = result.weight;
     report.step_seconds = seconds_since(start);
+    goodput_->end_step(state_.step, result.weight);
+    goodput_->write(false);
+    report.goodput = goodput_->totals();
     const bool stopping = env_.stop && env_.stop() && state_.step < total;
     const bool timed = interval && seconds_since(last_timed_save) >= static_cast<double>(interval->seconds);
     RETURN_IF_ERROR(after_step(watcher, report, stopping || timed));
@@ -385,7 +479,9 @@ Result<RunOutcome> Run::train(const Watcher& watcher) {
   outcome.finished = state_.step == total;
   outcome.steps = state_.step;
   outcome.hash = chain_->head();
-  RETURN_IF_ERROR(close(outcome.finished ? "finished" : "interrupted"));
+  RETURN_IF_ERROR(close(outcome.finished      ? "finished"
+                        : outcome.handed_over ? "handed over to another worker"
+                                              : "interrupted"));
   return outcome;
 }
 

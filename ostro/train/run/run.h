@@ -15,6 +15,7 @@
 #include "ostro/train/record/chain_writer.h"
 #include "ostro/train/record/lock.h"
 #include "ostro/train/record/record.h"
+#include "ostro/train/report/goodput.h"
 #include "ostro/train/report/progress.h"
 #include "ostro/train/run/resume.h"
 #include "ostro/train/step/batches.h"
@@ -22,7 +23,7 @@
 #include "ostro/train/step/spread_state.h"
 #include "ostro/train/step/step.h"
 #include "ostro/train/step/step_profile.h"
-#include "ostro/train/workers/process_group.h"
+#include "ostro/train/processes/crew.h"
 
 namespace ostro::train {
 
@@ -36,8 +37,9 @@ struct Environment {
   std::vector<std::string> argv;          // for run.json
   std::optional<StepRange> profile = {};  // steps to profile
   Progress::Clock clock = Progress::steady_clock();  // for saves by time and for reports
-  // The processes that train together, if there are several; this one is the leader. Not owned.
-  ProcessGroup* processes = nullptr;
+  // The processes that train together, if there are several; this one leads them. When they have a state, the
+  // run goes on from it. Not owned.
+  Crew* crew = nullptr;
 };
 
 // The cost of a run.
@@ -53,6 +55,7 @@ struct StepReport {
   double loss = 0, gradient_norm = 0, learning_rate = 0;
   double tokens = 0;  // loss weight of the step
   double step_seconds = 0, data_seconds = 0, save_seconds = 0;
+  GoodputTotals goodput;  // of the run so far
 };
 struct EvalReport {
   int64_t step = 0;
@@ -67,7 +70,8 @@ struct Watcher {
 };
 
 struct RunOutcome {
-  bool finished = false;  // false: stopped by a signal, state saved
+  bool finished = false;     // false: stopped by a signal, state saved
+  bool handed_over = false;  // another process leads from here
   int64_t steps = 0;
   std::string hash;  // head of the chain; after the last step this is the run hash
 };
@@ -92,6 +96,7 @@ class Run {
  private:
   Run(const TrainConfig& config, const Environment& environment);
   Status prepare(int64_t vocab);
+  Result<std::optional<int64_t>> live_step();
   Result<std::unique_ptr<StepRunner>> make_steps();
   Status begin();
   Status begin_state();
@@ -121,10 +126,14 @@ class Run {
   std::unique_ptr<ChainWriter> chain_;
   std::unique_ptr<checkpoint::AsyncSaver> saver_;
   RunRecord record_;
+  std::unique_ptr<Goodput> goodput_;
   State state_;
   std::string measured_;      // of the last step, for the manifest
   int64_t saving_step_ = -1;  // step of the save that runs, when its name goes into the chain
   int64_t last_saved_ = -1;
+  int64_t saving_epoch_ = 0;  // in which the workers write it
+  bool takes_over_ = false;  // the workers have the state
+  bool save_first_ = false;  // a checkpoint of its step is due
 };
 
 }  // namespace ostro::train
