@@ -22,8 +22,8 @@
 #include <gloo/transport/tcp/device.h>
 #include <gloo/transport/unbound_buffer.h>
 
-#include "ostro/dist/gloo_loop.h"
 #include "ostro/base/watch/fault_point.h"
+#include "ostro/dist/gloo_loop.h"
 #include "ostro/dist/meet.h"
 
 namespace ostro::dist {

@@ -15,8 +15,8 @@ struct Heart {
   std::atomic<int64_t> epoch{0}, step{0}, bytes_sent{0}, beats{0};
   std::atomic<const char*> phase{"start"};
   std::atomic<int64_t> watches{0}, waits{0};  // how many there are
-  std::atomic<int64_t> waited_ns{0};  // in all
-  std::mutex mutex;                   // of what follows
+  std::atomic<int64_t> waited_ns{0};          // in all
+  std::mutex mutex;                           // of what follows
   double compute_seconds = 0, wait_seconds = 0;
   int64_t work = 0;
   std::vector<double> steps;  // the last ones' seconds

@@ -16,8 +16,8 @@ struct Pulse {
   int64_t work = 0;                              // its share of that step, in leaves
   int64_t bytes_sent = 0;                        // to other workers, since the process began
   int64_t beats = 0;                             // grows whenever something happens
-  // Whether it must move on: it is within a PulseWatch, and not within a PulseWait. What else it does (starting,
-  // evaluating, saving) may take any time.
+  // Whether it must move on: it is within a PulseWatch, and not within a PulseWait. What else it does
+  // (starting, evaluating, saving) may take any time.
   bool watched = false;
 };
 Pulse read_pulse();

@@ -15,11 +15,11 @@
 #include "ostro/cli/shared/own_path.h"
 #include "ostro/cluster/coordinator.h"
 #include "ostro/cluster/local_launcher.h"
-#include "ostro/train/options/mesh.h"
 #include "ostro/cluster/watch/cluster_file.h"
 #include "ostro/io/files/local_file_system.h"
 #include "ostro/io/files/path.h"
 #include "ostro/train/options/config.h"
+#include "ostro/train/options/mesh.h"
 #include "ostro/train/run/signals.h"
 
 namespace ostro::cli {

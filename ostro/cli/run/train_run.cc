@@ -34,7 +34,7 @@ void write_page(io::FileSystem& fs, const std::string& run_directory, const trai
 // Samples take all parameters into this process. Where several share the state, they are only made if that
 // takes no more memory than training did.
 bool samples_fit(const TrainSession& session, const train::Run& run) {
-  if (session.processes == nullptr) return true;
+  if (session.crew == nullptr) return true;
   const auto plan = run.plan();
   const int64_t bytes = plan.ok() ? plan->parameters * static_cast<int64_t>(sizeof(float)) : 0;
   if (2 * bytes <= train::resident_memory().peak) return true;

@@ -97,8 +97,9 @@ class ProcessRunner final : public StepRunner, private SpreadState {
   Status start(io::FileSystem& fs, const std::string& root, CellSnapshot snapshot,
                checkpoint::AsyncSaver& saver) {
     const EpochView& epoch = crew_.epoch();
-    const SharedSave place{&fs,        root,      &crew_.membership().store(epoch.number),
-                           save_key(snapshot.info.step), epoch.rank, epoch.size};
+    const SharedSave place{
+        &fs,        root,      &crew_.membership().store(epoch.number), save_key(snapshot.info.step),
+        epoch.rank, epoch.size};
     unfinished_.snapshot.reset();
     return saver.start(lead_save(place, std::move(snapshot), &unfinished_));
   }

@@ -26,8 +26,8 @@ struct Settled {
 // The layout of a state on so many workers.
 using LayoutOf = std::function<Result<StateLayout>(int64_t workers)>;
 
-// Called by all workers of the group. The cells go to `worker`, which is of the new plan. When it returns, all
-// have got theirs.
+// Called by all workers of the group. The cells go to `worker`, which is of the new plan. When it returns,
+// all have got theirs.
 Result<Settled> settle(const WorkerPlan& plan, runtime::Collectives& c, const LiveState& live,
                        const LayoutOf& layout_of, Worker& worker);
 

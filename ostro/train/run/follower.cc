@@ -94,8 +94,8 @@ Result<bool> Follower::obey(Batches& batches) {
   CellWork cells(crew_.plan(), worker, cell_boxes(crew_.config()));
   batches.set_rows(crew_.plan().rows_of(epoch.rank));
   const auto join = [&](int64_t step, CellSnapshot snapshot) {
-    const SharedSave place{&fs_,       checkpoints_, &crew_.membership().store(epoch.number),
-                           save_key(step), epoch.rank, epoch.size};
+    const SharedSave place{&fs_,           checkpoints_, &crew_.membership().store(epoch.number),
+                           save_key(step), epoch.rank,   epoch.size};
     unfinished_.snapshot.reset();
     return saver_.start(join_save(place, std::move(snapshot), &unfinished_));
   };
@@ -138,8 +138,8 @@ Result<bool> Follower::obey(Batches& batches) {
         if (!held_out_) {
           ASSIGN_OR_RETURN(held_out_, HeldOutText::create(crew_.config(), *data_.stores));
         }
-        RETURN_IF_ERROR(cells.evaluate(
-            group, *held_out_, held_out_program(crew_.config(), data_.tokenizer->vocab_size())));
+        RETURN_IF_ERROR(cells.evaluate(group, *held_out_,
+                                       held_out_program(crew_.config(), data_.tokenizer->vocab_size())));
         break;
       case Command::Kind::kStep: {
         const auto watch = command.step == 0 ? nullptr : std::make_unique<PulseWatch>();

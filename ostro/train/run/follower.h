@@ -5,9 +5,9 @@
 #include <optional>
 #include <string>
 
-#include "ostro/train/run/run.h"
 #include "ostro/train/cells/save_cells.h"
 #include "ostro/train/processes/crew.h"
+#include "ostro/train/run/run.h"
 
 namespace ostro::train {
 

@@ -295,9 +295,10 @@ Status Run::finish_save() {
     ASSIGN_OR_RETURN(const bool again,
                      runner_->spread()->save_again(env_.fs, in(directory_, "checkpoints"), *saver_));
     if (!again) break;
-    log_info(fmt::format("the checkpoint of step {} was not complete when a worker was lost; the others write "
-                         "it again",
-                         saving_step_));
+    log_info(
+        fmt::format("the checkpoint of step {} was not complete when a worker was lost; the others write "
+                    "it again",
+                    saving_step_));
     saving_epoch_ = env_.crew->epoch().number;
     waited = saver_->wait();
   }

@@ -12,6 +12,7 @@
 
 #include "ostro/checkpoint/async_saver.h"
 #include "ostro/io/files/file_system.h"
+#include "ostro/train/processes/crew.h"
 #include "ostro/train/record/chain_writer.h"
 #include "ostro/train/record/lock.h"
 #include "ostro/train/record/record.h"
@@ -23,7 +24,6 @@
 #include "ostro/train/step/spread_state.h"
 #include "ostro/train/step/step.h"
 #include "ostro/train/step/step_profile.h"
-#include "ostro/train/processes/crew.h"
 
 namespace ostro::train {
 
@@ -132,8 +132,8 @@ class Run {
   int64_t saving_step_ = -1;  // step of the save that runs, when its name goes into the chain
   int64_t last_saved_ = -1;
   int64_t saving_epoch_ = 0;  // in which the workers write it
-  bool takes_over_ = false;  // the workers have the state
-  bool save_first_ = false;  // a checkpoint of its step is due
+  bool takes_over_ = false;   // the workers have the state
+  bool save_first_ = false;   // a checkpoint of its step is due
 };
 
 }  // namespace ostro::train
