@@ -1,4 +1,4 @@
-#include "ostro/train/workers/process_runner.h"
+#include "ostro/train/processes/process_runner.h"
 
 #include <fmt/format.h>
 
@@ -7,8 +7,8 @@
 #include "ostro/base/log.h"
 #include "ostro/base/profile.h"
 #include "ostro/base/watch/time_use.h"
+#include "ostro/train/processes/cell_work.h"
 #include "ostro/train/programs/programs.h"
-#include "ostro/train/workers/cell_work.h"
 
 namespace ostro::train {
 namespace {
@@ -73,12 +73,35 @@ class ProcessRunner final : public StepRunner, private SpreadState {
     return together(true, [&]() -> Status {
       RETURN_IF_ERROR(check_step(info.step));
       RETURN_IF_ERROR(command({Command::Kind::kSave, info.step}));
-      ASSIGN_OR_RETURN(CellSnapshot snapshot, cells().snapshot(crew_.group()));
-      const EpochView& epoch = crew_.epoch();
-      const SharedSave place{
-          &fs, root, &crew_.membership().store(epoch.number), save_key(info.step), epoch.rank, epoch.size};
-      return saver.start(lead_save(place, info, std::move(snapshot)));
+      ASSIGN_OR_RETURN(CellSnapshot snapshot, cells().snapshot(crew_.group(), info));
+      return start(fs, root, std::move(snapshot), saver);
     });
+  }
+
+  Result<bool> save_again(io::FileSystem& fs, const std::string& root,
+                          checkpoint::AsyncSaver& saver) override {
+    const std::shared_ptr<const CellSnapshot> mine = unfinished_.snapshot;
+    if (mine == nullptr) return false;
+    bool complete = true;
+    RETURN_IF_ERROR(together(true, [&]() -> Status {
+      RETURN_IF_ERROR(command({Command::Kind::kSaveAgain, mine->info.step}));
+      Result<CellSnapshot> snapshot = deal_again(crew_.group(), mine.get());
+      complete = snapshot.ok() || snapshot.error().code() != ErrorCode::kNotFound;
+      if (!complete) return Status();
+      RETURN_IF_ERROR(snapshot);
+      return start(fs, root, std::move(*snapshot), saver);
+    }));
+    return complete;
+  }
+
+  Status start(io::FileSystem& fs, const std::string& root, CellSnapshot snapshot,
+               checkpoint::AsyncSaver& saver) {
+    const EpochView& epoch = crew_.epoch();
+    const SharedSave place{
+        &fs,        root,      &crew_.membership().store(epoch.number), save_key(snapshot.info.step),
+        epoch.rank, epoch.size};
+    unfinished_.snapshot.reset();
+    return saver.start(lead_save(place, std::move(snapshot), &unfinished_));
   }
 
   Result<std::vector<BatchLoss>> evaluate(const HeldOutText& text, const ir::Program& program) override {
@@ -149,6 +172,7 @@ class ProcessRunner final : public StepRunner, private SpreadState {
   Crew& crew_;
   std::unique_ptr<CellWork> cells_;
   const Worker* cells_of_ = nullptr;
+  UnfinishedSave unfinished_;
 };
 
 }  // namespace
