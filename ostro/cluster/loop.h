@@ -31,6 +31,8 @@ class Loop {
   int64_t epoch() const { return epoch_; }
   int64_t members() const { return member_count_; }
   const JobWatch& watch() const { return watch_; }
+  void stop_run();
+  bool over() const { return over_; }
 
  private:
   enum class Stage { kStranger, kProved, kMember, kLeaving };
@@ -70,7 +72,7 @@ class Loop {
   int port_;
   Journal journal_;
   Waker waker_;
-  std::atomic<bool> stopped_ = false;
+  std::atomic<bool> stopped_ = false, stops_run_ = false, over_ = false;
   std::atomic<int64_t> epoch_ = 0;
   std::atomic<int64_t> member_count_ = 0;
   std::list<Peer> peers_;  // by age

@@ -18,6 +18,7 @@
 #include "ostro/io/files/local_file_system.h"
 #include "ostro/io/files/path.h"
 #include "ostro/train/options/config.h"
+#include "ostro/train/options/mesh.h"
 #include "ostro/train/run/signals.h"
 
 namespace ostro::cli {
@@ -65,21 +66,24 @@ std::string mesh_text(const train::TrainConfig& config, int64_t workers) {
   return text;
 }
 
-Result<int> launch(int64_t workers, const train::TrainConfig& config, const std::vector<std::string>& words) {
-  const std::string directory = train::run_directory(config);
+Result<int> launch(int64_t workers, int64_t min_workers, const train::TrainConfig& config,
+                   const std::vector<std::string>& words) {
   cluster::LocalWorkers local;
   local.count = workers;
   const char* given = std::getenv("OSTRO_JOB_SECRET");
   const std::string secret = given != nullptr && *given != '\0' ? given : new_secret();
   cluster::CoordinatorOptions options;
   options.secret = secret;
-  options.workers = workers;
   Silent silent;
   options.on_silence = [&](const cluster::Hello& hello) { silent.add(hello); };
   options.mesh = [&](int64_t size) { return mesh_text(config, size); };
+  const std::string directory = train::run_directory(config);
   RETURN_IF_ERROR(io::local_file_system().make_dirs(directory));
   options.journal = io::join_path(directory, cluster::kJournalFile);
   options.state_file = io::join_path(directory, cluster::kClusterFile);
+  options.min_workers = min_workers;
+  options.max_workers = workers;
+  options.multiple = train::mesh_multiple(config.trainer.sharding);
   ASSIGN_OR_RETURN(const auto coordinator, cluster::Coordinator::start(options));
   ASSIGN_OR_RETURN(const std::string path, own_path());
   local.command = {path, "worker", "--coordinator", fmt::format("127.0.0.1:{}", coordinator->port())};
@@ -90,7 +94,10 @@ Result<int> launch(int64_t workers, const train::TrainConfig& config, const std:
     local.environment.emplace_back("OSTRO_THREADS", std::to_string(std::max<int64_t>(1, cores / workers)));
   }
   const train::StopSignals signals;
-  local.stop = [&] { return signals.stop_requested(); };
+  bool asked = false;
+  local.look = [&] {
+    if (signals.stop_requested() && !std::exchange(asked, true)) coordinator->stop_run();
+  };
   local.hopeless = [&] { return silent.take(); };
   return cluster::run_local_workers(local);
 }
@@ -98,30 +105,37 @@ Result<int> launch(int64_t workers, const train::TrainConfig& config, const std:
 }  // namespace
 
 int launch_local_command(Args args) {
-  int64_t workers = 1;
+  int64_t workers = 1, min_workers = 1;
   bool amend = false;
   args.summary(
       "Trains on several processes of this machine: starts them, and starts those again that are killed. The "
       "run's hash is the one of ostro train. OSTRO_THREADS is the number of threads of each worker.");
   args.option("--workers", &workers, "N", "how many", Args::kRequired);
+  args.option("--min_workers", &min_workers, "N",
+              "go on with as few when others are lost; 1 by default, or the smallest that the mesh allows");
   args.flag("--amend", &amend, "as of ostro train");
   args.config();
   if (auto code = args.parse()) return *code;
   if (workers < 1 || workers > 1024)
     return report_error(
         invalid_argument(fmt::format("--workers: {} is not a number from 1 to 1024", workers)));
+  if (min_workers < 1 || min_workers > workers)
+    return report_error(invalid_argument(
+        fmt::format("--min_workers: {} is not a number from 1 to --workers, {}", min_workers, workers)));
   const auto config = args.load_config();
   if (!config.ok()) return report_error(config.error());
+  if (const auto mesh = train::sharding_for(config->trainer.sharding, workers); !mesh.ok())
+    return report_error(mesh.error());
   // The workers get the same words, but for the verb and those that are the launcher's.
   std::vector<std::string> words;
   const auto& typed = args.typed();
   for (size_t i = 1; i < typed.size(); ++i) {
-    if (typed[i] == "--workers")
+    if (typed[i] == "--workers" || typed[i] == "--min_workers")
       ++i;
-    else if (typed[i].rfind("--workers=", 0) != 0)
+    else if (typed[i].rfind("--workers=", 0) != 0 && typed[i].rfind("--min_workers=", 0) != 0)
       words.push_back(typed[i]);
   }
-  const auto code = launch(workers, *config, words);
+  const auto code = launch(workers, min_workers, *config, words);
   return code.ok() ? *code : report_error(code.error());
 }
 
