@@ -55,7 +55,7 @@ if $with_python; then
   if [[ ! -f $stamp || "$(cat $stamp)" != "$wanted" ]]; then
     echo "installing Python packages into .venv"
     [[ -x .venv/bin/python ]] || python3 -m venv .venv
-    "${install[@]}" -r python/requirements-test.txt
+    "${install[@]}" -r python/requirements-test.txt -r python/requirements-ray.txt
     scripts/install_torch_cpu.sh .venv
     echo "$wanted" > $stamp
   fi

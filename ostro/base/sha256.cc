@@ -3,6 +3,9 @@
 #include <openssl/crypto.h>
 #include <openssl/evp.h>
 #include <openssl/hmac.h>
+#include <sys/random.h>
+
+#include <cerrno>
 
 #include "ostro/base/check.h"
 
@@ -68,8 +71,18 @@ Sha256Digest hmac_sha256(std::string_view key, std::string_view message) {
   return digest;
 }
 
-bool same_digest(const Sha256Digest& a, const Sha256Digest& b) {
-  return CRYPTO_memcmp(a.data(), b.data(), a.size()) == 0;
+Nonce new_nonce() {
+  Nonce nonce;
+  ssize_t got;
+  do {
+    got = getrandom(nonce.data(), nonce.size(), 0);
+  } while (got < 0 && errno == EINTR);
+  OSTRO_CHECK(got == static_cast<ssize_t>(nonce.size()), "the system gives no random bytes");
+  return nonce;
+}
+
+bool same_code(std::string_view a, std::string_view b) {
+  return a.size() == b.size() && CRYPTO_memcmp(a.data(), b.data(), a.size()) == 0;
 }
 
 }  // namespace ostro

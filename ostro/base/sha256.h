@@ -44,8 +44,13 @@ std::string sha256_hex(std::span<const std::byte> bytes);
 
 // HMAC-SHA256 (RFC 2104) of the message: only who knows the key can compute it.
 Sha256Digest hmac_sha256(std::string_view key, std::string_view message);
-// Whether two digests are equal, in a time that does not depend on where they differ. With an ordinary
+
+// A number used once, which nobody can foresee: a code of it that someone recorded fits no other.
+using Nonce = std::array<char, 32>;
+Nonce new_nonce();
+
+// Whether two codes are equal, in a time that does not depend on where they differ. With an ordinary
 // comparison whoever guesses a code could learn from the time how much of the guess is right.
-bool same_digest(const Sha256Digest& a, const Sha256Digest& b);
+bool same_code(std::string_view a, std::string_view b);
 
 }  // namespace ostro

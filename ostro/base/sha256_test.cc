@@ -17,12 +17,20 @@ TEST_CASE("sha256 does not depend on how the input is cut") {
   CHECK(to_hex(hash.finish()) == sha256_hex("abc"));
 }
 
+TEST_CASE("codes are the same only when every byte is") {
+  CHECK(same_code("", ""));
+  CHECK(same_code("abc", "abc"));
+  CHECK(!same_code("abc", "abd"));
+  CHECK(!same_code("bbc", "abc"));
+  CHECK(!same_code("ab", "abc"));
+}
+
+TEST_CASE("every nonce is another") { CHECK(new_nonce() != new_nonce()); }
+
 TEST_CASE("hmac_sha256 of the published examples (RFC 4231)") {
   CHECK(to_hex(hmac_sha256(std::string(20, '\x0b'), "Hi There")) ==
         "b0344c61d8db38535ca8afceaf0bf12b881dc200c9833da726e9376c2e32cff7");
   CHECK(to_hex(hmac_sha256("Jefe", "what do ya want for nothing?")) ==
         "5bdcc146bf60754e6a042426089575c75a003f089d2739839dec58b964ec3843");
   CHECK(to_hex(hmac_sha256({}, {})) == "b613679a0814d9ec772f95d778c35fc5ff1697c493715653c6c712144292c5ad");
-  CHECK(same_digest(sha256("a"), sha256("a")));
-  CHECK(!same_digest(sha256("a"), sha256("b")));
 }

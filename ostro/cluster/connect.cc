@@ -5,6 +5,7 @@
 #include <cerrno>
 #include <utility>
 
+#include "ostro/base/sha256.h"
 #include "ostro/cluster/link.h"
 #include "ostro/cluster/wire/secret.h"
 
@@ -38,7 +39,8 @@ Result<std::chrono::milliseconds> prove(Channel& channel, const std::string& sec
   MessageReader reader(challenge);
   const std::string its_nonce(reader.text());
   if (!reader.done()) return corrupt("it does not speak as a coordinator does");
-  const std::string own_nonce = nonce();
+  const Nonce own = new_nonce();
+  const std::string_view own_nonce(own.data(), own.size());
   channel.push(
       Message(Kind::kProof).text(own_nonce).text(proof(secret, "member", its_nonce, own_nonce)).bytes());
   ASSIGN_OR_RETURN(const std::string welcome, await(channel, Kind::kWelcome, deadline));
@@ -48,7 +50,7 @@ Result<std::chrono::milliseconds> prove(Channel& channel, const std::string& sec
   if (!reader.done() || lease.count() < 1 || lease > std::chrono::hours(24 * 365)) {
     return corrupt("it does not speak as a coordinator does");
   }
-  if (!equal_in_constant_time(its_proof, proof(secret, "coordinator", its_nonce, own_nonce))) {
+  if (!same_code(its_proof, proof(secret, "coordinator", its_nonce, own_nonce))) {
     return invalid_argument("it does not know the secret");
   }
   return lease;

@@ -46,8 +46,8 @@ Result<std::unique_ptr<Coordinator>> Coordinator::start(const CoordinatorOptions
 int Coordinator::port() const { return state_->loop.port(); }
 int64_t Coordinator::epoch() const { return state_->loop.epoch(); }
 int64_t Coordinator::members() const { return state_->loop.members(); }
-JobState Coordinator::state() const { return state_->loop.watch().state(); }
 void Coordinator::stop_run() { state_->loop.stop_run(); }
-bool Coordinator::over() const { return state_->loop.over(); }
+std::optional<int64_t> Coordinator::over() const { return state_->loop.over(); }
+JobState Coordinator::state() const { return state_->loop.watch().state(); }
 
 }  // namespace ostro::cluster

@@ -171,6 +171,7 @@ Status Link::handle(std::string_view message) {
   } else if (kind == Kind::kStop) {
     stop_asked_ = true;
   } else if (kind == Kind::kOver) {
+    status_ = reader.number();
     over_ = true;
   } else if (kind == Kind::kReply) {
     const auto found = requests_.find(reader.number());

@@ -26,8 +26,8 @@ struct LocalWorkers {
   // How often a worker is replaced after it was killed by a signal or lost its place, over all workers.
   int64_t restarts = 1000;
   std::function<void()> look;  // called many times a second
-  // Processes that must end at once, because they are stopped or hang (SIGKILL); those that are no workers of
-  // this launcher are left alone. Asked many times a second.
+  // Processes that must end at once, because they hang or are stopped (SIGKILL); those that are no workers of
+  // this launcher are left alone. Asked again and again.
   std::function<std::vector<int64_t>()> hopeless;
 };
 

@@ -6,7 +6,7 @@
 #include <utility>
 
 #include "ostro/base/log.h"
-#include "ostro/cluster/wire/secret.h"
+#include "ostro/base/sha256.h"
 
 namespace ostro::cluster {
 namespace {
@@ -133,7 +133,8 @@ void Loop::accept_some() {
     Peer& peer = peers_.emplace_back(std::move(*socket));
     peer.came = Clock::now();
     peer.until = peer.came + kStrangerTime;
-    peer.nonce = nonce();
+    const Nonce chosen = new_nonce();
+    peer.nonce.assign(chosen.data(), chosen.size());
     push(peer, Message(Kind::kChallenge).text(peer.nonce).bytes());
   }
 }
@@ -146,7 +147,9 @@ void Loop::settle() {
     // Before anybody is told: who asks because of what a member has heard must not get an older answer.
     epoch_ = roster_.epoch();
     member_count_ = roster_.size();
-    if (!over_.exchange(roster_.over()) && over_) watch_.happened("over", "the run is over");
+    status_ = roster_.over().value_or(0);
+    const bool over = roster_.over().has_value();
+    if (over && !over_.exchange(true)) watch_.happened("over", "the run is over");
     watch_.look(
         roster_.epoch(), roster_.current(), [this](int64_t member) { return roster_.rank(member); },
         roster_.last_end());
@@ -159,8 +162,10 @@ void Loop::remove_lost_members() {
     if (peer.lost.empty() || peer.stage != Stage::kMember) continue;
     peer.stage = Stage::kLeaving;
     members_.erase(peer.member);
+    const Event::Worker worker = roster_.worker(peer.member);
     watch_.gone(peer.member, roster_.expects_to_leave(peer.member) ? "" : peer.lost);
     roster_.remove(peer.member, peer.lost);
+    tell({Event::Kind::kLost, {worker}, 0, peer.lost});
   }
 }
 
@@ -174,7 +179,10 @@ void Loop::begin_epochs() {
   if (!roster_.can_begin(Clock::now()) || next_record_ > Clock::now()) return;
   // First the journal: no number may be given out twice, whenever this process ends.
   const Status recorded = journal_.record(roster_.epoch() + 1);
-  if (recorded.ok()) return roster_.begin(Clock::now());
+  if (recorded.ok()) {
+    roster_.begin(Clock::now());
+    return tell({Event::Kind::kEpoch, roster_.in_epoch(), roster_.epoch(), ""});
+  }
   log_error(fmt::format("no epoch can begin: {}", recorded.error().message()));
   next_record_ = Clock::now() + kRetry;
 }
@@ -199,6 +207,10 @@ void Loop::push(Peer& peer, const std::string& message) {
 
 void Loop::lose(Peer& peer, const std::string& why) {
   if (peer.lost.empty()) peer.lost = why;
+}
+
+void Loop::tell(const Event& event) const {
+  if (options_.observer) options_.observer(event);
 }
 
 }  // namespace ostro::cluster

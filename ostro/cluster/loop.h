@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <list>
 #include <map>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -30,9 +31,9 @@ class Loop {
   int port() const { return port_; }
   int64_t epoch() const { return epoch_; }
   int64_t members() const { return member_count_; }
-  const JobWatch& watch() const { return watch_; }
   void stop_run();
-  bool over() const { return over_; }
+  std::optional<int64_t> over() const { return over_ ? std::optional<int64_t>(status_) : std::nullopt; }
+  const JobWatch& watch() const { return watch_; }
 
  private:
   enum class Stage { kStranger, kProved, kMember, kLeaving };
@@ -66,6 +67,7 @@ class Loop {
   void flush();
   void push(Peer& peer, const std::string& message);
   static void lose(Peer& peer, const std::string& why);
+  void tell(const Event& event) const;
 
   CoordinatorOptions options_;
   Socket listener_;
@@ -73,6 +75,7 @@ class Loop {
   Journal journal_;
   Waker waker_;
   std::atomic<bool> stopped_ = false, stops_run_ = false, over_ = false;
+  std::atomic<int64_t> status_ = 0;  // of a run that is over
   std::atomic<int64_t> epoch_ = 0;
   std::atomic<int64_t> member_count_ = 0;
   std::list<Peer> peers_;  // by age

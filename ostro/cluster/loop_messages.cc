@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 
 #include "ostro/base/log.h"
+#include "ostro/base/sha256.h"
 #include "ostro/cluster/loop.h"
 #include "ostro/cluster/wire/secret.h"
 
@@ -26,7 +27,7 @@ void Loop::handle_proof(Peer& peer, MessageReader& reader) {
   const std::string_view its_proof = reader.text();
   if (reader.kind() != Kind::kProof || !reader.done())
     return lose(peer, "it does not speak as a worker does");
-  if (!equal_in_constant_time(its_proof, proof(options_.secret, "member", peer.nonce, its_nonce))) {
+  if (!same_code(its_proof, proof(options_.secret, "member", peer.nonce, its_nonce))) {
     return refuse(peer, "the secret is wrong");
   }
   peer.stage = Stage::kProved;
@@ -45,14 +46,16 @@ void Loop::handle_hello(Peer& peer, MessageReader& reader) {
   const Result<int64_t> member = roster_.add(*hello, Clock::now());
   if (!member.ok()) {
     log_warning(fmt::format("a worker is refused: {}", member.error().message()));
+    tell({Event::Kind::kRefused, {{hello->host, hello->pid}}, 0, member.error().message()});
     return refuse(peer, member.error().message());
   }
   peer.stage = Stage::kMember;
   peer.member = *member;
   peer.until = Clock::now() + options_.lease;
   members_[*member] = &peer;
-  watch_.joined(*member, hello->job, hello->host, hello->pid);
   roster_.greet(*member);
+  tell({Event::Kind::kJoined, {roster_.worker(*member)}, 0, ""});
+  watch_.joined(*member, hello->job, hello->host, hello->pid);
 }
 
 void Loop::handle_member(Peer& peer, MessageReader& reader) {
@@ -67,7 +70,6 @@ void Loop::handle_member(Peer& peer, MessageReader& reader) {
   if (reader.done()) {
     if (kind == Kind::kReady) return roster_.ready(member, Clock::now());
     if (kind == Kind::kLeave) return roster_.leaves(member);
-    if (kind == Kind::kDone) return roster_.done();
   }
   const bool stores = kind == Kind::kSet || kind == Kind::kGet;
   const int64_t first = reader.number();  // an epoch, or a request
@@ -77,6 +79,7 @@ void Loop::handle_member(Peer& peer, MessageReader& reader) {
       kind == Kind::kSet || kind == Kind::kFault ? reader.text() : std::string_view();
   if (reader.done()) {
     if (kind == Kind::kEndSeen) return roster_.end_seen(member, first);
+    if (kind == Kind::kDone) return roster_.done(first);
     if (kind == Kind::kBegan) return roster_.began(member, first);
     if (kind == Kind::kFault) return roster_.fault(member, first, text);
     if (kind == Kind::kSet) return roster_.set(member, first, second, key, text);

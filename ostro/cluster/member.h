@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 
 #include "ostro/base/error.h"
@@ -46,10 +47,10 @@ class Member {
   void ready();
   void leave();
   void began(int64_t epoch);
-  void done();
+  void done(int64_t status);
   // The coordinator has asked to save and to stop; has said that the run is over.
   bool stop_asked() const;
-  bool over() const;
+  std::optional<int64_t> over() const;
 
   // Keys of one epoch, for as long as the Member lives; get() ends with kIo and the reason when the epoch has
   // ended. Keys of the job (epoch 0) stay, also when a coordinator takes the place of another.

@@ -41,12 +41,12 @@ enum class Kind : uint8_t {
   // coordinator to member
   kDropped,  // number of a planned epoch, why it is given up
   kStop,     // save and stop
-  kOver,     // the run is over
+  kOver,     // the run is over: the exit status of whoever led it
   // member to coordinator
   kReady,  // it knows what is trained
   kLeave,  // it wants to leave
   kBegan,  // number of a planned epoch that has taken over
-  kDone,   // the run is over
+  kDone,   // the run is over: its exit status
 };
 
 // Builds a message: Message(Kind::kEnd).number(3).text("gone").bytes().

@@ -91,7 +91,7 @@ void Roster::greet(int64_t member) {
   if (number != 0)
     send_(member, Message(Kind::kEnd).number(number).text("the others went on without this worker").bytes());
   if (stops_) send_(member, Message(Kind::kStop).bytes());
-  if (over_) send_(member, Message(Kind::kOver).bytes());
+  if (over_) send_(member, Message(Kind::kOver).number(*over_).bytes());
 }
 
 void Roster::remove(int64_t member, std::string_view why) {
@@ -149,10 +149,10 @@ void Roster::fault(int64_t member, int64_t number, std::string_view why) {
   end(reason);
 }
 
-void Roster::done() {
-  over_ = true;
-  log_info("the run is over");
-  for (const auto& [member, entry] : members_) send_(member, Message(Kind::kOver).bytes());
+void Roster::done(int64_t status) {
+  if (over_) return;
+  over_ = status;
+  for (const auto& [member, entry] : members_) send_(member, Message(Kind::kOver).number(status).bytes());
 }
 
 void Roster::stop() {
@@ -202,6 +202,20 @@ void Roster::end(std::string_view reason) {
 
 void Roster::expire(Time now) {
   if (expected_ > 0 && now >= expected_until_) end("some of its workers did not come back");
+}
+
+Event::Worker Roster::worker(int64_t member) const {
+  const Hello& hello = members_.at(member).hello;
+  return {hello.host, hello.pid};
+}
+
+std::vector<Event::Worker> Roster::in_epoch() const {
+  std::map<int64_t, int64_t> by_rank;
+  for (const auto& [member, entry] : members_)
+    if (entry.rank >= 0) by_rank[entry.rank] = member;
+  std::vector<Event::Worker> out;
+  for (const auto& [rank, member] : by_rank) out.push_back(worker(member));
+  return out;
 }
 
 std::string Roster::stale(int64_t member, int64_t number) const {

@@ -12,6 +12,7 @@
 
 #include "ostro/base/error.h"
 #include "ostro/cluster/epoch.h"
+#include "ostro/cluster/event.h"
 #include "ostro/cluster/values.h"
 
 namespace ostro::cluster {
@@ -49,7 +50,7 @@ class Roster {
   void end_seen(int64_t member, int64_t number);
   void began(int64_t member, int64_t number);
   void fault(int64_t member, int64_t number, std::string_view why);
-  void done();
+  void done(int64_t status);
   // Asks all members to stop with their state saved.
   void stop();
 
@@ -69,14 +70,18 @@ class Roster {
 
   int64_t epoch() const { return last_; }
   int64_t size() const { return static_cast<int64_t>(members_.size()); }
+  // The exit status of a run that is over.
+  std::optional<int64_t> over() const { return over_; }
+  // A member, and those of the epoch that goes on, by rank.
+  Event::Worker worker(int64_t member) const;
+  std::vector<Event::Worker> in_epoch() const;
   // For those who watch: the epoch that goes on (0: none), a member's rank in it (-1: not in it), why the
   // last one ended, what a member said of itself, and whether its going is no loss.
   int64_t current() const { return current_; }
   int64_t rank(int64_t member) const { return members_.at(member).rank; }
   const std::string& last_end() const { return last_end_; }
   const Hello& hello(int64_t member) const { return members_.at(member).hello; }
-  bool expects_to_leave(int64_t member) const { return over_ || members_.at(member).leaving; }
-  bool over() const { return over_; }
+  bool expects_to_leave(int64_t member) const { return over_.has_value() || members_.at(member).leaving; }
 
  private:
   struct Entry {
@@ -113,7 +118,8 @@ class Roster {
   int64_t expected_ = 0;  // size of the current one, while members of it may still come back; 0: all are here
   Time expected_until_;
   Time last_added_, last_ready_;
-  bool over_ = false, stops_ = false;
+  bool stops_ = false;
+  std::optional<int64_t> over_;
   std::string last_end_ = "it has ended";
   std::map<int64_t, Values> values_;  // by epoch; 0: of the job
 };

@@ -1,8 +1,5 @@
 #include "ostro/dist/pair_proof.h"
 
-#include <sys/random.h>
-
-#include <array>
 #include <optional>
 #include <vector>
 
@@ -13,8 +10,6 @@
 namespace ostro::dist {
 namespace {
 
-using Nonce = std::array<char, 32>;  // a number used once: an old proof that someone recorded does not fit
-
 // What `from` sends to `to`, which chose the nonce. Both ranks are in it, so that nobody can send a worker's
 // own proof back to it; the length of the prefix is, so that no two groups give the same text.
 Sha256Digest proof(const std::string& secret, const std::string& prefix, int64_t from, int64_t to,
@@ -22,6 +17,10 @@ Sha256Digest proof(const std::string& secret, const std::string& prefix, int64_t
   const std::string text = fmt::format("ostro pair\n{}:{}\n{}\n{}\n{}", prefix.size(), prefix, from, to,
                                        std::string_view(nonce.data(), nonce.size()));
   return hmac_sha256(secret, text);
+}
+
+std::string_view bytes_of(const Sha256Digest& digest) {
+  return {reinterpret_cast<const char*>(digest.data()), digest.size()};
 }
 
 // Sends out[i] to every peer i and fills in[i].
@@ -44,9 +43,7 @@ Status prove_pairs(GlooWire& wire, int64_t rank, int64_t size, const std::string
   const auto n = static_cast<size_t>(size);
   std::vector<Nonce> mine(n);
   std::vector<Nonce> theirs(n);
-  for (Nonce& nonce : mine)
-    if (getrandom(nonce.data(), nonce.size(), 0) != static_cast<ssize_t>(nonce.size()))
-      return io_error("the system gave no random bytes");
+  for (Nonce& nonce : mine) nonce = new_nonce();
   RETURN_IF_ERROR(swap_all(wire, rank, 0, mine, theirs, deadline));
 
   std::vector<Sha256Digest> given(n);
@@ -57,7 +54,8 @@ Status prove_pairs(GlooWire& wire, int64_t rank, int64_t size, const std::string
   std::optional<int64_t> liar;
   for (size_t i = n; i-- > 0;) {
     const auto peer = static_cast<int64_t>(i);
-    if (peer != rank && !same_digest(got[i], proof(secret, prefix, peer, rank, mine[i]))) liar = peer;
+    if (peer != rank && !same_code(bytes_of(got[i]), bytes_of(proof(secret, prefix, peer, rank, mine[i]))))
+      liar = peer;
   }
 
   // A third round: who closed its connections at the sight of a wrong proof could take its own from the peers

@@ -142,6 +142,4 @@ void fault_point(const char* phase, int64_t step, int64_t rank) {
   }
 }
 
-void fault_point(const char* phase, int64_t rank) { fault_point(phase, pulse_step(), rank); }
-
 }  // namespace ostro

@@ -29,7 +29,5 @@ namespace ostro {
 // read aborts with a message at the first call, and so does a phase that is not in the list above.
 // It also beats the pulse of this process (pulse.h); `phase` must live for ever.
 void fault_point(const char* phase, int64_t step, int64_t rank);
-// The same of the step at which this process is.
-void fault_point(const char* phase, int64_t rank);
 
 }  // namespace ostro

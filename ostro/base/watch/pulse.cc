@@ -60,8 +60,6 @@ void pulse_epoch(int64_t number) {
 
 void pulse_beat() { ++heart().beats; }
 
-int64_t pulse_step() { return heart().step; }
-
 void pulse_sent(int64_t bytes) { heart().bytes_sent += bytes; }
 
 PulseWait::PulseWait() : begin_(SteadyClock::now()) { ++heart().waits; }

@@ -26,7 +26,6 @@ Pulse read_pulse();
 void pulse_phase(const char* phase, int64_t step);
 void pulse_epoch(int64_t number);
 void pulse_beat();
-int64_t pulse_step();  // the step of the last pulse_phase()
 void pulse_sent(int64_t bytes);
 
 // From construction to destruction this process waits for other workers.

@@ -15,6 +15,7 @@ std::span<const Command> commands() {
       {"tokenizer", "train a byte-level BPE tokenizer; encode and decode text", tokenizer_command},
       {"train", "train a model, or go on with an interrupted run", train_command},
       {"launch", "train on several processes", launch_command},
+      {"coordinator", "decide who is in a run on several machines", coordinator_command},
       {"worker", "one worker of a run on several processes", worker_command},
       {"status", "show how a run is doing: step, speed, goodput, workers", status_command},
       {"verify", "replay a stretch of a run and compare its hash chain", verify_command},

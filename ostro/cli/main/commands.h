@@ -28,6 +28,7 @@ int tokenizer_command(Args args);
 int verify_command(Args args);
 int train_command(Args args);
 int launch_command(Args args);
+int coordinator_command(Args args);
 int worker_command(Args args);
 int status_command(Args args);
 int hash_command(Args args);
@@ -40,6 +41,8 @@ int program_command(Args args);
 int data_command(Args args);
 int selftest_command(Args args);
 int completion_command(Args args);
+// A verb of launch.
+int launch_ray_command(Args args);
 // Verbs of data.
 int data_baseline_command(Args args);
 int data_build_command(Args args);

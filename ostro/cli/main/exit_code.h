@@ -1,14 +1,17 @@
 // What the process' exit status means. Also printed by `ostro --help`.
 #pragma once
 
+#include "ostro/cluster/local_launcher.h"
+
 namespace ostro::cli {
 
 enum ExitCode : int {
-  kExitOk = 0,           // done; verify: equal, and every checkpoint is fine
-  kExitFailed = 1,       // an error, told in one line that begins with "error: "; verify: differs, or a
-                         // checkpoint is not fine
-  kExitUsage = 2,        // a command line or configuration that makes no sense; verify: cannot compare
-  kExitInterrupted = 75  // train: stopped by SIGTERM or SIGINT after saving; the same command goes on
+  kExitOk = 0,            // done; verify: equal, and every checkpoint is fine
+  kExitFailed = 1,        // an error, told in one line that begins with "error: "; verify: differs, or a
+                          // checkpoint is not fine
+  kExitUsage = 2,         // a command line or configuration that makes no sense; verify: cannot compare
+  kExitInterrupted = 75,  // train: stopped by SIGTERM or SIGINT after saving; the same command goes on
+  kExitLostPlace = cluster::kExitLostPlace  // 76, worker: it lost its place among the workers
 };
 
 }  // namespace ostro::cli

@@ -3,7 +3,6 @@
 
 #include <unistd.h>
 #include <algorithm>
-#include <climits>
 #include <cstdlib>
 #include <mutex>
 #include <random>
@@ -12,6 +11,8 @@
 #include "ostro/base/log.h"
 #include "ostro/cli/main/commands.h"
 #include "ostro/cli/main/exit_code.h"
+#include "ostro/cli/run/worker_words.h"
+#include "ostro/cli/shared/own_path.h"
 #include "ostro/cluster/coordinator.h"
 #include "ostro/cluster/local_launcher.h"
 #include "ostro/cluster/watch/cluster_file.h"
@@ -23,13 +24,6 @@
 
 namespace ostro::cli {
 namespace {
-
-Result<std::string> own_path() {
-  char path[PATH_MAX] = "";
-  if (::readlink("/proc/self/exe", path, sizeof path - 1) < 0)
-    return Error(ErrorCode::kIo, "cannot read /proc/self/exe, the program that the workers run");
-  return std::string(path);
-}
 
 // 256 bits that no other job has.
 std::string new_secret() {
@@ -68,22 +62,22 @@ std::string mesh_text(const train::TrainConfig& config, int64_t workers) {
 
 Result<int> launch(int64_t workers, int64_t min_workers, const train::TrainConfig& config,
                    const std::vector<std::string>& words) {
+  const std::string directory = train::run_directory(config);
   cluster::LocalWorkers local;
   local.count = workers;
   const char* given = std::getenv("OSTRO_JOB_SECRET");
   const std::string secret = given != nullptr && *given != '\0' ? given : new_secret();
   cluster::CoordinatorOptions options;
   options.secret = secret;
-  Silent silent;
-  options.on_silence = [&](const cluster::Hello& hello) { silent.add(hello); };
-  options.mesh = [&](int64_t size) { return mesh_text(config, size); };
-  const std::string directory = train::run_directory(config);
-  RETURN_IF_ERROR(io::local_file_system().make_dirs(directory));
-  options.journal = io::join_path(directory, cluster::kJournalFile);
-  options.state_file = io::join_path(directory, cluster::kClusterFile);
   options.min_workers = min_workers;
   options.max_workers = workers;
   options.multiple = train::mesh_multiple(config.trainer.sharding);
+  Silent silent;
+  options.on_silence = [&](const cluster::Hello& hello) { silent.add(hello); };
+  options.mesh = [&](int64_t size) { return mesh_text(config, size); };
+  RETURN_IF_ERROR(io::local_file_system().make_dirs(directory));
+  options.journal = io::join_path(directory, cluster::kJournalFile);
+  options.state_file = io::join_path(directory, cluster::kClusterFile);
   ASSIGN_OR_RETURN(const auto coordinator, cluster::Coordinator::start(options));
   ASSIGN_OR_RETURN(const std::string path, own_path());
   local.command = {path, "worker", "--coordinator", fmt::format("127.0.0.1:{}", coordinator->port())};
@@ -126,22 +120,15 @@ int launch_local_command(Args args) {
   if (!config.ok()) return report_error(config.error());
   if (const auto mesh = train::sharding_for(config->trainer.sharding, workers); !mesh.ok())
     return report_error(mesh.error());
-  // The workers get the same words, but for the verb and those that are the launcher's.
-  std::vector<std::string> words;
-  const auto& typed = args.typed();
-  for (size_t i = 1; i < typed.size(); ++i) {
-    if (typed[i] == "--workers" || typed[i] == "--min_workers")
-      ++i;
-    else if (typed[i].rfind("--workers=", 0) != 0 && typed[i].rfind("--min_workers=", 0) != 0)
-      words.push_back(typed[i]);
-  }
-  const auto code = launch(workers, min_workers, *config, words);
+  const auto code =
+      launch(workers, min_workers, *config, worker_words(args.typed(), {"--workers", "--min_workers"}));
   return code.ok() ? *code : report_error(code.error());
 }
 
 int launch_command(Args args) {
   static constexpr Command kVerbs[] = {
       {"local", "workers on this machine", launch_local_command},
+      {"ray", "workers on a Ray cluster", launch_ray_command},
   };
   return run_verb(std::move(args), kVerbs);
 }

@@ -49,16 +49,17 @@ class CoordinatedMembership final : public train::Membership {
     options.bind = bind_;
     options.secret = secret_;
     options.epoch = epoch.number;
-    pulse_epoch(epoch.number);
     ASSIGN_OR_RETURN(auto group, dist::connect_gloo(mesh, epoch.rank, member_.store(epoch.number),
                                                     fmt::format("gloo/{}", epoch.number), options));
     return std::unique_ptr<dist::Group>(
         std::make_unique<EpochGroup>(std::move(group), member_, epoch.number));
   }
   void ready() override { member_.ready(); }
-  void began(int64_t epoch) override { member_.began(epoch); }
+  void began(int64_t epoch) override {
+    pulse_epoch(epoch);
+    member_.began(epoch);
+  }
   void fault(int64_t epoch, const std::string& why) override { member_.fault(epoch, why); }
-  void done() override { member_.done(); }
 
  private:
   // Connections that end when their epoch does.
@@ -76,9 +77,26 @@ class CoordinatedMembership final : public train::Membership {
     std::vector<int64_t> peers(std::string_view axes) const override { return group_->peers(axes); }
     Status exchange(std::span<const int64_t> peers, std::span<const std::span<const std::byte>> send,
                     std::span<const std::span<std::byte>> receive) override {
-      const PulseWait wait;
       const int64_t before = group_->bytes_sent();
-      Status status = group_->exchange(peers, send, receive);
+      Status status;
+      {
+        const PulseWait wait;
+        status = group_->exchange(peers, send, receive);
+      }
+      pulse_sent(group_->bytes_sent() - before);
+      return status;
+    }
+    Result<int64_t> start(std::span<const int64_t> peers, std::span<const std::span<const std::byte>> send,
+                          std::span<const std::span<std::byte>> receive) override {
+      return group_->start(peers, send, receive);
+    }
+    Status wait(int64_t ticket) override {
+      const int64_t before = group_->bytes_sent();
+      Status status;
+      {
+        const PulseWait wait;
+        status = group_->wait(ticket);
+      }
       pulse_sent(group_->bytes_sent() - before);
       return status;
     }
@@ -154,10 +172,10 @@ class WorkerLoop {
   }
 
  private:
-  bool stopped() const { return member_.stop_asked() || member_.over(); }
+  bool stopped() const { return member_.stop_asked() || member_.over().has_value(); }
 
   int ended(const Error& error) {
-    if (member_.over()) return kExitOk;
+    if (const auto over = member_.over()) return static_cast<int>(*over);
     if (crew_.out()) return cluster::kExitLeft;
     if (member_.stop_asked() && error.code() == ErrorCode::kBusy) return kExitInterrupted;
     const int code = report_error(error);
@@ -189,17 +207,18 @@ class WorkerLoop {
     if (follower_ == nullptr)
       if (const auto code = learn()) return *code;
     if (!crew_.formed()) {
-      const auto formed = crew_.form(nullptr);
+      const auto formed = crew_.form();
       if (!formed.ok()) return ended(formed.error());
     }
     if (crew_.leads()) return lead();
     const auto followed = follower_->follow();
+    if (followed.ok() && *followed == train::Followed::kOver)
+      fault_point("barrier", call_.session.config.trainer.num_train_steps, crew_.epoch().rank);
     if (!followed.ok()) return ended(followed.error());
     if (*followed == train::Followed::kLeads) return std::nullopt;
     if (*followed == train::Followed::kLeft) return cluster::kExitLeft;
-    fault_point("barrier", crew_.epoch().rank);
     wait_for_end();
-    return kExitOk;
+    return static_cast<int>(member_.over().value_or(kExitOk));
   }
 
   // The same; the run ends with this process, or another one leads it from here.
@@ -217,11 +236,11 @@ class WorkerLoop {
       crew_.leave("another epoch goes on");
       return cluster::kExitLeft;
     }
+    if (outcome.ok()) fault_point("barrier", outcome->steps, 0);
     if (outcome.ok() && crew_.formed()) (void)train::send_command(crew_.group(), {});
     const int code = report_outcome(outcome);
     if (outcome.ok()) {
-      fault_point("barrier", 0);
-      member_.done();
+      member_.done(code);
       wait_for_end();
     }
     return code;

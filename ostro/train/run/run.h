@@ -20,6 +20,7 @@
 #include "ostro/train/run/resume.h"
 #include "ostro/train/step/batches.h"
 #include "ostro/train/step/evaluate.h"
+#include "ostro/train/step/spread_state.h"
 #include "ostro/train/step/step.h"
 #include "ostro/train/step/step_profile.h"
 #include "ostro/train/workers/crew.h"
@@ -98,6 +99,7 @@ class Run {
   Result<std::optional<int64_t>> live_step();
   Result<std::unique_ptr<StepRunner>> make_steps();
   Status begin();
+  Status begin_state();
   Status resume(Resumption from, bool amend);
   // `save_now`: also where no permanent checkpoint is due.
   Status after_step(const Watcher& watcher, StepReport& report, bool save_now);
@@ -116,8 +118,10 @@ class Run {
   CanonicalPrograms programs_;
   DataAccess data_;
   std::optional<data::Loader> loader_;
-  std::optional<HeldOut> held_out_;  // nothing when there is no held-out text
-  bool told_uncounted_ = false;      // held-out text without a token that counts is warned of once
+  std::optional<HeldOutText> held_out_;  // nothing when there is no held-out text
+  std::optional<HeldOut> evaluator_;     // of a state that is here
+  int64_t vocab_ = 0;
+  bool told_uncounted_ = false;  // held-out text without a token that counts is warned of once
   std::unique_ptr<StepRunner> runner_;
   std::unique_ptr<ChainWriter> chain_;
   std::unique_ptr<checkpoint::AsyncSaver> saver_;
@@ -127,8 +131,9 @@ class Run {
   std::string measured_;      // of the last step, for the manifest
   int64_t saving_step_ = -1;  // step of the save that runs, when its name goes into the chain
   int64_t last_saved_ = -1;
-  bool takes_over_ = false;  // the workers have the state
-  bool save_first_ = false;  // a checkpoint of its step is due
+  int64_t saving_epoch_ = 0;  // in which the workers write it
+  bool takes_over_ = false;   // the workers have the state
+  bool save_first_ = false;   // a checkpoint of its step is due
 };
 
 }  // namespace ostro::train

@@ -1,0 +1,150 @@
+// ostro launch ray
+#include <fmt/format.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+
+#include "ostro/base/log.h"
+#include "ostro/cli/main/commands.h"
+#include "ostro/cli/main/exit_code.h"
+#include "ostro/cli/run/worker_words.h"
+#include "ostro/cli/shared/own_path.h"
+
+namespace ostro::cli {
+namespace {
+
+// Replaces this process by another program. Returns when that failed.
+Error become(const std::vector<std::string>& words) {
+  std::vector<char*> pointers;
+  for (const std::string& word : words) pointers.push_back(const_cast<char*>(word.c_str()));
+  pointers.push_back(nullptr);
+  std::fflush(nullptr);
+  ::execvp(pointers[0], pointers.data());
+  return io_error(
+      fmt::format("cannot start {}: {}; OSTRO_PYTHON names another Python", words[0], std::strerror(errno)));
+}
+
+// Whether the Python finds what is needed; asked before, so that what is missing is one clear error.
+Status check_python(const std::string& python) {
+  static constexpr const char* kProbe =
+      "import sys, importlib.util as u; "
+      "sys.exit(40 if u.find_spec('ray') is None else 41 if u.find_spec('ostro_ray') is None else 0)";
+  const pid_t pid = ::fork();
+  if (pid < 0) return io_error(fmt::format("cannot start {}: {}", python, std::strerror(errno)));
+  if (pid == 0) {
+    ::execlp(python.c_str(), python.c_str(), "-c", kProbe, nullptr);
+    ::_exit(127);
+  }
+  int status = 0;
+  while (::waitpid(pid, &status, 0) < 0 && errno == EINTR) {
+  }
+  const int code = WIFEXITED(status) ? WEXITSTATUS(status) : 1;
+  if (code == 0) return Status();
+  if (code == 127)
+    return not_found(fmt::format(
+        "cannot start {}; `ostro launch ray` needs Python 3 in PATH, or OSTRO_PYTHON names one", python));
+  const std::string other = "or OSTRO_PYTHON names a Python that has it";
+  if (code == 40)
+    return not_found(fmt::format("{} has no package ray; install it with `{} -m pip install ray`, {}", python,
+                                 python, other));
+  if (code == 41)
+    return not_found(
+        fmt::format("{} has no package ostro_ray; install it with `{} -m pip install ./python` from the "
+                    "sources of ostro, "
+                    "{}",
+                    python, python, other));
+  return io_error(fmt::format("{} does not work (status {}); OSTRO_PYTHON names another one", python, code));
+}
+
+struct RayCall {
+  std::string address = "auto", resources, program;
+  int64_t min_workers = 1, max_workers = 1, cpus = 1, port = 0;
+  std::optional<int64_t> wait;
+};
+
+Status check(const RayCall& call) {
+  if (call.min_workers < 1 || call.min_workers > call.max_workers || call.max_workers > 1024)
+    return invalid_argument(
+        fmt::format("--min_workers {} --max_workers {}: 1 <= min_workers <= max_workers <= 1024 must hold",
+                    call.min_workers, call.max_workers));
+  if (call.cpus < 0 || call.cpus > 1024)
+    return invalid_argument(fmt::format("--cpus_per_worker: {} is not a number from 0 to 1024", call.cpus));
+  if (call.port < 0 || call.port > 65535)
+    return invalid_argument(fmt::format("--port: {} is not a number from 0 to 65535", call.port));
+  if (call.wait && *call.wait < 0)
+    return invalid_argument(fmt::format("--wait: {} seconds; 0 at least", *call.wait));
+  return Status();
+}
+
+Error launch_on_ray(RayCall& call, const std::vector<std::string>& typed) {
+  const char* given = std::getenv("OSTRO_PYTHON");
+  const std::string python = given != nullptr && *given != '\0' ? given : "python3";
+  if (const Status found = check_python(python); !found.ok()) return found.error();
+  auto path = own_path();
+  if (!path.ok()) return path.error();
+  std::vector<std::string> words = {python,
+                                    "-m",
+                                    "ostro_ray",
+                                    "--ostro",
+                                    *path,
+                                    "--program",
+                                    call.program.empty() ? *path : call.program,
+                                    "--address",
+                                    call.address,
+                                    "--min_workers",
+                                    std::to_string(call.min_workers),
+                                    "--max_workers",
+                                    std::to_string(call.max_workers),
+                                    "--cpus_per_worker",
+                                    std::to_string(call.cpus),
+                                    "--port",
+                                    std::to_string(call.port)};
+  if (!call.resources.empty()) words.insert(words.end(), {"--resources_per_worker", call.resources});
+  if (call.wait) words.insert(words.end(), {"--wait", std::to_string(*call.wait)});
+  words.emplace_back("--");
+  for (std::string& word :
+       worker_words(typed, {"--address", "--min_workers", "--max_workers", "--cpus_per_worker", "--port",
+                            "--resources_per_worker", "--wait", "--program"}))
+    words.push_back(std::move(word));
+  return become(words);
+}
+
+}  // namespace
+
+int launch_ray_command(Args args) {
+  RayCall call;
+  bool amend = false;
+  args.summary(
+      "Trains on a Ray cluster: asks it for max_workers workers, trains as soon as there are min_workers, "
+      "and "
+      "replaces those that are lost. The run's hash is the one of ostro train. Needs a Python with the "
+      "packages "
+      "ray and ostro_ray: python3, or OSTRO_PYTHON.");
+  args.option("--address", &call.address, "ADDRESS",
+              "of the cluster, HOST:PORT; auto: the one of this machine");
+  args.option("--min_workers", &call.min_workers, "N", "training goes on with so many workers",
+              Args::kRequired);
+  args.option("--max_workers", &call.max_workers, "N", "how many workers the cluster is asked for",
+              Args::kRequired);
+  args.option("--cpus_per_worker", &call.cpus, "N",
+              "CPUs that a worker asks Ray for; also its OSTRO_THREADS, unless that is set");
+  args.option("--resources_per_worker", &call.resources, "JSON",
+              "other resources that a worker asks Ray for, for instance {\"slot\": 1}");
+  args.option("--program", &call.program, "PATH",
+              "this program on the nodes; without it: the same path as here");
+  args.option("--port", &call.port, "N", "where the coordinator listens; 0: any free one");
+  args.option("--wait", &call.wait, "SECONDS",
+              "how long the cluster may have no room for min_workers; without it: for ever");
+  args.flag("--amend", &amend, "as of ostro train");
+  args.config();
+  if (auto code = args.parse()) return *code;
+  if (const Status good = check(call); !good.ok()) return report_error(good.error());
+  if (const auto config = args.load_config(); !config.ok()) return report_error(config.error());
+  return report_error(launch_on_ray(call, args.typed()));
+}
+
+}  // namespace ostro::cli

@@ -1,0 +1,31 @@
+// What a coordinator says of who comes and goes, to whoever watches it (a launcher, a log).
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <vector>
+
+namespace ostro::cluster {
+
+struct Event {
+  enum class Kind {
+    kJoined,   // a worker
+    kRefused,  // a worker, with the reason
+    kEpoch,    // its number and its workers, by rank
+    kLost,     // a worker, with the reason
+  };
+  struct Worker {
+    std::string host;
+    int64_t pid = 0;
+  };
+  Kind kind = Kind::kJoined;
+  std::vector<Worker> workers;  // one, but for an epoch
+  int64_t epoch = 0;
+  std::string why;
+};
+
+// Called from the coordinator's thread, which does nothing else meanwhile.
+using Observer = std::function<void(const Event&)>;
+
+}  // namespace ostro::cluster

@@ -1,0 +1,76 @@
+"""python3 -m ostro_ray OPTIONS -- WORDS: runs `ostro worker WORDS` on a Ray cluster. `ostro launch ray` starts it and
+checks its options."""
+
+import argparse
+import asyncio
+import json
+import os
+import pathlib
+import secrets
+import sys
+
+
+def parse(words):
+    own, _, rest = (words[:words.index("--")], "--", words[words.index("--") + 1:]) if "--" in words else (words, "", [])
+    parser = argparse.ArgumentParser(prog="ostro_ray", description=__doc__)
+    parser.add_argument("--ostro", required=True, help="the program, on this node")
+    parser.add_argument("--program", help="the program, on the nodes of the workers; default: as --ostro")
+    parser.add_argument("--address", default="auto")
+    parser.add_argument("--min_workers", type=int, required=True)
+    parser.add_argument("--max_workers", type=int, required=True)
+    parser.add_argument("--cpus_per_worker", type=float, default=1)
+    parser.add_argument("--resources_per_worker", type=json.loads, default={})
+    parser.add_argument("--port", type=int, default=0)
+    parser.add_argument("--wait", type=float)
+    parser.add_argument("--restarts", type=int, default=1000, help="how many workers are replaced, in all")
+    args = parser.parse_args(own)
+    if not isinstance(args.resources_per_worker, dict) or not all(
+            isinstance(v, (int, float)) for v in args.resources_per_worker.values()):
+        sys.exit("error: --resources_per_worker is no map of names to numbers, as {\"slot\": 1}")
+    workers = argparse.ArgumentParser(prog="ostro_ray ... --", allow_abbrev=False)
+    workers.add_argument("--config", required=True)
+    found, rest = workers.parse_known_args(rest)
+    args.config = found.config
+    return args, rest
+
+
+def settings(args):
+    """Environment of the workers, beside their node's."""
+    passed = {k: v for k, v in os.environ.items() if k.startswith(("OSTRO_", "AWS_")) and k != "OSTRO_PYTHON"}
+    if args.cpus_per_worker >= 1:
+        passed.setdefault("OSTRO_THREADS", str(int(args.cpus_per_worker)))
+    return passed
+
+
+def main():
+    args, words = parse(sys.argv[1:])
+    from ostro_ray import cluster, output
+    output.hide_from_ray()
+    try:
+        cluster.connect(args.address)
+    except ImportError as error:
+        sys.exit(f"error: {error}; install Ray with `{sys.executable} -m pip install ray`")
+    except cluster.ClusterError as error:
+        sys.exit(f"error: {error}")
+    import ray
+    from ostro_ray.supervisor import Supervisor
+    secret = os.environ.get("OSTRO_JOB_SECRET") or secrets.token_hex(32)
+    config = pathlib.Path(args.config)
+    spec = {"program": args.program or args.ostro, "words": words, "config": config.read_text(encoding="utf-8"),
+            "config_name": config.name, "folder": os.getcwd(),
+            "environment": settings(args) | {"OSTRO_JOB_SECRET": secret}}
+
+    async def supervise():
+        return await Supervisor(args, spec, secret).run()
+
+    try:
+        code = asyncio.run(supervise())
+    except cluster.ClusterError as error:
+        sys.exit(f"error: {error}")
+    finally:
+        ray.shutdown()
+    sys.exit(code)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,49 @@
+"""The coordinator's process, which decides who is in the run."""
+
+import asyncio
+import json
+import os
+
+from ostro_ray.output import say
+from ostro_ray.processes import dies_with
+
+
+class Coordinator:
+    """Starts `ostro coordinator` on this node, again when it is killed, and follows what it says."""
+
+    def __init__(self, program, address, port, words, secret):
+        self._command = [program, "coordinator", "--bind", address, *words]
+        self._environment = os.environ | {"OSTRO_JOB_SECRET": secret}
+        self._host, self._port = address, port
+        self._process, self._ending = None, False
+        self.address = None  # HOST:PORT, once it listens
+        self.ranks = {}  # (host, pid) -> rank, in the epoch that goes on
+        self.listening = asyncio.Event()
+
+    async def run(self):
+        """Until it ends by itself: its exit status."""
+        while True:
+            self._process = await asyncio.create_subprocess_exec(
+                *self._command, "--port", str(self._port), stdin=asyncio.subprocess.DEVNULL,
+                stdout=asyncio.subprocess.PIPE, env=self._environment, preexec_fn=dies_with(os.getpid()))
+            async for line in self._process.stdout:
+                self._follow(json.loads(line))
+            code = await self._process.wait()
+            if code >= 0 or self._ending:
+                return code
+            # On the port that the workers know; its journal keeps the epochs' numbers rising.
+            say(f"the coordinator was killed by signal {-code}; another takes its place")
+
+    def _follow(self, event):
+        if event["event"] == "listening":
+            self._port = event["port"]
+            self.address = f"{self._host}:{self._port}"
+            self.listening.set()
+        elif event["event"] == "epoch":
+            self.ranks = {(m["host"], m["pid"]): m["rank"] for m in event["members"]}
+
+    def end(self):
+        """Has run() return."""
+        self._ending = True
+        if self._process is not None and self._process.returncode is None:
+            self._process.kill()

@@ -1,0 +1,126 @@
+#!/usr/bin/env python3
+"""tests/e2e/coordinator_test.py --ostro PROGRAM: `ostro coordinator` and `ostro worker` as processes of their own, from
+the command line. A run with them has the chain of `ostro train`; the coordinator tells what happens, a line of JSON
+each; and what cannot work is one clear error: a port in use, two coordinators on one run, an address of other machines
+without a secret, no coordinator, a host that cannot be reached, numbers of workers that make no sense."""
+
+import argparse
+import json
+import os
+import pathlib
+import re
+import signal
+import socket
+import subprocess
+import tempfile
+
+from workers_test import Place, check, steps_of, wait_for
+
+SECRET = {"OSTRO_JOB_SECRET": "s3cret", "OSTRO_THREADS": "1"}
+OPTIONS = ["--trainer.num_train_steps", "30"]
+
+
+class Coordinator:
+    def __init__(self, place, run, more):
+        self.log = place.top / f"{run}.events"
+        with open(self.log, "wb") as log:
+            self.process = subprocess.Popen(
+                [place.ostro, "coordinator", "--min_workers", "2", "--max_workers", "2", *more,
+                 *place.words(run, OPTIONS)], env=place.environment(SECRET), stdout=log, stderr=subprocess.DEVNULL)
+        self.port = wait_for(lambda: self.events("listening"))[0]["port"]
+
+    def events(self, name):
+        lines = self.log.read_text().splitlines(keepends=True)
+        events = [json.loads(line) for line in lines if line.endswith("\n")]
+        return [event for event in events if event["event"] == name]
+
+    def end(self):
+        self.process.send_signal(signal.SIGTERM)
+        return self.process.wait(timeout=20)
+
+
+def worker_words(place, run, port):
+    return [place.ostro, "worker", "--coordinator", f"127.0.0.1:{port}", *place.words(run, OPTIONS)]
+
+
+def start_worker(place, run, port):
+    return subprocess.Popen(worker_words(place, run, port), env=place.environment(SECRET), stdout=subprocess.DEVNULL,
+                            stderr=subprocess.DEVNULL)
+
+
+def check_run(place):
+    """Two workers, one of which is killed; a third takes its place."""
+    reference = place.train("alone", OPTIONS)
+    coordinator = Coordinator(place, "run", [])
+    workers = [start_worker(place, "run", coordinator.port) for _ in range(2)]
+    try:
+        wait_for(lambda: steps_of(place, "run") >= 3)
+        first = coordinator.events("epoch")[0]
+        check(first["epoch"] == 1 and [m["rank"] for m in first["members"]] == [0, 1] and
+              {m["pid"] for m in first["members"]} == {w.pid for w in workers}, f"epoch 1 is {first}")
+        victim = workers[1]
+        victim.kill()
+        lost = wait_for(lambda: coordinator.events("lost"))[0]
+        check((lost["host"], lost["pid"]) == (socket.gethostname(), victim.pid) and "closed" in lost["why"],
+              f"lost is {lost}")
+        workers.append(start_worker(place, "run", coordinator.port))
+        for worker in (workers[0], workers[2]):
+            check(worker.wait(timeout=120) == 0, f"a worker ended with {worker.returncode}")
+        joined = {event["pid"] for event in coordinator.events("joined")}
+        check(joined == {w.pid for w in workers}, f"joined: {joined}")
+    finally:
+        for worker in workers:
+            worker.kill()
+            worker.wait()
+    check(place.chain("run") == reference, "another chain")
+    check(coordinator.end() == 75, f"the coordinator ended with {coordinator.process.returncode}")
+    print("a coordinator, three workers, one killed: the chain of one process, and every event was told")
+
+
+def check_errors(place):
+    coordinator = Coordinator(place, "errors", [])
+    numbers = ["--min_workers", "1", "--max_workers", "1"]
+
+    def error(words, wanted, code, settings=SECRET):
+        done = subprocess.run([place.ostro, *words], env=place.environment(settings), text=True, timeout=60,
+                              capture_output=True, check=False)
+        errors = [line for line in done.stderr.splitlines() if line.startswith("error: ")]
+        check(done.returncode == code and len(errors) == 1 and re.search(wanted, errors[0]),
+              f"{words}: exit code {done.returncode}\n{done.stdout}{done.stderr}")
+
+    try:
+        error(["coordinator", *numbers, "--port", str(coordinator.port), *place.words("other", [])],
+              rf"cannot listen at 127\.0\.0\.1:{coordinator.port}: Address already in use; choose another port", 1)
+        error(["coordinator", *numbers, *place.words("errors", [])],
+              rf"coordinator\.journal\.lock: locked by a coordinator, pid {coordinator.process.pid}", 1)
+        error(["coordinator", *numbers, "--bind", "0.0.0.0", *place.words("other", [])], "without a secret", 2, {})
+        error(["coordinator", *numbers, "--bind", "somewhere", *place.words("other", [])], "host 'somewhere'", 2)
+        error(["coordinator", "--min_workers", "3", "--max_workers", "2", *place.words("other", [])],
+              "--min_workers 3 --max_workers 2", 2)
+        (place.top / "no.journal").write_text("something else")
+        error(["coordinator", *numbers, "--journal", str(place.top / "no.journal"), *place.words("other", [])],
+              r"no\.journal is no journal of a coordinator", 1)
+        error(["worker", "--coordinator", "no-such-host.invalid:1", *place.words("errors", [])],
+              "host 'no-such-host.invalid'", 2)
+        error(["worker", "--coordinator", f"127.0.0.1:{coordinator.port}", *place.words("errors", [])],
+              "the secret is wrong", 2, {"OSTRO_JOB_SECRET": "another"})
+    finally:
+        coordinator.end()
+    # Nobody listens there now, and the worker gives up after 30 seconds.
+    error(["worker", "--coordinator", f"127.0.0.1:{coordinator.port}", *place.words("errors", [])],
+          rf"no coordinator at 127\.0\.0\.1:{coordinator.port}: Connection refused", 1)
+    print("what cannot work: one clear error each")
+
+
+def main():
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--ostro", required=True)
+    args = parser.parse_args()
+    with tempfile.TemporaryDirectory() as folder:
+        place = Place(os.path.abspath(args.ostro), pathlib.Path(folder))
+        check_errors(place)
+        check_run(place)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,214 @@
+#!/usr/bin/env python3
+"""tests/fault/ray_test.py --ostro PROGRAM: `ostro launch ray` trains on a real Ray cluster of two nodes, both on this
+machine. Kills a worker, an actor, the coordinator and a node, in an order that OSTRO_TEST_SEED draws, and adds a node:
+the run ends, and its chain is that of `ostro train` byte for byte. Then what a cluster may lack: one clear error each.
+
+Needs Ray (scripts/setup.sh --python). Its nodes listen at 127.0.0.2 and up."""
+
+import argparse
+import os
+import pathlib
+import random
+import re
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+
+ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
+sys.path.insert(0, str(ROOT / "tests" / "e2e"))
+from workers_test import Place, check, steps_of, wait_for, workers_of  # noqa: E402
+
+try:
+    os.environ["RAY_USAGE_STATS_ENABLED"] = "0"
+    from ray.cluster_utils import Cluster
+except ImportError as missing:
+    print(f"SKIPPED: {missing}; scripts/setup.sh --python installs Ray")
+    sys.exit(77)
+
+OPTIONS = ["--trainer.num_train_steps", "100", "--trainer.checkpointer.keep", "[{every: 5}]"]
+# A lost node is noticed after 1.5 seconds; with Ray's defaults after 14.
+HEALTH = {"health_check_initial_delay_ms": 500, "health_check_period_ms": 500, "health_check_timeout_ms": 500,
+          "health_check_failure_threshold": 3}
+
+
+def node_settings(number):
+    return {"num_cpus": 1, "object_store_memory": 80 << 20, "node_ip_address": f"127.0.0.{number}"}
+
+
+def processes_with(wanted):
+    """Their numbers; `wanted` looks at a process's words."""
+    found = []
+    for entry in pathlib.Path("/proc").iterdir():
+        try:
+            words = (entry / "cmdline").read_bytes().decode().split("\0")
+        except (OSError, UnicodeDecodeError):
+            continue
+        if entry.name.isdigit() and wanted(words):
+            found.append(int(entry.name))
+    return sorted(found)
+
+
+class Launch:
+    """A launcher in the background."""
+
+    def __init__(self, place, cluster, run, options, settings=None):
+        self.place, self.run, self.log = place, run, place.top / f"{run}.log"
+        python = {"OSTRO_PYTHON": sys.executable, "PYTHONPATH": str(ROOT / "python"), "OSTRO_THREADS": "1"}
+        with open(self.log, "wb") as log:
+            self.process = subprocess.Popen(
+                [place.ostro, "launch", "ray", "--address", cluster.address, "--min_workers", "2", "--max_workers", "3",
+                 *place.words(run, options)],
+                env=place.environment(python | (settings or {})), stdin=subprocess.DEVNULL, stdout=log, stderr=log)
+
+    def wait_for(self, what, told):
+        def there():
+            check(self.process.poll() is None, f"{self.run}: ended while waiting for {told}\n{self.log.read_text()}")
+            return what()
+        end = time.monotonic() + 60
+        while not (found := there()):
+            check(time.monotonic() < end, f"{self.run}: waited in vain for {told}\n{self.log.read_text()}")
+            time.sleep(0.01)
+        return found
+
+    def end(self, wanted=0):
+        try:
+            self.process.wait(timeout=120)
+        except subprocess.TimeoutExpired:
+            check(False, f"{self.run}: does not end\n{self.log.read_text()}")
+        text = self.log.read_text()
+        check(self.process.returncode == wanted, f"{self.run}: exit code {self.process.returncode}\n{text}")
+        wait_for(lambda: not workers_of(self.run), 5)
+        return text
+
+    def kill(self):
+        if self.process.poll() is None:
+            self.process.kill()
+            self.process.wait()
+
+
+def faults(launch, cluster, nodes, rng):
+    """name -> does it; and the order."""
+    run = launch.run
+
+    def kill(name, numbers):
+        check(numbers, f"no {name} runs")
+        os.kill(rng.choice(numbers), signal.SIGKILL)
+
+    def actors():
+        """The parents of the run's workers: other actors may be waiting for their end."""
+        return [int(pathlib.Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()[1])
+                for pid in workers_of(run)]
+
+    def add_node():
+        nodes.append(cluster.add_node(**node_settings(4)))
+        launch.wait_for(lambda: len(workers_of(run)) == 3, "the worker of the new node")
+
+    def kill_node():
+        raylet = nodes[0].all_processes["raylet"][0].process
+        raylet.kill()
+        launch.wait_for(lambda: len(workers_of(run)) <= 2, "the end of the lost node's worker")
+
+    drawn = [("kill a worker", lambda: kill("worker", list(workers_of(run)))),
+             ("kill an actor", lambda: kill("actor", actors())),
+             ("kill the coordinator", lambda: kill("coordinator", processes_with(
+                 lambda words: len(words) > 1 and words[1] == "coordinator" and run in words)))]
+    rng.shuffle(drawn)
+    return [*drawn, ("add a node", add_node), ("kill a node", kill_node)]
+
+
+def check_faults(place, cluster, nodes, rng, reference):
+    launch = Launch(place, cluster, "faults", OPTIONS)
+    try:
+        for name, inject in faults(launch, cluster, nodes, rng):
+            wanted = steps_of(place, "faults") + rng.randint(2, 8)
+            launch.wait_for(lambda: steps_of(place, "faults") >= wanted and len(workers_of("faults")) >= 2,
+                            f"step {wanted}")
+            at = steps_of(place, "faults")
+            inject()
+            print(f"after step {at}: {name}", flush=True)
+        text = launch.end()
+    finally:
+        launch.kill()
+    check(place.chain("faults") == reference, f"another chain\n{text}")
+    check("run hash: " in text, f"no hash is told\n{text}")
+    check(len(text) < 20_000, f"the launcher prints {len(text)} characters")
+    print("the chain is that of one process")
+
+
+def check_stop(place, cluster, reference):
+    """SIGTERM saves, and the same command goes on."""
+    launch = Launch(place, cluster, "stop", OPTIONS)
+    try:
+        launch.wait_for(lambda: steps_of(place, "stop") >= 3, "step 3")
+        launch.process.send_signal(signal.SIGTERM)
+        text = launch.end(75)
+        check("saved" in text, f"nothing is saved\n{text}")
+        launch = Launch(place, cluster, "stop", OPTIONS)
+        launch.end()
+    finally:
+        launch.kill()
+    check(place.chain("stop") == reference, "another chain after SIGTERM")
+    print("SIGTERM: saved, and the same chain in the end")
+
+
+def check_planted(place, cluster, reference):
+    launch = Launch(place, cluster, "planted", OPTIONS, {"OSTRO_TEST_FAULT": "leaf_order"})
+    try:
+        launch.end()
+    finally:
+        launch.kill()
+    check(place.chain("planted") != reference, "a planted fault changed nothing")
+    print("a planted fault: another chain")
+
+
+def check_errors(place, cluster):
+    python = {"OSTRO_PYTHON": sys.executable, "PYTHONPATH": str(ROOT / "python")}
+    none = {"OSTRO_PYTHON": "/nowhere/python3"}
+    room = ["--address", cluster.address, "--min_workers", "2", "--max_workers", "2"]
+    for words, settings, wanted in [
+            ([*room, "--cpus_per_worker", "64", "--wait", "0"], python,
+             r"no room for 2 workers.*a worker needs \{CPU: 64\}; node 127\.0\.0\.\d has \{CPU: 1\}"),
+            (["--address", "127.0.0.1:1", "--min_workers", "1", "--max_workers", "1"], python,
+             r"--address 127\.0\.0\.1:1: no Ray cluster can be reached"),
+            (["--address", "ray://127.0.0.1:1", "--min_workers", "1", "--max_workers", "1"], python, "ray job submit"),
+            (["--min_workers", "3", "--max_workers", "2"], python, "min_workers 3 .*max_workers 2"),
+            (room, python | {"PYTHONPATH": str(place.top)}, "no package ostro_ray"),
+            ([*room, "--program", "/nowhere/ostro"], python,
+             r"node 127\.0\.0\.\d cannot start a worker: /nowhere/ostro: No such file"),
+            (room, none, "cannot start /nowhere/python3")]:
+        done = subprocess.run([place.ostro, "launch", "ray", *words, *place.words("errors", [])],
+                              env=place.environment(settings), text=True, timeout=60, capture_output=True, check=False)
+        errors = [line for line in done.stderr.splitlines() if line.startswith("error: ")]
+        check(done.returncode in (1, 2) and len(errors) == 1 and re.search(wanted, errors[0]),
+              f"{words}: exit code {done.returncode}\n{done.stdout}{done.stderr}")
+    print("what a cluster may lack: one clear error each")
+
+
+def main():
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--ostro", required=True)
+    args = parser.parse_args()
+    seed = int(os.environ.get("OSTRO_TEST_SEED", "1"))
+    full = os.environ.get("OSTRO_TEST_SIZE", "sample") != "sample"
+    print(f"seed {seed}")
+    with tempfile.TemporaryDirectory() as folder:
+        place = Place(args.ostro, pathlib.Path(folder))
+        reference = place.train("alone", OPTIONS)
+        cluster = Cluster(initialize_head=True, head_node_args=node_settings(2) | {
+            "include_dashboard": False, "_system_config": HEALTH, "temp_dir": f"{folder}/ray"})
+        try:
+            nodes = [cluster.add_node(**node_settings(3))]
+            cluster.wait_for_nodes()
+            check_errors(place, cluster)
+            check_faults(place, cluster, nodes, random.Random(seed), reference)
+            if full:
+                check_stop(place, cluster, reference)
+                check_planted(place, cluster, reference)
+        finally:
+            cluster.shutdown()
+
+
+if __name__ == "__main__":
+    main()
