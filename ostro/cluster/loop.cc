@@ -148,7 +148,8 @@ void Loop::settle() {
     epoch_ = roster_.epoch();
     member_count_ = roster_.size();
     status_ = roster_.over().value_or(0);
-    over_ = roster_.over().has_value();
+    const bool over = roster_.over().has_value();
+    if (over && !over_.exchange(true)) watch_.happened("over", "the run is over");
     watch_.look(
         roster_.epoch(), roster_.current(), [this](int64_t member) { return roster_.rank(member); },
         roster_.last_end());
@@ -162,7 +163,7 @@ void Loop::remove_lost_members() {
     peer.stage = Stage::kLeaving;
     members_.erase(peer.member);
     const Event::Worker worker = roster_.worker(peer.member);
-    watch_.lost(peer.member, peer.lost);
+    watch_.gone(peer.member, roster_.expects_to_leave(peer.member) ? "" : peer.lost);
     roster_.remove(peer.member, peer.lost);
     tell({Event::Kind::kLost, {worker}, 0, peer.lost});
   }

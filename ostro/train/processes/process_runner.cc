@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <chrono>
+
 #include <optional>
 
 #include "ostro/base/log.h"
@@ -135,8 +137,10 @@ class ProcessRunner final : public StepRunner, private SpreadState {
   Status together(bool state, const std::function<Status()>& work) {
     while (true) {
       RETURN_IF_ERROR(come_together(state));
+      const auto begin = std::chrono::steady_clock::now();
       const Status done = work();
       if (done.ok() || done.error().code() != ErrorCode::kIo || crew_.restarts()) return done;
+      recount_time(TimeUse::kRecovery, std::chrono::steady_clock::now() - begin);
       log_warning(done.error().message());
       crew_.leave(done.error().message());
     }
