@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <thread>
 #include <utility>
 
@@ -24,8 +25,11 @@ Coordinator::Coordinator(std::unique_ptr<State> state) : state_(std::move(state)
 Coordinator::~Coordinator() = default;
 
 Result<std::unique_ptr<Coordinator>> Coordinator::start(const CoordinatorOptions& options) {
-  if (options.workers < 1)
-    return invalid_argument(fmt::format("{} workers: a job needs 1 at least", options.workers));
+  const int64_t least = std::max(options.min_workers, options.multiple);
+  if (options.min_workers < 1 || options.multiple < 1 || options.max_workers < least)
+    return invalid_argument(fmt::format("{} to {} workers, and a multiple of {}: a job needs {} at least",
+                                        options.min_workers, options.max_workers, options.multiple,
+                                        std::max<int64_t>(1, least)));
   if (options.lease < std::chrono::milliseconds(10)) {
     return invalid_argument(fmt::format("a lease of {} ms: 10 at least", options.lease.count()));
   }
@@ -38,5 +42,7 @@ Result<std::unique_ptr<Coordinator>> Coordinator::start(const CoordinatorOptions
 int Coordinator::port() const { return state_->loop.port(); }
 int64_t Coordinator::epoch() const { return state_->loop.epoch(); }
 int64_t Coordinator::members() const { return state_->loop.members(); }
+void Coordinator::stop_run() { state_->loop.stop_run(); }
+bool Coordinator::over() const { return state_->loop.over(); }
 
 }  // namespace ostro::cluster

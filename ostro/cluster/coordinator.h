@@ -13,10 +13,13 @@
 namespace ostro::cluster {
 
 struct CoordinatorOptions {
-  std::string bind = "127.0.0.1";         // an address in numbers; others than loopback need a secret
-  int port = 0;                           // 0: any free one
-  std::string secret;                     // that a worker must know
-  int64_t workers = 1;                    // an epoch begins when that many are there; later epochs too
+  std::string bind = "127.0.0.1";  // an address in numbers; others than loopback need a secret
+  int port = 0;                    // 0: any free one
+  std::string secret;              // that a worker must know
+  // How many workers an epoch may have. The first begins when the most are there, or after a while with
+  // fewer.
+  int64_t min_workers = 1, max_workers = 1;
+  int64_t multiple = 1;                   // of which their number must be one
   std::chrono::milliseconds lease{5000};  // a worker that is silent for so long is lost
   std::string journal;  // a file with the last epoch's number, so that a restarted coordinator goes on with a
                         // higher one; "": none. FILE.lock beside it keeps two coordinators from using it
@@ -37,6 +40,10 @@ class Coordinator {
   int64_t epoch() const;
   // How many workers are there, those who wait for an epoch included.
   int64_t members() const;
+  // Asks all workers to save and to stop.
+  void stop_run();
+  // Whether a worker has said that the run is over.
+  bool over() const;
 
  private:
   struct State;

@@ -5,18 +5,25 @@
 
 #include <algorithm>
 #include <array>
+#include <iterator>
 #include <utility>
+
+#include "ostro/base/log.h"
 
 namespace ostro::cluster {
 namespace {
 
 constexpr int64_t kBeatsALease = 5;
+constexpr std::chrono::milliseconds kTry{1000};  // one attempt to come back
 
 }  // namespace
 
-Link::Link(Joined joined)
+Link::Link(Joined joined, Hello hello, Reconnect reconnect, std::chrono::milliseconds patience)
     : channel_(std::move(joined.channel)),
       lease_(joined.lease),
+      hello_(std::move(hello)),
+      reconnect_(std::move(reconnect)),
+      patience_(patience),
       next_beat_(Clock::now()),
       silent_until_(Clock::now() + 2 * lease_),
       thread_([this] { run(); }) {}
@@ -32,11 +39,31 @@ Link::~Link() {
 }
 
 void Link::run() {
+  while (true) {
+    const Status lost = talk();
+    {
+      const Lock lock(mutex_);
+      if (stopped_) return;
+    }
+    const Status back = come_back(lost);
+    if (back.ok()) continue;
+    Lock lock(mutex_);
+    if (stopped_) return;
+    if (!gone_) gone_ = io_error("the coordinator is gone: " + back.error().message());
+    end_up_to(epochs_.empty() ? ended_ : epochs_.rbegin()->first, gone_->message());
+    changed_.notify_all();
+    call_if_ended(lock);
+    return;
+  }
+}
+
+// Until the connection ends, or this object does.
+Status Link::talk() {
   Status status;
   while (status.ok()) {
     {
       Lock lock(mutex_);
-      if (stopped_) return;
+      if (stopped_) return status;
       if (!muted_ && next_beat_ <= Clock::now()) {
         next_beat_ = Clock::now() + lease_ / kBeatsALease;
         channel_.push(Message(Kind::kBeat).bytes());
@@ -48,11 +75,47 @@ void Link::run() {
     const Status read = turn();
     if (status.ok() || !read.ok()) status = read;
   }
-  Lock lock(mutex_);
-  if (!gone_) gone_ = io_error("the coordinator is gone: " + status.error().message());
-  end_up_to(epoch_.number, gone_->message());
-  changed_.notify_all();
-  call_if_ended(lock);
+  return status;
+}
+
+// Epochs go on without a coordinator; whatever it was asked must be asked again.
+Status Link::come_back(const Status& why) {
+  Hello hello;
+  {
+    const Lock lock(mutex_);
+    if (gone_ || over_ || muted_ || !reconnect_ || began_ == 0 || began_ <= ended_) return why;
+    away_ = true;
+    answer_waiting([](const Request&) { return true; }, "the connection to the coordinator is lost");
+    // What was planned and not begun is forgotten there.
+    while (!epochs_.empty() && epochs_.rbegin()->first > began_) epochs_.erase(std::prev(epochs_.end()));
+    const Epoch& epoch = epochs_.at(began_);
+    hello = hello_;
+    hello.epoch = epoch.number, hello.rank = epoch.rank, hello.size = epoch.size;
+    changed_.notify_all();
+  }
+  log_warning("the coordinator is gone (" + why.error().message() +
+              "); training goes on while it comes back");
+  const Clock::time_point until = Clock::now() + patience_;
+  while (Clock::now() < until) {
+    Result<Joined> joined = reconnect_(std::min(until, Clock::now() + kTry));
+    const Lock lock(mutex_);
+    if (stopped_) return why;
+    if (!joined.ok()) {
+      if (joined.error().code() == ErrorCode::kInvalidArgument) return joined.error();
+      continue;
+    }
+    channel_ = std::move(joined->channel);
+    lease_ = joined->lease;
+    next_beat_ = Clock::now();
+    silent_until_ = Clock::now() + 2 * lease_;
+    away_ = false;
+    channel_.push(hello_message(hello));
+    for (const auto& [key, value] : kept_)
+      channel_.push(Message(Kind::kSet).number(next_request_++).number(0).text(key).text(value).bytes());
+    log_info("the coordinator is back");
+    return Status();
+  }
+  return why;
 }
 
 // Waits until something can be read or written or a beat is due, and reads.
@@ -94,16 +157,21 @@ Status Link::handle(std::string_view message) {
     return gone_.value();
   }
   if (kind == Kind::kEpoch) {
-    Epoch epoch;
-    epoch.number = reader.number();
-    epoch.rank = reader.number();
-    epoch.size = reader.number();
-    end_up_to(epoch.number - 1, end_reason_.empty() ? "another epoch has begun" : end_reason_);
-    epoch_ = epoch;
+    RETURN_IF_ERROR(handle_epoch(reader));
   } else if (kind == Kind::kEnd) {
     const int64_t number = reader.number();
     end_up_to(number, std::string(reader.text()));
     push(Message(Kind::kEndSeen).number(number).bytes());
+  } else if (kind == Kind::kDropped) {
+    const int64_t number = reader.number();
+    const std::string why(reader.text());
+    epochs_.erase(number);
+    answer_waiting([&](const Request& r) { return r.epoch == number; },
+                   fmt::format("epoch {} is given up: {}", number, why));
+  } else if (kind == Kind::kStop) {
+    stop_asked_ = true;
+  } else if (kind == Kind::kOver) {
+    over_ = true;
   } else if (kind == Kind::kReply) {
     const auto found = requests_.find(reader.number());
     const int64_t code = reader.number();
@@ -123,17 +191,35 @@ Status Link::handle(std::string_view message) {
   return {};
 }
 
+Status Link::handle_epoch(MessageReader& reader) {
+  Epoch epoch;
+  epoch.number = reader.number();
+  epoch.rank = reader.number();
+  epoch.planned = reader.number() != 0;
+  epoch.size = reader.number();
+  if (epoch.size < 0 || epoch.size > static_cast<int64_t>(kMostBytes))
+    return corrupt("it does not speak as a coordinator does");
+  for (int64_t i = 0; i < epoch.size; ++i) epoch.hosts.emplace_back(reader.text());
+  if (!epoch.planned)
+    end_up_to(epoch.number - 1, end_reason_.empty() ? "another epoch has begun" : end_reason_);
+  if (epoch.number > ended_) epochs_[epoch.number] = epoch;
+  return {};
+}
+
 void Link::end_up_to(int64_t number, const std::string& reason) {
   if (number > ended_) {
     ended_ = number;
     end_reason_ = reason;
+    epochs_.erase(epochs_.begin(), epochs_.upper_bound(number));
   }
-  for (auto& [id, request] : requests_) {
-    if (!request.answer && (request.epoch <= ended_ || gone_)) {
-      request.answer =
-          Result<std::string>(io_error(fmt::format("epoch {} has ended: {}", request.epoch, reason)));
-    }
-  }
+  answer_waiting([&](const Request& r) { return gone_ || (r.epoch != 0 && r.epoch <= ended_); }, reason);
+}
+
+void Link::answer_waiting(const std::function<bool(const Request&)>& which, const std::string& why) {
+  for (auto& [id, request] : requests_)
+    if (!request.answer && which(request))
+      request.answer = Result<std::string>(
+          io_error(request.epoch == 0 ? why : fmt::format("epoch {} has ended: {}", request.epoch, why)));
 }
 
 // Runs the callback if its epoch has ended, without the mutex; and then the one that this one has left, if
@@ -152,7 +238,7 @@ void Link::call_if_ended(Lock& lock) {
 }
 
 void Link::push(const std::string& message) {
-  if (muted_ || gone_) return;
+  if (muted_ || gone_ || away_) return;
   // A coordinator that reads nothing for so long is gone, and will be found to be.
   if (!channel_.push(message)) return;
   waker_.wake();

@@ -2,12 +2,14 @@
 // what. member.h is what others see of it.
 #pragma once
 
+#include <atomic>
 #include <condition_variable>
 #include <cstdint>
 #include <functional>
 #include <map>
 #include <mutex>
 #include <optional>
+#include <set>
 #include <string>
 #include <string_view>
 #include <thread>
@@ -32,16 +34,24 @@ Result<Joined> connect_and_prove(const std::string& host, int port, const std::s
 
 class Link {
  public:
-  explicit Link(Joined joined);
+  // Makes another connection when this one is lost: the coordinator may have been started again.
+  using Reconnect = std::function<Result<Joined>(Clock::time_point deadline)>;
+  Link(Joined joined, Hello hello, Reconnect reconnect, std::chrono::milliseconds patience);
   ~Link();
 
   void send(const std::string& message);
   Result<Epoch> wait_epoch(int64_t after, std::chrono::milliseconds timeout);
   void on_end(int64_t epoch, std::function<void(const std::string&)> callback);
   void fault(int64_t epoch, const std::string& why);
+  // This epoch has taken the place of those before it.
+  void began(int64_t epoch);
   // Sends a kSet or kGet, whose fields after the epoch `rest` adds, and waits for the answer.
   Result<std::string> request(Kind kind, int64_t epoch, const std::function<void(Message&)>& rest,
                               std::optional<std::chrono::milliseconds> timeout);
+  // A value of the job that another coordinator must be told, too.
+  void keep(const std::string& key, const std::string& value);
+  bool stop_asked() const { return stop_asked_; }
+  bool over() const { return over_; }
   void mute_for_test();
 
  private:
@@ -52,26 +62,37 @@ class Link {
   using Lock = std::unique_lock<std::mutex>;
 
   void run();
+  Status talk();
   Status turn();
+  Status come_back(const Status& why);
   // These are called with the mutex held.
   Status handle(std::string_view message);
+  Status handle_epoch(MessageReader& reader);
   void end_up_to(int64_t number, const std::string& reason);
+  void answer_waiting(const std::function<bool(const Request&)>& which, const std::string& why);
   void push(const std::string& message);
   void call_if_ended(Lock& lock);
   bool wait_until(Lock& lock, std::optional<Clock::time_point> until, const std::function<bool()>& there);
 
   Channel channel_;  // the thread reads it; writing is under the mutex
-  const std::chrono::milliseconds lease_;
+  std::chrono::milliseconds lease_;
+  Hello hello_;
+  const Reconnect reconnect_;
+  const std::chrono::milliseconds patience_;  // for a coordinator to come back
   Waker waker_;
   std::mutex mutex_;
   std::condition_variable changed_;
   bool stopped_ = false, muted_ = false;
+  bool away_ = false;  // the connection is lost, and another is being made
+  std::atomic<bool> stop_asked_ = false, over_ = false;
   Clock::time_point next_beat_, silent_until_;  // of the thread
-  Epoch epoch_;                                 // the last that began
+  std::map<int64_t, Epoch> epochs_;             // that have not ended
   int64_t ended_ = 0;                           // epochs up to this number have ended
+  int64_t began_ = 0;                           // the last that this member works in
   std::string end_reason_;
   std::optional<Error> gone_;  // the coordinator, for this member
-  int64_t faulted_ = 0;
+  std::set<int64_t> faulted_;
+  std::map<std::string, std::string> kept_;
   int64_t next_request_ = 1;
   std::map<int64_t, Request> requests_;
   std::function<void(const std::string&)> callback_;

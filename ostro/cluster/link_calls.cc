@@ -22,13 +22,27 @@ bool Link::wait_until(Lock& lock, std::optional<Clock::time_point> until,
 
 Result<Epoch> Link::wait_epoch(int64_t after, std::chrono::milliseconds timeout) {
   Lock lock(mutex_);
-  const auto there = [&] { return gone_ || (epoch_.number > after && epoch_.number > ended_); };
+  const auto there = [&] { return gone_ || over_ || (!epochs_.empty() && epochs_.rbegin()->first > after); };
   if (!wait_until(lock, deadline_after(timeout), there)) {
     return busy(fmt::format("no epoch after {} began within {} ms: too few workers are there", after,
                             timeout.count()));
   }
   if (gone_) return *gone_;
-  return epoch_;
+  if (over_) return not_found("the run is over");
+  return epochs_.rbegin()->second;
+}
+
+void Link::began(int64_t epoch) {
+  const Lock lock(mutex_);
+  if (epochs_.count(epoch) == 0) return;
+  began_ = epoch;
+  if (epoch - 1 > ended_) end_up_to(epoch - 1, "another epoch has begun");
+  push(Message(Kind::kBegan).number(epoch).bytes());
+}
+
+void Link::keep(const std::string& key, const std::string& value) {
+  const Lock lock(mutex_);
+  kept_[key] = value;
 }
 
 void Link::on_end(int64_t epoch, std::function<void(const std::string&)> callback) {
@@ -44,16 +58,17 @@ void Link::on_end(int64_t epoch, std::function<void(const std::string&)> callbac
 void Link::fault(int64_t epoch, const std::string& why) {
   const Lock lock(mutex_);
   // A worker may say so from many threads, and once is enough.
-  if (epoch != epoch_.number || epoch <= ended_ || epoch == faulted_) return;
-  faulted_ = epoch;
+  if (epochs_.count(epoch) == 0 || !faulted_.insert(epoch).second) return;
   push(Message(Kind::kFault).number(epoch).text(shortened(why, kMostBytesOfReason)).bytes());
 }
 
 Result<std::string> Link::request(Kind kind, int64_t epoch, const std::function<void(Message&)>& rest,
                                   std::optional<std::chrono::milliseconds> timeout) {
   Lock lock(mutex_);
-  if (epoch <= ended_) return io_error(fmt::format("epoch {} has ended: {}", epoch, end_reason_));
+  if (epoch != 0 && epoch <= ended_)
+    return io_error(fmt::format("epoch {} has ended: {}", epoch, end_reason_));
   if (gone_) return io_error(gone_->message());
+  if (away_) return io_error("the coordinator is gone, and has not come back yet");
   const int64_t id = next_request_++;
   Message message(kind);
   message.number(id).number(epoch);

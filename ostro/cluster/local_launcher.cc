@@ -60,7 +60,6 @@ class Launcher {
 
   Result<int> run() {
     for (int64_t i = 0; i < workers_.count; ++i) RETURN_IF_ERROR(start());
-    bool asked = false;
     while (!running_.empty()) {
       for (size_t i = 0; i < running_.size();) {
         int status = 0;
@@ -72,10 +71,7 @@ class Launcher {
         running_.erase(running_.begin() + static_cast<std::ptrdiff_t>(i));
         RETURN_IF_ERROR(ended(pid, status));
       }
-      if (!asked && workers_.stop && workers_.stop()) {
-        asked = true;
-        signal_all(SIGTERM);
-      }
+      if (workers_.look) workers_.look();
       press();
       std::this_thread::sleep_for(std::chrono::milliseconds(10));
     }
@@ -114,6 +110,8 @@ class Launcher {
       RETURN_IF_ERROR(start());
       log_warning(
           fmt::format("worker process {} {}; process {} takes its place", pid, what, running_.back()));
+    } else if (code == kExitLeft && !over_) {
+      log_info(fmt::format("worker process {} has left", pid));
     } else if (!replaceable) {
       if (code == 127) log_error(fmt::format("{} could not be started", workers_.command[0]));
       finish(code);

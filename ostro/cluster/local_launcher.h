@@ -15,6 +15,9 @@ namespace ostro::cluster {
 // A worker that leaves because it lost its place among the workers (the lease ran out, the coordinator closed
 // the connection) exits with this status: another may be started in its place.
 inline constexpr int kExitLostPlace = 76;
+// One that was asked to leave (SIGTERM), and whom the others have let go, exits with this one: none is
+// started in its place.
+inline constexpr int kExitLeft = 77;
 
 struct LocalWorkers {
   std::vector<std::string> command;                              // program and arguments of every worker
@@ -22,12 +25,12 @@ struct LocalWorkers {
   int64_t count = 1;
   // How often a worker is replaced after it was killed by a signal or lost its place, over all workers.
   int64_t restarts = 1000;
-  std::function<bool()> stop;  // true: the workers are asked to end (SIGTERM), once
+  std::function<void()> look;  // called many times a second
 };
 
 // Returns when no worker is left: the exit status of the first that failed, else 0. When one exits by itself,
-// with any status, the job is over: the others get a few seconds, then SIGTERM, then SIGKILL. The workers die
-// when this process does.
+// with any other status, the job is over: the others get a few seconds, then SIGTERM, then SIGKILL. The
+// workers die when this process does.
 Result<int> run_local_workers(const LocalWorkers& workers);
 
 }  // namespace ostro::cluster

@@ -27,13 +27,19 @@ Loop::Loop(const CoordinatorOptions& options, Socket listener, Journal journal)
       port_(port_of(listener_)),
       journal_(std::move(journal)),
       epoch_(journal_.last_epoch()),
-      roster_(options.workers, journal_.last_epoch(), [this](int64_t member, const std::string& message) {
-        const auto found = members_.find(member);
-        if (found != members_.end()) push(*found->second, message);
-      }) {}
+      roster_({options.min_workers, options.max_workers, options.multiple}, journal_.last_epoch(),
+              [this](int64_t member, const std::string& message) {
+                const auto found = members_.find(member);
+                if (found != members_.end()) push(*found->second, message);
+              }) {}
 
 void Loop::stop() {
   stopped_ = true;
+  waker_.wake();
+}
+
+void Loop::stop_run() {
+  stops_run_ = true;
   waker_.wake();
 }
 
@@ -43,6 +49,8 @@ void Loop::run() {
     // After all has been read: when this thread has not run for a while, nobody else is to blame for the
     // silence.
     expire();
+    roster_.expire(Clock::now());
+    if (stops_run_.exchange(false)) roster_.stop();
     accept_some();
     settle();
   }
@@ -54,7 +62,8 @@ void Loop::wait() {
   Clock::time_point until = now + std::chrono::hours(1);
   const bool accepts = next_accept_ <= now;
   if (!accepts) until = std::min(until, next_accept_);
-  if (roster_.can_begin()) until = std::min(until, next_record_);
+  if (roster_.can_begin(now)) until = std::min(until, next_record_);
+  if (const auto look = roster_.next_look(now)) until = std::min(until, *look);
   std::vector<pollfd> polls = {{waker_.fd(), POLLIN, 0}, {accepts ? listener_.fd() : -1, POLLIN, 0}};
   for (const Peer& peer : peers_) {
     until = std::min(until, peer.until);
@@ -135,6 +144,9 @@ void Loop::settle() {
     // Before anybody is told: who asks because of what a member has heard must not get an older answer.
     epoch_ = roster_.epoch();
     member_count_ = roster_.size();
+    over_ = roster_.over();
+    if (const int64_t epoch = roster_.whole_epoch(); epoch != std::exchange(told_epoch_, epoch) && epoch != 0)
+      tell({Event::Kind::kEpoch, roster_.in_epoch(), epoch, ""});
     flush();
   } while (std::any_of(peers_.begin(), peers_.end(), [](const Peer& peer) { return !peer.lost.empty(); }));
 }
@@ -144,9 +156,11 @@ void Loop::remove_lost_members() {
     if (peer.lost.empty() || peer.stage != Stage::kMember) continue;
     peer.stage = Stage::kLeaving;
     members_.erase(peer.member);
-    const Event::Worker worker = roster_.worker(peer.member);
+    if (roster_.may_go(peer.member))
+      tell({Event::Kind::kLeft, {roster_.worker(peer.member)}, 0, ""});
+    else
+      tell({Event::Kind::kLost, {roster_.worker(peer.member)}, 0, peer.lost});
     roster_.remove(peer.member, peer.lost);
-    tell({Event::Kind::kLost, {worker}, 0, peer.lost});
   }
 }
 
@@ -157,13 +171,10 @@ void Loop::drop_lost() {
 }
 
 void Loop::begin_epochs() {
-  if (!roster_.can_begin() || next_record_ > Clock::now()) return;
+  if (!roster_.can_begin(Clock::now()) || next_record_ > Clock::now()) return;
   // First the journal: no number may be given out twice, whenever this process ends.
   const Status recorded = journal_.record(roster_.epoch() + 1);
-  if (recorded.ok()) {
-    roster_.begin();
-    return tell({Event::Kind::kEpoch, roster_.in_epoch(), roster_.epoch(), ""});
-  }
+  if (recorded.ok()) return roster_.begin(Clock::now());
   log_error(fmt::format("no epoch can begin: {}", recorded.error().message()));
   next_record_ = Clock::now() + kRetry;
 }

@@ -29,6 +29,8 @@ class Loop {
   int port() const { return port_; }
   int64_t epoch() const { return epoch_; }
   int64_t members() const { return member_count_; }
+  void stop_run();
+  bool over() const { return over_; }
 
  private:
   enum class Stage { kStranger, kProved, kMember, kLeaving };
@@ -69,12 +71,13 @@ class Loop {
   int port_;
   Journal journal_;
   Waker waker_;
-  std::atomic<bool> stopped_ = false;
+  std::atomic<bool> stopped_ = false, stops_run_ = false, over_ = false;
   std::atomic<int64_t> epoch_ = 0;
   std::atomic<int64_t> member_count_ = 0;
   std::list<Peer> peers_;  // by age
   std::map<int64_t, Peer*> members_;
   Roster roster_;
+  int64_t told_epoch_ = 0;  // the last that the observer was told of
   Clock::time_point
       next_accept_;  // not before: too many strangers are here, or the system has no more sockets
   Clock::time_point next_record_;  // not before: the journal could not be written

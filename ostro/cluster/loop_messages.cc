@@ -43,7 +43,7 @@ void Loop::handle_hello(Peer& peer, MessageReader& reader) {
   if (reader.kind() != Kind::kHello || !hello) return lose(peer, "it does not speak as a worker does");
   // A newcomer is compared with those who stay.
   remove_lost_members();
-  const Result<int64_t> member = roster_.add(*hello);
+  const Result<int64_t> member = roster_.add(*hello, Clock::now());
   if (!member.ok()) {
     log_warning(fmt::format("a worker is refused: {}", member.error().message()));
     tell({Event::Kind::kRefused, {{hello->host, hello->pid}}, 0, member.error().message()});
@@ -54,22 +54,31 @@ void Loop::handle_hello(Peer& peer, MessageReader& reader) {
   peer.until = Clock::now() + options_.lease;
   members_[*member] = &peer;
   tell({Event::Kind::kJoined, {roster_.worker(*member)}, 0, ""});
+  roster_.greet(*member);
 }
 
 void Loop::handle_member(Peer& peer, MessageReader& reader) {
   const Kind kind = reader.kind();
-  if (kind == Kind::kBeat && reader.done()) return push(peer, Message(Kind::kBeat).bytes());
+  const int64_t member = peer.member;
+  if (reader.done()) {
+    if (kind == Kind::kBeat) return push(peer, Message(Kind::kBeat).bytes());
+    if (kind == Kind::kReady) return roster_.ready(member, Clock::now());
+    if (kind == Kind::kLeave) return roster_.leaves(member);
+    if (kind == Kind::kDone) return roster_.done();
+  }
+  const bool stores = kind == Kind::kSet || kind == Kind::kGet;
   const int64_t first = reader.number();  // an epoch, or a request
-  const int64_t second = kind == Kind::kSet || kind == Kind::kGet ? reader.number() : 0;
-  const std::string key(kind == Kind::kSet || kind == Kind::kGet ? reader.text() : std::string_view());
+  const int64_t second = stores ? reader.number() : 0;
+  const std::string key(stores ? reader.text() : std::string_view());
   const std::string_view text =
       kind == Kind::kSet || kind == Kind::kFault ? reader.text() : std::string_view();
   if (reader.done()) {
-    if (kind == Kind::kEndSeen) return roster_.end_seen(peer.member, first);
-    if (kind == Kind::kFault) return roster_.fault(peer.member, first, text);
-    if (kind == Kind::kSet) return roster_.set(peer.member, first, second, key, text);
-    if (kind == Kind::kGet) return roster_.get(peer.member, first, second, key);
-    if (kind == Kind::kCancel) return roster_.cancel(peer.member, first);
+    if (kind == Kind::kEndSeen) return roster_.end_seen(member, first);
+    if (kind == Kind::kBegan) return roster_.began(member, first);
+    if (kind == Kind::kFault) return roster_.fault(member, first, text);
+    if (kind == Kind::kSet) return roster_.set(member, first, second, key, text);
+    if (kind == Kind::kGet) return roster_.get(member, first, second, key);
+    if (kind == Kind::kCancel) return roster_.cancel(member, first);
   }
   lose(peer, "it does not speak as a worker does");
 }

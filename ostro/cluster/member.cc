@@ -25,6 +25,7 @@ class EpochStore : public dist::KeyValue {
     const auto fields = [&](Message& message) { message.text(key).text(value); };
     const Result<std::string> answer = link_.request(Kind::kSet, epoch_, fields, std::nullopt);
     if (!answer.ok()) return named(answer.error(), key);
+    if (epoch_ == 0) link_.keep(key, std::string(value));
     return {};
   }
 
@@ -45,8 +46,11 @@ class EpochStore : public dist::KeyValue {
   int64_t epoch_;
 };
 
+constexpr std::chrono::minutes kPatience{10};
+
 struct Member::State {
-  explicit State(Joined joined) : link(std::move(joined)) {}
+  State(Joined joined, const Hello& hello, Link::Reconnect reconnect)
+      : link(std::move(joined), hello, std::move(reconnect), kPatience) {}
   std::mutex mutex;
   std::map<int64_t, EpochStore> stores;
   Link link;  // the last to be made and the first to end: its thread runs callbacks
@@ -64,7 +68,10 @@ Result<std::unique_ptr<Member>> Member::join(const std::string& host, int port, 
   ASSIGN_OR_RETURN(Joined joined, connect_and_prove(host, port, secret, deadline_after(timeout)));
   // Ahead of the first heartbeat.
   joined.channel.push(message);
-  return std::unique_ptr<Member>(new Member(std::make_unique<State>(std::move(joined))));
+  const auto again = [host, port, secret](Clock::time_point until) {
+    return connect_and_prove(host, port, secret, until);
+  };
+  return std::unique_ptr<Member>(new Member(std::make_unique<State>(std::move(joined), hello, again)));
 }
 
 Result<Epoch> Member::wait_epoch(int64_t after, std::chrono::milliseconds timeout) {
@@ -76,6 +83,13 @@ void Member::on_end(int64_t epoch, std::function<void(const std::string& reason)
 }
 
 void Member::fault(int64_t epoch, const std::string& why) { state_->link.fault(epoch, why); }
+
+void Member::ready() { state_->link.send(Message(Kind::kReady).bytes()); }
+void Member::leave() { state_->link.send(Message(Kind::kLeave).bytes()); }
+void Member::began(int64_t epoch) { state_->link.began(epoch); }
+void Member::done() { state_->link.send(Message(Kind::kDone).bytes()); }
+bool Member::stop_asked() const { return state_->link.stop_asked(); }
+bool Member::over() const { return state_->link.over(); }
 
 dist::KeyValue& Member::store(int64_t epoch) {
   const std::lock_guard lock(state_->mutex);

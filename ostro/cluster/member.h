@@ -13,7 +13,8 @@
 
 namespace ostro::cluster {
 
-// Owns the connection and a thread that reads it and sends heartbeats. Thread-safe.
+// Owns the connection and a thread that reads it and sends heartbeats. Thread-safe. When the connection is
+// lost while this worker works in an epoch, another one is made for as long as ten minutes.
 class Member {
  public:
   // Connects, proves that both sides know the secret, and says hello; tries again while nobody listens, until
@@ -25,8 +26,9 @@ class Member {
   // Leaves: the epoch ends for the others. Waits for a callback that runs.
   ~Member();
 
-  // Waits for an epoch with a number above `after` of which this worker is a member. Errors: kBusy after the
-  // timeout; kIo when the coordinator is gone; kInvalidArgument when it refused this worker (its message).
+  // Waits for an epoch with a number above `after` of which this worker is a member, or from which it is left
+  // out as it wanted (rank -1). Errors: kBusy after the timeout; kNotFound when the run is over; kIo when the
+  // coordinator is gone; kInvalidArgument when it refused this worker (its message).
   Result<Epoch> wait_epoch(int64_t after, std::chrono::milliseconds timeout);
 
   // Has the callback called once, from the member's thread, when the epoch ends because a member was lost or
@@ -38,8 +40,18 @@ class Member {
   // Says that the epoch cannot go on (a peer was lost): the coordinator ends it for all and begins a new one.
   void fault(int64_t epoch, const std::string& why);
 
+  // Says that this worker knows what is trained; that it wants to leave without a loss to the others; that it
+  // works in this epoch, and no more in those before; that the run is over for everyone.
+  void ready();
+  void leave();
+  void began(int64_t epoch);
+  void done();
+  // The coordinator has asked to save and to stop; has said that the run is over.
+  bool stop_asked() const;
+  bool over() const;
+
   // Keys of one epoch, for as long as the Member lives; get() ends with kIo and the reason when the epoch has
-  // ended.
+  // ended. Keys of the job (epoch 0) stay, also when a coordinator takes the place of another.
   dist::KeyValue& store(int64_t epoch);
 
   // No more heartbeats, as if the process had stopped.

@@ -48,6 +48,7 @@ std::string_view MessageReader::text() {
 std::string hello_message(const Hello& hello) {
   Message message(Kind::kHello);
   message.text(hello.job).text(hello.host).number(hello.pid);
+  message.number(hello.epoch).number(hello.rank).number(hello.size);
   message.number(static_cast<int64_t>(hello.equal.size()));
   for (const auto& [name, value] : hello.equal) message.text(name).text(value);
   return message.bytes();
@@ -58,9 +59,13 @@ std::optional<Hello> read_hello(MessageReader& reader) {
   hello.job = reader.text();
   hello.host = reader.text();
   hello.pid = reader.number();
+  hello.epoch = reader.number();
+  hello.rank = reader.number();
+  hello.size = reader.number();
+  const bool sane = hello.epoch == 0 || (hello.rank >= 0 && hello.rank < hello.size);
   const int64_t count = reader.number();
   // An entry takes 16 bytes at least, so a message cannot promise more of them than it could hold.
-  if (count < 0 || count > static_cast<int64_t>(kMostBytes / 16)) return std::nullopt;
+  if (!sane || count < 0 || count > static_cast<int64_t>(kMostBytes / 16)) return std::nullopt;
   for (int64_t i = 0; i < count; ++i) {
     std::string name(reader.text());
     hello.equal.emplace_back(std::move(name), reader.text());

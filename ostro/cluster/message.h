@@ -16,19 +16,20 @@ namespace ostro::cluster {
 inline constexpr size_t kMostBytes = size_t{1} << 20;  // of a message
 inline constexpr size_t kMostBytesOfStranger = 1024;   // of one from somebody who has proved nothing yet
 inline constexpr size_t kMostBytesOfReason = 4096;     // of a text why something went wrong
-inline constexpr int64_t kReplyOk = -1;                // in place of an ErrorCode
+inline constexpr size_t kMostBytesOfHost = 256;
+inline constexpr int64_t kReplyOk = -1;  // in place of an ErrorCode
 
 enum class Kind : uint8_t {
   // coordinator to member
   kChallenge = 1,  // nonce
   kWelcome,        // proof, lease in milliseconds
   kRefused,        // why
-  kEpoch,          // number, rank, size
+  kEpoch,          // number, rank or -1, 1 if it is planned beside another, size, then each worker's host
   kEnd,            // number, reason
   kReply,          // request, ErrorCode or kReplyOk, value or message
   // member to coordinator
   kProof,    // nonce, proof
-  kHello,    // job, host, pid, how many entries, then each entry's name and value
+  kHello,    // job, host, pid, epoch, rank, size, how many entries, then each entry's name and value
   kEndSeen,  // number
   kFault,    // number, why
   kSet,      // request, number, key, value
@@ -36,6 +37,15 @@ enum class Kind : uint8_t {
   kCancel,   // request
   // both
   kBeat,  // says only that the sender lives; the coordinator answers a member's
+  // coordinator to member
+  kDropped,  // number of a planned epoch, why it is given up
+  kStop,     // save and stop
+  kOver,     // the run is over
+  // member to coordinator
+  kReady,  // it knows what is trained
+  kLeave,  // it wants to leave
+  kBegan,  // number of a planned epoch that has taken over
+  kDone,   // the run is over
 };
 
 // Builds a message: Message(Kind::kEnd).number(3).text("gone").bytes().

@@ -13,7 +13,9 @@
 namespace ostro::cluster {
 namespace {
 
-constexpr size_t kMostShown = 200;  // bytes of a value in a message
+constexpr size_t kMostShown = 200;             // bytes of a value in a message
+constexpr std::chrono::seconds kComeBack{10};  // for members of an epoch, to a new coordinator
+constexpr const char* kGoKey = "go";           // of a planned epoch: all its members are prepared
 
 std::string place(const Hello& hello) {
   return fmt::format("{} (pid {})", shortened(hello.host, kMostShown), hello.pid);
@@ -51,16 +53,45 @@ std::string difference(const Hello& there, const Hello& here) {
 
 }  // namespace
 
-Roster::Roster(int64_t workers, int64_t last_epoch, Send send)
-    : workers_(workers), send_(std::move(send)), epoch_(last_epoch) {}
+Roster::Roster(const Sizes& sizes, int64_t last_epoch, Send send)
+    : sizes_(sizes), send_(std::move(send)), last_(last_epoch) {}
 
-Result<int64_t> Roster::add(const Hello& hello) {
+Result<int64_t> Roster::add(const Hello& hello, Time now) {
   if (!members_.empty()) {
     const std::string different = difference(members_.begin()->second.hello, hello);
     if (!different.empty()) return invalid_argument(different);
   }
-  members_[next_member_].hello = hello;
-  return next_member_++;
+  const int64_t member = next_member_++;
+  Entry& entry = members_[member];
+  entry.hello = hello;
+  last_added_ = now;
+  if (hello.epoch == 0) return member;
+  // It was a member before its connection or the coordinator was lost.
+  entry.ready = true;
+  last_ready_ = now;
+  if (current_ == 0 && hello.epoch == last_) {
+    current_ = last_;
+    expected_ = hello.size;
+    expected_until_ = now + kComeBack;
+    log_info(
+        fmt::format("epoch {} of {} workers goes on; waiting for them to come back", current_, expected_));
+  }
+  if (expected_ > 0 && hello.epoch == current_) {
+    entry.rank = hello.rank;
+    if (static_cast<int64_t>(in_order([](const Entry& e) { return e.rank >= 0; }).size()) == expected_)
+      expected_ = 0;
+  } else {
+    entry.end_not_seen = hello.epoch;
+  }
+  return member;
+}
+
+void Roster::greet(int64_t member) {
+  const int64_t number = members_.at(member).end_not_seen;
+  if (number != 0)
+    send_(member, Message(Kind::kEnd).number(number).text("the others went on without this worker").bytes());
+  if (stops_) send_(member, Message(Kind::kStop).bytes());
+  if (over_) send_(member, Message(Kind::kOver).bytes());
 }
 
 void Roster::remove(int64_t member, std::string_view why) {
@@ -68,50 +99,109 @@ void Roster::remove(int64_t member, std::string_view why) {
   OSTRO_CHECK(found != members_.end(), "no member {}", member);
   const Entry gone = std::move(found->second);
   members_.erase(found);
-  if (gone.rank >= 0) end(fmt::format("worker {} on {} is lost: {}", gone.rank, place(gone.hello), why));
+  if (over_) return;
+  const std::string reason =
+      fmt::format("worker {} on {} is lost: {}", std::max(gone.rank, gone.next_rank), place(gone.hello), why);
+  if (planned_is_due()) {
+    promote();  // the current one is not waited for any more
+    if (gone.next_rank >= 0) end(reason);
+  } else if (gone.rank >= 0) {
+    end(reason);
+  } else if (gone.next_rank >= 0) {
+    drop_planned(reason);
+  }
+}
+
+void Roster::ready(int64_t member, Time now) {
+  Entry& entry = members_.at(member);
+  if (!std::exchange(entry.ready, true)) last_ready_ = now;
+}
+
+void Roster::leaves(int64_t member) {
+  Entry& entry = members_.at(member);
+  entry.leaving = true;
+  if (entry.rank < 0) return;
+  log_info(fmt::format("worker {} on {} wants to leave", entry.rank, place(entry.hello)));
+  if (fitting(in_order(&stays)).empty()) stop();
 }
 
 void Roster::end_seen(int64_t member, int64_t number) {
   Entry& entry = members_.at(member);
-  if (entry.end_not_seen == number) entry.end_not_seen = 0;
+  if (entry.end_not_seen <= number) entry.end_not_seen = 0;
+}
+
+void Roster::began(int64_t member, int64_t number) {
+  if (number == planned_ && members_.at(member).next_rank >= 0) promote();
 }
 
 void Roster::fault(int64_t member, int64_t number, std::string_view why) {
-  if (!stale(member, number).empty()) return;
+  if (number == 0 || !stale(member, number).empty()) return;
   const Entry& entry = members_.at(member);
-  end(fmt::format("worker {} on {} cannot go on: {}", entry.rank, place(entry.hello), why));
+  const std::string reason = fmt::format("worker {} on {} cannot go on: {}",
+                                         std::max(entry.rank, entry.next_rank), place(entry.hello), why);
+  if (number == planned_) {
+    if (!planned_is_due()) return drop_planned(reason);
+    promote();
+    return end(reason);
+  }
+  // Its members have left it for the planned one, which they are all prepared for.
+  if (planned_is_due()) return promote();
+  end(reason);
+}
+
+void Roster::done() {
+  over_ = true;
+  log_info("the run is over");
+  for (const auto& [member, entry] : members_) send_(member, Message(Kind::kOver).bytes());
+}
+
+void Roster::stop() {
+  stops_ = true;
+  for (const auto& [member, entry] : members_) send_(member, Message(Kind::kStop).bytes());
+}
+
+bool Roster::planned_is_due() const {
+  if (planned_ == 0) return false;
+  const auto values = values_.find(planned_);
+  return values != values_.end() && values->second.find(kGoKey) != nullptr;
+}
+
+// The planned epoch takes the place of the current one, which nobody needs to be told.
+void Roster::promote() {
+  values_.erase(current_);
+  current_ = std::exchange(planned_, 0);
+  log_info(fmt::format("epoch {} goes on", current_));
+  for (auto& [member, entry] : members_) entry.rank = std::exchange(entry.next_rank, -1);
+}
+
+void Roster::drop_planned(std::string_view reason) {
+  log_info(fmt::format("epoch {} is given up: {}", planned_, reason));
+  for (auto& [member, entry] : members_) {
+    if (std::exchange(entry.next_rank, -1) < 0 && entry.rank < 0) continue;
+    send_(member,
+          Message(Kind::kDropped).number(planned_).text(shortened(reason, kMostBytesOfReason)).bytes());
+  }
+  values_.erase(planned_);
+  planned_ = 0;
 }
 
 void Roster::end(std::string_view reason) {
-  if (!goes_on_) return;
-  goes_on_ = false;
-  values_.clear();
+  if (current_ == 0) return;
   last_end_ = shortened(reason, kMostBytesOfReason);
-  log_info(fmt::format("epoch {} ended: {}", epoch_, last_end_));
+  log_info(fmt::format("epoch {} ended: {}", current_, last_end_));
+  values_.erase(current_);
+  if (planned_ != 0) values_.erase(planned_);
+  current_ = planned_ = expected_ = 0;
   for (auto& [member, entry] : members_) {
-    if (std::exchange(entry.rank, -1) < 0) continue;
-    entry.end_not_seen = epoch_;
-    send_(member, Message(Kind::kEnd).number(epoch_).text(last_end_).bytes());
+    const int64_t rank = std::max(std::exchange(entry.rank, -1), std::exchange(entry.next_rank, -1));
+    if (rank < 0) continue;
+    entry.end_not_seen = last_;
+    send_(member, Message(Kind::kEnd).number(last_).text(last_end_).bytes());
   }
 }
 
-bool Roster::can_begin() const {
-  return !goes_on_ && size() >= workers_ && std::all_of(members_.begin(), members_.end(), [](const auto& m) {
-    return m.second.end_not_seen == 0;
-  });
-}
-
-void Roster::begin() {
-  OSTRO_CHECK(can_begin(), "an epoch begins before it can");
-  ++epoch_;
-  goes_on_ = true;
-  log_info(fmt::format("epoch {} begins with {} workers", epoch_, workers_));
-  int64_t rank = 0;
-  for (auto& [member, entry] : members_) {
-    if (rank == workers_) break;
-    entry.rank = rank++;
-    send_(member, Message(Kind::kEpoch).number(epoch_).number(entry.rank).number(workers_).bytes());
-  }
+void Roster::expire(Time now) {
+  if (expected_ > 0 && now >= expected_until_) end("some of its workers did not come back");
 }
 
 Event::Worker Roster::worker(int64_t member) const {
@@ -119,19 +209,27 @@ Event::Worker Roster::worker(int64_t member) const {
   return {hello.host, hello.pid};
 }
 
+bool Roster::may_go(int64_t member) const {
+  const Entry& entry = members_.at(member);
+  return over_ || (entry.leaving && entry.rank < 0);
+}
+
 std::vector<Event::Worker> Roster::in_epoch() const {
-  std::map<int64_t, int64_t> by_rank;
-  for (const auto& [member, entry] : members_)
-    if (entry.rank >= 0) by_rank[entry.rank] = member;
   std::vector<Event::Worker> out;
-  for (const auto& [rank, member] : by_rank) out.push_back(worker(member));
+  for (const int64_t member : in_order([](const Entry& e) { return e.rank >= 0; }))
+    out.push_back(worker(member));
   return out;
 }
 
 std::string Roster::stale(int64_t member, int64_t number) const {
-  if (number != epoch_) return fmt::format("epoch {} does not go on; the last is {}", number, epoch_);
-  if (!goes_on_) return last_end_;
-  return members_.at(member).rank < 0 ? fmt::format("this worker is not in epoch {}", number) : "";
+  if (number == 0) return "";
+  const Entry& entry = members_.at(member);
+  if (number == planned_ && (entry.rank >= 0 || entry.next_rank >= 0)) return "";
+  if (number != current_) {
+    return number == last_ ? last_end_
+                           : fmt::format("epoch {} does not go on; the last is {}", number, last_);
+  }
+  return entry.rank < 0 ? fmt::format("this worker is not in epoch {}", number) : "";
 }
 
 void Roster::reply(int64_t member, int64_t request, const Error& error) {
@@ -150,20 +248,24 @@ void Roster::set(int64_t member, int64_t request, int64_t number, const std::str
                  std::string_view value) {
   if (const std::string why = stale(member, number); !why.empty())
     return reply(member, request, io_error(why));
-  const Status done = values_.set(key, std::string(value));
+  Values& values = values_[number];
+  const Status done = values.set(key, std::string(value));
   if (!done.ok()) return reply(member, request, done.error());
   reply(member, request, "");
-  for (const Waiter& waiter : values_.take_waiters(key)) reply(waiter.member, waiter.request, value);
+  for (const Waiter& waiter : values.take_waiters(key)) reply(waiter.member, waiter.request, value);
 }
 
 void Roster::get(int64_t member, int64_t request, int64_t number, const std::string& key) {
   if (const std::string why = stale(member, number); !why.empty())
     return reply(member, request, io_error(why));
-  if (const std::string* value = values_.find(key)) return reply(member, request, *value);
-  const Status waits = values_.wait({member, request}, key);
+  Values& values = values_[number];
+  if (const std::string* value = values.find(key)) return reply(member, request, *value);
+  const Status waits = values.wait({member, request}, key);
   if (!waits.ok()) reply(member, request, waits.error());
 }
 
-void Roster::cancel(int64_t member, int64_t request) { values_.cancel({member, request}); }
+void Roster::cancel(int64_t member, int64_t request) {
+  for (auto& [number, values] : values_) values.cancel({member, request});
+}
 
 }  // namespace ostro::cluster

@@ -1,9 +1,11 @@
 // Who is in a job, and which epoch goes on: the coordinator's decisions, without its sockets.
 #pragma once
 
+#include <chrono>
 #include <cstdint>
 #include <functional>
 #include <map>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -15,57 +17,105 @@
 
 namespace ostro::cluster {
 
+using Time = std::chrono::steady_clock::time_point;
+
+// How large epochs may be.
+struct Sizes {
+  int64_t least = 1, most = 1;
+  int64_t multiple = 1;  // of which the size must be one
+};
+
 // Members are numbered by order of joining. It is not thread-safe, and `send` must not call it.
+//
+// An epoch *goes on* until a member of it is lost or says that it cannot go on. Then the next one begins as
+// soon as all who are left know of the end. Or the next one is *planned* beside it, because a worker has come
+// that can help, or one wants to leave; it takes the place of the first when its members say so.
 class Roster {
  public:
   using Send = std::function<void(int64_t member, const std::string& message)>;
-  Roster(int64_t workers, int64_t last_epoch, Send send);
+  Roster(const Sizes& sizes, int64_t last_epoch, Send send);
 
-  // The number of a new member. Errors: kInvalidArgument when it differs from the oldest of those who are
-  // there.
-  Result<int64_t> add(const Hello& hello);
+  // The number of a new member, or of one that has lost its connection and says where it was. Errors:
+  // kInvalidArgument when it differs from the oldest of those who are there.
+  Result<int64_t> add(const Hello& hello, Time now);
+  // Tells it what it must know; after add(), when send() reaches it.
+  void greet(int64_t member);
   void remove(int64_t member, std::string_view why);
-  // A member says that it knows of the end of an epoch.
+  // A member says that it knows what is trained: it can be taken in beside an epoch.
+  void ready(int64_t member, Time now);
+  // It wants to leave without a loss to the others.
+  void leaves(int64_t member);
+  // A member says that it knows of the end of an epoch; that a planned epoch has taken over; that an epoch
+  // cannot go on; that the run is over.
   void end_seen(int64_t member, int64_t number);
+  void began(int64_t member, int64_t number);
   void fault(int64_t member, int64_t number, std::string_view why);
-  // Requests of a member; each is answered once, get() perhaps later.
+  void done();
+  // Asks all members to stop with their state saved.
+  void stop();
+
+  // Requests of a member about an epoch that it is in, or about the job (epoch 0); each is answered once,
+  // get() perhaps later.
   void set(int64_t member, int64_t request, int64_t number, const std::string& key, std::string_view value);
   void get(int64_t member, int64_t request, int64_t number, const std::string& key);
   void cancel(int64_t member, int64_t request);
 
-  // Whether an epoch can begin: none goes on, enough members are there, and each has seen the end of its last
-  // epoch. So a member that hangs, and has not been found out yet, does not spoil the next one; and one that
-  // takes long to answer is not replaced by a spare.
-  bool can_begin() const;
-  // Begins it, with the oldest members.
-  void begin();
+  // Whether an epoch can begin or be planned.
+  bool can_begin(Time now) const { return !chosen(now).empty(); }
+  void begin(Time now);
+  // When to ask again although nothing happens.
+  std::optional<Time> next_look(Time now) const;
+  // Ends an epoch whose members did not all come back to a new coordinator.
+  void expire(Time now);
 
-  int64_t epoch() const { return epoch_; }
+  int64_t epoch() const { return last_; }
   int64_t size() const { return static_cast<int64_t>(members_.size()); }
-  // A member, and those of the epoch that goes on, by rank.
+  bool over() const { return over_; }
+  // For those who watch: a member; whether it has gone as it wanted; the epoch that goes on with all its
+  // members, 0 when there is none, and these by rank.
   Event::Worker worker(int64_t member) const;
+  bool may_go(int64_t member) const;
+  int64_t whole_epoch() const { return expected_ > 0 ? 0 : current_; }
   std::vector<Event::Worker> in_epoch() const;
 
  private:
   struct Entry {
     Hello hello;
     int64_t rank = -1;         // in the epoch that goes on; -1: not in it
+    int64_t next_rank = -1;    // in the planned one
     int64_t end_not_seen = 0;  // an epoch of whose end it has been told; 0: none
+    bool ready = false, leaving = false;
   };
+  using Members = std::vector<int64_t>;
+
+  // The members of the epoch that can begin or be planned now, by rank; empty: none.
+  Members chosen(Time now) const;
+  Members fitting(Members candidates) const;
+  static bool stays(const Entry& entry);
+  Members in_order(const std::function<bool(const Entry&)>& which) const;
+  void tell_epoch(int64_t member, int64_t number, int64_t rank, const Members& members);
   void end(std::string_view reason);
+  void drop_planned(std::string_view reason);
+  void promote();
+  bool planned_is_due() const;
   // Why a member's request about an epoch must fail; "" when it need not.
   std::string stale(int64_t member, int64_t number) const;
   void reply(int64_t member, int64_t request, const Error& error);
   void reply(int64_t member, int64_t request, std::string_view value);
 
-  int64_t workers_;
+  const Sizes sizes_;
   Send send_;
   std::map<int64_t, Entry> members_;
   int64_t next_member_ = 1;
-  int64_t epoch_;         // the last that began
-  bool goes_on_ = false;  // whether it has not ended
+  int64_t last_;          // number of the last epoch that began or was planned
+  int64_t current_ = 0;   // the one that goes on; 0: none
+  int64_t planned_ = 0;   // the one that is planned beside it; 0: none
+  int64_t expected_ = 0;  // size of the current one, while members of it may still come back; 0: all are here
+  Time expected_until_;
+  Time last_added_, last_ready_;
+  bool over_ = false, stops_ = false;
   std::string last_end_ = "it has ended";
-  Values values_;
+  std::map<int64_t, Values> values_;  // by epoch; 0: of the job
 };
 
 }  // namespace ostro::cluster

@@ -25,6 +25,7 @@ struct Frame {
 };
 constexpr uint64_t kLeaves = std::numeric_limits<uint64_t>::max();  // as a size: the sender leaves the group
 constexpr std::chrono::seconds kLeaveTimeout{2};
+constexpr std::chrono::hours kForEver{24 * 365};
 
 class GlooGroup final : public Group {
  public:
@@ -47,6 +48,7 @@ class GlooGroup final : public Group {
     return mesh_.peers(rank_, mesh_axes);
   }
   void abort(const std::string& reason) override { wire_->abort(reason); }
+  void wait_for_ever(bool on) override { wait_for_ever_ = on; }
 
   Status exchange(std::span<const int64_t> peers, std::span<const std::span<const std::byte>> send,
                   std::span<const std::span<std::byte>> receive) override {
@@ -79,7 +81,8 @@ class GlooGroup final : public Group {
     for (const int64_t peer : peers)
       if (peer < 0 || peer >= size())
         return invalid_argument(fmt::format("exchange with worker {} of {}", peer, size()));
-    const Deadline deadline = Deadline::clock::now() + timeout_;
+    const Deadline deadline =
+        Deadline::clock::now() + (wait_for_ever_ ? std::chrono::milliseconds(kForEver) : timeout_);
     std::vector<Frame> out(peers.size());
     std::vector<Frame> in(peers.size());
     std::vector<Transfer> frames;
@@ -141,6 +144,7 @@ class GlooGroup final : public Group {
   const ir::Mesh mesh_;
   const int64_t rank_;
   const std::chrono::milliseconds timeout_;
+  bool wait_for_ever_ = false;
   const std::unique_ptr<GlooWire> wire_;
   std::vector<uint64_t> exchanges_;  // with each worker so far
   int64_t bytes_sent_ = 0;

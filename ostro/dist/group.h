@@ -13,6 +13,9 @@ class Group : public runtime::Collectives {
   // Ends every exchange, present and future, with an error that carries `reason`. Any thread; returns at
   // once. The first reason wins.
   virtual void abort(const std::string& reason) = 0;
+  // Whether exchanges wait as long as the group lasts, for a peer that may take its time; else they fail
+  // after the timeout that the group was connected with.
+  virtual void wait_for_ever(bool on) = 0;
 };
 
 }  // namespace ostro::dist

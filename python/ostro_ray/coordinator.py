@@ -42,6 +42,11 @@ class Coordinator:
         elif event["event"] == "epoch":
             self.ranks = {(m["host"], m["pid"]): m["rank"] for m in event["members"]}
 
+    def stop(self):
+        """Has it ask the workers to save and to end."""
+        if self._process is not None and self._process.returncode is None:
+            self._process.terminate()
+
     def end(self):
         """Has run() return."""
         self._ending = True

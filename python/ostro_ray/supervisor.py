@@ -12,7 +12,7 @@ from ostro_ray import cluster, place
 from ostro_ray.coordinator import Coordinator
 from ostro_ray.output import say, tell
 
-INTERRUPTED, LOST_PLACE = 75, 76  # exit statuses of a worker (`ostro --help`)
+INTERRUPTED, LOST_PLACE, LEFT = 75, 76, 77  # exit statuses of a worker (`ostro --help`)
 GRACE = 10  # seconds from the end of the run to SIGTERM, and from there to the end of all processes
 START_TIME = 15  # seconds that a worker for which there is room may take to start
 PATIENCE = 8  # seconds until missing workers are worth a message
@@ -54,9 +54,7 @@ class Supervisor:
         """SIGTERM or SIGINT came: the workers save and end."""
         say("asking the workers to save and end")
         self.stopping = True
-        self.signal_workers(signal.SIGTERM)
-        if not any(slot.pid for slot in self.slots):
-            self.finish(INTERRUPTED)
+        self.coordinator.stop()
 
     def signal_workers(self, number):
         for slot in self.slots:
@@ -148,8 +146,6 @@ class Supervisor:
                     slot.place = value
                 elif kind == "started":
                     slot.pid, slot.started = value, time.monotonic()
-                    if self.stopping:
-                        slot.actor.signal.remote(signal.SIGTERM)
                 elif kind == "stdout":
                     tell(value)
                 elif kind == "stderr":
@@ -164,6 +160,8 @@ class Supervisor:
                     return f"{self.name(slot)} was killed by signal {-value}"
                 elif value == LOST_PLACE:
                     return f"{self.name(slot)} lost its place"
+                elif value == LEFT:
+                    return f"{self.name(slot)} has left"
                 else:
                     self.finish(value)
                     return None

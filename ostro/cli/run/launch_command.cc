@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cstdlib>
 #include <random>
+#include <utility>
 
 #include "ostro/base/log.h"
 #include "ostro/cli/main/commands.h"
@@ -13,6 +14,7 @@
 #include "ostro/cli/shared/own_path.h"
 #include "ostro/cluster/coordinator.h"
 #include "ostro/cluster/local_launcher.h"
+#include "ostro/train/options/mesh.h"
 #include "ostro/train/run/signals.h"
 
 namespace ostro::cli {
@@ -26,14 +28,17 @@ std::string new_secret() {
   return secret;
 }
 
-Result<int> launch(int64_t workers, const std::vector<std::string>& words) {
+Result<int> launch(int64_t workers, int64_t min_workers, const train::TrainConfig& config,
+                   const std::vector<std::string>& words) {
   cluster::LocalWorkers local;
   local.count = workers;
   const char* given = std::getenv("OSTRO_JOB_SECRET");
   const std::string secret = given != nullptr && *given != '\0' ? given : new_secret();
   cluster::CoordinatorOptions options;
   options.secret = secret;
-  options.workers = workers;
+  options.min_workers = min_workers;
+  options.max_workers = workers;
+  options.multiple = train::mesh_multiple(config.trainer.sharding);
   ASSIGN_OR_RETURN(const auto coordinator, cluster::Coordinator::start(options));
   ASSIGN_OR_RETURN(const std::string path, own_path());
   local.command = {path, "worker", "--coordinator", fmt::format("127.0.0.1:{}", coordinator->port())};
@@ -44,27 +49,39 @@ Result<int> launch(int64_t workers, const std::vector<std::string>& words) {
     local.environment.emplace_back("OSTRO_THREADS", std::to_string(std::max<int64_t>(1, cores / workers)));
   }
   const train::StopSignals signals;
-  local.stop = [&] { return signals.stop_requested(); };
+  bool asked = false;
+  local.look = [&] {
+    if (signals.stop_requested() && !std::exchange(asked, true)) coordinator->stop_run();
+  };
   return cluster::run_local_workers(local);
 }
 
 }  // namespace
 
 int launch_local_command(Args args) {
-  int64_t workers = 1;
+  int64_t workers = 1, min_workers = 1;
   bool amend = false;
   args.summary(
       "Trains on several processes of this machine: starts them, and starts those again that are killed. The "
       "run's hash is the one of ostro train. OSTRO_THREADS is the number of threads of each worker.");
   args.option("--workers", &workers, "N", "how many", Args::kRequired);
+  args.option("--min_workers", &min_workers, "N",
+              "go on with as few when others are lost; 1 by default, or the smallest that the mesh allows");
   args.flag("--amend", &amend, "as of ostro train");
   args.config();
   if (auto code = args.parse()) return *code;
   if (workers < 1 || workers > 1024)
     return report_error(
         invalid_argument(fmt::format("--workers: {} is not a number from 1 to 1024", workers)));
-  if (const auto config = args.load_config(); !config.ok()) return report_error(config.error());
-  const auto code = launch(workers, worker_words(args.typed(), {"--workers"}));
+  if (min_workers < 1 || min_workers > workers)
+    return report_error(invalid_argument(
+        fmt::format("--min_workers: {} is not a number from 1 to --workers, {}", min_workers, workers)));
+  const auto config = args.load_config();
+  if (!config.ok()) return report_error(config.error());
+  if (const auto mesh = train::sharding_for(config->trainer.sharding, workers); !mesh.ok())
+    return report_error(mesh.error());
+  const auto code =
+      launch(workers, min_workers, *config, worker_words(args.typed(), {"--workers", "--min_workers"}));
   return code.ok() ? *code : report_error(code.error());
 }
 

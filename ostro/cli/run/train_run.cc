@@ -43,7 +43,7 @@ Result<train::RunOutcome> run_session(const TrainSession& session, runtime::Engi
                                        .build = build,
                                        .argv = session.argv,
                                        .profile = session.profile,
-                                       .processes = session.processes};
+                                       .crew = session.crew};
   train::Console console(train::stderr_writer(), train::stderr_columns());
   train::RunLog log(console);
   ASSIGN_OR_RETURN(auto run, train::Run::open(config, environment, session.amend));

@@ -16,7 +16,7 @@ struct TrainSession {
   std::optional<train::StepRange> profile = {};  // steps to profile
   bool amend = false;                            // go on although options have changed
   int64_t sim_workers = 1;                       // workers that are threads of this process
-  train::ProcessGroup* processes = nullptr;      // workers that are processes, this one leading
+  train::Crew* crew = nullptr;                   // workers that are processes, this one leading
   std::function<bool()> stop = {};               // SIGTERM or SIGINT came
 };
 

@@ -1,9 +1,13 @@
 // ostro worker
 #include <unistd.h>
 
-#include <condition_variable>
+#include <fmt/format.h>
+
+#include <atomic>
 #include <cstdlib>
-#include <mutex>
+#include <limits>
+#include <optional>
+#include <thread>
 
 #include "ostro/base/log.h"
 #include "ostro/cli/main/commands.h"
@@ -22,34 +26,61 @@
 namespace ostro::cli {
 namespace {
 
-// Connections that end when their epoch does, and say when they failed.
-class EpochGroup final : public dist::Group {
+// What training is told of the coordinator's decisions.
+class CoordinatedMembership final : public train::Membership {
  public:
-  EpochGroup(std::unique_ptr<dist::Group> group, cluster::Member& member, int64_t epoch,
-             train::ProcessGroup& processes)
-      : group_(std::move(group)), member_(member), epoch_(epoch), processes_(processes) {
-    member_.on_end(epoch_, [this](const std::string& reason) { group_->abort(reason); });
-  }
-  ~EpochGroup() override { member_.on_end(epoch_, nullptr); }
+  CoordinatedMembership(cluster::Member& member, std::string bind, std::string secret)
+      : member_(member), bind_(std::move(bind)), secret_(std::move(secret)) {}
 
-  int64_t rank() const override { return group_->rank(); }
-  int64_t size() const override { return group_->size(); }
-  int64_t bytes_sent() const override { return group_->bytes_sent(); }
-  std::vector<int64_t> peers(std::string_view axes) const override { return group_->peers(axes); }
-  Status exchange(std::span<const int64_t> peers, std::span<const std::span<const std::byte>> send,
-                  std::span<const std::span<std::byte>> receive) override {
-    Status status = group_->exchange(peers, send, receive);
-    // Anything else is a defect, which another epoch would have again.
-    if (!status.ok() && status.error().code() == ErrorCode::kIo) processes_.lost = status.error().message();
-    return status;
+  Result<train::EpochView> next(int64_t after, std::chrono::milliseconds timeout) override {
+    ASSIGN_OR_RETURN(const cluster::Epoch epoch, member_.wait_epoch(after, timeout));
+    return train::EpochView{epoch.number, epoch.rank, epoch.size, epoch.hosts};
   }
-  void abort(const std::string& reason) override { group_->abort(reason); }
+  dist::KeyValue& store(int64_t epoch) override { return member_.store(epoch); }
+  dist::KeyValue& job() override { return member_.store(0); }
+  Result<std::unique_ptr<dist::Group>> connect(const train::EpochView& epoch, const ir::Mesh& mesh) override {
+    dist::GlooOptions options;
+    options.bind = bind_;
+    options.secret = secret_;
+    ASSIGN_OR_RETURN(auto group, dist::connect_gloo(mesh, epoch.rank, member_.store(epoch.number),
+                                                    fmt::format("gloo/{}", epoch.number), options));
+    return std::unique_ptr<dist::Group>(
+        std::make_unique<EpochGroup>(std::move(group), member_, epoch.number));
+  }
+  void ready() override { member_.ready(); }
+  void began(int64_t epoch) override { member_.began(epoch); }
+  void fault(int64_t epoch, const std::string& why) override { member_.fault(epoch, why); }
+  void done() override { member_.done(); }
 
  private:
-  std::unique_ptr<dist::Group> group_;
+  // Connections that end when their epoch does.
+  class EpochGroup final : public dist::Group {
+   public:
+    EpochGroup(std::unique_ptr<dist::Group> group, cluster::Member& member, int64_t epoch)
+        : group_(std::move(group)), member_(member), epoch_(epoch) {
+      member_.on_end(epoch_, [this](const std::string& reason) { group_->abort(reason); });
+    }
+    ~EpochGroup() override { member_.on_end(epoch_, nullptr); }
+
+    int64_t rank() const override { return group_->rank(); }
+    int64_t size() const override { return group_->size(); }
+    int64_t bytes_sent() const override { return group_->bytes_sent(); }
+    std::vector<int64_t> peers(std::string_view axes) const override { return group_->peers(axes); }
+    Status exchange(std::span<const int64_t> peers, std::span<const std::span<const std::byte>> send,
+                    std::span<const std::span<std::byte>> receive) override {
+      return group_->exchange(peers, send, receive);
+    }
+    void abort(const std::string& reason) override { group_->abort(reason); }
+    void wait_for_ever(bool on) override { group_->wait_for_ever(on); }
+
+   private:
+    std::unique_ptr<dist::Group> group_;
+    cluster::Member& member_;
+    int64_t epoch_;
+  };
+
   cluster::Member& member_;
-  int64_t epoch_;
-  train::ProcessGroup& processes_;
+  const std::string bind_, secret_;
 };
 
 struct WorkerCall {
@@ -67,104 +98,135 @@ Result<std::pair<std::string, int>> parse_address(const std::string& text) {
   return std::pair(text.substr(0, colon), std::stoi(port));
 }
 
-// Waits until the leader has left: then the job is over for everyone.
-void wait_for_end(cluster::Member& member, int64_t epoch) {
-  std::mutex mutex;
-  std::condition_variable changed;
-  bool ended = false;
-  member.on_end(epoch, [&](const std::string&) {
-    const std::scoped_lock lock(mutex);
-    ended = true;
-    changed.notify_all();
-  });
-  std::unique_lock lock(mutex);
-  changed.wait(lock, [&] { return ended; });
-  lock.unlock();
-  member.on_end(epoch, nullptr);
-}
+// SIGTERM makes this worker leave; the others go on.
+class LeaveOnSignal {
+ public:
+  explicit LeaveOnSignal(cluster::Member& member)
+      : thread_([this, &member] {
+          while (!ended_ && !signals_.stop_requested()) std::this_thread::sleep_for(kLook);
+          if (!ended_) member.leave();
+        }) {}
+  ~LeaveOnSignal() {
+    ended_ = true;
+    thread_.join();
+  }
 
-// One epoch after another, until the run is over.
+ private:
+  static constexpr std::chrono::milliseconds kLook{50};
+  const train::StopSignals signals_;
+  std::atomic<bool> ended_ = false;
+  std::thread thread_;
+};
+
+// Leads or follows, from one epoch to the next, until the run is over.
 class WorkerLoop {
  public:
   WorkerLoop(WorkerCall& call, runtime::Engine& engine, cluster::Member& member)
-      : call_(call), engine_(engine), member_(member) {}
+      : call_(call),
+        engine_(engine),
+        member_(member),
+        membership_(member, call.bind, call.secret),
+        crew_(membership_, engine, [this] { return stopped(); }) {}
 
   int run() {
-    for (int64_t number = 0;;) {
-      const auto epoch = member_.wait_epoch(number, std::chrono::seconds(1));
-      if (!epoch.ok() && epoch.error().code() == ErrorCode::kBusy) {
-        if (stopped()) return kExitInterrupted;
-        continue;
-      }
-      if (!epoch.ok()) {
-        const int code = report_error(epoch.error());
-        return epoch.error().code() == ErrorCode::kIo ? cluster::kExitLostPlace : code;
-      }
-      number = epoch->number;
-      if (const auto code = run_epoch(*epoch)) return *code;
+    while (true) {
+      // One that comes later learns what is trained before it is taken in.
+      if (!crew_.has_run() && under_way())
+        if (const auto code = learn()) return *code;
+      const auto epoch = crew_.wait_epoch();
+      if (!epoch.ok() && epoch.error().code() == ErrorCode::kBusy && !stopped()) continue;
+      if (!epoch.ok()) return ended(epoch.error());
+      const auto code = epoch->rank == 0 && !crew_.has_run() && !under_way() ? lead() : work();
+      if (code) return *code;
     }
   }
 
  private:
-  bool stopped() const { return signals_.stop_requested(); }
+  bool stopped() const { return member_.stop_asked() || member_.over(); }
 
-  // The exit status; nothing when the epoch ended before the run did.
-  std::optional<int> run_epoch(const cluster::Epoch& epoch) {
-    train::ProcessGroup group;
-    group.rank = epoch.rank;
-    group.size = epoch.size;
-    group.store = &member_.store(epoch.number);
-    group.connect = [&](const ir::Mesh& mesh) { return connect(epoch, mesh, group); };
-    const auto again = [&](const Error& error) {
-      log_warning(fmt::format("epoch {} ended: {}", epoch.number, error.message()));
-      member_.fault(epoch.number, *group.lost);
-    };
-    if (epoch.rank > 0) {
-      BuildProgressLine line;
-      const auto build = build_settings(line);
-      if (!build.ok()) return report_error(build.error());
-      const train::Environment environment{.fs = io::default_file_system(),
-                                           .engine = engine_,
-                                           .workers = 1,
-                                           .stop = {},
-                                           .build = *build,
-                                           .argv = {}};
-      const Status followed = train::follow(call_.session.config, environment, group);
-      if (followed.ok()) {
-        wait_for_end(member_, epoch.number);
-        return kExitOk;
-      }
-      if (!group.lost) return report_error(followed.error());
-      again(followed.error());
-      return std::nullopt;
-    }
-    call_.session.processes = &group;
-    call_.session.stop = [this] { return stopped(); };
-    const auto outcome = run_session(call_.session, engine_);
-    if (outcome.ok() || !group.lost) return report_outcome(outcome);
-    again(outcome.error());
+  int ended(const Error& error) {
+    if (member_.over()) return kExitOk;
+    if (crew_.out()) return cluster::kExitLeft;
+    if (member_.stop_asked() && error.code() == ErrorCode::kBusy) return kExitInterrupted;
+    const int code = report_error(error);
+    return error.code() == ErrorCode::kIo ? cluster::kExitLostPlace : code;
+  }
+
+  // Whether somebody has said what is trained: then this process learns it, whatever its rank.
+  bool under_way() { return membership_.job().get(train::kConfigKey, std::chrono::milliseconds(1)).ok(); }
+
+  // The exit status, if there is an error.
+  std::optional<int> learn() {
+    BuildProgressLine line;
+    const auto build = build_settings(line);
+    if (!build.ok()) return report_error(build.error());
+    const train::Environment environment{.fs = io::default_file_system(),
+                                         .engine = engine_,
+                                         .workers = 1,
+                                         .stop = [this] { return stopped(); },
+                                         .build = *build,
+                                         .argv = {}};
+    auto made = train::Follower::create(call_.session.config, environment, crew_);
+    if (!made.ok()) return ended(made.error());
+    follower_ = std::move(*made);
     return std::nullopt;
   }
 
-  Result<std::unique_ptr<dist::Group>> connect(const cluster::Epoch& epoch, const ir::Mesh& mesh,
-                                               train::ProcessGroup& processes) {
-    dist::GlooOptions options;
-    options.bind = call_.bind;
-    options.secret = call_.secret;
-    auto group = dist::connect_gloo(mesh, epoch.rank, member_.store(epoch.number),
-                                    fmt::format("gloo/{}", epoch.number), options);
-    if (!group.ok()) {
-      if (group.error().code() == ErrorCode::kIo) processes.lost = group.error().message();
-      return group.error();
+  // The exit status; nothing when another epoch is to be waited for.
+  std::optional<int> work() {
+    if (follower_ == nullptr)
+      if (const auto code = learn()) return *code;
+    if (!crew_.formed()) {
+      const auto formed = crew_.form(nullptr);
+      if (!formed.ok()) return ended(formed.error());
     }
-    return std::unique_ptr<dist::Group>(
-        std::make_unique<EpochGroup>(std::move(*group), member_, epoch.number, processes));
+    if (crew_.leads()) return lead();
+    const auto followed = follower_->follow();
+    if (!followed.ok()) return ended(followed.error());
+    if (*followed == train::Followed::kLeads) return std::nullopt;
+    if (*followed == train::Followed::kLeft) return cluster::kExitLeft;
+    wait_for_end();
+    return kExitOk;
+  }
+
+  // The same; the run ends with this process, or another one leads it from here.
+  std::optional<int> lead() {
+    call_.session.crew = &crew_;
+    call_.session.stop = [this] { return member_.stop_asked(); };
+    crew_.restarted();
+    const auto outcome = run_session(call_.session, engine_);
+    if (!outcome.ok() && crew_.restarts()) {
+      log_warning(outcome.error().message());
+      return std::nullopt;
+    }
+    if (outcome.ok() && outcome->handed_over) {
+      (void)train::send_command(crew_.group(), {train::Command::Kind::kSwitch});
+      crew_.leave("another epoch goes on");
+      return cluster::kExitLeft;
+    }
+    if (outcome.ok() && crew_.formed()) (void)train::send_command(crew_.group(), {});
+    const int code = report_outcome(outcome);
+    if (outcome.ok()) {
+      member_.done();
+      wait_for_end();
+    }
+    return code;
+  }
+
+  // Until the coordinator knows that the run is over, or is gone.
+  void wait_for_end() {
+    while (!member_.over()) {
+      const auto next = member_.wait_epoch(std::numeric_limits<int64_t>::max(), std::chrono::seconds(1));
+      if (!next.ok() && next.error().code() != ErrorCode::kBusy) return;
+    }
   }
 
   WorkerCall& call_;
   runtime::Engine& engine_;
   cluster::Member& member_;
-  const train::StopSignals signals_;
+  CoordinatedMembership membership_;
+  train::Crew crew_;
+  std::unique_ptr<train::Follower> follower_;
 };
 
 std::string host_name() {
@@ -184,6 +246,7 @@ Result<int> work(WorkerCall& call) {
   hello.pid = ::getpid();
   ASSIGN_OR_RETURN(const auto member, cluster::Member::join(address.first, address.second, call.secret, hello,
                                                             std::chrono::seconds(30)));
+  const LeaveOnSignal leave(*member);
   return WorkerLoop(call, *engine, *member).run();
 }
 

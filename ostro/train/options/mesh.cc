@@ -32,6 +32,12 @@ void MeshOptions::visit_options(config::OptionTable& t) {
         "replica and data run different microbatches; other axes split what tensor_parallel_axes and "
         "axis_resources map to them")
       .other("{data: -1}");
+  t.add(
+       &state_replicas, "state_replicas", Effect::kPlan, "0 or 1",
+       "copies of the parameters and moments that a worker owns, in the memory of another worker, on another "
+       "host if there is one. With 1 a lost worker costs no step; with 0 the run goes on from its last "
+       "checkpoint")
+      .other("0");
 }
 
 void ShardingOptions::visit_options(config::OptionTable& t) {
@@ -54,6 +60,9 @@ void ShardingOptions::visit_options(config::OptionTable& t) {
 }
 
 Status ShardingOptions::validate() const {
+  if (mesh.state_replicas < 0 || mesh.state_replicas > 1)
+    return option_error("trainer.mesh.state_replicas",
+                        fmt::format("{} copies; use 1, or 0 for none", mesh.state_replicas));
   int open = 0;
   for (const auto& [name, size] : mesh.axes) {
     if (size == -1) ++open;
@@ -88,11 +97,16 @@ Status ShardingOptions::validate() const {
   return Status();
 }
 
-Result<ir::Sharding> sharding_for(const ShardingOptions& options, int64_t workers) {
-  ir::Sharding out;
+int64_t mesh_multiple(const ShardingOptions& options) {
   int64_t known = 1;
   for (const auto& [name, size] : options.mesh.axes)
     if (size > 0) known *= size;
+  return known;
+}
+
+Result<ir::Sharding> sharding_for(const ShardingOptions& options, int64_t workers) {
+  ir::Sharding out;
+  const int64_t known = mesh_multiple(options);
   bool open = false;
   for (const auto& [name, size] : options.mesh.axes) {
     open |= size < 0;

@@ -16,6 +16,7 @@ namespace ostro::train {
 struct MeshOptions {
   // Sizes, in the order of the mesh. One may be -1: as many as there are workers for.
   config::IntMap axes = {{"replica", 1}, {"data", -1}, {"model", 1}};
+  int64_t state_replicas = 1;  // copies of each worker's cells in another worker's memory: 0 or 1
   void visit_options(config::OptionTable& table);
   bool operator==(const MeshOptions&) const = default;
 };
@@ -34,6 +35,9 @@ struct ShardingOptions {
 // The mesh axes whose workers run different leaves (microbatches).
 inline const std::vector<std::string> kLeafAxes = {"replica", "data"};
 inline constexpr const char* kLeafPeers = "replica*data";  // for Mesh::peers
+
+// Of what number the number of workers must be a multiple.
+int64_t mesh_multiple(const ShardingOptions& options);
 
 // The mesh of `workers` workers, with every size known, and what is split over which of its axes. Errors name
 // the key and a value that works: sizes that do not multiply to the number of workers.

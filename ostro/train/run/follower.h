@@ -1,15 +1,37 @@
-// Training on several processes: what every process but the leader does.
+// A worker that does what the leader of a run asks (train/workers/crew.h).
 #pragma once
 
+#include <memory>
+#include <optional>
+
 #include "ostro/train/run/run.h"
-#include "ostro/train/workers/process_group.h"
+#include "ostro/train/workers/crew.h"
 
 namespace ostro::train {
 
-// Does the leader's commands until it ends the run. Reads the same data as the leader, writes nothing.
-// `given` says which kinds of models there are; everything else of the configuration comes from the leader.
-// Errors: the programs or the data are others here than there (names both); the group was lost (group.lost is
-// set).
-Status follow(const TrainConfig& given, const Environment& environment, ProcessGroup& group);
+enum class Followed {
+  kOver,   // the run is over
+  kLeads,  // this process leads from now on
+  kLeft,   // an epoch goes on without this process
+};
+
+// What a worker needs to train with others: it learns from them what is trained.
+class Follower {
+ public:
+  // Waits until a leader has said what is trained, and opens the same data and makes the same programs; both
+  // are compared by their hashes. Gives the run to `crew`. `given` has the models that this program knows.
+  static Result<std::unique_ptr<Follower>> create(const TrainConfig& given, const Environment& env,
+                                                  Crew& crew);
+
+  // Follows one leader after another.
+  Result<Followed> follow();
+
+ private:
+  explicit Follower(Crew& crew) : crew_(crew) {}
+
+  Crew& crew_;
+  DataAccess data_;
+  std::optional<data::Loader> loader_;
+};
 
 }  // namespace ostro::train

@@ -73,6 +73,38 @@ Status warn_of_missing(io::FileSystem& fs, const std::string& chain_path, const 
   return {};
 }
 
+// What was given, compared with what held at the step of out.state.
+Result<Resumption> compare_given(io::FileSystem& fs, const std::string& directory, const TrainConfig& given,
+                                 bool amend, Resumption out) {
+  const std::string path = io::join_path(directory, kChainFile);
+  const int64_t step = out.state.step;
+  ASSIGN_OR_RETURN(const Chain reached, read_chain_to(fs, path, step));
+  out.named = reached.find_checkpoint(step) != nullptr;
+  ASSIGN_OR_RETURN(const std::vector<Period> periods, periods_of(given, reached, path));
+  out.period = periods.back();
+  auto held = config_of_period(given, out.period.config);
+  if (!held.ok()) return held.error().with_context(path);
+  out.held = std::move(*held);
+  // What was given for the last amend, or what that made of it: both mean the run as it is.
+  auto same = continue_with(out.held, given, periods.size() > 1 ? out.period.first : 0);
+  if (same.ok() && canonical_text(*same) == out.period.config) {
+    out.config = std::move(*same);
+    return out;
+  }
+  if (!amend || step == 0) {
+    const std::string since =
+        periods.size() > 1 ? fmt::format(" since it was amended after step {}", out.period.first) : "";
+    return other_run(directory, in_words(out.period.config, canonical_text(same.ok() ? *same : given), since),
+                     amend       ? "it has no checkpoint to amend it from; "
+                     : step == 0 ? ""
+                                 : fmt::format("to go on with them after step {}, add --amend; ", step));
+  }
+  ASSIGN_OR_RETURN(out.config, continue_with(out.held, given, step));
+  if (const Status allowed = check_amend(out.held, out.config, step); !allowed.ok())
+    return allowed.error().with_context(fmt::format("{} cannot be amended", directory));
+  return out;
+}
+
 }  // namespace
 
 Status check_fixed_options(const std::string& directory, const GenesisEntry& genesis,
@@ -103,33 +135,17 @@ Result<Resumption> plan_resume(io::FileSystem& fs, const std::string& directory,
   } else if (restored.error().code() != ErrorCode::kNotFound) {
     return restored.error();
   }
-  const int64_t step = out.state.step;
-  ASSIGN_OR_RETURN(const Chain reached, read_chain_to(fs, path, step));
-  RETURN_IF_ERROR(warn_of_missing(fs, path, checkpoints, step));
-  out.named = reached.find_checkpoint(step) != nullptr;
-  ASSIGN_OR_RETURN(const std::vector<Period> periods, periods_of(given, reached, path));
-  out.period = periods.back();
-  auto held = config_of_period(given, out.period.config);
-  if (!held.ok()) return held.error().with_context(path);
-  out.held = std::move(*held);
-  // What was given for the last amend, or what that made of it: both mean the run as it is.
-  auto same = continue_with(out.held, given, periods.size() > 1 ? out.period.first : 0);
-  if (same.ok() && canonical_text(*same) == out.period.config) {
-    out.config = std::move(*same);
-    return out;
-  }
-  if (!amend || step == 0) {
-    const std::string since =
-        periods.size() > 1 ? fmt::format(" since it was amended after step {}", out.period.first) : "";
-    return other_run(directory, in_words(out.period.config, canonical_text(same.ok() ? *same : given), since),
-                     amend       ? "it has no checkpoint to amend it from; "
-                     : step == 0 ? ""
-                                 : fmt::format("to go on with them after step {}, add --amend; ", step));
-  }
-  ASSIGN_OR_RETURN(out.config, continue_with(out.held, given, step));
-  if (const Status allowed = check_amend(out.held, out.config, step); !allowed.ok())
-    return allowed.error().with_context(fmt::format("{} cannot be amended", directory));
-  return out;
+  RETURN_IF_ERROR(warn_of_missing(fs, path, checkpoints, out.state.step));
+  return compare_given(fs, directory, given, amend, std::move(out));
+}
+
+Result<Resumption> plan_takeover(io::FileSystem& fs, const std::string& directory,
+                                 const GenesisEntry& genesis, const TrainConfig& given,
+                                 const DataAccess& data, int64_t live) {
+  RETURN_IF_ERROR(check_same_run(directory, genesis, data));
+  Resumption out{{}, "", false, given, given, {}};
+  out.state.step = live;
+  return compare_given(fs, directory, given, false, std::move(out));
 }
 
 }  // namespace ostro::train

@@ -31,5 +31,9 @@ Status check_fixed_options(const std::string& directory, const GenesisEntry& gen
 Result<Resumption> plan_resume(io::FileSystem& fs, const std::string& directory, const GenesisEntry& genesis,
                                const TrainConfig& given, const DataAccess& data,
                                const models::ModelFunctions& model, bool amend);
+// The same for a run whose state other processes have, as of step `live` or the next: nothing is restored.
+Result<Resumption> plan_takeover(io::FileSystem& fs, const std::string& directory,
+                                 const GenesisEntry& genesis, const TrainConfig& given,
+                                 const DataAccess& data, int64_t live);
 
 }  // namespace ostro::train

@@ -60,8 +60,14 @@ Result<std::unique_ptr<Run>> Run::open(const TrainConfig& given, const Environme
   run->model_ = given.model_options().functions(vocab, compute_dtype(given));
   std::optional<Resumption> resumption;
   if (genesis) {
-    ASSIGN_OR_RETURN(resumption,
-                     plan_resume(fs, run->directory_, *genesis, given, run->data_, run->model_, amend));
+    ASSIGN_OR_RETURN(const std::optional<int64_t> live, run->live_step());
+    if (live) {
+      ASSIGN_OR_RETURN(resumption, plan_takeover(fs, run->directory_, *genesis, given, run->data_, *live));
+    } else {
+      ASSIGN_OR_RETURN(resumption,
+                       plan_resume(fs, run->directory_, *genesis, given, run->data_, run->model_, amend));
+    }
+    run->takes_over_ = live.has_value();
     run->config_ = resumption->config;
   }
   RETURN_IF_ERROR(run->prepare(vocab));
@@ -72,6 +78,26 @@ Result<std::unique_ptr<Run>> Run::open(const TrainConfig& given, const Environme
   RETURN_IF_ERROR(run->write_session());
   run->saver_ = std::make_unique<checkpoint::AsyncSaver>(fs, in(run->directory_, "checkpoints"));
   return run;
+}
+
+// The step after which this run goes on with the state that the workers have: they are after it, or after the
+// next, whose entry the chain lacks. Nothing: there are no such workers, or the chain does not reach so far,
+// or it lacks a checkpoint that they cannot save any more.
+Result<std::optional<int64_t>> Run::live_step() {
+  Crew* crew = env_.crew;
+  if (crew == nullptr || !crew->formed() || !crew->settled().has_state) return std::optional<int64_t>();
+  const int64_t live = crew->settled().step;
+  ASSIGN_OR_RETURN(const Chain chain, read_chain_until(env_.fs, in(directory_, kChainFile), live));
+  const int64_t last = chain.last_step();
+  const bool knows_last = crew->settled().last.ok;
+  const bool saved = !is_due(config_, last) || chain.find_checkpoint(last) != nullptr || last == 0;
+  if ((last == live && (saved || knows_last)) || (last == live - 1 && saved && knows_last)) return {last};
+  log_warning(
+      fmt::format("the workers have the state after step {}, but {} ends at step {}: going on from a "
+                  "checkpoint",
+                  live, in(directory_, kChainFile), last));
+  crew->restart();
+  return std::optional<int64_t>();
 }
 
 // Everything that follows from the config.
@@ -100,13 +126,15 @@ Status Run::prepare(int64_t vocab) {
 
 Result<std::unique_ptr<StepRunner>> Run::make_steps() {
   ASSIGN_OR_RETURN(const std::string remat, config_.model_options().remat());
-  ProcessGroup* processes = env_.processes;
-  if (processes == nullptr) return make_runner(programs_, env_.engine, remat, config_, env_.workers);
-  // The followers get ready while this process does.
-  RETURN_IF_ERROR(processes->store->set(kConfigKey, config::resolved_yaml(config_)));
-  RETURN_IF_ERROR(processes->store->set(kDataKey, data_.data_hash));
-  RETURN_IF_ERROR(processes->store->set(kProgramKey, programs_hash(programs_)));
-  return make_process_runner(programs_, env_.engine, remat, config_, *processes);
+  Crew* crew = env_.crew;
+  if (crew == nullptr) return make_runner(programs_, env_.engine, remat, config_, env_.workers);
+  // The others get ready while this process does.
+  dist::KeyValue& job = crew->membership().job();
+  RETURN_IF_ERROR(job.set(kDataKey, data_.data_hash));
+  RETURN_IF_ERROR(job.set(kProgramKey, programs_hash(programs_)));
+  RETURN_IF_ERROR(job.set(kConfigKey, config::resolved_yaml(config_)));
+  if (!crew->has_run()) crew->set_run(programs_, remat, config_);
+  return make_process_runner(*crew);
 }
 
 Status Run::begin() {
@@ -148,7 +176,11 @@ Status Run::resume(Resumption from, bool amend) {
         directory_, from.period.program_hash, now.program_hash,
         step == 0 ? "" : fmt::format("to go on with it after step {}, add --amend; ", step)));
   RETURN_IF_ERROR(checkpoint::remove_leftovers(fs, in(directory_, "checkpoints")));
-  if (step > 0) {
+  if (takes_over_) {
+    state_ = std::move(from.state);
+    log_info(fmt::format("going on with {} after step {}, with the state that the workers have", directory_,
+                         step));
+  } else if (step > 0) {
     state_ = std::move(from.state);
     last_saved_ = step;
     log_info(fmt::format("resuming {} after step {}{}", directory_, step,
@@ -163,7 +195,12 @@ Status Run::resume(Resumption from, bool amend) {
   chain_ = std::make_unique<ChainWriter>(std::move(writer));
   // The process may have died between the checkpoint's commit and its entry. What is due at this step is what
   // was due when it was done: an entry of an amend stands behind it.
-  if (step > from.period.first && is_due(from.held, step) && chain_->chain().find_checkpoint(step) == nullptr)
+  const bool lacks_checkpoint =
+      step > from.period.first && is_due(from.held, step) && chain_->chain().find_checkpoint(step) == nullptr;
+  if (takes_over_ && lacks_checkpoint) {
+    save_first_ = true;
+    measured_ = measured_text(env_.crew->settled().last);
+  } else if (lacks_checkpoint)
     RETURN_IF_ERROR(chain_->append(CheckpointEntry{step, from.name}));
   if (amends) {
     log_info(fmt::format("amended after step {}: {}", step, amend_text(difference)));
@@ -300,7 +337,12 @@ Result<RunOutcome> Run::train(const Watcher& watcher) {
       },
       state_.step);
   data::Batch batch;
+  if (save_first_) RETURN_IF_ERROR(save(true));
   while (state_.step < total) {
+    if (env_.crew != nullptr && env_.crew->leaves_next()) {
+      outcome.handed_over = true;
+      break;
+    }
     profile.reach(state_.step);
     const PhasedSpan span(profile.span_name(state_.step));
     StepReport report;
@@ -357,7 +399,9 @@ Result<RunOutcome> Run::train(const Watcher& watcher) {
   outcome.finished = state_.step == total;
   outcome.steps = state_.step;
   outcome.hash = chain_->head();
-  RETURN_IF_ERROR(close(outcome.finished ? "finished" : "interrupted"));
+  RETURN_IF_ERROR(close(outcome.finished      ? "finished"
+                        : outcome.handed_over ? "handed over to another worker"
+                                              : "interrupted"));
   return outcome;
 }
 

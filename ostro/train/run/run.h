@@ -21,7 +21,7 @@
 #include "ostro/train/step/evaluate.h"
 #include "ostro/train/step/step.h"
 #include "ostro/train/step/step_profile.h"
-#include "ostro/train/workers/process_group.h"
+#include "ostro/train/workers/crew.h"
 
 namespace ostro::train {
 
@@ -35,8 +35,9 @@ struct Environment {
   std::vector<std::string> argv;          // for run.json
   std::optional<StepRange> profile = {};  // steps to profile
   Progress::Clock clock = Progress::steady_clock();  // for saves by time and for reports
-  // The processes that train together, if there are several; this one is the leader. Not owned.
-  ProcessGroup* processes = nullptr;
+  // The processes that train together, if there are several; this one leads them. When they have a state, the
+  // run goes on from it. Not owned.
+  Crew* crew = nullptr;
 };
 
 // The cost of a run.
@@ -66,7 +67,8 @@ struct Watcher {
 };
 
 struct RunOutcome {
-  bool finished = false;  // false: stopped by a signal, state saved
+  bool finished = false;     // false: stopped by a signal, state saved
+  bool handed_over = false;  // another process leads from here
   int64_t steps = 0;
   std::string hash;  // head of the chain; after the last step this is the run hash
 };
@@ -91,6 +93,7 @@ class Run {
  private:
   Run(const TrainConfig& config, const Environment& environment);
   Status prepare(int64_t vocab);
+  Result<std::optional<int64_t>> live_step();
   Result<std::unique_ptr<StepRunner>> make_steps();
   Status begin();
   Status resume(Resumption from, bool amend);
@@ -121,6 +124,8 @@ class Run {
   std::string measured_;      // of the last step, for the manifest
   int64_t saving_step_ = -1;  // step of the save that runs, when its name goes into the chain
   int64_t last_saved_ = -1;
+  bool takes_over_ = false;  // the workers have the state
+  bool save_first_ = false;  // a checkpoint of its step is due
 };
 
 }  // namespace ostro::train

@@ -133,6 +133,12 @@ std::array<int64_t, 2> fingerprint_lanes(const Buffer& print) {
 
 size_t parameter_count(const CanonicalPrograms& p) { return p.init.body.results.size(); }
 
+std::vector<ir::Shape> parameter_shapes(const CanonicalPrograms& p) {
+  std::vector<ir::Shape> shapes;
+  for (const ir::ValueId v : p.init.body.results) shapes.push_back(p.init.body.shape(v));
+  return shapes;
+}
+
 int64_t leaf_rows(const CanonicalPrograms& p) {
   return p.leaf.body.shape(p.leaf.body.params[parameter_count(p)]).axes[0].size;
 }

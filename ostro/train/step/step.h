@@ -46,7 +46,8 @@ struct SentBytes {
   int64_t parameters = 0;     // its updated cells, to the workers that run other leaves
   int64_t leaf_programs = 0;  // collectives inside the leaf program
   int64_t update = 0;         // and inside the update
-  int64_t total() const { return results + gradients + parameters + leaf_programs + update; }
+  int64_t copies = 0;         // gradients of its cells, to the worker that keeps copies of them
+  int64_t total() const { return results + gradients + parameters + leaf_programs + update + copies; }
   bool operator==(const SentBytes&) const = default;
 };
 
@@ -111,6 +112,8 @@ std::pair<double, double> join_losses(const std::vector<LeafResult>& leaves);
 
 // Number of parameters of the model.
 size_t parameter_count(const CanonicalPrograms& programs);
+// Their whole shapes.
+std::vector<ir::Shape> parameter_shapes(const CanonicalPrograms& programs);
 // Number of rows in one leaf.
 int64_t leaf_rows(const CanonicalPrograms& programs);
 

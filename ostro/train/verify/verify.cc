@@ -54,12 +54,6 @@ Result<CanonicalPrograms> read_programs(io::FileSystem& fs, const std::string& p
   return programs;
 }
 
-std::vector<ir::Shape> parameter_shapes(const CanonicalPrograms& programs) {
-  std::vector<ir::Shape> shapes;
-  for (ir::ValueId v : programs.init.body.results) shapes.push_back(programs.init.body.shape(v));
-  return shapes;
-}
-
 Result<Opened> open_run(io::FileSystem& fs, const std::string& directory, const std::string& cache,
                         ModelChoices models) {
   const std::string config_path = directory + "/config.yaml", chain_path = directory + "/" + kChainFile;

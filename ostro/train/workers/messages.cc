@@ -44,4 +44,12 @@ Result<std::vector<Bytes>> exchange(runtime::Collectives& c, const std::vector<i
   return exchange_spans(c, peers, std::vector<std::span<const std::byte>>(peers.size(), message), expected);
 }
 
+Status send_and_receive(runtime::Collectives& c, int64_t to, std::span<const std::byte> send, int64_t from,
+                        std::span<std::byte> receive) {
+  const auto nothing = std::span<std::byte>();
+  if (to == from) return c.exchange(std::vector{to}, std::vector{send}, std::vector{receive});
+  return c.exchange(std::vector{to, from}, std::vector{send, std::span<const std::byte>()},
+                    std::vector{nothing, receive});
+}
+
 }  // namespace ostro::train

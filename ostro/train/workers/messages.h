@@ -44,4 +44,8 @@ Result<std::vector<Bytes>> exchange(runtime::Collectives& c, const std::vector<i
 Result<std::vector<Bytes>> exchange(runtime::Collectives& c, const std::vector<int64_t>& peers,
                                     const Bytes& message, const std::vector<size_t>& expected);
 
+// Sends one message to `to` while one comes from `from`; the two may be the same worker, or this one.
+Status send_and_receive(runtime::Collectives& c, int64_t to, std::span<const std::byte> send, int64_t from,
+                        std::span<std::byte> receive);
+
 }  // namespace ostro::train

@@ -3,18 +3,15 @@
 
 #include <memory>
 
-#include "ostro/train/options/config.h"
 #include "ostro/train/step/step.h"
-#include "ostro/train/workers/process_group.h"
+#include "ostro/train/workers/crew.h"
 
 namespace ostro::train {
 
-// A runner whose steps are done together with the followers of `group` (follower.h), in which this process
-// has rank 0. It connects with them before the first step. When a follower is lost, run() gives an error and
-// sets group.lost. The destructor tells the followers that the run ends. `engine` and `group` must outlive
-// it.
-Result<std::unique_ptr<StepRunner>> make_process_runner(const CanonicalPrograms& programs,
-                                                        runtime::Engine& engine, const std::string& remat,
-                                                        const TrainConfig& config, ProcessGroup& group);
+// A runner whose steps are done together with the other workers of `crew`, which has the run and in which
+// this process leads. When a worker is lost, the others come together again and go on with the step. An error
+// while crew.restarts() says that the state is lost: the run must be opened again. `crew` must outlive the
+// runner.
+Result<std::unique_ptr<StepRunner>> make_process_runner(Crew& crew);
 
 }  // namespace ostro::train

@@ -16,45 +16,18 @@ namespace ostro::train {
 namespace {
 
 using runtime::Buffer;
-Status compile_once(std::unique_ptr<runtime::Executable>& slot, runtime::Engine& engine,
-                    const ir::Program& program, const runtime::CompileOptions& options) {
-  if (slot != nullptr) return Status();
-  ASSIGN_OR_RETURN(slot, engine.compile(program, options));
-  return Status();
-}
-
 }  // namespace
 
 Result<runtime::Executable*> Worker::leaf_program() {
   const ir::Program& program = *plan_.leaf.programs[static_cast<size_t>(rank_)];
-  RETURN_IF_ERROR(compile_once(leaf_, *plan_.engine, program, leaf_options(plan_.remat)));
+  RETURN_IF_ERROR(compile_once(leaf_, program, leaf_options(plan_.remat)));
   return leaf_.get();
-}
-
-Result<runtime::Executable*> Worker::update_program() {
-  const ir::Program& program = *plan_.update.programs[static_cast<size_t>(rank_)];
-  RETURN_IF_ERROR(compile_once(update_, *plan_.engine, program, update_options(plan_.n)));
-  return update_.get();
-}
-
-void Worker::adopt(const State& state) {
-  const auto mine = [&](const Buffers& whole) {
-    Buffers out;
-    for (size_t k = 0; k < plan_.n; ++k)
-      out.push_back(spmd::shard(plan_.mesh(), rank_, plan_.owned(k), whole[k]));
-    return out;
-  };
-  adopt_cells(mine(state.params), mine(state.first_moment), mine(state.second_moment));
-}
-
-void Worker::adopt_cells(Buffers params, Buffers first_moment, Buffers second_moment) {
-  p_ = std::move(params), m_ = std::move(first_moment), v_ = std::move(second_moment);
-  params_.clear();
 }
 
 Result<StepResult> Worker::step(runtime::Collectives& c, const BatchArrays& batch,
                                 const optim::AdamScalars& scalars) {
   const numerics::FpEnvGuard guard;
+  pending_.reset();
   const PhasedSpan span(profiling() ? fmt::format("worker {}", rank_) : "");
   if (params_.empty()) RETURN_IF_ERROR(gather_params(c));
   StepResult result;
@@ -64,16 +37,15 @@ Result<StepResult> Worker::step(runtime::Collectives& c, const BatchArrays& batc
   phase("share results");
   RETURN_IF_ERROR(share_results(c, leaves, result.leaves));
   ASSIGN_OR_RETURN(Buffers gradients, exchange_gradients(c, leaves, std::move(partials)));
-  RETURN_IF_ERROR(update(c, std::move(gradients), scalars, result));
-  RETURN_IF_ERROR(gather_params(c));
-  return result;
+  params_.clear();
+  return update(c, std::move(gradients), scalars, std::move(result));
 }
 
 Result<Worker::Buffers> Worker::add(std::unique_ptr<runtime::Executable>& program, Buffers a, Buffers b) {
   phase("tree add");
   std::vector<ir::Shape> shapes;
   for (const Buffer& x : a) shapes.push_back(x.shape());
-  RETURN_IF_ERROR(compile_once(program, *plan_.engine, add_program(shapes), add_options(shapes.size())));
+  RETURN_IF_ERROR(compile_once(program, add_program(shapes), add_options(shapes.size())));
   for (Buffer& x : b) a.push_back(std::move(x));
   return program->run(std::move(a));
 }
@@ -218,43 +190,15 @@ Result<Worker::Buffers> Worker::join(int64_t leaves, std::vector<std::vector<Buf
   return sum_of({0, leaves});
 }
 
-Status Worker::update(runtime::Collectives& c, Buffers gradients, const optim::AdamScalars& scalars,
-                      StepResult& result) {
-  phase("update");
-  const size_t n = plan_.n;
-  ASSIGN_OR_RETURN(runtime::Executable * program, update_program());
-  const auto [loss_sum, weight] = join_losses(result.leaves);
-  result.weight = weight;
-  Buffers inputs;
-  for (Buffers* part : {&p_, &m_, &v_, &gradients}) {
-    for (Buffer& b : *part) inputs.push_back(std::move(b));
-    part->clear();
-  }
-  inputs.push_back(Buffer::scalar(ir::DType::f64, loss_sum));
-  inputs.push_back(Buffer::scalar(ir::DType::f64, weight));
-  for (float s : {scalars.lr, scalars.k1, scalars.k2}) inputs.push_back(Buffer::scalar(ir::DType::f32, s));
-  ASSIGN_OR_RETURN(Buffers out, program->run(std::move(inputs), {&c}));
-  for (size_t k = 0; k < n; ++k) {
-    p_.push_back(std::move(out[k]));
-    m_.push_back(std::move(out[n + k]));
-    v_.push_back(std::move(out[2 * n + k]));
-    result.prints.push_back(fingerprint_lanes(out[3 * n + 3 + k]));
-  }
-  result.loss = out[3 * n].item<float>();
-  result.gradient_norm = out[3 * n + 1].item<double>();
-  result.ok = out[3 * n + 2].item<uint8_t>() != 0;
-  return Status();
-}
-
 // Brings what the leaf program reads up to date: the cells of the workers that run other leaves.
 Status Worker::gather_params(runtime::Collectives& c) {
   phase("gather parameters");
-  params_ = p_;
+  params_ = own_.params;
   if (plan_.gather_axes.empty()) return Status();
   const std::vector<int64_t> peers = plan_.mesh().peers(rank_, plan_.gather_axes);
   Bytes mine;
   for (size_t k = 0; k < plan_.n; ++k)
-    if (plan_.gathered(k)) append(mine, p_[k].bytes());
+    if (plan_.gathered(k)) append(mine, own_.params[k].bytes());
   std::vector<size_t> expected;
   for (const int64_t peer : peers) {
     int64_t bytes = 0;

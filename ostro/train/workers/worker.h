@@ -2,12 +2,28 @@
 // through Collectives.
 #pragma once
 
+#include <array>
 #include <memory>
+#include <optional>
+#include <utility>
 #include <vector>
 
 #include "ostro/train/workers/worker_plan.h"
 
 namespace ostro::train {
+
+// What is kept of a training state: cells of every parameter, in the order of the programs, and of its
+// moments. Empty lists: nothing.
+struct Cells {
+  std::vector<runtime::Buffer> params, first_moment, second_moment;
+};
+
+// What every worker knows when the gradients of a step are measured.
+struct Measured {
+  float loss = 0;
+  double gradient_norm = 0;
+  bool ok = false;
+};
 
 class Worker {
  public:
@@ -18,8 +34,9 @@ class Worker {
 
   // Takes the owned cells out of a whole state. The first step after it gathers the parameters.
   void adopt(const State& state);
-  // The same from parts: what this worker owns of every parameter and moment.
-  void adopt_cells(Buffers params, Buffers first_moment, Buffers second_moment);
+  // The same from parts: what this worker owns, and its copy of what kept_for(rank) owns of the mirrored
+  // parameters (worker_plan.h). They are the state after `step` steps.
+  void adopt_cells(Cells own, Cells kept, int64_t step);
   // Runs one step together with all other workers. `batch` holds the rows of all leaves; the worker reads
   // only those of its own leaves.
   Result<StepResult> step(runtime::Collectives& collectives, const BatchArrays& batch,
@@ -28,15 +45,32 @@ class Worker {
   // Memory and communication of this worker in a step of `leaves` leaves.
   WorkerLoad load(int64_t leaves) const;
 
+  const WorkerPlan& plan() const { return plan_; }
   int64_t rank() const { return rank_; }
-  // The owned cells.
-  const Buffers& params() const { return p_; }
-  const Buffers& first_moment() const { return m_; }
-  const Buffers& second_moment() const { return v_; }
+  // The owned cells, and the copies for kept_for(rank).
+  const Cells& own() const { return own_; }
+  const Cells& kept() const { return kept_; }
+  // How many steps the cells are after.
+  int64_t step_number() const { return step_; }
+
+  // A step that was cut off. Its gradients are there when all that comes before measuring was done; then the
+  // worker can still finish it by itself with what another one measured.
+  bool has_gradients() const { return pending_.has_value(); }
+  Status finish_with(const Measured& measured);
+  // Of the last step that was finished: its result but for the fingerprints, and what was measured in it.
+  const StepResult& last_result() const { return last_; }
+  Measured last_measured() const { return {last_.loss, last_.gradient_norm, last_.ok}; }
+  // Fingerprints of the parameters. Called by all workers.
+  Result<std::vector<std::array<int64_t, 2>>> prints(runtime::Collectives& c);
+
+  // Gives all cells away.
+  std::pair<Cells, Cells> take_cells();
 
   // The programs of this worker. Each is compiled when it is first used.
   Result<runtime::Executable*> leaf_program();
-  Result<runtime::Executable*> update_program();
+  Result<runtime::Executable*> apply_program();
+  // Compiles whatever a step needs.
+  Status compile();
 
  private:
   size_t leaf_result_bytes() const;
@@ -47,15 +81,31 @@ class Worker {
   Result<Buffers> exchange_gradients(runtime::Collectives& c, int64_t leaves, std::vector<Buffers> partials);
   Result<Buffers> add(std::unique_ptr<runtime::Executable>& program, Buffers a, Buffers b);
   Result<Buffers> join(int64_t leaves, std::vector<std::vector<Buffers>> received);
-  Status update(runtime::Collectives& c, Buffers gradients, const optim::AdamScalars& scalars,
-                StepResult& result);
+  // worker_update.cc
+  struct Pending {
+    Buffers own, kept;  // gradients
+    optim::AdamScalars scalars;
+    StepResult result;
+    double loss_sum = 0;
+  };
+  Result<StepResult> update(runtime::Collectives& c, Buffers gradients, const optim::AdamScalars& scalars,
+                            StepResult result);
+  Result<Buffers> mirror_gradients(runtime::Collectives& c, const Buffers& gradients);
+  Result<Measured> measure(runtime::Collectives& c);
+  Status apply(runtime::Executable& program, Cells& cells, Buffers gradients, const Measured& measured);
+  Status compile_once(std::unique_ptr<runtime::Executable>& slot, const ir::Program& program,
+                      const runtime::CompileOptions& options);
   Status gather_params(runtime::Collectives& c);
 
   const WorkerPlan& plan_;
   int64_t rank_;
-  Buffers p_, m_, v_;  // owned cells of parameters and moments
-  Buffers params_;     // what the leaf program reads; empty until it is gathered
-  std::unique_ptr<runtime::Executable> leaf_, add_whole_, add_owned_, update_;
+  Cells own_, kept_;
+  int64_t step_ = 0;
+  std::optional<Pending> pending_;
+  StepResult last_;
+  Buffers params_;  // what the leaf program reads; empty until it is gathered
+  std::unique_ptr<runtime::Executable> leaf_, add_whole_, add_owned_;
+  std::unique_ptr<runtime::Executable> measure_, apply_, apply_kept_, prints_;
 };
 
 }  // namespace ostro::train

@@ -52,7 +52,10 @@ WorkerLoad Worker::load(int64_t leaves) const {
   }
   const auto rank = static_cast<size_t>(rank_);
   load.sent.leaf_programs = load.leaves * collective_bytes(plan_.leaf.programs[rank]->body, plan_.mesh());
-  load.sent.update = collective_bytes(plan_.update.programs[rank]->body, plan_.mesh());
+  for (const spmd::Partition* part : {&plan_.update.measure, &plan_.update.prints})
+    load.sent.update += collective_bytes(part->programs[rank]->body, plan_.mesh());
+  if (!plan_.holders.empty())
+    for (const size_t k : plan_.mirrored) load.sent.copies += plan_.owned_shape(k, rank_).bytes();
   return load;
 }
 

@@ -1,6 +1,7 @@
 #include "ostro/train/workers/worker_plan.h"
 
 #include <algorithm>
+#include <numeric>
 
 #include "ostro/base/test_fault.h"
 #include "ostro/train/options/mesh.h"
@@ -33,17 +34,29 @@ Result<spmd::Partition> partition_leaf(const CanonicalPrograms& p, const WorkerO
   return spmd::partition(p.leaf, options);
 }
 
-// (parameters, two moments, gradients, scalars) -> (parameters, two moments, scalars, fingerprints)
-Result<spmd::Partition> partition_update(const CanonicalPrograms& p, const WorkerOptions& o) {
-  const auto n = static_cast<std::ptrdiff_t>(parameter_count(p));
-  spmd::PartitionOptions options = options_for(o, p.update);
-  options.values = Role::kParameter;
-  std::fill_n(options.params.begin(), 4 * n, Role::kParameter);
-  std::fill_n(options.results.begin(), 3 * n, Role::kParameter);
-  return spmd::partition(p.update, options);
+// Neighbours in the order by host keep each other's cells, so far apart that they are on different hosts if
+// no host has more than half of the workers.
+std::vector<int64_t> holders_of(const std::vector<std::string>& hosts, int64_t workers) {
+  std::vector<int64_t> order(static_cast<size_t>(workers)), out(order.size());
+  std::iota(order.begin(), order.end(), 0);
+  const auto host = [&](int64_t rank) { return hosts.empty() ? "" : hosts[static_cast<size_t>(rank)]; };
+  std::stable_sort(order.begin(), order.end(), [&](int64_t a, int64_t b) { return host(a) < host(b); });
+  size_t most = 1;
+  for (size_t i = 0, run = 0; i < order.size() && !hosts.empty(); ++i) {
+    run = i > 0 && host(order[i]) == host(order[i - 1]) ? run + 1 : 1;
+    most = std::max(most, run);
+  }
+  if (most >= order.size()) most = 1;  // one host
+  for (size_t i = 0; i < order.size(); ++i)
+    out[static_cast<size_t>(order[i])] = order[(i + most) % order.size()];
+  return out;
 }
 
 }  // namespace
+
+spmd::Placement placement_for(const CanonicalPrograms& programs, const WorkerOptions& options) {
+  return {options.sharding, options.cells, programs.update.leaves, kLeafAxes};
+}
 
 std::vector<int64_t> WorkerPlan::leaf_peers(int64_t rank) const { return mesh().peers(rank, kLeafPeers); }
 
@@ -85,6 +98,11 @@ bool WorkerPlan::gathered(size_t k) const {
   return std::any_of(layout.begin(), layout.end(), [](const spmd::Split& s) { return s.split(); });
 }
 
+int64_t WorkerPlan::kept_for(int64_t rank) const {
+  const auto at = std::find(holders.begin(), holders.end(), rank);
+  return at == holders.end() ? -1 : at - holders.begin();
+}
+
 bool WorkerPlan::first_holder(size_t k, int64_t rank) const {
   for (const ir::Axis& axis : mesh().axes) {
     const bool splits = std::any_of(owned(k).begin(), owned(k).end(),
@@ -104,7 +122,14 @@ Result<WorkerPlan> make_worker_plan(const CanonicalPrograms& programs, runtime::
   plan.n = parameter_count(programs);
   plan.rows = leaf_rows(programs);
   ASSIGN_OR_RETURN(plan.leaf, partition_leaf(programs, options));
-  ASSIGN_OR_RETURN(plan.update, partition_update(programs, options));
+  const UpdateParts parts = update_parts(programs);
+  ASSIGN_OR_RETURN(plan.update, partition_update(parts, plan.n, options_for(options, parts.apply)));
+  plan.state = make_state_layout(parameter_shapes(programs), placement_for(programs, options));
+  const int64_t workers = plan.mesh().size();
+  if (options.state_replicas > 0 && workers > 1)
+    for (size_t k = 0; k < plan.n; ++k)
+      if (plan.state.owned_once[k]) plan.mirrored.push_back(k);
+  if (!plan.mirrored.empty()) plan.holders = holders_of(options.hosts, workers);
   for (const std::string& axis : kLeafAxes)
     for (size_t k = 0; k < plan.n; ++k) {
       const spmd::Layout& layout = plan.owned(k);

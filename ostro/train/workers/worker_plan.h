@@ -8,6 +8,8 @@
 #include "ostro/train/programs/leaf_plan.h"
 #include "ostro/train/programs/programs.h"
 #include "ostro/train/step/step.h"
+#include "ostro/train/workers/state_layout.h"
+#include "ostro/train/workers/update_parts.h"
 
 namespace ostro::train {
 
@@ -24,6 +26,10 @@ struct WorkerOptions {
   // axis -> number of cells (numerics.cells): parameters are owned in whole cells
   spmd::Cells cells = {};
   WorkerFault fault = WorkerFault::kNone;
+  // Copies of each worker's cells in the memory of another worker: 0 or 1. Of what several workers own anyway
+  // there is none.
+  int64_t state_replicas = 0;
+  std::vector<std::string> hosts = {};  // of each worker, so that a copy is on another host; empty: one host
 };
 
 // It does not change after it is made.
@@ -37,11 +43,14 @@ struct WorkerPlan {
   // The leaf program, split over the mesh axes that do not carry leaves. Workers that differ only along the
   // axes that do carry leaves run the same program on different leaves.
   spmd::Partition leaf;
-  // The update program, split over all mesh axes.
-  spmd::Partition update;
+  // The parts of the update program, split over all mesh axes.
+  UpdatePartitions update;
+  StateLayout state;  // where the cells of parameters and moments are
+  // holders[rank] keeps a copy of rank's cells and updates it, too. Everyone keeps one. Empty: no copies.
+  std::vector<int64_t> holders;
   std::string gather_axes;  // mesh axes that carry leaves and split parameters, for Mesh::peers; "": none
 
-  const ir::Mesh& mesh() const { return update.mesh; }
+  const ir::Mesh& mesh() const { return update.apply.mesh; }
   // The workers that run different leaves of the batch beside `rank`, itself included, in the order of their
   // leaves.
   std::vector<int64_t> leaf_peers(int64_t rank) const;
@@ -49,9 +58,9 @@ struct WorkerPlan {
   LeafRange range(int64_t leaves, int64_t rank) const;
 
   // Whole shape of parameter k. Its moments and gradient have the same.
-  const ir::Shape& shape(size_t k) const { return update.param_shapes[k]; }
+  const ir::Shape& shape(size_t k) const { return update.apply.param_shapes[k]; }
   // Where the cells of parameter k are: every worker updates what it holds by this layout.
-  const spmd::Layout& owned(size_t k) const { return update.params[k]; }
+  const spmd::Layout& owned(size_t k) const { return update.apply.params[k]; }
   // What the leaf program takes of parameter k: whole along the axes that carry leaves.
   const spmd::Layout& used(size_t k) const { return leaf.params[k]; }
   // How `owned` cuts a parameter that a worker holds as in `used`.
@@ -62,6 +71,10 @@ struct WorkerPlan {
   int64_t used_bytes(int64_t rank) const;
   // Whether parameter k is split over workers that run different leaves.
   bool gathered(size_t k) const;
+  // The parameters of which only one worker owns each element, so that holders keep copies; ascending.
+  std::vector<size_t> mirrored;
+  // Whose cells worker `rank` keeps; -1: nobody's.
+  int64_t kept_for(int64_t rank) const;
   // Whether `rank` is the first of the workers that hold the same elements of parameter k as it does.
   bool first_holder(size_t k, int64_t rank) const;
 };
@@ -69,6 +82,9 @@ struct WorkerPlan {
 // Errors: an axis that cannot be split in this way (names the key of numerics that allows it).
 Result<WorkerPlan> make_worker_plan(const CanonicalPrograms& programs, runtime::Engine& engine,
                                     const std::string& remat, const WorkerOptions& options);
+
+// What decides where the cells of parameters are (make_state_layout).
+spmd::Placement placement_for(const CanonicalPrograms& programs, const WorkerOptions& options);
 
 // The fault of OSTRO_TEST_FAULT that concerns workers.
 WorkerFault planted_worker_fault();

@@ -29,7 +29,7 @@ class WorkerRunner final : public StepRunner {
   // Compiles the programs whose numbers the reports show.
   Status compile() {
     ASSIGN_OR_RETURN(leaf_, workers_[0]->leaf_program());
-    ASSIGN_OR_RETURN(update_, workers_[0]->update_program());
+    ASSIGN_OR_RETURN(update_, workers_[0]->apply_program());
     return Status();
   }
 
@@ -56,12 +56,12 @@ class WorkerRunner final : public StepRunner {
 
   Status collect(State& state, Collect what) override {
     if (state.params.empty()) {
-      ASSIGN_OR_RETURN(state.params, whole(&Worker::params));
+      ASSIGN_OR_RETURN(state.params, whole(&Cells::params));
       last_.params = state.params;
     }
     if (what == Collect::kParameters || !state.first_moment.empty()) return Status();
-    ASSIGN_OR_RETURN(state.first_moment, whole(&Worker::first_moment));
-    ASSIGN_OR_RETURN(state.second_moment, whole(&Worker::second_moment));
+    ASSIGN_OR_RETURN(state.first_moment, whole(&Cells::first_moment));
+    ASSIGN_OR_RETURN(state.second_moment, whole(&Cells::second_moment));
     return Status();
   }
 
@@ -80,11 +80,11 @@ class WorkerRunner final : public StepRunner {
 
  private:
   // Joins the workers' cells to whole arrays.
-  Result<std::vector<Buffer>> whole(const std::vector<Buffer>& (Worker::*part)() const) const {
+  Result<std::vector<Buffer>> whole(std::vector<Buffer> Cells::* part) const {
     std::vector<Buffer> out;
     for (size_t k = 0; k < plan_.n; ++k) {
       std::vector<Buffer> parts;
-      for (const auto& worker : workers_) parts.push_back((worker.get()->*part)()[k]);
+      for (const auto& worker : workers_) parts.push_back((worker->own().*part)[k]);
       ASSIGN_OR_RETURN(Buffer b, spmd::join(plan_.mesh(), plan_.owned(k), plan_.shape(k), parts));
       out.push_back(std::move(b));
     }
@@ -112,7 +112,8 @@ Result<std::unique_ptr<StepRunner>> make_worker_runner(const CanonicalPrograms& 
 
 Result<WorkerOptions> worker_options(const TrainConfig& config, int64_t workers) {
   ASSIGN_OR_RETURN(ir::Sharding sharding, sharding_for(config.trainer.sharding, workers));
-  return WorkerOptions{std::move(sharding), config.numerics.cells, planted_worker_fault()};
+  return WorkerOptions{std::move(sharding), config.numerics.cells, planted_worker_fault(),
+                       config.trainer.sharding.mesh.state_replicas};
 }
 
 Result<std::unique_ptr<StepRunner>> make_runner(const CanonicalPrograms& programs, runtime::Engine& engine,

@@ -1,0 +1,99 @@
+// Which members make an epoch, and when.
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "ostro/base/check.h"
+#include "ostro/base/log.h"
+#include "ostro/cluster/message.h"
+#include "ostro/cluster/roster.h"
+
+namespace ostro::cluster {
+namespace {
+
+constexpr std::chrono::milliseconds kPatience{2000};  // for more workers, when there are enough for a start
+constexpr std::chrono::milliseconds kJoinBatch{200};  // workers that come together are taken in together
+
+}  // namespace
+
+// One that has not said yet that it is ready may be in the epoch all the same.
+bool Roster::stays(const Entry& entry) { return (entry.ready || entry.rank >= 0) && !entry.leaving; }
+
+// By rank, and then by age.
+Roster::Members Roster::in_order(const std::function<bool(const Entry&)>& which) const {
+  Members out;
+  for (const auto& [member, entry] : members_)
+    if (which(entry)) out.push_back(member);
+  const auto place = [&](int64_t member) {
+    const int64_t rank = members_.at(member).rank;
+    return rank < 0 ? std::pair<int64_t, int64_t>(1, member) : std::pair<int64_t, int64_t>(0, rank);
+  };
+  std::sort(out.begin(), out.end(), [&](int64_t a, int64_t b) { return place(a) < place(b); });
+  return out;
+}
+
+// As many of them as an epoch may have; empty: too few.
+Roster::Members Roster::fitting(Members candidates) const {
+  int64_t size = std::min(sizes_.most, static_cast<int64_t>(candidates.size()));
+  size -= size % sizes_.multiple;
+  candidates.resize(static_cast<size_t>(size < sizes_.least ? 0 : size));
+  return candidates;
+}
+
+Roster::Members Roster::chosen(Time now) const {
+  if (over_ || planned_ != 0 || expected_ > 0) return {};
+  const Members ready = in_order([](const Entry& e) { return e.ready && !e.leaving; });
+  if (current_ != 0) {
+    const Members now_in = in_order([](const Entry& e) { return e.rank >= 0; });
+    const bool leaver =
+        std::any_of(now_in.begin(), now_in.end(), [&](int64_t m) { return members_.at(m).leaving; });
+    const Members next = fitting(in_order(&stays));
+    if (next == now_in || (!leaver && (next.size() <= now_in.size() || now < last_ready_ + kJoinBatch)))
+      return {};
+    return next;
+  }
+  // A member that hangs, and has not been found out yet, must not spoil the next epoch; and one that takes
+  // long to answer is not to be replaced by a spare.
+  for (const auto& [member, entry] : members_)
+    if (entry.end_not_seen != 0) return {};
+  // Those who have trained go on at once; others come in later.
+  if (!ready.empty()) return fitting(ready);
+  const Members all = fitting(in_order([](const Entry& e) { return !e.leaving; }));
+  const bool waits = static_cast<int64_t>(all.size()) < sizes_.most && now < last_added_ + kPatience;
+  return waits ? Members() : all;
+}
+
+std::optional<Time> Roster::next_look(Time now) const {
+  std::optional<Time> look;
+  for (const Time t : {last_added_ + kPatience, last_ready_ + kJoinBatch, expected_until_})
+    if (t > now && (!look || t < *look)) look = t;
+  return look;
+}
+
+void Roster::tell_epoch(int64_t member, int64_t number, int64_t rank, const Members& members) {
+  Message message(Kind::kEpoch);
+  message.number(number).number(rank).number(current_ == number ? 0 : 1);
+  message.number(static_cast<int64_t>(members.size()));
+  for (const int64_t m : members) message.text(shortened(members_.at(m).hello.host, kMostBytesOfHost));
+  send_(member, message.bytes());
+}
+
+void Roster::begin(Time now) {
+  const Members members = chosen(now);
+  OSTRO_CHECK(!members.empty(), "an epoch begins before it can");
+  const int64_t number = ++last_;
+  const bool planned = current_ != 0;
+  (planned ? planned_ : current_) = number;
+  log_info(
+      fmt::format("epoch {} {} with {} workers", number, planned ? "is planned" : "begins", members.size()));
+  const Members before = in_order([](const Entry& e) { return e.rank >= 0; });
+  for (size_t i = 0; i < members.size(); ++i) {
+    Entry& entry = members_.at(members[i]);
+    (planned ? entry.next_rank : entry.rank) = static_cast<int64_t>(i);
+    tell_epoch(members[i], number, static_cast<int64_t>(i), members);
+  }
+  for (const int64_t member : before)
+    if (members_.at(member).next_rank < 0) tell_epoch(member, number, -1, members);
+}
+
+}  // namespace ostro::cluster

@@ -1,0 +1,83 @@
+#include "ostro/train/workers/state_layout.h"
+
+#include <algorithm>
+#include <cstring>
+
+namespace ostro::train {
+
+Box StateLayout::box(size_t k, int64_t rank) const {
+  Box box;
+  for (size_t i = 0; i < layouts[k].size(); ++i) {
+    const auto [first, count] = spmd::held(mesh, rank, layouts[k][i], shapes[k].axes[i].size);
+    box.emplace_back(first, first + count);
+  }
+  return box;
+}
+
+ir::Shape StateLayout::local_shape(size_t k, int64_t rank) const {
+  return spmd::local_shape(mesh, rank, layouts[k], shapes[k]);
+}
+
+StateLayout make_state_layout(const std::vector<ir::Shape>& shapes, const spmd::Placement& placement) {
+  StateLayout out;
+  out.mesh = placement.sharding.mesh;
+  out.shapes = shapes;
+  for (const ir::Shape& shape : shapes) {
+    out.layouts.push_back(placement.layout(spmd::Role::kParameter, shape));
+    int64_t owners = 1;
+    for (const spmd::Split& s : out.layouts.back())
+      if (s.split()) owners *= out.mesh.size_of(s.mesh_axis);
+    out.owned_once.push_back(owners == out.mesh.size());
+  }
+  return out;
+}
+
+Box common(const Box& a, const Box& b) {
+  Box out;
+  for (size_t i = 0; i < a.size(); ++i)
+    out.emplace_back(std::max(a[i].first, b[i].first), std::min(a[i].second, b[i].second));
+  return out;
+}
+
+bool is_empty(const Box& box) {
+  return std::any_of(box.begin(), box.end(), [](const auto& axis) { return axis.first >= axis.second; });
+}
+
+int64_t element_count(const Box& box) {
+  int64_t count = 1;
+  for (const auto& [first, last] : box) count *= std::max<int64_t>(0, last - first);
+  return count;
+}
+
+void copy_region(const Box& region, const Box& from_box, const std::byte* from, const Box& to_box,
+                 std::byte* to, int64_t size) {
+  if (is_empty(region)) return;
+  // Neighbouring elements of the region are one run: the last axis, and those before it as long as all three
+  // hold the same indices of the axes behind.
+  size_t inner = region.size();
+  int64_t run = 1;
+  bool whole = true;
+  while (inner > 0 && whole) {
+    --inner;
+    run *= region[inner].second - region[inner].first;
+    whole = region[inner] == from_box[inner] && region[inner] == to_box[inner];
+  }
+  const int64_t runs = element_count(region) / run;
+  const auto offset = [&](const Box& box, const std::vector<int64_t>& index) {
+    int64_t at = 0;
+    for (size_t i = 0; i < box.size(); ++i)
+      at = at * (box[i].second - box[i].first) + index[i] - box[i].first;
+    return at * size;
+  };
+  std::vector<int64_t> index;
+  for (const auto& axis : region) index.push_back(axis.first);
+  for (int64_t r = 0; r < runs; ++r) {
+    std::memcpy(to + offset(to_box, index), from + offset(from_box, index), static_cast<size_t>(run * size));
+    for (size_t i = inner; i-- > 0;) {
+      if (++index[i] < region[i].second) break;
+      index[i] = region[i].first;
+    }
+  }
+}
+
+}  // namespace ostro::train

@@ -1,0 +1,32 @@
+// The optimizer's update in the parts that workers need: what all of them must agree on, and what each can do
+// alone.
+#pragma once
+
+#include "ostro/spmd/partition.h"
+#include "ostro/train/programs/programs.h"
+
+namespace ostro::train {
+
+// The update program of n parameters, cut in three. Together they give its bits.
+struct UpdateParts {
+  // Gradients, loss sum f64, weight f64 -> loss f32, gradient norm f64, ok bool. Workers exchange here: the
+  // norm is of all gradients. Who knows the norm can finish the step without the others.
+  ir::Program measure;
+  // Parameters, two moments, gradients, weight f64, lr, k1, k2 f32, gradient norm f64, ok bool -> parameters,
+  // two moments. Element by element: no worker needs another one.
+  ir::Program apply;
+  // Parameters -> n fingerprints.
+  ir::Program prints;
+};
+
+UpdateParts update_parts(const CanonicalPrograms& programs);
+
+// Each partitioned over all axes of the mesh. The parameters of `apply` are the cells that a worker owns.
+struct UpdatePartitions {
+  spmd::Partition measure, apply, prints;
+};
+
+// `options` says what is split; its roles are set here. Errors: as of partition().
+Result<UpdatePartitions> partition_update(const UpdateParts& parts, size_t n, spmd::PartitionOptions options);
+
+}  // namespace ostro::train

@@ -1,0 +1,174 @@
+// The second half of a worker's step: from the gradients of its cells to the new cells. Until the gradient
+// norm is known nothing is changed, and from then on no other worker is needed. So when one of them is lost,
+// the others are all before or all behind a step once they have told each other the norm.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <tuple>
+#include <utility>
+
+#include "ostro/base/check.h"
+#include "ostro/base/profile.h"
+#include "ostro/ir/text/sub_program.h"
+#include "ostro/spmd/run_parts.h"
+#include "ostro/train/workers/messages.h"
+#include "ostro/train/workers/worker.h"
+
+namespace ostro::train {
+namespace {
+
+using runtime::Buffer;
+using Arrays = std::vector<Buffer>;
+
+const ir::Program& program_of(const spmd::Partition& partition, int64_t rank) {
+  return *partition.programs[static_cast<size_t>(rank)];
+}
+
+// The update of what worker `rank` owns of the mirrored parameters.
+ir::Program mirrored_apply(const WorkerPlan& plan, int64_t rank) {
+  const ir::Program& whole = program_of(plan.update.apply, rank);
+  std::vector<ir::ValueId> params, results;
+  for (size_t part = 0; part < 4; ++part)
+    for (const size_t k : plan.mirrored) {
+      params.push_back(whole.body.params[part * plan.n + k]);
+      if (part < 3) results.push_back(whole.body.results[part * plan.n + k]);
+    }
+  for (size_t i = 4 * plan.n; i < whole.body.params.size(); ++i) params.push_back(whole.body.params[i]);
+  return ir::sub_program(whole, "apply_mirrored", params, results);
+}
+
+}  // namespace
+
+Status Worker::compile_once(std::unique_ptr<runtime::Executable>& slot, const ir::Program& program,
+                            const runtime::CompileOptions& options) {
+  if (slot != nullptr) return Status();
+  ASSIGN_OR_RETURN(slot, plan_.engine->compile(program, options));
+  return Status();
+}
+
+Result<runtime::Executable*> Worker::apply_program() {
+  RETURN_IF_ERROR(compile_once(apply_, program_of(plan_.update.apply, rank_), update_options(plan_.n)));
+  return apply_.get();
+}
+
+Status Worker::compile() {
+  RETURN_IF_ERROR(leaf_program());
+  RETURN_IF_ERROR(apply_program());
+  RETURN_IF_ERROR(compile_once(measure_, program_of(plan_.update.measure, rank_), {}));
+  RETURN_IF_ERROR(compile_once(prints_, program_of(plan_.update.prints, rank_), {}));
+  if (const int64_t other = plan_.kept_for(rank_); other >= 0)
+    RETURN_IF_ERROR(
+        compile_once(apply_kept_, mirrored_apply(plan_, other), update_options(plan_.mirrored.size())));
+  return Status();
+}
+
+void Worker::adopt(const State& state) {
+  const auto part = [&](int64_t rank, size_t k, const Buffers& whole) {
+    return spmd::shard(plan_.mesh(), rank, plan_.owned(k), whole[k]);
+  };
+  Cells own, kept;
+  const int64_t other = plan_.kept_for(rank_);
+  for (const auto& [whole, mine, copy] :
+       {std::tuple(&state.params, &own.params, &kept.params),
+        std::tuple(&state.first_moment, &own.first_moment, &kept.first_moment),
+        std::tuple(&state.second_moment, &own.second_moment, &kept.second_moment)}) {
+    for (size_t k = 0; k < plan_.n; ++k) mine->push_back(part(rank_, k, *whole));
+    if (other < 0) continue;
+    for (const size_t k : plan_.mirrored) copy->push_back(part(other, k, *whole));
+  }
+  adopt_cells(std::move(own), std::move(kept), state.step);
+}
+
+void Worker::adopt_cells(Cells own, Cells kept, int64_t step) {
+  own_ = std::move(own), kept_ = std::move(kept);
+  step_ = step;
+  pending_.reset();
+  params_.clear();
+}
+
+std::pair<Cells, Cells> Worker::take_cells() {
+  params_.clear();
+  return {std::exchange(own_, {}), std::exchange(kept_, {})};
+}
+
+Result<StepResult> Worker::update(runtime::Collectives& c, Buffers gradients,
+                                  const optim::AdamScalars& scalars, StepResult result) {
+  phase("update");
+  Pending pending{std::move(gradients), {}, scalars, std::move(result), 0};
+  std::tie(pending.loss_sum, pending.result.weight) = join_losses(pending.result.leaves);
+  ASSIGN_OR_RETURN(pending.kept, mirror_gradients(c, pending.own));
+  pending_ = std::move(pending);
+  ASSIGN_OR_RETURN(const Measured measured, measure(c));
+  RETURN_IF_ERROR(finish_with(measured));
+  ASSIGN_OR_RETURN(last_.prints, prints(c));
+  return last_;
+}
+
+// The owner sends the gradients of its cells to the holder of the copies.
+Result<Worker::Buffers> Worker::mirror_gradients(runtime::Collectives& c, const Buffers& gradients) {
+  Buffers kept;
+  const int64_t other = plan_.kept_for(rank_);
+  if (other < 0) return kept;
+  const int64_t holder = plan_.holders[static_cast<size_t>(rank_)];
+  for (const size_t k : plan_.mirrored) kept.push_back(Buffer::empty(plan_.owned_shape(k, other)));
+  for (size_t i = 0; i < kept.size(); ++i)
+    RETURN_IF_ERROR(
+        send_and_receive(c, holder, gradients[plan_.mirrored[i]].bytes(), other, kept[i].mutable_bytes()));
+  return kept;
+}
+
+Result<Measured> Worker::measure(runtime::Collectives& c) {
+  Buffers inputs = pending_->own;
+  inputs.push_back(Buffer::scalar(ir::DType::f64, pending_->loss_sum));
+  inputs.push_back(Buffer::scalar(ir::DType::f64, pending_->result.weight));
+  RETURN_IF_ERROR(compile());
+  ASSIGN_OR_RETURN(const Buffers out, measure_->run(std::move(inputs), {&c}));
+  return Measured{out[0].item<float>(), out[1].item<double>(), out[2].item<uint8_t>() != 0};
+}
+
+Status Worker::finish_with(const Measured& measured) {
+  OSTRO_CHECK(pending_.has_value(), "step {} has no gradients to finish it with", step_ + 1);
+  RETURN_IF_ERROR(compile());
+  StepResult result = pending_->result;
+  result.loss = measured.loss;
+  result.gradient_norm = measured.gradient_norm;
+  result.ok = measured.ok;
+  params_.clear();  // shares arrays that are written over
+  RETURN_IF_ERROR(apply(*apply_, own_, std::move(pending_->own), measured));
+  if (apply_kept_ != nullptr)
+    RETURN_IF_ERROR(apply(*apply_kept_, kept_, std::move(pending_->kept), measured));
+  pending_.reset();
+  last_ = std::move(result);
+  if (measured.ok) ++step_;
+  return Status();
+}
+
+Status Worker::apply(runtime::Executable& program, Cells& cells, Buffers gradients,
+                     const Measured& measured) {
+  const size_t n = cells.params.size();
+  Buffers inputs;
+  for (Buffers* part : {&cells.params, &cells.first_moment, &cells.second_moment, &gradients}) {
+    for (Buffer& b : *part) inputs.push_back(std::move(b));
+    part->clear();
+  }
+  const optim::AdamScalars& s = pending_->scalars;
+  inputs.push_back(Buffer::scalar(ir::DType::f64, pending_->result.weight));
+  for (const float x : {s.lr, s.k1, s.k2}) inputs.push_back(Buffer::scalar(ir::DType::f32, x));
+  inputs.push_back(Buffer::scalar(ir::DType::f64, measured.gradient_norm));
+  inputs.push_back(Buffer::scalar(ir::DType::boolean, static_cast<uint8_t>(measured.ok)));
+  ASSIGN_OR_RETURN(Buffers out, program.run(std::move(inputs)));
+  size_t i = 0;
+  for (Buffers* part : {&cells.params, &cells.first_moment, &cells.second_moment})
+    for (size_t k = 0; k < n; ++k) part->push_back(std::move(out[i++]));
+  return Status();
+}
+
+Result<std::vector<std::array<int64_t, 2>>> Worker::prints(runtime::Collectives& c) {
+  RETURN_IF_ERROR(compile());
+  ASSIGN_OR_RETURN(const Buffers out, prints_->run(own_.params, {&c}));
+  std::vector<std::array<int64_t, 2>> prints;
+  for (const Buffer& b : out) prints.push_back(fingerprint_lanes(b));
+  return prints;
+}
+
+}  // namespace ostro::train
