@@ -46,6 +46,8 @@ class Executable {
   // results.
   virtual Result<std::vector<Buffer>> run(std::vector<Buffer> inputs, const RunContext& context = {}) = 0;
   virtual ExecutableInfo info() const = 0;
+  // Frees the memory that is kept from one run to the next; the next run takes it again.
+  virtual void release() {}
 };
 
 // Thread-safe.

@@ -26,6 +26,10 @@ int64_t count_in(const Cells& table, std::string_view axis) {
 
 }  // namespace
 
+bool Split::over(const std::vector<std::string>& mesh_axes) const {
+  return split() && std::find(mesh_axes.begin(), mesh_axes.end(), mesh_axis) != mesh_axes.end();
+}
+
 bool Split::leaves_some_empty() const {
   for (size_t c = 1; c < bounds.size(); ++c)
     if (bounds[c - 1] == bounds[c]) return true;
@@ -70,7 +74,7 @@ Layout Placement::layout(Role role, const ir::Shape& shape) const {
   }
   if (role == Role::kGradient)  // the other splits are those of the parameter
     for (Split& s : out)
-      if (std::find(leaf_axes.begin(), leaf_axes.end(), s.mesh_axis) != leaf_axes.end()) s = {};
+      if (s.over(leaf_axes)) s = {};
   return out;
 }
 

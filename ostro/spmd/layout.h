@@ -23,6 +23,8 @@ struct Split {
   std::vector<int64_t> leaves;
 
   bool split() const { return !mesh_axis.empty(); }
+  // Whether the axis is split over one of these mesh axes.
+  bool over(const std::vector<std::string>& mesh_axes) const;
   // True when some coordinate holds no index. Such a split is not used: the axis stays whole.
   bool leaves_some_empty() const;
   // The same elements in the same places.

@@ -14,11 +14,6 @@ using ir::OpKind;
 using ir::Shape;
 using ir::ValueId;
 
-bool carries_leaves(const Placement& placement, const Split& split) {
-  const auto& axes = placement.leaf_axes;
-  return split.split() && std::find(axes.begin(), axes.end(), split.mesh_axis) != axes.end();
-}
-
 // The scan of which v is a stacked result, if the program does nothing else with v. (Differentiation puts no
 // op between the scan and the result of the program.)
 const Op* stacking_scan(const ir::Block& body, ValueId v) {
@@ -65,7 +60,7 @@ Result<ExchangePlan> plan_exchange(const ir::Program& program, const Placement& 
     g.sent = placement.layout(Role::kGradient, g.shape);
     g.owned = placement.layout(Role::kParameter, g.shape);
     const auto cut = std::count_if(g.owned.begin(), g.owned.end(),
-                                   [&](const Split& s) { return carries_leaves(placement, s); });
+                                   [&](const Split& s) { return s.over(placement.leaf_axes); });
     if (cut > 1)
       return invalid_argument(fmt::format(
           "the gradient {}, {}, is split over {} mesh axes that carry leaves; it can be split over one", what,

@@ -77,12 +77,14 @@ Result<Partition> partition(const ir::Program& program, const PartitionOptions& 
         plan.results[i] = exchange.results[i]->layout;
       }
     }
+    plan.programs.resize(static_cast<size_t>(plan.mesh.size()));
     for (int64_t rank = 0; rank < plan.mesh.size(); ++rank) {
+      if (options.only && *options.only != rank) continue;
       auto made = program_of(program, options, placement, plan, exchange, rank);
       if (!made.ok()) return made.error().with_context(fmt::format("partition of {}", program.name));
       auto& slot = shared[ir::print(*made)];
       if (slot == nullptr) slot = std::make_shared<const ir::Program>(std::move(*made));
-      plan.programs.push_back(slot);
+      plan.programs[static_cast<size_t>(rank)] = slot;
     }
   } catch (const ir::AttrError& e) {
     return invalid_argument(fmt::format("partition of {}: {}", program.name, e.message));

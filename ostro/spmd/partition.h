@@ -27,6 +27,8 @@ struct PartitionOptions {
   std::optional<LeafExchange> exchange = {};
   // One per parameter and per result of the program.
   std::vector<Role> params, results;
+  // Set: only this worker's program is made, for a process that is this worker and no other.
+  std::optional<int64_t> only = {};
   // The role of every value in between: kActivation for a program that computes the loss of a leaf of a
   // batch, kParameter for the optimizer's update, which works on parameters only.
   Role values = Role::kActivation;
@@ -34,7 +36,7 @@ struct PartitionOptions {
 
 struct Partition {
   ir::Mesh mesh;
-  // By rank; workers with equal programs share one.
+  // By rank; workers with equal programs share one. Null for workers whose program was not asked for.
   std::vector<std::shared_ptr<const ir::Program>> programs;
   // How the program's inputs and results are spread over the workers.
   std::vector<Layout> params, results;

@@ -189,23 +189,27 @@ def main():
     seed = int(os.environ.get("OSTRO_TEST_SEED", "1"))
     full = os.environ.get("OSTRO_TEST_SIZE", "sample") != "sample"
     rng = random.Random(seed)
-    cases = [(name, workers, threads, mp) for name, (counts, _) in MESHES.items() for workers in counts
-             for threads in ("1", "2") for mp in ("f32", "p=f32,c=bfloat16")]
-    if not full:  # every mesh once, and two more
-        cases = [rng.choice([c for c in cases if c[0] == name]) for name in MESHES] + rng.sample(cases, 2)
+    cases = [(name, workers, threads, mp, exchange) for name, (counts, _) in MESHES.items() for workers in counts
+             for threads in ("1", "2") for mp in ("f32", "p=f32,c=bfloat16") for exchange in ("step", "layer")]
+    if not full:  # every mesh once, every other one with each schedule, and two more
+        cases = [rng.choice([c for c in cases if c[0] == name and c[4] == ("layer", "step")[(i + seed) % 2]])
+                 for i, name in enumerate(MESHES)] + rng.sample(cases, 2)
     with tempfile.TemporaryDirectory() as folder:
         place = Place(args.ostro, pathlib.Path(folder))
         alone = {mp: place.train(f"alone-{i}", ["--trainer.mp", mp])
                  for i, mp in enumerate(["f32", "p=f32,c=bfloat16"])}
         check(alone["f32"] != alone["p=f32,c=bfloat16"], "precisions give different chains")
-        for i, (name, workers, threads, mp) in enumerate(cases):
-            got = place.launch(f"case-{i}", workers, ["--trainer.mp", mp, *MESHES[name][1]],
-                               {"OSTRO_THREADS": threads})
-            check(got == alone[mp], f"seed {seed}: {workers} workers, {name}, {threads} threads, {mp}: another chain")
-            print(f"{workers} workers, {name}, {threads} threads, {mp}: the same chain", flush=True)
-        for fault in ("ring_order", "leaf_order"):
-            got = place.launch(fault, 3, ["--trainer.mp", "f32"], {"OSTRO_TEST_FAULT": fault, "OSTRO_THREADS": "1"})
-            check(got != alone["f32"], f"the planted fault {fault} changed nothing")
+        for i, (name, workers, threads, mp, exchange) in enumerate(cases):
+            got = place.launch(f"case-{i}", workers, ["--trainer.mp", mp, "--trainer.mesh.exchange", exchange,
+                                                      *MESHES[name][1]], {"OSTRO_THREADS": threads})
+            text = f"{workers} workers, {name}, exchange {exchange}, {threads} threads, {mp}"
+            check(got == alone[mp], f"seed {seed}: {text}: another chain")
+            print(f"{text}: the same chain", flush=True)
+        for fault, exchange in [("ring_order", "step"), ("leaf_order", "step"), ("ring_order", "layer"),
+                                ("round_order", "layer")]:
+            got = place.launch(f"{fault}-{exchange}", 3, ["--trainer.mp", "f32", "--trainer.mesh.exchange", exchange],
+                               {"OSTRO_TEST_FAULT": fault, "OSTRO_THREADS": "1"})
+            check(got != alone["f32"], f"the planted fault {fault} changed nothing under exchange {exchange}")
         print("planted faults: other chains")
         check_kills(place, rng, alone["p=f32,c=bfloat16"])
         check_strangers(place)

@@ -86,6 +86,8 @@ class CpuExecutable final : public runtime::Executable {
     return info;
   }
 
+  void release() override { arena_ = {}; }
+
  private:
   Status check_inputs(const std::vector<Buffer>& inputs) const {
     const std::vector<ir::Shape>& expected = module_.plan.params;

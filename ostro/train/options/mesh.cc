@@ -26,6 +26,8 @@ bool is_leaf_axis(const std::string& name) {
 
 }  // namespace
 
+std::vector<std::string> option_names(ExchangeSchedule) { return {"step", "layer"}; }
+
 void MeshOptions::visit_options(config::OptionTable& t) {
   t.add(&axes, "axes", Effect::kPlan, "workers by mesh axis",
         "the grid of workers; one size may be -1, which is as many as there are workers for. Workers along "
@@ -38,6 +40,11 @@ void MeshOptions::visit_options(config::OptionTable& t) {
        "host if there is one. With 1 a lost worker costs no step; with 0 the run goes on from its last "
        "checkpoint")
       .other("0");
+  t.add(&exchange, "exchange", Effect::kPlan, "",
+        "when workers exchange gradients. step: each worker adds up those of its leaves, in whole, and sends "
+        "them once a step. layer: every leaf's, layer by layer within the backward pass; then no worker ever "
+        "holds whole parameters or gradients, but every leaf's travel")
+      .other("layer");
 }
 
 void ShardingOptions::visit_options(config::OptionTable& t) {

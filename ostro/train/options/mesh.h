@@ -13,10 +13,15 @@
 
 namespace ostro::train {
 
+// When workers exchange the gradients of leaves (docs/spmd.md, "Two schedules").
+enum class ExchangeSchedule { kStep, kLayer };
+std::vector<std::string> option_names(ExchangeSchedule);
+
 struct MeshOptions {
   // Sizes, in the order of the mesh. One may be -1: as many as there are workers for.
   config::IntMap axes = {{"replica", 1}, {"data", -1}, {"model", 1}};
   int64_t state_replicas = 1;  // copies of each worker's cells in another worker's memory: 0 or 1
+  ExchangeSchedule exchange = ExchangeSchedule::kStep;
   void visit_options(config::OptionTable& table);
   bool operator==(const MeshOptions&) const = default;
 };

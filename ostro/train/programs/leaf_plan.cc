@@ -38,4 +38,15 @@ std::vector<Subtree> subtrees(int64_t leaves, LeafRange range) {
   return out;
 }
 
+bool siblings(int64_t leaves, Subtree a, Subtree b) {
+  Subtree node{0, leaves};
+  while (node.count > a.count) {
+    const int64_t left = numerics::tree_split(node.count);
+    const Subtree first{node.first, left}, second{node.first + left, node.count - left};
+    if (first == a) return second == b;
+    node = a.first < second.first ? first : second;
+  }
+  return false;
+}
+
 }  // namespace ostro::train

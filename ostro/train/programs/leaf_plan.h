@@ -26,6 +26,9 @@ LeafRange leaf_range(int64_t leaves, int64_t workers, int64_t rank);
 // Example: of 8 leaves, the range [2, 8) gives the subtrees [2, 4) and [4, 8).
 std::vector<Subtree> subtrees(int64_t leaves, LeafRange range);
 
+// Whether b begins where a ends and the two are the children of a node of the tree over `leaves` leaves.
+bool siblings(int64_t leaves, Subtree a, Subtree b);
+
 // The most partial sums that are in memory at one time while a subtree of `leaves` leaves is summed: log2 +
 // 1.
 int64_t live_partials(int64_t leaves);

@@ -8,6 +8,7 @@
 #include <utility>
 #include <vector>
 
+#include "ostro/train/workers/gradient_schedule.h"
 #include "ostro/train/workers/worker_plan.h"
 
 namespace ostro::train {
@@ -30,9 +31,10 @@ class Worker {
   using Buffers = std::vector<runtime::Buffer>;
 
   // `plan` must outlive the worker.
-  Worker(const WorkerPlan& plan, int64_t rank) : plan_(plan), rank_(rank) {}
+  Worker(const WorkerPlan& plan, int64_t rank)
+      : plan_(plan), rank_(rank), schedule_(make_schedule(plan, rank)) {}
 
-  // Takes the owned cells out of a whole state. The first step after it gathers the parameters.
+  // Takes the owned cells out of a whole state.
   void adopt(const State& state);
   // The same from parts: what this worker owns, and its copy of what kept_for(rank) owns of the mirrored
   // parameters (worker_plan.h). They are the state after `step` steps.
@@ -67,20 +69,12 @@ class Worker {
   std::pair<Cells, Cells> take_cells();
 
   // The programs of this worker. Each is compiled when it is first used.
-  Result<runtime::Executable*> leaf_program();
+  Result<runtime::Executable*> leaf_program() { return schedule_->leaf_program(); }
   Result<runtime::Executable*> apply_program();
   // Compiles whatever a step needs.
   Status compile();
 
  private:
-  size_t leaf_result_bytes() const;
-  BatchArrays leaf_batch(const BatchArrays& batch, int64_t leaf) const;
-  Result<std::vector<Buffers>> run_leaves(runtime::Collectives& c, const BatchArrays& batch, int64_t leaves,
-                                          std::vector<LeafResult>& results);
-  Status share_results(runtime::Collectives& c, int64_t leaves, std::vector<LeafResult>& results);
-  Result<Buffers> exchange_gradients(runtime::Collectives& c, int64_t leaves, std::vector<Buffers> partials);
-  Result<Buffers> add(std::unique_ptr<runtime::Executable>& program, Buffers a, Buffers b);
-  Result<Buffers> join(int64_t leaves, std::vector<std::vector<Buffers>> received);
   // worker_update.cc
   struct Pending {
     Buffers own, kept;  // gradients
@@ -95,7 +89,6 @@ class Worker {
   Status apply(runtime::Executable& program, Cells& cells, Buffers gradients, const Measured& measured);
   Status compile_once(std::unique_ptr<runtime::Executable>& slot, const ir::Program& program,
                       const runtime::CompileOptions& options);
-  Status gather_params(runtime::Collectives& c);
 
   const WorkerPlan& plan_;
   int64_t rank_;
@@ -103,8 +96,7 @@ class Worker {
   int64_t step_ = 0;
   std::optional<Pending> pending_;
   StepResult last_;
-  Buffers params_;  // what the leaf program reads; empty until it is gathered
-  std::unique_ptr<runtime::Executable> leaf_, add_whole_, add_owned_;
+  std::unique_ptr<GradientSchedule> schedule_;
   std::unique_ptr<runtime::Executable> measure_, apply_, apply_kept_, prints_;
 };
 

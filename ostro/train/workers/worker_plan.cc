@@ -4,6 +4,7 @@
 #include <numeric>
 
 #include "ostro/base/test_fault.h"
+#include "ostro/ir/text/sub_program.h"
 #include "ostro/train/options/mesh.h"
 
 namespace ostro::train {
@@ -11,26 +12,26 @@ namespace {
 
 using spmd::Role;
 
-bool carries_leaves(const std::string& mesh_axis) {
-  return std::find(kLeafAxes.begin(), kLeafAxes.end(), mesh_axis) != kLeafAxes.end();
-}
-
 spmd::PartitionOptions options_for(const WorkerOptions& o, const ir::Program& program) {
   spmd::PartitionOptions options;
   options.sharding = o.sharding;
   options.cells = o.cells;
   options.leaf_axes = kLeafAxes;
+  options.only = o.only;
   options.params.assign(program.body.params.size(), Role::kActivation);
   options.results.assign(program.body.results.size(), Role::kActivation);
   return options;
 }
 
-// (parameters, batch) -> (loss sum, weight, gradients, fingerprints)
-Result<spmd::Partition> partition_leaf(const CanonicalPrograms& p, const WorkerOptions& o) {
+// (parameters, batch) -> (loss sum, weight, gradients, fingerprints). With a round, the parameters are what
+// the worker owns, and the gradients are the sums over the round of what it owns.
+Result<spmd::Partition> partition_leaf(const CanonicalPrograms& p, const WorkerOptions& o,
+                                       const std::optional<spmd::LeafExchange>& round) {
   const auto n = static_cast<std::ptrdiff_t>(parameter_count(p));
   spmd::PartitionOptions options = options_for(o, p.leaf);
-  std::fill_n(options.params.begin(), n, Role::kGradient);
+  std::fill_n(options.params.begin(), n, round ? Role::kParameter : Role::kGradient);
   std::fill_n(options.results.begin() + 2, n, Role::kGradient);
+  options.exchange = round;
   return spmd::partition(p.leaf, options);
 }
 
@@ -58,21 +59,6 @@ spmd::Placement placement_for(const CanonicalPrograms& programs, const WorkerOpt
   return {options.sharding, options.cells, programs.update.leaves, kLeafAxes};
 }
 
-std::vector<int64_t> WorkerPlan::leaf_peers(int64_t rank) const { return mesh().peers(rank, kLeafPeers); }
-
-LeafRange WorkerPlan::range(int64_t leaves, int64_t rank) const {
-  const std::vector<int64_t> peers = leaf_peers(rank);
-  const auto at = std::find(peers.begin(), peers.end(), rank) - peers.begin();
-  return leaf_range(leaves, static_cast<int64_t>(peers.size()), at);
-}
-
-spmd::Layout WorkerPlan::cut(size_t k) const {
-  spmd::Layout layout = owned(k);
-  for (spmd::Split& s : layout)
-    if (!carries_leaves(s.mesh_axis)) s = {};
-  return layout;
-}
-
 ir::Shape WorkerPlan::owned_shape(size_t k, int64_t rank) const {
   return spmd::local_shape(mesh(), rank, owned(k), shape(k));
 }
@@ -94,8 +80,7 @@ int64_t WorkerPlan::used_bytes(int64_t rank) const {
 }
 
 bool WorkerPlan::gathered(size_t k) const {
-  const spmd::Layout layout = cut(k);
-  return std::any_of(layout.begin(), layout.end(), [](const spmd::Split& s) { return s.split(); });
+  return std::any_of(cut(k).begin(), cut(k).end(), [](const spmd::Split& s) { return s.split(); });
 }
 
 int64_t WorkerPlan::kept_for(int64_t rank) const {
@@ -118,10 +103,19 @@ Result<WorkerPlan> make_worker_plan(const CanonicalPrograms& programs, runtime::
   plan.programs = programs;
   plan.engine = &engine;
   plan.remat = remat;
+  plan.options = options;
   plan.fault = options.fault;
   plan.n = parameter_count(programs);
   plan.rows = leaf_rows(programs);
-  ASSIGN_OR_RETURN(plan.leaf, partition_leaf(programs, options));
+  std::optional<spmd::LeafExchange> round;
+  if (options.exchange == ExchangeSchedule::kLayer) {
+    const auto workers = static_cast<int64_t>(options.sharding.mesh.peers(0, kLeafPeers).size());
+    const int64_t leaves = options.leaves > 0 ? options.leaves : workers;
+    round = round_of(leaves, {0, std::min(leaves, workers)});
+  }
+  auto leaf = partition_leaf(programs, options, round);
+  if (!leaf.ok()) return round ? leaf.error().with_context("trainer.mesh.exchange: layer") : leaf.error();
+  plan.leaf = std::move(leaf).value();
   const UpdateParts parts = update_parts(programs);
   ASSIGN_OR_RETURN(plan.update, partition_update(parts, plan.n, options_for(options, parts.apply)));
   plan.state = make_state_layout(parameter_shapes(programs), placement_for(programs, options));
@@ -130,6 +124,11 @@ Result<WorkerPlan> make_worker_plan(const CanonicalPrograms& programs, runtime::
     for (size_t k = 0; k < plan.n; ++k)
       if (plan.state.owned_once[k]) plan.mirrored.push_back(k);
   if (!plan.mirrored.empty()) plan.holders = holders_of(options.hosts, workers);
+  for (size_t k = 0; k < plan.n; ++k) {
+    plan.cuts.push_back(plan.owned(k));
+    for (spmd::Split& s : plan.cuts.back())
+      if (!s.over(kLeafAxes)) s = {};
+  }
   for (const std::string& axis : kLeafAxes)
     for (size_t k = 0; k < plan.n; ++k) {
       const spmd::Layout& layout = plan.owned(k);
@@ -142,10 +141,45 @@ Result<WorkerPlan> make_worker_plan(const CanonicalPrograms& programs, runtime::
   return plan;
 }
 
+spmd::LeafExchange round_of(int64_t leaves, LeafRange range) {
+  spmd::LeafExchange round;
+  for (const Subtree& node : subtrees(leaves, range)) {
+    round.firsts.push_back(node.first - range.begin);
+    round.counts.push_back(node.count);
+  }
+  return round;
+}
+
+Result<std::shared_ptr<const ir::Program>> round_program(const WorkerPlan& plan,
+                                                         const spmd::LeafExchange& round, int64_t rank) {
+  WorkerOptions options = plan.options;
+  options.only = rank;
+  ASSIGN_OR_RETURN(const spmd::Partition made, partition_leaf(plan.programs, options, round));
+  return made.programs[static_cast<size_t>(rank)];
+}
+
+Result<ir::Program> mirrored_apply(const WorkerPlan& plan, int64_t rank) {
+  WorkerOptions options = plan.options;
+  options.only = rank;
+  const UpdateParts parts = update_parts(plan.programs);
+  ASSIGN_OR_RETURN(const UpdatePartitions made,
+                   partition_update(parts, plan.n, options_for(options, parts.apply)));
+  const ir::Program& whole = *made.apply.programs[static_cast<size_t>(rank)];
+  std::vector<ir::ValueId> params, results;
+  for (size_t part = 0; part < 4; ++part)
+    for (const size_t k : plan.mirrored) {
+      params.push_back(whole.body.params[part * plan.n + k]);
+      if (part < 3) results.push_back(whole.body.results[part * plan.n + k]);
+    }
+  for (size_t i = 4 * plan.n; i < whole.body.params.size(); ++i) params.push_back(whole.body.params[i]);
+  return ir::sub_program(whole, "apply_mirrored", params, results);
+}
+
 WorkerFault planted_worker_fault() {
-  return test_fault("leaf_order")   ? WorkerFault::kLeafOrder
-         : test_fault("ring_order") ? WorkerFault::kRingOrder
-                                    : WorkerFault::kNone;
+  return test_fault("leaf_order")    ? WorkerFault::kLeafOrder
+         : test_fault("ring_order")  ? WorkerFault::kRingOrder
+         : test_fault("round_order") ? WorkerFault::kRoundOrder
+                                     : WorkerFault::kNone;
 }
 
 }  // namespace ostro::train

@@ -1,10 +1,13 @@
 // What all workers of a run share: the programs, partitioned over the mesh, and who holds what.
 #pragma once
 
+#include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "ostro/spmd/partition.h"
+#include "ostro/train/options/mesh.h"
 #include "ostro/train/programs/leaf_plan.h"
 #include "ostro/train/programs/programs.h"
 #include "ostro/train/step/step.h"
@@ -19,6 +22,9 @@ enum class WorkerFault {
   kLeafOrder,  // leaves 1 and 2 change places
   // owners add partial sums in ring order, starting with the next worker's, instead of in the tree
   kRingOrder,
+  // ExchangeSchedule::kLayer: the workers of a round run its leaves in another order than the one in which
+  // their gradients are added up
+  kRoundOrder,
 };
 
 struct WorkerOptions {
@@ -26,22 +32,29 @@ struct WorkerOptions {
   // axis -> number of cells (numerics.cells): parameters are owned in whole cells
   spmd::Cells cells = {};
   WorkerFault fault = WorkerFault::kNone;
+  ExchangeSchedule exchange = ExchangeSchedule::kStep;
+  // Of the largest step; a step may have others. 0: not known.
+  int64_t leaves = 0;
   // Copies of each worker's cells in the memory of another worker: 0 or 1. Of what several workers own anyway
   // there is none.
   int64_t state_replicas = 0;
   std::vector<std::string> hosts = {};  // of each worker, so that a copy is on another host; empty: one host
+  // Set: a plan for this worker alone. A process needs only the programs of its own worker.
+  std::optional<int64_t> only = {};
 };
 
 // It does not change after it is made.
 struct WorkerPlan {
   CanonicalPrograms programs;
+  WorkerOptions options;
   runtime::Engine* engine = nullptr;
   std::string remat;
   WorkerFault fault = WorkerFault::kNone;
   size_t n = 0;      // number of parameters
   int64_t rows = 0;  // rows of one leaf
   // The leaf program, split over the mesh axes that do not carry leaves. Workers that differ only along the
-  // axes that do carry leaves run the same program on different leaves.
+  // axes that do carry leaves run the same program on different leaves. With ExchangeSchedule::kLayer they
+  // exchange the gradients in it; then it is the program of the first round of `options.leaves` leaves.
   spmd::Partition leaf;
   // The parts of the update program, split over all mesh axes.
   UpdatePartitions update;
@@ -49,22 +62,22 @@ struct WorkerPlan {
   // holders[rank] keeps a copy of rank's cells and updates it, too. Everyone keeps one. Empty: no copies.
   std::vector<int64_t> holders;
   std::string gather_axes;  // mesh axes that carry leaves and split parameters, for Mesh::peers; "": none
+  std::vector<spmd::Layout> cuts;
 
   const ir::Mesh& mesh() const { return update.apply.mesh; }
   // The workers that run different leaves of the batch beside `rank`, itself included, in the order of their
   // leaves.
-  std::vector<int64_t> leaf_peers(int64_t rank) const;
-  // The leaves that worker `rank` runs.
-  LeafRange range(int64_t leaves, int64_t rank) const;
+  std::vector<int64_t> leaf_peers(int64_t rank) const { return mesh().peers(rank, kLeafPeers); }
 
   // Whole shape of parameter k. Its moments and gradient have the same.
   const ir::Shape& shape(size_t k) const { return update.apply.param_shapes[k]; }
   // Where the cells of parameter k are: every worker updates what it holds by this layout.
   const spmd::Layout& owned(size_t k) const { return update.apply.params[k]; }
-  // What the leaf program takes of parameter k: whole along the axes that carry leaves.
+  // What the leaf program takes of parameter k: whole along the axes that carry leaves, or, with
+  // ExchangeSchedule::kLayer, what is owned.
   const spmd::Layout& used(size_t k) const { return leaf.params[k]; }
   // How `owned` cuts a parameter that a worker holds as in `used`.
-  spmd::Layout cut(size_t k) const;
+  const spmd::Layout& cut(size_t k) const { return cuts[k]; }
   ir::Shape owned_shape(size_t k, int64_t rank) const;
   ir::Shape used_shape(size_t k, int64_t rank) const;
   int64_t owned_bytes(int64_t rank) const;  // of all parameters
@@ -82,6 +95,16 @@ struct WorkerPlan {
 // Errors: an axis that cannot be split in this way (names the key of numerics that allows it).
 Result<WorkerPlan> make_worker_plan(const CanonicalPrograms& programs, runtime::Engine& engine,
                                     const std::string& remat, const WorkerOptions& options);
+
+// The round of ExchangeSchedule::kLayer that runs the leaves of the range, of `leaves`: what it adds up.
+spmd::LeafExchange round_of(int64_t leaves, LeafRange range);
+
+// The leaf program of a round for worker `rank`, with ExchangeSchedule::kLayer.
+Result<std::shared_ptr<const ir::Program>> round_program(const WorkerPlan& plan,
+                                                         const spmd::LeafExchange& round, int64_t rank);
+
+// The update of what worker `rank` owns of the mirrored parameters, for the worker that keeps copies of them.
+Result<ir::Program> mirrored_apply(const WorkerPlan& plan, int64_t rank);
 
 // What decides where the cells of parameters are (make_state_layout).
 spmd::Placement placement_for(const CanonicalPrograms& programs, const WorkerOptions& options);

@@ -9,7 +9,6 @@
 
 #include "ostro/base/check.h"
 #include "ostro/base/profile.h"
-#include "ostro/ir/text/sub_program.h"
 #include "ostro/spmd/run_parts.h"
 #include "ostro/train/workers/messages.h"
 #include "ostro/train/workers/worker.h"
@@ -22,19 +21,6 @@ using Arrays = std::vector<Buffer>;
 
 const ir::Program& program_of(const spmd::Partition& partition, int64_t rank) {
   return *partition.programs[static_cast<size_t>(rank)];
-}
-
-// The update of what worker `rank` owns of the mirrored parameters.
-ir::Program mirrored_apply(const WorkerPlan& plan, int64_t rank) {
-  const ir::Program& whole = program_of(plan.update.apply, rank);
-  std::vector<ir::ValueId> params, results;
-  for (size_t part = 0; part < 4; ++part)
-    for (const size_t k : plan.mirrored) {
-      params.push_back(whole.body.params[part * plan.n + k]);
-      if (part < 3) results.push_back(whole.body.results[part * plan.n + k]);
-    }
-  for (size_t i = 4 * plan.n; i < whole.body.params.size(); ++i) params.push_back(whole.body.params[i]);
-  return ir::sub_program(whole, "apply_mirrored", params, results);
 }
 
 }  // namespace
@@ -57,8 +43,10 @@ Status Worker::compile() {
   RETURN_IF_ERROR(compile_once(measure_, program_of(plan_.update.measure, rank_), {}));
   RETURN_IF_ERROR(compile_once(prints_, program_of(plan_.update.prints, rank_), {}));
   if (const int64_t other = plan_.kept_for(rank_); other >= 0)
-    RETURN_IF_ERROR(
-        compile_once(apply_kept_, mirrored_apply(plan_, other), update_options(plan_.mirrored.size())));
+    if (apply_kept_ == nullptr) {
+      ASSIGN_OR_RETURN(const ir::Program program, mirrored_apply(plan_, other));
+      RETURN_IF_ERROR(compile_once(apply_kept_, program, update_options(plan_.mirrored.size())));
+    }
   return Status();
 }
 
@@ -83,11 +71,11 @@ void Worker::adopt_cells(Cells own, Cells kept, int64_t step) {
   own_ = std::move(own), kept_ = std::move(kept);
   step_ = step;
   pending_.reset();
-  params_.clear();
+  schedule_->reset();
 }
 
 std::pair<Cells, Cells> Worker::take_cells() {
-  params_.clear();
+  schedule_->reset();
   return {std::exchange(own_, {}), std::exchange(kept_, {})};
 }
 
@@ -133,7 +121,6 @@ Status Worker::finish_with(const Measured& measured) {
   result.loss = measured.loss;
   result.gradient_norm = measured.gradient_norm;
   result.ok = measured.ok;
-  params_.clear();  // shares arrays that are written over
   RETURN_IF_ERROR(apply(*apply_, own_, std::move(pending_->own), measured));
   if (apply_kept_ != nullptr)
     RETURN_IF_ERROR(apply(*apply_kept_, kept_, std::move(pending_->kept), measured));

@@ -1,5 +1,7 @@
 #include "ostro/train/workers/workers.h"
 
+#include <algorithm>
+
 #include <fmt/format.h>
 
 #include "ostro/base/profile.h"
@@ -112,8 +114,14 @@ Result<std::unique_ptr<StepRunner>> make_worker_runner(const CanonicalPrograms& 
 
 Result<WorkerOptions> worker_options(const TrainConfig& config, int64_t workers) {
   ASSIGN_OR_RETURN(ir::Sharding sharding, sharding_for(config.trainer.sharding, workers));
-  return WorkerOptions{std::move(sharding), config.numerics.cells, planted_worker_fault(),
-                       config.trainer.sharding.mesh.state_replicas};
+  int64_t rows = 0;
+  for (const auto& stage : config.trainer.train_batch_size.stages) rows = std::max(rows, stage.value);
+  return WorkerOptions{.sharding = std::move(sharding),
+                       .cells = config.numerics.cells,
+                       .fault = planted_worker_fault(),
+                       .exchange = config.trainer.sharding.mesh.exchange,
+                       .leaves = rows / config.numerics.leaf_examples.value_or(rows),
+                       .state_replicas = config.trainer.sharding.mesh.state_replicas};
 }
 
 Result<std::unique_ptr<StepRunner>> make_runner(const CanonicalPrograms& programs, runtime::Engine& engine,

@@ -1,0 +1,60 @@
+#include "ostro/train/workers/leaf_runs.h"
+
+#include "ostro/spmd/run_parts.h"
+#include "ostro/train/workers/messages.h"
+
+namespace ostro::train {
+namespace {
+
+size_t prints_of(const WorkerPlan& plan) { return plan.programs.leaf.body.results.size() - 2 - plan.n; }
+
+}  // namespace
+
+BatchArrays leaf_batch(const WorkerPlan& plan, int64_t rank, const BatchArrays& batch, int64_t leaf) {
+  BatchArrays rows = rows_of(batch, leaf * plan.rows, plan.rows);
+  for (size_t i = 0; i < rows.size(); ++i)
+    rows[i] = spmd::shard(plan.mesh(), rank, plan.leaf.params[plan.n + i], rows[i]);
+  return rows;
+}
+
+LeafResult leaf_result(const WorkerPlan& plan, const std::vector<runtime::Buffer>& out) {
+  LeafResult r{out[0].item<double>(), out[1].item<double>(), {}};
+  for (size_t k = 2 + plan.n; k < out.size(); ++k) r.gradient_prints.push_back(fingerprint_lanes(out[k]));
+  return r;
+}
+
+int64_t leaf_result_bytes(const WorkerPlan& plan) {
+  return static_cast<int64_t>(2 * sizeof(double) + prints_of(plan) * sizeof(std::array<int64_t, 2>));
+}
+
+Status share_leaf_results(const WorkerPlan& plan, runtime::Collectives& c, const std::vector<int64_t>& peers,
+                          const LeavesOf& leaves_of, std::vector<LeafResult>& results) {
+  Bytes mine;
+  std::vector<size_t> expected;
+  for (size_t w = 0; w < peers.size(); ++w) {
+    const std::vector<int64_t> leaves = leaves_of(w);
+    expected.push_back(leaves.size() * static_cast<size_t>(leaf_result_bytes(plan)));
+    if (peers[w] != c.rank()) continue;
+    for (const int64_t i : leaves) {
+      const LeafResult& r = results[static_cast<size_t>(i)];
+      append_value(mine, r.loss_sum);
+      append_value(mine, r.weight);
+      for (const auto& print : r.gradient_prints) append_value(mine, print);
+    }
+  }
+  ASSIGN_OR_RETURN(const std::vector<Bytes> received, exchange(c, peers, mine, expected));
+  for (size_t w = 0; w < peers.size(); ++w) {
+    Reader reader(received[w]);
+    for (const int64_t i : leaves_of(w)) {
+      LeafResult r;
+      r.loss_sum = reader.value<double>();
+      r.weight = reader.value<double>();
+      for (size_t k = 0; k < prints_of(plan); ++k)
+        r.gradient_prints.push_back(reader.value<std::array<int64_t, 2>>());
+      results[static_cast<size_t>(i)] = std::move(r);
+    }
+  }
+  return Status();
+}
+
+}  // namespace ostro::train

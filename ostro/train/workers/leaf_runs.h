@@ -1,0 +1,27 @@
+// What the schedules have in common: the rows of a leaf, and telling all workers what each leaf gave.
+#pragma once
+
+#include <functional>
+#include <vector>
+
+#include "ostro/train/workers/worker_plan.h"
+
+namespace ostro::train {
+
+// The rows of one leaf, as the leaf program of worker `rank` takes them.
+BatchArrays leaf_batch(const WorkerPlan& plan, int64_t rank, const BatchArrays& batch, int64_t leaf);
+
+// Of what a leaf program gave: loss, weight and fingerprints.
+LeafResult leaf_result(const WorkerPlan& plan, const std::vector<runtime::Buffer>& out);
+
+// Bytes of one leaf's result in a message.
+int64_t leaf_result_bytes(const WorkerPlan& plan);
+
+// The leaves of the worker at this place among its peers, ascending.
+using LeavesOf = std::function<std::vector<int64_t>(size_t place)>;
+
+// Sends the results of this worker's leaves to its peers, and fills in those of theirs.
+Status share_leaf_results(const WorkerPlan& plan, runtime::Collectives& c, const std::vector<int64_t>& peers,
+                          const LeavesOf& leaves_of, std::vector<LeafResult>& results);
+
+}  // namespace ostro::train

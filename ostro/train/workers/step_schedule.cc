@@ -1,0 +1,185 @@
+// exchange: step. A worker runs consecutive leaves, adds up the gradients of the largest subtrees that lie in
+// its range, and sends every owner its cells of these sums, once a step. It holds whole gradients, and the
+// whole parameters from the first leaf to the last.
+#include <algorithm>
+#include <numeric>
+
+#include "ostro/base/profile.h"
+#include "ostro/spmd/run_parts.h"
+#include "ostro/train/workers/collective_bytes.h"
+#include "ostro/train/workers/gradient_schedule.h"
+#include "ostro/train/workers/gradient_sums.h"
+#include "ostro/train/workers/leaf_runs.h"
+#include "ostro/train/workers/messages.h"
+
+namespace ostro::train {
+namespace {
+
+using runtime::Buffer;
+
+class StepSchedule final : public GradientSchedule {
+ public:
+  StepSchedule(const WorkerPlan& plan, int64_t rank)
+      : plan_(plan),
+        rank_(rank),
+        peers_(plan.leaf_peers(rank)),
+        place_(static_cast<size_t>(std::find(peers_.begin(), peers_.end(), rank) - peers_.begin())),
+        add_whole_(*plan.engine),
+        add_owned_(*plan.engine) {}
+
+  Result<Buffers> gradients(runtime::Collectives& c, const Buffers& owned, const BatchArrays& batch,
+                            std::vector<LeafResult>& results) override {
+    if (params_.empty()) RETURN_IF_ERROR(gather_params(c, owned));
+    const int64_t leaves = batch[0].shape().axes[0].size / plan_.rows;
+    results.resize(static_cast<size_t>(leaves));
+    SubtreeSums sums(leaves, add_whole_);
+    RETURN_IF_ERROR(run_leaves(c, batch, leaves, sums, results));
+    phase("share results");
+    const auto leaves_of = [&](size_t place) {
+      const LeafRange r = range(leaves, place);
+      std::vector<int64_t> list(static_cast<size_t>(r.end - r.begin));
+      std::iota(list.begin(), list.end(), r.begin);
+      return list;
+    };
+    RETURN_IF_ERROR(share_leaf_results(plan_, c, peers_, leaves_of, results));
+    return exchange_gradients(c, leaves, sums);
+  }
+
+  void reset() override { params_.clear(); }
+
+  void add_load(int64_t leaves, WorkerLoad& load) const override {
+    const LeafRange own = range(leaves, place_);
+    load.leaves = own.end - own.begin;
+    const std::vector<Subtree> nodes = subtrees(leaves, own);
+    int64_t finished = 0;
+    for (const Subtree& node : nodes)
+      load.partials = std::max(load.partials, finished++ + live_partials(node.count));
+    load.parameter_bytes = plan_.used_bytes(rank_);
+    const auto others = static_cast<int64_t>(peers_.size()) - 1;
+    load.sent.results = others * load.leaves * leaf_result_bytes(plan_);
+    for (const int64_t peer : peers_)
+      if (peer != rank_) load.sent.gradients += static_cast<int64_t>(nodes.size()) * plan_.owned_bytes(peer);
+    if (!plan_.gather_axes.empty()) {
+      const auto receivers = static_cast<int64_t>(plan_.mesh().peers(rank_, plan_.gather_axes).size()) - 1;
+      for (size_t k = 0; k < plan_.n; ++k)
+        if (plan_.gathered(k)) load.sent.parameters += receivers * plan_.owned_shape(k, rank_).bytes();
+    }
+    load.sent.leaf_programs =
+        load.leaves * collective_bytes(plan_.leaf.programs[static_cast<size_t>(rank_)]->body, plan_.mesh());
+  }
+
+  Result<runtime::Executable*> leaf_program() override {
+    if (leaf_ == nullptr) {
+      const ir::Program& program = *plan_.leaf.programs[static_cast<size_t>(rank_)];
+      ASSIGN_OR_RETURN(leaf_, plan_.engine->compile(program, leaf_options(plan_.remat)));
+    }
+    return leaf_.get();
+  }
+
+ private:
+  LeafRange range(int64_t leaves, size_t place) const {
+    return leaf_range(leaves, static_cast<int64_t>(peers_.size()), static_cast<int64_t>(place));
+  }
+
+  Status run_leaves(runtime::Collectives& c, const BatchArrays& batch, int64_t leaves, SubtreeSums& sums,
+                    std::vector<LeafResult>& results) {
+    ASSIGN_OR_RETURN(runtime::Executable * leaf, leaf_program());
+    const LeafRange own = range(leaves, place_);
+    for (int64_t i = own.begin; i < own.end; ++i) {
+      phase("leaf", i);
+      int64_t at = i;
+      if (plan_.fault == WorkerFault::kLeafOrder && leaves > 2 && (i == 1 || i == 2)) at = 3 - i;
+      Buffers inputs = params_;
+      for (Buffer& b : leaf_batch(plan_, rank_, batch, at)) inputs.push_back(std::move(b));
+      ASSIGN_OR_RETURN(Buffers out, leaf->run(std::move(inputs), {&c}));
+      results[static_cast<size_t>(i)] = leaf_result(plan_, out);
+      out.resize(2 + plan_.n);
+      out.erase(out.begin(), out.begin() + 2);
+      RETURN_IF_ERROR(sums.push({i, 1}, std::move(out)));
+    }
+    return Status();
+  }
+
+  // Sends every worker its cells of this worker's sums. Returns the sums over all leaves of the cells that
+  // this worker owns.
+  Result<Buffers> exchange_gradients(runtime::Collectives& c, int64_t leaves, SubtreeSums& mine) {
+    phase("exchange gradients");
+    std::vector<Bytes> messages(peers_.size());
+    for (size_t w = 0; w < peers_.size(); ++w)
+      for (const auto& [node, sum] : mine.sums())
+        for (size_t k = 0; k < plan_.n; ++k)
+          append(messages[w], spmd::shard(plan_.mesh(), peers_[w], plan_.cut(k), sum[k]).bytes());
+    mine.clear();
+    const auto owned_bytes = static_cast<size_t>(plan_.owned_bytes(rank_));
+    std::vector<std::vector<Subtree>> nodes;
+    std::vector<size_t> expected;
+    for (size_t w = 0; w < peers_.size(); ++w) {
+      nodes.push_back(subtrees(leaves, range(leaves, w)));
+      expected.push_back(nodes[w].size() * owned_bytes);
+    }
+    ASSIGN_OR_RETURN(const std::vector<Bytes> received, exchange(c, peers_, messages, expected));
+    messages.clear();
+    SubtreeSums sums(leaves, add_owned_);
+    std::vector<Buffers> ring;
+    size_t after_mine = 0;  // in the ring, the first sum of the next worker
+    for (size_t w = 0; w < peers_.size(); ++w) {
+      Reader reader(received[w]);
+      for (const Subtree& node : nodes[w]) {
+        Buffers part;
+        for (size_t k = 0; k < plan_.n; ++k) part.push_back(reader.buffer(plan_.owned_shape(k, rank_)));
+        if (plan_.fault == WorkerFault::kRingOrder)
+          ring.push_back(std::move(part));
+        else
+          RETURN_IF_ERROR(sums.push(node, std::move(part)));
+      }
+      if (w == place_) after_mine = ring.size();
+    }
+    if (!ring.empty()) return sum_in_ring_order(std::move(ring), after_mine, add_owned_);
+    return sums.root();
+  }
+
+  // Brings the cells of the workers that run other leaves.
+  Status gather_params(runtime::Collectives& c, const Buffers& owned) {
+    phase("gather parameters");
+    params_ = owned;
+    if (plan_.gather_axes.empty()) return Status();
+    const std::vector<int64_t> peers = plan_.mesh().peers(rank_, plan_.gather_axes);
+    Bytes mine;
+    for (size_t k = 0; k < plan_.n; ++k)
+      if (plan_.gathered(k)) append(mine, owned[k].bytes());
+    std::vector<size_t> expected;
+    for (const int64_t peer : peers) {
+      int64_t bytes = 0;
+      for (size_t k = 0; k < plan_.n; ++k)
+        if (plan_.gathered(k)) bytes += plan_.owned_shape(k, peer).bytes();
+      expected.push_back(static_cast<size_t>(bytes));
+    }
+    ASSIGN_OR_RETURN(const std::vector<Bytes> received, exchange(c, peers, mine, expected));
+    for (size_t k = 0; k < plan_.n; ++k)
+      if (plan_.gathered(k)) params_[k] = Buffer::empty(plan_.used_shape(k, rank_));
+    for (size_t w = 0; w < peers.size(); ++w) {
+      Reader reader(received[w]);
+      for (size_t k = 0; k < plan_.n; ++k)
+        if (plan_.gathered(k))
+          spmd::place(plan_.mesh(), peers[w], plan_.cut(k), reader.buffer(plan_.owned_shape(k, peers[w])),
+                      params_[k]);
+    }
+    return Status();
+  }
+
+  const WorkerPlan& plan_;
+  int64_t rank_;
+  std::vector<int64_t> peers_;  // that run other leaves, itself included
+  size_t place_;                // of this worker among them
+  Buffers params_;              // what the leaf program reads; empty until it is gathered
+  std::unique_ptr<runtime::Executable> leaf_;
+  GradientAdder add_whole_, add_owned_;
+};
+
+}  // namespace
+
+std::unique_ptr<GradientSchedule> make_step_schedule(const WorkerPlan& plan, int64_t rank) {
+  return std::make_unique<StepSchedule>(plan, rank);
+}
+
+}  // namespace ostro::train
