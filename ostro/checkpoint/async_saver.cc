@@ -36,12 +36,21 @@ AsyncSaver::~AsyncSaver() {
 
 Status AsyncSaver::start(const Info& info, std::span<const Tensor> tensors) {
   if (const auto before = wait(); !before.ok()) return before.error();
-  Job job{.info = info};
-  for (const Tensor& tensor : tensors) job.tensors.push_back(owned(tensor));
+  std::vector<Tensor> kept;
+  for (const Tensor& tensor : tensors) kept.push_back(owned(tensor));
+  return start([this, info, kept = std::move(kept)]() -> Result<std::optional<Saved>> {
+    ASSIGN_OR_RETURN(Saved saved, save(fs_, root_, info, kept, options_));
+    RETURN_IF_ERROR(prune_checkpoints(fs_, root_, info.step));
+    return std::optional<Saved>(std::move(saved));
+  });
+}
+
+Status AsyncSaver::start(Write write) {
+  if (const auto before = wait(); !before.ok()) return before.error();
   failpoint("snapshot");
   {
     const std::lock_guard lock(mutex_);
-    job_ = std::move(job);
+    job_ = std::move(write);
   }
   changed_.notify_all();
   return {};
@@ -69,12 +78,11 @@ void AsyncSaver::run() {
     if (!job_.has_value()) return;
     lock.unlock();
     std::optional<Span> span(std::in_place, &label);
-    auto saved = save(fs_, root_, job_->info, job_->tensors, options_);
-    Status status = saved.ok() ? prune_checkpoints(fs_, root_, job_->info.step) : Status(saved.error());
+    auto saved = (*job_)();
     span.reset();
     lock.lock();
+    status_ = saved.ok() ? Status() : Status(saved.error());
     if (saved.ok()) saved_ = std::move(saved).value();
-    status_ = std::move(status);
     job_.reset();
     changed_.notify_all();
   }

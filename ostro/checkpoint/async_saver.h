@@ -2,6 +2,7 @@
 #pragma once
 
 #include <condition_variable>
+#include <functional>
 #include <mutex>
 #include <optional>
 #include <string>
@@ -27,6 +28,11 @@ class AsyncSaver {
   // Passes the failpoint "snapshot".
   Status start(const Info& info, std::span<const Tensor> tensors);
 
+  // The same with any other way to save, which runs in the saver's thread and prunes by itself. Nothing when
+  // this process only took part in a save.
+  using Write = std::function<Result<std::optional<Saved>>()>;
+  Status start(Write write);
+
   // Waits for the running save. Returns what was saved last, or the error of the last save (only once). The
   // result is empty if nothing was saved yet.
   Result<std::optional<Saved>> wait();
@@ -35,10 +41,6 @@ class AsyncSaver {
   bool running() const;
 
  private:
-  struct Job {
-    Info info;
-    std::vector<Tensor> tensors;
-  };
   void run();
 
   io::FileSystem& fs_;
@@ -47,7 +49,7 @@ class AsyncSaver {
 
   mutable std::mutex mutex_;
   std::condition_variable changed_;
-  std::optional<Job> job_;  // set from start() until the thread has written it
+  std::optional<Write> job_;  // set from start() until the thread has written it
   bool stopping_ = false;
   std::optional<Saved> saved_;
   Status status_;

@@ -155,6 +155,7 @@ Status Checkpoint::verify(int threads) const {
 Result<Restored> restore_latest(io::FileSystem& fs, const std::string& root, const Placement& place,
                                 std::string_view pattern, int threads, const Checks& checks) {
   ASSIGN_OR_RETURN(auto entries, list_checkpoints(fs, root));
+  if (checks.before) std::erase_if(entries, [&](const Entry& e) { return e.step >= *checks.before; });
   if (entries.empty()) return not_found(fmt::format("{}: no checkpoint", root));
   std::reverse(entries.begin(), entries.end());
   Restored restored;

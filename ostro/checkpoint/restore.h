@@ -2,6 +2,7 @@
 #pragma once
 
 #include <functional>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -54,6 +55,7 @@ struct Checks {
   std::function<Result<Status>(const Manifest&, const std::string& path)> manifest;
   // Asked when everything is in its place.
   std::function<Status(const Manifest&, const std::string& path)> tensors;
+  std::optional<int64_t> before = {};  // only checkpoints of earlier steps are looked at
 };
 
 struct Restored {

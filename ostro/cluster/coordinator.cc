@@ -7,17 +7,21 @@
 #include <utility>
 
 #include "ostro/cluster/loop.h"
+#include "ostro/cluster/watch/recorder.h"
 
 namespace ostro::cluster {
 
 struct Coordinator::State {
   State(const CoordinatorOptions& options, Socket listener, Journal journal)
-      : loop(options, std::move(listener), std::move(journal)), thread([this] { loop.run(); }) {}
+      : loop(options, std::move(listener), std::move(journal)),
+        recorder(options.state_file, options.mesh, loop.watch()),
+        thread([this] { loop.run(); }) {}
   ~State() {
     loop.stop();
     thread.join();
   }
   Loop loop;
+  Recorder recorder;
   std::thread thread;  // after the loop, which it uses
 };
 
@@ -43,6 +47,7 @@ int Coordinator::port() const { return state_->loop.port(); }
 int64_t Coordinator::epoch() const { return state_->loop.epoch(); }
 int64_t Coordinator::members() const { return state_->loop.members(); }
 void Coordinator::stop_run() { state_->loop.stop_run(); }
-bool Coordinator::over() const { return state_->loop.over(); }
+std::optional<int64_t> Coordinator::over() const { return state_->loop.over(); }
+JobState Coordinator::state() const { return state_->loop.watch().state(); }
 
 }  // namespace ostro::cluster

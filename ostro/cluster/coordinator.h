@@ -4,11 +4,15 @@
 
 #include <chrono>
 #include <cstdint>
+#include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 
 #include "ostro/base/error.h"
+#include "ostro/cluster/epoch.h"
 #include "ostro/cluster/event.h"
+#include "ostro/cluster/watch/job_watch.h"
 
 namespace ostro::cluster {
 
@@ -24,6 +28,10 @@ struct CoordinatorOptions {
   std::string journal;  // a file with the last epoch's number, so that a restarted coordinator goes on with a
                         // higher one; "": none. FILE.lock beside it keeps two coordinators from using it
   Observer observer;    // may be empty
+  std::string state_file;  // the file of cluster.json (watch/cluster_file.h); "": none
+  std::function<std::string(int64_t workers)> mesh;  // of so many workers, as text, for that file
+  // Called from the coordinator's thread when a worker is lost because it is silent. Must not wait.
+  std::function<void(const Hello&)> on_silence;
 };
 
 // A thread with a listening socket. Thread-safe.
@@ -42,8 +50,10 @@ class Coordinator {
   int64_t members() const;
   // Asks all workers to save and to stop.
   void stop_run();
-  // Whether a worker has said that the run is over.
-  bool over() const;
+  // The exit status of the run, when a worker has said that it is over.
+  std::optional<int64_t> over() const;
+  // Who is in, what each does, what happened.
+  JobState state() const;
 
  private:
   struct State;

@@ -66,7 +66,7 @@ Status Link::talk() {
       if (stopped_) return status;
       if (!muted_ && next_beat_ <= Clock::now()) {
         next_beat_ = Clock::now() + lease_ / kBeatsALease;
-        channel_.push(Message(Kind::kBeat).bytes());
+        channel_.push(beat_message(progress_ ? progress_() : Progress()));
       }
       if (!muted_) status = channel_.flush();
       call_if_ended(lock);
@@ -171,6 +171,7 @@ Status Link::handle(std::string_view message) {
   } else if (kind == Kind::kStop) {
     stop_asked_ = true;
   } else if (kind == Kind::kOver) {
+    status_ = reader.number();
     over_ = true;
   } else if (kind == Kind::kReply) {
     const auto found = requests_.find(reader.number());
@@ -242,6 +243,11 @@ void Link::push(const std::string& message) {
   // A coordinator that reads nothing for so long is gone, and will be found to be.
   if (!channel_.push(message)) return;
   waker_.wake();
+}
+
+void Link::report(std::function<Progress()> progress) {
+  const Lock lock(mutex_);
+  progress_ = std::move(progress);
 }
 
 void Link::mute_for_test() {

@@ -51,7 +51,8 @@ class Link {
   // A value of the job that another coordinator must be told, too.
   void keep(const std::string& key, const std::string& value);
   bool stop_asked() const { return stop_asked_; }
-  bool over() const { return over_; }
+  std::optional<int64_t> over() const { return over_ ? std::optional<int64_t>(status_) : std::nullopt; }
+  void report(std::function<Progress()> progress);
   void mute_for_test();
 
  private:
@@ -85,6 +86,8 @@ class Link {
   bool stopped_ = false, muted_ = false;
   bool away_ = false;  // the connection is lost, and another is being made
   std::atomic<bool> stop_asked_ = false, over_ = false;
+  std::atomic<int64_t> status_ = 0;
+  std::function<Progress()> progress_;          // for heartbeats
   Clock::time_point next_beat_, silent_until_;  // of the thread
   std::map<int64_t, Epoch> epochs_;             // that have not ended
   int64_t ended_ = 0;                           // epochs up to this number have ended

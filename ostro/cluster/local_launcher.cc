@@ -6,6 +6,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <chrono>
 #include <cstring>
@@ -72,6 +73,7 @@ class Launcher {
         RETURN_IF_ERROR(ended(pid, status));
       }
       if (workers_.look) workers_.look();
+      end_hopeless();
       press();
       std::this_thread::sleep_for(std::chrono::milliseconds(10));
     }
@@ -117,6 +119,16 @@ class Launcher {
       finish(code);
     }
     return Status();
+  }
+
+  // A stopped process gets SIGKILL all the same. Its number belongs to it until it was waited for.
+  void end_hopeless() {
+    if (!workers_.hopeless) return;
+    for (const int64_t pid : workers_.hopeless()) {
+      if (std::find(running_.begin(), running_.end(), static_cast<pid_t>(pid)) == running_.end()) continue;
+      log_warning(fmt::format("worker process {} is silent: it is killed", pid));
+      ::kill(static_cast<pid_t>(pid), SIGKILL);
+    }
   }
 
   void finish(int code) {

@@ -26,6 +26,9 @@ struct LocalWorkers {
   // How often a worker is replaced after it was killed by a signal or lost its place, over all workers.
   int64_t restarts = 1000;
   std::function<void()> look;  // called many times a second
+  // Processes that must end at once, because they hang or are stopped (SIGKILL); those that are no workers of
+  // this launcher are left alone. Asked again and again.
+  std::function<std::vector<int64_t>()> hopeless;
 };
 
 // Returns when no worker is left: the exit status of the first that failed, else 0. When one exits by itself,

@@ -93,8 +93,11 @@ void Loop::read(Peer& peer) {
 void Loop::expire() {
   const Clock::time_point now = Clock::now();
   for (Peer& peer : peers_) {
-    if (peer.until <= now)
-      lose(peer, fmt::format("nothing was heard from it for {} ms", options_.lease.count()));
+    if (peer.until > now) continue;
+    // Its process may be stopped, and may go on at any time: whoever started it had better end it.
+    if (peer.stage == Stage::kMember && peer.lost.empty() && options_.on_silence)
+      options_.on_silence(roster_.hello(peer.member));
+    lose(peer, fmt::format("nothing was heard from it for {} ms", options_.lease.count()));
   }
 }
 
@@ -144,9 +147,13 @@ void Loop::settle() {
     // Before anybody is told: who asks because of what a member has heard must not get an older answer.
     epoch_ = roster_.epoch();
     member_count_ = roster_.size();
-    over_ = roster_.over();
+    status_ = roster_.over().value_or(0);
+    over_ = roster_.over().has_value();
     if (const int64_t epoch = roster_.whole_epoch(); epoch != std::exchange(told_epoch_, epoch) && epoch != 0)
       tell({Event::Kind::kEpoch, roster_.in_epoch(), epoch, ""});
+    watch_.look(
+        roster_.epoch(), roster_.current(), [this](int64_t member) { return roster_.rank(member); },
+        roster_.last_end());
     flush();
   } while (std::any_of(peers_.begin(), peers_.end(), [](const Peer& peer) { return !peer.lost.empty(); }));
 }
@@ -160,6 +167,7 @@ void Loop::remove_lost_members() {
       tell({Event::Kind::kLeft, {roster_.worker(peer.member)}, 0, ""});
     else
       tell({Event::Kind::kLost, {roster_.worker(peer.member)}, 0, peer.lost});
+    watch_.lost(peer.member, peer.lost);
     roster_.remove(peer.member, peer.lost);
   }
 }

@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <list>
 #include <map>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -15,6 +16,7 @@
 #include "ostro/cluster/journal.h"
 #include "ostro/cluster/message.h"
 #include "ostro/cluster/roster.h"
+#include "ostro/cluster/watch/job_watch.h"
 #include "ostro/cluster/wire/channel.h"
 #include "ostro/cluster/wire/socket.h"
 
@@ -30,7 +32,8 @@ class Loop {
   int64_t epoch() const { return epoch_; }
   int64_t members() const { return member_count_; }
   void stop_run();
-  bool over() const { return over_; }
+  std::optional<int64_t> over() const { return over_ ? std::optional<int64_t>(status_) : std::nullopt; }
+  const JobWatch& watch() const { return watch_; }
 
  private:
   enum class Stage { kStranger, kProved, kMember, kLeaving };
@@ -72,12 +75,14 @@ class Loop {
   Journal journal_;
   Waker waker_;
   std::atomic<bool> stopped_ = false, stops_run_ = false, over_ = false;
+  std::atomic<int64_t> status_ = 0;  // of a run that is over
   std::atomic<int64_t> epoch_ = 0;
   std::atomic<int64_t> member_count_ = 0;
   std::list<Peer> peers_;  // by age
   std::map<int64_t, Peer*> members_;
   Roster roster_;
   int64_t told_epoch_ = 0;  // the last that the observer was told of
+  JobWatch watch_;
   Clock::time_point
       next_accept_;  // not before: too many strangers are here, or the system has no more sockets
   Clock::time_point next_record_;  // not before: the journal could not be written

@@ -53,18 +53,23 @@ void Loop::handle_hello(Peer& peer, MessageReader& reader) {
   peer.member = *member;
   peer.until = Clock::now() + options_.lease;
   members_[*member] = &peer;
-  tell({Event::Kind::kJoined, {roster_.worker(*member)}, 0, ""});
   roster_.greet(*member);
+  tell({Event::Kind::kJoined, {roster_.worker(*member)}, 0, ""});
+  watch_.joined(*member, hello->job, hello->host, hello->pid);
 }
 
 void Loop::handle_member(Peer& peer, MessageReader& reader) {
   const Kind kind = reader.kind();
   const int64_t member = peer.member;
+  if (kind == Kind::kBeat) {
+    const std::optional<Progress> progress = read_beat(reader);
+    if (!progress) return lose(peer, "it does not speak as a worker does");
+    watch_.report(member, *progress);
+    return push(peer, Message(Kind::kBeat).bytes());
+  }
   if (reader.done()) {
-    if (kind == Kind::kBeat) return push(peer, Message(Kind::kBeat).bytes());
     if (kind == Kind::kReady) return roster_.ready(member, Clock::now());
     if (kind == Kind::kLeave) return roster_.leaves(member);
-    if (kind == Kind::kDone) return roster_.done();
   }
   const bool stores = kind == Kind::kSet || kind == Kind::kGet;
   const int64_t first = reader.number();  // an epoch, or a request
@@ -74,6 +79,7 @@ void Loop::handle_member(Peer& peer, MessageReader& reader) {
       kind == Kind::kSet || kind == Kind::kFault ? reader.text() : std::string_view();
   if (reader.done()) {
     if (kind == Kind::kEndSeen) return roster_.end_seen(member, first);
+    if (kind == Kind::kDone) return roster_.done(first);
     if (kind == Kind::kBegan) return roster_.began(member, first);
     if (kind == Kind::kFault) return roster_.fault(member, first, text);
     if (kind == Kind::kSet) return roster_.set(member, first, second, key, text);

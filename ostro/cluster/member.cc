@@ -87,14 +87,16 @@ void Member::fault(int64_t epoch, const std::string& why) { state_->link.fault(e
 void Member::ready() { state_->link.send(Message(Kind::kReady).bytes()); }
 void Member::leave() { state_->link.send(Message(Kind::kLeave).bytes()); }
 void Member::began(int64_t epoch) { state_->link.began(epoch); }
-void Member::done() { state_->link.send(Message(Kind::kDone).bytes()); }
+void Member::done(int64_t status) { state_->link.send(Message(Kind::kDone).number(status).bytes()); }
 bool Member::stop_asked() const { return state_->link.stop_asked(); }
-bool Member::over() const { return state_->link.over(); }
+std::optional<int64_t> Member::over() const { return state_->link.over(); }
 
 dist::KeyValue& Member::store(int64_t epoch) {
   const std::lock_guard lock(state_->mutex);
   return state_->stores.try_emplace(epoch, state_->link, epoch).first->second;
 }
+
+void Member::report(std::function<Progress()> progress) { state_->link.report(std::move(progress)); }
 
 void Member::mute_for_test() { state_->link.mute_for_test(); }
 

@@ -5,10 +5,12 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 
 #include "ostro/base/error.h"
 #include "ostro/cluster/epoch.h"
+#include "ostro/cluster/watch/progress.h"
 #include "ostro/dist/key_value.h"
 
 namespace ostro::cluster {
@@ -45,14 +47,17 @@ class Member {
   void ready();
   void leave();
   void began(int64_t epoch);
-  void done();
+  void done(int64_t status);
   // The coordinator has asked to save and to stop; has said that the run is over.
   bool stop_asked() const;
-  bool over() const;
+  std::optional<int64_t> over() const;
 
   // Keys of one epoch, for as long as the Member lives; get() ends with kIo and the reason when the epoch has
   // ended. Keys of the job (epoch 0) stay, also when a coordinator takes the place of another.
   dist::KeyValue& store(int64_t epoch);
+
+  // What the coordinator is told with each heartbeat. The function must not wait.
+  void report(std::function<Progress()> progress);
 
   // No more heartbeats, as if the process had stopped.
   void mute_for_test();

@@ -45,6 +45,31 @@ std::string_view MessageReader::text() {
   return take(static_cast<size_t>(number()));
 }
 
+std::string beat_message(const Progress& progress) {
+  return Message(Kind::kBeat)
+      .number(progress.epoch)
+      .number(progress.step)
+      .text(progress.phase)
+      .number(progress.compute_microseconds)
+      .number(progress.wait_microseconds)
+      .number(progress.work)
+      .number(progress.bytes_sent)
+      .bytes();
+}
+
+std::optional<Progress> read_beat(MessageReader& reader) {
+  Progress progress;
+  progress.epoch = reader.number();
+  progress.step = reader.number();
+  progress.phase = reader.text();
+  progress.compute_microseconds = reader.number();
+  progress.wait_microseconds = reader.number();
+  progress.work = reader.number();
+  progress.bytes_sent = reader.number();
+  if (!reader.done() || !progress.sane()) return std::nullopt;
+  return progress;
+}
+
 std::string hello_message(const Hello& hello) {
   Message message(Kind::kHello);
   message.text(hello.job).text(hello.host).number(hello.pid);

@@ -10,6 +10,7 @@
 
 #include "ostro/base/error.h"
 #include "ostro/cluster/epoch.h"
+#include "ostro/cluster/watch/progress.h"
 
 namespace ostro::cluster {
 
@@ -36,16 +37,16 @@ enum class Kind : uint8_t {
   kGet,      // request, number, key
   kCancel,   // request
   // both
-  kBeat,  // says only that the sender lives; the coordinator answers a member's
+  kBeat,  // the sender lives; a member's has its progress, the coordinator answers it
   // coordinator to member
   kDropped,  // number of a planned epoch, why it is given up
   kStop,     // save and stop
-  kOver,     // the run is over
+  kOver,     // the run is over: the exit status of whoever led it
   // member to coordinator
   kReady,  // it knows what is trained
   kLeave,  // it wants to leave
   kBegan,  // number of a planned epoch that has taken over
-  kDone,   // the run is over
+  kDone,   // the run is over: its exit status
 };
 
 // Builds a message: Message(Kind::kEnd).number(3).text("gone").bytes().
@@ -77,6 +78,10 @@ class MessageReader {
   std::string_view rest_;
   bool short_ = false;
 };
+
+// A member's kBeat, and its fields; none when they are wrong.
+std::string beat_message(const Progress& progress);
+std::optional<Progress> read_beat(MessageReader& reader);
 
 std::string hello_message(const Hello& hello);
 // Of the fields of a kHello; none when they are wrong.

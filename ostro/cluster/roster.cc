@@ -91,7 +91,7 @@ void Roster::greet(int64_t member) {
   if (number != 0)
     send_(member, Message(Kind::kEnd).number(number).text("the others went on without this worker").bytes());
   if (stops_) send_(member, Message(Kind::kStop).bytes());
-  if (over_) send_(member, Message(Kind::kOver).bytes());
+  if (over_) send_(member, Message(Kind::kOver).number(*over_).bytes());
 }
 
 void Roster::remove(int64_t member, std::string_view why) {
@@ -149,10 +149,10 @@ void Roster::fault(int64_t member, int64_t number, std::string_view why) {
   end(reason);
 }
 
-void Roster::done() {
-  over_ = true;
-  log_info("the run is over");
-  for (const auto& [member, entry] : members_) send_(member, Message(Kind::kOver).bytes());
+void Roster::done(int64_t status) {
+  if (over_) return;
+  over_ = status;
+  for (const auto& [member, entry] : members_) send_(member, Message(Kind::kOver).number(status).bytes());
 }
 
 void Roster::stop() {
@@ -211,7 +211,7 @@ Event::Worker Roster::worker(int64_t member) const {
 
 bool Roster::may_go(int64_t member) const {
   const Entry& entry = members_.at(member);
-  return over_ || (entry.leaving && entry.rank < 0);
+  return over_.has_value() || (entry.leaving && entry.rank < 0);
 }
 
 std::vector<Event::Worker> Roster::in_epoch() const {

@@ -50,7 +50,7 @@ class Roster {
   void end_seen(int64_t member, int64_t number);
   void began(int64_t member, int64_t number);
   void fault(int64_t member, int64_t number, std::string_view why);
-  void done();
+  void done(int64_t status);
   // Asks all members to stop with their state saved.
   void stop();
 
@@ -70,13 +70,20 @@ class Roster {
 
   int64_t epoch() const { return last_; }
   int64_t size() const { return static_cast<int64_t>(members_.size()); }
-  bool over() const { return over_; }
-  // For those who watch: a member; whether it has gone as it wanted; the epoch that goes on with all its
-  // members, 0 when there is none, and these by rank.
+  // The exit status of a run that is over.
+  std::optional<int64_t> over() const { return over_; }
+  // A member; whether it has gone as it wanted; the epoch that goes on with all its members, 0 when there is
+  // none, and these by rank.
   Event::Worker worker(int64_t member) const;
   bool may_go(int64_t member) const;
   int64_t whole_epoch() const { return expected_ > 0 ? 0 : current_; }
   std::vector<Event::Worker> in_epoch() const;
+  // For those who watch: the epoch that goes on (0: none), a member's rank in it (-1: not in it), why the
+  // last one ended, and what a member said of itself.
+  int64_t current() const { return current_; }
+  int64_t rank(int64_t member) const { return members_.at(member).rank; }
+  const std::string& last_end() const { return last_end_; }
+  const Hello& hello(int64_t member) const { return members_.at(member).hello; }
 
  private:
   struct Entry {
@@ -113,7 +120,8 @@ class Roster {
   int64_t expected_ = 0;  // size of the current one, while members of it may still come back; 0: all are here
   Time expected_until_;
   Time last_added_, last_ready_;
-  bool over_ = false, stops_ = false;
+  bool stops_ = false;
+  std::optional<int64_t> over_;
   std::string last_end_ = "it has ended";
   std::map<int64_t, Values> values_;  // by epoch; 0: of the job
 };

@@ -1,24 +1,27 @@
 #include "ostro/dist/gloo_group.h"
 
+#include <algorithm>
 #include <array>
 #include <csignal>
 #include <cstring>
 #include <limits>
+#include <map>
 #include <mutex>
 #include <optional>
 #include <vector>
 
 #include <fmt/format.h>
 
+#include "ostro/base/check.h"
 #include "ostro/dist/gloo_wire.h"
 #include "ostro/dist/pair_proof.h"
 
 namespace ostro::dist {
 namespace {
 
-// In every exchange each pair first swaps one frame: how long the message is, and the message itself if it
-// fits. Gloo would end the process over a message that is longer than its receiver expects, so nothing is
-// sent unannounced.
+// In every exchange each pair swaps one frame: how long the message is, and the message itself if it fits. A
+// longer message is on its way at the same time as its frame, but can only be met by a receiver of its size
+// (body_slot): when sizes disagree, the frame says so and the body stays where it is.
 struct Frame {
   uint64_t size = 0;
   std::array<std::byte, 248> small{};
@@ -52,72 +55,129 @@ class GlooGroup final : public Group {
 
   Status exchange(std::span<const int64_t> peers, std::span<const std::span<const std::byte>> send,
                   std::span<const std::span<std::byte>> receive) override {
+    ASSIGN_OR_RETURN(const int64_t ticket, start(peers, send, receive));
+    return wait(ticket);
+  }
+
+  Result<int64_t> start(std::span<const int64_t> peers, std::span<const std::span<const std::byte>> send,
+                        std::span<const std::span<std::byte>> receive) override {
     if (fault_) return *fault_;
-    const Status status = try_exchange(peers, send, receive);
-    if (status.ok()) return status;
-    // Nobody can know which of the messages arrived, so the group is of no use any more. Closing it tells the
-    // peers.
-    fault_ = status.error();
-    wire_->close();
+    auto made = try_start(peers, send, receive);
+    if (!made.ok()) return fail(made.error());
+    open_.emplace(++tickets_, std::move(*made));
+    return tickets_;
+  }
+
+  Status wait(int64_t ticket) override {
+    if (fault_) return *fault_;
+    const auto it = open_.find(ticket);
+    OSTRO_CHECK(it != open_.end(), "no exchange has the ticket {}", ticket);
+    const Status status = finish(*it->second);
+    if (!status.ok()) return fail(status.error());
+    open_.erase(it);
     return status;
   }
 
  private:
+  // An exchange that has been started. The spans' memory is the caller's.
+  struct Exchange {
+    std::vector<int64_t> peers;
+    std::vector<std::span<const std::byte>> send;
+    std::vector<std::span<std::byte>> receive;
+    std::vector<Frame> out, in;
+    int64_t bytes = 0;
+    std::shared_ptr<Flight> flight;
+  };
+
+  // Nobody can know which of the messages arrived, so the group is of no use any more. Closing it tells the
+  // peers.
+  Error fail(const Error& error) {
+    fault_ = error;
+    wire_->close();
+    open_.clear();
+    return error;
+  }
+
   // The next slot between this worker and the peer. Both count alike, so messages of a pair keep their order.
   uint64_t next(int64_t peer) { return exchanges_[static_cast<size_t>(peer)]++; }
 
-  Error lost(const Error& error) const { return error.with_context(fmt::format("worker {}", rank_)); }
-
-  Error wrong_size(size_t expected, int64_t peer, uint64_t sent) const {
-    return invalid_argument(
-        fmt::format("worker {} expects {} bytes from worker {}, which sent {}", rank_, expected, peer, sent));
+  Status check_arguments(const Exchange& e) const {
+    if (e.send.size() != e.peers.size() || e.receive.size() != e.peers.size())
+      return invalid_argument(fmt::format("exchange with {} peers, {} to send, {} to receive", e.peers.size(),
+                                          e.send.size(), e.receive.size()));
+    for (size_t i = 0; i < e.peers.size(); ++i) {
+      if (e.peers[i] < 0 || e.peers[i] >= size())
+        return invalid_argument(fmt::format("exchange with worker {} of {}", e.peers[i], size()));
+      if (const size_t most = std::max(e.send[i].size(), e.receive[i].size()); most > kMaxBody)
+        return invalid_argument(fmt::format("a message of {} bytes, {} at most", most, kMaxBody));
+    }
+    return Status();
   }
 
-  Status try_exchange(std::span<const int64_t> peers, std::span<const std::span<const std::byte>> send,
-                      std::span<const std::span<std::byte>> receive) {
-    if (send.size() != peers.size() || receive.size() != peers.size())
-      return invalid_argument(fmt::format("exchange with {} peers, {} to send, {} to receive", peers.size(),
-                                          send.size(), receive.size()));
-    for (const int64_t peer : peers)
-      if (peer < 0 || peer >= size())
-        return invalid_argument(fmt::format("exchange with worker {} of {}", peer, size()));
-    const Deadline deadline =
-        Deadline::clock::now() + (wait_for_ever_ ? std::chrono::milliseconds(kForEver) : timeout_);
-    std::vector<Frame> out(peers.size());
-    std::vector<Frame> in(peers.size());
-    std::vector<Transfer> frames;
+  Result<std::unique_ptr<Exchange>> try_start(std::span<const int64_t> peers,
+                                              std::span<const std::span<const std::byte>> send,
+                                              std::span<const std::span<std::byte>> receive) {
+    auto made = std::make_unique<Exchange>();
+    Exchange& e = *made;
+    e.peers.assign(peers.begin(), peers.end());
+    e.send.assign(send.begin(), send.end());
+    e.receive.assign(receive.begin(), receive.end());
+    RETURN_IF_ERROR(check_arguments(e));
+    e.out.resize(peers.size());
+    e.in.resize(peers.size());
+    std::vector<Transfer> transfers;  // the frames, then the bodies
     std::vector<Transfer> bodies;
-    int64_t sent = 0;
     for (size_t i = 0; i < peers.size(); ++i) {
       if (peers[i] == rank_) continue;
       const uint64_t number = next(peers[i]);
-      out[i].size = send[i].size();
-      if (!send[i].empty() && send[i].size() <= out[i].small.size())
-        std::memcpy(out[i].small.data(), send[i].data(), send[i].size());
-      frames.push_back({peers[i], slot_of(SlotKind::kFrame, number), std::as_bytes(std::span(&out[i], 1)),
-                        std::as_writable_bytes(std::span(&in[i], 1))});
-      Transfer body{peers[i], slot_of(SlotKind::kBody, number), {}, {}};
-      if (send[i].size() > out[i].small.size()) body.send = send[i];
-      if (receive[i].size() > in[i].small.size()) body.receive = receive[i];
-      if (!body.send.empty() || !body.receive.empty()) bodies.push_back(body);
-      sent += static_cast<int64_t>(send[i].size());
+      Frame &out = e.out[i], &in = e.in[i];
+      out.size = send[i].size();
+      if (!send[i].empty() && send[i].size() <= out.small.size())
+        std::memcpy(out.small.data(), send[i].data(), send[i].size());
+      transfers.push_back({peers[i], slot_of(SlotKind::kFrame, number), std::as_bytes(std::span(&out, 1)),
+                           std::as_writable_bytes(std::span(&in, 1))});
+      if (send[i].size() > out.small.size())
+        bodies.push_back({peers[i], body_slot(number, send[i].size()), send[i], {}});
+      if (receive[i].size() > in.small.size())
+        bodies.push_back({peers[i], body_slot(number, receive[i].size()), {}, receive[i]});
+      e.bytes += static_cast<int64_t>(send[i].size());
     }
-    if (const Status status = wire_->move(frames, deadline); !status.ok()) return lost(status.error());
-    for (size_t i = 0; i < peers.size(); ++i) {
-      const bool self = peers[i] == rank_;
-      if (!self && in[i].size == kLeaves)
-        return io_error(fmt::format("worker {}: lost worker {}: it left the group", rank_, peers[i]));
-      const uint64_t size = self ? send[i].size() : in[i].size;
-      if (size != receive[i].size()) return wrong_size(receive[i].size(), peers[i], size);
-      if (size == 0) continue;
-      if (self)
-        std::memmove(receive[i].data(), send[i].data(), size);
-      else if (size <= in[i].small.size())
-        std::memcpy(receive[i].data(), in[i].small.data(), size);
+    const size_t heads = transfers.size();
+    transfers.insert(transfers.end(), bodies.begin(), bodies.end());
+    e.flight = wire_->start(transfers, heads);
+    return made;
+  }
+
+  Status finish(Exchange& e) {
+    Status wrong;  // what the frames say
+    const Deadline deadline =
+        Deadline::clock::now() + (wait_for_ever_ ? std::chrono::milliseconds(kForEver) : timeout_);
+    const Status moved = wire_->land(*e.flight, deadline, [&] {
+      for (size_t i = 0; i < e.peers.size() && wrong.ok(); ++i)
+        wrong =
+            arrived(e.peers[i], e.peers[i] == rank_ ? e.send[i].size() : e.in[i].size, e.receive[i].size());
+      return wrong;
+    });
+    RETURN_IF_ERROR(wrong);
+    if (!moved.ok()) return moved.error().with_context(fmt::format("worker {}", rank_));
+    for (size_t i = 0; i < e.peers.size(); ++i) {
+      const size_t size = e.receive[i].size();
+      if (size > 0 && e.peers[i] == rank_)
+        std::memmove(e.receive[i].data(), e.send[i].data(), size);
+      else if (size > 0 && size <= e.in[i].small.size())
+        std::memcpy(e.receive[i].data(), e.in[i].small.data(), size);
     }
-    if (!bodies.empty())
-      if (const Status status = wire_->move(bodies, deadline); !status.ok()) return lost(status.error());
-    bytes_sent_ += sent;
+    bytes_sent_ += e.bytes;
+    return Status();
+  }
+
+  // What a frame says of a peer's message.
+  Status arrived(int64_t peer, uint64_t size, size_t expected) const {
+    if (peer != rank_ && size == kLeaves)
+      return io_error(fmt::format("worker {}: lost worker {}: it left the group", rank_, peer));
+    if (size != expected)
+      return invalid_argument(fmt::format("worker {} expects {} bytes from worker {}, which sent {}", rank_,
+                                          expected, peer, size));
     return Status();
   }
 
@@ -146,7 +206,9 @@ class GlooGroup final : public Group {
   const std::chrono::milliseconds timeout_;
   bool wait_for_ever_ = false;
   const std::unique_ptr<GlooWire> wire_;
-  std::vector<uint64_t> exchanges_;  // with each worker so far
+  std::vector<uint64_t> exchanges_;                    // with each worker so far
+  std::map<int64_t, std::unique_ptr<Exchange>> open_;  // by ticket: those that nobody has waited for
+  int64_t tickets_ = 0;
   int64_t bytes_sent_ = 0;
   std::optional<Error> fault_;  // the first error
 };
@@ -164,7 +226,7 @@ Result<std::unique_ptr<Group>> connect_gloo(const ir::Mesh& mesh, int64_t rank, 
 
   const Deadline deadline = Deadline::clock::now() + options.connect_timeout;
   const std::string context = fmt::format("worker {}", rank);
-  auto wire = GlooWire::connect(rank, mesh.size(), store, prefix, options.bind, deadline);
+  auto wire = GlooWire::connect(rank, mesh.size(), store, prefix, options.epoch, options.bind, deadline);
   if (!wire.ok()) return wire.error().with_context(context);
   const Status proved = prove_pairs(**wire, rank, mesh.size(), options.secret, prefix, deadline);
   if (!proved.ok()) return proved.error().with_context(context);

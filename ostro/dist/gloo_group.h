@@ -19,6 +19,7 @@ struct GlooOptions {
   std::chrono::milliseconds connect_timeout{10'000};  // for the whole mesh
   std::chrono::milliseconds exchange_timeout{60'000};
   std::string secret;  // shared by the job; every pair proves it
+  int64_t epoch = 0;   // its number, for fault_point() (base/watch/fault_point.h)
 };
 
 // Connects the mesh.size() workers, each of which calls this with the same `prefix` (unique for each group).

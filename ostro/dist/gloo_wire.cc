@@ -4,10 +4,12 @@
 // - A message that is half read when its connection breaks is not told: its wait sleeps until its timeout.
 // Only
 //   messages that have not begun are told. Hence `watch_` below.
+// - Its thread must not find a connection locked by another thread. Hence gloo_loop.h.
 // - Connections are closed with what was sent and not yet acknowledged thrown away.
 #include "ostro/dist/gloo_wire.h"
 
 #include <algorithm>
+#include <functional>
 #include <mutex>
 #include <optional>
 #include <stdexcept>
@@ -20,6 +22,8 @@
 #include <gloo/transport/tcp/device.h>
 #include <gloo/transport/unbound_buffer.h>
 
+#include "ostro/base/watch/fault_point.h"
+#include "ostro/dist/gloo_loop.h"
 #include "ostro/dist/meet.h"
 
 namespace ostro::dist {
@@ -32,12 +36,14 @@ using GlooBuffer = gloo::transport::UnboundBuffer;
 // told.
 class GlooStore final : public gloo::rendezvous::Store {
  public:
-  GlooStore(KeyValue& store, std::string prefix, Deadline deadline)
-      : store_(store), prefix_(std::move(prefix)), deadline_(deadline) {}
+  // Calls `published` after each set(): of this process's address.
+  GlooStore(KeyValue& store, std::string prefix, Deadline deadline, std::function<void()> published)
+      : store_(store), prefix_(std::move(prefix)), deadline_(deadline), published_(std::move(published)) {}
 
   void set(const std::string& key, const std::vector<char>& data) override {
     const Status status = store_.set(prefix_ + key, std::string_view(data.data(), data.size()));
     if (!status.ok()) throw std::runtime_error(status.error().message());
+    published_();
   }
   std::vector<char> get(const std::string& key) override {
     const auto value = store_.get(prefix_ + key, left_until(deadline_));
@@ -53,12 +59,34 @@ class GlooStore final : public gloo::rendezvous::Store {
   KeyValue& store_;
   const std::string prefix_;
   const Deadline deadline_;
+  const std::function<void()> published_;
+};
+
+// A message that is sent or received.
+struct Pending {
+  std::unique_ptr<GlooBuffer> buffer;
+  int64_t peer;
+  uint64_t slot;
+  bool receives;
+  bool head;
+  bool done = false;
+};
+
+struct Messages final : Flight {
+  std::vector<Pending> pending;  // receivers first: what a peer has sent already then comes at once
+  std::mutex mutex;              // guards what follows
+  std::vector<std::optional<std::string>> refused;  // why a message could not be started
 };
 
 class Wire final : public GlooWire {
  public:
-  Wire(std::shared_ptr<gloo::rendezvous::Context> context, int64_t rank, int64_t size)
-      : context_(std::move(context)), rank_(rank), size_(size), watched_(static_cast<size_t>(size)) {}
+  Wire(std::shared_ptr<gloo::rendezvous::Context> context, std::unique_ptr<GlooLoop> loop, int64_t rank,
+       int64_t size)
+      : context_(std::move(context)),
+        loop_(std::move(loop)),
+        rank_(rank),
+        size_(size),
+        watched_(static_cast<size_t>(size)) {}
   ~Wire() override { close(); }
 
   // Throws. From every peer one byte is awaited that it sends only before it leaves. So when a connection
@@ -71,39 +99,77 @@ class Wire final : public GlooWire {
     watcher_ = std::thread([this] { watch(); });
   }
 
-  Status move(std::span<const Transfer> transfers, Deadline deadline) override {
-    return move(transfers, deadline, false);
+  std::shared_ptr<Flight> start(std::span<const Transfer> transfers, size_t heads) override {
+    auto flight = std::make_shared<Messages>();
+    if (!context_) return flight;
+    for (const bool receives : {true, false})
+      for (size_t i = 0; i < transfers.size(); ++i) {
+        const Transfer& t = transfers[i];
+        void* data = receives ? t.receive.data() : const_cast<std::byte*>(t.send.data());
+        const size_t size = receives ? t.receive.size() : t.send.size();
+        if (size > 0)
+          flight->pending.push_back(
+              {context_->createUnboundBuffer(data, size), t.peer, t.slot, receives, i < heads, false});
+      }
+    flight->refused.resize(flight->pending.size());
+    {
+      const std::lock_guard lock(mutex_);
+      flights_.push_back(flight);
+      if (aborted_ || broken_) wake(*flight);
+    }
+    if (!flight->pending.empty()) loop_->run([flight] { post(*flight); });
+    return flight;
+  }
+
+  Status land(Flight& flight, Deadline deadline, const std::function<Status()>& check) override {
+    auto& messages = dynamic_cast<Messages&>(flight);
+    Status status = ended() || !context_ ? stopped() : Status();
+    if (status.ok() && check) {
+      status = wait(messages, deadline, [](const Pending& p) { return p.head && p.receives; });
+      if (status.ok()) status = check();
+    }
+    if (status.ok()) status = wait(messages, deadline, [](const Pending&) { return true; });
+    if (status.ok())
+      forget(messages);
+    else
+      close();
+    return status;
   }
 
   void move_last(std::span<const Transfer> transfers, Deadline deadline) override {
     stop_watch();
-    (void)move(transfers, deadline, true);
+    const auto flight = start(transfers, 0);
+    auto& messages = dynamic_cast<Messages&>(*flight);
+    for (size_t i = 0; i < messages.pending.size(); ++i) (void)wait_one(messages, i, deadline);
+    close();
   }
 
   void abort(const std::string& reason) override {
     const std::lock_guard lock(mutex_);
     if (!aborted_) aborted_ = reason;
-    wake();
+    wake_all();
   }
 
   void close() override {
     stop_watch();
     if (!context_) return;
+    loop_->stop();
     try {
       context_->closeConnections();
     } catch (const std::exception&) {  // connections that are broken already
     }
+    // A buffer that a message is in lives as long as the connection, and its destructor waits for that.
+    {
+      const std::lock_guard lock(mutex_);
+      for (const auto& flight : flights_) flight->pending.clear();
+      flights_.clear();
+    }
     watch_.reset();
+    loop_.reset();
     context_.reset();
   }
 
  private:
-  struct Pending {
-    std::unique_ptr<GlooBuffer> buffer;
-    const Transfer* transfer;
-    bool receives;
-  };
-
   void watch() {
     try {
       // Each peer that leaves ends one wait; no more than these can come. The time is a year: never.
@@ -112,7 +178,7 @@ class Wire final : public GlooWire {
     } catch (const std::exception& e) {
       const std::lock_guard lock(mutex_);
       broken_ = e.what();
-      wake();
+      wake_all();
     }
   }
 
@@ -122,62 +188,69 @@ class Wire final : public GlooWire {
     watcher_.join();
   }
 
+  static void wake(Messages& flight) {
+    for (const Pending& p : flight.pending) {
+      p.buffer->abortWaitRecv();
+      p.buffer->abortWaitSend();
+    }
+  }
+
   // With the mutex held.
-  void wake() {
-    for (GlooBuffer* buffer : in_flight_) {
-      buffer->abortWaitRecv();
-      buffer->abortWaitSend();
-    }
+  void wake_all() {
+    for (const auto& flight : flights_) wake(*flight);
   }
 
-  Status move(std::span<const Transfer> transfers, Deadline deadline, bool all) {
-    if (!context_) return stopped();
-    std::vector<Pending> pending;
-    // Receivers first: what a peer has sent already then comes at once.
-    for (const bool receives : {true, false})
-      for (const Transfer& t : transfers) {
-        void* data = receives ? t.receive.data() : const_cast<std::byte*>(t.send.data());
-        const size_t size = receives ? t.receive.size() : t.send.size();
-        if (size > 0) pending.push_back({context_->createUnboundBuffer(data, size), &t, receives});
-      }
-    {
-      const std::lock_guard lock(mutex_);
-      if (!aborted_ && !broken_)
-        for (const Pending& p : pending) in_flight_.push_back(p.buffer.get());
-    }
-    const Status status = aborted() ? stopped() : run(pending, deadline, all);
+  void forget(const Messages& messages) {
     const std::lock_guard lock(mutex_);
-    in_flight_.clear();
-    return status;
+    std::erase_if(flights_, [&](const auto& flight) { return flight.get() == &messages; });
   }
 
-  Status run(std::vector<Pending>& pending, Deadline deadline, bool all) {
-    Status first;
-    for (const bool post : {true, false})
-      for (Pending& p : pending) {
-        const auto peer = static_cast<int>(p.transfer->peer);
-        Status status;
-        try {
-          if (post && p.receives)
-            p.buffer->recv(peer, p.transfer->slot);
-          else if (post)
-            p.buffer->send(peer, p.transfer->slot);
-          else if (!(p.receives ? p.buffer->waitRecv(left_until(deadline))
-                                : p.buffer->waitSend(left_until(deadline))))
-            status = stopped();
-        } catch (const std::exception& e) {
-          status =
-              Deadline::clock::now() < deadline
-                  ? io_error(fmt::format("lost worker {}: {}", peer, e.what()))
-                  : io_error(fmt::format("worker {} {} nothing in time", peer, p.receives ? "sent" : "took"));
-        }
-        if (!status.ok() && !all) return status;
-        if (!status.ok() && first.ok()) first = status;
+  // On Gloo's thread.
+  static void post(Messages& flight) {
+    for (size_t i = 0; i < flight.pending.size(); ++i) {
+      Pending& p = flight.pending[i];
+      try {
+        p.receives ? p.buffer->recv(static_cast<int>(p.peer), p.slot)
+                   : p.buffer->send(static_cast<int>(p.peer), p.slot);
+      } catch (const std::exception& e) {
+        const std::lock_guard lock(flight.mutex);
+        flight.refused[i] = e.what();
+        p.buffer->abortWaitRecv();
+        p.buffer->abortWaitSend();
       }
-    return first;
+    }
   }
 
-  bool aborted() {
+  template <typename F>
+  Status wait(Messages& flight, Deadline deadline, F which) {
+    for (size_t i = 0; i < flight.pending.size(); ++i) {
+      Pending& p = flight.pending[i];
+      if (p.done || !which(p)) continue;
+      RETURN_IF_ERROR(wait_one(flight, i, deadline));
+      p.done = true;
+    }
+    return Status();
+  }
+
+  // Gloo's wait sleeps until the message is there, the wait is ended or the time is over.
+  Status wait_one(Messages& flight, size_t i, Deadline deadline) {
+    const Pending& p = flight.pending[i];
+    std::string why;
+    try {
+      const milliseconds left = left_until(deadline);
+      if (p.receives ? p.buffer->waitRecv(left) : p.buffer->waitSend(left)) return Status();
+      const std::lock_guard lock(flight.mutex);
+      if (!flight.refused[i]) return stopped();
+      why = *flight.refused[i];
+    } catch (const std::exception& e) {
+      why = e.what();
+    }
+    return Deadline::clock::now() < deadline
+               ? io_error(fmt::format("lost worker {}: {}", p.peer, why))
+               : io_error(fmt::format("worker {} {} nothing in time", p.peer, p.receives ? "sent" : "took"));
+  }
+
+  bool ended() {
     const std::lock_guard lock(mutex_);
     return aborted_ || broken_;
   }
@@ -203,14 +276,15 @@ class Wire final : public GlooWire {
   }
 
   std::shared_ptr<gloo::rendezvous::Context> context_;
+  std::unique_ptr<GlooLoop> loop_;
   const int64_t rank_;
   const int64_t size_;
   std::vector<char> watched_;
   std::unique_ptr<GlooBuffer> watch_;
   std::thread watcher_;
 
-  std::mutex mutex_;  // guards what follows
-  std::vector<GlooBuffer*> in_flight_;
+  std::mutex mutex_;                                // guards what follows
+  std::vector<std::shared_ptr<Messages>> flights_;  // that have not landed
   std::optional<std::string> aborted_;
   std::optional<std::string> broken_;
 };
@@ -218,8 +292,8 @@ class Wire final : public GlooWire {
 }  // namespace
 
 Result<std::unique_ptr<GlooWire>> GlooWire::connect(int64_t rank, int64_t size, KeyValue& store,
-                                                    const std::string& prefix, const std::string& bind,
-                                                    Deadline deadline) {
+                                                    const std::string& prefix, int64_t epoch,
+                                                    const std::string& bind, Deadline deadline) {
   RETURN_IF_ERROR(check_address(bind));
   RETURN_IF_ERROR(meet(rank, size, store, prefix, deadline));
   try {
@@ -229,10 +303,10 @@ Result<std::unique_ptr<GlooWire>> GlooWire::connect(int64_t rank, int64_t size, 
     auto context =
         std::make_shared<gloo::rendezvous::Context>(static_cast<int>(rank), static_cast<int>(size));
     context->setTimeout(std::max(left_until(deadline) / 5, milliseconds(1)));  // Gloo multiplies by five
-    GlooStore addresses(store, prefix + "address/", deadline);
+    GlooStore addresses(store, prefix + "address/", deadline, [&] { fault_point("connect", epoch, rank); });
     // The wire gets the context only afterwards: closing one that did not connect fails.
     context->connectFullMesh(addresses, device);
-    auto wire = std::make_unique<Wire>(std::move(context), rank, size);
+    auto wire = std::make_unique<Wire>(std::move(context), GlooLoop::start(device), rank, size);
     wire->start_watch();
     return std::unique_ptr<GlooWire>(std::move(wire));
   } catch (const std::exception& e) {

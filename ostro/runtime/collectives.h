@@ -29,6 +29,18 @@ class Collectives {
   virtual Status exchange(std::span<const int64_t> peers, std::span<const std::span<const std::byte>> send,
                           std::span<const std::span<std::byte>> receive) = 0;
 
+  // Starts an exchange and returns a ticket for wait(). Until then all its memory belongs to the exchange,
+  // with an error or without. Every worker starts its exchanges in the same order, that of the program;
+  // several may be on their way. Where nothing moves by itself this does the whole exchange.
+  virtual Result<int64_t> start(std::span<const int64_t> peers,
+                                std::span<const std::span<const std::byte>> send,
+                                std::span<const std::span<std::byte>> receive) {
+    RETURN_IF_ERROR(exchange(peers, send, receive));
+    return 0;
+  }
+  // Waits until the exchange has done what exchange() says. Once for each ticket.
+  virtual Status wait(int64_t /*ticket*/) { return Status(); }
+
   // Bytes this worker has sent to others so far.
   virtual int64_t bytes_sent() const = 0;
 };

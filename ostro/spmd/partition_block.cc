@@ -46,8 +46,9 @@ Local BlockPartitioner::move(const Local& x, const Layout& to) {
     const Split& from = now.layout[i];
     if (!from.split() || from == to[i]) continue;
     const ir::Axis& axis = x.whole.axes[i];
-    now.id = builder_.add(OpKind::all_gather, {now.id},
-                          {{"axis", axis.name}, {"mesh_axis", from.mesh_axis}, {"size", axis.size}});
+    now.id = builder_.add(
+        OpKind::all_gather, {now.id},
+        {{"axis", axis.name}, {"mesh_axis", from.mesh_axis}, {"bounds", from.bounds}, {"size", axis.size}});
     now.layout[i] = {};
   }
   for (size_t i = 0; i < to.size(); ++i) {
@@ -219,15 +220,15 @@ Result<Locals> BlockPartitioner::run_plain(const ir::Op& op, const Locals& in,
         if (const ir::Axis& axis = out[i].axes[a]; r.layout[a].split())
           r.layout[a].bounds = box_bounds(r.layout[a], in[0].whole.size_of(axis.name), axis.size);
     for (const std::string& axis : splits.maxed)
-      r.id = builder_.add(OpKind::all_reduce_max, {r.id}, {{"mesh_axis", splits.axes.at(axis).mesh_axis}});
+      r.id = builder_.add(OpKind::all_reduce_max, {r.id}, over(splits.axes.at(axis).mesh_axis));
     // Only one worker holds the row; the others have +0, whose bits are zero. A sum would lose the sign of
     // -0.
     if (op.kind == OpKind::gather)
       if (const auto it = splits.axes.find(op.attrs.str("axis")); it != splits.axes.end())
-        r.id = builder_.add(OpKind::all_reduce_bits, {r.id}, {{"mesh_axis", it->second.mesh_axis}});
+        r.id = builder_.add(OpKind::all_reduce_bits, {r.id}, over(it->second.mesh_axis));
     if (op.kind == OpKind::fingerprint)
       for (const auto& [axis, split] : splits.axes)
-        r.id = builder_.add(OpKind::all_reduce_int, {r.id}, {{"mesh_axis", split.mesh_axis}});
+        r.id = builder_.add(OpKind::all_reduce_int, {r.id}, over(split.mesh_axis));
     results.push_back(move(r, natural(out[i])));
   }
   return results;
@@ -256,8 +257,7 @@ Result<Local> BlockPartitioner::run_sum(const ir::Op& op, const Locals& in, cons
   if (op.kind == OpKind::cross_entropy_sum) attrs.set("axis", part_name(axis));
   if (integer) {
     const ValueId sum = builder_.add(op.kind, operands, attrs);
-    return Local{builder_.add(OpKind::all_reduce_int, {sum}, {{"mesh_axis", split.mesh_axis}}), out,
-                 splits.layout(out)};
+    return Local{builder_.add(OpKind::all_reduce_int, {sum}, over(split.mesh_axis)), out, splits.layout(out)};
   }
   std::vector<ValueId> partials;
   for (const numerics::LeafBounds& leaf : leaves_here(axis, split, size)) {
@@ -307,13 +307,15 @@ Local BlockPartitioner::tree_over_workers(ValueId partial, const Shape& out, con
   size_t kept = 0;  // the axis of the result that the same workers share, if any
   while (kept < wanted.size() && wanted[kept].mesh_axis != mesh_axis) ++kept;
   if (kept == wanted.size()) {
-    result.id =
-        builder_.add(OpKind::all_reduce_tree, {partial}, {{"mesh_axis", mesh_axis}, {"leaves", leaves}});
+    ir::Attrs attrs = over(mesh_axis);
+    attrs.set("leaves", leaves);
+    result.id = builder_.add(OpKind::all_reduce_tree, {partial}, attrs);
   } else {
     const ir::Axis& scattered = out.axes[kept];
     result.id = builder_.add(OpKind::reduce_scatter_tree, {partial},
                              {{"axis", scattered.name},
                               {"mesh_axis", mesh_axis},
+                              {"bounds", wanted[kept].bounds},
                               {"leaves", leaves},
                               {"size", mine(wanted[kept], scattered.size).second}});
     result.layout[kept] = wanted[kept];

@@ -86,6 +86,10 @@ class BlockPartitioner {
   void shift_origins(const ir::Op& op, const OpSplits& splits, std::vector<ir::ValueId>& operands,
                      const Locals& in);
   ir::Attrs local_attrs(const ir::Op& op, const OpSplits& splits, const Locals& in);
+  // Attributes of an all-reduce over the workers along a mesh axis.
+  ir::Attrs over(const std::string& mesh_axis) const {
+    return {{"mesh_axis", mesh_axis}, {"workers", placement_.sharding.mesh.size_of(mesh_axis)}};
+  }
   Layout natural(const ir::Shape& shape) const { return placement_.layout(role_, shape); }
   std::pair<int64_t, int64_t> mine(const Split& split, int64_t size) const {
     return held(placement_.sharding.mesh, rank_, split, size);

@@ -48,6 +48,15 @@ Buffer shard(const ir::Mesh& mesh, int64_t rank, const Layout& layout, const Buf
   return out;
 }
 
+std::optional<int64_t> part_offset(const ir::Mesh& mesh, int64_t rank, const Layout& layout,
+                                   const ir::Shape& whole) {
+  int64_t runs = 0, offset = 0;
+  for_each_run(mesh, rank, layout, whole, [&](int64_t at, int64_t, int64_t) {
+    if (runs++ == 0) offset = at;
+  });
+  return runs <= 1 ? std::optional(offset) : std::nullopt;
+}
+
 void place(const ir::Mesh& mesh, int64_t rank, const Layout& layout, const Buffer& part, Buffer& whole) {
   for_each_run(mesh, rank, layout, whole.shape(), [&](int64_t to, int64_t from, int64_t bytes) {
     std::memcpy(whole.mutable_bytes().data() + to, part.bytes().data() + from, static_cast<size_t>(bytes));

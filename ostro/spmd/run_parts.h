@@ -3,6 +3,7 @@
 #pragma once
 
 #include <functional>
+#include <optional>
 #include <vector>
 
 #include "ostro/runtime/engine.h"
@@ -12,6 +13,10 @@ namespace ostro::spmd {
 
 // What worker `rank` holds of a whole value (a copy).
 runtime::Buffer shard(const ir::Mesh& mesh, int64_t rank, const Layout& layout, const runtime::Buffer& whole);
+
+// Where worker `rank`'s part begins in the whole value, in bytes, if all of it lies together there.
+std::optional<int64_t> part_offset(const ir::Mesh& mesh, int64_t rank, const Layout& layout,
+                                   const ir::Shape& whole);
 
 // Copies worker `rank`'s part to its place in the whole value.
 void place(const ir::Mesh& mesh, int64_t rank, const Layout& layout, const runtime::Buffer& part,

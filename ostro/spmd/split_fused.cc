@@ -16,7 +16,7 @@ Locals BlockPartitioner::run_cross_entropy(const ir::Op& op, const Locals& in, c
                                            const OpSplits& splits) {
   const std::string axis = splits.summed;
   const Split& split = splits.axes.at(axis);
-  const ir::Attrs over_mesh{{"mesh_axis", split.mesh_axis}};
+  const ir::Attrs over_mesh = over(split.mesh_axis);
   std::vector<ValueId> operands;
   for (const Local& x : in) operands.push_back(x.id);
   shift_origins(op, splits, operands, in);

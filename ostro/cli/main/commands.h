@@ -30,6 +30,7 @@ int train_command(Args args);
 int launch_command(Args args);
 int coordinator_command(Args args);
 int worker_command(Args args);
+int status_command(Args args);
 int hash_command(Args args);
 int inspect_command(Args args);
 int eval_command(Args args);

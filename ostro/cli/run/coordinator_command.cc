@@ -100,7 +100,7 @@ Result<int> coordinate(cluster::CoordinatorOptions options) {
   }
   const auto until = std::chrono::steady_clock::now() + kFarewell;
   while (coordinator->members() > 0 && std::chrono::steady_clock::now() < until) lines.write_some();
-  const int status = asked ? kExitInterrupted : kExitOk;
+  const int status = static_cast<int>(coordinator->over().value_or(kExitInterrupted));
   lines.add(event_line({{"event", "finished"}, {"status", status}}));
   lines.write_some();
   return status;

@@ -4,6 +4,7 @@
 #include <unistd.h>
 #include <algorithm>
 #include <cstdlib>
+#include <mutex>
 #include <random>
 #include <utility>
 
@@ -14,6 +15,10 @@
 #include "ostro/cli/shared/own_path.h"
 #include "ostro/cluster/coordinator.h"
 #include "ostro/cluster/local_launcher.h"
+#include "ostro/cluster/watch/cluster_file.h"
+#include "ostro/io/files/local_file_system.h"
+#include "ostro/io/files/path.h"
+#include "ostro/train/options/config.h"
 #include "ostro/train/options/mesh.h"
 #include "ostro/train/run/signals.h"
 
@@ -28,8 +33,36 @@ std::string new_secret() {
   return secret;
 }
 
+// Processes of this host that the coordinator has heard nothing from.
+class Silent {
+ public:
+  void add(const cluster::Hello& hello) {
+    const std::lock_guard lock(mutex_);
+    pids_.push_back(hello.pid);
+  }
+  std::vector<int64_t> take() {
+    const std::lock_guard lock(mutex_);
+    return std::exchange(pids_, {});
+  }
+
+ private:
+  std::mutex mutex_;
+  std::vector<int64_t> pids_;
+};
+
+// "replica 1, data 4, model 1", or "" where so many workers form none.
+std::string mesh_text(const train::TrainConfig& config, int64_t workers) {
+  const auto sharding = train::sharding_for(config.trainer.sharding, workers);
+  if (!sharding.ok()) return "";
+  std::string text;
+  for (const auto& axis : sharding->mesh.axes)
+    text += fmt::format("{}{} {}", text.empty() ? "" : ", ", axis.name, axis.size);
+  return text;
+}
+
 Result<int> launch(int64_t workers, int64_t min_workers, const train::TrainConfig& config,
                    const std::vector<std::string>& words) {
+  const std::string directory = train::run_directory(config);
   cluster::LocalWorkers local;
   local.count = workers;
   const char* given = std::getenv("OSTRO_JOB_SECRET");
@@ -39,6 +72,12 @@ Result<int> launch(int64_t workers, int64_t min_workers, const train::TrainConfi
   options.min_workers = min_workers;
   options.max_workers = workers;
   options.multiple = train::mesh_multiple(config.trainer.sharding);
+  Silent silent;
+  options.on_silence = [&](const cluster::Hello& hello) { silent.add(hello); };
+  options.mesh = [&](int64_t size) { return mesh_text(config, size); };
+  RETURN_IF_ERROR(io::local_file_system().make_dirs(directory));
+  options.journal = io::join_path(directory, cluster::kJournalFile);
+  options.state_file = io::join_path(directory, cluster::kClusterFile);
   ASSIGN_OR_RETURN(const auto coordinator, cluster::Coordinator::start(options));
   ASSIGN_OR_RETURN(const std::string path, own_path());
   local.command = {path, "worker", "--coordinator", fmt::format("127.0.0.1:{}", coordinator->port())};
@@ -53,6 +92,7 @@ Result<int> launch(int64_t workers, int64_t min_workers, const train::TrainConfi
   local.look = [&] {
     if (signals.stop_requested() && !std::exchange(asked, true)) coordinator->stop_run();
   };
+  local.hopeless = [&] { return silent.take(); };
   return cluster::run_local_workers(local);
 }
 

@@ -10,6 +10,8 @@
 #include <thread>
 
 #include "ostro/base/log.h"
+#include "ostro/base/watch/fault_point.h"
+#include "ostro/base/watch/pulse.h"
 #include "ostro/cli/main/commands.h"
 #include "ostro/cli/main/exit_code.h"
 #include "ostro/cli/run/train_run.h"
@@ -17,9 +19,12 @@
 #include "ostro/cli/shared/engine_choice.h"
 #include "ostro/cluster/local_launcher.h"
 #include "ostro/cluster/member.h"
+#include "ostro/cluster/watch/cluster_file.h"
 #include "ostro/dist/gloo_group.h"
+#include "ostro/io/files/path.h"
 #include "ostro/io/s3/routing_file_system.h"
 #include "ostro/train/record/version.h"
+#include "ostro/train/report/goodput.h"
 #include "ostro/train/run/follower.h"
 #include "ostro/train/run/signals.h"
 
@@ -42,15 +47,18 @@ class CoordinatedMembership final : public train::Membership {
     dist::GlooOptions options;
     options.bind = bind_;
     options.secret = secret_;
+    options.epoch = epoch.number;
     ASSIGN_OR_RETURN(auto group, dist::connect_gloo(mesh, epoch.rank, member_.store(epoch.number),
                                                     fmt::format("gloo/{}", epoch.number), options));
     return std::unique_ptr<dist::Group>(
         std::make_unique<EpochGroup>(std::move(group), member_, epoch.number));
   }
   void ready() override { member_.ready(); }
-  void began(int64_t epoch) override { member_.began(epoch); }
+  void began(int64_t epoch) override {
+    pulse_epoch(epoch);
+    member_.began(epoch);
+  }
   void fault(int64_t epoch, const std::string& why) override { member_.fault(epoch, why); }
-  void done() override { member_.done(); }
 
  private:
   // Connections that end when their epoch does.
@@ -68,7 +76,28 @@ class CoordinatedMembership final : public train::Membership {
     std::vector<int64_t> peers(std::string_view axes) const override { return group_->peers(axes); }
     Status exchange(std::span<const int64_t> peers, std::span<const std::span<const std::byte>> send,
                     std::span<const std::span<std::byte>> receive) override {
-      return group_->exchange(peers, send, receive);
+      const int64_t before = group_->bytes_sent();
+      Status status;
+      {
+        const PulseWait wait;
+        status = group_->exchange(peers, send, receive);
+      }
+      pulse_sent(group_->bytes_sent() - before);
+      return status;
+    }
+    Result<int64_t> start(std::span<const int64_t> peers, std::span<const std::span<const std::byte>> send,
+                          std::span<const std::span<std::byte>> receive) override {
+      return group_->start(peers, send, receive);
+    }
+    Status wait(int64_t ticket) override {
+      const int64_t before = group_->bytes_sent();
+      Status status;
+      {
+        const PulseWait wait;
+        status = group_->wait(ticket);
+      }
+      pulse_sent(group_->bytes_sent() - before);
+      return status;
     }
     void abort(const std::string& reason) override { group_->abort(reason); }
     void wait_for_ever(bool on) override { group_->wait_for_ever(on); }
@@ -142,10 +171,10 @@ class WorkerLoop {
   }
 
  private:
-  bool stopped() const { return member_.stop_asked() || member_.over(); }
+  bool stopped() const { return member_.stop_asked() || member_.over().has_value(); }
 
   int ended(const Error& error) {
-    if (member_.over()) return kExitOk;
+    if (const auto over = member_.over()) return static_cast<int>(*over);
     if (crew_.out()) return cluster::kExitLeft;
     if (member_.stop_asked() && error.code() == ErrorCode::kBusy) return kExitInterrupted;
     const int code = report_error(error);
@@ -177,16 +206,18 @@ class WorkerLoop {
     if (follower_ == nullptr)
       if (const auto code = learn()) return *code;
     if (!crew_.formed()) {
-      const auto formed = crew_.form(nullptr);
+      const auto formed = crew_.form();
       if (!formed.ok()) return ended(formed.error());
     }
     if (crew_.leads()) return lead();
     const auto followed = follower_->follow();
+    if (followed.ok() && *followed == train::Followed::kOver)
+      fault_point("barrier", call_.session.config.trainer.num_train_steps, crew_.epoch().rank);
     if (!followed.ok()) return ended(followed.error());
     if (*followed == train::Followed::kLeads) return std::nullopt;
     if (*followed == train::Followed::kLeft) return cluster::kExitLeft;
     wait_for_end();
-    return kExitOk;
+    return static_cast<int>(member_.over().value_or(kExitOk));
   }
 
   // The same; the run ends with this process, or another one leads it from here.
@@ -204,10 +235,11 @@ class WorkerLoop {
       crew_.leave("another epoch goes on");
       return cluster::kExitLeft;
     }
+    if (outcome.ok()) fault_point("barrier", outcome->steps, 0);
     if (outcome.ok() && crew_.formed()) (void)train::send_command(crew_.group(), {});
     const int code = report_outcome(outcome);
     if (outcome.ok()) {
-      member_.done();
+      member_.done(code);
       wait_for_end();
     }
     return code;
@@ -229,6 +261,17 @@ class WorkerLoop {
   std::unique_ptr<train::Follower> follower_;
 };
 
+cluster::Progress progress_now() {
+  const Pulse pulse = read_pulse();
+  return {.epoch = pulse.epoch,
+          .step = pulse.step,
+          .phase = pulse.phase,
+          .compute_microseconds = static_cast<int64_t>(pulse.compute_seconds * 1e6),
+          .wait_microseconds = static_cast<int64_t>(pulse.wait_seconds * 1e6),
+          .work = pulse.work,
+          .bytes_sent = pulse.bytes_sent};
+}
+
 std::string host_name() {
   char name[256] = "";
   (void)::gethostname(name, sizeof name - 1);
@@ -246,6 +289,12 @@ Result<int> work(WorkerCall& call) {
   hello.pid = ::getpid();
   ASSIGN_OR_RETURN(const auto member, cluster::Member::join(address.first, address.second, call.secret, hello,
                                                             std::chrono::seconds(30)));
+  member->report(progress_now);
+  // For its goodput: what was before this job is not its time.
+  const std::string state_file =
+      io::join_path(train::run_directory(call.session.config), cluster::kClusterFile);
+  if (const auto state = cluster::read_cluster_file(io::default_file_system(), state_file); state.ok())
+    train::set_job_begin(state->started);
   const LeaveOnSignal leave(*member);
   return WorkerLoop(call, *engine, *member).run();
 }

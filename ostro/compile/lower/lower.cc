@@ -178,11 +178,11 @@ void BlockLowering::lower_op(const Op& op) {
     return;
   }
   step.kind = StepKind::kOp;
-  if (op.kind == OpKind::exchange_leaves) {
-    const ExchangeScratch scratch =
-        exchange_scratch(op.attrs, block_.shape(op.operands[0]), block_.shape(op.results[0]));
+  if (ir::is_collective(op.kind) && op.kind != OpKind::shard_slice) {
+    const Shape& x = block_.shape(op.operands[0]);
+    const ExchangeScratch scratch = exchange_scratch(op, x, block_.shape(op.results[0]));
     for (const int64_t n : {scratch.received, scratch.packed}) {
-      const Shape shape{ir::DType::f32, {{"scratch", n}}};
+      const Shape shape{x.dtype, {{"scratch", n}}};
       step.out.push_back(View::whole(new_buffer(BufferKind::kTemp, 0, shape.bytes()), shape));
     }
   }

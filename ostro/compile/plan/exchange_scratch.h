@@ -1,29 +1,49 @@
-// The working memory of exchange_leaves. It is planned like a result of the step, behind the real one, so
-// that reports of memory count it.
+// The working memory of collectives. It is planned like results of the step, behind the real one, so that
+// reports of memory count it.
 #pragma once
 
 #include <cstdint>
 
-#include "ostro/ir/program/attrs.h"
-#include "ostro/ir/program/shape.h"
+#include "ostro/ir/program/program.h"
+#include "ostro/ir/rules/collective_parts.h"
 
 namespace ostro::compile {
 
 // In elements.
 struct ExchangeScratch {
-  int64_t received = 0;  // this worker's part of every leaf of the round
+  // What comes from the others and is not received where it belongs. exchange_leaves: this worker's part of
+  // every leaf of the round.
+  int64_t received = 0;
   // x, part by part. 0: the parts of x lie together as they are, because no axis of more than one index comes
   // before the one that is cut; they are sent from there.
   int64_t packed = 0;
 };
 
-inline ExchangeScratch exchange_scratch(const ir::Attrs& attrs, const ir::Shape& x, const ir::Shape& out) {
-  const auto parts = static_cast<int64_t>(attrs.ints("counts").size());
-  int64_t leaves = 0, before = 1;
-  for (const int64_t n : attrs.ints("counts")) leaves += n;
-  if (const int64_t at = x.find(attrs.str("axis", "")); at > 0)
+inline ExchangeScratch exchange_scratch(const ir::Op& op, const ir::Shape& x, const ir::Shape& out) {
+  int64_t before = 1;  // indices of the axes before the one that is cut
+  if (const int64_t at = x.find(op.attrs.str("axis", "")); at > 0)
     for (int64_t i = 0; i < at; ++i) before *= x.axes[static_cast<size_t>(i)].size;
-  return {out.count() / parts * leaves, before == 1 ? 0 : x.count()};
+  switch (op.kind) {
+    case ir::OpKind::shard_slice:
+      return {};
+    case ir::OpKind::all_gather:
+      return {before == 1 ? 0 : out.count() - x.count(), 0};
+    case ir::OpKind::reduce_scatter_tree: {
+      const auto others = static_cast<int64_t>(op.attrs.ints("bounds").size()) - 2;
+      return {others * out.count(), before == 1 ? 0 : x.count()};
+    }
+    case ir::OpKind::exchange_leaves: {
+      const auto parts = static_cast<int64_t>(op.attrs.ints("counts").size());
+      int64_t leaves = 0;
+      for (const int64_t n : op.attrs.ints("counts")) leaves += n;
+      return {out.count() / parts * leaves, before == 1 ? 0 : x.count()};
+    }
+    default: {
+      const int64_t workers = op.attrs.i64("workers");
+      const int64_t part = ir::reduces_in_parts(x, workers) ? x.count() / workers + 1 : x.count();
+      return {(workers - 1) * part, 0};
+    }
+  }
 }
 
 }  // namespace ostro::compile

@@ -44,10 +44,12 @@ TEST_CASE("affinity: the thread that runs a program is bound to the first core w
   ir::Program program;
   program.name = "gather";
   const ir::ValueId x = program.body.add_param({ir::DType::f32, {{"n", 4}}});
-  program.body.results = {
-      ir::Builder(program.body)
-          .add(ir::OpKind::all_gather, {x},
-               {{"axis", std::string("n")}, {"mesh_axis", std::string("data")}, {"size", int64_t{4}}})};
+  program.body.results = {ir::Builder(program.body)
+                              .add(ir::OpKind::all_gather, {x},
+                                   {{"axis", std::string("n")},
+                                    {"mesh_axis", std::string("data")},
+                                    {"bounds", std::vector<int64_t>{0, 4}},
+                                    {"size", int64_t{4}}})};
   const std::vector<int> before = cpus_of_this_thread();
   for (const char* word : {"cores", "none"}) {
     CAPTURE(word);

@@ -1,188 +1,156 @@
-// Collectives (docs/numerics.md, N8): workers exchange whole values and each joins them in the order of the
-// workers along the mesh axis. Dense operands.
-#include <algorithm>
+// Collectives (docs/numerics.md, N8): workers send each other what the receiver needs, straight from the
+// plan's memory, and join it in the order of the workers along the mesh axis. Dense operands. Results: the
+// op's, then the working memory (compile/plan/exchange_scratch.h).
 #include <cstring>
 
+#include <fmt/format.h>
+
 #include "ostro/cpu/plan/plan_call.h"
-#include "ostro/cpu/plan/plan_contraction.h"
-#include "ostro/cpu/plan/plan_order.h"
-#include "ostro/numerics/functions.h"
+#include "ostro/cpu/plan/plan_parts.h"
+#include "ostro/ir/rules/collective_parts.h"
 
 namespace ostro::cpu {
 namespace {
 
 using ir::OpKind;
 
-// What each worker along the op's mesh axis holds, in their order.
-struct Shards {
-  std::vector<std::vector<std::byte>> values;
-  std::vector<int64_t> sizes;  // of the axis that they differ in
-  size_t mine = 0;
+// What goes to and comes from each of the peers; nothing between a worker and itself.
+struct Messages {
+  std::vector<std::span<const std::byte>> send;
+  std::vector<std::span<std::byte>> receive;
+
+  explicit Messages(size_t peers) : send(peers), receive(peers) {}
+  Status run(const OpCall& call, const Peers& peers) {
+    send[peers.me] = {};
+    receive[peers.me] = {};
+    return call.context.collectives->exchange(peers.ranks, send, receive);
+  }
 };
 
-Result<std::vector<int64_t>> exchange_sizes(const OpCall& call, const std::vector<int64_t>& peers,
-                                            int64_t size) {
-  std::vector<int64_t> sizes(peers.size());
-  std::vector<std::span<const std::byte>> send(peers.size(), std::as_bytes(std::span(&size, 1)));
-  std::vector<std::span<std::byte>> receive;
-  for (int64_t& s : sizes) receive.push_back(std::as_writable_bytes(std::span(&s, 1)));
-  RETURN_IF_ERROR(call.context.collectives->exchange(peers, send, receive));
-  return sizes;
+std::span<const std::byte> bytes_at(const char* data, int64_t bytes) {
+  return {reinterpret_cast<const std::byte*>(data), static_cast<size_t>(bytes)};
+}
+std::span<std::byte> room_at(char* data, int64_t bytes) {
+  return {reinterpret_cast<std::byte*>(data), static_cast<size_t>(bytes)};
 }
 
-Result<Shards> exchange_shards(const OpCall& call, const std::string& axis) {
-  const Array& x = call.in[0];
-  const std::vector<int64_t> peers = call.context.collectives->peers(call.attrs.str("mesh_axis"));
-  Shards shards;
-  shards.sizes.assign(peers.size(), 1);
-  const int64_t size = axis.empty() ? 1 : x.shape().size_of(axis);
-  const int64_t bytes = size == 0 ? ir::Shape{x.shape()}.without(axis).bytes() : x.shape().bytes() / size;
-  if (!axis.empty()) {
-    ASSIGN_OR_RETURN(shards.sizes, exchange_sizes(call, peers, size));
+// Every worker sends its part `own` and fills the other parts of `whole`, in which all lie one behind the
+// other.
+Status gather_parts(const OpCall& call, const Peers& peers, const Cut& cut, const char* own, char* whole) {
+  const int64_t size = ir::dtype_size(call.out[0].dtype());
+  Messages messages(peers.ranks.size());
+  for (size_t p = 0; p < peers.ranks.size(); ++p) {
+    messages.send[p] = bytes_at(own, cut.count(peers.me) * size);
+    messages.receive[p] = room_at(whole + cut.start(p) * size, cut.count(p) * size);
   }
-  std::vector<std::span<std::byte>> receive;
-  for (size_t i = 0; i < peers.size(); ++i) {
-    shards.values.emplace_back(static_cast<size_t>(bytes * shards.sizes[i]));
-    if (peers[i] == call.context.collectives->rank()) shards.mine = i;
-  }
-  for (auto& v : shards.values) receive.emplace_back(v);
-  const std::span<const std::byte> own(reinterpret_cast<const std::byte*>(x.data),
-                                       static_cast<size_t>(x.shape().bytes()));
-  std::vector<std::span<const std::byte>> send(peers.size(), own);
-  RETURN_IF_ERROR(call.context.collectives->exchange(peers, send, receive));
-  return shards;
-}
-
-// Copies between the part of `whole` from `start` on along `axis` and `part`, which is dense.
-void copy_part(const Array& whole, const std::string& axis, int64_t start, char* part, int64_t size,
-               bool into, ThreadPool& pool) {
-  compile::View inside = *whole.view;
-  const auto at = static_cast<size_t>(inside.shape.find(axis));
-  inside.shape.axes[at].size = size;
-  const Array a{&inside, whole.data + start * inside.strides[at] * ir::dtype_size(whole.dtype())};
-  const compile::View dense = compile::View::whole(-1, inside.shape);
-  const Array b{&dense, part};
-  into ? copy_view(b, a, pool) : copy_view(a, b, pool);
-}
-
-// out[i] = f(partials of element i, by worker); f may change the partials.
-template <typename T, typename F>
-void join_elements(const Shards& shards, int64_t count, T* out, ThreadPool& pool, F f) {
-  pool.parallel_for(
-      count,
-      [&](int64_t begin, int64_t end) {
-        std::vector<T> column;
-        for (int64_t i = begin; i < end; ++i) {
-          column.clear();
-          for (const auto& v : shards.values) column.push_back(reinterpret_cast<const T*>(v.data())[i]);
-          out[i] = f(column);
-        }
-      },
-      4096);
-}
-
-Status tree(const OpCall& call, const Shards& shards, char* out) {
-  const int64_t n = call.in[0].count();
-  const std::vector<int64_t> counts{static_cast<int64_t>(shards.values.size())};
-  const auto join = [&](auto& column) { return join_leaves(column, counts); };
-  if (call.in[0].dtype() == ir::DType::f32)
-    join_elements(shards, n, reinterpret_cast<float*>(out), call.pool, join);
-  else if (call.in[0].dtype() == ir::DType::f64)
-    join_elements(shards, n, reinterpret_cast<double*>(out), call.pool, join);
-  else
-    return invalid_argument(
-        fmt::format("{}: partials are {}, not f32 or f64", ir::op_name(call.kind), call.in[0].shape().str()));
-  return Status();
+  return messages.run(call, peers);
 }
 
 Status all_gather(const OpCall& call) {
-  const std::string& axis = call.attrs.str("axis");
-  ASSIGN_OR_RETURN(Shards shards, exchange_shards(call, axis));
-  int64_t start = 0, total = 0;
-  for (int64_t s : shards.sizes) total += s;
-  if (total != call.out[0].shape().size_of(axis))
-    return invalid_argument(fmt::format("all_gather: shards of axis \"{}\" make {}, the result is {}", axis,
-                                        total, call.out[0].shape().str()));
-  for (size_t i = 0; i < shards.values.size(); ++i) {
-    copy_part(call.out[0], axis, start, reinterpret_cast<char*>(shards.values[i].data()), shards.sizes[i],
-              true, call.pool);
-    start += shards.sizes[i];
+  const auto& bounds = call.attrs.ints("bounds");
+  ASSIGN_OR_RETURN(const Peers peers, peers_of(call, "mesh_axis", bounds.size() - 1));
+  const Cut cut(call.out[0].shape(), call.attrs.str("axis"), bounds);
+  const int64_t size = ir::dtype_size(call.out[0].dtype());
+  if (cut.count(peers.me) != call.in[0].count())
+    return invalid_argument(fmt::format("all_gather: {} is not part {} of bounds [{}]",
+                                        call.in[0].shape().str(), peers.me, fmt::join(bounds, ", ")));
+  if (cut.together()) {
+    RETURN_IF_ERROR(gather_parts(call, peers, cut, call.in[0].data, call.out[0].data));
+  } else {
+    // Received one behind the other, without this worker's own.
+    Messages messages(peers.ranks.size());
+    std::vector<char*> received(peers.ranks.size());
+    char* at = call.out[1].data;
+    for (size_t p = 0; p < peers.ranks.size(); ++p) {
+      received[p] = p == peers.me ? nullptr : at;
+      messages.send[p] = bytes_at(call.in[0].data, call.in[0].shape().bytes());
+      messages.receive[p] = room_at(at, cut.count(p) * size);
+      if (p != peers.me) at += cut.count(p) * size;
+    }
+    RETURN_IF_ERROR(messages.run(call, peers));
+    for (size_t p = 0; p < peers.ranks.size(); ++p)
+      if (p != peers.me) place_part(received[p], cut, p, size, call.out[0].data, call.pool);
   }
+  place_part(call.in[0].data, cut, peers.me, size, call.out[0].data, call.pool);
   return Status();
 }
 
+// Sends every worker its part of x, in which the parts lie one behind the other, and joins what comes of this
+// worker's part.
+Status reduce_part(const OpCall& call, const Peers& peers, const Cut& cut, const char* x, char* out) {
+  const int64_t size = ir::dtype_size(call.in[0].dtype()), n = cut.count(peers.me);
+  Messages messages(peers.ranks.size());
+  std::vector<const char*> slices(peers.ranks.size());
+  char* at = call.out[1].data;
+  for (size_t p = 0; p < peers.ranks.size(); ++p) {
+    messages.send[p] = bytes_at(x + cut.start(p) * size, cut.count(p) * size);
+    messages.receive[p] = room_at(at, n * size);
+    slices[p] = p == peers.me ? x + cut.start(p) * size : at;
+    if (p != peers.me) at += n * size;
+  }
+  RETURN_IF_ERROR(messages.run(call, peers));
+  return join_slices(call.kind, call.in[0].dtype(), slices, n, out, call.pool);
+}
+
 Status reduce_scatter(const OpCall& call) {
+  const auto& bounds = call.attrs.ints("bounds");
+  ASSIGN_OR_RETURN(const Peers peers, peers_of(call, "mesh_axis", bounds.size() - 1));
+  const Cut cut(call.in[0].shape(), call.attrs.str("axis"), bounds);
+  if (cut.count(peers.me) != call.out[0].count())
+    return invalid_argument(fmt::format("reduce_scatter_tree: {} is not part {} of bounds [{}]",
+                                        call.out[0].shape().str(), peers.me, fmt::join(bounds, ", ")));
+  const char* x = call.in[0].data;
+  if (!cut.together()) {
+    pack_parts(x, cut, ir::dtype_size(call.in[0].dtype()), call.out[2].data, call.pool);
+    x = call.out[2].data;
+  }
+  return reduce_part(call, peers, cut, x, call.out[0].data);
+}
+
+Status all_reduce(const OpCall& call) {
+  const Array& x = call.in[0];
+  const int64_t workers = call.attrs.i64("workers"), bytes = x.shape().bytes();
+  ASSIGN_OR_RETURN(const Peers peers, peers_of(call, "mesh_axis", static_cast<size_t>(workers)));
+  if (ir::reduces_in_parts(x.shape(), workers)) {
+    const Cut cut(ir::reduced_parts(x.count(), workers));
+    char* own = call.out[0].data + cut.start(peers.me) * ir::dtype_size(x.dtype());
+    RETURN_IF_ERROR(reduce_part(call, peers, cut, x.data, own));
+    return gather_parts(call, peers, cut, own, call.out[0].data);
+  }
+  Messages messages(peers.ranks.size());
+  std::vector<const char*> slices(peers.ranks.size());
+  char* at = call.out[1].data;
+  for (size_t p = 0; p < peers.ranks.size(); ++p) {
+    messages.send[p] = bytes_at(x.data, bytes);
+    messages.receive[p] = room_at(at, bytes);
+    slices[p] = p == peers.me ? x.data : at;
+    if (p != peers.me) at += bytes;
+  }
+  RETURN_IF_ERROR(messages.run(call, peers));
+  return join_slices(call.kind, x.dtype(), slices, x.count(), call.out[0].data, call.pool);
+}
+
+Status shard_slice(const OpCall& call) {
   const std::string& axis = call.attrs.str("axis");
-  ASSIGN_OR_RETURN(Shards shards, exchange_shards(call, ""));
-  std::vector<double> sum(
-      static_cast<size_t>((call.in[0].shape().bytes() + 7) / 8));  // aligned for either type
-  RETURN_IF_ERROR(tree(call, shards, reinterpret_cast<char*>(sum.data())));
-  const std::vector<int64_t> peers = call.context.collectives->peers(call.attrs.str("mesh_axis"));
-  const int64_t size = call.out[0].shape().size_of(axis);
-  ASSIGN_OR_RETURN(std::vector<int64_t> sizes, exchange_sizes(call, peers, size));
-  int64_t start = 0;
-  for (size_t i = 0; i < shards.mine; ++i) start += sizes[i];
-  if (start + size > call.in[0].shape().size_of(axis))
-    return invalid_argument(fmt::format("reduce_scatter_tree: keeps {} .. {} of {}", start, start + size,
-                                        call.in[0].shape().str()));
-  copy_part(Array{call.in[0].view, reinterpret_cast<char*>(sum.data())}, axis, start, call.out[0].data, size,
-            false, call.pool);
+  const int64_t start = call.attrs.i64("start"), size = call.attrs.i64("size");
+  if (start < 0 || start + size > call.in[0].shape().size_of(axis))
+    return invalid_argument(
+        fmt::format("shard_slice: {} .. {} of {}", start, start + size, call.in[0].shape().str()));
+  compile::View inside = *call.in[0].view;
+  const auto at = static_cast<size_t>(inside.shape.find(axis));
+  inside.shape.axes[at].size = size;
+  char* data = call.in[0].data + start * inside.strides[at] * ir::dtype_size(call.in[0].dtype());
+  copy_view({&inside, data}, call.out[0], call.pool);
   return Status();
 }
 
 }  // namespace
 
 Status run_collective(const OpCall& call) {
-  if (call.kind == OpKind::shard_slice) {
-    const std::string& axis = call.attrs.str("axis");
-    const int64_t start = call.attrs.i64("start"), size = call.attrs.i64("size");
-    if (start < 0 || start + size > call.in[0].shape().size_of(axis))
-      return invalid_argument(
-          fmt::format("shard_slice: {} .. {} of {}", start, start + size, call.in[0].shape().str()));
-    copy_part(call.in[0], axis, start, call.out[0].data, size, false, call.pool);
-    return Status();
-  }
-  if (call.context.collectives == nullptr)
-    return invalid_argument(fmt::format("{}: the run has no Collectives", ir::op_name(call.kind)));
+  if (call.kind == OpKind::shard_slice) return shard_slice(call);
   if (call.kind == OpKind::all_gather) return all_gather(call);
-  if (call.kind == OpKind::reduce_scatter_tree) return reduce_scatter(call);
-  ASSIGN_OR_RETURN(Shards shards, exchange_shards(call, ""));
-  if (call.kind == OpKind::all_reduce_tree) return tree(call, shards, call.out[0].data);
-  if (call.kind == OpKind::all_reduce_bits) {
-    const int64_t bytes = call.in[0].shape().bytes();
-    auto* out = reinterpret_cast<std::byte*>(call.out[0].data);
-    call.pool.parallel_for(
-        bytes,
-        [&](int64_t begin, int64_t end) {
-          std::memcpy(out + begin, shards.values[0].data() + begin, static_cast<size_t>(end - begin));
-          for (size_t worker = 1; worker < shards.values.size(); ++worker)
-            for (int64_t i = begin; i < end; ++i) out[i] |= shards.values[worker][static_cast<size_t>(i)];
-        },
-        1 << 16);
-    return Status();
-  }
-  const bool sum = call.kind == OpKind::all_reduce_int;
-  if (sum && !ir::is_integer(call.in[0].dtype()))
-    return invalid_argument(fmt::format("all_reduce_int of {}", call.in[0].shape().str()));
-  if (call.in[0].dtype() == ir::DType::bf16)
-    return unsupported(fmt::format("{} of {}", ir::op_name(call.kind), call.in[0].shape().str()));
-  with_element_type(call.in[0].dtype(), [&](auto tag) {
-    using T = decltype(tag);
-    join_elements(shards, call.in[0].count(), call.out[0].as<T>(), call.pool, [&](std::vector<T>& column) {
-      T value = column[0];
-      for (size_t i = 1; i < column.size(); ++i) {
-        if constexpr (std::is_integral_v<T>) {
-          using U = std::make_unsigned_t<T>;
-          value = sum ? static_cast<T>(static_cast<U>(value) + static_cast<U>(column[i]))
-                      : larger(value, column[i]);
-        } else {
-          value = larger(value, column[i]);
-        }
-      }
-      return value;
-    });
-  });
-  return Status();
+  RETURN_IF_ERROR(check_join(call.kind, call.in[0].shape()));
+  return call.kind == OpKind::reduce_scatter_tree ? reduce_scatter(call) : all_reduce(call);
 }
 
 }  // namespace ostro::cpu

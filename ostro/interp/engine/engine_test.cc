@@ -78,13 +78,8 @@ class TwoWorkers final : public runtime::Collectives {
   std::vector<int64_t> peers(std::string_view) const override { return {0, 1}; }
   Status exchange(std::span<const int64_t>, std::span<const std::span<const std::byte>> send,
                   std::span<const std::span<std::byte>> receive) override {
-    const int64_t size = other_.shape().axes[0].size;
-    const bool sizes = send[0].size() == sizeof(int64_t);
     std::memcpy(receive[0].data(), send[0].data(), send[0].size());
-    if (!receive[1].empty())
-      std::memcpy(receive[1].data(),
-                  sizes ? reinterpret_cast<const std::byte*>(&size) : other_.bytes().data(),
-                  receive[1].size());
+    std::memcpy(receive[1].data(), other_.bytes().data(), receive[1].size());
     return Status();
   }
   int64_t bytes_sent() const override { return 0; }
@@ -99,6 +94,7 @@ TEST_CASE("collectives join in worker order and need a group") {
     ir::Program p;
     p.body.add_param(mine.shape());
     attrs.set("mesh_axis", mesh);
+    attrs.set("workers", int64_t{2});
     p.body.results = {ir::Builder(p.body).add(kind, {0}, attrs)};
     auto executable = make_interpreter()->compile(p);
     CHECK((*executable)->run({mine}).ok() == (kind == OpKind::shard_slice));
@@ -109,7 +105,8 @@ TEST_CASE("collectives join in worker order and need a group") {
   };
   const Buffer a = f32({{"n", 3}}, {1, -0.0f, 3}), b = f32({{"n", 3}}, {10, 20, 30});
   const Buffer short_b = f32({{"n", 1}}, {10});
-  CHECK(same<float>(run(OpKind::all_gather, a, short_b, {{"axis", axis}, {"size", int64_t{4}}}),
+  CHECK(same<float>(run(OpKind::all_gather, a, short_b,
+                        {{"axis", axis}, {"bounds", std::vector<int64_t>{0, 3, 4}}, {"size", int64_t{4}}}),
                     {1, -0.0f, 3, 10}));
   CHECK(same<float>(
       run(OpKind::shard_slice, a, b, {{"axis", axis}, {"start", int64_t{1}}, {"size", int64_t{2}}}),
@@ -121,9 +118,12 @@ TEST_CASE("collectives join in worker order and need a group") {
   CHECK(same<float>(
       run(OpKind::all_reduce_bits, f32({{"n", 3}}, {0, -0.0f, 3}), f32({{"n", 3}}, {10, 0, 0}), {}),
       {10, -0.0f, 3}));
-  CHECK(same<float>(
-      run(OpKind::reduce_scatter_tree, a, b, {{"axis", axis}, {"size", int64_t{2}}, {"leaves", int64_t{2}}}),
-      {11, 20}));
+  CHECK(same<float>(run(OpKind::reduce_scatter_tree, a, b,
+                        {{"axis", axis},
+                         {"bounds", std::vector<int64_t>{0, 2, 3}},
+                         {"size", int64_t{2}},
+                         {"leaves", int64_t{2}}}),
+                    {11, 20}));
 }
 
 }  // namespace

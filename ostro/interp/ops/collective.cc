@@ -17,33 +17,28 @@ struct Shards {
   size_t mine = 0;
 };
 
-// Values may differ in size along `axis` ("" when they do not): sizes are exchanged first.
+// Values may differ in size along `axis` ("" when they do not): worker i's is [bounds[i], bounds[i + 1]).
 Result<Shards> exchange_shards(const Call& call, const std::string& axis,
                                const char* mesh_axes = "mesh_axis") {
   runtime::Collectives* group = call.context.collectives;
   if (group == nullptr)
     return invalid_argument(fmt::format("{}: the run has no Collectives", ir::op_name(call.op.kind)));
   const std::vector<int64_t> peers = group->peers(call.op.attrs.str(mesh_axes));
-  const size_t n = peers.size();
+  const std::vector<int64_t> bounds = axis.empty() ? std::vector<int64_t>() : call.op.attrs.ints("bounds");
+  if (!axis.empty() && bounds.size() != peers.size() + 1)
+    return invalid_argument(fmt::format("{}: bounds [{}] for {} workers", ir::op_name(call.op.kind),
+                                        fmt::join(bounds, ", "), peers.size()));
   const Buffer& mine = call.in[0];
-
-  std::vector<int64_t> sizes(n);
-  const int64_t size = axis.empty() ? 0 : mine.shape().size_of(axis);
-  std::vector<std::span<const std::byte>> send(n, std::as_bytes(std::span(&size, 1)));
-  std::vector<std::span<std::byte>> receive;
-  for (int64_t& s : sizes) receive.push_back(std::as_writable_bytes(std::span(&s, 1)));
-  RETURN_IF_ERROR(group->exchange(peers, send, receive));
-
   Shards shards;
-  receive.clear();
-  for (size_t i = 0; i < n; ++i) {
+  std::vector<std::span<std::byte>> receive;
+  for (size_t i = 0; i < peers.size(); ++i) {
     Shape shape = mine.shape();
-    if (!axis.empty()) shape.axes[shape.find(axis)].size = sizes[i];
+    if (!axis.empty()) shape.axes[shape.find(axis)].size = bounds[i + 1] - bounds[i];
     shards.values.push_back(Buffer::empty(shape));
     receive.push_back(shards.values.back().mutable_bytes());
-    send[i] = mine.bytes();
     if (peers[i] == group->rank()) shards.mine = i;
   }
+  const std::vector<std::span<const std::byte>> send(peers.size(), mine.bytes());
   RETURN_IF_ERROR(group->exchange(peers, send, receive));
   return shards;
 }
@@ -85,15 +80,9 @@ Result<Buffers> run_all_gather(const Call& call) {
   const std::string& axis = call.op.attrs.str("axis");
   ASSIGN_OR_RETURN(Shards shards, exchange_shards(call, axis));
   Buffer out = Buffer::zeros(call.out[0]);
-  int64_t start = 0, total = 0;
-  for (const Buffer& shard : shards.values) total += shard.shape().size_of(axis);
-  if (total != call.out[0].size_of(axis))
-    return invalid_argument(fmt::format("all_gather: shards of axis \"{}\" make {}, the result is {}", axis,
-                                        total, call.out[0].str()));
-  for (const Buffer& shard : shards.values) {
-    const int64_t size = shard.shape().size_of(axis);
-    place(out, shard, part(call.out[0], axis, start, size));
-    start += size;
+  for (size_t i = 0; i < shards.values.size(); ++i) {
+    const int64_t start = call.op.attrs.ints("bounds")[i];
+    place(out, shards.values[i], part(call.out[0], axis, start, shards.values[i].shape().size_of(axis)));
   }
   return Buffers{out};
 }
@@ -133,21 +122,18 @@ Result<Buffers> run_all_reduce(const Call& call) {
   });
 }
 
-// Worker i keeps the i-th part of the axis; parts may differ in size, so their sizes are exchanged too.
+// Worker i keeps the i-th part of the axis.
 Result<Buffers> run_reduce_scatter_tree(const Call& call) {
   const std::string& axis = call.op.attrs.str("axis");
   ASSIGN_OR_RETURN(Shards shards, exchange_shards(call, ""));
   ASSIGN_OR_RETURN(Buffer sum, tree_over_workers(call, shards.values));
-  const Buffers kept{Buffer::zeros(Shape{DType::boolean, {{axis, call.out[0].size_of(axis)}}})};
-  const Call exchange_kept{call.op, kept, call.out, call.leaves, call.context};
-  ASSIGN_OR_RETURN(Shards parts, exchange_shards(exchange_kept, axis));
-  int64_t start = 0;
-  for (size_t i = 0; i < parts.mine; ++i) start += parts.values[i].shape().size_of(axis);
+  const auto& bounds = call.op.attrs.ints("bounds");
   const int64_t size = call.out[0].size_of(axis);
-  if (start + size > sum.shape().size_of(axis))
+  if (bounds.size() != shards.values.size() + 1 || bounds[shards.mine + 1] - bounds[shards.mine] != size)
     return invalid_argument(
-        fmt::format("reduce_scatter_tree: keeps {} .. {} of {}", start, start + size, sum.shape().str()));
-  return Buffers{pick(sum, call.out[0], part(sum.shape(), axis, start, size))};
+        fmt::format("reduce_scatter_tree: keeps {} of bounds [{}] at place {} of {} workers", size,
+                    fmt::join(bounds, ", "), shards.mine, shards.values.size()));
+  return Buffers{pick(sum, call.out[0], part(sum.shape(), axis, bounds[shards.mine], size))};
 }
 
 // Every worker gets whole leaves and picks what it owns of them. What a peer outside of all subtrees sends is

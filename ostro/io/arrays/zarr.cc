@@ -89,6 +89,11 @@ Result<ZarrArray> ZarrArray::open(FileSystem& fs, const std::string& path) {
   return ZarrArray(fs, path, std::move(spec), ZarrWrite::kAtomic);
 }
 
+Result<ZarrArray> ZarrArray::created(FileSystem& fs, const std::string& path, ZarrSpec spec, ZarrWrite mode) {
+  RETURN_IF_ERROR(validate(spec, path));
+  return ZarrArray(fs, path, std::move(spec), mode);
+}
+
 std::string ZarrArray::file_path(const Extents& index) const {
   return join_path(path_, spec_.chunk_name(index));
 }

@@ -30,6 +30,8 @@ class ZarrArray {
   static Result<ZarrArray> create(FileSystem& fs, const std::string& path, ZarrSpec spec,
                                   ZarrWrite mode = ZarrWrite::kAtomic);
   static Result<ZarrArray> open(FileSystem& fs, const std::string& path);
+  // An array that somebody else created with this spec, to write boxes to it. Touches no file.
+  static Result<ZarrArray> created(FileSystem& fs, const std::string& path, ZarrSpec spec, ZarrWrite mode);
 
   const ZarrSpec& spec() const { return spec_; }
   const std::string& path() const { return path_; }

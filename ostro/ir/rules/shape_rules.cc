@@ -54,23 +54,6 @@ Shapes state(const Op& op, In in) {
   return std::vector<Shape>{out};
 }
 
-Shapes collective(const Op& op, In in) {
-  Shape out = in[0];
-  switch (op.kind) {
-    case OpKind::all_gather:
-    case OpKind::shard_slice:
-    case OpKind::reduce_scatter_tree: {
-      ASSIGN_OR_RETURN(int64_t at, need_axis(op, out, op.attrs.str("axis")));
-      out.axes[static_cast<size_t>(at)].size = op.attrs.i64("size");
-      return std::vector<Shape>{out};
-    }
-    case OpKind::exchange_leaves:
-      return exchange_leaves(op, in);
-    default:
-      return std::vector<Shape>{out};
-  }
-}
-
 // Checks that every engine gets the same number from the double of a constant.
 Status check_value(const Op& op, DType dtype, double value) {
   const auto refuse = [&](const char* why) {

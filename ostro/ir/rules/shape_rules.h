@@ -33,6 +33,6 @@ Shapes scatter_add(const Op& op, In in);
 Shapes attention(const Op& op, In in);
 Shapes cross_entropy(const Op& op, In in);
 Shapes regions(const Op& op, In in);
-Shapes exchange_leaves(const Op& op, In in);
+Shapes collective(const Op& op, In in);  // shape_rules_exchange.cc
 
 }  // namespace ostro::ir::rules

@@ -1,4 +1,4 @@
-// Shape rule of exchange_leaves.
+// Shape rules of collectives.
 #include <fmt/format.h>
 
 #include "ostro/ir/rules/shape_rules.h"
@@ -31,7 +31,14 @@ Status check_subtrees(const Op& op, const std::vector<int64_t>& firsts, const st
   return Status();
 }
 
-}  // namespace
+// The parts of `whole`, the size of the cut axis; `kept` is one worker's.
+Status check_parts(const Op& op, int64_t whole, int64_t kept) {
+  const auto& bounds = op.attrs.ints("bounds");
+  RETURN_IF_ERROR(check_bounds(op, bounds, whole));
+  for (size_t c = 1; c < bounds.size(); ++c)
+    if (bounds[c] - bounds[c - 1] == kept) return Status();
+  return fail(op, fmt::format("no part of the bounds [{}] has {} indices", fmt::join(bounds, ", "), kept));
+}
 
 Shapes exchange_leaves(const Op& op, In in) {
   Shape out = in[0];
@@ -65,6 +72,30 @@ Shapes exchange_leaves(const Op& op, In in) {
   if (out.has("part")) return fail(op, fmt::format("{} has an axis \"part\" already", in[0].str()));
   out.axes.insert(out.axes.begin(), {"part", static_cast<int64_t>(firsts.size())});
   return std::vector<Shape>{out};
+}
+
+}  // namespace
+
+Shapes collective(const Op& op, In in) {
+  Shape out = in[0];
+  switch (op.kind) {
+    case OpKind::all_gather:
+    case OpKind::shard_slice:
+    case OpKind::reduce_scatter_tree: {
+      ASSIGN_OR_RETURN(int64_t at, need_axis(op, out, op.attrs.str("axis")));
+      const int64_t before = out.axes[static_cast<size_t>(at)].size, after = op.attrs.i64("size");
+      out.axes[static_cast<size_t>(at)].size = after;
+      if (op.kind == OpKind::all_gather) RETURN_IF_ERROR(check_parts(op, after, before));
+      if (op.kind == OpKind::reduce_scatter_tree) RETURN_IF_ERROR(check_parts(op, before, after));
+      return std::vector<Shape>{out};
+    }
+    case OpKind::exchange_leaves:
+      return exchange_leaves(op, in);
+    default:
+      if (op.attrs.i64("workers") < 1)
+        return fail(op, fmt::format("workers are 1 or more, not {}", op.attrs.i64("workers")));
+      return std::vector<Shape>{out};
+  }
 }
 
 }  // namespace ostro::ir::rules

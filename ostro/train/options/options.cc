@@ -97,6 +97,15 @@ void TrainerOptions::visit_options(config::OptionTable& t) {
   t.section(&checkpointer, "checkpointer", "when to save");
   t.add(&tracker, "tracker", Effect::kOutput, "", "where metrics go: json (metrics.jsonl), tensorboard (tb/)")
       .other("[]");
+  t.add(&worker_price_per_hour, "worker_price_per_hour", Effect::kOutput, "dollars",
+        "what one worker costs in an hour; then status, log and metrics show dollars per billion tokens; "
+        "null: "
+        "not known")
+      .other("1.5");
+  t.add(&hang_timeout, "hang_timeout", Effect::kOutput, "",
+        "a worker of ostro launch whose step does not move for so long is reported with the stacks of its "
+        "threads, and another takes its place; null: 30 seconds or 10 times the median step, the longer")
+      .other("90s");
   const char* leaf =
       "the microbatch is part of the result here, the same on any machine: set numerics.leaf_examples";
   for (const char* key : {"per_device_parallelism", "per_device_eval_parallelism"}) t.refuse(key, leaf);
@@ -130,6 +139,10 @@ Status TrainerOptions::validate() const {
           fmt::format("policy {} is never reached; every policy but the last needs an until, ascending",
                       i + 2));
   }
+  if (worker_price_per_hour && !(*worker_price_per_hour >= 0))
+    return option_error("trainer.worker_price_per_hour",
+                        fmt::format("{} is no price; use 0 or more", *worker_price_per_hour));
+  if (hang_timeout) RETURN_IF_ERROR(check_at_least(1, "hang_timeout", hang_timeout->seconds));
   RETURN_IF_ERROR(sharding.validate());
   std::vector<size_t> types;
   for (const TrackerOptions& t : tracker) {

@@ -57,6 +57,8 @@ struct TrainerOptions {
   std::optional<int64_t> max_eval_batches;
   CheckpointerOptions checkpointer;
   std::vector<TrackerOptions> tracker = {JsonTrackerOptions{}};
+  std::optional<double> worker_price_per_hour;
+  std::optional<config::Duration> hang_timeout;
   ShardingOptions sharding;  // its keys stand in the trainer's section
 
   void visit_options(config::OptionTable& table);

@@ -40,6 +40,7 @@ OrderedJson to_json(const Session& session) {
   json["outcome"] = session.outcome;
   json["from_step"] = session.from_step;
   json["to_step"] = session.to_step;
+  if (!session.seconds.empty()) json["seconds"] = session.seconds;
   return json;
 }
 
@@ -68,6 +69,14 @@ Result<Session> parse_session(const JsonFields& fields) {
   ASSIGN_OR_RETURN(session.outcome, fields.string("outcome"));
   ASSIGN_OR_RETURN(session.from_step, fields.integer("from_step", 0, INT64_MAX));
   ASSIGN_OR_RETURN(session.to_step, fields.integer("to_step", 0, INT64_MAX));
+  if (fields.has("seconds")) {
+    ASSIGN_OR_RETURN(const nlohmann::json* seconds, fields.get("seconds"));
+    if (!seconds->is_object()) return fields.bad("seconds", "is not an object");
+    for (const auto& [name, value] : seconds->items()) {
+      if (!value.is_number()) return fields.bad("seconds", "holds more than numbers");
+      session.seconds[name] = value.get<double>();
+    }
+  }
   return session;
 }
 
@@ -95,7 +104,8 @@ Session begin_session(std::vector<std::string> argv, int64_t from_step) {
           "",
           "running",
           from_step,
-          from_step};
+          from_step,
+          {}};
 }
 
 void end_session(RunRecord& record, const std::string& outcome, int64_t to_step) {

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <string>
 #include <vector>
 
@@ -26,6 +27,8 @@ struct Session {
   std::string outcome;    // "running", "finished", "interrupted", "failed: ..."
   int64_t from_step = 0;  // steps done at the start of the session; to_step: steps done at its end
   int64_t to_step = 0;
+  // What its time was spent on (base/watch/time_use.h); empty while it runs.
+  std::map<std::string, double> seconds;
   bool operator==(const Session&) const = default;
 };
 

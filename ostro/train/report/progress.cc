@@ -81,6 +81,7 @@ std::string Progress::line(const ProgressNumbers& numbers) const {
   if (numbers.mfu > 0) out += fmt::format("  MFU {:.1f}%", 100 * numbers.mfu);
   if (numbers.resident_bytes > 0)
     out += fmt::format("  {:.2f} GB", static_cast<double>(numbers.resident_bytes) * 1e-9);
+  if (numbers.goodput > 0) out += fmt::format("  goodput {:.0f}%", 100 * numbers.goodput);
   return out;
 }
 

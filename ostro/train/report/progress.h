@@ -15,6 +15,7 @@ struct ProgressNumbers {
   double loss = 0;
   double mfu = 0;              // 0 to 1; 0: not known, so not shown
   int64_t resident_bytes = 0;  // 0: not shown
+  double goodput = 0;          // 0 to 1; 0: not shown
 };
 
 // Used by the thread of the training loop only. A call that draws nothing only reads the clock.

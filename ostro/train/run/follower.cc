@@ -3,8 +3,11 @@
 #include <fmt/format.h>
 
 #include "ostro/base/log.h"
+#include "ostro/base/watch/pulse.h"
+#include "ostro/checkpoint/catalog.h"
 #include "ostro/data/batch/prefetcher.h"
-#include "ostro/train/workers/collect_cells.h"
+#include "ostro/io/files/path.h"
+#include "ostro/train/workers/cell_work.h"
 
 namespace ostro::train {
 namespace {
@@ -22,8 +25,10 @@ Status check_equal(const char* what, const std::string& here, const std::string&
       "{} {} here, {} at the leader: start all workers with the same build and files", what, here, there));
 }
 
+}  // namespace
+
 // The batches of ascending steps. A step may be asked for again.
-class Batches {
+class Follower::Batches {
  public:
   explicit Batches(const data::Loader& loader) : loader_(loader) {}
 
@@ -47,52 +52,12 @@ class Batches {
   int64_t here_ = -2;
 };
 
-// One command after another. True: the run is over.
-Result<bool> obey(Crew& crew, Batches& batches) {
-  std::vector<runtime::Buffer> unused;
-  while (true) {
-    ASSIGN_OR_RETURN(const Command command, next_command(crew.group()));
-    Worker& worker = crew.worker();
-    const auto send_cells = [&](const std::vector<runtime::Buffer>& cells) {
-      return collect_cells(crew.plan(), crew.group(), cells, unused);
-    };
-    switch (command.kind) {
-      case Command::Kind::kEnd:
-        return true;
-      case Command::Kind::kSwitch:
-        return false;
-      case Command::Kind::kSettle:
-        RETURN_IF_ERROR(crew.settle_whole(nullptr));
-        break;
-      case Command::Kind::kPrints:
-        RETURN_IF_ERROR(worker.prints(crew.group()));
-        break;
-      case Command::Kind::kCollectParameters:
-        RETURN_IF_ERROR(send_cells(worker.own().params));
-        break;
-      case Command::Kind::kCollectMoments:
-        RETURN_IF_ERROR(send_cells(worker.own().first_moment));
-        RETURN_IF_ERROR(send_cells(worker.own().second_moment));
-        break;
-      case Command::Kind::kStep: {
-        const Result<BatchArrays> batch = batches.of_step(command.step);
-        // No other epoch would help.
-        if (!batch.ok()) return Error(ErrorCode::kInternal, batch.error().message());
-        RETURN_IF_ERROR(worker.step(crew.group(), *batch, {command.lr, command.k1, command.k2}));
-        break;
-      }
-    }
-  }
-}
-
-}  // namespace
-
 Result<std::unique_ptr<Follower>> Follower::create(const TrainConfig& given, const Environment& env,
                                                    Crew& crew) {
-  std::unique_ptr<Follower> out(new Follower(crew));
   ASSIGN_OR_RETURN(const std::string text, job_value(crew, kConfigKey, env.stop));
   ASSIGN_OR_RETURN(const TrainConfig config,
                    parse_train_config(text, "the leader's configuration", given.model.choices()));
+  std::unique_ptr<Follower> out(new Follower(crew, env.fs, config));
   ASSIGN_OR_RETURN(out->data_, open_data(env.fs, config, env.build));
   ASSIGN_OR_RETURN(const std::string data_hash, job_value(crew, kDataKey, env.stop));
   RETURN_IF_ERROR(check_equal("the data's hash is", out->data_.data_hash, data_hash));
@@ -110,16 +75,78 @@ Result<std::unique_ptr<Follower>> Follower::create(const TrainConfig& given, con
   return out;
 }
 
+// One command after another. True: the run is over.
+Result<bool> Follower::obey(Batches& batches) {
+  Worker& worker = crew_.worker();
+  const EpochView& epoch = crew_.epoch();
+  runtime::Collectives& group = crew_.group();
+  CellWork cells(crew_.plan(), worker, cell_boxes(crew_.config()));
+  while (true) {
+    ASSIGN_OR_RETURN(const Command command, next_command(crew_.group()));
+    switch (command.kind) {
+      case Command::Kind::kEnd:
+        return true;
+      case Command::Kind::kSwitch:
+        return false;
+      case Command::Kind::kInit:
+        RETURN_IF_ERROR(cells.begin(group, crew_.config().trainer.seed));
+        crew_.adopted(0);
+        break;
+      case Command::Kind::kRestore: {
+        const std::string path = io::join_path(checkpoints_, checkpoint::step_directory(command.step));
+        ASSIGN_OR_RETURN(const CellsRead read, cells.restore(group, fs_, path, command.prints != 0));
+        if (read.unfit.empty()) crew_.adopted(command.step);
+        break;
+      }
+      case Command::Kind::kPrints:
+        RETURN_IF_ERROR(worker.prints(group));
+        break;
+      case Command::Kind::kSave: {
+        ASSIGN_OR_RETURN(CellSnapshot snapshot, cells.snapshot(group));
+        const SharedSave place{
+            &fs_,       checkpoints_, &crew_.membership().store(epoch.number), save_key(command.step),
+            epoch.rank, epoch.size};
+        // What went wrong with the one before is the leader's business.
+        (void)saver_.wait();
+        RETURN_IF_ERROR(saver_.start(join_save(place, std::move(snapshot))));
+        break;
+      }
+      case Command::Kind::kEvaluate:
+        if (!held_out_) {
+          ASSIGN_OR_RETURN(held_out_, HeldOutText::create(crew_.config(), *data_.stores));
+        }
+        RETURN_IF_ERROR(cells.evaluate(group, *held_out_,
+                                       held_out_program(crew_.config(), data_.tokenizer->vocab_size())));
+        break;
+      case Command::Kind::kStep: {
+        const auto watch = command.step == 0 ? nullptr : std::make_unique<PulseWatch>();
+        pulse_phase("data", command.step + 1);
+        const Result<BatchArrays> batch = batches.of_step(command.step);
+        // No other epoch would help.
+        if (!batch.ok()) return Error(ErrorCode::kInternal, batch.error().message());
+        RETURN_IF_ERROR(worker.step(crew_.group(), *batch, {command.lr, command.k1, command.k2}));
+        break;
+      }
+    }
+  }
+}
+
+Follower::Follower(Crew& crew, io::FileSystem& fs, const TrainConfig& config)
+    : crew_(crew),
+      fs_(fs),
+      checkpoints_(io::join_path(run_directory(config), "checkpoints")),
+      saver_(fs, checkpoints_) {}
+
 Result<Followed> Follower::follow() {
   Batches batches(*loader_);
   while (true) {
     if (!crew_.formed()) {
-      const auto formed = crew_.form(nullptr);
+      const auto formed = crew_.form();
       if (crew_.out()) return Followed::kLeft;
       RETURN_IF_ERROR(formed);
     }
     if (crew_.leads()) return Followed::kLeads;
-    const Result<bool> over = obey(crew_, batches);
+    const Result<bool> over = obey(batches);
     if (over.ok() && *over) return Followed::kOver;
     if (!over.ok() && over.error().code() != ErrorCode::kIo) return over.error();
     if (!over.ok()) log_warning(over.error().message());

@@ -3,6 +3,7 @@
 
 #include <memory>
 #include <optional>
+#include <string>
 
 #include "ostro/train/run/run.h"
 #include "ostro/train/workers/crew.h"
@@ -27,11 +28,17 @@ class Follower {
   Result<Followed> follow();
 
  private:
-  explicit Follower(Crew& crew) : crew_(crew) {}
+  class Batches;
+  Follower(Crew& crew, io::FileSystem& fs, const TrainConfig& config);
+  Result<bool> obey(Batches& batches);
 
   Crew& crew_;
+  io::FileSystem& fs_;
+  const std::string checkpoints_;
   DataAccess data_;
   std::optional<data::Loader> loader_;
+  std::optional<HeldOutText> held_out_;
+  checkpoint::AsyncSaver saver_;
 };
 
 }  // namespace ostro::train

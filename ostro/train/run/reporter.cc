@@ -56,16 +56,20 @@ void Reporter::step(const StepReport& r) {
     return model_flops_utilization(flops_per_token_, progress_->tokens_per_second(), peak_flops_);
   };
   progress_->update(r.step, static_cast<int64_t>(r.tokens),
-                    [&] { return ProgressNumbers{r.loss, mfu(), resident_memory().now}; });
-  const Metrics metrics = {{"train/loss", r.loss},
-                           {"train/grad_norm", r.gradient_norm},
-                           {"train/learning_rate", r.learning_rate},
-                           {"throughput/tokens_per_second", progress_->tokens_per_second()},
-                           {"throughput/step_seconds", r.step_seconds},
-                           {"throughput/data_stall_seconds", r.data_seconds},
-                           {"throughput/checkpoint_stall_seconds", r.save_seconds},
-                           {"throughput/mfu", mfu()},
-                           {"memory/resident_bytes", static_cast<double>(resident_memory().now)}};
+                    [&] { return ProgressNumbers{r.loss, mfu(), resident_memory().now, r.goodput.share()}; });
+  Metrics metrics = {{"train/loss", r.loss},
+                     {"train/grad_norm", r.gradient_norm},
+                     {"train/learning_rate", r.learning_rate},
+                     {"throughput/tokens_per_second", progress_->tokens_per_second()},
+                     {"throughput/step_seconds", r.step_seconds},
+                     {"throughput/data_stall_seconds", r.data_seconds},
+                     {"throughput/checkpoint_stall_seconds", r.save_seconds},
+                     {"throughput/mfu", mfu()},
+                     {"throughput/goodput", r.goodput.share()},
+                     {"memory/resident_bytes", static_cast<double>(resident_memory().now)}};
+  if (const auto price = r.goodput.dollars_per_billion_tokens())
+    metrics["throughput/dollars_per_billion_tokens"] = *price;
+  last_goodput_ = r.goodput;
   log(r.step, metrics);
 }
 
@@ -94,6 +98,11 @@ void Reporter::log(int64_t step, const Metrics& metrics) {
 }
 
 Status Reporter::finish() {
+  if (last_goodput_.total() > 0) {
+    const auto price = last_goodput_.dollars_per_billion_tokens();
+    log_info(fmt::format("goodput {}", goodput_text(last_goodput_)) +
+             (price ? fmt::format(", {:.2f} dollars per billion tokens", *price) : ""));
+  }
   progress_.reset();
   return tracker_->finish();
 }

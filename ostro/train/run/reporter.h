@@ -31,6 +31,7 @@ class Reporter {
   std::unique_ptr<Progress> progress_;
   double flops_per_token_ = 0, peak_flops_ = 0;
   bool tracker_failed_ = false;
+  GoodputTotals last_goodput_;
 };
 
 // FLOP/s of the engine in a square matrix product of `dtype`. 0 for an engine that is not made to be fast

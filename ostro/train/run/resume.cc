@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <memory>
+
 #include "ostro/base/log.h"
 #include "ostro/checkpoint/catalog.h"
 #include "ostro/io/files/path.h"
@@ -57,6 +59,25 @@ StateChecks chain_checks(io::FileSystem& fs, const std::string& chain_path, cons
     return manifest.info.step == 0 ? Status() : witness->checks().parameters(manifest, where, bytes);
   };
   return out;
+}
+
+// The newest checkpoint whose manifest is fine and of this model. Its arrays are not looked at.
+Status choose_checkpoint(io::FileSystem& fs, const std::string& checkpoints,
+                         const models::ModelFunctions& model, const StateChecks& checks,
+                         const ResumeOptions& options, const std::shared_ptr<std::optional<Witness>>& witness,
+                         Resumption& out) {
+  checkpoint::Checks asked{checks.manifest, {}, options.before};
+  ASSIGN_OR_RETURN(const checkpoint::Restored found,
+                   checkpoint::restore_latest(fs, checkpoints, {}, /*pattern=*/"", 1, asked));
+  RETURN_IF_ERROR(check_tensors(found.manifest, model.paths, model.shapes, found.path));
+  out.state.step = found.manifest.info.step;
+  out.checkpoint = found.path;
+  out.name = found.manifest.name;
+  out.check_prints = [witness, manifest = found.manifest,
+                      where = found.path](const std::vector<std::array<int64_t, 2>>& prints) {
+    return (*witness)->check_prints(manifest, where, prints);
+  };
+  return Status();
 }
 
 // Says so when the chain has a checkpoint behind `step` that is not there. A chain that is damaged behind
@@ -117,23 +138,28 @@ Status check_fixed_options(const std::string& directory, const GenesisEntry& gen
 
 Result<Resumption> plan_resume(io::FileSystem& fs, const std::string& directory, const GenesisEntry& genesis,
                                const TrainConfig& given, const DataAccess& data,
-                               const models::ModelFunctions& model, bool amend) {
+                               const models::ModelFunctions& model, const ResumeOptions& options) {
+  const bool amend = options.amend;
   const std::string path = io::join_path(directory, kChainFile);
   const std::string checkpoints = io::join_path(directory, "checkpoints");
   RETURN_IF_ERROR(check_same_run(directory, genesis, data));
-  Resumption out{{}, "", false, given, given, {}};
-  std::optional<Witness> witness;
-  if (auto restored =
-          restore_state(fs, checkpoints, model.paths, model.shapes, chain_checks(fs, path, given, witness));
-      restored.ok()) {
-    out.state = std::move(restored->state);
-    out.name = restored->name;
-  } else if (restored.error().code() == ErrorCode::kInvalidArgument &&
-             genesis.config != canonical_text(given)) {
-    return restored.error().with_context(
-        fmt::format("{} holds a run with {}", directory, in_words(genesis.config, canonical_text(given))));
-  } else if (restored.error().code() != ErrorCode::kNotFound) {
-    return restored.error();
+  Resumption out{{}, "", "", false, {}, given, given, {}};
+  const auto witness = std::make_shared<std::optional<Witness>>();
+  const StateChecks checks = chain_checks(fs, path, given, *witness);
+  const auto newest = [&]() -> Status {
+    if (!options.arrays) return choose_checkpoint(fs, checkpoints, model, checks, options, witness, out);
+    ASSIGN_OR_RETURN(RestoredState restored,
+                     restore_state(fs, checkpoints, model.paths, model.shapes, checks));
+    out.state = std::move(restored.state);
+    out.checkpoint = std::move(restored.path);
+    out.name = std::move(restored.name);
+    return Status();
+  };
+  if (const Status found = newest(); !found.ok() && found.error().code() != ErrorCode::kNotFound) {
+    if (found.error().code() == ErrorCode::kInvalidArgument && genesis.config != canonical_text(given))
+      return found.error().with_context(
+          fmt::format("{} holds a run with {}", directory, in_words(genesis.config, canonical_text(given))));
+    return found.error();
   }
   RETURN_IF_ERROR(warn_of_missing(fs, path, checkpoints, out.state.step));
   return compare_given(fs, directory, given, amend, std::move(out));
@@ -143,7 +169,7 @@ Result<Resumption> plan_takeover(io::FileSystem& fs, const std::string& director
                                  const GenesisEntry& genesis, const TrainConfig& given,
                                  const DataAccess& data, int64_t live) {
   RETURN_IF_ERROR(check_same_run(directory, genesis, data));
-  Resumption out{{}, "", false, given, given, {}};
+  Resumption out{{}, "", "", false, {}, given, given, {}};
   out.state.step = live;
   return compare_given(fs, directory, given, false, std::move(out));
 }

@@ -6,12 +6,16 @@
 
 #include "ostro/base/failpoint.h"
 #include "ostro/base/log.h"
+#include "ostro/base/watch/fault_point.h"
+#include "ostro/base/watch/pulse.h"
+#include "ostro/base/watch/time_use.h"
 #include "ostro/checkpoint/catalog.h"
 #include "ostro/data/batch/prefetcher.h"
 #include "ostro/data/formats/shared_chat_template.h"
 #include "ostro/io/files/atomic_file.h"
 #include "ostro/tokenizer/files/files.h"
 #include "ostro/train/record/version.h"
+#include "ostro/train/run/restore_together.h"
 #include "ostro/train/run/witness.h"
 #include "ostro/train/step/fingerprints.h"
 #include "ostro/train/step/snapshot.h"
@@ -47,6 +51,13 @@ Result<std::unique_ptr<Run>> Run::open(const TrainConfig& given, const Environme
   if (!exists && amend)
     return not_found(
         fmt::format("{} holds no run to amend; leave out --amend to begin one", run->directory_));
+  int64_t steps_ever = 0;
+  if (exists)
+    if (const auto chain = read_chain(fs, in(run->directory_, kChainFile)); chain.ok())
+      steps_ever = chain->last_step();
+  run->goodput_ =
+      std::make_unique<Goodput>(fs, run->directory_, steps_ever, given.trainer.worker_price_per_hour);
+  run->goodput_->set_workers(environment.crew == nullptr ? 1 : environment.crew->epoch().size);
   std::optional<GenesisEntry> genesis;
   if (exists) {
     ASSIGN_OR_RETURN(const Chain beginning, read_chain_to(fs, in(run->directory_, kChainFile), 0));
@@ -58,19 +69,25 @@ Result<std::unique_ptr<Run>> Run::open(const TrainConfig& given, const Environme
   ASSIGN_OR_RETURN(run->data_, open_data(fs, given, environment.build));
   const int64_t vocab = run->data_.tokenizer->vocab_size();
   run->model_ = given.model_options().functions(vocab, compute_dtype(given));
+  const auto plan_from = [&](std::optional<int64_t> before) {
+    return plan_resume(fs, run->directory_, *genesis, given, run->data_, run->model_,
+                       {amend, /*arrays=*/environment.crew == nullptr, before});
+  };
   std::optional<Resumption> resumption;
   if (genesis) {
     ASSIGN_OR_RETURN(const std::optional<int64_t> live, run->live_step());
     if (live) {
       ASSIGN_OR_RETURN(resumption, plan_takeover(fs, run->directory_, *genesis, given, run->data_, *live));
     } else {
-      ASSIGN_OR_RETURN(resumption,
-                       plan_resume(fs, run->directory_, *genesis, given, run->data_, run->model_, amend));
+      ASSIGN_OR_RETURN(resumption, plan_from({}));
     }
     run->takes_over_ = live.has_value();
     run->config_ = resumption->config;
   }
   RETURN_IF_ERROR(run->prepare(vocab));
+  if (SpreadState* spread = run->runner_->spread(); spread != nullptr && resumption && !run->takes_over_) {
+    ASSIGN_OR_RETURN(resumption, restore_together(*spread, fs, std::move(*resumption), plan_from));
+  }
   if (resumption)
     RETURN_IF_ERROR(run->resume(std::move(*resumption), amend));
   else
@@ -113,14 +130,21 @@ Status Run::prepare(int64_t vocab) {
                                 config_.model_options().seq_len()));
     }
   ASSIGN_OR_RETURN(programs_, make_programs(config_, model_));
-  ASSIGN_OR_RETURN(runner_, make_steps());
-  auto held_out = HeldOut::create(config_, vocab, env_.engine, *data_.stores);
+  {
+    const TimeScope compiling(TimeUse::kCompile);
+    ASSIGN_OR_RETURN(runner_, make_steps());
+  }
+  vocab_ = vocab;
+  auto held_out = HeldOutText::create(config_, *data_.stores);
   if (held_out.ok())
     held_out_ = std::move(held_out).value();
   else if (held_out.error().code() == ErrorCode::kInvalidArgument)  // there is no held-out text
     log_warning(fmt::format("no evaluation: {}", held_out.error().message()));
   else
     return held_out.error();
+  if (held_out_ && runner_->spread() == nullptr) {
+    ASSIGN_OR_RETURN(evaluator_, HeldOut::create(*held_out_, held_out_program(config_, vocab), env_.engine));
+  }
   return Status();
 }
 
@@ -156,10 +180,16 @@ Status Run::begin() {
   // Who exports the model wants to talk to it as it was trained.
   ASSIGN_OR_RETURN(const auto chat, data::shared_chat_template(fs, config_.data, *data_.tokenizer));
   if (chat) RETURN_IF_ERROR(chat->save(fs, directory_));
-  ASSIGN_OR_RETURN(state_, initial_state(programs_, env_.engine, config_.trainer.seed));
+  RETURN_IF_ERROR(begin_state());
   // The chain is the commit point: a directory without one is no run.
   ASSIGN_OR_RETURN(ChainWriter chain, ChainWriter::create(fs, in(directory_, kChainFile), g));
   chain_ = std::make_unique<ChainWriter>(std::move(chain));
+  return Status();
+}
+
+Status Run::begin_state() {
+  if (SpreadState* spread = runner_->spread()) return spread->begin(config_.trainer.seed);
+  ASSIGN_OR_RETURN(state_, initial_state(programs_, env_.engine, config_.trainer.seed));
   return Status();
 }
 
@@ -188,7 +218,7 @@ Status Run::resume(Resumption from, bool amend) {
                                     : " (its checkpoint is not in the chain: the parameters' fingerprint was "
                                       "compared, the moments could not be)"));
   } else {
-    ASSIGN_OR_RETURN(state_, initial_state(programs_, env_.engine, config_.trainer.seed));
+    RETURN_IF_ERROR(begin_state());
     log_info(fmt::format("resuming {} from the beginning: it has no checkpoint yet", directory_));
   }
   ASSIGN_OR_RETURN(ChainWriter writer, ChainWriter::resume(fs, in(directory_, kChainFile), step));
@@ -235,6 +265,9 @@ Status Run::write_session() {
 
 Status Run::close(const std::string& outcome) {
   end_session(record_, outcome, state_.step);
+  const TimesUsed times = goodput_->session();
+  for (size_t i = 0; i < kTimeUses; ++i) record_.sessions.back().seconds[kTimeUseNames[i]] = times[i];
+  goodput_->write(true);
   return write_record(env_.fs, in(directory_, kRecordFile), record_);
 }
 
@@ -255,8 +288,19 @@ double Run::seconds_since(std::chrono::nanoseconds start) const {
 }
 
 Status Run::finish_save() {
+  const TimeScope saving(TimeUse::kCheckpoint);
   phase("checkpoint finish");
-  ASSIGN_OR_RETURN(const auto saved, saver_->wait());
+  const auto waited = saver_->wait();
+  if (!waited.ok() && env_.crew != nullptr && env_.crew->ended(saving_epoch_)) {
+    log_warning(fmt::format("a checkpoint is lost with a worker: {}", waited.error().message()));
+    // The chain cannot go on without the name of one that is due.
+    if (saving_step_ >= 0) {
+      env_.crew->restart();
+      return waited.error();
+    }
+    return Status();
+  }
+  ASSIGN_OR_RETURN(const auto saved, waited);
   if (saving_step_ >= 0 && saved) {
     RETURN_IF_ERROR(chain_->append(CheckpointEntry{saving_step_, saved->name}));
   }
@@ -267,9 +311,10 @@ Status Run::finish_save() {
 // The manifest holds the chain's head at its step: the chain is made durable first, so that it always reaches
 // as far as the checkpoints.
 Status Run::save(bool in_chain) {
+  const TimeScope saving(TimeUse::kCheckpoint);
   RETURN_IF_ERROR(finish_save());
   phase("checkpoint snapshot");
-  RETURN_IF_ERROR(runner_->collect(state_, StepRunner::Collect::kAll));
+  fault_point("checkpoint", state_.step, 0);
   RETURN_IF_ERROR(chain_->sync());
   checkpoint::Info info;
   info.step = state_.step;
@@ -278,8 +323,13 @@ Status Run::save(bool in_chain) {
   info.config = config::resolved_yaml(config_);
   info.chain_head = chain_->head();
   info.measured = measured_;
-  const auto tensors = snapshot(state_, model_.paths, cell_boxes(config_));
-  RETURN_IF_ERROR(saver_->start(info, tensors));
+  if (SpreadState* spread = runner_->spread()) {
+    RETURN_IF_ERROR(spread->save(env_.fs, in(directory_, "checkpoints"), info, *saver_));
+    saving_epoch_ = env_.crew->epoch().number;
+  } else {
+    RETURN_IF_ERROR(runner_->collect(state_, StepRunner::Collect::kAll));
+    RETURN_IF_ERROR(saver_->start(info, snapshot(state_, model_.paths, cell_boxes(config_))));
+  }
   if (in_chain) {
     saving_step_ = state_.step;
     chain_->expect_checkpoint();
@@ -310,8 +360,16 @@ Status Run::after_step(const Watcher& watcher, StepReport& report, bool save_now
 
 // A run does not end because there is nothing to measure.
 Status Run::evaluate(const Watcher& watcher) {
-  RETURN_IF_ERROR(runner_->collect(state_, StepRunner::Collect::kParameters));
-  ASSIGN_OR_RETURN(const HeldOutLoss held_out, held_out_->evaluate(state_.params));
+  const TimeScope evaluating(TimeUse::kEvaluation);
+  pulse_phase("evaluate", state_.step);
+  HeldOutLoss held_out;
+  if (SpreadState* spread = runner_->spread()) {
+    ASSIGN_OR_RETURN(const auto losses, spread->evaluate(*held_out_, held_out_program(config_, vocab_)));
+    held_out = held_out_->loss(losses);
+  } else {
+    RETURN_IF_ERROR(runner_->collect(state_, StepRunner::Collect::kParameters));
+    ASSIGN_OR_RETURN(held_out, evaluator_->evaluate(state_.params));
+  }
   if (!told_uncounted_ && !held_out.uncounted.empty())
     log_warning(fmt::format("{}: {}", held_out.tokens == 0 ? "no evaluation" : "left out of evaluations",
                             uncounted_text(held_out)));
@@ -339,6 +397,8 @@ Result<RunOutcome> Run::train(const Watcher& watcher) {
   data::Batch batch;
   if (save_first_) RETURN_IF_ERROR(save(true));
   while (state_.step < total) {
+    // Workers write a checkpoint in the background; those who do are to be there until it is done.
+    if (env_.crew != nullptr) env_.crew->hold(saver_->running());
     if (env_.crew != nullptr && env_.crew->leaves_next()) {
       outcome.handed_over = true;
       break;
@@ -346,9 +406,16 @@ Result<RunOutcome> Run::train(const Watcher& watcher) {
     profile.reach(state_.step);
     const PhasedSpan span(profile.span_name(state_.step));
     StepReport report;
+    goodput_->begin_step(state_.step + 1);
     phase("data wait");
+    pulse_phase("data", state_.step + 1);
     auto start = env_.clock();
-    ASSIGN_OR_RETURN(batch, batches.next(std::move(batch)));
+    {
+      const TimeScope waiting(TimeUse::kData);
+      // The first may have to wait for much to be read.
+      const auto watch = batch.tokens.empty() ? nullptr : std::make_unique<PulseWatch>();
+      ASSIGN_OR_RETURN(batch, batches.next(std::move(batch)));
+    }
     report.data_seconds = seconds_since(start);
     start = env_.clock();
     const optim::AdamScalars scalars = optim::adam_scalars(adam, state_.step, total);
@@ -387,6 +454,9 @@ Result<RunOutcome> Run::train(const Watcher& watcher) {
     report.learning_rate = static_cast<double>(scalars.lr);
     report.tokens = result.weight;
     report.step_seconds = seconds_since(start);
+    goodput_->end_step(state_.step, result.weight);
+    goodput_->write(false);
+    report.goodput = goodput_->totals();
     const bool stopping = env_.stop && env_.stop() && state_.step < total;
     const bool timed = interval && seconds_since(last_timed_save) >= static_cast<double>(interval->seconds);
     RETURN_IF_ERROR(after_step(watcher, report, stopping || timed));

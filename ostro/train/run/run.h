@@ -15,10 +15,12 @@
 #include "ostro/train/record/chain_writer.h"
 #include "ostro/train/record/lock.h"
 #include "ostro/train/record/record.h"
+#include "ostro/train/report/goodput.h"
 #include "ostro/train/report/progress.h"
 #include "ostro/train/run/resume.h"
 #include "ostro/train/step/batches.h"
 #include "ostro/train/step/evaluate.h"
+#include "ostro/train/step/spread_state.h"
 #include "ostro/train/step/step.h"
 #include "ostro/train/step/step_profile.h"
 #include "ostro/train/workers/crew.h"
@@ -53,6 +55,7 @@ struct StepReport {
   double loss = 0, gradient_norm = 0, learning_rate = 0;
   double tokens = 0;  // loss weight of the step
   double step_seconds = 0, data_seconds = 0, save_seconds = 0;
+  GoodputTotals goodput;  // of the run so far
 };
 struct EvalReport {
   int64_t step = 0;
@@ -96,6 +99,7 @@ class Run {
   Result<std::optional<int64_t>> live_step();
   Result<std::unique_ptr<StepRunner>> make_steps();
   Status begin();
+  Status begin_state();
   Status resume(Resumption from, bool amend);
   // `save_now`: also where no permanent checkpoint is due.
   Status after_step(const Watcher& watcher, StepReport& report, bool save_now);
@@ -114,18 +118,22 @@ class Run {
   CanonicalPrograms programs_;
   DataAccess data_;
   std::optional<data::Loader> loader_;
-  std::optional<HeldOut> held_out_;  // nothing when there is no held-out text
-  bool told_uncounted_ = false;      // held-out text without a token that counts is warned of once
+  std::optional<HeldOutText> held_out_;  // nothing when there is no held-out text
+  std::optional<HeldOut> evaluator_;     // of a state that is here
+  int64_t vocab_ = 0;
+  bool told_uncounted_ = false;  // held-out text without a token that counts is warned of once
   std::unique_ptr<StepRunner> runner_;
   std::unique_ptr<ChainWriter> chain_;
   std::unique_ptr<checkpoint::AsyncSaver> saver_;
   RunRecord record_;
+  std::unique_ptr<Goodput> goodput_;
   State state_;
   std::string measured_;      // of the last step, for the manifest
   int64_t saving_step_ = -1;  // step of the save that runs, when its name goes into the chain
   int64_t last_saved_ = -1;
-  bool takes_over_ = false;  // the workers have the state
-  bool save_first_ = false;  // a checkpoint of its step is due
+  int64_t saving_epoch_ = 0;  // in which the workers write it
+  bool takes_over_ = false;   // the workers have the state
+  bool save_first_ = false;   // a checkpoint of its step is due
 };
 
 }  // namespace ostro::train

@@ -94,6 +94,17 @@ Result<Evidence> Witness::check_manifest(const Manifest& manifest, const std::st
 
 Status Witness::check_parameters(const Manifest& manifest, const std::string& where,
                                  const ParameterBytes& bytes) const {
+  std::vector<std::array<int64_t, 2>> prints;
+  for (size_t i = 0; i < manifest.tensors.size(); ++i) {
+    if (!is_parameter(manifest.tensors[i])) continue;
+    ASSIGN_OR_RETURN(const std::span<const std::byte> tensor, bytes(i));
+    prints.push_back(lanes_of(manifest.tensors[i], tensor));
+  }
+  return check_prints(manifest, where, prints);
+}
+
+Status Witness::check_prints(const Manifest& manifest, const std::string& where,
+                             const std::vector<std::array<int64_t, 2>>& prints) const {
   const ChainLink* link = chain_.find_step(manifest.info.step);
   if (link == nullptr) return forged(where, fmt::format("{} has no step {}", path_, manifest.info.step));
   // The fingerprint is of a text with a line a parameter, which `measured` ends: no part of it may pass for
@@ -101,12 +112,9 @@ Status Witness::check_parameters(const Manifest& manifest, const std::string& wh
   if (manifest.info.measured.find('\n') != std::string::npos)
     return forged(where, "its \"measured\" is more than one line");
   std::vector<ParameterPrint> parameters;
-  for (size_t i = 0; i < manifest.tensors.size(); ++i) {
-    const TensorSpec& spec = manifest.tensors[i];
-    if (!is_parameter(spec)) continue;
-    ASSIGN_OR_RETURN(const std::span<const std::byte> tensor, bytes(i));
-    parameters.push_back({spec.path, spec.type_str(), lanes_of(spec, tensor)});
-  }
+  for (const TensorSpec& spec : manifest.tensors)
+    if (is_parameter(spec) && parameters.size() < prints.size())
+      parameters.push_back({spec.path, spec.type_str(), prints[parameters.size()]});
   const std::string& recorded = std::get<StepEntry>(link->entry).state;
   const std::string found = state_fingerprint(parameters, manifest.info.measured);
   if (found == recorded) return {};

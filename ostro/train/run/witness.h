@@ -6,8 +6,10 @@
 // the parameters.
 #pragma once
 
+#include <array>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "ostro/checkpoint/restore.h"
 #include "ostro/train/options/config.h"
@@ -43,6 +45,9 @@ class Witness {
   // Compares the fingerprint of the parameters with the one of the step.
   Status check_parameters(const checkpoint::Manifest& manifest, const std::string& where,
                           const ParameterBytes& bytes) const;
+  // The same from the fingerprints, in the order of the parameters in the manifest.
+  Status check_prints(const checkpoint::Manifest& manifest, const std::string& where,
+                      const std::vector<std::array<int64_t, 2>>& prints) const;
   // Both, on a directory.
   Result<Evidence> check(const checkpoint::Checkpoint& checkpoint) const;
 

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <map>
 
 #include "ostro/checkpoint/restore.h"
@@ -34,6 +35,25 @@ TensorSpec spec_of(const std::string& path, const ir::Shape& shape, const optim:
   return spec;
 }
 
+Error unknown_tensor(const TensorSpec& spec) {
+  return invalid_argument(
+      fmt::format("the checkpoint holds {}, which this model has not; is it of another config?", spec.path));
+}
+
+bool same_type(const TensorSpec& a, const TensorSpec& b) {
+  return a.dtype == b.dtype && a.axes == b.axes && a.shape == b.shape;
+}
+
+Error other_type(const TensorSpec& spec, const TensorSpec& want) {
+  return invalid_argument(
+      fmt::format("{} is {} in the checkpoint but {} in the model; is it of another config?", spec.path,
+                  spec.type_str(), want.type_str()));
+}
+
+Error missing(const std::string& path, const std::string& where) {
+  return invalid_argument(fmt::format("{}: the model's {} is not in the checkpoint", where, path));
+}
+
 struct Slots {
   std::map<std::string, Buffer*> by_path;
   State state;
@@ -51,14 +71,9 @@ struct Slots {
 
   Result<std::span<std::byte>> place(const TensorSpec& spec) {
     const auto it = by_path.find(spec.path);
-    if (it == by_path.end())
-      return invalid_argument(fmt::format(
-          "the checkpoint holds {}, which this model has not; is it of another config?", spec.path));
+    if (it == by_path.end()) return unknown_tensor(spec);
     const TensorSpec want = spec_of(spec.path, it->second->shape(), {});
-    if (spec.dtype != want.dtype || spec.axes != want.axes || spec.shape != want.shape)
-      return invalid_argument(
-          fmt::format("{} is {} in the checkpoint but {} in the model; is it of another config?", spec.path,
-                      spec.type_str(), want.type_str()));
+    if (!same_type(spec, want)) return other_type(spec, want);
     return it->second->mutable_bytes();
   }
 
@@ -76,13 +91,37 @@ Status check_complete(const Slots& slots, const std::vector<TensorSpec>& found, 
   for (const auto& [path, buffer] : slots.by_path) {
     bool there = false;
     for (const TensorSpec& s : found) there |= s.path == path;
-    if (!there)
-      return invalid_argument(fmt::format("{}: the model's {} is not in the checkpoint", where, path));
+    if (!there) return missing(path, where);
   }
   return Status();
 }
 
 }  // namespace
+
+std::vector<TensorSpec> state_tensors(const std::vector<std::string>& paths,
+                                      const std::vector<ir::Shape>& shapes, const optim::Boxes& boxes) {
+  std::vector<TensorSpec> out;
+  for (int part = 0; part < 3; ++part)
+    for (size_t i = 0; i < paths.size(); ++i)
+      out.push_back(spec_of(tensor_path(part, paths[i]), shapes[i], boxes));
+  return out;
+}
+
+Status check_tensors(const checkpoint::Manifest& manifest, const std::vector<std::string>& paths,
+                     const std::vector<ir::Shape>& shapes, const std::string& where) {
+  const std::vector<TensorSpec> model = state_tensors(paths, shapes, {});
+  const auto find = [](const std::vector<TensorSpec>& list, const std::string& path) {
+    return std::find_if(list.begin(), list.end(), [&](const TensorSpec& s) { return s.path == path; });
+  };
+  for (const TensorSpec& spec : manifest.tensors) {
+    const auto want = find(model, spec.path);
+    if (want == model.end()) return unknown_tensor(spec).with_context(where);
+    if (!same_type(spec, *want)) return other_type(spec, *want).with_context(where);
+  }
+  for (const TensorSpec& spec : model)
+    if (find(manifest.tensors, spec.path) == manifest.tensors.end()) return missing(spec.path, where);
+  return Status();
+}
 
 std::vector<checkpoint::Tensor> snapshot(const State& state, const std::vector<std::string>& paths,
                                          const optim::Boxes& boxes) {

@@ -20,6 +20,14 @@ namespace ostro::train {
 std::vector<checkpoint::Tensor> snapshot(const State& state, const std::vector<std::string>& paths,
                                          const optim::Boxes& boxes);
 
+// The tensors of a state with parameters of these shapes, as snapshot() has them.
+std::vector<checkpoint::TensorSpec> state_tensors(const std::vector<std::string>& paths,
+                                                  const std::vector<ir::Shape>& shapes,
+                                                  const optim::Boxes& boxes);
+// Refuses a checkpoint that has other tensors than a state of this model: names the tensor and both types.
+Status check_tensors(const checkpoint::Manifest& manifest, const std::vector<std::string>& paths,
+                     const std::vector<ir::Shape>& shapes, const std::string& where);
+
 // The bytes of the parameter at this place of a manifest's tensors.
 using ParameterBytes = std::function<Result<std::span<const std::byte>>(size_t tensor)>;
 

@@ -62,6 +62,8 @@ struct WorkerLoad {
   bool operator==(const WorkerLoad&) const = default;
 };
 
+class SpreadState;
+
 // Runs training steps. Implementations spread the work in different ways, and all of them give the same bits.
 class StepRunner {
  public:
@@ -74,6 +76,9 @@ class StepRunner {
   // only.
   enum class Collect { kParameters, kAll };
   virtual Status collect(State&, Collect) { return Status(); }
+  // Not null: the state is spread over processes and stays so. Then state.params and the moments are empty,
+  // and what is done with the state is done through this.
+  virtual SpreadState* spread() { return nullptr; }
   // Memory and FLOPs of the leaf and update programs, for reports.
   virtual runtime::ExecutableInfo leaf_info() const = 0;
   virtual runtime::ExecutableInfo update_info() const = 0;

@@ -8,8 +8,7 @@
 
 namespace ostro::train {
 
-// What one run of a block sends to other workers: every collective sends its operand to each peer, and those
-// whose shards may differ in size send the size before.
-int64_t collective_bytes(const ir::Block& block, const ir::Mesh& mesh);
+// What one run of a block by worker `rank` sends to other workers.
+int64_t collective_bytes(const ir::Block& block, const ir::Mesh& mesh, int64_t rank);
 
 }  // namespace ostro::train

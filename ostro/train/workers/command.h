@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <string>
 
 #include "ostro/dist/group.h"
 
@@ -11,19 +12,23 @@ namespace ostro::train {
 // Sent as it is.
 struct Command {
   enum class Kind : int64_t {
-    kStep = 1,           // one training step
-    kSettle,             // the leader has a state for all: settle()
-    kPrints,             // fingerprints of the parameters
-    kCollectParameters,  // cells to the leader
-    kCollectMoments,
-    kSwitch,  // another epoch goes on from here
-    kEnd,     // the run is over
+    kStep = 1,  // one training step
+    kInit,      // the state at step 0
+    kRestore,   // the state of a checkpoint
+    kPrints,    // fingerprints of the parameters
+    kSave,      // a checkpoint
+    kEvaluate,  // the held-out loss
+    kSwitch,    // another epoch goes on from here
+    kEnd,       // the run is over
   };
   Kind kind = Kind::kEnd;
-  int64_t step = 0;              // kStep: how many steps were done before it
+  int64_t step = 0;              // kRestore, kSave; kStep: how many steps were done before it
   float lr = 0, k1 = 0, k2 = 0;  // kStep
-  int32_t unused = 0;
+  int32_t prints = 0;            // kRestore: 1: with the fingerprints of the parameters
 };
+
+// Begins the keys in the epoch's store of a save of this step.
+inline std::string save_key(int64_t step) { return "save/" + std::to_string(step); }
 
 // Rank 0 sends, the others wait for it without a limit of time. Errors: kIo when a worker is lost; kCorrupt
 // for a command of another build.

@@ -67,7 +67,7 @@ Status Crew::meet(const EpochView& epoch, const std::function<bool()>& given_up)
   return store.set(kGoKey, "");
 }
 
-Result<Settled> Crew::form(State* whole) {
+Result<Settled> Crew::form() {
   phase("form workers");
   while (true) {
     stop_watch();
@@ -80,7 +80,7 @@ Result<Settled> Crew::form(State* whole) {
       out_ = true;
       return busy("this worker leaves, and an epoch goes on without it");
     }
-    const Status formed = try_form(*epoch, whole);
+    const Status formed = try_form(*epoch);
     epoch_ = *epoch;
     if (formed.ok()) {
       membership_.began(epoch_.number);
@@ -93,7 +93,7 @@ Result<Settled> Crew::form(State* whole) {
   }
 }
 
-Status Crew::try_form(const EpochView& epoch, State* whole) {
+Status Crew::try_form(const EpochView& epoch) {
   std::unique_ptr<Prepared> made;
   {
     const std::scoped_lock lock(mutex_);
@@ -108,17 +108,13 @@ Status Crew::try_form(const EpochView& epoch, State* whole) {
   // The old worker has the state until everyone has got its cells. A plan that never had a state is no loss.
   if (old_ == nullptr) old_ = std::move(now_);
   now_ = std::move(made);
-  ASSIGN_OR_RETURN(settled_, settle_state(whole));
+  ASSIGN_OR_RETURN(settled_, settle_state());
   return Status();
 }
 
-Result<Settled> Crew::settle_state(State* whole) {
+Result<Settled> Crew::settle_state() {
   LiveState live;
-  if (whole != nullptr) {
-    live = {now_->epoch.number, nullptr, whole};
-  } else if (old_ != nullptr && settled_.has_state) {
-    live = {old_->epoch.number, old_->worker.get(), nullptr};
-  }
+  if (old_ != nullptr && settled_.has_state) live = {old_->epoch.number, old_->worker.get()};
   const auto layout_of = [&](int64_t workers) -> Result<StateLayout> {
     ASSIGN_OR_RETURN(const WorkerOptions options, worker_options(run_->config, workers));
     return make_state_layout(now_->plan.state.shapes, placement_for(run_->programs, options));
@@ -129,9 +125,12 @@ Result<Settled> Crew::settle_state(State* whole) {
   return settled;
 }
 
-Result<Settled> Crew::settle_whole(State* whole) {
-  ASSIGN_OR_RETURN(settled_, settle_state(whole));
-  return settled_;
+void Crew::adopted(int64_t step) { settled_ = {.has_state = true, .lost = "", .step = step, .last = {}}; }
+
+bool Crew::ended(int64_t epoch) const {
+  if (!formed() || epoch_.number != epoch) return true;
+  const auto nothing = membership_.store(epoch).get("nothing", std::chrono::milliseconds(1));
+  return !nothing.ok() && nothing.error().code() != ErrorCode::kBusy;
 }
 
 void Crew::leave(const std::string& fault) {

@@ -36,14 +36,15 @@ class Crew {
   // What is trained. Set once, before form().
   void set_run(const CanonicalPrograms& programs, const std::string& remat, const TrainConfig& config);
   bool has_run() const { return run_.has_value(); }
+  const TrainConfig& config() const { return run_->config; }
 
   // The epoch that is formed, or that is to be formed. Waits a little for it; kBusy: there is none yet.
   Result<EpochView> wait_epoch();
-  // Connects with the workers of the newest epoch and settles the state: what this process carried, or
-  // `whole`, which comes from elsewhere, or nothing. Tries again when epochs end meanwhile.
-  Result<Settled> form(State* whole);
-  // The same as the end of form(), when the leader has read a state.
-  Result<Settled> settle_whole(State* whole);
+  // Connects with the workers of the newest epoch and settles the state that they carry. Tries again when
+  // epochs end meanwhile.
+  Result<Settled> form();
+  // All workers have adopted the state after so many steps.
+  void adopted(int64_t step);
 
   bool formed() const { return group_ != nullptr; }
   const EpochView& epoch() const { return epoch_; }
@@ -55,11 +56,15 @@ class Crew {
   const WorkerPlan& plan() const { return now_->plan; }
 
   // Another epoch is known, and all its workers are prepared: the leader sends kSwitch and everyone leaves.
-  bool switch_due() const { return switch_due_; }
+  bool switch_due() const { return switch_due_ && !held_; }
+  // Keeps the leader in this epoch for a while.
+  void hold(bool on) { held_ = on; }
   // And this process is not in it: who leads closes the run first.
-  bool leaves_next() const { return switch_due_ && without_this_; }
+  bool leaves_next() const { return switch_due() && without_this_; }
   // An epoch goes on without this process.
   bool out() const { return out_; }
+  // Whether this epoch is over, or no more the one that goes on.
+  bool ended(int64_t epoch) const;
   // Ends the connections, keeping the state. `fault`: why; "" when all leave together.
   void leave(const std::string& fault);
   // The state of this process and of the others is of no use: the run is to be opened from a checkpoint.
@@ -85,8 +90,8 @@ class Crew {
   // Waits for a key of an epoch; kBusy when `given_up`.
   Result<std::string> wait_for(int64_t epoch, const std::string& key, const std::function<bool()>& given_up);
   Status meet(const EpochView& epoch, const std::function<bool()>& given_up);
-  Status try_form(const EpochView& epoch, State* whole);
-  Result<Settled> settle_state(State* whole);
+  Status try_form(const EpochView& epoch);
+  Result<Settled> settle_state();
   void watch();
   void start_watch();
   void stop_watch();
@@ -99,7 +104,7 @@ class Crew {
   std::unique_ptr<Prepared> now_, old_;  // old: its cells are the state until the new ones are settled
   std::unique_ptr<dist::Group> group_;
   Settled settled_;
-  bool restarts_ = false, out_ = false;
+  bool restarts_ = false, out_ = false, held_ = false;
 
   // Another epoch is prepared beside training.
   std::thread watcher_;

@@ -7,6 +7,8 @@
 #include <map>
 
 #include "ostro/base/profile.h"
+#include "ostro/base/watch/fault_point.h"
+#include "ostro/base/watch/pulse.h"
 #include "ostro/train/workers/collective_bytes.h"
 #include "ostro/train/workers/gradient_schedule.h"
 #include "ostro/train/workers/gradient_sums.h"
@@ -50,6 +52,7 @@ class LayerSchedule final : public GradientSchedule {
     for (const LeafRange& range : rounds(leaves)) {
       ASSIGN_OR_RETURN(Buffers out, run_round(c, owned, batch, leaves, range, results));
       phase("join rounds");
+      fault_point("exchange", read_pulse().step, rank_);
       const std::vector<Subtree> nodes = subtrees(leaves, range);
       for (size_t i = 0; i < nodes.size(); ++i) {
         Buffers part;
@@ -107,6 +110,7 @@ class LayerSchedule final : public GradientSchedule {
     int64_t at = leaf;
     if (plan_.fault == WorkerFault::kLeafOrder && leaves > 2 && (leaf == 1 || leaf == 2)) at = 3 - leaf;
     phase("leaf", leaf);
+    fault_point("leaf", read_pulse().step, rank_);
     Buffers inputs = owned;
     for (Buffer& b : leaf_batch(plan_, rank_, batch, at)) inputs.push_back(std::move(b));
     ASSIGN_OR_RETURN(Buffers out, program->run(std::move(inputs), {&c}));

@@ -43,8 +43,6 @@ class Membership {
   virtual void began(int64_t epoch) = 0;
   // This epoch cannot go on, because a peer was lost.
   virtual void fault(int64_t epoch, const std::string& why) = 0;
-  // The run is over for all workers.
-  virtual void done() = 0;
 };
 
 }  // namespace ostro::train

@@ -2,20 +2,25 @@
 
 #include <fmt/format.h>
 
+#include <optional>
+
 #include "ostro/base/log.h"
 #include "ostro/base/profile.h"
-#include "ostro/train/workers/collect_cells.h"
+#include "ostro/base/watch/time_use.h"
+#include "ostro/train/programs/programs.h"
+#include "ostro/train/workers/cell_work.h"
 
 namespace ostro::train {
 namespace {
 
-class ProcessRunner final : public StepRunner {
+class ProcessRunner final : public StepRunner, private SpreadState {
  public:
   explicit ProcessRunner(Crew& crew) : crew_(crew) {}
 
   Result<StepResult> run(State& state, const BatchArrays& batch, const optim::AdamScalars& scalars) override {
     StepResult result;
-    RETURN_IF_ERROR(together(state, [&]() -> Status {
+    RETURN_IF_ERROR(together(true, [&]() -> Status {
+      RETURN_IF_ERROR(check_step(state.step));
       // The others may have finished this step when a worker was lost.
       if (crew_.worker().step_number() > state.step) {
         result = crew_.settled().last;
@@ -27,41 +32,73 @@ class ProcessRunner final : public StepRunner {
       ASSIGN_OR_RETURN(result, crew_.worker().step(crew_.group(), batch, scalars));
       return Status();
     }));
-    state.params.clear(), state.first_moment.clear(), state.second_moment.clear();
     if (result.ok) ++state.step;
     return result;
   }
 
-  Status collect(State& state, Collect what) override {
-    if (!crew_.formed() && !state.params.empty() && !state.first_moment.empty()) return Status();
-    const auto bring = [&](Command::Kind kind,
-                           const std::vector<std::pair<std::vector<runtime::Buffer> Cells::*,
-                                                       std::vector<runtime::Buffer>*>>& parts) {
-      return together(state, [&]() -> Status {
-        RETURN_IF_ERROR(command({kind}));
-        for (const auto& [cells, whole] : parts)
-          RETURN_IF_ERROR(collect_cells(crew_.plan(), crew_.group(), crew_.worker().own().*cells, *whole));
-        return Status();
-      });
-    };
-    if (state.params.empty())
-      RETURN_IF_ERROR(bring(Command::Kind::kCollectParameters, {{&Cells::params, &state.params}}));
-    if (what == Collect::kParameters || !state.first_moment.empty()) return Status();
-    return bring(Command::Kind::kCollectMoments, {{&Cells::first_moment, &state.first_moment},
-                                                  {&Cells::second_moment, &state.second_moment}});
-  }
+  SpreadState* spread() override { return this; }
 
   runtime::ExecutableInfo leaf_info() const override { return info(&Worker::leaf_program); }
   runtime::ExecutableInfo update_info() const override { return info(&Worker::apply_program); }
   std::vector<WorkerLoad> loads(int64_t leaves) const override {
-    std::vector<WorkerLoad> out;
-    for (int64_t rank = 0; rank < crew_.plan().mesh().size(); ++rank)
-      out.push_back(Worker(crew_.plan(), rank).load(leaves));
-    return out;
+    return {crew_.formed() ? crew_.worker().load(leaves) : WorkerLoad()};
   }
   int64_t bytes_sent() const override { return crew_.formed() ? crew_.group().bytes_sent() : 0; }
 
  private:
+  Status begin(int64_t seed) override {
+    return together(false, [&]() -> Status {
+      RETURN_IF_ERROR(command({Command::Kind::kInit}));
+      RETURN_IF_ERROR(cells().begin(crew_.group(), seed));
+      crew_.adopted(0);
+      return Status();
+    });
+  }
+
+  Result<CellsRead> restore(io::FileSystem& fs, const std::string& path, int64_t step, bool prints) override {
+    CellsRead read;
+    RETURN_IF_ERROR(together(false, [&]() -> Status {
+      Command c{Command::Kind::kRestore, step};
+      c.prints = prints ? 1 : 0;
+      RETURN_IF_ERROR(command(c));
+      ASSIGN_OR_RETURN(read, cells().restore(crew_.group(), fs, path, prints));
+      if (read.unfit.empty()) crew_.adopted(step);
+      return Status();
+    }));
+    return read;
+  }
+
+  Status save(io::FileSystem& fs, const std::string& root, const checkpoint::Info& info,
+              checkpoint::AsyncSaver& saver) override {
+    return together(true, [&]() -> Status {
+      RETURN_IF_ERROR(check_step(info.step));
+      RETURN_IF_ERROR(command({Command::Kind::kSave, info.step}));
+      ASSIGN_OR_RETURN(CellSnapshot snapshot, cells().snapshot(crew_.group()));
+      const EpochView& epoch = crew_.epoch();
+      const SharedSave place{
+          &fs, root, &crew_.membership().store(epoch.number), save_key(info.step), epoch.rank, epoch.size};
+      return saver.start(lead_save(place, info, std::move(snapshot)));
+    });
+  }
+
+  Result<std::vector<BatchLoss>> evaluate(const HeldOutText& text, const ir::Program& program) override {
+    std::vector<BatchLoss> losses;
+    RETURN_IF_ERROR(together(true, [&]() -> Status {
+      RETURN_IF_ERROR(command({Command::Kind::kEvaluate}));
+      ASSIGN_OR_RETURN(losses, cells().evaluate(crew_.group(), text, program));
+      return Status();
+    }));
+    return losses;
+  }
+
+  CellWork& cells() {
+    if (cells_ == nullptr || cells_of_ != &crew_.worker()) {
+      cells_ = std::make_unique<CellWork>(crew_.plan(), crew_.worker(), cell_boxes(crew_.config()));
+      cells_of_ = &crew_.worker();
+    }
+    return *cells_;
+  }
+
   Status command(const Command& c) { return send_command(crew_.group(), c); }
 
   runtime::ExecutableInfo info(Result<runtime::Executable*> (Worker::*program)()) const {
@@ -70,42 +107,48 @@ class ProcessRunner final : public StepRunner {
     return made.ok() ? (*made)->info() : runtime::ExecutableInfo();
   }
 
-  // Does `work` with the other workers; again, as often as one of them is lost meanwhile.
-  Status together(State& state, const std::function<Status()>& work) {
+  // Does `work` with the other workers; again, as often as one of them is lost meanwhile. `state`: they must
+  // have one.
+  Status together(bool state, const std::function<Status()>& work) {
     while (true) {
       RETURN_IF_ERROR(come_together(state));
       const Status done = work();
-      if (done.ok() || done.error().code() != ErrorCode::kIo) return done;
-      log_warning(fmt::format("step {}: {}", state.step + 1, done.error().message()));
+      if (done.ok() || done.error().code() != ErrorCode::kIo || crew_.restarts()) return done;
+      log_warning(done.error().message());
       crew_.leave(done.error().message());
     }
   }
 
-  Status come_together(State& state) {
+  Status come_together(bool state) {
     if (crew_.formed() && crew_.switch_due()) {
       // Whoever does not hear it sees that the connections end.
       (void)command({Command::Kind::kSwitch});
       crew_.leave("another epoch goes on");
     }
-    const bool fresh = !crew_.settled().has_state;
     if (!crew_.formed()) {
-      RETURN_IF_ERROR(crew_.form(fresh ? &state : nullptr));
-    } else if (fresh) {
-      RETURN_IF_ERROR(command({Command::Kind::kSettle}));
-      RETURN_IF_ERROR(crew_.settle_whole(&state));
+      const TimeScope scope(crew_.epoch().number == 0 ? first_use() : TimeUse::kRecovery);
+      RETURN_IF_ERROR(crew_.form());
     }
-    const Settled& settled = crew_.settled();
-    const int64_t ahead = settled.has_state ? crew_.worker().step_number() - state.step : -1;
-    if (ahead < 0 || ahead > 1) {
-      crew_.restart();
-      return io_error(settled.has_state ? fmt::format("the workers are at step {}, the run at step {}",
-                                                      crew_.worker().step_number(), state.step)
-                                        : "the state of the run is lost: " + settled.lost);
-    }
-    return Status();
+    if (!state || crew_.settled().has_state) return Status();
+    return lost(crew_.settled().lost.empty() ? "no worker has a part of it" : crew_.settled().lost);
+  }
+
+  // The run is at a step; the workers must be there, or have just done the next one.
+  Status check_step(int64_t step) {
+    const int64_t ahead = crew_.worker().step_number() - step;
+    if (ahead == 0 || ahead == 1) return Status();
+    return lost(fmt::format("the workers are after step {}, the run after step {}",
+                            crew_.worker().step_number(), step));
+  }
+
+  Status lost(const std::string& why) {
+    crew_.restart();
+    return io_error("the state of the run is lost: " + why);
   }
 
   Crew& crew_;
+  std::unique_ptr<CellWork> cells_;
+  const Worker* cells_of_ = nullptr;
 };
 
 }  // namespace

@@ -9,6 +9,8 @@
 #include <utility>
 
 #include "ostro/base/profile.h"
+#include "ostro/base/watch/fault_point.h"
+#include "ostro/train/workers/command.h"
 #include "ostro/train/workers/messages.h"
 
 namespace ostro::train {
@@ -26,10 +28,6 @@ Brought brought_by(const LiveState& live) {
   Brought b;
   if (live.epoch == 0) return b;
   b.epoch = live.epoch;
-  if (live.whole != nullptr) {
-    b.size = 1, b.rank = 0, b.step = live.whole->step;
-    return b;
-  }
   const Worker& w = *live.worker;
   b.size = w.plan().mesh().size(), b.rank = w.rank(), b.kept_for = w.plan().kept_for(w.rank());
   b.step = w.step_number();
@@ -50,7 +48,7 @@ Result<std::vector<Brought>> tell_all(runtime::Collectives& c, const Brought& mi
   return all;
 }
 
-// Moves the cells of one parameter after another, so that at most one is there twice.
+// Moves the cells, of one parameter after another.
 class Mover {
  public:
   Mover(const WorkerPlan& plan, runtime::Collectives& c, std::vector<Brought> brought, Recovery recovery,
@@ -71,13 +69,13 @@ class Mover {
     return "";
   }
 
-  Status move(Cells own, Cells kept, Cells& new_own, Cells& new_kept) {
+  Status move(Cells& own, Cells& kept, Cells& new_own, Cells& new_kept) {
     for (size_t k = 0, copies = 0; k < plan_.n; ++k) {
       std::array<Buffer, kParts> mine, copy, to_own, to_copy;
       const bool has_copy = !kept.params.empty() && before_.owned_once[k];
       for (int p = 0; p < kParts; ++p) {
-        if (!own.params.empty()) mine[p] = std::move(part_of(own, p)[k]);
-        if (has_copy) copy[p] = std::move(part_of(kept, p)[copies]);
+        if (!own.params.empty()) mine[p] = part_of(own, p)[k];
+        if (has_copy) copy[p] = part_of(kept, p)[copies];
       }
       if (has_copy) ++copies;
       RETURN_IF_ERROR(move_one(k, mine, copy, to_own, to_copy));
@@ -162,8 +160,6 @@ class Mover {
 
 }  // namespace
 
-StateLayout whole_layout(const std::vector<ir::Shape>& shapes) { return make_state_layout(shapes, {}); }
-
 Result<Settled> settle(const WorkerPlan& plan, runtime::Collectives& c, const LiveState& live,
                        const LayoutOf& layout_of, Worker& worker) {
   phase("settle state");
@@ -173,10 +169,7 @@ Result<Settled> settle(const WorkerPlan& plan, runtime::Collectives& c, const Li
   if (recovery.epoch == 0) return out;
   const auto self = static_cast<size_t>(c.rank());
   const bool brings = recovery.brings[self];
-  StateLayout before = whole_layout(plan.state.shapes);
-  if (recovery.size > 1) {
-    ASSIGN_OR_RETURN(before, layout_of(recovery.size));
-  }
+  ASSIGN_OR_RETURN(StateLayout before, layout_of(recovery.size));
   out.step = recovery.step;
   const Measured measured = recovery.measured;
   const bool behind = recovery.behind[self];
@@ -185,15 +178,15 @@ Result<Settled> settle(const WorkerPlan& plan, runtime::Collectives& c, const Li
   if (!out.lost.empty()) return out;
   out.has_state = true;
   Cells own, kept, new_own, new_kept;
-  if (brings && live.whole != nullptr) {
-    own = {std::move(live.whole->params), std::move(live.whole->first_moment),
-           std::move(live.whole->second_moment)};
-  } else if (brings) {
+  if (brings) {
     if (behind) RETURN_IF_ERROR(live.worker->finish_with(measured));
     out.last = live.worker->last_result();
-    std::tie(own, kept) = live.worker->take_cells();
+    own = live.worker->own(), kept = live.worker->kept();
   }
-  RETURN_IF_ERROR(mover.move(std::move(own), std::move(kept), new_own, new_kept));
+  fault_point("transfer", out.step, c.rank());
+  RETURN_IF_ERROR(mover.move(own, kept, new_own, new_kept));
+  // Only now may anybody give up the cells that he had.
+  RETURN_IF_ERROR(barrier(c));
   worker.adopt_cells(std::move(new_own), std::move(new_kept), out.step);
   return out;
 }

@@ -9,11 +9,10 @@
 
 namespace ostro::train {
 
-// What a process brings of a training state. Not owned; what it holds is given away.
+// What a process brings of a training state. Not owned; it keeps its cells.
 struct LiveState {
-  int64_t epoch = 0;  // in which the cells of `worker` were cut, or which `whole` is new in; 0: nothing
+  int64_t epoch = 0;         // in which the cells of `worker` were cut; 0: nothing
   Worker* worker = nullptr;  // of that epoch
-  State* whole = nullptr;    // instead: all of it
 };
 
 struct Settled {
@@ -27,11 +26,9 @@ struct Settled {
 // The layout of a state on so many workers.
 using LayoutOf = std::function<Result<StateLayout>(int64_t workers)>;
 
-// Called by all workers of the group. The cells go to `worker`, which is of the new plan.
+// Called by all workers of the group. The cells go to `worker`, which is of the new plan. When it returns,
+// all have got theirs.
 Result<Settled> settle(const WorkerPlan& plan, runtime::Collectives& c, const LiveState& live,
                        const LayoutOf& layout_of, Worker& worker);
-
-// Everything on one worker.
-StateLayout whole_layout(const std::vector<ir::Shape>& shapes);
 
 }  // namespace ostro::train

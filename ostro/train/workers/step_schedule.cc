@@ -5,12 +5,13 @@
 #include <numeric>
 
 #include "ostro/base/profile.h"
-#include "ostro/spmd/run_parts.h"
+#include "ostro/base/watch/fault_point.h"
+#include "ostro/base/watch/pulse.h"
+#include "ostro/train/workers/cell_exchange.h"
 #include "ostro/train/workers/collective_bytes.h"
 #include "ostro/train/workers/gradient_schedule.h"
 #include "ostro/train/workers/gradient_sums.h"
 #include "ostro/train/workers/leaf_runs.h"
-#include "ostro/train/workers/messages.h"
 
 namespace ostro::train {
 namespace {
@@ -29,7 +30,10 @@ class StepSchedule final : public GradientSchedule {
 
   Result<Buffers> gradients(runtime::Collectives& c, const Buffers& owned, const BatchArrays& batch,
                             std::vector<LeafResult>& results) override {
-    if (params_.empty()) RETURN_IF_ERROR(gather_params(c, owned));
+    if (params_.empty()) {
+      phase("gather parameters");
+      ASSIGN_OR_RETURN(params_, gather_cells(plan_, c, owned));
+    }
     const int64_t leaves = batch[0].shape().axes[0].size / plan_.rows;
     results.resize(static_cast<size_t>(leaves));
     SubtreeSums sums(leaves, add_whole_);
@@ -65,7 +69,8 @@ class StepSchedule final : public GradientSchedule {
         if (plan_.gathered(k)) load.sent.parameters += receivers * plan_.owned_shape(k, rank_).bytes();
     }
     load.sent.leaf_programs =
-        load.leaves * collective_bytes(plan_.leaf.programs[static_cast<size_t>(rank_)]->body, plan_.mesh());
+        load.leaves *
+        collective_bytes(plan_.leaf.programs[static_cast<size_t>(rank_)]->body, plan_.mesh(), rank_);
   }
 
   Result<runtime::Executable*> leaf_program() override {
@@ -87,6 +92,7 @@ class StepSchedule final : public GradientSchedule {
     const LeafRange own = range(leaves, place_);
     for (int64_t i = own.begin; i < own.end; ++i) {
       phase("leaf", i);
+      fault_point("leaf", read_pulse().step, rank_);
       int64_t at = i;
       if (plan_.fault == WorkerFault::kLeafOrder && leaves > 2 && (i == 1 || i == 2)) at = 3 - i;
       Buffers inputs = params_;
@@ -104,67 +110,30 @@ class StepSchedule final : public GradientSchedule {
   // this worker owns.
   Result<Buffers> exchange_gradients(runtime::Collectives& c, int64_t leaves, SubtreeSums& mine) {
     phase("exchange gradients");
-    std::vector<Bytes> messages(peers_.size());
-    for (size_t w = 0; w < peers_.size(); ++w)
-      for (const auto& [node, sum] : mine.sums())
-        for (size_t k = 0; k < plan_.n; ++k)
-          append(messages[w], spmd::shard(plan_.mesh(), peers_[w], plan_.cut(k), sum[k]).bytes());
-    mine.clear();
-    const auto owned_bytes = static_cast<size_t>(plan_.owned_bytes(rank_));
+    fault_point("exchange", read_pulse().step, rank_);
+    std::vector<const Buffers*> own;
+    for (const auto& [node, sum] : mine.sums()) own.push_back(&sum);
     std::vector<std::vector<Subtree>> nodes;
-    std::vector<size_t> expected;
+    std::vector<size_t> counts;
     for (size_t w = 0; w < peers_.size(); ++w) {
       nodes.push_back(subtrees(leaves, range(leaves, w)));
-      expected.push_back(nodes[w].size() * owned_bytes);
+      counts.push_back(nodes[w].size());
     }
-    ASSIGN_OR_RETURN(const std::vector<Bytes> received, exchange(c, peers_, messages, expected));
-    messages.clear();
+    ASSIGN_OR_RETURN(auto received, exchange_cells(plan_, c, peers_, own, counts));
+    mine.clear();
     SubtreeSums sums(leaves, add_owned_);
     std::vector<Buffers> ring;
     size_t after_mine = 0;  // in the ring, the first sum of the next worker
     for (size_t w = 0; w < peers_.size(); ++w) {
-      Reader reader(received[w]);
-      for (const Subtree& node : nodes[w]) {
-        Buffers part;
-        for (size_t k = 0; k < plan_.n; ++k) part.push_back(reader.buffer(plan_.owned_shape(k, rank_)));
+      for (size_t i = 0; i < nodes[w].size(); ++i)
         if (plan_.fault == WorkerFault::kRingOrder)
-          ring.push_back(std::move(part));
+          ring.push_back(std::move(received[w][i]));
         else
-          RETURN_IF_ERROR(sums.push(node, std::move(part)));
-      }
+          RETURN_IF_ERROR(sums.push(nodes[w][i], std::move(received[w][i])));
       if (w == place_) after_mine = ring.size();
     }
     if (!ring.empty()) return sum_in_ring_order(std::move(ring), after_mine, add_owned_);
     return sums.root();
-  }
-
-  // Brings the cells of the workers that run other leaves.
-  Status gather_params(runtime::Collectives& c, const Buffers& owned) {
-    phase("gather parameters");
-    params_ = owned;
-    if (plan_.gather_axes.empty()) return Status();
-    const std::vector<int64_t> peers = plan_.mesh().peers(rank_, plan_.gather_axes);
-    Bytes mine;
-    for (size_t k = 0; k < plan_.n; ++k)
-      if (plan_.gathered(k)) append(mine, owned[k].bytes());
-    std::vector<size_t> expected;
-    for (const int64_t peer : peers) {
-      int64_t bytes = 0;
-      for (size_t k = 0; k < plan_.n; ++k)
-        if (plan_.gathered(k)) bytes += plan_.owned_shape(k, peer).bytes();
-      expected.push_back(static_cast<size_t>(bytes));
-    }
-    ASSIGN_OR_RETURN(const std::vector<Bytes> received, exchange(c, peers, mine, expected));
-    for (size_t k = 0; k < plan_.n; ++k)
-      if (plan_.gathered(k)) params_[k] = Buffer::empty(plan_.used_shape(k, rank_));
-    for (size_t w = 0; w < peers.size(); ++w) {
-      Reader reader(received[w]);
-      for (size_t k = 0; k < plan_.n; ++k)
-        if (plan_.gathered(k))
-          spmd::place(plan_.mesh(), peers[w], plan_.cut(k), reader.buffer(plan_.owned_shape(k, peers[w])),
-                      params_[k]);
-    }
-    return Status();
   }
 
   const WorkerPlan& plan_;

@@ -3,17 +3,22 @@
 #include <fmt/format.h>
 
 #include "ostro/base/profile.h"
+#include "ostro/base/watch/pulse.h"
 #include "ostro/numerics/fp_env.h"
 #include "ostro/train/workers/collective_bytes.h"
 
 namespace ostro::train {
 
 Result<StepResult> Worker::step(runtime::Collectives& c, const BatchArrays& batch,
-                                const optim::AdamScalars& scalars) {
+                                const optim::AdamScalars& scalars, int64_t number) {
+  number_ = number;
   const numerics::FpEnvGuard guard;
   pending_.reset();
   const PhasedSpan span(profiling() ? fmt::format("worker {}", rank_) : "");
   StepResult result;
+  WorkerLoad load;
+  schedule_->add_load(batch[0].shape().axes[0].size / plan_.rows, load);
+  const PulseStep pulse(step_ + 1, load.leaves);
   ASSIGN_OR_RETURN(Buffers gradients, schedule_->gradients(c, own_.params, batch, result.leaves));
   schedule_->reset();  // before the update: it frees memory, and the update overwrites the parameters
   return update(c, std::move(gradients), scalars, std::move(result));
@@ -25,7 +30,7 @@ WorkerLoad Worker::load(int64_t leaves) const {
   load.owned_bytes = 3 * plan_.owned_bytes(rank_);
   const auto rank = static_cast<size_t>(rank_);
   for (const spmd::Partition* part : {&plan_.update.measure, &plan_.update.prints})
-    load.sent.update += collective_bytes(part->programs[rank]->body, plan_.mesh());
+    load.sent.update += collective_bytes(part->programs[rank]->body, plan_.mesh(), rank_);
   if (!plan_.holders.empty())
     for (const size_t k : plan_.mirrored) load.sent.copies += plan_.owned_shape(k, rank_).bytes();
   return load;

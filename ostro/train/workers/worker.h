@@ -65,8 +65,8 @@ class Worker {
   // Fingerprints of the parameters. Called by all workers.
   Result<std::vector<std::array<int64_t, 2>>> prints(runtime::Collectives& c);
 
-  // Gives all cells away.
-  std::pair<Cells, Cells> take_cells();
+  // The copies for kept_for(rank), from the worker that owns them. Called by all workers.
+  Result<Cells> fetch_copies(runtime::Collectives& c, const Cells& own) const;
 
   // The programs of this worker. Each is compiled when it is first used.
   Result<runtime::Executable*> leaf_program() { return schedule_->leaf_program(); }
@@ -84,7 +84,7 @@ class Worker {
   };
   Result<StepResult> update(runtime::Collectives& c, Buffers gradients, const optim::AdamScalars& scalars,
                             StepResult result);
-  Result<Buffers> mirror_gradients(runtime::Collectives& c, const Buffers& gradients);
+  Result<Buffers> mirror(runtime::Collectives& c, const Buffers& owned) const;
   Result<Measured> measure(runtime::Collectives& c);
   Status apply(runtime::Executable& program, Cells& cells, Buffers gradients, const Measured& measured);
   Status compile_once(std::unique_ptr<runtime::Executable>& slot, const ir::Program& program,

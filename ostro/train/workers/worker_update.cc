@@ -9,6 +9,7 @@
 
 #include "ostro/base/check.h"
 #include "ostro/base/profile.h"
+#include "ostro/base/watch/fault_point.h"
 #include "ostro/spmd/run_parts.h"
 #include "ostro/train/workers/messages.h"
 #include "ostro/train/workers/worker.h"
@@ -74,9 +75,12 @@ void Worker::adopt_cells(Cells own, Cells kept, int64_t step) {
   schedule_->reset();
 }
 
-std::pair<Cells, Cells> Worker::take_cells() {
-  schedule_->reset();
-  return {std::exchange(own_, {}), std::exchange(kept_, {})};
+Result<Cells> Worker::fetch_copies(runtime::Collectives& c, const Cells& own) const {
+  Cells copies;
+  ASSIGN_OR_RETURN(copies.params, mirror(c, own.params));
+  ASSIGN_OR_RETURN(copies.first_moment, mirror(c, own.first_moment));
+  ASSIGN_OR_RETURN(copies.second_moment, mirror(c, own.second_moment));
+  return copies;
 }
 
 Result<StepResult> Worker::update(runtime::Collectives& c, Buffers gradients,
@@ -84,24 +88,27 @@ Result<StepResult> Worker::update(runtime::Collectives& c, Buffers gradients,
   phase("update");
   Pending pending{std::move(gradients), {}, scalars, std::move(result), 0};
   std::tie(pending.loss_sum, pending.result.weight) = join_losses(pending.result.leaves);
-  ASSIGN_OR_RETURN(pending.kept, mirror_gradients(c, pending.own));
+  ASSIGN_OR_RETURN(pending.kept, mirror(c, pending.own));
   pending_ = std::move(pending);
+  fault_point("update", step_ + 1, rank_);
   ASSIGN_OR_RETURN(const Measured measured, measure(c));
+  fault_point("commit", step_ + 1, rank_);
   RETURN_IF_ERROR(finish_with(measured));
+  fault_point("gather", step_, rank_);
   ASSIGN_OR_RETURN(last_.prints, prints(c));
   return last_;
 }
 
-// The owner sends the gradients of its cells to the holder of the copies.
-Result<Worker::Buffers> Worker::mirror_gradients(runtime::Collectives& c, const Buffers& gradients) {
+// The owner of cells sends them to the holder of the copies.
+Result<Worker::Buffers> Worker::mirror(runtime::Collectives& c, const Buffers& owned) const {
   Buffers kept;
   const int64_t other = plan_.kept_for(rank_);
   if (other < 0) return kept;
   const int64_t holder = plan_.holders[static_cast<size_t>(rank_)];
-  for (const size_t k : plan_.mirrored) kept.push_back(Buffer::empty(plan_.owned_shape(k, other)));
-  for (size_t i = 0; i < kept.size(); ++i)
-    RETURN_IF_ERROR(
-        send_and_receive(c, holder, gradients[plan_.mirrored[i]].bytes(), other, kept[i].mutable_bytes()));
+  for (const size_t k : plan_.mirrored) {
+    kept.push_back(Buffer::empty(plan_.owned_shape(k, other)));
+    RETURN_IF_ERROR(send_and_receive(c, holder, owned[k].bytes(), other, kept.back().mutable_bytes()));
+  }
   return kept;
 }
 

@@ -1,0 +1,145 @@
+#include "ostro/base/watch/fault_point.h"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <signal.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <atomic>
+#include <cerrno>
+#include <charconv>
+#include <chrono>
+#include <cstdlib>
+#include <cstring>
+#include <deque>
+#include <iterator>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <thread>
+
+#include "ostro/base/check.h"
+#include "ostro/base/log.h"
+#include "ostro/base/watch/pulse.h"
+
+namespace ostro {
+namespace {
+
+constexpr std::string_view kPhases[] = {"leaf",     "exchange",   "update",  "commit", "gather",
+                                        "transfer", "checkpoint", "barrier", "connect"};
+
+bool known_phase(std::string_view phase) {
+  return std::find(std::begin(kPhases), std::end(kPhases), phase) != std::end(kPhases);
+}
+
+std::optional<int64_t> whole_number(std::string_view text) {
+  int64_t value = 0;
+  const auto [end, failed] = std::from_chars(text.data(), text.data() + text.size(), value);
+  if (failed != std::errc() || end != text.data() + text.size() || value < 0) return std::nullopt;
+  return value;
+}
+
+enum class Action { kKill, kStop, kExit, kDelay };
+
+struct Fault {
+  std::string text, phase;
+  std::optional<int64_t> step, rank;  // none: any
+  Action action = Action::kKill;
+  int64_t value = 0;  // exit status, milliseconds
+  std::atomic<bool> happened{false};
+
+  // Whether the text is an entry.
+  bool parse(std::string_view entry) {
+    text = entry;
+    std::string_view fields[4];
+    for (int i = 0; i < 4; ++i) {
+      const size_t colon = entry.find(':');
+      if ((colon == std::string_view::npos) != (i == 3)) return false;
+      fields[i] = entry.substr(0, colon);
+      if (i < 3) entry.remove_prefix(colon + 1);
+    }
+    phase = fields[0];
+    step = whole_number(fields[1]), rank = whole_number(fields[2]);
+    const size_t equals = fields[3].find('=');
+    const std::string_view name = fields[3].substr(0, equals);
+    const bool has_value = equals != std::string_view::npos;
+    const auto given = has_value ? whole_number(fields[3].substr(equals + 1)) : std::nullopt;
+    if (name == "kill") action = Action::kKill;
+    if (name == "stop") action = Action::kStop;
+    if (name == "exit") action = Action::kExit;
+    if (name == "delay") action = Action::kDelay;
+    value = given.value_or(1);
+    const bool right = (name == "kill" || name == "stop") ? !has_value
+                       : name == "exit"                   ? !has_value || (given && *given < 256)
+                       : name == "delay"                  ? given.has_value()
+                                                          : false;
+    return right && known_phase(phase) && (step || fields[1] == "*") && (rank || fields[2] == "*");
+  }
+};
+
+struct Faults {
+  std::deque<Fault> entries;
+  std::string once;  // OSTRO_FAULT_ONCE
+
+  Faults() {
+    const char* text = std::getenv("OSTRO_FAULT");
+    if (text == nullptr || *text == '\0') return;
+    for (std::string_view rest = text; !rest.empty();) {
+      const size_t comma = std::min(rest.find(','), rest.size());
+      OSTRO_CHECK(entries.emplace_back().parse(rest.substr(0, comma)),
+                  "OSTRO_FAULT: \"{}\" is not PHASE:STEP:RANK:ACTION, with phases and actions of "
+                  "base/watch/fault_point.h",
+                  rest.substr(0, comma));
+      rest.remove_prefix(std::min(comma + 1, rest.size()));
+    }
+    if (const char* directory = std::getenv("OSTRO_FAULT_ONCE")) once = directory;
+  }
+
+  // Whether nobody has done this before.
+  bool first(size_t index) {
+    if (entries[index].happened.exchange(true)) return false;
+    if (once.empty()) return true;
+    const std::string path = fmt::format("{}/{}.{}", once, index, entries[index].text);
+    const int file = ::open(path.c_str(), O_CREAT | O_EXCL | O_CLOEXEC | O_WRONLY, 0666);
+    OSTRO_CHECK(file >= 0 || errno == EEXIST, "OSTRO_FAULT_ONCE: cannot make {}: {}", path,
+                std::strerror(errno));
+    if (file >= 0) ::close(file);
+    return file >= 0;
+  }
+};
+
+void act(const Fault& fault) {
+  log_warning(fmt::format("fault {} in process {}", fault.text, ::getpid()));
+  switch (fault.action) {
+    case Action::kKill:
+      ::kill(::getpid(), SIGKILL);
+      while (true) ::pause();  // the signal may arrive a moment later; nothing may run after it
+    case Action::kStop:
+      ::kill(::getpid(), SIGSTOP);
+      return;
+    case Action::kExit:
+      ::_exit(static_cast<int>(fault.value));
+    case Action::kDelay:
+      std::this_thread::sleep_for(std::chrono::milliseconds(fault.value));
+      return;
+  }
+}
+
+}  // namespace
+
+void fault_point(const char* phase, int64_t step, int64_t rank) {
+  pulse_phase(phase, step);
+  static Faults faults;
+  if (faults.entries.empty()) [[likely]]
+    return;
+  OSTRO_CHECK(known_phase(phase), "fault_point(\"{}\") is no phase of base/watch/fault_point.h", phase);
+  for (size_t i = 0; i < faults.entries.size(); ++i) {
+    const Fault& fault = faults.entries[i];
+    if (fault.phase == phase && fault.step.value_or(step) == step && fault.rank.value_or(rank) == rank &&
+        faults.first(i))
+      act(fault);
+  }
+}
+
+}  // namespace ostro

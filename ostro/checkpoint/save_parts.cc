@@ -1,0 +1,125 @@
+#include "ostro/checkpoint/save_parts.h"
+
+#include <set>
+
+#include "ostro/base/failpoint.h"
+#include "ostro/base/parallel.h"
+#include "ostro/checkpoint/catalog.h"
+#include "ostro/io/arrays/zarr.h"
+#include "ostro/io/files/atomic_file.h"
+#include "ostro/io/files/path.h"
+
+namespace ostro::checkpoint {
+namespace {
+
+// The directories above the tensors' arrays, parents first; "" is the checkpoint itself.
+std::set<std::string> groups_of(std::span<const TensorSpec> tensors) {
+  std::set<std::string> groups = {""};
+  for (const TensorSpec& spec : tensors) {
+    for (size_t slash = spec.path.find('/'); slash != std::string::npos;
+         slash = spec.path.find('/', slash + 1)) {
+      groups.insert(spec.path.substr(0, slash));
+    }
+  }
+  return groups;
+}
+
+io::ZarrSpec array_spec(const TensorSpec& spec, int64_t max_chunk_bytes) {
+  io::ZarrSpec out;
+  out.dtype = zarr_dtype(spec.dtype);
+  out.shape = spec.shape;
+  out.chunk = chunk_of_cell(cell_extents(spec), dtype_size(spec.dtype), max_chunk_bytes);
+  out.separator = '.';  // all chunks of an array in one directory
+  out.dimension_names = spec.axes;
+  return out;
+}
+
+// Moves a complete checkpoint to its place.
+Status publish(io::FileSystem& fs, const std::string& temporary, const std::string& path) {
+  const std::string root = io::parent_path(path), old = path + ".old";
+  ASSIGN_OR_RETURN(const bool replaces, fs.exists(path));
+  if (!replaces) {
+    RETURN_IF_ERROR(fs.rename(temporary, path));
+    return fs.sync_dir(root);
+  }
+  // A directory cannot replace a full one in one operation; list_checkpoints knows the name in between.
+  RETURN_IF_ERROR(fs.rename(path, old));
+  RETURN_IF_ERROR(fs.sync_dir(root));
+  RETURN_IF_ERROR(fs.rename(temporary, path));
+  RETURN_IF_ERROR(fs.sync_dir(root));
+  return remove_checkpoint(fs, old);
+}
+
+}  // namespace
+
+std::string temporary_directory(const std::string& root, int64_t step, const std::string& mark) {
+  return io::join_path(root, step_directory(step)) + (mark.empty() ? "" : "." + mark) + ".tmp";
+}
+
+Status begin_save(io::FileSystem& fs, const std::string& root, const std::string& temporary, int64_t step,
+                  std::span<const TensorSpec> tensors, const SaveOptions& options) {
+  if (step < 0) return invalid_argument(fmt::format("{}: a checkpoint of step {}", root, step));
+  const Status status = validate(tensors, root);
+  if (!status.ok()) return invalid_argument(status.error().message());
+  RETURN_IF_ERROR(fs.make_dirs(root));
+  RETURN_IF_ERROR(remove_leftovers(fs, root));
+  for (const std::string& group : groups_of(tensors))
+    RETURN_IF_ERROR(io::write_zarr_group(fs, io::join_path(temporary, group)));
+  for (const TensorSpec& spec : tensors)
+    RETURN_IF_ERROR(io::ZarrArray::create(fs, io::join_path(temporary, spec.path),
+                                          array_spec(spec, options.max_chunk_bytes), io::ZarrWrite::kFresh));
+  return {};
+}
+
+Result<std::vector<Sha256Digest>> write_cells(io::FileSystem& fs, const std::string& temporary,
+                                              std::span<const TensorSpec> tensors,
+                                              std::span<const CellData> cells, const SaveOptions& options) {
+  std::vector<io::ZarrArray> arrays;
+  std::vector<std::vector<Box>> boxes;
+  for (const TensorSpec& spec : tensors) {
+    ASSIGN_OR_RETURN(io::ZarrArray array, io::ZarrArray::created(fs, io::join_path(temporary, spec.path),
+                                                                 array_spec(spec, options.max_chunk_bytes),
+                                                                 io::ZarrWrite::kFresh));
+    arrays.push_back(std::move(array));
+    boxes.push_back(cells_of(spec));
+  }
+  std::vector<Sha256Digest> hashes(cells.size());
+  RETURN_IF_ERROR(parallel_for(static_cast<int64_t>(cells.size()), options.threads, [&](int64_t i) -> Status {
+    const CellData& data = cells[static_cast<size_t>(i)];
+    if (data.cell == 0) failpoint("array_write");
+    const Box& box = boxes.at(data.tensor).at(data.cell);
+    std::span<const std::byte> bytes = data.bytes;
+    std::vector<std::byte> dense;
+    if (box.shape != data.shape) {
+      const int64_t item = dtype_size(tensors[data.tensor].dtype);
+      dense.resize(static_cast<size_t>(io::product(box.shape) * item));
+      io::copy_box(bytes, data.shape, data.start, dense, box.shape, Extents(box.shape.size(), 0), box.shape,
+                   item);
+      bytes = dense;
+    }
+    hashes[static_cast<size_t>(i)] = sha256(bytes);
+    return arrays[data.tensor].write_box(box.start, box.shape, bytes);
+  }));
+  RETURN_IF_ERROR(fs.sync_tree(temporary));
+  return hashes;
+}
+
+Result<Saved> finish_save(io::FileSystem& fs, const std::string& root, const std::string& temporary,
+                          Manifest manifest) {
+  const std::string path = io::join_path(root, step_directory(manifest.info.step));
+  std::vector<Sha256Digest> arrays;
+  for (const CellHashes& cells : manifest.cells) arrays.push_back(array_hash(cells));
+  manifest.name = state_name(manifest.tensors, arrays);
+
+  failpoint("manifest");
+  // A checkpoint of this state that was kept for good stays so when it is saved again for another reason.
+  if (const auto existing = read_manifest(fs, path); existing.ok() && existing->name == manifest.name) {
+    if (existing->info.kind == Kind::kPermanent) manifest.info.kind = Kind::kPermanent;
+  }
+  RETURN_IF_ERROR(
+      io::write_file_atomically(fs, io::join_path(temporary, kManifestName), manifest_json(manifest)));
+  RETURN_IF_ERROR(publish(fs, temporary, path));
+  return Saved{path, manifest.name};
+}
+
+}  // namespace ostro::checkpoint

@@ -1,0 +1,41 @@
+// The parts of a save, for several processes that write one checkpoint together: one begins and finishes it,
+// each writes some of the cells. save() is all of them by one process.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "ostro/checkpoint/save.h"
+
+namespace ostro::checkpoint {
+
+// A cell of a tensor, inside an array in memory.
+struct CellData {
+  size_t tensor = 0, cell = 0;             // place among the tensors of the checkpoint, and in its cells_of()
+  std::span<const std::byte> bytes;        // a dense row-major box of the tensor
+  Extents shape, start;                    // extents of that box; where the cell begins in it
+  std::shared_ptr<const void> owner = {};  // keeps the bytes alive and unchanged, when set
+};
+
+// Where a checkpoint of the step is written before it is complete. Not empty: `mark` tells attempts apart, so
+// that a process that still writes for an earlier attempt does not meet the files of a later one.
+std::string temporary_directory(const std::string& root, int64_t step, const std::string& mark = "");
+
+// Removes what earlier saves left behind, and makes groups and arrays in the directory `temporary`.
+Status begin_save(io::FileSystem& fs, const std::string& root, const std::string& temporary, int64_t step,
+                  std::span<const TensorSpec> tensors, const SaveOptions& options = {});
+
+// Writes and hashes these cells of a save that somebody has begun, then makes all that this process wrote
+// durable. Gives their hashes in the same order. Passes the failpoint "array_write" at the first cell of each
+// array.
+Result<std::vector<Sha256Digest>> write_cells(io::FileSystem& fs, const std::string& temporary,
+                                              std::span<const TensorSpec> tensors,
+                                              std::span<const CellData> cells,
+                                              const SaveOptions& options = {});
+
+// Writes the manifest, which has every cell's hash but no name yet, and moves the checkpoint to its place.
+// All cells must be durable. Passes the failpoint "manifest".
+Result<Saved> finish_save(io::FileSystem& fs, const std::string& root, const std::string& temporary,
+                          Manifest manifest);
+
+}  // namespace ostro::checkpoint

@@ -1,0 +1,147 @@
+#include "ostro/cli/run/run_status.h"
+
+#include <fmt/format.h>
+#include <signal.h>
+#include <sys/stat.h>
+#include <sys/sysmacros.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <charconv>
+#include <chrono>
+#include <fstream>
+#include <nlohmann/json.hpp>
+#include <sstream>
+#include <vector>
+
+#include "ostro/cluster/watch/cluster_file.h"
+#include "ostro/io/files/path.h"
+#include "ostro/train/record/chain.h"
+#include "ostro/train/record/lock.h"
+#include "ostro/train/record/record.h"
+
+namespace ostro::cli {
+namespace {
+
+constexpr double kFresh = 10;        // seconds; cluster.json is written every second
+constexpr int64_t kTail = 64 << 10;  // bytes of metrics.jsonl that are read
+
+double now_seconds() {
+  return std::chrono::duration<double>(std::chrono::system_clock::now().time_since_epoch()).count();
+}
+
+std::string this_host() {
+  char name[256] = "";
+  (void)::gethostname(name, sizeof name - 1);
+  return name;
+}
+
+bool is_alive(int64_t pid) { return pid > 0 && (::kill(static_cast<pid_t>(pid), 0) == 0 || errno == EPERM); }
+
+// Whether a process of this host holds the file's lock. Taking it to find out could keep a run from starting.
+bool is_locked_here(const std::string& path) {
+  struct stat file{};
+  if (::stat(path.c_str(), &file) != 0) return false;
+  const std::string inode =
+      fmt::format("{:02x}:{:02x}:{}", major(file.st_dev), minor(file.st_dev), file.st_ino);
+  std::ifstream locks("/proc/locks");
+  for (std::string line; std::getline(locks, line);) {
+    std::istringstream words(line);
+    std::string number, kind, advice, access, pid, place;
+    if (words >> number >> kind >> advice >> access >> pid >> place && kind == "FLOCK" && place == inode)
+      return true;
+  }
+  return false;
+}
+
+// "process 4711 on HOST since ...": whether the host is this one.
+bool names_this_host(const std::string& lock) {
+  return lock.find(fmt::format(" on {} since ", this_host())) != std::string::npos;
+}
+
+// The last lines of metrics.jsonl that are whole.
+std::vector<nlohmann::json> last_metrics(io::FileSystem& fs, const std::string& path) {
+  std::vector<nlohmann::json> out;
+  const auto file = fs.open(path);
+  if (!file.ok()) return out;
+  const int64_t size = std::min((*file)->size(), kTail);
+  std::string text(static_cast<size_t>(size), '\0');
+  if (!(*file)->read((*file)->size() - size, std::as_writable_bytes(std::span(text))).ok()) return out;
+  std::istringstream lines(text);
+  for (std::string line; std::getline(lines, line);) {
+    auto json = nlohmann::json::parse(line, nullptr, /*allow_exceptions=*/false);
+    if (json.is_object() && json.contains("train/loss")) out.push_back(std::move(json));
+  }
+  return out;
+}
+
+std::optional<double> number_of(const nlohmann::json& row, const char* name) {
+  const auto found = row.find(name);
+  if (found == row.end() || !found->is_number()) return std::nullopt;
+  return found->get<double>();
+}
+
+// Speed from the last steps: their times, without an evaluation or a pause that took longer than all of them.
+void read_speed(const std::vector<nlohmann::json>& rows, RunStatus& status) {
+  if (rows.empty()) return;
+  status.loss = number_of(rows.back(), "train/loss");
+  if (const auto speed = number_of(rows.back(), "throughput/tokens_per_second"); speed && *speed > 0)
+    status.tokens_per_second = speed;
+  const auto& first = rows[rows.size() - std::min<size_t>(rows.size(), 30)];
+  const auto from = number_of(first, "time"), to = number_of(rows.back(), "time");
+  const auto begin = number_of(first, "step"), end = number_of(rows.back(), "step");
+  if (from && to && begin && end && *end > *begin && status.total > status.step)
+    status.eta_seconds = (*to - *from) / (*end - *begin) * static_cast<double>(status.total - status.step);
+}
+
+std::string state_of(const std::string& lock_path, const std::string& outcome, const RunStatus& status) {
+  if (is_locked_here(lock_path)) return "running";
+  if (status.job_is_live) return "waiting";
+  if (outcome != "running" && !outcome.empty()) return outcome;
+  const bool here = status.lock.empty() || names_this_host(status.lock);
+  return here ? "gone" : "elsewhere";
+}
+
+}  // namespace
+
+Result<RunStatus> read_status(io::FileSystem& fs, const std::string& directory,
+                              const train::ModelChoices& models) {
+  const auto in = [&](const char* name) { return io::join_path(directory, name); };
+  RunStatus status;
+  status.directory = directory;
+  const auto job = cluster::read_cluster_file(fs, in(cluster::kClusterFile));
+  if (job.ok()) {
+    status.job = *job;
+    status.job_is_live =
+        job->host == this_host() ? is_alive(job->pid) : now_seconds() - job->written < kFresh;
+    if (job->host == this_host() && now_seconds() - job->written >= kFresh) status.job_is_live = false;
+  } else if (job.error().code() != ErrorCode::kNotFound) {
+    return job.error();
+  }
+  ASSIGN_OR_RETURN(const bool has_chain, fs.exists(in(train::kChainFile)));
+  if (!has_chain) {
+    if (!status.job_is_live)
+      return not_found(fmt::format("{} is no run directory: it has no {}", directory, train::kChainFile));
+    status.state = "waiting";
+    return status;
+  }
+  ASSIGN_OR_RETURN(const train::Chain chain, train::read_chain(fs, in(train::kChainFile)));
+  status.step = chain.last_step();
+  std::string outcome;
+  if (const auto record = train::read_record(fs, in(train::kRecordFile)); record.ok()) {
+    status.sessions = static_cast<int64_t>(record->sessions.size());
+    if (!record->sessions.empty()) outcome = record->sessions.back().outcome;
+  }
+  if (const auto text = fs.read_file(in("config.yaml")); text.ok())
+    if (const auto config = train::parse_train_config(*text, in("config.yaml"), models); config.ok())
+      status.total = config->trainer.num_train_steps;
+  if (const auto text = fs.read_file(in(train::kLockFile)); text.ok()) status.lock = *text;
+  if (const auto totals = train::read_goodput(fs, in(train::kGoodputFile)); totals.ok())
+    status.goodput = *totals;
+  status.state = state_of(in(train::kLockFile), outcome, status);
+  read_speed(last_metrics(fs, in("metrics.jsonl")), status);
+  if (status.state != "running" && status.state != "elsewhere") status.eta_seconds.reset();
+  return status;
+}
+
+}  // namespace ostro::cli

@@ -1,0 +1,37 @@
+// What `ostro status` shows of a run directory: from its record, chain, metrics, cluster.json and
+// goodput.json.
+#pragma once
+
+#include <optional>
+#include <string>
+
+#include "ostro/cluster/watch/job_watch.h"
+#include "ostro/io/files/file_system.h"
+#include "ostro/train/options/config.h"
+#include "ostro/train/report/goodput.h"
+
+namespace ostro::cli {
+
+struct RunStatus {
+  std::string directory;
+  // "running": a process holds the run's lock. "waiting": only a coordinator or workers of it are there.
+  // "gone": the last session did not end, and no process of it is left. "elsewhere": it did not end either,
+  // and its processes are, or were, on another host. Else the outcome of the last session: "finished", ...
+  std::string state;
+  std::string lock;  // who holds the run, or held it last
+  int64_t sessions = 0;
+  int64_t step = 0, total = 0;  // total 0: not known
+  std::optional<double> loss, tokens_per_second, eta_seconds;
+  std::optional<train::GoodputTotals> goodput;
+  std::optional<cluster::JobState> job;  // the last one on several processes
+  bool job_is_live = false;              // its coordinator is there
+};
+
+// Errors: there is no run; its chain is wrong.
+Result<RunStatus> read_status(io::FileSystem& fs, const std::string& run_directory,
+                              const train::ModelChoices& models);
+
+std::string status_text(const RunStatus& status);
+std::string status_json(const RunStatus& status);
+
+}  // namespace ostro::cli

@@ -1,0 +1,26 @@
+// ostro status
+#include "ostro/cli/main/commands.h"
+#include "ostro/cli/main/exit_code.h"
+#include "ostro/cli/run/run_status.h"
+#include "ostro/cli/shared/standard_streams.h"
+#include "ostro/io/s3/routing_file_system.h"
+
+namespace ostro::cli {
+
+int status_command(Args args) {
+  std::string path;
+  bool json = false;
+  args.summary(
+      "Shows how a run is doing: step, speed, what its time was spent on, its workers and what happened to "
+      "them.\n"
+      "Reads files only; the run may be on any number of processes, finished, or dead.");
+  args.positional("RUN", &path, "run directory");
+  args.flag("--json", &json, "all of it, as one JSON object");
+  if (const auto code = args.parse()) return *code;
+  const auto status = read_status(io::default_file_system(), path, args.models());
+  if (!status.ok()) return report_error(status.error());
+  const Status written = write_stdout(json ? status_json(*status) : status_text(*status));
+  return written.ok() ? kExitOk : report_error(written.error());
+}
+
+}  // namespace ostro::cli

@@ -1,0 +1,79 @@
+// What the coordinator knows of a job, for people: who is in, what each does, what happened. Decides nothing.
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <functional>
+#include <map>
+#include <mutex>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "ostro/cluster/watch/progress.h"
+#include "ostro/cluster/watch/stragglers.h"
+
+namespace ostro::cluster {
+
+struct MemberState {
+  int64_t member = 0;  // number by order of joining
+  int64_t rank = -1;   // in the epoch that goes on; -1: not in it
+  std::string host;
+  int64_t pid = 0;
+  double joined = 0, heard = 0;  // Unix time in seconds: of joining, of the last report
+  Progress progress;
+  double slowness = 0;  // its time for a leaf, divided by the median of all; 0: not known
+  bool straggles = false;
+};
+
+struct JobEvent {
+  double time = 0;   // Unix time in seconds
+  std::string kind;  // "joined", "lost", "straggler", "epoch", "end"
+  std::string text;
+};
+
+struct JobState {
+  std::string job;
+  double started = 0, written = 0;  // Unix time in seconds: of the coordinator, of this state
+  std::string host;                 // of the coordinator
+  int64_t pid = 0;
+  int64_t epoch = 0;                 // number of the last
+  bool goes_on = false;              // whether it has not ended
+  std::string mesh;                  // of the epoch that goes on; "": not known
+  std::vector<MemberState> members;  // by rank; those without one at the end
+  std::vector<JobEvent> events;      // the last hundred
+
+  int64_t size() const;  // of the epoch that goes on
+};
+
+// Thread-safe.
+class JobWatch {
+ public:
+  JobWatch();
+  void joined(int64_t member, const std::string& job, std::string_view host, int64_t pid);
+  void lost(int64_t member, std::string_view why);
+  void report(int64_t member, const Progress& progress);
+  // What goes on now: the number of the last epoch, 0 or a number for the one that goes on, each member's
+  // rank in it, and why the last one ended.
+  void look(int64_t last, int64_t current, const std::function<int64_t(int64_t member)>& rank,
+            const std::string& why_ended);
+  // Something that is not about one member.
+  void happened(const std::string& kind, std::string_view text);
+
+  JobState state() const;
+  // Grows with every event.
+  int64_t events() const;
+
+ private:
+  void add(const std::string& kind, std::string text);
+
+  mutable std::mutex mutex_;
+  JobState state_;  // its events are events_
+  std::map<int64_t, MemberState> members_;
+  std::deque<JobEvent> events_;
+  int64_t count_ = 0;
+  int64_t current_ = 0;
+  Stragglers stragglers_;
+};
+
+}  // namespace ostro::cluster

@@ -1,0 +1,23 @@
+// What a worker says of its work with each heartbeat.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+namespace ostro::cluster {
+
+inline constexpr size_t kMostBytesOfPhase = 32;
+
+struct Progress {
+  int64_t epoch = 0, step = 0;
+  std::string phase;                                        // a word
+  int64_t compute_microseconds = 0, wait_microseconds = 0;  // of the last step
+  int64_t work = 0;                                         // its share of that step, in leaves
+  int64_t bytes_sent = 0;                                   // to other workers, since its process began
+  bool operator==(const Progress&) const = default;
+
+  // Whether it can be shown and computed with: no negative number, a short phase of small letters.
+  bool sane() const;
+};
+
+}  // namespace ostro::cluster

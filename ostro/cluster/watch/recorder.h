@@ -1,0 +1,37 @@
+// Keeps RUN/cluster.json up to date: about once a second, and when something happens. A thread of its own, so
+// that a slow disk keeps nobody waiting.
+#pragma once
+
+#include <condition_variable>
+#include <functional>
+#include <mutex>
+#include <string>
+#include <thread>
+
+#include "ostro/cluster/watch/job_watch.h"
+
+namespace ostro::cluster {
+
+class Recorder {
+ public:
+  // Mesh of so many workers, as text.
+  using Mesh = std::function<std::string(int64_t workers)>;
+  // Without a path it does nothing. `watch` must outlive it.
+  Recorder(std::string path, Mesh mesh, const JobWatch& watch);
+  ~Recorder();  // writes once more
+
+ private:
+  void run();
+  void write();
+
+  const std::string path_;
+  const Mesh mesh_;
+  const JobWatch& watch_;
+  bool failed_ = false;  // that it cannot write is said once
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  bool stopped_ = false;
+  std::thread thread_;
+};
+
+}  // namespace ostro::cluster

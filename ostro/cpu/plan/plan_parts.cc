@@ -1,0 +1,158 @@
+#include "ostro/cpu/plan/plan_parts.h"
+
+#include <algorithm>
+#include <cstring>
+
+#include <fmt/format.h>
+
+#include "ostro/cpu/plan/plan_order.h"
+#include "ostro/numerics/functions.h"
+#include "ostro/numerics/tree.h"
+
+namespace ostro::cpu {
+namespace {
+
+using ir::OpKind;
+
+// Elements that are joined at a time: small enough for those of all workers to stay in the cache.
+constexpr int64_t kBlock = 2048;
+
+template <typename T>
+void add_block(T* out, const T* a, const T* b, int64_t n) {
+  for (int64_t i = 0; i < n; ++i) out[i] = a[i] + b[i];
+}
+
+// The tree over slices[first] .. of a block of `n` elements at `at`. Returns where the sum is: in `out`, or
+// in the slice if it is the only one. `spare` has room for a block a level of the tree.
+template <typename T>
+const T* tree_block(std::span<const char* const> slices, int64_t first, int64_t count, int64_t at, int64_t n,
+                    T* out, T* spare) {
+  if (count == 1) return reinterpret_cast<const T*>(slices[static_cast<size_t>(first)]) + at;
+  const int64_t left = numerics::tree_split(count);
+  const T* a = tree_block(slices, first, left, at, n, out, spare);
+  const T* b = tree_block(slices, first + left, count - left, at, n, spare, spare + kBlock);
+  add_block(out, a, b, n);
+  return out;
+}
+
+template <typename T>
+void join_tree(std::span<const char* const> slices, int64_t n, T* out, ThreadPool& pool) {
+  const auto count = static_cast<int64_t>(slices.size());
+  size_t levels = 1;
+  while ((int64_t{1} << levels) < count) ++levels;
+  pool.parallel_for(
+      n,
+      [&](int64_t begin, int64_t end) {
+        std::vector<T> spare(levels * kBlock);
+        for (int64_t at = begin; at < end; at += kBlock) {
+          const int64_t length = std::min(kBlock, end - at);
+          const T* sum = tree_block(slices, 0, count, at, length, out + at, spare.data());
+          if (sum != out + at) std::memcpy(out + at, sum, static_cast<size_t>(length) * sizeof(T));
+        }
+      },
+      kBlock);
+}
+
+// out = f(f(slice 0, slice 1), slice 2) ...
+template <typename T, typename F>
+void join_in_order(std::span<const char* const> slices, int64_t n, T* out, ThreadPool& pool, F f) {
+  pool.parallel_for(
+      n,
+      [&](int64_t begin, int64_t end) {
+        for (int64_t at = begin; at < end; at += kBlock) {
+          const int64_t length = std::min(kBlock, end - at);
+          std::memcpy(out + at, reinterpret_cast<const T*>(slices[0]) + at,
+                      static_cast<size_t>(length) * sizeof(T));
+          for (size_t s = 1; s < slices.size(); ++s) {
+            const T* other = reinterpret_cast<const T*>(slices[s]) + at;
+            for (int64_t i = 0; i < length; ++i) out[at + i] = f(out[at + i], other[i]);
+          }
+        }
+      },
+      kBlock);
+}
+
+}  // namespace
+
+Result<Peers> peers_of(const OpCall& call, const char* mesh_axes, size_t workers) {
+  runtime::Collectives* group = call.context.collectives;
+  if (group == nullptr)
+    return invalid_argument(fmt::format("{}: the run has no Collectives", ir::op_name(call.kind)));
+  Peers peers{group->peers(call.attrs.str(mesh_axes)), 0};
+  peers.me = static_cast<size_t>(std::find(peers.ranks.begin(), peers.ranks.end(), group->rank()) -
+                                 peers.ranks.begin());
+  if (peers.ranks.size() != workers || peers.me == workers)
+    return invalid_argument(fmt::format("{}: made for {} workers, worker {} is at place {} of {}",
+                                        ir::op_name(call.kind), workers, group->rank(), peers.me,
+                                        peers.ranks.size()));
+  return peers;
+}
+
+Cut::Cut(const ir::Shape& x, const std::string& axis, const std::vector<int64_t>& parts) {
+  const int64_t at = x.find(axis);
+  bounds = at < 0 ? std::vector<int64_t>{0, 1} : parts;
+  for (int64_t i = 0; i < x.rank(); ++i)
+    if (i != at) (i < at ? before : inner) *= x.axes[static_cast<size_t>(i)].size;
+}
+
+void pack_parts(const char* x, const Cut& cut, int64_t size, char* packed, ThreadPool& pool) {
+  const int64_t row = cut.bounds.back() * cut.inner * size;
+  pool.parallel_for(cut.before, [&](int64_t begin, int64_t end) {
+    for (size_t c = 0; c + 1 < cut.bounds.size(); ++c) {
+      const int64_t width = cut.count(c) / cut.before * size, from = cut.bounds[c] * cut.inner * size;
+      for (int64_t b = begin; b < end && width > 0; ++b)
+        std::memcpy(packed + cut.start(c) * size + b * width, x + b * row + from, static_cast<size_t>(width));
+    }
+  });
+}
+
+void place_part(const char* from, const Cut& cut, size_t part, int64_t size, char* x, ThreadPool& pool) {
+  const int64_t row = cut.bounds.back() * cut.inner * size;
+  const int64_t width = cut.count(part) / cut.before * size, to = cut.bounds[part] * cut.inner * size;
+  if (width == 0) return;
+  pool.parallel_for(cut.before, [&](int64_t begin, int64_t end) {
+    for (int64_t b = begin; b < end; ++b)
+      std::memcpy(x + b * row + to, from + b * width, static_cast<size_t>(width));
+  });
+}
+
+Status check_join(OpKind kind, const ir::Shape& x) {
+  const char* name = ir::op_name(kind);
+  if (kind == OpKind::all_reduce_tree || kind == OpKind::reduce_scatter_tree) {
+    if (x.dtype != ir::DType::f32 && x.dtype != ir::DType::f64)
+      return invalid_argument(fmt::format("{}: partials are {}, not f32 or f64", name, x.str()));
+  } else if (kind == OpKind::all_reduce_int && !ir::is_integer(x.dtype)) {
+    return invalid_argument(fmt::format("{} of {}", name, x.str()));
+  } else if (kind == OpKind::all_reduce_max && x.dtype == ir::DType::bf16) {
+    return unsupported(fmt::format("{} of {}", name, x.str()));
+  }
+  return Status();
+}
+
+Status join_slices(OpKind kind, ir::DType dtype, std::span<const char* const> slices, int64_t n, char* out,
+                   ThreadPool& pool) {
+  RETURN_IF_ERROR(check_join(kind, {dtype, {{"n", n}}}));
+  if (kind == OpKind::all_reduce_bits) {
+    join_in_order(slices, n * ir::dtype_size(dtype), reinterpret_cast<uint8_t*>(out), pool,
+                  [](uint8_t a, uint8_t b) { return static_cast<uint8_t>(a | b); });
+  } else if (kind == OpKind::all_reduce_tree || kind == OpKind::reduce_scatter_tree) {
+    if (dtype == ir::DType::f32)
+      join_tree(slices, n, reinterpret_cast<float*>(out), pool);
+    else
+      join_tree(slices, n, reinterpret_cast<double*>(out), pool);
+  } else {
+    with_element_type(dtype, [&](auto tag) {
+      using T = decltype(tag);
+      join_in_order(slices, n, reinterpret_cast<T*>(out), pool, [kind](T a, T b) {
+        if constexpr (std::is_integral_v<T>) {
+          using U = std::make_unsigned_t<T>;
+          if (kind == OpKind::all_reduce_int) return static_cast<T>(static_cast<U>(a) + static_cast<U>(b));
+        }
+        return larger(a, b);
+      });
+    });
+  }
+  return Status();
+}
+
+}  // namespace ostro::cpu

@@ -1,0 +1,13 @@
+// The state before the first step, without anybody who holds it whole.
+#pragma once
+
+#include "ostro/train/workers/worker_plan.h"
+
+namespace ostro::train {
+
+// What worker `rank` owns of the state at step 0: its cells of what the init program gives, bit for bit, and
+// moments of zeros. Of a program that sums, the worker makes everything and keeps its cells. `group` may be
+// null where the program needs no other worker, as when it draws random numbers.
+Result<State> initial_cells(const WorkerPlan& plan, int64_t rank, int64_t seed, runtime::Collectives* group);
+
+}  // namespace ostro::train
