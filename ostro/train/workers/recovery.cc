@@ -12,7 +12,7 @@ struct Holder {
   int64_t of;  // whose cells it holds, in the old layout
 };
 
-std::vector<Holder> holders_of_box(size_t k, const Box& box, const std::vector<Brought>& brought,
+std::vector<Holder> holders_of_box(size_t k, const Region& box, const std::vector<Brought>& brought,
                                    const Recovery& recovery, const StateLayout& before) {
   std::vector<Holder> out;
   for (const bool copy : {false, true})
@@ -53,16 +53,16 @@ std::optional<std::vector<Piece>> pieces_for(size_t k, int64_t to, int64_t kept_
                                              const std::vector<Brought>& brought, const Recovery& recovery,
                                              const StateLayout& before, const StateLayout& now) {
   std::vector<Piece> out;
-  std::vector<std::pair<bool, Box>> wanted{{false, now.box(k, to)}};
+  std::vector<std::pair<bool, Region>> wanted{{false, now.box(k, to)}};
   if (kept_for >= 0 && now.owned_once[k]) wanted.emplace_back(true, now.box(k, kept_for));
-  std::vector<Box> seen;
+  std::vector<Region> seen;
   for (int64_t old = 0; old < before.mesh.size(); ++old) {
-    const Box box = before.box(k, old);
+    const Region box = before.box(k, old);
     if (std::find(seen.begin(), seen.end(), box) != seen.end()) continue;
     seen.push_back(box);
     const std::vector<Holder> holders = holders_of_box(k, box, brought, recovery, before);
     for (const auto& [copy, target] : wanted) {
-      const Box region = common(box, target);
+      const Region region = common(box, target);
       if (is_empty(region)) continue;
       if (holders.empty()) return std::nullopt;
       // What this worker has itself need not be sent; the others share the work.

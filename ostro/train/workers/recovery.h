@@ -41,7 +41,7 @@ struct Piece {
   bool from_copy = false;  // out of its copies
   int64_t from_rank = 0;   // whose cells they were, in the old layout
   bool to_copy = false;    // into the copies that it keeps for another
-  Box region;
+  Region region;
 };
 
 // All pieces of parameter k that worker `to` needs, in the order in which they are sent. Nothing: some

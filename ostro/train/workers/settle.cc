@@ -141,7 +141,7 @@ class Mover {
     for (const Piece& piece : wanted) {
       const Bytes& message = in[static_cast<size_t>(piece.from)];
       size_t& at = read[static_cast<size_t>(piece.from)];
-      const Box target = plan_.state.box(k, piece.to_copy ? plan_.kept_for(self) : self);
+      const Region target = plan_.state.box(k, piece.to_copy ? plan_.kept_for(self) : self);
       for (int p = 0; p < kParts; ++p) {
         copy_region(piece.region, piece.region, message.data() + at, target,
                     (piece.to_copy ? to_copy : to_own)[p].mutable_bytes().data(), element);

@@ -10,8 +10,7 @@
 namespace ostro::train {
 
 Result<StepResult> Worker::step(runtime::Collectives& c, const BatchArrays& batch,
-                                const optim::AdamScalars& scalars, int64_t number) {
-  number_ = number;
+                                const optim::AdamScalars& scalars) {
   const numerics::FpEnvGuard guard;
   pending_.reset();
   const PhasedSpan span(profiling() ? fmt::format("worker {}", rank_) : "");
