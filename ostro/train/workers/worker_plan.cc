@@ -105,7 +105,6 @@ Result<WorkerPlan> make_worker_plan(const CanonicalPrograms& programs, runtime::
   plan.remat = remat;
   plan.options = options;
   plan.fault = options.fault;
-  plan.options = options;
   plan.n = parameter_count(programs);
   plan.rows = leaf_rows(programs);
   std::optional<spmd::LeafExchange> round;

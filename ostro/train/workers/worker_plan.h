@@ -50,7 +50,6 @@ struct WorkerPlan {
   runtime::Engine* engine = nullptr;
   std::string remat;
   WorkerFault fault = WorkerFault::kNone;
-  WorkerOptions options;
   size_t n = 0;      // number of parameters
   int64_t rows = 0;  // rows of one leaf
   // The leaf program, split over the mesh axes that do not carry leaves. Workers that differ only along the
