@@ -46,7 +46,7 @@ class WorkerRunner final : public StepRunner {
     StepResult result;
     RETURN_IF_ERROR(dist::run_workers(plan_.mesh(), [&](runtime::Collectives& c) -> Status {
       name_thread(fmt::format("worker {}", c.rank()));
-      auto r = workers_[static_cast<size_t>(c.rank())]->step(c, batch, scalars, state.step + 1);
+      auto r = workers_[static_cast<size_t>(c.rank())]->step(c, batch, scalars);
       bytes_[static_cast<size_t>(c.rank())] += c.bytes_sent();
       RETURN_IF_ERROR(r);
       if (c.rank() == 0) result = std::move(r).value();
