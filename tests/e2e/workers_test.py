@@ -124,9 +124,9 @@ def check_kills(place, rng, expected):
             workers = workers_of(run)
             check(process.poll() is None and len(workers) == 3, f"{run}: {len(workers)} workers")
             # The one that holds the run's directory locks it.
-            leader = [p for p in workers if any(
-                str(place.top / "runs" / run) in os.path.realpath(f"/proc/{p}/fd/{fd}")
-                for fd in os.listdir(f"/proc/{p}/fd"))]
+            lock = os.path.realpath(place.top / "runs" / run / "lock")
+            leader = [p for p in workers if any(os.path.realpath(f"/proc/{p}/fd/{fd}") == lock
+                                                for fd in os.listdir(f"/proc/{p}/fd"))]
             check(len(leader) == 1, f"{run}: leaders {leader}")
             victim = leader[0] if which == "leader" else next(p for p in workers if p not in leader)
             os.kill(victim, signal.SIGKILL)
