@@ -148,7 +148,8 @@ void Loop::settle() {
     epoch_ = roster_.epoch();
     member_count_ = roster_.size();
     status_ = roster_.over().value_or(0);
-    over_ = roster_.over().has_value();
+    const bool over = roster_.over().has_value();
+    if (over && !over_.exchange(true)) watch_.happened("over", "the run is over");
     if (const int64_t epoch = roster_.whole_epoch(); epoch != std::exchange(told_epoch_, epoch) && epoch != 0)
       tell({Event::Kind::kEpoch, roster_.in_epoch(), epoch, ""});
     watch_.look(
@@ -163,11 +164,10 @@ void Loop::remove_lost_members() {
     if (peer.lost.empty() || peer.stage != Stage::kMember) continue;
     peer.stage = Stage::kLeaving;
     members_.erase(peer.member);
-    if (roster_.may_go(peer.member))
-      tell({Event::Kind::kLeft, {roster_.worker(peer.member)}, 0, ""});
-    else
-      tell({Event::Kind::kLost, {roster_.worker(peer.member)}, 0, peer.lost});
-    watch_.lost(peer.member, peer.lost);
+    const bool may_go = roster_.may_go(peer.member);
+    tell({may_go ? Event::Kind::kLeft : Event::Kind::kLost, {roster_.worker(peer.member)}, 0,
+          may_go ? "" : peer.lost});
+    watch_.gone(peer.member, may_go ? "" : peer.lost);
     roster_.remove(peer.member, peer.lost);
   }
 }

@@ -79,11 +79,12 @@ class Roster {
   int64_t whole_epoch() const { return expected_ > 0 ? 0 : current_; }
   std::vector<Event::Worker> in_epoch() const;
   // For those who watch: the epoch that goes on (0: none), a member's rank in it (-1: not in it), why the
-  // last one ended, and what a member said of itself.
+  // last one ended, what a member said of itself, and whether its going is no loss.
   int64_t current() const { return current_; }
   int64_t rank(int64_t member) const { return members_.at(member).rank; }
   const std::string& last_end() const { return last_end_; }
   const Hello& hello(int64_t member) const { return members_.at(member).hello; }
+  bool expects_to_leave(int64_t member) const { return over_.has_value() || members_.at(member).leaving; }
 
  private:
   struct Entry {

@@ -10,14 +10,13 @@
 namespace ostro::train {
 
 Result<StepResult> Worker::step(runtime::Collectives& c, const BatchArrays& batch,
-                                const optim::AdamScalars& scalars) {
+                                const optim::AdamScalars& scalars, int64_t number) {
+  number_ = number;
   const numerics::FpEnvGuard guard;
   pending_.reset();
   const PhasedSpan span(profiling() ? fmt::format("worker {}", rank_) : "");
   StepResult result;
-  WorkerLoad load;
-  schedule_->add_load(batch[0].shape().axes[0].size / plan_.rows, load);
-  const PulseStep pulse(step_ + 1, load.leaves);
+  const PulseStep pulse(step_ + 1);
   ASSIGN_OR_RETURN(Buffers gradients, schedule_->gradients(c, own_.params, batch, result.leaves));
   schedule_->reset();  // before the update: it frees memory, and the update overwrites the parameters
   return update(c, std::move(gradients), scalars, std::move(result));

@@ -46,7 +46,7 @@ struct CellSetup {
   WorkerPlan plan;
 };
 
-inline std::unique_ptr<CellSetup> setup_of(const MeshCase& mesh) {
+inline std::unique_ptr<CellSetup> setup_of(const MeshCase& mesh, int64_t replicas = 1) {
   auto s = std::make_unique<CellSetup>();
   auto& o = llama(s->config);
   o.seq_len = 6;
@@ -63,7 +63,11 @@ inline std::unique_ptr<CellSetup> setup_of(const MeshCase& mesh) {
   check_ok(s->config.resolve());
   s->programs =
       make_programs(s->config, s->config.model_options().functions(19, compute_dtype(s->config))).value();
-  auto plan = make_worker_plan(s->programs, *s->engine, "none", {mesh.sharding, mesh.cells});
+  WorkerOptions options;
+  options.sharding = mesh.sharding;
+  options.cells = mesh.cells;
+  options.state_replicas = replicas;
+  auto plan = make_worker_plan(s->programs, *s->engine, "none", options);
   REQUIRE_MESSAGE(plan.ok(), mesh.name, (plan.ok() ? "" : plan.error().message()));
   s->plan = std::move(plan).value();
   return s;
@@ -89,6 +93,19 @@ inline State cells_of_rank(const WorkerPlan& plan, int64_t rank, const State& wh
   cut(whole.params, out.params);
   cut(whole.first_moment, out.first_moment);
   cut(whole.second_moment, out.second_moment);
+  return out;
+}
+
+// The copy that `rank` keeps of what another worker owns.
+inline State kept_of_rank(const WorkerPlan& plan, int64_t rank, const State& whole) {
+  if (plan.kept_for(rank) < 0) return {};
+  const State cells = cells_of_rank(plan, plan.kept_for(rank), whole);
+  State out{whole.step, {}, {}, {}};
+  for (const size_t k : plan.mirrored) {
+    out.params.push_back(cells.params[k]);
+    out.first_moment.push_back(cells.first_moment[k]);
+    out.second_moment.push_back(cells.second_moment[k]);
+  }
   return out;
 }
 

@@ -5,7 +5,7 @@
 
 #include "ostro/checkpoint/catalog.h"
 #include "ostro/io/files/path.h"
-#include "ostro/train/workers/save_cells.h"
+#include "ostro/train/cells/save_cells.h"
 
 namespace ostro::train {
 namespace {
@@ -56,11 +56,12 @@ Result<std::string> ask(const SharedSave& save, const std::string& key) {
   }
 }
 
-Status tell(const SharedSave& save, const std::string& key, const std::string& value) {
+Status tell_others(const SharedSave& save, const std::string& key, const std::string& value) {
   return save.store->set(save.key + key, value);
 }
 
-std::string begun_key() { return "/begun"; }
+constexpr const char* kBegun = "/begun";  // the directory
+constexpr const char* kDone = "/done";
 std::string written_key(int64_t rank) { return fmt::format("/written/{}", rank); }
 
 // The hashes that the leader has: each cell from exactly one worker.
@@ -138,50 +139,67 @@ Status collect_hashes(const SharedSave& save, const std::string& temporary, int6
 
 }  // namespace
 
-checkpoint::AsyncSaver::Write lead_save(SharedSave save, checkpoint::Info info, CellSnapshot snapshot) {
-  return [save = std::move(save), info = std::move(info),
-          snapshot = std::move(snapshot)]() -> Result<std::optional<Saved>> {
+checkpoint::AsyncSaver::Write lead_save(SharedSave save, CellSnapshot given, UnfinishedSave* unfinished) {
+  const auto snapshot = std::make_shared<const CellSnapshot>(std::move(given));
+  const auto write = [save, snapshot]() -> Result<Saved> {
     io::FileSystem& fs = *save.fs;
-    const std::string temporary = checkpoint::temporary_directory(save.root, info.step, new_mark());
-    Status begun = begin_save(fs, save.root, temporary, info.step, snapshot.tensors);
+    const int64_t step = snapshot->info.step;
+    const std::string temporary = checkpoint::temporary_directory(save.root, step, new_mark());
+    Status begun = begin_save(fs, save.root, temporary, step, snapshot->tensors);
     if (begun.ok()) begun = fs.make_dirs(hashes_folder(temporary));
-    RETURN_IF_ERROR(tell(save, begun_key(), begun.ok() ? temporary : kFailed + begun.error().message()));
-    if (!begun.ok()) return failed(save.rank, info.step, begun.error().message());
-    Collected collected(info, snapshot.tensors);
-    if (const Status own = lead_writing(save, temporary, snapshot, collected); !own.ok())
-      return own.error().code() == ErrorCode::kIo ? failed(save.rank, info.step, own.error().message())
+    RETURN_IF_ERROR(tell_others(save, kBegun, begun.ok() ? temporary : kFailed + begun.error().message()));
+    if (!begun.ok()) return failed(save.rank, step, begun.error().message());
+    Collected collected(snapshot->info, snapshot->tensors);
+    if (const Status own = lead_writing(save, temporary, *snapshot, collected); !own.ok())
+      return own.error().code() == ErrorCode::kIo ? failed(save.rank, step, own.error().message())
                                                   : own.error();
-    RETURN_IF_ERROR(collect_hashes(save, temporary, info.step, collected));
+    RETURN_IF_ERROR(collect_hashes(save, temporary, step, collected));
     ASSIGN_OR_RETURN(Manifest manifest, collected.manifest());
     RETURN_IF_ERROR(fs.remove_all(hashes_folder(temporary)));
     ASSIGN_OR_RETURN(Saved saved, finish_save(fs, save.root, temporary, std::move(manifest)));
-    RETURN_IF_ERROR(checkpoint::prune_checkpoints(fs, save.root, info.step));
-    return std::optional<Saved>(std::move(saved));
+    RETURN_IF_ERROR(checkpoint::prune_checkpoints(fs, save.root, step));
+    return saved;
+  };
+  return [save, snapshot, write, unfinished]() -> Result<std::optional<Saved>> {
+    Result<Saved> saved = write();
+    // Whoever does not hear it learns that the epoch is over.
+    (void)tell_others(save, kDone, saved.ok() ? "" : std::string(1, kFailed));
+    if (!saved.ok() && unfinished != nullptr) unfinished->snapshot = snapshot;
+    if (!saved.ok()) return saved.error();
+    return std::optional<Saved>(std::move(saved).value());
   };
 }
 
-checkpoint::AsyncSaver::Write join_save(SharedSave save, CellSnapshot snapshot) {
-  return [save = std::move(save), snapshot = std::move(snapshot)]() -> Result<std::optional<Saved>> {
+checkpoint::AsyncSaver::Write join_save(SharedSave save, CellSnapshot given, UnfinishedSave* unfinished) {
+  const auto snapshot = std::make_shared<const CellSnapshot>(std::move(given));
+  const auto write = [save, snapshot](const std::string& temporary) -> Result<std::string> {
     io::FileSystem& fs = *save.fs;
-    ASSIGN_OR_RETURN(const std::string temporary, ask(save, begun_key()));
-    if (temporary.starts_with(kFailed)) return std::optional<Saved>();  // the leader says what is wrong
-    const auto write = [&]() -> Result<std::string> {
-      ASSIGN_OR_RETURN(const bool there, fs.exists(temporary));
-      if (!there)
-        return not_found(temporary +
-                         " is not there, where worker 0 has made it; every worker must see the "
-                         "same files");
-      ASSIGN_OR_RETURN(const auto hashes, write_cells(fs, temporary, snapshot.tensors, snapshot.cells));
-      const std::string text = hashes_text(snapshot.cells, hashes);
-      const std::string path = io::join_path(hashes_folder(temporary), std::to_string(save.rank));
-      ASSIGN_OR_RETURN(const auto file, fs.create(path));
-      RETURN_IF_ERROR(file->append(text));
-      RETURN_IF_ERROR(file->close());
-      return sha256_hex(text);
-    };
-    const Result<std::string> written = write();
-    RETURN_IF_ERROR(
-        tell(save, written_key(save.rank), written.ok() ? *written : kFailed + written.error().message()));
+    ASSIGN_OR_RETURN(const bool there, fs.exists(temporary));
+    if (!there)
+      return not_found(temporary +
+                       " is not there, where worker 0 has made it; every worker must see the same files");
+    ASSIGN_OR_RETURN(const auto hashes, write_cells(fs, temporary, snapshot->tensors, snapshot->cells));
+    const std::string text = hashes_text(snapshot->cells, hashes);
+    ASSIGN_OR_RETURN(const auto file,
+                     fs.create(io::join_path(hashes_folder(temporary), std::to_string(save.rank))));
+    RETURN_IF_ERROR(file->append(text));
+    RETURN_IF_ERROR(file->close());
+    return sha256_hex(text);
+  };
+  // Ok: the leader has come to an end.
+  const auto take_part = [save, write]() -> Result<std::string> {
+    ASSIGN_OR_RETURN(const std::string temporary, ask(save, kBegun));
+    if (!temporary.starts_with(kFailed)) {
+      const Result<std::string> written = write(temporary);
+      RETURN_IF_ERROR(tell_others(save, written_key(save.rank),
+                                  written.ok() ? *written : kFailed + written.error().message()));
+    }
+    return ask(save, kDone);
+  };
+  return [snapshot, take_part, unfinished]() -> Result<std::optional<Saved>> {
+    const Result<std::string> end = take_part();
+    // What is wrong is the leader's to say; if it is gone, whoever leads next deals the cells out again.
+    if ((!end.ok() || end->starts_with(kFailed)) && unfinished != nullptr) unfinished->snapshot = snapshot;
     return std::optional<Saved>();
   };
 }

@@ -1,4 +1,4 @@
-#include "ostro/train/workers/recovery.h"
+#include "ostro/train/processes/recovery.h"
 
 #include <algorithm>
 

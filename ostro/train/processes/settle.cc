@@ -1,4 +1,4 @@
-#include "ostro/train/workers/settle.h"
+#include "ostro/train/processes/settle.h"
 
 #include <fmt/format.h>
 
@@ -10,7 +10,7 @@
 
 #include "ostro/base/profile.h"
 #include "ostro/base/watch/fault_point.h"
-#include "ostro/train/workers/command.h"
+#include "ostro/train/processes/command.h"
 #include "ostro/train/workers/messages.h"
 
 namespace ostro::train {

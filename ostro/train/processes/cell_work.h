@@ -6,9 +6,9 @@
 #include <string>
 #include <vector>
 
-#include "ostro/train/workers/evaluate_cells.h"
-#include "ostro/train/workers/restore_cells.h"
-#include "ostro/train/workers/save_cells.h"
+#include "ostro/train/cells/evaluate_cells.h"
+#include "ostro/train/cells/restore_cells.h"
+#include "ostro/train/cells/save_cells.h"
 #include "ostro/train/workers/worker.h"
 
 namespace ostro::train {
@@ -25,7 +25,7 @@ class CellWork {
   Result<CellsRead> restore(runtime::Collectives& group, io::FileSystem& fs, const std::string& path,
                             bool prints);
   // What the worker writes of a checkpoint of its state (snapshot_cells).
-  Result<CellSnapshot> snapshot(runtime::Collectives& group) const;
+  Result<CellSnapshot> snapshot(runtime::Collectives& group, const checkpoint::Info& info = {}) const;
   // The losses of all batches (CellEvaluator).
   Result<std::vector<BatchLoss>> evaluate(runtime::Collectives& group, const HeldOutText& text,
                                           const ir::Program& program);

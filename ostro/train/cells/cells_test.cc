@@ -1,69 +1,15 @@
 // A state that nobody holds whole: made, saved and read by several workers, with the bytes of one.
 #include <doctest/doctest.h>
 
-#include <map>
-#include <set>
-
 #include "ostro/checkpoint/catalog.h"
 #include "ostro/cpu/engine/engine.h"
-#include "ostro/dist/key_value_for_test.h"
-#include "ostro/dist/loop_collectives.h"
 #include "ostro/io/files/faulty_file_system.h"
-#include "ostro/io/files/memory_file_system.h"
-#include "ostro/train/step/snapshot.h"
-#include "ostro/train/workers/cells_for_test.h"
-#include "ostro/train/workers/init_cells.h"
-#include "ostro/train/workers/restore_cells.h"
-#include "ostro/train/workers/save_cells.h"
+#include "ostro/train/cells/init_cells.h"
+#include "ostro/train/cells/restore_cells.h"
+#include "ostro/train/cells/saves_for_test.h"
 
 namespace ostro::train {
 namespace {
-
-using runtime::Buffer;
-
-constexpr const char* kRoot = "run/checkpoints";
-
-checkpoint::Info info_of(int64_t step) {
-  return {.step = step, .kind = checkpoint::Kind::kPermanent, .numerics_version = "1", .config = "c\n"};
-}
-
-std::string text_of(const Status& status) { return status.ok() ? "" : status.error().message(); }
-
-// Every file of a root with its bytes.
-std::map<std::string, std::string> files_of(io::FileSystem& fs) {
-  std::map<std::string, std::string> out;
-  const std::vector<std::string> paths = *fs.glob(std::string(kRoot) + "/**");
-  for (const std::string& path : paths) out[path] = *fs.read_file(path);
-  return out;
-}
-
-using Plant = std::function<void(int64_t rank, CellSnapshot&)>;
-
-// All workers save `whole`, each with a file system of its own that shows the same files.
-Result<std::optional<checkpoint::Saved>> save_together(const CellSetup& s, const State& whole,
-                                                       const std::function<io::FileSystem&(int64_t)>& fs,
-                                                       const Plant& plant = {}) {
-  dist::MemoryKeyValue store;
-  Result<std::optional<checkpoint::Saved>> saved = std::optional<checkpoint::Saved>();
-  const Status done = dist::run_workers(s.plan.mesh(), [&](runtime::Collectives& c) -> Status {
-    const State mine = cells_of_rank(s.plan, c.rank(), whole);
-    ASSIGN_OR_RETURN(CellSnapshot snapshot, snapshot_cells(s.plan, c, mine, cell_boxes(s.config)));
-    if (plant) plant(c.rank(), snapshot);
-    const SharedSave place{&fs(c.rank()), kRoot, &store, "save/1", c.rank(), c.size()};
-    if (c.rank() > 0)
-      return Status(join_save(place, std::move(snapshot))().ok() ? Status() : Status(busy("")));
-    saved = lead_save(place, info_of(whole.step), std::move(snapshot))();
-    return Status();
-  });
-  CHECK_MESSAGE(done.ok(), text_of(done));
-  return saved;
-}
-
-void save_alone(io::FileSystem& fs, const CellSetup& s, const State& whole) {
-  const auto saved = checkpoint::save(fs, kRoot, info_of(whole.step),
-                                      snapshot(whole, s.programs.init.result_names, cell_boxes(s.config)));
-  REQUIRE_MESSAGE(saved.ok(), (saved.ok() ? "" : saved.error().message()));
-}
 
 // What each worker says of a checkpoint; all must say the same. `states` gets their cells.
 Result<CellsRead> restore_all(const CellSetup& s, io::FileSystem& fs, int64_t step,
@@ -71,13 +17,13 @@ Result<CellsRead> restore_all(const CellSetup& s, io::FileSystem& fs, int64_t st
   const auto workers = static_cast<size_t>(s.plan.mesh().size());
   std::vector<Result<CellsRead>> all(workers, CellsRead());
   states.assign(workers, State());
-  const std::string path = std::string(kRoot) + "/" + checkpoint::step_directory(step);
+  const std::string path = std::string(kSaves) + "/" + checkpoint::step_directory(step);
   const Status done = dist::run_workers(s.plan.mesh(), [&](runtime::Collectives& c) -> Status {
     const auto rank = static_cast<size_t>(c.rank());
     all[rank] = restore_cells(s.plan, c, fs, path, /*prints=*/true, states[rank]);
     return Status();
   });
-  CHECK_MESSAGE(done.ok(), text_of(done));
+  CHECK_MESSAGE(done.ok(), (done.ok() ? "" : done.error().message()));
   for (const auto& one : all) {
     REQUIRE(one.ok() == all[0].ok());
     if (!one.ok()) continue;
@@ -158,7 +104,6 @@ TEST_CASE("a cell of another worker is found: written twice, left out, or in the
   const State whole = numbered_state(s->plan, 2);
   io::MemoryFileSystem fs;
   const auto shared = [&](int64_t) -> io::FileSystem& { return fs; };
-  checkpoint::CellData taken;
   const auto twice = save_together(*s, whole, shared, [&](int64_t rank, CellSnapshot& snapshot) {
     if (rank == 1) snapshot.cells.push_back(snapshot.cells[0]), snapshot.cells.back().cell = 0;
   });
@@ -167,10 +112,10 @@ TEST_CASE("a cell of another worker is found: written twice, left out, or in the
     if (rank == 1) snapshot.cells.pop_back();
   });
   CHECK(missing.error().message().find("nobody wrote cell") != std::string::npos);
-  CHECK(checkpoint::list_checkpoints(fs, kRoot)->empty());
+  CHECK(checkpoint::list_checkpoints(fs, kSaves)->empty());
 
   REQUIRE(save_together(*s, whole, shared).ok());
-  const std::string array = std::string(kRoot) + "/step-00000002/optimizer/second_moment/norm/weight/";
+  const std::string array = std::string(kSaves) + "/step-00000002/optimizer/second_moment/norm/weight/";
   const std::string other = *fs.read_file(array + "c.0");
   REQUIRE(*fs.read_file(array + "c.3") != other);
   check_ok((*fs.create(array + "c.3"))->append(other));
@@ -197,8 +142,8 @@ TEST_CASE("a full disk at one worker: an error that names it, and the checkpoint
       const std::string text = full.error().message();
       CHECK_MESSAGE(text.find(fmt::format("worker {} cannot write", victim)) != std::string::npos, text);
       CHECK_MESSAGE(text.find("No space left on device") != std::string::npos, text);
-      CHECK_MESSAGE(text.find(std::string(kRoot) + "/step-00000004.") != std::string::npos, text);
-      CHECK(checkpoint::list_checkpoints(disk, kRoot)->size() == 1);
+      CHECK_MESSAGE(text.find(std::string(kSaves) + "/step-00000004.") != std::string::npos, text);
+      CHECK(checkpoint::list_checkpoints(disk, kSaves)->size() == 1);
       std::vector<State> states;
       CHECK(restore_all(*s, disk, 2, states)->unfit == "");
       // With room again the next attempt succeeds, and nothing of this one is left.
@@ -216,8 +161,7 @@ TEST_CASE("a checkpoint of another model, and files that not all workers see") {
   io::MemoryFileSystem fs, elsewhere;
   save_alone(fs, *s, numbered_state(s->plan, 2));
   save_alone(elsewhere, *s, numbered_state(s->plan, 2));
-  MeshCase larger = mesh_cases()[1];
-  const auto other = setup_of(larger);
+  const auto other = setup_of(mesh_cases()[1]);
   other->plan.programs.init.result_names[0] = "model/another";
   std::vector<State> states;
   const auto read = restore_all(*other, fs, 2, states);

@@ -12,17 +12,18 @@ namespace ostro::train {
 // Sent as it is.
 struct Command {
   enum class Kind : int64_t {
-    kStep = 1,  // one training step
-    kInit,      // the state at step 0
-    kRestore,   // the state of a checkpoint
-    kPrints,    // fingerprints of the parameters
-    kSave,      // a checkpoint
-    kEvaluate,  // the held-out loss
-    kSwitch,    // another epoch goes on from here
-    kEnd,       // the run is over
+    kStep = 1,   // one training step
+    kInit,       // the state at step 0
+    kRestore,    // the state of a checkpoint
+    kPrints,     // fingerprints of the parameters
+    kSave,       // a checkpoint
+    kSaveAgain,  // one that was not complete when an epoch ended
+    kEvaluate,   // the held-out loss
+    kSwitch,     // another epoch goes on from here
+    kEnd,        // the run is over
   };
   Kind kind = Kind::kEnd;
-  int64_t step = 0;              // kRestore, kSave; kStep: how many steps were done before it
+  int64_t step = 0;              // kRestore, kSave, kSaveAgain; kStep: how many steps were done before it
   float lr = 0, k1 = 0, k2 = 0;  // kStep
   int32_t prints = 0;            // kRestore: 1: with the fingerprints of the parameters
 };

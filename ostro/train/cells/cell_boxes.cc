@@ -1,13 +1,11 @@
-#include "ostro/train/workers/cell_boxes.h"
+#include "ostro/train/cells/cell_boxes.h"
 
 #include <algorithm>
 
 namespace ostro::train {
 
-using checkpoint::Box;
-
-Box owned_box(const WorkerPlan& plan, size_t k, int64_t rank) {
-  Box box;
+FileBox owned_box(const WorkerPlan& plan, size_t k, int64_t rank) {
+  FileBox box;
   const ir::Shape& shape = plan.shape(k);
   for (size_t i = 0; i < shape.axes.size(); ++i) {
     const auto [start, size] = spmd::held(plan.mesh(), rank, plan.owned(k)[i], shape.axes[i].size);
@@ -17,8 +15,8 @@ Box owned_box(const WorkerPlan& plan, size_t k, int64_t rank) {
   return box;
 }
 
-std::optional<Box> common(const Box& a, const Box& b) {
-  Box out = a;
+std::optional<FileBox> shared_part(const FileBox& a, const FileBox& b) {
+  FileBox out = a;
   for (size_t d = 0; d < a.shape.size(); ++d) {
     out.start[d] = std::max(a.start[d], b.start[d]);
     out.shape[d] = std::min(a.start[d] + a.shape[d], b.start[d] + b.shape[d]) - out.start[d];
@@ -27,7 +25,7 @@ std::optional<Box> common(const Box& a, const Box& b) {
   return out;
 }
 
-checkpoint::Extents start_in(const Box& box, const Box& from) {
+checkpoint::Extents start_in(const FileBox& box, const FileBox& from) {
   checkpoint::Extents out = box.start;
   for (size_t d = 0; d < out.size(); ++d) out[d] -= from.start[d];
   return out;

@@ -1,4 +1,4 @@
-#include "ostro/train/workers/init_cells.h"
+#include "ostro/train/cells/init_cells.h"
 
 #include <algorithm>
 
@@ -31,6 +31,7 @@ Result<std::shared_ptr<const ir::Program>> program_of(const WorkerPlan& plan, in
   spmd::PartitionOptions options;
   options.sharding = plan.options.sharding;
   options.cells = plan.options.cells;
+  options.only = rank;
   options.leaf_axes = kLeafAxes;
   options.values = spmd::Role::kParameter;
   options.params.assign(1, spmd::Role::kActivation);  // the key

@@ -1,4 +1,4 @@
-#include "ostro/train/workers/command.h"
+#include "ostro/train/processes/command.h"
 
 #include <fmt/format.h>
 

@@ -1,4 +1,4 @@
-#include "ostro/train/workers/evaluate_cells.h"
+#include "ostro/train/cells/evaluate_cells.h"
 
 #include <algorithm>
 
@@ -21,6 +21,7 @@ Result<CellEvaluator> CellEvaluator::create(const WorkerPlan& plan, const ir::Pr
   spmd::PartitionOptions options;
   options.sharding = plan.options.sharding;
   options.cells = plan.options.cells;
+  options.only = rank;
   options.leaf_axes = kLeafAxes;
   options.params.assign(sums.body.params.size(), Role::kActivation);
   std::fill_n(options.params.begin(), static_cast<std::ptrdiff_t>(plan.n), Role::kParameter);

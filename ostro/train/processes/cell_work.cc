@@ -1,6 +1,6 @@
-#include "ostro/train/workers/cell_work.h"
+#include "ostro/train/processes/cell_work.h"
 
-#include "ostro/train/workers/init_cells.h"
+#include "ostro/train/cells/init_cells.h"
 
 namespace ostro::train {
 Status CellWork::adopt(runtime::Collectives& group, State state) {
@@ -23,10 +23,10 @@ Result<CellsRead> CellWork::restore(runtime::Collectives& group, io::FileSystem&
   return read;
 }
 
-Result<CellSnapshot> CellWork::snapshot(runtime::Collectives& group) const {
-  const Cells& own = worker_.own();
-  const State owned{0, own.params, own.first_moment, own.second_moment};
-  return snapshot_cells(plan_, group, owned, boxes_);
+Result<CellSnapshot> CellWork::snapshot(runtime::Collectives& group, const checkpoint::Info& info) const {
+  const auto state_of = [](const Cells& c) { return State{0, c.params, c.first_moment, c.second_moment}; };
+  const State kept = state_of(worker_.kept());
+  return snapshot_cells(plan_, group, state_of(worker_.own()), kept, boxes_, info);
 }
 
 Result<std::vector<BatchLoss>> CellWork::evaluate(runtime::Collectives& group, const HeldOutText& text,

@@ -1,4 +1,4 @@
-#include "ostro/train/workers/crew.h"
+#include "ostro/train/processes/crew.h"
 
 #include <fmt/format.h>
 

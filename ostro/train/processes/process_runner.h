@@ -3,8 +3,8 @@
 
 #include <memory>
 
+#include "ostro/train/processes/crew.h"
 #include "ostro/train/step/step.h"
-#include "ostro/train/workers/crew.h"
 
 namespace ostro::train {
 

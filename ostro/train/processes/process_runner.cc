@@ -1,14 +1,16 @@
-#include "ostro/train/workers/process_runner.h"
+#include "ostro/train/processes/process_runner.h"
 
 #include <fmt/format.h>
+
+#include <chrono>
 
 #include <optional>
 
 #include "ostro/base/log.h"
 #include "ostro/base/profile.h"
 #include "ostro/base/watch/time_use.h"
+#include "ostro/train/processes/cell_work.h"
 #include "ostro/train/programs/programs.h"
-#include "ostro/train/workers/cell_work.h"
 
 namespace ostro::train {
 namespace {
@@ -41,7 +43,7 @@ class ProcessRunner final : public StepRunner, private SpreadState {
   runtime::ExecutableInfo leaf_info() const override { return info(&Worker::leaf_program); }
   runtime::ExecutableInfo update_info() const override { return info(&Worker::apply_program); }
   std::vector<WorkerLoad> loads(int64_t leaves) const override {
-    return {crew_.formed() ? crew_.worker().load(leaves) : WorkerLoad()};
+    return crew_.formed() ? std::vector{crew_.worker().load(leaves)} : std::vector<WorkerLoad>();
   }
   int64_t bytes_sent() const override { return crew_.formed() ? crew_.group().bytes_sent() : 0; }
 
@@ -73,12 +75,35 @@ class ProcessRunner final : public StepRunner, private SpreadState {
     return together(true, [&]() -> Status {
       RETURN_IF_ERROR(check_step(info.step));
       RETURN_IF_ERROR(command({Command::Kind::kSave, info.step}));
-      ASSIGN_OR_RETURN(CellSnapshot snapshot, cells().snapshot(crew_.group()));
-      const EpochView& epoch = crew_.epoch();
-      const SharedSave place{
-          &fs, root, &crew_.membership().store(epoch.number), save_key(info.step), epoch.rank, epoch.size};
-      return saver.start(lead_save(place, info, std::move(snapshot)));
+      ASSIGN_OR_RETURN(CellSnapshot snapshot, cells().snapshot(crew_.group(), info));
+      return start(fs, root, std::move(snapshot), saver);
     });
+  }
+
+  Result<bool> save_again(io::FileSystem& fs, const std::string& root,
+                          checkpoint::AsyncSaver& saver) override {
+    const std::shared_ptr<const CellSnapshot> mine = unfinished_.snapshot;
+    if (mine == nullptr) return false;
+    bool complete = true;
+    RETURN_IF_ERROR(together(true, [&]() -> Status {
+      RETURN_IF_ERROR(command({Command::Kind::kSaveAgain, mine->info.step}));
+      Result<CellSnapshot> snapshot = deal_again(crew_.group(), mine.get());
+      complete = snapshot.ok() || snapshot.error().code() != ErrorCode::kNotFound;
+      if (!complete) return Status();
+      RETURN_IF_ERROR(snapshot);
+      return start(fs, root, std::move(*snapshot), saver);
+    }));
+    return complete;
+  }
+
+  Status start(io::FileSystem& fs, const std::string& root, CellSnapshot snapshot,
+               checkpoint::AsyncSaver& saver) {
+    const EpochView& epoch = crew_.epoch();
+    const SharedSave place{
+        &fs,        root,      &crew_.membership().store(epoch.number), save_key(snapshot.info.step),
+        epoch.rank, epoch.size};
+    unfinished_.snapshot.reset();
+    return saver.start(lead_save(place, std::move(snapshot), &unfinished_));
   }
 
   Result<std::vector<BatchLoss>> evaluate(const HeldOutText& text, const ir::Program& program) override {
@@ -112,8 +137,10 @@ class ProcessRunner final : public StepRunner, private SpreadState {
   Status together(bool state, const std::function<Status()>& work) {
     while (true) {
       RETURN_IF_ERROR(come_together(state));
+      const auto begin = std::chrono::steady_clock::now();
       const Status done = work();
       if (done.ok() || done.error().code() != ErrorCode::kIo || crew_.restarts()) return done;
+      recount_time(TimeUse::kRecovery, std::chrono::steady_clock::now() - begin);
       log_warning(done.error().message());
       crew_.leave(done.error().message());
     }
@@ -149,6 +176,7 @@ class ProcessRunner final : public StepRunner, private SpreadState {
   Crew& crew_;
   std::unique_ptr<CellWork> cells_;
   const Worker* cells_of_ = nullptr;
+  UnfinishedSave unfinished_;
 };
 
 }  // namespace

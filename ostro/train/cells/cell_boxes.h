@@ -9,14 +9,17 @@
 
 namespace ostro::train {
 
+// The elements of a whole array from `start` on, as checkpoints have them.
+using FileBox = checkpoint::Box;
+
 // What worker `rank` owns of parameter k.
-checkpoint::Box owned_box(const WorkerPlan& plan, size_t k, int64_t rank);
+FileBox owned_box(const WorkerPlan& plan, size_t k, int64_t rank);
 
 // The part of `a` that lies in `b`; nothing when there is none.
-std::optional<checkpoint::Box> common(const checkpoint::Box& a, const checkpoint::Box& b);
+std::optional<FileBox> shared_part(const FileBox& a, const FileBox& b);
 
 // `box` as seen from the start of `from`.
-checkpoint::Extents start_in(const checkpoint::Box& box, const checkpoint::Box& from);
+checkpoint::Extents start_in(const FileBox& box, const FileBox& from);
 
 // The first of the workers that own the same elements of parameter k, for each part of it, ascending.
 std::vector<int64_t> first_holders(const WorkerPlan& plan, size_t k);

@@ -1,18 +1,17 @@
-#include "ostro/train/workers/restore_cells.h"
+#include "ostro/train/cells/restore_cells.h"
 
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <cstring>
 
+#include "ostro/train/cells/cell_boxes.h"
 #include "ostro/train/step/snapshot.h"
-#include "ostro/train/workers/cell_boxes.h"
 #include "ostro/train/workers/messages.h"
 
 namespace ostro::train {
 namespace {
 
-using checkpoint::Box;
 using checkpoint::Checkpoint;
 using checkpoint::TensorSpec;
 using numerics::Fingerprint;
@@ -25,7 +24,7 @@ std::vector<ir::Shape> shapes_of(const WorkerPlan& plan) {
 }
 
 // The words that begin in `box`, which is the part of an array with this length of its last axis.
-Box whole_words(Box box, int64_t length, int64_t per_word) {
+FileBox whole_words(FileBox box, int64_t length, int64_t per_word) {
   const auto up = [&](int64_t i) { return std::min(length, (i + per_word - 1) / per_word * per_word); };
   const int64_t begin = up(box.start.back()), end = up(box.start.back() + box.shape.back());
   box.start.back() = begin;
@@ -33,7 +32,7 @@ Box whole_words(Box box, int64_t length, int64_t per_word) {
   return box;
 }
 
-Fingerprint fingerprint_of(const Box& box, const ir::Shape& whole, std::span<const std::byte> bytes) {
+Fingerprint fingerprint_of(const FileBox& box, const ir::Shape& whole, std::span<const std::byte> bytes) {
   Fingerprint print;
   const int64_t item = ir::dtype_size(whole.dtype);
   if (box.shape.empty()) {
@@ -58,7 +57,7 @@ Fingerprint fingerprint_of(const Box& box, const ir::Shape& whole, std::span<con
 }
 
 // What one worker tells all others. Texts are cut off: they are for people.
-struct Verdict {
+struct CellVerdict {
   int64_t fine = 1, final = 0;  // `final`: no other checkpoint would help
   ErrorCode code = ErrorCode::kInternal;
   char name[72] = "";  // of the state in the manifest
@@ -79,7 +78,7 @@ bool is_final(const Error& error) {
 
 // Joins the workers' verdicts and fingerprints; everyone comes to the same end.
 Result<CellsRead> agree(const WorkerPlan& plan, runtime::Collectives& c, const std::string& path,
-                        const Verdict& mine, const std::vector<Fingerprint>& prints) {
+                        const CellVerdict& mine, const std::vector<Fingerprint>& prints) {
   std::vector<int64_t> everyone;
   for (int64_t rank = 0; rank < c.size(); ++rank) everyone.push_back(rank);
   Bytes message;
@@ -92,7 +91,7 @@ Result<CellsRead> agree(const WorkerPlan& plan, runtime::Collectives& c, const s
   std::string name;
   for (const int64_t rank : everyone) {
     Reader reader(received[static_cast<size_t>(rank)]);
-    const auto verdict = reader.value<Verdict>();
+    const auto verdict = reader.value<CellVerdict>();
     const auto where = [&] { return fmt::format("worker {}", rank); };
     if (verdict.fine == 0) {
       const Error error(verdict.code, verdict.text);
@@ -127,7 +126,7 @@ Result<State> read_cells(const Checkpoint& checkpoint, const WorkerPlan& plan, i
   const std::vector<TensorSpec> tensors = state_tensors(paths, shapes_of(plan), {});
   for (size_t t = 0; t < tensors.size(); ++t) {
     const size_t k = t % plan.n;
-    const Box box = owned_box(plan, k, rank);
+    const FileBox box = owned_box(plan, k, rank);
     Buffer buffer = Buffer::empty(plan.owned_shape(k, rank));
     RETURN_IF_ERROR(
         checkpoint.read_box(checkpoint.find(tensors[t].path), box.start, box.shape, buffer.mutable_bytes()));
@@ -142,8 +141,8 @@ Result<std::vector<Fingerprint>> fingerprint_cells(const Checkpoint& checkpoint,
   for (size_t k = 0; k < plan.n; ++k) {
     const ir::Shape& whole = plan.shape(k);
     const int64_t item = ir::dtype_size(whole.dtype);
-    const Box own = owned_box(plan, k, rank);
-    Box box = own;
+    const FileBox own = owned_box(plan, k, rank);
+    FileBox box = own;
     if (!box.shape.empty())
       box = whole_words(own, whole.axes.back().size, numerics::fingerprint_per_word(item));
     if (box.start == own.start && box.shape == own.shape) {
@@ -160,7 +159,7 @@ Result<std::vector<Fingerprint>> fingerprint_cells(const Checkpoint& checkpoint,
 
 Result<CellsRead> restore_cells(const WorkerPlan& plan, runtime::Collectives& c, io::FileSystem& fs,
                                 const std::string& path, bool prints, State& cells) {
-  Verdict mine;
+  CellVerdict mine;
   State read;
   std::vector<Fingerprint> sums;
   const auto attempt = [&]() -> Status {

@@ -11,9 +11,9 @@
 #include <thread>
 
 #include "ostro/train/options/config.h"
-#include "ostro/train/workers/command.h"
-#include "ostro/train/workers/membership.h"
-#include "ostro/train/workers/settle.h"
+#include "ostro/train/processes/command.h"
+#include "ostro/train/processes/membership.h"
+#include "ostro/train/processes/settle.h"
 
 namespace ostro::train {
 

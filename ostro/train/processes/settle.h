@@ -5,7 +5,7 @@
 #include <functional>
 #include <string>
 
-#include "ostro/train/workers/recovery.h"
+#include "ostro/train/processes/recovery.h"
 
 namespace ostro::train {
 
