@@ -165,7 +165,9 @@ void Loop::remove_lost_members() {
     peer.stage = Stage::kLeaving;
     members_.erase(peer.member);
     const bool may_go = roster_.may_go(peer.member);
-    tell({may_go ? Event::Kind::kLeft : Event::Kind::kLost, {roster_.worker(peer.member)}, 0,
+    tell({may_go ? Event::Kind::kLeft : Event::Kind::kLost,
+          {roster_.worker(peer.member)},
+          0,
           may_go ? "" : peer.lost});
     watch_.gone(peer.member, may_go ? "" : peer.lost);
     roster_.remove(peer.member, peer.lost);

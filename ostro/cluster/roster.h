@@ -84,7 +84,6 @@ class Roster {
   int64_t rank(int64_t member) const { return members_.at(member).rank; }
   const std::string& last_end() const { return last_end_; }
   const Hello& hello(int64_t member) const { return members_.at(member).hello; }
-  bool expects_to_leave(int64_t member) const { return over_.has_value() || members_.at(member).leaving; }
 
  private:
   struct Entry {
