@@ -9,6 +9,8 @@ import pathlib
 import secrets
 import sys
 
+INTERRUPTED = 75  # exit status of a run that was saved and stopped (`ostro --help`)
+
 
 def parse(words):
     own, _, rest = (words[:words.index("--")], "--", words[words.index("--") + 1:]) if "--" in words else (words, "", [])
@@ -61,10 +63,15 @@ def main():
             "environment": settings(args) | {"OSTRO_JOB_SECRET": secret}}
 
     async def supervise():
-        return await Supervisor(args, spec, secret).run()
+        supervisor = Supervisor(args, spec, secret)
+        return await supervisor.run(), supervisor.stopping
 
     try:
-        code = asyncio.run(supervise())
+        code, stopped = asyncio.run(supervise())
+        while code == INTERRUPTED and not stopped:
+            # A worker had to leave, and fewer than min_workers would have stayed: the run is saved.
+            output.say("too few workers are left; the run goes on when there are enough")
+            code, stopped = asyncio.run(supervise())
     except cluster.ClusterError as error:
         sys.exit(f"error: {error}")
     finally:

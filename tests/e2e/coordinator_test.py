@@ -17,7 +17,7 @@ import tempfile
 from workers_test import Place, check, steps_of, wait_for
 
 SECRET = {"OSTRO_JOB_SECRET": "s3cret", "OSTRO_THREADS": "1"}
-OPTIONS = ["--trainer.num_train_steps", "200"]
+OPTIONS = ["--trainer.num_train_steps", "150", "--trainer.checkpointer.keep", "[{every: 100}]"]
 
 
 class Coordinator:

@@ -29,7 +29,9 @@ except ImportError as missing:
     print(f"SKIPPED: {missing}; scripts/setup.sh --python installs Ray")
     sys.exit(77)
 
-OPTIONS = ["--trainer.num_train_steps", "120", "--trainer.checkpointer.keep", "[{every: 5}]"]
+# Enough steps that the run does not end before all faults have been seen.
+LONG = ["--trainer.num_train_steps", "600", "--trainer.checkpointer.keep", "[{every: 100}]"]
+SHORT = ["--trainer.num_train_steps", "40", "--trainer.checkpointer.keep", "[{every: 20}]"]
 # A lost node is noticed after 1.5 seconds; with Ray's defaults after 14.
 HEALTH = {"health_check_initial_delay_ms": 500, "health_check_period_ms": 500, "health_check_timeout_ms": 500,
           "health_check_failure_threshold": 3}
@@ -129,15 +131,14 @@ def faults(launch, cluster, nodes, rng):
 
 
 def check_faults(place, cluster, nodes, rng, reference):
-    launch = Launch(place, cluster, "faults", OPTIONS)
+    launch = Launch(place, cluster, "faults", LONG)
     try:
         for name, inject in faults(launch, cluster, nodes, rng):
             wanted = steps_of(place, "faults") + rng.randint(2, 8)
             launch.wait_for(lambda: steps_of(place, "faults") >= wanted and len(workers_of("faults")) >= 2,
                             f"step {wanted}")
-            at = steps_of(place, "faults")
+            print(f"after step {steps_of(place, 'faults')}: {name}", flush=True)
             inject()
-            print(f"after step {at}: {name}", flush=True)
         text = launch.end()
     finally:
         launch.kill()
@@ -149,13 +150,13 @@ def check_faults(place, cluster, nodes, rng, reference):
 
 def check_stop(place, cluster, reference):
     """SIGTERM saves, and the same command goes on."""
-    launch = Launch(place, cluster, "stop", OPTIONS)
+    launch = Launch(place, cluster, "stop", SHORT)
     try:
         launch.wait_for(lambda: steps_of(place, "stop") >= 3, "step 3")
         launch.process.send_signal(signal.SIGTERM)
         text = launch.end(75)
         check("saved" in text, f"nothing is saved\n{text}")
-        launch = Launch(place, cluster, "stop", OPTIONS)
+        launch = Launch(place, cluster, "stop", SHORT)
         launch.end()
     finally:
         launch.kill()
@@ -164,7 +165,7 @@ def check_stop(place, cluster, reference):
 
 
 def check_planted(place, cluster, reference):
-    launch = Launch(place, cluster, "planted", OPTIONS, {"OSTRO_TEST_FAULT": "leaf_order"})
+    launch = Launch(place, cluster, "planted", SHORT, {"OSTRO_TEST_FAULT": "leaf_order"})
     try:
         launch.end()
     finally:
@@ -205,7 +206,7 @@ def main():
     print(f"seed {seed}")
     with tempfile.TemporaryDirectory() as folder:
         place = Place(args.ostro, pathlib.Path(folder))
-        reference = place.train("alone", OPTIONS)
+        reference = place.train("alone", LONG)
         cluster = Cluster(initialize_head=True, head_node_args=node_settings(2) | {
             "include_dashboard": False, "_system_config": HEALTH, "temp_dir": f"{folder}/ray"})
         try:
@@ -214,6 +215,7 @@ def main():
             check_errors(place, cluster)
             check_faults(place, cluster, nodes, random.Random(seed), reference)
             if full:
+                reference = place.train("alone-short", SHORT)
                 check_stop(place, cluster, reference)
                 check_planted(place, cluster, reference)
         finally:
