@@ -3,6 +3,7 @@
 #include <cstring>
 #include <random>
 
+#include "ostro/base/watch/fault_point.h"
 #include "ostro/checkpoint/catalog.h"
 #include "ostro/io/files/path.h"
 #include "ostro/train/cells/save_cells.h"
@@ -115,6 +116,7 @@ class Collected {
 Status lead_writing(const SharedSave& save, const std::string& temporary, const CellSnapshot& snapshot,
                     Collected& collected) {
   io::FileSystem& fs = *save.fs;
+  fault_point("write", snapshot.info.step, save.rank);
   ASSIGN_OR_RETURN(const auto hashes, write_cells(fs, temporary, snapshot.tensors, snapshot.cells));
   for (size_t i = 0; i < hashes.size(); ++i)
     RETURN_IF_ERROR(collected.add(save.rank, snapshot.cells[i].tensor, snapshot.cells[i].cell, hashes[i]));
@@ -178,6 +180,7 @@ checkpoint::AsyncSaver::Write join_save(SharedSave save, CellSnapshot given, Unf
     if (!there)
       return not_found(temporary +
                        " is not there, where worker 0 has made it; every worker must see the same files");
+    fault_point("write", snapshot->info.step, save.rank);
     ASSIGN_OR_RETURN(const auto hashes, write_cells(fs, temporary, snapshot->tensors, snapshot->cells));
     const std::string text = hashes_text(snapshot->cells, hashes);
     ASSIGN_OR_RETURN(const auto file,
