@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <mutex>
+#include <string_view>
 #include <vector>
 
 namespace ostro {
@@ -12,7 +13,7 @@ using SteadyClock = std::chrono::steady_clock;
 constexpr size_t kSteps = 32;  // of which the median is taken
 
 struct Heart {
-  std::atomic<int64_t> epoch{0}, step{0}, bytes_sent{0}, beats{0};
+  std::atomic<int64_t> epoch{0}, step{0}, bytes_sent{0}, beats{0}, leaves{0};
   std::atomic<const char*> phase{"start"};
   std::atomic<int64_t> watches{0}, waits{0};  // how many there are
   std::atomic<int64_t> waited_ns{0};          // in all
@@ -48,6 +49,7 @@ void pulse_phase(const char* phase, int64_t step) {
   Heart& h = heart();
   h.phase = phase;
   h.step = step;
+  if (std::string_view(phase) == "leaf") ++h.leaves;
   ++h.beats;
 }
 
@@ -73,8 +75,8 @@ PulseWatch::PulseWatch() {
 }
 PulseWatch::~PulseWatch() { --heart().watches; }
 
-PulseStep::PulseStep(int64_t number, int64_t work)
-    : begin_(SteadyClock::now()), waited_(heart().waited_ns), work_(work) {
+PulseStep::PulseStep(int64_t number) : begin_(SteadyClock::now()), waited_(heart().waited_ns) {
+  heart().leaves = 0;
   pulse_phase("step", number);
 }
 
@@ -86,7 +88,7 @@ PulseStep::~PulseStep() {
   const std::lock_guard lock(h.mutex);
   h.compute_seconds = std::max(0.0, whole - waited);
   h.wait_seconds = waited;
-  h.work = work_;
+  h.work = h.leaves;
   if (h.steps.size() < kSteps)
     h.steps.push_back(whole);
   else

@@ -13,7 +13,7 @@ struct Pulse {
   int64_t epoch = 0, step = 0;  // step: the number that it has in the chain; 0: none yet
   std::string phase = "start";
   double compute_seconds = 0, wait_seconds = 0;  // of the last step: computing, and waiting for other workers
-  int64_t work = 0;                              // its share of that step, in leaves
+  int64_t work = 0;                              // its share of that step: how often it came to "leaf"
   int64_t bytes_sent = 0;                        // to other workers, since the process began
   int64_t beats = 0;                             // grows whenever something happens
   // Whether it must move on: it is within a PulseWatch, and not within a PulseWait. What else it does
@@ -52,7 +52,7 @@ class PulseWatch {
 // A step, watched: its time without the waits is what it computed. One at a time.
 class PulseStep {
  public:
-  PulseStep(int64_t number, int64_t work);
+  explicit PulseStep(int64_t number);
   ~PulseStep();
   PulseStep(const PulseStep&) = delete;
   PulseStep& operator=(const PulseStep&) = delete;
@@ -61,7 +61,6 @@ class PulseStep {
   const PulseWatch watch_;
   std::chrono::steady_clock::time_point begin_;
   int64_t waited_;
-  int64_t work_;
 };
 
 // The median of the last steps' times, waits included; 0 before the first.

@@ -50,6 +50,15 @@ void use_time(TimeUse use) {
   c.use = use;
 }
 
+void recount_time(TimeUse use, std::chrono::duration<double> time) {
+  TimeClock& c = time_clock();
+  const std::lock_guard lock(c.mutex);
+  if (!c.mine()) return;
+  c.settle();
+  c.seconds[static_cast<size_t>(c.use)] -= time.count();
+  c.seconds[static_cast<size_t>(use)] += time.count();
+}
+
 TimeUse first_use() {
   TimeClock& c = time_clock();
   const std::lock_guard lock(c.mutex);

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <array>
+#include <chrono>
 #include <cstddef>
 
 namespace ostro {
@@ -29,6 +30,8 @@ void restart_time(TimeUse use);
 void use_time(TimeUse use);
 // The use with which this count began: kStart, or kRecovery.
 TimeUse first_use();
+// So much of what was just spent was spent on this in truth.
+void recount_time(TimeUse use, std::chrono::duration<double> time);
 TimesUsed times_used();
 
 // From construction to destruction the time is spent on `use`. Inside recovery and steps that are done again

@@ -82,9 +82,10 @@ std::string status_text(const RunStatus& s) {
   const auto& events = s.job->events;
   if (!events.empty()) out += "\n";
   for (size_t i = events.size() - std::min(events.size(), kEventsShown); i < events.size(); ++i)
-    out += fmt::format("{}  {}{}\n", train::utc_text(static_cast<int64_t>(events[i].time)),
-                       events[i].kind == "joined" || events[i].kind == "lost" ? events[i].kind + ": " : "",
-                       events[i].text);
+    out += fmt::format(
+        "{}  {}{}\n", train::utc_text(static_cast<int64_t>(events[i].time)),
+        events[i].text.starts_with("epoch ") || events[i].kind == "over" ? "" : events[i].kind + ": ",
+        events[i].text);
   return out;
 }
 

@@ -15,6 +15,7 @@
 #include "ostro/cli/main/commands.h"
 #include "ostro/cli/main/exit_code.h"
 #include "ostro/cli/run/train_run.h"
+#include "ostro/cli/run/worker_hang.h"
 #include "ostro/cli/shared/build_progress.h"
 #include "ostro/cli/shared/engine_choice.h"
 #include "ostro/cluster/local_launcher.h"
@@ -295,6 +296,7 @@ Result<int> work(WorkerCall& call) {
       io::join_path(train::run_directory(call.session.config), cluster::kClusterFile);
   if (const auto state = cluster::read_cluster_file(io::default_file_system(), state_file); state.ok())
     train::set_job_begin(state->started);
+  const auto hangs = watch_for_hangs(call.session.config);
   const LeaveOnSignal leave(*member);
   return WorkerLoop(call, *engine, *member).run();
 }

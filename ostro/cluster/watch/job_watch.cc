@@ -56,11 +56,16 @@ void JobWatch::joined(int64_t member, const std::string& job, std::string_view h
   add("joined", where(m));
 }
 
-void JobWatch::lost(int64_t member, std::string_view why) {
+void JobWatch::gone(int64_t member, std::string_view why) {
   const std::lock_guard lock(mutex_);
   const auto found = members_.find(member);
   if (found == members_.end()) return;
-  add("lost", fmt::format("{}: {}", where(found->second), why.substr(0, kMostShown)));
+  const Progress& last = found->second.progress;
+  if (why.empty())
+    add("left", where(found->second));
+  else
+    add("lost", fmt::format("{}: {}; its last word was {} of step {}", where(found->second),
+                            why.substr(0, kMostShown), last.phase, last.step));
   members_.erase(found);
   stragglers_.remove(member);
 }

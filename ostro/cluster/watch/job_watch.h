@@ -28,7 +28,7 @@ struct MemberState {
 
 struct JobEvent {
   double time = 0;   // Unix time in seconds
-  std::string kind;  // "joined", "lost", "straggler", "epoch", "end"
+  std::string kind;  // "joined", "left", "lost", "straggler", "epoch", "end", "over"
   std::string text;
 };
 
@@ -51,7 +51,8 @@ class JobWatch {
  public:
   JobWatch();
   void joined(int64_t member, const std::string& job, std::string_view host, int64_t pid);
-  void lost(int64_t member, std::string_view why);
+  // `why` it was lost; "": it was expected to go.
+  void gone(int64_t member, std::string_view why);
   void report(int64_t member, const Progress& progress);
   // What goes on now: the number of the last epoch, 0 or a number for the one that goes on, each member's
   // rank in it, and why the last one ended.

@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <chrono>
+
 #include <optional>
 
 #include "ostro/base/log.h"
@@ -41,7 +43,7 @@ class ProcessRunner final : public StepRunner, private SpreadState {
   runtime::ExecutableInfo leaf_info() const override { return info(&Worker::leaf_program); }
   runtime::ExecutableInfo update_info() const override { return info(&Worker::apply_program); }
   std::vector<WorkerLoad> loads(int64_t leaves) const override {
-    return {crew_.formed() ? crew_.worker().load(leaves) : WorkerLoad()};
+    return crew_.formed() ? std::vector{crew_.worker().load(leaves)} : std::vector<WorkerLoad>();
   }
   int64_t bytes_sent() const override { return crew_.formed() ? crew_.group().bytes_sent() : 0; }
 
@@ -135,8 +137,10 @@ class ProcessRunner final : public StepRunner, private SpreadState {
   Status together(bool state, const std::function<Status()>& work) {
     while (true) {
       RETURN_IF_ERROR(come_together(state));
+      const auto begin = std::chrono::steady_clock::now();
       const Status done = work();
       if (done.ok() || done.error().code() != ErrorCode::kIo || crew_.restarts()) return done;
+      recount_time(TimeUse::kRecovery, std::chrono::steady_clock::now() - begin);
       log_warning(done.error().message());
       crew_.leave(done.error().message());
     }

@@ -134,6 +134,7 @@ void Goodput::settle_workers() {
 }
 
 void Goodput::set_workers(int64_t workers) {
+  if (workers == workers_) return;
   // What was before the first call belongs to these workers.
   if (worker_seconds_ > 0) settle_workers();
   workers_ = workers;
