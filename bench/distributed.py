@@ -38,7 +38,9 @@ class Distributed:
             self.b.failed.append(f"{case}: losses {a.losses} and {b.losses}")
         self.b.goal(case, f">= {least}x", spread(r, 2) + "x", statistics.median(r) >= least,
                     f"{len(r)} pairs; {statistics.median(p['s'] for p in x):.2f} and "
-                    f"{statistics.median(q['s'] for q in y):.2f} s a step; {b.first['peer']}")
+                    f"{statistics.median(q['s'] for q in y):.2f} s a step, of which CPU time of the first process "
+                    f"{statistics.median(p['cpu_s'] for p in x):.2f} and {statistics.median(q['cpu_s'] for q in y):.2f} s; "
+                    f"{b.first['peer']}")
 
     def own(self):
         for exchange, least in (("step", 1.7), ("layer", 1.5)):

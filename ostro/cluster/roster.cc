@@ -78,6 +78,7 @@ Result<int64_t> Roster::add(const Hello& hello, Time now) {
   }
   if (expected_ > 0 && hello.epoch == current_) {
     entry.rank = hello.rank;
+    entry.works = true;
     if (static_cast<int64_t>(in_order([](const Entry& e) { return e.rank >= 0; }).size()) == expected_)
       expected_ = 0;
   } else {
@@ -131,7 +132,9 @@ void Roster::end_seen(int64_t member, int64_t number) {
 }
 
 void Roster::began(int64_t member, int64_t number) {
-  if (number == planned_ && members_.at(member).next_rank >= 0) promote();
+  Entry& entry = members_.at(member);
+  if (number == planned_ && entry.next_rank >= 0) promote();
+  if (number == current_ && entry.rank >= 0) entry.works = true;
 }
 
 void Roster::fault(int64_t member, int64_t number, std::string_view why) {
@@ -171,7 +174,10 @@ void Roster::promote() {
   values_.erase(current_);
   current_ = std::exchange(planned_, 0);
   log_info(fmt::format("epoch {} goes on", current_));
-  for (auto& [member, entry] : members_) entry.rank = std::exchange(entry.next_rank, -1);
+  for (auto& [member, entry] : members_) {
+    entry.rank = std::exchange(entry.next_rank, -1);
+    entry.works = false;
+  }
 }
 
 void Roster::drop_planned(std::string_view reason) {
@@ -192,15 +198,18 @@ void Roster::end(std::string_view reason) {
   values_.erase(current_);
   if (planned_ != 0) values_.erase(planned_);
   current_ = planned_ = expected_ = 0;
+  just_ended_ = true;
   for (auto& [member, entry] : members_) {
     const int64_t rank = std::max(std::exchange(entry.rank, -1), std::exchange(entry.next_rank, -1));
     if (rank < 0) continue;
     entry.end_not_seen = last_;
+    entry.works = false;
     send_(member, Message(Kind::kEnd).number(last_).text(last_end_).bytes());
   }
 }
 
 void Roster::expire(Time now) {
+  if (std::exchange(just_ended_, false)) last_ended_ = now;
   if (expected_ > 0 && now >= expected_until_) end("some of its workers did not come back");
 }
 

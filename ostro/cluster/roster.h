@@ -65,11 +65,12 @@ class Roster {
   void begin(Time now);
   // When to ask again although nothing happens.
   std::optional<Time> next_look(Time now) const;
-  // Ends an epoch whose members did not all come back to a new coordinator.
+  // To be called before can_begin(). Ends an epoch whose members did not all come back to a new coordinator.
   void expire(Time now);
 
   int64_t epoch() const { return last_; }
   int64_t size() const { return static_cast<int64_t>(members_.size()); }
+  bool has(int64_t member) const { return members_.count(member) != 0; }
   // The exit status of a run that is over.
   std::optional<int64_t> over() const { return over_; }
   // A member; whether it has gone as it wanted; the epoch that goes on with all its members, 0 when there is
@@ -92,6 +93,7 @@ class Roster {
     int64_t next_rank = -1;    // in the planned one
     int64_t end_not_seen = 0;  // an epoch of whose end it has been told; 0: none
     bool ready = false, leaving = false;
+    bool works = false;  // in the epoch that goes on: it has said that this has begun
   };
   using Members = std::vector<int64_t>;
 
@@ -120,6 +122,8 @@ class Roster {
   int64_t expected_ = 0;  // size of the current one, while members of it may still come back; 0: all are here
   Time expected_until_;
   Time last_added_, last_ready_;
+  Time last_ended_;  // when it was first looked at after the end of an epoch
+  bool just_ended_ = false;
   bool stops_ = false;
   std::optional<int64_t> over_;
   std::string last_end_ = "it has ended";

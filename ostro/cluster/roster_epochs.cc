@@ -12,6 +12,7 @@ namespace ostro::cluster {
 namespace {
 
 constexpr std::chrono::milliseconds kPatience{2000};  // for more workers, when there are enough for a start
+constexpr std::chrono::milliseconds kReplacement{10'000};
 constexpr std::chrono::milliseconds kJoinBatch{200};  // workers that come together are taken in together
 
 }  // namespace
@@ -45,6 +46,9 @@ Roster::Members Roster::chosen(Time now) const {
   const Members ready = in_order([](const Entry& e) { return e.ready && !e.leaving; });
   if (current_ != 0) {
     const Members now_in = in_order([](const Entry& e) { return e.rank >= 0; });
+    // Who still connects must not look for another epoch already.
+    for (const int64_t member : now_in)
+      if (!members_.at(member).works) return {};
     const bool leaver =
         std::any_of(now_in.begin(), now_in.end(), [&](int64_t m) { return members_.at(m).leaving; });
     const Members next = fitting(in_order(&stays));
@@ -57,15 +61,22 @@ Roster::Members Roster::chosen(Time now) const {
   for (const auto& [member, entry] : members_)
     if (entry.end_not_seen != 0) return {};
   // Those who have trained go on at once; others come in later.
-  if (!ready.empty()) return fitting(ready);
+  if (!ready.empty()) {
+    Members next = fitting(ready);
+    // One that has to be left out may have cells that nobody else has: better to wait for one that comes in the
+    // place of the lost one.
+    const bool leaves_out = next.size() < ready.size() && static_cast<int64_t>(next.size()) < sizes_.most;
+    return leaves_out && (just_ended_ || now < last_ended_ + kReplacement) ? Members() : next;
+  }
   const Members all = fitting(in_order([](const Entry& e) { return !e.leaving; }));
   const bool waits = static_cast<int64_t>(all.size()) < sizes_.most && now < last_added_ + kPatience;
   return waits ? Members() : all;
 }
 
 std::optional<Time> Roster::next_look(Time now) const {
+  if (just_ended_) return now;
   std::optional<Time> look;
-  for (const Time t : {last_added_ + kPatience, last_ready_ + kJoinBatch, expected_until_})
+  for (const Time t : {last_added_ + kPatience, last_ready_ + kJoinBatch, last_ended_ + kReplacement, expected_until_})
     if (t > now && (!look || t < *look)) look = t;
   return look;
 }

@@ -53,6 +53,11 @@ struct Sent {
   }
   bool can_begin() const { return roster.can_begin(now); }
   void begin() { roster.begin(now); }
+  // Its members say that it has begun.
+  void all_work() {
+    for (int64_t member = 1; member <= 9; ++member)
+      if (roster.has(member)) roster.began(member, roster.epoch());
+  }
   void pass(int64_t ms) { now += std::chrono::milliseconds(ms); }
   std::vector<std::string> take() { return std::exchange(lines, {}); }
 
@@ -154,6 +159,7 @@ TEST_CASE("survivors go on at once without those who are lost, and take in who c
   sent.begin();
   CHECK(sent.take() == Lines{"1: epoch 2 0 2", "3: epoch 2 1 2"});
   const int64_t late = sent.add();
+  sent.all_work();
   sent.pass(10'000);
   CHECK(!sent.can_begin());  // it does not know what is trained
   sent.roster.ready(late, sent.now);
@@ -183,6 +189,8 @@ TEST_CASE("a planned epoch is given up when only a newcomer is lost; both end wh
   sent.begin();
   sent.add_ready();
   sent.pass(1'000);
+  CHECK(!sent.can_begin());  // not all of the first one work yet
+  sent.all_work();
   sent.begin();
   sent.take();
   sent.roster.remove(3, "gone");
@@ -204,6 +212,8 @@ TEST_CASE("members that leave one epoch for the planned one end neither") {
   sent.begin();
   sent.add_ready();
   sent.pass(1'000);
+  CHECK(!sent.can_begin());  // not all of the first one work yet
+  sent.all_work();
   sent.begin();
   sent.roster.set(1, 1, 2, "go", "");
   sent.take();
@@ -217,6 +227,7 @@ TEST_CASE("one that wants to leave is left out, and its going is no loss; where 
   Sent sent(Sizes{2, 3, 1});
   for (int i = 0; i < 3; ++i) sent.add_ready();
   sent.begin();
+  sent.all_work();
   sent.take();
   sent.roster.leaves(1);
   REQUIRE(sent.can_begin());
@@ -258,6 +269,29 @@ TEST_CASE("a new coordinator takes in an epoch that goes on, and ends it when so
     const int64_t zombie = *sent.roster.add(back, sent.now);
     sent.roster.greet(zombie);
     CHECK(sent.take() == Lines{std::to_string(zombie) + ": end 4 the others went on without this worker"});
+  }
+}
+
+TEST_CASE("survivors wait for a replacement before they leave one of them out") {
+  Sent sent(Sizes{2, 4, 2});
+  for (int i = 0; i < 4; ++i) sent.add_ready();
+  sent.begin();
+  sent.roster.remove(2, "gone");
+  for (const int64_t member : {1, 3, 4}) sent.roster.end_seen(member, 1);
+  sent.roster.expire(sent.now);
+  CHECK(!sent.can_begin());
+  sent.take();
+  SUBCASE("it comes") {
+    sent.add_ready();
+    REQUIRE(sent.can_begin());
+    sent.begin();
+    CHECK(sent.take() == Lines{"1: epoch 2 0 4", "3: epoch 2 1 4", "4: epoch 2 2 4", "5: epoch 2 3 4"});
+  }
+  SUBCASE("it does not") {
+    for (int i = 0; i < 3 && !sent.can_begin(); ++i) sent.now = *sent.roster.next_look(sent.now);
+    REQUIRE(sent.can_begin());
+    sent.begin();
+    CHECK(sent.take() == Lines{"1: epoch 2 0 2", "3: epoch 2 1 2"});
   }
 }
 

@@ -16,7 +16,10 @@ constexpr const char* kGoKey = "go";             // everyone is prepared: connec
 
 std::string prepared_key(int64_t rank) { return fmt::format("prepared/{}", rank); }
 
-bool is_loss(const Error& error) { return error.code() == ErrorCode::kIo; }
+// Whether another epoch may do what one could not: somebody was lost, or did not come in time.
+bool is_loss(const Error& error) {
+  return error.code() == ErrorCode::kIo || error.code() == ErrorCode::kBusy;
+}
 
 }  // namespace
 
@@ -87,7 +90,7 @@ Result<Settled> Crew::form() {
       start_watch();
       return settled_;
     }
-    if (!is_loss(formed.error())) return formed.error();
+    if (!is_loss(formed.error()) || stop_()) return formed.error();
     log_warning(fmt::format("epoch {}: {}", epoch_.number, formed.error().message()));
     leave(formed.error().message());
   }

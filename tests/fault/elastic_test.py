@@ -1,0 +1,220 @@
+#!/usr/bin/env python3
+"""tests/fault/elastic_test.py --ostro PROGRAM [--faults N] [--seed N] [--log FILE]: what happens to workers while they
+train leaves the chain as it is. Exact faults (OSTRO_FAULT) at every phase of a step, two at once, a worker that is
+stopped; workers that are asked to leave; the coordinator killed and started again; and faults drawn by the seed, some
+tens of milliseconds to seconds apart. Every run must end, with the chain of one process, and go on without a
+checkpoint where one worker at a time is lost.
+
+The cases are a sample that OSTRO_TEST_SEED draws; OSTRO_TEST_SIZE=full runs all, with 30 drawn faults in one run;
+--faults 500 does only that many drawn faults."""
+
+import argparse
+import os
+import pathlib
+import random
+import re
+import signal
+import socket
+import subprocess
+import sys
+import tempfile
+import time
+
+ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
+sys.path.insert(0, str(ROOT / "tests" / "e2e"))
+from workers_test import Place, check  # noqa: E402
+
+STEPS = 24
+PHASES = ["leaf", "exchange", "update", "commit", "gather"]
+TENSOR = ["--trainer.mesh.axes", "{data: -1, model: 2}", "--trainer.tensor_parallel_axes", "[kv_heads, mlp, vocab]"]
+# name: (workers, least workers to go on with, options)
+MESHES = {
+    "data": (3, 1, []),
+    "layer": (4, 1, ["--trainer.mesh.exchange", "layer"]),
+    "data x model": (4, 2, TENSOR),
+    "replica x data": (4, 2, ["--trainer.mesh.axes", "{replica: 2, data: -1}"]),
+}
+
+
+def options(steps, keep):
+    return ["--trainer.num_train_steps", str(steps), "--trainer.checkpointer.keep", "[{every: %d}]" % keep,
+            "--trainer.mp", "f32"]
+
+
+def children(pid):
+    """Worker processes of a launcher, by age."""
+    text = pathlib.Path(f"/proc/{pid}/task/{pid}/children").read_text()
+    return [int(p) for p in text.split()]
+
+
+class Launch:
+    """`ostro launch local` in the background."""
+
+    def __init__(self, place, run, workers, words, settings=None):
+        self.place, self.run = place, run
+        self.log = place.top / f"{run}.log"
+        with self.log.open("w") as out:
+            self.process = subprocess.Popen(
+                [place.ostro, "launch", "local", "--workers", str(workers), *place.words(run, words)], stdout=out,
+                stderr=out, env=place.environment({"OSTRO_THREADS": "1"} | (settings or {})))
+
+    def text(self):
+        return self.log.read_text()
+
+    def wait(self, seconds, what):
+        try:
+            code = self.process.wait(seconds)
+        except subprocess.TimeoutExpired:
+            self.process.kill()
+            sys.exit(f"FAILED: {what}: no end after {seconds} s\n{self.text()[-4000:]}")
+        check(code == 0, f"{what}: exit code {code}\n{self.text()[-4000:]}")
+
+    def steps(self):
+        path = self.place.top / "runs" / self.run / "chain.jsonl"
+        return path.read_bytes().count(b'"batch"') if path.exists() else 0
+
+
+def exact(place, case, fault, expected, restores):
+    """One run in which OSTRO_FAULT happens."""
+    name, what = case
+    workers, least, words = MESHES[name]
+    run = re.sub(r"\W+", "-", f"{name} {fault}")
+    once = place.top / f"{run}.once"
+    once.mkdir()
+    launch = Launch(place, run, workers, ["--min_workers", str(least), *options(STEPS, STEPS), *words],
+                    {"OSTRO_FAULT": fault, "OSTRO_FAULT_ONCE": str(once)})
+    launch.wait(120, f"{name}: {what}")
+    happened = len(list(once.iterdir()))
+    check(happened == len(fault.split(",")), f"{name}: {fault}: {happened} of these happened\n{launch.text()}")
+    check(place.chain(run) == expected, f"{name}: {fault}: another chain\n{launch.text()}")
+    again = "from the beginning" in launch.text()
+    check(restores or not again, f"{name}: {fault}: a step was lost\n{launch.text()}")
+    print(f"{name}: {fault}: the same chain{', from the beginning' if again else ''}", flush=True)
+
+
+def leave(place, rng, expected):
+    """Workers that are asked to leave, the leader among them."""
+    launch = Launch(place, "leave", 3, options(600, 600))
+    for left in (2, 1):
+        at = launch.steps()
+        while launch.process.poll() is None and launch.steps() < at + 40:
+            time.sleep(0.01)
+        workers = children(launch.process.pid)
+        os.kill(workers[0] if left == 2 else rng.choice(workers), signal.SIGTERM)
+        until = time.monotonic() + 60
+        while launch.process.poll() is None and len(children(launch.process.pid)) > left:
+            check(time.monotonic() < until, f"a worker did not leave\n{launch.text()}")
+            time.sleep(0.01)
+    launch.wait(120, "workers that leave")
+    check(place.chain("leave") == expected, f"workers that leave: another chain\n{launch.text()}")
+    check(launch.text().count("wants to leave") == 2 and "is lost" not in launch.text(),
+          f"leaving was a loss\n{launch.text()}")
+    print("two workers were asked to leave, the leader first: the same chain, no loss", flush=True)
+
+
+def coordinator(place, expected):
+    """It is killed, and started again: training goes on meanwhile, and nobody notices."""
+    with socket.socket() as s:
+        s.bind(("127.0.0.1", 0))
+        port = s.getsockname()[1]
+    words = place.words("coordinator", options(600, 600))
+    env = place.environment({"OSTRO_THREADS": "1", "OSTRO_JOB_SECRET": "secret"})
+    log = (place.top / "coordinator.log").open("w")
+
+    def start():
+        return subprocess.Popen([place.ostro, "coordinator", "--port", str(port), "--min_workers", "3", "--max_workers",
+                                 "3", *words], stdout=log, stderr=log, env=env)
+    first = start()
+    workers = [subprocess.Popen([place.ostro, "worker", "--coordinator", f"127.0.0.1:{port}", *words], stdout=log,
+                                stderr=log, env=env) for _ in range(3)]
+    chain = place.top / "runs" / "coordinator" / "chain.jsonl"
+    def steps():
+        return chain.read_bytes().count(b'"batch"') if chain.exists() else 0
+    def wait_for_steps(count):
+        until = time.monotonic() + 120
+        while steps() < count:
+            check(time.monotonic() < until, f"no step {count}\n{(place.top / 'coordinator.log').read_text()}")
+            time.sleep(0.01)
+    wait_for_steps(20)
+    first.kill()
+    first.wait()
+    wait_for_steps(steps() + 20)
+    second = start()
+    codes = [w.wait(120) for w in workers] + [second.wait(60)]
+    text = (place.top / "coordinator.log").read_text()
+    check(codes == [0, 0, 0, 0], f"exit codes {codes}\n{text}")
+    check(chain.read_bytes() == expected, f"the coordinator was killed: another chain\n{text}")
+    check(text.count("the coordinator is back") == 3 and "ended:" not in text, f"an epoch ended\n{text}")
+    print("the coordinator was killed and came back: the same chain, the same epoch", flush=True)
+
+
+def chaos(place, rng, faults, log):
+    """Faults drawn by the seed in one run: kills of one worker or two, stops, leaders and followers."""
+    steps = 400 + 60 * faults
+    keep = 100
+    expected = place.train("chaos-alone", options(steps, keep))
+    launch = Launch(place, "chaos", 4, options(steps, keep))
+    done = 0
+    begin = time.monotonic()
+    while done < faults and launch.process.poll() is None:
+        time.sleep(rng.uniform(0.05, 3))
+        if launch.process.poll() is not None:
+            break
+        workers = children(launch.process.pid)
+        if not workers:
+            continue
+        kind = rng.choices(["kill", "two", "stop", "leave"], [6, 1, 1, 0])[0]
+        victims = rng.sample(workers, min(len(workers), 2 if kind == "two" else 1))
+        for pid in victims:
+            try:
+                os.kill(pid, signal.SIGSTOP if kind == "stop" else signal.SIGKILL)
+            except ProcessLookupError:
+                pass
+        done += 1
+        print(f"{time.monotonic() - begin:8.2f} s  step {launch.steps():5}  {kind} {victims}", file=log, flush=True)
+    launch.wait(120 + 3 * faults, f"{done} drawn faults")
+    check(place.chain("chaos") == expected, f"{done} drawn faults: another chain\n{launch.text()}")
+    text = launch.text()
+    print(f"{done} drawn faults in {time.monotonic() - begin:.0f} s, {steps} steps: the same chain; "
+          f"{text.count('with the state that the workers have')} new leaders, {text.count('resuming')} times from a "
+          f"checkpoint", file=log, flush=True)
+    check(done == faults, f"the run ended after {done} of {faults} faults")
+
+
+def main():
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--ostro", required=True)
+    parser.add_argument("--faults", type=int, default=0)
+    parser.add_argument("--seed", type=int)
+    parser.add_argument("--log")
+    args = parser.parse_args()
+    seed = args.seed if args.seed is not None else int(os.environ.get("OSTRO_TEST_SEED", "1"))
+    full = os.environ.get("OSTRO_TEST_SIZE", "sample") != "sample"
+    rng = random.Random(seed)
+    print(f"seed {seed}", flush=True)
+    with tempfile.TemporaryDirectory() as folder:
+        place = Place(args.ostro, pathlib.Path(folder))
+        if args.faults > 0:
+            chaos(place, rng, args.faults, open(args.log, "w") if args.log else sys.stdout)
+            return
+        alone = place.train("alone", options(STEPS, STEPS))
+        long = place.train("long", options(600, 600))
+        check(alone != place.train("other", options(STEPS + 1, STEPS + 1)), "one step more changes the chain")
+        kills = [(name, phase, rank) for name, (workers, _, _) in MESHES.items() for phase in PHASES
+                 for rank in range(workers)]
+        for name, phase, rank in kills if full else rng.sample(kills, 5):
+            exact(place, (name, "a kill"), f"{phase}:{rng.randint(3, STEPS - 2)}:{rank}:kill", alone, False)
+        # While workers come together again, and while cells move.
+        exact(place, ("data", "a kill while forming"), "update:7:1:kill,connect:2:0:kill", alone, True)
+        exact(place, ("data", "a kill while cells move"), "update:7:1:kill,transfer:6:1:kill", alone, True)
+        # Of two neighbours one keeps the copy of the other's cells.
+        first = rng.randint(0, 2)
+        exact(place, ("layer", "owner and copy"), f"update:9:{first}:kill,update:9:{first + 1}:kill", alone, True)
+        exact(place, ("data", "a stop"), f"leaf:8:{rng.randint(0, 2)}:stop", alone, False)
+        leave(place, rng, long)
+        coordinator(place, long)
+        chaos(place, rng, 30 if full else 5, sys.stdout)
+
+
+if __name__ == "__main__":
+    main()
