@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
 """tests/e2e/state_test.py --ostro PROGRAM: no process of a group holds the whole state, and what they write is what one
 process writes. Over meshes: the checkpoints of `ostro launch local` are those of `ostro train` byte for byte, and the
-held-out losses are the same to the last bit. A run is stopped and goes on with 4, 3, 7 and 1 workers; eval, sample,
-export and verify read what 4 workers wrote. A checkpoint in which a byte is changed, or a cell of another worker planted,
-is passed over by all together.
+held-out losses are the same to the last bit. A run is stopped and goes on with 4, 3, 7 and 1 workers; eval, sample
+and verify read what 4 workers wrote. A worker is killed while it writes its cells. A checkpoint in which a cell of
+another worker is planted, or whose parameters are forged, is passed over by all together.
 
 The meshes are a sample that OSTRO_TEST_SEED draws; OSTRO_TEST_SIZE=full runs all of them."""
 
@@ -217,6 +217,22 @@ def forge(checkpoint, array, path):
     (checkpoint / "manifest.json").write_text(body + f',\n  "checksum": "{checksum}"\n}}\n')
 
 
+def check_lost_writer(place):
+    """A worker is killed while it writes its cells of a checkpoint: the others have copies, and write them."""
+    alone, _ = place.train("writer-alone", 1, [])
+    for rank, steps in ((1, 2), (2, 4)):
+        once = place.top / f"once-{rank}"
+        once.mkdir()
+        run, out = place.train(f"writer-{rank}", 3, [], settings={"OSTRO_FAULT": f"write:{steps}:{rank}:kill",
+                                                                 "OSTRO_FAULT_ONCE": str(once)})
+        check(len(list(once.iterdir())) == 1, f"nobody was killed\n{out}")
+        check(f"the checkpoint of step {steps} was not complete" in out and "resuming" not in out,
+              f"not written by the others\n{out}")
+        check((run / "chain.jsonl").read_bytes() == (alone / "chain.jsonl").read_bytes(), f"another chain\n{out}")
+        check(files(run / "checkpoints") == files(alone / "checkpoints"), f"checkpoints differ\n{out}")
+        print(f"worker {rank} of 3 killed while it wrote: the others wrote the same checkpoint")
+
+
 def check_readers(place):
     """What 4 workers wrote is read by one process."""
     _, one = place.train("readers-1", 1, [])
@@ -245,6 +261,7 @@ def main():
         place = Place(args.ostro, pathlib.Path(folder))
         check_meshes(place, names)
         check_resume(place)
+        check_lost_writer(place)
         check_readers(place)
     print(f"seed {seed}: {len(names)} of {len(MESHES)} meshes")
 

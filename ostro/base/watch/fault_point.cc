@@ -26,8 +26,8 @@
 namespace ostro {
 namespace {
 
-constexpr std::string_view kPhases[] = {"leaf",     "exchange",   "update",  "commit", "gather",
-                                        "transfer", "checkpoint", "barrier", "connect"};
+constexpr std::string_view kPhases[] = {"leaf",     "exchange",   "update", "commit",  "gather",
+                                        "transfer", "checkpoint", "write",  "barrier", "connect"};
 
 bool known_phase(std::string_view phase) {
   return std::find(std::begin(kPhases), std::end(kPhases), phase) != std::end(kPhases);

@@ -10,6 +10,7 @@
 //            gather      the gathering of parameters begins
 //            transfer    moving state between workers begins
 //            checkpoint  a checkpoint begins
+//            write       the worker begins to write its cells of a checkpoint, in the background
 //            barrier     the worker has done its last step and waits for the others
 //            connect     the worker's address is known to its peers. STEP is the number of the epoch
 //   actions  kill (SIGKILL), stop (SIGSTOP), exit or exit=STATUS (without any clean-up; 1),

@@ -32,12 +32,11 @@ void write_page(io::FileSystem& fs, const std::string& run_directory, const trai
 }
 
 // Samples take all parameters into this process. Where several share the state, they are only made if that
-// takes no more memory than training did.
-bool samples_fit(const TrainSession& session, const train::Run& run) {
-  if (session.crew == nullptr) return true;
-  const auto plan = run.plan();
-  const int64_t bytes = plan.ok() ? plan->parameters * static_cast<int64_t>(sizeof(float)) : 0;
-  if (2 * bytes <= train::resident_memory().peak) return true;
+// takes no more memory than training did, or hardly more. `bytes`: of the parameters.
+bool samples_fit(int64_t bytes) {
+  constexpr int64_t kHardly = int64_t{16} << 20;
+  const train::ResidentMemory memory = train::resident_memory();
+  if (memory.now + 2 * bytes <= memory.peak + kHardly) return true;
   log_info(
       fmt::format("the run's page has no samples: the parameters take {:.2f} GB in one process, more than "
                   "training took; ostro train with the same configuration makes them",
@@ -71,8 +70,11 @@ Result<train::RunOutcome> run_session(const TrainSession& session, runtime::Engi
     log_warning(fmt::format("metrics are lost: {}", finished.error().message()));
   if (!outcome.ok()) log.to_file(LogLevel::kError, outcome.error().message());
   const std::string directory = run->directory();
-  const bool samples = outcome.ok() && outcome->finished && samples_fit(session, *run);
+  const auto plan = run->plan();
+  const int64_t parameter_bytes = plan.ok() ? plan->parameters * static_cast<int64_t>(sizeof(float)) : 0;
   run.reset();  // samples load the parameters again: not beside the state of training
+  const bool samples =
+      outcome.ok() && outcome->finished && (session.crew == nullptr || samples_fit(parameter_bytes));
   write_page(environment.fs, directory, config, samples, environment.stop);
   return outcome;
 }

@@ -1,16 +1,16 @@
 #include <fmt/format.h>
 
-#include <cstring>
 #include <random>
 
+#include "ostro/base/watch/fault_point.h"
 #include "ostro/checkpoint/catalog.h"
 #include "ostro/io/files/path.h"
+#include "ostro/train/cells/collected_hashes.h"
 #include "ostro/train/cells/save_cells.h"
 
 namespace ostro::train {
 namespace {
 
-using checkpoint::CellData;
 using checkpoint::Manifest;
 using checkpoint::Saved;
 
@@ -19,20 +19,6 @@ constexpr char kFailed = '!';  // begins what a worker tells of an error
 // Hashes are small, but there are many of them: they go through a file in a folder of its own. The store has
 // the SHA-256 of the file.
 std::string hashes_folder(const std::string& temporary) { return temporary + ".hashes.tmp"; }
-
-struct CellHash {
-  uint64_t tensor = 0, cell = 0;
-  Sha256Digest hash = {};
-};
-
-std::string hashes_text(const std::vector<CellData>& cells, const std::vector<Sha256Digest>& hashes) {
-  std::string text;
-  for (size_t i = 0; i < cells.size(); ++i) {
-    const CellHash line{cells[i].tensor, cells[i].cell, hashes[i]};
-    text.append(reinterpret_cast<const char*>(&line), sizeof line);
-  }
-  return text;
-}
 
 // Of how many attempts to save a step there ever were, no two have the same mark.
 std::string new_mark() {
@@ -64,57 +50,10 @@ constexpr const char* kBegun = "/begun";  // the directory
 constexpr const char* kDone = "/done";
 std::string written_key(int64_t rank) { return fmt::format("/written/{}", rank); }
 
-// The hashes that the leader has: each cell from exactly one worker.
-class Collected {
- public:
-  Collected(checkpoint::Info info, std::vector<checkpoint::TensorSpec> tensors) {
-    manifest_.info = std::move(info);
-    for (const checkpoint::TensorSpec& spec : tensors) {
-      manifest_.cells.emplace_back(cells_of(spec).size());
-      writer_.emplace_back(manifest_.cells.back().size(), -1);
-    }
-    manifest_.tensors = std::move(tensors);
-  }
-
-  Status add(int64_t rank, size_t tensor, size_t cell, const Sha256Digest& hash) {
-    if (tensor >= writer_.size() || cell >= writer_[tensor].size())
-      return corrupt(
-          fmt::format("worker {} wrote cell {} of tensor {}, which the state has not", rank, cell, tensor));
-    int64_t& writer = writer_[tensor][cell];
-    if (writer >= 0)
-      return corrupt(fmt::format("cell {} of {} was written by worker {} and by worker {}", cell,
-                                 manifest_.tensors[tensor].path, writer, rank));
-    writer = rank;
-    manifest_.cells[tensor][cell] = hash;
-    return Status();
-  }
-
-  // What hashes_text() made.
-  Status add_text(int64_t rank, const std::string& text) {
-    for (size_t at = 0; at + sizeof(CellHash) <= text.size(); at += sizeof(CellHash)) {
-      CellHash line;
-      std::memcpy(&line, text.data() + at, sizeof line);
-      RETURN_IF_ERROR(add(rank, line.tensor, line.cell, line.hash));
-    }
-    return Status();
-  }
-
-  Result<Manifest> manifest() const {
-    for (size_t t = 0; t < writer_.size(); ++t)
-      for (size_t c = 0; c < writer_[t].size(); ++c)
-        if (writer_[t][c] < 0)
-          return corrupt(fmt::format("nobody wrote cell {} of {}", c, manifest_.tensors[t].path));
-    return manifest_;
-  }
-
- private:
-  Manifest manifest_;
-  std::vector<std::vector<int64_t>> writer_;  // -1: nobody yet
-};
-
 Status lead_writing(const SharedSave& save, const std::string& temporary, const CellSnapshot& snapshot,
                     Collected& collected) {
   io::FileSystem& fs = *save.fs;
+  fault_point("write", snapshot.info.step, save.rank);
   ASSIGN_OR_RETURN(const auto hashes, write_cells(fs, temporary, snapshot.tensors, snapshot.cells));
   for (size_t i = 0; i < hashes.size(); ++i)
     RETURN_IF_ERROR(collected.add(save.rank, snapshot.cells[i].tensor, snapshot.cells[i].cell, hashes[i]));
@@ -178,6 +117,7 @@ checkpoint::AsyncSaver::Write join_save(SharedSave save, CellSnapshot given, Unf
     if (!there)
       return not_found(temporary +
                        " is not there, where worker 0 has made it; every worker must see the same files");
+    fault_point("write", snapshot->info.step, save.rank);
     ASSIGN_OR_RETURN(const auto hashes, write_cells(fs, temporary, snapshot->tensors, snapshot->cells));
     const std::string text = hashes_text(snapshot->cells, hashes);
     ASSIGN_OR_RETURN(const auto file,
