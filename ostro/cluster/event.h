@@ -14,6 +14,7 @@ struct Event {
     kRefused,  // a worker, with the reason
     kEpoch,    // its number and its workers, by rank
     kLost,     // a worker, with the reason
+    kLeft,     // a worker, as it wanted, or because the run is over
   };
   struct Worker {
     std::string host;

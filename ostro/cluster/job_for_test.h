@@ -27,7 +27,7 @@ inline constexpr milliseconds kNever{50};
 struct Job {
   explicit Job(int64_t workers, milliseconds lease = milliseconds(60'000),
                const std::string& secret = "s3cret") {
-    options.workers = workers;
+    options.min_workers = options.max_workers = workers;
     options.lease = lease;
     options.secret = secret;
     start();

@@ -150,6 +150,8 @@ void Loop::settle() {
     status_ = roster_.over().value_or(0);
     const bool over = roster_.over().has_value();
     if (over && !over_.exchange(true)) watch_.happened("over", "the run is over");
+    if (const int64_t epoch = roster_.whole_epoch(); epoch != std::exchange(told_epoch_, epoch) && epoch != 0)
+      tell({Event::Kind::kEpoch, roster_.in_epoch(), epoch, ""});
     watch_.look(
         roster_.epoch(), roster_.current(), [this](int64_t member) { return roster_.rank(member); },
         roster_.last_end());
@@ -162,10 +164,13 @@ void Loop::remove_lost_members() {
     if (peer.lost.empty() || peer.stage != Stage::kMember) continue;
     peer.stage = Stage::kLeaving;
     members_.erase(peer.member);
-    const Event::Worker worker = roster_.worker(peer.member);
-    watch_.gone(peer.member, roster_.expects_to_leave(peer.member) ? "" : peer.lost);
+    const bool may_go = roster_.may_go(peer.member);
+    tell({may_go ? Event::Kind::kLeft : Event::Kind::kLost,
+          {roster_.worker(peer.member)},
+          0,
+          may_go ? "" : peer.lost});
+    watch_.gone(peer.member, may_go ? "" : peer.lost);
     roster_.remove(peer.member, peer.lost);
-    tell({Event::Kind::kLost, {worker}, 0, peer.lost});
   }
 }
 
@@ -179,10 +184,7 @@ void Loop::begin_epochs() {
   if (!roster_.can_begin(Clock::now()) || next_record_ > Clock::now()) return;
   // First the journal: no number may be given out twice, whenever this process ends.
   const Status recorded = journal_.record(roster_.epoch() + 1);
-  if (recorded.ok()) {
-    roster_.begin(Clock::now());
-    return tell({Event::Kind::kEpoch, roster_.in_epoch(), roster_.epoch(), ""});
-  }
+  if (recorded.ok()) return roster_.begin(Clock::now());
   log_error(fmt::format("no epoch can begin: {}", recorded.error().message()));
   next_record_ = Clock::now() + kRetry;
 }

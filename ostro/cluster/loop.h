@@ -81,6 +81,7 @@ class Loop {
   std::list<Peer> peers_;  // by age
   std::map<int64_t, Peer*> members_;
   Roster roster_;
+  int64_t told_epoch_ = 0;  // the last that the observer was told of
   JobWatch watch_;
   Clock::time_point
       next_accept_;  // not before: too many strangers are here, or the system has no more sockets

@@ -209,12 +209,15 @@ Event::Worker Roster::worker(int64_t member) const {
   return {hello.host, hello.pid};
 }
 
+bool Roster::may_go(int64_t member) const {
+  const Entry& entry = members_.at(member);
+  return over_.has_value() || (entry.leaving && entry.rank < 0);
+}
+
 std::vector<Event::Worker> Roster::in_epoch() const {
-  std::map<int64_t, int64_t> by_rank;
-  for (const auto& [member, entry] : members_)
-    if (entry.rank >= 0) by_rank[entry.rank] = member;
   std::vector<Event::Worker> out;
-  for (const auto& [rank, member] : by_rank) out.push_back(worker(member));
+  for (const int64_t member : in_order([](const Entry& e) { return e.rank >= 0; }))
+    out.push_back(worker(member));
   return out;
 }
 

@@ -72,8 +72,11 @@ class Roster {
   int64_t size() const { return static_cast<int64_t>(members_.size()); }
   // The exit status of a run that is over.
   std::optional<int64_t> over() const { return over_; }
-  // A member, and those of the epoch that goes on, by rank.
+  // A member; whether it has gone as it wanted; the epoch that goes on with all its members, 0 when there is
+  // none, and these by rank.
   Event::Worker worker(int64_t member) const;
+  bool may_go(int64_t member) const;
+  int64_t whole_epoch() const { return expected_ > 0 ? 0 : current_; }
   std::vector<Event::Worker> in_epoch() const;
   // For those who watch: the epoch that goes on (0: none), a member's rank in it (-1: not in it), why the
   // last one ended, what a member said of itself, and whether its going is no loss.
@@ -81,7 +84,6 @@ class Roster {
   int64_t rank(int64_t member) const { return members_.at(member).rank; }
   const std::string& last_end() const { return last_end_; }
   const Hello& hello(int64_t member) const { return members_.at(member).hello; }
-  bool expects_to_leave(int64_t member) const { return over_.has_value() || members_.at(member).leaving; }
 
  private:
   struct Entry {

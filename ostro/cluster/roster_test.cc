@@ -15,16 +15,27 @@ namespace {
 
 // A roster, and what it has sent: "2: epoch 1 0 2" is member 2's epoch 1 with rank 0 of 2.
 struct Sent {
-  explicit Sent(int64_t workers, int64_t last_epoch = 0)
-      : roster(workers, last_epoch, [this](int64_t member, const std::string& message) {
+  explicit Sent(int64_t workers, int64_t last_epoch = 0) : Sent(Sizes{workers, workers, 1}, last_epoch) {}
+  explicit Sent(const Sizes& sizes, int64_t last_epoch = 0)
+      : roster(sizes, last_epoch, [this](int64_t member, const std::string& message) {
           MessageReader reader(message);
           std::string text = std::to_string(member);
           if (reader.kind() == Kind::kEpoch) {
-            text += ": epoch";
-            for (int i = 0; i < 3; ++i) text += " " + std::to_string(reader.number());
+            const int64_t number = reader.number(), rank = reader.number();
+            text += reader.number() != 0 ? ": planned " : ": epoch ";
+            const int64_t size = reader.number();
+            text += std::to_string(number) + " " + std::to_string(rank) + " " + std::to_string(size);
+            for (int64_t i = 0; i < size; ++i) CHECK(reader.text() == "host");
           } else if (reader.kind() == Kind::kEnd) {
             text += ": end " + std::to_string(reader.number()) + " ";
             text += reader.text();
+          } else if (reader.kind() == Kind::kDropped) {
+            text += ": dropped " + std::to_string(reader.number());
+            CHECK(!reader.text().empty());
+          } else if (reader.kind() == Kind::kStop) {
+            text += ": stop";
+          } else if (reader.kind() == Kind::kOver) {
+            text += ": over " + std::to_string(reader.number());
           } else {
             text += ": reply " + std::to_string(reader.number());
             text += reader.number() == kReplyOk ? " ok " : " error ";
@@ -34,11 +45,20 @@ struct Sent {
           lines.push_back(text);
         }) {}
   ~Sent() { set_log_sink(std::move(old_sink)); }
-  int64_t add() { return *roster.add({"job", {}, "host", 7}); }
+  int64_t add() { return *roster.add({"job", {}, "host", 7}, now); }
+  int64_t add_ready() {
+    const int64_t member = add();
+    roster.ready(member, now);
+    return member;
+  }
+  bool can_begin() const { return roster.can_begin(now); }
+  void begin() { roster.begin(now); }
+  void pass(int64_t ms) { now += std::chrono::milliseconds(ms); }
   std::vector<std::string> take() { return std::exchange(lines, {}); }
 
   LogSink old_sink = set_log_sink([](LogLevel, std::string_view) {});
   std::vector<std::string> lines;
+  Time now{std::chrono::hours(1)};
   Roster roster;
 };
 
@@ -47,32 +67,32 @@ using Lines = std::vector<std::string>;
 TEST_CASE("the next epoch waits for all who were in the last to know of its end") {
   Sent sent(2, 8);
   for (int64_t member = 1; member <= 4; ++member) CHECK(sent.add() == member);
-  sent.roster.begin();
+  sent.begin();
   CHECK(sent.take() == Lines{"1: epoch 9 0 2", "2: epoch 9 1 2"});
-  CHECK(!sent.roster.can_begin());
+  CHECK(!sent.can_begin());
   sent.roster.remove(1, "gone");
   const std::string reason = "worker 0 on host (pid 7) is lost: gone";
   CHECK(sent.take() == Lines{"2: end 9 " + reason});
   // Two spares are enough for an epoch, but the survivor has what they lack.
-  CHECK(!sent.roster.can_begin());
+  CHECK(!sent.can_begin());
   sent.roster.end_seen(2, 8);
-  CHECK(!sent.roster.can_begin());
+  CHECK(!sent.can_begin());
   sent.roster.end_seen(2, 9);
-  REQUIRE(sent.roster.can_begin());
-  sent.roster.begin();
+  REQUIRE(sent.can_begin());
+  sent.begin();
   CHECK(sent.take() == Lines{"2: epoch 10 0 2", "3: epoch 10 1 2"});
 }
 
 TEST_CASE("one that hangs holds up the next epoch until it is dropped") {
   Sent sent(2);
   for (int i = 0; i < 3; ++i) sent.add();
-  sent.roster.begin();
+  sent.begin();
   sent.roster.fault(1, 1, "no word from 1");
   sent.roster.fault(2, 1, "too late to count");
   sent.roster.end_seen(1, 1);
-  CHECK(!sent.roster.can_begin());
+  CHECK(!sent.can_begin());
   sent.roster.remove(2, "silent");
-  CHECK(sent.roster.can_begin());
+  CHECK(sent.can_begin());
   const std::string reason = "worker 0 on host (pid 7) cannot go on: no word from 1";
   CHECK(sent.take() == Lines{"1: epoch 1 0 2", "2: epoch 1 1 2", "1: end 1 " + reason, "2: end 1 " + reason});
 }
@@ -81,7 +101,7 @@ TEST_CASE("requests are answered once, those about another epoch with an error")
   Sent sent(1);
   sent.add();
   sent.add();
-  sent.roster.begin();
+  sent.begin();
   sent.take();
   sent.roster.get(1, 10, 1, "key");
   sent.roster.get(1, 11, 1, "key");
@@ -105,10 +125,140 @@ TEST_CASE("requests are answered once, those about another epoch with an error")
 TEST_CASE("whoever is alone decides what must be equal") {
   Sent sent(2);
   CHECK(sent.add() == 1);
-  CHECK(!sent.roster.add({"other", {}, "host", 8}).ok());
+  CHECK(!sent.roster.add({"other", {}, "host", 8}, sent.now).ok());
   sent.roster.remove(1, "gone");
-  CHECK(sent.roster.add({"other", {}, "host", 8}).ok());
+  CHECK(sent.roster.add({"other", {}, "host", 8}, sent.now).ok());
   CHECK(sent.roster.size() == 1);
+}
+
+TEST_CASE("the first epoch waits a while for the most workers; its size is a multiple") {
+  Sent sent(Sizes{2, 6, 2});
+  for (int i = 0; i < 3; ++i) sent.add();
+  CHECK(!sent.can_begin());
+  REQUIRE(sent.roster.next_look(sent.now).has_value());
+  sent.now = *sent.roster.next_look(sent.now);
+  REQUIRE(sent.can_begin());
+  sent.begin();
+  CHECK(sent.take() == Lines{"1: epoch 1 0 2", "2: epoch 1 1 2"});
+}
+
+TEST_CASE("survivors go on at once without those who are lost, and take in who comes and is ready") {
+  Sent sent(Sizes{1, 3, 1});
+  for (int i = 0; i < 3; ++i) sent.add_ready();
+  sent.begin();
+  sent.roster.remove(2, "gone");
+  sent.roster.end_seen(1, 1);
+  sent.roster.end_seen(3, 1);
+  REQUIRE(sent.can_begin());
+  sent.take();
+  sent.begin();
+  CHECK(sent.take() == Lines{"1: epoch 2 0 2", "3: epoch 2 1 2"});
+  const int64_t late = sent.add();
+  sent.pass(10'000);
+  CHECK(!sent.can_begin());  // it does not know what is trained
+  sent.roster.ready(late, sent.now);
+  CHECK(!sent.can_begin());  // others may come with it
+  sent.pass(1'000);
+  REQUIRE(sent.can_begin());
+  sent.begin();
+  CHECK(sent.take() == Lines{"1: planned 3 0 3", "3: planned 3 1 3", "4: planned 3 2 3"});
+  CHECK(!sent.can_begin());
+  // Both have a store until the planned one takes over.
+  sent.roster.set(3, 1, 2, "key", "value");
+  sent.roster.set(4, 2, 3, "key", "value");
+  sent.roster.set(4, 3, 2, "key", "value");
+  CHECK(sent.take() ==
+        Lines{"3: reply 1 ok ", "4: reply 2 ok ", "4: reply 3 error this worker is not in epoch 2"});
+  sent.roster.began(1, 3);
+  sent.roster.set(3, 4, 2, "key", "value");
+  CHECK(sent.take() == Lines{"3: reply 4 error epoch 2 does not go on; the last is 3"});
+  CHECK(sent.roster.current() == 3);
+  CHECK(sent.roster.rank(4) == 2);
+}
+
+TEST_CASE("a planned epoch is given up when only a newcomer is lost; both end when one of both is") {
+  Sent sent(Sizes{1, 3, 1});
+  sent.add_ready(), sent.add_ready();
+  sent.pass(10'000);
+  sent.begin();
+  sent.add_ready();
+  sent.pass(1'000);
+  sent.begin();
+  sent.take();
+  sent.roster.remove(3, "gone");
+  CHECK(sent.take() == Lines{"1: dropped 2", "2: dropped 2"});
+  CHECK(sent.roster.current() == 1);
+  sent.add_ready();
+  sent.pass(1'000);
+  sent.begin();
+  sent.take();
+  sent.roster.remove(2, "gone");
+  const std::string reason = "worker 1 on host (pid 7) is lost: gone";
+  CHECK(sent.take() == Lines{"1: end 3 " + reason, "4: end 3 " + reason});
+}
+
+TEST_CASE("members that leave one epoch for the planned one end neither") {
+  Sent sent(Sizes{1, 2, 1});
+  sent.add_ready();
+  sent.pass(10'000);
+  sent.begin();
+  sent.add_ready();
+  sent.pass(1'000);
+  sent.begin();
+  sent.roster.set(1, 1, 2, "go", "");
+  sent.take();
+  sent.roster.fault(1, 1, "another epoch goes on");
+  CHECK(sent.take().empty());
+  CHECK(sent.roster.current() == 2);
+  CHECK(sent.roster.rank(2) == 1);
+}
+
+TEST_CASE("one that wants to leave is left out, and its going is no loss; where too few stay, all stop") {
+  Sent sent(Sizes{2, 3, 1});
+  for (int i = 0; i < 3; ++i) sent.add_ready();
+  sent.begin();
+  sent.take();
+  sent.roster.leaves(1);
+  REQUIRE(sent.can_begin());
+  sent.begin();
+  CHECK(sent.take() == Lines{"2: planned 2 0 2", "3: planned 2 1 2", "1: planned 2 -1 2"});
+  sent.roster.began(2, 2);
+  CHECK(sent.roster.may_go(1));
+  sent.roster.remove(1, "closed");
+  CHECK(sent.take().empty());
+  sent.roster.leaves(2);
+  CHECK(sent.take() == Lines{"2: stop", "3: stop"});
+  sent.roster.done(75);
+  CHECK(sent.take() == Lines{"2: over 75", "3: over 75"});
+  sent.roster.remove(2, "closed");
+  CHECK(sent.take().empty());
+}
+
+TEST_CASE("a new coordinator takes in an epoch that goes on, and ends it when some do not come back") {
+  for (const bool all : {true, false}) {
+    Sent sent(Sizes{1, 2, 1}, 5);
+    Hello back{"job", {}, "host", 7};
+    back.epoch = 5, back.rank = 1, back.size = 2;
+    const int64_t second = *sent.roster.add(back, sent.now);
+    CHECK(sent.roster.current() == 5);
+    CHECK(!sent.can_begin());
+    if (all) {
+      back.rank = 0;
+      const int64_t first = *sent.roster.add(back, sent.now);
+      sent.roster.greet(first);
+      CHECK(sent.roster.rank(first) == 0);
+    }
+    CHECK(sent.roster.rank(second) == 1);
+    sent.pass(60'000);
+    sent.roster.expire(sent.now);
+    CHECK(sent.roster.current() == (all ? 5 : 0));
+    CHECK(sent.take().size() == (all ? 0 : 1));
+    // One of an older epoch has been away for too long.
+    back.epoch = 4;
+    const int64_t zombie = *sent.roster.add(back, sent.now);
+    sent.roster.greet(zombie);
+    CHECK(sent.take() == Lines{std::to_string(zombie) + ": end 4 the others went on without this worker"});
+  }
 }
 
 }  // namespace

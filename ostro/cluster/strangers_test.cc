@@ -83,7 +83,7 @@ TEST_CASE("options that make no sense, and a port in use") {
   REQUIRE(!open.ok());
   CHECK(open.error().message().find("without a secret") != std::string::npos);
   options = {};
-  options.workers = 0;
+  options.max_workers = 0;
   CHECK(Coordinator::start(options).error().code() == ErrorCode::kInvalidArgument);
   options = {};
   options.bind = "256.1.1.1";

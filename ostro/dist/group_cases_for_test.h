@@ -164,6 +164,39 @@ inline void check_paces(const RunWorkers& run) {
   CHECK_MESSAGE(status.ok(), text_of(status));
 }
 
+// Several exchanges are on their way and are waited for in another order than they were started in. Nobody
+// waits before all have started all.
+inline void check_tickets(const RunWorkers& run) {
+  const Status status = run({{{"x", 3}}}, [](runtime::Collectives& c) -> Status {
+    const std::vector<int64_t> peers = c.peers("x");
+    constexpr size_t kOpen = 5;
+    for (int64_t round = 0; round < 20; ++round) {
+      std::vector<std::vector<std::byte>> out(kOpen);
+      std::vector<std::vector<std::vector<std::byte>>> in(kOpen);
+      std::vector<int64_t> tickets;
+      for (size_t i = 0; i < kOpen; ++i) {
+        out[i].assign(size_t{100'003} * (i % 3) + i,
+                      static_cast<std::byte>(50 * c.rank() + round + 3 * static_cast<int64_t>(i)));
+        in[i].assign(peers.size(), std::vector<std::byte>(out[i].size()));
+        const std::vector<std::span<const std::byte>> send(peers.size(), out[i]);
+        const std::vector<std::span<std::byte>> receive(in[i].begin(), in[i].end());
+        ASSIGN_OR_RETURN(const int64_t ticket, c.start(peers, send, receive));
+        tickets.push_back(ticket);
+      }
+      for (size_t n = 0; n < kOpen; ++n) {
+        const size_t i = (n * 2 + static_cast<size_t>(c.rank())) % kOpen;
+        RETURN_IF_ERROR(c.wait(tickets[i]));
+        for (size_t p = 0; p < peers.size(); ++p)
+          for (const std::byte b : in[i][p])
+            if (b != static_cast<std::byte>(50 * peers[p] + round + 3 * static_cast<int64_t>(i)))
+              return invalid_argument(fmt::format("wrong byte of exchange {} from {}", i, peers[p]));
+      }
+    }
+    return Status();
+  });
+  CHECK_MESSAGE(status.ok(), text_of(status));
+}
+
 struct GroupCase {
   const char* name;
   void (*check)(const RunWorkers& run);
@@ -173,6 +206,7 @@ inline constexpr GroupCase kGroupCases[] = {
     {"messages of every size arrive whole, from 1 to 5 workers", check_odd_sizes},
     {"large messages arrive whole", check_large},
     {"messages of a pair keep their order when workers are not equally far", check_paces},
+    {"exchanges that are on their way together are waited for in any order", check_tickets},
     {"a worker that fails ends the others instead of letting them wait", check_failure},
     {"sizes that disagree are an error", check_sizes_disagree},
     {"a peer that does not exist is an error", check_arguments},

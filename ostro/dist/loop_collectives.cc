@@ -1,8 +1,8 @@
 #include "ostro/dist/loop_collectives.h"
 
+#include <array>
 #include <condition_variable>
 #include <cstring>
-#include <deque>
 #include <map>
 #include <mutex>
 #include <optional>
@@ -14,15 +14,16 @@
 
 namespace ostro::dist {
 
-// One mailbox per (sender, receiver). Messages arrive in the order in which they were sent, so a worker may
-// be several exchanges ahead of another. One mutex guards everything.
+// Messages by (sender, receiver, number): how many the sender has sent to the receiver before. So a worker
+// may be several exchanges ahead of another, and may wait for exchanges in any order. One mutex guards
+// everything.
 struct LoopGroup::Shared {
   explicit Shared(ir::Mesh m) : mesh(std::move(m)) {}
 
   const ir::Mesh mesh;
   std::mutex mutex;
   std::condition_variable arrived;
-  std::map<std::pair<int64_t, int64_t>, std::deque<std::vector<std::byte>>> mail;
+  std::map<std::array<int64_t, 3>, std::vector<std::byte>> mail;
   std::optional<std::string> aborted;
 };
 
@@ -40,35 +41,61 @@ class LoopGroup::Worker final : public runtime::Collectives {
 
   Status exchange(std::span<const int64_t> peers, std::span<const std::span<const std::byte>> send,
                   std::span<const std::span<std::byte>> receive) override {
+    ASSIGN_OR_RETURN(const int64_t ticket, start(peers, send, receive));
+    return wait(ticket);
+  }
+
+  Result<int64_t> start(std::span<const int64_t> peers, std::span<const std::span<const std::byte>> send,
+                        std::span<const std::span<std::byte>> receive) override {
     if (send.size() != peers.size() || receive.size() != peers.size())
       return invalid_argument(fmt::format("exchange with {} peers, {} to send, {} to receive", peers.size(),
                                           send.size(), receive.size()));
-    std::unique_lock lock(shared_->mutex);
+    std::vector<Awaited> awaited;
+    const std::lock_guard lock(shared_->mutex);
     for (size_t i = 0; i < peers.size(); ++i) {
       if (peers[i] < 0 || peers[i] >= size())
         return invalid_argument(fmt::format("exchange with worker {} of {}", peers[i], size()));
-      shared_->mail[{rank_, peers[i]}].emplace_back(send[i].begin(), send[i].end());
+      const int64_t number = numbers_[peers[i]]++;
+      shared_->mail[{rank_, peers[i], number}].assign(send[i].begin(), send[i].end());
+      awaited.push_back({peers[i], number, receive[i]});
       if (peers[i] != rank_) bytes_sent_ += static_cast<int64_t>(send[i].size());
     }
     shared_->arrived.notify_all();
-    for (size_t i = 0; i < peers.size(); ++i) {
-      auto& box = shared_->mail[{peers[i], rank_}];
-      shared_->arrived.wait(lock, [&] { return !box.empty() || shared_->aborted; });
+    open_[++tickets_] = std::move(awaited);
+    return tickets_;
+  }
+
+  Status wait(int64_t ticket) override {
+    const auto it = open_.find(ticket);
+    OSTRO_CHECK(it != open_.end(), "no exchange has the ticket {}", ticket);
+    const std::vector<Awaited> awaited = std::move(it->second);
+    open_.erase(it);
+    std::unique_lock lock(shared_->mutex);
+    for (const Awaited& a : awaited) {
+      const std::array<int64_t, 3> key{a.peer, rank_, a.number};
+      shared_->arrived.wait(lock, [&] { return shared_->mail.contains(key) || shared_->aborted; });
       if (shared_->aborted)
         return io_error(fmt::format("worker {}: the group was aborted: {}", rank_, *shared_->aborted));
-      const std::vector<std::byte> message = std::move(box.front());
-      box.pop_front();
-      if (message.size() != receive[i].size())
+      const std::vector<std::byte> message = std::move(shared_->mail.extract(key).mapped());
+      if (message.size() != a.receive.size())
         return invalid_argument(fmt::format("worker {} expects {} bytes from worker {}, which sent {}", rank_,
-                                            receive[i].size(), peers[i], message.size()));
-      if (!message.empty()) std::memcpy(receive[i].data(), message.data(), message.size());
+                                            a.receive.size(), a.peer, message.size()));
+      if (!message.empty()) std::memcpy(a.receive.data(), message.data(), message.size());
     }
     return Status();
   }
 
  private:
+  struct Awaited {
+    int64_t peer, number;
+    std::span<std::byte> receive;
+  };
+
   Shared* shared_;
   int64_t rank_;
+  std::map<int64_t, int64_t> numbers_;            // of exchanges with each worker so far
+  std::map<int64_t, std::vector<Awaited>> open_;  // by ticket
+  int64_t tickets_ = 0;
   int64_t bytes_sent_ = 0;
 };
 

@@ -39,6 +39,12 @@ def connect(address):
         raise ClusterError(f"--address {asked}: {' '.join(str(error).split())}") from None
 
 
+def draining():
+    """The nodes that will go soon (preempted, or idle in the autoscaler's eyes); Ray places nothing there any more."""
+    from ray._private import state
+    return set(state.state.get_draining_nodes())
+
+
 def startable(need):
     """For how many workers the nodes have room now. `need`: resource -> amount."""
     from ray._private import state

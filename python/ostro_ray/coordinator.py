@@ -15,9 +15,10 @@ class Coordinator:
         self._command = [program, "coordinator", "--bind", address, *words]
         self._environment = os.environ | {"OSTRO_JOB_SECRET": secret}
         self._host, self._port = address, port
-        self._process, self._ending = None, False
+        self._process, self.ending = None, False
         self.address = None  # HOST:PORT, once it listens
         self.ranks = {}  # (host, pid) -> rank, in the epoch that goes on
+        self.refused = set()  # of (host, pid)
         self.listening = asyncio.Event()
 
     async def run(self):
@@ -29,7 +30,7 @@ class Coordinator:
             async for line in self._process.stdout:
                 self._follow(json.loads(line))
             code = await self._process.wait()
-            if code >= 0 or self._ending:
+            if code >= 0 or self.ending:
                 return code
             # On the port that the workers know; its journal keeps the epochs' numbers rising.
             say(f"the coordinator was killed by signal {-code}; another takes its place")
@@ -41,9 +42,16 @@ class Coordinator:
             self.listening.set()
         elif event["event"] == "epoch":
             self.ranks = {(m["host"], m["pid"]): m["rank"] for m in event["members"]}
+        elif event["event"] == "refused":
+            self.refused.add((event["host"], event["pid"]))
+
+    def stop(self):
+        """Has it ask the workers to save and to end."""
+        if self._process is not None and self._process.returncode is None:
+            self._process.terminate()
 
     def end(self):
         """Has run() return."""
-        self._ending = True
+        self.ending = True
         if self._process is not None and self._process.returncode is None:
             self._process.kill()

@@ -6,202 +6,154 @@ import signal
 import time
 
 import ray
-from ray import exceptions
 
-from ostro_ray import cluster, place
+from ostro_ray import cluster
 from ostro_ray.coordinator import Coordinator
-from ostro_ray.output import say, tell
+from ostro_ray.output import say
+from ostro_ray.worker import Failed, Lost, Worker
 
-INTERRUPTED, LOST_PLACE = 75, 76  # exit statuses of a worker (`ostro --help`)
 GRACE = 10  # seconds from the end of the run to SIGTERM, and from there to the end of all processes
 START_TIME = 15  # seconds that a worker for which there is room may take to start
 PATIENCE = 8  # seconds until missing workers are worth a message
-
-
-
-
-class Slot:
-    """One of max_workers places, and who has it now."""
-
-    def __init__(self):
-        self.actor, self.place, self.pid = None, None, None
-        self.started = 0.0  # when the worker was, of time.monotonic()
+LOOK = 0.5  # seconds
 
 
 class Supervisor:
     def __init__(self, args, spec, secret):
         self.args, self.spec = args, spec
-        self.slots = [Slot() for _ in range(args.max_workers)]
-        self.need = {"CPU": args.cpus_per_worker, **args.resources_per_worker}
-        self.need = {name: amount for name, amount in self.need.items() if amount > 0}
-        words = ["--min_workers", str(args.min_workers), "--max_workers", str(args.max_workers), "--config",
-                 args.config, *spec["words"]]
-        # Workers get --amend, too; the coordinator does not know it.
-        words = [word for word in words if word != "--amend"]
-        self.coordinator = Coordinator(args.ostro, ray.util.get_node_ip_address(), args.port, words, secret)
+        self.workers = {}  # by number of the place
+        self.options = {"num_cpus": args.cpus_per_worker, "resources": args.resources_per_worker}
+        need = {"CPU": args.cpus_per_worker, **args.resources_per_worker}
+        self.need = {name: amount for name, amount in need.items() if amount > 0}
+        words = [word for word in spec["words"] if word != "--amend"]  # which is the workers' affair
+        self.coordinator = Coordinator(
+            args.ostro, ray.util.get_node_ip_address(), args.port,
+            ["--min_workers", str(args.min_workers), "--max_workers", str(args.max_workers), "--config", args.config,
+             *words], secret)
         self.result, self.over, self.stopping = None, asyncio.Event(), False
         self.restarts = 0
-        ray.cloudpickle.register_pickle_by_value(place)
-        self.remote = ray.remote(place.Place)
 
     def finish(self, code):
-        """The run is over, with the status of the first worker that ended by itself, or else of one that failed."""
-        if self.result is None or (self.result == 0 and not (code == INTERRUPTED and not self.stopping)):
-            self.result = code
+        """The run is over, with the first status that is not 0 of those that the coordinator and the workers end with."""
+        self.result = self.result or code
         self.over.set()
 
     def stop(self):
         """SIGTERM or SIGINT came: the workers save and end."""
-        say("asking the workers to save and end")
+        say("asking the workers to save and to end")
         self.stopping = True
-        self.signal_workers(signal.SIGTERM)
-        if not any(slot.pid for slot in self.slots):
-            self.finish(INTERRUPTED)
+        self.coordinator.stop()
 
     def signal_workers(self, number):
-        for slot in self.slots:
-            if slot.pid:
-                slot.actor.signal.remote(number)
-
-    def name(self, slot):
-        rank = self.coordinator.ranks.get((slot.place["host"], slot.pid))
-        worker = f"pid {slot.pid}" if rank is None else f"worker {rank}"
-        return f"{worker} at {slot.place['address']}"
+        for worker in self.workers.values():
+            worker.signal(number)
 
     async def run(self):
         """The run's exit status."""
         loop = asyncio.get_running_loop()
         for number in (signal.SIGTERM, signal.SIGINT):
             loop.add_signal_handler(number, self.stop)
-        self.check_room_at_once()
+        if self.args.wait == 0 and self.lacks_room():
+            raise cluster.ClusterError(self.room_text())
         coordinator = asyncio.create_task(self.coordinator.run())
         listens = asyncio.create_task(self.coordinator.listening.wait())
         await asyncio.wait([coordinator, listens], return_when=asyncio.FIRST_COMPLETED)
         if not self.coordinator.listening.is_set():
             return await coordinator or 1  # it has said why
-        coordinator.add_done_callback(self.coordinator_ended)
-        workers = [asyncio.create_task(self.keep(slot)) for slot in self.slots]
-        for task in workers:
-            task.add_done_callback(self.check_task)
-        watch = asyncio.create_task(self.watch_room())
+        coordinator.add_done_callback(self.task_ended)
+        places = [asyncio.create_task(self.keep(number)) for number in range(self.args.max_workers)]
+        watch = asyncio.create_task(self.watch())
+        for task in (*places, watch):
+            task.add_done_callback(self.task_ended)
         await self.over.wait()
-        await asyncio.wait(workers, timeout=GRACE)
+        await asyncio.wait(places, timeout=GRACE)
         self.signal_workers(signal.SIGTERM)
-        await asyncio.wait(workers, timeout=GRACE)
-        for task in (*workers, watch):
+        await asyncio.wait(places, timeout=GRACE)
+        for task in (*places, watch):
             task.cancel()
         self.coordinator.end()
         await asyncio.wait([coordinator])
         return self.result
 
-    def coordinator_ended(self, task):
-        if not self.over.is_set():
-            self.finish(task.result())
-
-    def check_task(self, task):
-        if not task.cancelled() and task.exception() is not None:
+    def task_ended(self, task):
+        """A task that returns a number ends the run, and so does a defect."""
+        if task.cancelled():
+            return
+        if task.exception() is not None:
             say(f"error: {task.exception()!r}")
             self.finish(1)
+        elif task.result() is not None and not self.coordinator.ending:
+            self.finish(task.result())
 
-    async def keep(self, slot):
+    async def keep(self, number):
         """Has a worker in this place until the run is over."""
         failures = 0
         while not self.over.is_set() and not self.stopping:
-            options = {"num_cpus": self.args.cpus_per_worker, "resources": self.args.resources_per_worker}
-            slot.actor = self.remote.options(max_restarts=0, max_concurrency=2, scheduling_strategy="SPREAD",
-                                             **options).remote()
-            worker = asyncio.create_task(self.follow(slot))
-            over = asyncio.create_task(self.over.wait())
-            while not worker.done():
-                await asyncio.wait([worker, over], return_when=asyncio.FIRST_COMPLETED)
-                if self.over.is_set() and slot.pid is None:
-                    worker.cancel()  # Ray has no room for it, or it has no process yet
-                    await asyncio.wait([worker])
-                elif self.over.is_set():
-                    await asyncio.wait([worker])
-            over.cancel()
-            ray.kill(slot.actor, no_restart=True)
-            lived = time.monotonic() - slot.started if slot.pid else 0
-            slot.pid = None
-            if worker.cancelled():
-                return
-            why = worker.result()
-            if why is None or self.over.is_set():
-                return
-            self.restarts += 1
-            if self.restarts > self.args.restarts:
-                say(f"error: {why}; {self.args.restarts} workers were replaced already: giving up")
-                return self.finish(1)
-            say(f"{why}; another takes its place")
-            failures = 0 if lived > 5 else failures + 1
-            if failures > 1:  # a node that kills every worker at once must not keep the cluster busy
-                await asyncio.wait([asyncio.create_task(self.over.wait())], timeout=min(0.1 * 2 ** failures, 10))
+            worker = self.workers[number] = Worker(self.coordinator, self.options)
+            rest = 0
+            try:
+                return await self.follow(worker)
+            except Failed as why:
+                say(f"error: {why}")
+                return 1
+            except Lost as why:
+                if self.over.is_set():
+                    return None
+                self.restarts += 1
+                if self.restarts > self.args.restarts:
+                    say(f"error: {why}; {self.args.restarts} workers were replaced already: giving up")
+                    return 1
+                say(f"{why}; another takes its place")
+                # A node that ends every worker at once must not keep the cluster busy.
+                failures = 0 if worker.lived() > 5 else failures + 1
+                rest = max(why.rest, min(0.1 * 2 ** failures, 10) if failures > 1 else 0)
+            finally:
+                worker.kill()
+                del self.workers[number]
+            await asyncio.wait([asyncio.create_task(self.over.wait())], timeout=rest)
+        return None
 
-    async def follow(self, slot):
-        """Follows one worker to its end. Why it was lost; None when it has ended by itself."""
-        slot.place, slot.pid = None, None
+    async def follow(self, worker):
+        """The worker's exit status; None for one that has not begun when the run is over."""
+        following = asyncio.create_task(worker.follow(self.spec | {"coordinator": self.coordinator.address}))
+        over = asyncio.create_task(self.over.wait())
         try:
-            spec = self.spec | {"coordinator": self.coordinator.address}
-            async for reference in slot.actor.run.options(num_returns="streaming").remote(spec):
-                kind, value = await reference
-                if kind == "place":
-                    slot.place = value
-                elif kind == "started":
-                    slot.pid, slot.started = value, time.monotonic()
-                    if self.stopping:
-                        slot.actor.signal.remote(signal.SIGTERM)
-                elif kind == "stdout":
-                    tell(value)
-                elif kind == "stderr":
-                    for line in value:
-                        say(f"[{self.name(slot)}] {line}")
-                elif kind == "failed":
-                    say(f"error: node {slot.place['address']} cannot start a worker: {value}; --program names it "
-                        "on the nodes")
-                    self.finish(1)
-                    return None
-                elif value < 0:
-                    return f"{self.name(slot)} was killed by signal {-value}"
-                elif value == LOST_PLACE:
-                    return f"{self.name(slot)} lost its place"
-                else:
-                    self.finish(value)
-                    return None
-        except exceptions.RayError as error:
-            first = str(error).strip().split("\n", 1)[0]
-            who = f"the actor of {self.name(slot)}" if slot.pid else "an actor"
-            return f"{who} is lost ({type(error).__name__}: {first[:200]})"
-        return "an actor ended before its worker"
+            await asyncio.wait([following, over], return_when=asyncio.FIRST_COMPLETED)
+            if following.done() or worker.pid is not None:
+                return await following
+            return None
+        finally:
+            following.cancel()
+            over.cancel()
 
     def running(self):
-        return sum(slot.pid is not None for slot in self.slots)
-
-    def room_message(self):
-        return (f"the Ray cluster has no room for {self.args.min_workers} workers, which the run needs at least; "
-                f"{self.running()} run; {cluster.room_text(self.need)}")
+        return sum(worker.pid is not None for worker in self.workers.values())
 
     def lacks_room(self):
         return self.running() + cluster.startable(self.need) < self.args.min_workers
 
-    def check_room_at_once(self):
-        if self.args.wait == 0 and self.lacks_room():
-            raise cluster.ClusterError(self.room_message())
+    def room_text(self):
+        return (f"the Ray cluster has no room for {self.args.min_workers} workers, which the run needs at least; "
+                f"{self.running()} run; {cluster.room_text(self.need)}")
 
-    async def watch_room(self):
-        """Says when the cluster has no room for min_workers, and ends the run when that lasts."""
-        since, said = None, float('-inf')
+    async def watch(self):
+        """Has workers leave nodes that will go. Says when the cluster has no room for min_workers; 1, the end of the
+        run, when that lasts."""
+        since, said = None, float("-inf")
         while True:
-            await asyncio.sleep(0.5)
+            await asyncio.sleep(LOOK)
+            gone = cluster.draining()
+            for worker in self.workers.values():
+                if worker.place is not None and worker.place["node"] in gone:
+                    worker.leave(signal.SIGTERM)
             now = time.monotonic()
             if self.over.is_set() or self.stopping or self.running() >= self.args.min_workers:
                 since = None
                 continue
             since = since or now
-            missing = now - since
-            if self.args.wait is not None and missing > self.args.wait + START_TIME:
-                say(f"error: {self.room_message()} (--wait {self.args.wait:g})")
-                return self.finish(1)
-            if missing > PATIENCE and now - said > 60 and self.lacks_room():
+            if self.args.wait is not None and now - since > self.args.wait + START_TIME:
+                say(f"error: {self.room_text()} (--wait {self.args.wait:g})")
+                return 1
+            if now - since > PATIENCE and now - said > 60 and self.lacks_room():
                 said = now
-                say(f"{self.room_message()}; waiting" +
-                    ("" if self.args.wait is not None else " (--wait 0 would end)"))
+                say(f"{self.room_text()}; waiting" + ("" if self.args.wait is not None else " (--wait 0 would end)"))

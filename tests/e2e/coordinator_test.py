@@ -17,7 +17,7 @@ import tempfile
 from workers_test import Place, check, steps_of, wait_for
 
 SECRET = {"OSTRO_JOB_SECRET": "s3cret", "OSTRO_THREADS": "1"}
-OPTIONS = ["--trainer.num_train_steps", "30"]
+OPTIONS = ["--trainer.num_train_steps", "200"]
 
 
 class Coordinator:
@@ -25,7 +25,7 @@ class Coordinator:
         self.log = place.top / f"{run}.events"
         with open(self.log, "wb") as log:
             self.process = subprocess.Popen(
-                [place.ostro, "coordinator", "--min_workers", "2", "--max_workers", "2", *more,
+                [place.ostro, "coordinator", "--min_workers", "2", *more,
                  *place.words(run, OPTIONS)], env=place.environment(SECRET), stdout=log, stderr=subprocess.DEVNULL)
         self.port = wait_for(lambda: self.events("listening"))[0]["port"]
 
@@ -49,36 +49,53 @@ def start_worker(place, run, port):
 
 
 def check_run(place):
-    """Two workers, one of which is killed; a third takes its place."""
+    """Two workers, a third that joins and leaves again, one that is killed, and one that takes its place."""
     reference = place.train("alone", OPTIONS)
-    coordinator = Coordinator(place, "run", [])
-    workers = [start_worker(place, "run", coordinator.port) for _ in range(2)]
-    try:
-        wait_for(lambda: steps_of(place, "run") >= 3)
-        first = coordinator.events("epoch")[0]
-        check(first["epoch"] == 1 and [m["rank"] for m in first["members"]] == [0, 1] and
-              {m["pid"] for m in first["members"]} == {w.pid for w in workers}, f"epoch 1 is {first}")
-        victim = workers[1]
-        victim.kill()
-        lost = wait_for(lambda: coordinator.events("lost"))[0]
-        check((lost["host"], lost["pid"]) == (socket.gethostname(), victim.pid) and "closed" in lost["why"],
-              f"lost is {lost}")
+    coordinator = Coordinator(place, "run", ["--max_workers", "3"])
+    workers = []
+
+    def start():
         workers.append(start_worker(place, "run", coordinator.port))
-        for worker in (workers[0], workers[2]):
+        return workers[-1]
+
+    def epoch_of(wanted):
+        """Waits for an epoch of these workers, and for a step in it."""
+        pids = {w.pid for w in wanted}
+        found = wait_for(lambda: [e for e in coordinator.events("epoch") if {m["pid"] for m in e["members"]} == pids])
+        check([m["rank"] for m in found[-1]["members"]] == list(range(len(wanted))), f"ranks: {found[-1]}")
+        at = steps_of(place, "run")
+        wait_for(lambda: steps_of(place, "run") > at)
+
+    try:
+        first, second = start(), start()
+        epoch_of([first, second])
+        third = start()
+        epoch_of([first, second, third])
+        third.send_signal(signal.SIGTERM)
+        check(third.wait(timeout=60) == 77, f"the third worker ended with {third.returncode}")
+        check([e["pid"] for e in wait_for(lambda: coordinator.events("left"))] == [third.pid], "another left")
+        epoch_of([first, second])
+        second.kill()
+        lost = wait_for(lambda: coordinator.events("lost"))[0]
+        check((lost["host"], lost["pid"]) == (socket.gethostname(), second.pid) and "conne" in lost["why"],
+              f"lost is {lost}")
+        fourth = start()
+        epoch_of([first, fourth])
+        for worker in (first, fourth):
             check(worker.wait(timeout=120) == 0, f"a worker ended with {worker.returncode}")
-        joined = {event["pid"] for event in coordinator.events("joined")}
-        check(joined == {w.pid for w in workers}, f"joined: {joined}")
+        check({e["pid"] for e in coordinator.events("joined")} == {w.pid for w in workers}, "others joined")
     finally:
         for worker in workers:
             worker.kill()
             worker.wait()
+    check(coordinator.process.wait(timeout=20) == 0 and coordinator.events("finished")[0]["status"] == 0,
+          f"the coordinator ended with {coordinator.process.returncode}")
     check(place.chain("run") == reference, "another chain")
-    check(coordinator.end() == 75, f"the coordinator ended with {coordinator.process.returncode}")
-    print("a coordinator, three workers, one killed: the chain of one process, and every event was told")
+    print("four workers, one left, one killed: the chain of one process, and every event was told")
 
 
 def check_errors(place):
-    coordinator = Coordinator(place, "errors", [])
+    coordinator = Coordinator(place, "errors", ["--max_workers", "2"])
     numbers = ["--min_workers", "1", "--max_workers", "1"]
 
     def error(words, wanted, code, settings=SECRET):

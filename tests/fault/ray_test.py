@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """tests/fault/ray_test.py --ostro PROGRAM: `ostro launch ray` trains on a real Ray cluster of two nodes, both on this
-machine. Kills a worker, an actor, the coordinator and a node, in an order that OSTRO_TEST_SEED draws, and adds a node:
-the run ends, and its chain is that of `ostro train` byte for byte. Then what a cluster may lack: one clear error each.
+machine. Kills a worker, an actor and the coordinator, in an order that OSTRO_TEST_SEED draws, adds nodes, kills one and
+drains one: the run ends, and its chain is that of `ostro train` byte for byte. Then what a cluster may lack: one clear error each.
 
 Needs Ray (scripts/setup.sh --python). Its nodes listen at 127.0.0.2 and up."""
 
@@ -22,12 +22,14 @@ from workers_test import Place, check, steps_of, wait_for, workers_of  # noqa: E
 
 try:
     os.environ["RAY_USAGE_STATS_ENABLED"] = "0"
+    from ray._raylet import GcsClient
     from ray.cluster_utils import Cluster
+    from ray.core.generated import autoscaler_pb2
 except ImportError as missing:
     print(f"SKIPPED: {missing}; scripts/setup.sh --python installs Ray")
     sys.exit(77)
 
-OPTIONS = ["--trainer.num_train_steps", "100", "--trainer.checkpointer.keep", "[{every: 5}]"]
+OPTIONS = ["--trainer.num_train_steps", "120", "--trainer.checkpointer.keep", "[{every: 5}]"]
 # A lost node is noticed after 1.5 seconds; with Ray's defaults after 14.
 HEALTH = {"health_check_initial_delay_ms": 500, "health_check_period_ms": 500, "health_check_timeout_ms": 500,
           "health_check_failure_threshold": 3}
@@ -101,21 +103,29 @@ def faults(launch, cluster, nodes, rng):
         return [int(pathlib.Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()[1])
                 for pid in workers_of(run)]
 
-    def add_node():
-        nodes.append(cluster.add_node(**node_settings(4)))
+    def add_node(number):
+        nodes.append(cluster.add_node(**node_settings(number)))
         launch.wait_for(lambda: len(workers_of(run)) == 3, "the worker of the new node")
 
     def kill_node():
-        raylet = nodes[0].all_processes["raylet"][0].process
-        raylet.kill()
-        launch.wait_for(lambda: len(workers_of(run)) <= 2, "the end of the lost node's worker")
+        nodes[0].all_processes["raylet"][0].process.kill()
+        launch.wait_for(lambda: len(workers_of(run)) == 2, "the end of the lost node's worker")
+
+    def drain_node():
+        """What the autoscaler does with an instance that is going to be preempted."""
+        accepted, why = GcsClient(address=cluster.address).drain_node(
+            nodes[1].node_id, autoscaler_pb2.DrainNodeReason.Value("DRAIN_NODE_REASON_PREEMPTION"), "preempted",
+            (time.time_ns() // 1_000_000) + 60_000)
+        check(accepted, f"a node cannot be drained: {why}")
+        launch.wait_for(lambda: "has left" in launch.log.read_text(), "a worker that leaves")
 
     drawn = [("kill a worker", lambda: kill("worker", list(workers_of(run)))),
              ("kill an actor", lambda: kill("actor", actors())),
              ("kill the coordinator", lambda: kill("coordinator", processes_with(
                  lambda words: len(words) > 1 and words[1] == "coordinator" and run in words)))]
     rng.shuffle(drawn)
-    return [*drawn, ("add a node", add_node), ("kill a node", kill_node)]
+    return [*drawn, ("add a node", lambda: add_node(4)), ("kill a node", kill_node),
+            ("add another", lambda: add_node(5)), ("drain the first that was added", drain_node)]
 
 
 def check_faults(place, cluster, nodes, rng, reference):

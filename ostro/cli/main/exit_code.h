@@ -11,7 +11,9 @@ enum ExitCode : int {
                           // checkpoint is not fine
   kExitUsage = 2,         // a command line or configuration that makes no sense; verify: cannot compare
   kExitInterrupted = 75,  // train: stopped by SIGTERM or SIGINT after saving; the same command goes on
-  kExitLostPlace = cluster::kExitLostPlace  // 76, worker: it lost its place among the workers
+  kExitLostPlace = cluster::kExitLostPlace,  // 76, worker: it lost its place among the workers
+  // 77, worker: it was asked to leave (SIGTERM), and the others have let it go
+  kExitLeft = cluster::kExitLeft
 };
 
 }  // namespace ostro::cli

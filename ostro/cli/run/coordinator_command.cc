@@ -12,6 +12,7 @@
 
 #include "ostro/cli/main/commands.h"
 #include "ostro/cli/main/exit_code.h"
+#include "ostro/cli/run/worker_words.h"
 #include "ostro/cluster/coordinator.h"
 #include "ostro/io/files/local_file_system.h"
 #include "ostro/train/options/mesh.h"
@@ -22,26 +23,42 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
+constexpr std::chrono::seconds kFarewell{10};  // for workers to hear that the run is over
+
 // A line of JSON. A host's name is whatever a worker says; bytes that are no UTF-8 are replaced.
 std::string event_line(const Json& event) {
   return event.dump(-1, ' ', false, Json::error_handler_t::replace) + "\n";
 }
 
+const char* name_of(cluster::Event::Kind kind) {
+  switch (kind) {
+    case cluster::Event::Kind::kJoined:
+      return "joined";
+    case cluster::Event::Kind::kRefused:
+      return "refused";
+    case cluster::Event::Kind::kEpoch:
+      return "epoch";
+    case cluster::Event::Kind::kLost:
+      return "lost";
+    case cluster::Event::Kind::kLeft:
+      return "left";
+  }
+  return "";
+}
+
 std::string event_line(const cluster::Event& event) {
+  Json out = {{"event", name_of(event.kind)}};
   if (event.kind == cluster::Event::Kind::kEpoch) {
     Json members = Json::array();
     for (const auto& worker : event.workers)
       members.push_back({{"rank", members.size()}, {"host", worker.host}, {"pid", worker.pid}});
-    return event_line({{"event", "epoch"}, {"epoch", event.epoch}, {"members", members}});
+    out["epoch"] = event.epoch;
+    out["members"] = std::move(members);
+  } else {
+    out["host"] = event.workers.at(0).host;
+    out["pid"] = event.workers.at(0).pid;
+    if (!event.why.empty()) out["why"] = event.why;
   }
-  const bool joined = event.kind == cluster::Event::Kind::kJoined;
-  const bool lost = event.kind == cluster::Event::Kind::kLost;
-  Json out = {{"event", joined ? "joined"
-                        : lost ? "lost"
-                               : "refused"},
-              {"host", event.workers.at(0).host},
-              {"pid", event.workers.at(0).pid}};
-  if (!joined) out["why"] = event.why;
   return event_line(out);
 }
 
@@ -69,42 +86,24 @@ class Lines {
   std::deque<std::string> lines_;
 };
 
-struct CoordinatorCall {
-  int64_t port = 0, min_workers = 1, max_workers = 0;
-  cluster::CoordinatorOptions options;
-};
-
-Result<int> coordinate(CoordinatorCall& call, const train::TrainConfig& config) {
-  if (call.port < 0 || call.port > 65535)
-    return invalid_argument(fmt::format("--port: {} is not a number from 0 to 65535", call.port));
-  if (call.min_workers < 1 || call.min_workers > call.max_workers || call.max_workers > 1024)
-    return invalid_argument(
-        fmt::format("--min_workers {} --max_workers {}: 1 <= min_workers <= max_workers <= 1024 must hold",
-                    call.min_workers, call.max_workers));
+// Until the run is over, and the workers know it.
+Result<int> coordinate(cluster::CoordinatorOptions options) {
   Lines lines;
-  call.options.port = static_cast<int>(call.port);
-  call.options.min_workers = call.min_workers;
-  call.options.max_workers = call.max_workers;
-  call.options.multiple = train::mesh_multiple(config.trainer.sharding);
-  call.options.observer = [&](const cluster::Event& event) { lines.add(event_line(event)); };
+  options.observer = [&](const cluster::Event& event) { lines.add(event_line(event)); };
   const train::StopSignals signals;
-  ASSIGN_OR_RETURN(const auto coordinator, cluster::Coordinator::start(call.options));
-  lines.add(
-      event_line({{"event", "listening"}, {"address", call.options.bind}, {"port", coordinator->port()}}));
+  ASSIGN_OR_RETURN(const auto coordinator, cluster::Coordinator::start(options));
+  lines.add(event_line({{"event", "listening"}, {"address", options.bind}, {"port", coordinator->port()}}));
   bool asked = false;
-  while (!coordinator->over()) {
+  while (!coordinator->over() && !(asked && coordinator->members() == 0)) {
     lines.write_some();
-    if (!signals.stop_requested()) continue;
-    // Without workers there is nothing to save.
-    if (coordinator->members() == 0) return kExitInterrupted;
-    if (!std::exchange(asked, true)) coordinator->stop_run();
+    if (signals.stop_requested() && !std::exchange(asked, true)) coordinator->stop_run();
   }
-  const int64_t status = *coordinator->over();
-  lines.add(event_line(Json{{"event", "over"}, {"status", status}}));
+  const auto until = std::chrono::steady_clock::now() + kFarewell;
+  while (coordinator->members() > 0 && std::chrono::steady_clock::now() < until) lines.write_some();
+  const int status = static_cast<int>(coordinator->over().value_or(kExitInterrupted));
+  lines.add(event_line({{"event", "finished"}, {"status", status}}));
   lines.write_some();
-  // The workers have been told when they leave.
-  while (coordinator->members() > 0) lines.write_some();
-  return static_cast<int>(status);
+  return status;
 }
 
 // The journal lies in the run's directory, so two coordinators of one run find each other.
@@ -120,32 +119,39 @@ Result<std::string> journal_of(const train::TrainConfig& config) {
 }  // namespace
 
 int coordinator_command(Args args) {
-  CoordinatorCall call;
+  cluster::CoordinatorOptions options;
+  int64_t port = 0;
   args.summary(
       "Decides who is in a run on several machines: workers (ostro worker) connect to it. Launchers start it "
-      "(ostro launch). It prints a line of JSON for each event. Workers prove that they know "
-      "OSTRO_JOB_SECRET.");
-  args.option("--bind", &call.options.bind, "ADDRESS",
+      "(ostro launch). It prints a line of JSON for each event, and ends when the run does. Workers prove "
+      "that "
+      "they know OSTRO_JOB_SECRET. SIGTERM: the workers save and stop.");
+  args.option("--bind", &options.bind, "ADDRESS",
               "where it listens, in numbers; other addresses than 127.0.0.1 need OSTRO_JOB_SECRET");
-  args.option("--port", &call.port, "N", "where it listens; 0: any free one, which it prints");
-  args.option("--min_workers", &call.min_workers, "N", "training goes on with so many workers",
-              Args::kRequired);
-  args.option("--max_workers", &call.max_workers, "N", "and with so many at most", Args::kRequired);
+  args.option("--port", &port, "N", "where it listens; 0: any free one, which it prints");
+  args.option("--min_workers", &options.min_workers, "N", "training goes on with as few", Args::kRequired);
+  args.option("--max_workers", &options.max_workers, "N", "and with so many at most", Args::kRequired);
   args.option(
-      "--journal", &call.options.journal, "FILE",
+      "--journal", &options.journal, "FILE",
       "remembers the last epoch, so that a restarted coordinator goes on; only one coordinator can use "
       "it. Without it: coordinator.journal in the run's directory");
   args.config();
   if (auto code = args.parse()) return *code;
   const auto config = args.load_config();
   if (!config.ok()) return report_error(config.error());
-  if (const char* secret = std::getenv("OSTRO_JOB_SECRET")) call.options.secret = secret;
-  if (call.options.journal.empty()) {
+  const Status workers = check_workers(options.min_workers, options.max_workers, *config);
+  if (!workers.ok()) return report_error(workers.error());
+  if (port < 0 || port > 65535)
+    return report_error(invalid_argument(fmt::format("--port: {} is not a number from 0 to 65535", port)));
+  options.port = static_cast<int>(port);
+  options.multiple = train::mesh_multiple(config->trainer.sharding);
+  if (const char* secret = std::getenv("OSTRO_JOB_SECRET")) options.secret = secret;
+  if (options.journal.empty()) {
     auto journal = journal_of(*config);
     if (!journal.ok()) return report_error(journal.error());
-    call.options.journal = std::move(*journal);
+    options.journal = std::move(*journal);
   }
-  const auto code = coordinate(call, *config);
+  const auto code = coordinate(std::move(options));
   return code.ok() ? *code : report_error(code.error());
 }
 

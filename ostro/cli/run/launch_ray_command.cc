@@ -66,11 +66,8 @@ struct RayCall {
   std::optional<int64_t> wait;
 };
 
-Status check(const RayCall& call) {
-  if (call.min_workers < 1 || call.min_workers > call.max_workers || call.max_workers > 1024)
-    return invalid_argument(
-        fmt::format("--min_workers {} --max_workers {}: 1 <= min_workers <= max_workers <= 1024 must hold",
-                    call.min_workers, call.max_workers));
+Status check(const RayCall& call, const train::TrainConfig& config) {
+  RETURN_IF_ERROR(check_workers(call.min_workers, call.max_workers, config));
   if (call.cpus < 0 || call.cpus > 1024)
     return invalid_argument(fmt::format("--cpus_per_worker: {} is not a number from 0 to 1024", call.cpus));
   if (call.port < 0 || call.port > 65535)
@@ -142,8 +139,9 @@ int launch_ray_command(Args args) {
   args.flag("--amend", &amend, "as of ostro train");
   args.config();
   if (auto code = args.parse()) return *code;
-  if (const Status good = check(call); !good.ok()) return report_error(good.error());
-  if (const auto config = args.load_config(); !config.ok()) return report_error(config.error());
+  const auto config = args.load_config();
+  if (!config.ok()) return report_error(config.error());
+  if (const Status good = check(call, *config); !good.ok()) return report_error(good.error());
   return report_error(launch_on_ray(call, args.typed()));
 }
 

@@ -11,6 +11,7 @@
 #include "ostro/cli/shared/engine_choice.h"
 #include "ostro/io/s3/routing_file_system.h"
 #include "ostro/page/html/run_page.h"
+#include "ostro/train/programs/mfu.h"
 #include "ostro/train/report/run_log.h"
 #include "ostro/train/run/reporter.h"
 
@@ -28,6 +29,20 @@ void write_page(io::FileSystem& fs, const std::string& run_directory, const trai
     log_info(fmt::format("{}: the run's page, for a browser", *page));
   else
     log_warning(fmt::format("the run has no new page: {}", page.error().message()));
+}
+
+// Samples take all parameters into this process. Where several share the state, they are only made if that
+// takes no more memory than training did.
+bool samples_fit(const TrainSession& session, const train::Run& run) {
+  if (session.crew == nullptr) return true;
+  const auto plan = run.plan();
+  const int64_t bytes = plan.ok() ? plan->parameters * static_cast<int64_t>(sizeof(float)) : 0;
+  if (2 * bytes <= train::resident_memory().peak) return true;
+  log_info(
+      fmt::format("the run's page has no samples: the parameters take {:.2f} GB in one process, more than "
+                  "training took; ostro train with the same configuration makes them",
+                  static_cast<double>(bytes) * 1e-9));
+  return false;
 }
 
 }  // namespace
@@ -56,8 +71,9 @@ Result<train::RunOutcome> run_session(const TrainSession& session, runtime::Engi
     log_warning(fmt::format("metrics are lost: {}", finished.error().message()));
   if (!outcome.ok()) log.to_file(LogLevel::kError, outcome.error().message());
   const std::string directory = run->directory();
+  const bool samples = outcome.ok() && outcome->finished && samples_fit(session, *run);
   run.reset();  // samples load the parameters again: not beside the state of training
-  write_page(environment.fs, directory, config, outcome.ok() && outcome->finished, environment.stop);
+  write_page(environment.fs, directory, config, samples, environment.stop);
   return outcome;
 }
 

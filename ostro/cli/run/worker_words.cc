@@ -1,5 +1,9 @@
 #include "ostro/cli/run/worker_words.h"
 
+#include <fmt/format.h>
+
+#include "ostro/train/options/mesh.h"
+
 namespace ostro::cli {
 
 std::vector<std::string> worker_words(const std::vector<std::string>& typed,
@@ -19,6 +23,16 @@ std::vector<std::string> worker_words(const std::vector<std::string>& typed,
     if (takes_next && equals == std::string::npos && i + 1 < typed.size()) words.push_back(typed[++i]);
   }
   return words;
+}
+
+Status check_workers(int64_t min_workers, int64_t max_workers, const train::TrainConfig& config) {
+  if (min_workers < 1 || min_workers > max_workers || max_workers > 1024)
+    return invalid_argument(
+        fmt::format("--min_workers {} --max_workers {}: 1 <= min_workers <= max_workers <= 1024 must hold",
+                    min_workers, max_workers));
+  if (const auto mesh = train::sharding_for(config.trainer.sharding, max_workers); !mesh.ok())
+    return mesh.error().with_context(fmt::format("--max_workers {}", max_workers));
+  return Status();
 }
 
 }  // namespace ostro::cli

@@ -1,9 +1,13 @@
-// What a launcher was told, without what is for itself.
+// What a launcher was told: what is for its workers, and whether it makes sense.
 #pragma once
 
+#include <cstdint>
 #include <set>
 #include <string>
 #include <vector>
+
+#include "ostro/base/error.h"
+#include "ostro/train/options/config.h"
 
 namespace ostro::cli {
 
@@ -11,5 +15,9 @@ namespace ostro::cli {
 // the options `own` with their values.
 std::vector<std::string> worker_words(const std::vector<std::string>& typed,
                                       const std::set<std::string>& own);
+
+// Whether so many workers can train with this configuration's mesh. Errors: kInvalidArgument, with a number
+// that can.
+Status check_workers(int64_t min_workers, int64_t max_workers, const train::TrainConfig& config);
 
 }  // namespace ostro::cli

@@ -27,6 +27,14 @@ std::vector<int64_t> sizes_of(const Shape& s) {
   return sizes;
 }
 
+// Whether other workers take part in the op.
+bool communicates(const Op& o) {
+  if (ir::is_collective(o.kind)) return o.kind != OpKind::shard_slice;
+  return std::any_of(o.regions.begin(), o.regions.end(), [](const ir::Block& region) {
+    return std::any_of(region.ops.begin(), region.ops.end(), communicates);
+  });
+}
+
 class Fusion {
  public:
   explicit Fusion(const FusionInput& in) : in_(in), ops_(in.block.ops) {
@@ -38,6 +46,7 @@ class Fusion {
     units_.resize(ops_.size());
     unit_of_.resize(ops_.size());
     for (size_t i = 0; i < ops_.size(); ++i) start_unit(static_cast<int32_t>(i));
+    keep_collectives_in_order();
   }
 
   std::vector<Unit> run() {
@@ -112,6 +121,18 @@ class Fusion {
       g.domain = sizes_of(shape(o.operands[0]));
       g.split = shape(o.results[0]).rank();
       if (check(g) == Refusal::kNone) u = g;
+    }
+  }
+
+  // Every worker must run its collectives in the same order. What is fused with what, and so when a unit is
+  // ready, may differ between workers whose parts have other sizes; the order of the program does not. So
+  // each of them counts as a user of the one before.
+  void keep_collectives_in_order() {
+    int32_t before = -1;
+    for (size_t i = 0; i < ops_.size(); ++i) {
+      if (!communicates(ops_[i])) continue;
+      if (before >= 0) users_[static_cast<size_t>(before)].push_back(static_cast<int32_t>(i));
+      before = static_cast<int32_t>(i);
     }
   }
 
@@ -387,7 +408,7 @@ class Fusion {
   const std::vector<Op>& ops_;
   std::vector<int32_t> def_;                 // by value: op, or -1
   std::vector<std::vector<ValueId>> reads_;  // by op: roots
-  std::vector<std::vector<int32_t>> users_;  // by op: ops that read it
+  std::vector<std::vector<int32_t>> users_;  // by op: ops that must come after it; most of them read it
   std::vector<Unit> units_;                  // by number; merged ones are empty
   std::vector<int32_t> unit_of_;             // by op
 };

@@ -185,6 +185,10 @@ void BlockLowering::lower_op(const Op& op) {
       const Shape shape{x.dtype, {{"scratch", n}}};
       step.out.push_back(View::whole(new_buffer(BufferKind::kTemp, 0, shape.bytes()), shape));
     }
+    if (op.kind == OpKind::exchange_leaves && options_.in_loop) {
+      step.kept = {step.out[1].buffer, step.out[2].buffer};
+      if (scratch.packed == 0) step.kept.push_back(step.in[0].buffer);
+    }
   }
   plan_.steps.push_back(std::move(step));
 }
@@ -196,6 +200,7 @@ void BlockLowering::lower_region_op(const Op& op, Step step) {
   for (const ir::Block& region : op.regions) {
     LowerOptions options = options_;
     options.donate.clear();
+    options.in_loop = op.kind == OpKind::scan;
     step.regions.push_back(BlockLowering(region, leaves_, options, kernels_).run());
     arena = std::max(arena, step.regions.back().arena_bytes);
   }

@@ -28,6 +28,7 @@ void simplify(ir::Program& program, const runtime::CompileOptions& options);
 void merge_common(ir::Program& program, const runtime::CompileOptions& options);
 void fuse_dot_cast(ir::Program& program, const runtime::CompileOptions& options);
 void gather_first(ir::Program& program, const runtime::CompileOptions& options);
+void gather_ahead(ir::Program& program, const runtime::CompileOptions& options);
 void remove_dead(ir::Program& program, const runtime::CompileOptions& options);
 
 }  // namespace ostro::compile

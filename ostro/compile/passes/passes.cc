@@ -13,6 +13,8 @@ constexpr PassInfo kPasses[] = {
     {"remove_dead", "ops, scan results and carries nobody reads", remove_dead},
     {"gather_first", "rows of a cast table are looked up before they are cast", gather_first},
     {"fuse_dot_cast", "a bf16 dot that is cast to bf16 gives bf16", fuse_dot_cast},
+    {"gather_ahead", "parameters of a layer are gathered first, behind whose exchange the layer runs",
+     gather_ahead},
 };
 
 }  // namespace

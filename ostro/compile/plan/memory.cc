@@ -78,6 +78,24 @@ std::vector<int32_t> find_in_place(const Plan& plan, std::vector<Life>& lives) {
   return first_of;
 }
 
+// What exchanges use while other steps run.
+void keep_for_exchanges(const Plan& plan, std::vector<Life>& lives) {
+  const auto end = static_cast<int64_t>(plan.steps.size());
+  for (int64_t s = 0; s < end; ++s) {
+    const Step& step = plan.steps[static_cast<size_t>(s)];
+    for (const int32_t b : step.kept)
+      lives[static_cast<size_t>(b)].first = 0, lives[static_cast<size_t>(b)].last = end - 1;
+    if (step.kind != StepKind::kOp || step.op != ir::OpKind::all_gather) continue;
+    // Until somebody reads what was gathered.
+    int64_t used = s + 1;
+    while (used < end && !reads(plan.steps[static_cast<size_t>(used)], step.out[0].buffer)) ++used;
+    for_views(step, [&](const View& v) {
+      Life& life = lives[static_cast<size_t>(v.buffer)];
+      life.last = std::max(life.last, std::min(used, end - 1));
+    });
+  }
+}
+
 // plan_memory, with or without buffers that overwrite others in place.
 void place_temporaries(Plan& plan, bool in_results, bool in_place) {
   std::vector<Life> lives(plan.buffers.size());
@@ -95,6 +113,7 @@ void place_temporaries(Plan& plan, bool in_results, bool in_place) {
     touch(step.arena);
     for (int32_t b : step.slots) touch(b);
   }
+  keep_for_exchanges(plan, lives);
   const std::vector<int32_t> first_of =
       in_place ? find_in_place(plan, lives) : std::vector<int32_t>(lives.size(), -1);
   // Memories, the arena last, and what lies in each.

@@ -86,6 +86,10 @@ struct Step {
   // keeps_b: its second operand is packed for the first tile and kept for the others.
   bool goes_on = false, keeps_b = false;
 
+  // Buffers that stay in use all the time that the plan runs, because the step begins an exchange that may go
+  // on until the step is run again.
+  std::vector<int32_t> kept;
+
   double flops = 0;
   double bytes = 0;  // memory traffic
 };
@@ -126,6 +130,7 @@ struct LowerOptions {
   // the logits are large; -1: always all tokens.
   int64_t tile_rows = 0;
   std::vector<int64_t> donate;
+  bool in_loop = false;  // the program is the body of a loop
 };
 
 // Program (already through the passes) -> Module.

@@ -12,6 +12,7 @@
 #include "ostro/cpu/engine/engine_cc.h"
 #include "ostro/cpu/engine/engine_plan.h"
 #include "ostro/cpu/machine/affinity.h"
+#include "ostro/cpu/plan/plan_flights.h"
 #include "ostro/cpu/plan/plan_runner.h"
 #include "ostro/ir/rules/verify.h"
 #include "ostro/numerics/fp_env.h"
@@ -41,7 +42,7 @@ class CpuExecutable final : public runtime::Executable {
         kernels_(std::move(kernels)),
         pool_(std::move(pool)),
         caller_cpu_(std::move(caller_cpu)),
-        context_{&module_.leaves, &kernels_.functions, pool_.get(), isa},
+        context_{&module_.leaves, &kernels_.functions, pool_.get(), isa, &flights_},
         runner_(module_.plan, context_) {}
 
   ~CpuExecutable() override {
@@ -71,7 +72,10 @@ class CpuExecutable final : public runtime::Executable {
     const numerics::FpEnvGuard guard;
     const BoundThread bound(*caller_cpu_);
     try {
-      RETURN_IF_ERROR(runner_.run(params, results, reinterpret_cast<char*>(arena_.get()), context));
+      const Status ran = runner_.run(params, results, reinterpret_cast<char*>(arena_.get()), context);
+      const Status landed = flights_.finish_all();  // in any case: what is on its way uses our memory
+      RETURN_IF_ERROR(ran);
+      RETURN_IF_ERROR(landed);
     } catch (const ir::AttrError& e) {
       return invalid_argument(fmt::format("program {}: {}", name_, e.message));
     }
@@ -109,6 +113,7 @@ class CpuExecutable final : public runtime::Executable {
   CompiledKernels kernels_;
   std::shared_ptr<ThreadPool> pool_;
   std::shared_ptr<CallerCpu> caller_cpu_;
+  Flights flights_;
   PlanContext context_;
   PlanRunner runner_;
   AlignedBytes arena_;

@@ -33,6 +33,8 @@ int64_t integer_of(const Array& scalar);
 // Indices of the space over `axes`.
 int64_t count_of(std::span<const ir::Axis> axes);
 
+class Flights;
+
 // Everything is borrowed for the duration of the call. Operands are dense unless compile::reads_views(kind);
 // results are dense.
 struct OpCall {
@@ -44,6 +46,7 @@ struct OpCall {
   const runtime::RunContext& context;
   ThreadPool& pool;
   Isa isa;
+  Flights& flights;  // exchanges that are on their way
 };
 
 using OpRoutine = Status (*)(const OpCall&);

@@ -1,11 +1,10 @@
 // Collectives (docs/numerics.md, N8): workers send each other what the receiver needs, straight from the
 // plan's memory, and join it in the order of the workers along the mesh axis. Dense operands. Results: the
 // op's, then the working memory (compile/plan/exchange_scratch.h).
-#include <cstring>
-
 #include <fmt/format.h>
 
 #include "ostro/cpu/plan/plan_call.h"
+#include "ostro/cpu/plan/plan_flights.h"
 #include "ostro/cpu/plan/plan_parts.h"
 #include "ostro/ir/rules/collective_parts.h"
 
@@ -20,10 +19,12 @@ struct Messages {
   std::vector<std::span<std::byte>> receive;
 
   explicit Messages(size_t peers) : send(peers), receive(peers) {}
-  Status run(const OpCall& call, const Peers& peers) {
+  Status run(const OpCall& call, const Peers& peers) { return exchange_now(call, spans(peers)); }
+
+  ExchangeSpans spans(const Peers& peers) {
     send[peers.me] = {};
     receive[peers.me] = {};
-    return call.context.collectives->exchange(peers.ranks, send, receive);
+    return {peers.ranks, send, receive};
   }
 };
 
@@ -54,25 +55,27 @@ Status all_gather(const OpCall& call) {
   if (cut.count(peers.me) != call.in[0].count())
     return invalid_argument(fmt::format("all_gather: {} is not part {} of bounds [{}]",
                                         call.in[0].shape().str(), peers.me, fmt::join(bounds, ", ")));
-  if (cut.together()) {
-    RETURN_IF_ERROR(gather_parts(call, peers, cut, call.in[0].data, call.out[0].data));
-  } else {
-    // Received one behind the other, without this worker's own.
-    Messages messages(peers.ranks.size());
-    std::vector<char*> received(peers.ranks.size());
-    char* at = call.out[1].data;
-    for (size_t p = 0; p < peers.ranks.size(); ++p) {
-      received[p] = p == peers.me ? nullptr : at;
-      messages.send[p] = bytes_at(call.in[0].data, call.in[0].shape().bytes());
-      messages.receive[p] = room_at(at, cut.count(p) * size);
-      if (p != peers.me) at += cut.count(p) * size;
-    }
-    RETURN_IF_ERROR(messages.run(call, peers));
-    for (size_t p = 0; p < peers.ranks.size(); ++p)
-      if (p != peers.me) place_part(received[p], cut, p, size, call.out[0].data, call.pool);
+  char* out = call.out[0].data;
+  place_part(call.in[0].data, cut, peers.me, size, out, call.pool);
+  // Where parts do not lie together they are received one behind the other, without this worker's own.
+  Messages messages(peers.ranks.size());
+  std::vector<const char*> received(peers.ranks.size());
+  char* at = call.out[1].data;
+  const int64_t own = call.in[0].shape().bytes();
+  for (size_t p = 0; p < peers.ranks.size(); ++p) {
+    if (p == peers.me) continue;
+    char* to = cut.together() ? out + cut.start(p) * size : at;
+    if (!cut.together()) at += cut.count(p) * size;
+    received[p] = to;
+    messages.send[p] = bytes_at(call.in[0].data, own);
+    messages.receive[p] = room_at(to, cut.count(p) * size);
   }
-  place_part(call.in[0].data, cut, peers.me, size, call.out[0].data, call.pool);
-  return Status();
+  return call.flights.start(call, messages.spans(peers), {call.in[0].data, call.in[0].data + own},
+                            [cut, received, me = peers.me, size, out, &pool = call.pool] {
+                              for (size_t p = 0; p < received.size() && !cut.together(); ++p)
+                                if (p != me) place_part(received[p], cut, p, size, out, pool);
+                              return Status();
+                            });
 }
 
 // Sends every worker its part of x, in which the parts lie one behind the other, and joins what comes of this

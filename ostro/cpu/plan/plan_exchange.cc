@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 
 #include "ostro/cpu/plan/plan_call.h"
+#include "ostro/cpu/plan/plan_flights.h"
 #include "ostro/cpu/plan/plan_parts.h"
 
 namespace ostro::cpu {
@@ -48,14 +49,15 @@ Status run_exchange_leaves(const OpCall& call) {
     slices[p] = received;
     received += got * kSize;
   }
-  RETURN_IF_ERROR(call.context.collectives->exchange(peers.ranks, send, receive));
-
-  for (size_t i = 0; i < firsts.size(); ++i)
-    RETURN_IF_ERROR(
-        join_slices(ir::OpKind::all_reduce_tree, ir::DType::f32,
-                    std::span(slices).subspan(static_cast<size_t>(firsts[i]), static_cast<size_t>(counts[i])),
-                    n, call.out[0].data + static_cast<int64_t>(i) * n * kSize, call.pool));
-  return Status();
+  const auto join = [&firsts, &counts, slices, n, out = call.out[0].data, &pool = call.pool]() -> Status {
+    for (size_t i = 0; i < firsts.size(); ++i)
+      RETURN_IF_ERROR(join_slices(
+          ir::OpKind::all_reduce_tree, ir::DType::f32,
+          std::span(slices).subspan(static_cast<size_t>(firsts[i]), static_cast<size_t>(counts[i])), n,
+          out + static_cast<int64_t>(i) * n * kSize, pool));
+    return Status();
+  };
+  return call.flights.start(call, {peers.ranks, send, receive}, {x, x + call.in[0].shape().bytes()}, join);
 }
 
 }  // namespace ostro::cpu

@@ -3,8 +3,10 @@
 #include <fmt/format.h>
 
 #include <cstring>
+#include <functional>
 
 #include "ostro/cpu/plan/plan_call.h"
+#include "ostro/cpu/plan/plan_flights.h"
 
 namespace ostro::cpu {
 
@@ -179,8 +181,30 @@ Status PlanRunner::run(std::span<char* const> params, std::span<char* const> res
   return Status();
 }
 
+// The steps inside a loop are asked one by one; of the loop itself only carries are copied, if it does not
+// run.
+Status PlanRunner::land_before(const Step& step) {
+  const bool loop =
+      step.kind == StepKind::kTiles || (step.kind == StepKind::kLoop && step.attrs.i64("length") > 0);
+  if (loop) return Status();
+  std::vector<MemoryRange> reads, writes;
+  // All of the buffer, for a view may reach anywhere in it.
+  const auto add = [&](std::vector<MemoryRange>& to, const View& v) {
+    const auto b = static_cast<size_t>(v.buffer);
+    to.push_back({base_[b], base_[b] + plan_.buffers[b].bytes});
+  };
+  const std::function<void(const Step&)> add_all = [&](const Step& s) {
+    for (size_t i = 0; i < s.in.size() && (i == 0 || s.kind != StepKind::kBranch); ++i) add(reads, s.in[i]);
+    for (size_t i = 0; i < s.out.size() && s.kind != StepKind::kBranch; ++i) add(writes, s.out[i]);
+    for (const Step& behind : s.behind) add_all(behind);
+  };
+  add_all(step);
+  return context_.flights->before(reads, writes);
+}
+
 Status PlanRunner::run_step(size_t index, const runtime::RunContext& run_context) {
   const Step& step = plan_.steps[index];
+  if (!context_.flights->empty()) RETURN_IF_ERROR(land_before(step));
   switch (step.kind) {
     case StepKind::kCopy:
       copy_view({&step.in[0], data(step.in[0])}, {&step.out[0], data(step.out[0])}, *context_.pool);
@@ -214,13 +238,13 @@ Status PlanRunner::run_op(const Step& step, const Prepared& prepared,
   const std::vector<Array> in = arrays(step.in), out = arrays(step.out);
   const OpRoutine routine = op_routine(step.op);
   OSTRO_CHECK(routine != nullptr, "no routine for {}", ir::op_name(step.op));
-  const OpCall call{step.op,     step.attrs,     in,          out, *context_.leaves,
-                    run_context, *context_.pool, context_.isa};
+  const OpCall call{step.op,      step.attrs,       in, out, *context_.leaves, run_context, *context_.pool,
+                    context_.isa, *context_.flights};
   if (step.behind.empty()) return routine(call);
   const Step& gradient = step.behind[0];  // of a cross-entropy
   const std::vector<Array> from = arrays(gradient.in), to = arrays(gradient.out);
   return run_cross_entropy_both(call, {gradient.op, gradient.attrs, from, to, *context_.leaves, run_context,
-                                       *context_.pool, context_.isa});
+                                       *context_.pool, context_.isa, *context_.flights});
 }
 
 Status PlanRunner::run_kernel(const Step& step) {

@@ -23,6 +23,7 @@ struct PlanContext {
   const std::vector<KernelFunction>* kernels = nullptr;
   ThreadPool* pool = nullptr;
   Isa isa = Isa::kGeneric;
+  Flights* flights = nullptr;
 };
 
 // Borrows the plan and the context. Not thread-safe.
@@ -58,6 +59,8 @@ class PlanRunner {
 
   char* data(const compile::View& view) const;
   std::vector<Array> arrays(const std::vector<compile::View>& views) const;
+  // Waits for the exchanges that a step must not overtake.
+  Status land_before(const compile::Step& step);
   Status run_step(size_t index, const runtime::RunContext& run_context);
   Status run_op(const compile::Step& step, const Prepared& prepared, const runtime::RunContext& run_context);
   Status run_kernel(const compile::Step& step);

@@ -170,21 +170,43 @@ std::vector<Loader::Place> Loader::places(int64_t first, int64_t count) const {
   return places;
 }
 
+Status Loader::check_countable(int64_t step) const {
+  if (schedule_.is_countable(step)) return Status();
+  return invalid_argument(
+      fmt::format("step {}: too large for batches of {} examples", step, schedule_.size(step)));
+}
+
 Result<Batch> Loader::rows(int64_t step, int64_t begin, int64_t end, int threads, Batch memory) const {
   OSTRO_CHECK(step >= 0 && 0 <= begin && begin <= end && end <= schedule_.size(step),
               "rows [{}, {}) of step {}", begin, end, step);
-  if (!schedule_.is_countable(step))
-    return invalid_argument(
-        fmt::format("step {}: too large for batches of {} examples", step, schedule_.size(step)));
+  RETURN_IF_ERROR(check_countable(step));
   Batch batch = make_batch(step, end - begin, seq_len_, segments_, std::move(memory));
+  RETURN_IF_ERROR(fill(batch, begin, {{0, end - begin}}, threads));
+  return batch;
+}
+
+Result<Batch> Loader::batch_with(int64_t step, const Rows& rows, int threads, Batch memory) const {
+  const int64_t size = schedule_.size(step);
+  for (const auto& [first, last] : rows)
+    OSTRO_CHECK(0 <= first && first <= last && last <= size, "rows [{}, {}) of step {}", first, last, step);
+  RETURN_IF_ERROR(check_countable(step));
+  Batch batch = make_batch(step, size, seq_len_, segments_, std::move(memory));
+  RETURN_IF_ERROR(fill(batch, 0, rows, threads));
+  return batch;
+}
+
+Status Loader::fill(Batch& batch, int64_t begin, const Rows& rows, int threads) const {
   struct Row {
     size_t component;
     int64_t sequence, row;
     auto operator<=>(const Row&) const = default;
   };
   std::vector<Row> wanted;
-  for (const Place& at : places(schedule_.first_example(step) + begin, end - begin))
-    wanted.push_back({at.component, at.sequence, static_cast<int64_t>(wanted.size())});
+  for (const auto& [first, last] : rows) {
+    int64_t row = first;
+    for (const Place& at : places(schedule_.first_example(batch.step) + begin + first, last - first))
+      wanted.push_back({at.component, at.sequence, row++});
+  }
   // In stored order, so that a chunk that holds several rows is decoded once.
   std::sort(wanted.begin(), wanted.end());
   const auto read = [&](size_t first, size_t last) -> Status {
@@ -204,7 +226,7 @@ Result<Batch> Loader::rows(int64_t step, int64_t begin, int64_t end, int threads
   done[0] = read(0, count / parts);
   others.clear();  // joins
   for (const Status& status : done) RETURN_IF_ERROR(status);
-  return batch;
+  return Status();
 }
 
 }  // namespace ostro::data

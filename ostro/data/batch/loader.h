@@ -66,6 +66,10 @@ class Loader {
   }
   // Only rows [begin, end) of that batch: a worker's share.
   Result<Batch> rows(int64_t step, int64_t begin, int64_t end, int threads = 1, Batch memory = {}) const;
+  // The whole batch in size, but only these rows [first, second) of it are read; the others hold padding, or
+  // what `memory` held.
+  using Rows = std::vector<std::pair<int64_t, int64_t>>;
+  Result<Batch> batch_with(int64_t step, const Rows& rows, int threads = 1, Batch memory = {}) const;
 
  private:
   struct Part {
@@ -75,6 +79,9 @@ class Loader {
     std::optional<SequenceOrder> order;  // nothing: evaluation only
   };
   explicit Loader(BatchSchedule schedule) : schedule_(std::move(schedule)) {}
+  // Fills rows of a batch whose first row is row `begin` of its step.
+  Status fill(Batch& batch, int64_t begin, const Rows& rows, int threads) const;
+  Status check_countable(int64_t step) const;
   Status check_length(StopStrategy strategy, int64_t steps) const;
   // How many of the examples [0, end) belong to each component.
   std::vector<int64_t> counts_before(int64_t end) const;

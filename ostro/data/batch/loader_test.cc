@@ -89,6 +89,15 @@ TEST_CASE("loader: a batch is a function of seed, batch size and step") {
     // A worker's rows.
     const Batch rows = *a.rows(step, 2, 5);
     CHECK(std::equal(rows.tokens.begin(), rows.tokens.end(), whole.tokens.begin() + 32));
+    // The same in their places; the other rows are padding, or as they were.
+    const Batch some = *a.batch_with(step, {{0, 1}, {3, 5}});
+    for (const int64_t row : {0, 1, 2, 3, 4, 5}) {
+      const auto begin = whole.tokens.begin() + 16 * row;
+      const bool read = row == 0 || row == 3 || row == 4;
+      CHECK(std::equal(begin, begin + 16, some.tokens.begin() + 16 * row) == read);
+      CHECK((some.sequences[static_cast<size_t>(row)] == whole.sequences[static_cast<size_t>(row)]) == read);
+    }
+    CHECK(a.batch_with(step, {{1, 3}, {5, 6}}, 1, some)->tokens == whole.tokens);
   }
 }
 

@@ -134,7 +134,7 @@ void Goodput::settle_workers() {
 }
 
 void Goodput::set_workers(int64_t workers) {
-  if (workers == workers_) return;
+  if (workers < 1 || workers == workers_) return;  // none: they are not known yet
   // What was before the first call belongs to these workers.
   if (worker_seconds_ > 0) settle_workers();
   workers_ = workers;

@@ -35,7 +35,9 @@ Result<std::string> mesh_line(const TrainConfig& config, int64_t workers, int64_
                             *config.numerics.leaf_examples, leaves * others);
 }
 
-// Workers with the same load share a line.
+std::string bytes_text(int64_t bytes) { return fmt::format("{} bytes ({:.2f} MiB)", bytes, mib(bytes)); }
+
+// Workers with the same load share their lines.
 std::string load_lines(const std::vector<WorkerLoad>& loads) {
   std::string out;
   for (size_t first = 0, end; first < loads.size(); first = end) {
@@ -43,16 +45,44 @@ std::string load_lines(const std::vector<WorkerLoad>& loads) {
     for (end = first + 1; end < loads.size() && loads[end] == l;) ++end;
     const std::string who = end - first == 1 ? fmt::format("worker {}", first)
                                              : fmt::format("workers {} to {}, each", first, end - 1);
-    out += fmt::format(
-        "  {}: {} leaves; parameters {:.1f} MiB, what it updates with both moments {:.1f} MiB, gradients {} "
-        "live partial sums of {:.1f} MiB at most\n",
-        who, l.leaves, mib(l.parameter_bytes), mib(l.owned_bytes), l.partials, mib(l.parameter_bytes));
-    if (l.sent.total() > 0)
-      out += fmt::format(
-          "    sends {:.2f} MiB a step: gradients {:.2f}, new parameters {:.2f}, inside the leaf programs "
-          "{:.2f}, inside the update {:.2f}, results of leaves {:.2f}\n",
-          mib(l.sent.total()), mib(l.sent.gradients), mib(l.sent.parameters), mib(l.sent.leaf_programs),
-          mib(l.sent.update), mib(l.sent.results));
+    out += fmt::format("  {}: {} leaves; holds\n", who, l.leaves);
+    const auto line = [&](int64_t bytes, const std::string& what) {
+      if (bytes > 0) out += fmt::format("    {:>32}  {}\n", bytes_text(bytes), what);
+    };
+    line(l.owned, "that it updates: its cells of the parameters and of both moments");
+    line(l.copies, "copies of another worker's cells");
+    line(l.gathered, "whole parameters, during the leaves");
+    line(l.gradients, fmt::format("gradients, at most, with {} partial sums", l.partials));
+    line(l.layer_parameters, "parameters of one layer or table, gathered inside the leaf program, at most");
+    line(l.layer_gradients, "gradients of one layer or table, inside the leaf program, at most");
+    if (l.sent.empty()) continue;
+    out += "    sends a step\n";
+    for (const Sent& s : l.sent) line(s.bytes, fmt::format("{} x {}", s.times, s.what));
+    line(l.total_sent(), "together");
+  }
+  return out;
+}
+
+// What the workers hold and send, with the schedule of the configuration, then with the other one.
+Result<std::string> schedules_text(const CanonicalPrograms& programs, runtime::Engine& engine,
+                                   const std::string& remat, const TrainConfig& config, int64_t workers,
+                                   int64_t leaves) {
+  std::string out;
+  ASSIGN_OR_RETURN(WorkerOptions options, worker_options(config, workers));
+  for (const bool configured : {true, false}) {
+    if (!configured)
+      options.exchange =
+          options.exchange == ExchangeSchedule::kStep ? ExchangeSchedule::kLayer : ExchangeSchedule::kStep;
+    const std::string name = option_names(options.exchange)[static_cast<size_t>(options.exchange)];
+    const auto loads = mesh_loads(programs, engine, remat, options, leaves);
+    if (!loads.ok()) {
+      if (configured) return loads.error();
+      out += fmt::format("trainer.mesh.exchange: {} is not possible: {}\n", name, loads.error().message());
+      continue;
+    }
+    out += fmt::format("trainer.mesh.exchange: {}{}; arena of a leaf on worker 0: {}\n", name,
+                       configured ? " (this config)" : "", bytes_text(loads->leaf_arena));
+    out += load_lines(loads->workers);
   }
   return out;
 }
@@ -81,11 +111,20 @@ Result<std::string> dry_run(io::FileSystem& fs, runtime::Engine& engine, const T
     out += fmt::format("  {:<36}{}\n", model.paths[i], model.shapes[i].str());
   ASSIGN_OR_RETURN(const std::string mesh, mesh_line(config, workers, leaves));
   out += mesh;
-  out += load_lines(runner->loads(leaves));
+  const std::vector<WorkerLoad> loads = runner->loads(leaves);
+  if (workers == 1) {
+    out += load_lines(loads);
+  } else {
+    ASSIGN_OR_RETURN(const std::string both,
+                     schedules_text(programs, engine, remat, config, workers, leaves));
+    out += both;
+  }
   out += "memory and arithmetic of one run of each program, on worker 0:\n" +
          info_line("leaf", runner->leaf_info()) + info_line("update", runner->update_info());
-  ASSIGN_OR_RETURN(const std::string policies, remat_table(programs, engine, remat, runner->loads(leaves)[0],
-                                                           workers, runner->update_info().arena_bytes));
+  const ir::Program* leaf = runner->leaf_program();
+  ASSIGN_OR_RETURN(const std::string policies,
+                   remat_table(programs, engine, leaf != nullptr ? *leaf : programs.leaf, remat, loads[0],
+                               runner->update_info().arena_bytes));
   out += policies;
   for (const auto& stage : config.trainer.train_batch_size.stages)
     if (!schedule.is_constant())

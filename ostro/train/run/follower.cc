@@ -7,7 +7,8 @@
 #include "ostro/checkpoint/catalog.h"
 #include "ostro/data/batch/prefetcher.h"
 #include "ostro/io/files/path.h"
-#include "ostro/train/workers/cell_work.h"
+#include "ostro/train/processes/cell_work.h"
+#include "ostro/train/step/evaluate.h"
 
 namespace ostro::train {
 namespace {
@@ -27,15 +28,24 @@ Status check_equal(const char* what, const std::string& here, const std::string&
 
 }  // namespace
 
-// The batches of ascending steps. A step may be asked for again.
+// The batches of ascending steps, with the rows that a worker reads. A step may be asked for again.
 class Follower::Batches {
  public:
   explicit Batches(const data::Loader& loader) : loader_(loader) {}
 
+  // From now on other rows may be read.
+  void set_rows(const RowShare& rows) {
+    ahead_.reset();
+    rows_ = rows;
+  }
+
   Result<BatchArrays> of_step(int64_t step) {
     if (ahead_ == nullptr || (step != here_ && step != here_ + 1)) {
       ahead_ = std::make_unique<data::Prefetcher>(
-          [this](int64_t s, data::Batch memory) { return loader_.batch(s, 1, std::move(memory)); }, step);
+          [this, rows = rows_](int64_t s, data::Batch memory) {
+            return loader_.batch_with(s, rows.of(loader_.schedule().size(s)), 1, std::move(memory));
+          },
+          step);
       here_ = step - 1;
     }
     if (step == here_ + 1) {
@@ -47,6 +57,7 @@ class Follower::Batches {
 
  private:
   const data::Loader& loader_;
+  RowShare rows_;
   std::unique_ptr<data::Prefetcher> ahead_;
   data::Batch batch_;  // of step here_
   int64_t here_ = -2;
@@ -81,6 +92,13 @@ Result<bool> Follower::obey(Batches& batches) {
   const EpochView& epoch = crew_.epoch();
   runtime::Collectives& group = crew_.group();
   CellWork cells(crew_.plan(), worker, cell_boxes(crew_.config()));
+  batches.set_rows(crew_.plan().rows_of(epoch.rank));
+  const auto join = [&](int64_t step, CellSnapshot snapshot) {
+    const SharedSave place{&fs_,           checkpoints_, &crew_.membership().store(epoch.number),
+                           save_key(step), epoch.rank,   epoch.size};
+    unfinished_.snapshot.reset();
+    return saver_.start(join_save(place, std::move(snapshot), &unfinished_));
+  };
   while (true) {
     ASSIGN_OR_RETURN(const Command command, next_command(crew_.group()));
     switch (command.kind) {
@@ -103,12 +121,17 @@ Result<bool> Follower::obey(Batches& batches) {
         break;
       case Command::Kind::kSave: {
         ASSIGN_OR_RETURN(CellSnapshot snapshot, cells.snapshot(group));
-        const SharedSave place{
-            &fs_,       checkpoints_, &crew_.membership().store(epoch.number), save_key(command.step),
-            epoch.rank, epoch.size};
         // What went wrong with the one before is the leader's business.
         (void)saver_.wait();
-        RETURN_IF_ERROR(saver_.start(join_save(place, std::move(snapshot))));
+        RETURN_IF_ERROR(join(command.step, std::move(snapshot)));
+        break;
+      }
+      case Command::Kind::kSaveAgain: {
+        (void)saver_.wait();
+        Result<CellSnapshot> snapshot = deal_again(group, unfinished_.snapshot.get());
+        if (!snapshot.ok() && snapshot.error().code() == ErrorCode::kNotFound) break;  // it is lost
+        RETURN_IF_ERROR(snapshot);
+        RETURN_IF_ERROR(join(command.step, std::move(*snapshot)));
         break;
       }
       case Command::Kind::kEvaluate:

@@ -1,12 +1,13 @@
-// A worker that does what the leader of a run asks (train/workers/crew.h).
+// A worker that does what the leader of a run asks (train/processes/crew.h).
 #pragma once
 
 #include <memory>
 #include <optional>
 #include <string>
 
+#include "ostro/train/cells/save_cells.h"
+#include "ostro/train/processes/crew.h"
 #include "ostro/train/run/run.h"
-#include "ostro/train/workers/crew.h"
 
 namespace ostro::train {
 
@@ -38,6 +39,7 @@ class Follower {
   DataAccess data_;
   std::optional<data::Loader> loader_;
   std::optional<HeldOutText> held_out_;
+  UnfinishedSave unfinished_;  // outlives the saver
   checkpoint::AsyncSaver saver_;
 };
 

@@ -14,12 +14,12 @@
 #include "ostro/data/formats/shared_chat_template.h"
 #include "ostro/io/files/atomic_file.h"
 #include "ostro/tokenizer/files/files.h"
+#include "ostro/train/processes/process_runner.h"
 #include "ostro/train/record/version.h"
 #include "ostro/train/run/restore_together.h"
 #include "ostro/train/run/witness.h"
 #include "ostro/train/step/fingerprints.h"
 #include "ostro/train/step/snapshot.h"
-#include "ostro/train/workers/process_runner.h"
 #include "ostro/train/workers/workers.h"
 
 namespace ostro::train {
@@ -290,7 +290,18 @@ double Run::seconds_since(std::chrono::nanoseconds start) const {
 Status Run::finish_save() {
   const TimeScope saving(TimeUse::kCheckpoint);
   phase("checkpoint finish");
-  const auto waited = saver_->wait();
+  auto waited = saver_->wait();
+  while (!waited.ok() && env_.crew != nullptr && env_.crew->ended(saving_epoch_) && saving_step_ >= 0) {
+    ASSIGN_OR_RETURN(const bool again,
+                     runner_->spread()->save_again(env_.fs, in(directory_, "checkpoints"), *saver_));
+    if (!again) break;
+    log_info(
+        fmt::format("the checkpoint of step {} was not complete when a worker was lost; the others write "
+                    "it again",
+                    saving_step_));
+    saving_epoch_ = env_.crew->epoch().number;
+    waited = saver_->wait();
+  }
   if (!waited.ok() && env_.crew != nullptr && env_.crew->ended(saving_epoch_)) {
     log_warning(fmt::format("a checkpoint is lost with a worker: {}", waited.error().message()));
     // The chain cannot go on without the name of one that is due.
@@ -454,6 +465,7 @@ Result<RunOutcome> Run::train(const Watcher& watcher) {
     report.learning_rate = static_cast<double>(scalars.lr);
     report.tokens = result.weight;
     report.step_seconds = seconds_since(start);
+    if (env_.crew != nullptr) goodput_->set_workers(env_.crew->epoch().size);
     goodput_->end_step(state_.step, result.weight);
     goodput_->write(false);
     report.goodput = goodput_->totals();

@@ -12,6 +12,7 @@
 
 #include "ostro/checkpoint/async_saver.h"
 #include "ostro/io/files/file_system.h"
+#include "ostro/train/processes/crew.h"
 #include "ostro/train/record/chain_writer.h"
 #include "ostro/train/record/lock.h"
 #include "ostro/train/record/record.h"
@@ -23,7 +24,6 @@
 #include "ostro/train/step/spread_state.h"
 #include "ostro/train/step/step.h"
 #include "ostro/train/step/step_profile.h"
-#include "ostro/train/workers/crew.h"
 
 namespace ostro::train {
 

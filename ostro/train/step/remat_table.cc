@@ -28,26 +28,23 @@ std::vector<std::string> remat_policies(const CanonicalPrograms& programs, const
   return policies;
 }
 
-int64_t peak_bytes(const WorkerLoad& load, int64_t workers, int64_t leaf_arena, int64_t update_arena) {
-  // A single worker updates the whole parameters in place.
-  const int64_t state = workers == 1 ? load.owned_bytes : load.parameter_bytes + load.owned_bytes;
-  return state + load.partials * load.parameter_bytes + leaf_arena + update_arena;
+int64_t peak_bytes(const WorkerLoad& load, int64_t leaf_arena, int64_t update_arena) {
+  return load.held() + leaf_arena + update_arena;
 }
 
 Result<std::string> remat_table(const CanonicalPrograms& programs, runtime::Engine& engine,
-                                const std::string& configured, const WorkerLoad& load, int64_t workers,
-                                int64_t update_arena) {
+                                const ir::Program& leaf_program, const std::string& configured,
+                                const WorkerLoad& load, int64_t update_arena) {
   std::string out = fmt::format(
       "peak memory of a step on worker 0, and what each rematerialisation policy would give:\n"
       "  {:<28}{:>12}{:>16}{:>14}{:>12}\n",
       "policy", "peak MiB", "leaf arena MiB", "leaf GFLOP", "recomputed");
   double base = 0;
   for (const std::string& policy : remat_policies(programs, configured)) {
-    ASSIGN_OR_RETURN(const runtime::ExecutableInfo leaf,
-                     engine.estimate(programs.leaf, leaf_options(policy)));
+    ASSIGN_OR_RETURN(const runtime::ExecutableInfo leaf, engine.estimate(leaf_program, leaf_options(policy)));
     if (policy == "keep") base = leaf.flops;
     out += fmt::format("  {:<28}{:>12.1f}{:>16.1f}{:>14.2f}{:>10.1f} %{}\n", policy,
-                       mib(peak_bytes(load, workers, leaf.arena_bytes, update_arena)), mib(leaf.arena_bytes),
+                       mib(peak_bytes(load, leaf.arena_bytes, update_arena)), mib(leaf.arena_bytes),
                        leaf.flops * 1e-9, base > 0 ? 100 * (leaf.flops / base - 1) : 0.0,
                        policy == configured ? "  <- this config" : "");
   }

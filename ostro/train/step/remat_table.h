@@ -16,11 +16,12 @@ std::vector<std::string> remat_policies(const CanonicalPrograms& programs, const
 // Peak memory of a worker during a step, in bytes: its parameters and moments, the partial sums of gradients
 // that are alive at one time, and the arenas of the leaf and update programs. Evaluation, data batches and
 // checkpoints that are being written are not included.
-int64_t peak_bytes(const WorkerLoad& load, int64_t workers, int64_t leaf_arena, int64_t update_arena);
+int64_t peak_bytes(const WorkerLoad& load, int64_t leaf_arena, int64_t update_arena);
 
-// The table as text, one line per policy. Programs are only planned; no code is compiled.
+// The table as text, one line per policy. `leaf` is the leaf program as the worker of the load runs it.
+// Programs are only planned; no code is compiled.
 Result<std::string> remat_table(const CanonicalPrograms& programs, runtime::Engine& engine,
-                                const std::string& configured, const WorkerLoad& load, int64_t workers,
-                                int64_t update_arena);
+                                const ir::Program& leaf, const std::string& configured,
+                                const WorkerLoad& load, int64_t update_arena);
 
 }  // namespace ostro::train

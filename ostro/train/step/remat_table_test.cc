@@ -37,8 +37,8 @@ TEST_CASE("remat table: keeping less takes less memory and more arithmetic") {
   const CanonicalPrograms programs = tiny();
   auto engine = cpu::make_cpu_engine({.isa = {}, .threads = 1, .generated_code = false});
   REQUIRE(engine.ok());
-  const WorkerLoad load{.leaves = 2, .partials = 2, .parameter_bytes = 1 << 20, .owned_bytes = 3 << 20};
-  const auto table = remat_table(programs, **engine, "all", load, 1, 0);
+  const WorkerLoad load{.leaves = 2, .owned = 3 << 20, .gradients = 2 << 20, .partials = 2};
+  const auto table = remat_table(programs, **engine, programs.leaf, "all", load, 0);
   REQUIRE(table.ok());
   std::istringstream lines(*table);
   std::map<std::string, std::array<double, 4>> rows;  // peak, arena, GFLOP, recomputed

@@ -50,7 +50,7 @@ Error other_type(const TensorSpec& spec, const TensorSpec& want) {
                   spec.type_str(), want.type_str()));
 }
 
-Error missing(const std::string& path, const std::string& where) {
+Error missing_tensor(const std::string& path, const std::string& where) {
   return invalid_argument(fmt::format("{}: the model's {} is not in the checkpoint", where, path));
 }
 
@@ -91,7 +91,7 @@ Status check_complete(const Slots& slots, const std::vector<TensorSpec>& found, 
   for (const auto& [path, buffer] : slots.by_path) {
     bool there = false;
     for (const TensorSpec& s : found) there |= s.path == path;
-    if (!there) return missing(path, where);
+    if (!there) return missing_tensor(path, where);
   }
   return Status();
 }
@@ -119,7 +119,7 @@ Status check_tensors(const checkpoint::Manifest& manifest, const std::vector<std
     if (!same_type(spec, *want)) return other_type(spec, *want).with_context(where);
   }
   for (const TensorSpec& spec : model)
-    if (find(manifest.tensors, spec.path) == manifest.tensors.end()) return missing(spec.path, where);
+    if (find(manifest.tensors, spec.path) == manifest.tensors.end()) return missing_tensor(spec.path, where);
   return Status();
 }
 

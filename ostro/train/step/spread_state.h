@@ -32,6 +32,10 @@ class SpreadState {
   // tells when all have done so.
   virtual Status save(io::FileSystem& fs, const std::string& root, const checkpoint::Info& info,
                       checkpoint::AsyncSaver& saver) = 0;
+  // When a save has failed because a worker was lost: the workers that are left save what they still have of
+  // that state. False: some cell of it is nowhere any more.
+  virtual Result<bool> save_again(io::FileSystem& fs, const std::string& root,
+                                  checkpoint::AsyncSaver& saver) = 0;
   // The losses of all batches of the text. `program` is make_eval_program's.
   virtual Result<std::vector<BatchLoss>> evaluate(const HeldOutText& text, const ir::Program& program) = 0;
 };

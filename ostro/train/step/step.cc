@@ -107,7 +107,12 @@ class SerialRunner final : public StepRunner {
   runtime::ExecutableInfo leaf_info() const override { return leaf_->info(); }
   runtime::ExecutableInfo update_info() const override { return update_->info(); }
   std::vector<WorkerLoad> loads(int64_t leaves) const override {
-    return {{leaves, live_partials(leaves), parameter_bytes_, 3 * parameter_bytes_, {}}};
+    WorkerLoad load;
+    load.leaves = leaves;
+    load.owned = 3 * parameter_bytes_;
+    load.partials = live_partials(leaves);
+    load.gradients = load.partials * parameter_bytes_;
+    return {load};
   }
 
  private:
@@ -120,6 +125,12 @@ class SerialRunner final : public StepRunner {
 };
 
 }  // namespace
+
+int64_t WorkerLoad::total_sent() const {
+  int64_t total = 0;
+  for (const Sent& s : sent) total += s.bytes;
+  return total;
+}
 
 runtime::CompileOptions leaf_options(const std::string& remat) { return {.donate = {}, .remat = remat}; }
 

@@ -39,26 +39,29 @@ struct StepResult {
 // The two lanes of a fingerprint. The programs return it as i64 {2}.
 std::array<int64_t, 2> fingerprint_lanes(const runtime::Buffer& print);
 
-// What a worker sends to others in a step, in bytes.
-struct SentBytes {
-  int64_t results = 0;        // losses, weights and fingerprints of its leaves
-  int64_t gradients = 0;      // partial sums, to the owners of the cells
-  int64_t parameters = 0;     // its updated cells, to the workers that run other leaves
-  int64_t leaf_programs = 0;  // collectives inside the leaf program
-  int64_t update = 0;         // and inside the update
-  int64_t copies = 0;         // gradients of its cells, to the worker that keeps copies of them
-  int64_t total() const { return results + gradients + parameters + leaf_programs + update + copies; }
-  bool operator==(const SentBytes&) const = default;
+// One of the things that a worker sends to others in a step.
+struct Sent {
+  std::string what;  // a collective of a program, or an exchange between them
+  int64_t times = 0, bytes = 0;
+  bool operator==(const Sent&) const = default;
 };
 
-// Memory of one worker, and what it sends to other workers in a step.
+// Memory of one worker, and what it sends to other workers in a step. In bytes.
 struct WorkerLoad {
-  int64_t leaves = 0;  // leaves that it runs
-  // most partial sums of gradients in memory at one time; each is as large as the parameters
-  int64_t partials = 0;
-  int64_t parameter_bytes = 0;  // size of the parameters that its leaf program reads
-  int64_t owned_bytes = 0;      // size of what it updates: its cells of the parameters and of both moments
-  SentBytes sent;
+  int64_t leaves = 0;    // leaves that it runs
+  int64_t owned = 0;     // what it updates: its cells of the parameters and of both moments
+  int64_t copies = 0;    // the same of another worker's cells, of which it keeps a copy
+  int64_t gathered = 0;  // parameters that it holds during all leaves, beside the owned ones
+  // Most gradients at a time outside of the programs: partial sums, and what is sent and received.
+  int64_t gradients = 0;
+  int64_t partials = 0;  // most partial sums at a time
+  // Inside the leaf program, so a part of its arena: most parameters and most gradients that it holds whole,
+  // for one layer or one table.
+  int64_t layer_parameters = 0, layer_gradients = 0;
+  std::vector<Sent> sent;
+
+  int64_t total_sent() const;
+  int64_t held() const { return owned + copies + gathered + gradients; }
   bool operator==(const WorkerLoad&) const = default;
 };
 
@@ -76,13 +79,16 @@ class StepRunner {
   // only.
   enum class Collect { kParameters, kAll };
   virtual Status collect(State&, Collect) { return Status(); }
+  // The program of a leaf as the first worker at hand runs it. Null: none is at hand.
+  virtual const ir::Program* leaf_program() const { return nullptr; }
   // Not null: the state is spread over processes and stays so. Then state.params and the moments are empty,
   // and what is done with the state is done through this.
   virtual SpreadState* spread() { return nullptr; }
   // Memory and FLOPs of the leaf and update programs, for reports.
   virtual runtime::ExecutableInfo leaf_info() const = 0;
   virtual runtime::ExecutableInfo update_info() const = 0;
-  // The load of each worker in steps of `leaves` leaves.
+  // The load of each worker whose programs are at hand, in steps of `leaves` leaves: of all workers that are
+  // threads, or of this process.
   virtual std::vector<WorkerLoad> loads(int64_t leaves) const = 0;
   // Bytes sent between workers so far.
   virtual int64_t bytes_sent() const { return 0; }

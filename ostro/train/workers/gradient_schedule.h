@@ -23,9 +23,13 @@ class GradientSchedule {
                                     std::vector<LeafResult>& results) = 0;
   // Forgets everything that was made from the parameters: they change now, or have changed.
   virtual void reset() = 0;
+  // How many of the leaves this worker runs.
+  virtual int64_t own_leaves(int64_t leaves) const = 0;
   // Adds what this worker holds, and what it sends in a step of `leaves` leaves, for its gradients.
   virtual void add_load(int64_t leaves, WorkerLoad& load) const = 0;
-  // The program of a leaf. It is compiled when it is first used.
+  // The program of a leaf; with rounds, of the first one.
+  virtual const ir::Program& leaf_ir() const = 0;
+  // The same, compiled when it is first used.
   virtual Result<runtime::Executable*> leaf_program() = 0;
 };
 

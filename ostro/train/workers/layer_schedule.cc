@@ -6,6 +6,7 @@
 #include <cstring>
 #include <map>
 
+#include "ostro/base/check.h"
 #include "ostro/base/profile.h"
 #include "ostro/base/watch/fault_point.h"
 #include "ostro/base/watch/pulse.h"
@@ -32,6 +33,8 @@ Buffer part_of(const Buffer& sums, int64_t i) {
     std::memcpy(out.mutable_bytes().data() + to, sums.bytes().data() + from, static_cast<size_t>(size));
   return out;
 }
+
+using RoundKey = std::pair<std::vector<int64_t>, std::vector<int64_t>>;  // of LeafExchange
 
 class LayerSchedule final : public GradientSchedule {
  public:
@@ -78,7 +81,15 @@ class LayerSchedule final : public GradientSchedule {
 
   void reset() override {}  // the leaf program reads the owned cells themselves
 
+  int64_t own_leaves(int64_t leaves) const override {
+    int64_t own = 0;
+    for (const LeafRange& range : rounds(leaves)) own += leaf_of(range, place_) >= 0 ? 1 : 0;
+    return own;
+  }
+
   void add_load(int64_t leaves, WorkerLoad& load) const override;
+
+  const ir::Program& leaf_ir() const override { return *plan_.leaf.programs[static_cast<size_t>(rank_)]; }
 
   Result<runtime::Executable*> leaf_program() override {
     const int64_t leaves = plan_.options.leaves > 0 ? plan_.options.leaves : workers_;
@@ -128,6 +139,10 @@ class LayerSchedule final : public GradientSchedule {
   }
 
   Result<std::shared_ptr<const ir::Program>> partitioned(const spmd::LeafExchange& round) const {
+    const int64_t leaves = plan_.options.leaves > 0 ? plan_.options.leaves : workers_;
+    const spmd::LeafExchange first = round_of(leaves, {0, std::min(leaves, workers_)});
+    if (round.firsts == first.firsts && round.counts == first.counts)  // the plan has it
+      return plan_.leaf.programs[static_cast<size_t>(rank_)];
     return round_program(plan_, round, rank_);
   }
 
@@ -138,12 +153,41 @@ class LayerSchedule final : public GradientSchedule {
   GradientAdder adder_;
   // By what a round adds up: full rounds differ if their number of leaves is no power of two, and the last
   // one may have fewer leaves.
-  std::map<std::pair<std::vector<int64_t>, std::vector<int64_t>>, std::unique_ptr<runtime::Executable>>
-      programs_;
+  std::map<RoundKey, std::unique_ptr<runtime::Executable>> programs_;
   runtime::Executable* last_ = nullptr;
 };
 
-void LayerSchedule::add_load(int64_t, WorkerLoad&) const {}
+// Partial sums are counted as gradients() makes them: those of earlier rounds, then what the program gives,
+// and its parts if it gives several.
+void LayerSchedule::add_load(int64_t leaves, WorkerLoad& load) const {
+  load.leaves = own_leaves(leaves);
+  const int64_t owned = plan_.owned_bytes(rank_);
+  std::map<RoundKey, int64_t> runs;
+  std::vector<Subtree> sums;
+  for (const LeafRange& range : rounds(leaves)) {
+    const spmd::LeafExchange round = round_of(leaves, range);
+    ++runs[{round.firsts, round.counts}];
+    const std::vector<Subtree> nodes = subtrees(leaves, range);
+    const size_t made = nodes.size() * (nodes.size() > 1 ? 2 : 1);
+    load.partials = std::max(load.partials, static_cast<int64_t>(sums.size() + made));
+    for (Subtree node : nodes) {
+      for (; !sums.empty() && siblings(leaves, sums.back(), node); sums.pop_back())
+        node = {sums.back().first, sums.back().count + node.count};
+      sums.push_back(node);
+    }
+  }
+  load.gradients = load.partials * owned;
+  for (const auto& [key, times] : runs) {
+    const auto program = partitioned({key.first, key.second});
+    OSTRO_CHECK(program.ok(), "a round cannot be partitioned: {}", program.error().message());
+    add_collectives(**program, plan_.mesh(), rank_, times, "in leaves", load.sent);
+    const WholeBytes whole = whole_in_one_block((*program)->body);
+    load.layer_parameters = std::max(load.layer_parameters, whole.parameters);
+    load.layer_gradients = std::max(load.layer_gradients, whole.gradients);
+  }
+  add_sent(load.sent, "losses and weights of leaves", 1,
+           (workers_ - 1) * load.leaves * leaf_result_bytes(plan_));
+}
 
 }  // namespace
 

@@ -5,8 +5,8 @@
 
 namespace ostro::train {
 
-Box StateLayout::box(size_t k, int64_t rank) const {
-  Box box;
+Region StateLayout::box(size_t k, int64_t rank) const {
+  Region box;
   for (size_t i = 0; i < layouts[k].size(); ++i) {
     const auto [first, count] = spmd::held(mesh, rank, layouts[k][i], shapes[k].axes[i].size);
     box.emplace_back(first, first + count);
@@ -32,24 +32,24 @@ StateLayout make_state_layout(const std::vector<ir::Shape>& shapes, const spmd::
   return out;
 }
 
-Box common(const Box& a, const Box& b) {
-  Box out;
+Region common(const Region& a, const Region& b) {
+  Region out;
   for (size_t i = 0; i < a.size(); ++i)
     out.emplace_back(std::max(a[i].first, b[i].first), std::min(a[i].second, b[i].second));
   return out;
 }
 
-bool is_empty(const Box& box) {
+bool is_empty(const Region& box) {
   return std::any_of(box.begin(), box.end(), [](const auto& axis) { return axis.first >= axis.second; });
 }
 
-int64_t element_count(const Box& box) {
+int64_t element_count(const Region& box) {
   int64_t count = 1;
   for (const auto& [first, last] : box) count *= std::max<int64_t>(0, last - first);
   return count;
 }
 
-void copy_region(const Box& region, const Box& from_box, const std::byte* from, const Box& to_box,
+void copy_region(const Region& region, const Region& from_box, const std::byte* from, const Region& to_box,
                  std::byte* to, int64_t size) {
   if (is_empty(region)) return;
   // Neighbouring elements of the region are one run: the last axis, and those before it as long as all three
@@ -63,7 +63,7 @@ void copy_region(const Box& region, const Box& from_box, const std::byte* from, 
     whole = region[inner] == from_box[inner] && region[inner] == to_box[inner];
   }
   const int64_t runs = element_count(region) / run;
-  const auto offset = [&](const Box& box, const std::vector<int64_t>& index) {
+  const auto offset = [&](const Region& box, const std::vector<int64_t>& index) {
     int64_t at = 0;
     for (size_t i = 0; i < box.size(); ++i)
       at = at * (box[i].second - box[i].first) + index[i] - box[i].first;

@@ -11,7 +11,7 @@
 namespace ostro::train {
 
 // Indices [first, second) of each axis.
-using Box = std::vector<std::pair<int64_t, int64_t>>;
+using Region = std::vector<std::pair<int64_t, int64_t>>;
 
 // What the elements of a parameter are held by, its moments alike. It does not change after it is made.
 struct StateLayout {
@@ -21,19 +21,19 @@ struct StateLayout {
   // The parameters of which only one worker owns each element.
   std::vector<bool> owned_once;
 
-  Box box(size_t k, int64_t rank) const;
+  Region box(size_t k, int64_t rank) const;
   ir::Shape local_shape(size_t k, int64_t rank) const;
 };
 
 StateLayout make_state_layout(const std::vector<ir::Shape>& shapes, const spmd::Placement& placement);
 
 // Empty when they have no element in common.
-Box common(const Box& a, const Box& b);
-bool is_empty(const Box& box);
-int64_t element_count(const Box& box);
+Region common(const Region& a, const Region& b);
+bool is_empty(const Region& box);
+int64_t element_count(const Region& box);
 // Copies the elements of `region` between arrays that hold the elements of their boxes. All boxes are of one
 // whole array; `size` is the bytes of an element.
-void copy_region(const Box& region, const Box& from_box, const std::byte* from, const Box& to_box,
+void copy_region(const Region& region, const Region& from_box, const std::byte* from, const Region& to_box,
                  std::byte* to, int64_t size);
 
 }  // namespace ostro::train

@@ -7,6 +7,7 @@
 #include "ostro/base/profile.h"
 #include "ostro/base/watch/fault_point.h"
 #include "ostro/base/watch/pulse.h"
+#include "ostro/spmd/run_parts.h"
 #include "ostro/train/workers/cell_exchange.h"
 #include "ostro/train/workers/collective_bytes.h"
 #include "ostro/train/workers/gradient_schedule.h"
@@ -51,27 +52,49 @@ class StepSchedule final : public GradientSchedule {
 
   void reset() override { params_.clear(); }
 
+  int64_t own_leaves(int64_t leaves) const override {
+    const LeafRange own = range(leaves, place_);
+    return own.end - own.begin;
+  }
+
   void add_load(int64_t leaves, WorkerLoad& load) const override {
     const LeafRange own = range(leaves, place_);
-    load.leaves = own.end - own.begin;
+    load.leaves = own_leaves(leaves);
     const std::vector<Subtree> nodes = subtrees(leaves, own);
     int64_t finished = 0;
     for (const Subtree& node : nodes)
       load.partials = std::max(load.partials, finished++ + live_partials(node.count));
-    load.parameter_bytes = plan_.used_bytes(rank_);
-    const auto others = static_cast<int64_t>(peers_.size()) - 1;
-    load.sent.results = others * load.leaves * leaf_result_bytes(plan_);
-    for (const int64_t peer : peers_)
-      if (peer != rank_) load.sent.gradients += static_cast<int64_t>(nodes.size()) * plan_.owned_bytes(peer);
+    const int64_t whole = plan_.used_bytes(rank_), owned = plan_.owned_bytes(rank_);
+    const auto mine = static_cast<int64_t>(nodes.size());
+    int64_t received = 0, to_owners = 0, packed = 0;
+    for (size_t w = 0; w < peers_.size(); ++w) {
+      received += static_cast<int64_t>(subtrees(leaves, range(leaves, w)).size()) * owned;
+      if (w == place_) continue;
+      to_owners += mine * plan_.owned_bytes(peers_[w]);
+      for (size_t k = 0; k < plan_.n; ++k)
+        if (!spmd::part_offset(plan_.mesh(), peers_[w], plan_.cut(k), plan_.used_shape(k, rank_)))
+          packed += mine * plan_.owned_shape(k, peers_[w]).bytes();
+    }
+    // While leaves run; while sums of subtrees are exchanged.
+    load.gradients = std::max(load.partials * whole, mine * whole + packed + received);
+    add_sent(load.sent, "losses and weights of leaves", 1,
+             (static_cast<int64_t>(peers_.size()) - 1) * load.leaves * leaf_result_bytes(plan_));
+    add_sent(load.sent, "sums of gradients to the owners of their cells", 1, to_owners);
     if (!plan_.gather_axes.empty()) {
       const auto receivers = static_cast<int64_t>(plan_.mesh().peers(rank_, plan_.gather_axes).size()) - 1;
-      for (size_t k = 0; k < plan_.n; ++k)
-        if (plan_.gathered(k)) load.sent.parameters += receivers * plan_.owned_shape(k, rank_).bytes();
+      int64_t parameters = 0;
+      for (size_t k = 0; k < plan_.n; ++k) {
+        if (!plan_.gathered(k)) continue;
+        load.gathered += plan_.used_shape(k, rank_).bytes();
+        parameters += receivers * plan_.owned_shape(k, rank_).bytes();
+      }
+      add_sent(load.sent, "parameters to the workers that run other leaves", 1, parameters);
     }
-    load.sent.leaf_programs =
-        load.leaves *
-        collective_bytes(plan_.leaf.programs[static_cast<size_t>(rank_)]->body, plan_.mesh(), rank_);
+    add_collectives(*plan_.leaf.programs[static_cast<size_t>(rank_)], plan_.mesh(), rank_, load.leaves,
+                    "in leaves", load.sent);
   }
+
+  const ir::Program& leaf_ir() const override { return *plan_.leaf.programs[static_cast<size_t>(rank_)]; }
 
   Result<runtime::Executable*> leaf_program() override {
     if (leaf_ == nullptr) {

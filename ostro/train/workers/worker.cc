@@ -10,8 +10,7 @@
 namespace ostro::train {
 
 Result<StepResult> Worker::step(runtime::Collectives& c, const BatchArrays& batch,
-                                const optim::AdamScalars& scalars, int64_t number) {
-  number_ = number;
+                                const optim::AdamScalars& scalars) {
   const numerics::FpEnvGuard guard;
   pending_.reset();
   const PhasedSpan span(profiling() ? fmt::format("worker {}", rank_) : "");
@@ -25,12 +24,19 @@ Result<StepResult> Worker::step(runtime::Collectives& c, const BatchArrays& batc
 WorkerLoad Worker::load(int64_t leaves) const {
   WorkerLoad load;
   schedule_->add_load(leaves, load);
-  load.owned_bytes = 3 * plan_.owned_bytes(rank_);
+  load.owned = 3 * plan_.owned_bytes(rank_);
   const auto rank = static_cast<size_t>(rank_);
+  if (const int64_t other = plan_.kept_for(rank_); other >= 0) {
+    int64_t sent = 0;
+    for (const size_t k : plan_.mirrored) {
+      load.copies += 3 * plan_.owned_shape(k, other).bytes();
+      sent += plan_.owned_shape(k, rank_).bytes();
+    }
+    add_sent(load.sent, "gradients to the worker that keeps copies",
+             static_cast<int64_t>(plan_.mirrored.size()), sent);
+  }
   for (const spmd::Partition* part : {&plan_.update.measure, &plan_.update.prints})
-    load.sent.update += collective_bytes(part->programs[rank]->body, plan_.mesh(), rank_);
-  if (!plan_.holders.empty())
-    for (const size_t k : plan_.mirrored) load.sent.copies += plan_.owned_shape(k, rank_).bytes();
+    add_collectives(*part->programs[rank], plan_.mesh(), rank_, 1, "in the update", load.sent);
   return load;
 }
 

@@ -69,6 +69,7 @@ class Worker {
   Result<Cells> fetch_copies(runtime::Collectives& c, const Cells& own) const;
 
   // The programs of this worker. Each is compiled when it is first used.
+  const ir::Program& leaf_ir() const { return schedule_->leaf_ir(); }
   Result<runtime::Executable*> leaf_program() { return schedule_->leaf_program(); }
   Result<runtime::Executable*> apply_program();
   // Compiles whatever a step needs.

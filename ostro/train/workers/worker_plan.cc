@@ -59,6 +59,26 @@ spmd::Placement placement_for(const CanonicalPrograms& programs, const WorkerOpt
   return {options.sharding, options.cells, programs.update.leaves, kLeafAxes};
 }
 
+std::vector<std::pair<int64_t, int64_t>> RowShare::of(int64_t batch_size) const {
+  if (all) return {{0, batch_size}};
+  const int64_t leaves = batch_size / rows;
+  std::vector<std::pair<int64_t, int64_t>> out;
+  if (!dealt_out) {
+    const LeafRange mine = leaf_range(leaves, workers, place);
+    out.emplace_back(mine.begin * rows, mine.end * rows);
+  }
+  for (int64_t leaf = place; dealt_out && leaf < leaves; leaf += workers)
+    out.emplace_back(leaf * rows, (leaf + 1) * rows);
+  return out;
+}
+
+RowShare WorkerPlan::rows_of(int64_t rank) const {
+  const std::vector<int64_t> peers = leaf_peers(rank);
+  return {rows, static_cast<int64_t>(peers.size()),
+          std::find(peers.begin(), peers.end(), rank) - peers.begin(),
+          options.exchange == ExchangeSchedule::kLayer, fault != WorkerFault::kNone};
+}
+
 ir::Shape WorkerPlan::owned_shape(size_t k, int64_t rank) const {
   return spmd::local_shape(mesh(), rank, owned(k), shape(k));
 }
@@ -105,7 +125,6 @@ Result<WorkerPlan> make_worker_plan(const CanonicalPrograms& programs, runtime::
   plan.remat = remat;
   plan.options = options;
   plan.fault = options.fault;
-  plan.options = options;
   plan.n = parameter_count(programs);
   plan.rows = leaf_rows(programs);
   std::optional<spmd::LeafExchange> round;

@@ -4,6 +4,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "ostro/spmd/partition.h"
@@ -43,6 +44,16 @@ struct WorkerOptions {
   std::optional<int64_t> only = {};
 };
 
+// The rows of its leaves that a worker reads of a batch. A value; it does not refer to the plan.
+struct RowShare {
+  int64_t rows = 1, workers = 1, place = 0;  // rows of a leaf; those who share the leaves, and which it is
+  bool dealt_out = false;                    // ExchangeSchedule::kLayer
+  bool all = false;                          // with a planted fault some run the leaves of others
+
+  // Ranges [first, second).
+  std::vector<std::pair<int64_t, int64_t>> of(int64_t batch_size) const;
+};
+
 // It does not change after it is made.
 struct WorkerPlan {
   CanonicalPrograms programs;
@@ -50,7 +61,6 @@ struct WorkerPlan {
   runtime::Engine* engine = nullptr;
   std::string remat;
   WorkerFault fault = WorkerFault::kNone;
-  WorkerOptions options;
   size_t n = 0;      // number of parameters
   int64_t rows = 0;  // rows of one leaf
   // The leaf program, split over the mesh axes that do not carry leaves. Workers that differ only along the
@@ -69,6 +79,8 @@ struct WorkerPlan {
   // The workers that run different leaves of the batch beside `rank`, itself included, in the order of their
   // leaves.
   std::vector<int64_t> leaf_peers(int64_t rank) const { return mesh().peers(rank, kLeafPeers); }
+  // Which rows of a batch worker `rank` reads: those of its leaves.
+  RowShare rows_of(int64_t rank) const;
 
   // Whole shape of parameter k. Its moments and gradient have the same.
   const ir::Shape& shape(size_t k) const { return update.apply.param_shapes[k]; }

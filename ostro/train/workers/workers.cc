@@ -67,6 +67,7 @@ class WorkerRunner final : public StepRunner {
     return Status();
   }
 
+  const ir::Program* leaf_program() const override { return &workers_[0]->leaf_ir(); }
   runtime::ExecutableInfo leaf_info() const override { return leaf_->info(); }
   runtime::ExecutableInfo update_info() const override { return update_->info(); }
   std::vector<WorkerLoad> loads(int64_t leaves) const override {
@@ -110,6 +111,18 @@ Result<std::unique_ptr<StepRunner>> make_worker_runner(const CanonicalPrograms& 
   auto runner = std::make_unique<WorkerRunner>(std::move(plan));
   RETURN_IF_ERROR(runner->compile());
   return std::unique_ptr<StepRunner>(std::move(runner));
+}
+
+Result<MeshLoads> mesh_loads(const CanonicalPrograms& programs, runtime::Engine& engine,
+                             const std::string& remat, const WorkerOptions& options, int64_t leaves) {
+  ASSIGN_OR_RETURN(const WorkerPlan plan, make_worker_plan(programs, engine, remat, options));
+  MeshLoads out;
+  for (int64_t rank = 0; rank < plan.mesh().size(); ++rank)
+    out.workers.push_back(Worker(plan, rank).load(leaves));
+  ASSIGN_OR_RETURN(const runtime::ExecutableInfo leaf,
+                   engine.estimate(Worker(plan, 0).leaf_ir(), leaf_options(remat)));
+  out.leaf_arena = leaf.arena_bytes;
+  return out;
 }
 
 Result<WorkerOptions> worker_options(const TrainConfig& config, int64_t workers) {

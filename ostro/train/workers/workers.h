@@ -9,6 +9,7 @@
 
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "ostro/train/options/config.h"
 #include "ostro/train/workers/worker_plan.h"
@@ -23,6 +24,15 @@ Result<std::unique_ptr<StepRunner>> make_worker_runner(const CanonicalPrograms& 
 
 // The mesh, the cells and the planted fault of a run on so many workers.
 Result<WorkerOptions> worker_options(const TrainConfig& config, int64_t workers);
+
+// What the workers would hold and send in steps of `leaves` leaves, and the arena of a leaf on worker 0.
+// Nothing is compiled.
+struct MeshLoads {
+  std::vector<WorkerLoad> workers;
+  int64_t leaf_arena = 0;
+};
+Result<MeshLoads> mesh_loads(const CanonicalPrograms& programs, runtime::Engine& engine,
+                             const std::string& remat, const WorkerOptions& options, int64_t leaves);
 
 // The runner of a training run in one process: make_step_runner for one worker, whatever the mesh (the bits
 // are the same), make_worker_runner for several.

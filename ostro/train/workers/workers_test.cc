@@ -95,38 +95,6 @@ TEST_CASE("ownership by single indices, by two axes of cells, by cells that do n
   }
 }
 
-TEST_CASE("what workers will send and hold is known before the first step") {
-  // One owner, for cells cannot be cut: nothing is exchanged in the update. Then several.
-  for (const spmd::Cells& cells : std::vector<spmd::Cells>{{{"embed", 1}}, {{"embed", 4}}, {}})
-    for (int64_t workers : {2, 3, 5, 9}) {
-      const Setup s = tiny(7, cells, workers == 3);
-      const auto engine = interp::make_interpreter();
-      auto runner = make_worker_runner(s.programs, *engine, "none", data_parallel(workers, cells)).value();
-      const std::vector<WorkerLoad> loads = runner->loads(7);
-      REQUIRE(loads.size() == static_cast<size_t>(workers));
-      int64_t leaves = 0, owned = 0, sent = 0;
-      for (const WorkerLoad& load : loads) {
-        leaves += load.leaves;
-        owned += load.owned_bytes;
-        sent += load.sent.total();
-        CHECK((load.partials > 0) == (load.leaves > 0));
-        CHECK(load.parameter_bytes == loads[0].parameter_bytes);
-      }
-      CHECK(leaves == 7);
-      CHECK(owned >= 3 * loads[0].parameter_bytes);
-      const int64_t measured = train(s, *runner, *engine, 1).bytes;
-      // Some collectives send the size of a shard before it.
-      CHECK_MESSAGE((sent <= measured && measured - sent < measured / 50), sent, " of ", measured);
-    }
-  const Setup s = tiny(7, {});
-  const auto engine = interp::make_interpreter();
-  const auto alone = make_step_runner(s.programs, *engine, "none").value()->loads(7);
-  REQUIRE(alone.size() == 1);
-  CHECK(alone[0].leaves == 7);
-  CHECK(alone[0].sent.total() == 0);
-  CHECK(alone[0].owned_bytes == 3 * alone[0].parameter_bytes);
-}
-
 TEST_CASE("a state from elsewhere is taken over, also in mid-run") {
   const Setup s = tiny(6, {{"embed", 4}});
   const auto engine = interp::make_interpreter();

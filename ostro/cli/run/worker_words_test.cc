@@ -1,0 +1,35 @@
+#include "ostro/cli/run/worker_words.h"
+
+#include <doctest/doctest.h>
+
+namespace ostro::cli {
+namespace {
+
+using Words = std::vector<std::string>;
+
+TEST_CASE("workers get what is not the launcher's own") {
+  CHECK(worker_words({"local", "--workers", "4", "--config", "c.yaml", "--amend"}, {"--workers"}) ==
+        Words{"--config", "c.yaml", "--amend"});
+  CHECK(worker_words({"ray", "--wait=0", "--config=c.yaml", "--a.b", "x"}, {"--wait", "--a"}) ==
+        Words{"--config=c.yaml", "--a.b", "x"});
+  // The value of an override may look like an option.
+  CHECK(worker_words({"local", "--a.b", "--workers", "--workers", "2"}, {"--workers"}) ==
+        Words{"--a.b", "--workers"});
+}
+
+TEST_CASE("numbers of workers that a mesh has no place for") {
+  const train::TrainConfig config;
+  CHECK(check_workers(1, 3, config).ok());
+  CHECK(!check_workers(0, 3, config).ok());
+  CHECK(!check_workers(4, 3, config).ok());
+  CHECK(!check_workers(1, 2000, config).ok());
+  train::TrainConfig two;
+  two.trainer.sharding.mesh.axes = {{"data", -1}, {"model", 2}};
+  CHECK(check_workers(2, 4, two).ok());
+  const Status odd = check_workers(2, 3, two);
+  REQUIRE(!odd.ok());
+  CHECK(odd.error().message().find("--max_workers 3: trainer.mesh.axes") != std::string::npos);
+}
+
+}  // namespace
+}  // namespace ostro::cli

@@ -1,0 +1,125 @@
+// A tiny model on meshes, and its states, whole and in cells.
+#pragma once
+
+#include <cstring>
+#include <functional>
+#include <string>
+#include <vector>
+
+#include <doctest/doctest.h>
+
+#include "ostro/interp/engine/engine.h"
+#include "ostro/spmd/run_parts.h"
+#include "ostro/train/options/llama_for_test.h"
+#include "ostro/train/workers/worker_plan.h"
+
+namespace ostro::train {
+
+struct MeshCase {
+  std::string name;
+  ir::Sharding sharding;
+  config::IntMap cells, leaves;
+};
+
+// Cells that all workers own whole, cells that several own a part of, leaves that are no cells (vocab and mlp
+// are rounded up to 8), replicas, parameters that nobody splits, borders inside the words of a fingerprint.
+inline std::vector<MeshCase> mesh_cases() {
+  const ir::AxisMap embed{{"embed", "data"}};
+  const ir::AxisMap tensor{{"kv_heads", "model"}, {"mlp", "model"}, {"vocab", "model"}};
+  ir::AxisMap both = tensor;
+  both.insert(both.end(), embed.begin(), embed.end());
+  const config::IntMap cells{{"embed", 4}}, leaves{{"kv_heads", 2}, {"mlp", 2}, {"vocab", 2}};
+  return {{"one", {{{{"data", 1}}}, {}, embed}, cells, {}},
+          {"data 2", {{{{"data", 2}}}, {}, embed}, cells, {}},
+          {"data 3, no cells", {{{{"data", 3}}}, {}, embed}, {}, {}},
+          {"data 7, no cells", {{{{"data", 7}}}, {}, embed}, {}, {}},
+          {"data 3, cells", {{{{"data", 3}}}, {}, embed}, {{"embed", 5}, {"mlp", 3}}, {}},
+          {"nothing split", {{{{"data", 3}}}, {}, {}}, cells, {}},
+          {"replica x data", {{{{"replica", 2}, {"data", 2}}}, {}, embed}, cells, {}},
+          {"data x model", {{{{"data", 2}, {"model", 2}}}, tensor, both}, cells, leaves}};
+}
+
+struct CellSetup {
+  TrainConfig config;
+  CanonicalPrograms programs;
+  std::unique_ptr<runtime::Engine> engine = interp::make_interpreter();
+  WorkerPlan plan;
+};
+
+inline std::unique_ptr<CellSetup> setup_of(const MeshCase& mesh, int64_t replicas = 1) {
+  auto s = std::make_unique<CellSetup>();
+  auto& o = llama(s->config);
+  o.seq_len = 6;
+  o.hidden_dim = 12;
+  o.intermediate_dim = 24;
+  o.num_layers = 2;
+  o.num_heads = 2;
+  o.num_kv_heads = 2;
+  s->config.data.train_urls = {"text"};
+  s->config.trainer.train_batch_size = 8;
+  s->config.numerics.leaf_examples = 1;
+  s->config.numerics.cells = mesh.cells;
+  s->config.numerics.leaves = mesh.leaves;
+  check_ok(s->config.resolve());
+  s->programs =
+      make_programs(s->config, s->config.model_options().functions(19, compute_dtype(s->config))).value();
+  WorkerOptions options;
+  options.sharding = mesh.sharding;
+  options.cells = mesh.cells;
+  options.state_replicas = replicas;
+  auto plan = make_worker_plan(s->programs, *s->engine, "none", options);
+  REQUIRE_MESSAGE(plan.ok(), mesh.name, (plan.ok() ? "" : plan.error().message()));
+  s->plan = std::move(plan).value();
+  return s;
+}
+
+// A state whose elements all differ.
+inline State numbered_state(const WorkerPlan& plan, int64_t step) {
+  State state{step, {}, {}, {}};
+  float next = static_cast<float>(step);
+  for (auto* list : {&state.params, &state.first_moment, &state.second_moment})
+    for (size_t k = 0; k < plan.n; ++k) {
+      list->push_back(runtime::Buffer::empty(plan.shape(k)));
+      for (float& x : list->back().mutable_as<float>()) x = next += 0.5f;
+    }
+  return state;
+}
+
+inline State cells_of_rank(const WorkerPlan& plan, int64_t rank, const State& whole) {
+  State out{whole.step, {}, {}, {}};
+  const auto cut = [&](const std::vector<runtime::Buffer>& from, std::vector<runtime::Buffer>& to) {
+    for (size_t k = 0; k < plan.n; ++k) to.push_back(spmd::shard(plan.mesh(), rank, plan.owned(k), from[k]));
+  };
+  cut(whole.params, out.params);
+  cut(whole.first_moment, out.first_moment);
+  cut(whole.second_moment, out.second_moment);
+  return out;
+}
+
+// The copy that `rank` keeps of what another worker owns.
+inline State kept_of_rank(const WorkerPlan& plan, int64_t rank, const State& whole) {
+  if (plan.kept_for(rank) < 0) return {};
+  const State cells = cells_of_rank(plan, plan.kept_for(rank), whole);
+  State out{whole.step, {}, {}, {}};
+  for (const size_t k : plan.mirrored) {
+    out.params.push_back(cells.params[k]);
+    out.first_moment.push_back(cells.first_moment[k]);
+    out.second_moment.push_back(cells.second_moment[k]);
+  }
+  return out;
+}
+
+inline bool same_arrays(const std::vector<runtime::Buffer>& a, const std::vector<runtime::Buffer>& b) {
+  bool equal = a.size() == b.size();
+  for (size_t i = 0; equal && i < a.size(); ++i)
+    equal = a[i].shape() == b[i].shape() &&
+            std::memcmp(a[i].bytes().data(), b[i].bytes().data(), a[i].bytes().size()) == 0;
+  return equal;
+}
+
+inline bool same_state(const State& a, const State& b) {
+  return a.step == b.step && same_arrays(a.params, b.params) && same_arrays(a.first_moment, b.first_moment) &&
+         same_arrays(a.second_moment, b.second_moment);
+}
+
+}  // namespace ostro::train

@@ -1,0 +1,40 @@
+#include "ostro/train/processes/cell_work.h"
+
+#include "ostro/train/cells/init_cells.h"
+
+namespace ostro::train {
+Status CellWork::adopt(runtime::Collectives& group, State state) {
+  Cells own{std::move(state.params), std::move(state.first_moment), std::move(state.second_moment)};
+  ASSIGN_OR_RETURN(Cells copies, worker_.fetch_copies(group, own));
+  worker_.adopt_cells(std::move(own), std::move(copies), state.step);
+  return Status();
+}
+
+Status CellWork::begin(runtime::Collectives& group, int64_t seed) {
+  ASSIGN_OR_RETURN(State state, initial_cells(plan_, group.rank(), seed, &group));
+  return adopt(group, std::move(state));
+}
+
+Result<CellsRead> CellWork::restore(runtime::Collectives& group, io::FileSystem& fs, const std::string& path,
+                                    bool prints) {
+  State state;
+  ASSIGN_OR_RETURN(CellsRead read, restore_cells(plan_, group, fs, path, prints, state));
+  if (read.unfit.empty()) RETURN_IF_ERROR(adopt(group, std::move(state)));
+  return read;
+}
+
+Result<CellSnapshot> CellWork::snapshot(runtime::Collectives& group, const checkpoint::Info& info) const {
+  const auto state_of = [](const Cells& c) { return State{0, c.params, c.first_moment, c.second_moment}; };
+  const State kept = state_of(worker_.kept());
+  return snapshot_cells(plan_, group, state_of(worker_.own()), kept, boxes_, info);
+}
+
+Result<std::vector<BatchLoss>> CellWork::evaluate(runtime::Collectives& group, const HeldOutText& text,
+                                                  const ir::Program& program) {
+  if (!evaluator_) {
+    ASSIGN_OR_RETURN(evaluator_, CellEvaluator::create(plan_, program, group.rank()));
+  }
+  return evaluator_->evaluate(group, worker_.own().params, text);
+}
+
+}  // namespace ostro::train

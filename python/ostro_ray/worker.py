@@ -1,0 +1,98 @@
+"""One worker, as the supervisor sees it: an actor, and the process that it runs."""
+
+import time
+
+import ray
+from ray import exceptions
+
+from ostro_ray import place
+from ostro_ray.output import say, tell
+
+LOST_PLACE, LEFT = 76, 77  # exit statuses (`ostro --help`)
+
+
+class Lost(Exception):
+    """The worker is gone, and another may take its place: the reason. `rest` is how many seconds that should wait."""
+
+    def __init__(self, why, rest=0):
+        super().__init__(why)
+        self.rest = rest
+
+
+class Failed(Exception):
+    """The worker could not be started, and none could: the reason."""
+
+
+class Worker:
+    def __init__(self, coordinator, options):
+        # By value: the nodes need not have this package.
+        ray.cloudpickle.register_pickle_by_value(place)
+        self._actor = ray.remote(place.Place).options(
+            max_restarts=0, max_concurrency=2, scheduling_strategy="SPREAD", **options).remote()
+        self._coordinator = coordinator
+        self.place, self.pid = None, None  # once Ray has placed it; once the process runs
+        self._started = 0.0
+        self._leaving = False
+
+    def name(self):
+        rank = self._coordinator.ranks.get(self._key())
+        worker = f"pid {self.pid}" if rank is None else f"worker {rank}"
+        return f"{worker} at {self.place['address']}"
+
+    def _key(self):
+        return (self.place["host"], self.pid)
+
+    def lived(self):
+        """For how many seconds its process has run."""
+        return time.monotonic() - self._started if self.pid else 0
+
+    def signal(self, number):
+        if self.pid:
+            self._actor.signal.remote(number)
+
+    def leave(self, number):
+        """Asks it to leave, once."""
+        if self.pid and not self._leaving:
+            self._leaving = True
+            self.signal(number)
+
+    def kill(self):
+        ray.kill(self._actor, no_restart=True)
+
+    async def follow(self, spec):
+        """Passes on what it prints, until it ends by itself: its exit status."""
+        try:
+            async for reference in self._actor.run.options(num_returns="streaming").remote(spec):
+                kind, value = await reference
+                if kind == "exit":
+                    return self._judge(value)
+                self._take(kind, value)
+        except exceptions.RayError as error:
+            first = str(error).strip().split("\n", 1)[0][:200]
+            who = f"the actor of {self.name()}" if self.pid else "an actor"
+            raise Lost(f"{who} is lost ({type(error).__name__}: {first})") from None
+        raise Lost("an actor ended before its worker")
+
+    def _take(self, kind, value):
+        if kind == "place":
+            self.place = value
+        elif kind == "started":
+            self.pid, self._started = value, time.monotonic()
+        elif kind == "stdout":
+            tell(value)
+        elif kind == "stderr":
+            for line in value:
+                say(f"[{self.name()}] {line}")
+        else:  # "failed"
+            raise Failed(f"node {self.place['address']} cannot start a worker: {value}; --program names it on the nodes")
+
+    def _judge(self, code):
+        if code < 0:
+            raise Lost(f"{self.name()} was killed by signal {-code}")
+        if code == LOST_PLACE:
+            raise Lost(f"{self.name()} lost its place")
+        if code == LEFT:
+            raise Lost(f"{self.name()} has left")
+        if self._key() in self._coordinator.refused:  # it has told why; the others go on
+            raise Lost(f"{self.name()} does not belong to this run", rest=30)
+        return code
