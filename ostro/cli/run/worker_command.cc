@@ -49,10 +49,13 @@ class CoordinatedMembership final : public train::Membership {
     options.bind = bind_;
     options.secret = secret_;
     options.epoch = epoch.number;
-    ASSIGN_OR_RETURN(auto group, dist::connect_gloo(mesh, epoch.rank, member_.store(epoch.number),
-                                                    fmt::format("gloo/{}", epoch.number), options));
+    auto group = dist::connect_gloo(mesh, epoch.rank, member_.store(epoch.number),
+                                    fmt::format("gloo/{}", epoch.number), options);
+    // One that did not come in time is lost, for this epoch at least.
+    if (!group.ok() && group.error().code() == ErrorCode::kBusy) return io_error(group.error().message());
+    if (!group.ok()) return group.error();
     return std::unique_ptr<dist::Group>(
-        std::make_unique<EpochGroup>(std::move(group), member_, epoch.number));
+        std::make_unique<EpochGroup>(std::move(*group), member_, epoch.number));
   }
   void ready() override { member_.ready(); }
   void began(int64_t epoch) override {

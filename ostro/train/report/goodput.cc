@@ -7,6 +7,7 @@
 #include <chrono>
 #include <numeric>
 #include <utility>
+#include <variant>
 #include <vector>
 
 #include "ostro/base/log.h"
@@ -108,7 +109,7 @@ std::string goodput_text(const GoodputTotals& totals) {
   return losses.empty() ? text : text + ")";
 }
 
-Goodput::Goodput(io::FileSystem& fs, const std::string& run_directory, int64_t steps,
+Goodput::Goodput(io::FileSystem& fs, const std::string& run_directory, const Chain* chain,
                  std::optional<double> price)
     : fs_(fs), path_(io::join_path(run_directory, kGoodputFile)) {
   const auto read = read_goodput(fs, path_);
@@ -116,7 +117,14 @@ Goodput::Goodput(io::FileSystem& fs, const std::string& run_directory, int64_t s
     before_ = *read;
   else if (read.error().code() != ErrorCode::kNotFound)
     log_warning(fmt::format("goodput is counted anew: {}", read.error().message()));
-  before_.steps = std::max(before_.steps, steps);
+  // A leader that was killed did not write its last second down.
+  int64_t known = before_.steps;
+  if (chain != nullptr)
+    for (const ChainLink& link : chain->links)
+      if (const auto* step = std::get_if<StepEntry>(&link.entry); step != nullptr && step->step > known) {
+        known = before_.steps = step->step;
+        before_.tokens += static_cast<double>(step->tokens);
+      }
   before_.price = price;
   const double begin = job_begin, now = unix_now();
   const bool recovers = begin > 0 && before_.updated >= begin;
@@ -134,7 +142,7 @@ void Goodput::settle_workers() {
 }
 
 void Goodput::set_workers(int64_t workers) {
-  if (workers == workers_) return;
+  if (workers < 1 || workers == workers_) return;  // none: they are not known yet
   // What was before the first call belongs to these workers.
   if (worker_seconds_ > 0) settle_workers();
   workers_ = workers;

@@ -7,6 +7,7 @@
 
 #include "ostro/base/watch/time_use.h"
 #include "ostro/io/files/file_system.h"
+#include "ostro/train/record/chain.h"
 
 namespace ostro::train {
 
@@ -40,8 +41,9 @@ void set_job_begin(double unix_seconds);
 // Counts for one session. A file that cannot be written is said once and is no error.
 class Goodput {
  public:
-  // Goes on from the file. `steps`: the highest step that the chain has.
-  Goodput(io::FileSystem& fs, const std::string& run_directory, int64_t steps, std::optional<double> price);
+  // Goes on from the file, and from the chain, if there is one, where that has more steps.
+  Goodput(io::FileSystem& fs, const std::string& run_directory, const Chain* chain,
+          std::optional<double> price);
 
   void set_workers(int64_t workers);
   // Around each step; `step` is its number in the chain. `tokens`: that had a loss.

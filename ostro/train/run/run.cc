@@ -51,12 +51,9 @@ Result<std::unique_ptr<Run>> Run::open(const TrainConfig& given, const Environme
   if (!exists && amend)
     return not_found(
         fmt::format("{} holds no run to amend; leave out --amend to begin one", run->directory_));
-  int64_t steps_ever = 0;
-  if (exists)
-    if (const auto chain = read_chain(fs, in(run->directory_, kChainFile)); chain.ok())
-      steps_ever = chain->last_step();
-  run->goodput_ =
-      std::make_unique<Goodput>(fs, run->directory_, steps_ever, given.trainer.worker_price_per_hour);
+  const auto ever = exists ? read_chain(fs, in(run->directory_, kChainFile)) : Result<Chain>(Chain());
+  run->goodput_ = std::make_unique<Goodput>(fs, run->directory_, ever.ok() ? &*ever : nullptr,
+                                            given.trainer.worker_price_per_hour);
   run->goodput_->set_workers(environment.crew == nullptr ? 1 : environment.crew->epoch().size);
   std::optional<GenesisEntry> genesis;
   if (exists) {
@@ -465,6 +462,7 @@ Result<RunOutcome> Run::train(const Watcher& watcher) {
     report.learning_rate = static_cast<double>(scalars.lr);
     report.tokens = result.weight;
     report.step_seconds = seconds_since(start);
+    if (env_.crew != nullptr) goodput_->set_workers(env_.crew->epoch().size);
     goodput_->end_step(state_.step, result.weight);
     goodput_->write(false);
     report.goodput = goodput_->totals();

@@ -1,0 +1,77 @@
+#include <doctest/doctest.h>
+
+#include <atomic>
+#include <future>
+#include <string>
+#include <thread>
+
+#include "ostro/base/watch/hang_watch.h"
+#include "ostro/base/watch/stacks.h"
+#include "ostro/base/watch/time_use.h"
+
+using namespace ostro;
+using Seconds = std::chrono::duration<double>;
+
+TEST_CASE("the time of the thread that counts is at one use at a time, and other threads do not count") {
+  restart_time(TimeUse::kStart);
+  use_time(TimeUse::kStep);
+  {
+    const TimeScope saving(TimeUse::kCheckpoint);
+    std::this_thread::sleep_for(std::chrono::milliseconds(20));
+    std::thread([] { const TimeScope other(TimeUse::kEvaluation); }).join();
+  }
+  use_time(TimeUse::kLost);
+  {
+    const TimeScope inside(TimeUse::kCheckpoint);
+  }  // what it takes belongs to the lost step
+  recount_time(TimeUse::kRecovery, Seconds(2));
+  const TimesUsed times = times_used();
+  CHECK(times[static_cast<size_t>(TimeUse::kCheckpoint)] >= 0.02);
+  CHECK(times[static_cast<size_t>(TimeUse::kEvaluation)] == 0);
+  CHECK(times[static_cast<size_t>(TimeUse::kRecovery)] == 2);
+  CHECK(times[static_cast<size_t>(TimeUse::kLost)] < 0);  // 2 seconds less than it had
+}
+
+TEST_CASE("a process hangs when it is watched, does not wait for others, and nothing moves") {
+  const auto hangs = [](Seconds timeout, const std::function<void()>& work) {
+    std::promise<Pulse> hang;
+    std::future<Pulse> found = hang.get_future();
+    const HangWatch watch([=] { return timeout; }, [&](const Pulse& p, Seconds) { hang.set_value(p); });
+    work();
+    return found.wait_for(std::chrono::seconds(0)) == std::future_status::ready ? found.get().phase : "";
+  };
+  const auto rest = [] { std::this_thread::sleep_for(std::chrono::milliseconds(400)); };
+  CHECK(hangs(Seconds(0.1), rest) == "");  // not watched
+  CHECK(hangs(Seconds(0.1), [&] {
+          const PulseWatch watched;
+          const PulseWait others;
+          rest();
+        }) == "");
+  CHECK(hangs(Seconds(0.1), [&] {
+          const PulseWatch watched;
+          pulse_phase("leaf", 3);
+          rest();
+        }) == "leaf");
+  CHECK(hangs(Seconds(60), [&] {
+          const PulseWatch watched;
+          rest();
+        }) == "");
+}
+
+TEST_CASE("the stacks of all threads are there, by name") {
+  std::atomic<bool> stop{false};
+  std::atomic<bool> there{false};
+  std::thread other([&] {
+    ::pthread_setname_np(::pthread_self(), "the other");
+    there = true;
+    while (!stop) std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  });
+  while (!there) std::this_thread::yield();
+  const std::string stacks = thread_stacks();
+  stop = true;
+  other.join();
+  const size_t at = stacks.find("(the other)");
+  REQUIRE(at != std::string::npos);
+  CHECK(stacks.find("\n  /", at) != std::string::npos);  // a frame with the file that it is in
+  CHECK(stacks.find("does not answer") == std::string::npos);
+}
