@@ -30,6 +30,7 @@ Result<std::unique_ptr<Reporter>> Reporter::create(const TrainConfig& config, co
                                                    const Run& run, Console& console) {
   std::unique_ptr<Reporter> r(new Reporter(config, console));
   const std::string& directory = run.directory();
+  r->says_goodput_ = env.crew != nullptr || config.trainer.worker_price_per_hour;
   ASSIGN_OR_RETURN(const RunPlan plan, run.plan());
   ASSIGN_OR_RETURN(r->tracker_, make_trackers(env.fs, directory, config.trainer.tracker, run.step()));
   r->flops_per_token_ = plan.flops_per_token;
@@ -55,8 +56,9 @@ void Reporter::step(const StepReport& r) {
   auto mfu = [&] {
     return model_flops_utilization(flops_per_token_, progress_->tokens_per_second(), peak_flops_);
   };
-  progress_->update(r.step, static_cast<int64_t>(r.tokens),
-                    [&] { return ProgressNumbers{r.loss, mfu(), resident_memory().now, r.goodput.share()}; });
+  progress_->update(r.step, static_cast<int64_t>(r.tokens), [&] {
+    return ProgressNumbers{r.loss, mfu(), resident_memory().now, says_goodput_ ? r.goodput.share() : 0};
+  });
   Metrics metrics = {{"train/loss", r.loss},
                      {"train/grad_norm", r.gradient_norm},
                      {"train/learning_rate", r.learning_rate},
@@ -98,7 +100,7 @@ void Reporter::log(int64_t step, const Metrics& metrics) {
 }
 
 Status Reporter::finish() {
-  if (last_goodput_.total() > 0) {
+  if (says_goodput_ && last_goodput_.total() > 0) {
     const auto price = last_goodput_.dollars_per_billion_tokens();
     log_info(fmt::format("goodput {}", goodput_text(last_goodput_)) +
              (price ? fmt::format(", {:.2f} dollars per billion tokens", *price) : ""));
