@@ -63,8 +63,8 @@ Roster::Members Roster::chosen(Time now) const {
   // Those who have trained go on at once; others come in later.
   if (!ready.empty()) {
     Members next = fitting(ready);
-    // One that has to be left out may have cells that nobody else has: better to wait for one that comes in the
-    // place of the lost one.
+    // One that has to be left out may have cells that nobody else has: better to wait for one that comes in
+    // the place of the lost one.
     const bool leaves_out = next.size() < ready.size() && static_cast<int64_t>(next.size()) < sizes_.most;
     return leaves_out && (just_ended_ || now < last_ended_ + kReplacement) ? Members() : next;
   }
@@ -76,7 +76,8 @@ Roster::Members Roster::chosen(Time now) const {
 std::optional<Time> Roster::next_look(Time now) const {
   if (just_ended_) return now;
   std::optional<Time> look;
-  for (const Time t : {last_added_ + kPatience, last_ready_ + kJoinBatch, last_ended_ + kReplacement, expected_until_})
+  for (const Time t :
+       {last_added_ + kPatience, last_ready_ + kJoinBatch, last_ended_ + kReplacement, expected_until_})
     if (t > now && (!look || t < *look)) look = t;
   return look;
 }
