@@ -130,6 +130,10 @@ void act(const Fault& fault) {
 
 void fault_point(const char* phase, int64_t step, int64_t rank) {
   pulse_phase(phase, step);
+  fault_aside(phase, step, rank);
+}
+
+void fault_aside(const char* phase, int64_t step, int64_t rank) {
   static Faults faults;
   if (faults.entries.empty()) [[likely]]
     return;

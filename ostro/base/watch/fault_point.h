@@ -30,5 +30,7 @@ namespace ostro {
 // read aborts with a message at the first call, and so does a phase that is not in the list above.
 // It also beats the pulse of this process (pulse.h); `phase` must live for ever.
 void fault_point(const char* phase, int64_t step, int64_t rank);
+// The same for what goes on beside training: the pulse is not its own.
+void fault_aside(const char* phase, int64_t step, int64_t rank);
 
 }  // namespace ostro

@@ -53,7 +53,7 @@ std::string written_key(int64_t rank) { return fmt::format("/written/{}", rank);
 Status lead_writing(const SharedSave& save, const std::string& temporary, const CellSnapshot& snapshot,
                     Collected& collected) {
   io::FileSystem& fs = *save.fs;
-  fault_point("write", snapshot.info.step, save.rank);
+  fault_aside("write", snapshot.info.step, save.rank);
   ASSIGN_OR_RETURN(const auto hashes, write_cells(fs, temporary, snapshot.tensors, snapshot.cells));
   for (size_t i = 0; i < hashes.size(); ++i)
     RETURN_IF_ERROR(collected.add(save.rank, snapshot.cells[i].tensor, snapshot.cells[i].cell, hashes[i]));
@@ -117,7 +117,7 @@ checkpoint::AsyncSaver::Write join_save(SharedSave save, CellSnapshot given, Unf
     if (!there)
       return not_found(temporary +
                        " is not there, where worker 0 has made it; every worker must see the same files");
-    fault_point("write", snapshot->info.step, save.rank);
+    fault_aside("write", snapshot->info.step, save.rank);
     ASSIGN_OR_RETURN(const auto hashes, write_cells(fs, temporary, snapshot->tensors, snapshot->cells));
     const std::string text = hashes_text(snapshot->cells, hashes);
     ASSIGN_OR_RETURN(const auto file,

@@ -67,7 +67,8 @@ class Crew {
   bool ended(int64_t epoch) const;
   // Ends the connections, keeping the state. `fault`: why; "" when all leave together.
   void leave(const std::string& fault);
-  // The state of this process and of the others is of no use: the run is to be opened from a checkpoint.
+  // The state that the workers have is of no use. And the run has to be opened again, from a checkpoint.
+  void forget() { settled_ = Settled(); }
   void restart();
   bool restarts() const { return restarts_; }
   // The run is open again.

@@ -110,7 +110,7 @@ Result<std::optional<int64_t>> Run::live_step() {
       fmt::format("the workers have the state after step {}, but {} ends at step {}: going on from a "
                   "checkpoint",
                   live, in(directory_, kChainFile), last));
-  crew->restart();
+  crew->forget();
   return std::optional<int64_t>();
 }
 
