@@ -85,7 +85,10 @@ Status Link::come_back(const Status& why) {
     const Lock lock(mutex_);
     if (gone_ || over_ || muted_ || !reconnect_ || began_ == 0 || began_ <= ended_) return why;
     away_ = true;
-    answer_waiting([](const Request&) { return true; }, "the connection to the coordinator is lost");
+    // What was to be set is told to the next one; what was asked for may be asked for again.
+    for (auto& [id, request] : requests_)
+      if (!request.answer)
+        request.answer = request.sets ? Result<std::string>("") : Result<std::string>(busy(kAway));
     // What was planned and not begun is forgotten there.
     while (!epochs_.empty() && epochs_.rbegin()->first > began_) epochs_.erase(std::prev(epochs_.end()));
     const Epoch& epoch = epochs_.at(began_);
@@ -109,9 +112,11 @@ Status Link::come_back(const Status& why) {
     next_beat_ = Clock::now();
     silent_until_ = Clock::now() + 2 * lease_;
     away_ = false;
+    changed_.notify_all();
     channel_.push(hello_message(hello));
     for (const auto& [key, value] : kept_)
-      channel_.push(Message(Kind::kSet).number(next_request_++).number(0).text(key).text(value).bytes());
+      channel_.push(
+          Message(Kind::kSet).number(next_request_++).number(key.first).text(key.second).text(value).bytes());
     log_info("the coordinator is back");
     return Status();
   }
@@ -212,6 +217,8 @@ void Link::end_up_to(int64_t number, const std::string& reason) {
     ended_ = number;
     end_reason_ = reason;
     epochs_.erase(epochs_.begin(), epochs_.upper_bound(number));
+    std::erase_if(kept_,
+                  [&](const auto& value) { return value.first.first != 0 && value.first.first <= number; });
   }
   answer_waiting([&](const Request& r) { return gone_ || (r.epoch != 0 && r.epoch <= ended_); }, reason);
 }

@@ -13,6 +13,7 @@
 #include <string>
 #include <string_view>
 #include <thread>
+#include <utility>
 
 #include "ostro/base/error.h"
 #include "ostro/cluster/epoch.h"
@@ -21,6 +22,8 @@
 #include "ostro/cluster/wire/socket.h"
 
 namespace ostro::cluster {
+
+inline constexpr const char* kAway = "the coordinator is gone, and has not come back yet";
 
 // A connection that knows the coordinator, and the lease that this gave.
 struct Joined {
@@ -48,8 +51,8 @@ class Link {
   // Sends a kSet or kGet, whose fields after the epoch `rest` adds, and waits for the answer.
   Result<std::string> request(Kind kind, int64_t epoch, const std::function<void(Message&)>& rest,
                               std::optional<std::chrono::milliseconds> timeout);
-  // A value of the job that another coordinator must be told, too.
-  void keep(const std::string& key, const std::string& value);
+  // A value that another coordinator must be told, too, as long as its epoch goes on (0: the job).
+  void keep(int64_t epoch, const std::string& key, const std::string& value);
   bool stop_asked() const { return stop_asked_; }
   std::optional<int64_t> over() const { return over_ ? std::optional<int64_t>(status_) : std::nullopt; }
   void report(std::function<Progress()> progress);
@@ -58,6 +61,7 @@ class Link {
  private:
   struct Request {
     int64_t epoch = 0;
+    bool sets = false;
     std::optional<Result<std::string>> answer;
   };
   using Lock = std::unique_lock<std::mutex>;
@@ -95,7 +99,7 @@ class Link {
   std::string end_reason_;
   std::optional<Error> gone_;  // the coordinator, for this member
   std::set<int64_t> faulted_;
-  std::map<std::string, std::string> kept_;
+  std::map<std::pair<int64_t, std::string>, std::string> kept_;  // by epoch and key
   int64_t next_request_ = 1;
   std::map<int64_t, Request> requests_;
   std::function<void(const std::string&)> callback_;

@@ -40,9 +40,9 @@ void Link::began(int64_t epoch) {
   push(Message(Kind::kBegan).number(epoch).bytes());
 }
 
-void Link::keep(const std::string& key, const std::string& value) {
+void Link::keep(int64_t epoch, const std::string& key, const std::string& value) {
   const Lock lock(mutex_);
-  kept_[key] = value;
+  if (epoch == 0 || epoch > ended_) kept_[{epoch, key}] = value;
 }
 
 void Link::on_end(int64_t epoch, std::function<void(const std::string&)> callback) {
@@ -68,13 +68,18 @@ Result<std::string> Link::request(Kind kind, int64_t epoch, const std::function<
   if (epoch != 0 && epoch <= ended_)
     return io_error(fmt::format("epoch {} has ended: {}", epoch, end_reason_));
   if (gone_) return io_error(gone_->message());
-  if (away_) return io_error("the coordinator is gone, and has not come back yet");
+  if (away_ && kind == Kind::kSet) return std::string();  // it is kept for the next one
+  if (away_) {
+    if (timeout) changed_.wait_for(lock, *timeout, [&] { return !away_ || gone_; });
+    return busy(kAway);
+  }
   const int64_t id = next_request_++;
   Message message(kind);
   message.number(id).number(epoch);
   rest(message);
   Request& request = requests_[id];
   request.epoch = epoch;
+  request.sets = kind == Kind::kSet;
   push(message.bytes());
   std::optional<Clock::time_point> until;
   if (timeout) until = deadline_after(*timeout);

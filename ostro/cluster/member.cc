@@ -23,9 +23,9 @@ class EpochStore : public dist::KeyValue {
                                           key.size() + value.size(), kMostPair));
     }
     const auto fields = [&](Message& message) { message.text(key).text(value); };
+    link_.keep(epoch_, key, std::string(value));
     const Result<std::string> answer = link_.request(Kind::kSet, epoch_, fields, std::nullopt);
     if (!answer.ok()) return named(answer.error(), key);
-    if (epoch_ == 0) link_.keep(key, std::string(value));
     return {};
   }
 

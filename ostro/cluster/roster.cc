@@ -54,7 +54,7 @@ std::string difference(const Hello& there, const Hello& here) {
 }  // namespace
 
 Roster::Roster(const Sizes& sizes, int64_t last_epoch, Send send)
-    : sizes_(sizes), send_(std::move(send)), last_(last_epoch) {}
+    : sizes_(sizes), send_(std::move(send)), last_(last_epoch), restored_(last_epoch) {}
 
 Result<int64_t> Roster::add(const Hello& hello, Time now) {
   if (!members_.empty()) {
@@ -69,8 +69,9 @@ Result<int64_t> Roster::add(const Hello& hello, Time now) {
   // It was a member before its connection or the coordinator was lost.
   entry.ready = true;
   last_ready_ = now;
-  if (current_ == 0 && hello.epoch == last_) {
-    current_ = last_;
+  entry.was = hello.rank;
+  if (current_ == 0 && hello.epoch == restored_) {
+    current_ = std::exchange(restored_, 0);
     expected_ = hello.size;
     expected_until_ = now + kComeBack;
     log_info(
@@ -200,8 +201,10 @@ void Roster::end(std::string_view reason) {
   current_ = planned_ = expected_ = 0;
   just_ended_ = true;
   for (auto& [member, entry] : members_) {
-    const int64_t rank = std::max(std::exchange(entry.rank, -1), std::exchange(entry.next_rank, -1));
+    const int64_t next_rank = std::exchange(entry.next_rank, -1);
+    const int64_t rank = std::max(std::exchange(entry.rank, -1), next_rank);
     if (rank < 0) continue;
+    entry.was = rank;
     entry.end_not_seen = last_;
     entry.works = false;
     send_(member, Message(Kind::kEnd).number(last_).text(last_end_).bytes());

@@ -91,6 +91,7 @@ class Roster {
     Hello hello;
     int64_t rank = -1;         // in the epoch that goes on; -1: not in it
     int64_t next_rank = -1;    // in the planned one
+    int64_t was = -1;          // its rank in the last epoch that it was in
     int64_t end_not_seen = 0;  // an epoch of whose end it has been told; 0: none
     bool ready = false, leaving = false;
     bool works = false;  // in the epoch that goes on: it has said that this has begun
@@ -118,6 +119,7 @@ class Roster {
   int64_t next_member_ = 1;
   int64_t last_;          // number of the last epoch that began or was planned
   int64_t current_ = 0;   // the one that goes on; 0: none
+  int64_t restored_;      // an epoch that an earlier coordinator began, and that may go on; 0: none
   int64_t planned_ = 0;   // the one that is planned beside it; 0: none
   int64_t expected_ = 0;  // size of the current one, while members of it may still come back; 0: all are here
   Time expected_until_;

@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <tuple>
 
 #include "ostro/base/check.h"
 #include "ostro/base/log.h"
@@ -20,14 +21,15 @@ constexpr std::chrono::milliseconds kJoinBatch{200};  // workers that come toget
 // One that has not said yet that it is ready may be in the epoch all the same.
 bool Roster::stays(const Entry& entry) { return (entry.ready || entry.rank >= 0) && !entry.leaving; }
 
-// By rank, and then by age.
+// By rank, those who were in the last epoch by the rank that they had there, and then by age.
 Roster::Members Roster::in_order(const std::function<bool(const Entry&)>& which) const {
   Members out;
   for (const auto& [member, entry] : members_)
     if (which(entry)) out.push_back(member);
   const auto place = [&](int64_t member) {
-    const int64_t rank = members_.at(member).rank;
-    return rank < 0 ? std::pair<int64_t, int64_t>(1, member) : std::pair<int64_t, int64_t>(0, rank);
+    const Entry& entry = members_.at(member);
+    const int64_t rank = entry.rank >= 0 ? entry.rank : entry.was;
+    return std::tuple(entry.rank < 0, rank < 0, rank, member);
   };
   std::sort(out.begin(), out.end(), [&](int64_t a, int64_t b) { return place(a) < place(b); });
   return out;
@@ -94,6 +96,7 @@ void Roster::begin(Time now) {
   const Members members = chosen(now);
   OSTRO_CHECK(!members.empty(), "an epoch begins before it can");
   const int64_t number = ++last_;
+  restored_ = 0;
   const bool planned = current_ != 0;
   (planned ? planned_ : current_) = number;
   log_info(

@@ -234,8 +234,9 @@ Seen observe(const Settings& settings, runtime::Engine& engine) {
     for (const auto& info : {plan.leaf, plan.update})
       seen.plan += fmt::format("{} {} {}\n", info.arena_bytes, info.input_bytes, info.output_bytes);
     const ir::Sharding sharding = sharding_for(config->trainer.sharding, 4).value();  // of a run on 4 workers
-    seen.plan += fmt::format("exchange {}, copies {}\n", static_cast<int>(config->trainer.sharding.mesh.exchange),
-                             config->trainer.sharding.mesh.state_replicas);
+    seen.plan +=
+        fmt::format("exchange {}, copies {}\n", static_cast<int>(config->trainer.sharding.mesh.exchange),
+                    config->trainer.sharding.mesh.state_replicas);
     for (const ir::Axis& axis : sharding.mesh.axes) seen.plan += fmt::format("{} {}\n", axis.name, axis.size);
     for (const auto* map : {&sharding.compute, &sharding.parameter})
       for (const auto& [axis, mesh_axis] : *map) seen.plan += fmt::format("{} over {}\n", axis, mesh_axis);

@@ -137,17 +137,20 @@ class LeaveOnSignal {
   explicit LeaveOnSignal(cluster::Member& member)
       : thread_([this, &member] {
           while (!ended_ && !signals_.stop_requested()) std::this_thread::sleep_for(kLook);
-          if (!ended_) member.leave();
+          if (ended_) return;
+          asked_ = true;
+          member.leave();
         }) {}
   ~LeaveOnSignal() {
     ended_ = true;
     thread_.join();
   }
+  bool asked() const { return asked_; }
 
  private:
   static constexpr std::chrono::milliseconds kLook{50};
   const train::StopSignals signals_;
-  std::atomic<bool> ended_ = false;
+  std::atomic<bool> ended_ = false, asked_ = false;
   std::thread thread_;
 };
 
@@ -159,7 +162,8 @@ class WorkerLoop {
         engine_(engine),
         member_(member),
         membership_(member, call.bind, call.secret),
-        crew_(membership_, engine, [this] { return stopped(); }) {}
+        leave_(member),
+        crew_(membership_, engine, [this] { return stopped() || (leave_.asked() && !crew_.formed()); }) {}
 
   int run() {
     while (true) {
@@ -167,8 +171,10 @@ class WorkerLoop {
       if (!crew_.has_run() && under_way())
         if (const auto code = learn()) return *code;
       const auto epoch = crew_.wait_epoch();
+      if (leave_.asked() && !crew_.formed()) return cluster::kExitLeft;
       if (!epoch.ok() && epoch.error().code() == ErrorCode::kBusy && !stopped()) continue;
       if (!epoch.ok()) return ended(epoch.error());
+      epoch_ = epoch->number;
       const auto code = epoch->rank == 0 && !crew_.has_run() && !under_way() ? lead() : work();
       if (code) return *code;
     }
@@ -176,6 +182,8 @@ class WorkerLoop {
 
  private:
   bool stopped() const { return member_.stop_asked() || member_.over().has_value(); }
+
+  bool another_epoch() { return membership_.next(epoch_, std::chrono::milliseconds(1)).ok(); }
 
   int ended(const Error& error) {
     if (const auto over = member_.over()) return static_cast<int>(*over);
@@ -196,10 +204,12 @@ class WorkerLoop {
     const train::Environment environment{.fs = io::default_file_system(),
                                          .engine = engine_,
                                          .workers = 1,
-                                         .stop = [this] { return stopped(); },
+                                         // Whoever was to say what is trained may be gone.
+                                         .stop = [this] { return stopped() || another_epoch(); },
                                          .build = *build,
                                          .argv = {}};
     auto made = train::Follower::create(call_.session.config, environment, crew_);
+    if (!made.ok() && made.error().code() == ErrorCode::kBusy && !stopped()) return std::nullopt;
     if (!made.ok()) return ended(made.error());
     follower_ = std::move(*made);
     return std::nullopt;
@@ -207,8 +217,10 @@ class WorkerLoop {
 
   // The exit status; nothing when another epoch is to be waited for.
   std::optional<int> work() {
-    if (follower_ == nullptr)
+    if (follower_ == nullptr) {
       if (const auto code = learn()) return *code;
+      if (follower_ == nullptr) return std::nullopt;
+    }
     if (!crew_.formed()) {
       const auto formed = crew_.form();
       if (!formed.ok()) return ended(formed.error());
@@ -228,6 +240,11 @@ class WorkerLoop {
   std::optional<int> lead() {
     call_.session.crew = &crew_;
     call_.session.stop = [this] { return member_.stop_asked(); };
+    // Its connections may have ended while nobody looked.
+    if (crew_.formed() && crew_.ended(crew_.epoch().number)) {
+      crew_.leave("the epoch has ended");
+      return std::nullopt;
+    }
     crew_.restarted();
     const auto outcome = run_session(call_.session, engine_);
     if (!outcome.ok() && crew_.restarts()) {
@@ -239,6 +256,7 @@ class WorkerLoop {
       crew_.leave("another epoch goes on");
       return cluster::kExitLeft;
     }
+    if (!outcome.ok() && (crew_.out() || (leave_.asked() && !crew_.formed()))) return cluster::kExitLeft;
     if (outcome.ok()) fault_point("barrier", outcome->steps, 0);
     if (outcome.ok() && crew_.formed()) (void)train::send_command(crew_.group(), {});
     const int code = report_outcome(outcome);
@@ -261,7 +279,9 @@ class WorkerLoop {
   runtime::Engine& engine_;
   cluster::Member& member_;
   CoordinatedMembership membership_;
+  LeaveOnSignal leave_;
   train::Crew crew_;
+  int64_t epoch_ = 0;  // the last that was seen
   std::unique_ptr<train::Follower> follower_;
 };
 
@@ -300,7 +320,6 @@ Result<int> work(WorkerCall& call) {
   if (const auto state = cluster::read_cluster_file(io::default_file_system(), state_file); state.ok())
     train::set_job_begin(state->started);
   const auto hangs = watch_for_hangs(call.session.config);
-  const LeaveOnSignal leave(*member);
   return WorkerLoop(call, *engine, *member).run();
 }
 

@@ -25,7 +25,8 @@ std::vector<size_t> first_cells(const std::vector<checkpoint::TensorSpec>& tenso
 
 }  // namespace
 
-Result<CellSnapshot> deal_again(runtime::Collectives& c, const CellSnapshot* mine) {
+Result<CellSnapshot> deal_again(runtime::Collectives& c, int64_t step, const CellSnapshot* mine) {
+  if (mine != nullptr && mine->info.step != step) mine = nullptr;  // left over from another leader
   std::vector<int64_t> everyone(static_cast<size_t>(c.size()));
   std::iota(everyone.begin(), everyone.end(), 0);
   const std::vector<size_t> first = first_cells(mine == nullptr ? decltype(mine->tensors)() : mine->tensors);

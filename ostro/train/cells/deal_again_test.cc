@@ -27,7 +27,7 @@ Saved finish_by(const std::vector<const CellSnapshot*>& left, io::FileSystem& fs
       mesh, [&](int64_t) -> io::FileSystem& { return fs; },
       [&](runtime::Collectives& c) {
         const auto rank = static_cast<size_t>(c.rank());
-        return deal_again(c, rank < left.size() ? left[rank] : nullptr);
+        return deal_again(c, 8, rank < left.size() ? left[rank] : nullptr);
       });
 }
 

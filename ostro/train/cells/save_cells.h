@@ -33,7 +33,7 @@ Result<CellSnapshot> snapshot_cells(const WorkerPlan& plan, runtime::Collectives
 // When a worker was lost before a checkpoint was complete: called by all workers of the new group, each with
 // what it still has of it, or null. Every cell goes to the first worker that has it. Returns what this worker
 // writes now; no tensors if nobody has anything. kNotFound: a cell is at no worker any more.
-Result<CellSnapshot> deal_again(runtime::Collectives& group, const CellSnapshot* mine);
+Result<CellSnapshot> deal_again(runtime::Collectives& group, int64_t step, const CellSnapshot* mine);
 
 // The place of a checkpoint. All workers see the same files below `root`.
 struct SharedSave {

@@ -128,7 +128,7 @@ Result<Settled> Crew::settle_state() {
   return settled;
 }
 
-void Crew::adopted(int64_t step) { settled_ = {.has_state = true, .lost = "", .step = step, .last = {}}; }
+void Crew::adopted(int64_t step) { settled_ = {.has_state = true, .lost = "", .step = step}; }
 
 bool Crew::ended(int64_t epoch) const {
   if (!formed() || epoch_.number != epoch) return true;

@@ -70,6 +70,8 @@ class Crew {
   // The state that the workers have is of no use. And the run has to be opened again, from a checkpoint.
   void forget() { settled_ = Settled(); }
   void restart();
+  // The run has to be opened again, or is another worker's; the state is as it was.
+  void reopen() { restarts_ = true; }
   bool restarts() const { return restarts_; }
   // The run is open again.
   void restarted() { restarts_ = false; }

@@ -25,7 +25,8 @@ class ProcessRunner final : public StepRunner, private SpreadState {
       RETURN_IF_ERROR(check_step(state.step));
       // The others may have finished this step when a worker was lost.
       if (crew_.worker().step_number() > state.step) {
-        result = crew_.settled().last;
+        result = crew_.worker().last_result();
+        if (!result.ok) return lost("this worker does not know the result of its last step");
         RETURN_IF_ERROR(command({Command::Kind::kPrints}));
         ASSIGN_OR_RETURN(result.prints, crew_.worker().prints(crew_.group()));
         return Status();
@@ -73,7 +74,11 @@ class ProcessRunner final : public StepRunner, private SpreadState {
   Status save(io::FileSystem& fs, const std::string& root, const checkpoint::Info& info,
               checkpoint::AsyncSaver& saver) override {
     return together(true, [&]() -> Status {
-      RETURN_IF_ERROR(check_step(info.step));
+      if (crew_.worker().step_number() != info.step)
+        return lost(
+            fmt::format("the workers are after step {}, "
+                        "and step {} was to be saved",
+                        crew_.worker().step_number(), info.step));
       RETURN_IF_ERROR(command({Command::Kind::kSave, info.step}));
       ASSIGN_OR_RETURN(CellSnapshot snapshot, cells().snapshot(crew_.group(), info));
       return start(fs, root, std::move(snapshot), saver);
@@ -87,7 +92,7 @@ class ProcessRunner final : public StepRunner, private SpreadState {
     bool complete = true;
     RETURN_IF_ERROR(together(true, [&]() -> Status {
       RETURN_IF_ERROR(command({Command::Kind::kSaveAgain, mine->info.step}));
-      Result<CellSnapshot> snapshot = deal_again(crew_.group(), mine.get());
+      Result<CellSnapshot> snapshot = deal_again(crew_.group(), mine->info.step, mine.get());
       complete = snapshot.ok() || snapshot.error().code() != ErrorCode::kNotFound;
       if (!complete) return Status();
       RETURN_IF_ERROR(snapshot);
@@ -117,9 +122,9 @@ class ProcessRunner final : public StepRunner, private SpreadState {
   }
 
   CellWork& cells() {
-    if (cells_ == nullptr || cells_of_ != &crew_.worker()) {
+    if (cells_ == nullptr || cells_of_ != crew_.epoch().number) {
       cells_ = std::make_unique<CellWork>(crew_.plan(), crew_.worker(), cell_boxes(crew_.config()));
-      cells_of_ = &crew_.worker();
+      cells_of_ = crew_.epoch().number;
     }
     return *cells_;
   }
@@ -147,7 +152,8 @@ class ProcessRunner final : public StepRunner, private SpreadState {
   }
 
   Status come_together(bool state) {
-    if (crew_.formed() && crew_.switch_due()) {
+    // Who leads and leaves closes the run first (Run::train).
+    if (crew_.formed() && crew_.switch_due() && !crew_.leaves_next()) {
       // Whoever does not hear it sees that the connections end.
       (void)command({Command::Kind::kSwitch});
       crew_.leave("another epoch goes on");
@@ -155,6 +161,10 @@ class ProcessRunner final : public StepRunner, private SpreadState {
     if (!crew_.formed()) {
       const TimeScope scope(crew_.epoch().number == 0 ? first_use() : TimeUse::kRecovery);
       RETURN_IF_ERROR(crew_.form());
+    }
+    if (!crew_.leads()) {
+      crew_.reopen();
+      return io_error("another worker leads from here");
     }
     if (!state || crew_.settled().has_state) return Status();
     return lost(crew_.settled().lost.empty() ? "no worker has a part of it" : crew_.settled().lost);
@@ -175,7 +185,7 @@ class ProcessRunner final : public StepRunner, private SpreadState {
 
   Crew& crew_;
   std::unique_ptr<CellWork> cells_;
-  const Worker* cells_of_ = nullptr;
+  int64_t cells_of_ = 0;  // an epoch
   UnfinishedSave unfinished_;
 };
 

@@ -178,16 +178,17 @@ Result<Settled> settle(const WorkerPlan& plan, runtime::Collectives& c, const Li
   if (!out.lost.empty()) return out;
   out.has_state = true;
   Cells own, kept, new_own, new_kept;
+  StepResult last;
   if (brings) {
     if (behind) RETURN_IF_ERROR(live.worker->finish_with(measured));
-    out.last = live.worker->last_result();
+    last = live.worker->last_result();
     own = live.worker->own(), kept = live.worker->kept();
   }
   fault_point("transfer", out.step, c.rank());
   RETURN_IF_ERROR(mover.move(own, kept, new_own, new_kept));
   // Only now may anybody give up the cells that he had.
   RETURN_IF_ERROR(barrier(c));
-  worker.adopt_cells(std::move(new_own), std::move(new_kept), out.step);
+  worker.adopt_cells(std::move(new_own), std::move(new_kept), out.step, std::move(last));
   return out;
 }
 

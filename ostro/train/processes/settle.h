@@ -19,8 +19,6 @@ struct Settled {
   bool has_state = false;
   std::string lost;  // without a state: what is missing; "": nobody brought one
   int64_t step = 0;
-  // Of that step, if it was finished beside this worker: all but the fingerprints.
-  StepResult last;
 };
 
 // The layout of a state on so many workers.

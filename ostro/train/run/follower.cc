@@ -81,7 +81,7 @@ Result<std::unique_ptr<Follower>> Follower::create(const TrainConfig& given, con
   ASSIGN_OR_RETURN(const std::string program_hash, job_value(crew, kProgramKey, env.stop));
   RETURN_IF_ERROR(check_equal("the programs' hash is", programs_hash(programs), program_hash));
   ASSIGN_OR_RETURN(const std::string remat, config.model_options().remat());
-  crew.set_run(programs, remat, config);
+  if (!crew.has_run()) crew.set_run(programs, remat, config);
   crew.membership().ready();
   return out;
 }
@@ -128,7 +128,7 @@ Result<bool> Follower::obey(Batches& batches) {
       }
       case Command::Kind::kSaveAgain: {
         (void)saver_.wait();
-        Result<CellSnapshot> snapshot = deal_again(group, unfinished_.snapshot.get());
+        Result<CellSnapshot> snapshot = deal_again(group, command.step, unfinished_.snapshot.get());
         if (!snapshot.ok() && snapshot.error().code() == ErrorCode::kNotFound) break;  // it is lost
         RETURN_IF_ERROR(snapshot);
         RETURN_IF_ERROR(join(command.step, std::move(*snapshot)));

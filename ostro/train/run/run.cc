@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <chrono>
+#include <thread>
 
 #include "ostro/base/failpoint.h"
 #include "ostro/base/log.h"
@@ -25,6 +26,9 @@
 namespace ostro::train {
 namespace {
 
+constexpr std::chrono::milliseconds kWaitForLock{100};
+constexpr int kMostWaitsForLock = 3000;  // five minutes
+
 std::string in(const std::string& directory, const char* name) { return directory + "/" + name; }
 
 }  // namespace
@@ -45,8 +49,19 @@ Result<std::unique_ptr<Run>> Run::open(const TrainConfig& given, const Environme
     run->record_ = std::move(record).value();
   else if (record.error().code() != ErrorCode::kNotFound)
     log_warning(fmt::format("the record of earlier sessions is lost: {}", record.error().message()));
-  ASSIGN_OR_RETURN(run->lock_,
-                   lock_run(fs, run->directory_, static_cast<int64_t>(run->record_.sessions.size()) + 1));
+  const auto lock = [&] {
+    return lock_run(fs, run->directory_, static_cast<int64_t>(run->record_.sessions.size()) + 1);
+  };
+  auto locked = lock();
+  // A leader before this one may be on its way out, or stopped.
+  const Crew* crew = environment.crew;
+  for (int i = 0; crew != nullptr && !locked.ok() && locked.error().code() == ErrorCode::kBusy; ++i) {
+    if (i == 0) log_warning(locked.error().message() + "; waiting for it");
+    if ((environment.stop && environment.stop()) || i >= kMostWaitsForLock) break;
+    std::this_thread::sleep_for(kWaitForLock);
+    locked = lock();
+  }
+  ASSIGN_OR_RETURN(run->lock_, std::move(locked));
   ASSIGN_OR_RETURN(const bool exists, fs.exists(in(run->directory_, kChainFile)));
   if (!exists && amend)
     return not_found(
@@ -100,10 +115,10 @@ Result<std::unique_ptr<Run>> Run::open(const TrainConfig& given, const Environme
 Result<std::optional<int64_t>> Run::live_step() {
   Crew* crew = env_.crew;
   if (crew == nullptr || !crew->formed() || !crew->settled().has_state) return std::optional<int64_t>();
-  const int64_t live = crew->settled().step;
+  const int64_t live = crew->worker().step_number();
   ASSIGN_OR_RETURN(const Chain chain, read_chain_until(env_.fs, in(directory_, kChainFile), live));
   const int64_t last = chain.last_step();
-  const bool knows_last = crew->settled().last.ok;
+  const bool knows_last = crew->worker().last_result().ok;
   const bool saved = !is_due(config_, last) || chain.find_checkpoint(last) != nullptr || last == 0;
   if ((last == live && (saved || knows_last)) || (last == live - 1 && saved && knows_last)) return {last};
   log_warning(
@@ -202,7 +217,11 @@ Status Run::resume(Resumption from, bool amend) {
         "run another trainer.id, or go back to the code that began it",
         directory_, from.period.program_hash, now.program_hash,
         step == 0 ? "" : fmt::format("to go on with it after step {}, add --amend; ", step)));
-  RETURN_IF_ERROR(checkpoint::remove_leftovers(fs, in(directory_, "checkpoints")));
+  // Others may still write there what will be of no use.
+  if (const Status removed = checkpoint::remove_leftovers(fs, in(directory_, "checkpoints")); !removed.ok()) {
+    if (env_.crew == nullptr) return removed;
+    log_warning(removed.error().message());
+  }
   if (takes_over_) {
     state_ = std::move(from.state);
     log_info(fmt::format("going on with {} after step {}, with the state that the workers have", directory_,
@@ -226,7 +245,7 @@ Status Run::resume(Resumption from, bool amend) {
       step > from.period.first && is_due(from.held, step) && chain_->chain().find_checkpoint(step) == nullptr;
   if (takes_over_ && lacks_checkpoint) {
     save_first_ = true;
-    measured_ = measured_text(env_.crew->settled().last);
+    measured_ = measured_text(env_.crew->worker().last_result());
   } else if (lacks_checkpoint)
     RETURN_IF_ERROR(chain_->append(CheckpointEntry{step, from.name}));
   if (amends) {

@@ -38,7 +38,8 @@ class Worker {
   void adopt(const State& state);
   // The same from parts: what this worker owns, and its copy of what kept_for(rank) owns of the mirrored
   // parameters (worker_plan.h). They are the state after `step` steps.
-  void adopt_cells(Cells own, Cells kept, int64_t step);
+  // `last`: the result of that step, if this process did it.
+  void adopt_cells(Cells own, Cells kept, int64_t step, StepResult last = {});
   // Runs one step together with all other workers. `batch` holds the rows of all leaves; the worker reads
   // only those of its own leaves.
   Result<StepResult> step(runtime::Collectives& collectives, const BatchArrays& batch,

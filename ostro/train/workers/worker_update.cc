@@ -68,7 +68,8 @@ void Worker::adopt(const State& state) {
   adopt_cells(std::move(own), std::move(kept), state.step);
 }
 
-void Worker::adopt_cells(Cells own, Cells kept, int64_t step) {
+void Worker::adopt_cells(Cells own, Cells kept, int64_t step, StepResult last) {
+  last_ = std::move(last);
   own_ = std::move(own), kept_ = std::move(kept);
   step_ = step;
   pending_.reset();
