@@ -12,10 +12,9 @@
 
 #include "ostro/cli/main/commands.h"
 #include "ostro/cli/main/exit_code.h"
+#include "ostro/cli/run/coordinator_options.h"
 #include "ostro/cli/run/worker_words.h"
 #include "ostro/cluster/coordinator.h"
-#include "ostro/io/files/local_file_system.h"
-#include "ostro/train/options/mesh.h"
 #include "ostro/train/run/signals.h"
 
 namespace ostro::cli {
@@ -106,52 +105,39 @@ Result<int> coordinate(cluster::CoordinatorOptions options) {
   return status;
 }
 
-// The journal lies in the run's directory, so two coordinators of one run find each other.
-Result<std::string> journal_of(const train::TrainConfig& config) {
-  const std::string directory = train::run_directory(config);
-  if (directory.find("://") != std::string::npos)
-    return invalid_argument(fmt::format(
-        "trainer.log_dir: {} is no local folder; name the coordinator's file with --journal", directory));
-  RETURN_IF_ERROR(io::local_file_system().make_dirs(directory));
-  return directory + "/coordinator.journal";
-}
-
 }  // namespace
 
 int coordinator_command(Args args) {
-  cluster::CoordinatorOptions options;
-  int64_t port = 0;
+  std::string bind = "127.0.0.1", journal;
+  int64_t port = 0, min_workers = 1, max_workers = 1;
   args.summary(
       "Decides who is in a run on several machines: workers (ostro worker) connect to it. Launchers start it "
       "(ostro launch). It prints a line of JSON for each event, and ends when the run does. Workers prove "
-      "that "
-      "they know OSTRO_JOB_SECRET. SIGTERM: the workers save and stop.");
-  args.option("--bind", &options.bind, "ADDRESS",
+      "that they know OSTRO_JOB_SECRET. SIGTERM: the workers save and stop.");
+  args.option("--bind", &bind, "ADDRESS",
               "where it listens, in numbers; other addresses than 127.0.0.1 need OSTRO_JOB_SECRET");
   args.option("--port", &port, "N", "where it listens; 0: any free one, which it prints");
-  args.option("--min_workers", &options.min_workers, "N", "training goes on with as few", Args::kRequired);
-  args.option("--max_workers", &options.max_workers, "N", "and with so many at most", Args::kRequired);
+  args.option("--min_workers", &min_workers, "N", "training goes on with as few", Args::kRequired);
+  args.option("--max_workers", &max_workers, "N", "and with so many at most", Args::kRequired);
   args.option(
-      "--journal", &options.journal, "FILE",
+      "--journal", &journal, "FILE",
       "remembers the last epoch, so that a restarted coordinator goes on; only one coordinator can use "
       "it. Without it: coordinator.journal in the run's directory");
   args.config();
   if (auto code = args.parse()) return *code;
   const auto config = args.load_config();
   if (!config.ok()) return report_error(config.error());
-  const Status workers = check_workers(options.min_workers, options.max_workers, *config);
+  const Status workers = check_workers(min_workers, max_workers, *config);
   if (!workers.ok()) return report_error(workers.error());
   if (port < 0 || port > 65535)
     return report_error(invalid_argument(fmt::format("--port: {} is not a number from 0 to 65535", port)));
-  options.port = static_cast<int>(port);
-  options.multiple = train::mesh_multiple(config->trainer.sharding);
-  if (const char* secret = std::getenv("OSTRO_JOB_SECRET")) options.secret = secret;
-  if (options.journal.empty()) {
-    auto journal = journal_of(*config);
-    if (!journal.ok()) return report_error(journal.error());
-    options.journal = std::move(*journal);
-  }
-  const auto code = coordinate(std::move(options));
+  auto options = coordinator_options(*config, min_workers, max_workers);
+  if (!options.ok()) return report_error(options.error());
+  options->bind = bind;
+  options->port = static_cast<int>(port);
+  if (!journal.empty()) options->journal = journal;
+  if (const char* secret = std::getenv("OSTRO_JOB_SECRET")) options->secret = secret;
+  const auto code = coordinate(std::move(*options));
   return code.ok() ? *code : report_error(code.error());
 }
 

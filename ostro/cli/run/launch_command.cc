@@ -11,13 +11,11 @@
 #include "ostro/base/log.h"
 #include "ostro/cli/main/commands.h"
 #include "ostro/cli/main/exit_code.h"
+#include "ostro/cli/run/coordinator_options.h"
 #include "ostro/cli/run/worker_words.h"
 #include "ostro/cli/shared/own_path.h"
 #include "ostro/cluster/coordinator.h"
 #include "ostro/cluster/local_launcher.h"
-#include "ostro/cluster/watch/cluster_file.h"
-#include "ostro/io/files/local_file_system.h"
-#include "ostro/io/files/path.h"
 #include "ostro/train/options/config.h"
 #include "ostro/train/options/mesh.h"
 #include "ostro/train/run/signals.h"
@@ -50,34 +48,16 @@ class Silent {
   std::vector<int64_t> pids_;
 };
 
-// "replica 1, data 4, model 1", or "" where so many workers form none.
-std::string mesh_text(const train::TrainConfig& config, int64_t workers) {
-  const auto sharding = train::sharding_for(config.trainer.sharding, workers);
-  if (!sharding.ok()) return "";
-  std::string text;
-  for (const auto& axis : sharding->mesh.axes)
-    text += fmt::format("{}{} {}", text.empty() ? "" : ", ", axis.name, axis.size);
-  return text;
-}
-
 Result<int> launch(int64_t workers, int64_t min_workers, const train::TrainConfig& config,
                    const std::vector<std::string>& words) {
-  const std::string directory = train::run_directory(config);
   cluster::LocalWorkers local;
   local.count = workers;
   const char* given = std::getenv("OSTRO_JOB_SECRET");
   const std::string secret = given != nullptr && *given != '\0' ? given : new_secret();
-  cluster::CoordinatorOptions options;
+  ASSIGN_OR_RETURN(cluster::CoordinatorOptions options, coordinator_options(config, min_workers, workers));
   options.secret = secret;
-  options.min_workers = min_workers;
-  options.max_workers = workers;
-  options.multiple = train::mesh_multiple(config.trainer.sharding);
   Silent silent;
   options.on_silence = [&](const cluster::Hello& hello) { silent.add(hello); };
-  options.mesh = [&](int64_t size) { return mesh_text(config, size); };
-  RETURN_IF_ERROR(io::local_file_system().make_dirs(directory));
-  options.journal = io::join_path(directory, cluster::kJournalFile);
-  options.state_file = io::join_path(directory, cluster::kClusterFile);
   ASSIGN_OR_RETURN(const auto coordinator, cluster::Coordinator::start(options));
   ASSIGN_OR_RETURN(const std::string path, own_path());
   local.command = {path, "worker", "--coordinator", fmt::format("127.0.0.1:{}", coordinator->port())};

@@ -3,17 +3,17 @@
 
 #include <fmt/format.h>
 
-#include <atomic>
 #include <cstdlib>
 #include <limits>
 #include <optional>
-#include <thread>
 
 #include "ostro/base/log.h"
 #include "ostro/base/watch/fault_point.h"
 #include "ostro/base/watch/pulse.h"
 #include "ostro/cli/main/commands.h"
 #include "ostro/cli/main/exit_code.h"
+#include "ostro/cli/run/coordinated_membership.h"
+#include "ostro/cli/run/leave_on_signal.h"
 #include "ostro/cli/run/train_run.h"
 #include "ostro/cli/run/worker_hang.h"
 #include "ostro/cli/shared/build_progress.h"
@@ -21,100 +21,14 @@
 #include "ostro/cluster/local_launcher.h"
 #include "ostro/cluster/member.h"
 #include "ostro/cluster/watch/cluster_file.h"
-#include "ostro/dist/gloo_group.h"
 #include "ostro/io/files/path.h"
 #include "ostro/io/s3/routing_file_system.h"
 #include "ostro/train/record/version.h"
 #include "ostro/train/report/goodput.h"
 #include "ostro/train/run/follower.h"
-#include "ostro/train/run/signals.h"
 
 namespace ostro::cli {
 namespace {
-
-// What training is told of the coordinator's decisions.
-class CoordinatedMembership final : public train::Membership {
- public:
-  CoordinatedMembership(cluster::Member& member, std::string bind, std::string secret)
-      : member_(member), bind_(std::move(bind)), secret_(std::move(secret)) {}
-
-  Result<train::EpochView> next(int64_t after, std::chrono::milliseconds timeout) override {
-    ASSIGN_OR_RETURN(const cluster::Epoch epoch, member_.wait_epoch(after, timeout));
-    return train::EpochView{epoch.number, epoch.rank, epoch.size, epoch.hosts};
-  }
-  dist::KeyValue& store(int64_t epoch) override { return member_.store(epoch); }
-  dist::KeyValue& job() override { return member_.store(0); }
-  Result<std::unique_ptr<dist::Group>> connect(const train::EpochView& epoch, const ir::Mesh& mesh) override {
-    dist::GlooOptions options;
-    options.bind = bind_;
-    options.secret = secret_;
-    options.epoch = epoch.number;
-    auto group = dist::connect_gloo(mesh, epoch.rank, member_.store(epoch.number),
-                                    fmt::format("gloo/{}", epoch.number), options);
-    // One that did not come in time is lost, for this epoch at least.
-    if (!group.ok() && group.error().code() == ErrorCode::kBusy) return io_error(group.error().message());
-    if (!group.ok()) return group.error();
-    return std::unique_ptr<dist::Group>(
-        std::make_unique<EpochGroup>(std::move(*group), member_, epoch.number));
-  }
-  void ready() override { member_.ready(); }
-  void began(int64_t epoch) override {
-    pulse_epoch(epoch);
-    member_.began(epoch);
-  }
-  void fault(int64_t epoch, const std::string& why) override { member_.fault(epoch, why); }
-
- private:
-  // Connections that end when their epoch does.
-  class EpochGroup final : public dist::Group {
-   public:
-    EpochGroup(std::unique_ptr<dist::Group> group, cluster::Member& member, int64_t epoch)
-        : group_(std::move(group)), member_(member), epoch_(epoch) {
-      member_.on_end(epoch_, [this](const std::string& reason) { group_->abort(reason); });
-    }
-    ~EpochGroup() override { member_.on_end(epoch_, nullptr); }
-
-    int64_t rank() const override { return group_->rank(); }
-    int64_t size() const override { return group_->size(); }
-    int64_t bytes_sent() const override { return group_->bytes_sent(); }
-    std::vector<int64_t> peers(std::string_view axes) const override { return group_->peers(axes); }
-    Status exchange(std::span<const int64_t> peers, std::span<const std::span<const std::byte>> send,
-                    std::span<const std::span<std::byte>> receive) override {
-      const int64_t before = group_->bytes_sent();
-      Status status;
-      {
-        const PulseWait wait;
-        status = group_->exchange(peers, send, receive);
-      }
-      pulse_sent(group_->bytes_sent() - before);
-      return status;
-    }
-    Result<int64_t> start(std::span<const int64_t> peers, std::span<const std::span<const std::byte>> send,
-                          std::span<const std::span<std::byte>> receive) override {
-      return group_->start(peers, send, receive);
-    }
-    Status wait(int64_t ticket) override {
-      const int64_t before = group_->bytes_sent();
-      Status status;
-      {
-        const PulseWait wait;
-        status = group_->wait(ticket);
-      }
-      pulse_sent(group_->bytes_sent() - before);
-      return status;
-    }
-    void abort(const std::string& reason) override { group_->abort(reason); }
-    void wait_for_ever(bool on) override { group_->wait_for_ever(on); }
-
-   private:
-    std::unique_ptr<dist::Group> group_;
-    cluster::Member& member_;
-    int64_t epoch_;
-  };
-
-  cluster::Member& member_;
-  const std::string bind_, secret_;
-};
 
 struct WorkerCall {
   std::string coordinator, bind = "127.0.0.1", secret;
@@ -130,29 +44,6 @@ Result<std::pair<std::string, int>> parse_address(const std::string& text) {
     return invalid_argument(fmt::format("--coordinator: \"{}\" is not ADDRESS:PORT", text));
   return std::pair(text.substr(0, colon), std::stoi(port));
 }
-
-// SIGTERM makes this worker leave; the others go on.
-class LeaveOnSignal {
- public:
-  explicit LeaveOnSignal(cluster::Member& member)
-      : thread_([this, &member] {
-          while (!ended_ && !signals_.stop_requested()) std::this_thread::sleep_for(kLook);
-          if (ended_) return;
-          asked_ = true;
-          member.leave();
-        }) {}
-  ~LeaveOnSignal() {
-    ended_ = true;
-    thread_.join();
-  }
-  bool asked() const { return asked_; }
-
- private:
-  static constexpr std::chrono::milliseconds kLook{50};
-  const train::StopSignals signals_;
-  std::atomic<bool> ended_ = false, asked_ = false;
-  std::thread thread_;
-};
 
 // Leads or follows, from one epoch to the next, until the run is over.
 class WorkerLoop {

@@ -1,0 +1,42 @@
+#include "ostro/cli/run/coordinator_options.h"
+
+#include <fmt/format.h>
+
+#include "ostro/cluster/watch/cluster_file.h"
+#include "ostro/io/files/local_file_system.h"
+#include "ostro/io/files/path.h"
+#include "ostro/train/options/mesh.h"
+
+namespace ostro::cli {
+namespace {
+
+// "replica 1, data 4, model 1", or "" where so many workers form none.
+std::string mesh_text(const train::TrainConfig& config, int64_t workers) {
+  const auto sharding = train::sharding_for(config.trainer.sharding, workers);
+  if (!sharding.ok()) return "";
+  std::string text;
+  for (const auto& axis : sharding->mesh.axes)
+    text += fmt::format("{}{} {}", text.empty() ? "" : ", ", axis.name, axis.size);
+  return text;
+}
+
+}  // namespace
+
+Result<cluster::CoordinatorOptions> coordinator_options(const train::TrainConfig& config, int64_t min_workers,
+                                                        int64_t max_workers) {
+  const std::string directory = train::run_directory(config);
+  if (directory.find("://") != std::string::npos)
+    return invalid_argument(fmt::format(
+        "trainer.log_dir: {} is no local folder, where a coordinator keeps its journal", directory));
+  cluster::CoordinatorOptions options;
+  options.min_workers = min_workers;
+  options.max_workers = max_workers;
+  options.multiple = train::mesh_multiple(config.trainer.sharding);
+  options.mesh = [config](int64_t size) { return mesh_text(config, size); };
+  RETURN_IF_ERROR(io::local_file_system().make_dirs(directory));
+  options.journal = io::join_path(directory, cluster::kJournalFile);
+  options.state_file = io::join_path(directory, cluster::kClusterFile);
+  return options;
+}
+
+}  // namespace ostro::cli

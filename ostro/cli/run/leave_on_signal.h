@@ -1,0 +1,36 @@
+// A worker that is asked to leave.
+#pragma once
+
+#include <atomic>
+#include <chrono>
+#include <thread>
+
+#include "ostro/cluster/member.h"
+#include "ostro/train/run/signals.h"
+
+namespace ostro::cli {
+
+// SIGTERM makes this worker leave; the others go on.
+class LeaveOnSignal {
+ public:
+  explicit LeaveOnSignal(cluster::Member& member)
+      : thread_([this, &member] {
+          while (!ended_ && !signals_.stop_requested()) std::this_thread::sleep_for(kLook);
+          if (ended_) return;
+          asked_ = true;
+          member.leave();
+        }) {}
+  ~LeaveOnSignal() {
+    ended_ = true;
+    thread_.join();
+  }
+  bool asked() const { return asked_; }
+
+ private:
+  static constexpr std::chrono::milliseconds kLook{50};
+  const train::StopSignals signals_;
+  std::atomic<bool> ended_ = false, asked_ = false;
+  std::thread thread_;
+};
+
+}  // namespace ostro::cli
