@@ -46,11 +46,11 @@ class EpochStore : public dist::KeyValue {
   int64_t epoch_;
 };
 
-constexpr std::chrono::minutes kPatience{10};
+constexpr std::chrono::minutes kAwayPatience{10};
 
 struct Member::State {
   State(Joined joined, const Hello& hello, Link::Reconnect reconnect)
-      : link(std::move(joined), hello, std::move(reconnect), kPatience) {}
+      : link(std::move(joined), hello, std::move(reconnect), kAwayPatience) {}
   std::mutex mutex;
   std::map<int64_t, EpochStore> stores;
   Link link;  // the last to be made and the first to end: its thread runs callbacks
