@@ -48,6 +48,7 @@ class Crew {
 
   bool formed() const { return group_ != nullptr; }
   const EpochView& epoch() const { return epoch_; }
+  bool stopped() const { return stop_(); }
   bool leads() const { return epoch_.rank == 0; }
   // Of the last form(): whether the workers have a state, and the step that it is after.
   const Settled& settled() const { return settled_; }

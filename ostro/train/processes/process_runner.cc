@@ -15,6 +15,8 @@
 namespace ostro::train {
 namespace {
 
+constexpr std::chrono::seconds kPatienceOfLeader{3};
+
 class ProcessRunner final : public StepRunner, private SpreadState {
  public:
   explicit ProcessRunner(Crew& crew) : crew_(crew) {}
@@ -160,6 +162,16 @@ class ProcessRunner final : public StepRunner, private SpreadState {
     }
     if (!crew_.formed()) {
       const TimeScope scope(crew_.epoch().number == 0 ? first_use() : TimeUse::kRecovery);
+      // A leader that is cut off from the others must not keep the run from them.
+      const auto until = std::chrono::steady_clock::now() + kPatienceOfLeader;
+      Result<EpochView> epoch = crew_.wait_epoch();
+      while (!epoch.ok() && epoch.error().code() == ErrorCode::kBusy && !crew_.stopped()) {
+        if (crew_.epoch().number > 0 && std::chrono::steady_clock::now() > until) {
+          crew_.reopen();
+          return io_error("no epoch has begun since the last one ended; the run is closed until one does");
+        }
+        epoch = crew_.wait_epoch();
+      }
       RETURN_IF_ERROR(crew_.form());
     }
     if (!crew_.leads()) {
