@@ -143,10 +143,11 @@ Status join_slices(OpKind kind, ir::DType dtype, std::span<const char* const> sl
   } else {
     with_element_type(dtype, [&](auto tag) {
       using T = decltype(tag);
-      join_in_order(slices, n, reinterpret_cast<T*>(out), pool, [kind](T a, T b) {
+      const bool sums = kind == OpKind::all_reduce_int;
+      join_in_order(slices, n, reinterpret_cast<T*>(out), pool, [sums]([[maybe_unused]] T a, [[maybe_unused]] T b) {
         if constexpr (std::is_integral_v<T>) {
           using U = std::make_unsigned_t<T>;
-          if (kind == OpKind::all_reduce_int) return static_cast<T>(static_cast<U>(a) + static_cast<U>(b));
+          if (sums) return static_cast<T>(static_cast<U>(a) + static_cast<U>(b));
         }
         return larger(a, b);
       });
