@@ -4,14 +4,16 @@
 #include <cstdint>
 #include <memory>
 #include <string>
+#include <utility>
 
 #include "ostro/config/open_section.h"
 #include "ostro/models/model_functions.h"
 
 namespace ostro::models {
 
-// The options of some model. A model's own struct T has the same functions without `virtual`, and a
-// `static constexpr const char* kType`; ModelOptionsOf<T, M> wraps it, M being the model's struct.
+// The options of some model. A model's own struct T has the same functions without `virtual`, and either
+// type() or a `static constexpr const char* kType`; ModelOptionsOf<T, M> wraps it, M being the model's
+// struct.
 class ModelOptions : public config::SectionValue {
  public:
   // Fills in values that follow from others and checks all; errors begin with the key ("model.num_heads: ").
@@ -37,7 +39,15 @@ class ModelOptionsOf final : public ModelOptions {
  public:
   T options;
 
-  std::string type() const override { return T::kType; }
+  ModelOptionsOf() = default;
+  explicit ModelOptionsOf(T value) : options(std::move(value)) {}
+
+  std::string type() const override {
+    if constexpr (requires(const T& o) { o.type(); })
+      return options.type();
+    else
+      return T::kType;
+  }
   void visit_options(config::OptionTable& table) override { options.visit_options(table); }
   std::unique_ptr<config::SectionValue> clone() const override {
     return std::make_unique<ModelOptionsOf>(*this);

@@ -9,7 +9,7 @@
 #include "ostro/eval/loaded_model.h"
 #include "ostro/hf/export.h"
 #include "ostro/io/s3/routing_file_system.h"
-#include "ostro/models/llama.h"
+#include "ostro/models/decoder/decoder.h"
 
 namespace ostro::cli {
 namespace {
@@ -20,8 +20,8 @@ Result<eval::Parameters> export_model(const std::string& checkpoint, const std::
   io::FileSystem& fs = io::default_file_system();
   ASSIGN_OR_RETURN(eval::LoadedModel model, eval::load_model(fs, checkpoint, tokenizer, models, trust));
   const auto* llama =
-      models::model_options_as<models::LlamaOptions, models::Llama>(model.config.model_options());
-  if (llama == nullptr)
+      models::model_options_as<models::DecoderOptions, models::Decoder>(model.config.model_options());
+  if (llama == nullptr || llama->type() != "llama")
     return unsupported(fmt::format("{}: model.type {} cannot be exported; only llama can",
                                    model.parameters.path, model.config.model_options().type()));
   ASSIGN_OR_RETURN(const hf::NamedWeights weights,

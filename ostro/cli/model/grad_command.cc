@@ -11,7 +11,7 @@
 #include "ostro/eval/loaded_model.h"
 #include "ostro/hf/export.h"
 #include "ostro/io/s3/routing_file_system.h"
-#include "ostro/models/llama.h"
+#include "ostro/models/decoder/decoder.h"
 #include "ostro/train/step/batches.h"
 
 namespace ostro::cli {
@@ -20,8 +20,9 @@ namespace {
 Result<eval::MeanGradients> write_gradients(const train::TrainConfig& config, int64_t step,
                                             const std::string& checkpoint, const std::string& out,
                                             eval::Trust trust) {
-  const auto* llama = models::model_options_as<models::LlamaOptions, models::Llama>(config.model_options());
-  if (llama == nullptr)
+  const auto* llama =
+      models::model_options_as<models::DecoderOptions, models::Decoder>(config.model_options());
+  if (llama == nullptr || llama->type() != "llama")
     return unsupported(fmt::format("model.type {} has no table of interchange names; only llama has",
                                    config.model_options().type()));
   if (step < 0) return invalid_argument(fmt::format("--step {}: steps count from 0", step));

@@ -4,7 +4,7 @@
 
 #include <algorithm>
 
-#include "ostro/models/llama.h"
+#include "ostro/models/decoder/decoder.h"
 
 namespace ostro::train {
 
@@ -70,7 +70,11 @@ IntMap normal_leaves(const IntMap& leaves, const IntMap& axes) {
 }  // namespace
 
 ModelChoices builtin_models() {
-  return {std::make_shared<models::ModelOptionsOf<models::LlamaOptions, models::Llama>>()};
+  ModelChoices choices;
+  for (const models::Family& family : models::families())
+    choices.push_back(std::make_shared<models::ModelOptionsOf<models::DecoderOptions, models::Decoder>>(
+        models::DecoderOptions(family.name)));
+  return choices;
 }
 
 void TrainConfig::visit_options(config::OptionTable& t) {

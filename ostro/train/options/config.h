@@ -8,7 +8,7 @@
 
 #include "ostro/config/config.h"
 #include "ostro/data/options/options.h"
-#include "ostro/models/llama_options.h"
+#include "ostro/models/decoder/decoder_options.h"
 #include "ostro/models/model_options.h"
 #include "ostro/optim/options.h"
 #include "ostro/train/options/options.h"

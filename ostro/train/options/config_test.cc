@@ -1,6 +1,6 @@
 #include "ostro/train/options/config.h"
 
-#include "ostro/models/llama.h"
+#include "ostro/models/decoder/decoder.h"
 
 #include <doctest/doctest.h>
 
@@ -50,8 +50,9 @@ TEST_CASE("values that follow from others are filled in") {
   REQUIRE_MESSAGE(config.ok(), config.error().message());
   CHECK(config->numerics.leaf_examples == 12);  // 12 * 256 = 3,072 tokens; 24 would be 6,144
   CHECK(config->numerics.leaves == config::IntMap{{"mlp", 4}, {"pos", 2}});
-  CHECK(models::model_options_as<models::LlamaOptions, models::Llama>(config->model_options())->head_dim ==
-        64);
+  CHECK(
+      models::model_options_as<models::DecoderOptions, models::Decoder>(config->model_options())->head_dim ==
+      64);
   CHECK(run_directory(*config) == "runs/quickstart");
   CHECK(default_leaf_examples({16}, 256) == 16);
   CHECK(default_leaf_examples({16}, 5000) == 1);
@@ -151,7 +152,11 @@ TEST_CASE("every option has another legal value, and the canonical config shows 
       for (const auto& [path, value] : info.beside) before.push_back({path, value});
       std::vector<Override> after = before;
       after.push_back({info.path, info.other_value});
-      const Result<TrainConfig> a = load_train_config(file, before), b = load_train_config(file, after);
+      // The files describe a Llama; what it has, another family may refuse.
+      const bool family = !info.selects.empty() && info.selects[0].first == "model.type" &&
+                          info.selects[0].second != base->model.value().type();
+      const std::string& below = family ? std::string() : file;
+      const Result<TrainConfig> a = load_train_config(below, before), b = load_train_config(below, after);
       REQUIRE_MESSAGE(a.ok(), info.path, ": ", a.error().message());
       REQUIRE_MESSAGE(b.ok(), b.error().message());
       CHECK_MESSAGE(config::resolved_yaml(*a) != config::resolved_yaml(*b), info.path);
