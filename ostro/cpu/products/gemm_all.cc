@@ -24,10 +24,12 @@ void Gemm::run_all(ThreadPool& pool, std::span<const GemmCall> calls) {
            static_cast<double>(std::max<int64_t>(1, g.packed_k_));
   };
   double total = 0;
+  int64_t c_bytes = 0;
   for (const GemmCall& call : calls) {
     OSTRO_CHECK(call.gemm->spec_.batch.size() == 1, "a product with a batch of {}",
                 call.gemm->spec_.batch.size());
     total += work(*call.gemm);
+    c_bytes += call.gemm->m() * call.gemm->n() * element_bytes(call.gemm->spec_.out);
   }
   const double share = total / static_cast<double>(pool.threads() * kPiecesAThread);
   std::vector<Piece> pieces;
@@ -55,7 +57,8 @@ void Gemm::run_all(ThreadPool& pool, std::span<const GemmCall> calls) {
                                     .row_panel_begin = piece.row_begin,
                                     .row_panel_end = piece.row_end,
                                     .panel_begin = piece.panel_begin,
-                                    .panel_end = piece.panel_end};
+                                    .panel_end = piece.panel_end,
+                                    .c_bytes = c_bytes};
     GemmBlock(g, place, piece.call->a, b, piece.call->c).run();
   });
 }
