@@ -147,7 +147,7 @@ TEST_CASE("every option has another legal value, and the canonical config shows 
         CHECK_MESSAGE(info.path.ends_with(".type"), info.path);  // a section of one type only
         continue;
       }
-      std::vector<Override> before;
+      std::vector<Override> before = {{"data.train_urls", "[x]"}};
       for (const auto& [path, value] : info.selects) before.push_back({path, value});
       for (const auto& [path, value] : info.beside) before.push_back({path, value});
       std::vector<Override> after = before;
