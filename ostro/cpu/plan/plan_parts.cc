@@ -144,13 +144,14 @@ Status join_slices(OpKind kind, ir::DType dtype, std::span<const char* const> sl
     with_element_type(dtype, [&](auto tag) {
       using T = decltype(tag);
       const bool sums = kind == OpKind::all_reduce_int;
-      join_in_order(slices, n, reinterpret_cast<T*>(out), pool, [sums]([[maybe_unused]] T a, [[maybe_unused]] T b) {
-        if constexpr (std::is_integral_v<T>) {
-          using U = std::make_unsigned_t<T>;
-          if (sums) return static_cast<T>(static_cast<U>(a) + static_cast<U>(b));
-        }
-        return larger(a, b);
-      });
+      join_in_order(slices, n, reinterpret_cast<T*>(out), pool,
+                    [sums]([[maybe_unused]] T a, [[maybe_unused]] T b) {
+                      if constexpr (std::is_integral_v<T>) {
+                        using U = std::make_unsigned_t<T>;
+                        if (sums) return static_cast<T>(static_cast<U>(a) + static_cast<U>(b));
+                      }
+                      return larger(a, b);
+                    });
     });
   }
   return Status();
