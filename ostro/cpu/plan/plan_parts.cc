@@ -72,6 +72,19 @@ void join_in_order(std::span<const char* const> slices, int64_t n, T* out, Threa
       kBlock);
 }
 
+// What joins two elements: all_reduce_int's sum, which wraps around, or all_reduce_max's larger one.
+template <typename T>
+struct SumOrMax {
+  bool sums;
+  T operator()(T a, T b) const {
+    if constexpr (std::is_integral_v<T>) {
+      using U = std::make_unsigned_t<T>;
+      if (sums) return static_cast<T>(static_cast<U>(a) + static_cast<U>(b));
+    }
+    return larger(a, b);
+  }
+};
+
 }  // namespace
 
 Result<Peers> peers_of(const OpCall& call, const char* mesh_axes, size_t workers) {
@@ -143,15 +156,7 @@ Status join_slices(OpKind kind, ir::DType dtype, std::span<const char* const> sl
   } else {
     with_element_type(dtype, [&](auto tag) {
       using T = decltype(tag);
-      const bool sums = kind == OpKind::all_reduce_int;
-      join_in_order(slices, n, reinterpret_cast<T*>(out), pool,
-                    [sums]([[maybe_unused]] T a, [[maybe_unused]] T b) {
-                      if constexpr (std::is_integral_v<T>) {
-                        using U = std::make_unsigned_t<T>;
-                        if (sums) return static_cast<T>(static_cast<U>(a) + static_cast<U>(b));
-                      }
-                      return larger(a, b);
-                    });
+      join_in_order(slices, n, reinterpret_cast<T*>(out), pool, SumOrMax<T>{kind == OpKind::all_reduce_int});
     });
   }
   return Status();

@@ -156,7 +156,8 @@ Status Worker::finish_with(const Measured& measured) {
     own_ = std::move(pending_->new_own), kept_ = std::move(pending_->new_kept);
   } else {
     RETURN_IF_ERROR(apply(*apply_, own_, std::move(pending_->own), measured));
-    if (apply_kept_ != nullptr)
+    const bool stale = plan_.fault == WorkerFault::kStaleReplica && step_ + 1 == kStaleStep;
+    if (apply_kept_ != nullptr && !stale)
       RETURN_IF_ERROR(apply(*apply_kept_, kept_, std::move(pending_->kept), measured));
   }
   pending_.reset();
