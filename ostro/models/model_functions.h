@@ -36,7 +36,7 @@ struct ModelFunctions {
   std::function<Loss(const Arrays&, const Batch&)> loss;  // parameters are read in the compute dtype
   DecodeFunctions decode;
   // The matrices that can have adapters. The model without adapters that computes the same, up to rounding:
-  // its parameters, in the order of the model that never had any.
+  // its parameters, f32, in the order of the model that never had any.
   std::vector<nn::AdaptedMatrix> matrices;
   std::function<Arrays(const Arrays&)> merged;
 
@@ -63,7 +63,9 @@ ModelFunctions model_functions(const Options& options, int64_t vocab, DType comp
   });
   f.matrices = *matrices;
   f.merged = [like](const Arrays& leaves) {
-    return tree_leaves(nn::without_lora(tree_with_leaves(*like, leaves)));
+    const M model = tree_map(tree_with_leaves(*like, leaves),
+                             [](const std::string&, const Array& a) { return cast(a, DType::f32); });
+    return tree_leaves(nn::without_lora(model));
   };
   for_each_leaf(*like, [&](const std::string& path, const Array& a) {
     f.paths.push_back("model/" + path);

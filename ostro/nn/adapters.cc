@@ -70,7 +70,6 @@ void add_lora(Linear& linear, const std::string& path, const LoraSpec& spec, con
 }
 
 Array merged_weight(const Linear& linear) {
-  const DType dtype = linear.weight.dtype();
   const Array whole = cast(linear.weight, DType::f32);
   std::vector<int64_t> counts;
   for (const Fused::Part& part : linear.fused.parts) counts.push_back(part.count);
@@ -82,7 +81,7 @@ Array merged_weight(const Linear& linear) {
       const Array product = dot(cast(p.a, DType::f32), cast(p.b, DType::f32), kRankAxis);
       parts[i] = parts[i] + broadcast_to(product, parts[i].shape().axes) * p.scale;
     }
-  return cast(is_fused ? concat(parts, linear.fused.axis) : parts[0], dtype);
+  return is_fused ? concat(parts, linear.fused.axis) : parts[0];
 }
 
 }  // namespace ostro::nn

@@ -33,7 +33,7 @@ struct AdaptedMatrix {
 // model computes what it did before.
 void add_lora(Linear& linear, const std::string& path, const LoraSpec& spec, const Array& key,
               std::vector<AdaptedMatrix>& matrices);
-// The weight with its adapters added in f32, in its own dtype.
+// The weight with its adapters added, f32.
 Array merged_weight(const Linear& linear);
 
 // visit(path, Linear&) for every Linear of a tree.
