@@ -136,6 +136,7 @@ Status Worker::renew(runtime::Collectives& c, const Measured& measured) {
   RETURN_IF_ERROR(apply(*apply_, pending_->new_own, std::move(pending_->own), measured, &c));
   ASSIGN_OR_RETURN(pending_->new_kept, fetch_copies(c, pending_->new_own));
   pending_->renewed = true;
+  fault_point("renew", step_ + 1, rank_);
   std::vector<int64_t> everyone(static_cast<size_t>(c.size()));
   std::iota(everyone.begin(), everyone.end(), 0);
   Bytes done;
