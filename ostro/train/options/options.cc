@@ -91,7 +91,7 @@ void TrainerOptions::visit_options(config::OptionTable& t) {
   t.add(&initialize_from, "initialize_from", Effect::kBits, "path",
         "a checkpoint, or a run whose newest checkpoint is taken: its parameters are the initial ones; null: "
         "they are drawn")
-      .other("other_run")
+      .other("earlier/run")
       .by_content();
   const char* trained = "gradients and the optimizer's arrays are those of the trained parameters";
   t.add(&freeze, "freeze", Effect::kBits, "globs",

@@ -26,7 +26,6 @@ struct LoraOptions {
   double alpha = 8;
   bool use_rslora = false;
   std::optional<std::vector<std::string>> target_modules;  // null: all but the head
-  double dropout = 0;
 
   void visit_options(config::OptionTable& table);
   Status validate() const;
