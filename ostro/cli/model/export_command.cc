@@ -18,13 +18,13 @@
 namespace ostro::cli {
 namespace {
 
-struct Request {
+struct ExportRequest {
   std::string checkpoint, to, out, tokenizer, base;
   bool merge_lora = false;
   eval::Trust trust = eval::Trust::kChain;
 };
 
-Status write_adapter(io::FileSystem& fs, const Request& request, const eval::LoadedModel& model,
+Status write_adapter(io::FileSystem& fs, const ExportRequest& request, const eval::LoadedModel& model,
                      const models::LlamaOptions& llama) {
   const auto* lora = std::get_if<train::LoraOptions>(&model.config.adapter);
   if (lora == nullptr)
@@ -35,7 +35,7 @@ Status write_adapter(io::FileSystem& fs, const Request& request, const eval::Loa
                          hf::parameters_hash(model.functions.paths, model.parameters.values));
 }
 
-Status write_model(io::FileSystem& fs, const Request& request, const eval::LoadedModel& model,
+Status write_model(io::FileSystem& fs, const ExportRequest& request, const eval::LoadedModel& model,
                    const models::LlamaOptions& llama) {
   if (train::lora_spec(model.config.adapter) && !request.merge_lora)
     return invalid_argument(fmt::format(
@@ -52,7 +52,7 @@ Status write_model(io::FileSystem& fs, const Request& request, const eval::Loade
   return chat.ok() ? chat->save(fs, request.out) : Status();
 }
 
-Result<eval::Parameters> export_model(const Request& request, const train::ModelChoices& models) {
+Result<eval::Parameters> export_model(const ExportRequest& request, const train::ModelChoices& models) {
   io::FileSystem& fs = io::default_file_system();
   ASSIGN_OR_RETURN(eval::LoadedModel model,
                    eval::load_model(fs, request.checkpoint, request.tokenizer, models, request.trust));
@@ -69,7 +69,7 @@ Result<eval::Parameters> export_model(const Request& request, const train::Model
 }  // namespace
 
 int export_command(Args args) {
-  Request request;
+  ExportRequest request;
   bool unchecked = false;
   args.summary(
       "Writes a model, its tokenizer and its chat template as a directory that other programs load.");
