@@ -1,18 +1,16 @@
 #include "ostro/models/frozen.h"
 
-#include <algorithm>
-#include <numeric>
-
 namespace ostro::models {
 
 ModelFunctions train_only(ModelFunctions model, const std::function<bool(const std::string&)>& is_trained,
                           DType compute) {
   const size_t n = model.paths.size();
-  std::vector<size_t> order(n);  // of the new list: places in the old one
-  std::iota(order.begin(), order.end(), size_t{0});
-  const auto frozen =
-      std::stable_partition(order.begin(), order.end(), [&](size_t k) { return is_trained(model.paths[k]); });
-  const auto first = static_cast<size_t>(frozen - order.begin());
+  std::vector<size_t> order;  // of the new list: places in the old one
+  for (size_t k = 0; k < n; ++k)
+    if (is_trained(model.paths[k])) order.push_back(k);
+  const size_t first = order.size();
+  for (size_t k = 0; k < n; ++k)
+    if (!is_trained(model.paths[k])) order.push_back(k);
   if (first == n) return model;
 
   ModelFunctions out;
