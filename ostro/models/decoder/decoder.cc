@@ -73,6 +73,7 @@ Decoder Decoder::init(const DecoderOptions& o, int64_t vocab, const Array& key) 
   }
   m.norm = init_norm(o, {}, {embed});
   m.head.in = {"embed"};
+  m.head.fused = {"", {{"lm_head"}}};
   if (!o.tie_word_embeddings) m.head.weight = draw("model/head/weight", {embed, v});
   if (o.head_bias) m.head.bias = zeros({v});
   return m;
@@ -101,10 +102,8 @@ Array Decoder::embed(const Array& tokens, const Array& positions) const {
 Array Decoder::head_logits(const Array& x) const {
   Scope scope("head");
   const Array h = norm(x);
-  Array y = options.tie_word_embeddings
-                ? embedding.attend(h)
-                : dot(nn::cast_like(h, head.weight), head.weight, "embed", DType::f32);
-  if (head.bias.valid()) y = y + head.bias;
+  Array y = options.tie_word_embeddings ? embedding.attend(h) : head.to(DType::f32, h);
+  if (options.tie_word_embeddings && head.bias.valid()) y = y + head.bias;
   if (options.logits_scaling != 1) y = y / options.logits_scaling;
   if (const auto& cap = options.final_logit_softcapping) y = tanh(y / *cap) * *cap;
   return y;

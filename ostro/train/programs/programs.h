@@ -9,27 +9,28 @@
 
 #include "ostro/ir/program/program.h"
 #include "ostro/models/model_functions.h"
-#include "ostro/optim/adamw.h"
+#include "ostro/optim/norm.h"
+#include "ostro/optim/optimizer.h"
 #include "ostro/train/options/config.h"
 
 namespace ostro::train {
 
-// The three programs for a model with n parameters, in the order of the model's parameter tree. The programs'
-// param_names and result_names hold the names.
+// The three programs for a model with n parameters, in the order of the model's functions: the trained ones
+// first. The programs' param_names and result_names hold the names.
 struct CanonicalPrograms {
   // key u32[word:2] -> parameters.
   ir::Program init;
   // Forward and backward pass of one leaf (microbatch).
   //
   // Inputs: parameters, tokens, targets, loss_mask, and segments if documents are masked from each other.
-  // Results: loss sum f64, weight f64, n gradients, and with chain.leaf_gradients n fingerprints of the
-  // gradients.
+  // Results: loss sum f64, weight f64, gradients of the trained parameters, and with chain.leaf_gradients
+  // fingerprints of the gradients.
   ir::Program leaf;
-  // The optimizer step.
+  // The optimizer step. Frozen parameters pass through it: the fingerprints are of all.
   //
-  // Inputs: parameters, first moments, second moments, gradients (summed over all leaves), loss sum, weight,
-  // lr, k1, k2. Results: parameters, first moments, second moments, loss f32, gradient norm f64, ok bool, n
-  // fingerprints of the new parameters.
+  // Inputs: parameters, the optimizer's arrays (optim::Optimizer::state), gradients (summed over all leaves),
+  // loss sum, weight, the optimizer's scalars. Results: parameters, the optimizer's arrays, loss f32,
+  // gradient norm f64, ok bool, n fingerprints of the new parameters.
   ir::Program update;
 };
 
@@ -54,6 +55,7 @@ runtime::Buffer init_key(int64_t seed);
 
 DType compute_dtype(const TrainConfig& config);
 numerics::LeafTable leaf_table(const TrainConfig& config);
+optim::Optimizer optimizer_of(const TrainConfig& config, const models::ModelFunctions& model);
 optim::Boxes cell_boxes(const TrainConfig& config);
 
 }  // namespace ostro::train

@@ -16,7 +16,9 @@
 #include "ostro/io/files/atomic_file.h"
 #include "ostro/tokenizer/files/files.h"
 #include "ostro/train/processes/process_runner.h"
+#include "ostro/train/programs/run_model.h"
 #include "ostro/train/record/version.h"
+#include "ostro/train/run/initial.h"
 #include "ostro/train/run/restore_together.h"
 #include "ostro/train/run/witness.h"
 #include "ostro/train/step/fingerprints.h"
@@ -75,12 +77,20 @@ Result<std::unique_ptr<Run>> Run::open(const TrainConfig& given, const Environme
     ASSIGN_OR_RETURN(const Chain beginning, read_chain_to(fs, in(run->directory_, kChainFile), 0));
     genesis = beginning.genesis();
   }
+  if (genesis && genesis->initial.has_value() != given.trainer.initialize_from.has_value())
+    return invalid_argument(fmt::format(
+        "{} holds a run that began with {}; trainer.initialize_from is {}: {}, or give this run another "
+        "trainer.id",
+        run->directory_, genesis->initial ? "the parameters of a checkpoint" : "parameters that were drawn",
+        given.trainer.initialize_from.value_or("null"),
+        genesis->initial ? "set it as it was (the checkpoint itself is not needed any more)"
+                         : "leave it out"));
   // Before data are made for a config that this run cannot have.
   RETURN_IF_ERROR(genesis ? check_fixed_options(run->directory_, *genesis, given)
                           : given.check_leaf_examples(0));
   ASSIGN_OR_RETURN(run->data_, open_data(fs, given, environment.build));
   const int64_t vocab = run->data_.tokenizer->vocab_size();
-  run->model_ = given.model_options().functions(vocab, compute_dtype(given));
+  run->model_ = run_model(given, vocab);
   const auto plan_from = [&](std::optional<int64_t> before) {
     return plan_resume(fs, run->directory_, *genesis, given, run->data_, run->model_,
                        {amend, /*arrays=*/environment.crew == nullptr, before});
@@ -192,15 +202,31 @@ Status Run::begin() {
   // Who exports the model wants to talk to it as it was trained.
   ASSIGN_OR_RETURN(const auto chat, data::shared_chat_template(fs, config_.data, *data_.tokenizer));
   if (chat) RETURN_IF_ERROR(chat->save(fs, directory_));
-  RETURN_IF_ERROR(begin_state());
+  if (config_.trainer.initialize_from) {
+    ASSIGN_OR_RETURN(State state, initial_state(programs_, env_.engine, config_.trainer.seed));
+    const StateArrays arrays = state_arrays(programs_);
+    RETURN_IF_ERROR(take_parameters(fs, config_, arrays, state));
+    ASSIGN_OR_RETURN(g.initial, save_initial(fs, directory_, config_, arrays, state));
+  }
+  RETURN_IF_ERROR(begin_state(g));
   // The chain is the commit point: a directory without one is no run.
   ASSIGN_OR_RETURN(ChainWriter chain, ChainWriter::create(fs, in(directory_, kChainFile), g));
   chain_ = std::make_unique<ChainWriter>(std::move(chain));
   return Status();
 }
 
-Status Run::begin_state() {
-  if (SpreadState* spread = runner_->spread()) return spread->begin(config_.trainer.seed);
+Status Run::begin_state(const GenesisEntry& genesis) {
+  SpreadState* spread = runner_->spread();
+  if (genesis.initial && spread != nullptr) {
+    ASSIGN_OR_RETURN(const std::string path, initial_checkpoint(env_.fs, directory_, genesis));
+    ASSIGN_OR_RETURN(const CellsRead read, spread->restore(env_.fs, path, 0, false));
+    return read.unfit.empty() ? Status() : corrupt(fmt::format("{}: {}", path, read.unfit));
+  }
+  if (genesis.initial) {
+    ASSIGN_OR_RETURN(state_, load_initial(env_.fs, directory_, genesis, state_arrays(programs_)));
+    return Status();
+  }
+  if (spread != nullptr) return spread->begin(config_.trainer.seed);
   ASSIGN_OR_RETURN(state_, initial_state(programs_, env_.engine, config_.trainer.seed));
   return Status();
 }
@@ -232,9 +258,10 @@ Status Run::resume(Resumption from, bool amend) {
     log_info(fmt::format("resuming {} after step {}{}", directory_, step,
                          from.named ? ""
                                     : " (its checkpoint is not in the chain: the parameters' fingerprint was "
-                                      "compared, the moments could not be)"));
+                                      "compared, the optimizer's arrays could not be)"));
   } else {
-    RETURN_IF_ERROR(begin_state());
+    ASSIGN_OR_RETURN(const Chain beginning, read_chain_to(fs, in(directory_, kChainFile), 0));
+    RETURN_IF_ERROR(begin_state(beginning.genesis()));
     log_info(fmt::format("resuming {} from the beginning: it has no checkpoint yet", directory_));
   }
   ASSIGN_OR_RETURN(ChainWriter writer, ChainWriter::resume(fs, in(directory_, kChainFile), step));
@@ -355,7 +382,7 @@ Status Run::save(bool in_chain) {
     saving_epoch_ = env_.crew->epoch().number;
   } else {
     RETURN_IF_ERROR(runner_->collect(state_, StepRunner::Collect::kAll));
-    RETURN_IF_ERROR(saver_->start(info, snapshot(state_, model_.paths, cell_boxes(config_))));
+    RETURN_IF_ERROR(saver_->start(info, snapshot(state_, state_arrays(programs_), cell_boxes(config_))));
   }
   if (in_chain) {
     saving_step_ = state_.step;
@@ -408,7 +435,6 @@ Status Run::evaluate(const Watcher& watcher) {
 
 Result<RunOutcome> Run::train(const Watcher& watcher) {
   const int64_t total = config_.trainer.num_train_steps;
-  const auto& adam = std::get<optim::AdamOptions>(config_.optimizer);
   const auto interval = config_.trainer.checkpointer.save_interval;
   auto last_timed_save = env_.clock();
   RunOutcome outcome;
@@ -445,7 +471,7 @@ Result<RunOutcome> Run::train(const Watcher& watcher) {
     }
     report.data_seconds = seconds_since(start);
     start = env_.clock();
-    const optim::AdamScalars scalars = optim::adam_scalars(adam, state_.step, total);
+    const std::vector<float> scalars = optim::step_scalars(config_.optimizer, state_.step, total);
     ASSIGN_OR_RETURN(const StepResult result, runner_->run(state_, to_arrays(batch), scalars));
     if (!result.ok) {
       if (last_saved_ != state_.step) RETURN_IF_ERROR(save(false));
@@ -464,7 +490,7 @@ Result<RunOutcome> Run::train(const Watcher& watcher) {
                                "step was kept, the state after step {} is saved. Lower "
                                "optimizer.learning_rate, which was {} here, raise optimizer.warmup, or look "
                                "at the batch: ostro data batch --step {}",
-                               state_.step + 1, result.loss, result.gradient_norm, state_.step, scalars.lr,
+                               state_.step + 1, result.loss, result.gradient_norm, state_.step, scalars[0],
                                state_.step));
     }
     failpoint("step");
@@ -478,7 +504,7 @@ Result<RunOutcome> Run::train(const Watcher& watcher) {
     report.total = total;
     report.loss = static_cast<double>(result.loss);
     report.gradient_norm = result.gradient_norm;
-    report.learning_rate = static_cast<double>(scalars.lr);
+    report.learning_rate = static_cast<double>(scalars[0]);
     report.tokens = result.weight;
     report.step_seconds = seconds_since(start);
     if (env_.crew != nullptr) goodput_->set_workers(env_.crew->epoch().size);
