@@ -156,14 +156,17 @@ def coordinator(place, expected):
 
 def chaos(place, rng, faults, log):
     """Faults drawn by the seed in one run: kills of one worker or two, stops, leaders and followers."""
-    steps = 400 + 60 * faults
+    pace = 25  # steps to a fault, at most: the run must not end before they have happened
+    steps = 400 + pace * faults
     keep = 20 if faults < 100 else 100  # a checkpoint takes 9 MB of disk
     expected = place.train("chaos-alone", options(steps, keep), seconds=200 + steps / 10)
     launch = Launch(place, "chaos", 4, options(steps, keep))
     done = 0
     begin = time.monotonic()
     while done < faults and launch.process.poll() is None:
-        time.sleep(rng.uniform(0.05, 3))
+        until, wanted = time.monotonic() + rng.uniform(0.05, 3), 100 + pace * done
+        while time.monotonic() < until and launch.steps() < wanted and launch.process.poll() is None:
+            time.sleep(0.02)
         if launch.process.poll() is not None:
             break
         workers = children(launch.process.pid)
