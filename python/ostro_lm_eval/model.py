@@ -1,6 +1,7 @@
 """The model "ostro" of lm-evaluation-harness."""
 import shutil
 
+import lm_eval.models  # noqa: F401 (the other models stay known beside this one)
 from lm_eval.api.model import LM
 from lm_eval.api.registry import register_model
 from tqdm import tqdm
