@@ -1,34 +1,29 @@
 #!/usr/bin/env python3
-"""tests/e2e/workers_test.py --ostro PROGRAM: `ostro launch local` trains on several processes, and its chain is that of
-`ostro train` byte for byte: over numbers of workers, meshes, threads, precisions; when a worker is killed, the leader
-among them; and a worker that does not belong is sent away. A planted fault in the exchange must give another chain.
+"""tests/e2e/workers_test.py --ostro PROGRAM [--cases N] [--log FILE]: `ostro launch local` and workers that are started
+by hand train on several processes, and their chain is that of `ostro train` byte for byte: over numbers of workers,
+meshes, schedules, precisions, threads and instruction sets, also such as differ among the workers of one run; when a
+worker is killed, the leader among them; and a worker that does not belong is sent away. Faults planted in the exchange
+and in the copies must give another chain.
 
-The cases are a sample that OSTRO_TEST_SEED draws; OSTRO_TEST_SIZE=full runs all of them."""
+The cases are a covering sample that OSTRO_TEST_SEED draws; OSTRO_TEST_SIZE=full runs all of them; --cases N that many
+drawn ones and nothing else."""
 
 import argparse
 import os
 import pathlib
 import random
 import re
+import shutil
 import signal
 import subprocess
 import sys
 import tempfile
 import time
 
-STEPS = 6
-TENSOR = ["--trainer.tensor_parallel_axes", "[kv_heads, mlp, vocab]"]
-# name: (workers, options)
-MESHES = {
-    "data": ([2, 3, 4, 5, 6, 7, 8], []),
-    "data, nothing owned in cells": ([2, 3, 5], ["--trainer.fsdp_axis", "null"]),
-    "model 2": ([2], ["--trainer.mesh.axes", "{data: -1, model: 2}", *TENSOR]),
-    "model 4": ([4], ["--trainer.mesh.axes", "{data: -1, model: 4}", *TENSOR]),
-    "data x model": ([4, 6], ["--trainer.mesh.axes", "{data: -1, model: 2}", *TENSOR]),
-    "context 2": ([2, 4], ["--trainer.mesh.axes", "{data: -1, context: 2}", "--trainer.axis_resources",
-                           "{pos: context}"]),
-    "replica x data": ([4], ["--trainer.mesh.axes", "{replica: 2, data: -1}"]),
-}
+from workers_matrix import MESHES, all_cases, covering, run_case, usable_isas
+
+STEPS = 20
+PRECISIONS = ["f32", "p=f32,c=bfloat16"]
 
 
 def check(condition, text):
@@ -47,7 +42,7 @@ data: {{train_urls: ["{top}/text.txt"], cache_dir: "{top}/cache", tokenizer: "{t
 model: {{type: llama, seq_len: 256, hidden_dim: 32, intermediate_dim: 64, num_layers: 2, num_heads: 4,
          num_kv_heads: 4}}
 trainer: {{log_dir: "{top}/runs", train_batch_size: 8, num_train_steps: {STEPS}, steps_per_eval: 0,
-           checkpointer: {{keep: [{{every: 2}}]}}}}
+           checkpointer: {{keep: [{{every: 10}}]}}}}
 numerics: {{leaf_examples: 1, leaves: {{kv_heads: 4, mlp: 4, vocab: 4, pos: 2}}, cells: {{embed: 16}}}}
 optimizer: {{type: adam, learning_rate: 0.003}}
 """)
@@ -59,8 +54,8 @@ optimizer: {{type: adam, learning_rate: 0.003}}
         env |= {"OSTRO_CACHE_DIR": str(self.top / "kernels")}
         return env | settings
 
-    def run(self, words, settings=None):
-        done = subprocess.run([self.ostro, *words], env=self.environment(settings or {}), text=True, timeout=200,
+    def run(self, words, settings=None, seconds=200):
+        done = subprocess.run([self.ostro, *words], env=self.environment(settings or {}), text=True, timeout=seconds,
                               capture_output=True, check=False)
         check(done.returncode == 0, f"{words}: exit code {done.returncode}\n{done.stdout}{done.stderr}")
         return done
@@ -71,8 +66,8 @@ optimizer: {{type: adam, learning_rate: 0.003}}
     def words(self, run, options):
         return ["--config", str(self.top / "c.yaml"), "--trainer.id", run, *options]
 
-    def train(self, run, options, settings=None):
-        self.run(["train", *self.words(run, options)], settings)
+    def train(self, run, options, settings=None, seconds=200):
+        self.run(["train", *self.words(run, options)], settings, seconds)
         return self.chain(run)
 
     def launch(self, run, workers, options, settings=None):
@@ -182,38 +177,69 @@ def check_strangers(place):
     print("strangers and senseless meshes: one clear error each")
 
 
+def check_planted(place, expected):
+    """What must be noticed: a sum in another order, leaves that change places, copies that miss an update."""
+    def run(name, workers, options, settings):
+        return place.launch(name, workers, ["--trainer.mp", "f32", *options], {"OSTRO_THREADS": "1"} | settings)
+    for fault, exchange in [("ring_order", "step"), ("leaf_order", "step"), ("ring_order", "layer"),
+                            ("round_order", "layer")]:
+        got = run(f"{fault}-{exchange}", 3, ["--trainer.mesh.exchange", exchange], {"OSTRO_TEST_FAULT": fault})
+        check(got != expected, f"the planted fault {fault} changed nothing under exchange {exchange}")
+    # Nobody looks at the copies until the worker whose cells they are is lost.
+    for name, lost in [("stale", {}), ("fresh-lost", {"OSTRO_FAULT": "update:9:1:kill"}),
+                       ("stale-lost", {"OSTRO_FAULT": "update:9:1:kill"})]:
+        once = place.top / f"{name}.once"
+        once.mkdir()
+        stale = {"OSTRO_TEST_FAULT": "stale_replica"} if name != "fresh-lost" else {}
+        got = run(name, 3, ["--min_workers", "1"], stale | lost | {"OSTRO_FAULT_ONCE": str(once)})
+        check(len(list(once.iterdir())) == len(lost), f"{name}: the worker was not lost")
+        check((got == expected) == (name != "stale-lost"), f"{name}: {'another' if got != expected else 'the same'} chain")
+        verified = subprocess.run([place.ostro, "verify", str(place.top / "runs" / name)], text=True, timeout=200,
+                                  env=place.environment({}), capture_output=True, check=False)
+        check((verified.returncode == 0) == (got == expected), f"{name}: {verified.stdout}{verified.stderr}")
+    print("planted faults: other chains; copies that missed an update are noticed when they are used", flush=True)
+
+
+def check_matrix(place, cases, isas, seed, alone, log):
+    for i, case in enumerate(cases):
+        # Drawn by the case, so that each can be tried again alone.
+        run, begin = f"case-{i}", time.monotonic()
+        got, text = run_case(place, run, case, isas, random.Random(f"{seed} {case}"))
+        check(got == alone[case[3]], f"seed {seed}: {text}: another chain")
+        shutil.rmtree(place.top / "runs" / run)
+        print(f"{i + 1} of {len(cases)}: {text}: the same chain, {time.monotonic() - begin:.1f} s", file=log, flush=True)
+
+
 def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("--ostro", required=True)
+    parser.add_argument("--cases", type=int, default=0)
+    parser.add_argument("--log")
     args = parser.parse_args()
     seed = int(os.environ.get("OSTRO_TEST_SEED", "1"))
     full = os.environ.get("OSTRO_TEST_SIZE", "sample") != "sample"
     rng = random.Random(seed)
-    cases = [(name, workers, threads, mp, exchange) for name, (counts, _) in MESHES.items() for workers in counts
-             for threads in ("1", "2") for mp in ("f32", "p=f32,c=bfloat16") for exchange in ("step", "layer")]
-    if not full:  # every mesh once, every other one with each schedule, and two more
-        cases = [rng.choice([c for c in cases if c[0] == name and c[4] == ("layer", "step")[(i + seed) % 2]])
-                 for i, name in enumerate(MESHES)] + rng.sample(cases, 2)
+    log = open(args.log, "w") if args.log else sys.stdout
     with tempfile.TemporaryDirectory() as folder:
-        place = Place(args.ostro, pathlib.Path(folder))
-        alone = {mp: place.train(f"alone-{i}", ["--trainer.mp", mp])
-                 for i, mp in enumerate(["f32", "p=f32,c=bfloat16"])}
+        place = Place(os.path.abspath(args.ostro), pathlib.Path(folder))
+        alone = {mp: place.train(f"alone-{i}", ["--trainer.mp", mp]) for i, mp in enumerate(PRECISIONS)}
         check(alone["f32"] != alone["p=f32,c=bfloat16"], "precisions give different chains")
-        for i, (name, workers, threads, mp, exchange) in enumerate(cases):
-            got = place.launch(f"case-{i}", workers, ["--trainer.mp", mp, "--trainer.mesh.exchange", exchange,
-                                                      *MESHES[name][1]], {"OSTRO_THREADS": threads})
-            text = f"{workers} workers, {name}, exchange {exchange}, {threads} threads, {mp}"
-            check(got == alone[mp], f"seed {seed}: {text}: another chain")
-            print(f"{text}: the same chain", flush=True)
-        for fault, exchange in [("ring_order", "step"), ("leaf_order", "step"), ("ring_order", "layer"),
-                                ("round_order", "layer")]:
-            got = place.launch(f"{fault}-{exchange}", 3, ["--trainer.mp", "f32", "--trainer.mesh.exchange", exchange],
-                               {"OSTRO_TEST_FAULT": fault, "OSTRO_THREADS": "1"})
-            check(got != alone["f32"], f"the planted fault {fault} changed nothing under exchange {exchange}")
-        print("planted faults: other chains")
-        check_kills(place, rng, alone["p=f32,c=bfloat16"])
-        check_strangers(place)
-    print(f"{len(cases)} of the meshes, all with the chain of one process")
+        isas = usable_isas(place)
+        matrix = all_cases(isas)
+        if args.cases:
+            cases = rng.sample(matrix, min(args.cases, len(matrix)))
+        elif full:
+            cases = rng.sample(matrix, len(matrix))
+        else:
+            cases, missing = covering(matrix, rng, 30)
+            check(not missing, f"seed {seed}: the sample lacks {missing}")
+        print(f"seed {seed}: {len(cases)} of {len(matrix)} cases; instruction sets {', '.join(isas)}", file=log, flush=True)
+        check_matrix(place, cases, isas, seed, alone, log)
+        if not args.cases:
+            check_planted(place, alone["f32"])
+            check_kills(place, rng, alone["p=f32,c=bfloat16"])
+            check_strangers(place)
+    print(f"{len(cases)} of {len(matrix)} cases, all with the chain of one process", file=log, flush=True)
 
 
 if __name__ == "__main__":

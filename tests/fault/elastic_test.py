@@ -157,8 +157,8 @@ def coordinator(place, expected):
 def chaos(place, rng, faults, log):
     """Faults drawn by the seed in one run: kills of one worker or two, stops, leaders and followers."""
     steps = 400 + 60 * faults
-    keep = 20
-    expected = place.train("chaos-alone", options(steps, keep))
+    keep = 20 if faults < 100 else 100  # a checkpoint takes 9 MB of disk
+    expected = place.train("chaos-alone", options(steps, keep), seconds=200 + steps / 10)
     launch = Launch(place, "chaos", 4, options(steps, keep))
     done = 0
     begin = time.monotonic()
@@ -180,7 +180,8 @@ def chaos(place, rng, faults, log):
         print(f"{time.monotonic() - begin:8.2f} s  step {launch.steps():5}  {kind} {victims}", file=log, flush=True)
     launch.wait(120 + 3 * faults, f"{done} drawn faults")
     check(place.chain("chaos") == expected, f"{done} drawn faults: another chain\n{launch.text()}")
-    verified = place.run(["verify", str(place.top / "runs" / "chaos"), "--from_step", str(steps - 2)])
+    verified = place.run(["verify", str(place.top / "runs" / "chaos"), "--from_step", str(steps - 2)],
+                         seconds=200 + steps / 10)
     check(f"{steps // keep} fine" in verified.stdout, f"checkpoints\n{verified.stdout}{verified.stderr}\n{launch.text()}")
     check("forged" not in launch.text(), f"an honest checkpoint was refused\n{launch.text()}")
     text = launch.text()

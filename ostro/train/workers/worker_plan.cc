@@ -196,10 +196,11 @@ Result<ir::Program> mirrored_apply(const WorkerPlan& plan, int64_t rank) {
 }
 
 WorkerFault planted_worker_fault() {
-  return test_fault("leaf_order")    ? WorkerFault::kLeafOrder
-         : test_fault("ring_order")  ? WorkerFault::kRingOrder
-         : test_fault("round_order") ? WorkerFault::kRoundOrder
-                                     : WorkerFault::kNone;
+  return test_fault("leaf_order")      ? WorkerFault::kLeafOrder
+         : test_fault("ring_order")    ? WorkerFault::kRingOrder
+         : test_fault("round_order")   ? WorkerFault::kRoundOrder
+         : test_fault("stale_replica") ? WorkerFault::kStaleReplica
+                                       : WorkerFault::kNone;
 }
 
 }  // namespace ostro::train

@@ -26,7 +26,9 @@ enum class WorkerFault {
   // ExchangeSchedule::kLayer: the workers of a round run its leaves in another order than the one in which
   // their gradients are added up
   kRoundOrder,
+  kStaleReplica,  // the copies that a worker keeps of another's cells miss the update of step kStaleStep
 };
+inline constexpr int64_t kStaleStep = 6;
 
 struct WorkerOptions {
   ir::Sharding sharding;  // the mesh, and what is split over it (options/mesh.h)

@@ -130,7 +130,8 @@ Status Worker::finish_with(const Measured& measured) {
   result.gradient_norm = measured.gradient_norm;
   result.ok = measured.ok;
   RETURN_IF_ERROR(apply(*apply_, own_, std::move(pending_->own), measured));
-  if (apply_kept_ != nullptr)
+  const bool stale = plan_.fault == WorkerFault::kStaleReplica && step_ + 1 == kStaleStep;
+  if (apply_kept_ != nullptr && !stale)
     RETURN_IF_ERROR(apply(*apply_kept_, kept_, std::move(pending_->kept), measured));
   pending_.reset();
   last_ = std::move(result);
