@@ -44,11 +44,14 @@ class Selection {
     for (const auto& [name, task] : file.tasks) names_.push_back(name);
   }
   Status check() const {
+    std::vector<std::string> known = names_;
+    for (const std::string& name : names_)
+      for (size_t at = name.find('/'); at != std::string::npos; at = name.find('/', at + 1))
+        known.push_back(name.substr(0, at));
     for (const std::string& wanted : only_)
-      if (std::none_of(names_.begin(), names_.end(),
-                       [&](const std::string& n) { return is_below(n, wanted); }))
+      if (std::find(known.begin(), known.end(), wanted) == known.end())
         return not_found(fmt::format("no corpus or task is named \"{}\"; the nearest is \"{}\"", wanted,
-                                     config::nearest_name(wanted, names_)));
+                                     config::nearest_name(wanted, known)));
     return {};
   }
   bool has(const std::string& name) const {
