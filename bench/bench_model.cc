@@ -35,9 +35,9 @@ Result<train::State> Model::state() const {
   for (size_t i = 0; i < functions.paths.size(); ++i) {
     ASSIGN_OR_RETURN(Buffer b, read(functions.paths[i], functions.shapes[i]));
     state.params.push_back(std::move(b));
-    state.first_moment.push_back(Buffer::zeros(functions.shapes[i]));
-    state.second_moment.push_back(Buffer::zeros(functions.shapes[i]));
   }
+  const train::StateArrays arrays = train::state_arrays(programs);
+  for (size_t i = arrays.n; i < arrays.size(); ++i) state.kept.push_back(Buffer::zeros(arrays.shapes[i]));
   return state;
 }
 

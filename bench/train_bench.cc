@@ -108,10 +108,10 @@ Status run(const Args& args) {
     const double began = wall(), cpu_began = usage().cpu;
     ASSIGN_OR_RETURN(Buffer tokens, model.read(fmt::format("tokens/{}", i), ids));
     ASSIGN_OR_RETURN(Buffer targets, model.read(fmt::format("targets/{}", i), ids));
-    const auto& adam = std::get<optim::AdamOptions>(config.optimizer);
-    ASSIGN_OR_RETURN(const train::StepResult r,
-                     runner->run(state, {tokens, targets, mask},
-                                 optim::adam_scalars(adam, state.step, config.trainer.num_train_steps)));
+    ASSIGN_OR_RETURN(
+        const train::StepResult r,
+        runner->run(state, {tokens, targets, mask},
+                    optim::step_scalars(config.optimizer, state.step, config.trainer.num_train_steps)));
     if (!r.ok) return invalid_argument("a loss or gradient is not finite");
     const double seconds = wall() - began, cpu_seconds = usage().cpu - cpu_began, start = since_start();
     const double peak = std::max(peak_before, meter.measure());

@@ -57,8 +57,8 @@ std::vector<Buffer> new_gradients(const std::vector<ir::Shape>& shapes) {
 void stream(cpu::ThreadPool& pool, train::State& state, const std::vector<Buffer>& gradients) {
   for (size_t i = 0; i < gradients.size(); ++i) {
     float* p = state.params[i].mutable_as<float>().data();
-    float* m = state.first_moment[i].mutable_as<float>().data();
-    float* v = state.second_moment[i].mutable_as<float>().data();
+    float* m = state.kept[i].mutable_as<float>().data();
+    float* v = state.kept[gradients.size() + i].mutable_as<float>().data();
     const float* g = gradients[i].as<float>().data();
     pool.parallel_for(
         gradients[i].shape().count(),
@@ -72,7 +72,8 @@ Status run(const bench::ModelChoice& choice, int threads, int rounds) {
   options.threads = threads;
   ASSIGN_OR_RETURN(auto engine, cpu::make_cpu_engine(options));
   const size_t n = model.functions.shapes.size();
-  ASSIGN_OR_RETURN(auto update, engine->compile(model.programs.update, train::update_options(n)));
+  ASSIGN_OR_RETURN(auto update,
+                   engine->compile(model.programs.update, train::update_options(model.programs)));
   ASSIGN_OR_RETURN(train::State state, model.state());
   int64_t parameters = 0;
   for (const ir::Shape& shape : model.functions.shapes) parameters += shape.count();
@@ -83,16 +84,12 @@ Status run(const bench::ModelChoice& choice, int threads, int rounds) {
     std::vector<Buffer> gradients = new_gradients(model.functions.shapes);
     double began = wall();
     std::vector<Buffer> in;
-    for (auto* part : {&state.params, &state.first_moment, &state.second_moment, &gradients})
+    for (auto* part : {&state.params, &state.kept, &gradients})
       for (Buffer& b : *part) in.push_back(std::move(b));
     in.insert(in.end(), 2, Buffer::scalar(ir::DType::f64, 1.0));
     for (const float s : {1e-3f, 10.0f, 1000.0f}) in.push_back(Buffer::scalar(ir::DType::f32, s));
     ASSIGN_OR_RETURN(std::vector<Buffer> out, update->run(std::move(in)));
-    for (size_t i = 0; i < n; ++i) {
-      state.params[i] = std::move(out[i]);
-      state.first_moment[i] = std::move(out[n + i]);
-      state.second_moment[i] = std::move(out[2 * n + i]);
-    }
+    for (size_t i = 0; i < 3 * n; ++i) (i < n ? state.params[i] : state.kept[i - n]) = std::move(out[i]);
     const double mine = wall() - began;
     gradients = new_gradients(model.functions.shapes);
     began = wall();

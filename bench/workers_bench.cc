@@ -93,9 +93,8 @@ Status run(const Args& args) {
   ASSIGN_OR_RETURN(bench::Model model, bench::open_model(args.model));
   ASSIGN_OR_RETURN(auto engine, cpu::make_cpu_engine(args.engine));
   ASSIGN_OR_RETURN(train::State state, model.state());
-  const auto& adam = std::get<optim::AdamOptions>(model.config.optimizer);
   const auto scalars = [&](int64_t i) {
-    return optim::adam_scalars(adam, i, model.config.trainer.num_train_steps);
+    return optim::step_scalars(model.config.optimizer, i, model.config.trainer.num_train_steps);
   };
   if (args.workers == 1) {
     ASSIGN_OR_RETURN(auto runner, train::make_step_runner(model.programs, *engine, "none"));

@@ -1,5 +1,9 @@
 #include "ostro/config/config.h"
 
+#include <algorithm>
+#include <map>
+#include <tuple>
+
 #include <fmt/core.h>
 
 namespace ostro::config {
@@ -20,6 +24,36 @@ std::string cell(std::string text) {
   return text;
 }
 
+// Choices of a section may declare the same option: one row, with the names of all these choices.
+std::vector<OptionInfo> one_row_each(const std::vector<OptionInfo>& options) {
+  std::vector<OptionInfo> rows;
+  std::vector<size_t> choices;          // of the last `selects` of each row
+  std::map<std::string, size_t> types;  // key of a type -> number of choices
+  for (const OptionInfo& option : options) {
+    if (option.path.ends_with(".type"))
+      types[option.path] = static_cast<size_t>(std::count(option.type.begin(), option.type.end(), '|')) + 1;
+    const auto same = std::find_if(rows.begin(), rows.end(), [&](const OptionInfo& row) {
+      const auto words = [](const OptionInfo& o) {
+        return std::tie(o.path, o.type, o.default_value, o.unit, o.help, o.effect, o.fixed);
+      };
+      return words(row) == words(option) && !row.selects.empty() &&
+             row.selects.size() == option.selects.size() &&
+             std::equal(row.selects.begin(), row.selects.end() - 1, option.selects.begin()) &&
+             row.selects.back().first == option.selects.back().first;
+    });
+    if (same == rows.end()) {
+      rows.push_back(option);
+      choices.push_back(1);
+    } else {
+      same->selects.back().second += ", " + option.selects.back().second;
+      ++choices[static_cast<size_t>(same - rows.begin())];
+    }
+  }
+  for (size_t i = 0; i < rows.size(); ++i)
+    if (choices[i] > 1 && choices[i] == types[rows[i].selects.back().first]) rows[i].selects.pop_back();
+  return rows;
+}
+
 }  // namespace
 
 Result<Node> load_tree(const std::string& path, std::span<const Override> overrides) {
@@ -33,7 +67,7 @@ Result<Node> load_tree(const std::string& path, std::span<const Override> overri
 
 std::string options_help(const std::vector<OptionInfo>& options) {
   std::string out, section;
-  for (const OptionInfo& option : options) {
+  for (const OptionInfo& option : one_row_each(options)) {
     if (head(option.path) != section) {
       section = head(option.path);
       out += "\n" + section + ":\n";
@@ -48,7 +82,7 @@ std::string options_help(const std::vector<OptionInfo>& options) {
 
 std::string options_markdown(const std::vector<OptionInfo>& options) {
   std::string out, section;
-  for (const OptionInfo& option : options) {
+  for (const OptionInfo& option : one_row_each(options)) {
     if (head(option.path) != section) {
       section = head(option.path);
       out += fmt::format(

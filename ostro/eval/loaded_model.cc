@@ -101,7 +101,7 @@ auto load_from(io::FileSystem& fs, const std::string& where, const train::ModelC
 Result<Parameters> read_parameters(io::FileSystem& fs, const Source& source,
                                    const models::ModelFunctions& model) {
   ASSIGN_OR_RETURN(train::RestoredState restored,
-                   train::load_state(fs, source.path, model.paths, model.shapes, /*parameters_only=*/true,
+                   train::load_state(fs, source.path, train::parameter_arrays(model.paths, model.shapes),
                                      source.checks()));
   return Parameters{std::move(restored.state.params), restored.state.step, restored.path, restored.name};
 }

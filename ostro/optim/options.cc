@@ -4,6 +4,8 @@
 
 #include <cmath>
 
+#include "ostro/optim/option_checks.h"
+
 namespace ostro::optim {
 
 using config::Effect;
@@ -11,17 +13,25 @@ using config::option_error;
 
 std::vector<std::string> option_names(LrSchedule) { return {"constant", "cosine", "linear", "inv_sqrt"}; }
 
-void AdamOptions::visit_options(config::OptionTable& t) {
+Status allowed(bool good, const char* key, double value, const char* rule) {
+  if (good) return {};
+  return option_error(fmt::format("optimizer.{}", key), fmt::format("{} is not allowed; {}", value, rule));
+}
+
+Status allowed_decay(const char* key, double value) {
+  return allowed(value >= 0 && value < 1, key, value, "use 0 or more and less than 1");
+}
+
+void CommonOptions::visit_rate(config::OptionTable& t) {
   t.add(&learning_rate, "learning_rate", Effect::kBits, "", "highest learning rate");
   t.add(&weight_decay, "weight_decay", Effect::kBits, "",
         "decoupled weight decay (AdamW); it is multiplied by the learning rate");
   t.add(&weight_decay_modules, "weight_decay_modules", Effect::kBits, "globs",
         "parameter paths that decay (* matches any text); null: all but norms, embeddings and biases")
       .other("[\"*mlp*\"]");
-  t.add(&beta1, "beta1", Effect::kBits, "", "decay of the mean of gradients").other("0.8");
-  t.add(&beta2, "beta2", Effect::kBits, "", "decay of the mean of squared gradients").other("0.99");
-  t.add(&epsilon, "epsilon", Effect::kBits, "", "added to the root of the mean of squared gradients")
-      .other("1e-6");
+}
+
+void CommonOptions::visit_schedule(config::OptionTable& t) {
   t.add(&max_grad_norm, "max_grad_norm", Effect::kBits, "",
         "gradients of a larger global norm are scaled down to it; null: never")
       .other("0.1");
@@ -40,26 +50,20 @@ void AdamOptions::visit_options(config::OptionTable& t) {
   t.refuse("cooldown", "use optimizer.decay, the length of the final fall");
 }
 
-Status AdamOptions::validate(int64_t num_train_steps) const {
-  auto unless = [](bool good, const char* key, double value, const char* rule) -> Status {
-    if (good) return {};
-    return option_error(fmt::format("optimizer.{}", key), fmt::format("{} is not allowed; {}", value, rule));
-  };
-  RETURN_IF_ERROR(unless(learning_rate > 0, "learning_rate", learning_rate, "use a positive number"));
-  RETURN_IF_ERROR(unless(weight_decay >= 0, "weight_decay", weight_decay, "use 0 or more"));
-  RETURN_IF_ERROR(unless(beta1 >= 0 && beta1 < 1, "beta1", beta1, "use 0 or more and less than 1"));
-  RETURN_IF_ERROR(unless(beta2 >= 0 && beta2 < 1, "beta2", beta2, "use 0 or more and less than 1"));
-  RETURN_IF_ERROR(unless(epsilon > 0, "epsilon", epsilon, "use a positive number"));
+Status CommonOptions::validate_common(int64_t num_train_steps) const {
+  RETURN_IF_ERROR(allowed(learning_rate > 0, "learning_rate", learning_rate, "use a positive number"));
+  RETURN_IF_ERROR(allowed(weight_decay >= 0, "weight_decay", weight_decay, "use 0 or more"));
   if (max_grad_norm)
     RETURN_IF_ERROR(
-        unless(*max_grad_norm > 0, "max_grad_norm", *max_grad_norm, "use a positive number or null"));
-  RETURN_IF_ERROR(unless(min_lr_ratio >= 0 && min_lr_ratio <= 1, "min_lr_ratio", min_lr_ratio, "use 0 to 1"));
+        allowed(*max_grad_norm > 0, "max_grad_norm", *max_grad_norm, "use a positive number or null"));
+  RETURN_IF_ERROR(
+      allowed(min_lr_ratio >= 0 && min_lr_ratio <= 1, "min_lr_ratio", min_lr_ratio, "use 0 to 1"));
   auto is_length = [](double v) { return v >= 0 && (v <= 1 || (v == std::floor(v) && v < 9e15)); };
   RETURN_IF_ERROR(
-      unless(is_length(warmup), "warmup", warmup, "use a fraction from 0 to 1 or a whole number of steps"));
+      allowed(is_length(warmup), "warmup", warmup, "use a fraction from 0 to 1 or a whole number of steps"));
   if (decay)
-    RETURN_IF_ERROR(unless(is_length(*decay), "decay", *decay,
-                           "use a fraction from 0 to 1, a whole number of steps, or null"));
+    RETURN_IF_ERROR(allowed(is_length(*decay), "decay", *decay,
+                            "use a fraction from 0 to 1, a whole number of steps, or null"));
   const int64_t up = steps_of(warmup, num_train_steps), down = decay ? steps_of(*decay, num_train_steps) : 0;
   if (up > num_train_steps - down)
     return option_error(

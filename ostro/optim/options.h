@@ -14,29 +14,61 @@ namespace ostro::optim {
 enum class LrSchedule { kConstant, kCosine, kLinear, kInvSqrt };
 std::vector<std::string> option_names(LrSchedule);  // constant, cosine, linear, inv_sqrt
 
+// What every optimizer has: the learning rate, weight decay, clipping.
+//
 // Learning rate: `warmup` steps up from 0, then `lr_schedule` over the rest of the run. With `decay` set the
 // rate stays constant until the last `decay` steps and only these follow lr_schedule (warmup-stable-decay).
-struct AdamOptions {
-  static constexpr const char* kType = "adam";
-
+struct CommonOptions {
   double learning_rate = 6e-4;
   double weight_decay = 0.1;
   std::optional<std::vector<std::string>> weight_decay_modules;  // null: all but norms, embeddings, biases
-  double beta1 = 0.9;
-  double beta2 = 0.95;
-  double epsilon = 1e-8;
   std::optional<double> max_grad_norm = 1.0;
   LrSchedule lr_schedule = LrSchedule::kCosine;
   double warmup = 0.01;         // <= 1: fraction of the run, > 1: steps
   std::optional<double> decay;  // likewise
   double min_lr_ratio = 0.1;
 
+  // Checks these values, and that warm-up and decay fit into a run of that many steps.
+  Status validate_common(int64_t num_train_steps) const;
+
+ protected:
+  void visit_rate(config::OptionTable& table);      // before an optimizer's own options
+  void visit_schedule(config::OptionTable& table);  // behind them
+};
+
+struct AdamOptions : CommonOptions {
+  static constexpr const char* kType = "adam";
+  double beta1 = 0.9;
+  double beta2 = 0.95;
+  double epsilon = 1e-8;
+
   void visit_options(config::OptionTable& table);
-  // Checks all values, and that warm-up and decay fit into a run of that many steps.
   Status validate(int64_t num_train_steps) const;
 };
 
-using OptimizerOptions = std::variant<AdamOptions>;
+struct LionOptions : CommonOptions {
+  static constexpr const char* kType = "lion";
+  double beta1 = 0.9;
+  double beta2 = 0.95;
+
+  void visit_options(config::OptionTable& table);
+  Status validate(int64_t num_train_steps) const;
+};
+
+struct SgdOptions : CommonOptions {
+  static constexpr const char* kType = "sgd";
+  double momentum = 0.9;
+  bool nesterov = false;
+
+  void visit_options(config::OptionTable& table);
+  Status validate(int64_t num_train_steps) const;
+};
+
+using OptimizerOptions = std::variant<AdamOptions, LionOptions, SgdOptions>;
+
+inline const CommonOptions& common(const OptimizerOptions& options) {
+  return std::visit([](const auto& o) -> const CommonOptions& { return o; }, options);
+}
 
 // The number of steps that an option means. A value > 1 is a number of steps. A value <= 1 is a fraction of
 // the run, rounded down to whole steps: 0.29 of 100 steps are 29.

@@ -7,7 +7,7 @@
 
 namespace ostro::optim {
 
-double learning_rate(const AdamOptions& o, int64_t step, int64_t num_train_steps) {
+double learning_rate(const CommonOptions& o, int64_t step, int64_t num_train_steps) {
   const int64_t warmup = steps_of(o.warmup, num_train_steps);
   const int64_t decay = o.decay ? steps_of(*o.decay, num_train_steps) : num_train_steps - warmup;
   const double peak = o.learning_rate, floor = o.learning_rate * o.min_lr_ratio;

@@ -11,6 +11,6 @@ namespace ostro::optim {
 // Then the schedule runs over the rest of the run. With `decay` set, the rate stays at the peak until the
 // last `decay` steps, and the schedule runs over these. After warm-up it is never below min_lr_ratio of the
 // peak.
-double learning_rate(const AdamOptions& options, int64_t step, int64_t num_train_steps);
+double learning_rate(const CommonOptions& options, int64_t step, int64_t num_train_steps);
 
 }  // namespace ostro::optim

@@ -6,7 +6,8 @@
 
 #include "each_isa.h"
 #include "ostro/base/test_size.h"
-#include "ostro/optim/adamw.h"
+#include "ostro/optim/norm.h"
+#include "ostro/optim/optimizer.h"
 #include "ostro/trace/frame.h"
 #include "ostro/trace/ops.h"
 #include "programs.h"
@@ -34,47 +35,65 @@ struct RandomUpdate {
   std::vector<Buffer> inputs;
 };
 
+// An optimizer of each kind, in turn.
+optim::OptimizerOptions optimizer_number(size_t i) {
+  std::vector<optim::OptimizerOptions> all;
+  [&]<typename... Ts>(std::variant<Ts...>*) {
+    (all.emplace_back(Ts{}), ...);
+  }(static_cast<optim::OptimizerOptions*>(nullptr));
+  return all[i % all.size()];
+}
+
 // `refused`: one gradient holds an infinity.
-RandomUpdate random_update(Rng& rng, uint64_t seed, size_t n, int64_t elements, bool refused) {
-  std::vector<Shape> parameters;
-  for (size_t i = 0; i < n; ++i) parameters.push_back(random_parameter(rng, elements));
-  optim::AdamOptions o;
-  if (rng.chance(0.5)) o.max_grad_norm.reset();
-  if (rng.chance(0.3)) o.weight_decay = 0;
+RandomUpdate random_update(Rng& rng, optim::OptimizerOptions options, uint64_t seed, size_t n,
+                           int64_t elements, bool refused) {
+  std::vector<optim::Parameter> parameters;
+  for (size_t i = 0; i < n; ++i)
+    parameters.push_back(
+        {"model/" + std::to_string(i) + (i % 2 == 0 ? "/weight" : "/norm"), random_parameter(rng, elements)});
+  std::optional<double> max_norm;
+  if (rng.chance(0.5)) max_norm = 1.0;
+  std::visit([&](auto& o) { o.weight_decay = rng.chance(0.3) ? 0 : 0.1; }, options);
+  const optim::Optimizer optimizer(options, parameters);
+  const size_t m = optimizer.state().size();
   const optim::Boxes boxes{{{"embed", rng.between(1, 5)}, {"mlp", rng.between(1, 5)}}, {"layer"}};
   std::vector<Shape> shapes;
-  for (int copy = 0; copy < 4; ++copy) shapes.insert(shapes.end(), parameters.begin(), parameters.end());
+  for (const auto& p : parameters) shapes.push_back(p.shape);
+  for (const auto& kept : optimizer.state()) shapes.push_back(kept.shape);
+  for (const auto& p : parameters) shapes.push_back(p.shape);
   shapes.insert(shapes.end(), 2, ir::scalar(DType::f64));  // sum of losses and weight
-  shapes.insert(shapes.end(), 3, ir::scalar(DType::f32));  // lr, k1, k2
+  shapes.insert(shapes.end(), optimizer.scalars().size(), ir::scalar(DType::f32));
   RandomUpdate out;
   out.program = trace_program("update", shapes, [&](const std::vector<Array>& in) {
-    const Array *p = in.data(), *m = p + n, *v = m + n, *g = v + n, *scalars = g + n;
+    const Array *p = in.data(), *kept = p + n, *g = kept + m, *scalars = g + n;
     const Array inv = cast(full(1, DType::f64, {}) / scalars[1], DType::f32);
     const Array loss = cast(scalars[0] / scalars[1], DType::f32);
-    const optim::GlobalNorm norm = optim::global_norm({g, g + n}, inv, o.max_grad_norm, boxes);
+    const optim::GlobalNorm norm = optim::global_norm({g, g + n}, inv, max_norm, boxes);
     const Array ok = is_finite(loss) & is_finite(norm.norm);
     std::vector<Array> results{loss, norm.norm, ok};
     for (size_t i = 0; i < n; ++i) {
-      const optim::AdamResult r = optim::adamw(o, i % 2 == 0, p[i], m[i], v[i], g[i], inv, norm.clip,
-                                               scalars[2], scalars[3], scalars[4]);
+      std::vector<Array> state;
+      for (const size_t k : optimizer.indices_of(i)) state.push_back(kept[k]);
+      const optim::RuleResults r = optimizer.update(i, p[i], state, g[i], inv, norm.clip,
+                                                    {scalars + 2, scalars + 2 + optimizer.scalars().size()});
       results.push_back(select(ok, r.p, p[i]));
       results.push_back(fingerprint(results.back()));
-      results.push_back(select(ok, r.m, m[i]));
-      results.push_back(select(ok, r.v, v[i]));
+      for (size_t k = 0; k < state.size(); ++k) results.push_back(select(ok, r.state[k], state[k]));
     }
     return results;
   });
   out.inputs = testing::make_inputs(out.program, seed, false);
-  for (size_t i = 0; i < n; ++i)
-    for (float& x : out.inputs[2 * n + i].mutable_as<float>()) x = std::abs(x);  // second moments
+  for (size_t i = 0; i < m; ++i)  // means of squares
+    if (optimizer.state()[i].name.starts_with("second_moment"))
+      for (float& x : out.inputs[n + i].mutable_as<float>()) x = std::abs(x);
   if (refused)
-    out.inputs[3 * n + static_cast<size_t>(rng.below(static_cast<int64_t>(n)))].mutable_as<float>()[0] =
+    out.inputs[n + m + static_cast<size_t>(rng.below(static_cast<int64_t>(n)))].mutable_as<float>()[0] =
         INFINITY;
-  double& weight = out.inputs[4 * n + 1].mutable_as<double>()[0];
+  double& weight = out.inputs[2 * n + m + 1].mutable_as<double>()[0];
   weight = 1 + std::abs(weight);
-  const optim::AdamScalars s = optim::adam_scalars(o, rng.between(0, 90), 100);
-  const float scalars[] = {s.lr, s.k1, s.k2};
-  for (size_t i = 0; i < 3; ++i) out.inputs[4 * n + 2 + i].mutable_as<float>()[0] = scalars[i];
+  const std::vector<float> scalars = optim::step_scalars(options, rng.between(0, 90), 100);
+  for (size_t i = 0; i < scalars.size(); ++i)
+    out.inputs[2 * n + m + 2 + i].mutable_as<float>()[0] = scalars[i];
   return out;
 }
 
@@ -82,19 +101,20 @@ void check_updates(uint64_t seed, int programs, size_t parameters, int64_t eleme
   testing::EachIsa engines({.threads = 3, .cc_opt = "-O1"});  // -O1: half the time
   Rng rng(seed);
   for (int i = 0; i < programs; ++i) {
-    const RandomUpdate u =
-        random_update(rng, seed + static_cast<uint64_t>(i), parameters, elements, i % 3 == 2);
+    const RandomUpdate u = random_update(rng, optimizer_number(static_cast<size_t>(i)),
+                                         seed + static_cast<uint64_t>(i), parameters, elements, i % 4 == 3);
     const std::string d = engines.difference(u.program, u.inputs);
     CHECK_MESSAGE(d.empty(), "program ", i, " of seed ", seed, ": ", d);
   }
   CHECK(engines.telling() * 10 >= engines.results() * 8);
 }
 
-TEST_CASE("AdamW on parameters of random shapes gives the interpreter's bits") {
-  check_updates(1, 3, 10, 3000);
+TEST_CASE("every optimizer on parameters of random shapes gives the interpreter's bits") {
+  check_updates(1, std::variant_size_v<optim::OptimizerOptions>, 6, 3000);
 }
 
-TEST_CASE("slow: AdamW on parameters of random shapes gives the interpreter's bits, in many more cases") {
+TEST_CASE(
+    "slow: every optimizer on parameters of random shapes gives the interpreter's bits, in many more cases") {
   check_updates(sized<uint64_t>(test_seed(), 2, 2), sized(9, 9, 200), 16, 40'000);
 }
 

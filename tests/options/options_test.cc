@@ -299,9 +299,11 @@ TEST_CASE("every option changes what its declaration says, and nothing else") {
   auto engine = cpu::make_cpu_engine({.isa = {}, .threads = 1, .generated_code = false});
   REQUIRE(engine.ok());
   std::map<std::string, Seen> baselines;
+  std::set<std::string> declared;  // optimizers have many options in common
   int changed = 0;
   for (const config::OptionInfo& option : config::list_options(TrainConfig())) {
     CAPTURE(option.path);
+    if (!declared.insert(option.path + ": " + option.help).second) continue;
     config::Override change{option.path, option.other_value};
     if (option.path.find("[]") != std::string::npos) {
       const auto inside = kInsideLists.find(option.path);

@@ -26,7 +26,7 @@
 namespace ostro {
 namespace {
 
-constexpr std::string_view kPhases[] = {"leaf",     "exchange",   "update", "commit",  "gather",
+constexpr std::string_view kPhases[] = {"leaf",     "exchange",   "update", "renew",   "commit", "gather",
                                         "transfer", "checkpoint", "write",  "barrier", "connect"};
 
 bool known_phase(std::string_view phase) {

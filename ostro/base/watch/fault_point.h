@@ -6,6 +6,7 @@
 //   phases   leaf        a leaf (microbatch) begins
 //            exchange    the exchange of gradients begins
 //            update      all gradients are there, the update begins
+//            renew       new cells are made beside the old ones, of optimizers whose workers need each other
 //            commit      the step's norm is known, the cells do not have their new values yet
 //            gather      the gathering of parameters begins
 //            transfer    moving state between workers begins

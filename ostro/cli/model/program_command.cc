@@ -34,8 +34,7 @@ struct StepProgram {
 };
 
 std::vector<StepProgram> step_programs(const train::CanonicalPrograms& programs, const std::string& remat) {
-  return {{&programs.leaf, train::leaf_options(remat)},
-          {&programs.update, train::update_options(train::parameter_count(programs))}};
+  return {{&programs.leaf, train::leaf_options(remat)}, {&programs.update, train::update_options(programs)}};
 }
 
 Result<std::string> fused_text(const train::CanonicalPrograms& programs, const std::string& remat) {

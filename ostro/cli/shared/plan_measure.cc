@@ -68,7 +68,8 @@ Result<PlanTimes> measure_plans(const train::CanonicalPrograms& programs, runtim
   ASSIGN_OR_RETURN(const auto runner, train::make_step_runner(programs, engine, remat));
   ASSIGN_OR_RETURN(train::State state, train::initial_state(programs, engine, 0));
   const train::BatchArrays batch = made_up_batch(programs, vocab);
-  const optim::AdamScalars still{.lr = 0, .k1 = 1, .k2 = 1};
+  std::vector<float> still(train::update_layout(programs).scalars, 1.0f);
+  still[0] = 0;  // the learning rate
   RETURN_IF_ERROR(runner->run(state, batch, still));
   if (!start_profile()) return busy("a profile is on in this process");
   Status failed;

@@ -75,24 +75,24 @@ inline std::unique_ptr<CellSetup> setup_of(const MeshCase& mesh, int64_t replica
 
 // A state whose elements all differ.
 inline State numbered_state(const WorkerPlan& plan, int64_t step) {
-  State state{step, {}, {}, {}};
+  State state{step, {}, {}};
   float next = static_cast<float>(step);
-  for (auto* list : {&state.params, &state.first_moment, &state.second_moment})
-    for (size_t k = 0; k < plan.n; ++k) {
-      list->push_back(runtime::Buffer::empty(plan.shape(k)));
-      for (float& x : list->back().mutable_as<float>()) x = next += 0.5f;
-    }
+  for (size_t k = 0; k < plan.arrays.size(); ++k) {
+    auto& list = k < plan.n ? state.params : state.kept;
+    list.push_back(runtime::Buffer::empty(plan.shape(k)));
+    for (float& x : list.back().mutable_as<float>()) x = next += 0.5f;
+  }
   return state;
 }
 
 inline State cells_of_rank(const WorkerPlan& plan, int64_t rank, const State& whole) {
-  State out{whole.step, {}, {}, {}};
-  const auto cut = [&](const std::vector<runtime::Buffer>& from, std::vector<runtime::Buffer>& to) {
-    for (size_t k = 0; k < plan.n; ++k) to.push_back(spmd::shard(plan.mesh(), rank, plan.owned(k), from[k]));
-  };
-  cut(whole.params, out.params);
-  cut(whole.first_moment, out.first_moment);
-  cut(whole.second_moment, out.second_moment);
+  State out{whole.step, {}, {}};
+  for (size_t k = 0; k < plan.arrays.size(); ++k) {
+    const bool parameter = k < plan.n;
+    (parameter ? out.params : out.kept)
+        .push_back(spmd::shard(plan.mesh(), rank, plan.owned(k),
+                               parameter ? whole.params[k] : whole.kept[k - plan.n]));
+  }
   return out;
 }
 
@@ -100,12 +100,9 @@ inline State cells_of_rank(const WorkerPlan& plan, int64_t rank, const State& wh
 inline State kept_of_rank(const WorkerPlan& plan, int64_t rank, const State& whole) {
   if (plan.kept_for(rank) < 0) return {};
   const State cells = cells_of_rank(plan, plan.kept_for(rank), whole);
-  State out{whole.step, {}, {}, {}};
-  for (const size_t k : plan.mirrored) {
-    out.params.push_back(cells.params[k]);
-    out.first_moment.push_back(cells.first_moment[k]);
-    out.second_moment.push_back(cells.second_moment[k]);
-  }
+  State out{whole.step, {}, {}};
+  for (const size_t k : plan.mirrored)
+    (k < plan.n ? out.params : out.kept).push_back(k < plan.n ? cells.params[k] : cells.kept[k - plan.n]);
   return out;
 }
 
@@ -118,8 +115,7 @@ inline bool same_arrays(const std::vector<runtime::Buffer>& a, const std::vector
 }
 
 inline bool same_state(const State& a, const State& b) {
-  return a.step == b.step && same_arrays(a.params, b.params) && same_arrays(a.first_moment, b.first_moment) &&
-         same_arrays(a.second_moment, b.second_moment);
+  return a.step == b.step && same_arrays(a.params, b.params) && same_arrays(a.kept, b.kept);
 }
 
 }  // namespace ostro::train

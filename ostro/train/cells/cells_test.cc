@@ -162,7 +162,7 @@ TEST_CASE("a checkpoint of another model, and files that not all workers see") {
   save_alone(fs, *s, numbered_state(s->plan, 2));
   save_alone(elsewhere, *s, numbered_state(s->plan, 2));
   const auto other = setup_of(mesh_cases()[1]);
-  other->plan.programs.init.result_names[0] = "model/another";
+  other->plan.arrays.paths[0] = "model/another";
   std::vector<State> states;
   const auto read = restore_all(*other, fs, 2, states);
   REQUIRE_FALSE(read.ok());

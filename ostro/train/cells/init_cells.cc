@@ -53,9 +53,9 @@ Result<State> initial_cells(const WorkerPlan& plan, int64_t rank, int64_t seed, 
     Buffer& p = state.params[k];
     const ir::Shape owned = plan.owned_shape(k, rank);
     if (p.shape() != owned) p = spmd::shard(plan.mesh(), rank, plan.owned(k), p);
-    state.first_moment.push_back(Buffer::zeros(owned));
-    state.second_moment.push_back(Buffer::zeros(owned));
   }
+  for (size_t k = plan.n; k < plan.arrays.size(); ++k)
+    state.kept.push_back(Buffer::zeros(plan.owned_shape(k, rank)));
   return state;
 }
 

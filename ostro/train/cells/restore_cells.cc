@@ -17,12 +17,6 @@ using checkpoint::TensorSpec;
 using numerics::Fingerprint;
 using runtime::Buffer;
 
-std::vector<ir::Shape> shapes_of(const WorkerPlan& plan) {
-  std::vector<ir::Shape> shapes;
-  for (size_t k = 0; k < plan.n; ++k) shapes.push_back(plan.shape(k));
-  return shapes;
-}
-
 // The words that begin in `box`, which is the part of an array with this length of its last axis.
 FileBox whole_words(FileBox box, int64_t length, int64_t per_word) {
   const auto up = [&](int64_t i) { return std::min(length, (i + per_word - 1) / per_word * per_word); };
@@ -118,19 +112,15 @@ Result<CellsRead> agree(const WorkerPlan& plan, runtime::Collectives& c, const s
 }  // namespace
 
 Result<State> read_cells(const Checkpoint& checkpoint, const WorkerPlan& plan, int64_t rank) {
-  const std::vector<std::string>& paths = plan.programs.init.result_names;
-  RETURN_IF_ERROR(check_tensors(checkpoint.manifest(), paths, shapes_of(plan), checkpoint.path()));
+  RETURN_IF_ERROR(check_tensors(checkpoint.manifest(), plan.arrays, checkpoint.path()));
   State state;
   state.step = checkpoint.manifest().info.step;
-  std::vector<Buffer>* lists[] = {&state.params, &state.first_moment, &state.second_moment};
-  const std::vector<TensorSpec> tensors = state_tensors(paths, shapes_of(plan), {});
-  for (size_t t = 0; t < tensors.size(); ++t) {
-    const size_t k = t % plan.n;
+  for (size_t k = 0; k < plan.arrays.size(); ++k) {
     const FileBox box = owned_box(plan, k, rank);
     Buffer buffer = Buffer::empty(plan.owned_shape(k, rank));
-    RETURN_IF_ERROR(
-        checkpoint.read_box(checkpoint.find(tensors[t].path), box.start, box.shape, buffer.mutable_bytes()));
-    lists[t / plan.n]->push_back(std::move(buffer));
+    RETURN_IF_ERROR(checkpoint.read_box(checkpoint.find(plan.arrays.paths[k]), box.start, box.shape,
+                                        buffer.mutable_bytes()));
+    (k < plan.n ? state.params : state.kept).push_back(std::move(buffer));
   }
   return state;
 }

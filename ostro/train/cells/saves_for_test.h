@@ -35,7 +35,7 @@ inline std::map<std::string, std::string> files_of(io::FileSystem& fs) {
 
 inline void save_alone(io::FileSystem& fs, const CellSetup& s, const State& whole) {
   const auto saved = checkpoint::save(fs, kSaves, info_of_step(whole.step),
-                                      snapshot(whole, s.programs.init.result_names, cell_boxes(s.config)));
+                                      snapshot(whole, s.plan.arrays, cell_boxes(s.config)));
   REQUIRE_MESSAGE(saved.ok(), (saved.ok() ? "" : saved.error().message()));
 }
 

@@ -1,5 +1,4 @@
 #include <algorithm>
-#include <array>
 
 #include "ostro/io/arrays/box.h"
 #include "ostro/train/cells/cell_boxes.h"
@@ -26,7 +25,7 @@ struct SplitCell {
   std::vector<std::pair<int64_t, FileBox>> parts;  // by owner, ascending
 };
 
-// What worker `rank` does with the cells of a parameter, and with its moments'.
+// What worker `rank` does with the cells of an array.
 struct Deal {
   Places written, spare, kept;   // whole cells: owned, and of the worker that it keeps copies for
   std::vector<SplitCell> split;  // that it has a part of, or receives
@@ -148,35 +147,28 @@ Status gather_split(const Deal& deal, runtime::Collectives& c, const FileBox& ow
 Result<CellSnapshot> snapshot_cells(const WorkerPlan& plan, runtime::Collectives& c, const State& owned,
                                     const State& kept, const optim::Boxes& boxes,
                                     const checkpoint::Info& info) {
-  std::vector<ir::Shape> shapes;
-  for (size_t k = 0; k < plan.n; ++k) shapes.push_back(plan.shape(k));
   CellSnapshot out;
   out.info = info;
   RETURN_IF_ERROR(share_info(c, out.info));
-  out.tensors = state_tensors(plan.programs.init.result_names, shapes, boxes);
-  using Lists = std::array<const std::vector<Buffer>*, 3>;
-  const auto lists = [](const State& s) { return Lists{&s.params, &s.first_moment, &s.second_moment}; };
-  const Lists mine = lists(owned), copies = lists(kept);
+  out.tensors = state_tensors(plan.arrays, boxes);
   const auto add = [](std::vector<CellData>& to, size_t tensor, const Places& cells, const FileBox& box,
                       const Buffer& from) {
     const auto buffer = std::make_shared<const Buffer>(from);
     for (const auto& [cell, place] : cells)
       to.push_back({tensor, cell, buffer->bytes(), box.shape, start_in(place, box), buffer});
   };
-  for (size_t k = 0, copy = 0; k < plan.n; ++k) {
+  const size_t n = plan.n, copied = kept.params.size();
+  for (size_t k = 0, copy = 0; k < plan.arrays.size(); ++k) {
     const Deal deal = deal_out(plan, k, cells_of(out.tensors[k]), c.rank());
     const FileBox own = owned_box(plan, k, c.rank());
-    const bool has_copy = copy < plan.mirrored.size() && plan.mirrored[copy] == k;
-    for (size_t part = 0; part < 3; ++part) {
-      const size_t tensor = part * plan.n + k;
-      const Buffer& buffer = (*mine[part])[k];
-      add(out.cells, tensor, deal.written, own, buffer);
-      add(out.spare, tensor, deal.spare, own, buffer);
-      if (!deal.kept.empty())
-        add(out.spare, tensor, deal.kept, owned_box(plan, k, plan.kept_for(c.rank())), (*copies[part])[copy]);
-      RETURN_IF_ERROR(gather_split(deal, c, own, buffer, tensor, out));
-    }
-    if (has_copy) ++copy;
+    const Buffer& buffer = k < n ? owned.params[k] : owned.kept[k - n];
+    add(out.cells, k, deal.written, own, buffer);
+    add(out.spare, k, deal.spare, own, buffer);
+    if (!deal.kept.empty())
+      add(out.spare, k, deal.kept, owned_box(plan, k, plan.kept_for(c.rank())),
+          copy < copied ? kept.params[copy] : kept.kept[copy - copied]);
+    RETURN_IF_ERROR(gather_split(deal, c, own, buffer, k, out));
+    copy += copy < plan.mirrored.size() && plan.mirrored[copy] == k;
   }
   return out;
 }

@@ -91,7 +91,7 @@ TEST_CASE("what makes no sense is refused with both values and the fix") {
       {{"optimizer.beta1", "1"}, "optimizer.beta1: 1 is not allowed"},
       {{"optimizer.warmup", "1000000"}, "optimizer.warmup: 1000000 steps of warm-up"},
       {{"optimizer.warmup", "2.5"}, "optimizer.warmup: 2.5 is not allowed"},
-      {{"optimizer.type", "lion"}, "--optimizer.type: optimizer.type: unknown type \"lion\""},
+      {{"optimizer.type", "lyon"}, "--optimizer.type: optimizer.type: unknown type \"lyon\""},
       {{"numerics.leaves", "{mpl: 2}"}, "numerics.leaves.mpl: the model has no such axis to cut"},
       {{"numerics.leaves", "{kv_heads: 3}"}, "numerics.leaves.kv_heads: 3 is more than the axis has: 2"},
       {{"numerics.cells", "{embed: 0}"}, "numerics.cells.embed: 0 is not a count"},
@@ -147,10 +147,17 @@ TEST_CASE("every option has another legal value, and the canonical config shows 
         continue;
       }
       std::vector<Override> before;
-      for (const auto& [path, value] : info.selects) before.push_back({path, value});
+      for (const auto& [path, value] : info.selects)
+        if (path == "optimizer.type")  // the files have options that only some optimizers know
+          before.push_back({"optimizer", "{type: " + value + "}"});
+        else
+          before.push_back({path, value});
       for (const auto& [path, value] : info.beside) before.push_back({path, value});
       std::vector<Override> after = before;
-      after.push_back({info.path, info.other_value});
+      if (info.path == "optimizer.type")
+        after.push_back({"optimizer", "{type: " + info.other_value + "}"});
+      else
+        after.push_back({info.path, info.other_value});
       const Result<TrainConfig> a = load_train_config(file, before), b = load_train_config(file, after);
       REQUIRE_MESSAGE(a.ok(), info.path, ": ", a.error().message());
       REQUIRE_MESSAGE(b.ok(), b.error().message());

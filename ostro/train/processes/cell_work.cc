@@ -4,7 +4,7 @@
 
 namespace ostro::train {
 Status CellWork::adopt(runtime::Collectives& group, State state) {
-  Cells own{std::move(state.params), std::move(state.first_moment), std::move(state.second_moment)};
+  Cells own{std::move(state.params), std::move(state.kept)};
   ASSIGN_OR_RETURN(Cells copies, worker_.fetch_copies(group, own));
   worker_.adopt_cells(std::move(own), std::move(copies), state.step);
   return Status();
@@ -24,7 +24,7 @@ Result<CellsRead> CellWork::restore(runtime::Collectives& group, io::FileSystem&
 }
 
 Result<CellSnapshot> CellWork::snapshot(runtime::Collectives& group, const checkpoint::Info& info) const {
-  const auto state_of = [](const Cells& c) { return State{0, c.params, c.first_moment, c.second_moment}; };
+  const auto state_of = [](const Cells& c) { return State{0, c.params, c.kept}; };
   const State kept = state_of(worker_.kept());
   return snapshot_cells(plan_, group, state_of(worker_.own()), kept, boxes_, info);
 }

@@ -2,12 +2,16 @@
 // needs nobody else.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <string>
 
 #include "ostro/dist/group.h"
 
 namespace ostro::train {
+
+// Scalars of an optimizer, the learning rate included.
+inline constexpr size_t kMostScalars = 32;
 
 // Sent as it is.
 struct Command {
@@ -23,9 +27,10 @@ struct Command {
     kEnd,        // the run is over
   };
   Kind kind = Kind::kEnd;
-  int64_t step = 0;              // kRestore, kSave, kSaveAgain; kStep: how many steps were done before it
-  float lr = 0, k1 = 0, k2 = 0;  // kStep
-  int32_t prints = 0;            // kRestore: 1: with the fingerprints of the parameters
+  int64_t step = 0;                           // kRestore, kSave, kSaveAgain; kStep: steps done before it
+  int64_t prints = 0;                         // kRestore: 1: with the fingerprints of the parameters
+  int64_t count = 0;                          // kStep: of the scalars
+  std::array<float, kMostScalars> scalars{};  // kStep
 };
 
 // Begins the keys in the epoch's store of a save of this step.

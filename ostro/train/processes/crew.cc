@@ -120,7 +120,7 @@ Result<Settled> Crew::settle_state() {
   if (old_ != nullptr && settled_.has_state) live = {old_->epoch.number, old_->worker.get()};
   const auto layout_of = [&](int64_t workers) -> Result<StateLayout> {
     ASSIGN_OR_RETURN(const WorkerOptions options, worker_options(run_->config, workers));
-    return make_state_layout(now_->plan.state.shapes, placement_for(run_->programs, options));
+    return make_state_layout(now_->plan.arrays, placement_for(run_->programs, options));
   };
   ASSIGN_OR_RETURN(Settled settled, settle(now_->plan, *group_, live, layout_of, *now_->worker));
   old_.reset();

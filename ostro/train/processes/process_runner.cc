@@ -2,10 +2,12 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <chrono>
 
 #include <optional>
 
+#include "ostro/base/check.h"
 #include "ostro/base/log.h"
 #include "ostro/base/profile.h"
 #include "ostro/base/watch/time_use.h"
@@ -21,7 +23,7 @@ class ProcessRunner final : public StepRunner, private SpreadState {
  public:
   explicit ProcessRunner(Crew& crew) : crew_(crew) {}
 
-  Result<StepResult> run(State& state, const BatchArrays& batch, const optim::AdamScalars& scalars) override {
+  Result<StepResult> run(State& state, const BatchArrays& batch, const std::vector<float>& scalars) override {
     StepResult result;
     RETURN_IF_ERROR(together(true, [&]() -> Status {
       RETURN_IF_ERROR(check_step(state.step));
@@ -33,7 +35,11 @@ class ProcessRunner final : public StepRunner, private SpreadState {
         ASSIGN_OR_RETURN(result.prints, crew_.worker().prints(crew_.group()));
         return Status();
       }
-      RETURN_IF_ERROR(command({Command::Kind::kStep, state.step, scalars.lr, scalars.k1, scalars.k2}));
+      Command step{Command::Kind::kStep, state.step};
+      OSTRO_CHECK(scalars.size() <= step.scalars.size(), "an optimizer with {} scalars", scalars.size());
+      step.count = static_cast<int64_t>(scalars.size());
+      std::copy(scalars.begin(), scalars.end(), step.scalars.begin());
+      RETURN_IF_ERROR(command(step));
       ASSIGN_OR_RETURN(result, crew_.worker().step(crew_.group(), batch, scalars));
       return Status();
     }));

@@ -42,7 +42,7 @@ Recovery plan_recovery(const std::vector<Brought>& brought) {
     if (b.step == out.step) {
       out.brings[i] = true;
       out.measured = {static_cast<float>(b.loss), b.gradient_norm, b.ok != 0};
-    } else if (b.step == out.step - 1 && b.gradients != 0) {
+    } else if (b.step == out.step - 1 && b.can_finish != 0) {
       out.brings[i] = out.behind[i] = true;
     }
   }

@@ -17,7 +17,7 @@ struct Brought {
   int64_t rank = -1;                   // its rank then
   int64_t kept_for = -1;               // the rank of whose cells it has copies
   int64_t step = 0;                    // its cells are the state after so many steps
-  int64_t gradients = 0;               // 1: it can finish the next step when it gets what was measured
+  int64_t can_finish = 0;              // 1: it can finish the next step when it gets what was measured
   int64_t ok = 0;                      // of the last step
   double loss = 0, gradient_norm = 0;  // of the last step
 };
@@ -35,7 +35,7 @@ struct Recovery {
 // from the same words.
 Recovery plan_recovery(const std::vector<Brought>& brought);
 
-// One part of a state that moves: elements of parameter k, from one worker's cells to another's.
+// One part of a state that moves: elements of array k, from one worker's cells to another's.
 struct Piece {
   int64_t from = 0;        // rank now
   bool from_copy = false;  // out of its copies
@@ -44,7 +44,7 @@ struct Piece {
   Region region;
 };
 
-// All pieces of parameter k that worker `to` needs, in the order in which they are sent. Nothing: some
+// All pieces of array k that worker `to` needs, in the order in which they are sent. Nothing: some
 // element is lost. `kept_for`: the rank of whose cells it keeps copies from now on, or -1.
 std::optional<std::vector<Piece>> pieces_for(size_t k, int64_t to, int64_t kept_for,
                                              const std::vector<Brought>& brought, const Recovery& recovery,

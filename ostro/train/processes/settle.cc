@@ -2,7 +2,6 @@
 
 #include <fmt/format.h>
 
-#include <array>
 #include <numeric>
 #include <optional>
 #include <tuple>
@@ -18,12 +17,6 @@ namespace {
 
 using runtime::Buffer;
 
-constexpr int kParts = 3;  // parameters and two moments
-
-std::vector<Buffer>& part_of(Cells& cells, int part) {
-  return part == 0 ? cells.params : part == 1 ? cells.first_moment : cells.second_moment;
-}
-
 Brought brought_by(const LiveState& live) {
   Brought b;
   if (live.epoch == 0) return b;
@@ -31,7 +24,7 @@ Brought brought_by(const LiveState& live) {
   const Worker& w = *live.worker;
   b.size = w.plan().mesh().size(), b.rank = w.rank(), b.kept_for = w.plan().kept_for(w.rank());
   b.step = w.step_number();
-  b.gradients = w.has_gradients() ? 1 : 0;
+  b.can_finish = w.can_finish() ? 1 : 0;
   const Measured m = w.last_measured();
   b.ok = m.ok ? 1 : 0, b.loss = static_cast<double>(m.loss), b.gradient_norm = m.gradient_norm;
   return b;
@@ -48,7 +41,7 @@ Result<std::vector<Brought>> tell_all(runtime::Collectives& c, const Brought& mi
   return all;
 }
 
-// Moves the cells, of one parameter after another.
+// Moves the cells, of one array after another.
 class Mover {
  public:
   Mover(const WorkerPlan& plan, runtime::Collectives& c, std::vector<Brought> brought, Recovery recovery,
@@ -61,34 +54,34 @@ class Mover {
 
   // What is lost; "": everything is there.
   std::string missing() const {
-    for (size_t k = 0; k < plan_.n; ++k)
+    for (size_t k = 0; k < plan_.arrays.size(); ++k)
       for (int64_t to = 0; to < c_.size(); ++to)
         if (!pieces(k, to))
-          return fmt::format("cells of parameter {} of {}, whose owner and copy are both gone", k + 1,
-                             plan_.n);
+          return fmt::format("cells of {}, whose owner and copy are both gone", plan_.arrays.paths[k]);
     return "";
   }
 
   Status move(Cells& own, Cells& kept, Cells& new_own, Cells& new_kept) {
-    for (size_t k = 0, copies = 0; k < plan_.n; ++k) {
-      std::array<Buffer, kParts> mine, copy, to_own, to_copy;
-      const bool has_copy = !kept.params.empty() && before_.owned_once[k];
-      for (int p = 0; p < kParts; ++p) {
-        if (!own.params.empty()) mine[p] = part_of(own, p)[k];
-        if (has_copy) copy[p] = part_of(kept, p)[copies];
-      }
-      if (has_copy) ++copies;
+    size_t copies = 0;
+    for (size_t k = 0; k < plan_.arrays.size(); ++k) {
+      Buffer mine, copy, to_own, to_copy;
+      if (!own.params.empty()) mine = at(own, k, plan_.n);
+      if (!kept.params.empty() && before_.owned_once[k]) copy = at(kept, copies++, kept.params.size());
       RETURN_IF_ERROR(move_one(k, mine, copy, to_own, to_copy));
-      for (int p = 0; p < kParts; ++p) {
-        part_of(new_own, p).push_back(std::move(to_own[p]));
-        if (gets_copy(k)) part_of(new_kept, p).push_back(std::move(to_copy[p]));
-      }
+      list_of(new_own, k).push_back(std::move(to_own));
+      if (gets_copy(k)) list_of(new_kept, k).push_back(std::move(to_copy));
     }
     return Status();
   }
 
  private:
-  using Three = std::array<Buffer, kParts>;
+  // Number k of the arrays, of which the first n are parameters.
+  static Buffer at(const Cells& cells, size_t k, size_t n) {
+    return k < n ? cells.params[k] : cells.kept[k - n];
+  }
+  std::vector<Buffer>& list_of(Cells& cells, size_t k) const {
+    return k < plan_.n ? cells.params : cells.kept;
+  }
 
   bool gets_copy(size_t k) const { return plan_.kept_for(c_.rank()) >= 0 && plan_.state.owned_once[k]; }
 
@@ -97,15 +90,13 @@ class Mover {
   }
 
   static size_t bytes(const Piece& piece, int64_t element) {
-    return static_cast<size_t>(kParts * element_count(piece.region) * element);
+    return static_cast<size_t>(element_count(piece.region) * element);
   }
 
-  Status move_one(size_t k, const Three& mine, const Three& copy, Three& to_own, Three& to_copy) {
+  Status move_one(size_t k, const Buffer& mine, const Buffer& copy, Buffer& to_own, Buffer& to_copy) {
     const int64_t self = c_.rank(), element = ir::dtype_size(plan_.shape(k).dtype);
-    for (int p = 0; p < kParts; ++p) {
-      to_own[p] = Buffer::empty(plan_.owned_shape(k, self));
-      if (gets_copy(k)) to_copy[p] = Buffer::empty(plan_.owned_shape(k, plan_.kept_for(self)));
-    }
+    to_own = Buffer::empty(plan_.owned_shape(k, self));
+    if (gets_copy(k)) to_copy = Buffer::empty(plan_.owned_shape(k, plan_.kept_for(self)));
     const auto workers = static_cast<size_t>(c_.size());
     std::vector<Bytes> out(workers), in(workers);
     for (int64_t to = 0; to < c_.size(); ++to) {
@@ -113,13 +104,11 @@ class Mover {
       for (const Piece& piece : all) {
         if (piece.from != self) continue;
         Bytes& message = out[static_cast<size_t>(to)];
-        for (int p = 0; p < kParts; ++p) {
-          const size_t at = message.size();
-          message.resize(at + bytes(piece, element) / kParts);
-          copy_region(piece.region, before_.box(k, piece.from_rank),
-                      (piece.from_copy ? copy : mine)[p].bytes().data(), piece.region, message.data() + at,
-                      element);
-        }
+        const size_t at = message.size();
+        message.resize(at + bytes(piece, element));
+        copy_region(piece.region, before_.box(k, piece.from_rank),
+                    (piece.from_copy ? copy : mine).bytes().data(), piece.region, message.data() + at,
+                    element);
       }
     }
     const std::vector<Piece> wanted = *pieces(k, self);
@@ -142,11 +131,9 @@ class Mover {
       const Bytes& message = in[static_cast<size_t>(piece.from)];
       size_t& at = read[static_cast<size_t>(piece.from)];
       const Region target = plan_.state.box(k, piece.to_copy ? plan_.kept_for(self) : self);
-      for (int p = 0; p < kParts; ++p) {
-        copy_region(piece.region, piece.region, message.data() + at, target,
-                    (piece.to_copy ? to_copy : to_own)[p].mutable_bytes().data(), element);
-        at += bytes(piece, element) / kParts;
-      }
+      copy_region(piece.region, piece.region, message.data() + at, target,
+                  (piece.to_copy ? to_copy : to_own).mutable_bytes().data(), element);
+      at += bytes(piece, element);
     }
     return Status();
   }

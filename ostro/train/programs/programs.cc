@@ -105,45 +105,48 @@ ir::Program leaf_program(const TrainConfig& config, const models::ModelFunctions
 }
 
 ir::Program update_program(const TrainConfig& config, const models::ModelFunctions& model) {
-  const auto& options = std::get<optim::AdamOptions>(config.optimizer);
+  const optim::Optimizer optimizer = optimizer_of(config, model);
+  const auto& kept = optimizer.state();
   const optim::Boxes boxes = cell_boxes(config);
-  const size_t n = model.shapes.size();
-  std::vector<Shape> shapes;
-  for (int copy = 0; copy < 4; ++copy) shapes.insert(shapes.end(), model.shapes.begin(), model.shapes.end());
+  const size_t n = model.shapes.size(), m = kept.size();
+  std::vector<Shape> shapes = model.shapes;
+  for (const auto& a : kept) shapes.push_back(a.shape);
+  shapes.insert(shapes.end(), model.shapes.begin(), model.shapes.end());
   shapes.insert(shapes.end(), 2, ir::scalar(DType::f64));
-  shapes.insert(shapes.end(), 3, ir::scalar(DType::f32));
+  shapes.insert(shapes.end(), optimizer.scalars().size(), ir::scalar(DType::f32));
   ir::Program p = trace_program("update", shapes, [&](const Arrays& in) {
-    const Arrays params = slice_of(in, 0, n), m = slice_of(in, n, n), v = slice_of(in, 2 * n, n),
-                 g = slice_of(in, 3 * n, n);
-    const Array loss_sum = in[4 * n], weight = in[4 * n + 1], lr = in[4 * n + 2], k1 = in[4 * n + 3],
-                k2 = in[4 * n + 4];
+    const Arrays params = slice_of(in, 0, n), state = slice_of(in, n, m), g = slice_of(in, n + m, n),
+                 scalars = slice_of(in, 2 * n + m + 2, optimizer.scalars().size());
+    const Array loss_sum = in[2 * n + m], weight = in[2 * n + m + 1];
     const Array inv = cast(full(1, DType::f64, {}) / weight, DType::f32);
     const Array loss = cast(loss_sum / weight, DType::f32);
-    const optim::GlobalNorm norm = optim::global_norm(g, inv, options.max_grad_norm, boxes);
+    const optim::GlobalNorm norm =
+        optim::global_norm(g, inv, optim::common(config.optimizer).max_grad_norm, boxes);
     const Array ok = is_finite(loss) & is_finite(norm.norm);
-    Arrays new_p, new_m, new_v, prints;
-    for (size_t i = 0; i < n; ++i) {
-      const optim::AdamResult r = optim::adamw(options, optim::decays(options, model.paths[i]), params[i],
-                                               m[i], v[i], g[i], inv, norm.clip, lr, k1, k2);
-      new_p.push_back(select(ok, r.p, params[i]));
-      new_m.push_back(select(ok, r.m, m[i]));
-      new_v.push_back(select(ok, r.v, v[i]));
+    Arrays new_p, new_state(m), prints;
+    for (size_t k = 0; k < n; ++k) {
+      const std::vector<size_t>& at = optimizer.indices_of(k);
+      Arrays its_state;
+      for (const size_t i : at) its_state.push_back(state[i]);
+      const optim::RuleResults r = optimizer.update(k, params[k], its_state, g[k], inv, norm.clip, scalars);
+      new_p.push_back(select(ok, r.p, params[k]));
+      for (size_t i = 0; i < at.size(); ++i) new_state[at[i]] = select(ok, r.state[i], state[at[i]]);
       prints.push_back(fingerprint(new_p.back()));
     }
     Arrays out = new_p;
-    out.insert(out.end(), new_m.begin(), new_m.end());
-    out.insert(out.end(), new_v.begin(), new_v.end());
+    out.insert(out.end(), new_state.begin(), new_state.end());
     out.insert(out.end(), {loss, norm.norm, ok});
     out.insert(out.end(), prints.begin(), prints.end());
     return out;
   });
   ir::canonical_order(p.body);
   p.leaves = leaf_table(config);
-  for (const char* part : {"", "first_moment/", "second_moment/", "gradient/"})
-    append(p.param_names, with_prefix(part, model.paths));
-  append(p.param_names, {"loss_sum", "weight", "lr", "k1", "k2"});
-  for (const char* part : {"", "first_moment/", "second_moment/"})
-    append(p.result_names, with_prefix(part, model.paths));
+  std::vector<std::string> names = model.paths;
+  for (const auto& a : kept) names.push_back(a.name + "/" + model.paths[a.parameter]);
+  p.param_names = p.result_names = names;
+  append(p.param_names, with_prefix("gradient/", model.paths));
+  append(p.param_names, {"loss_sum", "weight"});
+  append(p.param_names, optimizer.scalars());
   append(p.result_names, {"loss", "gradient_norm", "ok"});
   append(p.result_names, with_prefix("fingerprint/", model.paths));
   return p;
@@ -224,6 +227,12 @@ DType compute_dtype(const TrainConfig& config) {
 
 numerics::LeafTable leaf_table(const TrainConfig& config) {
   return numerics::LeafTable{config.numerics.leaves};
+}
+
+optim::Optimizer optimizer_of(const TrainConfig& config, const models::ModelFunctions& model) {
+  std::vector<optim::Parameter> parameters;
+  for (size_t k = 0; k < model.paths.size(); ++k) parameters.push_back({model.paths[k], model.shapes[k]});
+  return optim::Optimizer(config.optimizer, std::move(parameters));
 }
 
 optim::Boxes cell_boxes(const TrainConfig& config) {

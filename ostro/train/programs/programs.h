@@ -9,7 +9,8 @@
 
 #include "ostro/ir/program/program.h"
 #include "ostro/models/model_functions.h"
-#include "ostro/optim/adamw.h"
+#include "ostro/optim/norm.h"
+#include "ostro/optim/optimizer.h"
 #include "ostro/train/options/config.h"
 
 namespace ostro::train {
@@ -27,9 +28,9 @@ struct CanonicalPrograms {
   ir::Program leaf;
   // The optimizer step.
   //
-  // Inputs: parameters, first moments, second moments, gradients (summed over all leaves), loss sum, weight,
-  // lr, k1, k2. Results: parameters, first moments, second moments, loss f32, gradient norm f64, ok bool, n
-  // fingerprints of the new parameters.
+  // Inputs: parameters, the optimizer's arrays (optim::Optimizer::state), gradients (summed over all leaves),
+  // loss sum, weight, the optimizer's scalars. Results: parameters, the optimizer's arrays, loss f32,
+  // gradient norm f64, ok bool, n fingerprints of the new parameters.
   ir::Program update;
 };
 
@@ -54,6 +55,7 @@ runtime::Buffer init_key(int64_t seed);
 
 DType compute_dtype(const TrainConfig& config);
 numerics::LeafTable leaf_table(const TrainConfig& config);
+optim::Optimizer optimizer_of(const TrainConfig& config, const models::ModelFunctions& model);
 optim::Boxes cell_boxes(const TrainConfig& config);
 
 }  // namespace ostro::train

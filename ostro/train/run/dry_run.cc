@@ -49,8 +49,9 @@ std::string load_lines(const std::vector<WorkerLoad>& loads) {
     const auto line = [&](int64_t bytes, const std::string& what) {
       if (bytes > 0) out += fmt::format("    {:>32}  {}\n", bytes_text(bytes), what);
     };
-    line(l.owned, "that it updates: its cells of the parameters and of both moments");
+    line(l.owned, "that it updates: its cells of the parameters and of the optimizer's arrays");
     line(l.copies, "copies of another worker's cells");
+    line(l.renewed, "new cells beside the old ones, during the update");
     line(l.gathered, "whole parameters, during the leaves");
     line(l.gradients, fmt::format("gradients, at most, with {} partial sums", l.partials));
     line(l.layer_parameters, "parameters of one layer or table, gathered inside the leaf program, at most");
@@ -105,8 +106,11 @@ Result<std::string> dry_run(io::FileSystem& fs, runtime::Engine& engine, const T
   const data::BatchSchedule& schedule = loader.schedule();
   const int64_t leaves = schedule.largest() / *config.numerics.leaf_examples;
   const int64_t tokens = schedule.largest() * config.model_options().seq_len();
-  std::string out = fmt::format("parameters: {} ({:.1f} MiB in f32; with two moments {:.1f} MiB)\n",
-                                parameters, mib(parameters * 4), mib(parameters * 12));
+  int64_t state = 0;
+  for (const ir::Shape& s : state_arrays(programs).shapes) state += s.bytes();
+  std::string out =
+      fmt::format("parameters: {} ({:.1f} MiB in f32; with the optimizer's arrays {:.1f} MiB)\n", parameters,
+                  mib(parameters * 4), mib(state));
   for (size_t i = 0; i < model.paths.size(); ++i)
     out += fmt::format("  {:<36}{}\n", model.paths[i], model.shapes[i].str());
   ASSIGN_OR_RETURN(const std::string mesh, mesh_line(config, workers, leaves));

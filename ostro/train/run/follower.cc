@@ -147,7 +147,8 @@ Result<bool> Follower::obey(Batches& batches) {
         const Result<BatchArrays> batch = batches.of_step(command.step);
         // No other epoch would help.
         if (!batch.ok()) return Error(ErrorCode::kInternal, batch.error().message());
-        RETURN_IF_ERROR(worker.step(crew_.group(), *batch, {command.lr, command.k1, command.k2}));
+        const auto* scalars = command.scalars.data();
+        RETURN_IF_ERROR(worker.step(crew_.group(), *batch, {scalars, scalars + command.count}));
         break;
       }
     }

@@ -62,14 +62,13 @@ StateChecks chain_checks(io::FileSystem& fs, const std::string& chain_path, cons
 }
 
 // The newest checkpoint whose manifest is fine and of this model. Its arrays are not looked at.
-Status choose_checkpoint(io::FileSystem& fs, const std::string& checkpoints,
-                         const models::ModelFunctions& model, const StateChecks& checks,
-                         const ResumeOptions& options, const std::shared_ptr<std::optional<Witness>>& witness,
-                         Resumption& out) {
+Status choose_checkpoint(io::FileSystem& fs, const std::string& checkpoints, const StateArrays& arrays,
+                         const StateChecks& checks, const ResumeOptions& options,
+                         const std::shared_ptr<std::optional<Witness>>& witness, Resumption& out) {
   checkpoint::Checks asked{checks.manifest, {}, options.before};
   ASSIGN_OR_RETURN(const checkpoint::Restored found,
                    checkpoint::restore_latest(fs, checkpoints, {}, /*pattern=*/"", 1, asked));
-  RETURN_IF_ERROR(check_tensors(found.manifest, model.paths, model.shapes, found.path));
+  RETURN_IF_ERROR(check_tensors(found.manifest, arrays, found.path));
   out.state.step = found.manifest.info.step;
   out.checkpoint = found.path;
   out.name = found.manifest.name;
@@ -146,10 +145,10 @@ Result<Resumption> plan_resume(io::FileSystem& fs, const std::string& directory,
   Resumption out{{}, "", "", false, {}, given, given, {}};
   const auto witness = std::make_shared<std::optional<Witness>>();
   const StateChecks checks = chain_checks(fs, path, given, *witness);
+  const StateArrays arrays = state_arrays(given, model);
   const auto newest = [&]() -> Status {
-    if (!options.arrays) return choose_checkpoint(fs, checkpoints, model, checks, options, witness, out);
-    ASSIGN_OR_RETURN(RestoredState restored,
-                     restore_state(fs, checkpoints, model.paths, model.shapes, checks));
+    if (!options.arrays) return choose_checkpoint(fs, checkpoints, arrays, checks, options, witness, out);
+    ASSIGN_OR_RETURN(RestoredState restored, restore_state(fs, checkpoints, arrays, checks));
     out.state = std::move(restored.state);
     out.checkpoint = std::move(restored.path);
     out.name = std::move(restored.name);

@@ -232,7 +232,7 @@ Status Run::resume(Resumption from, bool amend) {
     log_info(fmt::format("resuming {} after step {}{}", directory_, step,
                          from.named ? ""
                                     : " (its checkpoint is not in the chain: the parameters' fingerprint was "
-                                      "compared, the moments could not be)"));
+                                      "compared, the optimizer's arrays could not be)"));
   } else {
     RETURN_IF_ERROR(begin_state());
     log_info(fmt::format("resuming {} from the beginning: it has no checkpoint yet", directory_));
@@ -355,7 +355,7 @@ Status Run::save(bool in_chain) {
     saving_epoch_ = env_.crew->epoch().number;
   } else {
     RETURN_IF_ERROR(runner_->collect(state_, StepRunner::Collect::kAll));
-    RETURN_IF_ERROR(saver_->start(info, snapshot(state_, model_.paths, cell_boxes(config_))));
+    RETURN_IF_ERROR(saver_->start(info, snapshot(state_, state_arrays(programs_), cell_boxes(config_))));
   }
   if (in_chain) {
     saving_step_ = state_.step;
@@ -408,7 +408,6 @@ Status Run::evaluate(const Watcher& watcher) {
 
 Result<RunOutcome> Run::train(const Watcher& watcher) {
   const int64_t total = config_.trainer.num_train_steps;
-  const auto& adam = std::get<optim::AdamOptions>(config_.optimizer);
   const auto interval = config_.trainer.checkpointer.save_interval;
   auto last_timed_save = env_.clock();
   RunOutcome outcome;
@@ -445,7 +444,7 @@ Result<RunOutcome> Run::train(const Watcher& watcher) {
     }
     report.data_seconds = seconds_since(start);
     start = env_.clock();
-    const optim::AdamScalars scalars = optim::adam_scalars(adam, state_.step, total);
+    const std::vector<float> scalars = optim::step_scalars(config_.optimizer, state_.step, total);
     ASSIGN_OR_RETURN(const StepResult result, runner_->run(state_, to_arrays(batch), scalars));
     if (!result.ok) {
       if (last_saved_ != state_.step) RETURN_IF_ERROR(save(false));
@@ -464,7 +463,7 @@ Result<RunOutcome> Run::train(const Watcher& watcher) {
                                "step was kept, the state after step {} is saved. Lower "
                                "optimizer.learning_rate, which was {} here, raise optimizer.warmup, or look "
                                "at the batch: ostro data batch --step {}",
-                               state_.step + 1, result.loss, result.gradient_norm, state_.step, scalars.lr,
+                               state_.step + 1, result.loss, result.gradient_norm, state_.step, scalars[0],
                                state_.step));
     }
     failpoint("step");
@@ -478,7 +477,7 @@ Result<RunOutcome> Run::train(const Watcher& watcher) {
     report.total = total;
     report.loss = static_cast<double>(result.loss);
     report.gradient_norm = result.gradient_norm;
-    report.learning_rate = static_cast<double>(scalars.lr);
+    report.learning_rate = static_cast<double>(scalars[0]);
     report.tokens = result.weight;
     report.step_seconds = seconds_since(start);
     if (env_.crew != nullptr) goodput_->set_workers(env_.crew->epoch().size);

@@ -14,14 +14,6 @@ namespace {
 using checkpoint::TensorSpec;
 using runtime::Buffer;
 
-const char* const kParts[] = {"", "optimizer/first_moment/", "optimizer/second_moment/"};
-
-// "model/a/b" -> "model/a/b", "optimizer/first_moment/a/b", ...
-std::string tensor_path(int part, const std::string& path) {
-  if (part == 0) return path;
-  return kParts[part] + (path.starts_with("model/") ? path.substr(6) : path);
-}
-
 TensorSpec spec_of(const std::string& path, const ir::Shape& shape, const optim::Boxes& boxes) {
   TensorSpec spec;
   spec.path = path;
@@ -58,14 +50,13 @@ struct Slots {
   std::map<std::string, Buffer*> by_path;
   State state;
 
-  Slots(const std::vector<std::string>& paths, const std::vector<ir::Shape>& shapes, int parts) {
-    std::vector<Buffer>* lists[] = {&state.params, &state.first_moment, &state.second_moment};
-    for (int part = 0; part < parts; ++part) {
-      lists[part]->reserve(paths.size());
-      for (size_t i = 0; i < paths.size(); ++i) {
-        lists[part]->push_back(Buffer::empty(shapes[i]));
-        by_path[tensor_path(part, paths[i])] = &lists[part]->back();
-      }
+  explicit Slots(const StateArrays& arrays) {
+    state.params.reserve(arrays.n);
+    state.kept.reserve(arrays.size() - arrays.n);
+    for (size_t i = 0; i < arrays.size(); ++i) {
+      std::vector<Buffer>& list = i < arrays.n ? state.params : state.kept;
+      list.push_back(Buffer::empty(arrays.shapes[i]));
+      by_path[arrays.paths[i]] = &list.back();
     }
   }
 
@@ -98,18 +89,15 @@ Status check_complete(const Slots& slots, const std::vector<TensorSpec>& found, 
 
 }  // namespace
 
-std::vector<TensorSpec> state_tensors(const std::vector<std::string>& paths,
-                                      const std::vector<ir::Shape>& shapes, const optim::Boxes& boxes) {
+std::vector<TensorSpec> state_tensors(const StateArrays& arrays, const optim::Boxes& boxes) {
   std::vector<TensorSpec> out;
-  for (int part = 0; part < 3; ++part)
-    for (size_t i = 0; i < paths.size(); ++i)
-      out.push_back(spec_of(tensor_path(part, paths[i]), shapes[i], boxes));
+  for (size_t i = 0; i < arrays.size(); ++i) out.push_back(spec_of(arrays.paths[i], arrays.shapes[i], boxes));
   return out;
 }
 
-Status check_tensors(const checkpoint::Manifest& manifest, const std::vector<std::string>& paths,
-                     const std::vector<ir::Shape>& shapes, const std::string& where) {
-  const std::vector<TensorSpec> model = state_tensors(paths, shapes, {});
+Status check_tensors(const checkpoint::Manifest& manifest, const StateArrays& arrays,
+                     const std::string& where) {
+  const std::vector<TensorSpec> model = state_tensors(arrays, {});
   const auto find = [](const std::vector<TensorSpec>& list, const std::string& path) {
     return std::find_if(list.begin(), list.end(), [&](const TensorSpec& s) { return s.path == path; });
   };
@@ -123,22 +111,19 @@ Status check_tensors(const checkpoint::Manifest& manifest, const std::vector<std
   return Status();
 }
 
-std::vector<checkpoint::Tensor> snapshot(const State& state, const std::vector<std::string>& paths,
+std::vector<checkpoint::Tensor> snapshot(const State& state, const StateArrays& arrays,
                                          const optim::Boxes& boxes) {
   std::vector<checkpoint::Tensor> out;
-  const std::vector<Buffer>* lists[] = {&state.params, &state.first_moment, &state.second_moment};
-  for (int part = 0; part < 3; ++part)
-    for (size_t i = 0; i < paths.size(); ++i) {
-      auto owner = std::make_shared<Buffer>((*lists[part])[i]);
-      out.push_back({spec_of(tensor_path(part, paths[i]), owner->shape(), boxes), owner->bytes(), owner});
-    }
+  for (size_t i = 0; i < arrays.size(); ++i) {
+    auto owner = std::make_shared<Buffer>(i < arrays.n ? state.params[i] : state.kept[i - arrays.n]);
+    out.push_back({spec_of(arrays.paths[i], owner->shape(), boxes), owner->bytes(), owner});
+  }
   return out;
 }
 
 Result<RestoredState> restore_state(io::FileSystem& fs, const std::string& checkpoints,
-                                    const std::vector<std::string>& paths,
-                                    const std::vector<ir::Shape>& shapes, const StateChecks& checks) {
-  Slots slots(paths, shapes, 3);
+                                    const StateArrays& arrays, const StateChecks& checks) {
+  Slots slots(arrays);
   checkpoint::Checks asked{checks.manifest, {}};
   if (checks.parameters)
     asked.tensors = [&](const checkpoint::Manifest& manifest, const std::string& path) {
@@ -152,15 +137,15 @@ Result<RestoredState> restore_state(io::FileSystem& fs, const std::string& check
   return RestoredState{std::move(slots.state), restored.path, restored.manifest.name};
 }
 
-Result<RestoredState> load_state(io::FileSystem& fs, const std::string& path,
-                                 const std::vector<std::string>& paths, const std::vector<ir::Shape>& shapes,
-                                 bool parameters_only, const StateChecks& checks) {
+Result<RestoredState> load_state(io::FileSystem& fs, const std::string& path, const StateArrays& arrays,
+                                 const StateChecks& checks) {
   ASSIGN_OR_RETURN(const checkpoint::Checkpoint c, checkpoint::Checkpoint::open(fs, path));
   if (checks.manifest) {
     ASSIGN_OR_RETURN(const Status verdict, checks.manifest(c.manifest(), path));
     RETURN_IF_ERROR(verdict);
   }
-  Slots slots(paths, shapes, parameters_only ? 1 : 3);
+  Slots slots(arrays);
+  const bool parameters_only = arrays.size() == arrays.n;
   RETURN_IF_ERROR(check_complete(slots, c.manifest().tensors, path));
   for (size_t i = 0; i < c.manifest().tensors.size(); ++i) {
     const TensorSpec& spec = c.manifest().tensors[i];

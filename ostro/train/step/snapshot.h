@@ -15,18 +15,16 @@ class FileSystem;
 
 namespace ostro::train {
 
-// Parameters at their paths ("model/..."), then "optimizer/first_moment/...", "optimizer/second_moment/...";
-// cells by the config's boxes. The tensors share the state's buffers and keep them alive.
-std::vector<checkpoint::Tensor> snapshot(const State& state, const std::vector<std::string>& paths,
+// Parameters at their paths ("model/..."), then the optimizer's arrays ("optimizer/first_moment/..."); cells
+// by the config's boxes. The tensors share the state's buffers and keep them alive.
+std::vector<checkpoint::Tensor> snapshot(const State& state, const StateArrays& arrays,
                                          const optim::Boxes& boxes);
 
-// The tensors of a state with parameters of these shapes, as snapshot() has them.
-std::vector<checkpoint::TensorSpec> state_tensors(const std::vector<std::string>& paths,
-                                                  const std::vector<ir::Shape>& shapes,
-                                                  const optim::Boxes& boxes);
-// Refuses a checkpoint that has other tensors than a state of this model: names the tensor and both types.
-Status check_tensors(const checkpoint::Manifest& manifest, const std::vector<std::string>& paths,
-                     const std::vector<ir::Shape>& shapes, const std::string& where);
+// The tensors of a state of these arrays, as snapshot() has them.
+std::vector<checkpoint::TensorSpec> state_tensors(const StateArrays& arrays, const optim::Boxes& boxes);
+// Refuses a checkpoint that has other tensors than a state of these arrays: names the tensor and both types.
+Status check_tensors(const checkpoint::Manifest& manifest, const StateArrays& arrays,
+                     const std::string& where);
 
 // The bytes of the parameter at this place of a manifest's tensors.
 using ParameterBytes = std::function<Result<std::span<const std::byte>>(size_t tensor)>;
@@ -46,14 +44,12 @@ struct RestoredState {
   State state;
   std::string path, name;  // of the checkpoint, of the state
 };
-// The newest checkpoint in this folder that is whole and that `checks` do not refuse, or kNotFound. `shapes`
-// are the parameters'; a checkpoint of other shapes is an error naming the tensor and both shapes.
+// The newest checkpoint in this folder that is whole and that `checks` do not refuse, or kNotFound. A
+// checkpoint of other arrays is an error naming the tensor and both shapes.
 Result<RestoredState> restore_state(io::FileSystem& fs, const std::string& checkpoints,
-                                    const std::vector<std::string>& paths,
-                                    const std::vector<ir::Shape>& shapes, const StateChecks& checks);
-// The checkpoint of exactly this directory; `parameters_only` leaves the moments empty.
-Result<RestoredState> load_state(io::FileSystem& fs, const std::string& checkpoint,
-                                 const std::vector<std::string>& paths, const std::vector<ir::Shape>& shapes,
-                                 bool parameters_only, const StateChecks& checks);
+                                    const StateArrays& arrays, const StateChecks& checks);
+// The checkpoint of exactly this directory. Of `arrays` that are parameters alone only these are read.
+Result<RestoredState> load_state(io::FileSystem& fs, const std::string& checkpoint, const StateArrays& arrays,
+                                 const StateChecks& checks);
 
 }  // namespace ostro::train

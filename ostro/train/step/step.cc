@@ -33,22 +33,23 @@ std::vector<int64_t> first_inputs(size_t count) {
 
 class SerialRunner final : public StepRunner {
  public:
-  SerialRunner(size_t n, int64_t rows, size_t leaf_results)
-      : n_(n), rows_(rows), leaf_results_(leaf_results) {}
+  SerialRunner(UpdateLayout at, int64_t rows, size_t leaf_results)
+      : at_(at), n_(at.n), rows_(rows), leaf_results_(leaf_results) {}
 
   Status compile(const CanonicalPrograms& p, runtime::Engine& engine, const std::string& remat) {
     ASSIGN_OR_RETURN(leaf_, engine.compile(p.leaf, leaf_options(remat)));
-    ASSIGN_OR_RETURN(update_, engine.compile(p.update, update_options(n_)));
+    ASSIGN_OR_RETURN(update_, engine.compile(p.update, update_options(p)));
     std::vector<ir::Shape> gradients;
     for (size_t i = 0; i < n_; ++i) {
       gradients.push_back(p.leaf.body.shape(p.leaf.body.results[2 + i]));
       parameter_bytes_ += gradients.back().bytes();
     }
+    for (const ir::Shape& shape : state_arrays(p).shapes) state_bytes_ += shape.bytes();
     ASSIGN_OR_RETURN(add_, engine.compile(add_program(gradients), add_options(n_)));
     return Status();
   }
 
-  Result<StepResult> run(State& state, const BatchArrays& batch, const optim::AdamScalars& scalars) override {
+  Result<StepResult> run(State& state, const BatchArrays& batch, const std::vector<float>& scalars) override {
     const numerics::FpEnvGuard guard;
     StepResult result;
     Status failed;
@@ -83,23 +84,21 @@ class SerialRunner final : public StepRunner {
     const auto [loss_sum, weight] = join_losses(result.leaves);
     result.weight = weight;
     Buffers inputs = std::move(state.params);
-    for (Buffers* part : {&state.first_moment, &state.second_moment, &gradients})
+    for (Buffers* part : {&state.kept, &gradients})
       for (Buffer& b : *part) inputs.push_back(std::move(b));
-    state.first_moment.clear();
-    state.second_moment.clear();
+    state.kept.clear();
     const size_t count = result.leaves.size();
     inputs.push_back(Buffer::scalar(ir::DType::f64, faulty_.loss(loss_sum, weight, count)));
     inputs.push_back(Buffer::scalar(ir::DType::f64, faulty_.weight(weight, count)));
-    for (float s : {scalars.lr, scalars.k1, scalars.k2}) inputs.push_back(Buffer::scalar(ir::DType::f32, s));
+    for (const float s : scalars) inputs.push_back(Buffer::scalar(ir::DType::f32, s));
     gradients.clear();
     ASSIGN_OR_RETURN(Buffers out, update_->run(std::move(inputs)));
     state.params = take(out, 0, n_);
-    state.first_moment = take(out, n_, n_);
-    state.second_moment = take(out, 2 * n_, n_);
-    result.loss = out[3 * n_].item<float>();
-    result.gradient_norm = out[3 * n_ + 1].item<double>();
-    result.ok = out[3 * n_ + 2].item<uint8_t>() != 0;
-    for (size_t i = 0; i < n_; ++i) result.prints.push_back(fingerprint_lanes(out[3 * n_ + 3 + i]));
+    state.kept = take(out, n_, at_.kept);
+    result.loss = out[at_.loss()].item<float>();
+    result.gradient_norm = out[at_.loss() + 1].item<double>();
+    result.ok = out[at_.loss() + 2].item<uint8_t>() != 0;
+    for (size_t i = 0; i < n_; ++i) result.prints.push_back(fingerprint_lanes(out[at_.prints() + i]));
     if (result.ok) ++state.step;
     return result;
   }
@@ -109,17 +108,18 @@ class SerialRunner final : public StepRunner {
   std::vector<WorkerLoad> loads(int64_t leaves) const override {
     WorkerLoad load;
     load.leaves = leaves;
-    load.owned = 3 * parameter_bytes_;
+    load.owned = state_bytes_;
     load.partials = live_partials(leaves);
     load.gradients = load.partials * parameter_bytes_;
     return {load};
   }
 
  private:
+  UpdateLayout at_;
   size_t n_;
   int64_t rows_;
   size_t leaf_results_;
-  int64_t parameter_bytes_ = 0;
+  int64_t parameter_bytes_ = 0, state_bytes_ = 0;
   FaultyGradients faulty_;
   std::unique_ptr<runtime::Executable> leaf_, update_, add_;
 };
@@ -134,7 +134,14 @@ int64_t WorkerLoad::total_sent() const {
 
 runtime::CompileOptions leaf_options(const std::string& remat) { return {.donate = {}, .remat = remat}; }
 
-runtime::CompileOptions update_options(size_t n) { return {.donate = first_inputs(4 * n)}; }
+runtime::CompileOptions update_options(size_t n, size_t kept) {
+  return {.donate = first_inputs(2 * n + kept)};
+}
+
+runtime::CompileOptions update_options(const CanonicalPrograms& p) {
+  const UpdateLayout at = update_layout(p);
+  return update_options(at.n, at.kept);
+}
 
 runtime::CompileOptions add_options(size_t n) { return {.donate = first_inputs(n)}; }
 
@@ -187,7 +194,7 @@ std::pair<double, double> join_losses(const std::vector<LeafResult>& leaves) {
 
 Result<std::unique_ptr<StepRunner>> make_step_runner(const CanonicalPrograms& p, runtime::Engine& engine,
                                                      const std::string& remat) {
-  auto runner = std::make_unique<SerialRunner>(parameter_count(p), leaf_rows(p), p.leaf.body.results.size());
+  auto runner = std::make_unique<SerialRunner>(update_layout(p), leaf_rows(p), p.leaf.body.results.size());
   RETURN_IF_ERROR(runner->compile(p, engine, remat));
   return std::unique_ptr<StepRunner>(std::move(runner));
 }
@@ -196,10 +203,8 @@ Result<State> initial_state(const CanonicalPrograms& p, runtime::Engine& engine,
   ASSIGN_OR_RETURN(auto init, engine.compile(p.init));
   State state;
   ASSIGN_OR_RETURN(state.params, init->run({init_key(seed)}));
-  for (const Buffer& b : state.params) {
-    state.first_moment.push_back(Buffer::zeros(b.shape()));
-    state.second_moment.push_back(Buffer::zeros(b.shape()));
-  }
+  const StateArrays arrays = state_arrays(p);
+  for (size_t i = arrays.n; i < arrays.size(); ++i) state.kept.push_back(Buffer::zeros(arrays.shapes[i]));
   return state;
 }
 

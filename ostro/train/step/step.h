@@ -9,14 +9,15 @@
 
 #include "ostro/base/sha256.h"
 #include "ostro/runtime/engine.h"
-#include "ostro/train/programs/programs.h"
+#include "ostro/train/programs/state_arrays.h"
 
 namespace ostro::train {
 
 // Parameters and optimizer state after `step` steps, in the order of the canonical programs.
 struct State {
   int64_t step = 0;
-  std::vector<runtime::Buffer> params, first_moment, second_moment;
+  std::vector<runtime::Buffer> params;
+  std::vector<runtime::Buffer> kept;  // the optimizer's arrays
 };
 
 // All rows of one step, as [batch, pos] arrays in the order of the leaf program's batch inputs.
@@ -49,8 +50,9 @@ struct Sent {
 // Memory of one worker, and what it sends to other workers in a step. In bytes.
 struct WorkerLoad {
   int64_t leaves = 0;    // leaves that it runs
-  int64_t owned = 0;     // what it updates: its cells of the parameters and of both moments
+  int64_t owned = 0;     // what it updates: its cells of the parameters and of the optimizer's arrays
   int64_t copies = 0;    // the same of another worker's cells, of which it keeps a copy
+  int64_t renewed = 0;   // new cells beside the old ones, in an update in which workers need each other
   int64_t gathered = 0;  // parameters that it holds during all leaves, beside the owned ones
   // Most gradients at a time outside of the programs: partial sums, and what is sent and received.
   int64_t gradients = 0;
@@ -61,7 +63,7 @@ struct WorkerLoad {
   std::vector<Sent> sent;
 
   int64_t total_sent() const;
-  int64_t held() const { return owned + copies + gathered + gradients; }
+  int64_t held() const { return owned + copies + renewed + gathered + gradients; }
   bool operator==(const WorkerLoad&) const = default;
 };
 
@@ -71,17 +73,17 @@ class SpreadState;
 class StepRunner {
  public:
   virtual ~StepRunner() = default;
-  // Advances the state by one step. `scalars` are lr, k1, k2. After an error the state must not be used. The
-  // arrays may stay where they were computed; collect() brings them.
+  // Advances the state by one step. `scalars` are the optimizer's (optim::step_scalars). After an error the
+  // state must not be used. The arrays may stay where they were computed; collect() brings them.
   virtual Result<StepResult> run(State& state, const BatchArrays& batch,
-                                 const optim::AdamScalars& scalars) = 0;
+                                 const std::vector<float>& scalars) = 0;
   // Makes the state that run() returned whole, so that it can be saved. kParameters: brings the parameters
   // only.
   enum class Collect { kParameters, kAll };
   virtual Status collect(State&, Collect) { return Status(); }
   // The program of a leaf as the first worker at hand runs it. Null: none is at hand.
   virtual const ir::Program* leaf_program() const { return nullptr; }
-  // Not null: the state is spread over processes and stays so. Then state.params and the moments are empty,
+  // Not null: the state is spread over processes and stays so. Then the lists of the state are empty,
   // and what is done with the state is done through this.
   virtual SpreadState* spread() { return nullptr; }
   // Memory and FLOPs of the leaf and update programs, for reports.
@@ -98,7 +100,7 @@ class StepRunner {
 Result<std::unique_ptr<StepRunner>> make_step_runner(const CanonicalPrograms& programs,
                                                      runtime::Engine& engine, const std::string& remat);
 
-// The state at step 0: parameters from the init program, moments zero.
+// The state at step 0: parameters from the init program, the optimizer's arrays zero.
 Result<State> initial_state(const CanonicalPrograms& programs, runtime::Engine& engine, int64_t seed);
 
 // Rows [first, first + count) of every array.
@@ -112,9 +114,10 @@ ir::Program add_program(const std::vector<ir::Shape>& shapes);
 
 // For the leaf program. Parameters are not donated: the next leaf reads them again.
 runtime::CompileOptions leaf_options(const std::string& remat);
-// For the update program of n parameters. The old parameters, moments and gradients are donated: nothing
-// reads them after the update.
-runtime::CompileOptions update_options(size_t n);
+// For the update program of n parameters and `kept` arrays of the optimizer. All old arrays and the gradients
+// are donated: nothing reads them after the update.
+runtime::CompileOptions update_options(size_t n, size_t kept);
+runtime::CompileOptions update_options(const CanonicalPrograms& programs);
 // For add_program over n arrays. Each sum overwrites the first of its two inputs.
 runtime::CompileOptions add_options(size_t n);
 

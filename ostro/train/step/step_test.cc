@@ -56,9 +56,8 @@ Steps run_steps(const TrainConfig& c, runtime::Engine& engine, int64_t vocab, in
   Steps out{{}, initial_state(programs, engine, c.trainer.seed).value()};
   auto runner = make_step_runner(programs, engine, "none").value();
   out.arena_bytes = runner->leaf_info().arena_bytes;
-  const auto& adam = std::get<optim::AdamOptions>(c.optimizer);
   for (int i = 0; i < steps; ++i) {
-    const auto scalars = optim::adam_scalars(adam, out.state.step, c.trainer.num_train_steps);
+    const auto scalars = optim::step_scalars(c.optimizer, out.state.step, c.trainer.num_train_steps);
     out.results.push_back(runner->run(out.state, batch_of(c, vocab), scalars).value());
     CHECK(out.results.back().ok);
   }
@@ -95,8 +94,8 @@ std::string difference(const Steps& a, const Steps& b) {
     if (!same_bits(x.gradient_norm, y.gradient_norm)) return step + "gradient norm";
     if (x.prints != y.prints) return step + "parameters";
   }
-  for (size_t k = 0; k < a.state.params.size(); ++k)
-    for (const auto part : {&State::params, &State::first_moment, &State::second_moment}) {
+  for (const auto part : {&State::params, &State::kept})
+    for (size_t k = 0; k < (a.state.*part).size(); ++k) {
       const runtime::Buffer &x = (a.state.*part)[k], &y = (b.state.*part)[k];
       if (x.shape() != y.shape() || std::memcmp(x.bytes().data(), y.bytes().data(), x.bytes().size()) != 0)
         return "the state after the last step";

@@ -113,7 +113,7 @@ Result<State> state_before(io::FileSystem& fs, runtime::Engine& engine, const st
     if (entry->step > step) continue;
     if (run.chain.find_checkpoint(entry->step) == nullptr) continue;  // of its moments the chain says nothing
     Result<RestoredState> restored =
-        load_state(fs, entry->path, run.paths, run.shapes, false, witness.checks());
+        load_state(fs, entry->path, state_arrays(run.periods[0].programs), witness.checks());
     if (restored.ok()) return std::move(restored->state);
     log_warning(fmt::format("replaying from an older state: {}", restored.error().message()));
   }
@@ -151,6 +151,7 @@ Result<VerifyReport> verify_run(io::FileSystem& fs, runtime::Engine& engine, con
   std::optional<data::Loader> loader;
   std::unique_ptr<StepRunner> runner;
 
+  const StateArrays arrays = state_arrays(run.periods[0].programs);
   VerifyReport report;
   report.start_step = state.step;
   report.last_step = state.step;
@@ -159,8 +160,8 @@ Result<VerifyReport> verify_run(io::FileSystem& fs, runtime::Engine& engine, con
     return std::find(options.name_steps.begin(), options.name_steps.end(), step) != options.name_steps.end();
   };
   if (wanted(state.step))  // what was restored has the name that is known
-    report.names[state.step] = checkpoint::state_name(
-        snapshot(state, run.paths, cell_boxes(run.period_after(state.step).config)), 2);
+    report.names[state.step] =
+        checkpoint::state_name(snapshot(state, arrays, cell_boxes(run.period_after(state.step).config)), 2);
   const auto count_amends = [&] {  // of the state's step, which open_run compared
     for (size_t k = 1; k < run.periods.size(); ++k)
       report.entries += run.periods[k].period.first == state.step;
@@ -176,11 +177,10 @@ Result<VerifyReport> verify_run(io::FileSystem& fs, runtime::Engine& engine, con
       ASSIGN_OR_RETURN(runner, make_runner(now->programs, engine, "none", now->config, options.workers));
     }
     ASSIGN_OR_RETURN(const data::Batch batch, loader->batch(state.step));
-    const auto& adam = std::get<optim::AdamOptions>(period->config.optimizer);
-    ASSIGN_OR_RETURN(
-        const StepResult result,
-        runner->run(state, to_arrays(batch),
-                    optim::adam_scalars(adam, state.step, period->config.trainer.num_train_steps)));
+    ASSIGN_OR_RETURN(const StepResult result,
+                     runner->run(state, to_arrays(batch),
+                                 optim::step_scalars(period->config.optimizer, state.step,
+                                                     period->config.trainer.num_train_steps)));
     const ChainLink* link = run.chain.find_step(step);
     if (link == nullptr) return corrupt(fmt::format("the chain has no entry for step {}", step));
     report.last_step = step;
@@ -199,7 +199,7 @@ Result<VerifyReport> verify_run(io::FileSystem& fs, runtime::Engine& engine, con
     report.entries += name != nullptr;
     if (name != nullptr || is_due(period->config, step) || wanted(step)) {
       RETURN_IF_ERROR(runner->collect(state, StepRunner::Collect::kAll));
-      const auto tensors = snapshot(state, run.paths, cell_boxes(period->config));
+      const auto tensors = snapshot(state, arrays, cell_boxes(period->config));
       report.names[step] = checkpoint::state_name(tensors, 2);
     }
     // The entry of a checkpoint that is due is written before the next step's.

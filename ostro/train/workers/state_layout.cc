@@ -18,16 +18,16 @@ ir::Shape StateLayout::local_shape(size_t k, int64_t rank) const {
   return spmd::local_shape(mesh, rank, layouts[k], shapes[k]);
 }
 
-StateLayout make_state_layout(const std::vector<ir::Shape>& shapes, const spmd::Placement& placement) {
+StateLayout make_state_layout(const StateArrays& arrays, const spmd::Placement& placement) {
   StateLayout out;
   out.mesh = placement.sharding.mesh;
-  out.shapes = shapes;
-  for (const ir::Shape& shape : shapes) {
-    out.layouts.push_back(placement.layout(spmd::Role::kParameter, shape));
+  out.shapes = arrays.shapes;
+  for (size_t k = 0; k < arrays.size(); ++k) {
+    out.layouts.push_back(placement.layout(spmd::Role::kParameter, arrays.shapes[k]));
     int64_t owners = 1;
     for (const spmd::Split& s : out.layouts.back())
       if (s.split()) owners *= out.mesh.size_of(s.mesh_axis);
-    out.owned_once.push_back(owners == out.mesh.size());
+    out.owned_once.push_back(k < arrays.n ? owners == out.mesh.size() : out.owned_once[arrays.parameter[k]]);
   }
   return out;
 }

@@ -7,25 +7,27 @@
 
 #include "ostro/runtime/buffer.h"
 #include "ostro/spmd/layout.h"
+#include "ostro/train/programs/state_arrays.h"
 
 namespace ostro::train {
 
 // Indices [first, second) of each axis.
 using Region = std::vector<std::pair<int64_t, int64_t>>;
 
-// What the elements of a parameter are held by, its moments alike. It does not change after it is made.
+// Who holds the elements of every array of a state. It does not change after it is made.
 struct StateLayout {
   ir::Mesh mesh;
-  std::vector<ir::Shape> shapes;      // of whole parameters
+  std::vector<ir::Shape> shapes;      // of whole arrays
   std::vector<spmd::Layout> layouts;  // of each
-  // The parameters of which only one worker owns each element.
+  // The parameters of which only one worker owns each element, and what is kept for them. (Another array of
+  // the optimizer is owned by as many as its parameter, or by more: it has no axis that the other lacks.)
   std::vector<bool> owned_once;
 
   Region box(size_t k, int64_t rank) const;
   ir::Shape local_shape(size_t k, int64_t rank) const;
 };
 
-StateLayout make_state_layout(const std::vector<ir::Shape>& shapes, const spmd::Placement& placement);
+StateLayout make_state_layout(const StateArrays& arrays, const spmd::Placement& placement);
 
 // Empty when they have no element in common.
 Region common(const Region& a, const Region& b);

@@ -32,32 +32,43 @@ Result<spmd::Partition> partition_part(const ir::Program& program, size_t params
   return spmd::partition(program, options);
 }
 
+// Whether workers send each other something in it.
+bool exchanges(const ir::Block& block) {
+  return std::any_of(block.ops.begin(), block.ops.end(), [](const ir::Op& op) {
+    return (ir::is_collective(op.kind) && op.kind != ir::OpKind::shard_slice) ||
+           std::any_of(op.regions.begin(), op.regions.end(), exchanges);
+  });
+}
+
 }  // namespace
 
 UpdateParts update_parts(const CanonicalPrograms& programs) {
   const ir::Program& u = programs.update;
-  const size_t n = parameter_count(programs);
+  const UpdateLayout at = update_layout(programs);
+  const size_t all = at.n + at.kept;
   const std::vector<ValueId>& in = u.body.params;
   const std::vector<ValueId>& out = u.body.results;
-  const ValueId loss_sum = in[4 * n], weight = in[4 * n + 1];
-  const ValueId loss = out[3 * n], norm = out[3 * n + 1], ok = out[3 * n + 2];
+  const ValueId loss_sum = in[at.loss_sum()], weight = in[at.loss_sum() + 1];
+  const ValueId loss = out[at.loss()], norm = out[at.loss() + 1], ok = out[at.loss() + 2];
   UpdateParts parts;
-  parts.measure =
-      ir::sub_program(u, "measure", values(in, 3 * n, n) + std::vector{loss_sum, weight}, {loss, norm, ok});
-  parts.apply = ir::sub_program(
-      u, "apply",
-      values(in, 0, 4 * n) + std::vector{weight} + values(in, 4 * n + 2, 3) + std::vector{norm, ok},
-      values(out, 0, 3 * n));
-  parts.prints = ir::sub_program(u, "prints", values(out, 0, n), values(out, 3 * n + 3, n));
+  parts.measure = ir::sub_program(
+      u, "measure", values(in, at.gradients(), at.n) + std::vector{loss_sum, weight}, {loss, norm, ok});
+  parts.apply = ir::sub_program(u, "apply",
+                                values(in, 0, all + at.n) + std::vector{weight} +
+                                    values(in, at.first_scalar(), at.scalars) + std::vector{norm, ok},
+                                values(out, 0, all));
+  parts.prints = ir::sub_program(u, "prints", values(out, 0, at.n), values(out, at.prints(), at.n));
   return parts;
 }
 
-Result<UpdatePartitions> partition_update(const UpdateParts& parts, size_t n,
+Result<UpdatePartitions> partition_update(const UpdateParts& parts, const UpdateLayout& at,
                                           spmd::PartitionOptions options) {
+  const size_t all = at.n + at.kept;
   UpdatePartitions out;
-  ASSIGN_OR_RETURN(out.measure, partition_part(parts.measure, n, 0, options));
-  ASSIGN_OR_RETURN(out.apply, partition_part(parts.apply, 4 * n, 3 * n, options));
-  ASSIGN_OR_RETURN(out.prints, partition_part(parts.prints, n, 0, options));
+  ASSIGN_OR_RETURN(out.measure, partition_part(parts.measure, at.n, 0, options));
+  ASSIGN_OR_RETURN(out.apply, partition_part(parts.apply, all + at.n, all, options));
+  ASSIGN_OR_RETURN(out.prints, partition_part(parts.prints, at.n, 0, options));
+  for (const auto& program : out.apply.programs) out.joint |= program != nullptr && exchanges(program->body);
   return out;
 }
 

@@ -3,7 +3,7 @@
 #pragma once
 
 #include "ostro/spmd/partition.h"
-#include "ostro/train/programs/programs.h"
+#include "ostro/train/programs/state_arrays.h"
 
 namespace ostro::train {
 
@@ -12,8 +12,9 @@ struct UpdateParts {
   // Gradients, loss sum f64, weight f64 -> loss f32, gradient norm f64, ok bool. Workers exchange here: the
   // norm is of all gradients. Who knows the norm can finish the step without the others.
   ir::Program measure;
-  // Parameters, two moments, gradients, weight f64, lr, k1, k2 f32, gradient norm f64, ok bool -> parameters,
-  // two moments. Element by element: no worker needs another one.
+  // Parameters, the optimizer's arrays, gradients, weight f64, the optimizer's scalars f32, gradient norm
+  // f64, ok bool -> parameters, the optimizer's arrays. Of most optimizers this is element by element: no
+  // worker needs another one. Of others workers exchange here, too (UpdatePartitions::joint).
   ir::Program apply;
   // Parameters -> n fingerprints.
   ir::Program prints;
@@ -24,9 +25,12 @@ UpdateParts update_parts(const CanonicalPrograms& programs);
 // Each partitioned over all axes of the mesh. The parameters of `apply` are the cells that a worker owns.
 struct UpdatePartitions {
   spmd::Partition measure, apply, prints;
+  // In `apply` workers need each other. Then nobody may overwrite his cells before all have their new ones.
+  bool joint = false;
 };
 
 // `options` says what is split; its roles are set here. Errors: as of partition().
-Result<UpdatePartitions> partition_update(const UpdateParts& parts, size_t n, spmd::PartitionOptions options);
+Result<UpdatePartitions> partition_update(const UpdateParts& parts, const UpdateLayout& at,
+                                          spmd::PartitionOptions options);
 
 }  // namespace ostro::train

@@ -10,7 +10,7 @@
 namespace ostro::train {
 
 Result<StepResult> Worker::step(runtime::Collectives& c, const BatchArrays& batch,
-                                const optim::AdamScalars& scalars) {
+                                const std::vector<float>& scalars) {
   const numerics::FpEnvGuard guard;
   pending_.reset();
   const PhasedSpan span(profiling() ? fmt::format("worker {}", rank_) : "");
@@ -24,18 +24,26 @@ Result<StepResult> Worker::step(runtime::Collectives& c, const BatchArrays& batc
 WorkerLoad Worker::load(int64_t leaves) const {
   WorkerLoad load;
   schedule_->add_load(leaves, load);
-  load.owned = 3 * plan_.owned_bytes(rank_);
+  load.owned = plan_.state_bytes(rank_);
   const auto rank = static_cast<size_t>(rank_);
   if (const int64_t other = plan_.kept_for(rank_); other >= 0) {
     int64_t sent = 0;
     for (const size_t k : plan_.mirrored) {
-      load.copies += 3 * plan_.owned_shape(k, other).bytes();
-      sent += plan_.owned_shape(k, rank_).bytes();
+      load.copies += plan_.owned_shape(k, other).bytes();
+      if (k < plan_.n || plan_.update.joint) sent += plan_.owned_shape(k, rank_).bytes();
     }
-    add_sent(load.sent, "gradients to the worker that keeps copies",
-             static_cast<int64_t>(plan_.mirrored.size()), sent);
+    if (plan_.update.joint)
+      add_sent(load.sent, "new cells to the worker that keeps copies",
+               static_cast<int64_t>(plan_.mirrored.size()), sent);
+    else
+      add_sent(load.sent, "gradients to the worker that keeps copies", plan_.mirrored_parameters(), sent);
   }
-  for (const spmd::Partition* part : {&plan_.update.measure, &plan_.update.prints})
+  if (plan_.update.joint) {
+    load.renewed = load.owned + load.copies;
+    const int64_t others = plan_.mesh().size() - 1;
+    add_sent(load.sent, "word that the new cells are there", others, others * kWordBytes);
+  }
+  for (const spmd::Partition* part : {&plan_.update.measure, &plan_.update.apply, &plan_.update.prints})
     add_collectives(*part->programs[rank], plan_.mesh(), rank_, 1, "in the update", load.sent);
   return load;
 }

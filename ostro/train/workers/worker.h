@@ -13,11 +13,14 @@
 
 namespace ostro::train {
 
-// What is kept of a training state: cells of every parameter, in the order of the programs, and of its
-// moments. Empty lists: nothing.
+// What a worker has of a training state: cells of every parameter and of every array of the optimizer, in the
+// order of the programs. Empty lists: nothing.
 struct Cells {
-  std::vector<runtime::Buffer> params, first_moment, second_moment;
+  std::vector<runtime::Buffer> params, kept;
 };
+
+// What a worker sends each other when it has made its new cells.
+inline constexpr int64_t kWordBytes = 8;
 
 // What every worker knows when the gradients of a step are measured.
 struct Measured {
@@ -37,13 +40,13 @@ class Worker {
   // Takes the owned cells out of a whole state.
   void adopt(const State& state);
   // The same from parts: what this worker owns, and its copy of what kept_for(rank) owns of the mirrored
-  // parameters (worker_plan.h). They are the state after `step` steps.
+  // arrays (worker_plan.h). They are the state after `step` steps.
   // `last`: the result of that step, if this process did it.
   void adopt_cells(Cells own, Cells kept, int64_t step, StepResult last = {});
   // Runs one step together with all other workers. `batch` holds the rows of all leaves; the worker reads
   // only those of its own leaves.
   Result<StepResult> step(runtime::Collectives& collectives, const BatchArrays& batch,
-                          const optim::AdamScalars& scalars);
+                          const std::vector<float>& scalars);
 
   // Memory and communication of this worker in a step of `leaves` leaves.
   WorkerLoad load(int64_t leaves) const;
@@ -56,9 +59,10 @@ class Worker {
   // How many steps the cells are after.
   int64_t step_number() const { return step_; }
 
-  // A step that was cut off. Its gradients are there when all that comes before measuring was done; then the
-  // worker can still finish it by itself with what another one measured.
-  bool has_gradients() const { return pending_.has_value(); }
+  // A step that was cut off. When all that comes before measuring was done, its gradients are there, and the
+  // worker can still finish it by itself with what another one measured. Of a joint update this needs the new
+  // cells, too.
+  bool can_finish() const { return pending_.has_value() && (!plan_.update.joint || pending_->renewed); }
   Status finish_with(const Measured& measured);
   // Of the last step that was finished: its result but for the fingerprints, and what was measured in it.
   const StepResult& last_result() const { return last_; }
@@ -80,15 +84,21 @@ class Worker {
   // worker_update.cc
   struct Pending {
     Buffers own, kept;  // gradients
-    optim::AdamScalars scalars;
+    std::vector<float> scalars;
     StepResult result;
     double loss_sum = 0;
+    // Of a joint update: the new cells, until all have theirs.
+    bool renewed = false;
+    Cells new_own = {}, new_kept = {};
   };
-  Result<StepResult> update(runtime::Collectives& c, Buffers gradients, const optim::AdamScalars& scalars,
+  Result<StepResult> update(runtime::Collectives& c, Buffers gradients, const std::vector<float>& scalars,
                             StepResult result);
-  Result<Buffers> mirror(runtime::Collectives& c, const Buffers& owned) const;
+  // `owned` are arrays number `first` and on of the state.
+  Result<Buffers> mirror(runtime::Collectives& c, const Buffers& owned, size_t first = 0) const;
   Result<Measured> measure(runtime::Collectives& c);
-  Status apply(runtime::Executable& program, Cells& cells, Buffers gradients, const Measured& measured);
+  Status renew(runtime::Collectives& c, const Measured& measured);
+  Status apply(runtime::Executable& program, Cells& cells, Buffers gradients, const Measured& measured,
+               runtime::Collectives* group = nullptr);
   Status compile_once(std::unique_ptr<runtime::Executable>& slot, const ir::Program& program,
                       const runtime::CompileOptions& options);
 

@@ -93,6 +93,16 @@ int64_t WorkerPlan::owned_bytes(int64_t rank) const {
   return bytes;
 }
 
+int64_t WorkerPlan::state_bytes(int64_t rank) const {
+  int64_t bytes = 0;
+  for (size_t k = 0; k < arrays.size(); ++k) bytes += owned_shape(k, rank).bytes();
+  return bytes;
+}
+
+int64_t WorkerPlan::mirrored_parameters() const {
+  return std::count_if(mirrored.begin(), mirrored.end(), [this](size_t k) { return k < n; });
+}
+
 int64_t WorkerPlan::used_bytes(int64_t rank) const {
   int64_t bytes = 0;
   for (size_t k = 0; k < n; ++k) bytes += used_shape(k, rank).bytes();
@@ -126,6 +136,7 @@ Result<WorkerPlan> make_worker_plan(const CanonicalPrograms& programs, runtime::
   plan.options = options;
   plan.fault = options.fault;
   plan.n = parameter_count(programs);
+  plan.arrays = state_arrays(programs);
   plan.rows = leaf_rows(programs);
   std::optional<spmd::LeafExchange> round;
   if (options.exchange == ExchangeSchedule::kLayer) {
@@ -137,11 +148,12 @@ Result<WorkerPlan> make_worker_plan(const CanonicalPrograms& programs, runtime::
   if (!leaf.ok()) return round ? leaf.error().with_context("trainer.mesh.exchange: layer") : leaf.error();
   plan.leaf = std::move(leaf).value();
   const UpdateParts parts = update_parts(programs);
-  ASSIGN_OR_RETURN(plan.update, partition_update(parts, plan.n, options_for(options, parts.apply)));
-  plan.state = make_state_layout(parameter_shapes(programs), placement_for(programs, options));
+  ASSIGN_OR_RETURN(plan.update,
+                   partition_update(parts, update_layout(plan.programs), options_for(options, parts.apply)));
+  plan.state = make_state_layout(plan.arrays, placement_for(programs, options));
   const int64_t workers = plan.mesh().size();
   if (options.state_replicas > 0 && workers > 1)
-    for (size_t k = 0; k < plan.n; ++k)
+    for (size_t k = 0; k < plan.arrays.size(); ++k)
       if (plan.state.owned_once[k]) plan.mirrored.push_back(k);
   if (!plan.mirrored.empty()) plan.holders = holders_of(options.hosts, workers);
   for (size_t k = 0; k < plan.n; ++k) {
@@ -183,15 +195,18 @@ Result<ir::Program> mirrored_apply(const WorkerPlan& plan, int64_t rank) {
   options.only = rank;
   const UpdateParts parts = update_parts(plan.programs);
   ASSIGN_OR_RETURN(const UpdatePartitions made,
-                   partition_update(parts, plan.n, options_for(options, parts.apply)));
+                   partition_update(parts, update_layout(plan.programs), options_for(options, parts.apply)));
   const ir::Program& whole = *made.apply.programs[static_cast<size_t>(rank)];
   std::vector<ir::ValueId> params, results;
-  for (size_t part = 0; part < 4; ++part)
-    for (const size_t k : plan.mirrored) {
-      params.push_back(whole.body.params[part * plan.n + k]);
-      if (part < 3) results.push_back(whole.body.results[part * plan.n + k]);
-    }
-  for (size_t i = 4 * plan.n; i < whole.body.params.size(); ++i) params.push_back(whole.body.params[i]);
+  for (const size_t k : plan.mirrored) {
+    params.push_back(whole.body.params[k]);
+    results.push_back(whole.body.results[k]);
+  }
+  const size_t gradients = plan.arrays.size();
+  for (const size_t k : plan.mirrored)
+    if (k < plan.n) params.push_back(whole.body.params[gradients + k]);
+  for (size_t i = gradients + plan.n; i < whole.body.params.size(); ++i)
+    params.push_back(whole.body.params[i]);
   return ir::sub_program(whole, "apply_mirrored", params, results);
 }
 

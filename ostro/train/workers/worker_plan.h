@@ -63,7 +63,9 @@ struct WorkerPlan {
   runtime::Engine* engine = nullptr;
   std::string remat;
   WorkerFault fault = WorkerFault::kNone;
-  size_t n = 0;      // number of parameters
+  size_t n = 0;  // number of parameters
+  // The arrays of the state are numbered: the parameters, then those of the optimizer.
+  StateArrays arrays;
   int64_t rows = 0;  // rows of one leaf
   // The leaf program, split over the mesh axes that do not carry leaves. Workers that differ only along the
   // axes that do carry leaves run the same program on different leaves. With ExchangeSchedule::kLayer they
@@ -71,7 +73,7 @@ struct WorkerPlan {
   spmd::Partition leaf;
   // The parts of the update program, split over all mesh axes.
   UpdatePartitions update;
-  StateLayout state;  // where the cells of parameters and moments are
+  StateLayout state;  // where the cells of the arrays are
   // holders[rank] keeps a copy of rank's cells and updates it, too. Everyone keeps one. Empty: no copies.
   std::vector<int64_t> holders;
   std::string gather_axes;  // mesh axes that carry leaves and split parameters, for Mesh::peers; "": none
@@ -84,9 +86,10 @@ struct WorkerPlan {
   // Which rows of a batch worker `rank` reads: those of its leaves.
   RowShare rows_of(int64_t rank) const;
 
-  // Whole shape of parameter k. Its moments and gradient have the same.
+  // Whole shape of array k of the state. A gradient has its parameter's.
   const ir::Shape& shape(size_t k) const { return update.apply.param_shapes[k]; }
-  // Where the cells of parameter k are: every worker updates what it holds by this layout.
+  // Where the cells of array k are: every worker updates what it holds by this layout. A gradient has its
+  // parameter's.
   const spmd::Layout& owned(size_t k) const { return update.apply.params[k]; }
   // What the leaf program takes of parameter k: whole along the axes that carry leaves, or, with
   // ExchangeSchedule::kLayer, what is owned.
@@ -96,14 +99,17 @@ struct WorkerPlan {
   ir::Shape owned_shape(size_t k, int64_t rank) const;
   ir::Shape used_shape(size_t k, int64_t rank) const;
   int64_t owned_bytes(int64_t rank) const;  // of all parameters
+  int64_t state_bytes(int64_t rank) const;  // of all arrays
   int64_t used_bytes(int64_t rank) const;
   // Whether parameter k is split over workers that run different leaves.
   bool gathered(size_t k) const;
-  // The parameters of which only one worker owns each element, so that holders keep copies; ascending.
+  // The arrays of which holders keep copies: the parameters of which only one worker owns each element, and
+  // what the optimizer keeps for them; ascending.
   std::vector<size_t> mirrored;
+  int64_t mirrored_parameters() const;
   // Whose cells worker `rank` keeps; -1: nobody's.
   int64_t kept_for(int64_t rank) const;
-  // Whether `rank` is the first of the workers that hold the same elements of parameter k as it does.
+  // Whether `rank` is the first of the workers that hold the same elements of array k as it does.
   bool first_holder(size_t k, int64_t rank) const;
 };
 
@@ -118,7 +124,7 @@ spmd::LeafExchange round_of(int64_t leaves, LeafRange range);
 Result<std::shared_ptr<const ir::Program>> round_program(const WorkerPlan& plan,
                                                          const spmd::LeafExchange& round, int64_t rank);
 
-// The update of what worker `rank` owns of the mirrored parameters, for the worker that keeps copies of them.
+// The update of what worker `rank` owns of the mirrored arrays, for the worker that keeps copies of them.
 Result<ir::Program> mirrored_apply(const WorkerPlan& plan, int64_t rank);
 
 // What decides where the cells of parameters are (make_state_layout).

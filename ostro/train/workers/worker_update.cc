@@ -1,9 +1,11 @@
 // The second half of a worker's step: from the gradients of its cells to the new cells. Until the gradient
 // norm is known nothing is changed, and from then on no other worker is needed. So when one of them is lost,
-// the others are all before or all behind a step once they have told each other the norm.
+// the others are all before or all behind a step once they have told each other the norm. Where the update is
+// joint, the new cells are made beside the old ones, and take their place when all workers have theirs.
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <numeric>
 #include <tuple>
 #include <utility>
 
@@ -34,7 +36,9 @@ Status Worker::compile_once(std::unique_ptr<runtime::Executable>& slot, const ir
 }
 
 Result<runtime::Executable*> Worker::apply_program() {
-  RETURN_IF_ERROR(compile_once(apply_, program_of(plan_.update.apply, rank_), update_options(plan_.n)));
+  const auto options =
+      plan_.update.joint ? runtime::CompileOptions() : update_options(plan_.n, plan_.arrays.size() - plan_.n);
+  RETURN_IF_ERROR(compile_once(apply_, program_of(plan_.update.apply, rank_), options));
   return apply_.get();
 }
 
@@ -43,28 +47,27 @@ Status Worker::compile() {
   RETURN_IF_ERROR(apply_program());
   RETURN_IF_ERROR(compile_once(measure_, program_of(plan_.update.measure, rank_), {}));
   RETURN_IF_ERROR(compile_once(prints_, program_of(plan_.update.prints, rank_), {}));
-  if (const int64_t other = plan_.kept_for(rank_); other >= 0)
+  if (const int64_t other = plan_.kept_for(rank_); other >= 0 && !plan_.update.joint)
     if (apply_kept_ == nullptr) {
       ASSIGN_OR_RETURN(const ir::Program program, mirrored_apply(plan_, other));
-      RETURN_IF_ERROR(compile_once(apply_kept_, program, update_options(plan_.mirrored.size())));
+      const auto n = static_cast<size_t>(plan_.mirrored_parameters());
+      RETURN_IF_ERROR(compile_once(apply_kept_, program, update_options(n, plan_.mirrored.size() - n)));
     }
   return Status();
 }
 
 void Worker::adopt(const State& state) {
-  const auto part = [&](int64_t rank, size_t k, const Buffers& whole) {
-    return spmd::shard(plan_.mesh(), rank, plan_.owned(k), whole[k]);
+  const auto part = [&](int64_t rank, size_t k) {
+    const Buffer& whole = k < plan_.n ? state.params[k] : state.kept[k - plan_.n];
+    return spmd::shard(plan_.mesh(), rank, plan_.owned(k), whole);
+  };
+  const auto list = [&](Cells& cells, size_t k) -> Buffers& {
+    return k < plan_.n ? cells.params : cells.kept;
   };
   Cells own, kept;
-  const int64_t other = plan_.kept_for(rank_);
-  for (const auto& [whole, mine, copy] :
-       {std::tuple(&state.params, &own.params, &kept.params),
-        std::tuple(&state.first_moment, &own.first_moment, &kept.first_moment),
-        std::tuple(&state.second_moment, &own.second_moment, &kept.second_moment)}) {
-    for (size_t k = 0; k < plan_.n; ++k) mine->push_back(part(rank_, k, *whole));
-    if (other < 0) continue;
-    for (const size_t k : plan_.mirrored) copy->push_back(part(other, k, *whole));
-  }
+  for (size_t k = 0; k < plan_.arrays.size(); ++k) list(own, k).push_back(part(rank_, k));
+  if (const int64_t other = plan_.kept_for(rank_); other >= 0)
+    for (const size_t k : plan_.mirrored) list(kept, k).push_back(part(other, k));
   adopt_cells(std::move(own), std::move(kept), state.step);
 }
 
@@ -79,20 +82,22 @@ void Worker::adopt_cells(Cells own, Cells kept, int64_t step, StepResult last) {
 Result<Cells> Worker::fetch_copies(runtime::Collectives& c, const Cells& own) const {
   Cells copies;
   ASSIGN_OR_RETURN(copies.params, mirror(c, own.params));
-  ASSIGN_OR_RETURN(copies.first_moment, mirror(c, own.first_moment));
-  ASSIGN_OR_RETURN(copies.second_moment, mirror(c, own.second_moment));
+  ASSIGN_OR_RETURN(copies.kept, mirror(c, own.kept, plan_.n));
   return copies;
 }
 
 Result<StepResult> Worker::update(runtime::Collectives& c, Buffers gradients,
-                                  const optim::AdamScalars& scalars, StepResult result) {
+                                  const std::vector<float>& scalars, StepResult result) {
   phase("update");
   Pending pending{std::move(gradients), {}, scalars, std::move(result), 0};
   std::tie(pending.loss_sum, pending.result.weight) = join_losses(pending.result.leaves);
-  ASSIGN_OR_RETURN(pending.kept, mirror(c, pending.own));
+  if (!plan_.update.joint) {
+    ASSIGN_OR_RETURN(pending.kept, mirror(c, pending.own));
+  }
   pending_ = std::move(pending);
   fault_point("update", step_ + 1, rank_);
   ASSIGN_OR_RETURN(const Measured measured, measure(c));
+  if (plan_.update.joint) RETURN_IF_ERROR(renew(c, measured));
   fault_point("commit", step_ + 1, rank_);
   RETURN_IF_ERROR(finish_with(measured));
   fault_point("gather", step_, rank_);
@@ -101,14 +106,16 @@ Result<StepResult> Worker::update(runtime::Collectives& c, Buffers gradients,
 }
 
 // The owner of cells sends them to the holder of the copies.
-Result<Worker::Buffers> Worker::mirror(runtime::Collectives& c, const Buffers& owned) const {
+Result<Worker::Buffers> Worker::mirror(runtime::Collectives& c, const Buffers& owned, size_t first) const {
   Buffers kept;
   const int64_t other = plan_.kept_for(rank_);
   if (other < 0) return kept;
   const int64_t holder = plan_.holders[static_cast<size_t>(rank_)];
   for (const size_t k : plan_.mirrored) {
+    if (k < first || k >= first + owned.size()) continue;
     kept.push_back(Buffer::empty(plan_.owned_shape(k, other)));
-    RETURN_IF_ERROR(send_and_receive(c, holder, owned[k].bytes(), other, kept.back().mutable_bytes()));
+    RETURN_IF_ERROR(
+        send_and_receive(c, holder, owned[k - first].bytes(), other, kept.back().mutable_bytes()));
   }
   return kept;
 }
@@ -122,40 +129,57 @@ Result<Measured> Worker::measure(runtime::Collectives& c) {
   return Measured{out[0].item<float>(), out[1].item<double>(), out[2].item<uint8_t>() != 0};
 }
 
+// Makes the new cells of a joint update, and those of the copy. When it returns, all workers have theirs; who
+// does not return from the last exchange has them, too.
+Status Worker::renew(runtime::Collectives& c, const Measured& measured) {
+  pending_->new_own = own_;
+  RETURN_IF_ERROR(apply(*apply_, pending_->new_own, std::move(pending_->own), measured, &c));
+  ASSIGN_OR_RETURN(pending_->new_kept, fetch_copies(c, pending_->new_own));
+  pending_->renewed = true;
+  fault_point("renew", step_ + 1, rank_);
+  std::vector<int64_t> everyone(static_cast<size_t>(c.size()));
+  std::iota(everyone.begin(), everyone.end(), 0);
+  Bytes done;
+  append_value(done, int64_t{1});
+  RETURN_IF_ERROR(exchange(c, everyone, done, std::vector<size_t>(everyone.size(), done.size())));
+  return Status();
+}
+
 Status Worker::finish_with(const Measured& measured) {
-  OSTRO_CHECK(pending_.has_value(), "step {} has no gradients to finish it with", step_ + 1);
+  OSTRO_CHECK(can_finish(), "step {} has nothing to finish it with", step_ + 1);
   RETURN_IF_ERROR(compile());
   StepResult result = pending_->result;
   result.loss = measured.loss;
   result.gradient_norm = measured.gradient_norm;
   result.ok = measured.ok;
-  RETURN_IF_ERROR(apply(*apply_, own_, std::move(pending_->own), measured));
-  const bool stale = plan_.fault == WorkerFault::kStaleReplica && step_ + 1 == kStaleStep;
-  if (apply_kept_ != nullptr && !stale)
-    RETURN_IF_ERROR(apply(*apply_kept_, kept_, std::move(pending_->kept), measured));
+  if (plan_.update.joint) {
+    own_ = std::move(pending_->new_own), kept_ = std::move(pending_->new_kept);
+  } else {
+    RETURN_IF_ERROR(apply(*apply_, own_, std::move(pending_->own), measured));
+    const bool stale = plan_.fault == WorkerFault::kStaleReplica && step_ + 1 == kStaleStep;
+    if (apply_kept_ != nullptr && !stale)
+      RETURN_IF_ERROR(apply(*apply_kept_, kept_, std::move(pending_->kept), measured));
+  }
   pending_.reset();
   last_ = std::move(result);
   if (measured.ok) ++step_;
   return Status();
 }
 
-Status Worker::apply(runtime::Executable& program, Cells& cells, Buffers gradients,
-                     const Measured& measured) {
-  const size_t n = cells.params.size();
+Status Worker::apply(runtime::Executable& program, Cells& cells, Buffers gradients, const Measured& measured,
+                     runtime::Collectives* group) {
+  const size_t n = cells.params.size(), kept = cells.kept.size();
   Buffers inputs;
-  for (Buffers* part : {&cells.params, &cells.first_moment, &cells.second_moment, &gradients}) {
+  for (Buffers* part : {&cells.params, &cells.kept, &gradients}) {
     for (Buffer& b : *part) inputs.push_back(std::move(b));
     part->clear();
   }
-  const optim::AdamScalars& s = pending_->scalars;
   inputs.push_back(Buffer::scalar(ir::DType::f64, pending_->result.weight));
-  for (const float x : {s.lr, s.k1, s.k2}) inputs.push_back(Buffer::scalar(ir::DType::f32, x));
+  for (const float x : pending_->scalars) inputs.push_back(Buffer::scalar(ir::DType::f32, x));
   inputs.push_back(Buffer::scalar(ir::DType::f64, measured.gradient_norm));
   inputs.push_back(Buffer::scalar(ir::DType::boolean, static_cast<uint8_t>(measured.ok)));
-  ASSIGN_OR_RETURN(Buffers out, program.run(std::move(inputs)));
-  size_t i = 0;
-  for (Buffers* part : {&cells.params, &cells.first_moment, &cells.second_moment})
-    for (size_t k = 0; k < n; ++k) part->push_back(std::move(out[i++]));
+  ASSIGN_OR_RETURN(Buffers out, program.run(std::move(inputs), {group}));
+  for (size_t i = 0; i < n + kept; ++i) (i < n ? cells.params : cells.kept).push_back(std::move(out[i]));
   return Status();
 }
 

@@ -35,13 +35,13 @@ class WorkerRunner final : public StepRunner {
     return Status();
   }
 
-  Result<StepResult> run(State& state, const BatchArrays& batch, const optim::AdamScalars& scalars) override {
+  Result<StepResult> run(State& state, const BatchArrays& batch, const std::vector<float>& scalars) override {
     phase("workers");
     // A state that is not the one that this runner made last (the first step, a restored checkpoint) is given
     // to the workers.
     if (!state.params.empty() && !same_handles(state.params, last_.params))
       for (auto& worker : workers_) worker->adopt(state);
-    state.params.clear(), state.first_moment.clear(), state.second_moment.clear();
+    state.params.clear(), state.kept.clear();
     last_ = State();
     StepResult result;
     RETURN_IF_ERROR(dist::run_workers(plan_.mesh(), [&](runtime::Collectives& c) -> Status {
@@ -58,12 +58,11 @@ class WorkerRunner final : public StepRunner {
 
   Status collect(State& state, Collect what) override {
     if (state.params.empty()) {
-      ASSIGN_OR_RETURN(state.params, whole(&Cells::params));
+      ASSIGN_OR_RETURN(state.params, whole(&Cells::params, 0, plan_.n));
       last_.params = state.params;
     }
-    if (what == Collect::kParameters || !state.first_moment.empty()) return Status();
-    ASSIGN_OR_RETURN(state.first_moment, whole(&Cells::first_moment));
-    ASSIGN_OR_RETURN(state.second_moment, whole(&Cells::second_moment));
+    if (what == Collect::kParameters || !state.kept.empty()) return Status();
+    ASSIGN_OR_RETURN(state.kept, whole(&Cells::kept, plan_.n, plan_.arrays.size() - plan_.n));
     return Status();
   }
 
@@ -83,11 +82,11 @@ class WorkerRunner final : public StepRunner {
 
  private:
   // Joins the workers' cells to whole arrays.
-  Result<std::vector<Buffer>> whole(std::vector<Buffer> Cells::* part) const {
+  Result<std::vector<Buffer>> whole(std::vector<Buffer> Cells::* part, size_t first, size_t count) const {
     std::vector<Buffer> out;
-    for (size_t k = 0; k < plan_.n; ++k) {
+    for (size_t k = first; k < first + count; ++k) {
       std::vector<Buffer> parts;
-      for (const auto& worker : workers_) parts.push_back((worker->own().*part)[k]);
+      for (const auto& worker : workers_) parts.push_back((worker->own().*part)[k - first]);
       ASSIGN_OR_RETURN(Buffer b, spmd::join(plan_.mesh(), plan_.owned(k), plan_.shape(k), parts));
       out.push_back(std::move(b));
     }

@@ -84,10 +84,10 @@ struct Trail {
 inline Trail train(const Setup& s, StepRunner& runner, runtime::Engine& engine, int steps) {
   Trail t;
   t.state = initial_state(s.programs, engine, s.config.trainer.seed).value();
-  const auto& adam = std::get<optim::AdamOptions>(s.config.optimizer);
   for (int i = 0; i < steps; ++i) {
-    auto r = runner.run(t.state, batch_of(s.config.trainer.train_batch_size.at(0), i % 2),
-                        optim::adam_scalars(adam, t.state.step, s.config.trainer.num_train_steps));
+    auto r =
+        runner.run(t.state, batch_of(s.config.trainer.train_batch_size.at(0), i % 2),
+                   optim::step_scalars(s.config.optimizer, t.state.step, s.config.trainer.num_train_steps));
     REQUIRE_MESSAGE(r.ok(), (r.ok() ? "" : r.error().message()));
     CHECK(r->ok);
     t.steps.push_back(std::move(r).value());
@@ -136,8 +136,7 @@ inline bool same(const StepResult& a, const StepResult& b) {
 inline bool same(const Trail& a, const Trail& b) {
   bool equal = a.steps.size() == b.steps.size() && a.state.step == b.state.step;
   for (size_t i = 0; equal && i < a.steps.size(); ++i) equal = same(a.steps[i], b.steps[i]);
-  return equal && same(a.state.params, b.state.params) && same(a.state.first_moment, b.state.first_moment) &&
-         same(a.state.second_moment, b.state.second_moment);
+  return equal && same(a.state.params, b.state.params) && same(a.state.kept, b.state.kept);
 }
 
 inline void check_alive(const Trail& t) {

@@ -1,11 +1,11 @@
-// AdamW on trees of arrays, with clipping by global norm (numerics.md N13).
+// The norm of gradients, and clipping by it (numerics.md N13).
 #pragma once
 
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
 
-#include "ostro/optim/options.h"
 #include "ostro/trace/ops.h"
 
 namespace ostro::optim {
@@ -33,23 +33,5 @@ struct GlobalNorm {
 };
 GlobalNorm global_norm(const std::vector<Array>& gradients, const Array& inv, std::optional<double> max_norm,
                        const Boxes& boxes);
-
-// The scalars that change from step to step. The host computes them in f64; the program gets them as f32.
-struct AdamScalars {
-  float lr, k1, k2;  // k = 1 / (1 - beta^t), t = 1 at the first step
-};
-AdamScalars adam_scalars(const AdamOptions& options, int64_t step, int64_t num_train_steps);
-
-// One parameter's update. `gradient` is the raw sum; inv, clip, lr, k1, k2 are f32 scalars.
-struct AdamResult {
-  Array p, m, v;
-};
-AdamResult adamw(const AdamOptions& options, bool decayed, const Array& p, const Array& m, const Array& v,
-                 const Array& gradient, const Array& inv, const Array& clip, const Array& lr, const Array& k1,
-                 const Array& k2);
-
-// Does weight decay apply to the parameter at `path`? weight_decay_modules is null: to all but norms,
-// embeddings and biases. It is a list of globs: to paths that match one of them (* matches any text).
-bool decays(const AdamOptions& options, const std::string& path);
 
 }  // namespace ostro::optim

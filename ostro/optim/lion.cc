@@ -1,0 +1,45 @@
+// Lion (Chen et al., 2023): the sign of a mean of gradients. One array for each parameter.
+#include "ostro/optim/option_checks.h"
+#include "ostro/optim/update_rule.h"
+
+namespace ostro::optim {
+namespace {
+
+class Lion final : public UpdateRule {
+ public:
+  explicit Lion(const LionOptions& options) : o_(options) {}
+
+  std::vector<StateArray> state(const Parameter& p) const override { return {{"first_moment", p.shape}}; }
+
+  RuleResults update(const Parameter&, const RuleInputs& in) const override {
+    const Array &m = in.state[0], &g = in.g;
+    const Array mean = m * rounded(o_.beta1) + g * rounded(1.0 - o_.beta1);
+    const Array sign = select(mean > 0.0f, 1.0f, select(mean < 0.0f, -1.0f, mean));
+    return {descend(in, sign), {m * rounded(o_.beta2) + g * rounded(1.0 - o_.beta2)}};
+  }
+
+ private:
+  LionOptions o_;
+};
+
+}  // namespace
+
+std::unique_ptr<UpdateRule> make_lion(const LionOptions& options) { return std::make_unique<Lion>(options); }
+
+void LionOptions::visit_options(config::OptionTable& t) {
+  using config::Effect;
+  visit_rate(t);
+  t.add(&beta1, "beta1", Effect::kBits, "",
+        "share of the mean in what gives the sign; the rest is the gradient")
+      .other("0.8");
+  t.add(&beta2, "beta2", Effect::kBits, "", "decay of the mean of gradients").other("0.99");
+  visit_schedule(t);
+}
+
+Status LionOptions::validate(int64_t num_train_steps) const {
+  RETURN_IF_ERROR(allowed_decay("beta1", beta1));
+  RETURN_IF_ERROR(allowed_decay("beta2", beta2));
+  return validate_common(num_train_steps);
+}
+
+}  // namespace ostro::optim

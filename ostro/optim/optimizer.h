@@ -1,0 +1,54 @@
+// The optimizer of a run, as the trainer sees it: which arrays it keeps, and the update of each parameter.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "ostro/optim/update_rule.h"
+
+namespace ostro::optim {
+
+class Optimizer {
+ public:
+  Optimizer(const OptimizerOptions& options, std::vector<Parameter> parameters);
+
+  // One array of the state.
+  struct Kept {
+    std::string name;
+    size_t parameter;
+    Shape shape;
+  };
+  // All arrays of a name, in the order of their parameters, then those of the next name.
+  const std::vector<Kept>& state() const { return state_; }
+  // The scalars of every step, the learning rate, "lr", first.
+  const std::vector<std::string>& scalars() const { return scalars_; }
+
+  // The update of parameter k: `state` are its arrays, as indices_of(k) has them. `gradient` is the raw sum;
+  // inv (1 / total weight), clip and `scalars` are f32 scalars.
+  RuleResults update(size_t k, const Array& p, const std::vector<Array>& state, const Array& gradient,
+                     const Array& inv, const Array& clip, const std::vector<Array>& scalars) const;
+  // Where the arrays of parameter k are in state().
+  const std::vector<size_t>& indices_of(size_t k) const { return indices_[k]; }
+
+ private:
+  OptimizerOptions options_;
+  std::vector<Parameter> parameters_;
+  std::unique_ptr<UpdateRule> rule_;
+  std::vector<Kept> state_;
+  std::vector<std::vector<size_t>> indices_;
+  std::vector<std::string> scalars_;
+};
+
+// The values of Optimizer::scalars() in step `step` (0 is the first).
+std::vector<float> step_scalars(const OptimizerOptions& options, int64_t step, int64_t num_train_steps);
+
+// Does weight decay apply to the parameter at `path`? weight_decay_modules is null: to all but norms,
+// embeddings and biases. It is a list of globs: to paths that match one of them (* matches any text).
+bool decays(const CommonOptions& options, const std::string& path);
+
+// "*" matches any text, "/" included; everything else stands for itself.
+bool glob_matches(std::string_view pattern, std::string_view text);
+
+}  // namespace ostro::optim

@@ -1,0 +1,67 @@
+// What an optimizer is: arrays that it keeps for every parameter, scalars that change from step to step, and
+// a traced rule that makes new ones.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "ostro/nn/linear.h"
+#include "ostro/optim/options.h"
+#include "ostro/trace/ops.h"
+
+namespace ostro::optim {
+
+// A parameter that is trained.
+struct Parameter {
+  std::string path;  // "model/layers/attention/qkv/weight"
+  Shape shape;
+};
+
+// An array kept for a parameter. All are zeros before the first step.
+struct StateArray {
+  std::string name;  // "first_moment"
+  Shape shape;
+};
+
+// Computed by the host in f64, given to the program as f32.
+using Scalar = std::pair<std::string, float>;
+
+// A constant of the f32 arithmetic, computed in f64 and rounded once.
+inline float rounded(double value) { return static_cast<float>(value); }
+
+struct RuleInputs {
+  Array p, g;                  // f32; g is divided by the total weight, and clipped
+  std::vector<Array> state;    // as UpdateRule::state says
+  std::vector<Array> scalars;  // as UpdateRule::scalars says
+  Array lr;
+  double weight_decay = 0;  // 0: it does not decay
+};
+
+struct RuleResults {
+  Array p;
+  std::vector<Array> state;
+};
+
+class UpdateRule {
+ public:
+  virtual ~UpdateRule() = default;
+  virtual std::vector<StateArray> state(const Parameter&) const = 0;
+  // Of step `step` (0 is the first), beside the learning rate. The names are those of every step.
+  virtual std::vector<Scalar> scalars(int64_t /*step*/) const { return {}; }
+  // Its sums over axes must have the same bits on any mesh (docs/optimizers.md): an axis that workers may
+  // share is summed over by box_sumsq and tree_sum, or renamed first, which makes it whole.
+  virtual RuleResults update(const Parameter& parameter, const RuleInputs& in) const = 0;
+};
+
+std::unique_ptr<UpdateRule> make_rule(const OptimizerOptions& options);
+std::unique_ptr<UpdateRule> make_adamw(const AdamOptions& options);
+std::unique_ptr<UpdateRule> make_lion(const LionOptions& options);
+std::unique_ptr<UpdateRule> make_sgd(const SgdOptions& options);
+
+// p - lr * (u + wd * p): decoupled decay.
+Array descend(const RuleInputs& in, const Array& u);
+
+}  // namespace ostro::optim

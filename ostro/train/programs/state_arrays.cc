@@ -1,0 +1,58 @@
+#include "ostro/train/programs/state_arrays.h"
+
+#include <map>
+
+#include "ostro/base/check.h"
+
+namespace ostro::train {
+namespace {
+
+void add_kept(StateArrays& out, const std::string& name, size_t parameter, const ir::Shape& shape) {
+  const std::string& path = out.paths[parameter];
+  out.paths.push_back("optimizer/" + name + "/" + (path.starts_with("model/") ? path.substr(6) : path));
+  out.shapes.push_back(shape);
+  out.parameter.push_back(parameter);
+}
+
+}  // namespace
+
+UpdateLayout update_layout(const CanonicalPrograms& p) {
+  const ir::Block& body = p.update.body;
+  UpdateLayout at;
+  at.n = p.init.body.results.size();
+  at.kept = body.results.size() - 2 * at.n - 3;
+  at.scalars = body.params.size() - 2 * at.n - at.kept - 2;
+  return at;
+}
+
+StateArrays parameter_arrays(const std::vector<std::string>& paths, const std::vector<ir::Shape>& shapes) {
+  StateArrays out{paths.size(), paths, shapes, {}};
+  for (size_t k = 0; k < paths.size(); ++k) out.parameter.push_back(k);
+  return out;
+}
+
+StateArrays state_arrays(const CanonicalPrograms& p) {
+  const UpdateLayout at = update_layout(p);
+  std::vector<ir::Shape> shapes;
+  for (const ir::ValueId v : p.init.body.results) shapes.push_back(p.init.body.shape(v));
+  StateArrays out = parameter_arrays(p.init.result_names, shapes);
+  std::map<std::string, size_t> place;
+  for (size_t k = 0; k < at.n; ++k) place[out.paths[k]] = k;
+  for (size_t i = at.n; i < at.n + at.kept; ++i) {
+    const std::string& name = p.update.param_names[i];  // "first_moment/model/a/b"
+    const auto found = place.find(name.substr(name.find('/') + 1));
+    OSTRO_CHECK(found != place.end(), "{} is of no parameter", name);
+    add_kept(out, name.substr(0, name.find('/')), found->second,
+             p.update.body.shape(p.update.body.params[i]));
+  }
+  return out;
+}
+
+StateArrays state_arrays(const TrainConfig& config, const models::ModelFunctions& model) {
+  StateArrays out = parameter_arrays(model.paths, model.shapes);
+  const optim::Optimizer optimizer = optimizer_of(config, model);
+  for (const auto& kept : optimizer.state()) add_kept(out, kept.name, kept.parameter, kept.shape);
+  return out;
+}
+
+}  // namespace ostro::train

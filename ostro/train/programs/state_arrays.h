@@ -1,0 +1,40 @@
+// The arrays of a training state: the parameters, and what the optimizer keeps for them.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "ostro/train/programs/programs.h"
+
+namespace ostro::train {
+
+// The n parameters first, then the optimizer's arrays, in the order of the update program.
+struct StateArrays {
+  size_t n = 0;
+  std::vector<std::string> paths;  // in a checkpoint: "model/a/b", "optimizer/first_moment/a/b"
+  std::vector<ir::Shape> shapes;
+  std::vector<size_t> parameter;  // which one each is, or is kept for
+
+  size_t size() const { return shapes.size(); }
+};
+StateArrays state_arrays(const CanonicalPrograms& programs);
+// The same before the programs are made.
+StateArrays state_arrays(const TrainConfig& config, const models::ModelFunctions& model);
+// The parameters alone.
+StateArrays parameter_arrays(const std::vector<std::string>& paths, const std::vector<ir::Shape>& shapes);
+
+// Where the update program has what beside them.
+struct UpdateLayout {
+  size_t n = 0;        // parameters
+  size_t kept = 0;     // arrays of the optimizer
+  size_t scalars = 0;  // of the optimizer
+
+  size_t gradients() const { return n + kept; }     // of its inputs
+  size_t loss_sum() const { return 2 * n + kept; }  // then the weight, then the scalars
+  size_t first_scalar() const { return 2 * n + kept + 2; }
+  size_t loss() const { return n + kept; }  // of its results; then the norm and ok
+  size_t prints() const { return n + kept + 3; }
+};
+UpdateLayout update_layout(const CanonicalPrograms& programs);
+
+}  // namespace ostro::train

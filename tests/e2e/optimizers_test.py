@@ -1,0 +1,106 @@
+#!/usr/bin/env python3
+"""tests/e2e/optimizers_test.py --ostro PROGRAM: every optimizer from the command line. Its chain does not depend on
+threads, instruction set, workers as threads or as processes; a killed run goes on to the same chain, and so does a run
+of which a worker is killed in the middle of an update.
+
+The optimizers are a sample that OSTRO_TEST_SEED draws; OSTRO_TEST_SIZE=full runs all of them."""
+
+import argparse
+import os
+import pathlib
+import random
+import subprocess
+import sys
+import tempfile
+
+HERE = pathlib.Path(__file__).resolve().parent
+sys.path[:0] = [str(HERE), str(HERE.parent / "suite")]
+import seed  # noqa: E402
+from workers_test import MESHES, Place, check, steps_of, wait_for  # noqa: E402
+
+OPTIMIZERS = {
+    "lion": "type=lion learning_rate=0.001",
+    "sgd": "type=sgd learning_rate=0.1",
+    "sgd nesterov": "type=sgd learning_rate=0.1 nesterov=true",
+}
+# Whose workers need each other in the update: there is one phase more in which one can be killed, when the new cells
+# are made and the others do not know.
+JOINT = set()
+
+
+def words_of(text):
+    pairs = [one.split("=", 1) for one in text.split(" ")]
+    return [word for key, value in pairs for word in ("--optimizer." + key, value)]
+
+
+def check_settings(place, name, options, rng, expected):
+    settings = [{"OSTRO_THREADS": "3"}, {"OSTRO_ISA": "generic"}, {"OSTRO_ISA": "avx2", "OSTRO_THREADS": "1"},
+                {"OSTRO_SIM_WORKERS": "3"}, {"OSTRO_SIM_WORKERS": "5", "OSTRO_THREADS": "1"}]
+    for one in settings if seed.full() else rng.sample(settings, 2):
+        check(place.train(f"{name}-set", options, one) == expected, f"{name}: another chain with {one}")
+        subprocess.run(["rm", "-rf", str(place.top / "runs" / f"{name}-set")], check=True)
+        print(f"{name}: the same chain with {one}")
+
+
+def check_processes(place, name, options, rng, expected):
+    wanted = [("data", 2)] + [(m, w) for m, w in [("data", 3), ("data x model", 4), ("replica x data", 4),
+                                                   ("model 2", 2)]]
+    for mesh, workers in wanted if seed.full() else [wanted[0], rng.choice(wanted[1:])]:
+        run = f"{name}-{mesh}-{workers}".replace(" ", "-").replace(",", "")
+        chain = place.launch(run, workers, options + MESHES[mesh][1], {"OSTRO_THREADS": "1"})
+        check(chain == expected, f"{name}: another chain on {workers} processes, {mesh}")
+        print(f"{name}: the same chain on {workers} processes, {mesh}")
+
+
+def check_killed(place, name, options, rng):
+    """A process that is killed, then started again; a worker that is killed in the middle of an update."""
+    options = options + ["--trainer.num_train_steps", "12", "--trainer.checkpointer.keep", "[{every: 4}]"]
+    expected = place.train(f"{name}-long", options)
+    run, wanted = f"{name}-killed", rng.randint(1, 10)
+    process = subprocess.Popen([place.ostro, "train", *place.words(run, options)],
+                               env=place.environment({"OSTRO_THREADS": "1"}), stdout=subprocess.DEVNULL,
+                               stderr=subprocess.DEVNULL)
+    wait_for(lambda: steps_of(place, run) >= wanted or process.poll() is not None)
+    process.kill()
+    process.wait()
+    check(place.train(run, options) == expected, f"{name}: another chain after a kill after step {wanted}")
+    print(f"{name}: killed after step {wanted}, then the same chain")
+    phases = ["update", "commit"]
+    if name in JOINT:
+        phases.append("renew")
+    for phase in phases if seed.full() else rng.sample(phases, 1):
+        step, rank = rng.randint(2, 11), rng.randint(0, 2)
+        run, once = f"{name}-{phase}", place.top / f"once-{name}-{phase}".replace(" ", "-")
+        once.mkdir()
+        fault = f"{phase}:{step}:{rank}:kill"
+        chain = place.launch(run, 3, options, {"OSTRO_THREADS": "1", "OSTRO_FAULT": fault,
+                                               "OSTRO_FAULT_ONCE": str(once)})
+        check(list(once.iterdir()), f"{name}: {fault} did not happen")
+        check(chain == expected, f"{name}: another chain after {fault}")
+        print(f"{name}: {fault}, the same chain")
+
+
+def main():
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--ostro", required=True)
+    parser.add_argument("--only", help="this optimizer alone")
+    args = parser.parse_args()
+    rng = random.Random(seed.seed())
+    names = [args.only] if args.only else seed.draw("optimizers", list(OPTIMIZERS), 3)
+    chains = set()
+    with tempfile.TemporaryDirectory(prefix="ostro-optimizers-") as top:
+        place = Place(os.path.abspath(args.ostro), pathlib.Path(top))
+        for name in names:
+            options, run = words_of(OPTIMIZERS[name]), name.replace(" ", "-")
+            expected = place.train(run, options)
+            check(expected not in chains, f"{name} has the chain of another optimizer")
+            chains.add(expected)
+            check_settings(place, run, options, rng, expected)
+            check_processes(place, run, options, rng, expected)
+            check_killed(place, run, options, rng)
+            place.run(["verify", str(place.top / "runs" / run)])
+    print("all optimizers drawn are equal on threads, instruction sets, workers, and after kills")
+
+
+if __name__ == "__main__":
+    main()
