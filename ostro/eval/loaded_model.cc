@@ -8,7 +8,9 @@
 #include "ostro/io/files/path.h"
 #include "ostro/tokenizer/files/files.h"
 #include "ostro/train/programs/programs.h"
+#include "ostro/train/programs/run_model.h"
 #include "ostro/train/record/canonical.h"
+#include "ostro/train/run/initial.h"
 #include "ostro/train/run/witness.h"
 #include "ostro/train/step/snapshot.h"
 
@@ -168,8 +170,7 @@ Result<LoadedModel> read_model(io::FileSystem& fs, const Source& source, const s
   ASSIGN_OR_RETURN(tokenizer::Tokenizer tokenizer, tokenizer::load_tokenizer(fs, out.tokenizer_path));
   if (tokenizer_path.empty()) RETURN_IF_ERROR(check_tokenizer(source, tokenizer, out.tokenizer_path));
   out.tokenizer = std::make_shared<tokenizer::Tokenizer>(std::move(tokenizer));
-  out.functions = out.config.model_options().evaluation_functions(out.tokenizer->vocab_size(),
-                                                                  train::compute_dtype(out.config));
+  out.functions = train::run_model(out.config, out.tokenizer->vocab_size(), train::ModelUse::kEvaluation);
   ASSIGN_OR_RETURN(out.parameters, read_parameters(fs, source, out.functions));
   return out;
 }
@@ -188,6 +189,8 @@ Result<Parameters> load_or_init(io::FileSystem& fs, const std::string& where,
   }
   ASSIGN_OR_RETURN(const train::CanonicalPrograms programs, train::make_programs(config, model));
   ASSIGN_OR_RETURN(train::State state, train::initial_state(programs, engine, config.trainer.seed));
+  if (config.trainer.initialize_from)
+    RETURN_IF_ERROR(train::take_parameters(fs, config, train::state_arrays(programs), state));
   return Parameters{std::move(state.params), 0, "init", ""};
 }
 

@@ -88,16 +88,23 @@ Llama Llama::init(const LlamaOptions& o, int64_t vocab, const Array& key) {
   m.embedding.weight = draw("embedding/weight", {v, embed});
   LlamaBlock& b = m.layers;
   b.attention_norm = {ones({layers, embed}), o.layer_norm_epsilon};
-  b.attention.qkv = {
-      draw("layers/attention/qkv/weight", {layers, embed, kv, {"qkv", group + 2}, head_dim}), {}, {"embed"}};
+  b.attention.qkv = {draw("layers/attention/qkv/weight", {layers, embed, kv, {"qkv", group + 2}, head_dim}),
+                     {},
+                     {"embed"},
+                     {"qkv", {{"q_proj", group}, {"k_proj", 1}, {"v_proj", 1}}}};
   b.attention.o = {draw("layers/attention/o/weight", {layers, kv, {"group", group}, head_dim, embed}),
                    {},
-                   {"kv_heads", "group", "head_dim"}};
+                   {"kv_heads", "group", "head_dim"},
+                   {"", {{"o_proj"}}}};
   b.mlp_norm = {ones({layers, embed}), o.layer_norm_epsilon};
-  b.mlp.gate_up = {draw("layers/mlp/gate_up/weight", {layers, embed, {"gate_up", 2}, mlp}), {}, {"embed"}};
-  b.mlp.down = {draw("layers/mlp/down/weight", {layers, mlp, embed}), {}, {"mlp"}};
+  b.mlp.gate_up = {draw("layers/mlp/gate_up/weight", {layers, embed, {"gate_up", 2}, mlp}),
+                   {},
+                   {"embed"},
+                   {"gate_up", {{"gate_proj"}, {"up_proj"}}}};
+  b.mlp.down = {draw("layers/mlp/down/weight", {layers, mlp, embed}), {}, {"mlp"}, {"", {{"down_proj"}}}};
   m.norm = {ones({embed}), o.layer_norm_epsilon};
   m.head.in = {"embed"};
+  m.head.fused = {"", {{"lm_head"}}};
   if (!o.tie_word_embeddings) m.head.weight = draw("head/weight", {embed, v});
   return m;
 }
@@ -106,7 +113,7 @@ Array Llama::head_logits(const Array& x) const {
   Scope scope("head");
   const Array h = norm(x);
   if (options.tie_word_embeddings) return embedding.attend(h);
-  return dot(nn::cast_like(h, head.weight), head.weight, "embed", DType::f32);
+  return head.to(DType::f32, h);
 }
 
 Array Llama::logits(const Array& tokens, const Array& segments) const {

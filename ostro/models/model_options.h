@@ -25,11 +25,14 @@ class ModelOptions : public config::SectionValue {
   virtual config::IntMap cell_axes() const = 0;
   // The value of runtime::CompileOptions::remat: what the compiler may compute again in the backward pass.
   virtual Result<std::string> remat() const = 0;
-  // The model for a vocabulary, its parameters read in `compute`. Call outside any trace, after resolve().
-  virtual ModelFunctions functions(int64_t vocab, DType compute) const = 0;
+  // The model for a vocabulary, its parameters read in `compute`. Call outside any trace, after resolve(). A
+  // run's model also has what its config says of adapters and of what is trained: train::run_model().
+  virtual ModelFunctions functions(int64_t vocab, DType compute,
+                                   const std::optional<nn::LoraSpec>& lora = {}) const = 0;
   // The same model for evaluation: a loss is minus the log-probability, without terms that only training adds
   // (z-loss). T defines it with `T for_evaluation() const`; a T without it has the same functions for both.
-  virtual ModelFunctions evaluation_functions(int64_t vocab, DType compute) const = 0;
+  virtual ModelFunctions evaluation_functions(int64_t vocab, DType compute,
+                                              const std::optional<nn::LoraSpec>& lora = {}) const = 0;
 };
 
 template <class T, class M>
@@ -47,14 +50,16 @@ class ModelOptionsOf final : public ModelOptions {
   config::IntMap leaf_axes() const override { return options.leaf_axes(); }
   config::IntMap cell_axes() const override { return options.cell_axes(); }
   Result<std::string> remat() const override { return options.remat(); }
-  ModelFunctions functions(int64_t vocab, DType compute) const override {
-    return model_functions<M>(options, vocab, compute);
+  ModelFunctions functions(int64_t vocab, DType compute,
+                           const std::optional<nn::LoraSpec>& lora = {}) const override {
+    return model_functions<M>(options, vocab, compute, lora);
   }
-  ModelFunctions evaluation_functions(int64_t vocab, DType compute) const override {
+  ModelFunctions evaluation_functions(int64_t vocab, DType compute,
+                                      const std::optional<nn::LoraSpec>& lora = {}) const override {
     if constexpr (requires(const T& o) { o.for_evaluation(); })
-      return model_functions<M>(options.for_evaluation(), vocab, compute);
+      return model_functions<M>(options.for_evaluation(), vocab, compute, lora);
     else
-      return functions(vocab, compute);
+      return functions(vocab, compute, lora);
   }
 };
 

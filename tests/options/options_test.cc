@@ -214,12 +214,24 @@ class NotesCheckpoints final : public io::ForwardingFileSystem {
   std::set<std::string> completed_;
 };
 
+// A run of the base configuration, for the option that begins with another run's parameters.
+void write_other_run(io::FileSystem& fs, runtime::Engine& engine) {
+  Settings settings = kBase;
+  settings.push_back({"trainer.log_dir", "earlier"});
+  const auto config = load_train_config("", settings);
+  REQUIRE(config.ok());
+  const auto run = Run::open(*config, {fs, engine});
+  REQUIRE_MESSAGE(run.ok(), run.error().message());
+  REQUIRE((*run)->train({}).ok());
+}
+
 Seen observe(const Settings& settings, runtime::Engine& engine) {
   io::MemoryFileSystem memory;
   NotesCheckpoints fs(memory);
   write_files(fs);
   auto config = load_train_config("", settings);
   REQUIRE_MESSAGE(config.ok(), config.error().message());
+  if (config->trainer.initialize_from) write_other_run(fs, engine);
   Seen seen;
   seen.canonical = config::canonical_config(*config);
   const std::string directory = run_directory(*config);

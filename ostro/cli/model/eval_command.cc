@@ -14,6 +14,7 @@
 #include "ostro/eval/token_log_probs.h"
 #include "ostro/io/s3/routing_file_system.h"
 #include "ostro/train/programs/programs.h"
+#include "ostro/train/programs/run_model.h"
 #include "ostro/train/step/batches.h"
 #include "ostro/train/step/evaluate.h"
 
@@ -35,7 +36,7 @@ Result<Evaluation> evaluate(const train::TrainConfig& config, const std::string&
   ASSIGN_OR_RETURN(const train::DataAccess data, train::open_data(fs, config, build));
   line.end();
   const int64_t vocab = data.tokenizer->vocab_size();
-  const models::ModelFunctions model = config.model_options().functions(vocab, train::compute_dtype(config));
+  const models::ModelFunctions model = train::run_model(config, vocab);
   ASSIGN_OR_RETURN(const eval::Parameters parameters,
                    eval::load_or_init(fs, checkpoint, config, model, *engine, trust));
   ASSIGN_OR_RETURN(const train::HeldOut held_out,

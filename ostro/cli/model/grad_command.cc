@@ -12,6 +12,7 @@
 #include "ostro/hf/export.h"
 #include "ostro/io/s3/routing_file_system.h"
 #include "ostro/models/llama.h"
+#include "ostro/train/programs/run_model.h"
 #include "ostro/train/step/batches.h"
 
 namespace ostro::cli {
@@ -32,8 +33,7 @@ Result<eval::MeanGradients> write_gradients(const train::TrainConfig& config, in
   ASSIGN_OR_RETURN(const data::BuildSettings build, build_settings(line));
   ASSIGN_OR_RETURN(const train::DataAccess data, train::open_data(fs, config, build));
   line.end();
-  const models::ModelFunctions model =
-      config.model_options().functions(data.tokenizer->vocab_size(), train::compute_dtype(config));
+  const models::ModelFunctions model = train::run_model(config, data.tokenizer->vocab_size());
   ASSIGN_OR_RETURN(const eval::Parameters parameters,
                    eval::load_or_init(fs, checkpoint, config, model, *engine, trust));
   ASSIGN_OR_RETURN(const data::Loader loader, train::make_loader(config, data.stores));

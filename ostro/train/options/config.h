@@ -12,6 +12,7 @@
 #include "ostro/models/model_options.h"
 #include "ostro/optim/options.h"
 #include "ostro/train/options/options.h"
+#include "ostro/train/options/tuning_options.h"
 
 namespace ostro::train {
 
@@ -25,6 +26,7 @@ ModelChoices builtin_models();
 struct TrainConfig {
   data::DataOptions data;
   config::OpenSection model;  // holds a models::ModelOptions
+  AdapterOptions adapter;
   optim::OptimizerOptions optimizer;
   TrainerOptions trainer;
   NumericsOptions numerics;

@@ -26,12 +26,13 @@ StateArrays parameter_arrays(const std::vector<std::string>& paths, const std::v
 // Where the update program has what beside them.
 struct UpdateLayout {
   size_t n = 0;        // parameters
+  size_t trained = 0;  // of them: the first ones; so many gradients there are
   size_t kept = 0;     // arrays of the optimizer
   size_t scalars = 0;  // of the optimizer
 
-  size_t gradients() const { return n + kept; }     // of its inputs
-  size_t loss_sum() const { return 2 * n + kept; }  // then the weight, then the scalars
-  size_t first_scalar() const { return 2 * n + kept + 2; }
+  size_t gradients() const { return n + kept; }           // of its inputs
+  size_t loss_sum() const { return n + kept + trained; }  // then the weight, then the scalars
+  size_t first_scalar() const { return loss_sum() + 2; }
   size_t loss() const { return n + kept; }  // of its results; then the norm and ok
   size_t prints() const { return n + kept + 3; }
 };

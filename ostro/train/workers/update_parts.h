@@ -12,9 +12,10 @@ struct UpdateParts {
   // Gradients, loss sum f64, weight f64 -> loss f32, gradient norm f64, ok bool. Workers exchange here: the
   // norm is of all gradients. Who knows the norm can finish the step without the others.
   ir::Program measure;
-  // Parameters, the optimizer's arrays, gradients, weight f64, the optimizer's scalars f32, gradient norm
-  // f64, ok bool -> parameters, the optimizer's arrays. Of most optimizers this is element by element: no
-  // worker needs another one. Of others workers exchange here, too (UpdatePartitions::joint).
+  // Parameters, the optimizer's arrays, gradients of the trained parameters, weight f64, the optimizer's
+  // scalars f32, gradient norm f64, ok bool -> parameters, the optimizer's arrays. Of most optimizers this is
+  // element by element: no worker needs another one. Of others workers exchange here, too
+  // (UpdatePartitions::joint).
   ir::Program apply;
   // Parameters -> n fingerprints.
   ir::Program prints;

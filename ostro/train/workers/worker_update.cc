@@ -37,7 +37,7 @@ Status Worker::compile_once(std::unique_ptr<runtime::Executable>& slot, const ir
 
 Result<runtime::Executable*> Worker::apply_program() {
   const auto options =
-      plan_.update.joint ? runtime::CompileOptions() : update_options(plan_.n, plan_.arrays.size() - plan_.n);
+      plan_.update.joint ? runtime::CompileOptions() : update_options(plan_.arrays.size() + plan_.trained);
   RETURN_IF_ERROR(compile_once(apply_, program_of(plan_.update.apply, rank_), options));
   return apply_.get();
 }
@@ -50,8 +50,8 @@ Status Worker::compile() {
   if (const int64_t other = plan_.kept_for(rank_); other >= 0 && !plan_.update.joint)
     if (apply_kept_ == nullptr) {
       ASSIGN_OR_RETURN(const ir::Program program, mirrored_apply(plan_, other));
-      const auto n = static_cast<size_t>(plan_.mirrored_parameters());
-      RETURN_IF_ERROR(compile_once(apply_kept_, program, update_options(n, plan_.mirrored.size() - n)));
+      const auto gradients = static_cast<size_t>(plan_.mirrored_gradients());
+      RETURN_IF_ERROR(compile_once(apply_kept_, program, update_options(plan_.mirrored.size() + gradients)));
     }
   return Status();
 }
