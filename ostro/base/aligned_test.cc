@@ -1,12 +1,9 @@
 #include "ostro/base/aligned.h"
 
 #include <doctest/doctest.h>
-#include <malloc.h>
 
 #include <algorithm>
 #include <cstring>
-#include <string>
-#include <vector>
 
 namespace ostro {
 namespace {
@@ -40,31 +37,6 @@ TEST_CASE("zeroed blocks are zero, also where an older block is used again") {
       std::memset(block.get(), 1, bytes);
     }
   }
-}
-
-// With posix_memalign of glibc 2.36 the heap grew by half a gigabyte here.
-TEST_CASE("small blocks of changing sizes among others are used again") {
-  std::vector<AlignedBytes> held;
-  std::vector<std::string> others;
-  uint32_t random = 1;
-  const auto churn = [&](int rounds) {
-    for (int i = 0; i < rounds; ++i) {
-      random = random * 1664525 + 1013904223;
-      held.push_back(allocate_aligned(size_t{1000} + random % 300'000));
-      others.emplace_back(random % 3000, 'x');
-      if (held.size() > 20) held.erase(held.begin() + random % 20);
-      if (others.size() > 50) others.erase(others.begin() + random % 50);
-    }
-  };
-#if defined(__GLIBC__) && __GLIBC_PREREQ(2, 33) && !defined(__SANITIZE_ADDRESS__) && \
-    !defined(__SANITIZE_THREAD__)
-  churn(2000);
-  const size_t before = mallinfo2().arena;
-  churn(40'000);
-  CHECK(mallinfo2().arena < before + (size_t{16} << 20));
-#else
-  churn(100);
-#endif
 }
 
 }  // namespace

@@ -6,10 +6,12 @@
 #include <bit>
 #include <cmath>
 #include <cstring>
+#include <type_traits>
 
+#include "ostro/checkpoint/catalog.h"
 #include "ostro/checkpoint/restore.h"
 #include "ostro/config/config.h"
-#include "ostro/io/files/path.h"
+#include "ostro/numerics/bf16.h"
 #include "ostro/numerics/fp_env.h"
 #include "ostro/numerics/functions.h"
 #include "ostro/train/record/canonical.h"
@@ -21,14 +23,8 @@ using checkpoint::Checkpoint;
 using checkpoint::TensorSpec;
 
 Result<Checkpoint> open_checkpoint(io::FileSystem& fs, const std::string& where) {
-  ASSIGN_OR_RETURN(const bool is_checkpoint, fs.exists(io::join_path(where, checkpoint::kManifestName)));
-  if (is_checkpoint) return Checkpoint::open(fs, where);
-  ASSIGN_OR_RETURN(const auto entries, checkpoint::list_checkpoints(fs, io::join_path(where, "checkpoints")));
-  if (entries.empty())
-    return not_found(
-        fmt::format("{}: neither a checkpoint (it has no {}) nor a run with one (no checkpoints/step-*)",
-                    where, checkpoint::kManifestName));
-  return Checkpoint::open(fs, entries.back().path);
+  ASSIGN_OR_RETURN(const std::vector<std::string> paths, checkpoint::find_checkpoints(fs, where));
+  return Checkpoint::open(fs, paths[0]);
 }
 
 template <typename T>
@@ -36,7 +32,10 @@ void widen(const std::vector<std::byte>& bytes, std::vector<double>& out) {
   for (size_t i = 0; i < out.size(); ++i) {
     T value;
     std::memcpy(&value, bytes.data() + i * sizeof(T), sizeof(T));
-    out[i] = static_cast<double>(value);
+    if constexpr (std::is_same_v<T, numerics::Bf16>)
+      out[i] = static_cast<double>(numerics::to_f32(value));
+    else
+      out[i] = static_cast<double>(value);
   }
 }
 
@@ -52,12 +51,7 @@ Result<std::vector<double>> values_of(const Checkpoint& from, int64_t tensor) {
   if (spec.dtype == "i64") widen<int64_t>(bytes, out);
   if (spec.dtype == "u32") widen<uint32_t>(bytes, out);
   if (spec.dtype == "bool") widen<uint8_t>(bytes, out);
-  if (spec.dtype == "bf16") {
-    std::vector<double> halves(out.size());
-    widen<uint16_t>(bytes, halves);
-    for (size_t i = 0; i < out.size(); ++i)
-      out[i] = static_cast<double>(std::bit_cast<float>(static_cast<uint32_t>(halves[i]) << 16));
-  }
+  if (spec.dtype == "bf16") widen<numerics::Bf16>(bytes, out);
   return out;
 }
 

@@ -17,8 +17,6 @@
 namespace ostro::eval {
 namespace {
 
-constexpr const char* kCheckpoints = "checkpoints";
-
 // A checkpoint to read, and who knows what it must be.
 struct Source {
   std::string path;
@@ -28,19 +26,6 @@ struct Source {
   train::StateChecks checks() const { return witness ? witness->checks() : train::StateChecks(); }
 };
 
-// The directories that `where` may mean, the best first: itself, or a run's checkpoints from the newest on.
-Result<std::vector<std::string>> candidates(io::FileSystem& fs, const std::string& where) {
-  ASSIGN_OR_RETURN(const bool is_checkpoint, fs.exists(io::join_path(where, checkpoint::kManifestName)));
-  if (is_checkpoint) return std::vector<std::string>{where};
-  ASSIGN_OR_RETURN(auto entries, checkpoint::list_checkpoints(fs, io::join_path(where, kCheckpoints)));
-  if (entries.empty())
-    return not_found(fmt::format("{}: neither a checkpoint (it has no {}) nor a run with one (no {}/step-*)",
-                                 where, checkpoint::kManifestName, kCheckpoints));
-  std::vector<std::string> paths;
-  for (auto entry = entries.rbegin(); entry != entries.rend(); ++entry) paths.push_back(entry->path);
-  return paths;
-}
-
 // The newest checkpoint of the chain must be the newest one there is.
 Status check_newest(const train::Witness& witness, const std::string& run, const std::string& newest) {
   const int64_t recorded = witness.chain().newest_checkpoint();
@@ -48,7 +33,8 @@ Status check_newest(const train::Witness& witness, const std::string& run, const
   if (!there || *there >= recorded) return {};
   return not_found(fmt::format(
       "{} is missing: {} has it",
-      io::join_path(io::join_path(run, kCheckpoints), checkpoint::step_directory(recorded)), witness.path()));
+      io::join_path(io::join_path(run, checkpoint::kCheckpointsFolder), checkpoint::step_directory(recorded)),
+      witness.path()));
 }
 
 // An error about a checkpoint that was not taken, with what else can be done.
@@ -75,7 +61,7 @@ auto load_first(const std::vector<std::string>& paths, const std::optional<std::
 template <typename Load>
 auto load_from(io::FileSystem& fs, const std::string& where, const train::ModelChoices& models, Trust trust,
                const Load& load) -> decltype(load(Source())) {
-  ASSIGN_OR_RETURN(const std::vector<std::string> paths, candidates(fs, where));
+  ASSIGN_OR_RETURN(const std::vector<std::string> paths, checkpoint::find_checkpoints(fs, where));
   ASSIGN_OR_RETURN(const std::optional<std::string> run, train::run_of_checkpoint(fs, paths[0]));
   if (!run || trust == Trust::kUnchecked) {
     if (trust == Trust::kChain)
@@ -113,7 +99,7 @@ Result<std::string> find_tokenizer(io::FileSystem& fs, const Source& source, con
   const std::string parent = io::parent_path(io::clean_path(source.path));
   const std::string copy = io::join_path(source.run.value_or(io::parent_path(parent)), "tokenizer.json");
   ASSIGN_OR_RETURN(const bool exists, fs.exists(copy));
-  if ((!source.run && io::base_name(parent) != kCheckpoints) || !exists)
+  if ((!source.run && io::base_name(parent) != checkpoint::kCheckpointsFolder) || !exists)
     return not_found(fmt::format(
         "{}: not inside a run with a tokenizer.json; name the tokenizer with --tokenizer", source.path));
   return copy;

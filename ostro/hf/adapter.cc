@@ -63,14 +63,14 @@ std::vector<WeightPart> lora_weights(const std::vector<WeightPart>& base,
     for (const nn::AdaptedMatrix& m : matrices) {
       if (!m.has_adapter || m.name != name || part.path != m.linear + "/weight") continue;
       WeightPart a{"base_model.model." + module + ".lora_A.weight",
-                   m.linear + "/lora/" + name + "/a",
+                   nn::adapter_path(m.linear, name, 'a'),
                    {},
                    {nn::kRankAxis},
                    part.columns};
       for (const Cut& cut : part.cuts)  // of the layers; an adapter is of one part of a fused weight
         if (!is_one_of(part.rows, cut.axis) && !is_one_of(part.columns, cut.axis)) a.cuts.push_back(cut);
       WeightPart b{"base_model.model." + module + ".lora_B.weight",
-                   m.linear + "/lora/" + name + "/b",
+                   nn::adapter_path(m.linear, name, 'b'),
                    a.cuts,
                    part.rows,
                    {nn::kRankAxis}};
@@ -90,7 +90,7 @@ Status export_lora(io::FileSystem& fs, const std::string& directory, const LoraC
   std::vector<std::string> modules;
   for (const nn::AdaptedMatrix& m : matrices) {
     if (!m.has_adapter) continue;
-    const std::string path = m.linear + "/lora/" + m.name + "/a";
+    const std::string path = nn::adapter_path(m.linear, m.name, 'a');
     if (std::none_of(parts.begin(), parts.end(), [&](const WeightPart& p) { return p.path == path; }))
       return unsupported(fmt::format("{} has an adapter, but no name that PEFT would know", m.path()));
     if (!is_one_of(modules, m.name)) modules.push_back(m.name);
@@ -115,7 +115,7 @@ Status export_lora(io::FileSystem& fs, const std::string& directory, const LoraC
 std::string parameters_hash(const std::vector<std::string>& paths, std::span<const runtime::Buffer> values) {
   std::vector<size_t> order;
   for (size_t k = 0; k < paths.size(); ++k)
-    if (paths[k].find("/lora/") == std::string::npos) order.push_back(k);
+    if (!nn::is_adapter(paths[k])) order.push_back(k);
   std::sort(order.begin(), order.end(), [&](size_t a, size_t b) { return paths[a] < paths[b]; });
   Sha256 hash;
   for (const size_t k : order) {

@@ -9,6 +9,9 @@
 namespace ostro::nn {
 namespace {
 
+// Between the path of a Linear and its adapters: the name of Linear::lora.
+constexpr const char* kLora = "/lora/";
+
 // The axes of a weight: those of its copies (layers), then its inputs, then its outputs.
 struct WeightAxes {
   std::vector<Axis> copies, in, out;
@@ -41,6 +44,12 @@ bool LoraSpec::wants(const std::string& path, const std::string& name, bool is_h
   });
 }
 
+std::string adapter_path(const std::string& linear, const std::string& name, char factor) {
+  return linear + kLora + name + "/" + factor;
+}
+
+bool is_adapter(const std::string& path) { return path.find(kLora) != std::string::npos; }
+
 void add_lora(Linear& linear, const std::string& path, const LoraSpec& spec, const Array& key,
               std::vector<AdaptedMatrix>& matrices) {
   const WeightAxes axes = axes_of(linear);
@@ -62,7 +71,7 @@ void add_lora(Linear& linear, const std::string& path, const LoraSpec& spec, con
     LowRank p;
     p.name = part.name;
     p.scale = spec.scale;
-    const Array k = key_of_path(key, path + "/lora/" + part.name + "/a");
+    const Array k = key_of_path(key, adapter_path(path, part.name, 'a'));
     p.a = (random_uniform(k, axes.copies + axes.in + std::vector{rank}) * 2.0 - 1.0) * bound;
     p.b = zeros(axes.copies + std::vector{rank} + out);
     linear.lora.push_back(std::move(p));

@@ -29,6 +29,11 @@ struct AdaptedMatrix {
   std::string path() const { return linear + "/" + name; }
 };
 
+// The path of an adapter's factor, 'a' or 'b': "model/layers/attention/qkv/lora/q_proj/a".
+std::string adapter_path(const std::string& linear, const std::string& name, char factor);
+// Whether a parameter's path is such a path.
+bool is_adapter(const std::string& path);
+
 // Gives one Linear its adapters. a is drawn as PEFT does, from the key of its own path; b is zero. So the
 // model computes what it did before.
 void add_lora(Linear& linear, const std::string& path, const LoraSpec& spec, const Array& key,

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "ostro/config/glob.h"
 #include "ostro/optim/schedule.h"
 
 namespace ostro::optim {
@@ -62,19 +63,10 @@ std::vector<float> step_scalars(const OptimizerOptions& options, int64_t step, i
   return out;
 }
 
-bool glob_matches(std::string_view pattern, std::string_view text) {
-  if (pattern.empty()) return text.empty();
-  if (pattern[0] != '*')
-    return !text.empty() && text[0] == pattern[0] && glob_matches(pattern.substr(1), text.substr(1));
-  for (size_t skip = 0; skip <= text.size(); ++skip)
-    if (glob_matches(pattern.substr(1), text.substr(skip))) return true;
-  return false;
-}
-
 bool decays(const CommonOptions& o, const std::string& path) {
   if (o.weight_decay_modules) {
     for (const std::string& word : *o.weight_decay_modules)
-      if (glob_matches(word, path)) return true;
+      if (config::glob_matches(word, path)) return true;
     return false;
   }
   for (const char* word : {"norm", "embedding", "bias"})

@@ -48,7 +48,4 @@ std::vector<float> step_scalars(const OptimizerOptions& options, int64_t step, i
 // embeddings and biases. It is a list of globs: to paths that match one of them (* matches any text).
 bool decays(const CommonOptions& options, const std::string& path);
 
-// "*" matches any text, "/" included; everything else stands for itself.
-bool glob_matches(std::string_view pattern, std::string_view text);
-
 }  // namespace ostro::optim

@@ -24,7 +24,8 @@ Result<std::vector<std::string>> find_checkpoints(io::FileSystem& fs, const Eval
   if (!request.all_checkpoints) return request.checkpoints;
   std::vector<std::string> out;
   for (const std::string& run : request.checkpoints) {
-    ASSIGN_OR_RETURN(const auto entries, checkpoint::list_checkpoints(fs, io::join_path(run, "checkpoints")));
+    ASSIGN_OR_RETURN(const auto entries,
+                     checkpoint::list_checkpoints(fs, io::join_path(run, checkpoint::kCheckpointsFolder)));
     if (entries.empty())
       return not_found(
           fmt::format("--all_checkpoints: {} is no run with checkpoints (no checkpoints/step-*)", run));

@@ -42,8 +42,8 @@ Status write_model(io::FileSystem& fs, const ExportRequest& request, const eval:
         "{} has an adapter; add --merge_lora to add it to the weights, or write it alone with --to "
         "peft",
         model.parameters.path));
-  ASSIGN_OR_RETURN(const auto engine, make_engine());
-  ASSIGN_OR_RETURN(const std::vector<runtime::Buffer> values, eval::merged_parameters(model, *engine));
+  ASSIGN_OR_RETURN(const std::vector<runtime::Buffer> values,
+                   eval::merged_parameters(model, [] { return make_engine(); }));
   const std::vector<std::string> paths = train::base_model(model.config, model.tokenizer->vocab_size()).paths;
   ASSIGN_OR_RETURN(const hf::NamedWeights weights, hf::NamedWeights::create(llama, paths, values));
   RETURN_IF_ERROR(hf::export_llama(fs, request.out, llama, *model.tokenizer, weights));

@@ -6,6 +6,7 @@
 #include <random>
 #include <thread>
 
+#include "ostro/cluster/watch/host_name.h"
 #include "ostro/io/files/atomic_file.h"
 #include "ostro/io/files/local_file_system.h"
 #include "ostro/io/files/path.h"
@@ -30,9 +31,7 @@ std::string mesh_options(train::ShardingOptions options) {
 cluster::Hello job_hello(const train::TrainConfig& config, const std::string& place) {
   cluster::Hello hello;
   hello.job = train::run_directory(config);
-  char name[256] = "";
-  (void)::gethostname(name, sizeof name - 1);
-  hello.host = name;
+  hello.host = cluster::host_name();
   hello.pid = ::getpid();
   hello.equal = {{"numerics version", train::kNumericsVersion}};
   const auto options = train::values_by_path(train::canonical_text(config));

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "ostro/spmd/layout.h"
 #include "ostro/train/options/config.h"
 
 namespace ostro::train {
@@ -14,17 +15,9 @@ int64_t count_of(const config::IntMap& counts, const std::string& axis, int64_t 
   return without;
 }
 
-// Whether `workers` can each take one whole subtree of so many leaves (numerics.md N8): a power of two with
-// which exactly so many are needed.
-bool dealt_out(int64_t leaves, int64_t workers) {
-  for (int64_t s = 1; s <= leaves; s *= 2)
-    if ((leaves + s - 1) / s == workers) return true;
-  return false;
-}
-
 Status check_split(const std::string& axis, const std::string& mesh_axis, int64_t workers, int64_t leaves,
                    int64_t size) {
-  if (workers == 1 || dealt_out(leaves, workers)) return Status();
+  if (workers == 1 || spmd::subtree(leaves, workers) > 0) return Status();
   std::string fix = fmt::format("set numerics.leaves.{} to {}", axis, workers);
   if (size > 0 && size < workers)
     fix = fmt::format("the model has only {} of them: let {} be at most {} workers", size, mesh_axis, size);

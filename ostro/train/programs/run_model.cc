@@ -29,7 +29,7 @@ Status check_globs(const char* key, const std::vector<std::string>& globs,
 }
 
 bool is_trained(const TrainConfig& config, const std::string& path) {
-  if (lora_spec(config.adapter)) return path.find("/lora/") != std::string::npos;
+  if (lora_spec(config.adapter)) return nn::is_adapter(path);
   if (config.trainer.train_only) return matches_any(*config.trainer.train_only, path);
   return !matches_any(config.trainer.freeze, path);
 }

@@ -38,4 +38,16 @@ struct UpdateLayout {
 };
 UpdateLayout update_layout(const CanonicalPrograms& programs);
 
+// A state, or a worker's cells of one, holds its arrays in two lists: parameters, then what the optimizer
+// keeps. Array k of them; and the list that array k belongs to, if there are n parameters.
+template <typename Lists>
+auto& array_of(Lists& lists, size_t k) {
+  const size_t n = lists.params.size();
+  return k < n ? lists.params[k] : lists.kept[k - n];
+}
+template <typename Lists>
+auto& list_of(Lists& lists, size_t k, size_t n) {
+  return k < n ? lists.params : lists.kept;
+}
+
 }  // namespace ostro::train

@@ -158,7 +158,7 @@ Result<bool> Follower::obey(Batches& batches) {
 Follower::Follower(Crew& crew, io::FileSystem& fs, const TrainConfig& config)
     : crew_(crew),
       fs_(fs),
-      checkpoints_(io::join_path(run_directory(config), "checkpoints")),
+      checkpoints_(io::join_path(run_directory(config), checkpoint::kCheckpointsFolder)),
       saver_(fs, checkpoints_) {}
 
 Result<Followed> Follower::follow() {

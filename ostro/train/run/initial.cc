@@ -9,6 +9,7 @@
 #include "ostro/checkpoint/restore.h"
 #include "ostro/checkpoint/save.h"
 #include "ostro/io/files/path.h"
+#include "ostro/nn/adapters.h"
 #include "ostro/numerics/bf16.h"
 #include "ostro/train/programs/programs.h"
 #include "ostro/train/record/version.h"
@@ -22,17 +23,6 @@ using checkpoint::TensorSpec;
 using runtime::Buffer;
 
 constexpr const char* kKey = "trainer.initialize_from";
-
-Result<std::string> checkpoint_of(io::FileSystem& fs, const std::string& where) {
-  ASSIGN_OR_RETURN(const bool is_checkpoint, fs.exists(io::join_path(where, checkpoint::kManifestName)));
-  if (is_checkpoint) return where;
-  ASSIGN_OR_RETURN(const auto entries, checkpoint::list_checkpoints(fs, io::join_path(where, "checkpoints")));
-  if (!entries.empty()) return entries.back().path;
-  return not_found(
-      fmt::format("{}: {} is neither a checkpoint (it has no {}) nor a run with one (no "
-                  "checkpoints/step-*)",
-                  kKey, where, checkpoint::kManifestName));
-}
 
 // Refuses what the chain above it contradicts.
 Status check_chain(io::FileSystem& fs, const Checkpoint& source, const ModelChoices& models) {
@@ -64,8 +54,6 @@ Result<Buffer> converted(const Buffer& from, ir::DType dtype) {
   return unsupported(fmt::format("{} cannot become {}", from.shape().str(), ir::dtype_name(dtype)));
 }
 
-bool is_adapter(const std::string& path) { return path.find("/lora/") != std::string::npos; }
-
 // The tensor with the axes of `want`.
 Result<Buffer> read_tensor(const Checkpoint& source, int64_t at, const ir::Shape& want) {
   const TensorSpec& spec = source.manifest().tensors[static_cast<size_t>(at)];
@@ -87,7 +75,9 @@ Result<Buffer> read_tensor(const Checkpoint& source, int64_t at, const ir::Shape
 
 Status take_parameters(io::FileSystem& fs, const TrainConfig& config, const StateArrays& arrays,
                        State& state) {
-  ASSIGN_OR_RETURN(const std::string path, checkpoint_of(fs, *config.trainer.initialize_from));
+  const auto found = checkpoint::find_checkpoints(fs, *config.trainer.initialize_from);
+  if (!found.ok()) return found.error().with_context(kKey);
+  const std::string& path = found->front();
   ASSIGN_OR_RETURN(const Checkpoint source, Checkpoint::open(fs, path));
   RETURN_IF_ERROR(check_chain(fs, source, config.model.choices()));
   for (const TensorSpec& spec : source.manifest().tensors) {
@@ -96,7 +86,7 @@ Status take_parameters(io::FileSystem& fs, const TrainConfig& config, const Stat
     for (size_t k = 0; k < arrays.n; ++k) known |= arrays.paths[k] == spec.path;
     if (!known)
       return invalid_argument(
-          is_adapter(spec.path)
+          nn::is_adapter(spec.path)
               ? fmt::format(
                     "{}: {} has the adapter {}, which this model has not; merge it first (ostro export "
                     "--merge_lora), or set adapter as its run did",
@@ -107,7 +97,7 @@ Status take_parameters(io::FileSystem& fs, const TrainConfig& config, const Stat
   size_t drawn = 0;
   for (size_t k = 0; k < arrays.n; ++k) {
     const int64_t at = source.find(arrays.paths[k]);
-    if (at < 0 && is_adapter(arrays.paths[k])) {
+    if (at < 0 && nn::is_adapter(arrays.paths[k])) {
       ++drawn;
       continue;
     }

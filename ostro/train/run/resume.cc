@@ -148,7 +148,7 @@ Result<Resumption> plan_resume(io::FileSystem& fs, const std::string& directory,
                                const models::ModelFunctions& model, const ResumeOptions& options) {
   const bool amend = options.amend;
   const std::string path = io::join_path(directory, kChainFile);
-  const std::string checkpoints = io::join_path(directory, "checkpoints");
+  const std::string checkpoints = io::join_path(directory, checkpoint::kCheckpointsFolder);
   RETURN_IF_ERROR(check_same_run(directory, genesis, data));
   Resumption out{{}, "", "", false, {}, given, given, {}};
   const auto witness = std::make_shared<std::optional<Witness>>();

@@ -115,7 +115,8 @@ Result<std::unique_ptr<Run>> Run::open(const TrainConfig& given, const Environme
   else
     RETURN_IF_ERROR(run->begin());
   RETURN_IF_ERROR(run->write_session());
-  run->saver_ = std::make_unique<checkpoint::AsyncSaver>(fs, in(run->directory_, "checkpoints"));
+  run->saver_ =
+      std::make_unique<checkpoint::AsyncSaver>(fs, in(run->directory_, checkpoint::kCheckpointsFolder));
   return run;
 }
 
@@ -244,7 +245,8 @@ Status Run::resume(Resumption from, bool amend) {
         directory_, from.period.program_hash, now.program_hash,
         step == 0 ? "" : fmt::format("to go on with it after step {}, add --amend; ", step)));
   // Others may still write there what will be of no use.
-  if (const Status removed = checkpoint::remove_leftovers(fs, in(directory_, "checkpoints")); !removed.ok()) {
+  if (const Status removed = checkpoint::remove_leftovers(fs, in(directory_, checkpoint::kCheckpointsFolder));
+      !removed.ok()) {
     if (env_.crew == nullptr) return removed;
     log_warning(removed.error().message());
   }
@@ -335,8 +337,8 @@ Status Run::finish_save() {
   phase("checkpoint finish");
   auto waited = saver_->wait();
   while (!waited.ok() && env_.crew != nullptr && env_.crew->ended(saving_epoch_) && saving_step_ >= 0) {
-    ASSIGN_OR_RETURN(const bool again,
-                     runner_->spread()->save_again(env_.fs, in(directory_, "checkpoints"), *saver_));
+    ASSIGN_OR_RETURN(const bool again, runner_->spread()->save_again(
+                                           env_.fs, in(directory_, checkpoint::kCheckpointsFolder), *saver_));
     if (!again) break;
     log_info(
         fmt::format("the checkpoint of step {} was not complete when a worker was lost; the others write "
@@ -378,7 +380,7 @@ Status Run::save(bool in_chain) {
   info.chain_head = chain_->head();
   info.measured = measured_;
   if (SpreadState* spread = runner_->spread()) {
-    RETURN_IF_ERROR(spread->save(env_.fs, in(directory_, "checkpoints"), info, *saver_));
+    RETURN_IF_ERROR(spread->save(env_.fs, in(directory_, checkpoint::kCheckpointsFolder), info, *saver_));
     saving_epoch_ = env_.crew->epoch().number;
   } else {
     RETURN_IF_ERROR(runner_->collect(state_, StepRunner::Collect::kAll));

@@ -58,16 +58,12 @@ Status Worker::compile() {
 
 void Worker::adopt(const State& state) {
   const auto part = [&](int64_t rank, size_t k) {
-    const Buffer& whole = k < plan_.n ? state.params[k] : state.kept[k - plan_.n];
-    return spmd::shard(plan_.mesh(), rank, plan_.owned(k), whole);
-  };
-  const auto list = [&](Cells& cells, size_t k) -> Buffers& {
-    return k < plan_.n ? cells.params : cells.kept;
+    return spmd::shard(plan_.mesh(), rank, plan_.owned(k), array_of(state, k));
   };
   Cells own, kept;
-  for (size_t k = 0; k < plan_.arrays.size(); ++k) list(own, k).push_back(part(rank_, k));
+  for (size_t k = 0; k < plan_.arrays.size(); ++k) list_of(own, k, plan_.n).push_back(part(rank_, k));
   if (const int64_t other = plan_.kept_for(rank_); other >= 0)
-    for (const size_t k : plan_.mirrored) list(kept, k).push_back(part(other, k));
+    for (const size_t k : plan_.mirrored) list_of(kept, k, plan_.n).push_back(part(other, k));
   adopt_cells(std::move(own), std::move(kept), state.step);
 }
 
@@ -179,7 +175,7 @@ Status Worker::apply(runtime::Executable& program, Cells& cells, Buffers gradien
   inputs.push_back(Buffer::scalar(ir::DType::f64, measured.gradient_norm));
   inputs.push_back(Buffer::scalar(ir::DType::boolean, static_cast<uint8_t>(measured.ok)));
   ASSIGN_OR_RETURN(Buffers out, program.run(std::move(inputs), {group}));
-  for (size_t i = 0; i < n + kept; ++i) (i < n ? cells.params : cells.kept).push_back(std::move(out[i]));
+  for (size_t i = 0; i < n + kept; ++i) list_of(cells, i, n).push_back(std::move(out[i]));
   return Status();
 }
 
