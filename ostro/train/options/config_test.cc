@@ -77,7 +77,8 @@ TEST_CASE("what makes no sense is refused with both values and the fix") {
       {{"model.gradient_checkpointing", "some"}, "model.gradient_checkpointing: unknown name \"some\""},
       {{"model.gradient_checkpointing", "qkv,"}, "model.gradient_checkpointing: unknown name \"\""},
       {{"model.activation_function", "swish"},
-       "--model.activation_function: model.activation_function: expected one of silu | gelu | gelu_new | relu"},
+       "--model.activation_function: model.activation_function: expected one of silu | gelu | gelu_new | "
+       "relu"},
       {{"trainer.mp", "p=bf16,c=bf16"}, "trainer.mp: p=bf16 in \"p=bf16,c=bf16\": parameters are always f32"},
       {{"trainer.mp", "c=f16"}, "trainer.mp: unknown type \"f16\"; use f32 or bfloat16"},
       {{"trainer.mp", "x=f32"}, "trainer.mp: \"x=f32\" in \"x=f32\" is not understood"},
