@@ -6,7 +6,7 @@ worker is killed, the leader among them; and a worker that does not belong is se
 and in the copies must give another chain.
 
 The cases are a covering sample that OSTRO_TEST_SEED draws; OSTRO_TEST_SIZE=full runs all of them; --cases N that many
-drawn ones and nothing else."""
+drawn ones and nothing else, --skip N without the first N of them, so that a long list can be run in parts."""
 
 import argparse
 import os
@@ -228,6 +228,7 @@ def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("--ostro", required=True)
     parser.add_argument("--cases", type=int, default=0)
+    parser.add_argument("--skip", type=int, default=0)
     parser.add_argument("--log")
     args = parser.parse_args()
     seed = int(os.environ.get("OSTRO_TEST_SEED", "1"))
@@ -241,7 +242,7 @@ def main():
         isas = usable_isas(place)
         matrix = all_cases(isas)
         if args.cases:
-            cases = rng.sample(matrix, min(args.cases, len(matrix)))
+            cases = rng.sample(matrix, min(args.cases, len(matrix)))[args.skip:]
         elif full:
             cases = rng.sample(matrix, len(matrix))
         else:
