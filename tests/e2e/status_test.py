@@ -71,13 +71,13 @@ def check_stopped(runs):
 
 
 def check_hang(runs):
-    out = runs.launch("hangs", ["--trainer.hang_timeout", "2s"], "leaf:11:2:delay=600000")
+    # A disk that is busy for longer than the timeout makes other workers hang as well, in another phase.
+    out = runs.launch("hangs", ["--trainer.hang_timeout", "4s"], "leaf:11:2:delay=600000")
     check("hangs: nothing has moved for" in out and "phase leaf of step 11" in out, out)
     check("takes its place" in out, out)
-    reports = list((runs.place.top / "runs" / "hangs").glob("hang-*.txt"))
-    check(len(reports) == 1, f"reports {reports}")
-    report = reports[0].read_text()
-    check("phase leaf of step 11" in report and ", the main one" in report, report)
+    reports = [p.read_text() for p in (runs.place.top / "runs" / "hangs").glob("hang-*.txt")]
+    report = next((r for r in reports if "phase leaf of step 11" in r), None)
+    check(report and ", the main one" in report, f"reports {reports}")
     check(re.search(r"ostro::fault_(point|aside)\(", report), f"the function that hangs is not named:\n{report}")
     # A shorter delay than the timeout is no hang, and a fault that is not reached is none.
     for run, fault in (("slow", "leaf:11:2:delay=500"), ("none", "leaf:1000:2:stop")):
