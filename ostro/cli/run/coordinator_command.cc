@@ -117,8 +117,9 @@ int coordinator_command(Args args) {
       "Decides who is in a run on several machines: workers (ostro worker) connect to it. Launchers start it "
       "(ostro launch). It prints a line of JSON for each event, and ends when the run does. Workers prove "
       "that they know OSTRO_JOB_SECRET. SIGTERM: the workers save and stop.");
-  args.option("--bind", &bind, "ADDRESS",
-              "where it listens, in numbers; other addresses than 127.0.0.1 need OSTRO_JOB_SECRET");
+  args.option(
+      "--bind", &bind, "ADDRESS",
+      "where it listens, an address of this host or its name; off loopback OSTRO_JOB_SECRET is needed");
   args.option("--port", &port, "N", "where it listens; 0: any free one, which it prints");
   args.option("--min_workers", &min_workers, "N", "training goes on with as few", Args::kRequired);
   args.option("--max_workers", &max_workers, "N", "and with so many at most", Args::kRequired);

@@ -71,8 +71,8 @@ std::string status_text(const RunStatus& s) {
   if (!s.job) return out;
   if (s.job_is_live) {
     out += fmt::format("epoch     {}", s.job->epoch);
-    out +=
-        s.job->goes_on ? fmt::format(" of {} workers", s.job->size()) : " has ended, the next has not begun";
+    out += s.job->goes_on ? fmt::format(" of {} worker{}", s.job->size(), s.job->size() == 1 ? "" : "s")
+                          : " has ended, the next has not begun";
     if (!s.job->mesh.empty()) out += fmt::format(", mesh {}", s.job->mesh);
     out += "\n\n" + workers_text(*s.job);
   } else {

@@ -20,6 +20,7 @@
 #include "ostro/cluster/local_launcher.h"
 #include "ostro/cluster/member.h"
 #include "ostro/cluster/watch/cluster_file.h"
+#include "ostro/cluster/wire/socket.h"
 #include "ostro/io/files/path.h"
 #include "ostro/io/s3/routing_file_system.h"
 #include "ostro/train/report/goodput.h"
@@ -190,6 +191,9 @@ cluster::Progress progress_now() {
 
 Result<int> work(WorkerCall& call) {
   ASSIGN_OR_RETURN(const auto address, parse_address(call.coordinator));
+  // An address that is not this host's is told here, not by peers that wait for connections in vain.
+  if (const auto listens = cluster::listen_at(call.bind, 0, false); !listens.ok())
+    return listens.error().with_context("--bind");
   ASSIGN_OR_RETURN(const auto engine, make_engine());
   const std::string directory = train::run_directory(call.session.config);
   const cluster::Hello hello =

@@ -14,6 +14,9 @@
 #include <cstring>
 #include <memory>
 #include <thread>
+#include <utility>
+
+#include "ostro/base/log.h"
 
 namespace ostro::cluster {
 namespace {
@@ -142,6 +145,8 @@ Result<Socket> accept_from(const Socket& listener) {
 
 Result<Socket> connect_to(const std::string& host, int port, Clock::time_point deadline) {
   ASSIGN_OR_RETURN(const Addresses list, resolve(host, port, 0));
+  const Clock::time_point notice = Clock::now() + std::chrono::seconds(2);
+  bool told = false;
   while (true) {
     int failed = 0;
     for (const addrinfo* address = list.get(); address != nullptr; address = address->ai_next) {
@@ -156,6 +161,11 @@ Result<Socket> connect_to(const std::string& host, int port, Clock::time_point d
       return io_error(fmt::format("no coordinator at {}:{}: {}", host, port, std::strerror(failed)));
     }
     // A worker may be started before its coordinator.
+    if (Clock::now() >= notice && !std::exchange(told, true)) {
+      const auto left = std::chrono::ceil<std::chrono::seconds>(deadline - Clock::now());
+      log_info(fmt::format("no coordinator at {}:{} yet ({}): waiting for it, at most {} s more", host, port,
+                           std::strerror(failed), left.count()));
+    }
     std::this_thread::sleep_for(std::chrono::milliseconds(20));
   }
 }

@@ -46,8 +46,8 @@ int port_of(const Socket& socket);
 // The next connection that waits at a listening socket; kBusy when there is none, kIo when the system
 // refuses.
 Result<Socket> accept_from(const Socket& listener);
-// Connects; tries again while nobody listens. Errors: kInvalidArgument for an unknown host, kIo at the
-// deadline.
+// Connects; tries again while nobody listens, and says so after two seconds. Errors: kInvalidArgument for an
+// unknown host, kIo at the deadline.
 Result<Socket> connect_to(const std::string& host, int port, Clock::time_point deadline);
 
 // Now and that much more; at most ten years, so that any number of milliseconds may be given.

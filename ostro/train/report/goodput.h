@@ -63,7 +63,7 @@ class Goodput {
   GoodputTotals before_;  // all other sessions
   int64_t workers_ = 1;
   double settled_ = 0, worker_seconds_ = 0;  // of this session, up to settled_ seconds of it
-  double written_ = 0;                       // seconds of this session
+  double written_ = -1;                      // seconds of the session; the first step is written at once
   bool failed_ = false;
 };
 
