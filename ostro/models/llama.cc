@@ -90,11 +90,13 @@ Llama Llama::init(const LlamaOptions& o, int64_t vocab, const Array& key) {
   b.attention_norm = {ones({layers, embed}), o.layer_norm_epsilon};
   b.attention.qkv = {
       draw("layers/attention/qkv/weight", {layers, embed, kv, {"qkv", group + 2}, head_dim}), {}, {"embed"}};
+  b.attention.qkv.fused = {"qkv", {group, 1, 1}};
   b.attention.o = {draw("layers/attention/o/weight", {layers, kv, {"group", group}, head_dim, embed}),
                    {},
                    {"kv_heads", "group", "head_dim"}};
   b.mlp_norm = {ones({layers, embed}), o.layer_norm_epsilon};
   b.mlp.gate_up = {draw("layers/mlp/gate_up/weight", {layers, embed, {"gate_up", 2}, mlp}), {}, {"embed"}};
+  b.mlp.gate_up.fused = {"gate_up", {1, 1}};
   b.mlp.down = {draw("layers/mlp/down/weight", {layers, mlp, embed}), {}, {"mlp"}};
   m.norm = {ones({embed}), o.layer_norm_epsilon};
   m.head.in = {"embed"};

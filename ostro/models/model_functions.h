@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "ostro/models/loss.h"
+#include "ostro/nn/matrix.h"
 #include "ostro/nn/policy.h"
 #include "ostro/trace/control.h"
 #include "ostro/trace/frame.h"
@@ -28,6 +29,7 @@ struct DecodeFunctions {
 struct ModelFunctions {
   std::vector<std::string> paths;  // "model/layers/attention/qkv/weight"
   std::vector<Shape> shapes;
+  std::vector<nn::Matrix> matrices;  // what each parameter is as a matrix, if it is one
   std::function<Arrays(const Array& key)> init;
   std::function<Loss(const Arrays&, const Batch&)> loss;  // parameters are read in the compute dtype
   DecodeFunctions decode;
@@ -49,6 +51,7 @@ ModelFunctions model_functions(const Options& options, int64_t vocab, DType comp
     f.paths.push_back("model/" + path);
     f.shapes.push_back(a.shape());
   });
+  nn::add_matrices(*like, f.matrices);
   f.loss = [like, compute](const Arrays& leaves, const Batch& batch) {
     return nn::compute(tree_with_leaves(*like, leaves), compute).loss(batch);
   };

@@ -9,11 +9,19 @@
 
 namespace ostro::nn {
 
+// Several maps in one weight: along `axis` it has parts of these sizes, one for each map. Their results lie
+// side by side. It matters to optimizers alone. No axis: one map.
+struct Fused {
+  std::string axis;
+  std::vector<int64_t> sizes;
+};
+
 // y = x w (+ bias), contracted over the named input axes (in this order: it is part of the result).
 struct Linear {
   Array weight;  // [in..., out...]
   Array bias;    // [out...] or empty
   Axes in;
+  Fused fused = {};
   OSTRO_FIELDS(weight, bias)
   OSTRO_STATICS(in)
 

@@ -11,6 +11,8 @@ std::unique_ptr<UpdateRule> make_rule(const OptimizerOptions& options) {
     std::unique_ptr<UpdateRule> operator()(const AdamOptions& o) const { return make_adamw(o); }
     std::unique_ptr<UpdateRule> operator()(const LionOptions& o) const { return make_lion(o); }
     std::unique_ptr<UpdateRule> operator()(const SgdOptions& o) const { return make_sgd(o); }
+    std::unique_ptr<UpdateRule> operator()(const AdafactorOptions& o) const { return make_adafactor(o); }
+    std::unique_ptr<UpdateRule> operator()(const MuonOptions& o) const { return make_muon(o); }
   };
   return std::visit(Make{}, options);
 }
@@ -20,8 +22,11 @@ Array descend(const RuleInputs& in, const Array& u) {
   return in.p - step * in.lr;
 }
 
-Optimizer::Optimizer(const OptimizerOptions& options, std::vector<Parameter> parameters)
-    : options_(options), parameters_(std::move(parameters)), rule_(make_rule(options)) {
+Optimizer::Optimizer(const OptimizerOptions& options, std::vector<Parameter> parameters, Boxes boxes)
+    : options_(options),
+      parameters_(std::move(parameters)),
+      boxes_(std::move(boxes)),
+      rule_(make_rule(options)) {
   scalars_ = {"lr"};
   for (const Scalar& s : rule_->scalars(0)) scalars_.push_back(s.first);
   std::vector<std::vector<StateArray>> kept;
@@ -52,6 +57,7 @@ RuleResults Optimizer::update(size_t k, const Array& p, const std::vector<Array>
   in.state = state;
   in.lr = scalars[0];
   in.scalars.assign(scalars.begin() + 1, scalars.end());
+  in.boxes = &boxes_;
   in.weight_decay = decays(o, parameters_[k].path) ? o.weight_decay : 0;
   return rule_->update(parameters_[k], in);
 }

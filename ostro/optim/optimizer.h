@@ -12,7 +12,8 @@ namespace ostro::optim {
 
 class Optimizer {
  public:
-  Optimizer(const OptimizerOptions& options, std::vector<Parameter> parameters);
+  // `boxes`: how sums over a parameter are cut (train/programs/programs.h).
+  Optimizer(const OptimizerOptions& options, std::vector<Parameter> parameters, Boxes boxes = {});
 
   // One array of the state.
   struct Kept {
@@ -35,6 +36,7 @@ class Optimizer {
  private:
   OptimizerOptions options_;
   std::vector<Parameter> parameters_;
+  Boxes boxes_;
   std::unique_ptr<UpdateRule> rule_;
   std::vector<Kept> state_;
   std::vector<std::vector<size_t>> indices_;

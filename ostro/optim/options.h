@@ -64,7 +64,43 @@ struct SgdOptions : CommonOptions {
   Status validate(int64_t num_train_steps) const;
 };
 
-using OptimizerOptions = std::variant<AdamOptions, LionOptions, SgdOptions>;
+struct AdafactorOptions : CommonOptions {
+  static constexpr const char* kType = "adafactor";
+  double decay_rate = 0.8;
+  double epsilon = 1e-30;
+  std::optional<double> clipping_threshold = 1.0;
+  bool multiply_by_parameter_scale = true;
+  int64_t min_dim_size_to_factor = 128;
+
+  AdafactorOptions() { learning_rate = 1e-2, weight_decay = 0; }
+  void visit_options(config::OptionTable& table);
+  Status validate(int64_t num_train_steps) const;
+};
+
+// Newton-Schulz's products: f32, or operands rounded to bf16.
+enum class NewtonSchulzDtype { kF32, kBf16 };
+std::vector<std::string> option_names(NewtonSchulzDtype);  // f32, bf16
+
+struct MuonOptions : CommonOptions {
+  static constexpr const char* kType = "muon";
+  double momentum = 0.95;
+  bool nesterov = true;
+  int64_t backend_steps = 5;
+  NewtonSchulzDtype newton_schulz_dtype = NewtonSchulzDtype::kF32;
+  double muon_epsilon = 1e-8;
+  bool use_kimi_scaling = false;
+  // AdamW of what is no matrix
+  double adam_lr = 6e-4;
+  double beta1 = 0.9;
+  double beta2 = 0.95;
+  double epsilon = 1e-8;
+
+  MuonOptions() { learning_rate = 0.02; }
+  void visit_options(config::OptionTable& table);
+  Status validate(int64_t num_train_steps) const;
+};
+
+using OptimizerOptions = std::variant<AdamOptions, LionOptions, SgdOptions, AdafactorOptions, MuonOptions>;
 
 inline const CommonOptions& common(const OptimizerOptions& options) {
   return std::visit([](const auto& o) -> const CommonOptions& { return o; }, options);

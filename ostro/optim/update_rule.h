@@ -8,7 +8,8 @@
 #include <utility>
 #include <vector>
 
-#include "ostro/nn/linear.h"
+#include "ostro/nn/matrix.h"
+#include "ostro/optim/norm.h"
 #include "ostro/optim/options.h"
 #include "ostro/trace/ops.h"
 
@@ -18,6 +19,7 @@ namespace ostro::optim {
 struct Parameter {
   std::string path;  // "model/layers/attention/qkv/weight"
   Shape shape;
+  nn::Matrix matrix;
 };
 
 // An array kept for a parameter. All are zeros before the first step.
@@ -38,6 +40,7 @@ struct RuleInputs {
   std::vector<Array> scalars;  // as UpdateRule::scalars says
   Array lr;
   double weight_decay = 0;  // 0: it does not decay
+  const Boxes* boxes;       // for sums over axes that workers may share
 };
 
 struct RuleResults {
@@ -60,6 +63,8 @@ std::unique_ptr<UpdateRule> make_rule(const OptimizerOptions& options);
 std::unique_ptr<UpdateRule> make_adamw(const AdamOptions& options);
 std::unique_ptr<UpdateRule> make_lion(const LionOptions& options);
 std::unique_ptr<UpdateRule> make_sgd(const SgdOptions& options);
+std::unique_ptr<UpdateRule> make_adafactor(const AdafactorOptions& options);
+std::unique_ptr<UpdateRule> make_muon(const MuonOptions& options);
 
 // p - lr * (u + wd * p): decoupled decay.
 Array descend(const RuleInputs& in, const Array& u);

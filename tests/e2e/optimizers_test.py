@@ -21,11 +21,14 @@ from workers_test import MESHES, Place, check, steps_of, wait_for  # noqa: E402
 OPTIMIZERS = {
     "lion": "type=lion learning_rate=0.001",
     "sgd": "type=sgd learning_rate=0.1",
+    "adafactor": "type=adafactor learning_rate=0.05 min_dim_size_to_factor=16",
+    "muon": "type=muon learning_rate=0.02 adam_lr=0.003",
+    "muon bf16": "type=muon learning_rate=0.02 newton_schulz_dtype=bf16",
     "sgd nesterov": "type=sgd learning_rate=0.1 nesterov=true",
 }
 # Whose workers need each other in the update: there is one phase more in which one can be killed, when the new cells
 # are made and the others do not know.
-JOINT = set()
+JOINT = {"adafactor", "muon", "muon-bf16"}
 
 
 def words_of(text):

@@ -231,8 +231,9 @@ numerics::LeafTable leaf_table(const TrainConfig& config) {
 
 optim::Optimizer optimizer_of(const TrainConfig& config, const models::ModelFunctions& model) {
   std::vector<optim::Parameter> parameters;
-  for (size_t k = 0; k < model.paths.size(); ++k) parameters.push_back({model.paths[k], model.shapes[k]});
-  return optim::Optimizer(config.optimizer, std::move(parameters));
+  for (size_t k = 0; k < model.paths.size(); ++k)
+    parameters.push_back({model.paths[k], model.shapes[k], model.matrices[k]});
+  return optim::Optimizer(config.optimizer, std::move(parameters), cell_boxes(config));
 }
 
 optim::Boxes cell_boxes(const TrainConfig& config) {

@@ -10,6 +10,8 @@ std::vector<optim::OptimizerOptions> all_optimizers() {
   [&]<typename... Ts>(std::variant<Ts...>*) {
     (out.emplace_back(Ts{}), ...);
   }(static_cast<optim::OptimizerOptions*>(nullptr));
+  for (auto& options : out)
+    if (auto* o = std::get_if<optim::AdafactorOptions>(&options)) o->min_dim_size_to_factor = 4;
   return out;
 }
 
