@@ -113,6 +113,23 @@ TEST_CASE("layout, reduction and contraction rules") {
                   TraceError);
 }
 
+TEST_CASE("rules of dots whose weights are chosen row by row, and their own derivatives") {
+  const Axis experts{"experts", 3};
+  const Array x = values({{"k", 3}, {"t", 4}}, 0.3), w = values({{"k", 3}, experts, {"n", 2}}, 1.1);
+  const Array gate = values({{"t", 4}, {"slot", 2}}, 2.1);
+  runtime::Buffer chosen = runtime::Buffer::empty({DType::i32, {{"t", 4}, {"slot", 2}}});
+  const int32_t list[] = {0, 2, 2, 2, 0, 7, -1, 0};  // expert 1 has no row, two rows no expert
+  std::copy(std::begin(list), std::end(list), chosen.mutable_as<int32_t>().begin());
+  const Array expert(chosen);
+  check_gradients({x, w, gate}, [&](const Arrays& a) {
+    return total(sum(a[2] * tanh(expert_dot(a[0], a[1], "experts", expert, {"k"})), {"slot"}));
+  });
+  check_gradients({x, w, gate}, [&](const Arrays& a) {
+    const Array rows = expert_dot(a[0], a[1], "experts", expert, {"k"});
+    return total(expert_outer(a[0] * 0.5, a[2] * rows, experts, expert) * 0.5);
+  });
+}
+
 TEST_CASE("a loop with captures, stacked inputs and stacked outputs") {
   const Array x = values({{"a", 3}}, 0.3), w = values({{"layers", 4}, {"a", 3}, {"b", 3}}, 1.1),
               c = values({{"a", 3}}, 0.7);

@@ -10,6 +10,61 @@ using ir::DType;
 using ir::OpKind;
 using ir::ValueId;
 
+namespace {
+
+// Of one row's cotangents, for a row that several rows of `expert` read: their serial sum, in x's axis order.
+ValueId sum_to_rows(ir::Builder& b, ValueId rows, const ir::Shape& expert, const ir::Shape& x) {
+  std::vector<std::string> repeated;
+  for (const Axis& a : expert.axes)
+    if (!x.has(a.name)) repeated.push_back(a.name);
+  if (!repeated.empty()) rows = b.sum(rows, repeated, "serial");
+  return b.transpose(rows, x.names());
+}
+
+// Axes of the operand that `expert` does not have, in the operand's order.
+std::vector<std::string> axes_of_a_row(const ir::Shape& operand, const ir::Shape& expert) {
+  std::vector<std::string> names;
+  for (const Axis& a : operand.axes)
+    if (!expert.has(a.name)) names.push_back(a.name);
+  return names;
+}
+
+ValueId expert_dot(RuleContext& c, ValueId x, ValueId w, std::vector<std::string> over) {
+  return c.b.add(
+      OpKind::expert_dot, {x, w, c.x(2), c.x(3)},
+      {{"axis", c.op.attrs.str("axis")}, {"over", std::move(over)}, {"dtype", std::string("f32")}});
+}
+
+Status expert_rule(RuleContext& c) {
+  ir::Builder& b = c.b;
+  const ir::Shape expert = c.in(2), first = c.in(0), second = c.in(1);
+  const ValueId ct = b.cast(c.ct[0], first.dtype);
+  if (c.op.kind == OpKind::expert_dot) {
+    const std::string& axis = c.op.attrs.str("axis");
+    if (c.wanted(0)) {
+      std::vector<std::string> over;  // what only w has
+      for (const Axis& a : second.axes)
+        if (a.name != axis && !first.has(a.name)) over.push_back(a.name);
+      c.add(0, sum_to_rows(b, expert_dot(c, ct, c.x(1), over), expert, first));
+    }
+    if (c.wanted(1)) {
+      const ValueId dw = b.add(OpKind::expert_outer, {c.x(0), ct, c.x(2), c.x(3)},
+                               {{"axis", axis}, {"size", second.size_of(axis)}});
+      c.add(1, b.transpose(dw, second.names()));
+    }
+    return Status();
+  }
+  for (size_t i : {size_t{0}, size_t{1}})
+    if (c.wanted(i)) {
+      const ir::Shape other = i == 0 ? second : first;
+      const ValueId rows = expert_dot(c, c.x(1 - i), ct, axes_of_a_row(other, expert));
+      c.add(i, sum_to_rows(b, rows, expert, c.in(i)));
+    }
+  return Status();
+}
+
+}  // namespace
+
 Status reduce_rule(RuleContext& c) {
   ir::Builder& b = c.b;
   switch (c.op.kind) {
@@ -46,6 +101,9 @@ Status reduce_rule(RuleContext& c) {
       if (c.wanted(1)) c.add(1, b.transpose(b.dot(c.x(0), ct, only_a), b_names));
       return Status();
     }
+    case OpKind::expert_dot:
+    case OpKind::expert_outer:
+      return expert_rule(c);
     default:
       return no_derivative(c.op);
   }
@@ -101,7 +159,7 @@ Status apply_rule(RuleContext& c) {
   if (ir::is_elementwise(k)) return elementwise_rule(c);
   if (k >= OpKind::broadcast && k <= OpKind::reverse) return layout_rule(c);
   if (k >= OpKind::dynamic_slice && k <= OpKind::top_k) return indexed_rule(c);
-  if (k >= OpKind::sum && k <= OpKind::dot) return reduce_rule(c);
+  if (k >= OpKind::sum && k <= OpKind::expert_outer) return reduce_rule(c);
   return fused_rule(c);
 }
 

@@ -129,6 +129,7 @@ ir::Attrs BlockPartitioner::local_attrs(const ir::Op& op, const OpSplits& splits
     }
     case OpKind::iota:
     case OpKind::scatter_add:
+    case OpKind::expert_outer:
       attrs.set("size", local_size(op.attrs.str("axis"), op.attrs.i64("size")));
       break;
     case OpKind::box_sumsq: {
@@ -172,6 +173,9 @@ void BlockPartitioner::shift_origins(const ir::Op& op, const OpSplits& splits, s
     case OpKind::scatter_add:
     case OpKind::cross_entropy:
       return shift(2, op.attrs.str("axis"));
+    case OpKind::expert_dot:
+    case OpKind::expert_outer:
+      return shift(3, op.attrs.str("axis"));
     case OpKind::cross_entropy_grad:
       return shift(6, op.attrs.str("axis"));
     case OpKind::attention:
@@ -221,11 +225,7 @@ Result<Locals> BlockPartitioner::run_plain(const ir::Op& op, const Locals& in,
           r.layout[a].bounds = box_bounds(r.layout[a], in[0].whole.size_of(axis.name), axis.size);
     for (const std::string& axis : splits.maxed)
       r.id = builder_.add(OpKind::all_reduce_max, {r.id}, over(splits.axes.at(axis).mesh_axis));
-    // Only one worker holds the row; the others have +0, whose bits are zero. A sum would lose the sign of
-    // -0.
-    if (op.kind == OpKind::gather)
-      if (const auto it = splits.axes.find(op.attrs.str("axis")); it != splits.axes.end())
-        r.id = builder_.add(OpKind::all_reduce_bits, {r.id}, over(it->second.mesh_axis));
+    r.id = select_row(op, r.id, splits);
     if (op.kind == OpKind::fingerprint)
       for (const auto& [axis, split] : splits.axes)
         r.id = builder_.add(OpKind::all_reduce_int, {r.id}, over(split.mesh_axis));
@@ -249,7 +249,7 @@ Result<Local> BlockPartitioner::run_sum(const ir::Op& op, const Locals& in, cons
   shift_origins(op, splits, operands, in);
   ir::Attrs attrs = local_attrs(op, splits, in);
   // A bf16 result is rounded once, after all trees.
-  if (op.kind == OpKind::dot) attrs.set("dtype", std::string("f32"));
+  if (op.kind == OpKind::dot || op.kind == OpKind::expert_dot) attrs.set("dtype", std::string("f32"));
   if (!integer) {
     rename_in(attrs, "over", axis);
     rename_in(attrs, "axes", axis);
@@ -269,7 +269,16 @@ Result<Local> BlockPartitioner::run_sum(const ir::Op& op, const Locals& in, cons
     for (ValueId v : operands) parts.push_back(leaf_of(v, axis, leaf));
     partials.push_back(builder_.add(op.kind, parts, attrs));
   }
-  return tree_over_workers(tree(partials), out, splits);
+  Local sum = tree_over_workers(tree(partials), out, splits);
+  sum.id = select_row(op, sum.id, splits);
+  return sum;
+}
+
+ValueId BlockPartitioner::select_row(const ir::Op& op, ValueId x, const OpSplits& splits) {
+  if (op.kind != OpKind::gather && op.kind != OpKind::expert_dot) return x;
+  const auto it = splits.axes.find(op.attrs.str("axis"));
+  if (it == splits.axes.end()) return x;
+  return builder_.add(OpKind::all_reduce_bits, {x}, over(it->second.mesh_axis));
 }
 
 std::vector<numerics::LeafBounds> BlockPartitioner::leaves_here(const std::string& axis, const Split& split,

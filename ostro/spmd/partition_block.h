@@ -81,6 +81,9 @@ class BlockPartitioner {
   // The tree over workers of a value that is to have the shape `out`; each worker keeps its part if the
   // result is split over the same workers.
   Local tree_over_workers(ir::ValueId partial, const ir::Shape& out, const OpSplits& splits);
+  // The rows of a gather or expert_dot whose table is split over workers. Only one worker has a row; the
+  // others have +0, whose bits are zero. A sum would lose the sign of -0.
+  ir::ValueId select_row(const ir::Op& op, ir::ValueId x, const OpSplits& splits);
   ir::Block region(const ir::Block& body, const Locals& outer, const std::vector<Layout>& params,
                    const std::vector<Layout>& results, Status& status);
   void shift_origins(const ir::Op& op, const OpSplits& splits, std::vector<ir::ValueId>& operands,

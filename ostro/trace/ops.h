@@ -165,6 +165,15 @@ inline Array dot(const Array& a, const Array& b, const char* over, DType dtype =
                  Loc loc = Loc::current()) {
   return dot(a, b, Axes{over}, dtype, loc);
 }
+// For each element of `expert`, i32 along `axis` of w: the dot of x's row with the chosen part of w
+// (numerics.md N10). Axes: expert's, then w's that are neither `axis` nor in `over`. x may lack some of
+// expert's axes.
+Array expert_dot(const Array& x, const Array& w, const std::string& axis, const Array& expert,
+                 const Axes& over, DType dtype = DType::f32, Loc loc = Loc::current());
+// f32 [axis, a's axes, b's axes that expert has not]: for each expert the sum, over the rows that chose it,
+// of a's times b's elements.
+Array expert_outer(const Array& a, const Array& b, const Axis& axis, const Array& expert,
+                   Loc loc = Loc::current());
 
 // --- Fused
 

@@ -72,6 +72,17 @@ Array dot(const Array& a, const Array& b, const Axes& over, DType dtype, Loc loc
   return apply(OpKind::dot, {a, b}, {{"over", over}, {"dtype", std::string(ir::dtype_name(dtype))}}, loc);
 }
 
+Array expert_dot(const Array& x, const Array& w, const std::string& axis, const Array& expert,
+                 const Axes& over, DType dtype, Loc loc) {
+  return apply(OpKind::expert_dot, {x, w, expert, full(0, DType::i64, {}, loc)},
+               {{"axis", axis}, {"over", over}, {"dtype", std::string(ir::dtype_name(dtype))}}, loc);
+}
+
+Array expert_outer(const Array& a, const Array& b, const Axis& axis, const Array& expert, Loc loc) {
+  return apply(OpKind::expert_outer, {a, b, expert, full(0, DType::i64, {}, loc)},
+               {{"axis", axis.name}, {"size", axis.size}}, loc);
+}
+
 Array flash_attention(const Array& q, const Array& k, const Array& v, const AttentionMask& mask,
                       const AttentionOptions& o, Loc loc) {
   ir::Attrs attrs{{"query", o.query}, {"key", o.key}, {"head_dim", o.head_dim}};

@@ -15,8 +15,8 @@ bool one_of(OpKind kind, std::initializer_list<OpKind> kinds) {
 }
 
 bool adds(OpKind k) {
-  return one_of(k, {OpKind::sum, OpKind::dot, OpKind::scatter_add, OpKind::attention_grad,
-                    OpKind::cross_entropy, OpKind::cross_entropy_sum});
+  return one_of(k, {OpKind::sum, OpKind::dot, OpKind::expert_dot, OpKind::expert_outer, OpKind::scatter_add,
+                    OpKind::attention_grad, OpKind::cross_entropy, OpKind::cross_entropy_sum});
 }
 
 bool legal(OpKind kind, DType dtype, Place place) {
@@ -75,7 +75,9 @@ std::vector<DType> legal_dtypes(OpKind k) {
                  OpKind::cond}) ||
       ir::is_layout(k))
     return all;
-  if (one_of(k, {OpKind::scatter_add, OpKind::dot, OpKind::attention, OpKind::attention_grad})) return floats;
+  if (one_of(k, {OpKind::scatter_add, OpKind::dot, OpKind::expert_dot, OpKind::expert_outer,
+                 OpKind::attention, OpKind::attention_grad}))
+    return floats;
   if (one_of(k, {OpKind::cross_entropy, OpKind::cross_entropy_sum, OpKind::cross_entropy_grad,
                  OpKind::box_sumsq, OpKind::custom}))
     return {DType::f32};
@@ -104,7 +106,10 @@ std::vector<std::string> contracted_axes(const ir::Op& op, const ir::Block& bloc
     case OpKind::sum:
       return op.attrs.strs("axes");
     case OpKind::dot:
+    case OpKind::expert_dot:
       return op.attrs.strs("over");
+    case OpKind::expert_outer:
+      return block.shape(op.operands[2]).names();
     case OpKind::scatter_add: {
       std::vector<std::string> axes = block.shape(op.operands[1]).names();
       if (op.attrs.has("batch"))

@@ -157,6 +157,7 @@ Frame::Ids Frame::grow_op(OpKind kind, DType dtype) {
   if (kind == K::sort || kind == K::top_k || kind == K::argmax) return grow_ordered(kind, dtype);
   if (kind < K::dot) return grow_reduction(kind, dtype);
   if (kind == K::dot) return grow_dot(dtype);
+  if (kind == K::expert_dot || kind == K::expert_outer) return grow_experts(kind, dtype);
   if (kind <= K::attention_grad) return grow_attention(kind, dtype);
   if (kind <= K::cross_entropy_grad) return grow_cross_entropy(kind);
   if (kind <= K::fingerprint) return grow_state(kind, dtype);

@@ -61,6 +61,49 @@ Frame::Ids Frame::grow_dot(DType dtype) {
               {{"over", over}, {"dtype", std::string(rounded ? "bf16" : "f32")}});
 }
 
+// Rows of one to three axes; their operands may lack some of these. Experts outside the table come along now
+// and then, and tables of which some experts have no row.
+Frame::Ids Frame::grow_experts(OpKind kind, DType dtype) {
+  Rng& rng = world_.rng;
+  const std::string axis = "experts";
+  const int64_t experts = world_.axis(axis).size;
+  std::vector<Axis> rows = world_.some_axes();
+  std::erase_if(rows, [&](const Axis& a) { return a.name == axis; });
+  const int64_t row_count = Shape{dtype, rows}.count();
+  std::vector<Axis> inner, outer;  // of a row
+  int64_t size = experts;
+  for (const Axis& a : world_.some_axes()) {
+    const bool of_rows = std::find(rows.begin(), rows.end(), a) != rows.end();
+    if (of_rows || a.name == axis || size * a.size > 4000 || row_count * size * a.size > 40000) continue;
+    (inner.empty() || rng.chance(0.5) ? inner : outer).push_back(a);
+    size *= a.size;
+  }
+  const auto some_rows = [&](const std::vector<Axis>& rest) {
+    std::vector<Axis> axes;
+    for (const Axis& a : rows)
+      if (rng.chance(0.8)) axes.push_back(a);
+    axes.insert(axes.end(), rest.begin(), rest.end());
+    rng.shuffle(axes);
+    return Shape{dtype, axes};
+  };
+  const ValueId expert = value({DType::i32, rows});
+  const ValueId origin = builder_.i64_scalar(world_.smooth || rng.chance(0.8) ? 0 : 1);
+  if (kind == OpKind::expert_outer) {
+    const Shape a = some_rows(inner), b = some_rows(outer);
+    return emit(kind, {value(a), value(b), expert, origin}, {{"axis", axis}, {"size", experts}});
+  }
+  Strings over;
+  std::vector<Axis> w{{axis, experts}};
+  for (const Axis& a : inner) over.push_back(a.name);
+  rng.shuffle(over);
+  w.insert(w.end(), inner.begin(), inner.end());
+  w.insert(w.end(), outer.begin(), outer.end());
+  rng.shuffle(w);
+  const bool rounded = dtype == DType::bf16 && rng.chance(0.5);
+  return emit(kind, {value(some_rows(inner)), value({dtype, w}), expert, origin},
+              {{"axis", axis}, {"over", over}, {"dtype", std::string(rounded ? "bf16" : "f32")}});
+}
+
 Frame::Ids Frame::grow_state(OpKind kind, DType dtype) {
   Rng& rng = world_.rng;
   const Shape shape = some_shape(dtype);

@@ -96,6 +96,12 @@ void reductions(Samples& s) {
   s.add(OpKind::argmax, {kX}, {{"axis", std::string("b")}}, false);
   s.add(OpKind::tree_sum, {kX}, {{"axes", Names{"a", "b"}}}, true);
   s.add(OpKind::dot, {kX, {DType::f32, {{"b", 4}, {"c", 2}}}}, {{"over", Names{"b"}}}, true);
+  const Shape expert{DType::i32, {{"a", 3}, {"slot", 2}}}, origin = scalar(DType::i64);
+  const Shape w{DType::f32, {{"experts", 3}, {"b", 4}, {"c", 2}}};
+  s.add(OpKind::expert_dot, {kX, w, expert, origin}, {{"axis", std::string("experts")}, {"over", Names{"b"}}},
+        true);
+  s.add(OpKind::expert_outer, {kX, {DType::f32, {{"a", 3}, {"slot", 2}, {"c", 2}}}, expert, origin},
+        {{"axis", std::string("experts")}, {"size", int64_t{3}}}, true);
 }
 
 void fused(Samples& s) {

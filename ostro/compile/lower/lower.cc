@@ -50,7 +50,8 @@ void name_by_values(Plan& plan, const ir::Program& program) {
 }  // namespace
 
 bool reads_views(OpKind k) {
-  return ir::is_elementwise(k) || k == OpKind::dot || k == OpKind::attention || k == OpKind::attention_grad;
+  return ir::is_elementwise(k) || k == OpKind::dot || k == OpKind::expert_dot || k == OpKind::expert_outer ||
+         k == OpKind::attention || k == OpKind::attention_grad;
 }
 
 int32_t KernelTable::add(const std::string& body) {

@@ -11,7 +11,8 @@ namespace {
 // Can the op give bf16 instead of f32 by a rounding at its end?
 bool rounds_last(const ir::Block& block, const ir::Op& op) {
   if (op.kind == ir::OpKind::cross_entropy_grad) return true;
-  return op.kind == ir::OpKind::dot && block.shape(op.operands[0]).dtype == ir::DType::bf16;
+  const bool dot = op.kind == ir::OpKind::dot || op.kind == ir::OpKind::expert_dot;
+  return dot && block.shape(op.operands[0]).dtype == ir::DType::bf16;
 }
 
 void fuse(ir::Block& block) {

@@ -28,6 +28,8 @@ bool flushes(OpKind k) {
     case OpKind::mul:
     case OpKind::div:
     case OpKind::dot:
+    case OpKind::expert_dot:
+    case OpKind::expert_outer:
       return true;
     default:
       return false;

@@ -72,7 +72,8 @@ double least_seconds(const Step& step, const MachineLimits& limits) {
   using ir::OpKind;
   const bool product =
       step.kind == StepKind::kOp &&
-      (step.op == OpKind::dot || step.op == OpKind::attention || step.op == OpKind::attention_grad);
+      (step.op == OpKind::dot || step.op == OpKind::expert_dot || step.op == OpKind::expert_outer ||
+       step.op == OpKind::attention || step.op == OpKind::attention_grad);
   const bool bf16 = product && step.in[0].shape.dtype == ir::DType::bf16;
   return std::max(step.flops / (bf16 ? limits.bf16_flops : limits.f32_flops), step.bytes / limits.bytes);
 }

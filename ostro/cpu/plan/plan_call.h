@@ -73,6 +73,9 @@ Status run_reduction(const OpCall& call);  // sum, reduce_max, reduce_min, argma
 Status run_gather(const OpCall& call);
 Status run_scatter_add(const OpCall& call);
 Status run_sort(const OpCall& call);  // sort, top_k
+// plan_expert.cc
+Status run_expert_dot(const OpCall& call);
+Status run_expert_outer(const OpCall& call);
 // plan_attention.cc
 Status run_attention(const OpCall& call);
 Status run_attention_grad(const OpCall& call);

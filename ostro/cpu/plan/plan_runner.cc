@@ -65,6 +65,10 @@ OpRoutine op_routine(OpKind kind) {
     case OpKind::argmax:
     case OpKind::tree_sum:
       return run_reduction;
+    case OpKind::expert_dot:
+      return run_expert_dot;
+    case OpKind::expert_outer:
+      return run_expert_outer;
     case OpKind::attention:
       return run_attention;
     case OpKind::attention_grad:

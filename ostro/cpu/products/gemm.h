@@ -54,6 +54,15 @@ class PackedB {
   std::vector<int64_t> segment_ends_;  // the layout follows the leaves
 };
 
+class Gemm;
+
+// One product of several that run together.
+struct GemmCall {
+  const Gemm* gemm;
+  const void *a, *b;
+  void* c;
+};
+
 // A product of fixed shape and layout, prepared once and run many times. Immutable, so one Gemm may run on
 // several threads at once. A run allocates nothing, once the scratch memory of each thread is large enough.
 class Gemm {
@@ -74,6 +83,10 @@ class Gemm {
   // leaves.
   void run(ThreadPool& pool, const void* a, const void* b, void* c, bool go_on = false) const;
   void run(ThreadPool& pool, const void* a, const PackedB& b, void* c) const;
+
+  // Several products of different sizes and operands, without batches, as one job: every thread takes blocks
+  // of them. For each, as run().
+  static void run_all(ThreadPool& pool, std::span<const GemmCall> calls);
 
  private:
   friend class GemmBlock;

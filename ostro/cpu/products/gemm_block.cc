@@ -42,7 +42,8 @@ GemmBlock::GemmBlock(const Gemm& gemm, const Place& place, const void* a, const 
       c_(static_cast<std::byte*>(c) + place.offsets.c * element_bytes(gemm.spec_.out)),
       row_panels_(place.row_panel_end - place.row_panel_begin) {
   // Lines that were just read are in the caches anyway.
-  stream_ = !place.go_on && gemm.m() * gemm.n() * element_bytes(gemm.spec_.out) > kStreamBytes;
+  const int64_t alone = gemm.m() * gemm.n() * element_bytes(gemm.spec_.out);
+  stream_ = !place.go_on && std::max(alone, place.c_bytes) > kStreamBytes;
 }
 
 int GemmBlock::rows_of(int64_t row_panel) const {

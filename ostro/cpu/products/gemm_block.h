@@ -47,7 +47,8 @@ class GemmBlock {
     const std::byte* packed_b = nullptr;
     int64_t packed_begin = 0, packed_panels = 0;
     const std::byte* packed_a = nullptr;
-    bool go_on = false;  // from what C holds
+    bool go_on = false;   // from what C holds
+    int64_t c_bytes = 0;  // of all C that is written together; 0: this product's alone
   };
 
   // `b` is the B of the batch entry; it is not looked at where packed_b is given.

@@ -42,6 +42,9 @@ Result<Buffers> run_argmax(const Call& call);
 Result<Buffers> run_tree_sum(const Call& call);
 // dot.cc (N6, N7)
 Result<Buffers> run_dot(const Call& call);
+// expert.cc (N10)
+Result<Buffers> run_expert_dot(const Call& call);
+Result<Buffers> run_expert_outer(const Call& call);
 // attention.cc, attention_grad.cc (N9)
 Result<Buffers> run_attention(const Call& call);
 Result<Buffers> run_attention_grad(const Call& call);

@@ -101,6 +101,10 @@ OpFunction op_function(OpKind kind) {
       return run_tree_sum;
     case OpKind::dot:
       return run_dot;
+    case OpKind::expert_dot:
+      return run_expert_dot;
+    case OpKind::expert_outer:
+      return run_expert_outer;
     case OpKind::attention:
       return run_attention;
     case OpKind::attention_grad:

@@ -53,6 +53,17 @@ Cost op_cost(const Op& op, std::span<const Shape> in, std::span<const Shape> out
       c.flops = 2 * out_count * k;
       return c;
     }
+    case OpKind::expert_dot: {  // every row goes to one expert
+      double k = 1;
+      for (const auto& axis : op.attrs.strs("over")) k *= static_cast<double>(in[0].size_of(axis));
+      c.flops = 2 * out_count * k;
+      return c;
+    }
+    case OpKind::expert_outer: {
+      const double experts = static_cast<double>(op.attrs.i64("size"));
+      c.flops = experts > 0 ? 2 * static_cast<double>(in[2].count()) * out_count / experts : 0;
+      return c;
+    }
     case OpKind::attention:
       c.flops = 4 * attention_pairs(op, in) * static_cast<double>(in[0].axes.back().size);
       return c;

@@ -194,6 +194,10 @@ Shapes infer(const Op& op, In in) {
     case OpKind::dot:
       RETURN_IF_ERROR(arity(2));
       return dot(op, in);
+    case OpKind::expert_dot:
+    case OpKind::expert_outer:
+      RETURN_IF_ERROR(arity(4));
+      return experts(op, in);
     case OpKind::attention:
       if (in.size() < 4) return fail(op, "takes q, k, v, q_origin and mask operands");
       return attention(op, in);

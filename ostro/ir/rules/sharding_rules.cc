@@ -75,6 +75,12 @@ AxisRole axis_role(const Op& op, std::span<const Shape> in, std::span<const Shap
       return listed(op.attrs.strs("axes"), axis) ? AxisRole::kMax : AxisRole::kParallel;
     case OpKind::dot:
       return listed(op.attrs.strs("over"), axis) ? AxisRole::kSum : AxisRole::kParallel;
+    case OpKind::expert_dot:
+      if (axis == op.attrs.str("axis")) return AxisRole::kOrigin;
+      return listed(op.attrs.strs("over"), axis) ? AxisRole::kSum : AxisRole::kParallel;
+    case OpKind::expert_outer:
+      if (axis == op.attrs.str("axis")) return AxisRole::kOrigin;
+      return in[2].has(axis) ? AxisRole::kSum : AxisRole::kParallel;
     case OpKind::attention:
     case OpKind::attention_grad:
       return attention_role(op, in, axis);

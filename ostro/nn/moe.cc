@@ -1,0 +1,163 @@
+#include "ostro/nn/moe.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include <fmt/format.h>
+
+#include "ostro/trace/frame.h"
+
+namespace ostro::nn {
+namespace {
+
+const char* const kExpertsAxis = "experts";
+const char* const kSlotAxis = "slot";
+
+void check_routing(const MoeRouting& r, int64_t experts, Loc loc) {
+  if (r.groups < 1 || experts % r.groups != 0)
+    trace_fail(fmt::format("moe: {} experts cannot be cut into {} groups of equal size", experts, r.groups),
+               loc);
+  if (r.top_groups < 1 || r.top_groups > r.groups)
+    trace_fail(fmt::format("moe: top_groups is {}, with {} groups", r.top_groups, r.groups), loc);
+  if (r.best_two && experts / r.groups < 2)
+    trace_fail(
+        fmt::format("moe: {} experts in {} groups: the best two of a group need two", experts, r.groups),
+        loc);
+  const int64_t reachable = experts / r.groups * r.top_groups;
+  if (r.top_k < 1 || r.top_k > reachable)
+    trace_fail(
+        fmt::format("moe: top_k is {}, but a token can reach {} of {} experts", r.top_k, reachable, experts),
+        loc);
+}
+
+// The ranking, with -inf for experts of groups that were not chosen.
+Array within_groups(const Array& ranking, const MoeRouting& r, Loc loc) {
+  const int64_t experts = ranking.size(kExpertsAxis);
+  const Axis groups{"expert_group", r.groups};
+  const Array grouped = split_axis(ranking, kExpertsAxis, {groups, {"member", experts / r.groups}}, loc);
+  const Array score =
+      r.best_two ? sum(top_k(grouped, "member", 2, loc).first, {"member"}, Order::kSerial, DType::f32, loc)
+                 : max(grouped, {"member"}, loc);
+  const Array best = rename(top_k(score, groups.name, r.top_groups, loc).second, groups.name, "best", loc);
+  const Array allowed =
+      max(cast(Operand(best, loc) == Operand(iota(groups, loc), loc), DType::i32, loc), {"best"}, loc);
+  const Array limited = select(Operand(allowed, loc) > Operand(0, loc), grouped, Operand(-INFINITY, loc));
+  Axes order = ranking.shape().names();
+  const auto at = std::find(order.begin(), order.end(), kExpertsAxis);
+  *at = groups.name;
+  order.insert(at + 1, "member");
+  return merge_axes(transpose(limited, order, loc), {groups.name, "member"}, kExpertsAxis, loc);
+}
+
+Array gated(const Array& gate_up, const Activate& activate, Loc loc) {
+  const auto [gate, up] = unstack<2>(gate_up, "gate_up", loc);
+  return Operand(activate(gate), loc) * Operand(up, loc);
+}
+
+Axes tokens_of(const Array& x, const std::string& without) {
+  Axes axes = x.shape().names();
+  std::erase(axes, without);
+  return axes;
+}
+
+}  // namespace
+
+Array softmax(const Array& x, const std::string& axis, Loc loc) {
+  const Array shift = stop_gradient(max(x, {axis}, loc), loc);
+  const Array e = exp(Operand(x, loc) - Operand(shift, loc), loc);
+  return Operand(e, loc) / Operand(sum(e, {axis}, Order::kStriped, DType::f32, loc), loc);
+}
+
+Routed MoeRouter::operator()(const Array& x, Loc loc) const {
+  Scope scope("router");
+  check_routing(routing, weight.size(kExpertsAxis), loc);
+  Routed r;
+  r.logits = dot(cast(x, DType::f32, loc), weight.use_dtype() ? weight.tagged(DType::f32) : weight, "embed",
+                 DType::f32, loc);
+  r.scores = routing.sigmoid ? sigmoid(r.logits, loc) : softmax(r.logits, kExpertsAxis, loc);
+  const Array& weighing = routing.softmax_chosen ? r.logits : r.scores;
+  Array gate;
+  if (!bias.valid() && routing.groups == 1) {
+    const auto [values, experts] = top_k(weighing, kExpertsAxis, routing.top_k, loc);
+    gate = rename(values, kExpertsAxis, kSlotAxis, loc);
+    r.expert = rename(experts, kExpertsAxis, kSlotAxis, loc);
+  } else {
+    Array ranking = stop_gradient(weighing, loc);
+    if (bias.valid())
+      ranking = Operand(ranking, loc) + Operand(bias.use_dtype() ? bias.tagged(DType::f32) : bias, loc);
+    if (routing.groups > 1) ranking = within_groups(ranking, routing, loc);
+    r.expert = rename(top_k(ranking, kExpertsAxis, routing.top_k, loc).second, kExpertsAxis, kSlotAxis, loc);
+    gate = gather(weighing, kExpertsAxis, r.expert, loc);
+  }
+  if (routing.softmax_chosen) gate = softmax(gate, kSlotAxis, loc);
+  if (routing.renormalize)
+    gate = Operand(gate, loc) / Operand(sum(gate, {kSlotAxis}, Order::kSerial, DType::f32, loc), loc);
+  if (routing.scale != 1) gate = Operand(gate, loc) * Operand(routing.scale, loc);
+  r.gate = checkpoint_name(gate, "gate");
+  return r;
+}
+
+Moe::Result Moe::operator()(const Array& x, const Activate& activate, Loc loc) const {
+  Result result;
+  result.routed = router(x, loc);
+  const Array& expert = result.routed.expert;
+  const DType dtype = gate_up.use_dtype().value_or(gate_up.dtype());
+  Scope scope("experts");
+  const Array pair = checkpoint_name(
+      expert_dot(cast(x, dtype, loc), gate_up, kExpertsAxis, expert, {"embed"}, dtype, loc), "gate_up");
+  const Array hidden = cast_like(gated(pair, activate, loc), down, loc);
+  const Array rows = expert_dot(hidden, down, kExpertsAxis, expert, {"mlp"}, dtype, loc);
+  Array y = sum(Operand(result.routed.gate, loc) * Operand(rows, loc), {kSlotAxis}, Order::kSerial,
+                DType::f32, loc);
+  if (shared.down.weight.valid()) {
+    Array part = shared.down(gated(shared.gate_up(x, loc), activate, loc), loc);
+    if (shared_gate.valid()) {
+      const Array open = dot(cast_like(x, shared_gate, loc), shared_gate, "embed", DType::f32, loc);
+      part = Operand(sigmoid(open, loc), loc) * Operand(part, loc);
+    }
+    y = Operand(y, loc) + Operand(part, loc);
+  }
+  result.y = checkpoint_name(cast_like(y, down, loc), "mlp_out");
+  return result;
+}
+
+Array expert_counts(const Array& expert, int64_t experts, const Array& token_weight, Loc loc) {
+  Array chose = Operand(expert, loc) == Operand(iota({kExpertsAxis, experts}, loc), loc);
+  if (token_weight.valid())
+    chose = Operand(chose, loc) & Operand(Operand(token_weight, loc) != Operand(0, loc), loc);
+  return sum(cast(chose, DType::i32, loc), tokens_of(chose, kExpertsAxis), Order::kStriped, DType::f32, loc);
+}
+
+Array load_of(const Array& counts, Loc loc) {
+  const Array all = maximum(Operand(sum(counts, {kExpertsAxis}, Order::kStriped, DType::f32, loc), loc), 1);
+  return Operand(cast(counts, DType::f32, loc), loc) / Operand(cast(all, DType::f32, loc), loc);
+}
+
+Array balance_loss(const Array& scores, const Array& load, double coefficient, Loc loc) {
+  const double factor = coefficient * static_cast<double>(scores.size(kExpertsAxis));
+  const Array product = Operand(scores, loc) * Operand(stop_gradient(load, loc), loc);
+  return Operand(sum(product, {kExpertsAxis}, Order::kStriped, DType::f32, loc), loc) *
+         Operand(static_cast<float>(factor), loc);
+}
+
+Array router_z_loss(const Array& logits, double coefficient, Loc loc) {
+  const Array shift = stop_gradient(max(logits, {kExpertsAxis}, loc), loc);
+  const Array e = exp(Operand(logits, loc) - Operand(shift, loc), loc);
+  const Array lse =
+      Operand(shift, loc) + Operand(log(sum(e, {kExpertsAxis}, Order::kStriped, DType::f32, loc), loc), loc);
+  return Operand(square(lse, loc), loc) * Operand(static_cast<float>(coefficient), loc);
+}
+
+Array balanced_bias(const Array& bias, const Array& counts, double rate, Loc loc) {
+  // count * experts against the sum: the mean need not be a whole number.
+  const int64_t experts = counts.size(kExpertsAxis);
+  const Array all = cast(sum(counts, {kExpertsAxis}, Order::kStriped, DType::f32, loc), DType::i64, loc);
+  const Array scaled = Operand(cast(counts, DType::i64, loc), loc) * Operand(experts, loc);
+  const Operand up(static_cast<float>(rate), loc), down(-static_cast<float>(rate), loc);
+  const Array b = cast(bias, DType::f32, loc);
+  const Array raised = Operand(b, loc) + up, lowered = Operand(b, loc) + down;
+  const Array below = Operand(scaled, loc)<Operand(all, loc), above = Operand(scaled, loc)> Operand(all, loc);
+  return select(below, raised, select(above, lowered, b));
+}
+
+}  // namespace ostro::nn

@@ -1,0 +1,88 @@
+// Mixture of experts: a router that chooses experts for each token, the experts' gated MLPs, and what keeps
+// the load balanced. No token is dropped; sums are in the order of slots (numerics.md N10).
+#pragma once
+
+#include <functional>
+
+#include "ostro/nn/linear.h"
+
+namespace ostro::nn {
+
+// How a token's experts are chosen and weighted.
+struct MoeRouting {
+  int64_t top_k = 2;
+  bool sigmoid = false;         // scores are the sigmoid of the logits, else their softmax
+  bool softmax_chosen = false;  // gates are the softmax of the chosen logits alone (softmax after top-k)
+  bool renormalize = false;     // gates are divided by their sum, so that they add up to 1
+  double scale = 1;             // of the gates, last
+  // Experts are chosen from the `top_groups` best of `groups` groups of neighbours. A group counts as much as
+  // its best expert, or as its best two together.
+  int64_t groups = 1, top_groups = 1;
+  bool best_two = false;
+};
+
+// The choice for every token: expert i32 and gate f32 [tokens..., slot], best first; logits and scores f32
+// [tokens..., experts].
+struct Routed {
+  Array expert, gate, logits, scores;
+};
+
+struct MoeRouter {
+  Array weight;  // [embed, experts], read in f32 whatever the compute dtype
+  Array bias;    // f32 [experts] or empty: is added for the choice only, not to the gates
+  MoeRouting routing;
+  OSTRO_FIELDS(weight, bias)
+  OSTRO_STATICS(routing.top_k, routing.sigmoid, routing.softmax_chosen, routing.renormalize, routing.scale,
+                routing.groups, routing.top_groups, routing.best_two)
+
+  // x [tokens..., embed]. TraceError for a routing that the number of experts does not allow.
+  Routed operator()(const Array& x, Loc loc = Loc::current()) const;
+};
+
+// down(activate(gate) * up), as a dense layer has it.
+struct GatedMlp {
+  Linear gate_up;  // [embed, gate_up, mlp]
+  Linear down;     // [mlp, embed]
+  OSTRO_FIELDS(gate_up, down)
+};
+
+using Activate = std::function<Array(const Array&)>;
+
+struct Moe {
+  MoeRouter router;
+  Array gate_up;      // [experts, embed, gate_up, mlp]
+  Array down;         // [experts, mlp, embed]
+  GatedMlp shared;    // for every token; or empty
+  Array shared_gate;  // [embed] or empty: the shared part is weighted by the sigmoid of its dot with x
+  OSTRO_FIELDS(router, gate_up, down, shared, shared_gate)
+
+  struct Result {
+    Array y;  // [tokens..., embed] in the compute dtype
+    Routed routed;
+  };
+  Result operator()(const Array& x, const Activate& activate, Loc loc = Loc::current()) const;
+};
+
+// exp(x - max) / sum over one axis, f32.
+Array softmax(const Array& x, const std::string& axis, Loc loc = Loc::current());
+
+// i32 [experts]: how many rows chose each of `experts` experts. Rows of tokens whose weight is 0 do not
+// count; without weights all do.
+Array expert_counts(const Array& expert, int64_t experts, const Array& token_weight = {},
+                    Loc loc = Loc::current());
+
+// f32 [experts]: the share of the rows that each expert got (numerics.md N11).
+Array load_of(const Array& counts, Loc loc = Loc::current());
+
+// Each token's part of the Switch loss: coefficient * experts * sum over experts of load * score. The load
+// has no derivative; it is that of the whole batch (numerics.md N11).
+Array balance_loss(const Array& scores, const Array& load, double coefficient, Loc loc = Loc::current());
+
+// Each token's coefficient * logsumexp(logits)^2.
+Array router_z_loss(const Array& logits, double coefficient, Loc loc = Loc::current());
+
+// The router's bias after a step in which the experts got `counts` rows: + rate for an expert that got fewer
+// than the mean, - rate for one that got more (loss-free balancing).
+Array balanced_bias(const Array& bias, const Array& counts, double rate, Loc loc = Loc::current());
+
+}  // namespace ostro::nn
