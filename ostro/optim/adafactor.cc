@@ -20,7 +20,7 @@ class Adafactor final : public UpdateRule {
   }
 
   // The decay of the second moment: 1 - t^-decay_rate, t = 1 at the first step.
-  std::vector<Scalar> scalars(int64_t step) const override {
+  std::vector<Scalar> scalars(int64_t step, int64_t /*num_train_steps*/) const override {
     const double rest = numerics::pow_f64(static_cast<double>(step + 1), -o_.decay_rate);
     return {{"b2", rounded(1.0 - rest)}, {"c2", rounded(rest)}};
   }

@@ -17,20 +17,20 @@ class AdamW final : public UpdateRule {
   }
 
   // k = 1 / (1 - beta^t), t = 1 at the first step.
-  std::vector<Scalar> scalars(int64_t step) const override {
+  std::vector<Scalar> scalars(int64_t step, int64_t /*num_train_steps*/) const override {
     const int64_t t = step + 1;
     return {{"k1", rounded(1.0 / (1.0 - numerics::pow_int_f64(o_.beta1, t)))},
             {"k2", rounded(1.0 / (1.0 - numerics::pow_int_f64(o_.beta2, t)))}};
   }
 
-  RuleResults update(const Parameter&, const RuleInputs& in) const override {
+  RuleResults update(const Parameter& parameter, const RuleInputs& in) const override {
     const float b1 = rounded(o_.beta1), b2 = rounded(o_.beta2), c1 = rounded(1.0 - o_.beta1),
                 c2 = rounded(1.0 - o_.beta2);
     const Array& g = in.g;
     const Array m = in.state[0] * b1 + g * c1;
     const Array v = in.state[1] * b2 + (g * g) * c2;
     const Array u = (m * in.scalars[0]) / (sqrt(v * in.scalars[1]) + rounded(o_.epsilon));
-    return {descend(in, u), {m, v}};
+    return {descend(in, o_.cautious ? cautious(parameter, in, u) : u), {m, v}};
   }
 
  private:
@@ -49,6 +49,9 @@ void AdamOptions::visit_options(config::OptionTable& t) {
   t.add(&beta2, "beta2", Effect::kBits, "", "decay of the mean of squared gradients").other("0.99");
   t.add(&epsilon, "epsilon", Effect::kBits, "", "added to the root of the mean of squared gradients")
       .other("1e-6");
+  t.add(&cautious, "cautious", Effect::kBits, "",
+        "only elements whose update has the sign of their gradient move")
+      .since_default("false");
   visit_schedule(t);
 }
 

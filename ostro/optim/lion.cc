@@ -11,11 +11,12 @@ class Lion final : public UpdateRule {
 
   std::vector<StateArray> state(const Parameter& p) const override { return {{"first_moment", p.shape}}; }
 
-  RuleResults update(const Parameter&, const RuleInputs& in) const override {
+  RuleResults update(const Parameter& parameter, const RuleInputs& in) const override {
     const Array &m = in.state[0], &g = in.g;
     const Array mean = m * rounded(o_.beta1) + g * rounded(1.0 - o_.beta1);
     const Array sign = select(mean > 0.0f, 1.0f, select(mean < 0.0f, -1.0f, mean));
-    return {descend(in, sign), {m * rounded(o_.beta2) + g * rounded(1.0 - o_.beta2)}};
+    const Array u = o_.cautious ? cautious(parameter, in, sign) : sign;
+    return {descend(in, u), {m * rounded(o_.beta2) + g * rounded(1.0 - o_.beta2)}};
   }
 
  private:
@@ -33,6 +34,9 @@ void LionOptions::visit_options(config::OptionTable& t) {
         "share of the mean in what gives the sign; the rest is the gradient")
       .other("0.8");
   t.add(&beta2, "beta2", Effect::kBits, "", "decay of the mean of gradients").other("0.99");
+  t.add(&cautious, "cautious", Effect::kBits, "",
+        "only elements whose update has the sign of their gradient move")
+      .since_default("false");
   visit_schedule(t);
 }
 

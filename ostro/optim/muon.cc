@@ -26,7 +26,9 @@ class Muon final : public UpdateRule {
     return {{"momentum", p.shape}};
   }
 
-  std::vector<Scalar> scalars(int64_t step) const override { return adam_->scalars(step); }
+  std::vector<Scalar> scalars(int64_t step, int64_t num_train_steps) const override {
+    return adam_->scalars(step, num_train_steps);
+  }
 
   RuleResults update(const Parameter& parameter, const RuleInputs& in) const override {
     if (!is_hidden_matrix(parameter)) {

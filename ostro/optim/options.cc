@@ -46,8 +46,123 @@ void CommonOptions::visit_schedule(config::OptionTable& t) {
         "warm-up")
       .other("0.2");
   t.add(&min_lr_ratio, "min_lr_ratio", Effect::kBits, "", "lowest learning rate as a share of learning_rate");
+  t.add(&cycles, "cycles", Effect::kBits, "",
+        "repeat warm-up, constant rate and decay so many times in the run; null: once")
+      .other("2")
+      .since_default("null");
+  t.add(&cycle_length, "cycle_length", Effect::kBits, "fraction or steps",
+        "or repeat them in cycles of this length; the last may be shorter")
+      .other("0.5")
+      .since_default("null");
+  t.add(&rewarmup, "rewarmup", Effect::kBits, "fraction or steps",
+        "length of the linear rise at the start of the second cycle and later ones, from the rate at the end "
+        "of "
+        "the last; a value up to 1 is a fraction of the cycle")
+      .other("2")
+      .beside({{"optimizer.cycles", "2"}})
+      .since_default("0.0");
+  t.add(&groups, "groups", Effect::kBits, "", "parameters with values of their own, by name of the group")
+      .other("{mlp: {parameters: [\"*mlp*\"], lr_multiplier: 0.5}}")
+      .since_default("{}");
+  t.add(&ema_beta, "ema_beta", Effect::kBits, "",
+        "keep a mean of the weights that decays by this in every step, for evaluation and export; null: none")
+      .other("0.9")
+      .since_default("null")
+      .fixed("the kept arrays follow from it");
+  t.add(&skip_bad_steps, "skip_bad_steps", Effect::kBits, "",
+        "leave weights as they are in a step whose loss is far above the losses of the steps before")
+      .beside({{"optimizer.skip_window", "2"}, {"optimizer.skip_sigma", "0.001"}})
+      .since_default("false");
+  t.add(
+       &skip_window, "skip_window", Effect::kBits, "steps",
+       "steps before this one that skip_bad_steps looks at; nothing is skipped before there are half as many")
+      .other("4")
+      .beside({{"optimizer.skip_bad_steps", "true"},
+               {"optimizer.skip_window", "2"},
+               {"optimizer.skip_sigma", "0.001"}})
+      .since_default("128");
+  t.add(&skip_sigma, "skip_sigma", Effect::kBits, "",
+        "how many standard deviations above the mean of these steps are far")
+      .other("0.001")
+      .beside({{"optimizer.skip_bad_steps", "true"}, {"optimizer.skip_window", "2"}})
+      .since_default("6.0");
   t.refuse("warmup_ratio", "use optimizer.warmup, which is a fraction up to 1");
   t.refuse("cooldown", "use optimizer.decay, the length of the final fall");
+}
+
+void GroupOptions::visit_options(config::OptionTable& t) {
+  t.add(&parameters, "parameters", Effect::kBits, "globs",
+        "paths of the group's parameters (* matches any text)")
+      .other("[\"*mlp*\"]");
+  t.add(&lr_multiplier, "lr_multiplier", Effect::kBits, "",
+        "their learning rate is the optimizer's times this")
+      .other("0.5");
+  t.add(&weight_decay, "weight_decay", Effect::kBits, "",
+        "their weight decay, whatever weight_decay_modules says; null: the optimizer's")
+      .other("0.5");
+  t.add(&max_grad_norm, "max_grad_norm", Effect::kBits, "",
+        "they are clipped by the norm of their own gradients, and count no more for the others; null: with "
+        "these")
+      .other("0.1");
+}
+
+namespace {
+
+bool is_length(double v) { return v >= 0 && (v <= 1 || (v == std::floor(v) && v < 9e15)); }
+
+Status check_groups(const CommonOptions& o) {
+  size_t clipped = 0;
+  for (const auto& [name, group] : o.groups) {
+    const std::string key = "optimizer.groups." + name;
+    if (name.empty() || name == "others")
+      return option_error(key, fmt::format("\"{}\" cannot name a group; give it another name", name));
+    if (group.parameters.empty())
+      return option_error(key + ".parameters", "is empty; list globs of parameter paths");
+    if (!(group.lr_multiplier >= 0))
+      return option_error(key + ".lr_multiplier",
+                          fmt::format("{} is not allowed; use 0 or more", group.lr_multiplier));
+    if (group.weight_decay && !(*group.weight_decay >= 0))
+      return option_error(key + ".weight_decay",
+                          fmt::format("{} is not allowed; use 0 or more, or null", *group.weight_decay));
+    if (group.max_grad_norm && !(*group.max_grad_norm > 0))
+      return option_error(
+          key + ".max_grad_norm",
+          fmt::format("{} is not allowed; use a positive number or null", *group.max_grad_norm));
+    clipped += group.max_grad_norm.has_value();
+  }
+  if (clipped >= kMostClipSets)
+    return option_error("optimizer.groups", fmt::format("{} groups have a max_grad_norm; at most {} can",
+                                                        clipped, kMostClipSets - 1));
+  return {};
+}
+
+Status check_cycles(const CommonOptions& o, int64_t num_train_steps) {
+  if (o.cycles && o.cycle_length)
+    return option_error("optimizer.cycles",
+                        fmt::format("is {}, and optimizer.cycle_length is {}: set one of them to null",
+                                    *o.cycles, *o.cycle_length));
+  if (o.cycles)
+    RETURN_IF_ERROR(allowed(*o.cycles >= 1 && *o.cycles <= num_train_steps, "cycles",
+                            static_cast<double>(*o.cycles), "use 1 to trainer.num_train_steps, or null"));
+  if (o.cycle_length)
+    RETURN_IF_ERROR(
+        allowed(is_length(*o.cycle_length) && steps_of(*o.cycle_length, num_train_steps) >= 1, "cycle_length",
+                *o.cycle_length,
+                "use a fraction above 0 to 1 that is a step at least, a whole number of steps, or null"));
+  return allowed(is_length(o.rewarmup), "rewarmup", o.rewarmup,
+                 "use a fraction from 0 to 1 or a whole number of steps");
+}
+
+}  // namespace
+
+std::vector<int64_t> cycle_bounds(const CommonOptions& o, int64_t n) {
+  std::vector<int64_t> bounds;
+  if (o.cycle_length)
+    for (int64_t at = 0; at < n; at += steps_of(*o.cycle_length, n)) bounds.push_back(at);
+  else
+    for (int64_t i = 0, count = o.cycles.value_or(1); i < count; ++i) bounds.push_back(n * i / count);
+  bounds.push_back(n);
+  return bounds;
 }
 
 Status CommonOptions::validate_common(int64_t num_train_steps) const {
@@ -58,20 +173,29 @@ Status CommonOptions::validate_common(int64_t num_train_steps) const {
         allowed(*max_grad_norm > 0, "max_grad_norm", *max_grad_norm, "use a positive number or null"));
   RETURN_IF_ERROR(
       allowed(min_lr_ratio >= 0 && min_lr_ratio <= 1, "min_lr_ratio", min_lr_ratio, "use 0 to 1"));
-  auto is_length = [](double v) { return v >= 0 && (v <= 1 || (v == std::floor(v) && v < 9e15)); };
   RETURN_IF_ERROR(
       allowed(is_length(warmup), "warmup", warmup, "use a fraction from 0 to 1 or a whole number of steps"));
   if (decay)
     RETURN_IF_ERROR(allowed(is_length(*decay), "decay", *decay,
                             "use a fraction from 0 to 1, a whole number of steps, or null"));
-  const int64_t up = steps_of(warmup, num_train_steps), down = decay ? steps_of(*decay, num_train_steps) : 0;
-  if (up > num_train_steps - down)
-    return option_error(
-        "optimizer.warmup",
-        fmt::format("{} steps of warm-up and {} of decay do not fit into trainer.num_train_steps, "
-                    "which is {}",
-                    up, down, num_train_steps));
-  return {};
+  RETURN_IF_ERROR(check_cycles(*this, num_train_steps));
+  const std::vector<int64_t> bounds = cycle_bounds(*this, num_train_steps);
+  for (size_t i = 0; i + 1 < bounds.size(); ++i) {
+    // The last of cycles of a given length may be cut off.
+    if (cycle_length && i > 0 && i + 2 == bounds.size()) break;
+    const int64_t n = bounds[i + 1] - bounds[i], up = steps_of(i == 0 ? warmup : rewarmup, n),
+                  down = decay ? steps_of(*decay, n) : 0;
+    if (up > n - down)
+      return option_error(
+          i == 0 ? "optimizer.warmup" : "optimizer.rewarmup",
+          fmt::format("{} steps of warm-up and {} of decay do not fit into {}, which is {}", up, down,
+                      bounds.size() == 2 ? "trainer.num_train_steps" : "a cycle", n));
+  }
+  RETURN_IF_ERROR(allowed(skip_window >= 2 && skip_window <= 100000, "skip_window",
+                          static_cast<double>(skip_window), "use 2 to 100000"));
+  RETURN_IF_ERROR(allowed(skip_sigma > 0, "skip_sigma", skip_sigma, "use a positive number"));
+  if (ema_beta) RETURN_IF_ERROR(allowed_decay("ema_beta", *ema_beta));
+  return check_groups(*this);
 }
 
 int64_t steps_of(double fraction_or_steps, int64_t num_train_steps) {

@@ -31,6 +31,9 @@ struct StateArray {
 // Computed by the host in f64, given to the program as f32.
 using Scalar = std::pair<std::string, float>;
 
+// The array of a parameter whose values are used in its place for evaluation and export, if there is one.
+inline constexpr const char* kAverage = "average";
+
 // A constant of the f32 arithmetic, computed in f64 and rounded once.
 inline float rounded(double value) { return static_cast<float>(value); }
 
@@ -53,7 +56,7 @@ class UpdateRule {
   virtual ~UpdateRule() = default;
   virtual std::vector<StateArray> state(const Parameter&) const = 0;
   // Of step `step` (0 is the first), beside the learning rate. The names are those of every step.
-  virtual std::vector<Scalar> scalars(int64_t /*step*/) const { return {}; }
+  virtual std::vector<Scalar> scalars(int64_t /*step*/, int64_t /*num_train_steps*/) const { return {}; }
   // Its sums over axes must have the same bits on any mesh (docs/optimizers.md): an axis that workers may
   // share is summed over by box_sumsq and tree_sum, or renamed first, which makes it whole.
   virtual RuleResults update(const Parameter& parameter, const RuleInputs& in) const = 0;
@@ -65,8 +68,12 @@ std::unique_ptr<UpdateRule> make_lion(const LionOptions& options);
 std::unique_ptr<UpdateRule> make_sgd(const SgdOptions& options);
 std::unique_ptr<UpdateRule> make_adafactor(const AdafactorOptions& options);
 std::unique_ptr<UpdateRule> make_muon(const MuonOptions& options);
+std::unique_ptr<UpdateRule> make_schedule_free(const ScheduleFreeOptions& options);
 
 // p - lr * (u + wd * p): decoupled decay.
 Array descend(const RuleInputs& in, const Array& u);
+// u where it has the sign of the gradient, else 0, divided by the share of such elements (1/1000 at least),
+// which is counted for every layer (Liang et al., Cautious Optimizers, 2024).
+Array cautious(const Parameter& parameter, const RuleInputs& in, const Array& u);
 
 }  // namespace ostro::optim

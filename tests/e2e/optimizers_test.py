@@ -9,6 +9,7 @@ import argparse
 import os
 import pathlib
 import random
+import re
 import subprocess
 import sys
 import tempfile
@@ -21,6 +22,10 @@ from workers_test import MESHES, Place, check, steps_of, wait_for  # noqa: E402
 OPTIMIZERS = {
     "lion": "type=lion learning_rate=0.001",
     "sgd": "type=sgd learning_rate=0.1",
+    "schedule-free": "type=schedule_free learning_rate=0.003",
+    "adam cautious ema": "type=adam cautious=true ema_beta=0.9 cycles=2 rewarmup=1",
+    "adam skips": "type=adam skip_bad_steps=true skip_window=4 skip_sigma=0.01",
+    "adam groups": "type=adam groups={mlp: {parameters: [\"*mlp*\"], lr_multiplier: 0.5, max_grad_norm: 0.2}}",
     "adafactor": "type=adafactor learning_rate=0.05 min_dim_size_to_factor=16",
     "muon": "type=muon learning_rate=0.02 adam_lr=0.003",
     "muon bf16": "type=muon learning_rate=0.02 newton_schulz_dtype=bf16",
@@ -28,11 +33,11 @@ OPTIMIZERS = {
 }
 # Whose workers need each other in the update: there is one phase more in which one can be killed, when the new cells
 # are made and the others do not know.
-JOINT = {"adafactor", "muon", "muon-bf16"}
+JOINT = {"adam-cautious-ema", "adafactor", "muon", "muon-bf16"}
 
 
 def words_of(text):
-    pairs = [one.split("=", 1) for one in text.split(" ")]
+    pairs = [one.split("=", 1) for one in re.split(r" (?=\w+=)", text)]
     return [word for key, value in pairs for word in ("--optimizer." + key, value)]
 
 

@@ -41,6 +41,7 @@ optim::OptimizerOptions optimizer_number(size_t i) {
   [&]<typename... Ts>(std::variant<Ts...>*) {
     (all.emplace_back(Ts{}), ...);
   }(static_cast<optim::OptimizerOptions*>(nullptr));
+  std::get<optim::AdamOptions>(all[0]).cautious = true;
   return all[i % all.size()];
 }
 

@@ -22,6 +22,10 @@ STEPS, PEAK_WARMUP, CLIP = 50, 10, 60.0
 # name: options of ostro, the formula, an error planted in it
 CASES = {
     "adam": ({"type": "adam", "learning_rate": 0.01}, formulas.Adam(), formulas.Adam(beta2=0.94)),
+    "adam cautious": ({"type": "adam", "learning_rate": 0.01, "cautious": True}, formulas.Adam(careful=True),
+                      formulas.Adam()),
+    "schedule free": ({"type": "schedule_free", "learning_rate": 0.01}, formulas.ScheduleFree(),
+                      formulas.ScheduleFree(beta1=0.85)),
     "lion": ({"type": "lion", "learning_rate": 0.003}, formulas.Lion(), formulas.Lion(beta1=0.8)),
     "sgd": ({"type": "sgd", "learning_rate": 0.01}, formulas.Sgd(), formulas.Sgd(momentum=0.89)),
     "sgd nesterov": ({"type": "sgd", "learning_rate": 0.01, "nesterov": True}, formulas.Sgd(nesterov=True),

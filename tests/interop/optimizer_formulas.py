@@ -52,15 +52,37 @@ def descend(p, u, lr, decay):
     return p - lr * (u + decay * p)
 
 
-class Adam(Rule):
+def cautious(path, u, g):
+    """Liang et al., Cautious Optimizers (2024), per layer."""
+    agrees = u * g > 0
+    axes = tuple(range(1 if stacked(path) else 0, u.ndim))
+    return u * agrees / np.maximum(agrees.mean(axes, keepdims=True), 1e-3)
+
+
+class ScheduleFree(Rule):
+    """AdamW of Defazio et al., The Road Less Scheduled (2024), with r = 0 and weights of squared rates."""
     beta1, beta2, epsilon = 0.9, 0.95, 1e-8
+
+    def step(self, p, g, t, lr, decay, path):
+        z, x = self.kept.setdefault(("z", path), p.copy()), self.kept.setdefault(("x", path), p.copy())
+        v, sums = self.of("v", path, p), self.of("sum", path, np.zeros(1))
+        v[:] = self.beta2 * v + (1 - self.beta2) * g * g
+        u = g / (np.sqrt(v / (1 - self.beta2**t)) + self.epsilon)
+        z[:] = z - lr * (u + decay * p)
+        sums += lr**2
+        x[:] = x + (lr**2 / sums if sums > 0 else 1) * (z - x)
+        return (1 - self.beta1) * z + self.beta1 * x
+
+
+class Adam(Rule):
+    beta1, beta2, epsilon, careful = 0.9, 0.95, 1e-8, False
 
     def step(self, p, g, t, lr, decay, path):
         m, v = self.of("m", path, p), self.of("v", path, p)
         m[:] = self.beta1 * m + (1 - self.beta1) * g
         v[:] = self.beta2 * v + (1 - self.beta2) * g * g
         u = m / (1 - self.beta1**t) / (np.sqrt(v / (1 - self.beta2**t)) + self.epsilon)
-        return descend(p, u, lr, decay)
+        return descend(p, cautious(path, u, g) if self.careful else u, lr, decay)
 
 
 class Lion(Rule):

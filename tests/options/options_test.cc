@@ -68,6 +68,19 @@ const std::map<std::string, config::Override> kInsideComponents = {
 };
 
 // Options of a component's rows: the format before and after.
+// Options of a group of parameters: what the group becomes.
+config::Override group(const std::string& more) {
+  return {"optimizer.groups",
+          "{mlp: {parameters: [\"*mlp*\"]" + more + "}, norms: {parameters: [\"*norm*\"]}}"};
+}
+const std::map<std::string, config::Override> kInsideGroups = {
+    {"parameters",
+     {"optimizer.groups", "{mlp: {parameters: [\"*mlp*down*\"]}, norms: {parameters: [\"*norm*\"]}}"}},
+    {"lr_multiplier", group(", lr_multiplier: 0.5")},
+    {"weight_decay", group(", weight_decay: 0.5")},
+    {"max_grad_norm", group(", max_grad_norm: 0.1")},
+};
+
 const char* const kTemplate =
     "chat_template: '{% for m in messages %}{% if m.role == \"assistant\" %}{% generation %}{{ m.content }}"
     "{% endgeneration %}{% else %}{{ m.content }}: {% endif %}{% endfor %}'";
@@ -311,7 +324,15 @@ TEST_CASE("every option changes what its declaration says, and nothing else") {
       change = inside->second;
     }
     Settings base = kBase;
-    if (const std::string prefix = "data.components.<name>."; option.path.starts_with(prefix)) {
+    if (const std::string prefix = "optimizer.groups.<name>."; option.path.starts_with(prefix)) {
+      const std::string inside = option.path.substr(prefix.size());
+      // Which parameters are in a group shows only if the group differs from the rest.
+      base.push_back(group(inside == "parameters" ? ", lr_multiplier: 0.5" : ""));
+      change = kInsideGroups.at(inside);
+      if (inside == "parameters")
+        change.value =
+            "{mlp: {parameters: [\"*mlp*down*\"], lr_multiplier: 0.5}, norms: {parameters: [\"*norm*\"]}}";
+    } else if (const std::string prefix = "data.components.<name>."; option.path.starts_with(prefix)) {
       base.insert(base.end(), kComponents.begin(), kComponents.end());
       const std::string inside = option.path.substr(prefix.size());
       if (const auto found = kInsideComponents.find(inside); found != kInsideComponents.end()) {
