@@ -34,6 +34,23 @@ bool is_embedding(const Array& table, const Array& index, const std::string& axi
 
 FloatType float_type(ir::DType d) { return d == ir::DType::bf16 ? FloatType::kBf16 : FloatType::kF32; }
 
+// Positions that a top_k of a line finds one by one; for more of them sorting the line is faster.
+constexpr int64_t kFewest = 32;
+
+// order[0] .. order[keep - 1]: the positions of the first `keep` of n elements, best first. before(i, j):
+// whether element i comes before element j.
+template <typename Before>
+void find_first(int64_t n, int64_t keep, std::vector<int32_t>& order, Before&& before) {
+  int64_t found = 0;
+  for (int32_t i = 0; i < n; ++i) {
+    if (found == keep && !before(i, order[static_cast<size_t>(keep - 1)])) continue;
+    int64_t at = found < keep ? found++ : keep - 1;
+    for (; at > 0 && before(i, order[static_cast<size_t>(at - 1)]); --at)
+      order[static_cast<size_t>(at)] = order[static_cast<size_t>(at - 1)];
+    order[static_cast<size_t>(at)] = i;
+  }
+}
+
 }  // namespace
 
 Status run_gather(const OpCall& call) {
@@ -160,13 +177,18 @@ Status run_sort(const OpCall& call) {
       for (int64_t l = begin; l < end; ++l) {
         const int64_t first = from[static_cast<size_t>(l)], target = to[static_cast<size_t>(l)];
         load_run(x.data + first * static_cast<int64_t>(size), x.dtype(), from_stride, n, line.data());
-        std::iota(order.begin(), order.end(), 0);
-        std::sort(order.begin(), order.end(), [&](int32_t i, int32_t j) {
+        const auto before = [&](int32_t i, int32_t j) {
           const T a = line[static_cast<size_t>(i)], b = line[static_cast<size_t>(j)];
           if (descending ? is_below(b, a) : is_below(a, b)) return true;
           if (descending ? is_below(a, b) : is_below(b, a)) return false;
           return i < j;
-        });
+        };
+        if (keep < n && keep <= kFewest) {
+          find_first(n, keep, order, before);
+        } else {
+          std::iota(order.begin(), order.end(), 0);
+          std::sort(order.begin(), order.end(), before);
+        }
         for (int64_t i = 0; i < keep; ++i) {
           const int32_t index = order[static_cast<size_t>(i)];
           std::memcpy(out.data + static_cast<size_t>(target + i * to_stride) * size,

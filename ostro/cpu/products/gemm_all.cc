@@ -48,18 +48,26 @@ void Gemm::run_all(ThreadPool& pool, std::span<const GemmCall> calls) {
         pieces.push_back({&call, g.m_panels_ * row / rows, g.m_panels_ * (row + 1) / rows,
                           g.n_panels_ * column / columns, g.n_panels_ * (column + 1) / columns});
   }
+  const auto b_of = [](const GemmCall& call) {
+    const GemmSpec& spec = call.gemm->spec_;
+    return static_cast<const std::byte*>(call.b) + spec.batch[0].b * element_bytes(spec.in);
+  };
   pool.run_tiles(static_cast<int64_t>(pieces.size()), [&](int64_t i) {
     const Piece& piece = pieces[static_cast<size_t>(i)];
-    const Gemm& g = *piece.call->gemm;
-    const GemmBatch& offsets = g.spec_.batch[0];
-    const std::byte* b = static_cast<const std::byte*>(piece.call->b) + offsets.b * element_bytes(g.spec_.in);
-    const GemmBlock::Place place = {.offsets = offsets,
+    GemmBlock::Next next{};
+    const auto after = static_cast<size_t>(i + pool.threads());  // where all pieces take equally long
+    if (after < pieces.size()) {
+      const Piece& then = pieces[after];
+      next = {then.call->gemm, b_of(*then.call), then.panel_begin, then.panel_end};
+    }
+    const GemmBlock::Place place = {.offsets = piece.call->gemm->spec_.batch[0],
                                     .row_panel_begin = piece.row_begin,
                                     .row_panel_end = piece.row_end,
                                     .panel_begin = piece.panel_begin,
                                     .panel_end = piece.panel_end,
-                                    .c_bytes = c_bytes};
-    GemmBlock(g, place, piece.call->a, b, piece.call->c).run();
+                                    .c_bytes = c_bytes,
+                                    .next = next.gemm != nullptr ? &next : nullptr};
+    GemmBlock(*piece.call->gemm, place, piece.call->a, b_of(*piece.call), piece.call->c).run();
   });
 }
 

@@ -110,6 +110,23 @@ void GemmBlock::segment(int64_t segment, float* tiles, int64_t panel_begin, int6
   for (int64_t i = begin; i < end; ++i) span(i, tiles, panel_begin, panel_end, store && i + 1 == end);
 }
 
+int64_t GemmBlock::group_of(const Gemm& gemm, int64_t panels) {
+  return ceil_div(panels, ceil_div(panels, std::clamp<int64_t>(gemm.group_panels_, 1, panels)));
+}
+
+void GemmBlock::look_ahead(const Gemm::Span& then, int64_t panel_begin, int64_t panel_end, bool last,
+                           int64_t steps) {
+  ahead_b_ = {};
+  if (panel_begin < panel_end)
+    return ahead_b_.begin(b_, then, panel_begin, panel_end, b_.w_run[panel_begin * b_.width] == 1, steps);
+  if (!last || place_.next == nullptr || place_.next->gemm->spans_.empty()) return;
+  const Next& next = *place_.next;
+  const Gemm::Operand b = next.gemm->b_operand(next.b);
+  const int64_t begin = next.panel_begin;
+  ahead_b_.begin(b, next.gemm->spans_[0], begin, begin + group_of(*next.gemm, next.panel_end - begin),
+                 b.w_run[begin * b.width] == 1, steps);
+}
+
 // Continues all tiles over the blocks of one span, and stores them to C when `store`.
 void GemmBlock::span(int64_t index, float* tiles, int64_t panel_begin, int64_t panel_end, bool store) {
   const Gemm::Span& span = gemm_.spans_[index];
@@ -132,9 +149,7 @@ void GemmBlock::span(int64_t index, float* tiles, int64_t panel_begin, int64_t p
       gemm_.pack_panels(b_, block, panel_begin, panel_end,
                         packed_b_ + (block.packed_begin - span.packed_begin) * kernel_.b_bytes, b_stride);
     }
-    ahead_b_ = {};
-    if (kernel_.ahead && then_panel < then_end)
-      ahead_b_.begin(b_, then, then_panel, then_end, b_.w_run[then_panel * b_.width] == 1, steps * panels);
+    if (kernel_.ahead) look_ahead(then, then_panel, then_end, !more_spans, steps * panels);
   } else {
     packed_b = packed_panel(span, panel_begin);
     next_b = packed_panel(then, then_panel);
@@ -237,7 +252,8 @@ void GemmBlock::Ahead::begin(const Gemm::Operand& operand, const Gemm::Span& spa
 
 void GemmBlock::Ahead::step() {
   for (int64_t i = 0; i < per_step_ && other_ != other_end_; ++i) {
-    __builtin_prefetch(base_ + (*other_ + *at_) * element_, 0, 2);
+    // Into L1: a Zen 5 does not have the lines in L2 in time after a prefetch into L2 alone.
+    __builtin_prefetch(base_ + (*other_ + *at_) * element_, 0, 3);
     if (line_end_ - at_ > in_line_) {
       at_ += in_line_;
     } else {

@@ -40,6 +40,12 @@ class GemmBlock {
   // block packs its part. packed_b is a matrix as Gemm::pack leaves it, `packed_panels` panels from
   // packed_begin on, of which [panel_begin, panel_end) are this block's; packed_a has just the rows of the
   // block.
+  // What this thread is likely to do after a block: panels of another product, whose B is not packed.
+  struct Next {
+    const Gemm* gemm;
+    const void* b;
+    int64_t panel_begin, panel_end;
+  };
   struct Place {
     GemmBatch offsets;
     int64_t row_panel_begin, row_panel_end;
@@ -49,6 +55,7 @@ class GemmBlock {
     const std::byte* packed_a = nullptr;
     bool go_on = false;   // from what C holds
     int64_t c_bytes = 0;  // of all C that is written together; 0: this product's alone
+    const Next* next = nullptr;
   };
 
   // `b` is the B of the batch entry; it is not looked at where packed_b is given.
@@ -56,6 +63,10 @@ class GemmBlock {
   void run();
 
  private:
+  // Panels of B that are used together: `panels` in parts of nearly equal size.
+  static int64_t group_of(const Gemm& gemm, int64_t panels);
+  // Begins to prefetch the panels of B that come after this span, in `steps` calls of ahead_b_.step().
+  void look_ahead(const Gemm::Span& then, int64_t panel_begin, int64_t panel_end, bool last, int64_t steps);
   void segment(int64_t segment, float* tiles, int64_t panel_begin, int64_t panel_end, bool store);
   void span(int64_t index, float* tiles, int64_t panel_begin, int64_t panel_end, bool store);
   void tree(size_t level, int64_t first, int64_t count, int slot, int64_t panel_begin, int64_t panel_end);
