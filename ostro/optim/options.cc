@@ -79,12 +79,15 @@ void CommonOptions::visit_schedule(config::OptionTable& t) {
       .other("4")
       .beside({{"optimizer.skip_bad_steps", "true"},
                {"optimizer.skip_window", "2"},
+               {"optimizer.learning_rate", "1"},
                {"optimizer.skip_sigma", "0.001"}})
       .since_default("128");
   t.add(&skip_sigma, "skip_sigma", Effect::kBits, "",
         "how many standard deviations above the mean of these steps are far")
       .other("0.001")
-      .beside({{"optimizer.skip_bad_steps", "true"}, {"optimizer.skip_window", "2"}})
+      .beside({{"optimizer.skip_bad_steps", "true"},
+               {"optimizer.skip_window", "2"},
+               {"optimizer.learning_rate", "1"}})
       .since_default("6.0");
   t.refuse("warmup_ratio", "use optimizer.warmup, which is a fraction up to 1");
   t.refuse("cooldown", "use optimizer.decay, the length of the final fall");

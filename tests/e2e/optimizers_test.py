@@ -51,8 +51,7 @@ def check_settings(place, name, options, rng, expected):
 
 
 def check_processes(place, name, options, rng, expected):
-    wanted = [("data", 2)] + [(m, w) for m, w in [("data", 3), ("data x model", 4), ("replica x data", 4),
-                                                   ("model 2", 2)]]
+    wanted = [("FSDP", 2), ("FSDP", 3), ("data", 3), ("data x model 2", 4), ("replica 2 x data", 4), ("model 2", 2)]
     for mesh, workers in wanted if seed.full() else [wanted[0], rng.choice(wanted[1:])]:
         run = f"{name}-{mesh}-{workers}".replace(" ", "-").replace(",", "")
         chain = place.launch(run, workers, options + MESHES[mesh][1], {"OSTRO_THREADS": "1"})

@@ -71,11 +71,11 @@ const std::map<std::string, config::Override> kInsideComponents = {
 // Options of a group of parameters: what the group becomes.
 config::Override group(const std::string& more) {
   return {"optimizer.groups",
-          "{mlp: {parameters: [\"*mlp*\"]" + more + "}, norms: {parameters: [\"*norm*\"]}}"};
+          "{mlp: {parameters: [\"*/mlp/*\"]" + more + "}, norms: {parameters: [\"*norm*\"]}}"};
 }
 const std::map<std::string, config::Override> kInsideGroups = {
     {"parameters",
-     {"optimizer.groups", "{mlp: {parameters: [\"*mlp*down*\"]}, norms: {parameters: [\"*norm*\"]}}"}},
+     {"optimizer.groups", "{mlp: {parameters: [\"*/mlp/down/*\"]}, norms: {parameters: [\"*norm*\"]}}"}},
     {"lr_multiplier", group(", lr_multiplier: 0.5")},
     {"weight_decay", group(", weight_decay: 0.5")},
     {"max_grad_norm", group(", max_grad_norm: 0.1")},
@@ -331,7 +331,7 @@ TEST_CASE("every option changes what its declaration says, and nothing else") {
       change = kInsideGroups.at(inside);
       if (inside == "parameters")
         change.value =
-            "{mlp: {parameters: [\"*mlp*down*\"], lr_multiplier: 0.5}, norms: {parameters: [\"*norm*\"]}}";
+            "{mlp: {parameters: [\"*/mlp/down/*\"], lr_multiplier: 0.5}, norms: {parameters: [\"*norm*\"]}}";
     } else if (const std::string prefix = "data.components.<name>."; option.path.starts_with(prefix)) {
       base.insert(base.end(), kComponents.begin(), kComponents.end());
       const std::string inside = option.path.substr(prefix.size());

@@ -14,7 +14,7 @@ std::vector<optim::OptimizerOptions> all_optimizers() {
   adam.cautious = true, adam.ema_beta = 0.9;
   out.emplace_back(adam);
   optim::AdamOptions groups;
-  groups.groups["mlp"] = {{"*mlp*"}, 0.5, 0.2, 0.3};
+  groups.groups["mlp"] = {{"*/mlp/*"}, 0.5, 0.2, 0.3};
   groups.groups["norms"] = {{"*norm*"}, 2, {}, 0.1};
   out.emplace_back(groups);
   for (auto& options : out)
