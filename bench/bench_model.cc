@@ -1,7 +1,7 @@
 #include "bench/bench_model.h"
 
 #include "ostro/io/files/local_file_system.h"
-#include "ostro/models/llama.h"
+#include "ostro/models/decoder/decoder.h"
 
 namespace ostro::bench {
 
@@ -46,7 +46,8 @@ Result<Model> open_model(const ModelChoice& choice) {
   const auto number = [&](const char* key) { return std::stoll(file.metadata().at(key)); };
   train::TrainConfig c;
   auto& llama =
-      dynamic_cast<models::ModelOptionsOf<models::LlamaOptions, models::Llama>&>(c.model_options()).options;
+      dynamic_cast<models::ModelOptionsOf<models::DecoderOptions, models::Decoder>&>(c.model_options())
+          .options;
   llama.seq_len = number("seq");
   llama.hidden_dim = number("H");
   llama.intermediate_dim = number("ffn");

@@ -4,7 +4,7 @@
 #
 #   scripts/setup.sh             compiler and libraries
 #   scripts/setup.sh --dev       also clang, clang-format, clang-tidy and a browser for the test of a run's page
-#   scripts/setup.sh --python    also .venv with the packages that interoperability tests compare with
+#   scripts/setup.sh --python    also .venv with the packages that interoperability tests compare with, and .venv-lm-eval
 #   scripts/setup.sh --pyarrow   of these, only what the build uses, into .venv
 #   scripts/setup.sh --bench     also the peers of scripts/bench.sh: JAX's optimizers, datasets, and Levanter in .venv-levanter
 set -euo pipefail
@@ -57,6 +57,9 @@ if $with_python; then
     [[ -x .venv/bin/python ]] || python3 -m venv .venv
     "${install[@]}" -r python/requirements-test.txt -r python/requirements-ray.txt
     scripts/install_torch_cpu.sh .venv
+    # lm-evaluation-harness, 200 MB that only its own test sees.
+    rm -rf .venv-lm-eval
+    "${install[@]}" --no-deps --target .venv-lm-eval -r python/requirements-lm-eval.txt
     echo "$wanted" > $stamp
   fi
 fi

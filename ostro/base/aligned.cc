@@ -49,12 +49,33 @@ std::byte* map_pages(size_t rounded) {
   return begin + before;
 }
 
+// An aligned block inside a block of malloc, whose address stands before it. posix_memalign is not used: with
+// glibc before 2.38 a freed aligned block is hardly ever used again, and a long run grows without end
+// (https://sourceware.org/bugzilla/show_bug.cgi?id=14581).
+std::byte* inside_malloc(size_t rounded) {
+  void* const whole = std::malloc(rounded + kAlignment);
+  if (whole == nullptr) return nullptr;
+  auto* const begin = static_cast<std::byte*>(whole);
+  // malloc aligns to 16 bytes, so there is always room for the address.
+  std::byte* const p = begin + kAlignment - reinterpret_cast<uintptr_t>(whole) % kAlignment;
+  std::memcpy(p - sizeof whole, &whole, sizeof whole);
+  return p;
+}
+
+void free_inside_malloc(std::byte* p) {
+  void* whole = nullptr;
+  std::memcpy(&whole, p - sizeof whole, sizeof whole);
+  std::free(whole);
+}
+
 // A new block, or nullptr if memory is exhausted.
 std::byte* fresh(size_t rounded) {
   void* p = nullptr;
   if (mapped(rounded))
     p = map_pages(rounded);
-  else if (posix_memalign(&p, huge(rounded) ? kHugePage : kAlignment, rounded) != 0)
+  else if (!huge(rounded))
+    p = inside_malloc(rounded);
+  else if (posix_memalign(&p, kHugePage, rounded) != 0)
     return nullptr;
   if (p != nullptr && huge(rounded))
     madvise(p, rounded, MADV_HUGEPAGE);  // only a hint: if it fails, this is slower, not wrong
@@ -64,6 +85,8 @@ std::byte* fresh(size_t rounded) {
 void release(std::byte* p, size_t rounded) {
   if (mapped(rounded))
     munmap(p, rounded);
+  else if (!huge(rounded))
+    free_inside_malloc(p);
   else
     std::free(p);
 }

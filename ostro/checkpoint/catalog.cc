@@ -1,5 +1,7 @@
 #include "ostro/checkpoint/catalog.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <charconv>
 #include <map>
@@ -49,6 +51,18 @@ Result<std::vector<Entry>> list_checkpoints(io::FileSystem& fs, const std::strin
   }
   for (const auto& [step, path] : by_step) out.push_back({step, path});
   return out;
+}
+
+Result<std::vector<std::string>> find_checkpoints(io::FileSystem& fs, const std::string& where) {
+  ASSIGN_OR_RETURN(const bool is_checkpoint, fs.exists(io::join_path(where, kManifestName)));
+  if (is_checkpoint) return std::vector<std::string>{where};
+  ASSIGN_OR_RETURN(const auto entries, list_checkpoints(fs, io::join_path(where, kCheckpointsFolder)));
+  if (entries.empty())
+    return not_found(fmt::format("{}: neither a checkpoint (it has no {}) nor a run with one (no {}/step-*)",
+                                 where, kManifestName, kCheckpointsFolder));
+  std::vector<std::string> paths;
+  for (auto entry = entries.rbegin(); entry != entries.rend(); ++entry) paths.push_back(entry->path);
+  return paths;
 }
 
 Result<Manifest> read_manifest(io::FileSystem& fs, const std::string& path) {

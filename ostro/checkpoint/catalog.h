@@ -13,6 +13,7 @@
 namespace ostro::checkpoint {
 
 inline constexpr const char* kManifestName = "manifest.json";
+inline constexpr const char* kCheckpointsFolder = "checkpoints";  // of a run
 
 // "step-00000042". Steps above 99,999,999 have more digits.
 std::string step_directory(int64_t step);
@@ -29,6 +30,10 @@ struct Entry {
 // All checkpoints by ascending step, damaged ones included; directories that are being written or removed are
 // not. No such root: none.
 Result<std::vector<Entry>> list_checkpoints(io::FileSystem& fs, const std::string& root);
+
+// The checkpoints that `where` may mean, the best first: itself, or a run's (RUN/checkpoints) from the newest
+// on. Error: kNotFound when it is neither a checkpoint nor a run that has one.
+Result<std::vector<std::string>> find_checkpoints(io::FileSystem& fs, const std::string& where);
 
 // The manifest of one checkpoint.
 Result<Manifest> read_manifest(io::FileSystem& fs, const std::string& path);

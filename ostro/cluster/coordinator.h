@@ -20,6 +20,8 @@ struct CoordinatorOptions {
   std::string bind = "127.0.0.1";  // an address in numbers; others than loopback need a secret
   int port = 0;                    // 0: any free one
   std::string secret;              // that a worker must know
+  // What workers are compared with, as if it were the first of them; without it, with the oldest.
+  std::optional<Hello> expected;
   // How many workers an epoch may have. The first begins when the most are there, or after a while with
   // fewer.
   int64_t min_workers = 1, max_workers = 1;

@@ -63,7 +63,8 @@ Status Link::talk() {
   while (status.ok()) {
     {
       Lock lock(mutex_);
-      if (stopped_) return status;
+      // With a last word, if there is one.
+      if (stopped_) return muted_ ? status : channel_.flush();
       if (!muted_ && next_beat_ <= Clock::now()) {
         next_beat_ = Clock::now() + lease_ / kBeatsALease;
         channel_.push(beat_message(progress_ ? progress_() : Progress()));

@@ -27,11 +27,13 @@ Loop::Loop(const CoordinatorOptions& options, Socket listener, Journal journal)
       port_(port_of(listener_)),
       journal_(std::move(journal)),
       epoch_(journal_.last_epoch()),
-      roster_({options.min_workers, options.max_workers, options.multiple}, journal_.last_epoch(),
-              [this](int64_t member, const std::string& message) {
-                const auto found = members_.find(member);
-                if (found != members_.end()) push(*found->second, message);
-              }) {}
+      roster_(
+          {options.min_workers, options.max_workers, options.multiple}, journal_.last_epoch(),
+          [this](int64_t member, const std::string& message) {
+            const auto found = members_.find(member);
+            if (found != members_.end()) push(*found->second, message);
+          },
+          options.expected) {}
 
 void Loop::stop() {
   stopped_ = true;
@@ -208,7 +210,7 @@ void Loop::push(Peer& peer, const std::string& message) {
 }
 
 void Loop::lose(Peer& peer, const std::string& why) {
-  if (peer.lost.empty()) peer.lost = why;
+  if (peer.lost.empty()) peer.lost = peer.goes.empty() ? why : peer.goes;
 }
 
 void Loop::tell(const Event& event) const {

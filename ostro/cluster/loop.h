@@ -47,6 +47,7 @@ class Loop {
     Clock::time_point came;
     Clock::time_point until;  // when it is dropped if nothing happens
     bool finished = false;    // a leaving one to which nothing more will be sent
+    std::string goes;         // why it is about to go, as it said
     std::string lost;         // why it is to be dropped; "": it is not
   };
 
@@ -57,6 +58,7 @@ class Loop {
   void handle_hello(Peer& peer, MessageReader& reader);
   void handle_member(Peer& peer, MessageReader& reader);
   void refuse(Peer& peer, const std::string& why);
+  void warn_of_secret();
   void expire();
   void accept_some();
   bool room_for_stranger();
@@ -85,7 +87,8 @@ class Loop {
   JobWatch watch_;
   Clock::time_point
       next_accept_;  // not before: too many strangers are here, or the system has no more sockets
-  Clock::time_point next_record_;  // not before: the journal could not be written
+  Clock::time_point next_warning_;  // of a wrong secret, not before
+  Clock::time_point next_record_;   // not before: the journal could not be written
 };
 
 }  // namespace ostro::cluster

@@ -28,7 +28,8 @@ void Loop::handle_proof(Peer& peer, MessageReader& reader) {
   if (reader.kind() != Kind::kProof || !reader.done())
     return lose(peer, "it does not speak as a worker does");
   if (!same_code(its_proof, proof(options_.secret, "member", peer.nonce, its_nonce))) {
-    return refuse(peer, "the secret is wrong");
+    warn_of_secret();
+    return refuse(peer, "the secret is wrong: start all with the same OSTRO_JOB_SECRET");
   }
   peer.stage = Stage::kProved;
   peer.most = kMostBytes;
@@ -71,6 +72,10 @@ void Loop::handle_member(Peer& peer, MessageReader& reader) {
     if (kind == Kind::kReady) return roster_.ready(member, Clock::now());
     if (kind == Kind::kLeave) return roster_.leaves(member);
   }
+  if (kind == Kind::kGoes) {
+    peer.goes = std::string(reader.text());
+    if (reader.done()) return;
+  }
   const bool stores = kind == Kind::kSet || kind == Kind::kGet;
   const int64_t first = reader.number();  // an epoch, or a request
   const int64_t second = stores ? reader.number() : 0;
@@ -87,6 +92,14 @@ void Loop::handle_member(Peer& peer, MessageReader& reader) {
     if (kind == Kind::kCancel) return roster_.cancel(member, first);
   }
   lose(peer, "it does not speak as a worker does");
+}
+
+// Strangers may come by the thousand.
+void Loop::warn_of_secret() {
+  const Clock::time_point now = Clock::now();
+  if (now < next_warning_) return;
+  next_warning_ = now + std::chrono::seconds(1);
+  log_warning("a worker is refused: it has another secret than this coordinator");
 }
 
 void Loop::refuse(Peer& peer, const std::string& why) {

@@ -88,6 +88,9 @@ void Member::ready() { state_->link.send(Message(Kind::kReady).bytes()); }
 void Member::leave() { state_->link.send(Message(Kind::kLeave).bytes()); }
 void Member::began(int64_t epoch) { state_->link.began(epoch); }
 void Member::done(int64_t status) { state_->link.send(Message(Kind::kDone).number(status).bytes()); }
+void Member::goes(const std::string& why) {
+  state_->link.send(Message(Kind::kGoes).text(shortened(why, kMostBytesOfReason)).bytes());
+}
 bool Member::stop_asked() const { return state_->link.stop_asked(); }
 std::optional<int64_t> Member::over() const { return state_->link.over(); }
 

@@ -48,6 +48,8 @@ class Member {
   void leave();
   void began(int64_t epoch);
   void done(int64_t status);
+  // Says why this worker is about to end though the run does not; for whoever reads the coordinator's log.
+  void goes(const std::string& why);
   // The coordinator has asked to save and to stop; has said that the run is over.
   bool stop_asked() const;
   std::optional<int64_t> over() const;

@@ -47,6 +47,7 @@ enum class Kind : uint8_t {
   kLeave,  // it wants to leave
   kBegan,  // number of a planned epoch that has taken over
   kDone,   // the run is over: its exit status
+  kGoes,   // it goes, and why: it cannot go on
 };
 
 // Builds a message: Message(Kind::kEnd).number(3).text("gone").bytes().

@@ -13,7 +13,7 @@
 namespace ostro::cluster {
 namespace {
 
-constexpr size_t kMostShown = 200;             // bytes of a value in a message
+constexpr size_t kMostShown = 400;             // bytes of a value in a message
 constexpr std::chrono::seconds kComeBack{10};  // for members of an epoch, to a new coordinator
 constexpr const char* kGoKey = "go";           // of a planned epoch: all its members are prepared
 
@@ -53,12 +53,18 @@ std::string difference(const Hello& there, const Hello& here) {
 
 }  // namespace
 
-Roster::Roster(const Sizes& sizes, int64_t last_epoch, Send send)
-    : sizes_(sizes), send_(std::move(send)), last_(last_epoch), restored_(last_epoch) {}
+Roster::Roster(const Sizes& sizes, int64_t last_epoch, Send send, std::optional<Hello> expected)
+    : sizes_(sizes),
+      send_(std::move(send)),
+      expected_hello_(std::move(expected)),
+      last_(last_epoch),
+      restored_(last_epoch) {}
 
 Result<int64_t> Roster::add(const Hello& hello, Time now) {
-  if (!members_.empty()) {
-    const std::string different = difference(members_.begin()->second.hello, hello);
+  const Hello* first = expected_hello_ ? &*expected_hello_ : nullptr;
+  if (first == nullptr && !members_.empty()) first = &members_.begin()->second.hello;
+  if (first != nullptr) {
+    const std::string different = difference(*first, hello);
     if (!different.empty()) return invalid_argument(different);
   }
   const int64_t member = next_member_++;

@@ -33,10 +33,10 @@ struct Sizes {
 class Roster {
  public:
   using Send = std::function<void(int64_t member, const std::string& message)>;
-  Roster(const Sizes& sizes, int64_t last_epoch, Send send);
+  Roster(const Sizes& sizes, int64_t last_epoch, Send send, std::optional<Hello> expected = {});
 
   // The number of a new member, or of one that has lost its connection and says where it was. Errors:
-  // kInvalidArgument when it differs from the oldest of those who are there.
+  // kInvalidArgument when it differs from what is expected, or else from the oldest of those who are there.
   Result<int64_t> add(const Hello& hello, Time now);
   // Tells it what it must know; after add(), when send() reaches it.
   void greet(int64_t member);
@@ -115,6 +115,7 @@ class Roster {
 
   const Sizes sizes_;
   Send send_;
+  const std::optional<Hello> expected_hello_;
   std::map<int64_t, Entry> members_;
   int64_t next_member_ = 1;
   int64_t last_;          // number of the last epoch that began or was planned

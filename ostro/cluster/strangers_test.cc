@@ -3,6 +3,7 @@
 #include <poll.h>
 #include <sys/socket.h>
 
+#include <mutex>
 #include <random>
 #include <string>
 #include <thread>
@@ -68,6 +69,43 @@ TEST_CASE("a hello that differs is refused with both values and both hosts; the 
   hello.equal.emplace_back("world", "2");
   CHECK(refusal(hello) == "'world' is '2' on there (pid 77), but not given on " + here);
   check_unharmed(job, members);
+}
+
+TEST_CASE("with a hello that is expected, the first worker can be refused, too") {
+  Job job(1);
+  CoordinatorOptions options = job.options;
+  options.port = 0;
+  options.expected = job.hello();
+  options.expected->host = "coordinator";
+  const auto coordinator = Coordinator::start(options).value();
+  Hello hello = job.hello();
+  hello.equal[0].second = "p2";
+  const auto member = Member::join("127.0.0.1", coordinator->port(), options.secret, hello, kSoon).value();
+  const Result<Epoch> epoch = member->wait_epoch(0, kSoon);
+  REQUIRE(!epoch.ok());
+  CHECK(epoch.error().message().find("'program' is 'p2' on here") != std::string::npos);
+  CHECK(epoch.error().message().find("but 'p1' on coordinator") != std::string::npos);
+}
+
+TEST_CASE("a worker that says why it goes is lost for that reason") {
+  Job job(1);
+  std::mutex mutex;
+  std::string why;
+  CoordinatorOptions options = job.options;
+  options.port = 0;
+  options.observer = [&](const Event& event) {
+    const std::lock_guard lock(mutex);
+    if (event.kind == Event::Kind::kLost) why = event.why;
+  };
+  const auto coordinator = Coordinator::start(options).value();
+  auto member = Member::join("127.0.0.1", coordinator->port(), options.secret, job.hello(), kSoon).value();
+  next_epoch(*member, 0);
+  member->goes("its data differ");
+  member.reset();
+  for (int i = 0; i < 1000 && coordinator->members() > 0; ++i)
+    std::this_thread::sleep_for(std::chrono::milliseconds(10));
+  const std::lock_guard lock(mutex);
+  CHECK(why == "its data differ");
 }
 
 TEST_CASE("options that make no sense, and a port in use") {

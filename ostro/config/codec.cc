@@ -208,6 +208,7 @@ OptionInfo type_key_info(const OptionInfo& self, const std::string& current,
   info.other_value.clear();
   info.by_content = false;
   info.default_value = current;
+  if (!info.left_out_at.empty()) info.left_out_at = current;  // of the section
   for (const std::string& type : types) {
     info.type += (info.type.empty() ? "" : " | ") + type;
     if (type != current && info.other_value.empty()) info.other_value = type;

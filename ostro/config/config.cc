@@ -1,10 +1,11 @@
 #include "ostro/config/config.h"
 
+#include <fmt/core.h>
+#include <fmt/ranges.h>
+
 #include <algorithm>
 #include <map>
 #include <tuple>
-
-#include <fmt/core.h>
 
 namespace ostro::config {
 namespace {
@@ -19,39 +20,48 @@ std::string condition(const OptionInfo& option, const char* format_before) {
   return text;
 }
 
+// Rows of types of one section that differ in nothing but the type (`selects` begins with it) become one, at
+// the place of the first: "a, b or c". A row that all types have needs no type.
+std::vector<OptionInfo> merged(const std::vector<OptionInfo>& options) {
+  const auto text_of = [](const OptionInfo& o) {
+    auto rest = o.selects;
+    if (!rest.empty()) rest[0].second.clear();
+    return std::tuple(o.path, o.type, o.default_value, o.unit, o.help, o.effect, o.by_content,
+                      o.fixed.empty(), rest);
+  };
+  std::map<std::string, size_t> choices;  // how many types a `type` key has
+  std::map<decltype(text_of(options[0])), std::vector<std::string>> types;
+  for (const OptionInfo& o : options) {
+    if (o.path.ends_with(".type"))
+      choices[o.path] = 1 + static_cast<size_t>(std::count(o.type.begin(), o.type.end(), '|'));
+    if (!o.selects.empty()) types[text_of(o)].push_back(o.selects[0].second);
+  }
+  std::vector<OptionInfo> out;
+  for (const OptionInfo& o : options) {
+    const auto found = types.find(text_of(o));
+    if (o.selects.empty() || found->second.size() == 1) {
+      out.push_back(o);
+      continue;
+    }
+    std::vector<std::string>& names = found->second;
+    if (names.empty() || names[0] != o.selects[0].second) continue;  // is in an earlier row
+    OptionInfo row = o;
+    if (names.size() == choices[o.selects[0].first]) {
+      row.selects.erase(row.selects.begin());
+    } else {
+      const std::string last = names.back();
+      names.pop_back();
+      row.selects[0].second = fmt::format("{} or {}", fmt::join(names, ", "), last);
+    }
+    names.clear();
+    out.push_back(row);
+  }
+  return out;
+}
+
 std::string cell(std::string text) {
   for (size_t at = 0; (at = text.find('|', at)) != std::string::npos; at += 2) text.insert(at, "\\");
   return text;
-}
-
-// Choices of a section may declare the same option: one row, with the names of all these choices.
-std::vector<OptionInfo> one_row_each(const std::vector<OptionInfo>& options) {
-  std::vector<OptionInfo> rows;
-  std::vector<size_t> choices;          // of the last `selects` of each row
-  std::map<std::string, size_t> types;  // key of a type -> number of choices
-  for (const OptionInfo& option : options) {
-    if (option.path.ends_with(".type"))
-      types[option.path] = static_cast<size_t>(std::count(option.type.begin(), option.type.end(), '|')) + 1;
-    const auto same = std::find_if(rows.begin(), rows.end(), [&](const OptionInfo& row) {
-      const auto words = [](const OptionInfo& o) {
-        return std::tie(o.path, o.type, o.default_value, o.unit, o.help, o.effect, o.fixed);
-      };
-      return words(row) == words(option) && !row.selects.empty() &&
-             row.selects.size() == option.selects.size() &&
-             std::equal(row.selects.begin(), row.selects.end() - 1, option.selects.begin()) &&
-             row.selects.back().first == option.selects.back().first;
-    });
-    if (same == rows.end()) {
-      rows.push_back(option);
-      choices.push_back(1);
-    } else {
-      same->selects.back().second += ", " + option.selects.back().second;
-      ++choices[static_cast<size_t>(same - rows.begin())];
-    }
-  }
-  for (size_t i = 0; i < rows.size(); ++i)
-    if (choices[i] > 1 && choices[i] == types[rows[i].selects.back().first]) rows[i].selects.pop_back();
-  return rows;
 }
 
 }  // namespace
@@ -67,7 +77,7 @@ Result<Node> load_tree(const std::string& path, std::span<const Override> overri
 
 std::string options_help(const std::vector<OptionInfo>& options) {
   std::string out, section;
-  for (const OptionInfo& option : one_row_each(options)) {
+  for (const OptionInfo& option : merged(options)) {
     if (head(option.path) != section) {
       section = head(option.path);
       out += "\n" + section + ":\n";
@@ -82,7 +92,7 @@ std::string options_help(const std::vector<OptionInfo>& options) {
 
 std::string options_markdown(const std::vector<OptionInfo>& options) {
   std::string out, section;
-  for (const OptionInfo& option : one_row_each(options)) {
+  for (const OptionInfo& option : merged(options)) {
     if (head(option.path) != section) {
       section = head(option.path);
       out += fmt::format(

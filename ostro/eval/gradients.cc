@@ -15,9 +15,9 @@ Result<MeanGradients> mean_gradients(const train::CanonicalPrograms& programs, r
                                      const train::BatchArrays& batch) {
   const numerics::FpEnvGuard guard;
   ASSIGN_OR_RETURN(const auto leaf_program, engine.compile(programs.leaf, train::leaf_options(remat)));
-  const auto n = static_cast<int64_t>(train::parameter_count(programs));
+  const auto n = static_cast<int64_t>(train::trained_count(programs));
   std::vector<ir::Shape> shapes;
-  for (const Buffer& p : params) shapes.push_back(p.shape());
+  for (int64_t k = 0; k < n; ++k) shapes.push_back(params[static_cast<size_t>(k)].shape());
   ASSIGN_OR_RETURN(const auto add, engine.compile(train::add_program(shapes)));
 
   Status failed;

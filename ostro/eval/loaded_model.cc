@@ -11,14 +11,14 @@
 #include "ostro/io/files/path.h"
 #include "ostro/tokenizer/files/files.h"
 #include "ostro/train/programs/programs.h"
+#include "ostro/train/programs/run_model.h"
 #include "ostro/train/record/canonical.h"
+#include "ostro/train/run/initial.h"
 #include "ostro/train/run/witness.h"
 #include "ostro/train/step/snapshot.h"
 
 namespace ostro::eval {
 namespace {
-
-constexpr const char* kCheckpoints = "checkpoints";
 
 // A checkpoint to read, and who knows what it must be.
 struct Source {
@@ -29,19 +29,6 @@ struct Source {
   train::StateChecks checks() const { return witness ? witness->checks() : train::StateChecks(); }
 };
 
-// The directories that `where` may mean, the best first: itself, or a run's checkpoints from the newest on.
-Result<std::vector<std::string>> candidates(io::FileSystem& fs, const std::string& where) {
-  ASSIGN_OR_RETURN(const bool is_checkpoint, fs.exists(io::join_path(where, checkpoint::kManifestName)));
-  if (is_checkpoint) return std::vector<std::string>{where};
-  ASSIGN_OR_RETURN(auto entries, checkpoint::list_checkpoints(fs, io::join_path(where, kCheckpoints)));
-  if (entries.empty())
-    return not_found(fmt::format("{}: neither a checkpoint (it has no {}) nor a run with one (no {}/step-*)",
-                                 where, checkpoint::kManifestName, kCheckpoints));
-  std::vector<std::string> paths;
-  for (auto entry = entries.rbegin(); entry != entries.rend(); ++entry) paths.push_back(entry->path);
-  return paths;
-}
-
 // The newest checkpoint of the chain must be the newest one there is.
 Status check_newest(const train::Witness& witness, const std::string& run, const std::string& newest) {
   const int64_t recorded = witness.chain().newest_checkpoint();
@@ -49,7 +36,8 @@ Status check_newest(const train::Witness& witness, const std::string& run, const
   if (!there || *there >= recorded) return {};
   return not_found(fmt::format(
       "{} is missing: {} has it",
-      io::join_path(io::join_path(run, kCheckpoints), checkpoint::step_directory(recorded)), witness.path()));
+      io::join_path(io::join_path(run, checkpoint::kCheckpointsFolder), checkpoint::step_directory(recorded)),
+      witness.path()));
 }
 
 // An error about a checkpoint that was not taken, with what else can be done.
@@ -76,7 +64,7 @@ auto load_first(const std::vector<std::string>& paths, const std::optional<std::
 template <typename Load>
 auto load_from(io::FileSystem& fs, const std::string& where, const train::ModelChoices& models, Trust trust,
                const Load& load) -> decltype(load(Source())) {
-  ASSIGN_OR_RETURN(const std::vector<std::string> paths, candidates(fs, where));
+  ASSIGN_OR_RETURN(const std::vector<std::string> paths, checkpoint::find_checkpoints(fs, where));
   ASSIGN_OR_RETURN(const std::optional<std::string> run, train::run_of_checkpoint(fs, paths[0]));
   if (!run || trust == Trust::kUnchecked) {
     if (trust == Trust::kChain)
@@ -136,7 +124,7 @@ Result<std::string> find_tokenizer(io::FileSystem& fs, const Source& source, con
   const std::string parent = io::parent_path(io::clean_path(source.path));
   const std::string copy = io::join_path(source.run.value_or(io::parent_path(parent)), "tokenizer.json");
   ASSIGN_OR_RETURN(const bool exists, fs.exists(copy));
-  if ((!source.run && io::base_name(parent) != kCheckpoints) || !exists)
+  if ((!source.run && io::base_name(parent) != checkpoint::kCheckpointsFolder) || !exists)
     return not_found(fmt::format(
         "{}: not inside a run with a tokenizer.json; name the tokenizer with --tokenizer", source.path));
   return copy;
@@ -193,8 +181,7 @@ Result<LoadedModel> read_model(io::FileSystem& fs, const Source& source, const s
   ASSIGN_OR_RETURN(tokenizer::Tokenizer tokenizer, tokenizer::load_tokenizer(fs, out.tokenizer_path));
   if (tokenizer_path.empty()) RETURN_IF_ERROR(check_tokenizer(source, tokenizer, out.tokenizer_path));
   out.tokenizer = std::make_shared<tokenizer::Tokenizer>(std::move(tokenizer));
-  out.functions = out.config.model_options().evaluation_functions(out.tokenizer->vocab_size(),
-                                                                  train::compute_dtype(out.config));
+  out.functions = train::run_model(out.config, out.tokenizer->vocab_size(), train::ModelUse::kEvaluation);
   ASSIGN_OR_RETURN(out.parameters, read_parameters(fs, source, out.functions));
   return out;
 }
@@ -213,6 +200,8 @@ Result<Parameters> load_or_init(io::FileSystem& fs, const std::string& where,
   }
   ASSIGN_OR_RETURN(const train::CanonicalPrograms programs, train::make_programs(config, model));
   ASSIGN_OR_RETURN(train::State state, train::initial_state(programs, engine, config.trainer.seed));
+  if (config.trainer.initialize_from)
+    RETURN_IF_ERROR(train::take_parameters(fs, config, train::state_arrays(programs), state));
   return Parameters{std::move(state.params), 0, "init", ""};
 }
 

@@ -12,7 +12,7 @@
 
 namespace ostro::hf {
 
-Result<NamedWeights> NamedWeights::create(const models::LlamaOptions& options,
+Result<NamedWeights> NamedWeights::create(const models::DecoderOptions& options,
                                           const std::vector<std::string>& paths,
                                           std::span<const runtime::Buffer> values) {
   NamedWeights out;
@@ -30,7 +30,7 @@ Result<NamedWeights> NamedWeights::create(const models::LlamaOptions& options,
   return out;
 }
 
-Status export_llama(io::FileSystem& fs, const std::string& directory, const models::LlamaOptions& options,
+Status export_llama(io::FileSystem& fs, const std::string& directory, const models::DecoderOptions& options,
                     const tokenizer::Tokenizer& tokenizer, const NamedWeights& weights,
                     int64_t max_file_bytes) {
   RETURN_IF_ERROR(fs.make_dirs(directory));

@@ -8,7 +8,7 @@
 #include "ostro/base/error.h"
 #include "ostro/io/arrays/safetensors.h"
 #include "ostro/io/files/file_system.h"
-#include "ostro/models/llama_options.h"
+#include "ostro/models/decoder/decoder_options.h"
 #include "ostro/runtime/buffer.h"
 #include "ostro/tokenizer/model/tokenizer.h"
 
@@ -26,7 +26,7 @@ class NamedWeights {
 
   // `paths` and `values` are in the order of models::ModelFunctions. Errors: kInvalidArgument if a path that
   // the model needs is missing, kUnsupported if an array is not f32.
-  static Result<NamedWeights> create(const models::LlamaOptions& options,
+  static Result<NamedWeights> create(const models::DecoderOptions& options,
                                      const std::vector<std::string>& paths,
                                      std::span<const runtime::Buffer> values);
 
@@ -43,7 +43,7 @@ class NamedWeights {
 // Writes a directory that AutoModelForCausalLM and AutoTokenizer of current transformers can load:
 // model.safetensors (or shards and their index), config.json, generation_config.json, tokenizer.json and
 // tokenizer_config.json. The directory is created. Each file is replaced atomically, config.json last.
-Status export_llama(io::FileSystem& fs, const std::string& directory, const models::LlamaOptions& options,
+Status export_llama(io::FileSystem& fs, const std::string& directory, const models::DecoderOptions& options,
                     const tokenizer::Tokenizer& tokenizer, const NamedWeights& weights,
                     int64_t max_file_bytes = kMaxFileBytes);
 

@@ -9,7 +9,7 @@
 #include "ostro/hf/model_files.h"
 #include "ostro/hf/weights.h"
 #include "ostro/io/files/memory_file_system.h"
-#include "ostro/models/llama.h"
+#include "ostro/models/decoder/decoder.h"
 #include "ostro/models/model_functions.h"
 #include "ostro/tokenizer/files/trainer.h"
 
@@ -18,8 +18,8 @@ namespace {
 
 using runtime::Buffer;
 
-models::LlamaOptions options() {
-  models::LlamaOptions o;
+models::DecoderOptions options() {
+  models::DecoderOptions o;
   o.seq_len = 16, o.hidden_dim = 6, o.intermediate_dim = 5, o.num_layers = 2;
   o.num_heads = 6, o.num_kv_heads = 2, o.head_dim = 4;
   return o;
@@ -64,8 +64,8 @@ struct Model {
   models::ModelFunctions functions;
   std::vector<Buffer> values;
 
-  explicit Model(const models::LlamaOptions& o)
-      : functions(models::model_functions<models::Llama>(o, 260, ir::DType::f32)) {
+  explicit Model(const models::DecoderOptions& o)
+      : functions(models::model_functions<models::Decoder>(o, 260, ir::DType::f32)) {
     for (const ir::Shape& shape : functions.shapes) values.push_back(numbered(shape));
   }
   const ir::Shape& shape(const std::string& path) const {
@@ -77,7 +77,7 @@ struct Model {
 };
 
 TEST_CASE("fused weights are split as the table of docs says: query head = kv_head * group + g") {
-  const models::LlamaOptions o = options();
+  const models::DecoderOptions o = options();
   const Model m(o);
   const auto weights = NamedWeights::create(o, m.functions.paths, m.values);
   REQUIRE(weights.ok());
@@ -120,7 +120,7 @@ TEST_CASE("fused weights are split as the table of docs says: query head = kv_he
 
 TEST_CASE("every element of every parameter is exported once, tied or not") {
   for (const bool tied : {false, true}) {
-    models::LlamaOptions o = options();
+    models::DecoderOptions o = options();
     o.tie_word_embeddings = tied;
     Model m(o);
     const auto weights = NamedWeights::create(o, m.functions.paths, m.values);
@@ -139,7 +139,7 @@ TEST_CASE("every element of every parameter is exported once, tied or not") {
 
 TEST_CASE(
     "an exported directory has every file, sharded when it is large; config.json has both forms of rope") {
-  models::LlamaOptions o = options();
+  models::DecoderOptions o = options();
   o.rope = models::RopeLlama3Options{};
   o.activation_function = models::Activation::kGeluTanh;
   const Model m(o);

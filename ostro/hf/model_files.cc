@@ -12,15 +12,24 @@ Json id_json(const std::optional<uint32_t>& id) { return id ? Json(*id) : Json(n
 
 // rope_parameters as in transformers 5. The older keys rope_theta and rope_scaling are made from it.
 Json rope_json(const models::RopeOptions& rope) {
-  if (const auto* plain = std::get_if<models::RopeDefaultOptions>(&rope))
-    return {{"rope_theta", plain->theta}, {"rope_type", "default"}};
-  const auto& llama3 = std::get<models::RopeLlama3Options>(rope);
-  return {{"rope_theta", llama3.theta},
-          {"rope_type", "llama3"},
-          {"factor", llama3.factor},
-          {"low_freq_factor", llama3.low_freq_factor},
-          {"high_freq_factor", llama3.high_freq_factor},
-          {"original_max_position_embeddings", llama3.original_max_position_embeddings}};
+  Json out = {{"rope_theta", models::rope_theta(rope)},
+              {"rope_type", std::visit([](const auto& r) { return r.kType; }, rope)}};
+  if (const auto* linear = std::get_if<models::RopeLinearOptions>(&rope)) {
+    out["factor"] = linear->factor;
+  } else if (const auto* llama3 = std::get_if<models::RopeLlama3Options>(&rope)) {
+    out["factor"] = llama3->factor;
+    out["low_freq_factor"] = llama3->low_freq_factor;
+    out["high_freq_factor"] = llama3->high_freq_factor;
+    out["original_max_position_embeddings"] = llama3->original_max_position_embeddings;
+  } else if (const auto* yarn = std::get_if<models::RopeYarnOptions>(&rope)) {
+    out["factor"] = yarn->factor;
+    out["original_max_position_embeddings"] = yarn->original_max_position_embeddings;
+    out["beta_fast"] = yarn->beta_fast;
+    out["beta_slow"] = yarn->beta_slow;
+    if (yarn->attention_factor) out["attention_factor"] = *yarn->attention_factor;
+    out["truncate"] = yarn->truncate;
+  }
+  return out;
 }
 
 Json rope_scaling(Json rope) {
@@ -31,7 +40,7 @@ Json rope_scaling(Json rope) {
 
 }  // namespace
 
-std::string llama_config_json(const models::LlamaOptions& o, const tokenizer::Tokenizer& tokenizer) {
+std::string llama_config_json(const models::DecoderOptions& o, const tokenizer::Tokenizer& tokenizer) {
   const Json rope = rope_json(o.rope);
   const Json config = {
       {"architectures", Json::array({"LlamaForCausalLM"})},

@@ -3,7 +3,7 @@
 
 #include <string>
 
-#include "ostro/models/llama_options.h"
+#include "ostro/models/decoder/decoder_options.h"
 #include "ostro/tokenizer/model/tokenizer.h"
 
 namespace ostro::hf {
@@ -11,7 +11,7 @@ namespace ostro::hf {
 // config.json. Every key is written, even if transformers has the same default. The rotary embedding is
 // written in its current and in its older form, with the same meaning, so that new and old readers build the
 // same model.
-std::string llama_config_json(const models::LlamaOptions& options, const tokenizer::Tokenizer& tokenizer);
+std::string llama_config_json(const models::DecoderOptions& options, const tokenizer::Tokenizer& tokenizer);
 
 // generation_config.json: the ids of the tokens that begin and end a text. Generation is greedy unless the
 // user asks for sampling.

@@ -35,7 +35,7 @@ int64_t product_of(const WeightPart& part, const ir::Shape& whole, const std::ve
 
 }  // namespace
 
-std::vector<WeightPart> llama_weights(const models::LlamaOptions& options) {
+std::vector<WeightPart> llama_weights(const models::DecoderOptions& options) {
   const std::vector<std::string> heads = {"kv_heads", "qkv", "head_dim"};
   const int64_t group = options.num_heads / options.num_kv_heads;
   std::vector<WeightPart> out;

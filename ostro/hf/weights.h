@@ -10,7 +10,7 @@
 #include <string>
 #include <vector>
 
-#include "ostro/models/llama_options.h"
+#include "ostro/models/decoder/decoder_options.h"
 #include "ostro/runtime/buffer.h"
 
 namespace ostro::hf {
@@ -31,7 +31,7 @@ struct WeightPart {
 };
 
 // All weights of the model, in the order of the layers. A tied head is not listed.
-std::vector<WeightPart> llama_weights(const models::LlamaOptions& options);
+std::vector<WeightPart> llama_weights(const models::DecoderOptions& options);
 
 // The shape of the part: [rows, columns], or [rows] for a vector. `whole` is the shape of our weight.
 std::vector<int64_t> part_shape(const WeightPart& part, const ir::Shape& whole);

@@ -29,17 +29,22 @@ int64_t bucket_of(int64_t count, int64_t max_length) {
 }  // namespace
 
 Generator::Generator(const models::ModelFunctions& model, std::vector<Buffer> params, runtime::Engine& engine,
-                     int64_t max_length)
-    : model_(model), params_(std::move(params)), engine_(engine), max_length_(max_length) {}
+                     int64_t max_length, numerics::LeafTable leaves)
+    : model_(model),
+      params_(std::move(params)),
+      engine_(engine),
+      max_length_(max_length),
+      leaves_(std::move(leaves)) {}
 
 Result<std::unique_ptr<Generator>> Generator::create(const models::ModelFunctions& model,
                                                      std::vector<Buffer> params, runtime::Engine& engine,
-                                                     int64_t max_length) {
+                                                     int64_t max_length, numerics::LeafTable leaves) {
   if (!model.decode.step)
     return unsupported("this model has no cached step (cache() and decode()): it cannot generate");
   if (max_length < 2)
     return invalid_argument(fmt::format("room for {} positions; at least 2 are needed", max_length));
-  std::unique_ptr<Generator> g(new Generator(model, std::move(params), engine, max_length));
+  std::unique_ptr<Generator> g(
+      new Generator(model, std::move(params), engine, max_length, std::move(leaves)));
   try {
     // Only the shapes are wanted: an empty cache is zeros.
     trace_program("cache", {}, [&](const Arrays&) {
@@ -61,7 +66,7 @@ Result<runtime::Executable*> Generator::program(int64_t bucket) {
   shapes.push_back(ir::scalar(DType::i32));
   for (const Buffer& b : cache_) shapes.push_back(b.shape());
   try {
-    const ir::Program p = trace_program("decode", shapes, [&](const Arrays& in) {
+    ir::Program p = trace_program("decode", shapes, [&](const Arrays& in) {
       const Arrays params(in.begin(), in.begin() + static_cast<int64_t>(n));
       const Arrays cache(in.begin() + static_cast<int64_t>(n) + 2, in.end());
       auto [logits, filled] = model_.decode.step(params, in[n], cache, in[n + 1]);
@@ -69,6 +74,7 @@ Result<runtime::Executable*> Generator::program(int64_t bucket) {
       out.insert(out.end(), filled.begin(), filled.end());
       return out;
     });
+    p.leaves = leaves_;
     RETURN_IF_ERROR(ir::verify(p));
     runtime::CompileOptions options;
     for (size_t i = 0; i < cache_.size(); ++i) options.donate.push_back(static_cast<int64_t>(n + 2 + i));
@@ -171,9 +177,10 @@ Result<std::vector<float>> Generator::score(const std::vector<int32_t>& tokens, 
     // The loss of each row's target, with the same op as the training loss.
     const Shape targets{DType::i32, {logits.shape().axes[0]}};
     if (loss_program == nullptr || loss_rows != targets.count()) {
-      const ir::Program p = trace_program("loss", {logits.shape(), targets}, [](const Arrays& in) {
+      ir::Program p = trace_program("loss", {logits.shape(), targets}, [](const Arrays& in) {
         return Arrays{cross_entropy(in[0], in[1], "vocab")};
       });
+      p.leaves = leaves_;
       ASSIGN_OR_RETURN(loss_program, engine_.compile(p));
       loss_rows = targets.count();
     }

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "ostro/models/model_functions.h"
+#include "ostro/numerics/leaves.h"
 #include "ostro/runtime/engine.h"
 
 namespace ostro::infer {
@@ -24,11 +25,13 @@ struct SampleOptions {
 // One sequence at a time. Not thread-safe. The engine must outlive it.
 class Generator {
  public:
-  // `max_length` is the largest number of positions, prompt included. Errors: the model has no cached step;
-  // max_length is below 2.
+  // `max_length` is the largest number of positions, prompt included; `leaves` is the leaf table of the
+  // model's programs, without a cut of positions. Errors: the model has no cached step; max_length is
+  // below 2.
   static Result<std::unique_ptr<Generator>> create(const models::ModelFunctions& model,
                                                    std::vector<runtime::Buffer> params,
-                                                   runtime::Engine& engine, int64_t max_length);
+                                                   runtime::Engine& engine, int64_t max_length,
+                                                   numerics::LeafTable leaves = {});
 
   // Returns the new tokens, with the eos if it was generated. `on_token` is called with each token as it is
   // made; it returns false to stop.
@@ -41,7 +44,7 @@ class Generator {
 
  private:
   Generator(const models::ModelFunctions& model, std::vector<runtime::Buffer> params, runtime::Engine& engine,
-            int64_t max_length);
+            int64_t max_length, numerics::LeafTable leaves);
 
   // Runs the tokens [begin, end) in one call, padded to a bucket. Returns their logits [count, vocab].
   Result<runtime::Buffer> feed(const std::vector<int32_t>& tokens, size_t begin, size_t end);
@@ -52,6 +55,7 @@ class Generator {
   std::vector<runtime::Buffer> params_;
   runtime::Engine& engine_;
   int64_t max_length_;
+  numerics::LeafTable leaves_;
   std::vector<runtime::Buffer> cache_;
   std::vector<std::pair<int64_t, std::unique_ptr<runtime::Executable>>> programs_;  // by bucket
 };

@@ -7,7 +7,7 @@
 #include <cmath>
 
 #include "ostro/cpu/engine/engine.h"
-#include "ostro/models/llama.h"
+#include "ostro/models/decoder/decoder.h"
 #include "ostro/trace/arrays_for_test.h"
 #include "ostro/trace/jit.h"
 
@@ -15,13 +15,13 @@ namespace ostro::infer {
 namespace {
 
 using namespace test;
-using models::Llama;
-using models::LlamaOptions;
+using models::Decoder;
+using models::DecoderOptions;
 
 constexpr int64_t kVocab = 23, kContext = 40;
 
-LlamaOptions tiny() {
-  LlamaOptions o;
+DecoderOptions tiny() {
+  DecoderOptions o;
   o.seq_len = kContext;
   o.hidden_dim = 8;
   o.intermediate_dim = 12;
@@ -36,9 +36,9 @@ LlamaOptions tiny() {
 // A tiny model, its parameters, and its plain forward pass on one engine.
 struct Fixture {
   explicit Fixture(DType compute = DType::f32, runtime::Engine& e = interpreter())
-      : engine(e), functions(models::model_functions<Llama>(tiny(), kVocab, compute)) {
+      : engine(e), functions(models::model_functions<Decoder>(tiny(), kVocab, compute)) {
     DefaultInterpreter use;
-    model = nn::compute(jit([](const Array& key) { return Llama::init(tiny(), kVocab, key); })(make_key(3)),
+    model = nn::compute(jit([](const Array& key) { return Decoder::init(tiny(), kVocab, key); })(make_key(3)),
                         compute);
   }
 
@@ -70,9 +70,9 @@ struct Fixture {
 
   runtime::Engine& engine;
   models::ModelFunctions functions;
-  Llama model;
-  std::function<Array(const Llama&, const Array&)> forward =
-      jit([](const Llama& m, const Array& tokens) { return m.logits(tokens); });
+  Decoder model;
+  std::function<Array(const Decoder&, const Array&)> forward =
+      jit([](const Decoder& m, const Array& tokens) { return m.logits(tokens); });
 };
 
 std::vector<int32_t> prompt(int64_t n) {

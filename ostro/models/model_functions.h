@@ -5,11 +5,13 @@
 
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "ostro/models/loss.h"
+#include "ostro/nn/adapters.h"
 #include "ostro/nn/matrix.h"
 #include "ostro/nn/policy.h"
 #include "ostro/trace/control.h"
@@ -29,29 +31,49 @@ struct DecodeFunctions {
 struct ModelFunctions {
   std::vector<std::string> paths;  // "model/layers/attention/qkv/weight"
   std::vector<Shape> shapes;
-  std::vector<nn::Matrix> matrices;  // what each parameter is as a matrix, if it is one
+  std::vector<nn::Matrix> matrix_of;  // what each parameter is as a matrix, if it is one
+  // How many of them are trained: the first ones (frozen.h). Nothing: all.
+  std::optional<size_t> only_first;
   std::function<Arrays(const Array& key)> init;
   std::function<Loss(const Arrays&, const Batch&)> loss;  // parameters are read in the compute dtype
   DecodeFunctions decode;
+  // The matrices that can have adapters. The model without adapters that computes the same, up to rounding:
+  // its parameters, f32, in the order of the model that never had any.
+  std::vector<nn::AdaptedMatrix> matrices;
+  std::function<Arrays(const Arrays&)> merged;
+
+  size_t trained() const { return only_first.value_or(paths.size()); }
 };
 
 // The functions of model `M`, which has init(options, vocab, key), loss(batch) and, if it can generate,
-// cache() and decode(). `compute` is the dtype in which parameters are read.
+// cache() and decode(). `compute` is the dtype in which parameters are read. With `lora` it has adapters.
 template <typename M, typename Options>
-ModelFunctions model_functions(const Options& options, int64_t vocab, DType compute) {
+ModelFunctions model_functions(const Options& options, int64_t vocab, DType compute,
+                               const std::optional<nn::LoraSpec>& lora = {}) {
   // The structure of the model: traced once, its values are never used.
   auto like = std::make_shared<M>();
+  auto matrices = std::make_shared<std::vector<nn::AdaptedMatrix>>();
   ModelFunctions f;
-  f.init = [options, vocab](const Array& key) { return tree_leaves(M::init(options, vocab, key)); };
+  const auto make = [options, vocab, lora, matrices](const Array& key) {
+    M model = M::init(options, vocab, key);
+    return lora ? nn::with_lora(std::move(model), *lora, key, *matrices) : model;
+  };
+  f.init = [make](const Array& key) { return tree_leaves(make(key)); };
   trace_program("structure", {Shape{DType::u32, {{"word", 2}}}}, [&](const Arrays& in) {
-    *like = M::init(options, vocab, in[0]);
+    *like = make(in[0]);
     return tree_leaves(*like);
   });
+  f.matrices = *matrices;
+  f.merged = [like](const Arrays& leaves) {
+    const M model = tree_map(tree_with_leaves(*like, leaves),
+                             [](const std::string&, const Array& a) { return cast(a, DType::f32); });
+    return tree_leaves(nn::without_lora(model));
+  };
   for_each_leaf(*like, [&](const std::string& path, const Array& a) {
     f.paths.push_back("model/" + path);
     f.shapes.push_back(a.shape());
   });
-  nn::add_matrices(*like, f.matrices);
+  nn::add_matrices(*like, f.matrix_of);
   f.loss = [like, compute](const Arrays& leaves, const Batch& batch) {
     return nn::compute(tree_with_leaves(*like, leaves), compute).loss(batch);
   };

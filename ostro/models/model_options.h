@@ -4,14 +4,16 @@
 #include <cstdint>
 #include <memory>
 #include <string>
+#include <utility>
 
 #include "ostro/config/open_section.h"
 #include "ostro/models/model_functions.h"
 
 namespace ostro::models {
 
-// The options of some model. A model's own struct T has the same functions without `virtual`, and a
-// `static constexpr const char* kType`; ModelOptionsOf<T, M> wraps it, M being the model's struct.
+// The options of some model. A model's own struct T has the same functions without `virtual`, and either
+// type() or a `static constexpr const char* kType`; ModelOptionsOf<T, M> wraps it, M being the model's
+// struct.
 class ModelOptions : public config::SectionValue {
  public:
   // Fills in values that follow from others and checks all; errors begin with the key ("model.num_heads: ").
@@ -25,11 +27,14 @@ class ModelOptions : public config::SectionValue {
   virtual config::IntMap cell_axes() const = 0;
   // The value of runtime::CompileOptions::remat: what the compiler may compute again in the backward pass.
   virtual Result<std::string> remat() const = 0;
-  // The model for a vocabulary, its parameters read in `compute`. Call outside any trace, after resolve().
-  virtual ModelFunctions functions(int64_t vocab, DType compute) const = 0;
+  // The model for a vocabulary, its parameters read in `compute`. Call outside any trace, after resolve(). A
+  // run's model also has what its config says of adapters and of what is trained: train::run_model().
+  virtual ModelFunctions functions(int64_t vocab, DType compute,
+                                   const std::optional<nn::LoraSpec>& lora = {}) const = 0;
   // The same model for evaluation: a loss is minus the log-probability, without terms that only training adds
   // (z-loss). T defines it with `T for_evaluation() const`; a T without it has the same functions for both.
-  virtual ModelFunctions evaluation_functions(int64_t vocab, DType compute) const = 0;
+  virtual ModelFunctions evaluation_functions(int64_t vocab, DType compute,
+                                              const std::optional<nn::LoraSpec>& lora = {}) const = 0;
 };
 
 template <class T, class M>
@@ -37,7 +42,15 @@ class ModelOptionsOf final : public ModelOptions {
  public:
   T options;
 
-  std::string type() const override { return T::kType; }
+  ModelOptionsOf() = default;
+  explicit ModelOptionsOf(T value) : options(std::move(value)) {}
+
+  std::string type() const override {
+    if constexpr (requires(const T& o) { o.type(); })
+      return options.type();
+    else
+      return T::kType;
+  }
   void visit_options(config::OptionTable& table) override { options.visit_options(table); }
   std::unique_ptr<config::SectionValue> clone() const override {
     return std::make_unique<ModelOptionsOf>(*this);
@@ -47,14 +60,16 @@ class ModelOptionsOf final : public ModelOptions {
   config::IntMap leaf_axes() const override { return options.leaf_axes(); }
   config::IntMap cell_axes() const override { return options.cell_axes(); }
   Result<std::string> remat() const override { return options.remat(); }
-  ModelFunctions functions(int64_t vocab, DType compute) const override {
-    return model_functions<M>(options, vocab, compute);
+  ModelFunctions functions(int64_t vocab, DType compute,
+                           const std::optional<nn::LoraSpec>& lora = {}) const override {
+    return model_functions<M>(options, vocab, compute, lora);
   }
-  ModelFunctions evaluation_functions(int64_t vocab, DType compute) const override {
+  ModelFunctions evaluation_functions(int64_t vocab, DType compute,
+                                      const std::optional<nn::LoraSpec>& lora = {}) const override {
     if constexpr (requires(const T& o) { o.for_evaluation(); })
-      return model_functions<M>(options.for_evaluation(), vocab, compute);
+      return model_functions<M>(options.for_evaluation(), vocab, compute, lora);
     else
-      return functions(vocab, compute);
+      return functions(vocab, compute, lora);
   }
 };
 

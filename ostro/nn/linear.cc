@@ -6,11 +6,40 @@ Array cast_like(const Array& x, const Array& parameter, Loc loc) {
   return cast(x, parameter.use_dtype().value_or(parameter.dtype()), loc);
 }
 
-Array Linear::operator()(const Array& x, Loc loc) const {
-  const DType dtype = weight.use_dtype().value_or(weight.dtype());
-  const Array y = dot(cast(x, dtype, loc), weight, in, dtype, loc);
+std::string Fused::text() const {
+  std::string out = axis;
+  for (const Part& p : parts) out += "," + p.name + ":" + std::to_string(p.count);
+  return out;
+}
+
+namespace {
+
+// y + scale * (x a) b, in the dtype of y. The parts of a fused weight that have no adapter stay as they are.
+Array adapted(const Linear& linear, const Array& x, const Array& y, Loc loc) {
+  const auto added = [&](const Array& part, const LowRank& p) {
+    const Array low = dot(x, p.a, linear.in, x.dtype(), loc);
+    const Array z = cast(dot(low, p.b, kRankAxis, y.dtype(), loc), DType::f32, loc);
+    const Array more = Operand(z, loc) * Operand(p.scale, loc);
+    return cast(Operand(cast(part, DType::f32, loc), loc) + Operand(more, loc), y.dtype(), loc);
+  };
+  if (linear.fused.axis.empty()) return added(y, linear.lora[0]);
+  std::vector<int64_t> counts;
+  for (const Fused::Part& part : linear.fused.parts) counts.push_back(part.count);
+  std::vector<Array> parts = split(y, linear.fused.axis, counts, loc);
+  for (size_t i = 0; i < parts.size(); ++i)
+    for (const LowRank& p : linear.lora)
+      if (p.name == linear.fused.parts[i].name) parts[i] = added(parts[i], p);
+  return concat(parts, linear.fused.axis, loc);
+}
+
+}  // namespace
+
+Array Linear::to(DType result, const Array& x, Loc loc) const {
+  const Array input = cast(x, dtype(), loc);
+  Array y = dot(input, weight, in, result, loc);
+  if (!lora.empty()) y = adapted(*this, input, y, loc);
   if (!bias.valid()) return y;
-  return cast(Operand(y, loc) + Operand(bias, loc), dtype, loc);
+  return cast(Operand(y, loc) + Operand(bias, loc), result, loc);
 }
 
 Array RmsNorm::operator()(const Array& x, Loc loc) const {

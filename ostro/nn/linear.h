@@ -9,11 +9,31 @@
 
 namespace ostro::nn {
 
-// Several maps in one weight: along `axis` it has parts of these sizes, one for each map. Their results lie
-// side by side. It matters to optimizers alone. No axis: one map.
+// The matrices that one weight holds: consecutive ranges of one of its output axes. Their names are those by
+// which users know them ("q_proj"). A weight that is one matrix has one part and no axis.
 struct Fused {
+  struct Part {
+    std::string name;
+    int64_t count = 1;  // indices of the axis
+  };
   std::string axis;
-  std::vector<int64_t> sizes;
+  std::vector<Part> parts;
+
+  std::string text() const;
+};
+
+// The inner axis of an adapter.
+inline constexpr const char* kRankAxis = "rank";
+
+// A low-rank addition to one of the matrices of a Linear (LoRA): scale * (x a) b.
+struct LowRank {
+  Array a;           // [in..., rank]
+  Array b;           // [rank, out...]; of a fused weight, its part of the axis
+  std::string name;  // Fused::Part::name
+  double scale = 1;
+  OSTRO_FIELDS(a, b)
+  OSTRO_STATICS(name, scale)
+  std::string ostro_name() const { return name; }
 };
 
 // y = x w (+ bias), contracted over the named input axes (in this order: it is part of the result).
@@ -21,12 +41,17 @@ struct Linear {
   Array weight;  // [in..., out...]
   Array bias;    // [out...] or empty
   Axes in;
-  Fused fused = {};
-  OSTRO_FIELDS(weight, bias)
-  OSTRO_STATICS(in)
+  Fused fused;                // what the weight holds; may be left out
+  std::vector<LowRank> lora;  // at most one for each part (adapters.h)
+  OSTRO_FIELDS(weight, bias, lora)
+  auto ostro_statics() const { return std::tuple(in, fused.text()); }
 
-  // x is cast to the weight's compute dtype; the result has that dtype too.
-  Array operator()(const Array& x, Loc loc = Loc::current()) const;
+  // x is cast to the weight's compute dtype; the result has that dtype too. What adapters give has it, and is
+  // scaled and added in f32 (numerics.md N1).
+  Array operator()(const Array& x, Loc loc = Loc::current()) const { return to(dtype(), x, loc); }
+  // The same with another dtype of the result. What adapters add has it, too.
+  Array to(DType result, const Array& x, Loc loc = Loc::current()) const;
+  DType dtype() const { return weight.use_dtype().value_or(weight.dtype()); }
 };
 
 // x cast to the dtype in which the parameter is read.

@@ -4,11 +4,11 @@
 #include <string>
 #include <vector>
 
-#include "ostro/nn/linear.h"
+#include "ostro/nn/moe.h"
 
 namespace ostro::nn {
 
-// A parameter as a matrix: rows are the axes that a Linear sums over, columns its other axes. `parts` of
+// A parameter as a matrix: rows are the axes that a Linear sums over, columns its other axes. The parts of
 // `fused` are matrices of their own. No `in`: the parameter is no matrix.
 struct Matrix {
   Axes in;
@@ -19,11 +19,24 @@ struct Matrix {
 template <typename T>
 void add_matrices(const T& tree, std::vector<Matrix>& out) {
   using namespace tree_internal;
+  const auto add = [&](const Array& leaf, Matrix matrix) {
+    if (leaf.valid()) out.push_back(std::move(matrix));
+  };
   if constexpr (std::same_as<T, Linear>) {
-    if (tree.weight.valid()) out.push_back({tree.in, tree.fused});
-    if (tree.bias.valid()) out.emplace_back();
+    add(tree.weight, {tree.in, tree.fused});
+    add(tree.bias, {});
+    for (const LowRank& lora : tree.lora) {
+      add(lora.a, {tree.in, {}});
+      add(lora.b, {{kRankAxis}, {}});
+    }
+  } else if constexpr (std::same_as<T, Moe>) {
+    add_matrices(tree.router, out);
+    add(tree.gate_up, {{"embed"}, {"gate_up", {{"gate_proj"}, {"up_proj"}}}});
+    add(tree.down, {{"mlp"}, {}});
+    add_matrices(tree.shared, out);
+    add(tree.shared_gate, {});
   } else if constexpr (std::same_as<T, Array>) {
-    if (tree.valid()) out.emplace_back();
+    add(tree, {});
   } else if constexpr (IsVector<T>::value) {
     for (const auto& one : tree) add_matrices(one, out);
   } else if constexpr (IsOptional<T>::value) {

@@ -90,8 +90,12 @@ Routed MoeRouter::operator()(const Array& x, Loc loc) const {
     gate = gather(weighing, kExpertsAxis, r.expert, loc);
   }
   if (routing.softmax_chosen) gate = softmax(gate, kSlotAxis, loc);
-  if (routing.renormalize)
-    gate = Operand(gate, loc) / Operand(sum(gate, {kSlotAxis}, Order::kSerial, DType::f32, loc), loc);
+  if (routing.renormalize) {
+    Array total = sum(gate, {kSlotAxis}, Order::kSerial, DType::f32, loc);
+    // Sigmoids may all be zero, a softmax's largest cannot.
+    if (routing.sigmoid) total = Operand(total, loc) + Operand(1e-20f, loc);
+    gate = Operand(gate, loc) / Operand(total, loc);
+  }
   if (routing.scale != 1) gate = Operand(gate, loc) * Operand(routing.scale, loc);
   r.gate = checkpoint_name(gate, "gate");
   return r;

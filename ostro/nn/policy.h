@@ -1,17 +1,18 @@
-// Mixed precision: parameters are held in f32 and read in a compute dtype.
+// Mixed precision: parameters are held in f32 and read in a compute dtype. Those that are not trained may be
+// held in the compute dtype.
 #pragma once
 
 #include "ostro/trace/tree.h"
 
 namespace ostro::nn {
 
-// Tags every f32 leaf of the model with the compute dtype. The first op that reads a tagged leaf casts it
-// (one `use` per program or loop body). Training, evaluation and generation all call this. It also tags when
-// the compute dtype is f32, because on a mesh `use` also gathers the parameter.
+// Tags every leaf of the model that is f32, or has the compute dtype, with the compute dtype. The first op
+// that reads a tagged leaf casts it (one `use` per program or loop body). Training, evaluation and generation
+// all call this. It also tags what needs no cast, because on a mesh `use` also gathers the parameter.
 template <typename Model>
 Model compute(const Model& model, DType dtype) {
   return tree_map(model, [&](const std::string&, const Array& a) {
-    return a.dtype() == DType::f32 ? a.tagged(dtype) : a;
+    return a.dtype() == DType::f32 || a.dtype() == dtype ? a.tagged(dtype) : a;
   });
 }
 

@@ -15,16 +15,33 @@ struct RopeScaling {
   double original_max_position_embeddings = 8192;
 };
 
-// theta^(-2i / head_dim) for i < head_dim / 2, scaled, rounded once to f32. f64 functions of numerics::.
-std::vector<float> rope_frequencies(int64_t head_dim, double theta, const RopeScaling& scaling = {});
+// YaRN: frequencies that turn more than beta_fast times within the original context stay, those that turn
+// less than beta_slow times are divided by the factor, and there is a linear ramp over the indices between.
+struct YarnScaling {
+  double factor = 4;
+  double original_max_position_embeddings = 4096;
+  double beta_fast = 32;
+  double beta_slow = 1;
+  bool truncate = true;  // the ramp's ends are whole indices
+};
 
-// cos and sin of position * frequency, with the axes of the positions and then "half" (head_dim / 2). Made
-// once per program and shared by all layers. angle = f32(position) * frequency, one rounding.
+// theta^(-2i / head_dim) for i < head_dim / 2, scaled, rounded once to f32. f64 functions of numerics::.
+// head_dim: the part of a head that turns.
+std::vector<float> rope_frequencies(int64_t head_dim, double theta, const RopeScaling& scaling = {});
+// All divided by the factor.
+std::vector<float> linear_rope_frequencies(int64_t head_dim, double theta, double factor);
+std::vector<float> yarn_rope_frequencies(int64_t head_dim, double theta, const YarnScaling& scaling);
+
+// cos and sin of position * frequency, with the axes of the positions and then "half" (one for each
+// frequency). Made once per program and shared by all layers. angle = f32(position) * frequency, one
+// rounding.
 struct Rope {
   Array cos, sin;
-  // positions: i32, any axes.
-  static Rope at(const Array& positions, const std::vector<float>& frequencies);
-  // Rotates x [..., head_dim]: its two halves (a, b) become (a cos - b sin, b cos + a sin), in f32.
+  bool interleaved = false;  // pairs are neighbours (0, 1), (2, 3), ... instead of (i, i + half)
+  // positions: i32, any axes. cos and sin are multiplied by `scale` unless it is 1.
+  static Rope at(const Array& positions, const std::vector<float>& frequencies, double scale = 1);
+  // Rotates x [..., head_dim]: the pairs (a, b) of its first 2 * half elements become (a cos - b sin,
+  // b cos + a sin), in f32; the rest stays.
   Array operator()(const Array& x, Loc loc = Loc::current()) const;
 };
 

@@ -47,7 +47,9 @@ class Muon final : public UpdateRule {
     const nn::Fused& fused = parameter.matrix.fused;
     MatrixAxes axes = matrix_axes(parameter);
     if (fused.axis.empty()) return orthogonal(u, axes);
-    if (std::all_of(fused.sizes.begin(), fused.sizes.end(), [](int64_t n) { return n == 1; })) {
+    std::vector<int64_t> counts;
+    for (const nn::Fused::Part& part : fused.parts) counts.push_back(part.count);
+    if (std::all_of(counts.begin(), counts.end(), [](int64_t n) { return n == 1; })) {
       std::erase(axes.columns, fused.axis);
       return orthogonal(u, axes);
     }
@@ -55,7 +57,7 @@ class Muon final : public UpdateRule {
     const std::string whole = "matrix_parts";
     std::replace(axes.columns.begin(), axes.columns.end(), fused.axis, whole);
     std::vector<Array> parts;
-    for (const Array& part : split(rename(u, fused.axis, whole), whole, fused.sizes))
+    for (const Array& part : split(rename(u, fused.axis, whole), whole, counts))
       parts.push_back(orthogonal(part, axes));
     return rename(concat(parts, whole), whole, fused.axis);
   }

@@ -2,10 +2,13 @@
 
 #include <fmt/format.h>
 
+#include <fmt/ranges.h>
+
 #include <algorithm>
 #include <limits>
 #include <map>
 
+#include "ostro/config/glob.h"
 #include "ostro/numerics/functions.h"
 #include "ostro/optim/matrix_axes.h"
 #include "ostro/optim/schedule.h"
@@ -47,7 +50,7 @@ namespace {
 
 bool in_group(const GroupOptions& group, const std::string& path) {
   return std::any_of(group.parameters.begin(), group.parameters.end(),
-                     [&](const std::string& glob) { return glob_matches(glob, path); });
+                     [&](const std::string& glob) { return config::glob_matches(glob, path); });
 }
 
 }  // namespace
@@ -150,22 +153,13 @@ std::vector<float> step_scalars(const OptimizerOptions& options, int64_t step, i
   return out;
 }
 
-bool glob_matches(std::string_view pattern, std::string_view text) {
-  if (pattern.empty()) return text.empty();
-  if (pattern[0] != '*')
-    return !text.empty() && text[0] == pattern[0] && glob_matches(pattern.substr(1), text.substr(1));
-  for (size_t skip = 0; skip <= text.size(); ++skip)
-    if (glob_matches(pattern.substr(1), text.substr(skip))) return true;
-  return false;
-}
-
 Status check_groups(const CommonOptions& o, const std::vector<std::string>& paths) {
   std::map<std::string, std::string> taken;  // path -> group
   for (const auto& [name, group] : o.groups)
     for (const std::string& glob : group.parameters) {
       bool found = false;
       for (const std::string& path : paths) {
-        if (!glob_matches(glob, path)) continue;
+        if (!config::glob_matches(glob, path)) continue;
         found = true;
         if (const auto [at, is_new] = taken.try_emplace(path, name); !is_new && at->second != name)
           return invalid_argument(
@@ -175,8 +169,8 @@ Status check_groups(const CommonOptions& o, const std::vector<std::string>& path
       }
       if (!found)
         return invalid_argument(
-            fmt::format("optimizer.groups.{}.parameters: \"{}\" matches no parameter; they are {}", name,
-                        glob, fmt::join(paths, ", ")));
+            fmt::format("optimizer.groups.{}.parameters: \"{}\" matches no trained parameter; they are {}",
+                        name, glob, fmt::join(paths, ", ")));
     }
   return Status();
 }
@@ -184,7 +178,7 @@ Status check_groups(const CommonOptions& o, const std::vector<std::string>& path
 bool decays(const CommonOptions& o, const std::string& path) {
   if (o.weight_decay_modules) {
     for (const std::string& word : *o.weight_decay_modules)
-      if (glob_matches(word, path)) return true;
+      if (config::glob_matches(word, path)) return true;
     return false;
   }
   for (const char* word : {"norm", "embedding", "bias"})

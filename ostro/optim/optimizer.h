@@ -67,7 +67,4 @@ Status check_groups(const CommonOptions& options, const std::vector<std::string>
 // embeddings and biases. It is a list of globs: to paths that match one of them (* matches any text).
 bool decays(const CommonOptions& options, const std::string& path);
 
-// "*" matches any text, "/" included; everything else stands for itself.
-bool glob_matches(std::string_view pattern, std::string_view text);
-
 }  // namespace ostro::optim

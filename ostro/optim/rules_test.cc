@@ -177,7 +177,7 @@ TEST_CASE("groups: rates, decay and clipping of their own; globs that match noth
   CHECK(check_groups(o, paths).ok());
   o.groups["slow"].parameters = {"*/e"};
   CHECK(check_groups(o, paths).error().message().find(
-            "optimizer.groups.slow.parameters: \"*/e\" matches no parameter") == 0);
+            "optimizer.groups.slow.parameters: \"*/e\" matches no trained parameter") == 0);
   o.groups["slow"].parameters = {"*/b"};
   CHECK(check_groups(o, paths).error().message().find("model/b is in the groups clipped and slow") !=
         std::string::npos);

@@ -9,15 +9,6 @@ namespace {
 
 int64_t divide_up(int64_t n, int64_t d) { return (n + d - 1) / d; }
 
-// How many of `count` leaves each coordinate takes, so that each holds whole subtrees of the tree over the
-// leaves (numerics.md N8): a power of two with which exactly `workers` coordinates get leaves. 0: there is
-// none.
-int64_t subtree(int64_t count, int64_t workers) {
-  for (int64_t s = 1; s <= count; s *= 2)
-    if (divide_up(count, s) == workers) return s;
-  return 0;
-}
-
 int64_t count_in(const Cells& table, std::string_view axis) {
   for (const auto& [name, count] : table)
     if (name == axis) return count;
@@ -25,6 +16,12 @@ int64_t count_in(const Cells& table, std::string_view axis) {
 }
 
 }  // namespace
+
+int64_t subtree(int64_t count, int64_t workers) {
+  for (int64_t s = 1; s <= count; s *= 2)
+    if (divide_up(count, s) == workers) return s;
+  return 0;
+}
 
 bool Split::over(const std::vector<std::string>& mesh_axes) const {
   return split() && std::find(mesh_axes.begin(), mesh_axes.end(), mesh_axis) != mesh_axes.end();

@@ -31,6 +31,11 @@ struct Split {
   bool operator==(const Split& other) const { return mesh_axis == other.mesh_axis && bounds == other.bounds; }
 };
 
+// How many of `count` leaves each coordinate takes, so that each holds whole subtrees of the tree over the
+// leaves (numerics.md N8): a power of two with which exactly `workers` coordinates get leaves. 0: there is
+// none.
+int64_t subtree(int64_t count, int64_t workers);
+
 // One Split per axis of a Shape.
 using Layout = std::vector<Split>;
 

@@ -2,7 +2,7 @@
 #pragma once
 
 #include "ostro/grad/value_and_grad.h"
-#include "ostro/models/llama.h"
+#include "ostro/models/decoder/decoder.h"
 #include "ostro/models/model_functions.h"
 #include "ostro/spmd/parts_for_test.h"
 
@@ -10,21 +10,19 @@ namespace ostro::spmd {
 
 inline constexpr int64_t kLlamaVocab = 44;
 
-// parameters, tokens, targets, weights -> loss, weight, gradients.
-inline ir::Program test_llama(bool tied, DType compute, int64_t pos, numerics::LeafTable leaves,
-                              size_t* parameters) {
-  models::LlamaOptions o;
+// parameters, tokens, targets, weights -> loss, weight, gradients. Widths are small; layers, kinds and tying
+// are those of `o`.
+inline ir::Program test_decoder(models::DecoderOptions o, DType compute, int64_t pos,
+                                numerics::LeafTable leaves, size_t* parameters) {
   o.seq_len = pos;
   o.hidden_dim = 20;
   o.intermediate_dim = 28;
-  o.num_layers = 2;
   o.num_heads = 4;
   o.num_kv_heads = 2;
   o.head_dim = 6;
-  o.tie_word_embeddings = tied;
   o.z_loss_weight = 1e-3;
   check_ok(o.resolve());
-  const models::ModelFunctions model = models::model_functions<models::Llama>(o, kLlamaVocab, compute);
+  const models::ModelFunctions model = models::model_functions<models::Decoder>(o, kLlamaVocab, compute);
   const size_t n = *parameters = model.shapes.size();
   std::vector<Shape> shapes = model.shapes;
   const std::vector<Axis> rows = {{"batch", 2}, {"pos", pos}};
@@ -46,6 +44,14 @@ inline ir::Program test_llama(bool tied, DType compute, int64_t pos, numerics::L
   p.result_names = {"loss_sum", "weight"};
   p.result_names.insert(p.result_names.end(), model.paths.begin(), model.paths.end());
   return p;
+}
+
+inline ir::Program test_llama(bool tied, DType compute, int64_t pos, numerics::LeafTable leaves,
+                              size_t* parameters) {
+  models::DecoderOptions o;
+  o.num_layers = 2;
+  o.tie_word_embeddings = tied;
+  return test_decoder(o, compute, pos, std::move(leaves), parameters);
 }
 
 inline PartitionOptions llama_options(const ir::Program& p, size_t parameters) {

@@ -4,7 +4,8 @@
 //
 // OSTRO_FIELDS makes the struct a tree: its leaves have names and can be listed and replaced. Vectors and
 // optionals of trees are trees. An empty Array (a bias that is not there) is not a leaf. Members that are
-// neither arrays nor trees change the jit key only when they are listed in OSTRO_STATICS.
+// neither arrays nor trees change the jit key only when they are listed in OSTRO_STATICS. An element of a
+// vector has its index as its name, or what its function `ostro_name()` returns.
 #pragma once
 
 #include <fmt/core.h>
@@ -40,6 +41,11 @@ template <typename T>
 concept HasStatics = requires(const T& t) { t.ostro_statics(); };
 
 template <typename T>
+concept HasName = requires(const T& t) {
+  { t.ostro_name() } -> std::convertible_to<std::string>;
+};
+
+template <typename T>
 struct IsVector : std::false_type {};
 template <typename T>
 struct IsVector<std::vector<T>> : std::true_type {};
@@ -51,6 +57,15 @@ struct IsOptional<std::optional<T>> : std::true_type {};
 inline std::string join_path(const std::string& path, const std::string& name) {
   if (path.empty() || name.empty()) return path + name;
   return path + "/" + name;
+}
+
+// The name of element i of a vector.
+template <typename T>
+std::string element_name(const T& element, size_t i) {
+  if constexpr (HasName<T>)
+    return element.ostro_name();
+  else
+    return std::to_string(i);
 }
 
 template <typename T>
@@ -83,7 +98,7 @@ void for_each_leaf(T& tree, Visitor&& visit, const std::string& path = "") {
     if (tree.valid()) visit(path, tree);
   } else if constexpr (IsVector<Bare>::value) {
     for (size_t i = 0; i < tree.size(); ++i)
-      for_each_leaf(tree[i], visit, join_path(path, std::to_string(i)));
+      for_each_leaf(tree[i], visit, join_path(path, element_name(tree[i], i)));
   } else if constexpr (IsOptional<Bare>::value) {
     if (tree) for_each_leaf(*tree, visit, path);
   } else if constexpr (HasFields<T>) {

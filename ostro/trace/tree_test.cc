@@ -32,6 +32,13 @@ struct Nest {
   OSTRO_FIELDS(list, maybe, last)
 };
 
+struct Named {
+  Array value;
+  std::string name;
+  OSTRO_FIELDS(value)
+  std::string ostro_name() const { return name; }
+};
+
 Array scalar(float v) { return f32({}, {v}); }
 
 Nest nest() {
@@ -57,6 +64,8 @@ TEST_CASE("paths and order; empty arrays and absent members are no leaves") {
   n.maybe.reset();
   CHECK(paths(n).size() == 4);
   CHECK(paths(scalar(1)) == std::vector<std::string>{""});
+  const std::vector<Named> named = {{scalar(1), "q_proj"}, {scalar(2), "v_proj"}};
+  CHECK(paths(named) == std::vector<std::string>{"q_proj/value", "v_proj/value"});
 }
 
 TEST_CASE("leaves are put back in the same places; the original keeps its own") {

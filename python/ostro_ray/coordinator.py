@@ -19,6 +19,7 @@ class Coordinator:
         self.address = None  # HOST:PORT, once it listens
         self.ranks = {}  # (host, pid) -> rank, in the epoch that goes on
         self.refused = set()  # of (host, pid)
+        self.silent = set()  # the same: workers that do not answer, and are not in the run any more
         self.listening = asyncio.Event()
 
     async def run(self):
@@ -44,6 +45,8 @@ class Coordinator:
             self.ranks = {(m["host"], m["pid"]): m["rank"] for m in event["members"]}
         elif event["event"] == "refused":
             self.refused.add((event["host"], event["pid"]))
+        elif event["event"] == "silent":
+            self.silent.add((event["host"], event["pid"]))
 
     def stop(self):
         """Has it ask the workers to save and to end."""

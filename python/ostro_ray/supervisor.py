@@ -137,13 +137,14 @@ class Supervisor:
                 f"{self.running()} run; {cluster.room_text(self.need)}")
 
     async def watch(self):
-        """Has workers leave nodes that will go. Says when the cluster has no room for min_workers; 1, the end of the
+        """Has workers leave nodes that will go, and ends those that do not answer. Says when the cluster has no room for min_workers; 1, the end of the
         run, when that lasts."""
         since, said = None, float("-inf")
         while True:
             await asyncio.sleep(LOOK)
             gone = cluster.draining()
             for worker in self.workers.values():
+                worker.end_silent()
                 if worker.place is not None and worker.place["node"] in gone:
                     worker.leave(signal.SIGTERM)
             now = time.monotonic()

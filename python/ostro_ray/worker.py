@@ -1,5 +1,6 @@
 """One worker, as the supervisor sees it: an actor, and the process that it runs."""
 
+import signal
 import time
 
 import ray
@@ -55,6 +56,13 @@ class Worker:
         if self.pid and not self._leaving:
             self._leaving = True
             self.signal(number)
+
+    def end_silent(self):
+        """Kills its process if it does not answer: a stopped one would keep its place for ever."""
+        if self.pid and self._key() in self._coordinator.silent:
+            self._coordinator.silent.remove(self._key())
+            say(f"{self.name()} is silent: it is killed")
+            self.signal(signal.SIGKILL)
 
     def kill(self):
         ray.kill(self._actor, no_restart=True)

@@ -49,7 +49,8 @@ def start_worker(place, run, port):
 
 
 def check_run(place):
-    """Two workers, a third that joins and leaves again, one that is killed, and one that takes its place."""
+    """Two workers, a third that joins and leaves again, one that is killed, and one that takes its place, which is
+    stopped for longer than its lease."""
     reference = place.train("alone", OPTIONS)
     coordinator = Coordinator(place, "run", ["--max_workers", "3"])
     workers = []
@@ -81,6 +82,11 @@ def check_run(place):
               f"lost is {lost}")
         fourth = start()
         epoch_of([first, fourth])
+        fourth.send_signal(signal.SIGSTOP)
+        check(wait_for(lambda: coordinator.events("silent"))[0]["pid"] == fourth.pid, "another is silent")
+        epochs = len(coordinator.events("epoch"))
+        fourth.send_signal(signal.SIGCONT)  # nobody killed it, so it comes back
+        wait_for(lambda: len(coordinator.events("epoch")) > epochs)
         for worker in (first, fourth):
             check(worker.wait(timeout=120) == 0, f"a worker ended with {worker.returncode}")
         check({e["pid"] for e in coordinator.events("joined")} == {w.pid for w in workers}, "others joined")

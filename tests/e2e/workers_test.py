@@ -147,17 +147,24 @@ def check_strangers(place):
         workers = wait_for(lambda: workers_of("strangers"))
         address = next(iter(workers.values()))[3]
 
-        def stranger(secret, more):
+        def stranger(secret, more, wanted):
             done = subprocess.run([place.ostro, "worker", "--coordinator", address,
                                    *place.words("strangers", options + more)],
                                   env=place.environment({"OSTRO_JOB_SECRET": secret}), text=True, timeout=60,
                                   capture_output=True, check=False)
             check(done.returncode not in (0, 75), f"a stranger joined: {done.stdout}{done.stderr}")
-            return done.stderr
+            check(re.search(wanted, done.stderr), f"'{wanted}' is not in {done.stderr}")
 
-        check("secret" in stranger("wrong", []), "a wrong secret is not named")
-        text = stranger("right", ["--trainer.seed", "1"])
-        check("configuration" in text, f"another configuration is not named: {text}")
+        stranger("wrong", [], "the secret is wrong: start all with the same OSTRO_JOB_SECRET")
+        stranger("right", ["--trainer.seed", "1"], r"'trainer\.seed' is '1' on .*, but '0' on .* \(pid \d+\)")
+        stranger("right", ["--trainer.mesh.exchange", "layer"],
+                 r"'trainer\.mesh and what is split over it' is '.*layer.*' on .*, but '.*step.*' on ")
+        # A host that does not have the shared file system: the same path, another folder.
+        place_file = place.top / "runs" / "strangers" / "coordinator.place"
+        kept = place_file.read_text()
+        place_file.write_text("of another folder")
+        stranger("right", [], r"'the folder .*, seen by its coordinator\.place,' is 'of another folder' on")
+        place_file.write_text(kept)
         out, _ = process.communicate(timeout=120)
     finally:
         if process.poll() is None:
@@ -167,6 +174,13 @@ def check_strangers(place):
     for words, wanted in [
             (["launch", "local", "--workers", "3", *place.words("mesh", MESHES["model 2"][1])],
              r"trainer\.mesh\.axes: .*2 x n workers, and there are 3; use a multiple of 2"),
+            (["launch", "local", "--workers", "4", *place.words("mesh", [
+                *MESHES["model 2"][1], "--trainer.mesh.axes", "{data: 1, model: 4}", "--numerics.leaves",
+                "{kv_heads: 4, mlp: 2, vocab: 4}"])],
+             r"numerics\.leaves\.mlp: mlp is cut into 2 leaves, which the 4 workers of the mesh axis model cannot "
+             r"share; set numerics\.leaves\.mlp to 4"),
+            (["launch", "local", "--workers", "2", *place.words("strangers", ["--trainer.seed", "7"])],
+             r"runs/strangers holds a run with other options, .*trainer\.seed is 0 there and 7 here"),
             (["launch", "local", "--workers", "0", *place.words("mesh", [])], "--workers: 0"),
             (["worker", "--coordinator", "nowhere", *place.words("mesh", [])], "ADDRESS:PORT"),
             (["train", *place.words("mesh", ["--trainer.axis_resources", "{pos: contxt}"])], "contxt"),

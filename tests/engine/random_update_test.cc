@@ -55,7 +55,7 @@ RandomUpdate random_update(Rng& rng, optim::OptimizerOptions options, uint64_t s
     if (shape.axes.size() > 1 && rng.chance(0.7)) {
       matrix.in = {shape.axes[0].name};
       const Axis& last = shape.axes.back();
-      if (rng.chance(0.4) && last.size > 2) matrix.fused = {last.name, {last.size - 2, 1, 1}};
+      if (rng.chance(0.4) && last.size > 2) matrix.fused = {last.name, {{"q", last.size - 2}, {"k"}, {"v"}}};
     }
     parameters.push_back({"model/" + std::to_string(i) + (i % 2 == 0 ? "/weight" : "/norm"), shape, matrix});
   }

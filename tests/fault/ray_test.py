@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
-"""tests/fault/ray_test.py --ostro PROGRAM: `ostro launch ray` trains on a real Ray cluster of two nodes, both on this
-machine. Kills a worker, an actor and the coordinator, in an order that OSTRO_TEST_SEED draws, adds nodes, kills one and
-drains one: the run ends, and its chain is that of `ostro train` byte for byte. Then what a cluster may lack: one clear error each.
+"""tests/fault/ray_test.py --ostro PROGRAM [--faults N] [--seed N] [--log FILE]: `ostro launch ray` trains on a real Ray
+cluster of two nodes, both on this machine. Kills a worker, an actor and the coordinator, in an order that OSTRO_TEST_SEED
+draws, adds nodes, kills one and drains one: the run ends, and its chain is that of `ostro train` byte for byte. Then what
+a cluster may lack: one clear error each. --faults does only so many drawn faults in one run (ray_chaos.py).
 
 Needs Ray (scripts/setup.sh --python). Its nodes listen at 127.0.0.2 and up."""
 
@@ -17,7 +18,8 @@ import tempfile
 import time
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
-sys.path.insert(0, str(ROOT / "tests" / "e2e"))
+sys.path[:0] = [str(ROOT / "tests" / "e2e"), str(ROOT / "tests" / "fault")]
+from ray_chaos import Chaos, long_enough  # noqa: E402
 from workers_test import Place, check, steps_of, wait_for, workers_of  # noqa: E402
 
 try:
@@ -54,6 +56,14 @@ def processes_with(wanted):
     return sorted(found)
 
 
+def drain(cluster, node):
+    """What the autoscaler does with an instance that is going to be preempted."""
+    accepted, why = GcsClient(address=cluster.address).drain_node(
+        node.node_id, autoscaler_pb2.DrainNodeReason.Value("DRAIN_NODE_REASON_PREEMPTION"), "preempted",
+        (time.time_ns() // 1_000_000) + 60_000)
+    check(accepted, f"a node cannot be drained: {why}")
+
+
 class Launch:
     """A launcher in the background."""
 
@@ -66,19 +76,19 @@ class Launch:
                  *place.words(run, options)],
                 env=place.environment(python | (settings or {})), stdin=subprocess.DEVNULL, stdout=log, stderr=log)
 
-    def wait_for(self, what, told):
+    def wait_for(self, what, told, seconds=60):
         def there():
             check(self.process.poll() is None, f"{self.run}: ended while waiting for {told}\n{self.log.read_text()}")
             return what()
-        end = time.monotonic() + 60
+        end = time.monotonic() + seconds
         while not (found := there()):
             check(time.monotonic() < end, f"{self.run}: waited in vain for {told}\n{self.log.read_text()}")
             time.sleep(0.01)
         return found
 
-    def end(self, wanted=0):
+    def end(self, wanted=0, seconds=120):
         try:
-            self.process.wait(timeout=120)
+            self.process.wait(timeout=seconds)
         except subprocess.TimeoutExpired:
             check(False, f"{self.run}: does not end\n{self.log.read_text()}")
         text = self.log.read_text()
@@ -114,11 +124,7 @@ def faults(launch, cluster, nodes, rng):
         launch.wait_for(lambda: len(workers_of(run)) == 2, "the end of the lost node's worker")
 
     def drain_node():
-        """What the autoscaler does with an instance that is going to be preempted."""
-        accepted, why = GcsClient(address=cluster.address).drain_node(
-            nodes[1].node_id, autoscaler_pb2.DrainNodeReason.Value("DRAIN_NODE_REASON_PREEMPTION"), "preempted",
-            (time.time_ns() // 1_000_000) + 60_000)
-        check(accepted, f"a node cannot be drained: {why}")
+        drain(cluster, nodes[1])
         launch.wait_for(lambda: "has left" in launch.log.read_text(), "a worker that leaves")
 
     drawn = [("kill a worker", lambda: kill("worker", list(workers_of(run)))),
@@ -146,6 +152,26 @@ def check_faults(place, cluster, nodes, rng, reference):
     check("run hash: " in text, f"no hash is told\n{text}")
     check(len(text) < 20_000, f"the launcher prints {len(text)} characters")
     print("the chain is that of one process")
+
+
+def check_chaos(place, cluster, nodes, rng, faults, log):
+    options = long_enough(faults)
+    reference = place.train("chaos-alone", options, seconds=200 + 100 * faults)
+    # A name that no other test on this machine has: its processes are found by it.
+    launch = Launch(place, cluster, f"chaos-{os.getpid()}", options)
+    begin = time.monotonic()
+    try:
+        chaos = Chaos(launch, cluster, nodes, rng, (processes_with, node_settings, lambda node: drain(cluster, node)), log)
+        chaos.run(faults)
+        text = launch.end(seconds=120 + 60 * faults)
+    finally:
+        launch.kill()
+        if log is not sys.stdout:
+            pathlib.Path(f"{log.name}.launcher").write_text(launch.log.read_text())
+    check(place.chain(launch.run) == reference, f"another chain\n{text}")
+    check("run hash: " in text, f"no hash is told\n{text}")
+    print(f"{faults} drawn faults on a Ray cluster in {time.monotonic() - begin:.0f} s: the run ended, with the chain of one "
+          f"process; {text.count('resuming')} times from a checkpoint", file=log, flush=True)
 
 
 def check_stop(place, cluster, reference):
@@ -200,18 +226,26 @@ def check_errors(place, cluster):
 def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("--ostro", required=True)
+    parser.add_argument("--faults", type=int, default=0)
+    parser.add_argument("--seed", type=int)
+    parser.add_argument("--log")
     args = parser.parse_args()
-    seed = int(os.environ.get("OSTRO_TEST_SEED", "1"))
+    seed = args.seed if args.seed is not None else int(os.environ.get("OSTRO_TEST_SEED", "1"))
+    log = open(args.log, "w") if args.log else sys.stdout
     full = os.environ.get("OSTRO_TEST_SIZE", "sample") != "sample"
     print(f"seed {seed}")
     with tempfile.TemporaryDirectory() as folder:
         place = Place(args.ostro, pathlib.Path(folder))
-        reference = place.train("alone", LONG)
+        reference = None if args.faults else place.train("alone", LONG)
         cluster = Cluster(initialize_head=True, head_node_args=node_settings(2) | {
             "include_dashboard": False, "_system_config": HEALTH, "temp_dir": f"{folder}/ray"})
         try:
             nodes = [cluster.add_node(**node_settings(3))]
             cluster.wait_for_nodes()
+            if args.faults:
+                print(f"seed {seed}", file=log, flush=True)
+                check_chaos(place, cluster, nodes, random.Random(seed), args.faults, log)
+                return
             check_errors(place, cluster)
             check_faults(place, cluster, nodes, random.Random(seed), reference)
             if full:
@@ -219,6 +253,9 @@ def main():
                 check_stop(place, cluster, reference)
                 check_planted(place, cluster, reference)
         finally:
+            # A raylet takes half a minute to end by itself, one after another.
+            for node in [*cluster.worker_nodes, cluster.head_node]:
+                cluster.remove_node(node, allow_graceful=False)
             cluster.shutdown()
 
 

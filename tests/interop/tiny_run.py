@@ -60,7 +60,7 @@ class TinyRun:
             "numerics": {"leaf_examples": 2},
         }
         for section, values in sections.items():
-            config[section].update(values)
+            config.setdefault(section, {}).update(values)
         self.config = config
         self.config_path = self.directory / f"{name}.yaml"
         self.config_path.write_text(json.dumps(config, indent=1))  # JSON is YAML

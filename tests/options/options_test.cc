@@ -3,16 +3,19 @@
 // the command line and the log do not count.
 #include <doctest/doctest.h>
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <chrono>
 #include <map>
 #include <nlohmann/json.hpp>
 #include <set>
 
+#include "ostro/base/test_size.h"
 #include "ostro/cpu/engine/engine.h"
 #include "ostro/io/files/forwarding_file_system.h"
 #include "ostro/io/files/memory_file_system.h"
 #include "ostro/io/files/path.h"
+#include "ostro/models/decoder/families.h"
 #include "ostro/tokenizer/files/files.h"
 #include "ostro/tokenizer/files/trainer.h"
 #include "ostro/train/record/chain.h"
@@ -114,6 +117,9 @@ constexpr const char* kSkipsRows = "data.on_bad_row";
 
 // What it does is to refuse runs that are too long.
 constexpr const char* kLimitsLength = "data.stop_strategy";
+
+// Llama's default is what other families have by default, too; this one has biases.
+constexpr const char* kOtherModel = "qwen2";
 
 std::string words(int number, int count, int shift) {
   static const char* const kWords[] = {"the", "cat", "sat",  "on",   "a",  "mat",
@@ -227,12 +233,24 @@ class NotesCheckpoints final : public io::ForwardingFileSystem {
   std::set<std::string> completed_;
 };
 
+// A run of the base configuration, for the option that begins with another run's parameters.
+void write_other_run(io::FileSystem& fs, runtime::Engine& engine) {
+  Settings settings = kBase;
+  settings.push_back({"trainer.log_dir", "earlier"});
+  const auto config = load_train_config("", settings);
+  REQUIRE(config.ok());
+  const auto run = Run::open(*config, {fs, engine});
+  REQUIRE_MESSAGE(run.ok(), run.error().message());
+  REQUIRE((*run)->train({}).ok());
+}
+
 Seen observe(const Settings& settings, runtime::Engine& engine) {
   io::MemoryFileSystem memory;
   NotesCheckpoints fs(memory);
   write_files(fs);
   auto config = load_train_config("", settings);
   REQUIRE_MESSAGE(config.ok(), config.error().message());
+  if (config->trainer.initialize_from) write_other_run(fs, engine);
   Seen seen;
   seen.canonical = config::canonical_config(*config);
   const std::string directory = run_directory(*config);
@@ -312,18 +330,33 @@ TEST_CASE("every option changes what its declaration says, and nothing else") {
   auto engine = cpu::make_cpu_engine({.isa = {}, .threads = 1, .generated_code = false});
   REQUIRE(engine.ok());
   std::map<std::string, Seen> baselines;
+  // Options of the first two families, which have all of them, and of a sample of the others.
+  std::set<std::string> families = {"llama", "decoder"};
+  std::vector<std::string> others;
+  for (const models::Family& f : models::families())
+    if (!families.contains(std::string(f.name))) others.emplace_back(f.name);
+  for (size_t i = 0; i < sized<size_t>(2, others.size(), others.size()); ++i)
+    families.insert(others[(test_seed() + 5 * i) % others.size()]);
+  MESSAGE("families: " << fmt::format("{}", fmt::join(families, ", ")));
   std::set<std::string> declared;  // optimizers have many options in common
   int changed = 0;
   for (const config::OptionInfo& option : config::list_options(TrainConfig())) {
     CAPTURE(option.path);
     if (!declared.insert(option.path + ": " + option.help).second) continue;
     config::Override change{option.path, option.other_value};
+    if (option.path == "model.type") change.value = kOtherModel;
+    const std::string family =
+        !option.selects.empty() && option.selects[0].first == "model.type" ? option.selects[0].second : "";
+    if (!family.empty() && !families.contains(family)) continue;
     if (option.path.find("[]") != std::string::npos) {
       const auto inside = kInsideLists.find(option.path);
       REQUIRE_MESSAGE(inside != kInsideLists.end(), "name a list that shows this option in kInsideLists");
       change = inside->second;
     }
     Settings base = kBase;
+    // Not every family has heads of both kinds.
+    if (!family.empty() && !models::family_of(family).shows("num_kv_heads"))
+      std::erase_if(base, [](const config::Override& o) { return o.path == "model.num_kv_heads"; });
     if (const std::string prefix = "optimizer.groups.<name>."; option.path.starts_with(prefix)) {
       const std::string inside = option.path.substr(prefix.size());
       // Which parameters are in a group shows only if the group differs from the rest.

@@ -72,7 +72,9 @@ Interpreter::Flow Interpreter::execute(const Stmt& s, Scope& scope, std::string&
         break;
       }
       case StmtKind::kPrint: {
-        const std::string text = to_text(evaluate(*s.expr, scope));
+        const Value value = evaluate(*s.expr, scope);
+        if (options_.strict_undefined && value.is_undefined()) throw TemplateError(value.undefined_message());
+        const std::string text = to_text(value);
         charge(text.size());
         out += text;
         break;

@@ -25,6 +25,8 @@ struct RenderOptions {
   std::optional<int64_t> now =
       // time for strftime_now, in seconds since 1970 (UTC); without it there is no such function
       std::nullopt;
+  // Printing a missing name or key is an error, as with jinja2's StrictUndefined.
+  bool strict_undefined = false;
 };
 
 struct Rendered {

@@ -146,10 +146,10 @@ void Args::positional(const std::string& name, std::vector<std::string>* out, co
 
 void Args::config_overrides() { state_->takes_overrides = true; }
 
-void Args::config() {
+void Args::config(bool required) {
   state_->takes_config = true;
   config_overrides();
-  option("--config", &state_->config_file, "FILE", "configuration (YAML)", kRequired);
+  option("--config", &state_->config_file, "FILE", "configuration (YAML)", required);
 }
 
 std::optional<int> Args::parse() {
@@ -187,6 +187,8 @@ Result<train::TrainConfig> Args::load_config() const {
   OSTRO_CHECK(state_->takes_config, "load_config() of a command that takes no configuration");
   return train::load_train_config(state_->config_file, state_->overrides, state_->models);
 }
+
+bool Args::has_config() const { return !state_->config_file.empty(); }
 
 const std::vector<config::Override>& Args::overrides() const { return state_->overrides; }
 

@@ -59,7 +59,7 @@ class Args {
   void positional(const std::string& name, std::vector<std::string>* out, const std::string& help);
 
   // --config FILE and --a.b.c VALUE: the configuration, whose options --help lists.
-  void config();
+  void config(bool required = kRequired);
   // --a.b.c VALUE alone, for a command that names its configurations in another way: see overrides().
   void config_overrides();
 
@@ -67,8 +67,9 @@ class Args {
   // was printed).
   std::optional<int> parse();
 
-  // After parse(): the configuration, read and resolved.
+  // After parse(): the configuration, read and resolved; whether one was named.
   Result<train::TrainConfig> load_config() const;
+  bool has_config() const;
 
   // After parse(): the words that name overrides.
   const std::vector<config::Override>& overrides() const;

@@ -7,12 +7,14 @@
 #include "ostro/base/log.h"
 #include "ostro/cli/main/commands.h"
 #include "ostro/cli/main/exit_code.h"
+#include "ostro/cli/model/eval_tasks.h"
 #include "ostro/cli/shared/build_progress.h"
 #include "ostro/cli/shared/engine_choice.h"
 #include "ostro/eval/loaded_model.h"
 #include "ostro/eval/token_log_probs.h"
 #include "ostro/io/s3/routing_file_system.h"
 #include "ostro/train/programs/programs.h"
+#include "ostro/train/programs/run_model.h"
 #include "ostro/train/step/batches.h"
 #include "ostro/train/step/evaluate.h"
 
@@ -34,7 +36,7 @@ Result<Evaluation> evaluate(const train::TrainConfig& config, const std::string&
   ASSIGN_OR_RETURN(const train::DataAccess data, train::open_data(fs, config, build));
   line.end();
   const int64_t vocab = data.tokenizer->vocab_size();
-  const models::ModelFunctions model = config.model_options().functions(vocab, train::compute_dtype(config));
+  const models::ModelFunctions model = train::run_model(config, vocab);
   ASSIGN_OR_RETURN(const eval::Parameters parameters,
                    eval::load_or_init(fs, checkpoint, config, model, *engine, trust));
   ASSIGN_OR_RETURN(const train::HeldOut held_out,
@@ -58,26 +60,77 @@ Result<Evaluation> evaluate(const train::TrainConfig& config, const std::string&
   return out;
 }
 
+// Words that only one of the two kinds of evaluation takes.
+Status check_words(const EvalTasksRequest& request, const Args& args, const std::string& per_token) {
+  if (request.tasks.empty()) {
+    if (!args.has_config())
+      return invalid_argument(
+          "--config (held-out text of a configuration) or --tasks (a task file) is missing");
+    if (request.checkpoints.size() > 1)
+      return invalid_argument(
+          "several checkpoints are compared on the tasks of a task file; add --tasks, or name one");
+    if (!request.out.empty() || !request.samples.empty() || !request.only.empty() || request.limit ||
+        !request.tokenizer.empty() || request.all_checkpoints)
+      return invalid_argument(
+          "--out, --samples, --only, --limit, --tokenizer and --all_checkpoints belong to --tasks; add it");
+    return {};
+  }
+  if (args.has_config() || !args.overrides().empty())
+    return invalid_argument(
+        "--tasks takes the model's configuration from its checkpoint; leave out --config and what overrides "
+        "it");
+  if (!per_token.empty())
+    return invalid_argument("--per_token belongs to --config; with --tasks use --samples");
+  return {};
+}
+
 }  // namespace
 
 int eval_command(Args args) {
-  std::string checkpoint, per_token;
-  bool json = false, unchecked = false;
+  std::string per_token;
+  EvalTasksRequest request;
+  bool unchecked = false;
   args.summary(
-      "Loss of a checkpoint on the configuration's held-out text, in nats a token and bits a byte. The\n"
-      "model is the configuration's; the checkpoint must have its shapes. The token store is built first\n"
-      "where it is not there.");
-  args.option("--checkpoint", &checkpoint, "K", eval::kWhereOrInitHelp, Args::kRequired);
-  args.flag("--json", &json, "print one JSON object");
+      "With --config: loss of a checkpoint on the configuration's held-out text, in nats a token and bits a\n"
+      "byte. The model is the configuration's; the checkpoint must have its shapes. The token store is "
+      "built\n"
+      "first where it is not there.\n"
+      "With --tasks: bits per byte of corpora, choices by log-likelihood and generated answers, as a task "
+      "file\n"
+      "says (docs/evaluate.md); of two checkpoints also the paired differences with 95 % intervals.");
+  args.option("--checkpoint", &request.checkpoints, "K",
+              std::string(eval::kWhereOrInitHelp) + "; with --tasks one or several of the first two",
+              Args::kRequired);
+  args.option("--tasks", &request.tasks, "FILE", "corpora and tasks (YAML)");
+  args.flag("--all_checkpoints", &request.all_checkpoints, "every checkpoint of the run, by step");
+  args.option("--only", &request.only, "NAME", "only these corpora and tasks, or those below a name");
+  args.option("--limit", &request.limit, "N", "only the first N documents of each corpus and task");
+  args.option("--out", &request.out, "FILE", "write the report as JSON");
+  args.option("--samples", &request.samples, "FILE",
+              "write what was asked and answered: a line of JSON a document");
+  args.option("--batch_tokens", &request.batch_tokens, "N",
+              "positions that are computed together; changes no figure");
+  args.option("--tokenizer", &request.tokenizer, "T",
+              "tokenizer.json, when the checkpoint is not in its run");
+  args.flag("--json", &request.json, "print JSON");
   args.option("--per_token", &per_token, "FILE",
               "write every token's log-probability: safetensors with tokens, targets, log_prob, mask "
               "[sequence, pos]");
   args.flag("--unchecked", &unchecked, eval::kUncheckedHelp);
-  args.config();
+  args.config(!Args::kRequired);
   if (const auto code = args.parse()) return *code;
+  if (const Status words = check_words(request, args, per_token); !words.ok())
+    return report_error(words.error());
+  request.trust = eval::trust(unchecked);
+  if (!request.tasks.empty()) {
+    const Status done = evaluate_tasks(request, args.models());
+    return done.ok() ? kExitOk : report_error(done.error());
+  }
+  const std::string& checkpoint = request.checkpoints[0];
+  const bool json = request.json;
   const auto config = args.load_config();
   if (!config.ok()) return report_error(config.error());
-  const auto result = evaluate(*config, checkpoint, per_token, eval::trust(unchecked));
+  const auto result = evaluate(*config, checkpoint, per_token, request.trust);
   if (!result.ok()) return report_error(result.error());
   const auto tokens = static_cast<int64_t>(result->loss.tokens);
   if (json) {

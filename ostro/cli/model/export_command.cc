@@ -6,50 +6,93 @@
 #include "ostro/chat/chat_template.h"
 #include "ostro/cli/main/commands.h"
 #include "ostro/cli/main/exit_code.h"
+#include "ostro/cli/shared/engine_choice.h"
 #include "ostro/eval/loaded_model.h"
+#include "ostro/eval/merged.h"
+#include "ostro/hf/adapter.h"
 #include "ostro/hf/export.h"
 #include "ostro/io/s3/routing_file_system.h"
-#include "ostro/models/llama.h"
+#include "ostro/models/decoder/decoder.h"
+#include "ostro/train/programs/run_model.h"
 
 namespace ostro::cli {
 namespace {
 
-Result<eval::Parameters> export_model(const std::string& checkpoint, const std::string& tokenizer,
-                                      const std::string& out, const train::ModelChoices& models,
-                                      eval::Trust trust) {
-  io::FileSystem& fs = io::default_file_system();
-  ASSIGN_OR_RETURN(eval::LoadedModel model, eval::load_model(fs, checkpoint, tokenizer, models, trust));
-  const auto* llama =
-      models::model_options_as<models::LlamaOptions, models::Llama>(model.config.model_options());
-  if (llama == nullptr)
-    return unsupported(fmt::format("{}: model.type {} cannot be exported; only llama can",
-                                   model.parameters.path, model.config.model_options().type()));
-  ASSIGN_OR_RETURN(const hf::NamedWeights weights,
-                   hf::NamedWeights::create(*llama, model.functions.paths, model.parameters.values));
-  RETURN_IF_ERROR(hf::export_llama(fs, out, *llama, *model.tokenizer, weights));
+struct ExportRequest {
+  std::string checkpoint, to, out, tokenizer, base;
+  bool merge_lora = false;
+  eval::Trust trust = eval::Trust::kChain;
+};
+
+Status write_adapter(io::FileSystem& fs, const ExportRequest& request, const eval::LoadedModel& model,
+                     const models::DecoderOptions& llama) {
+  const auto* lora = std::get_if<train::LoraOptions>(&model.config.adapter);
+  if (lora == nullptr)
+    return invalid_argument(fmt::format("--to peft: {} has no adapter; use --to hf", model.parameters.path));
+  return hf::export_lora(fs, request.out, {lora->rank, lora->alpha, lora->use_rslora},
+                         hf::llama_weights(llama), model.functions.matrices, model.functions.paths,
+                         model.parameters.values, request.base,
+                         hf::parameters_hash(model.functions.paths, model.parameters.values));
+}
+
+Status write_model(io::FileSystem& fs, const ExportRequest& request, const eval::LoadedModel& model,
+                   const models::DecoderOptions& llama) {
+  if (train::lora_spec(model.config.adapter) && !request.merge_lora)
+    return invalid_argument(fmt::format(
+        "{} has an adapter; add --merge_lora to add it to the weights, or write it alone with --to "
+        "peft",
+        model.parameters.path));
+  ASSIGN_OR_RETURN(const std::vector<runtime::Buffer> values,
+                   eval::merged_parameters(model, [] { return make_engine(); }));
+  const std::vector<std::string> paths = train::base_model(model.config, model.tokenizer->vocab_size()).paths;
+  ASSIGN_OR_RETURN(const hf::NamedWeights weights, hf::NamedWeights::create(llama, paths, values));
+  RETURN_IF_ERROR(hf::export_llama(fs, request.out, llama, *model.tokenizer, weights));
   const auto chat = chat::ChatTemplate::load(fs, model.tokenizer_path, *model.tokenizer, std::nullopt);
   if (!chat.ok() && chat.error().code() != ErrorCode::kNotFound) return chat.error();
-  if (chat.ok()) RETURN_IF_ERROR(chat->save(fs, out));
+  return chat.ok() ? chat->save(fs, request.out) : Status();
+}
+
+Result<eval::Parameters> export_model(const ExportRequest& request, const train::ModelChoices& models) {
+  io::FileSystem& fs = io::default_file_system();
+  ASSIGN_OR_RETURN(eval::LoadedModel model,
+                   eval::load_model(fs, request.checkpoint, request.tokenizer, models, request.trust));
+  const auto* llama =
+      models::model_options_as<models::DecoderOptions, models::Decoder>(model.config.model_options());
+  if (llama == nullptr || llama->type() != "llama")
+    return unsupported(fmt::format("{}: model.type {} cannot be exported; only llama can",
+                                   model.parameters.path, model.config.model_options().type()));
+  RETURN_IF_ERROR(request.to == "peft" ? write_adapter(fs, request, model, *llama)
+                                       : write_model(fs, request, model, *llama));
   return std::move(model.parameters);
 }
 
 }  // namespace
 
 int export_command(Args args) {
-  std::string checkpoint, to, out, tokenizer;
+  ExportRequest request;
   bool unchecked = false;
   args.summary(
       "Writes a model, its tokenizer and its chat template as a directory that other programs load.");
-  args.option("--checkpoint", &checkpoint, "K", eval::kWhereHelp, Args::kRequired);
-  args.option("--to", &to, "FORMAT", "hf: Hugging Face transformers", Args::kRequired);
-  args.option("--out", &out, "DIR", "the directory to write", Args::kRequired);
-  args.option("--tokenizer", &tokenizer, "T", "tokenizer.json, when the checkpoint is not in its run");
+  args.option("--checkpoint", &request.checkpoint, "K", eval::kWhereHelp, Args::kRequired);
+  args.option("--to", &request.to, "FORMAT", "hf: Hugging Face transformers; peft: the adapter alone",
+              Args::kRequired);
+  args.option("--out", &request.out, "DIR", "the directory to write", Args::kRequired);
+  args.option("--tokenizer", &request.tokenizer, "T",
+              "tokenizer.json, when the checkpoint is not in its run");
+  args.flag("--merge_lora", &request.merge_lora, "--to hf: add the adapter to the weights");
+  args.option("--base", &request.base, "B", "--to peft: name or directory of the model without the adapter");
   args.flag("--unchecked", &unchecked, eval::kUncheckedHelp);
   if (const auto code = args.parse()) return *code;
-  if (to != "hf") return report_error(invalid_argument(fmt::format("--to {}: use hf", to)));
-  const auto exported = export_model(checkpoint, tokenizer, out, args.models(), eval::trust(unchecked));
+  request.trust = eval::trust(unchecked);
+  if (request.to != "hf" && request.to != "peft")
+    return report_error(invalid_argument(fmt::format("--to {}: use hf or peft", request.to)));
+  if (request.merge_lora && request.to != "hf")
+    return report_error(invalid_argument("--merge_lora: only with --to hf"));
+  if (!request.base.empty() && request.to != "peft")
+    return report_error(invalid_argument("--base: only with --to peft"));
+  const auto exported = export_model(request, args.models());
   if (!exported.ok()) return report_error(exported.error());
-  fmt::print("{}: {} (step {})\n", out, exported->path, exported->step);
+  fmt::print("{}: {} (step {})\n", request.out, exported->path, exported->step);
   return kExitOk;
 }
 

@@ -11,7 +11,8 @@
 #include "ostro/eval/loaded_model.h"
 #include "ostro/hf/export.h"
 #include "ostro/io/s3/routing_file_system.h"
-#include "ostro/models/llama.h"
+#include "ostro/models/decoder/decoder.h"
+#include "ostro/train/programs/run_model.h"
 #include "ostro/train/step/batches.h"
 
 namespace ostro::cli {
@@ -20,8 +21,9 @@ namespace {
 Result<eval::MeanGradients> write_gradients(const train::TrainConfig& config, int64_t step,
                                             const std::string& checkpoint, const std::string& out,
                                             eval::Trust trust) {
-  const auto* llama = models::model_options_as<models::LlamaOptions, models::Llama>(config.model_options());
-  if (llama == nullptr)
+  const auto* llama =
+      models::model_options_as<models::DecoderOptions, models::Decoder>(config.model_options());
+  if (llama == nullptr || llama->type() != "llama")
     return unsupported(fmt::format("model.type {} has no table of interchange names; only llama has",
                                    config.model_options().type()));
   if (step < 0) return invalid_argument(fmt::format("--step {}: steps count from 0", step));
@@ -32,8 +34,7 @@ Result<eval::MeanGradients> write_gradients(const train::TrainConfig& config, in
   ASSIGN_OR_RETURN(const data::BuildSettings build, build_settings(line));
   ASSIGN_OR_RETURN(const train::DataAccess data, train::open_data(fs, config, build));
   line.end();
-  const models::ModelFunctions model =
-      config.model_options().functions(data.tokenizer->vocab_size(), train::compute_dtype(config));
+  const models::ModelFunctions model = train::run_model(config, data.tokenizer->vocab_size());
   ASSIGN_OR_RETURN(const eval::Parameters parameters,
                    eval::load_or_init(fs, checkpoint, config, model, *engine, trust));
   ASSIGN_OR_RETURN(const data::Loader loader, train::make_loader(config, data.stores));

@@ -16,6 +16,7 @@
 #include "ostro/io/s3/routing_file_system.h"
 #include "ostro/ir/text/text.h"
 #include "ostro/train/programs/programs.h"
+#include "ostro/train/programs/run_model.h"
 #include "ostro/train/step/batches.h"
 #include "ostro/train/step/step.h"
 
@@ -72,8 +73,7 @@ Result<std::string> plan_text(const train::CanonicalPrograms& programs, const st
 
 Result<std::string> program_text(const train::TrainConfig& config, const Wish& wish) {
   ASSIGN_OR_RETURN(const auto tokenizer, train::open_tokenizer(io::default_file_system(), config));
-  const models::ModelFunctions model =
-      config.model_options().functions(tokenizer->vocab_size(), train::compute_dtype(config));
+  const models::ModelFunctions model = train::run_model(config, tokenizer->vocab_size());
   if (wish.stage == "trace") return ir::print(train::make_eval_program(config, model));
   ASSIGN_OR_RETURN(const train::CanonicalPrograms programs, train::make_programs(config, model));
   if (wish.stage == "grad") return ir::print(programs.leaf) + "\n" + ir::print(programs.update);

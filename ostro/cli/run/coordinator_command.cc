@@ -89,6 +89,9 @@ class Lines {
 Result<int> coordinate(cluster::CoordinatorOptions options) {
   Lines lines;
   options.observer = [&](const cluster::Event& event) { lines.add(event_line(event)); };
+  options.on_silence = [&](const cluster::Hello& hello) {
+    lines.add(event_line({{"event", "silent"}, {"host", hello.host}, {"pid", hello.pid}}));
+  };
   const train::StopSignals signals;
   ASSIGN_OR_RETURN(const auto coordinator, cluster::Coordinator::start(options));
   lines.add(event_line({{"event", "listening"}, {"address", options.bind}, {"port", coordinator->port()}}));

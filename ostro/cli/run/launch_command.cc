@@ -17,7 +17,6 @@
 #include "ostro/cluster/coordinator.h"
 #include "ostro/cluster/local_launcher.h"
 #include "ostro/train/options/config.h"
-#include "ostro/train/options/mesh.h"
 #include "ostro/train/run/signals.h"
 
 namespace ostro::cli {
@@ -98,7 +97,7 @@ int launch_local_command(Args args) {
         fmt::format("--min_workers: {} is not a number from 1 to --workers, {}", min_workers, workers)));
   const auto config = args.load_config();
   if (!config.ok()) return report_error(config.error());
-  if (const auto mesh = train::sharding_for(config->trainer.sharding, workers); !mesh.ok())
+  if (const Status mesh = train::check_workers(*config, workers); !mesh.ok())
     return report_error(mesh.error());
   const auto code =
       launch(workers, min_workers, *config, worker_words(args.typed(), {"--workers", "--min_workers"}));

@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "ostro/cluster/watch/cluster_file.h"
+#include "ostro/cluster/watch/host_name.h"
 #include "ostro/io/files/path.h"
 #include "ostro/train/record/chain.h"
 #include "ostro/train/record/lock.h"
@@ -28,12 +29,6 @@ constexpr int64_t kTail = 64 << 10;  // bytes of metrics.jsonl that are read
 
 double now_seconds() {
   return std::chrono::duration<double>(std::chrono::system_clock::now().time_since_epoch()).count();
-}
-
-std::string this_host() {
-  char name[256] = "";
-  (void)::gethostname(name, sizeof name - 1);
-  return name;
 }
 
 bool is_alive(int64_t pid) { return pid > 0 && (::kill(static_cast<pid_t>(pid), 0) == 0 || errno == EPERM); }
@@ -56,7 +51,7 @@ bool is_locked_here(const std::string& path) {
 
 // "process 4711 on HOST since ...": whether the host is this one.
 bool names_this_host(const std::string& lock) {
-  return lock.find(fmt::format(" on {} since ", this_host())) != std::string::npos;
+  return lock.find(fmt::format(" on {} since ", cluster::host_name())) != std::string::npos;
 }
 
 // The last lines of metrics.jsonl that are whole.
@@ -113,8 +108,9 @@ Result<RunStatus> read_status(io::FileSystem& fs, const std::string& directory,
   if (job.ok()) {
     status.job = *job;
     status.job_is_live =
-        job->host == this_host() ? is_alive(job->pid) : now_seconds() - job->written < kFresh;
-    if (job->host == this_host() && now_seconds() - job->written >= kFresh) status.job_is_live = false;
+        job->host == cluster::host_name() ? is_alive(job->pid) : now_seconds() - job->written < kFresh;
+    if (job->host == cluster::host_name() && now_seconds() - job->written >= kFresh)
+      status.job_is_live = false;
   } else if (job.error().code() != ErrorCode::kNotFound) {
     return job.error();
   }

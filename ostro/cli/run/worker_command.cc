@@ -1,6 +1,4 @@
 // ostro worker
-#include <unistd.h>
-
 #include <fmt/format.h>
 
 #include <cstdlib>
@@ -13,6 +11,7 @@
 #include "ostro/cli/main/commands.h"
 #include "ostro/cli/main/exit_code.h"
 #include "ostro/cli/run/coordinated_membership.h"
+#include "ostro/cli/run/job_hello.h"
 #include "ostro/cli/run/leave_on_signal.h"
 #include "ostro/cli/run/train_run.h"
 #include "ostro/cli/run/worker_hang.h"
@@ -23,7 +22,6 @@
 #include "ostro/cluster/watch/cluster_file.h"
 #include "ostro/io/files/path.h"
 #include "ostro/io/s3/routing_file_system.h"
-#include "ostro/train/record/version.h"
 #include "ostro/train/report/goodput.h"
 #include "ostro/train/run/follower.h"
 
@@ -39,8 +37,9 @@ struct WorkerCall {
 Result<std::pair<std::string, int>> parse_address(const std::string& text) {
   const size_t colon = text.rfind(':');
   const std::string port = colon == std::string::npos ? "" : text.substr(colon + 1);
-  if (port.empty() || port.size() > 5 || port.find_first_not_of("0123456789") != std::string::npos ||
-      std::stoi(port) < 1 || std::stoi(port) > 65535)
+  if (colon == 0 || port.empty() || port.size() > 5 ||
+      port.find_first_not_of("0123456789") != std::string::npos || std::stoi(port) < 1 ||
+      std::stoi(port) > 65535)
     return invalid_argument(fmt::format("--coordinator: \"{}\" is not ADDRESS:PORT", text));
   return std::pair(text.substr(0, colon), std::stoi(port));
 }
@@ -80,6 +79,7 @@ class WorkerLoop {
     if (const auto over = member_.over()) return static_cast<int>(*over);
     if (crew_.out()) return cluster::kExitLeft;
     if (member_.stop_asked() && error.code() == ErrorCode::kBusy) return kExitInterrupted;
+    member_.goes(error.message());
     const int code = report_error(error);
     return error.code() == ErrorCode::kIo ? cluster::kExitLostPlace : code;
   }
@@ -91,7 +91,7 @@ class WorkerLoop {
   std::optional<int> learn() {
     BuildProgressLine line;
     const auto build = build_settings(line);
-    if (!build.ok()) return report_error(build.error());
+    if (!build.ok()) return ended(build.error());
     const train::Environment environment{.fs = io::default_file_system(),
                                          .engine = engine_,
                                          .workers = 1,
@@ -150,6 +150,7 @@ class WorkerLoop {
     if (!outcome.ok() && (crew_.out() || (leave_.asked() && !crew_.formed()))) return cluster::kExitLeft;
     if (outcome.ok()) fault_point("barrier", outcome->steps, 0);
     if (outcome.ok() && crew_.formed()) (void)train::send_command(crew_.group(), {});
+    if (!outcome.ok()) member_.goes(outcome.error().message());
     const int code = report_outcome(outcome);
     if (outcome.ok()) {
       member_.done(code);
@@ -187,27 +188,17 @@ cluster::Progress progress_now() {
           .bytes_sent = pulse.bytes_sent};
 }
 
-std::string host_name() {
-  char name[256] = "";
-  (void)::gethostname(name, sizeof name - 1);
-  return name;
-}
-
 Result<int> work(WorkerCall& call) {
   ASSIGN_OR_RETURN(const auto address, parse_address(call.coordinator));
   ASSIGN_OR_RETURN(const auto engine, make_engine());
-  cluster::Hello hello;
-  hello.job = call.session.config.trainer.log_dir + "/" + call.session.config.trainer.id;
-  hello.equal = {{"numerics version", train::kNumericsVersion},
-                 {"configuration", train::canonical_text(call.session.config)}};
-  hello.host = host_name();
-  hello.pid = ::getpid();
+  const std::string directory = train::run_directory(call.session.config);
+  const cluster::Hello hello =
+      job_hello(call.session.config, find_place_of_run(directory, std::chrono::seconds(5)));
   ASSIGN_OR_RETURN(const auto member, cluster::Member::join(address.first, address.second, call.secret, hello,
                                                             std::chrono::seconds(30)));
   member->report(progress_now);
   // For its goodput: what was before this job is not its time.
-  const std::string state_file =
-      io::join_path(train::run_directory(call.session.config), cluster::kClusterFile);
+  const std::string state_file = io::join_path(directory, cluster::kClusterFile);
   if (const auto state = cluster::read_cluster_file(io::default_file_system(), state_file); state.ok())
     train::set_job_begin(state->started);
   const auto hangs = watch_for_hangs(call.session.config);

@@ -2,7 +2,7 @@
 
 #include <fmt/format.h>
 
-#include "ostro/train/options/mesh.h"
+#include "ostro/train/options/config.h"
 
 namespace ostro::cli {
 
@@ -30,7 +30,7 @@ Status check_workers(int64_t min_workers, int64_t max_workers, const train::Trai
     return invalid_argument(
         fmt::format("--min_workers {} --max_workers {}: 1 <= min_workers <= max_workers <= 1024 must hold",
                     min_workers, max_workers));
-  if (const auto mesh = train::sharding_for(config.trainer.sharding, max_workers); !mesh.ok())
+  if (const Status mesh = train::check_workers(config, max_workers); !mesh.ok())
     return mesh.error().with_context(fmt::format("--max_workers {}", max_workers));
   return Status();
 }

@@ -29,6 +29,24 @@ TEST_CASE("numbers of workers that a mesh has no place for") {
   const Status odd = check_workers(2, 3, two);
   REQUIRE(!odd.ok());
   CHECK(odd.error().message().find("--max_workers 3: trainer.mesh.axes") != std::string::npos);
+  CHECK(train::idle_mesh_axes(two, 4).size() == 1);
+  two.trainer.sharding.tensor_parallel_axes = {"mlp"};
+  CHECK(train::idle_mesh_axes(two, 4).empty());
+  const Status uncut = check_workers(2, 4, two);
+  REQUIRE(!uncut.ok());
+  CHECK(uncut.error().message().find("numerics.leaves.mlp: mlp is cut into 1 leaf, which the 2 workers of "
+                                     "the mesh axis model cannot share; set numerics.leaves.mlp to 2") !=
+        std::string::npos);
+  two.numerics.leaves = {{"mlp", 3}};  // one worker takes two of them
+  CHECK(check_workers(2, 4, two).ok());
+  // A number that the axis does not have is not advised.
+  two.trainer.sharding.mesh.axes = {{"data", -1}, {"model", 4}};
+  two.trainer.sharding.tensor_parallel_axes = {"kv_heads"};
+  two.numerics.leaves = {{"kv_heads", 2}};
+  const Status few = check_workers(4, 4, two);
+  REQUIRE(!few.ok());
+  CHECK(few.error().message().find("the model has only 2 of them: let model be at most 2 workers") !=
+        std::string::npos);
 }
 
 }  // namespace

@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "ostro/base/log.h"
+#include "ostro/cluster/watch/host_name.h"
 
 namespace ostro::cluster {
 namespace {
@@ -31,9 +32,7 @@ int64_t JobState::size() const {
 }
 
 JobWatch::JobWatch() {
-  char name[256] = "";
-  (void)::gethostname(name, sizeof name - 1);
-  state_.host = name;
+  state_.host = host_name();
   state_.pid = ::getpid();
   state_.started = unix_time();
 }

@@ -101,7 +101,7 @@ Result<Socket> listen_at(const std::string& address, int port, bool loopback_onl
   if (loopback_only && !is_loopback(*list)) {
     return invalid_argument(
         fmt::format("the coordinator would listen at {}, which other machines reach, without a secret: set "
-                    "one, or use 127.0.0.1",
+                    "OSTRO_JOB_SECRET, or use 127.0.0.1",
                     address));
   }
   Socket socket = new_socket(*list);
@@ -112,7 +112,9 @@ Result<Socket> listen_at(const std::string& address, int port, bool loopback_onl
     const int failed = errno;
     const std::string message =
         fmt::format("cannot listen at {}:{}: {}", address, port, std::strerror(failed));
-    if (failed == EADDRINUSE) return busy(message + "; choose another port, or 0 for any");
+    if (failed == EADDRINUSE)
+      return busy(message + (port == 0 ? "; no port of net.ipv4.ip_local_port_range is free"
+                                       : "; choose another port, or 0 for any"));
     return failed == EADDRNOTAVAIL ? invalid_argument(message) : io_error(message);
   }
   return socket;

@@ -34,6 +34,7 @@ constexpr int64_t kWidePanels = 8;
 // kernel has no packer for all of them together.
 constexpr int64_t kPanelsATask = 16;
 constexpr int64_t kAcross = 32;
+constexpr int64_t kLine = 64;  // bytes of a cache line
 
 thread_local Scratch packed_scratch;  // the operand that is packed at once
 
@@ -217,9 +218,18 @@ void Gemm::pack_panels(const Operand& operand, const KBlock& block, int64_t begi
   }
   const int64_t step = across ? kAcross : block.count;
   for (int64_t k = 0; k < block.count; k += step) {
+    // Many rows are read in turn, which no hardware prefetcher follows.
+    const int64_t then = across ? std::min(block.count, k + 2 * step) : 0;
+    const int64_t panel_bytes = operand.width * operand.element;
+    const int64_t panels_a_line = std::max<int64_t>(1, kLine / panel_bytes);
     for (int64_t panel = begin; panel < end; ++panel) {
       const int64_t w = panel * operand.width;
       const int width = static_cast<int>(std::min<int64_t>(operand.width, entries - w));
+      for (int64_t row = k + step; row < then && (panel - begin) % panels_a_line == 0; ++row) {
+        const auto* from = static_cast<const std::byte*>(operand.base) +
+                           (operand.w_offsets[w] + operand.k_offsets[block.begin + row]) * operand.element;
+        for (int64_t at = 0; at < panel_bytes; at += kLine) __builtin_prefetch(from + at, 0, 3);
+      }
       operand.kernel_pack({.base = operand.base,
                            .w_offsets = operand.w_offsets.data() + w,
                            .width = width,

@@ -17,11 +17,14 @@ Cost block_cost(const Block& block) {
   return total;
 }
 
-// Query-key pairs an attention visits; causal counts half.
+// Query-key pairs an attention visits; causal counts half, a window the band below the diagonal.
 double attention_pairs(const Op& op, std::span<const Shape> in) {
   const double keys = static_cast<double>(in[1].size_of(op.attrs.str("key")));
   const double rows = static_cast<double>(in[0].count() / in[0].axes.back().size);
-  return rows * keys * (op.attrs.i64("causal", 0) != 0 ? 0.5 : 1.0);
+  if (op.attrs.i64("causal", 0) == 0) return rows * keys;
+  const double window = static_cast<double>(op.attrs.i64("window", 0));
+  const double band = window > 0 && window < keys ? window : keys;
+  return rows * band * (1 - 0.5 * band / keys);
 }
 
 }  // namespace

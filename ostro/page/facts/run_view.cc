@@ -1,5 +1,6 @@
 #include "ostro/page/facts/run_view.h"
 
+#include "ostro/checkpoint/catalog.h"
 #include "ostro/io/files/path.h"
 #include "ostro/train/record/canonical.h"
 #include "ostro/train/run/amend.h"
@@ -72,7 +73,7 @@ Result<RunView> read_view(io::FileSystem& fs, const std::string& run_directory,
     if (auto config = train::parse_train_config(view.config_yaml, config_path, models); config.ok())
       view.config = std::move(*config);
   }
-  RETURN_IF_ERROR(read_checkpoints(fs, io::join_path(run_directory, "checkpoints"), view));
+  RETURN_IF_ERROR(read_checkpoints(fs, io::join_path(run_directory, checkpoint::kCheckpointsFolder), view));
   if (auto facts = read_facts(fs, io::join_path(run_directory, kFactsFile)); facts.ok())
     view.facts = std::move(*facts);
   if (auto history = read_history(fs, run_directory, view.chain, bins); history.ok()) {

@@ -78,7 +78,7 @@ inline State numbered_state(const WorkerPlan& plan, int64_t step) {
   State state{step, {}, {}};
   float next = static_cast<float>(step);
   for (size_t k = 0; k < plan.arrays.size(); ++k) {
-    auto& list = k < plan.n ? state.params : state.kept;
+    auto& list = list_of(state, k, plan.n);
     list.push_back(runtime::Buffer::empty(plan.shape(k)));
     for (float& x : list.back().mutable_as<float>()) x = next += 0.5f;
   }
@@ -87,12 +87,8 @@ inline State numbered_state(const WorkerPlan& plan, int64_t step) {
 
 inline State cells_of_rank(const WorkerPlan& plan, int64_t rank, const State& whole) {
   State out{whole.step, {}, {}};
-  for (size_t k = 0; k < plan.arrays.size(); ++k) {
-    const bool parameter = k < plan.n;
-    (parameter ? out.params : out.kept)
-        .push_back(spmd::shard(plan.mesh(), rank, plan.owned(k),
-                               parameter ? whole.params[k] : whole.kept[k - plan.n]));
-  }
+  for (size_t k = 0; k < plan.arrays.size(); ++k)
+    list_of(out, k, plan.n).push_back(spmd::shard(plan.mesh(), rank, plan.owned(k), array_of(whole, k)));
   return out;
 }
 
@@ -101,8 +97,7 @@ inline State kept_of_rank(const WorkerPlan& plan, int64_t rank, const State& who
   if (plan.kept_for(rank) < 0) return {};
   const State cells = cells_of_rank(plan, plan.kept_for(rank), whole);
   State out{whole.step, {}, {}};
-  for (const size_t k : plan.mirrored)
-    (k < plan.n ? out.params : out.kept).push_back(k < plan.n ? cells.params[k] : cells.kept[k - plan.n]);
+  for (const size_t k : plan.mirrored) list_of(out, k, plan.n).push_back(array_of(cells, k));
   return out;
 }
 

@@ -120,7 +120,7 @@ Result<State> read_cells(const Checkpoint& checkpoint, const WorkerPlan& plan, i
     Buffer buffer = Buffer::empty(plan.owned_shape(k, rank));
     RETURN_IF_ERROR(checkpoint.read_box(checkpoint.find(plan.arrays.paths[k]), box.start, box.shape,
                                         buffer.mutable_bytes()));
-    (k < plan.n ? state.params : state.kept).push_back(std::move(buffer));
+    list_of(state, k, plan.n).push_back(std::move(buffer));
   }
   return state;
 }

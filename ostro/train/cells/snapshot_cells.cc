@@ -157,16 +157,14 @@ Result<CellSnapshot> snapshot_cells(const WorkerPlan& plan, runtime::Collectives
     for (const auto& [cell, place] : cells)
       to.push_back({tensor, cell, buffer->bytes(), box.shape, start_in(place, box), buffer});
   };
-  const size_t n = plan.n, copied = kept.params.size();
   for (size_t k = 0, copy = 0; k < plan.arrays.size(); ++k) {
     const Deal deal = deal_out(plan, k, cells_of(out.tensors[k]), c.rank());
     const FileBox own = owned_box(plan, k, c.rank());
-    const Buffer& buffer = k < n ? owned.params[k] : owned.kept[k - n];
+    const Buffer& buffer = array_of(owned, k);
     add(out.cells, k, deal.written, own, buffer);
     add(out.spare, k, deal.spare, own, buffer);
     if (!deal.kept.empty())
-      add(out.spare, k, deal.kept, owned_box(plan, k, plan.kept_for(c.rank())),
-          copy < copied ? kept.params[copy] : kept.kept[copy - copied]);
+      add(out.spare, k, deal.kept, owned_box(plan, k, plan.kept_for(c.rank())), array_of(kept, copy));
     RETURN_IF_ERROR(gather_split(deal, c, own, buffer, k, out));
     copy += copy < plan.mirrored.size() && plan.mirrored[copy] == k;
   }

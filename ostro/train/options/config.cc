@@ -4,7 +4,7 @@
 
 #include <algorithm>
 
-#include "ostro/models/llama.h"
+#include "ostro/models/decoder/decoder.h"
 
 namespace ostro::train {
 
@@ -70,12 +70,19 @@ IntMap normal_leaves(const IntMap& leaves, const IntMap& axes) {
 }  // namespace
 
 ModelChoices builtin_models() {
-  return {std::make_shared<models::ModelOptionsOf<models::LlamaOptions, models::Llama>>()};
+  ModelChoices choices;
+  for (const models::Family& family : models::families())
+    choices.push_back(std::make_shared<models::ModelOptionsOf<models::DecoderOptions, models::Decoder>>(
+        models::DecoderOptions(family.name)));
+  return choices;
 }
 
 void TrainConfig::visit_options(config::OptionTable& t) {
   t.section(&data, "data", "texts, tokens and their order");
   t.section(&model, "model", "kind of model").fixed("the trained parameters are that model's");
+  t.section(&adapter, "adapter", "small additions to the model, which are trained in place of it")
+      .since_default("{type: none}")
+      .fixed("the trained parameters are those of the adapter");
   t.section(&optimizer, "optimizer", "how weights are updated")
       .fixed("the trained state is that optimizer's");
   t.section(&trainer, "trainer", "the run: its name, length, checkpoints and metrics");
@@ -112,6 +119,10 @@ Status TrainConfig::resolve() {
   RETURN_IF_ERROR(data.validate());
   RETURN_IF_ERROR(model_options().resolve());
   RETURN_IF_ERROR(trainer.validate());
+  RETURN_IF_ERROR(std::visit([](const auto& a) { return a.validate(); }, adapter));
+  if (lora_spec(adapter) && (trainer.train_only || !trainer.freeze.empty()))
+    return option_error(trainer.train_only ? "trainer.train_only" : "trainer.freeze",
+                        "with an adapter, the adapter is what is trained; leave it out");
   RETURN_IF_ERROR(std::visit([&](const auto& o) { return o.validate(trainer.num_train_steps); }, optimizer));
   if (!numerics.leaf_examples) {
     numerics.leaf_examples =

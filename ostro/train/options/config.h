@@ -8,10 +8,11 @@
 
 #include "ostro/config/config.h"
 #include "ostro/data/options/options.h"
-#include "ostro/models/llama_options.h"
+#include "ostro/models/decoder/decoder_options.h"
 #include "ostro/models/model_options.h"
 #include "ostro/optim/options.h"
 #include "ostro/train/options/options.h"
+#include "ostro/train/options/tuning_options.h"
 
 namespace ostro::train {
 
@@ -25,6 +26,7 @@ ModelChoices builtin_models();
 struct TrainConfig {
   data::DataOptions data;
   config::OpenSection model;  // holds a models::ModelOptions
+  AdapterOptions adapter;
   optim::OptimizerOptions optimizer;
   TrainerOptions trainer;
   NumericsOptions numerics;
@@ -54,6 +56,13 @@ Result<TrainConfig> load_train_config(const std::string& path, std::span<const c
 
 // The same for YAML text in memory. Error messages use `name` in place of the file's path.
 Result<TrainConfig> parse_train_config(const std::string& yaml, const std::string& name, ModelChoices models);
+
+// Whether a run can be spread over so many workers: the mesh, and the leaves of what it splits. Errors:
+// kInvalidArgument with the key and a value that works.
+Status check_workers(const TrainConfig& config, int64_t workers);
+// Mesh axes of more than one worker that split nothing: their workers do the same work twice. In words, one
+// per axis.
+std::vector<std::string> idle_mesh_axes(const TrainConfig& config, int64_t workers);
 
 // The run directory: log_dir/id.
 std::string run_directory(const TrainConfig& config);

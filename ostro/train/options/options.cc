@@ -88,6 +88,22 @@ void TrainerOptions::visit_options(config::OptionTable& t) {
         "rate is not rescaled")
       .other("8");
   t.add(&num_train_steps, "num_train_steps", Effect::kBits, "steps", "length of the run");
+  t.add(&initialize_from, "initialize_from", Effect::kBits, "path",
+        "a checkpoint, or a run whose newest checkpoint is taken: its parameters are the initial ones; null: "
+        "they are drawn")
+      .other("earlier/run")
+      .by_content();
+  const char* trained = "gradients and the optimizer's arrays are those of the trained parameters";
+  t.add(&freeze, "freeze", Effect::kBits, "globs",
+        "parameter paths that are not trained (* matches any text); they are held in the type of compute")
+      .other("[\"*embedding*\"]")
+      .since_default("[]")
+      .fixed(trained);
+  t.add(&train_only, "train_only", Effect::kBits, "globs",
+        "the only parameter paths that are trained; null: all but those of trainer.freeze")
+      .other("[\"*mlp*\"]")
+      .since_default("null")
+      .fixed(trained);
   t.add(&steps_per_eval, "steps_per_eval", Effect::kOutput, "steps",
         "steps between evaluations on held-out text; the last step always has one; 0: only the last step")
       .other("3");
@@ -125,6 +141,9 @@ Status TrainerOptions::validate() const {
     RETURN_IF_ERROR(check_at_least(1, "train_batch_size", stage.value));
   RETURN_IF_ERROR(check_at_least(1, "num_train_steps", num_train_steps));
   RETURN_IF_ERROR(check_at_least(0, "steps_per_eval", steps_per_eval));
+  if (train_only && !freeze.empty())
+    return option_error("trainer.train_only",
+                        "says what is trained, and trainer.freeze what is not; use one of them");
   if (max_eval_batches) RETURN_IF_ERROR(check_at_least(1, "max_eval_batches", *max_eval_batches));
   if (checkpointer.save_interval)
     RETURN_IF_ERROR(check_at_least(1, "checkpointer.save_interval", checkpointer.save_interval->seconds));

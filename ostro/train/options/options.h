@@ -53,6 +53,9 @@ struct TrainerOptions {
   std::string mp = "p=f32,c=bfloat16";
   config::Staged<int64_t> train_batch_size{16};
   int64_t num_train_steps = 200;
+  std::optional<std::string> initialize_from;
+  std::vector<std::string> freeze;
+  std::optional<std::vector<std::string>> train_only;
   int64_t steps_per_eval = 100;
   std::optional<int64_t> max_eval_batches;
   CheckpointerOptions checkpointer;

@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <thread>
 #include <utility>
 
 #include "ostro/base/log.h"
@@ -12,7 +14,9 @@ namespace ostro::train {
 namespace {
 
 constexpr std::chrono::milliseconds kLook{100};  // how often waiting threads see whether they still should
-constexpr const char* kGoKey = "go";             // everyone is prepared: connect now
+constexpr int kMostFailures = 20;                // epochs in a row that could not be formed
+constexpr std::chrono::milliseconds kMostRest{1000};
+constexpr const char* kGoKey = "go";  // everyone is prepared: connect now
 
 std::string prepared_key(int64_t rank) { return fmt::format("prepared/{}", rank); }
 
@@ -72,7 +76,7 @@ Status Crew::meet(const EpochView& epoch, const std::function<bool()>& given_up)
 
 Result<Settled> Crew::form() {
   phase("form workers");
-  while (true) {
+  for (int failures = 0;;) {
     stop_watch();
     const auto epoch = wait_epoch();
     if (!epoch.ok()) {
@@ -93,6 +97,10 @@ Result<Settled> Crew::form() {
     if (!is_loss(formed.error()) || stop_()) return formed.error();
     log_warning(fmt::format("epoch {}: {}", epoch_.number, formed.error().message()));
     leave(formed.error().message());
+    // Losses are soon over. What does not pass (no free port) must not keep everyone busy for ever.
+    if (++failures == kMostFailures)
+      return formed.error().with_context(fmt::format("{} epochs in a row could not be formed", failures));
+    std::this_thread::sleep_for(std::min(kMostRest, std::chrono::milliseconds(int64_t{1} << failures)));
   }
 }
 

@@ -68,24 +68,16 @@ class Mover {
     size_t copies = 0;
     for (size_t k = 0; k < plan_.arrays.size(); ++k) {
       Buffer mine, copy, to_own, to_copy;
-      if (!own.params.empty()) mine = at(own, k, plan_.n);
-      if (!kept.params.empty() && before_.owned_once[k]) copy = at(kept, copies++, kept.params.size());
+      if (!own.params.empty()) mine = array_of(own, k);
+      if (!kept.params.empty() && before_.owned_once[k]) copy = array_of(kept, copies++);
       RETURN_IF_ERROR(move_one(k, mine, copy, to_own, to_copy));
-      list_of(new_own, k).push_back(std::move(to_own));
-      if (gets_copy(k)) list_of(new_kept, k).push_back(std::move(to_copy));
+      list_of(new_own, k, plan_.n).push_back(std::move(to_own));
+      if (gets_copy(k)) list_of(new_kept, k, plan_.n).push_back(std::move(to_copy));
     }
     return Status();
   }
 
  private:
-  // Number k of the arrays, of which the first n are parameters.
-  static Buffer at(const Cells& cells, size_t k, size_t n) {
-    return k < n ? cells.params[k] : cells.kept[k - n];
-  }
-  std::vector<Buffer>& list_of(Cells& cells, size_t k) const {
-    return k < plan_.n ? cells.params : cells.kept;
-  }
-
   bool gets_copy(size_t k) const { return plan_.kept_for(c_.rank()) >= 0 && plan_.state.owned_once[k]; }
 
   std::optional<std::vector<Piece>> pieces(size_t k, int64_t to) const {

@@ -13,6 +13,7 @@
 #include "ostro/numerics/threefry.h"
 #include "ostro/trace/error.h"
 #include "ostro/trace/frame.h"
+#include "ostro/train/programs/run_model.h"
 
 namespace ostro::train {
 namespace {
@@ -78,29 +79,34 @@ Status check_path_keys(const std::vector<std::string>& paths) {
   return Status();
 }
 
+std::vector<std::string> trained_paths(const models::ModelFunctions& model) {
+  return {model.paths.begin(), model.paths.begin() + static_cast<std::ptrdiff_t>(model.trained())};
+}
+
 ir::Program leaf_program(const TrainConfig& config, const models::ModelFunctions& model) {
-  const size_t n = model.shapes.size();
+  const size_t n = model.shapes.size(), trained = model.trained();
   std::vector<Shape> shapes = model.shapes;
   const auto more = batch_shapes(config);
   shapes.insert(shapes.end(), more.begin(), more.end());
   ir::Program p = trace_program("leaf", shapes, [&](const Arrays& in) {
     Arrays out = grad_internal::trace_value_and_grad(
-        in, n,
+        in, trained,
         [&](const Arrays& a) {
           auto [loss, weight] = total(model.loss(slice_of(a, 0, n), as_batch(a, n)));
           return Arrays{loss, weight};
         },
         Loc::current());
     if (config.chain.leaf_gradients)
-      for (size_t i = 0; i < n; ++i) out.push_back(fingerprint(out[2 + i]));
+      for (size_t i = 0; i < trained; ++i) out.push_back(fingerprint(out[2 + i]));
     return out;
   });
   p.leaves = leaf_table(config);
   p.param_names = model.paths;
   append(p.param_names, batch_names(config));
   p.result_names = {"loss_sum", "weight"};
-  append(p.result_names, with_prefix("gradient/", model.paths));
-  if (config.chain.leaf_gradients) append(p.result_names, with_prefix("fingerprint/", model.paths));
+  const std::vector<std::string> paths = trained_paths(model);
+  append(p.result_names, with_prefix("gradient/", paths));
+  if (config.chain.leaf_gradients) append(p.result_names, with_prefix("fingerprint/", paths));
   return p;
 }
 
@@ -108,16 +114,17 @@ ir::Program update_program(const TrainConfig& config, const models::ModelFunctio
   const optim::Optimizer optimizer = optimizer_of(config, model);
   const auto& kept = optimizer.state();
   const optim::Boxes boxes = cell_boxes(config);
-  const size_t n = model.shapes.size(), m = kept.size();
+  const size_t n = model.shapes.size(), m = kept.size(), trained = model.trained();
   std::vector<Shape> shapes = model.shapes;
   for (const auto& a : kept) shapes.push_back(a.shape);
-  shapes.insert(shapes.end(), model.shapes.begin(), model.shapes.end());
+  shapes.insert(shapes.end(), model.shapes.begin(),
+                model.shapes.begin() + static_cast<std::ptrdiff_t>(trained));
   shapes.insert(shapes.end(), 2, ir::scalar(DType::f64));
   shapes.insert(shapes.end(), optimizer.scalars().size(), ir::scalar(DType::f32));
   ir::Program p = trace_program("update", shapes, [&](const Arrays& in) {
-    const Arrays params = slice_of(in, 0, n), state = slice_of(in, n, m), g = slice_of(in, n + m, n),
-                 scalars = slice_of(in, 2 * n + m + 2, optimizer.scalars().size());
-    const Array loss_sum = in[2 * n + m], weight = in[2 * n + m + 1];
+    const Arrays params = slice_of(in, 0, n), state = slice_of(in, n, m), g = slice_of(in, n + m, trained),
+                 scalars = slice_of(in, n + m + trained + 2, optimizer.scalars().size());
+    const Array loss_sum = in[n + m + trained], weight = in[n + m + trained + 1];
     const Array inv = cast(full(1, DType::f64, {}) / weight, DType::f32);
     const Array loss = cast(loss_sum / weight, DType::f32);
     const optim::GlobalNorm norm =
@@ -134,7 +141,7 @@ ir::Program update_program(const TrainConfig& config, const models::ModelFunctio
     const Array skipped = optimizer.skips(loss, scalars);
     const Array renews = skipped.valid() ? ok & logical_not(skipped) : ok;
     Arrays new_p, new_state(m), prints;
-    for (size_t k = 0; k < n; ++k) {
+    for (size_t k = 0; k < trained; ++k) {
       const std::vector<size_t>& at = optimizer.indices_of(k);
       Arrays its_state;
       for (const size_t i : at) its_state.push_back(state[i]);
@@ -142,6 +149,10 @@ ir::Program update_program(const TrainConfig& config, const models::ModelFunctio
       new_p.push_back(select(renews, r.p, params[k]));
       for (size_t i = 0; i < at.size(); ++i) new_state[at[i]] = select(renews, r.state[i], state[at[i]]);
       prints.push_back(fingerprint(new_p.back()));
+    }
+    for (size_t k = trained; k < n; ++k) {
+      new_p.push_back(params[k]);
+      prints.push_back(fingerprint(params[k]));
     }
     Arrays out = new_p;
     out.insert(out.end(), new_state.begin(), new_state.end());
@@ -155,7 +166,7 @@ ir::Program update_program(const TrainConfig& config, const models::ModelFunctio
   std::vector<std::string> names = model.paths;
   for (const auto& a : kept) names.push_back(a.name + "/" + model.paths[a.parameter]);
   p.param_names = p.result_names = names;
-  append(p.param_names, with_prefix("gradient/", model.paths));
+  append(p.param_names, with_prefix("gradient/", trained_paths(model)));
   append(p.param_names, {"loss_sum", "weight"});
   append(p.param_names, optimizer.scalars());
   append(p.result_names, {"loss", "gradient_norm", "ok"});
@@ -168,7 +179,8 @@ ir::Program update_program(const TrainConfig& config, const models::ModelFunctio
 
 Result<CanonicalPrograms> make_programs(const TrainConfig& config, const models::ModelFunctions& model) {
   RETURN_IF_ERROR(check_path_keys(model.paths));
-  RETURN_IF_ERROR(optim::check_groups(optim::common(config.optimizer), model.paths));
+  RETURN_IF_ERROR(check_run_model(config, model));
+  RETURN_IF_ERROR(optim::check_groups(optim::common(config.optimizer), trained_paths(model)));
   try {
     CanonicalPrograms out;
     out.init = trace_program("init", {Shape{DType::u32, {{"word", 2}}}},
@@ -244,8 +256,8 @@ numerics::LeafTable leaf_table(const TrainConfig& config) {
 
 optim::Optimizer optimizer_of(const TrainConfig& config, const models::ModelFunctions& model) {
   std::vector<optim::Parameter> parameters;
-  for (size_t k = 0; k < model.paths.size(); ++k)
-    parameters.push_back({model.paths[k], model.shapes[k], model.matrices[k]});
+  for (size_t k = 0; k < model.trained(); ++k)
+    parameters.push_back({model.paths[k], model.shapes[k], model.matrix_of[k]});
   return optim::Optimizer(config.optimizer, std::move(parameters), cell_boxes(config));
 }
 

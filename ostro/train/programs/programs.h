@@ -15,18 +15,18 @@
 
 namespace ostro::train {
 
-// The three programs for a model with n parameters, in the order of the model's parameter tree. The programs'
-// param_names and result_names hold the names.
+// The three programs for a model with n parameters, in the order of the model's functions: the trained ones
+// first. The programs' param_names and result_names hold the names.
 struct CanonicalPrograms {
   // key u32[word:2] -> parameters.
   ir::Program init;
   // Forward and backward pass of one leaf (microbatch).
   //
   // Inputs: parameters, tokens, targets, loss_mask, and segments if documents are masked from each other.
-  // Results: loss sum f64, weight f64, n gradients, and with chain.leaf_gradients n fingerprints of the
-  // gradients.
+  // Results: loss sum f64, weight f64, gradients of the trained parameters, and with chain.leaf_gradients
+  // fingerprints of the gradients.
   ir::Program leaf;
-  // The optimizer step.
+  // The optimizer step. Frozen parameters pass through it: the fingerprints are of all.
   //
   // Inputs: parameters, the optimizer's arrays (optim::Optimizer::state), gradients (summed over all leaves),
   // loss sum, weight, the optimizer's scalars. Results: parameters, the optimizer's arrays, loss f32,

@@ -20,9 +20,10 @@ UpdateLayout update_layout(const CanonicalPrograms& p) {
   const ir::Block& body = p.update.body;
   UpdateLayout at;
   at.n = p.init.body.results.size();
+  for (const std::string& name : p.leaf.result_names) at.trained += name.starts_with("gradient/");
   for (const std::string& name : p.update.result_names) at.norms += name.starts_with("gradient_norm/");
   at.kept = body.results.size() - 2 * at.n - 3 - at.norms;
-  at.scalars = body.params.size() - 2 * at.n - at.kept - 2;
+  at.scalars = body.params.size() - at.first_scalar();
   return at;
 }
 

@@ -30,17 +30,30 @@ StateArrays parameter_arrays(const std::vector<std::string>& paths, const std::v
 // Where the update program has what beside them. Needs its result_names.
 struct UpdateLayout {
   size_t n = 0;        // parameters
+  size_t trained = 0;  // of them: the first ones; so many gradients there are
   size_t kept = 0;     // arrays of the optimizer
   size_t scalars = 0;  // of the optimizer
   size_t norms = 0;    // of sets of parameters that are clipped by themselves
 
-  size_t gradients() const { return n + kept; }     // of its inputs
-  size_t loss_sum() const { return 2 * n + kept; }  // then the weight, then the scalars
-  size_t first_scalar() const { return 2 * n + kept + 2; }
+  size_t gradients() const { return n + kept; }           // of its inputs
+  size_t loss_sum() const { return n + kept + trained; }  // then the weight, then the scalars
+  size_t first_scalar() const { return loss_sum() + 2; }
   size_t loss() const { return n + kept; }  // of its results; then the norm and ok
   size_t norm(size_t set) const { return n + kept + 3 + set; }
   size_t prints() const { return n + kept + 3 + norms; }
 };
 UpdateLayout update_layout(const CanonicalPrograms& programs);
+
+// A state, or a worker's cells of one, holds its arrays in two lists: parameters, then what the optimizer
+// keeps. Array k of them; and the list that array k belongs to, if there are n parameters.
+template <typename Lists>
+auto& array_of(Lists& lists, size_t k) {
+  const size_t n = lists.params.size();
+  return k < n ? lists.params[k] : lists.kept[k - n];
+}
+template <typename Lists>
+auto& list_of(Lists& lists, size_t k, size_t n) {
+  return k < n ? lists.params : lists.kept;
+}
 
 }  // namespace ostro::train

@@ -58,6 +58,15 @@ void compare(std::vector<std::string>& keys, const Json& there, const Json& here
   }
 }
 
+void list_values(const std::string& path, const Json& value,
+                 std::vector<std::pair<std::string, std::string>>& out) {
+  if (!value.is_object() || (value.empty() && !path.empty())) {
+    out.emplace_back(path, readable_value(value.dump()));
+    return;
+  }
+  for (const auto& [key, item] : value.items()) list_values(path.empty() ? key : path + "." + key, item, out);
+}
+
 }  // namespace
 
 std::string ObjectDifference::path() const { return fmt::format("{}", fmt::join(keys, ".")); }
@@ -68,6 +77,13 @@ std::optional<std::vector<ObjectDifference>> find_differences(std::string_view t
   std::vector<std::string> keys;
   std::vector<ObjectDifference> out;
   compare(keys, a, b, out);
+  return out;
+}
+
+std::vector<std::pair<std::string, std::string>> values_by_path(std::string_view json) {
+  std::vector<std::pair<std::string, std::string>> out;
+  const Json whole = Json::parse(json, nullptr, false);
+  if (whole.is_object()) list_values("", whole, out);
   return out;
 }
 

@@ -4,6 +4,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "ostro/base/error.h"
@@ -31,6 +32,10 @@ struct ObjectDifference {
 };
 // All differences. No value if one of the texts is not JSON.
 std::optional<std::vector<ObjectDifference>> find_differences(std::string_view there, std::string_view here);
+
+// Every value of a JSON object that is not an object itself, for a person to read, with the path of its keys:
+// ("model.num_layers", "2"). Empty if the text is not a JSON object.
+std::vector<std::pair<std::string, std::string>> values_by_path(std::string_view json);
 
 // Turns a value of a canonical object back to normal JSON: floats are numbers again.
 std::string decimal_json(const std::string& canonical);

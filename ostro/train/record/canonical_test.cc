@@ -8,6 +8,15 @@
 namespace ostro::train {
 namespace {
 
+TEST_CASE("values by path") {
+  using Values = std::vector<std::pair<std::string, std::string>>;
+  CHECK(values_by_path(R"({"a":{"b":1,"c":"0x1p-1","e":{}},"d":[true],"f":"x"})") ==
+        Values{{"a.b", "1"}, {"a.c", "0.5"}, {"a.e", "{}"}, {"d", "[true]"}, {"f", "x"}});
+  CHECK(values_by_path("{}").empty());
+  CHECK(values_by_path("[1]").empty());
+  CHECK(values_by_path("{").empty());
+}
+
 TEST_CASE("hex floats are exact and have one text each") {
   const std::pair<double, const char*> golden[] = {
       {0.0, "0x0p+0"},

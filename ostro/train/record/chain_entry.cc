@@ -46,6 +46,10 @@ Result<Json> to_json(const GenesisEntry& entry) {
     RETURN_IF_ERROR(need_step(entry.fork->step, 0));
     json["fork"] = {{"head", entry.fork->head}, {"step", entry.fork->step}};
   }
+  if (entry.initial) {
+    RETURN_IF_ERROR(need_hex("initial", *entry.initial, kHashDigits));
+    json["initial"] = *entry.initial;
+  }
   return json;
 }
 
@@ -92,6 +96,9 @@ Result<GenesisEntry> parse_genesis(const JsonFields& fields) {
     entry.fork.emplace();
     ASSIGN_OR_RETURN(entry.fork->head, fork.string("head"));
     ASSIGN_OR_RETURN(entry.fork->step, fork.integer("step", 0, INT64_MAX));
+  }
+  if (fields.has("initial")) {
+    ASSIGN_OR_RETURN(entry.initial, fields.string("initial"));
   }
   return entry;
 }

@@ -28,6 +28,7 @@ struct GenesisEntry {
   std::string data_hash;       // SHA-256 of the data ledger
   std::string tokenizer_hash;  // SHA-256 of tokenizer.json's content
   std::optional<Fork> fork;
+  std::optional<std::string> initial = {};  // name of the initial state, where it is not the init program's
   bool operator==(const GenesisEntry&) const = default;
 };
 

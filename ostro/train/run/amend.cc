@@ -46,6 +46,9 @@ std::vector<OptionChange> changed_options(const std::vector<OptionInfo>& options
       if ((d.path() + ".").starts_with(o.path + ".") &&
           (change.option == nullptr || o.path.size() > change.option->path.size()))
         change.option = &o;
+    // A section that only one side has (an adapter) is told by its type.
+    for (const OptionInfo& o : options)
+      if (change.option == nullptr && o.path == d.path() + ".type") change.option = &o;
     if (change.option != nullptr) change.path = change.option->path;
     if (out.empty() || out.back().path != change.path) out.push_back(std::move(change));
   }

@@ -15,8 +15,8 @@
 #include "ostro/data/order/mixture.h"
 #include "ostro/io/files/faulty_file_system.h"
 #include "ostro/io/files/memory_file_system.h"
+#include "ostro/train/options/mixed_run_for_test.h"
 #include "ostro/train/record/canonical.h"
-#include "ostro/train/run/mixed_run_for_test.h"
 #include "ostro/train/run/run.h"
 #include "ostro/train/step/fingerprints.h"
 #include "ostro/train/verify/verify.h"
@@ -452,6 +452,8 @@ TEST_CASE("slow: every option can be amended or says why it cannot") {
       from.insert(from.end(),
                   {{"data.components", "{}"}, {"data.train_weights", "{}"}, {"data.train_urls", "[web]"}});
     for (const auto& [path, text] : option.selects) from.push_back({path, text});
+    if (option.path.starts_with("model."))
+      for (const auto& [path, text] : option.beside) from.push_back({path, text});
     if (!option.fixed.empty() && !option.path.starts_with("data.shuffle"))
       for (const auto& [path, text] : option.beside)
         if (path.find("budget") != std::string::npos) from.push_back({path, text});

@@ -5,8 +5,8 @@
 
 #include "ostro/cpu/engine/engine.h"
 #include "ostro/io/files/memory_file_system.h"
+#include "ostro/train/options/mixed_run_for_test.h"
 #include "ostro/train/record/chain.h"
-#include "ostro/train/run/mixed_run_for_test.h"
 #include "ostro/train/run/run.h"
 #include "ostro/train/verify/verify.h"
 

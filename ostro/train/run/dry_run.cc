@@ -6,6 +6,7 @@
 
 #include "ostro/data/batch/loader.h"
 #include "ostro/optim/schedule.h"
+#include "ostro/train/programs/run_model.h"
 #include "ostro/train/step/batches.h"
 #include "ostro/train/step/remat_table.h"
 #include "ostro/train/workers/workers.h"
@@ -88,6 +89,29 @@ Result<std::string> schedules_text(const CanonicalPrograms& programs, runtime::E
   return out;
 }
 
+// What is trained, if that is not all, and what it saves beside training all of the model.
+std::string frozen_line(const TrainConfig& config, int64_t vocab, const models::ModelFunctions& model,
+                        int64_t state) {
+  if (model.trained() == model.paths.size()) return "";
+  int64_t trained = 0, all = 0, gradients = 0;
+  for (size_t k = 0; k < model.paths.size(); ++k) {
+    all += model.shapes[k].count();
+    if (k >= model.trained()) continue;
+    trained += model.shapes[k].count();
+    gradients += model.shapes[k].bytes();
+  }
+  const models::ModelFunctions full = base_model(config, vocab, ModelUse::kTraining);
+  int64_t full_state = 0, full_gradients = 0;
+  for (const ir::Shape& s : state_arrays(config, full).shapes) full_state += s.bytes();
+  for (const ir::Shape& s : full.shapes) full_gradients += s.bytes();
+  return fmt::format(
+      "trained: {} of them ({:.3g} %); the others are held as {}. Parameters, the optimizer's arrays and one "
+      "set "
+      "of gradients: {:.1f} MiB; of the whole model: {:.1f} MiB\n",
+      trained, 100 * static_cast<double>(trained) / static_cast<double>(all),
+      ir::dtype_name(model.shapes.back().dtype), mib(state + gradients), mib(full_state + full_gradients));
+}
+
 }  // namespace
 
 Result<std::string> dry_run(io::FileSystem& fs, runtime::Engine& engine, const TrainConfig& config,
@@ -96,7 +120,7 @@ Result<std::string> dry_run(io::FileSystem& fs, runtime::Engine& engine, const T
   ASSIGN_OR_RETURN(const DataAccess data, open_data(fs, config, build));
   ASSIGN_OR_RETURN(const data::Loader loader,
                    make_loader(config, data.stores, config.trainer.num_train_steps));
-  const auto model = config.model_options().functions(data.tokenizer->vocab_size(), compute_dtype(config));
+  const auto model = run_model(config, data.tokenizer->vocab_size());
   ASSIGN_OR_RETURN(const CanonicalPrograms programs, make_programs(config, model));
   ASSIGN_OR_RETURN(const std::string remat, config.model_options().remat());
   ASSIGN_OR_RETURN(const auto runner, make_runner(programs, engine, remat, config, workers));
@@ -111,6 +135,7 @@ Result<std::string> dry_run(io::FileSystem& fs, runtime::Engine& engine, const T
   std::string out =
       fmt::format("parameters: {} ({:.1f} MiB in f32; with the optimizer's arrays {:.1f} MiB)\n", parameters,
                   mib(parameters * 4), mib(state));
+  out += frozen_line(config, data.tokenizer->vocab_size(), model, state);
   for (size_t i = 0; i < model.paths.size(); ++i)
     out += fmt::format("  {:<36}{}\n", model.paths[i], model.shapes[i].str());
   ASSIGN_OR_RETURN(const std::string mesh, mesh_line(config, workers, leaves));

@@ -9,7 +9,7 @@
 #include "ostro/interp/engine/engine.h"
 #include "ostro/io/files/memory_file_system.h"
 #include "ostro/spmd/run_parts.h"
-#include "ostro/train/run/mixed_run_for_test.h"
+#include "ostro/train/options/mixed_run_for_test.h"
 #include "ostro/train/step/batches.h"
 #include "ostro/train/step/evaluate.h"
 

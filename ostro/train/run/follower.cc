@@ -8,6 +8,7 @@
 #include "ostro/data/batch/prefetcher.h"
 #include "ostro/io/files/path.h"
 #include "ostro/train/processes/cell_work.h"
+#include "ostro/train/programs/run_model.h"
 #include "ostro/train/step/evaluate.h"
 
 namespace ostro::train {
@@ -75,8 +76,7 @@ Result<std::unique_ptr<Follower>> Follower::create(const TrainConfig& given, con
   ASSIGN_OR_RETURN(data::Loader loader,
                    make_loader(config, out->data_.stores, config.trainer.num_train_steps));
   out->loader_ = std::move(loader);
-  const models::ModelFunctions model =
-      config.model_options().functions(out->data_.tokenizer->vocab_size(), compute_dtype(config));
+  const models::ModelFunctions model = run_model(config, out->data_.tokenizer->vocab_size());
   ASSIGN_OR_RETURN(const CanonicalPrograms programs, make_programs(config, model));
   ASSIGN_OR_RETURN(const std::string program_hash, job_value(crew, kProgramKey, env.stop));
   RETURN_IF_ERROR(check_equal("the programs' hash is", programs_hash(programs), program_hash));
@@ -158,7 +158,7 @@ Result<bool> Follower::obey(Batches& batches) {
 Follower::Follower(Crew& crew, io::FileSystem& fs, const TrainConfig& config)
     : crew_(crew),
       fs_(fs),
-      checkpoints_(io::join_path(run_directory(config), "checkpoints")),
+      checkpoints_(io::join_path(run_directory(config), checkpoint::kCheckpointsFolder)),
       saver_(fs, checkpoints_) {}
 
 Result<Followed> Follower::follow() {

@@ -135,12 +135,20 @@ Status check_fixed_options(const std::string& directory, const GenesisEntry& gen
                    fmt::format("other options, which no amend can change: {}", fmt::join(fixed, "; ")));
 }
 
+Status check_fixed_options(io::FileSystem& fs, const TrainConfig& given) {
+  const std::string directory = run_directory(given), path = io::join_path(directory, kChainFile);
+  ASSIGN_OR_RETURN(const bool there, fs.exists(path));
+  if (!there) return Status();
+  const Result<Chain> chain = read_chain_until(fs, path, 0);
+  return chain.ok() ? check_fixed_options(directory, chain->genesis(), given) : Status();
+}
+
 Result<Resumption> plan_resume(io::FileSystem& fs, const std::string& directory, const GenesisEntry& genesis,
                                const TrainConfig& given, const DataAccess& data,
                                const models::ModelFunctions& model, const ResumeOptions& options) {
   const bool amend = options.amend;
   const std::string path = io::join_path(directory, kChainFile);
-  const std::string checkpoints = io::join_path(directory, "checkpoints");
+  const std::string checkpoints = io::join_path(directory, checkpoint::kCheckpointsFolder);
   RETURN_IF_ERROR(check_same_run(directory, genesis, data));
   Resumption out{{}, "", "", false, {}, given, given, {}};
   const auto witness = std::make_shared<std::optional<Witness>>();

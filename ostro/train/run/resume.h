@@ -30,6 +30,9 @@ struct Resumption {
 Status check_fixed_options(const std::string& directory, const GenesisEntry& genesis,
                            const TrainConfig& given);
 
+// The same for the run that is in the config's run directory, if there is one whose chain can be read.
+Status check_fixed_options(io::FileSystem& fs, const TrainConfig& given);
+
 // What of the newest checkpoint is read.
 struct ResumeOptions {
   bool amend = false;  // other options are taken from that step on, as far as check_amend lets them

@@ -17,7 +17,9 @@
 #include "ostro/io/files/atomic_file.h"
 #include "ostro/tokenizer/files/files.h"
 #include "ostro/train/processes/process_runner.h"
+#include "ostro/train/programs/run_model.h"
 #include "ostro/train/record/version.h"
+#include "ostro/train/run/initial.h"
 #include "ostro/train/run/restore_together.h"
 #include "ostro/train/run/witness.h"
 #include "ostro/train/step/fingerprints.h"
@@ -76,12 +78,20 @@ Result<std::unique_ptr<Run>> Run::open(const TrainConfig& given, const Environme
     ASSIGN_OR_RETURN(const Chain beginning, read_chain_to(fs, in(run->directory_, kChainFile), 0));
     genesis = beginning.genesis();
   }
+  if (genesis && genesis->initial.has_value() != given.trainer.initialize_from.has_value())
+    return invalid_argument(fmt::format(
+        "{} holds a run that began with {}; trainer.initialize_from is {}: {}, or give this run another "
+        "trainer.id",
+        run->directory_, genesis->initial ? "the parameters of a checkpoint" : "parameters that were drawn",
+        given.trainer.initialize_from.value_or("null"),
+        genesis->initial ? "set it as it was (the checkpoint itself is not needed any more)"
+                         : "leave it out"));
   // Before data are made for a config that this run cannot have.
   RETURN_IF_ERROR(genesis ? check_fixed_options(run->directory_, *genesis, given)
                           : given.check_leaf_examples(0));
   ASSIGN_OR_RETURN(run->data_, open_data(fs, given, environment.build));
   const int64_t vocab = run->data_.tokenizer->vocab_size();
-  run->model_ = given.model_options().functions(vocab, compute_dtype(given));
+  run->model_ = run_model(given, vocab);
   const auto plan_from = [&](std::optional<int64_t> before) {
     return plan_resume(fs, run->directory_, *genesis, given, run->data_, run->model_,
                        {amend, /*arrays=*/environment.crew == nullptr, before});
@@ -106,7 +116,8 @@ Result<std::unique_ptr<Run>> Run::open(const TrainConfig& given, const Environme
   else
     RETURN_IF_ERROR(run->begin());
   RETURN_IF_ERROR(run->write_session());
-  run->saver_ = std::make_unique<checkpoint::AsyncSaver>(fs, in(run->directory_, "checkpoints"));
+  run->saver_ =
+      std::make_unique<checkpoint::AsyncSaver>(fs, in(run->directory_, checkpoint::kCheckpointsFolder));
   return run;
 }
 
@@ -193,15 +204,31 @@ Status Run::begin() {
   // Who exports the model wants to talk to it as it was trained.
   ASSIGN_OR_RETURN(const auto chat, data::shared_chat_template(fs, config_.data, *data_.tokenizer));
   if (chat) RETURN_IF_ERROR(chat->save(fs, directory_));
-  RETURN_IF_ERROR(begin_state());
+  if (config_.trainer.initialize_from) {
+    ASSIGN_OR_RETURN(State state, initial_state(programs_, env_.engine, config_.trainer.seed));
+    const StateArrays arrays = state_arrays(programs_);
+    RETURN_IF_ERROR(take_parameters(fs, config_, arrays, state));
+    ASSIGN_OR_RETURN(g.initial, save_initial(fs, directory_, config_, arrays, state));
+  }
+  RETURN_IF_ERROR(begin_state(g));
   // The chain is the commit point: a directory without one is no run.
   ASSIGN_OR_RETURN(ChainWriter chain, ChainWriter::create(fs, in(directory_, kChainFile), g));
   chain_ = std::make_unique<ChainWriter>(std::move(chain));
   return Status();
 }
 
-Status Run::begin_state() {
-  if (SpreadState* spread = runner_->spread()) return spread->begin(config_.trainer.seed);
+Status Run::begin_state(const GenesisEntry& genesis) {
+  SpreadState* spread = runner_->spread();
+  if (genesis.initial && spread != nullptr) {
+    ASSIGN_OR_RETURN(const std::string path, initial_checkpoint(env_.fs, directory_, genesis));
+    ASSIGN_OR_RETURN(const CellsRead read, spread->restore(env_.fs, path, 0, false));
+    return read.unfit.empty() ? Status() : corrupt(fmt::format("{}: {}", path, read.unfit));
+  }
+  if (genesis.initial) {
+    ASSIGN_OR_RETURN(state_, load_initial(env_.fs, directory_, genesis, state_arrays(programs_)));
+    return Status();
+  }
+  if (spread != nullptr) return spread->begin(config_.trainer.seed);
   ASSIGN_OR_RETURN(state_, initial_state(programs_, env_.engine, config_.trainer.seed));
   return Status();
 }
@@ -219,7 +246,8 @@ Status Run::resume(Resumption from, bool amend) {
         directory_, from.period.program_hash, now.program_hash,
         step == 0 ? "" : fmt::format("to go on with it after step {}, add --amend; ", step)));
   // Others may still write there what will be of no use.
-  if (const Status removed = checkpoint::remove_leftovers(fs, in(directory_, "checkpoints")); !removed.ok()) {
+  if (const Status removed = checkpoint::remove_leftovers(fs, in(directory_, checkpoint::kCheckpointsFolder));
+      !removed.ok()) {
     if (env_.crew == nullptr) return removed;
     log_warning(removed.error().message());
   }
@@ -235,7 +263,8 @@ Status Run::resume(Resumption from, bool amend) {
                                     : " (its checkpoint is not in the chain: the parameters' fingerprint was "
                                       "compared, the optimizer's arrays could not be)"));
   } else {
-    RETURN_IF_ERROR(begin_state());
+    ASSIGN_OR_RETURN(const Chain beginning, read_chain_to(fs, in(directory_, kChainFile), 0));
+    RETURN_IF_ERROR(begin_state(beginning.genesis()));
     log_info(fmt::format("resuming {} from the beginning: it has no checkpoint yet", directory_));
   }
   ASSIGN_OR_RETURN(ChainWriter writer, ChainWriter::resume(fs, in(directory_, kChainFile), step));
@@ -309,8 +338,8 @@ Status Run::finish_save() {
   phase("checkpoint finish");
   auto waited = saver_->wait();
   while (!waited.ok() && env_.crew != nullptr && env_.crew->ended(saving_epoch_) && saving_step_ >= 0) {
-    ASSIGN_OR_RETURN(const bool again,
-                     runner_->spread()->save_again(env_.fs, in(directory_, "checkpoints"), *saver_));
+    ASSIGN_OR_RETURN(const bool again, runner_->spread()->save_again(
+                                           env_.fs, in(directory_, checkpoint::kCheckpointsFolder), *saver_));
     if (!again) break;
     log_info(
         fmt::format("the checkpoint of step {} was not complete when a worker was lost; the others write "
@@ -352,7 +381,7 @@ Status Run::save(bool in_chain) {
   info.chain_head = chain_->head();
   info.measured = measured_;
   if (SpreadState* spread = runner_->spread()) {
-    RETURN_IF_ERROR(spread->save(env_.fs, in(directory_, "checkpoints"), info, *saver_));
+    RETURN_IF_ERROR(spread->save(env_.fs, in(directory_, checkpoint::kCheckpointsFolder), info, *saver_));
     saving_epoch_ = env_.crew->epoch().number;
   } else {
     RETURN_IF_ERROR(runner_->collect(state_, StepRunner::Collect::kAll));

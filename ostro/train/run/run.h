@@ -99,7 +99,7 @@ class Run {
   Result<std::optional<int64_t>> live_step();
   Result<std::unique_ptr<StepRunner>> make_steps();
   Status begin();
-  Status begin_state();
+  Status begin_state(const GenesisEntry& genesis);
   Status resume(Resumption from, bool amend);
   // `save_now`: also where no permanent checkpoint is due.
   Status after_step(const Watcher& watcher, StepReport& report, bool save_now);

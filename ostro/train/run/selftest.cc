@@ -5,7 +5,7 @@
 #include "ostro/base/check.h"
 #include "ostro/base/sha256.h"
 #include "ostro/io/files/memory_file_system.h"
-#include "ostro/models/llama.h"
+#include "ostro/models/decoder/decoder.h"
 #include "ostro/numerics/threefry.h"
 #include "ostro/tokenizer/files/files.h"
 #include "ostro/tokenizer/files/trainer.h"
@@ -54,12 +54,12 @@ TrainConfig base_config() {
   return c;
 }
 
-models::LlamaOptions& llama(TrainConfig& c) {
+models::DecoderOptions& llama(TrainConfig& c) {
   auto* wrapped =
-      dynamic_cast<models::ModelOptionsOf<models::LlamaOptions, models::Llama>*>(&c.model_options());
+      dynamic_cast<models::ModelOptionsOf<models::DecoderOptions, models::Decoder>*>(&c.model_options());
   OSTRO_CHECK(wrapped != nullptr, "the first of the built-in models is {}, not Llama",
               c.model_options().type());
-  models::LlamaOptions& o = wrapped->options;
+  models::DecoderOptions& o = wrapped->options;
   o.seq_len = 44;
   o.hidden_dim = 48;
   o.intermediate_dim = 80;
@@ -79,7 +79,7 @@ std::vector<TrainConfig> configs() {
   bf16.trainer.id = "bf16";
   bf16.trainer.mp = "p=f32,c=bfloat16";
   bf16.numerics.leaves = {{"kv_heads", 2}, {"mlp", 2}, {"vocab", 3}, {"pos", 2}};
-  models::LlamaOptions& o = llama(bf16);
+  models::DecoderOptions& o = llama(bf16);
   o.tie_word_embeddings = true;
   o.z_loss_weight = 1e-4;
   return {f32, bf16};

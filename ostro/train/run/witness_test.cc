@@ -8,7 +8,7 @@
 #include "ostro/checkpoint/save.h"
 #include "ostro/cpu/engine/engine.h"
 #include "ostro/io/files/memory_file_system.h"
-#include "ostro/train/run/mixed_run_for_test.h"
+#include "ostro/train/options/mixed_run_for_test.h"
 #include "ostro/train/run/run.h"
 
 namespace ostro::train {

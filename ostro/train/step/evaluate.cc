@@ -1,12 +1,13 @@
 #include "ostro/train/step/evaluate.h"
 
 #include "ostro/train/programs/programs.h"
+#include "ostro/train/programs/run_model.h"
 #include "ostro/train/step/batches.h"
 
 namespace ostro::train {
 
 ir::Program held_out_program(const TrainConfig& config, int64_t vocab) {
-  return make_eval_program(config, config.model_options().evaluation_functions(vocab, compute_dtype(config)));
+  return make_eval_program(config, run_model(config, vocab, ModelUse::kEvaluation));
 }
 
 Result<HeldOut> HeldOut::create(const TrainConfig& config, int64_t vocab, runtime::Engine& engine,

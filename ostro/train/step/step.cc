@@ -34,18 +34,18 @@ std::vector<int64_t> first_inputs(size_t count) {
 class SerialRunner final : public StepRunner {
  public:
   SerialRunner(UpdateLayout at, int64_t rows, size_t leaf_results)
-      : at_(at), n_(at.n), rows_(rows), leaf_results_(leaf_results) {}
+      : at_(at), n_(at.n), trained_(at.trained), rows_(rows), leaf_results_(leaf_results) {}
 
   Status compile(const CanonicalPrograms& p, runtime::Engine& engine, const std::string& remat) {
     ASSIGN_OR_RETURN(leaf_, engine.compile(p.leaf, leaf_options(remat)));
     ASSIGN_OR_RETURN(update_, engine.compile(p.update, update_options(p)));
     std::vector<ir::Shape> gradients;
-    for (size_t i = 0; i < n_; ++i) {
+    for (size_t i = 0; i < trained_; ++i) {
       gradients.push_back(p.leaf.body.shape(p.leaf.body.results[2 + i]));
-      parameter_bytes_ += gradients.back().bytes();
+      gradient_bytes_ += gradients.back().bytes();
     }
     for (const ir::Shape& shape : state_arrays(p).shapes) state_bytes_ += shape.bytes();
-    ASSIGN_OR_RETURN(add_, engine.compile(add_program(gradients), add_options(n_)));
+    ASSIGN_OR_RETURN(add_, engine.compile(add_program(gradients), add_options(trained_)));
     return Status();
   }
 
@@ -69,10 +69,10 @@ class SerialRunner final : public StepRunner {
       for (Buffer& b : rows_of(batch, i * rows_, rows_)) inputs.push_back(std::move(b));
       ASSIGN_OR_RETURN(Buffers out, leaf_->run(std::move(inputs)));
       LeafResult leaf{out[0].item<double>(), out[1].item<double>(), {}};
-      for (size_t k = 2 + n_; k < leaf_results_; ++k)
+      for (size_t k = 2 + trained_; k < leaf_results_; ++k)
         leaf.gradient_prints.push_back(fingerprint_lanes(out[k]));
       result.leaves.push_back(std::move(leaf));
-      faulty_.push(i, leaves, take(out, 2, n_), out[1].item<double>(),
+      faulty_.push(i, leaves, take(out, 2, trained_), out[1].item<double>(),
                    [&](Buffers gradients) { fold.push(std::move(gradients)); });
       RETURN_IF_ERROR(failed);
     }
@@ -111,16 +111,16 @@ class SerialRunner final : public StepRunner {
     load.leaves = leaves;
     load.owned = state_bytes_;
     load.partials = live_partials(leaves);
-    load.gradients = load.partials * parameter_bytes_;
+    load.gradients = load.partials * gradient_bytes_;
     return {load};
   }
 
  private:
   UpdateLayout at_;
-  size_t n_;
+  size_t n_, trained_;
   int64_t rows_;
   size_t leaf_results_;
-  int64_t parameter_bytes_ = 0, state_bytes_ = 0;
+  int64_t gradient_bytes_ = 0, state_bytes_ = 0;
   FaultyGradients faulty_;
   std::unique_ptr<runtime::Executable> leaf_, update_, add_;
 };
@@ -135,13 +135,10 @@ int64_t WorkerLoad::total_sent() const {
 
 runtime::CompileOptions leaf_options(const std::string& remat) { return {.donate = {}, .remat = remat}; }
 
-runtime::CompileOptions update_options(size_t n, size_t kept) {
-  return {.donate = first_inputs(2 * n + kept)};
-}
+runtime::CompileOptions update_options(size_t arrays) { return {.donate = first_inputs(arrays)}; }
 
 runtime::CompileOptions update_options(const CanonicalPrograms& p) {
-  const UpdateLayout at = update_layout(p);
-  return update_options(at.n, at.kept);
+  return update_options(update_layout(p).loss_sum());
 }
 
 runtime::CompileOptions add_options(size_t n) { return {.donate = first_inputs(n)}; }
@@ -151,6 +148,8 @@ std::array<int64_t, 2> fingerprint_lanes(const Buffer& print) {
 }
 
 size_t parameter_count(const CanonicalPrograms& p) { return p.init.body.results.size(); }
+
+size_t trained_count(const CanonicalPrograms& p) { return update_layout(p).trained; }
 
 std::vector<ir::Shape> parameter_shapes(const CanonicalPrograms& p) {
   std::vector<ir::Shape> shapes;

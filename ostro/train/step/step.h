@@ -115,9 +115,9 @@ ir::Program add_program(const std::vector<ir::Shape>& shapes);
 
 // For the leaf program. Parameters are not donated: the next leaf reads them again.
 runtime::CompileOptions leaf_options(const std::string& remat);
-// For the update program of n parameters and `kept` arrays of the optimizer. All old arrays and the gradients
-// are donated: nothing reads them after the update.
-runtime::CompileOptions update_options(size_t n, size_t kept);
+// For the update program, whose first `arrays` inputs are parameters, the optimizer's arrays, and gradients.
+// All of them are donated: nothing reads them after the update.
+runtime::CompileOptions update_options(size_t arrays);
 runtime::CompileOptions update_options(const CanonicalPrograms& programs);
 // For add_program over n arrays. Each sum overwrites the first of its two inputs.
 runtime::CompileOptions add_options(size_t n);
@@ -125,8 +125,9 @@ runtime::CompileOptions add_options(size_t n);
 // Sums of the leaves' losses and weights, each as an f64 tree.
 std::pair<double, double> join_losses(const std::vector<LeafResult>& leaves);
 
-// Number of parameters of the model.
+// Number of parameters of the model; of them, those that are trained, which come first.
 size_t parameter_count(const CanonicalPrograms& programs);
+size_t trained_count(const CanonicalPrograms& programs);
 // Their whole shapes.
 std::vector<ir::Shape> parameter_shapes(const CanonicalPrograms& programs);
 // Number of rows in one leaf.

@@ -6,6 +6,7 @@
 #include <new>
 #include <set>
 
+#include "ostro/checkpoint/catalog.h"
 #include "ostro/checkpoint/restore.h"
 #include "ostro/io/files/path.h"
 #include "ostro/train/run/witness.h"
@@ -73,7 +74,7 @@ const char* verdict_name(Verdict verdict) {
 
 Result<std::vector<CheckedCheckpoint>> check_checkpoints(io::FileSystem& fs, const std::string& run_directory,
                                                          const Chain& chain, const ModelChoices& models) {
-  const std::string folder = io::join_path(run_directory, "checkpoints");
+  const std::string folder = io::join_path(run_directory, checkpoint::kCheckpointsFolder);
   const std::string chain_path = io::join_path(run_directory, kChainFile);
   ASSIGN_OR_RETURN(const std::vector<checkpoint::Entry> entries, checkpoint::list_checkpoints(fs, folder));
   // Read after the listing: a run that is under way writes its chain before its checkpoints.

@@ -267,7 +267,7 @@ Result<std::string> inspect(io::FileSystem& fs, const std::string& path, const I
   }
   // Listed before the chain is read: a run that is under way writes its chain before its checkpoints.
   ASSIGN_OR_RETURN(const std::vector<checkpoint::Entry> entries,
-                   checkpoint::list_checkpoints(fs, io::join_path(path, "checkpoints")));
+                   checkpoint::list_checkpoints(fs, io::join_path(path, checkpoint::kCheckpointsFolder)));
   ASSIGN_OR_RETURN(const Chain chain, chain_of(fs, path));
   const Witness witness(chain, io::join_path(path, kChainFile), options.models);
   const std::vector<Saved> saved = checkpoints_of(fs, entries, witness);

@@ -9,11 +9,11 @@
 #include "ostro/checkpoint/save.h"
 #include "ostro/io/files/memory_file_system.h"
 #include "ostro/io/files/path.h"
+#include "ostro/train/options/mixed_run_for_test.h"
 #include "ostro/train/record/chain_writer.h"
 #include "ostro/train/record/merkle.h"
 #include "ostro/train/record/record.h"
 #include "ostro/train/run/amend.h"
-#include "ostro/train/run/mixed_run_for_test.h"
 
 namespace ostro::train {
 namespace {

@@ -10,6 +10,7 @@
 #include "ostro/train/record/chain.h"
 #include "ostro/train/record/version.h"
 #include "ostro/train/run/amend.h"
+#include "ostro/train/run/initial.h"
 #include "ostro/train/run/witness.h"
 #include "ostro/train/step/batches.h"
 #include "ostro/train/step/fingerprints.h"
@@ -117,6 +118,8 @@ Result<State> state_before(io::FileSystem& fs, runtime::Engine& engine, const st
     if (restored.ok()) return std::move(restored->state);
     log_warning(fmt::format("replaying from an older state: {}", restored.error().message()));
   }
+  if (const GenesisEntry& genesis = run.chain.genesis(); genesis.initial)
+    return load_initial(fs, directory, genesis, state_arrays(run.periods[0].programs));
   return initial_state(run.periods[0].programs, engine, run.periods[0].config.trainer.seed);
 }
 

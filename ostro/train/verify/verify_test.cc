@@ -11,8 +11,8 @@
 #include "ostro/checkpoint/catalog.h"
 #include "ostro/cpu/engine/engine.h"
 #include "ostro/io/files/memory_file_system.h"
+#include "ostro/train/options/mixed_run_for_test.h"
 #include "ostro/train/record/chain_writer.h"
-#include "ostro/train/run/mixed_run_for_test.h"
 #include "ostro/train/run/run.h"
 #include "ostro/train/verify/check_checkpoints.h"
 

@@ -47,7 +47,7 @@ Result<std::vector<std::vector<CellBuffers>>> exchange_cells(const WorkerPlan& p
     const bool self = peers[w] == c.rank();
     received[w].resize(counts[w]);
     for (size_t i = 0; i < std::max(sums.size(), counts[w]); ++i)
-      for (size_t k = 0; k < plan.n; ++k) {
+      for (size_t k = 0; k < plan.trained; ++k) {
         const spmd::Layout cut = plan.cut(k);
         if (self) {
           const Buffer& sum = (*sums[i])[k];

@@ -59,7 +59,8 @@ class LayerSchedule final : public GradientSchedule {
       const std::vector<Subtree> nodes = subtrees(leaves, range);
       for (size_t i = 0; i < nodes.size(); ++i) {
         Buffers part;
-        for (size_t k = 0; k < plan_.n; ++k) part.push_back(part_of(out[2 + k], static_cast<int64_t>(i)));
+        for (size_t k = 0; k < plan_.trained; ++k)
+          part.push_back(part_of(out[2 + k], static_cast<int64_t>(i)));
         if (i + 1 == nodes.size()) out.clear();
         if (plan_.fault == WorkerFault::kRingOrder)
           ring.push_back(std::move(part));

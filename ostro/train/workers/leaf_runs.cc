@@ -6,7 +6,7 @@
 namespace ostro::train {
 namespace {
 
-size_t prints_of(const WorkerPlan& plan) { return plan.programs.leaf.body.results.size() - 2 - plan.n; }
+size_t prints_of(const WorkerPlan& plan) { return plan.programs.leaf.body.results.size() - 2 - plan.trained; }
 
 }  // namespace
 
@@ -19,7 +19,8 @@ BatchArrays leaf_batch(const WorkerPlan& plan, int64_t rank, const BatchArrays& 
 
 LeafResult leaf_result(const WorkerPlan& plan, const std::vector<runtime::Buffer>& out) {
   LeafResult r{out[0].item<double>(), out[1].item<double>(), {}};
-  for (size_t k = 2 + plan.n; k < out.size(); ++k) r.gradient_prints.push_back(fingerprint_lanes(out[k]));
+  for (size_t k = 2 + plan.trained; k < out.size(); ++k)
+    r.gradient_prints.push_back(fingerprint_lanes(out[k]));
   return r;
 }
 

@@ -71,7 +71,7 @@ class StepSchedule final : public GradientSchedule {
       received += static_cast<int64_t>(subtrees(leaves, range(leaves, w)).size()) * owned;
       if (w == place_) continue;
       to_owners += mine * plan_.owned_bytes(peers_[w]);
-      for (size_t k = 0; k < plan_.n; ++k)
+      for (size_t k = 0; k < plan_.trained; ++k)
         if (!spmd::part_offset(plan_.mesh(), peers_[w], plan_.cut(k), plan_.used_shape(k, rank_)))
           packed += mine * plan_.owned_shape(k, peers_[w]).bytes();
     }
@@ -122,7 +122,7 @@ class StepSchedule final : public GradientSchedule {
       for (Buffer& b : leaf_batch(plan_, rank_, batch, at)) inputs.push_back(std::move(b));
       ASSIGN_OR_RETURN(Buffers out, leaf->run(std::move(inputs), {&c}));
       results[static_cast<size_t>(i)] = leaf_result(plan_, out);
-      out.resize(2 + plan_.n);
+      out.resize(2 + plan_.trained);
       out.erase(out.begin(), out.begin() + 2);
       RETURN_IF_ERROR(sums.push({i, 1}, std::move(out)));
     }

@@ -53,11 +53,11 @@ UpdateParts update_parts(const CanonicalPrograms& programs) {
   const std::vector<ValueId> norms = values(out, at.norm(0), at.norms);
   UpdateParts parts;
   parts.measure =
-      ir::sub_program(u, "measure", values(in, at.gradients(), at.n) + std::vector{loss_sum, weight},
+      ir::sub_program(u, "measure", values(in, at.gradients(), at.trained) + std::vector{loss_sum, weight},
                       std::vector{loss, norm, ok} + norms);
   parts.apply =
       ir::sub_program(u, "apply",
-                      values(in, 0, all + at.n) + std::vector{weight} +
+                      values(in, 0, all + at.trained) + std::vector{weight} +
                           values(in, at.first_scalar(), at.scalars) + std::vector{loss, norm, ok} + norms,
                       values(out, 0, all));
   parts.prints = ir::sub_program(u, "prints", values(out, 0, at.n), values(out, at.prints(), at.n));
@@ -68,8 +68,8 @@ Result<UpdatePartitions> partition_update(const UpdateParts& parts, const Update
                                           spmd::PartitionOptions options) {
   const size_t all = at.n + at.kept;
   UpdatePartitions out;
-  ASSIGN_OR_RETURN(out.measure, partition_part(parts.measure, at.n, 0, options));
-  ASSIGN_OR_RETURN(out.apply, partition_part(parts.apply, all + at.n, all, options));
+  ASSIGN_OR_RETURN(out.measure, partition_part(parts.measure, at.trained, 0, options));
+  ASSIGN_OR_RETURN(out.apply, partition_part(parts.apply, all + at.trained, all, options));
   ASSIGN_OR_RETURN(out.prints, partition_part(parts.prints, at.n, 0, options));
   for (const auto& program : out.apply.programs) out.joint |= program != nullptr && exchanges(program->body);
   return out;

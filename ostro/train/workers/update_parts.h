@@ -13,9 +13,10 @@ struct UpdateParts {
   // norms of what is clipped by itself f64. Workers exchange here: a norm is of all its gradients. Who knows
   // the norms can finish the step without the others.
   ir::Program measure;
-  // Parameters, the optimizer's arrays, gradients, weight f64, the optimizer's scalars f32, then what
-  // `measure` gives -> parameters, the optimizer's arrays. Of most optimizers this is element by element: no
-  // worker needs another one. Of others workers exchange here, too (UpdatePartitions::joint).
+  // Parameters, the optimizer's arrays, gradients of the trained parameters, weight f64, the optimizer's
+  // scalars f32, then what `measure` gives -> parameters, the optimizer's arrays. Of most optimizers this is
+  // element by element: no worker needs another one. Of others workers exchange here, too
+  // (UpdatePartitions::joint).
   ir::Program apply;
   // Parameters -> n fingerprints.
   ir::Program prints;

@@ -30,13 +30,13 @@ WorkerLoad Worker::load(int64_t leaves) const {
     int64_t sent = 0;
     for (const size_t k : plan_.mirrored) {
       load.copies += plan_.owned_shape(k, other).bytes();
-      if (k < plan_.n || plan_.update.joint) sent += plan_.owned_shape(k, rank_).bytes();
+      if (k < plan_.trained || plan_.update.joint) sent += plan_.owned_shape(k, rank_).bytes();
     }
     if (plan_.update.joint)
       add_sent(load.sent, "new cells to the worker that keeps copies",
                static_cast<int64_t>(plan_.mirrored.size()), sent);
     else
-      add_sent(load.sent, "gradients to the worker that keeps copies", plan_.mirrored_parameters(), sent);
+      add_sent(load.sent, "gradients to the worker that keeps copies", plan_.mirrored_gradients(), sent);
   }
   if (plan_.update.joint) {
     load.renewed = load.owned + load.copies;

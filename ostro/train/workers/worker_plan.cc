@@ -30,7 +30,7 @@ Result<spmd::Partition> partition_leaf(const CanonicalPrograms& p, const WorkerO
   const auto n = static_cast<std::ptrdiff_t>(parameter_count(p));
   spmd::PartitionOptions options = options_for(o, p.leaf);
   std::fill_n(options.params.begin(), n, round ? Role::kParameter : Role::kGradient);
-  std::fill_n(options.results.begin() + 2, n, Role::kGradient);
+  std::fill_n(options.results.begin() + 2, trained_count(p), Role::kGradient);
   options.exchange = round;
   return spmd::partition(p.leaf, options);
 }
@@ -89,7 +89,7 @@ ir::Shape WorkerPlan::used_shape(size_t k, int64_t rank) const {
 
 int64_t WorkerPlan::owned_bytes(int64_t rank) const {
   int64_t bytes = 0;
-  for (size_t k = 0; k < n; ++k) bytes += owned_shape(k, rank).bytes();
+  for (size_t k = 0; k < trained; ++k) bytes += owned_shape(k, rank).bytes();
   return bytes;
 }
 
@@ -99,13 +99,13 @@ int64_t WorkerPlan::state_bytes(int64_t rank) const {
   return bytes;
 }
 
-int64_t WorkerPlan::mirrored_parameters() const {
-  return std::count_if(mirrored.begin(), mirrored.end(), [this](size_t k) { return k < n; });
+int64_t WorkerPlan::mirrored_gradients() const {
+  return std::count_if(mirrored.begin(), mirrored.end(), [this](size_t k) { return k < trained; });
 }
 
 int64_t WorkerPlan::used_bytes(int64_t rank) const {
   int64_t bytes = 0;
-  for (size_t k = 0; k < n; ++k) bytes += used_shape(k, rank).bytes();
+  for (size_t k = 0; k < trained; ++k) bytes += used_shape(k, rank).bytes();
   return bytes;
 }
 
@@ -136,6 +136,7 @@ Result<WorkerPlan> make_worker_plan(const CanonicalPrograms& programs, runtime::
   plan.options = options;
   plan.fault = options.fault;
   plan.n = parameter_count(programs);
+  plan.trained = trained_count(programs);
   plan.arrays = state_arrays(programs);
   plan.rows = leaf_rows(programs);
   std::optional<spmd::LeafExchange> round;
@@ -204,8 +205,8 @@ Result<ir::Program> mirrored_apply(const WorkerPlan& plan, int64_t rank) {
   }
   const size_t gradients = plan.arrays.size();
   for (const size_t k : plan.mirrored)
-    if (k < plan.n) params.push_back(whole.body.params[gradients + k]);
-  for (size_t i = gradients + plan.n; i < whole.body.params.size(); ++i)
+    if (k < plan.trained) params.push_back(whole.body.params[gradients + k]);
+  for (size_t i = gradients + plan.trained; i < whole.body.params.size(); ++i)
     params.push_back(whole.body.params[i]);
   return ir::sub_program(whole, "apply_mirrored", params, results);
 }

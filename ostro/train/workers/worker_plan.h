@@ -63,7 +63,8 @@ struct WorkerPlan {
   runtime::Engine* engine = nullptr;
   std::string remat;
   WorkerFault fault = WorkerFault::kNone;
-  size_t n = 0;  // number of parameters
+  size_t n = 0;        // number of parameters
+  size_t trained = 0;  // of them: the first ones; so many gradients there are
   // The arrays of the state are numbered: the parameters, then those of the optimizer.
   StateArrays arrays;
   int64_t rows = 0;  // rows of one leaf
@@ -98,15 +99,15 @@ struct WorkerPlan {
   const spmd::Layout& cut(size_t k) const { return cuts[k]; }
   ir::Shape owned_shape(size_t k, int64_t rank) const;
   ir::Shape used_shape(size_t k, int64_t rank) const;
-  int64_t owned_bytes(int64_t rank) const;  // of all parameters
+  int64_t owned_bytes(int64_t rank) const;  // of all gradients
   int64_t state_bytes(int64_t rank) const;  // of all arrays
-  int64_t used_bytes(int64_t rank) const;
+  int64_t used_bytes(int64_t rank) const;   // of all gradients
   // Whether parameter k is split over workers that run different leaves.
   bool gathered(size_t k) const;
   // The arrays of which holders keep copies: the parameters of which only one worker owns each element, and
   // what the optimizer keeps for them; ascending.
   std::vector<size_t> mirrored;
-  int64_t mirrored_parameters() const;
+  int64_t mirrored_gradients() const;
   // Whose cells worker `rank` keeps; -1: nobody's.
   int64_t kept_for(int64_t rank) const;
   // Whether `rank` is the first of the workers that hold the same elements of array k as it does.

@@ -37,7 +37,7 @@ Status Worker::compile_once(std::unique_ptr<runtime::Executable>& slot, const ir
 
 Result<runtime::Executable*> Worker::apply_program() {
   const auto options =
-      plan_.update.joint ? runtime::CompileOptions() : update_options(plan_.n, plan_.arrays.size() - plan_.n);
+      plan_.update.joint ? runtime::CompileOptions() : update_options(plan_.arrays.size() + plan_.trained);
   RETURN_IF_ERROR(compile_once(apply_, program_of(plan_.update.apply, rank_), options));
   return apply_.get();
 }
@@ -50,24 +50,20 @@ Status Worker::compile() {
   if (const int64_t other = plan_.kept_for(rank_); other >= 0 && !plan_.update.joint)
     if (apply_kept_ == nullptr) {
       ASSIGN_OR_RETURN(const ir::Program program, mirrored_apply(plan_, other));
-      const auto n = static_cast<size_t>(plan_.mirrored_parameters());
-      RETURN_IF_ERROR(compile_once(apply_kept_, program, update_options(n, plan_.mirrored.size() - n)));
+      const auto gradients = static_cast<size_t>(plan_.mirrored_gradients());
+      RETURN_IF_ERROR(compile_once(apply_kept_, program, update_options(plan_.mirrored.size() + gradients)));
     }
   return Status();
 }
 
 void Worker::adopt(const State& state) {
   const auto part = [&](int64_t rank, size_t k) {
-    const Buffer& whole = k < plan_.n ? state.params[k] : state.kept[k - plan_.n];
-    return spmd::shard(plan_.mesh(), rank, plan_.owned(k), whole);
-  };
-  const auto list = [&](Cells& cells, size_t k) -> Buffers& {
-    return k < plan_.n ? cells.params : cells.kept;
+    return spmd::shard(plan_.mesh(), rank, plan_.owned(k), array_of(state, k));
   };
   Cells own, kept;
-  for (size_t k = 0; k < plan_.arrays.size(); ++k) list(own, k).push_back(part(rank_, k));
+  for (size_t k = 0; k < plan_.arrays.size(); ++k) list_of(own, k, plan_.n).push_back(part(rank_, k));
   if (const int64_t other = plan_.kept_for(rank_); other >= 0)
-    for (const size_t k : plan_.mirrored) list(kept, k).push_back(part(other, k));
+    for (const size_t k : plan_.mirrored) list_of(kept, k, plan_.n).push_back(part(other, k));
   adopt_cells(std::move(own), std::move(kept), state.step);
 }
 
@@ -184,7 +180,7 @@ Status Worker::apply(runtime::Executable& program, Cells& cells, Buffers gradien
   inputs.push_back(Buffer::scalar(ir::DType::boolean, static_cast<uint8_t>(measured.ok)));
   for (const double norm : measured.group_norms) inputs.push_back(Buffer::scalar(ir::DType::f64, norm));
   ASSIGN_OR_RETURN(Buffers out, program.run(std::move(inputs), {group}));
-  for (size_t i = 0; i < n + kept; ++i) (i < n ? cells.params : cells.kept).push_back(std::move(out[i]));
+  for (size_t i = 0; i < n + kept; ++i) list_of(cells, i, n).push_back(std::move(out[i]));
   return Status();
 }
 

@@ -1,25 +1,23 @@
-// Llama as a function: naming, shapes, and that a row's bits depend on nothing but the row (numerics.md N16).
-#include "ostro/models/llama.h"
+// A decoder as a function: naming, shapes, and that a row's bits depend on nothing but the row (numerics.md
+// N16).
+#include "ostro/models/decoder/decoder.h"
 
 #include <doctest/doctest.h>
 
 #include <algorithm>
 #include <cmath>
 
-#include "ostro/cpu/engine/engine.h"
 #include "ostro/grad/value_and_grad.h"
+#include "ostro/models/decoder/decoder_for_test.h"
 #include "ostro/models/model_options.h"
-#include "ostro/trace/arrays_for_test.h"
 
 namespace ostro::models {
 namespace {
 
 using namespace test;
 
-constexpr int64_t kVocab = 19;
-
-LlamaOptions tiny() {
-  LlamaOptions o;
+DecoderOptions tiny() {
+  DecoderOptions o;
   o.seq_len = 40;
   o.hidden_dim = 16;
   o.intermediate_dim = 24;
@@ -31,45 +29,6 @@ LlamaOptions tiny() {
   return o;
 }
 
-std::vector<runtime::Engine*> engines() {
-  static const auto compiled = cpu::make_cpu_engine().value();
-  return {&interpreter(), compiled.get()};
-}
-
-Llama model_of(const LlamaOptions& o, DType compute, uint64_t seed = 0) {
-  DefaultInterpreter use;
-  const auto init = jit([o](const Array& key) { return Llama::init(o, kVocab, key); });
-  return nn::compute(init(make_key(seed)), compute);
-}
-
-// Row b of a token array: a fixed sequence of its own.
-std::vector<int32_t> row(int64_t b, int64_t n) {
-  std::vector<int32_t> out;
-  for (int64_t i = 0; i < n; ++i)
-    out.push_back(static_cast<int32_t>((i * i + 5 * i * (b + 1) + 3 * b) % kVocab));
-  return out;
-}
-
-Array ids(const std::vector<std::vector<int32_t>>& rows) {
-  std::vector<int32_t> flat;
-  for (const auto& r : rows) flat.insert(flat.end(), r.begin(), r.end());
-  return i32({{"batch", static_cast<int64_t>(rows.size())}, {"pos", static_cast<int64_t>(rows[0].size())}},
-             flat);
-}
-
-// Elements of one batch row, positions [from, to).
-std::vector<float> part(const Array& logits, int64_t batch, int64_t from, int64_t to) {
-  const int64_t n = logits.size("pos");
-  const auto all = logits.buffer().as<float>();
-  return {all.begin() + (batch * n + from) * kVocab, all.begin() + (batch * n + to) * kVocab};
-}
-
-bool equal_bits(const std::vector<float>& a, const std::vector<float>& b) {
-  return a.size() == b.size() && !a.empty() &&
-         std::memcmp(a.data(), b.data(), a.size() * sizeof(float)) == 0 &&
-         std::all_of(a.begin(), a.end(), [](float x) { return std::isfinite(x); });
-}
-
 template <typename F>
 void for_each_case(const F& f) {
   for (runtime::Engine* engine : engines())
@@ -77,7 +36,7 @@ void for_each_case(const F& f) {
       CAPTURE(engine->name());
       CAPTURE(ir::dtype_name(compute));
       set_default_engine(engine);
-      const Llama model = model_of(tiny(), compute);
+      const Decoder model = model_of(tiny(), compute);
       set_default_engine(engine);
       f(model, compute);
     }
@@ -85,8 +44,8 @@ void for_each_case(const F& f) {
 }
 
 TEST_CASE("a row of logits has the same bits alone, in a batch, and as the prefix of a longer row") {
-  const auto logits = jit([](const Llama& m, const Array& tokens) { return m.logits(tokens); });
-  for_each_case([&](const Llama& m, DType) {
+  const auto logits = jit([](const Decoder& m, const Array& tokens) { return m.logits(tokens); });
+  for_each_case([&](const Decoder& m, DType) {
     const Array three = logits(m, ids({row(0, 33), row(1, 33), row(2, 33)}));
     for (int64_t b = 0; b < 3; ++b) {
       CHECK(equal_bits(part(logits(m, ids({row(b, 33)})), 0, 0, 33), part(three, b, 0, 33)));
@@ -97,23 +56,26 @@ TEST_CASE("a row of logits has the same bits alone, in a batch, and as the prefi
 }
 
 TEST_CASE("the cached step gives the bits of the whole row, however the row is cut") {
-  const auto logits = jit([](const Llama& m, const Array& tokens) { return m.logits(tokens); });
-  const auto step = jit([](const Llama& m, const Array& tokens, const LlamaCache& cache, const Array& start) {
-    auto [out, filled] = m.decode(tokens, cache, start);
-    return std::vector<Array>{out, filled.k, filled.v};
-  });
-  for_each_case([&](const Llama& m, DType compute) {
+  const auto logits = jit([](const Decoder& m, const Array& tokens) { return m.logits(tokens); });
+  const auto step =
+      jit([](const Decoder& m, const Array& tokens, const DecoderCache& cache, const Array& start) {
+        auto [out, filled] = m.decode(tokens, cache, start);
+        std::vector<Array> all{out};
+        for (const Array& a : tree_leaves(filled)) all.push_back(a);
+        return all;
+      });
+  for_each_case([&](const Decoder& m, DType compute) {
     const std::vector<int32_t> tokens = row(1, 20);
     const Array whole = logits(m, ids({tokens}));
     for (const std::vector<int64_t>& cuts :
          {std::vector<int64_t>{20}, {19, 1}, {1, 19}, {16, 1, 1, 1, 1}, {7, 1, 5, 7}}) {
-      LlamaCache cache = m.cache(1, 24, compute);
+      DecoderCache cache = m.cache(1, 24, compute);
       int64_t at = 0;
       for (const int64_t n : cuts) {
         const std::vector<int32_t> piece(tokens.begin() + at, tokens.begin() + at + n);
         const auto out = step(m, ids({piece}), cache, i32({}, {static_cast<int32_t>(at)}));
         CHECK(equal_bits(part(out[0], 0, 0, n), part(whole, 0, at, at + n)));
-        cache = {out[1], out[2]};
+        cache = tree_with_leaves(cache, {out.begin() + 1, out.end()});
         at += n;
       }
     }
@@ -121,11 +83,12 @@ TEST_CASE("the cached step gives the bits of the whole row, however the row is c
 }
 
 TEST_CASE("segments: another document's tokens change no bit") {
-  const auto logits = jit(
-      [](const Llama& m, const Array& tokens, const Array& segments) { return m.logits(tokens, segments); });
+  const auto logits = jit([](const Decoder& m, const Array& tokens, const Array& segments) {
+    return m.logits(tokens, segments);
+  });
   std::vector<int32_t> segments(20, 0);
   std::fill(segments.begin() + 8, segments.end(), 1);
-  for_each_case([&](const Llama& m, DType) {
+  for_each_case([&](const Decoder& m, DType) {
     std::vector<int32_t> a = row(0, 20), b = a, c = a;
     for (size_t i = 0; i < 8; ++i) b[i] = static_cast<int32_t>((b[i] + 1) % kVocab);   // the first document
     for (size_t i = 8; i < 20; ++i) c[i] = static_cast<int32_t>((c[i] + 1) % kVocab);  // the second
@@ -142,8 +105,8 @@ TEST_CASE("segments: another document's tokens change no bit") {
 }
 
 TEST_CASE("parameters are named by path and shaped by axes; the tied head is the embedding") {
-  LlamaOptions o = tiny();
-  const ModelFunctions f = model_functions<Llama>(o, kVocab, DType::bf16);
+  DecoderOptions o = tiny();
+  const ModelFunctions f = model_functions<Decoder>(o, kVocab, DType::bf16);
   std::vector<std::string> named;
   for (size_t i = 0; i < f.paths.size(); ++i) named.push_back(f.paths[i] + " " + f.shapes[i].str());
   CHECK(named ==
@@ -157,7 +120,7 @@ TEST_CASE("parameters are named by path and shaped by axes; the tied head is the
             "model/layers/mlp/down/weight f32[layers:2, mlp:24, embed:16]", "model/norm/weight f32[embed:16]",
             "model/head/weight f32[embed:16, vocab:19]"});
   o.tie_word_embeddings = true;
-  const ModelFunctions tied = model_functions<Llama>(o, kVocab, DType::bf16);
+  const ModelFunctions tied = model_functions<Decoder>(o, kVocab, DType::bf16);
   CHECK(tied.paths.size() == f.paths.size() - 1);
   CHECK(std::find(tied.paths.begin(), tied.paths.end(), "model/head/weight") == tied.paths.end());
 
@@ -183,17 +146,17 @@ TEST_CASE("parameters are named by path and shaped by axes; the tied head is the
 }
 
 TEST_CASE("initial values follow key and path; another option makes another program under jit") {
-  const Llama a = model_of(tiny(), DType::f32), b = model_of(tiny(), DType::f32),
-              c = model_of(tiny(), DType::f32, 1);
+  const Decoder a = model_of(tiny(), DType::f32), b = model_of(tiny(), DType::f32),
+                c = model_of(tiny(), DType::f32, 1);
   CHECK(same_bits(a.head.weight, b.head.weight));
   CHECK_FALSE(same_bits(a.head.weight, c.head.weight));
-  LlamaOptions tied = tiny();
+  DecoderOptions tied = tiny();
   tied.tie_word_embeddings = true;
-  CHECK(same_bits(model_of(tied, DType::f32).layers.mlp.down.weight, a.layers.mlp.down.weight));
+  CHECK(same_bits(model_of(tied, DType::f32).layers.alike->mlp.down.weight, a.layers.alike->mlp.down.weight));
 
   DefaultInterpreter use;
-  const auto logits = jit([](const Llama& m, const Array& tokens) { return m.logits(tokens); });
-  Llama gelu = a, stretched = a;
+  const auto logits = jit([](const Decoder& m, const Array& tokens) { return m.logits(tokens); });
+  Decoder gelu = a, stretched = a;
   gelu.options.activation_function = Activation::kGelu;
   stretched.options.rope = RopeLlama3Options{};
   const Array tokens = ids({row(0, 6)}), plain = logits(a, tokens);
@@ -203,8 +166,8 @@ TEST_CASE("initial values follow key and path; another option makes another prog
 
 TEST_CASE("loss is the cross-entropy of the logits, per token, with the mask as weight") {
   DefaultInterpreter use;
-  const Llama m = model_of(tiny(), DType::bf16);
-  const auto run = jit([](const Llama& model, const Batch& batch) {
+  const Decoder m = model_of(tiny(), DType::bf16);
+  const auto run = jit([](const Decoder& model, const Batch& batch) {
     const Loss l = model.loss(batch);
     return std::vector<Array>{l.per_token, l.weight, model.logits(batch.tokens)};
   });

@@ -1,0 +1,37 @@
+// ostro diff
+#include "ostro/cli/main/commands.h"
+#include "ostro/cli/main/exit_code.h"
+#include "ostro/cli/shared/standard_streams.h"
+#include "ostro/eval/checkpoint_diff.h"
+#include "ostro/io/s3/routing_file_system.h"
+
+namespace ostro::cli {
+
+int diff_command(Args args) {
+  std::vector<std::string> checkpoints;
+  eval::DiffOptions options;
+  bool json = false, all = false;
+  args.summary(
+      "Which parameters of two checkpoints differ, in the order of the tree: how many elements changed, the\n"
+      "largest difference, its root mean square, and its norm relative to the first's; other shapes; "
+      "options\n"
+      "that differ. The bytes are checked against the checkpoints' own hashes. Exit code 0, whether they\n"
+      "differ or not.");
+  args.positional("K", &checkpoints, "two checkpoints, or runs (their newest checkpoints)");
+  args.flag("--optimizer", &options.optimizer, "also the optimizer's state");
+  args.option("--only", &options.only, "GLOB", "only tensors whose path matches, as \"model/layers/**\"");
+  args.flag("--all", &all, "list tensors that are equal, too");
+  args.flag("--json", &json, "print JSON, with all tensors");
+  if (const auto code = args.parse()) return *code;
+  if (checkpoints.size() != 2)
+    return report_error(invalid_argument("two checkpoints are compared; " +
+                                         std::to_string(checkpoints.size()) +
+                                         " are named (see ostro diff --help)"));
+  const auto diff = eval::diff_checkpoints(io::default_file_system(), checkpoints[0], checkpoints[1],
+                                           args.models(), options);
+  if (!diff.ok()) return report_error(diff.error());
+  const Status written = write_stdout(json ? eval::diff_json(*diff) : eval::diff_table(*diff, all));
+  return written.ok() ? kExitOk : report_error(written.error());
+}
+
+}  // namespace ostro::cli

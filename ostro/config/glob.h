@@ -1,0 +1,18 @@
+// Globs over names, as options have them: of parameters, of modules.
+#pragma once
+
+#include <string_view>
+
+namespace ostro::config {
+
+// "*" matches any text, "/" included; everything else stands for itself.
+inline bool glob_matches(std::string_view pattern, std::string_view text) {
+  if (pattern.empty()) return text.empty();
+  if (pattern[0] != '*')
+    return !text.empty() && text[0] == pattern[0] && glob_matches(pattern.substr(1), text.substr(1));
+  for (size_t skip = 0; skip <= text.size(); ++skip)
+    if (glob_matches(pattern.substr(1), text.substr(skip))) return true;
+  return false;
+}
+
+}  // namespace ostro::config

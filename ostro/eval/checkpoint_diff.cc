@@ -1,0 +1,193 @@
+#include "ostro/eval/checkpoint_diff.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <bit>
+#include <cmath>
+#include <cstring>
+#include <type_traits>
+
+#include "ostro/checkpoint/catalog.h"
+#include "ostro/checkpoint/restore.h"
+#include "ostro/config/config.h"
+#include "ostro/numerics/bf16.h"
+#include "ostro/numerics/fp_env.h"
+#include "ostro/numerics/functions.h"
+#include "ostro/train/record/canonical.h"
+
+namespace ostro::eval {
+namespace {
+
+using checkpoint::Checkpoint;
+using checkpoint::TensorSpec;
+
+Result<Checkpoint> open_checkpoint(io::FileSystem& fs, const std::string& where) {
+  ASSIGN_OR_RETURN(const std::vector<std::string> paths, checkpoint::find_checkpoints(fs, where));
+  return Checkpoint::open(fs, paths[0]);
+}
+
+template <typename T>
+void widen(const std::vector<std::byte>& bytes, std::vector<double>& out) {
+  for (size_t i = 0; i < out.size(); ++i) {
+    T value;
+    std::memcpy(&value, bytes.data() + i * sizeof(T), sizeof(T));
+    if constexpr (std::is_same_v<T, numerics::Bf16>)
+      out[i] = static_cast<double>(numerics::to_f32(value));
+    else
+      out[i] = static_cast<double>(value);
+  }
+}
+
+// The values of a tensor as f64: exact but for 64-bit integers above 2^53.
+Result<std::vector<double>> values_of(const Checkpoint& from, int64_t tensor) {
+  const TensorSpec& spec = from.manifest().tensors[static_cast<size_t>(tensor)];
+  std::vector<std::byte> bytes(static_cast<size_t>(spec.bytes()));
+  RETURN_IF_ERROR(from.read(tensor, bytes));
+  std::vector<double> out(bytes.size() / static_cast<size_t>(checkpoint::dtype_size(spec.dtype)));
+  if (spec.dtype == "f32") widen<float>(bytes, out);
+  if (spec.dtype == "f64") widen<double>(bytes, out);
+  if (spec.dtype == "i32") widen<int32_t>(bytes, out);
+  if (spec.dtype == "i64") widen<int64_t>(bytes, out);
+  if (spec.dtype == "u32") widen<uint32_t>(bytes, out);
+  if (spec.dtype == "bool") widen<uint8_t>(bytes, out);
+  if (spec.dtype == "bf16") widen<numerics::Bf16>(bytes, out);
+  return out;
+}
+
+// Sums over elements, of one tensor or of all.
+struct Sums {
+  double squares = 0, first_squares = 0, max_abs = 0;
+  int64_t elements = 0, changed = 0;
+
+  void add(const std::vector<double>& a, const std::vector<double>& b) {
+    for (size_t i = 0; i < a.size(); ++i) {
+      const double d = b[i] - a[i];
+      first_squares += a[i] * a[i];
+      squares += d * d;
+      // Not a number on one side only is the largest difference there is.
+      if (std::isnan(d)) {
+        const bool same = std::bit_cast<uint64_t>(a[i]) == std::bit_cast<uint64_t>(b[i]);
+        if (!same) max_abs = d, ++changed;
+        continue;
+      }
+      if (!(std::abs(d) <= max_abs) && !std::isnan(max_abs)) max_abs = std::abs(d);
+      if (a[i] != b[i]) ++changed;
+    }
+    elements += static_cast<int64_t>(a.size());
+  }
+  void add(const Sums& other) {
+    squares += other.squares, first_squares += other.first_squares;
+    if (!(other.max_abs <= max_abs) && !std::isnan(max_abs)) max_abs = other.max_abs;
+    elements += other.elements, changed += other.changed;
+  }
+  void put(TensorDiff& out) const {
+    out.elements = elements, out.changed = changed, out.max_abs = max_abs;
+    if (elements > 0) out.rms = numerics::sqrt_f64(squares / static_cast<double>(elements));
+    if (first_squares > 0) out.relative = numerics::sqrt_f64(squares / first_squares);
+    if (changed > 0) out.kind = TensorDiff::Kind::kChanged;
+  }
+};
+
+class Comparison {
+ public:
+  Comparison(const Checkpoint& first, const Checkpoint& second) : first_(first), second_(second) {}
+
+  Result<TensorDiff> tensor(int64_t a) {
+    const TensorSpec& spec = first_.manifest().tensors[static_cast<size_t>(a)];
+    TensorDiff out;
+    out.path = spec.path, out.first = spec.type_str();
+    const int64_t b = second_.find(spec.path);
+    if (b < 0) {
+      out.kind = TensorDiff::Kind::kOnlyFirst;
+      return out;
+    }
+    const TensorSpec& other = second_.manifest().tensors[static_cast<size_t>(b)];
+    out.second = other.type_str();
+    if (spec.shape != other.shape) {
+      out.kind = TensorDiff::Kind::kOtherShape;
+      return out;
+    }
+    ASSIGN_OR_RETURN(const std::vector<double> x, values_of(first_, a));
+    Sums sums;
+    const bool same =
+        spec.dtype == other.dtype && spec.cell == other.cell &&
+        first_.manifest().cells[static_cast<size_t>(a)] == second_.manifest().cells[static_cast<size_t>(b)];
+    if (same) {
+      sums.add(x, x);
+    } else {
+      ASSIGN_OR_RETURN(const std::vector<double> y, values_of(second_, b));
+      sums.add(x, y);
+    }
+    sums.put(out);
+    all_.add(sums);
+    return out;
+  }
+  const Sums& all() const { return all_; }
+
+ private:
+  const Checkpoint& first_;
+  const Checkpoint& second_;
+  Sums all_;
+};
+
+std::vector<std::string> config_differences(const Checkpoint& first, const Checkpoint& second,
+                                            const train::ModelChoices& models) {
+  std::vector<std::string> texts;
+  for (const Checkpoint* c : {&first, &second}) {
+    const auto config = train::parse_train_config(c->manifest().info.config, c->path() + ": config", models);
+    if (!config.ok()) return {"the configurations cannot be compared: " + config.error().message()};
+    texts.push_back(config::canonical_config(*config));
+  }
+  const auto found = train::find_differences(texts[0], texts[1]);
+  std::vector<std::string> out;
+  for (const auto& d : found.value_or(std::vector<train::ObjectDifference>()))
+    out.push_back(
+        fmt::format("{}: {} -> {}", d.path(), train::readable_value(d.there), train::readable_value(d.here)));
+  return out;
+}
+
+CheckpointSide side_of(const Checkpoint& c) { return {c.path(), c.manifest().name, c.manifest().info.step}; }
+
+bool is_wanted(const std::string& path, const DiffOptions& options) {
+  return options.optimizer || path.starts_with("model/");
+}
+
+}  // namespace
+
+bool CheckpointDiff::equal() const {
+  return config.empty() && std::all_of(tensors.begin(), tensors.end(), [](const TensorDiff& t) {
+           return t.kind == TensorDiff::Kind::kEqual;
+         });
+}
+
+Result<CheckpointDiff> diff_checkpoints(io::FileSystem& fs, const std::string& first,
+                                        const std::string& second, const train::ModelChoices& models,
+                                        const DiffOptions& options) {
+  const numerics::FpEnvGuard guard;
+  ASSIGN_OR_RETURN(const Checkpoint a, open_checkpoint(fs, first));
+  ASSIGN_OR_RETURN(const Checkpoint b, open_checkpoint(fs, second));
+  CheckpointDiff out;
+  out.first = side_of(a), out.second = side_of(b);
+  Comparison comparison(a, b);
+  for (const int64_t i : a.matching(options.only)) {
+    if (!is_wanted(a.manifest().tensors[static_cast<size_t>(i)].path, options)) continue;
+    ASSIGN_OR_RETURN(TensorDiff tensor, comparison.tensor(i));
+    out.tensors.push_back(std::move(tensor));
+  }
+  for (const int64_t i : b.matching(options.only)) {
+    const TensorSpec& spec = b.manifest().tensors[static_cast<size_t>(i)];
+    if (!is_wanted(spec.path, options) || a.find(spec.path) >= 0) continue;
+    TensorDiff tensor;
+    tensor.path = spec.path, tensor.second = spec.type_str(), tensor.kind = TensorDiff::Kind::kOnlySecond;
+    out.tensors.push_back(std::move(tensor));
+  }
+  if (out.tensors.empty())
+    return not_found(fmt::format("\"{}\" matches no {} of {} or {}", options.only,
+                                 options.optimizer ? "tensor" : "parameter", a.path(), b.path()));
+  comparison.all().put(out.all);
+  out.config = config_differences(a, b, models);
+  return out;
+}
+
+}  // namespace ostro::eval

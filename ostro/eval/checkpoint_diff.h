@@ -1,0 +1,55 @@
+// Which tensors two checkpoints do not share, and by how much they differ.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "ostro/io/files/file_system.h"
+#include "ostro/train/options/config.h"
+
+namespace ostro::eval {
+
+struct TensorDiff {
+  enum class Kind { kEqual, kChanged, kOnlyFirst, kOnlySecond, kOtherShape };
+  std::string path;
+  std::string first, second;  // types with shapes: "f32[layers:2, embed:64]"; empty on the side that lacks it
+  Kind kind = Kind::kEqual;
+  int64_t elements = 0, changed = 0;  // of kEqual and kChanged; changed: of another value
+  // Of second - first, in f64: largest absolute value, root of the mean square, and the norm divided by the
+  // first's (nothing where that is 0).
+  double max_abs = 0, rms = 0;
+  std::optional<double> relative;
+};
+
+struct CheckpointSide {
+  std::string path, state;
+  int64_t step = 0;
+};
+
+struct CheckpointDiff {
+  CheckpointSide first, second;
+  std::vector<TensorDiff> tensors;  // in the order of the first, then those that only the second has
+  TensorDiff all;                   // over all tensors that can be compared; without a path
+  std::vector<std::string> config;  // "optimizer.learning_rate is 0.1 there and 0.2 here"
+  bool equal() const;
+};
+
+struct DiffOptions {
+  bool optimizer = false;   // also what is not a parameter: the optimizer's state
+  std::string only = "**";  // a glob of paths
+};
+
+// `first` and `second` are checkpoints, or runs (their newest). All bytes that are compared are checked
+// against the manifests; tensors of the same hashes are not read. Errors: no checkpoint there; damage; a glob
+// that matches no tensor of either.
+Result<CheckpointDiff> diff_checkpoints(io::FileSystem& fs, const std::string& first,
+                                        const std::string& second, const train::ModelChoices& models,
+                                        const DiffOptions& options);
+
+std::string diff_json(const CheckpointDiff& diff);
+// Changed tensors only, unless `all`.
+std::string diff_table(const CheckpointDiff& diff, bool all);
+
+}  // namespace ostro::eval

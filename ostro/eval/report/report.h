@@ -1,0 +1,26 @@
+// An evaluation as JSON (docs/formats/eval_report.md) and as a table for a person.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "ostro/eval/report/results.h"
+
+namespace ostro::eval {
+
+inline constexpr int kReportVersion = 1;
+
+struct Report {
+  std::string task_file, task_file_hash;  // its name, and the SHA-256 of its text
+  std::vector<Evaluated> checkpoints;     // at least one
+};
+
+// With two checkpoints it also has their paired differences, with several those of each but the first to the
+// first.
+std::string report_json(const Report& report);
+
+// One checkpoint: its figures with standard errors. Two: also the differences with 95 % intervals. More: a
+// column for each.
+std::string report_table(const Report& report);
+
+}  // namespace ostro::eval

@@ -1,0 +1,17 @@
+// Requests to a model as JSON, one object each, and their answers: what `ostro score` reads and writes
+// (docs/evaluate.md).
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "ostro/eval/score/text_model.h"
+
+namespace ostro::eval {
+
+// The answers to these lines, as lines, in their order. A request that cannot be answered gets {"error":
+// ...}; `failed` counts them. Answers do not depend on which requests come together.
+std::vector<std::string> answer_requests(TextModel& model, const std::vector<std::string>& lines,
+                                         int64_t& failed);
+
+}  // namespace ostro::eval

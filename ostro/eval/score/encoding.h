@@ -1,0 +1,30 @@
+// How texts become windows of tokens to be scored: by the rules of lm-evaluation-harness.
+#pragma once
+
+#include <cstdint>
+#include <string_view>
+#include <vector>
+
+#include "ostro/eval/score/token_scorer.h"
+#include "ostro/tokenizer/model/tokenizer.h"
+
+namespace ostro::eval {
+
+// The token that stands before a text without a context: the tokenizer's beginning of a document, or else its
+// end, as in training. Error: it has neither.
+Result<int32_t> prefix_token(const tokenizer::Tokenizer& tokenizer);
+
+// The continuation behind its context. Spaces at the end of the context count as the beginning of the
+// continuation, and both are encoded as one text. An empty context is prefix_token. Tokens that do not fit
+// into `context_length` positions are left out at the front. Errors: the continuation has no token of its
+// own, or alone more than context_length.
+Result<Window> continuation_window(const tokenizer::Tokenizer& tokenizer, std::string_view context,
+                                   std::string_view continuation, int64_t context_length);
+
+// Windows in which each token of the text is scored once. The first begins with `prefix`; each later one
+// scores the next `stride` tokens (1 to context_length), or those that are left, behind as many of the tokens
+// before as fit. No tokens: no windows.
+std::vector<Window> rolling_windows(const std::vector<uint32_t>& text, int32_t prefix, int64_t context_length,
+                                    int64_t stride);
+
+}  // namespace ostro::eval

@@ -1,0 +1,37 @@
+// Generates the continuation of a prompt until a stop string, the end of the document or a number of tokens.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "ostro/infer/generator.h"
+#include "ostro/tokenizer/model/tokenizer.h"
+
+namespace ostro::eval {
+
+struct GenerationRequest {
+  std::string prompt;
+  std::vector<std::string> until;  // stop strings; empty ones are not allowed
+  int64_t max_tokens = 256;
+  double temperature = 0;  // 0: always the most likely token
+  uint64_t seed = 0;
+};
+
+enum class StopReason { kEndOfText, kStopString, kLength };
+const char* stop_reason_name(StopReason reason);  // "end_of_text", "stop_string", "length"
+
+struct GeneratedText {
+  std::string text;    // without the stop string and what follows it
+  int64_t tokens = 0;  // that were generated
+  StopReason reason = StopReason::kLength;
+};
+
+// Tokens are those of the prompt as a document begins. Of a prompt that leaves no room for max_tokens the
+// last tokens are taken. Errors: max_tokens is not in [1, context); an empty stop string; a negative
+// temperature.
+Result<GeneratedText> generate_text(infer::Generator& generator, const tokenizer::Tokenizer& tokenizer,
+                                    int64_t context, const GenerationRequest& request);
+
+}  // namespace ostro::eval

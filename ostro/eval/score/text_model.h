@@ -1,0 +1,69 @@
+// A model that texts are asked of: how likely a continuation is, how likely a whole text, what comes next.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "ostro/eval/score/text_generator.h"
+#include "ostro/eval/score/token_scorer.h"
+
+namespace ostro::eval {
+
+struct ContinuationRequest {
+  std::string context, continuation;
+  std::string place;  // begins errors about it: "tasks.arc: arc.jsonl:12: choice 2"; may be empty
+};
+struct ContinuationScore {
+  double log_prob = 0;
+  int64_t tokens = 0;          // of the continuation
+  std::optional<bool> greedy;  // whether it is what greedy generation gives
+};
+
+struct TextScore {
+  double log_prob = 0;
+  int64_t tokens = 0, bytes = 0;  // of the text
+};
+
+struct TextModelOptions {
+  int64_t context = 0;
+  int64_t batch_tokens = 4096;
+  numerics::LeafTable leaves = {};
+};
+
+// Not thread-safe; the engine must outlive it.
+class TextModel {
+ public:
+  TextModel(models::ModelFunctions model, std::vector<runtime::Buffer> params, runtime::Engine& engine,
+            std::shared_ptr<const tokenizer::Tokenizer> tokenizer, TextModelOptions options);
+
+  const tokenizer::Tokenizer& tokenizer() const { return *tokenizer_; }
+  int64_t context() const { return options_.context; }
+  bool knows_greedy() const { return scorer_.knows_greedy(); }
+
+  // How many of the windows of tokens, of all that a call makes, are done.
+  using Progress = std::function<void(size_t done, size_t total)>;
+
+  // As continuation_window encodes them; log-probabilities are those of the continuations.
+  Result<std::vector<ContinuationScore>> continuations(std::span<const ContinuationRequest> requests,
+                                                       bool greedy, const Progress& progress = {});
+  // Whole documents behind prefix_token, in windows as rolling_windows makes them. `stride` 0: the context.
+  Result<std::vector<TextScore>> texts(std::span<const std::string> texts, int64_t stride,
+                                       const Progress& progress = {});
+  Result<GeneratedText> generate(const GenerationRequest& request);
+
+ private:
+  models::ModelFunctions model_;
+  std::vector<runtime::Buffer> params_;
+  runtime::Engine& engine_;
+  std::shared_ptr<const tokenizer::Tokenizer> tokenizer_;
+  TextModelOptions options_;
+  TokenScorer scorer_;
+  std::unique_ptr<infer::Generator> generator_;  // made when it is first needed
+};
+
+}  // namespace ostro::eval

@@ -1,0 +1,37 @@
+// Compares what a model generated with the right answers.
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <regex>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "ostro/eval/tasks/options.h"
+
+namespace ostro::eval {
+
+// The last number in a text in one way of writing: "1,234.50 USD" gives "1234.5". Nothing where there is
+// none.
+std::optional<std::string> last_number(std::string_view text);
+
+class Matcher {
+ public:
+  // Error: a regular expression that cannot be used, with its key.
+  static Result<Matcher> create(const std::string& key, const GenerateOptions& options);
+
+  // What the regular expression takes out; without one the text. White space around it is dropped.
+  std::string extract(const std::string& text) const;
+  bool exact(const std::string& extracted, const std::vector<std::string>& answers) const;
+  bool numeric(const std::string& extracted, const std::vector<std::string>& answers) const;
+
+ private:
+  std::string normalize(std::string text) const;
+
+  GenerateOptions options_;
+  std::optional<std::regex> pattern_;
+  std::vector<std::regex> ignored_;
+};
+
+}  // namespace ostro::eval

@@ -1,0 +1,16 @@
+#include "ostro/eval/text_model_of.h"
+
+#include "ostro/train/programs/programs.h"
+
+namespace ostro::eval {
+
+TextModel text_model(LoadedModel loaded, runtime::Engine& engine, int64_t batch_tokens) {
+  TextModelOptions options;
+  options.context = loaded.config.model_options().seq_len();
+  options.batch_tokens = batch_tokens;
+  options.leaves = leaves_for_inference(train::leaf_table(loaded.config));
+  return TextModel(std::move(loaded.functions), std::move(loaded.parameters.values), engine,
+                   std::move(loaded.tokenizer), std::move(options));
+}
+
+}  // namespace ostro::eval

@@ -1,0 +1,96 @@
+#include "ostro/models/decoder/block.h"
+
+#include "ostro/trace/frame.h"
+
+namespace ostro::models {
+namespace {
+
+Array activate(Activation activation, const Array& x) {
+  switch (activation) {
+    case Activation::kSilu:
+      return silu(x);
+    case Activation::kGelu:
+      return gelu_erf(x);
+    case Activation::kGeluTanh:
+      return gelu_tanh(x);
+    case Activation::kRelu:
+      return relu(x);
+  }
+  return x;
+}
+
+struct Qkv {
+  Array q, k, v;
+};
+
+// Projects, normalises, rotates and casts: q [batch, pos, kv_heads, group, head_dim], k and v [batch, pos,
+// kv_heads, head_dim].
+Qkv project(const DecoderAttention& p, const Array& x, const nn::Rope* rope) {
+  const Array qkv = checkpoint_name(p.qkv(x), "qkv");
+  const int64_t group = qkv.size("qkv") - 2;
+  const auto parts = split(qkv, "qkv", {group, 1, 1});
+  const auto turn = [&](const Array& a) {
+    return nn::cast_like(rope != nullptr ? (*rope)(a) : a, p.qkv.weight);
+  };
+  Qkv out;
+  out.q = turn(p.q_norm(rename(parts[0], "qkv", "group")));
+  out.k = turn(p.k_norm(unstack(parts[1], "qkv")[0]));
+  out.v = unstack(parts[2], "qkv")[0];
+  return out;
+}
+
+Array to_keys(const Array& x) { return rename(x, "pos", "key_pos"); }
+
+Array attend(const DecoderOptions& o, const LayerSpec& spec, const DecoderAttention& p, const Array& x,
+             const LayerInputs& inputs, KeyValues* past) {
+  const nn::Rope* rope = nullptr;
+  if (spec.rope) rope = spec.local_rope ? &*inputs.local_rope : &*inputs.rope;
+  const Qkv a = project(p, x, rope);
+  AttentionMask mask;
+  mask.window = spec.window;
+  if (inputs.segments.valid()) {
+    mask.query_segments = inputs.segments;
+    mask.key_segments = to_keys(inputs.segments);
+  }
+  AttentionOptions options;
+  options.scale = o.attention_scale();
+  options.soft_cap = o.attn_logit_softcapping.value_or(0);
+  if (p.sink_bias.valid()) options.sink = cast(p.sink_bias, DType::f32);
+  if (past == nullptr) return flash_attention(a.q, to_keys(a.k), to_keys(a.v), mask, options);
+  // Cache slots after the tokens fed so far hold zeros or padding. Their positions come after every query
+  // that counts, so the causal mask excludes them.
+  *past = {dynamic_update_slice(past->k, "key_pos", to_keys(a.k), inputs.start),
+           dynamic_update_slice(past->v, "key_pos", to_keys(a.v), inputs.start)};
+  options.query_origin = inputs.start;
+  return flash_attention(a.q, past->k, past->v, mask, options);
+}
+
+Array run_mlp(const DecoderMlp& p, const Array& x, Activation activation) {
+  Scope scope("mlp");
+  if (!p.gate_up.weight.valid())
+    return checkpoint_name(p.down(activate(activation, checkpoint_name(p.up(x), "gate_up"))), "mlp_out");
+  const auto [gate, up] = unstack<2>(checkpoint_name(p.gate_up(x), "gate_up"), "gate_up");
+  return checkpoint_name(p.down(activate(activation, gate) * up), "mlp_out");
+}
+
+}  // namespace
+
+Array run_block(const DecoderOptions& o, const LayerSpec& spec, const DecoderBlock& p, const Array& x,
+                const LayerInputs& inputs, KeyValues* past) {
+  // What a part adds to the residual stream.
+  const auto added = [&](const nn::Norm& post_norm, const Array& y) {
+    const Array normed = post_norm(y);
+    return o.residual_multiplier == 1 ? normed : normed * o.residual_multiplier;
+  };
+  Array h;
+  {
+    Scope scope("attention");
+    const Array attended = attend(o, spec, p.attention, p.attention_norm(x), inputs, past);
+    const Array out = p.attention.o(checkpoint_name(attended, "attention"));
+    h = x + added(p.attention_post_norm, checkpoint_name(out, "attention_out"));
+  }
+  const Array mlp = run_mlp(p.mlp, p.mlp_norm(o.parallel ? x : h), o.activation_function);
+  return nn::cast_like(h + added(p.mlp_post_norm, mlp), p.mlp.down.weight);
+}
+
+}  // namespace ostro::models

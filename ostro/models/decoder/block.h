@@ -1,0 +1,75 @@
+// One layer of a decoder. Some weights are fused. q, k and v are one weight with an axis "qkv": indices
+// 0 .. group - 1 are q (query head = kv_head * group + index), then comes k, then v. Gate and up are one
+// weight with an axis "gate_up".
+//
+// Casts (numerics.md N1): every Linear casts its input to the compute dtype and gives it, with the bias added
+// to the rounded product and rounded again; q, k and v are cast after norm and rotation; the residual stream
+// is cast once at the end of each block; norms and multipliers compute in f32.
+#pragma once
+
+#include <optional>
+#include <string>
+
+#include "ostro/models/decoder/decoder_options.h"
+#include "ostro/nn/linear.h"
+#include "ostro/nn/norm.h"
+#include "ostro/nn/rope.h"
+
+namespace ostro::models {
+
+struct DecoderAttention {
+  nn::Linear qkv;   // [embed, kv_heads, qkv, head_dim]; bias [kv_heads, qkv, head_dim]
+  nn::Norm q_norm;  // [head_dim] or [kv_heads, group, head_dim]
+  nn::Norm k_norm;  // [head_dim] or [kv_heads, head_dim]
+  Array sink_bias;  // [kv_heads, group] or empty
+  nn::Linear o;     // [kv_heads, group, head_dim, embed]; bias [embed]
+  OSTRO_FIELDS(qkv, q_norm, k_norm, sink_bias, o)
+};
+
+struct DecoderMlp {
+  nn::Linear gate_up;  // [embed, gate_up, mlp]; empty without a gate
+  nn::Linear up;       // [embed, mlp]; empty with a gate
+  nn::Linear down;     // [mlp, embed]
+  OSTRO_FIELDS(gate_up, up, down)
+};
+
+// Norms that the model does not have are empty.
+struct DecoderBlock {
+  nn::Norm attention_norm;
+  DecoderAttention attention;
+  nn::Norm attention_post_norm;
+  nn::Norm mlp_norm;
+  DecoderMlp mlp;
+  nn::Norm mlp_post_norm;
+  OSTRO_FIELDS(attention_norm, attention, attention_post_norm, mlp_norm, mlp, mlp_post_norm)
+};
+
+// Keys and values of past positions: [layers, batch, key_pos, kv_heads, head_dim]; in a loop without
+// "layers".
+struct KeyValues {
+  Array k, v;
+  OSTRO_FIELDS(k, v)
+};
+
+// What the layers of one call share.
+struct LayerInputs {
+  std::optional<nn::Rope> rope, local_rope;  // those that some layer has
+  Array segments;                            // i32 [batch, pos], or empty
+  Array start;                               // i32 scalar: the position of the first token; empty: 0
+};
+
+// The output of a layer for x [batch, pos, embed]. With `past`, its keys and values are written there from
+// inputs.start on, and attention reads them from there.
+Array run_block(const DecoderOptions& options, const LayerSpec& spec, const DecoderBlock& block,
+                const Array& x, const LayerInputs& inputs, KeyValues* past = nullptr);
+
+// Random parameters of `layers` layers, every leaf with a leading axis "layers", drawn by the path that they
+// have in the model.
+DecoderBlock init_block(const DecoderOptions& options, const std::string& path, int64_t layers,
+                        const Array& key);
+
+// An empty norm over these axes as the options say, its leaves with `leading` in front.
+nn::Norm init_norm(const DecoderOptions& options, const std::vector<Axis>& leading,
+                   const std::vector<Axis>& axes);
+
+}  // namespace ostro::models

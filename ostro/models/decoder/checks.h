@@ -1,0 +1,28 @@
+// Checks that the options of decoders share.
+#pragma once
+
+#include <fmt/format.h>
+
+#include <cstdint>
+#include <optional>
+
+#include "ostro/config/options.h"
+
+namespace ostro::models {
+
+inline Status check_positive(const char* key, int64_t value) {
+  if (value >= 1) return {};
+  return config::option_error(key, fmt::format("{} is not positive; use 1 or more", value));
+}
+
+inline Status check_positive(const char* key, double value) {
+  if (value > 0) return {};
+  return config::option_error(key, fmt::format("{} is not positive", value));
+}
+
+template <class T>
+Status check_positive(const char* key, const std::optional<T>& value) {
+  return value ? check_positive(key, *value) : Status();
+}
+
+}  // namespace ostro::models

@@ -1,0 +1,155 @@
+#include "ostro/models/decoder/decoder.h"
+
+#include "ostro/models/decoder/positions.h"
+#include "ostro/nn/init.h"
+#include "ostro/trace/control.h"
+#include "ostro/trace/frame.h"
+
+namespace ostro::models {
+namespace {
+
+// One loop over the layers of some blocks; block j of an iteration is layer first + j, as far as a layer's
+// kind goes.
+Array run_layers(const DecoderOptions& o, const std::vector<DecoderBlock>& blocks, int64_t first,
+                 const Array& x, const LayerInputs& inputs) {
+  if (blocks.empty()) return x;
+  return fold(
+      Decoder::kLayersAxis,
+      [&](const Array& in, const std::vector<DecoderBlock>& p) {
+        Scope scope("layers");
+        Array h = in;
+        for (size_t j = 0; j < p.size(); ++j)
+          h = run_block(o, o.layer(first + static_cast<int64_t>(j)), p[j], h, inputs);
+        return h;
+      },
+      x, blocks);
+}
+
+// The same with a cache, whose new state it returns.
+std::pair<Array, std::vector<KeyValues>> run_layers(const DecoderOptions& o,
+                                                    const std::vector<DecoderBlock>& blocks, int64_t first,
+                                                    const Array& x, const LayerInputs& inputs,
+                                                    const std::vector<KeyValues>& cache) {
+  if (blocks.empty()) return {x, {}};
+  struct Iteration {
+    std::vector<DecoderBlock> blocks;
+    std::vector<KeyValues> cache;
+    OSTRO_FIELDS(blocks, cache)
+  };
+  return scan(
+      Decoder::kLayersAxis,
+      [&](const Array& in, const Iteration& p) {
+        std::pair<Array, std::vector<KeyValues>> out{in, p.cache};
+        for (size_t j = 0; j < p.blocks.size(); ++j)
+          out.first = run_block(o, o.layer(first + static_cast<int64_t>(j)), p.blocks[j], out.first, inputs,
+                                &out.second[j]);
+        return out;
+      },
+      x, Iteration{blocks, cache});
+}
+
+}  // namespace
+
+Decoder Decoder::init(const DecoderOptions& o, int64_t vocab, const Array& key) {
+  const Axis embed{"embed", o.hidden_dim}, v{"vocab", vocab};
+  const auto draw = [&](const char* path, const std::vector<Axis>& axes) {
+    return nn::trunc_normal(key, path, axes, o.initializer_range);
+  };
+  Decoder m;
+  m.options = o;
+  m.embedding.weight = draw("model/embedding/weight", {v, embed});
+  if (o.positions == Positions::kLearned)
+    m.position_embedding.weight =
+        draw("model/position_embedding/weight", {{"position", o.max_position_embeddings}, embed});
+  const int64_t period = o.period(), iterations = o.iterations();
+  for (int64_t i = 0; i < o.num_layers; ++i) {
+    const LayerPlace place = o.layer_place(i);
+    if (period == 1 && i == 0)
+      m.layers.alike = init_block(o, place.path, iterations, key);
+    else if (period > 1 && i < period)
+      m.layers.period.push_back(init_block(o, place.path, iterations, key));
+    else if (i >= period * iterations)
+      m.tail.push_back(init_block(o, place.path, 1, key));
+  }
+  m.norm = init_norm(o, {}, {embed});
+  m.head.in = {"embed"};
+  m.head.fused = {"", {{"lm_head"}}};
+  if (!o.tie_word_embeddings) m.head.weight = draw("model/head/weight", {embed, v});
+  if (o.head_bias) m.head.bias = zeros({v});
+  return m;
+}
+
+LayerInputs Decoder::inputs(const Array& positions) const {
+  LayerInputs in;
+  for (int64_t i = 0; i < options.num_layers; ++i) {
+    const LayerSpec spec = options.layer(i);
+    std::optional<nn::Rope>& rope = spec.local_rope ? in.local_rope : in.rope;
+    if (spec.rope && !rope) rope = rope_at(options, positions, spec.local_rope);
+  }
+  return in;
+}
+
+Array Decoder::embed(const Array& tokens, const Array& positions) const {
+  Scope scope("embedding");
+  Array x = embedding(tokens);
+  if (const double scale = options.embedding_scale(); scale != 1)
+    x = nn::cast_like(x * scale, embedding.weight);
+  if (position_embedding.weight.valid())
+    x = nn::cast_like(x + gather(position_embedding.weight, "position", positions), embedding.weight);
+  return x;
+}
+
+Array Decoder::head_logits(const Array& x) const {
+  Scope scope("head");
+  const Array h = norm(x);
+  Array y = options.tie_word_embeddings ? embedding.attend(h) : head.to(DType::f32, h);
+  if (options.tie_word_embeddings && head.bias.valid()) y = y + head.bias;
+  if (options.logits_scaling != 1) y = y / options.logits_scaling;
+  if (const auto& cap = options.final_logit_softcapping) y = tanh(y / *cap) * *cap;
+  return y;
+}
+
+Array Decoder::logits(const Array& tokens, const Array& segments) const {
+  const Array positions = iota({"pos", tokens.size("pos")});
+  LayerInputs in = inputs(positions);
+  in.segments = segments;
+  const int64_t looped = options.period() * options.iterations();
+  const Array x = run_layers(options, layers.blocks(), 0, embed(tokens, positions), in);
+  return head_logits(run_layers(options, tail, looped, x, in));
+}
+
+Loss Decoder::loss(const Batch& batch) const {
+  const Array scores = logits(batch.tokens, batch.segments);
+  Scope scope("loss");
+  return {cross_entropy(scores, batch.targets, "vocab", options.z_loss_weight), batch.loss_mask};
+}
+
+DecoderCache Decoder::cache(int64_t batch, int64_t length, DType dtype) const {
+  const auto of = [&](const std::vector<DecoderBlock>& blocks, int64_t iterations) {
+    std::vector<KeyValues> out;
+    for (size_t j = 0; j < blocks.size(); ++j) {
+      const std::vector<Axis> axes = {{kLayersAxis, iterations},
+                                      {"batch", batch},
+                                      {"key_pos", length},
+                                      {"kv_heads", options.num_kv_heads},
+                                      {"head_dim", *options.head_dim}};
+      out.push_back({zeros(axes, dtype), zeros(axes, dtype)});
+    }
+    return out;
+  };
+  return {of(layers.blocks(), options.iterations()), of(tail, 1)};
+}
+
+std::pair<Array, DecoderCache> Decoder::decode(const Array& tokens, const DecoderCache& cache,
+                                               const Array& start) const {
+  const Array positions = iota({"pos", tokens.size("pos")}) + start;
+  LayerInputs in = inputs(positions);
+  in.start = start;
+  const int64_t looped = options.period() * options.iterations();
+  const auto [x, filled] =
+      run_layers(options, layers.blocks(), 0, embed(tokens, positions), in, cache.layers);
+  const auto [y, filled_tail] = run_layers(options, tail, looped, x, in, cache.tail);
+  return {head_logits(y), {filled, filled_tail}};
+}
+
+}  // namespace ostro::models

@@ -1,0 +1,76 @@
+// A decoder-only transformer, described by DecoderOptions: every family of families.h is this model.
+//
+// Casts: those of block.h. The embedding has the compute dtype; with a multiplier or learned positions the
+// sum is made in f32 and cast once. The head gives f32 logits; bias, scaling and cap are in f32.
+#pragma once
+
+#include <optional>
+#include <tuple>
+#include <utility>
+#include <vector>
+
+#include "ostro/models/decoder/block.h"
+#include "ostro/models/loss.h"
+
+namespace ostro::models {
+
+// A learned vector for each position.
+struct PositionTable {
+  Array weight;  // [position, embed], or empty
+  OSTRO_FIELDS(weight)
+};
+
+// Keys and values of past positions of all layers, in blocks as the model's layers.
+struct DecoderCache {
+  std::vector<KeyValues> layers, tail;
+  OSTRO_FIELDS(layers, tail)
+};
+
+// The layers of a model: one block when all are alike, else the blocks of one period. Every leaf has a
+// leading axis "layers".
+struct DecoderLayers {
+  std::optional<DecoderBlock> alike;  // its paths have no number
+  std::vector<DecoderBlock> period;
+  static constexpr std::string_view ostro_field_names() { return ","; }  // neither adds to the path
+  auto ostro_fields() { return std::tie(alike, period); }
+  auto ostro_fields() const { return std::tie(alike, period); }
+
+  std::vector<DecoderBlock> blocks() const { return alike ? std::vector{*alike} : period; }
+};
+
+struct Decoder {
+  nn::Embedding embedding;
+  PositionTable position_embedding;
+  DecoderLayers layers;
+  std::vector<DecoderBlock> tail;  // the last layers, which fill no period; their axis "layers" is 1
+  nn::Norm norm;
+  nn::Linear head;  // [embed, vocab]; an empty weight when tied
+  DecoderOptions options;
+  OSTRO_FIELDS(embedding, position_embedding, layers, tail, norm, head)
+  auto ostro_statics() const { return std::tuple(options.signature()); }
+
+  static constexpr const char* kLayersAxis = "layers";
+
+  // Random parameters, f32, a function of (options, vocab, key).
+  static Decoder init(const DecoderOptions& options, int64_t vocab, const Array& key);
+
+  // f32 logits [batch, pos, vocab].
+  Array logits(const Array& tokens, const Array& segments = {}) const;
+  // Per-token cross-entropy (z-loss included) and weights.
+  Loss loss(const Batch& batch) const;
+
+  // Empty cache for `batch` rows and `length` positions, in the dtype of attention.
+  DecoderCache cache(int64_t batch, int64_t length, DType dtype) const;
+  // One step of generation with the cache: tokens i32 [batch, pos] at positions start, start + 1, ... (start:
+  // i32 scalar). Returns f32 logits [batch, pos, vocab] and the cache with the new keys and values added.
+  // Each row has the same bits as in logits().
+  std::pair<Array, DecoderCache> decode(const Array& tokens, const DecoderCache& cache,
+                                        const Array& start) const;
+
+ private:
+  LayerInputs inputs(const Array& positions) const;
+  Array embed(const Array& tokens, const Array& positions) const;
+  Array head_logits(const Array& x) const;
+};
+
+}  // namespace ostro::models

@@ -1,0 +1,185 @@
+// What is computed from a decoder's options, and which values go together.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <numeric>
+
+#include "ostro/ir/program/attention_limits.h"
+#include "ostro/models/decoder/checks.h"
+#include "ostro/models/decoder/decoder_options.h"
+
+namespace ostro::models {
+
+using config::option_error;
+
+namespace {
+
+Status check_heads(DecoderOptions& o) {
+  if (!o.family->shows("num_kv_heads")) o.num_kv_heads = o.num_heads;
+  RETURN_IF_ERROR(check_positive("model.num_kv_heads", o.num_kv_heads));
+  if (o.num_heads % o.num_kv_heads != 0)
+    return option_error("model.num_heads",
+                        fmt::format("{} is not a multiple of model.num_kv_heads, which is {}; each "
+                                    "key head serves the same number of query heads",
+                                    o.num_heads, o.num_kv_heads));
+  if (!o.head_dim) {
+    if (o.hidden_dim % o.num_heads != 0)
+      return option_error("model.hidden_dim",
+                          fmt::format("{} is not a multiple of model.num_heads, which is {}; "
+                                      "change one of them{}",
+                                      o.hidden_dim, o.num_heads,
+                                      o.family->shows("head_dim") ? " or set model.head_dim" : ""));
+    o.head_dim = o.hidden_dim / o.num_heads;
+  }
+  if (*o.head_dim < 2 || *o.head_dim % 2 != 0)
+    return option_error("model.head_dim",
+                        fmt::format("{} is not a positive even number; rotary position codes turn "
+                                    "pairs (null means hidden_dim / num_heads = {} / {})",
+                                    *o.head_dim, o.hidden_dim, o.num_heads));
+  if (*o.head_dim > ir::kMaxHeadDim)
+    return option_error(
+        "model.head_dim",
+        fmt::format("{} is above {}, the widest head that attention takes; use more and narrower heads "
+                    "(null means hidden_dim / num_heads = {} / {})",
+                    *o.head_dim, ir::kMaxHeadDim, o.hidden_dim, o.num_heads));
+  return {};
+}
+
+Status check_positions(const DecoderOptions& o) {
+  if (o.positions == Positions::kLearned) {
+    RETURN_IF_ERROR(check_positive("model.max_position_embeddings", o.max_position_embeddings));
+    if (o.seq_len > o.max_position_embeddings)
+      return option_error(
+          "model.seq_len",
+          fmt::format("{} is above model.max_position_embeddings, which is {}; every position "
+                      "needs a vector",
+                      o.seq_len, o.max_position_embeddings));
+    return {};
+  }
+  RETURN_IF_ERROR(check_rope(o.rope));
+  RETURN_IF_ERROR(check_positive("model.rope_local_theta", o.rope_local_theta));
+  if (!(o.partial_rotary_factor > 0 && o.partial_rotary_factor <= 1))
+    return option_error("model.partial_rotary_factor",
+                        fmt::format("{} is not above 0 and at most 1", o.partial_rotary_factor));
+  if (o.rotary_dim() < 2 || o.rotary_dim() % 2 != 0)
+    return option_error(
+        "model.partial_rotary_factor",
+        fmt::format("{} of model.head_dim {} are {} elements, which is not a positive even number",
+                    o.partial_rotary_factor, *o.head_dim, o.rotary_dim()));
+  return {};
+}
+
+Status check_combinations(const DecoderOptions& o) {
+  if (o.norm_bias && o.norm != NormKind::kLayer)
+    return option_error("model.norm_bias", "true needs model.norm layer; RMSNorm has no bias");
+  if (o.parallel && o.norm_place == NormPlace::kPost)
+    return option_error("model.parallel",
+                        "true with model.norm_place post has no norm before the MLP; use pre or sandwich");
+  if (o.layer_pattern.empty())
+    return option_error("model.layer_pattern", "is empty; name the kind of at least one layer");
+  if (o.rope_pattern.empty())
+    return option_error("model.rope_pattern", "is empty; say rope or none for at least one layer");
+  if (o.attention_multiplier && o.query_pre_attn_scalar)
+    return option_error("model.attention_multiplier",
+                        fmt::format("{} and model.query_pre_attn_scalar {} both scale the scores; set one",
+                                    *o.attention_multiplier, *o.query_pre_attn_scalar));
+  return {};
+}
+
+}  // namespace
+
+Status DecoderOptions::resolve() {
+  RETURN_IF_ERROR(check_positive("model.seq_len", seq_len));
+  RETURN_IF_ERROR(check_positive("model.hidden_dim", hidden_dim));
+  RETURN_IF_ERROR(check_positive("model.intermediate_dim", intermediate_dim));
+  RETURN_IF_ERROR(check_positive("model.num_layers", num_layers));
+  RETURN_IF_ERROR(check_positive("model.num_heads", num_heads));
+  RETURN_IF_ERROR(check_heads(*this));
+  RETURN_IF_ERROR(check_positive("model.layer_norm_epsilon", layer_norm_epsilon));
+  RETURN_IF_ERROR(check_positive("model.initializer_range", initializer_range));
+  if (!(z_loss_weight >= 0))
+    return option_error("model.z_loss_weight", fmt::format("{} is negative", z_loss_weight));
+  RETURN_IF_ERROR(check_positive("model.sliding_window", sliding_window));
+  RETURN_IF_ERROR(check_positive("model.attn_logit_softcapping", attn_logit_softcapping));
+  RETURN_IF_ERROR(check_positive("model.query_pre_attn_scalar", query_pre_attn_scalar));
+  RETURN_IF_ERROR(check_positive("model.attention_multiplier", attention_multiplier));
+  RETURN_IF_ERROR(check_positive("model.embedding_multiplier", embedding_multiplier));
+  RETURN_IF_ERROR(check_positive("model.residual_multiplier", residual_multiplier));
+  RETURN_IF_ERROR(check_positive("model.logits_scaling", logits_scaling));
+  RETURN_IF_ERROR(check_positive("model.final_logit_softcapping", final_logit_softcapping));
+  RETURN_IF_ERROR(check_combinations(*this));
+  RETURN_IF_ERROR(check_positions(*this));
+  return remat().ok() ? Status() : Status(remat().error());
+}
+
+DecoderOptions DecoderOptions::for_evaluation() const {
+  DecoderOptions copy = *this;
+  copy.z_loss_weight = 0;
+  return copy;
+}
+
+std::string DecoderOptions::signature() const {
+  DecoderOptions copy = *this;  // declaring options binds to fields that could be written
+  copy.family = &family_of("decoder");
+  config::OptionTable table;
+  copy.visit_options(table);
+  return config::flow_text(table.write(config::Write::kAll));
+}
+
+config::IntMap DecoderOptions::leaf_axes() const {
+  return {{"kv_heads", num_kv_heads}, {"mlp", intermediate_dim}, {"vocab", 0}, {"pos", seq_len}};
+}
+
+config::IntMap DecoderOptions::cell_axes() const {
+  return {{"vocab", 0},
+          {"embed", hidden_dim},
+          {"kv_heads", num_kv_heads},
+          {"head_dim", head_dim.value_or(0)},
+          {"mlp", intermediate_dim}};
+}
+
+int64_t DecoderOptions::rotary_dim() const {
+  // Towards zero, as transformers does.
+  return static_cast<int64_t>(static_cast<double>(*head_dim) * partial_rotary_factor);
+}
+
+double DecoderOptions::attention_scale() const {
+  if (attention_multiplier) return *attention_multiplier;
+  if (query_pre_attn_scalar) return 1.0 / std::sqrt(*query_pre_attn_scalar);
+  return 0;
+}
+
+double DecoderOptions::embedding_scale() const {
+  return embedding_multiplier * (scale_embedding ? std::sqrt(static_cast<double>(hidden_dim)) : 1.0);
+}
+
+LayerSpec DecoderOptions::layer(int64_t i) const {
+  const auto of = [i](const auto& pattern) { return pattern[static_cast<size_t>(i) % pattern.size()]; };
+  LayerSpec spec;
+  const bool sliding = sliding_window && of(layer_pattern) == LayerKind::kSliding;
+  if (sliding) spec.window = *sliding_window;
+  spec.rope = positions == Positions::kRope && of(rope_pattern) == LayerRope::kRope;
+  spec.local_rope = spec.rope && sliding && rope_local_theta.has_value();
+  return spec;
+}
+
+int64_t DecoderOptions::period() const {
+  std::vector<LayerSpec> specs;
+  for (int64_t i = 0; i < num_layers; ++i) specs.push_back(layer(i));
+  const auto repeats = [&](int64_t period) {
+    return std::equal(specs.begin() + period, specs.end(), specs.begin());
+  };
+  int64_t period = 1;
+  while (!repeats(period)) ++period;
+  return period;
+}
+
+LayerPlace DecoderOptions::layer_place(int64_t i) const {
+  const int64_t p = period();
+  if (p == 1) return {"model/layers", i};
+  if (i / p < iterations()) return {fmt::format("model/layers/{}", i % p), i / p};
+  return {fmt::format("model/tail/{}", i - iterations() * p), 0};
+}
+
+}  // namespace ostro::models

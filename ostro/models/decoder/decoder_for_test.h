@@ -1,0 +1,139 @@
+// Small decoders of every family, and token rows, for tests.
+#pragma once
+
+#include <doctest/doctest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+#include <string>
+#include <vector>
+
+#include "ostro/base/test_size.h"
+#include "ostro/cpu/engine/engine.h"
+#include "ostro/models/decoder/decoder.h"
+#include "ostro/nn/policy.h"
+#include "ostro/trace/arrays_for_test.h"
+
+namespace ostro::models::test {
+
+using namespace ostro::test;
+
+inline constexpr int64_t kVocab = 19;
+
+// A family at a size at which a test is quick: every feature that it has shows within 20 positions.
+inline DecoderOptions small(const std::string& family) {
+  DecoderOptions o(family);
+  o.seq_len = 40;
+  o.hidden_dim = 16;
+  o.intermediate_dim = 24;
+  o.num_layers = 5;
+  o.num_heads = 4;
+  o.num_kv_heads = 2;
+  if (o.family->shows("head_dim")) o.head_dim = 8;
+  o.max_position_embeddings = 48;
+  if (o.family->shows("partial_rotary_factor") && family != "decoder") o.partial_rotary_factor = 0.5;
+  o.initializer_range = 0.3;  // so that attention is far from uniform
+  if (o.sliding_window || o.layer_pattern.front() == LayerKind::kSliding) o.sliding_window = 5;
+  if (o.layer_pattern.size() == 6)  // Gemma 3: a period of three and two layers behind it
+    o.layer_pattern = {LayerKind::kSliding, LayerKind::kSliding, LayerKind::kFull};
+  if (o.attn_logit_softcapping) o.attn_logit_softcapping = 3;
+  if (o.final_logit_softcapping) o.final_logit_softcapping = 2;
+  if (family == "gemma2") o.query_pre_attn_scalar = 20;
+  if (family == "granite") {
+    o.embedding_multiplier = 6;
+    o.attention_multiplier = 0.2;
+    o.residual_multiplier = 0.4;
+    o.logits_scaling = 3;
+  }
+  check_ok(o.resolve());
+  return o;
+}
+
+// Values that no family has: stretched and interleaved positions, sinks, a norm over whole heads with biases.
+inline DecoderOptions odd_decoder() {
+  DecoderOptions o = small("decoder");
+  o.norm = NormKind::kLayer;
+  o.norm_bias = true;
+  o.norm_place = NormPlace::kSandwich;
+  o.norm_scale = NormScale::kOnePlusWeight;
+  o.parallel = true;
+  o.qk_norm = QkNorm::kWhole;
+  o.attention_sink = true;
+  o.sliding_window = 6;
+  o.layer_pattern = {LayerKind::kFull, LayerKind::kSliding};
+  o.rope = RopeYarnOptions{.theta = 100, .factor = 3, .original_max_position_embeddings = 64};
+  o.rope_local_theta = 50;
+  o.rope_interleaved = true;
+  o.partial_rotary_factor = 0.75;
+  o.activation_function = Activation::kRelu;
+  o.head_bias = true;
+  check_ok(o.resolve());
+  return o;
+}
+
+inline std::vector<DecoderOptions> small_decoders() {
+  std::vector<DecoderOptions> all;
+  for (const Family& family : families()) all.push_back(small(std::string(family.name)));
+  all[1] = odd_decoder();  // `decoder`, which is a Llama by default
+  return all;
+}
+
+// So many of them, drawn by the test's seed; the decoder of odd values is always there.
+inline std::vector<DecoderOptions> sampled_decoders(size_t count) {
+  const std::vector<DecoderOptions> all = small_decoders();
+  if (count >= all.size()) return all;
+  std::vector<DecoderOptions> drawn = {all[1]};
+  for (size_t i = 0; i + 1 < count; ++i)
+    drawn.push_back(all[2 + (test_seed() * 3 + i * 5) % (all.size() - 2)]);
+  return drawn;
+}
+
+inline std::vector<runtime::Engine*> engines() {
+  static const auto compiled = cpu::make_cpu_engine().value();
+  return {&interpreter(), compiled.get()};
+}
+
+// Parameters that are 0 or 1 at the start (norms, biases, sinks) get values of their own: what a test
+// compares must depend on them.
+inline Decoder model_of(const DecoderOptions& o, DType compute, uint64_t seed = 0) {
+  DefaultInterpreter use;
+  const auto init = jit([o](const Array& key) {
+    const Decoder m = Decoder::init(o, kVocab, key);
+    return tree_map(m, [&](const std::string& path, const Array& a) {
+      if (path.find("norm") == std::string::npos && path.find("bias") == std::string::npos) return a;
+      return a + random_normal(fold_in(key, path), a.shape().axes) * 0.3;
+    });
+  });
+  return nn::compute(init(make_key(seed)), compute);
+}
+
+// Row b of a token array: a fixed sequence of its own.
+inline std::vector<int32_t> row(int64_t b, int64_t n) {
+  std::vector<int32_t> out;
+  for (int64_t i = 0; i < n; ++i)
+    out.push_back(static_cast<int32_t>((i * i + 5 * i * (b + 1) + 3 * b) % kVocab));
+  return out;
+}
+
+inline Array ids(const std::vector<std::vector<int32_t>>& rows) {
+  std::vector<int32_t> flat;
+  for (const auto& r : rows) flat.insert(flat.end(), r.begin(), r.end());
+  return i32({{"batch", static_cast<int64_t>(rows.size())}, {"pos", static_cast<int64_t>(rows[0].size())}},
+             flat);
+}
+
+// Elements of one batch row, positions [from, to).
+inline std::vector<float> part(const Array& logits, int64_t batch, int64_t from, int64_t to) {
+  const int64_t n = logits.size("pos");
+  const auto all = logits.buffer().as<float>();
+  return {all.begin() + (batch * n + from) * kVocab, all.begin() + (batch * n + to) * kVocab};
+}
+
+inline bool equal_bits(const std::vector<float>& a, const std::vector<float>& b) {
+  return a.size() == b.size() && !a.empty() &&
+         std::memcmp(a.data(), b.data(), a.size() * sizeof(float)) == 0 &&
+         std::all_of(a.begin(), a.end(), [](float x) { return std::isfinite(x); });
+}
+
+}  // namespace ostro::models::test

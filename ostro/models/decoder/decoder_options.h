@@ -1,0 +1,143 @@
+// The `model:` section of every decoder-only transformer. All families (Llama, Gemma 3, GPT-2, ...) are this
+// one struct: a family is a name, default values, and the keys that a configuration of it may set
+// (families.h). What a family does not show has its family's value.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "ostro/config/options.h"
+#include "ostro/models/decoder/families.h"
+#include "ostro/models/decoder/remat.h"
+#include "ostro/models/decoder/rope_options.h"
+
+namespace ostro::models {
+
+enum class Activation { kSilu, kGelu, kGeluTanh, kRelu };
+std::vector<std::string> option_names(Activation);  // Hugging Face's names: silu, gelu, gelu_new, relu
+
+enum class NormKind { kRms, kLayer };
+std::vector<std::string> option_names(NormKind);
+// pre: x + f(norm(x)). post: x + norm(f(x)) (OLMo 2). sandwich: x + norm(f(norm(x))) (Gemma 2).
+enum class NormPlace { kPre, kPost, kSandwich };
+std::vector<std::string> option_names(NormPlace);
+// What the normalised value is multiplied by: the weight, or 1 + weight (Gemma).
+enum class NormScale { kWeight, kOnePlusWeight };
+std::vector<std::string> option_names(NormScale);
+// Norm of queries and keys before they are turned: over each head (Qwen 3), or over all heads (OLMo 2).
+enum class QkNorm { kNone, kHead, kWhole };
+std::vector<std::string> option_names(QkNorm);
+enum class Positions { kRope, kLearned };
+std::vector<std::string> option_names(Positions);
+enum class LayerKind { kFull, kSliding };
+std::vector<std::string> option_names(LayerKind);
+enum class LayerRope { kRope, kNone };
+std::vector<std::string> option_names(LayerRope);
+
+// What distinguishes one layer from another. Parameters of all layers have the same shapes.
+struct LayerSpec {
+  int64_t window = 0;       // keys that a query sees, itself included; 0: all before it
+  bool rope = true;         // false: queries and keys do not turn
+  bool local_rope = false;  // turns by rope_local_theta instead of `rope`
+  bool operator==(const LayerSpec&) const = default;
+};
+
+// Where the parameters of a layer lie: "model/layers" or "model/layers/2" or "model/tail/0", at `index` of
+// their leading axis "layers".
+struct LayerPlace {
+  std::string path;
+  int64_t index = 0;
+};
+
+struct DecoderOptions {
+  const Family* family = &family_of("llama");
+
+  int64_t seq_len = 256;
+  int64_t hidden_dim = 256;
+  int64_t intermediate_dim = 688;
+  int64_t num_layers = 4;
+  int64_t num_heads = 4;
+  int64_t num_kv_heads = 2;         // a family that does not show it has num_heads
+  std::optional<int64_t> head_dim;  // set by resolve()
+  Activation activation_function = Activation::kSilu;
+  double layer_norm_epsilon = 1e-5;
+  bool tie_word_embeddings = false;
+  RopeOptions rope;
+  config::Alternatives<bool, std::string> gradient_checkpointing{false};
+  double initializer_range = 0.02;
+  double z_loss_weight = 0.0;
+
+  // Norms
+  NormKind norm = NormKind::kRms;
+  NormPlace norm_place = NormPlace::kPre;
+  NormScale norm_scale = NormScale::kWeight;
+  bool norm_bias = false;  // layer norm only
+  bool parallel = false;   // x + attention(norm(x)) + mlp(norm'(x))
+
+  // Attention
+  bool qkv_bias = false;
+  bool out_bias = false;
+  QkNorm qk_norm = QkNorm::kNone;
+  std::optional<int64_t> sliding_window;                      // null: no layer has a window
+  std::vector<LayerKind> layer_pattern = {LayerKind::kFull};  // repeated over the layers
+  std::optional<double> attn_logit_softcapping;
+  std::optional<double> query_pre_attn_scalar;  // scores are divided by its root; null: head_dim
+  std::optional<double> attention_multiplier;   // scores are multiplied by it; null: see above
+  bool attention_sink = false;                  // a learned logit per query head that takes part in softmax
+
+  // Positions
+  Positions positions = Positions::kRope;
+  int64_t max_position_embeddings = 1024;  // learned: rows of the table
+  double partial_rotary_factor = 1.0;      // the first part of head_dim that turns
+  bool rope_interleaved = false;           // pairs are (0, 1), (2, 3), ... instead of (i, i + n/2)
+  std::optional<double> rope_local_theta;  // theta in layers with a window, never scaled; null: `rope`
+  std::vector<LayerRope> rope_pattern = {LayerRope::kRope};  // repeated over the layers
+
+  // MLP
+  bool gated_mlp = true;  // down(activation(gate(x)) * up(x)), else down(activation(up(x)))
+  bool mlp_bias = false;
+
+  // Embedding, residual stream and head
+  bool scale_embedding = false;  // embeddings times sqrt(hidden_dim) (Gemma)
+  double embedding_multiplier = 1.0;
+  double residual_multiplier = 1.0;  // of what attention and MLP add
+  double logits_scaling = 1.0;       // logits are divided by it
+  std::optional<double> final_logit_softcapping;
+  bool head_bias = false;
+
+  DecoderOptions() = default;
+  // The family's default values.
+  explicit DecoderOptions(std::string_view family_name);
+
+  std::string type() const { return std::string(family->name); }
+  void visit_options(config::OptionTable& table);
+  // head_dim: null becomes hidden_dim / num_heads; then checks all values.
+  Status resolve();
+  // The same model without the z-loss.
+  DecoderOptions for_evaluation() const;
+  // The value of runtime::CompileOptions::remat; an error names the words and names that are known.
+  Result<std::string> remat() const { return remat_text(gradient_checkpointing); }
+  // Every option in one line of text. It is part of the jit key: two models with different options never
+  // share a compiled function.
+  std::string signature() const;
+  config::IntMap leaf_axes() const;  // kv_heads, mlp, vocab, pos
+  config::IntMap cell_axes() const;  // vocab, embed, kv_heads, head_dim, mlp
+
+  int64_t group() const { return num_heads / num_kv_heads; }
+  int64_t rotary_dim() const;      // how many of head_dim turn
+  double attention_scale() const;  // 0: 1 / sqrt(head_dim)
+  double embedding_scale() const;  // both multipliers
+
+  // Layers repeat after period() layers, the least number of which this is true. They are stacked:
+  // layer i is the (i mod period)-th block of iteration i / period of one loop; of the last layers, which
+  // fill no period, each is a block of its own.
+  LayerSpec layer(int64_t i) const;
+  int64_t period() const;
+  int64_t iterations() const { return num_layers / period(); }
+  LayerPlace layer_place(int64_t i) const;
+};
+
+}  // namespace ostro::models

@@ -1,0 +1,192 @@
+// Each family: what it has in common with every model of its name, and what its models may choose.
+#include "ostro/models/decoder/families.h"
+
+#include <algorithm>
+#include <iterator>
+
+#include "ostro/base/error.h"
+#include "ostro/models/decoder/decoder_options.h"
+
+namespace ostro::models {
+namespace {
+
+using Keys = std::vector<std::string_view>;
+constexpr LayerKind kFull = LayerKind::kFull, kSliding = LayerKind::kSliding;
+
+// Keys of grouped heads that turn, and more.
+Keys grouped(const Keys& more = {}) {
+  Keys all = {"num_kv_heads", "head_dim", "rope"};
+  all.insert(all.end(), more.begin(), more.end());
+  return all;
+}
+
+void llama(DecoderOptions&) {}
+
+void mistral(DecoderOptions& o) { o.layer_pattern = {kSliding}; }
+
+void qwen2(DecoderOptions& o) {
+  o.layer_norm_epsilon = 1e-6;
+  o.rope = RopeDefaultOptions{1e6};
+  o.qkv_bias = true;
+}
+
+void qwen3(DecoderOptions& o) {
+  o.layer_norm_epsilon = 1e-6;
+  o.rope = RopeDefaultOptions{1e6};
+  o.qk_norm = QkNorm::kHead;
+}
+
+void gemma(DecoderOptions& o) {
+  o.layer_norm_epsilon = 1e-6;
+  o.activation_function = Activation::kGeluTanh;
+  o.tie_word_embeddings = true;
+  o.norm_place = NormPlace::kSandwich;
+  o.norm_scale = NormScale::kOnePlusWeight;
+  o.scale_embedding = true;
+}
+
+void gemma2(DecoderOptions& o) {
+  gemma(o);
+  o.sliding_window = 4096;
+  o.layer_pattern = {kSliding, kFull};
+  o.attn_logit_softcapping = 50;
+  o.final_logit_softcapping = 30;
+}
+
+void gemma3(DecoderOptions& o) {
+  gemma(o);
+  o.qk_norm = QkNorm::kHead;
+  o.sliding_window = 1024;
+  o.layer_pattern = {kSliding, kSliding, kSliding, kSliding, kSliding, kFull};
+  o.rope = RopeDefaultOptions{1e6};
+  o.rope_local_theta = 10000;
+}
+
+void olmo2(DecoderOptions& o) {
+  o.layer_norm_epsilon = 1e-6;
+  o.rope = RopeDefaultOptions{500000};
+  o.norm_place = NormPlace::kPost;
+  o.qk_norm = QkNorm::kWhole;
+}
+
+void olmo3(DecoderOptions& o) {
+  olmo2(o);
+  o.sliding_window = 4096;
+  o.layer_pattern = {kSliding, kSliding, kSliding, kFull};
+  o.rope_local_theta = 500000;
+}
+
+void phi3(DecoderOptions& o) { o.layer_pattern = {kSliding}; }
+
+// Layer norms and biases everywhere, an MLP without a gate.
+void biased(DecoderOptions& o) {
+  o.norm = NormKind::kLayer;
+  o.norm_bias = o.qkv_bias = o.out_bias = o.mlp_bias = true;
+  o.gated_mlp = false;
+  o.intermediate_dim = 1024;
+}
+
+void gpt2(DecoderOptions& o) {
+  biased(o);
+  o.activation_function = Activation::kGeluTanh;
+  o.tie_word_embeddings = true;
+  o.positions = Positions::kLearned;
+}
+
+void gpt_neox(DecoderOptions& o) {
+  biased(o);
+  o.activation_function = Activation::kGelu;
+  o.parallel = true;
+  o.partial_rotary_factor = 0.25;
+}
+
+void starcoder2(DecoderOptions& o) {
+  biased(o);
+  o.activation_function = Activation::kGeluTanh;
+  o.tie_word_embeddings = true;
+  o.layer_pattern = {kSliding};
+}
+
+void granite(DecoderOptions& o) { o.tie_word_embeddings = true; }
+
+void smollm3(DecoderOptions& o) {
+  o.layer_norm_epsilon = 1e-6;
+  o.tie_word_embeddings = true;
+  o.rope = RopeDefaultOptions{2e6};
+  o.rope_pattern = {LayerRope::kRope, LayerRope::kRope, LayerRope::kRope, LayerRope::kNone};
+}
+
+// Keys that models of every family may set.
+constexpr std::string_view kCommon[] = {"seq_len",
+                                        "hidden_dim",
+                                        "intermediate_dim",
+                                        "num_layers",
+                                        "num_heads",
+                                        "activation_function",
+                                        "layer_norm_epsilon",
+                                        "tie_word_embeddings",
+                                        "gradient_checkpointing",
+                                        "initializer_range",
+                                        "z_loss_weight"};
+
+std::vector<Family> make_families() {
+  return {
+      {"llama", "Llama 2, Llama 3", llama, grouped()},
+      {"decoder", "any decoder", llama, {"*"}},
+      {"mistral", "Mistral", mistral, grouped({"sliding_window"})},
+      {"qwen2", "Qwen 2, Qwen 2.5", qwen2, grouped({"sliding_window", "layer_pattern"})},
+      {"qwen3", "Qwen 3", qwen3, grouped({"sliding_window", "layer_pattern", "qkv_bias", "out_bias"})},
+      {"gemma2", "Gemma 2", gemma2,
+       grouped({"sliding_window", "layer_pattern", "query_pre_attn_scalar", "attn_logit_softcapping",
+                "final_logit_softcapping"})},
+      {"gemma3", "Gemma 3 (text)", gemma3,
+       grouped({"sliding_window", "layer_pattern", "query_pre_attn_scalar", "rope_local_theta",
+                "attn_logit_softcapping", "final_logit_softcapping"})},
+      {"olmo2", "OLMo 2", olmo2, grouped()},
+      {"olmo3", "OLMo 3", olmo3, grouped({"sliding_window", "layer_pattern", "rope_local_theta"})},
+      {"phi3", "Phi-3, Phi-4", phi3, grouped({"sliding_window", "partial_rotary_factor"})},
+      {"gpt2", "GPT-2", gpt2, {"max_position_embeddings"}},
+      {"gpt_neox",
+       "GPT-NeoX, Pythia",
+       gpt_neox,
+       {"rope", "partial_rotary_factor", "parallel", "qkv_bias", "out_bias"}},
+      {"starcoder2",
+       "StarCoder2",
+       starcoder2,
+       {"num_kv_heads", "rope", "sliding_window", "qkv_bias", "out_bias", "mlp_bias"}},
+      {"granite",
+       "Granite 3",
+       granite,
+       {"num_kv_heads", "rope", "qkv_bias", "out_bias", "mlp_bias", "embedding_multiplier",
+        "attention_multiplier", "residual_multiplier", "logits_scaling"}},
+      {"smollm3", "SmolLM3", smollm3, grouped({"sliding_window", "layer_pattern", "rope_pattern"})},
+  };
+}
+
+}  // namespace
+
+bool Family::shows(std::string_view key) const {
+  const auto has = [](const auto& list, std::string_view word) {
+    return std::find(std::begin(list), std::end(list), word) != std::end(list);
+  };
+  return has(kCommon, key) || has(keys, key) || has(keys, "*");
+}
+
+const std::vector<Family>& families() {
+  static const std::vector<Family> all = make_families();
+  return all;
+}
+
+const Family* find_family(std::string_view name) {
+  const auto& all = families();
+  const auto found = std::find_if(all.begin(), all.end(), [&](const Family& f) { return f.name == name; });
+  return found == all.end() ? nullptr : &*found;
+}
+
+const Family& family_of(std::string_view name) {
+  const Family* family = find_family(name);
+  OSTRO_CHECK(family != nullptr, "no family of decoders is called {}", name);
+  return *family;
+}
+
+}  // namespace ostro::models

@@ -1,0 +1,29 @@
+// Families of decoders as data: the values of `model.type`.
+#pragma once
+
+#include <string_view>
+#include <vector>
+
+namespace ostro::models {
+
+struct DecoderOptions;
+
+struct Family {
+  std::string_view name;   // the value of `model.type`
+  std::string_view title;  // "Gemma 3"
+  // Sets what differs from DecoderOptions' own values.
+  void (*defaults)(DecoderOptions&);
+  // Keys that a configuration may set beside those that every family has.
+  std::vector<std::string_view> keys;
+
+  bool shows(std::string_view key) const;
+};
+
+// Llama first, then `decoder`, which shows every key.
+const std::vector<Family>& families();
+// The family of this name, which must exist.
+const Family& family_of(std::string_view name);
+// nullptr when there is none.
+const Family* find_family(std::string_view name);
+
+}  // namespace ostro::models

@@ -1,0 +1,88 @@
+// Adapters: low-rank additions to the matrices of any model that is made of Linear (LoRA, arXiv 2106.09685).
+#pragma once
+
+#include <optional>
+#include <string>
+#include <tuple>
+#include <vector>
+
+#include "ostro/nn/linear.h"
+
+namespace ostro::nn {
+
+struct LoraSpec {
+  int64_t rank = 8;
+  double scale = 1;  // of (x a) b
+  // Globs over the name of a matrix ("q_proj") and its path ("model/layers/attention/qkv/q_proj"). Nothing:
+  // all but the head, that is, the matrix onto the vocabulary.
+  std::optional<std::vector<std::string>> targets;
+
+  bool wants(const std::string& path, const std::string& name, bool is_head) const;
+};
+
+// A matrix of a model, as adapters see it.
+struct AdaptedMatrix {
+  std::string linear;  // "model/layers/attention/qkv"
+  std::string name;    // "q_proj"
+  bool has_adapter = false;
+
+  std::string path() const { return linear + "/" + name; }
+};
+
+// The path of an adapter's factor, 'a' or 'b': "model/layers/attention/qkv/lora/q_proj/a".
+std::string adapter_path(const std::string& linear, const std::string& name, char factor);
+// Whether a parameter's path is such a path.
+bool is_adapter(const std::string& path);
+
+// Gives one Linear its adapters. a is drawn as PEFT does, from the key of its own path; b is zero. So the
+// model computes what it did before.
+void add_lora(Linear& linear, const std::string& path, const LoraSpec& spec, const Array& key,
+              std::vector<AdaptedMatrix>& matrices);
+// The weight with its adapters added, f32.
+Array merged_weight(const Linear& linear);
+
+// visit(path, Linear&) for every Linear of a tree.
+template <typename T, typename Visitor>
+void for_each_linear(T& tree, const std::string& path, Visitor&& visit) {
+  using Bare = std::remove_const_t<T>;
+  using namespace tree_internal;
+  if constexpr (std::same_as<Bare, Linear>) {
+    if (tree.weight.valid()) visit(path, tree);
+  } else if constexpr (std::same_as<Bare, Array>) {
+    return;
+  } else if constexpr (IsVector<Bare>::value) {
+    for (size_t i = 0; i < tree.size(); ++i)
+      for_each_linear(tree[i], join_path(path, element_name(tree[i], i)), visit);
+  } else if constexpr (IsOptional<Bare>::value) {
+    if (tree) for_each_linear(*tree, path, visit);
+  } else {
+    auto fields = tree.ostro_fields();
+    [&]<size_t... I>(std::index_sequence<I...>) {
+      (for_each_linear(std::get<I>(fields), join_path(path, field_name(Bare::ostro_field_names(), I)), visit),
+       ...);
+    }(std::make_index_sequence<std::tuple_size_v<decltype(fields)>>());
+  }
+}
+
+// The model with adapters on all matrices that the spec wants. `matrices` becomes the list of all there are.
+template <typename Model>
+Model with_lora(Model model, const LoraSpec& spec, const Array& key, std::vector<AdaptedMatrix>& matrices) {
+  matrices.clear();
+  for_each_linear(model, "model", [&](const std::string& path, Linear& linear) {
+    add_lora(linear, path, spec, key, matrices);
+  });
+  return model;
+}
+
+// The model without adapters that computes the same, up to rounding.
+template <typename Model>
+Model without_lora(Model model) {
+  for_each_linear(model, "model", [](const std::string&, Linear& linear) {
+    if (linear.lora.empty()) return;
+    linear.weight = merged_weight(linear);
+    linear.lora.clear();
+  });
+  return model;
+}
+
+}  // namespace ostro::nn

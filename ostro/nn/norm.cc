@@ -1,0 +1,16 @@
+#include "ostro/nn/norm.h"
+
+namespace ostro::nn {
+
+Array Norm::operator()(const Array& x, Loc loc) const {
+  if (!valid()) return x;
+  const auto op = [&](const Array& a) { return Operand(a, loc); };
+  const Array c = centered ? op(x) - op(mean(x, axes, loc)) : x;
+  const Array mean_square = mean(op(c) * op(c), axes, loc);
+  const Array scale = rsqrt(op(mean_square) + Operand(epsilon, loc), loc);
+  const Array factor = one_plus ? Operand(1.0, loc) + op(weight) : weight;
+  const Array y = op(op(c) * op(scale)) * op(factor);
+  return bias.valid() ? op(y) + op(bias) : y;
+}
+
+}  // namespace ostro::nn

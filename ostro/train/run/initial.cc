@@ -1,0 +1,147 @@
+#include "ostro/train/run/initial.h"
+
+#include <fmt/format.h>
+
+#include <optional>
+
+#include "ostro/base/log.h"
+#include "ostro/checkpoint/catalog.h"
+#include "ostro/checkpoint/restore.h"
+#include "ostro/checkpoint/save.h"
+#include "ostro/io/files/path.h"
+#include "ostro/nn/adapters.h"
+#include "ostro/numerics/bf16.h"
+#include "ostro/train/programs/programs.h"
+#include "ostro/train/record/version.h"
+#include "ostro/train/run/witness.h"
+
+namespace ostro::train {
+namespace {
+
+using checkpoint::Checkpoint;
+using checkpoint::TensorSpec;
+using runtime::Buffer;
+
+constexpr const char* kKey = "trainer.initialize_from";
+
+// Refuses what the chain above it contradicts.
+Status check_chain(io::FileSystem& fs, const Checkpoint& source, const ModelChoices& models) {
+  ASSIGN_OR_RETURN(const auto run, run_of_checkpoint(fs, source.path()));
+  if (!run) return Status();
+  const std::string path = io::join_path(*run, kChainFile);
+  ASSIGN_OR_RETURN(Chain chain, read_chain(fs, path));
+  const auto evidence = Witness(std::move(chain), path, models).check(source);
+  return evidence.ok() ? Status() : evidence.error();
+}
+
+// The values of a tensor in another dtype: f32 -> bf16 by rounding to nearest even, bf16 -> f32 exactly.
+Result<Buffer> converted(const Buffer& from, ir::DType dtype) {
+  if (from.shape().dtype == dtype) return from;
+  Buffer to = Buffer::empty(from.shape().with_dtype(dtype));
+  const auto n = static_cast<size_t>(from.shape().count());
+  if (dtype == ir::DType::bf16 && from.shape().dtype == ir::DType::f32) {
+    const auto in = from.as<float>();
+    const auto out = to.mutable_as<numerics::Bf16>();
+    for (size_t i = 0; i < n; ++i) out[i] = numerics::to_bf16(in[i]);
+    return to;
+  }
+  if (dtype == ir::DType::f32 && from.shape().dtype == ir::DType::bf16) {
+    const auto in = from.as<numerics::Bf16>();
+    const auto out = to.mutable_as<float>();
+    for (size_t i = 0; i < n; ++i) out[i] = numerics::to_f32(in[i]);
+    return to;
+  }
+  return unsupported(fmt::format("{} cannot become {}", from.shape().str(), ir::dtype_name(dtype)));
+}
+
+// The tensor with the axes of `want`.
+Result<Buffer> read_tensor(const Checkpoint& source, int64_t at, const ir::Shape& want) {
+  const TensorSpec& spec = source.manifest().tensors[static_cast<size_t>(at)];
+  const std::optional<ir::DType> dtype = ir::parse_dtype(spec.dtype);
+  ir::Shape held = want;
+  if (dtype) held.dtype = *dtype;
+  std::vector<std::string> axes;
+  io::Extents shape;
+  for (const ir::Axis& a : want.axes) axes.push_back(a.name), shape.push_back(a.size);
+  if (!dtype || spec.axes != axes || spec.shape != shape)
+    return invalid_argument(fmt::format("{}: {} is {} in {} but {} in the model; is it of another model?",
+                                        kKey, spec.path, spec.type_str(), source.path(), want.str()));
+  Buffer buffer = Buffer::empty(held);
+  RETURN_IF_ERROR(source.read(at, buffer.mutable_bytes()));
+  return converted(buffer, want.dtype);
+}
+
+}  // namespace
+
+Status take_parameters(io::FileSystem& fs, const TrainConfig& config, const StateArrays& arrays,
+                       State& state) {
+  const auto found = checkpoint::find_checkpoints(fs, *config.trainer.initialize_from);
+  if (!found.ok()) return found.error().with_context(kKey);
+  const std::string& path = found->front();
+  ASSIGN_OR_RETURN(const Checkpoint source, Checkpoint::open(fs, path));
+  RETURN_IF_ERROR(check_chain(fs, source, config.model.choices()));
+  for (const TensorSpec& spec : source.manifest().tensors) {
+    if (!spec.path.starts_with("model/")) continue;
+    bool known = false;
+    for (size_t k = 0; k < arrays.n; ++k) known |= arrays.paths[k] == spec.path;
+    if (!known)
+      return invalid_argument(
+          nn::is_adapter(spec.path)
+              ? fmt::format(
+                    "{}: {} has the adapter {}, which this model has not; merge it first (ostro export "
+                    "--merge_lora), or set adapter as its run did",
+                    kKey, path, spec.path)
+              : fmt::format("{}: {} holds {}, which this model has not; is it of another model?", kKey, path,
+                            spec.path));
+  }
+  size_t drawn = 0;
+  for (size_t k = 0; k < arrays.n; ++k) {
+    const int64_t at = source.find(arrays.paths[k]);
+    if (at < 0 && nn::is_adapter(arrays.paths[k])) {
+      ++drawn;
+      continue;
+    }
+    if (at < 0)
+      return invalid_argument(fmt::format("{}: the model's {} is not in {}", kKey, arrays.paths[k], path));
+    ASSIGN_OR_RETURN(state.params[k], read_tensor(source, at, arrays.shapes[k]));
+  }
+  log_info(fmt::format("beginning with the {} parameters of {} (state {}){}", arrays.n - drawn, path,
+                       source.manifest().name.substr(0, 12),
+                       drawn > 0 ? fmt::format(", and {} of a new adapter", drawn) : ""));
+  return Status();
+}
+
+Result<std::string> save_initial(io::FileSystem& fs, const std::string& run_directory,
+                                 const TrainConfig& config, const StateArrays& arrays, const State& state) {
+  const std::string root = io::join_path(run_directory, kInitialFolder);
+  RETURN_IF_ERROR(fs.make_dirs(root));
+  checkpoint::Info info;
+  info.kind = checkpoint::Kind::kPermanent;
+  info.numerics_version = kNumericsVersion;
+  info.config = config::resolved_yaml(config);
+  ASSIGN_OR_RETURN(const checkpoint::Saved saved,
+                   checkpoint::save(fs, root, info, snapshot(state, arrays, cell_boxes(config))));
+  return saved.name;
+}
+
+Result<std::string> initial_checkpoint(io::FileSystem& fs, const std::string& run_directory,
+                                       const GenesisEntry& genesis) {
+  const std::string path =
+      io::join_path(io::join_path(run_directory, kInitialFolder), checkpoint::step_directory(0));
+  auto manifest = checkpoint::read_manifest(fs, path);
+  if (!manifest.ok())
+    return manifest.error().with_context("the run's initial state, which its genesis names");
+  if (manifest->name != *genesis.initial)
+    return corrupt(fmt::format("{}: its state is {}, but the run began with {} ({})", path, manifest->name,
+                               *genesis.initial, kChainFile));
+  return path;
+}
+
+Result<State> load_initial(io::FileSystem& fs, const std::string& run_directory, const GenesisEntry& genesis,
+                           const StateArrays& arrays) {
+  ASSIGN_OR_RETURN(const std::string path, initial_checkpoint(fs, run_directory, genesis));
+  ASSIGN_OR_RETURN(RestoredState restored, load_state(fs, path, arrays, {}));
+  return std::move(restored.state);
+}
+
+}  // namespace ostro::train

@@ -1,0 +1,32 @@
+// A run that begins with the parameters of a checkpoint (trainer.initialize_from). Its whole initial state is
+// kept as a checkpoint in the run directory, and the genesis has its name: resuming and verifying do not need
+// where it came from.
+#pragma once
+
+#include <string>
+
+#include "ostro/train/record/chain_entry.h"
+#include "ostro/train/step/snapshot.h"
+
+namespace ostro::train {
+
+// Of a run directory: the root of its initial checkpoint.
+inline constexpr const char* kInitialFolder = "initial";
+
+// Replaces the parameters that config.trainer.initialize_from has: a checkpoint, or a run's newest one, which
+// must be what its chain says. Adapters that it lacks stay as they were drawn. Other parameters must be in
+// both: errors name the tensor, both shapes and the checkpoint.
+Status take_parameters(io::FileSystem& fs, const TrainConfig& config, const StateArrays& arrays,
+                       State& state);
+
+// Writes the state at step 0; returns its name. If it was written before, it is written again.
+Result<std::string> save_initial(io::FileSystem& fs, const std::string& run_directory,
+                                 const TrainConfig& config, const StateArrays& arrays, const State& state);
+
+// The directory of the initial checkpoint, which must be there and have the name that the genesis has.
+Result<std::string> initial_checkpoint(io::FileSystem& fs, const std::string& run_directory,
+                                       const GenesisEntry& genesis);
+Result<State> load_initial(io::FileSystem& fs, const std::string& run_directory, const GenesisEntry& genesis,
+                           const StateArrays& arrays);
+
+}  // namespace ostro::train

@@ -1,0 +1,146 @@
+#!/usr/bin/env python3
+"""The worked example of docs/evaluate.md: its commands print what the page says. The report is the same file with
+other batches and another number of threads, and its figures follow from the lines of --samples. Errors name their place.
+The page has every key of a task file.
+
+    evaluate_test.py --ostro BINARY [--update]
+"""
+import argparse
+import functools
+import json
+import math
+import operator
+import os
+import pathlib
+import re
+import subprocess
+import sys
+import tempfile
+
+from readme_test import ROOT, compare, examples, run
+
+PAGE = ROOT / "docs" / "evaluate.md"
+
+
+def check(condition, text):
+    if not condition:
+        sys.exit(f"FAILED: {text}")
+
+
+class Program:
+    def __init__(self, ostro, folder):
+        self.ostro, self.folder = str(pathlib.Path(ostro).resolve()), folder
+
+    def __call__(self, *words, code=0, **settings):
+        env = {k: v for k, v in os.environ.items() if not k.startswith("OSTRO_")} | settings
+        done = subprocess.run([self.ostro, *words], cwd=self.folder, env=env, capture_output=True, text=True, check=False)
+        check(done.returncode == code, f"{' '.join(words)}: exit {done.returncode}, not {code}: {done.stderr}")
+        return done.stdout if code == 0 else done.stderr
+
+
+def serial(values):
+    return functools.reduce(operator.add, values, 0.0)
+
+
+def check_report(ostro, folder):
+    eval_words = ("eval", "--checkpoint", "runs/sums", "--tasks", "tasks.yaml", "--out")
+    report = (folder / "report.json").read_bytes()
+    for batch, threads in (("7", "1"), ("600", "3")):
+        ostro(*eval_words, "other.json", "--batch_tokens", batch, OSTRO_THREADS=threads)
+        check((folder / "other.json").read_bytes() == report, f"another report with batches of {batch} tokens")
+    samples = [json.loads(line) for line in (folder / "samples.jsonl").read_text().splitlines()]
+    one = json.loads(report)["checkpoints"][0]
+    entries = one["corpora"] | one["tasks"]
+    for name, entry in entries.items():
+        rows = [row for row in samples if row.get("corpus", row.get("task")) == name]
+        check(len(rows) == entry["documents"] > 0, f"{name}: {len(rows)} samples")
+        for measure, figures in entry["measures"].items():
+            if measure == "perplexity":
+                expected = math.exp(-entry["measures"]["log_likelihood"]["value"])
+            elif measure == "bits_per_byte":
+                expected = -serial(row["log_prob"] for row in rows) / math.log(2) / sum(row["bytes"] for row in rows)
+            elif measure == "loss":
+                expected = -serial(row["log_prob"] for row in rows) / sum(row["tokens"] for row in rows)
+            else:
+                expected = serial(row["measures"][measure] for row in rows) / len(rows)
+            check(abs(figures["value"] - expected) < 1e-9, f"{name}: {measure} {figures['value']}, of samples {expected}")
+    node = one["corpora_averages"]["sums"]
+    check(node["members"] == ["sums/held_out", "sums/train"], node)
+    values = [one["corpora"][member]["measures"]["bits_per_byte"]["value"] for member in node["members"]]
+    check(abs(node["measures"]["bits_per_byte"]["macro"]["value"] - sum(values) / 2) < 1e-12, node)
+    choose = one["tasks"]["add/choose"]["measures"]
+    check(choose["acc"]["value"] > 0.5, f"the model learned nothing: {choose}")
+
+
+def check_errors(ostro, folder):
+    text = (folder / "tasks.yaml").read_text()
+
+    def said(old, new, *words):
+        check(old in text, old)
+        (folder / "bad.yaml").write_text(text.replace(old, new, 1))
+        return ostro("eval", "--checkpoint", "runs/sums", "--tasks", "bad.yaml", *words, code=2)
+
+    def expect(got, *parts):
+        for part in parts:
+            check(part in got and got.count("\n") == 1, f"{part!r} is not in {got!r}")
+
+    expect(said("doc_to_choice", "doc_to_choices"), "bad.yaml:", "tasks.add/choose.doc_to_choices", "tasks.add/choose.doc_to_choice\"")
+    expect(said("doc_to_target: label", "doc_to_target: lable"), "questions.jsonl:1", "lable", "label")
+    expect(said("{{a}}+{{b}}=", "{{a}}+{{c}}="), "questions.jsonl:1", "'c' is undefined")
+    expect(said("num_fewshot: 2", "num_fewshot: 50"), "num_fewshot: 50", "35")
+    expect(said("doc_to_choice: choices", 'doc_to_choice: ["", "b"]'), "doc_to_choice", "choice 0 is empty")
+    expect(said("type: loglikelihood", "type: logprob"), "tasks.add/sure.type", "loglikelihood")
+    expect(said("limit: 4", "limit: 0"), "corpora.sums/train.limit: 0")
+    expect(said("max_gen_toks: 8", "max_gen_toks: 64"), "tasks.add/write: questions.jsonl:1", "64", "use 1 to 63")
+    expect(said("    numeric: true", '    regex: {pattern: "("}'), "tasks.add/write.regex.pattern")
+    (folder / "empty.jsonl").write_text("\n")
+    expect(said("files: [text/prose.jsonl]", "files: [empty.jsonl]"), "corpora.prose.files", "no text", "empty.jsonl")
+    expect(said("files: [questions.jsonl]", "files: [empty.jsonl]"), "tasks.add/choose.files", "no document", "empty.jsonl")
+    (folder / "bad.yaml").write_text("corpora: {}\n")
+    expect(ostro("eval", "--checkpoint", "runs/sums", "--tasks", "bad.yaml", code=2), "bad.yaml", "neither corpora nor tasks")
+    expect(ostro("eval", "--checkpoint", "runs/sums", code=2), "--config", "--tasks")
+    expect(ostro("eval", "--checkpoint", "runs/sums", "--tasks", "tasks.yaml", "--only", "ad", code=1), '"ad"', "add")
+    expect(ostro("diff", "runs/sums", code=2), "two checkpoints")
+    expect(ostro("diff", "runs/sums", "text", code=1), "text: neither a checkpoint")
+    expect(ostro("diff", "runs/sums", "runs/sums", "--only", "head", code=1), '"head" matches no parameter')
+
+
+def check_keys(page):
+    source = (ROOT / "ostro" / "eval" / "tasks" / "options.cc").read_text()
+    keys = re.findall(r't\.(?:add|section)\(&\w+, "(\w+)"', source)
+    check(len(keys) > 25, f"only {len(keys)} keys are found")
+    missing = [key for key in keys if not re.search(rf"`{key}`|[{{ ]{key}[,}}]", page)]
+    check(not missing, f"{PAGE.name} does not have the keys {', '.join(missing)}")
+
+
+def check_diff(ostro):
+    first, second = "runs/sums/checkpoints/step-00000100", "runs/sums"
+    out = json.loads(ostro("diff", first, second, "--json", "--optimizer"))
+    check(not out["equal"] and all(t["kind"] == "changed" for t in out["tensors"]), out)
+    check(sum(t["elements"] for t in out["tensors"]) == out["all"]["elements"] > 0, out["all"])
+    check(json.loads(ostro("diff", second, second, "--json"))["equal"], "a checkpoint differs from itself")
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--ostro", required=True)
+    parser.add_argument("--update", action="store_true")
+    args = parser.parse_args()
+    page = PAGE.read_text()
+    cases = examples(page)
+    check(len(cases) >= 8, "the page has no commands")
+    check_keys(page)
+    with tempfile.TemporaryDirectory() as name:
+        folder = pathlib.Path(name)
+        for file, content in re.findall(r"^```\w+ (\S+)\n(.*?)^```$", page, re.M | re.S):
+            (folder / file).write_text(content)
+        wrong = compare(PAGE, cases, run([command for _, command, _ in cases], args.ostro, folder), args.update)
+        ostro = Program(args.ostro, folder)
+        check_report(ostro, folder)
+        check_diff(ostro)
+        check_errors(ostro, folder)
+    return 1 if wrong else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
