@@ -78,7 +78,7 @@ def check_values(shell):
     check(complete("train", "--trainer.checkpointer.s") == ["--trainer.checkpointer.save_interval"], "nested key")
     check(complete("train", "--model.activation_function", "ge") == ["gelu", "gelu_new"], "words of a key")
     check(complete("train", "--model.activation_function", "=", "si") == ["silu"], "words behind =")
-    check(complete("train", "--model.activation_function", "=") == ["gelu", "gelu_new", "silu"], "nothing behind =")
+    check(complete("train", "--model.activation_function", "=") == ["gelu", "gelu_new", "relu", "silu"], "nothing behind =")
     check(complete("train", "--data.enforce_eos", "") == ["false", "true"], "true or false")
     check(complete("train", "--trainer.num_train_steps", "t") == [], "a number is no file")
     check(complete("train", "--config", "tr") == ["train.yaml", "trees.txt"], "files")

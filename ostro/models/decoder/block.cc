@@ -46,12 +46,8 @@ Array attend(const DecoderOptions& o, const LayerSpec& spec, const DecoderAttent
   const nn::Rope* rope = nullptr;
   if (spec.rope) rope = spec.local_rope ? &*inputs.local_rope : &*inputs.rope;
   const Qkv a = project(p, x, rope);
-  AttentionMask mask;
+  AttentionMask mask = inputs.mask;
   mask.window = spec.window;
-  if (inputs.segments.valid()) {
-    mask.query_segments = inputs.segments;
-    mask.key_segments = to_keys(inputs.segments);
-  }
   AttentionOptions options;
   options.scale = o.attention_scale();
   options.soft_cap = o.attn_logit_softcapping.value_or(0);

@@ -54,7 +54,7 @@ struct KeyValues {
 // What the layers of one call share.
 struct LayerInputs {
   std::optional<nn::Rope> rope, local_rope;  // those that some layer has
-  Array segments;                            // i32 [batch, pos], or empty
+  AttentionMask mask;                        // without the window: segments [batch, pos], [batch, key_pos]
   Array start;                               // i32 scalar: the position of the first token; empty: 0
 };
 

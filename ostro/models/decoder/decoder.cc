@@ -112,7 +112,10 @@ Array Decoder::head_logits(const Array& x) const {
 Array Decoder::logits(const Array& tokens, const Array& segments) const {
   const Array positions = iota({"pos", tokens.size("pos")});
   LayerInputs in = inputs(positions);
-  in.segments = segments;
+  if (segments.valid()) {
+    in.mask.query_segments = segments;
+    in.mask.key_segments = rename(segments, "pos", "key_pos");
+  }
   const int64_t looped = options.period() * options.iterations();
   const Array x = run_layers(options, layers.blocks(), 0, embed(tokens, positions), in);
   return head_logits(run_layers(options, tail, looped, x, in));

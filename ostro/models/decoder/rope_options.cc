@@ -77,6 +77,7 @@ void RopeYarnOptions::visit_options(config::OptionTable& t) {
       .other("64");
   t.add(&beta_fast, "beta_fast", Effect::kBits, "turns",
         "frequencies that turn more often within the original context are left alone")
+      .other("8")
       .beside({{"model.rope.original_max_position_embeddings", "1024"}});
   t.add(&beta_slow, "beta_slow", Effect::kBits, "turns",
         "frequencies that turn less often within the original context are stretched fully")
