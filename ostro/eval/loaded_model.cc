@@ -93,9 +93,7 @@ auto load_from(io::FileSystem& fs, const std::string& where, const train::ModelC
 train::StateArrays with_means(const checkpoint::Manifest& manifest, const models::ModelFunctions& model) {
   train::StateArrays arrays = train::parameter_arrays(model.paths, model.shapes);
   for (size_t k = 0; k < arrays.n; ++k) {
-    std::string path = arrays.paths[k];
-    if (path.starts_with("model/")) path = path.substr(6);
-    path = std::string("optimizer/") + optim::kAverage + "/" + path;
+    const std::string path = train::kept_path(optim::kAverage, arrays.paths[k]);
     const bool there = std::any_of(manifest.tensors.begin(), manifest.tensors.end(),
                                    [&](const checkpoint::TensorSpec& spec) { return spec.path == path; });
     if (!there) continue;

@@ -10,7 +10,7 @@ namespace {
 
 class Adafactor final : public UpdateRule {
  public:
-  explicit Adafactor(const AdafactorOptions& options) : o_(options) {}
+  explicit Adafactor(const AdafactorRule& options) : o_(options) {}
 
   std::vector<StateArray> state(const Parameter& p) const override {
     const MatrixAxes axes = matrix_axes(p);
@@ -86,18 +86,21 @@ class Adafactor final : public UpdateRule {
     return cast(sqrt(sums_of_squares(x, axes.stack, boxes) * (1.0 / n)), DType::f32);
   }
 
-  AdafactorOptions o_;
+  AdafactorRule o_;
 };
 
 }  // namespace
 
-std::unique_ptr<UpdateRule> make_adafactor(const AdafactorOptions& options) {
+std::unique_ptr<UpdateRule> make_adafactor(const AdafactorRule& options) {
   return std::make_unique<Adafactor>(options);
 }
 
-void AdafactorOptions::visit_options(config::OptionTable& t) {
+void AdafactorRule::set_defaults(CommonOptions& common) {
+  common.learning_rate = 1e-2, common.weight_decay = 0;
+}
+
+void AdafactorRule::visit_options(config::OptionTable& t) {
   using config::Effect;
-  visit_rate(t);
   t.add(&decay_rate, "decay_rate", Effect::kBits, "",
         "the mean of squared gradients decays by 1 - t^-decay_rate in step t")
       .other("0.7");
@@ -111,18 +114,18 @@ void AdafactorOptions::visit_options(config::OptionTable& t) {
         "matrices of fewer rows or columns have a second moment of their own shape")
       .other("16")
       .fixed("the shapes of the kept arrays follow from it");
-  visit_schedule(t);
 }
 
-Status AdafactorOptions::validate(int64_t num_train_steps) const {
-  RETURN_IF_ERROR(allowed(decay_rate > 0 && decay_rate <= 1, "decay_rate", decay_rate, "use above 0 to 1"));
-  RETURN_IF_ERROR(allowed(epsilon > 0, "epsilon", epsilon, "use a positive number"));
+Status AdafactorRule::validate_rule(const std::string& section) const {
+  RETURN_IF_ERROR(
+      allowed(decay_rate > 0 && decay_rate <= 1, section, "decay_rate", decay_rate, "use above 0 to 1"));
+  RETURN_IF_ERROR(allowed(epsilon > 0, section, "epsilon", epsilon, "use a positive number"));
   if (clipping_threshold)
-    RETURN_IF_ERROR(allowed(*clipping_threshold > 0, "clipping_threshold", *clipping_threshold,
+    RETURN_IF_ERROR(allowed(*clipping_threshold > 0, section, "clipping_threshold", *clipping_threshold,
                             "use a positive number or null"));
-  RETURN_IF_ERROR(allowed(min_dim_size_to_factor > 0, "min_dim_size_to_factor",
+  RETURN_IF_ERROR(allowed(min_dim_size_to_factor > 0, section, "min_dim_size_to_factor",
                           static_cast<double>(min_dim_size_to_factor), "use a positive number"));
-  return validate_common(num_train_steps);
+  return {};
 }
 
 }  // namespace ostro::optim

@@ -10,7 +10,7 @@ using config::Effect;
 
 class AdamW final : public UpdateRule {
  public:
-  explicit AdamW(const AdamOptions& options) : o_(options) {}
+  explicit AdamW(const AdamRule& options) : o_(options) {}
 
   std::vector<StateArray> state(const Parameter& p) const override {
     return {{"first_moment", p.shape}, {"second_moment", p.shape}};
@@ -34,17 +34,14 @@ class AdamW final : public UpdateRule {
   }
 
  private:
-  AdamOptions o_;
+  AdamRule o_;
 };
 
 }  // namespace
 
-std::unique_ptr<UpdateRule> make_adamw(const AdamOptions& options) {
-  return std::make_unique<AdamW>(options);
-}
+std::unique_ptr<UpdateRule> make_adamw(const AdamRule& options) { return std::make_unique<AdamW>(options); }
 
-void AdamOptions::visit_options(config::OptionTable& t) {
-  visit_rate(t);
+void AdamRule::visit_options(config::OptionTable& t) {
   t.add(&beta1, "beta1", Effect::kBits, "", "decay of the mean of gradients").other("0.8");
   t.add(&beta2, "beta2", Effect::kBits, "", "decay of the mean of squared gradients").other("0.99");
   t.add(&epsilon, "epsilon", Effect::kBits, "", "added to the root of the mean of squared gradients")
@@ -52,14 +49,13 @@ void AdamOptions::visit_options(config::OptionTable& t) {
   t.add(&cautious, "cautious", Effect::kBits, "",
         "only elements whose update has the sign of their gradient move")
       .since_default("false");
-  visit_schedule(t);
 }
 
-Status AdamOptions::validate(int64_t num_train_steps) const {
-  RETURN_IF_ERROR(allowed_decay("beta1", beta1));
-  RETURN_IF_ERROR(allowed_decay("beta2", beta2));
-  RETURN_IF_ERROR(allowed(epsilon > 0, "epsilon", epsilon, "use a positive number"));
-  return validate_common(num_train_steps);
+Status AdamRule::validate_rule(const std::string& section) const {
+  RETURN_IF_ERROR(allowed_decay(section, "beta1", beta1));
+  RETURN_IF_ERROR(allowed_decay(section, "beta2", beta2));
+  RETURN_IF_ERROR(allowed(epsilon > 0, section, "epsilon", epsilon, "use a positive number"));
+  return {};
 }
 
 }  // namespace ostro::optim

@@ -7,7 +7,7 @@ namespace {
 
 class Lion final : public UpdateRule {
  public:
-  explicit Lion(const LionOptions& options) : o_(options) {}
+  explicit Lion(const LionRule& options) : o_(options) {}
 
   std::vector<StateArray> state(const Parameter& p) const override { return {{"first_moment", p.shape}}; }
 
@@ -20,16 +20,15 @@ class Lion final : public UpdateRule {
   }
 
  private:
-  LionOptions o_;
+  LionRule o_;
 };
 
 }  // namespace
 
-std::unique_ptr<UpdateRule> make_lion(const LionOptions& options) { return std::make_unique<Lion>(options); }
+std::unique_ptr<UpdateRule> make_lion(const LionRule& options) { return std::make_unique<Lion>(options); }
 
-void LionOptions::visit_options(config::OptionTable& t) {
+void LionRule::visit_options(config::OptionTable& t) {
   using config::Effect;
-  visit_rate(t);
   t.add(&beta1, "beta1", Effect::kBits, "",
         "share of the mean in what gives the sign; the rest is the gradient")
       .other("0.8");
@@ -37,13 +36,12 @@ void LionOptions::visit_options(config::OptionTable& t) {
   t.add(&cautious, "cautious", Effect::kBits, "",
         "only elements whose update has the sign of their gradient move")
       .since_default("false");
-  visit_schedule(t);
 }
 
-Status LionOptions::validate(int64_t num_train_steps) const {
-  RETURN_IF_ERROR(allowed_decay("beta1", beta1));
-  RETURN_IF_ERROR(allowed_decay("beta2", beta2));
-  return validate_common(num_train_steps);
+Status LionRule::validate_rule(const std::string& section) const {
+  RETURN_IF_ERROR(allowed_decay(section, "beta1", beta1));
+  RETURN_IF_ERROR(allowed_decay(section, "beta2", beta2));
+  return {};
 }
 
 }  // namespace ostro::optim

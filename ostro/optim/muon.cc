@@ -11,15 +11,16 @@ namespace {
 
 using config::Effect;
 
-AdamOptions adam_of(const MuonOptions& o) {
-  AdamOptions out;
+AdamRule adam_of(const MuonRule& o) {
+  AdamRule out;
   out.beta1 = o.beta1, out.beta2 = o.beta2, out.epsilon = o.epsilon;
   return out;
 }
 
 class Muon final : public UpdateRule {
  public:
-  explicit Muon(const MuonOptions& options) : o_(options), adam_(make_adamw(adam_of(options))) {}
+  Muon(const MuonRule& options, double learning_rate)
+      : o_(options), adam_share_(options.adam_lr / learning_rate), adam_(make_adamw(adam_of(options))) {}
 
   std::vector<StateArray> state(const Parameter& p) const override {
     if (!is_hidden_matrix(p)) return adam_->state(p);
@@ -33,7 +34,7 @@ class Muon final : public UpdateRule {
   RuleResults update(const Parameter& parameter, const RuleInputs& in) const override {
     if (!is_hidden_matrix(parameter)) {
       RuleInputs rest = in;
-      rest.lr = in.lr * rounded(o_.adam_lr / o_.learning_rate);
+      rest.lr = in.lr * rounded(adam_share_);
       return adam_->update(parameter, rest);
     }
     const float mu = rounded(o_.momentum);
@@ -95,18 +96,22 @@ class Muon final : public UpdateRule {
     return !p.matrix.in.empty() && !p.shape.has("vocab") && !matrix_axes(p).rows.empty();
   }
 
-  MuonOptions o_;
+  MuonRule o_;
+  double adam_share_;  // of the learning rate
   std::unique_ptr<UpdateRule> adam_;
 };
 
 }  // namespace
 
-std::unique_ptr<UpdateRule> make_muon(const MuonOptions& options) { return std::make_unique<Muon>(options); }
+std::unique_ptr<UpdateRule> make_muon(const MuonRule& options, double learning_rate) {
+  return std::make_unique<Muon>(options, learning_rate);
+}
+
+void MuonRule::set_defaults(CommonOptions& common) { common.learning_rate = 0.02; }
 
 std::vector<std::string> option_names(NewtonSchulzDtype) { return {"f32", "bf16"}; }
 
-void MuonOptions::visit_options(config::OptionTable& t) {
-  visit_rate(t);
+void MuonRule::visit_options(config::OptionTable& t) {
   t.add(&momentum, "momentum", Effect::kBits, "", "decay of the sum of gradients").other("0.8");
   t.add(&nesterov, "nesterov", Effect::kBits, "", "step along the gradient plus the decayed sum (Nesterov)");
   t.add(&backend_steps, "backend_steps", Effect::kBits, "", "Newton-Schulz steps").other("6");
@@ -123,19 +128,18 @@ void MuonOptions::visit_options(config::OptionTable& t) {
   t.add(&beta2, "beta2", Effect::kBits, "", "AdamW's decay of the mean of squared gradients").other("0.99");
   t.add(&epsilon, "epsilon", Effect::kBits, "", "added to the root of AdamW's mean of squared gradients")
       .other("1e-6");
-  visit_schedule(t);
 }
 
-Status MuonOptions::validate(int64_t num_train_steps) const {
-  RETURN_IF_ERROR(allowed_decay("momentum", momentum));
-  RETURN_IF_ERROR(allowed(backend_steps >= 1 && backend_steps <= 100, "backend_steps",
+Status MuonRule::validate_rule(const std::string& section) const {
+  RETURN_IF_ERROR(allowed_decay(section, "momentum", momentum));
+  RETURN_IF_ERROR(allowed(backend_steps >= 1 && backend_steps <= 100, section, "backend_steps",
                           static_cast<double>(backend_steps), "use 1 to 100"));
-  RETURN_IF_ERROR(allowed(muon_epsilon > 0, "muon_epsilon", muon_epsilon, "use a positive number"));
-  RETURN_IF_ERROR(allowed(adam_lr > 0, "adam_lr", adam_lr, "use a positive number"));
-  RETURN_IF_ERROR(allowed_decay("beta1", beta1));
-  RETURN_IF_ERROR(allowed_decay("beta2", beta2));
-  RETURN_IF_ERROR(allowed(epsilon > 0, "epsilon", epsilon, "use a positive number"));
-  return validate_common(num_train_steps);
+  RETURN_IF_ERROR(allowed(muon_epsilon > 0, section, "muon_epsilon", muon_epsilon, "use a positive number"));
+  RETURN_IF_ERROR(allowed(adam_lr > 0, section, "adam_lr", adam_lr, "use a positive number"));
+  RETURN_IF_ERROR(allowed_decay(section, "beta1", beta1));
+  RETURN_IF_ERROR(allowed_decay(section, "beta2", beta2));
+  RETURN_IF_ERROR(allowed(epsilon > 0, section, "epsilon", epsilon, "use a positive number"));
+  return {};
 }
 
 }  // namespace ostro::optim

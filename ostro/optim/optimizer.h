@@ -10,6 +10,14 @@
 
 namespace ostro::optim {
 
+// A rule of an optimizer: its own, then those that groups have in place of it.
+struct OwnRule {
+  const GroupOptions* group = nullptr;  // null: of all parameters that have no other
+  std::string prefix;                   // of its scalars' names: "", "group/"
+  std::unique_ptr<UpdateRule> rule;
+  size_t scalars = 0;
+};
+
 class Optimizer {
  public:
   // `boxes`: how sums over a parameter are cut (train/programs/programs.h).
@@ -47,8 +55,9 @@ class Optimizer {
   OptimizerOptions options_;
   std::vector<Parameter> parameters_;
   Boxes boxes_;
-  std::unique_ptr<UpdateRule> rule_;
+  std::vector<OwnRule> rules_;
   std::vector<const GroupOptions*> group_;  // of each parameter; null: none
+  std::vector<size_t> rule_;                // likewise
   std::vector<ClipSet> clip_sets_;
   std::vector<Kept> state_;
   std::vector<std::vector<size_t>> indices_;

@@ -11,15 +11,17 @@ namespace ostro::optim {
 using config::Effect;
 using config::option_error;
 
+constexpr const char* kSection = "optimizer";
+
 std::vector<std::string> option_names(LrSchedule) { return {"constant", "cosine", "linear", "inv_sqrt"}; }
 
-Status allowed(bool good, const char* key, double value, const char* rule) {
+Status allowed(bool good, const std::string& section, const char* key, double value, const char* rule) {
   if (good) return {};
-  return option_error(fmt::format("optimizer.{}", key), fmt::format("{} is not allowed; {}", value, rule));
+  return option_error(fmt::format("{}.{}", section, key), fmt::format("{} is not allowed; {}", value, rule));
 }
 
-Status allowed_decay(const char* key, double value) {
-  return allowed(value >= 0 && value < 1, key, value, "use 0 or more and less than 1");
+Status allowed_decay(const std::string& section, const char* key, double value) {
+  return allowed(value >= 0 && value < 1, section, key, value, "use 0 or more and less than 1");
 }
 
 void CommonOptions::visit_rate(config::OptionTable& t) {
@@ -31,7 +33,7 @@ void CommonOptions::visit_rate(config::OptionTable& t) {
       .other("[\"*mlp*\"]");
 }
 
-void CommonOptions::visit_schedule(config::OptionTable& t) {
+void CommonOptions::visit_schedule(config::OptionTable& t, bool averages) {
   t.add(&max_grad_norm, "max_grad_norm", Effect::kBits, "",
         "gradients of a larger global norm are scaled down to it; null: never")
       .other("0.1");
@@ -64,11 +66,15 @@ void CommonOptions::visit_schedule(config::OptionTable& t) {
   t.add(&groups, "groups", Effect::kBits, "", "parameters with values of their own, by name of the group")
       .other("{mlp: {parameters: [\"*mlp*\"], lr_multiplier: 0.5}}")
       .since_default("{}");
-  t.add(&ema_beta, "ema_beta", Effect::kBits, "",
-        "keep a mean of the weights that decays by this in every step, for evaluation and export; null: none")
-      .other("0.9")
-      .since_default("null")
-      .fixed("the kept arrays follow from it");
+  if (averages)
+    t.refuse("ema_beta", "this optimizer keeps a mean of the weights by itself");
+  else
+    t.add(&ema_beta, "ema_beta", Effect::kBits, "",
+          "keep a mean of the weights that decays by this in every step, for evaluation and export; null: "
+          "none")
+        .other("0.9")
+        .since_default("null")
+        .fixed("the kept arrays follow from it");
   t.add(&skip_bad_steps, "skip_bad_steps", Effect::kBits, "",
         "leave weights as they are in a step whose loss is far above the losses of the steps before")
       .beside({{"optimizer.skip_window", "2"}, {"optimizer.skip_sigma", "0.001"}})
@@ -107,6 +113,10 @@ void GroupOptions::visit_options(config::OptionTable& t) {
         "they are clipped by the norm of their own gradients, and count no more for the others; null: with "
         "these")
       .other("0.1");
+  t.add(&learning_rate, "learning_rate", Effect::kBits, "",
+        "their highest learning rate; null: the optimizer's")
+      .other("0.01");
+  t.section(&optimizer, "optimizer", "the rule that updates them; same: the optimizer's");
 }
 
 namespace {
@@ -131,6 +141,17 @@ Status check_groups(const CommonOptions& o) {
       return option_error(
           key + ".max_grad_norm",
           fmt::format("{} is not allowed; use a positive number or null", *group.max_grad_norm));
+    if (group.learning_rate && !(*group.learning_rate > 0))
+      return option_error(
+          key + ".learning_rate",
+          fmt::format("{} is not allowed; use a positive number or null", *group.learning_rate));
+    RETURN_IF_ERROR(std::visit([&](const auto& rule) { return rule.validate_rule(key + ".optimizer"); },
+                               group.optimizer));
+    if (o.ema_beta && std::holds_alternative<ScheduleFreeRule>(group.optimizer))
+      return option_error(key + ".optimizer",
+                          fmt::format("schedule_free keeps a mean of the weights by itself, and "
+                                      "optimizer.ema_beta is {}: set one of them to another value",
+                                      *o.ema_beta));
     clipped += group.max_grad_norm.has_value();
   }
   if (clipped >= kMostClipSets)
@@ -145,14 +166,14 @@ Status check_cycles(const CommonOptions& o, int64_t num_train_steps) {
                         fmt::format("is {}, and optimizer.cycle_length is {}: set one of them to null",
                                     *o.cycles, *o.cycle_length));
   if (o.cycles)
-    RETURN_IF_ERROR(allowed(*o.cycles >= 1 && *o.cycles <= num_train_steps, "cycles",
+    RETURN_IF_ERROR(allowed(*o.cycles >= 1 && *o.cycles <= num_train_steps, kSection, "cycles",
                             static_cast<double>(*o.cycles), "use 1 to trainer.num_train_steps, or null"));
   if (o.cycle_length)
     RETURN_IF_ERROR(
-        allowed(is_length(*o.cycle_length) && steps_of(*o.cycle_length, num_train_steps) >= 1, "cycle_length",
-                *o.cycle_length,
+        allowed(is_length(*o.cycle_length) && steps_of(*o.cycle_length, num_train_steps) >= 1, kSection,
+                "cycle_length", *o.cycle_length,
                 "use a fraction above 0 to 1 that is a step at least, a whole number of steps, or null"));
-  return allowed(is_length(o.rewarmup), "rewarmup", o.rewarmup,
+  return allowed(is_length(o.rewarmup), kSection, "rewarmup", o.rewarmup,
                  "use a fraction from 0 to 1 or a whole number of steps");
 }
 
@@ -169,17 +190,18 @@ std::vector<int64_t> cycle_bounds(const CommonOptions& o, int64_t n) {
 }
 
 Status CommonOptions::validate_common(int64_t num_train_steps) const {
-  RETURN_IF_ERROR(allowed(learning_rate > 0, "learning_rate", learning_rate, "use a positive number"));
-  RETURN_IF_ERROR(allowed(weight_decay >= 0, "weight_decay", weight_decay, "use 0 or more"));
+  RETURN_IF_ERROR(
+      allowed(learning_rate > 0, kSection, "learning_rate", learning_rate, "use a positive number"));
+  RETURN_IF_ERROR(allowed(weight_decay >= 0, kSection, "weight_decay", weight_decay, "use 0 or more"));
   if (max_grad_norm)
-    RETURN_IF_ERROR(
-        allowed(*max_grad_norm > 0, "max_grad_norm", *max_grad_norm, "use a positive number or null"));
+    RETURN_IF_ERROR(allowed(*max_grad_norm > 0, kSection, "max_grad_norm", *max_grad_norm,
+                            "use a positive number or null"));
   RETURN_IF_ERROR(
-      allowed(min_lr_ratio >= 0 && min_lr_ratio <= 1, "min_lr_ratio", min_lr_ratio, "use 0 to 1"));
-  RETURN_IF_ERROR(
-      allowed(is_length(warmup), "warmup", warmup, "use a fraction from 0 to 1 or a whole number of steps"));
+      allowed(min_lr_ratio >= 0 && min_lr_ratio <= 1, kSection, "min_lr_ratio", min_lr_ratio, "use 0 to 1"));
+  RETURN_IF_ERROR(allowed(is_length(warmup), kSection, "warmup", warmup,
+                          "use a fraction from 0 to 1 or a whole number of steps"));
   if (decay)
-    RETURN_IF_ERROR(allowed(is_length(*decay), "decay", *decay,
+    RETURN_IF_ERROR(allowed(is_length(*decay), kSection, "decay", *decay,
                             "use a fraction from 0 to 1, a whole number of steps, or null"));
   RETURN_IF_ERROR(check_cycles(*this, num_train_steps));
   const std::vector<int64_t> bounds = cycle_bounds(*this, num_train_steps);
@@ -194,10 +216,10 @@ Status CommonOptions::validate_common(int64_t num_train_steps) const {
           fmt::format("{} steps of warm-up and {} of decay do not fit into {}, which is {}", up, down,
                       bounds.size() == 2 ? "trainer.num_train_steps" : "a cycle", n));
   }
-  RETURN_IF_ERROR(allowed(skip_window >= 2 && skip_window <= 100000, "skip_window",
+  RETURN_IF_ERROR(allowed(skip_window >= 2 && skip_window <= 100000, kSection, "skip_window",
                           static_cast<double>(skip_window), "use 2 to 100000"));
-  RETURN_IF_ERROR(allowed(skip_sigma > 0, "skip_sigma", skip_sigma, "use a positive number"));
-  if (ema_beta) RETURN_IF_ERROR(allowed_decay("ema_beta", *ema_beta));
+  RETURN_IF_ERROR(allowed(skip_sigma > 0, kSection, "skip_sigma", skip_sigma, "use a positive number"));
+  if (ema_beta) RETURN_IF_ERROR(allowed_decay(kSection, "ema_beta", *ema_beta));
   return check_groups(*this);
 }
 

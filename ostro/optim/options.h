@@ -8,7 +8,7 @@
 #include <variant>
 #include <vector>
 
-#include "ostro/config/options.h"
+#include "ostro/optim/rule_options.h"
 
 namespace ostro::optim {
 
@@ -21,6 +21,8 @@ struct GroupOptions {
   double lr_multiplier = 1;
   std::optional<double> weight_decay;
   std::optional<double> max_grad_norm;
+  std::optional<double> learning_rate;
+  AnyRule optimizer;
 
   void visit_options(config::OptionTable& table);
 };
@@ -53,86 +55,32 @@ struct CommonOptions {
   Status validate_common(int64_t num_train_steps) const;
 
  protected:
-  void visit_rate(config::OptionTable& table);      // before an optimizer's own options
-  void visit_schedule(config::OptionTable& table);  // behind them
+  void visit_rate(config::OptionTable& table);                     // before an optimizer's own options
+  void visit_schedule(config::OptionTable& table, bool averages);  // behind them
 };
 
-struct AdamOptions : CommonOptions {
-  static constexpr const char* kType = "adam";
-  double beta1 = 0.9;
-  double beta2 = 0.95;
-  double epsilon = 1e-8;
-  bool cautious = false;
-
-  void visit_options(config::OptionTable& table);
-  Status validate(int64_t num_train_steps) const;
+// A rule with what every optimizer has.
+template <typename Rule>
+struct WithCommon : CommonOptions, Rule {
+  WithCommon() {
+    if constexpr (requires(CommonOptions& c) { Rule::set_defaults(c); }) Rule::set_defaults(*this);
+  }
+  void visit_options(config::OptionTable& table) {
+    visit_rate(table);
+    Rule::visit_options(table);
+    visit_schedule(table, requires { Rule::kAverages; });
+  }
+  Status validate(int64_t num_train_steps) const {
+    RETURN_IF_ERROR(Rule::validate_rule("optimizer"));
+    return validate_common(num_train_steps);
+  }
 };
-
-struct LionOptions : CommonOptions {
-  static constexpr const char* kType = "lion";
-  double beta1 = 0.9;
-  double beta2 = 0.95;
-  bool cautious = false;
-
-  void visit_options(config::OptionTable& table);
-  Status validate(int64_t num_train_steps) const;
-};
-
-struct SgdOptions : CommonOptions {
-  static constexpr const char* kType = "sgd";
-  double momentum = 0.9;
-  bool nesterov = false;
-
-  void visit_options(config::OptionTable& table);
-  Status validate(int64_t num_train_steps) const;
-};
-
-struct AdafactorOptions : CommonOptions {
-  static constexpr const char* kType = "adafactor";
-  double decay_rate = 0.8;
-  double epsilon = 1e-30;
-  std::optional<double> clipping_threshold = 1.0;
-  bool multiply_by_parameter_scale = true;
-  int64_t min_dim_size_to_factor = 128;
-
-  AdafactorOptions() { learning_rate = 1e-2, weight_decay = 0; }
-  void visit_options(config::OptionTable& table);
-  Status validate(int64_t num_train_steps) const;
-};
-
-// Newton-Schulz's products: f32, or operands rounded to bf16.
-enum class NewtonSchulzDtype { kF32, kBf16 };
-std::vector<std::string> option_names(NewtonSchulzDtype);  // f32, bf16
-
-struct MuonOptions : CommonOptions {
-  static constexpr const char* kType = "muon";
-  double momentum = 0.95;
-  bool nesterov = true;
-  int64_t backend_steps = 5;
-  NewtonSchulzDtype newton_schulz_dtype = NewtonSchulzDtype::kF32;
-  double muon_epsilon = 1e-8;
-  bool use_kimi_scaling = false;
-  // AdamW of what is no matrix
-  double adam_lr = 6e-4;
-  double beta1 = 0.9;
-  double beta2 = 0.95;
-  double epsilon = 1e-8;
-
-  MuonOptions() { learning_rate = 0.02; }
-  void visit_options(config::OptionTable& table);
-  Status validate(int64_t num_train_steps) const;
-};
-
-struct ScheduleFreeOptions : CommonOptions {
-  static constexpr const char* kType = "schedule_free";
-  double beta1 = 0.9;
-  double beta2 = 0.95;
-  double epsilon = 1e-8;
-
-  ScheduleFreeOptions() { learning_rate = 2e-3, lr_schedule = LrSchedule::kConstant; }
-  void visit_options(config::OptionTable& table);
-  Status validate(int64_t num_train_steps) const;
-};
+using AdamOptions = WithCommon<AdamRule>;
+using LionOptions = WithCommon<LionRule>;
+using SgdOptions = WithCommon<SgdRule>;
+using AdafactorOptions = WithCommon<AdafactorRule>;
+using MuonOptions = WithCommon<MuonRule>;
+using ScheduleFreeOptions = WithCommon<ScheduleFreeRule>;
 
 using OptimizerOptions =
     std::variant<AdamOptions, LionOptions, SgdOptions, AdafactorOptions, MuonOptions, ScheduleFreeOptions>;

@@ -183,6 +183,39 @@ TEST_CASE("groups: rates, decay and clipping of their own; globs that match noth
         std::string::npos);
 }
 
+TEST_CASE("a group with a rule and a rate of its own is updated by them, and keeps that rule's arrays") {
+  AdamOptions o;
+  o.learning_rate = 0.5, o.weight_decay = 0, o.warmup = 0, o.skip_bad_steps = true, o.ema_beta = 0.5;
+  LionRule lion;
+  lion.beta1 = 0;
+  o.groups["signs"] = {{"*/b"}, 2, {}, {}, 0.125, lion};
+  const Shape shape{DType::f32, {{"x", 1}}};
+  const Optimizer optimizer(o, {{"model/a", shape, {}}, {"model/b", shape, {}}});
+  CHECK(optimizer.scalars() == std::vector<std::string>{"lr", "k1", "k2", "started", "loss_limit"});
+  CHECK(optimizer.indices_of(0).size() == 3);
+  CHECK(optimizer.indices_of(1).size() == 2);
+  const std::vector<float> s = step_scalars(o, 0, 10);
+  CHECK(s.size() == 5);
+  DefaultInterpreter use;
+  const auto one = [](float x) { return f32({{"x", 1}}, {x}); };
+  std::vector<Array> scalars;
+  for (const float x : s) scalars.push_back(f32({}, {x}));
+  const auto after = [&](size_t k, const std::vector<Array>& kept) {
+    return optimizer.update(k, one(1), kept, one(3), f32({}, {1}), f32({}, {1}), scalars);
+  };
+  CHECK(values<float>(after(1, {one(0), one(0)}).p)[0] == 1 - 2 * 0.125f);
+  CHECK(std::abs(values<float>(after(0, {one(0), one(0), one(0)}).p)[0] - 0.5f) < 1e-6f);
+  CHECK(values<float>(after(1, {one(0), one(0)}).state[1])[0] == 0.5f * (1 + 0.75f));
+
+  o.groups["signs"].optimizer = ScheduleFreeRule();
+  CHECK(o.validate(10).error().message().find(
+            "optimizer.groups.signs.optimizer: schedule_free keeps a mean") == 0);
+  lion.beta2 = 1;
+  o.groups["signs"].optimizer = lion;
+  CHECK(o.validate(10).error().message().find("optimizer.groups.signs.optimizer.beta2: 1 is not allowed") ==
+        0);
+}
+
 TEST_CASE("a mean of the weights begins with the first weights") {
   SgdOptions o;
   o.momentum = 0, o.learning_rate = 1, o.weight_decay = 0, o.ema_beta = 0.75;

@@ -13,7 +13,7 @@ namespace {
 
 class ScheduleFree final : public UpdateRule {
  public:
-  explicit ScheduleFree(const ScheduleFreeOptions& options) : o_(options) {}
+  ScheduleFree(const ScheduleFreeRule& options, const CommonOptions& common) : o_(options), common_(common) {}
 
   // The parameter itself is y, where gradients are taken. "average" is what evaluation and export use.
   std::vector<StateArray> state(const Parameter& p) const override {
@@ -25,7 +25,7 @@ class ScheduleFree final : public UpdateRule {
     const int64_t t = step + 1;
     double sum = 0, weight = 0;
     for (int64_t i = 0; i <= step; ++i) {
-      const double rate = learning_rate(o_, i, num_train_steps);
+      const double rate = learning_rate(common_, i, num_train_steps);
       weight = rate * rate;
       sum += weight;
     }
@@ -48,30 +48,33 @@ class ScheduleFree final : public UpdateRule {
   }
 
  private:
-  ScheduleFreeOptions o_;
+  ScheduleFreeRule o_;
+  CommonOptions common_;
 };
 
 }  // namespace
 
-std::unique_ptr<UpdateRule> make_schedule_free(const ScheduleFreeOptions& options) {
-  return std::make_unique<ScheduleFree>(options);
+std::unique_ptr<UpdateRule> make_schedule_free(const ScheduleFreeRule& options, const CommonOptions& common) {
+  return std::make_unique<ScheduleFree>(options, common);
 }
 
-void ScheduleFreeOptions::visit_options(config::OptionTable& t) {
+void ScheduleFreeRule::set_defaults(CommonOptions& common) {
+  common.learning_rate = 2e-3, common.lr_schedule = LrSchedule::kConstant;
+}
+
+void ScheduleFreeRule::visit_options(config::OptionTable& t) {
   using config::Effect;
-  visit_rate(t);
   t.add(&beta1, "beta1", Effect::kBits, "", "gradients are taken at (1 - beta1) z + beta1 x").other("0.8");
   t.add(&beta2, "beta2", Effect::kBits, "", "decay of the mean of squared gradients").other("0.99");
   t.add(&epsilon, "epsilon", Effect::kBits, "", "added to the root of the mean of squared gradients")
       .other("1e-6");
-  visit_schedule(t);
 }
 
-Status ScheduleFreeOptions::validate(int64_t num_train_steps) const {
-  RETURN_IF_ERROR(allowed(beta1 > 0 && beta1 < 1, "beta1", beta1, "use above 0 and less than 1"));
-  RETURN_IF_ERROR(allowed_decay("beta2", beta2));
-  RETURN_IF_ERROR(allowed(epsilon > 0, "epsilon", epsilon, "use a positive number"));
-  return validate_common(num_train_steps);
+Status ScheduleFreeRule::validate_rule(const std::string& section) const {
+  RETURN_IF_ERROR(allowed(beta1 > 0 && beta1 < 1, section, "beta1", beta1, "use above 0 and less than 1"));
+  RETURN_IF_ERROR(allowed_decay(section, "beta2", beta2));
+  RETURN_IF_ERROR(allowed(epsilon > 0, section, "epsilon", epsilon, "use a positive number"));
+  return {};
 }
 
 }  // namespace ostro::optim

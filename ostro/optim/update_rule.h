@@ -62,13 +62,13 @@ class UpdateRule {
   virtual RuleResults update(const Parameter& parameter, const RuleInputs& in) const = 0;
 };
 
-std::unique_ptr<UpdateRule> make_rule(const OptimizerOptions& options);
-std::unique_ptr<UpdateRule> make_adamw(const AdamOptions& options);
-std::unique_ptr<UpdateRule> make_lion(const LionOptions& options);
-std::unique_ptr<UpdateRule> make_sgd(const SgdOptions& options);
-std::unique_ptr<UpdateRule> make_adafactor(const AdafactorOptions& options);
-std::unique_ptr<UpdateRule> make_muon(const MuonOptions& options);
-std::unique_ptr<UpdateRule> make_schedule_free(const ScheduleFreeOptions& options);
+std::unique_ptr<UpdateRule> make_adamw(const AdamRule& options);
+std::unique_ptr<UpdateRule> make_lion(const LionRule& options);
+std::unique_ptr<UpdateRule> make_sgd(const SgdRule& options);
+std::unique_ptr<UpdateRule> make_adafactor(const AdafactorRule& options);
+// `learning_rate`: the highest one of the parameters that it is for.
+std::unique_ptr<UpdateRule> make_muon(const MuonRule& options, double learning_rate);
+std::unique_ptr<UpdateRule> make_schedule_free(const ScheduleFreeRule& options, const CommonOptions& common);
 
 // p - lr * (u + wd * p): decoupled decay.
 Array descend(const RuleInputs& in, const Array& u);

@@ -5,11 +5,15 @@
 #include "ostro/base/check.h"
 
 namespace ostro::train {
+
+std::string kept_path(const std::string& name, const std::string& parameter) {
+  return "optimizer/" + name + "/" + (parameter.starts_with("model/") ? parameter.substr(6) : parameter);
+}
+
 namespace {
 
 void add_kept(StateArrays& out, const std::string& name, size_t parameter, const ir::Shape& shape) {
-  const std::string& path = out.paths[parameter];
-  out.paths.push_back("optimizer/" + name + "/" + (path.starts_with("model/") ? path.substr(6) : path));
+  out.paths.push_back(kept_path(name, out.paths[parameter]));
   out.shapes.push_back(shape);
   out.parameter.push_back(parameter);
 }

@@ -18,6 +18,8 @@ struct StateArrays {
 
   size_t size() const { return shapes.size(); }
 };
+// The path, in a checkpoint, of what is kept for a parameter.
+std::string kept_path(const std::string& name, const std::string& parameter);
 // The arrays, by parameter, whose values evaluation and export use: the parameters, or means of them
 // (optim::kAverage).
 std::vector<size_t> evaluated_arrays(const StateArrays& arrays);
