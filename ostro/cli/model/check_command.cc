@@ -22,8 +22,8 @@ Status all_whole(const grok::ReleaseReport& report) {
     const std::string what = file.state == grok::FileState::kMissing
                                  ? fmt::format("{} is missing", report.leaves[i].file)
                                  : file.error;
-    return corrupt(fmt::format("{}: {} of {} files are not whole; the first: {}", report.directory, files - whole,
-                               files, what));
+    return corrupt(fmt::format("{}: {} of {} files are not whole; the first: {}", report.directory,
+                               files - whole, files, what));
   }
   return {};
 }
@@ -49,17 +49,21 @@ int check_command(Args args) {
   grok::CheckOptions options;
   bool all = false, json = false;
   args.summary(
-      "Says which files of a checkpoint in the layout of Grok-1's release are whole, missing, short or wrong. Of\n"
-      "each file the pickle around the elements is read, a few hundred bytes; nothing in it is executed. So a\n"
-      "directory that a download still fills can be checked as often as wanted. Exit code 0: all are whole; 1:\n"
+      "Says which files of a checkpoint in the layout of Grok-1's release are whole, missing, short or "
+      "wrong. Of\n"
+      "each file the pickle around the elements is read, a few hundred bytes; nothing in it is executed. So "
+      "a\n"
+      "directory that a download still fills can be checked as often as wanted. Exit code 0: all are whole; "
+      "1:\n"
       "some are not.");
-  args.option("--grok", &directory, "DIR", "the directory of tensor00000_000, or the one that has it as ckpt-0",
-              Args::kRequired);
+  args.option("--grok", &directory, "DIR",
+              "the directory of tensor00000_000, or the one that has it as ckpt-0", Args::kRequired);
   args.option("--config", &options.config, "FILE",
               "config.json of another shape than Grok-1's; without it, DIR/config.json if there is one");
-  args.flag("--contents", &options.contents,
-            "also read the elements: holes of downloads, numbers that are not finite; files that have not changed "
-            "since are not read again (DIR/.ostro_check.json)");
+  args.flag(
+      "--contents", &options.contents,
+      "also read the elements: holes of downloads, numbers that are not finite; files that have not changed "
+      "since are not read again (DIR/.ostro_check.json)");
   args.flag("--all", &all, "list all files, with names, dtypes and shapes");
   args.flag("--json", &json, "print JSON, with all files");
   if (const auto code = args.parse()) return *code;

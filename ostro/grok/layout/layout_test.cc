@@ -113,8 +113,9 @@ TEST_CASE("names of other programs mean the same tensors in both directions") {
   for (const Naming naming : kNamings) {
     std::set<std::string> names;
     for (const Leaf& leaf : make_leaves({.layers = 12})) {
-      const bool split = splits_experts(naming) && (leaf.part == Part::kExpertGate || leaf.part == Part::kExpertUp ||
-                                                    leaf.part == Part::kExpertDown);
+      const bool split =
+          splits_experts(naming) &&
+          (leaf.part == Part::kExpertGate || leaf.part == Part::kExpertUp || leaf.part == Part::kExpertDown);
       for (int64_t expert = 0; expert < (split ? 8 : 1); ++expert) {
         const std::string name = tensor_name(naming, leaf.part, leaf.layer, expert);
         CAPTURE(name);
@@ -133,13 +134,15 @@ TEST_CASE("names of other programs mean the same tensors in both directions") {
     REQUIRE(output.has_value());
     CHECK(output->is_output);
   }
-  CHECK(tensor_name(Naming::kHaiku, Part::kExpertUp, 10, 3) == "transformer.decoder_layer.10.moe.3.linear_v.weight");
+  CHECK(tensor_name(Naming::kHaiku, Part::kExpertUp, 10, 3) ==
+        "transformer.decoder_layer.10.moe.3.linear_v.weight");
   CHECK(tensor_name(Naming::kTransformers, Part::kPostMoeNorm, 2) == "model.layers.2.post_moe_norm.scale");
   CHECK(tensor_name(Naming::kGguf, Part::kExpertGate, 0) == "blk.0.ffn_gate_exps.weight");
   CHECK(find_tensor(Naming::kGguf, "blk.1.ffn_down.7.weight")->expert == 7);
   CHECK(find_tensor(Naming::kGguf, "blk.1.post_ffw_norm.weight")->part == Part::kPostMoeNorm);
-  for (const char* name : {"blk.01.attn_q.weight", "blk.-1.attn_q.weight", "blk..attn_q.weight", "blk.1.attn_q.weight2",
-                           "blk.99999999999999999999.attn_q.weight", "", "model.layers.1.moe_block.experts.linear.weight"}) {
+  for (const char* name :
+       {"blk.01.attn_q.weight", "blk.-1.attn_q.weight", "blk..attn_q.weight", "blk.1.attn_q.weight2",
+        "blk.99999999999999999999.attn_q.weight", "", "model.layers.1.moe_block.experts.linear.weight"}) {
     for (const Naming naming : kNamings) CHECK_FALSE(find_tensor(naming, name).has_value());
   }
 }

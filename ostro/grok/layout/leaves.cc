@@ -29,10 +29,12 @@ constexpr PartName kLayerNames[kLayerParts] = {{Part::kExpertGate, "moe/linear",
                                                {Part::kPostMoeNorm, "rms_norm_3", "scale"},
                                                {Part::kRouter, "router", "w"}};
 
-StoredTensor array(io::Extents shape) { return {{.dtype = Dtype::kF32, .shape = std::move(shape)}, std::nullopt}; }
+StoredTensor array(io::Extents shape) {
+  return {{.dtype = Dtype::kF32, .shape = std::move(shape)}, std::nullopt};
+}
 
-// A matrix, or one for each expert, of `rows` inputs. It has `groups` rows of scales: its rows were split over so many
-// devices, and each quantised its own.
+// A matrix, or one for each expert, of `rows` inputs. It has `groups` rows of scales: its rows were split
+// over so many devices, and each quantised its own.
 StoredTensor matrix(const GrokShape& shape, io::Extents extents, int64_t groups) {
   StoredTensor tensor{{.dtype = shape.matrices, .shape = extents}, std::nullopt};
   if (shape.matrices == Dtype::kInt8) {

@@ -20,11 +20,11 @@ constexpr NameRow kNames[] = {
      {"transformer.decoder_layer.#.moe.@.linear.weight", "model.layers.#.moe_block.experts.@.linear.weight",
       "blk.#.ffn_gate_exps.weight"}},
     {Part::kExpertDown,
-     {"transformer.decoder_layer.#.moe.@.linear_1.weight", "model.layers.#.moe_block.experts.@.linear_1.weight",
-      "blk.#.ffn_down_exps.weight"}},
+     {"transformer.decoder_layer.#.moe.@.linear_1.weight",
+      "model.layers.#.moe_block.experts.@.linear_1.weight", "blk.#.ffn_down_exps.weight"}},
     {Part::kExpertUp,
-     {"transformer.decoder_layer.#.moe.@.linear_v.weight", "model.layers.#.moe_block.experts.@.linear_v.weight",
-      "blk.#.ffn_up_exps.weight"}},
+     {"transformer.decoder_layer.#.moe.@.linear_v.weight",
+      "model.layers.#.moe_block.experts.@.linear_v.weight", "blk.#.ffn_up_exps.weight"}},
     {Part::kKey,
      {"transformer.decoder_layer.#.multi_head_attention.key.weight", "model.layers.#.attn.k_proj.weight",
       "blk.#.attn_k.weight"}},
@@ -57,10 +57,11 @@ constexpr NameRow kNames[] = {
 constexpr const char* kOutputs[] = {"lm_head.weight", "lm_head.weight", "output.weight"};
 
 // Names of gguf files of other ages; only read.
-constexpr std::pair<Part, const char*> kOtherGgufNames[] = {{Part::kPostMoeNorm, "blk.#.post_ffw_norm.weight"},
-                                                            {Part::kExpertGate, "blk.#.ffn_gate.@.weight"},
-                                                            {Part::kExpertUp, "blk.#.ffn_up.@.weight"},
-                                                            {Part::kExpertDown, "blk.#.ffn_down.@.weight"}};
+constexpr std::pair<Part, const char*> kOtherGgufNames[] = {
+    {Part::kPostMoeNorm, "blk.#.post_ffw_norm.weight"},
+    {Part::kExpertGate, "blk.#.ffn_gate.@.weight"},
+    {Part::kExpertUp, "blk.#.ffn_up.@.weight"},
+    {Part::kExpertDown, "blk.#.ffn_down.@.weight"}};
 
 bool is_expert(Part part) {
   return part == Part::kExpertGate || part == Part::kExpertUp || part == Part::kExpertDown;
@@ -112,7 +113,9 @@ std::string tensor_name(Naming naming, Part part, int64_t layer, std::optional<i
     if (row.part != part) continue;
     for (const char* c = row.names[static_cast<size_t>(naming)]; *c != '\0'; ++c) {
       OSTRO_CHECK(*c != '@' || expert.has_value(), "a name of an expert without its number");
-      out += *c == '#' ? fmt::format("{}", layer) : *c == '@' ? fmt::format("{}", *expert) : std::string(1, *c);
+      out += *c == '#'   ? fmt::format("{}", layer)
+             : *c == '@' ? fmt::format("{}", *expert)
+                         : std::string(1, *c);
     }
   }
   return out;

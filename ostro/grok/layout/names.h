@@ -19,9 +19,10 @@ inline constexpr Naming kNamings[] = {Naming::kHaiku, Naming::kTransformers, Nam
 // Which tensor of the release a name means, or what part of it.
 struct NamedTensor {
   Part part = Part::kEmbedding;
-  int64_t layer = -1;            // -1 outside of layers
+  int64_t layer = -1;             // -1 outside of layers
   std::optional<int64_t> expert;  // only this one of kExpertGate, kExpertUp or kExpertDown
-  // Matrices are [out, in] there (gguf's dimensions, listed from the last, are the same bytes), in the release [in, out].
+  // Matrices are [out, in] there (gguf's dimensions, listed from the last, are the same bytes), in the
+  // release [in, out].
   bool is_transposed = false;
   bool is_output = false;  // the output matrix, which the release has as the embedding alone
 
@@ -32,12 +33,13 @@ struct NamedTensor {
 bool splits_experts(Naming naming);
 
 // The name; `expert` is required where the naming splits experts, and ignored elsewhere.
-std::string tensor_name(Naming naming, Part part, int64_t layer, std::optional<int64_t> expert = std::nullopt);
+std::string tensor_name(Naming naming, Part part, int64_t layer,
+                        std::optional<int64_t> expert = std::nullopt);
 // The name of the output matrix, which is the embedding.
 std::string output_name(Naming naming);
 
-// What a name means; nothing when the naming does not have it. Of gguf also the older names, with a tensor for each expert
-// and post_ffw_norm, are known.
+// What a name means; nothing when the naming does not have it. Of gguf also the older names, with a tensor
+// for each expert and post_ffw_norm, are known.
 std::optional<NamedTensor> find_tensor(Naming naming, std::string_view name);
 
 }  // namespace ostro::grok

@@ -58,15 +58,18 @@ Status check_shape(const GrokShape& shape, const JsonFields& fields) {
   if (shape.query_heads % shape.kv_heads != 0)
     return fields.bad("num_attention_heads", fmt::format("is {}, no multiple of \"num_key_value_heads\", {}",
                                                          shape.query_heads, shape.kv_heads));
-  if (shape.experts < 2) return fields.bad("num_experts", fmt::format("is {}; at least 2 are supported", shape.experts));
+  if (shape.experts < 2)
+    return fields.bad("num_experts", fmt::format("is {}; at least 2 are supported", shape.experts));
   if (shape.experts_per_token > shape.experts)
-    return fields.bad("num_experts_per_tok",
-                      fmt::format("is {}, more than \"num_experts\", {}", shape.experts_per_token, shape.experts));
-  if (shape.head_dim % 2 != 0) return fields.bad("head_dim", fmt::format("is {}, an odd number", shape.head_dim));
+    return fields.bad("num_experts_per_tok", fmt::format("is {}, more than \"num_experts\", {}",
+                                                         shape.experts_per_token, shape.experts));
+  if (shape.head_dim % 2 != 0)
+    return fields.bad("head_dim", fmt::format("is {}, an odd number", shape.head_dim));
   if (shape.query_dim() % shape.row_groups != 0 || shape.mlp % shape.row_groups != 0)
-    return fields.bad("row_groups",
-                      fmt::format("is {}, which does not divide {} rows of the attention's output and {} of experts",
-                                  shape.row_groups, shape.query_dim(), shape.mlp));
+    return fields.bad(
+        "row_groups",
+        fmt::format("is {}, which does not divide {} rows of the attention's output and {} of experts",
+                    shape.row_groups, shape.query_dim(), shape.mlp));
   const double elements = static_cast<double>(shape.embed) *
                           std::max(static_cast<double>(shape.vocab),
                                    static_cast<double>(shape.mlp) * static_cast<double>(shape.experts));

@@ -1,4 +1,5 @@
-// The machine that runs a pickle: a stack of values, marks in it, and a memo. See stored.h for what it refuses.
+// The machine that runs a pickle: a stack of values, marks in it, and a memo. See stored.h for what it
+// refuses.
 #include <fmt/core.h>
 
 #include "ostro/grok/pickle/input.h"
@@ -58,7 +59,8 @@ std::string Machine::where() const {
 }
 
 Status Machine::push_index(int index) {
-  if (stack_.size() == kMaxStack) return unsupported(fmt::format("more than {} values on the stack", kMaxStack));
+  if (stack_.size() == kMaxStack)
+    return unsupported(fmt::format("more than {} values on the stack", kMaxStack));
   stack_.push_back(index);
   return {};
 }
@@ -90,7 +92,8 @@ Result<std::vector<int>> Machine::pop_to_mark() {
   if (marks_.empty()) return corrupt("there is no mark");
   const auto begin = stack_.begin() + static_cast<ptrdiff_t>(marks_.back());
   std::vector<int> items(begin, stack_.end());
-  if (items.size() > kMaxItems) return unsupported(fmt::format("{} items; at most {}", items.size(), kMaxItems));
+  if (items.size() > kMaxItems)
+    return unsupported(fmt::format("{} items; at most {}", items.size(), kMaxItems));
   stack_.erase(begin, stack_.end());
   marks_.pop_back();
   return items;
@@ -137,7 +140,8 @@ Status Machine::set_items() {
   if (dict.kind != Kind::kDict) return unsupported(fmt::format("items are set in {}", kind_name(dict.kind)));
   if (items.size() % 2 != 0) return corrupt("a key has no value");
   if (dict.items.size() + items.size() > kMaxItems)
-    return unsupported(fmt::format("a dict of {} items; at most {}", dict.items.size() + items.size(), kMaxItems));
+    return unsupported(
+        fmt::format("a dict of {} items; at most {}", dict.items.size() + items.size(), kMaxItems));
   dict.items.insert(dict.items.end(), items.begin(), items.end());
   return push_index(index);
 }
@@ -179,7 +183,8 @@ Status Machine::step(uint8_t opcode) {
       marks_.push_back(stack_.size());
       return {};
     case kMemoize:
-      if (stack_.size() == (marks_.empty() ? 0 : marks_.back())) return corrupt("the stack has too few values");
+      if (stack_.size() == (marks_.empty() ? 0 : marks_.back()))
+        return corrupt("the stack has too few values");
       memo_.push_back(stack_.back());
       return {};
     case kBinGet:
@@ -245,7 +250,8 @@ Result<StoredTensor> Machine::result() const {
                                marks_.size()));
   const Value& top = values_[static_cast<size_t>(stack_.back())];
   if ((top.kind != Kind::kArray && top.kind != Kind::kQuantized) || !top.is_built)
-    return unsupported(fmt::format("the file holds {}{}, not an array or a QuantizedWeight8bit", kind_name(top.kind),
+    return unsupported(fmt::format("the file holds {}{}, not an array or a QuantizedWeight8bit",
+                                   kind_name(top.kind),
                                    top.is_built || top.kind < Kind::kDtype ? "" : " without a state"));
   if (input_.left() != 0) return corrupt(fmt::format("{} bytes follow the pickle's end", input_.left()));
   return top.tensor;
@@ -260,10 +266,12 @@ Result<StoredTensor> Machine::run() {
     opcode_ = opcode;
     if (count == 0) {
       if (opcode != kProto)
-        return corrupt(opcode == 0 ? "not a pickle: it begins with zeros, so a download has not written it yet"
-                                   : "not a pickle of protocol 4: it does not begin with PROTO");
+        return corrupt(opcode == 0
+                           ? "not a pickle: it begins with zeros, so a download has not written it yet"
+                           : "not a pickle of protocol 4: it does not begin with PROTO");
       ASSIGN_OR_RETURN(const uint64_t protocol, input_.number(1));
-      if (protocol != 4) return unsupported(fmt::format("a pickle of protocol {}; Grok-1's are of 4", protocol));
+      if (protocol != 4)
+        return unsupported(fmt::format("a pickle of protocol {}; Grok-1's are of 4", protocol));
     } else if (opcode == kStop) {
       return result();
     } else {

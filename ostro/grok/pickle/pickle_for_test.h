@@ -42,7 +42,8 @@ inline StoredTensor quantized_of(io::Extents shape, io::Extents scales) {
 // The whole file of a tensor whose elements are all the byte `fill`; sets where they are.
 inline std::string pickle_of(StoredTensor& tensor, char fill = 0) {
   const PickleTexts texts = write_pickle(tensor);
-  std::string bytes = texts.texts[0] + std::string(static_cast<size_t>(tensor.weight.bytes), fill) + texts.texts[1];
+  std::string bytes =
+      texts.texts[0] + std::string(static_cast<size_t>(tensor.weight.bytes), fill) + texts.texts[1];
   if (tensor.scales) bytes += std::string(static_cast<size_t>(tensor.scales->bytes), fill) + texts.texts[2];
   return bytes;
 }

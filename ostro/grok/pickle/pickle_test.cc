@@ -114,21 +114,31 @@ TEST_CASE("other opcodes, protocols and names are refused") {
   for (int opcode = 0; opcode < 256; ++opcode) {
     const std::string text = message("\x80\x04"s + static_cast<char>(opcode) + std::string(40, '\0'));
     CHECK(text.find("read: ") == std::string::npos);
-    if (text.find("byte 2: ") != std::string::npos && text.find("not an opcode") != std::string::npos) ++refused;
+    if (text.find("byte 2: ") != std::string::npos && text.find("not an opcode") != std::string::npos)
+      ++refused;
   }
   CHECK(refused == 256 - 28);  // PROTO, the 29th, comes only first
   CHECK(has(message("cos\nsystem\n(S'rm -rf /'\ntR."), "does not begin with PROTO"));
-  CHECK(has(message("\x80\x04" "cos\nsystem\n(S'x'\ntR."),
+  CHECK(has(message("\x80\x04"
+                    "cos\nsystem\n(S'x'\ntR."),
             "byte 2: opcode 0x63 (GLOBAL): not an opcode that Grok-1's files use; nothing was executed"));
   CHECK(has(message("\x80\x02X"), "byte 0: opcode 0x80 (PROTO): a pickle of protocol 2; Grok-1's are of 4"));
   CHECK(has(message("\x80\x05X"), "protocol 5"));
   CHECK(has(message(std::string(100, '\0')), "begins with zeros, so a download has not written it yet"));
   const std::string system = "\x80\x04\x8c\x02os\x8c\x06system\x93\x8c\x02id\x85R.";
   CHECK(has(message(system), "byte 14: opcode 0x93 (STACK_GLOBAL): the name \"system\" of module \"os\""));
-  const std::string known[] = {"\x8c\x05numpy\x8c\x05" "dtype\x93", "\x8c\x09ml_dtypes\x8c\x08" "bfloat16\x93"};
-  CHECK(has(message("\x80\x04" + known[1] + ")R."), "only _reconstruct and numpy.dtype may be called, not a name"));
+  const std::string known[] = {
+      "\x8c\x05numpy\x8c\x05"
+      "dtype\x93",
+      "\x8c\x09ml_dtypes\x8c\x08"
+      "bfloat16\x93"};
+  CHECK(has(message("\x80\x04" + known[1] + ")R."),
+            "only _reconstruct and numpy.dtype may be called, not a name"));
   CHECK(has(message("\x80\x04" + known[0] + ")\x81."), "only QuantizedWeight8bit may be made"));
-  CHECK(has(message("\x80\x04" + known[0] + "\x8c\x08" "bfloat16\x89\x88\x87R."), "its code is \"bfloat16\""));
+  CHECK(has(message("\x80\x04" + known[0] +
+                    "\x8c\x08"
+                    "bfloat16\x89\x88\x87R."),
+            "its code is \"bfloat16\""));
   CHECK(has(message("\x80\x04" + known[0] + "."), "the file holds a name, not an array"));
   CHECK(has(message("\x80\x04" + known[0] + "}b."), "a name has no state"));
   CHECK(has(message("\x80\x04K\1K\2\x93."), "module and name are an int and an int"));
@@ -139,19 +149,33 @@ TEST_CASE("arrays of other kinds are refused") {
   const StoredTensor f32 = array_of(Dtype::kF32, {5, 300}), int8 = quantized_of({4, 4}, {1, 4});
   const std::string shape = "K\5M\x2c\1\x86";
   CHECK(has(Edited(f32).replace("K\1" + shape, "K\2" + shape).message(), "not a tuple of 5 of version 1"));
-  CHECK(has(Edited(f32).replace(shape, "J\xff\xff\xff\xffM\x2c\1\x86").message(), "extent 0 of its shape is -1"));
-  CHECK(has(Edited(f32).replace(shape, "K\6M\x2c\1\x86").message(), "f32 [6, 300] needs 7200 bytes, the file holds 6000"));
+  CHECK(has(Edited(f32).replace(shape, "J\xff\xff\xff\xffM\x2c\1\x86").message(),
+            "extent 0 of its shape is -1"));
+  CHECK(has(Edited(f32).replace(shape, "K\6M\x2c\1\x86").message(),
+            "f32 [6, 300] needs 7200 bytes, the file holds 6000"));
   const std::string huge = "J\xff\xff\xff\x7f";
   CHECK(has(Edited(f32).replace(shape, huge + huge + huge + "\x87").message(), "needs more than 2^63 bytes"));
   CHECK(has(Edited(f32).replace("<", ">").message(), "its byte order is \">\"; only little-endian"));
   CHECK(has(Edited(f32).replace("f4", "f8").message(), "its code is \"f8\"; known are"));
-  CHECK(has(Edited(f32).replace("\x89" "B", "\x88" "B").message(), "Fortran's order"));
+  CHECK(has(Edited(f32)
+                .replace("\x89"
+                         "B",
+                         "\x88"
+                         "B")
+                .message(),
+            "Fortran's order"));
   CHECK(has(Edited(f32).replace("NNN", "NNK\1").message(), "fields, sizes or flags of another dtype"));
-  CHECK(has(Edited(int8).replace("\x8c\6weight", "\x8c\6scales").message(), "not a dict of weight and scales"));
+  CHECK(
+      has(Edited(int8).replace("\x8c\6weight", "\x8c\6scales").message(), "not a dict of weight and scales"));
   CHECK(has(Edited(int8).replace("ub.", "u\x94NNub.").message(), "there is no mark"));
   CHECK(has(Edited(int8).replace("ub.", "u(\x8c\1xK\1ub.").message(), "not a dict of weight and scales"));
   CHECK(has(Edited(int8).replace("ub.", "u(\x8c\1xub.").message(), "a key has no value"));
-  CHECK(has(Edited(int8).replace("ub.", "uh\x04" "b.").message(), "a dict has no state"));
+  CHECK(has(Edited(int8)
+                .replace("ub.",
+                         "uh\x04"
+                         "b.")
+                .message(),
+            "a dict has no state"));
 }
 
 TEST_CASE("stack, marks, memo and frames keep their bounds") {
@@ -165,13 +189,16 @@ TEST_CASE("stack, marks, memo and frames keep their bounds") {
   CHECK(has(message("\x80\x04N" + std::string(600, '\x85')), "more than 512 values"));
   CHECK(has(message("\x80\x04N" + std::string(3000, '\x94')), "more than 2048 opcodes"));
   CHECK(has(message("\x80\x04(" + std::string(40, 'N') + "t"), "40 items; at most 32"));
-  CHECK(has(message("\x80\x04" "B\xff\xff\xff\xff"s), "4294967295 are needed"));
+  CHECK(has(message("\x80\x04"
+                    "B\xff\xff\xff\xff"s),
+            "4294967295 are needed"));
   CHECK(has(message("\x80\x04\x8e\xff\xff\xff\xff\xff\xff\xff\xff"s), "18446744073709551615 are needed"));
   CHECK(has(message("\x80\x04X\0\0\0\x7f"s), "a text of 2130706432 bytes"));
   CHECK(has(message("\x80\x04\x95\xff\xff\xff\xff\xff\xff\xff\xff"s), "opcode 0x95 (FRAME)"));
   CHECK(has(message("\x80\x04\x95\4\0\0\0\0\0\0\0NNK"s), "the file ends"));
   CHECK(has(message("\x80\x04\x95\3\0\0\0\0\0\0\0NM\1\1."s), "the frame ends at byte 14"));
-  CHECK(has(message("\x80\x04\x95\x14\0\0\0\0\0\0\0N\x95\1\0\0\0\0\0\0\0NNNNNNNNNNN"s), "a frame begins inside the frame"));
+  CHECK(has(message("\x80\x04\x95\x14\0\0\0\0\0\0\0N\x95\1\0\0\0\0\0\0\0NNNNNNNNNNN"s),
+            "a frame begins inside the frame"));
   // A dict that holds itself, and a tuple of it, are values like others; they are just no arrays.
   CHECK(has(message("\x80\x04}\x94(\x8c\1xh\0u\x94."s), "the file holds a dict, not an array"));
   CHECK(has(message("\x80\x04)."), "the file holds a tuple"));

@@ -25,7 +25,8 @@ const char* dtype_name(Dtype dtype) {
 }
 
 bool StoredTensor::same_kind(const StoredTensor& other) const {
-  if (!same_kind_of_array(weight, other.weight) || scales.has_value() != other.scales.has_value()) return false;
+  if (!same_kind_of_array(weight, other.weight) || scales.has_value() != other.scales.has_value())
+    return false;
   return !scales || same_kind_of_array(*scales, *other.scales);
 }
 

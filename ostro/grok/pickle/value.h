@@ -1,5 +1,5 @@
-// The values that a pickle of the release is made of. They live in one list, refer to each other by index and are never
-// freed: the machine makes at most kMaxValues of them.
+// The values that a pickle of the release is made of. They live in one list, refer to each other by index and
+// are never freed: the machine makes at most kMaxValues of them.
 #pragma once
 
 #include <cstdint>
@@ -26,9 +26,9 @@ const char* kind_name(Kind kind);
 
 struct Value {
   Kind kind = Kind::kNone;
-  int64_t number = 0;      // kInt, kBool; kGlobal: which
-  std::string text;        // kText; kBytes: the byte, if it is a single one
-  int64_t begin = 0;       // kBytes: where in the file, and how many
+  int64_t number = 0;  // kInt, kBool; kGlobal: which
+  std::string text;    // kText; kBytes: the byte, if it is a single one
+  int64_t begin = 0;   // kBytes: where in the file, and how many
   int64_t bytes = 0;
   std::vector<int> items;  // kTuple; kDict: keys and values in turn
   bool is_built = false;   // kDtype, kArray, kQuantized: its state was set

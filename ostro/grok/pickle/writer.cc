@@ -8,8 +8,8 @@
 namespace ostro::grok {
 namespace {
 
-// CPython begins a new frame before a value once the current one has this many bytes, and writes bytes objects of this
-// size outside of frames. A frame of less than four bytes is left out.
+// CPython begins a new frame before a value once the current one has this many bytes, and writes bytes
+// objects of this size outside of frames. A frame of less than four bytes is left out.
 constexpr int64_t kFrameTarget = 64 * 1024;
 constexpr int64_t kFrameMinimum = 4;
 constexpr size_t kFrameHeader = 9;

@@ -18,7 +18,11 @@ constexpr int64_t kSaveBytes = int64_t{4} << 30;
 class Checker {
  public:
   Checker(io::FileSystem& fs, const Release& release, const CheckOptions& options, ReleaseReport& report)
-      : fs_(fs), release_(release), options_(options), report_(report), remembered_(fs, release.directory()) {}
+      : fs_(fs),
+        release_(release),
+        options_(options),
+        report_(report),
+        remembered_(fs, release.directory()) {}
 
   Status run() {
     for (const Leaf& leaf : report_.leaves) total_ += leaf.bytes;
@@ -38,15 +42,16 @@ class Checker {
     const std::string path = io::join_path(release_.directory(), leaf.file);
     const auto info = fs_.stat(path);
     if (!info.ok()) {
-      if (info.error().code() != ErrorCode::kNotFound) report = {FileState::kWrong, 0, info.error().message(), {}};
+      if (info.error().code() != ErrorCode::kNotFound)
+        report = {FileState::kWrong, 0, info.error().message(), {}};
       return {};
     }
     report.bytes = info->size;
     const auto tensor = release_.open_tensor(leaf);
     if (!tensor.ok()) {
       // What ends too early begins well if that is all that is wrong with it.
-      const bool ends = tensor.error().code() == ErrorCode::kCorrupt && info->size < leaf.bytes && info->size > 0 &&
-                        begins_well(path);
+      const bool ends = tensor.error().code() == ErrorCode::kCorrupt && info->size < leaf.bytes &&
+                        info->size > 0 && begins_well(path);
       report.state = ends || info->size == 0 ? FileState::kShort : FileState::kWrong;
       report.error = report.state == FileState::kWrong
                          ? tensor.error().message()
@@ -66,8 +71,8 @@ class Checker {
     return (*file)->read(0, std::span(head).first(size)).ok() && std::equal(head, head + size, wanted);
   }
 
-  Status check_contents(const Leaf& leaf, const std::string& path, const io::FileInfo& info, const StoredTensor& stored,
-                        FileReport& report) {
+  Status check_contents(const Leaf& leaf, const std::string& path, const io::FileInfo& info,
+                        const StoredTensor& stored, FileReport& report) {
     const Contents* known = remembered_.find(leaf.file, info);
     Contents found;
     if (known != nullptr) {
@@ -114,7 +119,8 @@ class Checker {
 }  // namespace
 
 int64_t ReleaseReport::count(FileState state) const {
-  return std::count_if(files.begin(), files.end(), [&](const FileReport& file) { return file.state == state; });
+  return std::count_if(files.begin(), files.end(),
+                       [&](const FileReport& file) { return file.state == state; });
 }
 
 int64_t ReleaseReport::bytes(FileState state) const {
@@ -125,10 +131,14 @@ int64_t ReleaseReport::bytes(FileState state) const {
   return sum;
 }
 
-Result<ReleaseReport> check_release(io::FileSystem& fs, const std::string& directory, const CheckOptions& options) {
+Result<ReleaseReport> check_release(io::FileSystem& fs, const std::string& directory,
+                                    const CheckOptions& options) {
   ASSIGN_OR_RETURN(const Release release, Release::open(fs, directory, options.config));
-  ReleaseReport report{.directory = release.directory(), .shape = release.shape(), .leaves = release.leaves(),
-                       .files = {}, .others = {}};
+  ReleaseReport report{.directory = release.directory(),
+                       .shape = release.shape(),
+                       .leaves = release.leaves(),
+                       .files = {},
+                       .others = {}};
   report.contents = options.contents;
   RETURN_IF_ERROR(Checker(fs, release, options, report).run());
   std::set<std::string> known;

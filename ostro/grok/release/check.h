@@ -40,17 +40,19 @@ struct ReleaseReport {
 
 struct CheckOptions {
   std::string config;  // a file with the shape; "" for config.json of the directory
-  // Also read all elements: norms, routers, embeddings and scales must be finite, scales not negative, and long runs of
-  // zeros are taken for places that a download has not filled. What was found is remembered in the directory's
-  // .ostro_check.json, and a file that has not changed since (size and time) is not read again.
+  // Also read all elements: norms, routers, embeddings and scales must be finite, scales not negative, and
+  // long runs of zeros are taken for places that a download has not filled. What was found is remembered in
+  // the directory's .ostro_check.json, and a file that has not changed since (size and time) is not read
+  // again.
   bool contents = false;
   // Called with the bytes of the files looked at so far.
   std::function<void(int64_t done, int64_t total)> progress;
 };
 
-// Without `contents` this reads a few hundred bytes of each file. Errors only when the directory itself, or its shape,
-// cannot be read.
-Result<ReleaseReport> check_release(io::FileSystem& fs, const std::string& directory, const CheckOptions& options);
+// Without `contents` this reads a few hundred bytes of each file. Errors only when the directory itself, or
+// its shape, cannot be read.
+Result<ReleaseReport> check_release(io::FileSystem& fs, const std::string& directory,
+                                    const CheckOptions& options);
 
 // A line for each state, and for each file that is not whole; with `all`, for every file.
 std::string check_text(const ReleaseReport& report, bool all);

@@ -11,7 +11,8 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-constexpr FileState kStates[] = {FileState::kWhole, FileState::kMissing, FileState::kShort, FileState::kWrong};
+constexpr FileState kStates[] = {FileState::kWhole, FileState::kMissing, FileState::kShort,
+                                 FileState::kWrong};
 
 const char* state_name(FileState state) {
   switch (state) {
@@ -30,20 +31,23 @@ const char* state_name(FileState state) {
 // Files in a row that are missing are one line.
 std::string missing_line(const ReleaseReport& report, size_t begin, size_t end) {
   const Leaf &first = report.leaves[begin], &last = report.leaves[end - 1];
-  if (end - begin == 1) return fmt::format("missing  {}: {}, {} bytes\n", first.file, leaf_title(first), first.bytes);
+  if (end - begin == 1)
+    return fmt::format("missing  {}: {}, {} bytes\n", first.file, leaf_title(first), first.bytes);
   int64_t bytes = 0;
   for (size_t i = begin; i < end; ++i) bytes += report.leaves[i].bytes;
-  return fmt::format("missing  {} to {}: {} to {}, {} files, {} bytes\n", first.file, last.file, leaf_title(first),
-                     leaf_title(last), end - begin, bytes);
+  return fmt::format("missing  {} to {}: {} to {}, {} files, {} bytes\n", first.file, last.file,
+                     leaf_title(first), leaf_title(last), end - begin, bytes);
 }
 
 std::string file_line(const Leaf& leaf, const FileReport& file) {
   if (file.state != FileState::kWhole)
     return fmt::format("{:<8} {}: {}{}{}\n", state_name(file.state), leaf.file, leaf_title(leaf),
                        file.error.empty() ? "" : ": ", file.error);
-  std::string line = fmt::format("whole    {}: {}: {}, {} bytes", leaf.file, leaf.name, describe(leaf.tensor), file.bytes);
+  std::string line =
+      fmt::format("whole    {}: {}: {}, {} bytes", leaf.file, leaf.name, describe(leaf.tensor), file.bytes);
   if (file.bytes != leaf.bytes)
-    line += fmt::format(" (the release's own file would have {}: another version of NumPy wrote it)", leaf.bytes);
+    line +=
+        fmt::format(" (the release's own file would have {}: another version of NumPy wrote it)", leaf.bytes);
   return line + "\n";
 }
 

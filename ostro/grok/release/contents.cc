@@ -34,7 +34,8 @@ class Damage {
   const std::string& error() const { return error_; }
 
  private:
-  void look_at_array(const StoredArray& array, int64_t at, std::span<const std::byte> block, const char* what) {
+  void look_at_array(const StoredArray& array, int64_t at, std::span<const std::byte> block,
+                     const char* what) {
     const int64_t begin = std::max(at, array.begin);
     const int64_t end = std::min(at + static_cast<int64_t>(block.size()), array.begin + array.bytes);
     if (begin >= end || !error_.empty()) return;
@@ -43,14 +44,16 @@ class Damage {
     find_zeros(array, begin, part, what);
     const int64_t item = item_size(array.dtype);
     if (array.dtype == Dtype::kInt8 || !error_.empty()) return;
-    for (int64_t i = 0; i < static_cast<int64_t>(part.size()); ++i) {  // an element may begin in the block before
+    for (int64_t i = 0; i < static_cast<int64_t>(part.size());
+         ++i) {  // an element may begin in the block before
       element_[static_cast<size_t>((begin + i - array.begin) % item)] = part[static_cast<size_t>(i)];
       if ((begin + i - array.begin) % item == item - 1) look_at_element(array, begin + i + 1 - item, what);
       if (!error_.empty()) return;
     }
   }
 
-  void find_zeros(const StoredArray& array, int64_t begin, std::span<const std::byte> part, const char* what) {
+  void find_zeros(const StoredArray& array, int64_t begin, std::span<const std::byte> part,
+                  const char* what) {
     const int64_t hole = std::min(kHoleBytes, std::max(kHoleArrayBytes, array.bytes));
     for (size_t i = 0; i < part.size(); ++i) {
       if (part[i] == std::byte{0}) continue;
@@ -62,8 +65,8 @@ class Damage {
     if (end - zeros_from_ >= hole && end == array.begin + array.bytes) hole_found(end, what);
   }
   void hole_found(int64_t end, const char* what) {
-    error_ = fmt::format("bytes {} to {} of its {} are zeros: a part that a download has not filled", zeros_from_, end,
-                         what);
+    error_ = fmt::format("bytes {} to {} of its {} are zeros: a part that a download has not filled",
+                         zeros_from_, end, what);
   }
 
   void look_at_element(const StoredArray& array, int64_t at, const char* what) {
@@ -111,7 +114,8 @@ RememberedContents::RememberedContents(io::FileSystem& fs, const std::string& di
   if (!parsed.ok() || !parsed->is_object()) return;
   for (const auto& [name, value] : parsed->items()) {
     const io::JsonFields fields(value, path_);
-    const auto bytes = fields.integer("bytes", 0, INT64_MAX), mtime = fields.integer("mtime_ns", INT64_MIN, INT64_MAX);
+    const auto bytes = fields.integer("bytes", 0, INT64_MAX),
+               mtime = fields.integer("mtime_ns", INT64_MIN, INT64_MAX);
     const auto sha256 = fields.string("sha256"), error = fields.string("error");
     if (bytes.ok() && mtime.ok() && sha256.ok() && error.ok())
       entries_[name] = {*bytes, *mtime, {*sha256, *error}};

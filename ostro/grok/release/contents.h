@@ -16,14 +16,16 @@ struct Contents {
   std::string error;   // the first damage; empty if there is none
 };
 
-// Reads the whole file in blocks; `progress` is called with the size of each. Errors: of the file system alone.
+// Reads the whole file in blocks; `progress` is called with the size of each. Errors: of the file system
+// alone.
 Result<Contents> read_contents(const io::RandomAccessFile& file, const StoredTensor& stored,
                                const std::function<void(int64_t)>& progress);
 
 // What was found of files, and which size and time they had then.
 class RememberedContents {
  public:
-  // Reads `directory`/.ostro_check.json. Anything that is not as save() writes it counts as nothing remembered.
+  // Reads `directory`/.ostro_check.json. Anything that is not as save() writes it counts as nothing
+  // remembered.
   RememberedContents(io::FileSystem& fs, const std::string& directory);
 
   // Null when the file is not known, or has changed.

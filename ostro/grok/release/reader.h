@@ -21,8 +21,8 @@ enum class Dequantize {
 // One tensor, open. Elements are read from the file when asked for. Thread-safe.
 class TensorFile {
  public:
-  // Opens the file and reads its pickle. Errors: kNotFound; those of read_pickle; kInvalidArgument when dtypes or
-  // shapes are not the leaf's.
+  // Opens the file and reads its pickle. Errors: kNotFound; those of read_pickle; kInvalidArgument when
+  // dtypes or shapes are not the leaf's.
   static Result<TensorFile> open(io::FileSystem& fs, const std::string& directory, const Leaf& leaf);
 
   const StoredTensor& stored() const { return stored_; }
@@ -43,15 +43,17 @@ class TensorFile {
   std::unique_ptr<io::RandomAccessFile> file_;
   StoredTensor stored_;
   int64_t rows_ = 0, columns_ = 0;
-  int64_t rows_per_scale_ = 0;  // of an int8 tensor: rows r and r' have the same scales when r / this is the same
+  int64_t rows_per_scale_ =
+      0;  // of an int8 tensor: rows r and r' have the same scales when r / this is the same
 };
 
 // A directory of such files. `fs` must outlive it.
 class Release {
  public:
-  // Finds the files in `directory` or in its ckpt-0, and their shape in config.json or `config` (a file; "" for none).
-  // Opens no tensor.
-  static Result<Release> open(io::FileSystem& fs, const std::string& directory, const std::string& config = "");
+  // Finds the files in `directory` or in its ckpt-0, and their shape in config.json or `config` (a file; ""
+  // for none). Opens no tensor.
+  static Result<Release> open(io::FileSystem& fs, const std::string& directory,
+                              const std::string& config = "");
 
   const std::string& directory() const { return directory_; }
   const GrokShape& shape() const { return shape_; }

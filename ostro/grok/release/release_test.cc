@@ -47,12 +47,13 @@ std::vector<std::byte> elements_of(const StoredArray& array) {
 Status write(io::FileSystem& fs, const std::string& directory, const GrokShape& shape) {
   RETURN_IF_ERROR(begin_release(fs, directory, shape));
   for (const Leaf& leaf : make_leaves(shape)) {
-    RETURN_IF_ERROR(write_tensor(fs, directory, leaf, [](const StoredArray& array, const Append& append) -> Status {
-      const std::vector<std::byte> bytes = elements_of(array);
-      const auto half = std::span(bytes).first(bytes.size() / 2);
-      RETURN_IF_ERROR(append(half));
-      return append(std::span(bytes).subspan(half.size()));
-    }));
+    RETURN_IF_ERROR(
+        write_tensor(fs, directory, leaf, [](const StoredArray& array, const Append& append) -> Status {
+          const std::vector<std::byte> bytes = elements_of(array);
+          const auto half = std::span(bytes).first(bytes.size() / 2);
+          RETURN_IF_ERROR(append(half));
+          return append(std::span(bytes).subspan(half.size()));
+        }));
   }
   return {};
 }
@@ -96,7 +97,8 @@ TEST_CASE("rows are weights times the scales of their group") {
     REQUIRE(tensor.ok());
     const StoredArray &w = leaf.tensor.weight, &s = *leaf.tensor.scales;
     const auto weights = elements_of(w), scales = elements_of(s);
-    const int64_t columns = w.shape.back(), k = w.shape[w.shape.size() - 2], groups = s.shape[s.shape.size() - 2];
+    const int64_t columns = w.shape.back(), k = w.shape[w.shape.size() - 2],
+                  groups = s.shape[s.shape.size() - 2];
     CHECK(groups == (part == Part::kExpertDown || part == Part::kAttentionOut ? 8 : 1));
     for (const Dequantize mode : {Dequantize::kExact, Dequantize::kReference}) {
       std::vector<float> rows(static_cast<size_t>((tensor->rows() - 3) * columns));
@@ -107,8 +109,9 @@ TEST_CASE("rows are weights times the scales of their group") {
         const int64_t scale_row = row / k * groups + row % k / (k / groups);
         numerics::Bf16 scale;
         std::memcpy(&scale, scales.data() + (scale_row * columns + column) * 2, 2);
-        float product = static_cast<float>(static_cast<int8_t>(weights[static_cast<size_t>(row * columns + column)])) *
-                        to_f32(scale);
+        float product =
+            static_cast<float>(static_cast<int8_t>(weights[static_cast<size_t>(row * columns + column)])) *
+            to_f32(scale);
         if (mode == Dequantize::kReference) product = numerics::round_to_bf16(product);
         if (rows[static_cast<size_t>(i)] != product) ++wrong;
       }
@@ -138,13 +141,17 @@ TEST_CASE("a check tells whole, missing, short and wrong files apart") {
   const std::string text = check_text(report, false);
   CHECK(text.starts_with("dir: a Grok of 3 layers, 38 files, "));
   for (const char* line :
-       {"missing  tensor00004_000 to tensor00005_000: layer 0, moe/linear_v/w to layer 0, multi_head_attention/key/w, 2 ",
+       {"missing  tensor00004_000 to tensor00005_000: layer 0, moe/linear_v/w to layer 0, "
+        "multi_head_attention/key/w, 2 ",
         "short    tensor00003_000: layer 0, moe/linear_1/w: dir/tensor00003_000: 200 bytes of ",
         "short    tensor00007_000: layer 0, multi_head_attention/query/w: dir/tensor00007_000: 0 bytes of",
-        "wrong    tensor00008_000: layer 0, multi_head_attention/value/w: dir/tensor00008_000: byte 0: opcode 0x78: not a",
-        "wrong    tensor00010_000: layer 0, rms_norm_1/scale: dir/tensor00010_000: holds f32 [16, 4]; layer 0, "
+        "wrong    tensor00008_000: layer 0, multi_head_attention/value/w: dir/tensor00008_000: byte 0: "
+        "opcode 0x78: not a",
+        "wrong    tensor00010_000: layer 0, rms_norm_1/scale: dir/tensor00010_000: holds f32 [16, 4]; layer "
+        "0, "
         "rms_norm_1/scale is f32 [16]",
-        "wrong    tensor00012_000: layer 0, rms_norm_3/scale: dir/tensor00012_000: byte 0: opcode 0x00: not a pickle: it "
+        "wrong    tensor00012_000: layer 0, rms_norm_3/scale: dir/tensor00012_000: byte 0: opcode 0x00: not "
+        "a pickle: it "
         "begins with zeros",
         "unknown  tensor00038_000: ", "30 whole, 2 missing, 3 short, 3 wrong; "}) {
     CHECK_MESSAGE(text.find(line) != std::string::npos, text, line);
@@ -186,7 +193,8 @@ TEST_CASE("contents are read once, and their damage is found") {
   CHECK(second.count(FileState::kWrong) == 2);
   // What is remembered is not trusted when it makes no sense.
   *memory.content("dir/.ostro_check.json") = "[1, {";
-  CHECK(checked(fs, contents).bytes_read == second.bytes(FileState::kWhole) + second.bytes(FileState::kWrong));
+  CHECK(checked(fs, contents).bytes_read ==
+        second.bytes(FileState::kWhole) + second.bytes(FileState::kWrong));
 }
 
 TEST_CASE("a hole is found in the contents alone") {
@@ -204,9 +212,9 @@ TEST_CASE("a hole is found in the contents alone") {
   const auto begin = static_cast<size_t>(leaves[0].tensor.weight.begin);
   for (size_t i = begin; i < begin + (3 << 20); i += 64) embedding[i] = 1;
   const ReleaseReport report = checked(fs, {.config = {}, .contents = true, .progress = {}});
-  CHECK(report.files[0].error ==
-        fmt::format("dir/tensor00000_000: bytes {} to {} of its weight are zeros: a part that a download has not filled",
-                    begin + (3 << 20) - 63, begin + (4 << 20)));
+  CHECK(report.files[0].error == fmt::format("dir/tensor00000_000: bytes {} to {} of its weight are zeros: a "
+                                             "part that a download has not filled",
+                                             begin + (3 << 20) - 63, begin + (4 << 20)));
   CHECK(report.files[1].state == FileState::kWhole);  // a norm of 1024 zero bytes may be meant
   CHECK(report.files[2].state == FileState::kWrong);
 }

@@ -9,7 +9,8 @@
 namespace ostro::grok {
 namespace {
 
-Status write_elements(io::WritableFile& file, const Leaf& leaf, const StoredArray& array, const Elements& elements) {
+Status write_elements(io::WritableFile& file, const Leaf& leaf, const StoredArray& array,
+                      const Elements& elements) {
   int64_t left = array.bytes;
   RETURN_IF_ERROR(elements(array, [&](std::span<const std::byte> bytes) -> Status {
     left -= static_cast<int64_t>(bytes.size());
@@ -17,19 +18,20 @@ Status write_elements(io::WritableFile& file, const Leaf& leaf, const StoredArra
     return file.append(bytes);
   }));
   if (left > 0)
-    return invalid_argument(fmt::format("{}: {} bytes of elements are missing, of {}", leaf.name, left, array.bytes));
+    return invalid_argument(
+        fmt::format("{}: {} bytes of elements are missing, of {}", leaf.name, left, array.bytes));
   return {};
 }
 
 // Writes the parts of a file into `path`; extends it where a part is a hole.
-Status write_hollow(io::FileSystem& fs, const std::string& path, const PickleTexts& texts, const StoredTensor& tensor) {
+Status write_hollow(io::FileSystem& fs, const std::string& path, const PickleTexts& texts,
+                    const StoredTensor& tensor) {
   const int64_t ends[] = {tensor.weight.begin + tensor.weight.bytes,
                           tensor.scales ? tensor.scales->begin + tensor.scales->bytes : 0};
   for (size_t i = 0; i < texts.texts.size(); ++i) {
     ASSIGN_OR_RETURN(const auto file, i == 0 ? fs.create(path) : fs.open_append(path));
     RETURN_IF_ERROR(file->append(texts.texts[i]));
     const bool last = i + 1 == texts.texts.size();
-    if (last) RETURN_IF_ERROR(file->sync());
     RETURN_IF_ERROR(file->close());
     if (!last) RETURN_IF_ERROR(fs.truncate(path, ends[i]));
   }
@@ -44,18 +46,19 @@ Status begin_release(io::FileSystem& fs, const std::string& directory, const Gro
   return io::write_file_atomically(fs, io::join_path(directory, "config.json"), shape_to_json(shape));
 }
 
-Status write_tensor(io::FileSystem& fs, const std::string& directory, const Leaf& leaf, const Elements& elements) {
+Status write_tensor(io::FileSystem& fs, const std::string& directory, const Leaf& leaf,
+                    const Elements& elements) {
   StoredTensor tensor = leaf.tensor;
   const PickleTexts texts = write_pickle(tensor);
-  return io::write_file_atomically(
-      fs, io::join_path(directory, leaf.file), [&](io::WritableFile& file) -> Status {
-        RETURN_IF_ERROR(file.append(texts.texts[0]));
-        RETURN_IF_ERROR(write_elements(file, leaf, tensor.weight, elements));
-        RETURN_IF_ERROR(file.append(texts.texts[1]));
-        if (!tensor.scales) return {};
-        RETURN_IF_ERROR(write_elements(file, leaf, *tensor.scales, elements));
-        return file.append(texts.texts[2]);
-      });
+  return io::write_file_atomically(fs, io::join_path(directory, leaf.file),
+                                   [&](io::WritableFile& file) -> Status {
+                                     RETURN_IF_ERROR(file.append(texts.texts[0]));
+                                     RETURN_IF_ERROR(write_elements(file, leaf, tensor.weight, elements));
+                                     RETURN_IF_ERROR(file.append(texts.texts[1]));
+                                     if (!tensor.scales) return {};
+                                     RETURN_IF_ERROR(write_elements(file, leaf, *tensor.scales, elements));
+                                     return file.append(texts.texts[2]);
+                                   });
 }
 
 Status write_hollow_tensor(io::FileSystem& fs, const std::string& directory, const Leaf& leaf) {
