@@ -28,6 +28,8 @@ OPTIMIZERS = {
     "adam cautious ema": "type=adam cautious=true ema_beta=0.9 cycles=2 rewarmup=1",
     "adam skips": "type=adam skip_bad_steps=true skip_window=4 skip_sigma=0.01",
     "adam groups": "type=adam groups={mlp: {parameters: [\"*mlp*\"], lr_multiplier: 0.5, max_grad_norm: 0.2}}",
+    "rules of groups": "type=lion learning_rate=0.001 groups={layers: {parameters: [\"*/attention/*\"], learning_rate: "
+                       "0.02, optimizer: {type: muon}}, mlp: {parameters: [\"*/mlp/*\"], optimizer: {type: sgd}}}",
     "adafactor": "type=adafactor learning_rate=0.05 min_dim_size_to_factor=16",
     "muon": "type=muon learning_rate=0.02 adam_lr=0.003",
     "muon bf16": "type=muon learning_rate=0.02 newton_schulz_dtype=bf16",
@@ -35,7 +37,7 @@ OPTIMIZERS = {
 }
 # Whose workers need each other in the update: there is one phase more in which one can be killed, when the new cells
 # are made and the others do not know.
-JOINT = {"adam-cautious-ema", "adafactor", "muon", "muon-bf16"}
+JOINT = {"adam-cautious-ema", "rules-of-groups", "adafactor", "muon", "muon-bf16"}
 
 
 def words_of(text):
@@ -78,7 +80,8 @@ def check_means(place, rng):
     (place.top / "held_out.txt").write_text(" ".join(f"w{rng.randrange(60):x}" for _ in range(2500)))
     steps, beta = 3, 0.75  # exact in f32
     options = ["--data.validation_urls", f'["{place.top}/held_out.txt"]', "--trainer.steps_per_eval", str(steps),
-               "--trainer.num_train_steps", str(steps), "--trainer.checkpointer.keep", "[{every: 1}]"]
+               "--trainer.num_train_steps", str(steps), "--trainer.checkpointer.keep", "[{every: 1}]",
+               "--data.cache_dir", str(place.top / "held_out_cache")]
 
     def exported(run, step):
         out = place.top / "exported" / f"{run}-{step}"
@@ -103,7 +106,7 @@ def check_means(place, rng):
 
     def evaluated(run, more=()):
         words = ["eval", "--checkpoint", str(place.top / "runs" / run), "--json", "--config", str(place.top / "c.yaml"),
-                 *options[:2], *more]
+                 *options[:2], *options[-2:], *more]
         return json.loads(place.run(words).stdout)["loss"]
 
     for run in ("plain", "means"):
