@@ -2,8 +2,11 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "ostro/base/log.h"
 #include "ostro/checkpoint/catalog.h"
+#include "ostro/checkpoint/restore.h"
 #include "ostro/config/config.h"
 #include "ostro/io/files/path.h"
 #include "ostro/tokenizer/files/files.h"
@@ -86,12 +89,32 @@ auto load_from(io::FileSystem& fs, const std::string& where, const train::ModelC
   return loaded;
 }
 
+// The parameters, and the means of them that the checkpoint has (optim::kAverage).
+train::StateArrays with_means(const checkpoint::Manifest& manifest, const models::ModelFunctions& model) {
+  train::StateArrays arrays = train::parameter_arrays(model.paths, model.shapes);
+  for (size_t k = 0; k < arrays.n; ++k) {
+    const std::string path = train::kept_path(optim::kAverage, arrays.paths[k]);
+    const bool there = std::any_of(manifest.tensors.begin(), manifest.tensors.end(),
+                                   [&](const checkpoint::TensorSpec& spec) { return spec.path == path; });
+    if (!there) continue;
+    arrays.paths.push_back(path);
+    arrays.shapes.push_back(arrays.shapes[k]);
+    arrays.parameter.push_back(k);
+  }
+  return arrays;
+}
+
 Result<Parameters> read_parameters(io::FileSystem& fs, const Source& source,
                                    const models::ModelFunctions& model) {
+  ASSIGN_OR_RETURN(const checkpoint::Checkpoint found, checkpoint::Checkpoint::open(fs, source.path));
+  const train::StateArrays arrays = with_means(found.manifest(), model);
   ASSIGN_OR_RETURN(train::RestoredState restored,
-                   train::load_state(fs, source.path, train::parameter_arrays(model.paths, model.shapes),
-                                     source.checks()));
-  return Parameters{std::move(restored.state.params), restored.state.step, restored.path, restored.name};
+                   train::load_state(fs, source.path, arrays, source.checks()));
+  std::vector<runtime::Buffer> weights;
+  for (const size_t k : train::evaluated_arrays(arrays))
+    weights.push_back(k < arrays.n || restored.state.step == 0 ? restored.state.params[arrays.parameter[k]]
+                                                               : restored.state.kept[k - arrays.n]);
+  return Parameters{std::move(weights), restored.state.step, restored.path, restored.name};
 }
 
 Result<std::string> find_tokenizer(io::FileSystem& fs, const Source& source, const std::string& given) {

@@ -19,6 +19,7 @@ ModelFunctions train_only(ModelFunctions model, const std::function<bool(const s
   for (size_t i = 0; i < n; ++i) {
     out.paths.push_back(model.paths[order[i]]);
     out.shapes.push_back(model.shapes[order[i]]);
+    out.matrix_of.push_back(model.matrix_of[order[i]]);
     if (i >= first && out.shapes[i].dtype == DType::f32) out.shapes[i].dtype = compute;
   }
   const auto to_model = [order](const Arrays& leaves) {

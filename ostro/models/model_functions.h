@@ -12,6 +12,7 @@
 
 #include "ostro/models/loss.h"
 #include "ostro/nn/adapters.h"
+#include "ostro/nn/matrix.h"
 #include "ostro/nn/policy.h"
 #include "ostro/trace/control.h"
 #include "ostro/trace/frame.h"
@@ -30,6 +31,7 @@ struct DecodeFunctions {
 struct ModelFunctions {
   std::vector<std::string> paths;  // "model/layers/attention/qkv/weight"
   std::vector<Shape> shapes;
+  std::vector<nn::Matrix> matrix_of;  // what each parameter is as a matrix, if it is one
   // How many of them are trained: the first ones (frozen.h). Nothing: all.
   std::optional<size_t> only_first;
   std::function<Arrays(const Array& key)> init;
@@ -71,6 +73,7 @@ ModelFunctions model_functions(const Options& options, int64_t vocab, DType comp
     f.paths.push_back("model/" + path);
     f.shapes.push_back(a.shape());
   });
+  nn::add_matrices(*like, f.matrix_of);
   f.loss = [like, compute](const Arrays& leaves, const Batch& batch) {
     return nn::compute(tree_with_leaves(*like, leaves), compute).loss(batch);
   };

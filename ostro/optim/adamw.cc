@@ -10,53 +10,52 @@ using config::Effect;
 
 class AdamW final : public UpdateRule {
  public:
-  explicit AdamW(const AdamOptions& options) : o_(options) {}
+  explicit AdamW(const AdamRule& options) : o_(options) {}
 
   std::vector<StateArray> state(const Parameter& p) const override {
     return {{"first_moment", p.shape}, {"second_moment", p.shape}};
   }
 
   // k = 1 / (1 - beta^t), t = 1 at the first step.
-  std::vector<Scalar> scalars(int64_t step) const override {
+  std::vector<Scalar> scalars(int64_t step, int64_t /*num_train_steps*/) const override {
     const int64_t t = step + 1;
     return {{"k1", rounded(1.0 / (1.0 - numerics::pow_int_f64(o_.beta1, t)))},
             {"k2", rounded(1.0 / (1.0 - numerics::pow_int_f64(o_.beta2, t)))}};
   }
 
-  RuleResults update(const Parameter&, const RuleInputs& in) const override {
+  RuleResults update(const Parameter& parameter, const RuleInputs& in) const override {
     const float b1 = rounded(o_.beta1), b2 = rounded(o_.beta2), c1 = rounded(1.0 - o_.beta1),
                 c2 = rounded(1.0 - o_.beta2);
     const Array& g = in.g;
     const Array m = in.state[0] * b1 + g * c1;
     const Array v = in.state[1] * b2 + (g * g) * c2;
     const Array u = (m * in.scalars[0]) / (sqrt(v * in.scalars[1]) + rounded(o_.epsilon));
-    return {descend(in, u), {m, v}};
+    return {descend(in, o_.cautious ? cautious(parameter, in, u) : u), {m, v}};
   }
 
  private:
-  AdamOptions o_;
+  AdamRule o_;
 };
 
 }  // namespace
 
-std::unique_ptr<UpdateRule> make_adamw(const AdamOptions& options) {
-  return std::make_unique<AdamW>(options);
-}
+std::unique_ptr<UpdateRule> make_adamw(const AdamRule& options) { return std::make_unique<AdamW>(options); }
 
-void AdamOptions::visit_options(config::OptionTable& t) {
-  visit_rate(t);
+void AdamRule::visit_options(config::OptionTable& t) {
   t.add(&beta1, "beta1", Effect::kBits, "", "decay of the mean of gradients").other("0.8");
   t.add(&beta2, "beta2", Effect::kBits, "", "decay of the mean of squared gradients").other("0.99");
   t.add(&epsilon, "epsilon", Effect::kBits, "", "added to the root of the mean of squared gradients")
       .other("1e-6");
-  visit_schedule(t);
+  t.add(&cautious, "cautious", Effect::kBits, "",
+        "only elements whose update has the sign of their gradient move")
+      .since_default("false");
 }
 
-Status AdamOptions::validate(int64_t num_train_steps) const {
-  RETURN_IF_ERROR(allowed_decay("beta1", beta1));
-  RETURN_IF_ERROR(allowed_decay("beta2", beta2));
-  RETURN_IF_ERROR(allowed(epsilon > 0, "epsilon", epsilon, "use a positive number"));
-  return validate_common(num_train_steps);
+Status AdamRule::validate_rule(const std::string& section) const {
+  RETURN_IF_ERROR(allowed_decay(section, "beta1", beta1));
+  RETURN_IF_ERROR(allowed_decay(section, "beta2", beta2));
+  RETURN_IF_ERROR(allowed(epsilon > 0, section, "epsilon", epsilon, "use a positive number"));
+  return {};
 }
 
 }  // namespace ostro::optim

@@ -25,6 +25,21 @@ Array sum_of_squares(const Array& g, const Boxes& boxes) {
   return axes.empty() ? squares : tree_sum(squares, axes);
 }
 
+Array sums_of_squares(const Array& g, const Axes& but, const Boxes& boxes) {
+  Axes axes, summed;
+  std::vector<int64_t> counts;
+  for (const Axis& a : g.shape().axes) {
+    const bool stays = std::find(but.begin(), but.end(), a.name) != but.end();
+    const int64_t n = stays ? a.size : boxes.count(a);
+    if (!stays && n == 1) continue;
+    axes.push_back(a.name);
+    counts.push_back(n);
+    if (!stays) summed.push_back(a.name);
+  }
+  const Array squares = box_sumsq(g, axes, counts);
+  return summed.empty() ? squares : tree_sum(squares, summed);
+}
+
 GlobalNorm global_norm(const std::vector<Array>& gradients, const Array& inv, std::optional<double> max_norm,
                        const Boxes& boxes) {
   std::vector<Array> squares;

@@ -24,6 +24,9 @@ struct Boxes {
 // Sum of squares of one array as an f64 scalar: f64 per box, then the tree over boxes in lexicographic order.
 Array sum_of_squares(const Array& g, const Boxes& boxes);
 
+// The same over all axes but these: an f64 array of them, in the order of g.
+Array sums_of_squares(const Array& g, const Axes& but, const Boxes& boxes);
+
 // norm = sqrt(tree of sum_of_squares over the list) * inv. clip: the factor that brings the norm down to
 // max_norm; exactly 1 when the norm is not larger, or when there is no limit. inv: f32 scalar, 1 / total
 // weight.

@@ -1,13 +1,18 @@
 // Checks of single options, for the optimizers' validate().
 #pragma once
 
+#include <string>
+
 #include "ostro/base/error.h"
 
 namespace ostro::optim {
 
-// "optimizer.key: value is not allowed; rule", unless it is good.
-Status allowed(bool good, const char* key, double value, const char* rule);
+// Sets of parameters that are clipped by norms of their own: groups, and all others.
+inline constexpr size_t kMostClipSets = 16;
+
+// "section.key: value is not allowed; rule", unless it is good.
+Status allowed(bool good, const std::string& section, const char* key, double value, const char* rule);
 // A decay rate of a mean: 0 or more and less than 1.
-Status allowed_decay(const char* key, double value);
+Status allowed_decay(const std::string& section, const char* key, double value);
 
 }  // namespace ostro::optim

@@ -11,15 +11,17 @@ namespace ostro::optim {
 using config::Effect;
 using config::option_error;
 
+constexpr const char* kSection = "optimizer";
+
 std::vector<std::string> option_names(LrSchedule) { return {"constant", "cosine", "linear", "inv_sqrt"}; }
 
-Status allowed(bool good, const char* key, double value, const char* rule) {
+Status allowed(bool good, const std::string& section, const char* key, double value, const char* rule) {
   if (good) return {};
-  return option_error(fmt::format("optimizer.{}", key), fmt::format("{} is not allowed; {}", value, rule));
+  return option_error(fmt::format("{}.{}", section, key), fmt::format("{} is not allowed; {}", value, rule));
 }
 
-Status allowed_decay(const char* key, double value) {
-  return allowed(value >= 0 && value < 1, key, value, "use 0 or more and less than 1");
+Status allowed_decay(const std::string& section, const char* key, double value) {
+  return allowed(value >= 0 && value < 1, section, key, value, "use 0 or more and less than 1");
 }
 
 void CommonOptions::visit_rate(config::OptionTable& t) {
@@ -31,7 +33,7 @@ void CommonOptions::visit_rate(config::OptionTable& t) {
       .other("[\"*mlp*\"]");
 }
 
-void CommonOptions::visit_schedule(config::OptionTable& t) {
+void CommonOptions::visit_schedule(config::OptionTable& t, bool averages) {
   t.add(&max_grad_norm, "max_grad_norm", Effect::kBits, "",
         "gradients of a larger global norm are scaled down to it; null: never")
       .other("0.1");
@@ -46,32 +48,179 @@ void CommonOptions::visit_schedule(config::OptionTable& t) {
         "warm-up")
       .other("0.2");
   t.add(&min_lr_ratio, "min_lr_ratio", Effect::kBits, "", "lowest learning rate as a share of learning_rate");
+  t.add(&cycles, "cycles", Effect::kBits, "",
+        "repeat warm-up, constant rate and decay so many times in the run; null: once")
+      .other("2")
+      .since_default("null");
+  t.add(&cycle_length, "cycle_length", Effect::kBits, "fraction or steps",
+        "or repeat them in cycles of this length; the last may be shorter")
+      .other("0.5")
+      .since_default("null");
+  t.add(&rewarmup, "rewarmup", Effect::kBits, "fraction or steps",
+        "length of the linear rise at the start of the second cycle and later ones, from the rate at the end "
+        "of "
+        "the last; a value up to 1 is a fraction of the cycle")
+      .other("2")
+      .beside({{"optimizer.cycles", "2"}})
+      .since_default("0.0");
+  t.add(&groups, "groups", Effect::kBits, "", "parameters with values of their own, by name of the group")
+      .other("{mlp: {parameters: [\"*mlp*\"], lr_multiplier: 0.5}}")
+      .since_default("{}");
+  if (averages)
+    t.refuse("ema_beta", "this optimizer keeps a mean of the weights by itself");
+  else
+    t.add(&ema_beta, "ema_beta", Effect::kBits, "",
+          "keep a mean of the weights that decays by this in every step, for evaluation and export; null: "
+          "none")
+        .other("0.9")
+        .since_default("null")
+        .fixed("the kept arrays follow from it");
+  t.add(&skip_bad_steps, "skip_bad_steps", Effect::kBits, "",
+        "leave weights as they are in a step whose loss is far above the losses of the steps before")
+      .beside({{"optimizer.skip_window", "2"}, {"optimizer.skip_sigma", "0.001"}})
+      .since_default("false");
+  t.add(
+       &skip_window, "skip_window", Effect::kBits, "steps",
+       "steps before this one that skip_bad_steps looks at; nothing is skipped before there are half as many")
+      .other("4")
+      .beside({{"optimizer.skip_bad_steps", "true"},
+               {"optimizer.skip_window", "2"},
+               {"optimizer.learning_rate", "1"},
+               {"optimizer.skip_sigma", "0.001"}})
+      .since_default("128");
+  t.add(&skip_sigma, "skip_sigma", Effect::kBits, "",
+        "how many standard deviations above the mean of these steps are far")
+      .other("0.001")
+      .beside({{"optimizer.skip_bad_steps", "true"},
+               {"optimizer.skip_window", "2"},
+               {"optimizer.learning_rate", "1"}})
+      .since_default("6.0");
   t.refuse("warmup_ratio", "use optimizer.warmup, which is a fraction up to 1");
   t.refuse("cooldown", "use optimizer.decay, the length of the final fall");
 }
 
-Status CommonOptions::validate_common(int64_t num_train_steps) const {
-  RETURN_IF_ERROR(allowed(learning_rate > 0, "learning_rate", learning_rate, "use a positive number"));
-  RETURN_IF_ERROR(allowed(weight_decay >= 0, "weight_decay", weight_decay, "use 0 or more"));
-  if (max_grad_norm)
-    RETURN_IF_ERROR(
-        allowed(*max_grad_norm > 0, "max_grad_norm", *max_grad_norm, "use a positive number or null"));
-  RETURN_IF_ERROR(
-      allowed(min_lr_ratio >= 0 && min_lr_ratio <= 1, "min_lr_ratio", min_lr_ratio, "use 0 to 1"));
-  auto is_length = [](double v) { return v >= 0 && (v <= 1 || (v == std::floor(v) && v < 9e15)); };
-  RETURN_IF_ERROR(
-      allowed(is_length(warmup), "warmup", warmup, "use a fraction from 0 to 1 or a whole number of steps"));
-  if (decay)
-    RETURN_IF_ERROR(allowed(is_length(*decay), "decay", *decay,
-                            "use a fraction from 0 to 1, a whole number of steps, or null"));
-  const int64_t up = steps_of(warmup, num_train_steps), down = decay ? steps_of(*decay, num_train_steps) : 0;
-  if (up > num_train_steps - down)
-    return option_error(
-        "optimizer.warmup",
-        fmt::format("{} steps of warm-up and {} of decay do not fit into trainer.num_train_steps, "
-                    "which is {}",
-                    up, down, num_train_steps));
+void GroupOptions::visit_options(config::OptionTable& t) {
+  t.add(&parameters, "parameters", Effect::kBits, "globs",
+        "paths of the group's parameters (* matches any text)")
+      .other("[\"*mlp*\"]");
+  t.add(&lr_multiplier, "lr_multiplier", Effect::kBits, "",
+        "their learning rate is the optimizer's times this")
+      .other("0.5");
+  t.add(&weight_decay, "weight_decay", Effect::kBits, "",
+        "their weight decay, whatever weight_decay_modules says; null: the optimizer's")
+      .other("0.5");
+  t.add(&max_grad_norm, "max_grad_norm", Effect::kBits, "",
+        "they are clipped by the norm of their own gradients, and count no more for the others; null: with "
+        "these")
+      .other("0.1");
+  t.add(&learning_rate, "learning_rate", Effect::kBits, "",
+        "their highest learning rate; null: the optimizer's")
+      .other("0.01");
+  t.section(&optimizer, "optimizer", "the rule that updates them; same: the optimizer's");
+}
+
+namespace {
+
+bool is_length(double v) { return v >= 0 && (v <= 1 || (v == std::floor(v) && v < 9e15)); }
+
+Status check_groups(const CommonOptions& o) {
+  size_t clipped = 0;
+  for (const auto& [name, group] : o.groups) {
+    const std::string key = "optimizer.groups." + name;
+    if (name.empty() || name == "others")
+      return option_error(key, fmt::format("\"{}\" cannot name a group; give it another name", name));
+    if (group.parameters.empty())
+      return option_error(key + ".parameters", "is empty; list globs of parameter paths");
+    if (!(group.lr_multiplier >= 0))
+      return option_error(key + ".lr_multiplier",
+                          fmt::format("{} is not allowed; use 0 or more", group.lr_multiplier));
+    if (group.weight_decay && !(*group.weight_decay >= 0))
+      return option_error(key + ".weight_decay",
+                          fmt::format("{} is not allowed; use 0 or more, or null", *group.weight_decay));
+    if (group.max_grad_norm && !(*group.max_grad_norm > 0))
+      return option_error(
+          key + ".max_grad_norm",
+          fmt::format("{} is not allowed; use a positive number or null", *group.max_grad_norm));
+    if (group.learning_rate && !(*group.learning_rate > 0))
+      return option_error(
+          key + ".learning_rate",
+          fmt::format("{} is not allowed; use a positive number or null", *group.learning_rate));
+    RETURN_IF_ERROR(std::visit([&](const auto& rule) { return rule.validate_rule(key + ".optimizer"); },
+                               group.optimizer));
+    if (o.ema_beta && std::holds_alternative<ScheduleFreeRule>(group.optimizer))
+      return option_error(key + ".optimizer",
+                          fmt::format("schedule_free keeps a mean of the weights by itself, and "
+                                      "optimizer.ema_beta is {}: set one of them to another value",
+                                      *o.ema_beta));
+    clipped += group.max_grad_norm.has_value();
+  }
+  if (clipped >= kMostClipSets)
+    return option_error("optimizer.groups", fmt::format("{} groups have a max_grad_norm; at most {} can",
+                                                        clipped, kMostClipSets - 1));
   return {};
+}
+
+Status check_cycles(const CommonOptions& o, int64_t num_train_steps) {
+  if (o.cycles && o.cycle_length)
+    return option_error("optimizer.cycles",
+                        fmt::format("is {}, and optimizer.cycle_length is {}: set one of them to null",
+                                    *o.cycles, *o.cycle_length));
+  if (o.cycles)
+    RETURN_IF_ERROR(allowed(*o.cycles >= 1 && *o.cycles <= num_train_steps, kSection, "cycles",
+                            static_cast<double>(*o.cycles), "use 1 to trainer.num_train_steps, or null"));
+  if (o.cycle_length)
+    RETURN_IF_ERROR(
+        allowed(is_length(*o.cycle_length) && steps_of(*o.cycle_length, num_train_steps) >= 1, kSection,
+                "cycle_length", *o.cycle_length,
+                "use a fraction above 0 to 1 that is a step at least, a whole number of steps, or null"));
+  return allowed(is_length(o.rewarmup), kSection, "rewarmup", o.rewarmup,
+                 "use a fraction from 0 to 1 or a whole number of steps");
+}
+
+}  // namespace
+
+std::vector<int64_t> cycle_bounds(const CommonOptions& o, int64_t n) {
+  std::vector<int64_t> bounds;
+  if (o.cycle_length)
+    for (int64_t at = 0; at < n; at += steps_of(*o.cycle_length, n)) bounds.push_back(at);
+  else
+    for (int64_t i = 0, count = o.cycles.value_or(1); i < count; ++i) bounds.push_back(n * i / count);
+  bounds.push_back(n);
+  return bounds;
+}
+
+Status CommonOptions::validate_common(int64_t num_train_steps) const {
+  RETURN_IF_ERROR(
+      allowed(learning_rate > 0, kSection, "learning_rate", learning_rate, "use a positive number"));
+  RETURN_IF_ERROR(allowed(weight_decay >= 0, kSection, "weight_decay", weight_decay, "use 0 or more"));
+  if (max_grad_norm)
+    RETURN_IF_ERROR(allowed(*max_grad_norm > 0, kSection, "max_grad_norm", *max_grad_norm,
+                            "use a positive number or null"));
+  RETURN_IF_ERROR(
+      allowed(min_lr_ratio >= 0 && min_lr_ratio <= 1, kSection, "min_lr_ratio", min_lr_ratio, "use 0 to 1"));
+  RETURN_IF_ERROR(allowed(is_length(warmup), kSection, "warmup", warmup,
+                          "use a fraction from 0 to 1 or a whole number of steps"));
+  if (decay)
+    RETURN_IF_ERROR(allowed(is_length(*decay), kSection, "decay", *decay,
+                            "use a fraction from 0 to 1, a whole number of steps, or null"));
+  RETURN_IF_ERROR(check_cycles(*this, num_train_steps));
+  const std::vector<int64_t> bounds = cycle_bounds(*this, num_train_steps);
+  for (size_t i = 0; i + 1 < bounds.size(); ++i) {
+    // The last of cycles of a given length may be cut off.
+    if (cycle_length && i > 0 && i + 2 == bounds.size()) break;
+    const int64_t n = bounds[i + 1] - bounds[i], up = steps_of(i == 0 ? warmup : rewarmup, n),
+                  down = decay ? steps_of(*decay, n) : 0;
+    if (up > n - down)
+      return option_error(
+          i == 0 ? "optimizer.warmup" : "optimizer.rewarmup",
+          fmt::format("{} steps of warm-up and {} of decay do not fit into {}, which is {}", up, down,
+                      bounds.size() == 2 ? "trainer.num_train_steps" : "a cycle", n));
+  }
+  RETURN_IF_ERROR(allowed(skip_window >= 2 && skip_window <= 100000, kSection, "skip_window",
+                          static_cast<double>(skip_window), "use 2 to 100000"));
+  RETURN_IF_ERROR(allowed(skip_sigma > 0, kSection, "skip_sigma", skip_sigma, "use a positive number"));
+  if (ema_beta) RETURN_IF_ERROR(allowed_decay(kSection, "ema_beta", *ema_beta));
+  return check_groups(*this);
 }
 
 int64_t steps_of(double fraction_or_steps, int64_t num_train_steps) {

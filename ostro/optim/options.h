@@ -2,22 +2,37 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <optional>
 #include <string>
 #include <variant>
 #include <vector>
 
-#include "ostro/config/options.h"
+#include "ostro/optim/rule_options.h"
 
 namespace ostro::optim {
 
 enum class LrSchedule { kConstant, kCosine, kLinear, kInvSqrt };
 std::vector<std::string> option_names(LrSchedule);  // constant, cosine, linear, inv_sqrt
 
+// Parameters with values of their own.
+struct GroupOptions {
+  std::vector<std::string> parameters;
+  double lr_multiplier = 1;
+  std::optional<double> weight_decay;
+  std::optional<double> max_grad_norm;
+  std::optional<double> learning_rate;
+  AnyRule optimizer;
+
+  void visit_options(config::OptionTable& table);
+};
+
 // What every optimizer has: the learning rate, weight decay, clipping.
 //
 // Learning rate: `warmup` steps up from 0, then `lr_schedule` over the rest of the run. With `decay` set the
 // rate stays constant until the last `decay` steps and only these follow lr_schedule (warmup-stable-decay).
+// With cycles this happens in each of them, from the second on with `rewarmup` steps up from where the last
+// one ended.
 struct CommonOptions {
   double learning_rate = 6e-4;
   double weight_decay = 0.1;
@@ -27,48 +42,55 @@ struct CommonOptions {
   double warmup = 0.01;         // <= 1: fraction of the run, > 1: steps
   std::optional<double> decay;  // likewise
   double min_lr_ratio = 0.1;
+  std::optional<int64_t> cycles;
+  std::optional<double> cycle_length;  // <= 1: fraction of the run, > 1: steps
+  double rewarmup = 0;                 // <= 1: fraction of the cycle, > 1: steps
+  std::map<std::string, GroupOptions> groups;
+  std::optional<double> ema_beta;
+  bool skip_bad_steps = false;
+  int64_t skip_window = 128;
+  double skip_sigma = 6;
 
   // Checks these values, and that warm-up and decay fit into a run of that many steps.
   Status validate_common(int64_t num_train_steps) const;
 
  protected:
-  void visit_rate(config::OptionTable& table);      // before an optimizer's own options
-  void visit_schedule(config::OptionTable& table);  // behind them
+  void visit_rate(config::OptionTable& table);                     // before an optimizer's own options
+  void visit_schedule(config::OptionTable& table, bool averages);  // behind them
 };
 
-struct AdamOptions : CommonOptions {
-  static constexpr const char* kType = "adam";
-  double beta1 = 0.9;
-  double beta2 = 0.95;
-  double epsilon = 1e-8;
-
-  void visit_options(config::OptionTable& table);
-  Status validate(int64_t num_train_steps) const;
+// A rule with what every optimizer has.
+template <typename Rule>
+struct WithCommon : CommonOptions, Rule {
+  WithCommon() {
+    if constexpr (requires(CommonOptions& c) { Rule::set_defaults(c); }) Rule::set_defaults(*this);
+  }
+  void visit_options(config::OptionTable& table) {
+    visit_rate(table);
+    Rule::visit_options(table);
+    visit_schedule(table, requires { Rule::kAverages; });
+  }
+  Status validate(int64_t num_train_steps) const {
+    RETURN_IF_ERROR(Rule::validate_rule("optimizer"));
+    return validate_common(num_train_steps);
+  }
 };
+using AdamOptions = WithCommon<AdamRule>;
+using LionOptions = WithCommon<LionRule>;
+using SgdOptions = WithCommon<SgdRule>;
+using AdafactorOptions = WithCommon<AdafactorRule>;
+using MuonOptions = WithCommon<MuonRule>;
+using ScheduleFreeOptions = WithCommon<ScheduleFreeRule>;
 
-struct LionOptions : CommonOptions {
-  static constexpr const char* kType = "lion";
-  double beta1 = 0.9;
-  double beta2 = 0.95;
-
-  void visit_options(config::OptionTable& table);
-  Status validate(int64_t num_train_steps) const;
-};
-
-struct SgdOptions : CommonOptions {
-  static constexpr const char* kType = "sgd";
-  double momentum = 0.9;
-  bool nesterov = false;
-
-  void visit_options(config::OptionTable& table);
-  Status validate(int64_t num_train_steps) const;
-};
-
-using OptimizerOptions = std::variant<AdamOptions, LionOptions, SgdOptions>;
+using OptimizerOptions =
+    std::variant<AdamOptions, LionOptions, SgdOptions, AdafactorOptions, MuonOptions, ScheduleFreeOptions>;
 
 inline const CommonOptions& common(const OptimizerOptions& options) {
   return std::visit([](const auto& o) -> const CommonOptions& { return o; }, options);
 }
+
+// The first steps of the cycles of a run, and its length at the end: {0, n} without cycles.
+std::vector<int64_t> cycle_bounds(const CommonOptions& options, int64_t num_train_steps);
 
 // The number of steps that an option means. A value > 1 is a number of steps. A value <= 1 is a fraction of
 // the run, rounded down to whole steps: 0.29 of 100 steps are 29.

@@ -105,6 +105,136 @@ TEST_CASE("SGD with momentum equals the formula, with Nesterov's step and withou
   }
 }
 
+TEST_CASE("schedule-free AdamW equals the formula: y between z and its weighted mean x") {
+  ScheduleFreeOptions o;
+  o.learning_rate = 3e-3;
+  o.warmup = 2;
+  double sum = 0;
+  for (int64_t step = 0; step < 5; ++step) {
+    const double rate = 3e-3 * std::min(1.0, static_cast<double>(step) / 2);
+    sum += rate * rate;
+    CHECK(step_scalars(o, step, 10)[2] == f(sum > 0 ? rate * rate / sum : 1.0));
+  }
+  o.warmup = 0;
+  check_elements(o, [&](float& p, float* kept, float g, const Floats& s, float decay) {
+    float &z = kept[0], &x = kept[1], &v = kept[2];
+    if (s[3] > 0) z = x = p;
+    v = f(o.beta2) * v + f(1 - o.beta2) * (g * g);
+    const float u = g / (std::sqrt(v * s[1]) + f(o.epsilon));
+    z = z - s[0] * with_decay(u, decay, p);
+    x = x + s[2] * (z - x);
+    p = z + f(o.beta1) * (x - z);
+  });
+}
+
+TEST_CASE("cautious AdamW moves the elements whose update has the sign of the gradient, and these further") {
+  AdamOptions o;
+  o.cautious = true, o.weight_decay = 0, o.learning_rate = 1;
+  const Optimizer optimizer(o, {{"model/weight", {DType::f32, {{"layers", 2}, {"a", 4}}}}}, {{}, {"layers"}});
+  DefaultInterpreter use;
+  const std::vector<Axis> axes{{"layers", 2}, {"a", 4}};
+  const auto update = jit([&](const std::vector<Array>& in) {
+    const RuleResults r =
+        optimizer.update(0, in[0], {in[1], in[2]}, in[3], in[4], in[5], {in[6], in[7], in[8]});
+    return std::vector<Array>{r.p};
+  });
+  // The first moment is so large that its sign is the update's; v is 1 afterwards, but for the gradient's
+  // part.
+  const Floats m{1, -1, 1, 1, 1, 1, 1, 1}, g{1e-6f, 1e-6f, 0, -1e-6f, 1e-6f, 1e-6f, 1e-6f, -1e-6f};
+  const Floats one(8, 1.0f);
+  const auto out =
+      update(std::vector<Array>{f32(axes, Floats(8, 0)), f32(axes, m), f32(axes, one), f32(axes, g),
+                                f32({}, {1}), f32({}, {1}), f32({}, {1}), f32({}, {1}), f32({}, {1})});
+  const auto p = values<float>(out[0]);
+  for (const size_t i : {1, 2, 3, 7}) CHECK(p[i] == 0.0f);
+  CHECK(std::abs(p[0] / p[4] - 3.0) < 1e-5);  // one of four in the first layer, three in the second
+}
+
+TEST_CASE("groups: rates, decay and clipping of their own; globs that match nothing or twice are refused") {
+  SgdOptions o;
+  o.momentum = 0, o.learning_rate = 1, o.weight_decay = 0.5;
+  o.groups["slow"] = {{"*/a"}, 0.25, 0.0, {}};
+  o.groups["clipped"] = {{"*/b", "*/c"}, 1, {}, 2.0};
+  const Shape shape{DType::f32, {{"x", 1}}};
+  const std::vector<std::string> paths{"model/a", "model/b", "model/c", "model/d"};
+  std::vector<Parameter> parameters;
+  for (const std::string& path : paths) parameters.push_back({path, shape, {}});
+  const Optimizer optimizer(o, parameters);
+  REQUIRE(optimizer.clip_sets().size() == 2);
+  CHECK(optimizer.clip_sets()[0].name == "clipped");
+  CHECK(optimizer.clip_sets()[0].parameters == std::vector<size_t>{1, 2});
+  CHECK(optimizer.clip_sets()[1].name == "others");
+  CHECK(optimizer.clip_sets()[1].parameters == std::vector<size_t>{0, 3});
+  DefaultInterpreter use;
+  const auto after = [&](size_t k) {
+    const auto one = [](float x) { return f32({{"x", 1}}, {x}); };
+    const RuleResults r =
+        optimizer.update(k, one(1), {one(0)}, one(0.5f), f32({}, {1}), f32({}, {1}), {f32({}, {1})});
+    return values<float>(r.p)[0];
+  };
+  CHECK(after(0) == 1 - 0.25f * 0.5f);   // no decay, a quarter of the rate
+  CHECK(after(1) == 1 - (0.5f + 0.5f));  // the optimizer's decay
+  CHECK(check_groups(o, paths).ok());
+  o.groups["slow"].parameters = {"*/e"};
+  CHECK(check_groups(o, paths).error().message().find(
+            "optimizer.groups.slow.parameters: \"*/e\" matches no trained parameter") == 0);
+  o.groups["slow"].parameters = {"*/b"};
+  CHECK(check_groups(o, paths).error().message().find("model/b is in the groups clipped and slow") !=
+        std::string::npos);
+}
+
+TEST_CASE("a group with a rule and a rate of its own is updated by them, and keeps that rule's arrays") {
+  AdamOptions o;
+  o.learning_rate = 0.5, o.weight_decay = 0, o.warmup = 0, o.skip_bad_steps = true, o.ema_beta = 0.5;
+  LionRule lion;
+  lion.beta1 = 0;
+  o.groups["signs"] = {{"*/b"}, 2, {}, {}, 0.125, lion};
+  const Shape shape{DType::f32, {{"x", 1}}};
+  const Optimizer optimizer(o, {{"model/a", shape, {}}, {"model/b", shape, {}}});
+  CHECK(optimizer.scalars() == std::vector<std::string>{"lr", "k1", "k2", "started", "loss_limit"});
+  CHECK(optimizer.indices_of(0).size() == 3);
+  CHECK(optimizer.indices_of(1).size() == 2);
+  const std::vector<float> s = step_scalars(o, 0, 10);
+  CHECK(s.size() == 5);
+  DefaultInterpreter use;
+  const auto one = [](float x) { return f32({{"x", 1}}, {x}); };
+  std::vector<Array> scalars;
+  for (const float x : s) scalars.push_back(f32({}, {x}));
+  const auto after = [&](size_t k, const std::vector<Array>& kept) {
+    return optimizer.update(k, one(1), kept, one(3), f32({}, {1}), f32({}, {1}), scalars);
+  };
+  CHECK(values<float>(after(1, {one(0), one(0)}).p)[0] == 1 - 2 * 0.125f);
+  CHECK(std::abs(values<float>(after(0, {one(0), one(0), one(0)}).p)[0] - 0.5f) < 1e-6f);
+  CHECK(values<float>(after(1, {one(0), one(0)}).state[1])[0] == 0.5f * (1 + 0.75f));
+
+  o.groups["signs"].optimizer = ScheduleFreeRule();
+  CHECK(o.validate(10).error().message().find(
+            "optimizer.groups.signs.optimizer: schedule_free keeps a mean") == 0);
+  lion.beta2 = 1;
+  o.groups["signs"].optimizer = lion;
+  CHECK(o.validate(10).error().message().find("optimizer.groups.signs.optimizer.beta2: 1 is not allowed") ==
+        0);
+}
+
+TEST_CASE("a mean of the weights begins with the first weights") {
+  SgdOptions o;
+  o.momentum = 0, o.learning_rate = 1, o.weight_decay = 0, o.ema_beta = 0.75;
+  const Optimizer optimizer(o, {{"model/a", {DType::f32, {{"x", 1}}}, {}}});
+  REQUIRE(optimizer.state().size() == 2);
+  CHECK(optimizer.state()[1].name == kAverage);
+  DefaultInterpreter use;
+  const auto one = [](float x) { return f32({{"x", 1}}, {x}); };
+  const auto average = [&](float p, float kept, int64_t step) {
+    const std::vector<float> s = step_scalars(o, step, 10);
+    const RuleResults r = optimizer.update(0, one(p), {one(0), one(kept)}, one(1), f32({}, {1}), f32({}, {1}),
+                                           {f32({}, {s[0]}), f32({}, {s[1]})});
+    return values<float>(r.state[1])[0];
+  };
+  const float rate = step_scalars(o, 3, 10)[0];
+  CHECK(average(4, 0, 0) == 4 * 0.75f + 3 * 0.25f);
+  CHECK(average(4, 8, 3) == 8 * 0.75f + (4 - rate) * 0.25f);
+}
+
 TEST_CASE("which parameters decay") {
   AdamOptions o;
   CHECK(decays(o, "model/layers/attention/qkv/weight"));

@@ -2,17 +2,24 @@
 
 #include <algorithm>
 #include <cmath>
+#include <vector>
 
 #include "ostro/numerics/functions.h"
 
 namespace ostro::optim {
 
-double learning_rate(const CommonOptions& o, int64_t step, int64_t num_train_steps) {
-  const int64_t warmup = steps_of(o.warmup, num_train_steps);
-  const int64_t decay = o.decay ? steps_of(*o.decay, num_train_steps) : num_train_steps - warmup;
+namespace {
+
+// The rate of step `step` of a cycle of n steps that begins with `warmup` steps up from `from`.
+double rate_in_cycle(const CommonOptions& o, int64_t step, int64_t n, int64_t warmup, double from) {
+  const int64_t decay = o.decay ? std::min(steps_of(*o.decay, n), n - warmup) : n - warmup;
   const double peak = o.learning_rate, floor = o.learning_rate * o.min_lr_ratio;
-  if (step < warmup) return peak * static_cast<double>(step) / static_cast<double>(warmup);
-  const int64_t start = num_train_steps - decay;
+  if (step < warmup) {
+    const double share = static_cast<double>(step) / static_cast<double>(warmup);
+    return from == 0 ? peak * static_cast<double>(step) / static_cast<double>(warmup)
+                     : from + (peak - from) * share;
+  }
+  const int64_t start = n - decay;
   if (step < start || decay <= 0) return peak;
   const auto t = static_cast<double>(step - start);
   const double fraction = std::min(1.0, t / static_cast<double>(decay));
@@ -31,6 +38,20 @@ double learning_rate(const CommonOptions& o, int64_t step, int64_t num_train_ste
     }
   }
   return peak;
+}
+
+}  // namespace
+
+double learning_rate(const CommonOptions& o, int64_t step, int64_t num_train_steps) {
+  const std::vector<int64_t> bounds = cycle_bounds(o, num_train_steps);
+  double from = 0;
+  for (size_t i = 0;; ++i) {
+    const int64_t n = bounds[i + 1] - bounds[i];
+    const int64_t warmup = std::min(steps_of(i == 0 ? o.warmup : o.rewarmup, n), n);
+    if (step < bounds[i + 1] || i + 2 == bounds.size())
+      return rate_in_cycle(o, step - bounds[i], n, warmup, from);
+    from = rate_in_cycle(o, n - 1, n, warmup, from);
+  }
 }
 
 }  // namespace ostro::optim

@@ -7,7 +7,8 @@
 
 namespace ostro::optim {
 
-// The rate of step `step` (0-based, < num_train_steps). While step < warmup it is step / warmup of the peak.
+// The rate of step `step` (0-based, < num_train_steps). In a cycle (a run without cycles is one): while step
+// < warmup it is step / warmup of the peak, in a later cycle it rises from the last rate of the one before.
 // Then the schedule runs over the rest of the run. With `decay` set, the rate stays at the peak until the
 // last `decay` steps, and the schedule runs over these. After warm-up it is never below min_lr_ratio of the
 // peak.

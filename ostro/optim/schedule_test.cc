@@ -97,6 +97,41 @@ TEST_CASE("monotone and within bounds over a whole run") {
     }
 }
 
+TEST_CASE("cycles repeat warm-up, constant rate and decay; a later one rises from where the last one ended") {
+  AdamOptions o = options(LrSchedule::kLinear, 4.0, 5.0);
+  o.cycles = 2;
+  o.rewarmup = 2;
+  CHECK(cycle_bounds(o, 41) == std::vector<int64_t>{0, 20, 41});
+  for (int64_t step = 0; step < 20; ++step) {  // the first cycle is a run of its own
+    AdamOptions one = o;
+    one.cycles.reset();
+    CHECK(learning_rate(o, step, 41) == learning_rate(one, step, 20));
+  }
+  const double last = learning_rate(o, 19, 41);
+  CHECK(last == 1 - 0.875 * 0.8);
+  CHECK(learning_rate(o, 20, 41) == last);
+  CHECK(learning_rate(o, 21, 41) == last + (1 - last) * 0.5);
+  CHECK(learning_rate(o, 22, 41) == 1.0);
+  CHECK(learning_rate(o, 36, 41) == 1.0);
+  CHECK(learning_rate(o, 40, 41) == 1 - 0.875 * 0.8);
+  o.cycles.reset();
+  o.cycle_length = 16;
+  CHECK(cycle_bounds(o, 40) == std::vector<int64_t>{0, 16, 32, 40});
+  o.cycle_length = 0.25;
+  o.rewarmup = 0;
+  CHECK(cycle_bounds(o, 40) == std::vector<int64_t>{0, 10, 20, 30, 40});
+  CHECK(learning_rate(o, 10, 40) == 1.0);
+  CHECK(o.validate(40).ok());
+  o.cycles = 2;
+  CHECK(o.validate(40).error().message().find("optimizer.cycles: is 2, and optimizer.cycle_length is 0.25") ==
+        0);
+  o.cycle_length.reset();
+  o.cycles = 10;
+  CHECK(o.validate(40).error().message().find(
+            "optimizer.warmup: 4 steps of warm-up and 5 of decay do not fit into "
+            "a cycle, which is 4") == 0);
+}
+
 TEST_CASE("options that make no sense are refused by key") {
   const auto message = [](const AdamOptions& o) {
     const Status s = o.validate(100);

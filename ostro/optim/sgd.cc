@@ -7,7 +7,7 @@ namespace {
 
 class Sgd final : public UpdateRule {
  public:
-  explicit Sgd(const SgdOptions& options) : o_(options) {}
+  explicit Sgd(const SgdRule& options) : o_(options) {}
 
   std::vector<StateArray> state(const Parameter& p) const override { return {{"momentum", p.shape}}; }
 
@@ -18,24 +18,22 @@ class Sgd final : public UpdateRule {
   }
 
  private:
-  SgdOptions o_;
+  SgdRule o_;
 };
 
 }  // namespace
 
-std::unique_ptr<UpdateRule> make_sgd(const SgdOptions& options) { return std::make_unique<Sgd>(options); }
+std::unique_ptr<UpdateRule> make_sgd(const SgdRule& options) { return std::make_unique<Sgd>(options); }
 
-void SgdOptions::visit_options(config::OptionTable& t) {
+void SgdRule::visit_options(config::OptionTable& t) {
   using config::Effect;
-  visit_rate(t);
   t.add(&momentum, "momentum", Effect::kBits, "", "decay of the sum of gradients").other("0.8");
   t.add(&nesterov, "nesterov", Effect::kBits, "", "step along the gradient plus the decayed sum (Nesterov)");
-  visit_schedule(t);
 }
 
-Status SgdOptions::validate(int64_t num_train_steps) const {
-  RETURN_IF_ERROR(allowed_decay("momentum", momentum));
-  return validate_common(num_train_steps);
+Status SgdRule::validate_rule(const std::string& section) const {
+  RETURN_IF_ERROR(allowed_decay(section, "momentum", momentum));
+  return {};
 }
 
 }  // namespace ostro::optim

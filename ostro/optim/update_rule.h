@@ -8,7 +8,8 @@
 #include <utility>
 #include <vector>
 
-#include "ostro/nn/linear.h"
+#include "ostro/nn/matrix.h"
+#include "ostro/optim/norm.h"
 #include "ostro/optim/options.h"
 #include "ostro/trace/ops.h"
 
@@ -18,6 +19,7 @@ namespace ostro::optim {
 struct Parameter {
   std::string path;  // "model/layers/attention/qkv/weight"
   Shape shape;
+  nn::Matrix matrix;
 };
 
 // An array kept for a parameter. All are zeros before the first step.
@@ -29,6 +31,9 @@ struct StateArray {
 // Computed by the host in f64, given to the program as f32.
 using Scalar = std::pair<std::string, float>;
 
+// The array of a parameter whose values are used in its place for evaluation and export, if there is one.
+inline constexpr const char* kAverage = "average";
+
 // A constant of the f32 arithmetic, computed in f64 and rounded once.
 inline float rounded(double value) { return static_cast<float>(value); }
 
@@ -38,6 +43,7 @@ struct RuleInputs {
   std::vector<Array> scalars;  // as UpdateRule::scalars says
   Array lr;
   double weight_decay = 0;  // 0: it does not decay
+  const Boxes* boxes;       // for sums over axes that workers may share
 };
 
 struct RuleResults {
@@ -50,18 +56,24 @@ class UpdateRule {
   virtual ~UpdateRule() = default;
   virtual std::vector<StateArray> state(const Parameter&) const = 0;
   // Of step `step` (0 is the first), beside the learning rate. The names are those of every step.
-  virtual std::vector<Scalar> scalars(int64_t /*step*/) const { return {}; }
+  virtual std::vector<Scalar> scalars(int64_t /*step*/, int64_t /*num_train_steps*/) const { return {}; }
   // Its sums over axes must have the same bits on any mesh (docs/optimizers.md): an axis that workers may
   // share is summed over by box_sumsq and tree_sum, or renamed first, which makes it whole.
   virtual RuleResults update(const Parameter& parameter, const RuleInputs& in) const = 0;
 };
 
-std::unique_ptr<UpdateRule> make_rule(const OptimizerOptions& options);
-std::unique_ptr<UpdateRule> make_adamw(const AdamOptions& options);
-std::unique_ptr<UpdateRule> make_lion(const LionOptions& options);
-std::unique_ptr<UpdateRule> make_sgd(const SgdOptions& options);
+std::unique_ptr<UpdateRule> make_adamw(const AdamRule& options);
+std::unique_ptr<UpdateRule> make_lion(const LionRule& options);
+std::unique_ptr<UpdateRule> make_sgd(const SgdRule& options);
+std::unique_ptr<UpdateRule> make_adafactor(const AdafactorRule& options);
+// `learning_rate`: the highest one of the parameters that it is for.
+std::unique_ptr<UpdateRule> make_muon(const MuonRule& options, double learning_rate);
+std::unique_ptr<UpdateRule> make_schedule_free(const ScheduleFreeRule& options, const CommonOptions& common);
 
 // p - lr * (u + wd * p): decoupled decay.
 Array descend(const RuleInputs& in, const Array& u);
+// u where it has the sign of the gradient, else 0, divided by the share of such elements (1/1000 at least),
+// which is counted for every layer (Liang et al., Cautious Optimizers, 2024).
+Array cautious(const Parameter& parameter, const RuleInputs& in, const Array& u);
 
 }  // namespace ostro::optim

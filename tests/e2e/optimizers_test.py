@@ -6,9 +6,12 @@ of which a worker is killed in the middle of an update.
 The optimizers are a sample that OSTRO_TEST_SEED draws; OSTRO_TEST_SIZE=full runs all of them."""
 
 import argparse
+import array
+import json
 import os
 import pathlib
 import random
+import re
 import subprocess
 import sys
 import tempfile
@@ -21,15 +24,24 @@ from workers_test import MESHES, Place, check, steps_of, wait_for  # noqa: E402
 OPTIMIZERS = {
     "lion": "type=lion learning_rate=0.001",
     "sgd": "type=sgd learning_rate=0.1",
+    "schedule-free": "type=schedule_free learning_rate=0.003",
+    "adam cautious ema": "type=adam cautious=true ema_beta=0.9 cycles=2 rewarmup=1",
+    "adam skips": "type=adam skip_bad_steps=true skip_window=4 skip_sigma=0.01",
+    "adam groups": "type=adam groups={mlp: {parameters: [\"*mlp*\"], lr_multiplier: 0.5, max_grad_norm: 0.2}}",
+    "rules of groups": "type=lion learning_rate=0.001 groups={layers: {parameters: [\"*/attention/*\"], learning_rate: "
+                       "0.02, optimizer: {type: muon}}, mlp: {parameters: [\"*/mlp/*\"], optimizer: {type: sgd}}}",
+    "adafactor": "type=adafactor learning_rate=0.05 min_dim_size_to_factor=16",
+    "muon": "type=muon learning_rate=0.02 adam_lr=0.003",
+    "muon bf16": "type=muon learning_rate=0.02 newton_schulz_dtype=bf16",
     "sgd nesterov": "type=sgd learning_rate=0.1 nesterov=true",
 }
 # Whose workers need each other in the update: there is one phase more in which one can be killed, when the new cells
 # are made and the others do not know.
-JOINT = set()
+JOINT = {"adam-cautious-ema", "rules-of-groups", "adafactor", "muon", "muon-bf16"}
 
 
 def words_of(text):
-    pairs = [one.split("=", 1) for one in text.split(" ")]
+    pairs = [one.split("=", 1) for one in re.split(r" (?=\w+=)", text)]
     return [word for key, value in pairs for word in ("--optimizer." + key, value)]
 
 
@@ -49,6 +61,61 @@ def check_processes(place, name, options, rng, expected):
         chain = place.launch(run, workers, options + MESHES[mesh][1], {"OSTRO_THREADS": "1"})
         check(chain == expected, f"{name}: another chain on {workers} processes, {mesh}")
         print(f"{name}: the same chain on {workers} processes, {mesh}")
+
+
+def tensors_of(path):
+    """name -> the values of an f32 tensor."""
+    data = path.read_bytes()
+    size = int.from_bytes(data[:8], "little")
+    out = {}
+    for name, one in json.loads(data[8:8 + size]).items():
+        if name != "__metadata__":
+            begin, end = one["data_offsets"]
+            out[name] = array.array("f", data[8 + size + begin:8 + size + end])
+    return out
+
+
+def check_means(place, rng):
+    """ema_beta changes no weight, and the means are what export writes, eval reads and another run begins with."""
+    (place.top / "held_out.txt").write_text(" ".join(f"w{rng.randrange(60):x}" for _ in range(2500)))
+    steps, beta = 3, 0.75  # exact in f32
+    options = ["--data.validation_urls", f'["{place.top}/held_out.txt"]', "--trainer.steps_per_eval", str(steps),
+               "--trainer.num_train_steps", str(steps), "--trainer.checkpointer.keep", "[{every: 1}]",
+               "--data.cache_dir", str(place.top / "held_out_cache")]
+
+    def exported(run, step):
+        out = place.top / "exported" / f"{run}-{step}"
+        place.run(["export", "--checkpoint", str(place.top / "runs" / run / "checkpoints" / f"step-{step:08d}"), "--to",
+                   "hf", "--out", str(out)])
+        return tensors_of(out / "model.safetensors")
+
+    place.train("plain", options)
+    place.train("means", [*options, "--optimizer.ema_beta", str(beta)])
+    mean = exported("means", 1)
+    for step in range(2, steps + 1):
+        for name, values in exported("plain", step).items():  # each operator rounds once
+            old = array.array("f", [beta * x for x in mean[name]])
+            new = array.array("f", [(1 - beta) * x for x in values])
+            mean[name] = array.array("f", [a + b for a, b in zip(old, new)])
+    check(exported("means", steps) == mean, "export does not write the means of the weights")
+    check(exported("plain", steps) != mean, "the means are the weights")
+
+    def held_out(run):
+        rows = [json.loads(line) for line in (place.top / "runs" / run / "metrics.jsonl").read_text().splitlines()]
+        return [row["eval/loss"] for row in rows if "eval/loss" in row][-1]
+
+    def evaluated(run, more=()):
+        words = ["eval", "--checkpoint", str(place.top / "runs" / run), "--json", "--config", str(place.top / "c.yaml"),
+                 *options[:2], *options[-2:], *more]
+        return json.loads(place.run(words).stdout)["loss"]
+
+    for run in ("plain", "means"):
+        check(evaluated(run) == held_out(run), f"{run}: eval {evaluated(run)}, the run itself {held_out(run)}")
+    check(held_out("plain") != held_out("means"), "means and weights have one loss")
+    begun = ["--trainer.initialize_from", str(place.top / "runs" / "means"), "--optimizer.learning_rate", "1e-30"]
+    place.train("after", [*options, *begun])
+    check(exported("after", 1) == mean, "another run does not begin with the means")
+    print("export, eval and initialize_from take the means of the weights")
 
 
 def check_killed(place, name, options, rng):
@@ -89,6 +156,7 @@ def main():
     chains = set()
     with tempfile.TemporaryDirectory(prefix="ostro-optimizers-") as top:
         place = Place(os.path.abspath(args.ostro), pathlib.Path(top))
+        check_means(place, rng)
         for name in names:
             options, run = words_of(OPTIMIZERS[name]), name.replace(" ", "-")
             expected = place.train(run, options)

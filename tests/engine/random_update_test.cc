@@ -41,6 +41,7 @@ optim::OptimizerOptions optimizer_number(size_t i) {
   [&]<typename... Ts>(std::variant<Ts...>*) {
     (all.emplace_back(Ts{}), ...);
   }(static_cast<optim::OptimizerOptions*>(nullptr));
+  std::get<optim::AdamOptions>(all[0]).cautious = true;
   return all[i % all.size()];
 }
 
@@ -48,15 +49,23 @@ optim::OptimizerOptions optimizer_number(size_t i) {
 RandomUpdate random_update(Rng& rng, optim::OptimizerOptions options, uint64_t seed, size_t n,
                            int64_t elements, bool refused) {
   std::vector<optim::Parameter> parameters;
-  for (size_t i = 0; i < n; ++i)
-    parameters.push_back(
-        {"model/" + std::to_string(i) + (i % 2 == 0 ? "/weight" : "/norm"), random_parameter(rng, elements)});
+  for (size_t i = 0; i < n; ++i) {
+    const Shape shape = random_parameter(rng, elements);
+    nn::Matrix matrix;  // of the first axis to the others, at times several maps in one
+    if (shape.axes.size() > 1 && rng.chance(0.7)) {
+      matrix.in = {shape.axes[0].name};
+      const Axis& last = shape.axes.back();
+      if (rng.chance(0.4) && last.size > 2) matrix.fused = {last.name, {{"q", last.size - 2}, {"k"}, {"v"}}};
+    }
+    parameters.push_back({"model/" + std::to_string(i) + (i % 2 == 0 ? "/weight" : "/norm"), shape, matrix});
+  }
   std::optional<double> max_norm;
   if (rng.chance(0.5)) max_norm = 1.0;
   std::visit([&](auto& o) { o.weight_decay = rng.chance(0.3) ? 0 : 0.1; }, options);
-  const optim::Optimizer optimizer(options, parameters);
-  const size_t m = optimizer.state().size();
+  if (auto* o = std::get_if<optim::AdafactorOptions>(&options)) o->min_dim_size_to_factor = 2;
   const optim::Boxes boxes{{{"embed", rng.between(1, 5)}, {"mlp", rng.between(1, 5)}}, {"layer"}};
+  const optim::Optimizer optimizer(options, parameters, boxes);
+  const size_t m = optimizer.state().size();
   std::vector<Shape> shapes;
   for (const auto& p : parameters) shapes.push_back(p.shape);
   for (const auto& kept : optimizer.state()) shapes.push_back(kept.shape);

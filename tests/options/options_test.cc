@@ -71,6 +71,30 @@ const std::map<std::string, config::Override> kInsideComponents = {
 };
 
 // Options of a component's rows: the format before and after.
+// Options of a group of parameters: what the group becomes.
+config::Override group(const std::string& more) {
+  return {"optimizer.groups", "{mlp: {parameters: [\"*/mlp/*\", \"*embedding*\"]" + more +
+                                  "}, norms: {parameters: [\"*norm*\"]}}"};
+}
+const std::map<std::string, config::Override> kInsideGroups = {
+    {"parameters",
+     {"optimizer.groups", "{mlp: {parameters: [\"*/mlp/down/*\"]}, norms: {parameters: [\"*norm*\"]}}"}},
+    {"lr_multiplier", group(", lr_multiplier: 0.5")},
+    {"weight_decay", group(", weight_decay: 0.5")},
+    {"max_grad_norm", group(", max_grad_norm: 0.1")},
+    {"learning_rate", group(", learning_rate: 0.01")},
+    {"optimizer.type", group(", optimizer: {type: lion}")},
+};
+
+// Another value of "optimizer.beta1" of a type.
+std::string other_value_of(const std::string& path, const std::string& type) {
+  for (const config::OptionInfo& option : config::list_options(TrainConfig()))
+    if (option.path == path && (option.selects.empty() || option.selects.back().second == type))
+      return option.other_value;
+  FAIL("no option ", path, " of ", type);
+  return "";
+}
+
 const char* const kTemplate =
     "chat_template: '{% for m in messages %}{% if m.role == \"assistant\" %}{% generation %}{{ m.content }}"
     "{% endgeneration %}{% else %}{{ m.content }}: {% endif %}{% endfor %}'";
@@ -344,7 +368,23 @@ TEST_CASE("every option changes what its declaration says, and nothing else") {
     // Not every family has heads of both kinds.
     if (!family.empty() && !models::family_of(family).shows("num_kv_heads"))
       std::erase_if(base, [](const config::Override& o) { return o.path == "model.num_kv_heads"; });
-    if (const std::string prefix = "data.components.<name>."; option.path.starts_with(prefix)) {
+    if (const std::string prefix = "optimizer.groups.<name>."; option.path.starts_with(prefix)) {
+      const std::string inside = option.path.substr(prefix.size());
+      // Which parameters are in a group shows only if the group differs from the rest.
+      base.push_back(group(inside == "parameters" ? ", lr_multiplier: 0.5" : ""));
+      if (const auto found = kInsideGroups.find(inside); found != kInsideGroups.end()) {
+        change = found->second;
+      } else {  // of a rule: the other value is that of the same rule outside of a group
+        const std::string type = option.selects.back().second;
+        const std::string other = other_value_of(inside, type);
+        base.back() = group(fmt::format(", optimizer: {{type: {}}}", type));
+        change = group(fmt::format(", optimizer: {{type: {}, {}: {}}}", type,
+                                   inside.substr(inside.rfind('.') + 1), other));
+      }
+      if (inside == "parameters")
+        change.value =
+            "{mlp: {parameters: [\"*/mlp/down/*\"], lr_multiplier: 0.5}, norms: {parameters: [\"*norm*\"]}}";
+    } else if (const std::string prefix = "data.components.<name>."; option.path.starts_with(prefix)) {
       base.insert(base.end(), kComponents.begin(), kComponents.end());
       const std::string inside = option.path.substr(prefix.size());
       if (const auto found = kInsideComponents.find(inside); found != kInsideComponents.end()) {

@@ -28,6 +28,7 @@ std::span<const Command> commands() {
       {"sample", "continue a text with a trained model", sample_command},
       {"grad", "gradients of one step's batch, for comparison with other frameworks", grad_command},
       {"export", "write a model as a Hugging Face directory", export_command},
+      {"check", "say which files of a Grok-1 checkpoint are whole", check_command},
       {"program", "print the programs of a training step", program_command},
       {"data", "build the token store; show the batch of a step", data_command},
       {"selftest", "train two tiny models and compare the hash with the one of every machine",

@@ -39,6 +39,7 @@ int score_command(Args args);
 int sample_command(Args args);
 int grad_command(Args args);
 int export_command(Args args);
+int check_command(Args args);
 int program_command(Args args);
 int data_command(Args args);
 int selftest_command(Args args);

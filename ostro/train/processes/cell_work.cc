@@ -34,7 +34,11 @@ Result<std::vector<BatchLoss>> CellWork::evaluate(runtime::Collectives& group, c
   if (!evaluator_) {
     ASSIGN_OR_RETURN(evaluator_, CellEvaluator::create(plan_, program, group.rank()));
   }
-  return evaluator_->evaluate(group, worker_.own().params, text);
+  const Cells& own = worker_.own();
+  std::vector<runtime::Buffer> weights;
+  for (const size_t k : evaluated_arrays(plan_.arrays))
+    weights.push_back(k < plan_.n ? own.params[k] : own.kept[k - plan_.n]);
+  return evaluator_->evaluate(group, weights, text);
 }
 
 }  // namespace ostro::train

@@ -41,7 +41,10 @@ Recovery plan_recovery(const std::vector<Brought>& brought) {
     if (b.epoch != out.epoch) continue;
     if (b.step == out.step) {
       out.brings[i] = true;
-      out.measured = {static_cast<float>(b.loss), b.gradient_norm, b.ok != 0};
+      out.measured = {static_cast<float>(b.loss),
+                      b.gradient_norm,
+                      b.ok != 0,
+                      {b.group_norms.begin(), b.group_norms.begin() + b.groups}};
     } else if (b.step == out.step - 1 && b.can_finish != 0) {
       out.brings[i] = out.behind[i] = true;
     }

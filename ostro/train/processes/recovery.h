@@ -1,10 +1,12 @@
 // What is left of a training state when workers come together in a new epoch, and who brings what.
 #pragma once
 
+#include <array>
 #include <optional>
 #include <string>
 #include <vector>
 
+#include "ostro/optim/option_checks.h"
 #include "ostro/train/workers/state_layout.h"
 #include "ostro/train/workers/worker.h"
 
@@ -20,6 +22,8 @@ struct Brought {
   int64_t can_finish = 0;              // 1: it can finish the next step when it gets what was measured
   int64_t ok = 0;                      // of the last step
   double loss = 0, gradient_norm = 0;  // of the last step
+  int64_t groups = 0;                  // that have norms of their own
+  std::array<double, optim::kMostClipSets> group_norms{};
 };
 
 struct Recovery {

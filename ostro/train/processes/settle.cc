@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <numeric>
 #include <optional>
 #include <tuple>
@@ -27,6 +28,8 @@ Brought brought_by(const LiveState& live) {
   b.can_finish = w.can_finish() ? 1 : 0;
   const Measured m = w.last_measured();
   b.ok = m.ok ? 1 : 0, b.loss = static_cast<double>(m.loss), b.gradient_norm = m.gradient_norm;
+  b.groups = static_cast<int64_t>(m.group_norms.size());
+  std::copy(m.group_norms.begin(), m.group_norms.end(), b.group_norms.begin());
   return b;
 }
 

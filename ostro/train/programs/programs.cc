@@ -130,14 +130,24 @@ ir::Program update_program(const TrainConfig& config, const models::ModelFunctio
     const optim::GlobalNorm norm =
         optim::global_norm(g, inv, optim::common(config.optimizer).max_grad_norm, boxes);
     const Array ok = is_finite(loss) & is_finite(norm.norm);
+    Arrays clips(n, norm.clip), group_norms;
+    for (const auto& set : optimizer.clip_sets()) {
+      Arrays its;
+      for (const size_t k : set.parameters) its.push_back(g[k]);
+      const optim::GlobalNorm its_norm = optim::global_norm(its, inv, set.max_norm, boxes);
+      group_norms.push_back(its_norm.norm);
+      for (const size_t k : set.parameters) clips[k] = its_norm.clip;
+    }
+    const Array skipped = optimizer.skips(loss, scalars);
+    const Array renews = skipped.valid() ? ok & logical_not(skipped) : ok;
     Arrays new_p, new_state(m), prints;
     for (size_t k = 0; k < trained; ++k) {
       const std::vector<size_t>& at = optimizer.indices_of(k);
       Arrays its_state;
       for (const size_t i : at) its_state.push_back(state[i]);
-      const optim::RuleResults r = optimizer.update(k, params[k], its_state, g[k], inv, norm.clip, scalars);
-      new_p.push_back(select(ok, r.p, params[k]));
-      for (size_t i = 0; i < at.size(); ++i) new_state[at[i]] = select(ok, r.state[i], state[at[i]]);
+      const optim::RuleResults r = optimizer.update(k, params[k], its_state, g[k], inv, clips[k], scalars);
+      new_p.push_back(select(renews, r.p, params[k]));
+      for (size_t i = 0; i < at.size(); ++i) new_state[at[i]] = select(renews, r.state[i], state[at[i]]);
       prints.push_back(fingerprint(new_p.back()));
     }
     for (size_t k = trained; k < n; ++k) {
@@ -147,6 +157,7 @@ ir::Program update_program(const TrainConfig& config, const models::ModelFunctio
     Arrays out = new_p;
     out.insert(out.end(), new_state.begin(), new_state.end());
     out.insert(out.end(), {loss, norm.norm, ok});
+    out.insert(out.end(), group_norms.begin(), group_norms.end());
     out.insert(out.end(), prints.begin(), prints.end());
     return out;
   });
@@ -159,6 +170,7 @@ ir::Program update_program(const TrainConfig& config, const models::ModelFunctio
   append(p.param_names, {"loss_sum", "weight"});
   append(p.param_names, optimizer.scalars());
   append(p.result_names, {"loss", "gradient_norm", "ok"});
+  for (const auto& set : optimizer.clip_sets()) p.result_names.push_back("gradient_norm/" + set.name);
   append(p.result_names, with_prefix("fingerprint/", model.paths));
   return p;
 }
@@ -168,6 +180,7 @@ ir::Program update_program(const TrainConfig& config, const models::ModelFunctio
 Result<CanonicalPrograms> make_programs(const TrainConfig& config, const models::ModelFunctions& model) {
   RETURN_IF_ERROR(check_path_keys(model.paths));
   RETURN_IF_ERROR(check_run_model(config, model));
+  RETURN_IF_ERROR(optim::check_groups(optim::common(config.optimizer), trained_paths(model)));
   try {
     CanonicalPrograms out;
     out.init = trace_program("init", {Shape{DType::u32, {{"word", 2}}}},
@@ -243,8 +256,9 @@ numerics::LeafTable leaf_table(const TrainConfig& config) {
 
 optim::Optimizer optimizer_of(const TrainConfig& config, const models::ModelFunctions& model) {
   std::vector<optim::Parameter> parameters;
-  for (size_t k = 0; k < model.trained(); ++k) parameters.push_back({model.paths[k], model.shapes[k]});
-  return optim::Optimizer(config.optimizer, std::move(parameters));
+  for (size_t k = 0; k < model.trained(); ++k)
+    parameters.push_back({model.paths[k], model.shapes[k], model.matrix_of[k]});
+  return optim::Optimizer(config.optimizer, std::move(parameters), cell_boxes(config));
 }
 
 optim::Boxes cell_boxes(const TrainConfig& config) {

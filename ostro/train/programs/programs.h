@@ -30,7 +30,8 @@ struct CanonicalPrograms {
   //
   // Inputs: parameters, the optimizer's arrays (optim::Optimizer::state), gradients (summed over all leaves),
   // loss sum, weight, the optimizer's scalars. Results: parameters, the optimizer's arrays, loss f32,
-  // gradient norm f64, ok bool, n fingerprints of the new parameters.
+  // gradient norm f64, ok bool, the norm f64 of each set of parameters that is clipped by itself
+  // (optim::Optimizer::clip_sets), n fingerprints of the new parameters.
   ir::Program update;
 };
 

@@ -96,7 +96,11 @@ Status take_parameters(io::FileSystem& fs, const TrainConfig& config, const Stat
   }
   size_t drawn = 0;
   for (size_t k = 0; k < arrays.n; ++k) {
-    const int64_t at = source.find(arrays.paths[k]);
+    int64_t at = source.find(arrays.paths[k]);
+    // The model of a run that keeps means of its weights is made of these.
+    if (const int64_t mean = source.find(kept_path(optim::kAverage, arrays.paths[k]));
+        mean >= 0 && source.manifest().info.step > 0)
+      at = mean;
     if (at < 0 && nn::is_adapter(arrays.paths[k])) {
       ++drawn;
       continue;

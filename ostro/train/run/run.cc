@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <chrono>
 #include <thread>
 
@@ -423,8 +424,15 @@ Status Run::evaluate(const Watcher& watcher) {
     ASSIGN_OR_RETURN(const auto losses, spread->evaluate(*held_out_, held_out_program(config_, vocab_)));
     held_out = held_out_->loss(losses);
   } else {
-    RETURN_IF_ERROR(runner_->collect(state_, StepRunner::Collect::kParameters));
-    ASSIGN_OR_RETURN(held_out, evaluator_->evaluate(state_.params));
+    const StateArrays arrays = state_arrays(programs_);
+    const std::vector<size_t> used = evaluated_arrays(arrays);
+    const bool means = std::any_of(used.begin(), used.end(), [&](size_t k) { return k >= arrays.n; });
+    RETURN_IF_ERROR(
+        runner_->collect(state_, means ? StepRunner::Collect::kAll : StepRunner::Collect::kParameters));
+    std::vector<runtime::Buffer> weights;
+    for (const size_t k : used)
+      weights.push_back(k < arrays.n ? state_.params[k] : state_.kept[k - arrays.n]);
+    ASSIGN_OR_RETURN(held_out, evaluator_->evaluate(weights));
   }
   if (!told_uncounted_ && !held_out.uncounted.empty())
     log_warning(fmt::format("{}: {}", held_out.tokens == 0 ? "no evaluation" : "left out of evaluations",
@@ -473,7 +481,9 @@ Result<RunOutcome> Run::train(const Watcher& watcher) {
     }
     report.data_seconds = seconds_since(start);
     start = env_.clock();
-    const std::vector<float> scalars = optim::step_scalars(config_.optimizer, state_.step, total);
+    const std::vector<float> scalars =
+        optim::step_scalars(config_.optimizer, state_.step, total,
+                            losses_before(chain_->chain(), state_.step, optim::common(config_.optimizer)));
     ASSIGN_OR_RETURN(const StepResult result, runner_->run(state_, to_arrays(batch), scalars));
     if (!result.ok) {
       if (last_saved_ != state_.step) RETURN_IF_ERROR(save(false));
@@ -495,6 +505,10 @@ Result<RunOutcome> Run::train(const Watcher& watcher) {
                                state_.step + 1, result.loss, result.gradient_norm, state_.step, scalars[0],
                                state_.step));
     }
+    if (optim::common(config_.optimizer).skip_bad_steps && result.loss > scalars.back())
+      log_warning(
+          fmt::format("step {}: loss {} is above {}, so weights stay as they are (optimizer.skip_bad_steps)",
+                      state_.step, result.loss, scalars.back()));
     failpoint("step");
     phase("fingerprint");
     measured_ = measured_text(result);

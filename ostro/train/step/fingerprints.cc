@@ -37,6 +37,14 @@ std::string state_fingerprint(const std::vector<ParameterPrint>& parameters, con
   return to_hex(hash.finish());
 }
 
+std::vector<double> losses_before(const Chain& chain, int64_t step, const optim::CommonOptions& options) {
+  std::vector<double> losses;
+  if (!options.skip_bad_steps) return losses;
+  for (int64_t i = std::max<int64_t>(1, step - options.skip_window + 1); i <= step; ++i)
+    if (const ChainLink* link = chain.find_step(i)) losses.push_back(std::get<StepEntry>(link->entry).loss);
+  return losses;
+}
+
 StepEntry step_entry(int64_t step, const StepResult& result, const std::string& batch,
                      const std::vector<std::string>& paths, const std::vector<ir::Shape>& shapes) {
   StepEntry entry;

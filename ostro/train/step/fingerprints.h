@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "ostro/train/record/chain_entry.h"
+#include "ostro/train/record/chain.h"
 #include "ostro/train/step/step.h"
 
 namespace ostro::train {
@@ -24,6 +24,9 @@ struct ParameterPrint {
 // SHA-256 over one line per parameter "<path> <type> <lane 0> <lane 1>\n" (lanes as 16 hexadecimal digits),
 // then measured_text and "\n".
 std::string state_fingerprint(const std::vector<ParameterPrint>& parameters, const std::string& measured);
+
+// What optim::step_scalars needs of the steps done, `step` of them: the chain has their losses.
+std::vector<double> losses_before(const Chain& chain, int64_t step, const optim::CommonOptions& options);
 
 // The chain's entry of a step that has just been run.
 StepEntry step_entry(int64_t step, const StepResult& result, const std::string& batch,

@@ -145,11 +145,10 @@ Result<RestoredState> load_state(io::FileSystem& fs, const std::string& path, co
     RETURN_IF_ERROR(verdict);
   }
   Slots slots(arrays);
-  const bool parameters_only = arrays.size() == arrays.n;
   RETURN_IF_ERROR(check_complete(slots, c.manifest().tensors, path));
   for (size_t i = 0; i < c.manifest().tensors.size(); ++i) {
     const TensorSpec& spec = c.manifest().tensors[i];
-    if (parameters_only && !slots.by_path.count(spec.path)) continue;
+    if (arrays.partial && !slots.by_path.count(spec.path)) continue;
     auto place = slots.place(spec);
     if (!place.ok()) return place.error().with_context(path);
     RETURN_IF_ERROR(c.read(static_cast<int64_t>(i), *place));

@@ -48,7 +48,7 @@ struct RestoredState {
 // checkpoint of other arrays is an error naming the tensor and both shapes.
 Result<RestoredState> restore_state(io::FileSystem& fs, const std::string& checkpoints,
                                     const StateArrays& arrays, const StateChecks& checks);
-// The checkpoint of exactly this directory. Of `arrays` that are parameters alone only these are read.
+// The checkpoint of exactly this directory. Of `arrays` that are partial only these are read.
 Result<RestoredState> load_state(io::FileSystem& fs, const std::string& checkpoint, const StateArrays& arrays,
                                  const StateChecks& checks);
 

@@ -97,6 +97,7 @@ class SerialRunner final : public StepRunner {
     state.kept = take(out, n_, at_.kept);
     result.loss = out[at_.loss()].item<float>();
     result.gradient_norm = out[at_.loss() + 1].item<double>();
+    for (size_t i = 0; i < at_.norms; ++i) result.group_norms.push_back(out[at_.norm(i)].item<double>());
     result.ok = out[at_.loss() + 2].item<uint8_t>() != 0;
     for (size_t i = 0; i < n_; ++i) result.prints.push_back(fingerprint_lanes(out[at_.prints() + i]));
     if (result.ok) ++state.step;

@@ -32,7 +32,8 @@ struct StepResult {
   bool ok = false;  // loss and gradient norm are finite; if not, the state is unchanged
   float loss = 0;
   double gradient_norm = 0;
-  double weight = 0;  // sum of the loss weights (tokens that count)
+  std::vector<double> group_norms;  // of parameters that are clipped by themselves
+  double weight = 0;                // sum of the loss weights (tokens that count)
   std::vector<LeafResult> leaves;
   std::vector<std::array<int64_t, 2>> prints;  // fingerprint of each parameter after the step
 };

@@ -180,10 +180,12 @@ Result<VerifyReport> verify_run(io::FileSystem& fs, runtime::Engine& engine, con
       ASSIGN_OR_RETURN(runner, make_runner(now->programs, engine, "none", now->config, options.workers));
     }
     ASSIGN_OR_RETURN(const data::Batch batch, loader->batch(state.step));
-    ASSIGN_OR_RETURN(const StepResult result,
-                     runner->run(state, to_arrays(batch),
-                                 optim::step_scalars(period->config.optimizer, state.step,
-                                                     period->config.trainer.num_train_steps)));
+    ASSIGN_OR_RETURN(
+        const StepResult result,
+        runner->run(state, to_arrays(batch),
+                    optim::step_scalars(
+                        period->config.optimizer, state.step, period->config.trainer.num_train_steps,
+                        losses_before(run.chain, state.step, optim::common(period->config.optimizer)))));
     const ChainLink* link = run.chain.find_step(step);
     if (link == nullptr) return corrupt(fmt::format("the chain has no entry for step {}", step));
     report.last_step = step;

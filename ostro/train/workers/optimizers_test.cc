@@ -10,6 +10,19 @@ std::vector<optim::OptimizerOptions> all_optimizers() {
   [&]<typename... Ts>(std::variant<Ts...>*) {
     (out.emplace_back(Ts{}), ...);
   }(static_cast<optim::OptimizerOptions*>(nullptr));
+  optim::AdamOptions adam;
+  adam.cautious = true, adam.ema_beta = 0.9;
+  out.emplace_back(adam);
+  optim::AdamOptions groups;
+  groups.groups["mlp"] = {{"*/mlp/*"}, 0.5, 0.2, 0.3};
+  groups.groups["norms"] = {{"*norm*"}, 2, {}, 0.1};
+  groups.groups["qkv"] = {{"*/qkv/*"}, 1, {}, {}, 0.02, optim::MuonRule()};
+  groups.groups["embedding"] = {{"*embedding*"}, 1, {}, {}, {}, optim::AdafactorRule()};
+  out.emplace_back(groups);
+  for (auto& options : out)
+    if (auto* o = std::get_if<optim::AdafactorOptions>(&options)) o->min_dim_size_to_factor = 4;
+  for (auto& [name, group] : std::get<optim::AdamOptions>(out.back()).groups)
+    if (auto* o = std::get_if<optim::AdafactorRule>(&group.optimizer)) o->min_dim_size_to_factor = 4;
   return out;
 }
 

@@ -50,13 +50,16 @@ UpdateParts update_parts(const CanonicalPrograms& programs) {
   const std::vector<ValueId>& out = u.body.results;
   const ValueId loss_sum = in[at.loss_sum()], weight = in[at.loss_sum() + 1];
   const ValueId loss = out[at.loss()], norm = out[at.loss() + 1], ok = out[at.loss() + 2];
+  const std::vector<ValueId> norms = values(out, at.norm(0), at.norms);
   UpdateParts parts;
-  parts.measure = ir::sub_program(
-      u, "measure", values(in, at.gradients(), at.trained) + std::vector{loss_sum, weight}, {loss, norm, ok});
-  parts.apply = ir::sub_program(u, "apply",
-                                values(in, 0, all + at.trained) + std::vector{weight} +
-                                    values(in, at.first_scalar(), at.scalars) + std::vector{norm, ok},
-                                values(out, 0, all));
+  parts.measure =
+      ir::sub_program(u, "measure", values(in, at.gradients(), at.trained) + std::vector{loss_sum, weight},
+                      std::vector{loss, norm, ok} + norms);
+  parts.apply =
+      ir::sub_program(u, "apply",
+                      values(in, 0, all + at.trained) + std::vector{weight} +
+                          values(in, at.first_scalar(), at.scalars) + std::vector{loss, norm, ok} + norms,
+                      values(out, 0, all));
   parts.prints = ir::sub_program(u, "prints", values(out, 0, at.n), values(out, at.prints(), at.n));
   return parts;
 }

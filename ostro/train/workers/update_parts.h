@@ -9,11 +9,12 @@ namespace ostro::train {
 
 // The update program of n parameters, cut in three. Together they give its bits.
 struct UpdateParts {
-  // Gradients, loss sum f64, weight f64 -> loss f32, gradient norm f64, ok bool. Workers exchange here: the
-  // norm is of all gradients. Who knows the norm can finish the step without the others.
+  // Gradients, loss sum f64, weight f64 -> loss f32, gradient norm f64, ok bool, and the
+  // norms of what is clipped by itself f64. Workers exchange here: a norm is of all its gradients. Who knows
+  // the norms can finish the step without the others.
   ir::Program measure;
   // Parameters, the optimizer's arrays, gradients of the trained parameters, weight f64, the optimizer's
-  // scalars f32, gradient norm f64, ok bool -> parameters, the optimizer's arrays. Of most optimizers this is
+  // scalars f32, then what `measure` gives -> parameters, the optimizer's arrays. Of most optimizers this is
   // element by element: no worker needs another one. Of others workers exchange here, too
   // (UpdatePartitions::joint).
   ir::Program apply;

@@ -27,6 +27,7 @@ struct Measured {
   float loss = 0;
   double gradient_norm = 0;
   bool ok = false;
+  std::vector<double> group_norms = {};
 };
 
 class Worker {
@@ -66,7 +67,7 @@ class Worker {
   Status finish_with(const Measured& measured);
   // Of the last step that was finished: its result but for the fingerprints, and what was measured in it.
   const StepResult& last_result() const { return last_; }
-  Measured last_measured() const { return {last_.loss, last_.gradient_norm, last_.ok}; }
+  Measured last_measured() const { return {last_.loss, last_.gradient_norm, last_.ok, last_.group_norms}; }
   // Fingerprints of the parameters. Called by all workers.
   Result<std::vector<std::array<int64_t, 2>>> prints(runtime::Collectives& c);
 

@@ -122,7 +122,9 @@ Result<Measured> Worker::measure(runtime::Collectives& c) {
   inputs.push_back(Buffer::scalar(ir::DType::f64, pending_->result.weight));
   RETURN_IF_ERROR(compile());
   ASSIGN_OR_RETURN(const Buffers out, measure_->run(std::move(inputs), {&c}));
-  return Measured{out[0].item<float>(), out[1].item<double>(), out[2].item<uint8_t>() != 0};
+  Measured measured{out[0].item<float>(), out[1].item<double>(), out[2].item<uint8_t>() != 0};
+  for (size_t i = 3; i < out.size(); ++i) measured.group_norms.push_back(out[i].item<double>());
+  return measured;
 }
 
 // Makes the new cells of a joint update, and those of the copy. When it returns, all workers have theirs; who
@@ -147,6 +149,7 @@ Status Worker::finish_with(const Measured& measured) {
   StepResult result = pending_->result;
   result.loss = measured.loss;
   result.gradient_norm = measured.gradient_norm;
+  result.group_norms = measured.group_norms;
   result.ok = measured.ok;
   if (plan_.update.joint) {
     own_ = std::move(pending_->new_own), kept_ = std::move(pending_->new_kept);
@@ -172,8 +175,10 @@ Status Worker::apply(runtime::Executable& program, Cells& cells, Buffers gradien
   }
   inputs.push_back(Buffer::scalar(ir::DType::f64, pending_->result.weight));
   for (const float x : pending_->scalars) inputs.push_back(Buffer::scalar(ir::DType::f32, x));
+  inputs.push_back(Buffer::scalar(ir::DType::f32, measured.loss));
   inputs.push_back(Buffer::scalar(ir::DType::f64, measured.gradient_norm));
   inputs.push_back(Buffer::scalar(ir::DType::boolean, static_cast<uint8_t>(measured.ok)));
+  for (const double norm : measured.group_norms) inputs.push_back(Buffer::scalar(ir::DType::f64, norm));
   ASSIGN_OR_RETURN(Buffers out, program.run(std::move(inputs), {group}));
   for (size_t i = 0; i < n + kept; ++i) list_of(cells, i, n).push_back(std::move(out[i]));
   return Status();

@@ -1,0 +1,74 @@
+// ostro check
+#include <fmt/core.h>
+
+#include "ostro/cli/main/commands.h"
+#include "ostro/cli/main/exit_code.h"
+#include "ostro/cli/shared/percent_progress.h"
+#include "ostro/cli/shared/standard_streams.h"
+#include "ostro/grok/release/check.h"
+#include "ostro/io/s3/routing_file_system.h"
+
+namespace ostro::cli {
+namespace {
+
+// An error that names the first file that is not whole; success if there is none.
+Status all_whole(const grok::ReleaseReport& report) {
+  const auto whole = report.count(grok::FileState::kWhole);
+  const auto files = static_cast<int64_t>(report.files.size());
+  if (whole == files) return {};
+  for (size_t i = 0; i < report.files.size(); ++i) {
+    const grok::FileReport& file = report.files[i];
+    if (file.state == grok::FileState::kWhole) continue;
+    const std::string what = file.state == grok::FileState::kMissing
+                                 ? fmt::format("{} is missing", report.leaves[i].file)
+                                 : file.error;
+    return corrupt(fmt::format("{}: {} of {} files are not whole; the first: {}", report.directory,
+                               files - whole, files, what));
+  }
+  return {};
+}
+
+Status check(const std::string& directory, grok::CheckOptions options, bool all, bool json) {
+  PercentProgressLine line;
+  if (options.contents) {
+    options.progress = [&line](int64_t done, int64_t total) {
+      line.draw("reading", static_cast<double>(done) / static_cast<double>(total));
+    };
+  }
+  const auto report = grok::check_release(io::default_file_system(), directory, options);
+  if (options.contents) line.end();
+  if (!report.ok()) return report.error();
+  RETURN_IF_ERROR(write_stdout(json ? grok::check_json(*report) : grok::check_text(*report, all)));
+  return all_whole(*report);
+}
+
+}  // namespace
+
+int check_command(Args args) {
+  std::string directory;
+  grok::CheckOptions options;
+  bool all = false, json = false;
+  args.summary(
+      "Says which files of a checkpoint in the layout of Grok-1's release are whole, missing, short or "
+      "wrong. Of\n"
+      "each file the pickle around the elements is read, a few hundred bytes; nothing in it is executed. So "
+      "a\n"
+      "directory that a download still fills can be checked as often as wanted. Exit code 0: all are whole; "
+      "1:\n"
+      "some are not.");
+  args.option("--grok", &directory, "DIR",
+              "the directory of tensor00000_000, or the one that has it as ckpt-0", Args::kRequired);
+  args.option("--config", &options.config, "FILE",
+              "config.json of another shape than Grok-1's; without it, DIR/config.json if there is one");
+  args.flag(
+      "--contents", &options.contents,
+      "also read the elements: holes of downloads, numbers that are not finite; files that have not changed "
+      "since are not read again (DIR/.ostro_check.json)");
+  args.flag("--all", &all, "list all files, with names, dtypes and shapes");
+  args.flag("--json", &json, "print JSON, with all files");
+  if (const auto code = args.parse()) return *code;
+  const Status checked = check(directory, std::move(options), all, json);
+  return checked.ok() ? kExitOk : report_error(checked.error());
+}
+
+}  // namespace ostro::cli

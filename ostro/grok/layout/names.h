@@ -1,0 +1,45 @@
+// What other programs call the tensors of a Grok-1: one table, read in both directions.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "ostro/grok/layout/leaves.h"
+
+namespace ostro::grok {
+
+enum class Naming {
+  kHaiku,         // grok-1-hf by keyfan: Haiku's names with dots, a tensor for each expert
+  kTransformers,  // hpcai-tech/grok-1, also read by vLLM and SGLang: a tensor for each expert
+  kGguf,          // llama.cpp, architecture "grok": the experts of a matrix in one tensor
+};
+inline constexpr Naming kNamings[] = {Naming::kHaiku, Naming::kTransformers, Naming::kGguf};
+
+// Which tensor of the release a name means, or what part of it.
+struct NamedTensor {
+  Part part = Part::kEmbedding;
+  int64_t layer = -1;             // -1 outside of layers
+  std::optional<int64_t> expert;  // only this one of kExpertGate, kExpertUp or kExpertDown
+  // Matrices are [out, in] there (gguf's dimensions, listed from the last, are the same bytes), in the
+  // release [in, out].
+  bool is_transposed = false;
+  bool is_output = false;  // the output matrix, which the release has as the embedding alone
+
+  bool operator==(const NamedTensor&) const = default;
+};
+
+// Whether the naming has a tensor for each expert of kExpertGate, kExpertUp and kExpertDown.
+bool splits_experts(Naming naming);
+
+// The name; `expert` is required where the naming splits experts, and ignored elsewhere.
+std::string tensor_name(Naming naming, Part part, int64_t layer,
+                        std::optional<int64_t> expert = std::nullopt);
+// The name of the output matrix, which is the embedding.
+std::string output_name(Naming naming);
+
+// What a name means; nothing when the naming does not have it. Of gguf also the older names, with a tensor
+// for each expert and post_ffw_norm, are known.
+std::optional<NamedTensor> find_tensor(Naming naming, std::string_view name);
+
+}  // namespace ostro::grok

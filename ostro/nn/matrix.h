@@ -1,0 +1,49 @@
+// Which parameters of a model are matrices, and along which axes: for optimizers that treat them as such.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "ostro/nn/moe.h"
+
+namespace ostro::nn {
+
+// A parameter as a matrix: rows are the axes that a Linear sums over, columns its other axes. The parts of
+// `fused` are matrices of their own. No `in`: the parameter is no matrix.
+struct Matrix {
+  Axes in;
+  Fused fused;
+};
+
+// What every leaf of a model is, in the order of its tree.
+template <typename T>
+void add_matrices(const T& tree, std::vector<Matrix>& out) {
+  using namespace tree_internal;
+  const auto add = [&](const Array& leaf, Matrix matrix) {
+    if (leaf.valid()) out.push_back(std::move(matrix));
+  };
+  if constexpr (std::same_as<T, Linear>) {
+    add(tree.weight, {tree.in, tree.fused});
+    add(tree.bias, {});
+    for (const LowRank& lora : tree.lora) {
+      add(lora.a, {tree.in, {}});
+      add(lora.b, {{kRankAxis}, {}});
+    }
+  } else if constexpr (std::same_as<T, Moe>) {
+    add_matrices(tree.router, out);
+    add(tree.gate_up, {{"embed"}, {"gate_up", {{"gate_proj"}, {"up_proj"}}}});
+    add(tree.down, {{"mlp"}, {}});
+    add_matrices(tree.shared, out);
+    add(tree.shared_gate, {});
+  } else if constexpr (std::same_as<T, Array>) {
+    add(tree, {});
+  } else if constexpr (IsVector<T>::value) {
+    for (const auto& one : tree) add_matrices(one, out);
+  } else if constexpr (IsOptional<T>::value) {
+    if (tree) add_matrices(*tree, out);
+  } else {
+    std::apply([&](const auto&... field) { (add_matrices(field, out), ...); }, tree.ostro_fields());
+  }
+}
+
+}  // namespace ostro::nn
