@@ -53,7 +53,7 @@ def cuts(seq_len):
 HOSTS = (("g++ -O3", "g++", "-O3"), ("clang++ -O1", "clang++-19", "-O1"))
 # The rooms in three parts of like cost: what computes, what makes programs and runs them, what makes batches.
 PARTS = ("numerics;compile;cpu;interp;dist;cluster;optim;train", "tokenizer;chat;data",
-         "base;config;io;ir;runtime;trace;grad;spmd;nn;models;checkpoint;infer;eval;hf;cli;init;page")
+         "base;config;io;ir;runtime;trace;grad;spmd;nn;models;checkpoint;infer;eval;hf;cli;init;page;grok")
 SAMPLED_PAIRS, SAMPLED_RANDOM = 10, 6
 
 

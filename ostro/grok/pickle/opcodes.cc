@@ -6,7 +6,7 @@
 namespace ostro::grok {
 namespace {
 
-constexpr std::pair<uint8_t, const char*> kNames[] = {
+constexpr std::pair<uint8_t, const char*> kOpcodeNames[] = {
     {'(', "MARK"},          {')', "EMPTY_TUPLE"},
     {'.', "STOP"},          {'0', "POP"},
     {'1', "POP_MARK"},      {'2', "DUP"},
@@ -46,7 +46,7 @@ constexpr std::pair<uint8_t, const char*> kNames[] = {
 }  // namespace
 
 const char* opcode_name(uint8_t opcode) {
-  for (const auto& [code, name] : kNames) {
+  for (const auto& [code, name] : kOpcodeNames) {
     if (code == opcode) return name;
   }
   return nullptr;

@@ -18,9 +18,9 @@ constexpr const char* kLayout = "the shapes of the trained parameters follow fro
 constexpr const char* kMeaning = "the trained parameters have their meaning from it";
 
 // Keys that a family does not show go into a table that nobody reads, and are refused by name.
-class Keys {
+class FamilyKeys {
  public:
-  Keys(const Family& family, config::OptionTable& table) : family_(family), table_(table) {}
+  FamilyKeys(const Family& family, config::OptionTable& table) : family_(family), table_(table) {}
 
   template <class T>
   config::Option& add(T* field, const char* key, Effect effect, const char* unit, std::string help) {
@@ -44,7 +44,7 @@ class Keys {
   config::OptionTable hidden_;
 };
 
-void visit_sizes(DecoderOptions& o, Keys& t) {
+void visit_sizes(DecoderOptions& o, FamilyKeys& t) {
   t.add(&o.seq_len, "seq_len", Effect::kBits, "tokens", "length of a training sequence")
       .other("128")
       .fixed("the data is cut into sequences of it, so text that was seen would come again");
@@ -66,7 +66,7 @@ void visit_sizes(DecoderOptions& o, Keys& t) {
       .fixed(kLayout);
 }
 
-void visit_norms(DecoderOptions& o, Keys& t) {
+void visit_norms(DecoderOptions& o, FamilyKeys& t) {
   t.add(&o.norm, "norm", Effect::kBits, "",
         "rms: by the root of the mean square; layer: by mean and standard deviation")
       .other("layer")
@@ -87,7 +87,7 @@ void visit_norms(DecoderOptions& o, Keys& t) {
         "attention and MLP of a layer both read its input, and their sum is added to it");
 }
 
-void visit_attention(DecoderOptions& o, Keys& t) {
+void visit_attention(DecoderOptions& o, FamilyKeys& t) {
   t.add(&o.qkv_bias, "qkv_bias", Effect::kBits, "", "queries, keys and values have biases").fixed(kLayout);
   t.add(&o.out_bias, "out_bias", Effect::kBits, "", "attention's output has a bias").fixed(kLayout);
   t.add(&o.qk_norm, "qk_norm", Effect::kBits, "",
@@ -119,7 +119,7 @@ void visit_attention(DecoderOptions& o, Keys& t) {
       .fixed(kLayout);
 }
 
-void visit_positions(DecoderOptions& o, Keys& t) {
+void visit_positions(DecoderOptions& o, FamilyKeys& t) {
   t.add(&o.positions, "positions", Effect::kBits, "",
         "rope: queries and keys turn (model.rope); learned: a vector for each position is added to the "
         "embedding")
@@ -147,7 +147,7 @@ void visit_positions(DecoderOptions& o, Keys& t) {
       .fixed(kLayout);
 }
 
-void visit_rest(DecoderOptions& o, Keys& t) {
+void visit_rest(DecoderOptions& o, FamilyKeys& t) {
   t.add(&o.gated_mlp, "gated_mlp", Effect::kBits, "",
         "the MLP multiplies by an activated gate; false: it has no gate")
       .fixed(kLayout);
@@ -181,7 +181,7 @@ DecoderOptions::DecoderOptions(std::string_view family_name) : family(&family_of
 }
 
 void DecoderOptions::visit_options(config::OptionTable& table) {
-  Keys t(*family, table);
+  FamilyKeys t(*family, table);
   visit_sizes(*this, t);
   t.add(&activation_function, "activation_function", Effect::kBits, "",
         gated_mlp ? "activation of the MLP's gate; gelu_new is the tanh form"
