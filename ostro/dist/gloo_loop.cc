@@ -24,6 +24,8 @@ class Loop final : public GlooLoop, public gloo::transport::tcp::Handler {
     stop();
     wake();  // Gloo waits for the next turn of its thread
     device_->unregisterDescriptor(event_, this);
+    // No turn is under way now. The lock orders the last one's read before this, also for those who cannot see into Gloo.
+    const std::lock_guard running(run_mutex_);
     ::close(event_);
   }
 
@@ -46,9 +48,9 @@ class Loop final : public GlooLoop, public gloo::transport::tcp::Handler {
   }
 
   void handleEvents(int /*events*/) override {
+    const std::lock_guard running(run_mutex_);
     uint64_t count = 0;
     [[maybe_unused]] const auto n = ::read(event_, &count, sizeof count);
-    const std::lock_guard running(run_mutex_);
     std::vector<std::function<void()>> work;
     {
       const std::lock_guard lock(queue_mutex_);

@@ -72,6 +72,8 @@ TEST_CASE("the stacks of all threads are there, by name") {
   other.join();
   const size_t at = stacks.find("(the other)");
   REQUIRE(at != std::string::npos);
-  CHECK(stacks.find("\n  /", at) != std::string::npos);  // a frame with the file that it is in
-  CHECK(stacks.find("does not answer") == std::string::npos);
+  // Only its own entry: a thread that a sanitizer has for itself takes no signals.
+  const std::string own = stacks.substr(at, stacks.find("\nthread ", at) - at);
+  CHECK(own.find("\n  /") != std::string::npos);  // a frame with the file that it is in
+  CHECK(own.find("does not answer") == std::string::npos);
 }
