@@ -22,7 +22,7 @@ namespace {
 
 constexpr size_t kHashDigits = 64;
 
-struct Findings {
+struct RunFindings {
   std::string head;         // the run hash
   std::string given;        // by --run_hash; empty: nothing
   int64_t given_step = -1;  // of the entry that has the given hash and is not the last
@@ -37,7 +37,7 @@ struct Findings {
   }
 };
 
-void print_json(const Findings& f) {
+void print_json(const RunFindings& f) {
   nlohmann::ordered_json j = nlohmann::ordered_json::object();
   if (f.replay) {
     const train::VerifyReport& r = *f.replay;
@@ -71,7 +71,7 @@ std::string steps_text(const std::vector<int64_t>& steps) {
   return fmt::format(" (steps {})", fmt::join(steps, ", "));
 }
 
-void print_text(const Findings& f) {
+void print_text(const RunFindings& f) {
   if (!f.given.empty() && f.hash_fits()) fmt::print("run hash: {}, as given\n", f.head);
   if (!f.hash_fits())
     fmt::print("run hash: {}, not {} as given{}\n", f.head, f.given,
@@ -96,13 +96,13 @@ void print_text(const Findings& f) {
 }
 
 // What can be said of chain and checkpoints without replaying.
-Result<Findings> look(const std::string& run, const std::string& given, const train::ModelChoices& models) {
+Result<RunFindings> look(const std::string& run, const std::string& given, const train::ModelChoices& models) {
   if (!given.empty() && !train::is_lower_hex(given, kHashDigits))
     return invalid_argument(fmt::format("--run_hash {}: use the {} digits (0-9, a-f) that ostro hash prints",
                                         given, kHashDigits));
   io::FileSystem& fs = io::default_file_system();
   ASSIGN_OR_RETURN(const train::Chain chain, train::read_chain(fs, io::join_path(run, train::kChainFile)));
-  Findings out;
+  RunFindings out;
   out.head = chain.head();
   out.given = given;
   if (const train::ChainLink* link = chain.find_hash(given)) out.given_step = train::entry_step(link->entry);
@@ -111,7 +111,7 @@ Result<Findings> look(const std::string& run, const std::string& given, const tr
 }
 
 Status replay(const std::string& run, train::VerifyOptions options, const train::ModelChoices& models,
-              Findings& f) {
+              RunFindings& f) {
   ASSIGN_OR_RETURN(const auto engine, make_engine());
   ASSIGN_OR_RETURN(options.workers, sim_workers());
   for (const train::CheckedCheckpoint& c : f.checkpoints)

@@ -14,7 +14,7 @@ namespace ostro::cluster {
 namespace {
 
 constexpr size_t kMostEvents = 100;
-constexpr size_t kMostShown = 500;  // bytes of a text that came from a worker
+constexpr size_t kMostKept = 500;  // bytes of a text that came from a worker
 
 double unix_time() {
   return std::chrono::duration<double>(std::chrono::system_clock::now().time_since_epoch()).count();
@@ -45,10 +45,10 @@ void JobWatch::add(const std::string& kind, std::string text) {
 
 void JobWatch::joined(int64_t member, const std::string& job, std::string_view host, int64_t pid) {
   const std::lock_guard lock(mutex_);
-  state_.job = job.substr(0, kMostShown);
+  state_.job = job.substr(0, kMostKept);
   MemberState& m = members_[member];
   m.member = member;
-  m.host = host.substr(0, kMostShown);
+  m.host = host.substr(0, kMostKept);
   m.pid = pid;
   m.joined = m.heard = unix_time();
   m.progress.phase = "start";
@@ -64,7 +64,7 @@ void JobWatch::gone(int64_t member, std::string_view why) {
     add("left", where(found->second));
   else
     add("lost", fmt::format("{}: {}; its last word was {} of step {}", where(found->second),
-                            why.substr(0, kMostShown), last.phase, last.step));
+                            why.substr(0, kMostKept), last.phase, last.step));
   members_.erase(found);
   stragglers_.remove(member);
 }
@@ -94,7 +94,7 @@ void JobWatch::look(int64_t last, int64_t current, const std::function<int64_t(i
   const std::lock_guard lock(mutex_);
   // Before the ranks are gone.
   if (current_ != 0 && current != current_ && current == 0)
-    add("end", fmt::format("epoch {} ended: {}", current_, why_ended.substr(0, kMostShown)));
+    add("end", fmt::format("epoch {} ended: {}", current_, why_ended.substr(0, kMostKept)));
   int64_t size = 0;
   for (auto& [member, m] : members_) {
     m.rank = current == 0 ? -1 : rank(member);
@@ -110,7 +110,7 @@ void JobWatch::look(int64_t last, int64_t current, const std::function<int64_t(i
 
 void JobWatch::happened(const std::string& kind, std::string_view text) {
   const std::lock_guard lock(mutex_);
-  add(kind, std::string(text.substr(0, kMostShown)));
+  add(kind, std::string(text.substr(0, kMostKept)));
 }
 
 JobState JobWatch::state() const {

@@ -16,8 +16,8 @@
 namespace ostro::data {
 namespace {
 
-constexpr int64_t kBatchBytes = 4 << 20;  // unpacked
-constexpr int64_t kBatchRows = 1024;
+constexpr int64_t kReadBytes = 4 << 20;  // unpacked
+constexpr int64_t kReadRows = 1024;
 constexpr int64_t kWholeChunk = 128 << 20;  // a larger column of a row group is read piece by piece
 constexpr int64_t kStreamBuffer = 4 << 20;
 
@@ -144,7 +144,7 @@ class ParquetRows final : public RowReader {
       parquet::ArrowReaderProperties arrow_properties(/*use_threads=*/false);
       arrow_properties.set_pre_buffer(false);
       arrow_properties.set_batch_size(std::clamp<int64_t>(
-          kBatchBytes / std::max<int64_t>(1, unpacked / std::max<int64_t>(1, rows)), 1, kBatchRows));
+          kReadBytes / std::max<int64_t>(1, unpacked / std::max<int64_t>(1, rows)), 1, kReadRows));
       RETURN_IF_ERROR(take(
           parquet::arrow::FileReader::Make(arrow::system_memory_pool(), std::move(probe), arrow_properties),
           reader_));

@@ -17,7 +17,7 @@
 namespace ostro::tokenizer {
 namespace {
 
-constexpr double kUnknownPenalty = 10;
+constexpr double kUnknownBelowLeast = 10;
 
 std::array<uint32_t, 256> byte_token_ids(const std::unordered_map<std::string, uint32_t>& ids) {
   std::array<uint32_t, 256> out;
@@ -169,7 +169,7 @@ Status Tokenizer::State::make_unigram_model() {
   std::vector<double>& scores = parts.tokens.scores;
   scores.resize(spec.scores.size());
   std::transform(spec.scores.begin(), spec.scores.end(), scores.begin(), as_hugging_face_reads);
-  parts.tokens.unknown_score = *std::min_element(scores.begin(), scores.end()) - kUnknownPenalty;
+  parts.tokens.unknown_score = *std::min_element(scores.begin(), scores.end()) - kUnknownBelowLeast;
   for (uint32_t id = 0; id < spec.vocab.size(); ++id) parts.tokens.trie.insert(spec.vocab[id], id);
   parts.byte_fallback = spec.byte_fallback;
   parts.byte_ids = byte_token_ids(ids);
