@@ -16,6 +16,7 @@ ModelFunctions train_only(ModelFunctions model, const std::function<bool(const s
   ModelFunctions out;
   out.only_first = first;
   out.matrices = model.matrices;
+  out.width = model.width;
   for (size_t i = 0; i < n; ++i) {
     out.paths.push_back(model.paths[order[i]]);
     out.shapes.push_back(model.shapes[order[i]]);

@@ -32,6 +32,7 @@ struct ModelFunctions {
   std::vector<std::string> paths;  // "model/layers/attention/qkv/weight"
   std::vector<Shape> shapes;
   std::vector<nn::Matrix> matrix_of;  // what each parameter is as a matrix, if it is one
+  double width = 1;                   // in widths of the model that learning rates are given for (muP)
   // How many of them are trained: the first ones (frozen.h). Nothing: all.
   std::optional<size_t> only_first;
   std::function<Arrays(const Array& key)> init;
@@ -74,6 +75,8 @@ ModelFunctions model_functions(const Options& options, int64_t vocab, DType comp
     f.shapes.push_back(a.shape());
   });
   nn::add_matrices(*like, f.matrix_of);
+  // Adapters begin at another scale, and have rates of their own.
+  if constexpr (requires { options.width_ratio(); }) f.width = lora ? 1 : options.width_ratio();
   f.loss = [like, compute](const Arrays& leaves, const Batch& batch) {
     return nn::compute(tree_with_leaves(*like, leaves), compute).loss(batch);
   };

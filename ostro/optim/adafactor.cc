@@ -25,6 +25,12 @@ class Adafactor final : public UpdateRule {
     return {{"b2", rounded(1.0 - rest)}, {"c2", rounded(rest)}};
   }
 
+  // The scale of a parameter falls with the width as its drawn values do.
+  double width_power(const Parameter& p) const override {
+    if (!o_.multiply_by_parameter_scale) return UpdateRule::width_power(p);
+    return p.is_matrix() && !p.is_head() ? -0.5 : 0;
+  }
+
   RuleResults update(const Parameter& parameter, const RuleInputs& in) const override {
     const MatrixAxes axes = matrix_axes(parameter);
     const Array &g = in.g, &b2 = in.scalars[0], &c2 = in.scalars[1];

@@ -140,6 +140,12 @@ RuleResults Optimizer::update(size_t k, const Array& p, const std::vector<Array>
     if (share != 1) in.lr = in.lr * rounded(share);
     if (group->weight_decay) in.weight_decay = *group->weight_decay;
   }
+  // What a step takes off by decay, rate times decay, is the same at any width.
+  if (const double power = own.rule->width_power(parameters_[k]); parameters_[k].width != 1 && power != 0) {
+    const double share = numerics::pow_f64(parameters_[k].width, power);
+    in.lr = in.lr * rounded(share);
+    in.weight_decay /= share;
+  }
   if (!o.ema_beta) return own.rule->update(parameters_[k], in);
   const Array& started = scalars[scalars.size() - (o.skip_bad_steps ? 2 : 1)];
   const Array average = select(started > 0.0f, in.state.back(), p);

@@ -254,5 +254,44 @@ TEST_CASE("which parameters decay") {
   CHECK_FALSE(decays(o, "model/head/weight"));
 }
 
+// The bits of a parameter after a step.
+Array stepped(const OptimizerOptions& options, const Parameter& parameter) {
+  const Optimizer optimizer(options, {parameter});
+  const auto& axes = parameter.shape.axes;
+  const auto n = static_cast<size_t>(parameter.shape.count());
+  const auto update = jit([&](const std::vector<Array>& in) {
+    std::vector<Array> state;
+    for (const auto& kept : optimizer.state()) state.push_back(zeros(kept.shape.axes));
+    return std::vector<Array>{optimizer.update(0, in[0], state, in[1], in[2], in[2], {in.begin() + 3, in.end()}).p};
+  });
+  std::vector<Array> in{f32(axes, wave(n, 1)), f32(axes, wave(n, 2)), f32({}, {1})};
+  for (const float x : step_scalars(options, 5, 10)) in.push_back(f32({}, {x}));
+  return update(in)[0];
+}
+
+TEST_CASE("muP: at four times the width rates and decay are what the rule's powers say") {
+  DefaultInterpreter use;
+  const auto hidden = [](double width) {
+    return Parameter{"model/layers/mlp/down/weight", {DType::f32, {{"mlp", 8}, {"embed", 6}}}, {{"mlp"}, {}}, width};
+  };
+  const auto vector = [](double width) { return Parameter{"model/bias", {DType::f32, {{"embed", 6}}}, {}, width}; };
+  const auto scaled = [](auto options, double share) {
+    options.learning_rate *= share;
+    options.weight_decay /= share;
+    return options;
+  };
+  AdamOptions adam;
+  CHECK(same_bits(stepped(adam, hidden(4)), stepped(scaled(adam, 0.25), hidden(1))));
+  CHECK_FALSE(same_bits(stepped(adam, hidden(4)), stepped(adam, hidden(1))));
+  CHECK(same_bits(stepped(adam, vector(4)), stepped(adam, vector(1))));
+  SgdOptions sgd;
+  CHECK(same_bits(stepped(sgd, hidden(4)), stepped(sgd, hidden(1))));
+  CHECK(same_bits(stepped(sgd, vector(4)), stepped(scaled(sgd, 4), vector(1))));
+  MuonOptions muon;
+  CHECK(same_bits(stepped(muon, hidden(4)), stepped(muon, hidden(1))));
+  muon.use_kimi_scaling = true;
+  CHECK(same_bits(stepped(muon, hidden(4)), stepped(scaled(muon, 0.5), hidden(1))));
+}
+
 }  // namespace
 }  // namespace ostro::optim

@@ -11,6 +11,9 @@ class Sgd final : public UpdateRule {
 
   std::vector<StateArray> state(const Parameter& p) const override { return {{"momentum", p.shape}}; }
 
+  // Steps are as large as the gradient: that of a hidden matrix shrinks with the width as it should.
+  double width_power(const Parameter& p) const override { return p.is_head() ? -1 : p.is_matrix() ? 0 : 1; }
+
   RuleResults update(const Parameter&, const RuleInputs& in) const override {
     const float mu = rounded(o_.momentum);
     const Array m = in.state[0] * mu + in.g;

@@ -52,8 +52,8 @@ std::pair<Array, std::vector<KeyValues>> run_layers(const DecoderOptions& o,
 
 Decoder Decoder::init(const DecoderOptions& o, int64_t vocab, const Array& key) {
   const Axis embed{"embed", o.hidden_dim}, v{"vocab", vocab};
-  const auto draw = [&](const char* path, const std::vector<Axis>& axes) {
-    return nn::trunc_normal(key, path, axes, o.initializer_range);
+  const auto draw = [&](const char* path, const std::vector<Axis>& axes, double narrower = 1) {
+    return nn::trunc_normal(key, path, axes, o.initializer_range / narrower);
   };
   Decoder m;
   m.options = o;
@@ -74,7 +74,7 @@ Decoder Decoder::init(const DecoderOptions& o, int64_t vocab, const Array& key) 
   m.norm = init_norm(o, {}, {embed});
   m.head.in = {"embed"};
   m.head.fused = {"", {{"lm_head"}}};
-  if (!o.tie_word_embeddings) m.head.weight = draw("model/head/weight", {embed, v});
+  if (!o.tie_word_embeddings) m.head.weight = draw("model/head/weight", {embed, v}, o.width_ratio());
   if (o.head_bias) m.head.bias = zeros({v});
   return m;
 }

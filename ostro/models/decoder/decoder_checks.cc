@@ -98,6 +98,12 @@ Status DecoderOptions::resolve() {
   RETURN_IF_ERROR(check_heads(*this));
   RETURN_IF_ERROR(check_positive("model.layer_norm_epsilon", layer_norm_epsilon));
   RETURN_IF_ERROR(check_positive("model.initializer_range", initializer_range));
+  if (mup_base_dim && *mup_base_dim < 1)
+    return invalid_argument(fmt::format("model.mup_base_dim: {} is not a width; use 1 or more", *mup_base_dim));
+  if (mup_base_dim && tie_word_embeddings)
+    return invalid_argument(
+        "model.mup_base_dim: with tie_word_embeddings one weight is embedding and head, whose rates differ in "
+        "muP; set model.tie_word_embeddings: false");
   if (!(z_loss_weight >= 0))
     return option_error("model.z_loss_weight", fmt::format("{} is negative", z_loss_weight));
   RETURN_IF_ERROR(check_positive("model.sliding_window", sliding_window));
@@ -137,6 +143,10 @@ config::IntMap DecoderOptions::cell_axes() const {
           {"kv_heads", num_kv_heads},
           {"head_dim", head_dim.value_or(0)},
           {"mlp", intermediate_dim}};
+}
+
+double DecoderOptions::width_ratio() const {
+  return mup_base_dim ? static_cast<double>(hidden_dim) / static_cast<double>(*mup_base_dim) : 1;
 }
 
 int64_t DecoderOptions::rotary_dim() const {

@@ -203,6 +203,11 @@ void DecoderOptions::visit_options(config::OptionTable& table) {
   t.add(&initializer_range, "initializer_range", Effect::kBits, "",
         "standard deviation of the initial weights")
       .fixed("the initial weights were drawn with it");
+  t.add(&mup_base_dim, "mup_base_dim", Effect::kBits, "",
+        "muP: learning rate and initializer_range are those of a model of this hidden_dim, and matrices get "
+        "what follows from them at this one's; null: they are taken as they are")
+      .other("16")
+      .fixed("the initial weights were drawn with it");
   t.add(&z_loss_weight, "z_loss_weight", Effect::kBits, "",
         "weight of the squared log normaliser in the loss")
       .other("0.0001");

@@ -68,6 +68,7 @@ struct DecoderOptions {
   RopeOptions rope;
   config::Alternatives<bool, std::string> gradient_checkpointing{false};
   double initializer_range = 0.02;
+  std::optional<int64_t> mup_base_dim;
   double z_loss_weight = 0.0;
 
   // Norms
@@ -130,6 +131,7 @@ struct DecoderOptions {
   int64_t rotary_dim() const;      // how many of head_dim turn
   double attention_scale() const;  // 0: 1 / sqrt(head_dim)
   double embedding_scale() const;  // both multipliers
+  double width_ratio() const;      // hidden_dim / mup_base_dim, 1 without muP
 
   // Layers repeat after period() layers, the least number of which this is true. They are stacked:
   // layer i is the (i mod period)-th block of iteration i / period of one loop; of the last layers, which

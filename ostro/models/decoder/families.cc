@@ -127,6 +127,7 @@ constexpr std::string_view kCommon[] = {"seq_len",
                                         "tie_word_embeddings",
                                         "gradient_checkpointing",
                                         "initializer_range",
+                                        "mup_base_dim",
                                         "z_loss_weight"};
 
 std::vector<Family> make_families() {

@@ -3,6 +3,7 @@
 
 #include "ostro/models/decoder/block.h"
 #include "ostro/nn/init.h"
+#include "ostro/numerics/functions.h"
 
 namespace ostro::models {
 
@@ -24,13 +25,16 @@ DecoderBlock init_block(const DecoderOptions& o, const std::string& path, int64_
   const Axis layers{"layers", count}, embed{"embed", o.hidden_dim}, kv{"kv_heads", o.num_kv_heads},
       head_dim{"head_dim", *o.head_dim}, mlp{"mlp", o.intermediate_dim}, group{"group", o.group()},
       qkv{"qkv", o.group() + 2};
+  // A sum over as many inputs as the model is wide stays as large when these grow (muP).
+  const double deviation =
+      o.mup_base_dim ? o.initializer_range / numerics::sqrt_f64(o.width_ratio()) : o.initializer_range;
   const auto linear = [&](const char* name, const Axes& in, const std::vector<Axis>& in_axes,
                           const std::vector<Axis>& out_axes, bool bias, nn::Fused fused) {
     std::vector<Axis> axes = {layers}, bias_axes = {layers};
     axes.insert(axes.end(), in_axes.begin(), in_axes.end());
     axes.insert(axes.end(), out_axes.begin(), out_axes.end());
     bias_axes.insert(bias_axes.end(), out_axes.begin(), out_axes.end());
-    return nn::Linear{nn::trunc_normal(key, path + name + "/weight", axes, o.initializer_range),
+    return nn::Linear{nn::trunc_normal(key, path + name + "/weight", axes, deviation),
                       bias ? zeros(bias_axes) : Array(), in, std::move(fused)};
   };
   const bool before = o.norm_place != NormPlace::kPost, behind = o.norm_place != NormPlace::kPre;

@@ -257,7 +257,7 @@ numerics::LeafTable leaf_table(const TrainConfig& config) {
 optim::Optimizer optimizer_of(const TrainConfig& config, const models::ModelFunctions& model) {
   std::vector<optim::Parameter> parameters;
   for (size_t k = 0; k < model.trained(); ++k)
-    parameters.push_back({model.paths[k], model.shapes[k], model.matrix_of[k]});
+    parameters.push_back({model.paths[k], model.shapes[k], model.matrix_of[k], model.width});
   return optim::Optimizer(config.optimizer, std::move(parameters), cell_boxes(config));
 }
 
