@@ -71,15 +71,19 @@ Status begin_save(io::FileSystem& fs, const std::string& root, const std::string
   return {};
 }
 
+Result<io::ZarrArray> open_array_to_write(io::FileSystem& fs, const std::string& temporary,
+                                          const TensorSpec& spec, const SaveOptions& options) {
+  return io::ZarrArray::created(fs, io::join_path(temporary, spec.path),
+                                array_spec(spec, options.max_chunk_bytes), io::ZarrWrite::kFresh);
+}
+
 Result<std::vector<Sha256Digest>> write_cells(io::FileSystem& fs, const std::string& temporary,
                                               std::span<const TensorSpec> tensors,
                                               std::span<const CellData> cells, const SaveOptions& options) {
   std::vector<io::ZarrArray> arrays;
   std::vector<std::vector<Box>> boxes;
   for (const TensorSpec& spec : tensors) {
-    ASSIGN_OR_RETURN(io::ZarrArray array, io::ZarrArray::created(fs, io::join_path(temporary, spec.path),
-                                                                 array_spec(spec, options.max_chunk_bytes),
-                                                                 io::ZarrWrite::kFresh));
+    ASSIGN_OR_RETURN(io::ZarrArray array, open_array_to_write(fs, temporary, spec, options));
     arrays.push_back(std::move(array));
     boxes.push_back(cells_of(spec));
   }

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "ostro/checkpoint/save.h"
+#include "ostro/io/arrays/zarr.h"
 
 namespace ostro::checkpoint {
 
@@ -24,6 +25,10 @@ std::string temporary_directory(const std::string& root, int64_t step, const std
 // Removes what earlier saves left behind, and makes groups and arrays in the directory `temporary`.
 Status begin_save(io::FileSystem& fs, const std::string& root, const std::string& temporary, int64_t step,
                   std::span<const TensorSpec> tensors, const SaveOptions& options = {});
+
+// An array that begin_save has made, to write its cells.
+Result<io::ZarrArray> open_array_to_write(io::FileSystem& fs, const std::string& temporary,
+                                          const TensorSpec& spec, const SaveOptions& options = {});
 
 // Writes and hashes these cells of a save that somebody has begun, then makes all that this process wrote
 // durable. Gives their hashes in the same order. Passes the failpoint "array_write" at the first cell of each

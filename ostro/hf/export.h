@@ -3,12 +3,13 @@
 
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "ostro/base/error.h"
+#include "ostro/hf/families/family.h"
 #include "ostro/io/arrays/safetensors.h"
 #include "ostro/io/files/file_system.h"
-#include "ostro/models/decoder/decoder_options.h"
 #include "ostro/runtime/buffer.h"
 #include "ostro/tokenizer/model/tokenizer.h"
 
@@ -17,18 +18,19 @@ namespace ostro::hf {
 // Larger weights are split into several files (shards). transformers uses the same limit.
 inline constexpr int64_t kMaxFileBytes = int64_t{5} * 1000 * 1000 * 1000;
 
-// The parameters of a Llama, or their gradients, in the form that Hugging Face uses: its names, fused weights
-// split, layers unstacked, matrices as [out, in].
+// The parameters of a model, or their gradients, in the form that Hugging Face uses: its names, weights split
+// or fused as it does, layers unstacked.
 class NamedWeights {
  public:
   NamedWeights(NamedWeights&&) = default;
   NamedWeights& operator=(NamedWeights&&) = default;
 
-  // `paths` and `values` are in the order of models::ModelFunctions. Errors: kInvalidArgument if a path that
-  // the model needs is missing, kUnsupported if an array is not f32.
+  // `paths` and `values` are in the order of models::ModelFunctions; `dtype` is "F32", "BF16" or "F16".
+  // Errors: kInvalidArgument if a path that the model needs is missing, kUnsupported if an array is not f32
+  // or the family has no such form.
   static Result<NamedWeights> create(const models::DecoderOptions& options,
                                      const std::vector<std::string>& paths,
-                                     std::span<const runtime::Buffer> values);
+                                     std::span<const runtime::Buffer> values, std::string_view dtype = "F32");
 
   // All weights in a fixed order, layer by layer. Their bytes belong to this object.
   const std::vector<io::SafetensorsEntry>& entries() const { return entries_; }
@@ -43,7 +45,7 @@ class NamedWeights {
 // Writes a directory that AutoModelForCausalLM and AutoTokenizer of current transformers can load:
 // model.safetensors (or shards and their index), config.json, generation_config.json, tokenizer.json and
 // tokenizer_config.json. The directory is created. Each file is replaced atomically, config.json last.
-Status export_llama(io::FileSystem& fs, const std::string& directory, const models::DecoderOptions& options,
+Status export_model(io::FileSystem& fs, const std::string& directory, const HfModel& model,
                     const tokenizer::Tokenizer& tokenizer, const NamedWeights& weights,
                     int64_t max_file_bytes = kMaxFileBytes);
 

@@ -7,6 +7,7 @@
 #include <numeric>
 
 #include "ostro/hf/model_files.h"
+#include "ostro/hf/tiny_model_for_test.h"
 #include "ostro/hf/weights.h"
 #include "ostro/io/files/memory_file_system.h"
 #include "ostro/models/decoder/decoder.h"
@@ -43,21 +44,6 @@ std::vector<float> floats(const io::SafetensorsEntry& entry) {
   std::vector<float> out(entry.bytes.size() / sizeof(float));
   std::memcpy(out.data(), entry.bytes.data(), entry.bytes.size());
   return out;
-}
-
-tokenizer::Tokenizer tiny_tokenizer() {
-  tokenizer::TrainOptions o;
-  o.vocab_size = 260;
-  bool given = false;
-  auto trained = tokenizer::train(
-      [&](std::string& text) -> Result<bool> {
-        if (given) return false;
-        text = "aaabdaaabac aaab";
-        return given = true;
-      },
-      o);
-  REQUIRE(trained.ok());
-  return std::move(trained).value();
 }
 
 struct Model {
@@ -148,7 +134,7 @@ TEST_CASE(
   io::MemoryFileSystem fs;
   const tokenizer::Tokenizer tokenizer = tiny_tokenizer();
   for (const int64_t limit : {int64_t{4000}, kMaxFileBytes}) {
-    check_ok(export_llama(fs, "out", o, tokenizer, *weights, limit));
+    check_ok(export_model(fs, "out", {o, 260}, tokenizer, *weights, limit));
     const auto reader = io::SafetensorsReader::open_directory(fs, "out");
     REQUIRE(reader.ok());
     CHECK(reader->tensors().size() == weights->entries().size());
@@ -163,7 +149,7 @@ TEST_CASE(
          {"config.json", "generation_config.json", "tokenizer.json", "tokenizer_config.json"})
       CHECK(fs.exists(std::string("out/") + name).value());
   }
-  const auto config = nlohmann::json::parse(llama_config_json(o, tokenizer));
+  const auto config = nlohmann::json::parse(config_json({o, 260}, tokenizer).value());
   CHECK(config["model_type"] == "llama");
   CHECK(config["architectures"] == nlohmann::json::array({"LlamaForCausalLM"}));
   CHECK(config["hidden_act"] == "gelu_new");
@@ -174,7 +160,7 @@ TEST_CASE(
   CHECK(config["rope_scaling"].contains("rope_theta") == false);
   CHECK(config["eos_token_id"] == *tokenizer.eos_id());
   CHECK(config["vocab_size"] == 260);
-  const auto plain = nlohmann::json::parse(llama_config_json(options(), tokenizer));
+  const auto plain = nlohmann::json::parse(config_json({options(), 260}, tokenizer).value());
   CHECK(plain["rope_scaling"].is_null());
   CHECK(plain["rope_parameters"]["rope_type"] == "default");
   CHECK(plain["head_dim"] == 4);

@@ -3,15 +3,20 @@
 
 #include <string>
 
-#include "ostro/models/decoder/decoder_options.h"
+#include "ostro/hf/families/family.h"
 #include "ostro/tokenizer/model/tokenizer.h"
 
 namespace ostro::hf {
 
 // config.json. Every key is written, even if transformers has the same default. The rotary embedding is
 // written in its current and in its older form, with the same meaning, so that new and old readers build the
-// same model.
-std::string llama_config_json(const models::DecoderOptions& options, const tokenizer::Tokenizer& tokenizer);
+// same model. `dtype`: "float32", "bfloat16" or "float16".
+Result<std::string> config_json(const HfModel& model, const tokenizer::Tokenizer& tokenizer,
+                                const char* dtype = "float32");
+
+// The model that a config.json describes; `where` begins errors. What the description of its family does not
+// know is refused by name.
+Result<HfModel> read_config_json(std::string_view json, const std::string& where);
 
 // generation_config.json: the ids of the tokens that begin and end a text. Generation is greedy unless the
 // user asks for sampling.

@@ -10,12 +10,6 @@
 namespace ostro::hf {
 namespace {
 
-// One axis of the part: how many elements, and their distance in the whole weight.
-struct Walk {
-  int64_t count = 1;
-  int64_t stride = 0;  // in elements
-};
-
 const Cut* find_cut(const WeightPart& part, const std::string& axis) {
   for (const Cut& cut : part.cuts)
     if (cut.axis == axis) return &cut;
@@ -33,36 +27,32 @@ int64_t product_of(const WeightPart& part, const ir::Shape& whole, const std::ve
   return product;
 }
 
-}  // namespace
-
-std::vector<WeightPart> llama_weights(const models::DecoderOptions& options) {
-  const std::vector<std::string> heads = {"kv_heads", "qkv", "head_dim"};
-  const int64_t group = options.num_heads / options.num_kv_heads;
-  std::vector<WeightPart> out;
-  out.push_back({"model.embed_tokens.weight", "model/embedding/weight", {}, {"vocab"}, {"embed"}});
-  for (int64_t layer = 0; layer < options.num_layers; ++layer) {
-    const auto add = [&](const char* name, const char* path, std::vector<Cut> cuts,
-                         std::vector<std::string> rows, std::vector<std::string> columns) {
-      cuts.push_back({"layers", layer, 1});
-      out.push_back({fmt::format("model.layers.{}.{}.weight", layer, name),
-                     fmt::format("model/layers/{}/weight", path), std::move(cuts), std::move(rows),
-                     std::move(columns)});
-    };
-    add("input_layernorm", "attention_norm", {}, {"embed"}, {});
-    add("self_attn.q_proj", "attention/qkv", {{"qkv", 0, group}}, heads, {"embed"});
-    add("self_attn.k_proj", "attention/qkv", {{"qkv", group, 1}}, heads, {"embed"});
-    add("self_attn.v_proj", "attention/qkv", {{"qkv", group + 1, 1}}, heads, {"embed"});
-    add("self_attn.o_proj", "attention/o", {}, {"embed"}, {"kv_heads", "group", "head_dim"});
-    add("post_attention_layernorm", "mlp_norm", {}, {"embed"}, {});
-    add("mlp.gate_proj", "mlp/gate_up", {{"gate_up", 0, 1}}, {"gate_up", "mlp"}, {"embed"});
-    add("mlp.up_proj", "mlp/gate_up", {{"gate_up", 1, 1}}, {"gate_up", "mlp"}, {"embed"});
-    add("mlp.down_proj", "mlp/down", {}, {"embed"}, {"mlp"});
+// The places along these axes, the last one fastest.
+std::vector<int64_t> places_along(const WeightPart& part, const ir::Shape& whole,
+                                  const std::vector<std::string>& axes, int64_t origin) {
+  const std::vector<int64_t> strides = whole.strides();
+  std::vector<int64_t> out = {origin};
+  for (const std::string& axis : axes) {
+    const int64_t stride = strides[static_cast<size_t>(whole.find(axis))], n = count_of(part, whole, axis);
+    std::vector<int64_t> longer;
+    longer.reserve(out.size() * static_cast<size_t>(n));
+    for (const int64_t at : out)
+      for (int64_t i = 0; i < n; ++i) longer.push_back(at + i * stride);
+    out = std::move(longer);
   }
-  out.push_back({"model.norm.weight", "model/norm/weight", {}, {"embed"}, {}});
-  if (!options.tie_word_embeddings)
-    out.push_back({"lm_head.weight", "model/head/weight", {}, {"vocab"}, {"embed"}});
   return out;
 }
+
+template <class Element>
+void copy_part(const PartPlaces& places, const std::byte* from, std::byte* to) {
+  for (const int64_t row : places.rows)
+    for (const int64_t column : places.columns) {
+      std::memcpy(to, from + static_cast<size_t>(row + column) * sizeof(Element), sizeof(Element));
+      to += sizeof(Element);
+    }
+}
+
+}  // namespace
 
 std::vector<int64_t> part_shape(const WeightPart& part, const ir::Shape& whole) {
   std::vector<int64_t> shape = {product_of(part, whole, part.rows)};
@@ -70,34 +60,35 @@ std::vector<int64_t> part_shape(const WeightPart& part, const ir::Shape& whole) 
   return shape;
 }
 
-std::vector<std::byte> take_part(const WeightPart& part, const runtime::Buffer& whole) {
-  const ir::Shape& shape = whole.shape();
-  const std::vector<int64_t> strides = shape.strides();
-  std::vector<Walk> walks;
-  for (const auto* axes : {&part.rows, &part.columns})
-    for (const std::string& axis : *axes)
-      walks.push_back({count_of(part, shape, axis), strides[static_cast<size_t>(shape.find(axis))]});
-  int64_t origin = 0, count = 1;
+PartPlaces part_places(const WeightPart& part, const ir::Shape& whole) {
+  const std::vector<int64_t> strides = whole.strides();
+  int64_t origin = 0;
   for (const Cut& cut : part.cuts) {
-    OSTRO_CHECK(cut.start + cut.count <= shape.size_of(cut.axis), "{}: {} has {} of {}", part.name, part.path,
-                shape.size_of(cut.axis), cut.axis);
-    origin += cut.start * strides[static_cast<size_t>(shape.find(cut.axis))];
+    OSTRO_CHECK(cut.start + cut.count <= whole.size_of(cut.axis), "{}: {} has {} of {}", part.name, part.path,
+                whole.size_of(cut.axis), cut.axis);
+    origin += cut.start * strides[static_cast<size_t>(whole.find(cut.axis))];
   }
-  for (const Walk& walk : walks) count *= walk.count;
+  return {places_along(part, whole, part.rows, origin), places_along(part, whole, part.columns, 0)};
+}
 
-  const auto item = static_cast<size_t>(ir::dtype_size(shape.dtype));
-  std::vector<std::byte> out(static_cast<size_t>(count) * item);
-  std::vector<int64_t> index(walks.size(), 0);
+std::vector<std::byte> take_part(const WeightPart& part, const runtime::Buffer& whole) {
+  const PartPlaces places = part_places(part, whole.shape());
+  const auto item = static_cast<size_t>(ir::dtype_size(whole.shape().dtype));
+  std::vector<std::byte> out(places.rows.size() * places.columns.size() * item);
   const std::byte* from = whole.bytes().data();
-  std::byte* to = out.data();
-  for (int64_t at = origin, n = 0; n < count; ++n, to += item) {
-    std::memcpy(to, from + static_cast<size_t>(at) * item, item);
-    for (size_t d = walks.size(); d-- > 0;) {
-      at += walks[d].stride;
-      if (++index[d] < walks[d].count) break;
-      at -= walks[d].stride * walks[d].count;
-      index[d] = 0;
-    }
+  switch (item) {
+    case 1:
+      copy_part<uint8_t>(places, from, out.data());
+      break;
+    case 2:
+      copy_part<uint16_t>(places, from, out.data());
+      break;
+    case 4:
+      copy_part<uint32_t>(places, from, out.data());
+      break;
+    default:
+      OSTRO_CHECK(item == 8, "{}: elements of {} bytes", part.path, item);
+      copy_part<uint64_t>(places, from, out.data());
   }
   return out;
 }

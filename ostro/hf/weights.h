@@ -1,8 +1,9 @@
-// How the weights of our Llama correspond to those of Hugging Face's Llama. One table serves export, the
-// comparison of gradients with other frameworks, and reading weights.
+// How our weights correspond to the tensors of Hugging Face directories, element by element. The tables of
+// families/ say which tensor is which weight; one list, made of them, serves export, the comparison of
+// gradients with other frameworks, and import.
 //
-// Ours: q, k and v are one weight, gate and up are one weight, and all layers are stacked into one array.
-// Hugging Face's: each is a separate matrix, [out, in], per layer.
+// Ours: q, k and v are one weight, gate and up are one weight, and layers are stacked into one array.
+// Hugging Face's: per layer, separate or fused in other ways, [out, in] or [in, out].
 #pragma once
 
 #include <cstddef>
@@ -10,6 +11,7 @@
 #include <string>
 #include <vector>
 
+#include "ostro/base/error.h"
 #include "ostro/models/decoder/decoder_options.h"
 #include "ostro/runtime/buffer.h"
 
@@ -21,7 +23,8 @@ struct Cut {
   int64_t start = 0, count = 1;
 };
 
-// One weight of Hugging Face's model, as a part of one of our weights.
+// A tensor of Hugging Face's, or some of its rows, as a part of one of our weights. Parts of one name follow
+// each other; their rows, in this order, are the tensor.
 struct WeightPart {
   std::string name;                  // "model.layers.0.self_attn.q_proj.weight"
   std::string path;                  // "model/layers/attention/qkv/weight"
@@ -30,11 +33,19 @@ struct WeightPart {
   std::vector<std::string> columns;  // axes that form the columns; empty for a vector
 };
 
-// All weights of the model, in the order of the layers. A tied head is not listed.
-std::vector<WeightPart> llama_weights(const models::DecoderOptions& options);
+// All weights of the model, in the order of the layers. A tied head is not listed. Error: kUnsupported if the
+// family has no form in Hugging Face directories.
+Result<std::vector<WeightPart>> family_weights(const models::DecoderOptions& options);
 
 // The shape of the part: [rows, columns], or [rows] for a vector. `whole` is the shape of our weight.
 std::vector<int64_t> part_shape(const WeightPart& part, const ir::Shape& whole);
+
+// Where the elements of a part lie in a whole weight, counted in elements: that of row r and column c at
+// rows[r] + columns[c].
+struct PartPlaces {
+  std::vector<int64_t> rows, columns;  // a vector has one column
+};
+PartPlaces part_places(const WeightPart& part, const ir::Shape& whole);
 
 // Copies the part out of the whole weight, row-major in Hugging Face's layout. Any dtype.
 std::vector<std::byte> take_part(const WeightPart& part, const runtime::Buffer& whole);

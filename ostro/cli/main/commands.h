@@ -38,6 +38,7 @@ int eval_command(Args args);
 int score_command(Args args);
 int sample_command(Args args);
 int grad_command(Args args);
+int import_command(Args args);
 int export_command(Args args);
 int check_command(Args args);
 int program_command(Args args);

@@ -1,7 +1,9 @@
 // ostro export
 #include <fmt/core.h>
 
+#include <algorithm>
 #include <cstdio>
+#include <iterator>
 
 #include "ostro/chat/chat_template.h"
 #include "ostro/cli/main/commands.h"
@@ -10,7 +12,10 @@
 #include "ostro/eval/loaded_model.h"
 #include "ostro/eval/merged.h"
 #include "ostro/hf/adapter.h"
+#include "ostro/hf/elements.h"
 #include "ostro/hf/export.h"
+#include "ostro/hf/import.h"
+#include "ostro/io/files/path.h"
 #include "ostro/io/s3/routing_file_system.h"
 #include "ostro/models/decoder/decoder.h"
 #include "ostro/train/programs/run_model.h"
@@ -20,23 +25,25 @@ namespace {
 
 struct ExportRequest {
   std::string checkpoint, to, out, tokenizer, base;
+  std::string dtype;  // as safetensors call it
+  int64_t shard_bytes = hf::kMaxFileBytes;
   bool merge_lora = false;
   eval::Trust trust = eval::Trust::kChain;
 };
 
 Status write_adapter(io::FileSystem& fs, const ExportRequest& request, const eval::LoadedModel& model,
-                     const models::DecoderOptions& llama) {
+                     const models::DecoderOptions& decoder) {
   const auto* lora = std::get_if<train::LoraOptions>(&model.config.adapter);
   if (lora == nullptr)
     return invalid_argument(fmt::format("--to peft: {} has no adapter; use --to hf", model.parameters.path));
-  return hf::export_lora(fs, request.out, {lora->rank, lora->alpha, lora->use_rslora},
-                         hf::llama_weights(llama), model.functions.matrices, model.functions.paths,
-                         model.parameters.values, request.base,
-                         hf::parameters_hash(model.functions.paths, model.parameters.values));
+  ASSIGN_OR_RETURN(const std::vector<hf::WeightPart> weights, hf::family_weights(decoder));
+  return hf::export_lora(fs, request.out, {lora->rank, lora->alpha, lora->use_rslora}, weights,
+                         model.functions.matrices, model.functions.paths, model.parameters.values,
+                         request.base, hf::parameters_hash(model.functions.paths, model.parameters.values));
 }
 
 Status write_model(io::FileSystem& fs, const ExportRequest& request, const eval::LoadedModel& model,
-                   const models::DecoderOptions& llama) {
+                   const models::DecoderOptions& decoder) {
   if (train::lora_spec(model.config.adapter) && !request.merge_lora)
     return invalid_argument(fmt::format(
         "{} has an adapter; add --merge_lora to add it to the weights, or write it alone with --to "
@@ -45,8 +52,13 @@ Status write_model(io::FileSystem& fs, const ExportRequest& request, const eval:
   ASSIGN_OR_RETURN(const std::vector<runtime::Buffer> values,
                    eval::merged_parameters(model, [] { return make_engine(); }));
   const std::vector<std::string> paths = train::base_model(model.config, model.tokenizer->vocab_size()).paths;
-  ASSIGN_OR_RETURN(const hf::NamedWeights weights, hf::NamedWeights::create(llama, paths, values));
-  RETURN_IF_ERROR(hf::export_llama(fs, request.out, llama, *model.tokenizer, weights));
+  ASSIGN_OR_RETURN(const hf::NamedWeights weights,
+                   hf::NamedWeights::create(decoder, paths, values, request.dtype));
+  RETURN_IF_ERROR(hf::export_model(fs, request.out, {decoder, model.tokenizer->vocab_size()},
+                                   *model.tokenizer, weights, request.shard_bytes));
+  const std::string beside = io::parent_path(model.tokenizer_path);
+  ASSIGN_OR_RETURN(const bool imported, fs.exists(io::join_path(beside, hf::kOriginFile)));
+  if (imported) return hf::copy_companions(fs, beside, request.out);  // what it came with
   const auto chat = chat::ChatTemplate::load(fs, model.tokenizer_path, *model.tokenizer, std::nullopt);
   if (!chat.ok() && chat.error().code() != ErrorCode::kNotFound) return chat.error();
   return chat.ok() ? chat->save(fs, request.out) : Status();
@@ -56,13 +68,15 @@ Result<eval::Parameters> export_model(const ExportRequest& request, const train:
   io::FileSystem& fs = io::default_file_system();
   ASSIGN_OR_RETURN(eval::LoadedModel model,
                    eval::load_model(fs, request.checkpoint, request.tokenizer, models, request.trust));
-  const auto* llama =
+  const auto* decoder =
       models::model_options_as<models::DecoderOptions, models::Decoder>(model.config.model_options());
-  if (llama == nullptr || llama->type() != "llama")
-    return unsupported(fmt::format("{}: model.type {} cannot be exported; only llama can",
-                                   model.parameters.path, model.config.model_options().type()));
-  RETURN_IF_ERROR(request.to == "peft" ? write_adapter(fs, request, model, *llama)
-                                       : write_model(fs, request, model, *llama));
+  if (decoder == nullptr)
+    return unsupported(
+        fmt::format("{}: model.type {} cannot be exported; only families of decoders can "
+                    "(docs/models.md)",
+                    model.parameters.path, model.config.model_options().type()));
+  RETURN_IF_ERROR(request.to == "peft" ? write_adapter(fs, request, model, *decoder)
+                                       : write_model(fs, request, model, *decoder));
   return std::move(model.parameters);
 }
 
@@ -70,6 +84,7 @@ Result<eval::Parameters> export_model(const ExportRequest& request, const train:
 
 int export_command(Args args) {
   ExportRequest request;
+  std::string dtype = "f32";
   bool unchecked = false;
   args.summary(
       "Writes a model, its tokenizer and its chat template as a directory that other programs load.");
@@ -79,6 +94,8 @@ int export_command(Args args) {
   args.option("--out", &request.out, "DIR", "the directory to write", Args::kRequired);
   args.option("--tokenizer", &request.tokenizer, "T",
               "tokenizer.json, when the checkpoint is not in its run");
+  args.option("--dtype", &dtype, "T", "--to hf: type of the weights: f32, bf16 or f16");
+  args.option("--shard_size", &request.shard_bytes, "BYTES", "--to hf: of a file of weights at most");
   args.flag("--merge_lora", &request.merge_lora, "--to hf: add the adapter to the weights");
   args.option("--base", &request.base, "B", "--to peft: name or directory of the model without the adapter");
   args.flag("--unchecked", &unchecked, eval::kUncheckedHelp);
@@ -90,6 +107,12 @@ int export_command(Args args) {
     return report_error(invalid_argument("--merge_lora: only with --to hf"));
   if (!request.base.empty() && request.to != "peft")
     return report_error(invalid_argument("--base: only with --to peft"));
+  std::transform(dtype.begin(), dtype.end(), std::back_inserter(request.dtype),
+                 [](char c) { return static_cast<char>(c >= 'a' && c <= 'z' ? c - 'a' + 'A' : c); });
+  if (!hf::is_weight_dtype(request.dtype))
+    return report_error(invalid_argument(fmt::format("--dtype {}: use f32, bf16 or f16", dtype)));
+  if (request.shard_bytes < 1)
+    return report_error(invalid_argument(fmt::format("--shard_size {}: use 1 or more", request.shard_bytes)));
   const auto exported = export_model(request, args.models());
   if (!exported.ok()) return report_error(exported.error());
   fmt::print("{}: {} (step {})\n", request.out, exported->path, exported->step);

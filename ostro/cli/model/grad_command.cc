@@ -21,11 +21,13 @@ namespace {
 Result<eval::MeanGradients> write_gradients(const train::TrainConfig& config, int64_t step,
                                             const std::string& checkpoint, const std::string& out,
                                             eval::Trust trust) {
-  const auto* llama =
+  const auto* decoder =
       models::model_options_as<models::DecoderOptions, models::Decoder>(config.model_options());
-  if (llama == nullptr || llama->type() != "llama")
-    return unsupported(fmt::format("model.type {} has no table of interchange names; only llama has",
-                                   config.model_options().type()));
+  if (decoder == nullptr)
+    return unsupported(
+        fmt::format("model.type {} has no table of interchange names; families of decoders have "
+                    "(docs/models.md)",
+                    config.model_options().type()));
   if (step < 0) return invalid_argument(fmt::format("--step {}: steps count from 0", step));
   RETURN_IF_ERROR(config.check_leaf_examples(step));
   io::FileSystem& fs = io::default_file_system();
@@ -40,12 +42,12 @@ Result<eval::MeanGradients> write_gradients(const train::TrainConfig& config, in
   ASSIGN_OR_RETURN(const data::Loader loader, train::make_loader(config, data.stores));
   ASSIGN_OR_RETURN(const data::Batch batch, loader.batch(step));
   ASSIGN_OR_RETURN(const train::CanonicalPrograms programs, train::make_programs(config, model));
-  ASSIGN_OR_RETURN(const std::string remat, llama->remat());
+  ASSIGN_OR_RETURN(const std::string remat, decoder->remat());
   ASSIGN_OR_RETURN(
       eval::MeanGradients result,
       eval::mean_gradients(programs, *engine, remat, parameters.values, train::to_arrays(batch)));
   ASSIGN_OR_RETURN(const hf::NamedWeights named,
-                   hf::NamedWeights::create(*llama, model.paths, result.gradients));
+                   hf::NamedWeights::create(*decoder, model.paths, result.gradients));
   RETURN_IF_ERROR(io::write_safetensors(fs, out, named.entries(),
                                         {{"loss", fmt::format("{}", result.loss)},
                                          {"tokens", fmt::format("{}", result.weight)},

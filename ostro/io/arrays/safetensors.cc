@@ -292,4 +292,17 @@ Status SafetensorsReader::read(std::string_view name, std::span<std::byte> bytes
   return file.read(info.begin, bytes);
 }
 
+const std::string& SafetensorsReader::file_of(const SafetensorsInfo& info) const {
+  return files_[file_of_[by_name_.find(info.name)->second]]->path();
+}
+
+Status SafetensorsReader::read_range(const SafetensorsInfo& info, int64_t offset,
+                                     std::span<std::byte> bytes) const {
+  const RandomAccessFile& file = *files_[file_of_[by_name_.find(info.name)->second]];
+  if (offset < 0 || offset + static_cast<int64_t>(bytes.size()) > info.bytes())
+    return invalid_argument(fmt::format("{}: tensor {} has {} bytes; {} from {} on were asked for",
+                                        file.path(), info.name, info.bytes(), bytes.size(), offset));
+  return file.read(info.begin + offset, bytes);
+}
+
 }  // namespace ostro::io

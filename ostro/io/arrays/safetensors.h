@@ -69,6 +69,10 @@ class SafetensorsReader {
 
   // Fills `bytes`, which must have the tensor's size; ErrorCode::kNotFound for an unknown name.
   Status read(std::string_view name, std::span<std::byte> bytes) const;
+  // Fills `bytes` with a range of the tensor's bytes, which begins at its byte `offset`.
+  Status read_range(const SafetensorsInfo& info, int64_t offset, std::span<std::byte> bytes) const;
+  // The path of the file that holds a tensor of tensors().
+  const std::string& file_of(const SafetensorsInfo& info) const;
 
  private:
   Status add_file(FileSystem& fs, const std::string& path);

@@ -1,0 +1,80 @@
+#include "ostro/hf/elements.h"
+
+#include <bit>
+#include <cstdint>
+#include <cstring>
+
+#include "ostro/base/check.h"
+#include "ostro/numerics/bf16.h"
+
+namespace ostro::hf {
+namespace {
+
+// IEEE half precision: 1 sign, 5 exponent, 10 fraction bits.
+float from_half(uint16_t h) {
+  const uint32_t sign = static_cast<uint32_t>(h & 0x8000U) << 16;
+  const uint32_t exponent = (h >> 10) & 0x1fU, fraction = h & 0x3ffU;
+  if (exponent == 0x1f) return std::bit_cast<float>(sign | 0x7f800000U | fraction << 13);
+  if (exponent != 0) return std::bit_cast<float>(sign | (exponent + 112) << 23 | fraction << 13);
+  const float small = static_cast<float>(fraction) * 0x1p-24F;  // exact
+  return sign != 0 ? -small : small;
+}
+
+uint16_t to_half(float value) {
+  const auto bits = std::bit_cast<uint32_t>(value);
+  const auto sign = static_cast<uint16_t>(bits >> 16 & 0x8000U);
+  const uint32_t magnitude = bits & 0x7fffffffU;
+  if (magnitude > 0x7f800000U) return static_cast<uint16_t>(sign | 0x7e00U);  // NaN
+  if (magnitude >= 0x47800000U) return static_cast<uint16_t>(sign | 0x7c00U);
+  // How many low bits of the significand go, and the significand with its hidden one.
+  const uint32_t exponent = magnitude >> 23;
+  if (exponent < 102) return sign;  // below half of the smallest
+  const bool subnormal = exponent < 113;
+  const uint32_t drop = subnormal ? 126 - exponent : 13;
+  const uint32_t significand = (magnitude & 0x7fffffU) | 0x800000U;
+  uint32_t kept = significand >> drop;
+  const uint32_t rest = significand & ((1U << drop) - 1), half = 1U << (drop - 1);
+  if (rest > half || (rest == half && (kept & 1U) != 0)) ++kept;
+  // A carry goes into the exponent, where it belongs.
+  const uint32_t out = subnormal ? kept : kept + ((exponent - 113) << 10);
+  return static_cast<uint16_t>(sign | out);
+}
+
+template <class Stored, class Convert>
+void read_all(std::span<const std::byte> from, std::span<float> to, const Convert& convert) {
+  for (size_t i = 0; i < to.size(); ++i) {
+    Stored stored;
+    std::memcpy(&stored, from.data() + i * sizeof(Stored), sizeof(Stored));
+    to[i] = convert(stored);
+  }
+}
+
+template <class Stored, class Convert>
+void write_all(std::span<const float> from, std::span<std::byte> to, const Convert& convert) {
+  for (size_t i = 0; i < from.size(); ++i) {
+    const Stored stored = convert(from[i]);
+    std::memcpy(to.data() + i * sizeof(Stored), &stored, sizeof(Stored));
+  }
+}
+
+}  // namespace
+
+bool is_weight_dtype(std::string_view dtype) { return dtype == "F32" || dtype == "BF16" || dtype == "F16"; }
+
+void elements_to_f32(std::string_view dtype, std::span<const std::byte> from, std::span<float> to) {
+  if (dtype == "F32") return read_all<float>(from, to, [](float v) { return v; });
+  if (dtype == "BF16")
+    return read_all<numerics::Bf16>(from, to, [](numerics::Bf16 v) { return numerics::to_f32(v); });
+  OSTRO_CHECK(dtype == "F16", "no weights are {}", dtype);
+  read_all<uint16_t>(from, to, from_half);
+}
+
+void elements_from_f32(std::string_view dtype, std::span<const float> from, std::span<std::byte> to) {
+  if (dtype == "F32") return write_all<float>(from, to, [](float v) { return v; });
+  if (dtype == "BF16")
+    return write_all<numerics::Bf16>(from, to, [](float v) { return numerics::to_bf16(v); });
+  OSTRO_CHECK(dtype == "F16", "no weights are {}", dtype);
+  write_all<uint16_t>(from, to, to_half);
+}
+
+}  // namespace ostro::hf

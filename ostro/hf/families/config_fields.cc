@@ -1,0 +1,252 @@
+#include "ostro/hf/families/config_fields.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "ostro/hf/families/config_state.h"
+
+namespace ostro::hf {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+// Keys that programs leave in the configuration of any model and that say nothing about what it computes.
+constexpr std::string_view kAnyModel[] = {"architectures",
+                                          "model_type",
+                                          "transformers_version",
+                                          "_name_or_path",
+                                          "name_or_path",
+                                          "use_cache",
+                                          "bos_token_id",
+                                          "eos_token_id",
+                                          "pad_token_id",
+                                          "sep_token_id",
+                                          "decoder_start_token_id",
+                                          "dtype",
+                                          "torch_dtype",
+                                          "return_dict",
+                                          "output_attentions",
+                                          "output_hidden_states",
+                                          "chunk_size_feed_forward",
+                                          "id2label",
+                                          "label2id",
+                                          "problem_type",
+                                          "cache_implementation",
+                                          "_attn_implementation",
+                                          "_attn_implementation_autoset",
+                                          "attn_implementation",
+                                          "auto_map",
+                                          "tokenizer_class",
+                                          "task_specific_params",
+                                          "pretraining_tp"};
+
+Json number_json(double value, bool whole) {
+  return whole && value == std::floor(value) && std::abs(value) < 1e15 ? Json(static_cast<int64_t>(value))
+                                                                       : Json(value);
+}
+
+}  // namespace
+
+ConfigFields::ConfigFields(std::unique_ptr<State> state) : state_(std::move(state)) {}
+ConfigFields::ConfigFields(ConfigFields&&) noexcept = default;
+ConfigFields::~ConfigFields() = default;
+
+Result<ConfigFields> ConfigFields::reader(std::string_view json, std::string where) {
+  auto state = std::make_unique<State>();
+  state->reading = true;
+  state->json = Json::parse(json, nullptr, /*allow_exceptions=*/false);
+  if (state->json.is_discarded() || !state->json.is_object())
+    return corrupt(fmt::format("{}: not a JSON object", where));
+  state->where = std::move(where);
+  return ConfigFields(std::move(state));
+}
+
+ConfigFields ConfigFields::writer() { return ConfigFields(std::make_unique<State>()); }
+
+bool ConfigFields::reading() const { return state_->reading; }
+const std::string& ConfigFields::where() const { return state_->where; }
+const Status& ConfigFields::status() const { return state_->status; }
+void ConfigFields::fail(Error error) { state_->fail(std::move(error)); }
+bool ConfigFields::has(std::string_view key) { return state_->find(key) != nullptr; }
+
+void ConfigFields::integer(std::string_view key, int64_t* field, std::optional<int64_t> missing) {
+  if (!state_->reading) {
+    state_->json[std::string(key)] = *field;
+    return;
+  }
+  const Json* value = state_->find(key);
+  if (value == nullptr && missing)
+    *field = *missing;
+  else if (value == nullptr)
+    fail(corrupt(fmt::format("{}: \"{}\" is missing", state_->where, key)));
+  else if (!value->is_number_integer() || (value->is_number_unsigned() && value->get<uint64_t>() > INT64_MAX))
+    state_->bad(key, "a whole number is needed");
+  else
+    *field = value->get<int64_t>();
+}
+
+void ConfigFields::number(std::string_view key, double* field, std::optional<double> missing) {
+  std::optional<double> value = *field;
+  number(key, &value, missing);
+  if (value)
+    *field = *value;
+  else
+    fail(corrupt(fmt::format("{}: \"{}\" is missing", state_->where, key)));
+}
+
+void ConfigFields::boolean(std::string_view key, bool* field, bool missing) {
+  if (!state_->reading) {
+    state_->json[std::string(key)] = *field;
+    return;
+  }
+  const Json* value = state_->find(key);
+  if (value != nullptr && !value->is_boolean()) return state_->bad(key, "true or false is needed");
+  *field = value == nullptr ? missing : value->get<bool>();
+}
+
+void ConfigFields::integer(std::string_view key, std::optional<int64_t>* field,
+                           std::optional<int64_t> missing) {
+  if (!state_->reading) {
+    state_->json[std::string(key)] = *field ? Json(**field) : Json(nullptr);
+    return;
+  }
+  *field = state_->there(key) ? std::nullopt : missing;
+  if (!has(key)) return;
+  int64_t value = 0;
+  integer(key, &value);
+  *field = value;
+}
+
+void ConfigFields::number(std::string_view key, std::optional<double>* field, std::optional<double> missing,
+                          bool whole) {
+  if (!state_->reading) {
+    state_->json[std::string(key)] = *field ? number_json(**field, whole) : Json(nullptr);
+    return;
+  }
+  const Json* value = state_->find(key);
+  if (value != nullptr && !value->is_number()) return state_->bad(key, "a number is needed");
+  if (value != nullptr)
+    *field = value->get<double>();
+  else
+    *field = state_->there(key) ? std::nullopt : missing;
+}
+
+void ConfigFields::activation(std::string_view key, models::Activation* field, models::Activation missing,
+                              const char* tanh_name) {
+  using models::Activation;
+  static const std::pair<std::string_view, Activation> kNames[] = {
+      {"silu", Activation::kSilu},          {"swish", Activation::kSilu},
+      {"gelu", Activation::kGelu},          {"gelu_python", Activation::kGelu},
+      {"gelu_new", Activation::kGeluTanh},  {"gelu_pytorch_tanh", Activation::kGeluTanh},
+      {"gelu_fast", Activation::kGeluTanh}, {"relu", Activation::kRelu}};
+  if (!state_->reading) {
+    const std::string name = models::option_names(*field)[static_cast<size_t>(*field)];
+    state_->json[std::string(key)] = *field == Activation::kGeluTanh ? std::string(tanh_name) : name;
+    return;
+  }
+  *field = missing;
+  const Json* value = state_->find(key);
+  if (value == nullptr) return;
+  for (const auto& [name, activation] : kNames)
+    if (*value == std::string(name)) {
+      *field = activation;
+      return;
+    }
+  state_->bad(key, "known activations are silu, gelu, gelu_new, gelu_pytorch_tanh and relu");
+}
+
+void ConfigFields::words(std::string_view key, std::vector<std::string>* field) {
+  if (!state_->reading) {
+    state_->json[std::string(key)] = *field;
+    return;
+  }
+  field->clear();
+  const Json* value = state_->find(key);
+  if (value == nullptr) return;
+  for (const Json& item : value->is_array() ? *value : Json::array({nullptr})) {
+    if (!item.is_string()) return state_->bad(key, "a list of words is needed");
+    field->push_back(item.get<std::string>());
+  }
+}
+
+void ConfigFields::integers(std::string_view key, std::vector<int64_t>* field) {
+  if (!state_->reading) {
+    state_->json[std::string(key)] = *field;
+    return;
+  }
+  field->clear();
+  const Json* value = state_->find(key);
+  if (value == nullptr) return;
+  for (const Json& item : value->is_array() ? *value : Json::array({nullptr})) {
+    if (!item.is_number_integer()) return state_->bad(key, "a list of whole numbers is needed");
+    field->push_back(item.get<int64_t>());
+  }
+}
+
+void ConfigFields::must(std::string_view key, bool wanted) {
+  if (!state_->reading) {
+    state_->json[std::string(key)] = wanted;
+    return;
+  }
+  const Json* value = state_->find(key);
+  if (value != nullptr && *value != wanted) state_->bad(key, fmt::format("only {} is known", wanted));
+}
+
+void ConfigFields::must_say(std::string_view key, std::string_view wanted) {
+  const Json* value = state_->find(key);
+  if (value != nullptr && *value != std::string(wanted))
+    state_->bad(key, fmt::format("only \"{}\" is known", wanted));
+}
+
+void ConfigFields::must_be_null(std::string_view key) {
+  if (state_->reading && state_->find(key) != nullptr) state_->bad(key, "only null is known");
+}
+
+void ConfigFields::harmless(std::initializer_list<std::string_view> keys) {
+  for (const std::string_view key : keys) state_->known.emplace(key);
+}
+
+void ConfigFields::harmless(std::string_view key, double value) {
+  state_->known.emplace(key);
+  if (!state_->reading) state_->json[std::string(key)] = value;
+}
+
+void ConfigFields::harmless(std::string_view key, bool value) {
+  state_->known.emplace(key);
+  if (!state_->reading) state_->json[std::string(key)] = value;
+}
+
+void ConfigFields::text(std::string_view key, std::string_view value) {
+  state_->json[std::string(key)] = value;
+}
+
+void ConfigFields::list_of(std::string_view key, std::string_view only) {
+  state_->json[std::string(key)] = Json::array({std::string(only)});
+}
+
+void ConfigFields::id(std::string_view key, const std::optional<uint32_t>& value) {
+  state_->json[std::string(key)] = value ? Json(*value) : Json(nullptr);
+}
+
+std::string ConfigFields::written() const { return state_->json.dump(2) + "\n"; }
+
+Status ConfigFields::finish(std::string_view family) const {
+  RETURN_IF_ERROR(state_->status);
+  for (const auto& [key, value] : state_->json.items()) {
+    if (value.is_null() || state_->known.contains(key)) continue;
+    if (std::find(std::begin(kAnyModel), std::end(kAnyModel), key) != std::end(kAnyModel)) continue;
+    if (key == "is_encoder_decoder" && value == false) continue;
+    if (key == "quantization_config")
+      return unsupported(
+          fmt::format("{}: \"{}\": quantized weights are not read; take the directory of the "
+                      "model in bf16, f16 or f32",
+                      state_->where, key));
+    return unsupported(
+        fmt::format("{}: \"{}\" is {}, which the family {} does not know; if it says nothing about what the "
+                    "model computes, remove it from the file",
+                    state_->where, key, value.dump(), family));
+  }
+  return {};
+}
+
+}  // namespace ostro::hf

@@ -1,0 +1,85 @@
+// The keys of a config.json, read or written by one description: a family's function names every key once and
+// says where its value lies. What a file says beyond these keys is refused by name.
+#pragma once
+
+#include <cstdint>
+#include <initializer_list>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "ostro/base/error.h"
+#include "ostro/models/decoder/decoder_options.h"
+
+namespace ostro::hf {
+
+// While reading, a function fills what it is given; while writing, it puts the key behind those before. After
+// the first error nothing more happens, and status() has it. Keys are Hugging Face's.
+class ConfigFields {
+ public:
+  // Reads the text of a config.json; `where` begins errors.
+  static Result<ConfigFields> reader(std::string_view json, std::string where);
+  static ConfigFields writer();
+  ConfigFields(ConfigFields&&) noexcept;
+  ~ConfigFields();
+
+  bool reading() const;
+  const std::string& where() const;
+  const Status& status() const;
+  void fail(Error error);
+  // Whether the file has a value other than null there. The key counts as known.
+  bool has(std::string_view key);
+
+  // `missing` is what transformers takes where the key is absent or null; without it the key must be there.
+  void integer(std::string_view key, int64_t* field, std::optional<int64_t> missing = {});
+  void number(std::string_view key, double* field, std::optional<double> missing = {});
+  void boolean(std::string_view key, bool* field, bool missing);
+  // null where there is no value; `missing`: the value where the key is absent.
+  void integer(std::string_view key, std::optional<int64_t>* field, std::optional<int64_t> missing = {});
+  // A whole number is written without a fraction with `whole`.
+  void number(std::string_view key, std::optional<double>* field, std::optional<double> missing = {},
+              bool whole = false);
+  // `tanh_name`: how the tanh form of gelu is written.
+  void activation(std::string_view key, models::Activation* field, models::Activation missing,
+                  const char* tanh_name = "gelu_new");
+  // A list of a fixed length; an empty one where the key is absent.
+  void words(std::string_view key, std::vector<std::string>* field);
+  void integers(std::string_view key, std::vector<int64_t>* field);
+
+  // What no model here can have: only this value, or none, is accepted.
+  void must(std::string_view key, bool value);
+  void must_say(std::string_view key, std::string_view value);
+  void must_be_null(std::string_view key);  // not written
+  // Keys that change no value of the trained model (dropout, defaults of programs): accepted, not written.
+  void harmless(std::initializer_list<std::string_view> keys);
+  // The same, written with this value.
+  void harmless(std::string_view key, double value);
+  void harmless(std::string_view key, bool value);
+
+  // The rotary embedding in its current form (rope_parameters) and in its older one (rope_theta,
+  // rope_scaling), which must agree where a file has both. `max_positions`: for kinds that need the length
+  // before stretching and do not say it. With `partial`, partial_rotary_factor too.
+  void rope(models::RopeOptions* rope, double missing_theta, int64_t max_positions, double* partial = nullptr,
+            double missing_partial = 1);
+  // The same with one rope for layers without a window and a theta for those with one, by kind of layer.
+  void ropes_by_layer(models::RopeOptions* rope, std::optional<double>* local_theta, double missing_theta,
+                      double missing_local_theta, int64_t max_positions);
+
+  // For writers.
+  void text(std::string_view key, std::string_view value);
+  void list_of(std::string_view key, std::string_view only);
+  void id(std::string_view key, const std::optional<uint32_t>& value);
+  // The finished text.
+  std::string written() const;
+  // Of a reader: an error for the first key that nobody asked for and that is not null.
+  Status finish(std::string_view family) const;
+
+ private:
+  struct State;
+  explicit ConfigFields(std::unique_ptr<State> state);
+  std::unique_ptr<State> state_;
+};
+
+}  // namespace ostro::hf

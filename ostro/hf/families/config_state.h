@@ -1,0 +1,35 @@
+// What ConfigFields holds. Included by its own files only.
+#pragma once
+
+#include <nlohmann/json.hpp>
+#include <set>
+#include <string>
+
+#include "ostro/hf/families/config_fields.h"
+
+namespace ostro::hf {
+
+struct ConfigFields::State {
+  using Json = nlohmann::ordered_json;
+  bool reading = false;
+  Json json = Json::object();
+  std::string where;
+  std::set<std::string, std::less<>> known;  // keys that were asked for
+  Status status;
+
+  // The value of a key, which then counts as known; nothing when it is absent or null.
+  const Json* find(std::string_view key) {
+    known.emplace(key);
+    const auto at = json.find(key);
+    return at == json.end() || at->is_null() ? nullptr : &*at;
+  }
+  bool there(std::string_view key) const { return json.find(key) != json.end(); }
+  void fail(Error error) {
+    if (status.ok()) status = std::move(error);
+  }
+  void bad(std::string_view key, std::string_view wanted) {
+    fail(corrupt(fmt::format("{}: \"{}\" is {}; {}", where, key, json[std::string(key)].dump(), wanted)));
+  }
+};
+
+}  // namespace ostro::hf

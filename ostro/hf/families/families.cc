@@ -1,0 +1,41 @@
+#include <fmt/ranges.h>
+
+#include "ostro/hf/families/family.h"
+
+namespace ostro::hf {
+namespace {
+
+Error unknown_family(const std::string& what, std::string_view HfFamily::* name) {
+  std::vector<std::string_view> known;
+  for (const HfFamily& family : hf_families()) known.push_back(family.*name);
+  return unsupported(fmt::format("{}; known are {}", what, fmt::join(known, ", ")));
+}
+
+const HfFamily* find_by(std::string_view HfFamily::* field, std::string_view name) {
+  for (const HfFamily& family : hf_families())
+    if (family.*field == name) return &family;
+  return nullptr;
+}
+
+}  // namespace
+
+const std::vector<HfFamily>& hf_families() {
+  static const std::vector<HfFamily> all = {
+      hf_llama(), hf_mistral(), hf_qwen2(), hf_qwen3(),    hf_gemma2(),     hf_gemma3(),  hf_olmo2(),
+      hf_olmo3(), hf_phi3(),    hf_gpt2(),  hf_gpt_neox(), hf_starcoder2(), hf_granite(), hf_smollm3()};
+  return all;
+}
+
+Result<const HfFamily*> hf_family(std::string_view type) {
+  if (const HfFamily* found = find_by(&HfFamily::type, type)) return found;
+  return unknown_family(fmt::format("model.type {} has no form in Hugging Face directories", type),
+                        &HfFamily::type);
+}
+
+Result<const HfFamily*> hf_family_of_model_type(std::string_view model_type, const std::string& where) {
+  if (const HfFamily* found = find_by(&HfFamily::model_type, model_type)) return found;
+  return unknown_family(fmt::format("{}: \"model_type\" is \"{}\", an unknown family", where, model_type),
+                        &HfFamily::model_type);
+}
+
+}  // namespace ostro::hf

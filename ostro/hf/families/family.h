@@ -1,0 +1,76 @@
+// What Hugging Face directories of a family look like. A family is one description: a function that names the
+// keys of its config.json, and a table of its tensors. Both are used for reading and for writing.
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "ostro/hf/families/config_fields.h"
+#include "ostro/hf/families/names.h"
+
+namespace ostro::hf {
+
+// What config.json says.
+struct HfModel {
+  models::DecoderOptions options;
+  int64_t vocab = 0;  // rows of the embedding
+};
+
+struct HfFamily {
+  std::string_view type;          // our model.type
+  std::string_view model_type;    // "model_type" of config.json
+  std::string_view architecture;  // the class that loads it
+  void (*config)(ConfigFields&, HfModel&);
+  FamilyNames names;
+};
+
+const std::vector<HfFamily>& hf_families();
+// By our model.type, or by the model_type of a config.json; kUnsupported names those that there are.
+Result<const HfFamily*> hf_family(std::string_view type);
+Result<const HfFamily*> hf_family_of_model_type(std::string_view model_type, const std::string& where);
+
+// One file each.
+HfFamily hf_llama();
+HfFamily hf_mistral();
+HfFamily hf_qwen2();
+HfFamily hf_qwen3();
+HfFamily hf_gemma2();
+HfFamily hf_gemma3();
+HfFamily hf_olmo2();
+HfFamily hf_olmo3();
+HfFamily hf_phi3();
+HfFamily hf_gpt2();
+HfFamily hf_gpt_neox();
+HfFamily hf_starcoder2();
+HfFamily hf_granite();
+HfFamily hf_smollm3();
+
+// Parts that descriptions share.
+// vocab_size, hidden_size, intermediate_size, num_hidden_layers, num_attention_heads.
+void size_fields(ConfigFields& f, HfModel& m);
+// num_key_value_heads: `missing`, or as many as there are heads.
+void kv_head_field(ConfigFields& f, HfModel& m, std::optional<int64_t> missing = {});
+// head_dim: `missing`, or hidden_size / num_attention_heads.
+void head_dim_field(ConfigFields& f, HfModel& m, std::optional<int64_t> missing = {});
+// max_position_embeddings. The table of learned positions has as many rows.
+void length_field(ConfigFields& f, HfModel& m, const char* key, int64_t missing);
+// layer_types, a word for each layer. Where the file has none: `sliding` says of a layer whether it has the
+// window. Sets layer_pattern to the shortest one that gives these layers.
+void layer_type_field(ConfigFields& f, HfModel& m, bool (*sliding)(int64_t layer));
+// sliding_window for all layers, or null.
+void window_field(ConfigFields& f, HfModel& m, std::optional<int64_t> missing);
+// use_sliding_window, sliding_window, max_window_layers, layer_types (Qwen).
+void switched_window_fields(ConfigFields& f, HfModel& m);
+// The shortest beginning of a list of which the list is a repetition; the last one may be cut.
+template <class T>
+std::vector<T> shortest_period(const std::vector<T>& list) {
+  for (size_t n = 1; n < list.size(); ++n) {
+    bool fits = true;
+    for (size_t i = n; i < list.size() && fits; ++i) fits = list[i] == list[i - n];
+    if (fits) return {list.begin(), list.begin() + static_cast<std::ptrdiff_t>(n)};
+  }
+  return list;
+}
+
+}  // namespace ostro::hf

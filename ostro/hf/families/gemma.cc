@@ -1,0 +1,83 @@
+// Gemma 2 and 3 (text): norms by 1 + weight before and behind attention and MLP.
+#include "ostro/hf/families/family.h"
+
+namespace ostro::hf {
+namespace {
+
+void gemma_first_fields(ConfigFields& f, HfModel& m, int64_t length) {
+  models::DecoderOptions& o = m.options;
+  size_fields(f, m);
+  kv_head_field(f, m, 4);
+  head_dim_field(f, m, 256);
+  f.activation("hidden_activation", &o.activation_function, models::Activation::kGeluTanh,
+               "gelu_pytorch_tanh");
+  f.harmless({"hidden_act"});  // of the first files; programs read hidden_activation
+  length_field(f, m, "max_position_embeddings", length);
+  f.number("rms_norm_eps", &o.layer_norm_epsilon, 1e-6);
+}
+
+void gemma_last_fields(ConfigFields& f, HfModel& m, std::optional<double> score_cap,
+                       std::optional<double> logit_cap) {
+  models::DecoderOptions& o = m.options;
+  std::optional<double> scalar = o.query_pre_attn_scalar;
+  if (!scalar && o.head_dim) scalar = static_cast<double>(*o.head_dim);
+  f.number("query_pre_attn_scalar", &scalar, 256, /*whole=*/true);
+  o.query_pre_attn_scalar = scalar;
+  f.number("attn_logit_softcapping", &o.attn_logit_softcapping, score_cap);
+  f.number("final_logit_softcapping", &o.final_logit_softcapping, logit_cap);
+  f.must("attention_bias", false);
+  f.must("use_bidirectional_attention", false);
+  f.harmless("attention_dropout", 0.0);
+  f.boolean("tie_word_embeddings", &o.tie_word_embeddings, true);
+  f.number("initializer_range", &o.initializer_range, 0.02);
+}
+
+void gemma2_config(ConfigFields& f, HfModel& m) {
+  models::DecoderOptions& o = m.options;
+  gemma_first_fields(f, m, 8192);
+  f.rope(&o.rope, 10000, o.seq_len);
+  window_field(f, m, 4096);
+  layer_type_field(f, m, [](int64_t layer) { return layer % 2 == 0; });
+  gemma_last_fields(f, m, 50, 30);
+}
+
+void gemma3_config(ConfigFields& f, HfModel& m) {
+  models::DecoderOptions& o = m.options;
+  gemma_first_fields(f, m, 131072);
+  f.ropes_by_layer(&o.rope, &o.rope_local_theta, 1e6, 1e4, o.seq_len);
+  window_field(f, m, 4096);
+  int64_t pattern = 6;
+  if (f.reading()) f.integer("sliding_window_pattern", &pattern, 6);
+  if (pattern != 6 && !f.has("layer_types"))
+    return f.fail(
+        unsupported(fmt::format("{}: \"sliding_window_pattern\" is {} and there are no "
+                                "\"layer_types\"; write them, a word for each layer",
+                                f.where(), pattern)));
+  f.harmless({"_sliding_window_pattern"});
+  layer_type_field(f, m, [](int64_t layer) { return (layer + 1) % 6 != 0; });
+  gemma_last_fields(f, m, {}, {});
+}
+
+FamilyNames gemma_names() {
+  return names_with_layer({{"input_layernorm", Role::kAttentionNorm},
+                           {"self_attn.q_proj", Role::kQ},
+                           {"self_attn.k_proj", Role::kK},
+                           {"self_attn.v_proj", Role::kV},
+                           {"self_attn.q_norm", Role::kQNorm},
+                           {"self_attn.k_norm", Role::kKNorm},
+                           {"self_attn.o_proj", Role::kO},
+                           {"post_attention_layernorm", Role::kAttentionPostNorm},
+                           {"pre_feedforward_layernorm", Role::kMlpNorm},
+                           {"mlp.gate_proj", Role::kGate},
+                           {"mlp.up_proj", Role::kUpOfGate},
+                           {"mlp.down_proj", Role::kDown},
+                           {"post_feedforward_layernorm", Role::kMlpPostNorm}});
+}
+
+}  // namespace
+
+HfFamily hf_gemma2() { return {"gemma2", "gemma2", "Gemma2ForCausalLM", gemma2_config, gemma_names()}; }
+
+HfFamily hf_gemma3() { return {"gemma3", "gemma3_text", "Gemma3ForCausalLM", gemma3_config, gemma_names()}; }
+
+}  // namespace ostro::hf

@@ -1,0 +1,37 @@
+// Granite 3: a Llama with multipliers.
+#include <cmath>
+
+#include "ostro/hf/families/family.h"
+
+namespace ostro::hf {
+namespace {
+
+void granite_config(ConfigFields& f, HfModel& m) {
+  models::DecoderOptions& o = m.options;
+  size_fields(f, m);
+  kv_head_field(f, m);
+  f.activation("hidden_act", &o.activation_function, models::Activation::kSilu);
+  length_field(f, m, "max_position_embeddings", 2048);
+  f.number("rms_norm_eps", &o.layer_norm_epsilon, 1e-6);
+  f.rope(&o.rope, 10000, o.seq_len);
+  bool bias = o.qkv_bias;
+  f.boolean("attention_bias", &bias, false);
+  if (f.reading()) o.qkv_bias = o.out_bias = bias;
+  f.boolean("mlp_bias", &o.mlp_bias, false);
+  f.number("embedding_multiplier", &o.embedding_multiplier, 1.0);
+  f.number("residual_multiplier", &o.residual_multiplier, 1.0);
+  f.number("logits_scaling", &o.logits_scaling, 1.0);
+  double scale =
+      o.attention_multiplier.value_or(1.0 / std::sqrt(static_cast<double>(o.head_dim.value_or(1))));
+  f.number("attention_multiplier", &scale, 1.0);
+  o.attention_multiplier = scale;
+  f.harmless("attention_dropout", 0.0);
+  f.boolean("tie_word_embeddings", &o.tie_word_embeddings, false);
+  f.number("initializer_range", &o.initializer_range, 0.02);
+}
+
+}  // namespace
+
+HfFamily hf_granite() { return {"granite", "granite", "GraniteForCausalLM", granite_config, llama_names()}; }
+
+}  // namespace ostro::hf

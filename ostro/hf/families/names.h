@@ -1,0 +1,58 @@
+// Which tensor of a Hugging Face directory is which weight of ours, family by family, as tables. A row serves
+// both directions.
+#pragma once
+
+#include <initializer_list>
+#include <string_view>
+#include <vector>
+
+namespace ostro::hf {
+
+// A weight of ours, or a part of one, with its bias if the model has it.
+enum class Role {
+  kEmbedding,
+  kPositions,
+  kFinalNorm,
+  kHead,
+  // Of a layer.
+  kAttentionNorm,
+  kAttentionPostNorm,
+  kMlpNorm,
+  kMlpPostNorm,
+  kQNorm,
+  kKNorm,
+  kQ,
+  kK,
+  kV,
+  kQkv,         // the rows of q, then of k, then of v
+  kQkvOfHeads,  // of each head: the rows of q, k, v; as many key heads as query heads
+  kQkvOfKinds,  // as kQkv, with as many key heads as query heads
+  kO,
+  kGate,
+  kUpOfGate,  // beside a gate
+  kGateUp,    // the rows of the gate, then of up
+  kUp,        // without a gate
+  kDown,
+};
+
+// Roles that a model lacks (a head that is tied, norms) are passed over.
+struct NameRow {
+  std::string_view name;  // without ".weight" and ".bias"; of a layer: what follows its number and a dot
+  Role role;
+  bool columns = false;  // the tensor is [in, out] (GPT-2's Conv1D), not [out, in]
+};
+
+struct FamilyNames {
+  std::string_view base;    // what a file may leave out at the beginning of names: "model."
+  std::string_view layers;  // before the number of a layer: "model.layers."
+  std::vector<NameRow> before, layer, behind;
+  // Tensors that files have and models do not need, as globs: "*.rotary_emb.inv_freq".
+  std::vector<std::string_view> buffers = {"*.rotary_emb.inv_freq"};
+};
+
+// Names that many families share: "model.layers.0.self_attn.q_proj", a norm before attention and MLP.
+FamilyNames llama_names();
+// The same with these rows of a layer.
+FamilyNames names_with_layer(std::vector<NameRow> layer);
+
+}  // namespace ostro::hf

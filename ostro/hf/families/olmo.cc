@@ -1,0 +1,59 @@
+// OLMo 2 and 3: norms behind attention and MLP, and over all heads of q, of k.
+#include "ostro/hf/families/family.h"
+
+namespace ostro::hf {
+namespace {
+
+void olmo_first_fields(ConfigFields& f, HfModel& m) {
+  size_fields(f, m);
+  kv_head_field(f, m);
+  head_dim_field(f, m);
+  f.activation("hidden_act", &m.options.activation_function, models::Activation::kSilu);
+  length_field(f, m, "max_position_embeddings", 2048);
+  f.number("rms_norm_eps", &m.options.layer_norm_epsilon, 1e-5);
+}
+
+void olmo_last_fields(ConfigFields& f, HfModel& m) {
+  f.must("attention_bias", false);
+  f.harmless("attention_dropout", 0.0);
+  f.boolean("tie_word_embeddings", &m.options.tie_word_embeddings, false);
+  f.number("initializer_range", &m.options.initializer_range, 0.02);
+}
+
+void olmo2_config(ConfigFields& f, HfModel& m) {
+  olmo_first_fields(f, m);
+  f.rope(&m.options.rope, 10000, m.options.seq_len);
+  olmo_last_fields(f, m);
+}
+
+void olmo3_config(ConfigFields& f, HfModel& m) {
+  models::DecoderOptions& o = m.options;
+  olmo_first_fields(f, m);
+  // A file with one theta means it for all layers.
+  f.ropes_by_layer(&o.rope, &o.rope_local_theta, 500000, 500000, o.seq_len);
+  window_field(f, m, 4096);
+  layer_type_field(f, m, [](int64_t layer) { return (layer + 1) % 4 != 0; });
+  olmo_last_fields(f, m);
+}
+
+FamilyNames olmo_names() {
+  return names_with_layer({{"self_attn.q_proj", Role::kQ},
+                           {"self_attn.k_proj", Role::kK},
+                           {"self_attn.v_proj", Role::kV},
+                           {"self_attn.q_norm", Role::kQNorm},
+                           {"self_attn.k_norm", Role::kKNorm},
+                           {"self_attn.o_proj", Role::kO},
+                           {"post_attention_layernorm", Role::kAttentionPostNorm},
+                           {"mlp.gate_proj", Role::kGate},
+                           {"mlp.up_proj", Role::kUpOfGate},
+                           {"mlp.down_proj", Role::kDown},
+                           {"post_feedforward_layernorm", Role::kMlpPostNorm}});
+}
+
+}  // namespace
+
+HfFamily hf_olmo2() { return {"olmo2", "olmo2", "Olmo2ForCausalLM", olmo2_config, olmo_names()}; }
+
+HfFamily hf_olmo3() { return {"olmo3", "olmo3", "Olmo3ForCausalLM", olmo3_config, olmo_names()}; }
+
+}  // namespace ostro::hf

@@ -1,0 +1,37 @@
+// Phi-3 and Phi-4: q, k and v are one tensor, gate and up another.
+#include "ostro/hf/families/family.h"
+
+namespace ostro::hf {
+namespace {
+
+void phi3_config(ConfigFields& f, HfModel& m) {
+  models::DecoderOptions& o = m.options;
+  size_fields(f, m);
+  kv_head_field(f, m);
+  head_dim_field(f, m);
+  f.activation("hidden_act", &o.activation_function, models::Activation::kSilu);
+  length_field(f, m, "max_position_embeddings", 4096);
+  f.number("rms_norm_eps", &o.layer_norm_epsilon, 1e-5);
+  f.rope(&o.rope, 10000, o.seq_len, &o.partial_rotary_factor);
+  window_field(f, m, {});
+  f.must("attention_bias", false);
+  // The first length is of rope kinds that the rope's own keys name.
+  f.harmless({"original_max_position_embeddings", "resid_pdrop", "embd_pdrop"});
+  f.harmless("attention_dropout", 0.0);
+  f.boolean("tie_word_embeddings", &o.tie_word_embeddings, false);
+  f.number("initializer_range", &o.initializer_range, 0.02);
+}
+
+}  // namespace
+
+HfFamily hf_phi3() {
+  return {"phi3", "phi3", "Phi3ForCausalLM", phi3_config,
+          names_with_layer({{"input_layernorm", Role::kAttentionNorm},
+                            {"self_attn.qkv_proj", Role::kQkv},
+                            {"self_attn.o_proj", Role::kO},
+                            {"post_attention_layernorm", Role::kMlpNorm},
+                            {"mlp.gate_up_proj", Role::kGateUp},
+                            {"mlp.down_proj", Role::kDown}})};
+}
+
+}  // namespace ostro::hf

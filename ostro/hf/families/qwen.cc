@@ -1,0 +1,43 @@
+// Qwen 2 (biases of q, k and v) and Qwen 3 (norms of q and k).
+#include "ostro/hf/families/family.h"
+
+namespace ostro::hf {
+namespace {
+
+void qwen_shared_fields(ConfigFields& f, HfModel& m) {
+  models::DecoderOptions& o = m.options;
+  f.activation("hidden_act", &o.activation_function, models::Activation::kSilu);
+  length_field(f, m, "max_position_embeddings", 32768);
+  f.number("rms_norm_eps", &o.layer_norm_epsilon, 1e-6);
+  f.rope(&o.rope, 10000, o.seq_len);
+  switched_window_fields(f, m);
+  f.harmless("attention_dropout", 0.0);
+  f.boolean("tie_word_embeddings", &o.tie_word_embeddings, false);
+  f.number("initializer_range", &o.initializer_range, 0.02);
+}
+
+void qwen2_config(ConfigFields& f, HfModel& m) {
+  size_fields(f, m);
+  kv_head_field(f, m, 32);
+  head_dim_field(f, m);
+  qwen_shared_fields(f, m);
+}
+
+void qwen3_config(ConfigFields& f, HfModel& m) {
+  models::DecoderOptions& o = m.options;
+  size_fields(f, m);
+  kv_head_field(f, m, 32);
+  head_dim_field(f, m, 128);
+  bool bias = o.qkv_bias;
+  f.boolean("attention_bias", &bias, false);
+  if (f.reading()) o.qkv_bias = o.out_bias = bias;
+  qwen_shared_fields(f, m);
+}
+
+}  // namespace
+
+HfFamily hf_qwen2() { return {"qwen2", "qwen2", "Qwen2ForCausalLM", qwen2_config, llama_names()}; }
+
+HfFamily hf_qwen3() { return {"qwen3", "qwen3", "Qwen3ForCausalLM", qwen3_config, llama_names()}; }
+
+}  // namespace ostro::hf

@@ -1,0 +1,163 @@
+#include <doctest/doctest.h>
+
+#include <nlohmann/json.hpp>
+#include <numeric>
+
+#include "ostro/hf/export.h"
+#include "ostro/hf/model_files.h"
+#include "ostro/hf/tiny_model_for_test.h"
+#include "ostro/hf/weights.h"
+
+namespace ostro::hf {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+// Options of the family at other values than its own, where it shows them.
+models::DecoderOptions unusual(std::string_view type) {
+  models::DecoderOptions o(type);
+  o.seq_len = o.max_position_embeddings = 32, o.hidden_dim = 24, o.intermediate_dim = 20, o.num_layers = 5;
+  o.num_heads = 6, o.num_kv_heads = 2;
+  if (o.family->shows("head_dim")) o.head_dim = 8;
+  if (o.family->shows("rope") && type != "phi3")
+    o.rope = models::RopeYarnOptions{777, 3, 16, 20, 2, 1.5, false};
+  if (o.family->shows("sliding_window")) o.sliding_window = 7;
+  if (o.family->shows("layer_pattern"))
+    o.layer_pattern = {models::LayerKind::kSliding, models::LayerKind::kFull, models::LayerKind::kFull};
+  if (o.family->shows("query_pre_attn_scalar")) o.query_pre_attn_scalar = 11;
+  if (o.family->shows("attn_logit_softcapping")) o.attn_logit_softcapping = 9.5;
+  if (o.family->shows("attention_multiplier")) o.attention_multiplier = 0.3;
+  if (o.family->shows("rope_local_theta")) o.rope_local_theta = 321;
+  if (o.family->shows("parallel")) o.parallel = !o.parallel;
+  if (o.family->shows("qkv_bias")) o.qkv_bias = o.out_bias = !o.qkv_bias;
+  if (o.family->shows("mlp_bias")) o.mlp_bias = o.qkv_bias;
+  if (o.family->shows("partial_rotary_factor")) o.partial_rotary_factor = 0.5;
+  o.activation_function = models::Activation::kGeluTanh;
+  o.tie_word_embeddings = !o.tie_word_embeddings;
+  o.layer_norm_epsilon = 3e-4;
+  check_ok(o.resolve());
+  return o;
+}
+
+TEST_CASE("what config.json says of a family is read back equal") {
+  const tokenizer::Tokenizer tokenizer = tiny_tokenizer();
+  for (const HfFamily& family : hf_families()) {
+    CAPTURE(family.type);
+    const models::DecoderOptions o = unusual(family.type);
+    const auto text = config_json({o, 260}, tokenizer);
+    REQUIRE(text.ok());
+    const auto read = read_config_json(*text, "config.json");
+    if (!read.ok()) FAIL(read.error().message());
+    CHECK(read->vocab == 260);
+    CHECK(read->options.signature() == o.signature());
+    CHECK(config_json(*read, tokenizer).value() == *text);
+  }
+}
+
+TEST_CASE("every element of every parameter is in one tensor, whatever the family") {
+  for (const HfFamily& family : hf_families()) {
+    CAPTURE(family.type);
+    const TinyModel m(unusual(family.type));
+    const auto parts = family_weights(m.options);
+    REQUIRE(parts.ok());
+    size_t parameters = 0;
+    for (size_t k = 0; k < m.functions.paths.size(); ++k) {
+      std::vector<int> seen(static_cast<size_t>(m.functions.shapes[k].count()), 0);
+      for (const WeightPart& part : *parts) {
+        if (part.path != m.functions.paths[k]) continue;
+        const PartPlaces places = part_places(part, m.functions.shapes[k]);
+        for (const int64_t row : places.rows)
+          for (const int64_t column : places.columns) ++seen[static_cast<size_t>(row + column)];
+      }
+      CAPTURE(m.functions.paths[k]);
+      CHECK(std::count(seen.begin(), seen.end(), 1) == static_cast<int64_t>(seen.size()));
+      parameters += seen.size();
+    }
+    const auto weights = NamedWeights::create(m.options, m.functions.paths, m.values);
+    REQUIRE(weights.ok());
+    size_t bytes = 0;
+    for (const io::SafetensorsEntry& e : weights->entries()) bytes += e.bytes.size();
+    CHECK(bytes == parameters * sizeof(float));
+  }
+}
+
+TEST_CASE("config.json: what a family does not know is refused by name") {
+  const tokenizer::Tokenizer tokenizer = tiny_tokenizer();
+  const auto refusal = [&](const char* type, const char* key, const Json& value) {
+    Json json = Json::parse(config_json({unusual(type), 260}, tokenizer).value());
+    json[key] = value;
+    const auto read = read_config_json(json.dump(), "d/config.json");
+    REQUIRE(!read.ok());
+    CHECK(read.error().message().find("d/config.json") != std::string::npos);
+    return read.error().message();
+  };
+  CHECK(refusal("llama", "clip_qkv", 8).find("\"clip_qkv\" is 8") != std::string::npos);
+  CHECK(refusal("llama", "attention_bias", true).find("only false") != std::string::npos);
+  CHECK(refusal("llama", "model_type", "mamba").find("\"mamba\"") != std::string::npos);
+  CHECK(refusal("llama", "hidden_act", "mish").find("gelu_new") != std::string::npos);
+  CHECK(refusal("llama", "quantization_config", {{"bits", 4}}).find("quantized") != std::string::npos);
+  CHECK(refusal("llama", "hidden_size", "big").find("whole number") != std::string::npos);
+  CHECK(refusal("llama", "num_attention_heads", 5).find("num_kv_heads") != std::string::npos);
+  CHECK(refusal("llama", "rope_theta", 5.0).find("older keys say 5.0") != std::string::npos);
+  CHECK(refusal("llama", "rope_parameters", {{"rope_type", "longrope"}, {"rope_theta", 777.0}}).size() > 0);
+  CHECK(refusal("gemma2", "layer_types", {"full_attention"}).find("has 1 entries") != std::string::npos);
+  CHECK(refusal("qwen3", "layer_types", {"a", "a", "a", "a", "a"}).find("\"a\"") != std::string::npos);
+  CHECK(refusal("gpt2", "scale_attn_by_inverse_layer_idx", true).find("only false") != std::string::npos);
+  Json longrope = Json::parse(config_json({unusual("llama"), 260}, tokenizer).value());
+  longrope.erase("rope_scaling"), longrope["rope_parameters"] = {{"rope_type", "longrope"}};
+  const auto read = read_config_json(longrope.dump(), "c");
+  REQUIRE(!read.ok());
+  CHECK(read.error().message().find("rope kind \"longrope\"") != std::string::npos);
+}
+
+TEST_CASE("config.json: older forms mean the same") {
+  const auto read = [](const Json& json) {
+    const auto model = read_config_json(json.dump(), "config.json");
+    if (!model.ok()) FAIL(model.error().message());
+    return model->options;
+  };
+  const Json sizes = {{"vocab_size", 260},      {"hidden_size", 24},        {"intermediate_size", 20},
+                      {"num_hidden_layers", 7}, {"num_attention_heads", 6}, {"use_cache", true}};
+  Json llama = sizes;
+  llama.update({{"model_type", "llama"},
+                {"rope_theta", 5e5},
+                {"max_position_embeddings", 64},
+                {"rope_scaling", {{"type", "linear"}, {"factor", 4.0}}}});
+  const auto o = read(llama);
+  CHECK(o.num_kv_heads == 6);
+  CHECK(o.layer_norm_epsilon == 1e-6);
+  CHECK(std::get<models::RopeLinearOptions>(o.rope).factor == 4);
+  CHECK(models::rope_theta(o.rope) == 5e5);
+
+  Json gemma = sizes;
+  gemma.update({{"model_type", "gemma3_text"},
+                {"num_key_value_heads", 2},
+                {"rope_theta", 2e6},
+                {"rope_local_base_freq", 5e3},
+                {"sliding_window_pattern", 6},
+                {"sliding_window", 512}});
+  const auto g = read(gemma);
+  CHECK(g.rope_local_theta == 5e3);
+  CHECK(g.layer_pattern.size() == 6);
+  CHECK(g.layer(5).window == 0);
+  CHECK(g.layer(6).window == 512);
+  CHECK(g.head_dim == 256);
+
+  Json neox = sizes;
+  neox.update({{"model_type", "gpt_neox"}, {"rotary_pct", 0.5}, {"rotary_emb_base", 25000}});
+  CHECK(read(neox).partial_rotary_factor == 0.5);
+  CHECK(models::rope_theta(read(neox).rope) == 25000);
+
+  Json qwen = sizes;
+  qwen.update({{"model_type", "qwen2"},
+               {"num_key_value_heads", 2},
+               {"use_sliding_window", true},
+               {"sliding_window", 9},
+               {"max_window_layers", 3}});
+  const auto q = read(qwen);
+  CHECK(q.layer(2).window == 0);
+  CHECK(q.layer(3).window == 9);
+}
+
+}  // namespace
+}  // namespace ostro::hf

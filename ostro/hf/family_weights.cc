@@ -1,0 +1,141 @@
+// The list of a model's weights, from its family's table.
+#include <fmt/format.h>
+
+#include <utility>
+
+#include "ostro/hf/families/family.h"
+#include "ostro/hf/weights.h"
+
+namespace ostro::hf {
+namespace {
+
+using models::DecoderOptions, models::QkNorm;
+using AxisNames = std::vector<std::string>;
+
+// What a role is of the model: the parts of one of its weights that are the tensor's rows, and whether there
+// is a bias beside it.
+struct RoleParts {
+  std::string path;  // below the layer, or below "model"
+  std::vector<std::vector<Cut>> cuts = {{}};
+  AxisNames rows, columns;  // no columns: a vector
+  bool bias = false;
+};
+
+RoleParts norm_parts(const DecoderOptions& o, const char* path, AxisNames axes) {
+  return {path, {{}}, std::move(axes), {}, o.norm_bias};
+}
+
+RoleParts qkv_parts(const DecoderOptions& o, std::vector<std::vector<Cut>> cuts, AxisNames rows) {
+  return {"attention/qkv", std::move(cuts), std::move(rows), {"embed"}, o.qkv_bias};
+}
+
+RoleParts mlp_parts(const DecoderOptions& o, const char* path, std::vector<Cut> cuts, AxisNames rows,
+                    AxisNames columns) {
+  return {path, {std::move(cuts)}, std::move(rows), std::move(columns), o.mlp_bias};
+}
+
+// Nothing: the model lacks it.
+std::optional<RoleParts> parts_of(Role role, const DecoderOptions& o) {
+  const AxisNames heads = {"kv_heads", "qkv", "head_dim"};
+  const bool before = o.norm_place != models::NormPlace::kPost,
+             behind = o.norm_place != models::NormPlace::kPre;
+  const Cut q{"qkv", 0, o.group()}, k{"qkv", o.group(), 1}, v{"qkv", o.group() + 1, 1};
+  const auto if_has = [](bool has, RoleParts parts) {
+    return has ? std::optional(std::move(parts)) : std::nullopt;
+  };
+  switch (role) {
+    case Role::kEmbedding:
+      return RoleParts{"embedding", {{}}, {"vocab"}, {"embed"}};
+    case Role::kPositions:
+      return RoleParts{"position_embedding", {{}}, {"position"}, {"embed"}};
+    case Role::kFinalNorm:
+      return norm_parts(o, "norm", {"embed"});
+    case Role::kHead:
+      return if_has(!o.tie_word_embeddings, {"head", {{}}, {"vocab"}, {"embed"}, o.head_bias});
+    case Role::kAttentionNorm:
+      return if_has(before, norm_parts(o, "attention_norm", {"embed"}));
+    case Role::kAttentionPostNorm:
+      return if_has(behind, norm_parts(o, "attention_post_norm", {"embed"}));
+    case Role::kMlpNorm:
+      return if_has(before, norm_parts(o, "mlp_norm", {"embed"}));
+    case Role::kMlpPostNorm:
+      return if_has(behind, norm_parts(o, "mlp_post_norm", {"embed"}));
+    case Role::kQNorm:
+      return if_has(o.qk_norm != QkNorm::kNone,
+                    norm_parts(o, "attention/q_norm",
+                               o.qk_norm == QkNorm::kWhole ? AxisNames{"kv_heads", "group", "head_dim"}
+                                                           : AxisNames{"head_dim"}));
+    case Role::kKNorm:
+      return if_has(o.qk_norm != QkNorm::kNone,
+                    norm_parts(o, "attention/k_norm",
+                               o.qk_norm == QkNorm::kWhole ? AxisNames{"kv_heads", "head_dim"}
+                                                           : AxisNames{"head_dim"}));
+    case Role::kQ:
+      return qkv_parts(o, {{q}}, heads);
+    case Role::kK:
+      return qkv_parts(o, {{k}}, heads);
+    case Role::kV:
+      return qkv_parts(o, {{v}}, heads);
+    case Role::kQkv:
+      return qkv_parts(o, {{q}, {k}, {v}}, heads);
+    case Role::kQkvOfHeads:
+      return qkv_parts(o, {{}}, heads);
+    case Role::kQkvOfKinds:
+      return qkv_parts(o, {{}}, {"qkv", "kv_heads", "head_dim"});
+    case Role::kO:
+      return RoleParts{"attention/o", {{}}, {"embed"}, {"kv_heads", "group", "head_dim"}, o.out_bias};
+    case Role::kGate:
+      return mlp_parts(o, "mlp/gate_up", {{"gate_up", 0, 1}}, {"gate_up", "mlp"}, {"embed"});
+    case Role::kUpOfGate:
+      return mlp_parts(o, "mlp/gate_up", {{"gate_up", 1, 1}}, {"gate_up", "mlp"}, {"embed"});
+    case Role::kGateUp:
+      return mlp_parts(o, "mlp/gate_up", {}, {"gate_up", "mlp"}, {"embed"});
+    case Role::kUp:
+      return mlp_parts(o, "mlp/up", {}, {"mlp"}, {"embed"});
+    case Role::kDown:
+      return mlp_parts(o, "mlp/down", {}, {"embed"}, {"mlp"});
+  }
+  return {};
+}
+
+// The tensors of one row. `name` and `path` are those of the weight without its last word; `where` is the
+// place among the stacked layers.
+void add_row(const NameRow& row, const RoleParts& parts, const std::string& name, const std::string& path,
+             const std::vector<Cut>& where, std::vector<WeightPart>& out) {
+  const auto add = [&](const char* word, AxisNames rows, AxisNames columns) {
+    for (std::vector<Cut> cuts : parts.cuts) {
+      cuts.insert(cuts.end(), where.begin(), where.end());
+      out.push_back({fmt::format("{}.{}", name, word), fmt::format("{}/{}", path, word), std::move(cuts),
+                     rows, columns});
+    }
+  };
+  if (row.columns)
+    add("weight", parts.columns, parts.rows);
+  else
+    add("weight", parts.rows, parts.columns);
+  if (parts.bias) add("bias", parts.rows, {});
+}
+
+}  // namespace
+
+Result<std::vector<WeightPart>> family_weights(const DecoderOptions& o) {
+  ASSIGN_OR_RETURN(const HfFamily* family, hf_family(o.family->name));
+  const FamilyNames& names = family->names;
+  std::vector<WeightPart> out;
+  const auto add_all = [&](const std::vector<NameRow>& rows, const std::string& prefix,
+                           const std::string& path, const std::vector<Cut>& where) {
+    for (const NameRow& row : rows)
+      if (const auto parts = parts_of(row.role, o))
+        add_row(row, *parts, prefix + std::string(row.name), fmt::format("{}/{}", path, parts->path), where,
+                out);
+  };
+  add_all(names.before, "", "model", {});
+  for (int64_t i = 0; i < o.num_layers; ++i) {
+    const models::LayerPlace place = o.layer_place(i);
+    add_all(names.layer, fmt::format("{}{}.", names.layers, i), place.path, {{"layers", place.index, 1}});
+  }
+  add_all(names.behind, "", "model", {});
+  return out;
+}
+
+}  // namespace ostro::hf

@@ -1,0 +1,126 @@
+#include "ostro/hf/import.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "ostro/base/parallel.h"
+#include "ostro/checkpoint/stream_save.h"
+#include "ostro/hf/elements.h"
+
+namespace ostro::hf {
+namespace {
+
+constexpr int64_t kBlockElements = int64_t{4} << 20;  // of a tensor, read at once by one thread
+constexpr const char* kLayers = "layers";
+
+// One cell of the checkpoint: a parameter, or one layer of a stacked one.
+struct Unit {
+  size_t parameter = 0;
+  int64_t layer = 0;
+  std::vector<SourcePart> parts;
+};
+
+int64_t layer_of(const WeightPart& part) {
+  for (const Cut& cut : part.cuts)
+    if (cut.axis == kLayers) return cut.start;
+  return 0;
+}
+
+// The shape of a unit: that of the parameter, with one layer.
+ir::Shape unit_shape(ir::Shape shape) {
+  for (ir::Axis& axis : shape.axes)
+    if (axis.name == kLayers) axis.size = 1;
+  return shape;
+}
+
+// In the order of the parameters, and of their cells.
+std::vector<Unit> units_of(const Source& source) {
+  std::vector<Unit> units;
+  for (size_t k = 0; k < source.paths.size(); ++k) {
+    const int64_t layers = source.shapes[k].find(kLayers) < 0 ? 1 : source.shapes[k].size_of(kLayers);
+    const size_t first = units.size();
+    for (int64_t i = 0; i < layers; ++i) units.push_back({k, i, {}});
+    for (const SourcePart& p : source.parts)
+      if (p.part.path == source.paths[k])
+        units[first + static_cast<size_t>(layer_of(p.part))].parts.push_back(p);
+  }
+  return units;
+}
+
+std::vector<checkpoint::TensorSpec> specs_of(const Source& source) {
+  std::vector<checkpoint::TensorSpec> specs;
+  for (size_t k = 0; k < source.paths.size(); ++k) {
+    checkpoint::TensorSpec spec{source.paths[k], "f32", {}, {}, {}};
+    for (const ir::Axis& axis : source.shapes[k].axes) {
+      spec.axes.push_back(axis.name);
+      spec.shape.push_back(axis.size);
+      spec.cell.push_back(axis.name == kLayers ? 1 : axis.size);
+    }
+    specs.push_back(std::move(spec));
+  }
+  return specs;
+}
+
+// Puts a part of the tensor into its places of the unit, block of rows by block of rows.
+Status read_part(const Source& source, const SourcePart& from, const ir::Shape& shape, std::span<float> unit,
+                 int threads) {
+  WeightPart part = from.part;
+  for (Cut& cut : part.cuts)
+    if (cut.axis == kLayers) cut.start = 0;  // of the unit
+  const PartPlaces places = part_places(part, shape);
+  const io::SafetensorsInfo& tensor = *from.tensor;
+  const auto rows = static_cast<int64_t>(places.rows.size()),
+             columns = static_cast<int64_t>(places.columns.size());
+  const int64_t item = io::safetensors_item_size(tensor.dtype),
+                block = std::max<int64_t>(1, kBlockElements / columns);
+  return parallel_for((rows + block - 1) / block, threads, [&](int64_t b) -> Status {
+    const int64_t first = b * block, count = std::min(block, rows - first);
+    std::vector<std::byte> bytes(static_cast<size_t>(count * columns * item));
+    RETURN_IF_ERROR(source.reader.read_range(tensor, (from.first_row + first) * columns * item, bytes));
+    std::vector<float> values(static_cast<size_t>(count * columns));
+    elements_to_f32(tensor.dtype, bytes, values);
+    // Squares of a few rows and columns, so that neither side is walked in long strides.
+    constexpr int64_t kSide = 32;
+    for (int64_t r0 = 0; r0 < count; r0 += kSide)
+      for (int64_t c0 = 0; c0 < columns; c0 += kSide)
+        for (int64_t c = c0; c < std::min(c0 + kSide, columns); ++c)
+          for (int64_t r = r0; r < std::min(r0 + kSide, count); ++r)
+            unit[static_cast<size_t>(places.rows[static_cast<size_t>(first + r)] +
+                                     places.columns[static_cast<size_t>(c)])] =
+                values[static_cast<size_t>(r * columns + c)];
+    return {};
+  });
+}
+
+int64_t elements_of(const Unit& unit, const ir::Shape& shape) {
+  int64_t count = 0;
+  for (const SourcePart& p : unit.parts) {
+    int64_t product = 1;
+    for (const int64_t n : part_shape(p.part, shape)) product *= n;
+    count += product;
+  }
+  return count;
+}
+
+}  // namespace
+
+Result<checkpoint::Saved> import_weights(io::FileSystem& fs, const Source& source, const std::string& root,
+                                         const checkpoint::Info& info, int threads) {
+  ASSIGN_OR_RETURN(checkpoint::StreamSave save,
+                   checkpoint::StreamSave::begin(fs, root, info, specs_of(source), {.threads = threads}));
+  for (const Unit& unit : units_of(source)) {
+    const ir::Shape shape = unit_shape(source.shapes[unit.parameter]);
+    OSTRO_CHECK(elements_of(unit, source.shapes[unit.parameter]) == shape.count(),
+                "{}, layer {}: {} of {} elements are in the family's table", source.paths[unit.parameter],
+                unit.layer, elements_of(unit, source.shapes[unit.parameter]), shape.count());
+    runtime::Buffer buffer = runtime::Buffer::empty(shape);
+    for (const SourcePart& part : unit.parts)
+      RETURN_IF_ERROR(read_part(source, part, shape, buffer.mutable_as<float>(), threads));
+    RETURN_IF_ERROR(save.write(unit.parameter, static_cast<size_t>(unit.layer), buffer.bytes()));
+  }
+  return save.finish();
+}
+
+}  // namespace ostro::hf

@@ -1,0 +1,28 @@
+// Importing a Hugging Face directory: its weights become a checkpoint.
+#pragma once
+
+#include <string>
+
+#include "ostro/checkpoint/save.h"
+#include "ostro/hf/source.h"
+
+namespace ostro::hf {
+
+// Writes the source's parameters, f32, as the checkpoint of step 0 below `root`. Memory: the largest weight
+// of one layer (or the embedding) in f32, and a few blocks. A cell of a stacked weight is a layer. `info` is
+// taken as it is.
+Result<checkpoint::Saved> import_weights(io::FileSystem& fs, const Source& source, const std::string& root,
+                                         const checkpoint::Info& info, int threads = 2);
+
+// Beside an imported checkpoint: where it is from.
+inline constexpr const char* kOriginFile = "origin.json";
+// Its text: {"files": {name: SHA-256}, "format": "hf"}, config.json and the files of weights.
+Result<std::string> origin_of(io::FileSystem& fs, const std::string& directory, int threads = 2);
+
+// Copies the files of tokenizer, generation and chat that a directory has, byte for byte.
+Status copy_companions(io::FileSystem& fs, const std::string& from, const std::string& to);
+// The same for a source. Where it has no tokenizer.json or tokenizer_config.json, one is made of its
+// tokenizer.
+Status copy_companions(io::FileSystem& fs, const Source& source, const std::string& to);
+
+}  // namespace ostro::hf

@@ -1,0 +1,250 @@
+#!/usr/bin/env python3
+"""Imports what transformers writes, and compares in f32; exports it, and imports what transformers makes of that.
+
+For a random model of a family: log-probabilities of text within 2e-4, gradients of a batch within 2e-5 of each one's
+largest element, greedy text equal wherever the margin is clear, and after export, transformers and another import the
+same state, hash by hash. Planted errors, one for each field of the description that the model uses, must differ by
+at least 10 times the tolerance. 14 families in two shapes, of which a sampled run takes two.
+Usage: check_import.py --ostro build/.../ostro [--only FAMILY]
+"""
+import argparse
+import hashlib
+import json
+import pathlib
+import shutil
+import subprocess
+import tempfile
+
+import hf_models
+import numpy as np
+import torch
+import yaml
+from safetensors.numpy import load_file
+from tiny_run import Report, TinyRun, seed
+
+LIMIT, GRADIENT_LIMIT = 2e-4, 2e-5
+PROMPTS = ["def ", "    return ", "for "]
+
+
+# What the families are, said once more: values of model.type decoder that differ from Llama's.
+LAYER_NORM = {"norm": "layer", "norm_bias": True, "mlp_bias": True, "qkv_bias": True, "out_bias": True, "gated_mlp": False}
+GEMMA = {"norm_place": "sandwich", "norm_scale": "one_plus_weight", "scale_embedding": True}
+OLMO = {"norm_place": "post", "qk_norm": "whole"}
+ALWAYS = {"mistral": {"layer_pattern": ["sliding"]}, "phi3": {"layer_pattern": ["sliding"]},
+          "starcoder2": LAYER_NORM | {"layer_pattern": ["sliding"]}, "gpt2": LAYER_NORM | {"positions": "learned"},
+          "gpt_neox": LAYER_NORM, "qwen2": {"qkv_bias": True}, "qwen3": {"qk_norm": "head"}, "gemma2": GEMMA,
+          "gemma3_text": GEMMA | {"qk_norm": "head"}, "olmo2": OLMO, "olmo3": OLMO}
+DEFAULTS = {"positions": "rope", "rope_interleaved": False, "partial_rotary_factor": 1.0, "rope_pattern": ["rope"],
+            "norm": "rms", "norm_place": "pre", "norm_scale": "weight", "parallel": False, "sliding_window": None,
+            "layer_pattern": ["full"], "rope_local_theta": None, "attn_logit_softcapping": None,
+            "final_logit_softcapping": None, "attention_multiplier": None, "query_pre_attn_scalar": None,
+            "scale_embedding": False, "embedding_multiplier": 1.0, "residual_multiplier": 1.0, "logits_scaling": 1.0}
+
+
+def planted_errors(model):
+    """Other values of the options that the model has: field -> value. Each keeps all shapes."""
+    out = {"layer_norm_epsilon": max(0.03, model["layer_norm_epsilon"] * 100),
+           "activation_function": "relu" if model["activation_function"] == "silu" else "silu"}
+    if model["positions"] == "rope":
+        out |= {"rope_interleaved": not model["rope_interleaved"], "rope.theta": model["rope"]["theta"] * 3}
+        if model["rope"]["type"] != "default":
+            out["rope.factor"] = model["rope"]["factor"] * 2
+        if model["partial_rotary_factor"] != 1:
+            out["partial_rotary_factor"] = 1.0
+        if "none" in model["rope_pattern"]:
+            out["rope_pattern"] = ["rope"]
+    if model["norm_scale"] == "one_plus_weight":
+        out["norm_scale"] = "weight"
+    if model["norm"] == "rms":
+        out["norm"] = "layer"
+    if model["norm_place"] != "post":
+        out["parallel"] = not model["parallel"]
+    if model["sliding_window"] is not None and "sliding" in model["layer_pattern"]:
+        out |= {"sliding_window": model["sliding_window"] + 1, "layer_pattern": ["full"]}
+        if model["rope_local_theta"] is not None and model["rope_local_theta"] != model["rope"]["theta"]:
+            out["rope_local_theta"] = None
+    for key in ("attn_logit_softcapping", "final_logit_softcapping"):
+        if model[key] is not None:
+            out[key] = None
+    if model["attention_multiplier"] is not None:
+        out["attention_multiplier"] = None
+    elif model["query_pre_attn_scalar"] not in (None, model["head_dim"]):
+        out["query_pre_attn_scalar"] = None
+    else:
+        out["query_pre_attn_scalar"] = 2.0 * model["head_dim"]
+    if model["scale_embedding"]:
+        out["scale_embedding"] = False
+    for key in ("embedding_multiplier", "residual_multiplier", "logits_scaling"):
+        if model[key] != 1:
+            out[key] = 1.0
+    return out
+
+
+class Case:
+    def __init__(self, report, ostro, scratch, family, shape):
+        self.report, self.family, self.shape, self.name = report, family, shape, f"{family}_{shape}"
+        self.run = TinyRun(ostro, scratch, self.name, {}, vocab_size=320, files=20)
+        self.top = pathlib.Path(scratch)
+        tokenizer = json.loads(self.run.tokenizer.read_text())
+        vocab = 1 + max([*tokenizer["model"]["vocab"].values(), *(t["id"] for t in tokenizer["added_tokens"])])
+        eos = next(t["id"] for t in tokenizer["added_tokens"])
+        model = hf_models.random_model(family, shape, vocab, eos, seed=shape + 7)
+        self.model, loose = hf_models.write_directory(model, self.top / self.name, shape, self.run.tokenizer)
+        report.check(not loose, f"{self.name}: transformers reads what it wrote {loose}")
+        self.checkpoint = self.import_from(self.top / self.name, "a")
+
+    def import_from(self, directory, name):
+        out = self.top / f"{self.name}.{name}"
+        self.run.run("import", "--from", "hf", directory, "--out", out)
+        return out
+
+    def options(self):
+        """The model's options as the training configuration beside the checkpoint has them; and all of them, as those
+        of model.type decoder."""
+        shown = yaml.safe_load((self.checkpoint / "train.yaml").read_text())["model"]
+        whole = DEFAULTS | ALWAYS.get(self.family, {}) | shown | {"type": "decoder"}
+        return shown, whole | ({} if "num_kv_heads" in whole else {"num_kv_heads": whole["num_heads"]})
+
+    def write_config(self, model, name):
+        config = self.run.config | {"model": model | {"seq_len": 96}}
+        config["trainer"] = config["trainer"] | {"train_batch_size": 4, "max_eval_batches": 1, "id": self.name}
+        path = self.top / f"{self.name}.{name}.yaml"
+        path.write_text(json.dumps(config))
+        return path
+
+    def log_probs(self, config):
+        out = self.top / f"{self.name}.log_probs"
+        self.run.run("eval", "--config", config, "--checkpoint", self.checkpoint, "--per_token", out, "--json")
+        return load_file(out)
+
+    def check_log_probs(self, config):
+        ours = self.log_probs(config)
+        tokens, targets = (torch.from_numpy(ours[k].astype(np.int64)) for k in ("tokens", "targets"))
+        with torch.no_grad():
+            theirs = self.model(tokens).logits.log_softmax(-1).gather(-1, targets[..., None])[..., 0].numpy()
+        counted = ours["mask"] == 1
+        worst = np.abs(theirs - ours["log_prob"])[counted].max()
+        self.report.check(worst <= LIMIT and counted.sum() > 200,
+                          f"{self.name}: {counted.sum()} log-probabilities, largest difference {worst:.1e} (limit {LIMIT})")
+        return theirs, counted
+
+    def check_planted(self, model, theirs, counted):
+        def worst_with(options):
+            ours = self.log_probs(self.write_config(options, "wrong"))
+            return np.abs(theirs - ours["log_prob"])[counted].max()
+
+        right = worst_with(model)
+        self.report.check(right <= LIMIT, f"{self.name}: as model.type decoder: largest difference {right:.1e}")
+        planted = planted_errors(model)
+        for field in seed.draw("planted." + self.name, list(planted), 3):
+            wrong = json.loads(json.dumps(model))
+            if field.startswith("rope."):
+                wrong["rope"][field[5:]] = planted[field]
+            else:
+                wrong[field] = planted[field]
+            worst = worst_with(wrong)
+            self.report.check(worst >= 10 * LIMIT, f"{self.name}: planted {field} {planted[field]}: differs by {worst:.1e}")
+
+    def check_gradients(self, config):
+        out = self.top / f"{self.name}.gradients"
+        self.run.run("grad", "--config", config, "--step", 0, "--checkpoint", self.checkpoint, "--out", out)
+        ours = load_file(out)
+        rows = json.loads(self.run.run("data", "batch", "--config", config, "--step", 0, "--json"))["sequences"]
+        tokens, targets = (torch.tensor([r[k] for r in rows]) for k in ("tokens", "targets"))
+        mask = torch.tensor([r["loss_mask"] for r in rows], dtype=torch.float32)
+        nll = -self.model(tokens).logits.log_softmax(-1).gather(-1, targets[..., None])[..., 0]
+        self.model.zero_grad()
+        ((nll * mask).sum() / mask.sum()).backward()
+        theirs = {name: p.grad.numpy() for name, p in self.model.named_parameters()}
+        self.report.check(ours.keys() == theirs.keys(), f"{self.name}: names of {len(ours)} gradients")
+        worst = max((np.abs(ours[k] - theirs[k]).max() / np.abs(theirs[k]).max(), k) for k in theirs if k in ours)
+        self.report.check(worst[0] <= GRADIENT_LIMIT,
+                          f"{self.name}: gradients differ by {worst[0]:.1e} of the largest element, {worst[1]}")
+
+    def check_greedy(self):
+        clear = equal = 0
+        for prompt in PROMPTS:
+            out = json.loads(self.run.run("sample", "--checkpoint", self.checkpoint, "--prompt", prompt,
+                                          "--max_new_tokens", 24, "--json"))
+            ids, first = out["prompt_ids"] + out["ids"], len(out["prompt_ids"])
+            with torch.no_grad():
+                top = self.model(torch.tensor([ids])).logits[0, first - 1:-1].topk(2)
+            margins = (top.values[:, 0] - top.values[:, 1] > 1e-3).tolist()
+            clear += sum(margins)
+            equal += sum(c and int(t) == i for c, t, i in zip(margins, top.indices[:, 0], out["ids"]))
+        self.report.check(clear == equal and clear >= 20, f"{self.name}: greedy text: {equal} of {clear} clear steps equal")
+
+    def check_round_trip(self):
+        out, again = self.top / f"{self.name}.out", self.top / f"{self.name}.again"
+        dtype = ["f32", "bf16"][self.shape]
+        self.run.run("export", "--checkpoint", self.checkpoint, "--to", "hf", "--out", out, "--dtype", dtype)
+        model, loose = hf_models.load(out)
+        self.report.check(not loose, f"{self.name}: transformers reads the export {loose}")
+        model.to([torch.float32, torch.bfloat16][self.shape]).save_pretrained(again)
+        for name in ("tokenizer.json", "tokenizer_config.json"):
+            (again / name).write_bytes((out / name).read_bytes())
+        second = self.import_from(again, "b")
+        states = [json.loads((c / "checkpoints/step-00000000/manifest.json").read_text())["name"]
+                  for c in (self.checkpoint, second)]
+        self.report.check(states[0] == states[1], f"{self.name}: export, transformers, import: state {states[1][:12]}")
+        third = self.top / f"{self.name}.third"
+        self.run.run("export", "--checkpoint", second, "--to", "hf", "--out", third, "--dtype", dtype)
+        same = all((out / n.name).read_bytes() == n.read_bytes() for n in third.iterdir())
+        self.report.check(same, f"{self.name}: the export of the import of an export is the same, byte for byte")
+
+    def check_refused(self):
+        """A directory whose last file of weights lacks its end: an error that names it, and nothing is left."""
+        source, out = self.top / self.name, self.top / f"{self.name}.refused"
+        damaged = self.top / f"{self.name}.damaged"
+        shutil.copytree(source, damaged)
+        last = sorted(damaged.glob("*.safetensors"))[-1]
+        last.write_bytes(last.read_bytes()[:-1])
+        done = subprocess.run([str(self.run.ostro), "import", "--from", "hf", damaged, "--out", out], text=True,
+                              capture_output=True, check=False)
+        left = [p.name for p in self.top.iterdir() if p.name.startswith(out.name)]
+        self.report.check(done.returncode != 0 and last.name in done.stderr and not left,
+                          f"{self.name}: cut by a byte: {done.stderr.strip()[:160]}; left {left}")
+
+    def check_origin(self):
+        """origin.json names the hashes of the files."""
+        origin = json.loads((self.checkpoint / "origin.json").read_text())
+        source = self.top / self.name
+        names = {p.name for p in source.iterdir() if p.suffix == ".safetensors" or p.name == "config.json"}
+        right = all(hashlib.sha256((source / n).read_bytes()).hexdigest() == h for n, h in origin["files"].items())
+        self.report.check(right and names <= origin["files"].keys(),
+                          f"{self.name}: origin.json names {len(origin['files'])} files of the model")
+
+    def check_all(self):
+        shown, whole = self.options()
+        config = self.write_config(shown, "right")
+        theirs, counted = self.check_log_probs(config)
+        self.check_gradients(config)
+        if self.shape == 0:  # the other one computes in bf16
+            self.check_greedy()
+        self.check_round_trip()
+        self.check_refused()
+        self.check_origin()
+        self.check_planted(whole, theirs, counted)
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--ostro", required=True)
+    parser.add_argument("--only")
+    args = parser.parse_args()
+    report = Report()
+    torch.set_num_threads(2)
+    cases = [(family, shape) for family in hf_models.FAMILIES for shape in (0, 1)]
+    if args.only:
+        cases = [c for c in cases if c[0] == args.only]
+    else:
+        cases = seed.draw("imports", cases, 2)
+    with tempfile.TemporaryDirectory() as scratch:
+        for family, shape in cases:
+            case = Case(report, args.ostro, scratch, family, shape)
+            case.check_all()
+    report.finish()
+
+
+if __name__ == "__main__":
+    main()

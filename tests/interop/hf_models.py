@@ -1,0 +1,115 @@
+"""Random directories of every family, made by transformers: two shapes each, the second sharded and in bf16."""
+import os
+import shutil
+
+os.environ["HF_HUB_OFFLINE"] = os.environ["TRANSFORMERS_OFFLINE"] = "1"
+os.environ["TRANSFORMERS_VERBOSITY"] = "error"
+
+import torch
+import transformers
+from transformers import AutoConfig, AutoModelForCausalLM
+
+transformers.logging.disable_progress_bar()
+
+LENGTH = 128
+HEADS = {"num_attention_heads": 4, "num_key_value_heads": 2}
+OTHER_HEADS = {"num_attention_heads": 6, "num_key_value_heads": 3}
+YARN = {"rope_type": "yarn", "rope_theta": 3000.0, "factor": 2.0, "original_max_position_embeddings": 48}
+LLAMA3 = {"rope_type": "llama3", "rope_theta": 5000.0, "factor": 4.0, "low_freq_factor": 1.0, "high_freq_factor": 3.0,
+          "original_max_position_embeddings": 32}
+LINEAR = {"rope_type": "linear", "rope_theta": 800.0, "factor": 3.0}
+PLAIN = {"rope_type": "default", "rope_theta": 500.0}
+
+
+def sliding(pattern, layers):
+    return [{"s": "sliding_attention", "f": "full_attention"}[pattern[i % len(pattern)]] for i in range(layers)]
+
+
+# What differs from the sizes below, for each shape.
+FAMILIES = {
+    "llama": [HEADS | {"rope_parameters": LLAMA3, "tie_word_embeddings": True, "hidden_act": "gelu"},
+              OTHER_HEADS | {"head_dim": 20, "rope_parameters": YARN}],
+    "mistral": [HEADS | {"sliding_window": 24, "rope_parameters": PLAIN, "head_dim": 32},
+                OTHER_HEADS | {"sliding_window": None, "rope_parameters": LINEAR, "tie_word_embeddings": True}],
+    "qwen2": [HEADS | {"use_sliding_window": True, "sliding_window": 16, "max_window_layers": 2, "rope_parameters": PLAIN},
+              OTHER_HEADS | {"tie_word_embeddings": True, "rope_parameters": YARN}],
+    "qwen3": [HEADS | {"head_dim": 32, "attention_bias": True, "rope_parameters": LLAMA3},
+              OTHER_HEADS | {"head_dim": 12, "tie_word_embeddings": True, "use_sliding_window": True, "sliding_window": 20,
+                             "layer_types": sliding("fs", 5), "rope_parameters": PLAIN}],
+    "gemma2": [HEADS | {"head_dim": 24, "query_pre_attn_scalar": 40, "sliding_window": 20, "attn_logit_softcapping": 3.0,
+                        "final_logit_softcapping": 4.0, "rope_parameters": PLAIN},
+               OTHER_HEADS | {"head_dim": 16, "query_pre_attn_scalar": 9, "sliding_window": 30,
+                              "attn_logit_softcapping": None, "final_logit_softcapping": 6.0,
+                              "rope_parameters": LINEAR}],
+    "gemma3_text": [HEADS | {"head_dim": 24, "query_pre_attn_scalar": 40, "sliding_window": 20, "num_hidden_layers": 8,
+                             "rope_parameters": {"full_attention": LINEAR, "sliding_attention": PLAIN}},
+                    OTHER_HEADS | {"head_dim": 16, "query_pre_attn_scalar": 30, "sliding_window": 12,
+                                   "layer_types": sliding("ssf", 5), "final_logit_softcapping": 5.0,
+                                   "rope_parameters": {"full_attention": PLAIN,
+                                                       "sliding_attention": {"rope_type": "default", "rope_theta": 90.0}}}],
+    "olmo2": [HEADS | {"rope_parameters": PLAIN}, OTHER_HEADS | {"rope_parameters": LINEAR, "tie_word_embeddings": True}],
+    "olmo3": [HEADS | {"sliding_window": 20,
+                       "rope_parameters": {"full_attention": YARN,
+                                           "sliding_attention": {"rope_type": "default", "rope_theta": 3000.0}}},
+              OTHER_HEADS | {"sliding_window": 16, "layer_types": sliding("sf", 5),
+                             "rope_parameters": {"full_attention": PLAIN, "sliding_attention": PLAIN}}],
+    "phi3": [HEADS | {"sliding_window": 24, "rope_parameters": PLAIN | {"partial_rotary_factor": 0.75}},
+             OTHER_HEADS | {"rope_parameters": PLAIN | {"partial_rotary_factor": 1.0}, "tie_word_embeddings": True}],
+    "gpt2": [{"n_head": 4, "n_inner": 96}, {"n_head": 6, "tie_word_embeddings": False, "activation_function": "gelu"}],
+    "gpt_neox": [{"num_attention_heads": 4, "rope_parameters": PLAIN | {"partial_rotary_factor": 0.5}},
+                 {"num_attention_heads": 6, "use_parallel_residual": False, "attention_bias": False, "hidden_act": "gelu_new",
+                  "rope_parameters": LINEAR | {"partial_rotary_factor": 0.5}, "tie_word_embeddings": True}],
+    "starcoder2": [HEADS | {"sliding_window": 24, "rope_parameters": PLAIN},
+                   OTHER_HEADS | {"use_bias": False, "rope_parameters": YARN, "tie_word_embeddings": False}],
+    "granite": [HEADS | {"embedding_multiplier": 3.0, "attention_multiplier": 0.4, "residual_multiplier": 0.6,
+                         "logits_scaling": 2.0, "rope_parameters": PLAIN, "tie_word_embeddings": True},
+                OTHER_HEADS | {"attention_bias": True, "mlp_bias": True, "attention_multiplier": 0.2,
+                               "rope_parameters": LLAMA3}],
+    "smollm3": [HEADS | {"rope_parameters": PLAIN},
+                OTHER_HEADS | {"no_rope_layers": [1, 0, 1, 1, 0], "use_sliding_window": True, "sliding_window": 20,
+                               "layer_types": sliding("fsffs", 5), "rope_parameters": YARN, "tie_word_embeddings": False}],
+}
+SIZES = [{"hidden_size": 64, "intermediate_size": 96, "num_hidden_layers": 4},
+         {"hidden_size": 48, "intermediate_size": 80, "num_hidden_layers": 5}]
+
+
+def config_of(family, shape, vocab, eos):
+    sizes = dict(SIZES[shape])
+    if family == "gpt2":
+        sizes.pop("intermediate_size")
+    words = {"vocab_size": vocab, "max_position_embeddings": LENGTH, "bos_token_id": eos, "eos_token_id": eos,
+             "pad_token_id": None, "initializer_range": 0.03}
+    return AutoConfig.for_model(family, **sizes | words | FAMILIES[family][shape])
+
+
+def random_model(family, shape, vocab, eos, seed):
+    """Weights of such sizes that every part of the model shows in its logits."""
+    generator = torch.Generator().manual_seed(seed)
+    model = AutoModelForCausalLM.from_config(config_of(family, shape, vocab, eos), attn_implementation="eager")
+    with torch.no_grad():
+        for name, p in model.named_parameters():
+            noise = torch.randn(p.shape, generator=generator)
+            if p.ndim == 2:
+                fan_in = p.shape[0] if type(model).__name__.startswith("GPT2") else p.shape[1]
+                embedding = any(word in name for word in ("embed", "wte", "wpe"))
+                p.copy_(noise * (0.4 if embedding else 1.2 / fan_in ** 0.5))
+            else:
+                p.add_(0.2 * noise)
+    return model.eval()
+
+
+def write_directory(model, directory, shape, tokenizer):
+    """The second shape in bf16 and in several files. Gives the model as it was written, in f32."""
+    if shape == 1:
+        model = model.to(torch.bfloat16)
+    model.save_pretrained(directory, max_shard_size="5GB" if shape == 0 else "60KB")
+    for name in ("tokenizer.json", "tokenizer_config.json"):
+        if (tokenizer.parent / name).exists():
+            shutil.copy(tokenizer.parent / name, directory)
+    return load(directory)
+
+
+def load(directory):
+    model, info = AutoModelForCausalLM.from_pretrained(directory, dtype=torch.float32, output_loading_info=True,
+                                                       attn_implementation="eager")
+    return model.eval(), {k: v for k, v in info.items() if v}
