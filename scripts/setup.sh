@@ -66,10 +66,9 @@ fi
 
 if $with_bench; then
   stamp=.venv/bench.sha256
-  wanted="$(cat python/requirements-bench.txt python/requirements-levanter.txt | sha256sum)"
+  wanted="$(sha256sum < python/requirements-levanter.txt)"
   if [[ ! -f $stamp || "$(cat $stamp)" != "$wanted" ]]; then
-    echo "installing the benchmarks' peers into .venv and .venv-levanter"
-    "${install[@]}" -r python/requirements-bench.txt
+    echo "installing the benchmarks' peers into .venv-levanter"
     [[ -x .venv-levanter/bin/python ]] || python3 -m venv .venv-levanter
     .venv-levanter/bin/python -m pip install -q --disable-pip-version-check -r python/requirements-levanter.txt
     echo "$wanted" > $stamp

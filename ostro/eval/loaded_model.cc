@@ -9,6 +9,7 @@
 #include "ostro/checkpoint/restore.h"
 #include "ostro/config/config.h"
 #include "ostro/io/files/path.h"
+#include "ostro/numerics/bf16.h"
 #include "ostro/tokenizer/files/files.h"
 #include "ostro/train/programs/programs.h"
 #include "ostro/train/programs/run_model.h"
@@ -104,16 +105,39 @@ train::StateArrays with_means(const checkpoint::Manifest& manifest, const models
   return arrays;
 }
 
+// The dtype in which the model holds each of these arrays is that of the checkpoint where a bf16 one (an
+// import) has the values of f32 parameters.
+void take_stored_dtypes(const checkpoint::Manifest& manifest, std::vector<ir::Shape>& shapes,
+                        const std::vector<std::string>& paths) {
+  for (const checkpoint::TensorSpec& spec : manifest.tensors)
+    for (size_t k = 0; k < paths.size(); ++k)
+      if (paths[k] == spec.path && spec.dtype == "bf16" && shapes[k].dtype == ir::DType::f32)
+        shapes[k].dtype = ir::DType::bf16;
+}
+
+// bf16 elements as f32, where the model wants them so.
+runtime::Buffer widened(const runtime::Buffer& from, const ir::Shape& want) {
+  if (from.shape().dtype == want.dtype) return from;
+  runtime::Buffer to = runtime::Buffer::empty(want);
+  const auto in = from.as<numerics::Bf16>();
+  const auto out = to.mutable_as<float>();
+  for (size_t i = 0; i < in.size(); ++i) out[i] = numerics::to_f32(in[i]);
+  return to;
+}
+
 Result<Parameters> read_parameters(io::FileSystem& fs, const Source& source,
                                    const models::ModelFunctions& model) {
   ASSIGN_OR_RETURN(const checkpoint::Checkpoint found, checkpoint::Checkpoint::open(fs, source.path));
-  const train::StateArrays arrays = with_means(found.manifest(), model);
+  train::StateArrays arrays = with_means(found.manifest(), model);
+  take_stored_dtypes(found.manifest(), arrays.shapes, arrays.paths);
   ASSIGN_OR_RETURN(train::RestoredState restored,
                    train::load_state(fs, source.path, arrays, source.checks()));
   std::vector<runtime::Buffer> weights;
   for (const size_t k : train::evaluated_arrays(arrays))
-    weights.push_back(k < arrays.n || restored.state.step == 0 ? restored.state.params[arrays.parameter[k]]
-                                                               : restored.state.kept[k - arrays.n]);
+    weights.push_back(widened(k < arrays.n || restored.state.step == 0
+                                  ? restored.state.params[arrays.parameter[k]]
+                                  : restored.state.kept[k - arrays.n],
+                              model.shapes[arrays.parameter[k]]));
   return Parameters{std::move(weights), restored.state.step, restored.path, restored.name};
 }
 
@@ -180,6 +204,14 @@ Result<LoadedModel> read_model(io::FileSystem& fs, const Source& source, const s
   if (tokenizer_path.empty()) RETURN_IF_ERROR(check_tokenizer(source, tokenizer, out.tokenizer_path));
   out.tokenizer = std::make_shared<tokenizer::Tokenizer>(std::move(tokenizer));
   out.functions = train::run_model(out.config, out.tokenizer->vocab_size(), train::ModelUse::kEvaluation);
+  // What is read in bf16 can stay so: no loss has another bit.
+  if (train::compute_dtype(out.config) == ir::DType::bf16) {
+    ASSIGN_OR_RETURN(const checkpoint::Manifest manifest, checkpoint::read_manifest(fs, source.path));
+    std::vector<ir::Shape> held = out.functions.shapes;
+    take_stored_dtypes(manifest, held, out.functions.paths);
+    for (size_t k = 0; k < held.size(); ++k)
+      if (!out.functions.matrix_of[k].read_in_f32) out.functions.shapes[k] = held[k];
+  }
   ASSIGN_OR_RETURN(out.parameters, read_parameters(fs, source, out.functions));
   return out;
 }

@@ -9,6 +9,7 @@
 #include "ostro/interp/engine/engine.h"
 #include "ostro/ir/rules/verify.h"
 #include "ostro/ir/text/text.h"
+#include "ostro/numerics/functions.h"
 #include "ostro/trace/error.h"
 
 namespace ostro {
@@ -78,6 +79,28 @@ TEST_CASE("elementwise rules") {
   check_gradients({x, y}, [](const Arrays& a) {
     return total(maximum(a[0], a[1]) + select(a[0] < a[1], a[0] * 3.0, a[1]));
   });
+}
+
+TEST_CASE("softplus: the derivative at 0 is 1/2, and the value is max(x, 0) + log1p(exp(-|x|))") {
+  engine();
+  const float xs[] = {0.0f, -0.0f, 1.0f, -1.0f, 80.0f, -80.0f, 3e38f, -3e38f, 1e-45f, 0.3f};
+  const runtime::Buffer x = runtime::Buffer::copy_of(Shape{DType::f32, {{"a", std::size(xs)}}}, xs);
+  const Args at{{Array(x)}};
+  auto slopes = jit([](const Args& a) {
+    return value_and_grad([](const Args& b) { return sum(softplus(b.list[0]), {"a"}); })(a).second;
+  });
+  const Args slope = slopes(at);
+  const auto got = slope.list[0].buffer().as<float>();
+  CHECK(got[0] == 0.5f);
+  CHECK(got[1] == 0.5f);
+  CHECK(got[4] == 1.0f);
+  CHECK(got[5] == 0.0f);
+  CHECK(got[6] == 1.0f);
+  CHECK(got[7] == 0.0f);
+  auto values = jit([](const Args& a) { return softplus(a.list[0]); });
+  const Array y = values(at);
+  for (size_t i = 0; i < std::size(xs); ++i)
+    CHECK(y.buffer().as<float>()[i] == numerics::softplus_f32(xs[i]));
 }
 
 TEST_CASE("layout, reduction and contraction rules") {

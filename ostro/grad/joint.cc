@@ -2,7 +2,9 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <optional>
+#include <string>
 
 #include "ostro/grad/scan_vjp.h"
 #include "ostro/grad/vjp.h"
@@ -67,6 +69,11 @@ class Builder {
         results = inline_block(b_, op.regions[1], operands);
         entry.residuals.assign(results.begin() + static_cast<int64_t>(op.results.size()), results.end());
         results.resize(op.results.size());
+        // A result that is an operand (stop_gradient) becomes a value of its own: the cotangents of both
+        // differ.
+        for (ValueId& r : results)
+          if (std::find(operands.begin(), operands.end(), r) != operands.end())
+            r = b_.add(OpKind::cast, {r}, {{"dtype", std::string(ir::dtype_name(b_.shape(r).dtype))}});
       } else if (any && op.kind == OpKind::scan) {
         std::vector<char> in_active, in_use;
         for (ValueId v : operands) {

@@ -4,6 +4,8 @@
 
 #include <doctest/doctest.h>
 
+#include <functional>
+
 #include "ostro/ir/rules/verify.h"
 #include "ostro/trace/arrays_for_test.h"
 #include "ostro/trace/error.h"
@@ -36,6 +38,19 @@ TEST_CASE("captured arrays, traced and concrete, are constants of the derivative
   const auto out = f(f32(kX.axes, {2, 3}), f32(kX.axes, {5, 7}));
   CHECK(values<float>(out[0])[0] == 2 * 5 * 10 + 2 * 10 + 3 * 7 * 100 + 3 * 21);
   CHECK(values<float>(out[1]) == std::vector<float>{50 + 10, 700 + 21});
+}
+
+TEST_CASE("stop_gradient stops the gradient of what it is given, not of its other uses") {
+  DefaultInterpreter use;
+  const auto gradient = [](const std::function<Array(const Array&)>& f) {
+    return values<float>(jit([&](const Array& x) {
+      return value_and_grad([&](const Array& a) { return sum(f(a), {"embed"}); })(x).second;
+    })(f32(kX.axes, {3, -5})));
+  };
+  CHECK(gradient([](const Array& x) { return x * stop_gradient(x); }) == std::vector<float>{3, -5});
+  CHECK(gradient([](const Array& x) { return x - stop_gradient(x); }) == std::vector<float>{1, 1});
+  CHECK(gradient([](const Array& x) { return stop_gradient(x * x) * x; }) == std::vector<float>{9, 25});
+  CHECK(gradient([](const Array& x) { return x + stop_gradient(exp(x)); }) == std::vector<float>{1, 1});
 }
 
 TEST_CASE("a captured parameter is read in its compute dtype; one given twice counts only as the argument") {

@@ -40,6 +40,13 @@ uint16_t to_half(float value) {
   return static_cast<uint16_t>(sign | out);
 }
 
+// Denormals stay, which numerics::to_bf16 makes zeros: what is written is what was read.
+uint16_t to_bf16_bits(float value) {
+  const auto bits = std::bit_cast<uint32_t>(value);
+  if ((bits & 0x7fffffffU) > 0x7f800000U) return static_cast<uint16_t>(bits >> 16 | 0x40U);
+  return static_cast<uint16_t>((bits + 0x7fffU + (bits >> 16 & 1U)) >> 16);
+}
+
 template <class Stored, class Convert>
 void read_all(std::span<const std::byte> from, std::span<float> to, const Convert& convert) {
   for (size_t i = 0; i < to.size(); ++i) {
@@ -71,8 +78,7 @@ void elements_to_f32(std::string_view dtype, std::span<const std::byte> from, st
 
 void elements_from_f32(std::string_view dtype, std::span<const float> from, std::span<std::byte> to) {
   if (dtype == "F32") return write_all<float>(from, to, [](float v) { return v; });
-  if (dtype == "BF16")
-    return write_all<numerics::Bf16>(from, to, [](float v) { return numerics::to_bf16(v); });
+  if (dtype == "BF16") return write_all<uint16_t>(from, to, to_bf16_bits);
   OSTRO_CHECK(dtype == "F16", "no weights are {}", dtype);
   write_all<uint16_t>(from, to, to_half);
 }

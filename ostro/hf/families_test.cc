@@ -16,8 +16,9 @@ using Json = nlohmann::ordered_json;
 // Options of the family at other values than its own, where it shows them.
 models::DecoderOptions unusual(std::string_view type) {
   models::DecoderOptions o(type);
-  o.seq_len = o.max_position_embeddings = 32, o.hidden_dim = 24, o.intermediate_dim = 20, o.num_layers = 5;
+  o.seq_len = 32, o.hidden_dim = 24, o.intermediate_dim = 20, o.num_layers = 5;
   o.num_heads = 6, o.num_kv_heads = 2;
+  if (o.family->shows("max_position_embeddings")) o.max_position_embeddings = 32;
   if (o.family->shows("head_dim")) o.head_dim = 8;
   if (o.family->shows("rope") && type != "phi3")
     o.rope = models::RopeYarnOptions{777, 3, 16, 20, 2, 1.5, false};

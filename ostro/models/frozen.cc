@@ -21,7 +21,8 @@ ModelFunctions train_only(ModelFunctions model, const std::function<bool(const s
     out.paths.push_back(model.paths[order[i]]);
     out.shapes.push_back(model.shapes[order[i]]);
     out.matrix_of.push_back(model.matrix_of[order[i]]);
-    if (i >= first && out.shapes[i].dtype == DType::f32) out.shapes[i].dtype = compute;
+    if (i >= first && out.shapes[i].dtype == DType::f32 && !out.matrix_of[i].read_in_f32)
+      out.shapes[i].dtype = compute;
   }
   const auto to_model = [order](const Arrays& leaves) {
     Arrays list(leaves.size());

@@ -83,6 +83,21 @@ TEST_CASE("frozen parameters come last, in the dtype in which they are read, and
   }
 }
 
+TEST_CASE("a frozen router stays f32, in which it is read") {
+  DefaultInterpreter use;
+  ModelOptionsOf<DecoderOptions, Decoder> m = small();
+  m.options.num_experts = 4;
+  check_ok(m.resolve());
+  const ModelFunctions f = m.functions(11, DType::bf16),
+                       g = train_only(
+                           f, [](const std::string& path) { return path == "model/head/weight"; },
+                           DType::bf16);
+  CHECK(g.trained() == 1);
+  for (size_t i = 1; i < g.paths.size(); ++i)
+    CHECK(g.shapes[i].dtype == (g.paths[i].ends_with("/moe/router/weight") ? DType::f32 : DType::bf16));
+  CHECK(losses(g) == losses(f));
+}
+
 TEST_CASE("merged parameters are those of the model without adapters, in its order") {
   DefaultInterpreter use;
   const auto m = small();

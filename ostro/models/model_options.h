@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "ostro/config/open_section.h"
+#include "ostro/models/experts_used.h"
 #include "ostro/models/model_functions.h"
 
 namespace ostro::models {
@@ -25,6 +26,8 @@ class ModelOptions : public config::SectionValue {
   virtual config::IntMap leaf_axes() const = 0;
   // Axes of parameters that numerics.cells may cut, with their sizes (0 as above).
   virtual config::IntMap cell_axes() const = 0;
+  // Of a mixture. T defines it with `ExpertsUsed experts_used() const`; a T without it is no mixture.
+  virtual ExpertsUsed experts_used() const = 0;
   // The value of runtime::CompileOptions::remat: what the compiler may compute again in the backward pass.
   virtual Result<std::string> remat() const = 0;
   // The model for a vocabulary, its parameters read in `compute`. Call outside any trace, after resolve(). A
@@ -59,6 +62,12 @@ class ModelOptionsOf final : public ModelOptions {
   int64_t seq_len() const override { return options.seq_len; }
   config::IntMap leaf_axes() const override { return options.leaf_axes(); }
   config::IntMap cell_axes() const override { return options.cell_axes(); }
+  ExpertsUsed experts_used() const override {
+    if constexpr (requires(const T& o) { o.experts_used(); })
+      return options.experts_used();
+    else
+      return {};
+  }
   Result<std::string> remat() const override { return options.remat(); }
   ModelFunctions functions(int64_t vocab, DType compute,
                            const std::optional<nn::LoraSpec>& lora = {}) const override {

@@ -8,11 +8,19 @@
 
 namespace ostro::nn {
 
+// What a parameter is whose gradient counts the rows that chose each expert (moe.h, counted): no rule of an
+// optimizer applies to it.
+enum class Counts { kNo, kLoad, kRouterBias };
+
 // A parameter as a matrix: rows are the axes that a Linear sums over, columns its other axes. The parts of
 // `fused` are matrices of their own. No `in`: the parameter is no matrix.
 struct Matrix {
   Axes in;
   Fused fused;
+  bool of_experts = false;   // each expert has its part of it, along its axis "experts"
+  bool read_in_f32 = false;  // whatever the compute dtype
+  Counts counts = Counts::kNo;
+  double bias_rate = 0;  // of kRouterBias
 };
 
 // What every leaf of a model is, in the order of its tree.
@@ -29,12 +37,20 @@ void add_matrices(const T& tree, std::vector<Matrix>& out) {
       add(lora.a, {tree.in, {}});
       add(lora.b, {{kRankAxis}, {}});
     }
+  } else if constexpr (std::same_as<T, MoeRouter>) {
+    add(tree.weight, {.in = {}, .fused = {}, .read_in_f32 = true});
+    add(tree.bias, {.in = {},
+                    .fused = {},
+                    .read_in_f32 = true,
+                    .counts = Counts::kRouterBias,
+                    .bias_rate = tree.bias_rate});
   } else if constexpr (std::same_as<T, Moe>) {
     add_matrices(tree.router, out);
-    add(tree.gate_up, {{"embed"}, {"gate_up", {{"gate_proj"}, {"up_proj"}}}});
-    add(tree.down, {{"mlp"}, {}});
+    add(tree.gate_up, {{"embed"}, {"gate_up", {{"gate_proj"}, {"up_proj"}}}, true});
+    add(tree.down, {{"mlp"}, {}, true});
     add_matrices(tree.shared, out);
     add(tree.shared_gate, {});
+    add(tree.load, {.in = {}, .fused = {}, .read_in_f32 = true, .counts = Counts::kLoad});
   } else if constexpr (std::same_as<T, Array>) {
     add(tree, {});
   } else if constexpr (IsVector<T>::value) {

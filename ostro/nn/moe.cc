@@ -54,12 +54,6 @@ Array gated(const Array& gate_up, const Activate& activate, Loc loc) {
   return Operand(activate(gate), loc) * Operand(up, loc);
 }
 
-Axes tokens_of(const Array& x, const std::string& without) {
-  Axes axes = x.shape().names();
-  std::erase(axes, without);
-  return axes;
-}
-
 }  // namespace
 
 Array softmax(const Array& x, const std::string& axis, Loc loc) {
@@ -125,21 +119,32 @@ Moe::Result Moe::operator()(const Array& x, const Activate& activate, Loc loc) c
   return result;
 }
 
-Array expert_counts(const Array& expert, int64_t experts, const Array& token_weight, Loc loc) {
-  Array chose = Operand(expert, loc) == Operand(iota({kExpertsAxis, experts}, loc), loc);
-  if (token_weight.valid())
-    chose = Operand(chose, loc) & Operand(Operand(token_weight, loc) != Operand(0, loc), loc);
-  return sum(cast(chose, DType::i32, loc), tokens_of(chose, kExpertsAxis), Order::kStriped, DType::f32, loc);
+namespace {
+
+Array in_f32(const Array& a) { return a.use_dtype() ? a.tagged(DType::f32) : a; }
+
+// The sum over experts, exact for counts below 2^53. Under a name that no mesh splits.
+Array over_experts(const Array& counts, Loc loc) {
+  const Array whole = rename(cast(counts, DType::f64, loc), kExpertsAxis, "all_experts", loc);
+  return sum(whole, {"all_experts"}, Order::kSerial, DType::f64, loc);
 }
 
-Array load_of(const Array& counts, Loc loc) {
-  const Array all = maximum(Operand(sum(counts, {kExpertsAxis}, Order::kStriped, DType::f32, loc), loc), 1);
-  return Operand(cast(counts, DType::f32, loc), loc) / Operand(cast(all, DType::f32, loc), loc);
+}  // namespace
+
+Array counted(const Array& state, const Array& expert, Loc loc) {
+  const Array chosen = gather(in_f32(state), kExpertsAxis, expert, loc);
+  const Array zero = Operand(chosen, loc) - Operand(stop_gradient(chosen, loc), loc);
+  return sum(zero, {kSlotAxis}, Order::kSerial, DType::f32, loc);
+}
+
+Array counted_load(const Array& counts, Loc loc) {
+  const Array all = cast(over_experts(counts, loc), DType::f32, loc);
+  return Operand(counts, loc) / Operand(maximum(Operand(all, loc), 1.0f), loc);
 }
 
 Array balance_loss(const Array& scores, const Array& load, double coefficient, Loc loc) {
   const double factor = coefficient * static_cast<double>(scores.size(kExpertsAxis));
-  const Array product = Operand(scores, loc) * Operand(stop_gradient(load, loc), loc);
+  const Array product = Operand(scores, loc) * Operand(stop_gradient(in_f32(load), loc), loc);
   return Operand(sum(product, {kExpertsAxis}, Order::kStriped, DType::f32, loc), loc) *
          Operand(static_cast<float>(factor), loc);
 }
@@ -154,14 +159,13 @@ Array router_z_loss(const Array& logits, double coefficient, Loc loc) {
 
 Array balanced_bias(const Array& bias, const Array& counts, double rate, Loc loc) {
   // count * experts against the sum: the mean need not be a whole number.
-  const int64_t experts = counts.size(kExpertsAxis);
-  const Array all = cast(sum(counts, {kExpertsAxis}, Order::kStriped, DType::f32, loc), DType::i64, loc);
-  const Array scaled = Operand(cast(counts, DType::i64, loc), loc) * Operand(experts, loc);
+  const Array all = over_experts(counts, loc);
+  const auto experts = static_cast<double>(counts.size(kExpertsAxis));
+  const Array scaled = Operand(cast(counts, DType::f64, loc), loc) * Operand(experts, loc);
   const Operand up(static_cast<float>(rate), loc), down(-static_cast<float>(rate), loc);
-  const Array b = cast(bias, DType::f32, loc);
-  const Array raised = Operand(b, loc) + up, lowered = Operand(b, loc) + down;
+  const Array raised = Operand(bias, loc) + up, lowered = Operand(bias, loc) + down;
   const Array below = Operand(scaled, loc)<Operand(all, loc), above = Operand(scaled, loc)> Operand(all, loc);
-  return select(below, raised, select(above, lowered, b));
+  return select(below, raised, select(above, lowered, bias));
 }
 
 }  // namespace ostro::nn

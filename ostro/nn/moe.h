@@ -31,9 +31,10 @@ struct MoeRouter {
   Array weight;  // [embed, experts], read in f32 whatever the compute dtype
   Array bias;    // f32 [experts] or empty: is added for the choice only, not to the gates
   MoeRouting routing;
+  double bias_rate = 0;  // by how much a step raises or lowers the bias (balanced_bias)
   OSTRO_FIELDS(weight, bias)
   OSTRO_STATICS(routing.top_k, routing.sigmoid, routing.softmax_chosen, routing.renormalize, routing.scale,
-                routing.groups, routing.top_groups, routing.best_two)
+                routing.groups, routing.top_groups, routing.best_two, bias_rate)
 
   // x [tokens..., embed]. TraceError for a routing that the number of experts does not allow.
   Routed operator()(const Array& x, Loc loc = Loc::current()) const;
@@ -54,7 +55,8 @@ struct Moe {
   Array down;         // [experts, mlp, embed]
   GatedMlp shared;    // for every token; or empty
   Array shared_gate;  // [embed] or empty: the shared part is weighted by the sigmoid of its dot with x
-  OSTRO_FIELDS(router, gate_up, down, shared, shared_gate)
+  Array load;         // f32 [experts] or empty: the share of the rows that each got in the step before
+  OSTRO_FIELDS(router, gate_up, down, shared, shared_gate, load)
 
   struct Result {
     Array y;  // [tokens..., embed] in the compute dtype
@@ -66,23 +68,22 @@ struct Moe {
 // exp(x - max) / sum over one axis, f32.
 Array softmax(const Array& x, const std::string& axis, Loc loc = Loc::current());
 
-// i32 [experts]: how many rows chose each of `experts` experts. Rows of tokens whose weight is 0 do not
-// count; without weights all do.
-Array expert_counts(const Array& expert, int64_t experts, const Array& token_weight = {},
-                    Loc loc = Loc::current());
-
-// f32 [experts]: the share of the rows that each expert got (numerics.md N11).
-Array load_of(const Array& counts, Loc loc = Loc::current());
-
 // Each token's part of the Switch loss: coefficient * experts * sum over experts of load * score. The load
 // has no derivative; it is that of the whole batch (numerics.md N11).
 Array balance_loss(const Array& scores, const Array& load, double coefficient, Loc loc = Loc::current());
 
+// f32 [tokens...], all 0; its derivative by `state`, f32 [experts], is how many rows chose each expert. So
+// the rows of a step are counted as a gradient is summed, whatever shares the work (numerics.md N11).
+Array counted(const Array& state, const Array& expert, Loc loc = Loc::current());
+
+// The load after a step: its counts, f32 [experts] with any axes before, divided by their sum.
+Array counted_load(const Array& counts, Loc loc = Loc::current());
+
 // Each token's coefficient * logsumexp(logits)^2.
 Array router_z_loss(const Array& logits, double coefficient, Loc loc = Loc::current());
 
-// The router's bias after a step in which the experts got `counts` rows: + rate for an expert that got fewer
-// than the mean, - rate for one that got more (loss-free balancing).
+// The router's bias after a step in which the experts got `counts` rows, f32 [experts] with any axes before:
+// + rate for an expert that got fewer than the mean, - rate for one that got more (loss-free balancing).
 Array balanced_bias(const Array& bias, const Array& counts, double rate, Loc loc = Loc::current());
 
 }  // namespace ostro::nn

@@ -4,10 +4,12 @@
 #include <cmath>
 #include <numeric>
 
+#include "ostro/grad/value_and_grad.h"
 #include "ostro/nn/moe.h"
 #include "ostro/nn/policy.h"
 #include "ostro/trace/arrays_for_test.h"
 #include "ostro/trace/error.h"
+#include "ostro/trace/jit.h"
 
 namespace ostro::nn {
 namespace {
@@ -188,16 +190,24 @@ TEST_CASE("a mixture against plain loops, with and without shared experts") {
                                        }).routed.logits));
 }
 
-TEST_CASE("counts, load, the balance loss, z-loss and the bias that follows the load") {
+TEST_CASE(
+    "rows are counted as a gradient; load, the balance loss, z-loss and the bias that follows the load") {
   DefaultInterpreter use;
   const Array expert = i32({{"pos", 3}, {"slot", 2}}, {0, 2, 2, 1, 0, 2});
-  CHECK(values<int32_t>(expert_counts(expert, 4)) == std::vector<int32_t>{2, 1, 3, 0});
-  const Array counts = expert_counts(expert, 4, f32({{"pos", 3}}, {1, 0, 0.5f}));
-  CHECK(values<int32_t>(counts) == std::vector<int32_t>{2, 0, 2, 0});
-  check_near(load_of(counts), {0.5, 0, 0.5, 0});
-  check_near(load_of(i32({{"experts", 2}}, {0, 0})), {0, 0});
+  const Array state = f32({{"experts", 4}}, {0.25f, -1, 3, 0.5f}), weight = f32({{"pos", 3}}, {1, 0, 1});
+  const auto run = jit([&](const Array& s) {
+    const auto [value, gradient] =
+        value_and_grad([&](const Array& x) { return sum(counted(x, expert) * weight, {"pos"}); })(s);
+    return std::vector<Array>{value, gradient};
+  });
+  const std::vector<Array> out = run(state);
+  CHECK(values<float>(out[0]) == std::vector<float>{0});
+  const Array& counts = out[1];
+  CHECK(values<float>(counts) == std::vector<float>{2, 0, 2, 0});
+  check_near(counted_load(counts), {0.5, 0, 0.5, 0});
+  check_near(counted_load(f32({{"experts", 2}}, {0, 0})), {0, 0});
   const Array scores = f32({{"pos", 2}, {"experts", 4}}, {0.1f, 0.2f, 0.3f, 0.4f, 1, 0, 0, 0});
-  check_near(balance_loss(scores, load_of(counts), 0.01), {0.01 * 4 * 0.2, 0.01 * 4 * 0.5});
+  check_near(balance_loss(scores, counted_load(counts), 0.01), {0.01 * 4 * 0.2, 0.01 * 4 * 0.5});
   // Every token's scores and the load uniform: the coefficient itself.
   check_near(
       balance_loss(f32({{"pos", 1}, {"experts", 2}}, {0.5f, 0.5f}), f32({{"experts", 2}}, {0.5f, 0.5f}), 0.3),
@@ -205,8 +215,8 @@ TEST_CASE("counts, load, the balance loss, z-loss and the bias that follows the 
   const double lse = std::log(std::exp(1.0) + std::exp(-2.0));
   check_near(router_z_loss(f32({{"pos", 1}, {"experts", 2}}, {1, -2}), 0.001), {0.001 * lse * lse});
   const Array bias = f32({{"experts", 3}}, {0.5f, 0, -0.25f});
-  check_near(balanced_bias(bias, i32({{"experts", 3}}, {4, 2, 3}), 0.125), {0.375, 0.125, -0.25});
-  check_near(balanced_bias(bias, i32({{"experts", 3}}, {0, 2, 3}), 0.125), {0.625, -0.125, -0.375});
+  check_near(balanced_bias(bias, f32({{"experts", 3}}, {4, 2, 3}), 0.125), {0.375, 0.125, -0.25});
+  check_near(balanced_bias(bias, f32({{"experts", 3}}, {0, 2, 3}), 0.125), {0.625, -0.125, -0.375});
 }
 
 }  // namespace

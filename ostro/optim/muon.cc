@@ -31,8 +31,8 @@ class Muon final : public UpdateRule {
     return adam_->scalars(step, num_train_steps);
   }
 
-  // The largest singular value of an orthogonal step depends on the shape alone; Kimi's scale makes it grow with
-  // the root of the width.
+  // The largest singular value of an orthogonal step depends on the shape alone; Kimi's scale makes it grow
+  // with the root of the width.
   double width_power(const Parameter& p) const override {
     if (!is_hidden_matrix(p)) return adam_->width_power(p);
     return o_.use_kimi_scaling ? -0.5 : 0;

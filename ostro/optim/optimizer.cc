@@ -94,6 +94,7 @@ Optimizer::Optimizer(const OptimizerOptions& options, std::vector<Parameter> par
   for (const auto& [name, group] : o.groups)
     if (group.max_grad_norm) clip_sets_.push_back({name, {}, group.max_grad_norm});
   for (size_t k = 0; k < parameters_.size() && !clip_sets_.empty(); ++k) {
+    if (parameters_[k].matrix.counts != nn::Counts::kNo) continue;
     const auto its = std::find_if(clip_sets_.begin(), clip_sets_.end(), [&](const ClipSet& set) {
       return group_[k] != nullptr && group_[k] == &o.groups.at(set.name);
     });
@@ -104,8 +105,9 @@ Optimizer::Optimizer(const OptimizerOptions& options, std::vector<Parameter> par
   std::vector<std::string> names;
   for (size_t k = 0; k < parameters_.size(); ++k) {
     const Parameter& p = parameters_[k];
-    kept.push_back(rules_[rule_[k]].rule->state(p));
-    if (o.ema_beta) kept.back().push_back({kAverage, p.shape});
+    const bool counts = p.matrix.counts != nn::Counts::kNo;
+    kept.push_back(counts ? std::vector<StateArray>() : rules_[rule_[k]].rule->state(p));
+    if (o.ema_beta && !counts) kept.back().push_back({kAverage, p.shape});
     for (const StateArray& a : kept.back())
       if (std::find(names.begin(), names.end(), a.name) == names.end()) names.push_back(a.name);
   }
@@ -124,6 +126,10 @@ RuleResults Optimizer::update(size_t k, const Array& p, const std::vector<Array>
                               const Array& gradient, const Array& inv, const Array& clip,
                               const std::vector<Array>& scalars) const {
   const CommonOptions& o = common(options_);
+  if (const nn::Matrix& matrix = parameters_[k].matrix; matrix.counts == nn::Counts::kLoad)
+    return {nn::counted_load(gradient), {}};
+  else if (matrix.counts == nn::Counts::kRouterBias)
+    return {nn::balanced_bias(p, gradient, matrix.bias_rate), {}};
   RuleInputs in;
   in.p = p;
   in.g = (gradient * inv) * clip;

@@ -262,7 +262,8 @@ Array stepped(const OptimizerOptions& options, const Parameter& parameter) {
   const auto update = jit([&](const std::vector<Array>& in) {
     std::vector<Array> state;
     for (const auto& kept : optimizer.state()) state.push_back(zeros(kept.shape.axes));
-    return std::vector<Array>{optimizer.update(0, in[0], state, in[1], in[2], in[2], {in.begin() + 3, in.end()}).p};
+    return std::vector<Array>{
+        optimizer.update(0, in[0], state, in[1], in[2], in[2], {in.begin() + 3, in.end()}).p};
   });
   std::vector<Array> in{f32(axes, wave(n, 1)), f32(axes, wave(n, 2)), f32({}, {1})};
   for (const float x : step_scalars(options, 5, 10)) in.push_back(f32({}, {x}));
@@ -272,9 +273,12 @@ Array stepped(const OptimizerOptions& options, const Parameter& parameter) {
 TEST_CASE("muP: at four times the width rates and decay are what the rule's powers say") {
   DefaultInterpreter use;
   const auto hidden = [](double width) {
-    return Parameter{"model/layers/mlp/down/weight", {DType::f32, {{"mlp", 8}, {"embed", 6}}}, {{"mlp"}, {}}, width};
+    return Parameter{
+        "model/layers/mlp/down/weight", {DType::f32, {{"mlp", 8}, {"embed", 6}}}, {{"mlp"}, {}}, width};
   };
-  const auto vector = [](double width) { return Parameter{"model/bias", {DType::f32, {{"embed", 6}}}, {}, width}; };
+  const auto vector = [](double width) {
+    return Parameter{"model/bias", {DType::f32, {{"embed", 6}}}, {}, width};
+  };
   const auto scaled = [](auto options, double share) {
     options.learning_rate *= share;
     options.weight_decay /= share;

@@ -62,8 +62,8 @@ class UpdateRule {
   // Of step `step` (0 is the first), beside the learning rate. The names are those of every step.
   virtual std::vector<Scalar> scalars(int64_t /*step*/, int64_t /*num_train_steps*/) const { return {}; }
   // muP: the learning rate is multiplied by Parameter::width to this power, for matrices drawn as
-  // models/decoder/init_block.cc draws them (Yang et al., Tensor Programs V, 2022, table 3). Here that of a rule
-  // whose steps are as large whatever the size of the gradient.
+  // models/decoder/init_block.cc draws them (Yang et al., Tensor Programs V, 2022, table 3). Here that of a
+  // rule whose steps are as large whatever the size of the gradient.
   virtual double width_power(const Parameter& parameter) const { return parameter.is_matrix() ? -1 : 0; }
   // Its sums over axes must have the same bits on any mesh (docs/optimizers.md): an axis that workers may
   // share is summed over by box_sumsq and tree_sum, or renamed first, which makes it whole.

@@ -138,9 +138,11 @@ Array gelu_erf(const Array& x, Loc loc) {
   return op(op(x) * Operand(0.5, loc)) * op(op(e) + Operand(1.0, loc));
 }
 
+// max(x, 0) is written x / 2 + |x| / 2, which has the same bits in this sum and the derivative 1/2 at 0.
 Array softplus(const Array& x, Loc loc) {
   auto op = [&](const Array& a) { return Operand(a, loc); };
-  return op(log1p(exp(-op(abs(x, loc)), loc), loc)) + op(relu(x, loc));
+  const Array size = abs(x, loc), half = op(x) * Operand(0.5, loc), half_size = op(size) * Operand(0.5, loc);
+  return op(log1p(exp(-op(size), loc), loc)) + op(op(half) + op(half_size));
 }
 
 Array select(const Array& cond, Operand a, Operand b) {

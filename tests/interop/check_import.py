@@ -5,12 +5,13 @@ For a random model of a family: log-probabilities of text within 2e-4, gradients
 largest element, greedy text equal wherever the margin is clear, and after export, transformers and another import the
 same state, hash by hash. Planted errors, one for each field of the description that the model uses, must differ by
 at least 10 times the tolerance. 14 families in two shapes, of which a sampled run takes two.
-Usage: check_import.py --ostro build/.../ostro [--only FAMILY]
+Usage: check_import.py --ostro build/.../ostro [--only FAMILY...]
 """
 import argparse
 import hashlib
 import json
 import pathlib
+import re
 import shutil
 import subprocess
 import tempfile
@@ -41,6 +42,12 @@ DEFAULTS = {"positions": "rope", "rope_interleaved": False, "partial_rotary_fact
             "scale_embedding": False, "embedding_multiplier": 1.0, "residual_multiplier": 1.0, "logits_scaling": 1.0}
 
 
+def exchanged(pattern):
+    """Every layer of the other kind: the layers are stacked in the same way."""
+    other = {"full": "sliding", "sliding": "full", "rope": "none", "none": "rope"}
+    return [other[kind] for kind in pattern]
+
+
 def planted_errors(model):
     """Other values of the options that the model has: field -> value. Each keeps all shapes."""
     out = {"layer_norm_epsilon": max(0.03, model["layer_norm_epsilon"] * 100),
@@ -52,7 +59,7 @@ def planted_errors(model):
         if model["partial_rotary_factor"] != 1:
             out["partial_rotary_factor"] = 1.0
         if "none" in model["rope_pattern"]:
-            out["rope_pattern"] = ["rope"]
+            out["rope_pattern"] = exchanged(model["rope_pattern"])
     if model["norm_scale"] == "one_plus_weight":
         out["norm_scale"] = "weight"
     if model["norm"] == "rms":
@@ -60,7 +67,7 @@ def planted_errors(model):
     if model["norm_place"] != "post":
         out["parallel"] = not model["parallel"]
     if model["sliding_window"] is not None and "sliding" in model["layer_pattern"]:
-        out |= {"sliding_window": model["sliding_window"] + 1, "layer_pattern": ["full"]}
+        out |= {"sliding_window": model["sliding_window"] + 1, "layer_pattern": exchanged(model["layer_pattern"])}
         if model["rope_local_theta"] is not None and model["rope_local_theta"] != model["rope"]["theta"]:
             out["rope_local_theta"] = None
     for key in ("attn_logit_softcapping", "final_logit_softcapping"):
@@ -78,6 +85,13 @@ def planted_errors(model):
         if model[key] != 1:
             out[key] = 1.0
     return out
+
+
+def numbers(value):
+    """PyYAML takes 1e-06, which has no point, for text."""
+    if isinstance(value, dict):
+        return {k: numbers(v) for k, v in value.items()}
+    return float(value) if isinstance(value, str) and re.fullmatch(r"[\d.]+e[-+]?\d+", value) else value
 
 
 class Case:
@@ -101,8 +115,9 @@ class Case:
     def options(self):
         """The model's options as the training configuration beside the checkpoint has them; and all of them, as those
         of model.type decoder."""
-        shown = yaml.safe_load((self.checkpoint / "train.yaml").read_text())["model"]
+        shown = numbers(yaml.safe_load((self.checkpoint / "train.yaml").read_text())["model"])
         whole = DEFAULTS | ALWAYS.get(self.family, {}) | shown | {"type": "decoder"}
+        whole.setdefault("head_dim", whole["hidden_dim"] // whole["num_heads"])
         return shown, whole | ({} if "num_kv_heads" in whole else {"num_kv_heads": whole["num_heads"]})
 
     def write_config(self, model, name):
@@ -124,7 +139,7 @@ class Case:
             theirs = self.model(tokens).logits.log_softmax(-1).gather(-1, targets[..., None])[..., 0].numpy()
         counted = ours["mask"] == 1
         worst = np.abs(theirs - ours["log_prob"])[counted].max()
-        self.report.check(worst <= LIMIT and counted.sum() > 200,
+        self.report.check(worst <= LIMIT and counted.sum() >= 150,
                           f"{self.name}: {counted.sum()} log-probabilities, largest difference {worst:.1e} (limit {LIMIT})")
         return theirs, counted
 
@@ -155,7 +170,8 @@ class Case:
         nll = -self.model(tokens).logits.log_softmax(-1).gather(-1, targets[..., None])[..., 0]
         self.model.zero_grad()
         ((nll * mask).sum() / mask.sum()).backward()
-        theirs = {name: p.grad.numpy() for name, p in self.model.named_parameters()}
+        renamed = {"lm_head.weight": "embed_out.weight"} if self.family == "gpt_neox" else {}  # while loading
+        theirs = {renamed.get(name, name): p.grad.numpy() for name, p in self.model.named_parameters()}
         self.report.check(ours.keys() == theirs.keys(), f"{self.name}: names of {len(ours)} gradients")
         worst = max((np.abs(ours[k] - theirs[k]).max() / np.abs(theirs[k]).max(), k) for k in theirs if k in ours)
         self.report.check(worst[0] <= GRADIENT_LIMIT,
@@ -230,13 +246,13 @@ class Case:
 def main():
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--ostro", required=True)
-    parser.add_argument("--only")
+    parser.add_argument("--only", nargs="*", help="these families, both shapes")
     args = parser.parse_args()
     report = Report()
     torch.set_num_threads(2)
     cases = [(family, shape) for family in hf_models.FAMILIES for shape in (0, 1)]
     if args.only:
-        cases = [c for c in cases if c[0] == args.only]
+        cases = [c for c in cases if c[0] in args.only]
     else:
         cases = seed.draw("imports", cases, 2)
     with tempfile.TemporaryDirectory() as scratch:

@@ -100,6 +100,8 @@ const char* const kTemplate =
     "{% endgeneration %}{% else %}{{ m.content }}: {% endif %}{% endfor %}'";
 const char* const kOtherTemplate =
     "chat_template: '{% for m in messages %}{% generation %}{{ m.content }}{% endgeneration %} {% endfor %}'";
+const char* const kPairsOfMessages =
+    "prompt_field: prompt_messages, chosen_field: chosen_messages, rejected_field: rejected_messages, ";
 const std::map<std::string, std::pair<std::string, std::string>> kFormats = {
     {"text/text_key", {"", "text_key: content"}},
     {"chat/messages_field", {kTemplate, std::string(kTemplate) + ", messages_field: other_messages"}},
@@ -111,6 +113,11 @@ const std::map<std::string, std::pair<std::string, std::string>> kFormats = {
     {"supervised/separate_with", {"", "separate_with: \"\\n\""}},
     {"supervised/pack", {"", "pack: false"}},
     {"supervised/mask_inputs", {"", "mask_inputs: false"}},
+    {"preference/prompt_field", {"", "prompt_field: other_prompt"}},
+    {"preference/chosen_field", {"", "chosen_field: rejected, rejected_field: chosen"}},
+    {"preference/rejected_field", {"", "rejected_field: other_rejected"}},
+    {"preference/chat_template",
+     {std::string(kPairsOfMessages) + kTemplate, std::string(kPairsOfMessages) + kOtherTemplate}},
     {"prebuilt/input_ids_key", {"", "input_ids_key: other_ids"}},
     {"prebuilt/loss_weights_key", {"", "loss_weights_key: weights"}},
 };
@@ -119,12 +126,22 @@ config::Override with_format(const std::string& type, const std::string& options
                     (options.empty() ? "" : ", ") + options + "}}");
 }
 
+// All components have pairs, or none has.
+config::Override with_pairs(const std::string& options = "") {
+  const std::string component = "{train_urls: [corpus], validation_fraction: 0.2, format: {type: preference" +
+                                std::string(options.empty() ? "" : ", ") + options + "}}";
+  return {"data.components", "{web: " + component + ", code: " + component + "}"};
+}
+
 // What it does is to let builds go on that would stop.
 // Changes nothing that can be seen but memory (tested beside the cache itself).
 constexpr const char* kMemoryOnly = "data.chunk_cache_mib";
 // Changes what becomes of a worker that hangs (tests/e2e/status_test.py).
 constexpr const char* kHangsOnly = "trainer.hang_timeout";
 constexpr const char* kSkipsRows = "data.on_bad_row";
+
+// Every kind of data has one objective that it is for.
+constexpr const char* kDecidedByData = "objective.type";
 
 // What it does is to refuse runs that are too long.
 constexpr const char* kLimitsLength = "data.stop_strategy";
@@ -164,6 +181,13 @@ void write_files(io::FileSystem& fs) {
     nlohmann::json row = {{"text", words(i, 60, 0)},  {"content", words(i, 60, 1)},
                           {"messages", messages(0)},  {"other_messages", messages(5)},
                           {"prompt", words(i, 3, 6)}, {"response", words(i, 4 + i % 6, 7)}};
+    row["other_prompt"] = words(i, 4, 8);
+    row["chosen"] = words(i, 3 + i % 4, 9);
+    row["rejected"] = words(i, 8 + i % 3, 10);
+    row["other_rejected"] = words(i, 9 + i % 3, 11);
+    row["prompt_messages"] = {messages(2)[0]};
+    row["chosen_messages"] = {messages(3)[1]};
+    row["rejected_messages"] = {messages(4)[1]};
     for (int k = 0; k < 50; ++k) {
       row["input_ids"].push_back((i * 7 + k * 11) % 256);
       row["other_ids"].push_back((i * 5 + k * 13) % 256);
@@ -394,15 +418,34 @@ TEST_CASE("every option changes what its declaration says, and nothing else") {
         const std::string& type = option.selects.back().second;
         const auto& [without, changed_format] =
             kFormats.at(type + "/" + inside.substr(std::string("format.").size()));
-        base.push_back(with_format(type, without));
-        change = with_format(type, changed_format);
+        const bool pairs = type == "preference";
+        if (pairs) base.push_back({"objective.type", "dpo"});
+        base.push_back(pairs ? with_pairs(without) : with_format(type, without));
+        change = pairs ? with_pairs(changed_format) : with_format(type, changed_format);
       }
+    } else if (option.path.starts_with("objective.")) {
+      base.insert(base.end(), kComponents.begin(), kComponents.end());
+      base.push_back(with_pairs());
+      base.push_back({"objective.type", "dpo"});
     } else {
       for (const auto& [path, value] : option.selects) base.push_back({path, value});
       for (const auto& [path, value] : option.beside) base.push_back({path, value});
     }
     if (change.value.empty()) {
       MESSAGE(option.path << ": has one value only");
+      continue;
+    }
+    if (option.path == kDecidedByData) {
+      CHECK(load_train_config("", base).ok());
+      CHECK(load_train_config("", with(base, {option.path, "next_token"}))
+                .error()
+                .message()
+                .find("objective.type: next_token cannot train on pairs") == 0);
+      CHECK(load_train_config("", with(kBase, {option.path, "dpo"}))
+                .error()
+                .message()
+                .find("objective.type: dpo needs preference pairs") == 0);
+      ++changed;
       continue;
     }
     if (option.path == kSkipsRows) {

@@ -27,7 +27,7 @@ std::span<const Command> commands() {
       {"score", "answer requests, a line of JSON each: how likely a text is, what comes next", score_command},
       {"sample", "continue a text with a trained model", sample_command},
       {"grad", "gradients of one step's batch, for comparison with other frameworks", grad_command},
-      {"import", "read a model of a Hugging Face directory", import_command},
+      {"import", "make a checkpoint of a model that another program wrote", import_command},
       {"export", "write a model as a Hugging Face directory", export_command},
       {"check", "say which files of a Grok-1 checkpoint are whole", check_command},
       {"program", "print the programs of a training step", program_command},

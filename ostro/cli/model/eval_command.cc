@@ -17,6 +17,7 @@
 #include "ostro/train/programs/run_model.h"
 #include "ostro/train/step/batches.h"
 #include "ostro/train/step/evaluate.h"
+#include "ostro/train/verify/with_reference.h"
 
 namespace ostro::cli {
 namespace {
@@ -39,8 +40,10 @@ Result<Evaluation> evaluate(const train::TrainConfig& config, const std::string&
   const models::ModelFunctions model = train::run_model(config, vocab);
   ASSIGN_OR_RETURN(const eval::Parameters parameters,
                    eval::load_or_init(fs, checkpoint, config, model, *engine, trust));
-  ASSIGN_OR_RETURN(const train::HeldOut held_out,
-                   train::HeldOut::create(config, vocab, *engine, *data.stores));
+  ASSIGN_OR_RETURN(const auto stores, train::with_reference(fs, config, parameters.path, data.stores));
+  ASSIGN_OR_RETURN(const train::HeldOut held_out, train::HeldOut::create(config, vocab, *engine, *stores));
+  if (!per_token.empty() && data::has_pairs(config.data))
+    return invalid_argument("--per_token: held-out pairs have a loss a pair, not a token; leave it out");
   Evaluation out{{}, parameters.step, parameters.path, parameters.name};
   eval::TokenLogProbs tokens;
   train::HeldOut::OnBatch keep;
@@ -58,6 +61,31 @@ Result<Evaluation> evaluate(const train::TrainConfig& config, const std::string&
                                   {"step", fmt::format("{}", out.step)},
                                   {"checkpoint", out.name.empty() ? out.path : out.name}}));
   return out;
+}
+
+// Of a HeldOutLoss or one of its parts. Of pairs, the tokens are pairs, and there are no bits.
+template <typename Figures>
+void add_figures(const Figures& of, nlohmann::ordered_json& out) {
+  out["loss"] = of.loss;
+  if (of.pairs) {
+    out["accuracy"] = of.pairs->accuracy;
+    out["margin"] = of.pairs->margin;
+    out["pairs"] = static_cast<int64_t>(of.tokens);
+    return;
+  }
+  out["bits_per_byte"] =
+      of.bits_per_byte ? nlohmann::ordered_json(*of.bits_per_byte) : nlohmann::ordered_json();
+  out["tokens"] = static_cast<int64_t>(of.tokens);
+}
+
+template <typename Figures>
+std::string figures_line(const Figures& of) {
+  const auto count = static_cast<int64_t>(of.tokens);
+  if (of.pairs)
+    return fmt::format("held-out loss {:.6f} nats a pair, accuracy {:.4f}, margin {:.4f}, over {} pairs\n",
+                       of.loss, of.pairs->accuracy, of.pairs->margin, count);
+  return fmt::format("held-out loss {:.6f} nats a token, {}over {} tokens\n", of.loss,
+                     of.bits_per_byte ? fmt::format("{:.6f} bits a byte, ", *of.bits_per_byte) : "", count);
 }
 
 // Words that only one of the two kinds of evaluation takes.
@@ -132,31 +160,17 @@ int eval_command(Args args) {
   if (!config.ok()) return report_error(config.error());
   const auto result = evaluate(*config, checkpoint, per_token, request.trust);
   if (!result.ok()) return report_error(result.error());
-  const auto tokens = static_cast<int64_t>(result->loss.tokens);
   if (json) {
-    const auto bits = [](const std::optional<double>& value) {
-      return value ? nlohmann::ordered_json(*value) : nlohmann::ordered_json();
-    };
-    nlohmann::ordered_json out = {{"checkpoint", result->path},
-                                  {"state", result->name},
-                                  {"step", result->step},
-                                  {"loss", result->loss.loss},
-                                  {"bits_per_byte", bits(result->loss.bits_per_byte)},
-                                  {"tokens", tokens}};
+    nlohmann::ordered_json out = {
+        {"checkpoint", result->path}, {"state", result->name}, {"step", result->step}};
+    add_figures(result->loss, out);
     for (const train::HeldOutPart& part : result->loss.parts)
-      out["components"][part.component] = {{"loss", part.loss},
-                                           {"bits_per_byte", bits(part.bits_per_byte)},
-                                           {"tokens", static_cast<int64_t>(part.tokens)}};
+      add_figures(part, out["components"][part.component]);
     fmt::print("{}\n", out.dump());
   } else {
-    const auto line = [](double loss, const std::optional<double>& bits, int64_t tokens) {
-      return fmt::format("held-out loss {:.6f} nats a token, {}over {} tokens\n", loss,
-                         bits ? fmt::format("{:.6f} bits a byte, ", *bits) : "", tokens);
-    };
-    fmt::print("step {}: {}", result->step, line(result->loss.loss, result->loss.bits_per_byte, tokens));
+    fmt::print("step {}: {}", result->step, figures_line(result->loss));
     for (const train::HeldOutPart& part : result->loss.parts)
-      fmt::print("  {}: {}", part.component,
-                 line(part.loss, part.bits_per_byte, static_cast<int64_t>(part.tokens)));
+      fmt::print("  {}: {}", part.component, figures_line(part));
   }
   return kExitOk;
 }

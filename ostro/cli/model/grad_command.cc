@@ -14,6 +14,7 @@
 #include "ostro/models/decoder/decoder.h"
 #include "ostro/train/programs/run_model.h"
 #include "ostro/train/step/batches.h"
+#include "ostro/train/verify/with_reference.h"
 
 namespace ostro::cli {
 namespace {
@@ -39,7 +40,8 @@ Result<eval::MeanGradients> write_gradients(const train::TrainConfig& config, in
   const models::ModelFunctions model = train::run_model(config, data.tokenizer->vocab_size());
   ASSIGN_OR_RETURN(const eval::Parameters parameters,
                    eval::load_or_init(fs, checkpoint, config, model, *engine, trust));
-  ASSIGN_OR_RETURN(const data::Loader loader, train::make_loader(config, data.stores));
+  ASSIGN_OR_RETURN(const auto stores, train::with_reference(fs, config, parameters.path, data.stores));
+  ASSIGN_OR_RETURN(const data::Loader loader, train::make_loader(config, stores));
   ASSIGN_OR_RETURN(const data::Batch batch, loader.batch(step));
   ASSIGN_OR_RETURN(const train::CanonicalPrograms programs, train::make_programs(config, model));
   ASSIGN_OR_RETURN(const std::string remat, decoder->remat());

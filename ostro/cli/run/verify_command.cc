@@ -96,7 +96,8 @@ void print_text(const RunFindings& f) {
 }
 
 // What can be said of chain and checkpoints without replaying.
-Result<RunFindings> look(const std::string& run, const std::string& given, const train::ModelChoices& models) {
+Result<RunFindings> look(const std::string& run, const std::string& given,
+                         const train::ModelChoices& models) {
   if (!given.empty() && !train::is_lower_hex(given, kHashDigits))
     return invalid_argument(fmt::format("--run_hash {}: use the {} digits (0-9, a-f) that ostro hash prints",
                                         given, kHashDigits));

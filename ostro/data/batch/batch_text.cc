@@ -47,8 +47,10 @@ OrderedJson source_json(const Batch& batch, int64_t row, const SequenceSource& f
 }
 
 std::string head_line(const Batch& batch) {
-  return fmt::format("step {}: {} sequences of {} tokens, fingerprint {}\n", batch.step, batch.batch_size,
-                     batch.seq_len, batch_fingerprint(batch));
+  const std::string length = batch.pairs ? fmt::format("pairs of sequences of {}", batch.seq_len / 2)
+                                         : fmt::format("sequences of {}", batch.seq_len);
+  return fmt::format("step {}: {} {} tokens, fingerprint {}\n", batch.step, batch.batch_size, length,
+                     batch_fingerprint(batch));
 }
 
 // "[0] component web, sequence 17", "[3] padding".

@@ -2,9 +2,11 @@
 // row, and batches have its weights.
 #include <doctest/doctest.h>
 
+#include <algorithm>
 #include <nlohmann/json.hpp>
 
 #include "ostro/data/batch/data_set.h"
+#include "ostro/data/batch/loader.h"
 #include "ostro/data/batch/test_corpus.h"
 #include "ostro/data/formats/row_formatter.h"
 
@@ -31,6 +33,8 @@ std::vector<std::string> write_rows(io::FileSystem& fs) {
     if (i == 5) row["messages"] = nlohmann::json::array();
     row["prompt"] = i == 5 ? "" : question;
     row["response"] = i == 5 ? "" : answer;
+    row["chosen"] = answer;
+    row["rejected"] = answer + words(200 + i, 1 + i % 3);
     for (int k = 0; k < (i == 5 ? 0 : 3 + i % 20); ++k) {
       row["ids"].push_back((i * 7 + k * 3) % 256);
       row["weights"].push_back(k % 3 * 0.25);
@@ -214,4 +218,73 @@ TEST_CASE("component formats: batches of conversations keep them apart and weigh
   const auto other = build_data_set(fs, options, test_tokenizer(), small_settings());
   REQUIRE_FALSE(other.ok());
   CHECK(other.error().message().find("format") != std::string::npos);
+}
+
+TEST_CASE("component formats: a preference row is a sequence of two texts, each cut and padded by itself") {
+  const DataOptions options = options_of(PreferenceFormat{});
+  io::MemoryFileSystem fs;
+  write_rows(fs);
+  const auto data = build_data_set(fs, options, test_tokenizer(), small_settings());
+  REQUIRE_MESSAGE(data.ok(), (data.ok() ? "" : data.error().message()));
+  CHECK(verify_store(fs, "cache/some").ok());
+  const int64_t length = 12;
+  const TokenStream& stream = (*data)->parts()[0].store->split(Split::kTrain);
+  const int64_t pairs = stream.rows();
+  CHECK(pairs == 39);  // one of 40 has an empty prompt
+  const auto reader = open_sequences((*data)->parts()[0], Split::kTrain, options, length);
+  REQUIRE(reader.ok());
+  CHECK((*reader)->sequences(true) == pairs);
+  Batch batch = make_batch(0, pairs, batch_shape(**data, Split::kTrain, options, length));
+  CHECK(batch.pairs);
+  int64_t cut = 0;
+  for (int64_t row = 0; row < pairs; ++row) {
+    check_ok((*reader)->read(row, batch, row));
+    const std::vector<int64_t> ends = *stream.row_ends(row, 1);
+    std::vector<int32_t> ids(static_cast<size_t>(ends[1] - ends[0]));
+    std::vector<float> parts(ids.size());
+    check_ok(stream.read(ends[0], ids));
+    check_ok(stream.read_weights(ends[0], parts));
+    const size_t middle = static_cast<size_t>(
+        std::find_if(parts.begin(), parts.end(), [](float p) { return p >= 2; }) - parts.begin());
+    for (size_t side = 0; side < 2; ++side)
+      for (size_t i = 0; i < static_cast<size_t>(length); ++i) {
+        const size_t from = (side == 0 ? 0 : middle) + i, end = side == 0 ? middle : ids.size();
+        const size_t at = static_cast<size_t>(row * 2 * length + static_cast<int64_t>(side) * length) + i;
+        const bool there = from + 1 < end;
+        cut += i + 1 == static_cast<size_t>(length) && from + 2 < end ? 1 : 0;
+        CHECK(batch.tokens[at] == (there ? ids[from] : 0));
+        CHECK(batch.targets[at] == (there ? ids[from + 1] : 0));
+        CHECK(batch.loss_mask[at] == (there && static_cast<int>(parts[from + 1]) % 2 == 1 ? 1.0f : 0.0f));
+      }
+  }
+  CHECK(cut > 5);
+  // Scores come along with the pairs of training batches and of held-out ones.
+  std::vector<double> scores;
+  for (int64_t i = 0; i < 2 * pairs; ++i) scores.push_back(static_cast<double>(i) / 8);
+  const auto scored = (*data)->with_scores(
+      {{std::make_shared<const PairScores>(scores), std::make_shared<const PairScores>()}});
+  CHECK(scored->hash() == (*data)->hash());
+  DataOptions weighted = options;
+  weighted.train_weights.stages[0].value = {{"some", 1}};
+  const auto loader = Loader::create(scored, weighted, length, 4, 7);
+  REQUIRE_MESSAGE(loader.ok(), (loader.ok() ? "" : loader.error().message()));
+  for (int64_t step = 0; step < 12; ++step) {
+    const auto made = loader->batch(step, 2);
+    REQUIRE(made.ok());
+    CHECK(made->seq_len == 2 * length);
+    for (size_t row = 0; row < 4; ++row) {
+      CHECK(made->reference[2 * row] == static_cast<double>(2 * made->sequences[row]) / 8);
+      CHECK(made->reference[2 * row + 1] == static_cast<double>(2 * made->sequences[row] + 1) / 8);
+    }
+  }
+}
+
+TEST_CASE("component formats: pairs and other rows are not mixed") {
+  DataOptions options = options_of(PreferenceFormat{});
+  options.components["text"].train_urls = {"in"};
+  options.train_weights.stages[0].value = {{"some", 1}, {"text", 1}};
+  CHECK(options.validate().error().message().find("data.components.text.format.type: text and preference") ==
+        0);
+  options.components["text"].format = PreferenceFormat{};
+  CHECK(options.validate().ok());
 }

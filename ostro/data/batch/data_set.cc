@@ -6,6 +6,7 @@
 #include "ostro/base/sha256.h"
 #include "ostro/data/packing/pack_index_file.h"
 #include "ostro/data/packing/packed_sequences.h"
+#include "ostro/data/packing/pair_sequences.h"
 #include "ostro/data/packing/sequence_reader.h"
 #include "ostro/data/store/store_plan.h"
 #include "ostro/io/files/path.h"
@@ -43,6 +44,22 @@ Result<std::shared_ptr<const DataSet>> DataSet::open(io::FileSystem& fs, const D
 std::shared_ptr<const DataSet> DataSet::of(std::shared_ptr<const TokenStore> store) {
   std::vector<Part> parts;
   parts.push_back({components_of(DataOptions{})[0], std::move(store), nullptr, ""});
+  return std::shared_ptr<const DataSet>(new DataSet(std::move(parts)));
+}
+
+std::shared_ptr<const DataSet> DataSet::with_scores(
+    const std::vector<std::array<std::shared_ptr<const PairScores>, 2>>& scores) const {
+  std::vector<Part> parts = parts_;
+  OSTRO_CHECK(scores.size() == parts.size(), "scores of {} components of {}", scores.size(), parts.size());
+  for (size_t i = 0; i < parts.size(); ++i) {
+    parts[i].scores = scores[i];
+    for (const Split split : kSplits) {
+      const auto& list = scores[i][static_cast<size_t>(split)];
+      const int64_t rows = parts[i].store->split(split).rows();
+      OSTRO_CHECK(list != nullptr && static_cast<int64_t>(list->size()) == 2 * rows, "scores of {} pairs",
+                  rows);
+    }
+  }
   return std::shared_ptr<const DataSet>(new DataSet(std::move(parts)));
 }
 
@@ -89,6 +106,15 @@ bool has_segments(const DataOptions& options) {
   return false;
 }
 
+int64_t row_positions(const DataOptions& options, int64_t seq_len) {
+  return has_pairs(options) ? 2 * seq_len : seq_len;
+}
+
+BatchShape batch_shape(const DataSet& data, Split split, const DataOptions& options, int64_t seq_len) {
+  return {row_positions(options, seq_len), has_segments(options), has_pairs(options),
+          data.parts()[0].scores[static_cast<size_t>(split)] != nullptr};
+}
+
 Result<std::shared_ptr<const SequenceReader>> open_sequences(const DataSet::Part& part, Split split,
                                                              const DataOptions& options, int64_t seq_len) {
   if (const auto rule = pack_rule(part.component.format, seq_len)) {
@@ -98,6 +124,8 @@ Result<std::shared_ptr<const SequenceReader>> open_sequences(const DataSet::Part
     return std::shared_ptr<const SequenceReader>(
         std::make_shared<PackedSequences>(part.store, split, std::move(index)));
   }
+  if (is_preference(part.component.format))
+    return std::shared_ptr<const SequenceReader>(std::make_shared<PairSequences>(part.store, split, seq_len));
   return std::shared_ptr<const SequenceReader>(
       std::make_shared<StreamSequences>(part.store, split, seq_len, options.block_cross_document_attention));
 }

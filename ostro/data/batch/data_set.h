@@ -1,6 +1,7 @@
 // All token stores of a configuration. Training and evaluation batches are made from them.
 #pragma once
 
+#include <array>
 #include <functional>
 #include <memory>
 #include <optional>
@@ -9,12 +10,16 @@
 
 #include "ostro/data/build/build.h"
 #include "ostro/data/options/options.h"
+#include "ostro/data/packing/batch.h"
 #include "ostro/data/packing/packing.h"
 #include "ostro/data/store/token_store.h"
 
 namespace ostro::data {
 
 class SequenceReader;
+
+// Two values for every pair of a split: of its chosen answer, then of its rejected one.
+using PairScores = std::vector<double>;
 
 // The finished stores of all components, in the order of components_of(options). Immutable. The file system
 // must outlive it.
@@ -27,6 +32,7 @@ class DataSet {
     // of().
     io::FileSystem* fs = nullptr;
     std::string folder;
+    std::array<std::shared_ptr<const PairScores>, 2> scores{};  // by Split; null: none
   };
 
   // Opens the stores. Errors are those of TokenStore::open, with the component's name in front.
@@ -34,6 +40,10 @@ class DataSet {
                                                      const tokenizer::Tokenizer& tokenizer);
   // A data set of a single store that is already open. Its only component has no name.
   static std::shared_ptr<const DataSet> of(std::shared_ptr<const TokenStore> store);
+
+  // The same data set with scores for its pairs, by component. Batches made from it have them.
+  std::shared_ptr<const DataSet> with_scores(
+      const std::vector<std::array<std::shared_ptr<const PairScores>, 2>>& scores) const;
 
   const std::vector<Part>& parts() const { return parts_; }
   // The identity of the data, as it stands in a run's genesis. For a single store without a name this is its
@@ -66,8 +76,14 @@ std::optional<PackRule> pack_rule(const RowFormat& format, int64_t seq_len);
 // component packs documents side by side.
 bool has_segments(const DataOptions& options);
 
+// Positions of a row of a batch, for a model with sequences of `seq_len`: a pair has two of them.
+int64_t row_positions(const DataOptions& options, int64_t seq_len);
+// What batches of one split are like. All components have scores, or none has.
+BatchShape batch_shape(const DataSet& data, Split split, const DataOptions& options, int64_t seq_len);
+
 // The sequences of one split of a component's store. Text is cut out of the stream of all tokens; rows of
-// conversations and of prompt/response pairs are packed whole, side by side. Errors: as PackIndex::open.
+// conversations and of prompt/response pairs are packed whole, side by side; a preference row is a sequence
+// of its own, twice as long. Errors: as PackIndex::open.
 Result<std::shared_ptr<const SequenceReader>> open_sequences(const DataSet::Part& part, Split split,
                                                              const DataOptions& options, int64_t seq_len);
 

@@ -19,7 +19,8 @@ Result<EvalLoader> EvalLoader::create(const DataSet& data, size_t component, con
   loader.component_ = component;
   loader.batch_size_ = batch_size;
   loader.text_bytes_ = part.store->ledger().split(Split::kValidation).bytes;
-  loader.segments_ = has_segments(options);
+  loader.shape_ = batch_shape(data, Split::kValidation, options, seq_len);
+  loader.scores_ = part.scores[static_cast<size_t>(Split::kValidation)];
   loader.whole_text_ = std::holds_alternative<TextFormat>(part.component.format);
   ASSIGN_OR_RETURN(loader.reader_, open_sequences(part, Split::kValidation, options, seq_len));
   const int64_t n = loader.reader_->sequences(false);
@@ -36,11 +37,13 @@ Result<EvalLoader> EvalLoader::create(const DataSet& data, size_t component, con
 
 Result<Batch> EvalLoader::batch(int64_t i) const {
   OSTRO_CHECK(i >= 0 && i < batches_, "batch {} of {}", i, batches_);
-  Batch batch = make_batch(i, batch_size_, reader_->seq_len(), segments_);
+  Batch batch = make_batch(i, batch_size_, shape_);
   const int64_t first = i * batch_size_, n = reader_->sequences(false);
   for (int64_t row = 0; row < std::min(batch_size_, n - first); ++row) {
     batch.components[static_cast<size_t>(row)] = component_;
     RETURN_IF_ERROR(reader_->read(first + row, batch, row));
+    if (scores_ != nullptr)
+      std::copy_n(scores_->begin() + 2 * (first + row), 2, batch.reference.begin() + 2 * row);
   }
   return batch;
 }

@@ -45,7 +45,8 @@ class EvalLoader {
   int64_t batch_size_ = 0;
   int64_t batches_ = 0;
   int64_t text_bytes_ = 0;
-  bool segments_ = false;
+  BatchShape shape_;
+  std::shared_ptr<const PairScores> scores_;  // null: none
   bool whole_text_ = true;
 };
 

@@ -64,8 +64,7 @@ Result<Loader> Loader::create(std::shared_ptr<const DataSet> data, const DataOpt
                               int64_t seq_len, const config::Staged<int64_t>& batch_sizes, uint64_t seed,
                               std::optional<int64_t> steps) {
   Loader loader{BatchSchedule(batch_sizes)};
-  loader.seq_len_ = seq_len;
-  loader.segments_ = has_segments(options);
+  loader.shape_ = batch_shape(*data, Split::kTrain, options, seq_len);
   const std::vector<Component> components = components_of(options);
   OSTRO_CHECK(data->parts().size() == components.size(), "{} stores for {} components", data->parts().size(),
               components.size());
@@ -77,7 +76,7 @@ Result<Loader> Loader::create(std::shared_ptr<const DataSet> data, const DataOpt
   }
   for (size_t i = 0; i < components.size(); ++i) {
     const Component& c = components[i];
-    Part part{c.name, nullptr, {}, {}};
+    Part part{c.name, nullptr, {}, {}, data->parts()[i].scores[static_cast<size_t>(Split::kTrain)]};
     ASSIGN_OR_RETURN(part.reader, open_sequences(data->parts()[i], Split::kTrain, options, seq_len));
     const bool used =
         !mixed || std::any_of(options.train_weights.stages.begin(), options.train_weights.stages.end(),
@@ -180,7 +179,7 @@ Result<Batch> Loader::rows(int64_t step, int64_t begin, int64_t end, int threads
   OSTRO_CHECK(step >= 0 && 0 <= begin && begin <= end && end <= schedule_.size(step),
               "rows [{}, {}) of step {}", begin, end, step);
   RETURN_IF_ERROR(check_countable(step));
-  Batch batch = make_batch(step, end - begin, seq_len_, segments_, std::move(memory));
+  Batch batch = make_batch(step, end - begin, shape_, std::move(memory));
   RETURN_IF_ERROR(fill(batch, begin, {{0, end - begin}}, threads));
   return batch;
 }
@@ -190,7 +189,7 @@ Result<Batch> Loader::batch_with(int64_t step, const Rows& rows, int threads, Ba
   for (const auto& [first, last] : rows)
     OSTRO_CHECK(0 <= first && first <= last && last <= size, "rows [{}, {}) of step {}", first, last, step);
   RETURN_IF_ERROR(check_countable(step));
-  Batch batch = make_batch(step, size, seq_len_, segments_, std::move(memory));
+  Batch batch = make_batch(step, size, shape_, std::move(memory));
   RETURN_IF_ERROR(fill(batch, 0, rows, threads));
   return batch;
 }
@@ -212,7 +211,11 @@ Status Loader::fill(Batch& batch, int64_t begin, const Rows& rows, int threads) 
   const auto read = [&](size_t first, size_t last) -> Status {
     for (size_t i = first; i < last; ++i) {
       batch.components[static_cast<size_t>(wanted[i].row)] = wanted[i].component;
-      RETURN_IF_ERROR(parts_[wanted[i].component].reader->read(wanted[i].sequence, batch, wanted[i].row));
+      const Part& part = parts_[wanted[i].component];
+      RETURN_IF_ERROR(part.reader->read(wanted[i].sequence, batch, wanted[i].row));
+      if (part.scores != nullptr)
+        std::copy_n(part.scores->begin() + 2 * wanted[i].sequence, 2,
+                    batch.reference.begin() + 2 * wanted[i].row);
     }
     return {};
   };

@@ -76,7 +76,8 @@ class Loader {
     std::string name;
     std::shared_ptr<const SequenceReader> reader;
     std::optional<Subset> subset;
-    std::optional<SequenceOrder> order;  // nothing: evaluation only
+    std::optional<SequenceOrder> order;        // nothing: evaluation only
+    std::shared_ptr<const PairScores> scores;  // null: none
   };
   explicit Loader(BatchSchedule schedule) : schedule_(std::move(schedule)) {}
   // Fills rows of a batch whose first row is row `begin` of its step.
@@ -86,8 +87,7 @@ class Loader {
   // How many of the examples [0, end) belong to each component.
   std::vector<int64_t> counts_before(int64_t end) const;
 
-  int64_t seq_len_ = 0;
-  bool segments_ = false;
+  BatchShape shape_;
   BatchSchedule schedule_;
   std::optional<Mixture> mixture_;  // nothing: one component
   std::vector<Part> parts_;

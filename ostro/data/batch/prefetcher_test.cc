@@ -64,7 +64,7 @@ TEST_CASE("prefetcher: a batch that is given back is the memory of a later one")
   Prefetcher prefetcher(
       [&](int64_t step, Batch memory) -> Result<Batch> {
         used += !memory.tokens.empty();
-        Batch batch = make_batch(step, 1, 4, false, std::move(memory));
+        Batch batch = make_batch(step, 1, {.seq_len = 4}, std::move(memory));
         std::fill(batch.tokens.begin(), batch.tokens.end(), static_cast<int32_t>(step));
         return batch;
       },

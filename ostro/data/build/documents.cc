@@ -58,7 +58,7 @@ namespace {
 
 // Checks that these weights can be stored as this kind.
 Status check_weights(WeightKind kind, std::span<const float> weights) {
-  if (kind == WeightKind::kLossWeights) return {};
+  if (kind == WeightKind::kLossWeights || kind == WeightKind::kPairParts) return {};
   const auto is_loss = [](float weight) { return weight == 1.0f; };
   const auto loss = std::find_if(weights.begin(), weights.end(), is_loss);
   const bool fits =

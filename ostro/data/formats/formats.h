@@ -1,7 +1,8 @@
-// The four row formats; each has a file of its own.
+// The five row formats; each has a file of its own.
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -26,6 +27,10 @@ std::unique_ptr<RowFormatter> make_supervised_formatter(const FormatContext& con
                                                         const SupervisedFormat& options);
 std::unique_ptr<RowFormatter> make_prebuilt_formatter(const FormatContext& context,
                                                       const PrebuiltFormat& options);
+// Without a template, rows of messages are errors.
+std::unique_ptr<RowFormatter> make_preference_formatter(const FormatContext& context,
+                                                        const PreferenceFormat& options,
+                                                        std::optional<chat::ChatTemplate> chat_template);
 
 // Appends the ids of `text` to `out`. A token has weight 1 if one of its bytes lies in one of `spans`, else
 // 0. `spans` are byte ranges in order that do not overlap. Special tokens written in the text become their

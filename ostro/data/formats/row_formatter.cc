@@ -20,10 +20,19 @@ std::vector<RowField> row_fields(const RowFormat& format) {
     if (ids->loss_weights_key) out.push_back({*ids->loss_weights_key, Type::kNumbers, true});
     return out;
   }
+  if (const auto* pair = std::get_if<PreferenceFormat>(&format))
+    return {{pair->chosen_field, Type::kJson, true},  {pair->rejected_field, Type::kJson, true},
+            {pair->prompt_field, Type::kJson, false}, {"tools", Type::kJson, false},
+            {"documents", Type::kJson, false},        {"chat_template_kwargs", Type::kJson, false}};
   return {{std::get<ChatFormat>(format).messages_field, Type::kJson, true},
           {"tools", Type::kJson, false},
           {"documents", Type::kJson, false},
           {"chat_template_kwargs", Type::kJson, false}};
+}
+
+bool ends_rows(const RowFormat& format) {
+  return std::holds_alternative<TextFormat>(format) || std::holds_alternative<SupervisedFormat>(format) ||
+         is_preference(format);
 }
 
 Status encode_with_spans(const tokenizer::Tokenizer& tokenizer, tokenizer::Encoder& encoder,
@@ -57,9 +66,7 @@ Result<std::unique_ptr<RowFormatter>> make_row_formatter(io::FileSystem& fs, con
                                                          const tokenizer::Tokenizer& tokenizer,
                                                          bool enforce_eos) {
   FormatContext context{key, tokenizer, -1};
-  const bool ends_rows =
-      std::holds_alternative<TextFormat>(options) || std::holds_alternative<SupervisedFormat>(options);
-  if (enforce_eos && ends_rows) {
+  if (enforce_eos && ends_rows(options)) {
     if (!tokenizer.eos_id())
       return invalid_argument(
           "data.enforce_eos: the tokenizer names no end-of-text token; name one in a tokenizer_config.json "
@@ -71,6 +78,15 @@ Result<std::unique_ptr<RowFormatter>> make_row_formatter(io::FileSystem& fs, con
     return make_supervised_formatter(context, *supervised);
   if (const auto* prebuilt = std::get_if<PrebuiltFormat>(&options))
     return make_prebuilt_formatter(context, *prebuilt);
+  if (const auto* preference = std::get_if<PreferenceFormat>(&options)) {
+    auto its_template = chat::ChatTemplate::load(fs, tokenizer_path, tokenizer, preference->chat_template);
+    std::optional<chat::ChatTemplate> given;
+    if (its_template.ok())
+      given = std::move(*its_template);
+    else if (its_template.error().code() != ErrorCode::kNotFound || preference->chat_template)
+      return its_template.error().with_context(key + ".chat_template");
+    return make_preference_formatter(context, *preference, std::move(given));
+  }
   const auto& chat = std::get<ChatFormat>(options);
   auto chat_template = chat::ChatTemplate::load(fs, tokenizer_path, tokenizer, chat.chat_template);
   if (!chat_template.ok()) return chat_template.error().with_context(key + ".chat_template");

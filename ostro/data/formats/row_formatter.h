@@ -26,7 +26,12 @@ enum class RowSkip {
 // The fields that a format reads, for RowOptions::fields.
 std::vector<RowField> row_fields(const RowFormat& format);
 
-// The tokens of a row.
+// Whether data.enforce_eos puts the tokenizer's end-of-text id behind texts of this format. (Conversations
+// end as their template says.)
+bool ends_rows(const RowFormat& format);
+
+// The tokens of a row. A preference row has two sequences, the chosen one and then the rejected one, and its
+// `weights` are the parts that its tokens belong to (pair_parts.h).
 struct FormattedRow {
   RowSkip skip = RowSkip::kNone;
   std::vector<uint32_t> ids;

@@ -10,8 +10,12 @@ Result<std::optional<chat::ChatTemplate>> shared_chat_template(io::FileSystem& f
   std::optional<chat::ChatTemplate> shared;
   for (const Component& component : components_of(options)) {
     const auto* chat = std::get_if<ChatFormat>(&component.format);
-    if (chat == nullptr || component.is_in_place()) continue;
-    auto own = chat::ChatTemplate::load(fs, options.tokenizer_path(), tokenizer, chat->chat_template);
+    const auto* preference = std::get_if<PreferenceFormat>(&component.format);
+    if ((chat == nullptr && preference == nullptr) || component.is_in_place()) continue;
+    auto own = chat::ChatTemplate::load(fs, options.tokenizer_path(), tokenizer,
+                                        chat != nullptr ? chat->chat_template : preference->chat_template);
+    // Pairs of texts need no template.
+    if (preference != nullptr && !own.ok() && own.error().code() == ErrorCode::kNotFound) continue;
     if (!own.ok()) return own.error().with_context(component.key + ".format.chat_template");
     if (shared && shared->identity() != own->identity()) return std::optional<chat::ChatTemplate>();
     shared = std::move(*own);

@@ -45,7 +45,8 @@ Status read_fields(const io::JsonFields& json, StoreFields& fields) {
   if (kind->is_null()) return {};
   ASSIGN_OR_RETURN(fields.weights_name, json.string("weights"));
   ASSIGN_OR_RETURN(const std::string name, json.string("weights_are"));
-  for (const WeightKind k : {WeightKind::kAssistantMasks, WeightKind::kSourcesLen, WeightKind::kLossWeights})
+  for (const WeightKind k : {WeightKind::kAssistantMasks, WeightKind::kSourcesLen, WeightKind::kLossWeights,
+                             WeightKind::kPairParts})
     if (name == weight_kind_name(k)) fields.weights = k;
   if (fields.weights == WeightKind::kNone) return json.bad("weights_are", "is no kind of weights");
   return {};

@@ -3,7 +3,7 @@
 namespace ostro::data {
 
 const char* weight_kind_name(WeightKind kind) {
-  constexpr const char* kNames[] = {"", "assistant_masks", "sources_len", "loss_weights"};
+  constexpr const char* kNames[] = {"", "assistant_masks", "sources_len", "loss_weights", "pair_parts"};
   return kNames[static_cast<size_t>(kind)];
 }
 

@@ -19,17 +19,18 @@ enum class WeightKind {
   // supervised: for every row, how many tokens at its beginning have weight 0 (int32); the others have 1
   kSourcesLen,
   kLossWeights,  // prebuilt: a weight for every token (float32)
+  kPairParts,    // preference: the part of its pair that every token belongs to (int32, pair_parts.h)
 };
 
 // The names of the folders that hold ids and weights, below cache_dir/train and cache_dir/validation.
 struct StoreFields {
   std::string ids = "input_ids";
   WeightKind weights = WeightKind::kNone;
-  std::string weights_name;  // "assistant_masks", "sources_len" or "loss_weights"; empty without weights
+  std::string weights_name;  // as weight_kind_name, or a field of the rows; empty without weights
   bool operator==(const StoreFields&) const = default;
 };
 
-// "assistant_masks", "sources_len" or "loss_weights"; "" for kNone.
+// "assistant_masks", "sources_len", "loss_weights" or "pair_parts"; "" for kNone.
 const char* weight_kind_name(WeightKind kind);
 
 // The fields that our own stores have for these weights.

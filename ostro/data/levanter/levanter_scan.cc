@@ -46,9 +46,9 @@ bool is_weight(WeightKind kind, T value) {
 
 // The same rule in words, for errors.
 const char* weights_allowed(WeightKind kind) {
-  constexpr const char* kAllowed[] = {"", "masks are 0 or 1",
-                                      "lengths of prompts are whole numbers from 0 to 2^63 - 1",
-                                      "loss weights are finite numbers of 0 or more"};
+  constexpr const char* kAllowed[] = {
+      "", "masks are 0 or 1", "lengths of prompts are whole numbers from 0 to 2^63 - 1",
+      "loss weights are finite numbers of 0 or more", "parts of pairs are in no cache"};
   return kAllowed[static_cast<size_t>(kind)];
 }
 

@@ -65,6 +65,10 @@ Status check_name(const std::string& name, const std::map<std::string, Component
   return {};
 }
 
+const char* type_of(const RowFormat& format) {
+  return std::visit([](const auto& f) { return f.kType; }, format);
+}
+
 Status check_format(const std::string& key, const RowFormat& format) {
   const auto need = [&](const char* name, const std::string& value) -> Status {
     if (!value.empty()) return {};
@@ -76,6 +80,11 @@ Status check_format(const std::string& key, const RowFormat& format) {
   if (const auto* pair = std::get_if<SupervisedFormat>(&format)) {
     RETURN_IF_ERROR(need("input_field", pair->input_field));
     return need("output_field", pair->output_field);
+  }
+  if (const auto* preference = std::get_if<PreferenceFormat>(&format)) {
+    RETURN_IF_ERROR(need("prompt_field", preference->prompt_field));
+    RETURN_IF_ERROR(need("chosen_field", preference->chosen_field));
+    return need("rejected_field", preference->rejected_field);
   }
   const auto& ids = std::get<PrebuiltFormat>(format);
   RETURN_IF_ERROR(need("input_ids_key", ids.input_ids_key));
@@ -145,6 +154,13 @@ Status check_components(const DataOptions& o) {
       return option_error(c.key + ".cache_dir", fmt::format("{} is the store of component \"{}\", too",
                                                             c.cache_dir, other->second));
   }
+  const std::vector<Component> all = components_of(o);
+  for (const Component& c : all)
+    if (is_preference(c.format) != is_preference(all[0].format))
+      return option_error(c.key + ".format.type",
+                          fmt::format("{} and {} of {} cannot be in one run: a sequence of the one holds a "
+                                      "pair of answers; give them runs of their own",
+                                      type_of(c.format), type_of(all[0].format), all[0].key));
   return check_weights(o);
 }
 
@@ -178,6 +194,16 @@ void SupervisedFormat::visit_options(config::OptionTable& t) {
   t.add(&separate_with, "separate_with", Effect::kBits, "", "text between prompt and response");
   t.add(&pack, "pack", Effect::kBits, "", "as many whole pairs as fit into a sequence; false: one pair each");
   t.add(&mask_inputs, "mask_inputs", Effect::kBits, "", "only the response counts in the loss");
+}
+
+void PreferenceFormat::visit_options(config::OptionTable& t) {
+  t.add(&prompt_field, "prompt_field", Effect::kBits, "",
+        "field that holds the prompt, a text or messages; rows without it have the prompt as the common "
+        "beginning of both answers");
+  t.add(&chosen_field, "chosen_field", Effect::kBits, "", "field that holds the answer that was preferred");
+  t.add(&rejected_field, "rejected_field", Effect::kBits, "", "field that holds the other answer");
+  t.add(&chat_template, "chat_template", Effect::kBits, "Jinja",
+        "how messages are written out; null: the tokenizer's template");
 }
 
 void PrebuiltFormat::visit_options(config::OptionTable& t) {
@@ -393,5 +419,9 @@ double weight_of(const DataOptions& options, const std::string& component, int64
 bool is_packed(const RowFormat& format) {
   return std::holds_alternative<ChatFormat>(format) || std::holds_alternative<SupervisedFormat>(format);
 }
+
+bool is_preference(const RowFormat& format) { return std::holds_alternative<PreferenceFormat>(format); }
+
+bool has_pairs(const DataOptions& options) { return is_preference(components_of(options)[0].format); }
 
 }  // namespace ostro::data

@@ -55,7 +55,19 @@ struct PrebuiltFormat {
   bool operator==(const PrebuiltFormat&) const = default;
 };
 
-using RowFormat = std::variant<TextFormat, ChatFormat, SupervisedFormat, PrebuiltFormat>;
+// A row is a prompt with two answers, of which one was preferred: texts, or lists of messages. Without a
+// prompt, the two have it as their common beginning.
+struct PreferenceFormat {
+  static constexpr const char* kType = "preference";
+  std::string prompt_field = "prompt";
+  std::string chosen_field = "chosen";
+  std::string rejected_field = "rejected";
+  std::optional<std::string> chat_template;  // null: the tokenizer's
+  void visit_options(config::OptionTable& table);
+  bool operator==(const PreferenceFormat&) const = default;
+};
+
+using RowFormat = std::variant<TextFormat, ChatFormat, SupervisedFormat, PrebuiltFormat, PreferenceFormat>;
 
 // ---- order ----
 
@@ -157,5 +169,10 @@ double weight_of(const DataOptions& options, const std::string& component, int64
 // Whether rows of this format are packed whole into sequences. Otherwise sequences are cut out of one stream
 // of tokens.
 bool is_packed(const RowFormat& format);
+
+// Whether rows of this format are pairs of an answer that was preferred and one that was not.
+bool is_preference(const RowFormat& format);
+// Whether the sequences of a configuration are such pairs. Then all components have them (validate()).
+bool has_pairs(const DataOptions& options);
 
 }  // namespace ostro::data

@@ -18,16 +18,18 @@ std::span<const std::byte> row_bytes(const std::vector<T>& array, int64_t row, i
 
 }  // namespace
 
-Batch make_batch(int64_t step, int64_t rows, int64_t seq_len, bool segments, Batch memory) {
-  const auto size = static_cast<size_t>(rows * seq_len);
+Batch make_batch(int64_t step, int64_t rows, const BatchShape& shape, Batch memory) {
+  const auto size = static_cast<size_t>(rows * shape.seq_len);
   Batch batch = std::move(memory);
   batch.step = step;
   batch.batch_size = rows;
-  batch.seq_len = seq_len;
+  batch.seq_len = shape.seq_len;
+  batch.pairs = shape.pairs;
   batch.tokens.resize(size);
   batch.targets.resize(size);
   batch.loss_mask.resize(size);
-  batch.segment_ids.resize(segments ? size : 0);
+  batch.segment_ids.resize(shape.segments ? size : 0);
+  batch.reference.assign(shape.reference ? static_cast<size_t>(2 * rows) : 0, 0.0);
   batch.sequences.assign(static_cast<size_t>(rows), -1);
   batch.components.assign(static_cast<size_t>(rows), 0);
   return batch;

@@ -17,6 +17,11 @@ struct Batch {
   // number of the segment of a token within its sequence, from 0. Tokens attend only to their own segment.
   // Empty when the configuration has no segments (has_segments in data_set.h).
   std::vector<int32_t> segment_ids;
+  // A row is a preference pair: the first half of its seq_len positions holds one text, the second the other.
+  bool pairs = false;
+  // What the starting weights give to the answers of a pair: two values by row (PairScores in data_set.h), 0
+  // for padding rows. Empty when the data set has no such scores.
+  std::vector<double> reference;
   std::vector<int64_t> sequences;  // by row: number in its component; -1 for padding rows
   std::vector<size_t> components;  // by row: index into components_of(options)
 };
@@ -24,7 +29,11 @@ struct Batch {
 // A batch whose rows the caller then fills. The rows of a new batch are padding. `memory` is a batch that
 // nobody needs any more. Its arrays are reused with their old content, so every row must then be filled
 // completely. (Fresh memory from the kernel costs more time than the tokens do.)
-Batch make_batch(int64_t step, int64_t rows, int64_t seq_len, bool segments, Batch memory = {});
+struct BatchShape {
+  int64_t seq_len = 0;
+  bool segments = false, pairs = false, reference = false;
+};
+Batch make_batch(int64_t step, int64_t rows, const BatchShape& shape, Batch memory = {});
 
 // Turns the positions of a row from `position` on into padding. With segment ids, the padding gets `segment`.
 void pad_row(Batch& batch, int64_t row, int64_t position, int32_t segment);

@@ -75,7 +75,7 @@ TEST_CASE("packing: what the slow definition says, for both ends kept, packed an
     const auto expected = pack(rows, rule);
     REQUIRE(packed.sequences(true) == static_cast<int64_t>(expected.size()));
     for (size_t i = 0; i < expected.size(); ++i) {
-      Batch batch = make_batch(0, 2, rule.seq_len, true);
+      Batch batch = make_batch(0, 2, {.seq_len = rule.seq_len, .segments = true});
       check_ok(packed.read(static_cast<int64_t>(i), batch, 1));
       auto at = static_cast<size_t>(rule.seq_len);
       int32_t segment = 0;

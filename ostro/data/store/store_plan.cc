@@ -45,6 +45,7 @@ StoreFields fields_of(const RowFormat& format) {
     return store_fields(chat->mask_user_turns ? WeightKind::kAssistantMasks : WeightKind::kNone);
   if (const auto* pair = std::get_if<SupervisedFormat>(&format))
     return store_fields(pair->mask_inputs ? WeightKind::kSourcesLen : WeightKind::kNone);
+  if (is_preference(format)) return store_fields(WeightKind::kPairParts);
   if (const auto* ids = std::get_if<PrebuiltFormat>(&format)) {
     StoreFields fields{.ids = ids->input_ids_key};
     if (!ids->loss_weights_key) return fields;
@@ -84,9 +85,7 @@ Result<Preprocessing> preprocessing_with(const RowFormatter* formatter, const Da
   Preprocessing p;
   p.tokenizer = tokenizer.hash();
   p.vocab_size = tokenizer.vocab_size();
-  const bool ends_rows = std::holds_alternative<TextFormat>(component.format) ||
-                         std::holds_alternative<SupervisedFormat>(component.format);
-  if (options.enforce_eos && ends_rows) {
+  if (options.enforce_eos && ends_rows(component.format)) {
     const auto eos = tokenizer.eos_id();
     if (!eos)
       return invalid_argument(fmt::format(
@@ -115,6 +114,11 @@ Result<StoreFolder> store_folder(io::FileSystem& fs, const DataOptions& options,
   StoreFolder folder{.ledger = component.cache_dir, .levanter_cache = {}};
   if (!component.is_in_place()) return folder;
   ASSIGN_OR_RETURN(const bool levanter, is_levanter_cache(fs, component.cache_dir));
+  if (levanter && is_preference(component.format))
+    return unsupported(
+        fmt::format("{}.cache_dir: {} is a Levanter cache, which cannot hold the format preference; name the "
+                    "texts in {}.train_urls",
+                    component.key, component.cache_dir, component.key));
   if (levanter) folder = {check_folder(options, component), component.cache_dir};
   return folder;
 }

@@ -86,6 +86,7 @@ Status TokenStream::read_weights(int64_t first, std::span<float> out) const {
       return {};
     case WeightKind::kAssistantMasks:
     case WeightKind::kLossWeights:
+    case WeightKind::kPairParts:
       return array(ArrayId::kWeights).read(first, out);
     case WeightKind::kSourcesLen:
       break;

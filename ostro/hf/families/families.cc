@@ -28,7 +28,7 @@ const std::vector<HfFamily>& hf_families() {
 
 Result<const HfFamily*> hf_family(std::string_view type) {
   if (const HfFamily* found = find_by(&HfFamily::type, type)) return found;
-  return unknown_family(fmt::format("model.type {} has no form in Hugging Face directories", type),
+  return unknown_family(fmt::format("model.type {} is not written as a Hugging Face directory", type),
                         &HfFamily::type);
 }
 

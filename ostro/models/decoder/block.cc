@@ -69,10 +69,28 @@ Array run_mlp(const DecoderMlp& p, const Array& x, Activation activation) {
   return checkpoint_name(p.down(activate(activation, gate) * up), "mlp_out");
 }
 
+// What balances the experts, and counts their rows (numerics.md N11).
+Array loss_of_router(const DecoderOptions& o, const nn::Moe& p, const nn::Routed& routed, Array loss) {
+  Scope scope("balance");
+  if (o.router_z_loss_coef > 0) loss = loss + nn::router_z_loss(routed.logits, o.router_z_loss_coef);
+  if (o.router_aux_loss_coef > 0)
+    loss = loss + nn::balance_loss(routed.scores, p.load, o.router_aux_loss_coef);
+  for (const Array* state : {&p.load, &p.router.bias})
+    if (state->valid()) loss = loss + nn::counted(*state, routed.expert);
+  return loss;
+}
+
+Array run_experts(const DecoderOptions& o, const nn::Moe& p, const Array& x, Array* router_loss) {
+  Scope scope("moe");
+  const nn::Moe::Result result = p(x, [&o](const Array& a) { return activate(o.activation_function, a); });
+  if (router_loss != nullptr) *router_loss = loss_of_router(o, p, result.routed, *router_loss);
+  return result.y;
+}
+
 }  // namespace
 
 Array run_block(const DecoderOptions& o, const LayerSpec& spec, const DecoderBlock& p, const Array& x,
-                const LayerInputs& inputs, KeyValues* past) {
+                const LayerInputs& inputs, KeyValues* past, Array* router_loss) {
   // What a part adds to the residual stream.
   const auto added = [&](const nn::Norm& post_norm, const Array& y) {
     const Array normed = post_norm(y);
@@ -85,8 +103,10 @@ Array run_block(const DecoderOptions& o, const LayerSpec& spec, const DecoderBlo
     const Array out = p.attention.o(checkpoint_name(attended, "attention"));
     h = x + added(p.attention_post_norm, checkpoint_name(out, "attention_out"));
   }
-  const Array mlp = run_mlp(p.mlp, p.mlp_norm(o.parallel ? x : h), o.activation_function);
-  return nn::cast_like(h + added(p.mlp_post_norm, mlp), p.mlp.down.weight);
+  const Array in = p.mlp_norm(o.parallel ? x : h);
+  const Array mlp =
+      p.moe.down.valid() ? run_experts(o, p.moe, in, router_loss) : run_mlp(p.mlp, in, o.activation_function);
+  return nn::cast_like(h + added(p.mlp_post_norm, mlp), p.attention.o.weight);
 }
 
 }  // namespace ostro::models

@@ -12,6 +12,7 @@
 
 #include "ostro/models/decoder/decoder_options.h"
 #include "ostro/nn/linear.h"
+#include "ostro/nn/moe.h"
 #include "ostro/nn/norm.h"
 #include "ostro/nn/rope.h"
 
@@ -33,15 +34,17 @@ struct DecoderMlp {
   OSTRO_FIELDS(gate_up, up, down)
 };
 
-// Norms that the model does not have are empty.
+// A layer has an MLP or a mixture of experts; the other one is empty. Norms that the model does not have are
+// empty.
 struct DecoderBlock {
   nn::Norm attention_norm;
   DecoderAttention attention;
   nn::Norm attention_post_norm;
   nn::Norm mlp_norm;
   DecoderMlp mlp;
+  nn::Moe moe;
   nn::Norm mlp_post_norm;
-  OSTRO_FIELDS(attention_norm, attention, attention_post_norm, mlp_norm, mlp, mlp_post_norm)
+  OSTRO_FIELDS(attention_norm, attention, attention_post_norm, mlp_norm, mlp, moe, mlp_post_norm)
 };
 
 // Keys and values of past positions: [layers, batch, key_pos, kv_heads, head_dim]; in a loop without
@@ -59,9 +62,11 @@ struct LayerInputs {
 };
 
 // The output of a layer for x [batch, pos, embed]. With `past`, its keys and values are written there from
-// inputs.start on, and attention reads them from there.
+// inputs.start on, and attention reads them from there. With `router_loss`, f32 [batch, pos], what a mixture
+// adds to each token's loss is added there.
 Array run_block(const DecoderOptions& options, const LayerSpec& spec, const DecoderBlock& block,
-                const Array& x, const LayerInputs& inputs, KeyValues* past = nullptr);
+                const Array& x, const LayerInputs& inputs, KeyValues* past = nullptr,
+                Array* router_loss = nullptr);
 
 // Random parameters of `layers` layers, every leaf with a leading axis "layers", drawn by the path that they
 // have in the model.

@@ -25,6 +25,28 @@ Array run_layers(const DecoderOptions& o, const std::vector<DecoderBlock>& block
       x, blocks);
 }
 
+// A token's residual stream and what routers have added to its loss.
+struct Routed {
+  Array x, loss;
+  OSTRO_FIELDS(x, loss)
+};
+
+// The same, with that loss.
+Routed run_layers(const DecoderOptions& o, const std::vector<DecoderBlock>& blocks, int64_t first,
+                  const Routed& x, const LayerInputs& inputs) {
+  if (blocks.empty()) return x;
+  return fold(
+      Decoder::kLayersAxis,
+      [&](const Routed& in, const std::vector<DecoderBlock>& p) {
+        Scope scope("layers");
+        Routed h = in;
+        for (size_t j = 0; j < p.size(); ++j)
+          h.x = run_block(o, o.layer(first + static_cast<int64_t>(j)), p[j], h.x, inputs, nullptr, &h.loss);
+        return h;
+      },
+      x, blocks);
+}
+
 // The same with a cache, whose new state it returns.
 std::pair<Array, std::vector<KeyValues>> run_layers(const DecoderOptions& o,
                                                     const std::vector<DecoderBlock>& blocks, int64_t first,
@@ -110,6 +132,10 @@ Array Decoder::head_logits(const Array& x) const {
 }
 
 Array Decoder::logits(const Array& tokens, const Array& segments) const {
+  return logits(tokens, segments, nullptr);
+}
+
+Array Decoder::logits(const Array& tokens, const Array& segments, Array* router_loss) const {
   const Array positions = iota({"pos", tokens.size("pos")});
   LayerInputs in = inputs(positions);
   if (segments.valid()) {
@@ -117,14 +143,24 @@ Array Decoder::logits(const Array& tokens, const Array& segments) const {
     in.mask.key_segments = rename(segments, "pos", "key_pos");
   }
   const int64_t looped = options.period() * options.iterations();
-  const Array x = run_layers(options, layers.blocks(), 0, embed(tokens, positions), in);
-  return head_logits(run_layers(options, tail, looped, x, in));
+  const Array e = embed(tokens, positions);
+  if (router_loss == nullptr) {
+    const Array x = run_layers(options, layers.blocks(), 0, e, in);
+    return head_logits(run_layers(options, tail, looped, x, in));
+  }
+  const Routed x = run_layers(options, layers.blocks(), 0, Routed{e, zeros(tokens.shape().axes)}, in);
+  const Routed y = run_layers(options, tail, looped, x, in);
+  *router_loss = y.loss;
+  return head_logits(y.x);
 }
 
 Loss Decoder::loss(const Batch& batch) const {
-  const Array scores = logits(batch.tokens, batch.segments);
+  Array of_router;
+  const bool routed = options.router_has_loss();
+  const Array scores = logits(batch.tokens, batch.segments, routed ? &of_router : nullptr);
   Scope scope("loss");
-  return {cross_entropy(scores, batch.targets, "vocab", options.z_loss_weight), batch.loss_mask};
+  const Array entropy = cross_entropy(scores, batch.targets, "vocab", options.z_loss_weight);
+  return {routed ? entropy + of_router : entropy, batch.loss_mask};
 }
 
 DecoderCache Decoder::cache(int64_t batch, int64_t length, DType dtype) const {

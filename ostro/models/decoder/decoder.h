@@ -56,7 +56,7 @@ struct Decoder {
 
   // f32 logits [batch, pos, vocab].
   Array logits(const Array& tokens, const Array& segments = {}) const;
-  // Per-token cross-entropy (z-loss included) and weights.
+  // Per-token cross-entropy (z-loss, and a mixture's losses included) and weights.
   Loss loss(const Batch& batch) const;
 
   // Empty cache for `batch` rows and `length` positions, in the dtype of attention.
@@ -68,6 +68,8 @@ struct Decoder {
                                         const Array& start) const;
 
  private:
+  // With `router_loss`: sets it to what a mixture adds to each token's loss, f32 [batch, pos].
+  Array logits(const Array& tokens, const Array& segments, Array* router_loss) const;
   LayerInputs inputs(const Array& positions) const;
   Array embed(const Array& tokens, const Array& positions) const;
   Array head_logits(const Array& x) const;

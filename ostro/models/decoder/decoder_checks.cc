@@ -7,7 +7,7 @@
 
 #include "ostro/ir/program/attention_limits.h"
 #include "ostro/models/decoder/checks.h"
-#include "ostro/models/decoder/decoder_options.h"
+#include "ostro/models/decoder/family_keys.h"
 
 namespace ostro::models {
 
@@ -99,10 +99,16 @@ Status DecoderOptions::resolve() {
   RETURN_IF_ERROR(check_positive("model.layer_norm_epsilon", layer_norm_epsilon));
   RETURN_IF_ERROR(check_positive("model.initializer_range", initializer_range));
   if (mup_base_dim && *mup_base_dim < 1)
-    return invalid_argument(fmt::format("model.mup_base_dim: {} is not a width; use 1 or more", *mup_base_dim));
+    return invalid_argument(
+        fmt::format("model.mup_base_dim: {} is not a width; use 1 or more", *mup_base_dim));
+  if (mup_base_dim && num_experts > 0)
+    return invalid_argument(
+        "model.mup_base_dim: there are no rules for a mixture's router and experts yet; leave it out, or set "
+        "model.num_experts: 0");
   if (mup_base_dim && tie_word_embeddings)
     return invalid_argument(
-        "model.mup_base_dim: with tie_word_embeddings one weight is embedding and head, whose rates differ in "
+        "model.mup_base_dim: with tie_word_embeddings one weight is embedding and head, whose rates differ "
+        "in "
         "muP; set model.tie_word_embeddings: false");
   if (!(z_loss_weight >= 0))
     return option_error("model.z_loss_weight", fmt::format("{} is negative", z_loss_weight));
@@ -116,12 +122,14 @@ Status DecoderOptions::resolve() {
   RETURN_IF_ERROR(check_positive("model.final_logit_softcapping", final_logit_softcapping));
   RETURN_IF_ERROR(check_combinations(*this));
   RETURN_IF_ERROR(check_positions(*this));
+  RETURN_IF_ERROR(check_mixture(*this));
   return remat().ok() ? Status() : Status(remat().error());
 }
 
 DecoderOptions DecoderOptions::for_evaluation() const {
   DecoderOptions copy = *this;
   copy.z_loss_weight = 0;
+  copy.for_training = false;
   return copy;
 }
 
@@ -130,19 +138,24 @@ std::string DecoderOptions::signature() const {
   copy.family = &family_of("decoder");
   config::OptionTable table;
   copy.visit_options(table);
-  return config::flow_text(table.write(config::Write::kAll));
+  return config::flow_text(table.write(config::Write::kAll)) + (for_training ? "" : " evaluation");
 }
 
 config::IntMap DecoderOptions::leaf_axes() const {
-  return {{"kv_heads", num_kv_heads}, {"mlp", intermediate_dim}, {"vocab", 0}, {"pos", seq_len}};
+  config::IntMap axes = {
+      {"kv_heads", num_kv_heads}, {"mlp", intermediate_dim}, {"vocab", 0}, {"pos", seq_len}};
+  if (num_experts > 0) axes.emplace_back("experts", num_experts);
+  return axes;
 }
 
 config::IntMap DecoderOptions::cell_axes() const {
-  return {{"vocab", 0},
-          {"embed", hidden_dim},
-          {"kv_heads", num_kv_heads},
-          {"head_dim", head_dim.value_or(0)},
-          {"mlp", intermediate_dim}};
+  config::IntMap axes = {{"vocab", 0},
+                         {"embed", hidden_dim},
+                         {"kv_heads", num_kv_heads},
+                         {"head_dim", head_dim.value_or(0)},
+                         {"mlp", intermediate_dim}};
+  if (num_experts > 0) axes.emplace_back("experts", num_experts);
+  return axes;
 }
 
 double DecoderOptions::width_ratio() const {

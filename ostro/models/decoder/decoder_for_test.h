@@ -46,6 +46,26 @@ inline DecoderOptions small(const std::string& family) {
     o.residual_multiplier = 0.4;
     o.logits_scaling = 3;
   }
+  if (o.num_experts > 0) o.num_experts = 5;
+  check_ok(o.resolve());
+  return o;
+}
+
+// A mixture as no family has it.
+inline DecoderOptions odd_mixture() {
+  DecoderOptions o = small("decoder");
+  o.parallel = true;
+  o.layer_pattern = {LayerKind::kFull, LayerKind::kSliding};
+  o.sliding_window = 6;
+  o.num_experts = 6;
+  o.num_experts_per_tok = 3;
+  o.router_scores = RouterScores::kSigmoid;
+  o.norm_topk_prob = true;
+  o.routed_scaling_factor = 1.5;
+  o.track_expert_load = true;
+  o.router_aux_loss_coef = 0.1;
+  o.router_bias_update_rate = 0.01;
+  o.router_z_loss_coef = 0.01;
   check_ok(o.resolve());
   return o;
 }
@@ -76,6 +96,7 @@ inline std::vector<DecoderOptions> small_decoders() {
   std::vector<DecoderOptions> all;
   for (const Family& family : families()) all.push_back(small(std::string(family.name)));
   all[1] = odd_decoder();  // `decoder`, which is a Llama by default
+  all.push_back(odd_mixture());
   return all;
 }
 

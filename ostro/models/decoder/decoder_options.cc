@@ -6,43 +6,13 @@
 #include <iterator>
 
 #include "ostro/ir/program/attention_limits.h"
+#include "ostro/models/decoder/family_keys.h"
 
 namespace ostro::models {
 
 using config::Effect;
 
 namespace {
-
-// Why a run cannot go on with another value.
-constexpr const char* kLayout = "the shapes of the trained parameters follow from it";
-constexpr const char* kMeaning = "the trained parameters have their meaning from it";
-
-// Keys that a family does not show go into a table that nobody reads, and are refused by name.
-class FamilyKeys {
- public:
-  FamilyKeys(const Family& family, config::OptionTable& table) : family_(family), table_(table) {}
-
-  template <class T>
-  config::Option& add(T* field, const char* key, Effect effect, const char* unit, std::string help) {
-    return at(key).add(field, key, effect, unit, std::move(help));
-  }
-  template <class T>
-  void section(T* field, const char* key, const char* help) {
-    at(key).section(field, key, help);
-  }
-
- private:
-  config::OptionTable& at(const char* key) {
-    if (family_.shows(key)) return table_;
-    table_.refuse(key, fmt::format("the family {} has its own value of it; model.type decoder takes any",
-                                   family_.name));
-    return hidden_;
-  }
-
-  const Family& family_;
-  config::OptionTable& table_;
-  config::OptionTable hidden_;
-};
 
 void visit_sizes(DecoderOptions& o, FamilyKeys& t) {
   t.add(&o.seq_len, "seq_len", Effect::kBits, "tokens", "length of a training sequence")
@@ -207,6 +177,8 @@ void DecoderOptions::visit_options(config::OptionTable& table) {
         "muP: learning rate and initializer_range are those of a model of this hidden_dim, and matrices get "
         "what follows from them at this one's; null: they are taken as they are")
       .other("16")
+      .beside({{"model.tie_word_embeddings", "false"}})
+      .since_default("null")
       .fixed("the initial weights were drawn with it");
   t.add(&z_loss_weight, "z_loss_weight", Effect::kBits, "",
         "weight of the squared log normaliser in the loss")
@@ -215,6 +187,7 @@ void DecoderOptions::visit_options(config::OptionTable& table) {
   visit_attention(*this, t);
   visit_positions(*this, t);
   visit_rest(*this, t);
+  visit_mixture(*this, t);
   for (const char* key : {"use_flash_attention", "flash_attention_block_size", "attn_backend", "upcast_attn"})
     table.refuse(key, "there is one attention, whose arithmetic is fixed (docs/numerics.md, N9)");
   table.refuse("scan_layers", "layers are always a loop");

@@ -13,6 +13,8 @@
 #include "ostro/models/decoder/families.h"
 #include "ostro/models/decoder/remat.h"
 #include "ostro/models/decoder/rope_options.h"
+#include "ostro/models/experts_used.h"
+#include "ostro/nn/moe.h"
 
 namespace ostro::models {
 
@@ -36,6 +38,8 @@ enum class LayerKind { kFull, kSliding };
 std::vector<std::string> option_names(LayerKind);
 enum class LayerRope { kRope, kNone };
 std::vector<std::string> option_names(LayerRope);
+enum class RouterScores { kSoftmax, kSoftmaxChosen, kSigmoid };
+std::vector<std::string> option_names(RouterScores);
 
 // What distinguishes one layer from another. Parameters of all layers have the same shapes.
 struct LayerSpec {
@@ -109,6 +113,18 @@ struct DecoderOptions {
   std::optional<double> final_logit_softcapping;
   bool head_bias = false;
 
+  // Mixture of experts (mixture_options.cc)
+  int64_t num_experts = 0;  // 0: one MLP for all tokens
+  int64_t num_experts_per_tok = 2;
+  RouterScores router_scores = RouterScores::kSoftmax;
+  bool norm_topk_prob = false;
+  double routed_scaling_factor = 1.0;
+  double router_z_loss_coef = 0;
+  bool track_expert_load = false;
+  double router_aux_loss_coef = 0;     // needs track_expert_load
+  double router_bias_update_rate = 0;  // 0: the router has no bias; needs track_expert_load
+  bool for_training = true;            // no key: the loss has what only training adds
+
   DecoderOptions() = default;
   // The family's default values.
   explicit DecoderOptions(std::string_view family_name);
@@ -124,14 +140,20 @@ struct DecoderOptions {
   // Every option in one line of text. It is part of the jit key: two models with different options never
   // share a compiled function.
   std::string signature() const;
-  config::IntMap leaf_axes() const;  // kv_heads, mlp, vocab, pos
-  config::IntMap cell_axes() const;  // vocab, embed, kv_heads, head_dim, mlp
+  config::IntMap leaf_axes() const;  // kv_heads, mlp, vocab, pos; of a mixture: experts
+  config::IntMap cell_axes() const;  // vocab, embed, kv_heads, head_dim, mlp; of a mixture: experts
 
   int64_t group() const { return num_heads / num_kv_heads; }
   int64_t rotary_dim() const;      // how many of head_dim turn
   double attention_scale() const;  // 0: 1 / sqrt(head_dim)
   double embedding_scale() const;  // both multipliers
   double width_ratio() const;      // hidden_dim / mup_base_dim, 1 without muP
+  nn::MoeRouting routing() const;  // of a mixture
+  // Whether a token's loss has more than its cross-entropy: what balances experts, or counts their rows.
+  bool router_has_loss() const {
+    return num_experts > 0 && for_training && (router_z_loss_coef > 0 || track_expert_load);
+  }
+  ExpertsUsed experts_used() const { return {num_experts, num_experts_per_tok}; }
 
   // Layers repeat after period() layers, the least number of which this is true. They are stacked:
   // layer i is the (i mod period)-th block of iteration i / period of one loop; of the last layers, which

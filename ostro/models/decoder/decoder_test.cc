@@ -145,6 +145,26 @@ TEST_CASE("parameters are named by path and shaped by axes; the tied head is the
   for (size_t i = 0; i < n; ++i) CHECK(p.body.shape(p.body.results[i + 1]) == tied.shapes[i]);
 }
 
+TEST_CASE("a mixture has a router and experts in place of the MLP; a token uses some of its parameters") {
+  const DecoderOptions o = small("grok");
+  const ModelFunctions f = model_functions<Decoder>(o, kVocab, DType::bf16);
+  std::vector<std::string> named;
+  int64_t all = 0;
+  for (size_t i = 0; i < f.paths.size(); ++i) {
+    all += f.shapes[i].count();
+    if (f.paths[i].find("/moe/") != std::string::npos) named.push_back(f.paths[i] + " " + f.shapes[i].str());
+    CHECK(f.matrix_of[i].read_in_f32 == f.paths[i].ends_with("/moe/router/weight"));
+  }
+  CHECK(named == std::vector<std::string>{
+                     "model/layers/moe/router/weight f32[layers:5, embed:16, experts:5]",
+                     "model/layers/moe/gate_up f32[layers:5, experts:5, embed:16, gate_up:2, mlp:24]",
+                     "model/layers/moe/down f32[layers:5, experts:5, mlp:24, embed:16]"});
+  // Of five experts a token does not use three.
+  CHECK(all - active_parameters(f, o.experts_used()) == 5 * 3 * (16 * 2 * 24 + 24 * 16));
+  CHECK(active_parameters(model_functions<Decoder>(tiny(), kVocab, DType::bf16), tiny().experts_used()) ==
+        19 * 16 * 2 + 16 * 5 + 2 * (16 * 2 * 4 * 4 + 16 * 16 + 3 * 16 * 24));
+}
+
 TEST_CASE("initial values follow key and path; another option makes another program under jit") {
   const Decoder a = model_of(tiny(), DType::f32), b = model_of(tiny(), DType::f32),
                 c = model_of(tiny(), DType::f32, 1);

@@ -116,6 +116,48 @@ void smollm3(DecoderOptions& o) {
   o.rope_pattern = {LayerRope::kRope, LayerRope::kRope, LayerRope::kRope, LayerRope::kNone};
 }
 
+void mixtral(DecoderOptions& o) {
+  o.rope = RopeDefaultOptions{1e6};
+  o.layer_pattern = {kSliding};
+  o.num_experts = 8;
+  o.norm_topk_prob = true;
+}
+
+void qwen3_moe(DecoderOptions& o) {
+  qwen3(o);
+  o.layer_pattern = {kSliding};
+  o.intermediate_dim = 256;
+  o.num_experts = 16;
+  o.num_experts_per_tok = 4;
+  o.norm_topk_prob = true;
+}
+
+void olmoe(DecoderOptions& o) {
+  o.qk_norm = QkNorm::kWhole;
+  o.intermediate_dim = 256;
+  o.num_experts = 16;
+  o.num_experts_per_tok = 4;
+}
+
+// The multipliers of the release are those of its sizes: sqrt(6144), 1 / sqrt(128) and 1 / sqrt(3).
+void grok(DecoderOptions& o) {
+  o.activation_function = Activation::kGeluTanh;
+  o.tie_word_embeddings = true;
+  o.norm_place = NormPlace::kSandwich;
+  o.attn_logit_softcapping = 30;
+  o.scale_embedding = true;
+  o.logits_scaling = 1.7320508075688772;
+  o.num_experts = 8;
+}
+
+// Keys of every mixture of experts, and more.
+Keys mixture(const Keys& more) {
+  Keys all = grouped({"num_experts", "num_experts_per_tok", "router_z_loss_coef", "track_expert_load",
+                      "router_aux_loss_coef", "router_bias_update_rate"});
+  all.insert(all.end(), more.begin(), more.end());
+  return all;
+}
+
 // Keys that models of every family may set.
 constexpr std::string_view kCommon[] = {"seq_len",
                                         "hidden_dim",
@@ -161,6 +203,13 @@ std::vector<Family> make_families() {
        {"num_kv_heads", "rope", "qkv_bias", "out_bias", "mlp_bias", "embedding_multiplier",
         "attention_multiplier", "residual_multiplier", "logits_scaling"}},
       {"smollm3", "SmolLM3", smollm3, grouped({"sliding_window", "layer_pattern", "rope_pattern"})},
+      {"mixtral", "Mixtral", mixtral, mixture({"sliding_window"})},
+      {"qwen3_moe", "Qwen 3 (mixtures of experts)", qwen3_moe,
+       mixture({"sliding_window", "qkv_bias", "out_bias", "norm_topk_prob"})},
+      {"olmoe", "OLMoE", olmoe, mixture({"norm_topk_prob"})},
+      {"grok", "Grok-1", grok,
+       mixture({"attn_logit_softcapping", "attention_multiplier", "scale_embedding", "embedding_multiplier",
+                "logits_scaling", "norm_topk_prob"})},
   };
 }
 

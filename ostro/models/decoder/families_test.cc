@@ -188,6 +188,19 @@ TEST_CASE("a family takes its own keys only, and names the others") {
   CHECK(error("llama", "{rope: {type: yarn, beta_slow: 40}}")
             .find("model.rope.beta_slow: 40 must be above 0 and below beta_fast") == 0);
   CHECK(error("decoder", "{parallel: true, norm_place: post}").find("model.parallel: true with") == 0);
+  CHECK(error("decoder", "{num_experts: 4, router_scores: softmax_chosen}") == "");
+  CHECK(error("mixtral", "{num_experts: 3, num_experts_per_tok: 4}") ==
+        "model.num_experts_per_tok: 4 is above model.num_experts, which is 3");
+  CHECK(error("grok", "{num_experts: 0}").find("model.num_experts: 0, but the family grok is a mixture") ==
+        0);
+  CHECK(error("decoder", "{num_experts: -1}") == "model.num_experts: -1 is not positive; use 1 or more");
+  CHECK(error("olmoe", "{router_aux_loss_coef: 0.01}") ==
+        "model.router_aux_loss_coef: 0.01 needs model.track_expert_load true");
+  CHECK(error("olmoe", "{router_z_loss_coef: -1}") == "model.router_z_loss_coef: -1 is negative");
+  CHECK(error("decoder", "{num_experts: 4, gated_mlp: false}").find("model.gated_mlp: false, with") == 0);
+  CHECK(error("decoder", "{num_experts: 4, mlp_bias: true}").find("model.mlp_bias: true, with") == 0);
+  CHECK(error("llama", "{num_experts: 4}").find("model.num_experts is refused: the family llama") !=
+        std::string::npos);
 }
 
 }  // namespace

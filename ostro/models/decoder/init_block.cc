@@ -53,6 +53,24 @@ DecoderBlock init_block(const DecoderOptions& o, const std::string& path, int64_
                          o.out_bias, {"", {{"o_proj"}}});
   if (behind) b.attention_post_norm = init_norm(o, {layers}, {embed});
   if (before) b.mlp_norm = init_norm(o, {layers}, {embed});
+  if (o.num_experts > 0) {
+    const Axis experts{"experts", o.num_experts};
+    const auto draw = [&](const char* name, const std::vector<Axis>& axes) {
+      return nn::trunc_normal(key, path + name, axes, o.initializer_range);
+    };
+    b.moe.router.routing = o.routing();
+    b.moe.router.weight = draw("/moe/router/weight", {layers, embed, experts});
+    if (o.router_bias_update_rate > 0) {
+      b.moe.router.bias = zeros({layers, experts});
+      b.moe.router.bias_rate = o.router_bias_update_rate;
+    }
+    if (o.track_expert_load)
+      b.moe.load = full(1.0 / static_cast<double>(o.num_experts), DType::f32, {layers, experts});
+    b.moe.gate_up = draw("/moe/gate_up", {layers, experts, embed, {"gate_up", 2}, mlp});
+    b.moe.down = draw("/moe/down", {layers, experts, mlp, embed});
+    if (behind) b.mlp_post_norm = init_norm(o, {layers}, {embed});
+    return b;
+  }
   if (o.gated_mlp)
     b.mlp.gate_up = linear("/mlp/gate_up", {"embed"}, {embed}, {{"gate_up", 2}, mlp}, o.mlp_bias,
                            {"gate_up", {{"gate_proj"}, {"up_proj"}}});

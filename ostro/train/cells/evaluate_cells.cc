@@ -48,7 +48,7 @@ Result<std::vector<BatchLoss>> CellEvaluator::evaluate(runtime::Collectives& c,
     for (const Buffer& whole : to_arrays(batch))
       inputs.push_back(spmd::shard(parts_.mesh, c.rank(), parts_.params[inputs.size()], whole));
     ASSIGN_OR_RETURN(const std::vector<Buffer> results, program_->run(std::move(inputs), {&c}));
-    append_value(mine, BatchLoss{results[0].item<double>(), results[1].item<double>()});
+    append_value(mine, batch_loss(results));
   }
   ASSIGN_OR_RETURN(const std::vector<Bytes> received,
                    exchange(c, peers, mine, std::vector<size_t>(peers.size(), mine.size())));

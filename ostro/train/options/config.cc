@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "ostro/data/batch/data_set.h"
 #include "ostro/models/decoder/decoder.h"
 
 namespace ostro::train {
@@ -83,11 +84,18 @@ void TrainConfig::visit_options(config::OptionTable& t) {
   t.section(&adapter, "adapter", "small additions to the model, which are trained in place of it")
       .since_default("{type: none}")
       .fixed("the trained parameters are those of the adapter");
+  t.section(&objective, "objective", "what training makes smaller")
+      .since_default("{type: next_token}")
+      .fixed("what the run begins with is measured for it");
   t.section(&optimizer, "optimizer", "how weights are updated")
       .fixed("the trained state is that optimizer's");
   t.section(&trainer, "trainer", "the run: its name, length, checkpoints and metrics");
   t.section(&numerics, "numerics", "how sums are cut; part of the result");
   t.section(&chain, "chain", "what the hash chain records");
+}
+
+int64_t TrainConfig::example_positions() const {
+  return data::row_positions(data, model_options().seq_len());
 }
 
 const models::ModelOptions& TrainConfig::model_options() const {
@@ -123,10 +131,21 @@ Status TrainConfig::resolve() {
   if (lora_spec(adapter) && (trainer.train_only || !trainer.freeze.empty()))
     return option_error(trainer.train_only ? "trainer.train_only" : "trainer.freeze",
                         "with an adapter, the adapter is what is trained; leave it out");
+  RETURN_IF_ERROR(std::visit([](const auto& o) { return o.validate(); }, objective));
+  if (data::has_pairs(data) != (dpo_objective(objective) != nullptr))
+    return option_error(
+        "objective.type",
+        data::has_pairs(data)
+            ? fmt::format(
+                  "next_token cannot train on pairs, and the rows of {} are preference pairs; use dpo",
+                  data::components_of(data)[0].key)
+            : fmt::format("dpo needs preference pairs, which the rows of {} are not; use format: {{type: "
+                          "preference}} in data.components",
+                          data::components_of(data)[0].key));
   RETURN_IF_ERROR(std::visit([&](const auto& o) { return o.validate(trainer.num_train_steps); }, optimizer));
   if (!numerics.leaf_examples) {
     numerics.leaf_examples =
-        default_leaf_examples(sizes_from(trainer.train_batch_size, 0), model_options().seq_len());
+        default_leaf_examples(sizes_from(trainer.train_batch_size, 0), example_positions());
     numerics.leaf_is_default = true;
   }
   if (*numerics.leaf_examples < 1)

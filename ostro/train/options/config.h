@@ -11,6 +11,7 @@
 #include "ostro/models/decoder/decoder_options.h"
 #include "ostro/models/model_options.h"
 #include "ostro/optim/options.h"
+#include "ostro/train/options/objective_options.h"
 #include "ostro/train/options/options.h"
 #include "ostro/train/options/tuning_options.h"
 
@@ -27,6 +28,7 @@ struct TrainConfig {
   data::DataOptions data;
   config::OpenSection model;  // holds a models::ModelOptions
   AdapterOptions adapter;
+  ObjectiveOptions objective;
   optim::OptimizerOptions optimizer;
   TrainerOptions trainer;
   NumericsOptions numerics;
@@ -39,6 +41,9 @@ struct TrainConfig {
 
   const models::ModelOptions& model_options() const;
   models::ModelOptions& model_options();
+
+  // Positions of one example: of a preference pair, those of both texts.
+  int64_t example_positions() const;
 
   // Fills in the values that are computed from others (head_dim, leaf_examples, the order of leaves). Checks
   // every value, and every relation between values. A second call changes nothing.

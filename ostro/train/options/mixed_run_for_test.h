@@ -5,6 +5,7 @@
 #include <doctest/doctest.h>
 #include <fmt/format.h>
 
+#include <nlohmann/json.hpp>
 #include <string>
 #include <vector>
 
@@ -36,6 +37,14 @@ inline const Settings kMixedRun = {
     {"trainer.checkpointer.keep", "[{every: 2}]"},
     {"numerics.leaf_examples", "2"}};
 
+// Instead of texts, pairs: of two answers the one that goes on as the prompt began was chosen.
+inline const Settings kPairRun = {
+    {"data.components",
+     "{web: {train_urls: [pairs/web.jsonl], validation_fraction: 0.2, format: {type: preference}}, code: "
+     "{train_urls: [pairs/code.jsonl], validation_fraction: 0.2, format: {type: preference}}}"},
+    {"data.cache_dir", "pair_cache"},
+    {"objective.type", "dpo"}};
+
 inline std::string mixed_words(int number, int kind) {
   static const char* const kWords[][6] = {{"sun ", "moon ", "star ", "sky.\n", "wind ", "rain "},
                                           {"if ", "for ", "x = ", "y;\n", "return ", "(z) "}};
@@ -54,6 +63,22 @@ inline void write_mixed_files(io::FileSystem& fs) {
       check_ok((*file)->append(mixed_words(i, kind)));
       check_ok((*file)->close());
     }
+  }
+  check_ok(fs.make_dirs("pairs"));
+  for (int kind = 0; kind < 2; ++kind) {
+    auto file = fs.create(fmt::format("pairs/{}.jsonl", names[kind]));
+    REQUIRE(file.ok());
+    const auto part = [](int number, int of, size_t length) {
+      const std::string text = mixed_words(number, of).substr(0, length);
+      return nlohmann::json(text).dump();
+    };
+    for (int i = 0; i < 24; ++i) {
+      const auto at = static_cast<size_t>(i);
+      check_ok((*file)->append(fmt::format("{{\"prompt\": {}, \"chosen\": {}, \"rejected\": {}}}\n",
+                                           part(i, kind, 9 + at % 5), part(i + 1, kind, 7 + at % 4),
+                                           part(i + 2, 1 - kind, 12 + at % 30))));
+    }
+    check_ok((*file)->close());
   }
   int next = 0;
   auto trained = tokenizer::train(

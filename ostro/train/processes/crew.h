@@ -18,9 +18,11 @@
 namespace ostro::train {
 
 // Keys in the job's store: what a worker must know before it can train with others.
-inline constexpr const char* kConfigKey = "config";    // the resolved configuration, from the leader
-inline constexpr const char* kProgramKey = "program";  // hash of the canonical programs
-inline constexpr const char* kDataKey = "data";        // hash of the data set
+inline constexpr const char* kConfigKey = "config";        // the resolved configuration, from the leader
+inline constexpr const char* kProgramKey = "program";      // hash of the canonical programs
+inline constexpr const char* kDataKey = "data";            // hash of the data set
+inline constexpr const char* kReferenceKey = "reference";  // hash of what pairs are compared with
+inline constexpr const char* kNoReference = "none";        // of a run without pairs
 
 // Rank 0 of an epoch is the leader: it holds the run (directory, chain, checkpoints, reports) and sends the
 // commands. One thread uses a crew. When a call gives an error of kIo, connections were lost: form() makes

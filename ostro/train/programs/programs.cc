@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <map>
 
 #include "ostro/base/sha256.h"
@@ -13,6 +14,7 @@
 #include "ostro/numerics/threefry.h"
 #include "ostro/trace/error.h"
 #include "ostro/trace/frame.h"
+#include "ostro/train/programs/pair_loss.h"
 #include "ostro/train/programs/run_model.h"
 
 namespace ostro::train {
@@ -22,9 +24,10 @@ constexpr std::string_view kSeparator = "\n---\n";
 
 std::vector<Shape> batch_shapes(const TrainConfig& config) {
   const Axis batch{"batch", *config.numerics.leaf_examples}, pos{"pos", config.model_options().seq_len()};
-  std::vector<Shape> out = {
-      {DType::i32, {batch, pos}}, {DType::i32, {batch, pos}}, {DType::f32, {batch, pos}}};
-  if (data::has_segments(config.data)) out.push_back({DType::i32, {batch, pos}});
+  std::vector<Axis> axes = {batch, pos};
+  if (data::has_pairs(config.data)) axes = {batch, {"side", 2}, pos};
+  std::vector<Shape> out = {{DType::i32, axes}, {DType::i32, axes}, {DType::f32, axes}};
+  if (data::has_segments(config.data)) out.push_back({DType::i32, axes});
   return out;
 }
 
@@ -34,8 +37,8 @@ std::vector<std::string> batch_names(const TrainConfig& config) {
   return out;
 }
 
-models::Batch as_batch(const Arrays& a, size_t first) {
-  return {a[first], a[first + 1], a[first + 2], a.size() > first + 3 ? a[first + 3] : Array()};
+models::Batch as_batch(const TrainConfig& config, const Arrays& a, size_t first) {
+  return {a[first], a[first + 1], a[first + 2], data::has_segments(config.data) ? a[first + 3] : Array()};
 }
 
 Arrays slice_of(const Arrays& a, size_t first, size_t count) {
@@ -48,6 +51,25 @@ std::pair<Array, Array> total(const models::Loss& loss) {
   const Array weight = cast(loss.weight, DType::f64);
   return {sum(weight * cast(loss.per_token, DType::f64), axes, Order::kSerial, DType::f64),
           sum(weight, axes, Order::kSerial, DType::f64)};
+}
+
+// What a batch comes to: the loss of each token or the margin of each pair, then the loss sum, the weight and
+// what is measured. The reference of pairs is the last input.
+Arrays losses(const TrainConfig& config, const models::ModelFunctions& model, const Arrays& in) {
+  const size_t n = model.shapes.size();
+  const Arrays params = slice_of(in, 0, n);
+  const models::Batch batch = as_batch(config, in, n);
+  const DpoObjective* dpo = dpo_objective(config.objective);
+  if (dpo == nullptr) {
+    const models::Loss loss = model.loss(params, batch);
+    auto [loss_sum, weight] = total(loss);
+    return {loss.per_token, loss_sum, weight};
+  }
+  const PairLoss pairs = pair_loss(*dpo, answer_scores(model.loss(params, texts_of_pairs(batch))), in.back());
+  auto [loss_sum, weight] = total(pairs.loss);
+  Arrays out = {pairs.margin, loss_sum, weight};
+  for (const Array& measure : pair_measures(pairs)) out.push_back(measure);
+  return out;
 }
 
 std::vector<std::string> with_prefix(const std::string& prefix, const std::vector<std::string>& names) {
@@ -83,30 +105,68 @@ std::vector<std::string> trained_paths(const models::ModelFunctions& model) {
   return {model.paths.begin(), model.paths.begin() + static_cast<std::ptrdiff_t>(model.trained())};
 }
 
-ir::Program leaf_program(const TrainConfig& config, const models::ModelFunctions& model) {
-  const size_t n = model.shapes.size(), trained = model.trained();
+std::vector<std::string> measures(const TrainConfig& config) {
+  return dpo_objective(config.objective) != nullptr ? with_prefix("measure/", kPairMeasures)
+                                                    : std::vector<std::string>();
+}
+
+// Inputs of the programs that compute losses: parameters, the batch, the reference of pairs.
+std::vector<Shape> input_shapes(const TrainConfig& config, const models::ModelFunctions& model) {
   std::vector<Shape> shapes = model.shapes;
   const auto more = batch_shapes(config);
   shapes.insert(shapes.end(), more.begin(), more.end());
-  ir::Program p = trace_program("leaf", shapes, [&](const Arrays& in) {
+  if (dpo_objective(config.objective) != nullptr)
+    shapes.push_back({DType::f64, {{"batch", *config.numerics.leaf_examples}, {"side", 2}}});
+  return shapes;
+}
+
+std::vector<std::string> input_names(const TrainConfig& config, const models::ModelFunctions& model) {
+  std::vector<std::string> names = model.paths;
+  append(names, batch_names(config));
+  if (dpo_objective(config.objective) != nullptr) names.push_back("reference");
+  return names;
+}
+
+ir::Program leaf_program(const TrainConfig& config, const models::ModelFunctions& model) {
+  const size_t trained = model.trained(), measured = measures(config).size();
+  ir::Program p = trace_program("leaf", input_shapes(config, model), [&](const Arrays& in) {
     Arrays out = grad_internal::trace_value_and_grad(
         in, trained,
         [&](const Arrays& a) {
-          auto [loss, weight] = total(model.loss(slice_of(a, 0, n), as_batch(a, n)));
-          return Arrays{loss, weight};
+          const Arrays all = losses(config, model, a);
+          return slice_of(all, 1, all.size() - 1);
         },
         Loc::current());
+    // Behind everything else.
+    std::rotate(out.begin() + 2, out.begin() + 2 + static_cast<std::ptrdiff_t>(measured), out.end());
     if (config.chain.leaf_gradients)
-      for (size_t i = 0; i < trained; ++i) out.push_back(fingerprint(out[2 + i]));
+      for (size_t i = 0; i < trained; ++i)
+        out.insert(out.end() - static_cast<std::ptrdiff_t>(measured), fingerprint(out[2 + i]));
     return out;
   });
   p.leaves = leaf_table(config);
-  p.param_names = model.paths;
-  append(p.param_names, batch_names(config));
+  p.param_names = input_names(config, model);
   p.result_names = {"loss_sum", "weight"};
   const std::vector<std::string> paths = trained_paths(model);
   append(p.result_names, with_prefix("gradient/", paths));
   if (config.chain.leaf_gradients) append(p.result_names, with_prefix("fingerprint/", paths));
+  append(p.result_names, measures(config));
+  return p;
+}
+
+ir::Program reference_program(const TrainConfig& config, const models::ModelFunctions& model) {
+  const size_t n = model.shapes.size();
+  std::vector<Shape> shapes = input_shapes(config, model);
+  shapes.pop_back();  // the reference itself
+  ir::Program p = trace_program("reference", shapes, [&](const Arrays& in) {
+    const models::Batch texts = texts_of_pairs(as_batch(config, in, n));
+    return Arrays{answer_scores(model.loss(slice_of(in, 0, n), texts)).log_prob};
+  });
+  ir::canonical_order(p.body);
+  p.leaves = leaf_table(config);
+  p.param_names = input_names(config, model);
+  p.param_names.pop_back();
+  p.result_names = {"log_prob"};
   return p;
 }
 
@@ -127,8 +187,11 @@ ir::Program update_program(const TrainConfig& config, const models::ModelFunctio
     const Array loss_sum = in[n + m + trained], weight = in[n + m + trained + 1];
     const Array inv = cast(full(1, DType::f64, {}) / weight, DType::f32);
     const Array loss = cast(loss_sum / weight, DType::f32);
+    Arrays clipped;  // all but counts of rows, which are no gradients
+    for (size_t k = 0; k < trained; ++k)
+      if (model.matrix_of[k].counts == nn::Counts::kNo) clipped.push_back(g[k]);
     const optim::GlobalNorm norm =
-        optim::global_norm(g, inv, optim::common(config.optimizer).max_grad_norm, boxes);
+        optim::global_norm(clipped, inv, optim::common(config.optimizer).max_grad_norm, boxes);
     const Array ok = is_finite(loss) & is_finite(norm.norm);
     Arrays clips(n, norm.clip), group_norms;
     for (const auto& set : optimizer.clip_sets()) {
@@ -190,7 +253,9 @@ Result<CanonicalPrograms> make_programs(const TrainConfig& config, const models:
     out.init.result_names = model.paths;
     out.leaf = leaf_program(config, model);
     out.update = update_program(config, model);
+    if (dpo_objective(config.objective) != nullptr) out.reference = reference_program(config, model);
     for (const ir::Program* p : {&out.init, &out.leaf, &out.update}) RETURN_IF_ERROR(ir::verify(*p));
+    if (out.reference) RETURN_IF_ERROR(ir::verify(*out.reference));
     return out;
   } catch (const TraceError& e) {
     return invalid_argument(e.what());
@@ -199,7 +264,7 @@ Result<CanonicalPrograms> make_programs(const TrainConfig& config, const models:
 
 std::string print_programs(const CanonicalPrograms& p) {
   return ir::print(p.init) + std::string(kSeparator) + ir::print(p.leaf) + std::string(kSeparator) +
-         ir::print(p.update);
+         ir::print(p.update) + (p.reference ? std::string(kSeparator) + ir::print(*p.reference) : "");
 }
 
 Result<CanonicalPrograms> parse_programs(std::string_view text) {
@@ -210,33 +275,39 @@ Result<CanonicalPrograms> parse_programs(std::string_view text) {
     list.push_back(std::move(p));
     begin = end + kSeparator.size();
   }
-  if (list.size() != 3)
-    return invalid_argument(fmt::format("{} programs; init, leaf and update were expected", list.size()));
-  return CanonicalPrograms{std::move(list[0]), std::move(list[1]), std::move(list[2])};
+  if (list.size() != 3 && list.size() != 4)
+    return invalid_argument(
+        fmt::format("{} programs; init, leaf, update, and of pairs reference were expected", list.size()));
+  CanonicalPrograms out{std::move(list[0]), std::move(list[1]), std::move(list[2])};
+  if (list.size() == 4) out.reference = std::move(list[3]);
+  return out;
 }
 
 std::string canonical_text(const CanonicalPrograms& p) {
   const ir::PrintOptions canonical{.canonical = true};
-  return ir::print(p.init, canonical) + ir::print(p.leaf, canonical) + ir::print(p.update, canonical);
+  return ir::print(p.init, canonical) + ir::print(p.leaf, canonical) + ir::print(p.update, canonical) +
+         (p.reference ? ir::print(*p.reference, canonical) : "");
 }
 
 std::string programs_hash(const CanonicalPrograms& p) { return sha256_hex(canonical_text(p)); }
 
+std::vector<std::string> measure_names(const ir::Program& leaf) {
+  const std::string prefix = "measure/";
+  std::vector<std::string> out;
+  for (const std::string& name : leaf.result_names)
+    if (name.starts_with(prefix)) out.push_back(name.substr(prefix.size()));
+  return out;
+}
+
 ir::Program make_eval_program(const TrainConfig& config, const models::ModelFunctions& model) {
-  const size_t n = model.shapes.size();
-  std::vector<Shape> shapes = model.shapes;
-  const auto more = batch_shapes(config);
-  shapes.insert(shapes.end(), more.begin(), more.end());
-  ir::Program p = trace_program("eval", shapes, [&](const Arrays& in) {
-    const models::Loss loss = model.loss(slice_of(in, 0, n), as_batch(in, n));
-    auto [loss_sum, weight] = total(loss);
-    return Arrays{loss.per_token, loss_sum, weight};
-  });
+  ir::Program p = trace_program("eval", input_shapes(config, model),
+                                [&](const Arrays& in) { return losses(config, model, in); });
   ir::canonical_order(p.body);
   p.leaves = leaf_table(config);
-  p.param_names = model.paths;
-  append(p.param_names, batch_names(config));
-  p.result_names = {"per_token", "loss_sum", "weight"};
+  p.param_names = input_names(config, model);
+  p.result_names = {dpo_objective(config.objective) != nullptr ? "margin" : "per_token", "loss_sum",
+                    "weight"};
+  append(p.result_names, measures(config));
   return p;
 }
 

@@ -40,9 +40,10 @@ models::ModelFunctions run_model(const TrainConfig& config, int64_t vocab, Model
   const DType compute = compute_dtype(config);
   const auto lora = lora_spec(config.adapter);
   const models::ModelOptions& model = config.model_options();
+  // The loss of pairs is of log-probabilities.
+  const bool whole = use == ModelUse::kTraining && dpo_objective(config.objective) == nullptr;
   return models::train_only(
-      use == ModelUse::kTraining ? model.functions(vocab, compute, lora)
-                                 : model.evaluation_functions(vocab, compute, lora),
+      whole ? model.functions(vocab, compute, lora) : model.evaluation_functions(vocab, compute, lora),
       [&](const std::string& path) { return is_trained(config, path); }, compute);
 }
 

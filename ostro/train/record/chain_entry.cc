@@ -50,6 +50,10 @@ Result<Json> to_json(const GenesisEntry& entry) {
     RETURN_IF_ERROR(need_hex("initial", *entry.initial, kHashDigits));
     json["initial"] = *entry.initial;
   }
+  if (entry.reference) {
+    RETURN_IF_ERROR(need_hex("reference", *entry.reference, kHashDigits));
+    json["reference"] = *entry.reference;
+  }
   return json;
 }
 
@@ -99,6 +103,9 @@ Result<GenesisEntry> parse_genesis(const JsonFields& fields) {
   }
   if (fields.has("initial")) {
     ASSIGN_OR_RETURN(entry.initial, fields.string("initial"));
+  }
+  if (fields.has("reference")) {
+    ASSIGN_OR_RETURN(entry.reference, fields.string("reference"));
   }
   return entry;
 }

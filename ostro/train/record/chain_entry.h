@@ -29,6 +29,8 @@ struct GenesisEntry {
   std::string tokenizer_hash;  // SHA-256 of tokenizer.json's content
   std::optional<Fork> fork;
   std::optional<std::string> initial = {};  // name of the initial state, where it is not the init program's
+  // SHA-256 of the log-probabilities that the initial state gives to preference pairs (reference.h).
+  std::optional<std::string> reference = {};
   bool operator==(const GenesisEntry&) const = default;
 };
 

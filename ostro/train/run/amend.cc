@@ -206,8 +206,8 @@ Result<TrainConfig> continue_with(const TrainConfig& before, TrainConfig now, in
     now.numerics.leaf_is_default = false;
     now.numerics.leaf_examples = before.numerics.leaf_examples;
     if (!now.check_leaf_examples(step).ok())
-      now.numerics.leaf_examples = default_leaf_examples(sizes_from(now.trainer.train_batch_size, step),
-                                                         now.model_options().seq_len());
+      now.numerics.leaf_examples =
+          default_leaf_examples(sizes_from(now.trainer.train_batch_size, step), now.example_positions());
   }
   RETURN_IF_ERROR(now.resolve());
   RETURN_IF_ERROR(now.check_leaf_examples(step));

@@ -431,6 +431,7 @@ TEST_CASE("slow: every option can be amended or says why it cannot") {
                                                      {"data.components", "{web: {train_urls: [web]}}"},
                                                      {"data.train_weights", "{web: 0.5, code: 0.5}"},
                                                      {"data.shuffle", "true"},
+                                                     {"objective.type", "next_token"},
                                                      {"model.num_kv_heads", "2"},
                                                      {"numerics.leaves", "{mlp: 2}"},
                                                      {"numerics.cells", "{embed: 2}"},
@@ -457,8 +458,10 @@ TEST_CASE("slow: every option can be amended or says why it cannot") {
     if (!option.fixed.empty() && !option.path.starts_with("data.shuffle"))
       for (const auto& [path, text] : option.beside)
         if (path.find("budget") != std::string::npos) from.push_back({path, text});
+    if (option.path.starts_with("objective.")) from.insert(from.end(), kPairRun.begin(), kPairRun.end());
     Settings to = from;
     to.push_back(change);
+    if (option.path == "objective.type") to.push_back(kMixedRun[1]);  // the texts, which go with it
     if (option.path == "data.components") to.emplace_back("data.train_weights", "{web: 1}");
     io::MemoryFileSystem fs;
     write_mixed_files(fs);

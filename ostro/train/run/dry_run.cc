@@ -112,6 +112,22 @@ std::string frozen_line(const TrainConfig& config, int64_t vocab, const models::
       ir::dtype_name(model.shapes.back().dtype), mib(state + gradients), mib(full_state + full_gradients));
 }
 
+// Nothing for a model that is no mixture.
+std::string experts_line(const models::ModelFunctions& model, const models::ExpertsUsed& used) {
+  if (used.experts == 0) return "";
+  int64_t of_experts = 0, all = 0;
+  for (size_t k = 0; k < model.shapes.size(); ++k) {
+    all += model.shapes[k].count();
+    if (model.matrix_of[k].of_experts) of_experts += model.shapes[k].count();
+  }
+  const int64_t active = models::active_parameters(model, used);
+  return fmt::format(
+      "experts: {} in each layer, {} for a token. They have {} parameters. A token needs {} of all ({:.1f} "
+      "%)\n",
+      used.experts, used.per_token, of_experts, active,
+      100 * static_cast<double>(active) / static_cast<double>(all));
+}
+
 }  // namespace
 
 Result<std::string> dry_run(io::FileSystem& fs, runtime::Engine& engine, const TrainConfig& config,
@@ -129,12 +145,13 @@ Result<std::string> dry_run(io::FileSystem& fs, runtime::Engine& engine, const T
   for (const ir::Shape& s : model.shapes) parameters += s.count();
   const data::BatchSchedule& schedule = loader.schedule();
   const int64_t leaves = schedule.largest() / *config.numerics.leaf_examples;
-  const int64_t tokens = schedule.largest() * config.model_options().seq_len();
+  const int64_t tokens = schedule.largest() * config.example_positions();
   int64_t state = 0;
   for (const ir::Shape& s : state_arrays(programs).shapes) state += s.bytes();
   std::string out =
       fmt::format("parameters: {} ({:.1f} MiB in f32; with the optimizer's arrays {:.1f} MiB)\n", parameters,
                   mib(parameters * 4), mib(state));
+  out += experts_line(model, config.model_options().experts_used());
   out += frozen_line(config, data.tokenizer->vocab_size(), model, state);
   for (size_t i = 0; i < model.paths.size(); ++i)
     out += fmt::format("  {:<36}{}\n", model.paths[i], model.shapes[i].str());

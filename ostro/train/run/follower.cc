@@ -10,6 +10,7 @@
 #include "ostro/train/processes/cell_work.h"
 #include "ostro/train/programs/run_model.h"
 #include "ostro/train/step/evaluate.h"
+#include "ostro/train/step/reference.h"
 
 namespace ostro::train {
 namespace {
@@ -73,6 +74,12 @@ Result<std::unique_ptr<Follower>> Follower::create(const TrainConfig& given, con
   ASSIGN_OR_RETURN(out->data_, open_data(env.fs, config, env.build));
   ASSIGN_OR_RETURN(const std::string data_hash, job_value(crew, kDataKey, env.stop));
   RETURN_IF_ERROR(check_equal("the data's hash is", out->data_.data_hash, data_hash));
+  ASSIGN_OR_RETURN(const std::string reference, job_value(crew, kReferenceKey, env.stop));
+  if (reference != kNoReference) {
+    ASSIGN_OR_RETURN(const Reference kept,
+                     read_reference(env.fs, run_directory(config), *out->data_.stores, reference));
+    out->data_.stores = out->data_.stores->with_scores(kept.scores);
+  }
   ASSIGN_OR_RETURN(data::Loader loader,
                    make_loader(config, out->data_.stores, config.trainer.num_train_steps));
   out->loader_ = std::move(loader);

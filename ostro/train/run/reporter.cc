@@ -5,8 +5,14 @@
 #include "ostro/base/log.h"
 #include "ostro/ir/program/builder.h"
 #include "ostro/train/programs/mfu.h"
+#include "ostro/train/report/expert_load.h"
 
 namespace ostro::train {
+
+namespace {
+// Below it a layer's experts are said to have collapsed.
+constexpr double kLeastEntropy = 0.5;
+}  // namespace
 
 double engine_peak(runtime::Engine& engine, DType dtype) {
   if (!engine.is_fast()) return 0;
@@ -35,8 +41,12 @@ Result<std::unique_ptr<Reporter>> Reporter::create(const TrainConfig& config, co
   ASSIGN_OR_RETURN(r->tracker_, make_trackers(env.fs, directory, config.trainer.tracker, run.step()));
   r->flops_per_token_ = plan.flops_per_token;
   r->peak_flops_ = engine_peak(env.engine, compute_dtype(config));
-  log_info(fmt::format("{}: {:.2f} M parameters, {} leaves of {} sequences a step, {:.1f} MFLOP a token",
-                       directory, static_cast<double>(plan.parameters) * 1e-6,
+  const std::string active =
+      plan.active_parameters == plan.parameters
+          ? ""
+          : fmt::format(" ({:.2f} M for a token)", static_cast<double>(plan.active_parameters) * 1e-6);
+  log_info(fmt::format("{}: {:.2f} M parameters{}, {} leaves of {} sequences a step, {:.1f} MFLOP a token",
+                       directory, static_cast<double>(plan.parameters) * 1e-6, active,
                        config.trainer.train_batch_size.at(run.step()) / *config.numerics.leaf_examples,
                        *config.numerics.leaf_examples, r->flops_per_token_ * 1e-6));
   return r;
@@ -69,24 +79,41 @@ void Reporter::step(const StepReport& r) {
                      {"throughput/mfu", mfu()},
                      {"throughput/goodput", r.goodput.share()},
                      {"memory/resident_bytes", static_cast<double>(resident_memory().now)}};
+  for (const auto& [name, mean] : r.measures) metrics["train/" + name] = mean;
   if (const auto price = r.goodput.dollars_per_billion_tokens())
     metrics["throughput/dollars_per_billion_tokens"] = *price;
   last_goodput_ = r.goodput;
+  add_load_metrics(r.expert_loads, metrics);
+  if (const std::string layer = collapsed_layer(r.expert_loads, kLeastEntropy);
+      !layer.empty() && !warned_of_load_) {
+    warned_of_load_ = true;
+    log_warning(
+        fmt::format("step {}: {}; model.router_bias_update_rate or model.router_aux_loss_coef balance them",
+                    r.step, layer));
+  }
   log(r.step, metrics);
 }
 
 void Reporter::eval(const EvalReport& r) {
-  const auto text = [](double loss, const std::optional<double>& bits) {
-    return fmt::format("held-out loss {:.4f}", loss) +
-           (bits ? fmt::format(", {:.4f} bits per byte", *bits) : "");
+  const auto text = [](const auto& of) {
+    return fmt::format("held-out loss {:.4f}", of.loss) +
+           (of.bits_per_byte ? fmt::format(", {:.4f} bits per byte", *of.bits_per_byte) : "") +
+           (of.pairs ? fmt::format(", accuracy {:.4f}, margin {:.4f}", of.pairs->accuracy, of.pairs->margin)
+                     : "");
   };
-  log_info(fmt::format("step {}: {}", r.step, text(r.loss, r.bits_per_byte)));
-  Metrics metrics = {{"eval/loss", r.loss}};
-  if (r.bits_per_byte) metrics["eval/bits_per_byte"] = *r.bits_per_byte;
+  Metrics metrics;
+  const auto add = [&metrics](const std::string& prefix, const auto& of) {
+    metrics[prefix + "loss"] = of.loss;
+    if (of.bits_per_byte) metrics[prefix + "bits_per_byte"] = *of.bits_per_byte;
+    if (!of.pairs) return;
+    metrics[prefix + "accuracy"] = of.pairs->accuracy;
+    metrics[prefix + "margin"] = of.pairs->margin;
+  };
+  log_info(fmt::format("step {}: {}", r.step, text(r)));
+  add("eval/", r);
   for (const HeldOutPart& part : r.parts) {
-    log_info(fmt::format("step {}: {}: {}", r.step, part.component, text(part.loss, part.bits_per_byte)));
-    metrics["eval/" + part.component + "/loss"] = part.loss;
-    if (part.bits_per_byte) metrics["eval/" + part.component + "/bits_per_byte"] = *part.bits_per_byte;
+    log_info(fmt::format("step {}: {}: {}", r.step, part.component, text(part)));
+    add("eval/" + part.component + "/", part);
   }
   log(r.step, metrics);
 }

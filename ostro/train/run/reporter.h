@@ -31,6 +31,7 @@ class Reporter {
   std::unique_ptr<Progress> progress_;
   double flops_per_token_ = 0, peak_flops_ = 0;
   bool tracker_failed_ = false;
+  bool warned_of_load_ = false;
   bool says_goodput_ = false;  // in the log: of a run on several processes, or one that costs something
   GoodputTotals last_goodput_;
 };

@@ -4,7 +4,9 @@
 
 #include <algorithm>
 #include <chrono>
+#include <numeric>
 #include <thread>
+#include <utility>
 
 #include "ostro/base/failpoint.h"
 #include "ostro/base/log.h"
@@ -23,6 +25,7 @@
 #include "ostro/train/run/restore_together.h"
 #include "ostro/train/run/witness.h"
 #include "ostro/train/step/fingerprints.h"
+#include "ostro/train/step/reference.h"
 #include "ostro/train/step/snapshot.h"
 #include "ostro/train/workers/workers.h"
 
@@ -31,6 +34,12 @@ namespace {
 
 constexpr std::chrono::milliseconds kWaitForLock{100};
 constexpr int kMostWaitsForLock = 3000;  // five minutes
+
+// The loss weight of a step. Of pairs, whose loss weights are by pair, the tokens of answers.
+double tokens_of(const data::Batch& batch, const StepResult& result) {
+  if (!batch.pairs) return result.weight;
+  return std::accumulate(batch.loss_mask.begin(), batch.loss_mask.end(), 0.0);
+}
 
 std::string in(const std::string& directory, const char* name) { return directory + "/" + name; }
 
@@ -107,6 +116,7 @@ Result<std::unique_ptr<Run>> Run::open(const TrainConfig& given, const Environme
     run->takes_over_ = live.has_value();
     run->config_ = resumption->config;
   }
+  RETURN_IF_ERROR(run->make_reference(genesis));
   RETURN_IF_ERROR(run->prepare(vocab));
   if (SpreadState* spread = run->runner_->spread(); spread != nullptr && resumption && !run->takes_over_) {
     ASSIGN_OR_RETURN(resumption, restore_together(*spread, fs, std::move(*resumption), plan_from));
@@ -139,6 +149,50 @@ Result<std::optional<int64_t>> Run::live_step() {
                   live, in(directory_, kChainFile), last));
   crew->forget();
   return std::optional<int64_t>();
+}
+
+// The state that a new run begins with.
+Result<State> Run::first_state(const CanonicalPrograms& programs, const StateArrays& arrays) {
+  if (first_state_) return *std::exchange(first_state_, std::nullopt);
+  ASSIGN_OR_RETURN(State state, initial_state(programs, env_.engine, config_.trainer.seed));
+  if (config_.trainer.initialize_from) RETURN_IF_ERROR(take_parameters(env_.fs, config_, arrays, state));
+  return state;
+}
+
+// What pairs are compared with. A file that is lost is made again, from the initial state.
+Status Run::make_reference(const std::optional<GenesisEntry>& genesis) {
+  if (dpo_objective(config_.objective) == nullptr) return Status();
+  const auto take = [&](const Reference& made) {
+    reference_ = made.hash;
+    data_.stores = data_.stores->with_scores(made.scores);
+    return Status();
+  };
+  if (genesis) {
+    if (!genesis->reference)
+      return corrupt(fmt::format("{}: the genesis has no reference, and objective.type is dpo",
+                                 in(directory_, kChainFile)));
+    const auto kept = read_reference(env_.fs, directory_, *data_.stores, *genesis->reference);
+    if (kept.ok()) return take(*kept);
+    log_warning(fmt::format("{}; it is computed again", kept.error().message()));
+  }
+  ASSIGN_OR_RETURN(const CanonicalPrograms programs, make_programs(config_, model_));
+  const StateArrays arrays = state_arrays(programs);
+  State state;
+  if (genesis && genesis->initial) {
+    ASSIGN_OR_RETURN(state, load_initial(env_.fs, directory_, *genesis, arrays));
+  } else {
+    ASSIGN_OR_RETURN(state, first_state(programs, arrays));
+    if (!genesis) first_state_ = state;
+  }
+  log_info("computing what the initial weights give to the answers of all pairs");
+  ASSIGN_OR_RETURN(const Reference made,
+                   compute_reference(*programs.reference, env_.engine, state.params, config_, *data_.stores));
+  if (genesis && made.hash != *genesis->reference)
+    return corrupt(fmt::format(
+        "{}: computed again, the reference has the hash {}, but the run began with {}: other code made it",
+        directory_, made.hash, *genesis->reference));
+  RETURN_IF_ERROR(write_reference(env_.fs, directory_, *data_.stores, made));
+  return take(made);
 }
 
 // Everything that follows from the config.
@@ -178,6 +232,7 @@ Result<std::unique_ptr<StepRunner>> Run::make_steps() {
   if (crew == nullptr) return make_runner(programs_, env_.engine, remat, config_, env_.workers);
   // The others get ready while this process does.
   dist::KeyValue& job = crew->membership().job();
+  RETURN_IF_ERROR(job.set(kReferenceKey, reference_.value_or(kNoReference)));
   RETURN_IF_ERROR(job.set(kDataKey, data_.data_hash));
   RETURN_IF_ERROR(job.set(kProgramKey, programs_hash(programs_)));
   RETURN_IF_ERROR(job.set(kConfigKey, config::resolved_yaml(config_)));
@@ -192,6 +247,7 @@ Status Run::begin() {
   g.config = canonical_text(config_);
   g.data_hash = data_.data_hash;
   g.tokenizer_hash = data_.tokenizer_hash;
+  g.reference = reference_;
   io::FileSystem& fs = env_.fs;
   RETURN_IF_ERROR(
       io::write_file_atomically(fs, in(directory_, "config.yaml"), config::resolved_yaml(config_)));
@@ -205,11 +261,11 @@ Status Run::begin() {
   ASSIGN_OR_RETURN(const auto chat, data::shared_chat_template(fs, config_.data, *data_.tokenizer));
   if (chat) RETURN_IF_ERROR(chat->save(fs, directory_));
   if (config_.trainer.initialize_from) {
-    ASSIGN_OR_RETURN(State state, initial_state(programs_, env_.engine, config_.trainer.seed));
     const StateArrays arrays = state_arrays(programs_);
-    RETURN_IF_ERROR(take_parameters(fs, config_, arrays, state));
+    ASSIGN_OR_RETURN(const State state, first_state(programs_, arrays));
     ASSIGN_OR_RETURN(g.initial, save_initial(fs, directory_, config_, arrays, state));
   }
+  first_state_.reset();
   RETURN_IF_ERROR(begin_state(g));
   // The chain is the commit point: a directory without one is no run.
   ASSIGN_OR_RETURN(ChainWriter chain, ChainWriter::create(fs, in(directory_, kChainFile), g));
@@ -320,12 +376,13 @@ Status Run::close(const std::string& outcome) {
 Result<RunPlan> Run::plan() const {
   RunPlan plan;
   for (const ir::Shape& s : model_.shapes) plan.parameters += s.count();
+  plan.active_parameters = models::active_parameters(model_, config_.model_options().experts_used());
   plan.leaf = runner_->leaf_info();
   plan.update = runner_->update_info();
   ASSIGN_OR_RETURN(const runtime::ExecutableInfo model,
                    env_.engine.estimate(programs_.leaf, leaf_options("keep")));
   plan.flops_per_token =
-      model.flops / static_cast<double>(leaf_rows(programs_) * config_.model_options().seq_len());
+      model.flops / static_cast<double>(leaf_rows(programs_) * config_.example_positions());
   return plan;
 }
 
@@ -405,6 +462,9 @@ Status Run::after_step(const Watcher& watcher, StepReport& report, bool save_now
     RETURN_IF_ERROR(finish_save());
   report.save_seconds = seconds_since(start);
   phase("report");
+  for (size_t k = 0; k < state_.params.size() && k < model_.shapes.size(); ++k)
+    if (model_.matrix_of[k].counts == nn::Counts::kLoad && state_.params[k].shape() == model_.shapes[k])
+      report.expert_loads.push_back(state_.params[k]);
   if (watcher.on_step) watcher.on_step(report);
   const bool last = state_.step == config_.trainer.num_train_steps;
   if (held_out_ &&
@@ -439,7 +499,7 @@ Status Run::evaluate(const Watcher& watcher) {
                             uncounted_text(held_out)));
   told_uncounted_ = true;
   if (held_out.tokens > 0 && watcher.on_eval)
-    watcher.on_eval({state_.step, held_out.loss, held_out.bits_per_byte, held_out.parts});
+    watcher.on_eval({state_.step, held_out.loss, held_out.bits_per_byte, held_out.parts, held_out.pairs});
   return Status();
 }
 
@@ -448,6 +508,7 @@ Result<RunOutcome> Run::train(const Watcher& watcher) {
   const auto interval = config_.trainer.checkpointer.save_interval;
   auto last_timed_save = env_.clock();
   RunOutcome outcome;
+  const std::vector<std::string> measured_names = measure_names(programs_.leaf);
   if (watcher.on_start) watcher.on_start(state_.step, total);
   name_thread("training");
   StepProfile profile(env_.fs, directory_, env_.profile);
@@ -521,10 +582,12 @@ Result<RunOutcome> Run::train(const Watcher& watcher) {
     report.loss = static_cast<double>(result.loss);
     report.gradient_norm = result.gradient_norm;
     report.learning_rate = static_cast<double>(scalars[0]);
-    report.tokens = result.weight;
+    report.tokens = tokens_of(batch, result);
+    for (size_t k = 0; k < result.measures.size(); ++k)
+      report.measures.emplace_back(measured_names[k], result.measures[k] / result.weight);
     report.step_seconds = seconds_since(start);
     if (env_.crew != nullptr) goodput_->set_workers(env_.crew->epoch().size);
-    goodput_->end_step(state_.step, result.weight);
+    goodput_->end_step(state_.step, report.tokens);
     goodput_->write(false);
     report.goodput = goodput_->totals();
     const bool stopping = env_.stop && env_.stop() && state_.step < total;

@@ -45,6 +45,7 @@ struct Environment {
 // The cost of a run.
 struct RunPlan {
   int64_t parameters = 0;
+  int64_t active_parameters = 0;         // those that one token needs: fewer in a mixture of experts
   double flops_per_token = 0;            // from the model's definition; recomputation does not count
   runtime::ExecutableInfo leaf, update;  // one run of each program
 };
@@ -53,15 +54,20 @@ struct RunPlan {
 struct StepReport {
   int64_t step = 0, total = 0;
   double loss = 0, gradient_norm = 0, learning_rate = 0;
-  double tokens = 0;  // loss weight of the step
+  double tokens = 0;                                     // that count in the loss, by their weights
+  std::vector<std::pair<std::string, double>> measures;  // by name: means over the batch (measure_names)
   double step_seconds = 0, data_seconds = 0, save_seconds = 0;
   GoodputTotals goodput;  // of the run so far
+  // Of a mixture that tracks it: the share of the step's rows that each expert got, [layers, experts], of
+  // each block of layers.
+  std::vector<runtime::Buffer> expert_loads;
 };
 struct EvalReport {
   int64_t step = 0;
   double loss = 0;
   std::optional<double> bits_per_byte;  // no value if some held-out text does not count in the loss
   std::vector<HeldOutPart> parts;       // one per component, if the config has components
+  std::optional<PairFigures> pairs = {};
 };
 struct Watcher {
   std::function<void(int64_t first_step, int64_t total)> on_start;
@@ -95,6 +101,8 @@ class Run {
 
  private:
   Run(const TrainConfig& config, const Environment& environment);
+  Result<State> first_state(const CanonicalPrograms& programs, const StateArrays& arrays);
+  Status make_reference(const std::optional<GenesisEntry>& genesis);
   Status prepare(int64_t vocab);
   Result<std::optional<int64_t>> live_step();
   Result<std::unique_ptr<StepRunner>> make_steps();
@@ -117,6 +125,8 @@ class Run {
   models::ModelFunctions model_;
   CanonicalPrograms programs_;
   DataAccess data_;
+  std::optional<State> first_state_;      // of a new run, where it was made already
+  std::optional<std::string> reference_;  // hash of what the pairs are compared with
   std::optional<data::Loader> loader_;
   std::optional<HeldOutText> held_out_;  // nothing when there is no held-out text
   std::optional<HeldOut> evaluator_;     // of a state that is here

@@ -10,10 +10,14 @@ namespace ostro::train {
 using runtime::Buffer;
 
 BatchArrays to_arrays(const data::Batch& b) {
-  const ir::Shape ids{ir::DType::i32, {{"batch", b.batch_size}, {"pos", b.seq_len}}};
+  ir::Shape ids{ir::DType::i32, {{"batch", b.batch_size}, {"pos", b.seq_len}}};
+  if (b.pairs) ids.axes = {{"batch", b.batch_size}, {"side", 2}, {"pos", b.seq_len / 2}};
   BatchArrays out = {Buffer::copy_of(ids, b.tokens.data()), Buffer::copy_of(ids, b.targets.data()),
                      Buffer::copy_of(ids.with_dtype(ir::DType::f32), b.loss_mask.data())};
   if (!b.segment_ids.empty()) out.push_back(Buffer::copy_of(ids, b.segment_ids.data()));
+  if (!b.reference.empty())
+    out.push_back(
+        Buffer::copy_of({ir::DType::f64, {{"batch", b.batch_size}, {"side", 2}}}, b.reference.data()));
   return out;
 }
 

@@ -16,7 +16,8 @@
 namespace ostro::train {
 
 // The arrays of a batch in the order of BatchArrays: tokens, targets, loss_mask and, if the batch has them,
-// segments. Each is [batch, pos].
+// segments. Each is [batch, pos], of pairs [batch, side, pos]. Last, if the batch has it, the reference of
+// pairs, f64 [batch, side].
 BatchArrays to_arrays(const data::Batch& batch);
 
 // Opens the token stores; builds them first when they are not there, and before them the tokenizer when the

@@ -30,7 +30,7 @@ Result<HeldOutLoss> HeldOut::evaluate(const std::vector<runtime::Buffer>& params
     for (runtime::Buffer& b : to_arrays(batch)) inputs.push_back(std::move(b));
     ASSIGN_OR_RETURN(const std::vector<runtime::Buffer> results, program_->run(std::move(inputs)));
     if (on_batch) RETURN_IF_ERROR(on_batch(batch, results[0]));
-    losses.push_back({results[1].item<double>(), results[2].item<double>()});
+    losses.push_back(batch_loss(std::span(results).subspan(1)));
   }
   return text_.loss(losses);
 }

@@ -23,8 +23,8 @@ class HeldOut {
   // For text that is there.
   static Result<HeldOut> create(HeldOutText text, const ir::Program& program, runtime::Engine& engine);
 
-  // Called with each batch and its losses, f32 [batch, pos]. The losses have the same bits as the training
-  // loss of the same rows.
+  // Called with each batch and its losses, f32 [batch, pos]; of pairs their margins, f64 [batch]. The losses
+  // have the same bits as the training loss of the same rows.
   using OnBatch = std::function<Status(const data::Batch&, const runtime::Buffer& losses)>;
 
   // The loss of the text (HeldOutText::loss) with these parameters.

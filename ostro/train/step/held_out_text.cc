@@ -17,6 +17,12 @@ std::string uncounted_text(const HeldOutLoss& loss) {
       named ? " of component " : "", fmt::join(loss.uncounted, ", "));
 }
 
+BatchLoss batch_loss(std::span<const runtime::Buffer> sums) {
+  BatchLoss out{sums[0].item<double>(), sums[1].item<double>()};
+  if (sums.size() > 2) out.correct = sums[2].item<double>(), out.margin = sums[3].item<double>();
+  return out;
+}
+
 Result<HeldOutText> HeldOutText::create(const TrainConfig& config, const data::DataSet& stores) {
   HeldOutText text;
   std::optional<Error> none;
@@ -32,6 +38,7 @@ Result<HeldOutText> HeldOutText::create(const TrainConfig& config, const data::D
       return loader.error();
   }
   if (text.loaders_.empty()) return *none;
+  text.is_pairs_ = data::has_pairs(config.data);
   for (const data::EvalLoader& loader : text.loaders_) text.batches_ += loader.batches();
   return text;
 }
@@ -47,15 +54,17 @@ Result<data::Batch> HeldOutText::batch(int64_t i) const {
 HeldOutLoss HeldOutText::loss(const std::vector<BatchLoss>& batches) const {
   OSTRO_CHECK(static_cast<int64_t>(batches.size()) == batches_, "{} losses of {} batches", batches.size(),
               batches_);
-  double all_losses = 0, all_weights = 0;
+  double all_losses = 0, all_weights = 0, all_correct = 0, all_margins = 0;
   double nats = 0, bytes = 0;  // sums over the components that have bits per byte
   HeldOutLoss out;
   auto next = batches.begin();
   for (const data::EvalLoader& loader : loaders_) {
-    double loss_sum = 0, weight = 0;
+    double loss_sum = 0, weight = 0, correct = 0, margin = 0;
     for (int64_t i = 0; i < loader.batches(); ++i, ++next) {
       loss_sum += next->loss_sum;
       weight += next->weight;
+      correct += next->correct;
+      margin += next->margin;
     }
     const std::string& name = loader.component_name();
     if (weight == 0) {  // for example, rows were cut before the first token that counts
@@ -64,6 +73,8 @@ HeldOutLoss HeldOutText::loss(const std::vector<BatchLoss>& batches) const {
     }
     all_losses += loss_sum;
     all_weights += weight;
+    all_correct += correct;
+    all_margins += margin;
     const double loss = loss_sum / weight;
     std::optional<double> bits;
     if (loader.has_bits_per_byte()) {
@@ -72,10 +83,12 @@ HeldOutLoss HeldOutText::loss(const std::vector<BatchLoss>& batches) const {
       bytes += static_cast<double>(loader.text_bytes());
     }
     out.parts.push_back({name, loss, bits, weight});
+    if (is_pairs_) out.parts.back().pairs = {correct / weight, margin / weight};
   }
   if (all_weights == 0) return out;
   out.loss = all_losses / all_weights;
   out.tokens = all_weights;
+  if (is_pairs_) out.pairs = {all_correct / all_weights, all_margins / all_weights};
   if (out.parts.size() == 1) {
     out.bits_per_byte = out.parts[0].bits_per_byte;
   } else if (bytes > 0) {

@@ -2,21 +2,30 @@
 #pragma once
 
 #include <optional>
+#include <span>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "ostro/data/batch/eval_loader.h"
+#include "ostro/runtime/buffer.h"
 #include "ostro/train/options/config.h"
 
 namespace ostro::train {
+
+// Of preference pairs, over those that count.
+struct PairFigures {
+  double accuracy = 0;  // share of pairs whose chosen answer gained more than the other
+  double margin = 0;    // mean reward margin (numerics.md N17)
+};
 
 // The loss of one data component.
 struct HeldOutPart {
   std::string component;
   double loss = 0;                      // nats per token, without z-loss
   std::optional<double> bits_per_byte;  // only if every token of its text counts in the loss
-  double tokens = 0;                    // sum of the loss weights: the tokens that count
+  double tokens = 0;                    // sum of the loss weights: the tokens that count, or the pairs
+  std::optional<PairFigures> pairs = {};
 };
 struct HeldOutLoss {
   double loss = 0;                      // nats per token, over all components
@@ -24,6 +33,7 @@ struct HeldOutLoss {
   double tokens = 0;                    // tokens that counted; 0: `loss` has no meaning
   // One entry per component with tokens that count. Empty for a configuration without components.
   std::vector<HeldOutPart> parts;
+  std::optional<PairFigures> pairs = {};
   std::vector<std::string> uncounted;  // components whose held-out text has no token that counts
 };
 
@@ -33,7 +43,10 @@ std::string uncounted_text(const HeldOutLoss& loss);
 // What the evaluation program gives of a batch.
 struct BatchLoss {
   double loss_sum = 0, weight = 0;
+  double correct = 0, margin = 0;  // of pairs: sums (measure_names)
 };
+// From the results of make_eval_program without the first.
+BatchLoss batch_loss(std::span<const runtime::Buffer> sums);
 
 // A value; copies share the store's files.
 class HeldOutText {
@@ -51,6 +64,7 @@ class HeldOutText {
  private:
   std::vector<data::EvalLoader> loaders_;  // at least one
   int64_t batches_ = 0;
+  bool is_pairs_ = false;
 };
 
 }  // namespace ostro::train

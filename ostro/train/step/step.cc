@@ -33,8 +33,8 @@ std::vector<int64_t> first_inputs(size_t count) {
 
 class SerialRunner final : public StepRunner {
  public:
-  SerialRunner(UpdateLayout at, int64_t rows, size_t leaf_results)
-      : at_(at), n_(at.n), trained_(at.trained), rows_(rows), leaf_results_(leaf_results) {}
+  SerialRunner(UpdateLayout at, int64_t rows, size_t measured)
+      : at_(at), n_(at.n), trained_(at.trained), rows_(rows), measured_(measured) {}
 
   Status compile(const CanonicalPrograms& p, runtime::Engine& engine, const std::string& remat) {
     ASSIGN_OR_RETURN(leaf_, engine.compile(p.leaf, leaf_options(remat)));
@@ -68,10 +68,7 @@ class SerialRunner final : public StepRunner {
       Buffers inputs = state.params;
       for (Buffer& b : rows_of(batch, i * rows_, rows_)) inputs.push_back(std::move(b));
       ASSIGN_OR_RETURN(Buffers out, leaf_->run(std::move(inputs)));
-      LeafResult leaf{out[0].item<double>(), out[1].item<double>(), {}};
-      for (size_t k = 2 + trained_; k < leaf_results_; ++k)
-        leaf.gradient_prints.push_back(fingerprint_lanes(out[k]));
-      result.leaves.push_back(std::move(leaf));
+      result.leaves.push_back(leaf_result(out, trained_, measured_));
       faulty_.push(i, leaves, take(out, 2, trained_), out[1].item<double>(),
                    [&](Buffers gradients) { fold.push(std::move(gradients)); });
       RETURN_IF_ERROR(failed);
@@ -83,6 +80,7 @@ class SerialRunner final : public StepRunner {
     phase("update");
     const auto [loss_sum, weight] = join_losses(result.leaves);
     result.weight = weight;
+    result.measures = join_measures(result.leaves);
     Buffers inputs = std::move(state.params);
     for (Buffers* part : {&state.kept, &gradients})
       for (Buffer& b : *part) inputs.push_back(std::move(b));
@@ -119,7 +117,7 @@ class SerialRunner final : public StepRunner {
   UpdateLayout at_;
   size_t n_, trained_;
   int64_t rows_;
-  size_t leaf_results_;
+  size_t measured_;
   int64_t gradient_bytes_ = 0, state_bytes_ = 0;
   FaultyGradients faulty_;
   std::unique_ptr<runtime::Executable> leaf_, update_, add_;
@@ -192,9 +190,27 @@ std::pair<double, double> join_losses(const std::vector<LeafResult>& leaves) {
   return {numerics::tree_sum<double>(losses), numerics::tree_sum<double>(weights)};
 }
 
+std::vector<double> join_measures(const std::vector<LeafResult>& leaves) {
+  std::vector<double> out;
+  for (size_t k = 0; !leaves.empty() && k < leaves[0].measures.size(); ++k) {
+    std::vector<double> sums;
+    for (const LeafResult& l : leaves) sums.push_back(l.measures[k]);
+    out.push_back(numerics::tree_sum<double>(sums));
+  }
+  return out;
+}
+
+LeafResult leaf_result(const Buffers& results, size_t trained, size_t measured) {
+  LeafResult leaf{results[0].item<double>(), results[1].item<double>(), {}, {}};
+  const size_t end = results.size() - measured;
+  for (size_t k = 2 + trained; k < end; ++k) leaf.gradient_prints.push_back(fingerprint_lanes(results[k]));
+  for (size_t k = end; k < results.size(); ++k) leaf.measures.push_back(results[k].item<double>());
+  return leaf;
+}
+
 Result<std::unique_ptr<StepRunner>> make_step_runner(const CanonicalPrograms& p, runtime::Engine& engine,
                                                      const std::string& remat) {
-  auto runner = std::make_unique<SerialRunner>(update_layout(p), leaf_rows(p), p.leaf.body.results.size());
+  auto runner = std::make_unique<SerialRunner>(update_layout(p), leaf_rows(p), measure_names(p.leaf).size());
   RETURN_IF_ERROR(runner->compile(p, engine, remat));
   return std::unique_ptr<StepRunner>(std::move(runner));
 }

@@ -26,6 +26,7 @@ using BatchArrays = std::vector<runtime::Buffer>;
 struct LeafResult {
   double loss_sum = 0, weight = 0;
   std::vector<std::array<int64_t, 2>> gradient_prints;  // with chain.leaf_gradients
+  std::vector<double> measures = {};                    // sums (measure_names)
 };
 
 struct StepResult {
@@ -34,6 +35,7 @@ struct StepResult {
   double gradient_norm = 0;
   std::vector<double> group_norms;  // of parameters that are clipped by themselves
   double weight = 0;                // sum of the loss weights (tokens that count)
+  std::vector<double> measures;     // sums over the batch (measure_names)
   std::vector<LeafResult> leaves;
   std::vector<std::array<int64_t, 2>> prints;  // fingerprint of each parameter after the step
 };
@@ -122,8 +124,13 @@ runtime::CompileOptions update_options(const CanonicalPrograms& programs);
 // For add_program over n arrays. Each sum overwrites the first of its two inputs.
 runtime::CompileOptions add_options(size_t n);
 
-// Sums of the leaves' losses and weights, each as an f64 tree.
+// Sums of the leaves' losses and weights, each as an f64 tree; of what they measure.
 std::pair<double, double> join_losses(const std::vector<LeafResult>& leaves);
+std::vector<double> join_measures(const std::vector<LeafResult>& leaves);
+
+// What a leaf program gave: loss, weight, fingerprints and `measured` sums. Its gradients are results 2 to 2
+// + `trained`.
+LeafResult leaf_result(const std::vector<runtime::Buffer>& results, size_t trained, size_t measured);
 
 // Number of parameters of the model; of them, those that are trained, which come first.
 size_t parameter_count(const CanonicalPrograms& programs);

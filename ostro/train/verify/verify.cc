@@ -14,6 +14,7 @@
 #include "ostro/train/run/witness.h"
 #include "ostro/train/step/batches.h"
 #include "ostro/train/step/fingerprints.h"
+#include "ostro/train/step/reference.h"
 #include "ostro/train/step/run_data.h"
 #include "ostro/train/step/snapshot.h"
 #include "ostro/train/workers/workers.h"
@@ -123,6 +124,21 @@ Result<State> state_before(io::FileSystem& fs, runtime::Engine& engine, const st
   return initial_state(run.periods[0].programs, engine, run.periods[0].config.trainer.seed);
 }
 
+// The stores with the reference that the initial state gives, which must be the chain's.
+Result<std::shared_ptr<const data::DataSet>> computed_reference(runtime::Engine& engine, const Opened& run,
+                                                                const State& initial) {
+  const OpenedPeriod& first = run.periods[0];
+  if (!first.programs.reference)
+    return corrupt("the run's program.ir has no program that computes the reference");
+  ASSIGN_OR_RETURN(const Reference made, compute_reference(*first.programs.reference, engine, initial.params,
+                                                           first.config, *run.data.stores));
+  if (const std::string& there = *run.chain.genesis().reference; made.hash != there)
+    return corrupt(
+        fmt::format("the initial state gives another reference to the pairs: hash {} here, {} in the genesis",
+                    made.hash, there));
+  return run.data.stores->with_scores(made.scores);
+}
+
 // Sets what differs between the recorded and the replayed entry of a step.
 bool compare(const StepEntry& recorded, const StepEntry& replayed, VerifyReport* report) {
   auto differs = [&](const char* what, std::string a, std::string b) {
@@ -153,6 +169,11 @@ Result<VerifyReport> verify_run(io::FileSystem& fs, runtime::Engine& engine, con
   const OpenedPeriod* period = nullptr;
   std::optional<data::Loader> loader;
   std::unique_ptr<StepRunner> runner;
+  std::shared_ptr<const data::DataSet> stores = run.data.stores;
+  if (run.chain.genesis().reference) {
+    ASSIGN_OR_RETURN(stores, state.step == 0 ? computed_reference(engine, run, state)
+                                             : with_reference_of(fs, directory, stores));
+  }
 
   const StateArrays arrays = state_arrays(run.periods[0].programs);
   VerifyReport report;
@@ -174,7 +195,7 @@ Result<VerifyReport> verify_run(io::FileSystem& fs, runtime::Engine& engine, con
     if (const OpenedPeriod* now = &run.period_after(state.step); now != period) {
       count_amends();
       period = now;
-      ASSIGN_OR_RETURN(data::Loader its_loader, make_loader(now->config, run.data.stores));
+      ASSIGN_OR_RETURN(data::Loader its_loader, make_loader(now->config, stores));
       loader = std::move(its_loader);
       if (runner != nullptr) RETURN_IF_ERROR(runner->collect(state, StepRunner::Collect::kAll));
       ASSIGN_OR_RETURN(runner, make_runner(now->programs, engine, "none", now->config, options.workers));

@@ -6,7 +6,9 @@
 namespace ostro::train {
 namespace {
 
-size_t prints_of(const WorkerPlan& plan) { return plan.programs.leaf.body.results.size() - 2 - plan.trained; }
+size_t prints_of(const WorkerPlan& plan) {
+  return plan.programs.leaf.body.results.size() - 2 - plan.trained - plan.measured;
+}
 
 }  // namespace
 
@@ -18,14 +20,12 @@ BatchArrays leaf_batch(const WorkerPlan& plan, int64_t rank, const BatchArrays& 
 }
 
 LeafResult leaf_result(const WorkerPlan& plan, const std::vector<runtime::Buffer>& out) {
-  LeafResult r{out[0].item<double>(), out[1].item<double>(), {}};
-  for (size_t k = 2 + plan.trained; k < out.size(); ++k)
-    r.gradient_prints.push_back(fingerprint_lanes(out[k]));
-  return r;
+  return leaf_result(out, plan.trained, plan.measured);
 }
 
 int64_t leaf_result_bytes(const WorkerPlan& plan) {
-  return static_cast<int64_t>(2 * sizeof(double) + prints_of(plan) * sizeof(std::array<int64_t, 2>));
+  return static_cast<int64_t>((2 + plan.measured) * sizeof(double) +
+                              prints_of(plan) * sizeof(std::array<int64_t, 2>));
 }
 
 Status share_leaf_results(const WorkerPlan& plan, runtime::Collectives& c, const std::vector<int64_t>& peers,
@@ -41,6 +41,7 @@ Status share_leaf_results(const WorkerPlan& plan, runtime::Collectives& c, const
       append_value(mine, r.loss_sum);
       append_value(mine, r.weight);
       for (const auto& print : r.gradient_prints) append_value(mine, print);
+      for (const double sum : r.measures) append_value(mine, sum);
     }
   }
   ASSIGN_OR_RETURN(const std::vector<Bytes> received, exchange(c, peers, mine, expected));
@@ -52,6 +53,7 @@ Status share_leaf_results(const WorkerPlan& plan, runtime::Collectives& c, const
       r.weight = reader.value<double>();
       for (size_t k = 0; k < prints_of(plan); ++k)
         r.gradient_prints.push_back(reader.value<std::array<int64_t, 2>>());
+      for (size_t k = 0; k < plan.measured; ++k) r.measures.push_back(reader.value<double>());
       results[static_cast<size_t>(i)] = std::move(r);
     }
   }

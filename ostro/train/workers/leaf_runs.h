@@ -11,7 +11,7 @@ namespace ostro::train {
 // The rows of one leaf, as the leaf program of worker `rank` takes them.
 BatchArrays leaf_batch(const WorkerPlan& plan, int64_t rank, const BatchArrays& batch, int64_t leaf);
 
-// Of what a leaf program gave: loss, weight and fingerprints.
+// Of what a leaf program gave: loss, weight, fingerprints and what is measured.
 LeafResult leaf_result(const WorkerPlan& plan, const std::vector<runtime::Buffer>& out);
 
 // Bytes of one leaf's result in a message.

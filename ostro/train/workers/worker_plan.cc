@@ -137,6 +137,7 @@ Result<WorkerPlan> make_worker_plan(const CanonicalPrograms& programs, runtime::
   plan.fault = options.fault;
   plan.n = parameter_count(programs);
   plan.trained = trained_count(programs);
+  plan.measured = measure_names(programs.leaf).size();
   plan.arrays = state_arrays(programs);
   plan.rows = leaf_rows(programs);
   std::optional<spmd::LeafExchange> round;

@@ -63,8 +63,9 @@ struct WorkerPlan {
   runtime::Engine* engine = nullptr;
   std::string remat;
   WorkerFault fault = WorkerFault::kNone;
-  size_t n = 0;        // number of parameters
-  size_t trained = 0;  // of them: the first ones; so many gradients there are
+  size_t n = 0;         // number of parameters
+  size_t trained = 0;   // of them: the first ones; so many gradients there are
+  size_t measured = 0;  // sums that a leaf gives beside its loss
   // The arrays of the state are numbered: the parameters, then those of the optimizer.
   StateArrays arrays;
   int64_t rows = 0;  // rows of one leaf

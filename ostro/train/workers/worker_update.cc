@@ -87,6 +87,7 @@ Result<StepResult> Worker::update(runtime::Collectives& c, Buffers gradients,
   phase("update");
   Pending pending{std::move(gradients), {}, scalars, std::move(result), 0};
   std::tie(pending.loss_sum, pending.result.weight) = join_losses(pending.result.leaves);
+  pending.result.measures = join_measures(pending.result.leaves);
   if (!plan_.update.joint) {
     ASSIGN_OR_RETURN(pending.kept, mirror(c, pending.own));
   }

@@ -1,0 +1,100 @@
+#include "ostro/cli/model/import_grok.h"
+
+#include <fmt/core.h>
+
+#include <charconv>
+#include <memory>
+#include <optional>
+
+#include "ostro/checkpoint/catalog.h"
+#include "ostro/cli/shared/percent_progress.h"
+#include "ostro/grok/convert/import.h"
+#include "ostro/io/files/path.h"
+#include "ostro/io/s3/routing_file_system.h"
+#include "ostro/models/decoder/decoder.h"
+#include "ostro/tokenizer/files/files.h"
+#include "ostro/train/record/version.h"
+
+namespace ostro::cli {
+namespace {
+
+std::optional<int64_t> whole_number(std::string_view text) {
+  int64_t value = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  if (error != std::errc() || end != text.data() + text.size()) return std::nullopt;
+  return value;
+}
+
+Result<grok::LayerRange> layer_range(const std::string& text, int64_t layers) {
+  if (text.empty()) return grok::LayerRange{0, layers};
+  const size_t colon = text.find(':');
+  if (colon != std::string::npos) {
+    const auto first = whole_number(std::string_view(text).substr(0, colon)),
+               last = whole_number(std::string_view(text).substr(colon + 1));
+    if (first && last) return grok::LayerRange{*first, *last};
+  }
+  return invalid_argument(fmt::format("--layers {}: use FIRST:END, END not included, for example 0:4", text));
+}
+
+// A configuration whose model is the release's. Its data are for the reader to fill in.
+Result<std::string> config_text(const models::DecoderOptions& model, const GrokImport& request,
+                                const train::ModelChoices& models) {
+  train::TrainConfig config(models);
+  config.model.choose("grok");
+  auto* options =
+      dynamic_cast<models::ModelOptionsOf<models::DecoderOptions, models::Decoder>*>(&config.model.value());
+  if (options == nullptr) return unsupported("model.type grok is not a decoder in this program");
+  options->options = model;
+  config.data.train_urls = {"corpus/**/*.txt"};
+  config.data.tokenizer = "tokenizer.json";
+  config.trainer.id = io::base_name(io::clean_path(request.out));
+  config.trainer.mp = request.dtype == "bf16" ? "p=f32,c=bfloat16" : "f32";
+  RETURN_IF_ERROR(config.resolve());
+  return config::resolved_yaml(config);
+}
+
+}  // namespace
+
+Result<std::string> import_grok(const GrokImport& request, const train::ModelChoices& models) {
+  if (request.dtype != "f32" && request.dtype != "bf16")
+    return invalid_argument(fmt::format("--dtype {}: use f32 or bf16", request.dtype));
+  io::FileSystem& fs = io::default_file_system();
+  ASSIGN_OR_RETURN(const grok::Release release, grok::Release::open(fs, request.directory, request.config));
+  grok::ImportOptions options;
+  ASSIGN_OR_RETURN(options.layers, layer_range(request.layers, release.shape().layers));
+  options.held = request.dtype == "bf16" ? grok::Held::kBf16 : grok::Held::kF32;
+  RETURN_IF_ERROR(grok::check_import(release, options));
+  ASSIGN_OR_RETURN(const models::DecoderOptions model,
+                   grok::decoder_options(release.shape(), options.layers));
+
+  std::optional<tokenizer::Tokenizer> tokenizer;
+  if (!request.tokenizer.empty()) {
+    ASSIGN_OR_RETURN(tokenizer, tokenizer::load_tokenizer(fs, request.tokenizer));
+    if (tokenizer->vocab_size() != release.shape().vocab)
+      return invalid_argument(fmt::format("--tokenizer {}: {} tokens, {} has {}", request.tokenizer,
+                                          tokenizer->vocab_size(), release.directory(),
+                                          release.shape().vocab));
+  }
+  ASSIGN_OR_RETURN(const bool exists, fs.exists(request.out));
+  if (exists)
+    return invalid_argument(fmt::format("--out {}: exists; name a directory that does not", request.out));
+
+  checkpoint::Info info;
+  info.kind = checkpoint::Kind::kPermanent;
+  info.numerics_version = train::kNumericsVersion;
+  ASSIGN_OR_RETURN(info.config, config_text(model, request, models));
+  PercentProgressLine line;
+  options.progress = [&line](int64_t done, int64_t total) {
+    line.draw("importing", static_cast<double>(done) / static_cast<double>(total));
+  };
+  const auto saved = grok::import_release(
+      fs, release, io::join_path(request.out, checkpoint::kCheckpointsFolder), info, options);
+  line.end();
+  if (!saved.ok()) return saved.error();
+  if (tokenizer)
+    RETURN_IF_ERROR(tokenizer::save_tokenizer(fs, *tokenizer, io::join_path(request.out, "tokenizer.json")));
+  return fmt::format("{}: {}, layers {} to {}, {} (state {})\n", saved->path, shape_title(release.shape()),
+                     options.layers.first, options.layers.last - 1, request.dtype, saved->name.substr(0, 12));
+}
+
+}  // namespace ostro::cli

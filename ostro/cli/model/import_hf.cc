@@ -1,0 +1,102 @@
+#include "ostro/cli/model/import_hf.h"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+
+#include "ostro/checkpoint/catalog.h"
+#include "ostro/hf/import.h"
+#include "ostro/io/files/atomic_file.h"
+#include "ostro/io/files/path.h"
+#include "ostro/io/s3/routing_file_system.h"
+#include "ostro/models/decoder/decoder.h"
+#include "ostro/train/record/version.h"
+
+namespace ostro::cli {
+namespace {
+
+constexpr int64_t kTrainingLength = 2048;  // of a sequence, where the model can do more
+constexpr const char* kTrainFile = "train.yaml";
+
+using ImportedModel = models::ModelOptionsOf<models::DecoderOptions, models::Decoder>;
+
+// The configuration that the checkpoint has: the model, and nothing of a run.
+Result<train::TrainConfig> import_config(const hf::Source& source, const std::string& out,
+                                         const train::ModelChoices& models) {
+  train::TrainConfig config(models);
+  config.model.choose(source.model.options.type());
+  auto* model = dynamic_cast<ImportedModel*>(&config.model.value());
+  OSTRO_CHECK(model != nullptr, "{} is another model", source.model.options.type());
+  model->options = source.model.options;
+  config.data.tokenizer = io::join_path(io::absolute_path(out), "tokenizer.json");
+  config.data.train_urls = {"texts/*.jsonl"};
+  // As it was published: bf16 weights are of a model that computes in bf16.
+  config.trainer.mp = source.dtype == "BF16" ? "p=f32,c=bfloat16" : "p=f32,c=f32";
+  RETURN_IF_ERROR(config.resolve());
+  return config;
+}
+
+// A configuration to go on training with.
+std::string training_yaml(const HfImport& request, const train::TrainConfig& config) {
+  config::OpenSection model = config.model;
+  auto& options = dynamic_cast<ImportedModel&>(model.value()).options;
+  options.seq_len = std::min(options.seq_len, kTrainingLength);
+  config::Node root = config::Node::map();
+  config::Node& data = root.put("data", config::Node::map());
+  data.put("train_urls", config::write_value(config.data.train_urls, config::Write::kAll));
+  data.put("tokenizer", config::Node::string(*config.data.tokenizer));
+  root.put("model", config::write_value(model, config::Write::kAll));
+  config::Node& trainer = root.put("trainer", config::Node::map());
+  trainer.put("id", config::Node::string(io::base_name(io::clean_path(request.out))));
+  trainer.put("initialize_from", config::Node::string(io::absolute_path(request.out)));
+  trainer.put("mp", config::Node::string(config.trainer.mp));
+  trainer.put("train_batch_size", config::Node::integer(16));
+  trainer.put("num_train_steps", config::Node::integer(1000));
+  config::Node& optimizer = root.put("optimizer", config::Node::map());
+  optimizer.put("type", config::Node::string("adam"));
+  optimizer.put("learning_rate", config::Node::number(1e-5));
+  return fmt::format(
+      "# Goes on training {}. Say where the texts are (data.train_urls), then: ostro train --config {}\n{}",
+      request.directory, io::join_path(request.out, kTrainFile), config::block_text(root));
+}
+
+Status write_import(io::FileSystem& fs, const HfImport& request, const hf::Source& source,
+                    const train::TrainConfig& config, const std::string& place, checkpoint::Saved& saved) {
+  RETURN_IF_ERROR(fs.make_dirs(place));
+  checkpoint::Info info;
+  info.kind = checkpoint::Kind::kPermanent;
+  info.numerics_version = train::kNumericsVersion;
+  info.config = config::resolved_yaml(config);
+  ASSIGN_OR_RETURN(const std::string origin, hf::origin_of(fs, request.directory));
+  ASSIGN_OR_RETURN(
+      saved, hf::import_weights(fs, source, io::join_path(place, checkpoint::kCheckpointsFolder), info));
+  RETURN_IF_ERROR(hf::copy_companions(fs, source, place));
+  RETURN_IF_ERROR(io::write_file_atomically(fs, io::join_path(place, hf::kOriginFile), origin + "\n"));
+  return io::write_file_atomically(fs, io::join_path(place, kTrainFile), training_yaml(request, config));
+}
+
+}  // namespace
+
+// Everything is written to a directory with another name, which then gets its own.
+Result<std::string> import_hf(const HfImport& request, const train::ModelChoices& models) {
+  io::FileSystem& fs = io::default_file_system();
+  const std::string out = io::clean_path(request.out), place = out + ".importing";
+  ASSIGN_OR_RETURN(const bool exists, fs.exists(out));
+  if (exists)
+    return invalid_argument(fmt::format("--out {}: is there already; name another directory", request.out));
+  ASSIGN_OR_RETURN(const hf::Source source, hf::open_source(fs, request.directory, request.tokenizer));
+  ASSIGN_OR_RETURN(const train::TrainConfig config, import_config(source, out, models));
+  RETURN_IF_ERROR(fs.remove_all(place));
+  checkpoint::Saved saved;
+  Status written = write_import(fs, request, source, config, place, saved);
+  if (written.ok()) written = fs.rename(place, out);
+  if (!written.ok()) {
+    (void)fs.remove_all(place);
+    return written.error();
+  }
+  RETURN_IF_ERROR(fs.sync_dir(io::parent_path(out)));
+  return fmt::format("{}: {} ({}), {} parameters, state {}\n", out, source.model.options.type(), source.dtype,
+                     source.parameters(), saved.name);
+}
+
+}  // namespace ostro::cli

@@ -1,0 +1,154 @@
+#include "ostro/grok/convert/import.h"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <cstring>
+#include <memory>
+
+#include "ostro/checkpoint/save_parts.h"
+#include "ostro/numerics/bf16.h"
+
+namespace ostro::grok {
+namespace {
+
+// Reads rows of one parameter in one layer.
+class RowReader {
+ public:
+  static Result<RowReader> open(const Release& release, const Parameter& parameter, int64_t layer) {
+    RowReader out(parameter);
+    for (const Part part : parameter.parts) {
+      ASSIGN_OR_RETURN(TensorFile file,
+                       release.open_tensor(release.leaf(part, parameter.in_layers ? layer : -1)));
+      out.files_.push_back(std::move(file));
+    }
+    return out;
+  }
+
+  // Rows [first, first + count) as f32, into `out` of count * columns elements.
+  Status read(int64_t first, int64_t count, std::span<float> out) const {
+    if (files_.size() == 1) return files_[0].read_rows(first, count, Dequantize::kExact, out);
+    int64_t before = 0;  // columns of a block that earlier tensors take
+    const int64_t block = parameter_.columns / parameter_.blocks;
+    std::vector<float> part;
+    for (const TensorFile& file : files_) {
+      const int64_t width = file.columns() / parameter_.blocks;
+      part.resize(static_cast<size_t>(count * file.columns()));
+      RETURN_IF_ERROR(file.read_rows(first, count, Dequantize::kExact, part));
+      for (int64_t i = 0; i < count * parameter_.blocks; ++i)
+        std::memcpy(out.data() + i * block + before, part.data() + i * width,
+                    static_cast<size_t>(width) * sizeof(float));
+      before += width;
+    }
+    return {};
+  }
+
+ private:
+  explicit RowReader(const Parameter& parameter) : parameter_(parameter) {}
+
+  const Parameter& parameter_;
+  std::vector<TensorFile> files_;
+};
+
+// Where a cell begins among the rows of its layer.
+int64_t first_row(const Parameter& p, const checkpoint::Box& box) {
+  int64_t element = 0;
+  for (size_t i = p.in_layers ? 1 : 0; i < p.spec.shape.size(); ++i)
+    element = element * p.spec.shape[i] + box.start[i];
+  return element / p.columns;
+}
+
+// The cell's elements, as they are held.
+Status read_cell(const Release& release, const Parameter& p, const checkpoint::Box& box,
+                 const ImportOptions& options, std::vector<std::byte>& bytes) {
+  const int64_t layer = p.in_layers ? options.layers.first + box.start[0] : -1;
+  ASSIGN_OR_RETURN(const RowReader reader, RowReader::open(release, p, layer));
+  const int64_t count = io::product(box.shape);
+  std::vector<float> values(static_cast<size_t>(count));
+  RETURN_IF_ERROR(reader.read(first_row(p, box), count / p.columns, values));
+  bytes.resize(static_cast<size_t>(count * checkpoint::dtype_size(p.spec.dtype)));
+  if (p.spec.dtype == "f32") {
+    std::memcpy(bytes.data(), values.data(), bytes.size());
+    return {};
+  }
+  for (size_t i = 0; i < values.size(); ++i) {
+    const numerics::Bf16 x = numerics::to_bf16(values[i]);
+    std::memcpy(bytes.data() + i * sizeof(x), &x, sizeof(x));
+  }
+  return {};
+}
+
+// Cells that are written together: every write makes all that was written durable, which takes its time.
+class Batch {
+ public:
+  Batch(io::FileSystem& fs, std::string temporary, checkpoint::Manifest& manifest)
+      : fs_(fs), temporary_(std::move(temporary)), manifest_(manifest) {}
+
+  Status add(checkpoint::CellData cell) {
+    bytes_ += static_cast<int64_t>(cell.bytes.size());
+    cells_.push_back(std::move(cell));
+    return bytes_ < kBatchBytes ? Status() : write();
+  }
+  Status write() {
+    ASSIGN_OR_RETURN(const auto hashes, checkpoint::write_cells(fs_, temporary_, manifest_.tensors, cells_));
+    for (size_t i = 0; i < cells_.size(); ++i) manifest_.cells[cells_[i].tensor][cells_[i].cell] = hashes[i];
+    cells_.clear();
+    bytes_ = 0;
+    return {};
+  }
+
+ private:
+  static constexpr int64_t kBatchBytes = int64_t{256} << 20;
+
+  io::FileSystem& fs_;
+  std::string temporary_;
+  checkpoint::Manifest& manifest_;
+  std::vector<checkpoint::CellData> cells_;
+  int64_t bytes_ = 0;
+};
+
+}  // namespace
+
+Status check_import(const Release& release, const ImportOptions& options) {
+  const LayerRange& layers = options.layers;
+  if (layers.first < 0 || layers.count() < 1 || layers.last > release.shape().layers)
+    return invalid_argument(
+        fmt::format("layers {}:{}: {} has layers 0 to {}; use first:end, the end not included", layers.first,
+                    layers.last, release.directory(), release.shape().layers - 1));
+  for (const Leaf& leaf : release.leaves()) {
+    if (leaf.layer >= 0 && (leaf.layer < layers.first || leaf.layer >= layers.last)) continue;
+    if (const auto file = release.open_tensor(leaf); !file.ok())
+      return file.error().with_context(leaf_title(leaf));
+  }
+  return {};
+}
+
+Result<checkpoint::Saved> import_release(io::FileSystem& fs, const Release& release, const std::string& root,
+                                         const checkpoint::Info& info, const ImportOptions& options) {
+  RETURN_IF_ERROR(check_import(release, options));
+  const std::vector<Parameter> all = parameters(release.shape(), options.layers, options.held);
+  checkpoint::Manifest manifest{.info = info};
+  int64_t done = 0, total = 0;
+  for (const Parameter& p : all) {
+    manifest.tensors.push_back(p.spec);
+    total += p.spec.bytes();
+  }
+  const std::string temporary = checkpoint::temporary_directory(root, info.step);
+  RETURN_IF_ERROR(checkpoint::begin_save(fs, root, temporary, info.step, manifest.tensors));
+  Batch batch(fs, temporary, manifest);
+  for (size_t t = 0; t < all.size(); ++t) {
+    const std::vector<checkpoint::Box> boxes = checkpoint::cells_of(all[t].spec);
+    manifest.cells.emplace_back(boxes.size());
+    for (size_t c = 0; c < boxes.size(); ++c) {
+      auto bytes = std::make_shared<std::vector<std::byte>>();
+      RETURN_IF_ERROR(read_cell(release, all[t], boxes[c], options, *bytes));
+      done += static_cast<int64_t>(bytes->size());
+      RETURN_IF_ERROR(batch.add({t, c, *bytes, boxes[c].shape, boxes[c].start, bytes}));
+      if (options.progress) options.progress(done, total);
+    }
+  }
+  RETURN_IF_ERROR(batch.write());
+  return checkpoint::finish_save(fs, root, temporary, std::move(manifest));
+}
+
+}  // namespace ostro::grok

@@ -1,0 +1,43 @@
+// A Grok-1 as the decoder that Ostro trains: its options, and where each parameter's elements are in the
+// release's tensors.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "ostro/checkpoint/tensor.h"
+#include "ostro/grok/layout/leaves.h"
+#include "ostro/models/decoder/decoder_options.h"
+
+namespace ostro::grok {
+
+// Which layers of a release a model has: [first, last).
+struct LayerRange {
+  int64_t first = 0, last = 0;
+  int64_t count() const { return last - first; }
+};
+
+// The options of model.type grok for this shape. Errors: kUnsupported for a head that attention does not
+// take.
+Result<models::DecoderOptions> decoder_options(const GrokShape& shape, const LayerRange& layers);
+
+// One parameter. In each layer (or once, for those outside of layers) it is rows, each the columns of some
+// tensors of the release side by side: in `blocks` equal blocks, in each of them the block of the first
+// tensor, then that of the second. So rows of q, k and v have a block for each key head.
+struct Parameter {
+  checkpoint::TensorSpec spec;  // its cells are whole rows of one layer
+  std::vector<Part> parts;
+  int64_t blocks = 1;
+  bool in_layers = false;
+  int64_t rows = 0, columns = 0;  // of one layer
+};
+
+// How the elements of a checkpoint are held: f32, or matrices and the embedding as bf16. Norms and routers
+// are f32 in both, as in the release.
+enum class Held { kF32, kBf16 };
+
+// In the order of the model's parameters. A cell has at most 64 MiB where rows are not longer than that.
+std::vector<Parameter> parameters(const GrokShape& shape, const LayerRange& layers, Held held);
+
+}  // namespace ostro::grok

@@ -1,0 +1,48 @@
+// How the options of a decoder are declared: those that its family shows.
+#pragma once
+
+#include <fmt/format.h>
+
+#include <string>
+
+#include "ostro/models/decoder/decoder_options.h"
+
+namespace ostro::models {
+
+// Why a run cannot go on with another value.
+inline constexpr const char* kLayout = "the shapes of the trained parameters follow from it";
+inline constexpr const char* kMeaning = "the trained parameters have their meaning from it";
+
+// Keys that a family does not show go into a table that nobody reads, and are refused by name.
+class FamilyKeys {
+ public:
+  FamilyKeys(const Family& family, config::OptionTable& table) : family_(family), table_(table) {}
+
+  template <class T>
+  config::Option& add(T* field, const char* key, config::Effect effect, const char* unit, std::string help) {
+    return at(key).add(field, key, effect, unit, std::move(help));
+  }
+  template <class T>
+  void section(T* field, const char* key, const char* help) {
+    at(key).section(field, key, help);
+  }
+
+ private:
+  config::OptionTable& at(const char* key) {
+    if (family_.shows(key)) return table_;
+    table_.refuse(key, fmt::format("the family {} has its own value of it; model.type decoder takes any",
+                                   family_.name));
+    return hidden_;
+  }
+
+  const Family& family_;
+  config::OptionTable& table_;
+  config::OptionTable hidden_;
+};
+
+// The keys of a mixture of experts.
+void visit_mixture(DecoderOptions& options, FamilyKeys& table);
+// Whether their values go together.
+Status check_mixture(const DecoderOptions& options);
+
+}  // namespace ostro::models

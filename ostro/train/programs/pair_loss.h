@@ -1,0 +1,38 @@
+// The loss of preference pairs, traced (numerics.md N17).
+#pragma once
+
+#include <vector>
+
+#include "ostro/models/loss.h"
+#include "ostro/train/options/objective_options.h"
+
+namespace ostro::train {
+
+// Of pairs [batch, side, pos] the texts, as the model takes them: [batch, pos], the chosen text of a pair and
+// then the rejected one.
+models::Batch texts_of_pairs(const models::Batch& pairs);
+
+// f64 [batch, side]: the sum over an answer's tokens of their log-probabilities, and the number of tokens.
+struct AnswerScores {
+  Array log_prob, tokens;
+};
+// From the model's loss of the texts.
+AnswerScores answer_scores(const models::Loss& texts);
+
+struct PairLoss {
+  models::Loss loss;  // f32 [batch], of pairs; weight 0 where an answer has no token
+  // f64 [batch]: beta * (log-probability of the chosen answer, less that of the other, each less its
+  // reference)
+  Array margin;
+};
+// `reference` is f64 [batch, side], the log_prob of the weights that the run began with.
+PairLoss pair_loss(const DpoObjective& objective, const AnswerScores& scores, const Array& reference);
+
+// What is reported of pairs beside the loss: f64 sums over pairs of weight times ...
+inline const std::vector<std::string> kPairMeasures = {
+    "accuracy",  // 1 if the margin is above 0
+    "margin",
+};
+std::vector<Array> pair_measures(const PairLoss& pairs);
+
+}  // namespace ostro::train

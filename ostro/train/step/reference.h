@@ -1,0 +1,48 @@
+// What the weights that a run began with give to its preference pairs: the log-probabilities of both answers
+// of every pair, of both splits. They are computed once, by the run's program `reference`, and kept in the
+// run's directory; the genesis has their hash. So training needs no second model.
+#pragma once
+
+#include <array>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "ostro/data/batch/data_set.h"
+#include "ostro/runtime/engine.h"
+#include "ostro/train/options/config.h"
+#include "ostro/train/record/chain_entry.h"
+
+namespace ostro::train {
+
+// Of a run directory: safetensors with a tensor f64 [pairs, 2] for each split of each component, by the names
+// "<component>/train" and "<component>/validation".
+inline constexpr const char* kReferenceFile = "reference.safetensors";
+
+struct Reference {
+  // By component and split; pairs in the order of the store, two values each.
+  std::vector<std::array<std::shared_ptr<const data::PairScores>, 2>> scores;
+  // SHA-256 over the splits: "<component>/<split> <pairs>\n" and the values, f64 little-endian.
+  std::string hash;
+};
+
+// Runs the program `reference` (CanonicalPrograms) over all pairs. `parameters` are the initial ones. The
+// values do not depend on the program's number of rows (numerics.md N16).
+Result<Reference> compute_reference(const ir::Program& program, runtime::Engine& engine,
+                                    const std::vector<runtime::Buffer>& parameters, const TrainConfig& config,
+                                    const data::DataSet& stores);
+
+Status write_reference(io::FileSystem& fs, const std::string& run_directory, const data::DataSet& stores,
+                       const Reference& reference);
+// kNotFound when the file is missing, kCorrupt when it holds other pairs than the stores, or has not this
+// hash.
+Result<Reference> read_reference(io::FileSystem& fs, const std::string& run_directory,
+                                 const data::DataSet& stores, const std::string& hash);
+
+// The stores with the reference of the run in that directory; unchanged when the run has none. Errors also
+// when the run's data are others.
+Result<std::shared_ptr<const data::DataSet>> with_reference_of(io::FileSystem& fs,
+                                                               const std::string& run_directory,
+                                                               std::shared_ptr<const data::DataSet> stores);
+
+}  // namespace ostro::train

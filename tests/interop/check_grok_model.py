@@ -1,0 +1,127 @@
+#!/usr/bin/env python3
+"""Imports a Grok-1 of twelve layers from the release's layout and compares its logits with a NumPy model in f64.
+
+Logits at every position, of whole rows and token by token, within 1e-5 of the largest logit of the position; the same rows
+must have the same bits. Each planted error of grok_oracle.ERRORS must be at least ten times the limit away. A part of the layers is
+imported alone; in bf16 the logits must be as near as bf16 allows, and the largest the same where it is clear.
+Usage: check_grok_model.py --helper build/.../grok_model_helper --ostro build/.../ostro
+"""
+import argparse
+import json
+import pathlib
+import random
+import subprocess
+import sys
+import tempfile
+
+import ml_dtypes
+import numpy as np
+
+import grok_release
+from checks import check, summary
+from grok_oracle import ERRORS, SCALES, Oracle, values
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "suite"))
+import seed as suite
+
+LIMIT, FACTOR, BF16_LIMIT = 1e-5, 10, 0.1
+
+
+def run(*words, rc=0):
+    done = subprocess.run([str(word) for word in words], capture_output=True, text=True)
+    check(done.returncode == rc, f"{words[:4]} gave {done.returncode}: {done.stdout[-500:]}{done.stderr}")
+    return done
+
+
+def make_tree():
+    """Values with which every planted error shows: a norm behind hides any factor before it unless what it normalises is
+    as small as its epsilon. So in some layers the last matrix of attention or experts is small."""
+    tree = grok_release.make(grok_release.TINY, suite.seed())
+    for layer, module, factor in ((2, "moe/linear_1", 2**-9), (5, "moe/linear_1", 2**-10), (10, "moe/linear_1", 2**-9),
+                                  (3, "multi_head_attention/linear", 2**-8), (8, "multi_head_attention/linear", 2**-9)):
+        tensor = tree[f"transformer/decoder_layer_{layer}/{module}"]["w"]
+        tensor.scales = (tensor.scales.astype(np.float32) * factor).astype(ml_dtypes.bfloat16)
+    # With layers that add little to the stream and routers that are not too sharp (two are), rounding errors do not grow from
+    # layer to layer.
+    for layer in range(12):
+        at = f"transformer/decoder_layer_{layer}"
+        tree[f"{at}/rms_norm_1"]["scale"] *= np.float32(0.25)
+        tree[f"{at}/rms_norm_3"]["scale"] *= np.float32(0.5)
+        if layer not in (4, 9):
+            tree[f"{at}/router"]["w"] *= np.float32(0.25)
+    # In the last layer each key is minus the first query that meets it, so that the first positions' scores are near -cap:
+    # only there can a mask below the cap be seen.
+    query, key = (tree[f"transformer/decoder_layer_11/multi_head_attention/{name}"]["w"] for name in ("query", "key"))
+    heads = (-1, grok_release.TINY["num_key_value_heads"], 2, grok_release.TINY["head_dim"])
+    key.weight = -query.weight.reshape(heads)[:, :, 0].reshape(key.weight.shape)
+    key.scales = (4 * query.scales.astype(np.float32).reshape(heads)[:, :, 0].reshape(key.scales.shape)).astype(ml_dtypes.bfloat16)
+    return tree
+
+
+def prompts(rng):
+    vocab = grok_release.TINY["vocab_size"]
+    return [[rng.randrange(1, vocab) for _ in range(n)] for n in (1, 7, 24)]
+
+
+def logits(helper, checkpoint, out, piece, ids):
+    run(helper, checkpoint, out, piece, *ids)
+    return np.fromfile(out, np.float32).reshape(len(ids), -1)
+
+
+def distance(a, b):
+    """The largest difference at any position, of the largest logit there."""
+    return float((np.abs(a - b).max(-1) / np.abs(b).max(-1)).max())
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--helper", required=True)
+    parser.add_argument("--ostro", required=True)
+    args = parser.parse_args()
+    helper, ostro = (pathlib.Path(path).resolve() for path in (args.helper, args.ostro))
+    with tempfile.TemporaryDirectory() as folder:
+        root = pathlib.Path(folder)
+        tree, config, rows = make_tree(), grok_release.TINY, prompts(random.Random(suite.seed()))
+        exact = values(tree)
+        grok_release.write(tree, root / "grok" / "ckpt-0", config)
+
+        def imported(name, *more):
+            run(ostro, "import", "--from", "grok", root / "grok", "--out", root / name, *more)
+            return root / name
+
+        out, whole, part = root / "logits", imported("f32"), imported("part", "--layers", "9:12")
+        half = imported("bf16", "--dtype", "bf16")
+        right = Oracle(exact, config)
+        worst = 0.0
+        for ids in rows:
+            ours = logits(helper, whole, out, 0, ids)
+            worst = max(worst, distance(ours, right.logits(ids)))
+            for piece in (1, 3):
+                check(np.array_equal(ours, logits(helper, whole, out, piece, ids)), f"{piece} tokens at a time")
+        check(worst <= LIMIT, f"logits are {worst:.2e} from the f64 model, limit {LIMIT}")
+        some = distance(logits(helper, part, out, 0, rows[-1]), Oracle(exact, config, layers=[9, 10, 11]).logits(rows[-1]))
+        check(some <= LIMIT, f"layers 9 to 11 alone: {some:.2e}")
+        wanted, bf16 = right.logits(rows[-1]), logits(helper, half, out, 0, rows[-1])
+        near = distance(bf16, wanted)
+        check(near <= BF16_LIMIT, f"bf16: {near:.2e}, limit {BF16_LIMIT}")
+        top = np.sort(wanted, -1)
+        clear = top[:, -1] - top[:, -2] > 2 * near * np.abs(wanted).max(-1)
+        check((wanted.argmax(-1) == bf16.argmax(-1))[clear].all(), "bf16: another token is the most likely")
+        ours, seen = logits(helper, whole, out, 0, rows[-1]), {}
+        for error in ERRORS:
+            planted = Oracle(values(tree, error) if error == SCALES else exact, config, error)
+            seen[error] = distance(ours, planted.logits(rows[-1])) / LIMIT
+            check(seen[error] >= FACTOR, f"planted error not seen: {error}: {seen[error]:.1f} times the limit")
+        for error, times in sorted(seen.items(), key=lambda item: item[1]):
+            print(f"  {error}: {times:.0f} times the limit")
+        bad = run(ostro, "import", "--from", "grok", root / "grok", "--out", root / "x", "--layers", "9:13", rc=2)
+        check("layers 9:13" in bad.stderr and not (root / "x").exists(), bad.stderr)
+        (root / "grok" / "ckpt-0" / "tensor00030_000").unlink()
+        bad = run(ostro, "import", "--from", "grok", root / "grok", "--out", root / "x", rc=1)
+        check("tensor00030_000" in bad.stderr and not (root / "x").exists(), bad.stderr)
+    summary(f" (f32 within {worst:.1e}, bf16 {near:.1e}, {int(clear.sum())} clear tokens; {len(ERRORS)} planted errors, the least "
+            f"{min(seen.values()):.0f} times the limit)")
+
+
+if __name__ == "__main__":
+    main()
