@@ -9,6 +9,7 @@
 #include "ostro/io/files/path.h"
 #include "ostro/train/processes/cell_work.h"
 #include "ostro/train/programs/run_model.h"
+#include "ostro/train/run/initial.h"
 #include "ostro/train/step/evaluate.h"
 #include "ostro/train/step/reference.h"
 
@@ -118,7 +119,10 @@ Result<bool> Follower::obey(Batches& batches) {
         crew_.adopted(0);
         break;
       case Command::Kind::kRestore: {
-        const std::string path = io::join_path(checkpoints_, checkpoint::step_directory(command.step));
+        // Only a run that began with a checkpoint has a state of step 0 to restore.
+        const std::string root =
+            command.step == 0 ? io::join_path(run_directory(crew_.config()), kInitialFolder) : checkpoints_;
+        const std::string path = io::join_path(root, checkpoint::step_directory(command.step));
         ASSIGN_OR_RETURN(const CellsRead read, cells.restore(group, fs_, path, command.prints != 0));
         if (read.unfit.empty()) crew_.adopted(command.step);
         break;
