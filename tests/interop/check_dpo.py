@@ -32,7 +32,8 @@ LOSSES = {
 }
 STEPS = 20
 LENGTH = 48
-OPTIMIZER = {"learning_rate": 0.003, "warmup": 0, "lr_schedule": "constant", "weight_decay": 0}
+# A rate at which rounding errors do not grow in 20 steps.
+OPTIMIZER = {"learning_rate": 0.0005, "warmup": 0, "lr_schedule": "constant", "weight_decay": 0}
 TEMPLATE = ("{% for m in messages %}{% if m.role == 'assistant' %}{% generation %}{{ m.content + ';' }}"
             "{% endgeneration %}{% else %}{{ m.content + ' >\\n' }}{% endif %}{% endfor %}")
 
