@@ -173,13 +173,17 @@ void DecoderOptions::visit_options(config::OptionTable& table) {
   t.add(&initializer_range, "initializer_range", Effect::kBits, "",
         "standard deviation of the initial weights")
       .fixed("the initial weights were drawn with it");
-  t.add(&mup_base_dim, "mup_base_dim", Effect::kBits, "",
-        "muP: learning rate and initializer_range are those of a model of this hidden_dim, and matrices get "
-        "what follows from them at this one's; null: they are taken as they are")
-      .other("16")
-      .beside({{"model.tie_word_embeddings", "false"}})
-      .since_default("null")
-      .fixed("the initial weights were drawn with it");
+  if (DecoderOptions(family->name).num_experts > 0)
+    table.refuse("mup_base_dim", "there are no rules for a mixture's router and experts yet");
+  else
+    t.add(
+         &mup_base_dim, "mup_base_dim", Effect::kBits, "",
+         "muP: learning rate and initializer_range are those of a model of this hidden_dim, and matrices get "
+         "what follows from them at this one's; null: they are taken as they are")
+        .other("16")
+        .beside({{"model.tie_word_embeddings", "false"}})
+        .since_default("null")
+        .fixed("the initial weights were drawn with it");
   t.add(&z_loss_weight, "z_loss_weight", Effect::kBits, "",
         "weight of the squared log normaliser in the loss")
       .other("0.0001");
