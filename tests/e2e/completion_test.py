@@ -64,7 +64,8 @@ def check_commands(shell):
             check("--help" in options, f"options of {words}: {options}")
             keys = "--a.b.c VALUE" in text
             got = shell.complete(*words, "--")
-            sections = ["--adapter.", "--chain.", "--data.", "--model.", "--numerics.", "--optimizer.", "--trainer."] if keys else []
+            sections = ["--adapter.", "--chain.", "--data.", "--model.", "--numerics.",
+                        "--objective.", "--optimizer.", "--trainer."] if keys else []
             check(got == sorted([*options, *sections]), f"{words}: {got}, --help has {sorted(options)}")
             seen += len(options)
     print(f"{len(commands)} commands, {seen} options")
