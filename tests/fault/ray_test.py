@@ -24,6 +24,7 @@ from workers_test import Place, check, steps_of, wait_for, workers_of  # noqa: E
 
 try:
     os.environ["RAY_USAGE_STATS_ENABLED"] = "0"
+    from ray._common.utils import get_default_ray_temp_dir
     from ray._raylet import GcsClient
     from ray.cluster_utils import Cluster
     from ray.core.generated import autoscaler_pb2
@@ -237,6 +238,8 @@ def main():
     with tempfile.TemporaryDirectory() as folder:
         place = Place(args.ostro, pathlib.Path(folder))
         reference = None if args.faults else place.train("alone", LONG)
+        # Where Ray notes the cluster's address, whatever temp_dir says; it does not make this folder itself.
+        pathlib.Path(get_default_ray_temp_dir()).mkdir(exist_ok=True)
         cluster = Cluster(initialize_head=True, head_node_args=node_settings(2) | {
             "include_dashboard": False, "_system_config": HEALTH, "temp_dir": f"{folder}/ray"})
         try:
