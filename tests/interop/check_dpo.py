@@ -9,7 +9,6 @@ Usage: check_dpo.py --ostro build/.../ostro
 """
 import argparse
 import json
-import math
 import os
 import random
 import tempfile
@@ -22,6 +21,7 @@ import torch.nn.functional as F
 from transformers import AutoModelForCausalLM
 
 from tiny_run import Report, TinyRun, made_text, seed
+from torch_steps import adamw_steps
 
 LOSSES = {
     "sigmoid": {"beta": 0.3},
@@ -158,22 +158,8 @@ def tokenizer(path):
 
 
 def steps(other, batches):
-    """Losses and margins of AdamW, clipped to a global norm of 1."""
-    trained = [p for p in other.model.parameters() if p.requires_grad]
-    optimizer = torch.optim.AdamW(trained, lr=OPTIMIZER["learning_rate"], betas=(0.9, 0.95), eps=1e-8,
-                                  weight_decay=OPTIMIZER["weight_decay"])
-    losses, margins = [], []
-    for batch in batches:
-        loss, margin = other.loss(batch)
-        optimizer.zero_grad()
-        loss.backward()
-        norm = math.sqrt(sum(float(p.grad.double().pow(2).sum()) for p in trained))
-        for p in trained:
-            p.grad *= min(1.0, 1.0 / norm)
-        optimizer.step()
-        losses.append(loss.item())
-        margins.append(margin)
-    return losses, margins
+    """Losses and margins."""
+    return adamw_steps(other.model, other.loss, batches, OPTIMIZER)
 
 
 def check(report, base, kind, options, full):

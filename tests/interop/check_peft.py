@@ -9,7 +9,6 @@ Usage: check_peft.py --ostro build/.../ostro
 """
 import argparse
 import json
-import math
 import os
 import tempfile
 
@@ -23,6 +22,7 @@ from safetensors.numpy import load_file
 from transformers import AutoModelForCausalLM
 
 from tiny_run import Report, TinyRun, seed
+from torch_steps import adamw_steps
 
 ADAPTERS = {
     "some": {"rank": 4, "alpha": 8, "target_modules": ["q_proj", "v_proj", "down_proj"]},
@@ -39,23 +39,13 @@ def arrays(batch):
 
 
 def torch_losses(model, batches):
-    """Losses of AdamW on the parameters that need gradients, clipped to a global norm of 1."""
-    trained = [p for p in model.parameters() if p.requires_grad]
-    optimizer = torch.optim.AdamW(trained, lr=OPTIMIZER["learning_rate"], betas=(0.9, 0.95), eps=1e-8,
-                                  weight_decay=OPTIMIZER["weight_decay"])
-    losses = []
-    for batch in batches:
+    """Losses of the parameters that need gradients, in the steps of adamw_steps."""
+    def loss(batch):
         log_probs = model(batch["tokens"]).logits.log_softmax(-1)
         nll = -log_probs.gather(-1, batch["targets"][..., None])[..., 0]
-        loss = (nll.double() * batch["mask"]).sum() / batch["mask"].sum()
-        optimizer.zero_grad()
-        loss.backward()
-        norm = math.sqrt(sum(float(p.grad.double().pow(2).sum()) for p in trained))
-        for p in trained:
-            p.grad *= min(1.0, 1.0 / norm)
-        optimizer.step()
-        losses.append(loss.item())
-    return losses
+        return (nll.double() * batch["mask"]).sum() / batch["mask"].sum(), None
+
+    return adamw_steps(model, loss, batches, OPTIMIZER)[0]
 
 
 def held_out(report, what, model, ours):
