@@ -11,7 +11,6 @@ import json
 import pathlib
 import random
 import subprocess
-import sys
 import tempfile
 
 import ml_dtypes
@@ -21,10 +20,8 @@ import grok_release
 from checks import check, summary
 from grok_oracle import ERRORS, SCALES, Oracle, values
 
-sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "suite"))
-
 LIMIT, FACTOR, BF16_LIMIT = 1e-5, 10, 0.1
-SEED = 4  # of the values and prompts; among others an expert is chosen by less than f32 tells apart now and then
+SEED = 2  # of the values and prompts; with others now and then experts of a token are so nearly tied that bf16 chooses others
 
 
 def run(*words, rc=0):
@@ -102,14 +99,11 @@ def main():
         some = distance(logits(helper, part, out, 0, rows[-1]), Oracle(exact, config, layers=[9, 10, 11]).logits(rows[-1]))
         check(some <= LIMIT, f"layers 9 to 11 alone: {some:.2e}")
         wanted, bf16 = right.logits(rows[-1]), logits(helper, half, out, 0, rows[-1])
-        # A token whose experts are nearly tied gets others in bf16, and is then far off: most tokens have to be near.
-        apart = [distance(b, w) for b, w in zip(bf16, wanted)]
-        near = sorted(apart)[len(apart) // 2]
+        near = distance(bf16, wanted)
         check(near <= BF16_LIMIT, f"bf16: {near:.2e}, limit {BF16_LIMIT}")
         top = np.sort(wanted, -1)
         clear = top[:, -1] - top[:, -2] > 2 * near * np.abs(wanted).max(-1)
-        same = (wanted.argmax(-1) == bf16.argmax(-1))[clear]
-        check(same.mean() >= 0.75, f"bf16: of {same.size} clear tokens {same.sum()} are the most likely ones")
+        check((wanted.argmax(-1) == bf16.argmax(-1))[clear].all(), "bf16: another token is the most likely")
         ours, seen = logits(helper, whole, out, 0, rows[-1]), {}
         for error in ERRORS:
             planted = Oracle(values(tree, error) if error == SCALES else exact, config, error)
