@@ -156,31 +156,11 @@ void ConfigFields::activation(std::string_view key, models::Activation* field, m
 }
 
 void ConfigFields::words(std::string_view key, std::vector<std::string>* field) {
-  if (!state_->reading) {
-    state_->json[std::string(key)] = *field;
-    return;
-  }
-  field->clear();
-  const Json* value = state_->find(key);
-  if (value == nullptr) return;
-  for (const Json& item : value->is_array() ? *value : Json::array({nullptr})) {
-    if (!item.is_string()) return state_->bad(key, "a list of words is needed");
-    field->push_back(item.get<std::string>());
-  }
+  state_->list(key, field, &Json::is_string, "a list of words is needed");
 }
 
 void ConfigFields::integers(std::string_view key, std::vector<int64_t>* field) {
-  if (!state_->reading) {
-    state_->json[std::string(key)] = *field;
-    return;
-  }
-  field->clear();
-  const Json* value = state_->find(key);
-  if (value == nullptr) return;
-  for (const Json& item : value->is_array() ? *value : Json::array({nullptr})) {
-    if (!item.is_number_integer()) return state_->bad(key, "a list of whole numbers is needed");
-    field->push_back(item.get<int64_t>());
-  }
+  state_->list(key, field, &Json::is_number_integer, "a list of whole numbers is needed");
 }
 
 void ConfigFields::must(std::string_view key, bool wanted) {

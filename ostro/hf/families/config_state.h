@@ -4,6 +4,7 @@
 #include <nlohmann/json.hpp>
 #include <set>
 #include <string>
+#include <vector>
 
 #include "ostro/hf/families/config_fields.h"
 
@@ -29,6 +30,22 @@ struct ConfigFields::State {
   }
   void bad(std::string_view key, std::string_view wanted) {
     fail(corrupt(fmt::format("{}: \"{}\" is {}; {}", where, key, json[std::string(key)].dump(), wanted)));
+  }
+  // A list of items of one kind, read or written. Empty when the key is absent.
+  template <class T>
+  void list(std::string_view key, std::vector<T>* field, bool (Json::*is_item)() const noexcept,
+            std::string_view wanted) {
+    if (!reading) {
+      json[std::string(key)] = *field;
+      return;
+    }
+    field->clear();
+    const Json* value = find(key);
+    if (value == nullptr) return;
+    for (const Json& item : value->is_array() ? *value : Json::array({nullptr})) {
+      if (!(item.*is_item)()) return bad(key, wanted);
+      field->push_back(item.template get<T>());
+    }
   }
 };
 
