@@ -5,9 +5,9 @@
 #include <nlohmann/json.hpp>
 
 #include "ostro/base/parallel.h"
-#include "ostro/base/sha256.h"
 #include "ostro/hf/import.h"
 #include "ostro/io/files/atomic_file.h"
+#include "ostro/io/files/file_hash.h"
 #include "ostro/io/files/path.h"
 #include "ostro/tokenizer/files/files.h"
 
@@ -28,20 +28,6 @@ constexpr const char* kCompanions[] = {"tokenizer.json",
                                        "README.md"};
 constexpr const char* kTemplates = "additional_chat_templates";
 
-Result<std::string> hash_of_file(io::FileSystem& fs, const std::string& path) {
-  ASSIGN_OR_RETURN(const auto file, fs.open(path));
-  Sha256 hash;
-  std::vector<std::byte> block(size_t{4} << 20);
-  for (int64_t at = 0; at < file->size();) {
-    const int64_t count = std::min(static_cast<int64_t>(block.size()), file->size() - at);
-    const std::span<std::byte> part(block.data(), static_cast<size_t>(count));
-    RETURN_IF_ERROR(file->read(at, part));
-    hash.update(std::span<const std::byte>(part));
-    at += count;
-  }
-  return to_hex(hash.finish());
-}
-
 Status copy_file(io::FileSystem& fs, const std::string& from, const std::string& to) {
   ASSIGN_OR_RETURN(const std::string content, fs.read_file(from));
   return io::write_file_atomically(fs, to, content);
@@ -59,7 +45,7 @@ Result<std::string> origin_of(io::FileSystem& fs, const std::string& directory, 
   std::vector<std::string> hashes(names.size());
   RETURN_IF_ERROR(parallel_for(static_cast<int64_t>(names.size()), threads, [&](int64_t i) -> Status {
     const auto k = static_cast<size_t>(i);
-    ASSIGN_OR_RETURN(hashes[k], hash_of_file(fs, io::join_path(directory, names[k])));
+    ASSIGN_OR_RETURN(hashes[k], io::file_sha256(fs, io::join_path(directory, names[k])));
     return {};
   }));
   nlohmann::json files = nlohmann::json::object();

@@ -7,6 +7,7 @@
 
 #include "ostro/data/sources/line_parser.h"
 #include "ostro/data/sources/parquet_rows.h"
+#include "ostro/io/files/file_hash.h"
 
 namespace ostro::data {
 namespace {
@@ -65,7 +66,7 @@ std::string SourceCheck::difference(const FileLedger& was) {
           "one row; `ostro data batch --explain` does",
           path, info->size);
     auto hash = hashes_.find(path);
-    if (hash == hashes_.end()) hash = hashes_.emplace(path, file_sha256(fs_, path)).first;
+    if (hash == hashes_.end()) hash = hashes_.emplace(path, io::file_sha256(fs_, path)).first;
     if (!hash->second.ok()) return hash->second.error().message();
     if (*hash->second == was.sha256) return "";
   }

@@ -7,6 +7,7 @@
 #include "ostro/base/log.h"
 #include "ostro/data/ledger/ledger_json.h"
 #include "ostro/io/files/atomic_file.h"
+#include "ostro/io/files/file_hash.h"
 #include "ostro/io/files/path.h"
 #include "ostro/io/json/json_fields.h"
 
@@ -43,7 +44,7 @@ Result<std::string> SourceHashes::of(const SourceFile& source) {
     asked_[source.path] = known->second;
     return known->second.sha256;
   }
-  ASSIGN_OR_RETURN(std::string hash, file_sha256(fs_, source.path));
+  ASSIGN_OR_RETURN(std::string hash, io::file_sha256(fs_, source.path));
   asked_[source.path] = {source.size, source.mtime_ns, hash};
   const bool said = bytes_read_ >= kSaidFrom;
   bytes_read_ += source.size;

@@ -72,7 +72,4 @@ struct FoundSources {
 Result<FoundSources> find_sources(io::FileSystem& fs, const SourcePlaces& places,
                                   const SourceKeys& keys = {});
 
-// SHA-256 of a file's bytes, 64 hexadecimal digits. Reads the file in pieces.
-Result<std::string> file_sha256(io::FileSystem& fs, const std::string& path);
-
 }  // namespace ostro::data

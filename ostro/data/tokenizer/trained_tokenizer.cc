@@ -13,6 +13,7 @@
 #include "ostro/data/ledger/ledger_file.h"
 #include "ostro/data/tokenizer/tokenizer_record.h"
 #include "ostro/data/tokenizer/training_texts.h"
+#include "ostro/io/files/file_hash.h"
 #include "ostro/io/files/path.h"
 #include "ostro/tokenizer/files/files.h"
 
@@ -58,7 +59,7 @@ Result<FileHashes> hashes_of(io::FileSystem& fs, const std::vector<TrainingFiles
                         found->second->mtime_ns == file.mtime_ns;
       std::string hash = same ? found->second->sha256 : "";
       if (!same) {
-        ASSIGN_OR_RETURN(hash, file_sha256(fs, file.path));
+        ASSIGN_OR_RETURN(hash, io::file_sha256(fs, file.path));
       }
       out.back().push_back(std::move(hash));
     }

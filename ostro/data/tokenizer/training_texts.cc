@@ -8,6 +8,7 @@
 
 #include "ostro/data/build/documents.h"
 #include "ostro/data/sources/line_parser.h"
+#include "ostro/io/files/file_hash.h"
 
 namespace ostro::data {
 
@@ -79,7 +80,7 @@ class TrainingTexts {
     const SourceFile& file = component().files[static_cast<size_t>(unit_.file)];
     std::string hash = std::move(unit_.file_sha256);
     if (hash.empty()) {
-      ASSIGN_OR_RETURN(hash, file_sha256(fs_, file.path));
+      ASSIGN_OR_RETURN(hash, io::file_sha256(fs_, file.path));
     }
     ASSIGN_OR_RETURN(const io::FileInfo info, fs_.stat(file.path));
     if (info.size != file.size || info.mtime_ns != file.mtime_ns)

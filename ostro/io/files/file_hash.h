@@ -1,0 +1,12 @@
+#pragma once
+
+#include <string>
+
+#include "ostro/io/files/file_system.h"
+
+namespace ostro::io {
+
+// SHA-256 of a file's bytes, 64 hexadecimal digits. Reads the file in pieces.
+Result<std::string> file_sha256(FileSystem& fs, const std::string& path);
+
+}  // namespace ostro::io
