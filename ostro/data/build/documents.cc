@@ -9,6 +9,7 @@
 #include "ostro/base/sha256.h"
 #include "ostro/data/sources/row_values.h"
 #include "ostro/data/store/token_store.h"
+#include "ostro/io/files/file_hash.h"
 
 namespace ostro::data {
 namespace {
@@ -151,7 +152,7 @@ Result<EncodedUnit> encode_unit(const EncodeContext& context, tokenizer::Encoder
   if (unit.ends_file) {
     out.file_sha256 = std::move(unit.file_sha256);
     if (out.file_sha256.empty()) {
-      ASSIGN_OR_RETURN(out.file_sha256, file_sha256(context.fs, source.path));
+      ASSIGN_OR_RETURN(out.file_sha256, io::file_sha256(context.fs, source.path));
     }
     ASSIGN_OR_RETURN(const io::FileInfo info, context.fs.stat(source.path));
     if (info.size != source.size || info.mtime_ns != source.mtime_ns)
