@@ -21,7 +21,8 @@ Array newton_schulz(const Array& given, int64_t steps, double epsilon, DType dty
     const Array y = cast(x, dtype);
     const Array square = dot(y, rename(y, side, other), far);  // [side, other], symmetric bit for bit
     const Array s = cast(square, dtype);
-    const Array fourth = dot(s, rename(s, Axes{side, other}, Axes{other, third}), other);
+    // A A as A A^T, of which engines compute half: A is symmetric.
+    const Array fourth = dot(s, rename(s, side, third), other);
     const Array mix = square * kB + rename(fourth, third, other) * kC;
     // Over `other`: mix [side, other] times x with its side named so.
     x = x * kA + dot(cast(mix, dtype), rename(y, side, other), other);
