@@ -1,6 +1,6 @@
 #include "ostro/optim/factors.h"
 
-#include "ostro/optim/eigenbasis.h"
+#include "ostro/optim/matrix/eigenbasis.h"
 #include "ostro/trace/control.h"
 
 namespace ostro::optim {

@@ -4,13 +4,10 @@
 
 #include <vector>
 
+#include "ostro/optim/matrix/names.h"
 #include "ostro/optim/matrix_axes.h"
 
 namespace ostro::optim {
-
-// Axis names of the matrices here. They are in no map of a mesh: what has them is whole on every worker.
-inline constexpr const char* kRows = "matrix_rows";
-inline constexpr const char* kColumns = "matrix_columns";
 
 // Is it a Linear's weight, but not the head?
 bool is_hidden_matrix(const Parameter& parameter);

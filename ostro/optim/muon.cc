@@ -3,7 +3,7 @@
 #include <cmath>
 
 #include "ostro/optim/matrix_parts.h"
-#include "ostro/optim/newton_schulz.h"
+#include "ostro/optim/matrix/newton_schulz.h"
 #include "ostro/optim/option_checks.h"
 
 namespace ostro::optim {

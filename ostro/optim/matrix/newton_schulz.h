@@ -1,7 +1,8 @@
 // The nearest matrix with orthonormal rows or columns, roughly, by matrix products alone.
 #pragma once
 
-#include "ostro/optim/matrix_parts.h"
+#include "ostro/optim/matrix/names.h"
+#include "ostro/trace/ops.h"
 
 namespace ostro::optim {
 

@@ -1,4 +1,4 @@
-#include "ostro/optim/eigenbasis.h"
+#include "ostro/optim/matrix/eigenbasis.h"
 
 #include <algorithm>
 

@@ -1,5 +1,5 @@
 // Orthogonal iteration: the bits of docs/optimizers.md, and that it finds eigenvectors.
-#include "ostro/optim/eigenbasis.h"
+#include "ostro/optim/matrix/eigenbasis.h"
 
 #include <doctest/doctest.h>
 
