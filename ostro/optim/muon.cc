@@ -2,8 +2,8 @@
 #include <algorithm>
 #include <cmath>
 
-#include "ostro/optim/matrix_parts.h"
 #include "ostro/optim/matrix/newton_schulz.h"
+#include "ostro/optim/matrix_parts.h"
 #include "ostro/optim/option_checks.h"
 
 namespace ostro::optim {
