@@ -1,5 +1,9 @@
 #include "bench/bench_model.h"
 
+#include <optional>
+#include <utility>
+#include <variant>
+
 #include "ostro/io/files/local_file_system.h"
 #include "ostro/models/decoder/decoder.h"
 
@@ -20,6 +24,23 @@ void leave_prints_out(ir::Block& block) {
     op.attrs.set("dtype", std::string(ir::dtype_name(shape.dtype)));
     op.attrs.set("value", 0.0);
   }
+}
+
+Result<optim::OptimizerOptions> optimizer_of(const std::string& name) {
+  if (name == "muon_bf16") {
+    optim::MuonOptions muon;
+    muon.newton_schulz_dtype = optim::NewtonSchulzDtype::kBf16;
+    return optim::OptimizerOptions(muon);
+  }
+  std::optional<optim::OptimizerOptions> found;
+  const auto consider = [&](auto options) {
+    if (name == options.kType) found = std::move(options);
+  };
+  [&]<typename... Ts>(std::variant<Ts...>*) {
+    (consider(Ts{}), ...);
+  }(static_cast<optim::OptimizerOptions*>(nullptr));
+  if (!found) return invalid_argument("--optimizer " + name + ": there is no optimizer of this type");
+  return *found;
 }
 
 }  // namespace
@@ -59,11 +80,15 @@ Result<Model> open_model(const ModelChoice& choice) {
   c.trainer.num_train_steps = 1000;
   c.trainer.mp = choice.dtype == "bf16" ? "p=f32,c=bfloat16" : "f32";
   if (choice.leaf_examples > 0) c.numerics.leaf_examples = choice.leaf_examples;
-  auto& adam = std::get<optim::AdamOptions>(c.optimizer);
-  adam.learning_rate = 3e-4;
-  adam.lr_schedule = optim::LrSchedule::kConstant;
-  adam.warmup = 0;
-  adam.weight_decay_modules = std::vector<std::string>{"*"};
+  ASSIGN_OR_RETURN(c.optimizer, optimizer_of(choice.optimizer));
+  std::visit(
+      [](optim::CommonOptions& o) {
+        o.learning_rate = 3e-4;
+        o.lr_schedule = optim::LrSchedule::kConstant;
+        o.warmup = 0;
+        o.weight_decay_modules = std::vector<std::string>{"*"};
+      },
+      c.optimizer);
   RETURN_IF_ERROR(c.resolve());
 
   models::ModelFunctions functions = c.model_options().functions(number("V"), train::compute_dtype(c));

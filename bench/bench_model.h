@@ -10,10 +10,11 @@
 namespace ostro::bench {
 
 struct ModelChoice {
-  std::string start;          // the file
-  std::string dtype = "f32";  // of compute: f32 or bf16
-  int64_t leaf_examples = 0;  // 0: as numerics.leaf_examples null
-  bool prints = true;         // false: the update leaves the parameters' fingerprints out
+  std::string start;               // the file
+  std::string dtype = "f32";       // of compute: f32 or bf16
+  int64_t leaf_examples = 0;       // 0: as numerics.leaf_examples null
+  std::string optimizer = "adam";  // its type, all other options their defaults; muon_bf16: products in bf16
+  bool prints = true;              // false: the update leaves the parameters' fingerprints out
 };
 
 struct Model {

@@ -85,6 +85,18 @@ class Prices:
         self.b.goal("cold first step, 32 layers / 2 layers", "<= 1.2x", spread(r, 2) + "x", statistics.median(r) <= 1.2,
                     f"{statistics.median(times[32]):.2f} s and {statistics.median(times[2]):.2f} s, without the step itself")
 
+    def optimizers(self):
+        """Steps of Muon beside steps of AdamW, 4 x 512 tokens: Newton-Schulz costs the same whatever the number of
+        tokens."""
+        for dtype, optimizer in (("f32", "muon_bf16"), ("f32", "muon"), ("bf16", "muon_bf16")):
+            r, x, y, *_ = self.ratio(self.open("small58", dtype=dtype),
+                                     self.open("small58", "--optimizer", optimizer, dtype=dtype))
+            products = "bf16" if optimizer == "muon_bf16" else "f32"
+            self.b.goal(f"Muon, Newton-Schulz in {products} / AdamW: small58 {dtype}", "<= 1.25x time", spread(r, 2) + "x",
+                        statistics.median(r) <= 1.25, self.settings(
+                            len(r), f"{statistics.median(b['s'] for b in y):.2f} and {statistics.median(a['s'] for a in x):.2f} s; "
+                            "one leaf, the default rematerialisation"))
+
     def update(self):
         done = subprocess.run([str(self.b.benches / "update_bench"), "--start", str(self.b.start_file("small58")),
                                "--threads", str(self.b.threads)], capture_output=True, text=True, check=True, env=self.b.env)
@@ -98,7 +110,8 @@ class Prices:
 def report(bench):
     p = Prices(bench)
     for title, measure in (("threads", p.threads), ("leaves", p.leaves), ("chain", p.chain),
-                           ("rematerialisation", p.rematerialised), ("depth", p.depth), ("update", p.update)):
+                           ("rematerialisation", p.rematerialised), ("depth", p.depth), ("update", p.update),
+                           ("optimizers", p.optimizers)):
         with bench.section(f"Prices: {title}"):
             measure()
             bench.table(["case", "goal", "seen", "held", "settings"], bench.goals)

@@ -3,7 +3,8 @@
 //
 //   train_bench --start FILE [--dtype f32|bf16] [--threads N] [--leaf_examples N]
 //               [--remat none|keep|all|save:NAMES] [--head_tile N]
-//               [--chain off] [--fuse off] [--generated off] [--steps N]
+//               [--optimizer adam|muon|muon_bf16|...] [--chain off] [--fuse off] [--generated off] [--steps
+//               N]
 //
 // Driven as the peers are (bench/peers/common.py): one JSON line for the first step, one for every line of
 // input, one at the end; with --steps that many steps without input. CPU time is that of all threads. --chain
@@ -142,6 +143,7 @@ int main(int argc, char** argv) {
       bench::count_option("--leaf_examples", args.model.leaf_examples),
       bench::text_option("--remat", "none, keep, all or save:NAMES", args.remat),
       bench::whole_option<int64_t>("--head_tile", -1, args.engine.head_tile),
+      bench::text_option("--optimizer", "adam, muon, muon_bf16 or another type", args.model.optimizer),
       bench::either_option("--chain", "on", "off", args.model.prints),
       bench::either_option("--fuse", "on", "off", args.engine.fuse),
       bench::either_option("--generated", "on", "off", args.engine.generated_code),

@@ -2,8 +2,8 @@
 #include <algorithm>
 #include <cmath>
 
-#include "ostro/optim/matrix_axes.h"
-#include "ostro/optim/newton_schulz.h"
+#include "ostro/optim/matrix/newton_schulz.h"
+#include "ostro/optim/matrix_parts.h"
 #include "ostro/optim/option_checks.h"
 
 namespace ostro::optim {
@@ -50,57 +50,19 @@ class Muon final : public UpdateRule {
   }
 
  private:
-  // The parts of a fused weight one by one: each is a matrix of its own. Parts of one index are a stack.
   Array direction(const Parameter& parameter, const Array& u) const {
-    const nn::Fused& fused = parameter.matrix.fused;
-    MatrixAxes axes = matrix_axes(parameter);
-    if (fused.axis.empty()) return orthogonal(u, axes);
-    std::vector<int64_t> counts;
-    for (const nn::Fused::Part& part : fused.parts) counts.push_back(part.count);
-    if (std::all_of(counts.begin(), counts.end(), [](int64_t n) { return n == 1; })) {
-      std::erase(axes.columns, fused.axis);
-      return orthogonal(u, axes);
-    }
-    // The renaming makes it whole along the axis, which can then be cut anywhere.
-    const std::string whole = "matrix_parts";
-    std::replace(axes.columns.begin(), axes.columns.end(), fused.axis, whole);
-    std::vector<Array> parts;
-    for (const Array& part : split(rename(u, fused.axis, whole), whole, counts))
-      parts.push_back(orthogonal(part, axes));
-    return rename(concat(parts, whole), whole, fused.axis);
+    const MatrixParts parts(parameter);
+    std::vector<Array> matrices = parts.split_up(u);
+    for (Array& x : matrices) x = orthogonal(x);
+    return parts.joined(matrices);
   }
 
-  Array orthogonal(const Array& u, const MatrixAxes& axes) const {
-    // All axes of the matrix get names that no mesh knows; then the rows are one axis, and the columns.
-    const auto in_order = [&](const Axes& names) {
-      Axes out;
-      for (const std::string& name : u.shape().names())
-        if (std::find(names.begin(), names.end(), name) != names.end()) out.push_back(name);
-      return out;
-    };
-    const auto own_names = [](const Axes& names) {
-      Axes out;
-      for (const std::string& name : names) out.push_back("matrix_" + name);
-      return out;
-    };
-    const Axes rows = in_order(axes.rows), columns = in_order(axes.columns);
-    Array x = rename(rename(u, rows, own_names(rows)), columns, own_names(columns));
-    std::vector<Axis> row_axes, column_axes;
-    for (const std::string& name : own_names(rows)) row_axes.push_back({name, x.size(name)});
-    for (const std::string& name : own_names(columns)) column_axes.push_back({name, x.size(name)});
-    const Axes order = x.shape().names();
-    x = merge_axes(merge_axes(x, own_names(rows), kRows), own_names(columns), kColumns);
+  Array orthogonal(const Array& given) const {
     const DType dtype = o_.newton_schulz_dtype == NewtonSchulzDtype::kBf16 ? DType::bf16 : DType::f32;
-    const double n = static_cast<double>(x.size(kRows)), m = static_cast<double>(x.size(kColumns));
-    x = newton_schulz(x, o_.backend_steps, o_.muon_epsilon, dtype);
-    x = x * rounded(o_.use_kimi_scaling ? 0.2 * std::sqrt(std::max(n, m)) : std::sqrt(std::max(1.0, m / n)));
-    x = transpose(split_axis(split_axis(x, kRows, row_axes), kColumns, column_axes), order);
-    return rename(rename(x, own_names(rows), rows), own_names(columns), columns);
-  }
-
-  // A Linear's weight, but not the head.
-  static bool is_hidden_matrix(const Parameter& p) {
-    return !p.matrix.in.empty() && !p.shape.has("vocab") && !matrix_axes(p).rows.empty();
+    const double n = static_cast<double>(given.size(kRows)), m = static_cast<double>(given.size(kColumns));
+    const Array x = newton_schulz(given, o_.backend_steps, o_.muon_epsilon, dtype);
+    return x *
+           rounded(o_.use_kimi_scaling ? 0.2 * std::sqrt(std::max(n, m)) : std::sqrt(std::max(1.0, m / n)));
   }
 
   MuonRule o_;

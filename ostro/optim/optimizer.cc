@@ -45,6 +45,8 @@ struct MakeRule {
   Rule operator()(const SgdRule& o) const { return make_sgd(o); }
   Rule operator()(const AdafactorRule& o) const { return make_adafactor(o); }
   Rule operator()(const MuonRule& o) const { return make_muon(o, learning_rate); }
+  Rule operator()(const SoapRule& o) const { return make_soap(o); }
+  Rule operator()(const ShampooRule& o) const { return make_shampoo(o); }
   Rule operator()(const ScheduleFreeRule& o) const { return make_schedule_free(o, common); }
 };
 

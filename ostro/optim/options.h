@@ -81,9 +81,11 @@ using SgdOptions = WithCommon<SgdRule>;
 using AdafactorOptions = WithCommon<AdafactorRule>;
 using MuonOptions = WithCommon<MuonRule>;
 using ScheduleFreeOptions = WithCommon<ScheduleFreeRule>;
+using SoapOptions = WithCommon<SoapRule>;
+using ShampooOptions = WithCommon<ShampooRule>;
 
-using OptimizerOptions =
-    std::variant<AdamOptions, LionOptions, SgdOptions, AdafactorOptions, MuonOptions, ScheduleFreeOptions>;
+using OptimizerOptions = std::variant<AdamOptions, LionOptions, SgdOptions, AdafactorOptions, MuonOptions,
+                                      ScheduleFreeOptions, SoapOptions, ShampooOptions>;
 
 inline const CommonOptions& common(const OptimizerOptions& options) {
   return std::visit([](const auto& o) -> const CommonOptions& { return o; }, options);

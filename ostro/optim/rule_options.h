@@ -81,6 +81,40 @@ struct MuonRule {
   Status validate_rule(const std::string& section) const;
 };
 
+// Of the rules that keep Shampoo's factors (factors.h).
+struct FactorOptions {
+  double shampoo_beta = 0.95;
+  int64_t precondition_frequency = 10;
+  int64_t max_precond_dim = 1024;
+
+ protected:
+  void visit_factors(config::OptionTable& table);
+  Status validate_factors(const std::string& section) const;
+};
+
+struct SoapRule : FactorOptions {
+  static constexpr const char* kType = "soap";
+  double beta1 = 0.95;
+  double beta2 = 0.95;
+  double epsilon = 1e-8;
+
+  static void set_defaults(CommonOptions& common);
+  void visit_options(config::OptionTable& table);
+  Status validate_rule(const std::string& section) const;
+};
+
+struct ShampooRule : FactorOptions {
+  static constexpr const char* kType = "shampoo";
+  double beta1 = 0.9;
+  double beta2 = 0.95;
+  double epsilon = 1e-8;
+  double ridge = 1e-3;
+
+  static void set_defaults(CommonOptions& common);
+  void visit_options(config::OptionTable& table);
+  Status validate_rule(const std::string& section) const;
+};
+
 struct ScheduleFreeRule {
   static constexpr const char* kType = "schedule_free";
   static constexpr bool kAverages = true;  // keeps means of the weights by itself (optim::kAverage)
@@ -101,7 +135,7 @@ struct SameRule {
   Status validate_rule(const std::string&) const { return {}; }
 };
 
-using AnyRule =
-    std::variant<SameRule, AdamRule, LionRule, SgdRule, AdafactorRule, MuonRule, ScheduleFreeRule>;
+using AnyRule = std::variant<SameRule, AdamRule, LionRule, SgdRule, AdafactorRule, MuonRule, ScheduleFreeRule,
+                             SoapRule, ShampooRule>;
 
 }  // namespace ostro::optim

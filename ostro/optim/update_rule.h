@@ -76,6 +76,8 @@ std::unique_ptr<UpdateRule> make_sgd(const SgdRule& options);
 std::unique_ptr<UpdateRule> make_adafactor(const AdafactorRule& options);
 // `learning_rate`: the highest one of the parameters that it is for.
 std::unique_ptr<UpdateRule> make_muon(const MuonRule& options, double learning_rate);
+std::unique_ptr<UpdateRule> make_soap(const SoapRule& options);
+std::unique_ptr<UpdateRule> make_shampoo(const ShampooRule& options);
 std::unique_ptr<UpdateRule> make_schedule_free(const ScheduleFreeRule& options, const CommonOptions& common);
 
 // p - lr * (u + wd * p): decoupled decay.

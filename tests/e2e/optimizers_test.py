@@ -34,10 +34,12 @@ OPTIMIZERS = {
     "muon": "type=muon learning_rate=0.02 adam_lr=0.003",
     "muon bf16": "type=muon learning_rate=0.02 newton_schulz_dtype=bf16",
     "sgd nesterov": "type=sgd learning_rate=0.1 nesterov=true",
+    "soap": "type=soap learning_rate=0.003 precondition_frequency=3",
+    "shampoo": "type=shampoo learning_rate=0.003 precondition_frequency=2",
 }
 # Whose workers need each other in the update: there is one phase more in which one can be killed, when the new cells
 # are made and the others do not know.
-JOINT = {"adam-cautious-ema", "rules-of-groups", "adafactor", "muon", "muon-bf16"}
+JOINT = {"adam-cautious-ema", "rules-of-groups", "adafactor", "muon", "muon-bf16", "soap", "shampoo"}
 
 
 def words_of(text):

@@ -63,6 +63,8 @@ RandomUpdate random_update(Rng& rng, optim::OptimizerOptions options, uint64_t s
   if (rng.chance(0.5)) max_norm = 1.0;
   std::visit([&](auto& o) { o.weight_decay = rng.chance(0.3) ? 0 : 0.1; }, options);
   if (auto* o = std::get_if<optim::AdafactorOptions>(&options)) o->min_dim_size_to_factor = 2;
+  if (auto* o = std::get_if<optim::SoapOptions>(&options)) o->max_precond_dim = 40;
+  if (auto* o = std::get_if<optim::ShampooOptions>(&options)) o->max_precond_dim = 40;
   const optim::Boxes boxes{{{"embed", rng.between(1, 5)}, {"mlp", rng.between(1, 5)}}, {"layer"}};
   const optim::Optimizer optimizer(options, parameters, boxes);
   const size_t m = optimizer.state().size();

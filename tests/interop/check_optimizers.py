@@ -40,6 +40,10 @@ CASES = {
              formulas.Muon(adam_ratio=0.25, steps=4)),
     "muon kimi": ({"type": "muon", "learning_rate": 0.01, "adam_lr": 0.01, "use_kimi_scaling": True, "nesterov": False},
                   formulas.Muon(kimi=True, nesterov=False), formulas.Muon(kimi=True)),
+    "soap": ({"type": "soap", "learning_rate": 0.01}, formulas.Soap(), formulas.Soap(frequency=11)),
+    "soap one side": ({"type": "soap", "learning_rate": 0.01, "max_precond_dim": 24, "precondition_frequency": 3},
+                      formulas.Soap(largest=24, frequency=3), formulas.Soap(largest=64, frequency=3)),
+    "shampoo": ({"type": "shampoo", "learning_rate": 0.01}, formulas.Shampoo(), formulas.Shampoo(power=-0.5)),
 }
 
 

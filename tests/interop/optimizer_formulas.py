@@ -168,3 +168,89 @@ class Muon(Rule):
         m[:] = self.momentum * m + g
         u = g + self.momentum * m if self.nesterov else m
         return descend(p, map_matrices(path, u, self.newton_schulz), lr, decay)
+
+
+class Factors(Rule):
+    """Shampoo's two factors of every matrix and the bases in which they are diagonal, followed by orthogonal iteration
+    (Algorithm 4 of Vyas et al., SOAP, 2024) from the identity, with a damping (docs/optimizers.md)."""
+    shampoo_beta, frequency, largest, damping = 0.95, 10, 1024, 1e-3
+
+    def iterated(self, factor, basis):
+        n = len(factor)
+        q, r = np.linalg.qr(factor @ basis + self.damping * np.trace(factor) / n * basis)
+        return q * np.where(np.diag(r) < 0, -1.0, 1.0)
+
+    def each(self, path, x, f):
+        """f(matrix, [its factors], [its bases]) of every matrix of x, two sides each."""
+        place = [0]
+
+        def one(w):
+            place[0] += 1
+            kept = [[self.kept.setdefault((name, path, place[0], side), make(n)) for side, n in enumerate(w.shape)]
+                    for name, make in (("factor", lambda n: np.zeros((n, n))), ("basis", np.eye))]
+            return f(w, *kept)
+        return map_matrices(path, x, one)
+
+    def follow(self, path, g, t):
+        def one(w, factors, bases):
+            for side, (factor, basis) in enumerate(zip(factors, bases)):
+                if len(basis) <= self.largest:
+                    square = w @ w.T if side == 0 else w.T @ w
+                    factor[:] = self.shampoo_beta * factor + (1 - self.shampoo_beta) * square
+                    if (t - 1) % self.frequency == 0:
+                        basis[:] = self.iterated(factor, basis)
+            return w
+        self.each(path, g, one)
+
+
+class Soap(Factors):
+    """Algorithm 3 of Vyas et al., SOAP (2024): Adam in the eigenbasis of Shampoo's factors."""
+    beta1, beta2, epsilon = 0.95, 0.95, 1e-8
+
+    def __init__(self, **options):
+        super().__init__(**options)
+        self.adam = Adam(beta1=self.beta1, beta2=self.beta2)
+
+    def step(self, p, g, t, lr, decay, path):
+        if not is_hidden_matrix(path):
+            return self.adam.step(p, g, t, lr, decay, path)
+        m, v = self.of("m", path, p), self.of("v", path, p)
+        m[:] = self.beta1 * m + (1 - self.beta1) * g
+
+        def there(x):
+            return self.each(path, x, lambda w, _, bases: bases[0].T @ w @ bases[1])
+        v[:] = self.beta2 * v + (1 - self.beta2) * there(g)**2
+        u = there(m) / (1 - self.beta1**t) / (np.sqrt(v / (1 - self.beta2**t)) + self.epsilon)
+        u = self.each(path, u, lambda w, _, bases: bases[0] @ w @ bases[1].T)
+        self.follow(path, g, t)
+        return descend(p, u, lr, decay)
+
+
+class Shampoo(Factors):
+    """Gupta et al., Shampoo (2018), with inverse fourth roots in the bases above, as long as Adam's update (Anil et al.,
+    2020)."""
+    beta1, beta2, epsilon, ridge, power = 0.9, 0.95, 1e-8, 1e-3, -0.25
+
+    def __init__(self, **options):
+        super().__init__(**options)
+        self.adam = Adam()
+
+    def root(self, factor, basis):
+        if len(basis) > self.largest:
+            return basis
+        values = np.maximum(np.diag(basis.T @ factor @ basis), 0)
+        return (basis * (values + self.ridge * values.mean())**self.power) @ basis.T
+
+    def step(self, p, g, t, lr, decay, path):
+        if not is_hidden_matrix(path):
+            return self.adam.step(p, g, t, lr, decay, path)
+        self.follow(path, g, t)
+        m, v = self.of("m", path, p), self.of("v", path, p)
+        m[:] = self.beta1 * m + (1 - self.beta1) * g
+        v[:] = self.beta2 * v + (1 - self.beta2) * g * g
+        adam = m / (1 - self.beta1**t) / (np.sqrt(v / (1 - self.beta2**t)) + self.epsilon)
+        u = self.each(path, m, lambda w, factors, bases: self.root(factors[0], bases[0]) @ w @ self.root(
+            factors[1], bases[1]))
+        axes = tuple(range(1, u.ndim))  # of each layer
+        length = [np.sqrt((x * x).sum(axes, keepdims=True)) for x in (adam, u)]
+        return descend(p, u * length[0] / length[1], lr, decay)

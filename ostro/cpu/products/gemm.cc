@@ -17,6 +17,8 @@ constexpr int64_t kSharedABytes = 3 << 18;
 // kBlockPanels panels: then threads wait for each other only briefly at the end of a product.
 constexpr int64_t kBlocksAThread = 8;
 constexpr int64_t kBlockPanels = 8;
+// Row blocks of a product of which half is computed: with n of them, (n + 1) / 2n of C is.
+constexpr int64_t kHalfBlocks = 8;
 // For a leaf of at most kWholeSpan k, one row of tiles is finished after the other. For a longer leaf the
 // outer loop goes over blocks of k, and all tiles of a group are finished only with the last block.
 constexpr int64_t kWholeSpan = 768;
@@ -98,6 +100,7 @@ Gemm::Gemm(GemmSpec spec, Isa isa)
   plan_chunks();
   plan_rows();
   const int64_t a_bytes = m_panels_ * packed_k_ * kernel_->a_bytes;
+  symmetric_ = plan_symmetry();
   wide_ = spec_.batch.size() == 1 && m() > 0 && n() > m() && a_bytes <= kWideBytes;
 }
 
@@ -293,7 +296,7 @@ void Gemm::pack_chunk(ThreadPool& pool, const void* b, const Chunk& chunk, std::
 }
 
 void Gemm::multiply_chunk(ThreadPool& pool, const void* a, const Chunk& chunk, const std::byte* packed,
-                          void* c, bool go_on) const {
+                          void* c, bool go_on, bool half) const {
   const int64_t panels = chunk.panel_end - chunk.panel_begin;
   const int64_t first_entry = entry_begin_[chunk.b_begin];
   const int64_t products = entry_begin_[chunk.b_end] - first_entry;
@@ -308,6 +311,7 @@ void Gemm::multiply_chunk(ThreadPool& pool, const void* a, const Chunk& chunk, c
     row_blocks = std::max(row_blocks,
                           std::min(ceil_div(threads * kBlocksAThread, products), m_panels_ / kBlockPanels));
   if (row_blocks > 1 && products == 1) row_blocks = std::min(m_panels_, round_up(row_blocks, threads));
+  if (half) row_blocks = std::max(row_blocks, std::min(m_panels_, kHalfBlocks));
   const int64_t wanted = threads == 1 ? 1 : 2 * threads;
   const int64_t column_ranges =
       row_blocks * products >= wanted ? 1 : std::min(panels, ceil_div(wanted, row_blocks * products));
@@ -318,7 +322,10 @@ void Gemm::multiply_chunk(ThreadPool& pool, const void* a, const Chunk& chunk, c
     const int64_t b = std::upper_bound(entry_begin_.begin(), entry_begin_.end(),
                                        first_entry + tile / column_ranges / row_blocks) -
                       entry_begin_.begin() - 1;
-    const int64_t begin = panels * range / column_ranges, end = panels * (range + 1) / column_ranges;
+    const int64_t first_row = m_panels_ * row / row_blocks * kernel_->mr;
+    const int64_t diagonal = half ? first_row / kernel_->nr - chunk.panel_begin : 0;
+    const int64_t begin = std::max(panels * range / column_ranges, diagonal),
+                  end = panels * (range + 1) / column_ranges;
     const GemmBlock::Place place = {
         .offsets = spec_.batch[entry],
         .row_panel_begin = m_panels_ * row / row_blocks,
@@ -372,12 +379,14 @@ void Gemm::run(ThreadPool& pool, const void* a, const void* b, void* c, bool go_
   OSTRO_CHECK(!go_on || (spec_.out == GemmType::kF32 && spec_.segment_ends.size() == 1),
               "a product of {} leaves that goes on from its result", spec_.segment_ends.size());
   if (wide_) return run_wide(pool, a, b, c, go_on);
+  const bool half = symmetric_ && a == b && !go_on;
   for (const Chunk& chunk : chunks_) {
     const int64_t panels = (chunk.b_end - chunk.b_begin) * (chunk.panel_end - chunk.panel_begin);
     std::byte* packed = packed_scratch.get(panels * packed_k_ * kernel_->b_bytes);
     pack_chunk(pool, b, chunk, packed);
-    multiply_chunk(pool, a, chunk, packed, c, go_on);
+    multiply_chunk(pool, a, chunk, packed, c, go_on, half);
   }
+  if (half) mirror(pool, c);
 }
 
 void Gemm::run(ThreadPool& pool, const void* a, const PackedB& b, void* c) const {

@@ -80,7 +80,8 @@ class Gemm {
   // C = A B; a, b and c point to float or to bf16 (uint16_t) as the spec says. With `go_on` the sums start
   // from what C holds instead of from +0. So a contraction can be done in several calls with the same bits,
   // if every piece but the last is a multiple of 32 long (N6; N7, continuation). Only for an f32 C without
-  // leaves.
+  // leaves. Where B is A transposed, in the same memory, C is symmetric bit for bit (fma(x, y, z) is fma(y,
+  // x, z) in N6 and N7), and only half of it is computed.
   void run(ThreadPool& pool, const void* a, const void* b, void* c, bool go_on = false) const;
   void run(ThreadPool& pool, const void* a, const PackedB& b, void* c) const;
 
@@ -141,8 +142,13 @@ class Gemm {
   // For a B that is larger than A: packs all of A first, unless A is read in place, and packs B one group of
   // panels at a time.
   void run_wide(ThreadPool& pool, const void* a, const void* b, void* c, bool go_on) const;
+  // `half`: of a symmetric C only blocks that reach above the diagonal.
   void multiply_chunk(ThreadPool& pool, const void* a, const Chunk& chunk, const std::byte* packed, void* c,
-                      bool go_on) const;
+                      bool go_on, bool half = false) const;
+  // Whether C is symmetric when a and b are the same matrix.
+  bool plan_symmetry() const;
+  // The elements below the diagonal, from those above it.
+  void mirror(ThreadPool& pool, void* c) const;
 
   GemmSpec spec_;
   const GemmKernel* kernel_;
@@ -159,6 +165,7 @@ class Gemm {
   std::vector<Chunk> chunks_;
   int64_t group_panels_ = 1;  // panels of B that are used together and fit into L2
   bool wide_ = false;         // run_wide is the way
+  bool symmetric_ = false;    // plan_symmetry()
   bool rows_a_ = false;       // A is read as it lies in memory, never packed
   int tree_slots_ = 1;        // partials alive at once
 };

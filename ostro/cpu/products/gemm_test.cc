@@ -375,6 +375,31 @@ TEST_CASE("gemm: a contraction in pieces that go on from the result") {
   for (Isa isa : available_isas()) CHECK((in_pieces(c, isa, 1, 40) != expected(c)));
 }
 
+TEST_CASE("gemm: a matrix times its own transpose, of which half is computed") {
+  Random random{43};
+  for (int i = 0; i < 24; ++i) {
+    const int64_t n = i % 6 == 5 ? 20 : 64 + random.below(150), k = 1 + random.below(i % 4 == 3 ? 1500 : 120);
+    Options o{.m = n, .n = n, .k = k, .in = kTypes[i % 2], .out = kTypes[i / 2 % 2]};
+    o.a = kLayouts[random.below(4)], o.c = kLayouts[random.below(4)];
+    o.batch = 1 + random.below(3);
+    if (i % 5 == 4) o.ends = {k / 3, k};
+    Case c = make_case(o, random);
+    c.spec.b_row = c.spec.a_col, c.spec.b_col = c.spec.a_row;
+    for (GemmBatch& one : c.spec.batch) one.b = one.a;
+    c.b = c.a, c.b16 = c.a16;
+    const std::vector<uint8_t> want = expected(c);
+    for (Isa isa : available_isas()) {
+      std::vector<uint8_t> got(want.size(), kUntouched);
+      const Gemm gemm(c.spec, isa);
+      gemm.run(pool_of(1 + i % 3), c.a_data(), c.a_data(), got.data());
+      INFO(std::string(isa_name(isa)), " n ", n, " k ", k, " batch ", o.batch);
+      CHECK(got == want);
+      // Equal values in another place are no reason to compute half.
+      CHECK(computed(c, isa, 2, false) == want);
+    }
+  }
+}
+
 TEST_CASE("gemm: every instruction set passes the start-up check") {
   for (Isa isa : available_isas()) CHECK(bf16_admitted(isa));
 }

@@ -1,13 +1,10 @@
 // The nearest matrix with orthonormal rows or columns, roughly, by matrix products alone.
 #pragma once
 
+#include "ostro/optim/matrix/names.h"
 #include "ostro/trace/ops.h"
 
 namespace ostro::optim {
-
-// Axis names of the matrices here. They are in no map of a mesh: what has them is whole on every worker.
-inline constexpr const char* kRows = "matrix_rows";
-inline constexpr const char* kColumns = "matrix_columns";
 
 // x f32 [stack..., matrix_rows, matrix_columns], any order of these two. `steps` steps of x <- a x + (b A + c
 // A A) x with A = x x^T of the shorter side, (a, b, c) = (3.4445, -4.7750, 2.0315), from x / (norm +

@@ -1,0 +1,101 @@
+// SOAP (Vyas et al., 2024): Adam in the slowly changing eigenbasis of Shampoo's two factors, for the matrices
+// inside a model; AdamW for the rest.
+#include "ostro/optim/factors.h"
+#include "ostro/optim/option_checks.h"
+
+namespace ostro::optim {
+namespace {
+
+using config::Effect;
+
+AdamRule adam_of(const SoapRule& o) {
+  AdamRule out;
+  out.beta1 = o.beta1, out.beta2 = o.beta2, out.epsilon = o.epsilon;
+  return out;
+}
+
+class Soap final : public UpdateRule {
+ public:
+  explicit Soap(const SoapRule& options) : o_(options), adam_(make_adamw(adam_of(options))) {}
+
+  std::vector<StateArray> state(const Parameter& p) const override {
+    std::vector<StateArray> out = adam_->state(p);
+    const std::vector<StateArray> more = Factors(p, o_.max_precond_dim).state();
+    out.insert(out.end(), more.begin(), more.end());
+    return out;
+  }
+
+  std::vector<Scalar> scalars(int64_t step, int64_t num_train_steps) const override {
+    std::vector<Scalar> out = adam_->scalars(step, num_train_steps);
+    out.push_back({"started", step > 0 ? 1.0f : 0.0f});
+    out.push_back({"refresh", step % o_.precondition_frequency == 0 ? 1.0f : 0.0f});
+    return out;
+  }
+
+  double width_power(const Parameter& p) const override { return adam_->width_power(p); }
+
+  RuleResults update(const Parameter& parameter, const RuleInputs& in) const override {
+    const Factors factors(parameter, o_.max_precond_dim);
+    if (factors.all().empty()) return adam_->update(parameter, in);
+    const Array &k1 = in.scalars[0], &k2 = in.scalars[1], &started = in.scalars[2], &refresh = in.scalars[3];
+    const std::vector<Array> kept(in.state.begin() + 2, in.state.end());
+    // Of the gradients before this one.
+    const std::vector<Array> bases = factors.bases(kept, started);
+    const Array m = in.state[0] * rounded(o_.beta1) + in.g * rounded(1.0 - o_.beta1);
+    const Array g = factors.turned(in.g, bases, false);
+    const Array v = in.state[1] * rounded(o_.beta2) + (g * g) * rounded(1.0 - o_.beta2);
+    const Array u = (factors.turned(m, bases, false) * k1) / (sqrt(v * k2) + rounded(o_.epsilon));
+    RuleResults out{descend(in, factors.turned(u, bases, true)), {m, v}};
+    for (const Array& x : factors.followed(kept, bases, in.g, o_.shampoo_beta, refresh))
+      out.state.push_back(x);
+    return out;
+  }
+
+ private:
+  SoapRule o_;
+  std::unique_ptr<UpdateRule> adam_;
+};
+
+}  // namespace
+
+std::unique_ptr<UpdateRule> make_soap(const SoapRule& options) { return std::make_unique<Soap>(options); }
+
+void SoapRule::set_defaults(CommonOptions& common) { common.learning_rate = 3e-3; }
+
+void SoapRule::visit_options(config::OptionTable& t) {
+  t.add(&beta1, "beta1", Effect::kBits, "", "decay of the mean of gradients").other("0.8");
+  t.add(&beta2, "beta2", Effect::kBits, "", "decay of the mean of squared gradients").other("0.99");
+  t.add(&epsilon, "epsilon", Effect::kBits, "", "added to the root of the mean of squared gradients")
+      .other("1e-6");
+  visit_factors(t);
+}
+
+void FactorOptions::visit_factors(config::OptionTable& t) {
+  t.add(&shampoo_beta, "shampoo_beta", Effect::kBits, "", "decay of the mean of products of gradients")
+      .other("0.9");
+  t.add(&precondition_frequency, "precondition_frequency", Effect::kBits, "",
+        "steps from one change of the eigenbasis to the next")
+      .other("2");
+  t.add(&max_precond_dim, "max_precond_dim", Effect::kBits, "",
+        "the longest side of a matrix that gets an eigenbasis")
+      .other("16")
+      .fixed("the kept arrays follow from it");
+}
+
+Status SoapRule::validate_rule(const std::string& section) const {
+  RETURN_IF_ERROR(allowed_decay(section, "beta1", beta1));
+  RETURN_IF_ERROR(allowed_decay(section, "beta2", beta2));
+  RETURN_IF_ERROR(allowed(epsilon > 0, section, "epsilon", epsilon, "use a positive number"));
+  return validate_factors(section);
+}
+
+Status FactorOptions::validate_factors(const std::string& section) const {
+  RETURN_IF_ERROR(allowed_decay(section, "shampoo_beta", shampoo_beta));
+  RETURN_IF_ERROR(allowed(precondition_frequency > 0, section, "precondition_frequency",
+                          static_cast<double>(precondition_frequency), "use a positive number"));
+  RETURN_IF_ERROR(allowed(max_precond_dim > 0, section, "max_precond_dim",
+                          static_cast<double>(max_precond_dim), "use a positive number"));
+  return {};
+}
+
+}  // namespace ostro::optim
