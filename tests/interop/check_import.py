@@ -7,6 +7,7 @@ same state, hash by hash. Planted errors, one for each field of the description 
 at least 10 times the tolerance. 17 families in two shapes, of which a sampled run takes two.
 Of a mixture: experts are chosen as transformers chooses them wherever its margin exceeds 1e-5. Log-probabilities show a
 choice: with the runner-up in place of the last expert chosen in any one layer they differ by more than the tolerance.
+A Llama, a Mistral and a Qwen 3 made into mixtures (--upcycle) have the log-probabilities that they had.
 Usage: check_import.py --ostro build/.../ostro [--only FAMILY...]
 """
 import argparse
@@ -143,11 +144,12 @@ class Case:
         self.run.run("import", "--from", "hf", directory, "--out", out)
         return out
 
-    def options(self):
+    def options(self, checkpoint):
         """The model's options as the training configuration beside the checkpoint has them; and all of them, as those
         of model.type decoder."""
-        shown = numbers(yaml.safe_load((self.checkpoint / "train.yaml").read_text())["model"])
-        whole = DEFAULTS | ALWAYS.get(self.family, {}) | shown | {"type": "decoder"}
+        shown = numbers(yaml.safe_load((checkpoint / "train.yaml").read_text())["model"])
+        whole = DEFAULTS | ALWAYS.get({"gemma3": "gemma3_text"}.get(shown["type"], shown["type"]), {}) | shown
+        whole |= {"type": "decoder"}
         whole.setdefault("head_dim", whole["hidden_dim"] // whole["num_heads"])
         return shown, whole | ({} if "num_kv_heads" in whole else {"num_kv_heads": whole["num_heads"]})
 
@@ -307,6 +309,31 @@ class Case:
         same = all((out / n.name).read_bytes() == n.read_bytes() for n in third.iterdir())
         self.report.check(same, f"{self.name}: the export of the import of an export is the same, byte for byte")
 
+    def check_upcycled(self, theirs, counted):
+        out, exported = self.top / f"{self.name}.upcycled", self.top / f"{self.name}.upcycled_out"
+        self.run.run("import", "--upcycle", 4, "--checkpoint", self.checkpoint, "--out", out)
+        shown, whole = self.options(out)
+
+        def worst_with(options):
+            ours = self.log_probs(self.write_config(options, "upcycled"), out)
+            return np.abs(theirs - ours["log_prob"])[counted].max()
+
+        worst, planted = worst_with(shown), worst_with(whole | {"norm_topk_prob": False})
+        self.report.check(worst <= LIMIT and planted >= 10 * LIMIT,
+                          f"{self.name}: as a {shown['type']} of 4 equal experts: largest difference {worst:.1e}; planted: weights "
+                          f"that do not add up to 1: {planted:.1e}")
+        if shown["type"] == "decoder":
+            return
+        self.run.run("export", "--checkpoint", out, "--to", "hf", "--out", exported)
+        model, loose = hf_models.load(exported)
+        ours = self.log_probs(self.write_config(shown, "upcycled"), out)
+        with torch.no_grad():
+            again = model(torch.from_numpy(ours["tokens"].astype(np.int64))).logits.log_softmax(-1)
+        again = again.gather(-1, torch.from_numpy(ours["targets"].astype(np.int64))[..., None])[..., 0].numpy()
+        worst = np.abs(again - ours["log_prob"])[counted].max()
+        self.report.check(not loose and worst <= LIMIT,
+                          f"{self.name}: transformers reads it as a {shown['type']}: differs by {worst:.1e} {loose}")
+
     def check_refused(self):
         """A directory whose last file of weights lacks its end: an error that names it, and nothing is left."""
         source, out = self.top / self.name, self.top / f"{self.name}.refused"
@@ -330,7 +357,7 @@ class Case:
                           f"{self.name}: origin.json names {len(origin['files'])} files of the model")
 
     def check_all(self):
-        shown, whole = self.options()
+        shown, whole = self.options(self.checkpoint)
         config = self.write_config(shown, "right")
         theirs, counted = self.check_log_probs(config)
         self.check_gradients(config)
@@ -340,6 +367,8 @@ class Case:
         self.check_refused()
         self.check_origin()
         self.check_planted(whole, theirs, counted)
+        if self.family in ("llama", "mistral", "qwen3"):
+            self.check_upcycled(theirs, counted)
 
 
 def main():
