@@ -1,5 +1,6 @@
 #include <doctest/doctest.h>
 
+#include <cstring>
 #include <nlohmann/json.hpp>
 #include <numeric>
 
@@ -19,7 +20,8 @@ models::DecoderOptions unusual(std::string_view type) {
   o.seq_len = 32, o.hidden_dim = 24, o.intermediate_dim = 20, o.num_layers = 5;
   o.num_heads = 6, o.num_kv_heads = 2;
   if (o.family->shows("max_position_embeddings")) o.max_position_embeddings = 32;
-  if (o.family->shows("head_dim")) o.head_dim = 8;
+  // OLMoE's heads are as wide as hidden_dim makes them.
+  if (o.family->shows("head_dim") && type != "olmoe") o.head_dim = 8;
   if (o.family->shows("rope") && type != "phi3")
     o.rope = models::RopeYarnOptions{777, 3, 16, 20, 2, 1.5, false};
   if (o.family->shows("sliding_window")) o.sliding_window = 7;
@@ -33,6 +35,8 @@ models::DecoderOptions unusual(std::string_view type) {
   if (o.family->shows("qkv_bias")) o.qkv_bias = o.out_bias = !o.qkv_bias;
   if (o.family->shows("mlp_bias")) o.mlp_bias = o.qkv_bias;
   if (o.family->shows("partial_rotary_factor")) o.partial_rotary_factor = 0.5;
+  if (o.num_experts > 0) o.num_experts = 5, o.num_experts_per_tok = 3;
+  if (o.family->shows("norm_topk_prob")) o.norm_topk_prob = !o.norm_topk_prob;
   o.activation_function = models::Activation::kGeluTanh;
   o.tie_word_embeddings = !o.tie_word_embeddings;
   o.layer_norm_epsilon = 3e-4;
@@ -103,12 +107,45 @@ TEST_CASE("config.json: what a family does not know is refused by name") {
   CHECK(refusal("llama", "rope_parameters", {{"rope_type", "longrope"}, {"rope_theta", 777.0}}).size() > 0);
   CHECK(refusal("gemma2", "layer_types", {"full_attention"}).find("has 1 entries") != std::string::npos);
   CHECK(refusal("qwen3", "layer_types", {"a", "a", "a", "a", "a"}).find("\"a\"") != std::string::npos);
+  CHECK(refusal("qwen3_moe", "decoder_sparse_step", 2).find("only 1 is known") != std::string::npos);
+  CHECK(refusal("qwen3_moe", "mlp_only_layers", {0}).find("\"mlp_only_layers\" names 1") !=
+        std::string::npos);
+  CHECK(refusal("qwen3_moe", "num_local_experts", 6).find("\"num_experts\" is 5") != std::string::npos);
+  CHECK(refusal("olmoe", "clip_qkv", 8.0).find("only null") != std::string::npos);
   CHECK(refusal("gpt2", "scale_attn_by_inverse_layer_idx", true).find("only false") != std::string::npos);
   Json longrope = Json::parse(config_json({unusual("llama"), 260}, tokenizer).value());
   longrope.erase("rope_scaling"), longrope["rope_parameters"] = {{"rope_type", "longrope"}};
   const auto read = read_config_json(longrope.dump(), "c");
   REQUIRE(!read.ok());
   CHECK(read.error().message().find("rope kind \"longrope\"") != std::string::npos);
+}
+
+TEST_CASE("mixtures: the experts of a file have numbers, and what it has no tensor for is refused") {
+  models::DecoderOptions o = unusual("mixtral");
+  const TinyModel m(o);
+  const auto weights = NamedWeights::create(o, m.functions.paths, m.values);
+  REQUIRE(weights.ok());
+  const auto find = [&](std::string_view name) {
+    const io::SafetensorsEntry* found = nullptr;
+    for (const io::SafetensorsEntry& e : weights->entries())
+      if (e.name == name) found = &e;
+    REQUIRE(found != nullptr);
+    return found;
+  };
+  const io::SafetensorsEntry* up = find("model.layers.3.block_sparse_moe.experts.4.w3.weight");
+  CHECK(up->shape == std::vector<int64_t>{20, 24});
+  // Row 7, column 11 is [layer 3, expert 4, embed 11, up, mlp 7] of [5, 5, 24, 2, 20].
+  size_t k = 0;
+  while (m.functions.paths[k] != "model/layers/moe/gate_up") ++k;
+  float value = 0;
+  std::memcpy(&value, up->bytes.data() + (7 * 24 + 11) * sizeof(float), sizeof(float));
+  CHECK(value == m.values[k].as<float>()[((3 * 5 + 4) * 24 + 11) * 2 * 20 + 20 + 7]);
+  CHECK(find("model.layers.0.block_sparse_moe.gate.weight")->shape == std::vector<int64_t>{5, 24});
+
+  o.track_expert_load = true, o.router_bias_update_rate = 0.001;
+  const auto refused = family_weights(o);
+  REQUIRE(!refused.ok());
+  CHECK(refused.error().message().find("model.router_bias_update_rate is 0.001") != std::string::npos);
 }
 
 TEST_CASE("config.json: older forms mean the same") {

@@ -19,6 +19,7 @@ struct RoleParts {
   std::vector<std::vector<Cut>> cuts = {{}};
   AxisNames rows, columns;  // no columns: a vector
   bool bias = false;
+  bool stacked = false;  // the path is the weight's; each expert is a tensor of its own
 };
 
 RoleParts norm_parts(const DecoderOptions& o, const char* path, AxisNames axes) {
@@ -34,11 +35,15 @@ RoleParts mlp_parts(const DecoderOptions& o, const char* path, std::vector<Cut> 
   return {path, {std::move(cuts)}, std::move(rows), std::move(columns), o.mlp_bias};
 }
 
+RoleParts expert_parts(const char* path, std::vector<Cut> cuts, AxisNames rows, AxisNames columns) {
+  return {path, {std::move(cuts)}, std::move(rows), std::move(columns), false, /*stacked=*/true};
+}
+
 // Nothing: the model lacks it.
 std::optional<RoleParts> parts_of(Role role, const DecoderOptions& o) {
   const AxisNames heads = {"kv_heads", "qkv", "head_dim"};
   const bool before = o.norm_place != models::NormPlace::kPost,
-             behind = o.norm_place != models::NormPlace::kPre;
+             behind = o.norm_place != models::NormPlace::kPre, experts = o.num_experts > 0;
   const Cut q{"qkv", 0, o.group()}, k{"qkv", o.group(), 1}, v{"qkv", o.group() + 1, 1};
   const auto if_has = [](bool has, RoleParts parts) {
     return has ? std::optional(std::move(parts)) : std::nullopt;
@@ -85,15 +90,25 @@ std::optional<RoleParts> parts_of(Role role, const DecoderOptions& o) {
     case Role::kO:
       return RoleParts{"attention/o", {{}}, {"embed"}, {"kv_heads", "group", "head_dim"}, o.out_bias};
     case Role::kGate:
-      return mlp_parts(o, "mlp/gate_up", {{"gate_up", 0, 1}}, {"gate_up", "mlp"}, {"embed"});
+      return if_has(!experts,
+                    mlp_parts(o, "mlp/gate_up", {{"gate_up", 0, 1}}, {"gate_up", "mlp"}, {"embed"}));
     case Role::kUpOfGate:
-      return mlp_parts(o, "mlp/gate_up", {{"gate_up", 1, 1}}, {"gate_up", "mlp"}, {"embed"});
+      return if_has(!experts,
+                    mlp_parts(o, "mlp/gate_up", {{"gate_up", 1, 1}}, {"gate_up", "mlp"}, {"embed"}));
     case Role::kGateUp:
-      return mlp_parts(o, "mlp/gate_up", {}, {"gate_up", "mlp"}, {"embed"});
+      return if_has(!experts, mlp_parts(o, "mlp/gate_up", {}, {"gate_up", "mlp"}, {"embed"}));
     case Role::kUp:
-      return mlp_parts(o, "mlp/up", {}, {"mlp"}, {"embed"});
+      return if_has(!experts, mlp_parts(o, "mlp/up", {}, {"mlp"}, {"embed"}));
     case Role::kDown:
-      return mlp_parts(o, "mlp/down", {}, {"embed"}, {"mlp"});
+      return if_has(!experts, mlp_parts(o, "mlp/down", {}, {"embed"}, {"mlp"}));
+    case Role::kRouter:
+      return if_has(experts, {"moe/router", {{}}, {"experts"}, {"embed"}});
+    case Role::kExpertGate:
+      return if_has(experts, expert_parts("moe/gate_up", {{"gate_up", 0, 1}}, {"gate_up", "mlp"}, {"embed"}));
+    case Role::kExpertUp:
+      return if_has(experts, expert_parts("moe/gate_up", {{"gate_up", 1, 1}}, {"gate_up", "mlp"}, {"embed"}));
+    case Role::kExpertDown:
+      return if_has(experts, expert_parts("moe/down", {}, {"embed"}, {"mlp"}));
   }
   return {};
 }
@@ -105,8 +120,9 @@ void add_row(const NameRow& row, const RoleParts& parts, const std::string& name
   const auto add = [&](const char* word, AxisNames rows, AxisNames columns) {
     for (std::vector<Cut> cuts : parts.cuts) {
       cuts.insert(cuts.end(), where.begin(), where.end());
-      out.push_back({fmt::format("{}.{}", name, word), fmt::format("{}/{}", path, word), std::move(cuts),
-                     rows, columns});
+      out.push_back({fmt::format("{}.{}", name, word),
+                     parts.stacked ? path : fmt::format("{}/{}", path, word), std::move(cuts), rows,
+                     columns});
     }
   };
   if (row.columns)
@@ -116,18 +132,35 @@ void add_row(const NameRow& row, const RoleParts& parts, const std::string& name
   if (parts.bias) add("bias", parts.rows, {});
 }
 
+// The same of every expert, if it is a row of experts.
+void add_rows(const NameRow& row, const RoleParts& parts, const std::string& name, const std::string& path,
+              const std::vector<Cut>& where, int64_t experts, std::vector<WeightPart>& out) {
+  if (!parts.stacked) return add_row(row, parts, name, path, where, out);
+  const size_t star = name.find('*');
+  for (int64_t e = 0; e < experts; ++e) {
+    std::vector<Cut> place = where;
+    place.push_back({"experts", e, 1});
+    add_row(row, parts, std::string(name).replace(star, 1, fmt::format("{}", e)), path, place, out);
+  }
+}
+
 }  // namespace
 
 Result<std::vector<WeightPart>> family_weights(const DecoderOptions& o) {
   ASSIGN_OR_RETURN(const HfFamily* family, hf_family(o.family->name));
+  if (o.router_bias_update_rate > 0)
+    return unsupported(
+        fmt::format("model.router_bias_update_rate is {}; experts are chosen with a bias, for "
+                    "which a {} of Hugging Face directories has no tensor",
+                    o.router_bias_update_rate, family->model_type));
   const FamilyNames& names = family->names;
   std::vector<WeightPart> out;
   const auto add_all = [&](const std::vector<NameRow>& rows, const std::string& prefix,
                            const std::string& path, const std::vector<Cut>& where) {
     for (const NameRow& row : rows)
       if (const auto parts = parts_of(row.role, o))
-        add_row(row, *parts, prefix + std::string(row.name), fmt::format("{}/{}", path, parts->path), where,
-                out);
+        add_rows(row, *parts, prefix + std::string(row.name), fmt::format("{}/{}", path, parts->path), where,
+                 o.num_experts, out);
   };
   add_all(names.before, "", "model", {});
   for (int64_t i = 0; i < o.num_layers; ++i) {

@@ -13,25 +13,38 @@ namespace ostro::hf {
 namespace {
 
 constexpr int64_t kBlockElements = int64_t{4} << 20;  // of a tensor, read at once by one thread
-constexpr const char* kLayers = "layers";
 
-// One cell of the checkpoint: a parameter, or one layer of a stacked one.
+// One cell of the checkpoint: a parameter, or of a stacked one a layer, or an expert of a layer.
 struct Unit {
   size_t parameter = 0;
-  int64_t layer = 0;
+  int64_t cell = 0;  // counted as the cells are stored, experts fastest
   std::vector<SourcePart> parts;
 };
 
-int64_t layer_of(const WeightPart& part) {
-  for (const Cut& cut : part.cuts)
-    if (cut.axis == kLayers) return cut.start;
-  return 0;
+bool is_stacking(const std::string& axis) { return axis == "layers" || axis == "experts"; }
+
+// How many axes, from the first on, stack what the file has as tensors of their own. A router's experts,
+// which are rows of one tensor, come later.
+size_t stacking_axes(const ir::Shape& shape) {
+  size_t n = 0;
+  while (n < shape.axes.size() && is_stacking(shape.axes[n].name)) ++n;
+  return n;
 }
 
-// The shape of a unit: that of the parameter, with one layer.
+int64_t cell_of(const WeightPart& part, const ir::Shape& shape) {
+  int64_t cell = 0;
+  for (size_t a = 0; a < stacking_axes(shape); ++a) {
+    cell *= shape.axes[a].size;
+    for (const Cut& cut : part.cuts)
+      if (cut.axis == shape.axes[a].name) cell += cut.start;
+  }
+  return cell;
+}
+
+// The shape of a unit: that of the parameter, with one layer and one expert.
 ir::Shape unit_shape(ir::Shape shape) {
-  for (ir::Axis& axis : shape.axes)
-    if (axis.name == kLayers) axis.size = 1;
+  const size_t n = stacking_axes(shape);
+  for (size_t a = 0; a < n; ++a) shape.axes[a].size = 1;
   return shape;
 }
 
@@ -39,12 +52,13 @@ ir::Shape unit_shape(ir::Shape shape) {
 std::vector<Unit> units_of(const Source& source) {
   std::vector<Unit> units;
   for (size_t k = 0; k < source.paths.size(); ++k) {
-    const int64_t layers = source.shapes[k].find(kLayers) < 0 ? 1 : source.shapes[k].size_of(kLayers);
+    const ir::Shape& shape = source.shapes[k];
+    const int64_t cells = shape.count() / unit_shape(shape).count();
     const size_t first = units.size();
-    for (int64_t i = 0; i < layers; ++i) units.push_back({k, i, {}});
+    for (int64_t i = 0; i < cells; ++i) units.push_back({k, i, {}});
     for (const SourcePart& p : source.parts)
       if (p.part.path == source.paths[k])
-        units[first + static_cast<size_t>(layer_of(p.part))].parts.push_back(p);
+        units[first + static_cast<size_t>(cell_of(p.part, shape))].parts.push_back(p);
   }
   return units;
 }
@@ -56,8 +70,8 @@ std::vector<checkpoint::TensorSpec> specs_of(const Source& source) {
     for (const ir::Axis& axis : source.shapes[k].axes) {
       spec.axes.push_back(axis.name);
       spec.shape.push_back(axis.size);
-      spec.cell.push_back(axis.name == kLayers ? 1 : axis.size);
     }
+    for (const ir::Axis& axis : unit_shape(source.shapes[k]).axes) spec.cell.push_back(axis.size);
     specs.push_back(std::move(spec));
   }
   return specs;
@@ -68,7 +82,7 @@ Status read_part(const Source& source, const SourcePart& from, const ir::Shape& 
                  int threads) {
   WeightPart part = from.part;
   for (Cut& cut : part.cuts)
-    if (cut.axis == kLayers) cut.start = 0;  // of the unit
+    if (is_stacking(cut.axis)) cut.start = 0;  // of the unit
   const PartPlaces places = part_places(part, shape);
   const io::SafetensorsInfo& tensor = *from.tensor;
   const auto rows = static_cast<int64_t>(places.rows.size()),
@@ -113,12 +127,12 @@ Result<checkpoint::Saved> import_weights(io::FileSystem& fs, const Source& sourc
   for (const Unit& unit : units_of(source)) {
     const ir::Shape shape = unit_shape(source.shapes[unit.parameter]);
     OSTRO_CHECK(elements_of(unit, source.shapes[unit.parameter]) == shape.count(),
-                "{}, layer {}: {} of {} elements are in the family's table", source.paths[unit.parameter],
-                unit.layer, elements_of(unit, source.shapes[unit.parameter]), shape.count());
+                "{}, cell {}: {} of {} elements are in the family's table", source.paths[unit.parameter],
+                unit.cell, elements_of(unit, source.shapes[unit.parameter]), shape.count());
     runtime::Buffer buffer = runtime::Buffer::empty(shape);
     for (const SourcePart& part : unit.parts)
       RETURN_IF_ERROR(read_part(source, part, shape, buffer.mutable_as<float>(), threads));
-    RETURN_IF_ERROR(save.write(unit.parameter, static_cast<size_t>(unit.layer), buffer.bytes()));
+    RETURN_IF_ERROR(save.write(unit.parameter, static_cast<size_t>(unit.cell), buffer.bytes()));
   }
   return save.finish();
 }

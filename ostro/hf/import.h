@@ -9,8 +9,8 @@
 namespace ostro::hf {
 
 // Writes the source's parameters, f32, as the checkpoint of step 0 below `root`. Memory: the largest weight
-// of one layer (or the embedding) in f32, and a few blocks. A cell of a stacked weight is a layer. `info` is
-// taken as it is.
+// of one layer (or the embedding) in f32, and a few blocks; of a mixture's experts that of one. A cell of a
+// stacked weight is a layer, or an expert of a layer. `info` is taken as it is.
 Result<checkpoint::Saved> import_weights(io::FileSystem& fs, const Source& source, const std::string& root,
                                          const checkpoint::Info& info, int threads = 2);
 

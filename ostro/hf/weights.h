@@ -2,8 +2,9 @@
 // families/ say which tensor is which weight; one list, made of them, serves export, the comparison of
 // gradients with other frameworks, and import.
 //
-// Ours: q, k and v are one weight, gate and up are one weight, and layers are stacked into one array.
-// Hugging Face's: per layer, separate or fused in other ways, [out, in] or [in, out].
+// Ours: q, k and v are one weight, gate and up are one weight, and layers are stacked into one array,
+// as are the experts of a layer.
+// Hugging Face's: per layer and expert, separate or fused in other ways, [out, in] or [in, out].
 #pragma once
 
 #include <cstddef>
@@ -34,7 +35,7 @@ struct WeightPart {
 };
 
 // All weights of the model, in the order of the layers. A tied head is not listed. Error: kUnsupported if the
-// family has no form in Hugging Face directories.
+// family has no form in Hugging Face directories, or none for its router's bias.
 Result<std::vector<WeightPart>> family_weights(const models::DecoderOptions& options);
 
 // The shape of the part: [rows, columns], or [rows] for a vector. `whole` is the shape of our weight.

@@ -4,10 +4,14 @@
 For a random model of a family: log-probabilities of text within 2e-4, gradients of a batch within 2e-5 of each one's
 largest element, greedy text equal wherever the margin is clear, and after export, transformers and another import the
 same state, hash by hash. Planted errors, one for each field of the description that the model uses, must differ by
-at least 10 times the tolerance. 14 families in two shapes, of which a sampled run takes two.
+at least 10 times the tolerance. 17 families in two shapes, of which a sampled run takes two.
+Of a mixture: experts are chosen as transformers chooses them wherever its margin exceeds 1e-5. Log-probabilities show a
+choice: with the runner-up in place of the last expert chosen in any one layer they differ by more than the tolerance.
+A Llama, a Mistral and a Qwen 3 made into mixtures (--upcycle) have the log-probabilities that they had.
 Usage: check_import.py --ostro build/.../ostro [--only FAMILY...]
 """
 import argparse
+import contextlib
 import hashlib
 import json
 import pathlib
@@ -21,9 +25,11 @@ import numpy as np
 import torch
 import yaml
 from safetensors.numpy import load_file
+from safetensors.torch import load_file as load_tensors, save_file
 from tiny_run import Report, TinyRun, seed
 
 LIMIT, GRADIENT_LIMIT = 2e-4, 2e-5
+MARGIN = 1e-5  # between an expert's score and that of the first one not chosen: choices are clear above it
 PROMPTS = ["def ", "    return ", "for "]
 
 
@@ -34,12 +40,15 @@ OLMO = {"norm_place": "post", "qk_norm": "whole"}
 ALWAYS = {"mistral": {"layer_pattern": ["sliding"]}, "phi3": {"layer_pattern": ["sliding"]},
           "starcoder2": LAYER_NORM | {"layer_pattern": ["sliding"]}, "gpt2": LAYER_NORM | {"positions": "learned"},
           "gpt_neox": LAYER_NORM, "qwen2": {"qkv_bias": True}, "qwen3": {"qk_norm": "head"}, "gemma2": GEMMA,
-          "gemma3_text": GEMMA | {"qk_norm": "head"}, "olmo2": OLMO, "olmo3": OLMO}
+          "gemma3_text": GEMMA | {"qk_norm": "head"}, "olmo2": OLMO, "olmo3": OLMO,
+          "mixtral": {"layer_pattern": ["sliding"], "norm_topk_prob": True},
+          "qwen3_moe": {"layer_pattern": ["sliding"], "qk_norm": "head"}, "olmoe": {"qk_norm": "whole"}}
 DEFAULTS = {"positions": "rope", "rope_interleaved": False, "partial_rotary_factor": 1.0, "rope_pattern": ["rope"],
             "norm": "rms", "norm_place": "pre", "norm_scale": "weight", "parallel": False, "sliding_window": None,
             "layer_pattern": ["full"], "rope_local_theta": None, "attn_logit_softcapping": None,
             "final_logit_softcapping": None, "attention_multiplier": None, "query_pre_attn_scalar": None,
-            "scale_embedding": False, "embedding_multiplier": 1.0, "residual_multiplier": 1.0, "logits_scaling": 1.0}
+            "scale_embedding": False, "embedding_multiplier": 1.0, "residual_multiplier": 1.0, "logits_scaling": 1.0,
+            "num_experts": 0}
 
 
 def exchanged(pattern):
@@ -84,7 +93,30 @@ def planted_errors(model):
     for key in ("embedding_multiplier", "residual_multiplier", "logits_scaling"):
         if model[key] != 1:
             out[key] = 1.0
+    if model["num_experts"]:
+        fewer = model["num_experts_per_tok"] - 1
+        out |= {"norm_topk_prob": not model["norm_topk_prob"], "num_experts_per_tok": fewer, "router_scores": "sigmoid",
+                "routed_scaling_factor": 1.5}
     return out
+
+
+@contextlib.contextmanager
+def hooked(modules, hook):
+    handles = [m.register_forward_hook(hook) for m in modules]
+    try:
+        yield
+    finally:
+        for h in handles:
+            h.remove()
+
+
+def runner_up(router, _, output):
+    """The output of a router that takes the first expert not chosen in place of the last one chosen."""
+    logits, scores, chosen = output
+    best = logits.float().softmax(-1).topk(router.top_k + 1)
+    other = torch.cat([best.indices[:, :-2], best.indices[:, -1:]], -1)
+    weights = torch.cat([best.values[:, :-2], best.values[:, -1:]], -1)
+    return logits, weights / weights.sum(-1, keepdim=True) * scores.sum(-1, keepdim=True), other
 
 
 def numbers(value):
@@ -112,11 +144,12 @@ class Case:
         self.run.run("import", "--from", "hf", directory, "--out", out)
         return out
 
-    def options(self):
+    def options(self, checkpoint):
         """The model's options as the training configuration beside the checkpoint has them; and all of them, as those
         of model.type decoder."""
-        shown = numbers(yaml.safe_load((self.checkpoint / "train.yaml").read_text())["model"])
-        whole = DEFAULTS | ALWAYS.get(self.family, {}) | shown | {"type": "decoder"}
+        shown = numbers(yaml.safe_load((checkpoint / "train.yaml").read_text())["model"])
+        whole = DEFAULTS | ALWAYS.get({"gemma3": "gemma3_text"}.get(shown["type"], shown["type"]), {}) | shown
+        whole |= {"type": "decoder"}
         whole.setdefault("head_dim", whole["hidden_dim"] // whole["num_heads"])
         return shown, whole | ({} if "num_kv_heads" in whole else {"num_kv_heads": whole["num_heads"]})
 
@@ -127,21 +160,90 @@ class Case:
         path.write_text(json.dumps(config))
         return path
 
-    def log_probs(self, config):
+    def log_probs(self, config, checkpoint=None):
         out = self.top / f"{self.name}.log_probs"
-        self.run.run("eval", "--config", config, "--checkpoint", self.checkpoint, "--per_token", out, "--json")
+        self.run.run("eval", "--config", config, "--checkpoint", checkpoint or self.checkpoint, "--per_token", out, "--json")
         return load_file(out)
+
+    def routers(self):
+        return [m for m in self.model.modules() if type(m).__name__.lower().endswith("topkrouter")]
+
+    def log_probs_of_model(self, tokens, targets):
+        with torch.no_grad():
+            return self.model(tokens).logits.log_softmax(-1).gather(-1, targets[..., None])[..., 0].numpy()
 
     def check_log_probs(self, config):
         ours = self.log_probs(config)
         tokens, targets = (torch.from_numpy(ours[k].astype(np.int64)) for k in ("tokens", "targets"))
-        with torch.no_grad():
-            theirs = self.model(tokens).logits.log_softmax(-1).gather(-1, targets[..., None])[..., 0].numpy()
+        margins = []
+
+        def note_margin(router, _, output):
+            best = output[0].float().softmax(-1).topk(router.top_k + 1).values
+            margins.append((best[:, -2] - best[:, -1]).reshape(tokens.shape).numpy())
+
+        with hooked(self.routers(), note_margin):
+            theirs = self.log_probs_of_model(tokens, targets)
         counted = ours["mask"] == 1
+        if margins:
+            # Later positions attend to those where the choice is not clear.
+            clear = np.minimum.accumulate(np.min(margins, 0), 1) > MARGIN
+            self.report.check(clear.mean() > 0.5, f"{self.name}: {clear.mean():.1%} of tokens behind clear choices only, "
+                              f"smallest margin {np.min(margins):.1e}")
+            counted &= clear
+            self.check_other_choices(ours, tokens, targets, counted)
+            self.check_swapped(config, theirs, counted)
         worst = np.abs(theirs - ours["log_prob"])[counted].max()
-        self.report.check(worst <= LIMIT and counted.sum() >= 150,
+        self.report.check(worst <= LIMIT and counted.sum() >= (100 if margins else 150),
                           f"{self.name}: {counted.sum()} log-probabilities, largest difference {worst:.1e} (limit {LIMIT})")
         return theirs, counted
+
+    def check_other_choices(self, ours, tokens, targets, counted):
+        for layer, router in enumerate(self.routers()):
+            with hooked([router], runner_up):
+                other = self.log_probs_of_model(tokens, targets)
+            moved = np.abs(other - ours["log_prob"])[counted]
+            self.report.check((moved > LIMIT).mean() >= 0.99 and moved.max() >= 10 * LIMIT,
+                              f"{self.name}: planted: the runner-up chosen in layer {layer}: {(moved > LIMIT).mean():.1%} of "
+                              f"log-probabilities differ, by {moved.max():.1e}")
+
+    def check_swapped(self, config, theirs, counted):
+        """Experts 0 and 1 of the first layer in each other's place."""
+        wrong = self.top / f"{self.name}.swapped"
+        shutil.copytree(self.top / self.name, wrong)
+        other = {".experts.0.": ".experts.1.", ".experts.1.": ".experts.0."}
+        for path in wrong.glob("*.safetensors"):
+            tensors = load_tensors(path)
+            swap = {name: re.sub(r"\.experts\.[01]\.", lambda m: other[m[0]], name) if ".layers.0." in name else name
+                    for name in tensors}
+            save_file({swap[name]: tensor for name, tensor in tensors.items()}, path, {"format": "pt"})
+        index = wrong / "model.safetensors.index.json"
+        if index.exists():  # the same names, perhaps in other files
+            text = json.loads(index.read_text())
+            text["weight_map"] = {name: p.name for p in wrong.glob("*.safetensors") for name in load_tensors(p)}
+            index.write_text(json.dumps(text))
+        ours = self.log_probs(config, self.import_from(wrong, "swapped_in"))
+        worst = np.abs(theirs - ours["log_prob"])[counted].max()
+        self.report.check(worst >= 10 * LIMIT, f"{self.name}: planted: two experts swapped: differs by {worst:.1e}")
+
+    def their_gradients(self):
+        """As the files name them: name -> gradient and the largest element of the parameter that it is a part of."""
+        renamed = {"lm_head.weight": "embed_out.weight"} if self.family == "gpt_neox" else {}  # while loading
+        mixtral = self.family == "mixtral"
+        words = {"gate": "w1", "up": "w3", "down": "w2"} if mixtral else {w: f"{w}_proj" for w in ("gate", "up", "down")}
+        out = {}
+        for name, p in self.model.named_parameters():
+            gradient, name = p.grad.numpy(), renamed.get(name, name)
+            if mixtral:
+                name = name.replace(".mlp.", ".block_sparse_moe.")
+            largest = np.abs(gradient).max()
+            if ".experts." not in name:
+                out[name] = gradient, largest
+                continue
+            stem = name.rsplit(".", 1)[0]
+            for e, of_expert in enumerate(gradient):
+                parts = {"down": of_expert} if name.endswith("down_proj") else dict(zip(("gate", "up"), np.split(of_expert, 2)))
+                out |= {f"{stem}.{e}.{words[w]}.weight": (part, largest) for w, part in parts.items()}
+        return out
 
     def check_planted(self, model, theirs, counted):
         def worst_with(options):
@@ -170,10 +272,9 @@ class Case:
         nll = -self.model(tokens).logits.log_softmax(-1).gather(-1, targets[..., None])[..., 0]
         self.model.zero_grad()
         ((nll * mask).sum() / mask.sum()).backward()
-        renamed = {"lm_head.weight": "embed_out.weight"} if self.family == "gpt_neox" else {}  # while loading
-        theirs = {renamed.get(name, name): p.grad.numpy() for name, p in self.model.named_parameters()}
+        theirs = self.their_gradients()
         self.report.check(ours.keys() == theirs.keys(), f"{self.name}: names of {len(ours)} gradients")
-        worst = max((np.abs(ours[k] - theirs[k]).max() / np.abs(theirs[k]).max(), k) for k in theirs if k in ours)
+        worst = max((np.abs(ours[k] - theirs[k][0]).max() / theirs[k][1], k) for k in theirs if k in ours)
         self.report.check(worst[0] <= GRADIENT_LIMIT,
                           f"{self.name}: gradients differ by {worst[0]:.1e} of the largest element, {worst[1]}")
 
@@ -208,6 +309,31 @@ class Case:
         same = all((out / n.name).read_bytes() == n.read_bytes() for n in third.iterdir())
         self.report.check(same, f"{self.name}: the export of the import of an export is the same, byte for byte")
 
+    def check_upcycled(self, theirs, counted):
+        out, exported = self.top / f"{self.name}.upcycled", self.top / f"{self.name}.upcycled_out"
+        self.run.run("import", "--upcycle", 4, "--checkpoint", self.checkpoint, "--out", out)
+        shown, whole = self.options(out)
+
+        def worst_with(options):
+            ours = self.log_probs(self.write_config(options, "upcycled"), out)
+            return np.abs(theirs - ours["log_prob"])[counted].max()
+
+        worst, planted = worst_with(shown), worst_with(whole | {"norm_topk_prob": False})
+        self.report.check(worst <= LIMIT and planted >= 10 * LIMIT,
+                          f"{self.name}: as a {shown['type']} of 4 equal experts: largest difference {worst:.1e}; planted: weights "
+                          f"that do not add up to 1: {planted:.1e}")
+        if shown["type"] == "decoder":
+            return
+        self.run.run("export", "--checkpoint", out, "--to", "hf", "--out", exported)
+        model, loose = hf_models.load(exported)
+        ours = self.log_probs(self.write_config(shown, "upcycled"), out)
+        with torch.no_grad():
+            again = model(torch.from_numpy(ours["tokens"].astype(np.int64))).logits.log_softmax(-1)
+        again = again.gather(-1, torch.from_numpy(ours["targets"].astype(np.int64))[..., None])[..., 0].numpy()
+        worst = np.abs(again - ours["log_prob"])[counted].max()
+        self.report.check(not loose and worst <= LIMIT,
+                          f"{self.name}: transformers reads it as a {shown['type']}: differs by {worst:.1e} {loose}")
+
     def check_refused(self):
         """A directory whose last file of weights lacks its end: an error that names it, and nothing is left."""
         source, out = self.top / self.name, self.top / f"{self.name}.refused"
@@ -231,7 +357,7 @@ class Case:
                           f"{self.name}: origin.json names {len(origin['files'])} files of the model")
 
     def check_all(self):
-        shown, whole = self.options()
+        shown, whole = self.options(self.checkpoint)
         config = self.write_config(shown, "right")
         theirs, counted = self.check_log_probs(config)
         self.check_gradients(config)
@@ -241,6 +367,8 @@ class Case:
         self.check_refused()
         self.check_origin()
         self.check_planted(whole, theirs, counted)
+        if self.family in ("llama", "mistral", "qwen3"):
+            self.check_upcycled(theirs, counted)
 
 
 def main():

@@ -68,6 +68,17 @@ FAMILIES = {
     "smollm3": [HEADS | {"rope_parameters": PLAIN},
                 OTHER_HEADS | {"no_rope_layers": [1, 0, 1, 1, 0], "use_sliding_window": True, "sliding_window": 20,
                                "layer_types": sliding("fsffs", 5), "rope_parameters": YARN, "tie_word_embeddings": False}],
+    "mixtral": [HEADS | {"num_local_experts": 5, "num_experts_per_tok": 2, "rope_parameters": PLAIN},
+                OTHER_HEADS | {"num_local_experts": 4, "num_experts_per_tok": 3, "sliding_window": 20, "head_dim": 12,
+                               "rope_parameters": YARN, "tie_word_embeddings": True}],
+    "qwen3_moe": [HEADS | {"head_dim": 24, "num_experts": 6, "num_experts_per_tok": 3, "moe_intermediate_size": 40,
+                           "norm_topk_prob": True, "rope_parameters": PLAIN},
+                  OTHER_HEADS | {"head_dim": 12, "num_experts": 4, "num_experts_per_tok": 2, "moe_intermediate_size": 56,
+                                 "use_sliding_window": True, "sliding_window": 20, "attention_bias": True,
+                                 "rope_parameters": LLAMA3, "tie_word_embeddings": True}],
+    "olmoe": [HEADS | {"num_experts": 6, "num_experts_per_tok": 3, "rope_parameters": PLAIN},
+              OTHER_HEADS | {"num_experts": 4, "num_experts_per_tok": 2, "norm_topk_prob": True, "rope_parameters": LINEAR,
+                             "tie_word_embeddings": True}],
 }
 SIZES = [{"hidden_size": 64, "intermediate_size": 96, "num_hidden_layers": 4},
          {"hidden_size": 48, "intermediate_size": 80, "num_hidden_layers": 5}]
@@ -89,7 +100,9 @@ def random_model(family, shape, vocab, eos, seed):
     with torch.no_grad():
         for name, p in model.named_parameters():
             noise = torch.randn(p.shape, generator=generator)
-            if p.ndim == 2:
+            if p.ndim == 3:  # experts: [expert, out, in]
+                p.copy_(noise * 1.2 / p.shape[2] ** 0.5)
+            elif p.ndim == 2:
                 fan_in = p.shape[0] if type(model).__name__.startswith("GPT2") else p.shape[1]
                 embedding = any(word in name for word in ("embed", "wte", "wpe"))
                 p.copy_(noise * (0.4 if embedding else 1.2 / fan_in ** 0.5))

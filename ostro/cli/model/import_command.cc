@@ -1,26 +1,51 @@
 // ostro import
 #include <fmt/core.h>
 
+#include <optional>
+#include <vector>
+
 #include "ostro/cli/main/commands.h"
 #include "ostro/cli/main/exit_code.h"
 #include "ostro/cli/model/import_grok.h"
 #include "ostro/cli/model/import_hf.h"
+#include "ostro/cli/model/import_upcycle.h"
 #include "ostro/cli/shared/standard_streams.h"
+#include "ostro/eval/loaded_model.h"
 
 namespace ostro::cli {
+
+namespace {
+
+Result<std::string> import_upcycled(Upcycle request, const std::string& from, const GrokImport& other,
+                                    const train::ModelChoices& models) {
+  if (!from.empty() || !other.directory.empty() || !other.config.empty() || !other.layers.empty() ||
+      other.dtype != GrokImport().dtype)
+    return invalid_argument(
+        "--upcycle makes a mixture of --checkpoint; leave out DIR, --from, --config, --layers and --dtype");
+  if (request.checkpoint.empty())
+    return invalid_argument("--upcycle: say of which dense model with --checkpoint K");
+  request.out = other.out;
+  request.tokenizer = other.tokenizer;
+  return upcycle(request, models);
+}
+
+}  // namespace
 
 int import_command(Args args) {
   std::string from;
   GrokImport grok;
+  Upcycle upcycled;
+  std::optional<int64_t> experts;
+  std::vector<std::string> directories;
   args.summary(
       "Makes a checkpoint of a model that another program wrote; sample, eval, export, diff and\n"
       "trainer.initialize_from read it. With --from hf tokenizer and chat template come along, and a\n"
-      "configuration to go on training with (train.yaml).");
+      "configuration to go on training with (train.yaml). With --upcycle, makes a mixture of experts\n"
+      "of a dense model that Ostro has.");
   args.option(
       "--from", &from, "FORMAT",
-      "hf: a Hugging Face directory with config.json and safetensors; grok: the layout of Grok-1's release",
-      Args::kRequired);
-  args.positional("DIR", &grok.directory, "the directory to read");
+      "hf: a Hugging Face directory with config.json and safetensors; grok: the layout of Grok-1's release");
+  args.positional("DIR", &directories, "the directory to read");
   args.option("--out", &grok.out, "OUT", "the directory to make, which must not exist", Args::kRequired);
   args.option("--tokenizer", &grok.tokenizer, "T",
               "tokenizer.json or tokenizer.model to keep beside the checkpoint, where DIR has none");
@@ -32,8 +57,25 @@ int import_command(Args args) {
               "--from grok: only layers A to B - 1, which make a smaller model");
   args.option("--dtype", &grok.dtype, "D",
               "--from grok: f32, or bf16: matrices and embedding are held in bf16 (default f32)");
+  args.option("--upcycle", &experts, "N",
+              "a mixture of N experts, copies of the MLP of --checkpoint, with a random router");
+  args.option("--checkpoint", &upcycled.checkpoint, "K", fmt::format("--upcycle: {}", eval::kWhereHelp));
+  args.option("--num_experts_per_tok", &upcycled.per_token, "N",
+              "--upcycle: how many experts a token goes to (default 2)");
+  args.option("--seed", &upcycled.seed, "N", "--upcycle: of the router's weights (default 0)");
   if (const auto code = args.parse()) return *code;
+  if (directories.size() > 1)
+    return report_error(invalid_argument(fmt::format("{}: one directory at a time", directories[1])));
+  if (!directories.empty()) grok.directory = directories.front();
   const auto import = [&]() -> Result<std::string> {
+    if (experts) {
+      upcycled.experts = *experts;
+      return import_upcycled(upcycled, from, grok, args.models());
+    }
+    if (!upcycled.checkpoint.empty())
+      return invalid_argument("--checkpoint is for --upcycle N only; leave it out");
+    if (from.empty()) return invalid_argument("--from: say hf or grok; or make a mixture with --upcycle N");
+    if (grok.directory.empty()) return invalid_argument("DIR: say which directory to read");
     if (from == "grok") return import_grok(grok, args.models());
     if (from != "hf") return invalid_argument(fmt::format("--from {}: use hf or grok", from));
     if (!grok.config.empty() || !grok.layers.empty() || grok.dtype != GrokImport().dtype)

@@ -2,9 +2,8 @@
 
 #include <fmt/core.h>
 
-#include <algorithm>
-
 #include "ostro/checkpoint/catalog.h"
+#include "ostro/cli/model/training_yaml.h"
 #include "ostro/hf/import.h"
 #include "ostro/io/files/atomic_file.h"
 #include "ostro/io/files/path.h"
@@ -14,9 +13,6 @@
 
 namespace ostro::cli {
 namespace {
-
-constexpr int64_t kTrainingLength = 2048;  // of a sequence, where the model can do more
-constexpr const char* kTrainFile = "train.yaml";
 
 using ImportedModel = models::ModelOptionsOf<models::DecoderOptions, models::Decoder>;
 
@@ -36,30 +32,6 @@ Result<train::TrainConfig> import_config(const hf::Source& source, const std::st
   return config;
 }
 
-// A configuration to go on training with.
-std::string training_yaml(const HfImport& request, const train::TrainConfig& config) {
-  config::OpenSection model = config.model;
-  auto& options = dynamic_cast<ImportedModel&>(model.value()).options;
-  options.seq_len = std::min(options.seq_len, kTrainingLength);
-  config::Node root = config::Node::map();
-  config::Node& data = root.put("data", config::Node::map());
-  data.put("train_urls", config::write_value(config.data.train_urls, config::Write::kAll));
-  data.put("tokenizer", config::Node::string(*config.data.tokenizer));
-  root.put("model", config::write_value(model, config::Write::kAll));
-  config::Node& trainer = root.put("trainer", config::Node::map());
-  trainer.put("id", config::Node::string(io::base_name(io::clean_path(request.out))));
-  trainer.put("initialize_from", config::Node::string(io::absolute_path(request.out)));
-  trainer.put("mp", config::Node::string(config.trainer.mp));
-  trainer.put("train_batch_size", config::Node::integer(16));
-  trainer.put("num_train_steps", config::Node::integer(1000));
-  config::Node& optimizer = root.put("optimizer", config::Node::map());
-  optimizer.put("type", config::Node::string("adam"));
-  optimizer.put("learning_rate", config::Node::number(1e-5));
-  return fmt::format(
-      "# Goes on training {}. Say where the texts are (data.train_urls), then: ostro train --config {}\n{}",
-      request.directory, io::join_path(request.out, kTrainFile), config::block_text(root));
-}
-
 Status write_import(io::FileSystem& fs, const HfImport& request, const hf::Source& source,
                     const train::TrainConfig& config, const std::string& place, checkpoint::Saved& saved) {
   RETURN_IF_ERROR(fs.make_dirs(place));
@@ -72,7 +44,8 @@ Status write_import(io::FileSystem& fs, const HfImport& request, const hf::Sourc
       saved, hf::import_weights(fs, source, io::join_path(place, checkpoint::kCheckpointsFolder), info));
   RETURN_IF_ERROR(hf::copy_companions(fs, source, place));
   RETURN_IF_ERROR(io::write_file_atomically(fs, io::join_path(place, hf::kOriginFile), origin + "\n"));
-  return io::write_file_atomically(fs, io::join_path(place, kTrainFile), training_yaml(request, config));
+  return io::write_file_atomically(fs, io::join_path(place, kTrainFile),
+                                   training_yaml(config, request.directory, request.out));
 }
 
 }  // namespace

@@ -172,6 +172,15 @@ void ConfigFields::must(std::string_view key, bool wanted) {
   if (value != nullptr && *value != wanted) state_->bad(key, fmt::format("only {} is known", wanted));
 }
 
+void ConfigFields::must_be(std::string_view key, int64_t wanted) {
+  if (!state_->reading) {
+    state_->json[std::string(key)] = wanted;
+    return;
+  }
+  const Json* value = state_->find(key);
+  if (value != nullptr && *value != wanted) state_->bad(key, fmt::format("only {} is known", wanted));
+}
+
 void ConfigFields::must_say(std::string_view key, std::string_view wanted) {
   const Json* value = state_->find(key);
   if (value != nullptr && *value != std::string(wanted))

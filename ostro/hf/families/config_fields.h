@@ -50,6 +50,7 @@ class ConfigFields {
 
   // What no model here can have: only this value, or none, is accepted.
   void must(std::string_view key, bool value);
+  void must_be(std::string_view key, int64_t value);
   void must_say(std::string_view key, std::string_view value);
   void must_be_null(std::string_view key);  // not written
   // Keys that change no value of the trained model (dropout, defaults of programs): accepted, not written.

@@ -33,6 +33,11 @@ enum class Role {
   kGateUp,    // the rows of the gate, then of up
   kUp,        // without a gate
   kDown,
+  // Of a mixture. Names of an expert's tensors have '*' for its number.
+  kRouter,
+  kExpertGate,
+  kExpertUp,
+  kExpertDown,
 };
 
 // Roles that a model lacks (a head that is tied, norms) are passed over.
@@ -54,5 +59,7 @@ struct FamilyNames {
 FamilyNames llama_names();
 // The same with these rows of a layer.
 FamilyNames names_with_layer(std::vector<NameRow> layer);
+// llama_names() with a mixture: below "mlp", a router "gate" and experts with gate_proj, up_proj, down_proj.
+FamilyNames mixture_names();
 
 }  // namespace ostro::hf

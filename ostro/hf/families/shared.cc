@@ -27,6 +27,15 @@ FamilyNames llama_names() {
                            {"mlp.down_proj", Role::kDown}});
 }
 
+FamilyNames mixture_names() {
+  FamilyNames names = llama_names();
+  names.layer.insert(names.layer.end(), {{"mlp.gate", Role::kRouter},
+                                         {"mlp.experts.*.gate_proj", Role::kExpertGate},
+                                         {"mlp.experts.*.up_proj", Role::kExpertUp},
+                                         {"mlp.experts.*.down_proj", Role::kExpertDown}});
+  return names;
+}
+
 void size_fields(ConfigFields& f, HfModel& m) {
   f.integer("vocab_size", &m.vocab);
   f.integer("hidden_size", &m.options.hidden_dim);

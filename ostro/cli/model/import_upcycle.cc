@@ -1,0 +1,211 @@
+#include "ostro/cli/model/import_upcycle.h"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <cstring>
+#include <nlohmann/json.hpp>
+#include <utility>
+#include <vector>
+
+#include "ostro/base/check.h"
+#include "ostro/checkpoint/catalog.h"
+#include "ostro/checkpoint/stream_save.h"
+#include "ostro/cli/model/training_yaml.h"
+#include "ostro/cli/shared/engine_choice.h"
+#include "ostro/eval/loaded_model.h"
+#include "ostro/hf/import.h"
+#include "ostro/io/files/atomic_file.h"
+#include "ostro/io/files/path.h"
+#include "ostro/io/s3/routing_file_system.h"
+#include "ostro/models/decoder/decoder.h"
+#include "ostro/tokenizer/files/files.h"
+#include "ostro/train/programs/run_model.h"
+#include "ostro/train/record/version.h"
+
+namespace ostro::cli {
+namespace {
+
+using models::DecoderOptions, models::LayerKind;
+using DecoderModel = models::ModelOptionsOf<DecoderOptions, models::Decoder>;
+
+// The family whose values are the dense model's: one that other programs know where there is one.
+const char* family_of_mixture(const DecoderOptions& o) {
+  const std::string type = o.type();
+  const bool window_everywhere =
+      !o.sliding_window || std::all_of(o.layer_pattern.begin(), o.layer_pattern.end(),
+                                       [](LayerKind kind) { return kind == LayerKind::kSliding; });
+  if (type == "llama" || type == "mistral") return "mixtral";
+  if (type == "qwen3" && window_everywhere) return "qwen3_moe";
+  return "decoder";
+}
+
+Result<DecoderOptions> mixture_of(const DecoderOptions& dense, const Upcycle& request) {
+  if (dense.num_experts > 0)
+    return invalid_argument(
+        fmt::format("--checkpoint {}: has {} experts in each layer; only a dense model "
+                    "becomes a mixture",
+                    request.checkpoint, dense.num_experts));
+  DecoderOptions o = dense;
+  o.family = &models::family_of(family_of_mixture(dense));
+  if (o.type() != "decoder") o.layer_pattern = DecoderOptions(o.type()).layer_pattern;
+  o.num_experts = request.experts;
+  o.num_experts_per_tok = request.per_token;
+  o.norm_topk_prob = true;  // so that equal experts together are one of them
+  if (const Status resolved = o.resolve(); !resolved.ok())
+    return resolved.error().with_context(
+        fmt::format("--upcycle {} of {}", request.experts, request.checkpoint));
+  return o;
+}
+
+// Puts `from` into `to`, each layer `copies` times.
+void put_copies(const runtime::Buffer& from, int64_t copies, runtime::Buffer& to) {
+  const int64_t layers = copies == 1 ? 1 : from.shape().size_of("layers");
+  const size_t bytes = from.bytes().size() / static_cast<size_t>(layers);
+  OSTRO_CHECK(to.bytes().size() == from.bytes().size() * static_cast<size_t>(copies), "{} of {} make {}",
+              copies, from.shape().str(), to.shape().str());
+  std::byte* at = to.mutable_bytes().data();
+  for (int64_t i = 0; i < layers; ++i)
+    for (int64_t c = 0; c < copies; ++c, at += bytes)
+      std::memcpy(at, from.bytes().data() + static_cast<size_t>(i) * bytes, bytes);
+}
+
+// Which parameter of the dense model a mixture's is, and whether it is its experts' copies. No name: it has
+// no part in the dense model.
+std::pair<std::string, bool> dense_path(const std::string& path) {
+  for (const char* name : {"gate_up", "down"}) {
+    const std::string end = fmt::format("/moe/{}", name);
+    if (path.ends_with(end))
+      return {fmt::format("{}/mlp/{}/weight", path.substr(0, path.size() - end.size()), name), true};
+  }
+  return {path.find("/moe/") == std::string::npos ? path : std::string(), false};
+}
+
+// Overwrites initial parameters of the mixture with those of the dense model.
+Status take_dense(const eval::LoadedModel& dense, const models::ModelFunctions& mixture, int64_t experts,
+                  std::vector<runtime::Buffer>& values) {
+  size_t taken = 0;
+  for (size_t k = 0; k < mixture.paths.size(); ++k) {
+    const auto [path, copies] = dense_path(mixture.paths[k]);
+    if (path.empty()) continue;
+    const auto& paths = dense.functions.paths;
+    const auto at = std::find(paths.begin(), paths.end(), path);
+    if (at == paths.end())
+      return unsupported(fmt::format("{} has no {}, of which {} would be made", dense.parameters.path, path,
+                                     mixture.paths[k]));
+    const runtime::Buffer& value = dense.parameters.values[static_cast<size_t>(at - paths.begin())];
+    runtime::Buffer made = runtime::Buffer::empty(mixture.shapes[k]);
+    put_copies(value, copies ? experts : 1, made);
+    values[k] = std::move(made);
+    ++taken;
+  }
+  OSTRO_CHECK(taken == dense.functions.paths.size(), "{} of {} parameters of {} are in the mixture", taken,
+              dense.functions.paths.size(), dense.parameters.path);
+  return {};
+}
+
+// The mixture's configuration: the model, and nothing of a run.
+Result<train::TrainConfig> mixture_config(const eval::LoadedModel& dense, const DecoderOptions& options,
+                                          const Upcycle& request, const train::ModelChoices& models) {
+  train::TrainConfig config(models);
+  config.model.choose(options.type());
+  auto* model = dynamic_cast<DecoderModel*>(&config.model.value());
+  OSTRO_CHECK(model != nullptr, "{} is another model", options.type());
+  model->options = options;
+  config.data.tokenizer = io::join_path(io::absolute_path(io::clean_path(request.out)), "tokenizer.json");
+  config.data.train_urls = {"texts/*.jsonl"};
+  config.trainer.mp = dense.config.trainer.mp;
+  config.trainer.seed = request.seed;
+  RETURN_IF_ERROR(config.resolve());
+  return config;
+}
+
+// A cell of a stacked weight is a layer.
+Result<checkpoint::Saved> save(io::FileSystem& fs, const std::string& root, const train::TrainConfig& config,
+                               const std::vector<std::string>& paths,
+                               const std::vector<runtime::Buffer>& values) {
+  checkpoint::Info info;
+  info.kind = checkpoint::Kind::kPermanent;
+  info.numerics_version = train::kNumericsVersion;
+  info.config = config::resolved_yaml(config);
+  std::vector<checkpoint::TensorSpec> specs;
+  std::vector<size_t> cells;
+  for (size_t k = 0; k < paths.size(); ++k) {
+    checkpoint::TensorSpec spec{paths[k], "f32", {}, {}, {}};
+    for (const ir::Axis& axis : values[k].shape().axes) {
+      spec.axes.push_back(axis.name);
+      spec.shape.push_back(axis.size);
+      spec.cell.push_back(spec.cell.empty() && axis.name == "layers" ? 1 : axis.size);
+    }
+    cells.push_back(spec.cell.empty() ? 1 : static_cast<size_t>(spec.shape[0] / spec.cell[0]));
+    specs.push_back(std::move(spec));
+  }
+  ASSIGN_OR_RETURN(checkpoint::StreamSave stream, checkpoint::StreamSave::begin(fs, root, info, specs));
+  for (size_t k = 0; k < paths.size(); ++k) {
+    const size_t bytes = values[k].bytes().size() / cells[k];
+    for (size_t i = 0; i < cells[k]; ++i)
+      RETURN_IF_ERROR(stream.write(k, i, values[k].bytes().subspan(i * bytes, bytes)));
+  }
+  return stream.finish();
+}
+
+Status write_mixture(io::FileSystem& fs, const Upcycle& request, const eval::LoadedModel& dense,
+                     const train::TrainConfig& config, const std::string& place, checkpoint::Saved& saved) {
+  const models::ModelFunctions functions = train::base_model(config, dense.tokenizer->vocab_size());
+  ASSIGN_OR_RETURN(const auto engine, make_engine_for_a_moment());
+  ASSIGN_OR_RETURN(eval::Parameters initial,
+                   eval::load_or_init(fs, "init", config, functions, *engine, eval::Trust::kUnchecked));
+  RETURN_IF_ERROR(take_dense(dense, functions, request.experts, initial.values));
+  RETURN_IF_ERROR(fs.make_dirs(place));
+  ASSIGN_OR_RETURN(saved, save(fs, io::join_path(place, checkpoint::kCheckpointsFolder), config,
+                               functions.paths, initial.values));
+  RETURN_IF_ERROR(hf::copy_companions(fs, io::parent_path(dense.tokenizer_path), place));
+  const std::string tokenizer = io::join_path(place, "tokenizer.json");
+  ASSIGN_OR_RETURN(const bool has_tokenizer, fs.exists(tokenizer));
+  if (!has_tokenizer) RETURN_IF_ERROR(tokenizer::save_tokenizer(fs, *dense.tokenizer, tokenizer));
+  const nlohmann::json origin = {
+      {"format", "upcycle"}, {"state", dense.parameters.name}, {"step", dense.parameters.step}};
+  RETURN_IF_ERROR(io::write_file_atomically(fs, io::join_path(place, hf::kOriginFile), origin.dump() + "\n"));
+  return io::write_file_atomically(fs, io::join_path(place, kTrainFile),
+                                   training_yaml(config, request.checkpoint, request.out));
+}
+
+}  // namespace
+
+// Everything is written to a directory with another name, which then gets its own.
+Result<std::string> upcycle(const Upcycle& request, const train::ModelChoices& models) {
+  io::FileSystem& fs = io::default_file_system();
+  if (request.experts < 2)
+    return invalid_argument(fmt::format("--upcycle {}: use 2 or more experts", request.experts));
+  const std::string out = io::clean_path(request.out), place = out + ".importing";
+  ASSIGN_OR_RETURN(const bool exists, fs.exists(out));
+  if (exists)
+    return invalid_argument(fmt::format("--out {}: is there already; name another directory", request.out));
+  ASSIGN_OR_RETURN(const eval::LoadedModel dense,
+                   eval::load_model(fs, request.checkpoint, request.tokenizer, models, eval::Trust::kChain));
+  if (train::lora_spec(dense.config.adapter))
+    return invalid_argument(
+        fmt::format("--checkpoint {}: has an adapter; ostro export --merge_lora adds it to "
+                    "the weights, import what that writes",
+                    request.checkpoint));
+  const auto* decoder =
+      models::model_options_as<DecoderOptions, models::Decoder>(dense.config.model_options());
+  if (decoder == nullptr)
+    return unsupported(fmt::format("--checkpoint {}: model.type {} is no decoder", request.checkpoint,
+                                   dense.config.model_options().type()));
+  ASSIGN_OR_RETURN(const DecoderOptions options, mixture_of(*decoder, request));
+  ASSIGN_OR_RETURN(const train::TrainConfig config, mixture_config(dense, options, request, models));
+  RETURN_IF_ERROR(fs.remove_all(place));
+  checkpoint::Saved saved;
+  Status written = write_mixture(fs, request, dense, config, place, saved);
+  if (written.ok()) written = fs.rename(place, out);
+  if (!written.ok()) {
+    (void)fs.remove_all(place);
+    return written.error();
+  }
+  RETURN_IF_ERROR(fs.sync_dir(io::parent_path(out)));
+  return fmt::format("{}: {}, {} experts in each layer, {} for a token, of {}, state {}\n", out,
+                     options.type(), request.experts, request.per_token, dense.parameters.path, saved.name);
+}
+
+}  // namespace ostro::cli

@@ -1,0 +1,124 @@
+// Mixtures of experts: Mixtral, Qwen 3, OLMoE.
+#include "ostro/hf/families/family.h"
+
+namespace ostro::hf {
+namespace {
+
+// The number of experts has two names; programs read both and write either.
+void expert_fields(ConfigFields& f, HfModel& m, const char* key, const char* other_key, int64_t missing,
+                   int64_t missing_chosen) {
+  models::DecoderOptions& o = m.options;
+  const bool other = f.reading() && !f.has(key) && f.has(other_key);
+  if (f.reading() && f.has(key) && f.has(other_key)) {
+    int64_t a = 0, b = 0;
+    f.integer(key, &a);
+    f.integer(other_key, &b);
+    if (f.status().ok() && a != b)
+      f.fail(corrupt(fmt::format("{}: \"{}\" is {}, but \"{}\" is {}; both say how many experts a layer has",
+                                 f.where(), key, a, other_key, b)));
+  }
+  f.integer(other ? other_key : key, &o.num_experts, missing);
+  f.integer("num_experts_per_tok", &o.num_experts_per_tok, missing_chosen);
+  // What only training adds to the loss; there it needs a parameter of its own (docs/moe.md).
+  f.harmless("router_aux_loss_coef", o.router_aux_loss_coef);
+  f.harmless("output_router_logits", false);
+}
+
+void last_fields(ConfigFields& f, HfModel& m) {
+  f.harmless("attention_dropout", 0.0);
+  f.boolean("tie_word_embeddings", &m.options.tie_word_embeddings, false);
+  f.number("initializer_range", &m.options.initializer_range, 0.02);
+}
+
+void mixtral_config(ConfigFields& f, HfModel& m) {
+  models::DecoderOptions& o = m.options;
+  size_fields(f, m);
+  kv_head_field(f, m, 8);
+  head_dim_field(f, m);
+  f.activation("hidden_act", &o.activation_function, models::Activation::kSilu);
+  length_field(f, m, "max_position_embeddings", 131072);
+  f.number("rms_norm_eps", &o.layer_norm_epsilon, 1e-5);
+  f.rope(&o.rope, 1e6, o.seq_len);
+  window_field(f, m, {});
+  expert_fields(f, m, "num_local_experts", "num_experts", 8, 2);
+  f.harmless("router_jitter_noise", 0.0);  // while training only
+  last_fields(f, m);
+}
+
+void qwen3_moe_config(ConfigFields& f, HfModel& m) {
+  models::DecoderOptions& o = m.options;
+  f.integer("vocab_size", &m.vocab);
+  f.integer("hidden_size", &o.hidden_dim);
+  f.integer("moe_intermediate_size", &o.intermediate_dim, 768);
+  f.harmless({"intermediate_size"});  // of layers without experts, of which there are none
+  f.integer("num_hidden_layers", &o.num_layers);
+  f.integer("num_attention_heads", &o.num_heads);
+  kv_head_field(f, m, 4);
+  head_dim_field(f, m);
+  bool bias = o.qkv_bias;
+  f.boolean("attention_bias", &bias, false);
+  if (f.reading()) o.qkv_bias = o.out_bias = bias;
+  f.activation("hidden_act", &o.activation_function, models::Activation::kSilu);
+  length_field(f, m, "max_position_embeddings", 32768);
+  f.number("rms_norm_eps", &o.layer_norm_epsilon, 1e-6);
+  f.rope(&o.rope, 10000, o.seq_len);
+  bool window = o.sliding_window.has_value();
+  f.boolean("use_sliding_window", &window, false);
+  f.integer("sliding_window", &o.sliding_window, 4096);
+  if (!window) o.sliding_window.reset();
+  f.harmless({"max_window_layers"});  // of Qwen 2; here the window is in every layer
+  expert_fields(f, m, "num_experts", "num_local_experts", 128, 8);
+  f.boolean("norm_topk_prob", &o.norm_topk_prob, false);
+  f.must_be("decoder_sparse_step", 1);
+  std::vector<int64_t> dense;
+  f.integers("mlp_only_layers", &dense);
+  if (!dense.empty())
+    f.fail(
+        unsupported(fmt::format("{}: \"mlp_only_layers\" names {} layers; layers without experts among "
+                                "layers that have them are not offered",
+                                f.where(), dense.size())));
+  last_fields(f, m);
+}
+
+void olmoe_config(ConfigFields& f, HfModel& m) {
+  models::DecoderOptions& o = m.options;
+  size_fields(f, m);
+  kv_head_field(f, m);
+  if (!f.reading() && *o.head_dim * o.num_heads != o.hidden_dim)
+    f.fail(
+        unsupported(fmt::format("model.head_dim {} times model.num_heads {} is not model.hidden_dim {}; an "
+                                "olmoe of Hugging Face directories has no other heads",
+                                *o.head_dim, o.num_heads, o.hidden_dim)));
+  f.activation("hidden_act", &o.activation_function, models::Activation::kSilu);
+  length_field(f, m, "max_position_embeddings", 4096);
+  f.number("rms_norm_eps", &o.layer_norm_epsilon, 1e-5);
+  f.rope(&o.rope, 10000, o.seq_len);
+  f.must("attention_bias", false);
+  f.must_be_null("clip_qkv");
+  expert_fields(f, m, "num_experts", "num_local_experts", 64, 8);
+  f.boolean("norm_topk_prob", &o.norm_topk_prob, false);
+  last_fields(f, m);
+}
+
+FamilyNames mixtral_names() {
+  FamilyNames names = llama_names();
+  names.layer.insert(names.layer.end(), {{"block_sparse_moe.gate", Role::kRouter},
+                                         {"block_sparse_moe.experts.*.w1", Role::kExpertGate},
+                                         {"block_sparse_moe.experts.*.w3", Role::kExpertUp},
+                                         {"block_sparse_moe.experts.*.w2", Role::kExpertDown}});
+  return names;
+}
+
+}  // namespace
+
+HfFamily hf_mixtral() {
+  return {"mixtral", "mixtral", "MixtralForCausalLM", mixtral_config, mixtral_names()};
+}
+
+HfFamily hf_qwen3_moe() {
+  return {"qwen3_moe", "qwen3_moe", "Qwen3MoeForCausalLM", qwen3_moe_config, mixture_names()};
+}
+
+HfFamily hf_olmoe() { return {"olmoe", "olmoe", "OlmoeForCausalLM", olmoe_config, mixture_names()}; }
+
+}  // namespace ostro::hf
