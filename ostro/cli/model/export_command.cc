@@ -93,14 +93,16 @@ int export_command(Args args) {
   args.summary(
       "Writes a model, its tokenizer and its chat template as a directory that other programs load.");
   args.option("--checkpoint", &request.checkpoint, "K", eval::kWhereHelp, Args::kRequired);
-  args.option("--to", &request.to, "FORMAT", "hf: Hugging Face transformers; peft: the adapter alone; grok: the layout of Grok-1's release",
+  args.option("--to", &request.to, "FORMAT",
+              "hf: Hugging Face transformers; peft: the adapter alone; grok: the layout of Grok-1's release",
               Args::kRequired);
   args.option("--out", &request.out, "DIR", "the directory to write", Args::kRequired);
   args.option("--tokenizer", &request.tokenizer, "T",
               "tokenizer.json, when the checkpoint is not in its run");
-  args.option("--dtype", &dtype, "T",
-              "type of the weights. --to hf: f32 (default), bf16 or f16; --to grok: of matrices, int8 (default), "
-              "bf16 or f32");
+  args.option(
+      "--dtype", &dtype, "T",
+      "type of the weights. --to hf: f32 (default), bf16 or f16; --to grok: of matrices, int8 (default), "
+      "bf16 or f32");
   args.option("--shard_size", &request.shard_bytes, "BYTES", "--to hf: of a file of weights at most");
   args.flag("--merge_lora", &request.merge_lora, "--to hf: add the adapter to the weights");
   args.option("--base", &request.base, "B", "--to peft: name or directory of the model without the adapter");

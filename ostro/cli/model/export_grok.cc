@@ -37,8 +37,8 @@ Status export_grok(io::FileSystem& fs, const std::string& out, const eval::Loade
                    const models::DecoderOptions& decoder, const std::string& dtype) {
   ASSIGN_OR_RETURN(const grok::Dtype matrices, matrix_dtype(dtype));
   if (train::lora_spec(model.config.adapter))
-    return unsupported(fmt::format("{} has an adapter, which --to grok does not add to the weights",
-                                   model.parameters.path));
+    return unsupported(
+        fmt::format("{} has an adapter, which --to grok does not add to the weights", model.parameters.path));
   const auto vocab = static_cast<int64_t>(model.tokenizer->vocab_size());
   ASSIGN_OR_RETURN(const grok::GrokShape shape, grok::grok_shape(decoder, vocab, matrices));
   const std::string directory = io::join_path(out, "ckpt-0");

@@ -51,7 +51,8 @@ Status check_release_architecture(const models::DecoderOptions& o) {
                     "release has none; balance experts with router_aux_loss_coef",
                     o.router_bias_update_rate));
   if (o.activation_function != models::Activation::kGeluTanh)
-    return refuse("activation_function", option_names(o.activation_function)[static_cast<size_t>(o.activation_function)],
+    return refuse("activation_function",
+                  option_names(o.activation_function)[static_cast<size_t>(o.activation_function)],
                   "gelu_new");
   if (o.norm_topk_prob) return refuse("norm_topk_prob", true, false);
   if (!o.tie_word_embeddings) return refuse("tie_word_embeddings", false, true);

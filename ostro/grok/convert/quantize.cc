@@ -68,8 +68,7 @@ class Column {
 
 }  // namespace
 
-Status quantize(std::span<const float> rows, int64_t columns, std::span<int8_t> out,
-                std::span<Bf16> scales) {
+Status quantize(std::span<const float> rows, int64_t columns, std::span<int8_t> out, std::span<Bf16> scales) {
   const auto width = static_cast<size_t>(columns), height = rows.size() / width;
   std::vector<float> tile(kTile * height);  // some columns, one after the other
   for (size_t first = 0; first < width; first += kTile) {

@@ -17,8 +17,8 @@ struct Quantized {
   std::vector<Bf16> scales = std::vector<Bf16>(kColumns);
 
   float value(int64_t i, bool rounded) const {
-    const float x =
-        static_cast<float>(weights[static_cast<size_t>(i)]) * to_f32(scales[static_cast<size_t>(i % kColumns)]);
+    const float x = static_cast<float>(weights[static_cast<size_t>(i)]) *
+                    to_f32(scales[static_cast<size_t>(i % kColumns)]);
     return rounded ? numerics::round_to_bf16(x) : x;
   }
 };
@@ -29,8 +29,8 @@ TEST_CASE("products of int8 and a scale are found again, exact or rounded to bf1
     for (int most : {127, 126, 90, 3, 1}) {
       Quantized given, found;
       for (int64_t c = 0; c < kColumns; ++c)
-        given.scales[static_cast<size_t>(c)] =
-            numerics::to_bf16(std::ldexp(1 + static_cast<float>(rng() % 1000) / 1000, -static_cast<int>(rng() % 12)));
+        given.scales[static_cast<size_t>(c)] = numerics::to_bf16(
+            std::ldexp(1 + static_cast<float>(rng() % 1000) / 1000, -static_cast<int>(rng() % 12)));
       for (int8_t& w : given.weights)
         w = static_cast<int8_t>(static_cast<int>(rng() % static_cast<uint64_t>(2 * most + 1)) - most);
       std::vector<float> values;

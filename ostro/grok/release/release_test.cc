@@ -213,8 +213,7 @@ TEST_CASE("contents are checked in a directory that cannot be written to") {
   };
   ReadOnly fs(memory);
   std::vector<std::string> warnings;
-  const LogSink sink =
-      set_log_sink([&](LogLevel, std::string_view line) { warnings.emplace_back(line); });
+  const LogSink sink = set_log_sink([&](LogLevel, std::string_view line) { warnings.emplace_back(line); });
   const ReleaseReport report = checked(fs, {.config = {}, .contents = true, .progress = {}});
   set_log_sink(sink);
   CHECK(report.count(FileState::kWhole) == 38);
