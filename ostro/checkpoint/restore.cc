@@ -6,20 +6,12 @@
 #include "ostro/base/failpoint.h"
 #include "ostro/base/log.h"
 #include "ostro/base/parallel.h"
+#include "ostro/checkpoint/check_array.h"
 #include "ostro/io/arrays/zarr.h"
 #include "ostro/io/files/path.h"
 
 namespace ostro::checkpoint {
 namespace {
-
-// The array must be what the manifest says it is; how it is cut into chunks is its own business.
-Status check_array(const io::ZarrSpec& array, const TensorSpec& spec, const std::string& path) {
-  if (array.dtype == zarr_dtype(spec.dtype) && array.shape == spec.shape &&
-      array.dimension_names == spec.axes)
-    return {};
-  return corrupt(fmt::format("{}/zarr.json: dtype, shape or dimension_names differ from the manifest's {}",
-                             path, spec.type_str()));
-}
 
 // The part of a cell that lies in the box, as starts in both and extents; false when there is none.
 bool intersect(const Box& cell, const Box& box, Extents& in_cell, Extents& in_box, Extents& shape) {
@@ -80,6 +72,19 @@ Attempt restore_one(io::FileSystem& fs, const std::string& path, const Placement
 
 }  // namespace
 
+Status check_array(const io::ZarrSpec& array, const TensorSpec& spec, const std::string& path) {
+  if (array.dtype == zarr_dtype(spec.dtype) && array.shape == spec.shape &&
+      array.dimension_names == spec.axes)
+    return {};
+  return corrupt(fmt::format("{}/zarr.json: dtype, shape or dimension_names differ from the manifest's {}",
+                             path, spec.type_str()));
+}
+
+Error wrong_cell(const std::string& array_path, int64_t cell, const Box& box) {
+  return corrupt(fmt::format("{}: the bytes of cell {} (from [{}]) do not have the SHA-256 of the manifest",
+                             array_path, cell, fmt::join(box.start, ", ")));
+}
+
 Checkpoint::Checkpoint(io::FileSystem& fs, std::string path, Manifest manifest)
     : fs_(&fs), path_(std::move(path)), manifest_(std::move(manifest)) {}
 
@@ -133,11 +138,8 @@ Status Checkpoint::read_box(int64_t tensor, const Extents& start, const Extents&
       target = dense;
     }
     RETURN_IF_ERROR(array.read_box(cell.start, cell.shape, target));
-    if (sha256(std::span<const std::byte>(target)) != hashes[static_cast<size_t>(c)]) {
-      return corrupt(
-          fmt::format("{}: the bytes of cell {} (from [{}]) do not have the SHA-256 of the manifest",
-                      array_path, c, fmt::join(cell.start, ", ")));
-    }
+    if (sha256(std::span<const std::byte>(target)) != hashes[static_cast<size_t>(c)])
+      return wrong_cell(array_path, c, cell);
     if (!in_place) io::copy_box(dense, cell.shape, in_cell, bytes, shape, in_box, part, item);
     return {};
   });

@@ -8,7 +8,10 @@
 #include "ostro/checkpoint/catalog.h"
 #include "ostro/checkpoint/restore.h"
 #include "ostro/config/config.h"
+#include "ostro/eval/opened_model.h"
 #include "ostro/io/files/path.h"
+#include "ostro/models/decoder/by_layer.h"
+#include "ostro/models/decoder/decoder.h"
 #include "ostro/numerics/bf16.h"
 #include "ostro/tokenizer/files/files.h"
 #include "ostro/train/programs/programs.h"
@@ -189,8 +192,10 @@ void warn_of_other_model(io::FileSystem& fs, const std::string& path, const trai
                     fmt::join(different, "; ")));
 }
 
-Result<LoadedModel> read_model(io::FileSystem& fs, const Source& source, const std::string& tokenizer_path,
-                               const train::ModelChoices& models) {
+// All but the parameters.
+Result<LoadedModel> read_all_but_parameters(io::FileSystem& fs, const Source& source,
+                                            const std::string& tokenizer_path,
+                                            const train::ModelChoices& models) {
   if (source.witness) {
     // Before its config is used for anything.
     ASSIGN_OR_RETURN(const checkpoint::Manifest manifest, checkpoint::read_manifest(fs, source.path));
@@ -212,8 +217,60 @@ Result<LoadedModel> read_model(io::FileSystem& fs, const Source& source, const s
     for (size_t k = 0; k < held.size(); ++k)
       if (!out.functions.matrix_of[k].read_in_f32) out.functions.shapes[k] = held[k];
   }
+  return out;
+}
+
+Result<LoadedModel> read_model(io::FileSystem& fs, const Source& source, const std::string& tokenizer_path,
+                               const train::ModelChoices& models) {
+  ASSIGN_OR_RETURN(LoadedModel out, read_all_but_parameters(fs, source, tokenizer_path, models));
   ASSIGN_OR_RETURN(out.parameters, read_parameters(fs, source, out.functions));
   return out;
+}
+
+// A tensor of the checkpoint must be what the model holds; bf16 may stand for f32.
+Status check_tensor(const checkpoint::TensorSpec& spec, const ir::Shape& held, const std::string& path) {
+  std::vector<std::string> axes;
+  checkpoint::Extents shape;
+  for (const ir::Axis& axis : held.axes) {
+    axes.push_back(axis.name);
+    shape.push_back(axis.size);
+  }
+  const std::string dtype(ir::dtype_name(held.dtype));
+  if (spec.axes == axes && spec.shape == shape && (spec.dtype == dtype || spec.dtype == "bf16")) return {};
+  return invalid_argument(
+      fmt::format("{}: {} is {}, the model has {}", path, spec.path, spec.type_str(), held.str()));
+}
+
+Result<OpenedModel> open_source(io::FileSystem& fs, const Source& source, const std::string& tokenizer_path,
+                                const train::ModelChoices& models) {
+  ASSIGN_OR_RETURN(LoadedModel model, read_all_but_parameters(fs, source, tokenizer_path, models));
+  ASSIGN_OR_RETURN(const checkpoint::Checkpoint found, checkpoint::Checkpoint::open(fs, source.path));
+  const checkpoint::Manifest& manifest = found.manifest();
+  if (source.witness) {
+    ASSIGN_OR_RETURN(const train::Evidence evidence, source.witness->check_manifest(manifest, source.path));
+    if (evidence != train::Evidence::kName)
+      return unsupported(fmt::format(
+          "{}: its chain has a fingerprint of this state and no name, and comparing it needs all parameters "
+          "in memory; name a checkpoint of a step that trainer.checkpointer.keep lists, or add --unchecked",
+          source.path));
+  }
+  const auto* decoder =
+      models::model_options_as<models::DecoderOptions, models::Decoder>(model.config.model_options());
+  if (decoder == nullptr)
+    return unsupported(fmt::format("{}: model.type {} cannot run layer by layer; only decoders can",
+                                   source.path, model.config.model_options().type()));
+  models::LayerFunctions layers = models::decoder_by_layer(
+      decoder->for_evaluation(), static_cast<int64_t>(model.tokenizer->vocab_size()),
+      train::compute_dtype(model.config), train::lora_spec(model.config.adapter), model.functions.paths);
+  const train::StateArrays arrays = with_means(manifest, model.functions);
+  std::vector<std::string> paths;
+  for (const size_t k : train::evaluated_arrays(arrays))
+    paths.push_back(arrays.paths[manifest.info.step == 0 ? arrays.parameter[k] : k]);
+  ASSIGN_OR_RETURN(checkpoint::PartReader reader, checkpoint::PartReader::open(fs, found, paths));
+  for (size_t k = 0; k < paths.size(); ++k)
+    RETURN_IF_ERROR(check_tensor(reader.spec(k), model.functions.shapes[k], source.path));
+  model.parameters = {{}, manifest.info.step, source.path, manifest.name};
+  return OpenedModel{std::move(model), std::move(layers), std::move(reader)};
 }
 
 }  // namespace
@@ -240,6 +297,13 @@ Result<LoadedModel> load_model(io::FileSystem& fs, const std::string& where,
                                Trust trust) {
   return load_from(fs, where, models, trust,
                    [&](const Source& source) { return read_model(fs, source, tokenizer_path, models); });
+}
+
+Result<OpenedModel> open_model(io::FileSystem& fs, const std::string& where,
+                               const std::string& tokenizer_path, const train::ModelChoices& models,
+                               Trust trust) {
+  return load_from(fs, where, models, trust,
+                   [&](const Source& source) { return open_source(fs, source, tokenizer_path, models); });
 }
 
 }  // namespace ostro::eval

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "ostro/infer/bucket.h"
 #include "ostro/ir/rules/verify.h"
 #include "ostro/numerics/functions.h"
 #include "ostro/numerics/threefry.h"
@@ -11,22 +12,8 @@
 #include "ostro/trace/frame.h"
 
 namespace ostro::infer {
-namespace {
 
 using runtime::Buffer;
-
-constexpr int64_t kSmallestBucket = 16;
-
-// The padded length for `count` tokens. A single token is not padded. Otherwise it is the next power of two,
-// at least kSmallestBucket and at most max_length.
-int64_t bucket_of(int64_t count, int64_t max_length) {
-  if (count == 1) return 1;
-  int64_t bucket = kSmallestBucket;
-  while (bucket < count) bucket *= 2;
-  return std::min(bucket, max_length);
-}
-
-}  // namespace
 
 Generator::Generator(const models::ModelFunctions& model, std::vector<Buffer> params, runtime::Engine& engine,
                      int64_t max_length, numerics::LeafTable leaves)

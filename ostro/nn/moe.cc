@@ -5,6 +5,7 @@
 
 #include <fmt/format.h>
 
+#include "ostro/nn/moe_experts.h"
 #include "ostro/trace/frame.h"
 
 namespace ostro::nn {
@@ -98,25 +99,28 @@ Routed MoeRouter::operator()(const Array& x, Loc loc) const {
 Moe::Result Moe::operator()(const Array& x, const Activate& activate, Loc loc) const {
   Result result;
   result.routed = router(x, loc);
-  const Array& expert = result.routed.expert;
-  const DType dtype = gate_up.use_dtype().value_or(gate_up.dtype());
+  result.y = apply_experts(*this, x, result.routed, activate, loc);
+  return result;
+}
+
+Array apply_experts(const Moe& moe, const Array& x, const Routed& routed, const Activate& activate, Loc loc) {
+  const Array& expert = routed.expert;
+  const DType dtype = moe.gate_up.use_dtype().value_or(moe.gate_up.dtype());
   Scope scope("experts");
   const Array pair = checkpoint_name(
-      expert_dot(cast(x, dtype, loc), gate_up, kExpertsAxis, expert, {"embed"}, dtype, loc), "gate_up");
-  const Array hidden = cast_like(gated(pair, activate, loc), down, loc);
-  const Array rows = expert_dot(hidden, down, kExpertsAxis, expert, {"mlp"}, dtype, loc);
-  Array y = sum(Operand(result.routed.gate, loc) * Operand(rows, loc), {kSlotAxis}, Order::kSerial,
-                DType::f32, loc);
-  if (shared.down.weight.valid()) {
-    Array part = shared.down(gated(shared.gate_up(x, loc), activate, loc), loc);
-    if (shared_gate.valid()) {
-      const Array open = dot(cast_like(x, shared_gate, loc), shared_gate, "embed", DType::f32, loc);
+      expert_dot(cast(x, dtype, loc), moe.gate_up, kExpertsAxis, expert, {"embed"}, dtype, loc), "gate_up");
+  const Array hidden = cast_like(gated(pair, activate, loc), moe.down, loc);
+  const Array rows = expert_dot(hidden, moe.down, kExpertsAxis, expert, {"mlp"}, dtype, loc);
+  Array y = sum(Operand(routed.gate, loc) * Operand(rows, loc), {kSlotAxis}, Order::kSerial, DType::f32, loc);
+  if (moe.shared.down.weight.valid()) {
+    Array part = moe.shared.down(gated(moe.shared.gate_up(x, loc), activate, loc), loc);
+    if (moe.shared_gate.valid()) {
+      const Array open = dot(cast_like(x, moe.shared_gate, loc), moe.shared_gate, "embed", DType::f32, loc);
       part = Operand(sigmoid(open, loc), loc) * Operand(part, loc);
     }
     y = Operand(y, loc) + Operand(part, loc);
   }
-  result.y = checkpoint_name(cast_like(y, down, loc), "mlp_out");
-  return result;
+  return checkpoint_name(cast_like(y, moe.down, loc), "mlp_out");
 }
 
 namespace {

@@ -4,6 +4,8 @@
 Logits at every position, of whole rows and token by token, within 1e-5 of the largest logit of the position; the same rows
 must have the same bits. Each planted error of grok_oracle.ERRORS must be at least ten times the limit away. A part of the layers is
 imported alone; in bf16 the logits must be as near as bf16 allows, and the largest the same where it is clear.
+Exported again, f32 must give the same files, bf16 files that are imported as the same state. A model whose weights stay on disk
+must give the same tokens, and read only what these need.
 Usage: check_grok_model.py --helper build/.../grok_model_helper --ostro build/.../ostro
 """
 import argparse
@@ -15,6 +17,7 @@ import tempfile
 
 import ml_dtypes
 import numpy as np
+import tokenizers
 
 import grok_release
 from checks import check, summary
@@ -70,6 +73,94 @@ def distance(a, b):
     return float((np.abs(a - b).max(-1) / np.abs(b).max(-1)).max())
 
 
+def byte_tokenizer(path):
+    """A tokenizer.json of as many tokens as the model has: the bytes."""
+    tokenizer = tokenizers.Tokenizer(tokenizers.models.BPE(
+        vocab={c: i for i, c in enumerate(sorted(tokenizers.pre_tokenizers.ByteLevel.alphabet()))}, merges=[]))
+    tokenizer.pre_tokenizer = tokenizers.pre_tokenizers.ByteLevel(add_prefix_space=False)
+    tokenizer.decoder = tokenizers.decoders.ByteLevel()
+    tokenizer.save(str(path))
+
+
+def check_export(ostro, root, release, whole, half, tokenizer):
+    def exported(checkpoint, name, *more):
+        run(ostro, "export", "--checkpoint", checkpoint, "--to", "grok", "--tokenizer", tokenizer, "--out", root / name, *more)
+        run(ostro, "check", "--grok", root / name, "--contents")
+        return root / name
+
+    def state(directory, name, *more):
+        made = run(ostro, "import", "--from", "grok", directory, "--out", root / name, *more).stdout
+        return made[made.rindex("(state"):]
+
+    again = exported(whole, "again")
+    for i in range(2 + 12 * 12):
+        file = f"tensor{i:05d}_000"
+        check((again / "ckpt-0" / file).read_bytes() == (release / "ckpt-0" / file).read_bytes(), f"{file} comes out as it went in")
+    bf16 = ("--dtype", "bf16")
+    check(state(exported(half, "half_again"), "half_2", *bf16) == state(release, "half_3", *bf16), "bf16 is the same state again")
+    check(state(exported(whole, "as_f32", "--dtype", "f32"), "f32_2") == state(release, "f32_3"), "f32 is the same state again")
+    bad = run(ostro, "export", "--checkpoint", whole, "--to", "grok", "--tokenizer", tokenizer, "--out", again, rc=2)
+    check("ckpt-0 exists" in bad.stderr, bad.stderr)
+
+
+def check_streamed(ostro, root, checkpoint, tokenizer):
+    config = grok_release.TINY
+    (root / "prompts").write_text("The answer\nx\nto life, the universe and everything\n")
+    words = (ostro, "sample", "--checkpoint", checkpoint, "--tokenizer", tokenizer, "--max_new_tokens", 5, "--temperature", 1)
+    batch = ("--batch", root / "prompts")
+    resident = run(*words, *batch).stdout
+    check(len(resident.splitlines()) == 3, resident)
+    for keep in (0, 2_000_000, 10**9):
+        streamed = run(*words, *batch, "--stream_weights", "--keep_bytes", keep)
+        check(streamed.stdout == resident, f"--keep_bytes {keep}: {streamed.stdout}, resident {resident}")
+    # One token: attention, norms, routers, two of eight experts, the embedding once and a row of it.
+    alone = run(*words[:-3], 1, "--prompt", "x", "--stream_weights", "--keep_bytes", 0)
+    d, mlp, q, kv = config["hidden_size"], config["intermediate_size"], 128, 64
+    layer = 2 * 3 * d * mlp + d * (q + 2 * kv) + q * d + 4 * d + d * config["num_experts"]
+    wanted = 4 * (config["num_hidden_layers"] * layer + config["vocab_size"] * d + d + d)
+    found = int(alone.stderr.split("; ")[-1].split(" bytes read")[0])
+    check(found == wanted, f"{found} bytes read for a token, {wanted} wanted")
+    file = max((checkpoint / "checkpoints" / "step-00000000" / "model" / "layers" / "moe" / "down").glob("c*"))
+    content = file.read_bytes()
+    for damage, error in ((content[:-1], "a chunk of this array has"), (None, "is missing"),
+                          (bytes([content[0] ^ 1]) + content[1:], "do not have the SHA-256")):
+        file.unlink(missing_ok=True)
+        if damage is not None:
+            file.write_bytes(damage)
+        bad = run(*words, *batch, "--stream_weights", rc=1)
+        check(error in bad.stderr and "moe/down" in bad.stderr and bad.stdout == "", bad.stderr)
+    file.write_bytes(content)
+    return found
+
+
+def check_trained(ostro, root):
+    """configs/grok_mini.yaml, smaller: trains, verifies, is exported and imported, and both models are one."""
+    text = root / "corpus.txt"
+    text.write_text("\n".join(f"{i} plus {i * i % 7} is {i + i * i % 7}, and {i} times 3 is {3 * i}." for i in range(400)))
+    run(ostro, "tokenizer", "train", "--input", text, "--vocab_size", 300, "--out", root / "tokenizer_300.json")
+    small = {"model.hidden_dim": 32, "model.intermediate_dim": 88, "model.num_layers": 2, "model.num_heads": 4, "model.seq_len": 32,
+             "data.tokenizer": root / "tokenizer_300.json", "data.train_urls": f"[{text}]", "data.cache_dir": root / "cache",
+             "trainer.log_dir": root / "runs", "trainer.num_train_steps": 3, "trainer.steps_per_eval": 3,
+             "trainer.checkpointer.keep": "[{every: 3}]", "trainer.mp": "f32", "numerics.cells": "{embed: 4, experts: 8}"}
+    config = pathlib.Path(__file__).resolve().parents[2] / "configs" / "grok_mini.yaml"
+    run(ostro, "train", "--config", config, *(word for key, value in small.items() for word in (f"--{key}", value)))
+    trained = root / "runs" / "grok_mini"
+    run(ostro, "verify", trained)
+    words = ("--prompt", "7 plus", "--max_new_tokens", 8, "--temperature", 1, "--json")
+    ids = json.loads(run(ostro, "sample", "--checkpoint", trained, *words).stdout)["ids"]
+    check(json.loads(run(ostro, "sample", "--checkpoint", trained, *words, "--stream_weights").stdout)["ids"] == ids,
+          "a run's checkpoint, streamed")
+    for dtype in ("f32", "int8"):
+        out = root / f"mini_{dtype}"
+        run(ostro, "export", "--checkpoint", trained, "--to", "grok", "--out", out, "--dtype", dtype)
+        run(ostro, "check", "--grok", out)
+        run(ostro, "import", "--from", "grok", out, "--out", root / f"back_{dtype}", "--tokenizer", out / "tokenizer.json")
+        back = json.loads(run(ostro, "sample", "--checkpoint", root / f"back_{dtype}", *words).stdout)["ids"]
+        check(len(back) == len(ids) if dtype == "int8" else back == ids, f"{dtype}: {back}, trained {ids}")
+    bad = run(ostro, "export", "--checkpoint", trained, "--to", "grok", "--out", root / "x", "--dtype", "f16", rc=2)
+    check("--dtype f16" in bad.stderr, bad.stderr)
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--helper", required=True)
@@ -104,6 +195,10 @@ def main():
         top = np.sort(wanted, -1)
         clear = top[:, -1] - top[:, -2] > 2 * near * np.abs(wanted).max(-1)
         check((wanted.argmax(-1) == bf16.argmax(-1))[clear].all(), "bf16: another token is the most likely")
+        byte_tokenizer(root / "tokenizer.json")
+        check_export(ostro, root, root / "grok", whole, half, root / "tokenizer.json")
+        check_trained(ostro, root)
+        read = check_streamed(ostro, root, whole, root / "tokenizer.json")
         ours, seen = logits(helper, whole, out, 0, rows[-1]), {}
         for error in ERRORS:
             planted = Oracle(values(tree, error) if error == SCALES else exact, config, error)
@@ -117,7 +212,7 @@ def main():
         bad = run(ostro, "import", "--from", "grok", root / "grok", "--out", root / "x", rc=1)
         check("tensor00030_000" in bad.stderr and not (root / "x").exists(), bad.stderr)
     summary(f" (f32 within {worst:.1e}, bf16 {near:.1e}, {int(clear.sum())} clear tokens; {len(ERRORS)} planted errors, the least "
-            f"{min(seen.values()):.0f} times the limit)")
+            f"{min(seen.values()):.0f} times the limit; {read} bytes read for a token)")
 
 
 if __name__ == "__main__":

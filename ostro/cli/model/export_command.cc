@@ -8,6 +8,7 @@
 #include "ostro/chat/chat_template.h"
 #include "ostro/cli/main/commands.h"
 #include "ostro/cli/main/exit_code.h"
+#include "ostro/cli/model/export_grok.h"
 #include "ostro/cli/shared/engine_choice.h"
 #include "ostro/eval/loaded_model.h"
 #include "ostro/eval/merged.h"
@@ -75,8 +76,11 @@ Result<eval::Parameters> export_model(const ExportRequest& request, const train:
         fmt::format("{}: model.type {} cannot be exported; only families of decoders can "
                     "(docs/models.md)",
                     model.parameters.path, model.config.model_options().type()));
-  RETURN_IF_ERROR(request.to == "peft" ? write_adapter(fs, request, model, *decoder)
-                                       : write_model(fs, request, model, *decoder));
+  if (request.to == "grok")
+    RETURN_IF_ERROR(export_grok(fs, request.out, model, *decoder, request.dtype));
+  else
+    RETURN_IF_ERROR(request.to == "peft" ? write_adapter(fs, request, model, *decoder)
+                                         : write_model(fs, request, model, *decoder));
   return std::move(model.parameters);
 }
 
@@ -84,32 +88,39 @@ Result<eval::Parameters> export_model(const ExportRequest& request, const train:
 
 int export_command(Args args) {
   ExportRequest request;
-  std::string dtype = "f32";
+  std::string dtype;
   bool unchecked = false;
   args.summary(
       "Writes a model, its tokenizer and its chat template as a directory that other programs load.");
   args.option("--checkpoint", &request.checkpoint, "K", eval::kWhereHelp, Args::kRequired);
-  args.option("--to", &request.to, "FORMAT", "hf: Hugging Face transformers; peft: the adapter alone",
+  args.option("--to", &request.to, "FORMAT",
+              "hf: Hugging Face transformers; peft: the adapter alone; grok: the layout of Grok-1's release",
               Args::kRequired);
   args.option("--out", &request.out, "DIR", "the directory to write", Args::kRequired);
   args.option("--tokenizer", &request.tokenizer, "T",
               "tokenizer.json, when the checkpoint is not in its run");
-  args.option("--dtype", &dtype, "T", "--to hf: type of the weights: f32, bf16 or f16");
+  args.option(
+      "--dtype", &dtype, "T",
+      "type of the weights. --to hf: f32 (default), bf16 or f16; --to grok: of matrices, int8 (default), "
+      "bf16 or f32");
   args.option("--shard_size", &request.shard_bytes, "BYTES", "--to hf: of a file of weights at most");
   args.flag("--merge_lora", &request.merge_lora, "--to hf: add the adapter to the weights");
   args.option("--base", &request.base, "B", "--to peft: name or directory of the model without the adapter");
   args.flag("--unchecked", &unchecked, eval::kUncheckedHelp);
   if (const auto code = args.parse()) return *code;
   request.trust = eval::trust(unchecked);
-  if (request.to != "hf" && request.to != "peft")
-    return report_error(invalid_argument(fmt::format("--to {}: use hf or peft", request.to)));
+  if (request.to != "hf" && request.to != "peft" && request.to != "grok")
+    return report_error(invalid_argument(fmt::format("--to {}: use hf, peft or grok", request.to)));
   if (request.merge_lora && request.to != "hf")
     return report_error(invalid_argument("--merge_lora: only with --to hf"));
   if (!request.base.empty() && request.to != "peft")
     return report_error(invalid_argument("--base: only with --to peft"));
+  if (dtype.empty()) dtype = request.to == "grok" ? "int8" : "f32";
   std::transform(dtype.begin(), dtype.end(), std::back_inserter(request.dtype),
                  [](char c) { return static_cast<char>(c >= 'a' && c <= 'z' ? c - 'a' + 'A' : c); });
-  if (!hf::is_weight_dtype(request.dtype))
+  if (request.to == "grok")
+    request.dtype = dtype;
+  else if (!hf::is_weight_dtype(request.dtype))
     return report_error(invalid_argument(fmt::format("--dtype {}: use f32, bf16 or f16", dtype)));
   if (request.shard_bytes < 1)
     return report_error(invalid_argument(fmt::format("--shard_size {}: use 1 or more", request.shard_bytes)));

@@ -4,22 +4,29 @@
 #include <algorithm>
 #include <cstdio>
 #include <nlohmann/json.hpp>
+#include <optional>
 
 #include "ostro/cli/main/commands.h"
 #include "ostro/cli/main/exit_code.h"
+#include "ostro/cli/model/sample_model.h"
 #include "ostro/cli/shared/engine_choice.h"
 #include "ostro/cli/shared/standard_streams.h"
 #include "ostro/eval/loaded_model.h"
 #include "ostro/infer/generator.h"
+#include "ostro/io/read/line_reader.h"
 #include "ostro/io/s3/routing_file_system.h"
 
 namespace ostro::cli {
 namespace {
 
+// A prompt that nobody gives; an empty one is a new document.
+constexpr const char* kNoPrompt = "\x01";
+
 struct Request {
-  std::string checkpoint, prompt, tokenizer;
+  std::string checkpoint, prompt = kNoPrompt, batch, tokenizer;
   infer::SampleOptions options;
-  bool json = false, unchecked = false;
+  bool json = false, unchecked = false, stream = false;
+  std::optional<int64_t> keep_bytes;
 };
 
 // The prompt's tokens; an empty prompt is a document's beginning, which in training follows an end of
@@ -32,57 +39,108 @@ Result<std::vector<int32_t>> prompt_ids(const tokenizer::Tokenizer& tokenizer, c
   return std::vector<int32_t>{static_cast<int32_t>(*tokenizer.eos_id())};
 }
 
+// The lines of the file --batch, or the prompt.
+Result<std::vector<std::string>> prompts_of(const Request& request) {
+  if (request.batch.empty()) return std::vector<std::string>{request.prompt};
+  ASSIGN_OR_RETURN(io::LineReader lines, io::LineReader::open(io::default_file_system(), request.batch));
+  std::vector<std::string> out;
+  for (std::string_view line;;) {
+    ASSIGN_OR_RETURN(const bool more, lines.next(line));
+    if (!more) break;
+    out.emplace_back(line);
+  }
+  if (out.empty()) return invalid_argument(fmt::format("--batch {}: no line, so no prompt", request.batch));
+  return out;
+}
+
+// Prints the new text of the one prompt of a command as its tokens are made. What a token adds to the text
+// can depend on those before it (a space at the beginning is dropped by some tokenizers), so the whole is
+// decoded each time and what is new is printed.
+class TextPrinter {
+ public:
+  static Result<TextPrinter> create(const tokenizer::Tokenizer& tokenizer, const std::vector<int32_t>& ids) {
+    TextPrinter out(tokenizer);
+    out.so_far_.assign(ids.begin(), ids.end());
+    ASSIGN_OR_RETURN(const std::string text,
+                     tokenizer.decode_bytes(out.so_far_, /*skip_special_tokens=*/true));
+    out.printed_ = text.size();
+    return out;
+  }
+
+  // False when nobody reads any more, or writing failed.
+  bool print(int32_t token) {
+    so_far_.push_back(static_cast<uint32_t>(token));
+    const auto text = tokenizer_->decode_bytes(so_far_, /*skip_special_tokens=*/true);
+    written_ = text.ok() ? write_stdout(std::string_view(*text).substr(std::min(printed_, text->size())))
+                         : Status(text.error());
+    if (text.ok()) printed_ = text->size();
+    return written_.ok() && !stdout_closed();
+  }
+  const Status& written() const { return written_; }
+
+ private:
+  explicit TextPrinter(const tokenizer::Tokenizer& tokenizer) : tokenizer_(&tokenizer) {}
+
+  const tokenizer::Tokenizer* tokenizer_;
+  std::vector<uint32_t> so_far_;
+  size_t printed_ = 0;
+  Status written_;
+};
+
+Status write_json(const tokenizer::Tokenizer& tokenizer, const std::string& prompt,
+                  const std::vector<int32_t>& ids, const std::vector<int32_t>& made) {
+  ASSIGN_OR_RETURN(const std::string text,
+                   tokenizer.decode(std::vector<uint32_t>(made.begin(), made.end()), true));
+  const nlohmann::ordered_json out = {{"prompt", prompt}, {"prompt_ids", ids}, {"ids", made}, {"text", text}};
+  // An argument need not be UTF-8.
+  return write_stdout(out.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace) + "\n");
+}
+
 Status sample(const Request& request, const train::ModelChoices& models) {
+  ASSIGN_OR_RETURN(const std::vector<std::string> prompts, prompts_of(request));
   ASSIGN_OR_RETURN(const auto engine, make_engine());
-  ASSIGN_OR_RETURN(eval::LoadedModel model,
-                   eval::load_model(io::default_file_system(), request.checkpoint, request.tokenizer, models,
-                                    eval::trust(request.unchecked)));
+  SampleModel model;
+  ASSIGN_OR_RETURN(model, request.stream ? open_streamed(request.checkpoint, request.tokenizer, models,
+                                                         eval::trust(request.unchecked), request.keep_bytes)
+                                         : load_resident(request.checkpoint, request.tokenizer, models,
+                                                         eval::trust(request.unchecked)));
   const tokenizer::Tokenizer& tokenizer = *model.tokenizer;
-  ASSIGN_OR_RETURN(const std::vector<int32_t> prompt, prompt_ids(tokenizer, request.prompt));
-  const int64_t context = model.config.model_options().seq_len();
-  const auto length = static_cast<int64_t>(prompt.size());
-  if (length >= context)
-    return invalid_argument(
-        fmt::format("--prompt has {} tokens; the model's context is {}", length, context));
-  const int64_t room = std::min(context, length + request.options.max_new_tokens);
-  ASSIGN_OR_RETURN(const auto generator,
-                   infer::Generator::create(model.functions, std::move(model.parameters.values), *engine,
-                                            std::max<int64_t>(room, 2)));
+  std::vector<std::vector<int32_t>> ids;
+  int64_t longest = 0;
+  for (const std::string& prompt : prompts) {
+    ASSIGN_OR_RETURN(std::vector<int32_t> one, prompt_ids(tokenizer, prompt));
+    const auto length = static_cast<int64_t>(one.size());
+    if (length >= model.context)
+      return invalid_argument(fmt::format(
+          "{} has {} tokens; the model's context is {}",
+          request.batch.empty() ? "--prompt"
+                                : fmt::format("--batch {}: line {}", request.batch, ids.size() + 1),
+          length, model.context));
+    longest = std::max(longest, length);
+    ids.push_back(std::move(one));
+  }
+  const int64_t room =
+      std::max<int64_t>(2, std::min(model.context, longest + request.options.max_new_tokens));
   infer::SampleOptions options = request.options;
   options.eos = tokenizer.eos_id() ? static_cast<int64_t>(*tokenizer.eos_id()) : -1;
 
-  // What a token adds to the text can depend on those before it (a space at the beginning is dropped by some
-  // tokenizers), so the whole is decoded each time and what is new is printed.
-  std::vector<uint32_t> so_far(prompt.begin(), prompt.end());
-  ASSIGN_OR_RETURN(const std::string prompt_text,
-                   tokenizer.decode_bytes(so_far, /*skip_special_tokens=*/true));
-  size_t printed = prompt_text.size();
-  Status written;
-  const auto print = [&](int32_t token) {
-    so_far.push_back(static_cast<uint32_t>(token));
-    const auto text = tokenizer.decode_bytes(so_far, /*skip_special_tokens=*/true);
-    written = text.ok() ? write_stdout(std::string_view(*text).substr(std::min(printed, text->size())))
-                        : Status(text.error());
-    if (text.ok()) printed = text->size();
-    return written.ok() && !stdout_closed();
-  };
-  if (!request.json) RETURN_IF_ERROR(write_stdout(request.prompt));
-  ASSIGN_OR_RETURN(
-      const std::vector<int32_t> made,
-      generator->generate(prompt, options, request.json ? std::function<bool(int32_t)>() : print));
-  RETURN_IF_ERROR(written);
+  const bool as_text = !request.json && request.batch.empty();
+  ASSIGN_OR_RETURN(TextPrinter printer, TextPrinter::create(tokenizer, ids[0]));
+  if (as_text) RETURN_IF_ERROR(write_stdout(prompts[0]));
+  ASSIGN_OR_RETURN(const auto made,
+                   model.generate(*engine, ids, options, room,
+                                  as_text ? [&](int32_t token) { return printer.print(token); }
+                                          : std::function<bool(int32_t)>()));
+  RETURN_IF_ERROR(printer.written());
   if (stdout_closed()) return {};
-  const bool ended = !made.empty() && made.back() == options.eos;
-  if (!ended && static_cast<int64_t>(made.size()) < options.max_new_tokens)
-    fmt::print(stderr, "{}(stopped: the model's context of {} tokens is full)\n", request.json ? "" : "\n",
-               context);
-  if (!request.json) return write_stdout("\n");
-  ASSIGN_OR_RETURN(const std::string text,
-                   tokenizer.decode(std::vector<uint32_t>(made.begin(), made.end()), true));
-  const nlohmann::ordered_json out = {
-      {"prompt", request.prompt}, {"prompt_ids", prompt}, {"ids", made}, {"text", text}};
-  // An argument need not be UTF-8.
-  return write_stdout(out.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace) + "\n");
+  for (size_t i = 0; i < made.size(); ++i) {
+    const bool ended = !made[i].empty() && made[i].back() == options.eos;
+    if (!ended && static_cast<int64_t>(made[i].size()) < options.max_new_tokens)
+      fmt::print(stderr, "{}(stopped: the model's context of {} tokens is full)\n", as_text ? "\n" : "",
+                 model.context);
+    if (!as_text) RETURN_IF_ERROR(write_json(tokenizer, prompts[i], ids[i], made[i]));
+  }
+  return as_text ? write_stdout("\n") : Status();
 }
 
 }  // namespace
@@ -94,8 +152,9 @@ int sample_command(Args args) {
       "Continues a text, until an end of document or the number of tokens. The same seed gives the same "
       "text.");
   args.option("--checkpoint", &request.checkpoint, "K", eval::kWhereHelp, Args::kRequired);
-  args.option("--prompt", &request.prompt, "S", "the text to continue; empty: a new document",
-              Args::kRequired);
+  args.option("--prompt", &request.prompt, "S", "the text to continue; empty: a new document");
+  args.option("--batch", &request.batch, "FILE",
+              "instead of --prompt: each line of the file is a prompt; prints a JSON object for each");
   args.option("--max_new_tokens", &request.options.max_new_tokens, "N", "tokens to add at most",
               Args::kRequired);
   args.option("--temperature", &request.options.temperature, "t",
@@ -104,8 +163,20 @@ int sample_command(Args args) {
   args.option("--tokenizer", &request.tokenizer, "T",
               "tokenizer.json, when the checkpoint is not in its run");
   args.flag("--unchecked", &request.unchecked, eval::kUncheckedHelp);
+  args.flag(
+      "--stream_weights", &request.stream,
+      "the weights stay in the checkpoint and are read layer by layer, of a mixture only the experts that "
+      "are used: for a model larger than memory. The prompts of --batch share what is read");
+  args.option(
+      "--keep_bytes", &request.keep_bytes, "BYTES",
+      "--stream_weights: weights of at most so many bytes stay in memory (default: half of what is free)");
   args.flag("--json", &request.json, "print one JSON object with token ids, at the end");
   if (const auto code = args.parse()) return *code;
+  if ((request.prompt == kNoPrompt) == request.batch.empty())
+    return report_error(invalid_argument("name a text with --prompt, or a file of prompts with --batch"));
+  if (request.keep_bytes && (!request.stream || *request.keep_bytes < 0))
+    return report_error(invalid_argument(
+        fmt::format("--keep_bytes {}: use 0 or more, together with --stream_weights", *request.keep_bytes)));
   if (request.options.max_new_tokens < 0)
     return report_error(
         invalid_argument(fmt::format("--max_new_tokens {}: use 0 or more", request.options.max_new_tokens)));

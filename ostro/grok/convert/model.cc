@@ -1,6 +1,10 @@
 #include "ostro/grok/convert/model.h"
 
+#include <fmt/core.h>
+
 #include <algorithm>
+#include <cmath>
+#include <numeric>
 
 namespace ostro::grok {
 namespace {
@@ -28,7 +32,64 @@ io::Extents cell_of(const std::vector<Axis>& axes, size_t row_axes, int64_t item
   return cell;
 }
 
+// The release's number where `value` is that up to rounding: its inverse was taken on the way.
+double or_release(double value, double release) {
+  return std::abs(value / release - 1) < 1e-15 ? release : value;
+}
+
+// Success when nothing but Grok-1's architecture is asked for; the options that only training reads count as
+// nothing.
+Status check_release_architecture(const models::DecoderOptions& o) {
+  const auto refuse = [](std::string_view key, const auto& value, const auto& only) {
+    return unsupported(
+        fmt::format("model.{} is {}; the layout of Grok-1's release can only hold {}", key, value, only));
+  };
+  if (o.type() != "grok") return refuse("type", o.type(), "grok");
+  if (o.router_bias_update_rate != 0)
+    return unsupported(
+        fmt::format("model.router_bias_update_rate is {}: routers have a bias, and the layout of Grok-1's "
+                    "release has none; balance experts with router_aux_loss_coef",
+                    o.router_bias_update_rate));
+  if (o.activation_function != models::Activation::kGeluTanh)
+    return refuse("activation_function",
+                  option_names(o.activation_function)[static_cast<size_t>(o.activation_function)],
+                  "gelu_new");
+  if (o.norm_topk_prob) return refuse("norm_topk_prob", true, false);
+  if (!o.tie_word_embeddings) return refuse("tie_word_embeddings", false, true);
+  if (!o.attn_logit_softcapping) return refuse("attn_logit_softcapping", "null", "a number");
+  const auto* rope = std::get_if<models::RopeDefaultOptions>(&o.rope);
+  if (rope == nullptr || rope->theta != 10000)
+    return refuse("rope.theta", models::rope_theta(o.rope), "type default with theta 10000");
+  return {};
+}
+
 }  // namespace
+
+Result<GrokShape> grok_shape(const models::DecoderOptions& o, int64_t vocab, Dtype matrices) {
+  RETURN_IF_ERROR(check_release_architecture(o));
+  const GrokShape release;
+  GrokShape s;
+  s.vocab = vocab;
+  s.embed = o.hidden_dim;
+  s.layers = o.num_layers;
+  s.query_heads = o.num_heads;
+  s.kv_heads = o.num_kv_heads;
+  s.head_dim = *o.head_dim;
+  s.mlp = o.intermediate_dim;
+  s.experts = o.num_experts;
+  s.experts_per_token = o.num_experts_per_tok;
+  s.positions = o.seq_len;
+  s.embedding_multiplier = or_release(o.embedding_scale(), release.embedding_multiplier);
+  s.output_multiplier = or_release(1 / o.logits_scaling, release.output_multiplier);
+  const double scale = o.attention_scale();
+  s.attention_multiplier = or_release(scale != 0 ? scale : 1 / std::sqrt(static_cast<double>(s.head_dim)),
+                                      release.attention_multiplier);
+  s.attention_cap = *o.attn_logit_softcapping;
+  s.norm_eps = o.layer_norm_epsilon;
+  s.matrices = matrices;
+  s.row_groups = std::gcd(std::gcd(s.query_dim(), s.mlp), release.row_groups);
+  return s;
+}
 
 Result<models::DecoderOptions> decoder_options(const GrokShape& shape, const LayerRange& layers) {
   models::DecoderOptions o("grok");

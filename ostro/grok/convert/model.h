@@ -22,6 +22,10 @@ struct LayerRange {
 // take.
 Result<models::DecoderOptions> decoder_options(const GrokShape& shape, const LayerRange& layers);
 
+// The other way: the shape of a model of type grok with this vocabulary, its matrices in `matrices`. Errors:
+// kUnsupported for a model that the release's layout cannot hold, with the option that is in the way.
+Result<GrokShape> grok_shape(const models::DecoderOptions& options, int64_t vocab, Dtype matrices);
+
 // One parameter. In each layer (or once, for those outside of layers) it is rows, each the columns of some
 // tensors of the release side by side: in `blocks` equal blocks, in each of them the block of the first
 // tensor, then that of the second. So rows of q, k and v have a block for each key head.

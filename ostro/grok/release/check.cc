@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <set>
 
+#include "ostro/base/log.h"
 #include "ostro/grok/pickle/opcodes.h"
 #include "ostro/grok/release/contents.h"
 #include "ostro/io/files/path.h"
@@ -24,27 +25,26 @@ class Checker {
         report_(report),
         remembered_(fs, release.directory()) {}
 
-  Status run() {
+  void run() {
     for (const Leaf& leaf : report_.leaves) total_ += leaf.bytes;
     for (const Leaf& leaf : report_.leaves) {
       const int64_t before = done_;
       FileReport file;
-      RETURN_IF_ERROR(check(leaf, file));
+      check(leaf, file);
       report_.files.push_back(std::move(file));
       advance(leaf.bytes - (done_ - before));
     }
-    return unsaved_bytes_ > 0 ? remembered_.save() : Status();
+    if (unsaved_bytes_ > 0) save();
   }
 
  private:
-  // Error: what was found cannot be saved.
-  Status check(const Leaf& leaf, FileReport& report) {
+  void check(const Leaf& leaf, FileReport& report) {
     const std::string path = io::join_path(release_.directory(), leaf.file);
     const auto info = fs_.stat(path);
     if (!info.ok()) {
       if (info.error().code() != ErrorCode::kNotFound)
         report = {FileState::kWrong, 0, info.error().message(), {}};
-      return {};
+      return;
     }
     report.bytes = info->size;
     const auto tensor = release_.open_tensor(leaf);
@@ -56,10 +56,10 @@ class Checker {
       report.error = report.state == FileState::kWrong
                          ? tensor.error().message()
                          : fmt::format("{}: {} bytes of {}", path, info->size, leaf.bytes);
-      return {};
+      return;
     }
     report.state = FileState::kWhole;
-    return options_.contents ? check_contents(leaf, path, *info, tensor->stored(), report) : Status();
+    if (options_.contents) check_contents(leaf, path, *info, tensor->stored(), report);
   }
 
   // Whether the file's first bytes, as many as there are, are those of a pickle in a frame.
@@ -71,8 +71,8 @@ class Checker {
     return (*file)->read(0, std::span(head).first(size)).ok() && std::equal(head, head + size, wanted);
   }
 
-  Status check_contents(const Leaf& leaf, const std::string& path, const io::FileInfo& info,
-                        const StoredTensor& stored, FileReport& report) {
+  void check_contents(const Leaf& leaf, const std::string& path, const io::FileInfo& info,
+                      const StoredTensor& stored, FileReport& report) {
     const Contents* known = remembered_.find(leaf.file, info);
     Contents found;
     if (known != nullptr) {
@@ -84,23 +84,30 @@ class Checker {
       if (!contents.ok()) {
         report.state = FileState::kWrong;
         report.error = contents.error().message();
-        return {};
+        return;
       }
       found = std::move(*contents);
       remembered_.add(leaf.file, info, found);
       report_.bytes_read += info.size;
       unsaved_bytes_ += info.size;
-      if (unsaved_bytes_ >= kSaveBytes) {
-        RETURN_IF_ERROR(remembered_.save());
-        unsaved_bytes_ = 0;
-      }
+      if (unsaved_bytes_ >= kSaveBytes) save();
     }
     report.sha256 = found.sha256;
     if (!found.error.empty()) {
       report.state = FileState::kWrong;
       report.error = fmt::format("{}: {}", path, found.error);
     }
-    return {};
+  }
+
+  // The directory may be one that nobody may write to: what was found counts all the same.
+  void save() {
+    unsaved_bytes_ = 0;
+    if (cannot_save_) return;
+    const Status saved = remembered_.save();
+    cannot_save_ = !saved.ok();
+    if (cannot_save_)
+      log_warning(fmt::format("what was found is not remembered, so the next check reads all files again: {}",
+                              saved.error().message()));
   }
 
   void advance(int64_t bytes) {
@@ -114,6 +121,7 @@ class Checker {
   ReleaseReport& report_;
   RememberedContents remembered_;
   int64_t done_ = 0, total_ = 0, unsaved_bytes_ = 0;
+  bool cannot_save_ = false;
 };
 
 }  // namespace
@@ -140,7 +148,7 @@ Result<ReleaseReport> check_release(io::FileSystem& fs, const std::string& direc
                        .files = {},
                        .others = {}};
   report.contents = options.contents;
-  RETURN_IF_ERROR(Checker(fs, release, options, report).run());
+  Checker(fs, release, options, report).run();
   std::set<std::string> known;
   for (const Leaf& leaf : report.leaves) known.insert(leaf.file);
   ASSIGN_OR_RETURN(const auto entries, fs.list(release.directory()));

@@ -4,10 +4,12 @@
 #include <cstring>
 #include <nlohmann/json.hpp>
 
+#include "ostro/base/log.h"
 #include "ostro/base/sha256.h"
 #include "ostro/grok/release/check.h"
 #include "ostro/grok/release/writer.h"
 #include "ostro/io/files/counting_file_system.h"
+#include "ostro/io/files/forwarding_file_system.h"
 #include "ostro/io/files/memory_file_system.h"
 #include "ostro/numerics/bf16.h"
 
@@ -195,6 +197,29 @@ TEST_CASE("contents are read once, and their damage is found") {
   *memory.content("dir/.ostro_check.json") = "[1, {";
   CHECK(checked(fs, contents).bytes_read ==
         second.bytes(FileState::kWhole) + second.bytes(FileState::kWrong));
+}
+
+TEST_CASE("contents are checked in a directory that cannot be written to") {
+  io::MemoryFileSystem memory;
+  check_ok(write(memory, "dir", tiny()));
+  class ReadOnly final : public io::ForwardingFileSystem {
+   public:
+    using ForwardingFileSystem::ForwardingFileSystem;
+
+   private:
+    Status before(Operation operation, const std::string& path) override {
+      return operation == Operation::kCreate ? io_error(path + ": Permission denied") : Status();
+    }
+  };
+  ReadOnly fs(memory);
+  std::vector<std::string> warnings;
+  const LogSink sink = set_log_sink([&](LogLevel, std::string_view line) { warnings.emplace_back(line); });
+  const ReleaseReport report = checked(fs, {.config = {}, .contents = true, .progress = {}});
+  set_log_sink(sink);
+  CHECK(report.count(FileState::kWhole) == 38);
+  CHECK(report.files[5].sha256 == sha256_hex(*memory.content("dir/tensor00005_000")));
+  REQUIRE(warnings.size() == 1);
+  CHECK(warnings[0].find(".ostro_check.json") != std::string::npos);
 }
 
 TEST_CASE("a hole is found in the contents alone") {

@@ -1,5 +1,6 @@
 #include "ostro/models/decoder/block.h"
 
+#include "ostro/nn/moe_experts.h"
 #include "ostro/trace/frame.h"
 
 namespace ostro::models {
@@ -80,33 +81,61 @@ Array loss_of_router(const DecoderOptions& o, const nn::Moe& p, const nn::Routed
   return loss;
 }
 
+nn::Activate activation_of(const DecoderOptions& o) {
+  return [&o](const Array& a) { return activate(o.activation_function, a); };
+}
+
 Array run_experts(const DecoderOptions& o, const nn::Moe& p, const Array& x, Array* router_loss) {
   Scope scope("moe");
-  const nn::Moe::Result result = p(x, [&o](const Array& a) { return activate(o.activation_function, a); });
+  const nn::Moe::Result result = p(x, activation_of(o));
   if (router_loss != nullptr) *router_loss = loss_of_router(o, p, result.routed, *router_loss);
   return result.y;
 }
 
+// What a part adds to the residual stream.
+Array added(const DecoderOptions& o, const nn::Norm& post_norm, const Array& y) {
+  const Array normed = post_norm(y);
+  return o.residual_multiplier == 1 ? normed : normed * o.residual_multiplier;
+}
+
 }  // namespace
 
-Array run_block(const DecoderOptions& o, const LayerSpec& spec, const DecoderBlock& p, const Array& x,
-                const LayerInputs& inputs, KeyValues* past, Array* router_loss) {
-  // What a part adds to the residual stream.
-  const auto added = [&](const nn::Norm& post_norm, const Array& y) {
-    const Array normed = post_norm(y);
-    return o.residual_multiplier == 1 ? normed : normed * o.residual_multiplier;
-  };
-  Array h;
+AfterAttention run_attention(const DecoderOptions& o, const LayerSpec& spec, const DecoderBlock& p,
+                             const Array& x, const LayerInputs& inputs, KeyValues* past) {
+  AfterAttention out;
   {
     Scope scope("attention");
     const Array attended = attend(o, spec, p.attention, p.attention_norm(x), inputs, past);
-    const Array out = p.attention.o(checkpoint_name(attended, "attention"));
-    h = x + added(p.attention_post_norm, checkpoint_name(out, "attention_out"));
+    const Array made = p.attention.o(checkpoint_name(attended, "attention"));
+    out.h = x + added(o, p.attention_post_norm, checkpoint_name(made, "attention_out"));
   }
-  const Array in = p.mlp_norm(o.parallel ? x : h);
+  out.mlp_in = p.mlp_norm(o.parallel ? x : out.h);
+  return out;
+}
+
+Array run_block(const DecoderOptions& o, const LayerSpec& spec, const DecoderBlock& p, const Array& x,
+                const LayerInputs& inputs, KeyValues* past, Array* router_loss) {
+  const auto [h, in] = run_attention(o, spec, p, x, inputs, past);
   const Array mlp =
       p.moe.down.valid() ? run_experts(o, p.moe, in, router_loss) : run_mlp(p.mlp, in, o.activation_function);
-  return nn::cast_like(h + added(p.mlp_post_norm, mlp), p.attention.o.weight);
+  return nn::cast_like(h + added(o, p.mlp_post_norm, mlp), p.attention.o.weight);
+}
+
+nn::Routed run_router(const DecoderBlock& p, const Array& mlp_in) {
+  Scope scope("moe");
+  return p.moe.router(mlp_in);
+}
+
+Array run_chosen(const DecoderOptions& o, const DecoderBlock& p, const AfterAttention& x,
+                 const nn::Routed& routed, DType dtype) {
+  Array y;
+  if (p.moe.down.valid()) {
+    Scope scope("moe");
+    y = nn::apply_experts(p.moe, x.mlp_in, routed, activation_of(o));
+  } else {
+    y = run_mlp(p.mlp, x.mlp_in, o.activation_function);
+  }
+  return cast(x.h + added(o, p.mlp_post_norm, y), dtype);
 }
 
 }  // namespace ostro::models

@@ -68,6 +68,20 @@ Array run_block(const DecoderOptions& options, const LayerSpec& spec, const Deco
                 const Array& x, const LayerInputs& inputs, KeyValues* past = nullptr,
                 Array* router_loss = nullptr);
 
+// The two halves of a layer, for a program that reads weights between them. The first reads attention and
+// norms: the residual stream after attention, f32 or the compute dtype, and what MLP or experts read.
+struct AfterAttention {
+  Array h, mlp_in;  // [batch, pos, embed]
+};
+AfterAttention run_attention(const DecoderOptions& options, const LayerSpec& spec, const DecoderBlock& block,
+                             const Array& x, const LayerInputs& inputs, KeyValues* past);
+// Which experts the tokens go to.
+nn::Routed run_router(const DecoderBlock& block, const Array& mlp_in);
+// The second reads MLP or experts, of which `block` may have only those that are chosen: `routed` has their
+// places. Gives the layer's output in `dtype`, in which the weights are read.
+Array run_chosen(const DecoderOptions& options, const DecoderBlock& block, const AfterAttention& x,
+                 const nn::Routed& routed, DType dtype);
+
 // Random parameters of `layers` layers, every leaf with a leading axis "layers", drawn by the path that they
 // have in the model.
 DecoderBlock init_block(const DecoderOptions& options, const std::string& path, int64_t layers,

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "ostro/models/decoder/block.h"
+#include "ostro/models/layer_functions.h"
 #include "ostro/models/loss.h"
 
 namespace ostro::models {
@@ -66,6 +67,10 @@ struct Decoder {
   // Each row has the same bits as in logits().
   std::pair<Array, DecoderCache> decode(const Array& tokens, const DecoderCache& cache,
                                         const Array& start) const;
+
+  // The same in parts, for a model larger than memory (by_layer.cc); parameters, which have these paths in
+  // their order, are read in `compute`.
+  LayerFunctions by_layer(DType compute, const std::vector<std::string>& paths) const;
 
  private:
   // With `router_loss`: sets it to what a mixture adds to each token's loss, f32 [batch, pos].

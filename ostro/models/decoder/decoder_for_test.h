@@ -14,6 +14,7 @@
 #include "ostro/models/decoder/decoder.h"
 #include "ostro/nn/policy.h"
 #include "ostro/trace/arrays_for_test.h"
+#include "ostro/trace/jit.h"
 
 namespace ostro::models::test {
 

@@ -1,0 +1,52 @@
+// Parts of a checkpoint's tensors, read again and again: the memory that a reader needs does not grow with
+// the checkpoint. Cells are hashed once, all together, instead of each time one is touched.
+#pragma once
+
+#include <atomic>
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "ostro/checkpoint/restore.h"
+#include "ostro/io/arrays/zarr.h"
+
+namespace ostro::checkpoint {
+
+// Some tensors of one checkpoint. Thread-safe. `fs` must outlive it.
+class PartReader {
+ public:
+  // Opens the arrays of the tensors with these paths. Errors: kNotFound and kCorrupt name tensor or file.
+  static Result<PartReader> open(io::FileSystem& fs, const Checkpoint& checkpoint,
+                                 const std::vector<std::string>& paths);
+
+  const TensorSpec& spec(size_t tensor) const { return arrays_[tensor].spec; }
+  int64_t bytes() const;  // of all these tensors
+
+  // Looks for every file, then reads and hashes every cell. Errors name the file that is missing or short, or
+  // the cell whose bytes are not those of the manifest. `progress` is told the bytes that were hashed; it is
+  // called by one thread at a time.
+  Status check(int threads, const std::function<void(int64_t done)>& progress) const;
+
+  // The box [start, start + shape) of a tensor, not hashed.
+  Status read(size_t tensor, const Extents& start, const Extents& shape, std::span<std::byte> out) const;
+  // What read() has read from files so far.
+  int64_t bytes_read() const { return *bytes_read_; }
+
+ private:
+  struct Array {
+    TensorSpec spec;
+    CellHashes hashes;
+    io::ZarrArray array;
+  };
+
+  explicit PartReader(io::FileSystem& fs) : fs_(&fs) {}
+  Status check_cell(const Array& array, size_t cell, const Box& box,
+                    const std::function<void(int64_t)>& hashed) const;
+
+  io::FileSystem* fs_;
+  std::vector<Array> arrays_;
+  std::unique_ptr<std::atomic<int64_t>> bytes_read_ = std::make_unique<std::atomic<int64_t>>(0);
+};
+
+}  // namespace ostro::checkpoint

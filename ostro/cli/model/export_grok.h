@@ -1,0 +1,17 @@
+// `ostro export --to grok`: a checkpoint in the layout of Grok-1's release.
+#pragma once
+
+#include <string>
+
+#include "ostro/eval/loaded_model.h"
+#include "ostro/io/files/file_system.h"
+#include "ostro/models/decoder/decoder_options.h"
+
+namespace ostro::cli {
+
+// Writes `out`/ckpt-0 and `out`/tokenizer.json; `dtype` is that of matrices: int8, bf16 or f32. Errors:
+// kUnsupported for a model that the layout cannot hold, kInvalidArgument when `out`/ckpt-0 exists.
+Status export_grok(io::FileSystem& fs, const std::string& out, const eval::LoadedModel& model,
+                   const models::DecoderOptions& decoder, const std::string& dtype);
+
+}  // namespace ostro::cli

@@ -1,0 +1,28 @@
+// Writes a decoder's parameters as a directory in the layout of Grok-1's release.
+#pragma once
+
+#include <functional>
+#include <span>
+#include <string>
+
+#include "ostro/grok/convert/model.h"
+#include "ostro/io/files/file_system.h"
+
+namespace ostro::grok {
+
+struct ExportOptions {
+  // Gives rows [first, first + count) of a parameter in one layer (-1 outside of layers) as f32, into `out`
+  // of count * columns elements.
+  std::function<Status(const Parameter&, int64_t layer, int64_t first, int64_t count, std::span<float> out)>
+      read;
+  // Told bytes of the files: written, of all.
+  std::function<void(int64_t done, int64_t total)> progress;
+};
+
+// Makes `directory` and writes all files. Matrices become shape.matrices: int8 as quantize() makes it, bf16
+// rounded, or f32 as it is; the others stay f32. A part of a matrix that has scales of its own is in memory
+// at a time.
+Status export_release(io::FileSystem& fs, const std::string& directory, const GrokShape& shape,
+                      const ExportOptions& options);
+
+}  // namespace ostro::grok

@@ -1,0 +1,167 @@
+// A model that is read layer by layer against the same model in memory: the same bits, and no byte too many.
+#include "ostro/infer/streamed.h"
+
+#include <doctest/doctest.h>
+
+#include "ostro/checkpoint/save.h"
+#include "ostro/io/files/memory_file_system.h"
+#include "ostro/models/decoder/by_layer.h"
+#include "ostro/models/decoder/decoder_for_test.h"
+
+namespace ostro::infer {
+namespace {
+
+using namespace models::test;
+using models::Decoder;
+using models::DecoderOptions;
+
+const std::vector<std::vector<int32_t>> kPrompts = {
+    {4, 9, 2, 17, 3, 3, 8}, {11}, {1, 18, 5, 0, 6, 12, 7, 2, 2, 10, 13, 4, 15, 9, 3, 1, 8, 5}};
+
+// A model, and a checkpoint of it in cells that cut every tensor in another place.
+struct Stored {
+  explicit Stored(const DecoderOptions& o, DType compute = DType::f32)
+      : functions(models::model_functions<Decoder>(o, kVocab, compute)),
+        layers(models::decoder_by_layer(o, kVocab, compute, {}, functions.paths)) {
+    model = model_of(o, compute, 3);
+    std::vector<checkpoint::Tensor> tensors;
+    for_each_leaf(model, [&](const std::string& path, const Array& a) {
+      params.push_back(a.buffer());
+      checkpoint::TensorSpec spec{"model/" + path, "f32", {}, {}, {}};
+      for (const ir::Axis& axis : a.shape().axes) {
+        spec.axes.push_back(axis.name);
+        spec.shape.push_back(axis.size);
+        spec.cell.push_back(axis.name == "layers" ? 2 : (axis.size + 2) / 3);
+      }
+      tensors.push_back({spec, params.back().bytes(), nullptr});
+    });
+    checkpoint::SaveOptions options;
+    options.max_chunk_bytes = 600;
+    const auto saved = checkpoint::save(fs, "root", {}, tensors, options);
+    REQUIRE_MESSAGE(saved.ok(), saved.error().message());
+    path = saved->path;
+  }
+
+  checkpoint::PartReader reader() {
+    const auto found = checkpoint::Checkpoint::open(fs, path);
+    REQUIRE(found.ok());
+    return checkpoint::PartReader::open(fs, *found, functions.paths).value();
+  }
+  WeightStore store(int64_t keep_bytes) {
+    return WeightStore(reader(), functions.shapes, layers, keep_bytes);
+  }
+
+  // Logits behind the last token, of the model in memory.
+  std::vector<float> logits(const std::vector<int32_t>& tokens) {
+    DefaultInterpreter use;
+    const auto forward = jit([](const Decoder& m, const Array& t) { return m.logits(t); });
+    const auto all = values<float>(
+        forward(model, i32({{"batch", 1}, {"pos", static_cast<int64_t>(tokens.size())}}, tokens)));
+    return {all.end() - kVocab, all.end()};
+  }
+
+  io::MemoryFileSystem fs;
+  models::ModelFunctions functions;
+  models::LayerFunctions layers;
+  Decoder model;
+  std::vector<runtime::Buffer> params;
+  std::string path;
+};
+
+void check_same_bits(const DecoderOptions& o, DType compute, runtime::Engine& engine, int64_t keep_bytes) {
+  Stored stored(o, compute);
+  WeightStore store = stored.store(keep_bytes);
+  const auto g = StreamedGenerator::create(stored.layers, store, engine, o.seq_len);
+  REQUIRE(g.ok());
+  std::vector<Sequence> sequences;
+  for (const auto& prompt : kPrompts) sequences.push_back({prompt, 0, {}});
+  for (int step = 0; step < 3; ++step) {
+    std::vector<Sequence*> fed;
+    for (Sequence& s : sequences) fed.push_back(&s);
+    const auto logits = (*g)->sweep(fed);
+    REQUIRE_MESSAGE(logits.ok(), logits.error().message());
+    const auto rows = logits->as<float>();
+    for (size_t i = 0; i < sequences.size(); ++i) {
+      const auto row = rows.subspan(i * kVocab, kVocab);
+      CHECK(std::vector<float>(row.begin(), row.end()) == stored.logits(sequences[i].tokens));
+      sequences[i].tokens.push_back(
+          static_cast<int32_t>((7 * i + static_cast<size_t>(step) * 5 + 1) % kVocab));
+    }
+  }
+}
+
+TEST_CASE("every family gives the bits of the model in memory") {
+  std::vector<DecoderOptions> all = sampled_decoders(sized<size_t>(5, 100, 100));
+  all.push_back(small("grok"));
+  for (const DecoderOptions& o : all) {
+    CAPTURE(o.type());
+    check_same_bits(o, DType::f32, interpreter(), 0);
+  }
+}
+
+TEST_CASE("in bf16, with weights kept, by the compiled engine") {
+  const auto engine = cpu::make_cpu_engine({.isa = {}, .threads = 2, .generated_code = false});
+  REQUIRE(engine.ok());
+  for (const int64_t keep : {0, 9'000, 30'000, 10'000'000})
+    check_same_bits(small("grok"), DType::bf16, **engine, keep);
+  check_same_bits(odd_mixture(), DType::bf16, **engine, 20'000);
+  check_same_bits(odd_decoder(), DType::bf16, **engine, 0);
+}
+
+TEST_CASE(
+    "a token reads its experts and what every token reads, nothing else; kept weights are not read again") {
+  const DecoderOptions o = small("grok");
+  Stored stored(o);
+  WeightStore store = stored.store(0), keeping = stored.store(100'000'000);
+  const int64_t expert = (2 + 1) * o.hidden_dim * o.intermediate_dim * 4, row = o.hidden_dim * 4;
+  const int64_t wanted = store.bytes_of_every_token() + o.num_layers * o.num_experts_per_tok * expert + row;
+  for (WeightStore* s : {&store, &keeping}) {
+    const auto g = StreamedGenerator::create(stored.layers, *s, interpreter(), 20);
+    REQUIRE(g.ok());
+    Sequence sequence{{5}, 0, {}};
+    REQUIRE((*g)->sweep({&sequence}).ok());
+    CHECK(s->bytes_read() == wanted);
+    sequence = {{5}, 0, {}};
+    REQUIRE((*g)->sweep({&sequence}).ok());
+    CHECK(s->bytes_read() == (s == &store ? 2 * wanted : wanted));
+  }
+}
+
+TEST_CASE("generation is that of the model in memory") {
+  const DecoderOptions o = small("grok");
+  Stored stored(o);
+  for (const double temperature : {0.0, 1.0}) {
+    const SampleOptions options{.max_new_tokens = 6, .temperature = temperature, .seed = 9, .eos = 7};
+    WeightStore store = stored.store(0);
+    const auto g = StreamedGenerator::create(stored.layers, store, interpreter(), 24);
+    const auto made = (*g)->generate(kPrompts, options);
+    REQUIRE(made.ok());
+    const auto resident = Generator::create(stored.functions, stored.params, interpreter(), 24);
+    for (size_t i = 0; i < kPrompts.size(); ++i)
+      CHECK((*made)[i] == (*resident)->generate(kPrompts[i], options).value());
+  }
+}
+
+TEST_CASE("missing and damaged files are named before anything is read for a token") {
+  Stored stored(small("grok"));
+  CHECK(stored.reader().check(2, {}).ok());
+  int64_t hashed = 0;
+  check_ok(stored.reader().check(2, [&](int64_t done) { hashed = done; }));
+  CHECK(hashed == stored.reader().bytes());
+  const std::string file = stored.path + "/model/layers/moe/down/c.0.0.0.0";
+  std::string& content = *stored.fs.content(file);
+  content[5] = static_cast<char>(content[5] ^ 1);
+  const Status damaged = stored.reader().check(2, {});
+  REQUIRE_FALSE(damaged.ok());
+  CHECK(damaged.error().message().find("model/layers/moe/down: the bytes of cell 0 ") != std::string::npos);
+  content.resize(content.size() - 3);
+  const Status cut = stored.reader().check(2, {});
+  CHECK(cut.error().message().find(file + ": ") != std::string::npos);
+  check_ok(stored.fs.remove(file));
+  const Status missing = stored.reader().check(2, {});
+  CHECK(missing.error().code() == ErrorCode::kNotFound);
+  CHECK(missing.error().message().find(file + " is missing") != std::string::npos);
+}
+
+}  // namespace
+}  // namespace ostro::infer

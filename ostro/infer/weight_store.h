@@ -1,0 +1,61 @@
+// The weights of a model that may be larger than memory: read from its checkpoint when they are asked for,
+// and kept as long as there is room.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <mutex>
+#include <span>
+#include <utility>
+#include <vector>
+
+#include "ostro/checkpoint/part_reader.h"
+#include "ostro/models/layer_functions.h"
+#include "ostro/runtime/buffer.h"
+
+namespace ostro::infer {
+
+// Thread-safe.
+class WeightStore {
+ public:
+  // `reader` has the parameters in the order of the model's paths, `held` says in which shape and dtype the
+  // model holds each. Weights of at most `keep_bytes` are kept once they were read: first those that every
+  // token reads (`layers` says which), then experts in the room that these leave. What is kept stays: a sweep
+  // over all layers comes back to a weight when all others have been read, so the newest would never be the
+  // right ones.
+  WeightStore(checkpoint::PartReader reader, std::vector<ir::Shape> held,
+              const models::LayerFunctions& layers, int64_t keep_bytes);
+
+  // What `read` says, all experts included.
+  Result<runtime::Buffer> whole(const models::WeightRead& read);
+  // Of a weight by_expert: place i has expert ids[i]. There are `places`, at least as many as ids; the others
+  // are not initialised.
+  Result<runtime::Buffer> experts(const models::WeightRead& read, std::span<const int64_t> ids,
+                                  int64_t places);
+  // Rows of a matrix [rows, columns]: place i has row ids[i], as above.
+  Result<runtime::Buffer> rows(size_t parameter, std::span<const int32_t> ids, int64_t places);
+
+  int64_t bytes_read() const { return reader_.bytes_read(); }
+  int64_t bytes_kept() const;
+  // Of all weights that every token reads, as they are held.
+  int64_t bytes_of_every_token() const { return every_token_bytes_; }
+
+ private:
+  using Key = std::pair<models::WeightRead, int64_t>;  // and the expert, or -1
+
+  ir::Shape shape_of(const models::WeightRead& read) const;
+  // Reads the box of a tensor as it is held.
+  Status read_box(size_t parameter, const io::Extents& start, const io::Extents& shape,
+                  std::span<std::byte> out) const;
+  runtime::Buffer find(const Key& key) const;
+  void keep(const Key& key, const runtime::Buffer& value);
+
+  checkpoint::PartReader reader_;
+  std::vector<ir::Shape> held_;
+  int64_t keep_bytes_, every_token_bytes_ = 0;
+  mutable std::mutex mutex_;
+  std::map<Key, runtime::Buffer> kept_;
+  int64_t kept_every_token_ = 0, kept_experts_ = 0;
+};
+
+}  // namespace ostro::infer

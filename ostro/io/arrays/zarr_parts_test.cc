@@ -1,0 +1,80 @@
+#include "ostro/io/arrays/zarr_parts.h"
+
+#include <doctest/doctest.h>
+
+#include <random>
+
+#include "ostro/io/files/counting_file_system.h"
+#include "ostro/io/files/memory_file_system.h"
+
+namespace ostro::io {
+namespace {
+
+struct Numbers {
+  explicit Numbers(const Extents& chunk, const Compressor& compressor = {}) {
+    ZarrSpec spec;
+    spec.dtype = "int16";
+    spec.shape = {5, 7, 6};
+    spec.chunk = chunk;
+    spec.separator = '.';
+    spec.compressor = compressor;
+    array = std::make_unique<ZarrArray>(ZarrArray::create(memory, "a", spec).value());
+    std::vector<int16_t> values(5 * 7 * 6);
+    for (size_t i = 0; i < values.size(); ++i) values[i] = static_cast<int16_t>(i);
+    check_ok(array->write_box({0, 0, 0}, spec.shape, std::as_bytes(std::span(values))));
+  }
+  MemoryFileSystem memory;
+  std::unique_ptr<ZarrArray> array;
+};
+
+TEST_CASE("a part is what read_box gives, and only its bytes are read") {
+  std::mt19937_64 rng(5);
+  for (const Extents& chunk : {Extents{5, 7, 6}, Extents{1, 7, 6}, Extents{2, 3, 6}, Extents{2, 2, 4}}) {
+    Numbers numbers(chunk);
+    CountingFileSystem fs(numbers.memory);
+    for (int i = 0; i < 50; ++i) {
+      Extents start(3), shape(3);
+      for (size_t d = 0; d < 3; ++d) {
+        start[d] = static_cast<int64_t>(rng() % static_cast<uint64_t>(numbers.array->spec().shape[d]));
+        shape[d] = 1 + static_cast<int64_t>(rng() %
+                                            static_cast<uint64_t>(numbers.array->spec().shape[d] - start[d]));
+      }
+      Bytes part(static_cast<size_t>(product(shape)) * 2), box(part.size());
+      int64_t counted = 0;
+      fs.reset();
+      check_ok(read_part(fs, *numbers.array, start, shape, part, &counted));
+      check_ok(numbers.array->read_box(start, shape, box));
+      CHECK(part == box);
+      CHECK(fs.counts().bytes_read == static_cast<int64_t>(part.size()));
+      CHECK(counted == static_cast<int64_t>(part.size()));
+    }
+  }
+}
+
+TEST_CASE("files that are missing or cut are errors that name them; compressed chunks are read whole") {
+  Numbers numbers({2, 3, 6});
+  check_ok(check_files(numbers.memory, *numbers.array));
+  Bytes part(12);
+  int64_t counted = 0;
+  numbers.memory.content("a/c.1.2.0")->pop_back();
+  for (const Status& cut :
+       {check_files(numbers.memory, *numbers.array),
+        read_part(numbers.memory, *numbers.array, {2, 6, 0}, {1, 1, 6}, part, &counted)}) {
+    REQUIRE_FALSE(cut.ok());
+    CHECK(cut.error().message() == "a/c.1.2.0: 71 bytes, a chunk of this array has 72");
+  }
+  check_ok(numbers.memory.remove("a/c.1.2.0"));
+  const Status missing = read_part(numbers.memory, *numbers.array, {2, 6, 0}, {1, 1, 6}, part, &counted);
+  CHECK(missing.error().code() == ErrorCode::kNotFound);
+  CHECK(missing.error().message().find("a/c.1.2.0 is missing") != std::string::npos);
+
+  Numbers packed({2, 3, 6}, Compressor{.kind = Compression::kZstd});
+  check_ok(check_files(packed.memory, *packed.array));
+  Bytes box(12);
+  check_ok(read_part(packed.memory, *packed.array, {3, 5, 0}, {1, 1, 6}, part, &counted));
+  check_ok(packed.array->read_box({3, 5, 0}, {1, 1, 6}, box));
+  CHECK(part == box);
+}
+
+}  // namespace
+}  // namespace ostro::io

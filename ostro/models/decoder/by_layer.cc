@@ -1,0 +1,144 @@
+// A decoder in parts that run one after the other.
+#include "ostro/models/decoder/by_layer.h"
+
+#include <map>
+
+#include "ostro/models/decoder/decoder.h"
+#include "ostro/nn/policy.h"
+#include "ostro/trace/frame.h"
+
+namespace ostro::models {
+namespace {
+
+void clear(nn::Norm& norm) { norm.weight = norm.bias = Array(); }
+
+// The block with the weights of its first half alone.
+DecoderBlock first_half(DecoderBlock b) {
+  b.mlp = {};
+  b.moe.gate_up = b.moe.down = b.moe.shared_gate = b.moe.load = Array();
+  b.moe.shared = {};
+  clear(b.mlp_post_norm);
+  return b;
+}
+
+// The block with the weights of its second half alone.
+DecoderBlock second_half(DecoderBlock b) {
+  clear(b.attention_norm);
+  clear(b.attention_post_norm);
+  clear(b.mlp_norm);
+  b.attention = {};
+  b.moe.router.weight = b.moe.router.bias = b.moe.load = Array();
+  return b;
+}
+
+// The places of a model's parameters, by path.
+using Places = std::map<std::string, size_t>;
+
+// `by_expert`: whether the part reads only some experts of what has an axis of experts in front.
+template <typename T>
+std::vector<WeightRead> reads_of(const T& part, const std::string& path, int64_t layer, const Places& places,
+                                 bool by_expert = false) {
+  std::vector<WeightRead> out;
+  for_each_leaf(
+      part,
+      [&](const std::string& leaf, const Array& a) {
+        const size_t axis = layer >= 0 ? 1 : 0;
+        const auto& axes = a.shape().axes;
+        out.push_back(
+            {places.at(leaf), layer, by_expert && axes.size() > axis && axes[axis].name == "experts"});
+      },
+      path);
+  return out;
+}
+
+}  // namespace
+
+LayerFunctions Decoder::by_layer(DType compute, const std::vector<std::string>& paths) const {
+  Places places;
+  for (size_t i = 0; i < paths.size(); ++i) places.emplace(paths[i], i);
+  LayerFunctions f;
+  f.experts = options.num_experts;
+  f.experts_per_token = options.num_experts > 0 ? options.num_experts_per_tok : 0;
+  f.embedding = places.at("model/embedding/weight");
+  f.embed_reads = reads_of(position_embedding, "model/position_embedding", -1, places);
+
+  Decoder top = *this;  // what is outside of layers
+  top.layers = {};
+  top.tail.clear();
+  Decoder top_head = top;
+  top_head.position_embedding = {};
+  if (!options.tie_word_embeddings) top_head.embedding = {};
+  f.head_reads = reads_of(top_head, "model", -1, places);
+
+  std::vector<DecoderBlock> first, second;
+  const std::vector<DecoderBlock> blocks = layers.blocks();
+  const int64_t looped = options.period() * options.iterations();
+  for (int64_t i = 0; i < options.num_layers; ++i) {
+    const DecoderBlock& b = i < looped ? blocks[static_cast<size_t>(i % options.period())]
+                                       : tail[static_cast<size_t>(i - looped)];
+    first.push_back(first_half(b));
+    second.push_back(second_half(b));
+    const LayerPlace place = options.layer_place(i);
+    f.attention_reads.push_back(reads_of(first.back(), place.path, place.index, places));
+    f.chosen_reads.push_back(reads_of(second.back(), place.path, place.index, places, true));
+    int64_t kind = 0;
+    while (options.layer(kind) != options.layer(i)) ++kind;
+    f.kind.push_back(kind);
+  }
+
+  f.cache = [o = options, compute](int64_t batch, int64_t length) {
+    return zeros(
+        {{"batch", batch}, {"key_pos", length}, {"kv_heads", o.num_kv_heads}, {"head_dim", *o.head_dim}},
+        compute);
+  };
+  f.embed = [top, compute](const Array& rows, const Arrays& weights, const Array& tokens,
+                           const Array& start) {
+    Decoder m = top;
+    m.embedding.weight = rows;
+    m.position_embedding = tree_with_leaves(m.position_embedding, weights);
+    return nn::compute(m, compute).embed(tokens, iota({"pos", tokens.size("pos")}) + start);
+  };
+  f.attention = [top, first, compute](int64_t layer, const Arrays& weights, const Array& x, const Array& keys,
+                                      const Array& values, const Array& start) {
+    const DecoderBlock b = nn::compute(tree_with_leaves(first[static_cast<size_t>(layer)], weights), compute);
+    LayerInputs in = top.inputs(iota({"pos", x.size("pos")}) + start);
+    in.start = start;
+    KeyValues past{keys, values};
+    const AfterAttention after = run_attention(top.options, top.options.layer(layer), b, x, in, &past);
+    Arrays out{past.k, past.v, after.h, after.mlp_in};
+    if (top.options.num_experts > 0) {
+      const nn::Routed routed = run_router(b, after.mlp_in);
+      out.insert(out.end(), {routed.expert, routed.gate});
+    }
+    return out;
+  };
+  f.chosen = [o = options, second, compute](int64_t layer, const Arrays& weights, const Arrays& in) {
+    const DecoderBlock b =
+        nn::compute(tree_with_leaves(second[static_cast<size_t>(layer)], weights), compute);
+    nn::Routed routed;
+    if (in.size() > 2) {
+      routed.expert = in[2];
+      routed.gate = in[3];
+    }
+    return run_chosen(o, b, {in[0], in[1]}, routed, compute);
+  };
+  f.head = [top_head, compute](const Arrays& weights, const Array& x) {
+    return nn::compute(tree_with_leaves(top_head, weights), compute).head_logits(x);
+  };
+  return f;
+}
+
+LayerFunctions decoder_by_layer(const DecoderOptions& options, int64_t vocab, DType compute,
+                                const std::optional<nn::LoraSpec>& lora,
+                                const std::vector<std::string>& paths) {
+  Decoder like;  // the structure: its values are never used
+  std::vector<nn::AdaptedMatrix> matrices;
+  trace_program("structure", {Shape{DType::u32, {{"word", 2}}}}, [&](const Arrays& in) {
+    like = Decoder::init(options, vocab, in[0]);
+    if (lora) like = nn::with_lora(std::move(like), *lora, in[0], matrices);
+    return tree_leaves(like);
+  });
+  return like.by_layer(compute, paths);
+}
+
+}  // namespace ostro::models

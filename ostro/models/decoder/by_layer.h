@@ -1,0 +1,20 @@
+// A decoder in parts that run one after the other, for a model larger than memory.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "ostro/models/decoder/decoder_options.h"
+#include "ostro/models/layer_functions.h"
+#include "ostro/nn/adapters.h"
+
+namespace ostro::models {
+
+// The parts of the decoder that ModelOptions::functions makes, whose parameters are read in `compute` and
+// stand in the order of `paths`. Call outside any trace.
+LayerFunctions decoder_by_layer(const DecoderOptions& options, int64_t vocab, DType compute,
+                                const std::optional<nn::LoraSpec>& lora,
+                                const std::vector<std::string>& paths);
+
+}  // namespace ostro::models
