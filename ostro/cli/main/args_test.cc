@@ -27,7 +27,7 @@ TEST_CASE("a command with a configuration takes its own words, the file, and ove
   CHECK(!limit);
   const Result<train::TrainConfig> config = args.load_config();
   REQUIRE_MESSAGE(config.ok(), config.error().message());
-  CHECK(optim::common(config->optimizer).learning_rate == 1e-3);
+  CHECK(std::get<optim::AdamOptions>(config->optimizer).learning_rate == 1e-3);
   CHECK(config->trainer.id == "a=b.c");
   CHECK(config->trainer.log_dir == "--odd");
   CHECK(config->trainer.tracker.size() == 1);

@@ -15,7 +15,7 @@ namespace {
 using config::Override;
 
 const std::string kSource = OSTRO_SOURCE_DIR;
-const std::string kLlama = kSource + "/bench/loss_parity.yaml";
+const std::string kQuickstart = kSource + "/configs/quickstart.yaml";
 
 std::string slurp(const std::string& path) {
   std::ifstream in(path);
@@ -23,7 +23,7 @@ std::string slurp(const std::string& path) {
 }
 
 std::string error_of(std::vector<Override> overrides) {
-  const Result<TrainConfig> config = load_train_config(kLlama, overrides);
+  const Result<TrainConfig> config = load_train_config(kQuickstart, overrides);
   return config.ok() ? "" : config.error().message();
 }
 
@@ -46,7 +46,7 @@ TEST_CASE("values that follow from others are filled in") {
   const std::vector<Override> overrides = {{"numerics.leaf_examples", "null"},
                                            {"trainer.train_batch_size", "24"},
                                            {"numerics.leaves", "{pos: 2, mlp: 4, kv_heads: 1}"}};
-  const Result<TrainConfig> config = load_train_config(kLlama, overrides);
+  const Result<TrainConfig> config = load_train_config(kQuickstart, overrides);
   REQUIRE_MESSAGE(config.ok(), config.error().message());
   CHECK(config->numerics.leaf_examples == 12);  // 12 * 256 = 3,072 tokens; 24 would be 6,144
   CHECK(config->numerics.leaves == config::IntMap{{"mlp", 4}, {"pos", 2}});
@@ -137,7 +137,7 @@ TEST_CASE("keep policies") {
 }
 
 TEST_CASE("every option has another legal value, and the canonical config shows exactly bits and schedule") {
-  for (const std::string& file : {kLlama, kSource + "/configs/nano_test.yaml"}) {
+  for (const std::string& file : {kQuickstart, kSource + "/configs/nano_test.yaml"}) {
     const Result<TrainConfig> base = load_train_config(file, {});
     REQUIRE(base.ok());
     int options = 0;
@@ -191,10 +191,10 @@ TEST_CASE("components, their weights and stages are read, and mistakes are named
   };
   const std::string two = "{b: {train_urls: [y]}, a: {train_urls: [x], format: {type: chat}}}";
   const auto config = load_train_config(
-      kLlama, std::vector<Override>{no_urls,
-                                    {"data.components", two},
-                                    {"data.train_weights", "[[0, {a: 3, b: 1}], [10, {b: 1}]]"},
-                                    {"data.components.a.format.pack", "false"}});
+      kQuickstart, std::vector<Override>{no_urls,
+                                         {"data.components", two},
+                                         {"data.train_weights", "[[0, {a: 3, b: 1}], [10, {b: 1}]]"},
+                                         {"data.components.a.format.pack", "false"}});
   REQUIRE_MESSAGE(config.ok(), config.error().message());
   const data::DataOptions& d = config->data;
   const std::vector<data::Component> all = data::components_of(d);
@@ -244,7 +244,8 @@ TEST_CASE("the canonical config names no place and no run") {
       {"data.tokenizer", "/secret/t.json"}, {"data.cache_dir", "/secret/c"},
       {"data.train_urls", "[/secret/x]"},   {"trainer.id", "secret"},
       {"trainer.log_dir", "/secret/runs"},  {"data.validation_urls", "[/secret/y]"}};
-  const Result<TrainConfig> a = load_train_config(kLlama, {}), b = load_train_config(kLlama, overrides);
+  const Result<TrainConfig> a = load_train_config(kQuickstart, {}),
+                            b = load_train_config(kQuickstart, overrides);
   REQUIRE(a.ok());
   REQUIRE(b.ok());
   CHECK(config::canonical_config(*a) == config::canonical_config(*b));
