@@ -9,13 +9,13 @@
 #include "ostro/base/check.h"
 #include "ostro/base/log.h"
 #include "ostro/cluster/message.h"
+#include "ostro/dist/key_value.h"
 
 namespace ostro::cluster {
 namespace {
 
 constexpr size_t kMostShown = 400;             // bytes of a value in a message
 constexpr std::chrono::seconds kComeBack{10};  // for members of an epoch, to a new coordinator
-constexpr const char* kGoKey = "go";           // of a planned epoch: all its members are prepared
 
 std::string place(const Hello& hello) {
   return fmt::format("{} (pid {})", shortened(hello.host, kMostShown), hello.pid);
@@ -173,7 +173,7 @@ void Roster::stop() {
 bool Roster::planned_is_due() const {
   if (planned_ == 0) return false;
   const auto values = values_.find(planned_);
-  return values != values_.end() && values->second.find(kGoKey) != nullptr;
+  return values != values_.end() && values->second.find(dist::kAllPreparedKey) != nullptr;
 }
 
 // The planned epoch takes the place of the current one, which nobody needs to be told.

@@ -9,6 +9,9 @@
 
 namespace ostro::dist {
 
+// Of a planned epoch, set by its leader: all its members are prepared, so they may connect.
+inline constexpr const char* kAllPreparedKey = "go";
+
 // Thread-safe.
 class KeyValue {
  public:

@@ -26,9 +26,6 @@ def parse(words):
     parser.add_argument("--wait", type=float)
     parser.add_argument("--restarts", type=int, default=1000, help="how many workers are replaced, in all")
     args = parser.parse_args(own)
-    if not isinstance(args.resources_per_worker, dict) or not all(
-            isinstance(v, (int, float)) for v in args.resources_per_worker.values()):
-        sys.exit("error: --resources_per_worker is no map of names to numbers, as {\"slot\": 1}")
     workers = argparse.ArgumentParser(prog="ostro_ray ... --", allow_abbrev=False)
     workers.add_argument("--config", required=True)
     found, rest = workers.parse_known_args(rest)

@@ -293,6 +293,11 @@ class Cases:
         config = self.w.config("none", STEPS, EVERY, data__train_urls=["nowhere/*.txt"])
         self.bad("train", "--config", config, says=["data.train_urls", "nowhere/*.txt"])
 
+    def resources_of_workers(self):
+        for text in ("{slot: 1}", "[1]", '{"slot": "one"}', '{"slot": -1}'):
+            self.bad("launch", "ray", "--config", self.config, "--min_workers", "1", "--max_workers", "1",
+                     "--resources_per_worker", text, says=["--resources_per_worker", text, "amounts"])
+
     # Kernels.
 
     def no_compiler(self):

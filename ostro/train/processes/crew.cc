@@ -16,7 +16,6 @@ namespace {
 constexpr std::chrono::milliseconds kLook{100};  // how often waiting threads see whether they still should
 constexpr int kMostFailures = 20;                // epochs in a row that could not be formed
 constexpr std::chrono::milliseconds kMostRest{1000};
-constexpr const char* kGoKey = "go";  // everyone is prepared: connect now
 
 std::string prepared_key(int64_t rank) { return fmt::format("prepared/{}", rank); }
 
@@ -66,12 +65,12 @@ Status Crew::meet(const EpochView& epoch, const std::function<bool()>& given_up)
   dist::KeyValue& store = membership_.store(epoch.number);
   if (epoch.rank >= 0) RETURN_IF_ERROR(store.set(prepared_key(epoch.rank), ""));
   if (epoch.rank != 0) {
-    RETURN_IF_ERROR(wait_for(epoch.number, kGoKey, given_up));
+    RETURN_IF_ERROR(wait_for(epoch.number, dist::kAllPreparedKey, given_up));
     return Status();
   }
   for (int64_t rank = 0; rank < epoch.size; ++rank)
     RETURN_IF_ERROR(wait_for(epoch.number, prepared_key(rank), given_up));
-  return store.set(kGoKey, "");
+  return store.set(dist::kAllPreparedKey, "");
 }
 
 Result<Settled> Crew::form() {

@@ -117,6 +117,7 @@ class Run {
   Status write_session();
   Status close(const std::string& outcome);
   double seconds_since(std::chrono::nanoseconds start) const;
+  std::string file(const std::string& name) const { return directory_ + "/" + name; }
 
   TrainConfig config_;
   Environment env_;

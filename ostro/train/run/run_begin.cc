@@ -1,0 +1,226 @@
+#include "ostro/train/run/run.h"
+
+#include <fmt/format.h>
+
+#include <utility>
+
+#include "ostro/base/failpoint.h"
+#include "ostro/base/log.h"
+#include "ostro/base/watch/time_use.h"
+#include "ostro/checkpoint/catalog.h"
+#include "ostro/data/formats/shared_chat_template.h"
+#include "ostro/io/files/atomic_file.h"
+#include "ostro/tokenizer/files/files.h"
+#include "ostro/train/processes/process_runner.h"
+#include "ostro/train/record/version.h"
+#include "ostro/train/run/initial.h"
+#include "ostro/train/run/witness.h"
+#include "ostro/train/step/fingerprints.h"
+#include "ostro/train/step/reference.h"
+#include "ostro/train/workers/workers.h"
+
+namespace ostro::train {
+
+// The state that a new run begins with.
+Result<State> Run::first_state(const CanonicalPrograms& programs, const StateArrays& arrays) {
+  if (first_state_) return *std::exchange(first_state_, std::nullopt);
+  ASSIGN_OR_RETURN(State state, initial_state(programs, env_.engine, config_.trainer.seed));
+  if (config_.trainer.initialize_from) RETURN_IF_ERROR(take_parameters(env_.fs, config_, arrays, state));
+  return state;
+}
+
+// What pairs are compared with. A file that is lost is made again, from the initial state.
+Status Run::make_reference(const std::optional<GenesisEntry>& genesis) {
+  if (dpo_objective(config_.objective) == nullptr) return Status();
+  const auto take = [&](const Reference& made) {
+    reference_ = made.hash;
+    data_.stores = data_.stores->with_scores(made.scores);
+    return Status();
+  };
+  if (genesis) {
+    if (!genesis->reference)
+      return corrupt(
+          fmt::format("{}: the genesis has no reference, and objective.type is dpo", file(kChainFile)));
+    const auto kept = read_reference(env_.fs, directory_, *data_.stores, *genesis->reference);
+    if (kept.ok()) return take(*kept);
+    log_warning(fmt::format("{}; it is computed again", kept.error().message()));
+  }
+  ASSIGN_OR_RETURN(const CanonicalPrograms programs, make_programs(config_, model_));
+  const StateArrays arrays = state_arrays(programs);
+  State state;
+  if (genesis && genesis->initial) {
+    ASSIGN_OR_RETURN(state, load_initial(env_.fs, directory_, *genesis, arrays));
+  } else {
+    ASSIGN_OR_RETURN(state, first_state(programs, arrays));
+    if (!genesis) first_state_ = state;
+  }
+  log_info("computing what the initial weights give to the answers of all pairs");
+  ASSIGN_OR_RETURN(const Reference made,
+                   compute_reference(*programs.reference, env_.engine, state.params, config_, *data_.stores));
+  if (genesis && made.hash != *genesis->reference)
+    return corrupt(fmt::format(
+        "{}: computed again, the reference has the hash {}, but the run began with {}: other code made it",
+        directory_, made.hash, *genesis->reference));
+  RETURN_IF_ERROR(write_reference(env_.fs, directory_, *data_.stores, made));
+  return take(made);
+}
+
+// Everything that follows from the config.
+Status Run::prepare(int64_t vocab) {
+  ASSIGN_OR_RETURN(data::Loader loader, make_loader(config_, data_.stores, config_.trainer.num_train_steps));
+  loader_ = std::move(loader);
+  for (const data::ComponentUse& use : loader_->use(config_.trainer.num_train_steps))
+    if (!use.name.empty()) {
+      log_info(fmt::format("component {}: {} examples of {} sequences, {:.2f} epochs", use.name, use.examples,
+                           use.sequences, use.epochs()));
+      if (const std::string text = data::left_out_text(use.packing); !text.empty())
+        log_warning(fmt::format("component {}: {}; a sequence has {} targets (model.seq_len)", use.name, text,
+                                config_.model_options().seq_len()));
+    }
+  ASSIGN_OR_RETURN(programs_, make_programs(config_, model_));
+  {
+    const TimeScope compiling(TimeUse::kCompile);
+    ASSIGN_OR_RETURN(runner_, make_steps());
+  }
+  vocab_ = vocab;
+  auto held_out = HeldOutText::create(config_, *data_.stores);
+  if (held_out.ok())
+    held_out_ = std::move(held_out).value();
+  else if (held_out.error().code() == ErrorCode::kInvalidArgument)  // there is no held-out text
+    log_warning(fmt::format("no evaluation: {}", held_out.error().message()));
+  else
+    return held_out.error();
+  if (held_out_ && runner_->spread() == nullptr) {
+    ASSIGN_OR_RETURN(evaluator_, HeldOut::create(*held_out_, held_out_program(config_, vocab), env_.engine));
+  }
+  return Status();
+}
+
+Result<std::unique_ptr<StepRunner>> Run::make_steps() {
+  ASSIGN_OR_RETURN(const std::string remat, config_.model_options().remat());
+  Crew* crew = env_.crew;
+  if (crew == nullptr) return make_runner(programs_, env_.engine, remat, config_, env_.workers);
+  // The others get ready while this process does.
+  dist::KeyValue& job = crew->membership().job();
+  RETURN_IF_ERROR(job.set(kReferenceKey, reference_.value_or(kNoReference)));
+  RETURN_IF_ERROR(job.set(kDataKey, data_.data_hash));
+  RETURN_IF_ERROR(job.set(kProgramKey, programs_hash(programs_)));
+  RETURN_IF_ERROR(job.set(kConfigKey, config::resolved_yaml(config_)));
+  if (!crew->has_run()) crew->set_run(programs_, remat, config_);
+  return make_process_runner(*crew);
+}
+
+Status Run::begin() {
+  GenesisEntry g;
+  g.numerics_version = kNumericsVersion;
+  g.program_hash = programs_hash(programs_);
+  g.config = canonical_text(config_);
+  g.data_hash = data_.data_hash;
+  g.tokenizer_hash = data_.tokenizer_hash;
+  g.reference = reference_;
+  io::FileSystem& fs = env_.fs;
+  RETURN_IF_ERROR(io::write_file_atomically(fs, file("config.yaml"), config::resolved_yaml(config_)));
+  RETURN_IF_ERROR(io::write_file_atomically(fs, file("program.ir"), print_programs(programs_)));
+  RETURN_IF_ERROR(tokenizer::save_tokenizer(fs, *data_.tokenizer, file("tokenizer.json")));
+  // Names the eos, which tokenizer.json does not.
+  RETURN_IF_ERROR(
+      io::write_file_atomically(fs, file("tokenizer_config.json"),
+                                data_.tokenizer->tokenizer_config_json(config_.model_options().seq_len())));
+  // Who exports the model wants to talk to it as it was trained.
+  ASSIGN_OR_RETURN(const auto chat, data::shared_chat_template(fs, config_.data, *data_.tokenizer));
+  if (chat) RETURN_IF_ERROR(chat->save(fs, directory_));
+  if (config_.trainer.initialize_from) {
+    const StateArrays arrays = state_arrays(programs_);
+    ASSIGN_OR_RETURN(const State state, first_state(programs_, arrays));
+    ASSIGN_OR_RETURN(g.initial, save_initial(fs, directory_, config_, arrays, state));
+  }
+  first_state_.reset();
+  RETURN_IF_ERROR(begin_state(g));
+  // The chain is the commit point: a directory without one is no run.
+  ASSIGN_OR_RETURN(ChainWriter chain, ChainWriter::create(fs, file(kChainFile), g));
+  chain_ = std::make_unique<ChainWriter>(std::move(chain));
+  return Status();
+}
+
+Status Run::begin_state(const GenesisEntry& genesis) {
+  SpreadState* spread = runner_->spread();
+  if (genesis.initial && spread != nullptr) {
+    ASSIGN_OR_RETURN(const std::string path, initial_checkpoint(env_.fs, directory_, genesis));
+    ASSIGN_OR_RETURN(const CellsRead read, spread->restore(env_.fs, path, 0, false));
+    return read.unfit.empty() ? Status() : corrupt(fmt::format("{}: {}", path, read.unfit));
+  }
+  if (genesis.initial) {
+    ASSIGN_OR_RETURN(state_, load_initial(env_.fs, directory_, genesis, state_arrays(programs_)));
+    return Status();
+  }
+  if (spread != nullptr) return spread->begin(config_.trainer.seed);
+  ASSIGN_OR_RETURN(state_, initial_state(programs_, env_.engine, config_.trainer.seed));
+  return Status();
+}
+
+Status Run::resume(Resumption from, bool amend) {
+  io::FileSystem& fs = env_.fs;
+  const int64_t step = from.state.step;
+  const Period now{step, canonical_text(config_), programs_hash(programs_)};
+  const std::string difference = amend_difference(config_, from.period, now);
+  const bool amends = difference != "{}";
+  if (amends && (!amend || step == 0))
+    return invalid_argument(fmt::format(
+        "{} holds a run with another program (the model's code changed): hash {} there, {} here; {}give this "
+        "run another trainer.id, or go back to the code that began it",
+        directory_, from.period.program_hash, now.program_hash,
+        step == 0 ? "" : fmt::format("to go on with it after step {}, add --amend; ", step)));
+  // Others may still write there what will be of no use.
+  if (const Status removed = checkpoint::remove_leftovers(fs, file(checkpoint::kCheckpointsFolder));
+      !removed.ok()) {
+    if (env_.crew == nullptr) return removed;
+    log_warning(removed.error().message());
+  }
+  if (takes_over_) {
+    state_ = std::move(from.state);
+    log_info(fmt::format("going on with {} after step {}, with the state that the workers have", directory_,
+                         step));
+  } else if (step > 0) {
+    state_ = std::move(from.state);
+    last_saved_ = step;
+    log_info(fmt::format("resuming {} after step {}{}", directory_, step,
+                         from.named ? ""
+                                    : " (its checkpoint is not in the chain: the parameters' fingerprint was "
+                                      "compared, the optimizer's arrays could not be)"));
+  } else {
+    ASSIGN_OR_RETURN(const Chain beginning, read_chain_to(fs, file(kChainFile), 0));
+    RETURN_IF_ERROR(begin_state(beginning.genesis()));
+    log_info(fmt::format("resuming {} from the beginning: it has no checkpoint yet", directory_));
+  }
+  ASSIGN_OR_RETURN(ChainWriter writer, ChainWriter::resume(fs, file(kChainFile), step));
+  chain_ = std::make_unique<ChainWriter>(std::move(writer));
+  // The process may have died between the checkpoint's commit and its entry. What is due at this step is what
+  // was due when it was done: an entry of an amend stands behind it.
+  const bool lacks_checkpoint =
+      step > from.period.first && is_due(from.held, step) && chain_->chain().find_checkpoint(step) == nullptr;
+  if (takes_over_ && lacks_checkpoint) {
+    save_first_ = true;
+    measured_ = measured_text(env_.crew->worker().last_result());
+  } else if (lacks_checkpoint)
+    RETURN_IF_ERROR(chain_->append(CheckpointEntry{step, from.name}));
+  if (amends) {
+    log_info(fmt::format("amended after step {}: {}", step, amend_text(difference)));
+    // The chain is the commit point here, too: what it names is there before it, and config.yaml, which it
+    // can do without, is brought up to it whenever the run goes on.
+    if (now.program_hash != from.period.program_hash)
+      RETURN_IF_ERROR(io::write_file_atomically(
+          fs, file(program_file(chain_->chain().genesis(), now.program_hash)), print_programs(programs_)));
+    failpoint("amend");
+    RETURN_IF_ERROR(chain_->append(AmendEntry{step, difference}));
+    RETURN_IF_ERROR(chain_->sync());
+    failpoint("amend");
+  }
+  const std::string path = file("config.yaml");
+  const auto text = fs.read_file(path);
+  const auto written = text.ok() ? parse_train_config(*text, path, config_.model.choices()) : text.error();
+  if (!written.ok() || canonical_text(*written) != now.config)
+    RETURN_IF_ERROR(io::write_file_atomically(fs, path, config::resolved_yaml(config_)));
+  return Status();
+}
+
+}  // namespace ostro::train
