@@ -1,7 +1,6 @@
 // A decoder with experts over a mesh axis: forward, gradients and balance, with experts alone over it, with
 // positions over it too, and beside model.
 #include "ostro/spmd/hand_written_for_test.h"
-#include "ostro/spmd/hand_written_for_test.h"
 #include "ostro/spmd/llama_for_test.h"
 
 namespace ostro::spmd {
