@@ -104,7 +104,7 @@ TEST_CASE("experts over a mesh axis: the bits of one worker, and the loads that 
   for (const char* precision : {"f32", "p=f32,c=bfloat16"}) {
     const Trail expected = train_alone(mixture_on({{"data", -1}}, {}, ExchangeSchedule::kStep, precision), 3);
     REQUIRE(expected.steps.back().expert_loads.size() == 1);
-    CHECK(expected.steps.back().expert_loads[0].shape().str() == "f32[layers:2,experts:5]");
+    CHECK(expected.steps.back().expert_loads[0].shape().str() == "f32[layers:2, experts:5]");
     for (const auto& mesh : meshes)
       for (const auto exchange : {ExchangeSchedule::kStep, ExchangeSchedule::kLayer}) {
         const Setup s = mixture_on(mesh.axes, mesh.split, exchange, precision);
