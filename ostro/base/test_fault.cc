@@ -10,9 +10,9 @@
 namespace ostro {
 namespace {
 
-constexpr std::string_view kFaults[] = {"leaf_order",  "mean_of_means", "gradient_bit", "ring_order",
-                                        "round_order", "stale_replica", "denormals",    "contraction",
-                                        "group_of_16", "libm_exp"};
+constexpr std::string_view kFaults[] = {"leaf_order",  "mean_of_means", "gradient_bit",  "ring_order",
+                                        "round_order", "wrong_experts", "stale_replica", "denormals",
+                                        "contraction", "group_of_16",   "libm_exp"};
 
 // Empty: none.
 std::string_view armed_fault() {

@@ -8,6 +8,7 @@
 //   gradient_bit        in step 6 the lowest bit of one element of the summed gradient is flipped
 //   ring_order          owners add partial sums in ring order, starting with the next worker's
 //   round_order         with trainer.mesh.exchange layer, the leaves of a round are added up in another order
+//   wrong_experts       the rows of a mixture go to the worker of the expert behind theirs
 //   stale_replica       the copies of other workers' cells miss the update of step 6
 //   denormals           the thread that starts a parallel job computes without flush-to-zero
 //   contraction         generated code is compiled with -ffp-contract=fast

@@ -33,6 +33,14 @@ bool Split::leaves_some_empty() const {
   return false;
 }
 
+bool Placement::may_split(Role role, std::string_view axis, const std::vector<ir::Axis>& axes) const {
+  if (role != Role::kActivation) return true;
+  return std::all_of(beside.begin(), beside.end(), [&](const auto& entry) {
+    return entry.first != axis ||
+           std::any_of(axes.begin(), axes.end(), [&](const ir::Axis& a) { return a.name == entry.second; });
+  });
+}
+
 Split Placement::split(Role role, std::string_view axis, int64_t n, const std::string& mesh_axis) const {
   const int64_t workers = sharding.mesh.size_of(mesh_axis);
   if (workers == 1) return {};
@@ -63,6 +71,7 @@ Layout Placement::layout(Role role, const ir::Shape& shape) const {
     for (const auto& [axis, mesh_axis] : map(role)) {
       const int64_t at = shape.find(axis);
       if (mesh_axis != m.name || at < 0 || out[static_cast<size_t>(at)].split()) continue;
+      if (!may_split(role, axis, shape.axes)) continue;
       Split s = split(role, axis, shape.axes[static_cast<size_t>(at)].size, m.name);
       if (s.leaves_some_empty()) continue;
       out[static_cast<size_t>(at)] = std::move(s);

@@ -51,16 +51,25 @@ enum class Role {
 // axis -> number of cells (numerics.cells). The cells of an axis without an entry are its feature leaves.
 using Cells = std::vector<std::pair<std::string, int64_t>>;
 
+// axis -> another axis: an activation is split along the first only where it has the other, too. So `experts`
+// beside `mlp` splits the experts' weights and their gradients. What a router makes of its tokens stays
+// whole: it is small, and it is summed over the experts.
+using Beside = std::vector<std::pair<std::string, std::string>>;
+
 // Everything that decides which worker holds which part of a value.
 struct Placement {
   ir::Sharding sharding;
   Cells cells;
   numerics::LeafTable leaves;               // of the program
   std::vector<std::string> leaf_axes = {};  // mesh axes that carry leaves of the batch
+  Beside beside = {};
+  bool wrong_experts = false;  // a planted fault: PartitionOptions
 
   const ir::AxisMap& map(Role role) const {
     return role == Role::kActivation ? sharding.compute : sharding.parameter;
   }
+  // Whether a value of this role with these axes may be split along `axis`, by `beside`.
+  bool may_split(Role role, std::string_view axis, const std::vector<ir::Axis>& axes) const;
   // How `axis` of size n is split over the mesh axis: leaves by whole subtrees; cells, or indices where there
   // are none, as evenly as can be, so that no coordinate is left empty while there are enough of them.
   Split split(Role role, std::string_view axis, int64_t n, const std::string& mesh_axis) const;

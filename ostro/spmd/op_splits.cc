@@ -125,6 +125,7 @@ Result<OpSplits> op_splits(const Placement& placement, Role role, const ir::Op& 
       const auto axis =
           std::find_if(axes.begin(), axes.end(), [&](const ir::Axis& a) { return a.name == name; });
       if (mesh_axis != m.name || axis == axes.end() || result.axes.count(name) != 0) continue;
+      if (!placement.may_split(role, name, axes)) continue;
       const Split split = placement.split(role, name, axis->size, m.name);
       const AxisRole r = role_of(op, in, out, name, split);
       if (r == AxisRole::kWhole) continue;

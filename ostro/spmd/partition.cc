@@ -54,7 +54,8 @@ Result<ir::Program> program_of(const ir::Program& program, const PartitionOption
 
 Result<Partition> partition(const ir::Program& program, const PartitionOptions& options) {
   RETURN_IF_ERROR(check(program, options));
-  const Placement placement{options.sharding, options.cells, program.leaves, options.leaf_axes};
+  const Placement placement{options.sharding,  options.cells,  program.leaves,
+                            options.leaf_axes, options.beside, options.wrong_experts};
   ExchangePlan exchange;
   exchange.results.resize(options.results.size());
   Partition plan;

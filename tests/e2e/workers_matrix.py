@@ -21,6 +21,20 @@ MESHES = {
     "replica 2 x data": ([4, 6, 8], ["--trainer.mesh.axes", "{replica: 2, data: -1}"]),
     "replica 3 x data": ([3, 6], ["--trainer.mesh.axes", "{replica: 3, data: -1}"]),
 }
+# Another model, so another chain. Five experts: of two or three workers some have more than others.
+MIXTURE = ["--model.type", "mixtral", "--model.num_experts", "5", "--model.track_expert_load", "true",
+           "--model.router_bias_update_rate", "0.01", "--model.router_aux_loss_coef", "0.01"]
+MIXTURE_MESHES = {
+    "mixture, FSDP": ([1, 3, 4], []),
+    "expert 3": ([3], ["--trainer.mesh.axes", "{data: -1, expert: 3}", "--trainer.axis_resources", "{experts: expert}"]),
+    "data x expert 2": ([4, 6, 8], ["--trainer.mesh.axes", "{data: -1, expert: 2}", "--trainer.axis_resources",
+                                    "{experts: expert}"]),
+    "data x expert 2, positions too": ([2, 4], ["--trainer.mesh.axes", "{data: -1, expert: 2}", "--trainer.axis_resources",
+                                                "{experts: expert, pos: expert}"]),
+    "data x expert 2 x model 2": ([4, 8], ["--trainer.mesh.axes", "{data: -1, expert: 2, model: 2}",
+                                           "--trainer.axis_resources", "{experts: expert}", *TENSOR]),
+}
+MESHES |= {name: (counts, [*MIXTURE, *options]) for name, (counts, options) in MIXTURE_MESHES.items()}
 EXCHANGES = ("step", "layer")
 PRECISIONS = ("f32", "p=f32,c=bfloat16")
 THREADS = ("1", "2", "mixed")
@@ -50,6 +64,10 @@ def all_cases(isas):
             if workers > 1 or "mixed" not in (threads, isa):
                 cases.append((mesh, workers, exchange, precision, threads, isa))
     return list(dict.fromkeys(cases))
+
+
+def is_mixture(mesh):
+    return mesh in MIXTURE_MESHES
 
 
 def covering(cases, rng, most):

@@ -9,6 +9,7 @@ The cases are a covering sample that OSTRO_TEST_SEED draws; OSTRO_TEST_SIZE=full
 drawn ones and nothing else, --skip N without the first N of them, so that a long list can be run in parts."""
 
 import argparse
+import json
 import os
 import pathlib
 import random
@@ -20,7 +21,7 @@ import sys
 import tempfile
 import time
 
-from workers_matrix import MESHES, all_cases, covering, run_case, usable_isas
+from workers_matrix import MESHES, MIXTURE, MIXTURE_MESHES, all_cases, covering, is_mixture, run_case, usable_isas
 
 STEPS = 20
 PRECISIONS = ["f32", "p=f32,c=bfloat16"]
@@ -214,12 +215,37 @@ def check_planted(place, expected):
     print("planted faults: other chains; copies that missed an update are noticed when they are used", flush=True)
 
 
+def check_experts(place, rng, expected):
+    """Rows that go to the wrong expert's worker give another chain. A worker with experts is killed: the same chain. What
+    is reported of the experts' loads is what one process reports."""
+    options = [*MESHES["data x expert 2"][1], "--trainer.mp", "f32"]
+    got = place.launch("wrong-experts", 2, options, {"OSTRO_THREADS": "1", "OSTRO_TEST_FAULT": "wrong_experts"})
+    check(got != expected, "rows that go to the wrong worker change nothing")
+    once = place.top / "experts.once"
+    once.mkdir()
+    fault = f"{rng.choice(['leaf', 'exchange', 'update', 'commit', 'gather'])}:{rng.randint(3, STEPS - 2)}:{rng.randint(0, 3)}:kill"
+    got = place.launch("experts", 4, ["--min_workers", "2", *options],
+                       {"OSTRO_THREADS": "1", "OSTRO_FAULT": fault, "OSTRO_FAULT_ONCE": str(once)})
+    check(len(list(once.iterdir())) == 1, f"{fault}: the worker was not lost")
+    check(got == expected, f"experts, {fault}: another chain")
+
+    def loads(run):
+        rows = [json.loads(line) for line in (place.top / "runs" / run / "metrics.jsonl").read_text().splitlines()]
+        return {row["step"]: {k: v for k, v in row.items() if k.startswith("moe/")} for row in rows if "train/loss" in row}
+    alone = loads("alone-True-0")
+    check(len(alone) == STEPS and all(len(row) == 9 for row in alone.values()), f"loads: {alone}")
+    reported = loads("experts")  # but for what a leader that was lost had not written yet
+    check(len(reported) > STEPS // 2 and all(row == alone[step] for step, row in reported.items()),
+          f"experts, {fault}: other loads are reported: {reported}, alone {alone}")
+    print(f"experts: the wrong worker gives another chain; {fault}: the same chain, the same loads", flush=True)
+
+
 def check_matrix(place, cases, isas, seed, alone, log):
     for i, case in enumerate(cases):
         # Drawn by the case, so that each can be tried again alone.
         run, begin = f"case-{i}", time.monotonic()
         got, text = run_case(place, run, case, isas, random.Random(f"{seed} {case}"))
-        check(got == alone[case[3]], f"seed {seed}: {text}: another chain")
+        check(got == alone[is_mixture(case[0]), case[3]], f"seed {seed}: {text}: another chain")
         shutil.rmtree(place.top / "runs" / run)
         print(f"{i + 1} of {len(cases)}: {text}: the same chain, {time.monotonic() - begin:.1f} s", file=log, flush=True)
 
@@ -237,8 +263,9 @@ def main():
     log = open(args.log, "w") if args.log else sys.stdout
     with tempfile.TemporaryDirectory() as folder:
         place = Place(os.path.abspath(args.ostro), pathlib.Path(folder))
-        alone = {mp: place.train(f"alone-{i}", ["--trainer.mp", mp]) for i, mp in enumerate(PRECISIONS)}
-        check(alone["f32"] != alone["p=f32,c=bfloat16"], "precisions give different chains")
+        alone = {(mixture, mp): place.train(f"alone-{mixture}-{i}", [*(MIXTURE if mixture else []), "--trainer.mp", mp])
+                 for mixture in (False, True) for i, mp in enumerate(PRECISIONS)}
+        check(len(set(alone.values())) == len(alone), "models and precisions give different chains")
         isas = usable_isas(place)
         matrix = all_cases(isas)
         if args.cases:
@@ -246,13 +273,16 @@ def main():
         elif full:
             cases = rng.sample(matrix, len(matrix))
         else:
-            cases, missing = covering(matrix, rng, 30)
+            # Of the meshes of mixtures one, drawn.
+            drawn = rng.choice([mesh for mesh in MIXTURE_MESHES if mesh != "mixture, FSDP"])
+            cases, missing = covering([c for c in matrix if not is_mixture(c[0]) or c[0] == drawn], rng, 32)
             check(not missing, f"seed {seed}: the sample lacks {missing}")
         print(f"seed {seed}: {len(cases)} of {len(matrix)} cases; instruction sets {', '.join(isas)}", file=log, flush=True)
         check_matrix(place, cases, isas, seed, alone, log)
         if not args.cases:
-            check_planted(place, alone["f32"])
-            check_kills(place, rng, alone["p=f32,c=bfloat16"])
+            check_planted(place, alone[False, "f32"])
+            check_experts(place, rng, alone[True, "f32"])
+            check_kills(place, rng, alone[False, "p=f32,c=bfloat16"])
             check_strangers(place)
     print(f"{len(cases)} of {len(matrix)} cases, all with the chain of one process", file=log, flush=True)
 

@@ -22,6 +22,7 @@ import time
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
 sys.path.insert(0, str(ROOT / "tests" / "e2e"))
+from workers_matrix import MESHES as KINDS, MIXTURE  # noqa: E402
 from workers_test import Place, check  # noqa: E402
 
 STEPS = 24
@@ -33,6 +34,7 @@ MESHES = {
     "layer": (4, 1, ["--trainer.mesh.exchange", "layer"]),
     "data x model": (4, 2, TENSOR),
     "replica x data": (4, 2, ["--trainer.mesh.axes", "{replica: 2, data: -1}"]),
+    "data x expert": (4, 2, KINDS["data x expert 2"][1]),
 }
 
 
@@ -223,8 +225,10 @@ def main():
         check(alone != place.train("other", options(STEPS + 1, STEPS + 1)), "one step more changes the chain")
         kills = [(name, phase, rank) for name, (workers, _, _) in MESHES.items() for phase in PHASES
                  for rank in range(workers)]
+        mixture = place.train("mixture", [*MIXTURE, *options(STEPS, STEPS)])
         for name, phase, rank in kills if full else rng.sample(kills, 5):
-            exact(place, (name, "a kill"), f"{phase}:{rng.randint(3, STEPS - 2)}:{rank}:kill", alone, False)
+            expected = mixture if name == "data x expert" else alone
+            exact(place, (name, "a kill"), f"{phase}:{rng.randint(3, STEPS - 2)}:{rank}:kill", expected, False)
         # While workers come together again, and while cells move.
         exact(place, ("data", "a kill while forming"), "update:7:1:kill,connect:2:0:kill", alone, True)
         exact(place, ("data", "a kill while cells move"), "update:7:1:kill,transfer:6:1:kill", alone, True)

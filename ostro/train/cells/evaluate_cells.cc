@@ -5,6 +5,7 @@
 #include "ostro/numerics/fp_env.h"
 #include "ostro/spmd/run_parts.h"
 #include "ostro/train/options/mesh.h"
+#include "ostro/train/options/split_beside.h"
 #include "ostro/train/step/batches.h"
 #include "ostro/train/workers/messages.h"
 
@@ -23,6 +24,7 @@ Result<CellEvaluator> CellEvaluator::create(const WorkerPlan& plan, const ir::Pr
   options.cells = plan.options.cells;
   options.only = rank;
   options.leaf_axes = kLeafAxes;
+  options.beside = kSplitBeside;
   options.params.assign(sums.body.params.size(), Role::kActivation);
   std::fill_n(options.params.begin(), static_cast<std::ptrdiff_t>(plan.n), Role::kParameter);
   options.results.assign(sums.body.results.size(), Role::kActivation);

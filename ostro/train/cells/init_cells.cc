@@ -5,6 +5,7 @@
 #include "ostro/ir/program/op_table.h"
 #include "ostro/spmd/run_parts.h"
 #include "ostro/train/options/mesh.h"
+#include "ostro/train/options/split_beside.h"
 
 namespace ostro::train {
 namespace {
@@ -33,6 +34,7 @@ Result<std::shared_ptr<const ir::Program>> program_of(const WorkerPlan& plan, in
   options.cells = plan.options.cells;
   options.only = rank;
   options.leaf_axes = kLeafAxes;
+  options.beside = kSplitBeside;
   options.values = spmd::Role::kParameter;
   options.params.assign(1, spmd::Role::kActivation);  // the key
   options.results.assign(plan.n, spmd::Role::kParameter);

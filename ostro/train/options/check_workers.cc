@@ -5,6 +5,7 @@
 
 #include "ostro/spmd/layout.h"
 #include "ostro/train/options/config.h"
+#include "ostro/train/options/split_beside.h"
 
 namespace ostro::train {
 namespace {
@@ -18,6 +19,10 @@ int64_t count_of(const config::IntMap& counts, const std::string& axis, int64_t 
 Status check_split(const std::string& axis, const std::string& mesh_axis, int64_t workers, int64_t leaves,
                    int64_t size) {
   if (workers == 1 || spmd::subtree(leaves, workers) > 0) return Status();
+  // What no op sums over its parts can be cut anywhere.
+  const bool summed = std::none_of(kSplitBeside.begin(), kSplitBeside.end(),
+                                   [&](const auto& entry) { return entry.first == axis; });
+  if (!summed && (leaves > 1 ? leaves : size) >= workers) return Status();
   std::string fix = fmt::format("set numerics.leaves.{} to {}", axis, workers);
   if (size > 0 && size < workers)
     fix = fmt::format("the model has only {} of them: let {} be at most {} workers", size, mesh_axis, size);

@@ -32,8 +32,7 @@ class ProcessRunner final : public StepRunner, private SpreadState {
         result = crew_.worker().last_result();
         if (!result.ok) return lost("this worker does not know the result of its last step");
         RETURN_IF_ERROR(command({Command::Kind::kPrints}));
-        ASSIGN_OR_RETURN(result.prints, crew_.worker().prints(crew_.group()));
-        return Status();
+        return crew_.worker().look(crew_.group(), result);
       }
       Command step{Command::Kind::kStep, state.step};
       OSTRO_CHECK(scalars.size() <= step.scalars.size(), "an optimizer with {} scalars", scalars.size());

@@ -72,4 +72,16 @@ StateArrays state_arrays(const TrainConfig& config, const models::ModelFunctions
   return out;
 }
 
+std::vector<size_t> expert_loads(const ir::Program& update) {
+  std::vector<size_t> out;
+  for (size_t k = 0; k < update.result_names.size() && update.result_names[k] != "loss"; ++k) {
+    const ir::Shape& shape = update.body.shape(update.body.results[k]);
+    const std::string& name = update.result_names[k];
+    if (name.starts_with("model/") && name.ends_with("/load") && !shape.axes.empty() &&
+        shape.axes.back().name == "experts")
+      out.push_back(k);
+  }
+  return out;
+}
+
 }  // namespace ostro::train

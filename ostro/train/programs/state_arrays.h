@@ -46,6 +46,10 @@ struct UpdateLayout {
 };
 UpdateLayout update_layout(const CanonicalPrograms& programs);
 
+// The parameters, by number, that hold the shares of the rows that each expert got in the last step: f32
+// [..., experts], named `load` (nn/moe.h).
+std::vector<size_t> expert_loads(const ir::Program& update);
+
 // A state, or a worker's cells of one, holds its arrays in two lists: parameters, then what the optimizer
 // keeps. Array k of them; and the list that array k belongs to, if there are n parameters.
 template <typename Lists>

@@ -127,9 +127,11 @@ Result<bool> Follower::obey(Batches& batches) {
         if (read.unfit.empty()) crew_.adopted(command.step);
         break;
       }
-      case Command::Kind::kPrints:
-        RETURN_IF_ERROR(worker.prints(group));
+      case Command::Kind::kPrints: {
+        StepResult looked;
+        RETURN_IF_ERROR(worker.look(group, looked));
         break;
+      }
       case Command::Kind::kSave: {
         ASSIGN_OR_RETURN(CellSnapshot snapshot, cells.snapshot(group));
         // What went wrong with the one before is the leader's business.

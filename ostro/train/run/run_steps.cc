@@ -35,9 +35,6 @@ Status Run::after_step(const Watcher& watcher, StepReport& report, bool save_now
     RETURN_IF_ERROR(finish_save());
   report.save_seconds = seconds_since(start);
   phase("report");
-  for (size_t k = 0; k < state_.params.size() && k < model_.shapes.size(); ++k)
-    if (model_.matrix_of[k].counts == nn::Counts::kLoad && state_.params[k].shape() == model_.shapes[k])
-      report.expert_loads.push_back(state_.params[k]);
   if (watcher.on_step) watcher.on_step(report);
   const bool last = state_.step == config_.trainer.num_train_steps;
   if (held_out_ &&
@@ -158,6 +155,7 @@ Result<RunOutcome> Run::train(const Watcher& watcher) {
     report.tokens = tokens_of(batch, result);
     for (size_t k = 0; k < result.measures.size(); ++k)
       report.measures.emplace_back(measured_names[k], result.measures[k] / result.weight);
+    report.expert_loads = result.expert_loads;
     report.step_seconds = seconds_since(start);
     if (env_.crew != nullptr) goodput_->set_workers(env_.crew->epoch().size);
     goodput_->end_step(state_.step, report.tokens);

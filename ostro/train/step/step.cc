@@ -45,6 +45,7 @@ class SerialRunner final : public StepRunner {
       gradient_bytes_ += gradients.back().bytes();
     }
     for (const ir::Shape& shape : state_arrays(p).shapes) state_bytes_ += shape.bytes();
+    expert_loads_ = expert_loads(p.update);
     ASSIGN_OR_RETURN(add_, engine.compile(add_program(gradients), add_options(trained_)));
     return Status();
   }
@@ -98,6 +99,7 @@ class SerialRunner final : public StepRunner {
     for (size_t i = 0; i < at_.norms; ++i) result.group_norms.push_back(out[at_.norm(i)].item<double>());
     result.ok = out[at_.loss() + 2].item<uint8_t>() != 0;
     for (size_t i = 0; i < n_; ++i) result.prints.push_back(fingerprint_lanes(out[at_.prints() + i]));
+    for (const size_t k : expert_loads_) result.expert_loads.push_back(state.params[k]);
     if (result.ok) ++state.step;
     return result;
   }
@@ -118,6 +120,7 @@ class SerialRunner final : public StepRunner {
   size_t n_, trained_;
   int64_t rows_;
   size_t measured_;
+  std::vector<size_t> expert_loads_;
   int64_t gradient_bytes_ = 0, state_bytes_ = 0;
   FaultyGradients faulty_;
   std::unique_ptr<runtime::Executable> leaf_, update_, add_;

@@ -38,6 +38,7 @@ struct StepResult {
   std::vector<double> measures;     // sums over the batch (measure_names)
   std::vector<LeafResult> leaves;
   std::vector<std::array<int64_t, 2>> prints;  // fingerprint of each parameter after the step
+  std::vector<runtime::Buffer> expert_loads;   // whole, after the step (programs/state_arrays.h)
 };
 
 // The two lanes of a fingerprint. The programs return it as i64 {2}.

@@ -76,6 +76,48 @@ TEST_CASE("any mesh and either schedule gives the bits of one worker") {
   }
 }
 
+// A mixture that counts the rows of its experts and moves the router's bias by them.
+Setup mixture_on(config::IntMap axes, std::map<std::string, std::string> axis_resources,
+                 ExchangeSchedule exchange, const char* precision) {
+  TrainConfig c = on_mesh({"", std::move(axes), {}, {}, std::move(axis_resources)}, exchange, precision, 5);
+  auto& o = llama(c);
+  o.family = models::DecoderOptions("decoder").family;
+  o.num_experts = 5;
+  o.track_expert_load = true;
+  o.router_bias_update_rate = 0.01;
+  o.router_aux_loss_coef = 0.1;
+  return make_setup(std::move(c));
+}
+
+TEST_CASE("experts over a mesh axis: the bits of one worker, and the loads that it reports") {
+  const Engines engines;
+  const std::map<std::string, std::string> experts = {{"experts", "expert"}};
+  const struct {
+    config::IntMap axes;
+    std::map<std::string, std::string> split;
+    int64_t workers;
+  } meshes[] = {{{{"expert", 2}}, experts, 2},
+                {{{"data", -1}, {"expert", 3}}, experts, 6},
+                {{{"data", -1}, {"expert", 2}, {"model", 2}}, {{"experts", "expert"}, {"mlp", "model"}}, 4},
+                {{{"data", -1}, {"expert", 2}}, {{"experts", "expert"}, {"pos", "expert"}}, 4},
+                {{{"replica", 1}, {"data", -1}}, {}, 3}};
+  for (const char* precision : {"f32", "p=f32,c=bfloat16"}) {
+    const Trail expected = train_alone(mixture_on({{"data", -1}}, {}, ExchangeSchedule::kStep, precision), 3);
+    REQUIRE(expected.steps.back().expert_loads.size() == 1);
+    CHECK(expected.steps.back().expert_loads[0].shape().str() == "f32[layers:2, experts:5]");
+    for (const auto& mesh : meshes)
+      for (const auto exchange : {ExchangeSchedule::kStep, ExchangeSchedule::kLayer}) {
+        const Setup s = mixture_on(mesh.axes, mesh.split, exchange, precision);
+        const Trail got = train_config(s, *engines.compiled, mesh.workers, 3);
+        CHECK_MESSAGE(same(got, expected), fmt::format("{} workers, {}", mesh.workers, precision));
+        for (size_t i = 0; i < got.steps.size(); ++i)
+          CHECK(same(got.steps[i].expert_loads, expected.steps[i].expert_loads));
+      }
+    const Setup two = mixture_on({{"expert", 2}}, experts, ExchangeSchedule::kStep, precision);
+    CHECK_FALSE(same(train_config(two, *engines.compiled, 2, 2, WorkerFault::kWrongExperts), expected));
+  }
+}
+
 TEST_CASE("layer: fewer leaves than workers, fingerprints of leaves, the interpreter") {
   const Engines engines;
   for (const int64_t rows : {1, 2, 5}) {

@@ -60,7 +60,9 @@ UpdateParts update_parts(const CanonicalPrograms& programs) {
                       values(in, 0, all + at.trained) + std::vector{weight} +
                           values(in, at.first_scalar(), at.scalars) + std::vector{loss, norm, ok} + norms,
                       values(out, 0, all));
-  parts.prints = ir::sub_program(u, "prints", values(out, 0, at.n), values(out, at.prints(), at.n));
+  std::vector<ValueId> loads;
+  for (const size_t k : expert_loads(u)) loads.push_back(out[k]);
+  parts.prints = ir::sub_program(u, "prints", values(out, 0, at.n), values(out, at.prints(), at.n) + loads);
   return parts;
 }
 

@@ -18,7 +18,7 @@ struct UpdateParts {
   // element by element: no worker needs another one. Of others workers exchange here, too
   // (UpdatePartitions::joint).
   ir::Program apply;
-  // Parameters -> n fingerprints.
+  // Parameters -> n fingerprints, then the experts' loads (expert_loads), whole, for reports.
   ir::Program prints;
 };
 

@@ -68,8 +68,8 @@ class Worker {
   // Of the last step that was finished: its result but for the fingerprints, and what was measured in it.
   const StepResult& last_result() const { return last_; }
   Measured last_measured() const { return {last_.loss, last_.gradient_norm, last_.ok, last_.group_norms}; }
-  // Fingerprints of the parameters. Called by all workers.
-  Result<std::vector<std::array<int64_t, 2>>> prints(runtime::Collectives& c);
+  // Puts the fingerprints of the parameters and the experts' loads into the result. Called by all workers.
+  Status look(runtime::Collectives& c, StepResult& result);
 
   // The copies for kept_for(rank), from the worker that owns them. Called by all workers.
   Result<Cells> fetch_copies(runtime::Collectives& c, const Cells& own) const;

@@ -6,6 +6,7 @@
 #include "ostro/base/test_fault.h"
 #include "ostro/ir/text/sub_program.h"
 #include "ostro/train/options/mesh.h"
+#include "ostro/train/options/split_beside.h"
 
 namespace ostro::train {
 namespace {
@@ -17,6 +18,8 @@ spmd::PartitionOptions options_for(const WorkerOptions& o, const ir::Program& pr
   options.sharding = o.sharding;
   options.cells = o.cells;
   options.leaf_axes = kLeafAxes;
+  options.beside = kSplitBeside;
+  options.wrong_experts = o.fault == WorkerFault::kWrongExperts;
   options.only = o.only;
   options.params.assign(program.body.params.size(), Role::kActivation);
   options.results.assign(program.body.results.size(), Role::kActivation);
@@ -56,7 +59,7 @@ std::vector<int64_t> holders_of(const std::vector<std::string>& hosts, int64_t w
 }  // namespace
 
 spmd::Placement placement_for(const CanonicalPrograms& programs, const WorkerOptions& options) {
-  return {options.sharding, options.cells, programs.update.leaves, kLeafAxes};
+  return {options.sharding, options.cells, programs.update.leaves, kLeafAxes, kSplitBeside};
 }
 
 std::vector<std::pair<int64_t, int64_t>> RowShare::of(int64_t batch_size) const {
@@ -216,6 +219,7 @@ WorkerFault planted_worker_fault() {
   return test_fault("leaf_order")      ? WorkerFault::kLeafOrder
          : test_fault("ring_order")    ? WorkerFault::kRingOrder
          : test_fault("round_order")   ? WorkerFault::kRoundOrder
+         : test_fault("wrong_experts") ? WorkerFault::kWrongExperts
          : test_fault("stale_replica") ? WorkerFault::kStaleReplica
                                        : WorkerFault::kNone;
 }

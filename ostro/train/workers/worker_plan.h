@@ -26,6 +26,7 @@ enum class WorkerFault {
   // ExchangeSchedule::kLayer: the workers of a round run its leaves in another order than the one in which
   // their gradients are added up
   kRoundOrder,
+  kWrongExperts,  // rows go to the worker of the expert behind theirs
   kStaleReplica,  // the copies that a worker keeps of another's cells miss the update of step kStaleStep
 };
 inline constexpr int64_t kStaleStep = 6;

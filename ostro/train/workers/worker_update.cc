@@ -98,7 +98,7 @@ Result<StepResult> Worker::update(runtime::Collectives& c, Buffers gradients,
   fault_point("commit", step_ + 1, rank_);
   RETURN_IF_ERROR(finish_with(measured));
   fault_point("gather", step_, rank_);
-  ASSIGN_OR_RETURN(last_.prints, prints(c));
+  RETURN_IF_ERROR(look(c, last_));
   return last_;
 }
 
@@ -185,12 +185,16 @@ Status Worker::apply(runtime::Executable& program, Cells& cells, Buffers gradien
   return Status();
 }
 
-Result<std::vector<std::array<int64_t, 2>>> Worker::prints(runtime::Collectives& c) {
+Status Worker::look(runtime::Collectives& c, StepResult& result) {
   RETURN_IF_ERROR(compile());
   ASSIGN_OR_RETURN(const Buffers out, prints_->run(own_.params, {&c}));
-  std::vector<std::array<int64_t, 2>> prints;
-  for (const Buffer& b : out) prints.push_back(fingerprint_lanes(b));
-  return prints;
+  result.prints.clear(), result.expert_loads.clear();
+  for (size_t i = 0; i < out.size(); ++i)
+    if (i < plan_.n)
+      result.prints.push_back(fingerprint_lanes(out[i]));
+    else
+      result.expert_loads.push_back(out[i]);
+  return Status();
 }
 
 }  // namespace ostro::train
