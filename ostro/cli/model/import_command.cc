@@ -4,7 +4,7 @@
 #include "ostro/cli/main/commands.h"
 #include "ostro/cli/main/exit_code.h"
 #include "ostro/cli/model/import_grok.h"
-#include "ostro/cli/model/import_hf.h"
+#include "ostro/cli/shared/import_hf.h"
 #include "ostro/cli/shared/standard_streams.h"
 
 namespace ostro::cli {

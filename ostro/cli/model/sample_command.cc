@@ -49,6 +49,7 @@ Status sample(const Request& request, const train::ModelChoices& models) {
                    infer::Generator::create(model.functions, std::move(model.parameters.values), *engine,
                                             std::max<int64_t>(room, 2)));
   infer::SampleOptions options = request.options;
+  options.tokens = tokenizer.vocab_size();
   options.eos = tokenizer.eos_id() ? static_cast<int64_t>(*tokenizer.eos_id()) : -1;
 
   // What a token adds to the text can depend on those before it (a space at the beginning is dropped by some

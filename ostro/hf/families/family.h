@@ -45,6 +45,8 @@ HfFamily hf_gpt_neox();
 HfFamily hf_starcoder2();
 HfFamily hf_granite();
 HfFamily hf_smollm3();
+HfFamily hf_helium();
+HfFamily hf_glm4();
 
 // Parts that descriptions share.
 // vocab_size, hidden_size, intermediate_size, num_hidden_layers, num_attention_heads.
