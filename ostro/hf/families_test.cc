@@ -117,7 +117,8 @@ TEST_CASE("config.json: what a family does not know is refused by name") {
   CHECK(rope_refusal(longrope).find("\"short_factor\" has \"x\"") != std::string::npos);
   longrope["short_factor"] = {1.0};
   CHECK(rope_refusal(longrope).find("\"original_max_position_embeddings\" is missing") != std::string::npos);
-  longrope["original_max_position_embeddings"] = 8, longrope["short_factor"] = {1.0, 2.0, 3.0, 4.0, 5.0, 6.0, 7.0};
+  longrope["original_max_position_embeddings"] = 8,
+  longrope["short_factor"] = {1.0, 2.0, 3.0, 4.0, 5.0, 6.0, 7.0};
   CHECK(rope_refusal(longrope).find("model.rope.short_factor: 7 factors") != std::string::npos);
 }
 

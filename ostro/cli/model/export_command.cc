@@ -55,7 +55,8 @@ Status write_model(io::FileSystem& fs, const ExportRequest& request, const eval:
   const std::vector<std::string> paths = train::base_model(model.config, model.tokenizer->vocab_size()).paths;
   ASSIGN_OR_RETURN(const hf::NamedWeights weights,
                    hf::NamedWeights::create(decoder, paths, values, request.dtype));
-  RETURN_IF_ERROR(hf::export_model(fs, request.out, {decoder, decoder.vocab_rows(model.tokenizer->vocab_size())},
+  RETURN_IF_ERROR(hf::export_model(fs, request.out,
+                                   {decoder, decoder.vocab_rows(model.tokenizer->vocab_size())},
                                    *model.tokenizer, weights, request.shard_bytes));
   const std::string beside = io::parent_path(model.tokenizer_path);
   ASSIGN_OR_RETURN(const bool imported, fs.exists(io::join_path(beside, checkpoint::kOriginFile)));

@@ -106,10 +106,11 @@ Result<std::string> import_hf(const HfImport& request, const train::ModelChoices
   }
   RETURN_IF_ERROR(fs.sync_dir(io::parent_path(out)));
   if (source.model.options.vocab_size)
-    log_info(fmt::format("{} of {} rows of the embedding have no token in {}: they are parameters like others "
-                         "and are never sampled (model.vocab_size)",
-                         source.model.vocab - source.tokenizer->vocab_size(), source.model.vocab,
-                         request.tokenizer.empty() ? request.directory : request.tokenizer));
+    log_info(
+        fmt::format("{} of {} rows of the embedding have no token in {}: they are parameters like others "
+                    "and are never sampled (model.vocab_size)",
+                    source.model.vocab - source.tokenizer->vocab_size(), source.model.vocab,
+                    request.tokenizer.empty() ? request.directory : request.tokenizer));
   return fmt::format("{}: {} ({}), {} parameters, state {}\n", out, source.model.options.type(), source.dtype,
                      source.parameters(), saved.name);
 }

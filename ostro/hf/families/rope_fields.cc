@@ -82,10 +82,10 @@ class RopeReader {
     } else if (kind == "longrope" || kind == "su") {
       rope = long_rope(theta, max_positions);
     } else if (kind != "default") {
-      return unsupported(
-          fmt::format("{}: rope kind \"{}\" is not known; known are default, linear, llama3, yarn, dynamic and "
-                      "longrope (docs/models.md)",
-                      where_, kind));
+      return unsupported(fmt::format(
+          "{}: rope kind \"{}\" is not known; known are default, linear, llama3, yarn, dynamic and "
+          "longrope (docs/models.md)",
+          where_, kind));
     }
     RETURN_IF_ERROR(status_);
     for (const auto& [key, value] : object_.items())
@@ -140,8 +140,7 @@ class RopeReader {
     return object_[key].is_string() ? object_[key].get<std::string>() : missing;
   }
   int64_t original(int64_t max_positions) {
-    return static_cast<int64_t>(
-        number(kOriginal, static_cast<double>(max_positions)));
+    return static_cast<int64_t>(number(kOriginal, static_cast<double>(max_positions)));
   }
   void fail(const std::string& what) {
     if (status_.ok()) status_ = corrupt(fmt::format("{}: {}", where_, what));

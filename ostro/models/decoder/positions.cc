@@ -10,7 +10,9 @@ struct Turns {
   double scale = 1;
 };
 
-Turns turns(const RopeDefaultOptions& r, int64_t dim, int64_t) { return {nn::rope_frequencies(dim, r.theta)}; }
+Turns turns(const RopeDefaultOptions& r, int64_t dim, int64_t) {
+  return {nn::rope_frequencies(dim, r.theta)};
+}
 
 Turns turns(const RopeLinearOptions& r, int64_t dim, int64_t) {
   return {nn::linear_rope_frequencies(dim, r.theta, r.factor)};

@@ -28,7 +28,7 @@ Result<nlohmann::json> files_of(const std::string& origin, const std::string& wh
 }
 
 Status exchanged(const std::string& name, const std::string& recorded, const std::string& place,
-               const std::string& there) {
+                 const std::string& there) {
   return corrupt(
       fmt::format("the run began with a {} of SHA-256 {} (genesis), but that of {} is {}; the model was "
                   "exchanged since",
@@ -38,8 +38,8 @@ Status exchanged(const std::string& name, const std::string& recorded, const std
 }  // namespace
 
 Result<std::optional<std::string>> read_origin(io::FileSystem& fs, const std::string& checkpoint) {
-  const std::string path = io::join_path(io::parent_path(io::parent_path(io::clean_path(checkpoint))),
-                                         checkpoint::kOriginFile);
+  const std::string path =
+      io::join_path(io::parent_path(io::parent_path(io::clean_path(checkpoint))), checkpoint::kOriginFile);
   ASSIGN_OR_RETURN(const bool exists, fs.exists(path));
   if (!exists) return std::optional<std::string>();
   ASSIGN_OR_RETURN(const std::string text, fs.read_file(path, kMaxOriginBytes));
@@ -63,7 +63,7 @@ Status check_origin(io::FileSystem& fs, const std::string& origin, const std::st
     for (const auto& [name, hash] : recorded.items())
       if (!there.contains(name) || there[name] != hash)
         return exchanged(name, hash.get<std::string>(), io::join_path(from, checkpoint::kOriginFile),
-                       there.contains(name) ? there[name].get<std::string>() : "missing");
+                         there.contains(name) ? there[name].get<std::string>() : "missing");
     return {};
   }
   for (const auto& [name, hash] : recorded.items()) {

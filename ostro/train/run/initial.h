@@ -17,8 +17,9 @@ inline constexpr const char* kInitialFolder = "initial";
 inline constexpr const char* kImportedFolder = "imported";
 
 // Replaces the parameters that `from` (trainer.initialize_from) has: a checkpoint, or a run's newest one,
-// which must be what its chain says. Returns the origin of an imported checkpoint (origin.h). Adapters that it lacks stay as they were drawn. Other parameters must be in
-// both: errors name the tensor, both shapes and the checkpoint.
+// which must be what its chain says. Returns the origin of an imported checkpoint (origin.h). Adapters that
+// it lacks stay as they were drawn. Other parameters must be in both: errors name the tensor, both shapes and
+// the checkpoint.
 Result<std::optional<std::string>> take_parameters(io::FileSystem& fs, const TrainConfig& config,
                                                    const std::string& from, const StateArrays& arrays,
                                                    State& state);
