@@ -242,8 +242,8 @@ class Case:
         shutil.copytree(source, copy)
         chains = []
         for name, begin in (("a", self.checkpoint), ("b", copy)):
-            self.run.run("train", "--config", config, "--trainer.num_train_steps", 1, "--trainer.id",
-                         f"{self.name}.{name}", "--initialize_from", begin)
+            self.run.run("train", "--config", config, "--trainer.num_train_steps", 1, "--optimizer.warmup", 0,
+                         "--trainer.id", f"{self.name}.{name}", "--initialize_from", begin)
             chains.append((self.run.directory / "runs" / f"{self.name}.{name}" / "chain.jsonl").read_bytes())
         self.report.check(chains[0] == chains[1], f"{self.name}: a run from the directory has the chain of one from its import")
         origin = json.loads(chains[1].splitlines()[0])["origin"]
