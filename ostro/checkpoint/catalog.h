@@ -14,6 +14,8 @@ namespace ostro::checkpoint {
 
 inline constexpr const char* kManifestName = "manifest.json";
 inline constexpr const char* kCheckpointsFolder = "checkpoints";  // of a run
+// Beside the folder of an imported checkpoint: which files it is made of.
+inline constexpr const char* kOriginFile = "origin.json";
 
 // "step-00000042". Steps above 99,999,999 have more digits.
 std::string step_directory(int64_t step);

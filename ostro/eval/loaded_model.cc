@@ -17,6 +17,7 @@
 #include "ostro/train/programs/programs.h"
 #include "ostro/train/programs/run_model.h"
 #include "ostro/train/record/canonical.h"
+#include "ostro/train/record/origin.h"
 #include "ostro/train/run/initial.h"
 #include "ostro/train/run/witness.h"
 #include "ostro/train/step/snapshot.h"
@@ -71,12 +72,17 @@ auto load_from(io::FileSystem& fs, const std::string& where, const train::ModelC
   ASSIGN_OR_RETURN(const std::vector<std::string> paths, checkpoint::find_checkpoints(fs, where));
   ASSIGN_OR_RETURN(const std::optional<std::string> run, train::run_of_checkpoint(fs, paths[0]));
   if (!run || trust == Trust::kUnchecked) {
-    if (trust == Trust::kChain)
+    // An import begins chains; what it is of lies beside it.
+    std::optional<std::string> origin;
+    if (!run && trust == Trust::kChain) {
+      ASSIGN_OR_RETURN(origin, train::read_origin(fs, paths[0]));
+    }
+    if (trust == Trust::kChain && !origin)
       log_warning(
           fmt::format("{}: there is no chain to check it against ({} lies two folders above a run's "
                       "checkpoints)",
                       where, train::kChainFile));
-    else if (run)
+    else if (run && trust == Trust::kUnchecked)
       log_warning(fmt::format("{} is not checked against the chain of {} (--unchecked)", where, *run));
     return load_first(paths, run, load);
   }
@@ -209,6 +215,7 @@ Result<LoadedModel> read_all_but_parameters(io::FileSystem& fs, const Source& so
   if (tokenizer_path.empty()) RETURN_IF_ERROR(check_tokenizer(source, tokenizer, out.tokenizer_path));
   out.tokenizer = std::make_shared<tokenizer::Tokenizer>(std::move(tokenizer));
   out.functions = train::run_model(out.config, out.tokenizer->vocab_size(), train::ModelUse::kEvaluation);
+  RETURN_IF_ERROR(train::check_vocabulary(out.functions, out.tokenizer->vocab_size()));
   // What is read in bf16 can stay so: no loss has another bit.
   if (train::compute_dtype(out.config) == ir::DType::bf16) {
     ASSIGN_OR_RETURN(const checkpoint::Manifest manifest, checkpoint::read_manifest(fs, source.path));
@@ -288,7 +295,8 @@ Result<Parameters> load_or_init(io::FileSystem& fs, const std::string& where,
   ASSIGN_OR_RETURN(const train::CanonicalPrograms programs, train::make_programs(config, model));
   ASSIGN_OR_RETURN(train::State state, train::initial_state(programs, engine, config.trainer.seed));
   if (config.trainer.initialize_from)
-    RETURN_IF_ERROR(train::take_parameters(fs, config, train::state_arrays(programs), state));
+    RETURN_IF_ERROR(train::take_parameters(fs, config, *config.trainer.initialize_from,
+                                           train::state_arrays(programs), state));
   return Parameters{std::move(state.params), 0, "init", ""};
 }
 

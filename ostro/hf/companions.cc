@@ -35,7 +35,8 @@ Status copy_file(io::FileSystem& fs, const std::string& from, const std::string&
 
 }  // namespace
 
-Result<std::string> origin_of(io::FileSystem& fs, const std::string& directory, int threads) {
+Result<std::map<std::string, std::string>> source_hashes(io::FileSystem& fs, const std::string& directory,
+                                                         int threads) {
   ASSIGN_OR_RETURN(const auto entries, fs.list(directory));
   std::vector<std::string> names;
   for (const io::DirEntry& entry : entries)
@@ -48,9 +49,13 @@ Result<std::string> origin_of(io::FileSystem& fs, const std::string& directory, 
     ASSIGN_OR_RETURN(hashes[k], io::file_sha256(fs, io::join_path(directory, names[k])));
     return {};
   }));
-  nlohmann::json files = nlohmann::json::object();
+  std::map<std::string, std::string> files;
   for (size_t i = 0; i < names.size(); ++i) files[names[i]] = hashes[i];
-  return nlohmann::json{{"files", files}, {"format", "hf"}}.dump();
+  return files;
+}
+
+std::string origin_text(const std::map<std::string, std::string>& hashes, const std::string& state) {
+  return nlohmann::json{{"files", hashes}, {"format", "hf"}, {"state", state}}.dump() + "\n";
 }
 
 Status copy_companions(io::FileSystem& fs, const std::string& from, const std::string& to) {

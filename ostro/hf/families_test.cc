@@ -1,5 +1,6 @@
 #include <doctest/doctest.h>
 
+#include <cmath>
 #include <cstring>
 #include <nlohmann/json.hpp>
 #include <numeric>
@@ -113,11 +114,21 @@ TEST_CASE("config.json: what a family does not know is refused by name") {
   CHECK(refusal("qwen3_moe", "num_local_experts", 6).find("\"num_experts\" is 5") != std::string::npos);
   CHECK(refusal("olmoe", "clip_qkv", 8.0).find("only null") != std::string::npos);
   CHECK(refusal("gpt2", "scale_attn_by_inverse_layer_idx", true).find("only false") != std::string::npos);
-  Json longrope = Json::parse(config_json({unusual("llama"), 260}, tokenizer).value());
-  longrope.erase("rope_scaling"), longrope["rope_parameters"] = {{"rope_type", "longrope"}};
-  const auto read = read_config_json(longrope.dump(), "c");
-  REQUIRE(!read.ok());
-  CHECK(read.error().message().find("rope kind \"longrope\"") != std::string::npos);
+  const auto rope_refusal = [&](const Json& rope) {
+    Json json = Json::parse(config_json({unusual("llama"), 260}, tokenizer).value());
+    json.erase("rope_scaling"), json["rope_parameters"] = rope, json["rope_theta"] = nullptr;
+    const auto read = read_config_json(json.dump(), "c");
+    REQUIRE(!read.ok());
+    return read.error().message();
+  };
+  CHECK(rope_refusal({{"rope_type", "spiral"}}).find("rope kind \"spiral\"") != std::string::npos);
+  Json longrope = {{"rope_type", "longrope"}, {"short_factor", {1.0, "x"}}, {"long_factor", {2.0}}};
+  CHECK(rope_refusal(longrope).find("\"short_factor\" has \"x\"") != std::string::npos);
+  longrope["short_factor"] = {1.0};
+  CHECK(rope_refusal(longrope).find("\"original_max_position_embeddings\" is missing") != std::string::npos);
+  longrope["original_max_position_embeddings"] = 8,
+  longrope["short_factor"] = {1.0, 2.0, 3.0, 4.0, 5.0, 6.0, 7.0};
+  CHECK(rope_refusal(longrope).find("model.rope.short_factor: 7 factors") != std::string::npos);
 }
 
 TEST_CASE("mixtures: the experts of a file have numbers, and what it has no tensor for is refused") {
@@ -166,6 +177,17 @@ TEST_CASE("config.json: older forms mean the same") {
   CHECK(o.layer_norm_epsilon == 1e-6);
   CHECK(std::get<models::RopeLinearOptions>(o.rope).factor == 4);
   CHECK(models::rope_theta(o.rope) == 5e5);
+
+  // Phi-3's first configurations: the length before stretching stands beside the rope.
+  Json phi = sizes;
+  phi.update({{"model_type", "phi3"},
+              {"max_position_embeddings", 4096},
+              {"original_max_position_embeddings", 64},
+              {"rope_scaling", {{"type", "su"}, {"short_factor", {1.0, 1.5}}, {"long_factor", {4.0, 5.0}}}}});
+  const auto p = std::get<models::RopeLongOptions>(read(phi).rope);
+  CHECK(p.long_factor == std::vector<double>{4, 5});
+  CHECK(p.original_max_position_embeddings == 64);
+  CHECK(p.attention_factor == doctest::Approx(std::sqrt(2.0)));  // 1 + ln 64 / ln 64
 
   Json gemma = sizes;
   gemma.update({{"model_type", "gemma3_text"},

@@ -1,6 +1,7 @@
 // Importing a Hugging Face directory: its weights become a checkpoint.
 #pragma once
 
+#include <map>
 #include <string>
 
 #include "ostro/checkpoint/save.h"
@@ -14,10 +15,11 @@ namespace ostro::hf {
 Result<checkpoint::Saved> import_weights(io::FileSystem& fs, const Source& source, const std::string& root,
                                          const checkpoint::Info& info, int threads = 2);
 
-// Beside an imported checkpoint: where it is from.
-inline constexpr const char* kOriginFile = "origin.json";
-// Its text: {"files": {name: SHA-256}, "format": "hf"}, config.json and the files of weights.
-Result<std::string> origin_of(io::FileSystem& fs, const std::string& directory, int threads = 2);
+// The hashes of a directory's files that a checkpoint is made of, config.json and the weights.
+Result<std::map<std::string, std::string>> source_hashes(io::FileSystem& fs, const std::string& directory,
+                                                         int threads = 2);
+// The text of checkpoint::kOriginFile: {"files": {name: SHA-256}, "format": "hf", "state": name}.
+std::string origin_text(const std::map<std::string, std::string>& hashes, const std::string& state);
 
 // Copies the files of tokenizer, generation and chat that a directory has, byte for byte.
 Status copy_companions(io::FileSystem& fs, const std::string& from, const std::string& to);

@@ -122,14 +122,14 @@ Status check_unknown(const Source& source, const HfFamily& family, const std::se
   return {};
 }
 
-Status check_vocabulary(const Source& source) {
+// Published models often have more rows than tokens, a multiple of 64 or 128: the model then says how many.
+Status take_vocabulary(Source& source) {
   const int64_t tokens = source.tokenizer->vocab_size(), rows = source.model.vocab;
   if (rows == tokens) return {};
-  if (rows > tokens)
-    return unsupported(fmt::format(
-        "{}: config.json has \"vocab_size\" {}, its tokenizer {} tokens; the embedding's last {} rows belong "
-        "to no token, and rows without tokens are not offered",
-        source.directory, rows, tokens, rows - tokens));
+  if (rows > tokens) {
+    source.model.options.vocab_size = rows;
+    return {};
+  }
   return corrupt(
       fmt::format("{}: config.json has \"vocab_size\" {}, but its tokenizer {} tokens; is it of "
                   "another model? name another with --tokenizer",
@@ -170,7 +170,7 @@ Result<Source> open_source(io::FileSystem& fs, const std::string& directory, con
                 {},
                 {},
                 {}};
-  RETURN_IF_ERROR(check_vocabulary(source));
+  RETURN_IF_ERROR(take_vocabulary(source));
   const models::ModelFunctions functions =
       models::model_functions<models::Decoder>(source.model.options, source.model.vocab, ir::DType::f32);
   source.paths = functions.paths;

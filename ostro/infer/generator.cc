@@ -134,8 +134,9 @@ Result<std::vector<int32_t>> Generator::generate(const std::vector<int32_t>& pro
   std::vector<int32_t> out;
   while (static_cast<int64_t>(out.size()) < options.max_new_tokens) {
     const int64_t vocab = logits.shape().axes[1].size, rows = logits.shape().axes[0].size;
+    const int64_t known = options.tokens > 0 ? std::min(options.tokens, vocab) : vocab;
     const auto row =
-        logits.as<float>().subspan(static_cast<size_t>((rows - 1) * vocab), static_cast<size_t>(vocab));
+        logits.as<float>().subspan(static_cast<size_t>((rows - 1) * vocab), static_cast<size_t>(known));
     const int32_t token =
         choose_token(row, options.temperature, options.seed, static_cast<int64_t>(tokens.size()));
     out.push_back(token);

@@ -20,6 +20,8 @@ struct SampleOptions {
   double temperature = 0;  // 0: always the most likely token; of equal ones the lower id
   uint64_t seed = 0;
   int64_t eos = -1;  // generation stops after this token; -1: it does not stop at a token
+  int64_t tokens =
+      0;  // only the first so many ids are chosen, those of the tokenizer; 0: all that have logits
 };
 
 // One sequence at a time. Not thread-safe. The engine must outlive it.

@@ -47,6 +47,15 @@ std::vector<float> linear_rope_frequencies(int64_t head_dim, double theta, doubl
   return out;
 }
 
+std::vector<float> divided_rope_frequencies(int64_t head_dim, double theta,
+                                            const std::vector<double>& factors) {
+  std::vector<float> out;
+  for (int64_t i = 0; i < head_dim / 2; ++i)
+    out.push_back(static_cast<float>(plain_frequency(theta, i, head_dim) /
+                                     factors[factors.size() == 1 ? 0 : static_cast<size_t>(i)]));
+  return out;
+}
+
 std::vector<float> yarn_rope_frequencies(int64_t head_dim, double theta, const YarnScaling& s) {
   const auto dim = static_cast<double>(head_dim);
   // The (broken) index of the frequency that turns so often within the original context.

@@ -30,6 +30,9 @@ struct YarnScaling {
 std::vector<float> rope_frequencies(int64_t head_dim, double theta, const RopeScaling& scaling = {});
 // All divided by the factor.
 std::vector<float> linear_rope_frequencies(int64_t head_dim, double theta, double factor);
+// Each divided by its factor; one factor is for all.
+std::vector<float> divided_rope_frequencies(int64_t head_dim, double theta,
+                                            const std::vector<double>& factors);
 std::vector<float> yarn_rope_frequencies(int64_t head_dim, double theta, const YarnScaling& scaling);
 
 // cos and sin of position * frequency, with the axes of the positions and then "half" (one for each

@@ -4,7 +4,9 @@
 For a random model of a family: log-probabilities of text within 2e-4, gradients of a batch within 2e-5 of each one's
 largest element, greedy text equal wherever the margin is clear, and after export, transformers and another import the
 same state, hash by hash. Planted errors, one for each field of the description that the model uses, must differ by
-at least 10 times the tolerance. 17 families in two shapes, of which a sampled run takes two.
+at least 10 times the tolerance. A run that begins with the directory has the chain of one that begins with its
+import; its genesis names the files. The first shape has rows without tokens. 19 families in two shapes, of which a
+sampled run takes two.
 Of a mixture: experts are chosen as transformers chooses them wherever its margin exceeds 1e-5. Log-probabilities show a
 choice: with the runner-up in place of the last expert chosen in any one layer they differ by more than the tolerance.
 A Llama, a Mistral and a Qwen 3 made into mixtures (--upcycle) have the log-probabilities that they had.
@@ -28,8 +30,10 @@ from safetensors.numpy import load_file
 from safetensors.torch import load_file as load_tensors, save_file
 from tiny_run import Report, TinyRun, seed
 
+ROWS_WITHOUT_TOKENS = 28
 LIMIT, GRADIENT_LIMIT = 2e-4, 2e-5
 MARGIN = 1e-5  # between an expert's score and that of the first one not chosen: choices are clear above it
+LENGTH = 96  # of a text
 PROMPTS = ["def ", "    return ", "for "]
 
 
@@ -41,6 +45,7 @@ ALWAYS = {"mistral": {"layer_pattern": ["sliding"]}, "phi3": {"layer_pattern": [
           "starcoder2": LAYER_NORM | {"layer_pattern": ["sliding"]}, "gpt2": LAYER_NORM | {"positions": "learned"},
           "gpt_neox": LAYER_NORM, "qwen2": {"qkv_bias": True}, "qwen3": {"qk_norm": "head"}, "gemma2": GEMMA,
           "gemma3_text": GEMMA | {"qk_norm": "head"}, "olmo2": OLMO, "olmo3": OLMO,
+          "helium": {"rope_interleaved": True}, "glm4": {"rope_interleaved": True, "norm_place": "sandwich"},
           "mixtral": {"layer_pattern": ["sliding"], "norm_topk_prob": True},
           "qwen3_moe": {"layer_pattern": ["sliding"], "qk_norm": "head"}, "olmoe": {"qk_norm": "whole"}}
 DEFAULTS = {"positions": "rope", "rope_interleaved": False, "partial_rotary_factor": 1.0, "rope_pattern": ["rope"],
@@ -63,8 +68,11 @@ def planted_errors(model):
            "activation_function": "relu" if model["activation_function"] == "silu" else "silu"}
     if model["positions"] == "rope":
         out |= {"rope_interleaved": not model["rope_interleaved"], "rope.theta": model["rope"]["theta"] * 3}
-        if model["rope"]["type"] != "default":
+        if "factor" in model["rope"]:
             out["rope.factor"] = model["rope"]["factor"] * 2
+        if model["rope"]["type"] == "longrope":
+            used = "short_factor" if model["rope"]["original_max_position_embeddings"] >= LENGTH else "long_factor"
+            out |= {"rope.attention_factor": 1.5, "rope." + used: [1.0]}
         if model["partial_rotary_factor"] != 1:
             out["partial_rotary_factor"] = 1.0
         if "none" in model["rope_pattern"]:
@@ -134,7 +142,9 @@ class Case:
         tokenizer = json.loads(self.run.tokenizer.read_text())
         vocab = 1 + max([*tokenizer["model"]["vocab"].values(), *(t["id"] for t in tokenizer["added_tokens"])])
         eos = next(t["id"] for t in tokenizer["added_tokens"])
-        model = hf_models.random_model(family, shape, vocab, eos, seed=shape + 7)
+        self.tokens = vocab
+        rows = vocab + (ROWS_WITHOUT_TOKENS if shape == 0 else 0)
+        model = hf_models.random_model(family, shape, rows, eos, seed=shape + 7)
         self.model, loose = hf_models.write_directory(model, self.top / self.name, shape, self.run.tokenizer)
         report.check(not loose, f"{self.name}: transformers reads what it wrote {loose}")
         self.checkpoint = self.import_from(self.top / self.name, "a")
@@ -154,7 +164,7 @@ class Case:
         return shown, whole | ({} if "num_kv_heads" in whole else {"num_kv_heads": whole["num_heads"]})
 
     def write_config(self, model, name):
-        config = self.run.config | {"model": model | {"seq_len": 96}}
+        config = self.run.config | {"model": model | {"seq_len": LENGTH}}
         config["trainer"] = config["trainer"] | {"train_batch_size": 4, "max_eval_batches": 1, "id": self.name}
         path = self.top / f"{self.name}.{name}.yaml"
         path.write_text(json.dumps(config))
@@ -279,17 +289,20 @@ class Case:
                           f"{self.name}: gradients differ by {worst[0]:.1e} of the largest element, {worst[1]}")
 
     def check_greedy(self):
-        clear = equal = 0
+        clear = equal = passed_over = 0
         for prompt in PROMPTS:
             out = json.loads(self.run.run("sample", "--checkpoint", self.checkpoint, "--prompt", prompt,
                                           "--max_new_tokens", 24, "--json"))
             ids, first = out["prompt_ids"] + out["ids"], len(out["prompt_ids"])
             with torch.no_grad():
-                top = self.model(torch.tensor([ids])).logits[0, first - 1:-1].topk(2)
+                logits = self.model(torch.tensor([ids])).logits[0, first - 1:-1]
+            passed_over += int((logits.argmax(-1) >= self.tokens).sum())  # a row without a token was the largest
+            top = logits[:, :self.tokens].topk(2)
             margins = (top.values[:, 0] - top.values[:, 1] > 1e-3).tolist()
             clear += sum(margins)
             equal += sum(c and int(t) == i for c, t, i in zip(margins, top.indices[:, 0], out["ids"]))
-        self.report.check(clear == equal and clear >= 20, f"{self.name}: greedy text: {equal} of {clear} clear steps equal")
+        self.report.check(clear == equal and clear >= 20, f"{self.name}: greedy text: {equal} of {clear} clear steps equal, "
+                          f"{passed_over} where a row without a token is passed over")
 
     def check_round_trip(self):
         out, again = self.top / f"{self.name}.out", self.top / f"{self.name}.again"
@@ -344,17 +357,33 @@ class Case:
         done = subprocess.run([str(self.run.ostro), "import", "--from", "hf", damaged, "--out", out], text=True,
                               capture_output=True, check=False)
         left = [p.name for p in self.top.iterdir() if p.name.startswith(out.name)]
-        self.report.check(done.returncode != 0 and last.name in done.stderr and not left,
+        self.report.check(done.returncode != 0 and last.name in done.stderr and "cut short" in done.stderr and not left,
                           f"{self.name}: cut by a byte: {done.stderr.strip()[:160]}; left {left}")
 
-    def check_origin(self):
-        """origin.json names the hashes of the files."""
-        origin = json.loads((self.checkpoint / "origin.json").read_text())
+    def check_start_of_a_chain(self, config):
+        """Runs that begin with the import and with the directory itself have one chain, whose genesis names the files;
+        verify tells when one of them is another file."""
         source = self.top / self.name
+        copy = self.top / f"{self.name}.copy"
+        shutil.copytree(source, copy)
+        chains = []
+        for name, begin in (("a", self.checkpoint), ("b", copy)):
+            self.run.run("train", "--config", config, "--trainer.num_train_steps", 1, "--optimizer.warmup", 0,
+                         "--trainer.id", f"{self.name}.{name}", "--initialize_from", begin)
+            chains.append((self.run.directory / "runs" / f"{self.name}.{name}" / "chain.jsonl").read_bytes())
+        self.report.check(chains[0] == chains[1], f"{self.name}: a run from the directory has the chain of one from its import")
+        origin = json.loads(chains[1].splitlines()[0])["origin"]
         names = {p.name for p in source.iterdir() if p.suffix == ".safetensors" or p.name == "config.json"}
         right = all(hashlib.sha256((source / n).read_bytes()).hexdigest() == h for n, h in origin["files"].items())
         self.report.check(right and names <= origin["files"].keys(),
-                          f"{self.name}: origin.json names {len(origin['files'])} files of the model")
+                          f"{self.name}: the genesis names {len(origin['files'])} files of the model")
+        run = self.run.directory / "runs" / f"{self.name}.b"
+        self.run.run("verify", run)
+        (copy / "config.json").write_text((copy / "config.json").read_text() + " ")
+        done = subprocess.run([str(self.run.ostro), "verify", str(run)], text=True, capture_output=True, check=False,
+                              cwd=self.run.directory)
+        self.report.check(done.returncode != 0 and "config.json" in done.stderr and "SHA-256" in done.stderr,
+                          f"{self.name}: with another config.json: {done.stderr.strip()[:200]}")
 
     def check_all(self):
         shown, whole = self.options(self.checkpoint)
@@ -365,7 +394,7 @@ class Case:
             self.check_greedy()
         self.check_round_trip()
         self.check_refused()
-        self.check_origin()
+        self.check_start_of_a_chain(config)
         self.check_planted(whole, theirs, counted)
         if self.family in ("llama", "mistral", "qwen3"):
             self.check_upcycled(theirs, counted)

@@ -18,7 +18,15 @@ YARN = {"rope_type": "yarn", "rope_theta": 3000.0, "factor": 2.0, "original_max_
 LLAMA3 = {"rope_type": "llama3", "rope_theta": 5000.0, "factor": 4.0, "low_freq_factor": 1.0, "high_freq_factor": 3.0,
           "original_max_position_embeddings": 32}
 LINEAR = {"rope_type": "linear", "rope_theta": 800.0, "factor": 3.0}
+DYNAMIC = {"rope_type": "dynamic", "rope_theta": 600.0, "factor": 3.0}
 PLAIN = {"rope_type": "default", "rope_theta": 500.0}
+
+
+def longrope(frequencies, original):
+    """Texts of the checks are between 64 and 100 tokens long: the original length says which factors are used."""
+    return {"rope_type": "longrope", "rope_theta": 700.0, "original_max_position_embeddings": original,
+            "short_factor": [1.0 + 0.1 * i for i in range(frequencies)],
+            "long_factor": [1.5 + 0.5 * i for i in range(frequencies)]}
 
 
 def sliding(pattern, layers):
@@ -30,12 +38,13 @@ FAMILIES = {
     "llama": [HEADS | {"rope_parameters": LLAMA3, "tie_word_embeddings": True, "hidden_act": "gelu"},
               OTHER_HEADS | {"head_dim": 20, "rope_parameters": YARN}],
     "mistral": [HEADS | {"sliding_window": 24, "rope_parameters": PLAIN, "head_dim": 32},
-                OTHER_HEADS | {"sliding_window": None, "rope_parameters": LINEAR, "tie_word_embeddings": True}],
+                OTHER_HEADS | {"sliding_window": None, "rope_parameters": DYNAMIC, "max_position_embeddings": 48,
+                               "tie_word_embeddings": True}],
     "qwen2": [HEADS | {"use_sliding_window": True, "sliding_window": 16, "max_window_layers": 2, "rope_parameters": PLAIN},
               OTHER_HEADS | {"tie_word_embeddings": True, "rope_parameters": YARN}],
     "qwen3": [HEADS | {"head_dim": 32, "attention_bias": True, "rope_parameters": LLAMA3},
               OTHER_HEADS | {"head_dim": 12, "tie_word_embeddings": True, "use_sliding_window": True, "sliding_window": 20,
-                             "layer_types": sliding("fs", 5), "rope_parameters": PLAIN}],
+                             "layer_types": sliding("fs", 5), "rope_parameters": longrope(6, 100)}],
     "gemma2": [HEADS | {"head_dim": 24, "query_pre_attn_scalar": 40, "sliding_window": 20, "attn_logit_softcapping": 3.0,
                         "final_logit_softcapping": 4.0, "rope_parameters": PLAIN},
                OTHER_HEADS | {"head_dim": 16, "query_pre_attn_scalar": 9, "sliding_window": 30,
@@ -54,7 +63,8 @@ FAMILIES = {
               OTHER_HEADS | {"sliding_window": 16, "layer_types": sliding("sf", 5),
                              "rope_parameters": {"full_attention": PLAIN, "sliding_attention": PLAIN}}],
     "phi3": [HEADS | {"sliding_window": 24, "rope_parameters": PLAIN | {"partial_rotary_factor": 0.75}},
-             OTHER_HEADS | {"rope_parameters": PLAIN | {"partial_rotary_factor": 1.0}, "tie_word_embeddings": True}],
+             OTHER_HEADS | {"rope_parameters": longrope(4, 64) | {"partial_rotary_factor": 1.0},
+                            "original_max_position_embeddings": 64, "tie_word_embeddings": True}],
     "gpt2": [{"n_head": 4, "n_inner": 96}, {"n_head": 6, "tie_word_embeddings": False, "activation_function": "gelu"}],
     "gpt_neox": [{"num_attention_heads": 4, "rope_parameters": PLAIN | {"partial_rotary_factor": 0.5}},
                  {"num_attention_heads": 6, "use_parallel_residual": False, "attention_bias": False, "hidden_act": "gelu_new",
@@ -79,6 +89,15 @@ FAMILIES = {
     "olmoe": [HEADS | {"num_experts": 6, "num_experts_per_tok": 3, "rope_parameters": PLAIN},
               OTHER_HEADS | {"num_experts": 4, "num_experts_per_tok": 2, "norm_topk_prob": True, "rope_parameters": LINEAR,
                              "tie_word_embeddings": True}],
+}
+# Families that were added when import was there: what their two shapes are is all that the checks know of them.
+FAMILIES |= {
+    "helium": [HEADS | {"head_dim": 16, "rope_parameters": PLAIN},
+               OTHER_HEADS | {"head_dim": 8, "attention_bias": True, "mlp_bias": True, "rope_parameters": LINEAR,
+                              "tie_word_embeddings": True}],
+    "glm4": [HEADS | {"head_dim": 24, "rope_parameters": PLAIN | {"partial_rotary_factor": 0.5}},
+             OTHER_HEADS | {"head_dim": 16, "attention_bias": False, "hidden_act": "gelu",
+                            "rope_parameters": YARN | {"partial_rotary_factor": 1.0}}],
 }
 SIZES = [{"hidden_size": 64, "intermediate_size": 96, "num_hidden_layers": 4},
          {"hidden_size": 48, "intermediate_size": 80, "num_hidden_layers": 5}]

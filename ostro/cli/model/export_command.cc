@@ -6,6 +6,7 @@
 #include <iterator>
 
 #include "ostro/chat/chat_template.h"
+#include "ostro/checkpoint/catalog.h"
 #include "ostro/cli/main/commands.h"
 #include "ostro/cli/main/exit_code.h"
 #include "ostro/cli/model/export_grok.h"
@@ -55,10 +56,11 @@ Status write_model(io::FileSystem& fs, const ExportRequest& request, const eval:
   const std::vector<std::string> paths = train::base_model(model.config, model.tokenizer->vocab_size()).paths;
   ASSIGN_OR_RETURN(const hf::NamedWeights weights,
                    hf::NamedWeights::create(decoder, paths, values, request.dtype));
-  RETURN_IF_ERROR(hf::export_model(fs, request.out, {decoder, model.tokenizer->vocab_size()},
+  RETURN_IF_ERROR(hf::export_model(fs, request.out,
+                                   {decoder, decoder.vocab_rows(model.tokenizer->vocab_size())},
                                    *model.tokenizer, weights, request.shard_bytes));
   const std::string beside = io::parent_path(model.tokenizer_path);
-  ASSIGN_OR_RETURN(const bool imported, fs.exists(io::join_path(beside, hf::kOriginFile)));
+  ASSIGN_OR_RETURN(const bool imported, fs.exists(io::join_path(beside, checkpoint::kOriginFile)));
   if (imported) return hf::copy_companions(fs, beside, request.out);  // what it came with
   const auto chat = chat::ChatTemplate::load(fs, model.tokenizer_path, *model.tokenizer, std::nullopt);
   if (!chat.ok() && chat.error().code() != ErrorCode::kNotFound) return chat.error();

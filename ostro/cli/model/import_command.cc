@@ -7,8 +7,8 @@
 #include "ostro/cli/main/commands.h"
 #include "ostro/cli/main/exit_code.h"
 #include "ostro/cli/model/import_grok.h"
-#include "ostro/cli/model/import_hf.h"
 #include "ostro/cli/model/import_upcycle.h"
+#include "ostro/cli/shared/import_hf.h"
 #include "ostro/cli/shared/standard_streams.h"
 #include "ostro/eval/loaded_model.h"
 

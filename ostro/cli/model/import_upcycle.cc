@@ -11,8 +11,8 @@
 #include "ostro/base/check.h"
 #include "ostro/checkpoint/catalog.h"
 #include "ostro/checkpoint/stream_save.h"
-#include "ostro/cli/model/training_yaml.h"
 #include "ostro/cli/shared/engine_choice.h"
+#include "ostro/cli/shared/training_yaml.h"
 #include "ostro/eval/loaded_model.h"
 #include "ostro/hf/import.h"
 #include "ostro/io/files/atomic_file.h"
@@ -163,9 +163,14 @@ Status write_mixture(io::FileSystem& fs, const Upcycle& request, const eval::Loa
   const std::string tokenizer = io::join_path(place, "tokenizer.json");
   ASSIGN_OR_RETURN(const bool has_tokenizer, fs.exists(tokenizer));
   if (!has_tokenizer) RETURN_IF_ERROR(tokenizer::save_tokenizer(fs, *dense.tokenizer, tokenizer));
+  // No file of another program is in it: the dense model is named by its state.
   const nlohmann::json origin = {
-      {"format", "upcycle"}, {"state", dense.parameters.name}, {"step", dense.parameters.step}};
-  RETURN_IF_ERROR(io::write_file_atomically(fs, io::join_path(place, hf::kOriginFile), origin.dump() + "\n"));
+      {"format", "upcycle"},
+      {"files", nlohmann::json::object()},
+      {"state", saved.name},
+      {"from", {{"state", dense.parameters.name}, {"step", dense.parameters.step}}}};
+  RETURN_IF_ERROR(
+      io::write_file_atomically(fs, io::join_path(place, checkpoint::kOriginFile), origin.dump() + "\n"));
   return io::write_file_atomically(fs, io::join_path(place, kTrainFile),
                                    training_yaml(config, request.checkpoint, request.out));
 }

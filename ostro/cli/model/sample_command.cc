@@ -122,6 +122,7 @@ Status sample(const Request& request, const train::ModelChoices& models) {
   const int64_t room =
       std::max<int64_t>(2, std::min(model.context, longest + request.options.max_new_tokens));
   infer::SampleOptions options = request.options;
+  options.tokens = tokenizer.vocab_size();
   options.eos = tokenizer.eos_id() ? static_cast<int64_t>(*tokenizer.eos_id()) : -1;
 
   const bool as_text = !request.json && request.batch.empty();

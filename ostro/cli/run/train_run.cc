@@ -9,6 +9,7 @@
 #include "ostro/cli/main/exit_code.h"
 #include "ostro/cli/shared/build_progress.h"
 #include "ostro/cli/shared/engine_choice.h"
+#include "ostro/cli/shared/import_hf.h"
 #include "ostro/io/s3/routing_file_system.h"
 #include "ostro/page/html/run_page.h"
 #include "ostro/train/programs/mfu.h"
@@ -57,7 +58,10 @@ Result<train::RunOutcome> run_session(const TrainSession& session, runtime::Engi
                                        .build = build,
                                        .argv = session.argv,
                                        .profile = session.profile,
-                                       .crew = session.crew};
+                                       .crew = session.crew,
+                                       .import_model = [&](const std::string& from, const std::string& to) {
+                                         return import_beginning(from, to, config.model.choices());
+                                       }};
   train::Console console(train::stderr_writer(), train::stderr_columns());
   train::RunLog log(console);
   ASSIGN_OR_RETURN(auto run, train::Run::open(config, environment, session.amend));

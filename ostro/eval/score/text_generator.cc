@@ -58,6 +58,7 @@ Result<GeneratedText> generate_text(infer::Generator& generator, const tokenizer
   options.max_new_tokens = request.max_tokens;
   options.temperature = request.temperature;
   options.seed = request.seed;
+  options.tokens = tokenizer.vocab_size();
   options.eos = tokenizer.eos_id() ? static_cast<int64_t>(*tokenizer.eos_id()) : -1;
   std::vector<uint32_t> made;
   GeneratedText out;

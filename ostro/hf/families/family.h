@@ -45,6 +45,8 @@ HfFamily hf_gpt_neox();
 HfFamily hf_starcoder2();
 HfFamily hf_granite();
 HfFamily hf_smollm3();
+HfFamily hf_helium();
+HfFamily hf_glm4();
 HfFamily hf_mixtral();
 HfFamily hf_qwen3_moe();
 HfFamily hf_olmoe();

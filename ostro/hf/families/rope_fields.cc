@@ -1,19 +1,22 @@
 // The rotary embedding in config.json.
+#include <cmath>
 #include <set>
 
 #include "ostro/hf/families/config_fields.h"
 #include "ostro/hf/families/config_state.h"
+#include "ostro/numerics/functions.h"
 
 namespace ostro::hf {
 namespace {
 
 using Json = nlohmann::ordered_json;
-using models::RopeDefaultOptions, models::RopeLinearOptions, models::RopeLlama3Options,
-    models::RopeYarnOptions;
+using models::RopeDefaultOptions, models::RopeDynamicOptions, models::RopeLinearOptions,
+    models::RopeLlama3Options, models::RopeLongOptions, models::RopeYarnOptions;
 
 constexpr const char* kFullAttention = "full_attention";
 constexpr const char* kSlidingAttention = "sliding_attention";
 constexpr const char* kPartial = "partial_rotary_factor";
+constexpr const char* kOriginal = "original_max_position_embeddings";
 
 // rope_parameters as in transformers 5. The older keys rope_theta and rope_scaling are made from it.
 Json rope_json(const models::RopeOptions& rope) {
@@ -33,6 +36,14 @@ Json rope_json(const models::RopeOptions& rope) {
     out["beta_slow"] = yarn->beta_slow;
     if (yarn->attention_factor) out["attention_factor"] = *yarn->attention_factor;
     out["truncate"] = yarn->truncate;
+  } else if (const auto* dynamic = std::get_if<RopeDynamicOptions>(&rope)) {
+    out["factor"] = dynamic->factor;
+    out[kOriginal] = dynamic->original_max_position_embeddings;
+  } else if (const auto* long_rope = std::get_if<RopeLongOptions>(&rope)) {
+    out["short_factor"] = long_rope->short_factor;
+    out["long_factor"] = long_rope->long_factor;
+    out[kOriginal] = long_rope->original_max_position_embeddings;
+    out["attention_factor"] = long_rope->attention_factor;
   }
   return out;
 }
@@ -66,9 +77,14 @@ class RopeReader {
       if (has("attention_factor")) yarn.attention_factor = number("attention_factor");
       if (has("truncate")) yarn.truncate = object_["truncate"] == true;
       rope = yarn;
+    } else if (kind == "dynamic") {
+      rope = RopeDynamicOptions{theta, number("factor"), original(max_positions)};
+    } else if (kind == "longrope" || kind == "su") {
+      rope = long_rope(theta, max_positions);
     } else if (kind != "default") {
       return unsupported(fmt::format(
-          "{}: rope kind \"{}\" is not known; known are default, linear, llama3 and yarn (docs/models.md)",
+          "{}: rope kind \"{}\" is not known; known are default, linear, llama3, yarn, dynamic and "
+          "longrope (docs/models.md)",
           where_, kind));
     }
     RETURN_IF_ERROR(status_);
@@ -90,6 +106,30 @@ class RopeReader {
   const Status& status() const { return status_; }
 
  private:
+  // Where the file has no attention_factor, it follows from how far the context is stretched.
+  RopeLongOptions long_rope(double theta, int64_t max_positions) {
+    RopeLongOptions out{theta, numbers("short_factor"), numbers("long_factor")};
+    out.original_max_position_embeddings = static_cast<int64_t>(number(kOriginal));
+    const auto longest = static_cast<double>(max_positions),
+               before = static_cast<double>(out.original_max_position_embeddings);
+    const double stretch = number("factor", longest / before);
+    out.attention_factor =
+        number("attention_factor",
+               stretch <= 1 ? 1 : std::sqrt(1 + numerics::log_f64(stretch) / numerics::log_f64(before)));
+    return out;
+  }
+  std::vector<double> numbers(const char* key) {
+    std::vector<double> out;
+    if (!has(key) || !object_[key].is_array()) {
+      fail(fmt::format("\"{}\" is no list of numbers", key));
+      return {1};
+    }
+    for (const Json& item : object_[key]) {
+      if (!item.is_number()) fail(fmt::format("\"{}\" has {}, not a number", key, item.dump()));
+      out.push_back(item.is_number() ? item.get<double>() : 1);
+    }
+    return out;
+  }
   bool has(const char* key) {
     known_.insert(key);
     return object_.contains(key) && !object_[key].is_null();
@@ -100,8 +140,7 @@ class RopeReader {
     return object_[key].is_string() ? object_[key].get<std::string>() : missing;
   }
   int64_t original(int64_t max_positions) {
-    return static_cast<int64_t>(
-        number("original_max_position_embeddings", static_cast<double>(max_positions)));
+    return static_cast<int64_t>(number(kOriginal, static_cast<double>(max_positions)));
   }
   void fail(const std::string& what) {
     if (status_.ok()) status_ = corrupt(fmt::format("{}: {}", where_, what));
@@ -136,6 +175,8 @@ void ConfigFields::rope(models::RopeOptions* rope, double missing_theta, int64_t
     state_->json["rope_theta"] = object["rope_theta"];
     state_->json["rope_scaling"] = rope_scaling(object);
     if (partial != nullptr) state_->json[kPartial] = *partial;
+    // Classes of models with longrope have a value of their own where the file has none.
+    if (std::holds_alternative<RopeLongOptions>(*rope)) state_->json[kOriginal] = object[kOriginal];
     return;
   }
   Json object = Json::object();
@@ -150,6 +191,9 @@ void ConfigFields::rope(models::RopeOptions* rope, double missing_theta, int64_t
   if (const Json* theta = state_->find("rope_theta")) older["rope_theta"] = *theta;
   if (const Json* part = state_->find(kPartial)) older[kPartial] = *part;
   if (Status joined = join(object, older, state_->where); !joined.ok()) return fail(joined.error());
+  // Beside the rope it comes first, as in transformers.
+  if (object.value("rope_type", "default") != "default")
+    if (const Json* before = state_->find(kOriginal)) object[kOriginal] = *before;
   RopeReader reader(object, state_->where + ": rope");
   if (partial != nullptr)
     *partial = reader.number(kPartial, missing_partial);

@@ -84,10 +84,13 @@ Result<SafetensorsInfo> parse_info(const std::string& name, const Json& value, i
   const int64_t item = safetensors_item_size(info.dtype);
   if (item == 0) return unsupported(fmt::format("{}: dtype \"{}\"", fields.where(), info.dtype));
   ASSIGN_OR_RETURN(info.shape, fields.integers("shape", 0, kMaxTensorElements));
-  ASSIGN_OR_RETURN(const auto offsets, fields.integers("data_offsets", 0, file_size - data_begin));
+  ASSIGN_OR_RETURN(const auto offsets, fields.integers("data_offsets", 0, INT64_MAX - data_begin));
   if (offsets.size() != 2 || offsets[0] > offsets[1]) return fields.bad("data_offsets", "is not a range");
   info.begin = data_begin + offsets[0];
   info.end = data_begin + offsets[1];
+  if (info.end > file_size)
+    return corrupt(fmt::format("{} ends at byte {}, but the file has {}: it is cut short; get it again",
+                               fields.where(), info.end, file_size));
   int64_t elements = 1;
   for (const int64_t extent : info.shape) {
     if (extent > 0 && elements > kMaxTensorElements / extent) return fields.bad("shape", "is too large");

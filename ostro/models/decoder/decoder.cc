@@ -73,7 +73,7 @@ std::pair<Array, std::vector<KeyValues>> run_layers(const DecoderOptions& o,
 }  // namespace
 
 Decoder Decoder::init(const DecoderOptions& o, int64_t vocab, const Array& key) {
-  const Axis embed{"embed", o.hidden_dim}, v{"vocab", vocab};
+  const Axis embed{"embed", o.hidden_dim}, v{"vocab", o.vocab_rows(vocab)};
   const auto draw = [&](const char* path, const std::vector<Axis>& axes, double narrower = 1) {
     return nn::trunc_normal(key, path, axes, o.initializer_range / narrower);
   };

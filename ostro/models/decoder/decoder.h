@@ -52,7 +52,8 @@ struct Decoder {
 
   static constexpr const char* kLayersAxis = "layers";
 
-  // Random parameters, f32, a function of (options, vocab, key).
+  // Random parameters, f32, a function of (options, vocab, key). `vocab`: tokens of the
+  // tokenizer; options.vocab_size may say more rows.
   static Decoder init(const DecoderOptions& options, int64_t vocab, const Array& key);
 
   // f32 logits [batch, pos, vocab].

@@ -57,7 +57,7 @@ Status check_positions(const DecoderOptions& o) {
                       o.seq_len, o.max_position_embeddings));
     return {};
   }
-  RETURN_IF_ERROR(check_rope(o.rope));
+  RETURN_IF_ERROR(check_rope(o.rope, o.rotary_dim()));
   RETURN_IF_ERROR(check_positive("model.rope_local_theta", o.rope_local_theta));
   if (!(o.partial_rotary_factor > 0 && o.partial_rotary_factor <= 1))
     return option_error("model.partial_rotary_factor",
@@ -112,6 +112,7 @@ Status DecoderOptions::resolve() {
         "muP; set model.tie_word_embeddings: false");
   if (!(z_loss_weight >= 0))
     return option_error("model.z_loss_weight", fmt::format("{} is negative", z_loss_weight));
+  RETURN_IF_ERROR(check_positive("model.vocab_size", vocab_size));
   RETURN_IF_ERROR(check_positive("model.sliding_window", sliding_window));
   RETURN_IF_ERROR(check_positive("model.attn_logit_softcapping", attn_logit_softcapping));
   RETURN_IF_ERROR(check_positive("model.query_pre_attn_scalar", query_pre_attn_scalar));

@@ -184,6 +184,12 @@ void DecoderOptions::visit_options(config::OptionTable& table) {
         .beside({{"model.tie_word_embeddings", "false"}})
         .since_default("null")
         .fixed("the initial weights were drawn with it");
+  t.add(&vocab_size, "vocab_size", Effect::kBits, "tokens",
+        "rows of the embedding and of the head; those that the tokenizer has no token for take part in the "
+        "softmax and are never sampled. null: as many as the tokenizer has tokens")
+      .other("600")
+      .since_default("null")
+      .fixed(kLayout);
   t.add(&z_loss_weight, "z_loss_weight", Effect::kBits, "",
         "weight of the squared log normaliser in the loss")
       .other("0.0001");

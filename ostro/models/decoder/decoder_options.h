@@ -73,6 +73,7 @@ struct DecoderOptions {
   config::Alternatives<bool, std::string> gradient_checkpointing{false};
   double initializer_range = 0.02;
   std::optional<int64_t> mup_base_dim;
+  std::optional<int64_t> vocab_size;  // rows of embedding and head; null: the tokenizer's tokens
   double z_loss_weight = 0.0;
 
   // Norms
@@ -143,6 +144,7 @@ struct DecoderOptions {
   config::IntMap leaf_axes() const;  // kv_heads, mlp, vocab, pos; of a mixture: experts
   config::IntMap cell_axes() const;  // vocab, embed, kv_heads, head_dim, mlp; of a mixture: experts
 
+  int64_t vocab_rows(int64_t tokens) const { return vocab_size.value_or(tokens); }
   int64_t group() const { return num_heads / num_kv_heads; }
   int64_t rotary_dim() const;      // how many of head_dim turn
   double attention_scale() const;  // 0: 1 / sqrt(head_dim)

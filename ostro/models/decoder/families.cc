@@ -116,6 +116,19 @@ void smollm3(DecoderOptions& o) {
   o.rope_pattern = {LayerRope::kRope, LayerRope::kRope, LayerRope::kRope, LayerRope::kNone};
 }
 
+void helium(DecoderOptions& o) {
+  o.layer_norm_epsilon = 1e-8;
+  o.rope_interleaved = true;
+}
+
+void glm4(DecoderOptions& o) {
+  o.layer_norm_epsilon = 1.5625e-7;
+  o.norm_place = NormPlace::kSandwich;
+  o.rope_interleaved = true;
+  o.partial_rotary_factor = 0.5;
+  o.qkv_bias = true;
+}
+
 void mixtral(DecoderOptions& o) {
   o.rope = RopeDefaultOptions{1e6};
   o.layer_pattern = {kSliding};
@@ -170,6 +183,7 @@ constexpr std::string_view kCommon[] = {"seq_len",
                                         "gradient_checkpointing",
                                         "initializer_range",
                                         "mup_base_dim",
+                                        "vocab_size",
                                         "z_loss_weight"};
 
 std::vector<Family> make_families() {
@@ -203,6 +217,8 @@ std::vector<Family> make_families() {
        {"num_kv_heads", "rope", "qkv_bias", "out_bias", "mlp_bias", "embedding_multiplier",
         "attention_multiplier", "residual_multiplier", "logits_scaling"}},
       {"smollm3", "SmolLM3", smollm3, grouped({"sliding_window", "layer_pattern", "rope_pattern"})},
+      {"helium", "Helium", helium, grouped({"qkv_bias", "mlp_bias"})},
+      {"glm4", "GLM-4", glm4, grouped({"partial_rotary_factor", "qkv_bias"})},
       {"mixtral", "Mixtral", mixtral, mixture({"sliding_window"})},
       {"qwen3_moe", "Qwen 3 (mixtures of experts)", qwen3_moe,
        mixture({"sliding_window", "qkv_bias", "out_bias", "norm_topk_prob"})},

@@ -19,11 +19,11 @@ Status check_factor(double factor) {
   return option_error("model.rope.factor", fmt::format("{} is below 1; it stretches wavelengths", factor));
 }
 
-Status check_kind(const RopeDefaultOptions&) { return {}; }
+Status check_kind(const RopeDefaultOptions&, int64_t) { return {}; }
 
-Status check_kind(const RopeLinearOptions& r) { return check_factor(r.factor); }
+Status check_kind(const RopeLinearOptions& r, int64_t) { return check_factor(r.factor); }
 
-Status check_kind(const RopeLlama3Options& r) {
+Status check_kind(const RopeLlama3Options& r, int64_t) {
   RETURN_IF_ERROR(check_factor(r.factor));
   if (!(r.low_freq_factor > 0 && r.low_freq_factor < r.high_freq_factor))
     return option_error("model.rope.low_freq_factor",
@@ -32,7 +32,7 @@ Status check_kind(const RopeLlama3Options& r) {
   return check_positive("model.rope.original_max_position_embeddings", r.original_max_position_embeddings);
 }
 
-Status check_kind(const RopeYarnOptions& r) {
+Status check_kind(const RopeYarnOptions& r, int64_t) {
   RETURN_IF_ERROR(check_factor(r.factor));
   if (!(r.theta > 1))
     return option_error("model.rope.theta", fmt::format("{} is not above 1, which YaRN needs", r.theta));
@@ -43,6 +43,33 @@ Status check_kind(const RopeYarnOptions& r) {
   if (r.attention_factor && !(*r.attention_factor > 0))
     return option_error("model.rope.attention_factor",
                         fmt::format("{} is not positive", *r.attention_factor));
+  return check_positive("model.rope.original_max_position_embeddings", r.original_max_position_embeddings);
+}
+
+Status check_kind(const RopeDynamicOptions& r, int64_t rotary_dim) {
+  RETURN_IF_ERROR(check_factor(r.factor));
+  if (rotary_dim < 4)
+    return option_error("model.rope.type",
+                        fmt::format("dynamic needs 4 elements of a head that turn, here are {}", rotary_dim));
+  return check_positive("model.rope.original_max_position_embeddings", r.original_max_position_embeddings);
+}
+
+Status check_factors(const char* key, const std::vector<double>& factors, int64_t rotary_dim) {
+  const auto count = static_cast<int64_t>(factors.size());
+  if (count != 1 && count != rotary_dim / 2)
+    return option_error(key, fmt::format("{} factors, but a head has {} frequencies; give one for each, or "
+                                         "one for all",
+                                         count, rotary_dim / 2));
+  for (const double factor : factors)
+    if (!(factor > 0)) return option_error(key, fmt::format("{} is not positive", factor));
+  return {};
+}
+
+Status check_kind(const RopeLongOptions& r, int64_t rotary_dim) {
+  RETURN_IF_ERROR(check_factors("model.rope.short_factor", r.short_factor, rotary_dim));
+  RETURN_IF_ERROR(check_factors("model.rope.long_factor", r.long_factor, rotary_dim));
+  if (!(r.attention_factor > 0))
+    return option_error("model.rope.attention_factor", fmt::format("{} is not positive", r.attention_factor));
   return check_positive("model.rope.original_max_position_embeddings", r.original_max_position_embeddings);
 }
 
@@ -90,14 +117,41 @@ void RopeYarnOptions::visit_options(config::OptionTable& t) {
         "the ramp between both kinds of frequencies begins and ends at whole indices");
 }
 
+void RopeDynamicOptions::visit_options(config::OptionTable& t) {
+  t.add(&theta, "theta", Effect::kBits, "", kThetaHelp);
+  t.add(&factor, "factor", Effect::kBits, "",
+        "the base becomes theta (factor seq_len / original_max_position_embeddings - factor + 1)^(n / (n - "
+        "2)), n of a head turning, where model.seq_len is above the original length")
+      .beside({{"model.rope.original_max_position_embeddings", "16"}});
+  t.add(&original_max_position_embeddings, "original_max_position_embeddings", Effect::kBits, "tokens",
+        kOriginalHelp)
+      .other("16");
+}
+
+void RopeLongOptions::visit_options(config::OptionTable& t) {
+  t.add(&theta, "theta", Effect::kBits, "", kThetaHelp);
+  t.add(&short_factor, "short_factor", Effect::kBits, "",
+        "what each frequency is divided by where model.seq_len is at most original_max_position_embeddings; "
+        "one number is for all")
+      .other("[2.0]");
+  t.add(&long_factor, "long_factor", Effect::kBits, "", "the same where model.seq_len is above it")
+      .other("[2.0]")
+      .beside({{"model.rope.original_max_position_embeddings", "16"}});
+  t.add(&original_max_position_embeddings, "original_max_position_embeddings", Effect::kBits, "tokens",
+        kOriginalHelp)
+      .other("16")
+      .beside({{"model.rope.long_factor", "[2.0]"}});
+  t.add(&attention_factor, "attention_factor", Effect::kBits, "", "cos and sin are multiplied by it");
+}
+
 double rope_theta(const RopeOptions& rope) {
   return std::visit([](const auto& r) { return r.theta; }, rope);
 }
 
-Status check_rope(const RopeOptions& rope) {
+Status check_rope(const RopeOptions& rope, int64_t rotary_dim) {
   if (const double theta = rope_theta(rope); !(theta > 0))
     return option_error("model.rope.theta", fmt::format("{} is not positive", theta));
-  return std::visit([](const auto& r) { return check_kind(r); }, rope);
+  return std::visit([rotary_dim](const auto& r) { return check_kind(r, rotary_dim); }, rope);
 }
 
 }  // namespace ostro::models

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <optional>
 #include <variant>
+#include <vector>
 
 #include "ostro/config/options.h"
 
@@ -49,10 +50,33 @@ struct RopeYarnOptions {
   void visit_options(config::OptionTable& table);
 };
 
-using RopeOptions = std::variant<RopeDefaultOptions, RopeLinearOptions, RopeLlama3Options, RopeYarnOptions>;
+// Another base for contexts longer than those of pretraining, by model.seq_len ("dynamic NTK"). Up to the
+// original length it is the default rope.
+struct RopeDynamicOptions {
+  static constexpr const char* kType = "dynamic";
+  double theta = 10000;
+  double factor = 2;
+  int64_t original_max_position_embeddings = 2048;
+  void visit_options(config::OptionTable& table);
+};
+
+// LongRoPE (Phi-3, Phi-4-mini): each frequency divided by a factor of its own. model.seq_len says which of
+// two lists of factors it is: the short one up to the original length. cos and sin are multiplied by
+// attention_factor.
+struct RopeLongOptions {
+  static constexpr const char* kType = "longrope";
+  double theta = 10000;
+  std::vector<double> short_factor = {1}, long_factor = {1};  // one for each frequency, or one for all
+  int64_t original_max_position_embeddings = 4096;
+  double attention_factor = 1;
+  void visit_options(config::OptionTable& table);
+};
+
+using RopeOptions = std::variant<RopeDefaultOptions, RopeLinearOptions, RopeLlama3Options, RopeYarnOptions,
+                                 RopeDynamicOptions, RopeLongOptions>;
 
 double rope_theta(const RopeOptions& rope);
-// All values; errors begin with the key ("model.rope.factor: ").
-Status check_rope(const RopeOptions& rope);
+// All values; errors begin with the key ("model.rope.factor: "). `rotary_dim`: the part of a head that turns.
+Status check_rope(const RopeOptions& rope, int64_t rotary_dim);
 
 }  // namespace ostro::models

@@ -111,6 +111,7 @@ Status add_samples(io::FileSystem& fs, runtime::Engine& engine, const std::strin
                                             std::max<int64_t>(length, 2)));
   infer::SampleOptions options;
   options.temperature = kTemperature;
+  options.tokens = model.tokenizer->vocab_size();
   options.eos = eos ? static_cast<int64_t>(*eos) : -1;
   const auto go_on = [&](int32_t) { return !(stop && stop()); };
   for (size_t i = 0; i < chosen.size(); ++i) {

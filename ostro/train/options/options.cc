@@ -89,8 +89,8 @@ void TrainerOptions::visit_options(config::OptionTable& t) {
       .other("8");
   t.add(&num_train_steps, "num_train_steps", Effect::kBits, "steps", "length of the run");
   t.add(&initialize_from, "initialize_from", Effect::kBits, "path",
-        "a checkpoint, or a run whose newest checkpoint is taken: its parameters are the initial ones; null: "
-        "they are drawn")
+        "a checkpoint, a run whose newest checkpoint is taken, or a Hugging Face directory: its parameters "
+        "are the initial ones; null: they are drawn")
       .other("earlier/run")
       .by_content();
   const char* trained = "gradients and the optimizer's arrays are those of the trained parameters";

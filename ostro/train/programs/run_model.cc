@@ -74,4 +74,16 @@ Status check_run_model(const TrainConfig& config, const models::ModelFunctions& 
                               "nothing of the model is left to train");
 }
 
+Status check_vocabulary(const models::ModelFunctions& model, int64_t tokens) {
+  for (const ir::Shape& shape : model.shapes) {
+    if (shape.find("vocab") < 0) continue;
+    if (const int64_t rows = shape.size_of("vocab"); rows < tokens)
+      return config::option_error(
+          "model.vocab_size", fmt::format("{} rows, but the tokenizer (data.tokenizer) has {} tokens; use at "
+                                          "least {}, or null for exactly these",
+                                          rows, tokens, tokens));
+  }
+  return Status();
+}
+
 }  // namespace ostro::train

@@ -21,4 +21,7 @@ models::ModelFunctions base_model(const TrainConfig& config, int64_t vocab,
 // what there is), nothing is trained.
 Status check_run_model(const TrainConfig& config, const models::ModelFunctions& model);
 
+// Whether a model's vocabulary has rows for the tokenizer's `tokens`. Error: model.vocab_size is below them.
+Status check_vocabulary(const models::ModelFunctions& model, int64_t tokens);
+
 }  // namespace ostro::train

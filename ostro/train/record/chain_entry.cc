@@ -54,6 +54,10 @@ Result<Json> to_json(const GenesisEntry& entry) {
     RETURN_IF_ERROR(need_hex("reference", *entry.reference, kHashDigits));
     json["reference"] = *entry.reference;
   }
+  if (entry.origin) {
+    ASSIGN_OR_RETURN(const std::string origin, canonical_object(*entry.origin));
+    json["origin"] = Json::parse(origin);
+  }
   return json;
 }
 
@@ -106,6 +110,10 @@ Result<GenesisEntry> parse_genesis(const JsonFields& fields) {
   }
   if (fields.has("reference")) {
     ASSIGN_OR_RETURN(entry.reference, fields.string("reference"));
+  }
+  if (fields.has("origin")) {
+    ASSIGN_OR_RETURN(const Json* origin, fields.get("origin"));
+    entry.origin = dump(*origin);
   }
   return entry;
 }

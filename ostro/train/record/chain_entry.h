@@ -31,6 +31,7 @@ struct GenesisEntry {
   std::optional<std::string> initial = {};  // name of the initial state, where it is not the init program's
   // SHA-256 of the log-probabilities that the initial state gives to preference pairs (reference.h).
   std::optional<std::string> reference = {};
+  std::optional<std::string> origin = {};  // of `initial`, where it was imported: a JSON object (origin.h)
   bool operator==(const GenesisEntry&) const = default;
 };
 

@@ -287,6 +287,19 @@ TEST_CASE("entries that make no sense are refused before anything is written") {
   CHECK(ChainWriter::create(run.fs, kPath, genesis()).error().code() == ErrorCode::kBusy);
 }
 
+TEST_CASE("a genesis names the files that an imported model is from") {
+  Run run;
+  GenesisEntry entry = genesis();
+  entry.initial = sha256_hex(std::string_view("state"));
+  entry.origin = R"({"format":"hf", "files":{"config.json":"00"}})";
+  REQUIRE(ChainWriter::create(run.fs, kPath, entry).ok());
+  const Result<Chain> chain = read_chain(run.fs, kPath);
+  REQUIRE(chain.ok());
+  CHECK(chain->genesis().origin == R"({"files":{"config.json":"00"},"format":"hf"})");
+  entry.origin = "[]";
+  CHECK(entry_json(entry).error().code() == ErrorCode::kInvalidArgument);
+}
+
 TEST_CASE("a fork goes on with its parent's step numbers") {
   Run run;
   GenesisEntry child = genesis();

@@ -12,6 +12,7 @@
 #include "ostro/nn/adapters.h"
 #include "ostro/numerics/bf16.h"
 #include "ostro/train/programs/programs.h"
+#include "ostro/train/record/origin.h"
 #include "ostro/train/record/version.h"
 #include "ostro/train/run/witness.h"
 
@@ -73,9 +74,10 @@ Result<Buffer> read_tensor(const Checkpoint& source, int64_t at, const ir::Shape
 
 }  // namespace
 
-Status take_parameters(io::FileSystem& fs, const TrainConfig& config, const StateArrays& arrays,
-                       State& state) {
-  const auto found = checkpoint::find_checkpoints(fs, *config.trainer.initialize_from);
+Result<std::optional<std::string>> take_parameters(io::FileSystem& fs, const TrainConfig& config,
+                                                   const std::string& from, const StateArrays& arrays,
+                                                   State& state) {
+  const auto found = checkpoint::find_checkpoints(fs, from);
   if (!found.ok()) return found.error().with_context(kKey);
   const std::string& path = found->front();
   ASSIGN_OR_RETURN(const Checkpoint source, Checkpoint::open(fs, path));
@@ -112,7 +114,7 @@ Status take_parameters(io::FileSystem& fs, const TrainConfig& config, const Stat
   log_info(fmt::format("beginning with the {} parameters of {} (state {}){}", arrays.n - drawn, path,
                        source.manifest().name.substr(0, 12),
                        drawn > 0 ? fmt::format(", and {} of a new adapter", drawn) : ""));
-  return Status();
+  return read_origin(fs, path);
 }
 
 Result<std::string> save_initial(io::FileSystem& fs, const std::string& run_directory,

@@ -3,6 +3,7 @@
 // where it came from.
 #pragma once
 
+#include <optional>
 #include <string>
 
 #include "ostro/train/record/chain_entry.h"
@@ -12,12 +13,16 @@ namespace ostro::train {
 
 // Of a run directory: the root of its initial checkpoint.
 inline constexpr const char* kInitialFolder = "initial";
+// Where another program's model is while a run begins with it.
+inline constexpr const char* kImportedFolder = "imported";
 
-// Replaces the parameters that config.trainer.initialize_from has: a checkpoint, or a run's newest one, which
-// must be what its chain says. Adapters that it lacks stay as they were drawn. Other parameters must be in
-// both: errors name the tensor, both shapes and the checkpoint.
-Status take_parameters(io::FileSystem& fs, const TrainConfig& config, const StateArrays& arrays,
-                       State& state);
+// Replaces the parameters that `from` (trainer.initialize_from) has: a checkpoint, or a run's newest one,
+// which must be what its chain says. Returns the origin of an imported checkpoint (origin.h). Adapters that
+// it lacks stay as they were drawn. Other parameters must be in both: errors name the tensor, both shapes and
+// the checkpoint.
+Result<std::optional<std::string>> take_parameters(io::FileSystem& fs, const TrainConfig& config,
+                                                   const std::string& from, const StateArrays& arrays,
+                                                   State& state);
 
 // Writes the state at step 0; returns its name. If it was written before, it is written again.
 Result<std::string> save_initial(io::FileSystem& fs, const std::string& run_directory,

@@ -81,6 +81,7 @@ Result<std::unique_ptr<Run>> Run::open(const TrainConfig& given, const Environme
   ASSIGN_OR_RETURN(run->data_, open_data(fs, given, environment.build));
   const int64_t vocab = run->data_.tokenizer->vocab_size();
   run->model_ = run_model(given, vocab);
+  RETURN_IF_ERROR(check_vocabulary(run->model_, vocab));
   const auto plan_from = [&](std::optional<int64_t> before) {
     return plan_resume(fs, run->directory_, *genesis, given, run->data_, run->model_,
                        {amend, /*arrays=*/environment.crew == nullptr, before});

@@ -40,6 +40,10 @@ struct Environment {
   // The processes that train together, if there are several; this one leads them. When they have a state, the
   // run goes on from it. Not owned.
   Crew* crew = nullptr;
+  // Makes a checkpoint, in the new directory `to`, of another program's model in the directory `from`, and
+  // returns its path; nothing where `from` is no such model. For trainer.initialize_from.
+  std::function<Result<std::optional<std::string>>(const std::string& from, const std::string& to)>
+      import_model = {};
 };
 
 // The cost of a run.
@@ -127,6 +131,7 @@ class Run {
   CanonicalPrograms programs_;
   DataAccess data_;
   std::optional<State> first_state_;      // of a new run, where it was made already
+  std::optional<std::string> origin_;     // of the parameters that it begins with
   std::optional<std::string> reference_;  // hash of what the pairs are compared with
   std::optional<data::Loader> loader_;
   std::optional<HeldOutText> held_out_;  // nothing when there is no held-out text

@@ -25,7 +25,16 @@ namespace ostro::train {
 Result<State> Run::first_state(const CanonicalPrograms& programs, const StateArrays& arrays) {
   if (first_state_) return *std::exchange(first_state_, std::nullopt);
   ASSIGN_OR_RETURN(State state, initial_state(programs, env_.engine, config_.trainer.seed));
-  if (config_.trainer.initialize_from) RETURN_IF_ERROR(take_parameters(env_.fs, config_, arrays, state));
+  const auto& from = config_.trainer.initialize_from;
+  if (!from) return state;
+  const std::string place = file(kImportedFolder);
+  std::optional<std::string> imported;
+  if (env_.import_model) {
+    ASSIGN_OR_RETURN(imported, env_.import_model(*from, place));
+  }
+  const auto taken = take_parameters(env_.fs, config_, imported.value_or(*from), arrays, state);
+  if (imported) RETURN_IF_ERROR(env_.fs.remove_all(place));
+  ASSIGN_OR_RETURN(origin_, taken);
   return state;
 }
 
@@ -133,6 +142,7 @@ Status Run::begin() {
     const StateArrays arrays = state_arrays(programs_);
     ASSIGN_OR_RETURN(const State state, first_state(programs_, arrays));
     ASSIGN_OR_RETURN(g.initial, save_initial(fs, directory_, config_, arrays, state));
+    g.origin = origin_;
   }
   first_state_.reset();
   RETURN_IF_ERROR(begin_state(g));

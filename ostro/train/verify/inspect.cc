@@ -8,6 +8,7 @@
 #include "ostro/checkpoint/catalog.h"
 #include "ostro/io/files/path.h"
 #include "ostro/train/record/chain.h"
+#include "ostro/train/record/origin.h"
 #include "ostro/train/record/record.h"
 #include "ostro/train/run/amend.h"
 #include "ostro/train/run/witness.h"
@@ -233,8 +234,10 @@ Status check_manifest(io::FileSystem& fs, const std::string& path, const checkpo
   ASSIGN_OR_RETURN(const std::optional<std::string> run, run_of_checkpoint(fs, path));
   if (run && options.unchecked)
     log_warning(fmt::format("{} is not checked against the chain of {} (--unchecked)", path, *run));
-  else if (!run && !options.unchecked)
-    log_warning(fmt::format("{}: there is no chain to check it against", path));
+  else if (!run && !options.unchecked) {
+    ASSIGN_OR_RETURN(const std::optional<std::string> origin, read_origin(fs, path));  // of an import
+    if (!origin) log_warning(fmt::format("{}: there is no chain to check it against", path));
+  }
   if (!run || options.unchecked) return {};
   ASSIGN_OR_RETURN(Chain chain, chain_of(fs, *run));
   const Witness witness(std::move(chain), io::join_path(*run, kChainFile), options.models);

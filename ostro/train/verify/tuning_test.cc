@@ -3,11 +3,18 @@
 // replays them.
 #include <doctest/doctest.h>
 
+#include <fmt/format.h>
+
+#include <functional>
+
+#include "ostro/checkpoint/catalog.h"
 #include "ostro/checkpoint/restore.h"
 #include "ostro/cpu/engine/engine.h"
 #include "ostro/interp/engine/engine.h"
+#include "ostro/io/files/atomic_file.h"
 #include "ostro/io/files/memory_file_system.h"
 #include "ostro/train/options/mixed_run_for_test.h"
+#include "ostro/train/record/chain.h"
 #include "ostro/train/run/run.h"
 #include "ostro/train/verify/verify.h"
 
@@ -159,6 +166,46 @@ TEST_CASE("what cannot be trained is refused with the names that there are") {
         std::string::npos);
   CHECK(m.refusal({{"trainer.train_only", "[\"*moe*\"]"}}).find("\"*moe*\" matches nothing") !=
         std::string::npos);
+}
+
+// An imported checkpoint: no chain lies above it, and what it is from stands beside it.
+TEST_CASE("a run that begins with an import names its files, and verify compares them") {
+  Machine m;
+  m.train(named("base"));
+  const std::string from = "runs/base/checkpoints/step-00000007", to = "imported/checkpoints/step-00000007",
+                    name = checkpoint::read_manifest(m.fs, from)->name, hash(64, 'a');
+  const std::function<void(const std::string&)> copy = [&](const std::string& below) {
+    check_ok(m.fs.make_dirs(to + below));
+    const auto entries = m.fs.list(from + below);
+    REQUIRE(entries.ok());
+    for (const io::DirEntry& e : *entries) {
+      const std::string path = below + "/" + e.name;
+      if (e.is_directory) copy(path);
+      if (!e.is_directory) check_ok(io::write_file_atomically(m.fs, to + path, *m.fs.read_file(from + path)));
+    }
+  };
+  copy("");
+  const auto say = [&](const std::string& state, const std::string& file_hash) {
+    const std::string text =
+        fmt::format(R"({{"files":{{"config.json":"{}"}},"format":"hf","state":"{}"}})", file_hash, state);
+    check_ok(io::write_file_atomically(m.fs, "imported/origin.json", text));
+    return text;
+  };
+  const Settings begun = {{"trainer.initialize_from", "imported"}};
+  m.train(begun + named("plain"));
+  CHECK_FALSE(read_chain(m.fs, "runs/plain/chain.jsonl")->genesis().origin);
+  say(hash, hash);
+  CHECK(m.refusal(begun + named("other")).find("is of the state aaaa") != std::string::npos);
+  const std::string origin = say(name, hash);
+  m.train(begun + named("named"));
+  CHECK(read_chain(m.fs, "runs/named/chain.jsonl")->genesis().origin == origin);
+  CHECK(m.verifies("named"));
+  say(name, std::string(64, 'b'));
+  const auto report = verify_run(m.fs, *m.engine, "runs/named", {}, builtin_models());
+  REQUIRE_FALSE(report.ok());
+  CHECK(report.error().message().find("config.json of SHA-256 aaaa") != std::string::npos);
+  check_ok(m.fs.remove_all("imported"));  // what is gone is not compared
+  CHECK(m.verifies("named"));
 }
 
 }  // namespace

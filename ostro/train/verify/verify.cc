@@ -8,6 +8,7 @@
 #include "ostro/checkpoint/catalog.h"
 #include "ostro/train/record/canonical.h"
 #include "ostro/train/record/chain.h"
+#include "ostro/train/record/origin.h"
 #include "ostro/train/record/version.h"
 #include "ostro/train/run/amend.h"
 #include "ostro/train/run/initial.h"
@@ -101,6 +102,8 @@ Result<Opened> open_run(io::FileSystem& fs, const std::string& directory, const 
       return wrong(corrupt("its program has other parameters"));
     }
   }
+  if (g.origin && config.trainer.initialize_from)
+    RETURN_IF_ERROR(check_origin(fs, *g.origin, *config.trainer.initialize_from));
   ASSIGN_OR_RETURN(out.data, open_run_data(fs, directory, config, g, cache));
   return out;
 }

@@ -1,9 +1,10 @@
-#include "ostro/cli/model/import_hf.h"
+#include "ostro/cli/shared/import_hf.h"
 
 #include <fmt/core.h>
 
+#include "ostro/base/log.h"
 #include "ostro/checkpoint/catalog.h"
-#include "ostro/cli/model/training_yaml.h"
+#include "ostro/cli/shared/training_yaml.h"
 #include "ostro/hf/import.h"
 #include "ostro/io/files/atomic_file.h"
 #include "ostro/io/files/path.h"
@@ -16,7 +17,7 @@ namespace {
 
 using ImportedModel = models::ModelOptionsOf<models::DecoderOptions, models::Decoder>;
 
-// The configuration that the checkpoint has: the model, and nothing of a run.
+// The configuration that the checkpoint in `out` has: the model, and nothing of a run.
 Result<train::TrainConfig> import_config(const hf::Source& source, const std::string& out,
                                          const train::ModelChoices& models) {
   train::TrainConfig config(models);
@@ -32,18 +33,27 @@ Result<train::TrainConfig> import_config(const hf::Source& source, const std::st
   return config;
 }
 
-Status write_import(io::FileSystem& fs, const HfImport& request, const hf::Source& source,
-                    const train::TrainConfig& config, const std::string& place, checkpoint::Saved& saved) {
+// The checkpoint, and where it is from.
+Result<checkpoint::Saved> write_checkpoint(io::FileSystem& fs, const hf::Source& source,
+                                           const train::TrainConfig& config, const std::string& place) {
   RETURN_IF_ERROR(fs.make_dirs(place));
   checkpoint::Info info;
   info.kind = checkpoint::Kind::kPermanent;
   info.numerics_version = train::kNumericsVersion;
   info.config = config::resolved_yaml(config);
-  ASSIGN_OR_RETURN(const std::string origin, hf::origin_of(fs, request.directory));
+  ASSIGN_OR_RETURN(const auto hashes, hf::source_hashes(fs, source.directory));
   ASSIGN_OR_RETURN(
-      saved, hf::import_weights(fs, source, io::join_path(place, checkpoint::kCheckpointsFolder), info));
+      checkpoint::Saved saved,
+      hf::import_weights(fs, source, io::join_path(place, checkpoint::kCheckpointsFolder), info));
+  RETURN_IF_ERROR(io::write_file_atomically(fs, io::join_path(place, checkpoint::kOriginFile),
+                                            hf::origin_text(hashes, saved.name)));
+  return saved;
+}
+
+Status write_import(io::FileSystem& fs, const HfImport& request, const hf::Source& source,
+                    const train::TrainConfig& config, const std::string& place, checkpoint::Saved& saved) {
+  ASSIGN_OR_RETURN(saved, write_checkpoint(fs, source, config, place));
   RETURN_IF_ERROR(hf::copy_companions(fs, source, place));
-  RETURN_IF_ERROR(io::write_file_atomically(fs, io::join_path(place, hf::kOriginFile), origin + "\n"));
   return io::write_file_atomically(fs, io::join_path(place, kTrainFile),
                                    training_yaml(config, request.directory, request.out));
 }
@@ -68,8 +78,31 @@ Result<std::string> import_hf(const HfImport& request, const train::ModelChoices
     return written.error();
   }
   RETURN_IF_ERROR(fs.sync_dir(io::parent_path(out)));
+  if (source.model.options.vocab_size)
+    log_info(
+        fmt::format("{} of {} rows of the embedding have no token in {}: they are parameters like others "
+                    "and are never sampled (model.vocab_size)",
+                    source.model.vocab - source.tokenizer->vocab_size(), source.model.vocab,
+                    request.tokenizer.empty() ? request.directory : request.tokenizer));
   return fmt::format("{}: {} ({}), {} parameters, state {}\n", out, source.model.options.type(), source.dtype,
                      source.parameters(), saved.name);
+}
+
+Result<std::optional<std::string>> import_beginning(const std::string& from, const std::string& to,
+                                                    const train::ModelChoices& models) {
+  io::FileSystem& fs = io::default_file_system();
+  ASSIGN_OR_RETURN(const bool is_model, fs.exists(io::join_path(from, "config.json")));
+  if (!is_model) return std::optional<std::string>();
+  RETURN_IF_ERROR(fs.remove_all(to));
+  ASSIGN_OR_RETURN(const hf::Source source, hf::open_source(fs, from, ""));
+  ASSIGN_OR_RETURN(const train::TrainConfig config, import_config(source, to, models));
+  const auto saved = write_checkpoint(fs, source, config, to);
+  if (!saved.ok()) {
+    (void)fs.remove_all(to);
+    return saved.error();
+  }
+  return std::optional(
+      io::join_path(io::join_path(to, checkpoint::kCheckpointsFolder), checkpoint::step_directory(0)));
 }
 
 }  // namespace ostro::cli

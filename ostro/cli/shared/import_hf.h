@@ -1,6 +1,7 @@
 // ostro import --from hf
 #pragma once
 
+#include <optional>
 #include <string>
 
 #include "ostro/base/error.h"
@@ -16,5 +17,10 @@ struct HfImport {
 // to go on training with. Returns what there is to say about it, in a line. If anything fails, there is no
 // `out`.
 Result<std::string> import_hf(const HfImport& request, const train::ModelChoices& models);
+
+// For trainer.initialize_from (train::Environment::import_model): the checkpoint in the directory `to`, which
+// is made anew, of the Hugging Face directory `from`; nothing where `from` is none.
+Result<std::optional<std::string>> import_beginning(const std::string& from, const std::string& to,
+                                                    const train::ModelChoices& models);
 
 }  // namespace ostro::cli

@@ -1,4 +1,4 @@
-#include "ostro/cli/model/training_yaml.h"
+#include "ostro/cli/shared/training_yaml.h"
 
 #include <fmt/core.h>
 

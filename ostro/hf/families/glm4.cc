@@ -1,0 +1,38 @@
+// GLM-4 (0414): norms before and behind attention and MLP; neighbours in half of each head turn together.
+#include "ostro/hf/families/family.h"
+
+namespace ostro::hf {
+namespace {
+
+void glm4_config(ConfigFields& f, HfModel& m) {
+  models::DecoderOptions& o = m.options;
+  size_fields(f, m);
+  kv_head_field(f, m, 2);
+  head_dim_field(f, m, 128);
+  f.activation("hidden_act", &o.activation_function, models::Activation::kSilu);
+  length_field(f, m, "max_position_embeddings", 131072);
+  f.number("rms_norm_eps", &o.layer_norm_epsilon, 1.5625e-7);
+  f.rope(&o.rope, 10000, o.seq_len, &o.partial_rotary_factor, 0.5);
+  f.boolean("attention_bias", &o.qkv_bias, true);
+  f.harmless("attention_dropout", 0.0);
+  f.boolean("tie_word_embeddings", &o.tie_word_embeddings, false);
+  f.number("initializer_range", &o.initializer_range, 0.02);
+}
+
+}  // namespace
+
+HfFamily hf_glm4() {
+  return {"glm4", "glm4", "Glm4ForCausalLM", glm4_config,
+          names_with_layer({{"input_layernorm", Role::kAttentionNorm},
+                            {"self_attn.q_proj", Role::kQ},
+                            {"self_attn.k_proj", Role::kK},
+                            {"self_attn.v_proj", Role::kV},
+                            {"self_attn.o_proj", Role::kO},
+                            {"post_self_attn_layernorm", Role::kAttentionPostNorm},
+                            {"post_attention_layernorm", Role::kMlpNorm},
+                            {"mlp.gate_up_proj", Role::kGateUp},
+                            {"mlp.down_proj", Role::kDown},
+                            {"post_mlp_layernorm", Role::kMlpPostNorm}})};
+}
+
+}  // namespace ostro::hf
