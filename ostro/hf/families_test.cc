@@ -33,7 +33,8 @@ models::DecoderOptions unusual(std::string_view type) {
   if (o.family->shows("attention_multiplier")) o.attention_multiplier = 0.3;
   if (o.family->shows("rope_local_theta")) o.rope_local_theta = 321;
   if (o.family->shows("parallel")) o.parallel = !o.parallel;
-  if (o.family->shows("qkv_bias")) o.qkv_bias = o.out_bias = !o.qkv_bias;
+  if (o.family->shows("qkv_bias")) o.qkv_bias = !o.qkv_bias;
+  if (o.family->shows("out_bias")) o.out_bias = o.qkv_bias;
   if (o.family->shows("mlp_bias")) o.mlp_bias = o.qkv_bias;
   if (o.family->shows("partial_rotary_factor")) o.partial_rotary_factor = 0.5;
   if (o.num_experts > 0) o.num_experts = 5, o.num_experts_per_tok = 3;
