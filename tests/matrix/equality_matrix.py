@@ -7,7 +7,7 @@ One chain belongs to one basis: precision, sequence length, tied or untied head,
 (threads, instruction set, workers, rematerialisation, the compiler of generated kernels and of the program itself,
 compiled or interpreted) is run alone against the basis's baseline, in all pairs by a covering array, and in 40
 random combinations whose seed is printed (default: tests/suite/seed.py). A sampled run (OSTRO_TEST_SIZE) takes every
-factor alone on one basis, some of the pairs and few random combinations, and compiles a drawn third of the rooms by the
+factor alone on one basis, some of the pairs and few random combinations, and compiles a drawn sixth of the rooms by the
 other compiler: the libraries of the others are the given program's build. 2 layers, 30 steps, 6 examples a step; the
 interpreter runs a smaller config with a baseline of its own. Every basis must also have falling losses, finite
 weights and moments, and another end state from another seed. Exits 1 if anything differs.
@@ -51,15 +51,15 @@ def cuts(seq_len):
 
 
 HOSTS = (("g++ -O3", "g++", "-O3"), ("clang++ -O1", "clang++-19", "-O1"))
-# The rooms in three parts of like cost: what computes, what makes programs and runs them, what makes batches.
-PARTS = ("numerics;compile;cpu;interp;dist;cluster;optim;train", "tokenizer;chat;data",
-         "base;config;io;ir;runtime;trace;grad;spmd;nn;models;checkpoint;infer;eval;hf;cli;init;page;grok")
+# The rooms in parts that each take a few minutes of CPU time.
+PARTS = ("numerics;compile;cpu;interp", "dist;cluster;optim;train", "tokenizer;chat;data", "base;config;io;ir;runtime",
+         "trace;grad;spmd;nn;models", "checkpoint;infer;eval;hf;cli;init;page;grok")
 SAMPLED_PAIRS, SAMPLED_RANDOM = 10, 6
 
 
 def host_builds(build_dir, given, libraries):
     """The program built by other compilers than the given one was: name -> path, building what is missing. In a sampled
-    run a third of the rooms, with `libraries`, a build folder, for the rest."""
+    run a sixth of the rooms, with `libraries`, a build folder, for the rest."""
     builds = {}
     assert set(";".join(PARTS).split(";")) == {p.parent.name for p in (REPOSITORY / "ostro").glob("*/CMakeLists.txt")}
     rooms = [] if seed.full() or not libraries else seed.draw("rooms by another compiler", PARTS, 1)
