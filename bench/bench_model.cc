@@ -69,6 +69,12 @@ Result<Model> open_model(const ModelChoice& choice) {
   auto& llama =
       dynamic_cast<models::ModelOptionsOf<models::DecoderOptions, models::Decoder>&>(c.model_options())
           .options;
+  if (file.metadata().contains("experts")) {  // a mixture
+    llama = models::DecoderOptions("decoder");
+    llama.num_experts = number("experts");
+    llama.num_experts_per_tok = number("top_k");
+    llama.norm_topk_prob = true;
+  }
   llama.seq_len = number("seq");
   llama.hidden_dim = number("H");
   llama.intermediate_dim = number("ffn");

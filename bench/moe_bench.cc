@@ -3,13 +3,17 @@
 // thread is timed by its own clock, which stops while another process has the core.
 //
 //   moe_bench [--threads N] [--isa NAME] [--in f32|bf16] [--rounds N] [--tokens N] [--embed N] [--active N]
-//             [--experts N] [--top_k N] [--cast on|off]
+//             [--experts N] [--top_k N] [--cast on|off] [--drive dense|experts|all]
 //
+// --drive: only forward and backward of one block, a run for every line of input and a JSON line of its wall time, as
+// bench/peers/stepper.py wants it; "all": every expert computes every token, and what was not chosen is weighted by 0.
 // --active is the dense block's mlp. Without --experts: 8 experts top-2 and 64 experts top-8. --cast on:
 // parameters are f32 and read in the compute type, so that every run also casts all experts' weights.
 #include <fmt/core.h>
 
 #include <algorithm>
+#include <chrono>
+#include <iostream>
 #include <string>
 #include <vector>
 
@@ -34,6 +38,7 @@ struct Options {
   DType type = DType::f32;
   int64_t tokens = 2048, embed = 768, active = 2048, experts = 0, top_k = 2;
   bool cast = false;
+  std::string drive;
 };
 
 Buffer random_values(const Shape& shape, uint64_t seed) {
@@ -110,6 +115,45 @@ Result<Block> expert_block(runtime::Engine& engine, const Options& o, int64_t ex
       });
 }
 
+// Every expert computes every token.
+Result<Block> naive_block(runtime::Engine& engine, const Options& o) {
+  const DType stored = o.cast ? DType::f32 : o.type;
+  const Axis e{"experts", o.experts}, embed{"embed", o.embed}, mlp{"mlp", o.active / o.top_k};
+  return compile(engine, o, "naive",
+                 {{DType::f32, {embed, e}}, {stored, {e, embed, {"gate_up", 2}, mlp}}, {stored, {e, mlp, embed}}},
+                 [&o](const std::vector<Array>& p, const Array& x) {
+                   nn::MoeRouter router{p[0], {}, {.top_k = o.top_k}};
+                   const nn::Routed routed = router(x);
+                   const Array slots = rename(routed.expert, "slot", "chosen");
+                   Array weight = sum(select(Operand(iota({"experts", o.experts})) == Operand(slots),
+                                             rename(routed.gate, "slot", "chosen"), Operand(0.0f)),
+                                      {"chosen"});
+                   const auto [gate, up] = unstack<2>(dot(x, p[1], "embed"), "gate_up");
+                   const Array rows = dot(cast_like(silu(gate) * up, p[2]), p[2], "mlp");
+                   return cast_like(sum(weight * cast(rows, DType::f32), {"experts"}), x);
+                 });
+}
+
+// One run for every line of input.
+Status drive(const Options& o) {
+  ASSIGN_OR_RETURN(const auto engine,
+                   cpu::make_cpu_engine({.isa = cpu::isa_name(o.isa), .threads = o.threads}));
+  ASSIGN_OR_RETURN(const Block block, o.drive == "dense"     ? dense_block(*engine, o)
+                                      : o.drive == "experts" ? expert_block(*engine, o, o.experts, o.top_k)
+                                                             : naive_block(*engine, o));
+  std::string line;
+  for (bool first = true; first || std::getline(std::cin, line); first = false) {
+    const auto start = std::chrono::steady_clock::now();
+    ASSIGN_OR_RETURN(const auto results, block.both->run(block.inputs));
+    (void)results;
+    const double s = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+    fmt::print("{{\"peer\": \"ostro {}\", \"s\": {:.6f}}}\n", o.drive, s);
+    std::fflush(stdout);
+  }
+  fmt::print("{{}}\n");
+  return {};
+}
+
 // Of the second of two runs: it finds the memory of the first one's results, as a step finds that of the step
 // before it, and so needs no new pages from the kernel.
 Result<double> seconds(runtime::Executable& program, const std::vector<Buffer>& inputs, int threads) {
@@ -161,12 +205,20 @@ int main(int argc, char** argv) {
       bench::either_option("--in", "bf16", "f32", bf16), bench::count_option("--rounds", o.rounds),
       bench::count_option("--tokens", o.tokens),         bench::count_option("--embed", o.embed),
       bench::count_option("--active", o.active),         bench::count_option("--experts", o.experts),
-      bench::count_option("--top_k", o.top_k),           bench::either_option("--cast", "on", "off", o.cast)};
+      bench::count_option("--top_k", o.top_k),           bench::either_option("--cast", "on", "off", o.cast),
+      bench::text_option("--drive", "dense, experts or all", o.drive)};
   if (const Status status = bench::read_options(argc, argv, options); !status.ok()) {
     fmt::print(stderr, "moe_bench: {}\n", status.error().message());
     return 2;
   }
   if (bf16) o.type = DType::bf16;
+  if (!o.drive.empty()) {
+    if (o.experts == 0) o.experts = 8;
+    const bool known = o.drive == "dense" || o.drive == "experts" || o.drive == "all";
+    const Status s = known ? drive(o) : invalid_argument("--drive " + o.drive + ": use dense, experts or all");
+    if (!s.ok()) fmt::print(stderr, "moe_bench: {}\n", s.error().message());
+    return s.ok() ? 0 : 1;
+  }
   fmt::print("{} {}, {} threads\n", cpu::isa_name(o.isa), bf16 ? "bf16" : "f32", o.threads);
   std::vector<std::pair<int64_t, int64_t>> cases{{8, 2}, {64, 8}};
   if (o.experts > 0) cases = {{o.experts, o.top_k}};

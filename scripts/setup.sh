@@ -55,7 +55,8 @@ if $with_python; then
   if [[ ! -f $stamp || "$(cat $stamp)" != "$wanted" ]]; then
     echo "installing Python packages into .venv"
     [[ -x .venv/bin/python ]] || python3 -m venv .venv
-    "${install[@]}" -r python/requirements-test.txt -r python/requirements-ray.txt
+    # Without dependencies: the files name all, and those of PyTorch, which several packages need, are 4 GB of CUDA.
+    "${install[@]}" --no-deps -r python/requirements-test.txt -r python/requirements-ray.txt
     scripts/install_torch_cpu.sh .venv
     # lm-evaluation-harness, 200 MB that only its own test sees.
     rm -rf .venv-lm-eval

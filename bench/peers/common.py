@@ -23,6 +23,8 @@ SIZES = {
     "nano":    dict(L=4,  H=256, heads=4,  kv=2,  ffn=688,  V=4096,  seq=256,  batch=8),
     "small58": dict(L=8,  H=512, heads=8,  kv=4,  ffn=1408, V=32000, seq=512,  batch=4),
     "base125": dict(L=12, H=768, heads=12, kv=4,  ffn=2048, V=32000, seq=1024, batch=2),
+    # A mixture: ffn is each expert's, a token's weights of experts add up to 1.
+    "mix100":  dict(L=8,  H=512, heads=8,  kv=4,  ffn=880,  V=8192,  seq=512,  batch=4, experts=8, top_k=2),
 }
 THETA, EPS = 10000.0, 1e-5
 ADAM = dict(lr=3e-4, betas=(0.9, 0.95), eps=1e-8, wd=0.1, clip=1.0)
@@ -32,15 +34,17 @@ def shapes(c):
     """Name -> shape, each weight stored [out, in]; layers stacked in front."""
     L, H, F, V = c["L"], c["H"], c["ffn"], c["V"]
     KV = H // c["heads"] * c["kv"]
-    return {"emb": (V, H), "head": (V, H), "norm": (H,), "n1": (L, H), "n2": (L, H),
+    E = (c["experts"],) if "experts" in c else ()
+    router = {"router": (L, *E, H)} if E else {}
+    return router | {"emb": (V, H), "head": (V, H), "norm": (H,), "n1": (L, H), "n2": (L, H),
             "q": (L, H, H), "k": (L, KV, H), "v": (L, KV, H), "o": (L, H, H),
-            "gate": (L, F, H), "up": (L, F, H), "down": (L, H, F)}
+            "gate": (L, *E, F, H), "up": (L, *E, F, H), "down": (L, *E, H, F)}
 
 
 def init(c):
     import numpy as np
     p = {}
-    for i, (n, s) in enumerate(shapes(c).items()):
+    for i, (n, s) in enumerate(sorted(shapes(c).items(), key=lambda item: item[0] == "router")):  # a mixture's router last
         if n.startswith("n"):
             p[n] = np.ones(s, np.float32)
         else:
@@ -57,8 +61,10 @@ def batch(c, B, S, step):
 
 
 def flops_per_token(c, S):
-    """6 x matmul weights (head in, embedding look-up out) + 12 L H S (attention counted in full)."""
-    n = sum(math.prod(s) for k, s in shapes(c).items() if k not in ("emb", "norm", "n1", "n2"))
+    """6 x matmul weights (head in, embedding look-up out; of experts those of a token) + 12 L H S (attention counted in
+    full)."""
+    used = {k: c["top_k"] / c["experts"] for k in ("gate", "up", "down") if "experts" in c}
+    n = sum(math.prod(s) * used.get(k, 1) for k, s in shapes(c).items() if k not in ("emb", "norm", "n1", "n2"))
     return 6 * n + 12 * c["L"] * c["H"] * S
 
 

@@ -15,14 +15,19 @@ def fused(c, w):
     D, G = H // NH, NH // KV
     q = w["q"].reshape(L, KV, G, D, H)
     k, v = (w[n].reshape(L, KV, 1, D, H) for n in "kv")
-    return {
+    if "experts" in c:
+        mlp = {"model/layers/moe/router/weight": w["router"].transpose(0, 2, 1),
+               "model/layers/moe/gate_up": np.stack([w["gate"], w["up"]], 2).transpose(0, 1, 4, 2, 3),
+               "model/layers/moe/down": w["down"].transpose(0, 1, 3, 2)}
+    else:
+        mlp = {"model/layers/mlp/gate_up/weight": np.stack([w["gate"], w["up"]], 1).transpose(0, 3, 1, 2),
+               "model/layers/mlp/down/weight": w["down"].transpose(0, 2, 1)}
+    return mlp | {
         "model/embedding/weight": w["emb"],
         "model/layers/attention_norm/weight": w["n1"],
         "model/layers/attention/qkv/weight": np.concatenate([q, k, v], 2).transpose(0, 4, 1, 2, 3),
         "model/layers/attention/o/weight": w["o"].reshape(L, H, KV, G, D).transpose(0, 2, 3, 4, 1),
         "model/layers/mlp_norm/weight": w["n2"],
-        "model/layers/mlp/gate_up/weight": np.stack([w["gate"], w["up"]], 1).transpose(0, 3, 1, 2),
-        "model/layers/mlp/down/weight": w["down"].transpose(0, 2, 1),
         "model/norm/weight": w["norm"],
         "model/head/weight": w["head"].T,
     }

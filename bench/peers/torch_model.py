@@ -1,4 +1,4 @@
-"""The Llama of the PyTorch peers: RMSNorm, RoPE, GQA, SwiGLU, cross-entropy. Every step is a float32 module; how it is
+"""The Llama of the PyTorch peers: RMSNorm, RoPE, GQA, SwiGLU or experts of it, cross-entropy. Every step is a float32 module; how it is
 trained is the business of the scripts that import it, after they have set the number of threads."""
 import torch
 import torch.nn as nn
@@ -11,11 +11,28 @@ def rope(x, cos, sin):
     return x * cos + torch.cat((-x2, x1), -1) * sin
 
 
+def experts(x, router, gate, up, down, top_k):
+    """Softmax over all experts, the best top_k, whose weights are divided by their sum; then expert by expert: the rows that
+    chose it are gathered, and its results added to theirs. So do the first implementations of Mixtral and its kind."""
+    with torch.autocast("cpu", enabled=False):
+        scores = F.linear(x.float(), router).softmax(-1)
+    weight, chosen = scores.topk(top_k, -1)
+    weight = weight / weight.sum(-1, keepdim=True)
+    y = torch.zeros_like(x)
+    for e in range(gate.shape[0]):
+        row, slot = torch.where(chosen == e)
+        h = x[row]
+        h = F.linear(F.silu(F.linear(h, gate[e])) * F.linear(h, up[e]), down[e]) * weight[row, slot, None]
+        y.index_add_(0, row, h.to(y.dtype))
+    return y
+
+
 class Block(nn.Module):
     def __init__(self, c, w, i):
         super().__init__()
+        self.top_k = c.get("top_k")
         self.heads, self.kv, self.dim = c["heads"], c["kv"], c["H"] // c["heads"]
-        for n in ("n1", "n2", "q", "k", "v", "o", "gate", "up", "down"):
+        for n in ("n1", "n2", "q", "k", "v", "o", "gate", "up", "down", *(["router"] if self.top_k else [])):
             setattr(self, n, nn.Parameter(torch.from_numpy(w[n][i].copy())))
 
     def forward(self, x, cos, sin):
@@ -29,6 +46,9 @@ class Block(nn.Module):
         y = F.scaled_dot_product_attention(q, k, v, is_causal=True, enable_gqa=self.kv != self.heads)
         x = x + F.linear(y.transpose(1, 2).reshape(b, s, width), self.o)
         h = F.rms_norm(x, (width,), self.n2, C.EPS)
+        if self.top_k:
+            y = experts(h.view(-1, width), self.router, self.gate, self.up, self.down, self.top_k)
+            return x + y.view(x.shape)
         return x + F.linear(F.silu(F.linear(h, self.gate)) * F.linear(h, self.up), self.down)
 
 
