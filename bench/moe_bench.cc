@@ -5,8 +5,9 @@
 //   moe_bench [--threads N] [--isa NAME] [--in f32|bf16] [--rounds N] [--tokens N] [--embed N] [--active N]
 //             [--experts N] [--top_k N] [--cast on|off] [--drive dense|experts|all]
 //
-// --drive: only forward and backward of one block, a run for every line of input and a JSON line of its wall time, as
-// bench/peers/stepper.py wants it; "all": every expert computes every token, and what was not chosen is weighted by 0.
+// --drive: only forward and backward of one block, a run for every line of input and a JSON line of its wall
+// time, as bench/peers/stepper.py wants it; "all": every expert computes every token, and what was not chosen
+// is weighted by 0.
 // --active is the dense block's mlp. Without --experts: 8 experts top-2 and 64 experts top-8. --cast on:
 // parameters are f32 and read in the compute type, so that every run also casts all experts' weights.
 #include <fmt/core.h>
@@ -119,19 +120,20 @@ Result<Block> expert_block(runtime::Engine& engine, const Options& o, int64_t ex
 Result<Block> naive_block(runtime::Engine& engine, const Options& o) {
   const DType stored = o.cast ? DType::f32 : o.type;
   const Axis e{"experts", o.experts}, embed{"embed", o.embed}, mlp{"mlp", o.active / o.top_k};
-  return compile(engine, o, "naive",
-                 {{DType::f32, {embed, e}}, {stored, {e, embed, {"gate_up", 2}, mlp}}, {stored, {e, mlp, embed}}},
-                 [&o](const std::vector<Array>& p, const Array& x) {
-                   nn::MoeRouter router{p[0], {}, {.top_k = o.top_k}};
-                   const nn::Routed routed = router(x);
-                   const Array slots = rename(routed.expert, "slot", "chosen");
-                   Array weight = sum(select(Operand(iota({"experts", o.experts})) == Operand(slots),
-                                             rename(routed.gate, "slot", "chosen"), Operand(0.0f)),
-                                      {"chosen"});
-                   const auto [gate, up] = unstack<2>(dot(x, p[1], "embed"), "gate_up");
-                   const Array rows = dot(cast_like(silu(gate) * up, p[2]), p[2], "mlp");
-                   return cast_like(sum(weight * cast(rows, DType::f32), {"experts"}), x);
-                 });
+  return compile(
+      engine, o, "naive",
+      {{DType::f32, {embed, e}}, {stored, {e, embed, {"gate_up", 2}, mlp}}, {stored, {e, mlp, embed}}},
+      [&o](const std::vector<Array>& p, const Array& x) {
+        nn::MoeRouter router{p[0], {}, {.top_k = o.top_k}};
+        const nn::Routed routed = router(x);
+        const Array slots = rename(routed.expert, "slot", "chosen");
+        Array weight = sum(select(Operand(iota({"experts", o.experts})) == Operand(slots),
+                                  rename(routed.gate, "slot", "chosen"), Operand(0.0f)),
+                           {"chosen"});
+        const auto [gate, up] = unstack<2>(dot(x, p[1], "embed"), "gate_up");
+        const Array rows = dot(nn::cast_like(silu(gate) * up, p[2]), p[2], "mlp");
+        return nn::cast_like(sum(weight * cast(rows, DType::f32), {"experts"}), x);
+      });
 }
 
 // One run for every line of input.
@@ -201,11 +203,16 @@ int main(int argc, char** argv) {
   Options o;
   bool bf16 = false;
   const std::vector<bench::Option> options = {
-      bench::count_option("--threads", o.threads),       bench::isa_option("--isa", o.isa),
-      bench::either_option("--in", "bf16", "f32", bf16), bench::count_option("--rounds", o.rounds),
-      bench::count_option("--tokens", o.tokens),         bench::count_option("--embed", o.embed),
-      bench::count_option("--active", o.active),         bench::count_option("--experts", o.experts),
-      bench::count_option("--top_k", o.top_k),           bench::either_option("--cast", "on", "off", o.cast),
+      bench::count_option("--threads", o.threads),
+      bench::isa_option("--isa", o.isa),
+      bench::either_option("--in", "bf16", "f32", bf16),
+      bench::count_option("--rounds", o.rounds),
+      bench::count_option("--tokens", o.tokens),
+      bench::count_option("--embed", o.embed),
+      bench::count_option("--active", o.active),
+      bench::count_option("--experts", o.experts),
+      bench::count_option("--top_k", o.top_k),
+      bench::either_option("--cast", "on", "off", o.cast),
       bench::text_option("--drive", "dense, experts or all", o.drive)};
   if (const Status status = bench::read_options(argc, argv, options); !status.ok()) {
     fmt::print(stderr, "moe_bench: {}\n", status.error().message());
@@ -215,7 +222,8 @@ int main(int argc, char** argv) {
   if (!o.drive.empty()) {
     if (o.experts == 0) o.experts = 8;
     const bool known = o.drive == "dense" || o.drive == "experts" || o.drive == "all";
-    const Status s = known ? drive(o) : invalid_argument("--drive " + o.drive + ": use dense, experts or all");
+    const Status s =
+        known ? drive(o) : invalid_argument("--drive " + o.drive + ": use dense, experts or all");
     if (!s.ok()) fmt::print(stderr, "moe_bench: {}\n", s.error().message());
     return s.ok() ? 0 : 1;
   }
