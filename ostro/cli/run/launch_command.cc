@@ -71,6 +71,7 @@ Result<int> launch(int64_t workers, int64_t min_workers, const train::TrainConfi
   local.look = [&] {
     if (signals.stop_requested() && !std::exchange(asked, true)) coordinator->stop_run();
   };
+  local.progress = [&] { return coordinator->steps_done(); };
   local.hopeless = [&] { return silent.take(); };
   return cluster::run_local_workers(local);
 }

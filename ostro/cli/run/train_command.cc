@@ -3,6 +3,8 @@
 
 #include <cstdio>
 #include <cstdlib>
+#include <optional>
+#include <string>
 
 #include "ostro/base/log.h"
 #include "ostro/cli/main/commands.h"
@@ -31,7 +33,7 @@ int train_command(Args args) {
   args.option("--profile", &profile_text, "steps=FIRST:END",
               "write a trace of the steps from FIRST to before END, counted from 0, into the run directory: "
               "profile-FIRST-END.json, for https://ui.perfetto.dev");
-  std::string initialize_from;
+  std::optional<std::string> initialize_from;
   args.option("--initialize_from", &initialize_from, "PATH",
               "short for --trainer.initialize_from: the checkpoint, run or Hugging Face directory whose "
               "parameters the run begins with");
@@ -39,7 +41,10 @@ int train_command(Args args) {
   if (auto code = args.parse()) return *code;
   auto config = args.load_config();
   if (!config.ok()) return report_error(config.error());
-  if (!initialize_from.empty()) config->trainer.initialize_from = initialize_from;
+  if (initialize_from) {
+    config->trainer.initialize_from = initialize_from;
+    if (const Status valid = config->trainer.validate(); !valid.ok()) return report_error(valid.error());
+  }
   if (dry_run && amend)
     return report_error(invalid_argument("--amend: --dry_run looks at no run; leave out one of them"));
   if (dry_run && !profile_text.empty())
