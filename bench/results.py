@@ -6,7 +6,7 @@ so that a run that is stopped loses one.
 """
 import json, os, pathlib, sys
 
-ORDER = ("Training", "Prices", "Ablation", "Workers", "Products and attention", "Data", "Text to token store", "Tokenizers")
+ORDER = ("Training", "Prices", "Families", "Ablation", "Workers", "Products and attention", "Data", "Text to token store", "Tokenizers")
 
 HEAD = """# Benchmark results
 
