@@ -231,6 +231,8 @@ class Cases:
                     check(status in (1, 2) and len(errors) == 1, f"{file}: status {status}\n{out}{err}")
                     check("cache-store" in errors[0] and "delete" in errors[0], f"{file}: {errors[0]}")
                     print(f"    {errors[0][:200]}")
+                    left = [n for n in ("run.json", "chain.jsonl") if (self.w.root / "runs" / "store" / n).exists()]
+                    check(not left, f"{file}: no step was done, and the directory holds a run: {left}")
                 file.write_bytes(good)
                 shutil.rmtree(self.w.root / "runs" / "store", ignore_errors=True)
         self.train_equal("store", config)

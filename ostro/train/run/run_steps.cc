@@ -73,7 +73,7 @@ Status Run::evaluate(const Watcher& watcher) {
   return Status();
 }
 
-Result<RunOutcome> Run::train(const Watcher& watcher) {
+Result<RunOutcome> Run::steps(const Watcher& watcher) {
   const int64_t total = config_.trainer.num_train_steps;
   const auto interval = config_.trainer.checkpointer.save_interval;
   auto last_timed_save = env_.clock();
