@@ -173,12 +173,6 @@ void DecoderOptions::visit_options(config::OptionTable& table) {
   t.add(&initializer_range, "initializer_range", Effect::kBits, "",
         "standard deviation of the initial weights")
       .fixed("the initial weights were drawn with it");
-  t.add(&scale_residual_init, "scale_residual_init", Effect::kBits, "",
-        "the projections that add to the residual stream, of attention and of MLPs, begin with "
-        "initializer_range "
-        "divided by the square root of 2 num_layers, as GPT-2 and its like do")
-      .since_default("false")
-      .fixed("the initial weights were drawn with it");
   if (DecoderOptions(family->name).num_experts > 0)
     table.refuse("mup_base_dim", "there are no rules for a mixture's router and experts yet");
   else

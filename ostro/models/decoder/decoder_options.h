@@ -72,7 +72,6 @@ struct DecoderOptions {
   RopeOptions rope;
   config::Alternatives<bool, std::string> gradient_checkpointing{false};
   double initializer_range = 0.02;
-  bool scale_residual_init = false;  // what adds to the residual stream begins smaller (GPT-2)
   std::optional<int64_t> mup_base_dim;
   std::optional<int64_t> vocab_size;  // rows of embedding and head; null: the tokenizer's tokens
   double z_loss_weight = 0.0;

@@ -182,7 +182,6 @@ constexpr std::string_view kCommon[] = {"seq_len",
                                         "tie_word_embeddings",
                                         "gradient_checkpointing",
                                         "initializer_range",
-                                        "scale_residual_init",
                                         "mup_base_dim",
                                         "vocab_size",
                                         "z_loss_weight"};

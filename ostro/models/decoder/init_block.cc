@@ -28,16 +28,13 @@ DecoderBlock init_block(const DecoderOptions& o, const std::string& path, int64_
   // A sum over as many inputs as the model is wide stays as large when these grow (muP).
   const double deviation =
       o.mup_base_dim ? o.initializer_range / numerics::sqrt_f64(o.width_ratio()) : o.initializer_range;
-  // The sum of all that layers add to the residual stream is then as large as one of them.
-  const double shrunk =
-      o.scale_residual_init ? 1 / numerics::sqrt_f64(2 * static_cast<double>(o.num_layers)) : 1;
   const auto linear = [&](const char* name, const Axes& in, const std::vector<Axis>& in_axes,
-                          const std::vector<Axis>& out_axes, bool bias, nn::Fused fused, double factor = 1) {
+                          const std::vector<Axis>& out_axes, bool bias, nn::Fused fused) {
     std::vector<Axis> axes = {layers}, bias_axes = {layers};
     axes.insert(axes.end(), in_axes.begin(), in_axes.end());
     axes.insert(axes.end(), out_axes.begin(), out_axes.end());
     bias_axes.insert(bias_axes.end(), out_axes.begin(), out_axes.end());
-    return nn::Linear{nn::trunc_normal(key, path + name + "/weight", axes, deviation * factor),
+    return nn::Linear{nn::trunc_normal(key, path + name + "/weight", axes, deviation),
                       bias ? zeros(bias_axes) : Array(), in, std::move(fused)};
   };
   const bool before = o.norm_place != NormPlace::kPost, behind = o.norm_place != NormPlace::kPre;
@@ -53,13 +50,13 @@ DecoderBlock init_block(const DecoderOptions& o, const std::string& path, int64_
   }
   if (o.attention_sink) b.attention.sink_bias = zeros({layers, kv, group});
   b.attention.o = linear("/attention/o", {"kv_heads", "group", "head_dim"}, {kv, group, head_dim}, {embed},
-                         o.out_bias, {"", {{"o_proj"}}}, shrunk);
+                         o.out_bias, {"", {{"o_proj"}}});
   if (behind) b.attention_post_norm = init_norm(o, {layers}, {embed});
   if (before) b.mlp_norm = init_norm(o, {layers}, {embed});
   if (o.num_experts > 0) {
     const Axis experts{"experts", o.num_experts};
-    const auto draw = [&](const char* name, const std::vector<Axis>& axes, double factor = 1) {
-      return nn::trunc_normal(key, path + name, axes, o.initializer_range * factor);
+    const auto draw = [&](const char* name, const std::vector<Axis>& axes) {
+      return nn::trunc_normal(key, path + name, axes, o.initializer_range);
     };
     b.moe.router.routing = o.routing();
     b.moe.router.weight = draw("/moe/router/weight", {layers, embed, experts});
@@ -70,7 +67,7 @@ DecoderBlock init_block(const DecoderOptions& o, const std::string& path, int64_
     if (o.track_expert_load)
       b.moe.load = full(1.0 / static_cast<double>(o.num_experts), DType::f32, {layers, experts});
     b.moe.gate_up = draw("/moe/gate_up", {layers, experts, embed, {"gate_up", 2}, mlp});
-    b.moe.down = draw("/moe/down", {layers, experts, mlp, embed}, shrunk);
+    b.moe.down = draw("/moe/down", {layers, experts, mlp, embed});
     if (behind) b.mlp_post_norm = init_norm(o, {layers}, {embed});
     return b;
   }
@@ -79,7 +76,7 @@ DecoderBlock init_block(const DecoderOptions& o, const std::string& path, int64_
                            {"gate_up", {{"gate_proj"}, {"up_proj"}}});
   else
     b.mlp.up = linear("/mlp/up", {"embed"}, {embed}, {mlp}, o.mlp_bias, {"", {{"up_proj"}}});
-  b.mlp.down = linear("/mlp/down", {"mlp"}, {mlp}, {embed}, o.mlp_bias, {"", {{"down_proj"}}}, shrunk);
+  b.mlp.down = linear("/mlp/down", {"mlp"}, {mlp}, {embed}, o.mlp_bias, {"", {{"down_proj"}}});
   if (behind) b.mlp_post_norm = init_norm(o, {layers}, {embed});
   return b;
 }
