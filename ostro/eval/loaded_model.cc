@@ -285,7 +285,7 @@ Result<OpenedModel> open_source(io::FileSystem& fs, const Source& source, const 
 Result<Parameters> load_or_init(io::FileSystem& fs, const std::string& where,
                                 const train::TrainConfig& config, const models::ModelFunctions& model,
                                 runtime::Engine& engine, Trust trust) {
-  if (where != kInit) {
+  if (where != "init") {
     ASSIGN_OR_RETURN(Parameters loaded,
                      load_from(fs, where, config.model.choices(), trust,
                                [&](const Source& source) { return read_parameters(fs, source, model); }));

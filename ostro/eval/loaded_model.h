@@ -20,13 +20,10 @@ struct Parameters {
   std::string name;  // of the whole state, optimizer included; empty for initial ones
 };
 
-inline constexpr const char* kInit = "init";
-
 // What `where` may be, and the flag for Trust::kUnchecked, for --help.
 inline constexpr const char* kWhereHelp = "a checkpoint, or a run (its newest checkpoint)";
 inline constexpr const char* kWhereOrInitHelp =
-    "a checkpoint, a run (its newest checkpoint), or init: the initial parameters of the config's seed, or "
-    "those of trainer.initialize_from";
+    "a checkpoint, a run (its newest checkpoint), or init: the initial parameters of the config's seed";
 inline constexpr const char* kUncheckedHelp =
     "take a checkpoint that is not what the chain of its run says; of a run, the newest that is whole";
 
@@ -37,12 +34,11 @@ enum class Trust {
 inline Trust trust(bool unchecked) { return unchecked ? Trust::kUnchecked : Trust::kChain; }
 
 // Loads the parameters for a model. `where` is a checkpoint's directory, a run's (its newest checkpoint), or
-// "init" (kInit) for those of step 0 (trainer.initialize_from, if it is there, must be a checkpoint). A
-// checkpoint that is damaged or not what the chain says, and a run whose newest one is missing, are errors;
-// where no chain lies above it, a warning says so. With kUnchecked, or without a chain, the newest whole
-// checkpoint of a run is taken, damaged ones passed over with a warning. A checkpoint of other shapes is
-// ErrorCode::kInvalidArgument and names the tensor. Warns when it was made with other options of the model
-// than the config has.
+// "init" for those of step 0. A checkpoint that is damaged or not what the chain says, and a run whose newest
+// one is missing, are errors; where no chain lies above it, a warning says so. With kUnchecked, or without a
+// chain, the newest whole checkpoint of a run is taken, damaged ones passed over with a warning. A checkpoint
+// of other shapes is ErrorCode::kInvalidArgument and names the tensor. Warns when it was made with other
+// options of the model than the config has.
 Result<Parameters> load_or_init(io::FileSystem& fs, const std::string& where,
                                 const train::TrainConfig& config, const models::ModelFunctions& model,
                                 runtime::Engine& engine, Trust trust);

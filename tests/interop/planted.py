@@ -214,7 +214,6 @@ NOT_IN_LOGITS = {
     "type": "the name of a set of values of the others",
     "seq_len": "how texts are cut",
     "initializer_range": "initial weights, which an import replaces",
-    "scale_residual_init": "initial weights",
     "mup_base_dim": "initial weights and rates",
     "track_expert_load": "a figure of training (nn/moe_test.cc, train/workers/loads_test.cc)",
     "router_aux_loss_coef": "needs the loads of a step before (nn/moe_test.cc)",

@@ -42,7 +42,7 @@ Result<Evaluation> evaluate(train::TrainConfig config, const std::string& checkp
   const models::ModelFunctions model = train::run_model(config, vocab);
   RETURN_IF_ERROR(train::check_vocabulary(model, vocab));
   std::optional<BorrowedImport> beginning;
-  if (checkpoint == eval::kInit) {
+  if (checkpoint == "init") {
     ASSIGN_OR_RETURN(beginning, BorrowedImport::take(config));
   }
   ASSIGN_OR_RETURN(const eval::Parameters parameters,

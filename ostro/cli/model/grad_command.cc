@@ -42,7 +42,7 @@ Result<eval::MeanGradients> write_gradients(train::TrainConfig config, int64_t s
   const models::ModelFunctions model = train::run_model(config, data.tokenizer->vocab_size());
   RETURN_IF_ERROR(train::check_vocabulary(model, data.tokenizer->vocab_size()));
   std::optional<BorrowedImport> beginning;
-  if (checkpoint == eval::kInit) {
+  if (checkpoint == "init") {
     ASSIGN_OR_RETURN(beginning, BorrowedImport::take(config));
   }
   ASSIGN_OR_RETURN(const eval::Parameters parameters,
