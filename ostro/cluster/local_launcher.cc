@@ -16,8 +16,8 @@
 #include <utility>
 
 #include "ostro/base/log.h"
-#include "ostro/cluster/patience.h"
 #include "ostro/cluster/watch/overheard.h"
+#include "ostro/cluster/watch/patience.h"
 
 extern char** environ;
 

@@ -16,7 +16,7 @@
 #include "ostro/cli/shared/own_path.h"
 #include "ostro/cluster/coordinator.h"
 #include "ostro/cluster/local_launcher.h"
-#include "ostro/cluster/patience.h"
+#include "ostro/cluster/watch/patience.h"
 #include "ostro/train/options/config.h"
 #include "ostro/train/run/signals.h"
 

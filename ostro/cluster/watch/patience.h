@@ -5,9 +5,10 @@
 #include <functional>
 
 #include "ostro/base/error.h"
-#include "ostro/cluster/local_launcher.h"
 
 namespace ostro::cluster {
+
+struct LocalWorkers;  // local_launcher.h
 
 struct Patience {
   // How many workers are replaced in a row, times LocalWorkers::count, while `progress` stays as it is: what
