@@ -263,12 +263,13 @@ def check_mask(report, base, name, template, model, arguments):
     words = tokenizer(base.directory / "hf")
     words.chat_template = template
     trainer = SFTTrainer(model=model, args=arguments, processing_class=words, train_dataset=Dataset.from_list(rows))
-    equal = sum(list(t["input_ids"]) == ids and list(t["assistant_masks"]) == weights
-                for t, (ids, weights) in zip(trainer.train_dataset, own))
+    # TRL says it with labels: -100 where a token does not count.
+    theirs = [(list(t["input_ids"]), [int(label != -100) for label in t["labels"]]) for t in trainer.train_dataset]
+    equal = sum(mine == other for mine, other in zip(own, theirs))
     counted, all_of = int(sum(sum(w) for _, w in own)), sum(len(w) for _, w in own)
     report.check(equal == len(rows) and 0 < counted < all_of,
                  f"template {name}: {equal} of {len(rows)} conversations count TRL's tokens, {counted} of {all_of} in all")
-    moved = sum(list(t["assistant_masks"])[1:] == w[:-1] for t, (_, w) in zip(trainer.train_dataset, own))
+    moved = sum(mask[1:] == w[:-1] for (_, mask), (_, w) in zip(theirs, own))
     report.check(moved == 0, f"template {name}: control with the mask moved by one token differs everywhere")
 
 
