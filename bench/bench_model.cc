@@ -6,6 +6,8 @@
 
 #include "ostro/io/files/local_file_system.h"
 #include "ostro/models/decoder/decoder.h"
+#include "ostro/nn/adapters.h"
+#include "ostro/train/programs/run_model.h"
 
 namespace ostro::bench {
 
@@ -51,14 +53,22 @@ Result<Buffer> Model::read(const std::string& name, const ir::Shape& shape) cons
   return b;
 }
 
-Result<train::State> Model::state() const {
+Result<train::State> Model::state(runtime::Engine& engine) const {
+  const bool in_file = config.model_options().type() == "llama";
+  const bool adapted = train::lora_spec(config.adapter).has_value();
   train::State state;
+  if (!in_file || adapted) {
+    ASSIGN_OR_RETURN(state, train::initial_state(programs, engine, config.trainer.seed));
+  }
+  if (!in_file) return state;
+  state.params.resize(functions.paths.size());
   for (size_t i = 0; i < functions.paths.size(); ++i) {
-    ASSIGN_OR_RETURN(Buffer b, read(functions.paths[i], functions.shapes[i]));
-    state.params.push_back(std::move(b));
+    if (nn::is_adapter(functions.paths[i])) continue;
+    ASSIGN_OR_RETURN(state.params[i], read(functions.paths[i], functions.shapes[i]));
   }
   const train::StateArrays arrays = train::state_arrays(programs);
-  for (size_t i = arrays.n; i < arrays.size(); ++i) state.kept.push_back(Buffer::zeros(arrays.shapes[i]));
+  for (size_t i = arrays.n + state.kept.size(); i < arrays.size(); ++i)
+    state.kept.push_back(Buffer::zeros(arrays.shapes[i]));
   return state;
 }
 
@@ -66,21 +76,32 @@ Result<Model> open_model(const ModelChoice& choice) {
   ASSIGN_OR_RETURN(auto file, io::SafetensorsReader::open(io::local_file_system(), choice.start));
   const auto number = [&](const char* key) { return std::stoll(file.metadata().at(key)); };
   train::TrainConfig c;
-  auto& llama =
+  const bool mixture = file.metadata().contains("experts");
+  const std::string family = mixture ? "decoder" : choice.family;
+  if (models::find_family(family) == nullptr)
+    return invalid_argument("--family " + family + ": there is no family of decoders of this name");
+  c.model.choose(family);
+  auto& model =
       dynamic_cast<models::ModelOptionsOf<models::DecoderOptions, models::Decoder>&>(c.model_options())
           .options;
-  if (file.metadata().contains("experts")) {  // a mixture
-    llama = models::DecoderOptions("decoder");
-    llama.num_experts = number("experts");
-    llama.num_experts_per_tok = number("top_k");
-    llama.norm_topk_prob = true;
+  model.seq_len = number("seq");
+  model.hidden_dim = number("H");
+  model.num_layers = number("L");
+  model.num_heads = number("heads");
+  model.num_kv_heads = number("kv");
+  // As many operations for a token as a Llama has: without a gate a matrix less, and several experts.
+  const int64_t ffn = model.gated_mlp ? number("ffn") : number("ffn") * 3 / 2;
+  model.intermediate_dim = model.num_experts > 0 ? ffn / model.num_experts_per_tok : ffn;
+  if (mixture) {  // ffn is each expert's
+    model.num_experts = number("experts");
+    model.num_experts_per_tok = number("top_k");
+    model.norm_topk_prob = true;
   }
-  llama.seq_len = number("seq");
-  llama.hidden_dim = number("H");
-  llama.intermediate_dim = number("ffn");
-  llama.num_layers = number("L");
-  llama.num_heads = number("heads");
-  llama.num_kv_heads = number("kv");
+  if (choice.rank > 0) {
+    train::LoraOptions lora;
+    lora.rank = choice.rank;
+    c.adapter = lora;
+  }
   c.data.train_urls = {"none"};
   c.trainer.train_batch_size = number("batch");
   c.trainer.num_train_steps = 1000;
@@ -97,7 +118,7 @@ Result<Model> open_model(const ModelChoice& choice) {
       c.optimizer);
   RETURN_IF_ERROR(c.resolve());
 
-  models::ModelFunctions functions = c.model_options().functions(number("V"), train::compute_dtype(c));
+  models::ModelFunctions functions = train::run_model(c, number("V"));
   ASSIGN_OR_RETURN(train::CanonicalPrograms programs, train::make_programs(c, functions));
   if (!choice.prints) leave_prints_out(programs.update.body);
   return Model{std::move(file), std::move(c), std::move(programs), std::move(functions)};

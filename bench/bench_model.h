@@ -1,5 +1,5 @@
-// What train_bench and update_bench share: the Llama of a file that bench/peers/start_file.py wrote, its
-// programs and its arrays.
+// What train_bench and update_bench share: the Llama of a file that bench/peers/start_file.py wrote, or
+// another family of its sizes, its programs and its arrays.
 #pragma once
 
 #include <string>
@@ -14,6 +14,8 @@ struct ModelChoice {
   std::string dtype = "f32";       // of compute: f32 or bf16
   int64_t leaf_examples = 0;       // 0: as numerics.leaf_examples null
   std::string optimizer = "adam";  // its type, all other options their defaults; muon_bf16: products in bf16
+  std::string family = "llama";    // model.type of a decoder; weights that the file lacks are drawn
+  int64_t rank = 0;                // of LoRA on all matrices but the head; 0: the whole model is trained
   bool prints = true;              // false: the update leaves the parameters' fingerprints out
 };
 
@@ -26,8 +28,8 @@ struct Model {
   const std::string& size() const { return file.metadata().at("size"); }
   // An array of the file. Errors: it is absent or of another size.
   Result<runtime::Buffer> read(const std::string& name, const ir::Shape& shape) const;
-  // The weights of the file, moments zero.
-  Result<train::State> state() const;
+  // The weights of the file; those that it has not are drawn, moments zero.
+  Result<train::State> state(runtime::Engine& engine) const;
 };
 
 Result<Model> open_model(const ModelChoice& choice);

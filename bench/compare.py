@@ -1,16 +1,17 @@
 """Runs all benchmarks beside their peers and limits and writes bench/RESULTS.md (results.py). Run by scripts/bench.sh.
 
-training.py has the training steps, kernel_compare.py products and attention, prices.py what our own choices cost, ablation.py
-what parts of a step give, mixtures.py mixtures of experts, distributed.py several processes, data_gather.py batches,
-text_to_store.py token stores beside `datasets`, tokenizer_speed.py encoding.
+training.py has the training steps, kernel_compare.py products and attention, prices.py what our own choices cost,
+families.py every family beside Llama and LoRA beside PEFT, ablation.py what parts of a step give, mixtures.py mixtures of
+experts, distributed.py several processes, data_gather.py batches, text_to_store.py token stores beside `datasets`,
+tokenizer_speed.py encoding.
 Every ratio is taken within one run whose two sides take turns.
 """
 import argparse, os, sys, time
 
-import ablation, data_gather, distributed, kernel_compare, mixtures, prices, text_to_store, tokenizer_speed, training
+import ablation, data_gather, distributed, families, kernel_compare, mixtures, prices, text_to_store, tokenizer_speed, training
 from report import Bench
 
-PARTS = ["training", "prices", "ablation", "mixtures", "workers", "kernels", "data", "tokenizers"]
+PARTS = ["training", "prices", "families", "ablation", "mixtures", "workers", "kernels", "data", "tokenizers"]
 # Goals of tables of kernel_compare.py, by the beginning of their titles: (least geometric mean beside PyTorch, least single
 # case, least share of the peak). On AMD PyTorch's f32 is the one whose MKL is told that the processor is Intel's; beside its
 # own choice of kernels there the goal is twice the speed.
@@ -57,6 +58,8 @@ def main():
         training.report(b, a.sizes, a.dtypes, a.levanter, a.seed)
     if "prices" in a.parts:
         prices.report(b)
+    if "families" in a.parts:
+        families.report(b)
     if "ablation" in a.parts:
         ablation.report(b)
     if "mixtures" in a.parts:

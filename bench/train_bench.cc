@@ -1,15 +1,17 @@
-// Training speed without the run around it: the steps of a Llama from the weights and batches in a file that
+// Training speed without the run around it: the steps of a model from the weights and batches in a file that
 // bench/peers/start_file.py wrote.
 //
 //   train_bench --start FILE [--dtype f32|bf16] [--threads N] [--leaf_examples N]
 //               [--remat none|keep|all|save:NAMES] [--head_tile N]
-//               [--optimizer adam|muon|muon_bf16|...] [--chain off] [--fuse off] [--generated off] [--steps
-//               N]
+//               [--optimizer adam|muon|muon_bf16|...] [--family NAME] [--rank N] [--chain off] [--fuse off]
+//               [--generated off] [--steps N]
 //
 // Driven as the peers are (bench/peers/common.py): one JSON line for the first step, one for every line of
 // input, one at the end; with --steps that many steps without input. CPU time is that of all threads. --chain
 // off leaves the parameters' fingerprints out of the update; --fuse, --generated and --head_tile are
-// CpuOptions'.
+// CpuOptions'. --family NAME: a decoder of that family and these sizes, with weights of its own; --rank N:
+// LoRA on all its matrices. The first line has the operations of a step, as the model's definition counts
+// them.
 #include <fmt/core.h>
 #include <fmt/format.h>
 #include <sys/resource.h>
@@ -94,7 +96,7 @@ Status run(const Args& args) {
   const train::TrainConfig& config = model.config;
   ASSIGN_OR_RETURN(auto engine, cpu::make_cpu_engine(args.engine));
   ASSIGN_OR_RETURN(auto runner, train::make_step_runner(model.programs, *engine, args.remat));
-  ASSIGN_OR_RETURN(train::State state, model.state());
+  ASSIGN_OR_RETURN(train::State state, model.state(*engine));
   const int64_t seq = std::stoll(model.file.metadata().at("seq"));
   const ir::Shape ids{ir::DType::i32, {{"batch", config.trainer.train_batch_size.at(0)}, {"pos", seq}}};
   Buffer mask = Buffer::empty(ids.with_dtype(ir::DType::f32));
@@ -118,9 +120,13 @@ Status run(const Args& args) {
     const double peak = std::max(peak_before, meter.measure());
     fmt::print(R"({{"loss": {:.6f}, "s": {:.6f}, "cpu_s": {:.6f}, "peak_gflops": {:.1f})", r.loss, seconds,
                cpu_seconds, peak / 1e9);
-    if (i == 0)
-      fmt::print(R"(, "peer": "ostro {}", "start_to_first_step_s": {:.3f}, "leaves": {})", engine->name(),
-                 start, r.leaves.size());
+    if (i == 0) {
+      ASSIGN_OR_RETURN(const runtime::ExecutableInfo defined,
+                       engine->estimate(model.programs.leaf, train::leaf_options("keep")));
+      fmt::print(R"(, "peer": "ostro {}", "start_to_first_step_s": {:.3f}, "leaves": {}, "gflop": {:.3f})",
+                 engine->name(), start, r.leaves.size(),
+                 defined.flops * static_cast<double>(r.leaves.size()) * 1e-9);
+    }
     fmt::print("}}\n");
     std::fflush(stdout);
   }
@@ -144,6 +150,8 @@ int main(int argc, char** argv) {
       bench::text_option("--remat", "none, keep, all or save:NAMES", args.remat),
       bench::whole_option<int64_t>("--head_tile", -1, args.engine.head_tile),
       bench::text_option("--optimizer", "adam, muon, muon_bf16 or another type", args.model.optimizer),
+      bench::text_option("--family", "llama or another family of decoders", args.model.family),
+      bench::count_option("--rank", args.model.rank),
       bench::either_option("--chain", "on", "off", args.model.prints),
       bench::either_option("--fuse", "on", "off", args.engine.fuse),
       bench::either_option("--generated", "on", "off", args.engine.generated_code),

@@ -74,7 +74,7 @@ Status run(const bench::ModelChoice& choice, int threads, int rounds) {
   const size_t n = model.functions.shapes.size();
   ASSIGN_OR_RETURN(auto update,
                    engine->compile(model.programs.update, train::update_options(model.programs)));
-  ASSIGN_OR_RETURN(train::State state, model.state());
+  ASSIGN_OR_RETURN(train::State state, model.state(*engine));
   int64_t parameters = 0;
   for (const ir::Shape& shape : model.functions.shapes) parameters += shape.count();
 

@@ -92,7 +92,7 @@ Status run(const Args& args) {
   const double began = wall();
   ASSIGN_OR_RETURN(bench::Model model, bench::open_model(args.model));
   ASSIGN_OR_RETURN(auto engine, cpu::make_cpu_engine(args.engine));
-  ASSIGN_OR_RETURN(train::State state, model.state());
+  ASSIGN_OR_RETURN(train::State state, model.state(*engine));
   const auto scalars = [&](int64_t i) {
     return optim::step_scalars(model.config.optimizer, i, model.config.trainer.num_train_steps);
   };

@@ -54,6 +54,8 @@ class Coordinator {
   void stop_run();
   // The exit status of the run, when a worker has said that it is over.
   std::optional<int64_t> over() const;
+  // Grows when a worker tells, with a heartbeat, that it has done a step.
+  int64_t steps_done() const;
   // Who is in, what each does, what happened.
   JobState state() const;
 

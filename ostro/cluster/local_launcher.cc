@@ -1,5 +1,6 @@
 #include "ostro/cluster/local_launcher.h"
 
+#include <fcntl.h>
 #include <fmt/format.h>
 #include <signal.h>
 #include <sys/prctl.h>
@@ -12,8 +13,11 @@
 #include <cstring>
 #include <optional>
 #include <thread>
+#include <utility>
 
 #include "ostro/base/log.h"
+#include "ostro/cluster/watch/overheard.h"
+#include "ostro/cluster/watch/patience.h"
 
 extern char** environ;
 
@@ -52,25 +56,30 @@ std::vector<std::string> environment_with(const std::vector<std::pair<std::strin
 
 class Launcher {
  public:
-  explicit Launcher(const LocalWorkers& workers)
-      : workers_(workers), argv_(workers.command), envp_(environment_with(workers.environment)) {}
+  Launcher(const LocalWorkers& workers, const Patience& patience)
+      : workers_(workers),
+        patience_(patience),
+        argv_(workers.command),
+        envp_(environment_with(workers.environment)) {}
   ~Launcher() {
-    for (const pid_t pid : running_) ::kill(pid, SIGKILL);
-    for (const pid_t pid : running_) ::waitpid(pid, nullptr, 0);
+    for (const Process& p : running_) ::kill(p.pid, SIGKILL);
+    for (const Process& p : running_) ::waitpid(p.pid, nullptr, 0);
   }
 
   Result<int> run() {
-    for (int64_t i = 0; i < workers_.count; ++i) RETURN_IF_ERROR(start());
+    for (int64_t i = 0; i < workers_.count; ++i) RETURN_IF_ERROR(start(false));
     while (!running_.empty()) {
       for (size_t i = 0; i < running_.size();) {
         int status = 0;
-        const pid_t pid = ::waitpid(running_[i], &status, WNOHANG);
-        if (pid != running_[i]) {
+        const pid_t pid = ::waitpid(running_[i].pid, &status, WNOHANG);
+        running_[i].said.read();
+        if (pid != running_[i].pid) {
           ++i;
           continue;
         }
+        const Process process = std::move(running_[i]);
         running_.erase(running_.begin() + static_cast<std::ptrdiff_t>(i));
-        RETURN_IF_ERROR(ended(pid, status));
+        RETURN_IF_ERROR(ended(process, status));
       }
       if (workers_.look) workers_.look();
       end_hopeless();
@@ -81,39 +90,55 @@ class Launcher {
   }
 
  private:
-  Status start() {
+  struct Process {
+    pid_t pid = 0;
+    Overheard said;
+  };
+
+  // `overheard`: what it writes to standard error goes through this process.
+  Status start(bool overheard) {
+    int ends[2] = {-1, -1};
+    if (overheard && ::pipe2(ends, O_CLOEXEC) != 0)
+      return Error(ErrorCode::kIo, fmt::format("cannot start a worker: {}", std::strerror(errno)));
+    Process process;
+    if (overheard) {
+      process.said = Overheard(ends[0]);
+      ::fcntl(ends[0], F_SETFL, O_NONBLOCK);
+    }
     const pid_t parent = ::getpid();
     const pid_t pid = ::fork();
-    if (pid < 0) return Error(ErrorCode::kIo, fmt::format("cannot start a worker: {}", std::strerror(errno)));
     if (pid == 0) {
       // Only calls that are safe after a fork of a process with threads. The workers get a process group of
       // their own: the terminal's Ctrl-C reaches the launcher alone, which asks them to end.
       ::setpgid(0, 0);
       ::prctl(PR_SET_PDEATHSIG, SIGKILL);
+      if (overheard) ::dup2(ends[1], STDERR_FILENO);
       if (::getppid() == parent) ::execve(argv_.get()[0], argv_.get(), envp_.get());
       ::_exit(127);
     }
-    running_.push_back(pid);
+    if (overheard) ::close(ends[1]);
+    if (pid < 0) return Error(ErrorCode::kIo, fmt::format("cannot start a worker: {}", std::strerror(errno)));
+    process.pid = pid;
+    running_.push_back(std::move(process));
     return Status();
   }
 
-  Status ended(pid_t pid, int status) {
+  Status ended(const Process& process, int status) {
     const int code = WIFEXITED(status) ? WEXITSTATUS(status) : 0;
     const bool replaceable = WIFSIGNALED(status) || code == kExitLostPlace;
     const std::string what = WIFSIGNALED(status) ? fmt::format("was killed by signal {}", WTERMSIG(status))
                                                  : std::string("lost its place");
     if (replaceable && !over_) {
-      if (restarts_++ >= workers_.restarts) {
-        log_error(fmt::format("worker process {} {}; {} workers were replaced already: giving up", pid, what,
-                              workers_.restarts));
+      if (const std::string why = no_more(process); !why.empty()) {
+        log_error(fmt::format("worker process {} {}; {}: giving up", process.pid, what, why));
         finish(1);
         return Status();
       }
-      RETURN_IF_ERROR(start());
-      log_warning(
-          fmt::format("worker process {} {}; process {} takes its place", pid, what, running_.back()));
+      RETURN_IF_ERROR(start(fruitless_ == most_fruitless()));
+      log_warning(fmt::format("worker process {} {}; process {} takes its place", process.pid, what,
+                              running_.back().pid));
     } else if (code == kExitLeft && !over_) {
-      log_info(fmt::format("worker process {} has left", pid));
+      log_info(fmt::format("worker process {} has left", process.pid));
     } else if (!replaceable) {
       if (code == 127) log_error(fmt::format("{} could not be started", workers_.command[0]));
       finish(code);
@@ -121,11 +146,29 @@ class Launcher {
     return Status();
   }
 
+  int64_t most_fruitless() const { return patience_.restarts * workers_.count; }
+
+  // Why a worker that ended is not replaced; counts it if it is.
+  std::string no_more(const Process& process) {
+    const int64_t now = patience_.progress ? patience_.progress() : restarts_;
+    if (std::exchange(progress_, now) != now) fruitless_ = 0;
+    if (restarts_ >= workers_.restarts)
+      return fmt::format("{} workers were replaced already", workers_.restarts);
+    if (fruitless_ >= most_fruitless())
+      return fmt::format("{} workers were replaced already while no step was done; {}", fruitless_,
+                         process.said.last_words());
+    ++restarts_;
+    ++fruitless_;
+    return "";
+  }
+
   // A stopped process gets SIGKILL all the same. Its number belongs to it until it was waited for.
   void end_hopeless() {
     if (!workers_.hopeless) return;
     for (const int64_t pid : workers_.hopeless()) {
-      if (std::find(running_.begin(), running_.end(), static_cast<pid_t>(pid)) == running_.end()) continue;
+      if (std::none_of(running_.begin(), running_.end(),
+                       [&](const Process& p) { return p.pid == static_cast<pid_t>(pid); }))
+        continue;
       log_warning(fmt::format("worker process {} is silent: it is killed", pid));
       ::kill(static_cast<pid_t>(pid), SIGKILL);
     }
@@ -144,19 +187,26 @@ class Launcher {
   }
 
   void signal_all(int number) {
-    for (const pid_t pid : running_) ::kill(pid, number);
+    for (const Process& p : running_) ::kill(p.pid, number);
   }
 
   const LocalWorkers& workers_;
+  const Patience& patience_;
   Words argv_, envp_;
-  std::vector<pid_t> running_;
+  std::vector<Process> running_;
   std::optional<Clock::time_point> over_;  // when the job ended
   int64_t restarts_ = 0;
+  int64_t fruitless_ = 0;  // replaced since there was progress
+  int64_t progress_ = 0;
   int pressed_ = 0, result_ = 0;
 };
 
 }  // namespace
 
-Result<int> run_local_workers(const LocalWorkers& workers) { return Launcher(workers).run(); }
+Result<int> run_local_workers(const LocalWorkers& workers) { return run_local_workers(workers, {}); }
+
+Result<int> run_local_workers(const LocalWorkers& workers, const Patience& patience) {
+  return Launcher(workers, patience).run();
+}
 
 }  // namespace ostro::cluster

@@ -65,6 +65,19 @@ class Cases:
         self.bad("train", "--config", self.config, "--model.head_dim", "1026", "--trainer.id", "limit",
                  says=["model.head_dim", "1026", "1024"])
 
+    def initialize_from_nothing(self):
+        for words in (["--initialize_from", ""], ["--initialize_from="], ["--trainer.initialize_from", "''"]):
+            self.bad("train", "--config", self.config, "--trainer.id", "nothing", *words,
+                     says=["trainer.initialize_from", "empty", "Hugging Face directory"])
+        check(not (self.w.root / "runs" / "nothing").exists(), "a run directory for a config that was refused")
+
+    def small_vocabulary(self):
+        """Every command that makes the model says that it has fewer rows than the tokenizer has tokens."""
+        for words in (["train"], ["train", "--dry_run"], ["program"], ["eval", "--checkpoint", "init"],
+                      ["grad", "--checkpoint", "init", "--step", "0", "--out", "none"]):
+            self.bad(*words, "--config", self.config, "--trainer.id", "small", "--model.vocab_size", "299",
+                     says=["model.vocab_size", "299", "300"])
+
     def config_file(self):
         self.bad("train", "--config", "absent.yaml", says=["absent.yaml"])
         (self.w.root / "broken.yaml").write_text("data: {tokenizer: [\n")
@@ -218,6 +231,8 @@ class Cases:
                     check(status in (1, 2) and len(errors) == 1, f"{file}: status {status}\n{out}{err}")
                     check("cache-store" in errors[0] and "delete" in errors[0], f"{file}: {errors[0]}")
                     print(f"    {errors[0][:200]}")
+                    left = [n for n in ("run.json", "chain.jsonl") if (self.w.root / "runs" / "store" / n).exists()]
+                    check(not left, f"{file}: no step was done, and the directory holds a run: {left}")
                 file.write_bytes(good)
                 shutil.rmtree(self.w.root / "runs" / "store", ignore_errors=True)
         self.train_equal("store", config)
@@ -292,6 +307,16 @@ class Cases:
         self.bad("train", "--config", config, says=["cache-tiny"])
         config = self.w.config("none", STEPS, EVERY, data__train_urls=["nowhere/*.txt"])
         self.bad("train", "--config", config, says=["data.train_urls", "nowhere/*.txt"])
+
+    def workers_that_end_at_once(self):
+        """Replaced a few times, and no step being done, no more; one that does steps is replaced as often as needed."""
+        config = self.w.config("ends", STEPS, EVERY, data__cache_dir="cache-good")
+        words = ["launch", "local", "--workers", "1", "--config", config]
+        line = self.bad(*words, says=["was killed by signal 6", "5 workers were replaced already while no step was done",
+                                      "giving up", "last words", "OSTRO_FAULT=nonsense"],
+                        env={"OSTRO_FAULT": "nonsense"})
+        check("\n" not in line, line)
+        self.train_equal("ends", config)
 
     def resources_of_workers(self):
         for text in ("{slot: 1}", "[1]", '{"slot": "one"}', '{"slot": -1}'):

@@ -4,7 +4,8 @@
 Losses of 20 steps of AdamW within 1e-4 of those that DPO's formulas give on the model of `ostro export --to hf`, and
 the margins that Ostro reports within 1e-4 of theirs. Five losses, of which a sampled run takes one. In full
 (OSTRO_TEST_SIZE=full) the losses are those of TRL's DPOTrainer; its tokens and completions are those of the store, for
-texts and conversations, and the tokens that count in supervised tuning are those of SFTTrainer's assistant mask.
+texts and conversations, and the tokens that count in supervised tuning are those of SFTTrainer's assistant mask, for four
+templates.
 Usage: check_dpo.py --ostro build/.../ostro
 """
 import argparse
@@ -36,6 +37,23 @@ LENGTH = 48
 OPTIMIZER = {"learning_rate": 0.0005, "warmup": 0, "lr_schedule": "constant", "weight_decay": 0}
 TEMPLATE = ("{% for m in messages %}{% if m.role == 'assistant' %}{% generation %}{{ m.content + ';' }}"
             "{% endgeneration %}{% else %}{{ m.content + ' >\\n' }}{% endif %}{% endfor %}")
+
+# What else the templates of models look like: which tokens count, and where the text around them ends, differs.
+MARK, END = "{% generation %}", "{% endgeneration %}"
+TEMPLATES = {
+    "line": TEMPLATE,
+    "chatml": "{% for m in messages %}{{ '<|im_start|>' + m.role + '\\n' }}{% if m.role == 'assistant' %}" + MARK +
+              "{{ m.content }}{{ '<|im_end|>' }}" + END + "{{ '\\n' }}{% else %}{{ m.content + '<|im_end|>\\n' }}{% endif %}"
+              "{% endfor %}",
+    # The header counts as well, spaces are cut, and a system message has a place of its own.
+    "inst": "{%- if messages[0].role == 'system' -%}{{ '<<' + messages[0].content + '>>' }}{%- set rest = messages[1:] -%}"
+            "{%- else -%}{%- set rest = messages -%}{%- endif -%}{%- for m in rest -%}{%- if m.role == 'assistant' -%}" + MARK +
+            "{{- ' ' + m.content | trim + ' </s>' -}}" + END + "{%- else -%}{{- '[INST] ' + m.content | trim + ' [/INST]' -}}"
+            "{%- endif -%}{%- endfor -%}",
+    # Only the last answer counts.
+    "last": "{% for m in messages %}{% if m.role == 'assistant' and loop.last %}{{ 'A: ' }}" + MARK + "{{ m.content }}" + END +
+            "{{ '.' }}{% else %}{{ m.role[0] + ': ' + m.content + '\\n' }}{% endif %}{% endfor %}",
+}
 
 
 def text_rows():
@@ -203,9 +221,9 @@ def shown(run, rows, name):
 
 
 def check_tokens(report, base):
-    """TRL's tokens of pairs, and its mask of conversations, are the store's."""
+    """TRL's tokens of pairs, and its masks of conversations in several templates, are the store's."""
     from datasets import Dataset
-    from trl import DPOConfig, DPOTrainer, SFTConfig, SFTTrainer
+    from trl import DPOConfig, DPOTrainer, SFTConfig
 
     directory, hf = base.directory, base.directory / "hf"
     model = lambda: AutoModelForCausalLM.from_pretrained(hf, dtype=torch.float32)
@@ -227,19 +245,32 @@ def check_tokens(report, base):
                                   theirs["rejected_ids"]]
         report.check(equal == len(rows), f"{name}: {equal} of {len(rows)} pairs have the tokens and completions of TRL")
 
-    rows = [{"messages": r.get("prompt", []) + r["chosen"]} for r in chat_rows()]
-    run = TinyRun(base.ostro, directory, "sft", {
-        "data": component("sft", directory, rows, {"type": "chat", "chat_template": TEMPLATE})})
+    for name, template in TEMPLATES.items():
+        check_mask(report, base, name, template, model(), SFTConfig(assistant_only_loss=True, **quiet))
+
+
+def check_mask(report, base, name, template, model, arguments):
+    """The tokens that count in supervised tuning are those of TRL's assistant mask."""
+    from datasets import Dataset
+    from trl import SFTTrainer
+
+    rows = [{"messages": [{"role": "system", "content": f"be number {i}"}] * (i % 4 == 0) + r.get("prompt", []) + r["chosen"]}
+            for i, r in enumerate(chat_rows())]
+    run = TinyRun(base.ostro, base.directory, f"sft_{name}", {
+        "data": component(f"sft_{name}", base.directory, rows, {"type": "chat", "chat_template": template})})
     run.run("data", "build", "--config", run.config_path)
-    own = shown(run, len(rows), "sft")
-    trainer = SFTTrainer(model=model(), args=SFTConfig(assistant_only_loss=True, **quiet),
-                         processing_class=tokenizer(hf), train_dataset=Dataset.from_list(rows))
-    equal = sum(list(t["input_ids"]) == ids and list(t["assistant_masks"]) == weights
-                for t, (ids, weights) in zip(trainer.train_dataset, own))
-    counted = int(sum(sum(w) for _, w in own))
-    report.check(equal == len(rows), f"sft: {equal} of {len(rows)} conversations count TRL's tokens, {counted} in all")
-    moved = sum(list(t["assistant_masks"])[1:] == w[:-1] for t, (_, w) in zip(trainer.train_dataset, own))
-    report.check(moved == 0, "sft: control with the mask moved by one token differs everywhere")
+    own = shown(run, len(rows), f"sft_{name}")
+    words = tokenizer(base.directory / "hf")
+    words.chat_template = template
+    trainer = SFTTrainer(model=model, args=arguments, processing_class=words, train_dataset=Dataset.from_list(rows))
+    # TRL says it with labels: -100 where a token does not count.
+    theirs = [(list(t["input_ids"]), [int(label != -100) for label in t["labels"]]) for t in trainer.train_dataset]
+    equal = sum(mine == other for mine, other in zip(own, theirs))
+    counted, all_of = int(sum(sum(w) for _, w in own)), sum(len(w) for _, w in own)
+    report.check(equal == len(rows) and 0 < counted < all_of,
+                 f"template {name}: {equal} of {len(rows)} conversations count TRL's tokens, {counted} of {all_of} in all")
+    moved = sum(mask[1:] == w[:-1] for (_, mask), (_, w) in zip(theirs, own))
+    report.check(moved == 0, f"template {name}: control with the mask moved by one token differs everywhere")
 
 
 def main():

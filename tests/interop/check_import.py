@@ -3,10 +3,11 @@
 
 For a random model of a family: log-probabilities of text within 2e-4, gradients of a batch within 2e-5 of each one's
 largest element, greedy text equal wherever the margin is clear, and after export, transformers and another import the
-same state, hash by hash. Planted errors, one for each field of the description that the model uses, must differ by
-at least 10 times the tolerance. A run that begins with the directory has the chain of one that begins with its
-import; its genesis names the files. The first shape has rows without tokens. 19 families in two shapes, of which a
-sampled run takes two.
+same state, hash by hash. Planted errors (planted.py), one for each field of the description that the model uses, must
+differ by at least 10 times the tolerance, sizes be refused; a field that is in none of the tables of errors, and in a
+full run one for which no model had an error, fail. A run that begins with the directory has the chain of one that
+begins with its import; its genesis names the files. The first shape has rows without tokens. 19 families in two
+shapes, of which a sampled run takes two.
 Of a mixture: experts are chosen as transformers chooses them wherever its margin exceeds 1e-5. Log-probabilities show a
 choice: with the runner-up in place of the last expert chosen in any one layer they differ by more than the tolerance.
 A Llama, a Mistral and a Qwen 3 made into mixtures (--upcycle) have the log-probabilities that they had.
@@ -14,18 +15,23 @@ Usage: check_import.py --ostro build/.../ostro [--only FAMILY...]
 """
 import argparse
 import contextlib
+import copy
 import hashlib
 import json
+import os
 import pathlib
 import re
 import shutil
 import subprocess
 import tempfile
+from unittest import mock
 
 import hf_models
 import numpy as np
+import planted
 import torch
 import yaml
+from planted import LENGTH
 from safetensors.numpy import load_file
 from safetensors.torch import load_file as load_tensors, save_file
 from tiny_run import Report, TinyRun, seed
@@ -33,7 +39,6 @@ from tiny_run import Report, TinyRun, seed
 ROWS_WITHOUT_TOKENS = 28
 LIMIT, GRADIENT_LIMIT = 2e-4, 2e-5
 MARGIN = 1e-5  # between an expert's score and that of the first one not chosen: choices are clear above it
-LENGTH = 96  # of a text
 PROMPTS = ["def ", "    return ", "for "]
 
 
@@ -54,58 +59,6 @@ DEFAULTS = {"positions": "rope", "rope_interleaved": False, "partial_rotary_fact
             "final_logit_softcapping": None, "attention_multiplier": None, "query_pre_attn_scalar": None,
             "scale_embedding": False, "embedding_multiplier": 1.0, "residual_multiplier": 1.0, "logits_scaling": 1.0,
             "num_experts": 0}
-
-
-def exchanged(pattern):
-    """Every layer of the other kind: the layers are stacked in the same way."""
-    other = {"full": "sliding", "sliding": "full", "rope": "none", "none": "rope"}
-    return [other[kind] for kind in pattern]
-
-
-def planted_errors(model):
-    """Other values of the options that the model has: field -> value. Each keeps all shapes."""
-    out = {"layer_norm_epsilon": max(0.03, model["layer_norm_epsilon"] * 100),
-           "activation_function": "relu" if model["activation_function"] == "silu" else "silu"}
-    if model["positions"] == "rope":
-        out |= {"rope_interleaved": not model["rope_interleaved"], "rope.theta": model["rope"]["theta"] * 3}
-        if "factor" in model["rope"]:
-            out["rope.factor"] = model["rope"]["factor"] * 2
-        if model["rope"]["type"] == "longrope":
-            used = "short_factor" if model["rope"]["original_max_position_embeddings"] >= LENGTH else "long_factor"
-            out |= {"rope.attention_factor": 1.5, "rope." + used: [1.0]}
-        if model["partial_rotary_factor"] != 1:
-            out["partial_rotary_factor"] = 1.0
-        if "none" in model["rope_pattern"]:
-            out["rope_pattern"] = exchanged(model["rope_pattern"])
-    if model["norm_scale"] == "one_plus_weight":
-        out["norm_scale"] = "weight"
-    if model["norm"] == "rms":
-        out["norm"] = "layer"
-    if model["norm_place"] != "post":
-        out["parallel"] = not model["parallel"]
-    if model["sliding_window"] is not None and "sliding" in model["layer_pattern"]:
-        out |= {"sliding_window": model["sliding_window"] + 1, "layer_pattern": exchanged(model["layer_pattern"])}
-        if model["rope_local_theta"] is not None and model["rope_local_theta"] != model["rope"]["theta"]:
-            out["rope_local_theta"] = None
-    for key in ("attn_logit_softcapping", "final_logit_softcapping"):
-        if model[key] is not None:
-            out[key] = None
-    if model["attention_multiplier"] is not None:
-        out["attention_multiplier"] = None
-    elif model["query_pre_attn_scalar"] not in (None, model["head_dim"]):
-        out["query_pre_attn_scalar"] = None
-    else:
-        out["query_pre_attn_scalar"] = 2.0 * model["head_dim"]
-    if model["scale_embedding"]:
-        out["scale_embedding"] = False
-    for key in ("embedding_multiplier", "residual_multiplier", "logits_scaling"):
-        if model[key] != 1:
-            out[key] = 1.0
-    if model["num_experts"]:
-        fewer = model["num_experts_per_tok"] - 1
-        out |= {"norm_topk_prob": not model["norm_topk_prob"], "num_experts_per_tok": fewer, "router_scores": "sigmoid",
-                "routed_scaling_factor": 1.5}
-    return out
 
 
 @contextlib.contextmanager
@@ -135,7 +88,8 @@ def numbers(value):
 
 
 class Case:
-    def __init__(self, report, ostro, scratch, family, shape):
+    def __init__(self, report, ostro, scratch, family, shape, done):
+        self.done = done  # fields of which an error was planted
         self.report, self.family, self.shape, self.name = report, family, shape, f"{family}_{shape}"
         self.run = TinyRun(ostro, scratch, self.name, {}, vocab_size=320, files=20)
         self.top = pathlib.Path(scratch)
@@ -183,7 +137,7 @@ class Case:
             return self.model(tokens).logits.log_softmax(-1).gather(-1, targets[..., None])[..., 0].numpy()
 
     def check_log_probs(self, config):
-        ours = self.log_probs(config)
+        self.ours = ours = self.log_probs(config)
         tokens, targets = (torch.from_numpy(ours[k].astype(np.int64)) for k in ("tokens", "targets"))
         margins = []
 
@@ -255,6 +209,12 @@ class Case:
                 out |= {f"{stem}.{e}.{words[w]}.weight": (part, largest) for w, part in parts.items()}
         return out
 
+    def planted(self, fields, table, count):
+        """`count` of the errors of a table, in a full run all; they are remembered."""
+        drawn = seed.draw(f"planted {table} {self.name}", list(fields), count)
+        self.done.update(drawn)
+        return [(field, fields[field]) for field in drawn]
+
     def check_planted(self, model, theirs, counted):
         def worst_with(options):
             ours = self.log_probs(self.write_config(options, "wrong"))
@@ -262,20 +222,30 @@ class Case:
 
         right = worst_with(model)
         self.report.check(right <= LIMIT, f"{self.name}: as model.type decoder: largest difference {right:.1e}")
-        planted = planted_errors(model)
-        for field in seed.draw("planted." + self.name, list(planted), 3):
-            wrong = json.loads(json.dumps(model))
-            if field.startswith("rope."):
-                wrong["rope"][field[5:]] = planted[field]
-            else:
-                wrong[field] = planted[field]
-            worst = worst_with(wrong)
-            self.report.check(worst >= 10 * LIMIT, f"{self.name}: planted {field} {planted[field]}: differs by {worst:.1e}")
+        for field, other in self.planted(planted.in_config(model), "config", 2):
+            worst = worst_with(model | other)
+            self.report.check(worst >= 10 * LIMIT, f"{self.name}: planted {field}: {other}: differs by {worst:.1e}")
+        for field, plant in self.planted(planted.in_model(model, self.model), "model", 2):
+            whole, self.model = self.model, copy.deepcopy(self.model)
+            plant(self.model)
+            tokens, targets = (torch.from_numpy(self.ours[k].astype(np.int64)) for k in ("tokens", "targets"))
+            worst = np.abs(self.log_probs_of_model(tokens, targets) - self.ours["log_prob"])[counted].max()
+            self.model = whole
+            self.report.check(worst >= 10 * LIMIT, f"{self.name}: planted {field}, in transformers: differs by {worst:.1e}")
+        for field, size in self.planted(planted.sizes(model), "sizes", 1):
+            config = self.write_config(model | {field: size}, "size")
+            done = subprocess.run([str(self.run.ostro), "eval", "--config", config, "--checkpoint", self.checkpoint],
+                                  text=True, capture_output=True, check=False, cwd=self.run.directory)
+            self.report.check(done.returncode in (1, 2) and done.stderr.count("error: ") == 1,
+                              f"{self.name}: planted {field} {size}: {done.stderr.strip()[-160:]}")
 
-    def check_gradients(self, config):
+    def gradients(self, config, *words):
         out = self.top / f"{self.name}.gradients"
-        self.run.run("grad", "--config", config, "--step", 0, "--checkpoint", self.checkpoint, "--out", out)
-        ours = load_file(out)
+        self.run.run("grad", "--config", config, "--step", 0, "--out", out, *(words or ("--checkpoint", self.checkpoint)))
+        return load_file(out)
+
+    def check_gradients(self, config, shown):
+        ours = self.gradients(config)
         rows = json.loads(self.run.run("data", "batch", "--config", config, "--step", 0, "--json"))["sequences"]
         tokens, targets = (torch.tensor([r[k] for r in rows]) for k in ("tokens", "targets"))
         mask = torch.tensor([r["loss_mask"] for r in rows], dtype=torch.float32)
@@ -284,9 +254,26 @@ class Case:
         ((nll * mask).sum() / mask.sum()).backward()
         theirs = self.their_gradients()
         self.report.check(ours.keys() == theirs.keys(), f"{self.name}: names of {len(ours)} gradients")
-        worst = max((np.abs(ours[k] - theirs[k][0]).max() / theirs[k][1], k) for k in theirs if k in ours)
+        worst_of = lambda mine: max((np.abs(mine[k] - theirs[k][0]).max() / theirs[k][1], k) for k in theirs if k in mine)
+        worst = worst_of(ours)
         self.report.check(worst[0] <= GRADIENT_LIMIT,
                           f"{self.name}: gradients differ by {worst[0]:.1e} of the largest element, {worst[1]}")
+        for field, value in self.planted(planted.in_gradients(shown), "gradients", 1):
+            worst = worst_of(self.gradients(self.write_config(shown | {field: value}, "wrong")))
+            self.report.check(worst[0] >= 10 * GRADIENT_LIMIT,
+                              f"{self.name}: planted {field} {value}: gradients differ by {worst[0]:.1e}")
+        # Without an import, from the directory: the same, and nothing is left behind.
+        place = self.top / "borrowed"
+        place.mkdir(exist_ok=True)
+        with mock.patch.dict(os.environ, {"TMPDIR": str(place)}):
+            begun = ("--checkpoint", "init", "--trainer.initialize_from", self.top / self.name)
+            again = self.gradients(config, *begun)
+            held = self.run.run("eval", "--config", config, "--json", *begun), self.run.run(
+                "eval", "--config", config, "--json", "--checkpoint", self.checkpoint)
+        losses = [json.loads(text)["loss"] for text in held]
+        same = ours.keys() == again.keys() and all(np.array_equal(ours[k], again[k]) for k in ours)
+        self.report.check(same and losses[0] == losses[1] and not list(place.glob("ostro-import-*")),
+                          f"{self.name}: gradients and held-out loss {losses[0]:.4f} from the directory are the import's")
 
     def check_greedy(self):
         clear = equal = passed_over = 0
@@ -389,7 +376,7 @@ class Case:
         shown, whole = self.options(self.checkpoint)
         config = self.write_config(shown, "right")
         theirs, counted = self.check_log_probs(config)
-        self.check_gradients(config)
+        self.check_gradients(config, shown)
         if self.shape == 0:  # the other one computes in bf16
             self.check_greedy()
         self.check_round_trip()
@@ -412,10 +399,18 @@ def main():
         cases = [c for c in cases if c[0] in args.only]
     else:
         cases = seed.draw("imports", cases, 2)
+    fields, done = planted.declared(), set()
+    report.check(planted.unplanted(fields) == ([], []), f"{len(fields)} options that change bits, each in a table of errors: "
+                 f"{planted.unplanted(fields)}")
+    report.check(planted.unplanted(fields | {"new"}) == (["new"], []) and planted.unplanted(fields - {"norm"}) == ([], ["norm"]),
+                 "control: an option without an error is found, and an error without an option")
     with tempfile.TemporaryDirectory() as scratch:
         for family, shape in cases:
-            case = Case(report, args.ostro, scratch, family, shape)
+            case = Case(report, args.ostro, scratch, family, shape, done)
             case.check_all()
+    if len(cases) == 2 * len(hf_models.FAMILIES) and seed.full():
+        missed = fields - done - planted.NOT_IN_LOGITS.keys()
+        report.check(not missed, f"errors were planted in {len(done)} of these options; never in {sorted(missed)}")
     report.finish()
 
 

@@ -3,6 +3,7 @@
 
 #include <cstdio>
 #include <nlohmann/json.hpp>
+#include <optional>
 
 #include "ostro/base/log.h"
 #include "ostro/cli/main/commands.h"
@@ -10,6 +11,7 @@
 #include "ostro/cli/model/eval_tasks.h"
 #include "ostro/cli/shared/build_progress.h"
 #include "ostro/cli/shared/engine_choice.h"
+#include "ostro/cli/shared/import_hf.h"
 #include "ostro/eval/loaded_model.h"
 #include "ostro/eval/token_log_probs.h"
 #include "ostro/io/s3/routing_file_system.h"
@@ -28,7 +30,7 @@ struct Evaluation {
   std::string path, name;  // of the checkpoint and of its state
 };
 
-Result<Evaluation> evaluate(const train::TrainConfig& config, const std::string& checkpoint,
+Result<Evaluation> evaluate(train::TrainConfig config, const std::string& checkpoint,
                             const std::string& per_token, eval::Trust trust) {
   io::FileSystem& fs = io::default_file_system();
   ASSIGN_OR_RETURN(const auto engine, make_engine());
@@ -38,6 +40,11 @@ Result<Evaluation> evaluate(const train::TrainConfig& config, const std::string&
   line.end();
   const int64_t vocab = data.tokenizer->vocab_size();
   const models::ModelFunctions model = train::run_model(config, vocab);
+  RETURN_IF_ERROR(train::check_vocabulary(model, vocab));
+  std::optional<BorrowedImport> beginning;
+  if (checkpoint == "init") {
+    ASSIGN_OR_RETURN(beginning, BorrowedImport::take(config));
+  }
   ASSIGN_OR_RETURN(const eval::Parameters parameters,
                    eval::load_or_init(fs, checkpoint, config, model, *engine, trust));
   ASSIGN_OR_RETURN(const auto stores, train::with_reference(fs, config, parameters.path, data.stores));

@@ -2,11 +2,13 @@
 #include <fmt/core.h>
 
 #include <cstdio>
+#include <optional>
 
 #include "ostro/cli/main/commands.h"
 #include "ostro/cli/main/exit_code.h"
 #include "ostro/cli/shared/build_progress.h"
 #include "ostro/cli/shared/engine_choice.h"
+#include "ostro/cli/shared/import_hf.h"
 #include "ostro/eval/gradients.h"
 #include "ostro/eval/loaded_model.h"
 #include "ostro/hf/export.h"
@@ -19,7 +21,7 @@
 namespace ostro::cli {
 namespace {
 
-Result<eval::MeanGradients> write_gradients(const train::TrainConfig& config, int64_t step,
+Result<eval::MeanGradients> write_gradients(train::TrainConfig config, int64_t step,
                                             const std::string& checkpoint, const std::string& out,
                                             eval::Trust trust) {
   const auto* decoder =
@@ -38,6 +40,11 @@ Result<eval::MeanGradients> write_gradients(const train::TrainConfig& config, in
   ASSIGN_OR_RETURN(const train::DataAccess data, train::open_data(fs, config, build));
   line.end();
   const models::ModelFunctions model = train::run_model(config, data.tokenizer->vocab_size());
+  RETURN_IF_ERROR(train::check_vocabulary(model, data.tokenizer->vocab_size()));
+  std::optional<BorrowedImport> beginning;
+  if (checkpoint == "init") {
+    ASSIGN_OR_RETURN(beginning, BorrowedImport::take(config));
+  }
   ASSIGN_OR_RETURN(const eval::Parameters parameters,
                    eval::load_or_init(fs, checkpoint, config, model, *engine, trust));
   ASSIGN_OR_RETURN(const auto stores, train::with_reference(fs, config, parameters.path, data.stores));

@@ -74,6 +74,7 @@ Result<std::string> plan_text(const train::CanonicalPrograms& programs, const st
 Result<std::string> program_text(const train::TrainConfig& config, const Wish& wish) {
   ASSIGN_OR_RETURN(const auto tokenizer, train::open_tokenizer(io::default_file_system(), config));
   const models::ModelFunctions model = train::run_model(config, tokenizer->vocab_size());
+  RETURN_IF_ERROR(train::check_vocabulary(model, tokenizer->vocab_size()));
   if (wish.stage == "trace") return ir::print(train::make_eval_program(config, model));
   ASSIGN_OR_RETURN(const train::CanonicalPrograms programs, train::make_programs(config, model));
   if (wish.stage == "grad") return ir::print(programs.leaf) + "\n" + ir::print(programs.update);

@@ -1,8 +1,10 @@
 // ostro train
 #include <fmt/core.h>
 
+#include <algorithm>
 #include <cstdio>
 #include <cstdlib>
+#include <string>
 
 #include "ostro/base/log.h"
 #include "ostro/cli/main/commands.h"
@@ -39,7 +41,14 @@ int train_command(Args args) {
   if (auto code = args.parse()) return *code;
   auto config = args.load_config();
   if (!config.ok()) return report_error(config.error());
-  if (!initialize_from.empty()) config->trainer.initialize_from = initialize_from;
+  // An empty path is one that was forgotten, not none.
+  const bool begins = std::ranges::any_of(args.typed(), [](const std::string& word) {
+    return word == "--initialize_from" || word.starts_with("--initialize_from=");
+  });
+  if (begins) {
+    config->trainer.initialize_from = initialize_from;
+    if (const Status valid = config->trainer.validate(); !valid.ok()) return report_error(valid.error());
+  }
   if (dry_run && amend)
     return report_error(invalid_argument("--amend: --dry_run looks at no run; leave out one of them"));
   if (dry_run && !profile_text.empty())

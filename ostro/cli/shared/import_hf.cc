@@ -1,6 +1,10 @@
 #include "ostro/cli/shared/import_hf.h"
 
 #include <fmt/core.h>
+#include <unistd.h>
+
+#include <filesystem>
+#include <system_error>
 
 #include "ostro/base/log.h"
 #include "ostro/checkpoint/catalog.h"
@@ -103,6 +107,25 @@ Result<std::optional<std::string>> import_beginning(const std::string& from, con
   }
   return std::optional(
       io::join_path(io::join_path(to, checkpoint::kCheckpointsFolder), checkpoint::step_directory(0)));
+}
+
+Result<BorrowedImport> BorrowedImport::take(train::TrainConfig& config) {
+  BorrowedImport out;
+  std::optional<std::string>& from = config.trainer.initialize_from;
+  if (!from) return out;
+  std::error_code failed;
+  const std::filesystem::path folder = std::filesystem::temp_directory_path(failed);
+  if (failed)
+    return Error(ErrorCode::kIo, fmt::format("TMPDIR: no folder for the import of {}: {}; set it to one",
+                                             *from, failed.message()));
+  out.place_ = (folder / fmt::format("ostro-import-{}", ::getpid())).string();
+  ASSIGN_OR_RETURN(const auto imported, import_beginning(*from, out.place_, config.model.choices()));
+  if (imported) from = *imported;
+  return out;
+}
+
+BorrowedImport::~BorrowedImport() {
+  if (!place_.empty()) (void)io::default_file_system().remove_all(place_);
 }
 
 }  // namespace ostro::cli

@@ -76,6 +76,8 @@ void JobWatch::report(int64_t member, const Progress& progress) {
     const auto found = members_.find(member);
     if (found == members_.end()) return;
     MemberState& m = found->second;
+    // The first step that it tells of may be the one that it will never end.
+    if (m.progress.step > 0 && progress.step > m.progress.step) ++steps_done_;
     m.progress = progress;
     m.heard = unix_time();
     if (m.rank >= 0 && progress.epoch == current_ && stragglers_.report(member, progress)) {
@@ -134,6 +136,11 @@ JobState JobWatch::state() const {
 int64_t JobWatch::events() const {
   const std::lock_guard lock(mutex_);
   return count_;
+}
+
+int64_t JobWatch::steps_done() const {
+  const std::lock_guard lock(mutex_);
+  return steps_done_;
 }
 
 }  // namespace ostro::cluster

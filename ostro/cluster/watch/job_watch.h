@@ -64,6 +64,8 @@ class JobWatch {
   JobState state() const;
   // Grows with every event.
   int64_t events() const;
+  // Grows when a worker tells that it has done a step.
+  int64_t steps_done() const;
 
  private:
   void add(const std::string& kind, std::string text);
@@ -72,7 +74,7 @@ class JobWatch {
   JobState state_;  // its events are events_
   std::map<int64_t, MemberState> members_;
   std::deque<JobEvent> events_;
-  int64_t count_ = 0;
+  int64_t count_ = 0, steps_done_ = 0;
   int64_t current_ = 0;
   Stragglers stragglers_;
 };

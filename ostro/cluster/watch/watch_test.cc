@@ -1,10 +1,13 @@
 // What the coordinator knows of a job, for people.
 #include <doctest/doctest.h>
+#include <fcntl.h>
+#include <unistd.h>
 
 #include <string>
 
 #include "ostro/base/log.h"
 #include "ostro/cluster/watch/cluster_file.h"
+#include "ostro/cluster/watch/overheard.h"
 #include "ostro/io/files/memory_file_system.h"
 
 namespace ostro::cluster {
@@ -48,6 +51,43 @@ TEST_CASE("a worker straggles when it is slow for a leaf in every report over 20
   // One quick step in between, and it is not consistently slow.
   for (int64_t step = 66; step <= 140; step += 5)
     CHECK_FALSE(stragglers.report(3, at_step(step, step % 20 == 6 ? 1000 : 1600)));
+}
+
+TEST_CASE("a step is done when a worker tells of a later one") {
+  const LogSink before = set_log_sink([](LogLevel, std::string_view) {});
+  JobWatch watch;
+  watch.joined(1, "runs/a", "one", 11);
+  watch.joined(2, "runs/a", "two", 12);
+  watch.report(1, at_step(0, 100));
+  watch.report(1, at_step(7, 100));  // where it begins
+  watch.report(2, at_step(7, 100));
+  watch.report(2, at_step(7, 100));
+  CHECK(watch.steps_done() == 0);
+  watch.report(2, at_step(8, 100));
+  CHECK(watch.steps_done() == 1);
+  watch.gone(2, "killed");
+  watch.joined(3, "runs/a", "two", 13);
+  watch.report(3, at_step(8, 100));  // another worker begins
+  CHECK(watch.steps_done() == 1);
+  set_log_sink(before);
+}
+
+TEST_CASE("what a process says is passed on, and the end of it kept") {
+  const auto heard = [](const std::string& text) {
+    int ends[2];
+    REQUIRE(::pipe2(ends, O_NONBLOCK) == 0);
+    Overheard said(ends[0]);
+    REQUIRE(::write(ends[1], text.data(), text.size()) == static_cast<ssize_t>(text.size()));
+    said.read();
+    ::close(ends[1]);
+    said.read();
+    return said.last_words();
+  };
+  CHECK(heard("one line\n  and another\n") == "its last words: one line and another");
+  CHECK(heard(std::string(5000, 'a') + " the end") ==
+        "its last words: " + std::string(592, 'a') + " the end");
+  CHECK(heard("") == "it said nothing");
+  CHECK(Overheard().last_words() == "what it said is above");
 }
 
 TEST_CASE("cluster.json holds what happened and reads back") {

@@ -135,6 +135,9 @@ Status TrainerOptions::validate() const {
     return option_error("trainer.id",
                         fmt::format("\"{}\" cannot name a directory; use a name without slashes", id));
   if (log_dir.empty()) return option_error("trainer.log_dir", "is empty; name a directory");
+  if (initialize_from && initialize_from->empty())
+    return option_error("trainer.initialize_from",
+                        "is empty; name a checkpoint, a run or a Hugging Face directory, or leave it out");
   if (seed < 0) return option_error("trainer.seed", fmt::format("{} is negative", seed));
   RETURN_IF_ERROR(parse_precision(mp));
   for (const auto& stage : train_batch_size.stages)

@@ -137,6 +137,7 @@ Result<std::string> dry_run(io::FileSystem& fs, runtime::Engine& engine, const T
   ASSIGN_OR_RETURN(const data::Loader loader,
                    make_loader(config, data.stores, config.trainer.num_train_steps));
   const auto model = run_model(config, data.tokenizer->vocab_size());
+  RETURN_IF_ERROR(check_vocabulary(model, data.tokenizer->vocab_size()));
   ASSIGN_OR_RETURN(const CanonicalPrograms programs, make_programs(config, model));
   ASSIGN_OR_RETURN(const std::string remat, config.model_options().remat());
   ASSIGN_OR_RETURN(const auto runner, make_runner(programs, engine, remat, config, workers));

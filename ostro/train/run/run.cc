@@ -140,14 +140,6 @@ Status Run::write_session() {
   return write_record(env_.fs, file(kRecordFile), record_);
 }
 
-Status Run::close(const std::string& outcome) {
-  end_session(record_, outcome, state_.step);
-  const TimesUsed times = goodput_->session();
-  for (size_t i = 0; i < kTimeUses; ++i) record_.sessions.back().seconds[kTimeUseNames[i]] = times[i];
-  goodput_->write(true);
-  return write_record(env_.fs, file(kRecordFile), record_);
-}
-
 Result<RunPlan> Run::plan() const {
   RunPlan plan;
   for (const ir::Shape& s : model_.shapes) plan.parameters += s.count();

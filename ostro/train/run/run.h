@@ -100,7 +100,8 @@ class Run {
   int64_t step() const { return state_.step; }
   Result<RunPlan> plan() const;
 
-  // Trains to the last step, or until stop is set.
+  // Trains to the last step, or until stop is set. After an error run.json says what it was; a run that this
+  // session began and that did no step is none any more: its chain and its run.json are removed.
   Result<RunOutcome> train(const Watcher& watcher);
 
  private:
@@ -115,11 +116,13 @@ class Run {
   Status resume(Resumption from, bool amend);
   // `save_now`: also where no permanent checkpoint is due.
   Status after_step(const Watcher& watcher, StepReport& report, bool save_now);
+  Result<RunOutcome> steps(const Watcher& watcher);
   Status evaluate(const Watcher& watcher);
   Status save(bool permanent);
   Status finish_save();
   Status write_session();
   Status close(const std::string& outcome);
+  Status forget_run();
   double seconds_since(std::chrono::nanoseconds start) const;
   std::string file(const std::string& name) const { return directory_ + "/" + name; }
 
@@ -150,6 +153,8 @@ class Run {
   int64_t saving_epoch_ = 0;  // in which the workers write it
   bool takes_over_ = false;   // the workers have the state
   bool save_first_ = false;   // a checkpoint of its step is due
+  bool begun_ = false;        // by this session
+  bool closed_ = false;       // run.json says how the session ended
 };
 
 }  // namespace ostro::train

@@ -149,6 +149,7 @@ Status Run::begin() {
   // The chain is the commit point: a directory without one is no run.
   ASSIGN_OR_RETURN(ChainWriter chain, ChainWriter::create(fs, file(kChainFile), g));
   chain_ = std::make_unique<ChainWriter>(std::move(chain));
+  begun_ = true;
   return Status();
 }
 
