@@ -271,8 +271,8 @@ Result<std::vector<std::vector<int32_t>>> StreamedGenerator::generate(
     for (size_t k = 0; k < active.size(); ++k) {
       const size_t i = active[k];
       Sequence& s = sequences[i];
-      const int32_t token = choose_token(logits.as<float>().subspan(k * vocab, vocab), options.temperature,
-                                         options.seed, static_cast<int64_t>(s.tokens.size()));
+      const int32_t token = next_token(logits.as<float>().subspan(k * vocab, vocab), options,
+                                       static_cast<int64_t>(s.tokens.size()));
       made[i].push_back(token);
       s.tokens.push_back(token);
       if (on_token && !on_token(i, token)) return made;

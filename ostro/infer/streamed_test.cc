@@ -142,6 +142,27 @@ TEST_CASE("generation is that of the model in memory") {
   }
 }
 
+TEST_CASE("rows of the vocabulary that no token has are never chosen") {
+  Stored stored(small("grok"));
+  WeightStore store = stored.store(0);
+  const auto g = StreamedGenerator::create(stored.layers, store, interpreter(), 24);
+  const auto resident = Generator::create(stored.functions, stored.params, interpreter(), 24);
+  SampleOptions options{.max_new_tokens = 6, .temperature = 5, .seed = 2};
+  const auto beyond = [](const std::vector<std::vector<int32_t>>& made, int64_t tokens) {
+    int64_t count = 0;
+    for (const auto& one : made)
+      for (const int32_t token : one) count += token >= tokens;
+    return count;
+  };
+  const int64_t known = 5;
+  CHECK(beyond((*g)->generate(kPrompts, options).value(), known) > 0);  // or the check below shows nothing
+  options.tokens = known;
+  const auto made = (*g)->generate(kPrompts, options).value();
+  CHECK(beyond(made, known) == 0);
+  for (size_t i = 0; i < kPrompts.size(); ++i)
+    CHECK(made[i] == (*resident)->generate(kPrompts[i], options).value());
+}
+
 TEST_CASE("missing and damaged files are named before anything is read for a token") {
   Stored stored(small("grok"));
   CHECK(stored.reader().check(2, {}).ok());
