@@ -39,8 +39,8 @@ Status export_grok(io::FileSystem& fs, const std::string& out, const eval::Loade
   if (train::lora_spec(model.config.adapter))
     return unsupported(
         fmt::format("{} has an adapter, which --to grok does not add to the weights", model.parameters.path));
-  const auto vocab = static_cast<int64_t>(model.tokenizer->vocab_size());
-  ASSIGN_OR_RETURN(const grok::GrokShape shape, grok::grok_shape(decoder, vocab, matrices));
+  const int64_t rows = decoder.vocab_rows(model.tokenizer->vocab_size());
+  ASSIGN_OR_RETURN(const grok::GrokShape shape, grok::grok_shape(decoder, rows, matrices));
   const std::string directory = io::join_path(out, "ckpt-0");
   ASSIGN_OR_RETURN(const bool exists, fs.exists(directory));
   if (exists)
