@@ -162,6 +162,10 @@ AlignedBytes allocate(size_t bytes, bool zeros) {
   std::byte* p = kKeep && rounded >= kKeptFrom ? keeper().take(rounded) : nullptr;
   const bool is_zero = p == nullptr && mapped(rounded);
   if (p == nullptr) p = fresh(rounded);
+  if (p == nullptr) {  // what is kept may be in the way
+    keeper().clear();
+    p = fresh(rounded);
+  }
   OSTRO_CHECK(p != nullptr, "out of memory: {} bytes were asked for", bytes);
   if (zeros && !is_zero) std::memset(p, 0, bytes);
   return AlignedBytes(p, AlignedFree{rounded});

@@ -2,8 +2,10 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <mutex>
 
+#include "ostro/base/aligned.h"
 #include "ostro/base/parallel.h"
 #include "ostro/checkpoint/check_array.h"
 #include "ostro/checkpoint/save.h"
@@ -14,7 +16,11 @@ namespace ostro::checkpoint {
 namespace {
 
 // Of a cell this much is in memory at a time.
-constexpr int64_t kHashedAtOnce = int64_t{16} << 20;
+constexpr int64_t kHashedAtOnce = int64_t{4} << 20;
+// More than there are cores: while some hash, others wait for the disk.
+constexpr int kHashThreads = 4;
+// Reads that a disk is asked for at a time.
+constexpr int kReadThreads = 8;
 
 }  // namespace
 
@@ -39,7 +45,7 @@ int64_t PartReader::bytes() const {
   return sum;
 }
 
-Status PartReader::check(int threads, const std::function<void(int64_t)>& progress) const {
+Status PartReader::check(const std::function<void(int64_t)>& progress) const {
   for (const Array& a : arrays_) RETURN_IF_ERROR(io::check_files(*fs_, a.array));
   std::mutex mutex;
   int64_t done = 0;
@@ -48,13 +54,24 @@ Status PartReader::check(int threads, const std::function<void(int64_t)>& progre
     done += bytes;
     if (progress) progress(done);
   };
+  struct Work {
+    const Array* array;
+    size_t cell;
+    Box box;
+  };
+  std::vector<Work> all;
   for (const Array& a : arrays_) {
-    const std::vector<Box> cells = cells_of(a.spec);
-    RETURN_IF_ERROR(parallel_for(static_cast<int64_t>(cells.size()), threads, [&](int64_t c) {
-      return check_cell(a, static_cast<size_t>(c), cells[static_cast<size_t>(c)], hashed);
-    }));
+    std::vector<Box> boxes = cells_of(a.spec);
+    for (size_t c = 0; c < boxes.size(); ++c) all.push_back({&a, c, std::move(boxes[c])});
   }
-  return {};
+  // A cell is hashed by one thread: the largest must not be the last.
+  std::stable_sort(all.begin(), all.end(), [](const Work& a, const Work& b) {
+    return io::product(a.box.shape) > io::product(b.box.shape);
+  });
+  return parallel_for(static_cast<int64_t>(all.size()), kHashThreads, [&](int64_t i) {
+    const Work& w = all[static_cast<size_t>(i)];
+    return check_cell(*w.array, w.cell, w.box, hashed);
+  });
 }
 
 Status PartReader::check_cell(const Array& a, size_t cell, const Box& box,
@@ -63,17 +80,17 @@ Status PartReader::check_cell(const Array& a, size_t cell, const Box& box,
   // Pieces of a cell that follow one another in its row-major bytes.
   const Extents piece = chunk_of_cell(box.shape, item, kHashedAtOnce);
   Sha256 hash;
-  std::vector<std::byte> bytes;
-  int64_t not_counted = 0;
+  const AlignedBytes memory = allocate_aligned(static_cast<size_t>(io::product(piece) * item));
   RETURN_IF_ERROR(io::for_each_index(io::grid_of(box.shape, piece), [&](const Extents& index) -> Status {
     Box part{box.start, piece};
     for (size_t d = 0; d < index.size(); ++d) {
       part.start[d] += index[d] * piece[d];
       part.shape[d] = std::min(piece[d], box.start[d] + box.shape[d] - part.start[d]);
     }
-    bytes.resize(static_cast<size_t>(io::product(part.shape) * item));
-    RETURN_IF_ERROR(io::read_part(*fs_, a.array, part.start, part.shape, bytes, &not_counted));
-    hash.update(std::span<const std::byte>(bytes));
+    const std::span<std::byte> bytes(memory.get(), static_cast<size_t>(io::product(part.shape) * item));
+    const io::PartRead read{&a.array, part.start, part.shape, bytes};
+    RETURN_IF_ERROR(io::read_parts(*fs_, {&read, 1}, 1));
+    hash.update(bytes);
     hashed(static_cast<int64_t>(bytes.size()));
     return {};
   }));
@@ -81,12 +98,15 @@ Status PartReader::check_cell(const Array& a, size_t cell, const Box& box,
   return wrong_cell(a.array.path(), static_cast<int64_t>(cell), box);
 }
 
-Status PartReader::read(size_t tensor, const Extents& start, const Extents& shape,
-                        std::span<std::byte> out) const {
+Status PartReader::read(std::span<const Part> parts) const {
+  std::vector<io::PartRead> reads;
   int64_t bytes = 0;
-  const Status done = io::read_part(*fs_, arrays_[tensor].array, start, shape, out, &bytes);
+  for (const Part& part : parts) {
+    reads.push_back({&arrays_[part.tensor].array, part.start, part.shape, part.bytes});
+    bytes += static_cast<int64_t>(part.bytes.size());
+  }
   *bytes_read_ += bytes;
-  return done;
+  return io::read_parts(*fs_, reads, kReadThreads);
 }
 
 }  // namespace ostro::checkpoint

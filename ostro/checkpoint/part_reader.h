@@ -26,11 +26,17 @@ class PartReader {
   // Looks for every file, then reads and hashes every cell. Errors name the file that is missing or short, or
   // the cell whose bytes are not those of the manifest. `progress` is told the bytes that were hashed; it is
   // called by one thread at a time.
-  Status check(int threads, const std::function<void(int64_t done)>& progress) const;
+  Status check(const std::function<void(int64_t done)>& progress) const;
 
-  // The box [start, start + shape) of a tensor, not hashed.
-  Status read(size_t tensor, const Extents& start, const Extents& shape, std::span<std::byte> out) const;
-  // What read() has read from files so far.
+  // A box [start, start + shape) of a tensor, and where its elements go, row-major.
+  struct Part {
+    size_t tensor = 0;
+    Extents start, shape;
+    std::span<std::byte> bytes;
+  };
+  // Reads these parts, not hashed; as many reads at a time as a disk needs to be busy.
+  Status read(std::span<const Part> parts) const;
+  // Of all parts that read() was asked for.
   int64_t bytes_read() const { return *bytes_read_; }
 
  private:

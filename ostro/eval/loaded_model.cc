@@ -309,9 +309,12 @@ Result<LoadedModel> load_model(io::FileSystem& fs, const std::string& where,
 
 Result<OpenedModel> open_model(io::FileSystem& fs, const std::string& where,
                                const std::string& tokenizer_path, const train::ModelChoices& models,
-                               Trust trust) {
-  return load_from(fs, where, models, trust,
-                   [&](const Source& source) { return open_source(fs, source, tokenizer_path, models); });
+                               Trust trust, const std::function<Status(const OpenedModel&)>& check) {
+  return load_from(fs, where, models, trust, [&](const Source& source) -> Result<OpenedModel> {
+    ASSIGN_OR_RETURN(OpenedModel opened, open_source(fs, source, tokenizer_path, models));
+    if (check) RETURN_IF_ERROR(check(opened));
+    return opened;
+  });
 }
 
 }  // namespace ostro::eval

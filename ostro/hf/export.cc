@@ -51,9 +51,9 @@ Result<NamedWeights> NamedWeights::create(const models::DecoderOptions& options,
 }
 
 Status export_model(io::FileSystem& fs, const std::string& directory, const HfModel& model,
-                    const tokenizer::Tokenizer& tokenizer, const NamedWeights& weights,
+                    const tokenizer::Tokenizer& tokenizer, std::span<const io::SafetensorsEntry> weights,
                     int64_t max_file_bytes) {
-  const std::string dtype = weights.entries().empty() ? "F32" : weights.entries().front().dtype;
+  const std::string dtype = weights.empty() ? "F32" : weights.front().dtype;
   ASSIGN_OR_RETURN(const std::string config, config_json(model, tokenizer,
                                                          dtype == "F32"    ? "float32"
                                                          : dtype == "BF16" ? "bfloat16"
@@ -62,7 +62,7 @@ Status export_model(io::FileSystem& fs, const std::string& directory, const HfMo
   const auto write = [&](const char* name, const std::string& text) {
     return io::write_file_atomically(fs, io::join_path(directory, name), text);
   };
-  RETURN_IF_ERROR(io::write_safetensors_sharded(fs, directory, weights.entries(), max_file_bytes));
+  RETURN_IF_ERROR(io::write_safetensors_sharded(fs, directory, weights, max_file_bytes));
   RETURN_IF_ERROR(tokenizer::save_tokenizer(fs, tokenizer, io::join_path(directory, "tokenizer.json")));
   RETURN_IF_ERROR(write("tokenizer_config.json", tokenizer.tokenizer_config_json(model.options.seq_len)));
   RETURN_IF_ERROR(write("generation_config.json", generation_config_json(tokenizer)));

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "ostro/base/error.h"
+#include "ostro/checkpoint/boxes.h"
 #include "ostro/hf/families/family.h"
 #include "ostro/io/arrays/safetensors.h"
 #include "ostro/io/files/file_system.h"
@@ -42,11 +43,28 @@ class NamedWeights {
   std::vector<io::SafetensorsEntry> entries_;
 };
 
+// Parameters that are read when they are written, in the order of models::ModelFunctions.
+struct WeightSource {
+  std::vector<std::string> paths;
+  std::vector<ir::Shape> shapes;
+  checkpoint::ReadBox read;
+};
+
+// Of a tensor so many elements are in memory at a time: a matrix of most models, since pieces of its rows are
+// strips of columns of ours.
+inline constexpr int64_t kBlockElements = int64_t{64} << 20;
+
+// The entries of NamedWeights, with the same bytes, for parameters that are not in memory. Each is read in
+// blocks of rows when it is written. Errors: as NamedWeights::create.
+Result<std::vector<io::SafetensorsEntry>> streamed_weights(const models::DecoderOptions& options,
+                                                           WeightSource source, std::string_view dtype,
+                                                           int64_t block_elements = kBlockElements);
+
 // Writes a directory that AutoModelForCausalLM and AutoTokenizer of current transformers can load:
 // model.safetensors (or shards and their index), config.json, generation_config.json, tokenizer.json and
 // tokenizer_config.json. The directory is created. Each file is replaced atomically, config.json last.
 Status export_model(io::FileSystem& fs, const std::string& directory, const HfModel& model,
-                    const tokenizer::Tokenizer& tokenizer, const NamedWeights& weights,
+                    const tokenizer::Tokenizer& tokenizer, std::span<const io::SafetensorsEntry> weights,
                     int64_t max_file_bytes = kMaxFileBytes);
 
 }  // namespace ostro::hf

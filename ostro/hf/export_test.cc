@@ -134,7 +134,7 @@ TEST_CASE(
   io::MemoryFileSystem fs;
   const tokenizer::Tokenizer tokenizer = tiny_tokenizer();
   for (const int64_t limit : {int64_t{4000}, kMaxFileBytes}) {
-    check_ok(export_model(fs, "out", {o, 260}, tokenizer, *weights, limit));
+    check_ok(export_model(fs, "out", {o, 260}, tokenizer, weights->entries(), limit));
     const auto reader = io::SafetensorsReader::open_directory(fs, "out");
     REQUIRE(reader.ok());
     CHECK(reader->tensors().size() == weights->entries().size());

@@ -88,6 +88,36 @@ TEST_CASE("every element of every parameter is in one tensor, whatever the famil
   }
 }
 
+TEST_CASE("weights that are read in blocks of rows are the weights in memory, whatever the family") {
+  for (const HfFamily& family : hf_families()) {
+    const TinyModel m(unusual(family.type));
+    for (const char* dtype : {"F32", "BF16"}) {
+      const auto weights = NamedWeights::create(m.options, m.functions.paths, m.values, dtype);
+      REQUIRE(weights.ok());
+      for (const int64_t block : {int64_t{1}, int64_t{37}, int64_t{500}, kBlockElements}) {
+        CAPTURE(family.type);
+        CAPTURE(block);
+        const auto streamed = streamed_weights(
+            m.options, {m.functions.paths, m.functions.shapes, checkpoint::boxes_in_memory(m.values)}, dtype,
+            block);
+        REQUIRE(streamed.ok());
+        REQUIRE(streamed->size() == weights->entries().size());
+        for (size_t i = 0; i < streamed->size(); ++i) {
+          const io::SafetensorsEntry& entry = weights->entries()[i];
+          CHECK((*streamed)[i].name == entry.name);
+          CHECK((*streamed)[i].shape == entry.shape);
+          std::vector<std::byte> bytes;
+          check_ok((*streamed)[i].write([&](std::span<const std::byte> piece) {
+            bytes.insert(bytes.end(), piece.begin(), piece.end());
+            return Status();
+          }));
+          CHECK(std::equal(bytes.begin(), bytes.end(), entry.bytes.begin(), entry.bytes.end()));
+        }
+      }
+    }
+  }
+}
+
 TEST_CASE("config.json: what a family does not know is refused by name") {
   const tokenizer::Tokenizer tokenizer = tiny_tokenizer();
   const auto refusal = [&](const char* type, const char* key, const Json& value) {

@@ -45,11 +45,16 @@ std::vector<int64_t> places_along(const WeightPart& part, const ir::Shape& whole
 
 template <class Element>
 void copy_part(const PartPlaces& places, const std::byte* from, std::byte* to) {
-  for (const int64_t row : places.rows)
-    for (const int64_t column : places.columns) {
-      std::memcpy(to, from + static_cast<size_t>(row + column) * sizeof(Element), sizeof(Element));
-      to += sizeof(Element);
-    }
+  // Squares of a few rows and columns, so that neither side is walked in long strides.
+  constexpr size_t kSide = 32;
+  const size_t rows = places.rows.size(), columns = places.columns.size();
+  for (size_t r0 = 0; r0 < rows; r0 += kSide)
+    for (size_t c0 = 0; c0 < columns; c0 += kSide)
+      for (size_t r = r0; r < std::min(r0 + kSide, rows); ++r)
+        for (size_t c = c0; c < std::min(c0 + kSide, columns); ++c)
+          std::memcpy(to + (r * columns + c) * sizeof(Element),
+                      from + static_cast<size_t>(places.rows[r] + places.columns[c]) * sizeof(Element),
+                      sizeof(Element));
 }
 
 }  // namespace

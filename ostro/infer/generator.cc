@@ -120,6 +120,12 @@ int32_t choose_token(std::span<const float> logits, double temperature, uint64_t
   return static_cast<int32_t>(best);
 }
 
+int32_t next_token(std::span<const float> logits, const SampleOptions& options, int64_t position) {
+  const auto known = static_cast<size_t>(options.tokens);
+  if (known > 0 && known < logits.size()) logits = logits.first(known);
+  return choose_token(logits, options.temperature, options.seed, position);
+}
+
 Result<std::vector<int32_t>> Generator::generate(const std::vector<int32_t>& prompt,
                                                  const SampleOptions& options,
                                                  const std::function<bool(int32_t)>& on_token) {
@@ -133,12 +139,9 @@ Result<std::vector<int32_t>> Generator::generate(const std::vector<int32_t>& pro
   ASSIGN_OR_RETURN(Buffer logits, feed(tokens, 0, tokens.size()));
   std::vector<int32_t> out;
   while (static_cast<int64_t>(out.size()) < options.max_new_tokens) {
-    const int64_t vocab = logits.shape().axes[1].size, rows = logits.shape().axes[0].size;
-    const int64_t known = options.tokens > 0 ? std::min(options.tokens, vocab) : vocab;
-    const auto row =
-        logits.as<float>().subspan(static_cast<size_t>((rows - 1) * vocab), static_cast<size_t>(known));
+    const auto vocab = static_cast<size_t>(logits.shape().axes[1].size);
     const int32_t token =
-        choose_token(row, options.temperature, options.seed, static_cast<int64_t>(tokens.size()));
+        next_token(logits.as<float>().last(vocab), options, static_cast<int64_t>(tokens.size()));
     out.push_back(token);
     tokens.push_back(token);
     if (on_token && !on_token(token)) break;

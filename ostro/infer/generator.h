@@ -66,5 +66,8 @@ class Generator {
 // argmax of logit / t + Gumbel noise; the noise comes from threefry with the key (seed, "sample", position).
 // Computed in f64 on the host.
 int32_t choose_token(std::span<const float> logits, double temperature, uint64_t seed, int64_t position);
+// The token that follows `position` tokens, of a row with the logits of all rows of the vocabulary: one of
+// those that options.tokens allows. Every generator chooses with it.
+int32_t next_token(std::span<const float> logits, const SampleOptions& options, int64_t position);
 
 }  // namespace ostro::infer

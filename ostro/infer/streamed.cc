@@ -95,27 +95,20 @@ Result<StreamedGenerator::Buffers> StreamedGenerator::run(
   return found->second->run(std::move(inputs));
 }
 
-Result<StreamedGenerator::Buffers> StreamedGenerator::read(const std::vector<models::WeightRead>& reads) {
-  Buffers out;
-  for (const models::WeightRead& r : reads) {
-    out.emplace_back();
-    if (!r.by_expert) {
-      ASSIGN_OR_RETURN(out.back(), weights_.whole(r));
-    }
-  }
-  return out;
-}
-
 Result<StreamedGenerator::LayerWeights> StreamedGenerator::read_layer(int64_t layer) {
   LayerWeights out;
-  ASSIGN_OR_RETURN(out.attention, read(layers_.attention_reads[static_cast<size_t>(layer)]));
-  ASSIGN_OR_RETURN(out.chosen, read(layers_.chosen_reads[static_cast<size_t>(layer)]));
+  if (layer == static_cast<int64_t>(layers_.kind.size())) {
+    ASSIGN_OR_RETURN(out.chosen, weights_.whole(layers_.head_reads));
+    return out;
+  }
+  ASSIGN_OR_RETURN(out.attention, weights_.whole(layers_.attention_reads[static_cast<size_t>(layer)]));
+  ASSIGN_OR_RETURN(out.chosen, weights_.whole(layers_.chosen_reads[static_cast<size_t>(layer)]));
   return out;
 }
 
 Result<Buffer> StreamedGenerator::embed(const Sequence& s) {
   const int64_t count = unfed(s), bucket = bucket_of(count, max_length_);
-  ASSIGN_OR_RETURN(Buffers inputs, read(layers_.embed_reads));
+  ASSIGN_OR_RETURN(Buffers inputs, weights_.whole(layers_.embed_reads));
   ASSIGN_OR_RETURN(Buffer rows, weights_.rows(layers_.embedding, std::span(s.tokens).subspan(s.fed), bucket));
   Buffer places = Buffer::zeros({ir::DType::i32, {{"batch", 1}, {"pos", bucket}}});
   for (int64_t i = 0; i < count; ++i)
@@ -165,10 +158,9 @@ Status StreamedGenerator::read_experts(int64_t layer, int64_t rows, Buffer& expe
   while (places < static_cast<int64_t>(ids.size())) places *= 2;
   places = std::min(places, layers_.experts);
   const auto& reads = layers_.chosen_reads[static_cast<size_t>(layer)];
-  for (size_t i = 0; i < reads.size(); ++i) {
-    if (!reads[i].by_expert) continue;
-    ASSIGN_OR_RETURN(weights[i], weights_.experts(reads[i], ids, places));
-  }
+  ASSIGN_OR_RETURN(Buffers experts, weights_.experts(reads, ids, places));
+  for (size_t i = 0; i < reads.size(); ++i)
+    if (reads[i].by_expert) weights[i] = std::move(experts[i]);
   return {};
 }
 
@@ -198,7 +190,8 @@ Result<Buffer> StreamedGenerator::sweep(const std::vector<Sequence*>& sequences)
       after.push_back(std::move(one));
     }
     weights.attention.clear();
-    if (layer + 1 < layers) next = ahead(layer + 1);
+    // Of a mixture, what is needed now is read before what is needed next.
+    if (layers_.experts == 0) next = ahead(layer + 1);
     Buffers inputs;
     for (size_t part = 0; part < after[0].size(); ++part) {
       std::vector<Take> takes;
@@ -209,6 +202,7 @@ Result<Buffer> StreamedGenerator::sweep(const std::vector<Sequence*>& sequences)
     int64_t places = 0;
     if (layers_.experts > 0) {
       RETURN_IF_ERROR(read_experts(layer, rows, inputs[2], weights.chosen));
+      next = ahead(layer + 1);
       const auto& reads = layers_.chosen_reads[static_cast<size_t>(layer)];
       for (size_t i = 0; i < reads.size(); ++i)
         if (reads[i].by_expert) places = weights.chosen[i].shape().axes[0].size;
@@ -238,7 +232,8 @@ Result<Buffer> StreamedGenerator::sweep(const std::vector<Sequence*>& sequences)
     sequences[i]->fed = sequences[i]->tokens.size();
   }
   const auto count = static_cast<int64_t>(last.size());
-  ASSIGN_OR_RETURN(Buffers inputs, read(layers_.head_reads));
+  ASSIGN_OR_RETURN(LayerWeights head, next.get());
+  Buffers inputs = std::move(head.chosen);
   inputs.push_back(gathered(last, bucket_of(count)));
   ASSIGN_OR_RETURN(const Buffers out,
                    run(fmt::format("head {}", bucket_of(count)), std::move(inputs), {},
@@ -271,8 +266,8 @@ Result<std::vector<std::vector<int32_t>>> StreamedGenerator::generate(
     for (size_t k = 0; k < active.size(); ++k) {
       const size_t i = active[k];
       Sequence& s = sequences[i];
-      const int32_t token = choose_token(logits.as<float>().subspan(k * vocab, vocab), options.temperature,
-                                         options.seed, static_cast<int64_t>(s.tokens.size()));
+      const int32_t token = next_token(logits.as<float>().subspan(k * vocab, vocab), options,
+                                       static_cast<int64_t>(s.tokens.size()));
       made[i].push_back(token);
       s.tokens.push_back(token);
       if (on_token && !on_token(i, token)) return made;

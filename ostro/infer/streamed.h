@@ -1,6 +1,6 @@
 // Text generation with a model that may be larger than memory. All sequences go through a layer together, so
 // that each weight is read once for all of them; of a mixture only the experts that some token goes to are
-// read. The next layer's weights are read while this one's experts run. The same bits as Generator
+// read. The weights that every token reads of the next layer are read while this one's experts run. The same bits as Generator
 // (numerics.md N16).
 #pragma once
 
@@ -56,7 +56,7 @@ class StreamedGenerator {
   // Runs the program of that name, which `traced` makes for inputs of these shapes.
   Result<Buffers> run(const std::string& name, Buffers inputs, const std::vector<int64_t>& donate,
                       const std::function<Arrays(const Arrays&)>& traced);
-  Result<Buffers> read(const std::vector<models::WeightRead>& reads);
+  // Behind the last layer comes the head, as `chosen`.
   Result<LayerWeights> read_layer(int64_t layer);
   Result<runtime::Buffer> embed(const Sequence& sequence);
   // h, mlp_in, and of a mixture expert and gate.

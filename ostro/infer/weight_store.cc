@@ -3,17 +3,18 @@
 #include <algorithm>
 #include <cstring>
 #include <set>
+#include <utility>
+#include <vector>
 
-#include "ostro/base/parallel.h"
+#include "ostro/base/aligned.h"
 #include "ostro/numerics/bf16.h"
 
 namespace ostro::infer {
 namespace {
 
 using models::WeightRead;
+using Part = checkpoint::PartReader::Part;
 using runtime::Buffer;
-
-constexpr int kReaders = 2;  // threads that read the experts of a layer
 
 io::Extents sizes(const ir::Shape& shape) {
   io::Extents out;
@@ -53,19 +54,30 @@ ir::Shape WeightStore::shape_of(const WeightRead& read) const {
   return read.layer < 0 ? held_[read.parameter] : inner(held_[read.parameter]);
 }
 
-Status WeightStore::read_box(size_t parameter, const io::Extents& start, const io::Extents& shape,
-                             std::span<std::byte> out) const {
-  const bool narrow = reader_.spec(parameter).dtype == "bf16";
-  if (narrow == (held_[parameter].dtype == ir::DType::bf16))
-    return reader_.read(parameter, start, shape, out);
-  OSTRO_CHECK(narrow, "{} is {} in the checkpoint and held in bf16", reader_.spec(parameter).path,
-              reader_.spec(parameter).dtype);
-  std::vector<numerics::Bf16> stored(out.size() / sizeof(float));
-  RETURN_IF_ERROR(reader_.read(parameter, start, shape, std::as_writable_bytes(std::span(stored))));
-  for (size_t i = 0; i < stored.size(); ++i) {
-    const float x = numerics::to_f32(stored[i]);
-    std::memcpy(out.data() + i * sizeof(x), &x, sizeof(x));
+Status WeightStore::read_parts(std::vector<Part> parts) const {
+  struct Narrow {
+    AlignedBytes stored;  // bf16
+    size_t count;
+    std::byte* held;  // f32
+  };
+  std::vector<Narrow> narrow;
+  for (Part& part : parts) {
+    const bool is_bf16 = reader_.spec(part.tensor).dtype == "bf16";
+    if (is_bf16 == (held_[part.tensor].dtype == ir::DType::bf16)) continue;
+    OSTRO_CHECK(is_bf16, "{} is {} in the checkpoint and held in bf16", reader_.spec(part.tensor).path,
+                reader_.spec(part.tensor).dtype);
+    const size_t count = part.bytes.size() / sizeof(float), bytes = count * sizeof(numerics::Bf16);
+    narrow.push_back({allocate_aligned(bytes), count, part.bytes.data()});
+    part.bytes = {narrow.back().stored.get(), bytes};
   }
+  RETURN_IF_ERROR(reader_.read(parts));
+  for (const Narrow& n : narrow)
+    for (size_t i = 0; i < n.count; ++i) {
+      numerics::Bf16 stored;
+      std::memcpy(&stored, n.stored.get() + i * sizeof(stored), sizeof(stored));
+      const float x = numerics::to_f32(stored);
+      std::memcpy(n.held + i * sizeof(x), &x, sizeof(x));
+    }
   return {};
 }
 
@@ -75,13 +87,12 @@ Buffer WeightStore::find(const Key& key) const {
   return found == kept_.end() ? Buffer() : found->second;
 }
 
-void WeightStore::keep(const Key& key, const Buffer& value) {
+void WeightStore::keep(const Key& key, const ir::Shape& shape, const std::function<Buffer()>& value) {
   const bool every = key.second < 0;
-  const int64_t bytes = value.shape().bytes();
   const std::lock_guard lock(mutex_);
   int64_t& kept = every ? kept_every_token_ : kept_experts_;
-  if (kept + bytes > (every ? keep_bytes_ : keep_bytes_ - every_token_bytes_)) return;
-  if (kept_.emplace(key, value).second) kept += bytes;
+  if (kept + shape.bytes() > (every ? keep_bytes_ : keep_bytes_ - every_token_bytes_)) return;
+  if (kept_.emplace(key, value()).second) kept += shape.bytes();
 }
 
 int64_t WeightStore::bytes_kept() const {
@@ -89,42 +100,61 @@ int64_t WeightStore::bytes_kept() const {
   return kept_every_token_ + kept_experts_;
 }
 
-Result<Buffer> WeightStore::whole(const WeightRead& read) {
-  const Key key{read, -1};
-  if (const Buffer kept = find(key); kept.valid()) return kept;
-  Buffer out = Buffer::empty(shape_of(read));
-  io::Extents shape = sizes(held_[read.parameter]), start(shape.size(), 0);
-  if (read.layer >= 0) {
-    start[0] = read.layer;
-    shape[0] = 1;
+Result<std::vector<Buffer>> WeightStore::whole(std::span<const WeightRead> reads) {
+  std::vector<Buffer> out(reads.size());
+  std::vector<Part> parts;
+  std::vector<size_t> fresh;
+  for (size_t i = 0; i < reads.size(); ++i) {
+    const WeightRead& read = reads[i];
+    if (read.by_expert) continue;
+    out[i] = find({read, -1});
+    if (out[i].valid()) continue;
+    out[i] = Buffer::empty(shape_of(read));
+    io::Extents shape = sizes(held_[read.parameter]), start(shape.size(), 0);
+    if (read.layer >= 0) {
+      start[0] = read.layer;
+      shape[0] = 1;
+    }
+    parts.push_back({read.parameter, start, shape, out[i].mutable_bytes()});
+    fresh.push_back(i);
   }
-  RETURN_IF_ERROR(read_box(read.parameter, start, shape, out.mutable_bytes()));
-  keep(key, out);
+  RETURN_IF_ERROR(read_parts(std::move(parts)));
+  for (const size_t i : fresh) keep({reads[i], -1}, out[i].shape(), [&] { return out[i]; });
   return out;
 }
 
-Result<Buffer> WeightStore::experts(const WeightRead& read, std::span<const int64_t> ids, int64_t places) {
-  const ir::Shape layer = shape_of(read), one = inner(layer);
-  Buffer out = Buffer::empty(with_leading(layer, places));
-  const auto bytes = static_cast<size_t>(one.bytes());
-  const std::span<std::byte> all = out.mutable_bytes();
-  RETURN_IF_ERROR(parallel_for(static_cast<int64_t>(ids.size()), kReaders, [&](int64_t i) -> Status {
-    const int64_t id = ids[static_cast<size_t>(i)];
-    const std::span<std::byte> place = all.subspan(static_cast<size_t>(i) * bytes, bytes);
-    const Key key{read, id};
-    if (const Buffer kept = find(key); kept.valid()) {
-      std::memcpy(place.data(), kept.bytes().data(), bytes);
-      return {};
+Result<std::vector<Buffer>> WeightStore::experts(std::span<const WeightRead> reads,
+                                                 std::span<const int64_t> ids, int64_t places) {
+  std::vector<Buffer> out(reads.size());
+  std::vector<Part> parts;
+  std::vector<std::pair<Key, Part>> fresh;
+  for (size_t r = 0; r < reads.size(); ++r) {
+    const WeightRead& read = reads[r];
+    if (!read.by_expert) continue;
+    const ir::Shape layer = shape_of(read);
+    const auto bytes = static_cast<size_t>(inner(layer).bytes());
+    out[r] = Buffer::empty(with_leading(layer, places));
+    const std::span<std::byte> all = out[r].mutable_bytes();
+    for (size_t i = 0; i < ids.size(); ++i) {
+      const std::span<std::byte> place = all.subspan(i * bytes, bytes);
+      if (const Buffer kept = find({read, ids[i]}); kept.valid()) {
+        std::memcpy(place.data(), kept.bytes().data(), bytes);
+        continue;
+      }
+      const size_t axis = read.layer < 0 ? 0 : 1;
+      io::Extents shape = sizes(held_[read.parameter]), start(shape.size(), 0);
+      if (axis == 1) start[0] = read.layer;
+      start[axis] = ids[i];
+      for (size_t d = 0; d <= axis; ++d) shape[d] = 1;
+      parts.push_back({read.parameter, start, shape, place});
+      fresh.push_back({{read, ids[i]}, parts.back()});
     }
-    const size_t axis = read.layer < 0 ? 0 : 1;
-    io::Extents shape = sizes(held_[read.parameter]), start(shape.size(), 0);
-    if (axis == 1) start[0] = read.layer;
-    start[axis] = id;
-    for (size_t d = 0; d <= axis; ++d) shape[d] = 1;
-    RETURN_IF_ERROR(read_box(read.parameter, start, shape, place));
-    if (keep_bytes_ > every_token_bytes_) keep(key, Buffer::copy_of(one, place.data()));
-    return {};
-  }));
+  }
+  RETURN_IF_ERROR(read_parts(std::move(parts)));
+  for (const auto& [key, part] : fresh) {
+    const ir::Shape one = inner(shape_of(key.first));
+    keep(key, one, [&] { return Buffer::copy_of(one, part.bytes.data()); });
+  }
   return out;
 }
 
@@ -134,6 +164,7 @@ Result<Buffer> WeightStore::rows(size_t parameter, std::span<const int32_t> ids,
   const auto bytes = static_cast<size_t>(inner(table).bytes());
   const std::span<std::byte> all = out.mutable_bytes();
   const Buffer kept = find({{parameter, -1, false}, -1});
+  std::vector<Part> parts;
   for (size_t i = 0; i < ids.size(); ++i) {
     const std::span<std::byte> place = all.subspan(i * bytes, bytes);
     if (kept.valid()) {
@@ -143,8 +174,9 @@ Result<Buffer> WeightStore::rows(size_t parameter, std::span<const int32_t> ids,
     io::Extents shape = sizes(table), start(shape.size(), 0);
     start[0] = ids[i];
     shape[0] = 1;
-    RETURN_IF_ERROR(read_box(parameter, start, shape, place));
+    parts.push_back({parameter, start, shape, place});
   }
+  RETURN_IF_ERROR(read_parts(std::move(parts)));
   return out;
 }
 

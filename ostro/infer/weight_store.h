@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <mutex>
 #include <span>
@@ -26,12 +27,12 @@ class WeightStore {
   WeightStore(checkpoint::PartReader reader, std::vector<ir::Shape> held,
               const models::LayerFunctions& layers, int64_t keep_bytes);
 
-  // What `read` says, all experts included.
-  Result<runtime::Buffer> whole(const models::WeightRead& read);
-  // Of a weight by_expert: place i has expert ids[i]. There are `places`, at least as many as ids; the others
-  // are not initialised.
-  Result<runtime::Buffer> experts(const models::WeightRead& read, std::span<const int64_t> ids,
-                                  int64_t places);
+  // What each of `reads` says, except for those by_expert, which stay empty.
+  Result<std::vector<runtime::Buffer>> whole(std::span<const models::WeightRead> reads);
+  // Of each of `reads` that is by_expert: place i has expert ids[i]. There are `places`, at least as many as
+  // ids; the others are not initialised. The others of `reads` stay empty.
+  Result<std::vector<runtime::Buffer>> experts(std::span<const models::WeightRead> reads,
+                                               std::span<const int64_t> ids, int64_t places);
   // Rows of a matrix [rows, columns]: place i has row ids[i], as above.
   Result<runtime::Buffer> rows(size_t parameter, std::span<const int32_t> ids, int64_t places);
 
@@ -44,11 +45,11 @@ class WeightStore {
   using Key = std::pair<models::WeightRead, int64_t>;  // and the expert, or -1
 
   ir::Shape shape_of(const models::WeightRead& read) const;
-  // Reads the box of a tensor as it is held.
-  Status read_box(size_t parameter, const io::Extents& start, const io::Extents& shape,
-                  std::span<std::byte> out) const;
+  // Reads boxes of tensors as they are held, all at once.
+  Status read_parts(std::vector<checkpoint::PartReader::Part> parts) const;
   runtime::Buffer find(const Key& key) const;
-  void keep(const Key& key, const runtime::Buffer& value);
+  // Keeps what `value` makes, of this shape, if there is room.
+  void keep(const Key& key, const ir::Shape& shape, const std::function<runtime::Buffer()>& value);
 
   checkpoint::PartReader reader_;
   std::vector<ir::Shape> held_;

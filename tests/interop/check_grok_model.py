@@ -73,10 +73,12 @@ def distance(a, b):
     return float((np.abs(a - b).max(-1) / np.abs(b).max(-1)).max())
 
 
-def byte_tokenizer(path):
-    """A tokenizer.json of as many tokens as the model has: the bytes."""
-    tokenizer = tokenizers.Tokenizer(tokenizers.models.BPE(
-        vocab={c: i for i, c in enumerate(sorted(tokenizers.pre_tokenizers.ByteLevel.alphabet()))}, merges=[]))
+def byte_tokenizer(path, tokens=256):
+    """A tokenizer.json of so many tokens: bytes; beyond 256 their pairs with the first one."""
+    letters = sorted(tokenizers.pre_tokenizers.ByteLevel.alphabet())
+    pairs = [(letters[0], second) for second in letters[:max(0, tokens - 256)]]
+    words = letters[:tokens] + ["".join(pair) for pair in pairs]
+    tokenizer = tokenizers.Tokenizer(tokenizers.models.BPE(vocab={word: i for i, word in enumerate(words)}, merges=pairs))
     tokenizer.pre_tokenizer = tokenizers.pre_tokenizers.ByteLevel(add_prefix_space=False)
     tokenizer.decoder = tokenizers.decoders.ByteLevel()
     tokenizer.save(str(path))
@@ -159,6 +161,27 @@ def check_trained(ostro, root):
         check(len(back) == len(ids) if dtype == "int8" else back == ids, f"{dtype}: {back}, trained {ids}")
     bad = run(ostro, "export", "--checkpoint", trained, "--to", "grok", "--out", root / "x", "--dtype", "f16", rc=2)
     check("--dtype f16" in bad.stderr, bad.stderr)
+    check_padded(ostro, root)
+
+
+def check_padded(ostro, root):
+    """Rows of the vocabulary that no token has go out, come back, and are never sampled."""
+    config = {**grok_release.TINY, "num_hidden_layers": 2}
+    grok_release.write(grok_release.make(config, 5), root / "padded" / "ckpt-0", config)
+    small = root / "tokenizer_100.json"
+    byte_tokenizer(small, 100)
+    run(ostro, "import", "--from", "grok", root / "padded", "--out", root / "padded_in", "--tokenizer", small)
+    run(ostro, "export", "--checkpoint", root / "padded_in", "--to", "grok", "--out", root / "padded_out")
+    for file in (root / "padded" / "ckpt-0").iterdir():
+        check((root / "padded_out" / "ckpt-0" / file.name).read_bytes() == file.read_bytes(), f"padded: {file.name}")
+    words = ("sample", "--checkpoint", root / "padded_in", "--prompt", "A", "--max_new_tokens", 40, "--temperature", 3, "--json")
+    ids = json.loads(run(ostro, *words).stdout)["ids"]
+    check(max(ids) < 100, f"padded: {ids}")
+    check(json.loads(run(ostro, *words, "--stream_weights").stdout)["ids"] == ids, "padded, streamed")
+    byte_tokenizer(root / "tokenizer_large.json", config["vocab_size"] + 1)
+    bad = run(ostro, "import", "--from", "grok", root / "padded", "--out", root / "x", "--tokenizer", root / "tokenizer_large.json",
+              rc=2)
+    check(f"{config['vocab_size'] + 1} tokens" in bad.stderr and not (root / "x").exists(), bad.stderr)
 
 
 def main():

@@ -1,6 +1,8 @@
 #include "ostro/cli/main/cli_main.h"
 
 #include <fmt/core.h>
+#include <malloc.h>
+#include <sys/resource.h>
 
 #include <cerrno>
 #include <csignal>
@@ -59,9 +61,17 @@ int run(const std::vector<std::string>& words, train::ModelChoices models) {
                                    config::nearest_name(first, names))));
 }
 
+// glibc reserves 64 MiB of addresses for the small blocks of each thread. Under a limit of addresses
+// (ulimit -v) they would be counted, and a few threads could take it all.
+void share_small_blocks() {
+  rlimit limit{};
+  if (getrlimit(RLIMIT_AS, &limit) == 0 && limit.rlim_cur != RLIM_INFINITY) mallopt(M_ARENA_MAX, 1);
+}
+
 }  // namespace
 
 int cli_main(int argc, char** argv, train::ModelChoices models) {
+  share_small_blocks();
   std::signal(SIGPIPE, SIG_IGN);  // a closed pipe is a failed write, which is checked below
   int code = kExitFailed;
   try {

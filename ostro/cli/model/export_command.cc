@@ -6,13 +6,16 @@
 #include <iterator>
 
 #include "ostro/chat/chat_template.h"
+#include "ostro/checkpoint/boxes.h"
 #include "ostro/checkpoint/catalog.h"
 #include "ostro/cli/main/commands.h"
 #include "ostro/cli/main/exit_code.h"
+#include "ostro/cli/model/check_weights.h"
 #include "ostro/cli/model/export_grok.h"
 #include "ostro/cli/shared/engine_choice.h"
 #include "ostro/eval/loaded_model.h"
 #include "ostro/eval/merged.h"
+#include "ostro/eval/opened_model.h"
 #include "ostro/hf/adapter.h"
 #include "ostro/hf/elements.h"
 #include "ostro/hf/export.h"
@@ -44,18 +47,31 @@ Status write_adapter(io::FileSystem& fs, const ExportRequest& request, const eva
                          request.base, hf::parameters_hash(model.functions.paths, model.parameters.values));
 }
 
+Result<const models::DecoderOptions*> decoder_of(const eval::LoadedModel& model) {
+  const auto* decoder =
+      models::model_options_as<models::DecoderOptions, models::Decoder>(model.config.model_options());
+  if (decoder != nullptr) return decoder;
+  return unsupported(
+      fmt::format("{}: model.type {} cannot be exported; only families of decoders can "
+                  "(docs/models.md)",
+                  model.parameters.path, model.config.model_options().type()));
+}
+
+// What is wrong with the request, before anything is read for it.
+Status refuse(io::FileSystem& fs, const ExportRequest& request, const eval::LoadedModel& model) {
+  ASSIGN_OR_RETURN(const models::DecoderOptions* decoder, decoder_of(model));
+  if (request.to == "grok") return check_grok_export(fs, request.out, model, *decoder, request.dtype);
+  if (!train::lora_spec(model.config.adapter) || request.merge_lora) return {};
+  return invalid_argument(fmt::format(
+      "{} has an adapter; add --merge_lora to add it to the weights, or write it alone with --to "
+      "peft",
+      model.parameters.path));
+}
+
 Status write_model(io::FileSystem& fs, const ExportRequest& request, const eval::LoadedModel& model,
-                   const models::DecoderOptions& decoder) {
-  if (train::lora_spec(model.config.adapter) && !request.merge_lora)
-    return invalid_argument(fmt::format(
-        "{} has an adapter; add --merge_lora to add it to the weights, or write it alone with --to "
-        "peft",
-        model.parameters.path));
-  ASSIGN_OR_RETURN(const std::vector<runtime::Buffer> values,
-                   eval::merged_parameters(model, [] { return make_engine(); }));
-  const std::vector<std::string> paths = train::base_model(model.config, model.tokenizer->vocab_size()).paths;
-  ASSIGN_OR_RETURN(const hf::NamedWeights weights,
-                   hf::NamedWeights::create(decoder, paths, values, request.dtype));
+                   const models::DecoderOptions& decoder, hf::WeightSource source) {
+  ASSIGN_OR_RETURN(const auto weights,
+                   hf::streamed_weights(decoder, std::move(source), request.dtype));
   RETURN_IF_ERROR(hf::export_model(fs, request.out,
                                    {decoder, decoder.vocab_rows(model.tokenizer->vocab_size())},
                                    *model.tokenizer, weights, request.shard_bytes));
@@ -67,23 +83,50 @@ Status write_model(io::FileSystem& fs, const ExportRequest& request, const eval:
   return chat.ok() ? chat->save(fs, request.out) : Status();
 }
 
-Result<eval::Parameters> export_model(const ExportRequest& request, const train::ModelChoices& models) {
-  io::FileSystem& fs = io::default_file_system();
+Status write(io::FileSystem& fs, const ExportRequest& request, const eval::LoadedModel& model,
+             hf::WeightSource source) {
+  ASSIGN_OR_RETURN(const models::DecoderOptions* decoder, decoder_of(model));
+  return request.to == "grok" ? export_grok(fs, request.out, model, *decoder, source, request.dtype)
+                              : write_model(fs, request, model, *decoder, std::move(source));
+}
+
+// With all parameters in memory.
+Result<eval::Parameters> export_from_memory(io::FileSystem& fs, const ExportRequest& request,
+                                            const train::ModelChoices& models) {
   ASSIGN_OR_RETURN(eval::LoadedModel model,
                    eval::load_model(fs, request.checkpoint, request.tokenizer, models, request.trust));
-  const auto* decoder =
-      models::model_options_as<models::DecoderOptions, models::Decoder>(model.config.model_options());
-  if (decoder == nullptr)
-    return unsupported(
-        fmt::format("{}: model.type {} cannot be exported; only families of decoders can "
-                    "(docs/models.md)",
-                    model.parameters.path, model.config.model_options().type()));
-  if (request.to == "grok")
-    RETURN_IF_ERROR(export_grok(fs, request.out, model, *decoder, request.dtype));
-  else
-    RETURN_IF_ERROR(request.to == "peft" ? write_adapter(fs, request, model, *decoder)
-                                         : write_model(fs, request, model, *decoder));
+  ASSIGN_OR_RETURN(const models::DecoderOptions* decoder, decoder_of(model));
+  if (request.to == "peft") {
+    RETURN_IF_ERROR(write_adapter(fs, request, model, *decoder));
+    return std::move(model.parameters);
+  }
+  RETURN_IF_ERROR(refuse(fs, request, model));
+  ASSIGN_OR_RETURN(std::vector<runtime::Buffer> values,
+                   eval::merged_parameters(model, [] { return make_engine(); }));
+  const models::ModelFunctions base = train::base_model(model.config, model.tokenizer->vocab_size());
+  RETURN_IF_ERROR(
+      write(fs, request, model, {base.paths, base.shapes, checkpoint::boxes_in_memory(std::move(values))}));
   return std::move(model.parameters);
+}
+
+Result<eval::Parameters> export_model(const ExportRequest& request, const train::ModelChoices& models) {
+  io::FileSystem& fs = io::default_file_system();
+  if (request.to == "peft" || request.merge_lora) return export_from_memory(fs, request, models);
+  // The parameters stay in the checkpoint, and are hashed before anything is written.
+  const auto check = [&](const eval::OpenedModel& opened) -> Status {
+    RETURN_IF_ERROR(refuse(fs, request, opened.model));
+    return check_weights(opened.reader);
+  };
+  auto opened = eval::open_model(fs, request.checkpoint, request.tokenizer, models, request.trust, check);
+  // A checkpoint of which the chain has only a fingerprint can be compared with it in memory alone.
+  if (!opened.ok() && opened.error().code() == ErrorCode::kUnsupported)
+    return export_from_memory(fs, request, models);
+  if (!opened.ok()) return opened.error();
+  const auto reader = std::make_shared<const checkpoint::PartReader>(std::move(opened->reader));
+  const models::ModelFunctions& model = opened->model.functions;
+  RETURN_IF_ERROR(
+      write(fs, request, opened->model, {model.paths, model.shapes, checkpoint::boxes_of(reader)}));
+  return std::move(opened->model.parameters);
 }
 
 }  // namespace

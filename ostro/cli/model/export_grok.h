@@ -4,14 +4,20 @@
 #include <string>
 
 #include "ostro/eval/loaded_model.h"
+#include "ostro/hf/export.h"
 #include "ostro/io/files/file_system.h"
 #include "ostro/models/decoder/decoder_options.h"
 
 namespace ostro::cli {
 
-// Writes `out`/ckpt-0 and `out`/tokenizer.json; `dtype` is that of matrices: int8, bf16 or f32. Errors:
-// kUnsupported for a model that the layout cannot hold, kInvalidArgument when `out`/ckpt-0 exists.
+// Whether an export is possible; `dtype` is that of matrices: int8, bf16 or f32. Errors: kUnsupported for a
+// model that the layout cannot hold or that has an adapter, kInvalidArgument when `out`/ckpt-0 exists.
+Status check_grok_export(io::FileSystem& fs, const std::string& out, const eval::LoadedModel& model,
+                         const models::DecoderOptions& decoder, const std::string& dtype);
+
+// Writes `out`/ckpt-0 and `out`/tokenizer.json, after check_grok_export.
 Status export_grok(io::FileSystem& fs, const std::string& out, const eval::LoadedModel& model,
-                   const models::DecoderOptions& decoder, const std::string& dtype);
+                   const models::DecoderOptions& decoder, const hf::WeightSource& source,
+                   const std::string& dtype);
 
 }  // namespace ostro::cli

@@ -64,17 +64,19 @@ Result<std::string> import_grok(const GrokImport& request, const train::ModelCho
   ASSIGN_OR_RETURN(options.layers, layer_range(request.layers, release.shape().layers));
   options.held = request.dtype == "bf16" ? grok::Held::kBf16 : grok::Held::kF32;
   RETURN_IF_ERROR(grok::check_import(release, options));
-  ASSIGN_OR_RETURN(const models::DecoderOptions model,
-                   grok::decoder_options(release.shape(), options.layers));
+  ASSIGN_OR_RETURN(models::DecoderOptions model, grok::decoder_options(release.shape(), options.layers));
 
+  const int64_t rows = release.shape().vocab;
   std::optional<tokenizer::Tokenizer> tokenizer;
   if (!request.tokenizer.empty()) {
     ASSIGN_OR_RETURN(tokenizer, tokenizer::load_tokenizer(fs, request.tokenizer));
-    if (tokenizer->vocab_size() != release.shape().vocab)
-      return invalid_argument(fmt::format("--tokenizer {}: {} tokens, {} has {}", request.tokenizer,
-                                          tokenizer->vocab_size(), release.directory(),
-                                          release.shape().vocab));
+    if (tokenizer->vocab_size() > rows)
+      return invalid_argument(
+          fmt::format("--tokenizer {}: {} tokens, but the embedding of {} has {} rows; is it of another model?",
+                      request.tokenizer, tokenizer->vocab_size(), release.directory(), rows));
   }
+  // Rows without a token are kept, also for a tokenizer that is named later.
+  if (!tokenizer || tokenizer->vocab_size() < rows) model.vocab_size = rows;
   ASSIGN_OR_RETURN(const bool exists, fs.exists(request.out));
   if (exists)
     return invalid_argument(fmt::format("--out {}: exists; name a directory that does not", request.out));

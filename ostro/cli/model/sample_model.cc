@@ -7,7 +7,7 @@
 #include <chrono>
 #include <cstdio>
 
-#include "ostro/cli/shared/percent_progress.h"
+#include "ostro/cli/model/check_weights.h"
 #include "ostro/cli/shared/progress_output.h"
 #include "ostro/eval/opened_model.h"
 #include "ostro/infer/streamed.h"
@@ -21,8 +21,6 @@ namespace {
 using Prompts = std::vector<std::vector<int32_t>>;
 using Clock = std::chrono::steady_clock;
 
-constexpr int kHashThreads = 2;
-
 // Half of the memory that this process may still take.
 int64_t half_of_free_memory() {
   int64_t bytes = init::available_memory().bytes;
@@ -32,17 +30,22 @@ int64_t half_of_free_memory() {
   return bytes / 2;
 }
 
+double seconds(Clock::duration time) { return std::chrono::duration<double>(time).count(); }
 std::string gigabytes(int64_t bytes) { return fmt::format("{:.2f} GB", static_cast<double>(bytes) / 1e9); }
 
 // What a streamed command has read and made, on standard error: a line that is redrawn where nothing else is
 // written meanwhile, and one at the end.
 class StreamProgress {
  public:
-  StreamProgress(const infer::WeightStore& store, int64_t layers, bool draws)
-      : store_(store), layers_(layers), draws_(draws) {}
+  // `hashed`: GB/s at which the weights were checked.
+  StreamProgress(const infer::WeightStore& store, int64_t layers, double hashed, bool draws)
+      : store_(store), layers_(layers), hashed_(hashed), draws_(draws) {}
 
   void layer_done(int64_t layer) {
-    if (layer + 1 == layers_) ++sweeps_;
+    if (layer + 1 == layers_) {
+      last_ = {Clock::now(), store_.bytes_read()};
+      if (++sweeps_ == 1) first_ = last_;
+    }
     if (draws_ && output_.is_due(false))
       output_.show(fmt::format("{} tokens, layer {} of {}; {} read, {:.3g} tokens/s", tokens_, layer + 1,
                                layers_, gigabytes(store_.bytes_read()), rate()));
@@ -52,31 +55,35 @@ class StreamProgress {
     if (draws_) output_.end();
     fmt::print(
         stderr,
-        "{}{} tokens in {} sweeps over {} layers; {} bytes read, {} of weights kept, {:.3g} tokens/s\n",
+        "{}{} tokens in {} sweeps over {} layers; {} bytes read, {} of weights kept, {:.3g} tokens/s, "
+        "{:.2f} GB/s in a sweep, hashes checked at {:.2f} GB/s\n",
         draws_ ? "" : "\n", tokens_, sweeps_, layers_, store_.bytes_read(), gigabytes(store_.bytes_kept()),
-        rate());
+        rate(), sweep_rate(), hashed_);
   }
 
  private:
+  struct Mark {
+    Clock::time_point when = Clock::now();
+    int64_t bytes = 0;  // read until then
+  };
+
+  // GB/s. In the first sweep programs are made, so the others count, if there are any.
+  double sweep_rate() const {
+    const Mark from = sweeps_ > 1 ? first_ : Mark{begin_, 0};
+    return static_cast<double>(last_.bytes - from.bytes) / seconds(last_.when - from.when) / 1e9;
+  }
   double rate() const {
-    return static_cast<double>(tokens_) / std::chrono::duration<double>(Clock::now() - begin_).count();
+    return static_cast<double>(tokens_) / seconds(Clock::now() - begin_);
   }
 
   const infer::WeightStore& store_;
   int64_t layers_, sweeps_ = 0, tokens_ = 0;
+  double hashed_;
   bool draws_;
+  Mark first_, last_;
   ProgressOutput output_ = ProgressOutput::standard_error();
   Clock::time_point begin_ = Clock::now();
 };
-
-Status check_weights(const checkpoint::PartReader& reader) {
-  PercentProgressLine line;
-  const auto total = static_cast<double>(reader.bytes());
-  const Status checked = reader.check(
-      kHashThreads, [&](int64_t done) { line.draw("checking weights", static_cast<double>(done) / total); });
-  line.end();
-  return checked;
-}
 
 }  // namespace
 
@@ -104,18 +111,25 @@ Result<SampleModel> load_resident(const std::string& checkpoint, const std::stri
 Result<SampleModel> open_streamed(const std::string& checkpoint, const std::string& tokenizer,
                                   const train::ModelChoices& models, eval::Trust trust,
                                   std::optional<int64_t> keep_bytes) {
-  ASSIGN_OR_RETURN(eval::OpenedModel opened,
-                   eval::open_model(io::default_file_system(), checkpoint, tokenizer, models, trust));
-  RETURN_IF_ERROR(check_weights(opened.reader));
+  double hashed = 0;
+  const auto check = [&](const eval::OpenedModel& opened) {
+    const Clock::time_point begin = Clock::now();
+    const Status checked = check_weights(opened.reader);
+    hashed = static_cast<double>(opened.reader.bytes()) / seconds(Clock::now() - begin) / 1e9;
+    return checked;
+  };
+  ASSIGN_OR_RETURN(
+      eval::OpenedModel opened,
+      eval::open_model(io::default_file_system(), checkpoint, tokenizer, models, trust, check));
   SampleModel out{opened.model.tokenizer, opened.model.config.model_options().seq_len(), {}};
   const auto store =
       std::make_shared<infer::WeightStore>(std::move(opened.reader), opened.model.functions.shapes,
                                            opened.layers, keep_bytes.value_or(half_of_free_memory()));
-  out.generate = [layers = opened.layers, store](
+  out.generate = [layers = opened.layers, store, hashed](
                      runtime::Engine& engine, const Prompts& prompts, const infer::SampleOptions& options,
                      int64_t room, const std::function<bool(int32_t)>& on_token) -> Result<Prompts> {
     ASSIGN_OR_RETURN(const auto generator, infer::StreamedGenerator::create(layers, *store, engine, room));
-    StreamProgress progress(*store, static_cast<int64_t>(layers.kind.size()), !on_token);
+    StreamProgress progress(*store, static_cast<int64_t>(layers.kind.size()), hashed, !on_token);
     const auto made = generator->generate(
         prompts, options,
         [&](size_t, int32_t token) {

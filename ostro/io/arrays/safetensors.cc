@@ -38,18 +38,20 @@ OrderedJson metadata_json(const SafetensorsMetadata& metadata) {
   return json;
 }
 
+Error wrong_size(const std::string& path, const SafetensorsEntry& entry, int64_t bytes) {
+  return invalid_argument(fmt::format("{}: tensor {}: {} bytes given, its shape and dtype need {}", path,
+                                      entry.name, bytes, entry.size()));
+}
+
 Status check_entries(std::span<const SafetensorsEntry> entries, const std::string& path) {
   std::set<std::string_view> names;
   for (const SafetensorsEntry& entry : entries) {
-    const int64_t wanted = product(entry.shape) * safetensors_item_size(entry.dtype);
     if (safetensors_item_size(entry.dtype) == 0) {
       return invalid_argument(
           fmt::format("{}: tensor {}: no dtype \"{}\" in safetensors", path, entry.name, entry.dtype));
     }
-    if (static_cast<int64_t>(entry.bytes.size()) != wanted) {
-      return invalid_argument(fmt::format("{}: tensor {}: {} bytes given, its shape and dtype need {}", path,
-                                          entry.name, entry.bytes.size(), wanted));
-    }
+    if (!entry.write && static_cast<int64_t>(entry.bytes.size()) != entry.size())
+      return wrong_size(path, entry, static_cast<int64_t>(entry.bytes.size()));
     if (entry.name == "__metadata__" || !names.insert(entry.name).second) {
       return invalid_argument(fmt::format("{}: tensor name \"{}\" is taken", path, entry.name));
     }
@@ -62,7 +64,7 @@ std::string header_of(std::span<const SafetensorsEntry> entries, const Safetenso
   header["__metadata__"] = metadata_json(metadata);
   int64_t at = 0;
   for (const SafetensorsEntry& entry : entries) {
-    const int64_t end = at + static_cast<int64_t>(entry.bytes.size());
+    const int64_t end = at + entry.size();
     OrderedJson& json = header[entry.name];
     json["dtype"] = entry.dtype;
     json["shape"] = entry.shape;
@@ -112,7 +114,7 @@ std::vector<size_t> split_by_size(std::span<const SafetensorsEntry> entries, int
   std::vector<size_t> counts;
   int64_t used = 0;
   for (const SafetensorsEntry& entry : entries) {
-    const auto size = static_cast<int64_t>(entry.bytes.size());
+    const int64_t size = entry.size();
     if (counts.empty() || (used > 0 && used + size > max_bytes)) {
       counts.push_back(0);
       used = 0;
@@ -122,6 +124,16 @@ std::vector<size_t> split_by_size(std::span<const SafetensorsEntry> entries, int
   }
   if (counts.empty()) counts.push_back(0);
   return counts;
+}
+
+Status append_entry(WritableFile& file, const SafetensorsEntry& entry, const std::string& path) {
+  if (!entry.write) return file.append(entry.bytes);
+  int64_t appended = 0;
+  RETURN_IF_ERROR(entry.write([&](std::span<const std::byte> bytes) {
+    appended += static_cast<int64_t>(bytes.size());
+    return file.append(bytes);
+  }));
+  return appended == entry.size() ? Status() : Status(wrong_size(path, entry, appended));
 }
 
 // Removes the files of `stem` from the directory, except for those named.
@@ -148,12 +160,14 @@ int64_t safetensors_item_size(std::string_view dtype) {
   return 0;
 }
 
+int64_t SafetensorsEntry::size() const { return product(shape) * safetensors_item_size(dtype); }
+
 Status write_safetensors(FileSystem& fs, const std::string& path, std::span<const SafetensorsEntry> entries,
                          const SafetensorsMetadata& metadata) {
   RETURN_IF_ERROR(check_entries(entries, path));
   return write_file_atomically(fs, path, [&](WritableFile& file) -> Status {
     RETURN_IF_ERROR(file.append(header_of(entries, metadata)));
-    for (const SafetensorsEntry& entry : entries) RETURN_IF_ERROR(file.append(entry.bytes));
+    for (const SafetensorsEntry& entry : entries) RETURN_IF_ERROR(append_entry(file, entry, path));
     return {};
   });
 }
@@ -170,7 +184,7 @@ Status write_safetensors_sharded(FileSystem& fs, const std::string& directory,
   }
   OrderedJson index;
   int64_t total = 0;
-  for (const SafetensorsEntry& entry : entries) total += static_cast<int64_t>(entry.bytes.size());
+  for (const SafetensorsEntry& entry : entries) total += entry.size();
   index["metadata"]["total_size"] = total;
   OrderedJson& weight_map = index["weight_map"] = OrderedJson::object();
   std::set<std::string> keep = {stem + ".safetensors.index.json"};

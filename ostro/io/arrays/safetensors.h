@@ -3,6 +3,7 @@
 // https://github.com/huggingface/safetensors
 #pragma once
 
+#include <functional>
 #include <map>
 #include <memory>
 #include <span>
@@ -19,18 +20,24 @@ namespace ostro::io {
 // name.
 int64_t safetensors_item_size(std::string_view dtype);
 
-// A tensor to write. `bytes` are row-major and little-endian, and owned by the caller.
+// A tensor to write. `bytes` are row-major and little-endian, and owned by the caller. Of a tensor that is
+// not in memory `write` is set instead: it appends the bytes, in any number of pieces.
 struct SafetensorsEntry {
+  using Append = std::function<Status(std::span<const std::byte>)>;
+
   std::string name, dtype;
   Extents shape;
   std::span<const std::byte> bytes;
+  std::function<Status(const Append& append)> write = {};
+
+  int64_t size() const;  // bytes, by dtype and shape
 };
 
 using SafetensorsMetadata = std::vector<std::pair<std::string, std::string>>;
 
 // Writes one file atomically, with the tensors in the given order. The header is padded with spaces to a
 // multiple of 8 bytes. ErrorCode::kInvalidArgument when an entry's bytes do not fit its shape, or two names
-// are equal.
+// are equal; the error of an entry's `write`.
 Status write_safetensors(FileSystem& fs, const std::string& path, std::span<const SafetensorsEntry> entries,
                          const SafetensorsMetadata& metadata = {{"format", "pt"}});
 

@@ -63,6 +63,20 @@ Status check_box(const ZarrSpec& spec, const Extents& start, const Extents& shap
   return {};
 }
 
+// Whether a box's elements follow each other in a dense array of this shape.
+bool lies_together(const Extents& box, const Extents& shape) {
+  size_t d = 0;
+  while (d < box.size() && box[d] == 1) ++d;
+  return d >= box.size() || std::equal(box.begin() + static_cast<int64_t>(d) + 1, box.end(),
+                                       shape.begin() + static_cast<int64_t>(d) + 1);
+}
+
+int64_t flat_index(const Extents& index, const Extents& shape) {
+  int64_t at = 0;
+  for (size_t d = 0; d < shape.size(); ++d) at = at * shape[d] + index[d];
+  return at;
+}
+
 }  // namespace
 
 ZarrArray::ZarrArray(FileSystem& fs, std::string path, ZarrSpec spec, ZarrWrite mode)
@@ -134,16 +148,24 @@ Status ZarrArray::write_box(const Extents& start, const Extents& shape,
           fmt::format("{}: box [{}, {}) of axis {} cuts a chunk of {}", path_, start[d], end, d, unit[d]));
     }
   }
-  Bytes dense;
+  const bool as_they_are =
+      !spec_.sharded() && spec_.compressor.kind == Compression::kNone && !spec_.chunk_crc32c;
+  Bytes dense, encoded;
   return for_each_chunk(unit, start, shape, [&](const Extents& index) -> Status {
     const Overlap o = overlap(index, unit, start, shape);
-    std::span<const std::byte> elements = bytes;
-    if (o.shape != unit || unit != shape) {
+    std::span<const std::byte> content;
+    if (o.shape == unit && lies_together(unit, shape)) {
+      const auto at = static_cast<size_t>(flat_index(o.in_box, shape) * spec_.item_size());
+      content = bytes.subspan(at, static_cast<size_t>(product(unit) * spec_.item_size()));
+    } else {
       dense.assign(static_cast<size_t>(product(unit) * spec_.item_size()), std::byte{0});
       copy_box(bytes, shape, o.in_box, dense, unit, o.in_chunk, o.shape, spec_.item_size());
-      elements = dense;
+      content = dense;
     }
-    ASSIGN_OR_RETURN(const Bytes content, encode_file(elements));
+    if (!as_they_are) {
+      ASSIGN_OR_RETURN(encoded, encode_file(content));
+      content = encoded;
+    }
     const std::string path = file_path(index);
     if (spec_.separator == '/') RETURN_IF_ERROR(fs_->make_dirs(parent_path(path)));
     {

@@ -3,11 +3,20 @@
 #include <fmt/core.h>
 
 #include <algorithm>
+#include <cstring>
 
+#include "ostro/base/aligned.h"
+#include "ostro/base/parallel.h"
+#include "ostro/io/files/direct_file.h"
 #include "ostro/io/files/path.h"
 
 namespace ostro::io {
 namespace {
+
+// What a thread reads before it takes the next piece of work; large, since a disk is asked for each alone.
+constexpr size_t kBlockBytes = size_t{4} << 20;
+// Shorter reads go through the page cache: it reads ahead, and they would cost a block of the disk each.
+constexpr size_t kDirectFrom = size_t{64} << 10;
 
 bool is_plain(const ZarrSpec& spec) {
   return !spec.sharded() && spec.compressor.kind == Compression::kNone && !spec.chunk_crc32c;
@@ -21,71 +30,131 @@ Error wrong_size(const std::string& path, int64_t size, int64_t wanted) {
   return corrupt(fmt::format("{}: {} bytes, a chunk of this array has {}", path, size, wanted));
 }
 
-// A box inside one chunk: where it begins there, and its extents.
-struct InChunk {
-  Extents start, shape;
+// Bytes that lie together in a file and where they go.
+struct Run {
+  int64_t offset = 0;
+  std::span<std::byte> out;
+  int64_t end() const { return offset + static_cast<int64_t>(out.size()); }
 };
 
-// Reads the box, in runs that lie together in the file, into dense `out`.
-Status read_runs(const RandomAccessFile& file, const ZarrSpec& spec, const InChunk& box,
-                 std::span<std::byte> out) {
-  const size_t rank = box.shape.size();
-  size_t whole = rank;  // axes from here on are whole
-  while (whole > 0 && box.shape[whole - 1] == spec.chunk[whole - 1]) --whole;
+// Some bytes of one file; or a whole part, of an array whose chunks must be decoded.
+struct Job {
+  std::string path;
+  int64_t file_bytes = 0;
+  std::vector<Run> runs = {};  // in the order of the file
+  size_t bytes = 0;            // of these
+  const PartRead* part = nullptr;
+};
+
+// Adds a run, in blocks; each block fills up a job.
+void add_run(std::vector<Job>& jobs, Run run) {
+  while (!run.out.empty()) {
+    if (jobs.back().bytes >= kBlockBytes) jobs.push_back({jobs.back().path, jobs.back().file_bytes});
+    const size_t take = std::min(run.out.size(), kBlockBytes);
+    jobs.back().runs.push_back({run.offset, run.out.first(take)});
+    jobs.back().bytes += take;
+    run = {run.offset + static_cast<int64_t>(take), run.out.subspan(take)};
+  }
+}
+
+// The runs of a box at `start` of a chunk, which goes to `to` of the part.
+void add_runs(const PartRead& part, const Extents& start, const Extents& shape, const Extents& to,
+              std::vector<Job>& jobs) {
+  const ZarrSpec& spec = part.array->spec();
+  const size_t rank = shape.size();
+  size_t whole = rank;  // axes from here on are whole in both
+  while (whole > 0 && shape[whole - 1] == spec.chunk[whole - 1] && shape[whole - 1] == part.shape[whole - 1])
+    --whole;
   // So is a range of the axis before them one run.
   const size_t outer = whole > 0 ? whole - 1 : 0;
-  int64_t run = spec.item_size();
-  for (size_t d = outer; d < rank; ++d) run *= box.shape[d];
-  int64_t at = 0;
-  return for_each_index(std::span(box.shape).first(outer), [&](const Extents& index) -> Status {
-    int64_t element = 0;
-    for (size_t d = 0; d < rank; ++d)
-      element = element * spec.chunk[d] + box.start[d] + (d < outer ? index[d] : 0);
-    const int64_t from = at;
-    at += run;
-    return file.read(element * spec.item_size(),
-                     out.subspan(static_cast<size_t>(from), static_cast<size_t>(run)));
-  });
+  const int64_t item = spec.item_size(), run = item * product(std::span(shape).subspan(outer));
+  check_ok(for_each_index(std::span(shape).first(outer), [&](const Extents& index) -> Status {
+    int64_t from = 0, at = 0;
+    for (size_t d = 0; d < rank; ++d) {
+      const int64_t i = d < outer ? index[d] : 0;
+      from = from * spec.chunk[d] + start[d] + i;
+      at = at * part.shape[d] + to[d] + i;
+    }
+    add_run(jobs, {from * item, part.bytes.subspan(static_cast<size_t>(at * item), static_cast<size_t>(run))});
+    return {};
+  }));
+}
+
+void add_part(const PartRead& part, std::vector<Job>& jobs) {
+  const ZarrSpec& spec = part.array->spec();
+  const size_t rank = part.shape.size();
+  Extents first(rank), count(rank);
+  for (size_t d = 0; d < rank; ++d) {
+    OSTRO_CHECK(part.start[d] >= 0 && part.shape[d] > 0 && part.start[d] + part.shape[d] <= spec.shape[d],
+                "{}: box [{}, {}) of axis {} of {}", part.array->path(), part.start[d],
+                part.start[d] + part.shape[d], d, spec.shape[d]);
+    first[d] = part.start[d] / spec.chunk[d];
+    count[d] = (part.start[d] + part.shape[d] - 1) / spec.chunk[d] - first[d] + 1;
+  }
+  check_ok(for_each_index(count, [&](const Extents& relative) -> Status {
+    Extents index(rank), start(rank), shape(rank), to(rank);
+    for (size_t d = 0; d < rank; ++d) {
+      index[d] = first[d] + relative[d];
+      const int64_t chunk_begin = index[d] * spec.chunk[d];
+      const int64_t begin = std::max(chunk_begin, part.start[d]);
+      start[d] = begin - chunk_begin;
+      shape[d] = std::min(chunk_begin + spec.chunk[d], part.start[d] + part.shape[d]) - begin;
+      to[d] = begin - part.start[d];
+    }
+    jobs.push_back({join_path(part.array->path(), spec.chunk_name(index)), spec.chunk_bytes()});
+    add_runs(part, start, shape, to, jobs);
+    return {};
+  }));
+}
+
+// Reads short runs that follow one another in the file as one, and cuts it up.
+Status read_together(const RandomAccessFile& file, std::span<const Run> runs) {
+  const int64_t begin = runs.front().offset, bytes = runs.back().end() - begin;
+  // Where this memory is as far from a block's beginning as the bytes are in the file, they are not copied.
+  const AlignedBytes memory = allocate_aligned(2 * kBlockBytes + static_cast<size_t>(kDirectBlock));
+  std::byte* const at = memory.get() + begin % kDirectBlock;
+  RETURN_IF_ERROR(file.read(begin, {at, static_cast<size_t>(bytes)}));
+  for (const Run& run : runs) std::memcpy(run.out.data(), at + (run.offset - begin), run.out.size());
+  return {};
+}
+
+Status do_job(FileSystem& fs, const Job& job) {
+  if (job.part != nullptr) return job.part->array->read_box(job.part->start, job.part->shape, job.part->bytes);
+  // Ends of stretches that lie together in the file.
+  std::vector<size_t> ends;
+  size_t shortest = SIZE_MAX, stretch = 0;
+  for (size_t i = 0; i < job.runs.size(); ++i) {
+    stretch += job.runs[i].out.size();
+    if (i + 1 < job.runs.size() && job.runs[i + 1].offset == job.runs[i].end()) continue;
+    ends.push_back(i + 1);
+    shortest = std::min(shortest, stretch);
+    stretch = 0;
+  }
+  auto file = shortest < kDirectFrom ? fs.open(job.path) : open_direct(fs, job.path);
+  if (!file.ok())
+    return file.error().code() == ErrorCode::kNotFound ? missing_chunk(job.path) : file.error();
+  if ((*file)->size() != job.file_bytes) return wrong_size(job.path, (*file)->size(), job.file_bytes);
+  const std::span<const Run> runs(job.runs);
+  for (size_t begin = 0; const size_t end : ends) {
+    RETURN_IF_ERROR(end - begin > 1 ? read_together(**file, runs.subspan(begin, end - begin))
+                                    : (*file)->read(runs[begin].offset, runs[begin].out));
+    begin = end;
+  }
+  return {};
 }
 
 }  // namespace
 
-Status read_part(FileSystem& fs, const ZarrArray& array, const Extents& start, const Extents& shape,
-                 std::span<std::byte> bytes, int64_t* bytes_read) {
-  const ZarrSpec& spec = array.spec();
-  *bytes_read += static_cast<int64_t>(bytes.size());
-  if (!is_plain(spec)) return array.read_box(start, shape, bytes);
-  const size_t rank = shape.size();
-  Extents first(rank), count(rank);
-  for (size_t d = 0; d < rank; ++d) {
-    OSTRO_CHECK(start[d] >= 0 && shape[d] > 0 && start[d] + shape[d] <= spec.shape[d],
-                "{}: box [{}, {}) of axis {} of {}", array.path(), start[d], start[d] + shape[d], d,
-                spec.shape[d]);
-    first[d] = start[d] / spec.chunk[d];
-    count[d] = (start[d] + shape[d] - 1) / spec.chunk[d] - first[d] + 1;
+Status read_parts(FileSystem& fs, std::span<const PartRead> parts, int threads) {
+  std::vector<Job> jobs;
+  for (const PartRead& part : parts) {
+    if (is_plain(part.array->spec()))
+      add_part(part, jobs);
+    else
+      jobs.push_back({.path = part.array->path(), .part = &part});
   }
-  Bytes part;
-  return for_each_index(count, [&](const Extents& relative) -> Status {
-    Extents index(rank), in_box(rank);
-    InChunk box{Extents(rank), Extents(rank)};
-    for (size_t d = 0; d < rank; ++d) {
-      index[d] = first[d] + relative[d];
-      const int64_t chunk_begin = index[d] * spec.chunk[d];
-      const int64_t begin = std::max(chunk_begin, start[d]);
-      box.start[d] = begin - chunk_begin;
-      box.shape[d] = std::min(chunk_begin + spec.chunk[d], start[d] + shape[d]) - begin;
-      in_box[d] = begin - start[d];
-    }
-    const std::string path = join_path(array.path(), spec.chunk_name(index));
-    auto file = fs.open(path);
-    if (!file.ok()) return file.error().code() == ErrorCode::kNotFound ? missing_chunk(path) : file.error();
-    if ((*file)->size() != spec.chunk_bytes()) return wrong_size(path, (*file)->size(), spec.chunk_bytes());
-    if (box.shape == shape) return read_runs(**file, spec, box, bytes);
-    part.resize(static_cast<size_t>(product(box.shape) * spec.item_size()));
-    RETURN_IF_ERROR(read_runs(**file, spec, box, part));
-    copy_box(part, box.shape, Extents(rank, 0), bytes, shape, in_box, box.shape, spec.item_size());
-    return {};
-  });
+  return parallel_for(static_cast<int64_t>(jobs.size()), threads,
+                      [&](int64_t i) { return do_job(fs, jobs[static_cast<size_t>(i)]); });
 }
 
 Status check_files(FileSystem& fs, const ZarrArray& array) {

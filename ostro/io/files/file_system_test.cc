@@ -4,10 +4,15 @@
 #include <stdlib.h>
 #include <unistd.h>
 
+#include <algorithm>
+#include <cstdlib>
+#include <cstring>
 #include <functional>
+#include <memory>
 
 #include "ostro/io/files/atomic_file.h"
 #include "ostro/io/files/counting_file_system.h"
+#include "ostro/io/files/direct_file.h"
 #include "ostro/io/files/faulty_file_system.h"
 #include "ostro/io/files/local_file_system.h"
 #include "ostro/io/files/memory_file_system.h"
@@ -112,6 +117,40 @@ TEST_CASE("local files") {
   REQUIRE(::symlink("nowhere", join_path(root, "dangling").c_str()) == 0);
   CHECK(fs.list(root)->size() == 2);  // the lock and the link
   check_ok(fs.remove(join_path(root, "dangling")));
+  check_ok(fs.remove_all(root));
+}
+
+TEST_CASE("direct reads of any place, length and memory are the bytes of the file") {
+  std::string content(3 * 1048576 + 777, 0);
+  for (size_t i = 0; i < content.size(); ++i) content[i] = static_cast<char>(i * 7 + i / 4096);
+  char root[] = "/tmp/ostro_io_XXXXXX";
+  REQUIRE(::mkdtemp(root) != nullptr);
+  FileSystem& fs = local_file_system();
+  MemoryFileSystem memory;
+  check_ok(write_file_atomically(fs, join_path(root, "file"), content));
+  check_ok(memory.make_dirs(root));
+  check_ok(write_file_atomically(memory, join_path(root, "file"), content));
+  const std::unique_ptr<std::byte, void (*)(void*)> aligned(
+      static_cast<std::byte*>(std::aligned_alloc(kDirectBlock, 4 << 20)), std::free);
+  const auto size = static_cast<int64_t>(content.size());
+  for (FileSystem* each : {&fs, static_cast<FileSystem*>(&memory)}) {
+    const auto file = open_direct(*each, join_path(root, "file"));
+    REQUIRE(file.ok());
+    for (const int64_t offset : {int64_t{0}, int64_t{1}, int64_t{4096}, int64_t{70000}, int64_t{1048577}, size - 5000})
+      for (const int64_t bytes : {int64_t{0}, int64_t{1}, int64_t{4096}, int64_t{9000}, int64_t{1500000}, size - offset})
+        for (const int64_t shift : {int64_t{0}, offset % kDirectBlock, int64_t{3}}) {
+          if (offset + bytes > size) continue;
+          const std::span<std::byte> out(aligned.get() + shift, static_cast<size_t>(bytes));
+          std::fill(out.begin(), out.end(), std::byte{0});
+          check_ok((*file)->read(offset, out));
+          REQUIRE(std::memcmp(out.data(), content.data() + offset, out.size()) == 0);
+        }
+    for (const int64_t shift : {0, 3}) {
+      const Status beyond = (*file)->read(size - 10, {aligned.get() + shift, 11});
+      CHECK(beyond.error().code() == ErrorCode::kCorrupt);
+      CHECK(beyond.error().message().find("ends at byte 3146505") != std::string::npos);
+    }
+  }
   check_ok(fs.remove_all(root));
 }
 

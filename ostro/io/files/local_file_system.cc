@@ -10,6 +10,7 @@
 #include <cerrno>
 #include <system_error>
 
+#include "ostro/io/files/direct_file.h"
 #include "ostro/io/files/path.h"
 
 namespace ostro::io {
@@ -70,14 +71,21 @@ Result<size_t> read_at(int fd, const std::string& path, int64_t offset, std::spa
   return done;
 }
 
-class LocalRandomAccessFile final : public RandomAccessFile {
+class LocalRandomAccessFile final : public DirectFile {
  public:
   LocalRandomAccessFile(Descriptor fd, std::string path, int64_t size)
       : fd_(std::move(fd)), path_(std::move(path)), size_(size) {}
 
   Status read(int64_t offset, std::span<std::byte> out) const override {
     OSTRO_CHECK(offset >= 0, "{}: read at offset {}", path_, offset);
-    ASSIGN_OR_RETURN(const size_t done, read_at(fd_.get(), path_, offset, out));
+    size_t done = 0;
+    if (direct_) {
+      const int64_t n = read_direct(fd_.get(), offset, out);
+      if (n < 0) return system_error("read", path_, errno);
+      done = static_cast<size_t>(n);
+    } else {
+      ASSIGN_OR_RETURN(done, read_at(fd_.get(), path_, offset, out));
+    }
     if (done == out.size()) return {};
     return corrupt(fmt::format("{}: ends at byte {}, but bytes [{}, {}) were expected", path_,
                                offset + static_cast<int64_t>(done), offset,
@@ -85,11 +93,16 @@ class LocalRandomAccessFile final : public RandomAccessFile {
   }
   int64_t size() const override { return size_; }
   const std::string& path() const override { return path_; }
+  void read_directly() override {
+    const int flags = ::fcntl(fd_.get(), F_GETFL);
+    direct_ = flags >= 0 && ::fcntl(fd_.get(), F_SETFL, flags | O_DIRECT) == 0;
+  }
 
  private:
   Descriptor fd_;
   std::string path_;
   int64_t size_;
+  bool direct_ = false;
 };
 
 class LocalWritableFile final : public WritableFile {

@@ -1,0 +1,30 @@
+// Parameters that are read in boxes, as f32, whether they are in memory or in a checkpoint: for programs that
+// write a model elsewhere and need little of it at a time.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "ostro/checkpoint/part_reader.h"
+#include "ostro/runtime/buffer.h"
+
+namespace ostro::checkpoint {
+
+// Fills `out` with the box [start, start + shape) of a parameter, row-major. A bf16 element becomes the f32 of
+// the same value.
+using ReadBox = std::function<Status(size_t parameter, const Extents& start, const Extents& shape,
+                                     std::span<float> out)>;
+
+// Of arrays in memory, f32 or bf16.
+ReadBox boxes_in_memory(std::vector<runtime::Buffer> values);
+// Of the reader's tensors, f32 or bf16. They are not hashed: call check() before.
+ReadBox boxes_of(std::shared_ptr<const PartReader> reader);
+
+// Fills `out` with the elements of a parameter from number `first` on, in row-major order; `shape` is that of
+// the parameter.
+Status read_range(const ReadBox& read, size_t parameter, const Extents& shape, int64_t first,
+                  std::span<float> out);
+
+}  // namespace ostro::checkpoint
