@@ -27,7 +27,7 @@ void visit_groups(DecoderOptions& o, FamilyKeys& t, const Settings& base) {
              own.n_group == 1, "1");
   came_later(t.add(&o.topk_group, "topk_group", Effect::kBits, "",
                    "a token's experts are chosen from so many groups, the best")
-                 .other("2")
+                 .other(own.topk_group == 2 ? "1" : "2")
                  .beside(with({{"model.n_group", "2"}})),
              own.topk_group == 1, "1");
   came_later(t.add(&o.group_score, "group_score", Effect::kBits, "",
@@ -87,7 +87,7 @@ void visit_mixture(DecoderOptions& o, FamilyKeys& t) {
         optional
             ? "experts of each layer, each an MLP; a router chooses some for each token. 0: one MLP for all"
             : "experts of each layer, each an MLP; a router chooses some for each token")
-      .other("4")
+      .other(o.n_group > 1 ? "8" : "4")
       .fixed(kLayout);
   experts(t.add(&o.num_experts_per_tok, "num_experts_per_tok", Effect::kBits, "",
                 "how many experts a token goes to")
@@ -100,7 +100,7 @@ void visit_mixture(DecoderOptions& o, FamilyKeys& t) {
                 "the weights of a token's experts are divided by their sum"));
   experts(t.add(&o.routed_scaling_factor, "routed_scaling_factor", Effect::kBits, "",
                 "the weights of a token's experts are multiplied by it")
-              .other("2.5"));
+              .other(o.routed_scaling_factor == 2.5 ? "1.5" : "2.5"));
   experts(t.add(&o.router_z_loss_coef, "router_z_loss_coef", Effect::kBits, "",
                 "weight in a token's loss of the squared log normaliser of the router's logits")
               .other("0.001"));
