@@ -38,6 +38,16 @@ models::DecoderOptions unusual(std::string_view type) {
   if (o.family->shows("mlp_bias")) o.mlp_bias = o.qkv_bias;
   if (o.family->shows("partial_rotary_factor")) o.partial_rotary_factor = 0.5;
   if (o.num_experts > 0) o.num_experts = 5, o.num_experts_per_tok = 3;
+  if (o.family->shows("n_group")) o.num_experts = 6, o.n_group = 3, o.topk_group = 2;
+  if (o.family->shows("routed_scaling_factor")) o.routed_scaling_factor = 1.7;
+  if (o.family->shows("shared_intermediate_dim")) o.shared_intermediate_dim = 40;
+  if (o.family->shows("first_k_dense_replace")) o.first_k_dense_replace = 2, o.dense_intermediate_dim = 28;
+  if (o.family->shows("rope_interleaved")) o.rope_interleaved = !o.rope_interleaved;
+  if (o.family->shows("kv_lora_rank")) {
+    o.kv_lora_rank = 10, o.qk_nope_head_dim = 6, o.qk_rope_head_dim = 4, o.v_head_dim = 8;
+    o.q_lora_rank = o.q_lora_rank > 0 ? 0 : 11;
+    std::get<models::RopeYarnOptions>(o.rope).mscale_all_dim = 0.8;
+  }
   if (o.family->shows("norm_topk_prob")) o.norm_topk_prob = !o.norm_topk_prob;
   o.activation_function = models::Activation::kGeluTanh;
   o.tie_word_embeddings = !o.tie_word_embeddings;
@@ -140,7 +150,7 @@ TEST_CASE("config.json: what a family does not know is refused by name") {
   CHECK(refusal("gemma2", "layer_types", {"full_attention"}).find("has 1 entries") != std::string::npos);
   CHECK(refusal("qwen3", "layer_types", {"a", "a", "a", "a", "a"}).find("\"a\"") != std::string::npos);
   CHECK(refusal("qwen3_moe", "decoder_sparse_step", 2).find("only 1 is known") != std::string::npos);
-  CHECK(refusal("qwen3_moe", "mlp_only_layers", {0}).find("\"mlp_only_layers\" names 1") !=
+  CHECK(refusal("qwen3_moe", "mlp_only_layers", {0, 2}).find("\"mlp_only_layers\" names layer 2") !=
         std::string::npos);
   CHECK(refusal("qwen3_moe", "num_local_experts", 6).find("\"num_experts\" is 5") != std::string::npos);
   CHECK(refusal("olmoe", "clip_qkv", 8.0).find("only null") != std::string::npos);

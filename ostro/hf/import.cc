@@ -24,10 +24,10 @@ struct Unit {
 bool is_stacking(const std::string& axis) { return axis == "layers" || axis == "experts"; }
 
 // How many axes, from the first on, stack what the file has as tensors of their own. A router's experts,
-// which are rows of one tensor, come later.
+// which are rows of one tensor, come later; the last axis is a tensor's (a router's bias).
 size_t stacking_axes(const ir::Shape& shape) {
   size_t n = 0;
-  while (n < shape.axes.size() && is_stacking(shape.axes[n].name)) ++n;
+  while (n + 1 < shape.axes.size() && is_stacking(shape.axes[n].name)) ++n;
   return n;
 }
 

@@ -22,6 +22,7 @@ models::DecoderOptions small(std::string_view type) {
   o.seq_len = o.max_position_embeddings = 16, o.hidden_dim = 12, o.intermediate_dim = 10, o.num_layers = 3;
   o.num_heads = 3, o.num_kv_heads = o.family->shows("num_kv_heads") ? 1 : 3;
   if (o.family->shows("partial_rotary_factor")) o.partial_rotary_factor = 0.5;
+  if (o.family->shows("n_group")) o.shared_intermediate_dim = 20;  // two shared experts
   check_ok(o.resolve());
   return o;
 }

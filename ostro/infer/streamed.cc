@@ -200,7 +200,7 @@ Result<Buffer> StreamedGenerator::sweep(const std::vector<Sequence*>& sequences)
       inputs.push_back(gathered(takes, bucket));
     }
     int64_t places = 0;
-    if (layers_.experts > 0) {
+    if (inputs.size() > 2) {  // else a layer without experts
       RETURN_IF_ERROR(read_experts(layer, rows, inputs[2], weights.chosen));
       next = ahead(layer + 1);
       const auto& reads = layers_.chosen_reads[static_cast<size_t>(layer)];

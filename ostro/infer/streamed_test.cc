@@ -106,6 +106,7 @@ TEST_CASE("in bf16, with weights kept, by the compiled engine") {
     check_same_bits(small("grok"), DType::bf16, **engine, keep);
   check_same_bits(odd_mixture(), DType::bf16, **engine, 20'000);
   check_same_bits(odd_decoder(), DType::bf16, **engine, 0);
+  check_same_bits(odd_latent(), DType::bf16, **engine, 20'000);
 }
 
 TEST_CASE(

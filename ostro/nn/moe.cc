@@ -113,7 +113,8 @@ Array apply_experts(const Moe& moe, const Array& x, const Routed& routed, const 
   const Array rows = expert_dot(hidden, moe.down, kExpertsAxis, expert, {"mlp"}, dtype, loc);
   Array y = sum(Operand(routed.gate, loc) * Operand(rows, loc), {kSlotAxis}, Order::kSerial, DType::f32, loc);
   if (moe.shared.down.weight.valid()) {
-    Array part = moe.shared.down(gated(moe.shared.gate_up(x, loc), activate, loc), loc);
+    const Array both = checkpoint_name(moe.shared.gate_up(x, loc), "gate_up");
+    Array part = moe.shared.down(gated(both, activate, loc), loc);
     if (moe.shared_gate.valid()) {
       const Array open = dot(cast_like(x, moe.shared_gate, loc), moe.shared_gate, "embed", DType::f32, loc);
       part = Operand(sigmoid(open, loc), loc) * Operand(part, loc);

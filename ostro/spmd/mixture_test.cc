@@ -88,5 +88,33 @@ TEST_CASE("a mixture cut into leaves of experts, and one with positions over the
   }
 }
 
+TEST_CASE("experts over workers beside shared experts, dense layers and latent attention over another axis") {
+  models::DecoderOptions o("deepseek_v3");
+  o.num_layers = 3;
+  o.num_experts = 8, o.num_experts_per_tok = 3;
+  o.kv_lora_rank = 8, o.q_lora_rank = 6, o.qk_nope_head_dim = 2, o.qk_rope_head_dim = 4, o.v_head_dim = 8;
+  o.shared_intermediate_dim = 12, o.dense_intermediate_dim = 14;
+  o.track_expert_load = true;
+  o.router_bias_update_rate = 0.01;
+  for (const DType compute : {DType::f32, DType::bf16}) {
+    size_t n = 0;
+    const ir::Program p =
+        test_decoder(o, compute, 9, {{{"kv_heads", 2}, {"shared_mlp", 2}, {"dense_mlp", 2}}}, &n);
+    const auto in = llama_inputs(p, n);
+    const Partition parts =
+        check_parts(p, experts_over(p, n, {{"expert", 3}}, {{"experts", "expert"}}), in, true);
+    for (const auto& program : parts.programs)
+      CHECK_FALSE(has_value_with(program->body, {{"experts", 8}, {"mlp", 28}}));
+    const ir::AxisMap both = {
+        {"experts", "expert"}, {"kv_heads", "model"}, {"shared_mlp", "model"}, {"dense_mlp", "model"}};
+    const Partition tensor =
+        check_parts(p, experts_over(p, n, {{"expert", 2}, {"model", 2}}, both), in, true);
+    for (const auto& program : tensor.programs) {
+      CHECK_FALSE(has_value_with(program->body, {{"shared_mlp", 12}}));
+      CHECK_FALSE(has_value_with(program->body, {{"dense_mlp", 14}}));
+    }
+  }
+}
+
 }  // namespace
 }  // namespace ostro::spmd

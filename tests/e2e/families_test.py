@@ -20,6 +20,7 @@ import seed
 STEPS = 12
 HEADS = "num_heads: 4, num_kv_heads: 2"
 WINDOW = "sliding_window: 24"
+LATENT = "num_heads: 4, kv_lora_rank: 16, qk_nope_head_dim: 12, qk_rope_head_dim: 8, v_head_dim: 16"
 # What a small model of the family sets beside sizes, so that its features show in 96 positions.
 FAMILIES = {
     "llama": HEADS,
@@ -46,7 +47,17 @@ FAMILIES = {
     "qwen3_moe": HEADS + ", num_experts: 6, num_experts_per_tok: 3, " + WINDOW,
     "olmoe": HEADS + ", num_experts: 5",
     "grok": HEADS + ", num_experts: 4",
+    "qwen2_moe": HEADS + ", num_experts: 4, shared_intermediate_dim: 48, first_k_dense_replace: 1, dense_intermediate_dim: 80",
+    "deepseek_v2": LATENT + ", num_experts: 4, num_experts_per_tok: 2, n_group: 2, dense_intermediate_dim: 80, "
+                            "shared_intermediate_dim: 48, rope: {type: yarn, factor: 2, mscale_all_dim: 0.7}",
+    "deepseek_v3": LATENT + ", q_lora_rank: 24, num_experts: 8, num_experts_per_tok: 3, first_k_dense_replace: 2, "
+                            "shared_intermediate_dim: 32, track_expert_load: true, router_bias_update_rate: 0.01",
 }
+
+
+# Widths of a mixture beside that of its experts, which leaves cut and tensor parallelism splits, too.
+WIDTHS = {"qwen2_moe": ["shared_mlp", "dense_mlp"], "deepseek_v2": ["shared_mlp", "dense_mlp"],
+          "deepseek_v3": ["shared_mlp", "dense_mlp"]}
 
 
 def check(condition, text):
@@ -71,12 +82,13 @@ class Place:
         return done.stdout + done.stderr
 
     def config(self, family, options):
+        widths = "".join(f", {axis}: 2" for axis in WIDTHS.get(family, []))
         path = self.top / f"{family}.yaml"
         path.write_text(f"""
 data: {{train_urls: ["{self.top}/text.txt"], cache_dir: "{self.top}/cache", tokenizer: "{self.top}/tokenizer.json"}}
 model: {{type: {family}, seq_len: 96, hidden_dim: 32, intermediate_dim: 64, num_layers: 4, {options}}}
 trainer: {{log_dir: "{self.top}/runs", train_batch_size: 4, num_train_steps: {STEPS}, steps_per_eval: 0}}
-numerics: {{leaf_examples: 1, leaves: {{kv_heads: 2, mlp: 2, vocab: 2}}, cells: {{embed: 4}}}}
+numerics: {{leaf_examples: 1, leaves: {{kv_heads: 2, mlp: 2, vocab: 2{widths}}}, cells: {{embed: 4}}}}
 optimizer: {{type: adam, learning_rate: 0.01}}
 """)
         return str(path)
@@ -95,7 +107,7 @@ optimizer: {{type: adam, learning_rate: 0.01}}
         check(train("threads", ["train"]) == alone, f"{family}: threads change the chain")
         check(train("rows", ["launch", "local", "--workers", "2"]) == alone, f"{family}: two workers change the chain")
         tensor = train("tensor", ["launch", "local", "--workers", "2"], "--trainer.mesh.axes", "{data: -1, model: 2}",
-                       "--trainer.tensor_parallel_axes", "[kv_heads, mlp, vocab]")
+                       "--trainer.tensor_parallel_axes", f"[{', '.join(['kv_heads', 'mlp', 'vocab', *WIDTHS.get(family, [])])}]")
         check(tensor == alone, f"{family}: tensor parallelism changes the chain")
         metrics = [json.loads(line) for line in
                    (self.top / "runs" / f"{family}-alone" / "metrics.jsonl").read_text().splitlines()]

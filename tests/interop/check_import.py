@@ -6,7 +6,7 @@ largest element, greedy text equal wherever the margin is clear, and after expor
 same state, hash by hash. Planted errors (planted.py), one for each field of the description that the model uses, must
 differ by at least 10 times the tolerance, sizes be refused; a field that is in none of the tables of errors, and in a
 full run one for which no model had an error, fail. A run that begins with the directory has the chain of one that
-begins with its import; its genesis names the files. The first shape has rows without tokens. 19 families in two
+begins with its import; its genesis names the files. The first shape has rows without tokens. 22 families in two
 shapes, of which a sampled run takes two.
 Of a mixture: experts are chosen as transformers chooses them wherever its margin exceeds 1e-5. Log-probabilities show a
 choice: with the runner-up in place of the last expert chosen in any one layer they differ by more than the tolerance.
@@ -52,13 +52,16 @@ ALWAYS = {"mistral": {"layer_pattern": ["sliding"]}, "phi3": {"layer_pattern": [
           "gemma3_text": GEMMA | {"qk_norm": "head"}, "olmo2": OLMO, "olmo3": OLMO,
           "helium": {"rope_interleaved": True}, "glm4": {"rope_interleaved": True, "norm_place": "sandwich"},
           "mixtral": {"layer_pattern": ["sliding"], "norm_topk_prob": True},
-          "qwen3_moe": {"layer_pattern": ["sliding"], "qk_norm": "head"}, "olmoe": {"qk_norm": "whole"}}
+          "qwen3_moe": {"layer_pattern": ["sliding"], "qk_norm": "head"}, "olmoe": {"qk_norm": "whole"},
+          "qwen2_moe": {"shared_expert_gate": True}, "deepseek_v2": {"rope_interleaved": True},
+          "deepseek_v3": {"router_scores": "sigmoid", "router_bias": True, "group_score": "best_two"}}
 DEFAULTS = {"positions": "rope", "rope_interleaved": False, "partial_rotary_factor": 1.0, "rope_pattern": ["rope"],
             "norm": "rms", "norm_place": "pre", "norm_scale": "weight", "parallel": False, "sliding_window": None,
             "layer_pattern": ["full"], "rope_local_theta": None, "attn_logit_softcapping": None,
             "final_logit_softcapping": None, "attention_multiplier": None, "query_pre_attn_scalar": None,
             "scale_embedding": False, "embedding_multiplier": 1.0, "residual_multiplier": 1.0, "logits_scaling": 1.0,
-            "num_experts": 0}
+            "num_experts": 0, "norm_topk_prob": False, "router_scores": "softmax", "routed_scaling_factor": 1.0, "n_group": 1,
+            "topk_group": 1, "group_score": "best"}
 
 
 @contextlib.contextmanager
@@ -71,13 +74,29 @@ def hooked(modules, hook):
             h.remove()
 
 
+def ranking(router, logits):
+    """What a router weighs experts by, what it chooses them by, and by how much the groups it chooses from are better."""
+    bias = getattr(router, "e_score_correction_bias", None)
+    scores = logits.float().softmax(-1) if bias is None else logits.float().sigmoid()
+    chosen_by = scores if bias is None else scores + bias
+    groups = router.num_group if bias is not None or getattr(router, "topk_method", "") == "group_limited_greedy" else 1
+    if groups == 1:
+        return scores, chosen_by, torch.full(logits.shape[:1], torch.inf)
+    members = chosen_by.unflatten(-1, (groups, -1))
+    of_groups = members.max(-1).values if bias is None else members.topk(2).values.sum(-1)
+    best = of_groups.topk(router.topk_group + 1).values
+    limited = members.masked_fill((of_groups < best[:, -2:-1])[..., None], -torch.inf).flatten(-2)
+    return scores, limited, best[:, -2] - best[:, -1]
+
+
 def runner_up(router, _, output):
     """The output of a router that takes the first expert not chosen in place of the last one chosen."""
-    logits, scores, chosen = output
-    best = logits.float().softmax(-1).topk(router.top_k + 1)
-    other = torch.cat([best.indices[:, :-2], best.indices[:, -1:]], -1)
-    weights = torch.cat([best.values[:, :-2], best.values[:, -1:]], -1)
-    return logits, weights / weights.sum(-1, keepdim=True) * scores.sum(-1, keepdim=True), other
+    logits, weights_before, _ = output
+    scores, chosen_by, _ = ranking(router, logits)
+    best = chosen_by.topk(router.top_k + 1).indices
+    other = torch.cat([best[:, :-2], best[:, -1:]], -1)
+    weights = scores.gather(-1, other)
+    return logits, weights / weights.sum(-1, keepdim=True) * weights_before.sum(-1, keepdim=True), other
 
 
 def numbers(value):
@@ -114,7 +133,9 @@ class Case:
         shown = numbers(yaml.safe_load((checkpoint / "train.yaml").read_text())["model"])
         whole = DEFAULTS | ALWAYS.get({"gemma3": "gemma3_text"}.get(shown["type"], shown["type"]), {}) | shown
         whole |= {"type": "decoder"}
-        whole.setdefault("head_dim", whole["hidden_dim"] // whole["num_heads"])
+        latent = "kv_lora_rank" in whole
+        whole.setdefault("head_dim", whole["qk_nope_head_dim"] + whole["qk_rope_head_dim"] if latent
+                         else whole["hidden_dim"] // whole["num_heads"])
         return shown, whole | ({} if "num_kv_heads" in whole else {"num_kv_heads": whole["num_heads"]})
 
     def write_config(self, model, name):
@@ -142,8 +163,9 @@ class Case:
         margins = []
 
         def note_margin(router, _, output):
-            best = output[0].float().softmax(-1).topk(router.top_k + 1).values
-            margins.append((best[:, -2] - best[:, -1]).reshape(tokens.shape).numpy())
+            _, chosen_by, of_groups = ranking(router, output[0])
+            best = chosen_by.topk(router.top_k + 1).values
+            margins.append(torch.minimum(best[:, -2] - best[:, -1], of_groups).reshape(tokens.shape).numpy())
 
         with hooked(self.routers(), note_margin):
             theirs = self.log_probs_of_model(tokens, targets)
@@ -171,23 +193,43 @@ class Case:
                               f"log-probabilities differ, by {moved.max():.1e}")
 
     def check_swapped(self, config, theirs, counted):
-        """Experts 0 and 1 of the first layer in each other's place."""
+        """Two tensors in each other's place: experts 0 and 1 of the first layer that has experts; gate and up of what is
+        beside experts, and of a layer without them; the bias by which experts are chosen with the other sign."""
+        names = {name for path in (self.top / self.name).glob("*.safetensors") for name in load_tensors(path)}
+        first = min(int(re.search(r"layers\.(\d+)\.", name)[1]) for name in names if ".experts.0." in name)
+        swaps = {"two experts": (f".layers.{first}.", ".experts.0.", ".experts.1."),
+                 "gate and up of the shared experts": (".shared_expert", ".gate_proj.", ".up_proj."),
+                 "gate and up without experts": (".mlp.", ".mlp.gate_proj.", ".mlp.up_proj."),
+                 "the bias's sign": ("e_score_correction_bias", None, None)}
+        for what, (where, one, other) in swaps.items():
+            if not any(where in name and (one is None or one in name) for name in names):
+                continue
+            worst = self.worst_of_swapped(config, theirs, counted, where, one, other)
+            self.report.check(worst >= 10 * LIMIT, f"{self.name}: planted: {what} swapped: differs by {worst:.1e}")
+
+    def worst_of_swapped(self, config, theirs, counted, where, one, other):
         wrong = self.top / f"{self.name}.swapped"
         shutil.copytree(self.top / self.name, wrong)
-        other = {".experts.0.": ".experts.1.", ".experts.1.": ".experts.0."}
+
+        def renamed(name):
+            if one is None or where not in name:
+                return name
+            return name.replace(one, "*").replace(other, one).replace("*", other)
+
         for path in wrong.glob("*.safetensors"):
             tensors = load_tensors(path)
-            swap = {name: re.sub(r"\.experts\.[01]\.", lambda m: other[m[0]], name) if ".layers.0." in name else name
-                    for name in tensors}
-            save_file({swap[name]: tensor for name, tensor in tensors.items()}, path, {"format": "pt"})
+            sign = {name: -1 if one is None and where in name else 1 for name in tensors}
+            save_file({renamed(name): tensor * sign[name] for name, tensor in tensors.items()}, path, {"format": "pt"})
         index = wrong / "model.safetensors.index.json"
         if index.exists():  # the same names, perhaps in other files
             text = json.loads(index.read_text())
             text["weight_map"] = {name: p.name for p in wrong.glob("*.safetensors") for name in load_tensors(p)}
             index.write_text(json.dumps(text))
-        ours = self.log_probs(config, self.import_from(wrong, "swapped_in"))
-        worst = np.abs(theirs - ours["log_prob"])[counted].max()
-        self.report.check(worst >= 10 * LIMIT, f"{self.name}: planted: two experts swapped: differs by {worst:.1e}")
+        made = self.import_from(wrong, "swapped_in")
+        ours = self.log_probs(config, made)
+        shutil.rmtree(wrong)
+        shutil.rmtree(made)
+        return np.abs(theirs - ours["log_prob"])[counted].max()
 
     def their_gradients(self):
         """As the files name them: name -> gradient and the largest element of the parameter that it is a part of."""
@@ -253,6 +295,8 @@ class Case:
         self.model.zero_grad()
         ((nll * mask).sum() / mask.sum()).backward()
         theirs = self.their_gradients()
+        bias = [k for k in ours if k.endswith("e_score_correction_bias")]  # a buffer, to which no derivative reaches
+        self.report.check(all(not ours.pop(k).any() for k in bias), f"{self.name}: gradients of {len(bias)} biases of routers")
         self.report.check(ours.keys() == theirs.keys(), f"{self.name}: names of {len(ours)} gradients")
         worst_of = lambda mine: max((np.abs(mine[k] - theirs[k][0]).max() / theirs[k][1], k) for k in theirs if k in mine)
         worst = worst_of(ours)

@@ -14,6 +14,11 @@ transformers.logging.disable_progress_bar()
 LENGTH = 128
 HEADS = {"num_attention_heads": 4, "num_key_value_heads": 2}
 OTHER_HEADS = {"num_attention_heads": 6, "num_key_value_heads": 3}
+# Values narrower than keys, and wider.
+LATENT = {"num_attention_heads": 4, "num_key_value_heads": 4, "kv_lora_rank": 32, "qk_nope_head_dim": 16,
+          "qk_rope_head_dim": 8, "v_head_dim": 12}
+OTHER_LATENT = {"num_attention_heads": 6, "num_key_value_heads": 6, "kv_lora_rank": 24, "qk_nope_head_dim": 6,
+                "qk_rope_head_dim": 4, "v_head_dim": 14}
 YARN = {"rope_type": "yarn", "rope_theta": 3000.0, "factor": 2.0, "original_max_position_embeddings": 48}
 LLAMA3 = {"rope_type": "llama3", "rope_theta": 5000.0, "factor": 4.0, "low_freq_factor": 1.0, "high_freq_factor": 3.0,
           "original_max_position_embeddings": 32}
@@ -86,6 +91,27 @@ FAMILIES = {
                   OTHER_HEADS | {"head_dim": 12, "num_experts": 4, "num_experts_per_tok": 2, "moe_intermediate_size": 56,
                                  "use_sliding_window": True, "sliding_window": 20, "attention_bias": True,
                                  "rope_parameters": LLAMA3, "tie_word_embeddings": True}],
+    "qwen2_moe": [HEADS | {"num_experts": 6, "num_experts_per_tok": 3, "moe_intermediate_size": 40,
+                           "shared_expert_intermediate_size": 56, "norm_topk_prob": True, "rope_parameters": PLAIN},
+                  OTHER_HEADS | {"num_experts": 4, "num_experts_per_tok": 2, "moe_intermediate_size": 56,
+                                 "shared_expert_intermediate_size": 40, "qkv_bias": False, "mlp_only_layers": [0, 1],
+                                 "use_sliding_window": True, "sliding_window": 20, "layer_types": sliding("fs", 5),
+                                 "rope_parameters": LLAMA3, "tie_word_embeddings": True}],
+    "deepseek_v2": [LATENT | {"q_lora_rank": None, "n_routed_experts": 6, "num_experts_per_tok": 3, "n_shared_experts": 2,
+                              "moe_intermediate_size": 40, "first_k_dense_replace": 1, "rms_norm_eps": 0.0002,
+                              "rope_parameters": YARN | {"mscale": 0.7, "mscale_all_dim": 0.7}},
+                    OTHER_LATENT | {"q_lora_rank": 20, "n_routed_experts": 8, "num_experts_per_tok": 3, "n_shared_experts": 1,
+                                    "moe_intermediate_size": 24, "topk_method": "group_limited_greedy", "n_group": 4,
+                                    "topk_group": 2, "routed_scaling_factor": 1.8, "attention_bias": True,
+                                    "rope_parameters": YARN | {"mscale": 1.2, "mscale_all_dim": 0.8},
+                                    "tie_word_embeddings": True}],
+    "deepseek_v3": [LATENT | {"q_lora_rank": 24, "n_routed_experts": 8, "num_experts_per_tok": 3, "n_shared_experts": 1,
+                              "moe_intermediate_size": 40, "first_k_dense_replace": 2, "n_group": 4, "topk_group": 2,
+                              "rope_parameters": YARN | {"mscale": 1.0, "mscale_all_dim": 1.0}},
+                    OTHER_LATENT | {"q_lora_rank": None, "n_routed_experts": 6, "num_experts_per_tok": 2, "n_shared_experts": 2,
+                                    "moe_intermediate_size": 24, "first_k_dense_replace": 0, "n_group": 1, "topk_group": 1,
+                                    "norm_topk_prob": False, "routed_scaling_factor": 1.5, "rope_interleave": False,
+                                    "attention_bias": True, "rope_parameters": PLAIN}],
     "olmoe": [HEADS | {"num_experts": 6, "num_experts_per_tok": 3, "rope_parameters": PLAIN},
               OTHER_HEADS | {"num_experts": 4, "num_experts_per_tok": 2, "norm_topk_prob": True, "rope_parameters": LINEAR,
                              "tie_word_embeddings": True}],
@@ -127,6 +153,9 @@ def random_model(family, shape, vocab, eos, seed):
                 p.copy_(noise * (0.4 if embedding else 1.2 / fan_in ** 0.5))
             else:
                 p.add_(0.2 * noise)
+        for name, b in model.named_buffers():
+            if name.endswith("e_score_correction_bias"):
+                b.copy_(0.1 * torch.randn(b.shape, generator=generator))
     return model.eval()
 
 

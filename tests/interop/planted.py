@@ -33,6 +33,8 @@ def other_rope(model):
         other |= {"low_freq_factor": 2.5, "high_freq_factor": 8.0}
     if kind == "yarn":
         other |= {"beta_fast": 2.0, "beta_slow": 0.3, "attention_factor": 1.3, "truncate": not rope.get("truncate", True)}
+        if rope.get("mscale_all_dim"):
+            other["mscale_all_dim"] = None
     if kind == "longrope":
         used = "short_factor" if rope["original_max_position_embeddings"] >= LENGTH else "long_factor"
         other |= {"attention_factor": 1.5, used: [1.0]}
@@ -82,8 +84,13 @@ def in_config(model):
         if model[key] != 1:
             out |= one(key, 1.0)
     if model["num_experts"]:
-        out |= one("norm_topk_prob", not model["norm_topk_prob"]) | one("router_scores", "sigmoid")
-        out |= one("num_experts_per_tok", model["num_experts_per_tok"] - 1) | one("routed_scaling_factor", 1.5)
+        out |= one("norm_topk_prob", not model["norm_topk_prob"])
+        out |= one("router_scores", "softmax" if model["router_scores"] == "sigmoid" else "sigmoid")
+        out |= one("num_experts_per_tok", model["num_experts_per_tok"] - 1)
+        out |= one("routed_scaling_factor", 1.5 * model["routed_scaling_factor"])
+        if model["n_group"] > 1:
+            out |= one("topk_group", model["topk_group"] + 1) | {"n_group": {"n_group": 1, "topk_group": 1}}
+            out |= one("group_score", "best" if model["group_score"] != "best" else "best_two")
     return out
 
 
@@ -163,6 +170,16 @@ def no_positions(model):
     named(model, "wpe")[0].weight.data.zero_()
 
 
+def no_router_biases(model):
+    for router in [m for m in model.modules() if hasattr(m, "e_score_correction_bias")]:
+        router.e_score_correction_bias.zero_()
+
+
+def gates_half_open(model):
+    for gate in named(model, "shared_expert_gate"):
+        gate.weight.data.zero_()
+
+
 def in_model(options, model):
     """What takes from transformers' model what an option says: field -> function of a copy of it."""
     out = {"tie_word_embeddings": other_head(options["tie_word_embeddings"])}
@@ -181,6 +198,10 @@ def in_model(options, model):
         out["qk_norm"] = replaced("[qk]_norm", identity)
     if options["positions"] == "learned":
         out["positions"] = no_positions
+    if options.get("router_bias"):
+        out["router_bias"] = no_router_biases
+    if options.get("shared_expert_gate"):
+        out["shared_expert_gate"] = gates_half_open
     if options.get("gated_mlp", True) and not options["num_experts"]:
         out["gated_mlp"] = replaced("mlp", without_gate)
     if options["norm_place"] != "pre":
@@ -194,14 +215,20 @@ def in_model(options, model):
 
 def sizes(options):
     """Other sizes, each possible by itself."""
-    out = {key: options[key] + more for key, more in
-           (("hidden_dim", 12), ("intermediate_dim", 8), ("num_layers", 1), ("head_dim", options["head_dim"]))}
+    out = {key: options[key] + more for key, more in (("hidden_dim", 12), ("intermediate_dim", 8), ("num_layers", 1))}
     out |= {"num_heads": 2 * options["num_heads"], "vocab_size": (options.get("vocab_size") or 400) + 8}
-    out["num_kv_heads"] = 1
+    if options.get("kv_lora_rank"):
+        out |= {key: options[key] + 8 for key in
+                ("kv_lora_rank", "q_lora_rank", "qk_nope_head_dim", "qk_rope_head_dim", "v_head_dim") if options.get(key)}
+    else:
+        out |= {"head_dim": 2 * options["head_dim"], "num_kv_heads": 1}
     if options["positions"] == "learned":
         out["max_position_embeddings"] = options["max_position_embeddings"] + 8
     if options["num_experts"]:
-        out["num_experts"] = options["num_experts"] + 1
+        out["num_experts"] = 2 * options["num_experts"]
+        out |= {key: options[key] + 8 for key in ("shared_intermediate_dim", "dense_intermediate_dim") if options.get(key)}
+        if options.get("first_k_dense_replace"):
+            out["first_k_dense_replace"] = options["first_k_dense_replace"] - 1
     return out
 
 
@@ -222,22 +249,23 @@ NOT_IN_LOGITS = {
     "head_bias": "no family imports a head with a bias; check_features.py has one",
 }
 SIZES = ["hidden_dim", "intermediate_dim", "num_layers", "num_heads", "num_kv_heads", "head_dim", "vocab_size",
-         "max_position_embeddings", "num_experts"]
+         "max_position_embeddings", "num_experts", "kv_lora_rank", "q_lora_rank", "qk_nope_head_dim", "qk_rope_head_dim",
+         "v_head_dim", "shared_intermediate_dim", "dense_intermediate_dim", "first_k_dense_replace"]
 GRADIENTS = ["z_loss_weight", "router_z_loss_coef"]
 MODEL = ["tie_word_embeddings", "norm_bias", "norm", "qkv_bias", "out_bias", "mlp_bias", "qk_norm", "positions", "gated_mlp",
-         "norm_place"]
+         "norm_place", "router_bias", "shared_expert_gate"]
 CONFIG = ["activation_function", "layer_norm_epsilon", "rope.type", "rope.theta (default)", "rope.theta (linear)",
           "rope.factor (linear)", "rope.theta (llama3)", "rope.factor (llama3)", "rope.low_freq_factor (llama3)",
           "rope.high_freq_factor (llama3)", "rope.original_max_position_embeddings (llama3)", "rope.theta (yarn)",
           "rope.factor (yarn)", "rope.original_max_position_embeddings (yarn)", "rope.beta_fast (yarn)",
-          "rope.beta_slow (yarn)", "rope.attention_factor (yarn)", "rope.truncate (yarn)", "rope.theta (dynamic)",
+          "rope.beta_slow (yarn)", "rope.attention_factor (yarn)", "rope.truncate (yarn)", "rope.mscale_all_dim (yarn)", "rope.theta (dynamic)",
           "rope.factor (dynamic)", "rope.original_max_position_embeddings (dynamic)", "rope.theta (longrope)",
           "rope.short_factor (longrope)", "rope.long_factor (longrope)",
           "rope.original_max_position_embeddings (longrope)", "rope.attention_factor (longrope)", "norm_scale", "parallel",
           "sliding_window", "layer_pattern", "attn_logit_softcapping", "query_pre_attn_scalar", "attention_multiplier",
           "partial_rotary_factor", "rope_interleaved", "rope_local_theta", "rope_pattern", "scale_embedding",
           "embedding_multiplier", "residual_multiplier", "logits_scaling", "final_logit_softcapping", "num_experts_per_tok",
-          "router_scores", "norm_topk_prob", "routed_scaling_factor"]
+          "router_scores", "norm_topk_prob", "routed_scaling_factor", "n_group", "topk_group", "group_score"]
 
 
 def declared():

@@ -1,5 +1,7 @@
 #include "ostro/hf/families/config_fields.h"
 
+#include <fmt/ranges.h>
+
 #include <algorithm>
 #include <cmath>
 
@@ -161,6 +163,20 @@ void ConfigFields::words(std::string_view key, std::vector<std::string>* field) 
 
 void ConfigFields::integers(std::string_view key, std::vector<int64_t>* field) {
   state_->list(key, field, &Json::is_number_integer, "a list of whole numbers is needed");
+}
+
+std::string ConfigFields::word(std::string_view key, std::string_view value,
+                               std::initializer_list<std::string_view> known) {
+  if (!state_->reading) {
+    state_->json[std::string(key)] = value;
+    return std::string(value);
+  }
+  const Json* given = state_->find(key);
+  if (given == nullptr) return std::string(*known.begin());
+  for (const std::string_view one : known)
+    if (*given == std::string(one)) return std::string(one);
+  state_->bad(key, fmt::format("known is {}", fmt::join(known, ", ")));
+  return std::string(*known.begin());
 }
 
 void ConfigFields::must(std::string_view key, bool wanted) {

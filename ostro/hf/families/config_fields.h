@@ -48,6 +48,10 @@ class ConfigFields {
   void words(std::string_view key, std::vector<std::string>* field);
   void integers(std::string_view key, std::vector<int64_t>* field);
 
+  // One of some words; the first where the key is absent. While writing, `value`.
+  std::string word(std::string_view key, std::string_view value,
+                   std::initializer_list<std::string_view> known);
+
   // What no model here can have: only this value, or none, is accepted.
   void must(std::string_view key, bool value);
   void must_be(std::string_view key, int64_t value);
@@ -64,6 +68,8 @@ class ConfigFields {
   // before stretching and do not say it. With `partial`, partial_rotary_factor too.
   void rope(models::RopeOptions* rope, double missing_theta, int64_t max_positions, double* partial = nullptr,
             double missing_partial = 1);
+  // The same of a family whose yarn scales scores, too (mscale, mscale_all_dim). Other families refuse that.
+  void scaled_rope(models::RopeOptions* rope, double missing_theta, int64_t max_positions);
   // The same with one rope for layers without a window and a theta for those with one, by kind of layer.
   void ropes_by_layer(models::RopeOptions* rope, std::optional<double>* local_theta, double missing_theta,
                       double missing_local_theta, int64_t max_positions);
@@ -79,6 +85,8 @@ class ConfigFields {
 
  private:
   struct State;
+  void rope_of(models::RopeOptions* rope, double missing_theta, int64_t max_positions, double* partial,
+               double missing_partial, bool scales_scores);
   explicit ConfigFields(std::unique_ptr<State> state);
   std::unique_ptr<State> state_;
 };

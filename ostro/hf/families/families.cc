@@ -21,9 +21,10 @@ const HfFamily* find_by(std::string_view HfFamily::* field, std::string_view nam
 
 const std::vector<HfFamily>& hf_families() {
   static const std::vector<HfFamily> all = {
-      hf_llama(),  hf_mistral(), hf_qwen2(),   hf_qwen3(),     hf_gemma2(),     hf_gemma3(),  hf_olmo2(),
-      hf_olmo3(),  hf_phi3(),    hf_gpt2(),    hf_gpt_neox(),  hf_starcoder2(), hf_granite(), hf_smollm3(),
-      hf_helium(), hf_glm4(),    hf_mixtral(), hf_qwen3_moe(), hf_olmoe()};
+      hf_llama(),   hf_mistral(),   hf_qwen2(),       hf_qwen3(),      hf_gemma2(),   hf_gemma3(),
+      hf_olmo2(),   hf_olmo3(),     hf_phi3(),        hf_gpt2(),       hf_gpt_neox(), hf_starcoder2(),
+      hf_granite(), hf_smollm3(),   hf_helium(),      hf_glm4(),       hf_mixtral(),  hf_qwen3_moe(),
+      hf_olmoe(),   hf_qwen2_moe(), hf_deepseek_v2(), hf_deepseek_v3()};
   return all;
 }
 

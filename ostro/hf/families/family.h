@@ -50,6 +50,9 @@ HfFamily hf_glm4();
 HfFamily hf_mixtral();
 HfFamily hf_qwen3_moe();
 HfFamily hf_olmoe();
+HfFamily hf_qwen2_moe();
+HfFamily hf_deepseek_v2();
+HfFamily hf_deepseek_v3();
 
 // Parts that descriptions share.
 // vocab_size, hidden_size, intermediate_size, num_hidden_layers, num_attention_heads.

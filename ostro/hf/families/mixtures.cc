@@ -1,4 +1,7 @@
-// Mixtures of experts: Mixtral, Qwen 3, OLMoE.
+// Mixtures of experts: Mixtral, Qwen 2 and 3, OLMoE.
+#include <algorithm>
+#include <numeric>
+
 #include "ostro/hf/families/family.h"
 
 namespace ostro::hf {
@@ -22,6 +25,25 @@ void expert_fields(ConfigFields& f, HfModel& m, const char* key, const char* oth
   // What only training adds to the loss; there it needs a parameter of its own (docs/moe.md).
   f.harmless("router_aux_loss_coef", o.router_aux_loss_coef);
   f.harmless("output_router_logits", false);
+}
+
+// Layers without experts, which here are the first ones.
+void dense_layer_fields(ConfigFields& f, HfModel& m, int64_t missing) {
+  models::DecoderOptions& o = m.options;
+  f.integer("intermediate_size", &o.dense_intermediate_dim, missing);
+  f.must_be("decoder_sparse_step", 1);
+  std::vector<int64_t> dense(static_cast<size_t>(o.lead()));
+  std::iota(dense.begin(), dense.end(), 0);
+  f.integers("mlp_only_layers", &dense);
+  if (!f.reading()) return;
+  o.first_k_dense_replace = static_cast<int64_t>(dense.size());
+  std::sort(dense.begin(), dense.end());
+  for (size_t i = 0; i < dense.size(); ++i)
+    if (dense[i] != static_cast<int64_t>(i))
+      return f.fail(unsupported(fmt::format(
+          "{}: \"mlp_only_layers\" names layer {}, but not all before it; only the first layers can "
+          "be without experts",
+          f.where(), dense[i])));
 }
 
 void last_fields(ConfigFields& f, HfModel& m) {
@@ -50,7 +72,6 @@ void qwen3_moe_config(ConfigFields& f, HfModel& m) {
   f.integer("vocab_size", &m.vocab);
   f.integer("hidden_size", &o.hidden_dim);
   f.integer("moe_intermediate_size", &o.intermediate_dim, 768);
-  f.harmless({"intermediate_size"});  // of layers without experts, of which there are none
   f.integer("num_hidden_layers", &o.num_layers);
   f.integer("num_attention_heads", &o.num_heads);
   kv_head_field(f, m, 4);
@@ -69,14 +90,34 @@ void qwen3_moe_config(ConfigFields& f, HfModel& m) {
   f.harmless({"max_window_layers"});  // of Qwen 2; here the window is in every layer
   expert_fields(f, m, "num_experts", "num_local_experts", 128, 8);
   f.boolean("norm_topk_prob", &o.norm_topk_prob, false);
-  f.must_be("decoder_sparse_step", 1);
-  std::vector<int64_t> dense;
-  f.integers("mlp_only_layers", &dense);
-  if (!dense.empty())
+  dense_layer_fields(f, m, 6144);
+  last_fields(f, m);
+}
+
+void qwen2_moe_config(ConfigFields& f, HfModel& m) {
+  models::DecoderOptions& o = m.options;
+  f.integer("vocab_size", &m.vocab);
+  f.integer("hidden_size", &o.hidden_dim);
+  f.integer("moe_intermediate_size", &o.intermediate_dim, 1408);
+  f.integer("shared_expert_intermediate_size", &o.shared_intermediate_dim, 5632);
+  f.integer("num_hidden_layers", &o.num_layers);
+  f.integer("num_attention_heads", &o.num_heads);
+  kv_head_field(f, m, 16);
+  head_dim_field(f, m);
+  f.boolean("qkv_bias", &o.qkv_bias, true);
+  f.activation("hidden_act", &o.activation_function, models::Activation::kSilu);
+  length_field(f, m, "max_position_embeddings", 32768);
+  f.number("rms_norm_eps", &o.layer_norm_epsilon, 1e-6);
+  f.rope(&o.rope, 10000, o.seq_len);
+  switched_window_fields(f, m);
+  if (f.reading() && o.sliding_window && !f.has("layer_types"))
     f.fail(
-        unsupported(fmt::format("{}: \"mlp_only_layers\" names {} layers; layers without experts among "
-                                "layers that have them are not offered",
-                                f.where(), dense.size())));
+        unsupported(fmt::format("{}: \"use_sliding_window\" without \"layer_types\", of which programs make "
+                                "different things; say which layers have the window",
+                                f.where())));
+  expert_fields(f, m, "num_experts", "num_local_experts", 60, 4);
+  f.boolean("norm_topk_prob", &o.norm_topk_prob, false);
+  dense_layer_fields(f, m, 5632);
   last_fields(f, m);
 }
 
@@ -109,6 +150,15 @@ FamilyNames mixtral_names() {
   return names;
 }
 
+FamilyNames qwen2_moe_names() {
+  FamilyNames names = mixture_names();
+  names.layer.insert(names.layer.end(), {{"mlp.shared_expert.gate_proj", Role::kSharedGate},
+                                         {"mlp.shared_expert.up_proj", Role::kSharedUp},
+                                         {"mlp.shared_expert.down_proj", Role::kSharedDown},
+                                         {"mlp.shared_expert_gate", Role::kSharedWeight}});
+  return names;
+}
+
 }  // namespace
 
 HfFamily hf_mixtral() {
@@ -117,6 +167,10 @@ HfFamily hf_mixtral() {
 
 HfFamily hf_qwen3_moe() {
   return {"qwen3_moe", "qwen3_moe", "Qwen3MoeForCausalLM", qwen3_moe_config, mixture_names()};
+}
+
+HfFamily hf_qwen2_moe() {
+  return {"qwen2_moe", "qwen2_moe", "Qwen2MoeForCausalLM", qwen2_moe_config, qwen2_moe_names()};
 }
 
 HfFamily hf_olmoe() { return {"olmoe", "olmoe", "OlmoeForCausalLM", olmoe_config, mixture_names()}; }

@@ -27,6 +27,13 @@ enum class Role {
   kQkv,         // the rows of q, then of k, then of v
   kQkvOfHeads,  // of each head: the rows of q, k, v; as many key heads as query heads
   kQkvOfKinds,  // as kQkv, with as many key heads as query heads
+  // Of latent attention, in which kQ is there without kQA and kQB.
+  kQA,
+  kQANorm,
+  kQB,
+  kKvA,
+  kKvANorm,
+  kKvB,
   kO,
   kGate,
   kUpOfGate,  // beside a gate
@@ -35,9 +42,14 @@ enum class Role {
   kDown,
   // Of a mixture. Names of an expert's tensors have '*' for its number.
   kRouter,
+  kRouterBias,  // the row's name is the tensor's
   kExpertGate,
   kExpertUp,
   kExpertDown,
+  kSharedGate,
+  kSharedUp,
+  kSharedDown,
+  kSharedWeight,  // of the shared part: its sigmoid is
 };
 
 // Roles that a model lacks (a head that is tied, norms) are passed over.

@@ -16,6 +16,8 @@ using models::RopeDefaultOptions, models::RopeDynamicOptions, models::RopeLinear
 constexpr const char* kFullAttention = "full_attention";
 constexpr const char* kSlidingAttention = "sliding_attention";
 constexpr const char* kPartial = "partial_rotary_factor";
+constexpr const char* kMscale = "mscale";
+constexpr const char* kMscaleAllDim = "mscale_all_dim";
 constexpr const char* kOriginal = "original_max_position_embeddings";
 
 // rope_parameters as in transformers 5. The older keys rope_theta and rope_scaling are made from it.
@@ -34,7 +36,11 @@ Json rope_json(const models::RopeOptions& rope) {
     out["original_max_position_embeddings"] = yarn->original_max_position_embeddings;
     out["beta_fast"] = yarn->beta_fast;
     out["beta_slow"] = yarn->beta_slow;
-    if (yarn->attention_factor) out["attention_factor"] = *yarn->attention_factor;
+    // Programs that know no attention_factor take the quotient of what these two say for it.
+    const bool quotient = yarn->mscale_all_dim && yarn->attention_factor == 1;
+    if (quotient) out[kMscale] = *yarn->mscale_all_dim;
+    if (yarn->mscale_all_dim) out[kMscaleAllDim] = *yarn->mscale_all_dim;
+    if (yarn->attention_factor && !quotient) out["attention_factor"] = *yarn->attention_factor;
     out["truncate"] = yarn->truncate;
   } else if (const auto* dynamic = std::get_if<RopeDynamicOptions>(&rope)) {
     out["factor"] = dynamic->factor;
@@ -58,7 +64,9 @@ Json rope_scaling(Json rope) {
 // One object of rope_parameters, rope_scaling included.
 class RopeReader {
  public:
-  RopeReader(Json object, std::string where) : object_(std::move(object)), where_(std::move(where)) {
+  // `scales_scores`: mscale and mscale_all_dim are known.
+  RopeReader(Json object, std::string where, bool scales_scores = false)
+      : object_(std::move(object)), where_(std::move(where)), scales_scores_(scales_scores) {
     known_ = {"rope_theta", "rope_type", "type", kPartial};
   }
 
@@ -76,6 +84,7 @@ class RopeReader {
                            number("beta_slow", 1)};
       if (has("attention_factor")) yarn.attention_factor = number("attention_factor");
       if (has("truncate")) yarn.truncate = object_["truncate"] == true;
+      if (scales_scores_) read_mscales(yarn);
       rope = yarn;
     } else if (kind == "dynamic") {
       rope = RopeDynamicOptions{theta, number("factor"), original(max_positions)};
@@ -106,6 +115,21 @@ class RopeReader {
   const Status& status() const { return status_; }
 
  private:
+  void read_mscales(RopeYarnOptions& yarn) {
+    const double one = number(kMscale, 0), all = number(kMscaleAllDim, 0);
+    const auto scale = [&](double m) {
+      return yarn.factor <= 1 ? 1 : 0.1 * m * numerics::log_f64(yarn.factor) + 1;
+    };
+    if (all > 0) yarn.mscale_all_dim = all;
+    if (yarn.attention_factor) return;
+    if (one > 0 && all > 0)
+      yarn.attention_factor = scale(one) / scale(all);
+    else if (all > 0 || (one > 0 && one != 1))  // transformers takes 1 for the other, DeepSeek's programs 0
+      fail(fmt::format("\"{}\" is {} without \"{}\", of which programs make different things",
+                       all > 0 ? kMscaleAllDim : kMscale, all > 0 ? all : one,
+                       all > 0 ? kMscale : kMscaleAllDim));
+  }
+
   // Where the file has no attention_factor, it follows from how far the context is stretched.
   RopeLongOptions long_rope(double theta, int64_t max_positions) {
     RopeLongOptions out{theta, numbers("short_factor"), numbers("long_factor")};
@@ -148,6 +172,7 @@ class RopeReader {
 
   Json object_;
   std::string where_;
+  bool scales_scores_ = false;
   std::set<std::string> known_;
   Status status_;
 };
@@ -168,8 +193,21 @@ Status join(Json& into, const Json& from, const std::string& where) {
 
 void ConfigFields::rope(models::RopeOptions* rope, double missing_theta, int64_t max_positions,
                         double* partial, double missing_partial) {
+  rope_of(rope, missing_theta, max_positions, partial, missing_partial, false);
+}
+
+void ConfigFields::scaled_rope(models::RopeOptions* rope, double missing_theta, int64_t max_positions) {
+  rope_of(rope, missing_theta, max_positions, nullptr, 1, true);
+}
+
+void ConfigFields::rope_of(models::RopeOptions* rope, double missing_theta, int64_t max_positions,
+                           double* partial, double missing_partial, bool scales_scores) {
   if (!state_->reading) {
     Json object = rope_json(*rope);
+    if (object.contains(kMscaleAllDim) && !scales_scores)
+      return fail(unsupported(fmt::format(
+          "model.rope.mscale_all_dim is {}, which this family's programs would not apply to scores",
+          object[kMscaleAllDim].dump())));
     if (partial != nullptr) object[kPartial] = *partial;
     state_->json["rope_parameters"] = object;
     state_->json["rope_theta"] = object["rope_theta"];
@@ -194,7 +232,7 @@ void ConfigFields::rope(models::RopeOptions* rope, double missing_theta, int64_t
   // Beside the rope it comes first, as in transformers.
   if (object.value("rope_type", "default") != "default")
     if (const Json* before = state_->find(kOriginal)) object[kOriginal] = *before;
-  RopeReader reader(object, state_->where + ": rope");
+  RopeReader reader(object, state_->where + ": rope", scales_scores);
   if (partial != nullptr)
     *partial = reader.number(kPartial, missing_partial);
   else if (reader.number(kPartial, 1) != 1)

@@ -40,26 +40,52 @@ Qkv project(const DecoderAttention& p, const Array& x, const nn::Rope* rope) {
   return out;
 }
 
+// The same of latent attention. All three are as wide as the widest: zeros behind a head add exact zeros to
+// scores, and give zeros behind its values.
+Qkv project(const DecoderOptions& o, const LatentProjections& p, const Array& like, const Array& x,
+            const nn::Rope* rope) {
+  const auto turn = [&](const Array& a) { return nn::cast_like(rope != nullptr ? (*rope)(a) : a, like); };
+  const auto padded = [&](const Array& a) {
+    const int64_t missing = o.cache_dim() - a.size("head_dim");
+    return missing == 0 ? a : pad(a, "head_dim", 0, missing);
+  };
+  const Array q = checkpoint_name(p.q(p.q_a.weight.valid() ? p.q_norm(p.q_a(x)) : x), "qkv");
+  const auto of_q = split(q, "head_dim", {o.qk_nope_head_dim, o.qk_rope_head_dim});
+  const auto latent = split(p.kv_a(x), "kv_latent", {o.kv_lora_rank, o.qk_rope_head_dim});
+  const Array kv = checkpoint_name(p.kv_b(p.kv_norm(rename(latent[0], "kv_latent", "kv_rank"))), "qkv");
+  const auto of_kv = split(kv, "kv_dim", {o.qk_nope_head_dim, o.v_head_dim});
+  const Array k_nope = rename(of_kv[0], "kv_dim", "head_dim");
+  std::vector<Axis> of_heads = k_nope.shape().axes;
+  of_heads.back().size = o.qk_rope_head_dim;
+  const Array k_rope = broadcast_to(turn(rename(latent[1], "kv_latent", "head_dim")), of_heads);
+  return {padded(concat({of_q[0], turn(of_q[1])}, "head_dim")), padded(concat({k_nope, k_rope}, "head_dim")),
+          padded(rename(of_kv[1], "kv_dim", "head_dim"))};
+}
+
 Array to_keys(const Array& x) { return rename(x, "pos", "key_pos"); }
 
 Array attend(const DecoderOptions& o, const LayerSpec& spec, const DecoderAttention& p, const Array& x,
              const LayerInputs& inputs, KeyValues* past) {
   const nn::Rope* rope = nullptr;
   if (spec.rope) rope = spec.local_rope ? &*inputs.local_rope : &*inputs.rope;
-  const Qkv a = project(p, x, rope);
+  const bool latent = p.latent.kv_b.weight.valid();
+  const Qkv a = latent ? project(o, p.latent, p.o.weight, x, rope) : project(p, x, rope);
+  const auto values_of = [&](const Array& y) {
+    return latent ? rename(slice(y, "head_dim", 0, o.v_head_dim), "head_dim", "value_dim") : y;
+  };
   AttentionMask mask = inputs.mask;
   mask.window = spec.window;
   AttentionOptions options;
   options.scale = o.attention_scale();
   options.soft_cap = o.attn_logit_softcapping.value_or(0);
   if (p.sink_bias.valid()) options.sink = cast(p.sink_bias, DType::f32);
-  if (past == nullptr) return flash_attention(a.q, to_keys(a.k), to_keys(a.v), mask, options);
+  if (past == nullptr) return values_of(flash_attention(a.q, to_keys(a.k), to_keys(a.v), mask, options));
   // Cache slots after the tokens fed so far hold zeros or padding. Their positions come after every query
   // that counts, so the causal mask excludes them.
   *past = {dynamic_update_slice(past->k, "key_pos", to_keys(a.k), inputs.start),
            dynamic_update_slice(past->v, "key_pos", to_keys(a.v), inputs.start)};
   options.query_origin = inputs.start;
-  return flash_attention(a.q, past->k, past->v, mask, options);
+  return values_of(flash_attention(a.q, past->k, past->v, mask, options));
 }
 
 Array run_mlp(const DecoderMlp& p, const Array& x, Activation activation) {

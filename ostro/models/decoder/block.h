@@ -18,13 +18,27 @@
 
 namespace ostro::models {
 
+// Latent attention: queries are made of the input or of a short vector, keys and values of another one, to
+// which a head's keys have a part behind theirs that all heads share and that turns.
+struct LatentProjections {
+  nn::Linear q_a;    // [embed, q_rank], or empty
+  nn::Norm q_norm;   // [q_rank]
+  nn::Linear q;      // [q_rank or embed, kv_heads, group, head_dim]; group is 1
+  nn::Linear kv_a;   // [embed, kv_latent]: kv_rank, then the shared part of keys
+  nn::Norm kv_norm;  // [kv_rank]
+  nn::Linear kv_b;   // [kv_rank, kv_heads, kv_dim]: of each head a part of its keys, then its values
+  OSTRO_FIELDS(q_a, q_norm, q, kv_a, kv_norm, kv_b)
+};
+
+// Either qkv or latent is empty.
 struct DecoderAttention {
   nn::Linear qkv;   // [embed, kv_heads, qkv, head_dim]; bias [kv_heads, qkv, head_dim]
   nn::Norm q_norm;  // [head_dim] or [kv_heads, group, head_dim]
   nn::Norm k_norm;  // [head_dim] or [kv_heads, head_dim]
+  LatentProjections latent;
   Array sink_bias;  // [kv_heads, group] or empty
-  nn::Linear o;     // [kv_heads, group, head_dim, embed]; bias [embed]
-  OSTRO_FIELDS(qkv, q_norm, k_norm, sink_bias, o)
+  nn::Linear o;     // [kv_heads, group, head_dim, embed], latent: value_dim for head_dim; bias [embed]
+  OSTRO_FIELDS(qkv, q_norm, k_norm, latent, sink_bias, o)
 };
 
 struct DecoderMlp {
@@ -48,7 +62,7 @@ struct DecoderBlock {
 };
 
 // Keys and values of past positions: [layers, batch, key_pos, kv_heads, head_dim]; in a loop without
-// "layers".
+// "layers". Latent attention's, too: what is made of the short vectors, padded to one width.
 struct KeyValues {
   Array k, v;
   OSTRO_FIELDS(k, v)
@@ -84,8 +98,8 @@ Array run_chosen(const DecoderOptions& options, const DecoderBlock& block, const
 
 // Random parameters of `layers` layers, every leaf with a leading axis "layers", drawn by the path that they
 // have in the model.
-DecoderBlock init_block(const DecoderOptions& options, const std::string& path, int64_t layers,
-                        const Array& key);
+DecoderBlock init_block(const DecoderOptions& options, const LayerSpec& spec, const std::string& path,
+                        int64_t layers, const Array& key);
 
 // An empty norm over these axes as the options say, its leaves with `leading` in front.
 nn::Norm init_norm(const DecoderOptions& options, const std::vector<Axis>& leading,

@@ -64,6 +64,7 @@ LayerFunctions Decoder::by_layer(DType compute, const std::vector<std::string>& 
 
   Decoder top = *this;  // what is outside of layers
   top.layers = {};
+  top.lead.clear();
   top.tail.clear();
   Decoder top_head = top;
   top_head.position_embedding = {};
@@ -71,11 +72,8 @@ LayerFunctions Decoder::by_layer(DType compute, const std::vector<std::string>& 
   f.head_reads = reads_of(top_head, "model", -1, places);
 
   std::vector<DecoderBlock> first, second;
-  const std::vector<DecoderBlock> blocks = layers.blocks();
-  const int64_t looped = options.period() * options.iterations();
   for (int64_t i = 0; i < options.num_layers; ++i) {
-    const DecoderBlock& b = i < looped ? blocks[static_cast<size_t>(i % options.period())]
-                                       : tail[static_cast<size_t>(i - looped)];
+    const DecoderBlock& b = block(i);
     first.push_back(first_half(b));
     second.push_back(second_half(b));
     const LayerPlace place = options.layer_place(i);
@@ -88,7 +86,7 @@ LayerFunctions Decoder::by_layer(DType compute, const std::vector<std::string>& 
 
   f.cache = [o = options, compute](int64_t batch, int64_t length) {
     return zeros(
-        {{"batch", batch}, {"key_pos", length}, {"kv_heads", o.num_kv_heads}, {"head_dim", *o.head_dim}},
+        {{"batch", batch}, {"key_pos", length}, {"kv_heads", o.num_kv_heads}, {"head_dim", o.cache_dim()}},
         compute);
   };
   f.embed = [top, compute](const Array& rows, const Arrays& weights, const Array& tokens,
@@ -106,7 +104,7 @@ LayerFunctions Decoder::by_layer(DType compute, const std::vector<std::string>& 
     KeyValues past{keys, values};
     const AfterAttention after = run_attention(top.options, top.options.layer(layer), b, x, in, &past);
     Arrays out{past.k, past.v, after.h, after.mlp_in};
-    if (top.options.num_experts > 0) {
+    if (b.moe.router.weight.valid()) {
       const nn::Routed routed = run_router(b, after.mlp_in);
       out.insert(out.end(), {routed.expert, routed.gate});
     }

@@ -1,5 +1,7 @@
 #include "ostro/models/decoder/decoder.h"
 
+#include <utility>
+
 #include "ostro/models/decoder/positions.h"
 #include "ostro/nn/init.h"
 #include "ostro/trace/control.h"
@@ -85,13 +87,17 @@ Decoder Decoder::init(const DecoderOptions& o, int64_t vocab, const Array& key) 
         draw("model/position_embedding/weight", {{"position", o.max_position_embeddings}, embed});
   const int64_t period = o.period(), iterations = o.iterations();
   for (int64_t i = 0; i < o.num_layers; ++i) {
-    const LayerPlace place = o.layer_place(i);
-    if (period == 1 && i == 0)
-      m.layers.alike = init_block(o, place.path, iterations, key);
-    else if (period > 1 && i < period)
-      m.layers.period.push_back(init_block(o, place.path, iterations, key));
-    else if (i >= period * iterations)
-      m.tail.push_back(init_block(o, place.path, 1, key));
+    const auto init = [&](int64_t count) {
+      return init_block(o, o.layer(i), o.layer_place(i).path, count, key);
+    };
+    if (i < o.lead())
+      m.lead.push_back(init(1));
+    else if (period == 1 && i == o.lead())
+      m.layers.alike = init(iterations);
+    else if (period > 1 && i < o.lead() + period)
+      m.layers.period.push_back(init(iterations));
+    else if (i >= o.tail_begin())
+      m.tail.push_back(init(1));
   }
   m.norm = init_norm(o, {}, {embed});
   m.head.in = {"embed"};
@@ -99,6 +105,13 @@ Decoder Decoder::init(const DecoderOptions& o, int64_t vocab, const Array& key) 
   if (!o.tie_word_embeddings) m.head.weight = draw("model/head/weight", {embed, v}, o.width_ratio());
   if (o.head_bias) m.head.bias = zeros({v});
   return m;
+}
+
+const DecoderBlock& Decoder::block(int64_t i) const {
+  if (i < options.lead()) return lead[static_cast<size_t>(i)];
+  if (i >= options.tail_begin()) return tail[static_cast<size_t>(i - options.tail_begin())];
+  if (layers.alike) return *layers.alike;
+  return layers.period[static_cast<size_t>((i - options.lead()) % options.period())];
 }
 
 LayerInputs Decoder::inputs(const Array& positions) const {
@@ -142,14 +155,14 @@ Array Decoder::logits(const Array& tokens, const Array& segments, Array* router_
     in.mask.query_segments = segments;
     in.mask.key_segments = rename(segments, "pos", "key_pos");
   }
-  const int64_t looped = options.period() * options.iterations();
+  const auto run = [&](const auto& begin) {
+    const auto x = run_layers(options, lead, 0, begin, in);
+    const auto y = run_layers(options, layers.blocks(), options.lead(), x, in);
+    return run_layers(options, tail, options.tail_begin(), y, in);
+  };
   const Array e = embed(tokens, positions);
-  if (router_loss == nullptr) {
-    const Array x = run_layers(options, layers.blocks(), 0, e, in);
-    return head_logits(run_layers(options, tail, looped, x, in));
-  }
-  const Routed x = run_layers(options, layers.blocks(), 0, Routed{e, zeros(tokens.shape().axes)}, in);
-  const Routed y = run_layers(options, tail, looped, x, in);
+  if (router_loss == nullptr) return head_logits(run(e));
+  const Routed y = run(Routed{e, zeros(tokens.shape().axes)});
   *router_loss = y.loss;
   return head_logits(y.x);
 }
@@ -171,12 +184,12 @@ DecoderCache Decoder::cache(int64_t batch, int64_t length, DType dtype) const {
                                       {"batch", batch},
                                       {"key_pos", length},
                                       {"kv_heads", options.num_kv_heads},
-                                      {"head_dim", *options.head_dim}};
+                                      {"head_dim", options.cache_dim()}};
       out.push_back({zeros(axes, dtype), zeros(axes, dtype)});
     }
     return out;
   };
-  return {of(layers.blocks(), options.iterations()), of(tail, 1)};
+  return {of(lead, 1), of(layers.blocks(), options.iterations()), of(tail, 1)};
 }
 
 std::pair<Array, DecoderCache> Decoder::decode(const Array& tokens, const DecoderCache& cache,
@@ -184,11 +197,17 @@ std::pair<Array, DecoderCache> Decoder::decode(const Array& tokens, const Decode
   const Array positions = iota({"pos", tokens.size("pos")}) + start;
   LayerInputs in = inputs(positions);
   in.start = start;
-  const int64_t looped = options.period() * options.iterations();
-  const auto [x, filled] =
-      run_layers(options, layers.blocks(), 0, embed(tokens, positions), in, cache.layers);
-  const auto [y, filled_tail] = run_layers(options, tail, looped, x, in, cache.tail);
-  return {head_logits(y), {filled, filled_tail}};
+  DecoderCache filled;
+  const auto run = [&](const std::vector<DecoderBlock>& blocks, int64_t first, const Array& x,
+                       const std::vector<KeyValues>& past, std::vector<KeyValues>& out) {
+    auto [y, now] = run_layers(options, blocks, first, x, in, past);
+    out = std::move(now);
+    return y;
+  };
+  Array x = run(lead, 0, embed(tokens, positions), cache.lead, filled.lead);
+  x = run(layers.blocks(), options.lead(), x, cache.layers, filled.layers);
+  x = run(tail, options.tail_begin(), x, cache.tail, filled.tail);
+  return {head_logits(x), filled};
 }
 
 }  // namespace ostro::models

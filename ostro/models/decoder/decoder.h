@@ -23,8 +23,8 @@ struct PositionTable {
 
 // Keys and values of past positions of all layers, in blocks as the model's layers.
 struct DecoderCache {
-  std::vector<KeyValues> layers, tail;
-  OSTRO_FIELDS(layers, tail)
+  std::vector<KeyValues> lead, layers, tail;
+  OSTRO_FIELDS(lead, layers, tail)
 };
 
 // The layers of a model: one block when all are alike, else the blocks of one period. Every leaf has a
@@ -42,12 +42,14 @@ struct DecoderLayers {
 struct Decoder {
   nn::Embedding embedding;
   PositionTable position_embedding;
+  std::vector<DecoderBlock>
+      lead;  // the first layers, where they are of another kind; their axis "layers" is 1
   DecoderLayers layers;
   std::vector<DecoderBlock> tail;  // the last layers, which fill no period; their axis "layers" is 1
   nn::Norm norm;
   nn::Linear head;  // [embed, vocab]; an empty weight when tied
   DecoderOptions options;
-  OSTRO_FIELDS(embedding, position_embedding, layers, tail, norm, head)
+  OSTRO_FIELDS(embedding, position_embedding, lead, layers, tail, norm, head)
   auto ostro_statics() const { return std::tuple(options.signature()); }
 
   static constexpr const char* kLayersAxis = "layers";
@@ -60,6 +62,8 @@ struct Decoder {
   Array logits(const Array& tokens, const Array& segments = {}) const;
   // Per-token cross-entropy (z-loss, and a mixture's losses included) and weights.
   Loss loss(const Batch& batch) const;
+  // The block of layer i.
+  const DecoderBlock& block(int64_t i) const;
 
   // Empty cache for `batch` rows and `length` positions, in the dtype of attention.
   DecoderCache cache(int64_t batch, int64_t length, DType dtype) const;

@@ -23,6 +23,7 @@ Status check_heads(DecoderOptions& o) {
                         fmt::format("{} is not a multiple of model.num_kv_heads, which is {}; each "
                                     "key head serves the same number of query heads",
                                     o.num_heads, o.num_kv_heads));
+  RETURN_IF_ERROR(check_latent(o));
   if (!o.head_dim) {
     if (o.hidden_dim % o.num_heads != 0)
       return option_error("model.hidden_dim",
@@ -32,6 +33,7 @@ Status check_heads(DecoderOptions& o) {
                                       o.family->shows("head_dim") ? " or set model.head_dim" : ""));
     o.head_dim = o.hidden_dim / o.num_heads;
   }
+  if (o.kv_lora_rank > 0) return {};
   if (*o.head_dim < 2 || *o.head_dim % 2 != 0)
     return option_error("model.head_dim",
                         fmt::format("{} is not a positive even number; rotary position codes turn "
@@ -145,7 +147,7 @@ std::string DecoderOptions::signature() const {
 config::IntMap DecoderOptions::leaf_axes() const {
   config::IntMap axes = {
       {"kv_heads", num_kv_heads}, {"mlp", intermediate_dim}, {"vocab", 0}, {"pos", seq_len}};
-  if (num_experts > 0) axes.emplace_back("experts", num_experts);
+  add_mixture_axes(*this, axes);
   return axes;
 }
 
@@ -155,7 +157,8 @@ config::IntMap DecoderOptions::cell_axes() const {
                          {"kv_heads", num_kv_heads},
                          {"head_dim", head_dim.value_or(0)},
                          {"mlp", intermediate_dim}};
-  if (num_experts > 0) axes.emplace_back("experts", num_experts);
+  add_mixture_axes(*this, axes);
+  add_latent_axes(*this, axes);
   return axes;
 }
 
@@ -164,14 +167,9 @@ double DecoderOptions::width_ratio() const {
 }
 
 int64_t DecoderOptions::rotary_dim() const {
+  if (kv_lora_rank > 0) return qk_rope_head_dim;
   // Towards zero, as transformers does.
   return static_cast<int64_t>(static_cast<double>(*head_dim) * partial_rotary_factor);
-}
-
-double DecoderOptions::attention_scale() const {
-  if (attention_multiplier) return *attention_multiplier;
-  if (query_pre_attn_scalar) return 1.0 / std::sqrt(*query_pre_attn_scalar);
-  return 0;
 }
 
 double DecoderOptions::embedding_scale() const {
@@ -185,12 +183,13 @@ LayerSpec DecoderOptions::layer(int64_t i) const {
   if (sliding) spec.window = *sliding_window;
   spec.rope = positions == Positions::kRope && of(rope_pattern) == LayerRope::kRope;
   spec.local_rope = spec.rope && sliding && rope_local_theta.has_value();
+  spec.dense = i < lead();
   return spec;
 }
 
 int64_t DecoderOptions::period() const {
   std::vector<LayerSpec> specs;
-  for (int64_t i = 0; i < num_layers; ++i) specs.push_back(layer(i));
+  for (int64_t i = lead(); i < num_layers; ++i) specs.push_back(layer(i));
   const auto repeats = [&](int64_t period) {
     return std::equal(specs.begin() + period, specs.end(), specs.begin());
   };
@@ -200,10 +199,11 @@ int64_t DecoderOptions::period() const {
 }
 
 LayerPlace DecoderOptions::layer_place(int64_t i) const {
-  const int64_t p = period();
-  if (p == 1) return {"model/layers", i};
-  if (i / p < iterations()) return {fmt::format("model/layers/{}", i % p), i / p};
-  return {fmt::format("model/tail/{}", i - iterations() * p), 0};
+  if (i < lead()) return {fmt::format("model/lead/{}", i), 0};
+  if (i >= tail_begin()) return {fmt::format("model/tail/{}", i - tail_begin()), 0};
+  const int64_t p = period(), looped = i - lead();
+  if (p == 1) return {"model/layers", looped};
+  return {fmt::format("model/layers/{}", looped % p), looped / p};
 }
 
 }  // namespace ostro::models

@@ -48,6 +48,13 @@ inline DecoderOptions small(const std::string& family) {
     o.logits_scaling = 3;
   }
   if (o.num_experts > 0) o.num_experts = 5;
+  if (o.n_group > 1) o.num_experts = 8, o.num_experts_per_tok = 3;
+  if (o.shared_intermediate_dim > 0) o.shared_intermediate_dim = 20;
+  if (o.router_bias) o.track_expert_load = true;  // so that its derivative, the counts, is not zero
+  o.dense_intermediate_dim = 28;
+  if (o.kv_lora_rank > 0)
+    o.kv_lora_rank = 10, o.qk_nope_head_dim = 6, o.qk_rope_head_dim = 4, o.v_head_dim = 8;
+  if (o.q_lora_rank > 0) o.q_lora_rank = 12;
   check_ok(o.resolve());
   return o;
 }
@@ -67,6 +74,27 @@ inline DecoderOptions odd_mixture() {
   o.router_aux_loss_coef = 0.1;
   o.router_bias_update_rate = 0.01;
   o.router_z_loss_coef = 0.01;
+  check_ok(o.resolve());
+  return o;
+}
+
+// Latent attention as no family has it, values wider than keys, in a mixture of unlike layers.
+inline DecoderOptions odd_latent() {
+  DecoderOptions o = small("decoder");
+  o.num_kv_heads = 4;
+  o.head_dim.reset();
+  o.kv_lora_rank = 12, o.q_lora_rank = 9, o.qk_nope_head_dim = 3, o.qk_rope_head_dim = 4, o.v_head_dim = 11;
+  o.rope = RopeYarnOptions{.theta = 100, .factor = 3, .original_max_position_embeddings = 64};
+  std::get<RopeYarnOptions>(o.rope).mscale_all_dim = 0.8;
+  o.attention_sink = o.qkv_bias = o.out_bias = true;
+  o.layer_pattern = {LayerKind::kFull, LayerKind::kSliding};
+  o.sliding_window = 6;
+  o.num_layers = 7;
+  o.first_k_dense_replace = 2;
+  o.num_experts = 6, o.num_experts_per_tok = 3, o.n_group = 3, o.topk_group = 2;
+  o.group_score = GroupScore::kBestTwo;
+  o.shared_intermediate_dim = 20;
+  o.shared_expert_gate = true;
   check_ok(o.resolve());
   return o;
 }
@@ -98,6 +126,7 @@ inline std::vector<DecoderOptions> small_decoders() {
   for (const Family& family : families()) all.push_back(small(std::string(family.name)));
   all[1] = odd_decoder();  // `decoder`, which is a Llama by default
   all.push_back(odd_mixture());
+  all.push_back(odd_latent());
   return all;
 }
 

@@ -195,6 +195,7 @@ void DecoderOptions::visit_options(config::OptionTable& table) {
       .other("0.0001");
   visit_norms(*this, t);
   visit_attention(*this, t);
+  visit_latent(*this, t);
   visit_positions(*this, t);
   visit_rest(*this, t);
   visit_mixture(*this, t);

@@ -40,17 +40,22 @@ enum class LayerRope { kRope, kNone };
 std::vector<std::string> option_names(LayerRope);
 enum class RouterScores { kSoftmax, kSoftmaxChosen, kSigmoid };
 std::vector<std::string> option_names(RouterScores);
+// What a group of experts counts as where only some groups are chosen from: its best expert, or the sum of
+// its best two.
+enum class GroupScore { kBest, kBestTwo };
+std::vector<std::string> option_names(GroupScore);
 
-// What distinguishes one layer from another. Parameters of all layers have the same shapes.
+// What distinguishes one layer from another. Parameters of all layers have the same shapes, but for `dense`.
 struct LayerSpec {
   int64_t window = 0;       // keys that a query sees, itself included; 0: all before it
   bool rope = true;         // false: queries and keys do not turn
   bool local_rope = false;  // turns by rope_local_theta instead of `rope`
+  bool dense = false;       // of a mixture: one MLP of dense_intermediate_dim for all tokens
   bool operator==(const LayerSpec&) const = default;
 };
 
-// Where the parameters of a layer lie: "model/layers" or "model/layers/2" or "model/tail/0", at `index` of
-// their leading axis "layers".
+// Where the parameters of a layer lie: "model/layers" or "model/layers/2" or "model/lead/0" or
+// "model/tail/0", at `index` of their leading axis "layers".
 struct LayerPlace {
   std::string path;
   int64_t index = 0;
@@ -94,6 +99,11 @@ struct DecoderOptions {
   std::optional<double> attention_multiplier;   // scores are multiplied by it; null: see above
   bool attention_sink = false;                  // a learned logit per query head that takes part in softmax
 
+  // Latent attention (latent_options.cc)
+  int64_t kv_lora_rank = 0;  // 0: keys and values are made of the layer's input
+  int64_t q_lora_rank = 0;   // 0: queries are
+  int64_t qk_nope_head_dim = 32, qk_rope_head_dim = 16, v_head_dim = 32;
+
   // Positions
   Positions positions = Positions::kRope;
   int64_t max_position_embeddings = 1024;  // learned: rows of the table
@@ -122,9 +132,16 @@ struct DecoderOptions {
   double routed_scaling_factor = 1.0;
   double router_z_loss_coef = 0;
   bool track_expert_load = false;
-  double router_aux_loss_coef = 0;     // needs track_expert_load
-  double router_bias_update_rate = 0;  // 0: the router has no bias; needs track_expert_load
-  bool for_training = true;            // no key: the loss has what only training adds
+  double router_aux_loss_coef = 0;      // needs track_expert_load
+  double router_bias_update_rate = 0;   // above 0, the router has a bias; needs track_expert_load
+  int64_t n_group = 1, topk_group = 1;  // experts are chosen from the best topk_group of n_group groups
+  GroupScore group_score = GroupScore::kBest;
+  bool router_bias = false;             // the router has a bias even if no step changes it
+  int64_t shared_intermediate_dim = 0;  // of the MLP beside the experts that every token goes to; 0: none
+  bool shared_expert_gate = false;
+  int64_t first_k_dense_replace = 0;     // so many layers, the first, have no experts
+  int64_t dense_intermediate_dim = 688;  // of their MLP
+  bool for_training = true;              // no key: the loss has what only training adds
 
   DecoderOptions() = default;
   // The family's default values.
@@ -142,10 +159,14 @@ struct DecoderOptions {
   // share a compiled function.
   std::string signature() const;
   config::IntMap leaf_axes() const;  // kv_heads, mlp, vocab, pos; of a mixture: experts
-  config::IntMap cell_axes() const;  // vocab, embed, kv_heads, head_dim, mlp; of a mixture: experts
+  // vocab, embed, kv_heads, head_dim, mlp; of a mixture: experts and more; of latent attention: q_rank,
+  // kv_rank
+  config::IntMap cell_axes() const;
 
   int64_t vocab_rows(int64_t tokens) const { return vocab_size.value_or(tokens); }
   int64_t group() const { return num_heads / num_kv_heads; }
+  int64_t latent_head_dim() const { return qk_nope_head_dim + qk_rope_head_dim; }
+  int64_t cache_dim() const;       // width of keys and values as attention sees them
   int64_t rotary_dim() const;      // how many of head_dim turn
   double attention_scale() const;  // 0: 1 / sqrt(head_dim)
   double embedding_scale() const;  // both multipliers
@@ -157,12 +178,15 @@ struct DecoderOptions {
   }
   ExpertsUsed experts_used() const { return {num_experts, num_experts_per_tok}; }
 
-  // Layers repeat after period() layers, the least number of which this is true. They are stacked:
-  // layer i is the (i mod period)-th block of iteration i / period of one loop; of the last layers, which
-  // fill no period, each is a block of its own.
+  // The first lead() layers are of another kind, each a block of its own. Those behind them repeat after
+  // period() layers, the least number of which this is true. They are stacked: the i-th of them is the (i mod
+  // period)-th block of iteration i / period of one loop; of the last layers, which fill no period, each is a
+  // block of its own.
   LayerSpec layer(int64_t i) const;
+  int64_t lead() const { return num_experts > 0 ? first_k_dense_replace : 0; }
   int64_t period() const;
-  int64_t iterations() const { return num_layers / period(); }
+  int64_t iterations() const { return (num_layers - lead()) / period(); }
+  int64_t tail_begin() const { return lead() + period() * iterations(); }
   LayerPlace layer_place(int64_t i) const;
 };
 

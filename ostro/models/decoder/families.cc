@@ -152,6 +152,39 @@ void olmoe(DecoderOptions& o) {
   o.num_experts_per_tok = 4;
 }
 
+void qwen2_moe(DecoderOptions& o) {
+  qwen2(o);
+  o.intermediate_dim = 176;
+  o.num_experts = 16;
+  o.num_experts_per_tok = 4;
+  o.shared_intermediate_dim = 688;
+  o.shared_expert_gate = true;
+}
+
+void deepseek_v2(DecoderOptions& o) {
+  o.layer_norm_epsilon = 1e-6;
+  o.rope_interleaved = true;
+  o.kv_lora_rank = 64;
+  o.intermediate_dim = 176;
+  o.num_experts = 16;
+  o.num_experts_per_tok = 4;
+  o.shared_intermediate_dim = 352;
+  o.first_k_dense_replace = 1;
+}
+
+void deepseek_v3(DecoderOptions& o) {
+  deepseek_v2(o);
+  o.q_lora_rank = 96;
+  o.shared_intermediate_dim = 176;
+  o.router_scores = RouterScores::kSigmoid;
+  o.router_bias = true;
+  o.norm_topk_prob = true;
+  o.routed_scaling_factor = 2.5;
+  o.n_group = 4;
+  o.topk_group = 2;
+  o.group_score = GroupScore::kBestTwo;
+}
+
 // The multipliers of the release are those of its sizes: sqrt(6144), 1 / sqrt(128) and 1 / sqrt(3).
 void grok(DecoderOptions& o) {
   o.activation_function = Activation::kGeluTanh;
@@ -163,12 +196,24 @@ void grok(DecoderOptions& o) {
   o.num_experts = 8;
 }
 
+const Keys kExperts = {"num_experts",       "num_experts_per_tok",  "router_z_loss_coef",
+                       "track_expert_load", "router_aux_loss_coef", "router_bias_update_rate"};
+
+Keys with(Keys keys, const Keys& more) {
+  keys.insert(keys.end(), more.begin(), more.end());
+  return keys;
+}
+
 // Keys of every mixture of experts, and more.
-Keys mixture(const Keys& more) {
-  Keys all = grouped({"num_experts", "num_experts_per_tok", "router_z_loss_coef", "track_expert_load",
-                      "router_aux_loss_coef", "router_bias_update_rate"});
-  all.insert(all.end(), more.begin(), more.end());
-  return all;
+Keys mixture(const Keys& more) { return with(grouped(kExperts), more); }
+
+// The same with latent attention, shared experts and groups.
+Keys deepseek(const Keys& more) {
+  const Keys all =
+      with(kExperts, {"rope", "kv_lora_rank", "q_lora_rank", "qk_nope_head_dim", "qk_rope_head_dim",
+                      "v_head_dim", "qkv_bias", "out_bias", "n_group", "topk_group", "routed_scaling_factor",
+                      "shared_intermediate_dim", "first_k_dense_replace", "dense_intermediate_dim"});
+  return with(all, more);
 }
 
 // Keys that models of every family may set.
@@ -221,8 +266,14 @@ std::vector<Family> make_families() {
       {"glm4", "GLM-4", glm4, grouped({"partial_rotary_factor", "qkv_bias"})},
       {"mixtral", "Mixtral", mixtral, mixture({"sliding_window"})},
       {"qwen3_moe", "Qwen 3 (mixtures of experts)", qwen3_moe,
-       mixture({"sliding_window", "qkv_bias", "out_bias", "norm_topk_prob"})},
+       mixture({"sliding_window", "qkv_bias", "out_bias", "norm_topk_prob", "first_k_dense_replace",
+                "dense_intermediate_dim"})},
       {"olmoe", "OLMoE", olmoe, mixture({"norm_topk_prob"})},
+      {"qwen2_moe", "Qwen 2 (mixtures of experts)", qwen2_moe,
+       mixture({"sliding_window", "layer_pattern", "qkv_bias", "norm_topk_prob", "shared_intermediate_dim",
+                "first_k_dense_replace", "dense_intermediate_dim"})},
+      {"deepseek_v2", "DeepSeek-V2", deepseek_v2, deepseek({})},
+      {"deepseek_v3", "DeepSeek-V3", deepseek_v3, deepseek({"norm_topk_prob", "rope_interleaved"})},
       {"grok", "Grok-1", grok,
        mixture({"attn_logit_softcapping", "attention_multiplier", "scale_embedding", "embedding_multiplier",
                 "logits_scaling", "norm_topk_prob"})},

@@ -4,6 +4,7 @@
 
 #include <doctest/doctest.h>
 
+#include <cmath>
 #include <set>
 
 #include "ostro/config/yaml.h"
@@ -154,6 +155,45 @@ TEST_CASE("layers are stacked by the shortest period, the rest lies in the tail"
   CHECK(places == expected);
 }
 
+TEST_CASE("first layers without experts lie before the loop, whose period begins behind them") {
+  DecoderOptions o = small("deepseek_v2");
+  CHECK(o.lead() == 1);
+  CHECK(o.period() == 1);
+  CHECK(o.iterations() == 4);
+  CHECK(o.layer_place(0).path == "model/lead/0");
+  CHECK(o.layer_place(1).path == "model/layers");
+  CHECK(o.layer_place(1).index == 0);
+  CHECK(o.layer_place(4).index == 3);
+
+  o = odd_latent();  // of 7 layers two without experts, then full, sliding, full, sliding, full
+  CHECK(o.period() == 2);
+  CHECK(o.iterations() == 2);
+  CHECK(o.layer_place(1).path == "model/lead/1");
+  CHECK(o.layer_place(4).path == "model/layers/0");
+  CHECK(o.layer_place(4).index == 1);
+  CHECK(o.layer_place(6).path == "model/tail/0");
+  CHECK(o.layer(1).dense);
+  CHECK(o.layer(1).window == 6);
+  CHECK_FALSE(o.layer(2).dense);
+
+  DefaultInterpreter use;
+  const Decoder model = model_of(o, DType::f32);
+  CHECK(model.block(1).mlp.gate_up.weight.size("dense_mlp") == 28);
+  CHECK_FALSE(model.block(1).moe.down.valid());
+  CHECK(model.block(6).moe.shared.down.weight.size("shared_mlp") == 20);
+  CHECK_FALSE(model.block(6).mlp.gate_up.weight.valid());
+}
+
+TEST_CASE("of latent attention scores are scaled by the width of heads, not by that of padded ones") {
+  DecoderOptions o = odd_latent();
+  const double stretch = 0.1 * 0.8 * std::log(3.0) + 1;
+  CHECK(*o.head_dim == 7);
+  CHECK(o.cache_dim() == 11);
+  CHECK(o.attention_scale() == doctest::Approx(stretch * stretch / std::sqrt(7.0)).epsilon(1e-12));
+  o.rope = RopeDefaultOptions{};
+  CHECK(o.attention_scale() == doctest::Approx(1 / std::sqrt(7.0)).epsilon(1e-12));
+}
+
 TEST_CASE("a family takes its own keys only, and names the others") {
   const auto error = [](const std::string& family, const std::string& yaml) {
     DecoderOptions o(family);
@@ -199,6 +239,31 @@ TEST_CASE("a family takes its own keys only, and names the others") {
   CHECK(error("olmoe", "{router_z_loss_coef: -1}") == "model.router_z_loss_coef: -1 is negative");
   CHECK(error("decoder", "{num_experts: 4, gated_mlp: false}").find("model.gated_mlp: false, with") == 0);
   CHECK(error("decoder", "{num_experts: 4, mlp_bias: true}").find("model.mlp_bias: true, with") == 0);
+  CHECK(error("deepseek_v2", "{n_group: 3}") ==
+        "model.n_group: 3 groups of equal size cannot be made of model.num_experts, which is 16");
+  CHECK(
+      error("deepseek_v2", "{n_group: 8, topk_group: 1}") ==
+      "model.num_experts_per_tok: 4 is above 2, the experts in model.topk_group 1 of model.n_group 8 groups");
+  CHECK(error("deepseek_v2", "{topk_group: 2}") == "model.topk_group: 2 is above model.n_group, which is 1");
+  CHECK(error("deepseek_v3", "{n_group: 16, topk_group: 8}").find("model.group_score: best_two, but") == 0);
+  CHECK(error("deepseek_v2", "{first_k_dense_replace: 4}")
+            .find("model.first_k_dense_replace: 4 of model.num_l") == 0);
+  CHECK(error("deepseek_v2", "{kv_lora_rank: 0}") ==
+        "model.kv_lora_rank: 0, but the family deepseek_v2 has latent attention; use 1 or more, or another "
+        "model.type");
+  CHECK(error("deepseek_v2", "{qk_rope_head_dim: 5}") ==
+        "model.qk_rope_head_dim: 5 is not a positive even number; pairs turn");
+  CHECK(error("decoder", "{kv_lora_rank: 8}").find("model.num_kv_heads: 2, but with model.kv_lora_rank") ==
+        0);
+  CHECK(error("decoder", "{kv_lora_rank: 8, num_kv_heads: 4, head_dim: 64}")
+            .find("model.head_dim: 64 is not") == 0);
+  CHECK(error("decoder", "{kv_lora_rank: 8, num_kv_heads: 4, qk_norm: head}").find("model.qk_norm: ") == 0);
+  CHECK(error("decoder", "{q_lora_rank: 8}") == "model.q_lora_rank: 8 needs model.kv_lora_rank above 0");
+  CHECK(error("decoder", "{first_k_dense_replace: 1}") ==
+        "model.first_k_dense_replace: 1 needs model.num_experts above 0");
+  CHECK(
+      error("decoder", "{num_experts: 4, shared_expert_gate: true}").find("model.shared_expert_gate: true") ==
+      0);
   CHECK(error("llama", "{num_experts: 4}").find("model.num_experts is refused: the family llama") !=
         std::string::npos);
 }

@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <string>
+#include <utility>
 
 #include "ostro/models/decoder/decoder_options.h"
 
@@ -12,6 +13,12 @@ namespace ostro::models {
 // Why a run cannot go on with another value.
 inline constexpr const char* kLayout = "the shapes of the trained parameters follow from it";
 inline constexpr const char* kMeaning = "the trained parameters have their meaning from it";
+
+// Of an option that came later than others: where its default is the one that all models had before (text of
+// YAML), a run with it keeps its hash. Families that begin with another value came later, too.
+inline config::Option& came_later(config::Option& option, bool is_old_default, std::string text) {
+  return is_old_default ? option.since_default(std::move(text)) : option;
+}
 
 // Keys that a family does not show go into a table that nobody reads, and are refused by name.
 class FamilyKeys {
@@ -44,5 +51,13 @@ class FamilyKeys {
 void visit_mixture(DecoderOptions& options, FamilyKeys& table);
 // Whether their values go together.
 Status check_mixture(const DecoderOptions& options);
+// The keys of latent attention.
+void visit_latent(DecoderOptions& options, FamilyKeys& table);
+// Whether their values go together; sets head_dim.
+Status check_latent(DecoderOptions& options);
+// Adds the axes that only latent attention has.
+void add_latent_axes(const DecoderOptions& options, config::IntMap& axes);
+// Adds the axes that only a mixture has: experts, and the widths of the MLPs beside them.
+void add_mixture_axes(const DecoderOptions& options, config::IntMap& axes);
 
 }  // namespace ostro::models

@@ -1,15 +1,82 @@
 // The options of a mixture of experts, which takes the place of the MLP.
 #include <fmt/format.h>
 
-#include "ostro/models/decoder/checks.h"
 #include "ostro/models/decoder/family_keys.h"
 
 namespace ostro::models {
 
 using config::Effect;
-using config::option_error;
 
 std::vector<std::string> option_names(RouterScores) { return {"softmax", "softmax_chosen", "sigmoid"}; }
+std::vector<std::string> option_names(GroupScore) { return {"best", "best_two"}; }
+
+namespace {
+
+using Settings = std::vector<std::pair<std::string, std::string>>;
+
+void visit_groups(DecoderOptions& o, FamilyKeys& t, const Settings& base) {
+  const DecoderOptions own(o.family->name);
+  const auto with = [&](Settings more) {
+    more.insert(more.begin(), base.begin(), base.end());
+    return more;
+  };
+  came_later(t.add(&o.n_group, "n_group", Effect::kBits, "",
+                   "groups of neighbours into which the experts are divided; 1: there are none")
+                 .other("2")
+                 .beside(base),
+             own.n_group == 1, "1");
+  came_later(t.add(&o.topk_group, "topk_group", Effect::kBits, "",
+                   "a token's experts are chosen from so many groups, the best")
+                 .other(own.topk_group == 2 ? "1" : "2")
+                 .beside(with({{"model.n_group", "2"}})),
+             own.topk_group == 1, "1");
+  came_later(t.add(&o.group_score, "group_score", Effect::kBits, "",
+                   "what a group counts as: its best expert (best), or the sum of its best two (best_two)")
+                 .other("best_two")
+                 .beside(with({{"model.n_group", "2"}})),
+             own.group_score == GroupScore::kBest, "best");
+  came_later(t.add(&o.router_bias, "router_bias", Effect::kBits, "",
+                   "experts are chosen by score plus a bias, a parameter that begins with 0 and that only "
+                   "router_bias_update_rate changes; it is there with that in any case")
+                 .beside(base)
+                 .fixed(kLayout),
+             !own.router_bias, "false");
+}
+
+void visit_dense_parts(DecoderOptions& o, FamilyKeys& t, const Settings& base) {
+  const DecoderOptions own(o.family->name);
+  const auto with = [&](Settings more) {
+    more.insert(more.begin(), base.begin(), base.end());
+    return more;
+  };
+  came_later(
+      t.add(&o.shared_intermediate_dim, "shared_intermediate_dim", Effect::kBits, "",
+            "width of an MLP beside the experts that every token goes to (shared experts); 0: there is "
+            "none")
+          .other("96")
+          .beside(base)
+          .fixed(kLayout),
+      own.shared_intermediate_dim == 0, "0");
+  came_later(t.add(&o.shared_expert_gate, "shared_expert_gate", Effect::kBits, "",
+                   "what this MLP gives is multiplied by the sigmoid of a learned projection of its input")
+                 .beside(with({{"model.shared_intermediate_dim", "64"}}))
+                 .fixed(kLayout),
+             !own.shared_expert_gate, "false");
+  came_later(t.add(&o.first_k_dense_replace, "first_k_dense_replace", Effect::kBits, "",
+                   "so many layers, the first, have no experts but one MLP of dense_intermediate_dim")
+                 .other(o.first_k_dense_replace == 1 ? "0" : "1")
+                 .beside(base)
+                 .fixed(kLayout),
+             own.first_k_dense_replace == 0, "0");
+  came_later(t.add(&o.dense_intermediate_dim, "dense_intermediate_dim", Effect::kBits, "",
+                   "width of the MLP of layers without experts")
+                 .other("96")
+                 .beside(with({{"model.first_k_dense_replace", "1"}}))
+                 .fixed(kLayout),
+             own.dense_intermediate_dim == 688, "688");
+}
+
+}  // namespace
 
 void visit_mixture(DecoderOptions& o, FamilyKeys& t) {
   const bool optional = o.family->shows("gated_mlp");  // the family may have no experts
@@ -20,7 +87,7 @@ void visit_mixture(DecoderOptions& o, FamilyKeys& t) {
         optional
             ? "experts of each layer, each an MLP; a router chooses some for each token. 0: one MLP for all"
             : "experts of each layer, each an MLP; a router chooses some for each token")
-      .other("4")
+      .other(o.n_group > 1 ? "8" : "4")
       .fixed(kLayout);
   experts(t.add(&o.num_experts_per_tok, "num_experts_per_tok", Effect::kBits, "",
                 "how many experts a token goes to")
@@ -33,7 +100,7 @@ void visit_mixture(DecoderOptions& o, FamilyKeys& t) {
                 "the weights of a token's experts are divided by their sum"));
   experts(t.add(&o.routed_scaling_factor, "routed_scaling_factor", Effect::kBits, "",
                 "the weights of a token's experts are multiplied by it")
-              .other("2.5"));
+              .other(o.routed_scaling_factor == 2.5 ? "1.5" : "2.5"));
   experts(t.add(&o.router_z_loss_coef, "router_z_loss_coef", Effect::kBits, "",
                 "weight in a token's loss of the squared log normaliser of the router's logits")
               .other("0.001"));
@@ -57,47 +124,9 @@ void visit_mixture(DecoderOptions& o, FamilyKeys& t) {
             "rows than the mean and lowers for the others; 0: there is no bias")
           .other("0.01")
           .fixed(kLayout));
-}
-
-namespace {
-
-Status check_balance(const DecoderOptions& o) {
-  for (const auto& [key, value] : {std::pair{"model.router_z_loss_coef", o.router_z_loss_coef},
-                                   std::pair{"model.router_aux_loss_coef", o.router_aux_loss_coef},
-                                   std::pair{"model.router_bias_update_rate", o.router_bias_update_rate}})
-    if (!(value >= 0)) return option_error(key, fmt::format("{} is negative", value));
-  for (const auto& [key, value] : {std::pair{"model.router_aux_loss_coef", o.router_aux_loss_coef},
-                                   std::pair{"model.router_bias_update_rate", o.router_bias_update_rate}})
-    if (value > 0 && !o.track_expert_load)
-      return option_error(key, fmt::format("{} needs model.track_expert_load true", value));
-  return {};
-}
-
-}  // namespace
-
-Status check_mixture(const DecoderOptions& o) {
-  if (o.num_experts == 0) {
-    if (o.family->shows("gated_mlp") || !o.family->shows("num_experts")) return {};
-    return option_error("model.num_experts",
-                        fmt::format("0, but the family {} is a mixture of experts; use 2 "
-                                    "or more, or another model.type",
-                                    o.family->name));
-  }
-  RETURN_IF_ERROR(check_positive("model.num_experts", o.num_experts));
-  RETURN_IF_ERROR(check_positive("model.num_experts_per_tok", o.num_experts_per_tok));
-  if (o.num_experts_per_tok > o.num_experts)
-    return option_error("model.num_experts_per_tok", fmt::format("{} is above model.num_experts, which is {}",
-                                                                 o.num_experts_per_tok, o.num_experts));
-  RETURN_IF_ERROR(check_positive("model.routed_scaling_factor", o.routed_scaling_factor));
-  RETURN_IF_ERROR(check_balance(o));
-  if (!o.gated_mlp)
-    return option_error("model.gated_mlp",
-                        fmt::format("false, with model.num_experts {}; experts have gates", o.num_experts));
-  if (o.mlp_bias)
-    return option_error(
-        "model.mlp_bias",
-        fmt::format("true, with model.num_experts {}; experts have no biases", o.num_experts));
-  return {};
+  const Settings base = optional ? Settings{{"model.num_experts", "4"}} : Settings{};
+  visit_groups(o, t, base);
+  visit_dense_parts(o, t, base);
 }
 
 nn::MoeRouting DecoderOptions::routing() const {
@@ -107,7 +136,17 @@ nn::MoeRouting DecoderOptions::routing() const {
   r.softmax_chosen = router_scores == RouterScores::kSoftmaxChosen;
   r.renormalize = norm_topk_prob;
   r.scale = routed_scaling_factor;
+  r.groups = n_group;
+  r.top_groups = topk_group;
+  r.best_two = group_score == GroupScore::kBestTwo;
   return r;
+}
+
+void add_mixture_axes(const DecoderOptions& o, config::IntMap& axes) {
+  if (o.num_experts == 0) return;
+  axes.emplace_back("experts", o.num_experts);
+  if (o.shared_intermediate_dim > 0) axes.emplace_back("shared_mlp", o.shared_intermediate_dim);
+  if (o.lead() > 0) axes.emplace_back("dense_mlp", o.dense_intermediate_dim);
 }
 
 }  // namespace ostro::models

@@ -43,6 +43,9 @@ Status check_kind(const RopeYarnOptions& r, int64_t) {
   if (r.attention_factor && !(*r.attention_factor > 0))
     return option_error("model.rope.attention_factor",
                         fmt::format("{} is not positive", *r.attention_factor));
+  if (r.mscale_all_dim && !(*r.mscale_all_dim > 0))
+    return option_error("model.rope.mscale_all_dim",
+                        fmt::format("{} is not positive; leave it out", *r.mscale_all_dim));
   return check_positive("model.rope.original_max_position_embeddings", r.original_max_position_embeddings);
 }
 
@@ -115,6 +118,10 @@ void RopeYarnOptions::visit_options(config::OptionTable& t) {
       .other("1.0");
   t.add(&truncate, "truncate", Effect::kBits, "",
         "the ramp between both kinds of frequencies begins and ends at whole indices");
+  t.add(&mscale_all_dim, "mscale_all_dim", Effect::kBits, "",
+        "attention's scores are multiplied by (0.1 mscale_all_dim ln(factor) + 1)^2; null: they are not")
+      .other("0.7")
+      .since_default("null");
 }
 
 void RopeDynamicOptions::visit_options(config::OptionTable& t) {

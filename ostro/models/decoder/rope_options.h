@@ -47,6 +47,8 @@ struct RopeYarnOptions {
   double beta_slow = 1;   // up to this many the whole factor applies
   std::optional<double> attention_factor;  // null: 0.1 ln(factor) + 1
   bool truncate = true;                    // the ends of the ramp are whole indices
+  // Scores are multiplied by (0.1 mscale_all_dim ln(factor) + 1)^2 (DeepSeek-V2); null: they are not.
+  std::optional<double> mscale_all_dim;
   void visit_options(config::OptionTable& table);
 };
 

@@ -122,7 +122,8 @@ std::string experts_line(const models::ModelFunctions& model, const models::Expe
   }
   const int64_t active = models::active_parameters(model, used);
   return fmt::format(
-      "experts: {} in each layer, {} for a token. They have {} parameters. A token needs {} of all ({:.1f} "
+      "experts: {} in each layer that has them, {} for a token. They have {} parameters. A token needs {} of "
+      "all ({:.1f} "
       "%)\n",
       used.experts, used.per_token, of_experts, active,
       100 * static_cast<double>(active) / static_cast<double>(all));
@@ -155,7 +156,7 @@ Result<std::string> dry_run(io::FileSystem& fs, runtime::Engine& engine, const T
   out += experts_line(model, config.model_options().experts_used());
   out += frozen_line(config, data.tokenizer->vocab_size(), model, state);
   for (size_t i = 0; i < model.paths.size(); ++i)
-    out += fmt::format("  {:<36}{}\n", model.paths[i], model.shapes[i].str());
+    out += fmt::format("  {:<35} {}\n", model.paths[i], model.shapes[i].str());
   ASSIGN_OR_RETURN(const std::string mesh, mesh_line(config, workers, leaves));
   out += mesh;
   const std::vector<WorkerLoad> loads = runner->loads(leaves);
