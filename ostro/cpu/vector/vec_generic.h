@@ -68,6 +68,15 @@ struct VecGeneric {
     return bits;
   }
 
+  static VecGeneric load_i8(const int8_t* p) {
+    VecGeneric x;
+    for (int i = 0; i < kWidth; ++i) x.v[i] = static_cast<float>(p[i]);
+    return x;
+  }
+  // The bits of x that `mask` has, plus `more`, as a number.
+  static VecGeneric masked_plus(VecGeneric x, int32_t mask, int32_t more) {
+    return {as<Floats>((as<Ints>(x.v) & mask) + more)};
+  }
   static VecGeneric load_bf16(const uint16_t* p) {
     Words w;
     for (int i = 0; i < kWidth; ++i) w[i] = static_cast<uint32_t>(p[i]) << 16;

@@ -125,6 +125,9 @@ struct DecoderOptions {
   double router_aux_loss_coef = 0;     // needs track_expert_load
   double router_bias_update_rate = 0;  // 0: the router has no bias; needs track_expert_load
   bool for_training = true;            // no key: the loss has what only training adds
+  // No key, for an import says what it holds: the matrices of layers are i8 with scales, those of attention's
+  // output and of down in this many groups of rows, the others in one. 0: they are not.
+  int64_t int8_row_groups = 0;
 
   DecoderOptions() = default;
   // The family's default values.

@@ -34,8 +34,16 @@ DecoderBlock init_block(const DecoderOptions& o, const std::string& path, int64_
     axes.insert(axes.end(), in_axes.begin(), in_axes.end());
     axes.insert(axes.end(), out_axes.begin(), out_axes.end());
     bias_axes.insert(bias_axes.end(), out_axes.begin(), out_axes.end());
-    return nn::Linear{nn::trunc_normal(key, path + name + "/weight", axes, deviation),
-                      bias ? zeros(bias_axes) : Array(), in, std::move(fused)};
+    nn::Linear made{{}, bias ? zeros(bias_axes) : Array(), in, std::move(fused)};
+    if (o.int8_row_groups > 0) {
+      made.weight = zeros(axes, DType::i8);
+      std::vector<Axis> scale_axes = {layers, {nn::kScaleGroupsAxis, in.size() > 1 ? o.int8_row_groups : 1}};
+      scale_axes.insert(scale_axes.end(), out_axes.begin(), out_axes.end());
+      made.scales = zeros(scale_axes);
+    } else {
+      made.weight = nn::trunc_normal(key, path + name + "/weight", axes, deviation);
+    }
+    return made;
   };
   const bool before = o.norm_place != NormPlace::kPost, behind = o.norm_place != NormPlace::kPre;
   DecoderBlock b;
@@ -66,8 +74,17 @@ DecoderBlock init_block(const DecoderOptions& o, const std::string& path, int64_
     }
     if (o.track_expert_load)
       b.moe.load = full(1.0 / static_cast<double>(o.num_experts), DType::f32, {layers, experts});
-    b.moe.gate_up = draw("/moe/gate_up", {layers, experts, embed, {"gate_up", 2}, mlp});
-    b.moe.down = draw("/moe/down", {layers, experts, mlp, embed});
+    const std::vector<Axis> gate_up = {layers, experts, embed, {"gate_up", 2}, mlp},
+                            down = {layers, experts, mlp, embed};
+    if (o.int8_row_groups > 0) {
+      b.moe.gate_up = zeros(gate_up, DType::i8);
+      b.moe.gate_up_scales = zeros({layers, experts, {nn::kScaleGroupsAxis, 1}, {"gate_up", 2}, mlp});
+      b.moe.down = zeros(down, DType::i8);
+      b.moe.down_scales = zeros({layers, experts, {nn::kScaleGroupsAxis, o.int8_row_groups}, embed});
+    } else {
+      b.moe.gate_up = draw("/moe/gate_up", gate_up);
+      b.moe.down = draw("/moe/down", down);
+    }
     if (behind) b.mlp_post_norm = init_norm(o, {layers}, {embed});
     return b;
   }

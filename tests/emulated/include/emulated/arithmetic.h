@@ -91,6 +91,12 @@ OSTRO_EMULATED __m512i _mm512_cvtepu16_epi32(__m256i a) {
   return {_mm256_cvtepu16_epi32(_mm256_castsi256_si128(a)),
           _mm256_cvtepu16_epi32(_mm256_extracti128_si256(a, 1))};
 }
+OSTRO_EMULATED __m512i _mm512_cvtepi8_epi32(__m128i a) {
+  return {_mm256_cvtepi8_epi32(a), _mm256_cvtepi8_epi32(_mm_srli_si128(a, 8))};
+}
+OSTRO_EMULATED __m512 _mm512_cvtepi32_ps(__m512i a) {
+  return {_mm256_cvtepi32_ps(a.low), _mm256_cvtepi32_ps(a.high)};
+}
 OSTRO_EMULATED __m256i _mm512_cvtepi32_epi16(__m512i a) {
   const auto x = ostro::emulated::lanes_of<uint32_t>(a);
   return ostro::emulated::make<__m256i, uint16_t>([&](size_t i) { return x[i]; });
