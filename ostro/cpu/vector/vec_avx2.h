@@ -61,11 +61,8 @@ struct VecAvx2 {
     const __m128i bytes = _mm_loadl_epi64(reinterpret_cast<const __m128i*>(p));
     return {_mm256_cvtepi32_ps(_mm256_cvtepi8_epi32(bytes))};
   }
-  // The bits of x that `mask` has, plus `more`, as a number.
-  static VecAvx2 masked_plus(VecAvx2 x, int32_t mask, int32_t more) {
-    const __m256i bits = _mm256_and_si256(_mm256_castps_si256(x.v), _mm256_set1_epi32(mask));
-    return {_mm256_castsi256_ps(_mm256_add_epi32(bits, _mm256_set1_epi32(more)))};
-  }
+  // a * b - c, rounded once.
+  static VecAvx2 fma_less(VecAvx2 a, VecAvx2 b, VecAvx2 c) { return {_mm256_fmsub_ps(a.v, b.v, c.v)}; }
   static VecAvx2 load_bf16(const uint16_t* p) {
     const __m128i h = _mm_loadu_si128(reinterpret_cast<const __m128i*>(p));
     return {_mm256_castsi256_ps(_mm256_slli_epi32(_mm256_cvtepu16_epi32(h), 16))};

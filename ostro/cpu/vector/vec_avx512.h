@@ -56,11 +56,8 @@ struct VecAvx512 {
     const __m128i bytes = _mm_loadu_si128(reinterpret_cast<const __m128i*>(p));
     return {_mm512_cvtepi32_ps(_mm512_cvtepi8_epi32(bytes))};
   }
-  // The bits of x that `mask` has, plus `more`, as a number.
-  static VecAvx512 masked_plus(VecAvx512 x, int32_t mask, int32_t more) {
-    const __m512i bits = _mm512_and_si512(_mm512_castps_si512(x.v), _mm512_set1_epi32(mask));
-    return {_mm512_castsi512_ps(_mm512_add_epi32(bits, _mm512_set1_epi32(more)))};
-  }
+  // a * b - c, rounded once.
+  static VecAvx512 fma_less(VecAvx512 a, VecAvx512 b, VecAvx512 c) { return {_mm512_fmsub_ps(a.v, b.v, c.v)}; }
   static VecAvx512 load_bf16(const uint16_t* p) {
     const __m256i h = _mm256_loadu_si256(reinterpret_cast<const __m256i*>(p));
     return {_mm512_castsi512_ps(_mm512_slli_epi32(_mm512_cvtepu16_epi32(h), 16))};

@@ -73,9 +73,10 @@ struct VecGeneric {
     for (int i = 0; i < kWidth; ++i) x.v[i] = static_cast<float>(p[i]);
     return x;
   }
-  // The bits of x that `mask` has, plus `more`, as a number.
-  static VecGeneric masked_plus(VecGeneric x, int32_t mask, int32_t more) {
-    return {as<Floats>((as<Ints>(x.v) & mask) + more)};
+  // a * b - c, rounded once.
+  static VecGeneric fma_less(VecGeneric a, VecGeneric b, VecGeneric c) {
+    for (int i = 0; i < kWidth; ++i) c.v[i] = __builtin_fmaf(a.v[i], b.v[i], -c.v[i]);
+    return c;
   }
   static VecGeneric load_bf16(const uint16_t* p) {
     Words w;

@@ -1,4 +1,7 @@
-// The blocks of int8_kernel.h for one vector type. Included by int8_*.cc alone.
+// The functions of int8_kernel.h for one vector type. Included by int8_*.cc alone.
+//
+// Columns are the outer loop: the chains of a few columns are loaded, continued by kInt8Steps steps and stored. So
+// every row of B is read along memory, a line at a time, and scales are loaded once for all steps.
 #pragma once
 
 #include "ostro/cpu/products/kernels/int8_kernel.h"
@@ -6,100 +9,100 @@
 namespace ostro::cpu::kernels {
 namespace {
 
-constexpr int kVectors = 4;  // of columns: both chains of N7 then hide the latency of an fma
-
 enum class Rounding { kNone, kBf16, kBf16Usual };
 
-// To bf16 by an addition: beside 1.5 * 2^16 times the power of two below x, eight bits of x are left, rounded
-// to the nearest, ties to even. Then it is taken away again. Both are exact but for that rounding.
-template <class V>
-inline V round_by_adding(V x) {
-  const V large = V::masked_plus(x, 0x7f800000, (16 << 23) | 0x00400000);
-  return (x + large) - large;
-}
+constexpr int64_t kLine = 64;  // bytes, and so columns of B
 
+// A vector of B. `larger` is looked at only where scales are usual (kInt8Larger).
 template <class V, Rounding kRounding>
-inline V weight(const int8_t* w, const float* scale) {
-  const V product = V::load_i8(w) * V::load(scale);
+inline V weights(const int8_t* w, V scale, V larger) {
+  const V q = V::load_i8(w);
+  if constexpr (kRounding == Rounding::kBf16Usual) {
+    const V c = q * larger;
+    return c + V::fma_less(q, scale, c);
+  }
+  const V product = q * scale;
   if constexpr (kRounding == Rounding::kBf16) return V::round_bf16(product);
-  if constexpr (kRounding == Rounding::kBf16Usual) return round_by_adding(product);
   return product;
 }
 
-// One row: the weights go from memory into the chains.
-template <class V, Rounding kRounding>
-void one_row(const Int8Block& b) {
-  constexpr int kChains = kRounding == Rounding::kNone ? 1 : 2;
-  V acc[kChains][kVectors];
-  float* c = b.c + b.column;
-  for (int i = 0; i < kVectors; ++i) {
-    acc[0][i] = kChains == 1 ? V::load(c + i * V::kWidth) : V::zero();
-    if constexpr (kChains == 2) acc[1][i] = V::zero();
-  }
-  const int64_t count = kChains == 1 ? b.count : kInt8Group;
-  const int8_t* w = b.w + b.column;
-  for (int64_t k = 0; k < count; k += kChains) {
-#pragma GCC unroll 2
-    for (int odd = 0; odd < kChains; ++odd) {
-      const V x = V::set1(b.x[k + odd]);
-      const float* scale = b.scales[k + odd] + b.column;
+template <class V, Rounding kRounding, bool kSame, bool kOneRow>
+inline void columns(const Int8Block& b, int64_t n, int steps) {
+  V w[kInt8Steps];
+  const V scale = V::load(b.scales[0] + n),
+          larger = kRounding == Rounding::kBf16Usual ? V::load(b.scales[0] + b.larger + n) : scale;
 #pragma GCC unroll 4
-      for (int i = 0; i < kVectors; ++i)
-        acc[odd][i] = V::fma(x, weight<V, kRounding>(w + i * V::kWidth, scale + i * V::kWidth), acc[odd][i]);
-      w += b.w_stride;
-    }
-  }
-  for (int i = 0; i < kVectors; ++i) {
-    float* to = c + i * V::kWidth;
-    if constexpr (kChains == 1)
-      acc[0][i].store(to);
+  for (int k = 0; k < steps; ++k) {
+    if constexpr (kSame)
+      w[k] = weights<V, kRounding>(b.w[k] + n, scale, larger);
     else
-      (V::load(to) + (acc[0][i] + acc[1][i])).store(to);
+      w[k] = weights<V, kRounding>(
+          b.w[k] + n, V::load(b.scales[k] + n),
+          kRounding == Rounding::kBf16Usual ? V::load(b.scales[k] + b.larger + n) : scale);
+  }
+  const int rows = kOneRow ? 1 : b.rows;
+  for (int r = 0; r < rows; ++r) {
+    float *even = b.even + r * b.stride + n, *odd = b.odd + r * b.stride + n;
+    if constexpr (kRounding == Rounding::kNone) {
+      V sum = V::load(even);
+#pragma GCC unroll 4
+      for (int k = 0; k < steps; ++k) sum = V::fma(V::set1(b.x[k * rows + r]), w[k], sum);
+      sum.store(even);
+    } else {
+      V e = V::load(even), o = V::load(odd);
+#pragma GCC unroll 4
+      for (int k = 0; k < kInt8Steps; k += 2) {
+        e = V::fma(V::set1(b.x[k * rows + r]), w[k], e);
+        o = V::fma(V::set1(b.x[(k + 1) * rows + r]), w[k + 1], o);
+      }
+      e.store(even);
+      o.store(odd);
+    }
   }
 }
 
-// Several rows share the weights of the block, which stay in L1.
+template <class V, Rounding kRounding, bool kSame, bool kOneRow>
+inline void strip(const Int8Block& b, int steps) {
+  for (int64_t line = 0; line < b.columns; line += kLine) {
+    const int64_t end = line + kLine < b.columns ? line + kLine : b.columns;
+    for (int64_t n = line; n < end; n += V::kWidth) columns<V, kRounding, kSame, kOneRow>(b, n, steps);
+    // After the line was used: where rows are far apart its place in the cache is also that of these.
+    for (int k = 0; k < kInt8Steps; ++k) __builtin_prefetch(b.ahead[k] + line, 0, 3);
+  }
+}
+
 template <class V, Rounding kRounding>
-void block(const Int8Block& b) {
-  if (b.rows == 1) return one_row<V, kRounding>(b);
-  constexpr int kChains = kRounding == Rounding::kNone ? 1 : 2;
-  constexpr int kColumns = kVectors * V::kWidth;
-  alignas(64) float weights[kInt8Group * kColumns];
-  const int64_t count = kChains == 1 ? b.count : kInt8Group;
-  for (int64_t k = 0; k < count; ++k)
-    for (int i = 0; i < kColumns; i += V::kWidth)
-      weight<V, kRounding>(b.w + k * b.w_stride + b.column + i, b.scales[k] + b.column + i)
-          .store(weights + k * kColumns + i);
-  for (int r = 0; r < b.rows; ++r) {
-    float* c = b.c + r * b.c_stride + b.column;
-    V acc[kChains][kVectors];
-    for (int i = 0; i < kVectors; ++i) {
-      acc[0][i] = kChains == 1 ? V::load(c + i * V::kWidth) : V::zero();
-      if constexpr (kChains == 2) acc[1][i] = V::zero();
-    }
-    for (int64_t k = 0; k < count; k += kChains) {
-#pragma GCC unroll 2
-      for (int odd = 0; odd < kChains; ++odd) {
-        const V x = V::set1(b.x[(k + odd) * b.rows + r]);
-        const float* w = weights + (k + odd) * kColumns;
-#pragma GCC unroll 4
-        for (int i = 0; i < kVectors; ++i) acc[odd][i] = V::fma(x, V::load(w + i * V::kWidth), acc[odd][i]);
-      }
-    }
-    for (int i = 0; i < kVectors; ++i) {
-      float* to = c + i * V::kWidth;
-      if constexpr (kChains == 1)
-        acc[0][i].store(to);
-      else
-        (V::load(to) + (acc[0][i] + acc[1][i])).store(to);
-    }
+inline void block(const Int8Block& b, int steps) {
+  if (b.same_scales)
+    b.rows == 1 ? strip<V, kRounding, true, true>(b, steps) : strip<V, kRounding, true, false>(b, steps);
+  else
+    b.rows == 1 ? strip<V, kRounding, false, true>(b, steps) : strip<V, kRounding, false, false>(b, steps);
+}
+
+template <class V>
+void f32_steps(const Int8Block& b, int steps) {
+  if (steps == kInt8Steps) return block<V, Rounding::kNone>(b, kInt8Steps);
+  block<V, Rounding::kNone>(b, steps);
+}
+
+template <class V, Rounding kRounding>
+void bf16_steps(const Int8Block& b) {
+  block<V, kRounding>(b, kInt8Steps);
+}
+
+template <class V>
+void end_group(float* even, float* odd, float* c, int64_t count) {
+  for (int64_t i = 0; i < count; i += V::kWidth) {
+    (V::load(c + i) + (V::load(even + i) + V::load(odd + i))).store(c + i);
+    V::zero().store(even + i);
+    V::zero().store(odd + i);
   }
 }
 
 template <class V>
 constexpr Int8Kernel int8_kernel() {
-  return {kVectors * V::kWidth, block<V, Rounding::kNone>, block<V, Rounding::kBf16>,
-          block<V, Rounding::kBf16Usual>};
+  return {V::kWidth, f32_steps<V>, bf16_steps<V, Rounding::kBf16>, bf16_steps<V, Rounding::kBf16Usual>,
+          end_group<V>};
 }
 
 }  // namespace

@@ -21,6 +21,10 @@ OSTRO_EMULATED __m512 _mm512_fmadd_ps(__m512 a, __m512 b, __m512 c) {
   return ostro::emulated::halves<__m512>(
       [](__m256 x, __m256 y, __m256 z) { return _mm256_fmadd_ps(x, y, z); }, a, b, c);
 }
+OSTRO_EMULATED __m512 _mm512_fmsub_ps(__m512 a, __m512 b, __m512 c) {
+  return ostro::emulated::halves<__m512>(
+      [](__m256 x, __m256 y, __m256 z) { return _mm256_fmsub_ps(x, y, z); }, a, b, c);
+}
 // The second operand where both are zeros or one is no number.
 OSTRO_EMULATED __m512 _mm512_max_ps(__m512 a, __m512 b) {
   return ostro::emulated::halves<__m512>([](__m256 x, __m256 y) { return _mm256_max_ps(x, y); }, a, b);
