@@ -14,6 +14,8 @@
 #include "ostro/infer/weight_store.h"
 #include "ostro/init/machine.h"
 #include "ostro/io/s3/routing_file_system.h"
+#include "ostro/numerics/bf16.h"
+#include "ostro/train/programs/programs.h"
 
 namespace ostro::cli {
 namespace {
@@ -69,6 +71,24 @@ class StreamProgress {
   Clock::time_point begin_ = Clock::now();
 };
 
+// Holds in bf16 what a model with int8 matrices reads in bf16 and its checkpoint has in f32 (the embedding, which
+// is also the head): every token would round all of it again. No bit depends on it (numerics.md N1).
+void hold_as_read(eval::LoadedModel& model) {
+  if (train::compute_dtype(model.config) != ir::DType::bf16) return;
+  const auto& held = model.functions.shapes;
+  if (std::none_of(held.begin(), held.end(), [](const ir::Shape& s) { return s.dtype == ir::DType::i8; })) return;
+  for (size_t k = 0; k < held.size(); ++k) {
+    if (held[k].dtype != ir::DType::f32 || model.functions.matrix_of[k].read_in_f32) continue;
+    const ir::Shape narrow = held[k].with_dtype(ir::DType::bf16);
+    runtime::Buffer to = runtime::Buffer::empty(narrow);
+    const auto from = model.parameters.values[k].as<float>();
+    const auto out = to.mutable_as<numerics::Bf16>();
+    for (size_t i = 0; i < from.size(); ++i) out[i] = numerics::to_bf16(from[i]);
+    model.parameters.values[k] = std::move(to);
+    model.functions.shapes[k] = narrow;
+  }
+}
+
 Status check_weights(const checkpoint::PartReader& reader) {
   PercentProgressLine line;
   const auto total = static_cast<double>(reader.bytes());
@@ -84,6 +104,7 @@ Result<SampleModel> load_resident(const std::string& checkpoint, const std::stri
                                   const train::ModelChoices& models, eval::Trust trust) {
   ASSIGN_OR_RETURN(eval::LoadedModel loaded,
                    eval::load_model(io::default_file_system(), checkpoint, tokenizer, models, trust));
+  hold_as_read(loaded);
   SampleModel out{loaded.tokenizer, loaded.config.model_options().seq_len(), {}};
   const auto model = std::make_shared<eval::LoadedModel>(std::move(loaded));
   out.generate = [model](runtime::Engine& engine, const Prompts& prompts, const infer::SampleOptions& options,

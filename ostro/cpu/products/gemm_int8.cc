@@ -14,10 +14,10 @@ namespace ostro::cpu {
 namespace {
 
 // Columns of a strip: at most this many, and strips for each thread, so that all end at about the same time.
-constexpr int64_t kStripColumns = 512;
+constexpr int64_t kStripColumns = 2048;
 constexpr int64_t kStripsAThread = 4;
 // How many rows of B ahead of those that are read are asked for.
-constexpr int64_t kStepsAhead = 4;
+constexpr int64_t kStepsAhead = 16;
 // The most different rows of scales: those of a strip stay in the caches.
 constexpr int64_t kMostGroups = 64;
 // Panels that are dequantised together, a group of steps at a time.

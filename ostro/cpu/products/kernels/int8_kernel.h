@@ -7,7 +7,7 @@
 namespace ostro::cpu {
 
 inline constexpr int kInt8Group = 32;  // N7: steps of a group
-inline constexpr int kInt8Steps = 4;   // of the contraction that are made together
+inline constexpr int kInt8Steps = 8;   // of the contraction that are made together
 inline constexpr int kInt8Rows = 8;    // the most rows of A
 
 // Element (k, n) of B is w[k][n] * scales[k][n], for kInt8Steps k and `columns` n.

@@ -31,7 +31,7 @@ inline void columns(const Int8Block& b, int64_t n, int steps) {
   V w[kInt8Steps];
   const V scale = V::load(b.scales[0] + n),
           larger = kRounding == Rounding::kBf16Usual ? V::load(b.scales[0] + b.larger + n) : scale;
-#pragma GCC unroll 4
+#pragma GCC unroll 8
   for (int k = 0; k < steps; ++k) {
     if constexpr (kSame)
       w[k] = weights<V, kRounding>(b.w[k] + n, scale, larger);
@@ -45,12 +45,12 @@ inline void columns(const Int8Block& b, int64_t n, int steps) {
     float *even = b.even + r * b.stride + n, *odd = b.odd + r * b.stride + n;
     if constexpr (kRounding == Rounding::kNone) {
       V sum = V::load(even);
-#pragma GCC unroll 4
+#pragma GCC unroll 8
       for (int k = 0; k < steps; ++k) sum = V::fma(V::set1(b.x[k * rows + r]), w[k], sum);
       sum.store(even);
     } else {
       V e = V::load(even), o = V::load(odd);
-#pragma GCC unroll 4
+#pragma GCC unroll 8
       for (int k = 0; k < kInt8Steps; k += 2) {
         e = V::fma(V::set1(b.x[k * rows + r]), w[k], e);
         o = V::fma(V::set1(b.x[(k + 1) * rows + r]), w[k + 1], o);
