@@ -1,9 +1,10 @@
-// A product of few rows with an int8 matrix and its scales, beside what memory gives: a copy of as many bytes as
-// the matrix has, and reading them; and the same product with a bf16 matrix. Interleaved; medians of the rounds.
-// Rates are bytes of the matrix, or copied, per second; one thread is timed by its own clock, which stops while
-// another process has the core.
+// A product of few rows with an int8 matrix and its scales, beside what memory gives: a copy of as many bytes
+// as the matrix has, and reading them; and the same product with a bf16 matrix. Interleaved; medians of the
+// rounds. Rates are bytes of the matrix, or copied, per second; one thread is timed by its own clock, which
+// stops while another process has the core.
 //
-//   int8_bench [--threads N] [--isa NAME] [--in f32|bf16] [--rounds N] [--rows N] [--k N] [--n N] [--groups N]
+//   int8_bench [--threads N] [--isa NAME] [--in f32|bf16] [--rounds N] [--rows N] [--k N] [--n N] [--groups
+//   N]
 #include <fmt/core.h>
 
 #include <algorithm>
@@ -40,7 +41,8 @@ uint32_t mixed(uint64_t i) {
 
 void fill_values(std::byte* to, int64_t count, bool bf16, int shift) {
   for (int64_t i = 0; i < count; ++i) {
-    const uint32_t bits = (127u - static_cast<uint32_t>(shift)) << 23 | (mixed(static_cast<uint64_t>(i)) & 0x7f0000u);
+    const uint32_t bits =
+        (127u - static_cast<uint32_t>(shift)) << 23 | (mixed(static_cast<uint64_t>(i)) & 0x7f0000u);
     if (bf16) {
       const auto half = static_cast<uint16_t>(bits >> 16);
       std::memcpy(to + 2 * i, &half, 2);
@@ -89,8 +91,8 @@ int main(int argc, char** argv) {
       argc, argv,
       {bench::count_option("--threads", o.threads), bench::count_option("--rounds", o.rounds),
        bench::isa_option("--isa", o.isa), bench::either_option("--in", "bf16", "f32", o.bf16),
-       bench::count_option("--rows", o.rows), bench::count_option("--k", o.k), bench::count_option("--n", o.n),
-       bench::count_option("--groups", o.groups)});
+       bench::count_option("--rows", o.rows), bench::count_option("--k", o.k),
+       bench::count_option("--n", o.n), bench::count_option("--groups", o.groups)});
   if (!read.ok() || o.k % o.groups != 0) {
     fmt::print(stderr, "{}\n", read.ok() ? "--groups must divide --k" : read.error().message());
     return 2;
@@ -146,6 +148,7 @@ int main(int argc, char** argv) {
              cpu::isa_name(o.isa), o.bf16 ? "bf16" : "f32", bytes, kept);
   fmt::print("copy {:.2f} GB/s, read {:.2f} GB/s, int8 product {:.2f} GB/s, the wide product {:.2f} GB/s\n",
              median(copies), median(reads), median(int8), median(others));
-  fmt::print("int8 product: {:.2f} of the copy's rate, {:.2f} of the read's; {:.2f} times as fast as the wide one\n",
-             median(to_copy), median(to_read), median(faster));
+  fmt::print(
+      "int8 product: {:.2f} of the copy's rate, {:.2f} of the read's; {:.2f} times as fast as the wide one\n",
+      median(to_copy), median(to_read), median(faster));
 }

@@ -198,8 +198,8 @@ void warn_of_other_model(io::FileSystem& fs, const std::string& path, const trai
                     fmt::join(different, "; ")));
 }
 
-// Says in the model's options what only the checkpoint knows: that matrices are int8, and in how many groups of
-// rows their scales are.
+// Says in the model's options what only the checkpoint knows: that matrices are int8, and in how many groups
+// of rows their scales are.
 void take_stored_matrices(const checkpoint::Manifest& manifest, train::TrainConfig& config) {
   auto* decoder =
       dynamic_cast<models::ModelOptionsOf<models::DecoderOptions, models::Decoder>*>(&config.model_options());

@@ -155,8 +155,8 @@ Array box_sumsq(const Array& x, const Axes& axes, const std::vector<int64_t>& ce
 // i64 [lane:2], numerics.md N14.
 Array fingerprint(const Array& x, Loc loc = Loc::current());
 // w i8 times its scales, rounded to the scales' dtype, f32 or bf16 (numerics.md N7). `over` are neighbouring
-// axes of w; scales has w's axes, but one axis `groups` in place of these: index k of them, counted row-major,
-// of K has the scales of group k div (K / groups).
+// axes of w; scales has w's axes, but one axis `groups` in place of these: index k of them, counted
+// row-major, of K has the scales of group k div (K / groups).
 Array dequantize(const Array& w, const Array& scales, const Axes& over, const std::string& groups,
                  Loc loc = Loc::current());
 // Contracts over the named axes (in this order; numerics.md N6, N7), batches over the other shared names.

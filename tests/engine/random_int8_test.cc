@@ -1,6 +1,6 @@
-// Products with int8 matrices and their scales, of random sizes: the interpreter's bits on every instruction set,
-// with few rows (which read the matrix as it is stored) and many (which pack it), with usual scales and with
-// those that rounding has to be careful with.
+// Products with int8 matrices and their scales, of random sizes: the interpreter's bits on every instruction
+// set, with few rows (which read the matrix as it is stored) and many (which pack it), with usual scales and
+// with those that rounding has to be careful with.
 #include <doctest/doctest.h>
 
 #include <cmath>
@@ -58,7 +58,8 @@ testing::ProgramWithInputs product(const Case& c, Rng& rng, std::vector<Buffer>&
                 scale = p.param({c.dtype, scales});
   Builder b(p.program.body);
   const Strings over{"kv_heads", "head_dim"};
-  const ValueId matrix = b.add(OpKind::dequantize, {stored, scale}, {{"over", over}, {"groups", std::string("groups")}});
+  const ValueId matrix =
+      b.add(OpKind::dequantize, {stored, scale}, {{"over", over}, {"groups", std::string("groups")}});
   const std::string out(ir::dtype_name(c.out));
   if (c.experts > 0) {
     const ValueId expert = p.param({DType::i32, {row}}, [&](int64_t) { return rng.between(-1, c.experts); });

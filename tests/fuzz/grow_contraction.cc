@@ -84,7 +84,8 @@ Frame::Ids Frame::grow_dequantize() {
   if (rng.chance(0.3)) return matrix;
   std::vector<Axis> x;
   for (const Axis& a : world_.some_axes())
-    if (std::find(axes.begin(), axes.end(), a) == axes.end() && Shape{dtype, axes}.count() * a.size <= 40000) {
+    if (std::find(axes.begin(), axes.end(), a) == axes.end() &&
+        Shape{dtype, axes}.count() * a.size <= 40000) {
       x.push_back(a);
       break;
     }

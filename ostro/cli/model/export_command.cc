@@ -79,9 +79,9 @@ Result<eval::Parameters> export_model(const ExportRequest& request, const train:
                     "(docs/models.md)",
                     model.parameters.path, model.config.model_options().type()));
   if (decoder->int8_row_groups > 0 && request.to != "grok")
-    return unsupported(
-        fmt::format("{}: its matrices are int8, which --to {} does not write; import the model with --dtype bf16",
-                    model.parameters.path, request.to));
+    return unsupported(fmt::format(
+        "{}: its matrices are int8, which --to {} does not write; import the model with --dtype bf16",
+        model.parameters.path, request.to));
   if (request.to == "grok")
     RETURN_IF_ERROR(export_grok(fs, request.out, model, *decoder, request.dtype));
   else

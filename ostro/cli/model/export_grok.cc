@@ -92,8 +92,8 @@ Status export_grok(io::FileSystem& fs, const std::string& out, const eval::Loade
       const int64_t at = std::max<int64_t>(layer, 0) * p.rows + first;
       OSTRO_CHECK(ir::dtype_name(value.shape().dtype) == p.spec.dtype, "{} is {}, not {}", p.spec.path,
                   value.shape().str(), p.spec.dtype);
-      OSTRO_CHECK(static_cast<int64_t>(out_bytes.size()) == count * row_bytes, "{}: {} bytes for {} rows of {}",
-                  p.spec.path, out_bytes.size(), count, row_bytes);
+      OSTRO_CHECK(static_cast<int64_t>(out_bytes.size()) == count * row_bytes,
+                  "{}: {} bytes for {} rows of {}", p.spec.path, out_bytes.size(), count, row_bytes);
       std::memcpy(out_bytes.data(), value.bytes().data() + at * row_bytes, out_bytes.size());
       return {};
     };

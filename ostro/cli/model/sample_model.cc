@@ -71,12 +71,13 @@ class StreamProgress {
   Clock::time_point begin_ = Clock::now();
 };
 
-// Holds in bf16 what a model with int8 matrices reads in bf16 and its checkpoint has in f32 (the embedding, which
-// is also the head): every token would round all of it again. No bit depends on it (numerics.md N1).
+// Holds in bf16 what a model with int8 matrices reads in bf16 and its checkpoint has in f32 (the embedding,
+// which is also the head): every token would round all of it again. No bit depends on it (numerics.md N1).
 void hold_as_read(eval::LoadedModel& model) {
   if (train::compute_dtype(model.config) != ir::DType::bf16) return;
   const auto& held = model.functions.shapes;
-  if (std::none_of(held.begin(), held.end(), [](const ir::Shape& s) { return s.dtype == ir::DType::i8; })) return;
+  if (std::none_of(held.begin(), held.end(), [](const ir::Shape& s) { return s.dtype == ir::DType::i8; }))
+    return;
   for (size_t k = 0; k < held.size(); ++k) {
     if (held[k].dtype != ir::DType::f32 || model.functions.matrix_of[k].read_in_f32) continue;
     const ir::Shape narrow = held[k].with_dtype(ir::DType::bf16);

@@ -23,7 +23,7 @@ void dequantize(const StoredExtents& e, const int8_t* w, const T* scales, T* y, 
       const int64_t group = row / e.rows * e.groups + row % e.rows / (e.rows / e.groups);
       for (int64_t i = 0; i < e.after; ++i)
         put_rounded(static_cast<float>(w[row * e.after + i]) * wide(scales[group * e.after + i]),
-            y + row * e.after + i);
+                    y + row * e.after + i);
     }
   });
 }

@@ -130,9 +130,9 @@ class Gemm {
     const std::vector<int32_t>& w_run;
     const std::vector<int64_t>& k_offsets;
     const std::vector<int32_t>& k_run;
-    int64_t element;  // bytes
-    int width;        // of a panel
-    int k_bytes;      // of one k in a packed panel
+    int64_t element;               // bytes
+    int width;                     // of a panel
+    int k_bytes;                   // of one k in a packed panel
     const void* scales = nullptr;  // of int8 elements
   };
 
@@ -188,10 +188,10 @@ class Gemm {
   int64_t group_panels_ = 1;  // panels of B that are used together and fit into L2
   bool wide_ = false;         // run_wide is the way
   const Int8Kernel* int8_kernel_ = nullptr;
-  bool few_ = false;          // plan_few(): run_few is the way, if it takes the scales
-  bool symmetric_ = false;    // plan_symmetry()
-  bool rows_a_ = false;       // A is read as it lies in memory, never packed
-  int tree_slots_ = 1;        // partials alive at once
+  bool few_ = false;        // plan_few(): run_few is the way, if it takes the scales
+  bool symmetric_ = false;  // plan_symmetry()
+  bool rows_a_ = false;     // A is read as it lies in memory, never packed
+  int tree_slots_ = 1;      // partials alive at once
 };
 
 }  // namespace ostro::cpu

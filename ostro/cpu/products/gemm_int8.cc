@@ -169,8 +169,7 @@ class Int8Strip {
 bool Gemm::plan_few() const {
   return spec_.int8_b && m() >= 1 && m() <= kInt8Rows && n() >= 1 && k() >= 1 &&
          spec_.segment_ends.size() == 1 && ascends_by_one(spec_.b_col) && ascends_by_one(spec_.c_col) &&
-         ascends_by_one(spec_.s_col) &&
-         static_cast<int64_t>(run_starts(spec_.s_row).size()) <= kMostGroups;
+         ascends_by_one(spec_.s_col) && static_cast<int64_t>(run_starts(spec_.s_row).size()) <= kMostGroups;
 }
 
 bool Gemm::takes_few(GemmB b) const {
@@ -209,8 +208,7 @@ void Gemm::run_few(ThreadPool& pool, std::span<const GemmCall> calls) {
     for (int64_t first = 0; first < even; first += width)
       parts.push_back({rows.size(), first, std::min(width, even - first)});
     if (even < g.n()) parts.push_back({rows.size(), even, g.n() - even});
-    rows.push_back(
-        {&g.spec_, g.int8_kernel_, g.kernel_, &call, x, run_starts(g.spec_.s_row), g.m(), g.k()});
+    rows.push_back({&g.spec_, g.int8_kernel_, g.kernel_, &call, x, run_starts(g.spec_.s_row), g.m(), g.k()});
     x += g.m() * padded;
   }
   pool.run_tiles(static_cast<int64_t>(parts.size()), [&](int64_t i) {
@@ -238,8 +236,7 @@ void Gemm::pack_int8(const Operand& operand, const KBlock& block, int64_t begin,
         const int64_t row = block.begin + k + i;
         const int8_t* w = static_cast<const int8_t*>(operand.base) + operand.k_offsets[row];
         for (int64_t j = 0; j < width; ++j) {
-          const float scale =
-              element(spec_.in, operand.scales, spec_.s_row[row] + spec_.s_col[first + j]);
+          const float scale = element(spec_.in, operand.scales, spec_.s_row[row] + spec_.s_col[first + j]);
           const float product = static_cast<float>(w[operand.w_offsets[first + j]]) * scale;
           if (f32)
             reinterpret_cast<float*>(dense)[i * most + j] = product;

@@ -56,7 +56,8 @@ class RowReader {
     return file.read_stored(first, count, std::as_writable_bytes(out));
   }
   // Of scales, of which a tensor has few.
-  static Status read_rows(const TensorFile& file, int64_t first, int64_t count, std::span<numerics::Bf16> out) {
+  static Status read_rows(const TensorFile& file, int64_t first, int64_t count,
+                          std::span<numerics::Bf16> out) {
     std::vector<numerics::Bf16> all(static_cast<size_t>(file.stored().scales->bytes) / sizeof(out[0]));
     RETURN_IF_ERROR(file.read_scales(std::as_writable_bytes(std::span(all))));
     std::copy_n(all.begin() + first * file.columns(), count * file.columns(), out.begin());

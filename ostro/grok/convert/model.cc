@@ -152,8 +152,9 @@ std::vector<Parameter> parameters(const GrokShape& s, const LayerRange& layers, 
   };
   const auto norm = [&](const char* path, Part part) { add(path, true, {embed}, 0, "f32", {part}); };
   // A matrix of layers over whose axes [first, end) products sum: these and those before them count as rows.
-  const auto matrix = [&](const std::string& path, const char* name, const std::vector<Axis>& axes, size_t first,
-                          size_t end, int64_t groups, const std::vector<Part>& parts, int64_t blocks = 1) {
+  const auto matrix = [&](const std::string& path, const char* name, const std::vector<Axis>& axes,
+                          size_t first, size_t end, int64_t groups, const std::vector<Part>& parts,
+                          int64_t blocks = 1) {
     if (held != Held::kInt8)
       return add(path + name, true, axes, end, held == Held::kBf16 ? "bf16" : "f32", parts, blocks);
     add(path + name, true, axes, end, "i8", parts, blocks);

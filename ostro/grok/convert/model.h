@@ -18,9 +18,9 @@ struct LayerRange {
   int64_t count() const { return last - first; }
 };
 
-// How the elements of a checkpoint are held: f32; matrices and the embedding as bf16; or the matrices of layers
-// as the release has them, int8 with bf16 scales, and the embedding in f32. Norms and routers are f32 in all, as
-// in the release.
+// How the elements of a checkpoint are held: f32; matrices and the embedding as bf16; or the matrices of
+// layers as the release has them, int8 with bf16 scales, and the embedding in f32. Norms and routers are f32
+// in all, as in the release.
 enum class Held { kF32, kBf16, kInt8 };
 
 // The options of model.type grok for this shape. Errors: kUnsupported for a head that attention does not

@@ -33,9 +33,10 @@ TEST_CASE("dequantize counts rows of several axes row-major, and axes before the
 }
 
 TEST_CASE("dequantize rounds once to bf16, ties to even") {
-  // 127 * (1 + 2^-7) = 127 + 127/128: between 127.5 and 128, nearer to 128. 3 * (1 + 2^-7) = 3 + 3/128 is exactly
-  // between 3 + 1/64 and 3 + 2/64.
-  const Buffer scale = Buffer::copy_of({DType::bf16, {{"g", 1}, {"n", 1}}}, std::vector<uint16_t>{0x3f81}.data());
+  // 127 * (1 + 2^-7) = 127 + 127/128: between 127.5 and 128, nearer to 128. 3 * (1 + 2^-7) = 3 + 3/128 is
+  // exactly between 3 + 1/64 and 3 + 2/64.
+  const Buffer scale =
+      Buffer::copy_of({DType::bf16, {{"g", 1}, {"n", 1}}}, std::vector<uint16_t>{0x3f81}.data());
   const Buffer y = dequantized(i8({{"k", 2}, {"n", 1}}, {127, 3}), scale, {"k"});
   CHECK(y.shape().dtype == DType::bf16);
   CHECK(y.as<uint16_t>()[0] == 0x4300);  // 128

@@ -39,8 +39,8 @@ bool is_axis_name(std::string_view name) {
 }
 
 std::optional<DType> parse_dtype(std::string_view name) {
-  for (DType d : {DType::f32, DType::bf16, DType::f64, DType::i32, DType::i64, DType::u32, DType::boolean,
-                  DType::i8})
+  for (DType d :
+       {DType::f32, DType::bf16, DType::f64, DType::i32, DType::i64, DType::u32, DType::boolean, DType::i8})
     if (name == dtype_name(d)) return d;
   return std::nullopt;
 }

@@ -25,7 +25,8 @@ Shapes reduction(const Op& op, In in) {
     const std::string acc = op.attrs.str("acc", "f32");
     if (acc != "f32" && acc != "f64") return fail(op, fmt::format("acc \"{}\"; use f32 or f64", acc));
     if (is_integer(in[0].dtype)) return std::vector<Shape>{out};
-    if (!is_floating(in[0].dtype)) return fail(op, fmt::format("no sum of {}; cast it", dtype_name(in[0].dtype)));
+    if (!is_floating(in[0].dtype))
+      return fail(op, fmt::format("no sum of {}; cast it", dtype_name(in[0].dtype)));
     if (in[0].dtype == DType::f64 && acc != "f64") return fail(op, "a sum of f64 has acc f64");
     return std::vector<Shape>{out.with_dtype(acc == "f64" ? DType::f64 : DType::f32)};
   }

@@ -77,7 +77,7 @@ AxisRole axis_role(const Op& op, std::span<const Shape> in, std::span<const Shap
       return listed(op.attrs.strs("over"), axis) ? AxisRole::kSum : AxisRole::kParallel;
     case OpKind::dequantize:  // a group's place among the rows is known only with all rows
       return axis == op.attrs.str("groups") || listed(op.attrs.strs("over"), axis) ? AxisRole::kWhole
-                                                                                  : AxisRole::kParallel;
+                                                                                   : AxisRole::kParallel;
     case OpKind::expert_dot:
       if (axis == op.attrs.str("axis")) return AxisRole::kOrigin;
       return listed(op.attrs.strs("over"), axis) ? AxisRole::kSum : AxisRole::kParallel;

@@ -30,9 +30,7 @@ Qkv project(const DecoderAttention& p, const Array& x, const nn::Rope* rope) {
   const Array qkv = checkpoint_name(p.qkv(x), "qkv");
   const int64_t group = qkv.size("qkv") - 2;
   const auto parts = split(qkv, "qkv", {group, 1, 1});
-  const auto turn = [&](const Array& a) {
-    return cast(rope != nullptr ? (*rope)(a) : a, p.qkv.dtype());
-  };
+  const auto turn = [&](const Array& a) { return cast(rope != nullptr ? (*rope)(a) : a, p.qkv.dtype()); };
   Qkv out;
   out.q = turn(p.q_norm(rename(parts[0], "qkv", "group")));
   out.k = turn(p.k_norm(unstack(parts[1], "qkv")[0]));

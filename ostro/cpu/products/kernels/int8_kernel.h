@@ -37,11 +37,11 @@ struct Int8Kernel {
   void (*end_group)(float* even, float* odd, float* c, int64_t count);
 };
 
-// 2^16 + 1. With a bf16 scale s, a whole number q of 8 bits and c = (q s)(2^16 + 1), rounded: c + (q s - c) is q s
-// rounded to bf16, ties to even (Dekker's splitting; gemm_int8_test.cc looks at all q and s).
+// 2^16 + 1. With a bf16 scale s, a whole number q of 8 bits and c = (q s)(2^16 + 1), rounded: c + (q s - c)
+// is q s rounded to bf16, ties to even (Dekker's splitting; gemm_int8_test.cc looks at all q and s).
 inline constexpr float kInt8Larger = 65537.0f;
-// Whether that holds for each product with this scale: none is tiny, none of the sums overflows, no zero has a
-// sign.
+// Whether that holds for each product with this scale: none is tiny, none of the sums overflows, no zero has
+// a sign.
 inline bool int8_scale_is_usual(float scale) { return scale >= 0x1p-100f && scale <= 0x1p90f; }
 
 const Int8Kernel& int8_generic();

@@ -1,7 +1,7 @@
 // The functions of int8_kernel.h for one vector type. Included by int8_*.cc alone.
 //
-// Columns are the outer loop: the chains of a few columns are loaded, continued by kInt8Steps steps and stored. So
-// every row of B is read along memory, a line at a time, and scales are loaded once for all steps.
+// Columns are the outer loop: the chains of a few columns are loaded, continued by kInt8Steps steps and
+// stored. So every row of B is read along memory, a line at a time, and scales are loaded once for all steps.
 #pragma once
 
 #include "ostro/cpu/products/kernels/int8_kernel.h"
