@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <cstring>
+#include <string>
+#include <string_view>
 #include <utility>
 
 #include "ostro/base/aligned.h"
@@ -10,20 +12,29 @@
 namespace ostro::checkpoint {
 namespace {
 
-constexpr int64_t kHalf = sizeof(numerics::Bf16);
+float widen(numerics::Bf16 x) { return numerics::to_f32(x); }
+float widen(int8_t x) { return x; }
 
-// Reads bf16 elements with `read`, which fills bytes, and widens them.
-template <typename Read>
+// Reads elements of a narrower type with `read`, which fills bytes, and widens them.
+template <typename T, typename Read>
 Status widened(std::span<float> out, const Read& read) {
-  const size_t bytes = out.size() * sizeof(numerics::Bf16);
+  const size_t bytes = out.size() * sizeof(T);
   const AlignedBytes stored = allocate_aligned(bytes);
   RETURN_IF_ERROR(read(std::span<std::byte>(stored.get(), bytes)));
   for (size_t i = 0; i < out.size(); ++i) {
-    numerics::Bf16 x;
+    T x;
     std::memcpy(&x, stored.get() + i * sizeof(x), sizeof(x));
-    out[i] = numerics::to_f32(x);
+    out[i] = widen(x);
   }
   return {};
+}
+
+template <typename Read>
+Status read_as_f32(const std::string& name, std::string_view dtype, std::span<float> out, const Read& read) {
+  if (dtype == "bf16") return widened<numerics::Bf16>(out, read);
+  if (dtype == "i8") return widened<int8_t>(out, read);
+  OSTRO_CHECK(dtype == "f32", "{} is {}, none of f32, bf16 and i8", name, dtype);
+  return read(std::as_writable_bytes(out));
 }
 
 }  // namespace
@@ -34,28 +45,23 @@ ReadBox boxes_in_memory(std::vector<runtime::Buffer> values) {
     const runtime::Buffer& from = values.at(parameter);
     Extents whole;
     for (const ir::Axis& axis : from.shape().axes) whole.push_back(axis.size);
-    const auto copy = [&](std::span<std::byte> to, int64_t item) {
-      io::copy_box(from.bytes(), whole, start, to, shape, Extents(shape.size(), 0), shape, item);
-      return Status();
-    };
-    if (from.shape().dtype == ir::DType::bf16)
-      return widened(out, [&](std::span<std::byte> to) { return copy(to, kHalf); });
-    OSTRO_CHECK(from.shape().dtype == ir::DType::f32, "{} is neither f32 nor bf16", from.shape().str());
-    return copy(std::as_writable_bytes(out), sizeof(float));
+    return read_as_f32(from.shape().str(), ir::dtype_name(from.shape().dtype), out,
+                       [&](std::span<std::byte> to) {
+                         io::copy_box(from.bytes(), whole, start, to, shape, Extents(shape.size(), 0), shape,
+                                      ir::dtype_size(from.shape().dtype));
+                         return Status();
+                       });
   };
 }
 
 ReadBox boxes_of(std::shared_ptr<const PartReader> reader) {
   return [reader = std::move(reader)](size_t parameter, const Extents& start, const Extents& shape,
                                       std::span<float> out) -> Status {
-    const auto read = [&](std::span<std::byte> to) {
+    const TensorSpec& spec = reader->spec(parameter);
+    return read_as_f32(spec.path, spec.dtype, out, [&](std::span<std::byte> to) {
       const PartReader::Part part{parameter, start, shape, to};
       return reader->read({&part, 1});
-    };
-    const TensorSpec& spec = reader->spec(parameter);
-    if (spec.dtype == "bf16") return widened(out, read);
-    OSTRO_CHECK(spec.dtype == "f32", "{} is {}, neither f32 nor bf16", spec.path, spec.dtype);
-    return read(std::as_writable_bytes(out));
+    });
   };
 }
 

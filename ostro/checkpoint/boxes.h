@@ -12,14 +12,14 @@
 
 namespace ostro::checkpoint {
 
-// Fills `out` with the box [start, start + shape) of a parameter, row-major. A bf16 element becomes the f32 of
-// the same value.
-using ReadBox = std::function<Status(size_t parameter, const Extents& start, const Extents& shape,
-                                     std::span<float> out)>;
+// Fills `out` with the box [start, start + shape) of a parameter, row-major. A bf16 or i8 element becomes the
+// f32 of the same value.
+using ReadBox =
+    std::function<Status(size_t parameter, const Extents& start, const Extents& shape, std::span<float> out)>;
 
-// Of arrays in memory, f32 or bf16.
+// Of arrays in memory: f32, bf16 or i8.
 ReadBox boxes_in_memory(std::vector<runtime::Buffer> values);
-// Of the reader's tensors, f32 or bf16. They are not hashed: call check() before.
+// Of the reader's tensors: f32, bf16 or i8. They are not hashed: call check() before.
 ReadBox boxes_of(std::shared_ptr<const PartReader> reader);
 
 // Fills `out` with the elements of a parameter from number `first` on, in row-major order; `shape` is that of

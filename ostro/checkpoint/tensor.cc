@@ -14,13 +14,14 @@ struct DTypeRow {
   const char* zarr;
   int64_t size;
 };
-constexpr std::array<DTypeRow, 7> kDTypes = {{{"f32", "float32", 4},
+constexpr std::array<DTypeRow, 8> kDTypes = {{{"f32", "float32", 4},
                                               {"bf16", "bfloat16", 2},
                                               {"f64", "float64", 8},
                                               {"i32", "int32", 4},
                                               {"i64", "int64", 8},
                                               {"u32", "uint32", 4},
-                                              {"bool", "bool", 1}}};
+                                              {"bool", "bool", 1},
+                                              {"i8", "int8", 1}}};
 constexpr int64_t kMaxElements = int64_t{1} << 56;
 
 bool is_name_char(char c) {

@@ -19,7 +19,7 @@ using io::Extents;
 struct TensorSpec {
   // "model/layers/mlp/up/weight"; each component consists of letters, digits, "_", "-", "."
   std::string path;
-  std::string dtype;              // "f32", "bf16", "f64", "i32", "i64", "u32", "bool", as in the IR
+  std::string dtype;              // "f32", "bf16", "f64", "i32", "i64", "u32", "bool", "i8", as in the IR
   std::vector<std::string> axes;  // names, outermost first
   Extents shape;                  // one size per axis
   // extents of a cell, the unit of ownership and hashing (docs/numerics.md, N8); empty: one cell

@@ -198,6 +198,18 @@ void warn_of_other_model(io::FileSystem& fs, const std::string& path, const trai
                     fmt::join(different, "; ")));
 }
 
+// Says in the model's options what only the checkpoint knows: that matrices are int8, and in how many groups
+// of rows their scales are.
+void take_stored_matrices(const checkpoint::Manifest& manifest, train::TrainConfig& config) {
+  auto* decoder =
+      dynamic_cast<models::ModelOptionsOf<models::DecoderOptions, models::Decoder>*>(&config.model_options());
+  if (decoder == nullptr) return;
+  for (const checkpoint::TensorSpec& spec : manifest.tensors)
+    for (size_t i = 0; i < spec.axes.size(); ++i)
+      if (spec.axes[i] == nn::kScaleGroupsAxis)
+        decoder->options.int8_row_groups = std::max(decoder->options.int8_row_groups, spec.shape[i]);
+}
+
 // All but the parameters.
 Result<LoadedModel> read_all_but_parameters(io::FileSystem& fs, const Source& source,
                                             const std::string& tokenizer_path,
@@ -209,6 +221,8 @@ Result<LoadedModel> read_all_but_parameters(io::FileSystem& fs, const Source& so
     if (!evidence.ok()) return evidence.error();
   }
   ASSIGN_OR_RETURN(train::TrainConfig config, read_config(fs, source.path, models));
+  ASSIGN_OR_RETURN(const checkpoint::Manifest stored, checkpoint::read_manifest(fs, source.path));
+  take_stored_matrices(stored, config);
   LoadedModel out{std::move(config), {}, {}, {}, {}};
   ASSIGN_OR_RETURN(out.tokenizer_path, find_tokenizer(fs, source, tokenizer_path));
   ASSIGN_OR_RETURN(tokenizer::Tokenizer tokenizer, tokenizer::load_tokenizer(fs, out.tokenizer_path));
@@ -218,9 +232,8 @@ Result<LoadedModel> read_all_but_parameters(io::FileSystem& fs, const Source& so
   RETURN_IF_ERROR(train::check_vocabulary(out.functions, out.tokenizer->vocab_size()));
   // What is read in bf16 can stay so: no loss has another bit.
   if (train::compute_dtype(out.config) == ir::DType::bf16) {
-    ASSIGN_OR_RETURN(const checkpoint::Manifest manifest, checkpoint::read_manifest(fs, source.path));
     std::vector<ir::Shape> held = out.functions.shapes;
-    take_stored_dtypes(manifest, held, out.functions.paths);
+    take_stored_dtypes(stored, held, out.functions.paths);
     for (size_t k = 0; k < held.size(); ++k)
       if (!out.functions.matrix_of[k].read_in_f32) out.functions.shapes[k] = held[k];
   }
@@ -281,6 +294,14 @@ Result<OpenedModel> open_source(io::FileSystem& fs, const Source& source, const 
 }
 
 }  // namespace
+
+void take_stored_matrices(io::FileSystem& fs, const std::string& where, train::TrainConfig& config) {
+  if (where == "init") return;
+  const auto paths = checkpoint::find_checkpoints(fs, where);
+  if (!paths.ok()) return;
+  const auto manifest = checkpoint::read_manifest(fs, paths->front());
+  if (manifest.ok()) take_stored_matrices(*manifest, config);
+}
 
 Result<Parameters> load_or_init(io::FileSystem& fs, const std::string& where,
                                 const train::TrainConfig& config, const models::ModelFunctions& model,

@@ -43,6 +43,11 @@ Result<Parameters> load_or_init(io::FileSystem& fs, const std::string& where,
                                 const train::TrainConfig& config, const models::ModelFunctions& model,
                                 runtime::Engine& engine, Trust trust);
 
+// Says in the config's model what only the checkpoint at `where` (as load_or_init takes it) knows: that
+// matrices are int8, which a program that reads them has to know. Nothing for other checkpoints, and where
+// none can be read: what reads it then has the error.
+void take_stored_matrices(io::FileSystem& fs, const std::string& where, train::TrainConfig& config);
+
 struct LoadedModel {
   train::TrainConfig config;  // as the checkpoint's manifest has it
   std::shared_ptr<const tokenizer::Tokenizer> tokenizer;

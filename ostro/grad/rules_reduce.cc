@@ -143,6 +143,7 @@ bool has_derivative(OpKind k) {
     case OpKind::fold_in:
     case OpKind::argmax:
     case OpKind::fingerprint:
+    case OpKind::dequantize:  // stored values that no training moves
       return false;
     default:
       return true;

@@ -2,8 +2,19 @@
 
 namespace ostro::nn {
 
+DType read_dtype(const Array& parameter, const Array& scales) {
+  const Array& read = scales.valid() ? scales : parameter;
+  return read.use_dtype().value_or(read.dtype());
+}
+
+Array read_matrix(const Array& parameter, const Array& scales, const Axes& over, Loc loc) {
+  return scales.valid() ? dequantize(parameter, scales, over, kScaleGroupsAxis, loc) : parameter;
+}
+
+DType Linear::dtype() const { return read_dtype(weight, scales); }
+
 Array cast_like(const Array& x, const Array& parameter, Loc loc) {
-  return cast(x, parameter.use_dtype().value_or(parameter.dtype()), loc);
+  return cast(x, read_dtype(parameter), loc);
 }
 
 std::string Fused::text() const {
@@ -36,7 +47,7 @@ Array adapted(const Linear& linear, const Array& x, const Array& y, Loc loc) {
 
 Array Linear::to(DType result, const Array& x, Loc loc) const {
   const Array input = cast(x, dtype(), loc);
-  Array y = dot(input, weight, in, result, loc);
+  Array y = dot(input, read_matrix(weight, scales, in, loc), in, result, loc);
   if (!lora.empty()) y = adapted(*this, input, y, loc);
   if (!bias.valid()) return y;
   return cast(Operand(y, loc) + Operand(bias, loc), result, loc);

@@ -36,6 +36,9 @@ struct LowRank {
   std::string ostro_name() const { return name; }
 };
 
+// The axis of scales that stands for the axes of a stored matrix over which a product sums.
+inline constexpr const char* kScaleGroupsAxis = "scale_groups";
+
 // y = x w (+ bias), contracted over the named input axes (in this order: it is part of the result).
 struct Linear {
   Array weight;  // [in..., out...]
@@ -43,7 +46,8 @@ struct Linear {
   Axes in;
   Fused fused;                // what the weight holds; may be left out
   std::vector<LowRank> lora;  // at most one for each part (adapters.h)
-  OSTRO_FIELDS(weight, bias, lora)
+  Array scales;               // of an i8 weight: [scale_groups, out...] (trace/ops.h, dequantize), else empty
+  OSTRO_FIELDS(weight, scales, bias, lora)
   auto ostro_statics() const { return std::tuple(in, fused.text()); }
 
   // x is cast to the weight's compute dtype; the result has that dtype too. What adapters give has it, and is
@@ -51,8 +55,13 @@ struct Linear {
   Array operator()(const Array& x, Loc loc = Loc::current()) const { return to(dtype(), x, loc); }
   // The same with another dtype of the result. What adapters add has it, too.
   Array to(DType result, const Array& x, Loc loc = Loc::current()) const;
-  DType dtype() const { return weight.use_dtype().value_or(weight.dtype()); }
+  DType dtype() const;
 };
+
+// The dtype in which a parameter is read, an i8 one (with `scales`, else empty) after it was dequantised.
+DType read_dtype(const Array& parameter, const Array& scales = {});
+// The matrix as products read it: the parameter, or what dequantize makes of it and its scales.
+Array read_matrix(const Array& parameter, const Array& scales, const Axes& over, Loc loc = Loc::current());
 
 // x cast to the dtype in which the parameter is read.
 Array cast_like(const Array& x, const Array& parameter, Loc loc = Loc::current());

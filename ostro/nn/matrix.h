@@ -32,6 +32,7 @@ void add_matrices(const T& tree, std::vector<Matrix>& out) {
   };
   if constexpr (std::same_as<T, Linear>) {
     add(tree.weight, {tree.in, tree.fused});
+    add(tree.scales, {});
     add(tree.bias, {});
     for (const LowRank& lora : tree.lora) {
       add(lora.a, {tree.in, {}});
@@ -47,7 +48,9 @@ void add_matrices(const T& tree, std::vector<Matrix>& out) {
   } else if constexpr (std::same_as<T, Moe>) {
     add_matrices(tree.router, out);
     add(tree.gate_up, {{"embed"}, {"gate_up", {{"gate_proj"}, {"up_proj"}}}, true});
+    add(tree.gate_up_scales, {.in = {}, .fused = {}, .of_experts = true});
     add(tree.down, {{"mlp"}, {}, true});
+    add(tree.down_scales, {.in = {}, .fused = {}, .of_experts = true});
     add_matrices(tree.shared, out);
     add(tree.shared_gate, {});
     add(tree.load, {.in = {}, .fused = {}, .read_in_f32 = true, .counts = Counts::kLoad});

@@ -105,12 +105,14 @@ Moe::Result Moe::operator()(const Array& x, const Activate& activate, Loc loc) c
 
 Array apply_experts(const Moe& moe, const Array& x, const Routed& routed, const Activate& activate, Loc loc) {
   const Array& expert = routed.expert;
-  const DType dtype = moe.gate_up.use_dtype().value_or(moe.gate_up.dtype());
+  const DType dtype = read_dtype(moe.gate_up, moe.gate_up_scales);
   Scope scope("experts");
+  const Array gate_up = read_matrix(moe.gate_up, moe.gate_up_scales, {"embed"}, loc),
+              down = read_matrix(moe.down, moe.down_scales, {"mlp"}, loc);
   const Array pair = checkpoint_name(
-      expert_dot(cast(x, dtype, loc), moe.gate_up, kExpertsAxis, expert, {"embed"}, dtype, loc), "gate_up");
-  const Array hidden = cast_like(gated(pair, activate, loc), moe.down, loc);
-  const Array rows = expert_dot(hidden, moe.down, kExpertsAxis, expert, {"mlp"}, dtype, loc);
+      expert_dot(cast(x, dtype, loc), gate_up, kExpertsAxis, expert, {"embed"}, dtype, loc), "gate_up");
+  const Array hidden = cast(gated(pair, activate, loc), read_dtype(moe.down, moe.down_scales), loc);
+  const Array rows = expert_dot(hidden, down, kExpertsAxis, expert, {"mlp"}, dtype, loc);
   Array y = sum(Operand(routed.gate, loc) * Operand(rows, loc), {kSlotAxis}, Order::kSerial, DType::f32, loc);
   if (moe.shared.down.weight.valid()) {
     const Array both = checkpoint_name(moe.shared.gate_up(x, loc), "gate_up");
@@ -121,7 +123,7 @@ Array apply_experts(const Moe& moe, const Array& x, const Routed& routed, const 
     }
     y = Operand(y, loc) + Operand(part, loc);
   }
-  return checkpoint_name(cast_like(y, moe.down, loc), "mlp_out");
+  return checkpoint_name(cast(y, read_dtype(moe.down, moe.down_scales), loc), "mlp_out");
 }
 
 namespace {

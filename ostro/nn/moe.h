@@ -55,8 +55,11 @@ struct Moe {
   Array down;         // [experts, mlp, embed]
   GatedMlp shared;    // for every token; or empty
   Array shared_gate;  // [embed] or empty: the shared part is weighted by the sigmoid of its dot with x
-  Array load;         // f32 [experts] or empty: the share of the rows that each got in the step before
-  OSTRO_FIELDS(router, gate_up, down, shared, shared_gate, load)
+  // Of i8 gate_up and down: [experts, scale_groups, gate_up, mlp] and [experts, scale_groups, embed]; else
+  // empty.
+  Array gate_up_scales, down_scales;
+  Array load;  // f32 [experts] or empty: the share of the rows that each got in the step before
+  OSTRO_FIELDS(router, gate_up, gate_up_scales, down, down_scales, shared, shared_gate, load)
 
   struct Result {
     Array y;  // [tokens..., embed] in the compute dtype

@@ -44,6 +44,9 @@ inline runtime::Buffer test_input(const ir::Shape& shape, uint32_t seed, int64_t
       case ir::DType::u32:
         b.mutable_as<uint32_t>()[at] = bits;
         break;
+      case ir::DType::i8:
+        b.mutable_as<int8_t>()[at] = static_cast<int8_t>(bits & 0xff);
+        break;
       case ir::DType::boolean:
         b.mutable_as<uint8_t>()[at] = static_cast<uint8_t>(bits & 1);
         break;

@@ -154,6 +154,11 @@ Array box_sumsq(const Array& x, const Axes& axes, const std::vector<int64_t>& ce
                 Loc loc = Loc::current());
 // i64 [lane:2], numerics.md N14.
 Array fingerprint(const Array& x, Loc loc = Loc::current());
+// w i8 times its scales, rounded to the scales' dtype, f32 or bf16 (numerics.md N7). `over` are neighbouring
+// axes of w; scales has w's axes, but one axis `groups` in place of these: index k of them, counted
+// row-major, of K has the scales of group k div (K / groups).
+Array dequantize(const Array& w, const Array& scales, const Axes& over, const std::string& groups,
+                 Loc loc = Loc::current());
 // Contracts over the named axes (in this order; numerics.md N6, N7), batches over the other shared names.
 Array dot(const Array& a, const Array& b, const Axes& over, DType dtype = DType::f32,
           Loc loc = Loc::current());

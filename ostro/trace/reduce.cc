@@ -72,6 +72,10 @@ Array dot(const Array& a, const Array& b, const Axes& over, DType dtype, Loc loc
   return apply(OpKind::dot, {a, b}, {{"over", over}, {"dtype", std::string(ir::dtype_name(dtype))}}, loc);
 }
 
+Array dequantize(const Array& w, const Array& scales, const Axes& over, const std::string& groups, Loc loc) {
+  return apply(OpKind::dequantize, {w, scales}, {{"over", over}, {"groups", groups}}, loc);
+}
+
 Array expert_dot(const Array& x, const Array& w, const std::string& axis, const Array& expert,
                  const Axes& over, DType dtype, Loc loc) {
   return apply(OpKind::expert_dot, {x, w, expert, full(0, DType::i64, {}, loc)},

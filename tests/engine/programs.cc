@@ -523,6 +523,9 @@ std::vector<runtime::Buffer> make_inputs(const ir::Program& program, uint64_t se
         case DType::u32:
           buffer.mutable_as<uint32_t>()[n] = wild && bits % 9 == 0 ? bits : bits % 40;
           break;
+        case DType::i8:
+          buffer.mutable_as<int8_t>()[n] = static_cast<int8_t>(bits);
+          break;
         case DType::boolean:
           buffer.mutable_as<uint8_t>()[n] = bits >> 31;
           break;

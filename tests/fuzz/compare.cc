@@ -30,6 +30,8 @@ double element(const Buffer& b, int64_t i) {
       return static_cast<double>(b.as<int64_t>()[i]);
     case DType::u32:
       return b.as<uint32_t>()[i];
+    case DType::i8:
+      return b.as<int8_t>()[i];
     case DType::boolean:
       break;
   }

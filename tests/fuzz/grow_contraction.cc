@@ -61,6 +61,42 @@ Frame::Ids Frame::grow_dot(DType dtype) {
               {{"over", over}, {"dtype", std::string(rounded ? "bf16" : "f32")}});
 }
 
+// A stored matrix with scales; more often than not a product reads it, of which some are alone in reading it.
+Frame::Ids Frame::grow_dequantize() {
+  Rng& rng = world_.rng;
+  std::vector<Axis> axes = world_.some_axes();
+  const int64_t first = rng.below(static_cast<int64_t>(axes.size()));
+  const int64_t end = rng.between(first + 1, static_cast<int64_t>(axes.size()));
+  Strings over;
+  int64_t rows = 1;
+  for (int64_t i = first; i < end; ++i) {
+    over.push_back(axes[static_cast<size_t>(i)].name);
+    rows *= axes[static_cast<size_t>(i)].size;
+  }
+  int64_t groups = rng.between(1, std::min<int64_t>(rows, 8));
+  while (rows % groups != 0) --groups;
+  std::vector<Axis> of_scales(axes.begin(), axes.begin() + first);
+  of_scales.push_back({"groups", groups});
+  of_scales.insert(of_scales.end(), axes.begin() + end, axes.end());
+  const DType dtype = rng.chance(0.5) ? DType::bf16 : DType::f32;
+  const Ids matrix = emit(OpKind::dequantize, {value({DType::i8, axes}), value({dtype, of_scales})},
+                          {{"over", over}, {"groups", std::string("groups")}});
+  if (rng.chance(0.3)) return matrix;
+  std::vector<Axis> x;
+  for (const Axis& a : world_.some_axes())
+    if (std::find(axes.begin(), axes.end(), a) == axes.end() &&
+        Shape{dtype, axes}.count() * a.size <= 40000) {
+      x.push_back(a);
+      break;
+    }
+  x.insert(x.end(), axes.begin() + first, axes.begin() + end);
+  const bool rounded = dtype == DType::bf16 && rng.chance(0.5);
+  Ids results = emit(OpKind::dot, {value({dtype, x}), matrix[0]},
+                     {{"over", over}, {"dtype", std::string(rounded ? "bf16" : "f32")}});
+  if (rng.chance(0.3)) results.push_back(matrix[0]);
+  return results;
+}
+
 // Rows of one to three axes; their operands may lack some of these. Experts outside the table come along now
 // and then, and tables of which some experts have no row.
 Frame::Ids Frame::grow_experts(OpKind kind, DType dtype) {

@@ -49,6 +49,9 @@ Buffer random_buffer(Rng& rng, const ir::Shape& shape) {
     case ir::DType::u32:
       fill(uint32_t{}, [&] { return rng.chance(0.5) ? rng.bits() : static_cast<uint32_t>(rng.below(40)); });
       break;
+    case ir::DType::i8:
+      fill(int8_t{}, [&] { return static_cast<int8_t>(rng.between(-128, 127)); });
+      break;
     case ir::DType::boolean:
       fill(uint8_t{}, [&] { return rng.below(2); });
       break;

@@ -68,6 +68,7 @@ const std::vector<Family>& families() {
       {2, {K::sum, K::sum, K::reduce_max, K::reduce_min, K::tree_sum}},
       {2, {K::dot}},
       {1, {K::expert_dot, K::expert_outer}},
+      {1, {K::dequantize}},
       {1, {K::attention, K::attention_grad}},
       {1, {K::cross_entropy, K::cross_entropy_sum, K::cross_entropy_grad}},
       {2, {K::box_sumsq, K::fingerprint}},

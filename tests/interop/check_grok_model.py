@@ -4,7 +4,8 @@
 Logits at every position, of whole rows and token by token, within 1e-5 of the largest logit of the position; the same rows
 must have the same bits. Each planted error of grok_oracle.ERRORS must be at least ten times the limit away. A part of the layers is
 imported alone; in bf16 the logits must be as near as bf16 allows, and the largest the same where it is clear.
-Exported again, f32 must give the same files, bf16 files that are imported as the same state. A model whose weights stay on disk
+Exported again, f32 and int8 must give the same files, bf16 files that are imported as the same state. Matrices that stay int8
+must give the bits of bf16. A model whose weights stay on disk
 must give the same tokens, and read only what these need.
 Usage: check_grok_model.py --helper build/.../grok_model_helper --ostro build/.../ostro
 """
@@ -135,6 +136,45 @@ def check_streamed(ostro, root, checkpoint, tokenizer):
     return found
 
 
+def check_int8(helper, ostro, root, release, half, rows, tokenizer):
+    """Matrices that stay int8: the bits of the bf16 import, the files of the release again, half the bytes of an expert."""
+    config, stored = grok_release.TINY, root / "int8"
+    run(ostro, "import", "--from", "grok", release, "--out", stored, "--dtype", "int8")
+    for ids in rows:
+        for piece in (0, 1, 3):
+            of_both = [logits(helper, k, root / "logits", piece, ids) for k in (stored, half)]
+            check(np.array_equal(*of_both), f"int8, {len(ids)} tokens, {piece} at a time: not the bits of bf16")
+    run(ostro, "export", "--checkpoint", stored, "--to", "grok", "--tokenizer", tokenizer, "--out", root / "int8_again")
+    for i in range(2 + 12 * 12):
+        file = f"tensor{i:05d}_000"
+        check((root / "int8_again" / "ckpt-0" / file).read_bytes() == (release / "ckpt-0" / file).read_bytes(),
+              f"{file} comes out of int8 as it went in")
+    words = ("--tokenizer", tokenizer, "--temperature", 1)
+    batch = (*words, "--max_new_tokens", 5, "--batch", root / "prompts")
+    wanted = run(ostro, "sample", "--checkpoint", half, *batch).stdout
+    for more in ((), ("--stream_weights", "--keep_bytes", 0), ("--stream_weights", "--keep_bytes", 10**9)):
+        check(run(ostro, "sample", "--checkpoint", stored, *batch, *more).stdout == wanted, f"sample int8 {more}")
+    alone = run(ostro, "sample", "--checkpoint", stored, *words, "--max_new_tokens", 1, "--prompt", "x", "--stream_weights",
+                "--keep_bytes", 0)
+    d, mlp, q, kv = config["hidden_size"], config["intermediate_size"], 128, 64
+    matrices = 2 * 3 * d * mlp + d * (q + 2 * kv) + q * d
+    scales = 2 * (2 * (2 * mlp + 8 * d)) + 2 * (q + 2 * kv + 8 * d)
+    rest = 4 * (4 * d + d * config["num_experts"])
+    wanted = config["num_hidden_layers"] * (matrices + scales + rest) + 4 * (config["vocab_size"] * d + d + d)
+    found = int(alone.stderr.split("; ")[-1].split(" bytes read")[0])
+    check(found == wanted, f"int8: {found} bytes read for a token, {wanted} wanted")
+    # One scale that is another one must be seen.
+    scale = max((stored / "checkpoints" / "step-00000000" / "model" / "layers" / "moe" / "down_scales").glob("c*"))
+    content = bytearray(scale.read_bytes())
+    content[0] ^= 1
+    scale.write_bytes(content)
+    bad = run(ostro, "sample", "--checkpoint", stored, *batch, rc=1)
+    check("moe/down_scales" in bad.stderr, bad.stderr)
+    run(ostro, "export", "--checkpoint", half, "--to", "grok", "--tokenizer", tokenizer, "--out", root / "no_int8", "--dtype", "f32")
+    bad = run(ostro, "import", "--from", "grok", root / "no_int8", "--out", root / "x", "--dtype", "int8", rc=2)
+    check("has its matrices in" in bad.stderr, bad.stderr)
+
+
 def check_trained(ostro, root):
     """configs/grok_mini.yaml, smaller: trains, verifies, is exported and imported, and both models are one."""
     text = root / "corpus.txt"
@@ -222,6 +262,7 @@ def main():
         check_export(ostro, root, root / "grok", whole, half, root / "tokenizer.json")
         check_trained(ostro, root)
         read = check_streamed(ostro, root, whole, root / "tokenizer.json")
+        check_int8(helper, ostro, root, root / "grok", half, rows, root / "tokenizer.json")
         ours, seen = logits(helper, whole, out, 0, rows[-1]), {}
         for error in ERRORS:
             planted = Oracle(values(tree, error) if error == SCALES else exact, config, error)

@@ -96,6 +96,8 @@ void reductions(Samples& s) {
   s.add(OpKind::argmax, {kX}, {{"axis", std::string("b")}}, false);
   s.add(OpKind::tree_sum, {kX}, {{"axes", Names{"a", "b"}}}, true);
   s.add(OpKind::dot, {kX, {DType::f32, {{"b", 4}, {"c", 2}}}}, {{"over", Names{"b"}}}, true);
+  s.add(OpKind::dequantize, {{DType::i8, {{"b", 4}, {"c", 2}}}, {DType::f32, {{"g", 2}, {"c", 2}}}},
+        {{"over", Names{"b"}}, {"groups", std::string("g")}}, false);
   const Shape expert{DType::i32, {{"a", 3}, {"slot", 2}}}, origin = scalar(DType::i64);
   const Shape w{DType::f32, {{"experts", 3}, {"b", 4}, {"c", 2}}};
   s.add(OpKind::expert_dot, {kX, w, expert, origin}, {{"axis", std::string("experts")}, {"over", Names{"b"}}},

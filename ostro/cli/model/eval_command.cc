@@ -33,6 +33,7 @@ struct Evaluation {
 Result<Evaluation> evaluate(train::TrainConfig config, const std::string& checkpoint,
                             const std::string& per_token, eval::Trust trust) {
   io::FileSystem& fs = io::default_file_system();
+  eval::take_stored_matrices(fs, checkpoint, config);
   ASSIGN_OR_RETURN(const auto engine, make_engine());
   BuildProgressLine line;
   ASSIGN_OR_RETURN(const data::BuildSettings build, build_settings(line));

@@ -3,11 +3,15 @@
 #include <fmt/core.h>
 
 #include <algorithm>
+#include <cstring>
+#include <functional>
+#include <vector>
 
 #include "ostro/checkpoint/boxes.h"
 #include "ostro/cli/shared/percent_progress.h"
 #include "ostro/grok/convert/export.h"
 #include "ostro/io/files/path.h"
+#include "ostro/numerics/bf16.h"
 #include "ostro/tokenizer/files/files.h"
 
 namespace ostro::cli {
@@ -23,6 +27,71 @@ Result<grok::GrokShape> shape_of(const eval::LoadedModel& model, const models::D
                                  const std::string& dtype) {
   ASSIGN_OR_RETURN(const grok::Dtype matrices, matrix_dtype(dtype));
   return grok::grok_shape(decoder, decoder.vocab_rows(model.tokenizer->vocab_size()), matrices);
+}
+
+// Rows of the parameters of a source, each a matrix of all its leading axes.
+class Rows {
+ public:
+  explicit Rows(const hf::WeightSource& source) : source_(source) {}
+
+  bool is_int8(const std::string& path) const { return source_.shapes[index(path)].dtype == ir::DType::i8; }
+
+  // Rows [first, first + count) of `columns` elements; of int8 the whole numbers.
+  Status read(const std::string& path, int64_t first, int64_t count, int64_t columns,
+              std::span<float> values) const {
+    OSTRO_CHECK(static_cast<int64_t>(values.size()) == count * columns, "{}: {} elements for {} rows of {}",
+                path, values.size(), count, columns);
+    const size_t k = index(path);
+    checkpoint::Extents extents;
+    for (const ir::Axis& axis : source_.shapes[k].axes) extents.push_back(axis.size);
+    return checkpoint::read_range(source_.read, k, extents, first * columns, values);
+  }
+
+  // Multiplies such rows by their scales: as many rows of these are of equally many rows of the parameter.
+  Status scale(const std::string& path, int64_t first, int64_t count, int64_t columns,
+               std::span<float> values) const {
+    const std::string scales_path = grok::scales_path(path);
+    const int64_t in_group = source_.shapes[index(path)].count() / source_.shapes[index(scales_path)].count();
+    std::vector<float> scales(static_cast<size_t>(columns));
+    for (int64_t row = first, group = -1; row < first + count; ++row) {
+      if (row / in_group != group) {
+        group = row / in_group;
+        RETURN_IF_ERROR(read(scales_path, group, 1, columns, scales));
+      }
+      const auto of_row = values.subspan(static_cast<size_t>((row - first) * columns), scales.size());
+      std::transform(of_row.begin(), of_row.end(), scales.begin(), of_row.begin(), std::multiplies<>());
+    }
+    return {};
+  }
+
+ private:
+  size_t index(const std::string& path) const {
+    const auto found = std::find(source_.paths.begin(), source_.paths.end(), path);
+    OSTRO_CHECK(found != source_.paths.end(), "the model has no parameter {}", path);
+    return static_cast<size_t>(found - source_.paths.begin());
+  }
+
+  const hf::WeightSource& source_;
+};
+
+// Values as the elements of a type that holds them exactly.
+void narrow(std::span<const float> values, const checkpoint::TensorSpec& spec, std::span<std::byte> out) {
+  const int64_t size = checkpoint::dtype_size(spec.dtype);
+  OSTRO_CHECK(out.size() == values.size() * static_cast<size_t>(size), "{}: {} bytes for {} elements",
+              spec.path, out.size(), values.size());
+  for (size_t i = 0; i < values.size(); ++i) {
+    std::byte* to = out.data() + i * static_cast<size_t>(size);
+    if (spec.dtype == "i8") {
+      const auto x = static_cast<int8_t>(values[i]);
+      std::memcpy(to, &x, sizeof(x));
+    } else if (spec.dtype == "bf16") {
+      const numerics::Bf16 x = numerics::to_bf16(values[i]);
+      OSTRO_CHECK(numerics::to_f32(x) == values[i], "{}: {} is not of bf16", spec.path, values[i]);
+      std::memcpy(to, &x, sizeof(x));
+    } else {
+      std::memcpy(to, &values[i], sizeof(float));
+    }
+  }
 }
 
 std::string directory_in(const std::string& out) { return io::join_path(out, "ckpt-0"); }
@@ -47,19 +116,23 @@ Status export_grok(io::FileSystem& fs, const std::string& out, const eval::Loade
                    const std::string& dtype) {
   ASSIGN_OR_RETURN(const grok::GrokShape shape, shape_of(model, decoder, dtype));
   PercentProgressLine line;
+  const Rows rows(source);
   grok::ExportOptions options;
   options.read = [&](const grok::Parameter& p, int64_t layer, int64_t first, int64_t count,
                      std::span<float> values) -> Status {
-    const auto found = std::find(source.paths.begin(), source.paths.end(), p.spec.path);
-    OSTRO_CHECK(found != source.paths.end(), "the model has no parameter {}", p.spec.path);
-    OSTRO_CHECK(static_cast<int64_t>(values.size()) == count * p.columns, "{}: {} elements for {} rows of {}",
-                p.spec.path, values.size(), count, p.columns);
-    const auto k = static_cast<size_t>(found - source.paths.begin());
-    checkpoint::Extents extents;
-    for (const ir::Axis& axis : source.shapes[k].axes) extents.push_back(axis.size);
-    return checkpoint::read_range(source.read, k, extents,
-                                  (std::max<int64_t>(layer, 0) * p.rows + first) * p.columns, values);
+    const int64_t at = std::max<int64_t>(layer, 0) * p.rows + first;
+    RETURN_IF_ERROR(rows.read(p.spec.path, at, count, p.columns, values));
+    return rows.is_int8(p.spec.path) ? rows.scale(p.spec.path, at, count, p.columns, values) : Status();
   };
+  if (decoder.int8_row_groups > 0)
+    options.read_stored = [&](const grok::Parameter& p, int64_t layer, int64_t first, int64_t count,
+                              std::span<std::byte> out_bytes) -> Status {
+      std::vector<float> values(static_cast<size_t>(count * p.columns));
+      RETURN_IF_ERROR(
+          rows.read(p.spec.path, std::max<int64_t>(layer, 0) * p.rows + first, count, p.columns, values));
+      narrow(values, p.spec, out_bytes);
+      return {};
+    };
   options.progress = [&line](int64_t done, int64_t total) {
     line.draw("exporting", static_cast<double>(done) / static_cast<double>(total));
   };

@@ -56,7 +56,8 @@ int import_command(Args args) {
   args.option("--layers", &grok.layers, "A:B",
               "--from grok: only layers A to B - 1, which make a smaller model");
   args.option("--dtype", &grok.dtype, "D",
-              "--from grok: f32, or bf16: matrices and embedding are held in bf16 (default f32)");
+              "--from grok: f32; bf16: matrices and embedding are held in bf16; int8: matrices stay int8 "
+              "(default f32)");
   args.option("--upcycle", &experts, "N",
               "a mixture of N experts, copies of the MLP of --checkpoint, with a random router");
   args.option("--checkpoint", &upcycled.checkpoint, "K", fmt::format("--upcycle: {}", eval::kWhereHelp));

@@ -36,6 +36,13 @@ Result<grok::LayerRange> layer_range(const std::string& text, int64_t layers) {
   return invalid_argument(fmt::format("--layers {}: use FIRST:END, END not included, for example 0:4", text));
 }
 
+Result<grok::Held> held_as(const std::string& dtype) {
+  if (dtype == "f32") return grok::Held::kF32;
+  if (dtype == "bf16") return grok::Held::kBf16;
+  if (dtype == "int8") return grok::Held::kInt8;
+  return invalid_argument(fmt::format("--dtype {}: use f32, bf16 or int8", dtype));
+}
+
 // A configuration whose model is the release's. Its data are for the reader to fill in.
 Result<std::string> config_text(const models::DecoderOptions& model, const GrokImport& request,
                                 const train::ModelChoices& models) {
@@ -48,7 +55,7 @@ Result<std::string> config_text(const models::DecoderOptions& model, const GrokI
   config.data.train_urls = {"corpus/**/*.txt"};
   config.data.tokenizer = "tokenizer.json";
   config.trainer.id = io::base_name(io::clean_path(request.out));
-  config.trainer.mp = request.dtype == "bf16" ? "p=f32,c=bfloat16" : "f32";
+  config.trainer.mp = request.dtype == "f32" ? "f32" : "p=f32,c=bfloat16";
   RETURN_IF_ERROR(config.resolve());
   return config::resolved_yaml(config);
 }
@@ -56,13 +63,12 @@ Result<std::string> config_text(const models::DecoderOptions& model, const GrokI
 }  // namespace
 
 Result<std::string> import_grok(const GrokImport& request, const train::ModelChoices& models) {
-  if (request.dtype != "f32" && request.dtype != "bf16")
-    return invalid_argument(fmt::format("--dtype {}: use f32 or bf16", request.dtype));
+  ASSIGN_OR_RETURN(const grok::Held held, held_as(request.dtype));
   io::FileSystem& fs = io::default_file_system();
   ASSIGN_OR_RETURN(const grok::Release release, grok::Release::open(fs, request.directory, request.config));
   grok::ImportOptions options;
   ASSIGN_OR_RETURN(options.layers, layer_range(request.layers, release.shape().layers));
-  options.held = request.dtype == "bf16" ? grok::Held::kBf16 : grok::Held::kF32;
+  options.held = held;
   RETURN_IF_ERROR(grok::check_import(release, options));
   ASSIGN_OR_RETURN(models::DecoderOptions model, grok::decoder_options(release.shape(), options.layers));
 
@@ -71,9 +77,9 @@ Result<std::string> import_grok(const GrokImport& request, const train::ModelCho
   if (!request.tokenizer.empty()) {
     ASSIGN_OR_RETURN(tokenizer, tokenizer::load_tokenizer(fs, request.tokenizer));
     if (tokenizer->vocab_size() > rows)
-      return invalid_argument(
-          fmt::format("--tokenizer {}: {} tokens, but the embedding of {} has {} rows; is it of another model?",
-                      request.tokenizer, tokenizer->vocab_size(), release.directory(), rows));
+      return invalid_argument(fmt::format(
+          "--tokenizer {}: {} tokens, but the embedding of {} has {} rows; is it of another model?",
+          request.tokenizer, tokenizer->vocab_size(), release.directory(), rows));
   }
   // Rows without a token are kept, also for a tokenizer that is named later.
   if (!tokenizer || tokenizer->vocab_size() < rows) model.vocab_size = rows;

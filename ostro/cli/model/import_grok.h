@@ -11,7 +11,7 @@ namespace ostro::cli {
 struct GrokImport {
   std::string directory, config, out, tokenizer;
   std::string layers;         // "0:4"; empty: all
-  std::string dtype = "f32";  // or bf16
+  std::string dtype = "f32";  // or bf16, int8
 };
 
 // Writes `out`/checkpoints/step-00000000, and with a tokenizer `out`/tokenizer.json. Returns a line that says

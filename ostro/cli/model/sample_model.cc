@@ -14,6 +14,8 @@
 #include "ostro/infer/weight_store.h"
 #include "ostro/init/machine.h"
 #include "ostro/io/s3/routing_file_system.h"
+#include "ostro/numerics/bf16.h"
+#include "ostro/train/programs/programs.h"
 
 namespace ostro::cli {
 namespace {
@@ -53,12 +55,11 @@ class StreamProgress {
   void token_made() { ++tokens_; }
   void end() {
     if (draws_) output_.end();
-    fmt::print(
-        stderr,
-        "{}{} tokens in {} sweeps over {} layers; {} bytes read, {} of weights kept, {:.3g} tokens/s, "
-        "{:.2f} GB/s in a sweep, hashes checked at {:.2f} GB/s\n",
-        draws_ ? "" : "\n", tokens_, sweeps_, layers_, store_.bytes_read(), gigabytes(store_.bytes_kept()),
-        rate(), sweep_rate(), hashed_);
+    fmt::print(stderr,
+               "{}{} tokens in {} sweeps over {} layers; {} bytes read, {} of weights kept, {:.3g} tokens/s, "
+               "{:.2f} GB/s in a sweep, hashes checked at {:.2f} GB/s\n",
+               draws_ ? "" : "\n", tokens_, sweeps_, layers_, store_.bytes_read(),
+               gigabytes(store_.bytes_kept()), rate(), sweep_rate(), hashed_);
   }
 
  private:
@@ -72,9 +73,7 @@ class StreamProgress {
     const Mark from = sweeps_ > 1 ? first_ : Mark{begin_, 0};
     return static_cast<double>(last_.bytes - from.bytes) / seconds(last_.when - from.when) / 1e9;
   }
-  double rate() const {
-    return static_cast<double>(tokens_) / seconds(Clock::now() - begin_);
-  }
+  double rate() const { return static_cast<double>(tokens_) / seconds(Clock::now() - begin_); }
 
   const infer::WeightStore& store_;
   int64_t layers_, sweeps_ = 0, tokens_ = 0;
@@ -85,12 +84,32 @@ class StreamProgress {
   Clock::time_point begin_ = Clock::now();
 };
 
+// Holds in bf16 what a model with int8 matrices reads in bf16 and its checkpoint has in f32 (the embedding,
+// which is also the head): every token would round all of it again. No bit depends on it (numerics.md N1).
+void hold_as_read(eval::LoadedModel& model) {
+  if (train::compute_dtype(model.config) != ir::DType::bf16) return;
+  const auto& held = model.functions.shapes;
+  if (std::none_of(held.begin(), held.end(), [](const ir::Shape& s) { return s.dtype == ir::DType::i8; }))
+    return;
+  for (size_t k = 0; k < held.size(); ++k) {
+    if (held[k].dtype != ir::DType::f32 || model.functions.matrix_of[k].read_in_f32) continue;
+    const ir::Shape narrow = held[k].with_dtype(ir::DType::bf16);
+    runtime::Buffer to = runtime::Buffer::empty(narrow);
+    const auto from = model.parameters.values[k].as<float>();
+    const auto out = to.mutable_as<numerics::Bf16>();
+    for (size_t i = 0; i < from.size(); ++i) out[i] = numerics::to_bf16(from[i]);
+    model.parameters.values[k] = std::move(to);
+    model.functions.shapes[k] = narrow;
+  }
+}
+
 }  // namespace
 
 Result<SampleModel> load_resident(const std::string& checkpoint, const std::string& tokenizer,
                                   const train::ModelChoices& models, eval::Trust trust) {
   ASSIGN_OR_RETURN(eval::LoadedModel loaded,
                    eval::load_model(io::default_file_system(), checkpoint, tokenizer, models, trust));
+  hold_as_read(loaded);
   SampleModel out{loaded.tokenizer, loaded.config.model_options().seq_len(), {}};
   const auto model = std::make_shared<eval::LoadedModel>(std::move(loaded));
   out.generate = [model](runtime::Engine& engine, const Prompts& prompts, const infer::SampleOptions& options,
@@ -118,9 +137,8 @@ Result<SampleModel> open_streamed(const std::string& checkpoint, const std::stri
     hashed = static_cast<double>(opened.reader.bytes()) / seconds(Clock::now() - begin) / 1e9;
     return checked;
   };
-  ASSIGN_OR_RETURN(
-      eval::OpenedModel opened,
-      eval::open_model(io::default_file_system(), checkpoint, tokenizer, models, trust, check));
+  ASSIGN_OR_RETURN(eval::OpenedModel opened,
+                   eval::open_model(io::default_file_system(), checkpoint, tokenizer, models, trust, check));
   SampleModel out{opened.model.tokenizer, opened.model.config.model_options().seq_len(), {}};
   const auto store =
       std::make_shared<infer::WeightStore>(std::move(opened.reader), opened.model.functions.shapes,

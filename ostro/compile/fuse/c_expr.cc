@@ -120,6 +120,8 @@ const char* register_type(DType d) {
       return "i64";
     case DType::u32:
       return "u32";
+    case DType::i8:
+      return "i8";
     case DType::boolean:
       return "u8";
   }

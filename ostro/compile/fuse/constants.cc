@@ -45,6 +45,8 @@ std::vector<std::byte> constant_bytes(const ir::Op& op, const ir::Shape& shape) 
       return bytes_of(static_cast<int64_t>(value));
     case ir::DType::u32:
       return bytes_of(static_cast<uint32_t>(value));
+    case ir::DType::i8:
+      return bytes_of(static_cast<int8_t>(value));
     case ir::DType::boolean:
       return bytes_of(static_cast<uint8_t>(value != 0));
   }

@@ -79,6 +79,7 @@ void BlockLowering::find_views() {
   copies_.resize(n);
   is_splat_.assign(n, 0);
   is_joined_.assign(n, 0);
+  stored_.assign(n, nullptr);
   for (size_t i = 0; i < n; ++i) relative_[i] = View::whole(static_cast<int32_t>(i), block_.values[i]);
   for (size_t i = 0; i < block_.params.size(); ++i) {
     const ValueId v = block_.params[i];
@@ -106,6 +107,27 @@ void BlockLowering::find_views() {
       }
     }
   }
+}
+
+void BlockLowering::find_stored_matrices() {
+  if (!options_.fuse) return;
+  for (const Op& op : block_.ops)
+    if (op.kind == OpKind::dequantize) stored_[static_cast<size_t>(op.results[0])] = &op;
+  const auto is_product = [&](const Op& op) {
+    if (op.kind == OpKind::expert_dot) return true;
+    if (op.kind != OpKind::dot) return false;
+    // A batch of matrices is dequantised first.
+    const auto& over = op.attrs.strs("over");
+    const Shape& w = block_.shape(op.operands[1]);
+    return std::all_of(w.axes.begin(), w.axes.end(), [&](const ir::Axis& axis) {
+      return !block_.shape(op.operands[0]).has(axis.name) ||
+             std::find(over.begin(), over.end(), axis.name) != over.end();
+    });
+  };
+  for (const Op& op : block_.ops)
+    for (size_t i = 0; i < op.operands.size(); ++i)
+      if (i != 1 || !is_product(op)) stored_[static_cast<size_t>(op.operands[i])] = nullptr;
+  for (const ValueId v : block_.results) stored_[static_cast<size_t>(v)] = nullptr;
 }
 
 void BlockLowering::place_results() {
@@ -154,6 +176,7 @@ void BlockLowering::lower_op(const Op& op) {
   if (op.kind == OpKind::constant) return;
   if (is_view_op(op.kind) && !is_root(op.results[0])) return;
   if (is_joined_[static_cast<size_t>(op.results[0])] != 0) return;
+  if (stored_[static_cast<size_t>(op.results[0])] != nullptr) return;
   Step step;
   step.op = op.kind;
   step.attrs = op.attrs;
@@ -172,7 +195,21 @@ void BlockLowering::lower_op(const Op& op) {
     plan_.steps.push_back(std::move(step));
     return;
   }
-  for (ValueId v : op.operands) step.in.push_back(reads_views(op.kind) ? located(v) : located_dense(v));
+  const Op* stored = op.operands.size() > 1 ? stored_[static_cast<size_t>(op.operands[1])] : nullptr;
+  for (ValueId v : op.operands) {
+    if (stored != nullptr && v == op.operands[1])
+      step.in.push_back(located(stored->operands[0]));
+    else
+      step.in.push_back(reads_views(op.kind) ? located(v) : located_dense(v));
+  }
+  if (stored != nullptr) {
+    // The product reads the matrix as it is stored, and its scales: one more operand.
+    step.in.push_back(located(stored->operands[1]));
+    step.attrs.set("scaled", stored->attrs.strs("over"));
+    step.attrs.set("groups", stored->attrs.str("groups"));
+    step.bytes += static_cast<double>(step.in[1].shape.bytes() + step.in.back().shape.bytes()) -
+                  static_cast<double>(block_.shape(op.operands[1]).bytes());
+  }
   for (ValueId v : op.results) step.out.push_back(destination(v));
   if (!op.regions.empty()) {
     lower_region_op(op, std::move(step));
@@ -259,6 +296,7 @@ void BlockLowering::copy_results() {
 Plan BlockLowering::run() {
   plan_.params = shapes_of(block_, block_.params);
   find_views();
+  find_stored_matrices();
   place_results();
   if (options_.kernels) {
     lower_units();

@@ -36,6 +36,8 @@ class BlockLowering {
 
   // Part 1: which values are views on others, which are computed, and where the computed ones lie.
   void find_views();
+  // Which dequantised matrices only products read, which take them as they are stored.
+  void find_stored_matrices();
   void place_results();
   // Part 2: steps.
   void lower_op(const ir::Op& op);
@@ -60,10 +62,12 @@ class BlockLowering {
   const LowerOptions& options_;
   KernelTable& kernels_;
   Plan plan_;
-  std::vector<View> relative_;   // by value: a view on its root (buffer = root's ValueId)
-  std::vector<View> place_;      // by root: where it lies (buffer -1: not yet)
-  std::vector<View> copies_;     // by value: its dense copy, if one was made
-  std::vector<char> is_splat_;   // by value: a constant with one element stored
+  std::vector<View> relative_;  // by value: a view on its root (buffer = root's ValueId)
+  std::vector<View> place_;     // by root: where it lies (buffer -1: not yet)
+  std::vector<View> copies_;    // by value: its dense copy, if one was made
+  std::vector<char> is_splat_;  // by value: a constant with one element stored
+  // By value: the dequantize whose result only products read, or nullptr. It has no step of its own.
+  std::vector<const ir::Op*> stored_;
   std::vector<char> is_joined_;  // by value: a stack or concat whose parts are written in their places
 };
 

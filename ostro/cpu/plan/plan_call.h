@@ -74,6 +74,8 @@ Status run_gather(const OpCall& call);
 Status run_scatter_add(const OpCall& call);
 Status run_sort(const OpCall& call);  // sort, top_k
 // plan_expert.cc
+// plan_dequantize.cc
+Status run_dequantize(const OpCall& call);
 Status run_expert_dot(const OpCall& call);
 Status run_expert_outer(const OpCall& call);
 // plan_attention.cc
@@ -113,6 +115,8 @@ decltype(auto) with_element_type(ir::DType dtype, F&& f) {
       return f(int64_t{});
     case ir::DType::u32:
       return f(uint32_t{});
+    case ir::DType::i8:
+      return f(int8_t{});
     case ir::DType::boolean:
       break;
   }

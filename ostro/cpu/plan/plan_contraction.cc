@@ -56,6 +56,27 @@ std::vector<int64_t> offsets_over(const std::vector<ir::Axis>& axes, const compi
   return out;
 }
 
+std::vector<int64_t> scale_offsets(const std::vector<ir::Axis>& axes, const std::vector<std::string>& scaled,
+                                   const std::string& groups, const compile::View& matrix,
+                                   const compile::View& scales) {
+  // Each point's row of the matrix, and where its other axes lead to among the scales.
+  compile::View rows = scales;
+  rows.shape.axes.clear();
+  rows.strides.clear();
+  int64_t count = 1;
+  for (size_t i = scaled.size(); i-- > 0;) {
+    rows.shape.axes.push_back({scaled[i], matrix.shape.size_of(scaled[i])});
+    rows.strides.push_back(count);
+    count *= rows.shape.axes.back().size;
+  }
+  const std::vector<int64_t> row = offsets_over(axes, rows);
+  std::vector<int64_t> out = offsets_over(axes, scales);
+  const auto at = static_cast<size_t>(scales.shape.find(groups));
+  const int64_t each = count / scales.shape.axes[at].size;
+  for (size_t i = 0; i < out.size(); ++i) out[i] += row[i] / each * scales.strides[at];
+  return out;
+}
+
 std::vector<int64_t> in_order(std::vector<int64_t> offsets, const Contraction& contraction) {
   if (contraction.order.empty()) return offsets;
   std::vector<int64_t> out(offsets.size());

@@ -27,6 +27,12 @@ std::vector<int64_t> offsets_over(const std::vector<ir::Axis>& axes, const compi
 // offsets[order[i]], or offsets as they are when there is one leaf.
 std::vector<int64_t> in_order(std::vector<int64_t> offsets, const Contraction& contraction);
 
+// Offsets, by flattened index of the axes `scaled`, of the scales of a stored matrix along its axis `groups`
+// (dequantize): for every point of the row-major space over `axes`, of which `scaled` are some.
+std::vector<int64_t> scale_offsets(const std::vector<ir::Axis>& axes, const std::vector<std::string>& scaled,
+                                   const std::string& groups, const compile::View& matrix,
+                                   const compile::View& scales);
+
 // The tree of N8 over nested leaves, in place; returns the root. No partials: +0.
 template <typename T>
 T join_leaves(std::vector<T>& partials, const std::vector<int64_t>& counts) {

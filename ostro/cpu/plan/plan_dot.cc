@@ -27,6 +27,13 @@ GemmSpec gemm_spec(const compile::Step& step, const numerics::LeafTable& leaves)
   spec.a_col = in_order(offsets_over(k, a), contraction);
   spec.b_row = in_order(offsets_over(k, b), contraction);
   spec.b_col = offsets_over(n, b);
+  if (b.shape.dtype == ir::DType::i8) {
+    const auto& scaled = step.attrs.strs("scaled");
+    const std::string& groups = step.attrs.str("groups");
+    spec.int8_b = true;
+    spec.s_row = in_order(scale_offsets(k, scaled, groups, b, step.in[2]), contraction);
+    spec.s_col = scale_offsets(n, scaled, groups, b, step.in[2]);
+  }
   spec.c_row = offsets_over(m, c);
   spec.c_col = offsets_over(n, c);
   spec.batch.clear();

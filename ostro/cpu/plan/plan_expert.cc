@@ -87,6 +87,18 @@ Status run_expert_dot(const OpCall& call) {
     common.segment_ends = contraction.segment_ends;
     common.tree_counts = contraction.tree_counts;
   }
+  const char* scales = nullptr;
+  int64_t scale_stride = 0;  // bytes from one expert's to the next
+  if (w.dtype() == ir::DType::i8) {
+    const Array& s = call.in[4];
+    const auto& scaled = call.attrs.strs("scaled");
+    const std::string& groups = call.attrs.str("groups");
+    common.int8_b = true;
+    common.s_row = in_order(scale_offsets(k, scaled, groups, *w.view, *s.view), contraction);
+    common.s_col = scale_offsets(n, scaled, groups, *w.view, *s.view);
+    scales = s.data;
+    scale_stride = s.view->strides[static_cast<size_t>(s.shape().find(axis))] * ir::dtype_size(s.dtype());
+  }
   std::vector<Gemm> products;
   std::vector<GemmCall> calls;
   products.reserve(static_cast<size_t>(experts));
@@ -97,7 +109,10 @@ Status run_expert_dot(const OpCall& call) {
     spec.a_row = picked(x_row, mine);
     for (int64_t r : mine) spec.c_row.push_back(r * width);
     products.emplace_back(std::move(spec), call.isa);
-    calls.push_back({&products.back(), x.data, w.data + e * w_stride * ir::dtype_size(w.dtype()), out.data});
+    const char* weights = w.data + e * w_stride * ir::dtype_size(w.dtype());
+    calls.push_back({&products.back(), x.data,
+                     scales == nullptr ? GemmB(weights) : GemmB(weights, scales + e * scale_stride),
+                     out.data});
   }
   Gemm::run_all(call.pool, calls);
   for (int64_t r : rows.of_none())

@@ -65,6 +65,8 @@ OpRoutine op_routine(OpKind kind) {
     case OpKind::argmax:
     case OpKind::tree_sum:
       return run_reduction;
+    case OpKind::dequantize:
+      return run_dequantize;
     case OpKind::expert_dot:
       return run_expert_dot;
     case OpKind::expert_outer:
@@ -230,12 +232,13 @@ Status PlanRunner::run_step(size_t index, const runtime::RunContext& run_context
 Status PlanRunner::run_op(const Step& step, const Prepared& prepared,
                           const runtime::RunContext& run_context) {
   if (step.op == OpKind::dot) {
+    const bool stored = step.in[1].shape.dtype == ir::DType::i8;
+    const GemmB b(data(step.in[1]), stored ? data(step.in[2]) : nullptr);
     if (prepared.packed != nullptr) {
-      if (!go_on_) prepared.gemm->pack_b(*context_.pool, data(step.in[1]), *prepared.packed);
+      if (!go_on_) prepared.gemm->pack_b(*context_.pool, b, *prepared.packed);
       prepared.gemm->run(*context_.pool, data(step.in[0]), *prepared.packed, data(step.out[0]));
     } else if (prepared.gemm != nullptr) {
-      prepared.gemm->run(*context_.pool, data(step.in[0]), data(step.in[1]), data(step.out[0]),
-                         step.goes_on && go_on_);
+      prepared.gemm->run(*context_.pool, data(step.in[0]), b, data(step.out[0]), step.goes_on && go_on_);
     }
     return Status();
   }

@@ -7,6 +7,7 @@
 
 #include "ostro/cpu/products/gemm_block.h"
 #include "ostro/cpu/products/kernels/gemm_kernel.h"
+#include "ostro/cpu/products/kernels/int8_kernel.h"
 
 namespace ostro::cpu {
 namespace {
@@ -58,6 +59,11 @@ const GemmKernel& choose_kernel(GemmType type, Isa isa) {
   OSTRO_CHECK(false, "unknown instruction set {}", static_cast<int>(isa));
 }
 
+const Int8Kernel& choose_int8_kernel(Isa isa) {
+  if (isa == Isa::kGeneric) return int8_generic();
+  return isa == Isa::kAvx2 ? int8_avx2() : int8_avx512();
+}
+
 int64_t round_up(int64_t a, int64_t b) { return ceil_div(a, b) * b; }
 
 // Size of one core's L2. Only the way the work is cut depends on it; no bit does.
@@ -89,6 +95,10 @@ Gemm::Gemm(GemmSpec spec, Isa isa)
   OSTRO_CHECK(spec_.c_row.size() == spec_.a_row.size() && spec_.c_col.size() == spec_.b_col.size(),
               "C is {} x {}, A has {} rows and B {} columns", spec_.c_row.size(), spec_.c_col.size(), m(),
               n());
+  OSTRO_CHECK(!spec_.int8_b || (spec_.batch.size() == 1 && spec_.s_row.size() == spec_.b_row.size() &&
+                                spec_.s_col.size() == spec_.b_col.size()),
+              "an int8 B of {} x {} in a batch of {}, with scales for {} x {}", spec_.b_row.size(),
+              spec_.b_col.size(), spec_.batch.size(), spec_.s_row.size(), spec_.s_col.size());
   a_row_run_ = find_runs(spec_.a_row);
   a_col_run_ = find_runs(spec_.a_col);
   b_row_run_ = find_runs(spec_.b_row);
@@ -100,7 +110,9 @@ Gemm::Gemm(GemmSpec spec, Isa isa)
   plan_chunks();
   plan_rows();
   const int64_t a_bytes = m_panels_ * packed_k_ * kernel_->a_bytes;
-  symmetric_ = plan_symmetry();
+  symmetric_ = !spec_.int8_b && plan_symmetry();
+  if (spec_.int8_b) int8_kernel_ = &choose_int8_kernel(isa);
+  few_ = plan_few();
   wide_ = spec_.batch.size() == 1 && m() > 0 && n() > m() && a_bytes <= kWideBytes;
 }
 
@@ -201,6 +213,7 @@ void Gemm::plan_chunks() {
 
 void Gemm::pack_panels(const Operand& operand, const KBlock& block, int64_t begin, int64_t end,
                        std::byte* out, int64_t panel_stride) const {
+  if (operand.scales != nullptr) return pack_int8(operand, block, begin, end, out, panel_stride);
   const int64_t entries = static_cast<int64_t>(operand.w_offsets.size());
   // When w is contiguous: pack a few k of all panels, then the next k, so that long stretches of memory are
   // read in order. Otherwise pack panel by panel.
@@ -258,17 +271,18 @@ Gemm::Operand Gemm::a_operand(const void* a) const {
           .k_bytes = kernel_->a_bytes};
 }
 
-Gemm::Operand Gemm::b_operand(const void* b) const {
+Gemm::Operand Gemm::b_operand(GemmB b) const {
   return {.kernel_pack = kernel_->pack_b,
           .kernel_across = kernel_->pack_b_across,
-          .base = b,
+          .base = b.data,
           .w_offsets = spec_.b_col,
           .w_run = b_col_run_,
           .k_offsets = spec_.b_row,
           .k_run = b_row_run_,
-          .element = element_bytes(spec_.in),
+          .element = b_element_bytes(spec_),
           .width = kernel_->nr,
-          .k_bytes = kernel_->b_bytes};
+          .k_bytes = kernel_->b_bytes,
+          .scales = b.scales};
 }
 
 void Gemm::pack(ThreadPool& pool, const Operand& operand, std::span<const int64_t> offsets, int64_t begin,
@@ -290,7 +304,7 @@ void Gemm::pack(ThreadPool& pool, const Operand& operand, std::span<const int64_
   });
 }
 
-void Gemm::pack_chunk(ThreadPool& pool, const void* b, const Chunk& chunk, std::byte* out) const {
+void Gemm::pack_chunk(ThreadPool& pool, GemmB b, const Chunk& chunk, std::byte* out) const {
   pack(pool, b_operand(b), std::span(b_offsets_).subspan(chunk.b_begin, chunk.b_end - chunk.b_begin),
        chunk.panel_begin, chunk.panel_end, out);
 }
@@ -340,7 +354,7 @@ void Gemm::multiply_chunk(ThreadPool& pool, const void* a, const Chunk& chunk, c
   });
 }
 
-void Gemm::pack_b(ThreadPool& pool, const void* b, PackedB& out) const {
+void Gemm::pack_b(ThreadPool& pool, GemmB b, PackedB& out) const {
   const Chunk all = {0, static_cast<int64_t>(b_offsets_.size()), 0, n_panels_};
   out.bytes_ = all.b_end * n_panels_ * packed_k_ * kernel_->b_bytes;
   if (out.bytes_ > out.capacity_) {
@@ -352,13 +366,14 @@ void Gemm::pack_b(ThreadPool& pool, const void* b, PackedB& out) const {
   pack_chunk(pool, b, all, out.data_.get());
 }
 
-void Gemm::run_wide(ThreadPool& pool, const void* a, const void* b, void* c, bool go_on) const {
+void Gemm::run_wide(ThreadPool& pool, const void* a, GemmB b, void* c, bool go_on) const {
   std::byte* packed_a = nullptr;
   if (!rows_a_) {
     packed_a = packed_scratch.get(m_panels_ * packed_k_ * kernel_->a_bytes);
     pack(pool, a_operand(a), {&spec_.batch[0].a, 1}, 0, m_panels_, packed_a);
   }
-  const std::byte* base = static_cast<const std::byte*>(b) + spec_.batch[0].b * element_bytes(spec_.in);
+  const GemmB base(static_cast<const std::byte*>(b.data) + spec_.batch[0].b * b_element_bytes(spec_),
+                   b.scales);
   const int64_t threads = pool.threads();
   // Every range reads all of A, so no range should be narrow.
   const int64_t each = std::clamp<int64_t>(n_panels_ / (threads * kWidePanels), 1, 4);
@@ -375,11 +390,16 @@ void Gemm::run_wide(ThreadPool& pool, const void* a, const void* b, void* c, boo
   });
 }
 
-void Gemm::run(ThreadPool& pool, const void* a, const void* b, void* c, bool go_on) const {
+void Gemm::run(ThreadPool& pool, const void* a, GemmB b, void* c, bool go_on) const {
   OSTRO_CHECK(!go_on || (spec_.out == GemmType::kF32 && spec_.segment_ends.size() == 1),
               "a product of {} leaves that goes on from its result", spec_.segment_ends.size());
+  OSTRO_CHECK(spec_.int8_b == (b.scales != nullptr), "an int8 B has scales, and no other has");
+  if (few_ && !go_on && takes_few(b)) {
+    const GemmCall call{this, a, b, c};
+    return run_few(pool, {&call, 1});
+  }
   if (wide_) return run_wide(pool, a, b, c, go_on);
-  const bool half = symmetric_ && a == b && !go_on;
+  const bool half = symmetric_ && a == b.data && !go_on;
   for (const Chunk& chunk : chunks_) {
     const int64_t panels = (chunk.b_end - chunk.b_begin) * (chunk.panel_end - chunk.panel_begin);
     std::byte* packed = packed_scratch.get(panels * packed_k_ * kernel_->b_bytes);

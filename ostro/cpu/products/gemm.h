@@ -17,9 +17,17 @@
 namespace ostro::cpu {
 
 struct GemmKernel;
+struct Int8Kernel;
 struct PanelSource;
 
 enum class GemmType { kF32, kBf16 };
+
+// The second operand in memory: the elements, and where they are int8 (GemmSpec::int8_b) their scales.
+struct GemmB {
+  GemmB(const void* elements) : data(elements) {}  // NOLINT: a matrix without scales
+  GemmB(const void* elements, const void* their_scales) : data(elements), scales(their_scales) {}
+  const void *data, *scales = nullptr;
+};
 
 // Offsets added to the base pointers, in elements; one entry per product of a batch.
 struct GemmBatch {
@@ -33,6 +41,10 @@ struct GemmSpec {
   std::vector<int64_t> b_row, b_col;  // k, n entries
   std::vector<int64_t> c_row, c_col;  // m, n entries; outputs must not overlap
   std::vector<GemmBatch> batch = {{}};
+  // B is int8, read as B(k, n) * scales[s_row[k] + s_col[n]], scales in the dtype of `in`, and the product
+  // rounded to that dtype once (numerics.md N1, dequantize). One product, no batch.
+  bool int8_b = false;
+  std::vector<int64_t> s_row, s_col;  // k, n entries
   // Leaves of the contraction: k is listed leaf by leaf, leaf i ends before segment_ends[i] (ascending, the
   // last is k; equal ends make an empty leaf, which counts as +0). Empty: one leaf.
   std::vector<int64_t> segment_ends;
@@ -59,7 +71,8 @@ class Gemm;
 // One product of several that run together.
 struct GemmCall {
   const Gemm* gemm;
-  const void *a, *b;
+  const void* a;
+  GemmB b;
   void* c;
 };
 
@@ -75,14 +88,14 @@ class Gemm {
   int64_t k() const { return static_cast<int64_t>(spec_.a_col.size()); }
 
   // Packs B (for all batch entries), reusing the memory of `out` where it is large enough.
-  void pack_b(ThreadPool& pool, const void* b, PackedB& out) const;
+  void pack_b(ThreadPool& pool, GemmB b, PackedB& out) const;
 
   // C = A B; a, b and c point to float or to bf16 (uint16_t) as the spec says. With `go_on` the sums start
   // from what C holds instead of from +0. So a contraction can be done in several calls with the same bits,
   // if every piece but the last is a multiple of 32 long (N6; N7, continuation). Only for an f32 C without
   // leaves. Where B is A transposed, in the same memory, C is symmetric bit for bit (fma(x, y, z) is fma(y,
   // x, z) in N6 and N7), and only half of it is computed.
-  void run(ThreadPool& pool, const void* a, const void* b, void* c, bool go_on = false) const;
+  void run(ThreadPool& pool, const void* a, GemmB b, void* c, bool go_on = false) const;
   void run(ThreadPool& pool, const void* a, const PackedB& b, void* c) const;
 
   // Several products of different sizes and operands, without batches, as one job: every thread takes blocks
@@ -117,14 +130,18 @@ class Gemm {
     const std::vector<int32_t>& w_run;
     const std::vector<int64_t>& k_offsets;
     const std::vector<int32_t>& k_run;
-    int64_t element;  // bytes
-    int width;        // of a panel
-    int k_bytes;      // of one k in a packed panel
+    int64_t element;               // bytes
+    int width;                     // of a panel
+    int k_bytes;                   // of one k in a packed panel
+    const void* scales = nullptr;  // of int8 elements
   };
 
   // Packs panels [begin, end) of one block of k. They are `panel_stride` bytes apart in `out`.
   void pack_panels(const Operand& operand, const KBlock& block, int64_t begin, int64_t end, std::byte* out,
                    int64_t panel_stride) const;
+  // The same for int8 elements, which are dequantised on the way.
+  void pack_int8(const Operand& operand, const KBlock& block, int64_t begin, int64_t end, std::byte* out,
+                 int64_t panel_stride) const;
   void plan_contraction();
   void plan_spans(int64_t first_block);
   void plan_batch();
@@ -132,16 +149,21 @@ class Gemm {
   void plan_trees();
   void plan_rows();
   Operand a_operand(const void* a) const;
-  Operand b_operand(const void* b) const;
+  Operand b_operand(GemmB b) const;
   // Packs panels [begin, end), for all of k, of the matrices that begin `offsets` elements after the
   // operand's base. The matrices follow each other in `out`; each is stored span by span. So the panels that
   // a group reads are neighbours in memory and can all stay in a cache, however large k is.
   void pack(ThreadPool& pool, const Operand& operand, std::span<const int64_t> offsets, int64_t begin,
             int64_t end, std::byte* out) const;
-  void pack_chunk(ThreadPool& pool, const void* b, const Chunk& chunk, std::byte* out) const;
+  void pack_chunk(ThreadPool& pool, GemmB b, const Chunk& chunk, std::byte* out) const;
   // For a B that is larger than A: packs all of A first, unless A is read in place, and packs B one group of
   // panels at a time.
-  void run_wide(ThreadPool& pool, const void* a, const void* b, void* c, bool go_on) const;
+  void run_wide(ThreadPool& pool, const void* a, GemmB b, void* c, bool go_on) const;
+  // Products with an int8 B and few rows, which read B once and never pack it (gemm_int8.cc).
+  static void run_few(ThreadPool& pool, std::span<const GemmCall> calls);
+  bool plan_few() const;
+  // Whether run_few gives the right bits with these scales.
+  bool takes_few(GemmB b) const;
   // `half`: of a symmetric C only blocks that reach above the diagonal.
   void multiply_chunk(ThreadPool& pool, const void* a, const Chunk& chunk, const std::byte* packed, void* c,
                       bool go_on, bool half = false) const;
@@ -165,9 +187,11 @@ class Gemm {
   std::vector<Chunk> chunks_;
   int64_t group_panels_ = 1;  // panels of B that are used together and fit into L2
   bool wide_ = false;         // run_wide is the way
-  bool symmetric_ = false;    // plan_symmetry()
-  bool rows_a_ = false;       // A is read as it lies in memory, never packed
-  int tree_slots_ = 1;        // partials alive at once
+  const Int8Kernel* int8_kernel_ = nullptr;
+  bool few_ = false;        // plan_few(): run_few is the way, if it takes the scales
+  bool symmetric_ = false;  // plan_symmetry()
+  bool rows_a_ = false;     // A is read as it lies in memory, never packed
+  int tree_slots_ = 1;      // partials alive at once
 };
 
 }  // namespace ostro::cpu

@@ -25,7 +25,11 @@ void Gemm::run_all(ThreadPool& pool, std::span<const GemmCall> calls) {
   };
   double total = 0;
   int64_t c_bytes = 0;
-  for (const GemmCall& call : calls) {
+  std::vector<GemmCall> few, others;
+  for (const GemmCall& call : calls)
+    (call.gemm->few_ && call.gemm->takes_few(call.b) ? few : others).push_back(call);
+  run_few(pool, few);
+  for (const GemmCall& call : others) {
     OSTRO_CHECK(call.gemm->spec_.batch.size() == 1, "a product with a batch of {}",
                 call.gemm->spec_.batch.size());
     total += work(*call.gemm);
@@ -33,7 +37,7 @@ void Gemm::run_all(ThreadPool& pool, std::span<const GemmCall> calls) {
   }
   const double share = total / static_cast<double>(pool.threads() * kPiecesAThread);
   std::vector<Piece> pieces;
-  for (const GemmCall& call : calls) {
+  for (const GemmCall& call : others) {
     const Gemm& g = *call.gemm;
     if (g.m_panels_ == 0 || g.n_panels_ == 0) continue;
     const int64_t panel_bytes = std::max<int64_t>(1, g.packed_k_ * g.kernel_->a_bytes);
@@ -50,11 +54,12 @@ void Gemm::run_all(ThreadPool& pool, std::span<const GemmCall> calls) {
   }
   const auto b_of = [](const GemmCall& call) {
     const GemmSpec& spec = call.gemm->spec_;
-    return static_cast<const std::byte*>(call.b) + spec.batch[0].b * element_bytes(spec.in);
+    return GemmB(static_cast<const std::byte*>(call.b.data) + spec.batch[0].b * b_element_bytes(spec),
+                 call.b.scales);
   };
   pool.run_tiles(static_cast<int64_t>(pieces.size()), [&](int64_t i) {
     const Piece& piece = pieces[static_cast<size_t>(i)];
-    GemmBlock::Next next{};
+    GemmBlock::Next next;
     const auto after = static_cast<size_t>(i + pool.threads());  // where all pieces take equally long
     if (after < pieces.size()) {
       const Piece& then = pieces[after];

@@ -33,7 +33,7 @@ int64_t part_of(int64_t bytes, int64_t steps) { return ceil_div(bytes, 64 * step
 
 }  // namespace
 
-GemmBlock::GemmBlock(const Gemm& gemm, const Place& place, const void* a, const void* b, void* c)
+GemmBlock::GemmBlock(const Gemm& gemm, const Place& place, const void* a, GemmB b, void* c)
     : gemm_(gemm),
       kernel_(*gemm.kernel_),
       place_(place),

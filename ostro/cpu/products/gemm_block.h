@@ -11,6 +11,7 @@
 namespace ostro::cpu {
 
 inline int64_t element_bytes(GemmType type) { return type == GemmType::kF32 ? 4 : 2; }
+inline int64_t b_element_bytes(const GemmSpec& spec) { return spec.int8_b ? 1 : element_bytes(spec.in); }
 inline int64_t ceil_div(int64_t a, int64_t b) { return (a + b - 1) / b; }
 
 // Memory that a thread keeps between products, grown when needed.
@@ -42,9 +43,9 @@ class GemmBlock {
   // block.
   // What this thread is likely to do after a block: panels of another product, whose B is not packed.
   struct Next {
-    const Gemm* gemm;
-    const void* b;
-    int64_t panel_begin, panel_end;
+    const Gemm* gemm = nullptr;
+    GemmB b = nullptr;
+    int64_t panel_begin = 0, panel_end = 0;
   };
   struct Place {
     GemmBatch offsets;
@@ -59,7 +60,7 @@ class GemmBlock {
   };
 
   // `b` is the B of the batch entry; it is not looked at where packed_b is given.
-  GemmBlock(const Gemm& gemm, const Place& place, const void* a, const void* b, void* c);
+  GemmBlock(const Gemm& gemm, const Place& place, const void* a, GemmB b, void* c);
   void run();
 
  private:

@@ -57,6 +57,12 @@ struct VecAvx2 {
     return _mm256_movemask_ps(_mm256_cmp_ps(a.v, _mm256_set1_ps(1.0f), _CMP_NEQ_UQ)) == 0;
   }
 
+  static VecAvx2 load_i8(const int8_t* p) {
+    const __m128i bytes = _mm_loadl_epi64(reinterpret_cast<const __m128i*>(p));
+    return {_mm256_cvtepi32_ps(_mm256_cvtepi8_epi32(bytes))};
+  }
+  // a * b - c, rounded once.
+  static VecAvx2 fma_less(VecAvx2 a, VecAvx2 b, VecAvx2 c) { return {_mm256_fmsub_ps(a.v, b.v, c.v)}; }
   static VecAvx2 load_bf16(const uint16_t* p) {
     const __m128i h = _mm_loadu_si128(reinterpret_cast<const __m128i*>(p));
     return {_mm256_castsi256_ps(_mm256_slli_epi32(_mm256_cvtepu16_epi32(h), 16))};

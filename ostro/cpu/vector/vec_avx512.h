@@ -52,6 +52,14 @@ struct VecAvx512 {
     return _mm512_cmpeq_epi32_mask(_mm512_loadu_si512(p), _mm512_set1_epi32(x));
   }
 
+  static VecAvx512 load_i8(const int8_t* p) {
+    const __m128i bytes = _mm_loadu_si128(reinterpret_cast<const __m128i*>(p));
+    return {_mm512_cvtepi32_ps(_mm512_cvtepi8_epi32(bytes))};
+  }
+  // a * b - c, rounded once.
+  static VecAvx512 fma_less(VecAvx512 a, VecAvx512 b, VecAvx512 c) {
+    return {_mm512_fmsub_ps(a.v, b.v, c.v)};
+  }
   static VecAvx512 load_bf16(const uint16_t* p) {
     const __m256i h = _mm256_loadu_si256(reinterpret_cast<const __m256i*>(p));
     return {_mm512_castsi512_ps(_mm512_slli_epi32(_mm512_cvtepu16_epi32(h), 16))};

@@ -68,6 +68,16 @@ struct VecGeneric {
     return bits;
   }
 
+  static VecGeneric load_i8(const int8_t* p) {
+    VecGeneric x;
+    for (int i = 0; i < kWidth; ++i) x.v[i] = static_cast<float>(p[i]);
+    return x;
+  }
+  // a * b - c, rounded once.
+  static VecGeneric fma_less(VecGeneric a, VecGeneric b, VecGeneric c) {
+    for (int i = 0; i < kWidth; ++i) c.v[i] = __builtin_fmaf(a.v[i], b.v[i], -c.v[i]);
+    return c;
+  }
   static VecGeneric load_bf16(const uint16_t* p) {
     Words w;
     for (int i = 0; i < kWidth; ++i) w[i] = static_cast<uint32_t>(p[i]) << 16;

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <type_traits>
 #include <vector>
 
 #include "ostro/grok/convert/quantize.h"
@@ -23,7 +24,8 @@ struct Place {
   int64_t before = 0, width = 0;  // of a block of the parameter's columns: those before the tensor's, its own
 };
 
-Place place_of(const std::vector<Parameter>& parameters, const std::vector<Leaf>& leaves, const Leaf& leaf) {
+Place place_of(const std::vector<Parameter>& parameters, const std::vector<Leaf>& leaves, const Leaf& leaf,
+               Content content) {
   const auto columns_of = [&](Part part) {
     const auto found =
         std::find_if(leaves.begin(), leaves.end(), [part](const Leaf& l) { return l.part == part; });
@@ -35,7 +37,7 @@ Place place_of(const std::vector<Parameter>& parameters, const std::vector<Leaf>
     for (const Part part : p.parts) {
       // A parameter of one part may have its rows cut otherwise than the tensor: they are the same elements.
       const int64_t width = p.parts.size() == 1 ? p.columns : columns_of(part) / p.blocks;
-      if (part == leaf.part) out = {&p, before, width};
+      if (part == leaf.part && p.content == content) out = {&p, before, width};
       before += width;
     }
   }
@@ -47,39 +49,72 @@ Place place_of(const std::vector<Parameter>& parameters, const std::vector<Leaf>
 class TensorReader {
  public:
   TensorReader(const std::vector<Parameter>& parameters, const std::vector<Leaf>& leaves, const Leaf& leaf,
-               const ExportOptions& options)
-      : leaf_(leaf), place_(place_of(parameters, leaves, leaf)), options_(options) {}
+               const ExportOptions& options, Content content = Content::kElements)
+      : leaf_(leaf), place_(place_of(parameters, leaves, leaf, content)), options_(options) {}
 
-  Status next(std::span<float> out) {
+  // float: elements as f32. int8_t, Bf16: elements and scales of an int8 matrix as they are stored.
+  template <typename T>
+  Status next(std::span<T> out) {
     const Parameter& p = *place_.parameter;
     const int64_t row = place_.width * p.blocks, count = static_cast<int64_t>(out.size()) / row;
     OSTRO_CHECK(count * row == static_cast<int64_t>(out.size()), "{}: {} elements are no rows of {}",
                 leaf_.name, out.size(), row);
     const int64_t first = first_;
     first_ += count;
-    if (row == p.columns) return options_.read(p, leaf_.layer, first, count, out);
+    if (row == p.columns) return read(p, first, count, out);
     const int64_t block = p.columns / p.blocks;
-    wide_.resize(static_cast<size_t>(count * p.columns));
-    RETURN_IF_ERROR(options_.read(p, leaf_.layer, first, count, wide_));
+    std::vector<T> wide(static_cast<size_t>(count * p.columns));
+    RETURN_IF_ERROR(read(p, first, count, std::span<T>(wide)));
     for (int64_t i = 0; i < count * p.blocks; ++i)
-      std::memcpy(out.data() + i * place_.width, wide_.data() + i * block + place_.before,
-                  static_cast<size_t>(place_.width) * sizeof(float));
+      std::memcpy(out.data() + i * place_.width, wide.data() + i * block + place_.before,
+                  static_cast<size_t>(place_.width) * sizeof(T));
     return {};
   }
 
  private:
+  template <typename T>
+  Status read(const Parameter& p, int64_t first, int64_t count, std::span<T> out) const {
+    if constexpr (std::is_same_v<T, float>)
+      return options_.read(p, leaf_.layer, first, count, out);
+    else
+      return options_.read_stored(p, leaf_.layer, first, count, std::as_writable_bytes(out));
+  }
+
   const Leaf& leaf_;
   const Place place_;
   const ExportOptions& options_;
   int64_t first_ = 0;
-  std::vector<float> wide_;
 };
+
+// Appends all `count` elements of the reader's tensor as they are stored.
+template <typename T>
+Status append_stored(TensorReader reader, int64_t count, int64_t columns, const Append& append) {
+  std::vector<T> values;
+  const int64_t most = std::max<int64_t>(1, kElementsAtOnce / columns) * columns;
+  for (int64_t done = 0; done < count; done += static_cast<int64_t>(values.size())) {
+    values.resize(static_cast<size_t>(std::min(most, count - done)));
+    RETURN_IF_ERROR(reader.next(std::span<T>(values)));
+    RETURN_IF_ERROR(append(std::as_bytes(std::span(values))));
+  }
+  return {};
+}
 
 Status append_values(Dtype dtype, std::span<const float> values, const Append& append) {
   if (dtype == Dtype::kF32) return append(std::as_bytes(values));
   std::vector<Bf16> half(values.size());
   std::transform(values.begin(), values.end(), half.begin(), numerics::to_bf16);
   return append(std::as_bytes(std::span(half)));
+}
+
+// An int8 tensor from a model that holds it so.
+Status write_stored(io::FileSystem& fs, const std::string& directory, const Leaf& leaf,
+                    const TensorReader& weight, const TensorReader& scales) {
+  const int64_t columns = leaf.tensor.weight.shape.back();
+  return write_tensor(fs, directory, leaf, [&](const StoredArray& array, const Append& append) -> Status {
+    const int64_t count = io::product(array.shape);
+    return array.dtype == Dtype::kInt8 ? append_stored<int8_t>(weight, count, columns, append)
+                                       : append_stored<Bf16>(scales, count, columns, append);
+  });
 }
 
 Status write_leaf(io::FileSystem& fs, const std::string& directory, const Leaf& leaf, TensorReader reader) {
@@ -95,7 +130,7 @@ Status write_leaf(io::FileSystem& fs, const std::string& directory, const Leaf& 
     std::vector<int8_t> small;
     for (int64_t done = 0; done < count;) {
       values.resize(static_cast<size_t>(std::min(part, count - done)));
-      RETURN_IF_ERROR(reader.next(values));
+      RETURN_IF_ERROR(reader.next(std::span<float>(values)));
       done += static_cast<int64_t>(values.size());
       if (!t.scales) {
         RETURN_IF_ERROR(append_values(array.dtype, values, append));
@@ -117,13 +152,18 @@ Status write_leaf(io::FileSystem& fs, const std::string& directory, const Leaf& 
 
 Status export_release(io::FileSystem& fs, const std::string& directory, const GrokShape& shape,
                       const ExportOptions& options) {
-  const std::vector<Parameter> all = parameters(shape, {0, shape.layers}, Held::kF32);
+  const std::vector<Parameter> all =
+      parameters(shape, {0, shape.layers}, options.read_stored ? Held::kInt8 : Held::kF32);
   const std::vector<Leaf> leaves = make_leaves(shape);
   int64_t done = 0, total = 0;
   for (const Leaf& leaf : leaves) total += leaf.bytes;
   RETURN_IF_ERROR(begin_release(fs, directory, shape));
   for (const Leaf& leaf : leaves) {
-    RETURN_IF_ERROR(write_leaf(fs, directory, leaf, TensorReader(all, leaves, leaf, options)));
+    const TensorReader reader(all, leaves, leaf, options);
+    RETURN_IF_ERROR(leaf.tensor.scales && options.read_stored
+                        ? write_stored(fs, directory, leaf, reader,
+                                       TensorReader(all, leaves, leaf, options, Content::kScales))
+                        : write_leaf(fs, directory, leaf, reader));
     done += leaf.bytes;
     if (options.progress) options.progress(done, total);
   }

@@ -15,6 +15,11 @@ struct ExportOptions {
   // of count * columns elements.
   std::function<Status(const Parameter&, int64_t layer, int64_t first, int64_t count, std::span<float> out)>
       read;
+  // Of a model whose matrices are int8: the same for these and their scales, as they are stored (int8, bf16);
+  // int8 files then are the bytes of the release that it is of. Else empty.
+  std::function<Status(const Parameter&, int64_t layer, int64_t first, int64_t count,
+                       std::span<std::byte> out)>
+      read_stored;
   // Told bytes of the files: written, of all.
   std::function<void(int64_t done, int64_t total)> progress;
 };

@@ -25,19 +25,22 @@ class RowReader {
     return out;
   }
 
-  // Rows [first, first + count) as f32, into `out` of count * columns elements.
-  Status read(int64_t first, int64_t count, std::span<float> out) const {
-    if (files_.size() == 1) return files_[0].read_rows(first, count, Dequantize::kExact, out);
+  // Rows [first, first + count), into `out` of count * columns elements: as f32, or as they are stored (int8,
+  // and bf16 scales).
+  template <typename T>
+  Status read(int64_t first, int64_t count, std::span<T> out) const {
+    // The parameter's columns may be cut into rows otherwise than the tensor's: they are the same elements.
+    if (files_.size() == 1) return read_rows(files_[0], first, count, out);
     int64_t before = 0;  // columns of a block that earlier tensors take
     const int64_t block = parameter_.columns / parameter_.blocks;
-    std::vector<float> part;
+    std::vector<T> part;
     for (const TensorFile& file : files_) {
       const int64_t width = file.columns() / parameter_.blocks;
       part.resize(static_cast<size_t>(count * file.columns()));
-      RETURN_IF_ERROR(file.read_rows(first, count, Dequantize::kExact, part));
+      RETURN_IF_ERROR(read_rows(file, first, count, std::span<T>(part)));
       for (int64_t i = 0; i < count * parameter_.blocks; ++i)
         std::memcpy(out.data() + i * block + before, part.data() + i * width,
-                    static_cast<size_t>(width) * sizeof(float));
+                    static_cast<size_t>(width) * sizeof(T));
       before += width;
     }
     return {};
@@ -45,6 +48,21 @@ class RowReader {
 
  private:
   explicit RowReader(const Parameter& parameter) : parameter_(parameter) {}
+
+  static Status read_rows(const TensorFile& file, int64_t first, int64_t count, std::span<float> out) {
+    return file.read_rows(first, count, Dequantize::kExact, out);
+  }
+  static Status read_rows(const TensorFile& file, int64_t first, int64_t count, std::span<int8_t> out) {
+    return file.read_stored(first, count, std::as_writable_bytes(out));
+  }
+  // Of scales, of which a tensor has few.
+  static Status read_rows(const TensorFile& file, int64_t first, int64_t count,
+                          std::span<numerics::Bf16> out) {
+    std::vector<numerics::Bf16> all(static_cast<size_t>(file.stored().scales->bytes) / sizeof(out[0]));
+    RETURN_IF_ERROR(file.read_scales(std::as_writable_bytes(std::span(all))));
+    std::copy_n(all.begin() + first * file.columns(), count * file.columns(), out.begin());
+    return {};
+  }
 
   const Parameter& parameter_;
   std::vector<TensorFile> files_;
@@ -63,10 +81,19 @@ Status read_cell(const Release& release, const Parameter& p, const checkpoint::B
                  const ImportOptions& options, std::vector<std::byte>& bytes) {
   const int64_t layer = p.in_layers ? options.layers.first + box.start[0] : -1;
   ASSIGN_OR_RETURN(const RowReader reader, RowReader::open(release, p, layer));
-  const int64_t count = io::product(box.shape);
-  std::vector<float> values(static_cast<size_t>(count));
-  RETURN_IF_ERROR(reader.read(first_row(p, box), count / p.columns, values));
+  const int64_t count = io::product(box.shape), first = first_row(p, box);
   bytes.resize(static_cast<size_t>(count * checkpoint::dtype_size(p.spec.dtype)));
+  if (p.spec.dtype == "i8")
+    return reader.read(first, count / p.columns,
+                       std::span(reinterpret_cast<int8_t*>(bytes.data()), bytes.size()));
+  if (p.content == Content::kScales) {
+    std::vector<numerics::Bf16> scales(static_cast<size_t>(count));
+    RETURN_IF_ERROR(reader.read(first, count / p.columns, std::span(scales)));
+    std::memcpy(bytes.data(), scales.data(), bytes.size());
+    return {};
+  }
+  std::vector<float> values(static_cast<size_t>(count));
+  RETURN_IF_ERROR(reader.read(first, count / p.columns, std::span(values)));
   if (p.spec.dtype == "f32") {
     std::memcpy(bytes.data(), values.data(), bytes.size());
     return {};
@@ -115,6 +142,9 @@ Status check_import(const Release& release, const ImportOptions& options) {
     return invalid_argument(
         fmt::format("layers {}:{}: {} has layers 0 to {}; use first:end, the end not included", layers.first,
                     layers.last, release.directory(), release.shape().layers - 1));
+  if (options.held == Held::kInt8 && release.shape().matrices != Dtype::kInt8)
+    return invalid_argument(fmt::format("dtype int8: {} has its matrices in {}; use f32 or bf16",
+                                        release.directory(), dtype_name(release.shape().matrices)));
   for (const Leaf& leaf : release.leaves()) {
     if (leaf.layer >= 0 && (leaf.layer < layers.first || leaf.layer >= layers.last)) continue;
     if (const auto file = release.open_tensor(leaf); !file.ok())

@@ -6,6 +6,8 @@
 #include <cmath>
 #include <numeric>
 
+#include "ostro/nn/linear.h"
+
 namespace ostro::grok {
 namespace {
 
@@ -87,7 +89,8 @@ Result<GrokShape> grok_shape(const models::DecoderOptions& o, int64_t vocab, Dty
   s.attention_cap = *o.attn_logit_softcapping;
   s.norm_eps = o.layer_norm_epsilon;
   s.matrices = matrices;
-  s.row_groups = std::gcd(std::gcd(s.query_dim(), s.mlp), release.row_groups);
+  s.row_groups = o.int8_row_groups > 0 ? o.int8_row_groups
+                                       : std::gcd(std::gcd(s.query_dim(), s.mlp), release.row_groups);
   return s;
 }
 
@@ -112,6 +115,12 @@ Result<models::DecoderOptions> decoder_options(const GrokShape& shape, const Lay
   return o;
 }
 
+std::string scales_path(const std::string& matrix) {
+  constexpr std::string_view kWeight = "/weight";
+  if (!matrix.ends_with(kWeight)) return matrix + "_scales";
+  return matrix.substr(0, matrix.size() - kWeight.size()) + "/scales";
+}
+
 std::vector<Parameter> parameters(const GrokShape& s, const LayerRange& layers, Held held) {
   const Axis vocab{"vocab", s.vocab}, embed{"embed", s.embed}, kv{"kv_heads", s.kv_heads},
       head{"head_dim", s.head_dim}, group{"group", s.query_heads / s.kv_heads},
@@ -119,15 +128,17 @@ std::vector<Parameter> parameters(const GrokShape& s, const LayerRange& layers, 
   std::vector<Parameter> out;
   // `row_axes` of the axes count as rows; a norm has none: it is one row.
   const auto add = [&](const std::string& path, bool in_layers, std::vector<Axis> axes, size_t row_axes,
-                       bool stays_f32, std::vector<Part> parts, int64_t blocks = 1) {
+                       const char* dtype, std::vector<Part> parts, int64_t blocks = 1,
+                       Content content = Content::kElements) {
     Parameter p;
     p.parts = std::move(parts);
+    p.content = content;
     p.blocks = blocks;
     p.in_layers = in_layers;
     p.rows = p.columns = 1;
     for (size_t i = 0; i < axes.size(); ++i) (i < row_axes ? p.rows : p.columns) *= axes[i].size;
     p.spec.path = path;
-    p.spec.dtype = held == Held::kBf16 && !stays_f32 ? "bf16" : "f32";
+    p.spec.dtype = dtype;
     p.spec.cell = cell_of(axes, row_axes, checkpoint::dtype_size(p.spec.dtype));
     if (in_layers) {
       axes.insert(axes.begin(), {"layers", layers.count()});
@@ -139,20 +150,34 @@ std::vector<Parameter> parameters(const GrokShape& s, const LayerRange& layers, 
     }
     out.push_back(std::move(p));
   };
-  const auto norm = [&](const char* path, Part part) { add(path, true, {embed}, 0, true, {part}); };
-  add("model/embedding/weight", false, {vocab, embed}, 1, false, {Part::kEmbedding});
+  const auto norm = [&](const char* path, Part part) { add(path, true, {embed}, 0, "f32", {part}); };
+  // A matrix of layers over whose axes [first, end) products sum: these and those before them count as rows.
+  const auto matrix = [&](const std::string& path, const char* name, const std::vector<Axis>& axes,
+                          size_t first, size_t end, int64_t groups, const std::vector<Part>& parts,
+                          int64_t blocks = 1) {
+    if (held != Held::kInt8)
+      return add(path + name, true, axes, end, held == Held::kBf16 ? "bf16" : "f32", parts, blocks);
+    add(path + name, true, axes, end, "i8", parts, blocks);
+    std::vector<Axis> of_scales(axes.begin(), axes.begin() + static_cast<int64_t>(first));
+    of_scales.push_back({nn::kScaleGroupsAxis, groups});
+    of_scales.insert(of_scales.end(), axes.begin() + static_cast<int64_t>(end), axes.end());
+    add(scales_path(path + name), true, of_scales, first + 1, "bf16", parts, blocks, Content::kScales);
+  };
+  add("model/embedding/weight", false, {vocab, embed}, 1, held == Held::kBf16 ? "bf16" : "f32",
+      {Part::kEmbedding});
   norm("model/layers/attention_norm/weight", Part::kPreAttentionNorm);
-  add("model/layers/attention/qkv/weight", true, {embed, kv, qkv, head}, 1, false,
-      {Part::kQuery, Part::kKey, Part::kValue}, s.kv_heads);
-  add("model/layers/attention/o/weight", true, {kv, group, head, embed}, 3, false, {Part::kAttentionOut});
+  matrix("model/layers/attention/qkv", "/weight", {embed, kv, qkv, head}, 0, 1, 1,
+         {Part::kQuery, Part::kKey, Part::kValue}, s.kv_heads);
+  matrix("model/layers/attention/o", "/weight", {kv, group, head, embed}, 0, 3, s.row_groups,
+         {Part::kAttentionOut});
   norm("model/layers/attention_post_norm/weight", Part::kPostAttentionNorm);
   norm("model/layers/mlp_norm/weight", Part::kPreMoeNorm);
-  add("model/layers/moe/router/weight", true, {embed, experts}, 1, true, {Part::kRouter});
-  add("model/layers/moe/gate_up", true, {experts, embed, {"gate_up", 2}, mlp}, 2, false,
-      {Part::kExpertGate, Part::kExpertUp});
-  add("model/layers/moe/down", true, {experts, mlp, embed}, 2, false, {Part::kExpertDown});
+  add("model/layers/moe/router/weight", true, {embed, experts}, 1, "f32", {Part::kRouter});
+  matrix("model/layers/moe/gate_up", "", {experts, embed, {"gate_up", 2}, mlp}, 1, 2, 1,
+         {Part::kExpertGate, Part::kExpertUp});
+  matrix("model/layers/moe/down", "", {experts, mlp, embed}, 1, 2, s.row_groups, {Part::kExpertDown});
   norm("model/layers/mlp_post_norm/weight", Part::kPostMoeNorm);
-  add("model/norm/weight", false, {embed}, 0, true, {Part::kFinalNorm});
+  add("model/norm/weight", false, {embed}, 0, "f32", {Part::kFinalNorm});
   return out;
 }
 

@@ -18,6 +18,11 @@ struct LayerRange {
   int64_t count() const { return last - first; }
 };
 
+// How the elements of a checkpoint are held: f32; matrices and the embedding as bf16; or the matrices of
+// layers as the release has them, int8 with bf16 scales, and the embedding in f32. Norms and routers are f32
+// in all, as in the release.
+enum class Held { kF32, kBf16, kInt8 };
+
 // The options of model.type grok for this shape. Errors: kUnsupported for a head that attention does not
 // take.
 Result<models::DecoderOptions> decoder_options(const GrokShape& shape, const LayerRange& layers);
@@ -26,20 +31,23 @@ Result<models::DecoderOptions> decoder_options(const GrokShape& shape, const Lay
 // kUnsupported for a model that the release's layout cannot hold, with the option that is in the way.
 Result<GrokShape> grok_shape(const models::DecoderOptions& options, int64_t vocab, Dtype matrices);
 
+// What a parameter has of its tensors: their elements, or the scales of int8 ones.
+enum class Content { kElements, kScales };
+
 // One parameter. In each layer (or once, for those outside of layers) it is rows, each the columns of some
 // tensors of the release side by side: in `blocks` equal blocks, in each of them the block of the first
 // tensor, then that of the second. So rows of q, k and v have a block for each key head.
 struct Parameter {
   checkpoint::TensorSpec spec;  // its cells are whole rows of one layer
   std::vector<Part> parts;
+  Content content = Content::kElements;
   int64_t blocks = 1;
   bool in_layers = false;
   int64_t rows = 0, columns = 0;  // of one layer
 };
 
-// How the elements of a checkpoint are held: f32, or matrices and the embedding as bf16. Norms and routers
-// are f32 in both, as in the release.
-enum class Held { kF32, kBf16 };
+// The parameter that has the scales of an int8 matrix.
+std::string scales_path(const std::string& matrix);
 
 // In the order of the model's parameters. A cell has at most 64 MiB where rows are not longer than that.
 std::vector<Parameter> parameters(const GrokShape& shape, const LayerRange& layers, Held held);

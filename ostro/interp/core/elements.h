@@ -12,7 +12,7 @@
 namespace ostro::interp {
 
 // The buffer's elements as T: float for f32 and bf16 (widened exactly), double, int32_t, int64_t, uint32_t,
-// and uint8_t for bool.
+// uint8_t for bool and int8_t for i8.
 template <typename T>
 std::vector<T> elements(const Buffer& buffer) {
   std::vector<T> values(static_cast<size_t>(buffer.shape().count()));
@@ -63,6 +63,8 @@ auto with_type(DType dtype, F&& f) {
       return f.template operator()<int64_t>();
     case DType::u32:
       return f.template operator()<uint32_t>();
+    case DType::i8:
+      return f.template operator()<int8_t>();
     case DType::boolean:
       break;
   }

@@ -42,6 +42,8 @@ Result<Buffers> run_argmax(const Call& call);
 Result<Buffers> run_tree_sum(const Call& call);
 // dot.cc (N6, N7)
 Result<Buffers> run_dot(const Call& call);
+// dequantize.cc (N1)
+Result<Buffers> run_dequantize(const Call& call);
 // expert.cc (N10)
 Result<Buffers> run_expert_dot(const Call& call);
 Result<Buffers> run_expert_outer(const Call& call);

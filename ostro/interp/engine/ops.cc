@@ -99,6 +99,8 @@ OpFunction op_function(OpKind kind) {
       return run_argmax;
     case OpKind::tree_sum:
       return run_tree_sum;
+    case OpKind::dequantize:
+      return run_dequantize;
     case OpKind::dot:
       return run_dot;
     case OpKind::expert_dot:

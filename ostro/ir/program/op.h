@@ -18,7 +18,7 @@ namespace ostro::ir {
       X(broadcast) X(transpose) X(rename) X(split_axis) X(merge_axes) X(slice) X(pad) X(concat) X(split)   \
           X(stack) X(unstack) X(reverse) /* indexed */ X(dynamic_slice) X(dynamic_update_slice) X(gather)  \
               X(scatter_add) X(sort) X(top_k) /* reductions and contractions */                            \
-      X(sum) X(reduce_max) X(reduce_min) X(argmax) X(tree_sum) X(dot) X(expert_dot)                        \
+      X(sum) X(reduce_max) X(reduce_min) X(argmax) X(tree_sum) X(dequantize) X(dot) X(expert_dot)          \
           X(expert_outer) /* fused */ X(attention) X(attention_grad) X(cross_entropy) X(cross_entropy_sum) \
               X(cross_entropy_grad) /* state */ X(box_sumsq)                                               \
                   X(fingerprint) /* control: have regions */ X(scan) X(cond)                               \

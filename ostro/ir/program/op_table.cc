@@ -56,6 +56,7 @@ constexpr OpInfo kTable[] = {
     {K::reduce_max, "x", "axes", ""}, {K::reduce_min, "x", "axes", ""},
     {K::argmax, "x", "axis", "i32, ties to the lower index"},
     {K::tree_sum, "x", "axes", "the balanced tree of N8 over the flattened axes; f32 or f64"},
+    {K::dequantize, "w, scales", "over, groups", "w i8 times its scales, in the scales' dtype (N1); scales has axis groups where w has the neighbouring axes of over; index k of K has group k div (K / groups)"},
     {K::dot, "a, b", "over, dtype", "contracts over in that order (N6, N7), batches over shared names; result axes: a's, then b's that a has not"},
     {K::expert_dot, "x, w, expert, origin", "axis, over, dtype", "each row of expert: dot of x's row and w[expert]; result axes: expert's, then w's that are neither axis nor in over; an expert outside gives +0 (N10)"},
     {K::expert_outer, "a, b, expert, origin", "axis, size", "f32; for each expert the sum over its rows, ascending, of a's times b's elements: axis, then a's and b's axes that expert has not (N10)"},

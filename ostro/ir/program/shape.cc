@@ -24,6 +24,8 @@ const char* dtype_name(DType dtype) {
       return "u32";
     case DType::boolean:
       return "bool";
+    case DType::i8:
+      return "i8";
   }
   return "?";
 }
@@ -37,7 +39,8 @@ bool is_axis_name(std::string_view name) {
 }
 
 std::optional<DType> parse_dtype(std::string_view name) {
-  for (DType d : {DType::f32, DType::bf16, DType::f64, DType::i32, DType::i64, DType::u32, DType::boolean})
+  for (DType d :
+       {DType::f32, DType::bf16, DType::f64, DType::i32, DType::i64, DType::u32, DType::boolean, DType::i8})
     if (name == dtype_name(d)) return d;
   return std::nullopt;
 }
@@ -54,6 +57,7 @@ int64_t dtype_size(DType dtype) {
     case DType::i64:
       return 8;
     case DType::boolean:
+    case DType::i8:
       return 1;
   }
   return 0;

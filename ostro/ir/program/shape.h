@@ -11,15 +11,16 @@
 
 namespace ostro::ir {
 
-enum class DType { f32, bf16, f64, i32, i64, u32, boolean };
+// i8 is for stored matrices: it is moved, cast and dequantised, and there is no arithmetic on it.
+enum class DType { f32, bf16, f64, i32, i64, u32, boolean, i8 };
 
-// "f32", "bf16", "f64", "i32", "i64", "u32", "bool".
+// "f32", "bf16", "f64", "i32", "i64", "u32", "bool", "i8".
 const char* dtype_name(DType dtype);
 std::optional<DType> parse_dtype(std::string_view name);
 // Bytes of one element (bool is one byte, 0 or 1).
 int64_t dtype_size(DType dtype);
 bool is_floating(DType dtype);
-bool is_integer(DType dtype);  // i32, i64, u32
+bool is_integer(DType dtype);  // i32, i64, u32: what integer arithmetic takes
 
 // True for a name of at least one character, made of letters, digits and _ . ' / - only. These are the names
 // that the text form can hold (text.h).

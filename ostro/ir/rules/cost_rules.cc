@@ -62,6 +62,9 @@ Cost op_cost(const Op& op, std::span<const Shape> in, std::span<const Shape> out
       c.flops = 2 * out_count * k;
       return c;
     }
+    case OpKind::dequantize:
+      c.flops = out_count;
+      return c;
     case OpKind::expert_outer: {
       const double experts = static_cast<double>(op.attrs.i64("size"));
       c.flops = experts > 0 ? 2 * static_cast<double>(in[2].count()) * out_count / experts : 0;

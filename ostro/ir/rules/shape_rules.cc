@@ -66,13 +66,20 @@ Status check_value(const Op& op, DType dtype, double value) {
   }
   const double low = dtype == DType::i32   ? -0x1p31
                      : dtype == DType::i64 ? -0x1p63
+                     : dtype == DType::i8  ? -0x1p7
                                            : 0,
                end = dtype == DType::i32   ? 0x1p31
                      : dtype == DType::i64 ? 0x1p63
                      : dtype == DType::u32 ? 0x1p32
+                     : dtype == DType::i8  ? 0x1p7
                                            : 2;
   if (!(value >= low && value < end)) return refuse("out of range");
   if (value != std::floor(value)) return refuse("not a whole number");
+  return Status();
+}
+
+Status check_ordered(const Op& op, const Shape& s) {
+  if (s.dtype == DType::i8) return fail(op, fmt::format("no order on {}; cast it", s.str()));
   return Status();
 }
 
@@ -172,11 +179,13 @@ Shapes infer(const Op& op, In in) {
       return scatter_add(op, in);
     case OpKind::sort: {
       RETURN_IF_ERROR(arity(1));
+      RETURN_IF_ERROR(check_ordered(op, in[0]));
       RETURN_IF_ERROR(need_axis(op, in[0], op.attrs.str("axis")));
       return std::vector<Shape>{in[0], in[0].with_dtype(DType::i32)};
     }
     case OpKind::top_k: {
       RETURN_IF_ERROR(arity(1));
+      RETURN_IF_ERROR(check_ordered(op, in[0]));
       ASSIGN_OR_RETURN(int64_t at, need_axis(op, in[0], op.attrs.str("axis")));
       Shape out = in[0];
       if (op.attrs.i64("k") < 1 || op.attrs.i64("k") > out.axes[static_cast<size_t>(at)].size)
@@ -194,6 +203,9 @@ Shapes infer(const Op& op, In in) {
     case OpKind::dot:
       RETURN_IF_ERROR(arity(2));
       return dot(op, in);
+    case OpKind::dequantize:
+      RETURN_IF_ERROR(arity(2));
+      return dequantize(op, in);
     case OpKind::expert_dot:
     case OpKind::expert_outer:
       RETURN_IF_ERROR(arity(4));

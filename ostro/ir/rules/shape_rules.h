@@ -28,6 +28,7 @@ Shapes broadcast(const Op& op, In in);
 Shapes layout(const Op& op, In in);
 Shapes reduction(const Op& op, In in);
 Shapes dot(const Op& op, In in);
+Shapes dequantize(const Op& op, In in);
 Shapes experts(const Op& op, In in);  // expert_dot, expert_outer: shape_rules_experts.cc
 Shapes gather(const Op& op, In in);
 Shapes scatter_add(const Op& op, In in);

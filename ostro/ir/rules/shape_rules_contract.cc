@@ -25,7 +25,8 @@ Shapes reduction(const Op& op, In in) {
     const std::string acc = op.attrs.str("acc", "f32");
     if (acc != "f32" && acc != "f64") return fail(op, fmt::format("acc \"{}\"; use f32 or f64", acc));
     if (is_integer(in[0].dtype)) return std::vector<Shape>{out};
-    if (!is_floating(in[0].dtype)) return fail(op, "no sum of bool; cast it");
+    if (!is_floating(in[0].dtype))
+      return fail(op, fmt::format("no sum of {}; cast it", dtype_name(in[0].dtype)));
     if (in[0].dtype == DType::f64 && acc != "f64") return fail(op, "a sum of f64 has acc f64");
     return std::vector<Shape>{out.with_dtype(acc == "f64" ? DType::f64 : DType::f32)};
   }
@@ -33,7 +34,8 @@ Shapes reduction(const Op& op, In in) {
     if (in[0].dtype != DType::f32 && in[0].dtype != DType::f64) return fail(op, "needs f32 or f64");
     return std::vector<Shape>{out};
   }
-  if (in[0].dtype == DType::boolean) return fail(op, "no order on bool; cast it");
+  if (in[0].dtype == DType::boolean || in[0].dtype == DType::i8)
+    return fail(op, fmt::format("no order on {}; cast it", dtype_name(in[0].dtype)));
   return std::vector<Shape>{out.with_dtype(in[0].dtype == DType::bf16 ? DType::f32 : in[0].dtype)};
 }
 
@@ -62,6 +64,35 @@ Shapes dot(const Op& op, In in) {
   for (const Axis& x : b.axes)
     if (!contracted.count(x.name) && !a.has(x.name)) out.axes.push_back(x);
   return std::vector<Shape>{out};
+}
+
+Shapes dequantize(const Op& op, In in) {
+  const Shape &w = in[0], &scales = in[1];
+  if (w.dtype != DType::i8 || (scales.dtype != DType::f32 && scales.dtype != DType::bf16))
+    return fail(op, fmt::format("takes i8 and scales in f32 or bf16, not {} and {}", w.str(), scales.str()));
+  const auto& over = op.attrs.strs("over");
+  const std::string& groups = op.attrs.str("groups");
+  if (over.empty()) return fail(op, "over names no axis");
+  ASSIGN_OR_RETURN(const int64_t first, need_axis(op, w, over[0]));
+  int64_t count = 1;
+  for (size_t i = 0; i < over.size(); ++i) {
+    if (w.find(over[i]) != first + static_cast<int64_t>(i))
+      return fail(op, fmt::format("[{}] are not neighbouring axes of {} in this order", fmt::join(over, ", "),
+                                  w.str()));
+    count *= w.size_of(over[i]);
+  }
+  ASSIGN_OR_RETURN(const int64_t at, need_axis(op, scales, groups));
+  const int64_t size = scales.axes[static_cast<size_t>(at)].size;
+  Shape expected{scales.dtype, w.axes};
+  const auto from = expected.axes.begin() + first;
+  expected.axes.erase(from, from + static_cast<int64_t>(over.size()));
+  expected.axes.insert(expected.axes.begin() + first, {groups, size});
+  if (scales != expected)
+    return fail(op, fmt::format("scales are {}, but {} needs {}", scales.str(), w.str(), expected.str()));
+  if (size < 1 || count % size != 0)
+    return fail(op, fmt::format("{} groups do not divide the {} rows along [{}] of {}", size, count,
+                                fmt::join(over, ", "), w.str()));
+  return std::vector<Shape>{w.with_dtype(scales.dtype)};
 }
 
 Shapes gather(const Op& op, In in) {

@@ -50,8 +50,14 @@ Shapes elementwise(const Op& op, In in) {
     if (!d) return fail(op, fmt::format("unknown dtype \"{}\"", op.attrs.str("dtype")));
     if (k == OpKind::use && (in[0].dtype != DType::f32 && in[0].dtype != *d))
       return fail(op, "reads f32 parameters");
+    if (*d == DType::i8 && in[0].dtype != DType::i8)
+      return fail(op,
+                  fmt::format("nothing is cast to i8, {} neither: it is for stored matrices", in[0].str()));
     return std::vector<Shape>{out.with_dtype(*d)};
   }
+  for (const Shape& s : in)
+    if (s.dtype == DType::i8)
+      return fail(op, fmt::format("no arithmetic on {}; cast it, or dequantize it", s.str()));
   if (k == OpKind::select) {
     if (in[0].dtype != DType::boolean)
       return fail(op, fmt::format("condition is {}, not bool", dtype_name(in[0].dtype)));

@@ -75,6 +75,9 @@ AxisRole axis_role(const Op& op, std::span<const Shape> in, std::span<const Shap
       return listed(op.attrs.strs("axes"), axis) ? AxisRole::kMax : AxisRole::kParallel;
     case OpKind::dot:
       return listed(op.attrs.strs("over"), axis) ? AxisRole::kSum : AxisRole::kParallel;
+    case OpKind::dequantize:  // a group's place among the rows is known only with all rows
+      return axis == op.attrs.str("groups") || listed(op.attrs.strs("over"), axis) ? AxisRole::kWhole
+                                                                                   : AxisRole::kParallel;
     case OpKind::expert_dot:
       if (axis == op.attrs.str("axis")) return AxisRole::kOrigin;
       return listed(op.attrs.strs("over"), axis) ? AxisRole::kSum : AxisRole::kParallel;

@@ -30,9 +30,7 @@ Qkv project(const DecoderAttention& p, const Array& x, const nn::Rope* rope) {
   const Array qkv = checkpoint_name(p.qkv(x), "qkv");
   const int64_t group = qkv.size("qkv") - 2;
   const auto parts = split(qkv, "qkv", {group, 1, 1});
-  const auto turn = [&](const Array& a) {
-    return nn::cast_like(rope != nullptr ? (*rope)(a) : a, p.qkv.weight);
-  };
+  const auto turn = [&](const Array& a) { return cast(rope != nullptr ? (*rope)(a) : a, p.qkv.dtype()); };
   Qkv out;
   out.q = turn(p.q_norm(rename(parts[0], "qkv", "group")));
   out.k = turn(p.k_norm(unstack(parts[1], "qkv")[0]));
@@ -144,7 +142,7 @@ Array run_block(const DecoderOptions& o, const LayerSpec& spec, const DecoderBlo
   const auto [h, in] = run_attention(o, spec, p, x, inputs, past);
   const Array mlp =
       p.moe.down.valid() ? run_experts(o, p.moe, in, router_loss) : run_mlp(p.mlp, in, o.activation_function);
-  return nn::cast_like(h + added(o, p.mlp_post_norm, mlp), p.attention.o.weight);
+  return cast(h + added(o, p.mlp_post_norm, mlp), p.attention.o.dtype());
 }
 
 nn::Routed run_router(const DecoderBlock& p, const Array& mlp_in) {

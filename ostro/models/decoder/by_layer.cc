@@ -15,7 +15,8 @@ void clear(nn::Norm& norm) { norm.weight = norm.bias = Array(); }
 // The block with the weights of its first half alone.
 DecoderBlock first_half(DecoderBlock b) {
   b.mlp = {};
-  b.moe.gate_up = b.moe.down = b.moe.shared_gate = b.moe.load = Array();
+  b.moe.gate_up = b.moe.gate_up_scales = b.moe.down = b.moe.down_scales = Array();
+  b.moe.shared_gate = b.moe.load = Array();
   b.moe.shared = {};
   clear(b.mlp_post_norm);
   return b;

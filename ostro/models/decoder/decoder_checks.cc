@@ -141,7 +141,8 @@ std::string DecoderOptions::signature() const {
   copy.family = &family_of("decoder");
   config::OptionTable table;
   copy.visit_options(table);
-  return config::flow_text(table.write(config::Write::kAll)) + (for_training ? "" : " evaluation");
+  return config::flow_text(table.write(config::Write::kAll)) + (for_training ? "" : " evaluation") +
+         (int8_row_groups == 0 ? "" : " int8 " + std::to_string(int8_row_groups));
 }
 
 config::IntMap DecoderOptions::leaf_axes() const {

@@ -142,6 +142,9 @@ struct DecoderOptions {
   int64_t first_k_dense_replace = 0;     // so many layers, the first, have no experts
   int64_t dense_intermediate_dim = 688;  // of their MLP
   bool for_training = true;              // no key: the loss has what only training adds
+  // No key, for an import says what it holds: the matrices of layers are i8 with scales, those of attention's
+  // output and of down in this many groups of rows, the others in one. 0: they are not.
+  int64_t int8_row_groups = 0;
 
   DecoderOptions() = default;
   // The family's default values.

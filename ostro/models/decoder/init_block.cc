@@ -75,8 +75,17 @@ void init_experts(const DecoderOptions& o, const Axis& layers, const std::string
   }
   if (o.track_expert_load)
     moe.load = full(1.0 / static_cast<double>(o.num_experts), DType::f32, {layers, experts});
-  moe.gate_up = draw("/moe/gate_up", {layers, experts, embed, gate_up, mlp});
-  moe.down = draw("/moe/down", {layers, experts, mlp, embed});
+  const std::vector<Axis> gate_up_axes = {layers, experts, embed, gate_up, mlp},
+                          down_axes = {layers, experts, mlp, embed};
+  if (o.int8_row_groups > 0) {
+    moe.gate_up = zeros(gate_up_axes, DType::i8);
+    moe.gate_up_scales = zeros({layers, experts, {nn::kScaleGroupsAxis, 1}, gate_up, mlp});
+    moe.down = zeros(down_axes, DType::i8);
+    moe.down_scales = zeros({layers, experts, {nn::kScaleGroupsAxis, o.int8_row_groups}, embed});
+  } else {
+    moe.gate_up = draw("/moe/gate_up", gate_up_axes);
+    moe.down = draw("/moe/down", down_axes);
+  }
   if (o.shared_intermediate_dim == 0) return;
   moe.shared.gate_up = linear("/moe/shared/gate_up", {"embed"}, {embed}, {gate_up, shared}, false,
                               {"gate_up", {{"gate_proj"}, {"up_proj"}}});
@@ -112,8 +121,16 @@ DecoderBlock init_block(const DecoderOptions& o, const LayerSpec& spec, const st
     axes.insert(axes.end(), in_axes.begin(), in_axes.end());
     axes.insert(axes.end(), out_axes.begin(), out_axes.end());
     bias_axes.insert(bias_axes.end(), out_axes.begin(), out_axes.end());
-    return nn::Linear{nn::trunc_normal(key, path + name + "/weight", axes, deviation),
-                      bias ? zeros(bias_axes) : Array(), in, std::move(fused)};
+    nn::Linear made{{}, bias ? zeros(bias_axes) : Array(), in, std::move(fused)};
+    if (o.int8_row_groups > 0) {
+      made.weight = zeros(axes, DType::i8);
+      std::vector<Axis> scale_axes = {layers, {nn::kScaleGroupsAxis, in.size() > 1 ? o.int8_row_groups : 1}};
+      scale_axes.insert(scale_axes.end(), out_axes.begin(), out_axes.end());
+      made.scales = zeros(scale_axes);
+    } else {
+      made.weight = nn::trunc_normal(key, path + name + "/weight", axes, deviation);
+    }
+    return made;
   };
   const bool before = o.norm_place != NormPlace::kPost, behind = o.norm_place != NormPlace::kPre;
   DecoderBlock b;

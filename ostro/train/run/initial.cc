@@ -84,6 +84,10 @@ Result<std::optional<std::string>> take_parameters(io::FileSystem& fs, const Tra
   RETURN_IF_ERROR(check_chain(fs, source, config.model.choices()));
   for (const TensorSpec& spec : source.manifest().tensors) {
     if (!spec.path.starts_with("model/")) continue;
+    if (spec.dtype == ir::dtype_name(ir::DType::i8))
+      return unsupported(fmt::format(
+          "{}: {} in {} is int8, and nothing trains int8; import the model with --dtype f32 or bf16", kKey,
+          spec.path, path));
     bool known = false;
     for (size_t k = 0; k < arrays.n; ++k) known |= arrays.paths[k] == spec.path;
     if (!known)

@@ -21,6 +21,10 @@ OSTRO_EMULATED __m512 _mm512_fmadd_ps(__m512 a, __m512 b, __m512 c) {
   return ostro::emulated::halves<__m512>(
       [](__m256 x, __m256 y, __m256 z) { return _mm256_fmadd_ps(x, y, z); }, a, b, c);
 }
+OSTRO_EMULATED __m512 _mm512_fmsub_ps(__m512 a, __m512 b, __m512 c) {
+  return ostro::emulated::halves<__m512>(
+      [](__m256 x, __m256 y, __m256 z) { return _mm256_fmsub_ps(x, y, z); }, a, b, c);
+}
 // The second operand where both are zeros or one is no number.
 OSTRO_EMULATED __m512 _mm512_max_ps(__m512 a, __m512 b) {
   return ostro::emulated::halves<__m512>([](__m256 x, __m256 y) { return _mm256_max_ps(x, y); }, a, b);
@@ -90,6 +94,12 @@ OSTRO_EMULATED __m512i _mm512_srli_epi64(__m512i a, unsigned n) {
 OSTRO_EMULATED __m512i _mm512_cvtepu16_epi32(__m256i a) {
   return {_mm256_cvtepu16_epi32(_mm256_castsi256_si128(a)),
           _mm256_cvtepu16_epi32(_mm256_extracti128_si256(a, 1))};
+}
+OSTRO_EMULATED __m512i _mm512_cvtepi8_epi32(__m128i a) {
+  return {_mm256_cvtepi8_epi32(a), _mm256_cvtepi8_epi32(_mm_srli_si128(a, 8))};
+}
+OSTRO_EMULATED __m512 _mm512_cvtepi32_ps(__m512i a) {
+  return {_mm256_cvtepi32_ps(a.low), _mm256_cvtepi32_ps(a.high)};
 }
 OSTRO_EMULATED __m256i _mm512_cvtepi32_epi16(__m512i a) {
   const auto x = ostro::emulated::lanes_of<uint32_t>(a);
