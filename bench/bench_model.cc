@@ -88,10 +88,14 @@ Result<Model> open_model(const ModelChoice& choice) {
   model.hidden_dim = number("H");
   model.num_layers = number("L");
   model.num_heads = number("heads");
-  model.num_kv_heads = number("kv");
+  const bool latent = model.kv_lora_rank > 0;  // each head has keys of its own
+  model.num_kv_heads = latent ? model.num_heads : number("kv");
   // As many operations for a token as a Llama has: without a gate a matrix less, and several experts.
   const int64_t ffn = model.gated_mlp ? number("ffn") : number("ffn") * 3 / 2;
-  model.intermediate_dim = model.num_experts > 0 ? ffn / model.num_experts_per_tok : ffn;
+  const int64_t shared = model.shared_intermediate_dim > 0 ? 1 : 0;
+  model.intermediate_dim = model.num_experts > 0 ? ffn / (model.num_experts_per_tok + shared) : ffn;
+  model.shared_intermediate_dim = shared * model.intermediate_dim;
+  model.dense_intermediate_dim = ffn;
   if (mixture) {  // ffn is each expert's
     model.num_experts = number("experts");
     model.num_experts_per_tok = number("top_k");

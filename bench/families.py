@@ -1,7 +1,7 @@
 """Steps of every family of decoders beside Llama's, of the whole model and of LoRA, and LoRA beside PEFT.
 
 A family has Llama's width, layers, heads and vocabulary. Its MLP is as wide as gives about as many operations for a token:
-half as wide again without a gate, divided by the number of a token's experts in a mixture. What difference is left is
+half as wide again without a gate, divided by the number of a token's experts in a mixture, shared ones included. What difference is left is
 counted: a ratio is that of seconds for an operation, operations as the model's definition has them. The steps of a family and
 of a Llama take turns; each pair gives a ratio. A mixture's update goes over the parameters of all its experts, which no
 operation counts: its whole step has no goal beside Llama's.
@@ -21,7 +21,7 @@ QUICK_SIZE = "nano"
 RANK = 16
 WITHIN = 1.10
 LORA_GOAL = 1.3
-MIXTURES = {"mixtral", "qwen3_moe", "olmoe", "grok"}
+MIXTURES = {"mixtral", "qwen3_moe", "olmoe", "qwen2_moe", "deepseek_v2", "deepseek_v3", "grok"}
 
 
 def names():
