@@ -212,7 +212,7 @@ def check_padded(ostro, root):
     byte_tokenizer(small, 100)
     run(ostro, "import", "--from", "grok", root / "padded", "--out", root / "padded_in", "--tokenizer", small)
     run(ostro, "export", "--checkpoint", root / "padded_in", "--to", "grok", "--out", root / "padded_out")
-    for file in (root / "padded" / "ckpt-0").iterdir():
+    for file in (root / "padded" / "ckpt-0").glob("tensor*"):
         check((root / "padded_out" / "ckpt-0" / file.name).read_bytes() == file.read_bytes(), f"padded: {file.name}")
     words = ("sample", "--checkpoint", root / "padded_in", "--prompt", "A", "--max_new_tokens", 40, "--temperature", 3, "--json")
     ids = json.loads(run(ostro, *words).stdout)["ids"]
