@@ -29,6 +29,11 @@ std::string module_of(const WeightPart& part) {
 
 std::string last_word(const std::string& module) { return module.substr(module.rfind('.') + 1); }
 
+bool has_experts(const std::vector<WeightPart>& base) {
+  return std::any_of(base.begin(), base.end(),
+                     [](const WeightPart& part) { return part.name.find(".experts.") != std::string::npos; });
+}
+
 Json number(double value) {
   return value == std::floor(value) && std::abs(value) < 1e15 ? Json(static_cast<int64_t>(value))
                                                               : Json(value);
@@ -93,6 +98,11 @@ Status export_lora(io::FileSystem& fs, const std::string& directory, const LoraC
     const std::string path = nn::adapter_path(m.linear, m.name, 'a');
     if (std::none_of(parts.begin(), parts.end(), [&](const WeightPart& p) { return p.path == path; }))
       return unsupported(fmt::format("{} has an adapter, but no name that PEFT would know", m.path()));
+    if (has_experts(base_weights) && is_one_of({"gate_proj", "up_proj", "down_proj"}, m.name))
+      return unsupported(
+          fmt::format("{} has an adapter; of a mixture PEFT takes {} for the experts' and would not load it: "
+                      "add --merge_lora, or train adapters of attention alone (adapter.target_modules)",
+                      m.path(), m.name));
     if (!is_one_of(modules, m.name)) modules.push_back(m.name);
   }
   std::vector<std::vector<std::byte>> storage;

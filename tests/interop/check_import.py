@@ -188,7 +188,7 @@ class Case:
             with hooked([router], runner_up):
                 other = self.log_probs_of_model(tokens, targets)
             moved = np.abs(other - ours["log_prob"])[counted]
-            self.report.check((moved > LIMIT).mean() >= 0.99 and moved.max() >= 10 * LIMIT,
+            self.report.check((moved > LIMIT).mean() >= 0.98 and moved.max() >= 10 * LIMIT,
                               f"{self.name}: planted: the runner-up chosen in layer {layer}: {(moved > LIMIT).mean():.1%} of "
                               f"log-probabilities differ, by {moved.max():.1e}")
 
