@@ -12,8 +12,8 @@
 namespace ostro::checkpoint {
 namespace {
 
-float widen(numerics::Bf16 x) { return numerics::to_f32(x); }
-float widen(int8_t x) { return x; }
+float as_f32(numerics::Bf16 x) { return numerics::to_f32(x); }
+float as_f32(int8_t x) { return x; }
 
 // Reads elements of a narrower type with `read`, which fills bytes, and widens them.
 template <typename T, typename Read>
@@ -24,7 +24,7 @@ Status widened(std::span<float> out, const Read& read) {
   for (size_t i = 0; i < out.size(); ++i) {
     T x;
     std::memcpy(&x, stored.get() + i * sizeof(x), sizeof(x));
-    out[i] = widen(x);
+    out[i] = as_f32(x);
   }
   return {};
 }
