@@ -1,4 +1,5 @@
-// A release whose matrices stay int8 on the way through a checkpoint: the same bytes again, and the same products.
+// A release whose matrices stay int8 on the way through a checkpoint: the same bytes again, and the same
+// products.
 #include <doctest/doctest.h>
 
 #include <cstring>
@@ -78,8 +79,7 @@ TEST_CASE("int8 matrices go through a checkpoint as they are") {
   io::MemoryFileSystem fs;
   check_ok(write_noise(fs, "in", int8_shape()));
   const auto stored = imported(fs, Held::kInt8, "k8");
-  CHECK(stored.at("model/layers/moe/down").spec.type_str() ==
-        "i8[layers:3, experts:4, mlp:24, embed:16]");
+  CHECK(stored.at("model/layers/moe/down").spec.type_str() == "i8[layers:3, experts:4, mlp:24, embed:16]");
   CHECK(stored.at("model/layers/moe/down_scales").spec.type_str() ==
         "bf16[layers:3, experts:4, scale_groups:8, embed:16]");
   CHECK(stored.at("model/layers/attention/qkv/scales").spec.type_str() ==
@@ -120,10 +120,12 @@ TEST_CASE("an int8 matrix times its scales is what an import to f32 holds") {
     int64_t wrong = 0;
     for (int64_t i = 0; i < count; ++i) {
       numerics::Bf16 scale;
-      std::memcpy(&scale, scales.bytes.data() + 2 * (i / p.columns / (rows / groups) * p.columns + i % p.columns), 2);
+      std::memcpy(&scale,
+                  scales.bytes.data() + 2 * (i / p.columns / (rows / groups) * p.columns + i % p.columns), 2);
       float expected;
       std::memcpy(&expected, x.bytes.data() + 4 * i, 4);
-      wrong += static_cast<float>(static_cast<int8_t>(w.bytes[static_cast<size_t>(i)])) * to_f32(scale) != expected;
+      wrong += static_cast<float>(static_cast<int8_t>(w.bytes[static_cast<size_t>(i)])) * to_f32(scale) !=
+               expected;
     }
     CHECK_MESSAGE(wrong == 0, p.spec.path);
   }
