@@ -1,5 +1,5 @@
-// A Grok whose matrices are int8 gives the bits of the one whose matrices are these times their scales, in memory
-// and layer by layer, whatever reads them.
+// A Grok whose matrices are int8 gives the bits of the one whose matrices are these times their scales, in
+// memory and layer by layer, whatever reads them.
 #include <doctest/doctest.h>
 
 #include <cmath>
@@ -43,16 +43,19 @@ std::vector<Buffer> int8_parameters(const ModelFunctions& model, DType compute) 
       else if (shape.dtype == DType::bf16)
         b.mutable_as<numerics::Bf16>()[i] = numerics::to_bf16(scale);
       else
-        b.mutable_as<float>()[i] = scales ? scale : model.paths[k].find("norm") != std::string::npos ? 1 + value : value;
+        b.mutable_as<float>()[i] = scales                                             ? scale
+                                   : model.paths[k].find("norm") != std::string::npos ? 1 + value
+                                                                                      : value;
     }
     out.push_back(b);
   }
   return out;
 }
 
-// The same values for the model without int8, whose parameters are these without the scales: each matrix behind
-// its axes of layers and experts is [rows, columns], the columns those of its scales.
-std::vector<Buffer> widened_parameters(const ModelFunctions& int8, const std::vector<Buffer>& values, DType compute) {
+// The same values for the model without int8, whose parameters are these without the scales: each matrix
+// behind its axes of layers and experts is [rows, columns], the columns those of its scales.
+std::vector<Buffer> widened_parameters(const ModelFunctions& int8, const std::vector<Buffer>& values,
+                                       DType compute) {
   std::vector<Buffer> out;
   for (size_t k = 0; k < values.size(); ++k) {
     if (int8.paths[k].ends_with("scales")) continue;
@@ -61,7 +64,8 @@ std::vector<Buffer> widened_parameters(const ModelFunctions& int8, const std::ve
       continue;
     }
     const Buffer& scales = values[k + 1];
-    const int64_t at = scales.shape().find(nn::kScaleGroupsAxis), groups = scales.shape().axes[static_cast<size_t>(at)].size;
+    const int64_t at = scales.shape().find(nn::kScaleGroupsAxis),
+                  groups = scales.shape().axes[static_cast<size_t>(at)].size;
     int64_t before = 1, after = 1;
     for (int64_t i = 0; i < scales.shape().rank(); ++i)
       if (i != at) (i < at ? before : after) *= scales.shape().axes[static_cast<size_t>(i)].size;
@@ -70,7 +74,8 @@ std::vector<Buffer> widened_parameters(const ModelFunctions& int8, const std::ve
     for (int64_t i = 0; i < b.shape().count(); ++i) {
       const int64_t row = i / after % rows, block = i / after / rows;
       const auto s = static_cast<size_t>((block * groups + row / (rows / groups)) * after + i % after);
-      const float scale = compute == DType::bf16 ? numerics::to_f32(scales.as<numerics::Bf16>()[s]) : scales.as<float>()[s];
+      const float scale =
+          compute == DType::bf16 ? numerics::to_f32(scales.as<numerics::Bf16>()[s]) : scales.as<float>()[s];
       const float x = static_cast<float>(values[k].as<int8_t>()[static_cast<size_t>(i)]) * scale;
       if (compute == DType::bf16)
         b.mutable_as<numerics::Bf16>()[static_cast<size_t>(i)] = numerics::to_bf16(x);
@@ -83,8 +88,8 @@ std::vector<Buffer> widened_parameters(const ModelFunctions& int8, const std::ve
 }
 
 // Logits of `count` tokens, `piece` at a time.
-std::vector<float> step_logits(const ModelFunctions& model, const std::vector<Buffer>& values, runtime::Engine& engine,
-                               int64_t count, int64_t piece) {
+std::vector<float> step_logits(const ModelFunctions& model, const std::vector<Buffer>& values,
+                               runtime::Engine& engine, int64_t count, int64_t piece) {
   std::vector<float> out;
   std::vector<Buffer> cache;
   trace_program("cache", {}, [&](const Arrays&) {
@@ -96,7 +101,8 @@ std::vector<float> step_logits(const ModelFunctions& model, const std::vector<Bu
     std::vector<Buffer> inputs = values;
     Buffer tokens = Buffer::empty({DType::i32, {{"batch", 1}, {"pos", n}}});
     for (int64_t i = 0; i < n; ++i)
-      tokens.mutable_as<int32_t>()[static_cast<size_t>(i)] = static_cast<int32_t>((at + i) * 7 % test::kVocab);
+      tokens.mutable_as<int32_t>()[static_cast<size_t>(i)] =
+          static_cast<int32_t>((at + i) * 7 % test::kVocab);
     inputs.push_back(tokens);
     inputs.push_back(Buffer::scalar(DType::i32, static_cast<int32_t>(at)));
     inputs.insert(inputs.end(), cache.begin(), cache.end());
@@ -105,9 +111,9 @@ std::vector<float> step_logits(const ModelFunctions& model, const std::vector<Bu
     const size_t parameters = values.size();
     const ir::Program program = trace_program("step", shapes, [&](const Arrays& in) {
       const auto first = in.begin();
-      const auto [scores, filled] =
-          model.decode.step(Arrays(first, first + static_cast<int64_t>(parameters)), in[parameters],
-                            Arrays(first + static_cast<int64_t>(parameters) + 2, in.end()), in[parameters + 1]);
+      const auto [scores, filled] = model.decode.step(
+          Arrays(first, first + static_cast<int64_t>(parameters)), in[parameters],
+          Arrays(first + static_cast<int64_t>(parameters) + 2, in.end()), in[parameters + 1]);
       Arrays results{scores};
       results.insert(results.end(), filled.begin(), filled.end());
       return results;
