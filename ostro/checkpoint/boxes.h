@@ -12,10 +12,10 @@
 
 namespace ostro::checkpoint {
 
-// Fills `out` with the box [start, start + shape) of a parameter, row-major. A bf16 element becomes the f32 of
-// the same value.
-using ReadBox = std::function<Status(size_t parameter, const Extents& start, const Extents& shape,
-                                     std::span<float> out)>;
+// Fills `out` with the box [start, start + shape) of a parameter, row-major. A bf16 element becomes the f32
+// of the same value.
+using ReadBox =
+    std::function<Status(size_t parameter, const Extents& start, const Extents& shape, std::span<float> out)>;
 
 // Of arrays in memory, f32 or bf16.
 ReadBox boxes_in_memory(std::vector<runtime::Buffer> values);

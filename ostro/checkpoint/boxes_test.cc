@@ -48,9 +48,10 @@ TEST_CASE("ranges of elements, in memory and in a checkpoint, f32 and bf16") {
   io::MemoryFileSystem fs;
   std::vector<Tensor> tensors;
   for (size_t k = 0; k < values.size(); ++k)
-    tensors.push_back({{k == 0 ? "x" : "y", k == 0 ? "f32" : "bf16", {"a", "b", "c", "d"}, kShape, {1, 4, 2, 6}},
-                       values[k].bytes(),
-                       nullptr});
+    tensors.push_back(
+        {{k == 0 ? "x" : "y", k == 0 ? "f32" : "bf16", {"a", "b", "c", "d"}, kShape, {1, 4, 2, 6}},
+         values[k].bytes(),
+         nullptr});
   const auto saved = save(fs, "root", {}, tensors, {.threads = 1, .max_chunk_bytes = 100});
   REQUIRE(saved.ok());
   const auto found = Checkpoint::open(fs, saved->path);

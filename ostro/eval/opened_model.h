@@ -18,10 +18,10 @@ struct OpenedModel {
   checkpoint::PartReader reader;  // of the same
 };
 
-// As load_model, but no file of a parameter is read: `check`, when it is given, may do that. An error of it is
-// one of the checkpoint, so an older one may be taken as load_model says. Errors: kUnsupported for
-// a model that cannot run layer by layer, and for a checkpoint of which the chain has only a fingerprint, no
-// name: all parameters at a time would be needed.
+// As load_model, but no file of a parameter is read: `check`, when it is given, may do that. An error of it
+// is one of the checkpoint, so an older one may be taken as load_model says. Errors: kUnsupported for a model
+// that cannot run layer by layer, and for a checkpoint of which the chain has only a fingerprint, no name:
+// all parameters at a time would be needed.
 Result<OpenedModel> open_model(io::FileSystem& fs, const std::string& where,
                                const std::string& tokenizer_path, const train::ModelChoices& models,
                                Trust trust, const std::function<Status(const OpenedModel&)>& check = {});

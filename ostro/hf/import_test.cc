@@ -36,7 +36,8 @@ struct Directory {
       : model(small(type)) {
     const auto weights = NamedWeights::create(model.options, model.functions.paths, model.values, dtype);
     REQUIRE(weights.ok());
-    check_ok(export_model(fs, "in", {model.options, 260}, tiny_tokenizer(), weights->entries(), max_file_bytes));
+    check_ok(
+        export_model(fs, "in", {model.options, 260}, tiny_tokenizer(), weights->entries(), max_file_bytes));
   }
   void write(const std::string& path, std::string_view text) {
     check_ok(io::write_file_atomically(fs, path, text));

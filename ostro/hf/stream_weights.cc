@@ -35,8 +35,8 @@ struct Box {
 std::vector<Box> row_blocks(const WeightPart& part, const ir::Shape& whole, int64_t most) {
   Box all;
   for (const ir::Axis& axis : whole.axes) {
-    const auto cut = std::find_if(part.cuts.begin(), part.cuts.end(),
-                                  [&](const Cut& c) { return c.axis == axis.name; });
+    const auto cut =
+        std::find_if(part.cuts.begin(), part.cuts.end(), [&](const Cut& c) { return c.axis == axis.name; });
     all.start.push_back(cut == part.cuts.end() ? 0 : cut->start);
     all.shape.push_back(cut == part.cuts.end() ? axis.size : cut->count);
   }
@@ -88,8 +88,7 @@ Status append_part(const From& from, const PlacedPart& placed, const Append& app
     }
     const std::span<const float> values(reinterpret_cast<const float*>(bytes.data()),
                                         bytes.size() / sizeof(float));
-    std::vector<std::byte> narrow(values.size() *
-                                  static_cast<size_t>(io::safetensors_item_size(from.dtype)));
+    std::vector<std::byte> narrow(values.size() * static_cast<size_t>(io::safetensors_item_size(from.dtype)));
     elements_from_f32(from.dtype, values, narrow);
     RETURN_IF_ERROR(append(narrow));
   }
@@ -104,8 +103,7 @@ Result<std::vector<io::SafetensorsEntry>> streamed_weights(const models::Decoder
   if (!is_weight_dtype(dtype))
     return invalid_argument(fmt::format("weights as {}; use F32, BF16 or F16", dtype));
   ASSIGN_OR_RETURN(const std::vector<WeightPart> parts, family_weights(options));
-  const auto from =
-      std::make_shared<const From>(From{std::move(source), std::string(dtype), block_elements});
+  const auto from = std::make_shared<const From>(From{std::move(source), std::string(dtype), block_elements});
   const std::vector<std::string>& paths = from->source.paths;
   std::vector<io::SafetensorsEntry> entries;
   std::vector<std::vector<PlacedPart>> parts_of;

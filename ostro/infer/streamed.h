@@ -1,7 +1,7 @@
 // Text generation with a model that may be larger than memory. All sequences go through a layer together, so
 // that each weight is read once for all of them; of a mixture only the experts that some token goes to are
-// read. The weights that every token reads of the next layer are read while this one's experts run. The same bits as Generator
-// (numerics.md N16).
+// read. The weights that every token reads of the next layer are read while this one's experts run. The same
+// bits as Generator (numerics.md N16).
 #pragma once
 
 #include <functional>

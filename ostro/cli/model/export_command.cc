@@ -62,16 +62,15 @@ Status refuse(io::FileSystem& fs, const ExportRequest& request, const eval::Load
   ASSIGN_OR_RETURN(const models::DecoderOptions* decoder, decoder_of(model));
   if (request.to == "grok") return check_grok_export(fs, request.out, model, *decoder, request.dtype);
   if (!train::lora_spec(model.config.adapter) || request.merge_lora) return {};
-  return invalid_argument(fmt::format(
-      "{} has an adapter; add --merge_lora to add it to the weights, or write it alone with --to "
-      "peft",
-      model.parameters.path));
+  return invalid_argument(
+      fmt::format("{} has an adapter; add --merge_lora to add it to the weights, or write it alone with --to "
+                  "peft",
+                  model.parameters.path));
 }
 
 Status write_model(io::FileSystem& fs, const ExportRequest& request, const eval::LoadedModel& model,
                    const models::DecoderOptions& decoder, hf::WeightSource source) {
-  ASSIGN_OR_RETURN(const auto weights,
-                   hf::streamed_weights(decoder, std::move(source), request.dtype));
+  ASSIGN_OR_RETURN(const auto weights, hf::streamed_weights(decoder, std::move(source), request.dtype));
   RETURN_IF_ERROR(hf::export_model(fs, request.out,
                                    {decoder, decoder.vocab_rows(model.tokenizer->vocab_size())},
                                    *model.tokenizer, weights, request.shard_bytes));

@@ -71,9 +71,9 @@ Result<std::string> import_grok(const GrokImport& request, const train::ModelCho
   if (!request.tokenizer.empty()) {
     ASSIGN_OR_RETURN(tokenizer, tokenizer::load_tokenizer(fs, request.tokenizer));
     if (tokenizer->vocab_size() > rows)
-      return invalid_argument(
-          fmt::format("--tokenizer {}: {} tokens, but the embedding of {} has {} rows; is it of another model?",
-                      request.tokenizer, tokenizer->vocab_size(), release.directory(), rows));
+      return invalid_argument(fmt::format(
+          "--tokenizer {}: {} tokens, but the embedding of {} has {} rows; is it of another model?",
+          request.tokenizer, tokenizer->vocab_size(), release.directory(), rows));
   }
   // Rows without a token are kept, also for a tokenizer that is named later.
   if (!tokenizer || tokenizer->vocab_size() < rows) model.vocab_size = rows;

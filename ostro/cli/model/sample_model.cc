@@ -53,12 +53,11 @@ class StreamProgress {
   void token_made() { ++tokens_; }
   void end() {
     if (draws_) output_.end();
-    fmt::print(
-        stderr,
-        "{}{} tokens in {} sweeps over {} layers; {} bytes read, {} of weights kept, {:.3g} tokens/s, "
-        "{:.2f} GB/s in a sweep, hashes checked at {:.2f} GB/s\n",
-        draws_ ? "" : "\n", tokens_, sweeps_, layers_, store_.bytes_read(), gigabytes(store_.bytes_kept()),
-        rate(), sweep_rate(), hashed_);
+    fmt::print(stderr,
+               "{}{} tokens in {} sweeps over {} layers; {} bytes read, {} of weights kept, {:.3g} tokens/s, "
+               "{:.2f} GB/s in a sweep, hashes checked at {:.2f} GB/s\n",
+               draws_ ? "" : "\n", tokens_, sweeps_, layers_, store_.bytes_read(),
+               gigabytes(store_.bytes_kept()), rate(), sweep_rate(), hashed_);
   }
 
  private:
@@ -72,9 +71,7 @@ class StreamProgress {
     const Mark from = sweeps_ > 1 ? first_ : Mark{begin_, 0};
     return static_cast<double>(last_.bytes - from.bytes) / seconds(last_.when - from.when) / 1e9;
   }
-  double rate() const {
-    return static_cast<double>(tokens_) / seconds(Clock::now() - begin_);
-  }
+  double rate() const { return static_cast<double>(tokens_) / seconds(Clock::now() - begin_); }
 
   const infer::WeightStore& store_;
   int64_t layers_, sweeps_ = 0, tokens_ = 0;
@@ -118,9 +115,8 @@ Result<SampleModel> open_streamed(const std::string& checkpoint, const std::stri
     hashed = static_cast<double>(opened.reader.bytes()) / seconds(Clock::now() - begin) / 1e9;
     return checked;
   };
-  ASSIGN_OR_RETURN(
-      eval::OpenedModel opened,
-      eval::open_model(io::default_file_system(), checkpoint, tokenizer, models, trust, check));
+  ASSIGN_OR_RETURN(eval::OpenedModel opened,
+                   eval::open_model(io::default_file_system(), checkpoint, tokenizer, models, trust, check));
   SampleModel out{opened.model.tokenizer, opened.model.config.model_options().seq_len(), {}};
   const auto store =
       std::make_shared<infer::WeightStore>(std::move(opened.reader), opened.model.functions.shapes,

@@ -75,7 +75,8 @@ void add_runs(const PartRead& part, const Extents& start, const Extents& shape, 
       from = from * spec.chunk[d] + start[d] + i;
       at = at * part.shape[d] + to[d] + i;
     }
-    add_run(jobs, {from * item, part.bytes.subspan(static_cast<size_t>(at * item), static_cast<size_t>(run))});
+    add_run(jobs,
+            {from * item, part.bytes.subspan(static_cast<size_t>(at * item), static_cast<size_t>(run))});
     return {};
   }));
 }
@@ -119,7 +120,8 @@ Status read_together(const RandomAccessFile& file, std::span<const Run> runs) {
 }
 
 Status do_job(FileSystem& fs, const Job& job) {
-  if (job.part != nullptr) return job.part->array->read_box(job.part->start, job.part->shape, job.part->bytes);
+  if (job.part != nullptr)
+    return job.part->array->read_box(job.part->start, job.part->shape, job.part->bytes);
   // Ends of stretches that lie together in the file.
   std::vector<size_t> ends;
   size_t shortest = SIZE_MAX, stretch = 0;
@@ -131,8 +133,7 @@ Status do_job(FileSystem& fs, const Job& job) {
     stretch = 0;
   }
   auto file = shortest < kDirectFrom ? fs.open(job.path) : open_direct(fs, job.path);
-  if (!file.ok())
-    return file.error().code() == ErrorCode::kNotFound ? missing_chunk(job.path) : file.error();
+  if (!file.ok()) return file.error().code() == ErrorCode::kNotFound ? missing_chunk(job.path) : file.error();
   if ((*file)->size() != job.file_bytes) return wrong_size(job.path, (*file)->size(), job.file_bytes);
   const std::span<const Run> runs(job.runs);
   for (size_t begin = 0; const size_t end : ends) {

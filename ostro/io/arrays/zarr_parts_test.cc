@@ -64,9 +64,8 @@ TEST_CASE("files that are missing or cut are errors that name them; compressed c
   check_ok(check_files(numbers.memory, *numbers.array));
   Bytes part(12);
   numbers.memory.content("a/c.1.2.0")->pop_back();
-  for (const Status& cut :
-       {check_files(numbers.memory, *numbers.array),
-        read_part(numbers.memory, *numbers.array, {2, 6, 0}, {1, 1, 6}, part)}) {
+  for (const Status& cut : {check_files(numbers.memory, *numbers.array),
+                            read_part(numbers.memory, *numbers.array, {2, 6, 0}, {1, 1, 6}, part)}) {
     REQUIRE_FALSE(cut.ok());
     CHECK(cut.error().message() == "a/c.1.2.0: 71 bytes, a chunk of this array has 72");
   }

@@ -61,8 +61,8 @@ int64_t read_direct(int descriptor, int64_t offset, std::span<std::byte> out) {
       continue;
     }
     // Up to the next block where the rest can be read into its place, else as much as there is room for.
-    const int64_t wanted =
-        fits && in_block != 0 ? std::min(size - done, kDirectBlock - in_block) : std::min(size - done, kBounce - in_block);
+    const int64_t wanted = fits && in_block != 0 ? std::min(size - done, kDirectBlock - in_block)
+                                                 : std::min(size - done, kBounce - in_block);
     const int64_t blocks = (in_block + wanted + kDirectBlock - 1) / kDirectBlock * kDirectBlock;
     std::byte* const buffer = bounce_buffer();
     const int64_t n = read_once(descriptor, at - in_block, buffer, blocks);

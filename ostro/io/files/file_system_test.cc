@@ -136,8 +136,10 @@ TEST_CASE("direct reads of any place, length and memory are the bytes of the fil
   for (FileSystem* each : {&fs, static_cast<FileSystem*>(&memory)}) {
     const auto file = open_direct(*each, join_path(root, "file"));
     REQUIRE(file.ok());
-    for (const int64_t offset : {int64_t{0}, int64_t{1}, int64_t{4096}, int64_t{70000}, int64_t{1048577}, size - 5000})
-      for (const int64_t bytes : {int64_t{0}, int64_t{1}, int64_t{4096}, int64_t{9000}, int64_t{1500000}, size - offset})
+    for (const int64_t offset :
+         {int64_t{0}, int64_t{1}, int64_t{4096}, int64_t{70000}, int64_t{1048577}, size - 5000})
+      for (const int64_t bytes :
+           {int64_t{0}, int64_t{1}, int64_t{4096}, int64_t{9000}, int64_t{1500000}, size - offset})
         for (const int64_t shift : {int64_t{0}, offset % kDirectBlock, int64_t{3}}) {
           if (offset + bytes > size) continue;
           const std::span<std::byte> out(aligned.get() + shift, static_cast<size_t>(bytes));
