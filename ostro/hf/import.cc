@@ -12,7 +12,7 @@
 namespace ostro::hf {
 namespace {
 
-constexpr int64_t kBlockElements = int64_t{4} << 20;  // of a tensor, read at once by one thread
+constexpr int64_t kReadElements = int64_t{4} << 20;  // of a tensor, read at once by one thread
 
 // One cell of the checkpoint: a parameter, or of a stacked one a layer, or an expert of a layer.
 struct Unit {
@@ -88,7 +88,7 @@ Status read_part(const Source& source, const SourcePart& from, const ir::Shape& 
   const auto rows = static_cast<int64_t>(places.rows.size()),
              columns = static_cast<int64_t>(places.columns.size());
   const int64_t item = io::safetensors_item_size(tensor.dtype),
-                block = std::max<int64_t>(1, kBlockElements / columns);
+                block = std::max<int64_t>(1, kReadElements / columns);
   return parallel_for((rows + block - 1) / block, threads, [&](int64_t b) -> Status {
     const int64_t first = b * block, count = std::min(block, rows - first);
     std::vector<std::byte> bytes(static_cast<size_t>(count * columns * item));
