@@ -233,7 +233,7 @@ def sizes(options):
 
 
 def in_gradients(options):
-    return {"z_loss_weight": 0.01} | ({"router_z_loss_coef": 0.01} if options["num_experts"] else {})
+    return {"z_loss_weight": 0.01} | ({"router_z_loss_coef": 0.01} if options.get("num_experts") else {})
 
 
 # Options that change bits, but none of the imported model's logits.
