@@ -1,4 +1,4 @@
-"""Trains the quickstart's model in PyTorch on the very batches of `ostro train` and compares the held-out losses.
+"""Trains the model of bench/dense.yaml in PyTorch on the very batches of `ostro train` and compares the held-out losses.
 
 Both sides start from the same weights (the run's initial ones, exported) and see the same batches, learning rates and
 held-out sequences; transformers' Llama under bf16 autocast with AdamW is the other side. Per seed: one run of `ostro`,
@@ -61,7 +61,7 @@ class Ours:
 
 
 def learning_rate(o, step, steps):
-    """Warm-up, then cosine: the quickstart's schedule."""
+    """Warm-up, then cosine: the schedule of bench/dense.yaml."""
     warmup = int(decimal.Decimal(str(o["warmup"])) * steps) if o["warmup"] <= 1 else int(o["warmup"])
     if step < warmup:
         return o["learning_rate"] * step / warmup
@@ -117,7 +117,7 @@ def chain_losses(run):
 def main():
     ap = argparse.ArgumentParser(formatter_class=argparse.RawDescriptionHelpFormatter, description=__doc__)
     ap.add_argument("--ostro", default=ROOT / "build/release/ostro/cli/ostro")
-    ap.add_argument("--config", default=ROOT / "configs/quickstart.yaml")
+    ap.add_argument("--config", default=ROOT / "bench/dense.yaml")
     ap.add_argument("--data", default=ROOT / "quickstart", help="folder with tokenizer.json and cache/")
     ap.add_argument("--steps", type=int, help="instead of the config's")
     ap.add_argument("--seeds", type=int, nargs="+", default=[0, 1, 2])

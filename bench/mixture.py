@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """A mixture of experts beside the dense model of the same active size, at equal tokens: held-out bits a byte.
 
-configs/quickstart.yaml is the dense model. The mixture has 8 experts of half its MLP's width, of which a token uses two. Both
+bench/dense.yaml is the dense model. The mixture has 8 experts of half its MLP's width, of which a token uses two. Both
 see the same batches; per seed one run of each. A third run, of the first seed, has nothing that balances its experts: its
 loads are shown beside those of the balanced one, and what the run says of them.
 
@@ -32,7 +32,7 @@ def train(a, name, seed):
     run = a.out / f"{name}_{seed}"
     log = a.out / f"{name}_{seed}.log"
     if not (run / "metrics.jsonl").exists() or not log.exists() or "eval/loss" not in (run / "metrics.jsonl").read_text():
-        words = [a.ostro, "train", "--config", ROOT / "configs/quickstart.yaml", "--data.tokenizer", a.data / "tokenizer.json",
+        words = [a.ostro, "train", "--config", ROOT / "bench/dense.yaml", "--data.tokenizer", a.data / "tokenizer.json",
                  "--data.cache_dir", a.data / "cache", "--trainer.log_dir", a.out, "--trainer.id", run.name,
                  "--trainer.seed", seed, "--trainer.checkpointer.save_interval", "null"]
         if a.steps:

@@ -7,7 +7,7 @@
 namespace ostro::cli {
 namespace {
 
-const std::string kConfig = OSTRO_SOURCE_DIR "/configs/quickstart.yaml";
+const std::string kConfig = OSTRO_SOURCE_DIR "/bench/dense.yaml";
 
 TEST_CASE("a command with a configuration takes its own words, the file, and overrides anywhere") {
   Args args("ostro train",

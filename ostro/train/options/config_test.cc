@@ -15,7 +15,7 @@ namespace {
 using config::Override;
 
 const std::string kSource = OSTRO_SOURCE_DIR;
-const std::string kQuickstart = kSource + "/configs/quickstart.yaml";
+const std::string kDense = kSource + "/bench/dense.yaml";
 
 std::string slurp(const std::string& path) {
   std::ifstream in(path);
@@ -23,7 +23,7 @@ std::string slurp(const std::string& path) {
 }
 
 std::string error_of(std::vector<Override> overrides) {
-  const Result<TrainConfig> config = load_train_config(kQuickstart, overrides);
+  const Result<TrainConfig> config = load_train_config(kDense, overrides);
   return config.ok() ? "" : config.error().message();
 }
 
@@ -46,14 +46,14 @@ TEST_CASE("values that follow from others are filled in") {
   const std::vector<Override> overrides = {{"numerics.leaf_examples", "null"},
                                            {"trainer.train_batch_size", "24"},
                                            {"numerics.leaves", "{pos: 2, mlp: 4, kv_heads: 1}"}};
-  const Result<TrainConfig> config = load_train_config(kQuickstart, overrides);
+  const Result<TrainConfig> config = load_train_config(kDense, overrides);
   REQUIRE_MESSAGE(config.ok(), config.error().message());
   CHECK(config->numerics.leaf_examples == 12);  // 12 * 256 = 3,072 tokens; 24 would be 6,144
   CHECK(config->numerics.leaves == config::IntMap{{"mlp", 4}, {"pos", 2}});
   CHECK(
       models::model_options_as<models::DecoderOptions, models::Decoder>(config->model_options())->head_dim ==
       64);
-  CHECK(run_directory(*config) == "runs/quickstart");
+  CHECK(run_directory(*config) == "runs/dense");
   CHECK(default_leaf_examples({16}, 256) == 16);
   CHECK(default_leaf_examples({16}, 5000) == 1);
   CHECK(default_leaf_examples({7}, 1000) == 1);
@@ -137,7 +137,7 @@ TEST_CASE("keep policies") {
 }
 
 TEST_CASE("every option has another legal value, and the canonical config shows exactly bits and schedule") {
-  for (const std::string& file : {kQuickstart, kSource + "/configs/nano_test.yaml"}) {
+  for (const std::string& file : {kDense, kSource + "/configs/nano_test.yaml"}) {
     const Result<TrainConfig> base = load_train_config(file, {});
     REQUIRE(base.ok());
     int options = 0;
@@ -191,7 +191,7 @@ TEST_CASE("components, their weights and stages are read, and mistakes are named
   };
   const std::string two = "{b: {train_urls: [y]}, a: {train_urls: [x], format: {type: chat}}}";
   const auto config = load_train_config(
-      kQuickstart, std::vector<Override>{no_urls,
+      kDense, std::vector<Override>{no_urls,
                                          {"data.components", two},
                                          {"data.train_weights", "[[0, {a: 3, b: 1}], [10, {b: 1}]]"},
                                          {"data.components.a.format.pack", "false"}});
@@ -244,8 +244,8 @@ TEST_CASE("the canonical config names no place and no run") {
       {"data.tokenizer", "/secret/t.json"}, {"data.cache_dir", "/secret/c"},
       {"data.train_urls", "[/secret/x]"},   {"trainer.id", "secret"},
       {"trainer.log_dir", "/secret/runs"},  {"data.validation_urls", "[/secret/y]"}};
-  const Result<TrainConfig> a = load_train_config(kQuickstart, {}),
-                            b = load_train_config(kQuickstart, overrides);
+  const Result<TrainConfig> a = load_train_config(kDense, {}),
+                            b = load_train_config(kDense, overrides);
   REQUIRE(a.ok());
   REQUIRE(b.ok());
   CHECK(config::canonical_config(*a) == config::canonical_config(*b));
