@@ -19,16 +19,18 @@ void visit_latent(DecoderOptions& o, FamilyKeys& t) {
   using Settings = std::vector<std::pair<std::string, std::string>>;
   const bool optional = o.family->shows("num_kv_heads");  // the family may have other attention
   const Settings base =
-      optional ? Settings{{"model.num_kv_heads", "4"}, {"model.kv_lora_rank", "16"}} : Settings{};
+      optional ? Settings{{"model.num_heads", "4"}, {"model.num_kv_heads", "4"}, {"model.kv_lora_rank", "16"}}
+               : Settings{};
   const DecoderOptions own(o.family->name);
-  came_later(t.add(&o.kv_lora_rank, "kv_lora_rank", Effect::kBits, "",
-                   optional ? "width of the vector of which each head's keys and values are made (latent "
-                              "attention); 0: they are made of the layer's input"
-                            : "width of the vector of which each head's keys and values are made")
-                 .other("24")
-                 .beside(optional ? Settings{{"model.num_kv_heads", "4"}} : Settings{})
-                 .fixed(kLayout),
-             own.kv_lora_rank == 0, "0");
+  came_later(
+      t.add(&o.kv_lora_rank, "kv_lora_rank", Effect::kBits, "",
+            optional ? "width of the vector of which each head's keys and values are made (latent "
+                       "attention); 0: they are made of the layer's input"
+                     : "width of the vector of which each head's keys and values are made")
+          .other("24")
+          .beside(optional ? Settings{{"model.num_heads", "4"}, {"model.num_kv_heads", "4"}} : Settings{})
+          .fixed(kLayout),
+      own.kv_lora_rank == 0, "0");
   const auto add = [&](int64_t DecoderOptions::* field, const char* key, const char* other, int64_t before,
                        const char* help) {
     came_later(t.add(&(o.*field), key, Effect::kBits, "", help).other(other).beside(base).fixed(kLayout),

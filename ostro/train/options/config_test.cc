@@ -192,9 +192,9 @@ TEST_CASE("components, their weights and stages are read, and mistakes are named
   const std::string two = "{b: {train_urls: [y]}, a: {train_urls: [x], format: {type: chat}}}";
   const auto config = load_train_config(
       kDense, std::vector<Override>{no_urls,
-                                         {"data.components", two},
-                                         {"data.train_weights", "[[0, {a: 3, b: 1}], [10, {b: 1}]]"},
-                                         {"data.components.a.format.pack", "false"}});
+                                    {"data.components", two},
+                                    {"data.train_weights", "[[0, {a: 3, b: 1}], [10, {b: 1}]]"},
+                                    {"data.components.a.format.pack", "false"}});
   REQUIRE_MESSAGE(config.ok(), config.error().message());
   const data::DataOptions& d = config->data;
   const std::vector<data::Component> all = data::components_of(d);
@@ -244,8 +244,7 @@ TEST_CASE("the canonical config names no place and no run") {
       {"data.tokenizer", "/secret/t.json"}, {"data.cache_dir", "/secret/c"},
       {"data.train_urls", "[/secret/x]"},   {"trainer.id", "secret"},
       {"trainer.log_dir", "/secret/runs"},  {"data.validation_urls", "[/secret/y]"}};
-  const Result<TrainConfig> a = load_train_config(kDense, {}),
-                            b = load_train_config(kDense, overrides);
+  const Result<TrainConfig> a = load_train_config(kDense, {}), b = load_train_config(kDense, overrides);
   REQUIRE(a.ok());
   REQUIRE(b.ok());
   CHECK(config::canonical_config(*a) == config::canonical_config(*b));
