@@ -190,8 +190,9 @@ Result<Buffer> StreamedGenerator::sweep(const std::vector<Sequence*>& sequences)
       after.push_back(std::move(one));
     }
     weights.attention.clear();
-    // Of a mixture, what is needed now is read before what is needed next.
-    if (layers_.experts == 0) next = ahead(layer + 1);
+    // Experts, which are needed now, are read before what is needed next.
+    const bool with_experts = after[0].size() > 2;
+    if (!with_experts) next = ahead(layer + 1);
     Buffers inputs;
     for (size_t part = 0; part < after[0].size(); ++part) {
       std::vector<Take> takes;
@@ -200,7 +201,7 @@ Result<Buffer> StreamedGenerator::sweep(const std::vector<Sequence*>& sequences)
       inputs.push_back(gathered(takes, bucket));
     }
     int64_t places = 0;
-    if (inputs.size() > 2) {  // else a layer without experts
+    if (with_experts) {
       RETURN_IF_ERROR(read_experts(layer, rows, inputs[2], weights.chosen));
       next = ahead(layer + 1);
       const auto& reads = layers_.chosen_reads[static_cast<size_t>(layer)];
