@@ -65,13 +65,13 @@ void visit_dense_parts(DecoderOptions& o, FamilyKeys& t, const Settings& base) {
   came_later(t.add(&o.first_k_dense_replace, "first_k_dense_replace", Effect::kBits, "",
                    "so many layers, the first, have no experts but one MLP of dense_intermediate_dim")
                  .other(o.first_k_dense_replace == 1 ? "0" : "1")
-                 .beside(base)
+                 .beside(with({{"model.num_layers", "2"}}))
                  .fixed(kLayout),
              own.first_k_dense_replace == 0, "0");
   came_later(t.add(&o.dense_intermediate_dim, "dense_intermediate_dim", Effect::kBits, "",
                    "width of the MLP of layers without experts")
                  .other("96")
-                 .beside(with({{"model.first_k_dense_replace", "1"}}))
+                 .beside(with({{"model.num_layers", "2"}, {"model.first_k_dense_replace", "1"}}))
                  .fixed(kLayout),
              own.dense_intermediate_dim == 688, "688");
 }
