@@ -71,6 +71,23 @@ TEST_CASE("what config.json says of a family is read back equal") {
   }
 }
 
+TEST_CASE("one key for several biases: a model in which they differ cannot be written") {
+  const tokenizer::Tokenizer tokenizer = tiny_tokenizer();
+  int seen = 0;
+  for (const HfFamily& family : hf_families()) {
+    models::DecoderOptions o = unusual(family.type);
+    if (!o.family->shows("out_bias")) continue;
+    CAPTURE(family.type);
+    ++seen;
+    o.out_bias = !o.qkv_bias;
+    const auto text = config_json({o, 260}, tokenizer);
+    REQUIRE_FALSE(text.ok());
+    CHECK(text.error().message().find("model.qkv_bias") != std::string::npos);
+    CHECK(text.error().message().find("model.out_bias") != std::string::npos);
+  }
+  CHECK(seen == 7);
+}
+
 TEST_CASE("every element of every parameter is in one tensor, whatever the family") {
   for (const HfFamily& family : hf_families()) {
     CAPTURE(family.type);

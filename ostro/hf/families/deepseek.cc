@@ -45,14 +45,7 @@ void latent_fields(ConfigFields& f, HfModel& m) {
   f.integer("v_head_dim", &o.v_head_dim, 128);
   derived(f, "head_dim", o.qk_rope_head_dim, "\"qk_rope_head_dim\"");
   derived(f, "qk_head_dim", o.latent_head_dim(), "\"qk_nope_head_dim\" plus \"qk_rope_head_dim\"");
-  bool bias = o.qkv_bias;
-  f.boolean("attention_bias", &bias, false);
-  if (f.reading()) o.qkv_bias = o.out_bias = bias;
-  if (!f.reading() && o.qkv_bias != o.out_bias)
-    f.fail(
-        unsupported(fmt::format("model.qkv_bias {} and model.out_bias {} differ; Hugging Face directories "
-                                "have one key for both, \"attention_bias\"",
-                                o.qkv_bias, o.out_bias)));
+  attention_bias_field(f, m, false);
 }
 
 // The shared experts are one MLP, as wide as all of them together.

@@ -2,6 +2,7 @@
 // keys of its config.json, and a table of its tensors. Both are used for reading and for writing.
 #pragma once
 
+#include <initializer_list>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -61,6 +62,14 @@ void size_fields(ConfigFields& f, HfModel& m);
 void kv_head_field(ConfigFields& f, HfModel& m, std::optional<int64_t> missing = {});
 // head_dim: `missing`, or hidden_size / num_attention_heads.
 void head_dim_field(ConfigFields& f, HfModel& m, std::optional<int64_t> missing = {});
+// One key for several options: a model in which they differ is refused.
+struct NamedFlag {
+  const char* name;
+  bool* value;
+};
+void shared_flag(ConfigFields& f, const char* key, bool missing, std::initializer_list<NamedFlag> options);
+// attention_bias, for qkv_bias and out_bias.
+void attention_bias_field(ConfigFields& f, HfModel& m, bool missing);
 // max_position_embeddings. The table of learned positions has as many rows.
 void length_field(ConfigFields& f, HfModel& m, const char* key, int64_t missing);
 // layer_types, a word for each layer. Where the file has none: `sliding` says of a layer whether it has the

@@ -16,9 +16,7 @@ void gpt_neox_config(ConfigFields& f, HfModel& m) {
   f.number("rotary_pct", &part, 0.25);
   f.rope(&o.rope, theta, o.seq_len, &o.partial_rotary_factor, part);
   f.boolean("use_parallel_residual", &o.parallel, true);
-  bool bias = o.qkv_bias;
-  f.boolean("attention_bias", &bias, true);
-  if (f.reading()) o.qkv_bias = o.out_bias = bias;
+  attention_bias_field(f, m, true);
   f.harmless({"hidden_dropout", "classifier_dropout", "is_decoder"});
   f.harmless("attention_dropout", 0.0);
   f.boolean("tie_word_embeddings", &o.tie_word_embeddings, false);

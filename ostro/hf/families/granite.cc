@@ -14,9 +14,7 @@ void granite_config(ConfigFields& f, HfModel& m) {
   length_field(f, m, "max_position_embeddings", 2048);
   f.number("rms_norm_eps", &o.layer_norm_epsilon, 1e-6);
   f.rope(&o.rope, 10000, o.seq_len);
-  bool bias = o.qkv_bias;
-  f.boolean("attention_bias", &bias, false);
-  if (f.reading()) o.qkv_bias = o.out_bias = bias;
+  attention_bias_field(f, m, false);
   f.boolean("mlp_bias", &o.mlp_bias, false);
   f.number("embedding_multiplier", &o.embedding_multiplier, 1.0);
   f.number("residual_multiplier", &o.residual_multiplier, 1.0);

@@ -76,9 +76,7 @@ void qwen3_moe_config(ConfigFields& f, HfModel& m) {
   f.integer("num_attention_heads", &o.num_heads);
   kv_head_field(f, m, 4);
   head_dim_field(f, m);
-  bool bias = o.qkv_bias;
-  f.boolean("attention_bias", &bias, false);
-  if (f.reading()) o.qkv_bias = o.out_bias = bias;
+  attention_bias_field(f, m, false);
   f.activation("hidden_act", &o.activation_function, models::Activation::kSilu);
   length_field(f, m, "max_position_embeddings", 32768);
   f.number("rms_norm_eps", &o.layer_norm_epsilon, 1e-6);

@@ -24,13 +24,10 @@ void qwen2_config(ConfigFields& f, HfModel& m) {
 }
 
 void qwen3_config(ConfigFields& f, HfModel& m) {
-  models::DecoderOptions& o = m.options;
   size_fields(f, m);
   kv_head_field(f, m, 32);
   head_dim_field(f, m, 128);
-  bool bias = o.qkv_bias;
-  f.boolean("attention_bias", &bias, false);
-  if (f.reading()) o.qkv_bias = o.out_bias = bias;
+  attention_bias_field(f, m, false);
   qwen_shared_fields(f, m);
 }
 

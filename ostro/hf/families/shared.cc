@@ -52,6 +52,23 @@ void head_dim_field(ConfigFields& f, HfModel& m, std::optional<int64_t> missing)
   f.integer("head_dim", &m.options.head_dim, missing);
 }
 
+void shared_flag(ConfigFields& f, const char* key, bool missing, std::initializer_list<NamedFlag> options) {
+  bool flag = *options.begin()->value;
+  f.boolean(key, &flag, missing);
+  for (const NamedFlag& o : options) {
+    if (f.reading()) *o.value = flag;
+    if (*o.value != flag)
+      f.fail(unsupported(
+          fmt::format("{} {} and {} {} differ; Hugging Face directories have one key for both, \"{}\"",
+                      options.begin()->name, flag, o.name, *o.value, key)));
+  }
+}
+
+void attention_bias_field(ConfigFields& f, HfModel& m, bool missing) {
+  shared_flag(f, "attention_bias", missing,
+              {{"model.qkv_bias", &m.options.qkv_bias}, {"model.out_bias", &m.options.out_bias}});
+}
+
 void length_field(ConfigFields& f, HfModel& m, const char* key, int64_t missing) {
   const bool learned = m.options.positions == models::Positions::kLearned;
   f.integer(key, learned ? &m.options.max_position_embeddings : &m.options.seq_len, missing);

@@ -13,9 +13,9 @@ void starcoder2_config(ConfigFields& f, HfModel& m) {
   f.number("norm_epsilon", &o.layer_norm_epsilon, 1e-5);
   f.rope(&o.rope, 10000, o.seq_len);
   window_field(f, m, {});
-  bool bias = o.qkv_bias;
-  f.boolean("use_bias", &bias, true);
-  if (f.reading()) o.qkv_bias = o.out_bias = o.mlp_bias = bias;
+  shared_flag(
+      f, "use_bias", true,
+      {{"model.qkv_bias", &o.qkv_bias}, {"model.out_bias", &o.out_bias}, {"model.mlp_bias", &o.mlp_bias}});
   f.must_say("mlp_type", "default");
   f.must_say("norm_type", "layer_norm");
   f.harmless({"residual_dropout", "embedding_dropout", "attention_softmax_in_fp32",
