@@ -2,13 +2,9 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
-#include <cstring>
 #include <utility>
 
-#include "ostro/hf/elements.h"
 #include "ostro/hf/model_files.h"
-#include "ostro/hf/weights.h"
 #include "ostro/io/files/atomic_file.h"
 #include "ostro/io/files/path.h"
 #include "ostro/tokenizer/files/files.h"
@@ -18,34 +14,25 @@ namespace ostro::hf {
 Result<NamedWeights> NamedWeights::create(const models::DecoderOptions& options,
                                           const std::vector<std::string>& paths,
                                           std::span<const runtime::Buffer> values, std::string_view dtype) {
-  if (!is_weight_dtype(dtype))
-    return invalid_argument(fmt::format("weights as {}; use F32, BF16 or F16", dtype));
+  WeightSource source{paths, {}, checkpoint::boxes_in_memory({values.begin(), values.end()})};
+  for (size_t i = 0; i < values.size(); ++i) {
+    source.shapes.push_back(values[i].shape());
+    if (values[i].shape().dtype != ir::DType::f32)
+      return unsupported(fmt::format("{} is {}; only f32 is written", paths[i], values[i].shape().str()));
+  }
   NamedWeights out;
-  ASSIGN_OR_RETURN(const std::vector<WeightPart> parts, family_weights(options));
-  for (const WeightPart& part : parts) {
-    const auto at = std::find(paths.begin(), paths.end(), part.path);
-    if (at == paths.end())
-      return invalid_argument(
-          fmt::format("the model has no {}, of which {} is a part", part.path, part.name));
-    const runtime::Buffer& whole = values[static_cast<size_t>(at - paths.begin())];
-    if (whole.shape().dtype != ir::DType::f32)
-      return unsupported(fmt::format("{} is {}; only f32 is written", part.path, whole.shape().str()));
-    std::vector<std::byte> bytes = take_part(part, whole);
-    if (dtype != "F32") {
-      std::vector<float> values_of(bytes.size() / sizeof(float));
-      std::memcpy(values_of.data(), bytes.data(), bytes.size());
-      bytes.resize(values_of.size() * static_cast<size_t>(io::safetensors_item_size(dtype)));
-      elements_from_f32(dtype, values_of, bytes);
-    }
-    const std::vector<int64_t> shape = part_shape(part, whole.shape());
-    if (out.entries_.empty() || out.entries_.back().name != part.name) {
-      out.storage_.push_back(std::move(bytes));
-      out.entries_.push_back({part.name, std::string(dtype), shape, {}});
-    } else {  // its rows follow those of the part before
-      out.storage_.back().insert(out.storage_.back().end(), bytes.begin(), bytes.end());
-      out.entries_.back().shape[0] += shape[0];
-    }
-    out.entries_.back().bytes = out.storage_.back();
+  ASSIGN_OR_RETURN(out.entries_, streamed_weights(options, std::move(source), dtype));
+  out.storage_.resize(out.entries_.size());
+  for (size_t i = 0; i < out.entries_.size(); ++i) {
+    io::SafetensorsEntry& entry = out.entries_[i];
+    std::vector<std::byte>& bytes = out.storage_[i];
+    bytes.reserve(static_cast<size_t>(entry.size()));
+    RETURN_IF_ERROR(entry.write([&](std::span<const std::byte> piece) {
+      bytes.insert(bytes.end(), piece.begin(), piece.end());
+      return Status();
+    }));
+    entry.write = {};
+    entry.bytes = bytes;
   }
   return out;
 }
