@@ -8,26 +8,13 @@
 #include "ostro/checkpoint/restore.h"
 #include "ostro/grok/convert/export.h"
 #include "ostro/grok/convert/import.h"
+#include "ostro/grok/layout/shape_for_test.h"
 #include "ostro/grok/release/writer.h"
 #include "ostro/io/files/memory_file_system.h"
 #include "ostro/numerics/bf16.h"
 
 namespace ostro::grok {
 namespace {
-
-GrokShape int8_shape(Dtype matrices = Dtype::kInt8) {
-  GrokShape shape;
-  shape.vocab = 32;
-  shape.embed = 16;
-  shape.layers = 3;
-  shape.query_heads = 4;
-  shape.kv_heads = 2;
-  shape.head_dim = 8;
-  shape.mlp = 24;
-  shape.experts = 4;
-  shape.matrices = matrices;
-  return shape;
-}
 
 Status write_noise(io::FileSystem& fs, const std::string& directory, const GrokShape& shape) {
   RETURN_IF_ERROR(begin_release(fs, directory, shape));
@@ -77,7 +64,7 @@ std::map<std::string, Stored> imported(io::FileSystem& fs, Held held, const std:
 
 TEST_CASE("int8 matrices go through a checkpoint as they are") {
   io::MemoryFileSystem fs;
-  check_ok(write_noise(fs, "in", int8_shape()));
+  check_ok(write_noise(fs, "in", tiny()));
   const auto stored = imported(fs, Held::kInt8, "k8");
   CHECK(stored.at("model/layers/moe/down").spec.type_str() == "i8[layers:3, experts:4, mlp:24, embed:16]");
   CHECK(stored.at("model/layers/moe/down_scales").spec.type_str() ==
@@ -102,16 +89,16 @@ TEST_CASE("int8 matrices go through a checkpoint as they are") {
     bytes_of(p, layer, first, count, out.data());
     return Status();
   };
-  check_ok(export_release(fs, "out", int8_shape(), options));
-  for (const Leaf& leaf : make_leaves(int8_shape()))
+  check_ok(export_release(fs, "out", tiny(), options));
+  for (const Leaf& leaf : make_leaves(tiny()))
     CHECK_MESSAGE(*fs.content("in/" + leaf.file) == *fs.content("out/" + leaf.file), leaf.name);
 }
 
 TEST_CASE("an int8 matrix times its scales is what an import to f32 holds") {
   io::MemoryFileSystem fs;
-  check_ok(write_noise(fs, "in", int8_shape()));
+  check_ok(write_noise(fs, "in", tiny()));
   const auto stored = imported(fs, Held::kInt8, "k8"), wide = imported(fs, Held::kF32, "k32");
-  for (const Parameter& p : parameters(int8_shape(), {0, 3}, Held::kInt8)) {
+  for (const Parameter& p : parameters(tiny(), {0, 3}, Held::kInt8)) {
     if (p.spec.dtype != "i8") continue;
     const Stored &w = stored.at(p.spec.path), &scales = stored.at(scales_path(p.spec.path)),
                  &x = wide.at(p.spec.path);
@@ -133,7 +120,7 @@ TEST_CASE("an int8 matrix times its scales is what an import to f32 holds") {
 
 TEST_CASE("matrices that are not int8 cannot stay so") {
   io::MemoryFileSystem fs;
-  check_ok(write_noise(fs, "in", int8_shape(Dtype::kBf16)));
+  check_ok(write_noise(fs, "in", tiny(Dtype::kBf16)));
   const auto release = Release::open(fs, "in");
   REQUIRE(release.ok());
   ImportOptions options;

@@ -6,6 +6,7 @@
 
 #include "ostro/base/log.h"
 #include "ostro/base/sha256.h"
+#include "ostro/grok/layout/shape_for_test.h"
 #include "ostro/grok/release/check.h"
 #include "ostro/grok/release/writer.h"
 #include "ostro/io/files/counting_file_system.h"
@@ -15,20 +16,6 @@
 
 namespace ostro::grok {
 namespace {
-
-GrokShape tiny(Dtype matrices = Dtype::kInt8) {
-  GrokShape shape;
-  shape.vocab = 32;
-  shape.embed = 16;
-  shape.layers = 3;
-  shape.query_heads = 4;
-  shape.kv_heads = 2;
-  shape.head_dim = 8;
-  shape.mlp = 24;
-  shape.experts = 4;
-  shape.matrices = matrices;
-  return shape;
-}
 
 // Element i of an array: a small number that depends on i and the array.
 std::vector<std::byte> elements_of(const StoredArray& array) {
