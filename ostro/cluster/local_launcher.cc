@@ -17,7 +17,6 @@
 
 #include "ostro/base/log.h"
 #include "ostro/cluster/watch/overheard.h"
-#include "ostro/cluster/watch/patience.h"
 
 extern char** environ;
 
@@ -56,11 +55,8 @@ std::vector<std::string> environment_with(const std::vector<std::pair<std::strin
 
 class Launcher {
  public:
-  Launcher(const LocalWorkers& workers, const Patience& patience)
-      : workers_(workers),
-        patience_(patience),
-        argv_(workers.command),
-        envp_(environment_with(workers.environment)) {}
+  explicit Launcher(const LocalWorkers& workers)
+      : workers_(workers), argv_(workers.command), envp_(environment_with(workers.environment)) {}
   ~Launcher() {
     for (const Process& p : running_) ::kill(p.pid, SIGKILL);
     for (const Process& p : running_) ::waitpid(p.pid, nullptr, 0);
@@ -146,11 +142,11 @@ class Launcher {
     return Status();
   }
 
-  int64_t most_fruitless() const { return patience_.restarts * workers_.count; }
+  int64_t most_fruitless() const { return workers_.restarts_without_progress * workers_.count; }
 
   // Why a worker that ended is not replaced; counts it if it is.
   std::string no_more(const Process& process) {
-    const int64_t now = patience_.progress ? patience_.progress() : restarts_;
+    const int64_t now = workers_.progress ? workers_.progress() : restarts_;
     if (std::exchange(progress_, now) != now) fruitless_ = 0;
     if (restarts_ >= workers_.restarts)
       return fmt::format("{} workers were replaced already", workers_.restarts);
@@ -191,7 +187,6 @@ class Launcher {
   }
 
   const LocalWorkers& workers_;
-  const Patience& patience_;
   Words argv_, envp_;
   std::vector<Process> running_;
   std::optional<Clock::time_point> over_;  // when the job ended
@@ -203,10 +198,6 @@ class Launcher {
 
 }  // namespace
 
-Result<int> run_local_workers(const LocalWorkers& workers) { return run_local_workers(workers, {}); }
-
-Result<int> run_local_workers(const LocalWorkers& workers, const Patience& patience) {
-  return Launcher(workers, patience).run();
-}
+Result<int> run_local_workers(const LocalWorkers& workers) { return Launcher(workers).run(); }
 
 }  // namespace ostro::cluster

@@ -25,14 +25,19 @@ struct LocalWorkers {
   int64_t count = 1;
   // How often a worker is replaced after it was killed by a signal or lost its place, over all workers.
   int64_t restarts = 1000;
-  std::function<void()> look;  // called many times a second
+  // How many are replaced in a row, times `count`, while `progress` stays as it is: what ends workers at
+  // their start would end them for ever.
+  int64_t restarts_without_progress = 5;
+  std::function<int64_t()> progress;  // changes when the job gets on; asked when a worker was lost
+  std::function<void()> look;         // called many times a second
   // Processes that must end at once, because they hang or are stopped (SIGKILL); those that are no workers of
   // this launcher are left alone. Asked again and again.
   std::function<std::vector<int64_t>()> hopeless;
 };
 
 // Returns when no worker is left: the exit status of the first that failed, else 0. When one exits by itself,
-// with any other status, the job is over: the others get a few seconds, then SIGTERM, then SIGKILL. The
+// with any other status, the job is over: the others get a few seconds, then SIGTERM, then SIGKILL. It is
+// over, too, when nothing gets on; then an error says what the last worker wrote to standard error. The
 // workers die when this process does.
 Result<int> run_local_workers(const LocalWorkers& workers);
 

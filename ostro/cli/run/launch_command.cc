@@ -16,7 +16,6 @@
 #include "ostro/cli/shared/own_path.h"
 #include "ostro/cluster/coordinator.h"
 #include "ostro/cluster/local_launcher.h"
-#include "ostro/cluster/watch/patience.h"
 #include "ostro/train/options/config.h"
 #include "ostro/train/run/signals.h"
 
@@ -72,10 +71,9 @@ Result<int> launch(int64_t workers, int64_t min_workers, const train::TrainConfi
   local.look = [&] {
     if (signals.stop_requested() && !std::exchange(asked, true)) coordinator->stop_run();
   };
-  cluster::Patience patience;
-  patience.progress = [&] { return coordinator->steps_done(); };
+  local.progress = [&] { return coordinator->steps_done(); };
   local.hopeless = [&] { return silent.take(); };
-  return cluster::run_local_workers(local, patience);
+  return cluster::run_local_workers(local);
 }
 
 }  // namespace
