@@ -129,6 +129,11 @@ void Args::option(const std::string& name, std::optional<int64_t>* out, const st
   state_->declared.options.push_back({name, value});
   state_->app.add_option(name, *out, help)->type_name(value);
 }
+void Args::option(const std::string& name, std::optional<std::string>* out, const std::string& value,
+                  const std::string& help) {
+  state_->declared.options.push_back({name, value});
+  state_->app.add_option(name, *out, help)->type_name(value);
+}
 void Args::option(const std::string& name, std::vector<std::string>* out, const std::string& value,
                   const std::string& help, bool required) {
   state_->declared.options.push_back({name, value, true});

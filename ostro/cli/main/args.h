@@ -52,6 +52,8 @@ class Args {
               bool required = false);
   void option(const std::string& name, std::optional<int64_t>* out, const std::string& value,
               const std::string& help);
+  void option(const std::string& name, std::optional<std::string>* out, const std::string& value,
+              const std::string& help);
   // Takes every word up to the next option, and may be repeated; so do the words of a list of positionals.
   void option(const std::string& name, std::vector<std::string>* out, const std::string& value,
               const std::string& help, bool required = false);

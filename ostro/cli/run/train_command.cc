@@ -1,7 +1,6 @@
 // ostro train
 #include <fmt/core.h>
 
-#include <algorithm>
 #include <cstdio>
 #include <cstdlib>
 #include <string>
@@ -33,7 +32,7 @@ int train_command(Args args) {
   args.option("--profile", &profile_text, "steps=FIRST:END",
               "write a trace of the steps from FIRST to before END, counted from 0, into the run directory: "
               "profile-FIRST-END.json, for https://ui.perfetto.dev");
-  std::string initialize_from;
+  std::optional<std::string> initialize_from;
   args.option("--initialize_from", &initialize_from, "PATH",
               "short for --trainer.initialize_from: the checkpoint, run or Hugging Face directory whose "
               "parameters the run begins with");
@@ -41,11 +40,7 @@ int train_command(Args args) {
   if (auto code = args.parse()) return *code;
   auto config = args.load_config();
   if (!config.ok()) return report_error(config.error());
-  // An empty path is one that was forgotten, not none.
-  const bool begins = std::ranges::any_of(args.typed(), [](const std::string& word) {
-    return word == "--initialize_from" || word.starts_with("--initialize_from=");
-  });
-  if (begins) {
+  if (initialize_from) {  // an empty path is one that was forgotten, not none
     config->trainer.initialize_from = initialize_from;
     if (const Status valid = config->trainer.validate(); !valid.ok()) return report_error(valid.error());
   }
