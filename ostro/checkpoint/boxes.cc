@@ -7,34 +7,31 @@
 #include <utility>
 
 #include "ostro/base/aligned.h"
-#include "ostro/numerics/bf16.h"
+#include "ostro/numerics/widen.h"
 
 namespace ostro::checkpoint {
 namespace {
 
-float as_f32(numerics::Bf16 x) { return numerics::to_f32(x); }
-float as_f32(int8_t x) { return x; }
-
-// Reads elements of a narrower type with `read`, which fills bytes, and widens them.
-template <typename T, typename Read>
-Status widened(std::span<float> out, const Read& read) {
-  const size_t bytes = out.size() * sizeof(T);
-  const AlignedBytes stored = allocate_aligned(bytes);
-  RETURN_IF_ERROR(read(std::span<std::byte>(stored.get(), bytes)));
-  for (size_t i = 0; i < out.size(); ++i) {
-    T x;
-    std::memcpy(&x, stored.get() + i * sizeof(x), sizeof(x));
-    out[i] = as_f32(x);
+void widen_int8(std::span<const std::byte> stored, std::span<std::byte> out) {
+  for (size_t i = 0; i < stored.size(); ++i) {
+    const float wide = static_cast<int8_t>(stored[i]);
+    std::memcpy(out.data() + i * sizeof(wide), &wide, sizeof(wide));
   }
-  return {};
 }
 
+// Elements of any of the types of ReadBox; `read` fills the bytes as they are stored.
 template <typename Read>
 Status read_as_f32(const std::string& name, std::string_view dtype, std::span<float> out, const Read& read) {
-  if (dtype == "bf16") return widened<numerics::Bf16>(out, read);
-  if (dtype == "i8") return widened<int8_t>(out, read);
-  OSTRO_CHECK(dtype == "f32", "{} is {}, none of f32, bf16 and i8", name, dtype);
-  return read(std::as_writable_bytes(out));
+  const std::span<std::byte> wide = std::as_writable_bytes(out);
+  OSTRO_CHECK(dtype == "f32" || dtype == "bf16" || dtype == "i8", "{} is {}, none of f32, bf16 and i8", name,
+              dtype);
+  if (dtype == "f32") return read(wide);
+  const size_t bytes = out.size() * static_cast<size_t>(dtype_size(dtype));
+  const AlignedBytes memory = allocate_aligned(bytes);
+  const std::span<std::byte> stored(memory.get(), bytes);
+  RETURN_IF_ERROR(read(stored));
+  dtype == "bf16" ? numerics::widen(stored, wide) : widen_int8(stored, wide);
+  return {};
 }
 
 }  // namespace

@@ -12,7 +12,7 @@
 #include "ostro/io/files/path.h"
 #include "ostro/models/decoder/by_layer.h"
 #include "ostro/models/decoder/decoder.h"
-#include "ostro/numerics/bf16.h"
+#include "ostro/numerics/widen.h"
 #include "ostro/tokenizer/files/files.h"
 #include "ostro/train/programs/programs.h"
 #include "ostro/train/programs/run_model.h"
@@ -128,9 +128,9 @@ void take_stored_dtypes(const checkpoint::Manifest& manifest, std::vector<ir::Sh
 runtime::Buffer widened(const runtime::Buffer& from, const ir::Shape& want) {
   if (from.shape().dtype == want.dtype) return from;
   runtime::Buffer to = runtime::Buffer::empty(want);
-  const auto in = from.as<numerics::Bf16>();
-  const auto out = to.mutable_as<float>();
-  for (size_t i = 0; i < in.size(); ++i) out[i] = numerics::to_f32(in[i]);
+  OSTRO_CHECK(from.shape().dtype == ir::DType::bf16 && want.dtype == ir::DType::f32, "{} as {}",
+              from.shape().str(), want.str());
+  numerics::widen(from.bytes(), to.mutable_bytes());
   return to;
 }
 

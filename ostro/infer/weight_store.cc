@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "ostro/base/aligned.h"
-#include "ostro/numerics/bf16.h"
+#include "ostro/numerics/widen.h"
 
 namespace ostro::infer {
 namespace {
@@ -57,8 +57,8 @@ ir::Shape WeightStore::shape_of(const WeightRead& read) const {
 Status WeightStore::read_parts(std::vector<Part> parts) const {
   struct Narrow {
     AlignedBytes stored;  // bf16
-    size_t count;
-    std::byte* held;  // f32
+    size_t bytes;
+    std::span<std::byte> held;  // f32
   };
   std::vector<Narrow> narrow;
   for (Part& part : parts) {
@@ -66,18 +66,12 @@ Status WeightStore::read_parts(std::vector<Part> parts) const {
     if (is_bf16 == (held_[part.tensor].dtype == ir::DType::bf16)) continue;
     OSTRO_CHECK(is_bf16, "{} is {} in the checkpoint and held in bf16", reader_.spec(part.tensor).path,
                 reader_.spec(part.tensor).dtype);
-    const size_t count = part.bytes.size() / sizeof(float), bytes = count * sizeof(numerics::Bf16);
-    narrow.push_back({allocate_aligned(bytes), count, part.bytes.data()});
+    const size_t bytes = part.bytes.size() / sizeof(float) * sizeof(numerics::Bf16);
+    narrow.push_back({allocate_aligned(bytes), bytes, part.bytes});
     part.bytes = {narrow.back().stored.get(), bytes};
   }
   RETURN_IF_ERROR(reader_.read(parts));
-  for (const Narrow& n : narrow)
-    for (size_t i = 0; i < n.count; ++i) {
-      numerics::Bf16 stored;
-      std::memcpy(&stored, n.stored.get() + i * sizeof(stored), sizeof(stored));
-      const float x = numerics::to_f32(stored);
-      std::memcpy(n.held + i * sizeof(x), &x, sizeof(x));
-    }
+  for (const Narrow& n : narrow) numerics::widen({n.stored.get(), n.bytes}, n.held);
   return {};
 }
 

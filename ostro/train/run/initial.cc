@@ -11,6 +11,7 @@
 #include "ostro/io/files/path.h"
 #include "ostro/nn/adapters.h"
 #include "ostro/numerics/bf16.h"
+#include "ostro/numerics/widen.h"
 #include "ostro/train/programs/programs.h"
 #include "ostro/train/record/origin.h"
 #include "ostro/train/record/version.h"
@@ -47,9 +48,7 @@ Result<Buffer> converted(const Buffer& from, ir::DType dtype) {
     return to;
   }
   if (dtype == ir::DType::f32 && from.shape().dtype == ir::DType::bf16) {
-    const auto in = from.as<numerics::Bf16>();
-    const auto out = to.mutable_as<float>();
-    for (size_t i = 0; i < n; ++i) out[i] = numerics::to_f32(in[i]);
+    numerics::widen(from.bytes(), to.mutable_bytes());
     return to;
   }
   return unsupported(fmt::format("{} cannot become {}", from.shape().str(), ir::dtype_name(dtype)));
