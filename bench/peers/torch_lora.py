@@ -19,7 +19,7 @@ for v in ("OMP_NUM_THREADS", "MKL_NUM_THREADS"):
 import peft
 import torch
 import torch.nn.functional as F
-from torch_model import adam
+from torch_model import stepper
 from transformers import LlamaConfig, LlamaForCausalLM
 torch.set_num_threads(a.threads)
 
@@ -36,7 +36,6 @@ for i in range(c["L"]):
 model.load_state_dict({name: torch.from_numpy(x.copy()) for name, x in weights.items()})
 model = peft.get_peft_model(model, peft.LoraConfig(r=a.rank, lora_alpha=8, target_modules="all-linear", bias="none"))
 trained = [p for p in model.parameters() if p.requires_grad]
-opt = adam(trained)
 
 
 def loss_fn(ids, labels):
@@ -45,16 +44,4 @@ def loss_fn(ids, labels):
 
 
 fn = torch.compile(loss_fn) if a.compile else loss_fn
-
-
-def step(i):
-    x, y = C.batch(c, c["batch"], c["seq"], i)
-    loss = fn(torch.from_numpy(x).long(), torch.from_numpy(y).long())
-    loss.backward()
-    torch.nn.utils.clip_grad_norm_(trained, C.ADAM["clip"])
-    opt.step()
-    opt.zero_grad(set_to_none=True)
-    return loss.item()
-
-
-C.drive(f"peft {peft.__version__}, torch {torch.__version__}" + (" compile" if a.compile else " eager"), step)
+C.drive(f"peft {peft.__version__}, torch {torch.__version__}" + (" compile" if a.compile else " eager"), stepper(c, fn, trained))

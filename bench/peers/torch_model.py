@@ -79,3 +79,19 @@ def rope_tables(c):
 def adam(params):
     return torch.optim.AdamW(params, lr=C.ADAM["lr"], betas=C.ADAM["betas"], eps=C.ADAM["eps"],
                              weight_decay=C.ADAM["wd"], fused=True)
+
+
+def stepper(c, loss_fn, params):
+    """step(i): the loss of batch i, and AdamW's update of `params`, clipped by their global norm."""
+    opt = adam(params)
+
+    def step(i):
+        x, y = C.batch(c, c["batch"], c["seq"], i)
+        loss = loss_fn(torch.from_numpy(x).long(), torch.from_numpy(y).long())
+        loss.backward()
+        torch.nn.utils.clip_grad_norm_(params, C.ADAM["clip"])
+        opt.step()
+        opt.zero_grad(set_to_none=True)
+        return loss.item()
+
+    return step
