@@ -147,15 +147,13 @@ void attention_backward_tile(const AttentionBackward& a, const float* delta, con
 
   const bool capped = s.soft_cap > 0;
   const V kappa = score_factor<V>(s);
-  float tanh_of[kKeyBlock];
+  float inner[kKeyBlock];
   for (int64_t i = 0; i < count; ++i) {
     float* p = t.p + i * kKeyBlock;
     float* ds = t.ds + i * kKeyBlock;
     if (capped) {
-      for (int64_t j = lane0; j < lane1; ++j) {
-        tanh_of[j] = numerics::tanh_f32((p[j] * s.scale) / s.soft_cap);
-        p[j] = s.soft_cap * tanh_of[j];
-      }
+      tanh_of_scores(p + lane0, inner + lane0, lane1 - lane0, s.scale, s.soft_cap);
+      for (int64_t j = lane0; j < lane1; ++j) p[j] = s.soft_cap * inner[j];
     }
     const int64_t saved = ((t.job.b * s.pos + rows.begin + i) * s.kv_heads + t.job.h) * s.group + g;
     const V m = V::set1(a.m[saved]), r = V::set1(a.r[saved]), row_delta = V::set1(delta[saved]);
@@ -163,7 +161,7 @@ void attention_backward_tile(const AttentionBackward& a, const float* delta, con
     for (int64_t j = lane0; j < lane1; j += kW) {
       const auto mask = V::mask(static_cast<uint32_t>(j < 64 ? w.low >> j : w.high >> (j - 64)));
       const auto [pv, dsv] = score_gradients<V, kBf16>(V::load(p + j), V::load(ds + j), m, r, row_delta,
-                                                       kappa, capped ? tanh_of + j : nullptr);
+                                                       kappa, capped ? inner + j : nullptr);
       V::select(mask, pv, V::zero()).store(p + j);
       V::select(mask, dsv, V::zero()).store(ds + j);
     }

@@ -4,6 +4,7 @@
 #include <cstdint>
 
 #include "ostro/cpu/attention/kernels/attention_kernels.h"
+#include "ostro/cpu/vector/tanh.inc.h"
 #include "ostro/numerics/functions.h"
 
 namespace ostro::cpu::kernels {

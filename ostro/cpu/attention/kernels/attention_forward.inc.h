@@ -87,11 +87,7 @@ void attention_forward_item(const AttentionForward& a, int64_t item, float* scra
     }
     product<V, kBf16>(p, kQueryTile, count, lanes, kp, qt, kQueryTile, kBf16 ? wide : dims, 0, true);
     if (capped) {
-      for (int64_t j = 0; j < count; ++j)
-        for (int i = 0; i < lanes; ++i) {
-          float& x = p[j * kQueryTile + i];
-          x = s.soft_cap * numerics::tanh_f32((x * s.scale) / s.soft_cap);
-        }
+      for (int64_t j = 0; j < count; ++j) cap_scores(p + j * kQueryTile, lanes, s.scale, s.soft_cap);
     }
 
     for (int v = 0; v < vectors; ++v) {

@@ -210,8 +210,8 @@ void packed_backward_tile(const AttentionBackward& a, const float* delta, Packed
     P::multiply(t.dp + row * kLaneBlock, kLaneBlock, count, packed.dout + row * wide / 2, wide / 2,
                 t.v_turned + j, kKeyBlock, wide / 32, true);
     if (s.soft_cap > 0) {
-      for (int64_t i = row * kLaneBlock; i < (row + count) * kLaneBlock; ++i)
-        t.scores[i] = numerics::tanh_f32((t.scores[i] * s.scale) / s.soft_cap);
+      float* of_rows = t.scores + row * kLaneBlock;
+      tanh_of_scores(of_rows, of_rows, count * kLaneBlock, s.scale, s.soft_cap);
       for (int64_t i = row; i < row + count; i += 32) packed_gradients<P, true>(s, t, i, j, masks, values);
     } else {
       for (int64_t i = row; i < row + count; i += 32) packed_gradients<P, false>(s, t, i, j, masks, values);

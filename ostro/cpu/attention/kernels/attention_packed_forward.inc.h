@@ -87,13 +87,6 @@ inline VecAvx512 softmax_lanes(const float* s, Range keys, const uint16_t* masks
   return c;
 }
 
-// The soft cap on scores [keys][32].
-template <class P>
-inline void cap_scores(const AttentionShape& s, float* scores, Range keys) {
-  for (int64_t i = keys.begin * kLaneBlock; i < keys.end * kLaneBlock; ++i)
-    scores[i] = s.soft_cap * numerics::tanh_f32((scores[i] * s.scale) / s.soft_cap);
-}
-
 template <class P>
 void packed_forward_item(const AttentionForward& a, const void* packed, int64_t item, float* scratch) {
   using V = VecAvx512;
@@ -174,7 +167,9 @@ void packed_forward_item(const AttentionForward& a, const void* packed, int64_t 
       P::multiply(scores + keys.begin * kLaneBlock, kLaneBlock, keys.end - keys.begin,
                   reinterpret_cast<const uint32_t*>(k + keys.begin * wide), wide / 2, qt + part * kLaneBlock,
                   kQueryTile, wide / 32, true);
-      if (capped) cap_scores<P>(s, scores, keys);
+      if (capped)
+        cap_scores(scores + keys.begin * kLaneBlock, (keys.end - keys.begin) * kLaneBlock, s.scale,
+                   s.soft_cap);
       for (int v = 0; v < kLaneBlock; v += V::kWidth) {
         const int lane = part * kLaneBlock + v;
         const uint16_t* mask = masks + lane / V::kWidth;

@@ -186,10 +186,9 @@ void panels_forward_item(const GemmKernel& kernel, const AttentionForward& a, co
         kernel.multiply(kBf16 ? wide : dims, k + j / rows * shape.key_stride, qt + part * kPartLanes * wide,
                         scores + j * kPartLanes, kPartLanes,
                         static_cast<int>(kKeyBlock - j < rows ? kKeyBlock - j : rows), true);
-      if (capped) {
-        for (int64_t i = keys.begin * kPartLanes; i < keys.end * kPartLanes; ++i)
-          scores[i] = s.soft_cap * numerics::tanh_f32((scores[i] * s.scale) / s.soft_cap);
-      }
+      if (capped)
+        cap_scores(scores + keys.begin * kPartLanes, (keys.end - keys.begin) * kPartLanes, s.scale,
+                   s.soft_cap);
       for (int v = 0; v < kPartLanes; v += kW) {
         const int lane = part * kPartLanes + v;
         const V c =

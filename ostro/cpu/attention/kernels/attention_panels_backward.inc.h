@@ -166,17 +166,15 @@ inline void panel_gradients(const AttentionShape& s, const PanelBackward& t, con
   const V kappa = score_factor<V>(s);
   for (int64_t i = rows.begin; i < rows.end; ++i) {
     float *p = t.p + i * kPartLanes, *ds = t.ds + i * kPartLanes;
-    float tanh_of[kPartLanes];
+    float inner[kPartLanes];
     if (capped) {
-      for (int j = 0; j < kPartLanes; ++j) {
-        tanh_of[j] = numerics::tanh_f32((p[j] * s.scale) / s.soft_cap);
-        p[j] = s.soft_cap * tanh_of[j];
-      }
+      tanh_of_scores(p, inner, kPartLanes, s.scale, s.soft_cap);
+      for (int j = 0; j < kPartLanes; ++j) p[j] = s.soft_cap * inner[j];
     }
     const V m = V::set1(q.m[i]), r = V::set1(q.r[i]), delta = V::set1(q.delta[i]);
     for (int j = 0; j < kPartLanes; j += V::kWidth) {
       auto [pv, dsv] = score_gradients<V, kBf16>(V::load(p + j), V::load(ds + j), m, r, delta, kappa,
-                                                 capped ? tanh_of + j : nullptr);
+                                                 capped ? inner + j : nullptr);
       if constexpr (kMasked) {
         const auto mask = V::mask(static_cast<uint32_t>(words[i]) >> j);
         pv = V::select(mask, pv, V::zero());
