@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <memory>
 #include <utility>
 
 #include "ostro/base/parallel.h"
@@ -12,7 +13,7 @@
 namespace ostro::hf {
 namespace {
 
-constexpr int64_t kReadElements = int64_t{4} << 20;  // of a tensor, read at once by one thread
+constexpr int64_t kReadElements = int64_t{1} << 20;  // of a tensor, read at once by one thread
 
 // One cell of the checkpoint: a parameter, or of a stacked one a layer, or an expert of a layer.
 struct Unit {
@@ -77,6 +78,32 @@ std::vector<checkpoint::TensorSpec> specs_of(const Source& source) {
   return specs;
 }
 
+// Converts a square of elements and puts it into its places of the unit: `rows` and `columns` of a matrix of
+// which `bytes` are rows of `width` elements, the first at `places.rows[first]`. Through a copy that fits
+// into the first cache: rows of the matrix are as far apart as lines that it could not hold together.
+constexpr int64_t kSide = 64;
+struct Square {
+  int64_t row, column, rows, columns;
+};
+void scatter(std::string_view dtype, int64_t item, std::span<const std::byte> bytes, int64_t width,
+             const Square& at, const PartPlaces& places, int64_t first, float* unit) {
+  float values[kSide][kSide];
+  for (int64_t r = 0; r < at.rows; ++r)
+    elements_to_f32(dtype,
+                    bytes.subspan(static_cast<size_t>(((at.row + r) * width + at.column) * item),
+                                  static_cast<size_t>(at.columns * item)),
+                    std::span(values[r], static_cast<size_t>(at.columns)));
+  const int64_t* rows = places.rows.data() + first + at.row;
+  const int64_t* columns = places.columns.data() + at.column;
+  if (at.columns > 1 && columns[1] == columns[0] + 1) {
+    for (int64_t r = 0; r < at.rows; ++r)
+      for (int64_t c = 0; c < at.columns; ++c) unit[rows[r] + columns[c]] = values[r][c];
+  } else {
+    for (int64_t c = 0; c < at.columns; ++c)
+      for (int64_t r = 0; r < at.rows; ++r) unit[rows[r] + columns[c]] = values[r][c];
+  }
+}
+
 // Puts a part of the tensor into its places of the unit, block of rows by block of rows.
 Status read_part(const Source& source, const SourcePart& from, const ir::Shape& shape, std::span<float> unit,
                  int threads) {
@@ -91,19 +118,14 @@ Status read_part(const Source& source, const SourcePart& from, const ir::Shape& 
                 block = std::max<int64_t>(1, kReadElements / columns);
   return parallel_for((rows + block - 1) / block, threads, [&](int64_t b) -> Status {
     const int64_t first = b * block, count = std::min(block, rows - first);
-    std::vector<std::byte> bytes(static_cast<size_t>(count * columns * item));
+    const auto size = static_cast<size_t>(count * columns * item);
+    const auto memory = std::make_unique_for_overwrite<std::byte[]>(size);
+    const std::span bytes(memory.get(), size);
     RETURN_IF_ERROR(source.reader.read_range(tensor, (from.first_row + first) * columns * item, bytes));
-    std::vector<float> values(static_cast<size_t>(count * columns));
-    elements_to_f32(tensor.dtype, bytes, values);
-    // Squares of a few rows and columns, so that neither side is walked in long strides.
-    constexpr int64_t kSide = 32;
-    for (int64_t r0 = 0; r0 < count; r0 += kSide)
-      for (int64_t c0 = 0; c0 < columns; c0 += kSide)
-        for (int64_t c = c0; c < std::min(c0 + kSide, columns); ++c)
-          for (int64_t r = r0; r < std::min(r0 + kSide, count); ++r)
-            unit[static_cast<size_t>(places.rows[static_cast<size_t>(first + r)] +
-                                     places.columns[static_cast<size_t>(c)])] =
-                values[static_cast<size_t>(r * columns + c)];
+    for (int64_t r = 0; r < count; r += kSide)
+      for (int64_t c = 0; c < columns; c += kSide)
+        scatter(tensor.dtype, item, bytes, columns,
+                {r, c, std::min(kSide, count - r), std::min(kSide, columns - c)}, places, first, unit.data());
     return {};
   });
 }
@@ -124,12 +146,17 @@ Result<checkpoint::Saved> import_weights(io::FileSystem& fs, const Source& sourc
                                          const checkpoint::Info& info, int threads) {
   ASSIGN_OR_RETURN(checkpoint::StreamSave save,
                    checkpoint::StreamSave::begin(fs, root, info, specs_of(source), {.threads = threads}));
+  runtime::Buffer buffer;  // of one unit, and of those of the same shape behind it: fresh memory costs as
+                           // much as writing it
   for (const Unit& unit : units_of(source)) {
     const ir::Shape shape = unit_shape(source.shapes[unit.parameter]);
     OSTRO_CHECK(elements_of(unit, source.shapes[unit.parameter]) == shape.count(),
                 "{}, cell {}: {} of {} elements are in the family's table", source.paths[unit.parameter],
                 unit.cell, elements_of(unit, source.shapes[unit.parameter]), shape.count());
-    runtime::Buffer buffer = runtime::Buffer::empty(shape);
+    if (!buffer.valid() || buffer.shape() != shape) {
+      buffer = {};  // before the other is there
+      buffer = runtime::Buffer::empty(shape);
+    }
     for (const SourcePart& part : unit.parts)
       RETURN_IF_ERROR(read_part(source, part, shape, buffer.mutable_as<float>(), threads));
     RETURN_IF_ERROR(save.write(unit.parameter, static_cast<size_t>(unit.cell), buffer.bytes()));
