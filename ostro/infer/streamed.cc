@@ -129,15 +129,18 @@ Result<StreamedGenerator::Buffers> StreamedGenerator::attend(int64_t layer, Buff
   auto& [keys, values] = s.cache[static_cast<size_t>(layer)];
   const int64_t bucket = x.shape().axes[1].size;
   const auto n = static_cast<int64_t>(inputs.size());
+  Buffer tokens = Buffer::zeros({ir::DType::i32, {{"batch", 1}, {"pos", bucket}}});
+  std::copy(s.tokens.begin() + s.fed, s.tokens.end(), tokens.mutable_as<int32_t>().begin());
+  inputs.push_back(std::move(tokens));
   inputs.push_back(std::move(x));
   inputs.push_back(std::move(keys));
   inputs.push_back(std::move(values));
   inputs.push_back(Buffer::scalar(ir::DType::i32, static_cast<int32_t>(s.fed)));
   const std::string name = fmt::format("attention {} {}", layers_.kind[static_cast<size_t>(layer)], bucket);
-  ASSIGN_OR_RETURN(Buffers out, run(name, std::move(inputs), {n + 1, n + 2}, [&](const Arrays& in) {
+  ASSIGN_OR_RETURN(Buffers out, run(name, std::move(inputs), {n + 2, n + 3}, [&](const Arrays& in) {
                      const auto at = static_cast<size_t>(n);
-                     return layers_.attention(layer, drop(in, 0, 4), in[at], in[at + 1], in[at + 2],
-                                              in[at + 3]);
+                     return layers_.attention(layer, drop(in, 0, 5), in[at], in[at + 1], in[at + 2],
+                                              in[at + 3], in[at + 4]);
                    }));
   keys = std::move(out[0]);
   values = std::move(out[1]);

@@ -20,7 +20,8 @@ struct WeightRead {
 };
 
 // The functions are called while tracing; `weights` are arrays as the reads say, in their order. x, h and
-// mlp_in are [batch, pos, embed], caches [batch, key_pos, kv_heads, head_dim], start is an i32 scalar.
+// mlp_in are [batch, pos, embed], tokens i32 [batch, pos], caches [batch, key_pos, kv_heads, head_dim], start
+// is an i32 scalar.
 struct LayerFunctions {
   int64_t experts = 0, experts_per_token = 0;  // 0: no mixture
   std::vector<int64_t> kind;                   // of each layer: those of one kind have the same two functions
@@ -37,8 +38,8 @@ struct LayerFunctions {
       embed;
   // Gives the cache of keys, that of values, h, mlp_in, and of a mixture expert i32 and gate f32 [batch, pos,
   // slot].
-  std::function<Arrays(int64_t layer, const Arrays& weights, const Array& x, const Array& keys,
-                       const Array& values, const Array& start)>
+  std::function<Arrays(int64_t layer, const Arrays& weights, const Array& tokens, const Array& x,
+                       const Array& keys, const Array& values, const Array& start)>
       attention;
   // `in`: h, mlp_in, and of a mixture expert and gate; `expert` counts the experts that are there. Gives x of
   // the next layer.

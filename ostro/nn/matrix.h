@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "ostro/nn/moe.h"
+#include "ostro/nn/norm.h"
 
 namespace ostro::nn {
 
@@ -38,6 +39,9 @@ void add_matrices(const T& tree, std::vector<Matrix>& out) {
       add(lora.a, {tree.in, {}});
       add(lora.b, {{kRankAxis}, {}});
     }
+  } else if constexpr (std::same_as<T, Norm>) {
+    add(tree.weight, {.in = {}, .fused = {}, .read_in_f32 = tree.in_f32});
+    add(tree.bias, {.in = {}, .fused = {}, .read_in_f32 = tree.in_f32});
   } else if constexpr (std::same_as<T, MoeRouter>) {
     add(tree.weight, {.in = {}, .fused = {}, .read_in_f32 = true});
     add(tree.bias, {.in = {},

@@ -55,6 +55,19 @@ Array gated(const Array& gate_up, const Activate& activate, Loc loc) {
   return Operand(activate(gate), loc) * Operand(up, loc);
 }
 
+// f32 rows by the experts' bf16 matrices, in f32. A value is the sum of three bf16 parts, so that the matrix
+// is read as it is stored. The derivative of the rows is that of the first part's.
+Array wide_dot(const Array& rows, const Array& w, const Array& expert, Loc loc) {
+  const Array first = cast(rows, DType::bf16, loc);
+  const Array rest = stop_gradient(Operand(rows, loc) - Operand(first, loc), loc);
+  const Array second = cast(rest, DType::bf16, loc);
+  const Array third = cast(Operand(rest, loc) - Operand(second, loc), DType::bf16, loc);
+  const Array parts = stack({third, second, first}, "part", 0, loc);
+  const Array of_parts = broadcast(expert, {{"part", 3}}, loc);
+  return sum(expert_dot(parts, w, kExpertsAxis, of_parts, {"mlp"}, DType::f32, loc), {"part"}, Order::kSerial,
+             DType::f32, loc);
+}
+
 }  // namespace
 
 Array softmax(const Array& x, const std::string& axis, Loc loc) {
@@ -111,9 +124,12 @@ Array apply_experts(const Moe& moe, const Array& x, const Routed& routed, const 
               down = read_matrix(moe.down, moe.down_scales, {"mlp"}, loc);
   const Array pair = checkpoint_name(
       expert_dot(cast(x, dtype, loc), gate_up, kExpertsAxis, expert, {"embed"}, dtype, loc), "gate_up");
-  const Array hidden = cast(gated(pair, activate, loc), read_dtype(moe.down, moe.down_scales), loc);
-  const Array rows = expert_dot(hidden, down, kExpertsAxis, expert, {"mlp"}, dtype, loc);
-  Array y = sum(Operand(routed.gate, loc) * Operand(rows, loc), {kSlotAxis}, Order::kSerial, DType::f32, loc);
+  const Array hidden = gated(pair, activate, loc);
+  const Array rows = moe.wide ? wide_dot(hidden, down, expert, loc)
+                              : expert_dot(cast(hidden, read_dtype(moe.down, moe.down_scales), loc), down,
+                                           kExpertsAxis, expert, {"mlp"}, dtype, loc);
+  const Array gate = moe.wide ? cast(routed.gate, DType::bf16, loc) : routed.gate;
+  Array y = sum(Operand(gate, loc) * Operand(rows, loc), {kSlotAxis}, Order::kSerial, DType::f32, loc);
   if (moe.shared.down.weight.valid()) {
     const Array both = checkpoint_name(moe.shared.gate_up(x, loc), "gate_up");
     Array part = moe.shared.down(gated(both, activate, loc), loc);

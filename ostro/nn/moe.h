@@ -59,7 +59,10 @@ struct Moe {
   // empty.
   Array gate_up_scales, down_scales;
   Array load;  // f32 [experts] or empty: the share of the rows that each got in the step before
+  // The experts' inner values are not rounded for the product with down, which is f32, and gates are to bf16.
+  bool wide = false;
   OSTRO_FIELDS(router, gate_up, gate_up_scales, down, down_scales, shared, shared_gate, load)
+  OSTRO_STATICS(wide)
 
   struct Result {
     Array y;  // [tokens..., embed] in the compute dtype

@@ -16,10 +16,11 @@ struct Norm {
   Array weight, bias;
   bool centered = false;
   bool one_plus = false;  // the factor is 1 + weight
+  bool in_f32 = false;    // weight and bias are read in f32 whatever the compute dtype
   double epsilon = 1e-5;
   std::vector<std::string> axes = {"embed"};
   OSTRO_FIELDS(weight, bias)
-  OSTRO_STATICS(centered, one_plus, epsilon, axes)
+  OSTRO_STATICS(centered, one_plus, in_f32, epsilon, axes)
 
   bool valid() const { return weight.valid(); }
   Array operator()(const Array& x, Loc loc = Loc::current()) const;

@@ -1,8 +1,10 @@
 """Grok-1's forward pass in NumPy, f64, with errors that can be planted: for tests.
 
 Written from the description of the released program (docs/grok.md, "The model"); shares no code with ostro. `tree` is what
-grok_release.make gives. Every error in ERRORS is one that some port of the model made or could make.
+grok_release.make gives. Every error in ERRORS is one that some port of the model made or could make. Released also rounds where
+the released program does ("Rounding"); each of its RULES can be left out.
 """
+import ml_dtypes
 import numpy as np
 
 from grok_release import QuantizedWeight8bit
@@ -75,22 +77,37 @@ class Oracle:
         if error == "layers in the order of their numbers":  # what the files hold in the order of texts
             self.layers = [sorted(self.layers, key=str)[layer] for layer in self.layers]
 
+    def bf16(self, rule, x):
+        """x where the released program rounds, by the rule of that name."""
+        return x
+
+    def wide(self, rule, x):
+        """x where it does not, though it might."""
+        return x
+
+    def hidden(self, ids):
+        """Which keys a query does not see, bool [pos, pos]."""
+        return np.triu(np.ones((len(ids), len(ids)), bool), 1)
+
     def logits(self, ids):
         """f64 [pos, vocab]."""
         c, e = self.config, self.error
         if e == "BOS added":
             ids = [1, *ids]
+        self.mask = self.hidden(ids)
         table = self.tree["language_model/in_out_embed"]
-        x = table[np.array(ids)] * (1 if e == "no embedding multiplier" else c["embedding_multiplier_scale"])
+        factor = self.bf16("embedding multiplier", np.array(c["embedding_multiplier_scale"]))
+        x = self.bf16("embedding", table[np.array(ids)] * (1 if e == "no embedding multiplier" else factor))
         for layer in self.layers:
             x = self.layer(x, f"transformer/decoder_layer_{layer}/")
-        out = self.norm(x, self.tree["language_model/rms_norm"]) @ table.T
-        out = out * (1 if e == "no output multiplier" else c["output_multiplier_scale"])
+        out = self.bf16("head", self.norm(x, self.tree["language_model/rms_norm"]) @ table.T)
+        factor = self.bf16("output multiplier", np.array(c["output_multiplier_scale"]))
+        out = self.bf16("logits", out * (1 if e == "no output multiplier" else factor))
         return out[1:] if e == "BOS added" else out
 
     def norm(self, x, scale):
-        return norm(x, scale, 1e-6 if self.error == "epsilon 1e-6" else self.config["rms_norm_eps"],
-                    self.error == "norms by 1 + scale")
+        return self.bf16("norms", norm(x, scale, 1e-6 if self.error == "epsilon 1e-6" else self.config["rms_norm_eps"],
+                                       self.error == "norms by 1 + scale"))
 
     def layer(self, x, at):
         names = ["rms_norm", "rms_norm_1", "rms_norm_2", "rms_norm_3"]
@@ -99,28 +116,28 @@ class Oracle:
         before, behind, before_moe, behind_moe = (self.tree[at + name] for name in names)
         plain = self.error == "no norm behind"
         out = self.attention(self.norm(x, before), at + "multi_head_attention/")
-        x = x + (out if plain else self.norm(out, behind))
+        x = self.bf16("stream behind attention", x + (out if plain else self.norm(out, behind)))
         out = self.experts(self.norm(x, before_moe), at)
-        return x + (out if plain else self.norm(out, behind_moe))
+        return self.bf16("stream behind experts", x + (out if plain else self.norm(out, behind_moe)))
 
     def attention(self, x, at):
         c, e = self.config, self.error
         heads, kv, dim, pos = c["num_attention_heads"], c["num_key_value_heads"], c["head_dim"], len(x)
         theta = {"base of rotation 1e5": 1e5, "base of rotation 1e6": 1e6}.get(e, 1e4)
-        q, k, v = ((x @ self.tree[at + name]).reshape(pos, n, dim) for name, n in (("query", heads), ("key", kv), ("value", kv)))
-        q, k = (rope(a, theta, e == "interleaved rotation") for a in (q, k))
+        q, k, v = (self.bf16("projections", x @ self.tree[at + name]).reshape(pos, n, dim) for name, n in (("query", heads), ("key", kv), ("value", kv)))
+        q, k = (self.bf16("rotated", rope(a, theta, e == "interleaved rotation")) for a in (q, k))
         if e == "key heads interleaved":
             k, v = (np.tile(a, (1, heads // kv, 1)) for a in (k, v))
         else:
             k, v = (np.repeat(a, heads // kv, axis=1) for a in (k, v))
-        scores = np.einsum("qhd,khd->hqk", q, k) * (dim**-0.5 if e == "attention multiplier on its output" else c["attn_output_multiplier"])
-        hidden = np.triu(np.ones((pos, pos), bool), 1)
-        cap = c["max_attn_value"]
+        scores = self.bf16("scores", np.einsum("qhd,khd->hqk", q, k)) * (dim**-0.5 if e == "attention multiplier on its output" else c["attn_output_multiplier"])
+        hidden, cap = self.mask, c["max_attn_value"]
         if e == "cap after the mask":
             scores = cap * np.tanh(np.where(hidden, -1e30, scores) / cap)
         else:
             scores = np.where(hidden, -1e30, scores if e == "no cap" else cap * np.tanh(scores / cap))
-        out = np.einsum("hqk,khd->qhd", softmax(scores), v).reshape(pos, heads * dim) @ self.tree[at + "linear"]
+        out = np.einsum("hqk,khd->qhd", self.bf16("probabilities", softmax(scores)), v).reshape(pos, heads * dim)
+        out = self.bf16("projections", self.bf16("attended", out) @ self.tree[at + "linear"])
         return out * c["attn_output_multiplier"] if e == "attention multiplier on its output" else out
 
     def experts(self, x, at):
@@ -141,11 +158,42 @@ class Oracle:
             gate, up = up, gate
         if e == "down matrix not transposed":
             down = down.reshape(down.shape[0], down.shape[2], down.shape[1]).transpose(0, 2, 1)
+        gates = self.bf16("gates", gates)
         act = {"silu": silu, "gelu by erf": gelu_erf}.get(e, gelu_tanh)
         out = np.zeros_like(x)
         for token in range(len(x)):
             for slot in range(k):
                 expert = chosen[token, slot]
-                hidden = act(x[token] @ gate[expert]) * (x[token] @ up[expert])
-                out[token] += gates[token, slot] * (hidden @ down[expert])
-        return out
+                pair = (self.bf16("projections", x[token] @ matrix[expert]) for matrix in (gate, up))
+                hidden = self.wide("inner values rounded", act(next(pair)) * next(pair))
+                out[token] += gates[token, slot] * self.wide("an expert's output rounded", hidden @ down[expert])
+        return self.bf16("experts' sum", out)
+
+
+RULES = ["embedding multiplier", "embedding", "head", "output multiplier", "logits", "norms", "stream behind attention",
+         "stream behind experts", "projections", "rotated", "scores", "probabilities", "attended", "gates", "inner values rounded",
+         "an expert's output rounded", "experts' sum", "matrices", "token 0 attended"]
+
+
+def to_bf16(x):
+    return np.asarray(x).astype(np.float32).astype(ml_dtypes.bfloat16).astype(np.float64)
+
+
+class Released(Oracle):
+    """With the released program's rounding; without the rule `error`, if that is one of RULES. Sums are in f64: where the
+    program's f32 sum lies on the other side of a boundary, a value differs by a unit of its last place."""
+
+    def __init__(self, tree, config, error=None, layers=None):
+        super().__init__(tree, config, error, layers)
+        self.tree = {name: value if "rms_norm" in name or "router" in name else self.bf16("matrices", value)
+                     for name, value in tree.items()}
+
+    def bf16(self, rule, x):
+        return x if rule == self.error else to_bf16(x)
+
+    def wide(self, rule, x):
+        return to_bf16(x) if rule == self.error else x
+
+    def hidden(self, ids):
+        padding = np.array(ids) == 0
+        return super().hidden(ids) | (False if self.error == "token 0 attended" else padding[None, :])

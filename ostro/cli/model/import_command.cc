@@ -58,6 +58,10 @@ int import_command(Args args) {
   args.option("--dtype", &grok.dtype, "D",
               "--from grok: f32; bf16: matrices and embedding are held in bf16; int8: matrices stay int8 "
               "(default f32)");
+  args.option(
+      "--rounding", &grok.rounding, "R",
+      "--from grok: where the model rounds to bf16. ostro: as all models; released: where the released "
+      "program does it, for --dtype bf16 or int8 (default ostro)");
   args.option("--upcycle", &experts, "N",
               "a mixture of N experts, copies of the MLP of --checkpoint, with a random router");
   args.option("--checkpoint", &upcycled.checkpoint, "K", fmt::format("--upcycle: {}", eval::kWhereHelp));
@@ -79,8 +83,10 @@ int import_command(Args args) {
     if (grok.directory.empty()) return invalid_argument("DIR: say which directory to read");
     if (from == "grok") return import_grok(grok, args.models());
     if (from != "hf") return invalid_argument(fmt::format("--from {}: use hf or grok", from));
-    if (!grok.config.empty() || !grok.layers.empty() || grok.dtype != GrokImport().dtype)
-      return invalid_argument("--config, --layers and --dtype are for --from grok only; leave them out");
+    if (!grok.config.empty() || !grok.layers.empty() || grok.dtype != GrokImport().dtype ||
+        grok.rounding != GrokImport().rounding)
+      return invalid_argument(
+          "--config, --layers, --dtype and --rounding are for --from grok only; leave them out");
     return import_hf({grok.directory, grok.out, grok.tokenizer}, args.models());
   };
   const auto made = import();

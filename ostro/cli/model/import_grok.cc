@@ -43,6 +43,17 @@ Result<grok::Held> held_as(const std::string& dtype) {
   return invalid_argument(fmt::format("--dtype {}: use f32, bf16 or int8", dtype));
 }
 
+Result<models::Rounding> rounding_as(const GrokImport& request) {
+  if (request.rounding == "ostro") return models::Rounding::kOstro;
+  if (request.rounding != "released")
+    return invalid_argument(fmt::format("--rounding {}: use ostro or released", request.rounding));
+  if (request.dtype == "f32")
+    return invalid_argument(
+        "--rounding released: the released program computes in bf16, and --dtype is f32; add --dtype bf16 or "
+        "int8");
+  return models::Rounding::kReleased;
+}
+
 // A configuration whose model is the release's. Its data are for the reader to fill in.
 Result<std::string> config_text(const models::DecoderOptions& model, const GrokImport& request,
                                 const train::ModelChoices& models) {
@@ -64,6 +75,7 @@ Result<std::string> config_text(const models::DecoderOptions& model, const GrokI
 
 Result<std::string> import_grok(const GrokImport& request, const train::ModelChoices& models) {
   ASSIGN_OR_RETURN(const grok::Held held, held_as(request.dtype));
+  ASSIGN_OR_RETURN(const models::Rounding rounding, rounding_as(request));
   io::FileSystem& fs = io::default_file_system();
   ASSIGN_OR_RETURN(const grok::Release release, grok::Release::open(fs, request.directory, request.config));
   grok::ImportOptions options;
@@ -71,6 +83,7 @@ Result<std::string> import_grok(const GrokImport& request, const train::ModelCho
   options.held = held;
   RETURN_IF_ERROR(grok::check_import(release, options));
   ASSIGN_OR_RETURN(models::DecoderOptions model, grok::decoder_options(release.shape(), options.layers));
+  model.rounding = rounding;
 
   const int64_t rows = release.shape().vocab;
   std::optional<tokenizer::Tokenizer> tokenizer;

@@ -10,8 +10,9 @@ namespace ostro::cli {
 
 struct GrokImport {
   std::string directory, config, out, tokenizer;
-  std::string layers;         // "0:4"; empty: all
-  std::string dtype = "f32";  // or bf16, int8
+  std::string layers;              // "0:4"; empty: all
+  std::string dtype = "f32";       // or bf16, int8
+  std::string rounding = "ostro";  // or released
 };
 
 // Writes `out`/checkpoints/step-00000000, and with a tokenizer `out`/tokenizer.json. Returns a line that says

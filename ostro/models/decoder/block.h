@@ -73,6 +73,7 @@ struct LayerInputs {
   std::optional<nn::Rope> rope, local_rope;  // those that some layer has
   AttentionMask mask;                        // without the window: segments [batch, pos], [batch, key_pos]
   Array start;                               // i32 scalar: the position of the first token; empty: 0
+  Array tokens;                              // i32 [batch, pos]; only Rounding::kReleased reads them
 };
 
 // The output of a layer for x [batch, pos, embed]. With `past`, its keys and values are written there from

@@ -97,11 +97,13 @@ LayerFunctions Decoder::by_layer(DType compute, const std::vector<std::string>& 
     m.position_embedding = tree_with_leaves(m.position_embedding, weights);
     return nn::compute(m, compute).embed(tokens, iota({"pos", tokens.size("pos")}) + start);
   };
-  f.attention = [top, first, compute](int64_t layer, const Arrays& weights, const Array& x, const Array& keys,
-                                      const Array& values, const Array& start) {
+  f.attention = [top, first, compute](int64_t layer, const Arrays& weights, const Array& tokens,
+                                      const Array& x, const Array& keys, const Array& values,
+                                      const Array& start) {
     const DecoderBlock b = nn::compute(tree_with_leaves(first[static_cast<size_t>(layer)], weights), compute);
     LayerInputs in = top.inputs(iota({"pos", x.size("pos")}) + start);
     in.start = start;
+    in.tokens = tokens;
     KeyValues past{keys, values};
     const AfterAttention after = run_attention(top.options, top.options.layer(layer), b, x, in, &past);
     Arrays out{past.k, past.v, after.h, after.mlp_in};

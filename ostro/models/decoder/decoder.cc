@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "ostro/models/decoder/positions.h"
+#include "ostro/models/decoder/released.h"
 #include "ostro/nn/init.h"
 #include "ostro/trace/control.h"
 #include "ostro/trace/frame.h"
@@ -126,9 +127,10 @@ LayerInputs Decoder::inputs(const Array& positions) const {
 
 Array Decoder::embed(const Array& tokens, const Array& positions) const {
   Scope scope("embedding");
+  if (options.released()) released::check_compute(embedding.weight);
   Array x = embedding(tokens);
   if (const double scale = options.embedding_scale(); scale != 1)
-    x = nn::cast_like(x * scale, embedding.weight);
+    x = nn::cast_like(x * (options.released() ? released::multiplier(scale) : scale), embedding.weight);
   if (position_embedding.weight.valid())
     x = nn::cast_like(x + gather(position_embedding.weight, "position", positions), embedding.weight);
   return x;
@@ -139,6 +141,9 @@ Array Decoder::head_logits(const Array& x) const {
   const Array h = norm(x);
   Array y = options.tie_word_embeddings ? embedding.attend(h) : head.to(DType::f32, h);
   if (options.tie_word_embeddings && head.bias.valid()) y = y + head.bias;
+  if (options.released())
+    return cast(released::rounded(released::rounded(y) * released::multiplier(1 / options.logits_scaling)),
+                DType::f32);
   if (options.logits_scaling != 1) y = y / options.logits_scaling;
   if (const auto& cap = options.final_logit_softcapping) y = tanh(y / *cap) * *cap;
   return y;
@@ -151,6 +156,7 @@ Array Decoder::logits(const Array& tokens, const Array& segments) const {
 Array Decoder::logits(const Array& tokens, const Array& segments, Array* router_loss) const {
   const Array positions = iota({"pos", tokens.size("pos")});
   LayerInputs in = inputs(positions);
+  in.tokens = tokens;
   if (segments.valid()) {
     in.mask.query_segments = segments;
     in.mask.key_segments = rename(segments, "pos", "key_pos");
@@ -197,6 +203,7 @@ std::pair<Array, DecoderCache> Decoder::decode(const Array& tokens, const Decode
   const Array positions = iota({"pos", tokens.size("pos")}) + start;
   LayerInputs in = inputs(positions);
   in.start = start;
+  in.tokens = tokens;
   DecoderCache filled;
   const auto run = [&](const std::vector<DecoderBlock>& blocks, int64_t first, const Array& x,
                        const std::vector<KeyValues>& past, std::vector<KeyValues>& out) {

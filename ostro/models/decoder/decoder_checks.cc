@@ -142,6 +142,7 @@ std::string DecoderOptions::signature() const {
   config::OptionTable table;
   copy.visit_options(table);
   return config::flow_text(table.write(config::Write::kAll)) + (for_training ? "" : " evaluation") +
+         (released() ? " released" : "") +
          (int8_row_groups == 0 ? "" : " int8 " + std::to_string(int8_row_groups));
 }
 

@@ -144,6 +144,7 @@ std::vector<std::string> option_names(NormScale) { return {"weight", "one_plus_w
 std::vector<std::string> option_names(QkNorm) { return {"none", "head", "whole"}; }
 std::vector<std::string> option_names(Positions) { return {"rope", "learned"}; }
 std::vector<std::string> option_names(LayerKind) { return {"full", "sliding"}; }
+std::vector<std::string> option_names(Rounding) { return {"ostro", "released"}; }
 std::vector<std::string> option_names(LayerRope) { return {"rope", "none"}; }
 
 DecoderOptions::DecoderOptions(std::string_view family_name) : family(&family_of(family_name)) {
@@ -199,6 +200,17 @@ void DecoderOptions::visit_options(config::OptionTable& table) {
   visit_positions(*this, t);
   visit_rest(*this, t);
   visit_mixture(*this, t);
+  if (type() == "grok")
+    table
+        .add(
+            &rounding, "rounding", Effect::kBits, "",
+            "where values are rounded to bf16. ostro: as in all models; released: where the released program "
+            "of Grok-1 does it (docs/grok.md), needs compute in bf16")
+        .other("released")
+        .beside({{"trainer.mp", "p=f32,c=bfloat16"}})
+        .since_default("ostro");
+  else
+    table.refuse("rounding", "only model.type grok has a released program whose rounding is known");
   for (const char* key : {"use_flash_attention", "flash_attention_block_size", "attn_backend", "upcast_attn"})
     table.refuse(key, "there is one attention, whose arithmetic is fixed (docs/numerics.md, N9)");
   table.refuse("scan_layers", "layers are always a loop");

@@ -45,6 +45,11 @@ std::vector<std::string> option_names(RouterScores);
 enum class GroupScore { kBest, kBestTwo };
 std::vector<std::string> option_names(GroupScore);
 
+// Where values are rounded to bf16: as everywhere in Ostro (numerics.md N1), or where the released program of
+// Grok-1 does (released.h).
+enum class Rounding { kOstro, kReleased };
+std::vector<std::string> option_names(Rounding);
+
 // What distinguishes one layer from another. Parameters of all layers have the same shapes, but for `dense`.
 struct LayerSpec {
   int64_t window = 0;       // keys that a query sees, itself included; 0: all before it
@@ -123,6 +128,7 @@ struct DecoderOptions {
   double logits_scaling = 1.0;       // logits are divided by it
   std::optional<double> final_logit_softcapping;
   bool head_bias = false;
+  Rounding rounding = Rounding::kOstro;
 
   // Mixture of experts (mixture_options.cc)
   int64_t num_experts = 0;  // 0: one MLP for all tokens
@@ -167,6 +173,7 @@ struct DecoderOptions {
   config::IntMap cell_axes() const;
 
   int64_t vocab_rows(int64_t tokens) const { return vocab_size.value_or(tokens); }
+  bool released() const { return rounding == Rounding::kReleased; }
   int64_t group() const { return num_heads / num_kv_heads; }
   int64_t latent_head_dim() const { return qk_nope_head_dim + qk_rope_head_dim; }
   int64_t cache_dim() const;       // width of keys and values as attention sees them

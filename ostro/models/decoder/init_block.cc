@@ -17,6 +17,7 @@ nn::Norm init_norm(const DecoderOptions& o, const std::vector<Axis>& leading, co
   norm.centered = o.norm == NormKind::kLayer;
   norm.one_plus = o.norm_scale == NormScale::kOnePlusWeight;
   norm.epsilon = o.layer_norm_epsilon;
+  norm.in_f32 = o.released();
   norm.axes.clear();
   for (const Axis& axis : axes) norm.axes.push_back(axis.name);
   norm.weight = norm.one_plus ? zeros(all) : ones(all);
@@ -67,6 +68,7 @@ void init_experts(const DecoderOptions& o, const Axis& layers, const std::string
   const auto draw = [&](const char* name, const std::vector<Axis>& axes) {
     return nn::trunc_normal(key, path + name, axes, o.initializer_range);
   };
+  moe.wide = o.released();
   moe.router.routing = o.routing();
   moe.router.weight = draw("/moe/router/weight", {layers, embed, experts});
   if (o.router_bias || o.router_bias_update_rate > 0) {

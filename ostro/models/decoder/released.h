@@ -1,0 +1,23 @@
+// Where the released program of Grok-1 rounds to bf16 and Ostro's models do not, with what it masks: the
+// parts of a layer under Rounding::kReleased (docs/grok.md, "Rounding"). All compute in bf16.
+#pragma once
+
+#include "ostro/models/decoder/block.h"
+
+namespace ostro::models::released {
+
+// To bf16.
+Array rounded(const Array& x);
+// A multiplier as the program has it: a number that meets a bf16 array becomes bf16 first.
+double multiplier(double value);
+// TraceError unless the parameter is read in bf16.
+void check_compute(const Array& parameter);
+
+// Attention that does not fuse: scores are rounded before they are scaled, capped and masked, and the
+// probabilities before they weigh v. q [batch, pos, kv_heads, group, head_dim], k and v [batch, key_pos,
+// kv_heads, head_dim], all bf16; gives q's axes. Keys of a token 0 among inputs.tokens are masked; those that
+// were cached before are not.
+Array attention(const DecoderOptions& options, const Array& q, const Array& k, const Array& v,
+                const LayerInputs& inputs);
+
+}  // namespace ostro::models::released
