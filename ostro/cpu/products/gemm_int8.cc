@@ -17,7 +17,7 @@ namespace {
 constexpr int64_t kStripColumns = 2048;
 constexpr int64_t kStripsAThread = 4;
 // How many rows of B ahead of those that are read are asked for.
-constexpr int64_t kStepsAhead = 16;
+constexpr int64_t kStepsAhead = 32;
 // The most different rows of scales: those of a strip stay in the caches.
 constexpr int64_t kMostGroups = 64;
 // Panels that are dequantised together, a group of steps at a time.

@@ -71,6 +71,35 @@ inline void strip(const Int8Block& b, int steps) {
   }
 }
 
+// One row of A, whose steps have the same scales: its elements and the pointers stay in registers.
+template <class V, Rounding kRounding>
+inline void one_row(const Int8Block& b) {
+  static_assert(kInt8Steps == 8);
+  const int8_t* const w[] = {b.w[0], b.w[1], b.w[2], b.w[3], b.w[4], b.w[5], b.w[6], b.w[7]};
+  const V x[] = {V::set1(b.x[0]), V::set1(b.x[1]), V::set1(b.x[2]), V::set1(b.x[3]),
+                 V::set1(b.x[4]), V::set1(b.x[5]), V::set1(b.x[6]), V::set1(b.x[7])};
+  const float *scales = b.scales[0], *larger = scales + b.larger;
+  float *even = b.even, *odd = b.odd;
+  const int64_t count = b.columns;
+  const int8_t* const* ahead = b.ahead;
+  for (int64_t line = 0; line < count; line += kLine) {
+    const int64_t end = line + kLine < count ? line + kLine : count;
+    for (int64_t n = line; n < end; n += V::kWidth) {
+      const V s = V::load(scales + n), l = kRounding == Rounding::kBf16Usual ? V::load(larger + n) : s;
+      V e = V::load(even + n), o = V::load(odd + n);
+#pragma GCC unroll 8
+      for (int k = 0; k < kInt8Steps; k += 2) {
+        e = V::fma(x[k], weights<V, kRounding>(w[k] + n, s, l), e);
+        o = V::fma(x[k + 1], weights<V, kRounding>(w[k + 1] + n, s, l), o);
+      }
+      e.store(even + n);
+      o.store(odd + n);
+    }
+    // Into the second cache: the first is full of chains and scales.
+    for (int k = 0; k < kInt8Steps; ++k) __builtin_prefetch(ahead[k] + line, 0, 2);
+  }
+}
+
 template <class V, Rounding kRounding>
 inline void block(const Int8Block& b, int steps) {
   if (b.same_scales)
@@ -87,6 +116,7 @@ void f32_steps(const Int8Block& b, int steps) {
 
 template <class V, Rounding kRounding>
 void bf16_steps(const Int8Block& b) {
+  if (b.same_scales && b.rows == 1) return one_row<V, kRounding>(b);
   block<V, kRounding>(b, kInt8Steps);
 }
 
