@@ -3,11 +3,11 @@
 
   equality_matrix.py --ostro PATH [--quick] [--one-host] [--seed N] [--work DIR] [--build-dir DIR] [--jobs N]
 
-One chain belongs to one basis: precision, sequence length, tied or untied head, feature leaves, mask, leaf size. Everything else
+One chain belongs to one basis: precision, MLP or experts, sequence length, tied or untied head, feature leaves, mask, leaf size. Everything else
 (threads, instruction set, workers, rematerialisation, the compiler of generated kernels and of the program itself,
 compiled or interpreted) is run alone against the basis's baseline, in all pairs by a covering array, and in 40
 random combinations whose seed is printed (default: tests/suite/seed.py). A sampled run (OSTRO_TEST_SIZE) takes every
-factor alone on one basis, some of the pairs and few random combinations, and compiles a drawn sixth of the rooms by the
+factor alone on one basis, dense or with experts, some of the pairs and few random combinations, and compiles a drawn sixth of the rooms by the
 other compiler: the libraries of the others are the given program's build. 2 layers, 30 steps, 6 examples a step; the
 interpreter runs a smaller config with a baseline of its own. Every basis must also have falling losses, finite
 weights and moments, and another end state from another seed. Exits 1 if anything differs.
@@ -34,6 +34,7 @@ REPOSITORY = pathlib.Path(__file__).resolve().parents[2]
 CUTS = {"kv_heads": 2, "mlp": 2, "vocab": 3, "pos": 2}
 BASIS = {
     "precision": ["bf16", "f32"],
+    "mlp": ["dense", "experts"],
     "seq_len": [100, 1, 300],  # and 96 on the plain basis of singles()
     "head": ["untied", "tied"],
     "leaves": ["cut", "one"],
@@ -41,13 +42,18 @@ BASIS = {
     "leaf": [1, 6],  # examples: a sixth of the batch, all of it
 }
 REMAT = {"none": False, "all": True, "named": "qkv,mlp_out", "keep": "everything"}
+# Every part of a router that reads or changes state of its own; experts that no token of a leaf goes to are common.
+EXPERTS = {"model.type": "decoder", "model.num_experts": 8, "model.num_experts_per_tok": 2, "model.intermediate_dim": 24,
+           "model.router_scores": "sigmoid", "model.norm_topk_prob": True, "model.track_expert_load": True,
+           "model.router_aux_loss_coef": 0.01, "model.router_z_loss_coef": 0.001, "model.router_bias_update_rate": 0.01,
+           "model.shared_intermediate_dim": 16}
 # A small f32 range: products of weights and squares of gradients fall below 2^-126.
 TINY = {"model.initializer_range": 1e-19, "optimizer.epsilon": 1e-20}
 
 
-def cuts(seq_len):
+def cuts(seq_len, mlp):
     """Feature leaves; an axis of one element cannot be cut."""
-    return {axis: n for axis, n in CUTS.items() if axis != "pos" or seq_len > 1}
+    return {axis: n for axis, n in CUTS.items() if axis != "pos" or seq_len > 1} | ({"experts": 3} if mlp == "experts" else {})
 
 
 HOSTS = (("g++ -O3", "g++", "-O3"), ("clang++ -O1", "clang++-19", "-O1"))
@@ -130,11 +136,13 @@ class Matrix:
             "trainer.mp": "p=f32,c=bfloat16" if combination["precision"] == "bf16" else "f32",
             "model.seq_len": combination["seq_len"],
             "model.tie_word_embeddings": combination["head"] == "tied",
-            "numerics.leaves": cuts(combination["seq_len"]) if combination["leaves"] == "cut" else {},
+            "numerics.leaves": cuts(combination["seq_len"], combination["mlp"]) if combination["leaves"] == "cut" else {},
             "numerics.leaf_examples": combination["leaf"],
             "data.block_cross_document_attention": combination["mask"] == "documents",
             "model.gradient_checkpointing": REMAT[combination["remat"]],
         }
+        if combination["mlp"] == "experts":
+            out.update(EXPERTS)
         if combination["executor"] == "interpreter" or combination.get("micro"):
             out.update({"model.hidden_dim": 16, "model.intermediate_dim": 24, "model.head_dim": 4,
                         "trainer.num_train_steps": 3, "optimizer.warmup": 0, "optimizer.learning_rate": 0.02})
@@ -209,14 +217,18 @@ class Matrix:
 
     def singles(self):
         """Every level of every factor alone, on a basis with all hard parts and on a plain one."""
-        plain = {"precision": "f32", "seq_len": 96, "head": "tied", "leaves": "one", "mask": "documents", "leaf": 6}
-        for basis in ({},) if self.options.quick or not seed.full() else ({}, plain):
+        plain = {"precision": "f32", "mlp": "experts", "seq_len": 96, "head": "tied", "leaves": "one", "mask": "documents", "leaf": 6}
+        bases = ({}, plain, {"mlp": "experts"})
+        if self.options.quick or not seed.full():
+            bases = [{"mlp": mlp} for mlp in seed.draw("mlp of each factor alone", BASIS["mlp"], 1)]
+        for basis in bases:
             for factor, values in self.factors.items():
                 for value in values:
                     if value != self.baseline_levels()[factor]:
                         yield self.combination(**{**basis, factor: value})
         for value in self.factors["isa"]:
             yield self.combination(tiny=True, isa=value, threads="2")
+            yield self.combination(tiny=True, mlp="experts", isa=value, threads="5", workers="2")
         for precision, head in (("bf16", "tied"), ("f32", "untied")):
             yield self.combination(tiny=True, precision=precision, head=head, workers="3", threads="5")
 
