@@ -11,6 +11,7 @@ import pathlib
 import re
 
 import torch
+from transformers.modeling_rope_utils import ROPE_INIT_FUNCTIONS
 
 LENGTH = 96  # of a text
 DOC = pathlib.Path(__file__).resolve().parents[2] / "docs" / "config.md"
@@ -47,6 +48,28 @@ def other_rope(model):
     plain = {"type": "default", "theta": rope["theta"]}
     out["rope.type"] = {"rope": {"type": "linear", "theta": rope["theta"], "factor": 2.0} if kind == "default" else plain}
     return out
+
+
+def rotation(config, rope):
+    """The frequencies of a model of transformers, and the factor of its attention, with our rope in place of its own."""
+    changed = copy.deepcopy(config)
+    names = {"type": "rope_type", "theta": "rope_theta"}
+    changed.rope_parameters = {names.get(key, key): value for key, value in rope.items() if value is not None}
+    frequencies, factor = ROPE_INIT_FUNCTIONS[rope["type"]](changed, device=None)
+    return frequencies, factor
+
+
+# Keys that only say between which frequencies yarn and llama3 do what.
+LIMITS = ("beta_fast", "beta_slow", "truncate", "original_max_position_embeddings", "low_freq_factor", "high_freq_factor")
+
+
+def hides(config, field, model, other):
+    """Whether another value of such a key gives this shape the same frequencies: a narrow head has few of them."""
+    found = re.fullmatch(r"rope\.(\w+) \((yarn|llama3)\)", field)
+    if not found or found[1] not in LIMITS:
+        return False
+    (a, x), (b, y) = rotation(config, model["rope"]), rotation(config, other["rope"])
+    return x == y and torch.allclose(a, b, rtol=1e-6, atol=0)
 
 
 def in_config(model):
@@ -103,7 +126,9 @@ def named(model, pattern):
 
 def no_biases(pattern):
     def plant(model):
-        for module in named(model, pattern):
+        biased = [module for module in named(model, pattern) if module.bias is not None]
+        assert biased, f"no bias of {type(model).__name__} in {pattern}"
+        for module in biased:
             module.bias.data.zero_()
     return plant
 
@@ -187,7 +212,7 @@ def in_model(options, model):
         norms = r"ln_1|ln_2|ln_f|\w*norm"
         out |= {"norm_bias": no_biases(norms), "norm": replaced(norms, not_centred)}
     if options.get("qkv_bias"):
-        out["qkv_bias"] = no_biases("[qkv]_proj|c_attn|query_key_value")
+        out["qkv_bias"] = no_biases("[qkv]_proj|q_a_proj|kv_a_proj_with_mqa|c_attn|query_key_value")
     if options.get("out_bias"):
         out["out_bias"] = no_biases(r"o_proj|attn\.c_proj|dense")
     if options.get("mlp_bias"):
@@ -226,9 +251,10 @@ def sizes(options):
         out["max_position_embeddings"] = options["max_position_embeddings"] + 8
     if options["num_experts"]:
         out["num_experts"] = 2 * options["num_experts"]
-        out |= {key: options[key] + 8 for key in ("shared_intermediate_dim", "dense_intermediate_dim") if options.get(key)}
+        out |= {key: options[key] + 8 for key in ("shared_intermediate_dim",) if options.get(key)}
         if options.get("first_k_dense_replace"):
-            out["first_k_dense_replace"] = options["first_k_dense_replace"] - 1
+            out |= {"first_k_dense_replace": options["first_k_dense_replace"] - 1,
+                    "dense_intermediate_dim": options["dense_intermediate_dim"] + 8}
     return out
 
 
