@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # Sets up, builds and runs the tests; the last line says how many passed and failed.
 #
-#   scripts/test.sh                 every test; those that take long on samples that the commit draws, and of the dearest
-#                                   ones half; the last lines name those that were not run
+#   scripts/test.sh                 the tests, those that take long on samples that the commit draws, and of the dearest
+#                                   (label drawn) half; the last lines name those that were not run
 #   scripts/test.sh all             every test, in full
 #   scripts/test.sh fast            only those with one of the labels given, in full: fast slow e2e fault interop
 #   OSTRO_TEST_NAMES=REGEX scripts/test.sh e2e    of those, only the ones whose name matches
@@ -45,9 +45,12 @@ if (( ${#labels[@]} > 0 )); then choice+=(-L "^($(IFS='|'; echo "${labels[*]}"))
 if [[ -n "${OSTRO_TEST_NAMES:-}" ]]; then choice+=(-R "$OSTRO_TEST_NAMES"); fi
 left=()
 if (( $# == 0 )) && [[ -z "${OSTRO_TEST_NAMES:-}" && "${OSTRO_TEST_SIZE:-sample}" == sample ]]; then
-  mapfile -t drawn < <(ctest --test-dir build/release -N -L '^drawn$' | sed -n 's/^ *Test *#[0-9]*: //p')
-  mapfile -t chosen < <(python3 tests/suite/seed.py draw tests $(( (${#drawn[@]} + 1) / 2 )) "${drawn[@]}")
-  mapfile -t left < <(printf '%s\n' "${drawn[@]}" | grep -vxF -f <(printf '%s\n' "${chosen[@]}"))
+  found="$(ctest --test-dir build/release -N -L '^drawn$' | sed -n 's/^ *Test *#[0-9]*: //p')"
+  mapfile -t drawn <<< "$found"
+  chosen="$(python3 tests/suite/seed.py draw tests $(( (${#drawn[@]} + 1) / 2 )) "${drawn[@]}")"
+  for name in "${drawn[@]}"; do
+    grep -qxF -- "$name" <<< "$chosen" || left+=("$name")
+  done
 fi
 if (( ${#left[@]} > 0 )); then choice+=(-E "^($(IFS='|'; echo "${left[*]//./\\.}"))\$"); fi
 log=build/release/tests.log

@@ -1,14 +1,18 @@
 #include <doctest/doctest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <cstring>
+#include <map>
 #include <nlohmann/json.hpp>
 #include <numeric>
 
+#include "ostro/hf/elements.h"
 #include "ostro/hf/export.h"
 #include "ostro/hf/model_files.h"
 #include "ostro/hf/tiny_model_for_test.h"
 #include "ostro/hf/weights.h"
+#include "ostro/io/arrays/safetensors.h"
 
 namespace ostro::hf {
 namespace {
@@ -115,12 +119,30 @@ TEST_CASE("every element of every parameter is in one tensor, whatever the famil
   }
 }
 
+// The tensors' bytes, part by part out of whole weights: by name.
+std::map<std::string, std::vector<std::byte>> taken(const TinyModel& m, const char* dtype) {
+  std::map<std::string, std::vector<std::byte>> out;
+  const auto& paths = m.functions.paths;
+  const std::vector<WeightPart> parts = family_weights(m.options).value();
+  for (const WeightPart& part : parts) {
+    const auto k = static_cast<size_t>(std::find(paths.begin(), paths.end(), part.path) - paths.begin());
+    const std::vector<std::byte> wide = take_part(part, m.values.at(k));
+    std::vector<std::byte>& bytes = out[part.name];
+    const size_t at = bytes.size(), count = wide.size() / sizeof(float);
+    bytes.resize(at + count * static_cast<size_t>(io::safetensors_item_size(dtype)));
+    elements_from_f32(dtype, {reinterpret_cast<const float*>(wide.data()), count},
+                      std::span(bytes).subspan(at));
+  }
+  return out;
+}
+
 TEST_CASE("weights that are read in blocks of rows are the weights in memory, whatever the family") {
   for (const HfFamily& family : hf_families()) {
     const TinyModel m(unusual(family.type));
     for (const char* dtype : {"F32", "BF16"}) {
       const auto weights = NamedWeights::create(m.options, m.functions.paths, m.values, dtype);
       REQUIRE(weights.ok());
+      const auto wanted = taken(m, dtype);
       for (const int64_t block : {int64_t{1}, int64_t{37}, int64_t{500}, kBlockElements}) {
         CAPTURE(family.type);
         CAPTURE(block);
@@ -129,6 +151,7 @@ TEST_CASE("weights that are read in blocks of rows are the weights in memory, wh
             block);
         REQUIRE(streamed.ok());
         REQUIRE(streamed->size() == weights->entries().size());
+        REQUIRE(streamed->size() == wanted.size());
         for (size_t i = 0; i < streamed->size(); ++i) {
           const io::SafetensorsEntry& entry = weights->entries()[i];
           CHECK((*streamed)[i].name == entry.name);
@@ -138,6 +161,7 @@ TEST_CASE("weights that are read in blocks of rows are the weights in memory, wh
             bytes.insert(bytes.end(), piece.begin(), piece.end());
             return Status();
           }));
+          CHECK(bytes == wanted.at(entry.name));
           CHECK(std::equal(bytes.begin(), bytes.end(), entry.bytes.begin(), entry.bytes.end()));
         }
       }

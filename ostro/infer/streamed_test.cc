@@ -16,7 +16,7 @@ using models::Decoder;
 using models::DecoderOptions;
 
 const std::vector<std::vector<int32_t>> kPrompts = {
-    {4, 9, 2, 17, 3, 3, 8}, {11}, {1, 18, 5, 0, 6, 12, 7, 2, 2, 10, 13, 4, 15, 9, 3, 1, 8, 5}};
+    {4, 9, 2, 17, 3, 3, 8}, {11}, {1, 18, 5, 0, 6, 12, 7, 2, 2, 10, 13, 4, 15, 9, 3, 1, 8, 5}, {0, 0, 4}};
 
 // A model, and a checkpoint of it in cells that cut every tensor in another place.
 struct Stored {
@@ -107,6 +107,9 @@ TEST_CASE("in bf16, with weights kept, by the compiled engine") {
   check_same_bits(odd_mixture(), DType::bf16, **engine, 20'000);
   check_same_bits(odd_decoder(), DType::bf16, **engine, 0);
   check_same_bits(odd_latent(), DType::bf16, **engine, 20'000);
+  DecoderOptions released = small("grok");
+  released.rounding = models::Rounding::kReleased;
+  check_same_bits(released, DType::bf16, **engine, 20'000);
 }
 
 TEST_CASE(

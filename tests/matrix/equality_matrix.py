@@ -220,7 +220,7 @@ class Matrix:
         plain = {"precision": "f32", "mlp": "experts", "seq_len": 96, "head": "tied", "leaves": "one", "mask": "documents", "leaf": 6}
         bases = ({}, plain, {"mlp": "experts"})
         if self.options.quick or not seed.full():
-            bases = [{"mlp": mlp} for mlp in seed.draw("mlp of each factor alone", BASIS["mlp"], 1)]
+            bases = [{"mlp": random.Random(self.options.seed).choice(BASIS["mlp"])}]
         for basis in bases:
             for factor, values in self.factors.items():
                 for value in values:

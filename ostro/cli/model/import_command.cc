@@ -19,9 +19,10 @@ namespace {
 Result<std::string> import_upcycled(Upcycle request, const std::string& from, const GrokImport& other,
                                     const train::ModelChoices& models) {
   if (!from.empty() || !other.directory.empty() || !other.config.empty() || !other.layers.empty() ||
-      other.dtype != GrokImport().dtype)
+      other.dtype != GrokImport().dtype || other.rounding != GrokImport().rounding)
     return invalid_argument(
-        "--upcycle makes a mixture of --checkpoint; leave out DIR, --from, --config, --layers and --dtype");
+        "--upcycle makes a mixture of --checkpoint; leave out DIR, --from, --config, --layers, --dtype and "
+        "--rounding");
   if (request.checkpoint.empty())
     return invalid_argument("--upcycle: say of which dense model with --checkpoint K");
   request.out = other.out;

@@ -59,7 +59,7 @@ void shared_flag(ConfigFields& f, const char* key, bool missing, std::initialize
     if (f.reading()) *o.value = flag;
     if (*o.value != flag)
       f.fail(unsupported(
-          fmt::format("{} {} and {} {} differ; Hugging Face directories have one key for both, \"{}\"",
+          fmt::format("{} {} and {} {} differ; Hugging Face directories have one key for them, \"{}\"",
                       options.begin()->name, flag, o.name, *o.value, key)));
   }
 }

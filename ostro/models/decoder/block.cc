@@ -78,15 +78,17 @@ Array attend(const DecoderOptions& o, const LayerSpec& spec, const DecoderAttent
   options.scale = o.attention_scale();
   options.soft_cap = o.attn_logit_softcapping.value_or(0);
   if (p.sink_bias.valid()) options.sink = cast(p.sink_bias, DType::f32);
-  if (past == nullptr && o.released()) return released::attention(o, a.q, to_keys(a.k), to_keys(a.v), inputs);
-  if (past == nullptr) return values_of(flash_attention(a.q, to_keys(a.k), to_keys(a.v), mask, options));
-  // Cache slots after the tokens fed so far hold zeros or padding. Their positions come after every query
-  // that counts, so the causal mask excludes them.
-  *past = {dynamic_update_slice(past->k, "key_pos", to_keys(a.k), inputs.start),
-           dynamic_update_slice(past->v, "key_pos", to_keys(a.v), inputs.start)};
-  if (o.released()) return released::attention(o, a.q, past->k, past->v, inputs);
-  options.query_origin = inputs.start;
-  return values_of(flash_attention(a.q, past->k, past->v, mask, options));
+  Array k = to_keys(a.k), v = to_keys(a.v);
+  if (o.released()) k = released::without_padding(k, inputs.tokens);
+  if (past != nullptr) {
+    // Cache slots after the tokens fed so far hold zeros or padding. Their positions come after every query
+    // that counts, so the causal mask excludes them.
+    k = past->k = dynamic_update_slice(past->k, "key_pos", k, inputs.start);
+    v = past->v = dynamic_update_slice(past->v, "key_pos", v, inputs.start);
+    options.query_origin = inputs.start;
+  }
+  if (o.released()) return released::attention(o, a.q, k, v, inputs);
+  return values_of(flash_attention(a.q, k, v, mask, options));
 }
 
 Array run_mlp(const DecoderMlp& p, const Array& x, Activation activation) {
@@ -119,11 +121,12 @@ Array run_experts(const DecoderOptions& o, const nn::Moe& p, const Array& x, Arr
   return result.y;
 }
 
-Array rounded_if(bool released, const Array& x) { return released ? released::rounded(x) : x; }
+// Where only the released program rounds.
+Array settled(const DecoderOptions& o, const Array& x) { return o.released() ? released::rounded(x) : x; }
 
 // What a part adds to the residual stream.
 Array added(const DecoderOptions& o, const nn::Norm& post_norm, const Array& y) {
-  const Array normed = rounded_if(o.released(), post_norm(y));
+  const Array normed = settled(o, post_norm(y));
   return o.residual_multiplier == 1 ? normed : normed * o.residual_multiplier;
 }
 
@@ -134,13 +137,11 @@ AfterAttention run_attention(const DecoderOptions& o, const LayerSpec& spec, con
   AfterAttention out;
   {
     Scope scope("attention");
-    const Array attended =
-        attend(o, spec, p.attention, rounded_if(o.released(), p.attention_norm(x)), inputs, past);
+    const Array attended = attend(o, spec, p.attention, settled(o, p.attention_norm(x)), inputs, past);
     const Array made = p.attention.o(checkpoint_name(attended, "attention"));
-    out.h =
-        rounded_if(o.released(), x + added(o, p.attention_post_norm, checkpoint_name(made, "attention_out")));
+    out.h = settled(o, x + added(o, p.attention_post_norm, checkpoint_name(made, "attention_out")));
   }
-  out.mlp_in = rounded_if(o.released(), p.mlp_norm(o.parallel ? x : out.h));
+  out.mlp_in = settled(o, p.mlp_norm(o.parallel ? x : out.h));
   return out;
 }
 

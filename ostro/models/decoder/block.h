@@ -4,7 +4,8 @@
 //
 // Casts (numerics.md N1): every Linear casts its input to the compute dtype and gives it, with the bias added
 // to the rounded product and rounded again; q, k and v are cast after norm and rotation; the residual stream
-// is cast once at the end of each block; norms and multipliers compute in f32.
+// is cast once at the end of each block; norms and multipliers compute in f32. Under Rounding::kReleased
+// there are more (released.h).
 #pragma once
 
 #include <optional>

@@ -10,16 +10,14 @@ namespace {
 
 const float kMasked = -1e30f;
 
-// bool [batch, pos, key_pos]: the keys that a query sees.
+// f32 [batch, key_pos, kv_heads]: the first number of each key, which says whether it is one of padding.
+Array mark_of(const Array& k) { return cast(index(k, "head_dim", 0), DType::f32); }
+
+// bool [batch, pos, key_pos, kv_heads]: the keys that a query sees.
 Array visible(const Array& q, const Array& k, const LayerInputs& in) {
   const Array key_at = iota({"key_pos", k.size("key_pos")}), query = iota({"pos", q.size("pos")});
   const Array at = in.start.valid() ? query + in.start : query;
-  Array text = rename(in.tokens, "pos", "key_pos") > 0;
-  if (in.start.valid()) {
-    const Array all = full(1, DType::i32, {{"batch", q.size("batch")}, {"key_pos", k.size("key_pos")}});
-    text = dynamic_update_slice(all, "key_pos", cast(text, DType::i32), in.start) > 0;
-  }
-  const Array seen = (key_at <= at) & text;
+  const Array seen = (key_at <= at) & is_finite(mark_of(k));
   const auto& mask = in.mask;
   return mask.query_segments.valid() ? seen & (mask.query_segments == mask.key_segments) : seen;
 }
@@ -38,15 +36,21 @@ void check_compute(const Array& parameter) {
       Loc::current());
 }
 
+Array without_padding(const Array& k, const Array& tokens) {
+  return select(rename(tokens, "pos", "key_pos") > 0, k, full(NAN, DType::bf16, {}));
+}
+
 Array attention(const DecoderOptions& o, const Array& q, const Array& k, const Array& v,
                 const LayerInputs& inputs) {
   const double scale = o.attention_scale();
-  Array scores = dot(q, k, "head_dim", DType::bf16) *
+  const Array seen = visible(q, k, inputs);
+  const Array keys = select(is_finite(mark_of(k)), k, full(0, DType::bf16, {}));
+  Array scores = dot(q, keys, "head_dim", DType::bf16) *
                  (scale != 0 ? scale : 1 / std::sqrt(static_cast<double>(q.size("head_dim"))));
   if (const auto& cap = o.attn_logit_softcapping) scores = tanh(scores / *cap) * *cap;
-  const Array masked = select(visible(q, k, inputs), scores, kMasked);
-  return broadcast_to(dot(rounded(nn::softmax(masked, "key_pos")), v, "key_pos", DType::bf16),
-                      q.shape().axes);
+  const Array p = nn::softmax(select(seen, scores, kMasked), "key_pos");
+  // Once more, for a query that sees no key at all.
+  return broadcast_to(dot(rounded(select(seen, p, 0.0f)), v, "key_pos", DType::bf16), q.shape().axes);
 }
 
 }  // namespace ostro::models::released

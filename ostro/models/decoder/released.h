@@ -13,10 +13,13 @@ double multiplier(double value);
 // TraceError unless the parameter is read in bf16.
 void check_compute(const Array& parameter);
 
+// Keys k [batch, key_pos, kv_heads, head_dim] of tokens i32 [batch, pos], with NaN for those of token 0, the
+// padding: so a cache knows them, however the text is fed.
+Array without_padding(const Array& k, const Array& tokens);
+
 // Attention that does not fuse: scores are rounded before they are scaled, capped and masked, and the
-// probabilities before they weigh v. q [batch, pos, kv_heads, group, head_dim], k and v [batch, key_pos,
-// kv_heads, head_dim], all bf16; gives q's axes. Keys of a token 0 among inputs.tokens are masked; those that
-// were cached before are not.
+// probabilities before they weigh v. q [batch, pos, kv_heads, group, head_dim], k of without_padding(), v
+// like k, all bf16; gives q's axes. A query that sees no key gets +0, as N9 has it.
 Array attention(const DecoderOptions& options, const Array& q, const Array& k, const Array& v,
                 const LayerInputs& inputs);
 
