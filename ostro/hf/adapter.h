@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "ostro/hf/weights.h"
+#include "ostro/io/arrays/safetensors.h"
 #include "ostro/io/files/file_system.h"
 #include "ostro/nn/adapters.h"
 
@@ -33,6 +34,26 @@ Status export_lora(io::FileSystem& fs, const std::string& directory, const LoraC
                    const std::vector<nn::AdaptedMatrix>& matrices, const std::vector<std::string>& paths,
                    std::span<const runtime::Buffer> values, const std::string& base,
                    const std::string& base_hash);
+
+// An adapter that PEFT, or export_lora, wrote.
+struct LoraFiles {
+  LoraConfig config;
+  std::vector<std::string> modules;  // the last words of the names of the matrices that it is of ("q_proj")
+  std::string base_hash;             // parameters_hash of the base, or empty: not said
+  std::string path;                  // of adapter_model.safetensors
+  io::SafetensorsReader tensors;
+};
+
+// Opens both files. Errors: a file is missing, pickled or damaged; another kind of adapter than LoRA, or one
+// with what no adapter here has (DoRA, ranks or factors by module, biases, saved modules, ...), named with
+// its value.
+Result<LoraFiles> open_lora(io::FileSystem& fs, const std::string& directory);
+
+// Puts its tensors into the adapters of a model, of which `parts` (lora_weights) are the names and `values`
+// the parameters, both in the order of `paths`. Errors: a tensor of which the model has no matrix, a matrix
+// or a layer of which there is no tensor, another shape; each with the name and both values.
+Status take_lora(const LoraFiles& files, const std::vector<WeightPart>& parts,
+                 const std::vector<std::string>& paths, std::span<runtime::Buffer> values);
 
 // SHA-256 over the parameters that are no adapters, in the order of their paths: "<path> <type>\n", then the
 // bytes.

@@ -3,13 +3,16 @@
 
 The initial adapters of a run, and those it ends with, are written by `ostro export --to peft` and loaded by PEFT on the
 model of `ostro export --to hf`. Losses of 20 steps of AdamW within 1e-4 of PyTorch's on PEFT's model; log-probabilities
-of held-out text with the last adapters within 2e-4; the same from the weights with merged adapters. Two ways of
-scaling and of choosing matrices, of which a sampled run takes one.
+of held-out text with the last adapters within 2e-4; the same from the weights with merged adapters. Imported again
+(`ostro import --from peft`), the last adapters give the run's log-probabilities, bit for bit, and the same file; adapters that
+PEFT made and saved give PEFT's log-probabilities; what does not fit is refused. Two ways of scaling and of choosing matrices, of which a sampled run takes one.
 Usage: check_peft.py --ostro build/.../ostro
 """
 import argparse
 import json
 import os
+import shutil
+import subprocess
 import tempfile
 
 os.environ["HF_HUB_OFFLINE"] = os.environ["TRANSFORMERS_OFFLINE"] = "1"
@@ -18,7 +21,7 @@ os.environ["TRANSFORMERS_VERBOSITY"] = "error"
 import numpy as np
 import torch
 from peft import PeftModel
-from safetensors.numpy import load_file
+from safetensors.numpy import load_file, save_file
 from transformers import AutoModelForCausalLM
 
 from tiny_run import Report, TinyRun, seed
@@ -92,9 +95,78 @@ def check(report, base, name, adapter):
         without = plain(tokens).logits.log_softmax(-1).gather(-1, targets[..., None])[..., 0].numpy()
     worst = np.abs(without - held["log_prob"])[held["mask"] == 1].max()
     report.check(worst > 2e-3, f"{name}: control without the adapters differs by {worst:.1e}")
+    imported(report, base, run, name, last, held)
     config = json.loads((last / "adapter_config.json").read_text())
     report.check(config["r"] == adapter["rank"] and config["lora_alpha"] == adapter["alpha"],
                  f"{name}: adapter_config.json names {', '.join(config['target_modules'])}")
+
+
+def imported(report, base, run, name, last, held):
+    """The adapters of a run and of PEFT, read."""
+    directory, hf = base.directory, base.directory / "hf"
+    back, again = directory / f"{name}_back", directory / f"{name}_again"
+    text = run.run("import", "--from", "peft", last, "--checkpoint", base.run_directory, "--out", back).decode()
+    report.check("does not say" not in text, f"{name}: {text.strip()}")
+    run.run("export", "--checkpoint", back, "--to", "peft", "--tokenizer", back / "tokenizer.json", "--out", again)
+    same = (last / "adapter_model.safetensors").read_bytes() == (again / "adapter_model.safetensors").read_bytes()
+    report.check(same, f"{name}: adapters that are imported come out as the same file")
+    per_token = lambda checkpoint, out: (run.run("eval", "--config", run.config_path, "--checkpoint", checkpoint, "--per_token", out,
+                                                 "--json"), load_file(out))[1]
+    ours = per_token(back, directory / f"{name}_back.safetensors")
+    report.check(np.array_equal(ours["log_prob"], held["log_prob"]), f"{name}: imported, the bits of the run")
+
+    load = lambda path: AutoModelForCausalLM.from_pretrained(path, dtype=torch.float32)
+    theirs = PeftModel.from_pretrained(load(hf), last, is_trainable=True)
+    with torch.no_grad():
+        for n, p in theirs.named_parameters():
+            if "lora_" in n:
+                p += torch.randn(p.shape, generator=torch.Generator().manual_seed(len(n))) * 0.05
+    saved = directory / f"{name}_saved"
+    theirs.save_pretrained(saved)
+    text = run.run("import", "--from", "peft", saved, "--checkpoint", base.run_directory, "--out",
+                   directory / f"{name}_theirs").decode()
+    report.check("does not say of which base" in text, f"{name}: PEFT's own: {text.strip()[-60:]}")
+    ours = per_token(directory / f"{name}_theirs", directory / f"{name}_theirs.safetensors")
+    held_out(report, f"{name}: PEFT's adapters, imported", theirs, ours)
+    report.check(np.abs(ours["log_prob"] - held["log_prob"]).max() > 1e-2, f"{name}: control: they are other adapters")
+
+    def refused(what, words, change, source=saved, checkpoint=base.run_directory):
+        wrong = directory / f"{name}_wrong"
+        shutil.copytree(source, wrong)
+        change(wrong)
+        done = subprocess.run([str(run.ostro), "import", "--from", "peft", str(wrong), "--checkpoint", str(checkpoint), "--out",
+                               str(directory / "none")], capture_output=True, text=True, check=False, cwd=directory)
+        shutil.rmtree(wrong)
+        report.check(done.returncode in (1, 2) and all(w in done.stderr for w in words) and done.stderr.count("error: ") == 1
+                     and not (directory / "none").exists() and not (directory / "none.importing").exists(),
+                     f"{name}: {what}: {done.stderr.strip()[-220:]}")
+
+    def config(key, value):
+        def change(wrong):
+            path = wrong / "adapter_config.json"
+            path.write_text(json.dumps(json.loads(path.read_text()) | {key: value}))
+        return change
+
+    def tensors(change):
+        def write(wrong):
+            held = load_file(wrong / "adapter_model.safetensors")
+            save_file(change(held), wrong / "adapter_model.safetensors")
+        return write
+
+    other = TinyRun(base.ostro, directory, f"{name}_other", {"trainer": {"seed": 5}})
+    other.train()
+    first = next(iter(load_file(saved / "adapter_model.safetensors")))
+    refused("another base", ["adapter for another base", "SHA-256"], lambda _: None, last,
+            other.run_directory)
+    refused("DoRA", ["use_dora", "true"], config("use_dora", True))
+    refused("ranks by module", ["rank_pattern"], config("rank_pattern", {"q_proj": 2}))
+    refused("another rank", ["lora_", "in the model"], config("r", 3))
+    refused("a tensor is missing", [first, "is missing"], tensors(lambda t: {k: v for k, v in t.items() if k != first}))
+    refused("a tensor of another model", ["layers.77", "has not"],
+            tensors(lambda t: t | {first.replace("layers.0", "layers.77"): t[first]}))
+    refused("no adapter", ["adapter_config.json", "is missing"], lambda wrong: (wrong / "adapter_config.json").unlink())
+    refused("cut short", ["adapter_model.safetensors", "cut short"],
+            lambda wrong: os.truncate(wrong / "adapter_model.safetensors", (wrong / "adapter_model.safetensors").stat().st_size - 1))
 
 
 def main():

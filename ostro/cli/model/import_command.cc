@@ -7,6 +7,7 @@
 #include "ostro/cli/main/commands.h"
 #include "ostro/cli/main/exit_code.h"
 #include "ostro/cli/model/import_grok.h"
+#include "ostro/cli/model/import_peft.h"
 #include "ostro/cli/model/import_upcycle.h"
 #include "ostro/cli/shared/import_hf.h"
 #include "ostro/cli/shared/standard_streams.h"
@@ -43,9 +44,10 @@ int import_command(Args args) {
       "trainer.initialize_from read it. With --from hf tokenizer and chat template come along, and a\n"
       "configuration to go on training with (train.yaml). With --upcycle, makes a mixture of experts\n"
       "of a dense model that Ostro has.");
-  args.option(
-      "--from", &from, "FORMAT",
-      "hf: a Hugging Face directory with config.json and safetensors; grok: the layout of Grok-1's release");
+  args.option("--from", &from, "FORMAT",
+              "hf: a Hugging Face directory with config.json and safetensors; peft: an adapter of PEFT's "
+              "(LoRA) for the model of "
+              "--checkpoint; grok: the layout of Grok-1's release");
   args.positional("DIR", &directories, "the directory to read");
   args.option("--out", &grok.out, "OUT", "the directory to make, which must not exist", Args::kRequired);
   args.option("--tokenizer", &grok.tokenizer, "T",
@@ -65,7 +67,8 @@ int import_command(Args args) {
       "program does it, for --dtype bf16 or int8 (default ostro)");
   args.option("--upcycle", &experts, "N",
               "a mixture of N experts, copies of the MLP of --checkpoint, with a random router");
-  args.option("--checkpoint", &upcycled.checkpoint, "K", fmt::format("--upcycle: {}", eval::kWhereHelp));
+  args.option("--checkpoint", &upcycled.checkpoint, "K",
+              fmt::format("--upcycle and --from peft, the dense model or the base: {}", eval::kWhereHelp));
   args.option("--num_experts_per_tok", &upcycled.per_token, "N",
               "--upcycle: how many experts a token goes to (default 2)");
   args.option("--seed", &upcycled.seed, "N", "--upcycle: of the router's weights (default 0)");
@@ -78,16 +81,25 @@ int import_command(Args args) {
       upcycled.experts = *experts;
       return import_upcycled(upcycled, from, grok, args.models());
     }
-    if (!upcycled.checkpoint.empty())
-      return invalid_argument("--checkpoint is for --upcycle N only; leave it out");
-    if (from.empty()) return invalid_argument("--from: say hf or grok; or make a mixture with --upcycle N");
+    if (from != "peft" && !upcycled.checkpoint.empty())
+      return invalid_argument("--checkpoint is for --upcycle N and --from peft; leave it out");
+    if (upcycled.per_token != Upcycle().per_token || upcycled.seed != Upcycle().seed)
+      return invalid_argument("--num_experts_per_tok and --seed are for --upcycle N; leave them out");
+    if (from.empty())
+      return invalid_argument("--from: say hf, peft or grok; or make a mixture with --upcycle N");
     if (grok.directory.empty()) return invalid_argument("DIR: say which directory to read");
     if (from == "grok") return import_grok(grok, args.models());
-    if (from != "hf") return invalid_argument(fmt::format("--from {}: use hf or grok", from));
+    if (from != "hf" && from != "peft")
+      return invalid_argument(fmt::format("--from {}: use hf, peft or grok", from));
     if (!grok.config.empty() || !grok.layers.empty() || grok.dtype != GrokImport().dtype ||
         grok.rounding != GrokImport().rounding)
       return invalid_argument(
           "--config, --layers, --dtype and --rounding are for --from grok only; leave them out");
+    if (from == "peft") {
+      if (upcycled.checkpoint.empty())
+        return invalid_argument("--from peft: say of which base the adapter is, with --checkpoint K");
+      return import_peft({grok.directory, upcycled.checkpoint, grok.out, grok.tokenizer}, args.models());
+    }
     return import_hf({grok.directory, grok.out, grok.tokenizer}, args.models());
   };
   const auto made = import();

@@ -4,24 +4,17 @@
 
 #include <algorithm>
 #include <cstring>
-#include <nlohmann/json.hpp>
 #include <utility>
 #include <vector>
 
 #include "ostro/base/check.h"
-#include "ostro/checkpoint/catalog.h"
-#include "ostro/checkpoint/stream_save.h"
+#include "ostro/cli/model/made_model.h"
 #include "ostro/cli/shared/engine_choice.h"
-#include "ostro/cli/shared/training_yaml.h"
 #include "ostro/eval/loaded_model.h"
-#include "ostro/hf/import.h"
-#include "ostro/io/files/atomic_file.h"
 #include "ostro/io/files/path.h"
 #include "ostro/io/s3/routing_file_system.h"
 #include "ostro/models/decoder/decoder.h"
-#include "ostro/tokenizer/files/files.h"
 #include "ostro/train/programs/run_model.h"
-#include "ostro/train/record/version.h"
 
 namespace ostro::cli {
 namespace {
@@ -120,72 +113,24 @@ Result<train::TrainConfig> mixture_config(const eval::LoadedModel& dense, const 
   return config;
 }
 
-// A cell of a stacked weight is a layer.
-Result<checkpoint::Saved> save(io::FileSystem& fs, const std::string& root, const train::TrainConfig& config,
-                               const std::vector<std::string>& paths,
-                               const std::vector<runtime::Buffer>& values) {
-  checkpoint::Info info;
-  info.kind = checkpoint::Kind::kPermanent;
-  info.numerics_version = train::kNumericsVersion;
-  info.config = config::resolved_yaml(config);
-  std::vector<checkpoint::TensorSpec> specs;
-  std::vector<size_t> cells;
-  for (size_t k = 0; k < paths.size(); ++k) {
-    checkpoint::TensorSpec spec{paths[k], "f32", {}, {}, {}};
-    for (const ir::Axis& axis : values[k].shape().axes) {
-      spec.axes.push_back(axis.name);
-      spec.shape.push_back(axis.size);
-      spec.cell.push_back(spec.cell.empty() && axis.name == "layers" ? 1 : axis.size);
-    }
-    cells.push_back(spec.cell.empty() ? 1 : static_cast<size_t>(spec.shape[0] / spec.cell[0]));
-    specs.push_back(std::move(spec));
-  }
-  ASSIGN_OR_RETURN(checkpoint::StreamSave stream, checkpoint::StreamSave::begin(fs, root, info, specs));
-  for (size_t k = 0; k < paths.size(); ++k) {
-    const size_t bytes = values[k].bytes().size() / cells[k];
-    for (size_t i = 0; i < cells[k]; ++i)
-      RETURN_IF_ERROR(stream.write(k, i, values[k].bytes().subspan(i * bytes, bytes)));
-  }
-  return stream.finish();
-}
-
-Status write_mixture(io::FileSystem& fs, const Upcycle& request, const eval::LoadedModel& dense,
-                     const train::TrainConfig& config, const std::string& place, checkpoint::Saved& saved) {
-  const models::ModelFunctions functions = train::base_model(config, dense.tokenizer->vocab_size());
+// Initial parameters of the mixture, with those of the dense model in their places.
+Result<std::vector<runtime::Buffer>> mixture_values(const Upcycle& request, const eval::LoadedModel& dense,
+                                                    const train::TrainConfig& config,
+                                                    const models::ModelFunctions& functions) {
   ASSIGN_OR_RETURN(const auto engine, make_engine_for_a_moment());
-  ASSIGN_OR_RETURN(eval::Parameters initial,
-                   eval::load_or_init(fs, "init", config, functions, *engine, eval::Trust::kUnchecked));
+  ASSIGN_OR_RETURN(eval::Parameters initial, eval::load_or_init(io::default_file_system(), "init", config,
+                                                                functions, *engine, eval::Trust::kUnchecked));
   RETURN_IF_ERROR(take_dense(dense, functions, request.experts, initial.values));
-  RETURN_IF_ERROR(fs.make_dirs(place));
-  ASSIGN_OR_RETURN(saved, save(fs, io::join_path(place, checkpoint::kCheckpointsFolder), config,
-                               functions.paths, initial.values));
-  RETURN_IF_ERROR(hf::copy_companions(fs, io::parent_path(dense.tokenizer_path), place));
-  const std::string tokenizer = io::join_path(place, "tokenizer.json");
-  ASSIGN_OR_RETURN(const bool has_tokenizer, fs.exists(tokenizer));
-  if (!has_tokenizer) RETURN_IF_ERROR(tokenizer::save_tokenizer(fs, *dense.tokenizer, tokenizer));
-  // No file of another program is in it: the dense model is named by its state.
-  const nlohmann::json origin = {
-      {"format", "upcycle"},
-      {"files", nlohmann::json::object()},
-      {"state", saved.name},
-      {"from", {{"state", dense.parameters.name}, {"step", dense.parameters.step}}}};
-  RETURN_IF_ERROR(
-      io::write_file_atomically(fs, io::join_path(place, checkpoint::kOriginFile), origin.dump() + "\n"));
-  return io::write_file_atomically(fs, io::join_path(place, kTrainFile),
-                                   training_yaml(config, request.checkpoint, request.out));
+  return std::move(initial.values);
 }
 
 }  // namespace
 
-// Everything is written to a directory with another name, which then gets its own.
 Result<std::string> upcycle(const Upcycle& request, const train::ModelChoices& models) {
   io::FileSystem& fs = io::default_file_system();
   if (request.experts < 2)
     return invalid_argument(fmt::format("--upcycle {}: use 2 or more experts", request.experts));
-  const std::string out = io::clean_path(request.out), place = out + ".importing";
-  ASSIGN_OR_RETURN(const bool exists, fs.exists(out));
-  if (exists)
-    return invalid_argument(fmt::format("--out {}: is there already; name another directory", request.out));
+  RETURN_IF_ERROR(check_is_new(fs, request.out));
   ASSIGN_OR_RETURN(const eval::LoadedModel dense,
                    eval::load_model(fs, request.checkpoint, request.tokenizer, models, eval::Trust::kChain));
   if (train::lora_spec(dense.config.adapter))
@@ -200,17 +145,15 @@ Result<std::string> upcycle(const Upcycle& request, const train::ModelChoices& m
                                    dense.config.model_options().type()));
   ASSIGN_OR_RETURN(const DecoderOptions options, mixture_of(*decoder, request));
   ASSIGN_OR_RETURN(const train::TrainConfig config, mixture_config(dense, options, request, models));
-  RETURN_IF_ERROR(fs.remove_all(place));
-  checkpoint::Saved saved;
-  Status written = write_mixture(fs, request, dense, config, place, saved);
-  if (written.ok()) written = fs.rename(place, out);
-  if (!written.ok()) {
-    (void)fs.remove_all(place);
-    return written.error();
-  }
-  RETURN_IF_ERROR(fs.sync_dir(io::parent_path(out)));
-  return fmt::format("{}: {}, {} experts in each layer, {} for a token, of {}, state {}\n", out,
-                     options.type(), request.experts, request.per_token, dense.parameters.path, saved.name);
+  const models::ModelFunctions functions = train::base_model(config, dense.tokenizer->vocab_size());
+  ASSIGN_OR_RETURN(const auto values, mixture_values(request, dense, config, functions));
+  ASSIGN_OR_RETURN(
+      const checkpoint::Saved saved,
+      write_made_model(fs, dense,
+                       {"upcycle", request.checkpoint, request.out, config, functions.paths, values}));
+  return fmt::format("{}: {}, {} experts in each layer, {} for a token, of {}, state {}\n",
+                     io::clean_path(request.out), options.type(), request.experts, request.per_token,
+                     dense.parameters.path, saved.name);
 }
 
 }  // namespace ostro::cli

@@ -24,6 +24,8 @@ std::string training_yaml(const train::TrainConfig& config, const std::string& f
   data.put("train_urls", config::write_value(config.data.train_urls, config::Write::kAll));
   data.put("tokenizer", config::Node::string(*config.data.tokenizer));
   root.put("model", config::write_value(model, config::Write::kAll));
+  if (train::lora_spec(config.adapter))
+    root.put("adapter", config::write_value(config.adapter, config::Write::kAll));
   config::Node& trainer = root.put("trainer", config::Node::map());
   trainer.put("id", config::Node::string(io::base_name(io::clean_path(out))));
   trainer.put("initialize_from", config::Node::string(io::absolute_path(out)));

@@ -1,0 +1,107 @@
+#include "ostro/cli/model/import_peft.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <utility>
+#include <vector>
+
+#include "ostro/cli/model/made_model.h"
+#include "ostro/eval/loaded_model.h"
+#include "ostro/hf/adapter.h"
+#include "ostro/io/files/path.h"
+#include "ostro/io/s3/routing_file_system.h"
+#include "ostro/models/decoder/decoder.h"
+#include "ostro/nn/adapters.h"
+#include "ostro/numerics/bf16.h"
+#include "ostro/train/programs/run_model.h"
+
+namespace ostro::cli {
+namespace {
+
+using models::DecoderOptions;
+
+// The base's model with the adapter, and nothing of a run.
+Result<train::TrainConfig> config_of(const eval::LoadedModel& base, const hf::LoraFiles& files,
+                                     const PeftImport& request) {
+  train::TrainConfig config(base.config.model.choices());
+  config.model = base.config.model;
+  config.data.tokenizer = io::join_path(io::absolute_path(io::clean_path(request.out)), "tokenizer.json");
+  config.data.train_urls = {"texts/*.jsonl"};
+  config.trainer.mp = base.config.trainer.mp;
+  train::LoraOptions lora;
+  lora.rank = files.config.rank;
+  lora.alpha = files.config.alpha;
+  lora.use_rslora = files.config.use_rslora;
+  lora.target_modules = files.modules;
+  config.adapter = lora;
+  RETURN_IF_ERROR(config.resolve());
+  return config;
+}
+
+// The parameters, those of the base as a run with an adapter holds them, those of the adapter zero.
+Result<std::vector<runtime::Buffer>> held_values(const eval::LoadedModel& base,
+                                                 const models::ModelFunctions& model) {
+  std::vector<runtime::Buffer> out;
+  for (size_t k = 0; k < model.paths.size(); ++k) {
+    if (nn::is_adapter(model.paths[k])) {
+      out.push_back(runtime::Buffer::zeros(model.shapes[k]));
+      continue;
+    }
+    const auto& paths = base.functions.paths;
+    const auto at =
+        static_cast<size_t>(std::find(paths.begin(), paths.end(), model.paths[k]) - paths.begin());
+    OSTRO_CHECK(at < paths.size(), "the base has no {}", model.paths[k]);
+    const runtime::Buffer& value = base.parameters.values[at];
+    if (value.shape() == model.shapes[k]) {
+      out.push_back(value);
+      continue;
+    }
+    runtime::Buffer narrow = runtime::Buffer::empty(model.shapes[k]);
+    const auto from = value.as<float>();
+    const auto to = narrow.mutable_as<numerics::Bf16>();
+    for (size_t i = 0; i < to.size(); ++i) to[i] = numerics::to_bf16(from[i]);
+    out.push_back(std::move(narrow));
+  }
+  return out;
+}
+
+}  // namespace
+
+Result<std::string> import_peft(const PeftImport& request, const train::ModelChoices& models) {
+  io::FileSystem& fs = io::default_file_system();
+  RETURN_IF_ERROR(check_is_new(fs, request.out));
+  ASSIGN_OR_RETURN(const hf::LoraFiles files, hf::open_lora(fs, request.directory));
+  ASSIGN_OR_RETURN(const eval::LoadedModel base,
+                   eval::load_model(fs, request.checkpoint, request.tokenizer, models, eval::Trust::kChain));
+  if (train::lora_spec(base.config.adapter))
+    return invalid_argument(fmt::format("--checkpoint {}: has an adapter; name the base of {}",
+                                        request.checkpoint, request.directory));
+  const auto* decoder =
+      models::model_options_as<DecoderOptions, models::Decoder>(base.config.model_options());
+  if (decoder == nullptr)
+    return unsupported(fmt::format("--checkpoint {}: model.type {} is no decoder", request.checkpoint,
+                                   base.config.model_options().type()));
+  ASSIGN_OR_RETURN(const train::TrainConfig config, config_of(base, files, request));
+  const models::ModelFunctions model = train::run_model(config, base.tokenizer->vocab_size());
+  if (const Status found = train::check_run_model(config, model); !found.ok())
+    return found.error().with_context(files.path);
+  ASSIGN_OR_RETURN(std::vector<runtime::Buffer> values, held_values(base, model));
+  if (const std::string hash = hf::parameters_hash(model.paths, values);
+      !files.base_hash.empty() && files.base_hash != hash)
+    return invalid_argument(fmt::format(
+        "{} is of a base whose parameters have the SHA-256 {}, but those of {} have {}: it is an adapter for "
+        "another base",
+        files.path, files.base_hash, base.parameters.path, hash));
+  ASSIGN_OR_RETURN(const std::vector<hf::WeightPart> weights, hf::family_weights(*decoder));
+  RETURN_IF_ERROR(hf::take_lora(files, hf::lora_weights(weights, model.matrices), model.paths, values));
+  ASSIGN_OR_RETURN(
+      const checkpoint::Saved saved,
+      write_made_model(fs, base, {"peft", request.checkpoint, request.out, config, model.paths, values}));
+  return fmt::format("{}: {} with the adapter {} (rank {}, alpha {}, {}), state {}{}\n",
+                     io::clean_path(request.out), base.parameters.path, request.directory, files.config.rank,
+                     files.config.alpha, fmt::join(files.modules, ", "), saved.name,
+                     files.base_hash.empty() ? "; it does not say of which base it is" : "");
+}
+
+}  // namespace ostro::cli

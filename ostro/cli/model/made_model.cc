@@ -1,0 +1,92 @@
+#include "ostro/cli/model/made_model.h"
+
+#include <fmt/core.h>
+
+#include <nlohmann/json.hpp>
+#include <utility>
+
+#include "ostro/checkpoint/catalog.h"
+#include "ostro/checkpoint/stream_save.h"
+#include "ostro/cli/shared/training_yaml.h"
+#include "ostro/hf/import.h"
+#include "ostro/io/files/atomic_file.h"
+#include "ostro/io/files/path.h"
+#include "ostro/tokenizer/files/files.h"
+#include "ostro/train/record/version.h"
+
+namespace ostro::cli {
+namespace {
+
+// A cell of a stacked weight is a layer.
+Result<checkpoint::Saved> save(io::FileSystem& fs, const std::string& root, const MadeModel& model) {
+  checkpoint::Info info;
+  info.kind = checkpoint::Kind::kPermanent;
+  info.numerics_version = train::kNumericsVersion;
+  info.config = config::resolved_yaml(model.config);
+  std::vector<checkpoint::TensorSpec> specs;
+  std::vector<size_t> cells;
+  for (size_t k = 0; k < model.paths.size(); ++k) {
+    const ir::Shape& shape = model.values[k].shape();
+    checkpoint::TensorSpec spec{model.paths[k], std::string(ir::dtype_name(shape.dtype)), {}, {}, {}};
+    for (const ir::Axis& axis : shape.axes) {
+      spec.axes.push_back(axis.name);
+      spec.shape.push_back(axis.size);
+      spec.cell.push_back(spec.cell.empty() && axis.name == "layers" ? 1 : axis.size);
+    }
+    cells.push_back(spec.cell.empty() ? 1 : static_cast<size_t>(spec.shape[0] / spec.cell[0]));
+    specs.push_back(std::move(spec));
+  }
+  ASSIGN_OR_RETURN(checkpoint::StreamSave stream, checkpoint::StreamSave::begin(fs, root, info, specs));
+  for (size_t k = 0; k < model.paths.size(); ++k) {
+    const size_t bytes = model.values[k].bytes().size() / cells[k];
+    for (size_t i = 0; i < cells[k]; ++i)
+      RETURN_IF_ERROR(stream.write(k, i, model.values[k].bytes().subspan(i * bytes, bytes)));
+  }
+  return stream.finish();
+}
+
+Status write_all(io::FileSystem& fs, const eval::LoadedModel& source, const MadeModel& model,
+                 const std::string& place, checkpoint::Saved& saved) {
+  RETURN_IF_ERROR(fs.make_dirs(place));
+  ASSIGN_OR_RETURN(saved, save(fs, io::join_path(place, checkpoint::kCheckpointsFolder), model));
+  RETURN_IF_ERROR(hf::copy_companions(fs, io::parent_path(source.tokenizer_path), place));
+  const std::string tokenizer = io::join_path(place, "tokenizer.json");
+  ASSIGN_OR_RETURN(const bool has_tokenizer, fs.exists(tokenizer));
+  if (!has_tokenizer) RETURN_IF_ERROR(tokenizer::save_tokenizer(fs, *source.tokenizer, tokenizer));
+  // No file of another program is in it: the model that it was made of is named by its state.
+  const nlohmann::json origin = {
+      {"format", model.format},
+      {"files", nlohmann::json::object()},
+      {"state", saved.name},
+      {"from", {{"state", source.parameters.name}, {"step", source.parameters.step}}}};
+  RETURN_IF_ERROR(
+      io::write_file_atomically(fs, io::join_path(place, checkpoint::kOriginFile), origin.dump() + "\n"));
+  return io::write_file_atomically(fs, io::join_path(place, kTrainFile),
+                                   training_yaml(model.config, model.made_of, model.out));
+}
+
+}  // namespace
+
+Status check_is_new(io::FileSystem& fs, const std::string& out) {
+  ASSIGN_OR_RETURN(const bool exists, fs.exists(io::clean_path(out)));
+  if (!exists) return {};
+  return invalid_argument(fmt::format("--out {}: is there already; name another directory", out));
+}
+
+// Everything is written to a directory with another name, which then gets its own.
+Result<checkpoint::Saved> write_made_model(io::FileSystem& fs, const eval::LoadedModel& source,
+                                           const MadeModel& model) {
+  const std::string out = io::clean_path(model.out), place = out + ".importing";
+  RETURN_IF_ERROR(fs.remove_all(place));
+  checkpoint::Saved saved;
+  Status written = write_all(fs, source, model, place, saved);
+  if (written.ok()) written = fs.rename(place, out);
+  if (!written.ok()) {
+    (void)fs.remove_all(place);
+    return written.error();
+  }
+  RETURN_IF_ERROR(fs.sync_dir(io::parent_path(out)));
+  return saved;
+}
+
+}  // namespace ostro::cli
