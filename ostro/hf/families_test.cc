@@ -6,6 +6,7 @@
 #include <map>
 #include <nlohmann/json.hpp>
 #include <numeric>
+#include <tuple>
 
 #include "ostro/hf/elements.h"
 #include "ostro/hf/export.h"
@@ -196,6 +197,19 @@ TEST_CASE("config.json: what a family does not know is refused by name") {
   CHECK(refusal("qwen3_moe", "num_local_experts", 6).find("\"num_experts\" is 5") != std::string::npos);
   CHECK(refusal("olmoe", "clip_qkv", 8.0).find("only null") != std::string::npos);
   CHECK(refusal("gpt2", "scale_attn_by_inverse_layer_idx", true).find("only false") != std::string::npos);
+  // Keys of published files that say nothing else than the family is.
+  for (const auto& [type, key, value] :
+       {std::tuple<const char*, const char*, Json>{"llama", "is_llama_config", true},
+        {"llama", "rope_interleaved", false},
+        {"qwen2", "use_mrope", false},
+        {"phi3", "lm_head_bias", false},
+        {"phi3", "interpolate_factor", 1}}) {
+    Json json = Json::parse(config_json({unusual(type), 260}, tokenizer).value());
+    json[key] = value;
+    CHECK(read_config_json(json.dump(), "config.json").ok());
+    CHECK(refusal(type, key, value.is_boolean() ? Json(!value.get<bool>()) : Json(2)).find(key) !=
+          std::string::npos);
+  }
   const auto rope_refusal = [&](const Json& rope) {
     Json json = Json::parse(config_json({unusual("llama"), 260}, tokenizer).value());
     json.erase("rope_scaling"), json["rope_parameters"] = rope, json["rope_theta"] = nullptr;
@@ -204,6 +218,11 @@ TEST_CASE("config.json: what a family does not know is refused by name") {
     return read.error().message();
   };
   CHECK(rope_refusal({{"rope_type", "spiral"}}).find("rope kind \"spiral\"") != std::string::npos);
+  CHECK(rope_refusal({{"rope_type", "yarn"}, {"factor", 2.0}, {"truncate", "no"}})
+            .find("\"truncate\" is \"no\"") != std::string::npos);
+  // transformers stretches from max_position_embeddings, whatever else is said.
+  CHECK(rope_refusal({{"rope_type", "dynamic"}, {"factor", 2.0}, {"original_max_position_embeddings", 3}})
+            .find("stretch dynamic ropes from \"max_position_embeddings\"") != std::string::npos);
   Json longrope = {{"rope_type", "longrope"}, {"short_factor", {1.0, "x"}}, {"long_factor", {2.0}}};
   CHECK(rope_refusal(longrope).find("\"short_factor\" has \"x\"") != std::string::npos);
   longrope["short_factor"] = {1.0};
@@ -211,6 +230,56 @@ TEST_CASE("config.json: what a family does not know is refused by name") {
   longrope["original_max_position_embeddings"] = 8,
   longrope["short_factor"] = {1.0, 2.0, 3.0, 4.0, 5.0, 6.0, 7.0};
   CHECK(rope_refusal(longrope).find("model.rope.short_factor: 7 factors") != std::string::npos);
+}
+
+TEST_CASE("config.json: what programs would read in two ways is refused") {
+  const tokenizer::Tokenizer tokenizer = tiny_tokenizer();
+  const Json sizes = {{"vocab_size", 260},
+                      {"hidden_size", 24},
+                      {"intermediate_size", 20},
+                      {"num_hidden_layers", 4},
+                      {"num_attention_heads", 6}};
+  const auto refusal = [&](const Json& more) {
+    Json json = sizes;
+    json.update(more);
+    const auto read = read_config_json(json.dump(), "config.json");
+    REQUIRE(!read.ok());
+    return read.error().message();
+  };
+  const auto says = [](const std::string& text, const char* what) {
+    return text.find(what) != std::string::npos;
+  };
+  const Json neox = {{"model_type", "gpt_neox"}, {"rotary_emb_base", 500}, {"rotary_pct", 0.5}};
+  Json twice = neox;
+  twice.update({{"rope_theta", 10000}});
+  CHECK(says(refusal(twice), "\"rotary_emb_base\" is 500, but \"rope_theta\" 10000"));
+  twice = neox;
+  twice.update({{"partial_rotary_factor", 1.0}});
+  CHECK(says(refusal(twice), "\"rotary_pct\" is 0.5, but \"partial_rotary_factor\" 1"));
+  CHECK(says(refusal({{"model_type", "olmo3"}, {"rope_theta", 10000.0}}), "say it by kind of layer"));
+  const Json linear = {{"rope_type", "linear"}, {"factor", 2.0}, {"rope_theta", 10000.0}};
+  CHECK(says(refusal({{"model_type", "phi3"}, {"rope_parameters", linear}}), "default and longrope"));
+  const Json part = {{"rope_theta", 1e6}, {"partial_rotary_factor", 0.5}};
+  CHECK(says(refusal({{"model_type", "gemma3_text"},
+                      {"num_key_value_heads", 2},
+                      {"rope_parameters", {{"full_attention", part}}}}),
+             "turn whole"));
+
+  // A dynamic rope has one length for both in Hugging Face's files.
+  models::DecoderOptions o = unusual("llama");
+  o.rope = models::RopeDynamicOptions{500, 2.0, o.seq_len - 1};
+  const auto written = config_json({o, 260}, tokenizer);
+  REQUIRE(!written.ok());
+  CHECK(says(written.error().message(), "set seq_len to"));
+  o.rope = models::RopeDynamicOptions{500, 2.0, o.seq_len + 7};
+  const auto longer = read_config_json(config_json({o, 260}, tokenizer).value(), "config.json");
+  REQUIRE(longer.ok());
+  CHECK(std::get<models::RopeDynamicOptions>(longer->options.rope).original_max_position_embeddings ==
+        o.seq_len + 7);
+
+  Json helium = sizes;
+  helium.update({{"model_type", "helium"}, {"num_key_value_heads", 6}, {"head_dim", 4}});
+  CHECK(models::rope_theta(read_config_json(helium.dump(), "config.json").value().options.rope) == 100000);
 }
 
 TEST_CASE("mixtures: the experts of a file have numbers, and what it has no tensor for is refused") {

@@ -155,7 +155,15 @@ int64_t Source::parameters() const {
 }
 
 Result<Source> open_source(io::FileSystem& fs, const std::string& directory, const std::string& tokenizer) {
-  const std::string config_path = io::join_path(directory, "config.json");
+  const std::string config_path = io::join_path(directory, "config.json"),
+                    adapter_path = io::join_path(directory, "adapter_config.json");
+  ASSIGN_OR_RETURN(const bool has_adapter, fs.exists(adapter_path));
+  if (has_adapter)
+    return unsupported(
+        fmt::format("{}: programs add this adapter to the weights beside it; move it and "
+                    "adapter_model.safetensors to a directory of "
+                    "their own, import the model, then the adapter with --from peft",
+                    adapter_path));
   ASSIGN_OR_RETURN(const std::string text, fs.read_file(config_path, kMaxConfigBytes));
   ASSIGN_OR_RETURN(HfModel model, read_config_json(text, config_path));
   ASSIGN_OR_RETURN(const HfFamily* family, hf_family(model.options.family->name));

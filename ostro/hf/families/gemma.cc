@@ -37,6 +37,7 @@ void gemma2_config(ConfigFields& f, HfModel& m) {
   gemma_first_fields(f, m, 8192);
   f.rope(&o.rope, 10000, o.seq_len);
   window_field(f, m, 4096);
+  if (f.reading() && o.sliding_window) f.must_be("sliding_window_size", *o.sliding_window);  // an older name
   layer_type_field(f, m, [](int64_t layer) { return layer % 2 == 0; });
   gemma_last_fields(f, m, 50, 30);
 }

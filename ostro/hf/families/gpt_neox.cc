@@ -15,6 +15,13 @@ void gpt_neox_config(ConfigFields& f, HfModel& m) {
   f.number("rotary_emb_base", &theta, 10000);
   f.number("rotary_pct", &part, 0.25);
   f.rope(&o.rope, theta, o.seq_len, &o.partial_rotary_factor, part);
+  // Programs prefer the one or the other.
+  if (f.reading() && f.has("rotary_emb_base") && models::rope_theta(o.rope) != theta)
+    f.fail(corrupt(fmt::format("{}: \"rotary_emb_base\" is {}, but \"rope_theta\" {}", f.where(), theta,
+                               models::rope_theta(o.rope))));
+  if (f.reading() && f.has("rotary_pct") && o.partial_rotary_factor != part)
+    f.fail(corrupt(fmt::format("{}: \"rotary_pct\" is {}, but \"partial_rotary_factor\" {}", f.where(), part,
+                               o.partial_rotary_factor)));
   f.boolean("use_parallel_residual", &o.parallel, true);
   attention_bias_field(f, m, true);
   f.harmless({"hidden_dropout", "classifier_dropout", "is_decoder"});

@@ -12,7 +12,7 @@ void helium_config(ConfigFields& f, HfModel& m) {
   f.activation("hidden_act", &o.activation_function, models::Activation::kSilu);
   length_field(f, m, "max_position_embeddings", 4096);
   f.number("rms_norm_eps", &o.layer_norm_epsilon, 1e-8);
-  f.rope(&o.rope, 10000, o.seq_len);
+  f.rope(&o.rope, 100000, o.seq_len);
   f.boolean("attention_bias", &o.qkv_bias, false);
   f.boolean("mlp_bias", &o.mlp_bias, false);
   f.harmless("attention_dropout", 0.0);

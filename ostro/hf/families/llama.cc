@@ -16,6 +16,10 @@ void llama_config(ConfigFields& f, HfModel& m) {
   f.must("attention_bias", false);
   f.harmless("attention_dropout", 0.0);
   f.must("mlp_bias", false);
+  if (f.reading()) {  // of models that nanotron trained
+    f.must("is_llama_config", true);
+    f.must("rope_interleaved", false);
+  }
   f.boolean("tie_word_embeddings", &o.tie_word_embeddings, false);
   f.number("initializer_range", &o.initializer_range, 0.02);
 }

@@ -29,8 +29,12 @@ void olmo2_config(ConfigFields& f, HfModel& m) {
 void olmo3_config(ConfigFields& f, HfModel& m) {
   models::DecoderOptions& o = m.options;
   olmo_first_fields(f, m);
-  // A file with one theta means it for all layers.
   f.ropes_by_layer(&o.rope, &o.rope_local_theta, 500000, 500000, o.seq_len);
+  if (f.reading() && f.has("rope_theta") && o.rope_local_theta != models::rope_theta(o.rope))
+    f.fail(unsupported(
+        fmt::format("{}: \"rope_theta\" is {}: programs differ in whether layers with a window have it, "
+                    "too; say it by kind of layer in \"rope_parameters\"",
+                    f.where(), models::rope_theta(o.rope))));
   window_field(f, m, 4096);
   layer_type_field(f, m, [](int64_t layer) { return (layer + 1) % 4 != 0; });
   olmo_last_fields(f, m);

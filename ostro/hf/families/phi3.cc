@@ -13,8 +13,19 @@ void phi3_config(ConfigFields& f, HfModel& m) {
   length_field(f, m, "max_position_embeddings", 4096);
   f.number("rms_norm_eps", &o.layer_norm_epsilon, 1e-5);
   f.rope(&o.rope, 10000, o.seq_len, &o.partial_rotary_factor);
+  if (!std::holds_alternative<models::RopeDefaultOptions>(o.rope) &&
+      !std::holds_alternative<models::RopeLongOptions>(o.rope))
+    f.fail(unsupported(fmt::format("{}: rope kind \"{}\"; programs of Phi-3 take default and longrope",
+                                   f.reading() ? f.where() : "model.rope",
+                                   std::visit([](const auto& r) { return r.kType; }, o.rope))));
   window_field(f, m, {});
   f.must("attention_bias", false);
+  if (f.reading()) {  // of Phi-4-mini
+    f.must("lm_head_bias", false);
+    f.must("mlp_bias", false);
+    f.must_be("full_attn_mod", 1);
+    f.must_be("interpolate_factor", 1);
+  }
   // The first length is of rope kinds that the rope's own keys name.
   f.harmless({"original_max_position_embeddings", "resid_pdrop", "embd_pdrop"});
   f.harmless("attention_dropout", 0.0);

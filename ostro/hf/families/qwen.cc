@@ -20,6 +20,7 @@ void qwen2_config(ConfigFields& f, HfModel& m) {
   size_fields(f, m);
   kv_head_field(f, m, 32);
   head_dim_field(f, m);
+  if (f.reading()) f.must("use_mrope", false);
   qwen_shared_fields(f, m);
 }
 

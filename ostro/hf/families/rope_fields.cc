@@ -43,8 +43,7 @@ Json rope_json(const models::RopeOptions& rope) {
     if (yarn->attention_factor && !quotient) out["attention_factor"] = *yarn->attention_factor;
     out["truncate"] = yarn->truncate;
   } else if (const auto* dynamic = std::get_if<RopeDynamicOptions>(&rope)) {
-    out["factor"] = dynamic->factor;
-    out[kOriginal] = dynamic->original_max_position_embeddings;
+    out["factor"] = dynamic->factor;  // the length before stretching is max_position_embeddings
   } else if (const auto* long_rope = std::get_if<RopeLongOptions>(&rope)) {
     out["short_factor"] = long_rope->short_factor;
     out["long_factor"] = long_rope->long_factor;
@@ -83,11 +82,19 @@ class RopeReader {
       RopeYarnOptions yarn{theta, number("factor"), original(max_positions), number("beta_fast", 32),
                            number("beta_slow", 1)};
       if (has("attention_factor")) yarn.attention_factor = number("attention_factor");
-      if (has("truncate")) yarn.truncate = object_["truncate"] == true;
+      if (has("truncate")) {
+        if (!object_["truncate"].is_boolean())
+          fail(fmt::format("\"truncate\" is {}, not true or false", object_["truncate"].dump()));
+        yarn.truncate = object_["truncate"] == true;
+      }
       if (scales_scores_) read_mscales(yarn);
       rope = yarn;
     } else if (kind == "dynamic") {
-      rope = RopeDynamicOptions{theta, number("factor"), original(max_positions)};
+      if (original(max_positions) != max_positions)
+        fail(fmt::format(
+            "\"{}\" is {}, but programs stretch dynamic ropes from \"max_position_embeddings\", {}",
+            kOriginal, original(max_positions), max_positions));
+      rope = RopeDynamicOptions{theta, number("factor"), max_positions};
     } else if (kind == "longrope" || kind == "su") {
       rope = long_rope(theta, max_positions);
     } else if (kind != "default") {
@@ -213,6 +220,16 @@ void ConfigFields::rope_of(models::RopeOptions* rope, double missing_theta, int6
     state_->json["rope_theta"] = object["rope_theta"];
     state_->json["rope_scaling"] = rope_scaling(object);
     if (partial != nullptr) state_->json[kPartial] = *partial;
+    if (const auto* dynamic = std::get_if<RopeDynamicOptions>(rope)) {
+      const int64_t before = dynamic->original_max_position_embeddings;
+      if (before < max_positions)
+        return fail(
+            unsupported(fmt::format("model.rope.original_max_position_embeddings is {} and model.seq_len {}: "
+                                    "Hugging Face's dynamic rope has one "
+                                    "length for both, max_position_embeddings; set seq_len to {} or less",
+                                    before, max_positions, before)));
+      state_->json["max_position_embeddings"] = before;
+    }
     // Classes of models with longrope have a value of their own where the file has none.
     if (std::holds_alternative<RopeLongOptions>(*rope)) state_->json[kOriginal] = object[kOriginal];
     return;
@@ -272,6 +289,10 @@ void ConfigFields::ropes_by_layer(models::RopeOptions* rope, std::optional<doubl
   auto main = RopeReader(full, state_->where + ": rope of full_attention").read(missing_theta, max_positions);
   auto local = RopeReader(sliding, state_->where + ": rope of sliding_attention")
                    .read(missing_local_theta, max_positions);
+  for (const Json* object : {&full, &sliding})
+    if (object->contains(kPartial) && (*object)[kPartial] != 1)
+      return fail(unsupported(fmt::format("{}: \"{}\" is {}, but heads of this family turn whole",
+                                          state_->where, kPartial, (*object)[kPartial].dump())));
   if (!main.ok()) return fail(main.error());
   if (!local.ok()) return fail(local.error());
   if (!std::holds_alternative<RopeDefaultOptions>(*local))

@@ -265,7 +265,13 @@ Result<SafetensorsReader> SafetensorsReader::open_directory(FileSystem& fs, cons
                                                             const std::string& stem) {
   const std::string index_path = join_path(directory, stem + ".safetensors.index.json");
   ASSIGN_OR_RETURN(const bool has_index, fs.exists(index_path));
-  if (!has_index) return open(fs, join_path(directory, stem + ".safetensors"));
+  const std::string single = join_path(directory, stem + ".safetensors");
+  if (!has_index) return open(fs, single);
+  ASSIGN_OR_RETURN(const bool has_both, fs.exists(single));
+  if (has_both)
+    return corrupt(
+        fmt::format("{} and {}: programs read the one or the other; remove the file that is not the model",
+                    single, index_path));
 
   ASSIGN_OR_RETURN(const std::string text, fs.read_file(index_path, kMaxIndexBytes));
   ASSIGN_OR_RETURN(const Json index, parse_json(text, index_path));

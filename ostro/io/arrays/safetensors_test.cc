@@ -62,6 +62,10 @@ TEST_CASE("safetensors: sharded directories, and a smaller export over a larger 
   CHECK(read_weights(*SafetensorsReader::open_directory(fs, "out")) == kWeights);
 
   check_ok(write_safetensors_sharded(fs, "out", sample(), 24));
+  check_ok(write_safetensors(fs, "out/model.safetensors", sample()));
+  CHECK(SafetensorsReader::open_directory(fs, "out").error().message().find("the one or the other") !=
+        std::string::npos);
+  check_ok(fs.remove("out/model.safetensors"));
   check_ok(fs.remove("out/model-00002-of-00002.safetensors"));
   CHECK(SafetensorsReader::open_directory(fs, "out").error().code() == ErrorCode::kNotFound);
 }
