@@ -194,6 +194,13 @@ std::vector<float> step_scalars(const OptimizerOptions& options, int64_t step, i
 }
 
 Status check_groups(const CommonOptions& o, const std::vector<std::string>& paths) {
+  if (o.weight_decay_modules)
+    for (const std::string& glob : *o.weight_decay_modules)
+      if (std::none_of(paths.begin(), paths.end(),
+                       [&](const std::string& path) { return config::glob_matches(glob, path); }))
+        return invalid_argument(
+            fmt::format("optimizer.weight_decay_modules: \"{}\" matches no trained parameter; they are {}",
+                        glob, fmt::join(paths, ", ")));
   std::map<std::string, std::string> taken;  // path -> group
   for (const auto& [name, group] : o.groups)
     for (const std::string& glob : group.parameters) {

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <optional>
 
 #include "ostro/base/log.h"
@@ -13,6 +14,7 @@
 #include "ostro/numerics/bf16.h"
 #include "ostro/numerics/widen.h"
 #include "ostro/train/programs/programs.h"
+#include "ostro/train/record/canonical.h"
 #include "ostro/train/record/origin.h"
 #include "ostro/train/record/version.h"
 #include "ostro/train/run/witness.h"
@@ -25,6 +27,15 @@ using checkpoint::TensorSpec;
 using runtime::Buffer;
 
 constexpr const char* kKey = "trainer.initialize_from";
+// Options of which only training, or how texts are cut, depends.
+constexpr const char* kNotOfParameters[] = {"model.seq_len",
+                                            "model.z_loss_weight",
+                                            "model.initializer_range",
+                                            "model.mup_base_dim",
+                                            "model.router_z_loss_coef",
+                                            "model.router_aux_loss_coef",
+                                            "model.router_bias_update_rate",
+                                            "adapter.target_modules"};
 
 // Refuses what the chain above it contradicts.
 Status check_chain(io::FileSystem& fs, const Checkpoint& source, const ModelChoices& models) {
@@ -71,6 +82,29 @@ Result<Buffer> read_tensor(const Checkpoint& source, int64_t at, const ir::Shape
   return converted(buffer, want.dtype);
 }
 
+// Warns of options that change what the parameters mean and no shape: rope, activation, the scale of an
+// adapter.
+void warn_of_other_options(const Checkpoint& source, const TrainConfig& config) {
+  const std::string& path = source.path();
+  const auto its_own = parse_train_config(source.manifest().info.config, path, config.model.choices());
+  if (!its_own.ok()) {
+    log_warning(fmt::format("{}: its options cannot be compared: {}", kKey, its_own.error().message()));
+    return;
+  }
+  std::vector<std::string> different;
+  const bool both = lora_spec(its_own->adapter) && lora_spec(config.adapter);
+  for (const std::string& line :
+       object_differences(config::canonical_config(*its_own), config::canonical_config(config))) {
+    const auto begins = [&](const char* key) { return line.starts_with(key); };
+    if (std::ranges::any_of(kNotOfParameters, begins)) continue;
+    if (begins("model.") || (both && begins("adapter."))) different.push_back(line);
+  }
+  if (!different.empty())
+    log_warning(fmt::format(
+        "{}: the parameters of {} were made with other options (the configuration's are used): {}", kKey,
+        path, fmt::join(different, "; ")));
+}
+
 }  // namespace
 
 Result<std::optional<std::string>> take_parameters(io::FileSystem& fs, const TrainConfig& config,
@@ -99,6 +133,7 @@ Result<std::optional<std::string>> take_parameters(io::FileSystem& fs, const Tra
               : fmt::format("{}: {} holds {}, which this model has not; is it of another model?", kKey, path,
                             spec.path));
   }
+  warn_of_other_options(source, config);
   size_t drawn = 0;
   for (size_t k = 0; k < arrays.n; ++k) {
     int64_t at = source.find(arrays.paths[k]);
