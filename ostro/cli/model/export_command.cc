@@ -41,6 +41,12 @@ Status write_adapter(io::FileSystem& fs, const ExportRequest& request, const eva
   const auto* lora = std::get_if<train::LoraOptions>(&model.config.adapter);
   if (lora == nullptr)
     return invalid_argument(fmt::format("--to peft: {} has no adapter; use --to hf", model.parameters.path));
+  ASSIGN_OR_RETURN(const bool has_model, fs.exists(io::join_path(request.out, "config.json")));
+  if (has_model)
+    return invalid_argument(
+        fmt::format("--out {}: has a model (config.json), to which programs would add the adapter; name "
+                    "another directory",
+                    request.out));
   ASSIGN_OR_RETURN(const std::vector<hf::WeightPart> weights, hf::family_weights(decoder));
   return hf::export_lora(fs, request.out, {lora->rank, lora->alpha, lora->use_rslora}, weights,
                          model.functions.matrices, model.functions.paths, model.parameters.values,
@@ -59,13 +65,23 @@ Result<const models::DecoderOptions*> decoder_of(const eval::LoadedModel& model)
 
 // What is wrong with the request, before anything is read for it.
 Status refuse(io::FileSystem& fs, const ExportRequest& request, const eval::LoadedModel& model) {
+  ASSIGN_OR_RETURN(const bool has_adapter, fs.exists(io::join_path(request.out, "adapter_config.json")));
+  if (has_adapter)
+    return invalid_argument(
+        fmt::format("--out {}: has an adapter (adapter_config.json), which programs would add to this model; "
+                    "name another directory",
+                    request.out));
   ASSIGN_OR_RETURN(const models::DecoderOptions* decoder, decoder_of(model));
   if (request.to == "grok") return check_grok_export(fs, request.out, model, *decoder, request.dtype);
   if (decoder->int8_row_groups > 0)
     return unsupported(fmt::format(
         "{}: its matrices are int8, which --to {} does not write; import the model with --dtype bf16",
         model.parameters.path, request.to));
-  if (!train::lora_spec(model.config.adapter) || request.merge_lora) return {};
+  const bool adapted = train::lora_spec(model.config.adapter).has_value();
+  if (request.merge_lora && !adapted)
+    return invalid_argument(
+        fmt::format("--merge_lora: {} has no adapter; leave it out", model.parameters.path));
+  if (!adapted || request.merge_lora) return {};
   return invalid_argument(
       fmt::format("{} has an adapter; add --merge_lora to add it to the weights, or write it alone with --to "
                   "peft",
@@ -163,6 +179,12 @@ int export_command(Args args) {
     return report_error(invalid_argument("--merge_lora: only with --to hf"));
   if (!request.base.empty() && request.to != "peft")
     return report_error(invalid_argument("--base: only with --to peft"));
+  if (request.to == "peft" && (!dtype.empty() || request.shard_bytes != ExportRequest().shard_bytes))
+    return report_error(
+        invalid_argument("--dtype, --shard_size: an adapter is one file in f32; leave them out"));
+  if (request.to == "grok" && request.shard_bytes != ExportRequest().shard_bytes)
+    return report_error(
+        invalid_argument("--shard_size: only with --to hf; the release has a file for each tensor"));
   if (dtype.empty()) dtype = request.to == "grok" ? "int8" : "f32";
   std::transform(dtype.begin(), dtype.end(), std::back_inserter(request.dtype),
                  [](char c) { return static_cast<char>(c >= 'a' && c <= 'z' ? c - 'a' + 'A' : c); });
