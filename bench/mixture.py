@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 """A mixture of experts beside the dense model of the same active size, at equal tokens: held-out bits a byte.
 
-bench/dense.yaml is the dense model. The mixture has 8 experts of half its MLP's width, of which a token uses two. Both
-see the same batches; per seed one run of each. A third run, of the first seed, has nothing that balances its experts: its
+bench/dense.yaml is the dense model. The mixture has 8 experts of half its MLP's width, of which a token uses two, whose
+weights add up to 2: so they begin with as large a part in the stream as the dense MLP. Both see the same batches; per seed one run of each. A third run, of the first seed, has nothing that balances its experts: its
 loads are shown beside those of the balanced one, and what the run says of them.
 
   scripts/quickstart.sh --steps 1              # makes quickstart/tokenizer.json and quickstart/cache
@@ -21,7 +21,7 @@ import sys
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 EXPERTS = {"model.type": "decoder", "model.intermediate_dim": 344, "model.num_experts": 8, "model.num_experts_per_tok": 2,
-           "model.norm_topk_prob": "true", "model.track_expert_load": "true"}
+           "model.norm_topk_prob": "true", "model.routed_scaling_factor": 2.0, "model.track_expert_load": "true"}
 VARIANTS = {"dense": {},
             "mixture": EXPERTS | {"model.router_aux_loss_coef": 0.01, "model.router_z_loss_coef": 0.001},
             "unbalanced": EXPERTS}
