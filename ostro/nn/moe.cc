@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 
 #include "ostro/nn/moe_experts.h"
+#include "ostro/nn/read_in_f32.h"
 #include "ostro/trace/frame.h"
 
 namespace ostro::nn {
@@ -80,8 +81,7 @@ Routed MoeRouter::operator()(const Array& x, Loc loc) const {
   Scope scope("router");
   check_routing(routing, weight.size(kExpertsAxis), loc);
   Routed r;
-  r.logits = dot(cast(x, DType::f32, loc), weight.use_dtype() ? weight.tagged(DType::f32) : weight, "embed",
-                 DType::f32, loc);
+  r.logits = dot(cast(x, DType::f32, loc), read_in_f32(weight), "embed", DType::f32, loc);
   r.scores = routing.sigmoid ? sigmoid(r.logits, loc) : softmax(r.logits, kExpertsAxis, loc);
   const Array& weighing = routing.softmax_chosen ? r.logits : r.scores;
   Array gate;
@@ -91,8 +91,7 @@ Routed MoeRouter::operator()(const Array& x, Loc loc) const {
     r.expert = rename(experts, kExpertsAxis, kSlotAxis, loc);
   } else {
     Array ranking = stop_gradient(weighing, loc);
-    if (bias.valid())
-      ranking = Operand(ranking, loc) + Operand(bias.use_dtype() ? bias.tagged(DType::f32) : bias, loc);
+    if (bias.valid()) ranking = Operand(ranking, loc) + Operand(read_in_f32(bias), loc);
     if (routing.groups > 1) ranking = within_groups(ranking, routing, loc);
     r.expert = rename(top_k(ranking, kExpertsAxis, routing.top_k, loc).second, kExpertsAxis, kSlotAxis, loc);
     gate = gather(weighing, kExpertsAxis, r.expert, loc);
@@ -144,8 +143,6 @@ Array apply_experts(const Moe& moe, const Array& x, const Routed& routed, const 
 
 namespace {
 
-Array in_f32(const Array& a) { return a.use_dtype() ? a.tagged(DType::f32) : a; }
-
 // The sum over experts, exact for counts below 2^53. Under a name that no mesh splits.
 Array over_experts(const Array& counts, Loc loc) {
   const Array whole = rename(cast(counts, DType::f64, loc), kExpertsAxis, "all_experts", loc);
@@ -155,7 +152,7 @@ Array over_experts(const Array& counts, Loc loc) {
 }  // namespace
 
 Array counted(const Array& state, const Array& expert, Loc loc) {
-  const Array chosen = gather(in_f32(state), kExpertsAxis, expert, loc);
+  const Array chosen = gather(read_in_f32(state), kExpertsAxis, expert, loc);
   const Array zero = Operand(chosen, loc) - Operand(stop_gradient(chosen, loc), loc);
   return sum(zero, {kSlotAxis}, Order::kSerial, DType::f32, loc);
 }
@@ -167,7 +164,7 @@ Array counted_load(const Array& counts, Loc loc) {
 
 Array balance_loss(const Array& scores, const Array& load, double coefficient, Loc loc) {
   const double factor = coefficient * static_cast<double>(scores.size(kExpertsAxis));
-  const Array product = Operand(scores, loc) * Operand(stop_gradient(in_f32(load), loc), loc);
+  const Array product = Operand(scores, loc) * Operand(stop_gradient(read_in_f32(load), loc), loc);
   return Operand(sum(product, {kExpertsAxis}, Order::kStriped, DType::f32, loc), loc) *
          Operand(static_cast<float>(factor), loc);
 }

@@ -36,17 +36,20 @@ struct ExportRequest {
   eval::Trust trust = eval::Trust::kChain;
 };
 
+// An error when the directory holds `file`: programs would read it together with what is to be written.
+Status refuse_beside(io::FileSystem& fs, const std::string& out, const char* file, const char* what) {
+  ASSIGN_OR_RETURN(const bool there, fs.exists(io::join_path(out, file)));
+  if (!there) return {};
+  return invalid_argument(fmt::format("--out {}: has {}; name another directory", out, what));
+}
+
 Status write_adapter(io::FileSystem& fs, const ExportRequest& request, const eval::LoadedModel& model,
                      const models::DecoderOptions& decoder) {
   const auto* lora = std::get_if<train::LoraOptions>(&model.config.adapter);
   if (lora == nullptr)
     return invalid_argument(fmt::format("--to peft: {} has no adapter; use --to hf", model.parameters.path));
-  ASSIGN_OR_RETURN(const bool has_model, fs.exists(io::join_path(request.out, "config.json")));
-  if (has_model)
-    return invalid_argument(
-        fmt::format("--out {}: has a model (config.json), to which programs would add the adapter; name "
-                    "another directory",
-                    request.out));
+  RETURN_IF_ERROR(refuse_beside(fs, request.out, "config.json",
+                                "a model (config.json), to which programs would add the adapter"));
   ASSIGN_OR_RETURN(const std::vector<hf::WeightPart> weights, hf::family_weights(decoder));
   return hf::export_lora(fs, request.out, {lora->rank, lora->alpha, lora->use_rslora}, weights,
                          model.functions.matrices, model.functions.paths, model.parameters.values,
@@ -65,12 +68,8 @@ Result<const models::DecoderOptions*> decoder_of(const eval::LoadedModel& model)
 
 // What is wrong with the request, before anything is read for it.
 Status refuse(io::FileSystem& fs, const ExportRequest& request, const eval::LoadedModel& model) {
-  ASSIGN_OR_RETURN(const bool has_adapter, fs.exists(io::join_path(request.out, "adapter_config.json")));
-  if (has_adapter)
-    return invalid_argument(
-        fmt::format("--out {}: has an adapter (adapter_config.json), which programs would add to this model; "
-                    "name another directory",
-                    request.out));
+  RETURN_IF_ERROR(refuse_beside(fs, request.out, "adapter_config.json",
+                                "an adapter (adapter_config.json), which programs would add to this model"));
   ASSIGN_OR_RETURN(const models::DecoderOptions* decoder, decoder_of(model));
   if (request.to == "grok") return check_grok_export(fs, request.out, model, *decoder, request.dtype);
   if (decoder->int8_row_groups > 0)

@@ -24,11 +24,8 @@ using models::DecoderOptions;
 // The base's model with the adapter, and nothing of a run.
 Result<train::TrainConfig> config_of(const eval::LoadedModel& base, const hf::LoraFiles& files,
                                      const PeftImport& request) {
-  train::TrainConfig config(base.config.model.choices());
+  train::TrainConfig config = made_config(base, request.out);
   config.model = base.config.model;
-  config.data.tokenizer = io::join_path(io::absolute_path(io::clean_path(request.out)), "tokenizer.json");
-  config.data.train_urls = {"texts/*.jsonl"};
-  config.trainer.mp = base.config.trainer.mp;
   train::LoraOptions lora;
   lora.rank = files.config.rank;
   lora.alpha = files.config.alpha;
@@ -87,8 +84,8 @@ Result<std::string> import_peft(const PeftImport& request, const train::ModelCho
   if (const Status found = train::check_run_model(config, model); !found.ok())
     return found.error().with_context(files.path);
   ASSIGN_OR_RETURN(std::vector<runtime::Buffer> values, held_values(base, model));
-  if (const std::string hash = hf::parameters_hash(model.paths, values);
-      !files.base_hash.empty() && files.base_hash != hash)
+  if (const std::string hash = files.base_hash.empty() ? "" : hf::parameters_hash(model.paths, values);
+      files.base_hash != hash)
     return invalid_argument(fmt::format(
         "{} is of a base whose parameters have the SHA-256 {}, but those of {} have {}: it is an adapter for "
         "another base",

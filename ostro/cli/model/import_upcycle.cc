@@ -99,15 +99,12 @@ Status take_dense(const eval::LoadedModel& dense, const models::ModelFunctions& 
 
 // The mixture's configuration: the model, and nothing of a run.
 Result<train::TrainConfig> mixture_config(const eval::LoadedModel& dense, const DecoderOptions& options,
-                                          const Upcycle& request, const train::ModelChoices& models) {
-  train::TrainConfig config(models);
+                                          const Upcycle& request) {
+  train::TrainConfig config = made_config(dense, request.out);
   config.model.choose(options.type());
   auto* model = dynamic_cast<DecoderModel*>(&config.model.value());
   OSTRO_CHECK(model != nullptr, "{} is another model", options.type());
   model->options = options;
-  config.data.tokenizer = io::join_path(io::absolute_path(io::clean_path(request.out)), "tokenizer.json");
-  config.data.train_urls = {"texts/*.jsonl"};
-  config.trainer.mp = dense.config.trainer.mp;
   config.trainer.seed = request.seed;
   RETURN_IF_ERROR(config.resolve());
   return config;
@@ -144,7 +141,7 @@ Result<std::string> upcycle(const Upcycle& request, const train::ModelChoices& m
     return unsupported(fmt::format("--checkpoint {}: model.type {} is no decoder", request.checkpoint,
                                    dense.config.model_options().type()));
   ASSIGN_OR_RETURN(const DecoderOptions options, mixture_of(*decoder, request));
-  ASSIGN_OR_RETURN(const train::TrainConfig config, mixture_config(dense, options, request, models));
+  ASSIGN_OR_RETURN(const train::TrainConfig config, mixture_config(dense, options, request));
   const models::ModelFunctions functions = train::base_model(config, dense.tokenizer->vocab_size());
   ASSIGN_OR_RETURN(const auto values, mixture_values(request, dense, config, functions));
   ASSIGN_OR_RETURN(

@@ -73,6 +73,14 @@ Status check_is_new(io::FileSystem& fs, const std::string& out) {
   return invalid_argument(fmt::format("--out {}: is there already; name another directory", out));
 }
 
+train::TrainConfig made_config(const eval::LoadedModel& source, const std::string& out) {
+  train::TrainConfig config(source.config.model.choices());
+  config.data.tokenizer = io::join_path(io::absolute_path(io::clean_path(out)), "tokenizer.json");
+  config.data.train_urls = {"texts/*.jsonl"};
+  config.trainer.mp = source.config.trainer.mp;
+  return config;
+}
+
 // Everything is written to a directory with another name, which then gets its own.
 Result<checkpoint::Saved> write_made_model(io::FileSystem& fs, const eval::LoadedModel& source,
                                            const MadeModel& model) {

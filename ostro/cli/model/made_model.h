@@ -21,6 +21,10 @@ struct MadeModel {
 // An error when the directory is there already.
 Status check_is_new(io::FileSystem& fs, const std::string& out);
 
+// A configuration with the defaults of a run, but the compute type of `source` and the tokenizer of `out`;
+// the model and the texts are for others to say.
+train::TrainConfig made_config(const eval::LoadedModel& source, const std::string& out);
+
 // Makes the directory: checkpoints/step-00000000, the tokenizer and the chat template of `source`,
 // origin.json, which names the state of `source`, and train.yaml. If anything fails, there is no such
 // directory.

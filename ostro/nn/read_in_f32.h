@@ -1,0 +1,12 @@
+// A parameter that is read in f32 whatever the compute dtype.
+#pragma once
+
+#include "ostro/trace/array.h"
+
+namespace ostro::nn {
+
+inline Array read_in_f32(const Array& parameter) {
+  return parameter.use_dtype() ? parameter.tagged(DType::f32) : parameter;
+}
+
+}  // namespace ostro::nn
