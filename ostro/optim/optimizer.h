@@ -69,7 +69,8 @@ class Optimizer {
 std::vector<float> step_scalars(const OptimizerOptions& options, int64_t step, int64_t num_train_steps,
                                 const std::vector<double>& losses = {});
 
-// An error when a group has a glob that matches no parameter, or two groups have the same one.
+// An error when weight_decay_modules or a group has a glob that matches no parameter, or two groups have the
+// same one.
 Status check_groups(const CommonOptions& options, const std::vector<std::string>& paths);
 
 // Does weight decay apply to the parameter at `path`? weight_decay_modules is null: to all but norms,

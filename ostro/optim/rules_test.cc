@@ -179,6 +179,15 @@ TEST_CASE("groups: rates, decay and clipping of their own; globs that match noth
   CHECK(check_groups(o, paths).error().message().find(
             "optimizer.groups.slow.parameters: \"*/e\" matches no trained parameter") == 0);
   o.groups["slow"].parameters = {"*/b"};
+  CommonOptions decayed;
+  decayed.weight_decay_modules = {"model/*", "nothing*"};
+  CHECK(check_groups(decayed, paths)
+            .error()
+            .message()
+            .find("optimizer.weight_decay_modules: \"nothing*\" matches no trained parameter") !=
+        std::string::npos);
+  decayed.weight_decay_modules = {"model/*"};
+  CHECK(check_groups(decayed, paths).ok());
   CHECK(check_groups(o, paths).error().message().find("model/b is in the groups clipped and slow") !=
         std::string::npos);
 }

@@ -164,6 +164,22 @@ def imported(report, base, run, name, last, held):
     refused("a tensor is missing", [first, "is missing"], tensors(lambda t: {k: v for k, v in t.items() if k != first}))
     refused("a tensor of another model", ["layers.77", "has not"],
             tensors(lambda t: t | {first.replace("layers.0", "layers.77"): t[first]}))
+    def fails(what, words, *command):
+        done = subprocess.run([str(run.ostro), *map(str, command)], capture_output=True, text=True, check=False, cwd=directory)
+        report.check(done.returncode in (1, 2) and all(w in done.stderr for w in words) and done.stderr.count("error: ") == 1,
+                     f"{name}: {what}: {done.stderr.strip()[-220:]}")
+
+    both = directory / f"{name}_both"
+    shutil.copytree(hf, both)
+    shutil.copy(last / "adapter_config.json", both)
+    fails("a model with an adapter", ["adapter_config.json", "--from peft"], "import", "--from", "hf", both, "--out",
+          directory / "none")
+    fails("a model beside an adapter", [str(last), "another directory"], "export", "--checkpoint", base.run_directory, "--to", "hf",
+          "--out", last)
+    fails("an adapter beside a model", [str(hf), "another directory"], "export", "--checkpoint", run.run_directory, "--to", "peft",
+          "--out", hf)
+    fails("nothing to merge", ["--merge_lora", "no adapter"], "export", "--checkpoint", base.run_directory, "--to", "hf",
+          "--merge_lora", "--out", directory / "none")
     refused("no adapter", ["adapter_config.json", "is missing"], lambda wrong: (wrong / "adapter_config.json").unlink())
     refused("cut short", ["adapter_model.safetensors", "cut short"],
             lambda wrong: os.truncate(wrong / "adapter_model.safetensors", (wrong / "adapter_model.safetensors").stat().st_size - 1))
