@@ -11,7 +11,8 @@ import argparse, os, sys, time
 import ablation, data_gather, distributed, families, kernel_compare, mixtures, prices, text_to_store, tokenizer_speed, training
 from report import Bench
 
-PARTS = ["training", "prices", "families", "ablation", "mixtures", "workers", "kernels", "data", "tokenizers"]
+PARTS = ["training", "prices", *(f"prices:{name}" for name in prices.SECTIONS), "families", "ablation", "mixtures", "workers",
+         "kernels", "data", "tokenizers"]
 # Goals of tables of kernel_compare.py, by the beginning of their titles: (least geometric mean beside PyTorch, least single
 # case, least share of the peak). On AMD PyTorch's f32 is the one whose MKL is told that the processor is Intel's; beside its
 # own choice of kernels there the goal is twice the speed.
@@ -47,7 +48,7 @@ def main():
     ap.add_argument("--threads", type=int, default=len(os.sched_getaffinity(0)))
     ap.add_argument("--sizes", nargs="+", default=["nano", "small58", "base125", "drawn"])
     ap.add_argument("--dtypes", nargs="+", default=["f32", "bf16"], choices=["f32", "bf16"])
-    ap.add_argument("--parts", nargs="+", default=PARTS)
+    ap.add_argument("--parts", nargs="+", default=[part for part in PARTS if ":" not in part])
     ap.add_argument("--seed", type=int, default=int(time.time()) % 100000, help="draws three sizes, and when builds are killed")
     ap.add_argument("--levanter", help="a Python that has Levanter")
     a = ap.parse_args()
@@ -56,8 +57,8 @@ def main():
     b = Bench(a.benches, a.threads, a.quick, a.out, "scripts/bench.sh" + " --quick" * a.quick + f" --seed {a.seed}")
     if "training" in a.parts:
         training.report(b, a.sizes, a.dtypes, a.levanter, a.seed)
-    if "prices" in a.parts:
-        prices.report(b)
+    if some := [name for name in prices.SECTIONS if {"prices", f"prices:{name}"} & set(a.parts)]:
+        prices.report(b, some)
     if "families" in a.parts:
         families.report(b)
     if "ablation" in a.parts:

@@ -107,11 +107,14 @@ class Prices:
                     f"{r['update_ms']:.0f} and {r['stream_ms']:.0f} ms for {r['parameters_M']:.0f} M parameters")
 
 
-def report(bench):
+SECTIONS = {"threads": Prices.threads, "leaves": Prices.leaves, "chain": Prices.chain,
+            "rematerialisation": Prices.rematerialised, "depth": Prices.depth, "update": Prices.update,
+            "optimizers": Prices.optimizers}
+
+
+def report(bench, sections=tuple(SECTIONS)):
     p = Prices(bench)
-    for title, measure in (("threads", p.threads), ("leaves", p.leaves), ("chain", p.chain),
-                           ("rematerialisation", p.rematerialised), ("depth", p.depth), ("update", p.update),
-                           ("optimizers", p.optimizers)):
+    for title in sections:
         with bench.section(f"Prices: {title}"):
-            measure()
+            SECTIONS[title](p)
             bench.table(["case", "goal", "seen", "held", "settings"], bench.goals)
