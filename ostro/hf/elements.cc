@@ -1,7 +1,9 @@
 #include "ostro/hf/elements.h"
 
+#include <fmt/core.h>
+
+#include <algorithm>
 #include <bit>
-#include <cstdint>
 #include <cstring>
 
 #include "ostro/base/check.h"
@@ -81,6 +83,23 @@ void elements_from_f32(std::string_view dtype, std::span<const float> from, std:
   if (dtype == "BF16") return write_all<uint16_t>(from, to, to_bf16_bits);
   OSTRO_CHECK(dtype == "F16", "no weights are {}", dtype);
   write_all<uint16_t>(from, to, to_half);
+}
+
+std::optional<size_t> first_unfit(std::string_view dtype, std::span<const float> values) {
+  // The bits of the least magnitude that rounds to infinity.
+  const uint32_t least = dtype == "F16" ? 0x477ff000U : dtype == "BF16" ? 0x7f7f8000U : 0x7f800000U;
+  uint32_t largest = 0;
+  for (const float value : values) largest = std::max(largest, std::bit_cast<uint32_t>(value) & 0x7fffffffU);
+  if (largest < least) return std::nullopt;
+  size_t i = 0;
+  while ((std::bit_cast<uint32_t>(values[i]) & 0x7fffffffU) < least) ++i;
+  return i;
+}
+
+std::string not_finite(std::string_view file, std::string_view tensor, int64_t element) {
+  return fmt::format(
+      "{}: tensor {}: element {} is infinite or no number; whoever wrote the model has to write it again",
+      file, tensor, element);
 }
 
 }  // namespace ostro::hf

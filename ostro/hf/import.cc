@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <memory>
+#include <optional>
 #include <utility>
 
 #include "ostro/base/parallel.h"
@@ -80,19 +81,23 @@ std::vector<checkpoint::TensorSpec> specs_of(const Source& source) {
 
 // Converts a square of elements and puts it into its places of the unit: `rows` and `columns` of a matrix of
 // which `bytes` are rows of `width` elements, the first at `places.rows[first]`. Through a copy that fits
-// into the first cache: rows of the matrix are as far apart as lines that it could not hold together.
+// into the first cache: rows of the matrix are as far apart as lines that it could not hold together. Returns
+// the first element of `bytes` that is infinite or NaN.
 constexpr int64_t kSide = 64;
 struct Square {
   int64_t row, column, rows, columns;
 };
-void scatter(std::string_view dtype, int64_t item, std::span<const std::byte> bytes, int64_t width,
-             const Square& at, const PartPlaces& places, int64_t first, float* unit) {
+std::optional<int64_t> scatter(std::string_view dtype, int64_t item, std::span<const std::byte> bytes,
+                               int64_t width, const Square& at, const PartPlaces& places, int64_t first,
+                               float* unit) {
   float values[kSide][kSide];
-  for (int64_t r = 0; r < at.rows; ++r)
-    elements_to_f32(dtype,
-                    bytes.subspan(static_cast<size_t>(((at.row + r) * width + at.column) * item),
-                                  static_cast<size_t>(at.columns * item)),
-                    std::span(values[r], static_cast<size_t>(at.columns)));
+  for (int64_t r = 0; r < at.rows; ++r) {
+    const int64_t begin = (at.row + r) * width + at.column;
+    const std::span<float> row(values[r], static_cast<size_t>(at.columns));
+    elements_to_f32(
+        dtype, bytes.subspan(static_cast<size_t>(begin * item), row.size() * static_cast<size_t>(item)), row);
+    if (const auto c = first_unfit("F32", row)) return begin + static_cast<int64_t>(*c);
+  }
   const int64_t* rows = places.rows.data() + first + at.row;
   const int64_t* columns = places.columns.data() + at.column;
   if (at.columns > 1 && columns[1] == columns[0] + 1) {
@@ -102,6 +107,7 @@ void scatter(std::string_view dtype, int64_t item, std::span<const std::byte> by
     for (int64_t c = 0; c < at.columns; ++c)
       for (int64_t r = 0; r < at.rows; ++r) unit[rows[r] + columns[c]] = values[r][c];
   }
+  return std::nullopt;
 }
 
 // Puts a part of the tensor into its places of the unit, block of rows by block of rows.
@@ -124,8 +130,11 @@ Status read_part(const Source& source, const SourcePart& from, const ir::Shape& 
     RETURN_IF_ERROR(source.reader.read_range(tensor, (from.first_row + first) * columns * item, bytes));
     for (int64_t r = 0; r < count; r += kSide)
       for (int64_t c = 0; c < columns; c += kSide)
-        scatter(tensor.dtype, item, bytes, columns,
-                {r, c, std::min(kSide, count - r), std::min(kSide, columns - c)}, places, first, unit.data());
+        if (const auto bad = scatter(tensor.dtype, item, bytes, columns,
+                                     {r, c, std::min(kSide, count - r), std::min(kSide, columns - c)}, places,
+                                     first, unit.data()))
+          return corrupt(not_finite(source.reader.file_of(tensor), tensor.name,
+                                    (from.first_row + first) * columns + *bad));
     return {};
   });
 }

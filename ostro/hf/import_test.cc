@@ -3,6 +3,7 @@
 #include <doctest/doctest.h>
 
 #include <cstring>
+#include <limits>
 #include <nlohmann/json.hpp>
 
 #include "ostro/checkpoint/restore.h"
@@ -209,6 +210,39 @@ TEST_CASE("bad directories: one error that names file, tensor and both values") 
     check_ok(d.fs.remove("in/config.json"));
     CHECK(says(d.refusal(), {"in/config.json"}));
   }
+  {
+    Directory d;
+    const std::string config = d.read("in/config.json");
+    d.write("in/config.json", R"({"hidden_size": 8, )" + config.substr(1));
+    CHECK(says(d.refusal(), {"in/config.json", "\"hidden_size\" is there twice"}));
+  }
+}
+
+TEST_CASE("a value that is infinite or no number is not imported; one that a type cannot hold not exported") {
+  const auto element = [](std::string& data, const Json& header, const char* tensor, size_t i) {
+    return data.data() + header[tensor]["data_offsets"][0].get<size_t>() + 4 * i;
+  };
+  for (const float bad : {std::numeric_limits<float>::quiet_NaN(), -std::numeric_limits<float>::infinity()}) {
+    Directory d;
+    d.rewrite([&](Json& header, std::string& data) {
+      std::memcpy(element(data, header, "model.layers.1.self_attn.k_proj.weight", 17), &bad, 4);
+    });
+    const auto source = d.open();
+    REQUIRE(source.ok());
+    const auto saved = import_weights(d.fs, *source, "out", {.config = "c"});
+    REQUIRE(!saved.ok());
+    CHECK(says(saved.error().message(), {"in/model.safetensors", "model.layers.1.self_attn.k_proj.weight",
+                                         "element 17 ", "infinite"}));
+  }
+  TinyModel model(small("llama"));
+  model.values[2].mutable_as<float>()[3] = 65520.0F;  // rounds to 65536
+  const auto narrow = [&](const char* dtype) {
+    const auto weights = NamedWeights::create(model.options, model.functions.paths, model.values, dtype);
+    return weights.ok() ? "" : weights.error().message();
+  };
+  CHECK(narrow("F32") == "");
+  CHECK(narrow("BF16") == "");
+  CHECK(says(narrow("F16"), {"tensor ", "65520", "F16 cannot hold"}));
 }
 
 TEST_CASE("a head that is the embedding again, buffers and names without their beginning are fine") {

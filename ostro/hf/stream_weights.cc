@@ -1,6 +1,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 #include <memory>
 #include <utility>
 
@@ -89,6 +90,10 @@ Status append_part(const From& from, const PlacedPart& placed, const Append& app
     const std::span<const float> values(reinterpret_cast<const float*>(bytes.data()),
                                         bytes.size() / sizeof(float));
     std::vector<std::byte> narrow(values.size() * static_cast<size_t>(io::safetensors_item_size(from.dtype)));
+    if (const auto at = first_unfit(from.dtype, values); at && std::isfinite(values[*at]))
+      return invalid_argument(fmt::format("--dtype: tensor {} has the value {}, which {} cannot hold; use {}",
+                                          placed.part.name, values[*at], from.dtype,
+                                          from.dtype == "F16" ? "bf16 or f32" : "f32"));
     elements_from_f32(from.dtype, values, narrow);
     RETURN_IF_ERROR(append(narrow));
   }

@@ -42,8 +42,8 @@ int import_command(Args args) {
   args.summary(
       "Makes a checkpoint of a model that another program wrote; sample, eval, export, diff and\n"
       "trainer.initialize_from read it. With --from hf tokenizer and chat template come along, and a\n"
-      "configuration to go on training with (train.yaml). With --upcycle, makes a mixture of experts\n"
-      "of a dense model that Ostro has.");
+      "configuration to go on training with (train.yaml). With --from peft, makes one of a model that\n"
+      "Ostro has and an adapter for it; with --upcycle, a mixture of experts of a dense model.");
   args.option("--from", &from, "FORMAT",
               "hf: a Hugging Face directory with config.json and safetensors; peft: an adapter of PEFT's "
               "(LoRA) for the model of "

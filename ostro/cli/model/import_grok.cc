@@ -7,6 +7,7 @@
 #include <optional>
 
 #include "ostro/checkpoint/catalog.h"
+#include "ostro/cli/shared/new_directory.h"
 #include "ostro/cli/shared/percent_progress.h"
 #include "ostro/grok/convert/import.h"
 #include "ostro/io/files/path.h"
@@ -96,9 +97,7 @@ Result<std::string> import_grok(const GrokImport& request, const train::ModelCho
   }
   // Rows without a token are kept, also for a tokenizer that is named later.
   if (!tokenizer || tokenizer->vocab_size() < rows) model.vocab_size = rows;
-  ASSIGN_OR_RETURN(const bool exists, fs.exists(request.out));
-  if (exists)
-    return invalid_argument(fmt::format("--out {}: exists; name a directory that does not", request.out));
+  RETURN_IF_ERROR(check_is_new(fs, request.out));
 
   checkpoint::Info info;
   info.kind = checkpoint::Kind::kPermanent;
@@ -108,14 +107,21 @@ Result<std::string> import_grok(const GrokImport& request, const train::ModelCho
   options.progress = [&line](int64_t done, int64_t total) {
     line.draw("importing", static_cast<double>(done) / static_cast<double>(total));
   };
-  const auto saved = grok::import_release(
-      fs, release, io::join_path(request.out, checkpoint::kCheckpointsFolder), info, options);
+  checkpoint::Saved saved;
+  const Status made = make_whole(fs, request.out, [&](const std::string& place) -> Status {
+    ASSIGN_OR_RETURN(
+        saved, grok::import_release(fs, release, io::join_path(place, checkpoint::kCheckpointsFolder), info,
+                                    options));
+    if (!tokenizer) return {};
+    return tokenizer::save_tokenizer(fs, *tokenizer, io::join_path(place, "tokenizer.json"));
+  });
   line.end();
-  if (!saved.ok()) return saved.error();
-  if (tokenizer)
-    RETURN_IF_ERROR(tokenizer::save_tokenizer(fs, *tokenizer, io::join_path(request.out, "tokenizer.json")));
-  return fmt::format("{}: {}, layers {} to {}, {} (state {})\n", saved->path, shape_title(release.shape()),
-                     options.layers.first, options.layers.last - 1, request.dtype, saved->name.substr(0, 12));
+  if (!made.ok()) return made.error();
+  return fmt::format("{}: {}, layers {} to {}, {} (state {})\n",
+                     io::join_path(io::join_path(request.out, checkpoint::kCheckpointsFolder),
+                                   checkpoint::step_directory(0)),
+                     shape_title(release.shape()), options.layers.first, options.layers.last - 1,
+                     request.dtype, saved.name.substr(0, 12));
 }
 
 }  // namespace ostro::cli

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "ostro/cli/model/made_model.h"
+#include "ostro/cli/shared/new_directory.h"
 #include "ostro/eval/loaded_model.h"
 #include "ostro/hf/adapter.h"
 #include "ostro/io/files/path.h"

@@ -10,6 +10,7 @@
 #include "ostro/base/check.h"
 #include "ostro/cli/model/made_model.h"
 #include "ostro/cli/shared/engine_choice.h"
+#include "ostro/cli/shared/new_directory.h"
 #include "ostro/eval/loaded_model.h"
 #include "ostro/io/files/path.h"
 #include "ostro/io/s3/routing_file_system.h"

@@ -1,12 +1,11 @@
 #include "ostro/cli/model/made_model.h"
 
-#include <fmt/core.h>
-
 #include <nlohmann/json.hpp>
 #include <utility>
 
 #include "ostro/checkpoint/catalog.h"
 #include "ostro/checkpoint/stream_save.h"
+#include "ostro/cli/shared/new_directory.h"
 #include "ostro/cli/shared/training_yaml.h"
 #include "ostro/hf/import.h"
 #include "ostro/io/files/atomic_file.h"
@@ -47,7 +46,6 @@ Result<checkpoint::Saved> save(io::FileSystem& fs, const std::string& root, cons
 
 Status write_all(io::FileSystem& fs, const eval::LoadedModel& source, const MadeModel& model,
                  const std::string& place, checkpoint::Saved& saved) {
-  RETURN_IF_ERROR(fs.make_dirs(place));
   ASSIGN_OR_RETURN(saved, save(fs, io::join_path(place, checkpoint::kCheckpointsFolder), model));
   RETURN_IF_ERROR(hf::copy_companions(fs, io::parent_path(source.tokenizer_path), place));
   const std::string tokenizer = io::join_path(place, "tokenizer.json");
@@ -67,12 +65,6 @@ Status write_all(io::FileSystem& fs, const eval::LoadedModel& source, const Made
 
 }  // namespace
 
-Status check_is_new(io::FileSystem& fs, const std::string& out) {
-  ASSIGN_OR_RETURN(const bool exists, fs.exists(io::clean_path(out)));
-  if (!exists) return {};
-  return invalid_argument(fmt::format("--out {}: is there already; name another directory", out));
-}
-
 train::TrainConfig made_config(const eval::LoadedModel& source, const std::string& out) {
   train::TrainConfig config(source.config.model.choices());
   config.data.tokenizer = io::join_path(io::absolute_path(io::clean_path(out)), "tokenizer.json");
@@ -81,19 +73,11 @@ train::TrainConfig made_config(const eval::LoadedModel& source, const std::strin
   return config;
 }
 
-// Everything is written to a directory with another name, which then gets its own.
 Result<checkpoint::Saved> write_made_model(io::FileSystem& fs, const eval::LoadedModel& source,
                                            const MadeModel& model) {
-  const std::string out = io::clean_path(model.out), place = out + ".importing";
-  RETURN_IF_ERROR(fs.remove_all(place));
   checkpoint::Saved saved;
-  Status written = write_all(fs, source, model, place, saved);
-  if (written.ok()) written = fs.rename(place, out);
-  if (!written.ok()) {
-    (void)fs.remove_all(place);
-    return written.error();
-  }
-  RETURN_IF_ERROR(fs.sync_dir(io::parent_path(out)));
+  RETURN_IF_ERROR(make_whole(
+      fs, model.out, [&](const std::string& place) { return write_all(fs, source, model, place, saved); }));
   return saved;
 }
 

@@ -18,9 +18,6 @@ struct MadeModel {
   const std::vector<runtime::Buffer>& values;  // of the paths
 };
 
-// An error when the directory is there already.
-Status check_is_new(io::FileSystem& fs, const std::string& out);
-
 // A configuration with the defaults of a run, but the compute type of `source` and the tokenizer of `out`;
 // the model and the texts are for others to say.
 train::TrainConfig made_config(const eval::LoadedModel& source, const std::string& out);

@@ -8,6 +8,7 @@
 
 #include "ostro/base/log.h"
 #include "ostro/checkpoint/catalog.h"
+#include "ostro/cli/shared/new_directory.h"
 #include "ostro/cli/shared/training_yaml.h"
 #include "ostro/hf/import.h"
 #include "ostro/io/files/atomic_file.h"
@@ -40,7 +41,6 @@ Result<train::TrainConfig> import_config(const hf::Source& source, const std::st
 // The checkpoint, and where it is from.
 Result<checkpoint::Saved> write_checkpoint(io::FileSystem& fs, const hf::Source& source,
                                            const train::TrainConfig& config, const std::string& place) {
-  RETURN_IF_ERROR(fs.make_dirs(place));
   checkpoint::Info info;
   info.kind = checkpoint::Kind::kPermanent;
   info.numerics_version = train::kNumericsVersion;
@@ -64,24 +64,16 @@ Status write_import(io::FileSystem& fs, const HfImport& request, const hf::Sourc
 
 }  // namespace
 
-// Everything is written to a directory with another name, which then gets its own.
 Result<std::string> import_hf(const HfImport& request, const train::ModelChoices& models) {
   io::FileSystem& fs = io::default_file_system();
-  const std::string out = io::clean_path(request.out), place = out + ".importing";
-  ASSIGN_OR_RETURN(const bool exists, fs.exists(out));
-  if (exists)
-    return invalid_argument(fmt::format("--out {}: is there already; name another directory", request.out));
+  const std::string out = io::clean_path(request.out);
+  RETURN_IF_ERROR(check_is_new(fs, out));
   ASSIGN_OR_RETURN(const hf::Source source, hf::open_source(fs, request.directory, request.tokenizer));
   ASSIGN_OR_RETURN(const train::TrainConfig config, import_config(source, out, models));
-  RETURN_IF_ERROR(fs.remove_all(place));
   checkpoint::Saved saved;
-  Status written = write_import(fs, request, source, config, place, saved);
-  if (written.ok()) written = fs.rename(place, out);
-  if (!written.ok()) {
-    (void)fs.remove_all(place);
-    return written.error();
-  }
-  RETURN_IF_ERROR(fs.sync_dir(io::parent_path(out)));
+  RETURN_IF_ERROR(make_whole(fs, out, [&](const std::string& place) {
+    return write_import(fs, request, source, config, place, saved);
+  }));
   if (source.model.options.vocab_size)
     log_info(
         fmt::format("{} of {} rows of the embedding have no token in {}: they are parameters like others "
@@ -100,6 +92,7 @@ Result<std::optional<std::string>> import_beginning(const std::string& from, con
   RETURN_IF_ERROR(fs.remove_all(to));
   ASSIGN_OR_RETURN(const hf::Source source, hf::open_source(fs, from, ""));
   ASSIGN_OR_RETURN(const train::TrainConfig config, import_config(source, to, models));
+  RETURN_IF_ERROR(fs.make_dirs(to));
   const auto saved = write_checkpoint(fs, source, config, to);
   if (!saved.ok()) {
     (void)fs.remove_all(to);

@@ -107,6 +107,13 @@ TEST_CASE("shapes of other models are refused") {
   CHECK(refused("\"row_groups\": 8", "\"row_groups\": 7").starts_with("config.json: \"row_groups\" is 7"));
   CHECK(refused("\"num_experts\": 8", "\"num_experts\": 1").ends_with("is 1; at least 2 are supported"));
   CHECK(refused("\"num_experts\"", "\"num_local_experts\"") == "read");
+  CHECK(refused("\"tie_word_embeddings\": true", "\"tie_word_embeddings\": false") ==
+        "config.json: \"tie_word_embeddings\" is false; Grok-1's head is its embedding");
+  CHECK(refused("\"model_type\"", "\"router_softcap\": 5.0, \"model_type\"") ==
+        "config.json: \"router_softcap\" is 5.0: no field of a Grok that is known; remove it if the model "
+        "does not "
+        "depend on it");
+  CHECK(refused("\"model_type\"", "\"use_cache\": true, \"pad_token_id\": 0, \"model_type\"") == "read");
 }
 
 TEST_CASE("names of other programs mean the same tensors in both directions") {

@@ -28,8 +28,64 @@ Status read_number(const JsonFields& fields, const char* key, double& out) {
   return {};
 }
 
+// The fields that are read below, and those that say nothing of what the model computes.
+constexpr std::string_view kRead[] = {"vocab_size",
+                                      "hidden_size",
+                                      "intermediate_size",
+                                      "num_hidden_layers",
+                                      "num_attention_heads",
+                                      "num_key_value_heads",
+                                      "head_dim",
+                                      "num_local_experts",
+                                      "num_experts",
+                                      "num_experts_per_tok",
+                                      "max_position_embeddings",
+                                      "embedding_multiplier_scale",
+                                      "output_multiplier_scale",
+                                      "attn_output_multiplier",
+                                      "max_attn_value",
+                                      "rms_norm_eps",
+                                      "matrix_dtype",
+                                      "row_groups",
+                                      "hidden_act",
+                                      "rope_theta",
+                                      "tie_word_embeddings"},
+                           kOfOtherThings[] = {"architectures",
+                                               "auto_map",
+                                               "model_type",
+                                               "_name_or_path",
+                                               "transformers_version",
+                                               "torch_dtype",
+                                               "dtype",
+                                               "pad_token_id",
+                                               "bos_token_id",
+                                               "eos_token_id",
+                                               "use_cache",
+                                               "initializer_range",
+                                               "output_router_logits",
+                                               "router_aux_loss_coef"};
+
+Status check_known(const JsonFields::Json& json, const std::string& path) {
+  const auto has = [](const auto& names, std::string_view key) {
+    return std::find(std::begin(names), std::end(names), key) != std::end(names);
+  };
+  if (!json.is_object()) return {};  // said where the first field is read
+  for (const auto& [key, value] : json.items())
+    if (!has(kRead, key) && !has(kOfOtherThings, key))
+      return unsupported(fmt::format(
+          "{}: \"{}\" is {}: no field of a Grok that is known; remove it if the model does not depend on it",
+          path, key, value.dump()));
+  return {};
+}
+
 // Fields of other programs' configurations whose defaults are not Grok-1's: any other value is another model.
 Status check_fixed(const JsonFields& fields) {
+  if (fields.has("tie_word_embeddings")) {
+    ASSIGN_OR_RETURN(const bool tied, fields.boolean("tie_word_embeddings"));
+    if (!tied)
+      return unsupported(fmt::format("{}: \"tie_word_embeddings\" is false; Grok-1's head is its embedding",
+                                     fields.where()));
+  }
   if (fields.has("hidden_act")) {
     ASSIGN_OR_RETURN(const std::string act, fields.string("hidden_act"));
     if (act != "gelu" && act != "gelu_pytorch_tanh" && act != "gelu_new")
@@ -116,6 +172,7 @@ std::string shape_to_json(const GrokShape& shape) {
 Result<GrokShape> shape_from_json(const std::string& text, const std::string& path) {
   ASSIGN_OR_RETURN(const JsonFields::Json json, io::parse_json(text, path));
   const JsonFields fields(json, path);
+  RETURN_IF_ERROR(check_known(json, path));
   GrokShape shape;
   RETURN_IF_ERROR(read_size(fields, "vocab_size", kMaxExtent, shape.vocab));
   RETURN_IF_ERROR(read_size(fields, "hidden_size", kMaxExtent, shape.embed));

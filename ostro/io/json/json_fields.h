@@ -2,6 +2,8 @@
 // nlohmann/json.hpp, so use it in .cc files only.
 #pragma once
 
+#include <fmt/core.h>
+
 #include <cstdint>
 #include <nlohmann/json.hpp>
 #include <string>
@@ -89,11 +91,8 @@ class JsonFields {
   std::string where_;
 };
 
-// Parses JSON. ErrorCode::kCorrupt, naming the file, when it is not valid.
-inline Result<nlohmann::json> parse_json(std::string_view text, const std::string& path) {
-  nlohmann::json value = nlohmann::json::parse(text, nullptr, /*allow_exceptions=*/false);
-  if (value.is_discarded()) return corrupt(fmt::format("{}: not valid JSON", path));
-  return value;
-}
+// Parses JSON. ErrorCode::kCorrupt, naming the file, when it is not valid, or when an object has a key twice,
+// of which programs take the one or the other.
+Result<nlohmann::json> parse_json(std::string_view text, const std::string& path);
 
 }  // namespace ostro::io
