@@ -2,7 +2,7 @@
 # Sets up, builds and runs the tests; the last line says how many passed and failed.
 #
 #   scripts/test.sh                 the tests, those that take long on samples that the commit draws, and of the dearest
-#                                   (label drawn) half; the last lines name those that were not run
+#                                   (label drawn) a third; the last lines name those that were not run
 #   scripts/test.sh all             every test, in full
 #   scripts/test.sh fast            only those with one of the labels given, in full: fast slow e2e fault interop
 #   OSTRO_TEST_NAMES=REGEX scripts/test.sh e2e    of those, only the ones whose name matches
@@ -47,7 +47,7 @@ left=()
 if (( $# == 0 )) && [[ -z "${OSTRO_TEST_NAMES:-}" && "${OSTRO_TEST_SIZE:-sample}" == sample ]]; then
   found="$(ctest --test-dir build/release -N -L '^drawn$' | sed -n 's/^ *Test *#[0-9]*: //p')"
   mapfile -t drawn <<< "$found"
-  chosen="$(python3 tests/suite/seed.py draw tests $(( (${#drawn[@]} + 1) / 2 )) "${drawn[@]}")"
+  chosen="$(python3 tests/suite/seed.py draw tests $(( (${#drawn[@]} + 2) / 3 )) "${drawn[@]}")"
   for name in "${drawn[@]}"; do
     grep -qxF -- "$name" <<< "$chosen" || left+=("$name")
   done

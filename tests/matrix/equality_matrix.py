@@ -60,7 +60,7 @@ HOSTS = (("g++ -O3", "g++", "-O3"), ("clang++ -O1", "clang++-19", "-O1"))
 # The rooms in parts that each take a few minutes of CPU time.
 PARTS = ("numerics;compile;cpu;interp", "dist;cluster;optim;train", "tokenizer;chat;data", "base;config;io;ir;runtime",
          "trace;grad;spmd;nn;models", "checkpoint;infer;eval;hf;cli;init;page;grok")
-SAMPLED_PAIRS, SAMPLED_RANDOM = 10, 6
+SAMPLED_PAIRS, SAMPLED_RANDOM = 6, 3
 
 
 def host_builds(build_dir, given, libraries):
