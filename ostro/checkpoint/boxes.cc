@@ -7,7 +7,7 @@
 #include <utility>
 
 #include "ostro/base/aligned.h"
-#include "ostro/numerics/widen.h"
+#include "ostro/numerics/arrays.h"
 
 namespace ostro::checkpoint {
 namespace {

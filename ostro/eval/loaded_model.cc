@@ -12,7 +12,7 @@
 #include "ostro/io/files/path.h"
 #include "ostro/models/decoder/by_layer.h"
 #include "ostro/models/decoder/decoder.h"
-#include "ostro/numerics/widen.h"
+#include "ostro/numerics/arrays.h"
 #include "ostro/tokenizer/files/files.h"
 #include "ostro/train/programs/programs.h"
 #include "ostro/train/programs/run_model.h"

@@ -14,7 +14,7 @@
 #include "ostro/io/s3/routing_file_system.h"
 #include "ostro/models/decoder/decoder.h"
 #include "ostro/nn/adapters.h"
-#include "ostro/numerics/bf16.h"
+#include "ostro/numerics/arrays.h"
 #include "ostro/train/programs/run_model.h"
 
 namespace ostro::cli {
@@ -55,11 +55,9 @@ Result<std::vector<runtime::Buffer>> held_values(const eval::LoadedModel& base,
       out.push_back(value);
       continue;
     }
-    runtime::Buffer narrow = runtime::Buffer::empty(model.shapes[k]);
-    const auto from = value.as<float>();
-    const auto to = narrow.mutable_as<numerics::Bf16>();
-    for (size_t i = 0; i < to.size(); ++i) to[i] = numerics::to_bf16(from[i]);
-    out.push_back(std::move(narrow));
+    runtime::Buffer frozen = runtime::Buffer::empty(model.shapes[k]);  // in bf16
+    numerics::narrow(value.as<float>(), frozen.mutable_bytes());
+    out.push_back(std::move(frozen));
   }
   return out;
 }

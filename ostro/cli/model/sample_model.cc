@@ -14,7 +14,7 @@
 #include "ostro/infer/weight_store.h"
 #include "ostro/init/machine.h"
 #include "ostro/io/s3/routing_file_system.h"
-#include "ostro/numerics/bf16.h"
+#include "ostro/numerics/arrays.h"
 #include "ostro/train/programs/programs.h"
 
 namespace ostro::cli {
@@ -95,9 +95,7 @@ void hold_as_read(eval::LoadedModel& model) {
     if (held[k].dtype != ir::DType::f32 || model.functions.matrix_of[k].read_in_f32) continue;
     const ir::Shape narrow = held[k].with_dtype(ir::DType::bf16);
     runtime::Buffer to = runtime::Buffer::empty(narrow);
-    const auto from = model.parameters.values[k].as<float>();
-    const auto out = to.mutable_as<numerics::Bf16>();
-    for (size_t i = 0; i < from.size(); ++i) out[i] = numerics::to_bf16(from[i]);
+    numerics::narrow(model.parameters.values[k].as<float>(), to.mutable_bytes());
     model.parameters.values[k] = std::move(to);
     model.functions.shapes[k] = narrow;
   }

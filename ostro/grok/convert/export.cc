@@ -9,7 +9,7 @@
 
 #include "ostro/grok/convert/quantize.h"
 #include "ostro/grok/release/writer.h"
-#include "ostro/numerics/bf16.h"
+#include "ostro/numerics/arrays.h"
 
 namespace ostro::grok {
 namespace {
@@ -101,9 +101,9 @@ Status append_stored(TensorReader reader, int64_t count, int64_t columns, const 
 
 Status append_values(Dtype dtype, std::span<const float> values, const Append& append) {
   if (dtype == Dtype::kF32) return append(std::as_bytes(values));
-  std::vector<Bf16> half(values.size());
-  std::transform(values.begin(), values.end(), half.begin(), numerics::to_bf16);
-  return append(std::as_bytes(std::span(half)));
+  std::vector<std::byte> half(values.size() * sizeof(Bf16));
+  numerics::narrow(values, half);
+  return append(half);
 }
 
 // An int8 tensor from a model that holds it so.

@@ -7,7 +7,7 @@
 #include <memory>
 
 #include "ostro/checkpoint/save_parts.h"
-#include "ostro/numerics/bf16.h"
+#include "ostro/numerics/arrays.h"
 
 namespace ostro::grok {
 namespace {
@@ -98,10 +98,7 @@ Status read_cell(const Release& release, const Parameter& p, const checkpoint::B
     std::memcpy(bytes.data(), values.data(), bytes.size());
     return {};
   }
-  for (size_t i = 0; i < values.size(); ++i) {
-    const numerics::Bf16 x = numerics::to_bf16(values[i]);
-    std::memcpy(bytes.data() + i * sizeof(x), &x, sizeof(x));
-  }
+  numerics::narrow(values, bytes);
   return {};
 }
 

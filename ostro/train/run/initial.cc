@@ -11,8 +11,7 @@
 #include "ostro/checkpoint/save.h"
 #include "ostro/io/files/path.h"
 #include "ostro/nn/adapters.h"
-#include "ostro/numerics/bf16.h"
-#include "ostro/numerics/widen.h"
+#include "ostro/numerics/arrays.h"
 #include "ostro/train/programs/programs.h"
 #include "ostro/train/record/canonical.h"
 #include "ostro/train/record/origin.h"
@@ -51,11 +50,8 @@ Status check_chain(io::FileSystem& fs, const Checkpoint& source, const ModelChoi
 Result<Buffer> converted(const Buffer& from, ir::DType dtype) {
   if (from.shape().dtype == dtype) return from;
   Buffer to = Buffer::empty(from.shape().with_dtype(dtype));
-  const auto n = static_cast<size_t>(from.shape().count());
   if (dtype == ir::DType::bf16 && from.shape().dtype == ir::DType::f32) {
-    const auto in = from.as<float>();
-    const auto out = to.mutable_as<numerics::Bf16>();
-    for (size_t i = 0; i < n; ++i) out[i] = numerics::to_bf16(in[i]);
+    numerics::narrow(from.as<float>(), to.mutable_bytes());
     return to;
   }
   if (dtype == ir::DType::f32 && from.shape().dtype == ir::DType::bf16) {
