@@ -45,6 +45,8 @@ class Fusion {
     users_.resize(ops_.size());
     units_.resize(ops_.size());
     unit_of_.resize(ops_.size());
+    readers_.resize(in_.block.values.size());
+    note_readers();
     for (size_t i = 0; i < ops_.size(); ++i) start_unit(static_cast<int32_t>(i));
     keep_collectives_in_order();
   }
@@ -169,22 +171,49 @@ class Fusion {
            view.dense();
   }
 
+  // The values that somebody reads: by root, the ops, and one number more for the results of the block.
+  void note_readers() {
+    for (size_t i = 0; i < ops_.size(); ++i)
+      if (in_.is_view[i] == 0)
+        for (ValueId v : ops_[i].operands)
+          readers_[static_cast<size_t>(root(v))].insert(static_cast<int32_t>(i));
+    for (ValueId v : in_.block.results)
+      readers_[static_cast<size_t>(root(v))].insert(static_cast<int32_t>(ops_.size()));
+  }
+
+  // How many arrays as large as the result the op reads; others are rows, columns and constants.
+  size_t full_operands(const Op& o) const {
+    std::set<ValueId> full;
+    for (ValueId v : o.operands)
+      if (shape(root(v)).count() * 2 > shape(o.results[0]).count()) full.insert(root(v));
+    return full.size();
+  }
+
+  // Whether a serial sum that computes `taken` again had better compute op d again, too, than read what it
+  // makes. If nobody else reads that, it is never stored. Otherwise, computing it may not take more reading
+  // than it does: the sums of a residual stream's gradients would all begin at the last layer.
+  bool better_again(int32_t d, const std::set<int32_t>& taken) const {
+    const std::set<int32_t>& readers = readers_[static_cast<size_t>(op(d).results[0])];
+    return full_operands(op(d)) <= 1 ||
+           std::includes(taken.begin(), taken.end(), readers.begin(), readers.end());
+  }
+
   // Pulls the elementwise ops in front of a serial sum into its unit.
   void inline_producers(Unit& u) {
-    std::vector<int32_t> chain;
-    std::vector<ValueId> open{op(u.ops[0]).operands[0]};
-    std::set<int32_t> taken;
-    while (!open.empty()) {
-      const ValueId v = open.back();
-      open.pop_back();
-      const int32_t d = def_[static_cast<size_t>(root(v))];
-      if (d < 0 || taken.count(d) != 0 || !ir::is_elementwise(op(d).kind) ||
-          in_.is_view[static_cast<size_t>(d)] != 0 || !same_position(v))
-        continue;
-      if (taken.size() >= kMaxInlined) return;
-      taken.insert(d);
-      for (ValueId o : op(d).operands) open.push_back(o);
+    std::set<int32_t> taken{u.ops[0]};
+    // An op comes in when all its readers are in: last ones first.
+    for (int32_t i = u.ops[0]; i >= 0; --i) {
+      if (taken.count(i) == 0) continue;
+      for (ValueId v : op(i).operands) {
+        const int32_t d = def_[static_cast<size_t>(root(v))];
+        if (d < 0 || !ir::is_elementwise(op(d).kind) || in_.is_view[static_cast<size_t>(d)] != 0 ||
+            !same_position(v) || !better_again(d, taken))
+          continue;
+        if (taken.size() > kMaxInlined) return;
+        taken.insert(d);
+      }
     }
+    taken.erase(u.ops[0]);
     // There is one register per root. An operand that is another view of a value to be pulled in (its
     // reverse, for example) has other elements at the same position, so it must be read from memory.
     const std::set<ValueId> own = results_of(taken);
@@ -407,6 +436,7 @@ class Fusion {
   const FusionInput& in_;
   const std::vector<Op>& ops_;
   std::vector<int32_t> def_;                 // by value: op, or -1
+  std::vector<std::set<int32_t>> readers_;   // by root (note_readers)
   std::vector<std::vector<ValueId>> reads_;  // by op: roots
   std::vector<std::vector<int32_t>> users_;  // by op: ops that must come after it; most of them read it
   std::vector<Unit> units_;                  // by number; merged ones are empty
@@ -424,7 +454,8 @@ std::string refusal_text(const Barrier& barrier, const Unit& unit, const ir::Blo
       return fmt::format("{} is a built-in routine",
                          name(unit.kind == UnitKind::kSingle ? unit.ops[0] : barrier.producer));
     case Refusal::kSerial:
-      return "a serial sum runs by itself, with the elementwise ops right before it computed again";
+      return "a serial sum runs by itself, and computes elementwise ops before it again where that is less "
+             "reading";
     case Refusal::kSizes:
       return fmt::format("loops of other sizes: ({}) here", fmt::join(unit.domain, ", "));
     case Refusal::kRows:

@@ -1,4 +1,5 @@
-// The order of units: collectives stay in the order of the program, whatever is fused around them.
+// The order of units: collectives stay in the order of the program, whatever is fused around them. What
+// serial sums compute again.
 #include <doctest/doctest.h>
 
 #include "ostro/compile/plan/plan.h"
@@ -74,6 +75,44 @@ TEST_CASE("what lies before one collective is not fused with what reads a later 
   p.body.results = {first, b.add(OpKind::mul, {a, second})};
   CHECK(collectives(p) == std::vector{OpKind::all_reduce_max, OpKind::all_reduce_bits});
   CHECK(lower(p, {})->plan.steps.size() == 4);
+}
+
+// The ops that serial sums compute in their own units, sums first to last.
+std::vector<std::vector<OpKind>> of_serial_sums(const ir::Program& program) {
+  const auto module = lower(program, {});
+  REQUIRE(module.ok());
+  std::vector<std::vector<OpKind>> out;
+  for (const Step& s : module->plan.steps) {
+    if (s.kind != StepKind::kKernel || s.ops.back().kind != OpKind::sum) continue;
+    out.emplace_back();
+    for (const FusedOp& o : s.ops) out.back().push_back(o.kind);
+  }
+  return out;
+}
+
+TEST_CASE("a serial sum reads what others need as well, where computing it again would read more") {
+  const ir::Shape rows{ir::DType::f32, {{"row", 6}, {"col", 8}}};
+  ir::Program p;
+  Builder b(p.body);
+  const ValueId x = p.body.add_param(rows), y = p.body.add_param(rows), z = p.body.add_param(rows);
+  const ValueId column = p.body.add_param({ir::DType::f32, {{"col", 8}}});
+  const auto sum_of = [&](ValueId v) { return b.sum(b.add(OpKind::mul, {v, x}), {"col"}, "serial"); };
+  using Ops = std::vector<std::vector<OpKind>>;
+  const ValueId first = b.add(OpKind::add, {x, y});
+  SUBCASE("nobody else needs it") {
+    p.body.results = {sum_of(first)};
+    CHECK(of_serial_sums(p) == Ops{{OpKind::add, OpKind::mul, OpKind::sum}});
+  }
+  SUBCASE("the next one of a chain, and the caller") {
+    const ValueId second = b.add(OpKind::add, {first, z});
+    p.body.results = {sum_of(first), sum_of(second), second};
+    CHECK(of_serial_sums(p) == Ops{{OpKind::mul, OpKind::sum}, {OpKind::mul, OpKind::sum}});
+  }
+  SUBCASE("one array and a column are as much as the result") {
+    const ValueId scaled = b.add(OpKind::mul, {x, b.broadcast(column, rows.axes)});
+    p.body.results = {b.sum(scaled, {"col"}, "serial"), scaled};
+    CHECK(of_serial_sums(p) == Ops{{OpKind::mul, OpKind::sum}});
+  }
 }
 
 }  // namespace
