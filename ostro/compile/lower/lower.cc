@@ -51,7 +51,7 @@ void name_by_values(Plan& plan, const ir::Program& program) {
 
 bool reads_views(OpKind k) {
   return ir::is_elementwise(k) || k == OpKind::dot || k == OpKind::expert_dot || k == OpKind::expert_outer ||
-         k == OpKind::attention || k == OpKind::attention_grad;
+         k == OpKind::attention || k == OpKind::attention_grad || k == OpKind::concat || k == OpKind::stack;
 }
 
 int32_t KernelTable::add(const std::string& body) {
