@@ -45,6 +45,9 @@ Result<optim::OptimizerOptions> optimizer_of(const std::string& name) {
   return *found;
 }
 
+// The file has the weights of a mixture: a decoder, of no other family.
+bool is_mixture(const io::SafetensorsReader& file) { return file.metadata().contains("experts"); }
+
 }  // namespace
 
 Result<Buffer> Model::read(const std::string& name, const ir::Shape& shape) const {
@@ -54,7 +57,7 @@ Result<Buffer> Model::read(const std::string& name, const ir::Shape& shape) cons
 }
 
 Result<train::State> Model::state(runtime::Engine& engine) const {
-  const bool in_file = config.model_options().type() == "llama";
+  const bool in_file = config.model_options().type() == "llama" || is_mixture(file);
   const bool adapted = train::lora_spec(config.adapter).has_value();
   train::State state;
   if (!in_file || adapted) {
@@ -76,7 +79,7 @@ Result<Model> open_model(const ModelChoice& choice) {
   ASSIGN_OR_RETURN(auto file, io::SafetensorsReader::open(io::local_file_system(), choice.start));
   const auto number = [&](const char* key) { return std::stoll(file.metadata().at(key)); };
   train::TrainConfig c;
-  const bool mixture = file.metadata().contains("experts");
+  const bool mixture = is_mixture(file);
   const std::string family = mixture ? "decoder" : choice.family;
   if (models::find_family(family) == nullptr)
     return invalid_argument("--family " + family + ": there is no family of decoders of this name");
