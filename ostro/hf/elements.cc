@@ -2,12 +2,12 @@
 
 #include <fmt/core.h>
 
-#include <algorithm>
 #include <bit>
+#include <cmath>
 #include <cstring>
 
 #include "ostro/base/check.h"
-#include "ostro/numerics/bf16.h"
+#include "ostro/numerics/arrays.h"
 
 namespace ostro::hf {
 namespace {
@@ -88,12 +88,12 @@ void elements_from_f32(std::string_view dtype, std::span<const float> from, std:
 std::optional<size_t> first_unfit(std::string_view dtype, std::span<const float> values) {
   // The bits of the least magnitude that rounds to infinity.
   const uint32_t least = dtype == "F16" ? 0x477ff000U : dtype == "BF16" ? 0x7f7f8000U : 0x7f800000U;
-  uint32_t largest = 0;
-  for (const float value : values) largest = std::max(largest, std::bit_cast<uint32_t>(value) & 0x7fffffffU);
-  if (largest < least) return std::nullopt;
-  size_t i = 0;
-  while ((std::bit_cast<uint32_t>(values[i]) & 0x7fffffffU) < least) ++i;
-  return i;
+  size_t begin = 0;
+  while (const auto at = numerics::first_from(values.subspan(begin), least)) {
+    if (std::isfinite(values[begin + *at])) return begin + *at;
+    begin += *at + 1;
+  }
+  return std::nullopt;
 }
 
 std::string not_finite(std::string_view file, std::string_view tensor, int64_t element) {

@@ -18,7 +18,7 @@ bool is_weight_dtype(std::string_view dtype);
 void elements_to_f32(std::string_view dtype, std::span<const std::byte> from, std::span<float> to);
 // The other way, each value rounded to the nearest, ties to even. What is too large becomes infinite.
 void elements_from_f32(std::string_view dtype, std::span<const float> from, std::span<std::byte> to);
-// The index of the first value that is infinite or NaN, or that elements_from_f32 would make infinite.
+// The index of the first finite value that elements_from_f32 would make infinite.
 std::optional<size_t> first_unfit(std::string_view dtype, std::span<const float> values);
 // What is said of a tensor that was read with such an element.
 std::string not_finite(std::string_view file, std::string_view tensor, int64_t element);

@@ -45,6 +45,10 @@ Status export_model(io::FileSystem& fs, const std::string& directory, const HfMo
                                                          dtype == "F32"    ? "float32"
                                                          : dtype == "BF16" ? "bfloat16"
                                                                            : "float16"));
+  // F16 cannot hold all values: that shows before the first file of an earlier export is replaced.
+  for (const io::SafetensorsEntry& entry : weights)
+    if (entry.dtype == "F16" && entry.write)
+      RETURN_IF_ERROR(entry.write([](std::span<const std::byte>) { return Status(); }));
   RETURN_IF_ERROR(fs.make_dirs(directory));
   const auto write = [&](const char* name, const std::string& text) {
     return io::write_file_atomically(fs, io::join_path(directory, name), text);

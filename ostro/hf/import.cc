@@ -10,6 +10,7 @@
 #include "ostro/base/parallel.h"
 #include "ostro/checkpoint/stream_save.h"
 #include "ostro/hf/elements.h"
+#include "ostro/numerics/arrays.h"
 
 namespace ostro::hf {
 namespace {
@@ -96,7 +97,7 @@ std::optional<int64_t> scatter(std::string_view dtype, int64_t item, std::span<c
     const std::span<float> row(values[r], static_cast<size_t>(at.columns));
     elements_to_f32(
         dtype, bytes.subspan(static_cast<size_t>(begin * item), row.size() * static_cast<size_t>(item)), row);
-    if (const auto c = first_unfit("F32", row)) return begin + static_cast<int64_t>(*c);
+    if (const auto c = numerics::first_from(row)) return begin + static_cast<int64_t>(*c);
   }
   const int64_t* rows = places.rows.data() + first + at.row;
   const int64_t* columns = places.columns.data() + at.column;

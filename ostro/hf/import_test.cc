@@ -214,7 +214,7 @@ TEST_CASE("bad directories: one error that names file, tensor and both values") 
     Directory d;
     const std::string config = d.read("in/config.json");
     d.write("in/config.json", R"({"hidden_size": 8, )" + config.substr(1));
-    CHECK(says(d.refusal(), {"in/config.json", "\"hidden_size\" is there twice"}));
+    CHECK(says(d.refusal(), {"in/config.json", "has the key \"hidden_size\" twice"}));
   }
 }
 

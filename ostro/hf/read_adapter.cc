@@ -9,6 +9,7 @@
 #include "ostro/hf/elements.h"
 #include "ostro/io/files/path.h"
 #include "ostro/io/json/json_fields.h"
+#include "ostro/numerics/arrays.h"
 
 namespace ostro::hf {
 namespace {
@@ -157,7 +158,7 @@ Status take_lora(const LoraFiles& files, const std::vector<WeightPart>& parts,
     const PartPlaces places = part_places(part, values[k].shape());
     std::vector<float> elements(places.rows.size() * places.columns.size());
     elements_to_f32(tensor->dtype, bytes, elements);
-    if (const auto bad = first_unfit("F32", elements))
+    if (const auto bad = numerics::first_from(elements))
       return corrupt(not_finite(files.tensors.file_of(*tensor), tensor->name, static_cast<int64_t>(*bad)));
     const auto to = values[k].mutable_as<float>();
     size_t at = 0;

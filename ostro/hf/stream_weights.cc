@@ -1,13 +1,15 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cmath>
+#include <atomic>
 #include <memory>
 #include <utility>
 
+#include "ostro/base/log.h"
 #include "ostro/hf/elements.h"
 #include "ostro/hf/export.h"
 #include "ostro/hf/weights.h"
+#include "ostro/numerics/arrays.h"
 
 namespace ostro::hf {
 namespace {
@@ -16,9 +18,12 @@ using Append = io::SafetensorsEntry::Append;
 
 // What all entries share.
 struct From {
+  From(WeightSource s, std::string d, int64_t b) : source(std::move(s)), dtype(std::move(d)), block(b) {}
+
   WeightSource source;
   std::string dtype;
-  int64_t block = 0;  // elements
+  int64_t block = 0;                         // elements
+  mutable std::atomic<bool> warned = false;  // of a value that is not finite: once is enough
 };
 
 struct PlacedPart {
@@ -83,14 +88,19 @@ Status append_part(const From& from, const PlacedPart& placed, const Append& app
       RETURN_IF_ERROR(from.source.read(placed.parameter, box.start, box.shape, values.mutable_as<float>()));
       bytes = take_part(part, values);
     }
+    const std::span<const float> values(reinterpret_cast<const float*>(bytes.data()),
+                                        bytes.size() / sizeof(float));
+    if (numerics::first_from(values) && !from.warned.exchange(true))
+      log_warning(
+          fmt::format("tensor {} has values that are infinite or no numbers: the model is of no use, and "
+                      "`ostro import` does not take it",
+                      placed.part.name));
     if (from.dtype == "F32") {
       RETURN_IF_ERROR(append(bytes));
       continue;
     }
-    const std::span<const float> values(reinterpret_cast<const float*>(bytes.data()),
-                                        bytes.size() / sizeof(float));
     std::vector<std::byte> narrow(values.size() * static_cast<size_t>(io::safetensors_item_size(from.dtype)));
-    if (const auto at = first_unfit(from.dtype, values); at && std::isfinite(values[*at]))
+    if (const auto at = first_unfit(from.dtype, values))
       return invalid_argument(fmt::format("--dtype: tensor {} has the value {}, which {} cannot hold; use {}",
                                           placed.part.name, values[*at], from.dtype,
                                           from.dtype == "F16" ? "bf16 or f32" : "f32"));
@@ -108,7 +118,7 @@ Result<std::vector<io::SafetensorsEntry>> streamed_weights(const models::Decoder
   if (!is_weight_dtype(dtype))
     return invalid_argument(fmt::format("weights as {}; use F32, BF16 or F16", dtype));
   ASSIGN_OR_RETURN(const std::vector<WeightPart> parts, family_weights(options));
-  const auto from = std::make_shared<const From>(From{std::move(source), std::string(dtype), block_elements});
+  const auto from = std::make_shared<const From>(std::move(source), std::string(dtype), block_elements);
   const std::vector<std::string>& paths = from->source.paths;
   std::vector<io::SafetensorsEntry> entries;
   std::vector<std::vector<PlacedPart>> parts_of;

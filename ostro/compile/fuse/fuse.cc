@@ -184,13 +184,16 @@ class Fusion {
   // How many arrays as large as the result the op reads; others are rows, columns and constants.
   size_t full_operands(const Op& o) const {
     std::set<ValueId> full;
-    for (ValueId v : o.operands)
-      if (shape(root(v)).count() * 2 > shape(o.results[0]).count()) full.insert(root(v));
+    for (ValueId v : o.operands) {
+      const std::vector<int64_t>& strides = in_.relative[static_cast<size_t>(v)].strides;
+      const bool one = std::all_of(strides.begin(), strides.end(), [](int64_t s) { return s == 0; });
+      if (!one && shape(root(v)).count() * 2 > shape(o.results[0]).count()) full.insert(root(v));
+    }
     return full.size();
   }
 
   // Whether a serial sum that computes `taken` again had better compute op d again, too, than read what it
-  // makes. If nobody else reads that, it is never stored. Otherwise, computing it may not take more reading
+  // makes. If only they read that, it need not be stored. Otherwise, computing it may not take more reading
   // than it does: the sums of a residual stream's gradients would all begin at the last layer.
   bool better_again(int32_t d, const std::set<int32_t>& taken) const {
     const std::set<int32_t>& readers = readers_[static_cast<size_t>(op(d).results[0])];
@@ -209,8 +212,7 @@ class Fusion {
         if (d < 0 || !ir::is_elementwise(op(d).kind) || in_.is_view[static_cast<size_t>(d)] != 0 ||
             !same_position(v) || !better_again(d, taken))
           continue;
-        if (taken.size() > kMaxInlined) return;
-        taken.insert(d);
+        if (taken.insert(d).second && taken.size() > kMaxInlined + 1) return;
       }
     }
     taken.erase(u.ops[0]);

@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <optional>
-#include <set>
 
 #include "ostro/base/sha256.h"
 #include "ostro/data/ledger/ledger_head.h"
@@ -30,21 +29,6 @@ std::optional<std::string> without_checksum(std::string_view text) {
   return rest;
 }
 
-// kCorrupt when an object in the JSON `text` has a key twice, since parsers differ in which value they use.
-Status check_keys(const std::string& text, const std::string& path) {
-  std::vector<std::set<std::string>> open;  // keys of each open object
-  std::optional<std::string> twice;
-  const Json::parser_callback_t see = [&](int, Json::parse_event_t event, Json& parsed) {
-    if (event == Json::parse_event_t::object_start) open.emplace_back();
-    if (event == Json::parse_event_t::object_end) open.pop_back();
-    if (event == Json::parse_event_t::key && !open.back().insert(parsed.get<std::string>()).second)
-      twice = parsed.get<std::string>();
-    return true;
-  };
-  if (Json::parse(text, see, /*allow_exceptions=*/false).is_discarded() || !twice) return {};
-  return corrupt(fmt::format("{}: an object has the key \"{}\" twice: the file is damaged", path, *twice));
-}
-
 // Slow path, for a file that somebody reformatted, and for the error when it is damaged: the canonical JSON
 // without its member "sha256", which must be the checksum of that.
 Result<std::string> without_checksum_slowly(const std::string& text, const std::string& path) {
@@ -52,7 +36,6 @@ Result<std::string> without_checksum_slowly(const std::string& text, const std::
   const io::JsonFields all(json, path);
   ASSIGN_OR_RETURN(const std::string format, all.string("format"));
   RETURN_IF_ERROR(check_ledger_format(format, path));
-  RETURN_IF_ERROR(check_keys(text, path));
   ASSIGN_OR_RETURN(const std::string checksum, read_sha256(all, "sha256"));
   json.erase("sha256");
   std::string rest = canonical(json);

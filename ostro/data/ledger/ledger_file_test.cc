@@ -156,7 +156,7 @@ TEST_CASE("ledger file: values that its hash was not taken of are refused") {
   says(changed("{\"files\":", "{\"extra\":1,\"files\":"), "\"content\" has");
   says(changed("\"vocab_size\":", "\"tokens\":1,\"vocab_size\":"), "\"content\" has");
   says(changed("\"parsed\"", "\"escaped\""), "\"content\" has");
-  says(changed("\"vocab_size\":", "\"vocab_size\":7,\"vocab_size\":"), "\"content\" has");
+  says(changed("\"vocab_size\":", "\"vocab_size\":7,\"vocab_size\":"), "has the key \"vocab_size\" twice");
   says(changed("\"vocab_size\":", "\"vocab_siz\\u0065\":"), "\"content\" has");
   says(changed("\"splits\":", "\"splits\":{},\"splits\":"), "\"content\" is not a JSON object whose keys");
   says(changed("\"splits\":", "\"split\\u0073\":"), "\"content\" is not a JSON object whose keys");

@@ -94,6 +94,11 @@ Status read_cell(const Release& release, const Parameter& p, const checkpoint::B
   }
   std::vector<float> values(static_cast<size_t>(count));
   RETURN_IF_ERROR(reader.read(first, count / p.columns, std::span(values)));
+  if (const auto bad = numerics::first_from(values))
+    return corrupt(
+        fmt::format("{}: {}{}: an element of row {} is infinite or no number; `ostro check --grok` says more",
+                    release.directory(), p.spec.path, layer < 0 ? "" : fmt::format(", layer {}", layer),
+                    first + static_cast<int64_t>(*bad) / p.columns));
   if (p.spec.dtype == "f32") {
     std::memcpy(bytes.data(), values.data(), bytes.size());
     return {};

@@ -62,6 +62,11 @@ constexpr std::string_view kRead[] = {"vocab_size",
                                                "eos_token_id",
                                                "use_cache",
                                                "initializer_range",
+                                               "attention_dropout",
+                                               "hidden_dropout",
+                                               "resid_pdrop",
+                                               "embd_pdrop",
+                                               "attn_pdrop",
                                                "output_router_logits",
                                                "router_aux_loss_coef"};
 
@@ -70,11 +75,16 @@ Status check_known(const JsonFields::Json& json, const std::string& path) {
     return std::find(std::begin(names), std::end(names), key) != std::end(names);
   };
   if (!json.is_object()) return {};  // said where the first field is read
-  for (const auto& [key, value] : json.items())
-    if (!has(kRead, key) && !has(kOfOtherThings, key))
+  for (const auto& [key, value] : json.items()) {
+    if (has(kRead, key) || has(kOfOtherThings, key) || value.is_null()) continue;
+    if (key == "quantization_config")
       return unsupported(fmt::format(
-          "{}: \"{}\" is {}: no field of a Grok that is known; remove it if the model does not depend on it",
-          path, key, value.dump()));
+          "{}: \"quantization_config\": matrices are read in int8 with the release's scales, bf16 or f32",
+          path));
+    return unsupported(fmt::format(
+        "{}: \"{}\" is {}: no field of a Grok that is known; remove it if the model does not depend on it",
+        path, key, value.dump()));
+  }
   return {};
 }
 

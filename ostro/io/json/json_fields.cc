@@ -3,22 +3,57 @@
 #include <unordered_set>
 
 namespace ostro::io {
+namespace {
 
-Result<nlohmann::json> parse_json(std::string_view text, const std::string& path) {
-  using Json = nlohmann::json;
-  std::vector<std::unordered_set<std::string>> open;  // the keys of the objects that have not ended
-  std::string twice;
-  const auto see = [&](int, Json::parse_event_t event, Json& parsed) {
-    if (event == Json::parse_event_t::object_start) open.emplace_back();
-    if (event == Json::parse_event_t::object_end) open.pop_back();
-    if (event == Json::parse_event_t::key && twice.empty() &&
-        !open.back().insert(parsed.get<std::string>()).second)
-      twice = parsed.get<std::string>();
+using Json = nlohmann::json;
+
+// Listens to a parser and stops it at the first key that an object has twice. (The parser's own callbacks,
+// which could do that as well, go over all members of an object again for each object in it.)
+class KeyWatch : public nlohmann::json_sax<Json> {
+ public:
+  const std::string& twice() const { return twice_; }  // "": no key
+
+  bool start_object(size_t) override {
+    open_.emplace_back();
     return true;
-  };
-  Json value = Json::parse(text, see, /*allow_exceptions=*/false);
+  }
+  bool end_object() override {
+    open_.pop_back();
+    return true;
+  }
+  bool key(string_t& key) override {
+    if (open_.back().insert(key).second) return true;
+    twice_ = key.empty() ? "\"\"" : key;
+    return false;
+  }
+  bool null() override { return true; }
+  bool boolean(bool) override { return true; }
+  bool number_integer(number_integer_t) override { return true; }
+  bool number_unsigned(number_unsigned_t) override { return true; }
+  bool number_float(number_float_t, const string_t&) override { return true; }
+  bool string(string_t&) override { return true; }
+  bool binary(binary_t&) override { return true; }
+  bool start_array(size_t) override { return true; }
+  bool end_array() override { return true; }
+  bool parse_error(size_t, const std::string&, const nlohmann::detail::exception&) override { return false; }
+
+ private:
+  std::vector<std::unordered_set<std::string>> open_;  // the keys of the objects that have not ended
+  std::string twice_;
+};
+
+}  // namespace
+
+Result<Json> parse_json(std::string_view text, const std::string& path) {
+  KeyWatch watch;
+  const bool whole = Json::sax_parse(text, &watch);
+  if (!watch.twice().empty())
+    return corrupt(
+        fmt::format("{}: an object has the key \"{}\" twice, and programs differ in which value they take",
+                    path, watch.twice()));
+  Json value =
+      whole ? Json::parse(text, nullptr, /*allow_exceptions=*/false) : Json(Json::value_t::discarded);
   if (value.is_discarded()) return corrupt(fmt::format("{}: not valid JSON", path));
-  if (!twice.empty()) return corrupt(fmt::format("{}: \"{}\" is there twice in one object", path, twice));
   return value;
 }
 
