@@ -88,11 +88,9 @@ void elements_from_f32(std::string_view dtype, std::span<const float> from, std:
 std::optional<size_t> first_unfit(std::string_view dtype, std::span<const float> values) {
   // The bits of the least magnitude that rounds to infinity.
   const uint32_t least = dtype == "F16" ? 0x477ff000U : dtype == "BF16" ? 0x7f7f8000U : 0x7f800000U;
-  size_t begin = 0;
-  while (const auto at = numerics::first_from(values.subspan(begin), least)) {
-    if (std::isfinite(values[begin + *at])) return begin + *at;
-    begin += *at + 1;
-  }
+  const auto first = numerics::first_from(values, least);
+  for (size_t i = first.value_or(values.size()); i < values.size(); ++i)
+    if (std::isfinite(values[i]) && numerics::first_from(values.subspan(i, 1), least)) return i;
   return std::nullopt;
 }
 

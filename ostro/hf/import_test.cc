@@ -240,6 +240,12 @@ TEST_CASE("a value that is infinite or no number is not imported; one that a typ
     const auto weights = NamedWeights::create(model.options, model.functions.paths, model.values, dtype);
     return weights.ok() ? "" : weights.error().message();
   };
+  // In one pass, whatever stands before it.
+  std::vector<float> values(size_t{1} << 20, std::numeric_limits<float>::quiet_NaN());
+  CHECK(!first_unfit("F16", values));
+  values.back() = 65520.0F;
+  CHECK(first_unfit("F16", values) == values.size() - 1);
+  CHECK(!first_unfit("BF16", values));
   CHECK(narrow("F32") == "");
   CHECK(narrow("BF16") == "");
   CHECK(says(narrow("F16"), {"tensor ", "65520", "F16 cannot hold"}));

@@ -1,5 +1,6 @@
 #include "ostro/io/json/json_fields.h"
 
+#include <optional>
 #include <unordered_set>
 
 namespace ostro::io {
@@ -11,7 +12,7 @@ using Json = nlohmann::json;
 // which could do that as well, go over all members of an object again for each object in it.)
 class KeyWatch : public nlohmann::json_sax<Json> {
  public:
-  const std::string& twice() const { return twice_; }  // "": no key
+  const std::optional<std::string>& twice() const { return twice_; }
 
   bool start_object(size_t) override {
     open_.emplace_back();
@@ -23,7 +24,7 @@ class KeyWatch : public nlohmann::json_sax<Json> {
   }
   bool key(string_t& key) override {
     if (open_.back().insert(key).second) return true;
-    twice_ = key.empty() ? "\"\"" : key;
+    twice_ = key;
     return false;
   }
   bool null() override { return true; }
@@ -39,20 +40,19 @@ class KeyWatch : public nlohmann::json_sax<Json> {
 
  private:
   std::vector<std::unordered_set<std::string>> open_;  // the keys of the objects that have not ended
-  std::string twice_;
+  std::optional<std::string> twice_;
 };
 
 }  // namespace
 
 Result<Json> parse_json(std::string_view text, const std::string& path) {
   KeyWatch watch;
-  const bool whole = Json::sax_parse(text, &watch);
-  if (!watch.twice().empty())
+  Json::sax_parse(text, &watch);
+  if (watch.twice())
     return corrupt(
         fmt::format("{}: an object has the key \"{}\" twice, and programs differ in which value they take",
-                    path, watch.twice()));
-  Json value =
-      whole ? Json::parse(text, nullptr, /*allow_exceptions=*/false) : Json(Json::value_t::discarded);
+                    path, *watch.twice()));
+  Json value = Json::parse(text, nullptr, /*allow_exceptions=*/false);
   if (value.is_discarded()) return corrupt(fmt::format("{}: not valid JSON", path));
   return value;
 }
