@@ -23,8 +23,8 @@
 #include "ostro/cpu/engine/engine.h"
 #include "ostro/dist/gloo_group.h"
 #include "ostro/dist/key_value_for_test.h"
-#include "ostro/train/workers/worker.h"
-#include "ostro/train/workers/workers.h"
+#include "ostro/fleet/workers/worker.h"
+#include "ostro/fleet/workers/workers.h"
 
 namespace {
 
@@ -104,11 +104,11 @@ Status run(const Args& args) {
   }
   model.config.trainer.sharding.mesh.exchange =
       args.layer ? train::ExchangeSchedule::kLayer : train::ExchangeSchedule::kStep;
-  ASSIGN_OR_RETURN(train::WorkerOptions options, train::worker_options(model.config, args.workers));
+  ASSIGN_OR_RETURN(fleet::WorkerOptions options, fleet::worker_options(model.config, args.workers));
   options.only = args.rank;
-  ASSIGN_OR_RETURN(const train::WorkerPlan plan,
-                   train::make_worker_plan(model.programs, *engine, "none", options));
-  train::Worker worker(plan, args.rank);
+  ASSIGN_OR_RETURN(const fleet::WorkerPlan plan,
+                   fleet::make_worker_plan(model.programs, *engine, "none", options));
+  fleet::Worker worker(plan, args.rank);
   worker.adopt(state);
   state = {};
   dist::FolderKeyValue store(args.folder);

@@ -8,13 +8,13 @@
 #include <cstring>
 #include <type_traits>
 
+#include "ostro/chain/canonical.h"
 #include "ostro/checkpoint/catalog.h"
 #include "ostro/checkpoint/restore.h"
 #include "ostro/config/config.h"
 #include "ostro/numerics/bf16.h"
 #include "ostro/numerics/fp_env.h"
 #include "ostro/numerics/functions.h"
-#include "ostro/train/record/canonical.h"
 
 namespace ostro::eval {
 namespace {
@@ -139,11 +139,11 @@ std::vector<std::string> config_differences(const Checkpoint& first, const Check
     if (!config.ok()) return {"the configurations cannot be compared: " + config.error().message()};
     texts.push_back(config::canonical_config(*config));
   }
-  const auto found = train::find_differences(texts[0], texts[1]);
+  const auto found = chain::find_differences(texts[0], texts[1]);
   std::vector<std::string> out;
-  for (const auto& d : found.value_or(std::vector<train::ObjectDifference>()))
+  for (const auto& d : found.value_or(std::vector<chain::ObjectDifference>()))
     out.push_back(
-        fmt::format("{}: {} -> {}", d.path(), train::readable_value(d.there), train::readable_value(d.here)));
+        fmt::format("{}: {} -> {}", d.path(), chain::readable_value(d.there), chain::readable_value(d.here)));
   return out;
 }
 

@@ -4,7 +4,7 @@
 
 namespace ostro::eval {
 
-TextModel text_model(LoadedModel loaded, runtime::Engine& engine, int64_t batch_tokens) {
+TextModel text_model(trained::LoadedModel loaded, runtime::Engine& engine, int64_t batch_tokens) {
   TextModelOptions options;
   options.context = loaded.config.model_options().seq_len();
   options.batch_tokens = batch_tokens;

@@ -28,7 +28,7 @@ runtime::Engine& engine() {
   return *e;
 }
 
-Array values(const std::vector<Axis>& axes, double seed) {
+Array waves(const std::vector<Axis>& axes, double seed) {
   runtime::Buffer b = runtime::Buffer::empty(Shape{DType::f32, axes});
   auto out = b.mutable_as<float>();
   for (size_t i = 0; i < out.size(); ++i)
@@ -64,7 +64,7 @@ void check_gradients(const Arrays& args, const Fn& f) {
 Array total(const Array& x) { return sum(x * x, x.shape().names()); }
 
 TEST_CASE("elementwise rules") {
-  const Array x = values({{"a", 5}}, 0.3), y = values({{"a", 5}}, 2.1);
+  const Array x = waves({{"a", 5}}, 0.3), y = waves({{"a", 5}}, 2.1);
   check_gradients({x, y},
                   [](const Arrays& a) { return total(a[0] * a[1] + a[0] / (a[1] * a[1] + 1.0) - a[1]); });
   check_gradients({x}, [](const Arrays& a) {
@@ -97,15 +97,15 @@ TEST_CASE("softplus: the derivative at 0 is 1/2, and the value is max(x, 0) + lo
   CHECK(got[5] == 0.0f);
   CHECK(got[6] == 1.0f);
   CHECK(got[7] == 0.0f);
-  auto values = jit([](const Args& a) { return softplus(a.list[0]); });
-  const Array y = values(at);
+  auto jitted = jit([](const Args& a) { return softplus(a.list[0]); });
+  const Array y = jitted(at);
   for (size_t i = 0; i < std::size(xs); ++i)
     CHECK(y.buffer().as<float>()[i] == numerics::softplus_f32(xs[i]));
 }
 
 TEST_CASE("layout, reduction and contraction rules") {
-  const Array x = values({{"a", 4}, {"b", 6}}, 0.3), w = values({{"b", 6}, {"c", 3}}, 1.1),
-              v = values({{"b", 6}}, 0.2);
+  const Array x = waves({{"a", 4}, {"b", 6}}, 0.3), w = waves({{"b", 6}, {"c", 3}}, 1.1),
+              v = waves({{"b", 6}}, 0.2);
   check_gradients({x, w}, [](const Arrays& a) { return total(dot(a[0], a[1], "b")); });
   check_gradients({x, v}, [](const Arrays& a) { return total(a[0] * a[1] + a[1]); });
   check_gradients({x}, [](const Arrays& a) {
@@ -138,8 +138,8 @@ TEST_CASE("layout, reduction and contraction rules") {
 
 TEST_CASE("rules of dots whose weights are chosen row by row, and their own derivatives") {
   const Axis experts{"experts", 3};
-  const Array x = values({{"k", 3}, {"t", 4}}, 0.3), w = values({{"k", 3}, experts, {"n", 2}}, 1.1);
-  const Array gate = values({{"t", 4}, {"slot", 2}}, 2.1);
+  const Array x = waves({{"k", 3}, {"t", 4}}, 0.3), w = waves({{"k", 3}, experts, {"n", 2}}, 1.1);
+  const Array gate = waves({{"t", 4}, {"slot", 2}}, 2.1);
   runtime::Buffer chosen = runtime::Buffer::empty({DType::i32, {{"t", 4}, {"slot", 2}}});
   const int32_t list[] = {0, 2, 2, 2, 0, 7, -1, 0};  // expert 1 has no row, two rows no expert
   std::copy(std::begin(list), std::end(list), chosen.mutable_as<int32_t>().begin());
@@ -154,8 +154,8 @@ TEST_CASE("rules of dots whose weights are chosen row by row, and their own deri
 }
 
 TEST_CASE("a loop with captures, stacked inputs and stacked outputs") {
-  const Array x = values({{"a", 3}}, 0.3), w = values({{"layers", 4}, {"a", 3}, {"b", 3}}, 1.1),
-              c = values({{"a", 3}}, 0.7);
+  const Array x = waves({{"a", 3}}, 0.3), w = waves({{"layers", 4}, {"a", 3}, {"b", 3}}, 1.1),
+              c = waves({{"a", 3}}, 0.7);
   check_gradients({x, w, c}, [](const Arrays& a) {
     auto [carry, ys] = scan_arrays("layers", {a[0]}, {a[1]}, 4, [&](const Arrays& in, const Arrays& xs) {
       const Array next = tanh(rename(dot(in[0], xs[0], "a"), "b", "a") + a[2] * in[0]);
@@ -166,7 +166,7 @@ TEST_CASE("a loop with captures, stacked inputs and stacked outputs") {
 }
 
 TEST_CASE("a conditional and a custom derivative") {
-  const Array x = values({{"a", 3}}, 0.3);
+  const Array x = waves({{"a", 3}}, 0.3);
   check_gradients({x}, [](const Arrays& a) {
     return cond<Array>(
         sum(a[0], {"a"}) > 0.0, [&] { return total(a[0] * 3.0); }, [&] { return total(exp(a[0])); });

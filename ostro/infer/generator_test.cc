@@ -18,7 +18,7 @@ using namespace test;
 using models::Decoder;
 using models::DecoderOptions;
 
-constexpr int64_t kVocab = 23, kContext = 40;
+constexpr int64_t kTokens = 23, kContext = 40;
 
 DecoderOptions tiny() {
   DecoderOptions o;
@@ -36,10 +36,10 @@ DecoderOptions tiny() {
 // A tiny model, its parameters, and its plain forward pass on one engine.
 struct Fixture {
   explicit Fixture(DType compute = DType::f32, runtime::Engine& e = interpreter())
-      : engine(e), functions(models::model_functions<Decoder>(tiny(), kVocab, compute)) {
+      : engine(e), functions(models::model_functions<Decoder>(tiny(), kTokens, compute)) {
     DefaultInterpreter use;
-    model = nn::compute(jit([](const Array& key) { return Decoder::init(tiny(), kVocab, key); })(make_key(3)),
-                        compute);
+    model = nn::compute(
+        jit([](const Array& key) { return Decoder::init(tiny(), kTokens, key); })(make_key(3)), compute);
   }
 
   std::unique_ptr<Generator> generator(int64_t max_length = kContext) {
@@ -61,7 +61,7 @@ struct Fixture {
     std::vector<int32_t> out;
     for (int64_t i = 0; i < count; ++i) {
       const auto all = logits(tokens);
-      const auto last = all.end() - kVocab;
+      const auto last = all.end() - kTokens;
       out.push_back(static_cast<int32_t>(std::max_element(last, all.end()) - last));
       tokens.push_back(out.back());
     }
@@ -77,7 +77,7 @@ struct Fixture {
 
 std::vector<int32_t> prompt(int64_t n) {
   std::vector<int32_t> out;
-  for (int64_t i = 0; i < n; ++i) out.push_back(static_cast<int32_t>((i * i * 3 + 5 * i + 1) % kVocab));
+  for (int64_t i = 0; i < n; ++i) out.push_back(static_cast<int32_t>((i * i * 3 + 5 * i + 1) % kTokens));
   return out;
 }
 
@@ -171,7 +171,7 @@ TEST_CASE("scores have the same bits for every prefill, as the loss of the whole
         CHECK(g->score(tokens, prefill).value() == whole);
       const auto row = f.logits(tokens);
       const Array loss =
-          cross_entropy(f32({{"pos", 21}, {"vocab", kVocab}}, {row.begin(), row.end() - kVocab}),
+          cross_entropy(f32({{"pos", 21}, {"vocab", kTokens}}, {row.begin(), row.end() - kTokens}),
                         i32({{"pos", 21}}, {tokens.begin() + 1, tokens.end()}), "vocab");
       CHECK(values<float>(loss) == whole);
       if (!before.empty()) CHECK(before == whole);

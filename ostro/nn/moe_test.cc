@@ -19,7 +19,7 @@ using Row = std::vector<double>;
 
 constexpr int64_t kTokens = 5, kEmbed = 6, kMlp = 4, kExperts = 8;
 
-std::vector<float> waves(int64_t n, double seed) {
+std::vector<float> moe_waves(int64_t n, double seed) {
   std::vector<float> out;
   for (int64_t i = 0; i < n; ++i)
     out.push_back(static_cast<float>(0.7 * std::sin(1.7 * static_cast<double>(i) + seed)));
@@ -111,10 +111,11 @@ TEST_CASE("routing: experts of the best groups only") {
 }
 
 struct Weights {
-  std::vector<float> router = waves(kEmbed * kExperts, 0.2),
-                     gate_up = waves(kExperts * kEmbed * 2 * kMlp, 1.1),
-                     down = waves(kExperts * kMlp * kEmbed, 0.4), shared_up = waves(kEmbed * 2 * kMlp, 2.2),
-                     shared_down = waves(kMlp * kEmbed, 1.9), shared_gate = waves(kEmbed, 0.9);
+  std::vector<float> router = moe_waves(kEmbed * kExperts, 0.2),
+                     gate_up = moe_waves(kExperts * kEmbed * 2 * kMlp, 1.1),
+                     down = moe_waves(kExperts * kMlp * kEmbed, 0.4),
+                     shared_up = moe_waves(kEmbed * 2 * kMlp, 2.2),
+                     shared_down = moe_waves(kMlp * kEmbed, 1.9), shared_gate = moe_waves(kEmbed, 0.9);
 };
 
 // silu(gate) * up, then down, of weights from `up` and `down` on.
@@ -135,7 +136,7 @@ Row gated_mlp(const float* x, const float* up, const float* down) {
 TEST_CASE("a mixture against plain loops, with and without shared experts") {
   DefaultInterpreter use;
   const Weights w;
-  const auto x = waves(kTokens * kEmbed, 0.6);
+  const auto x = moe_waves(kTokens * kEmbed, 0.6);
   Moe moe;
   moe.router.weight = f32({{"embed", kEmbed}, {"experts", kExperts}}, w.router);
   moe.router.routing = {.top_k = 3, .renormalize = true};

@@ -20,8 +20,8 @@ namespace {
 constexpr float kInfinity = std::numeric_limits<float>::infinity();
 const float kQuietNaN = std::numeric_limits<float>::quiet_NaN();
 
-uint32_t bits_of(float x) { return std::bit_cast<uint32_t>(x); }
-float from_bits(uint64_t x) { return std::bit_cast<float>(static_cast<uint32_t>(x)); }
+uint32_t f32_bits(float x) { return std::bit_cast<uint32_t>(x); }
+float f32_of(uint64_t x) { return std::bit_cast<float>(static_cast<uint32_t>(x)); }
 
 // Distance of `got` from the exact value in units of the last place of an f32 near it.
 long double ulps(float got, long double exact) {
@@ -36,7 +36,7 @@ template <typename F, typename Oracle>
 long double worst(F f, Oracle oracle, float low, float high, uint64_t stride = 6007) {
   long double result = 0;
   for (uint64_t b = 0; b < (uint64_t{1} << 32); b += stride) {
-    const float x = from_bits(b);
+    const float x = f32_of(b);
     if (!(std::fabs(x) >= low && std::fabs(x) <= high)) continue;
     result = std::max(result, ulps(f(x), oracle(static_cast<long double>(x))));
   }
@@ -48,8 +48,8 @@ template <typename F>
 uint64_t golden(F f, uint64_t stride, uint64_t first = 0) {
   Fingerprint fingerprint;
   for (uint64_t b = first; b < (uint64_t{1} << 32); b += stride) {
-    const float y = f(from_bits(b));
-    fingerprint.add_word(b, y != y ? 0x7fc00000u : bits_of(y));
+    const float y = f(f32_of(b));
+    fingerprint.add_word(b, y != y ? 0x7fc00000u : f32_bits(y));
   }
   return fingerprint.lane[0];
 }
@@ -113,13 +113,13 @@ TEST_CASE("functions: special values") {
   FpEnvGuard guard;
   CHECK(exp_f32(0.0f) == 1.0f);
   CHECK(exp_f32(-0.0f) == 1.0f);
-  CHECK(bits_of(exp_f32(-kInfinity)) == 0);
-  CHECK(bits_of(exp_f32(-88.0f)) == 0);  // below the smallest normal number
+  CHECK(f32_bits(exp_f32(-kInfinity)) == 0);
+  CHECK(f32_bits(exp_f32(-88.0f)) == 0);  // below the smallest normal number
   CHECK(exp_f32(89.0f) == kInfinity);
   CHECK(exp_f32(kInfinity) == kInfinity);
   CHECK(log_f32(1.0f) == 0.0f);
   CHECK(log_f32(0.0f) == -kInfinity);
-  CHECK(log_f32(from_bits(1)) == -kInfinity);  // a denormal is a zero
+  CHECK(log_f32(f32_of(1)) == -kInfinity);  // a denormal is a zero
   CHECK(std::isnan(log_f32(-1.0f)));
   CHECK(log_f32(kInfinity) == kInfinity);
   for (int e = -126; e <= 127; ++e) CHECK(log2_f32(std::ldexp(1.0f, e)) == static_cast<float>(e));
@@ -128,12 +128,12 @@ TEST_CASE("functions: special values") {
   CHECK(std::isnan(log1p_f32(-2.0f)));
   CHECK(tanh_f32(kInfinity) == 1.0f);
   CHECK(tanh_f32(-kInfinity) == -1.0f);
-  CHECK(bits_of(tanh_f32(-0.0f)) == 0x80000000u);
-  CHECK(bits_of(sin_f32(-0.0f)) == 0x80000000u);
+  CHECK(f32_bits(tanh_f32(-0.0f)) == 0x80000000u);
+  CHECK(f32_bits(sin_f32(-0.0f)) == 0x80000000u);
   CHECK(cos_f32(0.0f) == 1.0f);
   CHECK(std::isnan(sin_f32(kInfinity)));
   CHECK(std::isnan(cos_f32(0x1p31f)));
-  CHECK(bits_of(erf_f32(-0.0f)) == 0x80000000u);
+  CHECK(f32_bits(erf_f32(-0.0f)) == 0x80000000u);
   CHECK(erf_f32(kInfinity) == 1.0f);
   CHECK(erfinv_f32(1.0f) == kInfinity);
   CHECK(erfinv_f32(-1.0f) == -kInfinity);
@@ -146,11 +146,11 @@ TEST_CASE("functions: special values") {
   }
   CHECK(std::isnan(min_f32(kQuietNaN, 1.0f)));
   CHECK(std::isnan(max_f32(1.0f, kQuietNaN)));
-  CHECK(bits_of(min_f32(0.0f, -0.0f)) == 0x80000000u);
-  CHECK(bits_of(max_f32(-0.0f, 0.0f)) == 0);
-  CHECK(bits_of(max_f32(from_bits(5), -1.0f)) == 0);
-  CHECK(bits_of(min_f32(from_bits(0x80000005u), 1.0f)) == 0x80000000u);
-  CHECK(bits_of(floor_f32(from_bits(0x80000005u))) == 0x80000000u);
+  CHECK(f32_bits(min_f32(0.0f, -0.0f)) == 0x80000000u);
+  CHECK(f32_bits(max_f32(-0.0f, 0.0f)) == 0);
+  CHECK(f32_bits(max_f32(f32_of(5), -1.0f)) == 0);
+  CHECK(f32_bits(min_f32(f32_of(0x80000005u), 1.0f)) == 0x80000000u);
+  CHECK(f32_bits(floor_f32(f32_of(0x80000005u))) == 0x80000000u);
   CHECK(floor_f32(-1.5f) == -2.0f);
 }
 
@@ -158,15 +158,14 @@ TEST_CASE("E of N9: edges") {
   FpEnvGuard guard;
   CHECK(exp2_block(3.0f, 3.0f, kLog2e) == 1.0f);
   CHECK(exp2_block(-126.0f, 0.0f, 1.0f) == 0x1p-126f);
-  CHECK(bits_of(exp2_block(-126.00001f, 0.0f, 1.0f)) == 0);
+  CHECK(f32_bits(exp2_block(-126.00001f, 0.0f, 1.0f)) == 0);
   CHECK(exp2_block(128.0f, 0.0f, 1.0f) == kInfinity);
   CHECK(exp2_block(127.0f, 0.0f, 1.0f) == 0x1p127f);
   CHECK(std::isfinite(exp2_block(127.99999f, 0.0f, 1.0f)));
-  CHECK(bits_of(exp2_block(-1e30f, 0.0f, kLog2e)) == 0);  // against an empty row's maximum
+  CHECK(f32_bits(exp2_block(-1e30f, 0.0f, kLog2e)) == 0);  // against an empty row's maximum
   CHECK(exp2_block(-1e30f, -1e30f, kLog2e) == 1.0f);
   CHECK(std::isnan(exp2_block(kQuietNaN, 0.0f, 1.0f)));
-  for (uint64_t b = 0x80000000u; b < 0xff800000u; b += 4001)
-    CHECK(exp2_block(from_bits(b), 0.0f, 1.0f) <= 1.0f);
+  for (uint64_t b = 0x80000000u; b < 0xff800000u; b += 4001) CHECK(exp2_block(f32_of(b), 0.0f, 1.0f) <= 1.0f);
 }
 
 TEST_CASE("kappa of N9 is rounded once") {
@@ -233,7 +232,7 @@ TEST_CASE("slow: exp within 3 ulp") {
   for (uint64_t b = 0x30000000u + first; b <= 0x42ae0000u;
        b += step) {  // 2^-31 to 87, both signs; below it exp is 1 + x
     for (uint64_t sign : {uint64_t{0}, uint64_t{0x80000000u}}) {
-      const float x = from_bits(b | sign);
+      const float x = f32_of(b | sign);
       const double exact = exp_f64(static_cast<double>(x));
       const double ulp =
           std::bit_cast<double>((std::bit_cast<uint64_t>(exact) & 0x7ff0000000000000u)) * 0x1p-23;

@@ -25,7 +25,7 @@ ir::Program trace1(const std::vector<Shape>& shapes,
   return trace_program("f", shapes, [&](const std::vector<Array>& a) { return std::vector<Array>{f(a)}; });
 }
 Shape result_shape(const ir::Program& p) { return p.body.shape(p.body.results[0]); }
-const Shape kX{DType::f32, {{"batch", 2}, {"embed", 3}}};
+const Shape kGrid{DType::f32, {{"batch", 2}, {"embed", 3}}};
 
 TEST_CASE("axes are matched by name; the operand that has them all gives the order") {
   DefaultInterpreter use;
@@ -75,7 +75,7 @@ TEST_CASE("an integer array refuses a literal that it cannot hold") {
 }
 
 TEST_CASE("errors name the op, both sizes and the call site") {
-  const std::vector<Shape> two{kX, Shape{DType::f32, {{"embed", 4}}}};
+  const std::vector<Shape> two{kGrid, Shape{DType::f32, {{"embed", 4}}}};
   CHECK_THROWS_WITH_AS(trace1(two, [](const auto& a) { return a[0] + a[1]; }),
                        doctest::Contains("add: axis \"embed\" is 3 in f32[batch:2, embed:3] but 4 in "
                                          "f32[embed:4] (ops_test.cc:"),
@@ -110,7 +110,7 @@ TEST_CASE("errors name the op, both sizes and the call site") {
 TEST_CASE("a concrete array in a trace is a constant, above 1 MiB an error") {
   DefaultInterpreter use;
   const Array c = f32({{"embed", 3}}, {0.5f, -0.0f, 3});
-  const ir::Program p = trace1({kX}, [&](const auto& a) { return (a[0] + c) + c; });
+  const ir::Program p = trace1({kGrid}, [&](const auto& a) { return (a[0] + c) + c; });
   CHECK(p.body.params.size() == 1);
   CHECK(count_ops(p.body, OpKind::constant) == 1);  // once, however often it is read
   const auto at_limit = [](int64_t n) {
@@ -130,18 +130,19 @@ TEST_CASE("a concrete array in a trace is a constant, above 1 MiB an error") {
 
 TEST_CASE("a value of a finished trace cannot be used") {
   Array leaked;
-  trace1({kX}, [&](const auto& a) { return leaked = a[0] * 2.0; });
-  CHECK_THROWS_WITH_AS(trace1({kX}, [&](const auto& a) { return a[0] + leaked; }),
+  trace1({kGrid}, [&](const auto& a) { return leaked = a[0] * 2.0; });
+  CHECK_THROWS_WITH_AS(trace1({kGrid}, [&](const auto& a) { return a[0] + leaked; }),
                        doctest::Contains("of another trace was used"), TraceError);
   CHECK_THROWS_AS(leaked + leaked, TraceError);
   // A program traced inside another sees nothing of it.
   CHECK_THROWS_WITH_AS(
-      trace1({kX}, [&](const auto& a) { return trace1({}, [&](const auto&) { return a[0] * 2.0; }), a[0]; }),
+      trace1({kGrid},
+             [&](const auto& a) { return trace1({}, [&](const auto&) { return a[0] * 2.0; }), a[0]; }),
       doctest::Contains("program f uses a value"), TraceError);
 }
 
 TEST_CASE("a tagged parameter is read through one use per dtype") {
-  const ir::Program p = trace1({kX}, [](const auto& a) {
+  const ir::Program p = trace1({kGrid}, [](const auto& a) {
     const Array w = a[0].tagged(DType::bf16), again = a[0].tagged(DType::bf16),
                 wide = a[0].tagged(DType::f32);
     return (w * 2.0 + again) + wide;
@@ -150,7 +151,7 @@ TEST_CASE("a tagged parameter is read through one use per dtype") {
 }
 
 TEST_CASE("checkpoint_name labels the op that made the value") {
-  const ir::Program p = trace1({kX}, [](const auto& a) {
+  const ir::Program p = trace1({kGrid}, [](const auto& a) {
     const Array y = checkpoint_name(exp(a[0]), "kept");
     return checkpoint_name(a[0], "a parameter has no op") * y;
   });

@@ -4,7 +4,7 @@
 set -euo pipefail
 ostro="$1"
 root="$(cd "$(dirname "$0")/../.." && pwd)"
-hash="$(sed -n 's/.*kSelftestHash = *"\([0-9a-f]*\)".*/\1/p' <(tr -d '\n' < "$root/ostro/train/run/selftest.h"))"
+hash="$(sed -n 's/.*kSelftestHash = *"\([0-9a-f]*\)".*/\1/p' <(tr -d '\n' < "$root/ostro/run/loop/selftest.h"))"
 [[ ${#hash} == 64 ]] || { echo "no hash in selftest.h" >&2; exit 1; }
 grep -q "$hash" "$root/README.md" || { echo "README.md does not show the self-test hash $hash" >&2; exit 1; }
 

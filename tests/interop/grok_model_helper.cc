@@ -10,10 +10,10 @@
 #include "ostro/checkpoint/catalog.h"
 #include "ostro/checkpoint/restore.h"
 #include "ostro/cpu/engine/engine.h"
-#include "ostro/eval/loaded_model.h"
 #include "ostro/io/files/local_file_system.h"
 #include "ostro/trace/jit.h"
 #include "ostro/train/programs/programs.h"
+#include "ostro/trained/loaded_model.h"
 
 using namespace ostro;
 using runtime::Buffer;
@@ -33,11 +33,11 @@ Result<std::vector<float>> logits(runtime::Engine& engine, const std::string& wh
   ASSIGN_OR_RETURN(const auto manifest, checkpoint::read_manifest(fs, found[0]));
   ASSIGN_OR_RETURN(auto config,
                    train::parse_train_config(manifest.info.config, found[0], train::builtin_models()));
-  eval::take_stored_matrices(fs, where, config);
+  trained::take_stored_matrices(fs, where, config);
   const int64_t vocab = manifest.tensors[0].shape[0];
   const auto model = config.model_options().evaluation_functions(vocab, train::compute_dtype(config));
   ASSIGN_OR_RETURN(const auto loaded,
-                   eval::load_or_init(fs, where, config, model, engine, eval::Trust::kUnchecked));
+                   trained::load_or_init(fs, where, config, model, engine, trained::Trust::kUnchecked));
   const auto step =
       jit([&](const Arrays& parameters, const Array& tokens, const Arrays& cache, const Array& start) {
         const auto [scores, filled] = model.decode.step(parameters, tokens, cache, start);

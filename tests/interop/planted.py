@@ -268,7 +268,7 @@ NOT_IN_LOGITS = {
     "seq_len": "how texts are cut",
     "initializer_range": "initial weights, which an import replaces",
     "mup_base_dim": "initial weights and rates",
-    "track_expert_load": "a figure of training (nn/moe_test.cc, train/workers/loads_test.cc)",
+    "track_expert_load": "a figure of training (nn/moe_test.cc, fleet/workers/loads_test.cc)",
     "router_aux_loss_coef": "needs the loads of a step before (nn/moe_test.cc)",
     "router_bias_update_rate": "no family imports a router's bias; check_features.py has one",
     "attention_sink": "no family imports sinks; check_features.py has them",

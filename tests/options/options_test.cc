@@ -11,16 +11,16 @@
 #include <set>
 
 #include "ostro/base/test_size.h"
+#include "ostro/chain/chain.h"
 #include "ostro/cpu/engine/engine.h"
 #include "ostro/io/files/forwarding_file_system.h"
 #include "ostro/io/files/memory_file_system.h"
 #include "ostro/io/files/path.h"
 #include "ostro/models/decoder/families.h"
+#include "ostro/run/loop/run.h"
+#include "ostro/run/report/tracker.h"
 #include "ostro/tokenizer/files/files.h"
 #include "ostro/tokenizer/files/trainer.h"
-#include "ostro/train/record/chain.h"
-#include "ostro/train/report/tracker.h"
-#include "ostro/train/run/run.h"
 
 namespace ostro::train {
 namespace {
@@ -274,7 +274,7 @@ void write_other_run(io::FileSystem& fs, runtime::Engine& engine) {
   settings.push_back({"trainer.log_dir", "earlier"});
   const auto config = load_train_config("", settings);
   REQUIRE(config.ok());
-  const auto run = Run::open(*config, {fs, engine});
+  const auto run = run::Run::open(*config, {fs, engine});
   REQUIRE_MESSAGE(run.ok(), run.error().message());
   REQUIRE((*run)->train({}).ok());
 }
@@ -291,12 +291,12 @@ Seen observe(const Settings& settings, runtime::Engine& engine) {
   const std::string directory = run_directory(*config);
   {
     std::chrono::nanoseconds now{0};
-    Environment environment{fs, engine};
+    run::Environment environment{fs, engine};
     environment.clock = [&now] { return now; };
-    auto run = Run::open(*config, environment);
+    auto run = run::Run::open(*config, environment);
     REQUIRE_MESSAGE(run.ok(), run.error().message());
     seen.bits = *fs.read_file(directory + "/program.ir");
-    const RunPlan plan = (*run)->plan().value();
+    const run::RunPlan plan = (*run)->plan().value();
     for (const auto& info : {plan.leaf, plan.update})
       seen.plan += fmt::format("{} {} {}\n", info.arena_bytes, info.input_bytes, info.output_bytes);
     const ir::Sharding sharding = sharding_for(config->trainer.sharding, 4).value();  // of a run on 4 workers
@@ -306,15 +306,15 @@ Seen observe(const Settings& settings, runtime::Engine& engine) {
     for (const ir::Axis& axis : sharding.mesh.axes) seen.plan += fmt::format("{} {}\n", axis.name, axis.size);
     for (const auto* map : {&sharding.compute, &sharding.parameter})
       for (const auto& [axis, mesh_axis] : *map) seen.plan += fmt::format("{} over {}\n", axis, mesh_axis);
-    auto trackers = make_trackers(fs, directory, config->trainer.tracker, 0);
+    auto trackers = run::make_trackers(fs, directory, config->trainer.tracker, 0);
     REQUIRE(trackers.ok());
-    Watcher watcher;
-    watcher.on_step = [&](const StepReport& r) {
+    run::Watcher watcher;
+    watcher.on_step = [&](const run::StepReport& r) {
       check_ok((*trackers)->log(r.step, {{"train/loss", r.loss}}));
       // One step longer than the shortest interval between saves by the clock.
       if (r.step == 2) now += std::chrono::milliseconds(1100);
     };
-    watcher.on_eval = [&](const EvalReport& r) {
+    watcher.on_eval = [&](const run::EvalReport& r) {
       check_ok((*trackers)->log(r.step, {{"eval/loss", r.loss}}));
     };
     const auto outcome = (*run)->train(watcher);
@@ -322,9 +322,10 @@ Seen observe(const Settings& settings, runtime::Engine& engine) {
     check_ok((*trackers)->finish());
   }
   for (const std::string& path : fs.completed()) seen.output.insert("had " + path);
-  const auto chain = read_chain(fs, directory + "/chain.jsonl");
+  const auto chain = chain::read_chain(fs, directory + "/chain.jsonl");
   REQUIRE(chain.ok());
-  for (size_t i = 1; i < chain->links.size(); ++i) seen.bits += *entry_json(chain->links[i].entry) + "\n";
+  for (size_t i = 1; i < chain->links.size(); ++i)
+    seen.bits += *chain::entry_json(chain->links[i].entry) + "\n";
 
   std::set<std::string> files;
   list_files(fs, "", files);
@@ -357,7 +358,7 @@ std::string open_error(const Settings& settings, runtime::Engine& engine) {
   write_files(fs);
   const auto config = load_train_config("", settings);
   REQUIRE_MESSAGE(config.ok(), config.error().message());
-  const auto run = Run::open(*config, {fs, engine});
+  const auto run = run::Run::open(*config, {fs, engine});
   return run.ok() ? "" : run.error().message();
 }
 

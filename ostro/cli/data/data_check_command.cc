@@ -5,8 +5,8 @@
 #include "ostro/cli/main/exit_code.h"
 #include "ostro/cli/shared/build_progress.h"
 #include "ostro/cli/shared/standard_streams.h"
+#include "ostro/corpus_check/check.h"
 #include "ostro/cpu/machine/thread_pool.h"
-#include "ostro/data/check/check.h"
 #include "ostro/data/tokenizer/trained_tokenizer.h"
 #include "ostro/io/files/atomic_file.h"
 #include "ostro/io/s3/routing_file_system.h"
@@ -15,7 +15,7 @@
 namespace ostro::cli {
 namespace {
 
-Status check_and_report(const train::TrainConfig& config, data::CheckSettings settings,
+Status check_and_report(const train::TrainConfig& config, corpus_check::CheckSettings settings,
                         const std::string& out, const std::string& json_path) {
   io::FileSystem& fs = io::default_file_system();
   for (const std::string& path : {out, json_path})
@@ -24,13 +24,14 @@ Status check_and_report(const train::TrainConfig& config, data::CheckSettings se
   ASSIGN_OR_RETURN(const tokenizer::Tokenizer tokenizer, data::open_tokenizer(fs, config.data));
   BuildProgressLine line("checking");
   settings.progress = line.callback();
-  const Result<data::CheckReport> checked = data::run_check(fs, config.data, tokenizer, settings);
+  const Result<corpus_check::CheckReport> checked =
+      corpus_check::run_check(fs, config.data, tokenizer, settings);
   line.end();
   if (!checked.ok()) return checked.error();
-  const data::CheckReport& report = *checked;
-  RETURN_IF_ERROR(io::write_file_atomically(fs, out, data::check_html(report)));
-  RETURN_IF_ERROR(io::write_file_atomically(fs, json_path, data::check_json(report)));
-  const data::DuplicateReport& d = report.duplicates;
+  const corpus_check::CheckReport& report = *checked;
+  RETURN_IF_ERROR(io::write_file_atomically(fs, out, corpus_check::check_html(report)));
+  RETURN_IF_ERROR(io::write_file_atomically(fs, json_path, corpus_check::check_json(report)));
+  const corpus_check::DuplicateReport& d = report.duplicates;
   std::string text = fmt::format("documents          {}\n", d.documents);
   if (!report.index.documents().empty())
     text +=
@@ -43,11 +44,11 @@ Status check_and_report(const train::TrainConfig& config, data::CheckSettings se
   if (d.not_compared > 0)
     text +=
         fmt::format("                   at least: {} bands have more than {} documents unlike each other\n",
-                    d.crowded_bands, data::DuplicateReport::kMaxRepresentatives);
+                    d.crowded_bands, corpus_check::DuplicateReport::kMaxRepresentatives);
   int64_t bad = 0;
-  for (const data::ComponentCheck& c : report.components) bad += c.bad;
+  for (const corpus_check::ComponentCheck& c : report.components) bad += c.bad;
   if (bad > 0) text += fmt::format("malformed rows     {}\n", bad);
-  for (const data::LeftOutComponent& c : report.left_out)
+  for (const corpus_check::LeftOutComponent& c : report.left_out)
     text += fmt::format("not looked at      {}: {}\n", c.name, c.reason);
   return write_stdout(text + fmt::format("report             {}\nfigures            {}\n", out, json_path));
 }
@@ -55,7 +56,7 @@ Status check_and_report(const train::TrainConfig& config, data::CheckSettings se
 }  // namespace
 
 int data_check_command(Args args) {
-  data::CheckSettings settings;
+  corpus_check::CheckSettings settings;
   std::string out = "data_check.html";
   int64_t memory_mib = settings.memory >> 20;
   args.summary(

@@ -7,8 +7,8 @@
 #include "ostro/data/batch/batch_diff.h"
 #include "ostro/data/tokenizer/trained_tokenizer.h"
 #include "ostro/io/s3/routing_file_system.h"
+#include "ostro/run/loop/batch_causes.h"
 #include "ostro/train/options/config.h"
-#include "ostro/train/run/batch_causes.h"
 #include "ostro/train/step/batches.h"
 
 namespace ostro::cli {
@@ -39,7 +39,7 @@ Status run(const std::string& a, const std::string& b, int64_t steps, const Args
     out +=
         fmt::format("data.tokenizer: other content: {} ({:.12}) in A, {} ({:.12}) in B\n",
                     x.config.data.tokenizer_path(), x.tokenizer, y.config.data.tokenizer_path(), y.tokenizer);
-  out += train::batch_causes(x.config, y.config);
+  out += run::batch_causes(x.config, y.config);
   ASSIGN_OR_RETURN(const std::string text,
                    data::diff_text({*x.stores, x.loader}, {*y.stores, y.loader}, steps));
   return write_stdout(out + text);

@@ -36,7 +36,7 @@ std::string help_text() {
   return text;
 }
 
-int run(const std::vector<std::string>& words, train::ModelChoices models) {
+int run_command(const std::vector<std::string>& words, train::ModelChoices models) {
   const std::string first = words.empty() ? "" : words[0];
   if (first == "-h" || first == "--help") {
     std::fputs(help_text().c_str(), stdout);
@@ -75,7 +75,7 @@ int cli_main(int argc, char** argv, train::ModelChoices models) {
   std::signal(SIGPIPE, SIG_IGN);  // a closed pipe is a failed write, which is checked below
   int code = kExitFailed;
   try {
-    code = run({argv + 1, argv + (argc > 0 ? argc : 1)}, std::move(models));
+    code = run_command({argv + 1, argv + (argc > 0 ? argc : 1)}, std::move(models));
   } catch (const std::bad_alloc&) {
     return report_error(io_error("out of memory"));
   } catch (const std::exception& e) {

@@ -32,7 +32,7 @@ Status check(const std::string& directory, grok::CheckOptions options, bool all,
   PercentProgressLine line;
   if (options.contents) {
     options.progress = [&line](int64_t done, int64_t total) {
-      line.draw("reading", static_cast<double>(done) / static_cast<double>(total));
+      line.show("reading", static_cast<double>(done) / static_cast<double>(total));
     };
   }
   const auto report = grok::check_release(io::default_file_system(), directory, options);

@@ -8,7 +8,7 @@ Status check_weights(const checkpoint::PartReader& reader) {
   PercentProgressLine line;
   const auto total = static_cast<double>(reader.bytes());
   const Status checked =
-      reader.check([&](int64_t done) { line.draw("checking weights", static_cast<double>(done) / total); });
+      reader.check([&](int64_t done) { line.show("checking weights", static_cast<double>(done) / total); });
   line.end();
   return checked;
 }

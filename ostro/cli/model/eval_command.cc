@@ -5,21 +5,21 @@
 #include <nlohmann/json.hpp>
 #include <optional>
 
+#include "ostro/audit/with_reference.h"
 #include "ostro/base/log.h"
 #include "ostro/cli/main/commands.h"
 #include "ostro/cli/main/exit_code.h"
 #include "ostro/cli/model/eval_tasks.h"
 #include "ostro/cli/shared/build_progress.h"
 #include "ostro/cli/shared/engine_choice.h"
-#include "ostro/cli/shared/import_hf.h"
-#include "ostro/eval/loaded_model.h"
+#include "ostro/convert/import_hf.h"
 #include "ostro/eval/token_log_probs.h"
 #include "ostro/io/s3/routing_file_system.h"
 #include "ostro/train/programs/programs.h"
 #include "ostro/train/programs/run_model.h"
 #include "ostro/train/step/batches.h"
 #include "ostro/train/step/evaluate.h"
-#include "ostro/train/verify/with_reference.h"
+#include "ostro/trained/loaded_model.h"
 
 namespace ostro::cli {
 namespace {
@@ -31,9 +31,9 @@ struct Evaluation {
 };
 
 Result<Evaluation> evaluate(train::TrainConfig config, const std::string& checkpoint,
-                            const std::string& per_token, eval::Trust trust) {
+                            const std::string& per_token, trained::Trust trust) {
   io::FileSystem& fs = io::default_file_system();
-  eval::take_stored_matrices(fs, checkpoint, config);
+  trained::take_stored_matrices(fs, checkpoint, config);
   ASSIGN_OR_RETURN(const auto engine, make_engine());
   BuildProgressLine line;
   ASSIGN_OR_RETURN(const data::BuildSettings build, build_settings(line));
@@ -42,13 +42,13 @@ Result<Evaluation> evaluate(train::TrainConfig config, const std::string& checkp
   const int64_t vocab = data.tokenizer->vocab_size();
   const models::ModelFunctions model = train::run_model(config, vocab);
   RETURN_IF_ERROR(train::check_vocabulary(model, vocab));
-  std::optional<BorrowedImport> beginning;
+  std::optional<convert::BorrowedImport> beginning;
   if (checkpoint == "init") {
-    ASSIGN_OR_RETURN(beginning, BorrowedImport::take(config));
+    ASSIGN_OR_RETURN(beginning, convert::BorrowedImport::take(config));
   }
-  ASSIGN_OR_RETURN(const eval::Parameters parameters,
-                   eval::load_or_init(fs, checkpoint, config, model, *engine, trust));
-  ASSIGN_OR_RETURN(const auto stores, train::with_reference(fs, config, parameters.path, data.stores));
+  ASSIGN_OR_RETURN(const trained::Parameters parameters,
+                   trained::load_or_init(fs, checkpoint, config, model, *engine, trust));
+  ASSIGN_OR_RETURN(const auto stores, audit::with_reference(fs, config, parameters.path, data.stores));
   ASSIGN_OR_RETURN(const train::HeldOut held_out, train::HeldOut::create(config, vocab, *engine, *stores));
   if (!per_token.empty() && data::has_pairs(config.data))
     return invalid_argument("--per_token: held-out pairs have a loss a pair, not a token; leave it out");
@@ -135,7 +135,7 @@ int eval_command(Args args) {
       "file\n"
       "says (docs/evaluate.md); of two checkpoints also the paired differences with 95 % intervals.");
   args.option("--checkpoint", &request.checkpoints, "K",
-              std::string(eval::kWhereOrInitHelp) + "; with --tasks one or several of the first two",
+              std::string(trained::kWhereOrInitHelp) + "; with --tasks one or several of the first two",
               Args::kRequired);
   args.option("--tasks", &request.tasks, "FILE", "corpora and tasks (YAML)");
   args.flag("--all_checkpoints", &request.all_checkpoints, "every checkpoint of the run, by step");
@@ -152,12 +152,12 @@ int eval_command(Args args) {
   args.option("--per_token", &per_token, "FILE",
               "write every token's log-probability: safetensors with tokens, targets, log_prob, mask "
               "[sequence, pos]");
-  args.flag("--unchecked", &unchecked, eval::kUncheckedHelp);
+  args.flag("--unchecked", &unchecked, trained::kUncheckedHelp);
   args.config(!Args::kRequired);
   if (const auto code = args.parse()) return *code;
   if (const Status words = check_words(request, args, per_token); !words.ok())
     return report_error(words.error());
-  request.trust = eval::trust(unchecked);
+  request.trust = trained::trust(unchecked);
   if (!request.tasks.empty()) {
     const Status done = evaluate_tasks(request, args.models());
     return done.ok() ? kExitOk : report_error(done.error());

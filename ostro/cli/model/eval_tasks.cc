@@ -47,8 +47,8 @@ class Session {
     ASSIGN_OR_RETURN(const auto engine, make_engine());
     eval::Report report{request_.tasks, sha256_hex(text), {}};
     for (size_t i = 0; i < checkpoints.size(); ++i) {
-      ASSIGN_OR_RETURN(eval::LoadedModel loaded,
-                       eval::load_model(fs_, checkpoints[i], request_.tokenizer, models_, request_.trust));
+      ASSIGN_OR_RETURN(trained::LoadedModel loaded,
+                       trained::load_model(fs_, checkpoints[i], request_.tokenizer, models_, request_.trust));
       ASSIGN_OR_RETURN(eval::Evaluated one,
                        evaluate(suite, std::move(loaded), *engine, static_cast<double>(i),
                                 static_cast<double>(checkpoints.size())));
@@ -61,12 +61,12 @@ class Session {
   const std::string& samples() const { return samples_; }
 
  private:
-  Result<eval::Evaluated> evaluate(const eval::Suite& suite, eval::LoadedModel loaded,
+  Result<eval::Evaluated> evaluate(const eval::Suite& suite, trained::LoadedModel loaded,
                                    runtime::Engine& engine, double number, double count) {
     eval::Evaluated out{loaded.parameters.path, loaded.parameters.name, loaded.parameters.step, {}, {}};
     eval::SuiteOptions options;
     options.progress = [&](const eval::SuiteProgress& p) {
-      line_.draw(count > 1 ? fmt::format("step {}, {}", out.step, p.name) : p.name,
+      line_.show(count > 1 ? fmt::format("step {}, {}", out.step, p.name) : p.name,
                  (number + p.done) / count);
     };
     if (!request_.samples.empty())

@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "ostro/eval/loaded_model.h"
+#include "ostro/trained/loaded_model.h"
 
 namespace ostro::cli {
 
@@ -16,7 +16,7 @@ struct EvalTasksRequest {
   std::optional<int64_t> limit;
   int64_t batch_tokens = 4096;
   bool all_checkpoints = false, json = false;
-  eval::Trust trust = eval::Trust::kChain;
+  trained::Trust trust = trained::Trust::kChain;
 };
 
 // Prints the report, and writes the files that were asked for.

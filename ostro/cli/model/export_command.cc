@@ -11,11 +11,8 @@
 #include "ostro/cli/main/commands.h"
 #include "ostro/cli/main/exit_code.h"
 #include "ostro/cli/model/check_weights.h"
-#include "ostro/cli/model/export_grok.h"
 #include "ostro/cli/shared/engine_choice.h"
-#include "ostro/eval/loaded_model.h"
-#include "ostro/eval/merged.h"
-#include "ostro/eval/opened_model.h"
+#include "ostro/convert/export_grok.h"
 #include "ostro/hf/adapter.h"
 #include "ostro/hf/elements.h"
 #include "ostro/hf/export.h"
@@ -24,6 +21,9 @@
 #include "ostro/io/s3/routing_file_system.h"
 #include "ostro/models/decoder/decoder.h"
 #include "ostro/train/programs/run_model.h"
+#include "ostro/trained/loaded_model.h"
+#include "ostro/trained/merged.h"
+#include "ostro/trained/opened_model.h"
 
 namespace ostro::cli {
 namespace {
@@ -33,7 +33,7 @@ struct ExportRequest {
   std::string dtype;  // as safetensors call it
   int64_t shard_bytes = hf::kMaxFileBytes;
   bool merge_lora = false;
-  eval::Trust trust = eval::Trust::kChain;
+  trained::Trust trust = trained::Trust::kChain;
 };
 
 // An error when the directory holds `file`: programs would read it together with what is to be written.
@@ -43,7 +43,7 @@ Status refuse_beside(io::FileSystem& fs, const std::string& out, const char* fil
   return invalid_argument(fmt::format("--out {}: has {}; name another directory", out, what));
 }
 
-Status write_adapter(io::FileSystem& fs, const ExportRequest& request, const eval::LoadedModel& model,
+Status write_adapter(io::FileSystem& fs, const ExportRequest& request, const trained::LoadedModel& model,
                      const models::DecoderOptions& decoder) {
   const auto* lora = std::get_if<train::LoraOptions>(&model.config.adapter);
   if (lora == nullptr)
@@ -56,7 +56,7 @@ Status write_adapter(io::FileSystem& fs, const ExportRequest& request, const eva
                          request.base, hf::parameters_hash(model.functions.paths, model.parameters.values));
 }
 
-Result<const models::DecoderOptions*> decoder_of(const eval::LoadedModel& model) {
+Result<const models::DecoderOptions*> decoder_of(const trained::LoadedModel& model) {
   const auto* decoder =
       models::model_options_as<models::DecoderOptions, models::Decoder>(model.config.model_options());
   if (decoder != nullptr) return decoder;
@@ -67,11 +67,12 @@ Result<const models::DecoderOptions*> decoder_of(const eval::LoadedModel& model)
 }
 
 // What is wrong with the request, before anything is read for it.
-Status refuse(io::FileSystem& fs, const ExportRequest& request, const eval::LoadedModel& model) {
+Status refuse(io::FileSystem& fs, const ExportRequest& request, const trained::LoadedModel& model) {
   RETURN_IF_ERROR(refuse_beside(fs, request.out, "adapter_config.json",
                                 "an adapter (adapter_config.json), which programs would add to this model"));
   ASSIGN_OR_RETURN(const models::DecoderOptions* decoder, decoder_of(model));
-  if (request.to == "grok") return check_grok_export(fs, request.out, model, *decoder, request.dtype);
+  if (request.to == "grok")
+    return convert::check_grok_export(fs, request.out, model, *decoder, request.dtype);
   if (decoder->int8_row_groups > 0)
     return unsupported(fmt::format(
         "{}: its matrices are int8, which --to {} does not write; import the model with --dtype bf16",
@@ -87,7 +88,7 @@ Status refuse(io::FileSystem& fs, const ExportRequest& request, const eval::Load
                   model.parameters.path));
 }
 
-Status write_model(io::FileSystem& fs, const ExportRequest& request, const eval::LoadedModel& model,
+Status write_model(io::FileSystem& fs, const ExportRequest& request, const trained::LoadedModel& model,
                    const models::DecoderOptions& decoder, hf::WeightSource source) {
   ASSIGN_OR_RETURN(const auto weights, hf::streamed_weights(decoder, std::move(source), request.dtype));
   RETURN_IF_ERROR(hf::export_model(fs, request.out,
@@ -101,18 +102,19 @@ Status write_model(io::FileSystem& fs, const ExportRequest& request, const eval:
   return chat.ok() ? chat->save(fs, request.out) : Status();
 }
 
-Status write(io::FileSystem& fs, const ExportRequest& request, const eval::LoadedModel& model,
+Status write(io::FileSystem& fs, const ExportRequest& request, const trained::LoadedModel& model,
              hf::WeightSource source) {
   ASSIGN_OR_RETURN(const models::DecoderOptions* decoder, decoder_of(model));
-  return request.to == "grok" ? export_grok(fs, request.out, model, *decoder, source, request.dtype)
-                              : write_model(fs, request, model, *decoder, std::move(source));
+  if (request.to != "grok") return write_model(fs, request, model, *decoder, std::move(source));
+  PercentProgressLine line;
+  return convert::export_grok(fs, request.out, model, *decoder, source, request.dtype, line);
 }
 
 // With all parameters in memory.
-Result<eval::Parameters> export_from_memory(io::FileSystem& fs, const ExportRequest& request,
-                                            const train::ModelChoices& models) {
-  ASSIGN_OR_RETURN(eval::LoadedModel model,
-                   eval::load_model(fs, request.checkpoint, request.tokenizer, models, request.trust));
+Result<trained::Parameters> export_from_memory(io::FileSystem& fs, const ExportRequest& request,
+                                               const train::ModelChoices& models) {
+  ASSIGN_OR_RETURN(trained::LoadedModel model,
+                   trained::load_model(fs, request.checkpoint, request.tokenizer, models, request.trust));
   ASSIGN_OR_RETURN(const models::DecoderOptions* decoder, decoder_of(model));
   if (request.to == "peft") {
     RETURN_IF_ERROR(write_adapter(fs, request, model, *decoder));
@@ -120,22 +122,22 @@ Result<eval::Parameters> export_from_memory(io::FileSystem& fs, const ExportRequ
   }
   RETURN_IF_ERROR(refuse(fs, request, model));
   ASSIGN_OR_RETURN(std::vector<runtime::Buffer> values,
-                   eval::merged_parameters(model, [] { return make_engine(); }));
+                   trained::merged_parameters(model, [] { return make_engine(); }));
   const models::ModelFunctions base = train::base_model(model.config, model.tokenizer->vocab_size());
   RETURN_IF_ERROR(
       write(fs, request, model, {base.paths, base.shapes, checkpoint::boxes_in_memory(std::move(values))}));
   return std::move(model.parameters);
 }
 
-Result<eval::Parameters> export_model(const ExportRequest& request, const train::ModelChoices& models) {
+Result<trained::Parameters> export_model(const ExportRequest& request, const train::ModelChoices& models) {
   io::FileSystem& fs = io::default_file_system();
   if (request.to == "peft" || request.merge_lora) return export_from_memory(fs, request, models);
   // The parameters stay in the checkpoint, and are hashed before anything is written.
-  const auto check = [&](const eval::OpenedModel& opened) -> Status {
+  const auto check = [&](const trained::OpenedModel& opened) -> Status {
     RETURN_IF_ERROR(refuse(fs, request, opened.model));
     return check_weights(opened.reader);
   };
-  auto opened = eval::open_model(fs, request.checkpoint, request.tokenizer, models, request.trust, check);
+  auto opened = trained::open_model(fs, request.checkpoint, request.tokenizer, models, request.trust, check);
   // A checkpoint of which the chain has only a fingerprint can be compared with it in memory alone.
   if (!opened.ok() && opened.error().code() == ErrorCode::kUnsupported)
     return export_from_memory(fs, request, models);
@@ -155,7 +157,7 @@ int export_command(Args args) {
   bool unchecked = false;
   args.summary(
       "Writes a model, its tokenizer and its chat template as a directory that other programs load.");
-  args.option("--checkpoint", &request.checkpoint, "K", eval::kWhereHelp, Args::kRequired);
+  args.option("--checkpoint", &request.checkpoint, "K", trained::kWhereHelp, Args::kRequired);
   args.option("--to", &request.to, "FORMAT",
               "hf: Hugging Face transformers; peft: the adapter alone; grok: the layout of Grok-1's release",
               Args::kRequired);
@@ -169,9 +171,9 @@ int export_command(Args args) {
   args.option("--shard_size", &request.shard_bytes, "BYTES", "--to hf: of a file of weights at most");
   args.flag("--merge_lora", &request.merge_lora, "--to hf: add the adapter to the weights");
   args.option("--base", &request.base, "B", "--to peft: name or directory of the model without the adapter");
-  args.flag("--unchecked", &unchecked, eval::kUncheckedHelp);
+  args.flag("--unchecked", &unchecked, trained::kUncheckedHelp);
   if (const auto code = args.parse()) return *code;
-  request.trust = eval::trust(unchecked);
+  request.trust = trained::trust(unchecked);
   if (request.to != "hf" && request.to != "peft" && request.to != "grok")
     return report_error(invalid_argument(fmt::format("--to {}: use hf, peft or grok", request.to)));
   if (request.merge_lora && request.to != "hf")

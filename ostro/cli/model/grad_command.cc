@@ -4,26 +4,26 @@
 #include <cstdio>
 #include <optional>
 
+#include "ostro/audit/with_reference.h"
 #include "ostro/cli/main/commands.h"
 #include "ostro/cli/main/exit_code.h"
 #include "ostro/cli/shared/build_progress.h"
 #include "ostro/cli/shared/engine_choice.h"
-#include "ostro/cli/shared/import_hf.h"
+#include "ostro/convert/import_hf.h"
 #include "ostro/eval/gradients.h"
-#include "ostro/eval/loaded_model.h"
 #include "ostro/hf/export.h"
 #include "ostro/io/s3/routing_file_system.h"
 #include "ostro/models/decoder/decoder.h"
 #include "ostro/train/programs/run_model.h"
 #include "ostro/train/step/batches.h"
-#include "ostro/train/verify/with_reference.h"
+#include "ostro/trained/loaded_model.h"
 
 namespace ostro::cli {
 namespace {
 
 Result<eval::MeanGradients> write_gradients(train::TrainConfig config, int64_t step,
                                             const std::string& checkpoint, const std::string& out,
-                                            eval::Trust trust) {
+                                            trained::Trust trust) {
   const auto* decoder =
       models::model_options_as<models::DecoderOptions, models::Decoder>(config.model_options());
   if (decoder == nullptr)
@@ -41,13 +41,13 @@ Result<eval::MeanGradients> write_gradients(train::TrainConfig config, int64_t s
   line.end();
   const models::ModelFunctions model = train::run_model(config, data.tokenizer->vocab_size());
   RETURN_IF_ERROR(train::check_vocabulary(model, data.tokenizer->vocab_size()));
-  std::optional<BorrowedImport> beginning;
+  std::optional<convert::BorrowedImport> beginning;
   if (checkpoint == "init") {
-    ASSIGN_OR_RETURN(beginning, BorrowedImport::take(config));
+    ASSIGN_OR_RETURN(beginning, convert::BorrowedImport::take(config));
   }
-  ASSIGN_OR_RETURN(const eval::Parameters parameters,
-                   eval::load_or_init(fs, checkpoint, config, model, *engine, trust));
-  ASSIGN_OR_RETURN(const auto stores, train::with_reference(fs, config, parameters.path, data.stores));
+  ASSIGN_OR_RETURN(const trained::Parameters parameters,
+                   trained::load_or_init(fs, checkpoint, config, model, *engine, trust));
+  ASSIGN_OR_RETURN(const auto stores, audit::with_reference(fs, config, parameters.path, data.stores));
   ASSIGN_OR_RETURN(const data::Loader loader, train::make_loader(config, stores));
   ASSIGN_OR_RETURN(const data::Batch batch, loader.batch(step));
   ASSIGN_OR_RETURN(const train::CanonicalPrograms programs, train::make_programs(config, model));
@@ -76,14 +76,14 @@ int grad_command(Args args) {
       "batch, before clipping, f32, named and shaped as ostro export --to hf names the parameters.\n"
       "The token store is built first where it is not there.");
   args.option("--step", &step, "N", "whose batch, from 0 as ostro data batch counts", Args::kRequired);
-  args.option("--checkpoint", &checkpoint, "K", eval::kWhereOrInitHelp, Args::kRequired);
+  args.option("--checkpoint", &checkpoint, "K", trained::kWhereOrInitHelp, Args::kRequired);
   args.option("--out", &out, "FILE", "the safetensors file to write", Args::kRequired);
-  args.flag("--unchecked", &unchecked, eval::kUncheckedHelp);
+  args.flag("--unchecked", &unchecked, trained::kUncheckedHelp);
   args.config();
   if (const auto code = args.parse()) return *code;
   const auto config = args.load_config();
   if (!config.ok()) return report_error(config.error());
-  const auto result = write_gradients(*config, step, checkpoint, out, eval::trust(unchecked));
+  const auto result = write_gradients(*config, step, checkpoint, out, trained::trust(unchecked));
   if (!result.ok()) return report_error(result.error());
   fmt::print("{}: loss {} over {} tokens\n", out, result->loss, result->weight);
   return kExitOk;

@@ -6,21 +6,23 @@
 
 #include "ostro/cli/main/commands.h"
 #include "ostro/cli/main/exit_code.h"
-#include "ostro/cli/model/import_grok.h"
-#include "ostro/cli/model/import_peft.h"
-#include "ostro/cli/model/import_upcycle.h"
-#include "ostro/cli/shared/import_hf.h"
+#include "ostro/cli/shared/engine_choice.h"
+#include "ostro/cli/shared/percent_progress.h"
 #include "ostro/cli/shared/standard_streams.h"
-#include "ostro/eval/loaded_model.h"
+#include "ostro/convert/import_grok.h"
+#include "ostro/convert/import_hf.h"
+#include "ostro/convert/import_peft.h"
+#include "ostro/convert/import_upcycle.h"
+#include "ostro/trained/loaded_model.h"
 
 namespace ostro::cli {
 
 namespace {
 
-Result<std::string> import_upcycled(Upcycle request, const std::string& from, const GrokImport& other,
-                                    const train::ModelChoices& models) {
+Result<std::string> import_upcycled(convert::Upcycle request, const std::string& from,
+                                    const convert::GrokImport& other, const train::ModelChoices& models) {
   if (!from.empty() || !other.directory.empty() || !other.config.empty() || !other.layers.empty() ||
-      other.dtype != GrokImport().dtype || other.rounding != GrokImport().rounding)
+      other.dtype != convert::GrokImport().dtype || other.rounding != convert::GrokImport().rounding)
     return invalid_argument(
         "--upcycle makes a mixture of --checkpoint; leave out DIR, --from, --config, --layers, --dtype and "
         "--rounding");
@@ -28,15 +30,15 @@ Result<std::string> import_upcycled(Upcycle request, const std::string& from, co
     return invalid_argument("--upcycle: say of which dense model with --checkpoint K");
   request.out = other.out;
   request.tokenizer = other.tokenizer;
-  return upcycle(request, models);
+  return convert::upcycle(request, models, make_engine_for_a_moment);
 }
 
 }  // namespace
 
 int import_command(Args args) {
   std::string from;
-  GrokImport grok;
-  Upcycle upcycled;
+  convert::GrokImport grok;
+  convert::Upcycle upcycled;
   std::optional<int64_t> experts;
   std::vector<std::string> directories;
   args.summary(
@@ -68,7 +70,7 @@ int import_command(Args args) {
   args.option("--upcycle", &experts, "N",
               "a mixture of N experts, copies of the MLP of --checkpoint, with a random router");
   args.option("--checkpoint", &upcycled.checkpoint, "K",
-              fmt::format("--upcycle and --from peft, the dense model or the base: {}", eval::kWhereHelp));
+              fmt::format("--upcycle and --from peft, the dense model or the base: {}", trained::kWhereHelp));
   args.option("--num_experts_per_tok", &upcycled.per_token, "N",
               "--upcycle: how many experts a token goes to (default 2)");
   args.option("--seed", &upcycled.seed, "N", "--upcycle: of the router's weights (default 0)");
@@ -76,6 +78,7 @@ int import_command(Args args) {
   if (directories.size() > 1)
     return report_error(invalid_argument(fmt::format("{}: one directory at a time", directories[1])));
   if (!directories.empty()) grok.directory = directories.front();
+  PercentProgressLine line;
   const auto import = [&]() -> Result<std::string> {
     if (experts) {
       upcycled.experts = *experts;
@@ -83,24 +86,25 @@ int import_command(Args args) {
     }
     if (from != "peft" && !upcycled.checkpoint.empty())
       return invalid_argument("--checkpoint is for --upcycle N and --from peft; leave it out");
-    if (upcycled.per_token != Upcycle().per_token || upcycled.seed != Upcycle().seed)
+    if (upcycled.per_token != convert::Upcycle().per_token || upcycled.seed != convert::Upcycle().seed)
       return invalid_argument("--num_experts_per_tok and --seed are for --upcycle N; leave them out");
     if (from.empty())
       return invalid_argument("--from: say hf, peft or grok; or make a mixture with --upcycle N");
     if (grok.directory.empty()) return invalid_argument("DIR: say which directory to read");
-    if (from == "grok") return import_grok(grok, args.models());
+    if (from == "grok") return convert::import_grok(grok, args.models(), line);
     if (from != "hf" && from != "peft")
       return invalid_argument(fmt::format("--from {}: use hf, peft or grok", from));
-    if (!grok.config.empty() || !grok.layers.empty() || grok.dtype != GrokImport().dtype ||
-        grok.rounding != GrokImport().rounding)
+    if (!grok.config.empty() || !grok.layers.empty() || grok.dtype != convert::GrokImport().dtype ||
+        grok.rounding != convert::GrokImport().rounding)
       return invalid_argument(
           "--config, --layers, --dtype and --rounding are for --from grok only; leave them out");
     if (from == "peft") {
       if (upcycled.checkpoint.empty())
         return invalid_argument("--from peft: say of which base the adapter is, with --checkpoint K");
-      return import_peft({grok.directory, upcycled.checkpoint, grok.out, grok.tokenizer}, args.models());
+      return convert::import_peft({grok.directory, upcycled.checkpoint, grok.out, grok.tokenizer},
+                                  args.models());
     }
-    return import_hf({grok.directory, grok.out, grok.tokenizer}, args.models());
+    return convert::import_hf({grok.directory, grok.out, grok.tokenizer}, args.models());
   };
   const auto made = import();
   if (!made.ok()) return report_error(made.error());

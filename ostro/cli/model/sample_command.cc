@@ -11,10 +11,10 @@
 #include "ostro/cli/model/sample_model.h"
 #include "ostro/cli/shared/engine_choice.h"
 #include "ostro/cli/shared/standard_streams.h"
-#include "ostro/eval/loaded_model.h"
 #include "ostro/infer/generator.h"
 #include "ostro/io/read/line_reader.h"
 #include "ostro/io/s3/routing_file_system.h"
+#include "ostro/trained/loaded_model.h"
 
 namespace ostro::cli {
 namespace {
@@ -100,10 +100,11 @@ Status sample(const Request& request, const train::ModelChoices& models) {
   ASSIGN_OR_RETURN(const std::vector<std::string> prompts, prompts_of(request));
   ASSIGN_OR_RETURN(const auto engine, make_engine());
   SampleModel model;
-  ASSIGN_OR_RETURN(model, request.stream ? open_streamed(request.checkpoint, request.tokenizer, models,
-                                                         eval::trust(request.unchecked), request.keep_bytes)
-                                         : load_resident(request.checkpoint, request.tokenizer, models,
-                                                         eval::trust(request.unchecked)));
+  ASSIGN_OR_RETURN(model, request.stream
+                              ? open_streamed(request.checkpoint, request.tokenizer, models,
+                                              trained::trust(request.unchecked), request.keep_bytes)
+                              : load_resident(request.checkpoint, request.tokenizer, models,
+                                              trained::trust(request.unchecked)));
   const tokenizer::Tokenizer& tokenizer = *model.tokenizer;
   std::vector<std::vector<int32_t>> ids;
   int64_t longest = 0;
@@ -152,7 +153,7 @@ int sample_command(Args args) {
   args.summary(
       "Continues a text, until an end of document or the number of tokens. The same seed gives the same "
       "text.");
-  args.option("--checkpoint", &request.checkpoint, "K", eval::kWhereHelp, Args::kRequired);
+  args.option("--checkpoint", &request.checkpoint, "K", trained::kWhereHelp, Args::kRequired);
   args.option("--prompt", &request.prompt, "S", "the text to continue; empty: a new document");
   args.option("--batch", &request.batch, "FILE",
               "instead of --prompt: each line of the file is a prompt; prints a JSON object for each");
@@ -163,7 +164,7 @@ int sample_command(Args args) {
   args.option("--seed", &seed, "s", "of the random choices");
   args.option("--tokenizer", &request.tokenizer, "T",
               "tokenizer.json, when the checkpoint is not in its run");
-  args.flag("--unchecked", &request.unchecked, eval::kUncheckedHelp);
+  args.flag("--unchecked", &request.unchecked, trained::kUncheckedHelp);
   args.flag(
       "--stream_weights", &request.stream,
       "the weights stay in the checkpoint and are read layer by layer, of a mixture only the experts that "

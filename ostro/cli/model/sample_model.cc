@@ -9,13 +9,13 @@
 
 #include "ostro/cli/model/check_weights.h"
 #include "ostro/cli/shared/progress_output.h"
-#include "ostro/eval/opened_model.h"
 #include "ostro/infer/streamed.h"
 #include "ostro/infer/weight_store.h"
 #include "ostro/init/machine.h"
 #include "ostro/io/s3/routing_file_system.h"
 #include "ostro/numerics/arrays.h"
 #include "ostro/train/programs/programs.h"
+#include "ostro/trained/opened_model.h"
 
 namespace ostro::cli {
 namespace {
@@ -86,7 +86,7 @@ class StreamProgress {
 
 // Holds in bf16 what a model with int8 matrices reads in bf16 and its checkpoint has in f32 (the embedding,
 // which is also the head): every token would round all of it again. No bit depends on it (numerics.md N1).
-void hold_as_read(eval::LoadedModel& model) {
+void hold_as_read(trained::LoadedModel& model) {
   if (train::compute_dtype(model.config) != ir::DType::bf16) return;
   const auto& held = model.functions.shapes;
   if (std::none_of(held.begin(), held.end(), [](const ir::Shape& s) { return s.dtype == ir::DType::i8; }))
@@ -104,12 +104,12 @@ void hold_as_read(eval::LoadedModel& model) {
 }  // namespace
 
 Result<SampleModel> load_resident(const std::string& checkpoint, const std::string& tokenizer,
-                                  const train::ModelChoices& models, eval::Trust trust) {
-  ASSIGN_OR_RETURN(eval::LoadedModel loaded,
-                   eval::load_model(io::default_file_system(), checkpoint, tokenizer, models, trust));
+                                  const train::ModelChoices& models, trained::Trust trust) {
+  ASSIGN_OR_RETURN(trained::LoadedModel loaded,
+                   trained::load_model(io::default_file_system(), checkpoint, tokenizer, models, trust));
   hold_as_read(loaded);
   SampleModel out{loaded.tokenizer, loaded.config.model_options().seq_len(), {}};
-  const auto model = std::make_shared<eval::LoadedModel>(std::move(loaded));
+  const auto model = std::make_shared<trained::LoadedModel>(std::move(loaded));
   out.generate = [model](runtime::Engine& engine, const Prompts& prompts, const infer::SampleOptions& options,
                          int64_t room, const std::function<bool(int32_t)>& on_token) -> Result<Prompts> {
     ASSIGN_OR_RETURN(
@@ -126,17 +126,17 @@ Result<SampleModel> load_resident(const std::string& checkpoint, const std::stri
 }
 
 Result<SampleModel> open_streamed(const std::string& checkpoint, const std::string& tokenizer,
-                                  const train::ModelChoices& models, eval::Trust trust,
+                                  const train::ModelChoices& models, trained::Trust trust,
                                   std::optional<int64_t> keep_bytes) {
   double hashed = 0;
-  const auto check = [&](const eval::OpenedModel& opened) {
+  const auto check = [&](const trained::OpenedModel& opened) {
     const Clock::time_point begin = Clock::now();
     const Status checked = check_weights(opened.reader);
     hashed = static_cast<double>(opened.reader.bytes()) / seconds(Clock::now() - begin) / 1e9;
     return checked;
   };
-  ASSIGN_OR_RETURN(eval::OpenedModel opened,
-                   eval::open_model(io::default_file_system(), checkpoint, tokenizer, models, trust, check));
+  ASSIGN_OR_RETURN(trained::OpenedModel opened, trained::open_model(io::default_file_system(), checkpoint,
+                                                                    tokenizer, models, trust, check));
   SampleModel out{opened.model.tokenizer, opened.model.config.model_options().seq_len(), {}};
   const auto store =
       std::make_shared<infer::WeightStore>(std::move(opened.reader), opened.model.functions.shapes,

@@ -72,18 +72,18 @@ int score_command(Args args) {
       "                                        text, tokens, stopped_by\n"
       "An \"id\" comes back. A request that cannot be answered gets an \"error\", and the exit code is 1 "
       "then.");
-  args.option("--checkpoint", &checkpoint, "K", eval::kWhereHelp, Args::kRequired);
+  args.option("--checkpoint", &checkpoint, "K", trained::kWhereHelp, Args::kRequired);
   args.option("--tokenizer", &tokenizer, "T", "tokenizer.json, when the checkpoint is not in its run");
   args.option("--batch_tokens", &batch_tokens, "N",
               "positions that are computed together; changes no answer");
-  args.flag("--unchecked", &unchecked, eval::kUncheckedHelp);
+  args.flag("--unchecked", &unchecked, trained::kUncheckedHelp);
   if (const auto code = args.parse()) return *code;
   if (batch_tokens < 1)
     return report_error(invalid_argument(fmt::format("--batch_tokens {}: use 1 or more", batch_tokens)));
   const auto engine = make_engine();
   if (!engine.ok()) return report_error(engine.error());
-  auto loaded = eval::load_model(io::default_file_system(), checkpoint, tokenizer, args.models(),
-                                 eval::trust(unchecked));
+  auto loaded = trained::load_model(io::default_file_system(), checkpoint, tokenizer, args.models(),
+                                    trained::trust(unchecked));
   if (!loaded.ok()) return report_error(loaded.error());
   eval::TextModel model = eval::text_model(std::move(*loaded), **engine, batch_tokens);
   const auto failed = serve(model);

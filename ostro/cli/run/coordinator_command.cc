@@ -15,7 +15,7 @@
 #include "ostro/cli/run/coordinator_options.h"
 #include "ostro/cli/run/worker_words.h"
 #include "ostro/cluster/coordinator.h"
-#include "ostro/train/run/signals.h"
+#include "ostro/run/loop/signals.h"
 
 namespace ostro::cli {
 namespace {
@@ -92,7 +92,7 @@ Result<int> coordinate(cluster::CoordinatorOptions options) {
   options.on_silence = [&](const cluster::Hello& hello) {
     lines.add(event_line({{"event", "silent"}, {"host", hello.host}, {"pid", hello.pid}}));
   };
-  const train::StopSignals signals;
+  const run::StopSignals signals;
   ASSIGN_OR_RETURN(const auto coordinator, cluster::Coordinator::start(options));
   lines.add(event_line({{"event", "listening"}, {"address", options.bind}, {"port", coordinator->port()}}));
   bool asked = false;

@@ -1,9 +1,9 @@
 // ostro hash
+#include "ostro/audit/inspect.h"
 #include "ostro/cli/main/commands.h"
 #include "ostro/cli/main/exit_code.h"
 #include "ostro/cli/shared/standard_streams.h"
 #include "ostro/io/s3/routing_file_system.h"
-#include "ostro/train/verify/inspect.h"
 
 namespace ostro::cli {
 
@@ -13,7 +13,7 @@ int hash_command(Args args) {
   args.positional("RUN", &run, "run directory");
   if (const auto code = args.parse()) return *code;
 
-  const Result<std::string> hash = train::run_hash(io::default_file_system(), run);
+  const Result<std::string> hash = audit::run_hash(io::default_file_system(), run);
   if (!hash.ok()) return report_error(hash.error());
   const Status written = write_stdout(*hash + "\n");
   return written.ok() ? kExitOk : report_error(written.error());

@@ -10,7 +10,7 @@
 #include "ostro/init/token_sample.h"
 #include "ostro/io/files/atomic_file.h"
 #include "ostro/io/s3/routing_file_system.h"
-#include "ostro/train/run/reporter.h"
+#include "ostro/run/loop/reporter.h"
 
 namespace ostro::cli {
 namespace {
@@ -28,7 +28,7 @@ Result<init::Machine> measured_machine() {
   ASSIGN_OR_RETURN(machine.cores, cpu::default_threads());
   machine.memory = init::available_memory();
   ASSIGN_OR_RETURN(const auto engine, make_engine());
-  machine.peak_flops = train::engine_peak(*engine, DType::bf16);
+  machine.peak_flops = run::engine_peak(*engine, DType::bf16);
   return machine;
 }
 

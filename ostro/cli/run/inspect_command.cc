@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "ostro/audit/inspect.h"
 #include "ostro/cli/main/commands.h"
 #include "ostro/cli/main/exit_code.h"
 #include "ostro/cli/shared/standard_streams.h"
@@ -13,7 +14,6 @@
 #include "ostro/page/html/run_page.h"
 #include "ostro/page/numbers/history.h"
 #include "ostro/page/terminal/text_plot.h"
-#include "ostro/train/verify/inspect.h"
 
 namespace ostro::cli {
 namespace {
@@ -21,7 +21,7 @@ namespace {
 // The curves of all metrics that the words of `wanted` (loss,grad_norm) name.
 Result<std::string> plot(io::FileSystem& fs, const std::string& path, const std::string& wanted,
                          const page::Terminal& terminal) {
-  ASSIGN_OR_RETURN(const train::Chain chain, train::read_chain(fs, io::join_path(path, train::kChainFile)));
+  ASSIGN_OR_RETURN(const chain::Chain chain, chain::read_chain(fs, io::join_path(path, chain::kChainFile)));
   ASSIGN_OR_RETURN(
       const page::History history,
       page::read_history(fs, path, chain, 2 * static_cast<size_t>(std::max(terminal.columns, 40))));
@@ -40,10 +40,10 @@ Result<std::string> plot(io::FileSystem& fs, const std::string& path, const std:
 }
 
 Status check_is_run(io::FileSystem& fs, const std::string& path) {
-  ASSIGN_OR_RETURN(const bool is_run, fs.exists(io::join_path(path, train::kChainFile)));
+  ASSIGN_OR_RETURN(const bool is_run, fs.exists(io::join_path(path, chain::kChainFile)));
   if (is_run) return {};
   return not_found(fmt::format("{} is no run directory: it has no {}; --plot and --html show a run", path,
-                               train::kChainFile));
+                               chain::kChainFile));
 }
 
 }  // namespace
@@ -51,7 +51,7 @@ Status check_is_run(io::FileSystem& fs, const std::string& path) {
 int inspect_command(Args args) {
   std::string path, metric, html;
   bool draw = false, ascii = false;
-  train::InspectOptions options;
+  audit::InspectOptions options;
   args.summary(
       "Shows what a run directory (record, chain, checkpoints) or a checkpoint (tree with shapes, axis "
       "names,\n"
@@ -95,7 +95,7 @@ int inspect_command(Args args) {
     if (!drawn.ok()) return report_error(drawn.error());
     text = *text + *drawn;
   }
-  if (!draw && html.empty()) text = train::inspect(fs, path, options);
+  if (!draw && html.empty()) text = audit::inspect(fs, path, options);
   if (!text.ok()) return report_error(text.error());
   const Status written = write_stdout(*text);
   return written.ok() ? kExitOk : report_error(written.error());

@@ -16,8 +16,8 @@
 #include "ostro/cli/shared/own_path.h"
 #include "ostro/cluster/coordinator.h"
 #include "ostro/cluster/local_launcher.h"
+#include "ostro/run/loop/signals.h"
 #include "ostro/train/options/config.h"
-#include "ostro/train/run/signals.h"
 
 namespace ostro::cli {
 namespace {
@@ -66,7 +66,7 @@ Result<int> launch(int64_t workers, int64_t min_workers, const train::TrainConfi
     const int64_t cores = ::sysconf(_SC_NPROCESSORS_ONLN);
     local.environment.emplace_back("OSTRO_THREADS", std::to_string(std::max<int64_t>(1, cores / workers)));
   }
-  const train::StopSignals signals;
+  const run::StopSignals signals;
   bool asked = false;
   local.look = [&] {
     if (signals.stop_requested() && !std::exchange(asked, true)) coordinator->stop_run();

@@ -6,7 +6,7 @@
 #include <thread>
 
 #include "ostro/cluster/member.h"
-#include "ostro/train/run/signals.h"
+#include "ostro/run/loop/signals.h"
 
 namespace ostro::cli {
 
@@ -28,7 +28,7 @@ class LeaveOnSignal {
 
  private:
   static constexpr std::chrono::milliseconds kLook{50};
-  const train::StopSignals signals_;
+  const run::StopSignals signals_;
   std::atomic<bool> ended_ = false, asked_ = false;
   std::thread thread_;
 };

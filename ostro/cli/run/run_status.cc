@@ -14,12 +14,12 @@
 #include <sstream>
 #include <vector>
 
+#include "ostro/chain/chain.h"
+#include "ostro/chain/lock.h"
+#include "ostro/chain/record.h"
 #include "ostro/cluster/watch/cluster_file.h"
 #include "ostro/cluster/watch/host_name.h"
 #include "ostro/io/files/path.h"
-#include "ostro/train/record/chain.h"
-#include "ostro/train/record/lock.h"
-#include "ostro/train/record/record.h"
 
 namespace ostro::cli {
 namespace {
@@ -114,27 +114,26 @@ Result<RunStatus> read_status(io::FileSystem& fs, const std::string& directory,
   } else if (job.error().code() != ErrorCode::kNotFound) {
     return job.error();
   }
-  ASSIGN_OR_RETURN(const bool has_chain, fs.exists(in(train::kChainFile)));
+  ASSIGN_OR_RETURN(const bool has_chain, fs.exists(in(chain::kChainFile)));
   if (!has_chain) {
     if (!status.job_is_live)
-      return not_found(fmt::format("{} is no run directory: it has no {}", directory, train::kChainFile));
+      return not_found(fmt::format("{} is no run directory: it has no {}", directory, chain::kChainFile));
     status.state = "waiting";
     return status;
   }
-  ASSIGN_OR_RETURN(const train::Chain chain, train::read_chain(fs, in(train::kChainFile)));
+  ASSIGN_OR_RETURN(const chain::Chain chain, chain::read_chain(fs, in(chain::kChainFile)));
   status.step = chain.last_step();
   std::string outcome;
-  if (const auto record = train::read_record(fs, in(train::kRecordFile)); record.ok()) {
+  if (const auto record = chain::read_record(fs, in(chain::kRecordFile)); record.ok()) {
     status.sessions = static_cast<int64_t>(record->sessions.size());
     if (!record->sessions.empty()) outcome = record->sessions.back().outcome;
   }
   if (const auto text = fs.read_file(in("config.yaml")); text.ok())
     if (const auto config = train::parse_train_config(*text, in("config.yaml"), models); config.ok())
       status.total = config->trainer.num_train_steps;
-  if (const auto text = fs.read_file(in(train::kLockFile)); text.ok()) status.lock = *text;
-  if (const auto totals = train::read_goodput(fs, in(train::kGoodputFile)); totals.ok())
-    status.goodput = *totals;
-  status.state = state_of(in(train::kLockFile), outcome, status);
+  if (const auto text = fs.read_file(in(chain::kLockFile)); text.ok()) status.lock = *text;
+  if (const auto totals = run::read_goodput(fs, in(run::kGoodputFile)); totals.ok()) status.goodput = *totals;
+  status.state = state_of(in(chain::kLockFile), outcome, status);
   read_speed(last_metrics(fs, in("metrics.jsonl")), status);
   if (status.state != "running" && status.state != "elsewhere") status.eta_seconds.reset();
   return status;

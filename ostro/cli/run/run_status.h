@@ -7,8 +7,8 @@
 
 #include "ostro/cluster/watch/job_watch.h"
 #include "ostro/io/files/file_system.h"
+#include "ostro/run/report/goodput.h"
 #include "ostro/train/options/config.h"
-#include "ostro/train/report/goodput.h"
 
 namespace ostro::cli {
 
@@ -22,7 +22,7 @@ struct RunStatus {
   int64_t sessions = 0;
   int64_t step = 0, total = 0;  // total 0: not known
   std::optional<double> loss, tokens_per_second, eta_seconds;
-  std::optional<train::GoodputTotals> goodput;
+  std::optional<run::GoodputTotals> goodput;
   std::optional<cluster::JobState> job;  // the last one on several processes
   bool job_is_live = false;              // its coordinator is there
 };

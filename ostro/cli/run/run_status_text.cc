@@ -3,9 +3,9 @@
 
 #include <nlohmann/json.hpp>
 
+#include "ostro/chain/clock_text.h"
 #include "ostro/cli/run/run_status.h"
 #include "ostro/cluster/watch/cluster_file.h"
-#include "ostro/train/record/clock_text.h"
 
 namespace ostro::cli {
 namespace {
@@ -56,10 +56,10 @@ std::string status_text(const RunStatus& s) {
                        100 * static_cast<double>(s.step) / static_cast<double>(s.total));
   if (s.loss) out += fmt::format(", loss {:.4f}", *s.loss);
   if (s.tokens_per_second) out += fmt::format(", {:.0f} tokens/s", *s.tokens_per_second);
-  if (s.eta_seconds) out += fmt::format(", ETA {}", train::duration_text(*s.eta_seconds));
+  if (s.eta_seconds) out += fmt::format(", ETA {}", chain::duration_text(*s.eta_seconds));
   out += "\n";
   if (s.goodput) {
-    out += fmt::format("goodput   {}, {} session{}\n", train::goodput_text(*s.goodput), s.sessions,
+    out += fmt::format("goodput   {}, {} session{}\n", run::goodput_text(*s.goodput), s.sessions,
                        s.sessions == 1 ? "" : "s");
     if (const auto dollars = s.goodput->dollars()) {
       out += fmt::format("cost      {:.2f} dollars", *dollars);
@@ -83,7 +83,7 @@ std::string status_text(const RunStatus& s) {
   if (!events.empty()) out += "\n";
   for (size_t i = events.size() - std::min(events.size(), kEventsShown); i < events.size(); ++i)
     out += fmt::format(
-        "{}  {}{}\n", train::utc_text(static_cast<int64_t>(events[i].time)),
+        "{}  {}{}\n", chain::utc_text(static_cast<int64_t>(events[i].time)),
         events[i].text.starts_with("epoch ") || events[i].kind == "over" ? "" : events[i].kind + ": ",
         events[i].text);
   return out;
@@ -103,7 +103,7 @@ std::string status_json(const RunStatus& s) {
   json["loss"] = optional(s.loss);
   json["tokens_per_second"] = optional(s.tokens_per_second);
   json["eta_seconds"] = optional(s.eta_seconds);
-  json["goodput"] = s.goodput ? OrderedJson::parse(train::goodput_json(*s.goodput)) : OrderedJson();
+  json["goodput"] = s.goodput ? OrderedJson::parse(run::goodput_json(*s.goodput)) : OrderedJson();
   json["dollars"] = s.goodput ? optional(s.goodput->dollars()) : OrderedJson();
   json["dollars_per_billion_tokens"] =
       s.goodput ? optional(s.goodput->dollars_per_billion_tokens()) : OrderedJson();

@@ -7,7 +7,7 @@
 #include "ostro/cli/main/exit_code.h"
 #include "ostro/cli/shared/engine_choice.h"
 #include "ostro/cli/shared/sim_workers.h"
-#include "ostro/train/run/selftest.h"
+#include "ostro/run/loop/selftest.h"
 
 namespace ostro::cli {
 
@@ -21,10 +21,10 @@ int selftest_command(Args args) {
   if (!engine.ok()) return report_error(engine.error());
   const auto workers = sim_workers();
   if (!workers.ok()) return report_error(workers.error());
-  const auto hash = train::selftest_hash(**engine, *workers);
+  const auto hash = run::selftest_hash(**engine, *workers);
   if (!hash.ok()) return report_error(hash.error());
   fmt::print("self-test hash: {}\n", *hash);
-  if (*hash == train::kSelftestHash) {
+  if (*hash == run::kSelftestHash) {
     fmt::print("equal to the hash that every machine gets ({})\n", (*engine)->name());
     return kExitOk;
   }
@@ -32,7 +32,7 @@ int selftest_command(Args args) {
   fmt::print(stderr,
              "error: the self-test hash must be {}: this build, compiler or CPU does arithmetic that "
              "docs/numerics.md does not allow\n",
-             train::kSelftestHash);
+             run::kSelftestHash);
   return kExitFailed;
 }
 

@@ -13,8 +13,8 @@
 #include "ostro/cli/shared/engine_choice.h"
 #include "ostro/cli/shared/sim_workers.h"
 #include "ostro/io/s3/routing_file_system.h"
-#include "ostro/train/run/dry_run.h"
-#include "ostro/train/run/signals.h"
+#include "ostro/run/loop/dry_run.h"
+#include "ostro/run/loop/signals.h"
 
 namespace ostro::cli {
 int train_command(Args args) {
@@ -56,7 +56,7 @@ int train_command(Args args) {
     BuildProgressLine line;
     const auto build = build_settings(line);
     if (!build.ok()) return report_error(build.error());
-    auto text = train::dry_run(io::default_file_system(), **engine, *config, *workers, *build);
+    auto text = run::dry_run(io::default_file_system(), **engine, *config, *workers, *build);
     line.end();
     if (!text.ok()) return report_error(text.error());
     std::fputs(text->c_str(), stdout);
@@ -68,10 +68,10 @@ int train_command(Args args) {
     if (!range.ok()) return report_error(range.error());
     profile = *range;
   }
-  const auto outcome = [&]() -> Result<train::RunOutcome> {
+  const auto outcome = [&]() -> Result<run::RunOutcome> {
     ASSIGN_OR_RETURN(const auto engine, make_engine());
     ASSIGN_OR_RETURN(const int64_t workers, sim_workers());
-    const train::StopSignals signals;
+    const run::StopSignals signals;
     return run_session({.config = *config,
                         .argv = args.typed(),
                         .profile = profile,

@@ -9,12 +9,12 @@
 #include "ostro/cli/main/exit_code.h"
 #include "ostro/cli/shared/build_progress.h"
 #include "ostro/cli/shared/engine_choice.h"
-#include "ostro/cli/shared/import_hf.h"
+#include "ostro/convert/import_hf.h"
 #include "ostro/io/s3/routing_file_system.h"
 #include "ostro/page/html/run_page.h"
+#include "ostro/run/loop/reporter.h"
+#include "ostro/run/report/run_log.h"
 #include "ostro/train/programs/mfu.h"
-#include "ostro/train/report/run_log.h"
-#include "ostro/train/run/reporter.h"
 
 namespace ostro::cli {
 namespace {
@@ -47,27 +47,27 @@ bool samples_fit(int64_t bytes) {
 
 }  // namespace
 
-Result<train::RunOutcome> run_session(const TrainSession& session, runtime::Engine& engine) {
+Result<run::RunOutcome> run_session(const TrainSession& session, runtime::Engine& engine) {
   const train::TrainConfig& config = session.config;
   BuildProgressLine line;
   ASSIGN_OR_RETURN(const data::BuildSettings build, build_settings(line));
-  const train::Environment environment{.fs = io::default_file_system(),
-                                       .engine = engine,
-                                       .workers = session.sim_workers,
-                                       .stop = session.stop,
-                                       .build = build,
-                                       .argv = session.argv,
-                                       .profile = session.profile,
-                                       .crew = session.crew,
-                                       .import_model = [&](const std::string& from, const std::string& to) {
-                                         return import_beginning(from, to, config.model.choices());
-                                       }};
-  train::Console console(train::stderr_writer(), train::stderr_columns());
-  train::RunLog log(console);
-  ASSIGN_OR_RETURN(auto run, train::Run::open(config, environment, session.amend));
+  const run::Environment environment{.fs = io::default_file_system(),
+                                     .engine = engine,
+                                     .workers = session.sim_workers,
+                                     .stop = session.stop,
+                                     .build = build,
+                                     .argv = session.argv,
+                                     .profile = session.profile,
+                                     .crew = session.crew,
+                                     .import_model = [&](const std::string& from, const std::string& to) {
+                                       return convert::import_beginning(from, to, config.model.choices());
+                                     }};
+  run::Console console(run::stderr_writer(), run::stderr_columns());
+  run::RunLog log(console);
+  ASSIGN_OR_RETURN(auto run, run::Run::open(config, environment, session.amend));
   line.end();
   RETURN_IF_ERROR(log.open(environment.fs, run->directory() + "/log.txt"));
-  ASSIGN_OR_RETURN(const auto reporter, train::Reporter::create(config, environment, *run, console));
+  ASSIGN_OR_RETURN(const auto reporter, run::Reporter::create(config, environment, *run, console));
   auto outcome = run->train(reporter->watcher());
   // Lost metrics are no reason to call a finished run failed, nor to hide why one did.
   if (const Status finished = reporter->finish(); !finished.ok())
@@ -83,7 +83,7 @@ Result<train::RunOutcome> run_session(const TrainSession& session, runtime::Engi
   return outcome;
 }
 
-int report_outcome(const Result<train::RunOutcome>& outcome) {
+int report_outcome(const Result<run::RunOutcome>& outcome) {
   if (!outcome.ok()) return report_error(outcome.error());
   if (!outcome->finished) {
     fmt::print(stderr, "stopped after step {} and saved; the same command goes on\n", outcome->steps);

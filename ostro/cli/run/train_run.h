@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "ostro/train/run/run.h"
+#include "ostro/run/loop/run.h"
 
 namespace ostro::cli {
 
@@ -16,13 +16,13 @@ struct TrainSession {
   std::optional<train::StepRange> profile = {};  // steps to profile
   bool amend = false;                            // go on although options have changed
   int64_t sim_workers = 1;                       // workers that are threads of this process
-  train::Crew* crew = nullptr;                   // workers that are processes, this one leading
+  fleet::Crew* crew = nullptr;                   // workers that are processes, this one leading
   std::function<bool()> stop = {};               // SIGTERM or SIGINT came
 };
 
-Result<train::RunOutcome> run_session(const TrainSession& session, runtime::Engine& engine);
+Result<run::RunOutcome> run_session(const TrainSession& session, runtime::Engine& engine);
 
 // What the process prints and exits with after run_session().
-int report_outcome(const Result<train::RunOutcome>& outcome);
+int report_outcome(const Result<run::RunOutcome>& outcome);
 
 }  // namespace ostro::cli

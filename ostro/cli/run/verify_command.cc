@@ -6,16 +6,16 @@
 #include <cstdio>
 #include <nlohmann/json.hpp>
 
+#include "ostro/audit/check_checkpoints.h"
+#include "ostro/audit/verify.h"
+#include "ostro/chain/canonical.h"
 #include "ostro/cli/main/commands.h"
 #include "ostro/cli/main/exit_code.h"
 #include "ostro/cli/shared/engine_choice.h"
 #include "ostro/cli/shared/sim_workers.h"
 #include "ostro/io/files/path.h"
 #include "ostro/io/s3/routing_file_system.h"
-#include "ostro/train/record/canonical.h"
-#include "ostro/train/report/console.h"
-#include "ostro/train/verify/check_checkpoints.h"
-#include "ostro/train/verify/verify.h"
+#include "ostro/run/report/console.h"
 
 namespace ostro::cli {
 namespace {
@@ -26,8 +26,8 @@ struct RunFindings {
   std::string head;         // the run hash
   std::string given;        // by --run_hash; empty: nothing
   int64_t given_step = -1;  // of the entry that has the given hash and is not the last
-  std::vector<train::CheckedCheckpoint> checkpoints;
-  std::optional<train::VerifyReport> replay;  // nothing with --no_replay, or when it could not be done
+  std::vector<audit::CheckedCheckpoint> checkpoints;
+  std::optional<audit::VerifyReport> replay;  // nothing with --no_replay, or when it could not be done
 
   bool hash_fits() const { return given.empty() || given == head; }
   bool good() const {
@@ -40,7 +40,7 @@ struct RunFindings {
 void print_json(const RunFindings& f) {
   nlohmann::ordered_json j = nlohmann::ordered_json::object();
   if (f.replay) {
-    const train::VerifyReport& r = *f.replay;
+    const audit::VerifyReport& r = *f.replay;
     j = {
         {"equal", r.equal}, {"start_step", r.start_step}, {"last_step", r.last_step}, {"entries", r.entries}};
     if (!r.equal) {
@@ -53,10 +53,10 @@ void print_json(const RunFindings& f) {
   j["run_hash"] = f.head;
   if (!f.given.empty()) j["run_hash_as_given"] = f.hash_fits();
   j["checkpoints"] = nlohmann::ordered_json::array();
-  for (const train::CheckedCheckpoint& c : f.checkpoints)
+  for (const audit::CheckedCheckpoint& c : f.checkpoints)
     j["checkpoints"].push_back({{"step", c.step},
                                 {"path", c.path},
-                                {"verdict", train::verdict_name(c.verdict)},
+                                {"verdict", audit::verdict_name(c.verdict)},
                                 {"name", c.name},
                                 {"detail", c.detail}});
   fmt::print("{}\n", j.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace));
@@ -80,12 +80,12 @@ void print_text(const RunFindings& f) {
                    : fmt::format(", which is the run's hash after step {}: up to there it is that run",
                                  f.given_step));
   std::vector<int64_t> fine;
-  for (const train::CheckedCheckpoint& c : f.checkpoints)
+  for (const audit::CheckedCheckpoint& c : f.checkpoints)
     if (c.fine()) fine.push_back(c.step);
   fmt::print("checkpoints: {} fine{}\n", fine.size(), steps_text(fine));
-  for (const train::CheckedCheckpoint& c : f.checkpoints)
-    if (c.verdict != train::Verdict::kFine)
-      fmt::print("{} is {}: {}\n", io::base_name(c.path), train::verdict_name(c.verdict), c.detail);
+  for (const audit::CheckedCheckpoint& c : f.checkpoints)
+    if (c.verdict != audit::Verdict::kFine)
+      fmt::print("{} is {}: {}\n", io::base_name(c.path), audit::verdict_name(c.verdict), c.detail);
   if (!f.replay) return;
   if (f.replay->equal)
     fmt::print("equal: steps {} to {} replayed, {} chain entries compared\n", f.replay->start_step + 1,
@@ -98,27 +98,27 @@ void print_text(const RunFindings& f) {
 // What can be said of chain and checkpoints without replaying.
 Result<RunFindings> look(const std::string& run, const std::string& given,
                          const train::ModelChoices& models) {
-  if (!given.empty() && !train::is_lower_hex(given, kHashDigits))
+  if (!given.empty() && !chain::is_lower_hex(given, kHashDigits))
     return invalid_argument(fmt::format("--run_hash {}: use the {} digits (0-9, a-f) that ostro hash prints",
                                         given, kHashDigits));
   io::FileSystem& fs = io::default_file_system();
-  ASSIGN_OR_RETURN(const train::Chain chain, train::read_chain(fs, io::join_path(run, train::kChainFile)));
+  ASSIGN_OR_RETURN(const chain::Chain chain, chain::read_chain(fs, io::join_path(run, chain::kChainFile)));
   RunFindings out;
   out.head = chain.head();
   out.given = given;
-  if (const train::ChainLink* link = chain.find_hash(given)) out.given_step = train::entry_step(link->entry);
-  ASSIGN_OR_RETURN(out.checkpoints, train::check_checkpoints(fs, run, chain, models));
+  if (const chain::ChainLink* link = chain.find_hash(given)) out.given_step = chain::entry_step(link->entry);
+  ASSIGN_OR_RETURN(out.checkpoints, audit::check_checkpoints(fs, run, chain, models));
   return out;
 }
 
-Status replay(const std::string& run, train::VerifyOptions options, const train::ModelChoices& models,
+Status replay(const std::string& run, audit::VerifyOptions options, const train::ModelChoices& models,
               RunFindings& f) {
   ASSIGN_OR_RETURN(const auto engine, make_engine());
   ASSIGN_OR_RETURN(options.workers, sim_workers());
-  for (const train::CheckedCheckpoint& c : f.checkpoints)
-    if (c.verdict == train::Verdict::kTemporary) options.name_steps.push_back(c.step);
-  ASSIGN_OR_RETURN(f.replay, train::verify_run(io::default_file_system(), *engine, run, options, models));
-  train::compare_with_replay(f.replay->names, f.checkpoints);
+  for (const audit::CheckedCheckpoint& c : f.checkpoints)
+    if (c.verdict == audit::Verdict::kTemporary) options.name_steps.push_back(c.step);
+  ASSIGN_OR_RETURN(f.replay, audit::verify_run(io::default_file_system(), *engine, run, options, models));
+  audit::compare_with_replay(f.replay->names, f.checkpoints);
   return {};
 }
 
@@ -126,7 +126,7 @@ Status replay(const std::string& run, train::VerifyOptions options, const train:
 
 int verify_command(Args args) {
   std::string run, run_hash;
-  train::VerifyOptions options;
+  audit::VerifyOptions options;
   std::optional<int64_t> from, to;
   bool json = false, no_replay = false;
   args.summary(
@@ -148,7 +148,7 @@ int verify_command(Args args) {
   if (auto code = args.parse()) return *code;
   options.from_step = from.value_or(0);
   options.to_step = to;
-  const bool terminal = train::stderr_columns() > 0 && !json;
+  const bool terminal = run::stderr_columns() > 0 && !json;
   if (terminal)
     options.on_step = [](int64_t step, int64_t first, int64_t last) {
       fmt::print(stderr, "\rreplayed step {} of {} to {} ", step, first, last);

@@ -10,11 +10,8 @@
 #include "ostro/base/watch/pulse.h"
 #include "ostro/cli/main/commands.h"
 #include "ostro/cli/main/exit_code.h"
-#include "ostro/cli/run/coordinated_membership.h"
-#include "ostro/cli/run/job_hello.h"
 #include "ostro/cli/run/leave_on_signal.h"
 #include "ostro/cli/run/train_run.h"
-#include "ostro/cli/run/worker_hang.h"
 #include "ostro/cli/shared/build_progress.h"
 #include "ostro/cli/shared/engine_choice.h"
 #include "ostro/cluster/local_launcher.h"
@@ -23,8 +20,11 @@
 #include "ostro/cluster/wire/socket.h"
 #include "ostro/io/files/path.h"
 #include "ostro/io/s3/routing_file_system.h"
-#include "ostro/train/report/goodput.h"
-#include "ostro/train/run/follower.h"
+#include "ostro/run/job/coordinated_membership.h"
+#include "ostro/run/job/job_hello.h"
+#include "ostro/run/job/worker_hang.h"
+#include "ostro/run/loop/follower.h"
+#include "ostro/run/report/goodput.h"
 
 namespace ostro::cli {
 namespace {
@@ -86,21 +86,21 @@ class WorkerLoop {
   }
 
   // Whether somebody has said what is trained: then this process learns it, whatever its rank.
-  bool under_way() { return membership_.job().get(train::kConfigKey, std::chrono::milliseconds(1)).ok(); }
+  bool under_way() { return membership_.job().get(fleet::kConfigKey, std::chrono::milliseconds(1)).ok(); }
 
   // The exit status, if there is an error.
   std::optional<int> learn() {
     BuildProgressLine line;
     const auto build = build_settings(line);
     if (!build.ok()) return ended(build.error());
-    const train::Environment environment{.fs = io::default_file_system(),
-                                         .engine = engine_,
-                                         .workers = 1,
-                                         // Whoever was to say what is trained may be gone.
-                                         .stop = [this] { return stopped() || another_epoch(); },
-                                         .build = *build,
-                                         .argv = {}};
-    auto made = train::Follower::create(call_.session.config, environment, crew_);
+    const run::Environment environment{.fs = io::default_file_system(),
+                                       .engine = engine_,
+                                       .workers = 1,
+                                       // Whoever was to say what is trained may be gone.
+                                       .stop = [this] { return stopped() || another_epoch(); },
+                                       .build = *build,
+                                       .argv = {}};
+    auto made = run::Follower::create(call_.session.config, environment, crew_);
     if (!made.ok() && made.error().code() == ErrorCode::kBusy && !stopped()) return std::nullopt;
     if (!made.ok()) return ended(made.error());
     follower_ = std::move(*made);
@@ -119,11 +119,11 @@ class WorkerLoop {
     }
     if (crew_.leads()) return lead();
     const auto followed = follower_->follow();
-    if (followed.ok() && *followed == train::Followed::kOver)
+    if (followed.ok() && *followed == run::Followed::kOver)
       fault_point("barrier", call_.session.config.trainer.num_train_steps, crew_.epoch().rank);
     if (!followed.ok()) return ended(followed.error());
-    if (*followed == train::Followed::kLeads) return std::nullopt;
-    if (*followed == train::Followed::kLeft) return cluster::kExitLeft;
+    if (*followed == run::Followed::kLeads) return std::nullopt;
+    if (*followed == run::Followed::kLeft) return cluster::kExitLeft;
     wait_for_end();
     return static_cast<int>(member_.over().value_or(kExitOk));
   }
@@ -144,13 +144,13 @@ class WorkerLoop {
       return std::nullopt;
     }
     if (outcome.ok() && outcome->handed_over) {
-      (void)train::send_command(crew_.group(), {train::Command::Kind::kSwitch});
+      (void)fleet::send_command(crew_.group(), {fleet::Command::Kind::kSwitch});
       crew_.leave("another epoch goes on");
       return cluster::kExitLeft;
     }
     if (!outcome.ok() && (crew_.out() || (leave_.asked() && !crew_.formed()))) return cluster::kExitLeft;
     if (outcome.ok()) fault_point("barrier", outcome->steps, 0);
-    if (outcome.ok() && crew_.formed()) (void)train::send_command(crew_.group(), {});
+    if (outcome.ok() && crew_.formed()) (void)fleet::send_command(crew_.group(), {});
     if (!outcome.ok()) member_.goes(outcome.error().message());
     const int code = report_outcome(outcome);
     if (outcome.ok()) {
@@ -171,11 +171,11 @@ class WorkerLoop {
   WorkerCall& call_;
   runtime::Engine& engine_;
   cluster::Member& member_;
-  CoordinatedMembership membership_;
+  run::CoordinatedMembership membership_;
   LeaveOnSignal leave_;
-  train::Crew crew_;
+  fleet::Crew crew_;
   int64_t epoch_ = 0;  // the last that was seen
-  std::unique_ptr<train::Follower> follower_;
+  std::unique_ptr<run::Follower> follower_;
 };
 
 cluster::Progress progress_now() {
@@ -197,15 +197,15 @@ Result<int> work(WorkerCall& call) {
   ASSIGN_OR_RETURN(const auto engine, make_engine());
   const std::string directory = train::run_directory(call.session.config);
   const cluster::Hello hello =
-      job_hello(call.session.config, find_place_of_run(directory, std::chrono::seconds(5)));
+      run::job_hello(call.session.config, run::find_place_of_run(directory, std::chrono::seconds(5)));
   ASSIGN_OR_RETURN(const auto member, cluster::Member::join(address.first, address.second, call.secret, hello,
                                                             std::chrono::seconds(30)));
   member->report(progress_now);
   // For its goodput: what was before this job is not its time.
   const std::string state_file = io::join_path(directory, cluster::kClusterFile);
   if (const auto state = cluster::read_cluster_file(io::default_file_system(), state_file); state.ok())
-    train::set_job_begin(state->started);
-  const auto hangs = watch_for_hangs(call.session.config);
+    run::set_job_begin(state->started);
+  const auto hangs = run::watch_for_hangs(call.session.config);
   return WorkerLoop(call, *engine, *member).run();
 }
 

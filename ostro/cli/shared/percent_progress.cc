@@ -9,7 +9,7 @@ namespace ostro::cli {
 PercentProgressLine::PercentProgressLine(ProgressOutput output)
     : output_(std::move(output)), begin_(output_.now()) {}
 
-void PercentProgressLine::draw(const std::string& what, double done) {
+void PercentProgressLine::show(const std::string& what, double done) {
   if (!output_.is_due(done >= 1)) return;
   const double seconds = std::chrono::duration<double>(output_.now() - begin_).count();
   const double left = done > 0 ? seconds / std::min(done, 1.0) * std::max(0.0, 1 - done) : 0;

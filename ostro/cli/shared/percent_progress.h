@@ -3,17 +3,18 @@
 
 #include <string>
 
+#include "ostro/base/progress.h"
 #include "ostro/cli/shared/progress_output.h"
 
 namespace ostro::cli {
 
-class PercentProgressLine {
+class PercentProgressLine final : public Progress {
  public:
   explicit PercentProgressLine(ProgressOutput output = ProgressOutput::standard_error());
-  // `done` from 0 to 1; `what` is named in front.
-  void draw(const std::string& what, double done);
+  // `what` is named in front.
+  void show(const std::string& what, double done) override;
   // Leaves the line standing.
-  void end() { output_.end(); }
+  void end() override { output_.end(); }
 
  private:
   ProgressOutput output_;

@@ -2,11 +2,11 @@
 
 #include <algorithm>
 
-#include "ostro/train/report/console.h"
+#include "ostro/run/report/console.h"
 
 namespace ostro::cli {
 
-ProgressOutput ProgressOutput::standard_error() { return {stderr, train::stderr_columns() > 0, Clock::now}; }
+ProgressOutput ProgressOutput::standard_error() { return {stderr, run::stderr_columns() > 0, Clock::now}; }
 
 ProgressOutput::ProgressOutput(std::FILE* file, bool is_terminal, std::function<Clock::time_point()> now)
     : file_(file), is_terminal_(is_terminal), now_(std::move(now)), drawn_(now_()) {}

@@ -21,7 +21,7 @@ uint64_t next(uint64_t& state) {
   return state >> 33;
 }
 
-struct Case {
+struct LossCase {
   int64_t rows, vocab, stride;
   std::vector<float> logits, w;
   std::vector<int32_t> targets;
@@ -30,9 +30,9 @@ struct Case {
   FloatType out_type;
 };
 
-Case make_case(uint64_t seed) {
+LossCase make_case(uint64_t seed) {
   uint64_t s = seed * 77 + 5;
-  Case c;
+  LossCase c;
   c.rows = 1 + static_cast<int64_t>(next(s) % 9);
   c.vocab = 1 + static_cast<int64_t>(next(s) % (seed % 3 == 0 ? 3000 : 200));
   c.stride = c.vocab + static_cast<int64_t>(next(s) % 4);
@@ -59,16 +59,16 @@ Case make_case(uint64_t seed) {
   return c;
 }
 
-struct Outcome {
+struct LossOutcome {
   std::vector<float> loss, m, r, lse;
   std::vector<uint8_t> dlogits;
-  explicit Outcome(const Case& c)
+  explicit LossOutcome(const LossCase& c)
       : loss(static_cast<size_t>(c.rows)),
         m(loss),
         r(loss),
         lse(loss),
         dlogits(static_cast<size_t>(c.rows * c.stride * float_size(c.out_type))) {}
-  bool operator==(const Outcome& o) const {
+  bool operator==(const LossOutcome& o) const {
     const auto same = [](const std::vector<float>& a, const std::vector<float>& b) {
       return std::memcmp(a.data(), b.data(), a.size() * sizeof(float)) == 0;
     };
@@ -77,7 +77,7 @@ struct Outcome {
 };
 
 // N11 as written.
-[[gnu::noinline]] void run_reference(const Case& c, Outcome& o) {
+[[gnu::noinline]] void run_reference(const LossCase& c, LossOutcome& o) {
   std::vector<int64_t> ends = c.leaf_ends;
   if (ends.empty()) ends.push_back(c.vocab);
   for (int64_t i = 0; i < c.rows; ++i) {
@@ -116,7 +116,7 @@ struct Outcome {
 
 enum class How { kApart, kTogether, kInPlace };
 
-void run_fast(const Case& c, Outcome& o, Isa isa, ThreadPool& pool, How how = How::kApart) {
+void run_fast(const LossCase& c, LossOutcome& o, Isa isa, ThreadPool& pool, How how = How::kApart) {
   std::vector<float> memory = c.logits;
   CrossEntropyForward f;
   f.rows = c.rows, f.vocab = c.vocab, f.row_stride = c.stride;
@@ -161,8 +161,8 @@ void run_fast(const Case& c, Outcome& o, Isa isa, ThreadPool& pool, How how = Ho
 TEST_CASE("cross-entropy equals N11 on every instruction set and thread count") {
   ThreadPool one(1), three(3);
   for (uint64_t seed = 0; seed < 300; ++seed) {
-    const Case c = make_case(seed);
-    Outcome want(c);
+    const LossCase c = make_case(seed);
+    LossOutcome want(c);
     {
       numerics::FpEnvGuard guard;
       run_reference(c, want);
@@ -170,7 +170,7 @@ TEST_CASE("cross-entropy equals N11 on every instruction set and thread count") 
     CHECK(std::isfinite(want.loss[0]));
     for (Isa isa : available_isas()) {
       for (How how : {How::kApart, How::kTogether, How::kInPlace}) {
-        Outcome got(c);
+        LossOutcome got(c);
         run_fast(c, got, isa, seed % 2 == 0 ? one : three, how);
         REQUIRE_MESSAGE(got == want, "seed " << seed << " on " << isa_name(isa));
       }
@@ -180,11 +180,11 @@ TEST_CASE("cross-entropy equals N11 on every instruction set and thread count") 
 
 TEST_CASE("cross-entropy gradient may overwrite the logits") {
   ThreadPool pool(2);
-  Case c = make_case(4);
+  LossCase c = make_case(4);
   c.out_type = FloatType::kF32;
   c.leaf_ends.clear();
   for (Isa isa : available_isas()) {
-    Outcome want(c), got(c);
+    LossOutcome want(c), got(c);
     run_fast(c, want, isa, pool);
     std::vector<float> x = c.logits;
     CrossEntropyBackward b;

@@ -10,12 +10,12 @@
 namespace ostro::cpu {
 namespace {
 
-uint64_t next(uint64_t& state) {
+uint64_t next_draw(uint64_t& state) {
   state = state * 6364136223846793005u + 1442695040888963407u;
   return state >> 33;
 }
 
-[[gnu::noinline]] void reference(const EmbeddingScatterAdd& a) {
+[[gnu::noinline]] void slow_scatter_add(const EmbeddingScatterAdd& a) {
   for (int64_t row = 0; row < a.vocab; ++row)
     for (int64_t i = 0; i < a.embed; ++i) {
       float sum = 0;
@@ -34,9 +34,9 @@ TEST_CASE("gather copies bits, and indices outside give zero") {
       const int64_t vocab = 13, embed = 37, tokens = 50, size = float_size(type);
       std::vector<uint8_t> table(static_cast<size_t>(vocab * (embed + 3) * size));
       uint64_t s = 9;
-      for (uint8_t& b : table) b = static_cast<uint8_t>(next(s));  // NaN, denormals and -0 among them
+      for (uint8_t& b : table) b = static_cast<uint8_t>(next_draw(s));  // NaN, denormals and -0 among them
       std::vector<int32_t> indices;
-      for (int64_t t = 0; t < tokens; ++t) indices.push_back(static_cast<int32_t>(next(s) % 20));
+      for (int64_t t = 0; t < tokens; ++t) indices.push_back(static_cast<int32_t>(next_draw(s) % 20));
       std::vector<uint8_t> out(static_cast<size_t>(tokens * (embed + 1) * size), 0xaa);
       EmbeddingGather a;
       a.tokens = tokens, a.vocab = vocab, a.embed = embed;
@@ -62,9 +62,9 @@ TEST_CASE("scatter-add adds tokens in ascending order on any number of threads")
     const int64_t vocab = 29, embed = 70, tokens = 400;
     uint64_t s = 3;
     std::vector<float> update(static_cast<size_t>(tokens * (embed + 2)));
-    for (float& x : update) x = static_cast<float>(next(s) % 2001) * 0.37f - 370.0f;
+    for (float& x : update) x = static_cast<float>(next_draw(s) % 2001) * 0.37f - 370.0f;
     std::vector<int32_t> indices;
-    for (int64_t t = 0; t < tokens; ++t) indices.push_back(static_cast<int32_t>(next(s) % 35));
+    for (int64_t t = 0; t < tokens; ++t) indices.push_back(static_cast<int32_t>(next_draw(s) % 35));
     std::vector<float> got(static_cast<size_t>(vocab * embed), 7.0f), want(got);
     EmbeddingScatterAdd a;
     a.tokens = tokens, a.vocab = vocab, a.embed = embed;
@@ -75,7 +75,7 @@ TEST_CASE("scatter-add adds tokens in ascending order on any number of threads")
     a.grad = want.data();
     {
       numerics::FpEnvGuard guard;
-      reference(a);
+      slow_scatter_add(a);
     }
     CHECK(std::memcmp(got.data(), want.data(), got.size() * sizeof(float)) == 0);
   }

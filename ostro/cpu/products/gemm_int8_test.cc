@@ -55,7 +55,7 @@ float some_scale(uint64_t random, ScaleKind kind) {
 
 uint16_t high_half(float x) { return static_cast<uint16_t>(std::bit_cast<uint32_t>(x) >> 16); }
 
-struct Product {
+struct Int8Product {
   int64_t m, k, n, groups;
   bool bf16, rounded;
   ScaleKind scales = ScaleKind::kUsual;
@@ -68,7 +68,7 @@ bool same_bits(float a, float b) {
 }
 
 // How many elements of C differ from the definition.
-int64_t differences(const Product& p, Isa isa, int threads) {
+int64_t differences(const Int8Product& p, Isa isa, int threads) {
   const Int8FpEnvironment environment;
   const int64_t ld = p.n + p.row_gap;
   std::vector<int8_t> w(static_cast<size_t>(p.k * ld));
@@ -138,7 +138,8 @@ TEST_CASE("products with int8 matrices have the bits of dequantising first") {
       for (const int64_t m : {1, 2, 3, 8, 9, 20})
         for (const int64_t k : {1, 7, 32, 43, 96})
           for (const int64_t n : {1, 5, 16, 33, 150}) {
-            const Product p{.m = m, .k = k, .n = n, .groups = 1, .bf16 = bf16, .rounded = bf16 && n % 2 == 1};
+            const Int8Product p{
+                .m = m, .k = k, .n = n, .groups = 1, .bf16 = bf16, .rounded = bf16 && n % 2 == 1};
             CHECK_MESSAGE(differences(p, isa, 2) == 0, isa_name(isa), " ", m, " x ", k, " x ", n, " bf16 ",
                           bf16);
           }
@@ -149,13 +150,13 @@ TEST_CASE("groups of rows have scales of their own, also where one ends inside a
     for (const bool bf16 : {true, false})
       for (const int64_t m : {1, 4, 11})
         for (const int64_t groups : {2, 8}) {
-          const Product p{.m = m,
-                          .k = 86 * groups,
-                          .n = 70,
-                          .groups = groups,
-                          .bf16 = bf16,
-                          .rounded = false,
-                          .row_gap = 9};
+          const Int8Product p{.m = m,
+                              .k = 86 * groups,
+                              .n = 70,
+                              .groups = groups,
+                              .bf16 = bf16,
+                              .rounded = false,
+                              .row_gap = 9};
           CHECK_MESSAGE(differences(p, isa, 3) == 0, isa_name(isa), " ", m, " rows, ", groups, " groups");
         }
 }
@@ -166,7 +167,7 @@ TEST_CASE("every kind of scale has the bits that N1 gives it") {
       for (const ScaleKind kind : {ScaleKind::kZero, ScaleKind::kNegative, ScaleKind::kTiny, ScaleKind::kHuge,
                                    ScaleKind::kNotFinite})
         for (const int64_t m : {1, 3, 10}) {
-          const Product p{
+          const Int8Product p{
               .m = m, .k = 70, .n = 80, .groups = 2, .bf16 = bf16, .rounded = false, .scales = kind};
           CHECK_MESSAGE(differences(p, isa, 1) == 0, isa_name(isa), " kind ", static_cast<int>(kind), " ", m);
         }
@@ -174,7 +175,7 @@ TEST_CASE("every kind of scale has the bits that N1 gives it") {
 
 TEST_CASE("leaves of the contraction and wide matrices") {
   for (const Isa isa : available_isas()) {
-    Product p{.m = 2, .k = 100, .n = 40, .groups = 4, .bf16 = true, .rounded = false};
+    Int8Product p{.m = 2, .k = 100, .n = 40, .groups = 4, .bf16 = true, .rounded = false};
     p.segment_ends = {40, 80, 100};
     CHECK(differences(p, isa, 2) == 0);
     CHECK(differences({.m = 1, .k = 40, .n = 5000, .groups = 1, .bf16 = true, .rounded = true}, isa, 3) == 0);

@@ -24,7 +24,7 @@ struct FpEnvironment {
   unsigned before = _mm_getcsr();
 };
 
-struct Random {
+struct GemmRandom {
   uint64_t state;
   uint64_t next() {
     uint64_t z = state += 0x9e3779b97f4a7c15u;
@@ -52,7 +52,7 @@ struct Random {
 enum class Layout { kRows, kColumns, kPermuted, kRuns, kRowsApart };
 
 // Offsets of `rows` x `columns` distinct elements; the number of elements they span.
-int64_t lay_out(Layout layout, int64_t rows, int64_t columns, Random& random, std::vector<int64_t>& row,
+int64_t lay_out(Layout layout, int64_t rows, int64_t columns, GemmRandom& random, std::vector<int64_t>& row,
                 std::vector<int64_t>& column) {
   row.resize(rows);
   column.resize(columns);
@@ -79,7 +79,7 @@ int64_t lay_out(Layout layout, int64_t rows, int64_t columns, Random& random, st
   return rows * (columns + 2) + 16;
 }
 
-struct Case {
+struct GemmCase {
   GemmSpec spec;
   std::vector<float> a, b;
   std::vector<uint16_t> a16, b16;
@@ -101,8 +101,8 @@ struct Options {
   std::vector<int64_t> ends, trees;
 };
 
-Case make_case(const Options& o, Random& random) {
-  Case result;
+GemmCase make_case(const Options& o, GemmRandom& random) {
+  GemmCase result;
   GemmSpec& spec = result.spec;
   spec.in = o.in;
   spec.out = o.out;
@@ -124,7 +124,7 @@ Case make_case(const Options& o, Random& random) {
 constexpr uint8_t kUntouched = 0xa5;
 
 // The whole of C by the definition, in bytes; elements the product does not own keep kUntouched.
-std::vector<uint8_t> expected(const Case& c, int64_t group = 32, bool one_chain = false) {
+std::vector<uint8_t> expected(const GemmCase& c, int64_t group = 32, bool one_chain = false) {
   const FpEnvironment environment;
   const GemmSpec& s = c.spec;
   const int64_t element = s.out == GemmType::kF32 ? 4 : 2;
@@ -169,7 +169,7 @@ ThreadPool& pool_of(int threads) {
   return *pool;
 }
 
-std::vector<uint8_t> computed(const Case& c, Isa isa, int threads, bool prepacked) {
+std::vector<uint8_t> computed(const GemmCase& c, Isa isa, int threads, bool prepacked) {
   const Gemm gemm(c.spec, isa);
   std::vector<uint8_t> out(c.c_size * (c.spec.out == GemmType::kF32 ? 4 : 2), kUntouched);
   ThreadPool& pool = pool_of(threads);
@@ -184,8 +184,8 @@ std::vector<uint8_t> computed(const Case& c, Isa isa, int threads, bool prepacke
 }
 
 void check_all(const Options& options, uint64_t seed) {
-  Random random{seed};
-  const Case c = make_case(options, random);
+  GemmRandom random{seed};
+  const GemmCase c = make_case(options, random);
   const std::vector<uint8_t> want = expected(c);
   const int thread_counts[] = {1, 2, 5};
   int turn = static_cast<int>(seed % 6);
@@ -205,7 +205,7 @@ constexpr Layout kLayouts[] = {Layout::kRows, Layout::kColumns, Layout::kPermute
 constexpr GemmType kTypes[] = {GemmType::kF32, GemmType::kBf16};
 
 void check_random(int cases, int64_t largest, uint64_t seed) {
-  Random random{seed};
+  GemmRandom random{seed};
   for (int i = 0; i < cases; ++i) {
     Options o{.m = 1 + random.below(largest),
               .n = 1 + random.below(largest),
@@ -259,7 +259,7 @@ TEST_CASE("gemm: more than one block in every direction") {
 }
 
 TEST_CASE("gemm: panels of a long contraction lie span by span") {
-  Random random{51};
+  GemmRandom random{51};
   for (GemmType in : kTypes) {
     const Options cases[] = {
         // A packed across: two blocks in a span; kept whole for two groups of columns.
@@ -269,7 +269,7 @@ TEST_CASE("gemm: panels of a long contraction lie span by span") {
         {.m = 40, .n = 300, .k = 1100, .in = in, .b = Layout::kColumns, .batch = 4},
         {.m = 100, .n = 120, .k = 1000, .in = in, .a = Layout::kColumns, .b = Layout::kRuns, .batch = 3}};
     for (const Options& o : cases) {
-      const Case c = make_case(o, random);
+      const GemmCase c = make_case(o, random);
       const std::vector<uint8_t> want = expected(c);
       for (Isa isa : available_isas()) {
         for (const bool prepacked : {false, true}) {
@@ -317,25 +317,25 @@ TEST_CASE("slow: gemm: many more shapes") {
 }
 
 TEST_CASE("gemm: the tests can tell a wrong order") {
-  Random random{5};
-  const Case c = make_case({.m = 20, .n = 20, .k = 200, .in = GemmType::kBf16}, random);
+  GemmRandom random{5};
+  const GemmCase c = make_case({.m = 20, .n = 20, .k = 200, .in = GemmType::kBf16}, random);
   CHECK(expected(c) != expected(c, 16));
   CHECK(expected(c) != expected(c, 64));
   Options leaves{.m = 20, .n = 20, .k = 200, .in = GemmType::kF32, .ends = {50, 100, 150, 200}, .trees = {4}};
-  const Case split = make_case(leaves, random);
+  const GemmCase split = make_case(leaves, random);
   CHECK(expected(split) != expected(split, 32, true));
-  Case nested = split;
+  GemmCase nested = split;
   nested.spec.tree_counts = {3};
   nested.spec.segment_ends = {50, 100, 200};
   CHECK(expected(split) != expected(nested));
   // One bit of one operand reaches the result.
-  Case flipped = c;
+  GemmCase flipped = c;
   flipped.a16[flipped.spec.a_row[3] + flipped.spec.a_col[7]] ^= 0x40;
   for (Isa isa : available_isas()) CHECK(computed(c, isa, 1, false) != computed(flipped, isa, 1, false));
 }
 
 // The product in pieces of the contraction, each going on from what the ones before it left in C.
-std::vector<uint8_t> in_pieces(const Case& c, Isa isa, int threads, int64_t piece) {
+std::vector<uint8_t> in_pieces(const GemmCase& c, Isa isa, int threads, int64_t piece) {
   const int64_t k = static_cast<int64_t>(c.spec.a_col.size());
   std::vector<uint8_t> out(c.c_size * 4, kUntouched);
   for (int64_t at = 0; at < k; at += piece) {
@@ -349,7 +349,7 @@ std::vector<uint8_t> in_pieces(const Case& c, Isa isa, int threads, int64_t piec
 }
 
 TEST_CASE("gemm: a contraction in pieces that go on from the result") {
-  Random random{41};
+  GemmRandom random{41};
   for (GemmType in : kTypes) {
     for (int i = 0; i < 40; ++i) {
       // Small ones of every layout, and some of several blocks, groups and streamed rows.
@@ -361,7 +361,7 @@ TEST_CASE("gemm: a contraction in pieces that go on from the result") {
                       .a = kLayouts[random.below(4)],
                       .b = kLayouts[random.below(4)],
                       .c = kLayouts[random.below(4)]};
-      const Case c = make_case(o, random);
+      const GemmCase c = make_case(o, random);
       const std::vector<uint8_t> want = expected(c);
       const int64_t piece = large ? 416 + i / 10 % 2 * 416 : 32 * (1 + random.below(4));  // one span, or two
       for (Isa isa : available_isas()) {
@@ -371,19 +371,19 @@ TEST_CASE("gemm: a contraction in pieces that go on from the result") {
     }
   }
   // In bf16 a piece that ends inside a group of 32 gives other bits.
-  const Case c = make_case({.m = 9, .n = 9, .k = 96, .in = GemmType::kBf16}, random);
+  const GemmCase c = make_case({.m = 9, .n = 9, .k = 96, .in = GemmType::kBf16}, random);
   for (Isa isa : available_isas()) CHECK((in_pieces(c, isa, 1, 40) != expected(c)));
 }
 
 TEST_CASE("gemm: a matrix times its own transpose, of which half is computed") {
-  Random random{43};
+  GemmRandom random{43};
   for (int i = 0; i < 24; ++i) {
     const int64_t n = i % 6 == 5 ? 20 : 64 + random.below(150), k = 1 + random.below(i % 4 == 3 ? 1500 : 120);
     Options o{.m = n, .n = n, .k = k, .in = kTypes[i % 2], .out = kTypes[i / 2 % 2]};
     o.a = kLayouts[random.below(4)], o.c = kLayouts[random.below(4)];
     o.batch = 1 + random.below(3);
     if (i % 5 == 4) o.ends = {k / 3, k};
-    Case c = make_case(o, random);
+    GemmCase c = make_case(o, random);
     c.spec.b_row = c.spec.a_col, c.spec.b_col = c.spec.a_row;
     for (GemmBatch& one : c.spec.batch) one.b = one.a;
     c.b = c.a, c.b16 = c.a16;
@@ -407,9 +407,9 @@ TEST_CASE("gemm: every instruction set passes the start-up check") {
 TEST_CASE("gemm: packed B is shared by products of other heights, and its memory is used again") {
   for (Isa isa : available_isas()) {
     for (GemmType in : kTypes) {
-      Random random{9};
-      const Case tall = make_case({.m = 50, .n = 40, .k = 70, .in = in}, random);
-      Case small = tall;
+      GemmRandom random{9};
+      const GemmCase tall = make_case({.m = 50, .n = 40, .k = 70, .in = in}, random);
+      GemmCase small = tall;
       small.spec.a_row.resize(3);
       small.spec.c_row.resize(3);
       ThreadPool& pool = pool_of(2);

@@ -15,11 +15,11 @@ namespace ostro::data {
 namespace {
 
 // Bytes, merges of a few words and two special tokens.
-struct Fixture {
+struct FormatFixture {
   io::MemoryFileSystem fs;
   std::optional<tokenizer::Tokenizer> tok;
 
-  Fixture() {
+  FormatFixture() {
     std::vector<std::string> texts(20, "hello there, general world. hello again");
     auto next = [texts, i = size_t{0}](std::string& out) mutable -> Result<bool> {
       if (i == texts.size()) return false;
@@ -66,7 +66,7 @@ constexpr const char* kRow =
 }  // namespace
 
 TEST_CASE("formats: text ends with the end-of-text id") {
-  Fixture f;
+  FormatFixture f;
   const auto row = f.format(TextFormat{}, R"({"text": "hello there<|end|>"})");
   REQUIRE(row.ok());
   CHECK(row.value().content == "hello there<|end|>");
@@ -84,7 +84,7 @@ TEST_CASE("formats: text ends with the end-of-text id") {
 }
 
 TEST_CASE("formats: chat gives loss to what the assistant wrote") {
-  Fixture f;
+  FormatFixture f;
   for (const char* source : {kMarked, kUnmarked}) {
     ChatFormat options;
     options.chat_template = source;
@@ -101,7 +101,7 @@ TEST_CASE("formats: chat gives loss to what the assistant wrote") {
 }
 
 TEST_CASE("formats: chat rows that teach nothing, and ones that are wrong") {
-  Fixture f;
+  FormatFixture f;
   ChatFormat options;
   options.chat_template = kMarked;
   CHECK(f.format(options, R"({"messages": []})").value().skip == RowSkip::kEmpty);
@@ -120,7 +120,7 @@ TEST_CASE("formats: chat rows that teach nothing, and ones that are wrong") {
 }
 
 TEST_CASE("formats: where chat templates are found") {
-  Fixture f;
+  FormatFixture f;
   CHECK(f.format(ChatFormat{}, kRow).error().message().find("no chat template") != std::string::npos);
   const auto write = [&](const char* path, const std::string& text) {
     auto file = f.fs.create(path);
@@ -146,7 +146,7 @@ TEST_CASE("formats: where chat templates are found") {
 }
 
 TEST_CASE("formats: the chat template that goes with a model") {
-  Fixture f;
+  FormatFixture f;
   DataOptions options;
   options.tokenizer = "t/tokenizer.json";
   options.components["web"].train_urls = {"x"};
@@ -168,7 +168,7 @@ TEST_CASE("formats: the chat template that goes with a model") {
 }
 
 TEST_CASE("formats: supervised gives loss to the output") {
-  Fixture f;
+  FormatFixture f;
   SupervisedFormat options;
   options.separate_with = "\n";
   const auto row = f.format(options, R"({"prompt": "hello", "response": "again"})");
@@ -183,7 +183,7 @@ TEST_CASE("formats: supervised gives loss to the output") {
 }
 
 TEST_CASE("formats: prebuilt ids are checked") {
-  Fixture f;
+  FormatFixture f;
   PrebuiltFormat options;
   const auto n = f.tok->vocab_size();
   CHECK(f.format(options, fmt::format("{{\"input_ids\": [0, {}]}}", n - 1)).value().ids ==
@@ -206,7 +206,7 @@ TEST_CASE("formats: prebuilt ids are checked") {
 }
 
 TEST_CASE("formats: the identity holds what ids depend on") {
-  Fixture f;
+  FormatFixture f;
   const auto identity = [&](const RowFormat& options) {
     const auto formatter = make_row_formatter(f.fs, options, "data.format", "t", *f.tok, true);
     REQUIRE(formatter.ok());

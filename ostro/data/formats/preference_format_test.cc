@@ -49,7 +49,7 @@ struct PreferenceFixture {
   }
 };
 
-constexpr const char* kMarked =
+constexpr const char* kMarkedPair =
     "{% for m in messages %}{{ m.role }}: {% if m.role == 'assistant' %}{% generation %}{{ m.content }}!"
     "{% endgeneration %}{% else %}{{ m.content }}{% endif %} {% endfor %}";
 
@@ -78,7 +78,7 @@ TEST_CASE("preference rows: texts with a prompt, and with one that is their comm
 TEST_CASE("preference rows: conversations, of which the assistant's answers behind the prompt count") {
   PreferenceFixture f;
   PreferenceFormat options;
-  options.chat_template = kMarked;
+  options.chat_template = kMarkedPair;
   const std::string begin = R"({"role": "user", "content": "two"}, {"role": "assistant", "content": "and"},
                                {"role": "user", "content": "are"})";
   const std::string good = R"({"role": "assistant", "content": "four"})",

@@ -10,12 +10,12 @@
 namespace ostro::data {
 namespace {
 
-struct Fixture {
+struct PackingFixture {
   io::MemoryFileSystem fs;
   DataOptions options = corpus_options("corpus");
   std::shared_ptr<const TokenStore> store;
 
-  Fixture() {
+  PackingFixture() {
     write_corpus(fs, "corpus");
     // One-word documents have no targets when nothing ends them.
     for (int i = 0; i < 3; ++i) write(fs, fmt::format("corpus/text/short{}.txt", i), "a");
@@ -66,7 +66,7 @@ std::vector<std::vector<std::vector<int32_t>>> pack(const std::vector<std::vecto
 }
 
 TEST_CASE("packing: what the slow definition says, for both ends kept, packed and single") {
-  Fixture f;
+  PackingFixture f;
   const auto rows = f.rows();
   for (const PackRule rule : {PackRule{16, Keep::kLeft, true}, PackRule{16, Keep::kRight, true},
                               PackRule{100, Keep::kLeft, true}, PackRule{100, Keep::kRight, false}}) {
@@ -107,7 +107,7 @@ TEST_CASE("packing: what the slow definition says, for both ends kept, packed an
 }
 
 TEST_CASE("packing: counts of what was cut and left out") {
-  Fixture f;
+  PackingFixture f;
   const PackCounts counts = f.sequences({16, Keep::kLeft, true}).index().counts();
   PackCounts expected;
   expected.sequences = counts.sequences;
@@ -125,7 +125,7 @@ TEST_CASE("packing: counts of what was cut and left out") {
 }
 
 TEST_CASE("packing: the index is made once, again for another store, and damage is found") {
-  Fixture f;
+  PackingFixture f;
   const PackRule rule{32, Keep::kLeft, true};
   const std::string path = "packs/packed-32.idx";
   const int64_t sequences = f.sequences(rule).sequences(true);

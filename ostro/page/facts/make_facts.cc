@@ -2,11 +2,11 @@
 
 #include <algorithm>
 
-#include "ostro/eval/loaded_model.h"
+#include "ostro/chain/chain.h"
 #include "ostro/infer/generator.h"
 #include "ostro/io/files/path.h"
-#include "ostro/train/record/chain.h"
 #include "ostro/train/step/run_data.h"
+#include "ostro/trained/loaded_model.h"
 
 namespace ostro::page {
 namespace {
@@ -18,8 +18,8 @@ constexpr int64_t kSeed = 0;
 
 Result<train::DataAccess> data_of(io::FileSystem& fs, const std::string& run_directory,
                                   const train::TrainConfig& config) {
-  ASSIGN_OR_RETURN(const train::Chain chain,
-                   train::read_chain(fs, io::join_path(run_directory, train::kChainFile)));
+  ASSIGN_OR_RETURN(const chain::Chain chain,
+                   chain::read_chain(fs, io::join_path(run_directory, chain::kChainFile)));
   return train::open_run_data(fs, run_directory, config, chain.genesis(), "");
 }
 
@@ -91,8 +91,9 @@ Result<std::vector<ComponentFacts>> data_facts(io::FileSystem& fs, const std::st
 Status add_samples(io::FileSystem& fs, runtime::Engine& engine, const std::string& run_directory,
                    const train::TrainConfig& config, const std::function<bool()>& stop, Facts& facts) {
   ASSIGN_OR_RETURN(const train::DataAccess data, data_of(fs, run_directory, config));
-  ASSIGN_OR_RETURN(eval::LoadedModel model,
-                   eval::load_model(fs, run_directory, "", config.model.choices(), eval::Trust::kChain));
+  ASSIGN_OR_RETURN(
+      trained::LoadedModel model,
+      trained::load_model(fs, run_directory, "", config.model.choices(), trained::Trust::kChain));
   if (facts.checkpoint == model.parameters.name && !facts.samples.empty()) return {};
   Facts made;
   made.data = facts.data;

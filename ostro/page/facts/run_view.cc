@@ -1,16 +1,16 @@
 #include "ostro/page/facts/run_view.h"
 
+#include "ostro/audit/amend.h"
+#include "ostro/chain/canonical.h"
 #include "ostro/checkpoint/catalog.h"
 #include "ostro/io/files/path.h"
-#include "ostro/train/record/canonical.h"
-#include "ostro/train/run/amend.h"
 
 #include <nlohmann/json.hpp>
 
 namespace ostro::page {
 namespace {
 
-using train::Chain;
+using chain::Chain;
 
 // Elements of the model's tensors.
 int64_t parameters_of(const checkpoint::Manifest& manifest) {
@@ -41,7 +41,7 @@ Status read_checkpoints(io::FileSystem& fs, const std::string& root, RunView& vi
 
 // The config that holds at the chain's end.
 std::string canonical_now(const train::TrainConfig& options, const Chain& chain, const std::string& where) {
-  const auto periods = train::periods_of(options, chain, where);
+  const auto periods = audit::periods_of(options, chain, where);
   return periods.ok() ? periods->back().config : chain.genesis().config;
 }
 
@@ -60,10 +60,10 @@ int64_t RunView::total_steps() const {
 Result<RunView> read_view(io::FileSystem& fs, const std::string& run_directory,
                           const train::ModelChoices& models, size_t bins) {
   RunView view;
-  const std::string chain_path = io::join_path(run_directory, train::kChainFile);
-  ASSIGN_OR_RETURN(view.chain, train::read_chain(fs, chain_path));
+  const std::string chain_path = io::join_path(run_directory, chain::kChainFile);
+  ASSIGN_OR_RETURN(view.chain, chain::read_chain(fs, chain_path));
   view.config_now = canonical_now(train::TrainConfig(models), view.chain, chain_path);
-  if (auto record = train::read_record(fs, io::join_path(run_directory, train::kRecordFile)); record.ok())
+  if (auto record = chain::read_record(fs, io::join_path(run_directory, chain::kRecordFile)); record.ok())
     view.record = std::move(*record);
   else
     view.record_error = record.error().message();

@@ -5,13 +5,13 @@
 #include <string>
 #include <vector>
 
+#include "ostro/chain/chain.h"
+#include "ostro/chain/record.h"
 #include "ostro/checkpoint/catalog.h"
 #include "ostro/io/files/file_system.h"
 #include "ostro/page/facts/facts.h"
 #include "ostro/page/numbers/history.h"
 #include "ostro/train/options/config.h"
-#include "ostro/train/record/chain.h"
-#include "ostro/train/record/record.h"
 
 namespace ostro::page {
 
@@ -24,9 +24,9 @@ struct ViewedCheckpoint {
 };
 
 struct RunView {
-  train::Chain chain;
+  chain::Chain chain;
   std::string config_now;  // canonical, of the steps since the last amend
-  std::optional<train::RunRecord> record;
+  std::optional<chain::RunRecord> record;
   std::string record_error;                  // why there is none
   std::optional<train::TrainConfig> config;  // config.yaml, where it can be read
   std::string config_yaml;

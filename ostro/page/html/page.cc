@@ -4,12 +4,12 @@
 
 #include "ostro/base/html.h"
 #include "ostro/base/sha256.h"
+#include "ostro/chain/clock_text.h"
 #include "ostro/page/html/chart.h"
 #include "ostro/page/html/page_parts.h"
 #include "ostro/page/html/page_style.h"
 #include "ostro/page/numbers/axis.h"
 #include "ostro/tokenizer/unicode/base64.h"
-#include "ostro/train/record/clock_text.h"
 
 namespace ostro::page {
 namespace {
@@ -55,7 +55,7 @@ std::string tiles(const RunView& view) {
   last(kTrainLoss, "training loss", "{:.4f}");
   last("eval/loss", "held-out loss", "{:.4f}");
   last("eval/bits_per_byte", "bits per byte", "{:.4f}");
-  if (const auto seconds = run_seconds(view)) out += tile("time", train::duration_text(*seconds));
+  if (const auto seconds = run_seconds(view)) out += tile("time", chain::duration_text(*seconds));
   return fmt::format("<div class=\"tiles\">{}</div>\n", out);
 }
 

@@ -23,7 +23,7 @@ std::string checkpoints_section(const RunView& view);
 std::string config_section(const RunView& view);
 
 // Seconds of one session; nothing when its end is not known.
-std::optional<double> session_seconds(const train::Session& session);
+std::optional<double> session_seconds(const chain::Session& session);
 // From the first session's start to the last one's end.
 std::optional<double> run_seconds(const RunView& view);
 

@@ -3,13 +3,13 @@
 
 #include <nlohmann/json.hpp>
 
+#include "ostro/audit/amend.h"
 #include "ostro/base/html.h"
+#include "ostro/chain/canonical.h"
+#include "ostro/chain/clock_text.h"
 #include "ostro/page/html/page.h"
 #include "ostro/page/html/page_parts.h"
 #include "ostro/page/numbers/axis.h"
-#include "ostro/train/record/canonical.h"
-#include "ostro/train/record/clock_text.h"
-#include "ostro/train/run/amend.h"
 
 namespace ostro::page {
 namespace {
@@ -34,19 +34,19 @@ std::string sessions_section(const RunView& view) {
   if (!view.record)
     return out + fmt::format("<p class=\"warn\">The record cannot be read: {}</p>\n",
                              cut(view.record_error, kLongestWord));
-  const std::vector<train::Session>& all = view.record->sessions;
+  const std::vector<chain::Session>& all = view.record->sessions;
   const size_t first = all.size() > kRows ? all.size() - kRows : 0;
   out +=
       "<div class=\"scroll\"><table><thead><tr><th>started</th><th>for</th><th>steps</th><th>outcome</th>"
       "<th>machine and program</th></tr></thead>\n";
   for (size_t i = first; i < all.size(); ++i) {
-    const train::Session& s = all[i];
+    const chain::Session& s = all[i];
     const auto seconds = session_seconds(s);
     out += fmt::format(
         "<tr><td class=\"w\">{}</td><td class=\"w\">{}</td><td class=\"w\">{} to {}</td><td>{}</td><td>{}, "
         "{}, commit "
         "<code>{}</code></td></tr>\n",
-        cut(s.started, kLongestWord), seconds ? train::duration_text(*seconds) : "?", grouped(s.from_step),
+        cut(s.started, kLongestWord), seconds ? chain::duration_text(*seconds) : "?", grouped(s.from_step),
         grouped(s.to_step), cut(s.outcome, kLongestWord), cut(s.cpu, kLongestWord),
         cut(s.compiler, kLongestWord), cut(s.source_commit.substr(0, 12), kLongestWord));
   }
@@ -60,7 +60,7 @@ std::string sessions_section(const RunView& view) {
 }
 
 std::string hashes_section(const RunView& view) {
-  const train::GenesisEntry& genesis = view.chain.genesis();
+  const chain::GenesisEntry& genesis = view.chain.genesis();
   FactTable facts;
   facts.hash("run hash (chain head)", view.chain.head());
   facts.row("chain",
@@ -106,10 +106,10 @@ std::string config_section(const RunView& view) {
       "<p class=\"soft\">The options that the run hash depends on. Texts and tokenizer are covered by their "
       "hashes.</p>\n";
   std::vector<std::string> amends;
-  for (const train::ChainLink& link : view.chain.links)
-    if (const auto* amend = std::get_if<train::AmendEntry>(&link.entry))
+  for (const chain::ChainLink& link : view.chain.links)
+    if (const auto* amend = std::get_if<chain::AmendEntry>(&link.entry))
       amends.push_back(fmt::format("<li>after step {}: {}</li>", grouped(amend->step),
-                                   cut(train::amend_text(amend->difference), kLongestWord)));
+                                   cut(audit::amend_text(amend->difference), kLongestWord)));
   if (!amends.empty()) {
     const size_t first = amends.size() > kRows ? amends.size() - kRows : 0;
     out += fmt::format("<p>Amended:</p><ul>{}</ul>\n",
@@ -117,7 +117,7 @@ std::string config_section(const RunView& view) {
            and_earlier(first, "amends");
   }
   std::string text;
-  const auto json = nlohmann::ordered_json::parse(train::decimal_json(view.config_now), nullptr, false);
+  const auto json = nlohmann::ordered_json::parse(chain::decimal_json(view.config_now), nullptr, false);
   if (json.is_object()) outline(json, 0, text);
   out += fmt::format("<pre>{}</pre>\n", cut(text, kLongestText));
   if (!view.config_yaml.empty())

@@ -4,10 +4,10 @@
 #include <algorithm>
 #include <ctime>
 
+#include "ostro/chain/clock_text.h"
 #include "ostro/page/html/page.h"
 #include "ostro/page/html/page_parts.h"
 #include "ostro/page/numbers/axis.h"
-#include "ostro/train/record/clock_text.h"
 
 namespace ostro::page {
 namespace {
@@ -21,7 +21,7 @@ std::optional<int64_t> unix_seconds(const std::string& utc) {
 
 }  // namespace
 
-std::optional<double> session_seconds(const train::Session& session) {
+std::optional<double> session_seconds(const chain::Session& session) {
   const auto begin = unix_seconds(session.started), end = unix_seconds(session.ended);
   if (!begin || !end) return std::nullopt;
   return static_cast<double>(*end - *begin);
@@ -102,7 +102,7 @@ std::string time_section(const RunView& view) {
     return whole > 0 ? fmt::format(" ({:.1f} %)", 100 * part / whole) : std::string();
   };
   const auto wall = run_seconds(view);
-  if (wall) facts.row("from first start to last end", train::duration_text(*wall));
+  if (wall) facts.row("from first start to last end", chain::duration_text(*wall));
   const auto sum = [&](const char* name) -> const Bins* {
     const auto found = view.history.metrics.find(name);
     return found == view.history.metrics.end() || found->second.empty() ? nullptr : &found->second;

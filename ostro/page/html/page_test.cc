@@ -26,9 +26,9 @@ RunView run_of(int64_t steps, int64_t many) {
   const std::string config = R"({"optimizer":{"learning_rate":"0x1p-10"},"trainer":{"num_train_steps":)" +
                              std::to_string(steps) + "}}";
   view.chain.links.push_back(
-      {train::GenesisEntry{"1", digest(1), config, digest(2), digest(3), {}}, digest(4)});
+      {chain::GenesisEntry{"1", digest(1), config, digest(2), digest(3), {}}, digest(4)});
   view.config_now = config;
-  if (steps > 0) view.chain.links.push_back({train::StepEntry{steps, 2.5, 64, "ab", "cd", "ef"}, digest(5)});
+  if (steps > 0) view.chain.links.push_back({chain::StepEntry{steps, 2.5, 64, "ab", "cd", "ef"}, digest(5)});
   view.record.emplace();
   for (int64_t i = 0; i < many; ++i) {
     view.record->sessions.push_back({{"--config", "a.yaml"},
@@ -108,7 +108,7 @@ TEST_CASE("whatever stands in texts and names is text") {
   view.config.emplace();
   view.config->trainer.id = evil;
   view.config->data.train_urls = {evil};
-  train::Session& session = view.record->sessions[0];
+  chain::Session& session = view.record->sessions[0];
   session.argv = {evil};
   session.cpu = session.compiler = session.source_commit = session.outcome = session.started = evil;
   view.checkpoints.push_back({10, true, "", "", evil});

@@ -44,12 +44,12 @@ bool add_line(std::string_view line, size_t limit, History& history) {
 
 }  // namespace
 
-History chain_history(const train::Chain& chain, size_t bins) {
+History chain_history(const chain::Chain& chain, size_t bins) {
   History history;
-  history.first_step = train::entry_step(chain.links.front().entry) + 1;
+  history.first_step = chain::entry_step(chain.links.front().entry) + 1;
   history.last_step = chain.last_step();
-  for (const train::ChainLink& link : chain.links) {
-    const auto* step = std::get_if<train::StepEntry>(&link.entry);
+  for (const chain::ChainLink& link : chain.links) {
+    const auto* step = std::get_if<chain::StepEntry>(&link.entry);
     if (step == nullptr) continue;
     bins_of(history, kTrainLoss, bins).add(step->step, step->loss);
     history.tokens += static_cast<double>(step->tokens);
@@ -57,7 +57,7 @@ History chain_history(const train::Chain& chain, size_t bins) {
   return history;
 }
 
-Result<History> read_history(io::FileSystem& fs, const std::string& run_directory, const train::Chain& chain,
+Result<History> read_history(io::FileSystem& fs, const std::string& run_directory, const chain::Chain& chain,
                              size_t bins) {
   History history = chain_history(chain, bins);
   const std::string path = io::join_path(run_directory, kMetricsFile);

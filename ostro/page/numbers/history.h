@@ -5,9 +5,9 @@
 #include <string>
 #include <vector>
 
+#include "ostro/chain/chain.h"
 #include "ostro/io/files/file_system.h"
 #include "ostro/page/numbers/bins.h"
-#include "ostro/train/record/chain.h"
 
 namespace ostro::page {
 
@@ -22,11 +22,11 @@ struct History {
 };
 
 // What the chain alone says. `bins`: as Bins wants it, for every name; a quarter for eval/COMPONENT/...
-History chain_history(const train::Chain& chain, size_t bins);
+History chain_history(const chain::Chain& chain, size_t bins);
 
 // With metrics.jsonl. Numbers of steps that the chain does not have are left out. Errors: metrics.jsonl
 // cannot be read.
-Result<History> read_history(io::FileSystem& fs, const std::string& run_directory, const train::Chain& chain,
+Result<History> read_history(io::FileSystem& fs, const std::string& run_directory, const chain::Chain& chain,
                              size_t bins);
 
 // The names that a person means by `wanted`: the name itself, or all that end in "/wanted". Error: none does;

@@ -8,16 +8,16 @@
 namespace ostro::page {
 namespace {
 
-train::Chain chain_of(int64_t steps) {
+chain::Chain chain_of(int64_t steps) {
   const std::string hash = sha256_hex(std::string_view("x"));
-  train::Chain chain;
-  chain.links.push_back({train::GenesisEntry{"1", hash, "{}", hash, hash, {}}, hash});
+  chain::Chain chain;
+  chain.links.push_back({chain::GenesisEntry{"1", hash, "{}", hash, hash, {}}, hash});
   for (int64_t step = 1; step <= steps; ++step)
-    chain.links.push_back({train::StepEntry{step, 0.5 * static_cast<double>(step), 64, "", "", ""}, hash});
+    chain.links.push_back({chain::StepEntry{step, 0.5 * static_cast<double>(step), 64, "", "", ""}, hash});
   return chain;
 }
 
-void write(io::MemoryFileSystem& fs, const std::string& path, const std::string& text) {
+void write_history(io::MemoryFileSystem& fs, const std::string& path, const std::string& text) {
   auto file = fs.open_append(path);
   REQUIRE(file.ok());
   check_ok((*file)->append(text));
@@ -27,8 +27,8 @@ void write(io::MemoryFileSystem& fs, const std::string& path, const std::string&
 TEST_CASE("losses are the chain's, everything else is metrics.jsonl's") {
   io::MemoryFileSystem fs;
   check_ok(fs.make_dirs("run"));
-  write(fs, "run/metrics.jsonl",
-        R"({"step":1,"time":1.5,"train/loss":99.0,"train/grad_norm":2}
+  write_history(fs, "run/metrics.jsonl",
+                R"({"step":1,"time":1.5,"train/loss":99.0,"train/grad_norm":2}
 {"step":2,"time":2.5,"train/loss":99.0,"train/grad_norm":null,"note":"x"}
 {"eval/loss":3.25,"step":2}
 {"eval/loss":7,"step":3}
@@ -61,7 +61,8 @@ TEST_CASE("a name that is too long for a page is left out") {
   io::MemoryFileSystem fs;
   check_ok(fs.make_dirs("run"));
   const std::string longest(200, 'n');
-  write(fs, "run/metrics.jsonl", R"({"step":1,")" + longest + R"(":1,")" + longest + R"(n":1})" + "\n");
+  write_history(fs, "run/metrics.jsonl",
+                R"({"step":1,")" + longest + R"(":1,")" + longest + R"(n":1})" + "\n");
   const Result<History> read = read_history(fs, "run", chain_of(1), 100);
   REQUIRE(read.ok());
   CHECK(read->metrics.contains(longest));

@@ -30,7 +30,7 @@ size_t characters(const std::string& line) {
       std::count_if(line.begin(), line.end(), [](char c) { return (c & 0xC0) != 0x80; }));
 }
 
-size_t count(const std::string& text, const std::string& part) {
+size_t count_of(const std::string& text, const std::string& part) {
   size_t found = 0;
   for (size_t at = text.find(part); at != std::string::npos; at = text.find(part, at + 1)) ++found;
   return found;
@@ -101,15 +101,15 @@ TEST_CASE("many signs do not cover the line") {
   const Bins train = falling(5000, 80), held_out = falling(5000, 80);
   const std::string text =
       text_plot({{"train/loss", &train, false}, {"eval/loss", &held_out, true}}, 1, 5000, kPlain);
-  CHECK(count(text, "o") > 8);
-  CHECK(count(text, "*") > 20);
+  CHECK(count_of(text, "o") > 8);
+  CHECK(count_of(text, "*") > 20);
 }
 
 TEST_CASE("curves are told apart without colours") {
   const Bins train = falling(9, 100), norm = falling(9, 100);
   const std::string text =
       text_plot({{"train/loss", &train, false}, {"train/grad_norm", &norm, false}}, 1, 9, kPlain);
-  CHECK(count(text, "o") >= 9);
+  CHECK(count_of(text, "o") >= 9);
   CHECK(text.find("\no train/grad_norm") != std::string::npos);
   CHECK(text.find('\x1b') == std::string::npos);
   const Terminal colours{.columns = 40, .ascii = true, .colour = true};
@@ -123,7 +123,7 @@ TEST_CASE("runs without values, with one, and with values that are not finite") 
   CHECK(text_plot({{"train/loss", &none, false}}, 1, 0, kPlain) == "no values yet\n");
   one.add(1, 3.5);
   const std::string single = text_plot({{"train/loss", &one, false}}, 1, 1, kPlain);
-  CHECK(count(single, "#") == 2);  // the mark, and the legend
+  CHECK(count_of(single, "#") == 2);  // the mark, and the legend
   CHECK(single.find("3.5 at step 1") != std::string::npos);
   broken.add(1, std::numeric_limits<double>::quiet_NaN());
   CHECK(text_plot({{"train/loss", &broken, false}}, 1, 1, kPlain) ==

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "ostro/chain/canonical.h"
 #include "ostro/data/batch/data_set.h"
 #include "ostro/models/decoder/decoder.h"
 
@@ -174,6 +175,10 @@ Result<TrainConfig> load_train_config(const std::string& path, std::span<const c
   RETURN_IF_ERROR(config::load_options(path, overrides, &config));
   RETURN_IF_ERROR(config.resolve());
   return config;
+}
+
+std::string canonical_text(const TrainConfig& config) {
+  return chain::canonical_object(config::canonical_config(config)).value();  // it is an object
 }
 
 std::string run_directory(const TrainConfig& config) {

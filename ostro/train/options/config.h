@@ -69,6 +69,9 @@ Status check_workers(const TrainConfig& config, int64_t workers);
 // per axis.
 std::vector<std::string> idle_mesh_axes(const TrainConfig& config, int64_t workers);
 
+// The canonical form of a config as chain::canonical_object writes it. The genesis entry holds this text.
+std::string canonical_text(const TrainConfig& config);
+
 // The run directory: log_dir/id.
 std::string run_directory(const TrainConfig& config);
 

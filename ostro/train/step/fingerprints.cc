@@ -3,8 +3,8 @@
 #include <fmt/format.h>
 
 #include "ostro/base/sha256.h"
-#include "ostro/train/record/canonical.h"
-#include "ostro/train/record/merkle.h"
+#include "ostro/chain/canonical.h"
+#include "ostro/chain/merkle.h"
 
 namespace ostro::train {
 namespace {
@@ -25,8 +25,8 @@ std::string batch_fingerprint(const BatchArrays& batch, const std::vector<std::s
 }
 
 std::string measured_text(const StepResult& result) {
-  return fmt::format("{} {} {}", hex_float(static_cast<double>(result.loss)), hex_float(result.gradient_norm),
-                     hex_float(result.weight));
+  return fmt::format("{} {} {}", chain::hex_float(static_cast<double>(result.loss)),
+                     chain::hex_float(result.gradient_norm), chain::hex_float(result.weight));
 }
 
 std::string state_fingerprint(const std::vector<ParameterPrint>& parameters, const std::string& measured) {
@@ -37,17 +37,19 @@ std::string state_fingerprint(const std::vector<ParameterPrint>& parameters, con
   return to_hex(hash.finish());
 }
 
-std::vector<double> losses_before(const Chain& chain, int64_t step, const optim::CommonOptions& options) {
+std::vector<double> losses_before(const chain::Chain& chain, int64_t step,
+                                  const optim::CommonOptions& options) {
   std::vector<double> losses;
   if (!options.skip_bad_steps) return losses;
   for (int64_t i = std::max<int64_t>(1, step - options.skip_window + 1); i <= step; ++i)
-    if (const ChainLink* link = chain.find_step(i)) losses.push_back(std::get<StepEntry>(link->entry).loss);
+    if (const chain::ChainLink* link = chain.find_step(i))
+      losses.push_back(std::get<chain::StepEntry>(link->entry).loss);
   return losses;
 }
 
-StepEntry step_entry(int64_t step, const StepResult& result, const std::string& batch,
-                     const std::vector<std::string>& paths, const std::vector<ir::Shape>& shapes) {
-  StepEntry entry;
+chain::StepEntry step_entry(int64_t step, const StepResult& result, const std::string& batch,
+                            const std::vector<std::string>& paths, const std::vector<ir::Shape>& shapes) {
+  chain::StepEntry entry;
   entry.step = step;
   entry.loss = static_cast<double>(result.loss);
   entry.tokens = static_cast<int64_t>(result.weight);
@@ -56,9 +58,9 @@ StepEntry step_entry(int64_t step, const StepResult& result, const std::string& 
   for (size_t i = 0; i < paths.size(); ++i)
     parameters.push_back({paths[i], shapes[i].str(), result.prints[i]});
   entry.state = state_fingerprint(parameters, measured_text(result));
-  std::vector<LeafRecord> leaves;
+  std::vector<chain::LeafRecord> leaves;
   for (const LeafResult& l : result.leaves) {
-    LeafRecord record{static_cast<int64_t>(leaves.size()), l.loss_sum, std::nullopt};
+    chain::LeafRecord record{static_cast<int64_t>(leaves.size()), l.loss_sum, std::nullopt};
     if (!l.gradient_prints.empty()) {
       Sha256 hash;
       for (size_t i = 0; i < l.gradient_prints.size(); ++i)
@@ -67,7 +69,7 @@ StepEntry step_entry(int64_t step, const StepResult& result, const std::string& 
     }
     leaves.push_back(std::move(record));
   }
-  entry.leaves = leaves_root(leaves);
+  entry.leaves = chain::leaves_root(leaves);
   return entry;
 }
 

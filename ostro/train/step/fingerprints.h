@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "ostro/train/record/chain.h"
+#include "ostro/chain/chain.h"
 #include "ostro/train/step/step.h"
 
 namespace ostro::train {
@@ -26,10 +26,11 @@ struct ParameterPrint {
 std::string state_fingerprint(const std::vector<ParameterPrint>& parameters, const std::string& measured);
 
 // What optim::step_scalars needs of the steps done, `step` of them: the chain has their losses.
-std::vector<double> losses_before(const Chain& chain, int64_t step, const optim::CommonOptions& options);
+std::vector<double> losses_before(const chain::Chain& chain, int64_t step,
+                                  const optim::CommonOptions& options);
 
 // The chain's entry of a step that has just been run.
-StepEntry step_entry(int64_t step, const StepResult& result, const std::string& batch,
-                     const std::vector<std::string>& paths, const std::vector<ir::Shape>& shapes);
+chain::StepEntry step_entry(int64_t step, const StepResult& result, const std::string& batch,
+                            const std::vector<std::string>& paths, const std::vector<ir::Shape>& shapes);
 
 }  // namespace ostro::train

@@ -6,11 +6,11 @@
 #include <span>
 
 #include "ostro/base/sha256.h"
+#include "ostro/chain/chain.h"
 #include "ostro/data/packing/sequence_reader.h"
 #include "ostro/io/arrays/safetensors.h"
 #include "ostro/io/files/path.h"
 #include "ostro/numerics/fp_env.h"
-#include "ostro/train/record/chain.h"
 #include "ostro/train/step/batches.h"
 
 namespace ostro::train {
@@ -116,15 +116,16 @@ Result<Reference> read_reference(io::FileSystem& fs, const std::string& run_dire
   out.hash = reference_hash(stores, out);
   if (out.hash != hash)
     return corrupt(fmt::format("{}: the hash of its values is {}, but the run began with {} ({})", path,
-                               out.hash, hash, kChainFile));
+                               out.hash, hash, chain::kChainFile));
   return out;
 }
 
 Result<std::shared_ptr<const data::DataSet>> with_reference_of(io::FileSystem& fs,
                                                                const std::string& run_directory,
                                                                std::shared_ptr<const data::DataSet> stores) {
-  ASSIGN_OR_RETURN(const Chain beginning, read_chain_to(fs, io::join_path(run_directory, kChainFile), 0));
-  const GenesisEntry& genesis = beginning.genesis();
+  ASSIGN_OR_RETURN(const chain::Chain beginning,
+                   chain::read_chain_to(fs, io::join_path(run_directory, chain::kChainFile), 0));
+  const chain::GenesisEntry& genesis = beginning.genesis();
   if (!genesis.reference) return stores;
   if (genesis.data_hash != stores->hash())
     return invalid_argument(

@@ -8,10 +8,10 @@
 #include <string>
 #include <vector>
 
+#include "ostro/chain/chain_entry.h"
 #include "ostro/data/batch/data_set.h"
 #include "ostro/runtime/engine.h"
 #include "ostro/train/options/config.h"
-#include "ostro/train/record/chain_entry.h"
 
 namespace ostro::train {
 

@@ -11,7 +11,7 @@
 namespace ostro::train {
 namespace {
 
-CanonicalPrograms tiny() {
+CanonicalPrograms tiny_programs() {
   const std::vector<config::Override> settings = {
       {"data.train_urls", "[text]"},    {"model.seq_len", "32"},         {"model.hidden_dim", "32"},
       {"model.intermediate_dim", "64"}, {"model.num_layers", "8"},       {"model.num_heads", "2"},
@@ -22,7 +22,7 @@ CanonicalPrograms tiny() {
 }
 
 TEST_CASE("remat table: policies of the model's labels, the configured one marked") {
-  const CanonicalPrograms programs = tiny();
+  const CanonicalPrograms programs = tiny_programs();
   const auto policies = remat_policies(programs, "none");
   REQUIRE(policies.size() > 3);
   CHECK(policies[0] == "keep");
@@ -34,7 +34,7 @@ TEST_CASE("remat table: policies of the model's labels, the configured one marke
 }
 
 TEST_CASE("remat table: keeping less takes less memory and more arithmetic") {
-  const CanonicalPrograms programs = tiny();
+  const CanonicalPrograms programs = tiny_programs();
   auto engine = cpu::make_cpu_engine({.isa = {}, .threads = 1, .generated_code = false});
   REQUIRE(engine.ok());
   const WorkerLoad load{.leaves = 2, .owned = 3 << 20, .gradients = 2 << 20, .partials = 2};
@@ -62,7 +62,7 @@ TEST_CASE("remat table: keeping less takes less memory and more arithmetic") {
 }
 
 TEST_CASE("an engine's estimate is what its executable says") {
-  const CanonicalPrograms programs = tiny();
+  const CanonicalPrograms programs = tiny_programs();
   auto cpu = cpu::make_cpu_engine({.isa = {}, .threads = 1, .generated_code = false});
   REQUIRE(cpu.ok());
   const auto interpreter = interp::make_interpreter();

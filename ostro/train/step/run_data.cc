@@ -4,9 +4,9 @@
 
 #include <algorithm>
 
+#include "ostro/chain/record.h"
 #include "ostro/io/files/path.h"
 #include "ostro/tokenizer/files/files.h"
-#include "ostro/train/record/record.h"
 
 namespace ostro::train {
 namespace {
@@ -37,9 +37,10 @@ auto first_of(const std::string& what, const std::vector<std::string>& places, c
 }  // namespace
 
 Result<DataAccess> open_run_data(io::FileSystem& fs, const std::string& directory, const TrainConfig& config,
-                                 const GenesisEntry& genesis, const std::string& cache) {
+                                 const chain::GenesisEntry& genesis, const std::string& cache) {
   // Without a readable record, only the current directory can be tried.
-  const Result<RunRecord> record = read_record(fs, io::join_path(directory, kRecordFile));
+  const Result<chain::RunRecord> record =
+      chain::read_record(fs, io::join_path(directory, chain::kRecordFile));
   const std::string started_in =
       record.ok() && !record->sessions.empty() ? record->sessions.back().directory : "";
 

@@ -3,7 +3,7 @@
 
 #include <string>
 
-#include "ostro/train/record/chain_entry.h"
+#include "ostro/chain/chain_entry.h"
 #include "ostro/train/step/batches.h"
 
 namespace ostro::train {
@@ -16,6 +16,6 @@ namespace ostro::train {
 // was last started (run.json); data.cache_dir relative to this process' directory. Errors list every place
 // that was tried and what is wrong there.
 Result<DataAccess> open_run_data(io::FileSystem& fs, const std::string& directory, const TrainConfig& config,
-                                 const GenesisEntry& genesis, const std::string& cache);
+                                 const chain::GenesisEntry& genesis, const std::string& cache);
 
 }  // namespace ostro::train

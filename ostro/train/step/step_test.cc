@@ -12,7 +12,7 @@
 namespace ostro::train {
 namespace {
 
-TrainConfig tiny() {
+TrainConfig tiny_step_config() {
   TrainConfig c;
   auto& o = llama(c);
   o.seq_len = 8;
@@ -105,7 +105,7 @@ std::string difference(const Steps& a, const Steps& b) {
 
 TEST_CASE("a tiny Llama learns a fixed batch, in f32 and in bf16; another seed differs") {
   for (const char* mp : {"f32", "p=f32,c=bfloat16"}) {
-    TrainConfig c = tiny();
+    TrainConfig c = tiny_step_config();
     c.trainer.mp = mp;
     const auto a = losses(c, 12);
     CHECK(a.front() > 2.7f);
@@ -126,7 +126,7 @@ TEST_CASE("steps whose head runs in tiles of tokens have the interpreter's bits,
     for (bool tied : {false, true}) {
       CAPTURE(mp);
       CAPTURE(tied);
-      TrainConfig c = tiny();
+      TrainConfig c = tiny_step_config();
       c.trainer.mp = mp;
       c.chain.leaf_gradients = true;
       llama(c).seq_len = 24;  // a leaf of 48 tokens: a tile and a half
@@ -147,7 +147,7 @@ TEST_CASE("steps whose head runs in tiles of tokens have the interpreter's bits,
 }
 
 TEST_CASE("program text round-trips and hashes") {
-  const TrainConfig c = tiny();
+  const TrainConfig c = tiny_step_config();
   const CanonicalPrograms p = make_programs(c, c.model_options().functions(17, compute_dtype(c))).value();
   auto again = parse_programs(print_programs(p));
   REQUIRE_MESSAGE(again.ok(), (again.ok() ? "" : again.error().message()));

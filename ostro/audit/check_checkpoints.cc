@@ -1,0 +1,121 @@
+#include "ostro/audit/check_checkpoints.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <new>
+#include <set>
+
+#include "ostro/audit/witness.h"
+#include "ostro/checkpoint/catalog.h"
+#include "ostro/checkpoint/restore.h"
+#include "ostro/io/files/path.h"
+
+namespace ostro::audit {
+namespace {
+
+CheckedCheckpoint check_one(io::FileSystem& fs, const checkpoint::Entry& entry, const Witness& witness) {
+  CheckedCheckpoint out{entry.step, entry.path, Verdict::kDamaged, "", ""};
+  const auto opened = checkpoint::Checkpoint::open(fs, entry.path);
+  if (!opened.ok()) {
+    out.detail = opened.error().message();
+    return out;
+  }
+  out.name = opened->manifest().name;
+  // Before its arrays are read: a forged manifest may name sizes that no memory has.
+  if (const auto evidence = witness.check_manifest(opened->manifest(), entry.path); !evidence.ok()) {
+    out.verdict = Verdict::kForged;
+    out.detail = evidence.error().message();
+    return out;
+  }
+  try {
+    if (const Status whole = opened->verify(); !whole.ok()) {
+      out.detail = whole.error().message();
+      return out;
+    }
+  } catch (const std::bad_alloc&) {  // a temporary one, whose sizes the chain does not say
+    out.detail = fmt::format("{}: its manifest names an array that is larger than the memory", entry.path);
+    return out;
+  }
+  const Result<Evidence> evidence = witness.check(*opened);
+  if (!evidence.ok()) {
+    out.verdict = Verdict::kForged;
+    out.detail = evidence.error().message();
+  } else if (*evidence == Evidence::kName) {
+    out.verdict = Verdict::kFine;
+  } else {
+    out.verdict = Verdict::kTemporary;
+    out.detail =
+        *evidence == Evidence::kFingerprint
+            ? "not in the chain; its parameters have the fingerprint of its step there, its moments were not "
+              "replayed"
+            : "not in the chain, which begins behind it; it was not replayed";
+  }
+  return out;
+}
+
+}  // namespace
+
+const char* verdict_name(Verdict verdict) {
+  switch (verdict) {
+    case Verdict::kFine:
+      return "fine";
+    case Verdict::kTemporary:
+      return "temporary";
+    case Verdict::kDamaged:
+      return "damaged";
+    case Verdict::kForged:
+      return "forged";
+    case Verdict::kMissing:
+      return "missing";
+  }
+  return "";
+}
+
+Result<std::vector<CheckedCheckpoint>> check_checkpoints(io::FileSystem& fs, const std::string& run_directory,
+                                                         const chain::Chain& chain,
+                                                         const train::ModelChoices& models) {
+  const std::string folder = io::join_path(run_directory, checkpoint::kCheckpointsFolder);
+  const std::string chain_path = io::join_path(run_directory, chain::kChainFile);
+  ASSIGN_OR_RETURN(const std::vector<checkpoint::Entry> entries, checkpoint::list_checkpoints(fs, folder));
+  // Read after the listing: a run that is under way writes its chain before its checkpoints.
+  ASSIGN_OR_RETURN(chain::Chain now, chain::read_chain(fs, chain_path));
+  const Witness witness(std::move(now), chain_path, models);
+  std::vector<CheckedCheckpoint> out;
+  std::set<int64_t> there;
+  for (const checkpoint::Entry& entry : entries) {
+    there.insert(entry.step);
+    CheckedCheckpoint one = check_one(fs, entry, witness);
+    if (!one.fine()) {
+      // The run removes temporary ones while it is looked at.
+      ASSIGN_OR_RETURN(const bool still, fs.exists(entry.path));
+      if (!still && witness.chain().find_checkpoint(entry.step) == nullptr) continue;
+    }
+    out.push_back(std::move(one));
+  }
+  for (const chain::ChainLink& link : chain.links)
+    if (const auto* entry = std::get_if<chain::CheckpointEntry>(&link.entry);
+        entry && !there.contains(entry->step))
+      out.push_back({entry->step, io::join_path(folder, checkpoint::step_directory(entry->step)),
+                     Verdict::kMissing, entry->name,
+                     fmt::format("{} has its state, {}", chain_path, entry->name)});
+  std::sort(out.begin(), out.end(), [](const auto& a, const auto& b) { return a.step < b.step; });
+  return out;
+}
+
+void compare_with_replay(const std::map<int64_t, std::string>& names,
+                         std::vector<CheckedCheckpoint>& checked) {
+  for (CheckedCheckpoint& one : checked) {
+    const auto replayed = names.find(one.step);
+    if (one.verdict != Verdict::kTemporary || replayed == names.end()) continue;
+    if (one.name == replayed->second) {
+      one.detail = "not in the chain; replayed: its state is the same";
+    } else {
+      one.verdict = Verdict::kForged;
+      one.detail = fmt::format("{}: forged, or of another run: its state is {}, {} replayed", one.path,
+                               one.name, replayed->second);
+    }
+  }
+}
+
+}  // namespace ostro::audit

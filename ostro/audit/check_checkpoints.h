@@ -1,0 +1,45 @@
+// Every checkpoint of a run against the run's chain, read whole.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "ostro/chain/chain.h"
+#include "ostro/io/files/file_system.h"
+#include "ostro/train/options/config.h"
+
+namespace ostro::audit {
+
+enum class Verdict {
+  kFine,       // the chain has its name
+  kTemporary,  // not due by step: what the chain has of it fits, which is a fingerprint of the parameters
+  kDamaged,    // its bytes do not have its own hashes, or its manifest cannot be read
+  kForged,     // its own hashes fit, but it is not what the chain says
+  kMissing,    // the chain has it, the directory has not
+};
+// "fine", "temporary", ...
+const char* verdict_name(Verdict verdict);
+
+struct CheckedCheckpoint {
+  int64_t step = 0;
+  std::string path;
+  Verdict verdict = Verdict::kFine;
+  std::string name;    // of its state, where the manifest can be read
+  std::string detail;  // what is wrong, or what is not known
+  bool fine() const { return verdict == Verdict::kFine || verdict == Verdict::kTemporary; }
+};
+
+// All that are there and all that `chain` names, by step. What is there is compared with the chain file as it
+// is now, so that a run may go on meanwhile. Errors: the files cannot be listed.
+Result<std::vector<CheckedCheckpoint>> check_checkpoints(io::FileSystem& fs, const std::string& run_directory,
+                                                         const chain::Chain& chain,
+                                                         const train::ModelChoices& models);
+
+// Makes up its mind about temporary ones from the names of replayed states: the same name is fine, another
+// forged.
+void compare_with_replay(const std::map<int64_t, std::string>& names,
+                         std::vector<CheckedCheckpoint>& checked);
+
+}  // namespace ostro::audit

@@ -1,0 +1,44 @@
+// Replaying a stretch of somebody's run and comparing every chain entry.
+#pragma once
+
+#include <functional>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "ostro/io/files/file_system.h"
+#include "ostro/runtime/engine.h"
+#include "ostro/train/options/config.h"
+
+namespace ostro::audit {
+
+struct VerifyOptions {
+  int64_t from_step = 0;           // the replay begins at the newest checkpoint at or before this step
+  std::optional<int64_t> to_step;  // nothing: the chain's last step
+  int64_t workers = 1;
+  std::string cache;                // the token store's folder; empty: found as open_run_data() says
+  std::vector<int64_t> name_steps;  // steps whose replayed states are named in the report
+  std::function<void(int64_t step, int64_t first, int64_t last)> on_step;
+};
+
+struct VerifyReport {
+  bool equal = false;
+  int64_t start_step = 0;       // the state that was restored (0: the seed's initial state)
+  int64_t last_step = 0;        // replayed and compared up to here
+  int64_t entries = 0;          // chain entries compared
+  int64_t different_step = -1;  // the first step that differs
+  std::string what;             // "batch", "loss", "tokens", "leaves", "state" or "checkpoint"
+  std::string recorded, replayed;
+  std::map<int64_t, std::string> names;  // of replayed states, by step
+};
+
+// Compares also that every checkpoint has its entry in the chain that was due.
+// Replays what program.ir says (not what today's model code would trace) on the run's data; from an amend on
+// with the config and programs that it leads to. Errors: the chain is broken, an amend does not follow from
+// what held before it or changes what it cannot, the data or programs on disk are not the chain's, no such
+// steps.
+Result<VerifyReport> verify_run(io::FileSystem& fs, runtime::Engine& engine, const std::string& run_directory,
+                                const VerifyOptions& options, train::ModelChoices models);
+
+}  // namespace ostro::audit

@@ -1,0 +1,184 @@
+#include "ostro/audit/witness.h"
+
+#include <fmt/format.h>
+
+#include <filesystem>
+
+#include "ostro/audit/amend.h"
+#include "ostro/chain/canonical.h"
+#include "ostro/io/files/path.h"
+#include "ostro/numerics/fingerprint.h"
+#include "ostro/train/step/fingerprints.h"
+
+namespace ostro::audit {
+namespace {
+
+using checkpoint::Manifest;
+using checkpoint::TensorSpec;
+
+Error forged(const std::string& where, const std::string& how) {
+  return corrupt(fmt::format("{}: forged, or of another run: {}", where, how));
+}
+
+bool is_parameter(const TensorSpec& spec) { return !spec.path.starts_with("optimizer/"); }
+
+// The config that made the state of this step: an amend of the same step comes behind it.
+const std::string& config_at(const std::vector<Period>& periods, int64_t step) {
+  size_t i = periods.size() - 1;
+  while (i > 0 && periods[i].first >= step) --i;
+  return periods[i].config;
+}
+
+std::array<int64_t, 2> lanes_of(const TensorSpec& spec, std::span<const std::byte> bytes) {
+  const int64_t item = checkpoint::dtype_size(spec.dtype),
+                length = spec.shape.empty() ? 1 : spec.shape.back();
+  const int64_t rows = length > 0 ? spec.bytes() / item / length : 0;
+  const numerics::Fingerprint print = numerics::fingerprint_array(rows, length, item, bytes);
+  return {static_cast<int64_t>(print.lane[0]), static_cast<int64_t>(print.lane[1])};
+}
+
+}  // namespace
+
+bool is_due(const train::TrainConfig& config, int64_t step) {
+  return step == config.trainer.num_train_steps || config.trainer.checkpointer.is_kept(step);
+}
+
+Witness::Witness(chain::Chain chain, std::string path, train::ModelChoices models)
+    : chain_(std::move(chain)), path_(std::move(path)), models_(std::move(models)) {}
+
+Status Witness::check_step(const Manifest& manifest, const std::string& where) const {
+  const int64_t step = manifest.info.step;
+  if (const auto named = checkpoint::step_of_directory(io::base_name(io::clean_path(where)));
+      named && *named != step)
+    return forged(where, fmt::format("its manifest is of step {}", step));
+  const chain::GenesisEntry& genesis = chain_.genesis();
+  if (manifest.info.numerics_version != genesis.numerics_version)
+    return forged(where, fmt::format("numerics version {}, the run's is {}", manifest.info.numerics_version,
+                                     genesis.numerics_version));
+  if (step > chain_.last_step())
+    return forged(where,
+                  fmt::format("it is of step {}, but {} ends at step {}", step, path_, chain_.last_step()));
+  const chain::ChainLink* link =
+      step == chain::entry_step(genesis) ? &chain_.links.front() : chain_.find_step(step);
+  if (link == nullptr) return forged(where, fmt::format("{} has no step {}", path_, step));
+  if (manifest.info.chain_head != link->hash)
+    return forged(where, fmt::format("its chain head is {}, {} has {} at step {}", manifest.info.chain_head,
+                                     path_, link->hash, step));
+  return {};
+}
+
+Status Witness::check_config(const Manifest& manifest, const std::string& where) const {
+  const auto config =
+      train::parse_train_config(manifest.info.config, where + "/manifest.json: config", models_);
+  if (!config.ok()) return forged(where, config.error().message());
+  ASSIGN_OR_RETURN(const std::vector<Period> periods, periods_of(*config, chain_, path_));
+  const std::string &run = config_at(periods, manifest.info.step), its = train::canonical_text(*config);
+  if (run == its) return {};
+  return forged(where, fmt::format("its config is not the run's ({} there, the manifest here): {}", path_,
+                                   fmt::join(chain::object_differences(run, its), "; ")));
+}
+
+Result<Evidence> Witness::check_manifest(const Manifest& manifest, const std::string& where) const {
+  RETURN_IF_ERROR(check_step(manifest, where));
+  const int64_t step = manifest.info.step;
+  const std::string* name = chain_.find_checkpoint(step);
+  if (name != nullptr && *name != manifest.name)
+    return forged(where,
+                  fmt::format("its state is {}, {} has {} for step {}", manifest.name, path_, *name, step));
+  RETURN_IF_ERROR(check_config(manifest, where));
+  if (name != nullptr) return Evidence::kName;
+  // The entry of a state that is kept for good is written before the next step's.
+  if (manifest.info.kind == checkpoint::Kind::kPermanent && step < chain_.last_step())
+    return forged(where,
+                  fmt::format("it is a permanent checkpoint, but {} has none of step {}", path_, step));
+  return step == chain::entry_step(chain_.genesis()) ? Evidence::kNothing : Evidence::kFingerprint;
+}
+
+Status Witness::check_parameters(const Manifest& manifest, const std::string& where,
+                                 const train::ParameterBytes& bytes) const {
+  std::vector<std::array<int64_t, 2>> prints;
+  for (size_t i = 0; i < manifest.tensors.size(); ++i) {
+    if (!is_parameter(manifest.tensors[i])) continue;
+    ASSIGN_OR_RETURN(const std::span<const std::byte> tensor, bytes(i));
+    prints.push_back(lanes_of(manifest.tensors[i], tensor));
+  }
+  return check_prints(manifest, where, prints);
+}
+
+Status Witness::check_prints(const Manifest& manifest, const std::string& where,
+                             const std::vector<std::array<int64_t, 2>>& prints) const {
+  const chain::ChainLink* link = chain_.find_step(manifest.info.step);
+  if (link == nullptr) return forged(where, fmt::format("{} has no step {}", path_, manifest.info.step));
+  // The fingerprint is of a text with a line a parameter, which `measured` ends: no part of it may pass for
+  // another.
+  if (manifest.info.measured.find('\n') != std::string::npos)
+    return forged(where, "its \"measured\" is more than one line");
+  std::vector<train::ParameterPrint> parameters;
+  for (const TensorSpec& spec : manifest.tensors)
+    if (is_parameter(spec) && parameters.size() < prints.size())
+      parameters.push_back({spec.path, spec.type_str(), prints[parameters.size()]});
+  const std::string& recorded = std::get<chain::StepEntry>(link->entry).state;
+  const std::string found = train::state_fingerprint(parameters, manifest.info.measured);
+  if (found == recorded) return {};
+  return forged(where, fmt::format("the fingerprint of its parameters is {}, {} has {} for step {}{}", found,
+                                   path_, recorded, manifest.info.step,
+                                   manifest.info.measured.empty()
+                                       ? " (its manifest has no \"measured\", of which the "
+                                         "fingerprint is a part; earlier versions wrote none)"
+                                       : ""));
+}
+
+Result<Evidence> Witness::check(const checkpoint::Checkpoint& checkpoint) const {
+  const Manifest& manifest = checkpoint.manifest();
+  ASSIGN_OR_RETURN(const Evidence evidence, check_manifest(manifest, checkpoint.path()));
+  std::vector<std::byte> memory;
+  const auto bytes = [&](size_t tensor) -> Result<std::span<const std::byte>> {
+    memory.resize(static_cast<size_t>(manifest.tensors[tensor].bytes()));
+    RETURN_IF_ERROR(checkpoint.read(static_cast<int64_t>(tensor), memory));
+    return std::span<const std::byte>(memory);
+  };
+  if (evidence == Evidence::kFingerprint)
+    RETURN_IF_ERROR(check_parameters(manifest, checkpoint.path(), bytes));
+  return evidence;
+}
+
+train::StateChecks Witness::checks() const {
+  train::StateChecks out;
+  out.manifest = [this](const Manifest& manifest, const std::string& where) -> Result<Status> {
+    const Result<Evidence> evidence = check_manifest(manifest, where);
+    if (!evidence.ok()) return Status(evidence.error());
+    if (*evidence == Evidence::kNothing)
+      return Status(
+          corrupt(fmt::format("{}: {} says nothing of the state before the first step", where, path_)));
+    return Status();
+  };
+  out.parameters = [this](const Manifest& manifest, const std::string& where,
+                          const train::ParameterBytes& bytes) {
+    if (chain_.find_checkpoint(manifest.info.step) != nullptr) return Status();  // its name says it all
+    return check_parameters(manifest, where, bytes);
+  };
+  return out;
+}
+
+Result<std::optional<std::string>> run_of_checkpoint(io::FileSystem& fs, const std::string& checkpoint) {
+  std::vector<std::string> places;
+  const std::string plain = io::clean_path(checkpoint);
+  // A ".." after a symbolic link leads elsewhere than its name says; object stores have no links.
+  const bool goes_up = ("/" + plain + "/").find("/../") != std::string::npos;
+  if (plain.find('/') != std::string::npos && (!io::path_scheme(plain).empty() || !goes_up))
+    places.push_back(plain);
+  if (io::path_scheme(checkpoint).empty()) {
+    places.push_back(io::absolute_path(checkpoint));
+    std::error_code absent;
+    if (const auto real = std::filesystem::canonical(checkpoint, absent); !absent)
+      places.push_back(real.string());
+  }
+  for (const std::string& place : places) {
+    const std::string run = io::parent_path(io::parent_path(place));
+    ASSIGN_OR_RETURN(const bool has_chain, fs.exists(io::join_path(run, chain::kChainFile)));
+    if (has_chain) return std::optional<std::string>(run);
+  }
+  return std::optional<std::string>();
+}
+
+}  // namespace ostro::audit

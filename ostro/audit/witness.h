@@ -1,0 +1,70 @@
+// Whether a checkpoint is what the chain of its run says (docs/formats/checkpoint.md, "Checked against the
+// chain").
+//
+// Who changes a tensor can make every hash inside the checkpoint's directory fit again. The chain lies
+// outside of it: its checkpoint entries hold the SHA-256 of whole states, its step entries a fingerprint of
+// the parameters.
+#pragma once
+
+#include <array>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "ostro/chain/chain.h"
+#include "ostro/checkpoint/restore.h"
+#include "ostro/train/options/config.h"
+#include "ostro/train/step/snapshot.h"
+
+namespace ostro::audit {
+
+// Whether the chain names the checkpoint of this step: due by trainer.checkpointer.keep, or the last.
+bool is_due(const train::TrainConfig& config, int64_t step);
+
+// What the chain has of a state.
+enum class Evidence {
+  kName,         // its name: it is the run's, parameters and moments, as sure as SHA-256 is
+  kFingerprint,  // of a state that was not due by step: a fingerprint of the parameters, nothing of the
+                 // moments
+  kNothing,      // of the initial state
+};
+
+// The chain of a run as a witness. A value.
+class Witness {
+ public:
+  // `path` is the chain's, for errors; `models` are the choices of model.type.
+  Witness(chain::Chain chain, std::string path, train::ModelChoices models);
+
+  const chain::Chain& chain() const { return chain_; }
+  const std::string& path() const { return path_; }
+
+  // Compares all of a manifest with the chain: step, chain head, name, config. With kName, tensors that fit
+  // the manifest's hashes are the run's. ErrorCode::kCorrupt says in which way the checkpoint in the
+  // directory `where` is forged, or of another run.
+  Result<Evidence> check_manifest(const checkpoint::Manifest& manifest, const std::string& where) const;
+  // Compares the fingerprint of the parameters with the one of the step.
+  Status check_parameters(const checkpoint::Manifest& manifest, const std::string& where,
+                          const train::ParameterBytes& bytes) const;
+  // The same from the fingerprints, in the order of the parameters in the manifest.
+  Status check_prints(const checkpoint::Manifest& manifest, const std::string& where,
+                      const std::vector<std::array<int64_t, 2>>& prints) const;
+  // Both, on a directory.
+  Result<Evidence> check(const checkpoint::Checkpoint& checkpoint) const;
+
+  // Both, for load_state; a state of which the chain has nothing is refused. Refers to this.
+  train::StateChecks checks() const;
+
+ private:
+  Status check_step(const checkpoint::Manifest& manifest, const std::string& where) const;
+  Status check_config(const checkpoint::Manifest& manifest, const std::string& where) const;
+
+  chain::Chain chain_;
+  std::string path_;
+  train::ModelChoices models_;
+};
+
+// The run directory in which a checkpoint's directory lies: RUN of RUN/checkpoints/step-00000020, also where
+// the path is relative or leads there over a symbolic link. Nothing when no chain lies above it.
+Result<std::optional<std::string>> run_of_checkpoint(io::FileSystem& fs, const std::string& checkpoint);
+
+}  // namespace ostro::audit

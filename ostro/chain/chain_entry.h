@@ -1,0 +1,88 @@
+// The entries of a run's hash chain and their canonical text (docs/formats/chain.md).
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <variant>
+
+#include "ostro/base/error.h"
+
+namespace ostro::chain {
+
+inline constexpr int64_t kChainFormat = 1;
+
+// Where a run that began from another run's state left it.
+struct Fork {
+  std::string head;  // the parent's run hash after that step
+  int64_t step = 0;  // steps that the state has already seen
+  bool operator==(const Fork&) const = default;
+};
+
+// What a run is a function of. Always the first entry.
+struct GenesisEntry {
+  std::string numerics_version;
+  std::string program_hash;    // SHA-256 of the canonical program's text
+  std::string config;          // the canonical config, a JSON object; written as canonical_object gives it
+  std::string data_hash;       // SHA-256 of the data ledger
+  std::string tokenizer_hash;  // SHA-256 of tokenizer.json's content
+  std::optional<Fork> fork;
+  std::optional<std::string> initial = {};  // name of the initial state, where it is not the init program's
+  // SHA-256 of the log-probabilities that the initial state gives to preference pairs (reference.h).
+  std::optional<std::string> reference = {};
+  std::optional<std::string> origin = {};  // of `initial`, where it was imported: a JSON object (origin.h)
+  bool operator==(const GenesisEntry&) const = default;
+};
+
+// One finished step. Steps count from 1; the first of a fork is fork.step + 1.
+struct StepEntry {
+  int64_t step = 0;
+  double loss = 0;     // finite
+  int64_t tokens = 0;  // that had a loss in this step
+  std::string batch;   // fingerprint of the batch, hexadecimal
+  std::string state;   // fingerprint of parameters, loss, gradient norm and token count, hexadecimal
+  std::string leaves;  // Merkle root over the leaves (merkle.h)
+  bool operator==(const StepEntry&) const = default;
+};
+
+// After `step` steps the config or program became another one.
+struct AmendEntry {
+  int64_t step = 0;
+  std::string difference;  // a JSON object: what changed, from what, to what
+  bool operator==(const AmendEntry&) const = default;
+};
+
+// The state after `step` steps has this name (SHA-256). Only for checkpoints due by step, and the last.
+struct CheckpointEntry {
+  int64_t step = 0;
+  std::string name;
+  bool operator==(const CheckpointEntry&) const = default;
+};
+
+using ChainEntry = std::variant<GenesisEntry, StepEntry, AmendEntry, CheckpointEntry>;
+
+// The canonical JSON of an entry without its hash. ErrorCode::kInvalidArgument when a hash is not lower-case
+// hexadecimal, the loss is not finite, or config or difference is no JSON object.
+Result<std::string> entry_json(const ChainEntry& entry);
+
+// h: the SHA-256 of the hash before (64 digits; nothing for the first entry) followed by the entry's text.
+std::string entry_hash(std::string_view previous, std::string_view json);
+
+// The line of the file, without its newline: the canonical JSON of the entry with "h".
+std::string chain_line(std::string_view json, std::string_view hash);
+
+struct ChainLink {
+  ChainEntry entry;
+  std::string hash;
+  bool operator==(const ChainLink&) const = default;
+};
+
+// Reads a line and checks it against the hash before. `where` ("runs/a/chain.jsonl: line 3") begins errors.
+Result<ChainLink> parse_chain_line(std::string_view line, std::string_view previous,
+                                   const std::string& where);
+
+// The number of steps done when the entry was written: its step, or the fork's for the genesis.
+int64_t entry_step(const ChainEntry& entry);
+
+}  // namespace ostro::chain

@@ -1,0 +1,28 @@
+#include "ostro/chain/clock_text.h"
+
+#include <fmt/core.h>
+
+#include <ctime>
+
+namespace ostro::chain {
+
+std::string utc_text(int64_t unix_seconds) {
+  const std::time_t time = unix_seconds;
+  std::tm parts{};
+  ::gmtime_r(&time, &parts);
+  return fmt::format("{:04}-{:02}-{:02}T{:02}:{:02}:{:02}Z", parts.tm_year + 1900, parts.tm_mon + 1,
+                     parts.tm_mday, parts.tm_hour, parts.tm_min, parts.tm_sec);
+}
+
+std::string utc_now() { return utc_text(std::time(nullptr)); }
+
+std::string duration_text(double seconds) {
+  if (!(seconds >= 0 && seconds < 1e9)) return "?";
+  const int64_t whole = static_cast<int64_t>(seconds + 0.5);
+  const int64_t d = whole / 86400, h = whole / 3600 % 24, m = whole / 60 % 60, s = whole % 60;
+  if (d > 0) return fmt::format("{}d {:02}:{:02}:{:02}", d, h, m, s);
+  if (h > 0) return fmt::format("{}:{:02}:{:02}", h, m, s);
+  return fmt::format("{}:{:02}", m, s);
+}
+
+}  // namespace ostro::chain

@@ -1,0 +1,19 @@
+// The lock of a run directory: only one process may work on a run.
+#pragma once
+
+#include <memory>
+#include <string>
+
+#include "ostro/io/files/file_system.h"
+
+namespace ostro::chain {
+
+inline constexpr const char* kLockFile = "lock";
+
+// Takes the lock of the run directory. It is released when the returned object is destroyed or the process
+// ends. The lock file says who holds it: process, host, time and `epoch`, which counts how often the run was
+// started, this start included. If another process holds the lock, the error is kBusy and shows that text.
+Result<std::unique_ptr<io::FileLock>> lock_run(io::FileSystem& fs, const std::string& run_directory,
+                                               int64_t epoch);
+
+}  // namespace ostro::chain

@@ -1,0 +1,174 @@
+#include "ostro/chain/record.h"
+
+#include <filesystem>
+#include <fstream>
+
+#include "ostro/base/sha256.h"
+#include "ostro/chain/clock_text.h"
+#include "ostro/chain/source_commit.h"
+#include "ostro/io/files/atomic_file.h"
+#include "ostro/io/json/json_fields.h"
+
+namespace ostro::chain {
+namespace {
+
+using OrderedJson = nlohmann::ordered_json;
+using io::JsonFields;
+
+constexpr std::string_view kChecksumBegin = ",\n  \"checksum\": \"", kChecksumEnd = "\"\n}\n";
+constexpr size_t kHexDigits = 64;
+
+std::string cpu_name() {
+  std::ifstream info("/proc/cpuinfo");
+  for (std::string line; std::getline(info, line);) {
+    if (!line.starts_with("model name")) continue;
+    const size_t begin = line.find_first_not_of(" \t", line.find(':') + 1);
+    if (begin != std::string::npos) return line.substr(begin);
+  }
+  return "unknown";
+}
+
+OrderedJson to_json(const Session& session) {
+  OrderedJson json;
+  json["argv"] = session.argv;
+  json["directory"] = session.directory;
+  json["source_commit"] = session.source_commit;
+  json["compiler"] = session.compiler;
+  json["cpu"] = session.cpu;
+  json["started"] = session.started;
+  json["ended"] = session.ended.empty() ? OrderedJson() : OrderedJson(session.ended);
+  json["outcome"] = session.outcome;
+  json["from_step"] = session.from_step;
+  json["to_step"] = session.to_step;
+  if (!session.seconds.empty()) json["seconds"] = session.seconds;
+  return json;
+}
+
+// A string, or "" for null.
+Result<std::string> optional_string(const JsonFields& fields, std::string_view key) {
+  ASSIGN_OR_RETURN(const nlohmann::json* value, fields.get(key));
+  if (value->is_null()) return std::string();
+  return fields.string(key);
+}
+
+Result<Session> parse_session(const JsonFields& fields) {
+  Session session;
+  ASSIGN_OR_RETURN(const nlohmann::json* argv, fields.array("argv"));
+  for (const nlohmann::json& word : *argv) {
+    if (!word.is_string()) return fields.bad("argv", "holds more than strings");
+    session.argv.push_back(word.get<std::string>());
+  }
+  if (fields.has("directory")) {
+    ASSIGN_OR_RETURN(session.directory, fields.string("directory"));
+  }
+  ASSIGN_OR_RETURN(session.source_commit, fields.string("source_commit"));
+  ASSIGN_OR_RETURN(session.compiler, fields.string("compiler"));
+  ASSIGN_OR_RETURN(session.cpu, fields.string("cpu"));
+  ASSIGN_OR_RETURN(session.started, fields.string("started"));
+  ASSIGN_OR_RETURN(session.ended, optional_string(fields, "ended"));
+  ASSIGN_OR_RETURN(session.outcome, fields.string("outcome"));
+  ASSIGN_OR_RETURN(session.from_step, fields.integer("from_step", 0, INT64_MAX));
+  ASSIGN_OR_RETURN(session.to_step, fields.integer("to_step", 0, INT64_MAX));
+  if (fields.has("seconds")) {
+    ASSIGN_OR_RETURN(const nlohmann::json* seconds, fields.get("seconds"));
+    if (!seconds->is_object()) return fields.bad("seconds", "is not an object");
+    for (const auto& [name, value] : seconds->items()) {
+      if (!value.is_number()) return fields.bad("seconds", "holds more than numbers");
+      session.seconds[name] = value.get<double>();
+    }
+  }
+  return session;
+}
+
+}  // namespace
+
+std::string source_commit() { return OSTRO_SOURCE_COMMIT; }
+
+std::string compiler_name() {
+#if defined(__clang__)
+  return "clang " __clang_version__;
+#else
+  return "gcc " __VERSION__;
+#endif
+}
+
+Session begin_session(std::vector<std::string> argv, int64_t from_step) {
+  std::error_code gone;  // if the directory was removed, the path stays empty
+  std::string directory = std::filesystem::current_path(gone).string();
+  return {std::move(argv),
+          std::move(directory),
+          source_commit(),
+          compiler_name(),
+          cpu_name(),
+          utc_now(),
+          "",
+          "running",
+          from_step,
+          from_step,
+          {}};
+}
+
+void end_session(RunRecord& record, const std::string& outcome, int64_t to_step) {
+  OSTRO_CHECK(!record.sessions.empty(), "no session to end");
+  Session& session = record.sessions.back();
+  session.ended = utc_now();
+  session.outcome = outcome;
+  session.to_step = to_step;
+}
+
+std::string record_json(const RunRecord& record) {
+  OrderedJson json;
+  json["format"] = "ostro run";
+  json["format_version"] = kRecordFormat;
+  json["numerics_version"] = record.numerics_version;
+  json["program_hash"] = record.program_hash;
+  json["data_hash"] = record.data_hash;
+  json["tokenizer_hash"] = record.tokenizer_hash;
+  json["parent"] = record.parent.empty() ? OrderedJson() : OrderedJson(record.parent);
+  json["sessions"] = OrderedJson::array();
+  for (const Session& session : record.sessions) json["sessions"].push_back(to_json(session));
+  return json.dump(2, ' ', false, OrderedJson::error_handler_t::replace);
+}
+
+Status write_record(io::FileSystem& fs, const std::string& path, const RunRecord& record) {
+  std::string text = record_json(record);
+  text.resize(text.size() - 2);  // remove the final "\n}"
+  const std::string checksum = sha256_hex(text);
+  text.append(kChecksumBegin).append(checksum).append(kChecksumEnd);
+  return io::write_file_atomically(fs, path, text);
+}
+
+Result<RunRecord> read_record(io::FileSystem& fs, const std::string& path) {
+  constexpr int64_t kLimit = int64_t{64} << 20;
+  ASSIGN_OR_RETURN(const std::string text, fs.read_file(path, kLimit));
+  const size_t tail = kChecksumBegin.size() + kHexDigits + kChecksumEnd.size();
+  const size_t end = text.size() < tail ? 0 : text.size() - tail;
+  if (text.substr(end) !=
+      std::string(kChecksumBegin) + sha256_hex(text.substr(0, end)) + std::string(kChecksumEnd))
+    return corrupt(
+        fmt::format("{}: its \"checksum\" is missing or wrong: it is damaged or was edited", path));
+  ASSIGN_OR_RETURN(const nlohmann::json root, io::parse_json(text, path));
+  const JsonFields fields(root, path);
+  ASSIGN_OR_RETURN(const std::string format, fields.string("format"));
+  if (format != "ostro run") return fields.bad("format", fmt::format("is \"{}\"", format));
+  ASSIGN_OR_RETURN(const int64_t version, fields.integer("format_version", 1, INT64_MAX));
+  if (version > kRecordFormat) {
+    return unsupported(fmt::format("{}: \"format_version\" {} is later than the {} this version reads", path,
+                                   version, kRecordFormat));
+  }
+  RunRecord record;
+  ASSIGN_OR_RETURN(record.numerics_version, fields.string("numerics_version"));
+  ASSIGN_OR_RETURN(record.program_hash, fields.string("program_hash"));
+  ASSIGN_OR_RETURN(record.data_hash, fields.string("data_hash"));
+  ASSIGN_OR_RETURN(record.tokenizer_hash, fields.string("tokenizer_hash"));
+  ASSIGN_OR_RETURN(record.parent, optional_string(fields, "parent"));
+  ASSIGN_OR_RETURN(const nlohmann::json* sessions, fields.array("sessions"));
+  for (size_t i = 0; i < sessions->size(); ++i) {
+    ASSIGN_OR_RETURN(Session session,
+                     parse_session(JsonFields((*sessions)[i], fmt::format("{}: sessions[{}]", path, i))));
+    record.sessions.push_back(std::move(session));
+  }
+  return record;
+}
+
+}  // namespace ostro::chain

@@ -1,0 +1,61 @@
+// run.json: what a run is, and where and when it ran (docs/formats/run_directory.md). People and tools read
+// it. It does not identify the run; the chain does.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "ostro/io/files/file_system.h"
+
+namespace ostro::chain {
+
+inline constexpr const char* kRecordFile = "run.json";
+inline constexpr int64_t kRecordFormat = 1;
+
+// One start of the training command.
+struct Session {
+  std::vector<std::string> argv;
+  std::string directory;  // absolute path of the working directory; relative paths in the config start here
+  // git commit, with "-dirty" if files were changed; "unknown" outside a repository
+  std::string source_commit;
+  std::string compiler;   // "gcc 12.2.0"
+  std::string cpu;        // model name of the CPU
+  std::string started;    // UTC, as utc_now() gives it
+  std::string ended;      // empty while it runs; stays empty if the process was killed
+  std::string outcome;    // "running", "finished", "interrupted", "failed: ..."
+  int64_t from_step = 0;  // steps done at the start of the session; to_step: steps done at its end
+  int64_t to_step = 0;
+  // What its time was spent on (base/watch/time_use.h); empty while it runs.
+  std::map<std::string, double> seconds;
+  bool operator==(const Session&) const = default;
+};
+
+struct RunRecord {
+  std::string numerics_version;
+  std::string program_hash;
+  std::string data_hash;
+  std::string tokenizer_hash;
+  std::string parent;  // the checkpoint that the run started from; empty: none
+  std::vector<Session> sessions;
+  bool operator==(const RunRecord&) const = default;
+};
+
+// A new session that starts now, with the commit, compiler and CPU of this process.
+Session begin_session(std::vector<std::string> argv, int64_t from_step);
+// Marks the last session as ended now.
+void end_session(RunRecord& record, const std::string& outcome, int64_t to_step);
+
+// The record as a JSON object. This is the file's content without its checksum.
+std::string record_json(const RunRecord& record);
+// Replaces the file atomically.
+Status write_record(io::FileSystem& fs, const std::string& path, const RunRecord& record);
+// ErrorCode::kCorrupt names the field; a later format is kUnsupported.
+Result<RunRecord> read_record(io::FileSystem& fs, const std::string& path);
+
+// The commit and the compiler that this program was built with, as in Session.
+std::string source_commit();
+std::string compiler_name();
+
+}  // namespace ostro::chain

@@ -1,0 +1,57 @@
+#include "ostro/chain/record.h"
+
+#include <doctest/doctest.h>
+
+#include "ostro/io/files/memory_file_system.h"
+
+namespace ostro::chain {
+namespace {
+
+RunRecord example() {
+  RunRecord record;
+  record.numerics_version = "1";
+  record.program_hash = std::string(64, 'a');
+  record.data_hash = std::string(64, 'b');
+  record.tokenizer_hash = std::string(64, 'c');
+  record.sessions.push_back(begin_session({"ostro", "train", "--config", "a \"b\".yaml"}, 0));
+  return record;
+}
+
+TEST_CASE("a record is read as it was written, running or ended") {
+  io::MemoryFileSystem fs;
+  RunRecord record = example();
+  CHECK(record.sessions[0].outcome == "running");
+  CHECK(record.sessions[0].ended.empty());
+  CHECK(!record.sessions[0].source_commit.empty());
+  CHECK(!record.sessions[0].cpu.empty());
+  CHECK(record.sessions[0].compiler.find(' ') != std::string::npos);
+  check_ok(write_record(fs, kRecordFile, record));
+  CHECK(*read_record(fs, kRecordFile) == record);
+  end_session(record, "interrupted", 17);
+  record.sessions.push_back(begin_session({}, 17));
+  record.parent = "runs/other/checkpoints/step-00000100";
+  check_ok(write_record(fs, kRecordFile, record));
+  const Result<RunRecord> back = read_record(fs, kRecordFile);
+  REQUIRE(back.ok());
+  CHECK(*back == record);
+  CHECK(back->sessions[0].to_step == 17);
+  CHECK(!back->sessions[0].ended.empty());
+}
+
+TEST_CASE("a damaged, cut or foreign record is refused") {
+  io::MemoryFileSystem fs;
+  check_ok(write_record(fs, kRecordFile, example()));
+  const std::string whole = *fs.read_file(kRecordFile);
+  for (size_t i = 0; i < whole.size(); ++i) {
+    *fs.content(kRecordFile) = whole.substr(0, i);
+    CHECK(read_record(fs, kRecordFile).error().code() == ErrorCode::kCorrupt);
+    *fs.content(kRecordFile) = whole;
+    (*fs.content(kRecordFile))[i] ^= 4;
+    const Result<RunRecord> damaged = read_record(fs, kRecordFile);
+    REQUIRE(!damaged.ok());
+    CHECK(damaged.error().message().find(kRecordFile) != std::string::npos);
+  }
+}
+
+}  // namespace
+}  // namespace ostro::chain

@@ -1,0 +1,8 @@
+// The version of docs/numerics.md that this program implements.
+#pragma once
+
+namespace ostro::chain {
+
+inline constexpr const char* kNumericsVersion = "1";
+
+}  // namespace ostro::chain

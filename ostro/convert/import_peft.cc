@@ -1,0 +1,104 @@
+#include "ostro/convert/import_peft.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <utility>
+#include <vector>
+
+#include "ostro/convert/made_model.h"
+#include "ostro/convert/new_directory.h"
+#include "ostro/hf/adapter.h"
+#include "ostro/io/files/path.h"
+#include "ostro/io/s3/routing_file_system.h"
+#include "ostro/models/decoder/decoder.h"
+#include "ostro/nn/adapters.h"
+#include "ostro/numerics/arrays.h"
+#include "ostro/train/programs/run_model.h"
+#include "ostro/trained/loaded_model.h"
+
+namespace ostro::convert {
+namespace {
+
+using models::DecoderOptions;
+
+// The base's model with the adapter, and nothing of a run.
+Result<train::TrainConfig> config_of(const trained::LoadedModel& base, const hf::LoraFiles& files,
+                                     const PeftImport& request) {
+  train::TrainConfig config = made_config(base, request.out);
+  config.model = base.config.model;
+  train::LoraOptions lora;
+  lora.rank = files.config.rank;
+  lora.alpha = files.config.alpha;
+  lora.use_rslora = files.config.use_rslora;
+  lora.target_modules = files.modules;
+  config.adapter = lora;
+  RETURN_IF_ERROR(config.resolve());
+  return config;
+}
+
+// The parameters, those of the base as a run with an adapter holds them, those of the adapter zero.
+Result<std::vector<runtime::Buffer>> held_values(const trained::LoadedModel& base,
+                                                 const models::ModelFunctions& model) {
+  std::vector<runtime::Buffer> out;
+  for (size_t k = 0; k < model.paths.size(); ++k) {
+    if (nn::is_adapter(model.paths[k])) {
+      out.push_back(runtime::Buffer::zeros(model.shapes[k]));
+      continue;
+    }
+    const auto& paths = base.functions.paths;
+    const auto at =
+        static_cast<size_t>(std::find(paths.begin(), paths.end(), model.paths[k]) - paths.begin());
+    OSTRO_CHECK(at < paths.size(), "the base has no {}", model.paths[k]);
+    const runtime::Buffer& value = base.parameters.values[at];
+    if (value.shape() == model.shapes[k]) {
+      out.push_back(value);
+      continue;
+    }
+    runtime::Buffer frozen = runtime::Buffer::empty(model.shapes[k]);  // in bf16
+    numerics::narrow(value.as<float>(), frozen.mutable_bytes());
+    out.push_back(std::move(frozen));
+  }
+  return out;
+}
+
+}  // namespace
+
+Result<std::string> import_peft(const PeftImport& request, const train::ModelChoices& models) {
+  io::FileSystem& fs = io::default_file_system();
+  RETURN_IF_ERROR(check_is_new(fs, request.out));
+  ASSIGN_OR_RETURN(const hf::LoraFiles files, hf::open_lora(fs, request.directory));
+  ASSIGN_OR_RETURN(
+      const trained::LoadedModel base,
+      trained::load_model(fs, request.checkpoint, request.tokenizer, models, trained::Trust::kChain));
+  if (train::lora_spec(base.config.adapter))
+    return invalid_argument(fmt::format("--checkpoint {}: has an adapter; name the base of {}",
+                                        request.checkpoint, request.directory));
+  const auto* decoder =
+      models::model_options_as<DecoderOptions, models::Decoder>(base.config.model_options());
+  if (decoder == nullptr)
+    return unsupported(fmt::format("--checkpoint {}: model.type {} is no decoder", request.checkpoint,
+                                   base.config.model_options().type()));
+  ASSIGN_OR_RETURN(const train::TrainConfig config, config_of(base, files, request));
+  const models::ModelFunctions model = train::run_model(config, base.tokenizer->vocab_size());
+  if (const Status found = train::check_run_model(config, model); !found.ok())
+    return found.error().with_context(files.path);
+  ASSIGN_OR_RETURN(std::vector<runtime::Buffer> values, held_values(base, model));
+  if (const std::string hash = files.base_hash.empty() ? "" : hf::parameters_hash(model.paths, values);
+      files.base_hash != hash)
+    return invalid_argument(fmt::format(
+        "{} is of a base whose parameters have the SHA-256 {}, but those of {} have {}: it is an adapter for "
+        "another base",
+        files.path, files.base_hash, base.parameters.path, hash));
+  ASSIGN_OR_RETURN(const std::vector<hf::WeightPart> weights, hf::family_weights(*decoder));
+  RETURN_IF_ERROR(hf::take_lora(files, hf::lora_weights(weights, model.matrices), model.paths, values));
+  ASSIGN_OR_RETURN(
+      const checkpoint::Saved saved,
+      write_made_model(fs, base, {"peft", request.checkpoint, request.out, config, model.paths, values}));
+  return fmt::format("{}: {} with the adapter {} (rank {}, alpha {}, {}), state {}{}\n",
+                     io::clean_path(request.out), base.parameters.path, request.directory, files.config.rank,
+                     files.config.alpha, fmt::join(files.modules, ", "), saved.name,
+                     files.base_hash.empty() ? "; it does not say of which base it is" : "");
+}
+
+}  // namespace ostro::convert

@@ -1,0 +1,31 @@
+// ostro import --upcycle
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <string>
+
+#include "ostro/base/error.h"
+#include "ostro/runtime/engine.h"
+#include "ostro/train/options/config.h"
+
+namespace ostro::convert {
+
+// Makes an engine for programs that run once.
+using MakeEngine = std::function<Result<std::unique_ptr<runtime::Engine>>()>;
+
+struct Upcycle {
+  std::string checkpoint, out, tokenizer;  // no tokenizer: the checkpoint's
+  int64_t experts = 0, per_token = 2;
+  int64_t seed = 0;  // of the router's weights
+};
+
+// Makes the directory `out`: a mixture whose experts are all copies of the MLP of a dense decoder, with a
+// random router, and a configuration to go on training with. It computes what the dense model does, up to
+// the rounding of the experts' weights, which add up to 1. Returns what there is to say about it, in a line.
+// If anything fails, there is no `out`. Errors: the checkpoint is no decoder, a mixture already, or has an
+// adapter.
+Result<std::string> upcycle(const Upcycle& request, const train::ModelChoices& models,
+                            const MakeEngine& make_engine);
+
+}  // namespace ostro::convert

@@ -1,0 +1,35 @@
+// The held-out loss, computed by all workers together: nobody brings the parameters together.
+#pragma once
+
+#include <memory>
+#include <vector>
+
+#include "ostro/fleet/workers/worker_plan.h"
+#include "ostro/train/step/held_out_text.h"
+
+namespace ostro::fleet {
+
+// One worker's part. `plan` must outlive it.
+class CellEvaluator {
+ public:
+  // `program` is make_eval_program's. It is split over all axes of the mesh: parameters are taken in the
+  // cells that the workers own, and gathered where they are used, a layer at a time. Workers that run
+  // different leaves in training evaluate different batches.
+  static Result<CellEvaluator> create(const WorkerPlan& plan, const ir::Program& program, int64_t rank);
+
+  // Called by all workers; `owned` are this one's cells of the parameters. Gives all workers the losses of
+  // all batches, with the bits of one process.
+  Result<std::vector<train::BatchLoss>> evaluate(runtime::Collectives& group,
+                                                 const std::vector<runtime::Buffer>& owned,
+                                                 const train::HeldOutText& text);
+
+ private:
+  CellEvaluator(const WorkerPlan& plan, spmd::Partition parts, std::unique_ptr<runtime::Executable> program)
+      : plan_(&plan), parts_(std::move(parts)), program_(std::move(program)) {}
+
+  const WorkerPlan* plan_;
+  spmd::Partition parts_;
+  std::unique_ptr<runtime::Executable> program_;
+};
+
+}  // namespace ostro::fleet

@@ -1,0 +1,14 @@
+// The state before the first step, without anybody who holds it whole.
+#pragma once
+
+#include "ostro/fleet/workers/worker_plan.h"
+
+namespace ostro::fleet {
+
+// What worker `rank` owns of the state at step 0: its cells of what the init program gives, bit for bit, and
+// moments of zeros. Of a program that sums, the worker makes everything and keeps its cells. `group` may be
+// null where the program needs no other worker, as when it draws random numbers.
+Result<train::State> initial_cells(const WorkerPlan& plan, int64_t rank, int64_t seed,
+                                   runtime::Collectives* group);
+
+}  // namespace ostro::fleet

@@ -1,0 +1,147 @@
+#include <fmt/format.h>
+
+#include <random>
+
+#include "ostro/base/watch/fault_point.h"
+#include "ostro/checkpoint/catalog.h"
+#include "ostro/fleet/cells/collected_hashes.h"
+#include "ostro/fleet/cells/save_cells.h"
+#include "ostro/io/files/path.h"
+
+namespace ostro::fleet {
+namespace {
+
+using checkpoint::Manifest;
+using checkpoint::Saved;
+
+constexpr char kFailed = '!';  // begins what a worker tells of an error
+
+// Hashes are small, but there are many of them: they go through a file in a folder of its own. The store has
+// the SHA-256 of the file.
+std::string hashes_folder(const std::string& temporary) { return temporary + ".hashes.tmp"; }
+
+// Of how many attempts to save a step there ever were, no two have the same mark.
+std::string new_mark() {
+  std::random_device device;
+  return fmt::format("{:08x}{:08x}", device(), device());
+}
+
+Error failed(int64_t rank, int64_t step, const std::string& why) {
+  return Error(
+      ErrorCode::kIo,
+      fmt::format("worker {} cannot write its cells of the checkpoint of step {}: {}; the checkpoints "
+                  "before are as they were: make room or mend the disk there, and start the same "
+                  "command again",
+                  rank, step, why));
+}
+
+Result<std::string> ask(const SharedSave& save, const std::string& key) {
+  while (true) {
+    auto value = save.store->get(save.key + key, std::chrono::seconds(10));
+    if (value.ok() || value.error().code() != ErrorCode::kBusy) return value;
+  }
+}
+
+Status tell_others(const SharedSave& save, const std::string& key, const std::string& value) {
+  return save.store->set(save.key + key, value);
+}
+
+constexpr const char* kBegun = "/begun";  // the directory
+constexpr const char* kDone = "/done";
+std::string written_key(int64_t rank) { return fmt::format("/written/{}", rank); }
+
+Status lead_writing(const SharedSave& save, const std::string& temporary, const CellSnapshot& snapshot,
+                    Collected& collected) {
+  io::FileSystem& fs = *save.fs;
+  fault_aside("write", snapshot.info.step, save.rank);
+  ASSIGN_OR_RETURN(const auto hashes, write_cells(fs, temporary, snapshot.tensors, snapshot.cells));
+  for (size_t i = 0; i < hashes.size(); ++i)
+    RETURN_IF_ERROR(collected.add(save.rank, snapshot.cells[i].tensor, snapshot.cells[i].cell, hashes[i]));
+  return Status();
+}
+
+Status collect_hashes(const SharedSave& save, const std::string& temporary, int64_t step,
+                      Collected& collected) {
+  for (int64_t rank = 1; rank < save.size; ++rank) {
+    ASSIGN_OR_RETURN(const std::string told, ask(save, written_key(rank)));
+    if (told.starts_with(kFailed)) return failed(rank, step, told.substr(1));
+    const std::string path = io::join_path(hashes_folder(temporary), std::to_string(rank));
+    const auto text = save.fs->read_file(path);
+    if (!text.ok())
+      return failed(rank, step, text.error().message() + " (every worker must see the same files)");
+    if (sha256_hex(*text) != told)
+      return failed(rank, step, path + " is not what it wrote there; every worker must see the same files");
+    RETURN_IF_ERROR(collected.add_text(rank, *text));
+  }
+  return Status();
+}
+
+}  // namespace
+
+checkpoint::AsyncSaver::Write lead_save(SharedSave save, CellSnapshot given, UnfinishedSave* unfinished) {
+  const auto snapshot = std::make_shared<const CellSnapshot>(std::move(given));
+  const auto write = [save, snapshot]() -> Result<Saved> {
+    io::FileSystem& fs = *save.fs;
+    const int64_t step = snapshot->info.step;
+    const std::string temporary = checkpoint::temporary_directory(save.root, step, new_mark());
+    Status begun = begin_save(fs, save.root, temporary, step, snapshot->tensors);
+    if (begun.ok()) begun = fs.make_dirs(hashes_folder(temporary));
+    RETURN_IF_ERROR(tell_others(save, kBegun, begun.ok() ? temporary : kFailed + begun.error().message()));
+    if (!begun.ok()) return failed(save.rank, step, begun.error().message());
+    Collected collected(snapshot->info, snapshot->tensors);
+    if (const Status own = lead_writing(save, temporary, *snapshot, collected); !own.ok())
+      return own.error().code() == ErrorCode::kIo ? failed(save.rank, step, own.error().message())
+                                                  : own.error();
+    RETURN_IF_ERROR(collect_hashes(save, temporary, step, collected));
+    ASSIGN_OR_RETURN(Manifest manifest, collected.manifest());
+    RETURN_IF_ERROR(fs.remove_all(hashes_folder(temporary)));
+    ASSIGN_OR_RETURN(Saved saved, finish_save(fs, save.root, temporary, std::move(manifest)));
+    RETURN_IF_ERROR(checkpoint::prune_checkpoints(fs, save.root, step));
+    return saved;
+  };
+  return [save, snapshot, write, unfinished]() -> Result<std::optional<Saved>> {
+    Result<Saved> saved = write();
+    // Whoever does not hear it learns that the epoch is over.
+    (void)tell_others(save, kDone, saved.ok() ? "" : std::string(1, kFailed));
+    if (!saved.ok() && unfinished != nullptr) unfinished->snapshot = snapshot;
+    if (!saved.ok()) return saved.error();
+    return std::optional<Saved>(std::move(saved).value());
+  };
+}
+
+checkpoint::AsyncSaver::Write join_save(SharedSave save, CellSnapshot given, UnfinishedSave* unfinished) {
+  const auto snapshot = std::make_shared<const CellSnapshot>(std::move(given));
+  const auto write = [save, snapshot](const std::string& temporary) -> Result<std::string> {
+    io::FileSystem& fs = *save.fs;
+    ASSIGN_OR_RETURN(const bool there, fs.exists(temporary));
+    if (!there)
+      return not_found(temporary +
+                       " is not there, where worker 0 has made it; every worker must see the same files");
+    fault_aside("write", snapshot->info.step, save.rank);
+    ASSIGN_OR_RETURN(const auto hashes, write_cells(fs, temporary, snapshot->tensors, snapshot->cells));
+    const std::string text = hashes_text(snapshot->cells, hashes);
+    ASSIGN_OR_RETURN(const auto file,
+                     fs.create(io::join_path(hashes_folder(temporary), std::to_string(save.rank))));
+    RETURN_IF_ERROR(file->append(text));
+    RETURN_IF_ERROR(file->close());
+    return sha256_hex(text);
+  };
+  // Ok: the leader has come to an end.
+  const auto take_part = [save, write]() -> Result<std::string> {
+    ASSIGN_OR_RETURN(const std::string temporary, ask(save, kBegun));
+    if (!temporary.starts_with(kFailed)) {
+      const Result<std::string> written = write(temporary);
+      RETURN_IF_ERROR(tell_others(save, written_key(save.rank),
+                                  written.ok() ? *written : kFailed + written.error().message()));
+    }
+    return ask(save, kDone);
+  };
+  return [snapshot, take_part, unfinished]() -> Result<std::optional<Saved>> {
+    const Result<std::string> end = take_part();
+    // What is wrong is the leader's to say; if it is gone, whoever leads next deals the cells out again.
+    if ((!end.ok() || end->starts_with(kFailed)) && unfinished != nullptr) unfinished->snapshot = snapshot;
+    return std::optional<Saved>();
+  };
+}
+
+}  // namespace ostro::fleet

@@ -1,0 +1,51 @@
+#include "ostro/fleet/processes/command.h"
+
+#include <fmt/format.h>
+
+#include <numeric>
+#include <span>
+#include <vector>
+
+namespace ostro::fleet {
+namespace {
+
+std::vector<int64_t> all_but(const runtime::Collectives& c, int64_t rank) {
+  std::vector<int64_t> out;
+  for (int64_t r = 0; r < c.size(); ++r)
+    if (r != rank) out.push_back(r);
+  return out;
+}
+
+}  // namespace
+
+Status send_command(dist::Group& group, const Command& command) {
+  const std::vector<int64_t> others = all_but(group, 0);
+  return group.exchange(
+      others, std::vector<std::span<const std::byte>>(others.size(), std::as_bytes(std::span(&command, 1))),
+      std::vector<std::span<std::byte>>(others.size()));
+}
+
+Result<Command> next_command(dist::Group& group) {
+  Command command;
+  group.wait_for_ever(true);
+  const Status received = group.exchange(std::vector<int64_t>{0}, std::vector<std::span<const std::byte>>(1),
+                                         std::vector{std::as_writable_bytes(std::span(&command, 1))});
+  group.wait_for_ever(false);
+  RETURN_IF_ERROR(received);
+  if (command.kind < Command::Kind::kStep || command.kind > Command::Kind::kEnd)
+    return corrupt(fmt::format("the leader sent command {}, which this build does not know",
+                               static_cast<int64_t>(command.kind)));
+  return command;
+}
+
+Status barrier(runtime::Collectives& c) {
+  const std::vector<int64_t> others = all_but(c, c.rank());
+  const std::byte here{1};
+  std::vector<std::byte> there(others.size());
+  std::vector<std::span<std::byte>> receive;
+  for (std::byte& b : there) receive.emplace_back(&b, 1);
+  return c.exchange(others, std::vector<std::span<const std::byte>>(others.size(), std::span(&here, 1)),
+                    receive);
+}
+
+}  // namespace ostro::fleet

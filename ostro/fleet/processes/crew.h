@@ -1,0 +1,123 @@
+// One process's part in a run on several processes, through all its epochs: its connections, its worker, and
+// the state that it carries from one epoch to the next.
+#pragma once
+
+#include <atomic>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <thread>
+
+#include "ostro/fleet/processes/command.h"
+#include "ostro/fleet/processes/membership.h"
+#include "ostro/fleet/processes/settle.h"
+#include "ostro/train/options/config.h"
+
+namespace ostro::fleet {
+
+// Keys in the job's store: what a worker must know before it can train with others.
+inline constexpr const char* kConfigKey = "config";        // the resolved configuration, from the leader
+inline constexpr const char* kProgramKey = "program";      // hash of the canonical programs
+inline constexpr const char* kDataKey = "data";            // hash of the data set
+inline constexpr const char* kReferenceKey = "reference";  // hash of what pairs are compared with
+inline constexpr const char* kNoReference = "none";        // of a run without pairs
+
+// Rank 0 of an epoch is the leader: it holds the run (directory, chain, checkpoints, reports) and sends the
+// commands. One thread uses a crew. When a call gives an error of kIo, connections were lost: form() makes
+// new ones; with any other error this process cannot go on.
+class Crew {
+ public:
+  // `stop`: true ends waiting for an epoch (kBusy). Both must outlive the crew.
+  Crew(Membership& membership, runtime::Engine& engine, std::function<bool()> stop);
+  ~Crew();
+
+  Membership& membership() { return membership_; }
+
+  // What is trained. Set once, before form().
+  void set_run(const train::CanonicalPrograms& programs, const std::string& remat,
+               const train::TrainConfig& config);
+  bool has_run() const { return run_.has_value(); }
+  const train::TrainConfig& config() const { return run_->config; }
+
+  // The epoch that is formed, or that is to be formed. Waits a little for it; kBusy: there is none yet.
+  Result<EpochView> wait_epoch();
+  // Connects with the workers of the newest epoch and settles the state that they carry. Tries again when
+  // epochs end meanwhile.
+  Result<Settled> form();
+  // All workers have adopted the state after so many steps.
+  void adopted(int64_t step);
+
+  bool formed() const { return group_ != nullptr; }
+  const EpochView& epoch() const { return epoch_; }
+  bool stopped() const { return stop_(); }
+  bool leads() const { return epoch_.rank == 0; }
+  // Of the last form(): whether the workers have a state, and the step that it is after.
+  const Settled& settled() const { return settled_; }
+  dist::Group& group() { return *group_; }
+  Worker& worker() { return *now_->worker; }
+  const WorkerPlan& plan() const { return now_->plan; }
+
+  // Another epoch is known, and all its workers are prepared: the leader sends kSwitch and everyone leaves.
+  bool switch_due() const { return switch_due_ && !held_; }
+  // Keeps the leader in this epoch for a while.
+  void hold(bool on) { held_ = on; }
+  // And this process is not in it: who leads closes the run first.
+  bool leaves_next() const { return switch_due() && without_this_; }
+  // An epoch goes on without this process.
+  bool out() const { return out_; }
+  // Whether this epoch is over, or no more the one that goes on.
+  bool ended(int64_t epoch) const;
+  // Ends the connections, keeping the state. `fault`: why; "" when all leave together.
+  void leave(const std::string& fault);
+  // The state that the workers have is of no use. And the run has to be opened again, from a checkpoint.
+  void forget() { settled_ = Settled(); }
+  void restart();
+  // The run has to be opened again, or is another worker's; the state is as it was.
+  void reopen() { restarts_ = true; }
+  bool restarts() const { return restarts_; }
+  // The run is open again.
+  void restarted() { restarts_ = false; }
+
+ private:
+  struct Run {
+    train::CanonicalPrograms programs;
+    std::string remat;
+    train::TrainConfig config;
+  };
+  // A plan for one epoch and the worker that goes by it.
+  struct Prepared {
+    EpochView epoch;
+    WorkerPlan plan;
+    std::unique_ptr<Worker> worker;
+  };
+
+  Result<std::unique_ptr<Prepared>> prepare(const EpochView& epoch) const;
+  // Waits for a key of an epoch; kBusy when `given_up`.
+  Result<std::string> wait_for(int64_t epoch, const std::string& key, const std::function<bool()>& given_up);
+  Status meet(const EpochView& epoch, const std::function<bool()>& given_up);
+  Status try_form(const EpochView& epoch);
+  Result<Settled> settle_state();
+  void watch();
+  void start_watch();
+  void stop_watch();
+
+  Membership& membership_;
+  runtime::Engine& engine_;
+  const std::function<bool()> stop_;
+  std::optional<Run> run_;
+  EpochView epoch_;                      // the one that is formed, or that is to be formed
+  std::unique_ptr<Prepared> now_, old_;  // old: its cells are the state until the new ones are settled
+  std::unique_ptr<dist::Group> group_;
+  Settled settled_;
+  bool restarts_ = false, out_ = false, held_ = false;
+
+  // Another epoch is prepared beside training.
+  std::thread watcher_;
+  std::atomic<bool> watching_ = false, switch_due_ = false, without_this_ = false;
+  std::mutex mutex_;
+  std::unique_ptr<Prepared> next_;
+};
+
+}  // namespace ostro::fleet

@@ -1,0 +1,177 @@
+#include "ostro/fleet/processes/settle.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <numeric>
+#include <optional>
+#include <tuple>
+#include <utility>
+
+#include "ostro/base/profile.h"
+#include "ostro/base/watch/fault_point.h"
+#include "ostro/fleet/processes/command.h"
+#include "ostro/fleet/workers/messages.h"
+
+namespace ostro::fleet {
+namespace {
+
+using runtime::Buffer;
+
+Brought brought_by(const LiveState& live) {
+  Brought b;
+  if (live.epoch == 0) return b;
+  b.epoch = live.epoch;
+  const Worker& w = *live.worker;
+  b.size = w.plan().mesh().size(), b.rank = w.rank(), b.kept_for = w.plan().kept_for(w.rank());
+  b.step = w.step_number();
+  b.can_finish = w.can_finish() ? 1 : 0;
+  const Measured m = w.last_measured();
+  b.ok = m.ok ? 1 : 0, b.loss = static_cast<double>(m.loss), b.gradient_norm = m.gradient_norm;
+  b.groups = static_cast<int64_t>(m.group_norms.size());
+  std::copy(m.group_norms.begin(), m.group_norms.end(), b.group_norms.begin());
+  return b;
+}
+
+Result<std::vector<Brought>> tell_all(runtime::Collectives& c, const Brought& mine) {
+  std::vector<int64_t> everyone(static_cast<size_t>(c.size()));
+  std::iota(everyone.begin(), everyone.end(), 0);
+  std::vector<Brought> all(everyone.size());
+  std::vector<std::span<const std::byte>> send(everyone.size(), std::as_bytes(std::span(&mine, 1)));
+  std::vector<std::span<std::byte>> receive;
+  for (Brought& b : all) receive.push_back(std::as_writable_bytes(std::span(&b, 1)));
+  RETURN_IF_ERROR(c.exchange(everyone, send, receive));
+  return all;
+}
+
+// Moves the cells, of one array after another.
+class Mover {
+ public:
+  Mover(const WorkerPlan& plan, runtime::Collectives& c, std::vector<Brought> brought, Recovery recovery,
+        StateLayout before)
+      : plan_(plan),
+        c_(c),
+        brought_(std::move(brought)),
+        recovery_(std::move(recovery)),
+        before_(std::move(before)) {}
+
+  // What is lost; "": everything is there.
+  std::string missing() const {
+    for (size_t k = 0; k < plan_.arrays.size(); ++k)
+      for (int64_t to = 0; to < c_.size(); ++to)
+        if (!pieces(k, to))
+          return fmt::format("cells of {}, whose owner and copy are both gone", plan_.arrays.paths[k]);
+    return "";
+  }
+
+  Status move(Cells& own, Cells& kept, Cells& new_own, Cells& new_kept) {
+    size_t copies = 0;
+    for (size_t k = 0; k < plan_.arrays.size(); ++k) {
+      Buffer mine, copy, to_own, to_copy;
+      if (!own.params.empty()) mine = train::array_of(own, k);
+      if (!kept.params.empty() && before_.owned_once[k]) copy = train::array_of(kept, copies++);
+      RETURN_IF_ERROR(move_one(k, mine, copy, to_own, to_copy));
+      train::list_of(new_own, k, plan_.n).push_back(std::move(to_own));
+      if (gets_copy(k)) train::list_of(new_kept, k, plan_.n).push_back(std::move(to_copy));
+    }
+    return Status();
+  }
+
+ private:
+  bool gets_copy(size_t k) const { return plan_.kept_for(c_.rank()) >= 0 && plan_.state.owned_once[k]; }
+
+  std::optional<std::vector<Piece>> pieces(size_t k, int64_t to) const {
+    return pieces_for(k, to, plan_.kept_for(to), brought_, recovery_, before_, plan_.state);
+  }
+
+  static size_t bytes(const Piece& piece, int64_t element) {
+    return static_cast<size_t>(element_count(piece.region) * element);
+  }
+
+  Status move_one(size_t k, const Buffer& mine, const Buffer& copy, Buffer& to_own, Buffer& to_copy) {
+    const int64_t self = c_.rank(), element = ir::dtype_size(plan_.shape(k).dtype);
+    to_own = Buffer::empty(plan_.owned_shape(k, self));
+    if (gets_copy(k)) to_copy = Buffer::empty(plan_.owned_shape(k, plan_.kept_for(self)));
+    const auto workers = static_cast<size_t>(c_.size());
+    std::vector<Bytes> out(workers), in(workers);
+    for (int64_t to = 0; to < c_.size(); ++to) {
+      const std::vector<Piece> all = *pieces(k, to);
+      for (const Piece& piece : all) {
+        if (piece.from != self) continue;
+        Bytes& message = out[static_cast<size_t>(to)];
+        const size_t at = message.size();
+        message.resize(at + bytes(piece, element));
+        copy_region(piece.region, before_.box(k, piece.from_rank),
+                    (piece.from_copy ? copy : mine).bytes().data(), piece.region, message.data() + at,
+                    element);
+      }
+    }
+    const std::vector<Piece> wanted = *pieces(k, self);
+    for (const Piece& piece : wanted) {
+      Bytes& message = in[static_cast<size_t>(piece.from)];
+      message.resize(message.size() + bytes(piece, element));
+    }
+    std::vector<int64_t> peers;
+    std::vector<std::span<const std::byte>> send;
+    std::vector<std::span<std::byte>> receive;
+    for (size_t w = 0; w < workers; ++w) {
+      if (out[w].empty() && in[w].empty()) continue;
+      peers.push_back(static_cast<int64_t>(w));
+      send.emplace_back(out[w]);
+      receive.emplace_back(in[w]);
+    }
+    RETURN_IF_ERROR(c_.exchange(peers, send, receive));
+    std::vector<size_t> read(workers);
+    for (const Piece& piece : wanted) {
+      const Bytes& message = in[static_cast<size_t>(piece.from)];
+      size_t& at = read[static_cast<size_t>(piece.from)];
+      const Region target = plan_.state.box(k, piece.to_copy ? plan_.kept_for(self) : self);
+      copy_region(piece.region, piece.region, message.data() + at, target,
+                  (piece.to_copy ? to_copy : to_own).mutable_bytes().data(), element);
+      at += bytes(piece, element);
+    }
+    return Status();
+  }
+
+  const WorkerPlan& plan_;
+  runtime::Collectives& c_;
+  const std::vector<Brought> brought_;
+  const Recovery recovery_;
+  const StateLayout before_;
+};
+
+}  // namespace
+
+Result<Settled> settle(const WorkerPlan& plan, runtime::Collectives& c, const LiveState& live,
+                       const LayoutOf& layout_of, Worker& worker) {
+  phase("settle state");
+  ASSIGN_OR_RETURN(std::vector<Brought> brought, tell_all(c, brought_by(live)));
+  Recovery recovery = plan_recovery(brought);
+  Settled out;
+  if (recovery.epoch == 0) return out;
+  const auto self = static_cast<size_t>(c.rank());
+  const bool brings = recovery.brings[self];
+  ASSIGN_OR_RETURN(StateLayout before, layout_of(recovery.size));
+  out.step = recovery.step;
+  const Measured measured = recovery.measured;
+  const bool behind = recovery.behind[self];
+  Mover mover(plan, c, std::move(brought), std::move(recovery), std::move(before));
+  out.lost = mover.missing();
+  if (!out.lost.empty()) return out;
+  out.has_state = true;
+  Cells own, kept, new_own, new_kept;
+  train::StepResult last;
+  if (brings) {
+    if (behind) RETURN_IF_ERROR(live.worker->finish_with(measured));
+    last = live.worker->last_result();
+    own = live.worker->own(), kept = live.worker->kept();
+  }
+  fault_point("transfer", out.step, c.rank());
+  RETURN_IF_ERROR(mover.move(own, kept, new_own, new_kept));
+  // Only now may anybody give up the cells that he had.
+  RETURN_IF_ERROR(barrier(c));
+  worker.adopt_cells(std::move(new_own), std::move(new_kept), out.step, std::move(last));
+  return out;
+}
+
+}  // namespace ostro::fleet

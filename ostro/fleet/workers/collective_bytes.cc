@@ -1,0 +1,65 @@
+#include "ostro/fleet/workers/collective_bytes.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "ostro/ir/rules/collective_parts.h"
+#include "ostro/train/options/mesh.h"
+
+namespace ostro::fleet {
+namespace {
+
+const std::string& mesh_axes_of(const ir::Op& op) {
+  return op.attrs.str(op.kind == ir::OpKind::exchange_leaves ? "mesh_axes" : "mesh_axis");
+}
+
+void add_block(const ir::Block& block, const ir::Mesh& mesh, int64_t rank, int64_t runs,
+               const std::string& where, std::vector<train::Sent>& sent) {
+  for (const ir::Op& op : block.ops) {
+    const int64_t inside = op.kind == ir::OpKind::scan ? runs * op.attrs.i64("length") : runs;
+    for (const ir::Block& region : op.regions) add_block(region, mesh, rank, inside, where, sent);
+    if (!ir::is_collective(op.kind)) continue;
+    const std::vector<int64_t> peers = mesh.peers(rank, mesh_axes_of(op));
+    const auto place = std::find(peers.begin(), peers.end(), rank) - peers.begin();
+    add_sent(sent, fmt::format("{} over {}, {}", ir::op_name(op.kind), mesh_axes_of(op), where), runs,
+             runs * ir::sent_bytes(op, block.shape(op.operands[0]), place));
+  }
+}
+
+}  // namespace
+
+void add_collectives(const ir::Program& program, const ir::Mesh& mesh, int64_t rank, int64_t runs,
+                     const std::string& where, std::vector<train::Sent>& sent) {
+  add_block(program.body, mesh, rank, runs, where, sent);
+}
+
+void add_sent(std::vector<train::Sent>& sent, const std::string& what, int64_t times, int64_t bytes) {
+  if (bytes == 0) return;
+  const auto same =
+      std::find_if(sent.begin(), sent.end(), [&](const train::Sent& s) { return s.what == what; });
+  if (same == sent.end()) {
+    sent.push_back({what, times, bytes});
+    return;
+  }
+  same->times += times;
+  same->bytes += bytes;
+}
+
+WholeBytes whole_in_one_block(const ir::Block& block) {
+  WholeBytes here, most;
+  for (const ir::Op& op : block.ops) {
+    for (const ir::Block& region : op.regions) {
+      const WholeBytes inside = whole_in_one_block(region);
+      most.parameters = std::max(most.parameters, inside.parameters);
+      most.gradients = std::max(most.gradients, inside.gradients);
+    }
+    if (op.kind == ir::OpKind::exchange_leaves) here.gradients += block.shape(op.operands[0]).bytes();
+    if (op.kind == ir::OpKind::all_gather && std::find(train::kLeafAxes.begin(), train::kLeafAxes.end(),
+                                                       mesh_axes_of(op)) != train::kLeafAxes.end())
+      here.parameters += block.shape(op.results[0]).bytes();
+  }
+  return {std::max(here.parameters, most.parameters), std::max(here.gradients, most.gradients)};
+}
+
+}  // namespace ostro::fleet

@@ -1,0 +1,47 @@
+#include "ostro/fleet/workers/gradient_sums.h"
+
+#include "ostro/base/check.h"
+#include "ostro/base/profile.h"
+#include "ostro/train/step/step.h"
+
+namespace ostro::fleet {
+
+Result<GradientAdder::Buffers> GradientAdder::add(Buffers a, Buffers b) {
+  phase("tree add");
+  if (program_ == nullptr) {
+    std::vector<ir::Shape> shapes;
+    for (const runtime::Buffer& x : a) shapes.push_back(x.shape());
+    ASSIGN_OR_RETURN(program_,
+                     engine_.compile(train::add_program(shapes), train::add_options(shapes.size())));
+  }
+  for (runtime::Buffer& x : b) a.push_back(std::move(x));
+  return program_->run(std::move(a));
+}
+
+Status SubtreeSums::push(train::Subtree node, Buffers sum) {
+  while (!sums_.empty() && train::siblings(leaves_, sums_.back().first, node)) {
+    auto [left, left_sum] = std::move(sums_.back());
+    sums_.pop_back();
+    ASSIGN_OR_RETURN(sum, adder_.add(std::move(left_sum), std::move(sum)));
+    node = {left.first, left.count + node.count};
+  }
+  sums_.emplace_back(node, std::move(sum));
+  return Status();
+}
+
+SubtreeSums::Buffers SubtreeSums::root() {
+  OSTRO_CHECK(sums_.size() == 1 && sums_[0].first == (train::Subtree{0, leaves_}),
+              "{} sums instead of one over {} leaves: some leaves are missing", sums_.size(), leaves_);
+  return std::move(sums_[0].second);
+}
+
+Result<GradientAdder::Buffers> sum_in_ring_order(std::vector<GradientAdder::Buffers> sums, size_t first,
+                                                 GradientAdder& adder) {
+  GradientAdder::Buffers sum = std::move(sums[first % sums.size()]);
+  for (size_t i = 1; i < sums.size(); ++i) {
+    ASSIGN_OR_RETURN(sum, adder.add(std::move(sum), std::move(sums[(first + i) % sums.size()])));
+  }
+  return sum;
+}
+
+}  // namespace ostro::fleet

@@ -1,0 +1,64 @@
+#include "ostro/fleet/workers/leaf_runs.h"
+
+#include "ostro/fleet/workers/messages.h"
+#include "ostro/spmd/run_parts.h"
+
+namespace ostro::fleet {
+namespace {
+
+size_t prints_of(const WorkerPlan& plan) {
+  return plan.programs.leaf.body.results.size() - 2 - plan.trained - plan.measured;
+}
+
+}  // namespace
+
+train::BatchArrays leaf_batch(const WorkerPlan& plan, int64_t rank, const train::BatchArrays& batch,
+                              int64_t leaf) {
+  train::BatchArrays rows = train::rows_of(batch, leaf * plan.rows, plan.rows);
+  for (size_t i = 0; i < rows.size(); ++i)
+    rows[i] = spmd::shard(plan.mesh(), rank, plan.leaf.params[plan.n + i], rows[i]);
+  return rows;
+}
+
+train::LeafResult leaf_result(const WorkerPlan& plan, const std::vector<runtime::Buffer>& out) {
+  return train::leaf_result(out, plan.trained, plan.measured);
+}
+
+int64_t leaf_result_bytes(const WorkerPlan& plan) {
+  return static_cast<int64_t>((2 + plan.measured) * sizeof(double) +
+                              prints_of(plan) * sizeof(std::array<int64_t, 2>));
+}
+
+Status share_leaf_results(const WorkerPlan& plan, runtime::Collectives& c, const std::vector<int64_t>& peers,
+                          const LeavesOf& leaves_of, std::vector<train::LeafResult>& results) {
+  Bytes mine;
+  std::vector<size_t> expected;
+  for (size_t w = 0; w < peers.size(); ++w) {
+    const std::vector<int64_t> leaves = leaves_of(w);
+    expected.push_back(leaves.size() * static_cast<size_t>(leaf_result_bytes(plan)));
+    if (peers[w] != c.rank()) continue;
+    for (const int64_t i : leaves) {
+      const train::LeafResult& r = results[static_cast<size_t>(i)];
+      append_value(mine, r.loss_sum);
+      append_value(mine, r.weight);
+      for (const auto& print : r.gradient_prints) append_value(mine, print);
+      for (const double sum : r.measures) append_value(mine, sum);
+    }
+  }
+  ASSIGN_OR_RETURN(const std::vector<Bytes> received, exchange(c, peers, mine, expected));
+  for (size_t w = 0; w < peers.size(); ++w) {
+    Reader reader(received[w]);
+    for (const int64_t i : leaves_of(w)) {
+      train::LeafResult r;
+      r.loss_sum = reader.value<double>();
+      r.weight = reader.value<double>();
+      for (size_t k = 0; k < prints_of(plan); ++k)
+        r.gradient_prints.push_back(reader.value<std::array<int64_t, 2>>());
+      for (size_t k = 0; k < plan.measured; ++k) r.measures.push_back(reader.value<double>());
+      results[static_cast<size_t>(i)] = std::move(r);
+    }
+  }
+  return Status();
+}
+
+}  // namespace ostro::fleet

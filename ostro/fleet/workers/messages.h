@@ -1,0 +1,51 @@
+// Messages between workers: bytes put together from values, and read in the same order.
+#pragma once
+
+#include <cstddef>
+#include <span>
+#include <vector>
+
+#include "ostro/runtime/buffer.h"
+#include "ostro/runtime/collectives.h"
+
+namespace ostro::fleet {
+
+using Bytes = std::vector<std::byte>;
+
+void append(Bytes& to, std::span<const std::byte> bytes);
+
+template <typename T>
+void append_value(Bytes& to, const T& value) {
+  append(to, std::as_bytes(std::span(&value, 1)));
+}
+
+// Reads what append() wrote. `bytes` must outlive it.
+class Reader {
+ public:
+  explicit Reader(std::span<const std::byte> bytes) : bytes_(bytes) {}
+  void read(std::span<std::byte> out);
+  template <typename T>
+  T value() {
+    T v;
+    read(std::as_writable_bytes(std::span(&v, 1)));
+    return v;
+  }
+  runtime::Buffer buffer(const ir::Shape& shape);
+
+ private:
+  std::span<const std::byte> bytes_;
+  size_t at_ = 0;
+};
+
+// Sends messages[i] to peers[i] and receives expected[i] bytes from it.
+Result<std::vector<Bytes>> exchange(runtime::Collectives& c, const std::vector<int64_t>& peers,
+                                    const std::vector<Bytes>& messages, const std::vector<size_t>& expected);
+// The same message to all of them.
+Result<std::vector<Bytes>> exchange(runtime::Collectives& c, const std::vector<int64_t>& peers,
+                                    const Bytes& message, const std::vector<size_t>& expected);
+
+// Sends one message to `to` while one comes from `from`; the two may be the same worker, or this one.
+Status send_and_receive(runtime::Collectives& c, int64_t to, std::span<const std::byte> send, int64_t from,
+                        std::span<std::byte> receive);
+
+}  // namespace ostro::fleet

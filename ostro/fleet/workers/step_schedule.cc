@@ -1,0 +1,177 @@
+// exchange: step. A worker runs consecutive leaves, adds up the gradients of the largest subtrees that lie in
+// its range, and sends every owner its cells of these sums, once a step. It holds whole gradients, and the
+// whole parameters from the first leaf to the last.
+#include <algorithm>
+#include <numeric>
+
+#include "ostro/base/profile.h"
+#include "ostro/base/watch/fault_point.h"
+#include "ostro/base/watch/pulse.h"
+#include "ostro/fleet/workers/cell_exchange.h"
+#include "ostro/fleet/workers/collective_bytes.h"
+#include "ostro/fleet/workers/gradient_schedule.h"
+#include "ostro/fleet/workers/gradient_sums.h"
+#include "ostro/fleet/workers/leaf_runs.h"
+#include "ostro/spmd/run_parts.h"
+
+namespace ostro::fleet {
+namespace {
+
+using runtime::Buffer;
+
+class StepSchedule final : public GradientSchedule {
+ public:
+  StepSchedule(const WorkerPlan& plan, int64_t rank)
+      : plan_(plan),
+        rank_(rank),
+        peers_(plan.leaf_peers(rank)),
+        place_(static_cast<size_t>(std::find(peers_.begin(), peers_.end(), rank) - peers_.begin())),
+        add_whole_(*plan.engine),
+        add_owned_(*plan.engine) {}
+
+  Result<Buffers> gradients(runtime::Collectives& c, const Buffers& owned, const train::BatchArrays& batch,
+                            std::vector<train::LeafResult>& results) override {
+    if (params_.empty()) {
+      phase("gather parameters");
+      ASSIGN_OR_RETURN(params_, gather_cells(plan_, c, owned));
+    }
+    const int64_t leaves = batch[0].shape().axes[0].size / plan_.rows;
+    results.resize(static_cast<size_t>(leaves));
+    SubtreeSums sums(leaves, add_whole_);
+    RETURN_IF_ERROR(run_leaves(c, batch, leaves, sums, results));
+    phase("share results");
+    const auto leaves_of = [&](size_t place) {
+      const train::LeafRange r = range(leaves, place);
+      std::vector<int64_t> list(static_cast<size_t>(r.end - r.begin));
+      std::iota(list.begin(), list.end(), r.begin);
+      return list;
+    };
+    RETURN_IF_ERROR(share_leaf_results(plan_, c, peers_, leaves_of, results));
+    return exchange_gradients(c, leaves, sums);
+  }
+
+  void reset() override { params_.clear(); }
+
+  int64_t own_leaves(int64_t leaves) const override {
+    const train::LeafRange own = range(leaves, place_);
+    return own.end - own.begin;
+  }
+
+  void add_load(int64_t leaves, train::WorkerLoad& load) const override {
+    const train::LeafRange own = range(leaves, place_);
+    load.leaves = own_leaves(leaves);
+    const std::vector<train::Subtree> nodes = train::subtrees(leaves, own);
+    int64_t finished = 0;
+    for (const train::Subtree& node : nodes)
+      load.partials = std::max(load.partials, finished++ + train::live_partials(node.count));
+    const int64_t whole = plan_.used_bytes(rank_), owned = plan_.owned_bytes(rank_);
+    const auto mine = static_cast<int64_t>(nodes.size());
+    int64_t received = 0, to_owners = 0, packed = 0;
+    for (size_t w = 0; w < peers_.size(); ++w) {
+      received += static_cast<int64_t>(train::subtrees(leaves, range(leaves, w)).size()) * owned;
+      if (w == place_) continue;
+      to_owners += mine * plan_.owned_bytes(peers_[w]);
+      for (size_t k = 0; k < plan_.trained; ++k)
+        if (!spmd::part_offset(plan_.mesh(), peers_[w], plan_.cut(k), plan_.used_shape(k, rank_)))
+          packed += mine * plan_.owned_shape(k, peers_[w]).bytes();
+    }
+    // While leaves run; while sums of subtrees are exchanged.
+    load.gradients = std::max(load.partials * whole, mine * whole + packed + received);
+    add_sent(load.sent, "losses and weights of leaves", 1,
+             (static_cast<int64_t>(peers_.size()) - 1) * load.leaves * leaf_result_bytes(plan_));
+    add_sent(load.sent, "sums of gradients to the owners of their cells", 1, to_owners);
+    if (!plan_.gather_axes.empty()) {
+      const auto receivers = static_cast<int64_t>(plan_.mesh().peers(rank_, plan_.gather_axes).size()) - 1;
+      int64_t parameters = 0;
+      for (size_t k = 0; k < plan_.n; ++k) {
+        if (!plan_.gathered(k)) continue;
+        load.gathered += plan_.used_shape(k, rank_).bytes();
+        parameters += receivers * plan_.owned_shape(k, rank_).bytes();
+      }
+      add_sent(load.sent, "parameters to the workers that run other leaves", 1, parameters);
+    }
+    add_collectives(*plan_.leaf.programs[static_cast<size_t>(rank_)], plan_.mesh(), rank_, load.leaves,
+                    "in leaves", load.sent);
+  }
+
+  const ir::Program& leaf_ir() const override { return *plan_.leaf.programs[static_cast<size_t>(rank_)]; }
+
+  Result<runtime::Executable*> leaf_program() override {
+    if (leaf_ == nullptr) {
+      const ir::Program& program = *plan_.leaf.programs[static_cast<size_t>(rank_)];
+      ASSIGN_OR_RETURN(leaf_, plan_.engine->compile(program, train::leaf_options(plan_.remat)));
+    }
+    return leaf_.get();
+  }
+
+ private:
+  train::LeafRange range(int64_t leaves, size_t place) const {
+    return train::leaf_range(leaves, static_cast<int64_t>(peers_.size()), static_cast<int64_t>(place));
+  }
+
+  Status run_leaves(runtime::Collectives& c, const train::BatchArrays& batch, int64_t leaves,
+                    SubtreeSums& sums, std::vector<train::LeafResult>& results) {
+    ASSIGN_OR_RETURN(runtime::Executable * leaf, leaf_program());
+    const train::LeafRange own = range(leaves, place_);
+    for (int64_t i = own.begin; i < own.end; ++i) {
+      phase("leaf", i);
+      fault_point("leaf", read_pulse().step, rank_);
+      int64_t at = i;
+      if (plan_.fault == WorkerFault::kLeafOrder && leaves > 2 && (i == 1 || i == 2)) at = 3 - i;
+      Buffers inputs = params_;
+      for (Buffer& b : leaf_batch(plan_, rank_, batch, at)) inputs.push_back(std::move(b));
+      ASSIGN_OR_RETURN(Buffers out, leaf->run(std::move(inputs), {&c}));
+      results[static_cast<size_t>(i)] = leaf_result(plan_, out);
+      out.resize(2 + plan_.trained);
+      out.erase(out.begin(), out.begin() + 2);
+      RETURN_IF_ERROR(sums.push({i, 1}, std::move(out)));
+    }
+    return Status();
+  }
+
+  // Sends every worker its cells of this worker's sums. Returns the sums over all leaves of the cells that
+  // this worker owns.
+  Result<Buffers> exchange_gradients(runtime::Collectives& c, int64_t leaves, SubtreeSums& mine) {
+    phase("exchange gradients");
+    fault_point("exchange", read_pulse().step, rank_);
+    std::vector<const Buffers*> own;
+    for (const auto& [node, sum] : mine.sums()) own.push_back(&sum);
+    std::vector<std::vector<train::Subtree>> nodes;
+    std::vector<size_t> counts;
+    for (size_t w = 0; w < peers_.size(); ++w) {
+      nodes.push_back(train::subtrees(leaves, range(leaves, w)));
+      counts.push_back(nodes[w].size());
+    }
+    ASSIGN_OR_RETURN(auto received, exchange_cells(plan_, c, peers_, own, counts));
+    mine.clear();
+    SubtreeSums sums(leaves, add_owned_);
+    std::vector<Buffers> ring;
+    size_t after_mine = 0;  // in the ring, the first sum of the next worker
+    for (size_t w = 0; w < peers_.size(); ++w) {
+      for (size_t i = 0; i < nodes[w].size(); ++i)
+        if (plan_.fault == WorkerFault::kRingOrder)
+          ring.push_back(std::move(received[w][i]));
+        else
+          RETURN_IF_ERROR(sums.push(nodes[w][i], std::move(received[w][i])));
+      if (w == place_) after_mine = ring.size();
+    }
+    if (!ring.empty()) return sum_in_ring_order(std::move(ring), after_mine, add_owned_);
+    return sums.root();
+  }
+
+  const WorkerPlan& plan_;
+  int64_t rank_;
+  std::vector<int64_t> peers_;  // that run other leaves, itself included
+  size_t place_;                // of this worker among them
+  Buffers params_;              // what the leaf program reads; empty until it is gathered
+  std::unique_ptr<runtime::Executable> leaf_;
+  GradientAdder add_whole_, add_owned_;
+};
+
+}  // namespace
+
+std::unique_ptr<GradientSchedule> make_step_schedule(const WorkerPlan& plan, int64_t rank) {
+  return std::make_unique<StepSchedule>(plan, rank);
+}
+
+}  // namespace ostro::fleet

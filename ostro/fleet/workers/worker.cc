@@ -1,0 +1,51 @@
+#include "ostro/fleet/workers/worker.h"
+
+#include <fmt/format.h>
+
+#include "ostro/base/profile.h"
+#include "ostro/base/watch/pulse.h"
+#include "ostro/fleet/workers/collective_bytes.h"
+#include "ostro/numerics/fp_env.h"
+
+namespace ostro::fleet {
+
+Result<train::StepResult> Worker::step(runtime::Collectives& c, const train::BatchArrays& batch,
+                                       const std::vector<float>& scalars) {
+  const numerics::FpEnvGuard guard;
+  pending_.reset();
+  const PhasedSpan span(profiling() ? fmt::format("worker {}", rank_) : "");
+  train::StepResult result;
+  const PulseStep pulse(step_ + 1);
+  ASSIGN_OR_RETURN(Buffers gradients, schedule_->gradients(c, own_.params, batch, result.leaves));
+  schedule_->reset();  // before the update: it frees memory, and the update overwrites the parameters
+  return update(c, std::move(gradients), scalars, std::move(result));
+}
+
+train::WorkerLoad Worker::load(int64_t leaves) const {
+  train::WorkerLoad load;
+  schedule_->add_load(leaves, load);
+  load.owned = plan_.state_bytes(rank_);
+  const auto rank = static_cast<size_t>(rank_);
+  if (const int64_t other = plan_.kept_for(rank_); other >= 0) {
+    int64_t sent = 0;
+    for (const size_t k : plan_.mirrored) {
+      load.copies += plan_.owned_shape(k, other).bytes();
+      if (k < plan_.trained || plan_.update.joint) sent += plan_.owned_shape(k, rank_).bytes();
+    }
+    if (plan_.update.joint)
+      add_sent(load.sent, "new cells to the worker that keeps copies",
+               static_cast<int64_t>(plan_.mirrored.size()), sent);
+    else
+      add_sent(load.sent, "gradients to the worker that keeps copies", plan_.mirrored_gradients(), sent);
+  }
+  if (plan_.update.joint) {
+    load.renewed = load.owned + load.copies;
+    const int64_t others = plan_.mesh().size() - 1;
+    add_sent(load.sent, "word that the new cells are there", others, others * kWordBytes);
+  }
+  for (const spmd::Partition* part : {&plan_.update.measure, &plan_.update.apply, &plan_.update.prints})
+    add_collectives(*part->programs[rank], plan_.mesh(), rank_, 1, "in the update", load.sent);
+  return load;
+}
+
+}  // namespace ostro::fleet

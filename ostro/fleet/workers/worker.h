@@ -1,0 +1,116 @@
+// One worker of a mesh: its executables, the cells it owns, and its part of a step. Workers communicate only
+// through Collectives.
+#pragma once
+
+#include <array>
+#include <memory>
+#include <optional>
+#include <utility>
+#include <vector>
+
+#include "ostro/fleet/workers/gradient_schedule.h"
+#include "ostro/fleet/workers/worker_plan.h"
+
+namespace ostro::fleet {
+
+// What a worker has of a training state: cells of every parameter and of every array of the optimizer, in the
+// order of the programs. Empty lists: nothing.
+struct Cells {
+  std::vector<runtime::Buffer> params, kept;
+};
+
+// What a worker sends each other when it has made its new cells.
+inline constexpr int64_t kWordBytes = 8;
+
+// What every worker knows when the gradients of a step are measured.
+struct Measured {
+  float loss = 0;
+  double gradient_norm = 0;
+  bool ok = false;
+  std::vector<double> group_norms = {};
+};
+
+class Worker {
+ public:
+  using Buffers = std::vector<runtime::Buffer>;
+
+  // `plan` must outlive the worker.
+  Worker(const WorkerPlan& plan, int64_t rank)
+      : plan_(plan), rank_(rank), schedule_(make_schedule(plan, rank)) {}
+
+  // Takes the owned cells out of a whole state.
+  void adopt(const train::State& state);
+  // The same from parts: what this worker owns, and its copy of what kept_for(rank) owns of the mirrored
+  // arrays (worker_plan.h). They are the state after `step` steps.
+  // `last`: the result of that step, if this process did it.
+  void adopt_cells(Cells own, Cells kept, int64_t step, train::StepResult last = {});
+  // Runs one step together with all other workers. `batch` holds the rows of all leaves; the worker reads
+  // only those of its own leaves.
+  Result<train::StepResult> step(runtime::Collectives& collectives, const train::BatchArrays& batch,
+                                 const std::vector<float>& scalars);
+
+  // Memory and communication of this worker in a step of `leaves` leaves.
+  train::WorkerLoad load(int64_t leaves) const;
+
+  const WorkerPlan& plan() const { return plan_; }
+  int64_t rank() const { return rank_; }
+  // The owned cells, and the copies for kept_for(rank).
+  const Cells& own() const { return own_; }
+  const Cells& kept() const { return kept_; }
+  // How many steps the cells are after.
+  int64_t step_number() const { return step_; }
+
+  // A step that was cut off. When all that comes before measuring was done, its gradients are there, and the
+  // worker can still finish it by itself with what another one measured. Of a joint update this needs the new
+  // cells, too.
+  bool can_finish() const { return pending_.has_value() && (!plan_.update.joint || pending_->renewed); }
+  Status finish_with(const Measured& measured);
+  // Of the last step that was finished: its result but for the fingerprints, and what was measured in it.
+  const train::StepResult& last_result() const { return last_; }
+  Measured last_measured() const { return {last_.loss, last_.gradient_norm, last_.ok, last_.group_norms}; }
+  // Puts the fingerprints of the parameters and the experts' loads into the result. Called by all workers.
+  Status look(runtime::Collectives& c, train::StepResult& result);
+
+  // The copies for kept_for(rank), from the worker that owns them. Called by all workers.
+  Result<Cells> fetch_copies(runtime::Collectives& c, const Cells& own) const;
+
+  // The programs of this worker. Each is compiled when it is first used.
+  const ir::Program& leaf_ir() const { return schedule_->leaf_ir(); }
+  Result<runtime::Executable*> leaf_program() { return schedule_->leaf_program(); }
+  Result<runtime::Executable*> apply_program();
+  // Compiles whatever a step needs.
+  Status compile();
+
+ private:
+  // worker_update.cc
+  struct Pending {
+    Buffers own, kept;  // gradients
+    std::vector<float> scalars;
+    train::StepResult result;
+    double loss_sum = 0;
+    // Of a joint update: the new cells, until all have theirs.
+    bool renewed = false;
+    Cells new_own = {}, new_kept = {};
+  };
+  Result<train::StepResult> update(runtime::Collectives& c, Buffers gradients,
+                                   const std::vector<float>& scalars, train::StepResult result);
+  // `owned` are arrays number `first` and on of the state.
+  Result<Buffers> mirror(runtime::Collectives& c, const Buffers& owned, size_t first = 0) const;
+  Result<Measured> measure(runtime::Collectives& c);
+  Status renew(runtime::Collectives& c, const Measured& measured);
+  Status apply(runtime::Executable& program, Cells& cells, Buffers gradients, const Measured& measured,
+               runtime::Collectives* group = nullptr);
+  Status compile_once(std::unique_ptr<runtime::Executable>& slot, const ir::Program& program,
+                      const runtime::CompileOptions& options);
+
+  const WorkerPlan& plan_;
+  int64_t rank_;
+  Cells own_, kept_;
+  int64_t step_ = 0;
+  std::optional<Pending> pending_;
+  train::StepResult last_;
+  std::unique_ptr<GradientSchedule> schedule_;
+  std::unique_ptr<runtime::Executable> measure_, apply_, apply_kept_, prints_;
+};
+
+}  // namespace ostro::fleet

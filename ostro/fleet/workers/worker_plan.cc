@@ -1,0 +1,227 @@
+#include "ostro/fleet/workers/worker_plan.h"
+
+#include <algorithm>
+#include <numeric>
+
+#include "ostro/base/test_fault.h"
+#include "ostro/ir/text/sub_program.h"
+#include "ostro/train/options/mesh.h"
+#include "ostro/train/options/split_beside.h"
+
+namespace ostro::fleet {
+namespace {
+
+using spmd::Role;
+
+spmd::PartitionOptions options_for(const WorkerOptions& o, const ir::Program& program) {
+  spmd::PartitionOptions options;
+  options.sharding = o.sharding;
+  options.cells = o.cells;
+  options.leaf_axes = train::kLeafAxes;
+  options.beside = train::kSplitBeside;
+  options.wrong_experts = o.fault == WorkerFault::kWrongExperts;
+  options.only = o.only;
+  options.params.assign(program.body.params.size(), Role::kActivation);
+  options.results.assign(program.body.results.size(), Role::kActivation);
+  return options;
+}
+
+// (parameters, batch) -> (loss sum, weight, gradients, fingerprints). With a round, the parameters are what
+// the worker owns, and the gradients are the sums over the round of what it owns.
+Result<spmd::Partition> partition_leaf(const train::CanonicalPrograms& p, const WorkerOptions& o,
+                                       const std::optional<spmd::LeafExchange>& round) {
+  const auto n = static_cast<std::ptrdiff_t>(train::parameter_count(p));
+  spmd::PartitionOptions options = options_for(o, p.leaf);
+  std::fill_n(options.params.begin(), n, round ? Role::kParameter : Role::kGradient);
+  std::fill_n(options.results.begin() + 2, train::trained_count(p), Role::kGradient);
+  options.exchange = round;
+  return spmd::partition(p.leaf, options);
+}
+
+// Neighbours in the order by host keep each other's cells, so far apart that they are on different hosts if
+// no host has more than half of the workers.
+std::vector<int64_t> holders_of(const std::vector<std::string>& hosts, int64_t workers) {
+  std::vector<int64_t> order(static_cast<size_t>(workers)), out(order.size());
+  std::iota(order.begin(), order.end(), 0);
+  const auto host = [&](int64_t rank) { return hosts.empty() ? "" : hosts[static_cast<size_t>(rank)]; };
+  std::stable_sort(order.begin(), order.end(), [&](int64_t a, int64_t b) { return host(a) < host(b); });
+  size_t most = 1;
+  for (size_t i = 0, run = 0; i < order.size() && !hosts.empty(); ++i) {
+    run = i > 0 && host(order[i]) == host(order[i - 1]) ? run + 1 : 1;
+    most = std::max(most, run);
+  }
+  if (most >= order.size()) most = 1;  // one host
+  for (size_t i = 0; i < order.size(); ++i)
+    out[static_cast<size_t>(order[i])] = order[(i + most) % order.size()];
+  return out;
+}
+
+}  // namespace
+
+spmd::Placement placement_for(const train::CanonicalPrograms& programs, const WorkerOptions& options) {
+  return {options.sharding, options.cells, programs.update.leaves, train::kLeafAxes, train::kSplitBeside};
+}
+
+std::vector<std::pair<int64_t, int64_t>> RowShare::of(int64_t batch_size) const {
+  if (all) return {{0, batch_size}};
+  const int64_t leaves = batch_size / rows;
+  std::vector<std::pair<int64_t, int64_t>> out;
+  if (!dealt_out) {
+    const train::LeafRange mine = train::leaf_range(leaves, workers, place);
+    out.emplace_back(mine.begin * rows, mine.end * rows);
+  }
+  for (int64_t leaf = place; dealt_out && leaf < leaves; leaf += workers)
+    out.emplace_back(leaf * rows, (leaf + 1) * rows);
+  return out;
+}
+
+RowShare WorkerPlan::rows_of(int64_t rank) const {
+  const std::vector<int64_t> peers = leaf_peers(rank);
+  return {rows, static_cast<int64_t>(peers.size()),
+          std::find(peers.begin(), peers.end(), rank) - peers.begin(),
+          options.exchange == train::ExchangeSchedule::kLayer, fault != WorkerFault::kNone};
+}
+
+ir::Shape WorkerPlan::owned_shape(size_t k, int64_t rank) const {
+  return spmd::local_shape(mesh(), rank, owned(k), shape(k));
+}
+
+ir::Shape WorkerPlan::used_shape(size_t k, int64_t rank) const {
+  return spmd::local_shape(mesh(), rank, used(k), shape(k));
+}
+
+int64_t WorkerPlan::owned_bytes(int64_t rank) const {
+  int64_t bytes = 0;
+  for (size_t k = 0; k < trained; ++k) bytes += owned_shape(k, rank).bytes();
+  return bytes;
+}
+
+int64_t WorkerPlan::state_bytes(int64_t rank) const {
+  int64_t bytes = 0;
+  for (size_t k = 0; k < arrays.size(); ++k) bytes += owned_shape(k, rank).bytes();
+  return bytes;
+}
+
+int64_t WorkerPlan::mirrored_gradients() const {
+  return std::count_if(mirrored.begin(), mirrored.end(), [this](size_t k) { return k < trained; });
+}
+
+int64_t WorkerPlan::used_bytes(int64_t rank) const {
+  int64_t bytes = 0;
+  for (size_t k = 0; k < trained; ++k) bytes += used_shape(k, rank).bytes();
+  return bytes;
+}
+
+bool WorkerPlan::gathered(size_t k) const {
+  return std::any_of(cut(k).begin(), cut(k).end(), [](const spmd::Split& s) { return s.split(); });
+}
+
+int64_t WorkerPlan::kept_for(int64_t rank) const {
+  const auto at = std::find(holders.begin(), holders.end(), rank);
+  return at == holders.end() ? -1 : at - holders.begin();
+}
+
+bool WorkerPlan::first_holder(size_t k, int64_t rank) const {
+  for (const ir::Axis& axis : mesh().axes) {
+    const bool splits = std::any_of(owned(k).begin(), owned(k).end(),
+                                    [&](const spmd::Split& s) { return s.mesh_axis == axis.name; });
+    if (!splits && spmd::coordinate(mesh(), rank, axis.name) != 0) return false;
+  }
+  return true;
+}
+
+Result<WorkerPlan> make_worker_plan(const train::CanonicalPrograms& programs, runtime::Engine& engine,
+                                    const std::string& remat, const WorkerOptions& options) {
+  WorkerPlan plan;
+  plan.programs = programs;
+  plan.engine = &engine;
+  plan.remat = remat;
+  plan.options = options;
+  plan.fault = options.fault;
+  plan.n = train::parameter_count(programs);
+  plan.trained = train::trained_count(programs);
+  plan.measured = train::measure_names(programs.leaf).size();
+  plan.arrays = train::state_arrays(programs);
+  plan.rows = train::leaf_rows(programs);
+  std::optional<spmd::LeafExchange> round;
+  if (options.exchange == train::ExchangeSchedule::kLayer) {
+    const auto workers = static_cast<int64_t>(options.sharding.mesh.peers(0, train::kLeafPeers).size());
+    const int64_t leaves = options.leaves > 0 ? options.leaves : workers;
+    round = round_of(leaves, {0, std::min(leaves, workers)});
+  }
+  auto leaf = partition_leaf(programs, options, round);
+  if (!leaf.ok()) return round ? leaf.error().with_context("trainer.mesh.exchange: layer") : leaf.error();
+  plan.leaf = std::move(leaf).value();
+  const UpdateParts parts = update_parts(programs);
+  ASSIGN_OR_RETURN(plan.update, partition_update(parts, train::update_layout(plan.programs),
+                                                 options_for(options, parts.apply)));
+  plan.state = make_state_layout(plan.arrays, placement_for(programs, options));
+  const int64_t workers = plan.mesh().size();
+  if (options.state_replicas > 0 && workers > 1)
+    for (size_t k = 0; k < plan.arrays.size(); ++k)
+      if (plan.state.owned_once[k]) plan.mirrored.push_back(k);
+  if (!plan.mirrored.empty()) plan.holders = holders_of(options.hosts, workers);
+  for (size_t k = 0; k < plan.n; ++k) {
+    plan.cuts.push_back(plan.owned(k));
+    for (spmd::Split& s : plan.cuts.back())
+      if (!s.over(train::kLeafAxes)) s = {};
+  }
+  for (const std::string& axis : train::kLeafAxes)
+    for (size_t k = 0; k < plan.n; ++k) {
+      const spmd::Layout& layout = plan.owned(k);
+      if (std::none_of(layout.begin(), layout.end(),
+                       [&](const spmd::Split& s) { return s.mesh_axis == axis; }))
+        continue;
+      plan.gather_axes += (plan.gather_axes.empty() ? "" : "*") + axis;
+      break;
+    }
+  return plan;
+}
+
+spmd::LeafExchange round_of(int64_t leaves, train::LeafRange range) {
+  spmd::LeafExchange round;
+  for (const train::Subtree& node : train::subtrees(leaves, range)) {
+    round.firsts.push_back(node.first - range.begin);
+    round.counts.push_back(node.count);
+  }
+  return round;
+}
+
+Result<std::shared_ptr<const ir::Program>> round_program(const WorkerPlan& plan,
+                                                         const spmd::LeafExchange& round, int64_t rank) {
+  WorkerOptions options = plan.options;
+  options.only = rank;
+  ASSIGN_OR_RETURN(const spmd::Partition made, partition_leaf(plan.programs, options, round));
+  return made.programs[static_cast<size_t>(rank)];
+}
+
+Result<ir::Program> mirrored_apply(const WorkerPlan& plan, int64_t rank) {
+  WorkerOptions options = plan.options;
+  options.only = rank;
+  const UpdateParts parts = update_parts(plan.programs);
+  ASSIGN_OR_RETURN(const UpdatePartitions made, partition_update(parts, train::update_layout(plan.programs),
+                                                                 options_for(options, parts.apply)));
+  const ir::Program& whole = *made.apply.programs[static_cast<size_t>(rank)];
+  std::vector<ir::ValueId> params, results;
+  for (const size_t k : plan.mirrored) {
+    params.push_back(whole.body.params[k]);
+    results.push_back(whole.body.results[k]);
+  }
+  const size_t gradients = plan.arrays.size();
+  for (const size_t k : plan.mirrored)
+    if (k < plan.trained) params.push_back(whole.body.params[gradients + k]);
+  for (size_t i = gradients + plan.trained; i < whole.body.params.size(); ++i)
+    params.push_back(whole.body.params[i]);
+  return ir::sub_program(whole, "apply_mirrored", params, results);
+}
+
+WorkerFault planted_worker_fault() {
+  return test_fault("leaf_order")      ? WorkerFault::kLeafOrder
+         : test_fault("ring_order")    ? WorkerFault::kRingOrder
+         : test_fault("round_order")   ? WorkerFault::kRoundOrder
+         : test_fault("wrong_experts") ? WorkerFault::kWrongExperts
+         : test_fault("stale_replica") ? WorkerFault::kStaleReplica
+                                       : WorkerFault::kNone;
+}
+
+}  // namespace ostro::fleet

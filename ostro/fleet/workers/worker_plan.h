@@ -1,0 +1,139 @@
+// What all workers of a run share: the programs, partitioned over the mesh, and who holds what.
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "ostro/fleet/workers/state_layout.h"
+#include "ostro/fleet/workers/update_parts.h"
+#include "ostro/spmd/partition.h"
+#include "ostro/train/options/mesh.h"
+#include "ostro/train/programs/leaf_plan.h"
+#include "ostro/train/programs/programs.h"
+#include "ostro/train/step/step.h"
+
+namespace ostro::fleet {
+
+// Deliberate faults in the communication, used to prove that the equality tests fail (base/test_fault.h).
+enum class WorkerFault {
+  kNone,
+  kLeafOrder,  // leaves 1 and 2 change places
+  // owners add partial sums in ring order, starting with the next worker's, instead of in the tree
+  kRingOrder,
+  // ExchangeSchedule::kLayer: the workers of a round run its leaves in another order than the one in which
+  // their gradients are added up
+  kRoundOrder,
+  kWrongExperts,  // rows go to the worker of the expert behind theirs
+  kStaleReplica,  // the copies that a worker keeps of another's cells miss the update of step kStaleStep
+};
+inline constexpr int64_t kStaleStep = 6;
+
+struct WorkerOptions {
+  ir::Sharding sharding;  // the mesh, and what is split over it (options/mesh.h)
+  // axis -> number of cells (numerics.cells): parameters are owned in whole cells
+  spmd::Cells cells = {};
+  WorkerFault fault = WorkerFault::kNone;
+  train::ExchangeSchedule exchange = train::ExchangeSchedule::kStep;
+  // Of the largest step; a step may have others. 0: not known.
+  int64_t leaves = 0;
+  // Copies of each worker's cells in the memory of another worker: 0 or 1. Of what several workers own anyway
+  // there is none.
+  int64_t state_replicas = 0;
+  std::vector<std::string> hosts = {};  // of each worker, so that a copy is on another host; empty: one host
+  // Set: a plan for this worker alone. A process needs only the programs of its own worker.
+  std::optional<int64_t> only = {};
+};
+
+// The rows of its leaves that a worker reads of a batch. A value; it does not refer to the plan.
+struct RowShare {
+  int64_t rows = 1, workers = 1, place = 0;  // rows of a leaf; those who share the leaves, and which it is
+  bool dealt_out = false;                    // ExchangeSchedule::kLayer
+  bool all = false;                          // with a planted fault some run the leaves of others
+
+  // Ranges [first, second).
+  std::vector<std::pair<int64_t, int64_t>> of(int64_t batch_size) const;
+};
+
+// It does not change after it is made.
+struct WorkerPlan {
+  train::CanonicalPrograms programs;
+  WorkerOptions options;
+  runtime::Engine* engine = nullptr;
+  std::string remat;
+  WorkerFault fault = WorkerFault::kNone;
+  size_t n = 0;         // number of parameters
+  size_t trained = 0;   // of them: the first ones; so many gradients there are
+  size_t measured = 0;  // sums that a leaf gives beside its loss
+  // The arrays of the state are numbered: the parameters, then those of the optimizer.
+  train::StateArrays arrays;
+  int64_t rows = 0;  // rows of one leaf
+  // The leaf program, split over the mesh axes that do not carry leaves. Workers that differ only along the
+  // axes that do carry leaves run the same program on different leaves. With ExchangeSchedule::kLayer they
+  // exchange the gradients in it; then it is the program of the first round of `options.leaves` leaves.
+  spmd::Partition leaf;
+  // The parts of the update program, split over all mesh axes.
+  UpdatePartitions update;
+  StateLayout state;  // where the cells of the arrays are
+  // holders[rank] keeps a copy of rank's cells and updates it, too. Everyone keeps one. Empty: no copies.
+  std::vector<int64_t> holders;
+  std::string gather_axes;  // mesh axes that carry leaves and split parameters, for Mesh::peers; "": none
+  std::vector<spmd::Layout> cuts;
+
+  const ir::Mesh& mesh() const { return update.apply.mesh; }
+  // The workers that run different leaves of the batch beside `rank`, itself included, in the order of their
+  // leaves.
+  std::vector<int64_t> leaf_peers(int64_t rank) const { return mesh().peers(rank, train::kLeafPeers); }
+  // Which rows of a batch worker `rank` reads: those of its leaves.
+  RowShare rows_of(int64_t rank) const;
+
+  // Whole shape of array k of the state. A gradient has its parameter's.
+  const ir::Shape& shape(size_t k) const { return update.apply.param_shapes[k]; }
+  // Where the cells of array k are: every worker updates what it holds by this layout. A gradient has its
+  // parameter's.
+  const spmd::Layout& owned(size_t k) const { return update.apply.params[k]; }
+  // What the leaf program takes of parameter k: whole along the axes that carry leaves, or, with
+  // ExchangeSchedule::kLayer, what is owned.
+  const spmd::Layout& used(size_t k) const { return leaf.params[k]; }
+  // How `owned` cuts a parameter that a worker holds as in `used`.
+  const spmd::Layout& cut(size_t k) const { return cuts[k]; }
+  ir::Shape owned_shape(size_t k, int64_t rank) const;
+  ir::Shape used_shape(size_t k, int64_t rank) const;
+  int64_t owned_bytes(int64_t rank) const;  // of all gradients
+  int64_t state_bytes(int64_t rank) const;  // of all arrays
+  int64_t used_bytes(int64_t rank) const;   // of all gradients
+  // Whether parameter k is split over workers that run different leaves.
+  bool gathered(size_t k) const;
+  // The arrays of which holders keep copies: the parameters of which only one worker owns each element, and
+  // what the optimizer keeps for them; ascending.
+  std::vector<size_t> mirrored;
+  int64_t mirrored_gradients() const;
+  // Whose cells worker `rank` keeps; -1: nobody's.
+  int64_t kept_for(int64_t rank) const;
+  // Whether `rank` is the first of the workers that hold the same elements of array k as it does.
+  bool first_holder(size_t k, int64_t rank) const;
+};
+
+// Errors: an axis that cannot be split in this way (names the key of numerics that allows it).
+Result<WorkerPlan> make_worker_plan(const train::CanonicalPrograms& programs, runtime::Engine& engine,
+                                    const std::string& remat, const WorkerOptions& options);
+
+// The round of ExchangeSchedule::kLayer that runs the leaves of the range, of `leaves`: what it adds up.
+spmd::LeafExchange round_of(int64_t leaves, train::LeafRange range);
+
+// The leaf program of a round for worker `rank`, with ExchangeSchedule::kLayer.
+Result<std::shared_ptr<const ir::Program>> round_program(const WorkerPlan& plan,
+                                                         const spmd::LeafExchange& round, int64_t rank);
+
+// The update of what worker `rank` owns of the mirrored arrays, for the worker that keeps copies of them.
+Result<ir::Program> mirrored_apply(const WorkerPlan& plan, int64_t rank);
+
+// What decides where the cells of parameters are (make_state_layout).
+spmd::Placement placement_for(const train::CanonicalPrograms& programs, const WorkerOptions& options);
+
+// The fault of OSTRO_TEST_FAULT that concerns workers.
+WorkerFault planted_worker_fault();
+
+}  // namespace ostro::fleet

@@ -1,0 +1,149 @@
+#include "ostro/fleet/workers/workers.h"
+
+#include <algorithm>
+
+#include <fmt/format.h>
+
+#include "ostro/base/profile.h"
+#include "ostro/dist/loop_collectives.h"
+#include "ostro/fleet/workers/worker.h"
+#include "ostro/spmd/run_parts.h"
+
+namespace ostro::fleet {
+namespace {
+
+using runtime::Buffer;
+
+bool same_handles(const std::vector<Buffer>& a, const std::vector<Buffer>& b) {
+  if (a.size() != b.size()) return false;
+  for (size_t i = 0; i < a.size(); ++i)
+    if (a[i].bytes().data() != b[i].bytes().data()) return false;
+  return true;
+}
+
+class WorkerRunner final : public train::StepRunner {
+ public:
+  explicit WorkerRunner(WorkerPlan plan) : plan_(std::move(plan)) {
+    for (int64_t rank = 0; rank < plan_.mesh().size(); ++rank)
+      workers_.push_back(std::make_unique<Worker>(plan_, rank));
+  }
+
+  // Compiles the programs whose numbers the reports show.
+  Status compile() {
+    ASSIGN_OR_RETURN(leaf_, workers_[0]->leaf_program());
+    ASSIGN_OR_RETURN(update_, workers_[0]->apply_program());
+    return Status();
+  }
+
+  Result<train::StepResult> run(train::State& state, const train::BatchArrays& batch,
+                                const std::vector<float>& scalars) override {
+    phase("workers");
+    // A state that is not the one that this runner made last (the first step, a restored checkpoint) is given
+    // to the workers.
+    if (!state.params.empty() && !same_handles(state.params, last_.params))
+      for (auto& worker : workers_) worker->adopt(state);
+    state.params.clear(), state.kept.clear();
+    last_ = train::State();
+    train::StepResult result;
+    RETURN_IF_ERROR(dist::run_workers(plan_.mesh(), [&](runtime::Collectives& c) -> Status {
+      name_thread(fmt::format("worker {}", c.rank()));
+      auto r = workers_[static_cast<size_t>(c.rank())]->step(c, batch, scalars);
+      bytes_[static_cast<size_t>(c.rank())] += c.bytes_sent();
+      RETURN_IF_ERROR(r);
+      if (c.rank() == 0) result = std::move(r).value();
+      return Status();
+    }));
+    if (result.ok) ++state.step;
+    return result;
+  }
+
+  Status collect(train::State& state, Collect what) override {
+    if (state.params.empty()) {
+      ASSIGN_OR_RETURN(state.params, whole(&Cells::params, 0, plan_.n));
+      last_.params = state.params;
+    }
+    if (what == Collect::kParameters || !state.kept.empty()) return Status();
+    ASSIGN_OR_RETURN(state.kept, whole(&Cells::kept, plan_.n, plan_.arrays.size() - plan_.n));
+    return Status();
+  }
+
+  const ir::Program* leaf_program() const override { return &workers_[0]->leaf_ir(); }
+  runtime::ExecutableInfo leaf_info() const override { return leaf_->info(); }
+  runtime::ExecutableInfo update_info() const override { return update_->info(); }
+  std::vector<train::WorkerLoad> loads(int64_t leaves) const override {
+    std::vector<train::WorkerLoad> out;
+    for (const auto& worker : workers_) out.push_back(worker->load(leaves));
+    return out;
+  }
+  int64_t bytes_sent() const override {
+    int64_t total = 0;
+    for (int64_t b : bytes_) total += b;
+    return total;
+  }
+
+ private:
+  // Joins the workers' cells to whole arrays.
+  Result<std::vector<Buffer>> whole(std::vector<Buffer> Cells::* part, size_t first, size_t count) const {
+    std::vector<Buffer> out;
+    for (size_t k = first; k < first + count; ++k) {
+      std::vector<Buffer> parts;
+      for (const auto& worker : workers_) parts.push_back((worker->own().*part)[k - first]);
+      ASSIGN_OR_RETURN(Buffer b, spmd::join(plan_.mesh(), plan_.owned(k), plan_.shape(k), parts));
+      out.push_back(std::move(b));
+    }
+    return out;
+  }
+
+  WorkerPlan plan_;
+  std::vector<std::unique_ptr<Worker>> workers_;
+  std::vector<int64_t> bytes_ = std::vector<int64_t>(static_cast<size_t>(plan_.mesh().size()), 0);
+  train::State last_;  // the parameters that collect() made after the last step
+  runtime::Executable* leaf_ = nullptr;
+  runtime::Executable* update_ = nullptr;
+};
+
+}  // namespace
+
+Result<std::unique_ptr<train::StepRunner>> make_worker_runner(const train::CanonicalPrograms& programs,
+                                                              runtime::Engine& engine,
+                                                              const std::string& remat,
+                                                              const WorkerOptions& options) {
+  ASSIGN_OR_RETURN(WorkerPlan plan, make_worker_plan(programs, engine, remat, options));
+  auto runner = std::make_unique<WorkerRunner>(std::move(plan));
+  RETURN_IF_ERROR(runner->compile());
+  return std::unique_ptr<train::StepRunner>(std::move(runner));
+}
+
+Result<MeshLoads> mesh_loads(const train::CanonicalPrograms& programs, runtime::Engine& engine,
+                             const std::string& remat, const WorkerOptions& options, int64_t leaves) {
+  ASSIGN_OR_RETURN(const WorkerPlan plan, make_worker_plan(programs, engine, remat, options));
+  MeshLoads out;
+  for (int64_t rank = 0; rank < plan.mesh().size(); ++rank)
+    out.workers.push_back(Worker(plan, rank).load(leaves));
+  ASSIGN_OR_RETURN(const runtime::ExecutableInfo leaf,
+                   engine.estimate(Worker(plan, 0).leaf_ir(), train::leaf_options(remat)));
+  out.leaf_arena = leaf.arena_bytes;
+  return out;
+}
+
+Result<WorkerOptions> worker_options(const train::TrainConfig& config, int64_t workers) {
+  ASSIGN_OR_RETURN(ir::Sharding sharding, train::sharding_for(config.trainer.sharding, workers));
+  int64_t rows = 0;
+  for (const auto& stage : config.trainer.train_batch_size.stages) rows = std::max(rows, stage.value);
+  return WorkerOptions{.sharding = std::move(sharding),
+                       .cells = config.numerics.cells,
+                       .fault = planted_worker_fault(),
+                       .exchange = config.trainer.sharding.mesh.exchange,
+                       .leaves = rows / config.numerics.leaf_examples.value_or(rows),
+                       .state_replicas = config.trainer.sharding.mesh.state_replicas};
+}
+
+Result<std::unique_ptr<train::StepRunner>> make_runner(const train::CanonicalPrograms& programs,
+                                                       runtime::Engine& engine, const std::string& remat,
+                                                       const train::TrainConfig& config, int64_t workers) {
+  if (workers == 1) return train::make_step_runner(programs, engine, remat);
+  ASSIGN_OR_RETURN(const WorkerOptions options, worker_options(config, workers));
+  return make_worker_runner(programs, engine, remat, options);
+}
+
+}  // namespace ostro::fleet

@@ -1,0 +1,73 @@
+#include "ostro/run/job/coordinated_membership.h"
+
+#include <fmt/format.h>
+
+#include "ostro/dist/gloo_group.h"
+
+namespace ostro::run {
+namespace {
+
+// Connections that end when their epoch does.
+class EpochGroup final : public dist::Group {
+ public:
+  EpochGroup(std::unique_ptr<dist::Group> group, cluster::Member& member, int64_t epoch)
+      : group_(std::move(group)), member_(member), epoch_(epoch) {
+    member_.on_end(epoch_, [this](const std::string& reason) { group_->abort(reason); });
+  }
+  ~EpochGroup() override { member_.on_end(epoch_, nullptr); }
+
+  int64_t rank() const override { return group_->rank(); }
+  int64_t size() const override { return group_->size(); }
+  int64_t bytes_sent() const override { return group_->bytes_sent(); }
+  std::vector<int64_t> peers(std::string_view axes) const override { return group_->peers(axes); }
+  Status exchange(std::span<const int64_t> peers, std::span<const std::span<const std::byte>> send,
+                  std::span<const std::span<std::byte>> receive) override {
+    const int64_t before = group_->bytes_sent();
+    Status status;
+    {
+      const PulseWait wait;
+      status = group_->exchange(peers, send, receive);
+    }
+    pulse_sent(group_->bytes_sent() - before);
+    return status;
+  }
+  Result<int64_t> start(std::span<const int64_t> peers, std::span<const std::span<const std::byte>> send,
+                        std::span<const std::span<std::byte>> receive) override {
+    return group_->start(peers, send, receive);
+  }
+  Status wait(int64_t ticket) override {
+    const int64_t before = group_->bytes_sent();
+    Status status;
+    {
+      const PulseWait wait;
+      status = group_->wait(ticket);
+    }
+    pulse_sent(group_->bytes_sent() - before);
+    return status;
+  }
+  void abort(const std::string& reason) override { group_->abort(reason); }
+  void wait_for_ever(bool on) override { group_->wait_for_ever(on); }
+
+ private:
+  std::unique_ptr<dist::Group> group_;
+  cluster::Member& member_;
+  int64_t epoch_;
+};
+
+}  // namespace
+
+Result<std::unique_ptr<dist::Group>> CoordinatedMembership::connect(const fleet::EpochView& epoch,
+                                                                    const ir::Mesh& mesh) {
+  dist::GlooOptions options;
+  options.bind = bind_;
+  options.secret = secret_;
+  options.epoch = epoch.number;
+  auto group = dist::connect_gloo(mesh, epoch.rank, member_.store(epoch.number),
+                                  fmt::format("gloo/{}", epoch.number), options);
+  // One that did not come in time is lost, for this epoch at least.
+  if (!group.ok() && group.error().code() == ErrorCode::kBusy) return io_error(group.error().message());
+  if (!group.ok()) return group.error();
+  return std::unique_ptr<dist::Group>(std::make_unique<EpochGroup>(std::move(*group), member_, epoch.number));
+}
+
+}  // namespace ostro::run

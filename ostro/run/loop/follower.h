@@ -1,0 +1,46 @@
+// A worker that does what the leader of a run asks (fleet/processes/crew.h).
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "ostro/fleet/cells/save_cells.h"
+#include "ostro/fleet/processes/crew.h"
+#include "ostro/run/loop/run.h"
+
+namespace ostro::run {
+
+enum class Followed {
+  kOver,   // the run is over
+  kLeads,  // this process leads from now on
+  kLeft,   // an epoch goes on without this process
+};
+
+// What a worker needs to train with others: it learns from them what is trained.
+class Follower {
+ public:
+  // Waits until a leader has said what is trained, and opens the same data and makes the same programs; both
+  // are compared by their hashes. Gives the run to `crew`. `given` has the models that this program knows.
+  static Result<std::unique_ptr<Follower>> create(const train::TrainConfig& given, const Environment& env,
+                                                  fleet::Crew& crew);
+
+  // Follows one leader after another.
+  Result<Followed> follow();
+
+ private:
+  class Batches;
+  Follower(fleet::Crew& crew, io::FileSystem& fs, const train::TrainConfig& config);
+  Result<bool> obey(Batches& batches);
+
+  fleet::Crew& crew_;
+  io::FileSystem& fs_;
+  const std::string checkpoints_;
+  train::DataAccess data_;
+  std::optional<data::Loader> loader_;
+  std::optional<train::HeldOutText> held_out_;
+  fleet::UnfinishedSave unfinished_;  // outlives the saver
+  checkpoint::AsyncSaver saver_;
+};
+
+}  // namespace ostro::run

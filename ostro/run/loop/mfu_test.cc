@@ -1,0 +1,56 @@
+#include "ostro/train/programs/mfu.h"
+
+#include <doctest/doctest.h>
+
+#include <chrono>
+#include <vector>
+
+#include "ostro/cpu/engine/engine.h"
+#include "ostro/interp/engine/engine.h"
+#include "ostro/run/loop/reporter.h"
+
+namespace ostro::train {
+namespace {
+
+TEST_CASE("utilisation is FLOPs used over FLOPs there are; 0 when something is not known") {
+  CHECK(model_flops_utilization(2e6, 1000, 4e9) == 0.5);
+  CHECK(model_flops_utilization(0, 1000, 4e9) == 0);
+  CHECK(model_flops_utilization(2e6, 0, 4e9) == 0);
+  CHECK(model_flops_utilization(2e6, 1000, 0) == 0);
+}
+
+TEST_CASE("the peak is that of the best of several runs") {
+  int runs = 0;
+  // The third run claims the most operations; its rate is the highest unless the clock stood still.
+  const double peak = measure_peak(
+      [&] {
+        const auto begin = std::chrono::steady_clock::now();
+        while (std::chrono::steady_clock::now() - begin < std::chrono::microseconds(100)) {
+        }
+        return ++runs == 3 ? 1e12 : 1.0;
+      },
+      0);
+  CHECK(runs == 3);
+  CHECK(peak > 1e12);  // 1e12 operations in less than a second
+  CHECK(peak <= 1e16);
+}
+
+TEST_CASE("a compiled engine has a peak; the interpreter has none, and is not kept busy looking for it") {
+  auto engine = cpu::make_cpu_engine({.isa = {}, .threads = 1, .generated_code = false});
+  REQUIRE_MESSAGE(engine.ok(), engine.error().message());
+  CHECK(run::engine_peak(**engine, DType::f32) > 0);
+  CHECK(run::engine_peak(*interp::make_interpreter(), DType::f32) == 0);
+}
+
+TEST_CASE("memory is read and its peak is no less") {
+  const ResidentMemory before = resident_memory();
+  REQUIRE(before.now > 0);
+  CHECK(before.peak >= before.now);
+  constexpr size_t kBytes = size_t{32} << 20;
+  const std::vector<char> block(kBytes, 1);
+  CHECK(resident_memory().now >= before.now + static_cast<int64_t>(kBytes / 2));
+  CHECK(block[kBytes - 1] == 1);
+}
+
+}  // namespace
+}  // namespace ostro::train

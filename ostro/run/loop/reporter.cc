@@ -1,0 +1,140 @@
+#include "ostro/run/loop/reporter.h"
+
+#include <fmt/format.h>
+
+#include "ostro/base/log.h"
+#include "ostro/ir/program/builder.h"
+#include "ostro/run/report/expert_load.h"
+#include "ostro/train/programs/mfu.h"
+
+namespace ostro::run {
+
+namespace {
+// Below it a layer's experts are said to have collapsed.
+constexpr double kLeastEntropy = 0.5;
+}  // namespace
+
+double engine_peak(runtime::Engine& engine, DType dtype) {
+  if (!engine.is_fast()) return 0;
+  constexpr int64_t kSize = 768;
+  ir::Program p;
+  ir::Builder b(p.body);
+  const ir::ValueId a = p.body.add_param({dtype, {{"m", kSize}, {"k", kSize}}}),
+                    w = p.body.add_param({dtype, {{"k", kSize}, {"n", kSize}}});
+  p.body.results = {b.dot(a, w, {"k"})};
+  auto executable = engine.compile(p);
+  if (!executable.ok()) return 0;
+  const runtime::Buffer x = runtime::Buffer::zeros(p.body.shape(a)),
+                        y = runtime::Buffer::zeros(p.body.shape(w));
+  return train::measure_peak([&] {
+    (void)(*executable)->run({x, y});
+    return 2.0 * kSize * kSize * kSize;
+  });
+}
+
+Result<std::unique_ptr<Reporter>> Reporter::create(const train::TrainConfig& config, const Environment& env,
+                                                   const Run& run, Console& console) {
+  std::unique_ptr<Reporter> r(new Reporter(config, console));
+  const std::string& directory = run.directory();
+  r->says_goodput_ = env.crew != nullptr || config.trainer.worker_price_per_hour;
+  ASSIGN_OR_RETURN(const RunPlan plan, run.plan());
+  ASSIGN_OR_RETURN(r->tracker_, make_trackers(env.fs, directory, config.trainer.tracker, run.step()));
+  r->flops_per_token_ = plan.flops_per_token;
+  r->peak_flops_ = engine_peak(env.engine, train::compute_dtype(config));
+  const std::string active =
+      plan.active_parameters == plan.parameters
+          ? ""
+          : fmt::format(" ({:.2f} M for a token)", static_cast<double>(plan.active_parameters) * 1e-6);
+  log_info(fmt::format("{}: {:.2f} M parameters{}, {} leaves of {} sequences a step, {:.1f} MFLOP a token",
+                       directory, static_cast<double>(plan.parameters) * 1e-6, active,
+                       config.trainer.train_batch_size.at(run.step()) / *config.numerics.leaf_examples,
+                       *config.numerics.leaf_examples, r->flops_per_token_ * 1e-6));
+  return r;
+}
+
+Watcher Reporter::watcher() {
+  Watcher w;
+  w.on_start = [this](int64_t first, int64_t total) {
+    progress_ = std::make_unique<Progress>(console_, first, total);
+  };
+  w.on_step = [this](const StepReport& r) { step(r); };
+  w.on_eval = [this](const EvalReport& r) { eval(r); };
+  return w;
+}
+
+void Reporter::step(const StepReport& r) {
+  auto mfu = [&] {
+    return train::model_flops_utilization(flops_per_token_, progress_->tokens_per_second(), peak_flops_);
+  };
+  progress_->update(r.step, static_cast<int64_t>(r.tokens), [&] {
+    return ProgressNumbers{r.loss, mfu(), train::resident_memory().now,
+                           says_goodput_ ? r.goodput.share() : 0};
+  });
+  Metrics metrics = {{"train/loss", r.loss},
+                     {"train/grad_norm", r.gradient_norm},
+                     {"train/learning_rate", r.learning_rate},
+                     {"throughput/tokens_per_second", progress_->tokens_per_second()},
+                     {"throughput/step_seconds", r.step_seconds},
+                     {"throughput/data_stall_seconds", r.data_seconds},
+                     {"throughput/checkpoint_stall_seconds", r.save_seconds},
+                     {"throughput/mfu", mfu()},
+                     {"throughput/goodput", r.goodput.share()},
+                     {"memory/resident_bytes", static_cast<double>(train::resident_memory().now)}};
+  for (const auto& [name, mean] : r.measures) metrics["train/" + name] = mean;
+  if (const auto price = r.goodput.dollars_per_billion_tokens())
+    metrics["throughput/dollars_per_billion_tokens"] = *price;
+  last_goodput_ = r.goodput;
+  add_load_metrics(r.expert_loads, metrics);
+  if (const std::string layer = collapsed_layer(r.expert_loads, kLeastEntropy);
+      !layer.empty() && !warned_of_load_) {
+    warned_of_load_ = true;
+    log_warning(
+        fmt::format("step {}: {}; model.router_bias_update_rate or model.router_aux_loss_coef balance them",
+                    r.step, layer));
+  }
+  log(r.step, metrics);
+}
+
+void Reporter::eval(const EvalReport& r) {
+  const auto text = [](const auto& of) {
+    return fmt::format("held-out loss {:.4f}", of.loss) +
+           (of.bits_per_byte ? fmt::format(", {:.4f} bits per byte", *of.bits_per_byte) : "") +
+           (of.pairs ? fmt::format(", accuracy {:.4f}, margin {:.4f}", of.pairs->accuracy, of.pairs->margin)
+                     : "");
+  };
+  Metrics metrics;
+  const auto add = [&metrics](const std::string& prefix, const auto& of) {
+    metrics[prefix + "loss"] = of.loss;
+    if (of.bits_per_byte) metrics[prefix + "bits_per_byte"] = *of.bits_per_byte;
+    if (!of.pairs) return;
+    metrics[prefix + "accuracy"] = of.pairs->accuracy;
+    metrics[prefix + "margin"] = of.pairs->margin;
+  };
+  log_info(fmt::format("step {}: {}", r.step, text(r)));
+  add("eval/", r);
+  for (const train::HeldOutPart& part : r.parts) {
+    log_info(fmt::format("step {}: {}: {}", r.step, part.component, text(part)));
+    add("eval/" + part.component + "/", part);
+  }
+  log(r.step, metrics);
+}
+
+// A full disk must not stop the run. The error is reported once and training continues.
+void Reporter::log(int64_t step, const Metrics& metrics) {
+  const Status s = tracker_->log(step, metrics);
+  if (s.ok() || tracker_failed_) return;
+  tracker_failed_ = true;
+  log_warning(fmt::format("metrics are lost from step {}: {}", step, s.error().message()));
+}
+
+Status Reporter::finish() {
+  if (says_goodput_ && last_goodput_.total() > 0) {
+    const auto price = last_goodput_.dollars_per_billion_tokens();
+    log_info(fmt::format("goodput {}", goodput_text(last_goodput_)) +
+             (price ? fmt::format(", {:.2f} dollars per billion tokens", *price) : ""));
+  }
+  progress_.reset();
+  return tracker_->finish();
+}
+
+}  // namespace ostro::run

@@ -1,0 +1,92 @@
+// What a run says of its cost and its time.
+#include "ostro/run/loop/run.h"
+
+#include <doctest/doctest.h>
+
+#include <atomic>
+
+#include "ostro/cpu/engine/engine.h"
+#include "ostro/io/files/forwarding_file_system.h"
+#include "ostro/io/files/memory_file_system.h"
+#include "ostro/train/options/mixed_run_for_test.h"
+
+namespace ostro::run {
+namespace {
+
+TEST_CASE("FLOPs a token are the model's: what is made again in the backward pass does not count") {
+  auto engine = cpu::make_cpu_engine({.isa = {}, .threads = 1, .generated_code = false});
+  REQUIRE(engine.ok());
+  const auto plan_with = [&](const std::string& policy) {
+    io::MemoryFileSystem fs;
+    train::write_mixed_files(fs);
+    const auto run = Run::open(train::mixed_config({{"model.gradient_checkpointing", policy}}),
+                               {fs, **engine, 1, {}, {}, {}});
+    REQUIRE_MESSAGE(run.ok(), run.error().message());
+    const Result<RunPlan> plan = (*run)->plan();
+    REQUIRE_MESSAGE(plan.ok(), plan.error().message());
+    return *plan;
+  };
+  const RunPlan all = plan_with("true"), none = plan_with("false"), keep = plan_with("everything");
+  CHECK(all.leaf.flops > keep.leaf.flops);
+  CHECK(all.flops_per_token == keep.flops_per_token);
+  CHECK(none.flops_per_token == keep.flops_per_token);
+}
+
+// Counts how often the chain was synced, which a save does before it hands anything over.
+class CountsSyncs final : public io::ForwardingFileSystem {
+ public:
+  using ForwardingFileSystem::ForwardingFileSystem;
+  int64_t syncs() const { return syncs_; }
+
+ private:
+  class File final : public io::WritableFile {
+   public:
+    File(std::unique_ptr<io::WritableFile> file, std::atomic<int64_t>& syncs)
+        : file_(std::move(file)), syncs_(syncs) {}
+    Status append(std::span<const std::byte> bytes) override { return file_->append(bytes); }
+    Status sync() override {
+      ++syncs_;
+      return file_->sync();
+    }
+    Status close() override { return file_->close(); }
+
+   private:
+    std::unique_ptr<io::WritableFile> file_;
+    std::atomic<int64_t>& syncs_;
+  };
+
+  Status before(Operation, const std::string&) override { return {}; }
+  std::unique_ptr<io::WritableFile> writing(std::unique_ptr<io::WritableFile> file,
+                                            const std::string& path) override {
+    if (!path.ends_with("chain.jsonl")) return file;
+    return std::make_unique<File>(std::move(file), syncs_);
+  }
+
+  std::atomic<int64_t> syncs_ = 0;
+};
+
+TEST_CASE("a save by the clock is in its step's report") {
+  auto engine = cpu::make_cpu_engine({.isa = {}, .threads = 1, .generated_code = false});
+  REQUIRE(engine.ok());
+  io::MemoryFileSystem memory;
+  train::write_mixed_files(memory);
+  CountsSyncs fs(memory);
+  int64_t steps = 0, asked = 0;
+  Environment env{fs, **engine, 1, {}, {}, {}};
+  env.stop = [&] { return ++asked < 0; };  // asked once a step, before its save
+  env.clock = [&] { return std::chrono::seconds(fs.syncs() + asked); };
+  const auto run = Run::open(train::mixed_config({{"trainer.checkpointer.save_interval", "1s"}}), env);
+  REQUIRE_MESSAGE(run.ok(), run.error().message());
+  Watcher watcher;
+  watcher.on_step = [&](const StepReport& r) {
+    CAPTURE(r.step);
+    CHECK(r.save_seconds >= 1);
+    ++steps;
+  };
+  const auto outcome = (*run)->train(watcher);
+  REQUIRE_MESSAGE(outcome.ok(), outcome.error().message());
+  CHECK(steps == 7);
+}
+
+}  // namespace
+}  // namespace ostro::run

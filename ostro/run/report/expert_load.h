@@ -1,0 +1,19 @@
+// What is reported of how evenly a mixture's experts are used.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "ostro/run/report/tracker.h"
+#include "ostro/runtime/buffer.h"
+
+namespace ostro::run {
+
+// Shares of the rows, f32 [layers, experts], of each block of layers. Adds moe/max_load, moe/min_load (1:
+// even), moe/entropy (0 to 1), moe/load/E of each expert and moe/dropped_tokens. Nothing without loads.
+void add_load_metrics(const std::vector<runtime::Buffer>& loads, Metrics& metrics);
+
+// In words, the first layer whose load has an entropy below `least` (of 1); empty if there is none.
+std::string collapsed_layer(const std::vector<runtime::Buffer>& loads, double least);
+
+}  // namespace ostro::run

@@ -1,8 +1,0 @@
-// The version of docs/numerics.md that this program implements.
-#pragma once
-
-namespace ostro::train {
-
-inline constexpr const char* kNumericsVersion = "1";
-
-}  // namespace ostro::train

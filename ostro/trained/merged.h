@@ -1,0 +1,17 @@
+// A model without its adapters: they are added to the weights.
+#pragma once
+
+#include <functional>
+#include <memory>
+
+#include "ostro/trained/loaded_model.h"
+
+namespace ostro::trained {
+
+// The parameters of the model before it got adapters, f32, with the adapters added; in the order of
+// train::base_model. Of a model without adapters: the same parameters, f32.
+// `make_engine` is called only when there is something to add or to convert.
+Result<std::vector<runtime::Buffer>> merged_parameters(
+    const LoadedModel& model, const std::function<Result<std::unique_ptr<runtime::Engine>>()>& make_engine);
+
+}  // namespace ostro::trained
