@@ -36,7 +36,7 @@ def run(second):
         (room / "CMakeLists.txt").write_text("")
         (room / "first.cc").write_text(FIRST)
         (room / "more/second.cc").write_text(second)
-        (room / "more/second_test.cc").write_text(FIRST)  # tests are compiled one by one
+        (room / "more/second_test.cc").write_text(FIRST)  # tests have batches of their own
         done = subprocess.run([sys.executable, SCRIPT, "--root", folder], capture_output=True, text=True)
         return done.returncode, done.stdout + done.stderr
 
