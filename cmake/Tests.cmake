@@ -3,7 +3,7 @@
 #
 # One test of ctest, run by tests/suite/run_test.py: that gives it the seed of its samples, measures it and leaves what it
 # saw in results/NAME.json of the build folder. BUDGET is CPU time in the sampled form (HACKING.md has the table); ctest
-# starts the dearest first, so that none is left to run alone at the end. TIMEOUT is for the full form. DRAWN gives it the
+# starts the longest first, so that none is left to run alone at the end. TIMEOUT is CPU time in the full form. DRAWN gives it the
 # label `drawn` besides: scripts/test.sh runs a third of these tests, drawn by the seed, where it runs samples.
 function(ostro_test name)
   cmake_parse_arguments(TEST "DRAWN" "LABEL;BUDGET;TIMEOUT;PROCESSORS;WORKING_DIRECTORY" "COMMAND;ENVIRONMENT" ${ARGN})
@@ -21,7 +21,7 @@ function(ostro_test name)
   add_test(NAME ${name} WORKING_DIRECTORY "${TEST_WORKING_DIRECTORY}"
            COMMAND python3 "${PROJECT_SOURCE_DIR}/tests/suite/run_test.py" --name ${name} --budget ${TEST_BUDGET}
                    --timeout ${TEST_TIMEOUT} --results "${PROJECT_BINARY_DIR}/results" -- ${TEST_COMMAND})
-  math(EXPR longer "${TEST_TIMEOUT} + 30")  # run_test.py ends what hangs, with all that it started
+  math(EXPR longer "20 * ${TEST_TIMEOUT} + 30")  # run_test.py ends what hangs, with all that it started
   if(TEST_DRAWN)
     list(APPEND TEST_LABEL drawn)
   endif()

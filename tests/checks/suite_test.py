@@ -18,6 +18,9 @@ import tempfile
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 SUITE = ROOT / "tests" / "suite"
+sys.path.insert(0, str(SUITE))
+import run_test  # noqa: E402
+
 failures = []
 
 
@@ -83,6 +86,13 @@ def runner(folder):
     check(done.returncode == 1 and row["result"] == "FAIL, status 3", f"a test that fails: {row}")
     done, row = test("sleep 60 & sleep 60", timeout=1)
     check(done.returncode == 1 and row["wall"] < 20, f"a test that hangs, with a program it started: {row}")
+    done, row = test("while :; do :; done", timeout=2)
+    check(done.returncode == 1 and "s of CPU time, of 2 s" in done.stdout, f"a test that uses too much CPU time: {row}")
+    limit = run_test.Limit(timeout=3, now=0)
+    seen = [limit.reached(used, now) for used, now in [(0.5, 2), (0.6, 5), (1.2, 9), (1.5, 12), (2.9, 20)]]
+    check(seen == [None] * 5, f"a test that is slow by the clock alone is not ended: {seen}")
+    check(limit.reached(2.95, 24) == "3 s without work", "a test that does nothing for three seconds hangs")
+    check(limit.reached(3.1, 24) == "3 s of CPU time, of 3 s", "a test that needs too much is ended")
     done, row = test("trap 'echo result: cleaned up; exit 0' TERM; sleep 60 & wait", timeout=1)
     check(done.returncode == 1 and row["detail"] == "cleaned up", f"a test that hangs may clean up: {row}")
     done, row = test("trap '' TERM; sleep 60", timeout=1)

@@ -3,7 +3,8 @@
 
   run_test.py --name NAME --budget SECONDS --timeout SECONDS --results DIR -- COMMAND...
 
-The budget is CPU time on two cores of a common server processor, all processes of the test together. It is a size to
+The timeout is CPU time, too, of all processes of the test together; a test that does nothing for as long by the clock is
+ended as well. The budget is CPU time on two cores of a common server processor, all processes of the test together. It is a size to
 design for: a test that takes twice as much is named at the end of scripts/test.sh and fails nothing. Leaves
 DIR/NAME.json: what, command, result, detail (the last line of its output that begins with "result: "), seed, size, cpu,
 wall, budget, commit, date, machine.
@@ -37,29 +38,71 @@ def machine():
     return f"{name[1] if name else 'unknown'}, {widest}, {os.cpu_count()} cores"
 
 
+def cpu_seconds(session):
+    """CPU time of the processes of a session, and of those that they waited for."""
+    ticks = 0
+    for stat in pathlib.Path("/proc").glob("[0-9]*/stat"):
+        try:
+            fields = stat.read_text().rpartition(")")[2].split()
+        except OSError:
+            continue  # it has ended
+        if int(fields[3]) == session:
+            ticks += sum(map(int, fields[11:15]))
+    return ticks / os.sysconf("SC_CLK_TCK")
+
+
+class Limit:
+    """Whether a test has used its CPU time, or hangs. A busy machine makes a test longer by the clock, never end it: a test
+    hangs when it used less than a fifth of a second of CPU time in `timeout` seconds by the clock."""
+
+    def __init__(self, timeout, now):
+        self.timeout = timeout
+        self.used, self.moved_at = 0.0, now
+
+    def reached(self, used, now):
+        """What is reached, in words; None while the test may go on."""
+        if used > self.timeout:
+            return f"{used:.0f} s of CPU time, of {self.timeout} s"
+        if used > self.used + 0.2:
+            self.used, self.moved_at = used, now
+        if now - self.moved_at > self.timeout:
+            return f"{self.timeout} s without work"
+        return None
+
+
 def run(words, timeout):
-    """(exit status, the detail it printed); what it prints goes through. Ends all it started when time is up."""
+    """(exit status, the detail it printed); what it prints goes through. Ends all it started when its limit is reached."""
     detail = ""
-    # A group of its own: a test that hangs is ended with the programs it runs.
+    # A session of its own: a test that hangs is ended with the programs it runs.
     with subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, start_new_session=True) as process:
-        def end(_signal, _frame):
+        limit = Limit(timeout, time.monotonic())
+
+        def end(why):
             # First politely, so that what it started elsewhere is cleaned up; five seconds later for good.
             number = ways.pop(0) if len(ways) > 1 else ways[0]
-            print(f"run_test: {number.name} after {timeout} s or by a signal", flush=True)
-            signal.alarm(5)
+            print(f"run_test: {number.name} after {why}", flush=True)
+            signal.setitimer(signal.ITIMER_REAL, 5)
             with contextlib.suppress(ProcessLookupError):
                 os.killpg(process.pid, number)
 
+        def tick(_signal, _frame):
+            why = "the first signal" if len(ways) == 1 else limit.reached(cpu_seconds(process.pid), time.monotonic())
+            if why:
+                end(why)
+            else:
+                signal.setitimer(signal.ITIMER_REAL, min(1, timeout / 4))
+
         ways = [signal.SIGTERM, signal.SIGKILL]
-        for number in (signal.SIGALRM, signal.SIGTERM, signal.SIGINT):
-            signal.signal(number, end)
-        signal.alarm(timeout)
+        signal.signal(signal.SIGALRM, tick)
+        for number in (signal.SIGTERM, signal.SIGINT):
+            signal.signal(number, lambda number, _frame: end(signal.Signals(number).name))
+        signal.setitimer(signal.ITIMER_REAL, min(1, timeout / 4))
         for line in process.stdout:
             sys.stdout.buffer.write(line)
             if line.startswith(b"result: "):
                 detail = line[len(b"result: "):].decode(errors="replace").strip()
         process.wait()
-        signal.alarm(0)
+        signal.setitimer(signal.ITIMER_REAL, 0)
     # What ends at a signal with success was not done.
     return (process.returncode if len(ways) > 1 else ENDED), detail
 
