@@ -1,4 +1,4 @@
-# cmake --install: the program, the rooms' libraries and headers, and ostroConfig.cmake, so that a project of
+# cmake --install: the program, the rooms' libraries, the public header and what it needs, and ostroConfig.cmake, so that a project of
 # its own can say find_package(ostro) and link ostro::ostro (examples/my_model).
 include(CMakePackageConfigHelpers)
 include(GNUInstallDirs)
@@ -15,8 +15,8 @@ target_compile_options(ostro_all INTERFACE
 set(package_dir ${CMAKE_INSTALL_LIBDIR}/cmake/ostro)
 install(TARGETS ${rooms} ostro_all EXPORT ostroTargets ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR})
 install(EXPORT ostroTargets NAMESPACE ostro:: DESTINATION ${package_dir})
-install(DIRECTORY ostro DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}
-        FILES_MATCHING PATTERN "*.h" PATTERN "kernels" EXCLUDE PATTERN "cpu/vector" EXCLUDE PATTERN "*_test.h" EXCLUDE PATTERN "test_*" EXCLUDE)
+install(CODE "set(ostro_source \"${PROJECT_SOURCE_DIR}\")\nset(ostro_include \"${CMAKE_INSTALL_INCLUDEDIR}\")")
+install(SCRIPT cmake/InstallHeaders.cmake)
 configure_package_config_file(cmake/ostroConfig.cmake.in ostroConfig.cmake INSTALL_DESTINATION ${package_dir})
 write_basic_package_version_file(ostroConfigVersion.cmake COMPATIBILITY SameMinorVersion)
 install(FILES "${CMAKE_CURRENT_BINARY_DIR}/ostroConfig.cmake" "${CMAKE_CURRENT_BINARY_DIR}/ostroConfigVersion.cmake"

@@ -4,7 +4,8 @@
 A room is a folder of ostro/, a sub-room a folder of a room that has its own line in layers.txt ("data/sources"). A
 folder without a line belongs to the sub-room, or else the room, above it. A line names what may be included: for a
 room other rooms, for a sub-room other sub-rooms of the same room. Both may only name what stands above them in the
-file, so no two can include each other. Files that lie in the room's own folder may include all of its sub-rooms, and
+file, so no two can include each other. The public header ostro/ostro.h may include every room, and no room includes
+it. Files that lie in the room's own folder may include all of its sub-rooms, and
 no sub-room may include them. Tests (`*_test.cc`, `*_for_test.h`, `test_corpus.*`) may use everything: nothing
 includes them.
 
@@ -49,6 +50,8 @@ def is_test(path):
 def place_of(file, layers):
     """The room of a path below ostro/ ("data/store/ledger.h"), and its sub-room there ("store", or "")."""
     parts = file.split("/")[:-1]
+    if not parts:
+        return "", ""  # the public header
     for length in range(len(parts), 1, -1):
         if "/".join(parts[:length]) in layers:
             return parts[0], "/".join(parts[1:length])
@@ -58,6 +61,10 @@ def place_of(file, layers):
 def problem(source, target, layers):
     """What is wrong with a file at one place that includes one at another; None when nothing is."""
     (room, sub), (room_of_target, sub_of_target) = source, target
+    if not room:
+        return None
+    if not room_of_target:
+        return f"room '{room}' must not include the public header"
     if room != room_of_target:
         return None if room_of_target in layers[room] else f"room '{room}' must not include room '{room_of_target}'"
     if sub in ("", sub_of_target) or sub_of_target in layers[f"{room}/{sub}"]:
@@ -76,7 +83,7 @@ def check(root):
         if path.suffix not in {".h", ".cc", ".inc"} or is_test(path):
             continue
         source = place_of(str(path.relative_to(root / "ostro")), layers)
-        if source[0] not in layers:
+        if source[0] and source[0] not in layers:
             errors.append(f"{path.relative_to(root)}: room '{source[0]}' is not in scripts/layers.txt")
             continue
         for number, line in enumerate(path.read_text().splitlines(), 1):

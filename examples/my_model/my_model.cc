@@ -1,9 +1,6 @@
 // A model that Ostro has never seen: an encoder that sees both sides of a token and guesses hidden ones. One
 // block of convolution, attention and MLP is used over and over. Its axes have their own names.
-#include "ostro/cli/main/cli_main.h"
-#include "ostro/models/model_options.h"
-#include "ostro/nn/init.h"
-#include "ostro/nn/linear.h"
+#include "ostro/ostro.h"
 
 using namespace ostro;
 
@@ -30,7 +27,7 @@ struct Options {
 struct MyModel {
   nn::Embedding embedding;  // [vocab, channels], also the head
   nn::Linear convolution, qkv, out, up, down;
-  nn::RmsNorm norm;
+  nn::Norm norm;
   Options options;
   OSTRO_FIELDS(embedding, convolution, qkv, out, up, down, norm)
 
@@ -49,7 +46,8 @@ struct MyModel {
     m.out = {draw("out/weight", {heads, width, channels}), {}, {"heads", "width"}};
     m.up = {draw("up/weight", {channels, hidden}), {}, {"channels"}};
     m.down = {draw("down/weight", {hidden, channels}), {}, {"hidden"}};
-    m.norm = {ones({channels}), 1e-5, "channels"};
+    m.norm.weight = ones({channels});
+    m.norm.axes = {"channels"};
     return m;
   }
 

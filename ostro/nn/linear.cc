@@ -53,11 +53,4 @@ Array Linear::to(DType result, const Array& x, Loc loc) const {
   return cast(Operand(y, loc) + Operand(bias, loc), result, loc);
 }
 
-Array RmsNorm::operator()(const Array& x, Loc loc) const {
-  const Operand v(x, loc);
-  const Array mean_square = mean(v * v, {axis}, loc);
-  const Array scale = rsqrt(Operand(mean_square, loc) + Operand(epsilon, loc), loc);
-  return Operand(v * Operand(scale, loc), loc) * Operand(weight, loc);
-}
-
 }  // namespace ostro::nn

@@ -80,15 +80,4 @@ struct Embedding {
   }
 };
 
-// x * rsqrt(mean(x * x) + epsilon) * weight over one axis, in f32 (numerics.md N4).
-struct RmsNorm {
-  Array weight;  // [axis]
-  double epsilon = 1e-5;
-  std::string axis = "embed";
-  OSTRO_FIELDS(weight)
-  OSTRO_STATICS(epsilon, axis)
-
-  Array operator()(const Array& x, Loc loc = Loc::current()) const;
-};
-
 }  // namespace ostro::nn

@@ -23,10 +23,11 @@ std::vector<float> numbers(int64_t n, double seed) {
   return out;
 }
 
-TEST_CASE("RmsNorm") {
+TEST_CASE("Norm of one axis: the squares in lanes of N4") {
   DefaultInterpreter use;
   const auto x = numbers(2 * 5, 0.1), w = numbers(5, 0.7);
-  const RmsNorm norm{f32({{"embed", 5}}, w), 1e-5};
+  Norm norm;
+  norm.weight = f32({{"embed", 5}}, w);
   const auto y = values<float>(norm(f32({{"pos", 2}, {"embed", 5}}, x)));
   for (size_t r = 0; r < 2; ++r) {
     // Five squares in five lanes of N4, folded.

@@ -21,6 +21,7 @@ GOOD = {
     "data/data.h": '#include "ostro/data/store/store.h"\n',
     "train/run.h": '#include "ostro/data/store/store.h"\n',
     "data/files/long_test.cc": "// a line\n" * 4000,  # tests do not count
+    "ostro.h": '#include "ostro/train/run.h"\n',  # the public header
     "data/files/row_test.cc": '#include "ostro/train/run.h"\n',  # tests may include everything
 }
 # What is added to the good tree (or to its layers), and what the script must say.
@@ -30,6 +31,7 @@ BAD = [
     ({"data/files/bad.h": '#include "ostro/data/data.h"\n'}, "", "'data/files' must not include 'data'"),
     ({"data/store/kernels/bad.h": '#include "ostro/data/data.h"\n'}, "", "'data/store' must not include 'data'"),
     ({"data/store/bad.h": '#include "ostro/train/run.h"\n'}, "", "room 'data' must not include room 'train'"),
+    ({"data/data.cc": '#include "ostro/ostro.h"\n'}, "", "room 'data' must not include the public header"),
     ({"lost/bad.h": ""}, "", "room 'lost' is not in scripts/layers.txt"),
     ({}, "data/check: train\n", "'data/check' may include only what stands above it, not 'train'"),
     ({}, "infer: base\n", "there is no folder ostro/infer"),
