@@ -91,6 +91,9 @@ void release(std::byte* p, size_t rounded) {
     std::free(p);
 }
 
+// Freed blocks by size, for reuse. Thread-safe. A request of a size that is not kept frees all kept blocks
+// when they are more than kKeptUnasked: the program has changed its sizes, and the old blocks would only be a
+// second footprint.
 class Keeper {
  public:
   // A kept block of exactly this size, or nullptr.
@@ -162,7 +165,7 @@ AlignedBytes allocate(size_t bytes, bool zeros) {
   std::byte* p = kKeep && rounded >= kKeptFrom ? keeper().take(rounded) : nullptr;
   const bool is_zero = p == nullptr && mapped(rounded);
   if (p == nullptr) p = fresh(rounded);
-  if (p == nullptr) {  // what is kept may be in the way
+  if (p == nullptr) {  // kept blocks may occupy the memory
     keeper().clear();
     p = fresh(rounded);
   }

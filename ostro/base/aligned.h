@@ -1,4 +1,4 @@
-// Memory aligned for vector loads.
+// allocate_aligned: host memory aligned for vector loads, with reuse of large blocks.
 #pragma once
 
 #include <cstddef>
@@ -9,6 +9,7 @@ namespace ostro {
 
 inline constexpr size_t kAlignment = 64;  // one cache line, one AVX-512 register
 
+// The deleter of AlignedBytes. Thread-safe: a block may be freed on another thread than the one that made it.
 struct AlignedFree {
   size_t bytes = 0;  // size of the block after rounding
   void operator()(std::byte* p) const;

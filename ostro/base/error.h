@@ -1,5 +1,8 @@
-// Errors as values. Code that handles input, files or the network returns Result<T> or Status. A broken
-// invariant is an OSTRO_CHECK. Only tracing throws exceptions (trace/error.h). Libraries never print or exit.
+// Error, Result, Status: errors as values.
+//
+// Code that handles input, files or the network returns Result<T> or Status. A broken invariant is an
+// OSTRO_CHECK. Only tracing throws exceptions (trace/error.h). Libraries never print or exit. Values, not
+// thread-safe.
 #pragma once
 
 #include <string>
@@ -41,6 +44,7 @@ class [[nodiscard]] Error {
   std::string message_;
 };
 
+// An Error of the code that the function is named after.
 Error invalid_argument(std::string message);
 Error not_found(std::string message);
 Error corrupt(std::string message);

@@ -1,9 +1,9 @@
-// Failpoints: named places where a test can kill the process, to prove that a run survives it.
+// failpoint: a named place where a test can kill the process, to prove that a run survives it.
 //
-// OSTRO_FAILPOINT=NAME[:COUNT] makes the COUNT-th pass (default the first) through failpoint("NAME")
-// end the process with SIGKILL, as a power cut or an out-of-memory killer would. Names in use: step,
-// snapshot, array_write, manifest, chain_append, data_build, resume, amend, tokenizer.
-// For one of several workers there is base/watch/fault_point.h.
+// OSTRO_FAILPOINT=NAME[:COUNT] makes the COUNT-th pass (default the first) through failpoint("NAME") end the
+// process with SIGKILL, as a power cut or an out-of-memory killer would. Names in use: step, snapshot,
+// array_write, manifest, chain_append, data_build, resume, amend, tokenizer. For one of several workers there
+// is base/watch/fault_point.h.
 #pragma once
 
 namespace ostro {

@@ -1,4 +1,4 @@
-// Text in HTML pages that are written by hand.
+// html_escaped: text made safe for HTML pages that are written by hand.
 #pragma once
 
 #include <cstddef>
@@ -10,7 +10,8 @@ namespace html {
 
 inline constexpr std::string_view kReplacement = "\xEF\xBF\xBD";  // U+FFFD
 
-// Bytes of the well-formed UTF-8 character that `text` begins with; 0: there is none.
+// The size in bytes of the well-formed UTF-8 character that `text` begins with; 0 if there is none. `text`
+// must not be empty.
 inline size_t character_size(std::string_view text) {
   const auto byte = [&](size_t i) { return static_cast<unsigned char>(text[i]); };
   const unsigned char first = byte(0);
@@ -28,6 +29,7 @@ inline size_t character_size(std::string_view text) {
   return size;
 }
 
+// The entity for a markup character; empty for any other.
 inline std::string_view entity(char c) {
   switch (c) {
     case '&':
@@ -47,8 +49,9 @@ inline std::string_view entity(char c) {
 
 }  // namespace html
 
-// `text` for any place between tags or between double quotes: markup characters become entities. Bytes that
-// are no UTF-8, and control characters that no page may hold, become U+FFFD; tabs and line ends stay.
+// Returns `text` for any place between tags or between double quotes: markup characters become entities.
+// Bytes that are not UTF-8 and control characters that no page may hold become U+FFFD; tabs and line ends
+// stay.
 inline std::string html_escaped(std::string_view text) {
   std::string out;
   out.reserve(text.size() + text.size() / 8);

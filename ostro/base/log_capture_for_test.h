@@ -1,4 +1,4 @@
-// What is logged, for tests.
+// LogCapture: collects log lines in a test.
 #pragma once
 
 #include <string>
@@ -7,7 +7,8 @@
 
 namespace ostro {
 
-// Lines logged while it lives, instead of on the terminal.
+// Replaces the log sink from construction to destruction and appends every line to `lines`. Read `lines` when
+// no other thread logs.
 class LogCapture {
  public:
   LogCapture()

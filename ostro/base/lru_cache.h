@@ -1,5 +1,5 @@
-// A cache with least-recently-used eviction. Several owners share it, so that its capacity limits what all of
-// them keep together.
+// LruCache: a cache with least-recently-used eviction, shared by several owners so that one capacity limits
+// all of them together.
 #pragma once
 
 #include <cstddef>
@@ -13,7 +13,7 @@
 namespace ostro {
 
 // Holds values by owner and number. When the sum of their costs exceeds the capacity, the least recently used
-// values are removed. A removed value stays alive as long as somebody holds its pointer. Thread-safe.
+// values are removed. A removed value stays alive as long as a caller holds its pointer. Thread-safe.
 template <typename T>
 class LruCache {
  public:

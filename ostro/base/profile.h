@@ -1,8 +1,9 @@
-// Profiling spans. A span says what a thread did, and when it began and ended. Spans are recorded only during
-// a profile (`ostro train --profile`, docs/profiling.md); otherwise a span costs one relaxed atomic load.
+// Span: profiling spans. A span says what a thread did, and when it began and ended.
 //
-// A process has at most one profile at a time. Every thread records into a track of its own. So spans of one
-// track are nested or separate; they never overlap partly.
+// Spans are recorded only during a profile (`ostro train --profile`, docs/profiling.md); otherwise a span
+// costs one relaxed atomic load. A process has at most one profile at a time. Every thread records into a
+// track of its own, so spans of one track are nested or separate; they never overlap partly. All functions
+// are thread-safe; a Span belongs to the thread that made it.
 #pragma once
 
 #include <atomic>
@@ -14,7 +15,7 @@
 
 namespace ostro {
 
-// The description of spans. It is made once and shared by all spans of the same kind.
+// The description of spans. Made once and shared by all spans of the same kind.
 struct SpanLabel {
   std::string name;  // "layers/mlp dot"
   // "step", "phase", "op", "kernel", "loop", "branch", "copy", "wait", "thread"
@@ -24,6 +25,7 @@ struct SpanLabel {
 };
 using SpanLabelPtr = std::shared_ptr<const SpanLabel>;
 
+// One span that ended during the profile.
 struct SpanRecord {
   SpanLabelPtr label;
   int64_t begin = 0, end = 0;  // ns of the steady clock
@@ -32,6 +34,7 @@ struct SpanRecord {
   bool part = false;           // this thread's share of a span that is recorded on another track
 };
 
+// The spans of one thread, or of several that had the same name one after another.
 struct ProfileTrack {
   std::string thread;
   std::vector<SpanRecord> spans;  // in the order in which they ended
@@ -41,9 +44,10 @@ namespace profile_detail {
 inline std::atomic<uint32_t> session{0};  // 0: no profile is running
 }
 
+// Returns true during a profile.
 inline bool profiling() { return profile_detail::session.load(std::memory_order_relaxed) != 0; }
 
-// Starts a profile: spans are recorded from now on. False if one is already running.
+// Starts a profile: spans are recorded from now on. Returns false if one is already running.
 bool start_profile();
 // Stops the profile. Returns the tracks that have at least one span. Only spans that began and ended during
 // the profile are recorded. Empty if no profile was running.
@@ -99,6 +103,7 @@ class PhasedSpan {
   SpanRecord whole_, phase_;
 };
 
+// phase() without the test for a running profile.
 void begin_phase(const char* name, int64_t leaf);
 // Ends the current phase of this thread's PhasedSpan and begins the phase `name`, which works on `leaf`.
 // Without a PhasedSpan it does nothing.

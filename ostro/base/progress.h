@@ -1,4 +1,4 @@
-// Progress: where long work says how far it has come.
+// Progress: an interface through which long work reports how far it has come.
 #pragma once
 
 #include <string>

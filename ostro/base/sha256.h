@@ -1,5 +1,5 @@
-// SHA-256, for names and checksums of content (chain entries, checkpoint cells, data ledgers), and the
-// message authentication code made of it (for workers that prove to each other that they belong to one job).
+// Sha256, hmac_sha256: names and checksums of content (chain entries, checkpoint cells, data ledgers), and
+// the message authentication code by which workers prove to each other that they belong to one job.
 #pragma once
 
 #include <array>
@@ -22,8 +22,10 @@ class Sha256 {
   Sha256(Sha256&&) noexcept;
   Sha256& operator=(Sha256&&) noexcept;
 
+  // Appends bytes to the hashed text; returns *this.
   Sha256& update(std::span<const std::byte> bytes);
   Sha256& update(std::string_view bytes);
+  // Returns the digest of everything appended.
   Sha256Digest finish();
 
  private:
@@ -33,6 +35,7 @@ class Sha256 {
   std::unique_ptr<void, Free> context_;
 };
 
+// The digest of the bytes.
 Sha256Digest sha256(std::span<const std::byte> bytes);
 Sha256Digest sha256(std::string_view bytes);
 
@@ -42,15 +45,16 @@ std::string to_hex(const Sha256Digest& digest);
 std::string sha256_hex(std::string_view bytes);
 std::string sha256_hex(std::span<const std::byte> bytes);
 
-// HMAC-SHA256 (RFC 2104) of the message: only who knows the key can compute it.
+// HMAC-SHA256 (RFC 2104) of the message. It cannot be computed without the key.
 Sha256Digest hmac_sha256(std::string_view key, std::string_view message);
 
-// A number used once, which nobody can foresee: a code of it that someone recorded fits no other.
+// A random number from the operating system, used once. An authentication code over it cannot be replayed,
+// because no later message has the same nonce.
 using Nonce = std::array<char, 32>;
 Nonce new_nonce();
 
-// Whether two codes are equal, in a time that does not depend on where they differ. With an ordinary
-// comparison whoever guesses a code could learn from the time how much of the guess is right.
+// Returns whether two codes are equal. The time does not depend on where they differ, so it does not show an
+// attacker how much of a guessed code is right.
 bool same_code(std::string_view a, std::string_view b);
 
 }  // namespace ostro

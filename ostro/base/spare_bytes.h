@@ -1,4 +1,4 @@
-// A small pool of byte buffers for reuse.
+// SpareBytes: a small pool of byte buffers for reuse.
 #pragma once
 
 #include <cstddef>
@@ -12,7 +12,7 @@ namespace ostro {
 // fresh pages from the kernel, which cost as much as filling them. Thread-safe.
 class SpareBytes {
  public:
-  // A buffer of any size with any content.
+  // Returns a buffer of any size with any content; the caller owns it.
   std::vector<std::byte> take() {
     const std::lock_guard lock(mutex_);
     if (list_.empty()) return {};
@@ -20,6 +20,7 @@ class SpareBytes {
     list_.pop_back();
     return bytes;
   }
+  // Takes a buffer back; frees it if the pool is full.
   void give(std::vector<std::byte> bytes) {
     const std::lock_guard lock(mutex_);
     if (list_.size() < 2) list_.push_back(std::move(bytes));

@@ -1,4 +1,4 @@
-// How much tests do, and what they draw samples from.
+// test_size, test_seed: how much work tests do, and the seed they draw samples with.
 #pragma once
 
 #include <cstdint>
@@ -11,6 +11,7 @@ namespace ostro {
 // OSTRO_TEST_SIZE: "sample" (the default), "full", or "exhaustive", which takes hours.
 enum class TestSize { kSample, kFull, kExhaustive };
 
+// The size that OSTRO_TEST_SIZE names. Exits with status 2 when it names none.
 inline TestSize test_size() {
   const char* text = std::getenv("OSTRO_TEST_SIZE");
   const std::string_view size = text == nullptr ? "" : text;
@@ -21,7 +22,7 @@ inline TestSize test_size() {
   std::exit(2);
 }
 
-// What samples are drawn from: tests/suite/seed.py gives every test OSTRO_TEST_SEED. 1 without it.
+// The seed of samples: OSTRO_TEST_SEED, which tests/suite/seed.py sets for every test; 1 without it.
 inline uint64_t test_seed() {
   const char* text = std::getenv("OSTRO_TEST_SEED");
   return text == nullptr ? 1 : std::strtoull(text, nullptr, 10);
@@ -34,7 +35,8 @@ T sized(T sample, T full, T exhaustive) {
   return size == TestSize::kSample ? sample : size == TestSize::kFull ? full : exhaustive;
 }
 
-// Tests with a fault at every operation: every one of them, in builds with sanitizers every seventh.
+// Tests that inject a fault into operation 1, 2, 3, ... go on by this step: every operation, and in builds
+// with sanitizers every seventh.
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
 inline constexpr int64_t kFaultStep = 7;
 #else

@@ -96,7 +96,8 @@ struct Faults {
     if (const char* directory = std::getenv("OSTRO_FAULT_ONCE")) once = directory;
   }
 
-  // Whether nobody has done this before.
+  // Returns whether this entry has not happened yet, and marks it: in the process by a flag, among all
+  // processes of OSTRO_FAULT_ONCE by a file that only one of them can create.
   bool first(size_t index) {
     if (entries[index].happened.exchange(true)) return false;
     if (once.empty()) return true;

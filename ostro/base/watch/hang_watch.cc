@@ -25,6 +25,9 @@ HangWatch::~HangWatch() {
   thread_.join();
 }
 
+// Checks every tenth of the timeout, at most kMostLook apart. Sums the time between checks at which the pulse
+// had not moved, each interval counted as at most twice its planned length: a process that was stopped for an
+// hour then has hung for seconds, not for an hour.
 void HangWatch::run() {
   int64_t beats = -1;
   Seconds still{0};  // how long nothing has moved

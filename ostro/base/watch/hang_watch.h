@@ -1,4 +1,5 @@
-// A thread that notices when this process hangs: it is watched (pulse.h), and its pulse does not beat.
+// HangWatch: a thread that notices when this process hangs, which means that the process is watched (pulse.h)
+// and its pulse has not beaten for a timeout.
 #pragma once
 
 #include <chrono>
@@ -11,10 +12,11 @@
 
 namespace ostro {
 
+// Owns its thread, which ends after one hang or with the destructor.
 class HangWatch {
  public:
-  // `timeout` is asked again and again. `on_hang` is called once, from the thread, with what the process does
-  // and how long nothing has moved. Time in which the whole process did not run does not count.
+  // `timeout` is called at every check. `on_hang` is called at most once, from the thread, with the pulse and
+  // the time since its last beat. Time in which the whole process did not run does not count.
   HangWatch(std::function<std::chrono::duration<double>()> timeout,
             std::function<void(const Pulse&, std::chrono::duration<double>)> on_hang);
   ~HangWatch();

@@ -1,5 +1,6 @@
-// What this process does now, as numbers that any of its threads can read: for heartbeats and for a watchdog.
-// The process has one pulse. fault_point() beats it; so does whatever else moves a step on.
+// Pulse: the present activity of this process as numbers that any of its threads can read, for heartbeats and
+// for a watchdog. The process has one pulse. fault_point() beats it, and so does everything else that
+// advances a step. All functions are thread-safe.
 #pragma once
 
 #include <atomic>
@@ -16,16 +17,19 @@ struct Pulse {
   int64_t work = 0;                              // its share of that step: how often it came to "leaf"
   int64_t bytes_sent = 0;                        // to other workers, since the process began
   int64_t beats = 0;                             // grows whenever something happens
-  // Whether it must move on: it is within a PulseWatch, and not within a PulseWait. What else it does
-  // (starting, evaluating, saving) may take any time.
+  // Whether the pulse must beat: the process is within a PulseWatch, and not within a PulseWait. Everything
+  // else (starting, evaluating, saving) may take any time.
   bool watched = false;
 };
+// A copy of the pulse.
 Pulse read_pulse();
 
-// `phase` must live for ever.
+// Sets phase and step, and beats. `phase` must have static lifetime.
 void pulse_phase(const char* phase, int64_t step);
+// Sets the epoch, and beats.
 void pulse_epoch(int64_t number);
 void pulse_beat();
+// Adds to bytes_sent.
 void pulse_sent(int64_t bytes);
 
 // From construction to destruction this process waits for other workers.
@@ -49,7 +53,8 @@ class PulseWatch {
   PulseWatch& operator=(const PulseWatch&) = delete;
 };
 
-// A step, watched: its time without the waits is what it computed. One at a time.
+// A PulseWatch over one training step. Its destructor records the step's time, of which PulseWaits are
+// wait_seconds and the rest compute_seconds. One at a time.
 class PulseStep {
  public:
   explicit PulseStep(int64_t number);
@@ -63,7 +68,7 @@ class PulseStep {
   int64_t waited_;
 };
 
-// The median of the last steps' times, waits included; 0 before the first.
+// The median of the times of the last 32 steps in seconds, waits included; 0 before the first.
 double median_step_seconds();
 
 }  // namespace ostro

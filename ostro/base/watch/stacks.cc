@@ -26,7 +26,7 @@ namespace {
 constexpr int kMostFrames = 64;
 constexpr std::chrono::milliseconds kPatience{200};
 
-// What the handler leaves behind. It may only touch memory that is there already.
+// The answer of a thread, written by the signal handler, which must not allocate.
 struct Answer {
   std::atomic<pid_t> wanted{0};  // the thread that is asked; 0: none
   std::atomic<bool> done{false};
@@ -38,7 +38,7 @@ Answer answer;
 void on_signal(int) {
   const int saved = errno;
   const auto self = static_cast<pid_t>(::syscall(SYS_gettid));
-  // One that was asked earlier, and answers too late, is not meant any more.
+  // A thread that answers after its time limit is ignored: another one is asked by now.
   if (answer.wanted == self && !answer.done) {
     answer.count = ::backtrace(answer.frames.data(), kMostFrames);
     answer.done = true;
@@ -78,7 +78,8 @@ std::string name_of(pid_t thread) {
   return name;
 }
 
-// Whether it answered.
+// Sends the signal to a thread and waits until its handler has filled `answer`, or kPatience is over. Returns
+// whether it answered.
 bool ask(pid_t thread, int signal_number) {
   answer.count = 0;
   answer.done = false;

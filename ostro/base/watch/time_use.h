@@ -1,5 +1,6 @@
-// What the time of a run is spent on. The thread that trains is always at one of these uses; nothing is
-// counted twice and nothing is left out. The process has one clock.
+// TimeUse: divides the time of a run into uses. The thread that trains is always at one of them; nothing is
+// counted twice and nothing is left out. The process has one clock. All functions are thread-safe; only those
+// of the thread that called restart_time() have an effect.
 #pragma once
 
 #include <array>
@@ -9,13 +10,13 @@
 namespace ostro {
 
 enum class TimeUse {
-  kStep,        // steps that brought the run on
+  kStep,        // steps that advanced the run
   kStart,       // from the start to the first step
   kCompile,     // of programs
   kData,        // waiting for a batch
   kCheckpoint,  // as far as training waits for it
   kEvaluation,
-  kRecovery,  // from the loss of a worker until training goes on
+  kRecovery,  // from the loss of a worker until training continues
   kLost,      // steps that were done before, and had to be done again
 };
 inline constexpr size_t kTimeUses = 8;
@@ -24,18 +25,19 @@ inline constexpr std::array<const char*, kTimeUses> kTimeUseNames = {
 
 using TimesUsed = std::array<double, kTimeUses>;  // seconds
 
-// Begins to count from zero, with this use, the time of the calling thread.
+// Begins to count the time of the calling thread from zero, with this use.
 void restart_time(TimeUse use);
-// From now on the time is spent on this. Other threads than the one that called restart_time() do nothing.
+// Counts the time from now on as this use.
 void use_time(TimeUse use);
 // The use with which this count began: kStart, or kRecovery.
 TimeUse first_use();
-// So much of what was just spent was spent on this in truth.
+// Moves `time` from the present use to `use`, for time whose use is known only afterwards.
 void recount_time(TimeUse use, std::chrono::duration<double> time);
+// The seconds of each use until now.
 TimesUsed times_used();
 
-// From construction to destruction the time is spent on `use`. Inside recovery and steps that are done again
-// it does nothing: what these take is all their cost.
+// Counts the time from construction to destruction as `use`. Inside recovery and repeated steps (kLost) it
+// does nothing, except for a scope of recovery: all time within them is their cost.
 class TimeScope {
  public:
   explicit TimeScope(TimeUse use);
