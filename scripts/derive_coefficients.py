@@ -89,8 +89,9 @@ def shorten(v):
 
 
 def main():
-    print("""// Written by scripts/derive_coefficients.py; do not edit. Every number is part of the numerics version
-// (docs/numerics.md, N3). Polynomials list the coefficient of the lowest power first.
+    print("""// kExpF32, kLog, kErfNear, ...: constants and polynomials of the functions of functions.h. Every number is part
+// of the numerics version (docs/numerics.md, N3). Polynomials list the coefficient of the lowest power first.
+// Written by scripts/derive_coefficients.py; do not edit.
 #pragma once
 
 namespace ostro::numerics::coefficients {

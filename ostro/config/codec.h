@@ -1,4 +1,5 @@
-// How each C++ type of an option is read, written and described. Included by options.h.
+// read_value, write_value, type_text: reading, writing and describing each C++ type that an option may have.
+// Included by options.h.
 //
 //   bool, int64_t, double, std::string, Duration
 //   std::optional<T>                 null or a T
@@ -10,6 +11,8 @@
 //   enum class E                     one of the words of `option_names(E)`, a function in E's namespace
 //   std::variant<StructA, StructB>   a section chosen by `type:` (StructA::kType is its name)
 //   a struct with visit_options      a section
+//
+// Errors of read_value name the place, the path, the wanted type and the value; *out may then be partly read.
 #pragma once
 
 #include <concepts>
@@ -31,6 +34,7 @@ struct Duration {
   int64_t seconds = 0;
   bool operator==(const Duration&) const = default;
 };
+// Reads "1h30m"; ErrorCode::kInvalidArgument for any other form.
 Result<Duration> parse_duration(const std::string& text);
 std::string format_duration(Duration duration);
 
@@ -288,7 +292,7 @@ std::string type_text(const Staged<T>*) {
 template <class... Ts>
 Status read_value(const Node& node, const std::string& path, Alternatives<Ts...>* out) {
   bool done = false;
-  Status inside;  // an error inside a section; it tells more than a list of all types
+  Status inside;  // an error inside a section; it is more exact than a list of all types
   auto attempt = [&](auto* none) {
     using T = std::remove_pointer_t<decltype(none)>;
     if (done) return;

@@ -20,8 +20,9 @@ std::string condition(const OptionInfo& option, const char* format_before) {
   return text;
 }
 
-// Rows of types of one section that differ in nothing but the type (`selects` begins with it) become one, at
-// the place of the first: "a, b or c". A row that all types have needs no type.
+// Merges rows of types of one section that differ in nothing but the type (the first entry of `selects`) into
+// one row, at the place of the first: "a, b or c". A row that all types have needs no type. `types` collects,
+// by the text of a row without its type, the types that have it; an emptied list marks a row as written.
 std::vector<OptionInfo> merged(const std::vector<OptionInfo>& options) {
   const auto text_of = [](const OptionInfo& o) {
     auto rest = o.selects;
@@ -66,6 +67,9 @@ std::string cell(std::string text) {
 
 }  // namespace
 
+// Resolution has three layers: the defaults in the struct of options, the file, the overrides in their order.
+// The last two are joined here as trees, before any type is known; read_value() then changes only the fields
+// that the tree names.
 Result<Node> load_tree(const std::string& path, std::span<const Override> overrides) {
   Node tree = Node::map();
   if (!path.empty()) {

@@ -1,4 +1,7 @@
-// Reads a whole configuration from a file and overrides into a struct of options, and writes it back as text.
+// load_options, resolved_yaml: reads a whole configuration from a file and overrides into a struct of
+// options, and writes it back as text.
+//
+// Errors of reading name file and line, the path, both values and the nearest known name.
 #pragma once
 
 #include <span>

@@ -1,11 +1,12 @@
-// Globs over names, as options have them: of parameters, of modules.
+// glob_matches: globs over names in options: of parameters, of modules.
 #pragma once
 
 #include <string_view>
 
 namespace ostro::config {
 
-// "*" matches any text, "/" included; everything else stands for itself.
+// Returns whether `pattern` matches the whole of `text`. "*" matches any text, "/" included; everything else
+// stands for itself.
 inline bool glob_matches(std::string_view pattern, std::string_view text) {
   if (pattern.empty()) return text.empty();
   if (pattern[0] != '*')

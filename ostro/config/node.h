@@ -1,4 +1,4 @@
-// An untyped configuration tree: what a YAML file says, and where it says it.
+// Node: an untyped configuration tree: the content of a YAML file, with the place of every value.
 #pragma once
 
 #include <cstdint>

@@ -1,5 +1,5 @@
-// A section whose possible types are known only at run time. It is used for models, which may be defined
-// outside this library.
+// OpenSection: a section whose possible types are known only at run time. Used for models, which may be
+// defined outside this library.
 #pragma once
 
 #include <memory>

@@ -91,6 +91,8 @@ void OptionTable::refuse(std::string name, std::string reason) {
   refused_.emplace_back(std::move(name), std::move(reason));
 }
 
+// Goes over the entries of the map, not over the options: an absent option keeps its value, and an entry that
+// is no option is refused with its reason or with the nearest known name.
 Status OptionTable::read(const Node& node, const std::string& path) const {
   if (node.kind == Node::Kind::kNull && path.empty()) return {};  // an empty file: all defaults
   if (node.kind != Node::Kind::kMap) return wrong_type(node, path, "a section (key: value lines)");
@@ -115,6 +117,9 @@ Status OptionTable::read(const Node& node, const std::string& path) const {
   return {};
 }
 
+// The canonical form keeps only options that change bits or the schedule. It drops paths (by_content; the
+// caller adds a hash), empty sections, and options with since_default() that have this default: so adding an
+// option does not change the hash of an old run.
 Node OptionTable::write(Write which) const {
   Node map = Node::map();
   for (const Option& option : options_) {
@@ -131,6 +136,8 @@ Node OptionTable::write(Write which) const {
   return map;
 }
 
+// A row starts as a copy of its parent's, so `selects` is inherited. Inside lists the effect is the list's,
+// inside lists and maps `fixed` is the container's: an element cannot change without it.
 void OptionTable::describe(const OptionInfo& self, std::vector<OptionInfo>& out) const {
   const bool in_list = self.path.find("[]") != std::string::npos;
   for (const Option& option : options_) {

@@ -1,4 +1,4 @@
-// Options are declared once. A struct of options has a function like this:
+// OptionTable: options, declared once. A struct of options has a function like this:
 //
 //   void visit_options(OptionTable& t) {
 //     t.add(&seed, "seed", Effect::kBits, "", "seed of every random number");
@@ -21,8 +21,8 @@
 
 namespace ostro::config {
 
-// What changes when an option changes. The canonical config (genesis entry of chain.jsonl) holds options of
-// the first two kinds.
+// The kind of result that an option changes. The canonical config (genesis entry of chain.jsonl) holds
+// options of the first two kinds.
 enum class Effect {
   kBits,      // the numbers of the run
   kSchedule,  // what the chain records and at which steps
@@ -47,10 +47,10 @@ struct OptionInfo {
   bool by_content = false;  // a path; in the canonical config it is represented by a hash of its content
   // the value at which the canonical config leaves the option out, as YAML flow text; may be empty
   std::string left_out_at;
-  std::string fixed;  // why a run cannot continue with another value; empty: it can
-  // What to set first so that the option exists, for example {"model.rope.type", "llama3"}.
+  std::string fixed;  // the reason why a run cannot continue with another value; empty: it can
+  // Settings under which the option exists, for example {"model.rope.type", "llama3"}.
   std::vector<std::pair<std::string, std::string>> selects;
-  // What to set first so that the option has an effect. Used by tests that change the option.
+  // Settings under which the option has an effect. Used by tests that change the option.
   std::vector<std::pair<std::string, std::string>> beside;
 };
 
@@ -59,7 +59,7 @@ struct OptionInfo {
 inline constexpr const char* kAnyName = ".<name>";
 bool is_inside_element(const std::string& path);
 
-// Which options are written: all, or those of the canonical config.
+// The options to write: all, or those of the canonical config.
 enum class Write { kAll, kCanonical };
 
 // One declared option or section. It points to a field of a struct, which must outlive it.

@@ -124,6 +124,8 @@ Result<Node> parse_yaml(const std::string& text, const std::string& name) {
   return Reader().text(text, name);
 }
 
+// Walks the dotted path from the root, and makes a section where the path names a null or nothing. The last
+// name's value is replaced as a whole: an override of a section does not merge with the old one.
 Status apply_override(const Override& override, Node* tree) {
   ASSIGN_OR_RETURN(Node value, override_value(override));
   const std::string where = "--" + override.path;

@@ -1,5 +1,5 @@
-// Reads YAML into a Node tree. It handles !include and keeps file and line of every node for error messages.
-// Types are checked later.
+// read_yaml_file, apply_override: reads YAML into a Node tree. It handles !include and keeps file and line of
+// every node for error messages. Types are checked later.
 #pragma once
 
 #include <string>
@@ -15,8 +15,8 @@ namespace ostro::config {
 // is not UTF-8.
 Result<Node> read_yaml_file(const std::string& path);
 
-// The same for text in memory. Error messages use `name` in place of the file, and includes are relative to
-// its folder.
+// Reads YAML from text in memory. Error messages use `name` in place of the file, and includes are relative
+// to its folder.
 Result<Node> parse_yaml(const std::string& text, const std::string& name);
 
 // One dotted override from the command line: --path value.

@@ -1,4 +1,5 @@
-// Many elements of one type as another.
+// widen, narrow, first_from: conversions between arrays of bf16 and f32, and a search for values that are not
+// finite.
 #pragma once
 
 #include <algorithm>
@@ -13,7 +14,8 @@
 
 namespace ostro::numerics {
 
-// Bytes of bf16 elements to those of as many f32, exactly; aligned in any way.
+// Converts the bytes of bf16 elements to those of as many f32, exactly. `out` has twice as many bytes as
+// `stored`; both may have any alignment.
 inline void widen(std::span<const std::byte> stored, std::span<std::byte> out) {
   for (size_t i = 0; i < stored.size() / sizeof(Bf16); ++i) {
     Bf16 x;
@@ -23,7 +25,8 @@ inline void widen(std::span<const std::byte> stored, std::span<std::byte> out) {
   }
 }
 
-// f32 elements to bytes of as many bf16, each as to_bf16 makes it; aligned in any way.
+// Converts f32 elements to the bytes of as many bf16, each by to_bf16. `out` has two bytes for each value and
+// any alignment.
 inline void narrow(std::span<const float> values, std::span<std::byte> out) {
   for (size_t i = 0; i < values.size(); ++i) {
     const Bf16 x = to_bf16(values[i]);
@@ -31,7 +34,8 @@ inline void narrow(std::span<const float> values, std::span<std::byte> out) {
   }
 }
 
-// The index of the first value whose bits without the sign are `least` or more. The default: infinite or NaN.
+// Returns the index of the first value whose bits without the sign are `least` or more; nothing if there is
+// none. The default finds infinities and NaNs.
 inline std::optional<size_t> first_from(std::span<const float> values, uint32_t least = 0x7f800000U) {
   const auto magnitude = [](float value) { return std::bit_cast<uint32_t>(value) & 0x7fffffffU; };
   uint32_t largest = 0;

@@ -1,4 +1,4 @@
-// bf16: the high half of an f32. A storage type; arithmetic widens it exactly (docs/numerics.md, N1).
+// Bf16: the high half of an f32, as a storage type. Arithmetic widens it exactly (docs/numerics.md, N1).
 #pragma once
 
 #include <bit>
@@ -28,7 +28,7 @@ inline Bf16 to_bf16(float x) {
 // The f32 that has the value of x rounded to bf16.
 inline float round_to_bf16(float x) { return to_f32(to_bf16(x)); }
 
-// The same name for both element types of a dot, for generic code.
+// The f32 value of an element of either type, for generic code.
 inline float widen(float x) { return x; }
 inline float widen(Bf16 x) { return to_f32(x); }
 

@@ -1,5 +1,6 @@
-// Written by scripts/derive_coefficients.py; do not edit. Every number is part of the numerics version
-// (docs/numerics.md, N3). Polynomials list the coefficient of the lowest power first.
+// kExpF32, kLog, kErfNear, ...: constants and polynomials of the functions of functions.h. Every number is
+// part of the numerics version (docs/numerics.md, N3). Polynomials list the coefficient of the lowest power
+// first. Written by scripts/derive_coefficients.py; do not edit.
 #pragma once
 
 namespace ostro::numerics::coefficients {

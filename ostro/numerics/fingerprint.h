@@ -1,9 +1,11 @@
-// Fingerprints of arrays, docs/numerics.md N14: two 64-bit lanes, each the sum mod 2^64 of mix(index, word)
-// over all words of the array. A sum does not depend on shards, threads or order. Fingerprints find faults
-// and divergence; they do not protect against an adversary.
+// Fingerprint: a checksum of arrays, docs/numerics.md N14: two 64-bit lanes, each the sum mod 2^64 of
+// mix(index, word) over all words of the array.
 //
-// A word holds neighbours within one row of the last axis: 2 f32/i32/u32, 4 bf16, 8 bool (one byte each,
-// 0 or 1), 1 i64/f64; the lower element in the lower bits, missing ones zero bits.
+// A sum does not depend on shards, threads or order. Fingerprints find faults and divergence; they do not
+// protect against an adversary.
+//
+// A word holds neighbours within one row of the last axis: 2 f32/i32/u32, 4 bf16, 8 bool (one byte each, 0 or
+// 1), 1 i64/f64; the lower element in the lower bits, missing ones zero bits.
 #pragma once
 
 #include <cstddef>
@@ -34,6 +36,7 @@ inline constexpr uint64_t fingerprint_mix(const FingerprintConstants& c, uint64_
   return x;
 }
 
+// A value; not thread-safe. A default one is the fingerprint of no words.
 struct Fingerprint {
   uint64_t lane[2] = {0, 0};
 

@@ -1,6 +1,8 @@
-// The floating-point environment every bit depends on (docs/numerics.md, N0): round to nearest even,
-// denormal operands read as zero, tiny results flushed to zero, no traps. MXCSR is per thread: an
-// existing pool thread does not inherit later changes, and a foreign call may reset it.
+// FpEnvGuard: the floating-point environment that every bit depends on (docs/numerics.md, N0): round to
+// nearest even, denormal operands read as zero, tiny results flushed to zero, no traps.
+//
+// MXCSR is per thread: an existing pool thread does not inherit later changes, and a foreign call may reset
+// it.
 #pragma once
 
 #include <immintrin.h>
@@ -16,7 +18,7 @@ inline constexpr uint32_t kMxcsrSticky =
 // Sets MXCSR of the calling thread.
 inline void set_fp_env() { _mm_setcsr(kMxcsr); }
 
-// Whether the calling thread computes as N0 says.
+// Returns whether the calling thread computes as N0 says.
 inline bool fp_env_is_set() { return (_mm_getcsr() & ~kMxcsrSticky) == kMxcsr; }
 
 // Sets the environment for a scope and restores what was there before. Enter the scope in a function above

@@ -1,6 +1,8 @@
-// The functions of docs/numerics.md, N2 and N3, one element at a time. Each is a fixed sequence of IEEE
-// operations. The only data-dependent branches are selections, so every vector width gives the same bits.
-// They need the floating-point environment of fp_env.h, in which a denormal argument counts as zero.
+// exp_f32, log_f32, ...: the functions of docs/numerics.md, N2 and N3, one element at a time.
+//
+// Each is a fixed sequence of IEEE operations. The only data-dependent branches are selections, so every
+// vector width gives the same bits. They need the floating-point environment of fp_env.h, in which a denormal
+// argument counts as zero.
 //
 // Accuracy: exp <= 3 ulp; log, log2, log1p, tanh, sin, cos, erf, erfinv <= 1 ulp (f64 inside, rounded once).
 #pragma once

@@ -1,4 +1,4 @@
-// Feature leaves (docs/numerics.md, N8): how an axis that may be split over workers is cut, so that
+// LeafTable: feature leaves (docs/numerics.md, N8). They cut an axis that may be split over workers, so that
 // contractions and sums over it give the same bits on one worker and on many.
 #pragma once
 

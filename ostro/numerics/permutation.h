@@ -1,4 +1,5 @@
-// A keyed bijection on [0, n) that is computed, not stored: the order of the data (docs/numerics.md, N12).
+// Permutation: a keyed bijection on [0, n) that is computed, not stored; it gives the order of the data
+// (docs/numerics.md, N12).
 #pragma once
 
 #include <cstdint>
@@ -18,11 +19,11 @@ class Permutation {
   Permutation(Key key, int64_t n);
 
   int64_t size() const { return n_; }
-  // Where index i in [0, n) goes.
+  // The image of index i in [0, n).
   int64_t operator()(int64_t i) const;
-  // Replaces each index by where it goes. Faster than one call per index: several are computed at a time.
+  // Replaces each index by its image. Faster than one call per index: several are computed at a time.
   void map(std::span<int64_t> indices) const;
-  // The index that goes to j: inverse((*this)(i)) == i.
+  // The index whose image is j: inverse((*this)(i)) == i.
   int64_t inverse(int64_t j) const;
 
  private:

@@ -1,5 +1,5 @@
-// The tree of docs/numerics.md, N8: the balanced binary tree over c partials whose left part is the largest
-// power of two below c; the left operand is the lower index.
+// tree_reduce, TreeFold: the tree of docs/numerics.md, N8: the balanced binary tree over c partials whose
+// left part is the largest power of two below c; the left operand is the lower index.
 #pragma once
 
 #include <bit>
@@ -12,7 +12,7 @@
 
 namespace ostro::numerics {
 
-// Where the tree over c >= 2 partials is cut: the largest power of two below c.
+// The size of the left part of the tree over c >= 2 partials: the largest power of two below c.
 inline int64_t tree_split(int64_t c) {
   return static_cast<int64_t>(std::bit_floor(static_cast<uint64_t>(c) - 1));
 }

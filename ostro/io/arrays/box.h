@@ -1,4 +1,4 @@
-// Index arithmetic on boxes of dense row-major arrays, for chunks, shards and slices.
+// copy_box: index arithmetic on boxes of dense row-major arrays, for chunks, shards and slices.
 #pragma once
 
 #include <cstddef>
@@ -17,7 +17,7 @@ using Extents = std::vector<int64_t>;
 // first.
 int64_t product(std::span<const int64_t> extents);
 
-// How many chunks cover each extent: ceil(shape / chunk).
+// The number of chunks that cover each extent: ceil(shape / chunk).
 Extents grid_of(std::span<const int64_t> shape, std::span<const int64_t> chunk);
 
 // Copies a box of extents `shape`, with elements of `item` bytes, from `source` to `target`. `source` is a

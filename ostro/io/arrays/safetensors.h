@@ -1,6 +1,7 @@
-// safetensors files, the common format for exchanging weights. A file is a JSON header (names, dtypes,
-// shapes, byte ranges) followed by the bytes. Large models have several files and an index. Specification:
-// https://github.com/huggingface/safetensors
+// SafetensorsReader, write_safetensors: safetensors files, the common format for exchanging weights.
+//
+// A file is a JSON header (names, dtypes, shapes, byte ranges) followed by the bytes. Large models have
+// several files and an index. Source: https://github.com/huggingface/safetensors
 #pragma once
 
 #include <functional>

@@ -1,5 +1,5 @@
-// Zarr v3 arrays of any rank, read and written in boxes. (For the one-dimensional arrays of token stores see
-// zarr_1d.h.)
+// ZarrArray: Zarr v3 arrays of any rank, read and written in boxes. (For the one-dimensional arrays of token
+// stores see zarr_1d.h.)
 #pragma once
 
 #include <map>
@@ -13,7 +13,7 @@
 
 namespace ostro::io {
 
-// How chunk files reach the disk.
+// The way in which chunk files reach the disk.
 enum class ZarrWrite {
   // each file is written under a temporary name, synced and renamed, and the directory synced: old files may
   // be replaced
@@ -30,7 +30,7 @@ class ZarrArray {
   static Result<ZarrArray> create(FileSystem& fs, const std::string& path, ZarrSpec spec,
                                   ZarrWrite mode = ZarrWrite::kAtomic);
   static Result<ZarrArray> open(FileSystem& fs, const std::string& path);
-  // An array that somebody else created with this spec, to write boxes to it. Touches no file.
+  // An array that another process created with this spec, to write boxes to it. Touches no file.
   static Result<ZarrArray> created(FileSystem& fs, const std::string& path, ZarrSpec spec, ZarrWrite mode);
 
   const ZarrSpec& spec() const { return spec_; }

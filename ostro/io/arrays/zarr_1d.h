@@ -1,5 +1,6 @@
-// Long one-dimensional arrays, such as `data` and `offsets` of a token store. They are Zarr v3 with sharding,
-// appended chunk by chunk, with random reads (layout: docs/formats/token_store.md).
+// Zarr1dWriter, Zarr1dReader: long one-dimensional arrays, such as `data` and `offsets` of a token store.
+// They are Zarr v3 with sharding, appended chunk by chunk, with random reads (layout:
+// docs/formats/token_store.md).
 #pragma once
 
 #include <memory>
@@ -21,7 +22,8 @@ ZarrSpec token_store_spec(std::string dtype, int64_t length = int64_t{1} << 54);
 // in a chunk that was not full at a commit. Not thread-safe. `fs` must outlive it.
 class Zarr1dWriter {
  public:
-  // How much of the array a commit made durable. The owner of the array records it, for example in a ledger
+  // The part of the array that a commit made durable. The owner of the array records it, for example in a
+  // ledger
   // written after the commit, and passes it to resume(). Anything that was written later is cut off then.
   struct Position {
     int64_t elements = 0;

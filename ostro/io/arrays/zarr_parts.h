@@ -1,4 +1,4 @@
-// Small parts of large arrays on disk, read again and again.
+// read_parts: reads many small boxes of large arrays on disk.
 #pragma once
 
 #include <functional>
@@ -9,20 +9,21 @@
 
 namespace ostro::io {
 
-// A box of an array, and where its elements go, dense and row-major.
+// A box of an array, and the memory for its elements, dense and row-major. Owns nothing.
 struct PartRead {
   const ZarrArray* array = nullptr;
   Extents start, shape;
   std::span<std::byte> bytes;
 };
 
-// Reads boxes as ZarrArray::read_box does, and of chunks that are not compressed only the bytes that lie in a
-// box, past the page cache (open_direct) where they are long enough; `threads` blocks at a time. A chunk file
-// that is missing or has another size is an error here: ErrorCode::kNotFound or kCorrupt, with the file.
+// Reads boxes as ZarrArray::read_box does, with `threads` reads at a time. Of chunks that are not compressed
+// it reads only the bytes that lie in a box, past the page cache (open_direct) if they are long enough. A
+// chunk file that is missing or has another size is an error here: ErrorCode::kNotFound or kCorrupt, with the
+// file.
 Status read_parts(FileSystem& fs, std::span<const PartRead> parts, int threads);
 
-// Whether all chunk files are there and, where chunks are not compressed, have the size they must have; the
-// error is that of the first one.
+// Checks that all chunk files exist and, where chunks are not compressed, have the right size. Returns the
+// error of the first file that does not.
 Status check_files(FileSystem& fs, const ZarrArray& array);
 
 }  // namespace ostro::io

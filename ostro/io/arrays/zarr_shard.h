@@ -1,5 +1,5 @@
-// One file (shard) of a sharded Zarr v3 array: compressed chunks in any order, and an index of where they
-// are.
+// ShardIndex: one file (shard) of a sharded Zarr v3 array: compressed chunks in any order, and an index of
+// their places.
 #pragma once
 
 #include <memory>
@@ -18,7 +18,7 @@ struct ShardEntry {
   uint64_t offset = kMissing, size = kMissing;
   bool missing() const { return offset == kMissing && size == kMissing; }
 };
-using ShardIndex = std::vector<ShardEntry>;
+using ShardIndex = std::vector<ShardEntry>;  // of all chunks of the shard, row-major
 
 // The number of chunks in a shard, and the bytes of the index with its checksum. The spec must be sharded.
 int64_t chunks_per_shard(const ZarrSpec& spec);

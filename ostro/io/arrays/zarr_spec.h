@@ -1,6 +1,8 @@
-// The metadata of a Zarr v3 array (its zarr.json). We read the part of the standard that is described here.
-// The rest is refused with an error that names it: transposition, big endian, fill values other than 0,
-// sharding inside sharding, storage transformers, and extensions that a reader must understand.
+// ZarrSpec: the metadata of a Zarr v3 array (its zarr.json).
+//
+// We read the part of the standard that is described here. The rest is refused with an error that names it:
+// transposition, big endian, fill values other than 0, sharding inside sharding, storage transformers, and
+// extensions that a reader must understand.
 #pragma once
 
 #include <string>

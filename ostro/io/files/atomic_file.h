@@ -1,5 +1,5 @@
-// Atomic replacement of files: after a power loss there is either the old file or the new one, never a
-// mixture.
+// write_file_atomically: atomic replacement of files. After a power loss there is either the old file or the
+// new one, never a mixture.
 #pragma once
 
 #include <functional>
@@ -14,7 +14,7 @@ namespace ostro::io {
 // the old file is unchanged, and the temporary one is removed if that is still possible.
 Status write_file_atomically(FileSystem& fs, const std::string& path, std::string_view content);
 
-// The same for content that is written piece by piece.
+// Like the first form, for content that `write` appends piece by piece. An error of `write` is returned.
 Status write_file_atomically(FileSystem& fs, const std::string& path,
                              const std::function<Status(WritableFile&)>& write);
 

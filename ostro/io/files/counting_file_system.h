@@ -1,4 +1,4 @@
-// Counts operations, so that a test can check how many reads something costs.
+// CountingFileSystem: counts operations, so that a test can check the cost of reading something.
 #pragma once
 
 #include <atomic>
@@ -7,7 +7,7 @@
 
 namespace ostro::io {
 
-// Thread-safe.
+// Forwards to `base`, which it does not own. Thread-safe.
 class CountingFileSystem final : public ForwardingFileSystem {
  public:
   struct Counts {

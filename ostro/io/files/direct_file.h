@@ -1,5 +1,5 @@
-// Reading past the page cache: for files that are read in large pieces and are larger than memory, so that
-// nothing of them would still be cached when they are read again.
+// open_direct: reads past the page cache, for files that are read in large pieces and are larger than memory,
+// so that nothing of them would still be cached when they are read again.
 #pragma once
 
 #include <memory>
@@ -9,7 +9,7 @@
 
 namespace ostro::io {
 
-// A file that can be read so. The files of the operating system are of this kind.
+// A file that can be read past the page cache. The files of local_file_system() are of this kind.
 class DirectFile : public RandomAccessFile {
  public:
   // From now on reads go past the page cache, if the system and the file's place allow it. Call before other
@@ -26,8 +26,8 @@ Result<std::unique_ptr<RandomAccessFile>> open_direct(FileSystem& fs, const std:
 inline constexpr int64_t kDirectBlock = 4096;
 
 // Fills `out` from `offset` on, or up to the end of the file, from a descriptor with O_DIRECT. Where the
-// system turns out to refuse such reads, O_DIRECT is taken from the descriptor. Gives the number of bytes, or
-// -1 with errno.
+// system turns out to refuse such reads, O_DIRECT is cleared on the descriptor. Returns the number of bytes,
+// or -1 with errno.
 int64_t read_direct(int descriptor, int64_t offset, std::span<std::byte> out);
 
 }  // namespace ostro::io

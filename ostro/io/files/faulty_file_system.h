@@ -1,4 +1,4 @@
-// A file system that fails at a chosen moment, for tests.
+// FaultyFileSystem: a file system that fails at a chosen moment, for tests.
 #pragma once
 
 #include <memory>

@@ -1,3 +1,4 @@
+// file_sha256: the checksum of a file.
 #pragma once
 
 #include <string>

@@ -1,4 +1,4 @@
-// FileSystem is the only way in which the project uses files. So durability can be tested against a disk that
+// FileSystem: the only way in which the project uses files. So durability can be tested against a disk that
 // is full, fails or loses power (memory_file_system.h, faulty_file_system.h).
 //
 // Durability follows POSIX, and the memory implementation enforces it. Bytes written by append() survive a
@@ -100,12 +100,12 @@ class FileSystem {
   // faster than a sync of each.
   virtual Status sync_tree(const std::string& path) = 0;
   // Takes the lock of the file at `path` and writes `owner` into it. The file is created when it does not
-  // exist, and never removed. ErrorCode::kBusy, with the other owner's text, when somebody else holds the
-  // lock, also within this process.
+  // exist, and never removed. ErrorCode::kBusy, with the other owner's text, when the lock is already held,
+  // also within this process.
   virtual Result<std::unique_ptr<FileLock>> lock(const std::string& path, std::string_view owner) = 0;
 
   // Reads a whole file. ErrorCode::kCorrupt when it has more than `limit` bytes; set a limit for files that
-  // others wrote.
+  // come from outside.
   Result<std::string> read_file(const std::string& path, int64_t limit = std::numeric_limits<int64_t>::max());
   // False when the path does not exist. Any other failure is an error.
   Result<bool> exists(const std::string& path);
@@ -115,8 +115,8 @@ class FileSystem {
   // once, so the order depends on the names alone. A pattern without wildcards gives the file if it exists. A
   // wildcard does not match a leading "." of a path component.
   Result<std::vector<std::string>> glob(const std::string& pattern);
-  // The same with the FileInfo of each file. On servers this takes one request for each directory. Files for
-  // which `wanted` is false are left out. Errors: kNotFound when a listed file is gone.
+  // Like glob(), with the FileInfo of each file. On servers this takes one request for each directory. Files
+  // for which `wanted` is false are left out. Errors: kNotFound when a listed file is gone.
   Result<std::vector<FoundFile>> find_files(const std::string& pattern,
                                             const std::function<bool(const std::string&)>& wanted = {});
 };

@@ -1,4 +1,5 @@
-// A file system in front of another one. It sees every operation, and can count or refuse it.
+// ForwardingFileSystem: a base class for file systems that stand in front of another one, see every
+// operation, and can count or refuse it.
 #pragma once
 
 #include <memory>

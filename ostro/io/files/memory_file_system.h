@@ -1,4 +1,4 @@
-// A file system in memory that can simulate a power loss, for tests.
+// MemoryFileSystem: a file system in memory that can simulate a power loss, for tests.
 #pragma once
 
 #include <memory>
@@ -20,7 +20,8 @@ class MemoryFileSystem final : public FileSystem {
   // only what was durable. Files and locks opened before the crash fail from then on.
   void crash(uint64_t seed);
 
-  // The bytes of a file, for tests that damage it (bit flips, truncation). Null when it does not exist.
+  // The bytes of a file, for tests that damage it (bit flips, truncation). Null when it does not exist. Owned
+  // by the file system, and not protected against other threads.
   std::string* content(const std::string& path);
 
   Result<std::unique_ptr<RandomAccessFile>> open(const std::string& path) override;

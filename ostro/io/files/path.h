@@ -1,4 +1,5 @@
-// Functions on paths. A path is text with "/" between components, for every FileSystem.
+// join_path, glob_match, ...: functions on paths. A path is text with "/" between components, for every
+// FileSystem.
 #pragma once
 
 #include <string>
@@ -23,10 +24,11 @@ std::string clean_path(std::string_view path);
 // as clean_path.
 std::string absolute_path(std::string_view path);
 
-// Whether the path ends with `extension` (".jsonl.gz"), in upper or lower case of ASCII.
+// Returns whether the path ends with `extension` (".jsonl.gz"), in upper or lower case of ASCII.
 bool has_extension(std::string_view path, std::string_view extension);
 
-// Whether the whole of `text` matches `pattern`. `?` matches one character and `*` any characters within a
+// Returns whether the whole of `text` matches `pattern`. `?` matches one character and `*` any characters
+// within a
 // component; `[a-z]` and `[!a-z]` match one character in (or not in) a set; `**` matches any number of whole
 // components, also none. Everything else is literal. Used for files and for the paths of tensors.
 bool glob_match(std::string_view pattern, std::string_view text);

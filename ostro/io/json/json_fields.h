@@ -1,5 +1,7 @@
-// Reads fields of JSON from untrusted files. Every error names the file and the field. Includes
-// nlohmann/json.hpp, so use it in .cc files only.
+// JsonFields: reads fields of JSON from untrusted files.
+//
+// Every error is ErrorCode::kCorrupt and names the file and the field. Includes nlohmann/json.hpp, so use it
+// in .cc files only.
 #pragma once
 
 #include <fmt/core.h>
@@ -91,8 +93,8 @@ class JsonFields {
   std::string where_;
 };
 
-// Parses JSON. ErrorCode::kCorrupt, naming the file, when it is not valid, or when an object has a key twice,
-// of which programs take the one or the other.
+// Parses JSON. ErrorCode::kCorrupt, naming the file, when it is not valid, or when an object has a key twice:
+// programs differ in which of the two values they take.
 Result<nlohmann::json> parse_json(std::string_view text, const std::string& path);
 
 }  // namespace ostro::io

@@ -1,5 +1,5 @@
-// Finds the members of a JSON object in its text, without parsing their values. For large files of which only
-// a part is needed.
+// json_slices: finds the members of a JSON object in its text, without parsing their values. For large files
+// of which only a part is needed.
 #pragma once
 
 #include <optional>
@@ -8,17 +8,18 @@
 
 namespace ostro::io {
 
+// One member. Both views point into the text that was given.
 struct JsonSlice {
   std::string_view key;    // without quotes
-  std::string_view value;  // of the text that was given
+  std::string_view value;  // JSON text
 };
 
 // The members of the object that is `text`, from its first character to its last one.
 //
-// Nothing when a bracket or quote has no partner, when there is white space outside of strings, or when a
-// real parser could find another value for a key: because a key occurs twice, or contains an escape. Other
-// errors are not noticed, so a value may be invalid JSON. Objects inside of values are not checked for double
-// keys.
+// Returns nothing when a bracket or quote has no partner, when there is white space outside of strings, or
+// when a real parser could find another value for a key: because a key occurs twice, or contains an escape.
+// Other errors are not noticed, so a value may be invalid JSON. Objects inside of values are not checked for
+// double keys.
 std::optional<std::vector<JsonSlice>> json_slices(std::string_view text);
 
 // The value of a member; empty when there is no such key.

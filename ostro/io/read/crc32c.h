@@ -1,4 +1,4 @@
-// CRC-32C (Castagnoli), the checksum in Zarr's shard index and in TensorBoard's records.
+// crc32c: CRC-32C (Castagnoli), the checksum in Zarr's shard index and in TensorBoard's records.
 #pragma once
 
 #include <cstddef>

@@ -1,4 +1,4 @@
-// Reads a file as a stream, and decompresses it if it is compressed (gzip, zstd).
+// DecodedFile: reads a file as a stream, and decompresses it if it is compressed (gzip, zstd).
 #pragma once
 
 #include <memory>
@@ -8,8 +8,8 @@
 
 namespace ostro::io {
 
-// Reads one file from front to back in blocks of 128 KiB. The file's first bytes tell whether it is
-// compressed, not its name. Several gzip members or zstd frames in a row form one stream. Not thread-safe.
+// Reads one file from front to back in blocks of 128 KiB. The file's first bytes decide whether it is
+// decompressed, not its name. Several gzip members or zstd frames in a row form one stream. Not thread-safe.
 class DecodedFile {
  public:
   // Begins at byte `skip`; above 0 only for files that are not compressed (else ErrorCode::kInvalidArgument).
@@ -17,8 +17,8 @@ class DecodedFile {
   static Result<std::unique_ptr<DecodedFile>> open(FileSystem& fs, const std::string& path, int64_t skip = 0);
   virtual ~DecodedFile() = default;
 
-  // Appends the next piece of content to `text`. False at the end of a complete stream. ErrorCode::kCorrupt,
-  // without the file's name, when the stream is truncated or damaged.
+  // Appends the next piece of content to `text`. Returns false at the end of a complete stream.
+  // ErrorCode::kCorrupt, without the file's name, when the stream is truncated or damaged.
   virtual Result<bool> append_to(std::string& text) = 0;
 
   // Bytes of the stored file that hold the content given so far. Exact for a plain file, else rounded to a

@@ -1,4 +1,4 @@
-// Reads lines of text files, plain or compressed (.gz, .zst), as a stream.
+// LineReader: reads lines of text files, plain or compressed (.gz, .zst), as a stream.
 #pragma once
 
 #include <memory>
@@ -15,7 +15,7 @@ struct LineOptions {
   // A longer line is an error, or with pass_long an empty line for which LineReader::line_bytes() gives the
   // length. So a file that is not text cannot fill the memory.
   bool pass_long = false;
-  // Where to begin: after this many lines. `skip_bytes` is the byte where they end, if it is known (0: not
+  // Reading begins after this many lines. `skip_bytes` is the byte where they end, if it is known (0: not
   // known); only for plain files.
   int64_t skip_lines = 0, skip_bytes = 0;
 };

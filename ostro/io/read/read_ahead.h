@@ -1,4 +1,4 @@
-// Reads ahead (prefetch) for storage where each request is slow, such as S3.
+// ReadAhead: reads ahead (prefetch) for storage where each request is slow, such as S3.
 #pragma once
 
 #include <atomic>
@@ -18,7 +18,7 @@
 namespace ostro::io {
 
 // Memory that the blocks of many objects may use together. When it is used up, an object fetches small
-// blocks, one at a time.
+// blocks, one at a time. Thread-safe.
 class ReadAheadBudget {
  public:
   explicit ReadAheadBudget(int64_t bytes) : left_(bytes) {}

@@ -1,4 +1,4 @@
-// An S3 server as a function, and a clock that only sleeping moves.
+// FakeS3, FakeClock: an S3 server as a function, and a clock that only sleeping moves, for tests.
 #pragma once
 
 #include <doctest/doctest.h>
@@ -15,7 +15,7 @@
 
 namespace ostro::io {
 
-// Read it when no request is under way: those ahead run in threads of their own.
+// Read `now` and `sleeps` when no request is under way: prefetches run in threads of their own.
 class FakeClock final : public RetryClock {
  public:
   int64_t now_ms() override {
@@ -121,7 +121,7 @@ class FakeS3 final : public HttpClient {
     }
     const std::string bucket = path.substr(0, path.find('/')) + "/", prefix = bucket + values["prefix"];
     if (objects.lower_bound(bucket) == objects.end()) return refusal(404, "NoSuchBucket", "GET");
-    std::map<std::string, std::string> entries;  // what is listed, to its XML
+    std::map<std::string, std::string> entries;  // listed name to its XML
     for (auto at = objects.lower_bound(prefix); at != objects.end() && at->first.starts_with(prefix); ++at) {
       const std::string key = at->first.substr(bucket.size());
       const size_t slash = key.find('/', values["prefix"].size());

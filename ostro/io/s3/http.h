@@ -1,4 +1,4 @@
-// An interface for HTTP requests, so that code that uses HTTP can be tested without a network.
+// HttpClient: an interface for HTTP requests, so that code that uses HTTP can be tested without a network.
 #pragma once
 
 #include <cstdint>
@@ -22,12 +22,13 @@ struct HttpResponse {
   int status = 0;                              // 0: no answer came
   std::map<std::string, std::string> headers;  // names in lower case
   std::string body;
-  // why there is no complete answer (no connection, reset, timeout, short body); empty if there is one
+  // the reason why there is no complete answer (no connection, reset, timeout, short body); empty if there is
+  // one
   std::string failure;
   bool body_too_long = false;  // the body was cut at max_body
 };
 
-// Thread-safe.
+// Performs requests. A failure is in HttpResponse::failure, not in an exception. Thread-safe.
 class HttpClient {
  public:
   virtual ~HttpClient() = default;

@@ -1,4 +1,4 @@
-// How often, and after which pauses, a request to a server is repeated.
+// RetryPolicy: the number of times a request to a server is repeated, and the pauses between.
 #pragma once
 
 #include <cstdint>
@@ -15,6 +15,7 @@ class RetryClock {
   // Returns early when a stop is requested.
   virtual void sleep_ms(int64_t ms, std::stop_token stop) = 0;
 };
+// The steady clock of the system. Lives as long as the process; thread-safe.
 RetryClock& system_retry_clock();
 
 // Exponential backoff: the pause before attempt n + 1 is first_delay_ms * 2^(n - 1), at most max_delay_ms,

@@ -1,4 +1,4 @@
-// The file system of the commands: local files and S3 objects.
+// default_file_system: the file system of the commands: local files and S3 objects.
 #pragma once
 
 #include "ostro/io/files/file_system.h"

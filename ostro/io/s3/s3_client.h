@@ -1,4 +1,5 @@
-// The part of the S3 protocol that is needed for reading: object information, ranges of objects, listings.
+// S3Client: the part of the S3 protocol that is needed for reading: object information, ranges of objects,
+// listings.
 #pragma once
 
 #include <cstdint>
@@ -52,7 +53,8 @@ struct S3Listing {
   std::vector<std::string> folders;  // names up to the next "/"
 };
 
-// Every call repeats failures that may be temporary, as RetryPolicy says: no connection, resets, timeouts,
+// Reads objects. Every call repeats failures that may be temporary, as RetryPolicy says: no connection,
+// resets, timeouts,
 // status 408, 429 and 5xx, bodies and ranges that were not asked for. If it still fails, the error names the
 // object, the range, the last failure and the number of attempts. Status 403, other refusals and 404
 // (kNotFound) are errors at once. Thread-safe.
@@ -63,7 +65,7 @@ class S3Client {
       : options_(std::move(options)), http_(http), clock_(clock) {}
 
   Result<S3Object> head(const S3Path& path);
-  // Fills `out` with the bytes from `begin` on. `object` is what head() or list() gave; kCorrupt when the
+  // Fills `out` with the bytes from `begin` on. `object` is a result of head() or list(); kCorrupt when the
   // object has another ETag now.
   Status get(const S3Path& path, int64_t begin, std::span<std::byte> out, const S3Object& object,
              std::stop_token stop = {});

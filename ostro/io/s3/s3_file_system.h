@@ -1,4 +1,4 @@
-// Objects on an S3 server as files, for reading only.
+// s3_file_system: objects on an S3 server as files, for reading only.
 #pragma once
 
 #include <memory>
@@ -17,10 +17,11 @@ namespace ostro::io {
 // appends, atomic renames and locks, which S3 does not have. They are written to a local disk and then
 // copied.
 //
-// `http` and `clock` must outlive it.
+// `http` and `clock` must outlive it. Thread-safe.
 std::unique_ptr<FileSystem> s3_file_system(S3Options options, HttpClient& http, RetryClock& clock);
 
-// The same with its own connections and with s3_options() from the environment.
+// An s3_file_system() with its own connections and with s3_options() from the environment, whose errors it
+// returns.
 Result<std::unique_ptr<FileSystem>> s3_file_system_from_environment();
 
 }  // namespace ostro::io

@@ -1,4 +1,4 @@
-// Parses the XML answers of an S3 server.
+// parse_s3_page, parse_s3_message: parses the XML answers of an S3 server.
 #pragma once
 
 #include <string>
