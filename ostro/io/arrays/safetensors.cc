@@ -91,7 +91,7 @@ Result<SafetensorsInfo> parse_info(const std::string& name, const Json& value, i
   info.begin = data_begin + offsets[0];
   info.end = data_begin + offsets[1];
   if (info.end > file_size)
-    return corrupt(fmt::format("{} ends at byte {}, but the file has {}: it is cut short; get it again",
+    return corrupt(fmt::format("{} ends at byte {}, but the file has {}: it is cut short; download it again",
                                fields.where(), info.end, file_size));
   int64_t elements = 1;
   for (const int64_t extent : info.shape) {
@@ -172,6 +172,8 @@ Status write_safetensors(FileSystem& fs, const std::string& path, std::span<cons
   });
 }
 
+// The index is written after all its files, and files of an earlier export that the new one does not have are
+// removed last.
 Status write_safetensors_sharded(FileSystem& fs, const std::string& directory,
                                  std::span<const SafetensorsEntry> entries, int64_t max_file_bytes,
                                  const SafetensorsMetadata& metadata, const std::string& stem) {

@@ -112,6 +112,8 @@ std::string ZarrArray::file_path(const Extents& index) const {
   return join_path(path_, spec_.chunk_name(index));
 }
 
+// A shard is its chunks in lexicographic order, none missing, with the index behind or before them. The
+// offsets of the index count from the start of the file, so an index at the start shifts all of them.
 Result<Bytes> ZarrArray::encode_file(std::span<const std::byte> elements) const {
   if (!spec_.sharded()) return encode_chunk(spec_, elements);
   Bytes file, chunk(static_cast<size_t>(spec_.chunk_bytes()));
@@ -137,6 +139,9 @@ Result<Bytes> ZarrArray::encode_file(std::span<const std::byte> elements) const 
   return file;
 }
 
+// Writes file by file. A file's elements are taken from `bytes` without a copy if the box holds the whole
+// file and they are contiguous in it; otherwise they are copied into a chunk of full size that is zero beyond
+// the array's end. The cached index of a shard is dropped before its file is replaced.
 Status ZarrArray::write_box(const Extents& start, const Extents& shape,
                             std::span<const std::byte> bytes) const {
   RETURN_IF_ERROR(check_box(spec_, start, shape, bytes.size(), path_));
@@ -181,6 +186,7 @@ Status ZarrArray::write_box(const Extents& start, const Extents& shape,
   });
 }
 
+// The open shard, from the cache. A missing file gives null, which is cached too.
 Result<std::shared_ptr<const ZarrArray::Shard>> ZarrArray::shard(const Extents& index) const {
   const std::lock_guard lock(cache_->mutex);
   if (const auto found = cache_->shards.find(index); found != cache_->shards.end()) return found->second;

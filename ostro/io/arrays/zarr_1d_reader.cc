@@ -114,6 +114,8 @@ Result<Zarr1dReader> Zarr1dReader::open(FileSystem& fs, const std::string& path,
                                                        .spares = chunks->spares}));
 }
 
+// Chunk by chunk: the compressed bytes come from the cache or the shard, and only the wanted range is decoded
+// into `bytes`, unless the chunk has a checksum.
 Status Zarr1dReader::read(int64_t start, std::span<std::byte> bytes, bool must_exist) const {
   const ZarrSpec& spec = state_->spec;
   const int64_t item = spec.item_size(), per_chunk = spec.chunk[0];

@@ -77,6 +77,10 @@ Result<Zarr1dWriter> Zarr1dWriter::resume(FileSystem& fs, const std::string& pat
   return writer;
 }
 
+// Brings the files back to `position`: removes later shards, cuts the last one to its committed length, and
+// checks that the index of every shard has exactly the chunks that the number of elements implies. A partly
+// filled last chunk is decoded into pending_ and its index entry cleared, because it is written again when it
+// is full.
 Status Zarr1dWriter::restore_shard(const Position& position) {
   const int64_t per_shard = spec_.shard[0], per_chunk = spec_.chunk[0];
   const int64_t full_shards = position.elements / per_shard, rest = position.elements % per_shard;
@@ -174,6 +178,8 @@ Status Zarr1dWriter::append(std::span<const std::byte> bytes) {
   return {};
 }
 
+// Appends the unfinished chunk, padded, and an index that names it, then syncs. pending_ is kept: the next
+// commit writes the chunk again, further on in the file, and the old copy is dead bytes.
 Result<Zarr1dWriter::Position> Zarr1dWriter::commit() {
   if (!pending_.empty()) {
     const int64_t chunk = (elements_ - 1) % spec_.shard[0] / spec_.chunk[0];

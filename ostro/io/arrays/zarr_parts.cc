@@ -13,9 +13,10 @@
 namespace ostro::io {
 namespace {
 
-// What a thread reads before it takes the next piece of work; large, since a disk is asked for each alone.
+// Bytes that a thread reads before it takes the next job; large, because every job is a request to the disk.
 constexpr size_t kBlockBytes = size_t{4} << 20;
-// Shorter reads go through the page cache: it reads ahead, and they would cost a block of the disk each.
+// Shorter reads go through the page cache, which reads ahead; read directly, each would cost a block of the
+// disk.
 constexpr size_t kDirectFrom = size_t{64} << 10;
 
 bool is_plain(const ZarrSpec& spec) {
@@ -30,14 +31,14 @@ Error wrong_size(const std::string& path, int64_t size, int64_t wanted) {
   return corrupt(fmt::format("{}: {} bytes, a chunk of this array has {}", path, size, wanted));
 }
 
-// Bytes that lie together in a file and where they go.
+// A contiguous range of a file, and the memory for it.
 struct Run {
   int64_t offset = 0;
   std::span<std::byte> out;
   int64_t end() const { return offset + static_cast<int64_t>(out.size()); }
 };
 
-// Some bytes of one file; or a whole part, of an array whose chunks must be decoded.
+// Some ranges of one file; or, of an array whose chunks must be decoded, a whole part.
 struct Job {
   std::string path;
   int64_t file_bytes = 0;
@@ -46,7 +47,8 @@ struct Job {
   const PartRead* part = nullptr;
 };
 
-// Adds a run, in blocks; each block fills up a job.
+// Adds a run to the last job, cut into blocks. A job that has kBlockBytes is followed by another one of the
+// same file.
 void add_run(std::vector<Job>& jobs, Run run) {
   while (!run.out.empty()) {
     if (jobs.back().bytes >= kBlockBytes) jobs.push_back({jobs.back().path, jobs.back().file_bytes});
@@ -57,7 +59,9 @@ void add_run(std::vector<Job>& jobs, Run run) {
   }
 }
 
-// The runs of a box at `start` of a chunk, which goes to `to` of the part.
+// Adds the runs of a box that begins at `start` of a chunk and at `to` of the part. The trailing axes that
+// the box covers wholly, in the chunk and in the part, and a range of the axis before them are one run; every
+// index of the axes before gives one.
 void add_runs(const PartRead& part, const Extents& start, const Extents& shape, const Extents& to,
               std::vector<Job>& jobs) {
   const ZarrSpec& spec = part.array->spec();
@@ -65,7 +69,6 @@ void add_runs(const PartRead& part, const Extents& start, const Extents& shape, 
   size_t whole = rank;  // axes from here on are whole in both
   while (whole > 0 && shape[whole - 1] == spec.chunk[whole - 1] && shape[whole - 1] == part.shape[whole - 1])
     --whole;
-  // So is a range of the axis before them one run.
   const size_t outer = whole > 0 ? whole - 1 : 0;
   const int64_t item = spec.item_size(), run = item * product(std::span(shape).subspan(outer));
   check_ok(for_each_index(std::span(shape).first(outer), [&](const Extents& index) -> Status {
@@ -81,6 +84,7 @@ void add_runs(const PartRead& part, const Extents& start, const Extents& shape, 
   }));
 }
 
+// Adds at least one job for each chunk file that the part touches.
 void add_part(const PartRead& part, std::vector<Job>& jobs) {
   const ZarrSpec& spec = part.array->spec();
   const size_t rank = part.shape.size();
@@ -108,10 +112,10 @@ void add_part(const PartRead& part, std::vector<Job>& jobs) {
   }));
 }
 
-// Reads short runs that follow one another in the file as one, and cuts it up.
+// Reads runs that are adjacent in the file with one read, and copies each to its place.
 Status read_together(const RandomAccessFile& file, std::span<const Run> runs) {
   const int64_t begin = runs.front().offset, bytes = runs.back().end() - begin;
-  // Where this memory is as far from a block's beginning as the bytes are in the file, they are not copied.
+  // The memory has the same offset in a block as the bytes in the file, so that a direct read needs no copy.
   const AlignedBytes memory = allocate_aligned(2 * kBlockBytes + static_cast<size_t>(kDirectBlock));
   std::byte* const at = memory.get() + begin % kDirectBlock;
   RETURN_IF_ERROR(file.read(begin, {at, static_cast<size_t>(bytes)}));
@@ -119,11 +123,12 @@ Status read_together(const RandomAccessFile& file, std::span<const Run> runs) {
   return {};
 }
 
+// Groups the runs into stretches that are adjacent in the file, one read each. The file is opened past the
+// page cache only if every stretch is long enough to be worth it.
 Status do_job(FileSystem& fs, const Job& job) {
   if (job.part != nullptr)
     return job.part->array->read_box(job.part->start, job.part->shape, job.part->bytes);
-  // Ends of stretches that lie together in the file.
-  std::vector<size_t> ends;
+  std::vector<size_t> ends;  // of the stretches, as indices into runs
   size_t shortest = SIZE_MAX, stretch = 0;
   for (size_t i = 0; i < job.runs.size(); ++i) {
     stretch += job.runs[i].out.size();

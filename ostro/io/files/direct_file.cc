@@ -11,7 +11,7 @@
 namespace ostro::io {
 namespace {
 
-constexpr int64_t kBounce = int64_t{1} << 20;  // of what cannot be read into its place
+constexpr int64_t kBounce = int64_t{1} << 20;  // bytes of the buffer for parts that cannot be read into place
 
 struct Free {
   void operator()(std::byte* p) const { std::free(p); }
@@ -25,7 +25,7 @@ std::byte* bounce_buffer() {
   return buffer.get();
 }
 
-// One pread; without O_DIRECT from the moment on that the system refuses it.
+// One pread. When the system refuses O_DIRECT (EINVAL), clears it on the descriptor and reads again.
 int64_t read_once(int descriptor, int64_t offset, std::byte* out, int64_t bytes) {
   for (;;) {
     const ssize_t n = ::pread(descriptor, out, static_cast<size_t>(bytes), static_cast<off_t>(offset));
@@ -45,6 +45,9 @@ Result<std::unique_ptr<RandomAccessFile>> open_direct(FileSystem& fs, const std:
   return file;
 }
 
+// O_DIRECT needs offset, length and memory at multiples of a block. If offset and memory are equal modulo a
+// block, only the first and last partial blocks go through the bounce buffer and the rest is read into place;
+// otherwise everything goes through it.
 int64_t read_direct(int descriptor, int64_t offset, std::span<std::byte> out) {
   const auto size = static_cast<int64_t>(out.size());
   const bool fits = (reinterpret_cast<uintptr_t>(out.data()) - static_cast<uintptr_t>(offset)) %

@@ -55,7 +55,7 @@ struct FaultyFileSystem::State {
     }
   }
 
-  // How many bytes of an append are written, and the status that it returns.
+  // Returns the number of bytes of an append to write, and the status that it returns.
   std::pair<size_t, Status> on_append(const std::string& path, size_t size) {
     const std::lock_guard lock(mutex);
     if (crashed) return {0, injected("write", path, "crashed")};

@@ -59,7 +59,7 @@ class Chance {
   uint64_t state_;
 };
 
-// What a crash leaves of a file whose durable bytes are `durable`, and whose unsynced bytes are `data`.
+// The content after a crash of a file whose durable bytes are `durable`, and whose content now is `data`.
 std::string torn(const std::string& durable, const std::string& data, Chance& chance) {
   if (!data.starts_with(durable)) {  // truncated and written again: the old bytes, or some of the new ones
     if (chance.below(3) == 0) return durable;
@@ -74,6 +74,9 @@ std::string torn(const std::string& durable, const std::string& data, Chance& ch
   return kept;
 }
 
+// Sets a file or directory and everything below it to a state that a crash may leave: names change by a
+// prefix of the changes since the last sync, as in a file system with a journal. Without `chance` only
+// durable state is kept.
 void crash_tree(Node& node, Chance* chance) {
   if (!node.is_directory) {
     node.durable_data = chance ? torn(node.durable_data, node.data, *chance) : node.durable_data;

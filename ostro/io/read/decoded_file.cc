@@ -162,7 +162,8 @@ Result<std::unique_ptr<DecodedFile>> DecodedFile::open(FileSystem& fs, const std
   const bool zstd =
       skippable || (magic[0] == 0x28 && magic[1] == 0xb5 && magic[2] == 0x2f && magic[3] == 0xfd);
   if (!gzip && !zstd && (has_extension(path, ".gz") || has_extension(path, ".zst")))
-    return corrupt(fmt::format("{}: does not begin like the compressed file its name promises", path));
+    return corrupt(
+        fmt::format("{}: is neither gzip nor zstd, although its name says that it is compressed", path));
   if ((gzip || zstd) && skip > 0)
     return invalid_argument(fmt::format("{}: is compressed, reading cannot start at byte {}", path, skip));
   if (skip > file->size())

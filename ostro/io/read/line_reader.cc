@@ -21,6 +21,9 @@ Result<LineReader> LineReader::open(FileSystem& fs, const std::string& path, con
   return reader;
 }
 
+// Searches the buffer for a line end, and reads more until it has one or the file ends; text that was
+// searched before is not searched again. A line that outgrows max_line while it is read is skipped by
+// pass_long_line().
 Result<bool> LineReader::next(std::string_view& line) {
   size_t searched = begin_;
   for (;;) {

@@ -19,6 +19,9 @@ ReadAhead::ReadAhead(int64_t size, Fetch fetch, const ReadAheadOptions& options)
 
 ReadAhead::~ReadAhead() { stop_.request_stop(); }  // the futures of std::async wait in their destructors
 
+// A read is served from blocks if it begins in them, or where the last read ended, or at byte 0 and reaches
+// to where the last read ended. Any other read, and one of max_block bytes or more, is fetched directly,
+// without the lock.
 Status ReadAhead::read(int64_t offset, std::span<std::byte> out) {
   const int64_t end = offset + static_cast<int64_t>(out.size());
   OSTRO_CHECK(offset >= 0 && end <= size_, "bytes [{}, {}) of {}", offset, end, size_);
@@ -49,6 +52,9 @@ Status ReadAhead::read_directly(int64_t offset, std::span<std::byte> out) {
   return {};
 }
 
+// Drops the blocks before `offset`, keeps the window of fetches filled, and waits for the block that holds
+// `offset`, until `out` is full. A read outside the blocks starts a new sequence with the smallest block
+// size.
 Status ReadAhead::read_blocks(int64_t offset, std::span<std::byte> out) {
   if (!blocks_.empty() && (offset < blocks_.front().begin || offset > next_)) blocks_.clear();
   while (!out.empty()) {
@@ -71,7 +77,9 @@ Status ReadAhead::read_blocks(int64_t offset, std::span<std::byte> out) {
   return {};
 }
 
-// At first only one block: a reader that needs only the header of a file then fetches no more.
+// Starts fetches until `blocks` blocks are held or under way, each twice as large as the one before. A
+// sequence begins with one block alone: a reader that needs only the header of a file then fetches no more.
+// Without budget it fetches only if the reader would have nothing, and then the smallest block.
 void ReadAhead::fetch_ahead() {
   const bool first = block_ == options_.first_block;
   const size_t wanted = first ? 1 : static_cast<size_t>(options_.blocks);
@@ -79,7 +87,7 @@ void ReadAhead::fetch_ahead() {
     int64_t length = std::min(block_, size_ - next_);
     if (options_.budget && options_.budget->left() < length) {
       if (!blocks_.empty()) return;
-      length = std::min(options_.first_block, length);  // whoever waits gets some
+      length = std::min(options_.first_block, length);  // a waiting reader always gets a block
     }
     Block& block = blocks_.emplace_back(Block{{options_.budget, length}, next_, {}, {}});
     block.bytes.resize(static_cast<size_t>(length));

@@ -142,6 +142,8 @@ S3Client::Verdict S3Client::refusal(const HttpResponse& response) {
   return {Verdict::kFail, why};
 }
 
+// Sends the request until `judge` calls an answer good or final, the attempts are used up, or the next pause
+// would exceed the total time. `what` names the request in errors, and seeds the jitter of the pauses.
 Result<HttpResponse> S3Client::request(HttpRequest request, const std::string& what, const Judge& judge) {
   const int64_t begin = clock_.now_ms();
   for (int attempt = 1;; ++attempt) {
