@@ -1,4 +1,4 @@
-// The attributes of an op: a small ordered map from name to value. They are part of a program's
+// Attrs: the attributes of an op, a small ordered map from name to value. They are part of a program's
 // meaning and of its text form.
 #pragma once
 
@@ -20,6 +20,7 @@ struct AttrError {
   std::string message;
 };
 
+// A value; not thread-safe.
 class Attrs {
  public:
   Attrs() = default;

@@ -1,4 +1,4 @@
-// Builder: appends ops to a Block, inferring result shapes. Passes, grad and tracing all build with it.
+// Builder: appends ops to a Block and infers result shapes. Passes, grad and tracing all build with it.
 #pragma once
 
 #include <string>
@@ -12,7 +12,7 @@ namespace ostro::ir {
 
 class Builder {
  public:
-  // Does not own the block.
+  // Does not own the block, which must outlive it. Not thread-safe.
   explicit Builder(Block& block) : block_(&block) {}
 
   Block& block() { return *block_; }
@@ -22,7 +22,7 @@ class Builder {
   void set_location(std::string location) { location_ = std::move(location); }
   const std::string& scope() const { return scope_; }
 
-  // Appends an op. An error is that of the op's shape rule.
+  // Appends an op and returns its results. An error is that of the op's shape rule.
   Result<std::vector<ValueId>> try_add(OpKind kind, std::vector<ValueId> operands, Attrs attrs = {},
                                        std::vector<Block> regions = {});
   // Appends an op that must be valid; aborts with the shape rule's error when it is not.

@@ -1,4 +1,4 @@
-// A mesh of workers, and the two maps that say which named axis is split over which mesh axis.
+// Mesh, Sharding: a mesh of workers, and the two maps from named array axes to the mesh axes that split them.
 #pragma once
 
 #include <string>
@@ -13,6 +13,7 @@ namespace ostro::ir {
 // Workers form a grid with named axes, row-major: worker w has coordinate (w / stride) % size on each axis.
 struct Mesh {
   std::vector<Axis> axes;
+  // The number of workers.
   int64_t size() const {
     int64_t n = 1;
     for (const Axis& a : axes) n *= a.size;
@@ -35,7 +36,7 @@ using AxisMap = std::vector<std::pair<std::string, std::string>>;  // array axis
 
 struct Sharding {
   Mesh mesh;
-  AxisMap compute;    // of activations and of what `use` gives
+  AxisMap compute;    // of activations and of the results of `use`
   AxisMap parameter;  // of parameters, gradients and optimizer state; FSDP is {embed -> data}
 };
 

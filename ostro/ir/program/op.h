@@ -1,5 +1,7 @@
-// The operations of a Program. What each computes, to the bit, is docs/numerics.md; its operands,
-// attributes and shape rule are docs/ops.md and op_table.cc.
+// OpKind: the operations of a Program.
+//
+// docs/numerics.md defines the result of each to the bit; its operands, attributes and shape rule are in
+// docs/ops.md and op_table.cc.
 #pragma once
 
 #include <cstdint>
@@ -38,7 +40,9 @@ inline constexpr int kOpCount = 0
 #undef X
     ;
 
+// The word of the text form.
 const char* op_name(OpKind kind);
+// The op of this name; nothing if there is none.
 std::optional<OpKind> parse_op(std::string_view name);
 
 // True when each output element depends only on the element at the same place of each operand. All operands
@@ -47,6 +51,7 @@ bool is_elementwise(OpKind kind);
 // True when the op moves or renames elements without arithmetic (numerics.md N1 needs it for the cotangents
 // of `use`).
 bool is_layout(OpKind kind);
+// True when workers exchange data in the op.
 bool is_collective(OpKind kind);
 
 }  // namespace ostro::ir

@@ -1,4 +1,5 @@
-// The op table: for every op its arity, attributes, shape rule, sharding rule and cost rule.
+// infer_shapes, axis_role, op_cost: the op table: for every op its arity, attributes, shape rule, sharding
+// rule and cost rule.
 #pragma once
 
 #include <span>
@@ -11,11 +12,11 @@
 
 namespace ostro::ir {
 
-// The result shapes of an op from its attributes, regions and operand shapes. An error names the op, the
-// axis and both sizes; the caller adds the place. Source: the table in docs/ops.md.
+// Returns the result shapes of an op from its attributes, regions and operand shapes. An error names the op,
+// the axis and both sizes; the caller adds the place. Source: the table in docs/ops.md.
 Result<std::vector<Shape>> infer_shapes(const Op& op, std::span<const Shape> operands);
 
-// What has to happen when an axis of an op's operands or results is sharded (docs/spmd.md).
+// The treatment of an axis of an op's operands or results when it is sharded (docs/spmd.md).
 enum class AxisRole {
   kParallel,  // each position along the axis is computed alone: it can be sharded, nothing else changes
   kOrigin,    // parallel, but the op reads the global index: the shard's origin goes into its origin operand
@@ -23,6 +24,7 @@ enum class AxisRole {
   kMax,       // reduced by max (or min): joined by an exact max over workers
   kWhole,     // the op needs the axis whole: operands are gathered along it first
 };
+// The role of `axis` in the op with operands and results of these shapes.
 AxisRole axis_role(const Op& op, std::span<const Shape> operands, std::span<const Shape> results,
                    std::string_view axis);
 
@@ -40,6 +42,7 @@ struct OpInfo {
   const char* attrs;     // "over, dtype"
   const char* summary;
 };
+// The row of an op. Lives as long as the process.
 const OpInfo& op_info(OpKind kind);
 
 }  // namespace ostro::ir

@@ -1,7 +1,8 @@
 // Program: a function in static single assignment form over values with named axes.
 //
 // A Block owns its values. A region (the body of scan, cond or custom) is a Block of its own. It cannot use
-// values of the outer block: whatever it needs is passed in through its parameters.
+// values of the outer block: all its inputs are passed in through its parameters. Values; a program that no
+// thread changes may be read by many.
 #pragma once
 
 #include <string>
@@ -18,6 +19,7 @@ using ValueId = int32_t;  // index into Block::values
 
 struct Block;
 
+// One operation. Operands and results are values of the block that holds it.
 struct Op {
   OpKind kind;
   std::vector<ValueId> operands;
@@ -32,6 +34,7 @@ struct Op {
   std::string location;  // the user's call site, "llama.cc:91"
 };
 
+// A list of ops with parameters and results.
 struct Block {
   std::vector<Shape> values;  // shape of each value, by ValueId
   std::vector<ValueId> params;

@@ -1,6 +1,7 @@
-// Axis, DType, Shape: every value's type is an ordered list of named axes and an element type. The order of
-// the axes is the memory layout (row-major, last axis fastest). It changes results in one case only: it fixes
-// the order in which a contraction adds (docs/numerics.md, N4-N7).
+// Shape, Axis, DType: the type of every value: an ordered list of named axes and an element type.
+//
+// The order of the axes is the memory layout (row-major, last axis fastest). It changes results in one case
+// only: it fixes the order in which a contraction adds (docs/numerics.md, N4-N7).
 #pragma once
 
 #include <cstdint>
@@ -16,11 +17,12 @@ enum class DType { f32, bf16, f64, i32, i64, u32, boolean, i8 };
 
 // "f32", "bf16", "f64", "i32", "i64", "u32", "bool", "i8".
 const char* dtype_name(DType dtype);
+// The type of this name; nothing if there is none.
 std::optional<DType> parse_dtype(std::string_view name);
 // Bytes of one element (bool is one byte, 0 or 1).
 int64_t dtype_size(DType dtype);
 bool is_floating(DType dtype);
-bool is_integer(DType dtype);  // i32, i64, u32: what integer arithmetic takes
+bool is_integer(DType dtype);  // i32, i64, u32: the types of integer arithmetic
 
 // True for a name of at least one character, made of letters, digits and _ . ' / - only. These are the names
 // that the text form can hold (text.h).
@@ -50,7 +52,7 @@ struct Shape {
   // Row-major strides in elements.
   std::vector<int64_t> strides() const;
   Shape with_dtype(DType other) const { return Shape{other, axes}; }
-  // The same shape without that axis.
+  // This shape without that axis.
   Shape without(std::string_view name) const;
   std::vector<std::string> names() const;
   // "f32[batch:4, pos:16]".

@@ -1,4 +1,5 @@
-// Shared by the shape rules. Private to the room.
+// elementwise, layout, dot, ...: the shape rules, one per family of ops, and what they share. Private to the
+// room.
 #pragma once
 
 #include <span>
@@ -12,9 +13,9 @@ namespace ostro::ir::rules {
 using Shapes = Result<std::vector<Shape>>;
 using In = std::span<const Shape>;
 
-// "dot: text".
+// The error "dot: text", with the name of the op.
 Error fail(const Op& op, const std::string& text);
-// The shape of attributes axes and sizes.
+// The shape that the attributes axes and sizes give.
 Result<Shape> shape_from_attrs(const Op& op, DType dtype);
 // An error unless all axis names are valid (is_axis_name) and different, no size is negative, and the size in
 // bytes fits into 64 bits.
@@ -22,7 +23,7 @@ Status check_shape(const Shape& s);
 // Position of the axis; an error when the shape does not have it.
 Result<int64_t> need_axis(const Op& op, const Shape& s, const std::string& axis);
 
-// One rule per family of ops.
+// The rules: the result shapes of an op, or the error of infer_shapes (op_table.h).
 Shapes elementwise(const Op& op, In in);
 Shapes broadcast(const Op& op, In in);
 Shapes layout(const Op& op, In in);

@@ -1,4 +1,4 @@
-// The verifier. It runs after tracing, after grad and between passes.
+// verify: the verifier of programs. It runs after tracing, after grad and between passes.
 #pragma once
 
 #include "ostro/base/error.h"

@@ -1,6 +1,8 @@
-// Puts the ops of a traced function into an order that depends only on what the function computes. C++ does
-// not fix the order in which arguments are evaluated: one compiler traces `a(x) + b(x)` as a, b and another
-// as b, a. Neither the program hash nor the order in which cotangents are added may depend on that.
+// canonical_order: puts the ops of a traced function into an order that depends only on what the function
+// computes.
+//
+// C++ does not fix the order in which arguments are evaluated: one compiler traces `a(x) + b(x)` as a, b and
+// another as b, a. Neither the program hash nor the order in which cotangents are added may depend on that.
 #pragma once
 
 #include <cstddef>

@@ -1,4 +1,4 @@
-// A part of a program as a program of its own.
+// sub_program: a part of a program as a program of its own.
 #pragma once
 
 #include <string>
@@ -8,9 +8,10 @@
 
 namespace ostro::ir {
 
-// The program that computes `results` from `params`, both values of the body of `program`. A parameter may be
-// a value that an op makes there: then this op is left out. Every other op that a result needs is the same,
-// so that the parts of a program, one after another, give its bits. What `results` need must be in `params`.
+// Returns the program that computes `results` from `params`, both values of the body of `program`. A
+// parameter may be a value that an op makes there: then this op is left out. Every other op that a result
+// needs is unchanged, so the parts of a program, run one after another, give its bits. Every parameter of
+// `program` that `results` need and that no value of `params` replaces must be in `params`.
 Program sub_program(const Program& program, const std::string& name, const std::vector<ValueId>& params,
                     const std::vector<ValueId>& results);
 

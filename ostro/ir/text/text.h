@@ -1,4 +1,4 @@
-// The text form of a Program: print, and parse what was printed. parse(print(p)) prints the same text.
+// print, parse_program, program_hash: the text form of a Program. parse(print(p)) prints the same text.
 #pragma once
 
 #include <string>
@@ -15,9 +15,11 @@ struct PrintOptions {
   bool canonical = false;
 };
 
+// The program as text.
 std::string print(const Program& program, const PrintOptions& options = {});
 
-// The error names the line and what was expected. Shapes of results are checked against the shape rules.
+// Reads the text form. An error names the line and what was expected. Shapes of results are checked against
+// the shape rules.
 Result<Program> parse_program(std::string_view text);
 
 // 64 hex digits: SHA-256 of the canonical text.
