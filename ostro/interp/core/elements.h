@@ -1,4 +1,4 @@
-// Elements of buffers as plain vectors, and copies of single elements between buffers.
+// elements, make_buffer: elements of buffers as plain vectors, and copies of single elements between buffers.
 #pragma once
 
 #include <cstdint>

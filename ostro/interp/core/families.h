@@ -1,4 +1,5 @@
-// The op functions, by family and file.
+// run_dot, run_sum, ...: the op functions of the interpreter, by family and file. Each executes one op
+// (call.h) and cites the rule of numerics.md that it follows.
 #pragma once
 
 #include "ostro/interp/core/call.h"

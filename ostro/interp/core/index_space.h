@@ -1,4 +1,4 @@
-// Index spaces over named axes, and the position of each of their points in an operand.
+// offsets: index spaces over named axes, and the position of each of their points in an operand.
 #pragma once
 
 #include <cstdint>
@@ -10,7 +10,8 @@
 
 namespace ostro::interp {
 
-// For every point of the row-major index space over `axes`: its offset, in elements, in an array of `shape`.
+// Returns, for every point of the row-major index space over `axes`, its offset, in elements, in an array of
+// `shape`.
 // An axis that the shape does not have gets stride 0 (a broadcast). An axis of the shape that is not in
 // `axes` stays at index 0.
 std::vector<int64_t> offsets(const std::vector<ir::Axis>& axes, const ir::Shape& shape);

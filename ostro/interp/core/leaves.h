@@ -1,5 +1,5 @@
-// How the Program's leaf table cuts a contraction over named axes into leaves (numerics.md N8), and how the
-// partial sums of the leaves are joined. Every op that sums uses this.
+// cut, join: the leaves into which the Program's leaf table cuts a contraction over named axes (numerics.md
+// N8), and the tree that joins their partial sums. Every op that sums uses this.
 #pragma once
 
 #include <cstdint>
@@ -19,6 +19,7 @@ struct ContractionLeaves {
   std::vector<int64_t> counts;                // leaves per cut axis, outermost first; {} when nothing is cut
   std::vector<std::vector<int64_t>> indices;  // product of counts lists; one list when nothing is cut
 };
+// The leaves of a contraction over these axes, in this order.
 ContractionLeaves cut(const std::vector<ir::Axis>& contracted, const numerics::LeafTable& table);
 
 // Joins one partial per leaf: the tree over the innermost axis' leaves first, then outwards.

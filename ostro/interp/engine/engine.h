@@ -1,8 +1,8 @@
-// The reference Engine: executes a Program op by op in plain scalar C++, exactly as docs/numerics.md and
-// docs/ops.md say. It is the specification: every compiled kernel must give the same bits. Slow, obvious,
-// short, and it shares no code with the compiler.
+// make_interpreter: the reference Engine: executes a Program op by op in plain scalar C++, exactly as
+// docs/numerics.md and docs/ops.md say. It is the specification: every compiled kernel must give the same
+// bits. Slow, obvious, short, and it shares no code with the compiler.
 //
-// How to read it: ops.cc is the table from op to function; each family of ops has one file. An op iterates
+// Where to read: ops.cc is the table from op to function; each family of ops has one file. An op iterates
 // over an index space named by axes; offsets() (index_space.h) turns that space into positions of an operand.
 // Contractions and sums over axes of the Program's leaf table are cut and tree-combined by leaves.h alone.
 #pragma once

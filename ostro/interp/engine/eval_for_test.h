@@ -1,4 +1,4 @@
-// Runs one op on concrete values; for tests.
+// eval: runs one op on concrete values, for tests.
 #pragma once
 
 #include <cstring>

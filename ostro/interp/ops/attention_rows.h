@@ -1,5 +1,7 @@
-// Shared by attention and its gradient (numerics.md N9): where rows lie, which keys a row attends to, and its
-// scores. A row is one query of one head of one example: a point of q's axes without head_dim.
+// AttentionRows: shared by attention and its gradient (numerics.md N9): the places of rows, the keys that
+// each row attends to, and its scores.
+//
+// A row is one query of one head of one example: a point of q's axes without head_dim.
 #pragma once
 
 #include <string>
@@ -13,6 +15,7 @@ namespace ostro::interp {
 inline constexpr int64_t kKeyBlock = 128;
 inline constexpr float kStartMax = -1e30f;
 
+// Owns copies of q, k, v and the masks, widened to f32; read-only after construction.
 class AttentionRows {
  public:
   // first_mask: index of q_origin among the operands; the mask operands follow it.
@@ -34,8 +37,9 @@ class AttentionRows {
   bool has_sink() const { return !sink_.empty(); }
   // The value with which the running maximum of a row begins (m0).
   float start_max(size_t row) const;
+  // Returns whether the masks let the row attend to the key.
   bool sees(size_t row, int64_t key) const;
-  // The score of a key before E; *tanh_value (optional) receives t of the soft cap.
+  // The score of a key before the exponential E of N9; *tanh_value (optional) receives t of the soft cap.
   float score(size_t row, int64_t key, float* tanh_value = nullptr) const;
   // The dot product of N6 or N7 over n elements, starting from `initial`.
   template <typename A, typename B>
