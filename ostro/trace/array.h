@@ -43,6 +43,7 @@ class Array {
   // tagged parameter emits one `use` (a cast, and on a mesh also a gather). compute() in nn/policy.h sets the
   // tag.
   std::optional<DType> use_dtype() const;
+  // This array with another tag, or with none.
   Array tagged(std::optional<DType> dtype) const;
 
   // Deleted on purpose: the value of a traced array is not known while tracing. Use select() or cond().

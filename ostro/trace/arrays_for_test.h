@@ -1,4 +1,5 @@
-// For tests only: arrays from lists, lists from arrays, and the interpreter as default engine.
+// array, values, DefaultInterpreter: arrays from lists, lists from arrays, and the interpreter as default
+// engine, for tests.
 #pragma once
 
 #include <cstring>
@@ -16,7 +17,7 @@ inline runtime::Engine& interpreter() {
   return *engine;
 }
 
-// Declare one at the beginning of a test case.
+// Makes the interpreter the default engine. Declare one at the beginning of a test case.
 struct DefaultInterpreter {
   DefaultInterpreter() { set_default_engine(&interpreter()); }
 };
@@ -49,7 +50,7 @@ inline bool same_bits(const Array& a, const Array& b) {
          std::memcmp(a.buffer().bytes().data(), b.buffer().bytes().data(), a.buffer().bytes().size()) == 0;
 }
 
-// How many ops of the kind stand in the block itself, not in its regions.
+// The number of ops of the kind in the block itself, without its regions.
 inline int count_ops(const ir::Block& block, ir::OpKind kind) {
   int n = 0;
   for (const ir::Op& op : block.ops) n += op.kind == kind;

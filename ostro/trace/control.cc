@@ -88,6 +88,9 @@ int64_t scan_length(const Arrays& xs, const std::string& axis, Loc loc) {
   return xs[0].size(axis, loc);
 }
 
+// Outside a trace the whole loop becomes one small program. Inside, the body is traced once, on parameters
+// with the shapes of the carries and of one slice of every xs; the values of outer frames that it captures
+// become the loop's constants.
 std::pair<Arrays, Arrays> scan_arrays(
     const std::string& axis, const Arrays& init, const Arrays& xs, int64_t length,
     const std::function<std::pair<Arrays, Arrays>(const Arrays&, const Arrays&)>& body, bool reverse,
@@ -171,6 +174,8 @@ Arrays cond_arrays(const Array& pred, const std::function<Arrays()>& then,
   return apply_n(OpKind::cond, operands, {}, {std::move(a.block), std::move(b.block)}, loc);
 }
 
+// The op has three regions: f itself, which runs when nothing is differentiated; forward, which returns f's
+// results and then the residuals; backward. None may capture values: a captured value would get no cotangent.
 Arrays custom_vjp_arrays(const std::function<Arrays(const Arrays&)>& f,
                          const std::function<std::pair<Arrays, Arrays>(const Arrays&)>& forward,
                          const std::function<Arrays(const Arrays&, const Arrays&)>& backward,

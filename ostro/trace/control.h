@@ -1,4 +1,7 @@
-// Control flow in programs: loops over slices of arrays, conditionals, functions with their own derivative.
+// scan, fold, cond, custom_vjp_arrays: control flow in programs: loops over slices of arrays, conditionals,
+// functions with their own derivative.
+//
+// Errors throw TraceError with the call site.
 #pragma once
 
 #include <functional>
@@ -21,9 +24,11 @@ std::pair<Arrays, Arrays> scan_arrays(
     const std::string& axis, const Arrays& init, const Arrays& xs, int64_t length,
     const std::function<std::pair<Arrays, Arrays>(const Arrays&, const Arrays&)>& body, bool reverse = false,
     Loc loc = Loc::current());
+// then() or otherwise(), as the bool scalar `pred` is when the program runs. Both are traced; their results
+// must have equal shapes.
 Arrays cond_arrays(const Array& pred, const std::function<Arrays()>& then,
                    const std::function<Arrays()>& otherwise, Loc loc = Loc::current());
-// f(args), with a derivative that the caller defines: forward(args) -> (results, residuals),
+// Returns f(args), with a derivative that the caller defines: forward(args) -> (results, residuals),
 // backward(residuals, cotangents of the results) -> cotangents of args.
 Arrays custom_vjp_arrays(const std::function<Arrays(const Arrays&)>& f,
                          const std::function<std::pair<Arrays, Arrays>(const Arrays&)>& forward,
@@ -33,7 +38,8 @@ Arrays custom_vjp_arrays(const std::function<Arrays(const Arrays&)>& f,
 // The size of `axis` in the first leaf; TraceError when there are no leaves, or when it has no such axis.
 int64_t scan_length(const Arrays& xs, const std::string& axis, Loc loc);
 
-// carry = f(carry, x_i) for every slice of the tree xs along its leading axis, in order.
+// Returns the last carry of carry = f(carry, x_i), over the slices of the tree xs along its leading axis, in
+// order.
 template <typename Carry, typename Xs, typename F>
 Carry fold(const std::string& axis, F&& f, const Carry& init, const Xs& xs, Loc loc = Loc::current()) {
   const Arrays leaves = tree_leaves(xs);
@@ -45,7 +51,8 @@ Carry fold(const std::string& axis, F&& f, const Carry& init, const Xs& xs, Loc 
   return tree_with_leaves(init, scan_arrays(axis, tree_leaves(init), leaves, length, body, false, loc).first);
 }
 
-// (carry, y_i) = f(carry, x_i); returns the last carry and the ys stacked along axis, as a list of arrays.
+// As fold(), with (carry, y_i) = f(carry, x_i); returns the last carry and the tree of the ys stacked along
+// `axis`.
 template <typename Carry, typename Xs, typename F>
 auto scan(const std::string& axis, F&& f, const Carry& init, const Xs& xs, Loc loc = Loc::current()) {
   using Y = typename std::invoke_result_t<F, Carry, Xs>::second_type;
@@ -61,6 +68,7 @@ auto scan(const std::string& axis, F&& f, const Carry& init, const Xs& xs, Loc l
   return std::pair<Carry, Y>(tree_with_leaves(init, carry), tree_with_leaves(*shape_of_y, ys));
 }
 
+// cond_arrays() for trees.
 template <typename T>
 T cond(const Array& pred, const std::function<T()>& then, const std::function<T()>& otherwise,
        Loc loc = Loc::current()) {

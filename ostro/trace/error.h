@@ -1,4 +1,5 @@
-// The one exception of the project: thrown while tracing when ops do not fit, with the user's call site.
+// TraceError: the one exception of the project, thrown while tracing when ops do not fit, with the user's
+// call site.
 #pragma once
 
 #include <stdexcept>

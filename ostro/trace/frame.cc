@@ -131,6 +131,9 @@ std::string Frame::unreadable(const Array& array) const {
   return "";
 }
 
+// Three cases: a value of this frame has an id; a concrete array becomes a constant; a value of an outer
+// frame becomes a parameter. The last two happen once per value. A capture from two frames above is captured
+// by the frame between when that frame's op reads its operands.
 ir::ValueId Frame::read_raw(const Array& array) {
   if (const std::string problem = unreadable(array); !problem.empty()) throw TraceError(problem);
   const Array::Node& node = *array.node();

@@ -1,5 +1,7 @@
 // Frame: one program (or region) under construction on this thread. Frames nest. When an inner frame uses a
 // value of an outer frame, the value is captured: it becomes a parameter of the inner frame.
+//
+// Errors throw TraceError with the call site.
 #pragma once
 
 #include <functional>
@@ -14,6 +16,7 @@
 
 namespace ostro {
 
+// Owns its block. Belongs to the thread that made it; frames of a thread must be destroyed in reverse order.
 class Frame {
  public:
   Frame();   // becomes the innermost frame of this thread
@@ -23,13 +26,14 @@ class Frame {
 
   static Frame* current();  // nullptr outside any trace
 
+  // Appends a parameter to the block, tagged if `use_dtype` is given.
   Array add_param(const Shape& shape, std::optional<DType> use_dtype = std::nullopt);
   // The id that the array has in this frame. A concrete array (at most 1 MiB) becomes a constant, a tagged
   // parameter gets a `use`, a value of an outer frame is captured.
   ir::ValueId read(const Array& array);
-  // The same, but a tagged parameter gets no `use`: scan passes stacked parameters on to its body as they
-  // are.
+  // As read(), but a tagged parameter gets no `use`: scan passes stacked parameters on to its body unchanged.
   ir::ValueId read_raw(const Array& array);
+  // Appends an op and returns its results; TraceError when its shape rule refuses the operands.
   std::vector<Array> emit(ir::OpKind kind, const std::vector<Array>& operands, ir::Attrs attrs,
                           std::vector<ir::Block> regions, const std::source_location& location);
   // Arrays of outer frames used here, in order of first use; they are the last parameters of the block.
@@ -45,7 +49,7 @@ class Frame {
   Array wrap(ir::ValueId id) { return Array(this, id, block_.shape(id)); }
 
  private:
-  // Why the array has no value here; empty when it has one.
+  // The reason why the array has no value here; empty when it has one.
   std::string unreadable(const Array& array) const;
 
   Frame* outer_;

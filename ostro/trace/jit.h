@@ -1,4 +1,5 @@
-// jit: trace a function of trees once per signature, compile it with the default engine, run it many times.
+// jit: traces a function of trees once per signature, compiles it with the default engine, and runs it many
+// times.
 #pragma once
 
 #include <map>

@@ -1,5 +1,8 @@
-// Named ops on Arrays: free functions. Operands are broadcast by axis name. Errors throw TraceError naming
-// the op, the axes with both sizes and the call site.
+// dot, sum, concat, ...: named ops on Arrays, as free functions.
+//
+// Operands are broadcast by axis name: the result has the axes of all operands. Axes are in the order of
+// docs/ops.md. Errors throw TraceError naming the op, the axes with both sizes and the call site. The result
+// of each op to the bit: docs/numerics.md.
 #pragma once
 
 #include <array>
@@ -18,6 +21,7 @@ using Loc = std::source_location;
 
 // --- Sources
 
+// An array of one value.
 Array full(double value, DType dtype, const std::vector<Axis>& axes, Loc loc = Loc::current());
 inline Array zeros(const std::vector<Axis>& axes, DType dtype = DType::f32, Loc loc = Loc::current()) {
   return full(0, dtype, axes, loc);
@@ -33,6 +37,7 @@ Array random_uniform(const Array& key, const std::vector<Axis>& axes, Loc loc = 
 Array random_normal(const Array& key, const std::vector<Axis>& axes, Loc loc = Loc::current());
 // Standard normal cut at three standard deviations.
 Array random_trunc_normal(const Array& key, const std::vector<Axis>& axes, Loc loc = Loc::current());
+// u32 of random bits.
 Array random_bits(const Array& key, const std::vector<Axis>& axes, Loc loc = Loc::current());
 // A new key for one purpose, from a key and a name (as 32-bit FNV-1a) or a number.
 Array fold_in(const Array& key, std::string_view name, Loc loc = Loc::current());
@@ -40,7 +45,7 @@ Array fold_in(const Array& key, const Array& number, Loc loc = Loc::current());
 // The key of a seed (concrete).
 Array make_key(uint64_t seed);
 
-// --- Elementwise
+// --- Elementwise. Comparisons give bool.
 
 Array operator+(Operand a, Operand b);
 Array operator-(Operand a, Operand b);
@@ -96,21 +101,27 @@ Array checkpoint_name(const Array& x, const std::string& name);
 Array broadcast(const Array& x, const std::vector<Axis>& axes, Loc loc = Loc::current());
 // Broadcasts and transposes to exactly these axes in this order.
 Array broadcast_to(const Array& x, const std::vector<Axis>& axes, Loc loc = Loc::current());
+// The axes of x in another order; `order` names all of them.
 Array transpose(const Array& x, const Axes& order, Loc loc = Loc::current());
 Array rename(const Array& x, const std::string& from, const std::string& to, Loc loc = Loc::current());
 Array rename(const Array& x, const Axes& from, const Axes& to, Loc loc = Loc::current());
+// Replaces an axis by several whose sizes multiply to its size, row-major.
 Array split_axis(const Array& x, const std::string& axis, const std::vector<Axis>& into,
                  Loc loc = Loc::current());
 // Merges neighbouring axes; transposes first when they are not neighbours in this order.
 Array merge_axes(const Array& x, const Axes& axes, const std::string& into, Loc loc = Loc::current());
+// The `size` elements start, start + stride, ... along the axis.
 Array slice(const Array& x, const std::string& axis, int64_t start, int64_t size, int64_t stride = 1,
             Loc loc = Loc::current());
 // One element along the axis, without the axis.
 Array index(const Array& x, const std::string& axis, int64_t i, Loc loc = Loc::current());
+// Adds `low` zeros before and `high` zeros behind the elements of the axis.
 Array pad(const Array& x, const std::string& axis, int64_t low, int64_t high, Loc loc = Loc::current());
+// Joins arrays along an axis that they have; split() undoes it.
 Array concat(const std::vector<Array>& xs, const std::string& axis, Loc loc = Loc::current());
 std::vector<Array> split(const Array& x, const std::string& axis, const std::vector<int64_t>& sizes,
                          Loc loc = Loc::current());
+// Joins arrays of one shape along a new axis at `position`; unstack() undoes it.
 Array stack(const std::vector<Array>& xs, const std::string& axis, int64_t position = 0,
             Loc loc = Loc::current());
 std::vector<Array> unstack(const Array& x, const std::string& axis, Loc loc = Loc::current());
@@ -129,18 +140,26 @@ Array reverse(const Array& x, const std::string& axis, Loc loc = Loc::current())
 
 // Rows of the table along `axis`: result axes are index's, then the table's others. Index i32.
 Array gather(const Array& table, const std::string& axis, const Array& index, Loc loc = Loc::current());
+// The `size` elements of the axis from `start` on. `start` is an i32 scalar, clamped so that the slice lies
+// inside.
 Array dynamic_slice(const Array& x, const std::string& axis, const Array& start, int64_t size,
                     Loc loc = Loc::current());
+// x with the elements of the axis from `start` on replaced by `update`. `start` is i32, a scalar or with axes
+// of x, and clamped.
 Array dynamic_update_slice(const Array& x, const std::string& axis, const Array& update, const Array& start,
                            Loc loc = Loc::current());
+// Sorted values along the axis and their i32 indices in x; equal values stay in order.
 std::pair<Array, Array> sort(const Array& x, const std::string& axis, bool descending = false,
                              Loc loc = Loc::current());
+// The k largest values along the axis, largest first, and their i32 indices in x.
 std::pair<Array, Array> top_k(const Array& x, const std::string& axis, int64_t k, Loc loc = Loc::current());
+// The i32 index of the first largest value along the axis, which the result does not have.
 Array argmax(const Array& x, const std::string& axis, Loc loc = Loc::current());
 
 // --- Reductions and contractions
 
-enum class Order { kStriped, kSerial };
+enum class Order { kStriped, kSerial };  // numerics.md N4, N5
+// The sum over the axes, which the result does not have, added in `acc`.
 Array sum(const Array& x, const Axes& axes, Order order = Order::kStriped, DType acc = DType::f32,
           Loc loc = Loc::current());
 Array mean(const Array& x, const Axes& axes, Loc loc = Loc::current());  // sum * (1 / n)
@@ -148,8 +167,8 @@ Array max(const Array& x, const Axes& axes, Loc loc = Loc::current());
 Array min(const Array& x, const Axes& axes, Loc loc = Loc::current());
 // The balanced tree of numerics.md N8 over the flattened axes; f32 or f64.
 Array tree_sum(const Array& x, const Axes& axes, Loc loc = Loc::current());
-// Cuts the axes into boxes and gives the sum of squares of each box, in f64 (docs/ops.md). Result: the cut
-// axes, with the number of boxes as their size.
+// Cuts the axes into `cells` boxes each and returns the sum of squares of each box, in f64 (docs/ops.md).
+// Result: the cut axes, with the number of boxes as their size.
 Array box_sumsq(const Array& x, const Axes& axes, const std::vector<int64_t>& cells,
                 Loc loc = Loc::current());
 // i64 [lane:2], numerics.md N14.
@@ -175,14 +194,14 @@ inline Array dot(const Array& a, const Array& b, const char* over, DType dtype =
 // expert's axes.
 Array expert_dot(const Array& x, const Array& w, const std::string& axis, const Array& expert,
                  const Axes& over, DType dtype = DType::f32, Loc loc = Loc::current());
-// f32 [axis, a's axes, b's axes that expert has not]: for each expert the sum, over the rows that chose it,
-// of a's times b's elements.
+// For each expert the sum, over the rows that chose it, of a's times b's elements: f32 [axis, a's axes, b's
+// axes], without the axes of `expert`.
 Array expert_outer(const Array& a, const Array& b, const Axis& axis, const Array& expert,
                    Loc loc = Loc::current());
 
 // --- Fused
 
-// What a query may see (docs/ops.md). Arrays that are set must have the axes given there.
+// The keys that a query may attend to (docs/ops.md). Arrays that are set must have the axes given there.
 struct AttentionMask {
   bool causal = true;
   int64_t window = 0;    // 0: no window

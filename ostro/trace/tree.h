@@ -1,11 +1,11 @@
-// Structs as trees. A struct lists its arrays and sub-structs once:
+// OSTRO_FIELDS, tree_map: structs as trees. A struct lists its arrays and sub-structs once:
 //
 //   struct Mlp { Linear gate_up, down; OSTRO_FIELDS(gate_up, down) };
 //
 // OSTRO_FIELDS makes the struct a tree: its leaves have names and can be listed and replaced. Vectors and
 // optionals of trees are trees. An empty Array (a bias that is not there) is not a leaf. Members that are
-// neither arrays nor trees change the jit key only when they are listed in OSTRO_STATICS. An element of a
-// vector has its index as its name, or what its function `ostro_name()` returns.
+// neither arrays nor trees change the jit key only when they are listed in OSTRO_STATICS. The name of a
+// vector's element is its index, or the result of its function `ostro_name()`.
 #pragma once
 
 #include <fmt/core.h>
@@ -112,6 +112,7 @@ void for_each_leaf(T& tree, Visitor&& visit, const std::string& path = "") {
   }
 }
 
+// The leaves in declaration order.
 template <typename T>
 std::vector<Array> tree_leaves(const T& tree) {
   std::vector<Array> out;
@@ -119,8 +120,8 @@ std::vector<Array> tree_leaves(const T& tree) {
   return out;
 }
 
-// A tree of the same structure whose leaves are leaves[*next], leaves[*next + 1], ... in order; advances
-// *next. Without `next`: from leaves[0] on.
+// Returns a tree with the structure of `like` whose leaves are leaves[*next], leaves[*next + 1], ... in
+// order, and advances *next. Without `next` it begins with leaves[0].
 template <typename T>
 T tree_with_leaves(const T& like, const std::vector<Array>& leaves, size_t* next = nullptr) {
   size_t local = 0;
@@ -130,7 +131,7 @@ T tree_with_leaves(const T& like, const std::vector<Array>& leaves, size_t* next
   return copy;
 }
 
-// f(path, leaf) -> Array for every leaf.
+// Returns the tree with every leaf replaced by f(path, leaf).
 template <typename T, typename F>
 T tree_map(const T& tree, F&& f) {
   T copy = tree;
