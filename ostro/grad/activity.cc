@@ -1,4 +1,4 @@
-// Which values a derivative flows through.
+// active_values: finds the values that a derivative flows through.
 #include "ostro/grad/joint.h"
 #include "ostro/grad/vjp.h"
 

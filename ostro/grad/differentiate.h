@@ -1,6 +1,7 @@
-// Reverse-mode differentiation of a Block. What it returns is part of the canonical program. So the rules,
-// the order of their operands and the order in which contributions are added are part of the numerics
-// (docs/numerics.md, N5; docs/grad.md).
+// value_and_grad_block: reverse-mode differentiation of a Block.
+//
+// Its result is part of the canonical program. So the rules, the order of their operands and the order in
+// which contributions are added are part of the numerics (docs/numerics.md, N5; docs/grad.md).
 #pragma once
 
 #include <cstdint>
@@ -11,7 +12,8 @@
 
 namespace ostro {
 
-// A block with f's parameters. Its results are f's results, then the gradients of result 0 with respect to
+// Returns a block with f's parameters. Its results are f's results, then the gradients of result 0 with
+// respect to
 // the parameters `wrt` (indices). Result 0 must be a floating scalar. A gradient has the shape and dtype of
 // its parameter; it is zero when the result does not depend on the parameter. An error names the op that has
 // no derivative and its call site.

@@ -19,13 +19,17 @@ using ir::Op;
 using ir::OpKind;
 using ir::ValueId;
 
-// One forward op as it stands in the joint block, with what its backward needs.
+// One forward op in the joint block, with the inputs of its backward part.
 struct TapeEntry {
   Op op;                            // a copy: the block's list of ops grows while rules run
   std::vector<ValueId> residuals;   // custom: behind the results
   std::optional<ScanForward> scan;  // scan: the extended loop
 };
 
+// Forward: copies f's ops, in order, and puts those with an active operand on the tape. Backward: walks the
+// tape from the end; an op whose results have a cotangent gets the ops of its rule. `contributions_` collects
+// the cotangents of a value until the op that made it is reached; then they are added in the order in which
+// they came.
 class Builder {
  public:
   Builder(const Block& f, const JointRequest& request) : f_(f), request_(request), b_(joint_.block) {}
@@ -158,7 +162,9 @@ class Builder {
     return Status();
   }
 
-  // Each branch runs its forward part again and then its backward part.
+  // The backward part is a second cond on the same predicate. Each branch runs its forward part again and
+  // then its backward part, and returns the gradients of all wanted operands, zeros where it does not use
+  // one: both branches must return the same shapes.
   Status backward_cond(const Op& op, const std::vector<ValueId>& cts) {
     JointRequest request;
     std::vector<size_t> wanted;
@@ -219,6 +225,8 @@ class Builder {
     list = {sum};
     return sum;
   }
+  // The sum in the value's dtype; in f32 for a bf16 value that comes from `use`, whose gradient is not
+  // rounded to bf16.
   ValueId cotangent(ValueId v) {
     const ValueId sum = wide_cotangent(v);
     if (sum < 0) return -1;

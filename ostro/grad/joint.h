@@ -1,4 +1,5 @@
-// The joint block: a block's forward ops followed by its backward ops. Private to the room.
+// build_joint: makes the joint block: a block's forward ops followed by its backward ops. Private to the
+// room.
 #pragma once
 
 #include <vector>
@@ -22,17 +23,18 @@ struct Joint {
   std::vector<ir::ValueId> ct_params;  // one per active result (empty with unit_seed)
   std::vector<ir::ValueId>
       param_cts;  // per parameter: cotangent in the parameter's dtype (-1: zero or inactive)
-  std::vector<ir::ValueId> param_cts_wide;  // the same before rounding to bf16 (f32 sums)
+  std::vector<ir::ValueId> param_cts_wide;  // param_cts before rounding to bf16 (f32 sums)
 };
 
+// An error names the op that has no derivative and its call site.
 Result<Joint> build_joint(const ir::Block& f, const JointRequest& request);
 
-// For each result of f: does it depend on an active parameter through differentiable ops?
+// For each result of f: whether it depends on an active parameter through differentiable ops.
 std::vector<char> active_results(const ir::Block& f, const std::vector<char>& param_active);
-// The same for every value of f.
+// As active_results(), for every value of f.
 std::vector<char> active_values(const ir::Block& f, const std::vector<char>& param_active);
-// Which operands of the scan are active when those in `operand_active` are: a carry becomes active when the
-// body writes an active value to it. Repeated until nothing changes.
+// The operands of the scan that are active when those in `operand_active` are: a carry becomes active when
+// the body writes an active value to it. Repeated until nothing changes.
 std::vector<char> scan_active(const ir::Op& scan, std::vector<char> operand_active);
 
 }  // namespace ostro::grad_internal

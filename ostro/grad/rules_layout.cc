@@ -14,7 +14,8 @@ namespace {
 
 using Names = std::vector<std::string>;
 
-// The transpose of slice: zeros where nothing was taken.
+// The cotangent of slice's operand: zeros where the slice took nothing. A stride is undone by stacking zeros
+// behind every element.
 ValueId unslice(RuleContext& c, ValueId ct) {
   const std::string& axis = c.op.attrs.str("axis");
   const int64_t start = c.op.attrs.i64("start"), stride = c.op.attrs.i64("stride", 1);

@@ -12,7 +12,8 @@ using ir::ValueId;
 
 namespace {
 
-// Of one row's cotangents, for a row that several rows of `expert` read: their serial sum, in x's axis order.
+// Returns the cotangent of x from the cotangents of the rows of `expert`. A row of x that several of them
+// read gets their serial sum. The axes are in x's order.
 ValueId sum_to_rows(ir::Builder& b, ValueId rows, const ir::Shape& expert, const ir::Shape& x) {
   std::vector<std::string> repeated;
   for (const Axis& a : expert.axes)
@@ -35,6 +36,9 @@ ValueId expert_dot(RuleContext& c, ValueId x, ValueId w, std::vector<std::string
       {{"axis", c.op.attrs.str("axis")}, {"over", std::move(over)}, {"dtype", std::string("f32")}});
 }
 
+// expert_dot(x, w) and expert_outer(a, b) are each other's derivatives: dx is an expert_dot of the cotangent
+// with w, dw an expert_outer of x and the cotangent, and both gradients of an expert_outer are expert_dots
+// with its cotangent.
 Status expert_rule(RuleContext& c) {
   ir::Builder& b = c.b;
   const ir::Shape expert = c.in(2), first = c.in(0), second = c.in(1);
@@ -42,7 +46,7 @@ Status expert_rule(RuleContext& c) {
   if (c.op.kind == OpKind::expert_dot) {
     const std::string& axis = c.op.attrs.str("axis");
     if (c.wanted(0)) {
-      std::vector<std::string> over;  // what only w has
+      std::vector<std::string> over;  // the axes that only w has
       for (const Axis& a : second.axes)
         if (a.name != axis && !first.has(a.name)) over.push_back(a.name);
       c.add(0, sum_to_rows(b, expert_dot(c, ct, c.x(1), over), expert, first));

@@ -38,6 +38,10 @@ DType wide(DType d) { return d == DType::bf16 ? DType::f32 : d; }
 
 }  // namespace
 
+// Builds the joint block of the body and cuts it in two. The forward loop runs the forward ops and also
+// returns the residuals: the forward values that the backward ops read and that are not parameters or cheap
+// to make again. (A carry is a residual, because its value differs in every iteration and is no slice of an
+// operand.) One backward step runs the backward ops and the forward ops that are made again.
 Result<ScanForward> emit_scan_forward(ir::Builder& b, const Op& op, const std::vector<ValueId>& operands,
                                       const std::vector<char>& operand_active,
                                       const std::vector<char>& operand_use) {
@@ -175,6 +179,8 @@ Result<ScanForward> emit_scan_forward(ir::Builder& b, const Op& op, const std::v
   return out;
 }
 
+// A loop in the other direction. Its carries are the cotangents of the carries and the accumulators of
+// constants, which start from zero; its stacked results are the cotangents of the scanned operands.
 Result<std::vector<ValueId>> emit_scan_backward(ir::Builder& b, const ScanForward& f,
                                                 const std::vector<ValueId>& operands,
                                                 const std::vector<ValueId>& cts) {

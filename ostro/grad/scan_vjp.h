@@ -1,5 +1,5 @@
-// Differentiating a loop: the forward loop also returns residuals, and a reversed loop reads them. Private to
-// the room.
+// emit_scan_forward, emit_scan_backward: the derivative of a loop. The forward loop also returns residuals,
+// and a reversed loop reads them. Private to the room.
 #pragma once
 
 #include <vector>
@@ -9,7 +9,7 @@
 
 namespace ostro::grad_internal {
 
-// The forward loop as emitted, with what the reversed loop needs.
+// The forward loop as emitted, and the inputs of the reversed loop.
 struct ScanForward {
   std::vector<ir::ValueId> results;  // the original results
   std::vector<ir::ValueId>

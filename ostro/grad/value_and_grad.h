@@ -1,4 +1,4 @@
-// value_and_grad of functions of trees.
+// value_and_grad: derivatives of functions of trees.
 #pragma once
 
 #include <utility>
@@ -17,8 +17,9 @@ Arrays trace_value_and_grad(const Arrays& args, size_t n_wrt, const std::functio
                             Loc loc);
 }  // namespace grad_internal
 
-// value_and_grad(f)(model, rest...) -> (f(model, rest...), gradients as a tree like model). The first leaf of
-// f's result is the scalar that is differentiated; further leaves are returned as they are.
+// value_and_grad(f)(model, rest...) returns (f(model, rest...), gradients as a tree like model). The first
+// leaf of f's result is the scalar that is differentiated; further leaves are returned unchanged. Call it
+// inside a trace.
 template <typename F>
 auto value_and_grad(F f, Loc loc = Loc::current()) {
   auto traced = [f, loc](const auto& model, const auto&... rest) {

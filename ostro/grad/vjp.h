@@ -1,5 +1,5 @@
-// The VJP rule of every op: from the cotangents of its results, it makes contributions to the cotangents of
-// its operands. Private to the room: joint.cc drives the rules.
+// apply_rule: the VJP rule of every op: from the cotangents of its results, it makes contributions to the
+// cotangents of its operands. Private to the room: joint.cc drives the rules.
 #pragma once
 
 #include <functional>
@@ -10,13 +10,13 @@
 
 namespace ostro::grad_internal {
 
-// What a rule gets to read and to call. A cotangent has the shape and dtype of its value (f32 for bf16 values
-// that come from `use`); -1 stands for zero.
+// The inputs of a rule and the functions that it calls. A cotangent has the shape and dtype of its value (f32
+// for bf16 values that come from `use`); -1 stands for zero.
 struct RuleContext {
   ir::Builder& b;
   const ir::Op& op;                              // ids in b's block
   std::vector<ir::ValueId> ct;                   // per result
-  std::function<bool(size_t)> wanted;            // is operand i differentiated?
+  std::function<bool(size_t)> wanted;            // whether operand i is differentiated
   std::function<void(size_t, ir::ValueId)> add;  // contribution to operand i; ignored unless wanted
 
   const ir::Shape& in(size_t i) const { return b.shape(op.operands[i]); }
@@ -41,6 +41,7 @@ struct RuleContext {
 // site.
 Status apply_rule(RuleContext& c);
 
+// The rules by family; apply_rule() chooses.
 Status elementwise_rule(RuleContext& c);
 Status layout_rule(RuleContext& c);
 Status indexed_rule(RuleContext& c);
