@@ -1,4 +1,5 @@
-// Programs, meshes and negative controls of the hand-written tests of partitioning.
+// model_mesh, check_differs, ...: programs, meshes and negative controls of the hand-written tests of
+// partitioning.
 #pragma once
 
 #include <algorithm>
@@ -32,14 +33,14 @@ inline ir::Program traced(const char* name, const std::vector<Shape>& shapes, nu
 inline const Axis kBatch{"batch", 2}, kPos{"pos", 300}, kMlp{"mlp", 100}, kEmbed{"embed", 12},
     kVocab{"vocab", 44};
 
-// Whether some split gives every worker whole subtrees of the leaves.
+// Returns whether some split gives every worker whole subtrees of the leaves.
 inline bool fits(int64_t leaves, int64_t workers) {
   for (int64_t s = 1; s <= leaves; s *= 2)
     if ((leaves + s - 1) / s == workers) return true;
   return false;
 }
 
-// The same parts with every op of the programs changed.
+// A copy of the parts with every op of the programs changed.
 inline Partition with_ops(const Partition& parts, const std::function<void(ir::Op&)>& change) {
   Partition changed = parts;
   for (auto& program : changed.programs) {
@@ -50,7 +51,7 @@ inline Partition with_ops(const Partition& parts, const std::function<void(ir::O
   return changed;
 }
 
-// Control: after such a change some result must differ.
+// Checks that the changed parts give another result than `p`.
 inline void check_differs(const ir::Program& p, const Partition& changed,
                           const std::vector<runtime::Buffer>& in) {
   const auto engine = test_engine();
@@ -62,7 +63,7 @@ inline void check_differs(const ir::Program& p, const Partition& changed,
   CHECK(differs);
 }
 
-// The same group with the workers in another order.
+// A group with the workers of `base` in another order. Does not own `base`.
 class Rotated final : public runtime::Collectives {
  public:
   explicit Rotated(runtime::Collectives& base) : base_(base) {}
@@ -83,8 +84,8 @@ class Rotated final : public runtime::Collectives {
   runtime::Collectives& base_;
 };
 
-// Runs the parts with the workers in another order. Only for parts whose collectives are sums, maxima and
-// selections: those of the last two kinds do not notice.
+// Runs the parts with the workers in another order and returns whether some result differs. Only for parts
+// whose collectives are sums, maxima and selections; the order changes only sums.
 inline bool another_order_shows(const ir::Program& p, const Partition& parts,
                                 const std::vector<runtime::Buffer>& in) {
   CHECK(count_ops(parts.programs[0]->body, ir::OpKind::all_gather) == 0);

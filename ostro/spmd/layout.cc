@@ -41,6 +41,9 @@ bool Placement::may_split(Role role, std::string_view axis, const std::vector<ir
   });
 }
 
+// The axis is a row of granules: cells, leaves, or single indices. Coordinates get whole granules. Where
+// granules are leaves and whole subtrees can be dealt out, Split::leaves says so, and the axis can be summed
+// over.
 Split Placement::split(Role role, std::string_view axis, int64_t n, const std::string& mesh_axis) const {
   const int64_t workers = sharding.mesh.size_of(mesh_axis);
   if (workers == 1) return {};
@@ -53,7 +56,7 @@ Split Placement::split(Role role, std::string_view axis, int64_t n, const std::s
                                           : 1;
   const int64_t granules = leaf_count > 0 ? leaf_count : divide_up(n, length);
   const int64_t whole = leaf_count > 0 ? subtree(leaf_count, workers) : 0;
-  // Whole subtrees, or else as evenly as can be: no worker is empty while there are enough granules.
+  // Whole subtrees, or else as evenly as possible: no worker is empty while there are enough granules.
   for (int64_t c = 1; c < workers; ++c) {
     const int64_t before = whole > 0 ? std::min(c * whole, granules) : granules * c / workers;
     s.bounds.push_back(std::min(n, before * length));

@@ -1,5 +1,5 @@
-// Layout: how a value is spread over the workers of a mesh. It follows from the value's axis names and an
-// ordered map alone (docs/spmd.md); it is not propagated from op to op.
+// Placement, Layout: the division of a value over the workers of a mesh. It follows from the value's axis
+// names and an ordered map alone (docs/spmd.md); it is not propagated from op to op.
 #pragma once
 
 #include <cstdint>
@@ -13,7 +13,7 @@
 
 namespace ostro::spmd {
 
-// How one axis is split over one mesh axis. A default Split means that the axis is not split.
+// The split of one axis over one mesh axis. A default Split means that the axis is not split.
 struct Split {
   std::string mesh_axis;        // "": whole
   std::vector<int64_t> bounds;  // coordinate c holds the indices [bounds[c], bounds[c + 1])
@@ -23,7 +23,7 @@ struct Split {
   std::vector<int64_t> leaves;
 
   bool split() const { return !mesh_axis.empty(); }
-  // Whether the axis is split over one of these mesh axes.
+  // Returns whether the axis is split over one of these mesh axes.
   bool over(const std::vector<std::string>& mesh_axes) const;
   // True when some coordinate holds no index. Such a split is not used: the axis stays whole.
   bool leaves_some_empty() const;
@@ -31,15 +31,15 @@ struct Split {
   bool operator==(const Split& other) const { return mesh_axis == other.mesh_axis && bounds == other.bounds; }
 };
 
-// How many of `count` leaves each coordinate takes, so that each holds whole subtrees of the tree over the
-// leaves (numerics.md N8): a power of two with which exactly `workers` coordinates get leaves. 0: there is
-// none.
+// Returns the number of leaves, of `count`, that each coordinate takes so that each holds whole subtrees of
+// the tree over the leaves (numerics.md N8): a power of two with which exactly `workers` coordinates get
+// leaves. 0 if there is none.
 int64_t subtree(int64_t count, int64_t workers);
 
 // One Split per axis of a Shape.
 using Layout = std::vector<Split>;
 
-// What kind of value it is. This decides which map its axis names are looked up in.
+// The kind of a value. It decides which map its axis names are looked up in.
 enum class Role {
   kActivation,  // the compute map; axes are cut at feature leaves
   kParameter,   // the parameter map; axes are cut at cells
@@ -52,11 +52,11 @@ enum class Role {
 using Cells = std::vector<std::pair<std::string, int64_t>>;
 
 // axis -> another axis: an activation is split along the first only where it has the other, too. So `experts`
-// beside `mlp` splits the experts' weights and their gradients. What a router makes of its tokens stays
-// whole: it is small, and it is summed over the experts.
+// beside `mlp` splits the experts' weights and their gradients. The outputs of a router stay whole: they are
+// small, and they are summed over the experts.
 using Beside = std::vector<std::pair<std::string, std::string>>;
 
-// Everything that decides which worker holds which part of a value.
+// All inputs of the choice which worker holds which part of a value. A value; read-only use is thread-safe.
 struct Placement {
   ir::Sharding sharding;
   Cells cells;
@@ -68,10 +68,10 @@ struct Placement {
   const ir::AxisMap& map(Role role) const {
     return role == Role::kActivation ? sharding.compute : sharding.parameter;
   }
-  // Whether a value of this role with these axes may be split along `axis`, by `beside`.
+  // Returns whether `beside` lets a value of this role with these axes be split along `axis`.
   bool may_split(Role role, std::string_view axis, const std::vector<ir::Axis>& axes) const;
-  // How `axis` of size n is split over the mesh axis: leaves by whole subtrees; cells, or indices where there
-  // are none, as evenly as can be, so that no coordinate is left empty while there are enough of them.
+  // The split of `axis` of size n over the mesh axis: leaves by whole subtrees; cells, or indices where there
+  // are no cells, as evenly as possible, so that no coordinate is empty while there are enough of them.
   Split split(Role role, std::string_view axis, int64_t n, const std::string& mesh_axis) const;
   // The layout of a value of this role. When two of its axes map to the same mesh axis, the one that comes
   // first in the map is split, provided that every coordinate gets a part of it.
@@ -82,7 +82,7 @@ struct Placement {
 int64_t coordinate(const ir::Mesh& mesh, int64_t rank, std::string_view mesh_axis);
 // First index and number of indices of `axis` (its place in the shape) that worker `rank` holds.
 std::pair<int64_t, int64_t> held(const ir::Mesh& mesh, int64_t rank, const Split& split, int64_t size);
-// What worker `rank` holds of a value.
+// The shape of worker `rank`'s part of a value.
 ir::Shape local_shape(const ir::Mesh& mesh, int64_t rank, const Layout& layout, const ir::Shape& shape);
 
 }  // namespace ostro::spmd

@@ -43,6 +43,10 @@ void drop_first(std::vector<T>& list) {
 
 }  // namespace
 
+// A gradient that a scan stacks is exchanged slice by slice inside the scan, so that the exchange of one
+// layer runs while the next is computed. This needs one owner per slice, so not a split over the layers. The
+// result gets an axis "part", one index per subtree of the round, because subtrees of different rounds are
+// joined later.
 Result<ExchangePlan> plan_exchange(const ir::Program& program, const Placement& placement,
                                    const std::vector<Role>& roles, const LeafExchange& leaves) {
   ExchangePlan plan{leaves, fmt::format("{}", fmt::join(placement.leaf_axes, "*")), {}, {}};
@@ -83,6 +87,8 @@ Result<ExchangePlan> plan_exchange(const ir::Program& program, const Placement& 
   return plan;
 }
 
+// Inserts the op directly behind the one that makes x, not at the end of the block: it can then overlap with
+// what follows.
 Result<ValueId> add_exchange(ir::Block& block, ValueId x, const ExchangePlan& plan,
                              const ExchangedGradient& gradient, const ir::Mesh& mesh, int64_t rank) {
   const auto made = std::find_if(block.ops.begin(), block.ops.end(), [&](const Op& op) {
@@ -93,7 +99,7 @@ Result<ValueId> add_exchange(ir::Block& block, ValueId x, const ExchangePlan& pl
     op.scope = made->scope;
     op.location = made->location;
   }
-  std::string mesh_axis;  // whose coordinate decides what a worker owns
+  std::string mesh_axis;  // its coordinate decides the part that a worker owns
   if (const int64_t at = owned_axis(gradient); at >= 0) {
     const Split& split = gradient.owned[static_cast<size_t>(at)];
     mesh_axis = split.mesh_axis;

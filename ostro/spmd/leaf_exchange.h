@@ -1,6 +1,6 @@
-// Gradients that workers exchange inside the program (docs/spmd.md, "Leaves in rounds"): each worker of the
-// leaf axes runs the program on a leaf of its own, and the owner of a cell gets the cell's gradient of all
-// leaves.
+// ExchangePlan: gradients that workers exchange inside the program (docs/spmd.md, "Leaves in rounds"). Each
+// worker of the leaf axes runs the program on a leaf of its own, and the owner of a cell gets the cell's
+// gradient of all leaves.
 #pragma once
 
 #include <map>
@@ -14,20 +14,20 @@
 
 namespace ostro::spmd {
 
-// Which leaves a round adds up. Worker w of the leaf axes (by its place among its peers, ascending ranks) has
-// leaf w of the round. Entry i is the tree over the leaves [firsts[i], firsts[i] + counts[i]). These are the
-// largest subtrees of the tree over all leaves of the batch that lie in the round, in ascending order.
-// Workers in none of them have no leaf; what they compute is ignored.
+// The leaves that a round adds up. Worker w of the leaf axes (by its place among its peers, ascending ranks)
+// has leaf w of the round. Entry i is the tree over the leaves [firsts[i], firsts[i] + counts[i]). These are
+// the largest subtrees of the tree over all leaves of the batch that lie in the round, in ascending order.
+// Workers in none of them have no leaf; their gradients are ignored.
 struct LeafExchange {
   std::vector<int64_t> firsts, counts;
 };
 
-// How one gradient is exchanged.
+// The exchange of one gradient.
 struct ExchangedGradient {
-  // In the body of the scan that stacks the gradient's slices, slice by slice. Otherwise where the program
-  // has made the whole gradient.
+  // True: exchanged slice by slice in the body of the scan that stacks the slices. False: exchanged where the
+  // program has made the whole gradient.
   bool in_scan = false;
-  ir::Shape shape;     // of what is exchanged at a time: the gradient, or one slice
+  ir::Shape shape;     // of one exchange: the gradient, or one slice
   Layout sent, owned;  // of that shape: as a worker's leaf gives it, and as its owners keep it
   // Of the program's result: shape with an axis "part", of one index per subtree, in front; in front of both
   // the axis of the scan, if it is in one.

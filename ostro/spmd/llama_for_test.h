@@ -1,4 +1,5 @@
-// A small Llama for the tests of partitioned programs: the program of a leaf of the batch, and its inputs.
+// test_llama, llama_inputs: a small Llama for the tests of partitioned programs: the program of a leaf of the
+// batch, and its inputs.
 #pragma once
 
 #include "ostro/grad/value_and_grad.h"

@@ -1,4 +1,5 @@
-// Which axes of an op are split, from the names of all axes of its operands and results.
+// op_splits: chooses the axes of an op that are split, from the names of all axes of its operands and
+// results.
 #include <algorithm>
 #include <set>
 
@@ -17,8 +18,8 @@ bool listed(const std::vector<std::string>& names, const std::string& name) {
   return std::find(names.begin(), names.end(), name) != names.end();
 }
 
-// Every axis of the op with its size: operands first. Ops whose axis has several sizes need it whole, but for
-// box_sumsq, whose operand says how it is split.
+// Every axis of the op with its size: operands first. Ops whose axis has several sizes need it whole, except
+// box_sumsq, where the operand's size counts.
 std::vector<ir::Axis> union_of(const std::vector<ir::Shape>& in, const std::vector<ir::Shape>& out) {
   std::vector<ir::Axis> axes;
   std::set<std::string> seen;
@@ -112,6 +113,9 @@ std::vector<int64_t> box_bounds(const Split& split, int64_t size, int64_t boxes)
   return bounds;
 }
 
+// For each mesh axis, takes the first axis of the map that the op has and that can be split there: its role
+// is not kWhole, no coordinate would be empty, and at most one axis is summed over, the outermost that leaves
+// cut.
 Result<OpSplits> op_splits(const Placement& placement, Role role, const ir::Op& op,
                            const std::vector<ir::Shape>& in, const std::vector<ir::Shape>& out) {
   OpSplits result;

@@ -26,6 +26,8 @@ Status check(const ir::Program& program, const PartitionOptions& o) {
   return Status();
 }
 
+// One worker's program: its parameters are the worker's parts, the body is rewritten by BlockPartitioner, and
+// each result is moved to its planned layout, or exchanged where it is made.
 Result<ir::Program> program_of(const ir::Program& program, const PartitionOptions& o,
                                const Placement& placement, const Partition& plan,
                                const ExchangePlan& exchange, int64_t rank) {
@@ -52,6 +54,8 @@ Result<ir::Program> program_of(const ir::Program& program, const PartitionOption
 
 }  // namespace
 
+// Plans the layouts of parameters and results once for all workers, then makes each worker's program.
+// Programs with equal text become one object.
 Result<Partition> partition(const ir::Program& program, const PartitionOptions& options) {
   RETURN_IF_ERROR(check(program, options));
   const Placement placement{options.sharding,  options.cells,  program.leaves,

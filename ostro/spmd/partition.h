@@ -1,6 +1,7 @@
-// partition: one Program -> one Program per worker of a mesh; together they give the same bits. Each op is
-// rewritten by itself: with the sizes of the worker's part, with shifted origins, and with a collective where
-// it sums over a split axis (docs/spmd.md).
+// partition: one Program to one Program per worker of a mesh; together they give the same bits.
+//
+// Each op is rewritten by itself: with the sizes of the worker's part, with shifted origins, and with a
+// collective where it sums over a split axis (docs/spmd.md).
 #pragma once
 
 #include <memory>
@@ -20,7 +21,7 @@ struct PartitionOptions {
   // The mesh axes along which workers run the program on different leaves of the batch. No activation may be
   // mapped to them; parameters may, and are gathered by `use`.
   std::vector<std::string> leaf_axes = {};
-  Beside beside = {};  // what is split only in some values
+  Beside beside = {};  // axes that are split only in some values
   // A planted fault: workers behind the first take the rows of the expert before theirs.
   bool wrong_experts = false;
   // Set: a result with Role::kGradient is not the gradient of this worker's leaf. The workers of the leaf
@@ -41,13 +42,13 @@ struct Partition {
   ir::Mesh mesh;
   // By rank; workers with equal programs share one. Null for workers whose program was not asked for.
   std::vector<std::shared_ptr<const ir::Program>> programs;
-  // How the program's inputs and results are spread over the workers.
+  // The layouts of the program's inputs and results.
   std::vector<Layout> params, results;
   std::vector<ir::Shape> param_shapes, result_shapes;  // whole; with the axis "part" if exchanged
 };
 
-// Every program passes the verifier. An error names the op and the axis that cannot be split in this way. For
-// a sum that would need other leaves, it also names the numerics.leaves key.
+// Returns the programs of all workers; every one passes the verifier. An error names the op and the axis that
+// cannot be split in this way. For a sum that would need other leaves, it also names the numerics.leaves key.
 Result<Partition> partition(const ir::Program& program, const PartitionOptions& options);
 
 }  // namespace ostro::spmd

@@ -39,6 +39,9 @@ void rename_in(ir::Attrs& attrs, const char* list, const std::string& axis) {
 
 std::string part_name(const std::string& axis) { return axis + ".part"; }
 
+// First gathers every axis that is split otherwise than in `to`, then takes this worker's slice of every axis
+// that `to` splits. Moved values are remembered by value and layout, so two ops with one need share the
+// collective.
 Local BlockPartitioner::move(const Local& x, const Layout& to) {
   if (x.layout == to) return x;
   const auto key = std::pair(x.id, key_of(to));
@@ -66,6 +69,8 @@ Local BlockPartitioner::move(const Local& x, const Layout& to) {
   return {now.id, x.whole, to};
 }
 
+// Rewrites op by op in the order of the block; values[v] is this worker's part of the original value v. Every
+// result is checked against the shape that its layout implies.
 Result<Locals> BlockPartitioner::run(const ir::Block& block, const Locals& args) {
   Locals values(block.values.size());
   for (size_t i = 0; i < args.size(); ++i) values[static_cast<size_t>(block.params[i])] = args[i];
@@ -98,7 +103,7 @@ Result<Locals> BlockPartitioner::run_op(const ir::Op& op, const Locals& in, cons
       return run_scan(op, in, out);
     case OpKind::cond:
       return run_cond(op, in, out);
-    case OpKind::custom:  // the rules for differentiation have done their work
+    case OpKind::custom:  // its derivative is part of the program already
       return run(op.regions[0], in);
     case OpKind::use: {
       // Cast first, then gather: the narrower type travels.
@@ -113,6 +118,7 @@ Result<Locals> BlockPartitioner::run_op(const ir::Op& op, const Locals& in, cons
   }
 }
 
+// The op's attributes with the sizes of this worker's part, for ops that name sizes.
 ir::Attrs BlockPartitioner::local_attrs(const ir::Op& op, const OpSplits& splits, const Locals& in) {
   ir::Attrs attrs = op.attrs;
   const auto local_size = [&](const std::string& axis, int64_t size) {
@@ -137,7 +143,7 @@ ir::Attrs BlockPartitioner::local_attrs(const ir::Op& op, const OpSplits& splits
     case OpKind::box_sumsq: {
       const auto& names = op.attrs.strs("axes");
       std::vector<int64_t> cells = op.attrs.ints("cells"), lengths;
-      bool told = false;  // the size of a part does not always tell how long the boxes are
+      bool told = false;  // box lengths must be given: those that follow from the part's size are wrong
       for (size_t i = 0; i < cells.size(); ++i) {
         const int64_t size = in[0].whole.size_of(names[i]);
         lengths.push_back(box_length(size, cells[i]));
@@ -157,6 +163,9 @@ ir::Attrs BlockPartitioner::local_attrs(const ir::Op& op, const OpSplits& splits
   return attrs;
 }
 
+// Ops that read global indices (iota, gather, attention, random, ...) have an origin operand per such axis.
+// Adds the first index of this worker's part to it, so that the op computes what it would there in the whole
+// value.
 void BlockPartitioner::shift_origins(const ir::Op& op, const OpSplits& splits, std::vector<ValueId>& operands,
                                      const Locals& in) {
   const auto shift = [&](size_t operand, const std::string& axis, int64_t fault = 0) {
@@ -197,6 +206,10 @@ void BlockPartitioner::shift_origins(const ir::Op& op, const OpSplits& splits, s
   }
 }
 
+// Three steps: moves the operands to the layouts in which the op can run (op_splits), runs the op on the
+// local parts, joins the results. A sum over a split axis goes through run_sum or an op of split_fused.cc; a
+// maximum, a row of a split table and a fingerprint are joined here by an exact collective. The results end
+// in their natural layout.
 Result<Locals> BlockPartitioner::run_plain(const ir::Op& op, const Locals& in,
                                            const std::vector<Shape>& out) {
   std::vector<Shape> whole;
@@ -236,7 +249,9 @@ Result<Locals> BlockPartitioner::run_plain(const ir::Op& op, const Locals& in,
   return results;
 }
 
-// One partial per leaf that this worker holds, the tree over them, then the tree over workers.
+// One partial per leaf that this worker holds, the tree over them, then the tree over workers. On each leaf
+// the axis is renamed to its part name, so that the op does not cut it into leaves again. Integers need no
+// leaves: their sum does not depend on the order.
 Result<Local> BlockPartitioner::run_sum(const ir::Op& op, const Locals& in, const Shape& out,
                                         const OpSplits& splits) {
   const std::string& axis = splits.summed;
@@ -310,6 +325,8 @@ ValueId BlockPartitioner::tree(const std::vector<ValueId>& partials) {
       [&](ValueId a, ValueId b) { return builder_.add(OpKind::add, {a, b}); });
 }
 
+// If the result is split over the workers of the sum, each keeps only its part of the tree (reduce-scatter);
+// otherwise all get all of it (all-reduce). Both add in the same order.
 Local BlockPartitioner::tree_over_workers(ValueId partial, const Shape& out, const OpSplits& splits) {
   const std::string& mesh_axis = splits.axes.at(splits.summed).mesh_axis;
   const int64_t leaves = placement_.leaves.count(splits.summed);
@@ -335,6 +352,8 @@ Local BlockPartitioner::tree_over_workers(ValueId partial, const Shape& out, con
   return result;
 }
 
+// Rewrites a region with a partitioner of its own, whose parameters and results have the given layouts. On an
+// error sets `status` and returns a block without results.
 ir::Block BlockPartitioner::region(const ir::Block& body, const Locals& outer,
                                    const std::vector<Layout>& params, const std::vector<Layout>& results,
                                    Status& status) {
@@ -355,6 +374,10 @@ ir::Block BlockPartitioner::region(const ir::Block& body, const Locals& outer,
   return block;
 }
 
+// Layouts at the loop's border: carries have their natural layout, so that they enter and leave an iteration
+// alike; scanned operands are gathered along the loop's axis only; constants stay as they come. An exchanged
+// gradient leaves the body as its worker's leaf made it, and add_exchange() puts the exchange where the body
+// makes it.
 Result<Locals> BlockPartitioner::run_scan(const ir::Op& op, const Locals& in, const std::vector<Shape>& out) {
   const ir::Block& body = op.regions[0];
   const auto consts = static_cast<size_t>(op.attrs.i64("consts")),
@@ -413,6 +436,8 @@ const ExchangedGradient* BlockPartitioner::exchanged(ValueId v) const {
   return at == exchange_->in_scans.end() ? nullptr : &*exchange_->results[at->second];
 }
 
+// Captured operands keep their layout; both branches return natural layouts, so that their results agree. All
+// workers take the same branch, because the predicate is a scalar and every worker has it.
 Result<Locals> BlockPartitioner::run_cond(const ir::Op& op, const Locals& in, const std::vector<Shape>& out) {
   std::vector<Layout> params, results;
   std::vector<ValueId> operands;

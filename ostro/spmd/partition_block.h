@@ -1,4 +1,4 @@
-// The rewrite of one block for one worker; partition.cc drives it.
+// BlockPartitioner: the rewrite of one block for one worker; partition.cc drives it. Private to the room.
 #pragma once
 
 #include <map>
@@ -13,7 +13,7 @@
 
 namespace ostro::spmd {
 
-// A value of the original program as this worker holds it.
+// The part of a value of the original program that this worker holds.
 struct Local {
   ir::ValueId id = -1;  // in the new block
   ir::Shape whole;
@@ -21,7 +21,7 @@ struct Local {
 };
 using Locals = std::vector<Local>;
 
-// Which axes of one op are split, and how its results are joined.
+// The axes of one op that are split, and the way in which its results are joined.
 struct OpSplits {
   std::map<std::string, Split> axes;  // every axis that is split while the op runs
   std::string summed;                 // the one of them that the op sums over; "": none
@@ -31,8 +31,8 @@ struct OpSplits {
   Layout layout(const ir::Shape& shape) const;
 };
 
-// How the op runs on workers. An error when the op sums over a split axis whose leaves are not whole
-// subtrees.
+// Chooses the splits of an op from its operand and result shapes. An error when the op sums over a split axis
+// whose leaves are not whole subtrees.
 Result<OpSplits> op_splits(const Placement& placement, Role role, const ir::Op& op,
                            const std::vector<ir::Shape>& in, const std::vector<ir::Shape>& out);
 
@@ -46,14 +46,14 @@ std::vector<int64_t> box_bounds(const Split& split, int64_t size, int64_t boxes)
 // is not cut again.
 std::string part_name(const std::string& axis);
 
-// Writes one worker's version of a block's ops into a new block.
+// Writes one worker's version of a block's ops into a new block. Owns neither placement nor block. Not
+// thread-safe.
 class BlockPartitioner {
  public:
   BlockPartitioner(const Placement& placement, Role role, int64_t rank, ir::Block& out)
       : placement_(placement), role_(role), rank_(rank), builder_(out) {}
 
-  // From now on run() exchanges the plan's gradients that scans of the block stack. The plan must outlive
-  // this.
+  // Makes run() exchange the plan's gradients that scans of the block stack. The plan must outlive this.
   void exchange_in_scans(const ExchangePlan& plan) { exchange_ = &plan; }
   // The block's results, given its parameters.
   Result<Locals> run(const ir::Block& block, const Locals& args);
@@ -109,7 +109,7 @@ class BlockPartitioner {
   const ExchangedGradient* exchanged(ir::ValueId v) const;
 
   const ExchangePlan* exchange_ = nullptr;                            // of the program's outermost block only
-  std::map<std::pair<ir::ValueId, std::string>, ir::ValueId> moved_;  // what move() has made
+  std::map<std::pair<ir::ValueId, std::string>, ir::ValueId> moved_;  // results of move()
 };
 
 }  // namespace ostro::spmd

@@ -1,5 +1,5 @@
-// Shared by the tests of partitioned programs: inputs whose sum depends on the order of addition, and the
-// comparison interp(partition(P)) == interp(P), bit for bit.
+// check_parts: inputs whose sum depends on the order of addition, and the comparison interp(partition(P)) ==
+// interp(P), bit for bit, for tests of partitioned programs.
 #pragma once
 
 #include <doctest/doctest.h>
@@ -101,7 +101,7 @@ inline Partition check_parts(const ir::Program& p, const PartitionOptions& optio
   return *parts;
 }
 
-// Whether some value of the block, regions included, has all these axes at these sizes.
+// Returns whether some value of the block, regions included, has all these axes at these sizes.
 inline bool has_value_with(const ir::Block& block, const std::vector<ir::Axis>& axes) {
   for (const ir::Shape& s : block.values) {
     bool all = true;
@@ -114,7 +114,7 @@ inline bool has_value_with(const ir::Block& block, const std::vector<ir::Axis>& 
   return false;
 }
 
-// How many ops of this kind the program has, regions included.
+// The number of ops of this kind in the block, regions included.
 inline int64_t count_ops(const ir::Block& block, ir::OpKind kind) {
   int64_t n = 0;
   for (const ir::Op& op : block.ops) {

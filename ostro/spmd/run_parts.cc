@@ -11,8 +11,8 @@ namespace {
 
 using runtime::Buffer;
 
-// Calls f(offset in the whole, offset in the part, bytes) for every run of neighbouring bytes that worker
-// `rank` holds.
+// Calls f(offset in the whole, offset in the part, bytes) for every contiguous run of bytes that worker
+// `rank` holds. The trailing axes that are not split and the range of the axis before them make one run.
 template <typename F>
 void for_each_run(const ir::Mesh& mesh, int64_t rank, const Layout& layout, const ir::Shape& whole, F&& f) {
   const ir::Shape part = local_shape(mesh, rank, layout, whole);

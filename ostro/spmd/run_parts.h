@@ -1,5 +1,5 @@
-// Running a partitioned program on whole values: scatter the inputs, run one engine per worker in its own
-// thread, join the outputs. This is what `interp(partition(P)) == interp(P)` means.
+// run_parts: runs a partitioned program on whole values: scatters the inputs, runs one engine per worker in
+// its own thread, joins the outputs. `interp(partition(P)) == interp(P)` means this.
 #pragma once
 
 #include <functional>
@@ -11,10 +11,10 @@
 
 namespace ostro::spmd {
 
-// What worker `rank` holds of a whole value (a copy).
+// Returns a copy of worker `rank`'s part of a whole value.
 runtime::Buffer shard(const ir::Mesh& mesh, int64_t rank, const Layout& layout, const runtime::Buffer& whole);
 
-// Where worker `rank`'s part begins in the whole value, in bytes, if all of it lies together there.
+// The offset of worker `rank`'s part in the whole value, in bytes, if the part is contiguous there.
 std::optional<int64_t> part_offset(const ir::Mesh& mesh, int64_t rank, const Layout& layout,
                                    const ir::Shape& whole);
 
@@ -22,15 +22,15 @@ std::optional<int64_t> part_offset(const ir::Mesh& mesh, int64_t rank, const Lay
 void place(const ir::Mesh& mesh, int64_t rank, const Layout& layout, const runtime::Buffer& part,
            runtime::Buffer& whole);
 
-// The whole value from every worker's part, by rank. An error when workers that should hold the same elements
-// hold different bits.
+// Returns the whole value from every worker's part, by rank. An error when workers that should hold the same
+// elements hold different bits.
 Result<runtime::Buffer> join(const ir::Mesh& mesh, const Layout& layout, const ir::Shape& whole,
                              const std::vector<runtime::Buffer>& parts);
 
 // Starts one thread per worker with its Collectives and waits for all (dist::run_workers).
 using RunWorkers = std::function<Status(const std::function<Status(runtime::Collectives&)>&)>;
 
-// Whole inputs -> whole results.
+// Returns the whole results for whole inputs. An error is one of the engine, of a worker, or of join().
 Result<std::vector<runtime::Buffer>> run_parts(runtime::Engine& engine, const Partition& partition,
                                                const std::vector<runtime::Buffer>& inputs,
                                                const RunWorkers& run_workers);
