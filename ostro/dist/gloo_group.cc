@@ -19,9 +19,9 @@
 namespace ostro::dist {
 namespace {
 
-// In every exchange each pair swaps one frame: how long the message is, and the message itself if it fits. A
-// longer message is on its way at the same time as its frame, but can only be met by a receiver of its size
-// (body_slot): when sizes disagree, the frame says so and the body stays where it is.
+// In every exchange each pair swaps one frame: the size of the message, and the message itself if it fits. A
+// longer message is sent at the same time as its frame, but only a receiver of its size can take it
+// (body_slot): when sizes disagree, the frame shows it and the body is not delivered.
 struct Frame {
   uint64_t size = 0;
   std::array<std::byte, 248> small{};
@@ -89,8 +89,8 @@ class GlooGroup final : public Group {
     std::shared_ptr<Flight> flight;
   };
 
-  // Nobody can know which of the messages arrived, so the group is of no use any more. Closing it tells the
-  // peers.
+  // After an error it is unknown which of the messages arrived, so the group cannot be used any more. Closing
+  // it notifies the peers.
   Error fail(const Error& error) {
     fault_ = error;
     wire_->close();
@@ -114,6 +114,8 @@ class GlooGroup final : public Group {
     return Status();
   }
 
+  // Starts the frames of all peers first and the bodies after them, as one flight whose heads are the frames.
+  // A message to this worker itself is copied in finish().
   Result<std::unique_ptr<Exchange>> try_start(std::span<const int64_t> peers,
                                               std::span<const std::span<const std::byte>> send,
                                               std::span<const std::span<std::byte>> receive) {
@@ -149,7 +151,7 @@ class GlooGroup final : public Group {
   }
 
   Status finish(Exchange& e) {
-    Status wrong;  // what the frames say
+    Status wrong;  // the error that the frames show
     const Deadline deadline =
         Deadline::clock::now() + (wait_for_ever_ ? std::chrono::milliseconds(kForEver) : timeout_);
     const Status moved = wire_->land(*e.flight, deadline, [&] {
@@ -171,7 +173,7 @@ class GlooGroup final : public Group {
     return Status();
   }
 
-  // What a frame says of a peer's message.
+  // Checks the size in a peer's frame against the expected one.
   Status arrived(int64_t peer, uint64_t size, size_t expected) const {
     if (peer != rank_ && size == kLeaves)
       return io_error(fmt::format("worker {}: lost worker {}: it left the group", rank_, peer));
@@ -181,8 +183,9 @@ class GlooGroup final : public Group {
     return Status();
   }
 
-  // What a connection has not delivered when it is closed is lost. A peer's next frame proves that it has all
-  // earlier messages; a peer that is not as far within the time has at least had the time to read them.
+  // Bytes that a connection has not delivered when it is closed are lost. So this sends a last frame to every
+  // peer and waits for theirs: a peer's next frame proves that it has all earlier messages. A peer that does
+  // not send one within the timeout has at least had the time to read them.
   void leave() {
     std::vector<Frame> out(exchanges_.size());
     std::vector<Frame> in(exchanges_.size());
@@ -192,7 +195,7 @@ class GlooGroup final : public Group {
       if (peer == rank_) continue;
       const auto i = static_cast<size_t>(peer);
       out[i].size = kLeaves;
-      // The peer awaits this byte from the start: that the connection ends after it is no fault
+      // The peer has awaited this byte from the start: after it, the end of the connection is no fault
       // (gloo_wire.cc).
       words.push_back({peer, slot_of(SlotKind::kWatch, 0), std::span(&byte, 1), {}});
       words.push_back({peer, slot_of(SlotKind::kFrame, next(peer)), std::as_bytes(std::span(&out[i], 1)),
@@ -207,7 +210,7 @@ class GlooGroup final : public Group {
   bool wait_for_ever_ = false;
   const std::unique_ptr<GlooWire> wire_;
   std::vector<uint64_t> exchanges_;                    // with each worker so far
-  std::map<int64_t, std::unique_ptr<Exchange>> open_;  // by ticket: those that nobody has waited for
+  std::map<int64_t, std::unique_ptr<Exchange>> open_;  // by ticket: those that were not waited for yet
   int64_t tickets_ = 0;
   int64_t bytes_sent_ = 0;
   std::optional<Error> fault_;  // the first error

@@ -1,6 +1,6 @@
-// A group of workers in processes of their own, on one or several machines, connected by TCP (Gloo's
-// transport). Gloo only moves bytes here: its sums depend on the number of workers, ours do not (numerics.md
-// N8).
+// connect_gloo: a group of workers in processes of their own, on one or several machines, connected by TCP
+// (Gloo's transport). Gloo only moves bytes here: its sums depend on the number of workers, ours do not
+// (numerics.md N8).
 #pragma once
 
 #include <chrono>
@@ -19,16 +19,16 @@ struct GlooOptions {
   std::chrono::milliseconds connect_timeout{10'000};  // for the whole mesh
   std::chrono::milliseconds exchange_timeout{60'000};
   std::string secret;  // shared by the job; every pair proves it
-  int64_t epoch = 0;   // its number, for fault_point() (base/watch/fault_point.h)
+  int64_t epoch = 0;   // the epoch's number, for fault_point() (base/watch/fault_point.h)
 };
 
 // Connects the mesh.size() workers, each of which calls this with the same `prefix` (unique for each group).
-// Errors name the rank and what failed; nothing throws. The process ignores SIGPIPE from then on.
+// Errors name the rank and the step that failed; nothing throws. The process ignores SIGPIPE from then on.
 //
 // A group that had any error stays unusable: every later exchange gives that error, and the connections are
-// closed, so that the peers get one too. Who destroys a sound group says so to the others and waits, for two
-// seconds at most, until they are as far: their last exchange with this worker still ends well, the next one
-// is an error.
+// closed, so that the peers get one too. The destructor of a group without an error tells the peers and
+// waits, for two seconds at most, until they have done as many exchanges: their last exchange with this
+// worker still succeeds, the next one is an error.
 Result<std::unique_ptr<Group>> connect_gloo(const ir::Mesh& mesh, int64_t rank, KeyValue& store,
                                             const std::string& prefix, const GlooOptions& options);
 

@@ -24,7 +24,7 @@ class Loop final : public GlooLoop, public gloo::transport::tcp::Handler {
     stop();
     wake();  // Gloo waits for the next turn of its thread
     device_->unregisterDescriptor(event_, this);
-    // No turn is under way now. The lock orders the last one's read before this, also for those who cannot
+    // No turn is under way now. The lock orders the last one's read before this, also for a tool that cannot
     // see into Gloo.
     const std::lock_guard running(run_mutex_);
     ::close(event_);

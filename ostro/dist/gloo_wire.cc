@@ -1,11 +1,10 @@
-// Gloo 0.5 as Debian has it. What it does not say in its documentation, found by trying and reading:
+// Gloo 0.5 as Debian has it. Behaviour that its documentation does not state, found by trying and reading:
 // - Any wait that runs out of time closes all connections of the context. So no wait may be a short look.
 // - Closing the connections wakes no wait of another thread, abortWait... does.
-// - A message that is half read when its connection breaks is not told: its wait sleeps until its timeout.
-// Only
-//   messages that have not begun are told. Hence `watch_` below.
+// - A message that is half read when its connection breaks is not notified: its wait sleeps until its
+// timeout. Only messages that have not begun are notified. Hence `watch_` below.
 // - Its thread must not find a connection locked by another thread. Hence gloo_loop.h.
-// - Connections are closed with what was sent and not yet acknowledged thrown away.
+// - Closing a connection throws away bytes that were sent and not yet acknowledged.
 #include "ostro/dist/gloo_wire.h"
 
 #include <algorithm>
@@ -32,8 +31,8 @@ namespace {
 using std::chrono::milliseconds;
 using GlooBuffer = gloo::transport::UnboundBuffer;
 
-// What Gloo wants to know from a rendezvous. Gloo's own stores wait 30 seconds in get(), whatever it was
-// told.
+// The store that Gloo's rendezvous asks for. Gloo's own stores wait 30 seconds in get(), whatever timeout was
+// set.
 class GlooStore final : public gloo::rendezvous::Store {
  public:
   // Calls `published` after each set(): of this process's address.
@@ -73,9 +72,9 @@ struct Pending {
 };
 
 struct Messages final : Flight {
-  std::vector<Pending> pending;  // receivers first: what a peer has sent already then comes at once
+  std::vector<Pending> pending;  // receivers first: a message that has arrived is then delivered at once
   std::mutex mutex;              // guards what follows
-  std::vector<std::optional<std::string>> refused;  // why a message could not be started
+  std::vector<std::optional<std::string>> refused;  // the reason why a message could not be started
 };
 
 class Wire final : public GlooWire {
@@ -89,8 +88,9 @@ class Wire final : public GlooWire {
         watched_(static_cast<size_t>(size)) {}
   ~Wire() override { close(); }
 
-  // Throws. From every peer one byte is awaited that it sends only before it leaves. So when a connection
-  // breaks there is always a message on it that has not begun, and a thread that is told at once.
+  // Throws. Awaits one byte from every peer, which the peer sends only before it leaves. So when a connection
+  // breaks there is always a message on it that has not begun, and Gloo notifies the thread that waits for it
+  // at once.
   void start_watch() {
     watch_ = context_->createUnboundBuffer(watched_.data(), watched_.size());
     for (int64_t peer = 0; peer < size_; ++peer)
@@ -232,7 +232,8 @@ class Wire final : public GlooWire {
     return Status();
   }
 
-  // Gloo's wait sleeps until the message is there, the wait is ended or the time is over.
+  // Waits for one message. Gloo's wait returns when the message is there, the wait was aborted or the time is
+  // over.
   Status wait_one(Messages& flight, size_t i, Deadline deadline) {
     const Pending& p = flight.pending[i];
     std::string why;
@@ -255,8 +256,8 @@ class Wire final : public GlooWire {
     return aborted_ || broken_;
   }
 
-  // Why a wait was ended from outside. Of the peers, which are all still there for the lack of an error of
-  // their own, the one whose connection is broken is found by trying.
+  // The reason why a wait was aborted. When a connection broke, its peer is found by posting a receive to
+  // every peer: only the broken connection refuses it.
   Status stopped() {
     std::optional<std::string> broken;
     {

@@ -1,5 +1,5 @@
-// Messages between pairs of processes over Gloo's TCP transport, without Gloo's types: only gloo_wire.cc and
-// gloo_loop.cc include its headers. What the messages mean is gloo_group.cc's business.
+// GlooWire: messages between pairs of processes over Gloo's TCP transport, without Gloo's types: only
+// gloo_wire.cc and gloo_loop.cc include its headers. gloo_group.cc defines the meaning of the messages.
 #pragma once
 
 #include <cstddef>
@@ -23,8 +23,8 @@ constexpr uint64_t slot_of(SlotKind kind, uint64_t number) {
 }
 
 // A body's slot carries its size, so that a message never meets a receiver of another size: Gloo would end
-// the process over a message that is longer than expected. Of the message's number 16 bits are left; they
-// distinguish the messages of a pair that are on their way at the same time.
+// the process over a message that is longer than expected. 16 bits are left for the message's number; they
+// distinguish the messages of a pair that are in flight at the same time.
 constexpr uint64_t kMaxBody = (uint64_t{1} << 40) - 1;
 constexpr uint64_t body_slot(uint64_t number, uint64_t size) {
   return slot_of(SlotKind::kBody, (number & 0xffff) << 40 | size);
@@ -47,29 +47,31 @@ class Flight {
 // The connections of one process. One thread calls all functions, except abort().
 class GlooWire {
  public:
-  // Connects `size` processes that come with the same prefix, until the deadline. `epoch` is for
+  // Connects the `size` processes that call this with the same prefix, until the deadline. `epoch` is for
   // fault_point().
   static Result<std::unique_ptr<GlooWire>> connect(int64_t rank, int64_t size, KeyValue& store,
                                                    const std::string& prefix, int64_t epoch,
                                                    const std::string& bind, Deadline deadline);
   virtual ~GlooWire() = default;
 
-  // Starts all transfers and returns at once; several flights may be on their way. Their memory belongs to
-  // them until land() or close() has returned.
+  // Starts all transfers and returns at once; several flights may be open at a time. The transfers' memory
+  // belongs to the flight until land() or close() has returned. The first `heads` transfers are those that
+  // land() checks.
   virtual std::shared_ptr<Flight> start(std::span<const Transfer> transfers, size_t heads = 0) = 0;
-  // Waits until all transfers of a flight are done. As soon as the first `heads` of them have arrived,
-  // `check` is called; its error ends the others. An error also when a peer is gone (whether or not it takes
-  // part), the deadline has passed or abort() was called. After an error the connections are closed, as the
+  // Waits until all transfers of a flight are done. When the first `heads` of them have arrived, `check` is
+  // called; its error ends the others. An error also when a peer is gone (whether or not it takes part), the
+  // deadline has passed or abort() was called. After an error the connections are closed, because the
   // messages of all flights may be cut off anywhere.
   virtual Status land(Flight& flight, Deadline deadline, const std::function<Status()>& check = {}) = 0;
+  // Starts and lands one flight.
   Status move(std::span<const Transfer> transfers, Deadline deadline) {
     return land(*start(transfers), deadline);
   }
-  // As move(), for the last words: a peer that is gone ends only the transfers with it. Closes.
+  // As move(), for the last messages: a peer that is gone ends only the transfers with it. Then closes.
   virtual void move_last(std::span<const Transfer> transfers, Deadline deadline) = 0;
   // Ends all waits, present and future. Any thread; returns at once; the first reason wins.
   virtual void abort(const std::string& reason) = 0;
-  // Closes all connections; the peers see it within milliseconds. What they have not read may be lost.
+  // Closes all connections; the peers see it within milliseconds. Bytes that they have not read may be lost.
   virtual void close() = 0;
 };
 

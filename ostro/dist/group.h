@@ -1,4 +1,4 @@
-// The connections of one worker to the other workers, which can be ended from outside.
+// Group: the connections of one worker to the other workers, which another thread can end.
 #pragma once
 
 #include <string>
@@ -7,13 +7,13 @@
 
 namespace ostro::dist {
 
-// The functions of Collectives are called by one thread.
+// The functions of Collectives are called by one thread; abort() by any.
 class Group : public runtime::Collectives {
  public:
   // Ends every exchange, present and future, with an error that carries `reason`. Any thread; returns at
   // once. The first reason wins.
   virtual void abort(const std::string& reason) = 0;
-  // Whether exchanges wait as long as the group lasts, for a peer that may take its time; else they fail
+  // True: exchanges wait as long as the group lasts, for a peer that may take any time. False: they fail
   // after the timeout that the group was connected with.
   virtual void wait_for_ever(bool on) = 0;
 };

@@ -1,4 +1,4 @@
-// What must hold for the workers of every kind of group, whatever carries their messages.
+// kGroupCases: the requirements that every kind of group must meet, for tests.
 #pragma once
 
 #include <array>
@@ -20,7 +20,7 @@ using RunWorkers = std::function<Status(const ir::Mesh&, const Work&)>;
 inline const ir::Mesh kGrid{{{"data", 2}, {"model", 3}}};
 inline std::string text_of(const Status& status) { return status.ok() ? "" : status.error().message(); }
 
-// Sends value to every peer along the axis and returns what came.
+// Sends value to every peer along the axis and returns the received values.
 inline Result<std::vector<int64_t>> all(runtime::Collectives& c, std::string_view axis, int64_t value) {
   const std::vector<int64_t> peers = c.peers(axis);
   std::vector<int64_t> got(peers.size());
@@ -112,8 +112,8 @@ inline void check_failure(const RunWorkers& run) {
   CHECK(text_of(status).find("bad shard") != std::string::npos);
 }
 
-// Small messages and large ones, between workers and to oneself. What the receiver says, as the other worker
-// may be the first to fail: it loses the receiver.
+// Small messages and large ones, between workers and to the sender itself. Checks the receiver's error: the
+// other worker may fail first, because it loses the receiver.
 inline void check_sizes_disagree(const RunWorkers& run) {
   for (const size_t size : {size_t{8}, size_t{100'000}})
     for (const bool self : {false, true}) {
@@ -143,8 +143,8 @@ inline void check_arguments(const RunWorkers& run) {
   CHECK(text_of(status).find("exchange with worker 2 of 2") != std::string::npos);
 }
 
-// Each worker exchanges with its left neighbour, then with its right one, several times each: so the ends of
-// the line are ahead of its middle.
+// Each worker exchanges with its left neighbour, then with its right one, several times each: the ends of the
+// line run ahead of its middle.
 inline void check_paces(const RunWorkers& run) {
   const Status status = run({{{"x", 4}}}, [](runtime::Collectives& c) -> Status {
     for (int64_t round = 0; round < 60; ++round)
@@ -164,8 +164,8 @@ inline void check_paces(const RunWorkers& run) {
   CHECK_MESSAGE(status.ok(), text_of(status));
 }
 
-// Several exchanges are on their way and are waited for in another order than they were started in. Nobody
-// waits before all have started all.
+// Several exchanges are open and are waited for in another order than they were started in. No worker waits
+// before it has started all of its own.
 inline void check_tickets(const RunWorkers& run) {
   const Status status = run({{{"x", 3}}}, [](runtime::Collectives& c) -> Status {
     const std::vector<int64_t> peers = c.peers("x");

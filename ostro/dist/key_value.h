@@ -1,4 +1,4 @@
-// Small values that all workers of a job share: what a rendezvous needs.
+// KeyValue: small values that all workers of a job share, for their rendezvous.
 #pragma once
 
 #include <chrono>
@@ -9,7 +9,7 @@
 
 namespace ostro::dist {
 
-// Of a planned epoch, set by its leader: all its members are prepared, so they may connect.
+// A key of a planned epoch, set by its leader when all members are prepared: they may connect.
 inline constexpr const char* kAllPreparedKey = "go";
 
 // Thread-safe.

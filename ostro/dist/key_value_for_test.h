@@ -1,4 +1,4 @@
-// Key-value stores for tests: one for threads, one for processes.
+// MemoryKeyValue, FolderKeyValue: key-value stores for tests, one for threads, one for processes.
 #pragma once
 
 #include <condition_variable>
@@ -36,7 +36,7 @@ class MemoryKeyValue final : public KeyValue {
   std::map<std::string, std::string> values_;
 };
 
-// A file a key, in a folder. Looks again every millisecond.
+// One file per key, in a folder. get() polls every millisecond.
 class FolderKeyValue final : public KeyValue {
  public:
   explicit FolderKeyValue(std::filesystem::path folder) : folder_(std::move(folder)) {}

@@ -1,5 +1,5 @@
-// Collectives between threads of one process: the workers of a mesh pass messages through shared memory. Used
-// by tests of partitioned programs, and by several workers on one machine.
+// LoopGroup: collectives between threads of one process: the workers of a mesh pass messages through shared
+// memory. Used by tests of partitioned programs, and by several workers on one machine.
 #pragma once
 
 #include <functional>
@@ -11,7 +11,7 @@
 
 namespace ostro::dist {
 
-// The group of mesh.size() workers. Owns what they share, so it must outlive their threads.
+// The group of mesh.size() workers. Owns the memory that they share, so it must outlive their threads.
 class LoopGroup {
  public:
   explicit LoopGroup(ir::Mesh mesh);

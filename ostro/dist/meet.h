@@ -1,4 +1,5 @@
-// What comes before the connections of a group: all of its workers are there, and addresses make sense.
+// meet, check_address: the steps before the connections of a group: all of its workers have arrived, and
+// addresses can be resolved.
 #pragma once
 
 #include <chrono>
@@ -12,14 +13,14 @@ namespace ostro::dist {
 
 using Deadline = std::chrono::steady_clock::time_point;
 
-// At least one millisecond: to Gloo zero means for ever, and a negative time its default.
+// The time left, at least one millisecond: to Gloo zero means for ever, and a negative time its default.
 std::chrono::milliseconds left_until(Deadline deadline);
 
 // Waits until all `size` workers have called this with the same prefix. An error names the worker that did
-// not, or that thinks of another number of workers.
+// not, or that has another `size`.
 Status meet(int64_t rank, int64_t size, KeyValue& store, const std::string& prefix, Deadline deadline);
 
-// An error if the name or number of a host means nothing to this one.
+// An error if this host cannot resolve the name or number.
 Status check_address(const std::string& bind);
 
 }  // namespace ostro::dist

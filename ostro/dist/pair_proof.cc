@@ -10,8 +10,8 @@
 namespace ostro::dist {
 namespace {
 
-// What `from` sends to `to`, which chose the nonce. Both ranks are in it, so that nobody can send a worker's
-// own proof back to it; the length of the prefix is, so that no two groups give the same text.
+// The proof that `from` sends to `to`, which chose the nonce. It contains both ranks, so that a worker's own
+// proof cannot be sent back to it, and the length of the prefix, so that no two groups give the same text.
 Sha256Digest proof(const std::string& secret, const std::string& prefix, int64_t from, int64_t to,
                    const Nonce& nonce) {
   const std::string text = fmt::format("ostro pair\n{}:{}\n{}\n{}\n{}", prefix.size(), prefix, from, to,
@@ -38,6 +38,7 @@ Status swap_all(GlooWire& wire, int64_t rank, uint64_t round, const std::vector<
 
 }  // namespace
 
+// Three rounds with all peers: nonces, proofs over the peer's nonce, verdicts.
 Status prove_pairs(GlooWire& wire, int64_t rank, int64_t size, const std::string& secret,
                    const std::string& prefix, Deadline deadline) {
   const auto n = static_cast<size_t>(size);
@@ -58,8 +59,8 @@ Status prove_pairs(GlooWire& wire, int64_t rank, int64_t size, const std::string
       liar = peer;
   }
 
-  // A third round: who closed its connections at the sight of a wrong proof could take its own from the peers
-  // that wait for it. When this round is over everyone has everything, and everyone can say what was wrong.
+  // The third round: a worker that closed its connections on a wrong proof could destroy its own proof on the
+  // way to the peers that wait for it. After this round every worker has all proofs and can report the error.
   const std::vector<char> content(n, liar ? 0 : 1);
   std::vector<char> others(n, 1);
   const Status last = swap_all(wire, rank, 2, content, others, deadline);

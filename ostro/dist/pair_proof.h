@@ -1,6 +1,7 @@
-// Whoever reaches the port of a worker can connect to it. So every pair of workers proves to each other that
-// both know the secret of the job before it exchanges anything else. What follows is neither encrypted nor
-// authenticated.
+// prove_pairs: every pair of workers proves to each other that both know the secret of the job before it
+// exchanges anything else, because any process that reaches the port of a worker can connect to it.
+//
+// Later messages are neither encrypted nor authenticated.
 #pragma once
 
 #include <string>
@@ -10,8 +11,8 @@
 
 namespace ostro::dist {
 
-// Ok when every peer has proved that it knows the secret and every peer was content with all proofs. `prefix`
-// is the name of the group: a proof is worth nothing in another group.
+// Returns ok when every peer has proved that it knows the secret and every peer accepted all proofs. `prefix`
+// is the name of the group: a proof is not valid in another group.
 Status prove_pairs(GlooWire& wire, int64_t rank, int64_t size, const std::string& secret,
                    const std::string& prefix, Deadline deadline);
 
