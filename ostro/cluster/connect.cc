@@ -1,4 +1,4 @@
-// The first words between a member and a coordinator.
+// connect_and_prove: the first messages between a member and a coordinator.
 #include <fmt/format.h>
 #include <poll.h>
 
@@ -22,7 +22,7 @@ Result<std::string> await(Channel& channel, Kind kind, Clock::time_point deadlin
       MessageReader reader(*message);
       if (reader.kind() == kind) return std::string(*message);
       if (reader.kind() == Kind::kRefused) return invalid_argument(std::string(reader.text()));
-      return corrupt("it does not speak as a coordinator does");
+      return corrupt("it does not follow the protocol of a coordinator");
     }
     RETURN_IF_ERROR(filled);
     RETURN_IF_ERROR(flushed);
@@ -38,7 +38,7 @@ Result<std::chrono::milliseconds> prove(Channel& channel, const std::string& sec
   ASSIGN_OR_RETURN(const std::string challenge, await(channel, Kind::kChallenge, deadline));
   MessageReader reader(challenge);
   const std::string its_nonce(reader.text());
-  if (!reader.done()) return corrupt("it does not speak as a coordinator does");
+  if (!reader.done()) return corrupt("it does not follow the protocol of a coordinator");
   const Nonce own = new_nonce();
   const std::string_view own_nonce(own.data(), own.size());
   channel.push(
@@ -48,7 +48,7 @@ Result<std::chrono::milliseconds> prove(Channel& channel, const std::string& sec
   const std::string_view its_proof = reader.text();
   const std::chrono::milliseconds lease(reader.number());
   if (!reader.done() || lease.count() < 1 || lease > std::chrono::hours(24 * 365)) {
-    return corrupt("it does not speak as a coordinator does");
+    return corrupt("it does not follow the protocol of a coordinator");
   }
   if (!same_code(its_proof, proof(secret, "coordinator", its_nonce, own_nonce))) {
     return invalid_argument("it does not know the secret");

@@ -1,4 +1,4 @@
-// What a worker says of itself, and what it is told: its place among the workers of a job.
+// Hello, Epoch: what a worker sends when it joins a job, and its place among the workers of an epoch.
 #pragma once
 
 #include <cstdint>
@@ -8,14 +8,15 @@
 
 namespace ostro::cluster {
 
-// What a worker says when it joins.
+// The description that a worker sends of itself when it joins.
 struct Hello {
   std::string job;
-  // What must be equal in all workers (a program's hash, a world size): each a name and a value.
+  // Values that must be equal in all workers (a program's hash, a world size): each a name and a value.
   std::vector<std::pair<std::string, std::string>> equal;
   std::string host;  // for messages
   int64_t pid = 0;   // for messages
-  // The epoch that it is in, if it comes back after its connection was lost; 0: it is new.
+  // The epoch that it is in, with its rank and size, if it returns after its connection was lost; 0: it is
+  // new.
   int64_t epoch = 0, rank = -1, size = 0;
 };
 
@@ -25,7 +26,7 @@ struct Epoch {
   int64_t number = 0;  // 0: none yet
   int64_t rank = 0;    // of this worker; by order of joining, so the oldest has rank 0; -1: it leaves
   int64_t size = 0;
-  bool planned = false;            // another one goes on until this one takes over
+  bool planned = false;            // another epoch continues until this one takes over
   std::vector<std::string> hosts;  // of each worker
 };
 

@@ -1,4 +1,4 @@
-// What a coordinator says of who comes and goes, to whoever watches it (a launcher, a log).
+// Event, Observer: reports of a coordinator about joining and leaving workers, for a launcher or a log.
 #pragma once
 
 #include <cstdint>
@@ -14,19 +14,19 @@ struct Event {
     kRefused,  // a worker, with the reason
     kEpoch,    // its number and its workers, by rank
     kLost,     // a worker, with the reason
-    kLeft,     // a worker, as it wanted, or because the run is over
+    kLeft,     // a worker, on its own request, or because the run is over
   };
   struct Worker {
     std::string host;
     int64_t pid = 0;
   };
   Kind kind = Kind::kJoined;
-  std::vector<Worker> workers;  // one, but for an epoch
+  std::vector<Worker> workers;  // one; for kEpoch all
   int64_t epoch = 0;
   std::string why;
 };
 
-// Called from the coordinator's thread, which does nothing else meanwhile.
+// Called from the coordinator's thread, which does nothing else meanwhile. Must not wait.
 using Observer = std::function<void(const Event&)>;
 
 }  // namespace ostro::cluster

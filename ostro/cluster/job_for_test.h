@@ -1,4 +1,4 @@
-// A coordinator and members on this machine, for tests.
+// Job, End: a coordinator and members on this machine, for tests.
 #pragma once
 
 #include <doctest/doctest.h>
@@ -20,7 +20,7 @@ namespace ostro::cluster {
 
 using std::chrono::milliseconds;
 
-// How long a test waits for what must happen; and for what must not.
+// The time limits of a test for an event that must happen, and for one that must not.
 inline constexpr milliseconds kSoon{20'000};
 inline constexpr milliseconds kNever{50};
 
@@ -49,7 +49,7 @@ struct Job {
     return std::move(*member);
   }
   std::unique_ptr<Member> join() const { return join(hello()); }
-  // Joins that many members, each only when the one before is in the roster, so that their order is known.
+  // Joins `count` members, each only when the one before is in the roster, so that their order is known.
   std::vector<std::unique_ptr<Member>> join_in_order(int64_t count) const {
     std::vector<std::unique_ptr<Member>> members;
     for (int64_t i = 0; i < count; ++i) {

@@ -38,6 +38,8 @@ Link::~Link() {
   thread_.join();
 }
 
+// The thread: talks to the coordinator until the connection is lost, then tries to reconnect. If that fails
+// for good, all epochs end with the reason, and all waits fail.
 void Link::run() {
   while (true) {
     const Status lost = talk();
@@ -57,13 +59,13 @@ void Link::run() {
   }
 }
 
-// Until the connection ends, or this object does.
+// Sends heartbeats and handles messages until the connection or this object ends.
 Status Link::talk() {
   Status status;
   while (status.ok()) {
     {
       Lock lock(mutex_);
-      // With a last word, if there is one.
+      // Send what is still queued.
       if (stopped_) return muted_ ? status : channel_.flush();
       if (!muted_ && next_beat_ <= Clock::now()) {
         next_beat_ = Clock::now() + lease_ / kBeatsALease;
@@ -72,25 +74,26 @@ Status Link::talk() {
       if (!muted_) status = channel_.flush();
       call_if_ended(lock);
     }
-    // What the coordinator said before it closed the connection says more than that it did.
+    // An error in a message that came before the connection closed is more exact than the closing itself.
     const Status read = turn();
     if (status.ok() || !read.ok()) status = read;
   }
   return status;
 }
 
-// Epochs go on without a coordinator; whatever it was asked must be asked again.
+// Only for a worker in an epoch that has begun, which can continue without a coordinator. Open requests are
+// answered: set() as done, because keep() sends the value to the next coordinator; get() as busy, because its
+// caller may ask again. Planned epochs are forgotten: the next coordinator does not know them. The new Hello
+// states the epoch, so that the roster can restore it.
 Status Link::come_back(const Status& why) {
   Hello hello;
   {
     const Lock lock(mutex_);
     if (gone_ || over_ || muted_ || !reconnect_ || began_ == 0 || began_ <= ended_) return why;
     away_ = true;
-    // What was to be set is told to the next one; what was asked for may be asked for again.
     for (auto& [id, request] : requests_)
       if (!request.answer)
         request.answer = request.sets ? Result<std::string>("") : Result<std::string>(busy(kAway));
-    // What was planned and not begun is forgotten there.
     while (!epochs_.empty() && epochs_.rbegin()->first > began_) epochs_.erase(std::prev(epochs_.end()));
     const Epoch& epoch = epochs_.at(began_);
     hello = hello_;
@@ -147,7 +150,7 @@ Status Link::turn() {
     }
     return filled;
   }
-  // It answers each beat. Its machine may have vanished without a word.
+  // The coordinator answers each beat, so silence means that it or its machine is gone.
   if (silent_until_ <= Clock::now()) {
     return io_error(fmt::format("nothing was heard from it for {} ms", 2 * lease_.count()));
   }
@@ -191,10 +194,10 @@ Status Link::handle(std::string_view message) {
       found->second.answer = Result<std::string>(Error(static_cast<ErrorCode>(code), std::move(text)));
     }
   } else {
-    return corrupt("it does not speak as a coordinator does");
+    return corrupt("it does not follow the protocol of a coordinator");
   }
   changed_.notify_all();
-  if (!reader.done()) return corrupt("it does not speak as a coordinator does");
+  if (!reader.done()) return corrupt("it does not follow the protocol of a coordinator");
   return {};
 }
 
@@ -205,7 +208,7 @@ Status Link::handle_epoch(MessageReader& reader) {
   epoch.planned = reader.number() != 0;
   epoch.size = reader.number();
   if (epoch.size < 0 || epoch.size > static_cast<int64_t>(kMostBytes))
-    return corrupt("it does not speak as a coordinator does");
+    return corrupt("it does not follow the protocol of a coordinator");
   for (int64_t i = 0; i < epoch.size; ++i) epoch.hosts.emplace_back(reader.text());
   if (!epoch.planned)
     end_up_to(epoch.number - 1, end_reason_.empty() ? "another epoch has begun" : end_reason_);
@@ -213,6 +216,8 @@ Status Link::handle_epoch(MessageReader& reader) {
   return {};
 }
 
+// Epochs end in the order of their numbers: forgets those up to `number` with their keys, and answers the
+// requests about them with the reason.
 void Link::end_up_to(int64_t number, const std::string& reason) {
   if (number > ended_) {
     ended_ = number;
@@ -231,7 +236,7 @@ void Link::answer_waiting(const std::function<bool(const Request&)>& which, cons
           io_error(request.epoch == 0 ? why : fmt::format("epoch {} has ended: {}", request.epoch, why)));
 }
 
-// Runs the callback if its epoch has ended, without the mutex; and then the one that this one has left, if
+// Runs the callback if its epoch has ended, without the mutex; then the one that this callback has set, if
 // any.
 void Link::call_if_ended(Lock& lock) {
   while (callback_ && !runner_ && (callback_epoch_ <= ended_ || gone_)) {
@@ -248,7 +253,7 @@ void Link::call_if_ended(Lock& lock) {
 
 void Link::push(const std::string& message) {
   if (muted_ || gone_ || away_) return;
-  // A coordinator that reads nothing for so long is gone, and will be found to be.
+  // A full channel means a coordinator that does not read: the lease will find it lost.
   if (!channel_.push(message)) return;
   waker_.wake();
 }

@@ -1,5 +1,5 @@
-// A member's connection after both sides have proved the secret: its thread, its state, and who waits for
-// what. member.h is what others see of it.
+// Link: a member's connection after both sides have proved the secret: its thread, its state, and its open
+// requests. Private to the room; member.h is its public face.
 #pragma once
 
 #include <atomic>
@@ -25,7 +25,7 @@ namespace ostro::cluster {
 
 inline constexpr const char* kAway = "the coordinator is gone, and has not come back yet";
 
-// A connection that knows the coordinator, and the lease that this gave.
+// A connection to a coordinator that has proved the secret, and the lease that it granted.
 struct Joined {
   Channel channel;
   std::chrono::milliseconds lease{0};
@@ -35,6 +35,7 @@ struct Joined {
 Result<Joined> connect_and_prove(const std::string& host, int port, const std::string& secret,
                                  Clock::time_point deadline);
 
+// Owns the connection and a thread. Thread-safe. The functions are those of Member.
 class Link {
  public:
   // Makes another connection when this one is lost: the coordinator may have been started again.
@@ -46,12 +47,12 @@ class Link {
   Result<Epoch> wait_epoch(int64_t after, std::chrono::milliseconds timeout);
   void on_end(int64_t epoch, std::function<void(const std::string&)> callback);
   void fault(int64_t epoch, const std::string& why);
-  // This epoch has taken the place of those before it.
+  // This epoch has replaced those before it.
   void began(int64_t epoch);
   // Sends a kSet or kGet, whose fields after the epoch `rest` adds, and waits for the answer.
   Result<std::string> request(Kind kind, int64_t epoch, const std::function<void(Message&)>& rest,
                               std::optional<std::chrono::milliseconds> timeout);
-  // A value that another coordinator must be told, too, as long as its epoch goes on (0: the job).
+  // Remembers a value, to send it to a restarted coordinator as long as its epoch lasts (0: the job).
   void keep(int64_t epoch, const std::string& key, const std::string& value);
   bool stop_asked() const { return stop_asked_; }
   std::optional<int64_t> over() const { return over_ ? std::optional<int64_t>(status_) : std::nullopt; }
@@ -93,11 +94,11 @@ class Link {
   std::atomic<int64_t> status_ = 0;
   std::function<Progress()> progress_;          // for heartbeats
   Clock::time_point next_beat_, silent_until_;  // of the thread
-  std::map<int64_t, Epoch> epochs_;             // that have not ended
+  std::map<int64_t, Epoch> epochs_;             // those that have not ended
   int64_t ended_ = 0;                           // epochs up to this number have ended
   int64_t began_ = 0;                           // the last that this member works in
   std::string end_reason_;
-  std::optional<Error> gone_;  // the coordinator, for this member
+  std::optional<Error> gone_;  // the error after which no coordinator is expected any more
   std::set<int64_t> faulted_;
   std::map<std::pair<int64_t, std::string>, std::string> kept_;  // by epoch and key
   int64_t next_request_ = 1;

@@ -1,4 +1,4 @@
-// What other threads ask of a member's connection.
+// The functions of Link that other threads than its own call.
 #include <fmt/format.h>
 
 #include <utility>
@@ -51,13 +51,13 @@ void Link::on_end(int64_t epoch, std::function<void(const std::string&)> callbac
   wait_until(lock, std::nullopt, [&] { return !runner_ || *runner_ == self; });
   callback_ = std::move(callback);
   callback_epoch_ = epoch;
-  // From within a callback this does nothing: whoever runs that one runs the new one next.
+  // Within a callback this does nothing: the loop that runs the callback runs the new one next.
   call_if_ended(lock);
 }
 
 void Link::fault(int64_t epoch, const std::string& why) {
   const Lock lock(mutex_);
-  // A worker may say so from many threads, and once is enough.
+  // Many threads of a worker may report the same fault.
   if (epochs_.count(epoch) == 0 || !faulted_.insert(epoch).second) return;
   push(Message(Kind::kFault).number(epoch).text(shortened(why, kMostBytesOfReason)).bytes());
 }

@@ -91,7 +91,7 @@ class Launcher {
     Overheard said;
   };
 
-  // `overheard`: what it writes to standard error goes through this process.
+  // `overheard`: the worker's standard error goes through this process.
   Status start(bool overheard) {
     int ends[2] = {-1, -1};
     if (overheard && ::pipe2(ends, O_CLOEXEC) != 0)
@@ -119,6 +119,8 @@ class Launcher {
     return Status();
   }
 
+  // A worker that was killed or lost its place is replaced, unless no_more() refuses; one that left is not;
+  // any other status ends the job.
   Status ended(const Process& process, int status) {
     const int code = WIFEXITED(status) ? WEXITSTATUS(status) : 0;
     const bool replaceable = WIFSIGNALED(status) || code == kExitLostPlace;
@@ -144,7 +146,7 @@ class Launcher {
 
   int64_t most_fruitless() const { return workers_.restarts_without_progress * workers_.count; }
 
-  // Why a worker that ended is not replaced; counts it if it is.
+  // The reason why a worker that ended is not replaced; "" if it is, and then counts the replacement.
   std::string no_more(const Process& process) {
     const int64_t now = workers_.progress ? workers_.progress() : restarts_;
     if (std::exchange(progress_, now) != now) fruitless_ = 0;
@@ -158,7 +160,8 @@ class Launcher {
     return "";
   }
 
-  // A stopped process gets SIGKILL all the same. Its number belongs to it until it was waited for.
+  // SIGKILL also ends a stopped process. A pid is not reused before waitpid(), so it is one of this
+  // launcher's.
   void end_hopeless() {
     if (!workers_.hopeless) return;
     for (const int64_t pid : workers_.hopeless()) {
@@ -175,7 +178,7 @@ class Launcher {
     if (!over_) over_ = Clock::now();
   }
 
-  // Workers that stay when the job is over are told more and more clearly.
+  // Ends workers that remain when the job is over, with a stronger signal after each grace period.
   void press() {
     if (!over_ || Clock::now() - *over_ < kGrace * (pressed_ + 1) || pressed_ > 1) return;
     signal_all(pressed_ == 0 && result_ == 0 ? SIGTERM : SIGKILL);

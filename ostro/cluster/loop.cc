@@ -45,11 +45,13 @@ void Loop::stop_run() {
   waker_.wake();
 }
 
+// One turn: reads what came, drops silent peers, accepts new ones, then settles: lost members are removed,
+// epochs begun and messages sent.
 void Loop::run() {
   while (!stopped_) {
     wait();
-    // After all has been read: when this thread has not run for a while, nobody else is to blame for the
-    // silence.
+    // After reading: when this thread has not run for a while, messages may lie unread, and the peers were
+    // not silent.
     expire();
     roster_.expire(Clock::now());
     if (stops_run_.exchange(false)) roster_.stop();
@@ -58,7 +60,8 @@ void Loop::run() {
   }
 }
 
-// Waits until something happens, and reads what came.
+// Waits until bytes come, another thread wakes this one, or a time is reached at which something is due;
+// reads what came.
 void Loop::wait() {
   const Clock::time_point now = Clock::now();
   Clock::time_point until = now + std::chrono::hours(1);
@@ -96,15 +99,16 @@ void Loop::expire() {
   const Clock::time_point now = Clock::now();
   for (Peer& peer : peers_) {
     if (peer.until > now) continue;
-    // Its process may be stopped, and may go on at any time: whoever started it had better end it.
+    // Its process may be stopped and may continue at any time, so its launcher should kill it.
     if (peer.stage == Stage::kMember && peer.lost.empty() && options_.on_silence)
       options_.on_silence(roster_.hello(peer.member));
     lose(peer, fmt::format("nothing was heard from it for {} ms", options_.lease.count()));
   }
 }
 
-// Whether another connection can be taken. The oldest stranger has to go for it, unless it has only just
-// come: many workers may join at once, and silent connections must not keep them out.
+// Returns whether another connection can be accepted. At the limit the oldest unproved connection is dropped
+// for it, unless it has only just come: many workers may join at once, and silent connections must not keep
+// them out.
 bool Loop::room_for_stranger() {
   int64_t strangers = 0;
   Peer* oldest = nullptr;
@@ -141,12 +145,12 @@ void Loop::accept_some() {
   }
 }
 
-// Until nobody is lost any more: sending may find that somebody else is.
+// Repeats until no peer is lost: sending may find another lost one.
 void Loop::settle() {
   do {
     drop_lost();
     begin_epochs();
-    // Before anybody is told: who asks because of what a member has heard must not get an older answer.
+    // Set before any message is sent: a caller that asks because of a message must not get an older answer.
     epoch_ = roster_.epoch();
     member_count_ = roster_.size();
     status_ = roster_.over().value_or(0);
@@ -178,13 +182,13 @@ void Loop::remove_lost_members() {
 
 void Loop::drop_lost() {
   remove_lost_members();
-  // One that was lost while the others were told is still a member, and stays for the next turn.
+  // A peer that was lost while messages were sent is still a member, and stays for the next turn.
   peers_.remove_if([](const Peer& peer) { return !peer.lost.empty() && peer.stage != Stage::kMember; });
 }
 
 void Loop::begin_epochs() {
   if (!roster_.can_begin(Clock::now()) || next_record_ > Clock::now()) return;
-  // First the journal: no number may be given out twice, whenever this process ends.
+  // The journal first: no number may be given out twice, even if this process ends here.
   const Status recorded = journal_.record(roster_.epoch() + 1);
   if (recorded.ok()) return roster_.begin(Clock::now());
   log_error(fmt::format("no epoch can begin: {}", recorded.error().message()));

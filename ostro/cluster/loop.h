@@ -1,5 +1,7 @@
-// The coordinator's thread: it takes connections, lets in who knows the secret, and carries messages between
-// members and the roster. Nothing that a stranger sends can stop it, make it grow or keep it waiting.
+// Loop: the coordinator's thread: it accepts connections, admits workers that know the secret, and carries
+// messages between members and the roster. Private to the room.
+//
+// Messages of an unproved connection cannot stop it, make it grow or keep it waiting.
 #pragma once
 
 #include <poll.h>
@@ -25,7 +27,7 @@ namespace ostro::cluster {
 class Loop {
  public:
   Loop(const CoordinatorOptions& options, Socket listener, Journal journal);
-  // Until stop(), which another thread may call, as it may those below.
+  // Runs until stop(). Other threads may call stop() and the functions below.
   void run();
   void stop();
   int port() const { return port_; }
@@ -45,10 +47,10 @@ class Loop {
     std::string nonce;
     int64_t member = 0;  // of the roster
     Clock::time_point came;
-    Clock::time_point until;  // when it is dropped if nothing happens
-    bool finished = false;    // a leaving one to which nothing more will be sent
-    std::string goes;         // why it is about to go, as it said
-    std::string lost;         // why it is to be dropped; "": it is not
+    Clock::time_point until;  // the time at which it is dropped if it stays silent
+    bool finished = false;    // leaving, and nothing more will be sent to it
+    std::string goes;         // the reason that it announced for its end
+    std::string lost;         // the reason why it is to be dropped; "": it is not
   };
 
   void wait();
@@ -83,7 +85,7 @@ class Loop {
   std::list<Peer> peers_;  // by age
   std::map<int64_t, Peer*> members_;
   Roster roster_;
-  int64_t told_epoch_ = 0;  // the last that the observer was told of
+  int64_t told_epoch_ = 0;  // the last that was reported to the observer
   JobWatch watch_;
   Clock::time_point
       next_accept_;  // not before: too many strangers are here, or the system has no more sockets

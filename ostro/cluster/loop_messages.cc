@@ -1,4 +1,4 @@
-// What the coordinator does with a message, by how far its sender has come.
+// handle: the coordinator's treatment of a message, by the stage of its sender.
 #include <fmt/format.h>
 
 #include "ostro/base/log.h"
@@ -26,7 +26,7 @@ void Loop::handle_proof(Peer& peer, MessageReader& reader) {
   const std::string_view its_nonce = reader.text();
   const std::string_view its_proof = reader.text();
   if (reader.kind() != Kind::kProof || !reader.done())
-    return lose(peer, "it does not speak as a worker does");
+    return lose(peer, "it does not follow the protocol of a worker");
   if (!same_code(its_proof, proof(options_.secret, "member", peer.nonce, its_nonce))) {
     warn_of_secret();
     return refuse(peer, "the secret is wrong: start all with the same OSTRO_JOB_SECRET");
@@ -41,8 +41,9 @@ void Loop::handle_proof(Peer& peer, MessageReader& reader) {
 
 void Loop::handle_hello(Peer& peer, MessageReader& reader) {
   const std::optional<Hello> hello = read_hello(reader);
-  if (reader.kind() != Kind::kHello || !hello) return lose(peer, "it does not speak as a worker does");
-  // A newcomer is compared with those who stay.
+  if (reader.kind() != Kind::kHello || !hello)
+    return lose(peer, "it does not follow the protocol of a worker");
+  // The new member is compared with those that stay.
   remove_lost_members();
   const Result<int64_t> member = roster_.add(*hello, Clock::now());
   if (!member.ok()) {
@@ -64,7 +65,7 @@ void Loop::handle_member(Peer& peer, MessageReader& reader) {
   const int64_t member = peer.member;
   if (kind == Kind::kBeat) {
     const std::optional<Progress> progress = read_beat(reader);
-    if (!progress) return lose(peer, "it does not speak as a worker does");
+    if (!progress) return lose(peer, "it does not follow the protocol of a worker");
     watch_.report(member, *progress);
     return push(peer, Message(Kind::kBeat).bytes());
   }
@@ -91,10 +92,10 @@ void Loop::handle_member(Peer& peer, MessageReader& reader) {
     if (kind == Kind::kGet) return roster_.get(member, first, second, key);
     if (kind == Kind::kCancel) return roster_.cancel(member, first);
   }
-  lose(peer, "it does not speak as a worker does");
+  lose(peer, "it does not follow the protocol of a worker");
 }
 
-// Strangers may come by the thousand.
+// At most one warning a second: thousands of connections may have a wrong secret.
 void Loop::warn_of_secret() {
   const Clock::time_point now = Clock::now();
   if (now < next_warning_) return;

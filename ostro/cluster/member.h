@@ -1,4 +1,4 @@
-// One worker's side of a job: its connection to the coordinator (coordinator.h).
+// Member: one worker's side of a job: its connection to the coordinator (coordinator.h).
 #pragma once
 
 #include <chrono>
@@ -19,49 +19,53 @@ namespace ostro::cluster {
 // lost while this worker works in an epoch, another one is made for as long as ten minutes.
 class Member {
  public:
-  // Connects, proves that both sides know the secret, and says hello; tries again while nobody listens, until
-  // the timeout. Errors: kInvalidArgument when a side does not know the secret or the Hello is too long; kIo
-  // when the coordinator cannot be reached; kBusy when it does not answer; kCorrupt when something else does.
-  // Whether it takes this worker, wait_epoch() says.
+  // Connects, proves that both sides know the secret, and sends the Hello; tries again while no coordinator
+  // listens, until the timeout. Errors: kInvalidArgument when a side does not know the secret or the Hello is
+  // too long; kIo when the coordinator cannot be reached; kBusy when it does not answer; kCorrupt when
+  // another program does. A coordinator that refuses this worker is an error of wait_epoch().
   static Result<std::unique_ptr<Member>> join(const std::string& host, int port, const std::string& secret,
                                               const Hello& hello, std::chrono::milliseconds timeout);
-  // Leaves: the epoch ends for the others. Waits for a callback that runs.
+  // Disconnects: the epoch ends for the others. Waits for a running callback.
   ~Member();
 
   // Waits for an epoch with a number above `after` of which this worker is a member, or from which it is left
-  // out as it wanted (rank -1). Errors: kBusy after the timeout; kNotFound when the run is over; kIo when the
-  // coordinator is gone; kInvalidArgument when it refused this worker (its message).
+  // out on its own request (rank -1). Errors: kBusy after the timeout; kNotFound when the run is over; kIo
+  // when the coordinator is gone; kInvalidArgument when it refused this worker (its message).
   Result<Epoch> wait_epoch(int64_t after, std::chrono::milliseconds timeout);
 
-  // Has the callback called once, from the member's thread, when the epoch ends because a member was lost or
-  // the coordinator is gone; or at once, from this thread, if it has already ended. One callback at a time;
-  // nullptr removes it (and waits for one that runs, unless called from it). A callback must not wait: no
-  // heartbeats are sent meanwhile.
+  // Sets the callback for the end of an epoch: called once, from the member's thread, when a member was lost
+  // or the coordinator is gone; or at once, from this thread, if the epoch has already ended. One callback at
+  // a time; nullptr removes it (and waits for a running one, unless called from it). A callback must not
+  // wait: no heartbeats are sent meanwhile.
   void on_end(int64_t epoch, std::function<void(const std::string& reason)> callback);
 
-  // Says that the epoch cannot go on (a peer was lost): the coordinator ends it for all and begins a new one.
+  // Reports that the epoch cannot continue (a peer was lost): the coordinator ends it for all and begins a
+  // new one.
   void fault(int64_t epoch, const std::string& why);
 
-  // Says that this worker knows what is trained; that it wants to leave without a loss to the others; that it
-  // works in this epoch, and no more in those before; that the run is over for everyone.
+  // Reports that this worker has the run's programs: a later epoch may include it.
   void ready();
+  // Asks to leave without a loss to the others.
   void leave();
+  // Reports that this worker works in this epoch, and no more in those before.
   void began(int64_t epoch);
+  // Reports that the run is over for all workers, with this exit status.
   void done(int64_t status);
-  // Says why this worker is about to end though the run does not; for whoever reads the coordinator's log.
+  // Reports the reason why this worker is about to end although the run continues, for the coordinator's log.
   void goes(const std::string& why);
-  // The coordinator has asked to save and to stop; has said that the run is over.
+  // True when the coordinator has asked to save and to stop.
   bool stop_asked() const;
+  // The exit status of the run, when the coordinator has reported that it is over.
   std::optional<int64_t> over() const;
 
-  // Keys of one epoch, for as long as the Member lives; get() ends with kIo and the reason when the epoch has
-  // ended. Keys of the job (epoch 0) stay, also when a coordinator takes the place of another.
+  // The keys of one epoch, for as long as the Member lives; get() fails with kIo and the reason when the
+  // epoch has ended. Keys of the job (epoch 0) remain when a coordinator is restarted.
   dist::KeyValue& store(int64_t epoch);
 
-  // What the coordinator is told with each heartbeat. The function must not wait.
+  // Sets the source of the progress that each heartbeat carries. The function must not wait.
   void report(std::function<Progress()> progress);
 
-  // No more heartbeats, as if the process had stopped.
+  // Sends no more heartbeats, as if the process had stopped.
   void mute_for_test();
 
  private:

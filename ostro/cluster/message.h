@@ -1,6 +1,7 @@
-// What a coordinator and a member say to each other. A message is a byte for its kind, then its fields:
-// numbers of 8 bytes, little-endian, and texts, each with its length in front. On the wire (wire/channel.h)
-// its own length, 4 bytes, comes first.
+// Kind, Message, MessageReader: the messages between a coordinator and a member.
+//
+// A message is a byte for its kind, then its fields: numbers of 8 bytes, little-endian, and texts, each with
+// its length in front. On the wire (wire/channel.h) its own length, 4 bytes, comes first.
 #pragma once
 
 #include <cstdint>
@@ -15,8 +16,8 @@
 namespace ostro::cluster {
 
 inline constexpr size_t kMostBytes = size_t{1} << 20;  // of a message
-inline constexpr size_t kMostBytesOfStranger = 1024;   // of one from somebody who has proved nothing yet
-inline constexpr size_t kMostBytesOfReason = 4096;     // of a text why something went wrong
+inline constexpr size_t kMostBytesOfStranger = 1024;   // of a message before the proof of the secret
+inline constexpr size_t kMostBytesOfReason = 4096;     // of the reason of an error
 inline constexpr size_t kMostBytesOfHost = 256;
 inline constexpr int64_t kReplyOk = -1;  // in place of an ErrorCode
 
@@ -30,24 +31,24 @@ enum class Kind : uint8_t {
   kReply,          // request, ErrorCode or kReplyOk, value or message
   // member to coordinator
   kProof,    // nonce, proof
-  kHello,    // job, host, pid, epoch, rank, size, how many entries, then each entry's name and value
+  kHello,    // job, host, pid, epoch, rank, size, number of entries, then each entry's name and value
   kEndSeen,  // number
   kFault,    // number, why
   kSet,      // request, number, key, value
   kGet,      // request, number, key
   kCancel,   // request
   // both
-  kBeat,  // the sender lives; a member's has its progress, the coordinator answers it
+  kBeat,  // heartbeat; a member's has its progress, the coordinator answers it
   // coordinator to member
   kDropped,  // number of a planned epoch, why it is given up
   kStop,     // save and stop
-  kOver,     // the run is over: the exit status of whoever led it
+  kOver,     // the run is over: the exit status of its leader
   // member to coordinator
-  kReady,  // it knows what is trained
-  kLeave,  // it wants to leave
+  kReady,  // it can join an epoch (Member::ready)
+  kLeave,  // it asks to leave
   kBegan,  // number of a planned epoch that has taken over
   kDone,   // the run is over: its exit status
-  kGoes,   // it goes, and why: it cannot go on
+  kGoes,   // why it is about to end
 };
 
 // Builds a message: Message(Kind::kEnd).number(3).text("gone").bytes().
@@ -62,15 +63,15 @@ class Message {
   std::string bytes_;
 };
 
-// Reads a message of whatever bytes: a field that is not there reads as 0 or "", and done() is false from
-// then on.
+// Reads a message from untrusted bytes, which must outlive it: a missing field reads as 0 or "", and done()
+// is false from then on.
 class MessageReader {
  public:
   explicit MessageReader(std::string_view bytes);
   Kind kind() const { return kind_; }
   int64_t number();
   std::string_view text();
-  // Whether every field was there, and nothing else.
+  // True when every field was present, and nothing else.
   bool done() const { return !short_ && rest_.empty(); }
 
  private:
@@ -80,12 +81,12 @@ class MessageReader {
   bool short_ = false;
 };
 
-// A member's kBeat, and its fields; none when they are wrong.
+// Builds a member's kBeat; reads its fields, nothing when they are wrong.
 std::string beat_message(const Progress& progress);
 std::optional<Progress> read_beat(MessageReader& reader);
 
 std::string hello_message(const Hello& hello);
-// Of the fields of a kHello; none when they are wrong.
+// Reads the fields of a kHello; nothing when they are wrong.
 std::optional<Hello> read_hello(MessageReader& reader);
 
 // The text, or its start when it has more than `most` bytes.

@@ -37,7 +37,7 @@ const std::string* find(const Hello& hello, const std::string& name) {
   return nullptr;
 }
 
-// What keeps `here` from being in a job with `there`; "" when nothing does.
+// The first value in which two workers differ, as a message; "" when they can be in one job.
 std::string difference(const Hello& there, const Hello& here) {
   if (there.job != here.job) return differs("job", &there.job, there, &here.job, here);
   if (there.equal == here.equal) return "";
@@ -60,6 +60,10 @@ Roster::Roster(const Sizes& sizes, int64_t last_epoch, Send send, std::optional<
       last_(last_epoch),
       restored_(last_epoch) {}
 
+// A Hello with an epoch comes from a member whose connection, or whose coordinator, was lost. If this
+// coordinator was restarted and the journal names that epoch, the epoch continues: it is restored with the
+// first returning member, and is whole when all of them are back. Otherwise the epoch has ended meanwhile,
+// and the member must confirm this before another one begins.
 Result<int64_t> Roster::add(const Hello& hello, Time now) {
   const Hello* first = expected_hello_ ? &*expected_hello_ : nullptr;
   if (first == nullptr && !members_.empty()) first = &members_.begin()->second.hello;
@@ -72,7 +76,6 @@ Result<int64_t> Roster::add(const Hello& hello, Time now) {
   entry.hello = hello;
   last_added_ = now;
   if (hello.epoch == 0) return member;
-  // It was a member before its connection or the coordinator was lost.
   entry.ready = true;
   last_ready_ = now;
   entry.was = hello.rank;
@@ -102,6 +105,9 @@ void Roster::greet(int64_t member) {
   if (over_) send_(member, Message(Kind::kOver).number(*over_).bytes());
 }
 
+// A lost member ends the current epoch if it is in it, and drops the planned one if it is only in that. When
+// the planned epoch is due, its members have left the current one: it becomes current first, and ends only if
+// the lost member is in it.
 void Roster::remove(int64_t member, std::string_view why) {
   const auto found = members_.find(member);
   OSTRO_CHECK(found != members_.end(), "no member {}", member);
@@ -111,7 +117,7 @@ void Roster::remove(int64_t member, std::string_view why) {
   const std::string reason =
       fmt::format("worker {} on {} is lost: {}", std::max(gone.rank, gone.next_rank), place(gone.hello), why);
   if (planned_is_due()) {
-    promote();  // the current one is not waited for any more
+    promote();
     if (gone.next_rank >= 0) end(reason);
   } else if (gone.rank >= 0) {
     end(reason);
@@ -125,6 +131,8 @@ void Roster::ready(int64_t member, Time now) {
   if (!std::exchange(entry.ready, true)) last_ready_ = now;
 }
 
+// A member of the current epoch leaves with the next planned epoch. If the others are too few for an epoch,
+// the whole run is stopped instead.
 void Roster::leaves(int64_t member) {
   Entry& entry = members_.at(member);
   entry.leaving = true;
@@ -154,7 +162,7 @@ void Roster::fault(int64_t member, int64_t number, std::string_view why) {
     promote();
     return end(reason);
   }
-  // Its members have left it for the planned one, which they are all prepared for.
+  // A fault in the current epoch when the planned one is due: its members have moved to the planned one.
   if (planned_is_due()) return promote();
   end(reason);
 }
@@ -170,13 +178,15 @@ void Roster::stop() {
   for (const auto& [member, entry] : members_) send_(member, Message(Kind::kStop).bytes());
 }
 
+// True when the leader of the planned epoch has set kAllPreparedKey: from then on its members may take it for
+// current.
 bool Roster::planned_is_due() const {
   if (planned_ == 0) return false;
   const auto values = values_.find(planned_);
   return values != values_.end() && values->second.find(dist::kAllPreparedKey) != nullptr;
 }
 
-// The planned epoch takes the place of the current one, which nobody needs to be told.
+// Makes the planned epoch the current one. Its members know this already, so no message is sent.
 void Roster::promote() {
   values_.erase(current_);
   current_ = std::exchange(planned_, 0);
@@ -198,6 +208,8 @@ void Roster::drop_planned(std::string_view reason) {
   planned_ = 0;
 }
 
+// Ends the current and the planned epoch. One message with the last number given out covers both; every
+// member of either must confirm it before another epoch begins.
 void Roster::end(std::string_view reason) {
   if (current_ == 0) return;
   last_end_ = shortened(reason, kMostBytesOfReason);

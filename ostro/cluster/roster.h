@@ -1,4 +1,5 @@
-// Who is in a job, and which epoch goes on: the coordinator's decisions, without its sockets.
+// Roster: the coordinator's decisions, without its sockets: the members of a job, and the epoch that they
+// work in. Private to the room.
 #pragma once
 
 #include <chrono>
@@ -19,34 +20,37 @@ namespace ostro::cluster {
 
 using Time = std::chrono::steady_clock::time_point;
 
-// How large epochs may be.
+// The sizes that epochs may have.
 struct Sizes {
   int64_t least = 1, most = 1;
-  int64_t multiple = 1;  // of which the size must be one
+  int64_t multiple = 1;  // the size is a multiple of this
 };
 
-// Members are numbered by order of joining. It is not thread-safe, and `send` must not call it.
+// Members are numbered by order of joining. Not thread-safe, and `send` must not call it.
 //
-// An epoch *goes on* until a member of it is lost or says that it cannot go on. Then the next one begins as
-// soon as all who are left know of the end. Or the next one is *planned* beside it, because a worker has come
-// that can help, or one wants to leave; it takes the place of the first when its members say so.
+// At most one epoch is *current*. It lasts until a member of it is lost or reports a fault. Then the next one
+// begins as soon as all remaining members have confirmed the end. Or the next one is *planned* beside it,
+// because a worker has joined that makes it larger, or one asks to leave; the planned epoch becomes the
+// current one when its members report that it has begun.
 class Roster {
  public:
   using Send = std::function<void(int64_t member, const std::string& message)>;
   Roster(const Sizes& sizes, int64_t last_epoch, Send send, std::optional<Hello> expected = {});
 
-  // The number of a new member, or of one that has lost its connection and says where it was. Errors:
-  // kInvalidArgument when it differs from what is expected, or else from the oldest of those who are there.
+  // Adds a new member, or one that has lost its connection and states the epoch that it was in; returns its
+  // number. Errors: kInvalidArgument when its values differ from the expected ones, or else from those of the
+  // oldest member.
   Result<int64_t> add(const Hello& hello, Time now);
-  // Tells it what it must know; after add(), when send() reaches it.
+  // Sends a new member the end of its old epoch, a stop or the end of the run, if there was one. Call it
+  // after add(), when send() reaches the member.
   void greet(int64_t member);
+  // Removes a member that is lost or has left; ends its epoch.
   void remove(int64_t member, std::string_view why);
-  // A member says that it knows what is trained: it can be taken in beside an epoch.
+  // The messages of members: kReady,
   void ready(int64_t member, Time now);
-  // It wants to leave without a loss to the others.
+  // kLeave,
   void leaves(int64_t member);
-  // A member says that it knows of the end of an epoch; that a planned epoch has taken over; that an epoch
-  // cannot go on; that the run is over.
+  // kEndSeen, kBegan, kFault and kDone.
   void end_seen(int64_t member, int64_t number);
   void began(int64_t member, int64_t number);
   void fault(int64_t member, int64_t number, std::string_view why);
@@ -55,17 +59,18 @@ class Roster {
   void stop();
 
   // Requests of a member about an epoch that it is in, or about the job (epoch 0); each is answered once,
-  // get() perhaps later.
+  // get() possibly later, when the key is set.
   void set(int64_t member, int64_t request, int64_t number, const std::string& key, std::string_view value);
   void get(int64_t member, int64_t request, int64_t number, const std::string& key);
   void cancel(int64_t member, int64_t request);
 
-  // Whether an epoch can begin or be planned.
+  // True when an epoch can begin or be planned; begin() then does it.
   bool can_begin(Time now) const { return !chosen(now).empty(); }
   void begin(Time now);
-  // When to ask again although nothing happens.
+  // The time at which can_begin() may change although nothing happens.
   std::optional<Time> next_look(Time now) const;
-  // To be called before can_begin(). Ends an epoch whose members did not all come back to a new coordinator.
+  // Must be called before can_begin(). Ends an epoch whose members did not all return to a restarted
+  // coordinator.
   void expire(Time now);
 
   int64_t epoch() const { return last_; }
@@ -73,14 +78,14 @@ class Roster {
   bool has(int64_t member) const { return members_.count(member) != 0; }
   // The exit status of a run that is over.
   std::optional<int64_t> over() const { return over_; }
-  // A member; whether it has gone as it wanted; the epoch that goes on with all its members, 0 when there is
-  // none, and these by rank.
+  // A member; whether it may leave without a loss; the number of the current epoch when all its members are
+  // connected, else 0; these members by rank.
   Event::Worker worker(int64_t member) const;
   bool may_go(int64_t member) const;
   int64_t whole_epoch() const { return expected_ > 0 ? 0 : current_; }
   std::vector<Event::Worker> in_epoch() const;
-  // For those who watch: the epoch that goes on (0: none), a member's rank in it (-1: not in it), why the
-  // last one ended, what a member said of itself, and whether its going is no loss.
+  // For observers: the current epoch (0: none), a member's rank in it (-1: not in it), the reason for the end
+  // of the last one, a member's Hello.
   int64_t current() const { return current_; }
   int64_t rank(int64_t member) const { return members_.at(member).rank; }
   const std::string& last_end() const { return last_end_; }
@@ -89,12 +94,12 @@ class Roster {
  private:
   struct Entry {
     Hello hello;
-    int64_t rank = -1;         // in the epoch that goes on; -1: not in it
+    int64_t rank = -1;         // in the current epoch; -1: not in it
     int64_t next_rank = -1;    // in the planned one
     int64_t was = -1;          // its rank in the last epoch that it was in
-    int64_t end_not_seen = 0;  // an epoch of whose end it has been told; 0: none
+    int64_t end_not_seen = 0;  // an epoch whose end it has not confirmed yet; 0: none
     bool ready = false, leaving = false;
-    bool works = false;  // in the epoch that goes on: it has said that this has begun
+    bool works = false;  // it has reported that the current epoch has begun
   };
   using Members = std::vector<int64_t>;
 
@@ -108,7 +113,7 @@ class Roster {
   void drop_planned(std::string_view reason);
   void promote();
   bool planned_is_due() const;
-  // Why a member's request about an epoch must fail; "" when it need not.
+  // The reason why a member's request about an epoch must fail; "" when it may succeed.
   std::string stale(int64_t member, int64_t number) const;
   void reply(int64_t member, int64_t request, const Error& error);
   void reply(int64_t member, int64_t request, std::string_view value);
@@ -119,13 +124,13 @@ class Roster {
   std::map<int64_t, Entry> members_;
   int64_t next_member_ = 1;
   int64_t last_;          // number of the last epoch that began or was planned
-  int64_t current_ = 0;   // the one that goes on; 0: none
-  int64_t restored_;      // an epoch that an earlier coordinator began, and that may go on; 0: none
-  int64_t planned_ = 0;   // the one that is planned beside it; 0: none
-  int64_t expected_ = 0;  // size of the current one, while members of it may still come back; 0: all are here
+  int64_t current_ = 0;   // 0: none
+  int64_t restored_;      // an epoch that an earlier coordinator began, and that may continue; 0: none
+  int64_t planned_ = 0;   // the one that is planned beside the current one; 0: none
+  int64_t expected_ = 0;  // size of the current one, while members of it may still return; 0: all are here
   Time expected_until_;
   Time last_added_, last_ready_;
-  Time last_ended_;  // when it was first looked at after the end of an epoch
+  Time last_ended_;  // the time of the first expire() after the end of an epoch
   bool just_ended_ = false;
   bool stops_ = false;
   std::optional<int64_t> over_;

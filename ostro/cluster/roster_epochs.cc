@@ -1,4 +1,4 @@
-// Which members make an epoch, and when.
+// chosen, begin: the choice of the members of the next epoch, and of the time when it begins.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -18,10 +18,12 @@ constexpr std::chrono::milliseconds kJoinBatch{200};  // workers that come toget
 
 }  // namespace
 
-// One that has not said yet that it is ready may be in the epoch all the same.
+// A member that stays in the next epoch. One that is in the current epoch counts even if it has not reported
+// ready.
 bool Roster::stays(const Entry& entry) { return (entry.ready || entry.rank >= 0) && !entry.leaving; }
 
-// By rank, those who were in the last epoch by the rank that they had there, and then by age.
+// Members in the order of their next ranks: first those of the current epoch by rank, then those of an
+// earlier one by their rank there, then new ones by age.
 Roster::Members Roster::in_order(const std::function<bool(const Entry&)>& which) const {
   Members out;
   for (const auto& [member, entry] : members_)
@@ -35,7 +37,7 @@ Roster::Members Roster::in_order(const std::function<bool(const Entry&)>& which)
   return out;
 }
 
-// As many of them as an epoch may have; empty: too few.
+// The first candidates, as many as an epoch may have; empty if they are too few.
 Roster::Members Roster::fitting(Members candidates) const {
   int64_t size = std::min(sizes_.most, static_cast<int64_t>(candidates.size()));
   size -= size % sizes_.multiple;
@@ -43,12 +45,18 @@ Roster::Members Roster::fitting(Members candidates) const {
   return candidates;
 }
 
+// Three cases. An epoch is current: another is planned if a member leaves, or if it would be larger; in the
+// second case only after kJoinBatch, so that workers that join together are taken in together, and only when
+// all members of the current one have begun it. None is current, and members have trained before: they begin
+// as soon as all have confirmed the end. If some would be left out (the size must fit the multiple), waits up
+// to kReplacement for a replacement of the lost one. None is current, and all are new: begins with
+// max_workers, or after kPatience with fewer.
 Roster::Members Roster::chosen(Time now) const {
   if (over_ || planned_ != 0 || expected_ > 0) return {};
   const Members ready = in_order([](const Entry& e) { return e.ready && !e.leaving; });
   if (current_ != 0) {
     const Members now_in = in_order([](const Entry& e) { return e.rank >= 0; });
-    // Who still connects must not look for another epoch already.
+    // A member that still connects must not be asked to prepare another epoch.
     for (const int64_t member : now_in)
       if (!members_.at(member).works) return {};
     const bool leaver =
@@ -58,15 +66,15 @@ Roster::Members Roster::chosen(Time now) const {
       return {};
     return next;
   }
-  // A member that hangs, and has not been found out yet, must not spoil the next epoch; and one that takes
-  // long to answer is not to be replaced by a spare.
+  // A member that hangs and is not detected yet must not spoil the next epoch, and a slow one must not be
+  // replaced by a spare.
   for (const auto& [member, entry] : members_)
     if (entry.end_not_seen != 0) return {};
-  // Those who have trained go on at once; others come in later.
+  // Members that have trained continue at once; others join later.
   if (!ready.empty()) {
     Members next = fitting(ready);
-    // One that has to be left out may have cells that nobody else has: better to wait for one that comes in
-    // the place of the lost one.
+    // A member that is left out may hold the only copy of some cells: it is better to wait for a replacement
+    // of the lost one.
     const bool leaves_out = next.size() < ready.size() && static_cast<int64_t>(next.size()) < sizes_.most;
     return leaves_out && (just_ended_ || now < last_ended_ + kReplacement) ? Members() : next;
   }
@@ -92,6 +100,8 @@ void Roster::tell_epoch(int64_t member, int64_t number, int64_t rank, const Memb
   send_(member, message.bytes());
 }
 
+// Gives out the next number and ranks 0, 1, ... in order. The epoch becomes current, or planned if one is
+// current; members of the current epoch that are left out get rank -1.
 void Roster::begin(Time now) {
   const Members members = chosen(now);
   OSTRO_CHECK(!members.empty(), "an epoch begins before it can");

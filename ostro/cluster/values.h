@@ -1,4 +1,4 @@
-// The keys of one epoch, and who waits for which.
+// Values: the keys of one epoch, and the members that wait for one of them. Private to the room.
 #pragma once
 
 #include <compare>
@@ -19,16 +19,17 @@ struct Waiter {
   auto operator<=>(const Waiter&) const = default;
 };
 
+// Not thread-safe.
 class Values {
  public:
-  // Errors: kUnsupported when keys and values would take more than 64 MiB: it is meant for addresses, not for
-  // data.
+  // Sets or replaces a key. Errors: kUnsupported when keys and values would take more than 64 MiB: the store
+  // is meant for addresses, not for data.
   Status set(const std::string& key, std::string value);
   // Null when the key is not set.
   const std::string* find(const std::string& key) const;
-  // Errors: kUnsupported when this member waits for 1024 keys already.
+  // Adds a waiter for a key. Errors: kUnsupported when this member waits for 1024 keys already.
   Status wait(Waiter waiter, const std::string& key);
-  // Those who waited for the key, by age of the member; they do so no longer.
+  // Removes and returns the waiters for the key, oldest member first.
   std::vector<Waiter> take_waiters(const std::string& key);
   void cancel(Waiter waiter);
   void clear();

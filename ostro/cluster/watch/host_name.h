@@ -1,11 +1,11 @@
-// The name of this machine, for messages.
+// host_name: the name of this machine, for messages.
 #pragma once
 
 #include <string>
 
 namespace ostro::cluster {
 
-// "" if it has none that can be read.
+// Returns "" if the system gives no name.
 std::string host_name();
 
 }  // namespace ostro::cluster

@@ -76,7 +76,7 @@ void JobWatch::report(int64_t member, const Progress& progress) {
     const auto found = members_.find(member);
     if (found == members_.end()) return;
     MemberState& m = found->second;
-    // The first step that it tells of may be the one that it will never end.
+    // The first step that it reports may be one that it never finishes.
     if (m.progress.step > 0 && progress.step > m.progress.step) ++steps_done_;
     m.progress = progress;
     m.heard = unix_time();

@@ -1,4 +1,5 @@
-// What the coordinator knows of a job, for people: who is in, what each does, what happened. Decides nothing.
+// JobWatch: the coordinator's record of a job, for people: the members, their progress, the events. It
+// decides nothing.
 #pragma once
 
 #include <cstdint>
@@ -15,9 +16,10 @@
 
 namespace ostro::cluster {
 
+// One member. Times are Unix times in seconds.
 struct MemberState {
   int64_t member = 0;  // number by order of joining
-  int64_t rank = -1;   // in the epoch that goes on; -1: not in it
+  int64_t rank = -1;   // in the current epoch; -1: not in it
   std::string host;
   int64_t pid = 0;
   double joined = 0, heard = 0;  // Unix time in seconds: of joining, of the last report
@@ -39,11 +41,11 @@ struct JobState {
   int64_t pid = 0;
   int64_t epoch = 0;                 // number of the last
   bool goes_on = false;              // whether it has not ended
-  std::string mesh;                  // of the epoch that goes on; "": not known
+  std::string mesh;                  // of the current epoch; "": not known
   std::vector<MemberState> members;  // by rank; those without one at the end
   std::vector<JobEvent> events;      // the last hundred
 
-  int64_t size() const;  // of the epoch that goes on
+  int64_t size() const;  // of the current epoch
 };
 
 // Thread-safe.
@@ -51,20 +53,21 @@ class JobWatch {
  public:
   JobWatch();
   void joined(int64_t member, const std::string& job, std::string_view host, int64_t pid);
-  // `why` it was lost; "": it was expected to go.
+  // `why` is the reason of the loss; "": the member left as expected.
   void gone(int64_t member, std::string_view why);
   void report(int64_t member, const Progress& progress);
-  // What goes on now: the number of the last epoch, 0 or a number for the one that goes on, each member's
-  // rank in it, and why the last one ended.
+  // Sets the state of epochs: the number of the last one, the number of the current one (0: none), each
+  // member's rank in it, and the reason for the end of the last one.
   void look(int64_t last, int64_t current, const std::function<int64_t(int64_t member)>& rank,
             const std::string& why_ended);
-  // Something that is not about one member.
+  // Adds an event that is not about one member.
   void happened(const std::string& kind, std::string_view text);
 
+  // A copy of the state, with members by rank.
   JobState state() const;
   // Grows with every event.
   int64_t events() const;
-  // Grows when a worker tells that it has done a step.
+  // Grows when a worker's report shows a later step.
   int64_t steps_done() const;
 
  private:

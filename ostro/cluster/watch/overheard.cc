@@ -29,7 +29,7 @@ void Overheard::read() {
   while (fd_ >= 0) {
     const ssize_t n = ::read(fd_, bytes, sizeof bytes);
     if (n <= 0) return;
-    // Where it cannot be shown it is still kept.
+    // If it cannot be passed on, it is still kept.
     (void)!::write(STDERR_FILENO, bytes, static_cast<size_t>(n));
     words_.append(bytes, static_cast<size_t>(n));
     if (words_.size() > kMostLastWords) words_.erase(0, words_.size() - kMostLastWords);

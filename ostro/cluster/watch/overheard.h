@@ -1,4 +1,4 @@
-// What a process writes to standard error: passed on as it comes, with its end kept.
+// Overheard: the standard error of a process: passed on as it comes, with its end kept.
 #pragma once
 
 #include <string>
@@ -8,16 +8,16 @@ namespace ostro::cluster {
 // The reading end of a pipe, which does not block. Owns it. Not thread-safe.
 class Overheard {
  public:
-  Overheard() = default;  // of a process that writes where this one does
+  Overheard() = default;  // of a process that shares this one's standard error
   explicit Overheard(int fd) : fd_(fd) {}
   Overheard(Overheard&& other) noexcept;
   Overheard& operator=(Overheard&& other) noexcept;
   ~Overheard();
 
-  // Passes on what is there.
+  // Passes on the bytes that are there, to this process's standard error.
   void read();
-  // "its last words: ...", the last of what it wrote, in one line; or that it wrote nothing, or wrote
-  // elsewhere.
+  // The end of what the process wrote, in one line, for a message; or a remark that it wrote nothing, or
+  // wrote directly to this process's standard error.
   std::string last_words() const;
 
  private:

@@ -1,4 +1,4 @@
-// What a worker says of its work with each heartbeat.
+// Progress: the report on a worker's progress in each heartbeat.
 #pragma once
 
 #include <cstdint>
@@ -16,7 +16,7 @@ struct Progress {
   int64_t bytes_sent = 0;                                   // to other workers, since its process began
   bool operator==(const Progress&) const = default;
 
-  // Whether it can be shown and computed with: no negative number, a short phase of small letters.
+  // True when it is safe to show and to compute with: no negative number, a short phase of small letters.
   bool sane() const;
 };
 

@@ -20,7 +20,7 @@ constexpr int kLooks = 10;                       // between two writes without o
 Recorder::Recorder(std::string path, Mesh mesh, const JobWatch& watch)
     : path_(std::move(path)), mesh_(std::move(mesh)), watch_(watch) {
   if (path_.empty()) return;
-  write();  // who starts now may read it
+  write();  // readers that start now find the file
   thread_ = std::thread([this] { run(); });
 }
 

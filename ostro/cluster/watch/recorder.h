@@ -1,5 +1,4 @@
-// Keeps RUN/cluster.json up to date: about once a second, and when something happens. A thread of its own, so
-// that a slow disk keeps nobody waiting.
+// Recorder: keeps RUN/cluster.json up to date: about once a second, and when something happens.
 #pragma once
 
 #include <condition_variable>
@@ -12,9 +11,10 @@
 
 namespace ostro::cluster {
 
+// Owns a thread, so that a slow disk does not delay the coordinator.
 class Recorder {
  public:
-  // Mesh of so many workers, as text.
+  // The mesh of that many workers, as text.
   using Mesh = std::function<std::string(int64_t workers)>;
   // Without a path it does nothing. `watch` must outlive it.
   Recorder(std::string path, Mesh mesh, const JobWatch& watch);
@@ -27,7 +27,7 @@ class Recorder {
   const std::string path_;
   const Mesh mesh_;
   const JobWatch& watch_;
-  bool failed_ = false;  // that it cannot write is said once
+  bool failed_ = false;  // the last write failed; only the first failure in a row is logged
   std::mutex mutex_;
   std::condition_variable changed_;
   bool stopped_ = false;

@@ -11,7 +11,7 @@ constexpr int64_t kSteps = 20, kReports = 3;
 
 }  // namespace
 
-// The lower one of two: of two workers the slow one can be named, too.
+// The lower median, so that of two workers the slow one can straggle.
 double Stragglers::median() const {
   std::vector<double> all;
   for (const auto& [member, entry] : members_)

@@ -1,4 +1,4 @@
-// Finds workers that compute for longer than the others, step after step.
+// Stragglers: finds workers that compute for longer than the others, step after step.
 #pragma once
 
 #include <cstdint>
@@ -8,17 +8,17 @@
 
 namespace ostro::cluster {
 
-// A worker straggles when the time that it computes for a leaf is more than 1.5 times the median of all, in
-// every report over 20 steps (three reports at least); until one is not.
+// A worker straggles when its compute time for a leaf is more than 1.5 times the median of all, in every
+// report over 20 steps (three reports at least); it stops at the first report that is not. Not thread-safe.
 class Stragglers {
  public:
-  // Whether this report makes the member a straggler that it was not before.
+  // Takes a report. Returns true when it makes the member a straggler that it was not before.
   bool report(int64_t member, const Progress& progress);
   bool straggles(int64_t member) const;
   // The member's seconds for a leaf, divided by the median of all; 0: not known.
   double ratio(int64_t member) const;
   void remove(int64_t member) { members_.erase(member); }
-  // Ranks and shares change with an epoch: everything is counted anew, but who straggles stays known.
+  // Forgets the reports, because ranks and shares change with an epoch. Members that straggle keep the mark.
   void restart();
 
  private:

@@ -1,5 +1,5 @@
-// A connection as a stream of messages. It never blocks: it reads what is there and writes what goes out, and
-// keeps the rest in buffers with bounds.
+// Channel: a connection as a stream of messages. It never blocks: it reads the bytes that have arrived,
+// writes what the system takes, and keeps the rest in buffers with bounds.
 #pragma once
 
 #include <optional>
@@ -11,26 +11,27 @@
 
 namespace ostro::cluster {
 
+// Owns the socket. Not thread-safe.
 class Channel {
  public:
   explicit Channel(Socket socket) : socket_(std::move(socket)) {}
   int fd() const { return socket_.fd(); }
 
-  // Reads what is there, at most 256 KiB, so that one sender cannot keep a thread for itself, and no more
-  // than fits into a message of `most` bytes. Errors: kIo when the other side has closed or the connection
-  // broke; what came before can still be read.
+  // Reads the bytes that have arrived: at most 256 KiB, so that one sender cannot occupy the thread, and no
+  // more than fits into a message of `most` bytes. Errors: kIo when the other side has closed or the
+  // connection broke; messages that came before can still be read.
   Status fill(size_t most);
-  // The next whole message, good until the next call; none when it is not there yet. Errors: kCorrupt when it
-  // is empty or longer than `most` bytes, whether or not those have come.
+  // The next whole message, valid until the next call; nothing when it is not complete yet. Errors: kCorrupt
+  // when it is empty or longer than `most` bytes, even if those have not arrived.
   Result<std::optional<std::string_view>> next(size_t most);
-  // Appends a message to what goes out. False when the other side is too slow: 8 MiB wait already.
+  // Appends a message to the output. Returns false when the other side is too slow: 8 MiB wait already.
   bool push(std::string_view message);
   // Writes what the system takes now. Errors: kIo.
   Status flush();
   bool wants_to_write() const { return sent_ < out_.size(); }
-  // Whether any byte has come since the last call.
+  // Returns whether any byte has come since the last call.
   bool heard();
-  // Says to the other side that nothing more will come.
+  // Shuts down the writing half: the other side reads the end of the stream.
   void finish();
 
  private:

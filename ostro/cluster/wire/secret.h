@@ -1,4 +1,5 @@
-// How a member and a coordinator prove to each other that they know a secret, without sending it.
+// proof: the proofs by which a member and a coordinator show each other that they know a secret, without
+// sending it.
 #pragma once
 
 #include <string>
@@ -6,8 +7,8 @@
 
 namespace ostro::cluster {
 
-// What a side sends as proof. `role` keeps one side's proof from being played back as the other's, both
-// nonces (base/sha256.h) keep an earlier connection's from being played back in this one.
+// The proof that a side sends. `role` keeps one side's proof from being replayed as the other's, both nonces
+// (base/sha256.h) keep an earlier connection's from being replayed in this one.
 std::string proof(std::string_view secret, std::string_view role, std::string_view coordinator_nonce,
                   std::string_view member_nonce);
 

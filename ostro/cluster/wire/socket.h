@@ -1,4 +1,4 @@
-// TCP sockets that never block, and a way to wake a thread that waits for some.
+// Socket, Waker: TCP sockets that never block, and a way to wake a thread that waits for some.
 #pragma once
 
 #include <chrono>
@@ -26,7 +26,7 @@ class Socket {
   int fd_ = -1;
 };
 
-// Makes poll() return in another thread.
+// Makes poll() return in another thread: poll fd(), and call clear() when it is readable. Thread-safe.
 class Waker {
  public:
   Waker();
@@ -38,19 +38,19 @@ class Waker {
   Socket event_;
 };
 
-// A socket that listens at an address. Errors: kInvalidArgument when it is no address of this machine, or one
-// off loopback though `loopback_only`; kBusy when the port is in use.
+// Returns a socket that listens at an address. Errors: kInvalidArgument when it is no address of this
+// machine, or one off loopback although `loopback_only`; kBusy when the port is in use.
 Result<Socket> listen_at(const std::string& address, int port, bool loopback_only);
 // The port that a socket listens at.
 int port_of(const Socket& socket);
 // The next connection that waits at a listening socket; kBusy when there is none, kIo when the system
 // refuses.
 Result<Socket> accept_from(const Socket& listener);
-// Connects; tries again while nobody listens, and says so after two seconds. Errors: kInvalidArgument for an
-// unknown host, kIo at the deadline.
+// Connects; tries again while no process listens, and logs this after two seconds. Errors: kInvalidArgument
+// for an unknown host, kIo at the deadline.
 Result<Socket> connect_to(const std::string& host, int port, Clock::time_point deadline);
 
-// Now and that much more; at most ten years, so that any number of milliseconds may be given.
+// The time `timeout` from now; at most ten years, so that any number of milliseconds may be given.
 Clock::time_point deadline_after(std::chrono::milliseconds timeout);
 // Milliseconds from now to a time as poll() wants them, rounded up: 0 when it has come.
 int poll_milliseconds(Clock::time_point until);
