@@ -1,4 +1,7 @@
-// Adapters: low-rank additions to the matrices of any model that is made of Linear (LoRA, arXiv 2106.09685).
+// with_lora, without_lora: adapters, low-rank additions to the matrices of any model that is made of Linear
+// (LoRA, arXiv 2106.09685).
+//
+// All functions of arrays are called while tracing.
 #pragma once
 
 #include <optional>
@@ -17,10 +20,11 @@ struct LoraSpec {
   // all but the head, that is, the matrix onto the vocabulary.
   std::optional<std::vector<std::string>> targets;
 
+  // Returns whether the matrix `name` of the Linear at `path` gets an adapter.
   bool wants(const std::string& path, const std::string& name, bool is_head) const;
 };
 
-// A matrix of a model, as adapters see it.
+// A matrix of a model that can have an adapter.
 struct AdaptedMatrix {
   std::string linear;  // "model/layers/attention/qkv"
   std::string name;    // "q_proj"
@@ -31,11 +35,11 @@ struct AdaptedMatrix {
 
 // The path of an adapter's factor, 'a' or 'b': "model/layers/attention/qkv/lora/q_proj/a".
 std::string adapter_path(const std::string& linear, const std::string& name, char factor);
-// Whether a parameter's path is such a path.
+// Returns whether a parameter's path is that of a factor.
 bool is_adapter(const std::string& path);
 
-// Gives one Linear its adapters. a is drawn as PEFT does, from the key of its own path; b is zero. So the
-// model computes what it did before.
+// Adds the adapters of one Linear, and all its matrices to the list. a is uniform in +-1 / sqrt(inputs), as
+// in PEFT, from the key of its own path; b is zero, so the model's results do not change.
 void add_lora(Linear& linear, const std::string& path, const LoraSpec& spec, const Array& key,
               std::vector<AdaptedMatrix>& matrices);
 // The weight with its adapters added, f32.
@@ -64,7 +68,8 @@ void for_each_linear(T& tree, const std::string& path, Visitor&& visit) {
   }
 }
 
-// The model with adapters on all matrices that the spec wants. `matrices` becomes the list of all there are.
+// Returns the model with adapters on all matrices that the spec wants. Sets `matrices` to the list of all
+// matrices.
 template <typename Model>
 Model with_lora(Model model, const LoraSpec& spec, const Array& key, std::vector<AdaptedMatrix>& matrices) {
   matrices.clear();
@@ -74,7 +79,7 @@ Model with_lora(Model model, const LoraSpec& spec, const Array& key, std::vector
   return model;
 }
 
-// The model without adapters that computes the same, up to rounding.
+// Returns a model without adapters that has the same results, up to rounding.
 template <typename Model>
 Model without_lora(Model model) {
   for_each_linear(model, "model", [](const std::string&, Linear& linear) {

@@ -1,5 +1,5 @@
-// Initial values of parameters. Each is drawn from a key that depends on the parameter's path. So adding or
-// reordering parameters does not change the others (numerics.md N12).
+// trunc_normal, key_of_path: initial values of parameters. Each is drawn from a key that depends on the
+// parameter's path. So adding or reordering parameters does not change the others (numerics.md N12).
 #pragma once
 
 #include <string>

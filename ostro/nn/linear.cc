@@ -25,7 +25,7 @@ std::string Fused::text() const {
 
 namespace {
 
-// y + scale * (x a) b, in the dtype of y. The parts of a fused weight that have no adapter stay as they are.
+// y + scale * (x a) b, in the dtype of y. The parts of a fused weight that have no adapter are unchanged.
 Array adapted(const Linear& linear, const Array& x, const Array& y, Loc loc) {
   const auto added = [&](const Array& part, const LowRank& p) {
     const Array low = dot(x, p.a, linear.in, x.dtype(), loc);

@@ -1,4 +1,4 @@
-// Linear, Embedding and RMS norm: structs of parameters with a call operator.
+// Linear, Embedding, LowRank, RmsNorm: structs of parameters with a call operator.
 #pragma once
 
 #include <string>
@@ -9,8 +9,8 @@
 
 namespace ostro::nn {
 
-// The matrices that one weight holds: consecutive ranges of one of its output axes. Their names are those by
-// which users know them ("q_proj"). A weight that is one matrix has one part and no axis.
+// The matrices that one weight holds: consecutive ranges of one of its output axes. Their names are those of
+// configurations ("q_proj"). A weight that is one matrix has one part and no axis.
 struct Fused {
   struct Part {
     std::string name;
@@ -44,23 +44,23 @@ struct Linear {
   Array weight;  // [in..., out...]
   Array bias;    // [out...] or empty
   Axes in;
-  Fused fused;                // what the weight holds; may be left out
+  Fused fused;                // the matrices of the weight; may be left out
   std::vector<LowRank> lora;  // at most one for each part (adapters.h)
   Array scales;               // of an i8 weight: [scale_groups, out...] (trace/ops.h, dequantize), else empty
   OSTRO_FIELDS(weight, scales, bias, lora)
   auto ostro_statics() const { return std::tuple(in, fused.text()); }
 
-  // x is cast to the weight's compute dtype; the result has that dtype too. What adapters give has it, and is
-  // scaled and added in f32 (numerics.md N1).
+  // x [..., in...] gives [..., out...]. x is cast to the weight's compute dtype; the result has that dtype
+  // too. The product of an adapter also has it, and is scaled and added in f32 (numerics.md N1).
   Array operator()(const Array& x, Loc loc = Loc::current()) const { return to(dtype(), x, loc); }
-  // The same with another dtype of the result. What adapters add has it, too.
+  // As the call, with another dtype of the result and of the adapters' products.
   Array to(DType result, const Array& x, Loc loc = Loc::current()) const;
   DType dtype() const;
 };
 
 // The dtype in which a parameter is read, an i8 one (with `scales`, else empty) after it was dequantised.
 DType read_dtype(const Array& parameter, const Array& scales = {});
-// The matrix as products read it: the parameter, or what dequantize makes of it and its scales.
+// The matrix that products read: the parameter, or if it has scales, its dequantised value.
 Array read_matrix(const Array& parameter, const Array& scales, const Axes& over, Loc loc = Loc::current());
 
 // x cast to the dtype in which the parameter is read.

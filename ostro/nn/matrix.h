@@ -1,4 +1,5 @@
-// Which parameters of a model are matrices, and along which axes: for optimizers that treat them as such.
+// Matrix, add_matrices: the parameters of a model that are matrices, and their axes, for optimizers that
+// treat them as such.
 #pragma once
 
 #include <string>
@@ -9,8 +10,8 @@
 
 namespace ostro::nn {
 
-// What a parameter is whose gradient counts the rows that chose each expert (moe.h, counted): no rule of an
-// optimizer applies to it.
+// The kind of a parameter whose gradient counts the rows that chose each expert (moe.h, counted): no rule of
+// an optimizer applies to it.
 enum class Counts { kNo, kLoad, kRouterBias };
 
 // A parameter as a matrix: rows are the axes that a Linear sums over, columns its other axes. The parts of
@@ -24,7 +25,7 @@ struct Matrix {
   double bias_rate = 0;  // of kRouterBias
 };
 
-// What every leaf of a model is, in the order of its tree.
+// Appends one entry for every leaf of a model, in the order of its tree.
 template <typename T>
 void add_matrices(const T& tree, std::vector<Matrix>& out) {
   using namespace tree_internal;

@@ -32,7 +32,8 @@ void check_routing(const MoeRouting& r, int64_t experts, Loc loc) {
         loc);
 }
 
-// The ranking, with -inf for experts of groups that were not chosen.
+// The ranking, with -inf for experts of groups that were not chosen. A group is chosen if its index is among
+// the top_groups best scores; `allowed` finds this by comparing every index with the chosen ones.
 Array within_groups(const Array& ranking, const MoeRouting& r, Loc loc) {
   const int64_t experts = ranking.size(kExpertsAxis);
   const Axis groups{"expert_group", r.groups};
@@ -77,6 +78,8 @@ Array softmax(const Array& x, const std::string& axis, Loc loc) {
   return Operand(e, loc) / Operand(sum(e, {axis}, Order::kStriped, DType::f32, loc), loc);
 }
 
+// Without bias and groups the gates are the values of top_k itself. With them the choice is made by another
+// ranking, without a derivative, and the gates are gathered from the unchanged scores.
 Routed MoeRouter::operator()(const Array& x, Loc loc) const {
   Scope scope("router");
   check_routing(routing, weight.size(kExpertsAxis), loc);
@@ -115,6 +118,8 @@ Moe::Result Moe::operator()(const Array& x, const Activate& activate, Loc loc) c
   return result;
 }
 
+// Every row is (token, slot): gate and up in one expert_dot, the gated value, down, then the sum over slots
+// in order, weighted by the gates, in f32. The shared MLP is added last.
 Array apply_experts(const Moe& moe, const Array& x, const Routed& routed, const Activate& activate, Loc loc) {
   const Array& expert = routed.expert;
   const DType dtype = read_dtype(moe.gate_up, moe.gate_up_scales);
@@ -151,6 +156,8 @@ Array over_experts(const Array& counts, Loc loc) {
 
 }  // namespace
 
+// x - stop_gradient(x) is 0 with derivative 1. The derivative of gather is scatter_add, which adds the 1 of
+// every row to its expert.
 Array counted(const Array& state, const Array& expert, Loc loc) {
   const Array chosen = gather(read_in_f32(state), kExpertsAxis, expert, loc);
   const Array zero = Operand(chosen, loc) - Operand(stop_gradient(chosen, loc), loc);

@@ -1,5 +1,6 @@
-// Mixture of experts: a router that chooses experts for each token, the experts' gated MLPs, and what keeps
-// the load balanced. No token is dropped; sums are in the order of slots (numerics.md N10).
+// Moe, MoeRouter: mixture of experts: a router that chooses experts for each token, the experts' gated MLPs,
+// and the losses and biases that balance the load. No token is dropped; sums are in the order of slots
+// (numerics.md N10).
 #pragma once
 
 #include <functional>
@@ -8,15 +9,15 @@
 
 namespace ostro::nn {
 
-// How a token's experts are chosen and weighted.
+// The choice and the weights of a token's experts.
 struct MoeRouting {
   int64_t top_k = 2;
   bool sigmoid = false;         // scores are the sigmoid of the logits, else their softmax
   bool softmax_chosen = false;  // gates are the softmax of the chosen logits alone (softmax after top-k)
   bool renormalize = false;     // gates are divided by their sum, so that they add up to 1
   double scale = 1;             // of the gates, last
-  // Experts are chosen from the `top_groups` best of `groups` groups of neighbours. A group counts as much as
-  // its best expert, or as its best two together.
+  // Experts are chosen from the `top_groups` best of `groups` groups of neighbours. The score of a group is
+  // that of its best expert, or with best_two the sum of its best two.
   int64_t groups = 1, top_groups = 1;
   bool best_two = false;
 };
@@ -31,7 +32,7 @@ struct MoeRouter {
   Array weight;  // [embed, experts], read in f32 whatever the compute dtype
   Array bias;    // f32 [experts] or empty: is added for the choice only, not to the gates
   MoeRouting routing;
-  double bias_rate = 0;  // by how much a step raises or lowers the bias (balanced_bias)
+  double bias_rate = 0;  // the change of the bias in a step, up or down (balanced_bias)
   OSTRO_FIELDS(weight, bias)
   OSTRO_STATICS(routing.top_k, routing.sigmoid, routing.softmax_chosen, routing.renormalize, routing.scale,
                 routing.groups, routing.top_groups, routing.best_two, bias_rate)
@@ -58,8 +59,9 @@ struct Moe {
   // Of i8 gate_up and down: [experts, scale_groups, gate_up, mlp] and [experts, scale_groups, embed]; else
   // empty.
   Array gate_up_scales, down_scales;
-  Array load;  // f32 [experts] or empty: the share of the rows that each got in the step before
-  // The experts' inner values are not rounded for the product with down, which is f32, and gates are to bf16.
+  Array load;  // f32 [experts] or empty: the share of the rows of each in the step before
+  // True: the experts' inner values are not rounded for the product with `down`, which is in f32, and gates
+  // are rounded to bf16.
   bool wide = false;
   OSTRO_FIELDS(router, gate_up, gate_up_scales, down, down_scales, shared, shared_gate, load)
   OSTRO_STATICS(wide)
@@ -68,6 +70,7 @@ struct Moe {
     Array y;  // [tokens..., embed] in the compute dtype
     Routed routed;
   };
+  // x [tokens..., embed]; `activate` is applied to the gates.
   Result operator()(const Array& x, const Activate& activate, Loc loc = Loc::current()) const;
 };
 
@@ -78,8 +81,9 @@ Array softmax(const Array& x, const std::string& axis, Loc loc = Loc::current())
 // has no derivative; it is that of the whole batch (numerics.md N11).
 Array balance_loss(const Array& scores, const Array& load, double coefficient, Loc loc = Loc::current());
 
-// f32 [tokens...], all 0; its derivative by `state`, f32 [experts], is how many rows chose each expert. So
-// the rows of a step are counted as a gradient is summed, whatever shares the work (numerics.md N11).
+// f32 [tokens...], all 0; its derivative by `state`, f32 [experts], is the number of rows that chose each
+// expert. So the rows of a step are counted as a gradient is summed, for any division of the work
+// (numerics.md N11).
 Array counted(const Array& state, const Array& expert, Loc loc = Loc::current());
 
 // The load after a step: its counts, f32 [experts] with any axes before, divided by their sum.

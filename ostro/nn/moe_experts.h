@@ -1,12 +1,13 @@
-// The second half of a mixture of experts, for a program that has only some experts in memory.
+// apply_experts: the second half of a mixture of experts, for a program that has only some experts in memory.
 #pragma once
 
 #include "ostro/nn/moe.h"
 
 namespace ostro::nn {
 
-// What the experts that `routed` chose, and the shared part, make of x [tokens..., embed]: Moe::Result::y.
-// `moe` needs no router, and only these experts: `routed.expert` has their places in gate_up and down.
+// Returns Moe::Result::y for x [tokens..., embed]: the sum of the experts that `routed` chose and of the
+// shared part. `moe` needs no router, and only these experts: `routed.expert` has their places in gate_up and
+// down.
 Array apply_experts(const Moe& moe, const Array& x, const Routed& routed, const Activate& activate,
                     Loc loc = Loc::current());
 

@@ -1,4 +1,4 @@
-// Norms of activations: RMSNorm and LayerNorm.
+// Norm: norms of activations, RMSNorm and LayerNorm.
 #pragma once
 
 #include <string>
@@ -11,7 +11,7 @@ namespace ostro::nn {
 
 // A norm over one or more axes, in f32 (numerics.md N4), with the weight over the same axes:
 //   x * rsqrt(mean(x * x) + epsilon) * weight, or, `centered` (LayerNorm), of c = x - mean(x) instead of x.
-// The bias, if there is one, is added at the end. Without a weight it returns x as it is.
+// The bias, if there is one, is added at the end. Without a weight it returns x unchanged.
 struct Norm {
   Array weight, bias;
   bool centered = false;

@@ -1,4 +1,4 @@
-// A parameter that is read in f32 whatever the compute dtype.
+// read_in_f32: a parameter that is read in f32 whatever the compute dtype.
 #pragma once
 
 #include "ostro/trace/array.h"

@@ -22,7 +22,7 @@ std::vector<float> rope_frequencies(int64_t head_dim, double theta, const RopeSc
     const double f = plain_frequency(theta, i, head_dim);
     double scaled = f;
     if (s.factor != 1) {
-      // Short wavelengths stay as they are, long ones are stretched by the factor, those between are a linear
+      // Short wavelengths are unchanged, long ones are stretched by the factor, those between are a linear
       // blend of both.
       const double wavelength = 2 * kPi / f;
       const double low = s.original_max_position_embeddings / s.low_freq_factor;
@@ -58,7 +58,7 @@ std::vector<float> divided_rope_frequencies(int64_t head_dim, double theta,
 
 std::vector<float> yarn_rope_frequencies(int64_t head_dim, double theta, const YarnScaling& s) {
   const auto dim = static_cast<double>(head_dim);
-  // The (broken) index of the frequency that turns so often within the original context.
+  // The (fractional) index of the frequency that turns `turns` times within the original context.
   const auto index_of = [&](double turns) {
     return dim * numerics::log_f64(s.original_max_position_embeddings / (turns * 2 * kPi)) /
            (2 * numerics::log_f64(theta));
@@ -88,6 +88,8 @@ Rope Rope::at(const Array& positions, const std::vector<float>& frequencies, dou
   return Rope{ostro::cos(angle) * scale, ostro::sin(angle) * scale};
 }
 
+// Only the first 2 * half elements are rotated; the rest goes round in f32. `rotate` is the axis of a pair,
+// outer or, interleaved, inner.
 Array Rope::operator()(const Array& x, Loc loc) const {
   auto op = [&](const Array& v) { return Operand(v, loc); };
   const int64_t width = x.size("head_dim"), half = cos.size("half");

@@ -1,4 +1,4 @@
-// Rotary position embedding (RoPE).
+// Rope: rotary position embedding (RoPE).
 #pragma once
 
 #include <vector>
@@ -15,8 +15,9 @@ struct RopeScaling {
   double original_max_position_embeddings = 8192;
 };
 
-// YaRN: frequencies that turn more than beta_fast times within the original context stay, those that turn
-// less than beta_slow times are divided by the factor, and there is a linear ramp over the indices between.
+// YaRN: frequencies that turn more than beta_fast times within the original context are unchanged, those that
+// turn less than beta_slow times are divided by the factor, and there is a linear ramp over the indices
+// between.
 struct YarnScaling {
   double factor = 4;
   double original_max_position_embeddings = 4096;
@@ -28,14 +29,14 @@ struct YarnScaling {
 // theta^(-2i / head_dim) for i < head_dim / 2, scaled, rounded once to f32. f64 functions of numerics::.
 // head_dim: the part of a head that turns.
 std::vector<float> rope_frequencies(int64_t head_dim, double theta, const RopeScaling& scaling = {});
-// All divided by the factor.
+// The default frequencies, all divided by the factor.
 std::vector<float> linear_rope_frequencies(int64_t head_dim, double theta, double factor);
-// Each divided by its factor; one factor is for all.
+// The default frequencies, each divided by its factor; a list of one is for all.
 std::vector<float> divided_rope_frequencies(int64_t head_dim, double theta,
                                             const std::vector<double>& factors);
 std::vector<float> yarn_rope_frequencies(int64_t head_dim, double theta, const YarnScaling& scaling);
 
-// cos and sin of position * frequency, with the axes of the positions and then "half" (one for each
+// cos and sin of position * frequency, f32, with the axes of the positions and then "half" (one for each
 // frequency). Made once per program and shared by all layers. angle = f32(position) * frequency, one
 // rounding.
 struct Rope {
@@ -44,7 +45,7 @@ struct Rope {
   // positions: i32, any axes. cos and sin are multiplied by `scale` unless it is 1.
   static Rope at(const Array& positions, const std::vector<float>& frequencies, double scale = 1);
   // Rotates x [..., head_dim]: the pairs (a, b) of its first 2 * half elements become (a cos - b sin,
-  // b cos + a sin), in f32; the rest stays.
+  // b cos + a sin), in f32; the rest is unchanged.
   Array operator()(const Array& x, Loc loc = Loc::current()) const;
 };
 
