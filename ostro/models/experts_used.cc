@@ -2,6 +2,7 @@
 
 namespace ostro::models {
 
+// A parameter with an axis of experts counts by the share of experts that a token uses.
 int64_t active_parameters(const ModelFunctions& model, const ExpertsUsed& used) {
   int64_t active = 0;
   for (size_t i = 0; i < model.shapes.size(); ++i) {

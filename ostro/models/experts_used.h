@@ -1,4 +1,4 @@
-// How much of a mixture of experts a token uses.
+// ExpertsUsed, active_parameters: the part of a mixture of experts that a token uses.
 #pragma once
 
 #include <cstdint>
@@ -7,12 +7,13 @@
 
 namespace ostro::models {
 
+// The number of experts in each layer, and of those that a token goes to.
 struct ExpertsUsed {
   int64_t experts = 0;  // of each layer; 0: the model is no mixture
   int64_t per_token = 0;
 };
 
-// How many of a model's parameters take part in computing one token: all but those of the experts that it
+// The number of a model's parameters that one token's computation uses: all but those of the experts that it
 // does not go to.
 int64_t active_parameters(const ModelFunctions& model, const ExpertsUsed& used);
 

@@ -2,6 +2,8 @@
 
 namespace ostro::models {
 
+// Reorders the list of parameters, and wraps the model's functions so that they see the old order. Frozen f32
+// parameters change their dtype, except those that are read in f32.
 ModelFunctions train_only(ModelFunctions model, const std::function<bool(const std::string&)>& is_trained,
                           DType compute) {
   const size_t n = model.paths.size();

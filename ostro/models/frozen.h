@@ -1,4 +1,4 @@
-// A model of which only some parameters are trained.
+// train_only: a model of which only some parameters are trained.
 #pragma once
 
 #include <functional>
@@ -8,8 +8,8 @@
 
 namespace ostro::models {
 
-// The same model, its trained parameters first. The others are held in the dtype in which they are read: the
-// losses have the same bits as if they were held in f32.
+// Returns the model with its trained parameters first. The others are held in the dtype in which they are
+// read: the losses have the same bits as if they were held in f32.
 ModelFunctions train_only(ModelFunctions model,
                           const std::function<bool(const std::string& path)>& is_trained, DType compute);
 

@@ -1,6 +1,6 @@
-// A model as parts that run one after the other, for programs that do not have all weights in memory: the
-// embedding, each layer in two halves with the choice of experts between them, the head. Run so, a model
-// gives the bits of ModelFunctions::decode.
+// LayerFunctions: a model as parts that run one after the other, for programs that do not have all weights in
+// memory: the embedding, each layer in two halves with the choice of experts between them, the head. The
+// results have the bits of ModelFunctions::decode.
 #pragma once
 
 #include <functional>
@@ -10,16 +10,16 @@
 
 namespace ostro::models {
 
-// A parameter, or what a part reads of it; in the order of ModelFunctions::paths.
+// A parameter, or the part of it that is read; in the order of ModelFunctions::paths.
 struct WeightRead {
   size_t parameter = 0;
   int64_t layer = -1;  // only this index of its leading axis "layers", which the part does not see; -1: all
-  // The leading axis of what is read is "experts"; the part needs only those that some token goes to.
+  // True: the leading axis of the read array is "experts", and only those that some token goes to are needed.
   bool by_expert = false;
   auto operator<=>(const WeightRead&) const = default;
 };
 
-// The functions are called while tracing; `weights` are arrays as the reads say, in their order. x, h and
+// The functions are called while tracing; `weights` are the arrays of the reads, in their order. x, h and
 // mlp_in are [batch, pos, embed], tokens i32 [batch, pos], caches [batch, key_pos, kv_heads, head_dim], start
 // is an i32 scalar.
 struct LayerFunctions {
@@ -27,22 +27,23 @@ struct LayerFunctions {
   std::vector<int64_t> kind;                   // of each layer: those of one kind have the same two functions
 
   size_t embedding = 0;  // the parameter [vocab, embed] of which `embed` reads the tokens' rows
-  std::vector<WeightRead> embed_reads;  // what it reads besides
+  std::vector<WeightRead> embed_reads;  // its other parameters
   std::vector<WeightRead> head_reads;
   std::vector<std::vector<WeightRead>> attention_reads, chosen_reads;  // of each layer
 
   // An empty cache of keys, or of values, of one layer.
   std::function<Array(int64_t batch, int64_t length)> cache;
-  // `rows` [vocab, embed] are some rows of the embedding, `tokens` i32 [batch, pos] says which. Gives x.
+  // `rows` [vocab, embed] are some rows of the embedding, `tokens` i32 [batch, pos] are indices of them.
+  // Returns x.
   std::function<Array(const Array& rows, const Arrays& weights, const Array& tokens, const Array& start)>
       embed;
-  // Gives the cache of keys, that of values, h, mlp_in, and of a mixture expert i32 and gate f32 [batch, pos,
-  // slot].
+  // Returns the cache of keys, that of values, h, mlp_in, and of a mixture expert i32 and gate f32 [batch,
+  // pos, slot].
   std::function<Arrays(int64_t layer, const Arrays& weights, const Array& tokens, const Array& x,
                        const Array& keys, const Array& values, const Array& start)>
       attention;
-  // `in`: h, mlp_in, and of a mixture expert and gate; `expert` counts the experts that are there. Gives x of
-  // the next layer.
+  // `in`: h, mlp_in, and of a mixture expert and gate; `expert` has indices of the experts in `weights`.
+  // Returns x of the next layer.
   std::function<Array(int64_t layer, const Arrays& weights, const Arrays& in)> chosen;
   // f32 logits [batch, pos, vocab].
   std::function<Array(const Arrays& weights, const Array& x)> head;

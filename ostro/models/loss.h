@@ -1,4 +1,4 @@
-// What a model gets and returns in training.
+// Batch, Loss: the inputs and results of a model in training.
 #pragma once
 
 #include "ostro/trace/tree.h"

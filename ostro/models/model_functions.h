@@ -1,6 +1,6 @@
-// A model as the trainer sees it: functions on lists of arrays. They are made from the model's struct. So a
-// new model needs only two structs: its options, and one with `init(options, vocab, key)` and `loss(batch)`
-// (examples/my_model).
+// ModelFunctions: the trainer's view of a model: functions on lists of arrays. They are made from the model's
+// struct. So a new model needs only two structs: its options, and one with `init(options, vocab, key)` and
+// `loss(batch)` (examples/my_model).
 #pragma once
 
 #include <functional>
@@ -31,15 +31,15 @@ struct DecodeFunctions {
 struct ModelFunctions {
   std::vector<std::string> paths;  // "model/layers/attention/qkv/weight"
   std::vector<Shape> shapes;
-  std::vector<nn::Matrix> matrix_of;  // what each parameter is as a matrix, if it is one
+  std::vector<nn::Matrix> matrix_of;  // each parameter as a matrix, if it is one
   double width = 1;                   // in widths of the model that learning rates are given for (muP)
-  // How many of them are trained: the first ones (frozen.h). Nothing: all.
+  // The number of trained parameters, which are the first ones (frozen.h). Nothing: all.
   std::optional<size_t> only_first;
   std::function<Arrays(const Array& key)> init;
   std::function<Loss(const Arrays&, const Batch&)> loss;  // parameters are read in the compute dtype
   DecodeFunctions decode;
-  // The matrices that can have adapters. The model without adapters that computes the same, up to rounding:
-  // its parameters, f32, in the order of the model that never had any.
+  // The matrices that can have adapters. `merged` returns the parameters, f32, of a model without adapters
+  // that has the same results, up to rounding, in the order of a model that never had any.
   std::vector<nn::AdaptedMatrix> matrices;
   std::function<Arrays(const Arrays&)> merged;
 

@@ -1,4 +1,4 @@
-// What the rest of a configuration needs to know about the options of any model.
+// ModelOptions: the interface to the options of any model, for the rest of a configuration.
 #pragma once
 
 #include <cstdint>
@@ -26,15 +26,17 @@ class ModelOptions : public config::SectionValue {
   virtual config::IntMap leaf_axes() const = 0;
   // Axes of parameters that numerics.cells may cut, with their sizes (0 as above).
   virtual config::IntMap cell_axes() const = 0;
-  // Of a mixture. T defines it with `ExpertsUsed experts_used() const`; a T without it is no mixture.
+  // The experts of a mixture. T defines it with `ExpertsUsed experts_used() const`; a T without it is no
+  // mixture.
   virtual ExpertsUsed experts_used() const = 0;
-  // The value of runtime::CompileOptions::remat: what the compiler may compute again in the backward pass.
+  // The value of runtime::CompileOptions::remat: the values that the compiler may compute again in the
+  // backward pass.
   virtual Result<std::string> remat() const = 0;
-  // The model for a vocabulary, its parameters read in `compute`. Call outside any trace, after resolve(). A
-  // run's model also has what its config says of adapters and of what is trained: train::run_model().
+  // The model for a vocabulary, with parameters read in `compute`. Call outside any trace, after resolve(). A
+  // run's model also has the adapters and frozen parameters of its config: train::run_model().
   virtual ModelFunctions functions(int64_t vocab, DType compute,
                                    const std::optional<nn::LoraSpec>& lora = {}) const = 0;
-  // The same model for evaluation: a loss is minus the log-probability, without terms that only training adds
+  // The model for evaluation: a loss is minus the log-probability, without terms that only training adds
   // (z-loss). T defines it with `T for_evaluation() const`; a T without it has the same functions for both.
   virtual ModelFunctions evaluation_functions(int64_t vocab, DType compute,
                                               const std::optional<nn::LoraSpec>& lora = {}) const = 0;

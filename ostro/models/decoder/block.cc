@@ -39,8 +39,8 @@ Qkv project(const DecoderAttention& p, const Array& x, const nn::Rope* rope) {
   return out;
 }
 
-// The same of latent attention. All three are as wide as the widest: zeros behind a head add exact zeros to
-// scores, and give zeros behind its values.
+// project() for latent attention. q, k and v are padded with zeros to the width of the widest: these add
+// exact zeros to scores, and give zeros behind the values, which values_of() cuts off.
 Qkv project(const DecoderOptions& o, const LatentProjections& p, const Array& like, const Array& x,
             const nn::Rope* rope) {
   const auto turn = [&](const Array& a) { return nn::cast_like(rope != nullptr ? (*rope)(a) : a, like); };
@@ -63,6 +63,8 @@ Qkv project(const DecoderOptions& o, const LatentProjections& p, const Array& li
 
 Array to_keys(const Array& x) { return rename(x, "pos", "key_pos"); }
 
+// Projects and rotates, writes keys and values into the cache if there is one, and attends to all of them:
+// the causal mask with inputs.start as the query's origin hides the slots that are not written yet.
 Array attend(const DecoderOptions& o, const LayerSpec& spec, const DecoderAttention& p, const Array& x,
              const LayerInputs& inputs, KeyValues* past) {
   const nn::Rope* rope = nullptr;
@@ -99,7 +101,7 @@ Array run_mlp(const DecoderMlp& p, const Array& x, Activation activation) {
   return checkpoint_name(p.down(activate(activation, gate) * up), "mlp_out");
 }
 
-// What balances the experts, and counts their rows (numerics.md N11).
+// Adds the losses that balance the experts, and the zeros that count their rows (numerics.md N11).
 Array loss_of_router(const DecoderOptions& o, const nn::Moe& p, const nn::Routed& routed, Array loss) {
   Scope scope("balance");
   if (o.router_z_loss_coef > 0) loss = loss + nn::router_z_loss(routed.logits, o.router_z_loss_coef);
@@ -121,10 +123,10 @@ Array run_experts(const DecoderOptions& o, const nn::Moe& p, const Array& x, Arr
   return result.y;
 }
 
-// Where only the released program rounds.
+// A rounding that only the released program has.
 Array settled(const DecoderOptions& o, const Array& x) { return o.released() ? released::rounded(x) : x; }
 
-// What a part adds to the residual stream.
+// The output of attention or MLP, as it is added to the residual stream.
 Array added(const DecoderOptions& o, const nn::Norm& post_norm, const Array& y) {
   const Array normed = settled(o, post_norm(y));
   return o.residual_multiplier == 1 ? normed : normed * o.residual_multiplier;

@@ -1,11 +1,12 @@
-// One layer of a decoder. Some weights are fused. q, k and v are one weight with an axis "qkv": indices
-// 0 .. group - 1 are q (query head = kv_head * group + index), then comes k, then v. Gate and up are one
-// weight with an axis "gate_up".
+// DecoderBlock, run_block: one layer of a decoder.
 //
-// Casts (numerics.md N1): every Linear casts its input to the compute dtype and gives it, with the bias added
-// to the rounded product and rounded again; q, k and v are cast after norm and rotation; the residual stream
-// is cast once at the end of each block; norms and multipliers compute in f32. Under Rounding::kReleased
-// there are more (released.h).
+// Some weights are fused. q, k and v are one weight with an axis "qkv": indices 0 .. group - 1 are q (query
+// head = kv_head * group + index), then comes k, then v. Gate and up are one weight with an axis "gate_up".
+//
+// Casts (numerics.md N1): every Linear casts its input to the compute dtype and returns that dtype, with the
+// bias added to the rounded product and rounded again; q, k and v are cast after norm and rotation; the
+// residual stream is cast once at the end of each block; norms and multipliers compute in f32. Under
+// Rounding::kReleased there are more (released.h).
 #pragma once
 
 #include <optional>
@@ -19,8 +20,8 @@
 
 namespace ostro::models {
 
-// Latent attention: queries are made of the input or of a short vector, keys and values of another one, to
-// which a head's keys have a part behind theirs that all heads share and that turns.
+// Latent attention: queries are projections of the input or of a short vector, keys and values of another
+// short vector. Behind the keys of each head comes a part that all heads share and that is rotated.
 struct LatentProjections {
   nn::Linear q_a;    // [embed, q_rank], or empty
   nn::Norm q_norm;   // [q_rank]
@@ -63,13 +64,13 @@ struct DecoderBlock {
 };
 
 // Keys and values of past positions: [layers, batch, key_pos, kv_heads, head_dim]; in a loop without
-// "layers". Latent attention's, too: what is made of the short vectors, padded to one width.
+// "layers". Latent attention stores its projected keys and values, padded to one width.
 struct KeyValues {
   Array k, v;
   OSTRO_FIELDS(k, v)
 };
 
-// What the layers of one call share.
+// The inputs that the layers of one call share.
 struct LayerInputs {
   std::optional<nn::Rope> rope, local_rope;  // those that some layer has
   AttentionMask mask;                        // without the window: segments [batch, pos], [batch, key_pos]
@@ -77,33 +78,34 @@ struct LayerInputs {
   Array tokens;                              // i32 [batch, pos]; only Rounding::kReleased reads them
 };
 
-// The output of a layer for x [batch, pos, embed]. With `past`, its keys and values are written there from
-// inputs.start on, and attention reads them from there. With `router_loss`, f32 [batch, pos], what a mixture
-// adds to each token's loss is added there.
+// Returns the output of a layer for x [batch, pos, embed]. With `past`, its keys and values are written there
+// from inputs.start on, and attention reads them from there. With `router_loss`, f32 [batch, pos], a
+// mixture's part of each token's loss is added there.
 Array run_block(const DecoderOptions& options, const LayerSpec& spec, const DecoderBlock& block,
                 const Array& x, const LayerInputs& inputs, KeyValues* past = nullptr,
                 Array* router_loss = nullptr);
 
-// The two halves of a layer, for a program that reads weights between them. The first reads attention and
-// norms: the residual stream after attention, f32 or the compute dtype, and what MLP or experts read.
+// The two halves of a layer, for a program that reads weights between them. The first needs the weights of
+// attention and norms. It returns the residual stream after attention, f32 or the compute dtype, and the
+// input of MLP or experts.
 struct AfterAttention {
   Array h, mlp_in;  // [batch, pos, embed]
 };
 AfterAttention run_attention(const DecoderOptions& options, const LayerSpec& spec, const DecoderBlock& block,
                              const Array& x, const LayerInputs& inputs, KeyValues* past);
-// Which experts the tokens go to.
+// The experts of the tokens.
 nn::Routed run_router(const DecoderBlock& block, const Array& mlp_in);
-// The second reads MLP or experts, of which `block` may have only those that are chosen: `routed` has their
-// places. Gives the layer's output in `dtype`, in which the weights are read.
+// The second needs MLP or experts, of which `block` may have only those that are chosen: `routed` has their
+// places. Returns the layer's output in `dtype`, in which the weights are read.
 Array run_chosen(const DecoderOptions& options, const DecoderBlock& block, const AfterAttention& x,
                  const nn::Routed& routed, DType dtype);
 
-// Random parameters of `layers` layers, every leaf with a leading axis "layers", drawn by the path that they
-// have in the model.
+// Returns random parameters of `layers` layers, every leaf with a leading axis "layers", drawn by their path
+// in the model.
 DecoderBlock init_block(const DecoderOptions& options, const LayerSpec& spec, const std::string& path,
                         int64_t layers, const Array& key);
 
-// An empty norm over these axes as the options say, its leaves with `leading` in front.
+// Returns a new norm over these axes by the options, its leaves with `leading` in front.
 nn::Norm init_norm(const DecoderOptions& options, const std::vector<Axis>& leading,
                    const std::vector<Axis>& axes);
 

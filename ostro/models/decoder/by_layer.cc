@@ -1,4 +1,4 @@
-// A decoder in parts that run one after the other.
+// by_layer: a decoder in parts that run one after the other.
 #include "ostro/models/decoder/by_layer.h"
 
 #include <map>
@@ -35,7 +35,8 @@ DecoderBlock second_half(DecoderBlock b) {
 // The places of a model's parameters, by path.
 using Places = std::map<std::string, size_t>;
 
-// `by_expert`: whether the part reads only some experts of what has an axis of experts in front.
+// The reads of a part's leaves, in order. `by_expert`: of leaves with a leading axis of experts the part
+// reads only some experts.
 template <typename T>
 std::vector<WeightRead> reads_of(const T& part, const std::string& path, int64_t layer, const Places& places,
                                  bool by_expert = false) {
@@ -54,6 +55,9 @@ std::vector<WeightRead> reads_of(const T& part, const std::string& path, int64_t
 
 }  // namespace
 
+// Splits the model's tree: `top` has the parameters outside of layers, first and second the halves of every
+// layer. The leaves of each tree are listed as reads; a function puts the weights that it gets into a copy of
+// the tree and runs it.
 LayerFunctions Decoder::by_layer(DType compute, const std::vector<std::string>& paths) const {
   Places places;
   for (size_t i = 0; i < paths.size(); ++i) places.emplace(paths[i], i);
@@ -63,7 +67,7 @@ LayerFunctions Decoder::by_layer(DType compute, const std::vector<std::string>& 
   f.embedding = places.at("model/embedding/weight");
   f.embed_reads = reads_of(position_embedding, "model/position_embedding", -1, places);
 
-  Decoder top = *this;  // what is outside of layers
+  Decoder top = *this;  // the parameters outside of layers
   top.layers = {};
   top.lead.clear();
   top.tail.clear();

@@ -1,4 +1,4 @@
-// A decoder in parts that run one after the other, for a model larger than memory.
+// decoder_by_layer: a decoder in parts that run one after the other, for a model larger than memory.
 #pragma once
 
 #include <optional>
@@ -11,8 +11,8 @@
 
 namespace ostro::models {
 
-// The parts of the decoder that ModelOptions::functions makes, whose parameters are read in `compute` and
-// stand in the order of `paths`. Call outside any trace.
+// Returns the parts of the decoder that ModelOptions::functions makes, with parameters in the order of
+// `paths` that are read in `compute`. Call outside any trace.
 LayerFunctions decoder_by_layer(const DecoderOptions& options, int64_t vocab, DType compute,
                                 const std::optional<nn::LoraSpec>& lora,
                                 const std::vector<std::string>& paths);

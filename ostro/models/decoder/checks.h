@@ -1,4 +1,4 @@
-// Checks that the options of decoders share.
+// check_positive: checks that the options of decoders share.
 #pragma once
 
 #include <fmt/format.h>

@@ -11,8 +11,7 @@
 namespace ostro::models {
 namespace {
 
-// One loop over the layers of some blocks; block j of an iteration is layer first + j, as far as a layer's
-// kind goes.
+// One loop over the layers of some blocks; block j of an iteration has the kind of layer first + j.
 Array run_layers(const DecoderOptions& o, const std::vector<DecoderBlock>& blocks, int64_t first,
                  const Array& x, const LayerInputs& inputs) {
   if (blocks.empty()) return x;
@@ -28,13 +27,13 @@ Array run_layers(const DecoderOptions& o, const std::vector<DecoderBlock>& block
       x, blocks);
 }
 
-// A token's residual stream and what routers have added to its loss.
+// A token's residual stream and the routers' part of its loss.
 struct Routed {
   Array x, loss;
   OSTRO_FIELDS(x, loss)
 };
 
-// The same, with that loss.
+// run_layers() with that loss.
 Routed run_layers(const DecoderOptions& o, const std::vector<DecoderBlock>& blocks, int64_t first,
                   const Routed& x, const LayerInputs& inputs) {
   if (blocks.empty()) return x;
@@ -50,7 +49,7 @@ Routed run_layers(const DecoderOptions& o, const std::vector<DecoderBlock>& bloc
       x, blocks);
 }
 
-// The same with a cache, whose new state it returns.
+// run_layers() with a cache, whose new state it returns.
 std::pair<Array, std::vector<KeyValues>> run_layers(const DecoderOptions& o,
                                                     const std::vector<DecoderBlock>& blocks, int64_t first,
                                                     const Array& x, const LayerInputs& inputs,
@@ -75,6 +74,8 @@ std::pair<Array, std::vector<KeyValues>> run_layers(const DecoderOptions& o,
 
 }  // namespace
 
+// Layers lie in three parts: lead, the loop, tail (DecoderOptions::layer). A block of the loop holds the
+// parameters of all its iterations in one draw.
 Decoder Decoder::init(const DecoderOptions& o, int64_t vocab, const Array& key) {
   const Axis embed{"embed", o.hidden_dim}, v{"vocab", o.vocab_rows(vocab)};
   const auto draw = [&](const char* path, const std::vector<Axis>& axes, double narrower = 1) {

@@ -1,4 +1,4 @@
-// A decoder-only transformer, described by DecoderOptions: every family of families.h is this model.
+// Decoder: a decoder-only transformer, described by DecoderOptions: every family of families.h is this model.
 //
 // Casts: those of block.h. The embedding has the compute dtype; with a multiplier or learned positions the
 // sum is made in f32 and cast once. The head gives f32 logits; bias, scaling and cap are in f32.
@@ -60,7 +60,7 @@ struct Decoder {
 
   // f32 logits [batch, pos, vocab].
   Array logits(const Array& tokens, const Array& segments = {}) const;
-  // Per-token cross-entropy (z-loss, and a mixture's losses included) and weights.
+  // Returns per-token cross-entropy (including z-loss and a mixture's losses) and weights.
   Loss loss(const Batch& batch) const;
   // The block of layer i.
   const DecoderBlock& block(int64_t i) const;
@@ -73,12 +73,12 @@ struct Decoder {
   std::pair<Array, DecoderCache> decode(const Array& tokens, const DecoderCache& cache,
                                         const Array& start) const;
 
-  // The same in parts, for a model larger than memory (by_layer.cc); parameters, which have these paths in
-  // their order, are read in `compute`.
+  // The parts of decode(), for a model larger than memory (by_layer.cc), with parameters in the order of
+  // `paths` that are read in `compute`.
   LayerFunctions by_layer(DType compute, const std::vector<std::string>& paths) const;
 
  private:
-  // With `router_loss`: sets it to what a mixture adds to each token's loss, f32 [batch, pos].
+  // With `router_loss`: sets it to a mixture's part of each token's loss, f32 [batch, pos].
   Array logits(const Array& tokens, const Array& segments, Array* router_loss) const;
   LayerInputs inputs(const Array& positions) const;
   Array embed(const Array& tokens, const Array& positions) const;

@@ -1,4 +1,4 @@
-// Small decoders of every family, and token rows, for tests.
+// small, odd_decoder, ...: small decoders of every family, and token rows, for tests.
 #pragma once
 
 #include <doctest/doctest.h>
@@ -59,7 +59,7 @@ inline DecoderOptions small(const std::string& family) {
   return o;
 }
 
-// A mixture as no family has it.
+// A mixture with values that no family has.
 inline DecoderOptions odd_mixture() {
   DecoderOptions o = small("decoder");
   o.parallel = true;
@@ -78,7 +78,7 @@ inline DecoderOptions odd_mixture() {
   return o;
 }
 
-// Latent attention as no family has it, values wider than keys, in a mixture of unlike layers.
+// Latent attention with values that no family has: values wider than keys, in a mixture of unlike layers.
 inline DecoderOptions odd_latent() {
   DecoderOptions o = small("decoder");
   o.num_kv_heads = 4;
@@ -130,7 +130,7 @@ inline std::vector<DecoderOptions> small_decoders() {
   return all;
 }
 
-// So many of them, drawn by the test's seed; the decoder of odd values is always there.
+// `count` of them, drawn by the test's seed; odd_decoder() is always among them.
 inline std::vector<DecoderOptions> sampled_decoders(size_t count) {
   const std::vector<DecoderOptions> all = small_decoders();
   if (count >= all.size()) return all;
@@ -145,7 +145,7 @@ inline std::vector<runtime::Engine*> engines() {
   return {&interpreter(), compiled.get()};
 }
 
-// Parameters that are 0 or 1 at the start (norms, biases, sinks) get values of their own: what a test
+// Random parameters, also where a model begins with 0 or 1 (norms, biases, sinks): the results that a test
 // compares must depend on them.
 inline Decoder model_of(const DecoderOptions& o, DType compute, uint64_t seed = 0) {
   DefaultInterpreter use;

@@ -1,6 +1,8 @@
-// The `model:` section of every decoder-only transformer. All families (Llama, Gemma 3, GPT-2, ...) are this
-// one struct: a family is a name, default values, and the keys that a configuration of it may set
-// (families.h). What a family does not show has its family's value.
+// DecoderOptions: the `model:` section of every decoder-only transformer.
+//
+// All families (Llama, Gemma 3, GPT-2, ...) are this one struct: a family is a name, default values, and the
+// keys that a configuration of it may set (families.h). Keys that a family does not show have its family's
+// value.
 #pragma once
 
 #include <cstdint>
@@ -26,10 +28,10 @@ std::vector<std::string> option_names(NormKind);
 // pre: x + f(norm(x)). post: x + norm(f(x)) (OLMo 2). sandwich: x + norm(f(norm(x))) (Gemma 2).
 enum class NormPlace { kPre, kPost, kSandwich };
 std::vector<std::string> option_names(NormPlace);
-// What the normalised value is multiplied by: the weight, or 1 + weight (Gemma).
+// The factor of the normalised value: the weight, or 1 + weight (Gemma).
 enum class NormScale { kWeight, kOnePlusWeight };
 std::vector<std::string> option_names(NormScale);
-// Norm of queries and keys before they are turned: over each head (Qwen 3), or over all heads (OLMo 2).
+// Norm of queries and keys before they are rotated: over each head (Qwen 3), or over all heads (OLMo 2).
 enum class QkNorm { kNone, kHead, kWhole };
 std::vector<std::string> option_names(QkNorm);
 enum class Positions { kRope, kLearned };
@@ -40,27 +42,27 @@ enum class LayerRope { kRope, kNone };
 std::vector<std::string> option_names(LayerRope);
 enum class RouterScores { kSoftmax, kSoftmaxChosen, kSigmoid };
 std::vector<std::string> option_names(RouterScores);
-// What a group of experts counts as where only some groups are chosen from: its best expert, or the sum of
-// its best two.
+// The score of a group of experts when only some groups are chosen from: its best expert, or the sum of its
+// best two.
 enum class GroupScore { kBest, kBestTwo };
 std::vector<std::string> option_names(GroupScore);
 
-// Where values are rounded to bf16: as everywhere in Ostro (numerics.md N1), or where the released program of
-// Grok-1 does (released.h).
+// The places where values are rounded to bf16: those of Ostro (numerics.md N1), or those of the released
+// program of Grok-1 (released.h).
 enum class Rounding { kOstro, kReleased };
 std::vector<std::string> option_names(Rounding);
 
-// What distinguishes one layer from another. Parameters of all layers have the same shapes, but for `dense`.
+// The differences between layers. Parameters of all layers have the same shapes, except for `dense`.
 struct LayerSpec {
   int64_t window = 0;       // keys that a query sees, itself included; 0: all before it
-  bool rope = true;         // false: queries and keys do not turn
-  bool local_rope = false;  // turns by rope_local_theta instead of `rope`
+  bool rope = true;         // false: queries and keys are not rotated
+  bool local_rope = false;  // rotates by rope_local_theta instead of `rope`
   bool dense = false;       // of a mixture: one MLP of dense_intermediate_dim for all tokens
   bool operator==(const LayerSpec&) const = default;
 };
 
-// Where the parameters of a layer lie: "model/layers" or "model/layers/2" or "model/lead/0" or
-// "model/tail/0", at `index` of their leading axis "layers".
+// The place of a layer's parameters: "model/layers" or "model/layers/2" or "model/lead/0" or "model/tail/0",
+// at `index` of their leading axis "layers".
 struct LayerPlace {
   std::string path;
   int64_t index = 0;
@@ -112,7 +114,7 @@ struct DecoderOptions {
   // Positions
   Positions positions = Positions::kRope;
   int64_t max_position_embeddings = 1024;  // learned: rows of the table
-  double partial_rotary_factor = 1.0;      // the first part of head_dim that turns
+  double partial_rotary_factor = 1.0;      // the first part of head_dim, which is rotated
   bool rope_interleaved = false;           // pairs are (0, 1), (2, 3), ... instead of (i, i + n/2)
   std::optional<double> rope_local_theta;  // theta in layers with a window, never scaled; null: `rope`
   std::vector<LayerRope> rope_pattern = {LayerRope::kRope};  // repeated over the layers
@@ -124,7 +126,7 @@ struct DecoderOptions {
   // Embedding, residual stream and head
   bool scale_embedding = false;  // embeddings times sqrt(hidden_dim) (Gemma)
   double embedding_multiplier = 1.0;
-  double residual_multiplier = 1.0;  // of what attention and MLP add
+  double residual_multiplier = 1.0;  // of the outputs of attention and MLP
   double logits_scaling = 1.0;       // logits are divided by it
   std::optional<double> final_logit_softcapping;
   bool head_bias = false;
@@ -145,11 +147,11 @@ struct DecoderOptions {
   bool router_bias = false;             // the router has a bias even if no step changes it
   int64_t shared_intermediate_dim = 0;  // of the MLP beside the experts that every token goes to; 0: none
   bool shared_expert_gate = false;
-  int64_t first_k_dense_replace = 0;     // so many layers, the first, have no experts
+  int64_t first_k_dense_replace = 0;     // this many of the first layers have no experts
   int64_t dense_intermediate_dim = 688;  // of their MLP
-  bool for_training = true;              // no key: the loss has what only training adds
-  // No key, for an import says what it holds: the matrices of layers are i8 with scales, those of attention's
-  // output and of down in this many groups of rows, the others in one. 0: they are not.
+  bool for_training = true;              // no key: the loss includes the terms that only training adds
+  // No key, because an import sets it: the matrices of layers are i8 with scales, those of attention's output
+  // and of down in this many groups of rows, the others in one. 0: they are not i8.
   int64_t int8_row_groups = 0;
 
   DecoderOptions() = default;
@@ -160,7 +162,7 @@ struct DecoderOptions {
   void visit_options(config::OptionTable& table);
   // head_dim: null becomes hidden_dim / num_heads; then checks all values.
   Status resolve();
-  // The same model without the z-loss.
+  // These options without the terms of the loss that only training adds.
   DecoderOptions for_evaluation() const;
   // The value of runtime::CompileOptions::remat; an error names the words and names that are known.
   Result<std::string> remat() const { return remat_text(gradient_checkpointing); }
@@ -176,22 +178,22 @@ struct DecoderOptions {
   bool released() const { return rounding == Rounding::kReleased; }
   int64_t group() const { return num_heads / num_kv_heads; }
   int64_t latent_head_dim() const { return qk_nope_head_dim + qk_rope_head_dim; }
-  int64_t cache_dim() const;       // width of keys and values as attention sees them
-  int64_t rotary_dim() const;      // how many of head_dim turn
+  int64_t cache_dim() const;       // width of keys and values in attention
+  int64_t rotary_dim() const;      // the elements of head_dim that are rotated
   double attention_scale() const;  // 0: 1 / sqrt(head_dim)
   double embedding_scale() const;  // both multipliers
   double width_ratio() const;      // hidden_dim / mup_base_dim, 1 without muP
   nn::MoeRouting routing() const;  // of a mixture
-  // Whether a token's loss has more than its cross-entropy: what balances experts, or counts their rows.
+  // True when a token's loss has terms beside its cross-entropy that balance experts or count their rows.
   bool router_has_loss() const {
     return num_experts > 0 && for_training && (router_z_loss_coef > 0 || track_expert_load);
   }
   ExpertsUsed experts_used() const { return {num_experts, num_experts_per_tok}; }
 
-  // The first lead() layers are of another kind, each a block of its own. Those behind them repeat after
-  // period() layers, the least number of which this is true. They are stacked: the i-th of them is the (i mod
-  // period)-th block of iteration i / period of one loop; of the last layers, which fill no period, each is a
-  // block of its own.
+  // The first lead() layers are of another kind, each a block of its own. The layers behind them repeat after
+  // period() layers, the least number for which this is true. They are stacked: the i-th of them is the (i
+  // mod period)-th block of iteration i / period of one loop. Each of the last layers, which fill no period,
+  // is a block of its own.
   LayerSpec layer(int64_t i) const;
   int64_t lead() const { return num_experts > 0 ? first_k_dense_replace : 0; }
   int64_t period() const;

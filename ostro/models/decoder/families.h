@@ -1,4 +1,4 @@
-// Families of decoders as data: the values of `model.type`.
+// Family: families of decoders as data: the values of `model.type`.
 #pragma once
 
 #include <string_view>
@@ -11,11 +11,12 @@ struct DecoderOptions;
 struct Family {
   std::string_view name;   // the value of `model.type`
   std::string_view title;  // "Gemma 3"
-  // Sets what differs from DecoderOptions' own values.
+  // Sets the values that differ from DecoderOptions' own.
   void (*defaults)(DecoderOptions&);
   // Keys that a configuration may set beside those that every family has.
   std::vector<std::string_view> keys;
 
+  // Returns whether a configuration of this family may set the key.
   bool shows(std::string_view key) const;
 };
 
@@ -23,7 +24,7 @@ struct Family {
 const std::vector<Family>& families();
 // The family of this name, which must exist.
 const Family& family_of(std::string_view name);
-// nullptr when there is none.
+// The family of this name; nullptr when there is none.
 const Family* find_family(std::string_view name);
 
 }  // namespace ostro::models

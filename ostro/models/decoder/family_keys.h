@@ -1,4 +1,4 @@
-// How the options of a decoder are declared: those that its family shows.
+// FamilyKeys: declares the options of a decoder: those that its family shows. Private to the room.
 #pragma once
 
 #include <fmt/format.h>
@@ -10,17 +10,19 @@
 
 namespace ostro::models {
 
-// Why a run cannot go on with another value.
+// Reasons why a run cannot continue with another value (Option::fixed).
 inline constexpr const char* kLayout = "the shapes of the trained parameters follow from it";
 inline constexpr const char* kMeaning = "the trained parameters have their meaning from it";
 
-// Of an option that came later than others: where its default is the one that all models had before (text of
-// YAML), a run with it keeps its hash. Families that begin with another value came later, too.
+// Marks an option that was added later than others. If its default is the value that all models had before
+// (`text`, in YAML), runs with this value keep their hash. Families with another default were added later,
+// too.
 inline config::Option& came_later(config::Option& option, bool is_old_default, std::string text) {
   return is_old_default ? option.since_default(std::move(text)) : option;
 }
 
-// Keys that a family does not show go into a table that nobody reads, and are refused by name.
+// Adds keys to an option table, which it does not own. Keys that the family does not show are refused by
+// name.
 class FamilyKeys {
  public:
   FamilyKeys(const Family& family, config::OptionTable& table) : family_(family), table_(table) {}
@@ -49,11 +51,11 @@ class FamilyKeys {
 
 // The keys of a mixture of experts.
 void visit_mixture(DecoderOptions& options, FamilyKeys& table);
-// Whether their values go together.
+// Checks that their values fit together.
 Status check_mixture(const DecoderOptions& options);
 // The keys of latent attention.
 void visit_latent(DecoderOptions& options, FamilyKeys& table);
-// Whether their values go together; sets head_dim.
+// Checks that their values fit together; sets head_dim.
 Status check_latent(DecoderOptions& options);
 // Adds the axes that only latent attention has.
 void add_latent_axes(const DecoderOptions& options, config::IntMap& axes);

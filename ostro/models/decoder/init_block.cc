@@ -1,4 +1,4 @@
-// Initial parameters of layers.
+// init_block: initial parameters of layers.
 #include <functional>
 #include <string>
 #include <utility>
@@ -31,8 +31,8 @@ namespace {
 using MakeLinear = std::function<nn::Linear(const char*, const Axes&, const std::vector<Axis>&,
                                             const std::vector<Axis>&, bool, nn::Fused)>;
 
-// The epsilon of the norms of latents is no option: the models that have them have this one, whatever their
-// other norms have.
+// The epsilon of the norms of latents is no option: all models with latent attention have this one, also if
+// their other norms have another.
 constexpr double kLatentEpsilon = 1e-6;
 
 void init_latent(const DecoderOptions& o, const Axis& layers, const MakeLinear& linear,
@@ -114,7 +114,7 @@ DecoderBlock init_block(const DecoderOptions& o, const LayerSpec& spec, const st
                         int64_t count, const Array& key) {
   const Axis layers{"layers", count}, embed{"embed", o.hidden_dim}, kv{"kv_heads", o.num_kv_heads},
       head_dim{"head_dim", *o.head_dim}, group{"group", o.group()}, qkv{"qkv", o.group() + 2};
-  // A sum over as many inputs as the model is wide stays as large when these grow (muP).
+  // A sum over the inputs of a matrix keeps its size when the model becomes wider (muP).
   const double deviation =
       o.mup_base_dim ? o.initializer_range / numerics::sqrt_f64(o.width_ratio()) : o.initializer_range;
   const MakeLinear linear = [&](const char* name, const Axes& in, const std::vector<Axis>& in_axes,

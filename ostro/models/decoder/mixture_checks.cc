@@ -1,4 +1,4 @@
-// Which options of a mixture of experts go together.
+// check_mixture: checks that the options of a mixture of experts fit together.
 #include <fmt/format.h>
 
 #include "ostro/models/decoder/checks.h"

@@ -1,4 +1,4 @@
-// The rotary positions of a decoder's layers.
+// rope_at: the rotary positions of a decoder's layers.
 #pragma once
 
 #include "ostro/models/decoder/decoder_options.h"
@@ -6,7 +6,8 @@
 
 namespace ostro::models {
 
-// By `model.rope`, as layers without a window have them; `local`: by rope_local_theta.
+// Returns the rotation for positions i32 of any axes: by `model.rope`, or if `local`, by rope_local_theta,
+// for layers with a window.
 nn::Rope rope_at(const DecoderOptions& options, const Array& positions, bool local = false);
 
 }  // namespace ostro::models

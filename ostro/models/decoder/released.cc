@@ -10,10 +10,10 @@ namespace {
 
 const float kMasked = -1e30f;
 
-// f32 [batch, key_pos, kv_heads]: the first number of each key, which says whether it is one of padding.
+// f32 [batch, key_pos, kv_heads]: the first number of each key, NaN for padding.
 Array mark_of(const Array& k) { return cast(index(k, "head_dim", 0), DType::f32); }
 
-// bool [batch, pos, key_pos, kv_heads]: the keys that a query sees.
+// bool [batch, pos, key_pos, kv_heads]: the keys that a query attends to.
 Array visible(const Array& q, const Array& k, const LayerInputs& in) {
   const Array key_at = iota({"key_pos", k.size("key_pos")}), query = iota({"pos", q.size("pos")});
   const Array at = in.start.valid() ? query + in.start : query;
@@ -49,7 +49,7 @@ Array attention(const DecoderOptions& o, const Array& q, const Array& k, const A
                  (scale != 0 ? scale : 1 / std::sqrt(static_cast<double>(q.size("head_dim"))));
   if (const auto& cap = o.attn_logit_softcapping) scores = tanh(scores / *cap) * *cap;
   const Array p = nn::softmax(select(seen, scores, kMasked), "key_pos");
-  // Once more, for a query that sees no key at all.
+  // Masked once more, for a query that attends to no key at all.
   return broadcast_to(dot(rounded(select(seen, p, 0.0f)), v, "key_pos", DType::bf16), q.shape().axes);
 }
 

@@ -1,25 +1,27 @@
-// Where the released program of Grok-1 rounds to bf16 and Ostro's models do not, with what it masks: the
-// parts of a layer under Rounding::kReleased (docs/grok.md, "Rounding"). All compute in bf16.
+// rounded, attention, ...: the parts of a layer under Rounding::kReleased: the places where the released
+// program of Grok-1 rounds to bf16 and Ostro's models do not, and its mask (docs/grok.md, "Rounding"). All
+// compute in bf16.
 #pragma once
 
 #include "ostro/models/decoder/block.h"
 
 namespace ostro::models::released {
 
-// To bf16.
+// Returns x rounded to bf16.
 Array rounded(const Array& x);
-// A multiplier as the program has it: a number that meets a bf16 array becomes bf16 first.
+// Returns the value of a multiplier in that program: a number that is multiplied with a bf16 array becomes
+// bf16 first.
 double multiplier(double value);
 // TraceError unless the parameter is read in bf16.
 void check_compute(const Array& parameter);
 
-// Keys k [batch, key_pos, kv_heads, head_dim] of tokens i32 [batch, pos], with NaN for those of token 0, the
-// padding: so a cache knows them, however the text is fed.
+// Returns the keys k [batch, key_pos, kv_heads, head_dim] of tokens i32 [batch, pos], with NaN for those of
+// token 0, the padding: this marks them in a cache, however the text is divided into calls.
 Array without_padding(const Array& k, const Array& tokens);
 
-// Attention that does not fuse: scores are rounded before they are scaled, capped and masked, and the
+// Attention without fusion: scores are rounded before they are scaled, capped and masked, and the
 // probabilities before they weigh v. q [batch, pos, kv_heads, group, head_dim], k of without_padding(), v
-// like k, all bf16; gives q's axes. A query that sees no key gets +0, as N9 has it.
+// like k, all bf16; the result has q's axes. A query that attends to no key gets +0, as in N9.
 Array attention(const DecoderOptions& options, const Array& q, const Array& k, const Array& v,
                 const LayerInputs& inputs);
 

@@ -1,4 +1,4 @@
-// The section `rope:` of a decoder: frequencies of rotary position embedding, chosen by `type:`.
+// RopeOptions: the section `rope:` of a decoder: frequencies of rotary position embedding, chosen by `type:`.
 #pragma once
 
 #include <cstdint>
@@ -10,7 +10,7 @@
 
 namespace ostro::models {
 
-// Frequencies theta^(-2i/n), n being the part of head_dim that turns.
+// Frequencies theta^(-2i/n), n being the part of head_dim that is rotated.
 struct RopeDefaultOptions {
   static constexpr const char* kType = "default";
   double theta = 10000;
@@ -36,8 +36,8 @@ struct RopeLlama3Options {
   void visit_options(config::OptionTable& table);
 };
 
-// YaRN: frequencies that turn often within the original context stay, those that turn seldom are divided by
-// the factor, a ramp between; cos and sin are multiplied by attention_factor.
+// YaRN: frequencies that turn often within the original context are unchanged, those that turn seldom are
+// divided by the factor, a ramp between; cos and sin are multiplied by attention_factor.
 struct RopeYarnOptions {
   static constexpr const char* kType = "yarn";
   double theta = 10000;
@@ -62,9 +62,8 @@ struct RopeDynamicOptions {
   void visit_options(config::OptionTable& table);
 };
 
-// LongRoPE (Phi-3, Phi-4-mini): each frequency divided by a factor of its own. model.seq_len says which of
-// two lists of factors it is: the short one up to the original length. cos and sin are multiplied by
-// attention_factor.
+// LongRoPE (Phi-3, Phi-4-mini): each frequency divided by a factor of its own, from one of two lists by
+// model.seq_len: the short one up to the original length. cos and sin are multiplied by attention_factor.
 struct RopeLongOptions {
   static constexpr const char* kType = "longrope";
   double theta = 10000;
@@ -77,8 +76,10 @@ struct RopeLongOptions {
 using RopeOptions = std::variant<RopeDefaultOptions, RopeLinearOptions, RopeLlama3Options, RopeYarnOptions,
                                  RopeDynamicOptions, RopeLongOptions>;
 
+// The `theta` of any type.
 double rope_theta(const RopeOptions& rope);
-// All values; errors begin with the key ("model.rope.factor: "). `rotary_dim`: the part of a head that turns.
+// Checks all values; errors begin with the key ("model.rope.factor: "). `rotary_dim`: the part of a head that
+// is rotated.
 Status check_rope(const RopeOptions& rope, int64_t rotary_dim);
 
 }  // namespace ostro::models
