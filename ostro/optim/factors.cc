@@ -63,6 +63,8 @@ Array Factors::scaled(const Array& x, const std::vector<Array>& bases,
   return parts_[0].joined(matrices);
 }
 
+// factor = beta factor + (1 - beta) G G^T, and if `refresh`, one step of orthogonal iteration of the basis
+// with it.
 std::vector<Array> Factors::followed(const std::vector<Array>& state, const std::vector<Array>& bases,
                                      const Array& g, double beta, const Array& refresh) const {
   std::vector<Array> out;

@@ -1,5 +1,5 @@
-// Shampoo's two factors of a hidden matrix, the means of G G^T and of G^T G, and the bases in which they are
-// diagonal: what SOAP and Shampoo share.
+// Factors: Shampoo's two factors of a hidden matrix, the means of G G^T and of G^T G, and the bases in which
+// they are diagonal. Used by SOAP and Shampoo.
 #pragma once
 
 #include <string>
@@ -9,10 +9,11 @@
 
 namespace ostro::optim {
 
+// A value; its functions are called while tracing.
 class Factors {
  public:
-  // Of a parameter that is no hidden matrix: none. A side longer than `largest` has no factor; its basis is
-  // the identity.
+  // A parameter that is no hidden matrix has no factors. A side longer than `largest` has no factor; its
+  // basis is the identity.
   Factors(const Parameter& parameter, int64_t largest);
 
   // A side of a map that has a factor.
@@ -25,13 +26,14 @@ class Factors {
   // Two arrays for each: its factor, and its basis.
   std::vector<StateArray> state() const;
 
-  // Of each in turn; `started` is 0 in the first step, when they are the identity.
+  // The basis of each factor, in their order; `started` is 0 in the first step, when they are the identity.
   std::vector<Array> bases(const std::vector<Array>& state, const Array& started) const;
-  // x, with the parameter's axes, in these bases; or back from them.
+  // Returns x, with the parameter's axes, in the coordinates of these bases; with `back`, from them.
   Array turned(const Array& x, const std::vector<Array>& bases, bool back) const;
-  // The same, each vector multiplied by its value in between: Q diag(values) Q^T x on every side.
+  // Returns x with Q diag(values) Q^T applied on every side.
   Array scaled(const Array& x, const std::vector<Array>& bases, const std::vector<Array>& values) const;
-  // What state() becomes with this gradient. Where `refresh` is above 0, the bases follow the new factors.
+  // Returns the new arrays of state() after gradient g. If `refresh` is above 0, the bases follow the new
+  // factors.
   std::vector<Array> followed(const std::vector<Array>& state, const std::vector<Array>& bases,
                               const Array& g, double beta, const Array& refresh) const;
 

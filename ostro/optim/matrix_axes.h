@@ -1,4 +1,4 @@
-// A parameter as matrices: which of its axes are rows, columns, and a stack of matrices.
+// matrix_axes: a parameter as matrices: its axes divided into rows, columns, and a stack of matrices.
 #pragma once
 
 #include "ostro/optim/update_rule.h"
@@ -10,8 +10,9 @@ struct MatrixAxes {
   int64_t row_count = 1, column_count = 1;
 };
 
-// Axes of layers and experts are stacks. Rows are the input axes of a Linear, columns its output axes; of any
-// other parameter of two axes or more, an embedding say, its first axis, and the others. Fewer: no rows.
+// Axes of layers and experts are stacks. Rows are the input axes of a Linear, columns its output axes. Any
+// other parameter of two axes or more, such as an embedding, has its first axis as rows, the others as
+// columns. A vector has no rows.
 MatrixAxes matrix_axes(const Parameter& parameter);
 
 }  // namespace ostro::optim

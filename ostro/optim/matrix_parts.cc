@@ -64,7 +64,8 @@ std::vector<Array> MatrixParts::split_up(const Array& x) const {
   std::vector<Array> out;
   for (const Array& part :
        fused_.empty() ? std::vector<Array>{x} : split(rename(x, fused_, kWhole), kWhole, counts_)) {
-    // All axes of the matrix get names that no mesh knows; then the rows are one axis, and the columns.
+    // All axes of the matrix get names that no mesh maps, so they become whole; then rows and columns are
+    // merged.
     const Array y = rename(rename(part, rows_, own_names(rows_)), columns_, own_names(columns_));
     out.push_back(merge_axes(merge_axes(y, own_names(rows_), kRows), own_names(columns_), kColumns));
   }

@@ -1,5 +1,5 @@
-// A hidden matrix as optimizers see it that work on whole matrices: the maps of a fused weight one by one,
-// with one axis of rows and one of columns, whole on every worker.
+// MatrixParts: a hidden matrix for optimizers that work on whole matrices: the maps of a fused weight one by
+// one, with one axis of rows and one of columns, whole on every worker.
 #pragma once
 
 #include <vector>
@@ -9,12 +9,12 @@
 
 namespace ostro::optim {
 
-// Is it a Linear's weight, but not the head?
+// Returns whether the parameter is a Linear's weight, but not the head.
 bool is_hidden_matrix(const Parameter& parameter);
 
 class MatrixParts {
  public:
-  // Of a hidden matrix.
+  // `parameter` must be a hidden matrix.
   explicit MatrixParts(const Parameter& parameter);
 
   struct Part {
@@ -24,9 +24,10 @@ class MatrixParts {
   };
   const std::vector<Part>& parts() const { return parts_; }
 
-  // x has the parameter's axes. Each part: [stack..., matrix_rows, matrix_columns], in some order.
+  // Cuts x, with the parameter's axes, into its parts: [stack..., matrix_rows, matrix_columns], in some
+  // order.
   std::vector<Array> split_up(const Array& x) const;
-  // The inverse.
+  // The inverse of split_up().
   Array joined(const std::vector<Array>& matrices) const;
 
  private:

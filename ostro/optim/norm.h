@@ -1,4 +1,4 @@
-// The norm of gradients, and clipping by it (numerics.md N13).
+// global_norm, Boxes: the norm of gradients, and clipping by it (numerics.md N13).
 #pragma once
 
 #include <optional>
@@ -10,8 +10,8 @@
 
 namespace ostro::optim {
 
-// How parameters are cut into boxes for the sum of squares. `cells`: axis -> number of cells (numerics.cells,
-// then numerics.leaves). An axis in `stacked` is cut into single indices.
+// The division of parameters into boxes for the sum of squares. `cells`: axis -> number of cells
+// (numerics.cells, then numerics.leaves). An axis in `stacked` is cut into single indices.
 struct Boxes {
   std::vector<std::pair<std::string, int64_t>> cells;
   std::vector<std::string> stacked;
@@ -24,7 +24,7 @@ struct Boxes {
 // Sum of squares of one array as an f64 scalar: f64 per box, then the tree over boxes in lexicographic order.
 Array sum_of_squares(const Array& g, const Boxes& boxes);
 
-// The same over all axes but these: an f64 array of them, in the order of g.
+// Sums of squares over all axes but these: an f64 array of them, in the order of g.
 Array sums_of_squares(const Array& g, const Axes& but, const Boxes& boxes);
 
 // norm = sqrt(tree of sum_of_squares over the list) * inv. clip: the factor that brings the norm down to

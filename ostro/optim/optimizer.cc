@@ -27,7 +27,7 @@ Array cautious(const Parameter& parameter, const RuleInputs& in, const Array& u)
   for (const Axis& a : u.shape().axes)
     if (std::find(axes.stack.begin(), axes.stack.end(), a.name) == axes.stack.end())
       count *= static_cast<double>(a.size);
-  // The number of them is exact in f64, whatever the order of the sum.
+  // The count is exact in f64, in any order of the sum.
   const Array share = cast(sums_of_squares(agrees, axes.stack, *in.boxes) * (1.0 / count), DType::f32);
   return u * (agrees / maximum(share, rounded(1e-3)));
 }
@@ -73,6 +73,8 @@ bool in_group(const GroupOptions& group, const std::string& path) {
 
 }  // namespace
 
+// Gives every parameter its group (the first whose glob matches) and rule, collects the clip sets, and lays
+// out the state by name. Parameters that count rows have no rule and no state.
 Optimizer::Optimizer(const OptimizerOptions& options, std::vector<Parameter> parameters, Boxes boxes)
     : options_(options),
       parameters_(std::move(parameters)),
@@ -124,6 +126,9 @@ Optimizer::Optimizer(const OptimizerOptions& options, std::vector<Parameter> par
       }
 }
 
+// Prepares the rule's inputs: the mean gradient, clipped; the rule's own scalars, which follow those of the
+// rules before it; rate and decay by group and muP. Around the rule it keeps the moving average of the
+// weights, if ema_beta is set.
 RuleResults Optimizer::update(size_t k, const Array& p, const std::vector<Array>& state,
                               const Array& gradient, const Array& inv, const Array& clip,
                               const std::vector<Array>& scalars) const {
@@ -148,7 +153,7 @@ RuleResults Optimizer::update(size_t k, const Array& p, const std::vector<Array>
     if (share != 1) in.lr = in.lr * rounded(share);
     if (group->weight_decay) in.weight_decay = *group->weight_decay;
   }
-  // What a step takes off by decay, rate times decay, is the same at any width.
+  // The share of a weight that decay removes in a step, rate times decay, is the same at any width.
   if (const double power = own.rule->width_power(parameters_[k]); parameters_[k].width != 1 && power != 0) {
     const double share = numerics::pow_f64(parameters_[k].width, power);
     in.lr = in.lr * rounded(share);

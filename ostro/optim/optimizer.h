@@ -1,4 +1,5 @@
-// The optimizer of a run, as the trainer sees it: which arrays it keeps, and the update of each parameter.
+// Optimizer: the trainer's view of the optimizer of a run: its state arrays, and the update of each
+// parameter.
 #pragma once
 
 #include <cstdint>
@@ -10,17 +11,18 @@
 
 namespace ostro::optim {
 
-// A rule of an optimizer: its own, then those that groups have in place of it.
+// A rule of an optimizer: its own, or one that a group has in place of it.
 struct OwnRule {
-  const GroupOptions* group = nullptr;  // null: of all parameters that have no other
+  const GroupOptions* group = nullptr;  // null: for all parameters that have no other
   std::string prefix;                   // of its scalars' names: "", "group/"
   std::unique_ptr<UpdateRule> rule;
   size_t scalars = 0;
 };
 
+// Owns its options and rules. Read-only after construction; update() and skips() are called while tracing.
 class Optimizer {
  public:
-  // `boxes`: how sums over a parameter are cut (train/programs/programs.h).
+  // `boxes`: the division of sums over a parameter (train/programs/programs.h).
   Optimizer(const OptimizerOptions& options, std::vector<Parameter> parameters, Boxes boxes = {});
 
   // One array of the state.
@@ -29,15 +31,16 @@ class Optimizer {
     size_t parameter;
     Shape shape;
   };
-  // All arrays of a name, in the order of their parameters, then those of the next name.
+  // The arrays of the state: all of one name, in the order of their parameters, then those of the next name.
   const std::vector<Kept>& state() const { return state_; }
   // The scalars of every step, the learning rate, "lr", first.
   const std::vector<std::string>& scalars() const { return scalars_; }
-  // Whether this is a step to skip: the last scalar is the limit of the loss. Empty: none ever is.
+  // Returns a bool scalar, true for a step to skip: the last scalar is the limit of the loss. Empty when the
+  // options skip no steps.
   Array skips(const Array& loss, const std::vector<Array>& scalars) const;
 
-  // The update of parameter k: `state` are its arrays, as indices_of(k) has them. `gradient` is the raw sum;
-  // inv (1 / total weight), clip and `scalars` are f32 scalars.
+  // Returns the new value and state of parameter k: `state` are its arrays, in the order of indices_of(k).
+  // `gradient` is the raw sum; inv (1 / total weight), clip and `scalars` are f32 scalars.
   RuleResults update(size_t k, const Array& p, const std::vector<Array>& state, const Array& gradient,
                      const Array& inv, const Array& clip, const std::vector<Array>& scalars) const;
   // Parameters that are clipped by the norm of their own gradients: a group, or "others". Empty: all by one
@@ -48,7 +51,7 @@ class Optimizer {
     std::optional<double> max_norm;
   };
   const std::vector<ClipSet>& clip_sets() const { return clip_sets_; }
-  // Where the arrays of parameter k are in state().
+  // The indices in state() of the arrays of parameter k.
   const std::vector<size_t>& indices_of(size_t k) const { return indices_[k]; }
 
  private:
@@ -73,8 +76,8 @@ std::vector<float> step_scalars(const OptimizerOptions& options, int64_t step, i
 // same one.
 Status check_groups(const CommonOptions& options, const std::vector<std::string>& paths);
 
-// Does weight decay apply to the parameter at `path`? weight_decay_modules is null: to all but norms,
-// embeddings and biases. It is a list of globs: to paths that match one of them (* matches any text).
+// Returns whether weight decay applies to the parameter at `path`. With weight_decay_modules null: to all but
+// norms, embeddings and biases. With a list of globs: to paths that match one of them (* matches any text).
 bool decays(const CommonOptions& options, const std::string& path);
 
 }  // namespace ostro::optim

@@ -1,4 +1,4 @@
-// Checks of single options, for the optimizers' validate().
+// allowed, kMostClipSets: checks of single options, for the optimizers' validate().
 #pragma once
 
 #include <string>
@@ -7,12 +7,12 @@
 
 namespace ostro::optim {
 
-// Sets of parameters that are clipped by norms of their own: groups, and all others.
+// The most sets of parameters that are clipped by norms of their own: groups, and all others.
 inline constexpr size_t kMostClipSets = 16;
 
-// "section.key: value is not allowed; rule", unless it is good.
+// Returns the error "section.key: value is not allowed; rule" unless `good`.
 Status allowed(bool good, const std::string& section, const char* key, double value, const char* rule);
-// A decay rate of a mean: 0 or more and less than 1.
+// Checks a decay rate of a mean: 0 or more and less than 1.
 Status allowed_decay(const std::string& section, const char* key, double value);
 
 }  // namespace ostro::optim

@@ -1,4 +1,4 @@
-// The `optimizer:` section.
+// OptimizerOptions: the `optimizer:` section.
 #pragma once
 
 #include <cstdint>
@@ -27,12 +27,12 @@ struct GroupOptions {
   void visit_options(config::OptionTable& table);
 };
 
-// What every optimizer has: the learning rate, weight decay, clipping.
+// The options of every optimizer: the learning rate, weight decay, clipping.
 //
 // Learning rate: `warmup` steps up from 0, then `lr_schedule` over the rest of the run. With `decay` set the
 // rate stays constant until the last `decay` steps and only these follow lr_schedule (warmup-stable-decay).
-// With cycles this happens in each of them, from the second on with `rewarmup` steps up from where the last
-// one ended.
+// With cycles this happens in each of them; from the second on, `rewarmup` steps up begin at the last rate of
+// the one before.
 struct CommonOptions {
   double learning_rate = 6e-4;
   double weight_decay = 0.1;
@@ -51,7 +51,7 @@ struct CommonOptions {
   int64_t skip_window = 128;
   double skip_sigma = 6;
 
-  // Checks these values, and that warm-up and decay fit into a run of that many steps.
+  // Checks these values, and that warm-up and decay fit into a run of `num_train_steps`.
   Status validate_common(int64_t num_train_steps) const;
 
  protected:
@@ -59,7 +59,7 @@ struct CommonOptions {
   void visit_schedule(config::OptionTable& table, bool averages);  // behind them
 };
 
-// A rule with what every optimizer has.
+// A rule with the options of every optimizer.
 template <typename Rule>
 struct WithCommon : CommonOptions, Rule {
   WithCommon() {

@@ -1,4 +1,4 @@
-// Rules of optimizers: the options that only they have.
+// AdamRule, MuonRule, ...: rules of optimizers: the options that only they have.
 #pragma once
 
 #include <cstdint>
@@ -13,8 +13,8 @@ namespace ostro::optim {
 
 struct CommonOptions;
 
-// set_defaults: what is another default of the options that all have. `section` in errors: "optimizer", or
-// that of a group.
+// set_defaults sets other defaults of the common options. `section` in errors: "optimizer", or that of a
+// group.
 struct AdamRule {
   static constexpr const char* kType = "adam";
   double beta1 = 0.9;
@@ -70,7 +70,7 @@ struct MuonRule {
   NewtonSchulzDtype newton_schulz_dtype = NewtonSchulzDtype::kF32;
   double muon_epsilon = 1e-8;
   bool use_kimi_scaling = false;
-  // AdamW of what is no matrix
+  // AdamW for parameters that are no hidden matrix
   double adam_lr = 6e-4;
   double beta1 = 0.9;
   double beta2 = 0.95;
@@ -81,7 +81,7 @@ struct MuonRule {
   Status validate_rule(const std::string& section) const;
 };
 
-// Of the rules that keep Shampoo's factors (factors.h).
+// The options of the rules that keep Shampoo's factors (factors.h).
 struct FactorOptions {
   double shampoo_beta = 0.95;
   int64_t precondition_frequency = 10;
@@ -117,7 +117,7 @@ struct ShampooRule : FactorOptions {
 
 struct ScheduleFreeRule {
   static constexpr const char* kType = "schedule_free";
-  static constexpr bool kAverages = true;  // keeps means of the weights by itself (optim::kAverage)
+  static constexpr bool kAverages = true;  // the rule keeps means of the weights (optim::kAverage)
   double beta1 = 0.9;
   double beta2 = 0.95;
   double epsilon = 1e-8;
@@ -127,7 +127,7 @@ struct ScheduleFreeRule {
   Status validate_rule(const std::string& section) const;
 };
 
-// Of a group: the optimizer's own rule.
+// The rule of a group that uses the optimizer's own rule.
 struct SameRule {
   static constexpr const char* kType = "same";
 

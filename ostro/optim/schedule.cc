@@ -10,7 +10,7 @@ namespace ostro::optim {
 
 namespace {
 
-// The rate of step `step` of a cycle of n steps that begins with `warmup` steps up from `from`.
+// The rate of step `step` in a cycle of n steps that begins with `warmup` steps up from `from`.
 double rate_in_cycle(const CommonOptions& o, int64_t step, int64_t n, int64_t warmup, double from) {
   const int64_t decay = o.decay ? std::min(steps_of(*o.decay, n), n - warmup) : n - warmup;
   const double peak = o.learning_rate, floor = o.learning_rate * o.min_lr_ratio;
@@ -42,6 +42,7 @@ double rate_in_cycle(const CommonOptions& o, int64_t step, int64_t n, int64_t wa
 
 }  // namespace
 
+// Goes over the cycles up to that of `step`: each begins at the last rate of the one before.
 double learning_rate(const CommonOptions& o, int64_t step, int64_t num_train_steps) {
   const std::vector<int64_t> bounds = cycle_bounds(o, num_train_steps);
   double from = 0;

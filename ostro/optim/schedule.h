@@ -1,4 +1,4 @@
-// Learning rate as a pure function of the step, in f64 with functions of numerics::.
+// learning_rate: the learning rate as a pure function of the step, in f64 with functions of numerics::.
 #pragma once
 
 #include <cstdint>

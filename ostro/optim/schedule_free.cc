@@ -15,7 +15,7 @@ class ScheduleFree final : public UpdateRule {
  public:
   ScheduleFree(const ScheduleFreeRule& options, const CommonOptions& common) : o_(options), common_(common) {}
 
-  // The parameter itself is y, where gradients are taken. "average" is what evaluation and export use.
+  // The parameter itself is y, where gradients are taken. Evaluation and export use "average".
   std::vector<StateArray> state(const Parameter& p) const override {
     return {{"fast", p.shape}, {kAverage, p.shape}, {"second_moment", p.shape}};
   }

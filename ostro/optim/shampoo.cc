@@ -60,7 +60,7 @@ class Shampoo final : public UpdateRule {
   }
 
  private:
-  // Of the factor along each vector of its basis: (q f q + ridge)^(-1/4).
+  // The value (q f q + ridge)^(-1/4) of the factor f along each vector q of its basis.
   Array inverse_root(const Array& factor, const Array& basis, const std::string& axis) const {
     const char* other = Factors::kOther;
     const std::string third = "matrix_third";

@@ -39,7 +39,7 @@ class Soap final : public UpdateRule {
     if (factors.all().empty()) return adam_->update(parameter, in);
     const Array &k1 = in.scalars[0], &k2 = in.scalars[1], &started = in.scalars[2], &refresh = in.scalars[3];
     const std::vector<Array> kept(in.state.begin() + 2, in.state.end());
-    // Of the gradients before this one.
+    // Of the gradients before this one: the basis changes after the step.
     const std::vector<Array> bases = factors.bases(kept, started);
     const Array m = in.state[0] * rounded(o_.beta1) + in.g * rounded(1.0 - o_.beta1);
     const Array g = factors.turned(in.g, bases, false);

@@ -1,5 +1,5 @@
-// What an optimizer is: arrays that it keeps for every parameter, scalars that change from step to step, and
-// a traced rule that makes new ones.
+// UpdateRule: the interface of an optimizer: arrays that it keeps for every parameter, scalars that change
+// from step to step, and a traced rule that computes new values of both parameter and arrays.
 #pragma once
 
 #include <cstdint>
@@ -41,12 +41,13 @@ inline constexpr const char* kAverage = "average";
 // A constant of the f32 arithmetic, computed in f64 and rounded once.
 inline float rounded(double value) { return static_cast<float>(value); }
 
+// The inputs of an update. Arrays have the parameter's axes unless state() has another shape.
 struct RuleInputs {
   Array p, g;                  // f32; g is divided by the total weight, and clipped
-  std::vector<Array> state;    // as UpdateRule::state says
-  std::vector<Array> scalars;  // as UpdateRule::scalars says
+  std::vector<Array> state;    // in the order of UpdateRule::state
+  std::vector<Array> scalars;  // in the order of UpdateRule::scalars
   Array lr;
-  double weight_decay = 0;  // 0: it does not decay
+  double weight_decay = 0;  // 0: none
   const Boxes* boxes;       // for sums over axes that workers may share
 };
 
@@ -55,26 +56,30 @@ struct RuleResults {
   std::vector<Array> state;
 };
 
+// Without state of its own; thread-safe.
 class UpdateRule {
  public:
   virtual ~UpdateRule() = default;
+  // The arrays kept for a parameter.
   virtual std::vector<StateArray> state(const Parameter&) const = 0;
-  // Of step `step` (0 is the first), beside the learning rate. The names are those of every step.
+  // The scalars of step `step` (0 is the first), beside the learning rate. The names are those of every step.
   virtual std::vector<Scalar> scalars(int64_t /*step*/, int64_t /*num_train_steps*/) const { return {}; }
   // muP: the learning rate is multiplied by Parameter::width to this power, for matrices drawn as
-  // models/decoder/init_block.cc draws them (Yang et al., Tensor Programs V, 2022, table 3). Here that of a
-  // rule whose steps are as large whatever the size of the gradient.
+  // models/decoder/init_block.cc draws them (Yang et al., Tensor Programs V, 2022, table 3). The default is
+  // for a rule whose steps do not depend on the size of the gradient.
   virtual double width_power(const Parameter& parameter) const { return parameter.is_matrix() ? -1 : 0; }
-  // Its sums over axes must have the same bits on any mesh (docs/optimizers.md): an axis that workers may
-  // share is summed over by box_sumsq and tree_sum, or renamed first, which makes it whole.
+  // Returns the new parameter and state arrays. Sums over axes must have the same bits on any mesh
+  // (docs/optimizers.md): an axis that workers may share is summed over by box_sumsq and tree_sum, or renamed
+  // first, which makes it whole.
   virtual RuleResults update(const Parameter& parameter, const RuleInputs& in) const = 0;
 };
 
+// The rules by their options.
 std::unique_ptr<UpdateRule> make_adamw(const AdamRule& options);
 std::unique_ptr<UpdateRule> make_lion(const LionRule& options);
 std::unique_ptr<UpdateRule> make_sgd(const SgdRule& options);
 std::unique_ptr<UpdateRule> make_adafactor(const AdafactorRule& options);
-// `learning_rate`: the highest one of the parameters that it is for.
+// `learning_rate`: the highest rate of the rule's parameters.
 std::unique_ptr<UpdateRule> make_muon(const MuonRule& options, double learning_rate);
 std::unique_ptr<UpdateRule> make_soap(const SoapRule& options);
 std::unique_ptr<UpdateRule> make_shampoo(const ShampooRule& options);

@@ -20,14 +20,16 @@ Array identity(const std::string& side, const std::string& other, int64_t size) 
   return select(iota({side, size}) == iota({other, size}), 1.0f, zeros({{side, size}, {other, size}}));
 }
 
+// A scan over the columns, in f64. Step i normalises column i and subtracts its part from all columns, so
+// that a later column is orthogonal to all before it when its turn comes.
 Array orthonormal(const Array& x, const std::string& along, const std::string& vectors) {
   const std::string number = "number";
   const int64_t n = x.size(vectors);
   Axes order{vectors};
   for (const std::string& name : others(x, {along, vectors})) order.push_back(name);
   order.push_back(along);
-  // Right-looking: the columns behind a finished one lose their parts along it at once. (So do those before
-  // it, which nobody reads again.)
+  // Right-looking: all columns lose their parts along a finished one at once, also those before it, which are
+  // not read again.
   const auto step = [&](const Arrays& carry, const Arrays& i) -> std::pair<Arrays, Arrays> {
     const Array& rest = carry[0];
     const Array v = gather(rest, vectors, i[0]);
@@ -40,6 +42,8 @@ Array orthonormal(const Array& x, const std::string& along, const std::string& v
   return transpose(rename(cast(found[0], DType::f32), number, vectors), x.shape().names());
 }
 
+// (a + damping I) basis, then its Q. For a fixed `a`, repeated steps converge to the eigenvectors by falling
+// eigenvalue; with `a` changing slowly, one step now and then keeps the basis near them.
 Array iterated_basis(const Array& a, const Array& basis, const std::string& side, const std::string& other) {
   const std::string third = "matrix_third";
   const int64_t n = a.size(side);

@@ -1,4 +1,4 @@
-// The eigenbasis of a symmetric matrix, followed from step to step by orthogonal iteration.
+// iterated_basis: the eigenbasis of a symmetric matrix, followed from step to step by orthogonal iteration.
 #pragma once
 
 #include <string>
@@ -7,8 +7,8 @@
 
 namespace ostro::optim {
 
-// What is added to a matrix, of its mean eigenvalue, so that directions without any weight keep their
-// vectors.
+// The share of a matrix's mean eigenvalue that is added to its diagonal, so that directions without any
+// weight keep their vectors.
 inline constexpr double kDamping = 1e-3;
 
 // f32 [side, other], 1 where both indices are equal.

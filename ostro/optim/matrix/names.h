@@ -1,5 +1,5 @@
-// Axis names of matrices that optimizers work on whole. They are in no map of a mesh: what has them is whole
-// on every worker.
+// kRows, kColumns: axis names of matrices that optimizers work on whole. No mesh maps them, so arrays with
+// these axes are whole on every worker.
 #pragma once
 
 namespace ostro::optim {

@@ -2,6 +2,9 @@
 
 namespace ostro::optim {
 
+// Works on the shorter side, so that A = x x^T is the smaller product. Divided by its Frobenius norm, x has
+// singular values of at most 1; each step maps them by the odd polynomial a s + b s^3 + c s^5, which drives
+// them towards 1.
 Array newton_schulz(const Array& given, int64_t steps, double epsilon, DType dtype) {
   constexpr float kA = 3.4445f, kB = -4.7750f, kC = 2.0315f;
   Axes stack;
@@ -20,7 +23,7 @@ Array newton_schulz(const Array& given, int64_t steps, double epsilon, DType dty
     const Array y = cast(x, dtype);
     const Array square = dot(y, rename(y, side, other), far);  // [side, other], symmetric bit for bit
     const Array s = cast(square, dtype);
-    // A A as A A^T, of which engines compute half: A is symmetric.
+    // A A as A A^T, because A is symmetric: of such a product engines compute only half.
     const Array fourth = dot(s, rename(s, side, third), other);
     const Array mix = square * kB + rename(fourth, third, other) * kC;
     // Over `other`: mix [side, other] times x with its side named so.

@@ -1,4 +1,5 @@
-// The nearest matrix with orthonormal rows or columns, roughly, by matrix products alone.
+// newton_schulz: the nearest matrix with orthonormal rows or columns, approximately, by matrix products
+// alone.
 #pragma once
 
 #include "ostro/optim/matrix/names.h"
