@@ -1,4 +1,4 @@
-// Saving in the background: the training step pays for the copy, not for the disk.
+// AsyncSaver: saves checkpoints in the background: the training step pays for the copy, not for the disk.
 #pragma once
 
 #include <condition_variable>
@@ -15,7 +15,7 @@ namespace ostro::checkpoint {
 
 // Writes one checkpoint at a time in its own thread, and prunes old checkpoints after each. It owns the
 // thread and the copied data. `fs` must outlive it. Call start() and wait() from one thread only. The
-// destructor waits for a running save; if its error was not asked for with wait(), it is logged.
+// destructor waits for a running save; an error that wait() did not return is logged.
 class AsyncSaver {
  public:
   AsyncSaver(io::FileSystem& fs, std::string root, SaveOptions options = {});
@@ -23,21 +23,21 @@ class AsyncSaver {
   AsyncSaver(const AsyncSaver&) = delete;
   AsyncSaver& operator=(const AsyncSaver&) = delete;
 
-  // Starts a save and returns. A tensor with an owner is kept as it is; the bytes of others are copied. If a
-  // save is still running, waits for it first. If that save failed, returns its error and starts nothing.
-  // Passes the failpoint "snapshot".
+  // Starts a save and returns. A tensor with an owner is not copied; the bytes of others are. If a save is
+  // still running, waits for it first. If that save failed, returns its error and starts nothing. Passes the
+  // failpoint "snapshot".
   Status start(const Info& info, std::span<const Tensor> tensors);
 
-  // The same with any other way to save, which runs in the saver's thread and prunes by itself. Nothing when
-  // this process only took part in a save.
+  // Starts a save by a function of the caller, which runs in the saver's thread and must prune itself. It
+  // returns nothing when this process only took part in a save.
   using Write = std::function<Result<std::optional<Saved>>()>;
   Status start(Write write);
 
-  // Waits for the running save. Returns what was saved last, or the error of the last save (only once). The
-  // result is empty if nothing was saved yet.
+  // Waits for the running save. Returns the last checkpoint that was saved, or the error of the last save
+  // (only once). The result is empty if nothing was saved yet.
   Result<std::optional<Saved>> wait();
 
-  // Whether a save is running.
+  // True while a save is running.
   bool running() const;
 
  private:

@@ -1,4 +1,4 @@
-// Parameters that are read in boxes, as f32, whether they are in memory or in a checkpoint: for programs that
+// ReadBox: parameters that are read in boxes, as f32, from memory or from a checkpoint, for programs that
 // write a model elsewhere and need little of it at a time.
 #pragma once
 
@@ -17,9 +17,9 @@ namespace ostro::checkpoint {
 using ReadBox =
     std::function<Status(size_t parameter, const Extents& start, const Extents& shape, std::span<float> out)>;
 
-// Of arrays in memory: f32, bf16 or i8.
+// Reads from arrays in memory: f32, bf16 or i8.
 ReadBox boxes_in_memory(std::vector<runtime::Buffer> values);
-// Of the reader's tensors: f32, bf16 or i8. They are not hashed: call check() before.
+// Reads from the reader's tensors: f32, bf16 or i8. They are not hashed: call check() before.
 ReadBox boxes_of(std::shared_ptr<const PartReader> reader);
 
 // Fills `out` with the elements of a parameter from number `first` on, in row-major order; `shape` is that of

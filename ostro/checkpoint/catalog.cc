@@ -71,6 +71,7 @@ Result<Manifest> read_manifest(io::FileSystem& fs, const std::string& path) {
   return parse_manifest(text, file);
 }
 
+// Renamed first to *.tmp, which no reader lists, then removed file by file.
 Status remove_checkpoint(io::FileSystem& fs, const std::string& path) {
   const std::string going = path + std::string(kTemporary);
   RETURN_IF_ERROR(fs.remove_all(going));

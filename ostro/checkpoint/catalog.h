@@ -1,4 +1,5 @@
-// The checkpoints of a run: a directory `step-NNNNNNNN` each, below one root.
+// list_checkpoints, prune_checkpoints: the checkpoints of a run: a directory `step-NNNNNNNN` for each, below
+// one root.
 #pragma once
 
 #include <cstdint>
@@ -14,13 +15,13 @@ namespace ostro::checkpoint {
 
 inline constexpr const char* kManifestName = "manifest.json";
 inline constexpr const char* kCheckpointsFolder = "checkpoints";  // of a run
-// Beside the folder of an imported checkpoint: which files it is made of.
+// A file beside the folder of an imported checkpoint: the files that it was made from.
 inline constexpr const char* kOriginFile = "origin.json";
 
 // "step-00000042". Steps above 99,999,999 have more digits.
 std::string step_directory(int64_t step);
-// The step in such a name, also in that of a checkpoint which is being replaced ("step-00000042.old");
-// nothing for any other name.
+// The step in such a name, also in that of a checkpoint that is being replaced ("step-00000042.old"); nothing
+// for any other name.
 std::optional<int64_t> step_of_directory(std::string_view name);
 
 struct Entry {
@@ -29,27 +30,28 @@ struct Entry {
   bool operator==(const Entry&) const = default;
 };
 
-// All checkpoints by ascending step, damaged ones included; directories that are being written or removed are
-// not. No such root: none.
+// Returns all checkpoints by ascending step, including damaged ones, without directories that are being
+// written or removed. A missing root gives none.
 Result<std::vector<Entry>> list_checkpoints(io::FileSystem& fs, const std::string& root);
 
-// The checkpoints that `where` may mean, the best first: itself, or a run's (RUN/checkpoints) from the newest
-// on. Error: kNotFound when it is neither a checkpoint nor a run that has one.
+// Returns the checkpoints that `where` may mean, the best first: itself, or a run's (RUN/checkpoints) from
+// the newest on. Error: kNotFound when it is neither a checkpoint nor a run that has one.
 Result<std::vector<std::string>> find_checkpoints(io::FileSystem& fs, const std::string& where);
 
 // The manifest of one checkpoint.
 Result<Manifest> read_manifest(io::FileSystem& fs, const std::string& path);
 
-// Removes a checkpoint so that it is there whole or not at all, whenever the power goes.
+// Removes a checkpoint. After a power loss at any moment it exists either wholly or not at all.
 Status remove_checkpoint(io::FileSystem& fs, const std::string& path);
 
 // Removes temporary checkpoints other than the two newest of any kind: the newest, and the one that a restore
-// falls back to when that is damaged. Only steps up to `newest`, the one just saved, count and go: a run that
-// refused later checkpoints and went on from this one must not lose its own because of them. Those with an
-// unreadable manifest neither count nor go; they are for a person to look at.
+// falls back to when that is damaged. Only steps up to `newest`, the one just saved, are counted and removed:
+// a run that refused later checkpoints and continued from this one must not lose its own because of them.
+// Checkpoints with an unreadable manifest are neither counted nor removed, so that a person can look at them.
 Status prune_checkpoints(io::FileSystem& fs, const std::string& root, int64_t newest);
 
-// Removes what interrupted saves and removals left behind. No save may be running.
+// Removes the directories that interrupted saves and removals left, and restores a checkpoint whose
+// replacement was never finished. No save may be running.
 Status remove_leftovers(io::FileSystem& fs, const std::string& root);
 
 }  // namespace ostro::checkpoint

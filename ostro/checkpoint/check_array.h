@@ -1,4 +1,4 @@
-// What readers of a checkpoint's arrays check.
+// check_array, wrong_cell: checks that the readers of a checkpoint's arrays share.
 #pragma once
 
 #include <string>
@@ -8,9 +8,9 @@
 
 namespace ostro::checkpoint {
 
-// An array must be what the manifest says it is; how it is cut into chunks is its own business.
+// Checks an array's dtype, shape and dimension names against the manifest. Its chunks may have any shape.
 Status check_array(const io::ZarrSpec& array, const TensorSpec& spec, const std::string& path);
-// The error about a cell whose bytes have another hash than the manifest's.
+// The error for a cell whose bytes have another hash than the manifest's.
 Error wrong_cell(const std::string& array_path, int64_t cell, const Box& box);
 
 }  // namespace ostro::checkpoint

@@ -1,4 +1,4 @@
-// manifest.json, the file that makes a directory a checkpoint (docs/formats/checkpoint.md).
+// Manifest: manifest.json, the file that makes a directory a checkpoint (docs/formats/checkpoint.md).
 #pragma once
 
 #include <string>
@@ -14,14 +14,15 @@ inline constexpr int64_t kFormatVersion = 1;
 // Permanent checkpoints stay; temporary ones are removed when newer ones exist.
 enum class Kind { kTemporary, kPermanent };
 
-// What the caller says about a state.
+// The caller's description of a state.
 struct Info {
   int64_t step = 0;
   Kind kind = Kind::kTemporary;
   std::string numerics_version;
   std::string config;      // the resolved config's text
   std::string chain_head;  // hash of the chain's last entry at that step, in hexadecimal
-  std::string measured;    // what the chain's fingerprint of that step covers beside parameters; may be empty
+  std::string measured;  // the arrays beside parameters that the chain's fingerprint of that step covers; may
+                         // be empty
   bool operator==(const Info&) const = default;
 };
 
@@ -35,7 +36,8 @@ struct Manifest {
 
 // The file's text. Its last field is the SHA-256 of everything before it.
 std::string manifest_json(const Manifest& manifest);
-// Checks everything that can be checked without the arrays: the checksum, the fields, every array's hash
+// Reads a manifest. Checks everything that can be checked without the arrays: the checksum, the fields, every
+// array's hash
 // against its cells', the name. A later format version is ErrorCode::kUnsupported, damage kCorrupt.
 Result<Manifest> parse_manifest(std::string_view text, const std::string& path);
 

@@ -15,11 +15,11 @@
 namespace ostro::checkpoint {
 namespace {
 
-// Of a cell this much is in memory at a time.
+// The bytes of a cell that are in memory at a time.
 constexpr int64_t kHashedAtOnce = int64_t{4} << 20;
-// More than there are cores: while some hash, others wait for the disk.
+// Threads that hash; some of them wait for the disk.
 constexpr int kHashThreads = 4;
-// Reads that a disk is asked for at a time.
+// Reads that are under way at a time.
 constexpr int kReadThreads = 8;
 
 }  // namespace
@@ -74,10 +74,11 @@ Status PartReader::check(const std::function<void(int64_t)>& progress) const {
   });
 }
 
+// The hash is over the cell's row-major bytes, so the pieces must follow one another in them: chunk_of_cell()
+// divides the first axes before the later ones.
 Status PartReader::check_cell(const Array& a, size_t cell, const Box& box,
                               const std::function<void(int64_t)>& hashed) const {
   const int64_t item = dtype_size(a.spec.dtype);
-  // Pieces of a cell that follow one another in its row-major bytes.
   const Extents piece = chunk_of_cell(box.shape, item, kHashedAtOnce);
   Sha256 hash;
   const AlignedBytes memory = allocate_aligned(static_cast<size_t>(io::product(piece) * item));

@@ -1,5 +1,5 @@
-// Parts of a checkpoint's tensors, read again and again: the memory that a reader needs does not grow with
-// the checkpoint. Cells are hashed once, all together, instead of each time one is touched.
+// PartReader: parts of a checkpoint's tensors, read again and again: the memory that a reader needs does not
+// grow with the checkpoint. Cells are hashed once, all together, not at every read.
 #pragma once
 
 #include <atomic>
@@ -24,19 +24,19 @@ class PartReader {
   int64_t bytes() const;  // of all these tensors
 
   // Looks for every file, then reads and hashes every cell. Errors name the file that is missing or short, or
-  // the cell whose bytes are not those of the manifest. `progress` is told the bytes that were hashed; it is
-  // called by one thread at a time.
+  // the cell whose bytes are not those of the manifest. `progress` gets the number of bytes hashed so far; it
+  // is called by one thread at a time.
   Status check(const std::function<void(int64_t done)>& progress) const;
 
-  // A box [start, start + shape) of a tensor, and where its elements go, row-major.
+  // A box [start, start + shape) of a tensor, and the memory for its elements, row-major.
   struct Part {
     size_t tensor = 0;
     Extents start, shape;
     std::span<std::byte> bytes;
   };
-  // Reads these parts, not hashed; as many reads at a time as a disk needs to be busy.
+  // Reads these parts, without hashing them; eight reads at a time, which keep a disk busy.
   Status read(std::span<const Part> parts) const;
-  // Of all parts that read() was asked for.
+  // The bytes of all parts that read() has read.
   int64_t bytes_read() const { return *bytes_read_; }
 
  private:

@@ -30,12 +30,14 @@ bool intersect(const Box& cell, const Box& box, Extents& in_cell, Extents& in_bo
   return true;
 }
 
-// What happened with one checkpoint: done, unfit (try an older one) or final (tell the caller).
+// The outcome of one checkpoint: both ok, done; unfit, try an older one; final, return the error.
 struct Attempt {
   Status unfit;
   Status final;
 };
 
+// Damage and a refusal by `checks` are unfit. A later format, an error of `place` and an error of the
+// manifest check itself are final: an older checkpoint would not help, and falling back would lose steps.
 Attempt restore_one(io::FileSystem& fs, const std::string& path, const Placement& place,
                     std::string_view pattern, int threads, const Checks& checks, Restored& out) {
   const auto unfit = [&](const char* how, const Error& error) {
@@ -113,6 +115,8 @@ Status Checkpoint::read(int64_t tensor, std::span<std::byte> bytes, int threads)
   return read_box(tensor, Extents(spec.shape.size(), 0), spec.shape, bytes, threads);
 }
 
+// Reads every cell that the box touches as a whole, because only whole cells have a hash; a cell that is the
+// box itself is read into place.
 Status Checkpoint::read_box(int64_t tensor, const Extents& start, const Extents& shape,
                             std::span<std::byte> bytes, int threads) const {
   const TensorSpec& spec = manifest_.tensors.at(static_cast<size_t>(tensor));

@@ -1,4 +1,5 @@
-// Reading a checkpoint: all of it or a part, every byte handed out checked against the manifest.
+// Checkpoint, restore_latest: reads a checkpoint, all of it or a part; every byte handed out is checked
+// against the manifest.
 #pragma once
 
 #include <functional>
@@ -15,7 +16,7 @@ namespace ostro::checkpoint {
 // One checkpoint, opened. Thread-safe; refers to `fs`, which must outlive it.
 class Checkpoint {
  public:
-  // Reads and checks the manifest; arrays are looked at when they are read.
+  // Reads and checks the manifest; arrays are opened when they are read.
   static Result<Checkpoint> open(io::FileSystem& fs, const std::string& path);
 
   const std::string& path() const { return path_; }
@@ -43,32 +44,32 @@ class Checkpoint {
   Manifest manifest_;
 };
 
-// Where to put a tensor: memory of exactly its size, or an error that ends the restore (for instance: the
+// Gives the memory for a tensor, of exactly its size, or an error that ends the restore (for instance: the
 // model has another shape). May be called again for the same tensor when a damaged checkpoint is given up for
-// an older.
+// an older one.
 using Placement = std::function<Result<std::span<std::byte>>(const TensorSpec&)>;
 
-// What a caller knows of a checkpoint that its own hashes do not say; either may be left out.
+// Checks of the caller that go beyond a checkpoint's own hashes; each may be left out.
 struct Checks {
-  // Asked before arrays are read. An error of the Result ends the restore, one of the Status refuses this
+  // Called before arrays are read. An error of the Result ends the restore, one of the Status refuses this
   // checkpoint.
   std::function<Result<Status>(const Manifest&, const std::string& path)> manifest;
-  // Asked when everything is in its place.
+  // Called when all tensors are in memory. An error refuses this checkpoint.
   std::function<Status(const Manifest&, const std::string& path)> tensors;
-  std::optional<int64_t> before = {};  // only checkpoints of earlier steps are looked at
+  std::optional<int64_t> before = {};  // only checkpoints of earlier steps are tried
 };
 
 struct Restored {
   std::string path;
   Manifest manifest;
-  // What was wrong with newer checkpoints that were passed over; each was also logged as a warning.
+  // The faults of newer checkpoints that were passed over; each was also logged as a warning.
   std::vector<std::string> passed_over;
 };
 
 // Restores the tensors that match `pattern` from the newest checkpoint that is whole and that `checks` do not
-// refuse, falling back to older ones, loudly. ErrorCode::kNotFound when there is no checkpoint, kCorrupt when
-// none can be used. An error of `place`, or a checkpoint written by a later version, is not damage: it is
-// returned as it is. Passes the failpoint "resume".
+// refuse, falling back to older ones with a warning. ErrorCode::kNotFound when there is no checkpoint,
+// kCorrupt when none can be used. An error of `place`, or a checkpoint written by a later version, is not
+// damage: it is returned unchanged. Passes the failpoint "resume".
 Result<Restored> restore_latest(io::FileSystem& fs, const std::string& root, const Placement& place,
                                 std::string_view pattern = "**", int threads = 2, const Checks& checks = {});
 

@@ -1,4 +1,4 @@
-// Writing a checkpoint.
+// save: writes a checkpoint.
 #pragma once
 
 #include <string>
@@ -14,6 +14,7 @@ struct SaveOptions {
   int64_t max_chunk_bytes = int64_t{64} << 20;  // larger cells are split into several chunk files
 };
 
+// A checkpoint that was written.
 struct Saved {
   std::string path;  // root/step-NNNNNNNN
   std::string name;  // name (hash) of the state
@@ -26,8 +27,8 @@ struct Saved {
 Result<Saved> save(io::FileSystem& fs, const std::string& root, const Info& info,
                    std::span<const Tensor> tensors, const SaveOptions& options = {});
 
-// The extents of the chunk files of a cell. The cell is divided until a chunk has at most max_bytes, if that
-// is possible.
+// Returns the extents of the chunk files of a cell. The cell is divided until a chunk has at most max_bytes,
+// if that is possible.
 Extents chunk_of_cell(Extents cell, int64_t item_bytes, int64_t max_bytes);
 
 }  // namespace ostro::checkpoint

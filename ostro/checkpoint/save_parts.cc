@@ -42,7 +42,8 @@ Status publish(io::FileSystem& fs, const std::string& temporary, const std::stri
     RETURN_IF_ERROR(fs.rename(temporary, path));
     return fs.sync_dir(root);
   }
-  // A directory cannot replace a full one in one operation; list_checkpoints knows the name in between.
+  // A directory cannot replace a full one in one operation. Between the two renames the old checkpoint has
+  // the name *.old, which list_checkpoints also lists.
   RETURN_IF_ERROR(fs.rename(path, old));
   RETURN_IF_ERROR(fs.sync_dir(root));
   RETURN_IF_ERROR(fs.rename(temporary, path));
@@ -116,7 +117,7 @@ Result<Saved> finish_save(io::FileSystem& fs, const std::string& root, const std
   manifest.name = state_name(manifest.tensors, arrays);
 
   failpoint("manifest");
-  // A checkpoint of this state that was kept for good stays so when it is saved again for another reason.
+  // A permanent checkpoint of this state stays permanent when it is saved again for another reason.
   if (const auto existing = read_manifest(fs, path); existing.ok() && existing->name == manifest.name) {
     if (existing->info.kind == Kind::kPermanent) manifest.info.kind = Kind::kPermanent;
   }

@@ -1,5 +1,6 @@
-// The parts of a save, for several processes that write one checkpoint together: one begins and finishes it,
-// each writes some of the cells. save() is all of them by one process.
+// begin_save, write_cells, finish_save: the parts of a save, for several processes that write one checkpoint
+// together: one begins and finishes it, each writes some of the cells. save() does all of them in one
+// process.
 #pragma once
 
 #include <string>
@@ -18,21 +19,22 @@ struct CellData {
   std::shared_ptr<const void> owner = {};  // keeps the bytes alive and unchanged, when set
 };
 
-// Where a checkpoint of the step is written before it is complete. Not empty: `mark` tells attempts apart, so
-// that a process that still writes for an earlier attempt does not meet the files of a later one.
+// The directory of a checkpoint of the step before it is complete. A `mark` that is not empty distinguishes
+// attempts, so that a process that still writes for an earlier attempt does not touch the files of a later
+// one.
 std::string temporary_directory(const std::string& root, int64_t step, const std::string& mark = "");
 
-// Removes what earlier saves left behind, and makes groups and arrays in the directory `temporary`.
+// Removes the directories that earlier saves left, and makes groups and arrays in the directory `temporary`.
 Status begin_save(io::FileSystem& fs, const std::string& root, const std::string& temporary, int64_t step,
                   std::span<const TensorSpec> tensors, const SaveOptions& options = {});
 
-// An array that begin_save has made, to write its cells.
+// Opens an array that begin_save has made, to write its cells.
 Result<io::ZarrArray> open_array_to_write(io::FileSystem& fs, const std::string& temporary,
                                           const TensorSpec& spec, const SaveOptions& options = {});
 
-// Writes and hashes these cells of a save that somebody has begun, then makes all that this process wrote
-// durable. Gives their hashes in the same order. Passes the failpoint "array_write" at the first cell of each
-// array.
+// Writes and hashes these cells of a save that this or another process has begun, then makes all that this
+// process wrote durable. Returns their hashes in the same order. Passes the failpoint "array_write" at the
+// first cell of each array.
 Result<std::vector<Sha256Digest>> write_cells(io::FileSystem& fs, const std::string& temporary,
                                               std::span<const TensorSpec> tensors,
                                               std::span<const CellData> cells,

@@ -24,7 +24,7 @@ StreamSave::StreamSave(std::unique_ptr<State> state) : state_(std::move(state)) 
 StreamSave::StreamSave(StreamSave&&) noexcept = default;
 
 StreamSave::~StreamSave() {
-  // What cannot be removed now is removed by the next save (remove_leftovers).
+  // If this fails, the next save removes the directory (remove_leftovers).
   if (state_) (void)state_->fs->remove_all(state_->temporary);
 }
 

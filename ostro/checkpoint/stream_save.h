@@ -1,4 +1,4 @@
-// Writing a checkpoint cell by cell, for states that do not fit into memory.
+// StreamSave: writes a checkpoint cell by cell, for states that do not fit into memory.
 #pragma once
 
 #include <memory>
@@ -21,7 +21,7 @@ class StreamSave {
 
   // Writes one cell: dense row-major bytes of the box cells_of(tensors[tensor])[cell].
   Status write(size_t tensor, size_t cell, std::span<const std::byte> bytes);
-  // Makes everything durable, then the checkpoint. Every cell must have been written.
+  // Makes all cells durable, then publishes the checkpoint. Every cell must have been written.
   Result<Saved> finish();
 
  private:

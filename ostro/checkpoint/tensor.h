@@ -1,5 +1,5 @@
-// A named tensor in a checkpoint: axes, element type, bytes, and the cells into which it is cut. This room
-// does not know what the tensors mean.
+// TensorSpec, Tensor: a named tensor in a checkpoint: axes, element type, bytes, and the cells into which it
+// is cut. This room does not depend on the meaning of the tensors.
 #pragma once
 
 #include <cstdint>
@@ -42,12 +42,12 @@ struct Tensor {
 const char* zarr_dtype(std::string_view dtype);
 int64_t dtype_size(std::string_view dtype);
 
-// Checks that paths, ranks, sizes and dtypes make sense, and that no path is equal to or below another.
+// Checks that paths, ranks, sizes and dtypes are valid, and that no path is equal to or below another.
 // `where` begins the error.
 Status validate(std::span<const TensorSpec> specs, const std::string& where);
 
-// The extents of a cell: spec.cell, or the whole shape if that is empty. At least 1 and at most the size of
-// the axis (1 for an axis of size 0).
+// The extents of a cell: spec.cell, or the whole shape if that is empty. Each is at least 1 and at most the
+// size of its axis (1 for an axis of size 0).
 Extents cell_extents(const TensorSpec& spec);
 // The boxes of all cells in lexicographic order of their coordinates. The last cell along an axis may be
 // smaller.
@@ -64,7 +64,7 @@ Sha256Digest array_hash(const CellHashes& cells);
 // The name of a state: a SHA-256 in hexadecimal over one line per tensor in the given order, "<path>
 // <type_str> <array hash in hexadecimal>\n".
 std::string state_name(std::span<const TensorSpec> specs, std::span<const Sha256Digest> arrays);
-// The same, computed from the bytes. `threads` cells are hashed in parallel.
+// The name of a state, computed from the bytes. `threads` cells are hashed in parallel.
 std::string state_name(std::span<const Tensor> tensors, int threads);
 
 }  // namespace ostro::checkpoint
