@@ -34,7 +34,7 @@ size_t rounded_up(size_t bytes) {
   return bytes == 0 ? unit : (bytes + unit - 1) / unit * unit;
 }
 
-// Whether a block of this size comes from mmap, not from malloc. mmap gives zeros.
+// Returns whether a block of this size comes from mmap, not from malloc. mmap gives zeros.
 bool mapped(size_t rounded) { return kKeep && huge(rounded); }
 
 // Maps memory that begins at a huge page. nullptr if the kernel refuses.

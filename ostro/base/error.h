@@ -16,7 +16,7 @@ namespace ostro {
 // The kind of failure. A caller can decide by it what to do (retry, fall back, exit code) without reading the
 // message.
 enum class ErrorCode {
-  kInvalidArgument,  // the user asked for something that makes no sense
+  kInvalidArgument,  // a request that is contradictory or impossible
   kNotFound,         // a file, key or name that should exist does not
   kCorrupt,          // data whose checksum, length or structure is wrong
   kIo,               // the operating system refused: disk full, permission, ...
@@ -36,7 +36,7 @@ class [[nodiscard]] Error {
   ErrorCode code() const { return code_; }
   const std::string& message() const { return message_; }
 
-  // The same error with "context: " in front of the message. Used when an error is passed up.
+  // This error with "context: " in front of the message. Used when an error is passed up.
   Error with_context(std::string_view context) const;
 
  private:

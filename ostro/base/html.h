@@ -20,7 +20,7 @@ inline size_t character_size(std::string_view text) {
   if (first < 0xC2 || first > 0xF4 || text.size() < size) return 0;
   for (size_t i = 1; i < size; ++i)
     if ((byte(i) & 0xC0) != 0x80) return 0;
-  // Overlong forms, surrogates, and what is above U+10FFFF.
+  // Overlong forms, surrogates, and code points above U+10FFFF.
   if ((first == 0xE0 && byte(1) < 0xA0) || (first == 0xED && byte(1) > 0x9F) ||
       (first == 0xF0 && byte(1) < 0x90) || (first == 0xF4 && byte(1) > 0x8F))
     return 0;

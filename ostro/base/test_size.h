@@ -35,8 +35,8 @@ T sized(T sample, T full, T exhaustive) {
   return size == TestSize::kSample ? sample : size == TestSize::kFull ? full : exhaustive;
 }
 
-// Tests that inject a fault into operation 1, 2, 3, ... go on by this step: every operation, and in builds
-// with sanitizers every seventh.
+// Tests that inject a fault into one operation after another advance by this step: every operation, and in
+// builds with sanitizers every seventh.
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
 inline constexpr int64_t kFaultStep = 7;
 #else

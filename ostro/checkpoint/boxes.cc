@@ -19,7 +19,7 @@ void widen_int8(std::span<const std::byte> stored, std::span<std::byte> out) {
   }
 }
 
-// Elements of any of the types of ReadBox; `read` fills the bytes as they are stored.
+// Reads elements of any type of ReadBox as f32; `read` fills the stored bytes.
 template <typename Read>
 Status read_as_f32(const std::string& name, std::string_view dtype, std::span<float> out, const Read& read) {
   const std::span<std::byte> wide = std::as_writable_bytes(out);

@@ -29,8 +29,8 @@ bool is_name_char(char c) {
          c == '.';
 }
 
-// A path becomes directories, also when it was read from a file of somebody else: nothing may lead out of the
-// checkpoint or meet the names that Zarr keeps for itself.
+// A path becomes directories, also when it comes from an untrusted file: it must not lead out of the
+// checkpoint or equal a name that Zarr reserves.
 bool is_good_path(std::string_view path) {
   for (size_t begin = 0; begin <= path.size();) {
     const size_t end = std::min(path.find('/', begin), path.size());

@@ -25,7 +25,7 @@ namespace ostro::config {
 // options of the first two kinds.
 enum class Effect {
   kBits,      // the numbers of the run
-  kSchedule,  // what the chain records and at which steps
+  kSchedule,  // the records of the chain and their steps
   kPlan,      // how the same numbers are computed
   kOutput,    // other files, logs and evaluations
 };
@@ -107,7 +107,8 @@ class OptionTable {
   // bits.
   template <class T>
   Option& section(T* field, std::string name, std::string help);
-  // Refuses a key that other trainers have and this one does not. `reason` says why and what to use instead.
+  // Refuses a key that other trainers have and this one does not. `reason` gives the reason and the
+  // replacement.
   void refuse(std::string name, std::string reason);
 
   // Reads a map. Options that are absent keep their value. `path` is "" for the whole configuration. Errors:

@@ -106,7 +106,7 @@ class Reader {
 };
 
 // The value of an override. It is read as YAML if it begins like a collection, a quoted string or an include.
-// Otherwise the text is taken as it is; '#' or ': ' in it has no meaning.
+// Otherwise the text is taken literally; '#' or ': ' in it has no meaning.
 Result<Node> override_value(const Override& override) {
   const std::string where = "--" + override.path;
   if (!is_utf8(override.value)) return invalid_argument(fmt::format("{}: not valid UTF-8", where));

@@ -59,7 +59,7 @@ Result<ScanForward> emit_scan_forward(ir::Builder& b, const Op& op, const std::v
   ASSIGN_OR_RETURN(Joint joint, build_joint(body, request));
   Block& all = joint.block;
 
-  // Where each forward value comes from.
+  // The source of each forward value: a parameter of some kind, or an op.
   std::vector<std::pair<Source, size_t>> source(all.values.size(), {Source::kOp, 0});
   for (size_t i = 0; i < n_params; ++i)
     source[static_cast<size_t>(all.params[i])] = {i < n_consts               ? Source::kConst

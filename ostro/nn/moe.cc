@@ -57,8 +57,8 @@ Array gated(const Array& gate_up, const Activate& activate, Loc loc) {
   return Operand(activate(gate), loc) * Operand(up, loc);
 }
 
-// f32 rows by the experts' bf16 matrices, in f32. A value is the sum of three bf16 parts, so that the matrix
-// is read as it is stored. The derivative of the rows is that of the first part's.
+// f32 rows by the experts' bf16 matrices, in f32. A value is the sum of three bf16 parts, so that the stored
+// matrix is read directly. The derivative of the rows is that of the first part's.
 Array wide_dot(const Array& rows, const Array& w, const Array& expert, Loc loc) {
   const Array first = cast(rows, DType::bf16, loc);
   const Array rest = stop_gradient(Operand(rows, loc) - Operand(first, loc), loc);

@@ -11,9 +11,8 @@
 
 namespace ostro::numerics {
 
-inline constexpr uint32_t kMxcsr = 0x9fc0;  // FTZ, all exceptions masked, DAZ, nearest even
-inline constexpr uint32_t kMxcsrSticky =
-    0x003f;  // exception flags, which say what happened and change nothing
+inline constexpr uint32_t kMxcsr = 0x9fc0;        // FTZ, all exceptions masked, DAZ, nearest even
+inline constexpr uint32_t kMxcsrSticky = 0x003f;  // exception flags, which change no result
 
 // Sets MXCSR of the calling thread.
 inline void set_fp_env() { _mm_setcsr(kMxcsr); }

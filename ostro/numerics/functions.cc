@@ -91,7 +91,7 @@ LogParts log_parts(double x) {
   return {static_cast<double>(exponent), fma_f64(-s, inner, f)};
 }
 
-// What log and its relatives give outside the positive finite numbers.
+// The results of log and its relatives outside the positive finite numbers.
 double log_special(double x, double otherwise) {
   double y = otherwise;
   y = x == kInf ? kInf : y;
@@ -162,7 +162,7 @@ double log_f64(double x) {
 
 double log1p_f64(double x) {
   const double u = 1.0 + x;
-  const double lost = (x - (u - 1.0)) / u;  // log(1 + x) = log(u) + (what rounding 1 + x lost) / u
+  const double lost = (x - (u - 1.0)) / u;  // log(1 + x) = log(u) + (rounding error of 1 + x) / u
   const double y = log_f64(u);
   return u > 0.0 && u < kInf ? y + lost : y;
 }

@@ -49,8 +49,8 @@ T tree_sum(std::span<const T> partials) {
   return tree_reduce(partials, [](T a, T b) -> T { return a + b; });
 }
 
-// The same tree, for partials that come one at a time, in order. It keeps at most log2(count) + 1 of them. T
-// is any movable type (a number, a set of gradient buffers); op(left, right) returns the joined one.
+// The tree over partials that come one at a time, in order. It keeps at most log2(count) + 1 of them. T is
+// any movable type (a number, a set of gradient buffers); op(left, right) returns the joined one.
 template <typename T, typename Op>
 class TreeFold {
  public:

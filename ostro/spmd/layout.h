@@ -27,7 +27,7 @@ struct Split {
   bool over(const std::vector<std::string>& mesh_axes) const;
   // True when some coordinate holds no index. Such a split is not used: the axis stays whole.
   bool leaves_some_empty() const;
-  // The same elements in the same places.
+  // True when both place the same elements on the same workers.
   bool operator==(const Split& other) const { return mesh_axis == other.mesh_axis && bounds == other.bounds; }
 };
 

@@ -55,7 +55,7 @@ AxisRole role_of(const ir::Op& op, const std::vector<ir::Shape>& in, const std::
       const bool whole_boxes = !box_bounds(split, in[0].size_of(axis), out[0].size_of(axis)).empty();
       return whole_boxes ? role : AxisRole::kWhole;
     }
-    case OpKind::random:  // the key is no part of what is drawn
+    case OpKind::random:  // the key is no part of the result
       return in[0].has(axis) ? AxisRole::kWhole : role;
     case OpKind::fingerprint: {
       if (!in[0].has(axis)) return AxisRole::kWhole;  // the lanes

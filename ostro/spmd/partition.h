@@ -40,7 +40,7 @@ struct PartitionOptions {
 
 struct Partition {
   ir::Mesh mesh;
-  // By rank; workers with equal programs share one. Null for workers whose program was not asked for.
+  // By rank; workers with equal programs share one. Null for workers that `only` leaves out.
   std::vector<std::shared_ptr<const ir::Program>> programs;
   // The layouts of the program's inputs and results.
   std::vector<Layout> params, results;

@@ -49,7 +49,7 @@ struct Fault {
   int64_t value = 0;  // exit status, milliseconds
   std::atomic<bool> happened{false};
 
-  // Whether the text is an entry.
+  // Reads "PHASE:STEP:RANK:ACTION". Returns false if the text is no such entry.
   bool parse(std::string_view entry) {
     text = entry;
     std::string_view fields[4];

@@ -36,7 +36,7 @@ bool Stragglers::straggles(int64_t member) const {
 bool Stragglers::report(int64_t member, const Progress& progress) {
   if (progress.compute_microseconds == 0 || progress.work == 0) return false;
   Entry& entry = members_[member];
-  if (progress.step == entry.step) return false;  // said before
+  if (progress.step == entry.step) return false;  // reported before
   entry.step = progress.step;
   entry.seconds =
       static_cast<double>(progress.compute_microseconds) * 1e-6 / static_cast<double>(progress.work);

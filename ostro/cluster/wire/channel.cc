@@ -69,8 +69,8 @@ Status Channel::flush() {
     }
     sent_ += static_cast<size_t>(put);
   }
-  // What is written is forgotten now and then, not at every call: a slow reader's 8 MiB would be moved each
-  // time.
+  // Written bytes are removed when all are written, or half of the limit, not at every call: a slow reader's
+  // 8 MiB would be moved each time.
   if (!wants_to_write() || sent_ >= kMostWaiting / 2) {
     out_.erase(0, sent_);
     sent_ = 0;

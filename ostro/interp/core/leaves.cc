@@ -4,6 +4,9 @@
 
 namespace ostro::interp {
 
+// Numbers the nested leaf of every flattened index: going over the table in its order, the leaf within each
+// axis becomes the last digit of the number. Appending the indices in ascending order then fills the leaves
+// in order.
 ContractionLeaves cut(const std::vector<ir::Axis>& contracted, const numerics::LeafTable& table) {
   ContractionLeaves leaves;
   // leaf_of[r] numbers the nested leaf that the flattened index r belongs to.

@@ -40,7 +40,7 @@ Result<Buffers> run_attention(const Call& call) {
     }
     const float r = l == 0.0f ? 0.0f : 1.0f / l;  // a row without keys gives +0
     for (int64_t d = 0; d < rows.head_dim; ++d) out[rows.q_at[row] + d] = (acc[d] + 0.0f) * r;
-    maxima.push_back(m + 0.0f);  // which zero an equal maximum was must not show in the saved value
+    maxima.push_back(m + 0.0f);  // -0 becomes +0: both zeros give the same saved value
     reciprocals.push_back(r);
   }
   return Buffers{make_buffer(call.out[0], out), make_buffer(call.out[1], maxima),

@@ -49,13 +49,13 @@ struct SharingRows {
   std::vector<Axis> batch;     // k's axes without key and head_dim: one set of rows per point
   std::vector<Axis> chained;   // head groups, then query
   std::vector<int64_t> first;  // row of each batch point
-  std::vector<int64_t> next;   // what to add for each chained point
+  std::vector<int64_t> next;   // offset of each chained point
   ContractionLeaves leaves;
   int64_t queries = 0;
 };
 
-// Of the axes these gradients chain over, only the query's leaves cut: head groups, and the batch of a sink,
-// stay one chain whatever the table says (N9).
+// Of the axes these gradients chain over, only the query axis is cut into leaves: head groups, and the batch
+// of a sink, are one chain even if the table has them (N9).
 ContractionLeaves query_cut(const Call& call, const std::vector<Axis>& chained) {
   const std::string& query = call.op.attrs.str("query");
   return cut(chained, numerics::LeafTable{{{query, call.leaves.count(query)}}});

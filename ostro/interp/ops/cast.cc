@@ -1,4 +1,4 @@
-// cast and use (numerics.md N1): what a value becomes in another type.
+// cast and use (numerics.md N1): the conversion of values to another type.
 #include "ostro/interp/core/elements.h"
 #include "ostro/interp/core/families.h"
 #include "ostro/numerics/casts.h"

@@ -11,7 +11,7 @@
 namespace ostro::interp {
 namespace {
 
-// What each worker along the op's mesh axes holds, in their order.
+// The values of all workers along the op's mesh axes, in their order.
 struct Shards {
   Buffers values;
   size_t mine = 0;
@@ -136,8 +136,8 @@ Result<Buffers> run_reduce_scatter_tree(const Call& call) {
   return Buffers{pick(sum, call.out[0], part(sum.shape(), axis, bounds[shards.mine], size))};
 }
 
-// Every worker gets whole leaves and picks what it owns of them. What a peer outside of all subtrees sends is
-// not read.
+// Every worker gets whole leaves and picks its own part of them. The leaf of a peer outside of all subtrees
+// is not read.
 Result<Buffers> run_exchange_leaves(const Call& call) {
   const ir::Attrs& attrs = call.op.attrs;
   ASSIGN_OR_RETURN(Shards shards, exchange_shards(call, "", "mesh_axes"));

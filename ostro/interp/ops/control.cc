@@ -1,4 +1,4 @@
-// Ops with regions. A region sees nothing but its parameters; it inherits the Program's leaf table.
+// Ops with regions. A region has no values but its parameters; it inherits the Program's leaf table.
 #include "ostro/interp/core/elements.h"
 #include "ostro/interp/core/families.h"
 #include "ostro/interp/core/index_space.h"

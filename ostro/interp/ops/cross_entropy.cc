@@ -21,7 +21,7 @@ Result<Buffers> run_cross_entropy(const Call& call) {
     const float* logit = logits.data() + static_cast<int64_t>(row) * axis.size;
     float m = logit[0];
     for (int64_t i = 1; i < axis.size; ++i) m = numerics::max_f32(m, logit[i]);
-    m = m + 0.0f;  // which zero an equal maximum was must not show in the saved value
+    m = m + 0.0f;  // -0 becomes +0: both zeros give the same saved value
     std::vector<float> partials;
     for (const std::vector<int64_t>& leaf : leaves.indices)
       partials.push_back(numerics::striped_sum<float>(static_cast<int64_t>(leaf.size()), [&](int64_t i) {

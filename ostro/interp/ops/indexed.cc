@@ -1,4 +1,4 @@
-// Ops that read or write where an index says (numerics.md N10).
+// Ops that read or write at places given by an index (numerics.md N10).
 #include <algorithm>
 #include <numeric>
 

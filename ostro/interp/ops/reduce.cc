@@ -12,7 +12,7 @@
 namespace ostro::interp {
 namespace {
 
-// Where a reduction's elements lie: x[kept[i] + reduced[r]] is element r of result i.
+// The positions of a reduction's elements: x[kept[i] + reduced[r]] is element r of result i.
 struct Rows {
   std::vector<Axis> axes;  // reduced, in the operand's order
   std::vector<int64_t> kept, reduced;

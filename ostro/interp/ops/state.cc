@@ -1,5 +1,5 @@
-// What the optimizer and the chain need of whole arrays: sums of squares per box (numerics.md N13) and
-// fingerprints (N14).
+// Sums of squares per box (numerics.md N13), for the optimizer, and fingerprints of arrays (N14), for the
+// chain.
 #include <algorithm>
 
 #include "ostro/interp/core/elements.h"
@@ -11,7 +11,8 @@
 namespace ostro::interp {
 namespace {
 
-// Length of a box along an axis that is cut into `boxes`. A part of a larger array is told it.
+// Length of a box along an axis that is cut into `boxes`. For a part of a larger array the attribute
+// "lengths" gives it.
 int64_t box_length(const ir::Op& op, const Axis& axis, int64_t boxes) {
   if (op.attrs.has("lengths")) {
     const auto& axes = op.attrs.strs("axes");

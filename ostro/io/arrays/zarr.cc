@@ -63,7 +63,7 @@ Status check_box(const ZarrSpec& spec, const Extents& start, const Extents& shap
   return {};
 }
 
-// Whether a box's elements follow each other in a dense array of this shape.
+// Returns whether a box's elements are contiguous in a dense array of this shape.
 bool lies_together(const Extents& box, const Extents& shape) {
   size_t d = 0;
   while (d < box.size() && box[d] == 1) ++d;

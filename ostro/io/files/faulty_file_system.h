@@ -39,7 +39,7 @@ class FaultyFileSystem final : public ForwardingFileSystem {
   // append, sync, truncate, rename, remove, make_dirs, sync_dir, sync_tree, lock), reads() the others.
   int64_t writes() const;
   int64_t reads() const;
-  // Whether the injected fault has happened.
+  // Returns whether the injected fault has happened.
   bool triggered() const;
 
  private:

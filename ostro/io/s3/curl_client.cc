@@ -105,7 +105,7 @@ class CurlClient final : public HttpClient {
   void set_up(CURL* curl, const HttpRequest& request) const {
     curl_easy_setopt(curl, CURLOPT_URL, request.url.c_str());
     curl_easy_setopt(curl, CURLOPT_PROTOCOLS_STR, "http,https");
-    // "a/../b" is a valid key, so the path must stay as it is
+    // "a/../b" is a valid key, so the path must not be changed
     curl_easy_setopt(curl, CURLOPT_PATH_AS_IS, 1L);
     curl_easy_setopt(curl, CURLOPT_NOSIGNAL, 1L);
     curl_easy_setopt(curl, CURLOPT_CONNECTTIMEOUT, static_cast<long>(options_.connect_seconds));

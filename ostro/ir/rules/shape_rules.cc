@@ -18,7 +18,7 @@ Status check_global_sizes(const Op& op, const Shape& s) {
   return fail(op, fmt::format("global_sizes has {} sizes for {}", given, s.str()));
 }
 
-// For a part of a larger array, whose size does not tell how long the boxes of the whole are.
+// For a part of a larger array: the length of the whole array's boxes does not follow from the part's size.
 Status check_box_lengths(const Op& op, const Shape& s) {
   const auto& axes = op.attrs.strs("axes");
   const auto &cells = op.attrs.ints("cells"), &lengths = op.attrs.ints("lengths");

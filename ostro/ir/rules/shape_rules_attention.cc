@@ -47,7 +47,7 @@ Status check_values(const Op& op, In in) {
   return Status();
 }
 
-// What the forward pass saved for the gradient (o, m and r), and the cotangent of o.
+// Checks the values that the forward pass saved for the gradient (o, m and r), and the cotangent of o.
 Status check_saved(const Op& op, In in, const Shape& row) {
   const Shape& q = in[0];
   if (in[3] != q || in[6] != q || in[4] != row || in[5] != row)

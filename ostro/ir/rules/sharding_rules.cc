@@ -1,5 +1,5 @@
-// What sharding an axis means for each op (docs/spmd.md). The axis names alone give the answer; nothing is
-// propagated from op to op.
+// axis_role: the effect of sharding an axis on each op (docs/spmd.md). It follows from the axis names alone;
+// nothing is propagated from op to op.
 #include <algorithm>
 
 #include "ostro/ir/program/op_table.h"
@@ -87,7 +87,7 @@ AxisRole axis_role(const Op& op, std::span<const Shape> in, std::span<const Shap
     case OpKind::attention:
     case OpKind::attention_grad:
       return attention_role(op, in, axis);
-    case OpKind::cross_entropy:  // the maximum and the target's logit are joined too (spmd/split_losses.cc)
+    case OpKind::cross_entropy:  // the maximum and the target's logit are joined too (spmd/split_fused.cc)
     case OpKind::cross_entropy_sum:
       return axis == op.attrs.str("axis") ? AxisRole::kSum : AxisRole::kParallel;
     case OpKind::cross_entropy_grad:  // the target is counted from the start of the whole vocabulary

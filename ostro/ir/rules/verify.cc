@@ -14,6 +14,8 @@ std::string place(const Op& op) {
 
 }  // namespace
 
+// Goes over the ops in order with the set of values defined so far; a region is verified as a block of its
+// own.
 Status verify(const Block& block) {
   std::vector<char> defined(block.values.size(), 0);
   auto define = [&](ValueId v, const char* what) -> Status {

@@ -60,8 +60,8 @@ void order_regions(Op& op) {
   for (Block& region : op.regions) order_block(region);
 }
 
-// Orders the ops from `first_op` on; those before stay where they are. The cost grows with the number of
-// ordered ops, not with the size of the block.
+// Orders the ops from `first_op` on; those before are not moved. The cost grows with the number of ordered
+// ops, not with the size of the block.
 class Walk {
  public:
   Walk(Block& block, size_t first_op)

@@ -59,7 +59,7 @@ class Parser {
     return at_ < text_.size() ? text_[at_] : '\0';
   }
   static bool word_char(char c) {
-    return is_axis_name(std::string_view(&c, 1));  // words are of what names of axes are of
+    return is_axis_name(std::string_view(&c, 1));  // words have the characters of axis names
   }
   bool accept(std::string_view token) {
     skip();

@@ -1,4 +1,4 @@
-// What is computed from a decoder's options, and which values go together.
+// DecoderOptions: checks of values that depend on each other, and the quantities computed from options.
 #include <fmt/format.h>
 
 #include <algorithm>

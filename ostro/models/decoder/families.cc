@@ -1,4 +1,4 @@
-// Each family: what it has in common with every model of its name, and what its models may choose.
+// families: the values that all models of a family have in common, and the keys that they may set.
 #include "ostro/models/decoder/families.h"
 
 #include <algorithm>
@@ -13,7 +13,7 @@ namespace {
 using Keys = std::vector<std::string_view>;
 constexpr LayerKind kFull = LayerKind::kFull, kSliding = LayerKind::kSliding;
 
-// Keys of grouped heads that turn, and more.
+// Keys of grouped heads with rotary positions, and more.
 Keys grouped(const Keys& more = {}) {
   Keys all = {"num_kv_heads", "head_dim", "rope"};
   all.insert(all.end(), more.begin(), more.end());
@@ -207,7 +207,7 @@ Keys with(Keys keys, const Keys& more) {
 // Keys of every mixture of experts, and more.
 Keys mixture(const Keys& more) { return with(grouped(kExperts), more); }
 
-// The same with latent attention, shared experts and groups.
+// Keys of a mixture with latent attention, shared experts and groups, and more.
 Keys deepseek(const Keys& more) {
   const Keys all =
       with(kExperts, {"rope", "kv_lora_rank", "q_lora_rank", "qk_nope_head_dim", "qk_rope_head_dim",
