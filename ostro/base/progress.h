@@ -15,6 +15,7 @@ class Progress {
   virtual void end() = 0;
 };
 
+// Shows nothing.
 class NoProgress final : public Progress {
  public:
   void show(const std::string&, double) override {}

@@ -26,6 +26,7 @@ struct Info {
   bool operator==(const Info&) const = default;
 };
 
+// The content of a checkpoint without the arrays' bytes.
 struct Manifest {
   Info info;
   std::vector<TensorSpec> tensors;

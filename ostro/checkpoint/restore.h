@@ -59,6 +59,7 @@ struct Checks {
   std::optional<int64_t> before = {};  // only checkpoints of earlier steps are tried
 };
 
+// The checkpoint that was restored.
 struct Restored {
   std::string path;
   Manifest manifest;

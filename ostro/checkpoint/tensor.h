@@ -16,6 +16,7 @@ namespace ostro::checkpoint {
 
 using io::Extents;
 
+// The description of a tensor; validate() checks it.
 struct TensorSpec {
   // "model/layers/mlp/up/weight"; each component consists of letters, digits, "_", "-", "."
   std::string path;

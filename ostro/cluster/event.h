@@ -8,6 +8,7 @@
 
 namespace ostro::cluster {
 
+// One event; the kind decides the fields.
 struct Event {
   enum class Kind {
     kJoined,   // a worker

@@ -24,6 +24,7 @@
 
 namespace ostro::cluster {
 
+// Owns the listening socket, the connections and the roster.
 class Loop {
  public:
   Loop(const CoordinatorOptions& options, Socket listener, Journal journal);

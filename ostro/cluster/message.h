@@ -85,6 +85,7 @@ class MessageReader {
 std::string beat_message(const Progress& progress);
 std::optional<Progress> read_beat(MessageReader& reader);
 
+// Builds a kHello.
 std::string hello_message(const Hello& hello);
 // Reads the fields of a kHello; nothing when they are wrong.
 std::optional<Hello> read_hello(MessageReader& reader);

@@ -44,6 +44,7 @@ class OpenSection {
   std::unique_ptr<SectionValue> value_;
 };
 
+// The functions of codec.h for this type.
 Status read_value(const Node& node, const std::string& path, OpenSection* out);
 Node write_value(const OpenSection& value, Write which);
 std::string type_text(const OpenSection*);

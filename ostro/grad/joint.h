@@ -9,6 +9,7 @@
 
 namespace ostro::grad_internal {
 
+// The parts of a block that are differentiated.
 struct JointRequest {
   std::vector<char> param_active;   // differentiate with respect to this parameter
   std::vector<char> result_active;  // the caller passes a cotangent of this result

@@ -42,6 +42,7 @@ class ModelOptions : public config::SectionValue {
                                               const std::optional<nn::LoraSpec>& lora = {}) const = 0;
 };
 
+// ModelOptions by a model's own structs (above).
 template <class T, class M>
 class ModelOptionsOf final : public ModelOptions {
  public:

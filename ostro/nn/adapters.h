@@ -13,6 +13,7 @@
 
 namespace ostro::nn {
 
+// The adapters of a model: their rank, scale and matrices.
 struct LoraSpec {
   int64_t rank = 8;
   double scale = 1;  // of (x a) b

@@ -66,6 +66,7 @@ Array read_matrix(const Array& parameter, const Array& scales, const Axes& over,
 // x cast to the dtype in which the parameter is read.
 Array cast_like(const Array& x, const Array& parameter, Loc loc = Loc::current());
 
+// The table of token vectors.
 struct Embedding {
   Array weight;  // [vocab, embed]
   OSTRO_FIELDS(weight)

@@ -28,6 +28,7 @@ struct Routed {
   Array expert, gate, logits, scores;
 };
 
+// The layer that chooses experts.
 struct MoeRouter {
   Array weight;  // [embed, experts], read in f32 whatever the compute dtype
   Array bias;    // f32 [experts] or empty: is added for the choice only, not to the gates
@@ -50,6 +51,7 @@ struct GatedMlp {
 
 using Activate = std::function<Array(const Array&)>;
 
+// The mixture: router, experts, and an optional MLP for every token.
 struct Moe {
   MoeRouter router;
   Array gate_up;      // [experts, embed, gate_up, mlp]

@@ -6,6 +6,7 @@
 
 namespace ostro::numerics {
 
+// Two bytes, without arithmetic.
 struct Bf16 {
   uint16_t bits = 0;
   bool operator==(const Bf16&) const = default;  // of bits: -0 differs from +0, a NaN equals itself

@@ -30,6 +30,7 @@ T striped_sum(int64_t n, At&& at) {
   return combine_stripes(lane);
 }
 
+// N4 over the elements of x.
 template <typename T>
 T striped_sum(std::span<const T> x) {
   return striped_sum<T>(static_cast<int64_t>(x.size()), [&](int64_t r) { return x[static_cast<size_t>(r)]; });
@@ -43,6 +44,7 @@ T serial_sum(int64_t n, At&& at) {
   return sum;
 }
 
+// N5 over the elements of x.
 template <typename T>
 T serial_sum(std::span<const T> x) {
   return serial_sum<T>(static_cast<int64_t>(x.size()), [&](int64_t r) { return x[static_cast<size_t>(r)]; });

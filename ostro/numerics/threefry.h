@@ -59,6 +59,7 @@ inline constexpr uint32_t fnv1a32(std::string_view text) {
   return hash;
 }
 
+// The key for one purpose with a name.
 inline Key fold_in(Key key, std::string_view name) { return fold_in(key, fnv1a32(name)); }
 
 // The draw at a global row-major index: x0 ^ x1 of the block at (index >> 32, index & 0xffffffff).
@@ -80,6 +81,7 @@ float normal_from_bits(uint32_t bits);
 // 2)), then f32(sqrt(2) * erfinv(u)) in f64, clamped to [-3, 3]. Its standard deviation is 0.98658, not 1.
 float truncated_normal_from_bits(uint32_t bits);
 
+// One element of a draw, at a global row-major index.
 inline float random_uniform(Key key, uint64_t index) { return uniform_from_bits(random_bits(key, index)); }
 inline float random_normal(Key key, uint64_t index) { return normal_from_bits(random_bits(key, index)); }
 

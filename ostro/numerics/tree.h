@@ -36,6 +36,7 @@ auto tree_reduce(int64_t count, At&& at, Op&& op) -> std::decay_t<decltype(at(in
   return tree_reduce_range(int64_t{0}, count, at, op);
 }
 
+// The tree over the elements of `partials`, at least one.
 template <typename T, typename Op>
 T tree_reduce(std::span<const T> partials, Op&& op) {
   return tree_reduce(

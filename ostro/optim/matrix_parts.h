@@ -12,6 +12,7 @@ namespace ostro::optim {
 // Returns whether the parameter is a Linear's weight, but not the head.
 bool is_hidden_matrix(const Parameter& parameter);
 
+// A value; its functions are called while tracing.
 class MatrixParts {
  public:
   // `parameter` must be a hidden matrix.

@@ -34,6 +34,7 @@ struct GlobalNorm {
   Array norm;  // f64
   Array clip;  // f32
 };
+// The norm and clip factor of a list of raw gradients, at least one.
 GlobalNorm global_norm(const std::vector<Array>& gradients, const Array& inv, std::optional<double> max_norm,
                        const Boxes& boxes);
 

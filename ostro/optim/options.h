@@ -87,6 +87,7 @@ using ShampooOptions = WithCommon<ShampooRule>;
 using OptimizerOptions = std::variant<AdamOptions, LionOptions, SgdOptions, AdafactorOptions, MuonOptions,
                                       ScheduleFreeOptions, SoapOptions, ShampooOptions>;
 
+// The common options of any optimizer.
 inline const CommonOptions& common(const OptimizerOptions& options) {
   return std::visit([](const auto& o) -> const CommonOptions& { return o; }, options);
 }

@@ -15,6 +15,7 @@
 
 namespace ostro::spmd {
 
+// The mesh, the maps, and the roles of the program's values.
 struct PartitionOptions {
   ir::Sharding sharding;
   Cells cells;  // numerics.cells
@@ -38,6 +39,7 @@ struct PartitionOptions {
   Role values = Role::kActivation;
 };
 
+// The programs of all workers, and the layouts of their inputs and results.
 struct Partition {
   ir::Mesh mesh;
   // By rank; workers with equal programs share one. Null for workers that `only` leaves out.

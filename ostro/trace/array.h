@@ -23,6 +23,7 @@ using ir::Shape;
 
 class Frame;  // the program under construction (frame.h)
 
+// Shares its node with copies. Concrete arrays may be read by several threads.
 class Array {
  public:
   Array() = default;

@@ -7,6 +7,7 @@
 
 namespace ostro {
 
+// Errors of ops carry the call site in the message.
 class TraceError : public std::runtime_error {
  public:
   explicit TraceError(const std::string& message) : std::runtime_error(message) {}

@@ -23,6 +23,7 @@ struct JitOptions {
 };
 
 namespace jit_internal {
+// Compiles or runs on the default engine; an engine's error becomes a TraceError.
 std::shared_ptr<runtime::Executable> compile(const ir::Program& program,
                                              const runtime::CompileOptions& options);
 std::vector<Array> run(runtime::Executable& executable, std::vector<runtime::Buffer> inputs);
@@ -131,6 +132,8 @@ class Jit {
   std::shared_ptr<Cache> cache_;
 };
 
+// Returns the compiled form of f, a function of trees that returns a tree. Nothing is traced before the first
+// call.
 template <typename F>
 Jit<F> jit(F f, JitOptions options = {}) {
   return Jit<F>(std::move(f), std::move(options));

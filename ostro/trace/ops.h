@@ -211,6 +211,7 @@ struct AttentionMask {
   Array key_limit;       // i32
   Array visible;         // bool [batch..., query, key]: only where true; batch axes or query may be left out
 };
+// Names of axes, scale, and optional inputs of flash_attention().
 struct AttentionOptions {
   std::string query = "pos", key = "key_pos", head_dim = "head_dim";
   double scale = 0;     // 0: 1 / sqrt(head_dim), from f64

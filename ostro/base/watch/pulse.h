@@ -10,6 +10,7 @@
 
 namespace ostro {
 
+// The pulse at one moment.
 struct Pulse {
   int64_t epoch = 0, step = 0;  // step: the number that it has in the chain; 0: none yet
   std::string phase = "start";
@@ -17,7 +18,7 @@ struct Pulse {
   int64_t work = 0;                              // its share of that step: how often it came to "leaf"
   int64_t bytes_sent = 0;                        // to other workers, since the process began
   int64_t beats = 0;                             // grows whenever something happens
-  // Whether the pulse must beat: the process is within a PulseWatch, and not within a PulseWait. Everything
+  // True when the pulse must beat: the process is within a PulseWatch, and not within a PulseWait. Everything
   // else (starting, evaluating, saving) may take any time.
   bool watched = false;
 };

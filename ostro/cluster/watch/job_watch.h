@@ -34,6 +34,7 @@ struct JobEvent {
   std::string text;
 };
 
+// A copy of the record at one moment.
 struct JobState {
   std::string job;
   double started = 0, written = 0;  // Unix time in seconds: of the coordinator, of this state

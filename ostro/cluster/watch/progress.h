@@ -8,6 +8,7 @@ namespace ostro::cluster {
 
 inline constexpr size_t kMostBytesOfPhase = 32;
 
+// Read from untrusted messages: check sane() before use.
 struct Progress {
   int64_t epoch = 0, step = 0;
   std::string phase;                                        // a word

@@ -22,6 +22,7 @@ inline constexpr int64_t kMaxMetadataBytes = 16 << 20;
 // "float64"; 0 for any other name.
 int64_t zarr_item_size(std::string_view dtype);
 
+// The description of an array. A value; validate() checks it.
 struct ZarrSpec {
   std::string dtype;
   Extents shape;

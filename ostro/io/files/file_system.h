@@ -74,6 +74,7 @@ struct FoundFile {
   FileInfo info;
 };
 
+// The interface. Files and locks must not outlive the file system that opened them.
 class FileSystem {
  public:
   virtual ~FileSystem() = default;

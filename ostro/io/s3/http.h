@@ -10,6 +10,7 @@
 
 namespace ostro::io {
 
+// A request without a body.
 struct HttpRequest {
   std::string method = "GET";  // or HEAD
   std::string url;

@@ -16,6 +16,7 @@
 
 namespace ostro::io {
 
+// Keys, endpoint and limits of a server.
 struct S3Options {
   std::string access_key, secret_key, session_token;  // without keys requests are anonymous
   std::string region = "us-east-1";
@@ -36,6 +37,7 @@ struct S3Path {
   std::string bucket, key;
   std::string url() const { return key.empty() ? "s3://" + bucket : "s3://" + bucket + "/" + key; }
 };
+// Parses a URL that begins with s3://; kInvalidArgument when it names no bucket.
 Result<S3Path> parse_s3_path(const std::string& url);
 
 struct S3Object {

@@ -34,6 +34,7 @@ struct Mesh {
 // Ordered: when two axes of a value map to one mesh axis, the earlier in the map is the one that is split.
 using AxisMap = std::vector<std::pair<std::string, std::string>>;  // array axis -> mesh axis
 
+// The mesh with the maps of the two kinds of values.
 struct Sharding {
   Mesh mesh;
   AxisMap compute;    // of activations and of the results of `use`

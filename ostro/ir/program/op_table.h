@@ -33,6 +33,7 @@ struct Cost {
   double flops = 0;  // multiply and add count one each
   double bytes = 0;  // operands read once, results written once
 };
+// The cost of an op with operands and results of these shapes.
 Cost op_cost(const Op& op, std::span<const Shape> operands, std::span<const Shape> results);
 
 // One row per op, for the documentation and for the test that no op is missing.

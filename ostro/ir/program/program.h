@@ -52,6 +52,7 @@ struct Block {
   }
 };
 
+// A named body with its leaf table.
 struct Program {
   std::string name;
   numerics::LeafTable leaves;  // feature leaves (numerics.md N8); part of the meaning

@@ -59,6 +59,7 @@ struct Shape {
   std::string str() const;
 };
 
+// The shape without axes.
 Shape scalar(DType dtype);
 
 }  // namespace ostro::ir

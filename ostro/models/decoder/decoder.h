@@ -39,6 +39,7 @@ struct DecoderLayers {
   std::vector<DecoderBlock> blocks() const { return alike ? std::vector{*alike} : period; }
 };
 
+// The model. Its functions are called while tracing.
 struct Decoder {
   nn::Embedding embedding;
   PositionTable position_embedding;

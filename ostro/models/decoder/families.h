@@ -8,6 +8,7 @@ namespace ostro::models {
 
 struct DecoderOptions;
 
+// One family. Lives as long as the process.
 struct Family {
   std::string_view name;   // the value of `model.type`
   std::string_view title;  // "Gemma 3"
