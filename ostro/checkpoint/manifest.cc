@@ -53,7 +53,8 @@ Result<TensorSpec> parse_spec(const JsonFields& fields) {
   return spec;
 }
 
-// Adds the tensor's spec and its cells' hashes; gives the hash of the array.
+// Adds the tensor's spec and its cells' hashes; returns the hash of the array. `count` stops at one more than
+// the list has, so that a hostile shape cannot overflow it.
 Result<Sha256Digest> parse_tensor(const Json& value, const std::string& where, Manifest& manifest) {
   const JsonFields fields(value, where);
   ASSIGN_OR_RETURN(TensorSpec spec, parse_spec(fields));

@@ -161,6 +161,7 @@ std::pair<Arrays, Arrays> scan_arrays(
   return {Arrays(out.begin(), out.begin() + n_init), Arrays(out.begin() + n_init, out.end())};
 }
 
+// The branches have no arguments: all their inputs are captures, which become the parameters of both.
 Arrays cond_arrays(const Array& pred, const std::function<Arrays()>& then,
                    const std::function<Arrays()>& otherwise, Loc loc) {
   if (Frame::current() == nullptr)

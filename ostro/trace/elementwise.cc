@@ -55,6 +55,8 @@ Array literal(const char* op, const Operand& l, DType dtype, const std::vector<A
   return full(v, dtype, axes, loc);
 }
 
+// A literal becomes a constant of the array's dtype (f32 beside bf16) with the array's axes; two arrays are
+// broadcast to their joined axes.
 Array binary(OpKind kind, const Operand& a, const Operand& b) {
   const Loc& loc = a.location();
   const char* name = ir::op_name(kind);

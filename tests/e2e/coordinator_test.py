@@ -122,7 +122,7 @@ def check_errors(place):
               "--min_workers 3 --max_workers 2", 2)
         (place.top / "no.journal").write_text("something else")
         error(["coordinator", *numbers, "--journal", str(place.top / "no.journal"), *place.words("other", [])],
-              r"no\.journal is no journal of a coordinator", 1)
+              r"no\.journal is not a journal of a coordinator", 1)
         error(["worker", "--coordinator", "no-such-host.invalid:1", *place.words("errors", [])],
               "host 'no-such-host.invalid'", 2)
         error(["worker", "--coordinator", f"127.0.0.1:{coordinator.port}", *place.words("errors", [])],

@@ -65,7 +65,7 @@ Result<MemberState> parse_member(const JsonFields& fields) {
   ASSIGN_OR_RETURN(m.progress.bytes_sent, fields.integer("bytes_sent", 0, kMost));
   ASSIGN_OR_RETURN(m.slowness, number(fields, "slowness"));
   ASSIGN_OR_RETURN(m.straggles, fields.boolean("straggles"));
-  if (!m.progress.sane()) return fields.bad("phase", "or another field of the progress makes no sense");
+  if (!m.progress.sane()) return fields.bad("phase", "or another field of the progress is out of range");
   return m;
 }
 

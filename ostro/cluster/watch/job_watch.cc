@@ -91,6 +91,8 @@ void JobWatch::report(int64_t member, const Progress& progress) {
   if (!straggler.empty()) log_warning(straggler);
 }
 
+// Called after every turn of the coordinator: adds events only for changes against the state of the last
+// call.
 void JobWatch::look(int64_t last, int64_t current, const std::function<int64_t(int64_t member)>& rank,
                     const std::string& why_ended) {
   const std::lock_guard lock(mutex_);

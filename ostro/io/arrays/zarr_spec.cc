@@ -130,7 +130,7 @@ Result<Compressor> parse_compressor(const Named& codec, const std::string& where
   return c;
 }
 
-// The codecs: "bytes", then optionally a compressor, then optionally crc32c.
+// Reads the codecs of a chunk: "bytes", then optionally a compressor, then optionally crc32c.
 Status parse_inner_codecs(std::span<const Named> codecs, const std::string& where, ZarrSpec& spec) {
   if (codecs.empty()) return corrupt(fmt::format("{}: no codecs", where));
   RETURN_IF_ERROR(check_little(codecs[0], spec.item_size(), where));

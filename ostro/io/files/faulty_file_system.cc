@@ -30,7 +30,8 @@ struct FaultyFileSystem::State {
     return {};
   }
 
-  // A write operation other than an append.
+  // A write operation other than an append. A kSyncError waits for the first sync from `fault_at` on; a full
+  // disk refuses only operations that need space.
   Status on_write(const char* what, const std::string& path, bool is_sync = false, bool needs_space = false) {
     const std::lock_guard lock(mutex);
     if (crashed) return injected(what, path, "crashed");

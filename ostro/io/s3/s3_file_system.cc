@@ -9,6 +9,8 @@
 namespace ostro::io {
 namespace {
 
+// S3 gives whole seconds, so a hash of the ETag fills the fraction: content that changes twice in a second
+// still has two times.
 FileInfo file_info(const S3Object& object) {
   const Sha256Digest digest = sha256(object.etag);
   int64_t fraction = 0;
@@ -63,6 +65,7 @@ class S3FileSystem : public FileSystem {
     return std::unique_ptr<RandomAccessFile>(std::make_unique<S3File>(client_, parsed, object, budget_));
   }
 
+  // An object of this key is a file; otherwise a key below it makes the path a directory.
   Result<FileInfo> stat(const std::string& path) override {
     ASSIGN_OR_RETURN(const S3Path parsed, parse_s3_path(path));
     Status absent;

@@ -83,6 +83,7 @@ Status check_ordered(const Op& op, const Shape& s) {
   return Status();
 }
 
+// Checks the number of operands, then calls the rule of the family or handles the small op here.
 Shapes infer(const Op& op, In in) {
   const OpKind k = op.kind;
   auto arity = [&](size_t n) -> Status {

@@ -18,7 +18,7 @@ Status check_shape(const Shape& s) {
     const Axis& a = s.axes[i];
     if (!is_axis_name(a.name))
       return invalid_argument(
-          fmt::format("\"{}\" is no name of an axis: letters, digits, _ . ' / and - are", a.name));
+          fmt::format("\"{}\" is not an axis name; use letters, digits, _ . ' / and -", a.name));
     if (s.find(a.name) != static_cast<int64_t>(i))
       return invalid_argument(fmt::format("axis \"{}\" would appear twice in {}", a.name, s.str()));
     if (a.size < 0) return invalid_argument(fmt::format("axis \"{}\" has size {}", a.name, a.size));

@@ -13,6 +13,8 @@ namespace {
 
 constexpr int kMaxDepth = 32;
 
+// Recursive descent, one function for each construct. Values must be numbered 0, 1, ... in the order of their
+// definition, so a number is an index into `ids`; the verifier checks the rest at the end.
 class Parser {
  public:
   explicit Parser(std::string_view text) : text_(text) {}

@@ -44,6 +44,8 @@ std::string print_attr(const Attr& attr) {
   return std::visit(Visitor{}, attr);
 }
 
+// Numbers the values of each block in the order of their definition, so that equal programs with other ids
+// have equal text.
 class Printer {
  public:
   explicit Printer(bool canonical) : canonical_(canonical) {}

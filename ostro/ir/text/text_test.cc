@@ -135,7 +135,7 @@ TEST_CASE("sizes, names and attributes that no engine could run are refused") {
   refused("more bytes", OpKind::broadcast, {one},
           {{"axes", Names{"a", "b"}}, {"sizes", Sizes{4, int64_t{1} << 60}}});
   refused("names an axis twice", OpKind::dot, {one, one}, {{"over", Names{"a", "a"}}});
-  refused("no name of an axis", OpKind::rename, {one}, {{"from", Names{"a"}}, {"to", Names{"q heads"}}});
+  refused("is not an axis name", OpKind::rename, {one}, {{"from", Names{"a"}}, {"to", Names{"q heads"}}});
   refused("cells are 1 or more", OpKind::box_sumsq, {one}, {{"axes", Names{"a"}}, {"cells", Sizes{0}}});
   refused("2 boxes of length 1 do not hold axis \"a\"", OpKind::box_sumsq, {one},
           {{"axes", Names{"a"}}, {"cells", Sizes{2}}, {"lengths", Sizes{1}}});

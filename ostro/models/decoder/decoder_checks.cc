@@ -91,6 +91,7 @@ Status check_combinations(const DecoderOptions& o) {
 
 }  // namespace
 
+// Sizes first, because later checks divide by them; check_heads() sets head_dim, which the positions need.
 Status DecoderOptions::resolve() {
   RETURN_IF_ERROR(check_positive("model.seq_len", seq_len));
   RETURN_IF_ERROR(check_positive("model.hidden_dim", hidden_dim));
@@ -178,6 +179,8 @@ double DecoderOptions::embedding_scale() const {
   return embedding_multiplier * (scale_embedding ? std::sqrt(static_cast<double>(hidden_dim)) : 1.0);
 }
 
+// Both patterns repeat over all layers, the lead included. A window counts only in sliding layers, and the
+// local theta only in layers with a window.
 LayerSpec DecoderOptions::layer(int64_t i) const {
   const auto of = [i](const auto& pattern) { return pattern[static_cast<size_t>(i) % pattern.size()]; };
   LayerSpec spec;

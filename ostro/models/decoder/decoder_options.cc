@@ -1,4 +1,5 @@
-// The declarations of a decoder's options. Their order is that of the canonical config.
+// DecoderOptions::visit_options: the declarations of a decoder's options. Their order is that of the resolved
+// config.
 #include "ostro/models/decoder/decoder_options.h"
 
 #include <fmt/format.h>

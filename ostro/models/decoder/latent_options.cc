@@ -1,5 +1,5 @@
-// The options of latent attention, in which keys and values are made of one short vector for each token
-// (DeepSeek-V2, arXiv 2405.04434).
+// visit_latent, check_latent: the options of latent attention, in which keys and values are projections of
+// one short vector for each token (DeepSeek-V2, arXiv 2405.04434).
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -118,7 +118,8 @@ int64_t DecoderOptions::cache_dim() const {
 }
 
 double DecoderOptions::attention_scale() const {
-  // Of a yarn rope, the second of its two factors: as scores, so squared (DeepSeek-V2's mscale_all_dim).
+  // The second factor of a yarn rope multiplies queries and keys, so its square multiplies scores
+  // (DeepSeek-V2's mscale_all_dim).
   const auto* yarn = std::get_if<RopeYarnOptions>(&rope);
   double stretch = 1;
   if (yarn != nullptr && yarn->mscale_all_dim)
@@ -126,7 +127,7 @@ double DecoderOptions::attention_scale() const {
   const double square = stretch * stretch;
   if (attention_multiplier) return *attention_multiplier * square;
   if (query_pre_attn_scalar) return 1.0 / std::sqrt(*query_pre_attn_scalar) * square;
-  // Heads that are padded for attention are not wider for it.
+  // The scale follows from the width of a head without its padding.
   if (square == 1 && kv_lora_rank == 0) return 0;
   return 1.0 / std::sqrt(static_cast<double>(*head_dim)) * square;
 }

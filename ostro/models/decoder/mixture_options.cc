@@ -1,4 +1,4 @@
-// The options of a mixture of experts, which takes the place of the MLP.
+// visit_mixture: the options of a mixture of experts, which replaces the MLP.
 #include <fmt/format.h>
 
 #include "ostro/models/decoder/family_keys.h"
