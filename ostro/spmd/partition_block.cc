@@ -375,9 +375,9 @@ ir::Block BlockPartitioner::region(const ir::Block& body, const Locals& outer,
 }
 
 // Layouts at the loop's border: carries have their natural layout, so that they enter and leave an iteration
-// alike; scanned operands are gathered along the loop's axis only; constants stay as they come. An exchanged
-// gradient leaves the body as its worker's leaf made it, and add_exchange() puts the exchange where the body
-// makes it.
+// alike; scanned operands are gathered along the loop's axis only; constants keep their layout. A gradient
+// that is exchanged has the layout of its worker's leaf in the body; add_exchange() inserts the exchange
+// behind the op that makes it, and the loop stacks the owners' sums.
 Result<Locals> BlockPartitioner::run_scan(const ir::Op& op, const Locals& in, const std::vector<Shape>& out) {
   const ir::Block& body = op.regions[0];
   const auto consts = static_cast<size_t>(op.attrs.i64("consts")),

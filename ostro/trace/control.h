@@ -1,7 +1,7 @@
 // scan, fold, cond, custom_vjp_arrays: control flow in programs: loops over slices of arrays, conditionals,
 // functions with their own derivative.
 //
-// Errors throw TraceError with the call site.
+// Errors throw TraceError.
 #pragma once
 
 #include <functional>

@@ -1,7 +1,7 @@
 // Frame: one program (or region) under construction on this thread. Frames nest. When an inner frame uses a
 // value of an outer frame, the value is captured: it becomes a parameter of the inner frame.
 //
-// Errors throw TraceError with the call site.
+// Errors throw TraceError.
 #pragma once
 
 #include <functional>

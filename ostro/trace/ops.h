@@ -1,8 +1,8 @@
 // dot, sum, concat, ...: named ops on Arrays, as free functions.
 //
-// Operands are broadcast by axis name: the result has the axes of all operands. Axes are in the order of
-// docs/ops.md. Errors throw TraceError naming the op, the axes with both sizes and the call site. The result
-// of each op to the bit: docs/numerics.md.
+// Operands are broadcast by axis name: the result has the axes of all operands. docs/numerics.md defines the
+// result of each op to the bit. Errors throw TraceError naming the op, the axes with both sizes and the call
+// site.
 #pragma once
 
 #include <array>
