@@ -33,7 +33,8 @@ Result<Journal> Journal::open(const std::string& path) {
     good = failed == std::errc() && std::string_view(rest, end) == "\n" && journal.last_epoch_ >= 0;
   }
   if (!good)
-    return corrupt(fmt::format("{} is not a journal of a coordinator; name another file, or remove it", path));
+    return corrupt(
+        fmt::format("{} is not a journal of a coordinator; name another file, or remove it", path));
   return journal;
 }
 
