@@ -1,6 +1,6 @@
 """What the parts of a step that have a switch give: a step without one of them beside a whole step, in turns.
 
-Parts without a switch are in docs/experiments.md, measured when they were made.
+Parts without a switch are in docs/notes/experiments.md, measured when they were made.
 """
 import statistics
 

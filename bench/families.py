@@ -26,7 +26,7 @@ MIXTURES = {"mixtral", "qwen3_moe", "olmoe", "qwen2_moe", "deepseek_v2", "deepse
 
 def names():
     """All families but Llama itself and the name for any decoder, of the page that follows from the declarations."""
-    page = (pathlib.Path(HERE).parent / "docs/config.md").read_text()
+    page = (pathlib.Path(HERE).parent / "docs/reference/config.md").read_text()
     types = re.search(r"^\| `model\.type` \| ((?:[^|\\]|\\.)*) \|", page, re.M)[1]
     return [name for name in types.split(r" \| ") if name not in ("llama", "decoder")]
 

@@ -1,4 +1,4 @@
-# Third-party libraries, all from the distribution (docs/dependencies.md says why each).
+# Third-party libraries, all from the distribution (docs/reference/dependencies.md says why each).
 # Nothing is downloaded: scripts/setup.sh installs the packages.
 find_package(Threads REQUIRED)
 find_package(PkgConfig REQUIRED)

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Fails when the code reads an environment variable that no table of docs/environment.md or docs/sources.md names, or
+"""Fails when the code reads an environment variable that no table of docs/reference/environment.md or docs/reference/sources.md names, or
 when one of these tables names one that the code does not read. Usage: scripts/check_environment.py
 """
 import pathlib
@@ -7,7 +7,7 @@ import re
 import sys
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
-PAGES = ("docs/environment.md", "docs/sources.md")
+PAGES = ("docs/reference/environment.md", "docs/reference/sources.md")
 # Read by name, or handed to a function that reads: names with these beginnings are nothing else.
 READ = re.compile(r'(?:getenv|variable)\(\s*"([A-Z][A-Z0-9_]*)"|"((?:OSTRO|AWS|XDG)_[A-Z0-9_]+)"')
 NAME = re.compile(r"`([A-Z][A-Z0-9_]*)`")

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Derives clauses of docs/numerics.md again in NumPy, from the text alone, and compares every bit.
+"""Derives clauses of docs/spec/numerics.md again in NumPy, from the text alone, and compares every bit.
 
 Shares no code with the library: fma and flushing are done with exact fractions, coefficients are read from the
 document. Inputs and results come from the program `numerics_clauses`.
@@ -15,7 +15,7 @@ from fractions import Fraction
 
 import numpy as np
 
-DOCUMENT = (pathlib.Path(__file__).resolve().parent.parent / "docs" / "numerics.md").read_text()
+DOCUMENT = (pathlib.Path(__file__).resolve().parent.parent / "docs/spec/numerics.md").read_text()
 M32, M64 = (1 << 32) - 1, (1 << 64) - 1
 
 

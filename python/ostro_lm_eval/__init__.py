@@ -1,4 +1,4 @@
-"""lm-evaluation-harness over the program `ostro`: its model "ostro", which asks `ostro score` (docs/evaluate.md).
+"""lm-evaluation-harness over the program `ostro`: its model "ostro", which asks `ostro score` (docs/guide/evaluate.md).
 
     import lm_eval, ostro_lm_eval
     lm_eval.simple_evaluate(model="ostro", model_args="checkpoint=runs/nano", tasks=["arc_easy"])

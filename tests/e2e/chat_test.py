@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""The worked example of docs/chat.md: text, conversations, pairs and ready-made ids in one run. Its commands print what
+"""The worked example of docs/guide/chat.md: text, conversations, pairs and ready-made ids in one run. Its commands print what
 the page says; every target and loss weight of its batches is derived again from the rows; packing is the greedy one;
 a run that was killed, and one by two workers, have the same chain; what does not count does not move the loss.
 
@@ -21,7 +21,7 @@ for folder in ("fault", "matrix"):
 from harness import Failure, Workspace, check, in_order, killed
 from runs import corpus
 
-PAGE = ROOT / "docs" / "chat.md"
+PAGE = ROOT / "docs/guide/chat.md"
 SEQ_LEN, EOS = 128, "<|endoftext|>"
 CONFIG = ("--config", "sft.yaml")
 PLAIN = ("--data.components.chat.format.mask_user_turns", "false", "--data.components.chat.cache_dir", "cache/plain")

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""The worked example of docs/evaluate.md: its commands print what the page says. The report is the same file with
+"""The worked example of docs/guide/evaluate.md: its commands print what the page says. The report is the same file with
 other batches and another number of threads, and its figures follow from the lines of --samples. Errors name their place.
 The page has every key of a task file.
 
@@ -19,7 +19,7 @@ import tempfile
 
 from readme_test import ROOT, compare, examples, run
 
-PAGE = ROOT / "docs" / "evaluate.md"
+PAGE = ROOT / "docs/guide/evaluate.md"
 
 
 def check(condition, text):

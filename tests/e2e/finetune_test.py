@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Runs every command of docs/finetune.md, in order, as readme_test.py does with README.md. A YAML block that begins with
+"""Runs every command of docs/guide/finetune.md, in order, as readme_test.py does with README.md. A YAML block that begins with
 a comment "# NAME.yaml" is written to that file first.
 
   python3 tests/e2e/finetune_test.py --ostro build/release/ostro/cli/ostro [--update]
@@ -18,7 +18,7 @@ def main():
     parser.add_argument("--ostro", required=True)
     parser.add_argument("--update", action="store_true")
     args = parser.parse_args()
-    page = ROOT / "docs/finetune.md"
+    page = ROOT / "docs/guide/finetune.md"
     cases = examples(page.read_text())
     with tempfile.TemporaryDirectory() as folder:
         top = pathlib.Path(folder)

@@ -18,7 +18,7 @@ program="$work/build/my_model"
 
 cd "$work/my_model"
 mkdir corpus
-cp "$root"/docs/*.md "$root"/ostro/base/*.h corpus
+cp "$root"/docs/*/*.md "$root"/ostro/base/*.h corpus
 "$program" tokenizer train --input corpus --vocab_size 320 --out tokenizer.json
 "$program" train --config config.yaml
 "$program" verify runs/my_model

@@ -66,7 +66,7 @@ def coordinate(value):
 
 
 def expected_path(figure, values):
-    """The SVG path through (step, value), as docs/formats/run_directory.md says."""
+    """The SVG path through (step, value), as docs/reference/formats/run_directory.md says."""
     (left, right), (low, high) = (map(float, figure[key].split()) for key in ("data-steps", "data-values"))
     points = (coordinate(1000 * ((step - left) / (right - left))) + " " +
               coordinate(1000 * (1 - (value - low) / (high - low))) for step, value in values)

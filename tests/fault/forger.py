@@ -1,4 +1,4 @@
-"""Forges checkpoints and chains as docs/formats/checkpoint.md and chain.md describe them: whatever is changed, every hash
+"""Forges checkpoints and chains as docs/reference/formats/checkpoint.md and chain.md describe them: whatever is changed, every hash
 that lies in the same directory (or the same file) is made to fit again."""
 
 import hashlib

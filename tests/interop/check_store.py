@@ -2,7 +2,7 @@
 """Re-derives a token store and its batches from the texts, with Python's zarr and Hugging Face's tokenizers.
 
 `ostro data build` makes a store of a corpus of text, .jsonl, .jsonl.gz and .jsonl.zst files; here the same tokens,
-offsets, line numbers, held-out split, checksums and ledger hash must follow from the texts and docs/formats/token_store.md
+offsets, line numbers, held-out split, checksums and ledger hash must follow from the texts and docs/reference/formats/token_store.md
 alone. `ostro data batch` must show slices of that stream that name the right files, every sequence once an epoch.
 Usage: check_store.py --ostro build/.../ostro
 """

@@ -120,7 +120,7 @@ def check_checkpoint(path, name):
     check(raw(group["step"][...])[0] == expected("int64", 1, 7)[0], "zarr reads a scalar of a checkpoint")
     if tensorstore:
         check(np.array_equal(raw(ts_open(path / "model/norm").read().result()), expected("bfloat16", 6)), "bf16 checkpoint")
-    # The name again, from docs/formats/checkpoint.md alone.
+    # The name again, from docs/reference/formats/checkpoint.md alone.
     lines = ""
     manifest = json.loads((path / "manifest.json").read_text())
     for tensor in manifest["tensors"]:

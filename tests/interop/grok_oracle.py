@@ -1,6 +1,6 @@
 """Grok-1's forward pass in NumPy, f64, with errors that can be planted: for tests.
 
-Written from the description of the released program (docs/grok.md, "The model"); shares no code with ostro. `tree` is what
+Written from the description of the released program (docs/reference/grok.md, "The model"); shares no code with ostro. `tree` is what
 grok_release.make gives. Every error in ERRORS is one that some port of the model made or could make. Released also rounds where
 the released program does ("Rounding"); each of its RULES can be left out.
 """

@@ -172,7 +172,7 @@ class Muon(Rule):
 
 class Factors(Rule):
     """Shampoo's two factors of every matrix and the bases in which they are diagonal, followed by orthogonal iteration
-    (Algorithm 4 of Vyas et al., SOAP, 2024) from the identity, with a damping (docs/optimizers.md)."""
+    (Algorithm 4 of Vyas et al., SOAP, 2024) from the identity, with a damping (docs/reference/optimizers.md)."""
     shampoo_beta, frequency, largest, damping = 0.95, 10, 1024, 1e-3
 
     def iterated(self, factor, basis):

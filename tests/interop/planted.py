@@ -1,6 +1,6 @@
 """Planted errors for check_import.py: what each field of a decoder's description means, said wrongly on purpose.
 
-Every option of model.type decoder that changes bits (docs/config.md) has errors in one of four tables, or a reason in
+Every option of model.type decoder that changes bits (docs/reference/config.md) has errors in one of four tables, or a reason in
 NOT_IN_LOGITS why logits do not depend on it. CONFIG: the model with another value of the option. MODEL: for options
 whose other value needs other parameters, the model of transformers without what the option says. SIZES: a size of
 another value, which is refused. GRADIENTS: what only the loss has. A key of a rope is named with its type:
@@ -14,7 +14,7 @@ import torch
 from transformers.modeling_rope_utils import ROPE_INIT_FUNCTIONS
 
 LENGTH = 96  # of a text
-DOC = pathlib.Path(__file__).resolve().parents[2] / "docs" / "config.md"
+DOC = pathlib.Path(__file__).resolve().parents[2] / "docs/reference/config.md"
 
 
 def exchanged(pattern):
@@ -295,7 +295,7 @@ CONFIG = ["activation_function", "layer_norm_epsilon", "rope.type", "rope.theta 
 
 
 def declared():
-    """The options of model.type decoder that change bits, of docs/config.md, which follows from the declarations."""
+    """The options of model.type decoder that change bits, of docs/reference/config.md, which follows from the declarations."""
     found = set()
     for key, effect, meaning in re.findall(r"^\| `model\.([\w.]+)` \|(?:[^|\\]|\\.)*\|[^|]*\|[^|]*\| (\w+)[^|]*\|(.*)\|$",
                                            DOC.read_text(), re.M):
