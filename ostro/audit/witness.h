@@ -1,5 +1,5 @@
-// Whether a checkpoint is what the chain of its run says (docs/formats/checkpoint.md, "Checked against the
-// chain").
+// Whether a checkpoint is what the chain of its run says (docs/reference/formats/checkpoint.md, "Checked
+// against the chain").
 //
 // Who changes a tensor can make every hash inside the checkpoint's directory fit again. The chain lies
 // outside of it: its checkpoint entries hold the SHA-256 of whole states, its step entries a fingerprint of

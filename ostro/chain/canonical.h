@@ -1,4 +1,4 @@
-// Canonical text of what is hashed into the chain (docs/formats/chain.md).
+// Canonical text of what is hashed into the chain (docs/reference/formats/chain.md).
 #pragma once
 
 #include <optional>

@@ -1,4 +1,4 @@
-// Reading chain.jsonl, the hash chain of a run: numerics.md N15, docs/formats/chain.md.
+// Reading chain.jsonl, the hash chain of a run: numerics.md N15, docs/reference/formats/chain.md.
 #pragma once
 
 #include <cstdint>

@@ -1,4 +1,4 @@
-// The entries of a run's hash chain and their canonical text (docs/formats/chain.md).
+// The entries of a run's hash chain and their canonical text (docs/reference/formats/chain.md).
 #pragma once
 
 #include <cstdint>

@@ -56,9 +56,9 @@ StepEntry step(int64_t n) {
 
 CheckpointEntry checkpoint(int64_t n) { return {n, sha256_hex(std::string_view("state"))}; }
 
-// The jsonl block of docs/formats/chain.md.
+// The jsonl block of docs/reference/formats/chain.md.
 std::string documented_example() {
-  std::ifstream file(OSTRO_SOURCE_DIR "/docs/formats/chain.md");
+  std::ifstream file(OSTRO_SOURCE_DIR "/docs/reference/formats/chain.md");
   const std::string text((std::istreambuf_iterator<char>(file)), {});
   const std::string open = "```jsonl\n", close = "```";
   const size_t begin = text.find(open);

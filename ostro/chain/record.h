@@ -1,5 +1,5 @@
-// run.json: what a run is, and where and when it ran (docs/formats/run_directory.md). People and tools read
-// it. It does not identify the run; the chain does.
+// run.json: what a run is, and where and when it ran (docs/reference/formats/run_directory.md). People and
+// tools read it. It does not identify the run; the chain does.
 #pragma once
 
 #include <cstdint>

@@ -50,7 +50,7 @@ class ChatTemplate {
 
   // The same with `assistant` filled in. The spans come from {% generation %} blocks. If the template has
   // none, they are what every assistant message adds to the text before it, where this can be told exactly
-  // (docs/chat.md). Otherwise the error says what to do.
+  // (docs/guide/chat.md). Otherwise the error says what to do.
   Result<RenderedChat> render_with_spans(const Conversation& conversation) const;
 
   // Canonical JSON of the templates and of the special tokens that are passed to them.

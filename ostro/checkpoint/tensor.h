@@ -23,7 +23,7 @@ struct TensorSpec {
   std::string dtype;              // "f32", "bf16", "f64", "i32", "i64", "u32", "bool", "i8", as in the IR
   std::vector<std::string> axes;  // names, outermost first
   Extents shape;                  // one size per axis
-  // extents of a cell, the unit of ownership and hashing (docs/numerics.md, N8); empty: one cell
+  // extents of a cell, the unit of ownership and hashing (docs/spec/numerics.md, N8); empty: one cell
   Extents cell;
   bool operator==(const TensorSpec&) const = default;
 

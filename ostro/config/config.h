@@ -49,7 +49,7 @@ std::vector<OptionInfo> list_options(const T& options) {
 // Text for --help: one line per option with type, default and help.
 std::string options_help(const std::vector<OptionInfo>& options);
 
-// The tables of docs/config.md: one per top-level section.
+// The tables of docs/reference/config.md: one per top-level section.
 std::string options_markdown(const std::vector<OptionInfo>& options);
 
 }  // namespace ostro::config

@@ -6,8 +6,8 @@
 //   }
 //
 // Everything else is made from this declaration: the YAML reader, dotted overrides (--a.b.c VALUE), the
-// resolved file, the canonical config, --help and docs/config.md. codec.h lists the types that a field may
-// have.
+// resolved file, the canonical config, --help and docs/reference/config.md. codec.h lists the types that a
+// field may have.
 #pragma once
 
 #include <deque>
@@ -33,7 +33,7 @@ enum class Effect {
 // "bits", "schedule", "plan", "output".
 const char* effect_name(Effect effect);
 
-// A declared option as a row of a list. Used for --help, docs/config.md and tests over all options.
+// A declared option as a row of a list. Used for --help, docs/reference/config.md and tests over all options.
 struct OptionInfo {
   // "model.rope.factor". Options inside list elements have paths like "trainer.tracker[]", options inside map
   // entries like "data.components.<name>".

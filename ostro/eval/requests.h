@@ -1,5 +1,5 @@
 // Requests to a model as JSON, one object each, and their answers: what `ostro score` reads and writes
-// (docs/evaluate.md).
+// (docs/guide/evaluate.md).
 #pragma once
 
 #include <string>

@@ -17,8 +17,8 @@ using ir::ValueId;
 enum class Source { kConst, kCarry, kX, kOp };
 
 // True for an op that is cheap to compute again from values that are kept anyway: its result is never a
-// residual. `use` inside a loop is always recomputed (docs/grad.md), so that no cast copy of the weights is
-// kept.
+// residual. `use` inside a loop is always recomputed (docs/spec/grad.md), so that no cast copy of the weights
+// is kept.
 bool remade(const Op& op, const Block& block) {
   switch (op.kind) {
     case OpKind::constant:

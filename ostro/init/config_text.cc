@@ -81,7 +81,8 @@ std::string config_text(const Survey& survey, const HoldOut& held_out, const Siz
   };
   std::string out = fmt::format(
       "# Written by `{}` for {},\n# on a machine with {}. Training gives the same bits on every machine.\n"
-      "# docs/config.md says what every key does. Paths are relative to the folder that you train in.\n",
+      "# docs/reference/config.md says what every key does. Paths are relative to the folder that you train "
+      "in.\n",
       comment(command), texts(survey), machine_text(machine));
   out += "data:\n";
   out += line("  tokenizer: null", "trained from the texts at the first start, and kept in cache_dir");

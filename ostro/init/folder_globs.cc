@@ -183,8 +183,8 @@ Result<std::string> text_field(io::FileSystem& fs, const data::SourceFile& file)
     }
   if (longest.empty())
     return invalid_argument(
-        fmt::format("line {} has no string; for conversations and ids see docs/data.md and "
-                    "docs/chat.md",
+        fmt::format("line {} has no string; for conversations and ids see docs/guide/data.md and "
+                    "docs/guide/chat.md",
                     row.number));
   return longest;
 }

@@ -1,4 +1,4 @@
-// Casts, sums, dots, tree and leaves against the text of docs/numerics.md, with negative controls.
+// Casts, sums, dots, tree and leaves against the text of docs/spec/numerics.md, with negative controls.
 #include <doctest/doctest.h>
 
 #include <bit>

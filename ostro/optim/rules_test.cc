@@ -1,4 +1,4 @@
-// The rules of optimizers against plain loops written from docs/optimizers.md; equality of bits.
+// The rules of optimizers against plain loops written from docs/reference/optimizers.md; equality of bits.
 #include <doctest/doctest.h>
 
 #include <cmath>

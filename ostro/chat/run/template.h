@@ -1,6 +1,6 @@
 // Jinja templates, as far as chat templates need them. They are rendered as by jinja2 with trim_blocks,
 // lstrip_blocks, loop controls and {% generation %} blocks, in the immutable sandbox of transformers.
-// docs/chat.md lists what is supported.
+// docs/guide/chat.md lists what is supported.
 #pragma once
 
 #include <cstdint>

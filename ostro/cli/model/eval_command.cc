@@ -133,7 +133,7 @@ int eval_command(Args args) {
       "first where it is not there.\n"
       "With --tasks: bits per byte of corpora, choices by log-likelihood and generated answers, as a task "
       "file\n"
-      "says (docs/evaluate.md); of two checkpoints also the paired differences with 95 % intervals.");
+      "says (docs/guide/evaluate.md); of two checkpoints also the paired differences with 95 % intervals.");
   args.option("--checkpoint", &request.checkpoints, "K",
               std::string(trained::kWhereOrInitHelp) + "; with --tasks one or several of the first two",
               Args::kRequired);

@@ -62,7 +62,7 @@ Result<const models::DecoderOptions*> decoder_of(const trained::LoadedModel& mod
   if (decoder != nullptr) return decoder;
   return unsupported(
       fmt::format("{}: model.type {} cannot be exported; only families of decoders can "
-                  "(docs/models.md)",
+                  "(docs/reference/models.md)",
                   model.parameters.path, model.config.model_options().type()));
 }
 

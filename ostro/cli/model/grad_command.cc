@@ -29,7 +29,7 @@ Result<eval::MeanGradients> write_gradients(train::TrainConfig config, int64_t s
   if (decoder == nullptr)
     return unsupported(
         fmt::format("model.type {} has no table of interchange names; families of decoders have "
-                    "(docs/models.md)",
+                    "(docs/reference/models.md)",
                     config.model_options().type()));
   if (step < 0) return invalid_argument(fmt::format("--step {}: steps count from 0", step));
   RETURN_IF_ERROR(config.check_leaf_examples(step));

@@ -1,4 +1,4 @@
-// ostro hash and ostro inspect as a user sees them, on the chain of docs/formats/chain.md.
+// ostro hash and ostro inspect as a user sees them, on the chain of docs/reference/formats/chain.md.
 #include <doctest/doctest.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -19,7 +19,7 @@ Outcome shell(const std::string& line) {
   const std::string folder = "/tmp/ostro_inspect_test_" + std::to_string(getpid());
   const std::string before = "OSTRO=" OSTRO_BINARY "; RUN=" + folder +
                              "; mkdir -p $RUN; sed -n '/^```jsonl/,/^```$/p' " OSTRO_SOURCE_DIR
-                             "/docs/formats/chain.md | grep '^{' > $RUN/chain.jsonl; ";
+                             "/docs/reference/formats/chain.md | grep '^{' > $RUN/chain.jsonl; ";
   FILE* pipe = popen((before + "( " + line + " ) 2>&1; code=$?; rm -rf $RUN; exit $code").c_str(), "r");
   REQUIRE(pipe);
   std::string out;

@@ -31,7 +31,7 @@ int selftest_command(Args args) {
   std::fflush(stdout);
   fmt::print(stderr,
              "error: the self-test hash must be {}: this build, compiler or CPU does arithmetic that "
-             "docs/numerics.md does not allow\n",
+             "docs/spec/numerics.md does not allow\n",
              run::kSelftestHash);
   return kExitFailed;
 }

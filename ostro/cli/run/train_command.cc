@@ -27,7 +27,7 @@ int train_command(Args args) {
   args.flag(
       "--amend", &amend,
       "go on from the newest checkpoint with options that have changed since: batches before it stay, the "
-      "chain records the difference (docs/data.md, docs/formats/chain.md)");
+      "chain records the difference (docs/guide/data.md, docs/reference/formats/chain.md)");
   std::string profile_text;
   args.option("--profile", &profile_text, "steps=FIRST:END",
               "write a trace of the steps from FIRST to before END, counted from 0, into the run directory: "

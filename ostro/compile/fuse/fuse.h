@@ -6,9 +6,9 @@
 // group are loaded with any strides. Values inside the group stay in registers: an op reads them at the same
 // position, or broadcast from a row.
 //
-// A serial sum (docs/numerics.md, N5) is always a separate unit. It computes the elementwise ops before it
-// again, because that is cheaper than to write their result to memory and read it back; but not an op whose
-// result others need as well, where that reads more than one array.
+// A serial sum (docs/spec/numerics.md, N5) is always a separate unit. It computes the elementwise ops before
+// it again, because that is cheaper than to write their result to memory and read it back; but not an op
+// whose result others need as well, where that reads more than one array.
 #pragma once
 
 #include <cstdint>

@@ -1,4 +1,4 @@
-// Fused attention (docs/numerics.md, N9), forward and backward: the whole matrix of scores is never in
+// Fused attention (docs/spec/numerics.md, N9), forward and backward: the whole matrix of scores is never in
 // memory, and key blocks that are fully masked are skipped. Every output has one fixed order of operations,
 // so bits do not depend on instruction set, threads or tiles.
 //

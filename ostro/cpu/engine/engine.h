@@ -1,6 +1,6 @@
 // The compiled Engine: Program -> passes -> Plan -> generated C, GEMM, attention and built-in routines. Its
-// results have the same bits as the interpreter's (docs/numerics.md), on every instruction set and with any
-// number of threads.
+// results have the same bits as the interpreter's (docs/spec/numerics.md), on every instruction set and with
+// any number of threads.
 //
 // The Engine is thread-safe and may be destroyed before its Executables; an Executable owns its arena and
 // runs on one thread at a time. Executables of one Engine share its thread pool and take turns on it.

@@ -1,4 +1,4 @@
-// Cross-entropy over rows of f32 logits (docs/numerics.md, N11), forward and backward. Each row is one
+// Cross-entropy over rows of f32 logits (docs/spec/numerics.md, N11), forward and backward. Each row is one
 // independent chain of operations; bits do not depend on instruction set or threads.
 #pragma once
 

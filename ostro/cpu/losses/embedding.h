@@ -1,4 +1,4 @@
-// Rows of a table by index, and the gradient of that (docs/numerics.md, N10).
+// Rows of a table by index, and the gradient of that (docs/spec/numerics.md, N10).
 #pragma once
 
 #include <cstdint>

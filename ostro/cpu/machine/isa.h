@@ -1,5 +1,5 @@
 // The instruction sets that kernels are built for, and which of them this process can run. All of them give
-// the same bits (docs/numerics.md, N6 and N7).
+// the same bits (docs/spec/numerics.md, N6 and N7).
 #pragma once
 
 #include <optional>

@@ -1,4 +1,4 @@
-// The fingerprint of an array (docs/numerics.md, N14), added up part by part.
+// The fingerprint of an array (docs/spec/numerics.md, N14), added up part by part.
 #pragma once
 
 #include <cstdint>

@@ -1,4 +1,4 @@
-// Collectives (docs/numerics.md, N8): workers send each other what the receiver needs, straight from the
+// Collectives (docs/spec/numerics.md, N8): workers send each other what the receiver needs, straight from the
 // plan's memory, and join it in the order of the workers along the mesh axis. Dense operands. Results: the
 // op's, then the working memory (compile/plan/exchange_scratch.h).
 #include <fmt/format.h>

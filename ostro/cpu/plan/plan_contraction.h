@@ -10,8 +10,9 @@
 
 namespace ostro::cpu {
 
-// The order in which a contraction adds its flattened (row-major) indices: leaf by leaf (docs/numerics.md,
-// N8), ascending inside a leaf. When several axes are cut, they nest in the order of the leaf table.
+// The order in which a contraction adds its flattened (row-major) indices: leaf by leaf
+// (docs/spec/numerics.md, N8), ascending inside a leaf. When several axes are cut, they nest in the order of
+// the leaf table.
 struct Contraction {
   std::vector<int64_t> order;         // every index once; empty when there is one leaf: 0, 1, 2, ...
   std::vector<int64_t> segment_ends;  // end of each leaf in `order`; one entry when there is one leaf

@@ -1,6 +1,6 @@
-// exchange_leaves (docs/numerics.md, N8): each worker sends every peer the part of its leaf's x that the peer
-// owns, and adds up what it receives, in the subtrees that the op lists. Results: the sums, then the working
-// memory (compile/plan/exchange_scratch.h).
+// exchange_leaves (docs/spec/numerics.md, N8): each worker sends every peer the part of its leaf's x that the
+// peer owns, and adds up what it receives, in the subtrees that the op lists. Results: the sums, then the
+// working memory (compile/plan/exchange_scratch.h).
 #include <algorithm>
 
 #include <fmt/format.h>

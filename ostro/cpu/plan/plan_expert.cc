@@ -1,5 +1,5 @@
-// expert_dot and expert_outer (docs/numerics.md N10) as one product per expert: a counting sort finds the
-// rows of each, and the packers gather them. Operands may be views; results are dense.
+// expert_dot and expert_outer (docs/spec/numerics.md N10) as one product per expert: a counting sort finds
+// the rows of each, and the packers gather them. Operands may be views; results are dense.
 #include <algorithm>
 #include <cstring>
 

@@ -1,4 +1,4 @@
-// Ops that read or write at positions given by an index (docs/numerics.md, N10). Dense operands.
+// Ops that read or write at positions given by an index (docs/spec/numerics.md, N10). Dense operands.
 #include <algorithm>
 #include <cstring>
 #include <numeric>

@@ -1,5 +1,5 @@
-// Which of two elements is larger: for sort, top_k and argmax (docs/numerics.md, N10) and for max and min
-// (N2).
+// Which of two elements is larger: for sort, top_k and argmax (docs/spec/numerics.md, N10) and for max and
+// min (N2).
 #pragma once
 
 #include <type_traits>

@@ -1,4 +1,4 @@
-// Reductions one at a time, without generated code: sums (docs/numerics.md N4, N5, cut by N8), extrema,
+// Reductions one at a time, without generated code: sums (docs/spec/numerics.md N4, N5, cut by N8), extrema,
 // argmax, the tree over an axis of partials. Dense operands.
 #include <algorithm>
 #include <limits>

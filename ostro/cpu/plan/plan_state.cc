@@ -1,5 +1,5 @@
 // Reductions of whole arrays for the optimizer and for fingerprints of a run: sums of squares per box
-// (docs/numerics.md N13) and fingerprints (N14). Dense operands. Both run near memory bandwidth.
+// (docs/spec/numerics.md N13) and fingerprints (N14). Dense operands. Both run near memory bandwidth.
 #include <algorithm>
 #include <mutex>
 

@@ -1,4 +1,5 @@
-// The start-up check of docs/numerics.md N7.6: hardware that does not compute the definition is not used.
+// The start-up check of docs/spec/numerics.md N7.6: hardware that does not compute the definition is not
+// used.
 #pragma once
 
 #include "ostro/cpu/machine/isa.h"

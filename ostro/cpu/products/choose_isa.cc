@@ -33,7 +33,7 @@ Result<Isa> choose_isa(std::string_view requested) {
   if (!bf16_admitted(*isa))
     return unsupported(
         fmt::format("OSTRO_ISA is {}, but this machine's {} does not compute the definition of "
-                    "bf16 products (docs/numerics.md, N7); unset OSTRO_ISA",
+                    "bf16 products (docs/spec/numerics.md, N7); unset OSTRO_ISA",
                     requested, requested));
   return *isa;
 }

@@ -1,5 +1,5 @@
-// Matrix products C = A B with the arithmetic of docs/numerics.md N6 (f32) and N7 (bf16), contraction leaves
-// and trees of N8 included: the same bits on every instruction set, thread count and blocking.
+// Matrix products C = A B with the arithmetic of docs/spec/numerics.md N6 (f32) and N7 (bf16), contraction
+// leaves and trees of N8 included: the same bits on every instruction set, thread count and blocking.
 //
 // Operands are addressed by offset tables, in elements, so that callers never transpose:
 //   A(m, k) = a[a_row[m] + a_col[k]], B(k, n) = b[b_row[k] + b_col[n]], C(m, n) = c[c_row[m] + c_col[n]].

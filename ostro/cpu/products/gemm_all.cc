@@ -1,4 +1,4 @@
-// Several products as one job of the thread pool (docs/numerics.md N10: the products of experts).
+// Several products as one job of the thread pool (docs/spec/numerics.md N10: the products of experts).
 #include <algorithm>
 
 #include "ostro/cpu/products/gemm_block.h"

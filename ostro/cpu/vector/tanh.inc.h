@@ -1,5 +1,5 @@
-// tanh of docs/numerics.md, N3, over values that lie side by side: plain loops over short blocks, which a
-// compiler turns into the vectors of the file that includes this.
+// tanh of docs/spec/numerics.md, N3, over values that lie side by side: plain loops over short blocks, which
+// a compiler turns into the vectors of the file that includes this.
 #pragma once
 
 #include <cstdint>

@@ -1,6 +1,6 @@
 // Small products C[i][lane] (+)= sum over k of A(i, k) * B[k][lane], the only matrix arithmetic of attention.
-// Each output keeps the order of docs/numerics.md: N6 (kBf16 = false), or N7 on operands already widened to
-// f32 (kBf16 = true). Lanes are outputs; rows of B and C are as long as the lanes rounded up to the width.
+// Each output keeps the order of docs/spec/numerics.md: N6 (kBf16 = false), or N7 on operands already widened
+// to f32 (kBf16 = true). Lanes are outputs; rows of B and C are as long as the lanes rounded up to the width.
 #pragma once
 
 #include <cstdint>

@@ -1,5 +1,5 @@
 // The chunk table holds what a reader must know of every chunk of a store's arrays. It is read page by page,
-// because a store of 10^13 tokens has tens of millions of chunks (docs/formats/token_store.md,
+// because a store of 10^13 tokens has tens of millions of chunks (docs/reference/formats/token_store.md,
 // "chunks.table").
 #pragma once
 

@@ -1,5 +1,5 @@
 // The ledger of a token store says what the store contains, from which files it was made, and how
-// (docs/formats/token_store.md). It is written last, so a store with a ledger is complete.
+// (docs/reference/formats/token_store.md). It is written last, so a store with a ledger is complete.
 #pragma once
 
 #include <array>

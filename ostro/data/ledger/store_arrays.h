@@ -1,4 +1,4 @@
-// The arrays of a split of a token store, and their folders (docs/formats/token_store.md).
+// The arrays of a split of a token store, and their folders (docs/reference/formats/token_store.md).
 #pragma once
 
 #include <array>

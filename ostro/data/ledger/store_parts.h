@@ -1,5 +1,5 @@
 // Says where the elements of a store's arrays are: in one Zarr array, or in the Zarr arrays of several
-// folders, one after the other (docs/formats/token_store.md, "Parts").
+// folders, one after the other (docs/reference/formats/token_store.md, "Parts").
 #pragma once
 
 #include <functional>

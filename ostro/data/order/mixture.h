@@ -1,4 +1,5 @@
-// Which component each example of a run comes from (docs/numerics.md, N12; docs/data.md, "Mixtures").
+// Which component each example of a run comes from (docs/spec/numerics.md, N12; docs/guide/data.md,
+// "Mixtures").
 #pragma once
 
 #include <cstdint>

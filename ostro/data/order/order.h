@@ -1,4 +1,5 @@
-// The order in which a run sees the sequences of a data set (docs/numerics.md, N12; docs/data.md, "Order").
+// The order in which a run sees the sequences of a data set (docs/spec/numerics.md, N12; docs/guide/data.md,
+// "Order").
 #pragma once
 
 #include <cstdint>

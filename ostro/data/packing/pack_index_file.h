@@ -1,5 +1,5 @@
 // The file of a pack index: its name and its bytes. The bytes are a function of the rows alone
-// (docs/formats/pack_index.md).
+// (docs/reference/formats/pack_index.md).
 #pragma once
 
 #include <cstdint>

@@ -1,4 +1,5 @@
-// What a trained tokenizer was trained from: tokenizer_training.json beside it (docs/formats/token_store.md).
+// What a trained tokenizer was trained from: tokenizer_training.json beside it
+// (docs/reference/formats/token_store.md).
 #pragma once
 
 #include <cstdint>

@@ -1,4 +1,4 @@
-// An evaluation as JSON (docs/formats/eval_report.md) and as a table for a person.
+// An evaluation as JSON (docs/reference/formats/eval_report.md) and as a table for a person.
 #pragma once
 
 #include <string>

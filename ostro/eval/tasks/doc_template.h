@@ -9,8 +9,8 @@
 
 namespace ostro::eval {
 
-// Templates are rendered as chat templates are (docs/chat.md), but a missing field is an error, and a line
-// end at the end stays.
+// Templates are rendered as chat templates are (docs/guide/chat.md), but a missing field is an error, and a
+// line end at the end stays.
 class DocTemplate {
  public:
   // `key` begins errors: "tasks.arc.doc_to_text".

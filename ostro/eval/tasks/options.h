@@ -1,5 +1,5 @@
 // A task file: the corpora and tasks that a model is measured on. Keys that lm-evaluation-harness has too are
-// named as there. docs/evaluate.md describes them.
+// named as there. docs/guide/evaluate.md describes them.
 #pragma once
 
 #include <cstdint>

@@ -1,5 +1,5 @@
 // How the workers of a mesh come from a batch to the sums of the gradients: who runs which leaf, what is
-// gathered for it, and when gradients are exchanged. All schedules give the same bits (docs/spmd.md).
+// gathered for it, and when gradients are exchanged. All schedules give the same bits (docs/spec/spmd.md).
 #pragma once
 
 #include <memory>

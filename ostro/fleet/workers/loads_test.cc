@@ -1,5 +1,5 @@
 // What workers hold and send is known before the first step: to the byte by the load, within 2 % by the
-// formula of docs/spmd.md.
+// formula of docs/spec/spmd.md.
 #include "ostro/cpu/engine/engine.h"
 #include "ostro/fleet/workers/workers_for_test.h"
 
@@ -60,7 +60,7 @@ TEST_CASE("loads: bytes are those that are sent, on every mesh and with both sch
   CHECK(alone[0].sent.empty());
 }
 
-// The formula of docs/spmd.md, "What workers send", for all W workers of the mesh axis data together.
+// The formula of docs/spec/spmd.md, "What workers send", for all W workers of the mesh axis data together.
 struct Traffic {
   double step = 0, layer = 0;
 };
@@ -83,7 +83,7 @@ Traffic formula(const train::CanonicalPrograms& programs, int64_t leaves, int64_
           4 * parameters * (w - 1) * l / w + static_cast<double>(compute_bytes) * uses * (w - 1) * rounds};
 }
 
-TEST_CASE("loads: the formula of docs/spmd.md is within 2 % of what is sent") {
+TEST_CASE("loads: the formula of docs/spec/spmd.md is within 2 % of what is sent") {
   const auto engine = plain_engine();
   for (const int64_t workers : {2, 3, 4, 8})
     for (const auto exchange : {train::ExchangeSchedule::kStep, train::ExchangeSchedule::kLayer})

@@ -22,7 +22,7 @@ void expert_fields(ConfigFields& f, HfModel& m, const char* key, const char* oth
   }
   f.integer(other ? other_key : key, &o.num_experts, missing);
   f.integer("num_experts_per_tok", &o.num_experts_per_tok, missing_chosen);
-  // What only training adds to the loss; there it needs a parameter of its own (docs/moe.md).
+  // What only training adds to the loss; there it needs a parameter of its own (docs/reference/moe.md).
   f.harmless("router_aux_loss_coef", o.router_aux_loss_coef);
   f.harmless("output_router_logits", false);
 }

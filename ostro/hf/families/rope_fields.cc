@@ -100,7 +100,7 @@ class RopeReader {
     } else if (kind != "default") {
       return unsupported(fmt::format(
           "{}: rope kind \"{}\" is not known; known are default, linear, llama3, yarn, dynamic and "
-          "longrope (docs/models.md)",
+          "longrope (docs/reference/models.md)",
           where_, kind));
     }
     RETURN_IF_ERROR(status_);

@@ -60,7 +60,7 @@ constexpr OpInfo kTable[] = {
     {K::dot, "a, b", "over, dtype", "contracts over in that order (N6, N7), batches over shared names; result axes: a's, then b's that a has not"},
     {K::expert_dot, "x, w, expert, origin", "axis, over, dtype", "each row of expert: dot of x's row and w[expert]; result axes: expert's, then w's that are neither axis nor in over; an expert outside gives +0 (N10)"},
     {K::expert_outer, "a, b, expert, origin", "axis, size", "f32; for each expert the sum over its rows, ascending, of a's times b's elements: axis, then a's and b's axes that expert has not (N10)"},
-    {K::attention, "q, k, v, q_origin, [mask operands...]", "see docs/ops.md", "o, m, r (N9)"},
+    {K::attention, "q, k, v, q_origin, [mask operands...]", "see docs/spec/ops.md", "o, m, r (N9)"},
     {K::attention_grad, "q, k, v, o, m, r, do, q_origin, [mask operands...]", "as attention", "dq, dk, dv (f32)[, dsink]"},
     {K::cross_entropy, "logits, target, origin", "axis, z", "loss, m, r, lse (N11)"},
     {K::cross_entropy_sum, "logits, m", "axis", "l of N11 for a given m, at least every logit: f32 without axis"},

@@ -1,4 +1,4 @@
-// Shape rule of attention and its gradient (docs/ops.md).
+// Shape rule of attention and its gradient (docs/spec/ops.md).
 #include <fmt/format.h>
 
 #include <algorithm>

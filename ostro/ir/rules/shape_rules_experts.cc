@@ -1,4 +1,4 @@
-// Shape rules of dots whose second operand is chosen row by row (docs/numerics.md N10).
+// Shape rules of dots whose second operand is chosen row by row (docs/spec/numerics.md N10).
 #include <fmt/format.h>
 
 #include <algorithm>

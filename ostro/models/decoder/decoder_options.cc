@@ -206,14 +206,14 @@ void DecoderOptions::visit_options(config::OptionTable& table) {
         .add(
             &rounding, "rounding", Effect::kBits, "",
             "where values are rounded to bf16. ostro: as in all models; released: where the released program "
-            "of Grok-1 does it (docs/grok.md), needs compute in bf16")
+            "of Grok-1 does it (docs/reference/grok.md), needs compute in bf16")
         .other("released")
         .beside({{"trainer.mp", "p=f32,c=bfloat16"}})
         .since_default("ostro");
   else
     table.refuse("rounding", "only model.type grok has a released program whose rounding is known");
   for (const char* key : {"use_flash_attention", "flash_attention_block_size", "attn_backend", "upcast_attn"})
-    table.refuse(key, "there is one attention, whose arithmetic is fixed (docs/numerics.md, N9)");
+    table.refuse(key, "there is one attention, whose arithmetic is fixed (docs/spec/numerics.md, N9)");
   table.refuse("scan_layers", "layers are always a loop");
   table.refuse("use_bias",
                "qkv_bias, out_bias, mlp_bias, norm_bias and head_bias of model.type decoder say it");

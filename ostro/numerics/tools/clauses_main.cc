@@ -1,4 +1,4 @@
-// Prints, as JSON of integers (bit patterns), inputs and results of clauses of docs/numerics.md, for
+// Prints, as JSON of integers (bit patterns), inputs and results of clauses of docs/spec/numerics.md, for
 // scripts/check_numerics_clauses.py to derive again from the text. Takes a seed.
 #include <fmt/core.h>
 

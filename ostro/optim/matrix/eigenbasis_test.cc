@@ -1,4 +1,4 @@
-// Orthogonal iteration: the bits of docs/optimizers.md, and that it finds eigenvectors.
+// Orthogonal iteration: the bits of docs/reference/optimizers.md, and that it finds eigenvectors.
 #include "ostro/optim/matrix/eigenbasis.h"
 
 #include <doctest/doctest.h>

@@ -1,4 +1,4 @@
-// The page of a run: one HTML file that holds everything it shows (docs/formats/run_directory.md).
+// The page of a run: one HTML file that holds everything it shows (docs/reference/formats/run_directory.md).
 #pragma once
 
 #include <string>

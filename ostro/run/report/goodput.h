@@ -1,5 +1,5 @@
 // Which share of a run's time brought it on, and what the rest was spent on; over all of its sessions,
-// whoever leads them (docs/formats/goodput.md). People read it; nothing that trains depends on it.
+// whoever leads them (docs/reference/formats/goodput.md). People read it; nothing that trains depends on it.
 #pragma once
 
 #include <optional>

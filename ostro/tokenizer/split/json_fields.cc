@@ -29,8 +29,8 @@ std::string type_of(const Json& json) {
 
 Error not_supported(std::string_view where, const Json& json) {
   const std::string type = type_of(json);
-  return unsupported(fmt::format("{} {}{}{} is not supported (docs/tokenizer.md lists what is)", where, type,
-                                 type.empty() ? "" : " ", shown(json)));
+  return unsupported(fmt::format("{} {}{}{} is not supported (docs/reference/tokenizer.md lists what is)",
+                                 where, type, type.empty() ? "" : " ", shown(json)));
 }
 
 Result<bool> flag(const Json& json, const char* key, bool fallback) {

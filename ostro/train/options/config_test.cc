@@ -251,7 +251,7 @@ TEST_CASE("the canonical config names no place and no run") {
 }
 
 // OSTRO_UPDATE_DOCS=1 writes the file instead.
-TEST_CASE("docs/config.md is what the declarations say") {
+TEST_CASE("docs/reference/config.md is what the declarations say") {
   const std::string text =
       "<!-- Generated from the option structs: OSTRO_UPDATE_DOCS=1 train_test writes it. Do not edit. -->\n"
       "# Configuration\n\n"
@@ -273,9 +273,10 @@ TEST_CASE("docs/config.md is what the declarations say") {
       "options marked *fixed* or *by content*.\n\n"
       "The defaults below are used for keys that a file leaves out.\n" +
       config::options_markdown(config::list_options(TrainConfig{}));
-  const std::string path = kSource + "/docs/config.md";
+  const std::string path = kSource + "/docs/reference/config.md";
   if (std::getenv("OSTRO_UPDATE_DOCS")) std::ofstream(path) << text;
-  CHECK_MESSAGE(slurp(path) == text, "docs/config.md is stale; run OSTRO_UPDATE_DOCS=1 on this test program");
+  CHECK_MESSAGE(slurp(path) == text,
+                "docs/reference/config.md is stale; run OSTRO_UPDATE_DOCS=1 on this test program");
 }
 
 }  // namespace

@@ -13,7 +13,7 @@
 
 namespace ostro::train {
 
-// When workers exchange the gradients of leaves (docs/spmd.md, "Two schedules").
+// When workers exchange the gradients of leaves (docs/spec/spmd.md, "Two schedules").
 enum class ExchangeSchedule { kStep, kLayer };
 std::vector<std::string> option_names(ExchangeSchedule);
 

@@ -16,7 +16,7 @@ struct NextTokenObjective {
   Status validate() const { return {}; }
 };
 
-// How a pair's loss follows from its margin, with TRL's names (docs/numerics.md, N17).
+// How a pair's loss follows from its margin, with TRL's names (docs/spec/numerics.md, N17).
 enum class PairLossType { kSigmoid, kSigmoidNorm, kIpo, kHinge, kRobust };
 std::vector<std::string> option_names(PairLossType);
 

@@ -85,8 +85,9 @@ struct ChainOptions {
 // All batch sizes that are used at `step` or later.
 std::vector<int64_t> sizes_from(const config::Staged<int64_t>& batch_sizes, int64_t step);
 
-// The default of numerics.leaf_examples (docs/numerics.md, N8). It is the largest number that divides every
-// batch size and keeps a leaf at 4,096 tokens or fewer. It is at least 1, even if one example is longer.
+// The default of numerics.leaf_examples (docs/spec/numerics.md, N8). It is the largest number that divides
+// every batch size and keeps a leaf at 4,096 tokens or fewer. It is at least 1, even if one example is
+// longer.
 int64_t default_leaf_examples(const std::vector<int64_t>& batch_sizes, int64_t seq_len);
 
 }  // namespace ostro::train

@@ -1,4 +1,5 @@
-// Fingerprint words of one run of memory (docs/numerics.md, N14), per instruction set. Internal to ostro/cpu.
+// Fingerprint words of one run of memory (docs/spec/numerics.md, N14), per instruction set. Internal to
+// ostro/cpu.
 #pragma once
 
 #include <cstdint>
