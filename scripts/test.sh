@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # Sets up, builds and runs the tests; the last line says how many passed and failed.
 #
-#   scripts/test.sh                 the tests, those that take long on samples that the commit draws, and of the dearest
-#                                   (label drawn) a third; the last lines name those that were not run
+#   scripts/test.sh                 the tests, those that take long on samples that the commit draws, and of the most
+#                                   expensive (label drawn) a third; the last lines name those that were not run
 #   scripts/test.sh all             every test, in full
 #   scripts/test.sh fast            only those with one of the labels given, in full: fast slow e2e fault interop
 #   OSTRO_TEST_NAMES=REGEX scripts/test.sh e2e    of those, only the ones whose name matches
@@ -10,7 +10,7 @@
 #   OSTRO_TEST_SIZE=sample scripts/test.sh slow   sample, full, or exhaustive, which takes hours
 #
 # Results go to build/release/tests.xml (JUnit), tests.log, and results/NAME.json, a file for each test: from these
-# scripts/write_status.py --collect writes docs/status.md.
+# scripts/write_status.py --collect writes docs/status.md and docs/notes/results.md.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 

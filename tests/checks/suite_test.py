@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""The suite's own tools: the seed, the runner, the status page, and the table of suites in HACKING.md.
+"""The suite's own tools: the seed, the runner, the status page, and the table of suites in docs/inside/testing.md.
 
   suite_test.py --build build/release
 
@@ -108,25 +108,62 @@ def runner(folder):
 
 
 def status(folder):
-    for path in ("scripts/write_status.py", "tests/results/measured.json", "bench/RESULTS.json", "docs/status.md"):
+    for path in ("scripts/write_status.py", "tests/results/measured.json", "tests/results/promises.json", "bench/RESULTS.json",
+                 "docs/status.md", "docs/notes/results.md"):
         (folder / path).parent.mkdir(parents=True, exist_ok=True)
         shutil.copy(ROOT / path, folder / path)
-    if (ROOT / "tests/results/tests.json").exists():
-        shutil.copy(ROOT / "tests/results/tests.json", folder / "tests/results")
-    page, script = folder / "docs" / "status.md", folder / "scripts" / "write_status.py"
-    check(run("python3", script).returncode == 0 and run("python3", script, "--check").returncode == 0, "what it wrote is fine")
-    page.write_text(page.read_text().replace("| pass", "| passed", 1) + "\n")
-    check("not what" in run("python3", script, "--check").stderr, "a page that was changed by hand is refused")
-    rows = json.loads((folder / "tests/results/measured.json").read_text())
+    page, raw, script = folder / "docs/status.md", folder / "docs/notes/results.md", folder / "scripts/write_status.py"
     kept = folder / "tests/results/tests.json"
+    kept.write_text("[]")
+    git = ("git", "-C", folder, "-c", "user.name=a", "-c", "user.email=a@example.com")
+
+    def commit(name):
+        (folder / name).parent.mkdir(exist_ok=True)
+        (folder / name).write_text("x")
+        run(*git, "add", "-A")
+        run(*git, "commit", "-q", "-m", name)
+
+    run(*git, "init", "-q")
+    commit("ostro/a.cc")
+    check(run("python3", script).returncode == 0 and run("python3", script, "--check").returncode == 0, "what it wrote is fine")
+    for path in (page, raw):
+        text = path.read_text()
+        path.write_text(text + "\n")
+        check("not what" in run("python3", script, "--check").stderr, f"{path.name}, changed by hand, is refused")
+        path.write_text(text)
+    page.write_text(re.sub(r"at commit \w+;", "at commit 0123456789;", page.read_text()))
+    done = run("python3", script, "--check")
+    check(done.returncode == 0 and "not checked: what is stale" in done.stdout, f"a commit that is not there: {done.stdout}{done.stderr}")
+
+    rows = json.loads((folder / "tests/results/measured.json").read_text())
     (folder / "build/results").mkdir(parents=True)
-    (folder / "build/CTestTestfile.cmake").write_text('add_test(t "true")\n')
-    for commit in ("0123456", "unknown"):
-        row = {**rows[0], "what": "t", "commit": commit, "cpu": 1, "size": "sample", "detail": ""}
+    (folder / "build/CTestTestfile.cmake").write_text('add_test(sanitize "true")\n')
+
+    def collect(name, commit, size, result="pass"):
+        row = {**rows[0], "what": name, "commit": commit, "cpu": 1, "size": size, "detail": "", "date": "2026-01-02", "result": result}
         (folder / "build/results/t.json").write_text(json.dumps(row))
-        done = run("python3", script, "--collect", folder / "build/results")
-        check((done.returncode == 0) == (commit != "unknown"), f"collecting a result of commit {commit}: {done.stderr}")
-    check("0123456" in kept.read_text() and "unknown" not in kept.read_text(), "what is refused is not written")
+        return run("python3", script, "--collect", folder / "build/results")
+
+    def row_of_page():
+        return next(line for line in page.read_text().splitlines() if "| sanitize |" in line)
+
+    head = run(*git, "rev-parse", "HEAD").stdout.strip()
+    collect("sanitize", head, "sample")
+    check("0 of 1 tests; 1 on samples 2026-01-02 |" in row_of_page(), f"a sample is not in full: {row_of_page()}")
+    collect("sanitize", head, "full")
+    check("| 2026-01-02 |" in row_of_page(), f"a full run: {row_of_page()}")
+    collect("sanitize", head, "sample", "FAIL, status 1")
+    check("2026-01-02; **failed: sanitize**" in row_of_page(), f"a sample that failed beside a full run: {row_of_page()}")
+    collect("sanitize", head, "sample")
+    commit("ostro/b.cc")
+    run("python3", script)
+    check("| 2026-01-02 *stale* |" in row_of_page(), f"the code changed after the run: {row_of_page()}")
+    check(run("python3", script, "--check", "--build", folder / "build").returncode == 0, "every test is in a promise")
+    (folder / "build/CTestTestfile.cmake").write_text('add_test(sanitize "true")\nadd_test(t "true")\n')
+    check("names the tests t;" in run("python3", script, "--check", "--build", folder / "build").stderr, "a test without promise")
+
+    check("no commit" in collect("sanitize", "unknown", "full").stderr, "a result of no commit is refused")
+    check(head in kept.read_text() and "unknown" not in kept.read_text(), "what is refused is not written")
     for field, value in (("commit", "main"), ("date", "today"), ("result", " ")):
         (folder / "tests/results/measured.json").write_text(json.dumps([{**rows[0], field: value}]))
         done = run("python3", script)
@@ -134,7 +171,7 @@ def status(folder):
 
 
 def table(build):
-    """HACKING.md names every family of tests, with the sum of the budgets that CMake gives its tests."""
+    """docs/inside/testing.md names every family of tests, with the sum of the budgets that CMake gives its tests."""
     listed = json.loads(run("ctest", "--test-dir", build, "--show-only=json-v1").stdout)
     budgets = collections.Counter()
     for test in listed["tests"]:
@@ -142,9 +179,10 @@ def table(build):
         check("--budget" in words, f"{test['name']} is not added by ostro_test (cmake/Tests.cmake)")
         if "--budget" in words:
             budgets[family(test["name"])] += float(words[words.index("--budget") + 1])
-    rows = dict(re.findall(r"^\| ([\w`., ]+) \| (\d+) \|", (ROOT / "HACKING.md").read_text(encoding="utf-8"), re.MULTILINE))
+    page = (ROOT / "docs/inside/testing.md").read_text(encoding="utf-8")
+    rows = dict(re.findall(r"^\| ([\w`., ]+) \| (\d+) \|", page, re.MULTILINE))
     said = {name.strip("`"): int(budget) for name, budget in rows.items()}
-    check(said == budgets, f"the table of suites in HACKING.md and CMake differ: {sorted(said.items() ^ budgets.items())}")
+    check(said == budgets, f"the table of suites in docs/inside/testing.md and CMake differ: {sorted(said.items() ^ budgets.items())}")
 
 
 def family(name):
