@@ -1,4 +1,4 @@
-// The JSON files of a Hugging Face model directory (docs/reference/dependencies.md, "Model directories").
+// The JSON files of a Hugging Face model directory (docs/reference/models.md, "Models of other programs").
 #pragma once
 
 #include <string>

@@ -18,8 +18,8 @@ struct Chart {
 // Colours there are; curves beyond that share the last.
 inline constexpr size_t kCurveColours = 8;
 
-// A <figure>. Its data-* attributes say what its paths mean (docs/reference/formats/run_directory.md, "The
-// page"). Empty when no curve has a value within the steps.
+// A <figure>. Its data-* attributes say what its paths mean (docs/reference/formats/run_directory.md,
+// "report.html"). Empty when no curve has a value within the steps.
 std::string chart_html(const Chart& chart);
 
 }  // namespace ostro::page
