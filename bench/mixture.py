@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""A mixture of experts beside the dense model of the same active size, at equal tokens: held-out bits a byte.
+"""A mixture of experts beside the dense model of the same active size, at equal tokens: held-out bits per byte.
 
 bench/dense.yaml is the dense model. The mixture has 8 experts of half its MLP's width, of which a token uses two, whose
 weights add up to 2: so they begin with as large a part in the stream as the dense MLP. Both see the same batches; per seed one run of each. A third run, of the first seed, has nothing that balances its experts: its
@@ -69,7 +69,7 @@ def main():
         for name in ("dense", "mixture"):
             rows, _ = train(a, name, seed)
             seen[name, seed] = held_out(rows)
-        print(f"seed {seed}: dense {seen['dense', seed]:.4f}, mixture {seen['mixture', seed]:.4f} held-out bits a byte", flush=True)
+        print(f"seed {seed}: dense {seen['dense', seed]:.4f}, mixture {seen['mixture', seed]:.4f} held-out bits per byte", flush=True)
     mean = {name: statistics.mean(seen[name, seed] for seed in a.seeds) for name in ("dense", "mixture")}
     print(f"mean of {len(a.seeds)}: dense {mean['dense']:.4f}, mixture {mean['mixture']:.4f}")
     better = all(seen["mixture", seed] < seen["dense", seed] for seed in a.seeds)

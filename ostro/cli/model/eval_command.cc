@@ -93,7 +93,7 @@ std::string figures_line(const Figures& of) {
     return fmt::format("held-out loss {:.6f} nats a pair, accuracy {:.4f}, margin {:.4f}, over {} pairs\n",
                        of.loss, of.pairs->accuracy, of.pairs->margin, count);
   return fmt::format("held-out loss {:.6f} nats a token, {}over {} tokens\n", of.loss,
-                     of.bits_per_byte ? fmt::format("{:.6f} bits a byte, ", *of.bits_per_byte) : "", count);
+                     of.bits_per_byte ? fmt::format("{:.6f} bits per byte, ", *of.bits_per_byte) : "", count);
 }
 
 // Words that only one of the two kinds of evaluation takes.
@@ -127,7 +127,7 @@ int eval_command(Args args) {
   EvalTasksRequest request;
   bool unchecked = false;
   args.summary(
-      "With --config: loss of a checkpoint on the configuration's held-out text, in nats a token and bits a\n"
+      "With --config: loss of a checkpoint on the configuration's held-out text, in nats a token and bits per\n"
       "byte. The model is the configuration's; the checkpoint must have its shapes. The token store is "
       "built\n"
       "first where it is not there.\n"

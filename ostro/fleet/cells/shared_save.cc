@@ -30,7 +30,7 @@ Error failed(int64_t rank, int64_t step, const std::string& why) {
   return Error(
       ErrorCode::kIo,
       fmt::format("worker {} cannot write its cells of the checkpoint of step {}: {}; the checkpoints "
-                  "before are as they were: make room or mend the disk there, and start the same "
+                  "before are as they were: make room or repair the disk there, and start the same "
                   "command again",
                   rank, step, why));
 }
