@@ -127,7 +127,8 @@ int eval_command(Args args) {
   EvalTasksRequest request;
   bool unchecked = false;
   args.summary(
-      "With --config: loss of a checkpoint on the configuration's held-out text, in nats a token and bits per\n"
+      "With --config: loss of a checkpoint on the configuration's held-out text, in nats a token and bits "
+      "per\n"
       "byte. The model is the configuration's; the checkpoint must have its shapes. The token store is "
       "built\n"
       "first where it is not there.\n"

@@ -60,7 +60,8 @@ TEST_CASE("loads: bytes are those that are sent, on every mesh and with both sch
   CHECK(alone[0].sent.empty());
 }
 
-// The formula of docs/spec/spmd.md, "What workers hold and send", for all W workers of the mesh axis data together.
+// The formula of docs/spec/spmd.md, "What workers hold and send", for all W workers of the mesh axis data
+// together.
 struct Traffic {
   double step = 0, layer = 0;
 };
