@@ -1,4 +1,4 @@
-// Which component each example of a run comes from (docs/spec/numerics.md, N12; docs/guide/data.md,
+// Which component each example of a run comes from (docs/spec/numerics.md, N12; docs/spec/batches.md,
 // "Mixtures").
 #pragma once
 

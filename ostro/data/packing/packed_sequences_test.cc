@@ -43,7 +43,7 @@ struct PackingFixture {
   }
 };
 
-// Packing as docs/guide/data.md says it, over rows in memory.
+// Packing as docs/spec/batches.md says it, over rows in memory.
 std::vector<std::vector<std::vector<int32_t>>> pack(const std::vector<std::vector<int32_t>>& rows,
                                                     const PackRule& rule) {
   std::vector<std::vector<std::vector<int32_t>>> out;

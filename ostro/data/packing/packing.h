@@ -1,4 +1,4 @@
-// How the rows of a store are packed into sequences (docs/guide/data.md, "Packed sequences").
+// How the rows of a store are packed into sequences (docs/spec/batches.md, "Packed sequences").
 #pragma once
 
 #include <cstdint>
