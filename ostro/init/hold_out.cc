@@ -57,10 +57,10 @@ HoldOut choose_hold_out(const Survey& survey) {
       if (file.path != held_out.path) out.train_urls.push_back(io::glob_literal(file.path));
     out.validation_urls = {io::glob_literal(held_out.path)};
     out.held_out_bytes = held_out.size;
-    out.why =
-        fmt::format("{} of {} files, {:.0f}% of the text, is held out; so few cannot be shared out by chance",
-                    held_out.path, survey.files.size(),
-                    100 * static_cast<double>(held_out.size) / static_cast<double>(survey.stored_bytes));
+    out.why = fmt::format(
+        "{} of {} files, {:.0f}% of the text, is held out; of so few files a share cannot be drawn",
+        held_out.path, survey.files.size(),
+        100 * static_cast<double>(held_out.size) / static_cast<double>(survey.stored_bytes));
     return out;
   }
   out.fraction = rounded(std::min(kShare, kEnoughBytes / text));

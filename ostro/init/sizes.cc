@@ -181,11 +181,10 @@ Sizes choose_sizes(const TextAmount& text, int64_t vocab_size, const Machine& ma
     out.why["model"] = fmt::format("{}, the largest of init's", mega(out.parameters, "parameters"));
   out.why["train_batch_size"] = fmt::format("{:.0f} tokens a step", step_tokens);
   out.why["num_train_steps"] =
-      out.epochs >= 1.5
-          ? fmt::format("{} of training, each text seen {:.0f} times; more would be learnt by heart",
-                        mega(trained, "tokens"), out.epochs)
-          : fmt::format("{} of training, {:.2g} of the text: what {:.3g} minutes allow",
-                        mega(trained, "tokens"), out.epochs, minutes);
+      out.epochs >= 1.5 ? fmt::format("{} of training, each text seen {:.0f} times; more would memorize them",
+                                      mega(trained, "tokens"), out.epochs)
+                        : fmt::format("{} of training, {:.2g} of the text: what {:.3g} minutes allow",
+                                      mega(trained, "tokens"), out.epochs, minutes);
   if (out.epochs >= 1.5 && enough > 1.2 * wanted_tokens)
     out.why["num_train_steps"] =
         fmt::format("{} of training, each text seen {:.0f} times: what {:.3g} minutes allow",
