@@ -1,6 +1,6 @@
 # Compiler flags that every translation unit gets.
 #
-# The bits of a run depend on floating-point code meaning what it says (docs/numerics.md, N0):
+# The bits of a run depend on floating-point code meaning what it says (docs/spec/numerics.md, N0):
 # no contraction, no fast-math, in any file of the link. x86-64-v3 is the minimum CPU; files that
 # need more (cpu/kernels/*) add their own -m flags and are chosen at run time.
 add_compile_options(-march=x86-64-v3 -ffp-contract=off -fno-math-errno -fno-trapping-math

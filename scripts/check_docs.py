@@ -101,10 +101,13 @@ class Tree:
 
     # Links.
 
+    def headings(self, document):
+        return re.findall(r"^#+ +(.*?) *$", split_code(self.text.get(document, ""))[0], re.MULTILINE)
+
     def titles(self, document):
         """Headings; and words in bold at the beginning of a paragraph, which documents use as headings."""
-        prose = split_code(self.text.get(document, ""))[0]
-        return re.findall(r"^#+ +(.*?) *$", prose, re.MULTILINE) + re.findall(r"^\*\*(.+?)\.?\*\*", prose, re.MULTILINE)
+        bold = re.findall(r"^\*\*(.+?)\.?\*\*", split_code(self.text.get(document, ""))[0], re.MULTILINE)
+        return self.headings(document) + bold
 
     def links(self, document):
         """The documents that a document links to."""
@@ -120,7 +123,7 @@ class Tree:
                 self.error(line, f"the link {match[1]} leads nowhere")
                 continue
             found.append(target)
-            if anchor and anchor not in slugs(self.titles(target)):
+            if anchor and anchor not in slugs(self.headings(target)):
                 self.error(line, f"{target} has no section #{anchor}")
             self.section(line, target, match[2])
         return found
