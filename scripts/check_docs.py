@@ -13,8 +13,8 @@ Documents are README.md, HACKING.md, docs/**/*.md and the README.md of rooms, ex
 - Links, with their anchors, and sections that are named behind a link or a path: (docs/x.md, "Title").
 - docs/....md in sources, tests, scripts and configurations.
 - Every page of docs/ can be reached from docs/README.md. Every entry of docs/glossary.md names a file.
-- Every room has a README of at most 15 lines whose types are in the files it names, and a line in HACKING.md, whose
-  lines outside tables have at most 200 characters.
+- Every room has a README of at most 15 lines that names its sub-rooms and whose types are in the files it names; and
+  a line in HACKING.md, whose lines outside tables have at most 200 characters.
 - docs/notes/figures.json: figures of a page, the command and the commit that gave them, and the paths of the code that
   they measure. At most 300 commits may have changed that code since. Every figure with a unit in README.md must be there.
   Where the commit is not in the clone (a shallow one), the check says "not checked".
@@ -64,8 +64,9 @@ class Tree:
 
     def layers(self):
         """Room -> the rooms that it may include, of scripts/layers.txt."""
-        rows = re.findall(r"^([a-z_]+):(.*)$", (self.root / "scripts/layers.txt").read_text(encoding="utf-8"), re.MULTILINE)
-        return {room: may.split() for room, may in rows}
+        text = (self.root / "scripts/layers.txt").read_text(encoding="utf-8")
+        self.sub_rooms = re.findall(r"^([a-z_]+)/([a-z_0-9]+):", text, re.MULTILINE)
+        return {room: may.split() for room, may in re.findall(r"^([a-z_]+):(.*)$", text, re.MULTILINE)}
 
     def error(self, place, what):
         self.errors.append(f"{place}: {what}")
@@ -175,6 +176,8 @@ class Tree:
         for line in self.room_lines(room):
             if line not in text.splitlines():
                 self.error(name, f"scripts/layers.txt says \"{line}\"; run scripts/check_docs.py --fix")
+        for sub in (sub for owner, sub in self.sub_rooms if owner == room and f"`{sub}`" not in text):
+            self.error(name, f"the sub-room {sub} is not named")
         for kind, path in re.findall(r"^- `(\w+)` \(`([\w./]+)`\)", text, re.MULTILINE):
             file = self.root / "ostro" / room / path
             if file.exists() and not re.search(rf"\b{kind}\b", file.read_text(encoding="utf-8")):

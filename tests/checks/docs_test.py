@@ -52,6 +52,7 @@ BAD = [
     ({"scripts/layers.txt": "base:\nio: base\n", "ostro/io/README.md": ROOM.replace("May include: no other room", "May include: base")
       .replace("error.h", "../base/error.h"), "HACKING.md": GOOD["HACKING.md"] + "| io | files |\n"}, {},
      "ostro/base/README.md: scripts/layers.txt says \"May be included by: io.\""),
+    ({"scripts/layers.txt": "base:\nbase/watch:\n"}, {}, "ostro/base/README.md: the sub-room watch is not named"),
     ({"HACKING.md": "| io | files |\n"}, {}, "HACKING.md: no line for the room base"),
     ({"HACKING.md": GOOD["HACKING.md"] + "x" * 201 + "\n"}, {}, "201 characters, more than 200"),
     ({"README.md": GOOD["README.md"] + "And 3 % more.\n"}, {}, "\"3 %\" is not in docs/notes/figures.json"),
