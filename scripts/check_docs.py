@@ -208,7 +208,7 @@ class Tree:
     # Figures.
 
     def git(self, *words):
-        done = subprocess.run(["git", "-C", str(self.root), *words], capture_output=True, text=True, check=False)
+        done = subprocess.run(["git", "-C", str(self.root), "-c", "safe.directory=*", *words], capture_output=True, text=True, check=False)
         return done.stdout.strip() if done.returncode == 0 else None
 
     def figures(self):
