@@ -90,7 +90,7 @@ def shorten(v):
 
 def main():
     print("""// kExpF32, kLog, kErfNear, ...: constants and polynomials of the functions of functions.h. Every number is part
-// of the numerics version (docs/numerics.md, N3). Polynomials list the coefficient of the lowest power first.
+// of the numerics version (docs/spec/numerics.md, N3). Polynomials list the coefficient of the lowest power first.
 // Written by scripts/derive_coefficients.py; do not edit.
 #pragma once
 

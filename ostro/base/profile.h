@@ -1,8 +1,8 @@
 // Span: profiling spans. A span says what a thread did, and when it began and ended.
 //
-// Spans are recorded only during a profile (`ostro train --profile`, docs/profiling.md); otherwise a span
-// costs one relaxed atomic load. A process has at most one profile at a time. Every thread records into a
-// track of its own, so spans of one track are nested or separate; they never overlap partly. All functions
+// Spans are recorded only during a profile (`ostro train --profile`, docs/inside/profiling.md); otherwise a
+// span costs one relaxed atomic load. A process has at most one profile at a time. Every thread records into
+// a track of its own, so spans of one track are nested or separate; they never overlap partly. All functions
 // are thread-safe; a Span belongs to the thread that made it.
 #pragma once
 

@@ -1,4 +1,5 @@
-// Manifest: manifest.json, the file that makes a directory a checkpoint (docs/formats/checkpoint.md).
+// Manifest: manifest.json, the file that makes a directory a checkpoint
+// (docs/reference/formats/checkpoint.md).
 #pragma once
 
 #include <string>

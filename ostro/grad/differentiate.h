@@ -1,7 +1,7 @@
 // value_and_grad_block: reverse-mode differentiation of a Block.
 //
 // Its result is part of the canonical program. So the rules, the order of their operands and the order in
-// which contributions are added are part of the numerics (docs/numerics.md, N5; docs/grad.md).
+// which contributions are added are part of the numerics (docs/spec/numerics.md, N5; docs/spec/grad.md).
 #pragma once
 
 #include <cstdint>

@@ -1,4 +1,4 @@
-// Bf16: the high half of an f32, as a storage type. Arithmetic widens it exactly (docs/numerics.md, N1).
+// Bf16: the high half of an f32, as a storage type. Arithmetic widens it exactly (docs/spec/numerics.md, N1).
 #pragma once
 
 #include <bit>

@@ -1,4 +1,5 @@
-// flush_denormal, float_to_int: conversions between number types, docs/numerics.md N1. (bf16 is in bf16.h.)
+// flush_denormal, float_to_int: conversions between number types, docs/spec/numerics.md N1. (bf16 is in
+// bf16.h.)
 //
 // Integers to floats and f64 to f32 are the plain C++ conversions: one rounding to nearest even, tiny results
 // flushed (N0).

@@ -1,4 +1,4 @@
-// Fingerprint: a checksum of arrays, docs/numerics.md N14: two 64-bit lanes, each the sum mod 2^64 of
+// Fingerprint: a checksum of arrays, docs/spec/numerics.md N14: two 64-bit lanes, each the sum mod 2^64 of
 // mix(index, word) over all words of the array.
 //
 // A sum does not depend on shards, threads or order. Fingerprints find faults and divergence; they do not

@@ -1,4 +1,4 @@
-// FpEnvGuard: the floating-point environment that every bit depends on (docs/numerics.md, N0): round to
+// FpEnvGuard: the floating-point environment that every bit depends on (docs/spec/numerics.md, N0): round to
 // nearest even, denormal operands read as zero, tiny results flushed to zero, no traps.
 //
 // MXCSR is per thread: an existing pool thread does not inherit later changes, and a foreign call may reset

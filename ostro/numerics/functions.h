@@ -1,4 +1,4 @@
-// exp_f32, log_f32, ...: the functions of docs/numerics.md, N2 and N3, one element at a time.
+// exp_f32, log_f32, ...: the functions of docs/spec/numerics.md, N2 and N3, one element at a time.
 //
 // Each is a fixed sequence of IEEE operations. The only data-dependent branches are selections, so every
 // vector width gives the same bits. They need the floating-point environment of fp_env.h, in which a denormal

@@ -1,5 +1,5 @@
-// LeafTable: feature leaves (docs/numerics.md, N8). They cut an axis that may be split over workers, so that
-// contractions and sums over it give the same bits on one worker and on many.
+// LeafTable: feature leaves (docs/spec/numerics.md, N8). They cut an axis that may be split over workers, so
+// that contractions and sums over it give the same bits on one worker and on many.
 #pragma once
 
 #include <cstdint>

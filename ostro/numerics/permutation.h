@@ -1,5 +1,5 @@
 // Permutation: a keyed bijection on [0, n) that is computed, not stored; it gives the order of the data
-// (docs/numerics.md, N12).
+// (docs/spec/numerics.md, N12).
 #pragma once
 
 #include <cstdint>

@@ -1,4 +1,4 @@
-// striped_sum, serial_sum: sums of docs/numerics.md, striped along rows (N4) and serial (N5).
+// striped_sum, serial_sum: sums of docs/spec/numerics.md, striped along rows (N4) and serial (N5).
 //
 // `at(r)` gives element r as T, so that callers can sum strided or indexed data; T is f32 or f64.
 #pragma once

@@ -1,4 +1,4 @@
-// Key: random numbers as a function of (key, index), docs/numerics.md N12: Threefry-2x32-20 in JAX's
+// Key: random numbers as a function of (key, index), docs/spec/numerics.md N12: Threefry-2x32-20 in JAX's
 // partitionable layout. Element i of a draw depends on the key and i alone, so any shard makes its own part.
 //
 // A key starts from the seed and folds in a path of purposes (names, layer, step), never a rank or thread.

@@ -1,5 +1,5 @@
-// tree_reduce, TreeFold: the tree of docs/numerics.md, N8: the balanced binary tree over c partials whose
-// left part is the largest power of two below c; the left operand is the lower index.
+// tree_reduce, TreeFold: the tree of docs/spec/numerics.md, N8: the balanced binary tree over c partials
+// whose left part is the largest power of two below c; the left operand is the lower index.
 #pragma once
 
 #include <bit>

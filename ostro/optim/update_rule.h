@@ -69,8 +69,8 @@ class UpdateRule {
   // for a rule whose steps do not depend on the size of the gradient.
   virtual double width_power(const Parameter& parameter) const { return parameter.is_matrix() ? -1 : 0; }
   // Returns the new parameter and state arrays. Sums over axes must have the same bits on any mesh
-  // (docs/optimizers.md): an axis that workers may share is summed over by box_sumsq and tree_sum, or renamed
-  // first, which makes it whole.
+  // (docs/reference/optimizers.md): an axis that workers may share is summed over by box_sumsq and tree_sum,
+  // or renamed first, which makes it whole.
   virtual RuleResults update(const Parameter& parameter, const RuleInputs& in) const = 0;
 };
 

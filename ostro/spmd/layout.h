@@ -1,5 +1,5 @@
 // Placement, Layout: the division of a value over the workers of a mesh. It follows from the value's axis
-// names and an ordered map alone (docs/spmd.md); it is not propagated from op to op.
+// names and an ordered map alone (docs/spec/spmd.md); it is not propagated from op to op.
 #pragma once
 
 #include <cstdint>

@@ -1,5 +1,5 @@
-// ExchangePlan: gradients that workers exchange inside the program (docs/spmd.md, "Leaves in rounds"). Each
-// worker of the leaf axes runs the program on a leaf of its own, and the owner of a cell gets the cell's
+// ExchangePlan: gradients that workers exchange inside the program (docs/spec/spmd.md, "Leaves in rounds").
+// Each worker of the leaf axes runs the program on a leaf of its own, and the owner of a cell gets the cell's
 // gradient of all leaves.
 #pragma once
 

@@ -1,7 +1,7 @@
 // partition: one Program to one Program per worker of a mesh; together they give the same bits.
 //
 // Each op is rewritten by itself: with the sizes of the worker's part, with shifted origins, and with a
-// collective where it sums over a split axis (docs/spmd.md).
+// collective where it sums over a split axis (docs/spec/spmd.md).
 #pragma once
 
 #include <memory>

@@ -1,5 +1,5 @@
 // The fused ops that sum over an axis and do more than that, with that axis split over workers. Each is
-// divided into the steps of its clause (docs/numerics.md N9, N11), so that the bits do not change.
+// divided into the steps of its clause (docs/spec/numerics.md N9, N11), so that the bits do not change.
 #include <cmath>
 
 #include "ostro/spmd/partition_block.h"

@@ -1,8 +1,8 @@
 // dot, sum, concat, ...: named ops on Arrays, as free functions.
 //
-// Operands are broadcast by axis name: the result has the axes of all operands. docs/numerics.md defines the
-// result of each op to the bit. Errors throw TraceError naming the op, the axes with both sizes and the call
-// site.
+// Operands are broadcast by axis name: the result has the axes of all operands. docs/spec/numerics.md defines
+// the result of each op to the bit. Errors throw TraceError naming the op, the axes with both sizes and the
+// call site.
 #pragma once
 
 #include <array>
@@ -167,8 +167,8 @@ Array max(const Array& x, const Axes& axes, Loc loc = Loc::current());
 Array min(const Array& x, const Axes& axes, Loc loc = Loc::current());
 // The balanced tree of numerics.md N8 over the flattened axes; f32 or f64.
 Array tree_sum(const Array& x, const Axes& axes, Loc loc = Loc::current());
-// Cuts the axes into `cells` boxes each and returns the sum of squares of each box, in f64 (docs/ops.md).
-// Result: the cut axes, with the number of boxes as their size.
+// Cuts the axes into `cells` boxes each and returns the sum of squares of each box, in f64
+// (docs/spec/ops.md). Result: the cut axes, with the number of boxes as their size.
 Array box_sumsq(const Array& x, const Axes& axes, const std::vector<int64_t>& cells,
                 Loc loc = Loc::current());
 // i64 [lane:2], numerics.md N14.
@@ -201,7 +201,7 @@ Array expert_outer(const Array& a, const Array& b, const Axis& axis, const Array
 
 // --- Fused
 
-// The keys that a query may attend to (docs/ops.md). Arrays that are set must have the axes given there.
+// The keys that a query may attend to (docs/spec/ops.md). Arrays that are set must have the axes given there.
 struct AttentionMask {
   bool causal = true;
   int64_t window = 0;    // 0: no window

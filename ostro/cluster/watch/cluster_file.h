@@ -1,5 +1,5 @@
 // write_cluster_file, read_cluster_file: RUN/cluster.json, the state of a job, for people and tools
-// (docs/formats/cluster.md). Training does not read it.
+// (docs/reference/formats/cluster.md). Training does not read it.
 #pragma once
 
 #include <string>

@@ -1,6 +1,6 @@
 // make_interpreter: the reference Engine: executes a Program op by op in plain scalar C++, exactly as
-// docs/numerics.md and docs/ops.md say. It is the specification: every compiled kernel must give the same
-// bits. Slow, obvious, short, and it shares no code with the compiler.
+// docs/spec/numerics.md and docs/spec/ops.md say. It is the specification: every compiled kernel must give
+// the same bits. Slow, obvious, short, and it shares no code with the compiler.
 //
 // Where to read: ops.cc is the table from op to function; each family of ops has one file. An op iterates
 // over an index space named by axes; offsets() (index_space.h) turns that space into positions of an operand.

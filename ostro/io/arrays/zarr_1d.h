@@ -1,6 +1,6 @@
 // Zarr1dWriter, Zarr1dReader: long one-dimensional arrays, such as `data` and `offsets` of a token store.
 // They are Zarr v3 with sharding, appended chunk by chunk, with random reads (layout:
-// docs/formats/token_store.md).
+// docs/reference/formats/token_store.md).
 #pragma once
 
 #include <memory>

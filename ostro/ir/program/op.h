@@ -1,7 +1,7 @@
 // OpKind: the operations of a Program.
 //
-// docs/numerics.md defines the result of each to the bit; its operands, attributes and shape rule are in
-// docs/ops.md and op_table.cc.
+// docs/spec/numerics.md defines the result of each to the bit; its operands, attributes and shape rule are in
+// docs/spec/ops.md and op_table.cc.
 #pragma once
 
 #include <cstdint>

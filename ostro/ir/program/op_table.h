@@ -13,10 +13,10 @@
 namespace ostro::ir {
 
 // Returns the result shapes of an op from its attributes, regions and operand shapes. An error names the op,
-// the axis and both sizes; the caller adds the place. Source: the table in docs/ops.md.
+// the axis and both sizes; the caller adds the place. Source: the table in docs/spec/ops.md.
 Result<std::vector<Shape>> infer_shapes(const Op& op, std::span<const Shape> operands);
 
-// The treatment of an axis of an op's operands or results when it is sharded (docs/spmd.md).
+// The treatment of an axis of an op's operands or results when it is sharded (docs/spec/spmd.md).
 enum class AxisRole {
   kParallel,  // each position along the axis is computed alone: it can be sharded, nothing else changes
   kOrigin,    // parallel, but the op reads the global index: the shard's origin goes into its origin operand

@@ -1,7 +1,7 @@
 // Shape, Axis, DType: the type of every value: an ordered list of named axes and an element type.
 //
 // The order of the axes is the memory layout (row-major, last axis fastest). It changes results in one case
-// only: it fixes the order in which a contraction adds (docs/numerics.md, N4-N7).
+// only: it fixes the order in which a contraction adds (docs/spec/numerics.md, N4-N7).
 #pragma once
 
 #include <cstdint>

@@ -1,5 +1,5 @@
-// axis_role: the effect of sharding an axis on each op (docs/spmd.md). It follows from the axis names alone;
-// nothing is propagated from op to op.
+// axis_role: the effect of sharding an axis on each op (docs/spec/spmd.md). It follows from the axis names
+// alone; nothing is propagated from op to op.
 #include <algorithm>
 
 #include "ostro/ir/program/op_table.h"

@@ -1,6 +1,6 @@
 // rounded, attention, ...: the parts of a layer under Rounding::kReleased: the places where the released
-// program of Grok-1 rounds to bf16 and Ostro's models do not, and its mask (docs/grok.md, "Rounding"). All
-// compute in bf16.
+// program of Grok-1 rounds to bf16 and Ostro's models do not, and its mask (docs/reference/grok.md,
+// "Rounding"). All compute in bf16.
 #pragma once
 
 #include "ostro/models/decoder/block.h"
