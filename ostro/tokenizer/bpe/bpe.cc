@@ -6,6 +6,8 @@
 
 namespace ostro::tokenizer {
 
+// Also finds out whether the ranks ascend: no merge may have a part that a merge of the same or a higher rank
+// produces.
 void BpeModel::set_merges(std::vector<Merge> by_rank) {
   table_ = MergeTable(by_rank.size());
   for (uint32_t rank = 0; rank < by_rank.size(); ++rank) {
@@ -40,6 +42,8 @@ void BpeModel::set_whole_pieces(std::span<const std::string> token_bytes, bool i
   whole_ = std::move(whole);
 }
 
+// In this order: a piece that is one token, a short row by vectors (short_merge.h), a long row in windows
+// (window_merge.h), where windows of more than kShortRow ids go to LongMerge.
 void BpeModel::encode(std::string_view piece, BpeScratch& scratch, std::vector<uint32_t>& out) const {
   if (const uint32_t id = whole_.find(piece); id != kNoToken) {
     out.push_back(id);

@@ -1,6 +1,6 @@
-// Byte-pair encoding (BPE) of one piece of text. It merges the adjacent pair of tokens with the lowest merge
-// rank, again and again, until no pair has a merge. Of pairs with the same rank, the leftmost is merged
-// first.
+// BpeModel: byte-pair encoding (BPE) of one piece of text. It merges the adjacent pair of tokens with the
+// lowest merge rank, again and again, until no pair has a merge. Of pairs with the same rank, the leftmost is
+// merged first.
 #pragma once
 
 #include <array>

@@ -96,6 +96,9 @@ void LongMerge::work_off(const MergeTable& table, uint32_t rank, const Merge& me
   if (busy_[rank / 64] == 0) busy_words_[rank / 4096] &= ~(uint64_t{1} << rank / 64 % 64);
 }
 
+// Takes the ranks in ascending order. A merge may create a pair of a rank below the current one; work_off()
+// then stops, and lowest_rank() takes that queue first. Queues hold positions in the order in which the pairs
+// appeared, and keep stale ones, which work_off() skips.
 void LongMerge::run(const MergeTable& table, const MergeOrder& order, std::span<const uint32_t> row,
                     MergedRow& out) {
   start(row, order.by_rank.size());

@@ -1,5 +1,5 @@
-// BPE merges of long rows of ids in linear time. There is one queue of positions per rank. The queue of the
-// lowest rank is processed first.
+// LongMerge: BPE merges of a long row of ids in linear time. There is one queue of positions per rank; the
+// queue of the lowest rank is processed first.
 #pragma once
 
 #include <cstdint>

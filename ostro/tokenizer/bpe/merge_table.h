@@ -1,5 +1,6 @@
-// The merges of a BPE model: a hash table from a pair of tokens to its rank and result. A bucket is one cache
-// line, and the table is at most half full. A lookup has no branch that depends on what it finds.
+// MergeTable: the merges of a BPE model, as a hash table from a pair of tokens to its rank and result. A
+// bucket is one cache line, and the table is at most half full. A lookup has no branch that depends on what
+// it finds.
 #pragma once
 
 #include <immintrin.h>
@@ -12,6 +13,7 @@ namespace ostro::tokenizer {
 
 inline constexpr uint32_t kNoToken = 0xFFFFFFFF;
 
+// Does not change after the last insert(), so threads may then share it.
 class MergeTable {
  public:
   struct Found {
@@ -26,6 +28,7 @@ class MergeTable {
   // pairs may have the same rank, as in SentencePiece.
   void insert(uint32_t left, uint32_t right, Found found);
 
+  // The merge of a pair. `rank` is kNoToken if it has none.
   Found find(uint32_t left, uint32_t right) const {
     const uint64_t key = key_of(left, right);
     const __m256i wanted = _mm256_set1_epi64x(static_cast<int64_t>(key));

@@ -107,7 +107,9 @@ void PieceEncoder::encode_piece(std::string_view piece, std::vector<uint32_t>& o
   out.insert(out.end(), slot.ids, slot.ids + slot.count);
 }
 
-// Prefetches the slots of all pieces, then uses them, so that the memory accesses overlap.
+// Prefetches the slots of all pieces, then uses them, so that the memory accesses overlap. Ids of pieces
+// found in short slots are collected on the stack and appended together: each copy takes the whole slot, and
+// the next one overwrites what was too much.
 void PieceEncoder::encode_batch(std::string_view text, size_t begin, Batch& batch,
                                 std::vector<uint32_t>& out) {
   for (size_t i = 0, from = begin; i < batch.count; from = batch.ends[i++]) {

@@ -1,5 +1,5 @@
-// Encodes text with a byte-level BPE model: the splitter cuts pieces, a cache knows the ids of pieces seen
-// before, and the model encodes the others.
+// PieceEncoder: encodes text with a byte-level BPE model. The splitter cuts the text into pieces, a cache
+// gives the ids of pieces seen before, and the model encodes the others.
 #pragma once
 
 #include <cstdint>

@@ -1,5 +1,5 @@
-// Hashes of pieces of text, 16 bytes at a time by wide multiplication. A hash only selects a slot. A lookup
-// always compares the bytes, so hashes cannot change results.
+// hash_bytes, hash_block: hashes of pieces of text, 16 bytes at a time by wide multiplication. A hash only
+// selects a slot. A lookup always compares the bytes, so hashes cannot change results.
 #pragma once
 
 #include <cstdint>
@@ -15,6 +15,7 @@ inline uint64_t fold_product(uint64_t a, uint64_t b) {
   return static_cast<uint64_t>(product) ^ static_cast<uint64_t>(product >> 64);
 }
 
+// The 8 bytes at p, in the order of the machine.
 inline uint64_t load_word(const char* p) {
   uint64_t word;
   std::memcpy(&word, p, 8);
@@ -27,6 +28,7 @@ inline uint64_t hash_block(const char* p) {
          fold_product(load_word(p + 16) ^ 0xA0761D6478BD642Fu, load_word(p + 24) ^ 0xE7037ED1A0B428DBu);
 }
 
+// The hash of a text of any length; reads no byte behind it.
 inline uint64_t hash_bytes(std::string_view bytes) {
   uint64_t h = bytes.size();
   const char* p = bytes.data();

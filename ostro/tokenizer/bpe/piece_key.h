@@ -1,4 +1,4 @@
-// Keys of short pieces in caches: 32 bytes that are loaded, masked and compared at once.
+// make_key, is_key: keys of short pieces in caches, 32 bytes that are loaded, masked and compared at once.
 #pragma once
 
 #include <immintrin.h>
@@ -32,7 +32,7 @@ inline __m256i make_key(const char* piece, size_t length, size_t room) {
   return _mm256_insert_epi8(_mm256_and_si256(bytes, mask), static_cast<char>(length), kKeyBytes - 1);
 }
 
-// `b` must be aligned to 32 bytes.
+// True if `a` equals the key at `b`, which must be aligned to 32 bytes.
 inline bool is_key(__m256i a, const char* b) {
   const __m256i equal = _mm256_cmpeq_epi8(a, _mm256_load_si256(reinterpret_cast<const __m256i*>(b)));
   return _mm256_movemask_epi8(equal) == -1;

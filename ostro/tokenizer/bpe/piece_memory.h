@@ -1,4 +1,5 @@
-// A cache of fixed size with the ids of pieces seen before, for models that are slow to run.
+// PieceMemory: a cache of fixed size with the ids of pieces seen before, for models that are slow to run. Not
+// thread-safe; each thread has its own.
 #pragma once
 
 #include <algorithm>
@@ -26,12 +27,13 @@ class PieceMemory {
   // The slot of a piece, and what the slot holds.
   class Place {
    public:
-    // Whether the slot holds the ids of this piece.
+    // True if the slot holds the ids of this piece.
     bool known() const {
       if (small_ != nullptr)
         return is_key(_mm256_load_si256(reinterpret_cast<const __m256i*>(key_)), small_->key);
       return large_ != nullptr && std::string_view(large_->piece, large_->length) == piece_;
     }
+    // The stored ids; only when known().
     std::span<const uint32_t> ids() const {
       return small_ != nullptr ? std::span<const uint32_t>(small_->ids, small_->note & 63)
                                : std::span<const uint32_t>(large_->ids, large_->note & 63);
@@ -43,6 +45,7 @@ class PieceMemory {
       const auto found = ids();
       out.insert(out.end(), found.begin(), found.end());
     }
+    // Stores the ids of this piece, in place of the slot's piece. Too many ids are not stored.
     void keep(std::span<const uint32_t> ids, uint32_t bound = kMostBound) const {
       const uint32_t note = bound << 6 | static_cast<uint32_t>(ids.size());
       if (small_ != nullptr && ids.size() <= kIds) {

@@ -1,4 +1,5 @@
-// Pieces that are a single token: an open-addressing hash table from bytes to token id.
+// PieceTable: the pieces that are a single token, as an open-addressing hash table from bytes to token id.
+// Does not change after the last insert(), so threads may then share it.
 #pragma once
 
 #include <cstdint>

@@ -45,6 +45,9 @@ class PairKeys {
   __m256i blocks_[kBlocks];
 };
 
+// Merges in place: a merge writes its result to the left position and clears the right one's bit in `alive`,
+// so the neighbours of a position are the nearest bits on both sides. Each merge looks up the two pairs
+// beside it.
 template <size_t kBlocks>
 uint64_t merge_blocks(const MergeTable& table, std::span<const uint32_t> row, uint32_t* ids) {
   const size_t count = row.size();

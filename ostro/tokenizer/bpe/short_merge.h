@@ -1,4 +1,5 @@
-// BPE merges of short rows of ids. A vector minimum over rank and position finds the pair to merge next.
+// merge_short: BPE merges of a short row of ids. A vector minimum over rank and position finds the pair to
+// merge next.
 #pragma once
 
 #include <cstddef>
@@ -16,7 +17,7 @@ inline constexpr size_t kShortRow = 64;  // one bit per id in a 64-bit word
 // the leftmost. Bit i of the result is set if a token begins at position i; ids[i] is this token.
 uint64_t merge_short(const MergeTable& table, std::span<const uint32_t> row, uint32_t (&ids)[kShortRow]);
 
-// The same, but appends the tokens to `out`.
+// Merges a row as merge_short does, and appends the tokens to `out`.
 void append_merged(const MergeTable& table, std::span<const uint32_t> row, std::vector<uint32_t>& out);
 
 }  // namespace ostro::tokenizer

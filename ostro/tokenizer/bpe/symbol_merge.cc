@@ -28,6 +28,9 @@ void SymbolMerge::look_up(const MergeTable& pairs, uint32_t i) {
   std::push_heap(queue_.begin(), queue_.end(), std::greater<>());
 }
 
+// A linked list of symbols, and a heap of pairs by (rank, position). A merge writes its result into the left
+// node, unlinks the right one, and looks up the two pairs beside it. Entries are not removed from the heap:
+// an entry counts only if its node is alive and still has the entry's rank.
 void SymbolMerge::run_whole(const MergeTable& pairs, std::span<const uint32_t> row, MergedRow& out) {
   const auto n = static_cast<uint32_t>(row.size());
   nodes_.resize(n);

@@ -1,5 +1,5 @@
-// BPE over a row of symbols. Pairs may share a rank, as in SentencePiece; of equal ranks the leftmost pair
-// goes first. (bpe.h is the version for bytes, where every pair has its own rank.)
+// SymbolMerge: BPE over a row of symbols. Pairs may share a rank, as in SentencePiece; of equal ranks the
+// leftmost pair goes first. (bpe.h is the version for bytes, where every pair has its own rank.)
 #pragma once
 
 #include <cstdint>
@@ -17,7 +17,7 @@ class SymbolMerge {
   // Merges pairs in the row until no pair has a merge, lowest rank first, and appends the tokens.
   void run(const MergeTable& pairs, std::span<const uint32_t> row, std::vector<uint32_t>& out);
 
-  // The same for a whole row at once, without windows. Time n log n, memory 32 n bytes.
+  // Merges a whole row of n symbols at once, without windows. Time n log n, memory 32 n bytes.
   void run_whole(const MergeTable& pairs, std::span<const uint32_t> row, MergedRow& out);
 
  private:

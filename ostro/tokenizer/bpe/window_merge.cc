@@ -92,6 +92,8 @@ bool WindowMerge::merge_run(const MergeTable& table, std::span<const uint32_t> r
   return false;
 }
 
+// Joins windows of kShortRow ids from left to right. Where a window cannot be joined to the finished part, it
+// is made kGrowth times longer; the next one is short again.
 void WindowMerge::run(const MergeTable& table, std::span<const uint32_t> row, const MergeLong& merge_long,
                       std::vector<uint32_t>& out) {
   OSTRO_CHECK(row.size() < 0xFFFFFFFF / 3, "a piece of {} symbols is too long for BPE", row.size());

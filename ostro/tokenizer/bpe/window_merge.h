@@ -1,4 +1,4 @@
-// BPE merges of a long row of ids in windows that fit into the cache.
+// WindowMerge: BPE merges of a long row of ids, in windows that fit into the cache.
 #pragma once
 
 #include <cstdint>
@@ -26,7 +26,7 @@ struct MergedRow {
 // If the windows share no token ("aaaa..." with long tokens), a longer window is tried, in the end the whole
 // row.
 //
-// The same rule shows: if a token may stand twice side by side, it may stand any number of times. So the
+// This rule also shows: if a token may stand twice side by side, it may stand any number of times. So the
 // tokens of a long run of one id are those of a shorter run, with the first token repeated more often.
 //
 // An object is working memory for one thread: 8 to 16 bytes per id of the longest row.

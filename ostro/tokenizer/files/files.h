@@ -1,4 +1,5 @@
-// Reads and writes tokenizer files, and reads training documents from files.
+// load_tokenizer, save_tokenizer, documents_of_files: read and write tokenizer files, and read training
+// documents from files. Errors name the path.
 #pragma once
 
 #include <string>

@@ -57,6 +57,8 @@ void MergeSearch::start() {
   grown_.clear();
 }
 
+// The queue is lazy: counts that fell are corrected only when their entry comes to the top. An entry is right
+// when its count is the pair's current one.
 std::optional<TokenPair> MergeSearch::best(uint64_t min_count) {
   while (!queue_.empty()) {
     const Candidate top = queue_.top();
@@ -71,6 +73,9 @@ std::optional<TokenPair> MergeSearch::best(uint64_t min_count) {
   return std::nullopt;
 }
 
+// Goes over the noted positions of the pair, of which some are stale: a symbol there may have been merged
+// since. Each merge moves the piece's count from the three old pairs to the two new ones. Pairs whose count
+// grew get a new entry in the queue; pairs that became rarer keep their old one, which best() corrects.
 void MergeSearch::merge(TokenPair pair, uint32_t merged) {
   PairInfo& merging = info(pair);
   std::vector<uint32_t> places = std::move(merging.places);

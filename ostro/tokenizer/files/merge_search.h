@@ -1,4 +1,5 @@
-// The core of BPE training: finds the pair to merge next and updates the counts after each merge.
+// MergeSearch: the core of BPE training. It finds the pair to merge next and updates the counts after each
+// merge.
 #pragma once
 
 #include <cstdint>

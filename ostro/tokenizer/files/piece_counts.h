@@ -1,4 +1,5 @@
-// Counts how often each piece occurs in a set of documents. BPE training needs nothing else of the text.
+// PieceCounts: counts how often each piece occurs in a set of documents. BPE training needs nothing else of
+// the text.
 #pragma once
 
 #include <cstdint>
@@ -20,6 +21,7 @@ class PieceCounts {
   // Adds every piece of a document (malformed bytes are read as U+FFFD).
   void add_document(Splitter splitter, std::string_view document);
 
+  // Adds the counts of another thread.
   void add(const PieceCounts& other);
 
   // Total size of all distinct pieces in bytes.

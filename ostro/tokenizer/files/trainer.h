@@ -1,5 +1,5 @@
-// Trains a byte-level BPE tokenizer. The result depends only on the documents and the options. The order of
-// the documents, the number of threads and the machine do not matter.
+// train: trains a byte-level BPE tokenizer. The result depends only on the documents and the options; the
+// order of the documents, the number of threads and the machine do not matter.
 #pragma once
 
 #include <cstdint>

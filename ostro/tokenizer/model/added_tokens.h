@@ -1,5 +1,5 @@
-// Added tokens: tokens that are searched in the text before it is split, for example special tokens such as
-// <|endoftext|>.
+// AddedTokenMatcher: finds added tokens, which are searched in the text before it is split, for example
+// special tokens such as <|endoftext|>.
 #pragma once
 
 #include <array>
@@ -29,7 +29,8 @@ struct Segment {
   std::string_view text;
 };
 
-// Finds added tokens in text: leftmost first, and of those that begin at one position the longest.
+// Finds added tokens in text: leftmost first, and of those that begin at one position the longest. Immutable,
+// so threads may share it.
 class AddedTokenMatcher {
  public:
   // Keeps pointers to the tokens, which must outlive it.

@@ -1,5 +1,5 @@
-// The byte-level alphabet of GPT-2. Every byte has a printable character. tokenizer.json writes tokens with
-// these characters.
+// byte_character and others: the byte-level alphabet of GPT-2. Every byte has a printable character;
+// tokenizer.json writes tokens with these characters.
 #pragma once
 
 #include <array>

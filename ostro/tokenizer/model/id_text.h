@@ -1,4 +1,5 @@
-// Token ids as text, one document per line: the output of `ostro tokenizer encode` and the input of `decode`.
+// format_ids, parse_ids: token ids as text, one document per line: the output of `ostro tokenizer encode` and
+// the input of `decode`.
 #pragma once
 
 #include <cstdint>
@@ -23,7 +24,8 @@ Result<std::vector<uint32_t>> parse_ids(std::string_view line);
 std::string encode_text(const Tokenizer& tokenizer, std::string_view input, bool whole_input, bool json,
                         const EncodeOptions& options);
 
-// Decodes every line of ids to bytes, with a "\n" after each.
+// Decodes every line of ids to bytes, with a "\n" after each. Errors are those of parse_ids and of
+// Tokenizer::decode_bytes.
 Result<std::string> decode_lines(const Tokenizer& tokenizer, std::string_view lines,
                                  bool skip_special_tokens);
 

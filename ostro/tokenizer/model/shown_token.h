@@ -1,4 +1,5 @@
-// A token as text for an error message, shortened, because added tokens can be long.
+// shown_token: a token as text for an error message, in quotes, cut to 60 bytes, because added tokens can be
+// long.
 #pragma once
 
 #include <fmt/core.h>

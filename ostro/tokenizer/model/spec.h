@@ -1,4 +1,4 @@
-// The definition of a tokenizer as plain data: the content of a tokenizer.json.
+// TokenizerSpec: the definition of a tokenizer as plain data: the content of a tokenizer.json.
 #pragma once
 
 #include <cstdint>

@@ -1,4 +1,5 @@
-// The decoder of a tokenizer.json: turns tokens back into text.
+// TokenDecoder: the decoder of a tokenizer.json, which turns tokens back into text. Immutable, so threads may
+// share it.
 #pragma once
 
 #include <nlohmann/json_fwd.hpp>

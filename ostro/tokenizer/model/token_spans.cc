@@ -26,6 +26,8 @@ size_t leading_space(std::string_view text) {
 
 }  // namespace
 
+// Spells the tokens along the text. A token may lack the space that the tokenizer put before the text, and an
+// added token may have white space around it; any other difference is an error.
 Result<std::vector<size_t>> token_ends(const Tokenizer& tokenizer, std::string_view text,
                                        std::span<const uint32_t> ids) {
   std::unordered_map<uint32_t, const AddedToken*> added;

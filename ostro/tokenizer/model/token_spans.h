@@ -1,4 +1,4 @@
-// Finds the position of every token in its text.
+// token_ends: finds the position of every token in its text.
 #pragma once
 
 #include <cstddef>

@@ -56,6 +56,7 @@ class Tokenizer {
   // The largest id plus one: the number of rows that an embedding needs.
   uint32_t vocab_size() const;
 
+  // The id of a token of the model or of an added token, and the token of an id; nothing if there is none.
   std::optional<uint32_t> token_to_id(
       std::string_view token) const;  // model tokens are given in the byte-level alphabet
   std::optional<std::string_view> id_to_token(uint32_t id) const;
@@ -77,7 +78,7 @@ class Tokenizer {
   // contains the .model, and only Ostro can read it.
   std::string to_json() const;
 
-  // The same content with sorted keys and no spaces. The tokenizer's hash is computed from this text.
+  // The content of to_json() with sorted keys and no spaces. The tokenizer's hash is computed from this text.
   std::string canonical_json() const;
   // SHA-256 of canonical_json() in hexadecimal, computed once. Thread-safe.
   const std::string& hash() const;

@@ -13,7 +13,7 @@
 namespace ostro::tokenizer {
 namespace {
 
-// Whether brackets outside strings are nested deeper than in any real tokenizer.json. Code that walks the
+// True if brackets outside strings are nested deeper than in any real tokenizer.json. Code that walks the
 // parsed value recurses, and a hostile file must not overflow the stack.
 bool nests_too_deep(std::string_view text) {
   constexpr int kMaxDepth = 100;

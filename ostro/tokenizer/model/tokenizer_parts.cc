@@ -193,7 +193,7 @@ Status Tokenizer::State::make_matchers() {
       normal.content = normalizer.apply(token.content, buffers);
       if (normal.content.empty())
         return unsupported(
-            fmt::format("added token {} is nothing after normalization", shown_token(token.content)));
+            fmt::format("added token {} is empty after normalization", shown_token(token.content)));
       if (spec.kind == ModelKind::kByteBpe) {
         bytes[token.id] = characters_to_bytes(normal.content).value_or(normal.content);
       } else {

@@ -1,4 +1,4 @@
-// The members of a Tokenizer. Private to this room.
+// Tokenizer::State, Encoder::Work: the members of a Tokenizer and of an Encoder. Private to this room.
 #pragma once
 
 #include <deque>

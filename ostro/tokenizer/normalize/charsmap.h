@@ -1,5 +1,5 @@
-// SentencePiece's precompiled normalization rules: a double-array trie (Yata et al., as in Darts-clone) that
-// maps byte strings to replacements.
+// Charsmap: SentencePiece's precompiled normalization rules, a double-array trie (Yata et al., as in
+// Darts-clone) that maps byte strings to replacements. Immutable, so threads may share it.
 #pragma once
 
 #include <cstdint>
@@ -28,7 +28,7 @@ class Charsmap {
   // The rule with the shortest key. Hugging Face's Precompiled uses this one.
   Rule shortest(std::string_view text) const { return find(text, true); }
 
-  // Whether some key begins with these bytes.
+  // True if some key begins with these bytes.
   bool begins_key(std::string_view bytes) const;
 
   // Appends the text as Hugging Face's Precompiled normalizer changes it. A grapheme cluster of fewer than

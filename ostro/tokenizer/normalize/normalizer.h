@@ -1,4 +1,5 @@
-// The normalizer of a tokenizer.json: it changes the text before the text is split.
+// Normalizer: the normalizer of a tokenizer.json, which changes the text before the text is split. Immutable,
+// so threads may share it.
 #pragma once
 
 #include <nlohmann/json_fwd.hpp>

@@ -1,4 +1,4 @@
-// Tokens that stand for single bytes: "<0x00>" to "<0xFF>".
+// byte_token, byte_of_token: tokens that stand for single bytes, "<0x00>" to "<0xFF>".
 #pragma once
 
 #include <cstdint>
@@ -8,6 +8,7 @@
 
 namespace ostro::tokenizer {
 
+// The token of a byte, with capital hexadecimal letters.
 std::string byte_token(uint8_t byte);
 
 // The byte, or nothing if the text is not such a token. The hexadecimal letters may be lower case.

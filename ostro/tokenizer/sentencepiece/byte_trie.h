@@ -1,4 +1,5 @@
-// A trie over bytes with a value per key. It finds the tokens that begin at a position of the text.
+// ByteTrie: a trie over bytes with a value per key. It finds the tokens that begin at a position of the text.
+// Does not change after the last insert(), so threads may then share it.
 #pragma once
 
 #include <cstdint>

@@ -70,8 +70,10 @@ CharBpe::CharBpe(Parts parts) : parts_(std::move(parts)), pairs_(parts_.merges.s
   }
 }
 
-// A merge puts two symbols side by side: one that the left token can end with, and one that the right token
-// can begin with. If no merge does this for two symbols, no token contains them side by side.
+// Fills neighbours_. A merge puts two symbols side by side: one that the left token can end with, and one
+// that the right token can begin with. If no merge does this for two symbols, no token contains them side by
+// side. The first and last symbols of all tokens are found by passes over the merges until nothing changes;
+// if that takes more than kMostPasses passes, text is not cut at all.
 void CharBpe::find_neighbours() {
   uint32_t tokens = 0;
   for (const Merge& m : parts_.merges) tokens = std::max({tokens, m.left + 1, m.right + 1, m.result + 1});
@@ -216,7 +218,9 @@ size_t CharBpe::word_end_at(std::string_view text, size_t begin) const {
   }
 }
 
-// Cuts text into units and encodes them.
+// Cuts text into units and encodes them. A unit ends where can_cut() holds for the characters on both sides,
+// unless an unknown symbol is pending, which the next character may overtake or fuse with. A unit of one
+// character is its own token; others come from the cache or from encode_unit().
 void CharBpe::encode_units(std::string_view text, ModelScratch& s, std::vector<uint32_t>& out) const {
   size_t unit = 0;  // start of the current unit
   Character before{Entry::kNothing, kNoToken, kNoToken, 0};
@@ -253,6 +257,8 @@ void CharBpe::encode_units(std::string_view text, ModelScratch& s, std::vector<u
   finish(text.size());
 }
 
+// Takes out the tokens of `cut_out` from left to right, the longest at each place, and encodes the text
+// between them.
 void CharBpe::encode(std::string_view piece, ModelScratch& s, std::vector<uint32_t>& out) const {
   if (!parts_.whole.empty()) {
     const uint32_t id = parts_.whole.find(piece);

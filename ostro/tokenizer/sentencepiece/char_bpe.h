@@ -1,5 +1,5 @@
-// BPE over characters instead of bytes: Llama 2, Mistral, Gemma and SentencePiece's BPE. A character that is
-// not in the vocabulary becomes byte tokens or the unknown token.
+// CharBpe: BPE over characters instead of bytes, for Llama 2, Mistral, Gemma and SentencePiece's BPE. A
+// character that is not in the vocabulary becomes byte tokens or the unknown token.
 #pragma once
 
 #include <array>
@@ -30,7 +30,7 @@ class CharacterTable {
   std::vector<uint32_t> symbols_;
 };
 
-// BPE over characters with a cache.
+// BPE over characters with a cache. Immutable: the working memory is in ModelScratch, one per thread.
 //
 // Such text is often not split into words, so this class cuts it into units itself. It cuts between two
 // symbols that are not side by side in any token. No merge can join them, so a cut never changes an id. Most
@@ -64,8 +64,8 @@ class CharBpe final : public PieceModel {
   void encode(std::string_view piece, ModelScratch& scratch, std::vector<uint32_t>& out) const override;
 
  private:
-  // How a character goes into the row of symbols: as its own symbol, as bytes, as the unknown symbol, or not
-  // at all.
+  // The form in which a character enters the row of symbols: its own symbol, bytes, the unknown symbol, or
+  // none.
   enum class Entry { kSymbol, kBytes, kUnknown, kNothing };
   struct Character {
     Entry entry = Entry::kNothing;

@@ -1,4 +1,5 @@
-// The interface of models that turn a piece of text into token ids. For pieces of plain bytes see bpe.h.
+// PieceModel: the interface of models that turn a piece of text into token ids. For pieces of plain bytes see
+// bpe.h.
 #pragma once
 
 #include <cstdint>
@@ -19,6 +20,7 @@ struct ModelScratch {
   UnigramPath path;
 };
 
+// Immutable, so threads may share one; each thread has its own ModelScratch.
 class PieceModel {
  public:
   virtual ~PieceModel() = default;

@@ -1,4 +1,4 @@
-// A SentencePiece model. It gives the same ids and text as the `sentencepiece` library.
+// SentencePiece: a SentencePiece model. It gives the same ids and text as the `sentencepiece` library.
 #pragma once
 
 #include <memory>
@@ -39,6 +39,8 @@ class SentencePieceNormalizer {
   ByteSet special_;         // non-ASCII bytes, and bytes that begin a rule or a user-defined piece
 };
 
+// A normalizer and a model of pieces, built from the fields of a .model file. Immutable, so threads may share
+// it.
 class SentencePiece {
  public:
   // Error: kUnsupported for features that exist in the format but are hardly used: the model types word and

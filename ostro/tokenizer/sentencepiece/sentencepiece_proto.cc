@@ -61,8 +61,8 @@ Status for_each_field(std::string_view message, const char* what, F&& f) {
     const size_t at = message.size() - rest.size();
     Field field;
     if (!take_field(rest, field))
-      return corrupt(fmt::format("not a SentencePiece model: byte {} of {} is no field of a protobuf message",
-                                 at, what));
+      return corrupt(fmt::format(
+          "not a SentencePiece model: byte {} of {} is not a field of a protobuf message", at, what));
     RETURN_IF_ERROR(f(field));
   }
   return {};

@@ -1,4 +1,4 @@
-// The fields of a SentencePiece .model file (a ModelProto of sentencepiece_model.proto).
+// SentencePieceProto: the fields of a SentencePiece .model file (a ModelProto of sentencepiece_model.proto).
 #pragma once
 
 #include <cstdint>

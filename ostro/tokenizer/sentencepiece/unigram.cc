@@ -69,6 +69,9 @@ uint32_t Unigram::bound_of(std::string_view word, double offset, double margin) 
   return static_cast<uint32_t>(std::clamp<double>(bound, 0, PieceMemory::kMostBound));
 }
 
+// Encodes word by word, since all paths meet at word borders. A cached word is used while the score before it
+// is within the bound that was stored with it; the score is carried on in single precision as SentencePiece
+// does.
 void Unigram::encode_words(std::string_view text, ModelScratch& scratch, std::vector<uint32_t>& out) const {
   const std::vector<double>& scores = parts_.tokens.scores;
   double offset = 0;  // score of the path up to this word

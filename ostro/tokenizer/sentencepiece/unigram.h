@@ -1,5 +1,5 @@
-// The unigram model: finds the most probable segmentation. Text without tokens becomes bytes or an unknown
-// token.
+// Unigram: the unigram model, which finds the most probable segmentation. Text without tokens becomes bytes
+// or an unknown token.
 #pragma once
 
 #include <array>

@@ -29,6 +29,8 @@ void UnigramPath::offer(const UnigramTokens& tokens, size_t start, size_t end, d
   reach_ = std::max(reach_, end);
 }
 
+// Offers every token that begins at `start`. If none of them is the single character there, the unknown token
+// is offered for it, so that every position can be reached.
 void UnigramPath::extend(const UnigramTokens& tokens, std::string_view text, size_t start) {
   const size_t next = start + read_code_point(text.data() + start).length;
   bool has_character = false;
@@ -45,7 +47,8 @@ void UnigramPath::extend(const UnigramTokens& tokens, std::string_view text, siz
   if (!has_character) offer(tokens, start, next, tokens.unknown_score, tokens.unknown);
 }
 
-// The last position that every path to `start` or beyond passes.
+// The last position that every path to `start` or beyond passes. Begins with the ends of all such paths, and
+// steps the furthest one back by its last token until one position is left.
 size_t UnigramPath::meeting_place(size_t start) const {
   std::set<size_t> places = {start};
   for (size_t end = start + 1; end <= reach_; ++end) {
@@ -76,6 +79,10 @@ void UnigramPath::give_out(size_t end, UnigramSink& sink) {
   base_ = end;
 }
 
+// Viterbi from left to right. `reach_` is the furthest end of a path: where it equals the current position,
+// all paths meet, and the best path up to there is final. A text without such positions (a long run of one
+// letter) is searched for a meeting place after kLongStretch bytes; when there is none, after twice the
+// stretch.
 UnigramPath::End UnigramPath::run(const UnigramTokens& tokens, std::string_view text, UnigramSink& sink,
                                   double begin) {
   base_ = reach_ = 0;

@@ -1,4 +1,5 @@
-// The best segmentation of text under a unigram model (Viterbi over a trie), in time linear in the text.
+// UnigramPath: the best segmentation of text under a unigram model (Viterbi over a trie), in time linear in
+// the text.
 #pragma once
 
 #include <cstdint>

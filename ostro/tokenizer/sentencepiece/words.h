@@ -1,5 +1,5 @@
-// Words as SentencePiece writes them: spaces (U+2581) stand before the letters of a word. If no token of a
-// vocabulary extends past the end of a word, each word can be encoded alone.
+// word_end, for_each_word: words as SentencePiece writes them, with spaces (U+2581) before the letters of a
+// word. If no token of a vocabulary extends past the end of a word, each word can be encoded alone.
 #pragma once
 
 #include <cstddef>

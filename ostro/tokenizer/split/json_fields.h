@@ -1,5 +1,5 @@
-// Reads fields of a parsed tokenizer.json, with errors that show the value. It includes the JSON library, so
-// include it only in .cc files.
+// flag, text_field, components and others: read fields of a parsed tokenizer.json, with errors that show the
+// value. Includes the JSON library, so include it only in .cc files.
 #pragma once
 
 #include <cstdint>
@@ -27,12 +27,14 @@ std::string type_of(const Json& json);
 // A kUnsupported error that names the place, the component's type and its content.
 Error not_supported(std::string_view where, const Json& json);
 
+// A field of an object; errors name the key and show the value. `flag` gives `fallback` when the key is
+// absent or null. `count_field` is a whole number from 0 to kMaxId.
 Result<bool> flag(const Json& json, const char* key, bool fallback);
 Result<std::string> text_field(const Json& json, const char* key);
 Result<int64_t> count_field(const Json& json, const char* key);
 
-// A token id, at most kMaxId.
 inline constexpr uint32_t kMaxId = (1u << 24) - 1;  // a larger id means that the file is damaged
+// A token id, at most kMaxId. `what` names the value in an error.
 Result<uint32_t> id_value(const Json& json, std::string_view what);
 
 // The list of components: the members of a Sequence (also of nested ones), or the component itself. Empty for

@@ -1,4 +1,5 @@
-// The pre-tokenizer of a tokenizer.json: it cuts normalized text into the pieces that the model encodes.
+// PreTokenizer: the pre-tokenizer of a tokenizer.json, which cuts normalized text into the pieces that the
+// model encodes. Immutable, so threads may share it.
 #pragma once
 
 #include <functional>
@@ -19,7 +20,7 @@ class PreTokenizer {
   // Reads the "pre_tokenizer" of a tokenizer.json. null gives one that does not cut.
   static Result<PreTokenizer> from_json(const nlohmann::json& json);
 
-  // Whether pieces are bytes for a byte-level model (the last step is ByteLevel), not characters.
+  // True if pieces are bytes for a byte-level model (the last step is ByteLevel), not characters.
   bool byte_level() const { return byte_level_; }
 
   // Calls f(piece) for every piece of valid UTF-8 text; no piece is empty. `at_start`: the text is at the
@@ -29,7 +30,7 @@ class PreTokenizer {
   void run(std::string_view text, bool at_start, Buffers& buffers, const Sink& f) const;
 
  private:
-  // What happens to the matches of a pattern and to the text between them.
+  // The treatment of the matches of a pattern and of the text between them.
   enum class Behavior { kIsolated, kRemoved, kMergedWithPrevious, kMergedWithNext, kContiguous };
   enum class Prepend { kAlways, kFirst, kNever };
   struct SplitAt {  // pieces are matches of a pattern, or with `invert` the text between

@@ -1,5 +1,5 @@
-// Simple patterns that normalizers, Split pre-tokenizers and decoders use: a fixed string, or a repeated
-// character or character class. (splitter.h has the large splitting expressions.)
+// SimplePattern: the patterns of normalizers, Split pre-tokenizers and decoders: a fixed string, or a
+// repeated character or character class. (splitter.h has the large splitting expressions.)
 #pragma once
 
 #include <algorithm>

@@ -1,5 +1,5 @@
-// The splitting patterns as state machines, one piece and one code point at a time. splitter.cc uses them
-// where its fast code for ASCII cannot decide. Private to the splitter.
+// gpt2_end, modern_end: the splitting patterns as state machines, one piece and one code point at a time.
+// splitter.cc uses them where its fast code for ASCII cannot decide. Private to the splitter.
 #pragma once
 
 #include <cstddef>
@@ -12,7 +12,7 @@ namespace ostro::tokenizer {
 
 enum class Contraction {
   kExact,   // 's|'t|'re|'ve|'m|'ll|'d, tried first
-  kFolded,  // the same with (?i:...), tried first
+  kFolded,  // as kExact, but (?i:...), tried first
   kSuffix,  // (?i:...)? at the end of a word
   kNone,
 };

@@ -37,7 +37,7 @@ class Window {
   // ASCII that is not a letter, number or space.
   uint64_t other() const { return ~(upper | lower | number | space | unknown); }
 
-  // Whether the real end of a piece may differ from the end after n bytes that the masks show.
+  // True if the real end of a piece may differ from the end after n bytes that the masks show.
   bool unsure(size_t n) const { return n >= kBytes || (unknown >> n & 1) != 0; }
 
   // Moves to the byte after a piece. Bytes beyond the old window become unknown.

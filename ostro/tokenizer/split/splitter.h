@@ -1,6 +1,6 @@
-// Cuts text into the pieces that BPE works on. It gives the same pieces as the regular expressions of
-// published tokenizers, but with hand-written state machines. A regex engine would take most of the encoding
-// time, and it would bring its own Unicode version.
+// split, for_each_piece: cut text into the pieces that BPE works on. They give the same pieces as the regular
+// expressions of published tokenizers, but with hand-written state machines. A regex engine would take most
+// of the encoding time, and it would bring its own Unicode version.
 #pragma once
 
 #include <cstddef>

@@ -35,7 +35,7 @@ Result<std::string> base64_decode(std::string_view text) {
   for (const char c : text) {
     const size_t digit = kDigits.find(c);
     if (digit == std::string_view::npos)
-      return corrupt(fmt::format("base64: byte {} is no digit", static_cast<int>(c)));
+      return corrupt(fmt::format("base64: byte {} is not a base64 digit", static_cast<int>(c)));
     bits = bits << 6 | static_cast<uint32_t>(digit);
     if ((count += 6) >= 8) out.push_back(static_cast<char>(bits >> (count -= 8)));
   }

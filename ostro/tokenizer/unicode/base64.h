@@ -1,4 +1,4 @@
-// Base64 (RFC 4648, with padding). tokenizer.json stores bytes in it.
+// base64_encode, base64_decode: Base64 (RFC 4648, with padding). tokenizer.json stores bytes in it.
 #pragma once
 
 #include <string>

@@ -1,4 +1,4 @@
-// A set of bytes. It finds the first of them in a text, 32 bytes at a time.
+// ByteSet: a set of bytes. It finds the first of them in a text, 32 bytes at a time.
 #pragma once
 
 #include <array>

@@ -1,4 +1,4 @@
-// Properties of code points that the normalizers need, from generated tables
+// norm_bits and others: properties of code points that the normalizers need, from generated tables
 // (scripts/make_normalization_tables.py says where they come from).
 #pragma once
 
@@ -7,7 +7,7 @@
 
 namespace ostro::tokenizer {
 
-// The low four bits of norm_bits: how a code point takes part in grapheme clusters.
+// The low four bits of norm_bits: the part of a code point in grapheme clusters.
 enum class Grapheme : uint8_t {
   kOther,
   kCr,

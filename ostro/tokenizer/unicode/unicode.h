@@ -1,4 +1,5 @@
-// Code point classes, from the generated tables (scripts/make_unicode_tables.py says where they come from).
+// code_point_class: the classes of a code point, from generated tables (scripts/make_unicode_tables.py says
+// where they come from).
 #pragma once
 
 #include <cstdint>

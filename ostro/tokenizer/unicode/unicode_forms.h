@@ -1,5 +1,5 @@
-// Unicode normal forms, lower case and grapheme clusters. They follow Hugging Face `tokenizers` and its
-// Unicode version.
+// append_form and others: Unicode normal forms, lower case and grapheme clusters. They follow Hugging Face
+// `tokenizers` and its Unicode version.
 #pragma once
 
 #include <cstddef>
