@@ -88,6 +88,8 @@ Status ChatTemplate::add(std::string name, std::string source, const std::string
   return {};
 }
 
+// First the templates, then the special tokens: those of tokenizer_config.json, or without that file the
+// tokenizer's own begin and end tokens.
 Result<ChatTemplate> ChatTemplate::load(io::FileSystem& fs, const std::string& tokenizer_path,
                                         const tokenizer::Tokenizer& tokenizer,
                                         const std::optional<std::string>& given) {
@@ -223,12 +225,11 @@ Result<RenderedChat> ChatTemplate::spans_by_prefixes(const Conversation& convers
           std::mismatch(text.text.begin(), text.text.end(), whole.text.begin(), whole.text.end()).first -
           text.text.begin());
       return unsupported(
-          fmt::format("the chat template has no {{% generation %}} blocks, and what the assistant wrote in "
-                      "message {} cannot be told "
-                      "otherwise: the text of the first {} messages{} is not how the whole begins (they "
-                      "differ at byte {}); put "
-                      "{{% generation %}} ... {{% endgeneration %}} around what the assistant writes, or set "
-                      "mask_user_turns: false",
+          fmt::format("the chat template has no {{% generation %}} blocks, and the assistant's text in "
+                      "message {} cannot be "
+                      "found without them: the text of the first {} messages{} is not the beginning of the "
+                      "whole text (they differ at byte {}); put {{% generation %}} ... {{% endgeneration %}} "
+                      "around the assistant's text, or set mask_user_turns: false",
                       i + 1, count, prompt ? " and the generation prompt" : "", same));
     };
     size_t begin = 0;
@@ -239,8 +240,8 @@ Result<RenderedChat> ChatTemplate::spans_by_prefixes(const Conversation& convers
     if (begin > end)
       return unsupported(
           fmt::format("the chat template has no {{% generation %}} blocks, and its generation prompt is "
-                      "longer than what message {} becomes; put {{% generation %}} ... "
-                      "{{% endgeneration %}} around what the assistant writes",
+                      "longer than the text of message {}; put {{% generation %}} ... "
+                      "{{% endgeneration %}} around the assistant's text",
                       i + 1));
     whole.assistant.emplace_back(begin, end);
   }

@@ -1,5 +1,5 @@
-// Chat templates turn a conversation into the text that a model is trained on, and tell which parts of it the
-// assistant wrote. The rules are those of apply_chat_template in Hugging Face transformers.
+// ChatTemplate: turns a conversation into the text that a model is trained on, and marks the parts of it that
+// the assistant wrote. The rules are those of apply_chat_template in Hugging Face transformers.
 #pragma once
 
 #include <memory>
@@ -27,11 +27,11 @@ struct Conversation {
 
 struct RenderedChat {
   std::string text;
-  // what the assistant wrote: byte ranges [begin, end) of the text, in order
+  // the assistant's text: byte ranges [begin, end) of `text`, in order
   std::vector<std::pair<size_t, size_t>> assistant;
 };
 
-// Immutable; threads may share one.
+// The chat templates of one tokenizer. Immutable; threads may share one.
 class ChatTemplate {
  public:
   // Finds the template of a tokenizer. Places, in this order: `given` (a template, or the path of a file that
@@ -48,16 +48,16 @@ class ChatTemplate {
   // raises.
   Result<RenderedChat> render(const Conversation& conversation, bool add_generation_prompt = false) const;
 
-  // The same with `assistant` filled in. The spans come from {% generation %} blocks. If the template has
-  // none, they are what every assistant message adds to the text before it, where this can be told exactly
-  // (docs/guide/chat.md). Otherwise the error says what to do.
+  // Renders the conversation without a generation prompt, with `assistant` filled in. The spans come from
+  // {% generation %} blocks. If the template has none, the span of an assistant message is the text that the
+  // message adds, where this is exact (docs/chat.md); otherwise the error says what to do.
   Result<RenderedChat> render_with_spans(const Conversation& conversation) const;
 
   // Canonical JSON of the templates and of the special tokens that are passed to them.
   std::string identity() const;
 
-  // Writes chat_template.jinja (and additional_chat_templates/tool_use.jinja) into a directory, in the places
-  // where load() and Hugging Face transformers look for them.
+  // Writes chat_template.jinja (and additional_chat_templates/tool_use.jinja) into a directory, at the paths
+  // that load() and Hugging Face transformers read.
   Status save(io::FileSystem& fs, const std::string& directory) const;
 
  private:

@@ -1,4 +1,4 @@
-// The syntax tree of a parsed template.
+// Expr, Stmt: the syntax tree of a parsed template.
 #pragma once
 
 #include <memory>

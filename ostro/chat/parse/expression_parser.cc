@@ -86,6 +86,8 @@ ExprPtr ExpressionParser::make(ExprKind kind, int line) const {
   return e;
 }
 
+// The chain of precedence, from the loosest: if-else, or, and, not, comparison, sum, ~, product, **, unary
+// with filters and tests. Each function parses one level and calls the next.
 ExprPtr ExpressionParser::expression(bool conditional) {
   const Nesting nesting(*this);
   ExprPtr left = either();
@@ -368,7 +370,7 @@ ArgumentList ExpressionParser::arguments() {
       out.named.emplace_back(std::move(name), expression());
     } else {
       if (!out.named.empty() || out.more_positional || out.more_named)
-        fail("an argument without a name behind one with a name");
+        fail("an argument without a name after one with a name");
       out.positional.push_back(expression());
     }
     if (!skip_operator(",")) break;

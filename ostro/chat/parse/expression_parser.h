@@ -1,4 +1,5 @@
-// Parses expressions: what is inside {{ }} and in tags. Statements are parsed in parser.cc.
+// ExpressionParser: parses the expressions inside {{ }} and in tags. Statements are parsed in parser.cc.
+// Errors are thrown as TemplateError with the line of the current token.
 #pragma once
 
 #include <algorithm>
@@ -19,14 +20,17 @@ class ExpressionParser {
   const Token& current() const { return tokens_[at_]; }
   const Token& after_current() const { return tokens_[std::min(at_ + 1, tokens_.size() - 1)]; }
   void advance() { at_ = std::min(at_ + 1, tokens_.size() - 1); }
+  // The skip functions move past the current token and return true if it is the one given; the expect
+  // functions fail if it is not.
   bool skip_name(std::string_view name);
   bool skip_operator(std::string_view op);
   void expect_name(std::string_view name);
   void expect_operator(std::string_view op);
   void expect(TokenKind kind, std::string_view what);
   std::string take_name();
-  // The index of the current token; and whether one of the tokens from `first` up to it is this name.
+  // The index of the current token.
   size_t position() const { return at_; }
+  // True if one of the tokens from `first` up to the current one is this name.
   bool names_since(size_t first, std::string_view name) const;
   [[noreturn]] void fail(const std::string& message) const;
 
@@ -37,7 +41,9 @@ class ExpressionParser {
   // Parses filters. With `first_without_pipe` the first one has no "|" before it. `input` may be null (filter
   // blocks).
   ExprPtr filters(ExprPtr input, bool first_without_pipe);
+  // (a, b=c, *d, **e) of a call, filter or test.
   ArgumentList arguments();
+  // A constant, a name, or an expression in brackets; and `inner` with the .name, [key] and calls after it.
   ExprPtr primary();
   ExprPtr postfix(ExprPtr inner);
 

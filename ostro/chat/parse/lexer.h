@@ -1,4 +1,4 @@
-// Splits the source of a template into tokens. White space around tags is removed as jinja2 does with
+// lex: splits the source of a template into tokens. White space around tags is removed as jinja2 does with
 // trim_blocks and lstrip_blocks.
 #pragma once
 

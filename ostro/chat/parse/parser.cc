@@ -11,7 +11,7 @@
 namespace ostro::chat::jinja {
 namespace {
 
-// What surrounds the statements that are being parsed.
+// The surroundings of the statements that are being parsed.
 struct Place {
   bool in_loop = false;          // break and continue are allowed
   const char* buffer = nullptr;  // the enclosing block whose text is captured before it is printed
@@ -191,7 +191,7 @@ class Parser {
       s.parameters.push_back(in_.take_name());
       s.values.push_back(in_.skip_operator("=") ? in_.expression() : nullptr);
       if (s.values.back() == nullptr && s.values.size() > 1 && s.values[s.values.size() - 2] != nullptr)
-        in_.fail("a parameter without a default behind one with a default");
+        in_.fail("a parameter without a default after one with a default");
       if (!in_.skip_operator(",")) break;
     }
     in_.expect_operator(")");

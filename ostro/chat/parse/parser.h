@@ -1,4 +1,4 @@
-// Parses the source of a template to a syntax tree.
+// parse: turns the source of a template into a syntax tree.
 #pragma once
 
 #include <string_view>
@@ -12,7 +12,7 @@ struct ParsedTemplate {
   bool has_generation = false;  // the template contains {% generation %}
 };
 
-// Throws TemplateError. `source` must be valid UTF-8.
+// The tree of `source`, which must be valid UTF-8. Throws TemplateError.
 ParsedTemplate parse(std::string_view source);
 
 }  // namespace ostro::chat::jinja

@@ -1,4 +1,5 @@
-// Limits the recursion depth of evaluation, because it uses the thread's stack.
+// DepthGuard: limits the recursion depth of evaluation, because it uses the thread's stack. Throws
+// TemplateError beyond kMax.
 #pragma once
 
 #include <fmt/core.h>

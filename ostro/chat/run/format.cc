@@ -29,6 +29,8 @@ std::string pad(Interpreter& in, const std::string& text, int64_t width, bool le
   return out;
 }
 
+// Counts the matches before replacing if the result could exceed max_bytes, so that a template cannot
+// allocate more than its limit.
 std::string replace_bounded(Interpreter& in, std::string_view text, std::string_view from,
                             std::string_view to, int64_t count) {
   if (to.size() > from.size()) {
@@ -45,6 +47,9 @@ std::string replace_bounded(Interpreter& in, std::string_view text, std::string_
   return replace_all(text, from, to, count);
 }
 
+// Python's printf-style formatting: after a %, a key in brackets, the flags 0 and -, a width, a precision and
+// the kind s, r, d, i or f. A tuple gives one argument after another, a dict gives them by key, any other
+// value is the only argument. At the end no argument may be left.
 Value percent_format(Interpreter& in, const std::string& format, const Value& arguments) {
   std::string out;
   size_t next = 0;
@@ -112,6 +117,7 @@ Value percent_format(Interpreter& in, const std::string& format, const Value& ar
   return in.text(std::move(out));
 }
 
+// Only {}, {0} and {name} are fields, without conversion or format; {{ and }} are single braces.
 Value brace_format(Interpreter& in, const std::string& format, const Arguments& arguments) {
   std::string out;
   size_t next = 0;
@@ -186,6 +192,8 @@ std::string json_key(const Value& key) {
       fmt::format("tojson: keys must be str, int, float, bool or None, not {}", key.type_name()));
 }
 
+// Writes as json.dumps does. `depth` counts the containers around `v`; it limits the recursion and is the
+// indentation of its lines.
 void json_at(const Value& v, const JsonStyle& style, int depth, std::string& out) {
   if (depth > 200) throw TemplateError("tojson: values nested more than 200 deep");
   const auto line = [&](int levels) {
@@ -241,6 +249,8 @@ std::string to_json(const Value& value, const JsonStyle& style) {
   return out;
 }
 
+// All directives are checked before any is formatted. A - after the % drops the padding, as on Linux. %Z is
+// empty, as in Python's datetime.now(), which has no time zone.
 std::string format_time(std::string_view format, int64_t seconds) {
   static constexpr std::string_view kDirectives = "aAbBdHIjmMpSyYZ%eFTDR";
   for (size_t i = 0; i < format.size(); ++i) {

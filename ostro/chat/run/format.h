@@ -1,4 +1,5 @@
-// Formats values as text: padding, %-formatting, str.format, JSON, dates.
+// to_json, format_time and others: format values as text: padding, %-formatting, str.format, JSON, dates.
+// Errors are thrown as TemplateError. Functions with an Interpreter keep its memory limit.
 #pragma once
 
 #include <cstdint>

@@ -22,6 +22,7 @@ void Scope::set(std::string_view name, Value value) {
     names.emplace_back(name, std::move(value));
 }
 
+// Namespaces and loops can refer to themselves through shared pointers; emptying them frees the cycles.
 Interpreter::~Interpreter() {
   for (const auto& weak : namespaces_)
     if (const auto space = weak.lock()) space->attributes.clear();
@@ -134,6 +135,9 @@ Interpreter::Flow Interpreter::execute(const Stmt& s, Scope& scope, std::string&
   return Flow::kNormal;
 }
 
+// Items come through a chain of functions: from the generator or list, then through the loop's `if`, then
+// through Loop, which may look ahead for loop.last or loop.length. Each iteration clears the inner scope, so
+// names set in one are unknown in the next.
 void Interpreter::loop(const Stmt& s, const Value& iterable, Scope& scope, std::string& out, int64_t depth0) {
   Scope& inner = new_scope(scope);
   Scope* tested = s.condition ? &new_scope(scope) : nullptr;
@@ -200,13 +204,14 @@ void Interpreter::assign(const Target& target, const Value& value, Scope& scope)
   }
   const Value space = lookup(target.name, scope);
   if (!space.is_namespace())
-    throw TemplateError(fmt::format("cannot set an attribute of {}, which is no namespace", target.name));
+    throw TemplateError(fmt::format("cannot set an attribute of {}, which is not a namespace", target.name));
   set_attribute(space.as_namespace(), target.attribute, value);
 }
 
 void set_attribute(Namespace& space, std::string_view name, Value value) {
   if (name.starts_with('_'))
-    throw TemplateError(fmt::format("a namespace cannot hold '{}': names with _ in front are refused", name));
+    throw TemplateError(
+        fmt::format("a namespace cannot hold '{}': names that begin with _ are refused", name));
   for (auto& [key, held] : space.attributes)
     if (key == name) {
       held = std::move(value);
@@ -233,6 +238,8 @@ Value Interpreter::macro(const Stmt& s, Scope& scope, std::string name) {
                         }});
 }
 
+// Positional arguments first, then named ones; others go to varargs, kwargs or caller if the body reads those
+// names, and are errors if it does not.
 Value Interpreter::call_macro(const Stmt& s, Scope& scope, const std::string& name, Arguments& arguments) {
   Scope& inner = new_scope(scope);
   const size_t given = arguments.positional.size(), wanted = s.parameters.size();

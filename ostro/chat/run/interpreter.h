@@ -1,5 +1,6 @@
-// Evaluates a parsed template as jinja2 does in the sandbox of transformers. Templates come with tokenizers,
-// so they are untrusted code; their steps, memory and depth are limited.
+// Interpreter: evaluates a parsed template as jinja2 does in the sandbox of transformers. Templates come with
+// tokenizers, so they are untrusted code; their steps, memory and depth are limited. Errors are thrown as
+// TemplateError.
 #pragma once
 
 #include <cstdint>
@@ -28,6 +29,7 @@ struct Scope {
   void set(std::string_view name, Value value);
 };
 
+// One rendering of one template; `context` and `options` must outlive it. Not thread-safe.
 class Interpreter {
  public:
   Interpreter(const Mapping& context, const RenderOptions& options) : context_(context), options_(options) {}

@@ -1,5 +1,5 @@
-// The variable `loop` of a for loop. It fetches the next items only when it must, because they may depend on
-// what the loop's body does.
+// Loop: the variable `loop` of a for loop. It fetches the next items only when it must, because they may
+// depend on the effects of the loop's body.
 #pragma once
 
 #include <deque>

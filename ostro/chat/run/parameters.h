@@ -1,4 +1,5 @@
-// Assigns the arguments of a built-in function, filter, test or method to its parameters.
+// Parameters: assigns the arguments of a built-in function, filter, test or method to its parameters. Refers
+// to the arguments, which must outlive it.
 #pragma once
 
 #include <cstdint>

@@ -1,6 +1,6 @@
-// Jinja templates, as far as chat templates need them. They are rendered as by jinja2 with trim_blocks,
-// lstrip_blocks, loop controls and {% generation %} blocks, in the immutable sandbox of transformers.
-// docs/guide/chat.md lists what is supported.
+// Template: a Jinja template, as far as chat templates need them. It is rendered as by jinja2 with
+// trim_blocks, lstrip_blocks, loop controls and {% generation %} blocks, in the immutable sandbox of
+// transformers. docs/chat.md lists what is supported.
 #pragma once
 
 #include <cstdint>
@@ -31,13 +31,13 @@ struct RenderOptions {
 
 struct Rendered {
   std::string text;
-  // What {% generation %} blocks printed: byte ranges [begin, end) of the text, in order.
+  // The output of {% generation %} blocks: byte ranges [begin, end) of `text`, in order.
   std::vector<std::pair<size_t, size_t>> generations;
 };
 
 struct ParsedTemplate;
 
-// Immutable; threads may share one.
+// A parsed template. Immutable; threads may share one.
 class Template {
  public:
   // `name` stands at the beginning of every error. Errors name the line and what is wrong there.
@@ -46,9 +46,11 @@ class Template {
   Template& operator=(Template&&) noexcept;
   ~Template();
 
-  // Whether the template marks with {% generation %} what the assistant wrote.
+  // True if the template marks the assistant's text with {% generation %}.
   bool has_generation() const;
 
+  // The text for the variables in `context`. Errors: those of the template, with its line, and a limit of
+  // `options` that is exceeded.
   Result<Rendered> render(const Mapping& context, const RenderOptions& options = {}) const;
 
  private:

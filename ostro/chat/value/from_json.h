@@ -1,4 +1,4 @@
-// Makes values from JSON.
+// from_json: makes a value from JSON.
 #pragma once
 
 #include <string_view>

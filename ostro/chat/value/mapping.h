@@ -1,4 +1,4 @@
-// Python's dict: keys in the order in which they were first set.
+// Mapping: Python's dict, with its keys in the order in which they were first set.
 #pragma once
 
 #include <string>

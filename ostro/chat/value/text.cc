@@ -65,7 +65,7 @@ void append_title(uint32_t c, std::string& out) {
     append_mapped(kTitleRuns, kTitleTexts, c, out);
 }
 
-// Whether the capital sigma at `i` ends a word: a cased letter comes before it, and none after it.
+// True if the capital sigma at `i` ends a word: a cased letter comes before it, and none after it.
 // Case-ignorable characters are skipped.
 bool is_final_sigma(const std::vector<uint32_t>& points, size_t i) {
   size_t before = i;

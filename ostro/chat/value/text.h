@@ -1,4 +1,5 @@
-// Functions of Python's str. Texts are valid UTF-8, but lengths, positions and case are those of code points.
+// strip, upper, split and others: functions of Python's str. Texts are valid UTF-8, but lengths, positions
+// and case are those of code points.
 #pragma once
 
 #include <cstddef>
@@ -34,11 +35,13 @@ std::string title(std::string_view text);
 // str.isupper and str.islower: there is a letter of this case, and none of another.
 bool has_case(std::string_view text, bool upper_case);
 
+// str.replace: at most `count` times from the left (-1: all).
 std::string replace_all(std::string_view text, std::string_view from, std::string_view to,
                         int64_t count = -1);
 
 // str.split() at white space, at most `limit` times (-1: no limit).
 std::vector<std::string> split_space(std::string_view text, int64_t limit, bool from_right);
+// str.split and rsplit at `by` (not empty), and str.splitlines.
 std::vector<std::string> split(std::string_view text, std::string_view by, int64_t limit, bool from_right);
 std::vector<std::string> split_lines(std::string_view text, bool keep_ends);
 

@@ -1,4 +1,4 @@
-// The values of templates. They behave like Python's, as far as chat templates can see a difference.
+// Value: the values of templates. They behave like Python's, as far as chat templates can see a difference.
 #pragma once
 
 #include <cstdint>
@@ -68,6 +68,8 @@ struct Callable {
   std::function<Value(Interpreter&, Arguments&)> call;
 };
 
+// A value of one of the types below. Copies are cheap and share texts and containers. The as_ functions need
+// a value of their type. Not thread-safe where generators, namespaces or loops are shared.
 class Value {
  public:
   Value() : v_(nullptr) {}     // None
