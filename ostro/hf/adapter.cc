@@ -59,6 +59,9 @@ Json config_json(const LoraConfig& config, const std::vector<std::string>& modul
 
 }  // namespace
 
+// An adapter of a matrix is two parts: A has the columns of the matrix's part, B has its rows, and the rank
+// axis is the other side of both. Cuts of stacked axes (layers) stay; a cut of a row or column axis falls
+// away, since each part of a fused weight has adapters of its own.
 std::vector<WeightPart> lora_weights(const std::vector<WeightPart>& base,
                                      const std::vector<nn::AdaptedMatrix>& matrices) {
   std::vector<WeightPart> out;
@@ -97,12 +100,12 @@ Status export_lora(io::FileSystem& fs, const std::string& directory, const LoraC
     if (!m.has_adapter) continue;
     const std::string path = nn::adapter_path(m.linear, m.name, 'a');
     if (std::none_of(parts.begin(), parts.end(), [&](const WeightPart& p) { return p.path == path; }))
-      return unsupported(fmt::format("{} has an adapter, but no name that PEFT would know", m.path()));
+      return unsupported(fmt::format("{} has an adapter, but PEFT has no name for it", m.path()));
     if (has_experts(base_weights) && is_one_of({"gate_proj", "up_proj", "down_proj"}, m.name))
-      return unsupported(
-          fmt::format("{} has an adapter; of a mixture PEFT takes {} for the experts' and would not load it: "
-                      "add --merge_lora, or train adapters of attention alone (adapter.target_modules)",
-                      m.path(), m.name));
+      return unsupported(fmt::format(
+          "{} has an adapter; in a mixture, PEFT takes {} for the experts' matrix and would not load it: "
+          "add --merge_lora, or train adapters of attention alone (adapter.target_modules)",
+          m.path(), m.name));
     if (!is_one_of(modules, m.name)) modules.push_back(m.name);
   }
   std::vector<std::vector<std::byte>> storage;

@@ -1,4 +1,5 @@
-// Adapters in the format of PEFT: adapter_config.json and adapter_model.safetensors.
+// lora_weights, export_lora, open_lora, take_lora: adapters in the format of PEFT, in adapter_config.json and
+// adapter_model.safetensors.
 #pragma once
 
 #include <span>
@@ -38,25 +39,24 @@ Status export_lora(io::FileSystem& fs, const std::string& directory, const LoraC
 // An adapter that PEFT, or export_lora, wrote.
 struct LoraFiles {
   LoraConfig config;
-  std::vector<std::string> modules;  // the last words of the names of the matrices that it is of ("q_proj")
-  std::string base_hash;             // parameters_hash of the base, or empty: not said
+  std::vector<std::string> modules;  // last words of the names of the adapted matrices ("q_proj")
+  std::string base_hash;             // parameters_hash of the base; empty if the file does not have it
   std::string path;                  // of adapter_model.safetensors
   io::SafetensorsReader tensors;
 };
 
-// Opens both files. Errors: a file is missing, pickled or damaged; another kind of adapter than LoRA, or one
-// with what no adapter here has (DoRA, ranks or factors by module, biases, saved modules, ...), named with
+// Opens both files. Errors: a file is missing, pickled or damaged; an adapter that is not LoRA, or has a
+// feature that is not supported (DoRA, ranks or factors by module, biases, saved modules, ...), named with
 // its value.
 Result<LoraFiles> open_lora(io::FileSystem& fs, const std::string& directory);
 
-// Puts its tensors into the adapters of a model, of which `parts` (lora_weights) are the names and `values`
-// the parameters, both in the order of `paths`. Errors: a tensor of which the model has no matrix, a matrix
-// or a layer of which there is no tensor, another shape; each with the name and both values.
+// Copies the tensors of `files` into the adapters of a model. `parts` (lora_weights) are the model's
+// adapters; `values` are its parameters, in the order of `paths`. Errors: a tensor without a matrix in the
+// model, a matrix or layer without a tensor, another shape; each with the name and both values.
 Status take_lora(const LoraFiles& files, const std::vector<WeightPart>& parts,
                  const std::vector<std::string>& paths, std::span<runtime::Buffer> values);
 
-// SHA-256 over the parameters that are no adapters, in the order of their paths: "<path> <type>\n", then the
-// bytes.
+// SHA-256 over the parameters that are not adapters, sorted by path: "<path> <type>\n", then the bytes.
 std::string parameters_hash(const std::vector<std::string>& paths, std::span<const runtime::Buffer> values);
 
 }  // namespace ostro::hf

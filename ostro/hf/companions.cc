@@ -1,4 +1,4 @@
-// What comes along with imported weights: hashes of their files, and the files beside them.
+// The companions of imported weights: hashes of their files, and copies of the files beside them.
 #include <fmt/format.h>
 
 #include <algorithm>

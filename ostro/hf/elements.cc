@@ -28,7 +28,7 @@ uint16_t to_half(float value) {
   const uint32_t magnitude = bits & 0x7fffffffU;
   if (magnitude > 0x7f800000U) return static_cast<uint16_t>(sign | 0x7e00U);  // NaN
   if (magnitude >= 0x47800000U) return static_cast<uint16_t>(sign | 0x7c00U);
-  // How many low bits of the significand go, and the significand with its hidden one.
+  // `drop`: the number of low bits of the significand that are rounded away.
   const uint32_t exponent = magnitude >> 23;
   if (exponent < 102) return sign;  // below half of the smallest
   const bool subnormal = exponent < 113;
@@ -95,9 +95,8 @@ std::optional<size_t> first_unfit(std::string_view dtype, std::span<const float>
 }
 
 std::string not_finite(std::string_view file, std::string_view tensor, int64_t element) {
-  return fmt::format(
-      "{}: tensor {}: element {} is infinite or no number; whoever wrote the model has to write it again",
-      file, tensor, element);
+  return fmt::format("{}: tensor {}: element {} is infinite or NaN; write the model again from its source",
+                     file, tensor, element);
 }
 
 }  // namespace ostro::hf

@@ -1,4 +1,4 @@
-// Writing a model as a Hugging Face directory.
+// export_model, NamedWeights, streamed_weights: write a model as a Hugging Face directory.
 #pragma once
 
 #include <span>
@@ -50,8 +50,8 @@ struct WeightSource {
   checkpoint::ReadBox read;
 };
 
-// Of a tensor so many elements are in memory at a time: a matrix of most models, since pieces of its rows are
-// strips of columns of ours.
+// The number of elements of one tensor that are in memory at a time. Most models have no larger matrix;
+// blocks of the rows of a larger one are strips of columns of our weights, which are not contiguous.
 inline constexpr int64_t kBlockElements = int64_t{64} << 20;
 
 // The entries of NamedWeights, with the same bytes, for parameters that are not in memory. Each is read in

@@ -13,8 +13,8 @@ namespace {
 using models::DecoderOptions, models::QkNorm;
 using AxisNames = std::vector<std::string>;
 
-// What a role is of the model: the parts of one of its weights that are the tensor's rows, and whether there
-// is a bias beside it.
+// The meaning of a role in a model: the parts of one weight that are the tensor's rows, and whether a bias
+// stands beside it.
 struct RoleParts {
   std::string path;  // below the layer, or below "model"
   std::vector<std::vector<Cut>> cuts = {{}};
@@ -47,7 +47,8 @@ RoleParts latent_parts(const char* path, AxisNames rows, AxisNames columns, bool
   return {path, {{}}, std::move(rows), std::move(columns), bias};
 }
 
-// Nothing: the layer lacks it.
+// Nothing if the layer lacks the role. q, k and v are ranges of the axis "qkv" of one weight: group() query
+// heads for each key head, then its key, then its value. Gate and up are the two halves of "gate_up".
 std::optional<RoleParts> parts_of(Role role, const DecoderOptions& o, const models::LayerSpec& layer) {
   const AxisNames heads = {"kv_heads", "qkv", "head_dim"};
   const bool before = o.norm_place != models::NormPlace::kPost,
@@ -173,7 +174,7 @@ void add_row(const NameRow& row, const RoleParts& parts, const std::string& name
   if (parts.bias) add("bias", parts.rows, {});
 }
 
-// The same of every expert, if it is a row of experts.
+// The tensors of one row; if its name has a '*', those of every expert.
 void add_rows(const NameRow& row, const RoleParts& parts, const std::string& name, const std::string& path,
               const std::vector<Cut>& where, int64_t experts, std::vector<WeightPart>& out) {
   const size_t star = name.find('*');

@@ -26,8 +26,8 @@ struct Unit {
 
 bool is_stacking(const std::string& axis) { return axis == "layers" || axis == "experts"; }
 
-// How many axes, from the first on, stack what the file has as tensors of their own. A router's experts,
-// which are rows of one tensor, come later; the last axis is a tensor's (a router's bias).
+// The number of leading axes along which tensors of the file are stacked. A router's axis "experts" is not
+// among them, since it is the rows of one tensor; the last axis always belongs to a tensor (a router's bias).
 size_t stacking_axes(const ir::Shape& shape) {
   size_t n = 0;
   while (n + 1 < shape.axes.size() && is_stacking(shape.axes[n].name)) ++n;
@@ -80,10 +80,10 @@ std::vector<checkpoint::TensorSpec> specs_of(const Source& source) {
   return specs;
 }
 
-// Converts a square of elements and puts it into its places of the unit: `rows` and `columns` of a matrix of
-// which `bytes` are rows of `width` elements, the first at `places.rows[first]`. Through a copy that fits
-// into the first cache: rows of the matrix are as far apart as lines that it could not hold together. Returns
-// the first element of `bytes` that is infinite or NaN.
+// Converts a square of elements and writes it to its places in the unit. `bytes` are rows of `width`
+// elements; the first row belongs at `places.rows[first]`. The square goes through a copy that fits into the
+// first cache, because the rows of a large matrix would evict each other there. Returns the index in `bytes`
+// of the first element that is infinite or NaN.
 constexpr int64_t kSide = 64;
 struct Square {
   int64_t row, column, rows, columns;

@@ -1,4 +1,4 @@
-// Importing a Hugging Face directory: its weights become a checkpoint.
+// import_weights: imports a Hugging Face directory; its weights become a checkpoint.
 #pragma once
 
 #include <map>
@@ -9,13 +9,14 @@
 
 namespace ostro::hf {
 
-// Writes the source's parameters, f32, as the checkpoint of step 0 below `root`. Memory: the largest weight
-// of one layer (or the embedding) in f32, and a few blocks; of a mixture's experts that of one. A cell of a
-// stacked weight is a layer, or an expert of a layer. `info` is taken as it is.
+// Writes the source's parameters, f32, as the checkpoint of step 0 below `root`. A cell of a stacked weight
+// is a layer, or an expert of a layer. `info` is written as it is. Memory: the largest cell in f32, and a
+// block for each thread. Errors: a tensor that cannot be read, or has an element that is infinite or NaN;
+// then there is no checkpoint.
 Result<checkpoint::Saved> import_weights(io::FileSystem& fs, const Source& source, const std::string& root,
                                          const checkpoint::Info& info, int threads = 2);
 
-// The hashes of a directory's files that a checkpoint is made of, config.json and the weights.
+// SHA-256 of the files of a directory that a checkpoint is made of (config.json and the weights), by name.
 Result<std::map<std::string, std::string>> source_hashes(io::FileSystem& fs, const std::string& directory,
                                                          int threads = 2);
 // The text of checkpoint::kOriginFile: {"files": {name: SHA-256}, "format": "hf", "state": name}.
@@ -23,8 +24,8 @@ std::string origin_text(const std::map<std::string, std::string>& hashes, const 
 
 // Copies the files of tokenizer, generation and chat that a directory has, byte for byte.
 Status copy_companions(io::FileSystem& fs, const std::string& from, const std::string& to);
-// The same for a source. Where it has no tokenizer.json or tokenizer_config.json, one is made of its
-// tokenizer.
+// Copies the companions of a source's directory. A tokenizer.json or tokenizer_config.json that it lacks is
+// made from its tokenizer.
 Status copy_companions(io::FileSystem& fs, const Source& source, const std::string& to);
 
 }  // namespace ostro::hf

@@ -32,7 +32,7 @@ Result<HfModel> read_config_json(std::string_view json, const std::string& where
   HfModel model{models::DecoderOptions(family->type)};
   family->config(f, model);
   RETURN_IF_ERROR(f.finish(family->type));
-  // What is no model: the keys of options are ours, so say whose values they are.
+  // An impossible model: the error names our option keys, so it needs the file as context.
   if (const Status resolved = model.options.resolve(); !resolved.ok())
     return resolved.error().with_context(where);
   if (model.vocab < 1)

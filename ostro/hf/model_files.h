@@ -1,4 +1,5 @@
-// The JSON files of a Hugging Face model directory (docs/reference/models.md, "Models of other programs").
+// config_json, read_config_json, generation_config_json: the JSON files of a Hugging Face model directory
+// (docs/dependencies.md, "Model directories").
 #pragma once
 
 #include <string>
@@ -14,8 +15,8 @@ namespace ostro::hf {
 Result<std::string> config_json(const HfModel& model, const tokenizer::Tokenizer& tokenizer,
                                 const char* dtype = "float32");
 
-// The model that a config.json describes; `where` begins errors. What the description of its family does not
-// know is refused by name.
+// The model that a config.json describes; `where` begins errors. Errors: an unknown family; a key or a value
+// that the family's description does not know, by name.
 Result<HfModel> read_config_json(std::string_view json, const std::string& where);
 
 // generation_config.json: the ids of the tokens that begin and end a text. Generation is greedy unless the

@@ -100,7 +100,7 @@ Result<LoraFiles> open_lora(io::FileSystem& fs, const std::string& directory) {
   const std::string where = io::join_path(directory, kAdapterConfig),
                     weights = io::join_path(directory, "adapter_model.safetensors");
   ASSIGN_OR_RETURN(const bool there, fs.exists(where));
-  if (!there) return not_found(fmt::format("{} is missing: {} is no adapter of PEFT's", where, directory));
+  if (!there) return not_found(fmt::format("{} is missing: {} is not an adapter of PEFT", where, directory));
   ASSIGN_OR_RETURN(const std::string text, fs.read_file(where, kMaxAdapterBytes));
   ASSIGN_OR_RETURN(const auto json, io::parse_json(text, where));
   ASSIGN_OR_RETURN(const LoraConfig config, read_config(Json(json), where));
@@ -117,7 +117,7 @@ Result<LoraFiles> open_lora(io::FileSystem& fs, const std::string& directory) {
     const std::string word = module_word(tensor.name);
     if (word.empty())
       return unsupported(
-          fmt::format("{}: {} is no lora_A or lora_B of a linear layer", weights, tensor.name));
+          fmt::format("{}: {} is not a lora_A or lora_B of a linear layer", weights, tensor.name));
     if (!is_weight_dtype(tensor.dtype))
       return unsupported(
           fmt::format("{}: {} is {}; F32, BF16 and F16 are read", weights, tensor.name, tensor.dtype));
@@ -139,8 +139,9 @@ Status take_lora(const LoraFiles& files, const std::vector<WeightPart>& parts,
   for (const WeightPart& part : parts) wanted.insert(part.name);
   for (const io::SafetensorsInfo& tensor : files.tensors.tensors())
     if (!wanted.contains(tensor.name))
-      return invalid_argument(fmt::format(
-          "{}: {} is of a matrix that the model has not; is it of another model?", files.path, tensor.name));
+      return invalid_argument(
+          fmt::format("{}: {} belongs to a matrix that the model does not have; is it of another model?",
+                      files.path, tensor.name));
   for (const WeightPart& part : parts) {
     const auto k = static_cast<size_t>(std::find(paths.begin(), paths.end(), part.path) - paths.begin());
     OSTRO_CHECK(k < paths.size(), "no parameter {}", part.path);

@@ -115,7 +115,7 @@ Status check_unknown(const Source& source, const HfFamily& family, const std::se
     const bool buffer = std::any_of(family.names.buffers.begin(), family.names.buffers.end(),
                                     [&](std::string_view glob) { return io::glob_match(glob, tensor.name); });
     if (!buffer)
-      return corrupt(fmt::format("{}: tensor {} {} is no weight of a {} with this config.json",
+      return corrupt(fmt::format("{}: tensor {} {} is not a weight of a {} with this config.json",
                                  source.reader.file_of(tensor), tensor.name, shape_text(tensor.shape),
                                  family.model_type));
   }
@@ -154,6 +154,9 @@ int64_t Source::parameters() const {
   return count;
 }
 
+// First the configuration, the headers of the weights and the tokenizer. Then the model's parameters are
+// matched with the tensors in both directions: every part has its tensor, and every tensor is used or known
+// to be needless.
 Result<Source> open_source(io::FileSystem& fs, const std::string& directory, const std::string& tokenizer) {
   const std::string config_path = io::join_path(directory, "config.json"),
                     adapter_path = io::join_path(directory, "adapter_config.json");

@@ -1,5 +1,5 @@
-// A Hugging Face model directory, opened to be imported: everything that can be checked without its weights
-// is checked.
+// Source, open_source: a Hugging Face model directory, opened to be imported. Everything that can be checked
+// without reading the weights is checked.
 #pragma once
 
 #include <memory>
@@ -22,6 +22,7 @@ struct SourcePart {
   int64_t first_row = 0;  // of the tensor
 };
 
+// An opened directory: the model, its tokenizer, and the tensor of every part of every parameter.
 struct Source {
   std::string directory;
   HfModel model;
@@ -35,9 +36,10 @@ struct Source {
   int64_t parameters() const;  // how many numbers they are
 };
 
-// Errors name file, tensor and both values: no config.json, an unknown family or key; no safetensors but
-// pickled weights, which are not read; a tensor that is missing, unknown, of another shape or dtype; fewer
-// rows of the embedding than the tokenizer has tokens. `tokenizer`: a path, where the directory has none.
+// Opens `directory`. `tokenizer` is the path of another tokenizer; "" for the directory's own. Errors name
+// file, tensor and both values: no config.json, an unknown family or key; pickled weights, which are not
+// read; a tensor that is missing, unknown, or of another shape or dtype; an embedding with fewer rows than
+// the tokenizer has tokens.
 Result<Source> open_source(io::FileSystem& fs, const std::string& directory, const std::string& tokenizer);
 
 }  // namespace ostro::hf

@@ -16,7 +16,7 @@ namespace {
 
 using Append = io::SafetensorsEntry::Append;
 
-// What all entries share.
+// The state that all entries share.
 struct From {
   From(WeightSource s, std::string d, int64_t b) : source(std::move(s)), dtype(std::move(d)), block(b) {}
 
@@ -36,8 +36,9 @@ struct Box {
   io::Extents start, shape;
 };
 
-// The boxes of a part that hold its rows, in their order: each as many rows as have
-// `most` elements.
+// The boxes that hold the rows of a part, in the order of the rows. A box has at most `most` elements, or one
+// row if that is longer. The outermost row axes are taken one index at a time until the rest is small enough
+// to be cut along one axis; the axes behind that one are whole.
 std::vector<Box> row_blocks(const WeightPart& part, const ir::Shape& whole, int64_t most) {
   Box all;
   for (const ir::Axis& axis : whole.axes) {
@@ -74,6 +75,7 @@ std::vector<Box> row_blocks(const WeightPart& part, const ir::Shape& whole, int6
   return out;
 }
 
+// Reads a part box by box as f32, brings each box into Hugging Face's order, converts it and appends it.
 Status append_part(const From& from, const PlacedPart& placed, const Append& append) {
   const ir::Shape& whole = from.source.shapes[placed.parameter];
   WeightPart part = placed.part;
@@ -92,8 +94,8 @@ Status append_part(const From& from, const PlacedPart& placed, const Append& app
                                         bytes.size() / sizeof(float));
     if (numerics::first_from(values) && !from.warned.exchange(true))
       log_warning(
-          fmt::format("tensor {} has values that are infinite or no numbers: the model is of no use, and "
-                      "`ostro import` does not take it",
+          fmt::format("tensor {} has values that are infinite or NaN: the model is useless, and `ostro "
+                      "import` refuses it",
                       placed.part.name));
     if (from.dtype == "F32") {
       RETURN_IF_ERROR(append(bytes));

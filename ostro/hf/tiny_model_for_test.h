@@ -1,4 +1,4 @@
-// A small model of a family and a tokenizer of 260 tokens, for tests.
+// tiny_tokenizer, TinyModel: a small model of a family and a tokenizer of 260 tokens, for tests.
 #pragma once
 
 #include <doctest/doctest.h>

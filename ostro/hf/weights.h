@@ -1,9 +1,8 @@
-// How our weights correspond to the tensors of Hugging Face directories, element by element. The tables of
-// families/ say which tensor is which weight; one list, made of them, serves export, the comparison of
-// gradients with other frameworks, and import.
-//
-// Ours: q, k and v are one weight, gate and up are one weight, and layers are stacked into one array,
-// as are the experts of a layer.
+// WeightPart, family_weights: the correspondence of our weights and the tensors of Hugging Face directories,
+// element by element. The tables of families/ name the weight of each tensor; one list, made from them,
+// serves export, import, and the comparison of gradients with other frameworks.
+// Ours: q, k and v are one weight, gate and up are one weight, and layers are stacked into one array, as are
+// the experts of a layer.
 // Hugging Face's: per layer and expert, separate or fused in other ways, [out, in] or [in, out].
 #pragma once
 
@@ -41,8 +40,8 @@ Result<std::vector<WeightPart>> family_weights(const models::DecoderOptions& opt
 // The shape of the part: [rows, columns], or [rows] for a vector. `whole` is the shape of our weight.
 std::vector<int64_t> part_shape(const WeightPart& part, const ir::Shape& whole);
 
-// Where the elements of a part lie in a whole weight, counted in elements: that of row r and column c at
-// rows[r] + columns[c].
+// The offsets of a part's elements in the whole weight, in elements: row r, column c is at rows[r] +
+// columns[c].
 struct PartPlaces {
   std::vector<int64_t> rows, columns;  // a vector has one column
 };

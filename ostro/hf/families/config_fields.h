@@ -1,5 +1,5 @@
-// The keys of a config.json, read or written by one description: a family's function names every key once and
-// says where its value lies. What a file says beyond these keys is refused by name.
+// ConfigFields: the keys of a config.json, read or written by one description. A family's function names
+// every key once, with the place of its value. Keys that it does not name are refused by name.
 #pragma once
 
 #include <cstdint>
@@ -29,7 +29,7 @@ class ConfigFields {
   const std::string& where() const;
   const Status& status() const;
   void fail(Error error);
-  // Whether the file has a value other than null there. The key counts as known.
+  // True if the file has a value other than null for the key. The key counts as known.
   bool has(std::string_view key);
 
   // `missing` is what transformers takes where the key is absent or null; without it the key must be there.
@@ -52,14 +52,14 @@ class ConfigFields {
   std::string word(std::string_view key, std::string_view value,
                    std::initializer_list<std::string_view> known);
 
-  // What no model here can have: only this value, or none, is accepted.
+  // Features that no model here has: only this value, null, or an absent key is accepted.
   void must(std::string_view key, bool value);
   void must_be(std::string_view key, int64_t value);
   void must_say(std::string_view key, std::string_view value);
   void must_be_null(std::string_view key);  // not written
   // Keys that change no value of the trained model (dropout, defaults of programs): accepted, not written.
   void harmless(std::initializer_list<std::string_view> keys);
-  // The same, written with this value.
+  // Such a key, written with this value.
   void harmless(std::string_view key, double value);
   void harmless(std::string_view key, bool value);
 
@@ -68,9 +68,9 @@ class ConfigFields {
   // before stretching and do not say it. With `partial`, partial_rotary_factor too.
   void rope(models::RopeOptions* rope, double missing_theta, int64_t max_positions, double* partial = nullptr,
             double missing_partial = 1);
-  // The same of a family whose yarn scales scores, too (mscale, mscale_all_dim). Other families refuse that.
+  // rope() for a family whose yarn also scales scores (mscale, mscale_all_dim). Other families refuse these.
   void scaled_rope(models::RopeOptions* rope, double missing_theta, int64_t max_positions);
-  // The same with one rope for layers without a window and a theta for those with one, by kind of layer.
+  // rope() by kind of layer: a rope for layers without a window, and a theta for those with one.
   void ropes_by_layer(models::RopeOptions* rope, std::optional<double>* local_theta, double missing_theta,
                       double missing_local_theta, int64_t max_positions);
 
@@ -80,7 +80,7 @@ class ConfigFields {
   void id(std::string_view key, const std::optional<uint32_t>& value);
   // The finished text.
   std::string written() const;
-  // Of a reader: an error for the first key that nobody asked for and that is not null.
+  // Of a reader: the first error, or one for the first key that is not known and not null.
   Status finish(std::string_view family) const;
 
  private:

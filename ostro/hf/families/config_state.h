@@ -1,4 +1,4 @@
-// What ConfigFields holds. Included by its own files only.
+// ConfigFields::State: the members of ConfigFields. Included by its own files only.
 #pragma once
 
 #include <nlohmann/json.hpp>

@@ -68,7 +68,7 @@ void expert_fields_of_both(ConfigFields& f, HfModel& m, int64_t experts, std::op
   f.integer("first_k_dense_replace", &o.first_k_dense_replace, dense_layers);
   f.must_be("moe_layer_freq", 1);
   f.must_be("ep_size", 1);
-  // What only training adds to the loss.
+  // A term of the training loss alone.
   f.harmless({"aux_loss_alpha", "seq_aux", "router_aux_loss_coef", "output_router_logits"});
 }
 

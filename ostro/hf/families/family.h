@@ -1,5 +1,6 @@
-// What Hugging Face directories of a family look like. A family is one description: a function that names the
-// keys of its config.json, and a table of its tensors. Both are used for reading and for writing.
+// HfFamily: the form of the Hugging Face directories of a family. A family is one description: a function
+// that names the keys of its config.json, and a table of its tensors. Both are used for reading and for
+// writing.
 #pragma once
 
 #include <initializer_list>
@@ -12,7 +13,7 @@
 
 namespace ostro::hf {
 
-// What config.json says.
+// The content of a config.json.
 struct HfModel {
   models::DecoderOptions options;
   int64_t vocab = 0;  // rows of the embedding
@@ -27,11 +28,12 @@ struct HfFamily {
 };
 
 const std::vector<HfFamily>& hf_families();
-// By our model.type, or by the model_type of a config.json; kUnsupported names those that there are.
+// The family of our model.type, or of the model_type of a config.json. Error: kUnsupported, with the known
+// ones.
 Result<const HfFamily*> hf_family(std::string_view type);
 Result<const HfFamily*> hf_family_of_model_type(std::string_view model_type, const std::string& where);
 
-// One file each.
+// The families, one file each.
 HfFamily hf_llama();
 HfFamily hf_mistral();
 HfFamily hf_qwen2();

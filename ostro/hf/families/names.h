@@ -1,5 +1,5 @@
-// Which tensor of a Hugging Face directory is which weight of ours, family by family, as tables. A row serves
-// both directions.
+// FamilyNames: the names of a family's tensors, as tables of which tensor is which weight of ours. A row
+// serves both directions.
 #pragma once
 
 #include <initializer_list>
@@ -60,7 +60,7 @@ struct NameRow {
 };
 
 struct FamilyNames {
-  std::string_view base;    // what a file may leave out at the beginning of names: "model."
+  std::string_view base;    // a prefix of names that a file may leave out: "model."
   std::string_view layers;  // before the number of a layer: "model.layers."
   std::vector<NameRow> before, layer, behind;
   // Tensors that files have and models do not need, as globs: "*.rotary_emb.inv_freq".
@@ -69,7 +69,7 @@ struct FamilyNames {
 
 // Names that many families share: "model.layers.0.self_attn.q_proj", a norm before attention and MLP.
 FamilyNames llama_names();
-// The same with these rows of a layer.
+// llama_names() with these rows of a layer.
 FamilyNames names_with_layer(std::vector<NameRow> layer);
 // llama_names() with a mixture: below "mlp", a router "gate" and experts with gate_proj, up_proj, down_proj.
 FamilyNames mixture_names();

@@ -137,7 +137,7 @@ class RopeReader {
                        all > 0 ? kMscale : kMscaleAllDim));
   }
 
-  // Where the file has no attention_factor, it follows from how far the context is stretched.
+  // Without attention_factor in the file, it follows from the ratio by which the context is stretched.
   RopeLongOptions long_rope(double theta, int64_t max_positions) {
     RopeLongOptions out{theta, numbers("short_factor"), numbers("long_factor")};
     out.original_max_position_embeddings = static_cast<int64_t>(number(kOriginal));

@@ -23,7 +23,7 @@ void no_rope_fields(ConfigFields& f, models::DecoderOptions& o) {
   o.rope_pattern = shortest_period(ropes);
 }
 
-// Where the file has no layer_types, layers that do not turn have the window.
+// Without layer_types in the file, layers that do not turn have the window.
 void smollm3_window_fields(ConfigFields& f, HfModel& m) {
   models::DecoderOptions& o = m.options;
   bool used = false;
