@@ -117,6 +117,9 @@ Status write_stored(io::FileSystem& fs, const std::string& directory, const Leaf
   });
 }
 
+// Writes a tensor from f32 parameters. Without scales, in pieces of whole rows. With scales, one group of
+// rows at a time, since a group shares a row of scales; the scales are collected and written behind the
+// elements.
 Status write_leaf(io::FileSystem& fs, const std::string& directory, const Leaf& leaf, TensorReader reader) {
   const StoredTensor& t = leaf.tensor;
   const int64_t columns = t.weight.shape.back();

@@ -1,4 +1,4 @@
-// Writes a decoder's parameters as a directory in the layout of Grok-1's release.
+// export_release: writes a decoder's parameters as a directory in the layout of Grok-1's release.
 #pragma once
 
 #include <functional>
@@ -15,12 +15,13 @@ struct ExportOptions {
   // of count * columns elements.
   std::function<Status(const Parameter&, int64_t layer, int64_t first, int64_t count, std::span<float> out)>
       read;
-  // Of a model whose matrices are int8: the same for these and their scales, as they are stored (int8, bf16);
-  // int8 files then are the bytes of the release that it is of. Else empty.
+  // For a model whose matrices are int8: gives rows of a matrix or of its scales as they are stored (int8,
+  // bf16). The files of int8 matrices then have the bytes of the release that was imported. Empty for other
+  // models.
   std::function<Status(const Parameter&, int64_t layer, int64_t first, int64_t count,
                        std::span<std::byte> out)>
       read_stored;
-  // Told bytes of the files: written, of all.
+  // Called with the bytes of the files that were written, and of all files.
   std::function<void(int64_t done, int64_t total)> progress;
 };
 

@@ -68,7 +68,7 @@ class RowReader {
   std::vector<TensorFile> files_;
 };
 
-// Where a cell begins among the rows of its layer.
+// The row of its layer at which a cell begins.
 int64_t first_row(const Parameter& p, const checkpoint::Box& box) {
   int64_t element = 0;
   for (size_t i = p.in_layers ? 1 : 0; i < p.spec.shape.size(); ++i)
@@ -96,7 +96,7 @@ Status read_cell(const Release& release, const Parameter& p, const checkpoint::B
   RETURN_IF_ERROR(reader.read(first, count / p.columns, std::span(values)));
   if (const auto bad = numerics::first_from(values))
     return corrupt(
-        fmt::format("{}: {}{}: an element of row {} is infinite or no number; `ostro check --grok` says more",
+        fmt::format("{}: {}{}: an element of row {} is infinite or NaN; run `ostro check --grok` for details",
                     release.directory(), p.spec.path, layer < 0 ? "" : fmt::format(", layer {}", layer),
                     first + static_cast<int64_t>(*bad) / p.columns));
   if (p.spec.dtype == "f32") {

@@ -1,5 +1,5 @@
-// A Grok-1 as the decoder that Ostro trains: its options, and where each parameter's elements are in the
-// release's tensors.
+// decoder_options, grok_shape, parameters: a Grok-1 as the decoder that Ostro trains: its options, and the
+// place of each parameter's elements in the release's tensors.
 #pragma once
 
 #include <cstdint>
@@ -12,15 +12,15 @@
 
 namespace ostro::grok {
 
-// Which layers of a release a model has: [first, last).
+// The layers of a release that a model has: [first, last).
 struct LayerRange {
   int64_t first = 0, last = 0;
   int64_t count() const { return last - first; }
 };
 
-// How the elements of a checkpoint are held: f32; matrices and the embedding as bf16; or the matrices of
-// layers as the release has them, int8 with bf16 scales, and the embedding in f32. Norms and routers are f32
-// in all, as in the release.
+// The dtypes of a checkpoint's elements: f32; matrices and the embedding in bf16; or the matrices of layers
+// as the release has them, int8 with bf16 scales, and the embedding in f32. Norms and routers are always f32,
+// as in the release.
 enum class Held { kF32, kBf16, kInt8 };
 
 // The options of model.type grok for this shape. Errors: kUnsupported for a head that attention does not
@@ -31,7 +31,7 @@ Result<models::DecoderOptions> decoder_options(const GrokShape& shape, const Lay
 // kUnsupported for a model that the release's layout cannot hold, with the option that is in the way.
 Result<GrokShape> grok_shape(const models::DecoderOptions& options, int64_t vocab, Dtype matrices);
 
-// What a parameter has of its tensors: their elements, or the scales of int8 ones.
+// The content of a parameter: the elements of its tensors, or the scales of int8 ones.
 enum class Content { kElements, kScales };
 
 // One parameter. In each layer (or once, for those outside of layers) it is rows, each the columns of some
@@ -49,7 +49,7 @@ struct Parameter {
 // The parameter that has the scales of an int8 matrix.
 std::string scales_path(const std::string& matrix);
 
-// In the order of the model's parameters. A cell has at most 64 MiB where rows are not longer than that.
+// All parameters, in the order of the model's. A cell has at most 64 MiB, or one row if that is longer.
 std::vector<Parameter> parameters(const GrokShape& shape, const LayerRange& layers, Held held);
 
 }  // namespace ostro::grok

@@ -32,6 +32,10 @@ class Column {
 
   float most() const { return most_; }
 
+  // Looks for the scale with which an import made the column: the largest magnitude is then n times the scale
+  // for some n up to 127, exactly or rounded to bf16. Each n and the bf16 numbers beside most_ / n are tried,
+  // and one counts if every value of the column comes back from it. Otherwise the scale is most_ / 127,
+  // rounded up.
   float scale() const {
     if (most_ == 0) return 0;
     for (const bool rounded : {false, true}) {

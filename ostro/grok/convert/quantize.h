@@ -1,4 +1,4 @@
-// f32 matrices as int8 with scales, as the release has them.
+// quantize: f32 matrices as int8 with scales, as the release has them.
 #pragma once
 
 #include <cstdint>

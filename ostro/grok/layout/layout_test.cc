@@ -110,7 +110,7 @@ TEST_CASE("shapes of other models are refused") {
   CHECK(refused("\"tie_word_embeddings\": true", "\"tie_word_embeddings\": false") ==
         "config.json: \"tie_word_embeddings\" is false; Grok-1's head is its embedding");
   CHECK(refused("\"model_type\"", "\"router_softcap\": 5.0, \"model_type\"") ==
-        "config.json: \"router_softcap\" is 5.0: no field of a Grok that is known; remove it if the model "
+        "config.json: \"router_softcap\" is 5.0: not a known field of a Grok; remove it if the model "
         "does not "
         "depend on it");
   CHECK(refused("\"model_type\"", "\"use_cache\": true, \"sliding_window\": null, \"model_type\"") == "read");

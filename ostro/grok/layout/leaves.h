@@ -1,4 +1,4 @@
-// The tensors of a Grok-1 in the order of the release's files.
+// make_leaves: the tensors of a Grok-1 in the order of the release's files.
 #pragma once
 
 #include <string>

@@ -1,4 +1,5 @@
-// What other programs call the tensors of a Grok-1: one table, read in both directions.
+// tensor_name, find_tensor: the names of a Grok-1's tensors in other programs: one table, read in both
+// directions.
 #pragma once
 
 #include <optional>
@@ -16,7 +17,7 @@ enum class Naming {
 };
 inline constexpr Naming kNamings[] = {Naming::kHaiku, Naming::kTransformers, Naming::kGguf};
 
-// Which tensor of the release a name means, or what part of it.
+// The tensor of the release that a name means, or a part of it.
 struct NamedTensor {
   Part part = Part::kEmbedding;
   int64_t layer = -1;             // -1 outside of layers
@@ -29,7 +30,7 @@ struct NamedTensor {
   bool operator==(const NamedTensor&) const = default;
 };
 
-// Whether the naming has a tensor for each expert of kExpertGate, kExpertUp and kExpertDown.
+// True if the naming has a tensor for each expert of kExpertGate, kExpertUp and kExpertDown.
 bool splits_experts(Naming naming);
 
 // The name; `expert` is required where the naming splits experts, and ignored elsewhere.
@@ -38,8 +39,8 @@ std::string tensor_name(Naming naming, Part part, int64_t layer,
 // The name of the output matrix, which is the embedding.
 std::string output_name(Naming naming);
 
-// What a name means; nothing when the naming does not have it. Of gguf also the older names, with a tensor
-// for each expert and post_ffw_norm, are known.
+// The meaning of a name; nothing when the naming does not have it. Of gguf also the older names, with a
+// tensor for each expert and post_ffw_norm, are known.
 std::optional<NamedTensor> find_tensor(Naming naming, std::string_view name);
 
 }  // namespace ostro::grok

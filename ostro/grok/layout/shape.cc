@@ -82,8 +82,8 @@ Status check_known(const JsonFields::Json& json, const std::string& path) {
           "{}: \"quantization_config\": matrices are read in int8 with the release's scales, bf16 or f32",
           path));
     return unsupported(fmt::format(
-        "{}: \"{}\" is {}: no field of a Grok that is known; remove it if the model does not depend on it",
-        path, key, value.dump()));
+        "{}: \"{}\" is {}: not a known field of a Grok; remove it if the model does not depend on it", path,
+        key, value.dump()));
   }
   return {};
 }

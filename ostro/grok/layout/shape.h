@@ -1,4 +1,4 @@
-// The hyperparameters of a Grok-1: those of the release, or of a smaller model in the same layout.
+// GrokShape: the hyperparameters of a Grok-1: those of the release, or of a smaller model in the same layout.
 #pragma once
 
 #include <cstdint>
@@ -10,7 +10,7 @@
 
 namespace ostro::grok {
 
-// By default those of the release.
+// The defaults are those of the release.
 struct GrokShape {
   int64_t vocab = 131072;
   int64_t embed = 6144;
@@ -24,9 +24,9 @@ struct GrokShape {
   double attention_multiplier = 0.08838834764831845;  // 1/sqrt(128), of the logits
   double attention_cap = 30;
   double norm_eps = 1e-5;
-  // How matrices are stored: int8 with scales, or as arrays.
+  // The dtype of matrices: int8 with scales, or plain arrays of f32 or bf16.
   Dtype matrices = Dtype::kInt8;
-  // Of int8 matrices that were split by rows over so many devices, each part has scales of its own.
+  // The number of parts of an int8 matrix that was split by rows over devices; each part has its own scales.
   int64_t row_groups = 8;
 
   int64_t query_dim() const { return query_heads * head_dim; }
@@ -37,16 +37,15 @@ struct GrokShape {
 // "Grok-1" for the release's own, else "a Grok of 12 layers".
 std::string shape_title(const GrokShape& shape);
 
-// What the release computes of its widening factor: the width of an expert's hidden layer.
+// The width of an expert's hidden layer, as the release computes it from its widening factor.
 int64_t mlp_width(int64_t embed, double widening_factor);
 
-// The names of its fields are those of the release's configuration on Hugging Face (hidden_size,
-// num_hidden_layers, ...), and beside them head_dim, matrix_dtype and row_groups, which that leaves out since
-// they are Grok-1's.
+// The shape as JSON. Its fields are those of the release's configuration on Hugging Face (hidden_size,
+// num_hidden_layers, ...), and head_dim, matrix_dtype and row_groups, which that configuration leaves out.
 std::string shape_to_json(const GrokShape& shape);
-// `path` names the file in errors. A field that is absent is the release's, except those that name a size:
-// without them nothing says what the files must hold. Errors: kCorrupt, kUnsupported for an activation or
-// base of rotations that Grok-1 does not have.
+// Reads that JSON; `path` names the file in errors. A field that is absent has the release's value; a size
+// must be there, because it decides what the files must hold. Errors: kCorrupt; kUnsupported for an
+// activation or base of rotations that Grok-1 does not have.
 Result<GrokShape> shape_from_json(const std::string& text, const std::string& path);
 
 // The shape that `directory`/config.json gives, or the release's if there is no such file.

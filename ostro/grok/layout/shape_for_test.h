@@ -1,4 +1,4 @@
-// A small release.
+// tiny: the shape of a small release, for tests.
 #pragma once
 
 #include "ostro/grok/layout/shape.h"

@@ -1,4 +1,4 @@
-// Reads a pickle's bytes in order through a small window, and skips the elements of arrays.
+// PickleInput: reads a pickle's bytes in order through a small window, and skips the elements of arrays.
 #pragma once
 
 #include <array>
@@ -10,12 +10,13 @@
 
 namespace ostro::grok {
 
-// Errors say what is wrong; the machine puts the file and the opcode before it. Not thread-safe.
+// Errors have no place; the machine puts the file and the opcode before them. `file` must outlive it. Not
+// thread-safe.
 class PickleInput {
  public:
   explicit PickleInput(const io::RandomAccessFile& file) : file_(file), size_(file.size()) {}
 
-  // Where the next byte is.
+  // The offset of the next byte.
   int64_t at() const { return at_; }
   int64_t left() const { return size_ - at_; }
 
@@ -23,12 +24,12 @@ class PickleInput {
   Result<uint64_t> number(int bytes);
   // The next `bytes` bytes.
   Result<std::string> text(int64_t bytes);
-  // Goes on behind the next `bytes` bytes, which are not read.
+  // Moves past the next `bytes` bytes without reading them.
   Status skip(uint64_t bytes);
 
-  // The next `bytes` bytes are a frame: what is read may not cross its end.
+  // Begins a frame of the next `bytes` bytes: no read may cross its end. Error: inside another frame.
   Status begin_frame(uint64_t bytes);
-  // Whether all of the last frame was read.
+  // True if the last frame was read to its end.
   bool frame_ended() const { return at_ >= frame_end_; }
 
  private:

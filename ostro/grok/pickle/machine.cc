@@ -1,5 +1,5 @@
-// The machine that runs a pickle: a stack of values, marks in it, and a memo. See stored.h for what it
-// refuses.
+// The machine that runs a pickle: a stack of values, marks in it, and a memo. See stored.h for the pickles
+// that it refuses.
 #include <fmt/core.h>
 
 #include "ostro/grok/pickle/input.h"
@@ -107,6 +107,8 @@ Status Machine::push_text(int length_bytes) {
   return push(std::move(text));
 }
 
+// Notes the place of the bytes and skips them: they are the elements of an array. A single byte is kept,
+// since _reconstruct has the argument b'b'.
 Status Machine::push_bytes(int length_bytes) {
   ASSIGN_OR_RETURN(const uint64_t length, input_.number(length_bytes));
   Value bytes{.kind = Kind::kBytes, .begin = input_.at()};
@@ -162,6 +164,7 @@ Status Machine::build() {
   return push_index(target);
 }
 
+// STACK_GLOBAL: pushes one of the few globals of value.h. Nothing is imported.
 Status Machine::import() {
   ASSIGN_OR_RETURN(const int name, pop());
   ASSIGN_OR_RETURN(const int module, pop());
@@ -238,9 +241,10 @@ Status Machine::step(uint8_t opcode) {
     case kBuild:
       return build();
     default:
-      return unsupported(opcode_name(opcode) == nullptr
-                             ? "not an opcode: the file is no pickle, or a download has not written this part"
-                             : "not an opcode that Grok-1's files use; nothing was executed");
+      return unsupported(
+          opcode_name(opcode) == nullptr
+              ? "not an opcode: the file is not a pickle, or a download has not written this part"
+              : "not an opcode that Grok-1's files use; nothing was executed");
   }
 }
 
@@ -257,6 +261,8 @@ Result<StoredTensor> Machine::result() const {
   return top.tensor;
 }
 
+// Runs opcodes until STOP. Each limit (values, stack, marks, items, opcodes) is a little above the release's
+// need, so time and memory are bounded for any file.
 Result<StoredTensor> Machine::run() {
   for (int64_t count = 0; count < kMaxOpcodes; ++count) {
     opcode_.reset();

@@ -1,4 +1,4 @@
-// What may be called, made and given a state in a pickle of the release, and with which arguments.
+// The calls, objects and states that a pickle of the release may have, with their arguments.
 #include <fmt/core.h>
 
 #include <algorithm>
@@ -35,7 +35,7 @@ bool is_text(const Value& value, std::string_view text) {
   return value.kind == Kind::kText && value.text == text;
 }
 
-// The items of a tuple; null when `value` is no tuple of `count`.
+// The items of a tuple; null when `value` is not a tuple of `count`.
 const std::vector<int>* tuple_of(const Value& value, size_t count) {
   return value.kind == Kind::kTuple && value.items.size() == count ? &value.items : nullptr;
 }

@@ -1,4 +1,5 @@
-// The opcodes of pickles: those that the machine knows, and the names of all, for errors.
+// Opcode, opcode_name: the opcodes of pickles: those that the machine knows, and the names of all, for
+// errors.
 #pragma once
 
 #include <cstdint>

@@ -1,4 +1,4 @@
-// Pickles as texts, for tests and the fuzzer.
+// BytesFile, pickle_of: pickles in memory, for tests and the fuzzer.
 #pragma once
 
 #include <cstring>

@@ -1,5 +1,6 @@
-// What one file of Grok-1's release holds, and where in the file its elements are. A file is a pickle
-// (protocol 4) of a NumPy array, or of an object of the release's class QuantizedWeight8bit with two arrays.
+// StoredTensor, read_pickle: the content of one file of Grok-1's release, and the place of its elements in
+// the file. A file is a pickle (protocol 4) of a NumPy array, or of an object of the release's class
+// QuantizedWeight8bit with two arrays.
 #pragma once
 
 #include <cstdint>
@@ -33,7 +34,7 @@ struct StoredTensor {
   std::optional<StoredArray> scales;  // of a QuantizedWeight8bit
 
   bool operator==(const StoredTensor&) const = default;
-  // Whether dtypes and shapes are the same, wherever the elements are.
+  // True if dtypes and shapes are the same, wherever the elements are.
   bool same_kind(const StoredTensor& other) const;
 };
 
@@ -43,11 +44,11 @@ std::optional<int64_t> bytes_needed(Dtype dtype, const io::Extents& shape);
 // "f32 [6144, 8]", "int8 [6144, 1024] with scales bf16 [1, 1024]".
 std::string describe(const StoredTensor& tensor);
 
-// Reads the pickle around the elements, never the elements themselves. Nothing in the file is executed: of
-// the opcodes and globals of pickles only those are known that the release's files are made of, and they can
-// only make arrays. So memory is bounded by a constant, whatever the file says. Errors name the file, the
-// byte and the opcode: ErrorCode::kUnsupported for pickles of anything else, kCorrupt for what is no pickle
-// or ends too early or late.
+// Reads the pickle around the elements, never the elements themselves. Nothing in the file is executed: only
+// the opcodes and globals of the release's files are known, and they can only make arrays. So memory is
+// bounded by a constant, whatever the file contains. Errors name the file, the byte and the opcode:
+// kUnsupported for pickles of anything else, kCorrupt for a file that is not a pickle, or ends too early or
+// late.
 Result<StoredTensor> read_pickle(const io::RandomAccessFile& file);
 
 }  // namespace ostro::grok

@@ -1,5 +1,5 @@
-// The values that a pickle of the release is made of. They live in one list, refer to each other by index and
-// are never freed: the machine makes at most kMaxValues of them.
+// Value: the values that a pickle of the release is made of. They live in one list, refer to each other by
+// index and are never freed: the machine makes at most kMaxValues of them.
 #pragma once
 
 #include <cstdint>
@@ -40,14 +40,14 @@ using Values = std::vector<Value>;
 // Text from the file for an error: in quotes, without control characters.
 std::string quoted(const std::string& text);
 
-// What the opcode STACK_GLOBAL makes of two texts. Error: any other name.
+// STACK_GLOBAL: the global of this module and name. Error: any other name.
 Result<Global> find_global(const std::string& module, const std::string& name);
 
-// What REDUCE makes: an array or a dtype without a state. Error: any other call, or other arguments.
+// REDUCE: an array or a dtype without a state. Error: any other call, or other arguments.
 Result<Value> call(const Values& values, const Value& callable, const Value& arguments);
-// What NEWOBJ makes: a quantised weight without a state.
+// NEWOBJ: a quantised weight without a state. Error: any other type or arguments.
 Result<Value> make_object(const Value& type, const Value& arguments);
-// BUILD: gives `target` the state.
+// BUILD: gives `target` the state. Error: a state that the release's objects do not have.
 Status set_state(const Values& values, Value& target, const Value& state);
 
 }  // namespace ostro::grok

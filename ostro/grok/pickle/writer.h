@@ -1,4 +1,5 @@
-// The bytes of a pickle around the elements of arrays, as CPython 3.11 writes them for the release's objects.
+// write_pickle: the bytes of a pickle around the elements of arrays, as CPython 3.11 writes them for the
+// release's objects.
 #pragma once
 
 #include <string>

@@ -13,7 +13,7 @@
 namespace ostro::grok {
 namespace {
 
-// How much is read before what was found is saved.
+// The number of bytes that are read before the results so far are saved.
 constexpr int64_t kSaveBytes = int64_t{4} << 30;
 
 class Checker {
@@ -49,7 +49,7 @@ class Checker {
     report.bytes = info->size;
     const auto tensor = release_.open_tensor(leaf);
     if (!tensor.ok()) {
-      // What ends too early begins well if that is all that is wrong with it.
+      // A file that is only too short begins well.
       const bool ends = tensor.error().code() == ErrorCode::kCorrupt && info->size < leaf.bytes &&
                         info->size > 0 && begins_well(path);
       report.state = ends || info->size == 0 ? FileState::kShort : FileState::kWrong;
@@ -62,7 +62,7 @@ class Checker {
     if (options_.contents) check_contents(leaf, path, *info, tensor->stored(), report);
   }
 
-  // Whether the file's first bytes, as many as there are, are those of a pickle in a frame.
+  // True if the file's first bytes, as many as there are, are those of a pickle in a frame.
   bool begins_well(const std::string& path) const {
     const auto file = fs_.open(path);
     std::byte head[3], wanted[3] = {std::byte{kProto}, std::byte{4}, std::byte{kFrame}};
@@ -99,14 +99,14 @@ class Checker {
     }
   }
 
-  // The directory may be one that nobody may write to: what was found counts all the same.
+  // The directory may be read-only; then the results count, but are not saved.
   void save() {
     unsaved_bytes_ = 0;
     if (cannot_save_) return;
     const Status saved = remembered_.save();
     cannot_save_ = !saved.ok();
     if (cannot_save_)
-      log_warning(fmt::format("what was found is not remembered, so the next check reads all files again: {}",
+      log_warning(fmt::format("the results cannot be saved, so the next check reads all files again: {}",
                               saved.error().message()));
   }
 

@@ -1,4 +1,5 @@
-// Which files of a release are whole, for a directory that a download may still be filling.
+// check_release: finds out which files of a release are whole, in a directory that a download may still be
+// filling.
 #pragma once
 
 #include <cstdint>

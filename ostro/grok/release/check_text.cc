@@ -1,4 +1,4 @@
-// What ostro check prints.
+// The output of `ostro check`, as text and as JSON.
 #include <fmt/core.h>
 #include <fmt/format.h>
 

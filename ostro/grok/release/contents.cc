@@ -52,6 +52,8 @@ class Damage {
     }
   }
 
+  // Finds a run of zero bytes that is too long for a trained array, across blocks. The limit is 1 MiB, or the
+  // whole array if that is smaller, but at least 4096 bytes.
   void find_zeros(const StoredArray& array, int64_t begin, std::span<const std::byte> part,
                   const char* what) {
     const int64_t hole = std::min(kHoleBytes, std::max(kHoleArrayBytes, array.bytes));

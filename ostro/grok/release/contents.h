@@ -1,4 +1,4 @@
-// Reads the elements of a file to see whether they can be what was meant.
+// read_contents: reads the elements of a file and finds values that a trained model cannot have.
 #pragma once
 
 #include <functional>
@@ -10,7 +10,7 @@
 
 namespace ostro::grok {
 
-// What reading a file found.
+// The result of reading a file.
 struct Contents {
   std::string sha256;  // of the file
   std::string error;   // the first damage; empty if there is none
@@ -21,7 +21,8 @@ struct Contents {
 Result<Contents> read_contents(const io::RandomAccessFile& file, const StoredTensor& stored,
                                const std::function<void(int64_t)>& progress);
 
-// What was found of files, and which size and time they had then.
+// The results for files that were read before, with the size and time that they had then. Not thread-safe;
+// `fs` must outlive it.
 class RememberedContents {
  public:
   // Reads `directory`/.ostro_check.json. Anything that is not as save() writes it counts as nothing

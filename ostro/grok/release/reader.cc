@@ -79,6 +79,8 @@ Status TensorFile::read_scales(std::span<std::byte> out) const {
   return stored_.scales ? file_->read(stored_.scales->begin, out) : Status();
 }
 
+// Converts blocks of rows. A block of an int8 tensor ends where its row of scales does, and the row is read
+// once for all blocks that share it.
 Status TensorFile::read_rows(int64_t first, int64_t count, Dequantize mode, std::span<float> out) const {
   OSTRO_CHECK(static_cast<int64_t>(out.size()) == count * columns_, "{}: {} elements for {} rows of {}",
               file_->path(), out.size(), count, columns_);

@@ -1,4 +1,5 @@
-// Reads a directory in the layout of Grok-1's release: ckpt-0 with 770 files for the release itself.
+// Release, TensorFile: read a directory in the layout of Grok-1's release: ckpt-0 with 770 files for the
+// release itself.
 #pragma once
 
 #include <memory>
@@ -12,7 +13,7 @@
 
 namespace ostro::grok {
 
-// What an int8 weight times its scale is.
+// The value of an int8 weight times its scale.
 enum class Dequantize {
   kExact,      // the f32 product
   kReference,  // that product rounded to bf16: what the release's program multiplies with

@@ -1,5 +1,5 @@
-// Writes a directory in the layout of Grok-1's release, byte for byte what the release's program would
-// pickle.
+// begin_release, write_tensor: write a directory in the layout of Grok-1's release, byte for byte as the
+// release's program would pickle it.
 #pragma once
 
 #include <functional>
@@ -25,8 +25,8 @@ using Elements = std::function<Status(const StoredArray& array, const Append& ap
 Status write_tensor(io::FileSystem& fs, const std::string& directory, const Leaf& leaf,
                     const Elements& elements);
 
-// The same with zeros for all elements, which the file system is not given: the file has holes, and takes no
-// more space than its pickle. Not durable: nothing is lost. For file systems that can extend files.
+// Writes such a file with zeros for all elements, as holes: it takes no more space than its pickle. Not
+// durable, since it holds no data. Needs a file system that can extend files.
 Status write_hollow_tensor(io::FileSystem& fs, const std::string& directory, const Leaf& leaf);
 
 }  // namespace ostro::grok
