@@ -1,4 +1,4 @@
-// The configuration that `ostro init` writes, and what it says about it.
+// config_text, choices_text: the configuration that `ostro init` writes, and its summary of the choices.
 #pragma once
 
 #include <string>
@@ -10,19 +10,21 @@
 
 namespace ostro::init {
 
-// Where the run will write.
+// The places that the run will write to.
 struct RunPlaces {
   std::string id, log_dir = "runs", cache_dir = "cache";
 };
 
-// A word for trainer.id out of a place as it was typed: "my texts/" gives "my_texts", "." and globs "run".
+// A word for trainer.id, made from a place as it was typed: "my texts/" gives "my_texts", "." and globs
+// "run".
 std::string run_id(const std::string& place);
 
-// YAML in which every chosen key says why behind it. `command` is what wrote it.
+// The configuration as YAML, with the reason for each chosen key in a comment after it. `command` is the
+// command line that wrote it.
 std::string config_text(const Survey& survey, const HoldOut& held_out, const Sizes& sizes,
                         const Machine& machine, const RunPlaces& places, const std::string& command);
 
-// The same choices for a person: a line each, and how long training will take.
+// The choices as text for the terminal: a line each, and the estimated time of training.
 std::string choices_text(const Survey& survey, const HoldOut& held_out, const Sizes& sizes,
                          const Machine& machine);
 

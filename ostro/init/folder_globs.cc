@@ -21,7 +21,7 @@ constexpr size_t kShown = 3;         // files left out that are named
 constexpr size_t kMostListed = 100;  // files that are listed by name where no glob fits
 constexpr const char* kUsualFields[] = {"text", "content", "body", "document", "raw_content", "markdown"};
 
-// Where one glob can name files: in a folder, or also in all folders below it.
+// The reach of one glob: the files of a folder, or also those of all folders below it.
 struct Place {
   std::string folder;
   bool is_deep = true;
@@ -53,13 +53,13 @@ std::string extension_of(const std::string& path) {
   return name.substr(dot);
 }
 
-// Whether `path` is `place` or lies in it.
+// True if `path` is `place` or lies in it.
 bool is_in(const std::string& path, const std::string& place) {
   const std::string a = io::absolute_path(path), b = io::absolute_path(place);
   return a == b || a.starts_with(b.ends_with('/') ? b : b + "/");
 }
 
-// What is wrong with a file as a text; empty when nothing is.
+// The reason why a file cannot be read as a text; empty if it can.
 std::string problem(io::FileSystem& fs, const std::string& path, bool look) {
   if (!config::is_utf8(path)) return kNotUtf8;
   const auto found = data::find_sources(fs, {{io::glob_literal(path)}, {}});
@@ -89,6 +89,9 @@ std::string problem(io::FileSystem& fs, const std::string& path, bool look) {
 
 }  // namespace
 
+// Groups the files by folder and extension. A group whose files are all texts gets one glob, unless that glob
+// would also match an output. Of any other group the texts are listed by name, or left out when they are too
+// many.
 Result<FolderTexts> folder_texts(io::FileSystem& fs, const std::string& folder,
                                  const std::vector<std::string>& outputs) {
   const std::string root = io::clean_path(folder);
@@ -171,7 +174,7 @@ Result<std::string> text_field(io::FileSystem& fs, const data::SourceFile& file)
   const auto json = nlohmann::json::parse(row.bytes, nullptr, /*allow_exceptions=*/false);
   if (!json.is_object())
     return invalid_argument(
-        fmt::format("line {} is no JSON object; a .json or .jsonl holds one a line", row.number));
+        fmt::format("line {} is not a JSON object; .json and .jsonl files have one per line", row.number));
   std::string longest;
   size_t bytes = 0;
   for (const char* name : kUsualFields)

@@ -1,4 +1,4 @@
-// The texts of a folder, as globs that will name them.
+// folder_texts: the texts of a folder, and globs for data.train_urls that name them.
 #pragma once
 
 #include <cstdint>
@@ -10,7 +10,7 @@
 
 namespace ostro::init {
 
-// What is wrong with a file that a configuration, which is UTF-8, cannot name.
+// The reason why a file is left out whose name a configuration, which is UTF-8, cannot hold.
 inline constexpr const char* kNotUtf8 = "its name is not UTF-8";
 
 struct FolderTexts {
@@ -20,8 +20,8 @@ struct FolderTexts {
   int64_t left_out_count = 0;
 };
 
-// What the folder holds below it, files that begin with a dot left out. `outputs` are files and folders that
-// a run writes: no glob names what lies in them. Errors: the folder cannot be read.
+// The texts in a folder and all folders below it, without files that begin with a dot. `outputs` are files
+// and folders that a run writes: no glob matches a file in them. Error: the folder cannot be read.
 Result<FolderTexts> folder_texts(io::FileSystem& fs, const std::string& folder,
                                  const std::vector<std::string>& outputs);
 

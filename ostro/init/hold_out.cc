@@ -58,7 +58,7 @@ HoldOut choose_hold_out(const Survey& survey) {
     out.validation_urls = {io::glob_literal(held_out.path)};
     out.held_out_bytes = held_out.size;
     out.why = fmt::format(
-        "{} of {} files, {:.0f}% of the text, is held out; of so few files a share cannot be drawn",
+        "{} of {} files, {:.0f}% of the text, is held out; so few files cannot be split at random",
         held_out.path, survey.files.size(),
         100 * static_cast<double>(held_out.size) / static_cast<double>(survey.stored_bytes));
     return out;
@@ -70,7 +70,8 @@ HoldOut choose_hold_out(const Survey& survey) {
     if (first >= out.fraction) out.fraction = rounded(first * (1 + 1e-9));
     if (out.fraction > kMostShare) {
       out.fraction = 0;
-      out.why = fmt::format("{} documents, and none that a share of them would hold out", survey.documents);
+      out.why =
+          fmt::format("{} documents: no fraction up to a half would hold out one of them", survey.documents);
       return out;
     }
     int64_t held_out = 0;

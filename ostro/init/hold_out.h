@@ -1,4 +1,5 @@
-// Which documents are held out, so that the loss on text that was not trained on can be seen.
+// choose_hold_out: chooses the documents that are held out, so that the loss on text that was not trained on
+// can be seen.
 #pragma once
 
 #include <string>
@@ -9,14 +10,15 @@
 namespace ostro::init {
 
 struct HoldOut {
-  std::vector<std::string> train_urls, validation_urls;  // the second empty: `fraction`
+  std::vector<std::string> train_urls, validation_urls;  // no validation_urls: `fraction` is held out
   double fraction = 0;
-  int64_t held_out_bytes = 0;  // of text: exact where all was read, else about
+  int64_t held_out_bytes = 0;  // of text: exact if all was read, else an estimate
   std::string why;
 };
 
-// Few text files: one of them by name, near a twentieth of the text. Else a share of the documents, so large
-// that some text is in it, and no larger than a tenth where that is enough.
+// From fewer than 40 text files, one by name: the smallest that has a fiftieth of the text, or the smallest
+// of all if that one has more than two fifths. Otherwise a fraction of the documents: a twentieth, less of
+// much text, and more where it would hold out no document. Of fewer than three documents nothing is held out.
 HoldOut choose_hold_out(const Survey& survey);
 
 }  // namespace ostro::init

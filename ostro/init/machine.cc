@@ -43,7 +43,7 @@ struct GroupFiles {
 constexpr GroupFiles kVersion1 = {"memory.limit_in_bytes", "memory.usage_in_bytes", "total_inactive_file"};
 constexpr GroupFiles kVersion2 = {"memory.max", "memory.current", "inactive_file"};
 
-// What the limits of a group and of those above it leave; nothing where none is set.
+// The memory that the limits of a group and of those above it leave; nothing if no limit is set.
 std::optional<int64_t> left_in_groups(const std::string& top, std::string group, const GroupFiles& files) {
   std::optional<int64_t> least;
   while (true) {

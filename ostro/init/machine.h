@@ -1,4 +1,5 @@
-// What a run may use of the machine that `ostro init` runs on. Training itself never asks.
+// Machine, available_memory: the resources of the machine that `ostro init` runs on. Training itself never
+// asks for them.
 #pragma once
 
 #include <cstdint>
@@ -8,11 +9,11 @@ namespace ostro::init {
 
 struct Memory {
   int64_t bytes = 0;   // that a new process may take; 0: not known
-  std::string source;  // what said so: "MemAvailable", or "the limit of its control group"
+  std::string source;  // of this number: "MemAvailable", or "the limit of its control group"
 };
 
-// The lower of what the system has available and of what the limits of this process' control groups leave,
-// version 1 or 2. `root` stands before /proc and /sys (tests).
+// The lower of the system's available memory and the memory that the limits of this process' control groups
+// (version 1 or 2) leave. `root` stands before /proc and /sys (tests).
 Memory available_memory(const std::string& root = "");
 
 struct Machine {

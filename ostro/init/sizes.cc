@@ -24,7 +24,7 @@ constexpr Level kLevels[] = {
 constexpr double kTokensPerWeight = 5;
 constexpr double kEvaluation = 1.1;  // time with evaluations, checkpoints and the rest
 
-// How often text is worth to be seen: more often the less there is; beyond, the held-out loss rises again.
+// The largest useful number of epochs: the less text, the more; beyond it the held-out loss rises again.
 double most_epochs(double tokens) {
   return tokens < 1e4 ? 7 : tokens < 1e5 ? 10 : tokens < 1e6 ? 8 : tokens < 1e7 ? 6 : 4;
 }
@@ -181,10 +181,11 @@ Sizes choose_sizes(const TextAmount& text, int64_t vocab_size, const Machine& ma
     out.why["model"] = fmt::format("{}, the largest of init's", mega(out.parameters, "parameters"));
   out.why["train_batch_size"] = fmt::format("{:.0f} tokens a step", step_tokens);
   out.why["num_train_steps"] =
-      out.epochs >= 1.5 ? fmt::format("{} of training, each text seen {:.0f} times; more would memorize them",
-                                      mega(trained, "tokens"), out.epochs)
-                        : fmt::format("{} of training, {:.2g} of the text: what {:.3g} minutes allow",
-                                      mega(trained, "tokens"), out.epochs, minutes);
+      out.epochs >= 1.5
+          ? fmt::format("{} of training, each text seen {:.0f} times; with more the model would memorize it",
+                        mega(trained, "tokens"), out.epochs)
+          : fmt::format("{} of training, {:.2g} of the text: what {:.3g} minutes allow",
+                        mega(trained, "tokens"), out.epochs, minutes);
   if (out.epochs >= 1.5 && enough > 1.2 * wanted_tokens)
     out.why["num_train_steps"] =
         fmt::format("{} of training, each text seen {:.0f} times: what {:.3g} minutes allow",

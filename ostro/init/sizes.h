@@ -1,4 +1,4 @@
-// The sizes of a model and its training for an amount of text and a machine.
+// choose_sizes: the sizes of a model and its training for an amount of text and a machine.
 #pragma once
 
 #include <cstdint>
@@ -10,7 +10,7 @@
 
 namespace ostro::init {
 
-// What there is to learn from.
+// The amount of text to train on.
 struct TextAmount {
   int64_t bytes = 0;  // of training text
   int64_t documents = 0;
@@ -23,7 +23,7 @@ struct Sizes {
   int64_t hidden_dim = 0, intermediate_dim = 0, num_layers = 0, num_heads = 0, num_kv_heads = 0;
   int64_t batch = 0, steps = 0, steps_per_eval = 0, keep_every = 0, chunk_cache_mib = 0;
   double learning_rate = 0, weight_decay = 0;
-  // What follows.
+  // These follow from the numbers above.
   double epochs = 0, parameters = 0, flops = 0,
          seconds = 0;  // seconds: an estimate; 0 where no speed is known
   double memory_bytes = 0;
@@ -31,10 +31,11 @@ struct Sizes {
   std::map<std::string, std::string> why;
 };
 
-// The vocabulary for so much training text.
+// The number of tokens of a vocabulary for `bytes` of training text.
 int64_t choose_vocab_size(int64_t bytes);
 
-// The rest. The run takes about `minutes` at most, and fewer where the text is used up before. Deterministic.
+// All sizes for this vocabulary. The run takes about `minutes` at most, and less if the text is used up
+// earlier. Deterministic.
 Sizes choose_sizes(const TextAmount& text, int64_t vocab_size, const Machine& machine, double minutes);
 
 // "43 s", "2 min 40 s", "3.2 h", "12 days".

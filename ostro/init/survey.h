@@ -1,4 +1,4 @@
-// What texts there are: the first half of `ostro init`.
+// survey: reads the texts that a run will train on, and counts them. The first half of `ostro init`.
 #pragma once
 
 #include <cstdint>
@@ -21,10 +21,10 @@ struct Survey {
   std::vector<data::SourceFile> files;  // ... which name these
   int64_t stored_bytes = 0;             // of the files
   std::string text_key = "text";        // of rows
-  std::vector<std::string> left_out;    // files of a folder that are no texts, and why: the first ones
+  std::vector<std::string> left_out;    // files of a folder that are not texts, and why: the first ones
   int64_t left_out_count = 0;
 
-  // Whether all of the text was read; else numbers are estimates from a sample.
+  // True if all of the text was read; else the numbers are estimates from a sample.
   bool is_whole = false;
   int64_t documents = 0, text_bytes = 0;
   std::vector<DocumentSize> sizes;  // by document; only when all was read
@@ -36,16 +36,16 @@ struct Survey {
 
 struct SurveyPlaces {
   std::vector<std::string> places;  // files, folders and globs, as typed
-  // What the run will write: not to be taken for texts later.
+  // Files and folders that the run will write; they are not texts.
   std::vector<std::string> outputs;
 };
 
 // Texts of more bytes than this are estimated from a sample.
 inline constexpr int64_t kReadWhole = int64_t{64} << 20;
 
-// Looks at the places. Folders give globs by the extensions of the texts in them, so that what training
-// writes beside the texts is not taken for text. Errors: a place that is not there or cannot be read; none
-// that holds text (with what is there instead); a file that was named and is no text; rows that cannot be
+// Reads the places. A folder gives globs by the extensions of its texts, so that files which training writes
+// beside the texts are not read as texts later. Errors: a place that does not exist or cannot be read; no
+// place with text (the error names the files there); a named file that is not a text; rows that cannot be
 // read.
 Result<Survey> survey(io::FileSystem& fs, const SurveyPlaces& places);
 

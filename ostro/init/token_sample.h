@@ -1,4 +1,4 @@
-// How long the tokens of a text will be, before there is a tokenizer for it.
+// bytes_per_token: the average length of a text's tokens, before there is a tokenizer for it.
 #pragma once
 
 #include <cstdint>
@@ -9,10 +9,11 @@
 
 namespace ostro::init {
 
-// Text of fewer bytes is no use to train on.
+// Text of fewer bytes is too little to train on.
 inline constexpr int64_t kLeastText = 500;
 
-// Bytes a token, by a tokenizer of so many tokens that is trained on the sample. Errors: an empty sample.
+// Bytes per token with a tokenizer of vocab_size tokens that is trained on the sample. Error: an empty
+// sample.
 Result<double> bytes_per_token(const std::vector<std::string>& sample, int64_t vocab_size, int threads);
 
 }  // namespace ostro::init
