@@ -64,7 +64,7 @@ std::string facts_json(const Facts& facts) {
                                {"prompt", sample.prompt},
                                {"text", sample.text},
                                {"model", sample.model}});
-  // What tokens stand for may end inside a character.
+  // The text of tokens may end inside a character.
   return json.dump(2, ' ', false, OrderedJson::error_handler_t::replace) + "\n";
 }
 

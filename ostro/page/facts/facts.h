@@ -1,5 +1,6 @@
-// report.json: what the page of a run says besides its records: how much data there was, and what the model
-// says at the end. Written where a run ends, for inspect, which reads no arrays and no data.
+// Facts: the content of report.json: the facts on a run's page that are not in its records, which are the
+// amount of data and samples of the model's text. Written when a run ends, for `ostro inspect`, which reads
+// no arrays and no data.
 #pragma once
 
 #include <cstdint>
@@ -21,12 +22,12 @@ struct ComponentFacts {
   SplitFacts train, held_out;
 };
 
-// A held-out text, cut, and how the model goes on behind its beginning.
+// A held-out text, cut, and the model's continuation of its beginning.
 struct Sample {
   std::string component, file;
   int64_t document = 0;     // in the file, from 1
   std::string prompt;       // the beginning of the document; empty: the model began a new one
-  std::string text, model;  // how the document goes on; how the model does
+  std::string text, model;  // the document's continuation of the prompt, and the model's
 };
 
 struct Facts {
@@ -38,8 +39,9 @@ struct Facts {
   std::vector<Sample> samples;
 };
 
+// The text of report.json.
 std::string facts_json(const Facts& facts);
-// kNotFound, or kCorrupt with the field's name.
+// Reads a report.json. Errors: kNotFound; kCorrupt, with the name of the field.
 Result<Facts> read_facts(io::FileSystem& fs, const std::string& path);
 
 }  // namespace ostro::page

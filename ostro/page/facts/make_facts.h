@@ -1,4 +1,4 @@
-// What report.json says, out of a run's data and its newest checkpoint.
+// data_facts, add_samples: make the facts of report.json from a run's data and its newest checkpoint.
 #pragma once
 
 #include <functional>
@@ -11,14 +11,15 @@
 
 namespace ostro::page {
 
-// Counts of the run's data.
+// Counts of the run's data, by component.
 Result<std::vector<ComponentFacts>> data_facts(io::FileSystem& fs, const std::string& run_directory,
                                                const train::TrainConfig& config);
 
-// Fills in the samples: beginnings of held-out documents, the first that are long enough, component by
-// component in turn, and how the newest checkpoint goes on with each. A function of the run alone. Without
-// held-out text the model begins documents of its own. Nothing happens when `facts` has the samples of that
-// checkpoint. Errors: no checkpoint, no data; a model that cannot generate.
+// Fills in the samples: the beginnings of the first held-out documents that are long enough, from the
+// components in turn, each with the continuation that the newest checkpoint gives. Depends on the run alone.
+// Without held-out text the model begins documents of its own. Does nothing if `facts` already has the
+// samples of that checkpoint. `stop` returns true to end early. Errors: no checkpoint, no data; a model that
+// cannot generate.
 Status add_samples(io::FileSystem& fs, runtime::Engine& engine, const std::string& run_directory,
                    const train::TrainConfig& config, const std::function<bool()>& stop, Facts& facts);
 

@@ -1,4 +1,4 @@
-// Everything of a run directory that its page shows, read once.
+// RunView: everything in a run directory that its page shows, read once.
 #pragma once
 
 #include <optional>
@@ -18,23 +18,23 @@ namespace ostro::page {
 struct ViewedCheckpoint {
   int64_t step = 0;
   bool permanent = false;
-  std::string name;      // of the state, as its manifest says
+  std::string name;      // of the state, from its manifest
   std::string in_chain;  // the name that the chain has for this step; empty: none
-  std::string error;     // the manifest cannot be read
+  std::string error;     // of reading the manifest; empty: none
 };
 
 struct RunView {
   chain::Chain chain;
   std::string config_now;  // canonical, of the steps since the last amend
   std::optional<chain::RunRecord> record;
-  std::string record_error;                  // why there is none
+  std::string record_error;                  // the reason why there is none
   std::optional<train::TrainConfig> config;  // config.yaml, where it can be read
   std::string config_yaml;
   std::vector<ViewedCheckpoint> checkpoints;
   int64_t parameters = 0;  // of the newest checkpoint; 0: not known
   std::optional<Facts> facts;
   History history;
-  std::string metrics_error;  // why it has only what the chain says
+  std::string metrics_error;  // the reason why `history` has only the chain's numbers; empty: none
 
   // The run's name, trainer.id.
   std::string name() const;
@@ -42,8 +42,8 @@ struct RunView {
   int64_t total_steps() const;
 };
 
-// `bins`: as read_history. Only a chain that is not there or wrong is an error; what else cannot be read is
-// left out, and the view says so.
+// Reads a run directory; `bins` as in read_history. Error: a chain that is missing or wrong. Other files that
+// cannot be read are left out, and the view's error fields say so.
 Result<RunView> read_view(io::FileSystem& fs, const std::string& run_directory,
                           const train::ModelChoices& models, size_t bins);
 

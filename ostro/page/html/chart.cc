@@ -78,7 +78,8 @@ std::string labels(const Frame& frame, const std::vector<double>& values, const 
   return out;
 }
 
-// What the script shows under the pointer: [first step, last step, mean, least, most] of every bin.
+// The values that the script shows under the pointer: [first step, last step, mean, least, most] of every
+// bin.
 std::string points_json(const std::vector<Bin>& bins) {
   std::string out = "[";
   for (const Bin& bin : bins) {

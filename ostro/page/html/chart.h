@@ -1,4 +1,5 @@
-// One chart of the page: inline SVG, whose curves need no script, with labels that keep their size.
+// chart_html: one chart of the page: inline SVG, whose curves need no script, with labels that keep their
+// size.
 #pragma once
 
 #include <string>
@@ -15,11 +16,11 @@ struct Chart {
   int64_t first_step = 1, last_step = 1;  // the width of the chart; values outside are not shown
 };
 
-// Colours there are; curves beyond that share the last.
+// The number of colours; curves beyond that share the last one.
 inline constexpr size_t kCurveColours = 8;
 
-// A <figure>. Its data-* attributes say what its paths mean (docs/reference/formats/run_directory.md,
-// "report.html"). Empty when no curve has a value within the steps.
+// A <figure>, with data-* attributes that describe its paths (docs/formats/run_directory.md, "The page").
+// Empty when no curve has a value within the steps.
 std::string chart_html(const Chart& chart);
 
 }  // namespace ostro::page

@@ -1,4 +1,4 @@
-// The page of a run: one HTML file that holds everything it shows (docs/reference/formats/run_directory.md).
+// page_html: the page of a run: one HTML file that holds everything it shows (docs/formats/run_directory.md).
 #pragma once
 
 #include <string>
@@ -7,13 +7,14 @@
 
 namespace ostro::page {
 
-// Points of a curve at most, so that a page of a long run is no larger than one of a short run.
+// The largest number of points of a curve, so that the page of a long run is not larger than that of a short
+// run.
 inline constexpr size_t kPageBins = 256;
 
-// A function of what the run directory holds: the same run gives the same page, wherever it lies.
+// The HTML. It depends on the content of the run directory alone, not on its path.
 std::string page_html(const RunView& view);
 
-// Of the page, for page.cc: a heading with its table or list each; empty where there is nothing to say.
+// Sections of the page, for page.cc: a heading with its table or list; empty if there is nothing to show.
 std::string samples_section(const RunView& view);
 std::string data_section(const RunView& view);
 std::string time_section(const RunView& view);

@@ -1,4 +1,4 @@
-// Pieces of HTML that the sections of the page share.
+// cut, FactTable and others: pieces of HTML that the sections of the page share.
 #pragma once
 
 #include <cstddef>
@@ -11,10 +11,11 @@ namespace ostro::page {
 // These bound the size of the page: longer texts are cut, and of longer lists the last rows are shown.
 inline constexpr size_t kLongestText = 16'000, kLongestWord = 400, kRows = 30;
 
+// An <h2>.
 std::string heading(const char* text);
 
-// Escaped. A text that is longer than `limit` bytes is cut between two characters, and what is missing is
-// said.
+// The text, escaped. A text of more than `limit` bytes is cut between two characters, and the number of
+// missing bytes is added.
 std::string cut(std::string_view text, size_t limit);
 // The words with spaces between them, cut.
 std::string cut_words(const std::vector<std::string>& words);

@@ -1,4 +1,4 @@
-// What the run's records say: sessions, hashes, checkpoints, configuration.
+// The sections from the run's records: sessions, hashes, checkpoints, configuration.
 #include <fmt/format.h>
 
 #include <nlohmann/json.hpp>

@@ -1,4 +1,4 @@
-// What the run gave: samples, data, time.
+// The sections about the run's results: samples, data, time.
 #include <fmt/format.h>
 
 #include <algorithm>

@@ -1,4 +1,5 @@
-// What every page has: its style sheet and the script that shows values under the pointer.
+// kPageStyle, kPageScript: the parts that every page has: its style sheet, and the script that shows values
+// under the pointer.
 #pragma once
 
 namespace ostro::page {
@@ -70,7 +71,7 @@ table.facts tr{display:block;border-bottom:1px solid var(--rule);padding:.35rem 
 @media print{.plot{break-inside:avoid}details{display:none}}
 )css";
 
-// Without it every curve is there; it adds a line and the values at the pointer.
+// Curves are drawn without it; it adds a line and the values at the pointer.
 inline constexpr const char* kPageScript = R"js(
 for (const figure of document.querySelectorAll('figure[data-steps]')) {
   const plot = figure.querySelector('.plot'), [low, high] = figure.dataset.steps.split(' ').map(Number);

@@ -1,4 +1,5 @@
-// What a run's directory gets at its end for people: report.json and the page.
+// run_page, write_report: the files for people that a run's directory gets at its end: report.json and the
+// page.
 #pragma once
 
 #include <functional>
@@ -10,13 +11,13 @@
 
 namespace ostro::page {
 
-// The page's text, of what a run directory holds. Errors: no run there, or its chain is wrong.
+// The HTML of the page of a run directory. Errors: no run there, or a wrong chain.
 Result<std::string> run_page(io::FileSystem& fs, const std::string& run_directory,
                              const train::ModelChoices& models);
 
-// Writes report.json and report.html; gives the page's path. With an engine that is fast (not null) what the
-// newest checkpoint says stands in it, too, unless `stop` says so meanwhile. What cannot be known is left out
-// with a warning; an error is one of writing.
+// Writes report.json and report.html; returns the path of the page. `sampler` is a fast engine, with which
+// samples of the newest checkpoint are added until `stop` returns true; null: no samples. Facts that cannot
+// be found are left out with a warning. Errors: of writing alone.
 Result<std::string> write_report(io::FileSystem& fs, runtime::Engine* sampler,
                                  const std::string& run_directory, const train::TrainConfig& config,
                                  const std::function<bool()>& stop);

@@ -41,7 +41,7 @@ Range range_of(const std::vector<double>& values) {
   if (values.empty()) return {};
   const auto [low, high] = std::minmax_element(values.begin(), values.end());
   const double spread = *high - *low, size = std::max(std::abs(*high), std::abs(*low));
-  // What doubles cannot tell apart is one value.
+  // A spread within rounding error counts as a single value.
   if (!(spread > 1e-12 * size)) {
     const double room = size > 0 ? 0.05 * size : 1;
     return {*low - room, *low + room};

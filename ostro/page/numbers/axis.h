@@ -1,4 +1,4 @@
-// The numbers at an axis.
+// Range, ticks: the numbers at an axis.
 #pragma once
 
 #include <string>
@@ -9,7 +9,7 @@ namespace ostro::page {
 // A stretch of values; low < high.
 struct Range {
   double low = 0, high = 1;
-  // Where a value lies: 0 at low, 1 at high.
+  // The place of a value: 0 at low, 1 at high.
   double place(double value) const { return (value - low) / (high - low); }
 };
 
@@ -19,7 +19,7 @@ Range range_of(const std::vector<double>& values);
 
 // Round numbers within the range, at most `most` of them (1, 2 or 5 times a power of ten apart).
 std::vector<double> ticks(const Range& range, int most);
-// Steps are whole: the same without fractions.
+// As ticks(), but whole numbers alone, for steps.
 std::vector<double> whole_ticks(const Range& range, int most);
 
 // The numbers with as many digits as tell neighbours apart: "0.002", "3.5", "12k".

@@ -37,6 +37,8 @@ void Bins::add(int64_t step, double value) {
   while (bins_.size() > limit_) halve();
 }
 
+// Doubles the stretch of steps that shares a bin. Two neighbouring bins become one only if their steps now
+// have the same index, so the result does not depend on the order in which values came.
 void Bins::halve() {
   width_ *= 2;
   std::vector<Bin> fewer;

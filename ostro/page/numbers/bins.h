@@ -1,4 +1,4 @@
-// Numbers of a run by step, in bounded memory: neighbours share a bin when there are many.
+// Bins: numbers of a run by step, in bounded memory: neighbours share a bin when there are many.
 #pragma once
 
 #include <cstddef>
@@ -8,7 +8,7 @@
 
 namespace ostro::page {
 
-// What is known of the values of neighbouring steps.
+// The statistics of the values of neighbouring steps.
 struct Bin {
   int64_t first = 0, last = 0;  // steps of its first and last value
   int64_t count = 0;

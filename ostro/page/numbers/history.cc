@@ -24,7 +24,8 @@ Bins& bins_of(History& history, std::string_view name, size_t limit) {
       .first->second;
 }
 
-// Whether it was a line of metrics. What is no number or null is left out.
+// Adds the numbers of a line; null is a value that is not finite. Returns false if it is not a line of
+// metrics.
 bool add_line(std::string_view line, size_t limit, History& history) {
   const Json object = Json::parse(line, nullptr, /*allow_exceptions=*/false);
   if (!object.is_object() || !object.contains("step") || !object["step"].is_number_integer()) return false;
@@ -77,7 +78,7 @@ Result<std::vector<std::string>> find_metrics(const History& history, const std:
     names.push_back(name);
     if (name == wanted || name.ends_with("/" + wanted)) found.push_back(name);
   }
-  // What was trained on comes first.
+  // Metrics of training come first.
   std::stable_partition(found.begin(), found.end(),
                         [](const std::string& name) { return name.starts_with("train/"); });
   if (history.metrics.contains(wanted)) return std::vector<std::string>{wanted};

@@ -1,4 +1,4 @@
-// The numbers of a run by name and step: losses out of its chain, everything else out of metrics.jsonl.
+// History: the numbers of a run by name and step: losses from its chain, everything else from metrics.jsonl.
 #pragma once
 
 #include <map>
@@ -21,16 +21,17 @@ struct History {
   int64_t unreadable = 0;                 // lines of it that were left out
 };
 
-// What the chain alone says. `bins`: as Bins wants it, for every name; a quarter for eval/COMPONENT/...
+// The numbers of the chain alone. `bins` is the limit of Bins for every name; a quarter of it for
+// eval/COMPONENT/...
 History chain_history(const chain::Chain& chain, size_t bins);
 
-// With metrics.jsonl. Numbers of steps that the chain does not have are left out. Errors: metrics.jsonl
-// cannot be read.
+// The numbers of the chain and of metrics.jsonl, without those of steps that the chain does not have. Error:
+// metrics.jsonl cannot be read.
 Result<History> read_history(io::FileSystem& fs, const std::string& run_directory, const chain::Chain& chain,
                              size_t bins);
 
-// The names that a person means by `wanted`: the name itself, or all that end in "/wanted". Error: none does;
-// it says which there are.
+// The metrics that `wanted` means: the one of this name, or all that end in "/wanted". Error: there is none;
+// the error lists those that exist.
 Result<std::vector<std::string>> find_metrics(const History& history, const std::string& wanted);
 
 }  // namespace ostro::page

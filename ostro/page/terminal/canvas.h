@@ -1,4 +1,4 @@
-// A drawing made of characters: braille, eight dots each, or plain ASCII.
+// Canvas: a drawing made of characters: braille, eight dots each, or plain ASCII. Not thread-safe.
 #pragma once
 
 #include <string>
@@ -6,7 +6,7 @@
 
 namespace ostro::page {
 
-// Where to draw: what the terminal, or whatever reads the text, can show.
+// The abilities of the terminal, or of the reader of the text.
 struct Terminal {
   int columns = 80;
   bool ascii = false;   // no UTF-8

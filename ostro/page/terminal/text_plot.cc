@@ -17,7 +17,7 @@ size_t characters(std::string_view text) {
       std::count_if(text.begin(), text.end(), [](char c) { return (c & 0xC0) != 0x80; }));
 }
 
-// What a name may hold that a terminal would obey is not handed to it.
+// Replaces control characters, which a terminal would obey.
 std::string harmless(std::string text) {
   for (char& c : text)
     if (static_cast<unsigned char>(c) < 0x20 || c == 0x7f) c = '?';
@@ -84,7 +84,7 @@ std::string legend(const std::vector<Curve>& curves, size_t line, const Terminal
     const auto last = bins.last(), least = bins.least();
     std::string text = cut_to(harmless(curves[i].name), static_cast<size_t>(columns) - 2);
     const char* before = "  ";
-    // What does not fit is left out whole: half a number would be another one.
+    // A number that does not fit is left out whole: half of it would be another number.
     for (const auto& [value, what] : {std::pair{bins.first(), ""}, {last, ""}, {least, "least "}}) {
       const std::string more =
           fmt::format("{}{}{} at step {}", before, what, short_number(value.value), value.step);

@@ -1,4 +1,4 @@
-// Curves drawn with characters, for a terminal, a log or a mail.
+// text_plot: curves drawn with characters, for a terminal, a log or a mail.
 #pragma once
 
 #include <string>
