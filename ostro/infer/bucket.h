@@ -1,4 +1,4 @@
-// The lengths for which programs are made.
+// bucket_of: the lengths for which programs are compiled.
 #pragma once
 
 #include <algorithm>

@@ -1,6 +1,6 @@
-// Text generation with a cache of attention keys and values. A loop on the host runs two kinds of programs:
-// one for the prompt, padded to a few fixed lengths (buckets), and one for a single token. Every row has the
-// same bits as in the training forward pass (numerics.md N16).
+// Generator: text generation with a cache of attention keys and values. A loop on the host runs two kinds of
+// programs: one for the prompt, padded to a few fixed lengths (buckets), and one for a single token. Every
+// row has the same bits as in the training forward pass (numerics.md N16).
 #pragma once
 
 #include <functional>

@@ -27,7 +27,7 @@ ir::Shape with_rows(ir::Shape shape, int64_t rows) {
   return shape;
 }
 
-// How many rows of a buffer, from which on.
+// Rows [first, first + count) of a buffer.
 struct Take {
   const Buffer* from;
   int64_t first, count;
@@ -167,6 +167,9 @@ Status StreamedGenerator::read_experts(int64_t layer, int64_t rows, Buffer& expe
   return {};
 }
 
+// One pass through all layers. In a layer, attention runs for each sequence alone, since each has its own
+// cache; the MLP or the experts run for the rows of all sequences together. A thread reads the next layer
+// meanwhile. A layer with experts reads those first, because they are needed now, and then starts the thread.
 Result<Buffer> StreamedGenerator::sweep(const std::vector<Sequence*>& sequences) {
   Buffers x;
   int64_t rows = 0;

@@ -1,7 +1,7 @@
-// Text generation with a model that may be larger than memory. All sequences go through a layer together, so
-// that each weight is read once for all of them; of a mixture only the experts that some token goes to are
-// read. The weights that every token reads of the next layer are read while this one's experts run. The same
-// bits as Generator (numerics.md N16).
+// StreamedGenerator: text generation with a model that may be larger than memory. All sequences go through a
+// layer together, so that each weight is read once for all of them; of a mixture only the experts that some
+// token goes to are read. The other weights of the next layer are read while the experts of this one run. The
+// results have the same bits as Generator's (numerics.md N16).
 #pragma once
 
 #include <functional>
@@ -17,7 +17,7 @@
 
 namespace ostro::infer {
 
-// Tokens, how many of them went through the model, and keys and values of these, per layer.
+// Tokens, the number of them that went through the model, and the keys and values of these, per layer.
 struct Sequence {
   std::vector<int32_t> tokens;
   size_t fed = 0;
@@ -32,8 +32,8 @@ class StreamedGenerator {
                                                            WeightStore& weights, runtime::Engine& engine,
                                                            int64_t max_length);
 
-  // Runs what is not fed yet of some sequences. Gives f32 logits [pos, vocab]: a row for the last token of
-  // each.
+  // Runs the tokens of some sequences that are not fed yet. Returns f32 logits [pos, vocab]: a row for the
+  // last token of each sequence.
   Result<runtime::Buffer> sweep(const std::vector<Sequence*>& sequences);
 
   // New tokens of each prompt, as Generator::generate makes them of it alone. `on_token` is called with the
@@ -48,7 +48,7 @@ class StreamedGenerator {
                     int64_t max_length);
 
   using Buffers = std::vector<runtime::Buffer>;
-  // What every token reads of one layer; in `chosen` experts are empty.
+  // The weights of one layer that every token reads; the places of experts in `chosen` are empty.
   struct LayerWeights {
     Buffers attention, chosen;
   };
@@ -56,10 +56,10 @@ class StreamedGenerator {
   // Runs the program of that name, which `traced` makes for inputs of these shapes.
   Result<Buffers> run(const std::string& name, Buffers inputs, const std::vector<int64_t>& donate,
                       const std::function<Arrays(const Arrays&)>& traced);
-  // Behind the last layer comes the head, as `chosen`.
+  // Reads the weights of a layer. The number after the last layer is the head; its weights are `chosen`.
   Result<LayerWeights> read_layer(int64_t layer);
   Result<runtime::Buffer> embed(const Sequence& sequence);
-  // h, mlp_in, and of a mixture expert and gate.
+  // Runs the attention of one layer. Returns h and mlp_in, and for a mixture also expert and gate.
   Result<Buffers> attend(int64_t layer, Buffers weights, Sequence& sequence, runtime::Buffer x);
   // Reads the experts that `expert` [batch, pos, slot] names, in its first `rows` rows, into the places of
   // `weights` that are empty; then `expert` has their places.

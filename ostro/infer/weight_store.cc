@@ -54,6 +54,8 @@ ir::Shape WeightStore::shape_of(const WeightRead& read) const {
   return read.layer < 0 ? held_[read.parameter] : inner(held_[read.parameter]);
 }
 
+// Reads all parts in one call of the reader. A bf16 tensor that the model holds in f32 is read into memory of
+// its own and then widened.
 Status WeightStore::read_parts(std::vector<Part> parts) const {
   struct Narrow {
     AlignedBytes stored;  // bf16
@@ -117,6 +119,8 @@ Result<std::vector<Buffer>> WeightStore::whole(std::span<const WeightRead> reads
   return out;
 }
 
+// Experts that are kept are copied into their places; the others are read there, all together, and each is
+// then copied into the store if there is room.
 Result<std::vector<Buffer>> WeightStore::experts(std::span<const WeightRead> reads,
                                                  std::span<const int64_t> ids, int64_t places) {
   std::vector<Buffer> out(reads.size());

@@ -1,5 +1,5 @@
-// The weights of a model that may be larger than memory: read from its checkpoint when they are asked for,
-// and kept as long as there is room.
+// WeightStore: the weights of a model that may be larger than memory. They are read from its checkpoint when
+// they are asked for, and kept as long as there is room.
 #pragma once
 
 #include <cstdint>
@@ -19,26 +19,26 @@ namespace ostro::infer {
 // Thread-safe.
 class WeightStore {
  public:
-  // `reader` has the parameters in the order of the model's paths, `held` says in which shape and dtype the
-  // model holds each. Weights of at most `keep_bytes` are kept once they were read: first those that every
-  // token reads (`layers` says which), then experts in the room that these leave. What is kept stays: a sweep
-  // over all layers comes back to a weight when all others have been read, so the newest would never be the
-  // right ones.
+  // `reader` has the parameters in the order of the model's paths; `held` has the shape and dtype in which
+  // the model holds each. At most `keep_bytes` of weights are kept once they were read: the weights that
+  // every token reads
+  // (`layers` names them), and experts in the room that these leave. Nothing is evicted: access is cyclic
+  // over the layers, where keeping the newest would never hit.
   WeightStore(checkpoint::PartReader reader, std::vector<ir::Shape> held,
               const models::LayerFunctions& layers, int64_t keep_bytes);
 
-  // What each of `reads` says, except for those by_expert, which stay empty.
+  // The weights of `reads`, in this order; those that are by_expert stay empty.
   Result<std::vector<runtime::Buffer>> whole(std::span<const models::WeightRead> reads);
-  // Of each of `reads` that is by_expert: place i has expert ids[i]. There are `places`, at least as many as
-  // ids; the others are not initialised. The others of `reads` stay empty.
+  // For each of `reads` that is by_expert, an array of `places` experts: place i has expert ids[i]. `places`
+  // is at least the number of ids; places beyond are not initialised. The others of `reads` stay empty.
   Result<std::vector<runtime::Buffer>> experts(std::span<const models::WeightRead> reads,
                                                std::span<const int64_t> ids, int64_t places);
-  // Rows of a matrix [rows, columns]: place i has row ids[i], as above.
+  // Rows of a matrix [rows, columns]: place i has row ids[i], places beyond are not initialised.
   Result<runtime::Buffer> rows(size_t parameter, std::span<const int32_t> ids, int64_t places);
 
   int64_t bytes_read() const { return reader_.bytes_read(); }
   int64_t bytes_kept() const;
-  // Of all weights that every token reads, as they are held.
+  // The bytes of all weights that every token reads, as they are held.
   int64_t bytes_of_every_token() const { return every_token_bytes_; }
 
  private:
