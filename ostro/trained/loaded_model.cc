@@ -25,11 +25,11 @@
 namespace ostro::trained {
 namespace {
 
-// A checkpoint to read, and who knows what it must be.
+// A checkpoint to read, and the witness that can check it.
 struct Source {
   std::string path;
   std::optional<std::string> run;         // the directory with the chain above it
-  std::optional<audit::Witness> witness;  // nothing: it is taken as it is
+  std::optional<audit::Witness> witness;  // nothing: its own hashes are enough
 
   train::StateChecks checks() const { return witness ? witness->checks() : train::StateChecks(); }
 };
@@ -40,18 +40,17 @@ Status check_newest(const audit::Witness& witness, const std::string& run, const
   const auto there = checkpoint::step_of_directory(io::base_name(newest));
   if (!there || *there >= recorded) return {};
   return not_found(fmt::format(
-      "{} is missing: {} has it",
+      "{} is missing, but {} lists it",
       io::join_path(io::join_path(run, checkpoint::kCheckpointsFolder), checkpoint::step_directory(recorded)),
       witness.path()));
 }
 
 // An error about a checkpoint that was not taken, with what else can be done.
 Error refused(const Error& error, const std::string& older) {
-  return Error(
-      error.code(),
-      fmt::format("{}; {}ostro verify RUN says which checkpoints are fine, --unchecked reads without "
-                  "asking the chain",
-                  error.message(), older.empty() ? "" : fmt::format("an older one is {}; ", older)));
+  return Error(error.code(),
+               fmt::format("{}; {}`ostro verify RUN` shows which checkpoints are good; --unchecked skips the "
+                           "check against the chain",
+                           error.message(), older.empty() ? "" : fmt::format("an older one is {}; ", older)));
 }
 
 // Without a chain: the first candidate that `load` can use; damage is passed over loudly, the last error is
@@ -181,7 +180,7 @@ Result<train::TrainConfig> read_config(io::FileSystem& fs, const std::string& pa
 }
 
 // Warns if the checkpoint was made with other model options. Some options (rope, activation) change what the
-// model computes but no shape; without the warning the loss would be wrong and nobody would see why.
+// model computes but no shape; without the warning the loss would be wrong without a visible reason.
 void warn_of_other_model(io::FileSystem& fs, const std::string& path, const train::TrainConfig& config) {
   const auto its_own = read_config(fs, path, config.model.choices());
   if (!its_own.ok()) {

@@ -1,4 +1,5 @@
-// Loads a trained model from a checkpoint, together with its configuration and its tokenizer.
+// load_model, load_or_init: load a trained model from a checkpoint, together with its configuration and its
+// tokenizer.
 #pragma once
 
 #include <memory>
@@ -17,10 +18,10 @@ struct Parameters {
   std::vector<runtime::Buffer> values;
   int64_t step = 0;  // steps that made them
   std::string path;  // directory of the checkpoint; "init" for initial parameters
-  std::string name;  // of the whole state, optimizer included; empty for initial ones
+  std::string name;  // of the whole state, optimizer included; empty for initial parameters
 };
 
-// What `where` may be, and the flag for Trust::kUnchecked, for --help.
+// Texts for --help: the values of `where`, and the flag for Trust::kUnchecked.
 inline constexpr const char* kWhereHelp = "a checkpoint, or a run (its newest checkpoint)";
 inline constexpr const char* kWhereOrInitHelp =
     "a checkpoint, a run (its newest checkpoint), or init: the initial parameters of the config's seed";
@@ -34,18 +35,18 @@ enum class Trust {
 inline Trust trust(bool unchecked) { return unchecked ? Trust::kUnchecked : Trust::kChain; }
 
 // Loads the parameters for a model. `where` is a checkpoint's directory, a run's (its newest checkpoint), or
-// "init" for those of step 0. A checkpoint that is damaged or not what the chain says, and a run whose newest
-// one is missing, are errors; where no chain lies above it, a warning says so. With kUnchecked, or without a
-// chain, the newest whole checkpoint of a run is taken, damaged ones passed over with a warning. A checkpoint
-// of other shapes is ErrorCode::kInvalidArgument and names the tensor. Warns when it was made with other
-// options of the model than the config has.
+// "init" for those of step 0. Errors: a checkpoint that is damaged or differs from the chain; a run without
+// its newest checkpoint; kInvalidArgument, with the tensor, for a checkpoint of other shapes. With
+// kUnchecked, or without a chain (a warning says so), the newest whole checkpoint of a run is taken, and
+// damaged ones are passed over with a warning. Also warns when the checkpoint was made with other options of
+// the model than the config has.
 Result<Parameters> load_or_init(io::FileSystem& fs, const std::string& where,
                                 const train::TrainConfig& config, const models::ModelFunctions& model,
                                 runtime::Engine& engine, Trust trust);
 
-// Says in the config's model what only the checkpoint at `where` (as load_or_init takes it) knows: that
-// matrices are int8, which a program that reads them has to know. Nothing for other checkpoints, and where
-// none can be read: what reads it then has the error.
+// Sets in the config's model that matrices are int8 if the checkpoint at `where` (as in load_or_init) holds
+// them so; programs that read them need it. Does nothing for other checkpoints, or if none can be read:
+// reading it later gives the error.
 void take_stored_matrices(io::FileSystem& fs, const std::string& where, train::TrainConfig& config);
 
 struct LoadedModel {
@@ -56,7 +57,7 @@ struct LoadedModel {
   Parameters parameters;
 };
 
-// Everything from one checkpoint or run, as load_or_init takes it. The tokenizer is the file
+// Loads everything from one checkpoint or run (`where` as in load_or_init). The tokenizer is the file
 // `tokenizer_path`, or when that is empty the run's copy, which must be the one that the chain names; a
 // checkpoint outside its run (RUN/checkpoints/step-*) needs the path.
 Result<LoadedModel> load_model(io::FileSystem& fs, const std::string& where,

@@ -1,4 +1,4 @@
-// A model without its adapters: they are added to the weights.
+// merged_parameters: a model without its adapters, which are added to the weights.
 #pragma once
 
 #include <functional>
@@ -8,9 +8,9 @@
 
 namespace ostro::trained {
 
-// The parameters of the model before it got adapters, f32, with the adapters added; in the order of
-// train::base_model. Of a model without adapters: the same parameters, f32.
-// `make_engine` is called only when there is something to add or to convert.
+// The parameters of the model's base, f32, with the adapters added; in the order of train::base_model. For a
+// model without adapters: its parameters in f32. `make_engine` is called only when there is something to add
+// or to convert.
 Result<std::vector<runtime::Buffer>> merged_parameters(
     const LoadedModel& model, const std::function<Result<std::unique_ptr<runtime::Engine>>()>& make_engine);
 

@@ -1,5 +1,5 @@
-// A trained model whose parameters stay in their checkpoint, and are read in parts: one that is larger than
-// memory.
+// OpenedModel, open_model: a trained model whose parameters stay in their checkpoint and are read in parts,
+// for models that are larger than memory.
 #pragma once
 
 #include <functional>
@@ -18,10 +18,10 @@ struct OpenedModel {
   checkpoint::PartReader reader;  // of the same
 };
 
-// As load_model, but no file of a parameter is read: `check`, when it is given, may do that. An error of it
-// is one of the checkpoint, so an older one may be taken as load_model says. Errors: kUnsupported for a model
-// that cannot run layer by layer, and for a checkpoint of which the chain has only a fingerprint, no name:
-// all parameters at a time would be needed.
+// Opens a model as load_model does, but reads no file of a parameter. `check`, if given, may read them; its
+// error counts as damage of the checkpoint, so an older one may be taken as in load_model. Errors:
+// kUnsupported for a model that cannot run layer by layer, and for a checkpoint for which the chain has only
+// a fingerprint and no name, because comparing it needs all parameters in memory.
 Result<OpenedModel> open_model(io::FileSystem& fs, const std::string& where,
                                const std::string& tokenizer_path, const train::ModelChoices& models,
                                Trust trust, const std::function<Status(const OpenedModel&)>& check = {});
