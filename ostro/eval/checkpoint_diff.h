@@ -1,4 +1,5 @@
-// Which tensors two checkpoints do not share, and by how much they differ.
+// diff_checkpoints: compares the tensors of two checkpoints: those that they do not share, and by how much
+// the others differ.
 #pragma once
 
 #include <cstdint>
@@ -41,15 +42,16 @@ struct DiffOptions {
   std::string only = "**";  // a glob of paths
 };
 
-// `first` and `second` are checkpoints, or runs (their newest). All bytes that are compared are checked
-// against the manifests; tensors of the same hashes are not read. Errors: no checkpoint there; damage; a glob
-// that matches no tensor of either.
+// Compares `first` and `second`, which are checkpoints, or runs (their newest checkpoints). All bytes that
+// are compared are checked against the manifests; tensors of the same hashes are not read. Errors: no
+// checkpoint there; damage; a glob that matches no tensor of either.
 Result<CheckpointDiff> diff_checkpoints(io::FileSystem& fs, const std::string& first,
                                         const std::string& second, const train::ModelChoices& models,
                                         const DiffOptions& options);
 
+// The comparison as JSON.
 std::string diff_json(const CheckpointDiff& diff);
-// Changed tensors only, unless `all`.
+// The comparison as a table for the terminal: changed tensors only, unless `all`.
 std::string diff_table(const CheckpointDiff& diff, bool all);
 
 }  // namespace ostro::eval

@@ -1,4 +1,5 @@
-// The gradient of one whole batch, computed outside of training. Used to compare with other frameworks.
+// mean_gradients: the gradient of one whole batch, computed outside of training. Used to compare with other
+// frameworks.
 #pragma once
 
 #include <string>

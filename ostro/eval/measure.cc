@@ -37,7 +37,7 @@ class Measures {
     if (found == all_.end()) found = all_.insert(all_.end(), Measure{name, {}});
     found->samples.add(numerator, denominator);
   }
-  // What the last document added.
+  // The figures that the last document added.
   Json last() const {
     Json out = Json::object();
     for (const Measure& m : all_) out[m.name] = m.samples.numerators.back() / m.samples.denominators.back();

@@ -1,4 +1,4 @@
-// Measures a model on the corpora and tasks of a task file.
+// read_suite, measure: measure a model on the corpora and tasks of a task file.
 #pragma once
 
 #include <cstdint>
@@ -13,7 +13,7 @@
 
 namespace ostro::eval {
 
-// What a task file asks, read once for any number of models.
+// The documents and questions of a task file, read once for any number of models.
 struct Suite {
   struct Corpus {
     std::string name;
@@ -29,8 +29,8 @@ struct Suite {
   std::vector<Task> tasks;
 };
 
-// Reads all documents. `only`: names, or nodes above them; empty: all. `limit`: documents of each, at most.
-// Errors: those of the files; a name in `only` that nothing has.
+// Reads all documents. `only`: names, or nodes above them; empty: all. `limit`: the largest number of
+// documents of each. Errors: those of the files; a name in `only` that no corpus, task or node has.
 Result<Suite> read_suite(io::FileSystem& fs, const TaskFile& file, const std::vector<std::string>& only,
                          std::optional<int64_t> limit);
 
@@ -41,14 +41,15 @@ struct SuiteProgress {
 
 struct SuiteOptions {
   std::function<void(const SuiteProgress&)> progress;
-  // One JSON object for each document: what was asked, what came, what it counts.
+  // Called with a JSON object for each document: the question, the answer and its score.
   std::function<Status(const std::string& json)> on_document;
 };
 
 struct Measured {
   std::vector<Entry> corpora, tasks;
 };
-// The same bits whatever the batches, threads and instruction set. Errors name the task and the document.
+// Measures the model on the suite. The results have the same bits for any batch size, number of threads and
+// instruction set. Errors name the task and the document.
 Result<Measured> measure(const Suite& suite, TextModel& model, const SuiteOptions& options);
 
 }  // namespace ostro::eval

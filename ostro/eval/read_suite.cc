@@ -36,7 +36,7 @@ std::string hash_of(const Questions& questions) {
   return hash.hex();
 }
 
-// Which names are wanted.
+// The names that are wanted.
 class Selection {
  public:
   Selection(const TaskFile& file, const std::vector<std::string>& only) : only_(only) {

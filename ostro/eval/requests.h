@@ -1,5 +1,5 @@
-// Requests to a model as JSON, one object each, and their answers: what `ostro score` reads and writes
-// (docs/guide/evaluate.md).
+// answer_requests: requests to a model as JSON, one object each, and their answers: the input and output of
+// `ostro score` (docs/evaluate.md).
 #pragma once
 
 #include <string>

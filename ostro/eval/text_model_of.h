@@ -1,4 +1,4 @@
-// A loaded model as one that texts are asked of.
+// text_model: makes a TextModel from a loaded model.
 #pragma once
 
 #include "ostro/eval/score/text_model.h"
@@ -6,7 +6,8 @@
 
 namespace ostro::eval {
 
-// With the context, the leaves and the tokenizer of its run. The engine must outlive it.
+// The TextModel has the context, the leaves and the tokenizer of the model's run. `batch_tokens` is as in
+// TextModelOptions. The engine must outlive it.
 TextModel text_model(trained::LoadedModel loaded, runtime::Engine& engine, int64_t batch_tokens);
 
 }  // namespace ostro::eval

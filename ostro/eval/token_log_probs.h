@@ -1,4 +1,4 @@
-// Writes the log-probability of every token of held-out text to a file that scripts can read.
+// TokenLogProbs: writes the log-probability of every token of held-out text to a file that scripts can read.
 #pragma once
 
 #include <string>

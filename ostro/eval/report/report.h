@@ -1,4 +1,4 @@
-// An evaluation as JSON (docs/reference/formats/eval_report.md) and as a table for a person.
+// report_json, report_table: an evaluation as JSON (docs/formats/eval_report.md) and as a table for a person.
 #pragma once
 
 #include <string>
@@ -15,12 +15,11 @@ struct Report {
   std::vector<Evaluated> checkpoints;     // at least one
 };
 
-// With two checkpoints it also has their paired differences, with several those of each but the first to the
-// first.
+// The evaluation as JSON. With several checkpoints it also has the paired differences of each to the first.
 std::string report_json(const Report& report);
 
-// One checkpoint: its figures with standard errors. Two: also the differences with 95 % intervals. More: a
-// column for each.
+// The evaluation as a table. One checkpoint: its figures with standard errors. Two: also the differences with
+// 95 % intervals. More: a column for each.
 std::string report_table(const Report& report);
 
 }  // namespace ostro::eval

@@ -1,4 +1,4 @@
-// What an evaluation of one model measured: by corpus and task, and by node of the tree of their tags.
+// Evaluated: the results of one model: by corpus and task, and by node of the tree of their tags.
 #pragma once
 
 #include <cstdint>

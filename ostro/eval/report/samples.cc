@@ -4,6 +4,8 @@
 
 namespace ostro::eval {
 
+// The value is a ratio of sums, r = sum(n) / sum(d). Its standard error comes from the residuals n - r d of
+// the documents (the linearized variance of a ratio), with n / (n - 1) for the sample.
 Estimate micro_average(std::span<const Samples* const> all) {
   double numerator = 0, denominator = 0, n = 0;
   for (const Samples* s : all)

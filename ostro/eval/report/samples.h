@@ -1,4 +1,4 @@
-// Figures of an evaluation as sums over documents, with their standard errors.
+// Samples, estimate: figures of an evaluation as sums over documents, with their standard errors.
 #pragma once
 
 #include <cstdint>
@@ -31,15 +31,16 @@ struct Estimate {
   double high() const { return value + kNormal95 * *standard_error; }
 };
 
-// All sums are in f64, in the order of the documents. Denominators must have a sum above 0.
+// The value of one corpus or task. All sums are in f64, in the order of the documents. The denominators must
+// have a sum above 0.
 Estimate estimate(const Samples& samples);
 // Over all documents of several corpora or tasks.
 Estimate micro_average(std::span<const Samples* const> all);
 // The mean of the values of several corpora or tasks, each of the same weight.
 Estimate macro_average(std::span<const Samples* const> all);
 
-// b - a of the same documents; its estimate is the paired difference. False when the documents are not
-// comparable: another number of them, or other denominators.
+// Sets `out` to b - a of the same documents; its estimate is the paired difference. Returns false if the
+// documents are not comparable: another number of them, or other denominators.
 bool difference(const Samples& a, const Samples& b, Samples& out);
 
 }  // namespace ostro::eval

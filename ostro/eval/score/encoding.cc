@@ -41,7 +41,7 @@ Result<Window> continuation_window(const tokenizer::Tokenizer& tokenizer, std::s
     }
   }
   if (out.first >= out.tokens.size())
-    return invalid_argument("the continuation has no token of its own behind its context");
+    return invalid_argument("the continuation has no token of its own after its context");
   const auto most = static_cast<size_t>(context_length) + 1;
   if (out.tokens.size() - out.first >= most)
     return invalid_argument(fmt::format("the continuation has {} tokens; the model's context is {}",

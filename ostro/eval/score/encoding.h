@@ -1,4 +1,5 @@
-// How texts become windows of tokens to be scored: by the rules of lm-evaluation-harness.
+// continuation_window, rolling_windows: turn texts into windows of tokens to be scored, by the rules of
+// lm-evaluation-harness.
 #pragma once
 
 #include <cstdint>
@@ -14,10 +15,10 @@ namespace ostro::eval {
 // end, as in training. Error: it has neither.
 Result<int32_t> prefix_token(const tokenizer::Tokenizer& tokenizer);
 
-// The continuation behind its context. Spaces at the end of the context count as the beginning of the
-// continuation, and both are encoded as one text. An empty context is prefix_token. Tokens that do not fit
-// into `context_length` positions are left out at the front. Errors: the continuation has no token of its
-// own, or alone more than context_length.
+// The window of a continuation after its context. Spaces at the end of the context count as the beginning of
+// the continuation, and both are encoded as one text. An empty context is prefix_token. Tokens that do not
+// fit into `context_length` positions are left out at the front. Errors: the continuation has no token of its
+// own, or more than context_length tokens.
 Result<Window> continuation_window(const tokenizer::Tokenizer& tokenizer, std::string_view context,
                                    std::string_view continuation, int64_t context_length);
 

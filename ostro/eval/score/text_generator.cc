@@ -21,7 +21,7 @@ Status check_request(const GenerationRequest& request, int64_t context) {
   return {};
 }
 
-// Where the first stop string begins.
+// The position at which the first stop string begins; npos if there is none.
 size_t first_stop(const std::string& text, const std::vector<std::string>& until) {
   size_t at = std::string::npos;
   for (const std::string& stop : until) at = std::min(at, text.find(stop));
@@ -42,6 +42,8 @@ const char* stop_reason_name(StopReason reason) {
   return "";
 }
 
+// After each token the whole generated text is decoded and searched for a stop string: the text of a token
+// depends on those before it, and a stop string may end inside a token.
 Result<GeneratedText> generate_text(infer::Generator& generator, const tokenizer::Tokenizer& tokenizer,
                                     int64_t context, const GenerationRequest& request) {
   RETURN_IF_ERROR(check_request(request, context));

@@ -1,4 +1,5 @@
-// Generates the continuation of a prompt until a stop string, the end of the document or a number of tokens.
+// generate_text: generates the continuation of a prompt until a stop string, the end of the document or a
+// number of tokens.
 #pragma once
 
 #include <cstdint>
@@ -28,9 +29,9 @@ struct GeneratedText {
   StopReason reason = StopReason::kLength;
 };
 
-// Tokens are those of the prompt as a document begins. Of a prompt that leaves no room for max_tokens the
-// last tokens are taken. Errors: max_tokens is not in [1, context); an empty stop string; a negative
-// temperature.
+// Generates the text for a request. The prompt is encoded as the beginning of a document; if it leaves no
+// room for max_tokens, only its last tokens are used. `context` is the model's number of positions. Errors:
+// max_tokens is not in [1, context); an empty stop string; a negative temperature.
 Result<GeneratedText> generate_text(infer::Generator& generator, const tokenizer::Tokenizer& tokenizer,
                                     int64_t context, const GenerationRequest& request);
 

@@ -1,4 +1,5 @@
-// A model that texts are asked of: how likely a continuation is, how likely a whole text, what comes next.
+// TextModel: a model that scores and continues texts: the probability of a continuation or of a whole text,
+// and generation.
 #pragma once
 
 #include <cstdint>
@@ -21,7 +22,7 @@ struct ContinuationRequest {
 struct ContinuationScore {
   double log_prob = 0;
   int64_t tokens = 0;          // of the continuation
-  std::optional<bool> greedy;  // whether it is what greedy generation gives
+  std::optional<bool> greedy;  // true if greedy generation gives this continuation
 };
 
 struct TextScore {
@@ -45,15 +46,18 @@ class TextModel {
   int64_t context() const { return options_.context; }
   bool knows_greedy() const { return scorer_.knows_greedy(); }
 
-  // How many of the windows of tokens, of all that a call makes, are done.
+  // Called with the number of windows of tokens that are done, and of all that the call makes.
   using Progress = std::function<void(size_t done, size_t total)>;
 
-  // As continuation_window encodes them; log-probabilities are those of the continuations.
+  // The log-probabilities of the continuations, encoded as by continuation_window. `greedy`: also find out
+  // whether greedy generation gives them (needs knows_greedy()).
   Result<std::vector<ContinuationScore>> continuations(std::span<const ContinuationRequest> requests,
                                                        bool greedy, const Progress& progress = {});
-  // Whole documents behind prefix_token, in windows as rolling_windows makes them. `stride` 0: the context.
+  // The log-probabilities of whole documents after prefix_token, in windows of rolling_windows. `stride` 0:
+  // the context.
   Result<std::vector<TextScore>> texts(std::span<const std::string> texts, int64_t stride,
                                        const Progress& progress = {});
+  // The continuation of a prompt, as generate_text gives it.
   Result<GeneratedText> generate(const GenerationRequest& request);
 
  private:

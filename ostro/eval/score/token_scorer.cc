@@ -118,7 +118,7 @@ Status TokenScorer::run_batch(std::span<const Window> windows, std::span<const s
     }
     if (!std::isfinite(score.log_prob))
       return invalid_argument(
-          fmt::format("a log-probability is {}: the model's parameters are not fit for use", score.log_prob));
+          fmt::format("a log-probability is {}: the model's parameters are unusable", score.log_prob));
     out[which[row]] = score;
   }
   return {};

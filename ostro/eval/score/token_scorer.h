@@ -1,6 +1,6 @@
-// Log-probabilities of tokens given those before them, many sequences at a time. Rows are independent of each
-// other (numerics.md, N16), so neither the size of a batch nor the padding shows in a bit; they are the bits
-// of the training loss.
+// TokenScorer: log-probabilities of tokens given those before them, many sequences at a time. Rows are
+// independent of each other (numerics.md, N16), so results do not depend on the size of a batch or on
+// padding; they have the bits of the training loss.
 #pragma once
 
 #include <cstdint>
@@ -25,7 +25,7 @@ struct Window {
 
 struct WindowScore {
   double log_prob = 0;  // natural logarithm; the f32 values of the tokens, added in f64 in their order
-  // Whether each scored token is the most likely one (of equal ones, the one with the lowest id). Nothing
+  // True if each scored token is the most likely one (of equal ones, the one with the lowest id). Nothing
   // unless it was asked for.
   std::optional<bool> greedy;
 };
@@ -47,7 +47,7 @@ class TokenScorer {
               ScorerOptions options);
 
   int64_t context() const { return options_.context; }
-  // Whether `greedy` can be asked for: the model can generate.
+  // True if `greedy` can be asked for: the model can generate.
   bool knows_greedy() const { return static_cast<bool>(model_.decode.step); }
 
   // Called with the number of windows that are done.

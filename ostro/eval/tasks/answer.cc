@@ -104,7 +104,8 @@ Status AnswerMaker::fill_gold(const Document& document, Question& out) const {
     if (!value.is_text()) {
       gold = value.as_int();
     } else {
-      // What a template prints is a number first, as in lm-evaluation-harness; a field's text is a choice.
+      // The output of a template is tried as a number first, as in lm-evaluation-harness; the text of a field
+      // is a choice.
       const auto number = as_number(given), index = index_of(out.choices, given);
       gold = target_->is_field(document) ? (index ? index : number) : (number ? number : index);
     }
@@ -113,7 +114,7 @@ Status AnswerMaker::fill_gold(const Document& document, Question& out) const {
     return invalid_argument(fmt::format("{}: \"{}\" is none of the choices (\"{}\")", where, given,
                                         fmt::join(out.choices, "\", \"")));
   if (*gold < 0 || *gold >= static_cast<int64_t>(out.choices.size()))
-    return invalid_argument(fmt::format("{}: {} is the number of no choice; there are {}, from 0", where,
+    return invalid_argument(fmt::format("{}: {} is not the number of a choice; there are {}, from 0", where,
                                         *gold, out.choices.size()));
   out.gold = *gold;
   return {};

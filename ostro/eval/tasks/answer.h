@@ -1,4 +1,4 @@
-// The choices and right answers of a document.
+// AnswerMaker: makes the choices and right answers of a document.
 #pragma once
 
 #include <optional>
@@ -11,6 +11,7 @@
 
 namespace ostro::eval {
 
+// The parsed doc_to_choice and doc_to_target of one task. Immutable.
 class AnswerMaker {
  public:
   static Result<AnswerMaker> create(const std::string& key, const TaskOptions& options);

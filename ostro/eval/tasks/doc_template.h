@@ -1,4 +1,5 @@
-// doc_to_text and its like: the name of a field of a document, or a Jinja template over its fields.
+// DocTemplate: the value of doc_to_text and similar keys: the name of a field of a document, or a Jinja
+// template over its fields.
 #pragma once
 
 #include <optional>
@@ -18,11 +19,11 @@ class DocTemplate {
 
   // The text for a document. Errors: a field that is missing, or whose value is not a text or a number.
   Result<std::string> text(const Document& document) const;
-  // The same with the value's type: that of a field, or of a single {{expression}}; of other templates a
-  // text.
+  // The value for a document with its type: that of a field or of a single {{expression}}; of other
+  // templates, a text. Errors: as text().
   Result<chat::jinja::Value> value(const Document& document) const;
   bool is_field(const Document& document) const;
-  // Whether the text has no tag of a template, and what it is.
+  // True if the source has no tag of a template.
   bool is_plain() const { return source_.find("{{") == source_.npos && source_.find("{%") == source_.npos; }
   const std::string& source() const { return source_; }
 

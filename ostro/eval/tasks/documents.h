@@ -1,4 +1,5 @@
-// The documents of a task file: rows of .jsonl files for tasks, texts for corpora.
+// read_documents, read_texts: the documents of a task file: rows of .jsonl files for tasks, texts for
+// corpora.
 #pragma once
 
 #include <cstdint>

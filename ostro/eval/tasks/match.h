@@ -1,4 +1,4 @@
-// Compares what a model generated with the right answers.
+// Matcher: compares generated text with the right answers.
 #pragma once
 
 #include <memory>
@@ -12,8 +12,7 @@
 
 namespace ostro::eval {
 
-// The last number in a text in one way of writing: "1,234.50 USD" gives "1234.5". Nothing where there is
-// none.
+// The last number in a text, in a canonical form: "1,234.50 USD" gives "1234.5". Nothing if there is none.
 std::optional<std::string> last_number(std::string_view text);
 
 class Matcher {
@@ -21,7 +20,8 @@ class Matcher {
   // Error: a regular expression that cannot be used, with its key.
   static Result<Matcher> create(const std::string& key, const GenerateOptions& options);
 
-  // What the regular expression takes out; without one the text. White space around it is dropped.
+  // The text that the regular expression extracts; without one the whole text. White space around it is
+  // dropped.
   std::string extract(const std::string& text) const;
   bool exact(const std::string& extracted, const std::vector<std::string>& answers) const;
   bool numeric(const std::string& extracted, const std::vector<std::string>& answers) const;

@@ -1,5 +1,5 @@
-// A task file: the corpora and tasks that a model is measured on. Keys that lm-evaluation-harness has too are
-// named as there. docs/guide/evaluate.md describes them.
+// TaskFile: a task file: the corpora and tasks that a model is measured on. Keys that lm-evaluation-harness
+// has too have its names. docs/evaluate.md describes them.
 #pragma once
 
 #include <cstdint>
@@ -23,7 +23,7 @@ struct CorpusOptions {
   void visit_options(config::OptionTable& table);
 };
 
-// What all tasks have: documents, which are rows of .jsonl files, and how a document becomes a prompt.
+// The options of all tasks: documents, which are rows of .jsonl files, and the parts of their prompts.
 struct PromptOptions {
   std::vector<std::string> files;
   std::vector<std::string> tags;

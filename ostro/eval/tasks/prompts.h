@@ -1,4 +1,4 @@
-// The prompts and answers of a task, made from its documents.
+// make_questions: makes the prompts and answers of a task from its documents.
 #pragma once
 
 #include <cstdint>
@@ -24,8 +24,8 @@ struct Questions {
   std::vector<Question> questions;  // at least one
 };
 
-// Which examples a document gets depends on fewshot_seed and its number in its files; itself is never one.
-// Errors name the key and the document.
+// Reads the documents of a task and makes its questions. The examples of a document depend on fewshot_seed
+// and on its number in its files; it is never an example of itself. Errors name the key and the document.
 Result<Questions> make_questions(io::FileSystem& fs, const std::string& name, const TaskOptions& options);
 
 }  // namespace ostro::eval

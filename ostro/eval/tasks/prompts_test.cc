@@ -106,7 +106,7 @@ TEST_CASE("what is wrong is named with its key and its document") {
   CHECK(rows.error(choice("q", "c", "q")) ==
         "tasks.t.doc_to_target: d.jsonl:1: \"one\" is none of the choices (\"a\", \"b\")");
   CHECK(rows.error(choice("q", "c", "{{n.i + 5}}")) ==
-        "tasks.t.doc_to_target: d.jsonl:1: 7 is the number of no choice; there are 2, from 0");
+        "tasks.t.doc_to_target: d.jsonl:1: 7 is not the number of a choice; there are 2, from 0");
   Rows empty("\n");
   CHECK(empty.error(choice("q", "c", "l")) == "tasks.t.files: there is no document in d.jsonl");
   Rows broken("{\"q\": \n");
