@@ -29,7 +29,7 @@ constexpr size_t kBatchTokens = 2 << 20;        // of rows of a store
 constexpr size_t kStoreCacheBytes = 32u << 20;  // for decoded chunks; the store is read in stored order
 constexpr int kMaxEvalLevels = 200;             // nesting of JSON, as in rows of conversations
 
-// What any thread can compute from one row alone.
+// The facts that a thread computes from one row alone.
 struct RowFacts {
   Status error;
   data::FormattedRow row;  // its content is dropped

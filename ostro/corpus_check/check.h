@@ -1,5 +1,6 @@
-// `ostro data check`: looks for evaluation data, duplicates and documents of doubtful quality in a corpus.
-// One pass over the sources in bounded memory. The result does not depend on the number of threads.
+// run_check: `ostro data check`, which looks for evaluation data, duplicates and documents of doubtful
+// quality in a corpus. One pass over the sources in bounded memory. The result does not depend on the number
+// of threads.
 #pragma once
 
 #include <cstdint>
@@ -46,11 +47,11 @@ struct ContaminatedDocument {
   Contamination found;
 };
 
-// What was found of one evaluation document in the whole corpus.
+// The occurrences of one evaluation document in the whole corpus.
 struct EvalResult {
   int64_t documents = 0;     // documents of the corpus that hold one of its n-grams
   int64_t ngrams_found = 0;  // of its n-grams
-  size_t example = 0;        // where the first n-gram found begins, as a word number
+  size_t example = 0;        // the number of the word at which the first n-gram found begins
 };
 
 struct ComponentCheck {
@@ -89,9 +90,9 @@ struct CheckReport {
 Result<CheckReport> run_check(io::FileSystem& fs, const data::DataOptions& options,
                               const tokenizer::Tokenizer& tokenizer, const CheckSettings& settings);
 
-// All figures as indented JSON. The same for equal corpus and settings, whatever the number of threads.
+// All figures as indented JSON. Equal corpora and settings give equal JSON for any number of threads.
 std::string check_json(const CheckReport& report);
-// The same as one HTML page with plots. It loads nothing from elsewhere.
+// The figures as one HTML page with plots. It loads nothing from elsewhere.
 std::string check_html(const CheckReport& report);
 
 }  // namespace ostro::corpus_check

@@ -27,6 +27,8 @@ void EvalIndex::add(std::string place, std::string_view text) {
   documents_.push_back(std::move(d));
 }
 
+// Sorts the n-grams by hash, and keeps one of those with the same words in one document; the others are noted
+// as its repeats. Then fills the filter.
 void EvalIndex::finish() {
   std::sort(entries_.begin(), entries_.end());
   size_t kept = 0;
@@ -82,6 +84,9 @@ std::vector<size_t> EvalIndex::all_numbers(size_t eval, std::vector<uint32_t> fi
   return out;
 }
 
+// For each length of n-gram, slides a window over the hashes of the words. A window passes the filter, then
+// the sorted index, then a comparison of words; only then does it cover its words and count as a hit. At the
+// end covered ranges of all lengths are merged, so no word counts twice.
 Contamination EvalIndex::find(std::string_view text, const std::vector<uint64_t>& hashes) const {
   Contamination out;
   if (lengths_.empty() || hashes.size() < lengths_.front()) return out;

@@ -1,4 +1,4 @@
-// Finds n-grams of evaluation sets in a text.
+// EvalIndex: finds n-grams of evaluation sets in a text.
 #pragma once
 
 #include <cstddef>
@@ -37,6 +37,7 @@ class EvalIndex {
  public:
   EvalIndex(size_t n, size_t shortest) : n_(n), shortest_(shortest) {}
 
+  // Adds a document; its n-grams are in the index after finish().
   void add(std::string place, std::string_view text);
   void finish();
 

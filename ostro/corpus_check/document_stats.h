@@ -1,4 +1,4 @@
-// Figures about the quality of one text that do not depend on its language.
+// document_stats: figures about the quality of one text that do not depend on its language.
 #pragma once
 
 #include <cstdint>

@@ -122,6 +122,8 @@ Result<DuplicateReport> DuplicateFinder::finish(size_t list) {
   return report;
 }
 
+// Records come sorted by hash, then by document, so copies are neighbours and the first of a group is the
+// original. Only copies are marked; their bytes are summed in a second pass over the documents.
 Status DuplicateFinder::find_exact(size_t list, DuplicateReport& report) {
   std::vector<Group> best;
   Group group;
@@ -158,6 +160,8 @@ Status DuplicateFinder::find_exact(size_t list, DuplicateReport& report) {
   return {};
 }
 
+// Sorts the keys of all bands of the documents that are not exact copies, and compares those that share a
+// key. Similar documents are joined to sets, over all bands.
 Status DuplicateFinder::find_near(size_t list, DuplicateReport& report) {
   std::vector<Stored> block(1024);
   for (uint64_t begin = 0; begin < documents_; begin += block.size()) {

@@ -1,4 +1,5 @@
-// Finds documents that occur more than once in a corpus: exact duplicates and near duplicates.
+// DuplicateFinder: finds documents that occur more than once in a corpus: exact duplicates and near
+// duplicates.
 #pragma once
 
 #include <array>
@@ -43,9 +44,9 @@ struct DuplicateReport {
   static constexpr size_t kMaxRepresentatives = 32;
 };
 
-// Collects documents in order, then finds duplicates. Memory: `memory` bytes for sorting, one bit for every
-// document and a few words for every near duplicate. Everything else is in files below `folder`, which must
-// exist.
+// Collects documents in order, then finds duplicates. Not thread-safe. Memory: `memory` bytes for sorting,
+// one bit for every document and a few words for every near duplicate. Everything else is in files below
+// `folder`, which must exist.
 class DuplicateFinder {
  public:
   DuplicateFinder(io::FileSystem& fs, std::string folder, double near_threshold, int64_t memory);

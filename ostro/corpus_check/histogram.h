@@ -1,4 +1,4 @@
-// Distributions in constant memory.
+// Histogram: a distribution in constant memory.
 #pragma once
 
 #include <cstddef>

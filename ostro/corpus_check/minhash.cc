@@ -13,6 +13,8 @@ MinHasher::MinHasher(size_t shingle, uint64_t seed) : shingle_(shingle), seeds_{
     seeds_[i] = static_cast<uint32_t>(mix64(mix64(seed) + (i + 1) * 0x9E3779B97F4A7C15ull));
 }
 
+// Number i of a signature is the minimum, over all shingles, of the i-th hash function. The functions mix one
+// 32-bit hash of the shingle with a seed each, so a shingle's words are hashed once.
 bool MinHasher::sign(const std::vector<uint64_t>& words, Signature& out) const {
   if (words.empty()) return false;
   out.fill(std::numeric_limits<uint32_t>::max());
@@ -36,6 +38,8 @@ double estimated_jaccard(const Signature& a, const Signature& b) {
   return static_cast<double>(equal) / static_cast<double>(kMinHashes);
 }
 
+// Two texts of Jaccard index t miss each other with probability (1 - t^rows)^count. Longer bands give fewer
+// false candidates, so the longest with a probability of at most 0.001 are taken.
 Bands Bands::for_threshold(double threshold) {
   Bands out;
   for (size_t rows = 1; rows <= 16; ++rows) {

@@ -1,4 +1,4 @@
-// MinHash signatures: estimate how similar two texts are from a few numbers for each.
+// MinHasher: makes MinHash signatures, which estimate how similar two texts are from a few numbers for each.
 #pragma once
 
 #include <array>
@@ -35,6 +35,7 @@ struct Bands {
   size_t rows = 1, count = kMinHashes;
   // The longest bands with which two texts of Jaccard index `threshold` share a band with probability 0.999.
   static Bands for_threshold(double threshold);
+  // The hash of the numbers of one band and of its index.
   uint64_t key(const Signature& signature, size_t band) const;
 };
 

@@ -1,6 +1,6 @@
-// External merge sort, for more records than fit in memory. Full buffers are written to files as sorted runs.
-// The runs are merged at the end; when they are too many to be open at once, groups of them are merged to
-// longer runs first.
+// SpillSorter: external merge sort, for more records than fit in memory. Full buffers are written to files as
+// sorted runs. The runs are merged at the end; when they are too many to be open at once, groups of them are
+// merged to longer runs first.
 #pragma once
 
 #include <fmt/core.h>

@@ -1,4 +1,5 @@
-// Splits a text into the words that checks compare: lower case, without punctuation.
+// normalized_words, word_hashes: split a text into the words that checks compare: lower case, without
+// punctuation.
 #pragma once
 
 #include <cstddef>
