@@ -1,4 +1,4 @@
-// Compares the training data of two configurations, for `ostro data diff`.
+// diff_text: compares the training data of two configurations, for `ostro data diff`.
 #pragma once
 
 #include <string>
@@ -8,7 +8,7 @@
 
 namespace ostro::data {
 
-// One side: what a configuration's batches are made from.
+// One side: the stores and the loader of a configuration.
 struct DiffSide {
   const DataSet& stores;
   const Loader& loader;

@@ -1,4 +1,4 @@
-// Finds out which documents the sequences of a batch come from.
+// batch_sources: finds the documents that the sequences of a batch come from.
 #pragma once
 
 #include <functional>

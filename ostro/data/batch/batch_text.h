@@ -1,4 +1,4 @@
-// Batches as text, for `ostro data batch`.
+// batch_json, batch_summary, batch_explained: batches as text, for `ostro data batch`.
 #pragma once
 
 #include <span>
@@ -16,14 +16,14 @@ namespace ostro::data {
 // "sequence" in the store, the "file" and "document" of its first token, and all "documents" of the sequence:
 // the tokens at positions ["begin", "end") of the sequence are the document's tokens from number
 // "first_token" on; the place of the row in its file is added where it is known (add_place). The source is
-// null for padding. "segment_ids" are written when there are any. `sources` is what batch_sources gave for
-// this batch.
+// null for padding. "segment_ids" are written when there are any. `sources` is the result of batch_sources
+// for this batch.
 std::string batch_json(const Batch& batch, std::span<const SequenceSource> sources);
 
-// The same for people: a few lines for each sequence, with its tokens.
+// The batch for people: a few lines for each sequence, with its tokens.
 std::string batch_summary(const Batch& batch, std::span<const SequenceSource> sources);
 
-// Where every sequence comes from. One line for each of its documents: component, file, row, place, tokens.
+// The sources of every sequence, one line for each of its documents: component, file, row, place, tokens.
 std::string batch_explained(const Batch& batch, std::span<const SequenceSource> sources);
 
 // Adds the known parts of a place to a JSON object: "bytes" [begin, end); for a .parquet "columns",

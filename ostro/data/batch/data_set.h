@@ -1,4 +1,4 @@
-// All token stores of a configuration. Training and evaluation batches are made from them.
+// DataSet: all token stores of a configuration. Training and evaluation batches are made from them.
 #pragma once
 
 #include <array>
@@ -41,7 +41,7 @@ class DataSet {
   // A data set of a single store that is already open. Its only component has no name.
   static std::shared_ptr<const DataSet> of(std::shared_ptr<const TokenStore> store);
 
-  // The same data set with scores for its pairs, by component. Batches made from it have them.
+  // A copy of the data set with scores for its pairs, by component. Batches made from it have them.
   std::shared_ptr<const DataSet> with_scores(
       const std::vector<std::array<std::shared_ptr<const PairScores>, 2>>& scores) const;
 
@@ -68,17 +68,17 @@ Result<std::shared_ptr<const DataSet>> build_data_set(io::FileSystem& fs, const 
 Status make_packs(io::FileSystem& fs, const DataOptions& options, const Component& component,
                   const tokenizer::Tokenizer& tokenizer, int64_t seq_len);
 
-// How rows of this format are packed into sequences of `seq_len` tokens. Nothing for formats whose rows are
-// joined into one stream and cut.
+// The rule by which rows of this format are packed into sequences of `seq_len` tokens. Nothing for formats
+// whose rows are joined into one stream and cut.
 std::optional<PackRule> pack_rule(const RowFormat& format, int64_t seq_len);
 
-// Whether batches have segment ids. They do when attention across documents is blocked, or when some
-// component packs documents side by side.
+// True if batches have segment ids: when attention across documents is blocked, or when some component packs
+// documents side by side.
 bool has_segments(const DataOptions& options);
 
 // Positions of a row of a batch, for a model with sequences of `seq_len`: a pair has two of them.
 int64_t row_positions(const DataOptions& options, int64_t seq_len);
-// What batches of one split are like. All components have scores, or none has.
+// The shape of the batches of one split. All components have scores, or none has.
 BatchShape batch_shape(const DataSet& data, Split split, const DataOptions& options, int64_t seq_len);
 
 // The sequences of one split of a component's store. Text is cut out of the stream of all tokens; rows of

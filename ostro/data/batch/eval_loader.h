@@ -1,4 +1,4 @@
-// Held-out batches of one component.
+// EvalLoader: held-out batches of one component.
 #pragma once
 
 #include <cstdint>
@@ -27,7 +27,7 @@ class EvalLoader {
   // Batch i in [0, batches()); its step is i.
   Result<Batch> batch(int64_t i) const;
 
-  // Whether every token is a target. Only then bits per byte mean something.
+  // True if every token is a target. Only then are bits per byte meaningful.
   bool has_bits_per_byte() const { return whole_text_; }
   // Converts a mean loss in nats per token to bits per byte of held-out text: loss / ln 2 * tokens / bytes.
   // Tokens (with eos) and bytes of text are those of the whole held-out split, even when max_batches cuts the

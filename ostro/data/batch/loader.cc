@@ -60,6 +60,8 @@ Error too_few(const Component& c, const DataSet::Part& part, int64_t have, int64
 
 }  // namespace
 
+// Each component draws from a key of its own name, so its order does not change when other components come or
+// go. A component without weight in any stage gets no order and is only there for evaluation.
 Result<Loader> Loader::create(std::shared_ptr<const DataSet> data, const DataOptions& options,
                               int64_t seq_len, const config::Staged<int64_t>& batch_sizes, uint64_t seed,
                               std::optional<int64_t> steps) {
@@ -148,6 +150,8 @@ Status Loader::check_length(StopStrategy strategy, int64_t steps) const {
           first ? most : most + 1));
 }
 
+// An example goes through three maps: the mixture gives its component and its number there, the component's
+// order gives a position in the epoch's subset, and the subset gives the stored sequence.
 std::vector<Loader::Place> Loader::places(int64_t first, int64_t count) const {
   std::vector<Place> places;
   for (int64_t example = first; example < first + count; ++example) {

@@ -1,5 +1,5 @@
-// Training batches as a pure function of (stores, options, step). A loader has no state to save: any step can
-// be computed directly.
+// Loader: training batches as a pure function of (stores, options, step). A loader has no state to save: any
+// step can be computed directly.
 #pragma once
 
 #include <cstdint>
@@ -19,7 +19,7 @@
 
 namespace ostro::data {
 
-// How much of a component a run uses.
+// The amount of a component that a run uses.
 struct ComponentUse {
   std::string name;
   int64_t sequences = 0;  // in one epoch; fewer than `stored` with simulated epoching
@@ -49,7 +49,7 @@ class Loader {
   // steps.
   std::vector<ComponentUse> use(int64_t steps) const;
 
-  // Where an example of the run comes from: the component, and the sequence in it.
+  // The source of an example of the run: the component, and the sequence in it.
   struct Place {
     size_t component = 0;
     int64_t sequence = 0;
@@ -66,8 +66,8 @@ class Loader {
   }
   // Only rows [begin, end) of that batch: a worker's share.
   Result<Batch> rows(int64_t step, int64_t begin, int64_t end, int threads = 1, Batch memory = {}) const;
-  // The whole batch in size, but only these rows [first, second) of it are read; the others hold padding, or
-  // what `memory` held.
+  // A batch of the whole size, of which only these rows [first, second) are read; the others hold padding, or
+  // the old content of `memory`.
   using Rows = std::vector<std::pair<int64_t, int64_t>>;
   Result<Batch> batch_with(int64_t step, const Rows& rows, int threads = 1, Batch memory = {}) const;
 
@@ -84,7 +84,7 @@ class Loader {
   Status fill(Batch& batch, int64_t begin, const Rows& rows, int threads) const;
   Status check_countable(int64_t step) const;
   Status check_length(StopStrategy strategy, int64_t steps) const;
-  // How many of the examples [0, end) belong to each component.
+  // The number of the examples [0, end) that belong to each component.
   std::vector<int64_t> counts_before(int64_t end) const;
 
   BatchShape shape_;

@@ -39,6 +39,8 @@ Batch Prefetcher::take_spare() {
   return spare;
 }
 
+// Makes a batch before it waits for a free place, so depth + 1 batches may exist besides the one in use. The
+// loop ends after the first error, which stays in the queue.
 void Prefetcher::work() {
   name_thread("batches");
   const SpanLabelPtr label = std::make_shared<SpanLabel>(SpanLabel{"make batch", "thread", {}, 0, 0});

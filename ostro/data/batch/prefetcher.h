@@ -1,4 +1,4 @@
-// Prefetch: makes the batches of the next steps while the current step is computed.
+// Prefetcher: makes the batches of the next steps while the current step is computed.
 #pragma once
 
 #include <condition_variable>
@@ -14,8 +14,8 @@
 namespace ostro::data {
 
 // A background thread calls `make` for steps first, first + 1, ... and keeps at most `depth` finished
-// results. Batches and errors come in the order of the steps, whatever the timing. next() is called by one
-// thread only.
+// results. Batches and errors come in the order of the steps, for any timing. next() is called by one thread
+// only.
 class Prefetcher {
  public:
   // `memory` is a batch that the caller gave back, for reuse, or an empty one.

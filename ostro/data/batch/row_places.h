@@ -1,4 +1,5 @@
-// Finds where rows of a store stand in the source files, exactly enough to read them again with other tools.
+// find_rows: finds the places of rows of a store in the source files, exactly enough to read them again with
+// other tools.
 #pragma once
 
 #include <cstdint>
@@ -23,7 +24,7 @@ struct RowPlace {
   std::vector<std::string> columns;
   int64_t row_group = -1, row_in_group = -1;
   int64_t cell_bytes = 0;
-  // Why bytes or row groups are not known, e.g. "a.jsonl is not there any more". Empty otherwise.
+  // The reason why bytes or row groups are not known, e.g. "a.jsonl is not there any more". Empty otherwise.
   std::string unknown;
 
   bool has_bytes() const { return end > begin; }
@@ -40,7 +41,7 @@ class SourceCheck {
   // bytes.
   explicit SourceCheck(io::FileSystem& fs, int64_t max_hashed = INT64_MAX)
       : fs_(fs), max_hashed_(max_hashed) {}
-  // Why the file cannot be taken for the one that the store was built from. Empty when it is that file.
+  // The reason why the file is not the one that the store was built from. Empty when it is that file.
   std::string difference(const FileLedger& was);
 
  private:

@@ -1,4 +1,4 @@
-// A small corpus and tokenizer in memory, for this room's tests.
+// write_corpus, test_tokenizer and others: a small corpus and tokenizer in memory, for this room's tests.
 #pragma once
 
 #include <doctest/doctest.h>

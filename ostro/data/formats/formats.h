@@ -1,4 +1,4 @@
-// The five row formats; each has a file of its own.
+// make_text_formatter and others: the five row formats; each has a file of its own.
 #pragma once
 
 #include <memory>
@@ -13,7 +13,7 @@
 
 namespace ostro::data {
 
-// What all formats need. `eos_id` is put at the end of rows of text and supervised data; negative: none.
+// The needs of all formats. `eos_id` is put at the end of rows of text and supervised data; negative: none.
 struct FormatContext {
   std::string key;  // option that holds the format, for messages
   const tokenizer::Tokenizer& tokenizer;

@@ -1,5 +1,5 @@
-// Turns a row of a source into token ids, as a component's `format` says. The result is a function of the row
-// alone: no clock, no randomness, no state between rows.
+// RowFormatter: turns a row of a source into token ids, by a component's `format`. The result depends on the
+// row alone: not on a clock, randomness or other rows.
 #pragma once
 
 #include <cstdint>
@@ -16,7 +16,8 @@
 
 namespace ostro::data {
 
-// Why a well-formed row gives no tokens. (A malformed row is an error; data.on_bad_row decides what happens.)
+// The reason why a well-formed row gives no tokens. (A malformed row is an error, which data.on_bad_row may
+// skip.)
 enum class RowSkip {
   kNone,
   kEmpty,   // no text, no messages, no ids
@@ -26,8 +27,8 @@ enum class RowSkip {
 // The fields that a format reads, for RowOptions::fields.
 std::vector<RowField> row_fields(const RowFormat& format);
 
-// Whether data.enforce_eos puts the tokenizer's end-of-text id behind texts of this format. (Conversations
-// end as their template says.)
+// True if data.enforce_eos puts the tokenizer's end-of-text id after texts of this format. (Conversations end
+// as their template says.)
 bool ends_rows(const RowFormat& format);
 
 // The tokens of a row. A preference row has two sequences, the chosen one and then the rejected one, and its
@@ -53,7 +54,7 @@ class RowFormatter {
   // not be passed.
   virtual Result<FormattedRow> format(const Row& row, tokenizer::Encoder& encoder) const = 0;
 
-  // Whether rows may have weights other than 1. The store then has an array for them.
+  // True if rows may have weights other than 1. The store then has an array for them.
   virtual bool has_weights() const { return false; }
 
   // Canonical JSON, for the ledger, of everything besides the tokenizer that ids and weights depend on. It
@@ -61,8 +62,8 @@ class RowFormatter {
   virtual std::string identity() const = 0;
 };
 
-// Makes the formatter for these options. `tokenizer_path` (data.tokenizer) is where to look for a chat
-// template when the options hold none; `tokenizer` must outlive the result. With `enforce_eos`, rows of the
+// Makes the formatter for these options. A chat template that the options do not hold is read from beside
+// `tokenizer_path` (data.tokenizer); `tokenizer` must outlive the result. With `enforce_eos`, rows of the
 // text and supervised formats end with the tokenizer's end-of-text id. `key` ("data.components.web.format")
 // stands at the beginning of errors.
 Result<std::unique_ptr<RowFormatter>> make_row_formatter(io::FileSystem& fs, const RowFormat& options,

@@ -1,4 +1,4 @@
-// The chat template to export with a model trained on a configuration's data.
+// shared_chat_template: the chat template to export with a model trained on a configuration's data.
 #pragma once
 
 #include <optional>

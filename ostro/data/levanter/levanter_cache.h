@@ -1,5 +1,5 @@
-// Uses Levanter caches in place: the cache is only read, and our ledger and checksums are kept in another
-// folder.
+// check_levanter_cache: uses Levanter caches in place: the cache is only read, and our ledger and checksums
+// are kept in another folder.
 #pragma once
 
 #include <string>
@@ -11,7 +11,7 @@
 
 namespace ostro::data {
 
-// Whether a folder holds a Levanter cache: it has train/shard_ledger.json and no ledger of ours.
+// True if a folder holds a Levanter cache: it has train/shard_ledger.json and no ledger of ours.
 Result<bool> is_levanter_cache(io::FileSystem& fs, const std::string& folder);
 
 // The ledger of the cache in `place`. It is kept in `cache_dir`. If it is not there yet, the whole cache is

@@ -1,4 +1,4 @@
-// Reads the ledger of a Levanter cache (shard_ledger.json, one for each split).
+// read_levanter_ledger: reads the ledger of a Levanter cache (shard_ledger.json, one for each split).
 #pragma once
 
 #include <array>
@@ -30,9 +30,9 @@ struct LevanterSplit {
 // Indexed by Split. Nothing for a split that the cache lacks.
 using LevanterLedger = std::array<std::optional<LevanterSplit>, 2>;
 
-// Errors: kNotFound when the training split has no ledger; kInvalidArgument when a split is not finished;
-// kUnsupported for an unknown layout; kCorrupt when the counts of the shards do not add up, or a shard lies
-// outside the cache.
+// Reads the ledgers of the cache in `place`. Errors: kNotFound when the training split has no ledger;
+// kInvalidArgument when a split is not finished; kUnsupported for an unknown layout; kCorrupt when the counts
+// of the shards do not add up, or a shard lies outside the cache.
 Result<LevanterLedger> read_levanter_ledger(io::FileSystem& fs, const std::string& place);
 
 // The shards as parts of a store, with token counts still 0. Empty when no split is sharded.

@@ -68,7 +68,7 @@ int64_t tokens_of_model(const tokenizer::Tokenizer& tokenizer) {
   return std::count(counts.begin(), counts.end(), true);
 }
 
-// How the cache's tokenizer differs from ours. Empty when no difference is found.
+// The difference between the cache's tokenizer and ours. Empty when none is found.
 Result<std::string> difference(io::FileSystem& fs, const LevanterMetadata& metadata,
                                const Preprocessing& wanted, const tokenizer::Tokenizer& tokenizer,
                                const std::string& tokenizer_path) {

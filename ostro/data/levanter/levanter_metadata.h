@@ -1,5 +1,5 @@
-// What the ledger of a Levanter cache says about how its ids were made, and a check against the
-// configuration.
+// LevanterMetadata: the information in the ledger of a Levanter cache on how its ids were made, and a check
+// of it against the configuration.
 #pragma once
 
 #include <cstdint>
@@ -20,7 +20,7 @@ struct LevanterMetadata {
   // given.
   std::string tokenizer;
   std::optional<int64_t> vocab_size;
-  std::optional<bool> append_bos, append_eos;  // whether the writer added the token to each text
+  std::optional<bool> append_bos, append_eos;  // true if the writer added the token to each text
 };
 
 // `ledger` is the whole file. A value of the wrong type counts as not given.

@@ -29,7 +29,7 @@ std::vector<int64_t> bytes_of_ids(const tokenizer::Tokenizer& tokenizer) {
   return bytes;
 }
 
-// Whether a weight of this kind may have this value. TokenStream::read_weights() converts lengths of prompts
+// True if a weight of this kind may have this value. TokenStream::read_weights() converts lengths of prompts
 // to int64 and all other weights to float.
 template <typename T>
 bool is_weight(WeightKind kind, T value) {
@@ -44,7 +44,7 @@ bool is_weight(WeightKind kind, T value) {
   return kind != WeightKind::kAssistantMasks || value == T{0} || value == T{1};
 }
 
-// The same rule in words, for errors.
+// The rule of is_weight in words, for errors.
 const char* weights_allowed(WeightKind kind) {
   constexpr const char* kAllowed[] = {
       "", "masks are 0 or 1", "lengths of prompts are whole numbers from 0 to 2^63 - 1",

@@ -1,4 +1,4 @@
-// Reads a whole Levanter cache once, to make our ledger for it.
+// scan_levanter_cache: reads a whole Levanter cache once, to make our ledger for it.
 #pragma once
 
 #include "ostro/data/arrays/build_settings.h"

@@ -1,5 +1,5 @@
-// The `data:` section of a configuration: which texts are read, how they become tokens, and in which order
-// training sees them.
+// DataOptions: the `data:` section of a configuration: the texts that are read, how they become tokens, and
+// the order in which training sees them.
 #pragma once
 
 #include <cstdint>
@@ -113,7 +113,7 @@ struct ComponentOptions {
   void visit_options(config::OptionTable& table);
 };
 
-// Where data.vocab_size does not say how many tokens a trained tokenizer has.
+// The number of tokens of a trained tokenizer if data.vocab_size is not set.
 inline constexpr int64_t kDefaultVocabSize = 4096;
 
 struct DataOptions {
@@ -142,7 +142,7 @@ struct DataOptions {
   void visit_options(config::OptionTable& table);
   // Errors name the key, its value and what is allowed.
   Status validate() const;
-  // Where the tokenizer is: what data.tokenizer says; of a trained one, where it is kept.
+  // The path of the tokenizer: data.tokenizer, or the place where a trained one is kept.
   std::string tokenizer_path() const;
 };
 
@@ -166,13 +166,13 @@ std::vector<Component> components_of(const DataOptions& options);
 // The weight of a component at a step. A single component that no stage names has weight 1.
 double weight_of(const DataOptions& options, const std::string& component, int64_t step);
 
-// Whether rows of this format are packed whole into sequences. Otherwise sequences are cut out of one stream
+// True if rows of this format are packed whole into sequences. Otherwise sequences are cut out of one stream
 // of tokens.
 bool is_packed(const RowFormat& format);
 
-// Whether rows of this format are pairs of an answer that was preferred and one that was not.
+// True if rows of this format are pairs of an answer that was preferred and one that was not.
 bool is_preference(const RowFormat& format);
-// Whether the sequences of a configuration are such pairs. Then all components have them (validate()).
+// True if the sequences of a configuration are such pairs. Then all components have them (validate()).
 bool has_pairs(const DataOptions& options);
 
 }  // namespace ostro::data

@@ -1,4 +1,4 @@
-// Which examples each step of a run has. Batch sizes may change at given steps.
+// BatchSchedule: the examples of each step of a run. Batch sizes may change at given steps.
 #pragma once
 
 #include <cstdint>
@@ -21,7 +21,7 @@ class BatchSchedule {
   int64_t first_example(int64_t step) const;
   // The step that an example >= 0 belongs to.
   int64_t step_of(int64_t example) const;
-  // Whether the examples of a step can be counted.
+  // True if the examples of a step can be counted.
   bool is_countable(int64_t step) const;
   int64_t largest() const;
   bool is_constant() const { return stages_.size() == 1; }

@@ -88,6 +88,8 @@ Mixture::Place Mixture::place_of(int64_t example) const {
   return {static_cast<size_t>(behind - stages_.begin()) - 1, at / block_size_, at % block_size_};
 }
 
+// A block has a slot for each of its examples, ordered by component; a keyed permutation of the slots gives
+// the component at each offset. The key depends on the stage and the number of the block alone.
 std::shared_ptr<const Mixture::Block> Mixture::block(size_t stage, int64_t number) const {
   {
     const std::lock_guard lock(cache_->mutex);
@@ -112,6 +114,8 @@ std::shared_ptr<const Mixture::Block> Mixture::block(size_t stage, int64_t numbe
   return block;
 }
 
+// The example's number in its component is a sum of three counts: earlier stages, earlier blocks of this
+// stage, and earlier offsets of this block.
 Mixture::Pick Mixture::operator()(int64_t example) const {
   const Place place = place_of(example);
   const auto table = block(place.stage, place.block);

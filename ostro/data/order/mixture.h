@@ -1,5 +1,4 @@
-// Which component each example of a run comes from (docs/spec/numerics.md, N12; docs/spec/batches.md,
-// "Mixtures").
+// Mixture: chooses the component of each example of a run (docs/numerics.md, N12; docs/data.md, "Mixtures").
 #pragma once
 
 #include <cstdint>
@@ -14,8 +13,8 @@
 
 namespace ostro::data {
 
-// How many of `length` sequences each component gets. Shares are in proportion to the weights, rounded down;
-// what is left goes one by one to the largest remainders, and to the earlier component when two are equal.
+// The number of `length` sequences that each component gets. Shares are in proportion to the weights, rounded
+// down; the rest goes one by one to the largest remainders, and to the earlier component when two are equal.
 // For example, weights {2, 1, 1} and length 10 give {5, 3, 2}. Exact: the sum is `length`, and only integers
 // are compared. Weights must be at least 0, with a sum above 0.
 std::vector<int64_t> exact_counts(const std::vector<double>& weights, int64_t length);
@@ -32,11 +31,12 @@ class Mixture {
 
   struct Pick {
     size_t component = 0;  // index into components_of(options)
-    int64_t number = 0;    // which of the component's own examples: 0, 1, 2, ... in the order of the run
+    int64_t number = 0;    // of the component's own examples: 0, 1, 2, ... in the order of the run
   };
+  // The component of an example >= 0, and its number there.
   Pick operator()(int64_t example) const;
 
-  // How many of the examples [0, end) belong to each component.
+  // The number of the examples [0, end) that belong to each component.
   std::vector<int64_t> counts_before(int64_t end) const;
 
  private:

@@ -81,6 +81,8 @@ void SequenceOrder::map(std::span<int64_t> examples) const {
   }
 }
 
+// Two permutations: one of the blocks of the whole set, and inside a window of the permuted blocks one of
+// single sequences. So a window reads from window_blocks places of the store.
 int64_t SequenceOrder::in_blocks(numerics::Key key, int64_t position) const {
   const int64_t length = block_.io_block_size * block_.window_blocks;
   const int64_t window = position / length, begin = window * length;

@@ -1,5 +1,5 @@
-// The order in which a run sees the sequences of a data set (docs/spec/numerics.md, N12;
-// docs/spec/batches.md, "Order").
+// SequenceOrder, Subset: the order in which a run sees the sequences of a data set (docs/numerics.md, N12;
+// docs/data.md, "Order").
 #pragma once
 
 #include <cstdint>

@@ -1,4 +1,4 @@
-// One batch of training or held-out sequences, and its fingerprint.
+// Batch: one batch of training or held-out sequences, and its fingerprint.
 #pragma once
 
 #include <cstdint>
@@ -19,15 +19,15 @@ struct Batch {
   std::vector<int32_t> segment_ids;
   // A row is a preference pair: the first half of its seq_len positions holds one text, the second the other.
   bool pairs = false;
-  // What the starting weights give to the answers of a pair: two values by row (PairScores in data_set.h), 0
-  // for padding rows. Empty when the data set has no such scores.
+  // The scores of the answers of a pair by the starting weights: two values by row (PairScores in
+  // data_set.h), 0 for padding rows. Empty when the data set has no such scores.
   std::vector<double> reference;
   std::vector<int64_t> sequences;  // by row: number in its component; -1 for padding rows
   std::vector<size_t> components;  // by row: index into components_of(options)
 };
 
-// A batch whose rows the caller then fills. The rows of a new batch are padding. `memory` is a batch that
-// nobody needs any more. Its arrays are reused with their old content, so every row must then be filled
+// Makes a batch whose rows the caller then fills. The rows of a new batch are padding. `memory` is a batch
+// that is no longer needed. Its arrays are reused with their old content, so every row must then be filled
 // completely. (Fresh memory from the kernel costs more time than the tokens do.)
 struct BatchShape {
   int64_t seq_len = 0;

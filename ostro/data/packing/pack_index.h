@@ -1,5 +1,5 @@
-// The pack index says which rows of a store each packed sequence holds. It is made once, kept beside the
-// store, and read page by page (docs/reference/formats/pack_index.md).
+// PackIndex: tells which rows of a store each packed sequence holds. It is made once, kept beside the store,
+// and read page by page (docs/formats/pack_index.md).
 #pragma once
 
 #include <array>
@@ -16,7 +16,7 @@
 
 namespace ostro::data {
 
-// Thread-safe.
+// An open index. Thread-safe.
 class PackIndex {
  public:
   // Opens the index in `folder`, or makes it there, in one pass over the row ends and in bounded memory.

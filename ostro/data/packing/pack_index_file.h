@@ -1,5 +1,5 @@
-// The file of a pack index: its name and its bytes. The bytes are a function of the rows alone
-// (docs/reference/formats/pack_index.md).
+// PackHeader, write_pack_index: the file of a pack index: its name and its bytes. The bytes are a function of
+// the rows alone (docs/formats/pack_index.md).
 #pragma once
 
 #include <cstdint>
@@ -19,9 +19,9 @@ struct PackHeader {
   int64_t rows = 0;   // of the split
   PackRule rule;
   PackCounts counts;
-  // Whether it is the index, in today's format, of this split of the store with this ledger hash.
+  // True if it is the index, in today's format, of this split of the store with this ledger hash.
   bool is_of(const TokenStream& stream, const std::string& store_hash, const PackRule& wanted) const;
-  // Whether it was made from another store, or in another format.
+  // True if it was made from another store, or in another format.
   bool is_stale(const std::string& store_hash) const;
 };
 

@@ -27,7 +27,7 @@ int64_t to_entry(std::span<const std::byte> bytes) {
   return value;
 }
 
-// A WritableFile that writes nothing. It compares what is appended with an existing file.
+// A WritableFile that writes nothing. It compares the appended bytes with an existing file.
 class ComparingFile final : public io::WritableFile {
  public:
   using WritableFile::append;

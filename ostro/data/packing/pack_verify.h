@@ -1,4 +1,4 @@
-// Checks that the pack indices beside a token store are what packing its rows gives.
+// verify_packs: checks that the pack indices beside a token store equal the result of packing its rows.
 #pragma once
 
 #include <cstdint>
@@ -16,7 +16,7 @@ namespace ostro::data {
 enum class PackIndexState {
   kGood,
   kStale,    // made from an earlier state of the store, or in another format; readers ignore it
-  kDamaged,  // differs from what packing the rows gives
+  kDamaged,  // differs from the result of packing the rows
   kUnread,   // not compared, since the row ends cannot be read
 };
 
@@ -27,7 +27,7 @@ struct PackIndexReport {
   int64_t bytes = 0;
   PackIndexState state = PackIndexState::kGood;
   int64_t sequences = 0;  // according to its header
-  Status status;          // why it is damaged or unread
+  Status status;          // the reason why it is damaged or unread
 };
 
 // Makes every index beside the store again from the row ends, as PackIndex::open does, and compares each byte

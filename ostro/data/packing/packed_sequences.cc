@@ -8,6 +8,8 @@
 
 namespace ostro::data {
 
+// Repeats the packing of the sequence's rows from their ends: rows without targets take no part, long ones
+// are cut as the rule says. More positions than a sequence has mean a damaged index.
 Result<std::vector<PackedSequences::Part>> PackedSequences::parts(int64_t sequence) const {
   ASSIGN_OR_RETURN(const auto rows, index_->rows(sequence));
   ASSIGN_OR_RETURN(const std::vector<int64_t> ends, stream().row_ends(rows.first, rows.second - rows.first));

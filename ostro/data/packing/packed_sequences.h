@@ -1,4 +1,4 @@
-// Sequences of whole documents, packed side by side: for chat and supervised data.
+// PackedSequences: sequences of whole documents, packed side by side, for chat and supervised data.
 #pragma once
 
 #include <functional>

@@ -12,10 +12,12 @@ constexpr int64_t kRowsAtATime = 65536;
 
 }  // namespace
 
+// Only one number is carried from row to row: the positions used in the current sequence. It begins as full,
+// so that the first row with a target starts a sequence.
 Result<PackCounts> for_each_sequence(const TokenStream& stream, const PackRule& rule,
                                      const std::function<Status(int64_t)>& start) {
   PackCounts counts;
-  int64_t used = rule.seq_len + 1;  // positions used in the current sequence; begins as full
+  int64_t used = rule.seq_len + 1;  // positions used in the current sequence
   for (int64_t row = 0; row < stream.rows(); row += kRowsAtATime) {
     const int64_t count = std::min(kRowsAtATime, stream.rows() - row);
     ASSIGN_OR_RETURN(const std::vector<int64_t> ends, stream.row_ends(row, count));

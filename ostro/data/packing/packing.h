@@ -1,4 +1,5 @@
-// How the rows of a store are packed into sequences (docs/spec/batches.md, "Packed sequences").
+// PackRule, for_each_sequence: the rule by which the rows of a store are packed into sequences (docs/data.md,
+// "Packed sequences").
 #pragma once
 
 #include <cstdint>
@@ -9,10 +10,10 @@
 
 namespace ostro::data {
 
-// Which end of a row is kept when the row is longer than a sequence.
+// The end of a row that is kept when the row is longer than a sequence.
 enum class Keep { kLeft, kRight };
 
-// How rows become sequences. A row of n tokens has n - 1 targets, and takes that many positions, but at most
+// The rule of packing. A row of n tokens has n - 1 targets, and takes that many positions, but at most
 // seq_len. A row without targets takes none.
 struct PackRule {
   int64_t seq_len = 0;
@@ -39,11 +40,11 @@ struct PackCounts {
 Result<PackCounts> for_each_sequence(const TokenStream& stream, const PackRule& rule,
                                      const std::function<Status(int64_t)>& start);
 
-// The same counts, without naming the sequences.
+// The counts that for_each_sequence returns, without a call for each sequence.
 Result<PackCounts> count_packs(const TokenStream& stream, const PackRule& rule);
 
-// What packing leaves out, for people: "rows longer than a sequence: 12, which lose 345 tokens". Empty when
-// that is nothing.
+// The rows and tokens that packing leaves out, for people: "rows longer than a sequence: 12, which lose 345
+// tokens". Empty when there are none.
 std::string left_out_text(const PackCounts& counts);
 
 }  // namespace ostro::data

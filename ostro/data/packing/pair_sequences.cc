@@ -16,6 +16,8 @@ PairSequences::PairSequences(std::shared_ptr<const TokenStore> store, Split spli
 
 int64_t PairSequences::sequences(bool) const { return stream().rows(); }
 
+// The weights of a preference row are the parts of its tokens; the first token of a rejected part divides the
+// two texts.
 Result<PairSequences::Pair> PairSequences::pair(int64_t sequence) const {
   ASSIGN_OR_RETURN(const std::vector<int64_t> ends, stream().row_ends(sequence, 1));
   Pair out;

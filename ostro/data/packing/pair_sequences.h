@@ -1,4 +1,4 @@
-// The sequences of a store of preference pairs.
+// PairSequences: the sequences of a store of preference pairs.
 #pragma once
 
 #include <cstdint>
@@ -11,7 +11,7 @@ namespace ostro::data {
 
 // Sequence i is row i: 2 L positions, of which the first L hold the beginning of the chosen text and the last
 // L that of the rejected one, each filled up with padding. The loss mask is 1 for tokens of the answers. So a
-// pair is never divided, whatever a batch is cut into. Thread-safe.
+// pair is never divided when a batch is cut into parts. Thread-safe.
 class PairSequences final : public SequenceReader {
  public:
   // L is `text_len`, the length of a sequence of the model.

@@ -1,5 +1,5 @@
-// Makes sequences of a fixed length from the rows of a token store. They are cut out of the stream of all
-// tokens, or hold whole documents packed side by side.
+// SequenceReader: makes sequences of a fixed length from the rows of a token store. They are cut out of the
+// stream of all tokens, or hold whole documents packed side by side.
 #pragma once
 
 #include <cstdint>

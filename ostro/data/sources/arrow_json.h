@@ -1,4 +1,5 @@
-// Values of Arrow arrays as text and as JSON. Includes Arrow's headers, so only the Parquet reader uses it.
+// arrow_text, append_json: values of Arrow arrays as text and as JSON. Includes Arrow's headers, so only the
+// Parquet reader uses it.
 #pragma once
 
 #include <arrow/api.h>
@@ -10,7 +11,7 @@
 
 namespace ostro::data {
 
-// Whether values of this type are strings (string, large_string, string_view, or a dictionary of them).
+// True if values of this type are strings (string, large_string, string_view, or a dictionary of them).
 bool is_arrow_text(const arrow::DataType& type);
 // A string of an array of such a type; it must not be null.
 std::string_view arrow_text(const arrow::Array& array, int64_t row);

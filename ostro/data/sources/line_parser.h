@@ -1,4 +1,4 @@
-// Gets the text of a row: a field of a JSON line.
+// LineParser, text_of_row: get the text of a row, which is a field of a JSON line.
 #pragma once
 
 #include <memory>

@@ -1,5 +1,5 @@
-// How a store tells the parts of a preference row apart. Its tokens are those of two texts: the prompt with
-// the answer that was preferred, then the prompt with the other one.
+// is_rejected_part, is_answer_part: the parts of a preference row in a store. Its tokens are those of two
+// texts: the prompt with the answer that was preferred, then the prompt with the other one.
 #pragma once
 
 namespace ostro::data {
@@ -11,7 +11,7 @@ inline constexpr int kRejectedPrompt = 2;
 inline constexpr int kRejectedAnswer = 3;
 
 inline bool is_rejected_part(float part) { return part >= kRejectedPrompt; }
-// Whether the token counts in the log-probability of its text.
+// True if the token counts in the log-probability of its text.
 inline bool is_answer_part(float part) { return part == kChosenAnswer || part == kRejectedAnswer; }
 
 }  // namespace ostro::data

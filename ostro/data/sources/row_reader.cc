@@ -47,7 +47,7 @@ class WholeFile final : public RowReader {
   std::string sha256_;
 };
 
-// Whether an object begins in this line but does not end in it. Any other error concerns only this row.
+// True if an object begins in this line but does not end in it. Any other error concerns only this row.
 bool is_open_object(const std::string& line) {
   bool repaired = false;
   const std::string text = as_utf8(line, repaired);
@@ -113,7 +113,7 @@ bool is_packed(const std::string& path) {
   return io::has_extension(path, ".gz") || io::has_extension(path, ".zst");
 }
 
-// Whether the name allows a single JSON document with many lines.
+// True if the name allows a single JSON document with many lines.
 bool is_named_json(const std::string& path) {
   return io::has_extension(path, ".json") || io::has_extension(path, ".json.gz") ||
          io::has_extension(path, ".json.zst");

@@ -1,4 +1,4 @@
-// Reads the rows of source files as raw text or JSON. A format turns rows into tokens later.
+// RowReader: reads the rows of source files as raw text or JSON. A format turns rows into tokens later.
 #pragma once
 
 #include <cstdint>
@@ -70,8 +70,8 @@ class RowReader {
   virtual Result<bool> next(Row& row) = 0;
   // The position after the row last returned.
   virtual RowPosition position() const = 0;
-  // The same as bytes of the stored (perhaps compressed) file, for progress. Exact in a plain file, otherwise
-  // an estimate that never falls and reaches the file's size only after the last row.
+  // The position in bytes of the stored (perhaps compressed) file, for progress. Exact in a plain file,
+  // otherwise an estimate that never falls and reaches the file's size only after the last row.
   virtual int64_t stored_bytes() const = 0;
   // SHA-256 of the stored file, in hexadecimal; "" unless next() read all of it from the start.
   virtual std::string file_sha256() = 0;

@@ -1,4 +1,4 @@
-// Reads fields of rows that are JSON objects.
+// row_object, row_field, row_text: read fields of rows that are JSON objects.
 #pragma once
 
 #include <string>

@@ -77,7 +77,7 @@ class LeftOut {
     if (root_ == all || !root_.starts_with(all)) folders_.push_back(all);
   }
 
-  // Whether the file is left out. Remembers the folder of stores if the entry itself lies in it.
+  // True if the file is left out. Remembers the folder of stores if the entry itself lies in it.
   bool operator()(const std::string& path) {
     const std::string whole = io::absolute_path(path);
     for (const std::string& folder : folders_) {

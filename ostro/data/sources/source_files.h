@@ -1,4 +1,4 @@
-// Finds the files that a data set is made of, and puts them in order.
+// find_sources: finds the files that a data set is made of, and puts them in order.
 #pragma once
 
 #include <cstdint>
@@ -44,10 +44,10 @@ struct SourceKeys {
   static SourceKeys of(const std::string& key) { return {key + ".train_urls", key + ".validation_urls"}; }
 };
 
-// Where to look for texts.
+// The places that are searched for texts.
 struct SourcePlaces {
   std::vector<std::string> train, validation;  // files, directories, globs
-  std::vector<std::string> stores = {};        // token stores; their files are no texts
+  std::vector<std::string> stores = {};        // token stores; their files are not texts
   std::string stores_folder = {};              // data.cache_dir, see source_places
 };
 // The places of a component's texts. Files inside token stores of this configuration are left out, so that a

@@ -1,4 +1,4 @@
-// Gives the texts of source files, as documents to train a tokenizer on.
+// texts_of_sources: gives the texts of source files, as documents to train a tokenizer on.
 #pragma once
 
 #include <string>
@@ -15,7 +15,7 @@ struct TextProgress {
   int64_t bytes_done = 0, bytes_total = 0;
 };
 
-// The same documents that a build of a token store reads: the text in field `text_key` of each row of .jsonl,
+// The documents that a build of a token store reads: the text in field `text_key` of each row of .jsonl,
 // .ndjson, .json and .parquet, and whole text files. Long text files come in parts of limited size
 // (tokenizer::documents_of_files). Empty documents are skipped. Errors name file and row and, where it helps,
 // `option`, which sets `text_key`; a NUL byte in a file is an error. `fs` and `progress` must outlive the

@@ -1,5 +1,5 @@
-// What a trained tokenizer was trained from: tokenizer_training.json beside it
-// (docs/reference/formats/token_store.md).
+// TokenizerRecord: the inputs from which a tokenizer was trained: tokenizer_training.json beside it
+// (docs/formats/token_store.md).
 #pragma once
 
 #include <cstdint>
@@ -31,13 +31,14 @@ struct TokenizerRecord {
   std::vector<Component> components;
 };
 
-// Of the folder `cache_dir`. Nothing when there is none, or a damaged one: to train again gives the same.
+// Reads the record in the folder `cache_dir`. Nothing when there is none or it is damaged: training again
+// gives the same tokenizer.
 std::optional<TokenizerRecord> read_tokenizer_record(io::FileSystem& fs, const std::string& cache_dir);
-// Replaces it atomically.
+// Replaces the record in the folder `cache_dir` atomically.
 Status write_tokenizer_record(io::FileSystem& fs, const std::string& cache_dir,
                               const TokenizerRecord& record);
 
-// The first thing in which two trainings differ by content, as half a sentence; empty when in nothing. Paths
+// The first difference in content between two trainings, as half a sentence; empty when there is none. Paths
 // and times of files do not count.
 std::string difference(const TokenizerRecord& there, const TokenizerRecord& wanted);
 

@@ -67,7 +67,7 @@ Result<FileHashes> hashes_of(io::FileSystem& fs, const std::vector<TrainingFiles
   return out;
 }
 
-// What is there of a trained tokenizer.
+// The files of a trained tokenizer that exist.
 struct Trained {
   std::optional<Tokenizer> tokenizer;
   std::optional<TokenizerRecord> record;
@@ -98,7 +98,7 @@ Result<Trained> read_trained(io::FileSystem& fs, const DataOptions& options) {
   return out;
 }
 
-// Whether every store of the configuration is finished, and made with this tokenizer. Such a store is what
+// True if every store of the configuration is finished, and made with this tokenizer. Such a store is what
 // its texts and the tokenizer are compared with; it may also have been extended since.
 bool stores_are_finished(io::FileSystem& fs, const DataOptions& options, const std::string& tokenizer) {
   const std::vector<Component> components = components_of(options);

@@ -57,7 +57,7 @@ class TrainingTexts {
     return false;
   }
 
-  // Whether the row is a document to train on.
+  // True if the row is a document to train on.
   Result<bool> take(Row row, std::string& document) {
     if (row.is_blank()) return false;
     const SourceFile& file = component().files[static_cast<size_t>(unit_.file)];
