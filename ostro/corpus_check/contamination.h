@@ -42,7 +42,7 @@ class EvalIndex {
   void finish();
 
   // Finds the n-grams in `text`. `hashes` are the hashes of its words (word_hashes). Where a hash fits, the
-  // words are compared, so that different words with equal hashes are no hit. Time: linear in the words of
+  // words are compared, so that different words with equal hashes are not a hit. Time: linear in the words of
   // the text; plus, for every different n-gram found, one step for each evaluation document that holds it;
   // plus the size of the result.
   Contamination find(std::string_view text, const std::vector<uint64_t>& hashes) const;

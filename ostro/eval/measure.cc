@@ -126,6 +126,8 @@ class Run {
     return options_.on_document ? options_.on_document(document.dump()) : Status();
   }
 
+  // Scores each choice after the prompt and, for mutual information, also without it: the second half of the
+  // requests. The measures differ in the length by which a choice's log-probability is divided.
   Status multiple_choice(const Questions& questions, const MultipleChoiceOptions& options, Entry& entry,
                          Measures& measures) {
     entry.type = MultipleChoiceOptions::kType;

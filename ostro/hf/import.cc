@@ -156,8 +156,8 @@ Result<checkpoint::Saved> import_weights(io::FileSystem& fs, const Source& sourc
                                          const checkpoint::Info& info, int threads) {
   ASSIGN_OR_RETURN(checkpoint::StreamSave save,
                    checkpoint::StreamSave::begin(fs, root, info, specs_of(source), {.threads = threads}));
-  runtime::Buffer buffer;  // of one unit, and of those of the same shape behind it: fresh memory costs as
-                           // much as writing it
+  // Of one unit, and reused for the next ones of its shape: fresh memory costs as much as writing it.
+  runtime::Buffer buffer;
   for (const Unit& unit : units_of(source)) {
     const ir::Shape shape = unit_shape(source.shapes[unit.parameter]);
     OSTRO_CHECK(elements_of(unit, source.shapes[unit.parameter]) == shape.count(),

@@ -150,7 +150,7 @@ TEST_CASE("bad directories: one error that names file, tensor and both values") 
       data += "abcd";
     });
     CHECK(says(d.refusal(),
-               {"in/model.safetensors", "model.layers.1.extra.weight [1]", "no weight of a llama"}));
+               {"in/model.safetensors", "model.layers.1.extra.weight [1]", "not a weight of a llama"}));
   }
   {
     Directory d;
@@ -177,7 +177,7 @@ TEST_CASE("bad directories: one error that names file, tensor and both values") 
   {
     Directory d;
     d.set("num_hidden_layers", 2);
-    CHECK(says(d.refusal(), {"model.layers.2.", "no weight"}));
+    CHECK(says(d.refusal(), {"model.layers.2.", "not a weight"}));
   }
   {
     Directory d;

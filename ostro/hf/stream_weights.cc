@@ -53,7 +53,7 @@ std::vector<Box> row_blocks(const WeightPart& part, const ir::Shape& whole, int6
     const auto d = static_cast<size_t>(whole.find(axis));
     const int64_t inner = elements / all.shape[d];
     if (elements > most) block[d] = std::clamp<int64_t>(most / inner, 1, all.shape[d]);
-    elements = block[d] == 1 ? inner : 0;  // axes behind one that is cut are whole
+    elements = block[d] == 1 ? inner : 0;  // axes after one that is cut are whole
     rows.push_back(static_cast<int64_t>(d));
   }
   // In the order of the rows, which need not be that of the axes.

@@ -33,7 +33,7 @@ struct Take {
   int64_t first, count;
 };
 
-// These rows one after the other, zeros behind them up to `rows`.
+// These rows one after the other, and zeros after them up to `rows`.
 Buffer gathered(const std::vector<Take>& parts, int64_t rows) {
   Buffer out = Buffer::zeros(with_rows(parts[0].from->shape(), rows));
   const size_t bytes = row_bytes(out);

@@ -8,14 +8,14 @@
 namespace ostro::init {
 namespace {
 
-// The number that a file begins with; nothing for "max", and where there is no such file.
+// The number that a file begins with; nothing for "max", or if there is no such file.
 std::optional<int64_t> number_in(const std::string& path) {
   std::ifstream file(path);
   int64_t value = 0;
   return file >> value ? std::optional(value) : std::nullopt;
 }
 
-// The number behind a name, of a file with a name and a number a line; 0 where it has none.
+// The number after a name, in a file with a name and a number per line; 0 if it has none.
 int64_t number_of(const std::string& path, const std::string& wanted) {
   std::ifstream file(path);
   int64_t value = 0;

@@ -229,7 +229,7 @@ Result<LoadedModel> read_all_but_parameters(io::FileSystem& fs, const Source& so
   out.tokenizer = std::make_shared<tokenizer::Tokenizer>(std::move(tokenizer));
   out.functions = train::run_model(out.config, out.tokenizer->vocab_size(), train::ModelUse::kEvaluation);
   RETURN_IF_ERROR(train::check_vocabulary(out.functions, out.tokenizer->vocab_size()));
-  // What is read in bf16 can stay so: no loss has another bit.
+  // A parameter that is stored in bf16 can stay so: no bit of a loss changes.
   if (train::compute_dtype(out.config) == ir::DType::bf16) {
     std::vector<ir::Shape> held = out.functions.shapes;
     take_stored_dtypes(stored, held, out.functions.paths);

@@ -84,7 +84,7 @@ class Cases:
         folder = self.w.root / "kinds"
         folder.mkdir()
         for name, says in {"a.jsonl.lz4": "compressed files are read as",
-                           "a.arrow": "a .arrow is no text", "a.SAFETENSORS": "a .safetensors is no text"}.items():
+                           "a.arrow": "a .arrow is not a text", "a.SAFETENSORS": "a .safetensors is not a text"}.items():
             (folder / name).write_text(GOOD[0])
             self.w.bad(*self.build("kinds", ["kinds"]), says=[f"kinds/{name}: ", says, "narrower glob"])
             (folder / name).unlink()

@@ -162,7 +162,7 @@ def imported(report, base, run, name, last, held):
     refused("ranks by module", ["rank_pattern"], config("rank_pattern", {"q_proj": 2}))
     refused("another rank", ["lora_", "in the model"], config("r", 3))
     refused("a tensor is missing", [first, "is missing"], tensors(lambda t: {k: v for k, v in t.items() if k != first}))
-    refused("a tensor of another model", ["layers.77", "has not"],
+    refused("a tensor of another model", ["layers.77", "does not have"],
             tensors(lambda t: t | {first.replace("layers.0", "layers.77"): t[first]}))
     def fails(what, words, *command):
         done = subprocess.run([str(run.ostro), *map(str, command)], capture_output=True, text=True, check=False, cwd=directory)

@@ -96,7 +96,7 @@ class Lexer {
     return whole.size() - rest.size();
   }
 
-  // Takes the text up to the next {{, {% or {#, and the tag behind it. The tag's sign (- or +) decides how
+  // Takes the text up to the next {{, {% or {#, and the tag after it. The tag's sign (- or +) decides how
   // the text before it is trimmed. {% raw %} is recognized here, because its content is not tokens.
   void text_and_tag() {
     size_t tag = std::string_view::npos;

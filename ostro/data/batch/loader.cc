@@ -30,11 +30,11 @@ Status check_name_keys(const std::vector<Component>& components) {
 // For the end of an error: why a store has fewer rows than its texts. Empty when no row was left out.
 std::string no_loss_text(const Component& c, const TokenStore& store) {
   const auto files = store.files();
-  if (!files.ok()) return fmt::format("; and its source files cannot be told: {}", files.error().message());
+  if (!files.ok()) return fmt::format("; its source files cannot be listed: {}", files.error().message());
   const int64_t rows = file_counts(**files).no_loss;
   if (rows == 0) return "";
   const char* why = std::holds_alternative<ChatFormat>(c.format)
-                        ? ": the chat template marks nothing of them as the assistant's; look at its "
+                        ? ": the chat template marks no text in them as the assistant's; look at its "
                           "{% generation %} blocks and at the roles, or set format.mask_user_turns: false"
                         : "";
   return fmt::format("; {} rows were left out, because their loss weights are all 0{}", rows, why);

@@ -76,7 +76,7 @@ std::string SourceCheck::difference(const FileLedger& was) {
 RowPlace stored_place(const RowSource& row) {
   RowPlace place{.begin = row.begin, .end = row.end};
   if (row.ledger == nullptr)
-    place.unknown = "a Levanter cache holds ids, and not what texts they were made of";
+    place.unknown = "a Levanter cache holds ids, not the texts that they were made from";
   return place;
 }
 

@@ -56,7 +56,8 @@ inline constexpr int64_t kHashedForOneRow = int64_t{64} << 20;
 // The places of `rows`, in the same order. All rows must be from stores whose format reads `fields`. Places
 // that a store does not keep are found in the source files. Each file is read once, up to the last row
 // wanted; of a .parquet only the footer is read. When a file changed since the store was built, is gone or
-// cannot be read, its places become unknown. That is no error, since the rows themselves are in the store.
+// cannot be read, its places become unknown. That is not an error, since the rows themselves are in the
+// store.
 std::vector<RowPlace> find_rows(io::FileSystem& fs, std::span<const RowSource> rows,
                                 const std::vector<RowField>& fields, SourceCheck& files);
 

@@ -59,7 +59,7 @@ class PrebuiltFormatter : public RowFormatter {
         const double w = weight.is_int() || weight.is_float() ? weight.as_double() : std::nan("");
         const auto as_float = static_cast<float>(w);
         if (!(w >= 0) || !std::isfinite(as_float))
-          return invalid_argument(fmt::format("\"{}\"[{}] is no finite number of 0 or more",
+          return invalid_argument(fmt::format("\"{}\"[{}] is not a finite number of 0 or more",
                                               *options_.loss_weights_key, out.weights.size()));
         out.weights.push_back(as_float);
       }

@@ -21,7 +21,7 @@ struct Side {
   std::vector<std::pair<size_t, size_t>> answer;
 };
 
-// Where the common beginning of two texts ends. As in TRL a space before the difference belongs to the
+// The end of the common beginning of two texts. As in TRL a space before the difference belongs to the
 // answers. Never inside a character.
 size_t common_beginning(const std::string& a, const std::string& b) {
   size_t end = static_cast<size_t>(std::mismatch(a.begin(), a.end(), b.begin(), b.end()).first - a.begin());
@@ -50,7 +50,7 @@ class PreferenceFormatter : public RowFormatter {
           options_.chosen_field, chosen.type_name(), options_.rejected_field, rejected.type_name()));
     if (chat::jinja::equal(chosen, rejected))
       return invalid_argument(
-          fmt::format("fields \"{}\" and \"{}\" are equal: such a pair has no loser; leave the row out",
+          fmt::format("fields \"{}\" and \"{}\" are equal, so neither is preferred; leave the row out",
                       options_.chosen_field, options_.rejected_field));
     const bool texts = chosen.is_text();
     ASSIGN_OR_RETURN(const auto sides,
@@ -100,7 +100,7 @@ class PreferenceFormatter : public RowFormatter {
   }
   Error no_answer(const std::string& field) const {
     return invalid_argument(
-        fmt::format("field \"{}\" holds nothing but the beginning that both answers have", field));
+        fmt::format("field \"{}\" holds only the beginning that both answers share", field));
   }
 
   Result<std::array<Side, 2>> text_sides(const Value& object, const Value& chosen,
@@ -158,7 +158,7 @@ class PreferenceFormatter : public RowFormatter {
     return out;
   }
 
-  // The text of the prompt's messages and the answer's. What the assistant wrote behind the prompt counts.
+  // The text of the prompt's messages and the answer's. The assistant's text after the prompt counts.
   Result<Side> rendered(const Value& object, std::vector<Value> messages, const std::vector<Value>& answer,
                         const std::string& field) const {
     const auto optional = [&](const char* name) {
@@ -181,7 +181,7 @@ class PreferenceFormatter : public RowFormatter {
       if (end > begin && begin >= prompt.text.size()) side.answer.emplace_back(begin, end);
     if (side.answer.empty())
       return invalid_argument(
-          fmt::format("field \"{}\" has no message of the assistant behind the prompt", field));
+          fmt::format("field \"{}\" has no message of the assistant after the prompt", field));
     return side;
   }
 

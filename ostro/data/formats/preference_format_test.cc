@@ -96,10 +96,10 @@ TEST_CASE("preference rows: conversations, of which the assistant's answers behi
   CHECK(f.refusal({}, "{\"chosen\": [" + begin + "," + good + "], \"rejected\": [" + begin + "]}")
             .find("the tokenizer has no chat template; set f.chat_template") != std::string::npos);
   CHECK(f.refusal(options, "{\"chosen\": [" + begin + "," + good + "], \"rejected\": [" + begin + "]}") ==
-        "field \"rejected\" holds nothing but the beginning that both answers have");
+        "field \"rejected\" holds only the beginning that both answers share");
   CHECK(f.refusal(options, "{\"prompt\": [" + begin + "], \"chosen\": [" + good + "], \"rejected\": [" +
                                R"({"role": "user", "content": "five"})" + "]}") ==
-        "field \"rejected\" has no message of the assistant behind the prompt");
+        "field \"rejected\" has no message of the assistant after the prompt");
 }
 
 TEST_CASE("preference rows that are wrong: the field is named") {
@@ -109,7 +109,7 @@ TEST_CASE("preference rows that are wrong: the field is named") {
   CHECK(f.refusal({}, R"({"prompt": "a", "chosen": "b", "rejected": ""})") ==
         "field \"rejected\" is empty; a preference row needs both answers");
   CHECK(f.refusal({}, R"({"prompt": "a", "chosen": "b", "rejected": "b"})") ==
-        "fields \"chosen\" and \"rejected\" are equal: such a pair has no loser; leave the row out");
+        "fields \"chosen\" and \"rejected\" are equal, so neither is preferred; leave the row out");
   CHECK(
       f.refusal({}, R"({"chosen": "b", "rejected": "c"})").find("has no field \"prompt\" (f.prompt_field)") ==
       0);

@@ -65,6 +65,8 @@ class Scan {
        const BuildSettings& settings)
       : fs_(fs), ledger_(ledger), settings_(settings), id_bytes_(bytes_of_ids(tokenizer)) {}
 
+  // First opens all shards of both splits, which gives the sizes of the whole arrays; then reads every chunk
+  // of every array once, checks its values and sums it.
   Status run(const LevanterLedger& told) {
     ledger_.parts = parts_of(told);
     std::array<Shape, 2> shapes;

@@ -28,7 +28,7 @@ Result<PairSequences::Pair> PairSequences::pair(int64_t sequence) const {
   out.rejected = std::find_if(out.parts.begin(), out.parts.end(), is_rejected_part) - out.parts.begin();
   if (out.rejected == 0 || out.rejected == static_cast<int64_t>(out.ids.size()))
     return corrupt(
-        fmt::format("{}: row {} holds no two texts; build the store again", stream().name(), sequence));
+        fmt::format("{}: row {} does not hold two texts; build the store again", stream().name(), sequence));
   return out;
 }
 

@@ -18,7 +18,7 @@ class PairSequences final : public SequenceReader {
   PairSequences(std::shared_ptr<const TokenStore> store, Split split, int64_t text_len);
 
   int64_t sequences(bool whole) const override;
-  // kCorrupt when the row holds no two texts.
+  // kCorrupt when the row does not hold two texts.
   Status read(int64_t sequence, Batch& batch, int64_t row) const override;
   // The chosen text, then the rejected one.
   Result<std::vector<DocumentSpan>> documents(int64_t sequence) const override;

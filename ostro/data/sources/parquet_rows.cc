@@ -110,6 +110,9 @@ class ParquetRows final : public RowReader {
  public:
   ParquetRows(std::string path, const RowOptions& options) : path_(std::move(path)), options_(options) {}
 
+  // Reads the footer alone first: it gives the columns to read, the row groups from `skip` on, and the size
+  // of a row, from which the batch size follows. Rows of the first group before `skip` are then read and
+  // dropped.
   Status open(io::FileSystem& fs, int64_t skip) {
     ASSIGN_OR_RETURN(auto opened, fs.open(path_));
     bytes_ = opened->size();

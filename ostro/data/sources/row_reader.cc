@@ -158,7 +158,7 @@ std::string row_too_long(int64_t bytes, int64_t limit) {
 
 std::string not_a_text(int64_t offset) {
   return fmt::format(
-      "holds a NUL byte (at byte {}), so it is no text; leave it out by a narrower glob, or convert it to "
+      "holds a NUL byte (at byte {}), so it is not a text; leave it out by a narrower glob, or convert it to "
       "UTF-8 if it is UTF-16 or UTF-32",
       offset);
 }

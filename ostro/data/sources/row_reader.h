@@ -66,7 +66,7 @@ class RowReader {
   virtual ~RowReader() = default;
 
   // False at the end. Errors are about the file (unreadable, truncated, damaged) and name it, and the row
-  // where possible. A bad row is no error but has Row::problem.
+  // where possible. A bad row is not an error but has Row::problem.
   virtual Result<bool> next(Row& row) = 0;
   // The position after the row last returned.
   virtual RowPosition position() const = 0;

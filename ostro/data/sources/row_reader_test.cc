@@ -62,7 +62,7 @@ TEST_CASE("rows: a file with a NUL byte is no text") {
   const Read read = read_rows(fs, "a.txt", FileFormat::kText);
   REQUIRE(read.rows.size() == 1);
   CHECK(read.rows[0].bytes.empty());
-  CHECK(read.rows[0].problem.starts_with("holds a NUL byte (at byte 2), so it is no text"));
+  CHECK(read.rows[0].problem.starts_with("holds a NUL byte (at byte 2), so it is not a text"));
   CHECK(read.sha256 == sha256_hex(bytes));
 }
 

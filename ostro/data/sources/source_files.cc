@@ -37,7 +37,7 @@ Result<FileFormat> format_of(const std::string& path, const std::string& key) {
   for (const char* extension : kDataFiles)
     if (is(extension))
       return unsupported(
-          fmt::format("{}: a {} is no text; write its texts to a .jsonl or .parquet, or list files by a "
+          fmt::format("{}: a {} is not a text; write its texts to a .jsonl or .parquet, or list files by a "
                       "narrower glob in {}",
                       path, extension, key));
   return FileFormat::kText;
@@ -124,6 +124,8 @@ SourcePlaces source_places(const DataOptions& options, const Component& componen
   return places;
 }
 
+// For each entry of the lists: its files without those that LeftOut names. A file that an earlier entry of
+// the same list gave is skipped; one that is in both lists is an error.
 Result<FoundSources> find_sources(io::FileSystem& fs, const SourcePlaces& places, const SourceKeys& keys) {
   FoundSources sources;
   std::unordered_map<std::string, Split> seen;
@@ -144,7 +146,7 @@ Result<FoundSources> find_sources(io::FileSystem& fs, const SourcePlaces& places
       }
       if (files->empty() && !left_out.inside().empty())
         return invalid_argument(fmt::format(
-            "{}: {}: all files that it names are in {}, a folder of token stores, whose files are no "
+            "{}: {}: all files that it names are in {}, a folder of token stores, whose files are not "
             "texts; give the stores another data.cache_dir",
             key, url, left_out.inside()));
       for (const io::FoundFile& file : *files) {

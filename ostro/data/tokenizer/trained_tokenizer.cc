@@ -108,7 +108,7 @@ bool stores_are_finished(io::FileSystem& fs, const DataOptions& options, const s
   });
 }
 
-// That it is the one that would be trained.
+// Checks that the trained tokenizer is the one that its texts and options would give now.
 Status check_texts(io::FileSystem& fs, const DataOptions& options, const Trained& there) {
   if (stores_are_finished(fs, options, there.record->tokenizer)) return {};
   ASSIGN_OR_RETURN(const auto components, training_files(fs, options));
@@ -119,7 +119,8 @@ Status check_texts(io::FileSystem& fs, const DataOptions& options, const Trained
       fmt::format("{}: was trained from {}; {}", options.tokenizer_path(), other, what_to_do(options)));
 }
 
-// With the lock held.
+// Trains the tokenizer and writes it with its record; the caller holds the lock. `unrecorded` is a tokenizer
+// that was found without a record.
 Result<Tokenizer> train_locked(io::FileSystem& fs, const DataOptions& options, const BuildSettings& settings,
                                const std::optional<Tokenizer>& unrecorded) {
   const std::string path = options.tokenizer_path();
@@ -148,7 +149,7 @@ Result<Tokenizer> train_locked(io::FileSystem& fs, const DataOptions& options, c
         {tokenizer::TrainProgress::Stage::kMerging, trained.vocab_size(), trained.vocab_size()});
   if (unrecorded && unrecorded->hash() != trained.hash())
     return invalid_argument(
-        fmt::format("{}: is there, and is not the tokenizer that these texts and options give; name it in "
+        fmt::format("{}: exists, but is not the tokenizer that these texts and options give; name it in "
                     "data.tokenizer, or delete it",
                     path));
   failpoint("tokenizer");
@@ -184,6 +185,8 @@ Result<Tokenizer> open_tokenizer(io::FileSystem& fs, const DataOptions& options)
       options.tokenizer_path()));
 }
 
+// A tokenizer counts as trained when both the file and its record exist. Training writes the tokenizer first
+// and the record last, so a kill between them leads to a second training, which must give the same tokenizer.
 Result<Tokenizer> make_tokenizer(io::FileSystem& fs, const DataOptions& options,
                                  const BuildSettings& settings) {
   if (options.tokenizer) return tokenizer::load_tokenizer(fs, *options.tokenizer);

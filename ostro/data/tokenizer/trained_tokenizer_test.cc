@@ -156,9 +156,9 @@ TEST_CASE("a tokenizer cannot be trained from rows that are no texts, nor from a
   options.components["chat"].train_urls = {"corpus/lines.jsonl"};
   options.components["chat"].format = ChatFormat{};
   CHECK(error_of(fs, options)
-            .find("data.tokenizer: is null, and data.components.chat has rows that are no texts") == 0);
+            .find("data.tokenizer: is null, and data.components.chat has rows that are not texts") == 0);
   options.components["chat"] = {};
-  CHECK(error_of(fs, options).find("data.components.chat has a store that is there already") !=
+  CHECK(error_of(fs, options).find("data.components.chat has a store that exists already") !=
         std::string::npos);
   // Of texts in several components, with a field each.
   write(fs, "code.jsonl", "{\"body\": \"int main() { return 0; }\"}\nno row\n");

@@ -114,7 +114,7 @@ Result<std::vector<TrainingFiles>> training_files(io::FileSystem& fs, const Data
           fmt::format(
               "is null, and {} has {}: a tokenizer can be trained from texts alone. Train one with ostro "
               "tokenizer train (--special_tokens for those of conversations), and name it",
-              c.key, text == nullptr ? "rows that are no texts" : "a store that is there already"));
+              c.key, text == nullptr ? "rows that are not texts" : "a store that exists already"));
     ASSIGN_OR_RETURN(const FoundSources found,
                      find_sources(fs, source_places(options, c), SourceKeys::of(c.key)));
     ASSIGN_OR_RETURN(std::vector<SourceFile> files, found.all());

@@ -23,7 +23,7 @@ Result<Window> continuation_window(const tokenizer::Tokenizer& tokenizer, std::s
                                    std::string_view continuation, int64_t context_length);
 
 // Windows in which each token of the text is scored once. The first begins with `prefix`; each later one
-// scores the next `stride` tokens (1 to context_length), or those that are left, behind as many of the tokens
+// scores the next `stride` tokens (1 to context_length), or those that are left, after as many of the tokens
 // before as fit. No tokens: no windows.
 std::vector<Window> rolling_windows(const std::vector<uint32_t>& text, int32_t prefix, int64_t context_length,
                                     int64_t stride);

@@ -124,6 +124,8 @@ Status TokenScorer::run_batch(std::span<const Window> windows, std::span<const s
   return {};
 }
 
+// Sorts the windows by their padded length, and runs those of one length together. Lengths are powers of two
+// and numbers of rows powers of four, so few programs are compiled.
 Result<std::vector<WindowScore>> TokenScorer::score(std::span<const Window> windows, bool greedy,
                                                     const Progress& progress) {
   if (greedy && !knows_greedy())
@@ -141,7 +143,7 @@ Result<std::vector<WindowScore>> TokenScorer::score(std::span<const Window> wind
   std::vector<size_t> order(windows.size());
   std::iota(order.begin(), order.end(), size_t{0});
   const auto length = [&](size_t i) { return padded_length(windows[i], options_.context); };
-  // The longest first: what takes most memory fails at once, if it does.
+  // The longest first: a lack of memory shows at once.
   std::stable_sort(order.begin(), order.end(), [&](size_t a, size_t b) { return length(a) > length(b); });
   std::vector<WindowScore> out(windows.size());
   for (size_t begin = 0; begin < order.size();) {

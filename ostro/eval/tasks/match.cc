@@ -13,7 +13,7 @@ bool is_digit(char c) { return c >= '0' && c <= '9'; }
 bool is_letter(char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z'); }
 bool is_punctuation(char c) { return c > ' ' && c < '\x7f' && !is_digit(c) && !is_letter(c); }
 
-// Breadth first: time and memory grow with the text, whatever the pattern, and no deep recursion.
+// Breadth first: time and memory are linear in the text for any pattern, without deep recursion.
 Result<std::regex> compile_regex(const std::string& pattern, const std::string& key) {
   try {
     return std::regex(pattern, std::regex::ECMAScript | std::regex_constants::__polynomial);

@@ -13,7 +13,7 @@
 namespace ostro::eval {
 namespace {
 
-// A document as a prompt of its own, and what stands behind it where it is an example.
+// A document as a prompt of its own, and the answer that follows it when it is an example.
 struct Solved {
   Question question;
   std::string answer;
@@ -56,7 +56,7 @@ Result<Questions> make_questions(io::FileSystem& fs, const std::string& name, co
   const std::string key = "tasks." + name;
   const PromptOptions& prompt = prompt_options(options);
   const bool own_examples = prompt.num_fewshot > 0 && prompt.fewshot_files.empty();
-  // Examples may come from behind the limit.
+  // Documents beyond the limit may be examples.
   ASSIGN_OR_RETURN(
       const std::vector<Document> documents,
       read_documents(fs, prompt.files, own_examples ? std::nullopt : prompt.limit, key + ".files"));

@@ -118,7 +118,7 @@ Status write_stored(io::FileSystem& fs, const std::string& directory, const Leaf
 }
 
 // Writes a tensor from f32 parameters. Without scales, in pieces of whole rows. With scales, one group of
-// rows at a time, since a group shares a row of scales; the scales are collected and written behind the
+// rows at a time, since a group shares a row of scales; the scales are collected and written after the
 // elements.
 Status write_leaf(io::FileSystem& fs, const std::string& directory, const Leaf& leaf, TensorReader reader) {
   const StoredTensor& t = leaf.tensor;

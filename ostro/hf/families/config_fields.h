@@ -15,8 +15,9 @@
 
 namespace ostro::hf {
 
-// While reading, a function fills what it is given; while writing, it puts the key behind those before. After
-// the first error nothing more happens, and status() has it. Keys are Hugging Face's.
+// While reading, a function fills the field that it is given; while writing, it adds the key after the
+// earlier ones. After the first error nothing more happens, and status() has it. Keys are Hugging Face's. Not
+// thread-safe.
 class ConfigFields {
  public:
   // Reads the text of a config.json; `where` begins errors.

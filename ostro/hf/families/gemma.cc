@@ -1,4 +1,4 @@
-// Gemma 2 and 3 (text): norms by 1 + weight before and behind attention and MLP.
+// Gemma 2 and 3 (text): norms by 1 + weight before and after attention and MLP.
 #include "ostro/hf/families/family.h"
 
 namespace ostro::hf {

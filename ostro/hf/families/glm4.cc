@@ -1,4 +1,4 @@
-// GLM-4 (0414): norms before and behind attention and MLP; neighbours in half of each head turn together.
+// GLM-4 (0414): norms before and after attention and MLP; neighbours in half of each head turn together.
 #include "ostro/hf/families/family.h"
 
 namespace ostro::hf {

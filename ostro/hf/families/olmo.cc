@@ -1,4 +1,4 @@
-// OLMo 2 and 3: norms behind attention and MLP, and over all heads of q, of k.
+// OLMo 2 and 3: norms after attention and MLP, and over all heads of q, of k.
 #include "ostro/hf/families/family.h"
 
 namespace ostro::hf {

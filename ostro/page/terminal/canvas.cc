@@ -13,7 +13,7 @@ namespace {
 constexpr std::array<std::array<unsigned, 4>, 2> kBrailleBits = {
     {{0x01, 0x02, 0x04, 0x40}, {0x08, 0x10, 0x20, 0x80}}};
 
-// U+2800 and the 255 characters behind it.
+// U+2800 and the 255 characters after it.
 std::string braille(unsigned bits) {
   const unsigned code = 0x2800 + bits;
   return {static_cast<char>(0xE0 | (code >> 12)), static_cast<char>(0x80 | ((code >> 6) & 0x3F)),

@@ -29,7 +29,7 @@ class Canvas {
   };
   // Dots along the way.
   void line(const std::vector<Place>& way, size_t curve);
-  // A sign, over whatever is there.
+  // Draws a sign over the content of its cell.
   void mark(Place place, size_t curve);
 
   std::string row(int row) const;  // 0: the uppermost

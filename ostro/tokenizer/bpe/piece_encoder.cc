@@ -16,7 +16,7 @@ constexpr size_t kBatchPieces = 32;  // enough lookups in flight to hide memory 
 
 }  // namespace
 
-// One cache line. Key and ids are always copied whole, whatever their length.
+// One cache line. Key and ids are always copied whole, for any length.
 struct alignas(64) PieceEncoder::ShortSlot {
   static constexpr size_t kIds = 7;
   alignas(32) char key[kKeyBytes];

@@ -28,7 +28,7 @@ inline uint64_t hash_block(const char* p) {
          fold_product(load_word(p + 16) ^ 0xA0761D6478BD642Fu, load_word(p + 24) ^ 0xE7037ED1A0B428DBu);
 }
 
-// The hash of a text of any length; reads no byte behind it.
+// The hash of a text of any length; reads no byte after it.
 inline uint64_t hash_bytes(std::string_view bytes) {
   uint64_t h = bytes.size();
   const char* p = bytes.data();

@@ -142,6 +142,9 @@ std::array<uint32_t, 256> begin_vocab(const TrainOptions& options, TokenizerSpec
 
 }  // namespace
 
+// Counts the distinct pieces of all documents first; the text is not needed after that. Pieces enter the
+// search sorted by their bytes, so the result does not depend on the order of the documents. Then merges
+// until the vocabulary is full or no pair is frequent enough.
 Result<Tokenizer> train(const DocumentSource& documents, const TrainOptions& options) {
   RETURN_IF_ERROR(check_options(options));
   TokenizerSpec spec;

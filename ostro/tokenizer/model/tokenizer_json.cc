@@ -1,4 +1,4 @@
-// Reads and writes tokenizer.json. Whatever would change ids and is not supported is refused by name.
+// Reads and writes tokenizer.json. A feature that would change ids and is not supported is refused by name.
 #include <fmt/core.h>
 
 #include <nlohmann/json.hpp>

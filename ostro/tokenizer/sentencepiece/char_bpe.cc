@@ -17,7 +17,7 @@ class EdgeSymbols {
  public:
   explicit EdgeSymbols(size_t tokens) : one_(tokens, kNoToken) {}
 
-  // Returns whether the symbol is new for the token.
+  // Returns true if the symbol is new for the token.
   bool add(uint32_t token, uint32_t symbol) {
     if (one_[token] == symbol) return false;
     if (one_[token] == kNoToken) {
