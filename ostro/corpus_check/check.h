@@ -21,6 +21,7 @@
 
 namespace ostro::corpus_check {
 
+// The options of a check.
 struct CheckSettings {
   std::vector<std::string> eval_files;  // globs; .jsonl, .parquet or text
   // field with the text, in eval rows that are objects; empty: every string in the row
@@ -38,6 +39,7 @@ struct CheckSettings {
   // called from the caller's thread, after every batch of rows
   std::function<void(const data::BuildProgress&)> progress;
 
+  // Errors name the option, its value and the allowed values.
   Status validate() const;
 };
 

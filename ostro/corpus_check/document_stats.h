@@ -9,6 +9,7 @@
 
 namespace ostro::corpus_check {
 
+// The figures of one document.
 struct DocumentStats {
   int64_t bytes = 0, characters = 0, words = 0;
   int64_t tokens = -1;  // negative: not counted

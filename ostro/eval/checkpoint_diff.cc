@@ -93,6 +93,8 @@ class Comparison {
  public:
   Comparison(const Checkpoint& first, const Checkpoint& second) : first_(first), second_(second) {}
 
+  // Compares tensor `a` of the first checkpoint with the one of its path in the second. Equal hashes of all
+  // cells mean equal bytes, so the second is then not read.
   Result<TensorDiff> tensor(int64_t a) {
     const TensorSpec& spec = first_.manifest().tensors[static_cast<size_t>(a)];
     TensorDiff out;

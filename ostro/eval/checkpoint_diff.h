@@ -12,6 +12,7 @@
 
 namespace ostro::eval {
 
+// The comparison of one tensor, or of all.
 struct TensorDiff {
   enum class Kind { kEqual, kChanged, kOnlyFirst, kOnlySecond, kOtherShape };
   std::string path;
@@ -33,7 +34,7 @@ struct CheckpointDiff {
   CheckpointSide first, second;
   std::vector<TensorDiff> tensors;  // in the order of the first, then those that only the second has
   TensorDiff all;                   // over all tensors that can be compared; without a path
-  std::vector<std::string> config;  // "optimizer.learning_rate is 0.1 there and 0.2 here"
+  std::vector<std::string> config;  // differences: "optimizer.learning_rate: 0.1 -> 0.2"
   bool equal() const;
 };
 
@@ -43,8 +44,8 @@ struct DiffOptions {
 };
 
 // Compares `first` and `second`, which are checkpoints, or runs (their newest checkpoints). All bytes that
-// are compared are checked against the manifests; tensors of the same hashes are not read. Errors: no
-// checkpoint there; damage; a glob that matches no tensor of either.
+// are compared are checked against the manifests; of tensors with equal hashes only the first is read.
+// Errors: no checkpoint there; damage; a glob that matches no tensor of either.
 Result<CheckpointDiff> diff_checkpoints(io::FileSystem& fs, const std::string& first,
                                         const std::string& second, const train::ModelChoices& models,
                                         const DiffOptions& options);

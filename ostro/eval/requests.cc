@@ -13,7 +13,7 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-// A request that was read, or why it could not be.
+// A request.
 struct Request {
   enum class Kind { kContinuation, kText, kPrompt } kind = Kind::kContinuation;
   Json id;  // null: none
@@ -23,7 +23,7 @@ struct Request {
   GenerationRequest generation;
 };
 
-// Takes the keys of an object, and complains of those that nobody took.
+// Reads the keys of an object; nothing_else() is an error for a key that was not read.
 class Keys {
  public:
   explicit Keys(const Json& object) : object_(object) {}
@@ -146,7 +146,7 @@ class Batch {
     if (!requests_[i].id.is_null()) answers_[i]["id"] = requests_[i].id;
     answers_[i].update(fields);
   }
-  // Those that are not answered yet.
+  // The requests of this kind that are not answered yet.
   std::vector<size_t> of_kind(Request::Kind kind) const {
     std::vector<size_t> out;
     for (size_t i = 0; i < requests_.size(); ++i)
@@ -154,7 +154,8 @@ class Batch {
     return out;
   }
 
-  // Many at a time; where one of them cannot be answered, one by one, so that the others are.
+  // Asks for all requests in one call. If one of them cannot be answered, asks for each alone, so that the
+  // others are answered.
   template <typename Ask>
   void together(const std::vector<size_t>& which, const Ask& ask) {
     if (which.empty()) return;

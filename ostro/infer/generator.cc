@@ -77,6 +77,8 @@ void Generator::reset() {
   for (Buffer& b : cache_) b = Buffer::zeros(b.shape());
 }
 
+// The padding's rows of the cache are overwritten by the next call, which begins at `end`. The cache is
+// donated to the program, so that it can be updated in place.
 Result<Buffer> Generator::feed(const std::vector<int32_t>& tokens, size_t begin, size_t end) {
   const auto count = static_cast<int64_t>(end - begin);
   const int64_t bucket = bucket_of(count, max_length_);

@@ -49,6 +49,7 @@ Result<Parameters> load_or_init(io::FileSystem& fs, const std::string& where,
 // reading it later gives the error.
 void take_stored_matrices(io::FileSystem& fs, const std::string& where, train::TrainConfig& config);
 
+// A model with its parameters in memory.
 struct LoadedModel {
   train::TrainConfig config;  // as the checkpoint's manifest has it
   std::shared_ptr<const tokenizer::Tokenizer> tokenizer;

@@ -43,6 +43,7 @@ enum class ExprKind {
   kConditional  // children: condition, then, else (may be null)
 };
 
+// An expression. The fields that a kind uses are in the comments of ExprKind.
 struct Expr {
   ExprKind kind;
   int line;
@@ -79,6 +80,7 @@ enum class StmtKind {
   kContinue,
 };
 
+// A statement. The fields that a kind uses are in the comments of StmtKind.
 struct Stmt {
   StmtKind kind;
   int line;

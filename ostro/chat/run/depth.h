@@ -8,6 +8,7 @@
 
 namespace ostro::chat::jinja {
 
+// Counts one level of `depth` while it lives.
 class DepthGuard {
  public:
   static constexpr int kMax = 1000;  // each level is well below 1 KiB of stack

@@ -21,6 +21,7 @@ std::string replace_bounded(Interpreter& in, std::string_view text, std::string_
 // "{} {0} {name}".format(...). Conversions and format specifications are errors.
 Value brace_format(Interpreter& in, const std::string& format, const Arguments& arguments);
 
+// The arguments of json.dumps that filters pass.
 struct JsonStyle {
   bool ascii = false, sort_keys = false;
   std::string indent;  // indentation of one level, used with `lines`

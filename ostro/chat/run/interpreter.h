@@ -35,6 +35,7 @@ class Interpreter {
   Interpreter(const Mapping& context, const RenderOptions& options) : context_(context), options_(options) {}
   ~Interpreter();
 
+  // Executes a template. Call it once.
   Rendered run(const Body& body);
 
   // These are for filters, tests and functions. All throw TemplateError.

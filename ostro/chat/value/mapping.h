@@ -10,6 +10,7 @@
 
 namespace ostro::chat::jinja {
 
+// Lookups take constant time. Immutable once it is part of a Value.
 class Mapping {
  public:
   // Sets the value of a key. An existing key keeps its position. TemplateError for a key that cannot be

@@ -52,6 +52,7 @@ struct Generator {
   size_t next = 0;
 };
 
+// The object that namespace() makes: the only one whose attributes templates may set.
 struct Namespace {
   std::vector<std::pair<std::string, Value>> attributes;
 };

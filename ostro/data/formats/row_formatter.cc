@@ -35,6 +35,8 @@ bool ends_rows(const RowFormat& format) {
          is_preference(format);
 }
 
+// Walks through tokens and spans in parallel: both are in order, so each span is looked at once. A token
+// without bytes of its own has weight 0.
 Status encode_with_spans(const tokenizer::Tokenizer& tokenizer, tokenizer::Encoder& encoder,
                          std::string_view text, const std::vector<std::pair<size_t, size_t>>& spans,
                          FormattedRow& out) {

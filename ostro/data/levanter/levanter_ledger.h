@@ -38,6 +38,7 @@ Result<LevanterLedger> read_levanter_ledger(io::FileSystem& fs, const std::strin
 // The shards as parts of a store, with token counts still 0. Empty when no split is sharded.
 std::vector<StorePart> parts_of(const LevanterLedger& ledger);
 
+// The path of a split's shard_ledger.json.
 std::string levanter_ledger_path(const std::string& place, Split split);
 
 }  // namespace ostro::data

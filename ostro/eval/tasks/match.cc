@@ -28,6 +28,9 @@ Result<std::regex> compile_regex(const std::string& pattern, const std::string& 
 
 }  // namespace
 
+// Looks for the last digit, and from there leftwards for more digits, one point, and commas that three digits
+// follow. A minus sign counts only when it does not follow a letter or digit. Leading zeros, and trailing
+// ones after the point, are removed.
 std::optional<std::string> last_number(std::string_view text) {
   size_t end = text.size();
   while (end > 0 && !is_digit(text[end - 1])) --end;

@@ -15,6 +15,7 @@ namespace ostro::eval {
 // The last number in a text, in a canonical form: "1,234.50 USD" gives "1234.5". Nothing if there is none.
 std::optional<std::string> last_number(std::string_view text);
 
+// The filters and comparisons of one generate_until task. Immutable.
 class Matcher {
  public:
   // Error: a regular expression that cannot be used, with its key.
@@ -23,6 +24,8 @@ class Matcher {
   // The text that the regular expression extracts; without one the whole text. White space around it is
   // dropped.
   std::string extract(const std::string& text) const;
+  // True if an answer equals the extracted text, after the options' normalization; or, for numeric, if the
+  // last numbers of both are equal.
   bool exact(const std::string& extracted, const std::vector<std::string>& answers) const;
   bool numeric(const std::string& extracted, const std::vector<std::string>& answers) const;
 

@@ -25,6 +25,7 @@ struct FileReport {
   std::string sha256;  // when contents were read and the file is whole
 };
 
+// The result of a check.
 struct ReleaseReport {
   std::string directory;
   GrokShape shape;
@@ -57,6 +58,7 @@ Result<ReleaseReport> check_release(io::FileSystem& fs, const std::string& direc
 
 // A line for each state, and for each file that is not whole; with `all`, for every file.
 std::string check_text(const ReleaseReport& report, bool all);
+// The report as JSON.
 std::string check_json(const ReleaseReport& report);
 
 }  // namespace ostro::grok

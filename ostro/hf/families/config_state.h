@@ -10,6 +10,7 @@
 
 namespace ostro::hf {
 
+// The file that is read or written, the keys that count as known, and the first error.
 struct ConfigFields::State {
   using Json = nlohmann::ordered_json;
   bool reading = false;

@@ -18,6 +18,7 @@ std::string curve_sign(const Terminal& terminal, size_t curve, bool line);
 // `text` in the curve's colour.
 std::string coloured(const Terminal& terminal, size_t curve, const std::string& text);
 
+// Cells of characters, with dots in each (2 by 4 in braille).
 class Canvas {
  public:
   Canvas(const Terminal& terminal, int columns, int rows);

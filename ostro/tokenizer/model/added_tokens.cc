@@ -40,6 +40,9 @@ const AddedToken* AddedTokenMatcher::match_at(std::string_view text, size_t begi
   return nullptr;
 }
 
+// Tries the tokens of each position's first byte, the longest first. A match that is refused (a special
+// token, or part of a word) is passed over whole. lstrip and rstrip widen a match over white space, never
+// over an earlier token.
 void AddedTokenMatcher::split(std::string_view text, bool match_special, std::vector<Segment>& out) const {
   size_t done = 0;  // text before this is in `out`
   for (size_t i = beginnings_.find(text, 0); i < text.size(); i = beginnings_.find(text, i)) {

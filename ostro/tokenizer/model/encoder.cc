@@ -10,6 +10,8 @@ Encoder::Encoder(const Tokenizer& tokenizer)
 Encoder::Encoder(Encoder&&) noexcept = default;
 Encoder::~Encoder() = default;
 
+// Two passes of added tokens: those of the text itself, then those of the normalized text between them.
+// at_start holds for the part that begins the text.
 void Encoder::encode(std::string_view text, const EncodeOptions& options, std::vector<uint32_t>& out) {
   const auto& s = *tokenizer_.state_;
   Work& work = *work_;

@@ -66,6 +66,9 @@ SentencePieceNormalizer::Prefix SentencePieceNormalizer::first_of(std::string_vi
   return {text.substr(0, length), length};
 }
 
+// Drops leading spaces, then alternates between runs without special bytes, which are copied, and single
+// prefixes, which are replaced by rules. With remove_extra_ a space after a space is dropped, also where a
+// rule makes one, and so are spaces at the end.
 void SentencePieceNormalizer::append(std::string_view text, std::string& out) const {
   while (remove_extra_ && !text.empty()) {
     const Prefix first = first_of(text);

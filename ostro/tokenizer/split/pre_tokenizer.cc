@@ -116,7 +116,8 @@ struct PreTokenizer::Runner {
   }
 
   // Cuts text at matches. match(i) gives the end of the match that begins at i, or i if there is none. No
-  // match begins before next(i).
+  // match begins before next(i). One part is always held back, until the next one shows whether the behavior
+  // joins them.
   template <typename Match, typename Next>
   void cut_at(Match&& match, Next&& next, Behavior behavior, bool invert, size_t step, std::string_view text,
               bool at_start) const {

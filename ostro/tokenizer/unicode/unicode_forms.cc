@@ -81,6 +81,8 @@ void append_region(Form form, std::string_view text, std::u32string& work, std::
 
 }  // namespace
 
+// Copies safe stretches and normalizes only regions. A region begins at the last safe code point, since a
+// mark may compose with it, and ends at the next one that is safe.
 void append_form(Form form, std::string_view text, std::string& out) {
   const uint16_t unsafe = unsafe_bits(form);
   std::u32string work;
