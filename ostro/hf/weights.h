@@ -1,6 +1,7 @@
 // WeightPart, family_weights: the correspondence of our weights and the tensors of Hugging Face directories,
 // element by element. The tables of families/ name the weight of each tensor; one list, made from them,
 // serves export, import, and the comparison of gradients with other frameworks.
+//
 // Ours: q, k and v are one weight, gate and up are one weight, and layers are stacked into one array, as are
 // the experts of a layer.
 // Hugging Face's: per layer and expert, separate or fused in other ways, [out, in] or [in, out].

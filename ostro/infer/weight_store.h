@@ -21,9 +21,8 @@ class WeightStore {
  public:
   // `reader` has the parameters in the order of the model's paths; `held` has the shape and dtype in which
   // the model holds each. At most `keep_bytes` of weights are kept once they were read: the weights that
-  // every token reads
-  // (`layers` names them), and experts in the room that these leave. Nothing is evicted: access is cyclic
-  // over the layers, where keeping the newest would never hit.
+  // every token reads (`layers` names them), and experts in the room that these leave. Nothing is evicted:
+  // access is cyclic over the layers, where keeping the newest would never hit.
   WeightStore(checkpoint::PartReader reader, std::vector<ir::Shape> held,
               const models::LayerFunctions& layers, int64_t keep_bytes);
 

@@ -19,6 +19,8 @@ Value Interpreter::list(std::vector<Value> items) {
   return Value::list(std::move(items));
 }
 
+// From the innermost scope outwards, then the variables of the rendering, then the global functions. An
+// unknown name is a value of its own, which is an error only where it is used.
 Value Interpreter::lookup(const std::string& name, Scope& scope) {
   for (Scope* s = &scope; s != nullptr; s = s->parent)
     if (const Value* value = s->find(name)) return *value;
@@ -204,7 +206,7 @@ std::vector<Value> Interpreter::iterate(const Value& iterable) {
   std::vector<Value> out;
   if (iterable.is_undefined()) return out;
   if (iterable.is_text()) {
-    charge(iterable.as_text().size() * 2 * sizeof(Value));  // before they are made
+    charge(iterable.as_text().size() * 2 * sizeof(Value));  // before the texts are made
     for (std::string& c : characters(iterable.as_text())) out.emplace_back(std::move(c));
   } else if (iterable.is_sequence()) {
     out = iterable.as_sequence().items;

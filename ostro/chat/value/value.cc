@@ -216,6 +216,8 @@ std::string repr_of_text(std::string_view text) {
   return out += quote;
 }
 
+// The shortest decimal that reads back as the value, as Python writes it: with an exponent below 1e-4 and
+// from 1e16 on.
 std::string repr_of_double(double value) {
   if (std::isnan(value)) return "nan";
   if (std::isinf(value)) return value < 0 ? "-inf" : "inf";

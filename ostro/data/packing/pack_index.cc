@@ -13,6 +13,8 @@
 
 namespace ostro::data {
 
+// Opens a file whose header fits the store and the rule; otherwise makes it once under the folder's lock and
+// tries again. A second failure means that the file system does not give back what was written.
 Result<std::shared_ptr<const PackIndex>> PackIndex::open(io::FileSystem& fs, const std::string& folder,
                                                          const TokenStream& stream,
                                                          const std::string& store_hash,
