@@ -50,7 +50,7 @@ class ChatTemplate {
 
   // Renders the conversation without a generation prompt, with `assistant` filled in. The spans come from
   // {% generation %} blocks. If the template has none, the span of an assistant message is the text that the
-  // message adds, where this is exact (docs/chat.md); otherwise the error says what to do.
+  // message adds, where this is exact (docs/guide/chat.md); otherwise the error says what to do.
   Result<RenderedChat> render_with_spans(const Conversation& conversation) const;
 
   // Canonical JSON of the templates and of the special tokens that are passed to them.

@@ -1,5 +1,5 @@
 // answer_requests: requests to a model as JSON, one object each, and their answers: the input and output of
-// `ostro score` (docs/evaluate.md).
+// `ostro score` (docs/guide/evaluate.md).
 #pragma once
 
 #include <string>

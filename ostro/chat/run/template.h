@@ -1,6 +1,6 @@
 // Template: a Jinja template, as far as chat templates need them. It is rendered as by jinja2 with
 // trim_blocks, lstrip_blocks, loop controls and {% generation %} blocks, in the immutable sandbox of
-// transformers. docs/chat.md lists what is supported.
+// transformers. docs/guide/chat.md lists what is supported.
 #pragma once
 
 #include <cstdint>

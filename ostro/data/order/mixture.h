@@ -1,4 +1,5 @@
-// Mixture: chooses the component of each example of a run (docs/numerics.md, N12; docs/data.md, "Mixtures").
+// Mixture: chooses the component of each example of a run (docs/spec/numerics.md, N12; docs/guide/data.md,
+// "Mixtures").
 #pragma once
 
 #include <cstdint>

@@ -1,5 +1,5 @@
-// SequenceOrder, Subset: the order in which a run sees the sequences of a data set (docs/numerics.md, N12;
-// docs/data.md, "Order").
+// SequenceOrder, Subset: the order in which a run sees the sequences of a data set (docs/spec/numerics.md,
+// N12; docs/guide/data.md, "Order").
 #pragma once
 
 #include <cstdint>

@@ -1,5 +1,5 @@
 // PackIndex: tells which rows of a store each packed sequence holds. It is made once, kept beside the store,
-// and read page by page (docs/formats/pack_index.md).
+// and read page by page (docs/reference/formats/pack_index.md).
 #pragma once
 
 #include <array>

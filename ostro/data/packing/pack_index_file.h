@@ -1,5 +1,5 @@
 // PackHeader, write_pack_index: the file of a pack index: its name and its bytes. The bytes are a function of
-// the rows alone (docs/formats/pack_index.md).
+// the rows alone (docs/reference/formats/pack_index.md).
 #pragma once
 
 #include <cstdint>

@@ -1,5 +1,5 @@
 // TokenizerRecord: the inputs from which a tokenizer was trained: tokenizer_training.json beside it
-// (docs/formats/token_store.md).
+// (docs/reference/formats/token_store.md).
 #pragma once
 
 #include <cstdint>

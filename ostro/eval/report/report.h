@@ -1,4 +1,5 @@
-// report_json, report_table: an evaluation as JSON (docs/formats/eval_report.md) and as a table for a person.
+// report_json, report_table: an evaluation as JSON (docs/reference/formats/eval_report.md) and as a table for
+// a person.
 #pragma once
 
 #include <string>

@@ -1,5 +1,5 @@
 // TaskFile: a task file: the corpora and tasks that a model is measured on. Keys that lm-evaluation-harness
-// has too have its names. docs/evaluate.md describes them.
+// has too have its names. docs/guide/evaluate.md describes them.
 #pragma once
 
 #include <cstdint>

@@ -22,7 +22,7 @@ void expert_fields(ConfigFields& f, HfModel& m, const char* key, const char* oth
   }
   f.integer(other ? other_key : key, &o.num_experts, missing);
   f.integer("num_experts_per_tok", &o.num_experts_per_tok, missing_chosen);
-  // A term of the training loss alone; here it would need the parameter moe/load (docs/moe.md).
+  // A term of the training loss alone; here it would need the parameter moe/load (docs/reference/moe.md).
   f.harmless("router_aux_loss_coef", o.router_aux_loss_coef);
   f.harmless("output_router_logits", false);
 }

@@ -1,4 +1,5 @@
-// page_html: the page of a run: one HTML file that holds everything it shows (docs/formats/run_directory.md).
+// page_html: the page of a run: one HTML file that holds everything it shows
+// (docs/reference/formats/run_directory.md).
 #pragma once
 
 #include <string>
