@@ -1,5 +1,5 @@
 // config_json, read_config_json, generation_config_json: the JSON files of a Hugging Face model directory
-// (docs/reference/dependencies.md, "Model directories").
+// (docs/reference/models.md, "Models of other programs").
 #pragma once
 
 #include <string>

@@ -1,5 +1,5 @@
 // PackRule, for_each_sequence: the rule by which the rows of a store are packed into sequences
-// (docs/guide/data.md, "Packed sequences").
+// (docs/spec/batches.md, "Packed sequences").
 #pragma once
 
 #include <cstdint>

@@ -19,8 +19,8 @@ struct Chart {
 // The number of colours; curves beyond that share the last one.
 inline constexpr size_t kCurveColours = 8;
 
-// A <figure>, with data-* attributes that describe its paths (docs/reference/formats/run_directory.md, "The
-// page"). Empty when no curve has a value within the steps.
+// A <figure>, with data-* attributes that describe its paths (docs/reference/formats/run_directory.md,
+// "report.html"). Empty when no curve has a value within the steps.
 std::string chart_html(const Chart& chart);
 
 }  // namespace ostro::page
