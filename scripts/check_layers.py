@@ -17,7 +17,7 @@ import re
 import sys
 
 INCLUDE = re.compile(r'^\s*#\s*include\s+"ostro/([^"]+)"')
-MOST_LINES = 3400  # of a folder's own files without tests and generated tables; more need sub-rooms
+MOST_LINES = 3000  # of a folder's own files without tests and generated tables; more need sub-rooms
 
 
 def lines_that_count(path):

@@ -12,8 +12,8 @@
 #include "ostro/cpu/engine/engine_cc.h"
 #include "ostro/cpu/engine/engine_plan.h"
 #include "ostro/cpu/machine/affinity.h"
-#include "ostro/cpu/plan/plan_flights.h"
-#include "ostro/cpu/plan/plan_runner.h"
+#include "ostro/cpu/plan/runner.h"
+#include "ostro/cpu/routines/flights.h"
 #include "ostro/ir/rules/verify.h"
 #include "ostro/numerics/fp_env.h"
 

@@ -17,7 +17,7 @@
 #include "ostro/compile/plan/plan.h"
 #include "ostro/cpu/engine/kernel_files.h"
 #include "ostro/cpu/machine/isa.h"
-#include "ostro/cpu/plan/plan_runner.h"
+#include "ostro/cpu/plan/runner.h"
 
 namespace ostro::cpu {
 

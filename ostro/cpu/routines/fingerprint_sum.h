@@ -7,7 +7,7 @@
 
 #include "ostro/base/error.h"
 #include "ostro/cpu/fingerprint/kernels/fingerprint_kernels.h"
-#include "ostro/cpu/plan/plan_call.h"
+#include "ostro/cpu/routines/op_call.h"
 #include "ostro/numerics/fingerprint.h"
 
 namespace ostro::cpu {

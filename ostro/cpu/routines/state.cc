@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <mutex>
 
-#include "ostro/cpu/plan/fingerprint_sum.h"
-#include "ostro/cpu/plan/plan_call.h"
+#include "ostro/cpu/routines/fingerprint_sum.h"
+#include "ostro/cpu/routines/op_call.h"
 #include "ostro/numerics/sums.h"
 
 namespace ostro::cpu {

@@ -5,7 +5,8 @@
 #include <string>
 #include <vector>
 
-#include "ostro/compile/plan/view.h"
+#include "ostro/compile/plan/plan.h"
+#include "ostro/cpu/products/gemm.h"
 #include "ostro/numerics/leaves.h"
 
 namespace ostro::cpu {
@@ -33,6 +34,9 @@ std::vector<int64_t> in_order(std::vector<int64_t> offsets, const Contraction& c
 std::vector<int64_t> scale_offsets(const std::vector<ir::Axis>& axes, const std::vector<std::string>& scaled,
                                    const std::string& groups, const compile::View& matrix,
                                    const compile::View& scales);
+
+// The matrix product of a dot step (dot.cc).
+GemmSpec gemm_spec(const compile::Step& step, const numerics::LeafTable& leaves);
 
 // The tree of N8 over nested leaves, in place; returns the root. No partials: +0.
 template <typename T>

@@ -2,7 +2,7 @@
 #include <algorithm>
 #include <cstring>
 
-#include "ostro/cpu/plan/plan_call.h"
+#include "ostro/cpu/routines/op_call.h"
 
 namespace ostro::cpu {
 namespace {

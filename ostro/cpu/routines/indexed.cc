@@ -4,10 +4,10 @@
 #include <numeric>
 
 #include "ostro/cpu/losses/embedding.h"
-#include "ostro/cpu/plan/plan_call.h"
-#include "ostro/cpu/plan/plan_contraction.h"
-#include "ostro/cpu/plan/plan_elements.h"
-#include "ostro/cpu/plan/plan_order.h"
+#include "ostro/cpu/routines/contraction.h"
+#include "ostro/cpu/routines/elements.h"
+#include "ostro/cpu/routines/op_call.h"
+#include "ostro/cpu/routines/order.h"
 
 namespace ostro::cpu {
 namespace {

@@ -3,9 +3,9 @@
 // op's, then the working memory (compile/plan/exchange_scratch.h).
 #include <fmt/format.h>
 
-#include "ostro/cpu/plan/plan_call.h"
-#include "ostro/cpu/plan/plan_flights.h"
-#include "ostro/cpu/plan/plan_parts.h"
+#include "ostro/cpu/routines/flights.h"
+#include "ostro/cpu/routines/op_call.h"
+#include "ostro/cpu/routines/parts.h"
 #include "ostro/ir/rules/collective_parts.h"
 
 namespace ostro::cpu {

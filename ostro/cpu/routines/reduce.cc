@@ -3,10 +3,10 @@
 #include <algorithm>
 #include <limits>
 
-#include "ostro/cpu/plan/plan_call.h"
-#include "ostro/cpu/plan/plan_contraction.h"
-#include "ostro/cpu/plan/plan_elements.h"
-#include "ostro/cpu/plan/plan_order.h"
+#include "ostro/cpu/routines/contraction.h"
+#include "ostro/cpu/routines/elements.h"
+#include "ostro/cpu/routines/op_call.h"
+#include "ostro/cpu/routines/order.h"
 #include "ostro/numerics/sums.h"
 
 namespace ostro::cpu {

@@ -3,8 +3,8 @@
 #include <cmath>
 #include <limits>
 
-#include "ostro/cpu/plan/plan_call.h"
-#include "ostro/cpu/plan/plan_elements.h"
+#include "ostro/cpu/routines/elements.h"
+#include "ostro/cpu/routines/op_call.h"
 #include "ostro/numerics/functions.h"
 
 namespace ostro::cpu {

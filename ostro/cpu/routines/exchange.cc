@@ -5,9 +5,9 @@
 
 #include <fmt/format.h>
 
-#include "ostro/cpu/plan/plan_call.h"
-#include "ostro/cpu/plan/plan_flights.h"
-#include "ostro/cpu/plan/plan_parts.h"
+#include "ostro/cpu/routines/flights.h"
+#include "ostro/cpu/routines/op_call.h"
+#include "ostro/cpu/routines/parts.h"
 
 namespace ostro::cpu {
 

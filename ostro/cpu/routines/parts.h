@@ -5,7 +5,7 @@
 #include <span>
 #include <vector>
 
-#include "ostro/cpu/plan/plan_call.h"
+#include "ostro/cpu/routines/op_call.h"
 
 namespace ostro::cpu {
 

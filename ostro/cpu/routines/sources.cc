@@ -1,5 +1,5 @@
-// Values from attributes, indices and keys alone (docs/spec/numerics.md, N12).
-#include "ostro/cpu/plan/plan_call.h"
+// Values from attributes, indices and keys alone (docs/numerics.md, N12).
+#include "ostro/cpu/routines/op_call.h"
 #include "ostro/numerics/threefry.h"
 
 namespace ostro::cpu {

@@ -8,8 +8,8 @@
 #include <optional>
 
 #include "ostro/base/aligned.h"
-#include "ostro/cpu/plan/plan_call.h"
-#include "ostro/cpu/plan/plan_contraction.h"
+#include "ostro/cpu/routines/contraction.h"
+#include "ostro/cpu/routines/op_call.h"
 
 namespace ostro::cpu {
 namespace {

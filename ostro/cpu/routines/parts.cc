@@ -1,11 +1,11 @@
-#include "ostro/cpu/plan/plan_parts.h"
+#include "ostro/cpu/routines/parts.h"
 
 #include <algorithm>
 #include <cstring>
 
 #include <fmt/format.h>
 
-#include "ostro/cpu/plan/plan_order.h"
+#include "ostro/cpu/routines/order.h"
 #include "ostro/numerics/functions.h"
 #include "ostro/numerics/tree.h"
 

@@ -1,7 +1,7 @@
 // cross_entropy and its gradient on the kernels of cross_entropy.h. Dense operands.
 #include "ostro/cpu/losses/cross_entropy.h"
 
-#include "ostro/cpu/plan/plan_call.h"
+#include "ostro/cpu/routines/op_call.h"
 
 namespace ostro::cpu {
 namespace {

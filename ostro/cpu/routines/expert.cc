@@ -3,9 +3,9 @@
 #include <algorithm>
 #include <cstring>
 
-#include "ostro/cpu/plan/plan_call.h"
-#include "ostro/cpu/plan/plan_contraction.h"
 #include "ostro/cpu/products/gemm.h"
+#include "ostro/cpu/routines/contraction.h"
+#include "ostro/cpu/routines/op_call.h"
 
 namespace ostro::cpu {
 namespace {

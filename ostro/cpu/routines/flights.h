@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "ostro/base/error.h"
-#include "ostro/cpu/plan/plan_call.h"
+#include "ostro/cpu/routines/op_call.h"
 #include "ostro/runtime/collectives.h"
 
 namespace ostro::cpu {

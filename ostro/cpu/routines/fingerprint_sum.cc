@@ -1,4 +1,4 @@
-#include "ostro/cpu/plan/fingerprint_sum.h"
+#include "ostro/cpu/routines/fingerprint_sum.h"
 
 #include <cstring>
 

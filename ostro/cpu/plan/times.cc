@@ -1,4 +1,4 @@
-#include "ostro/cpu/plan/plan_times.h"
+#include "ostro/cpu/plan/times.h"
 
 #include <fmt/format.h>
 

@@ -55,38 +55,38 @@ using OpRoutine = Status (*)(const OpCall&);
 // (dot).
 OpRoutine op_routine(ir::OpKind kind);
 
-// plan_elementwise.cc
+// elementwise.cc
 Status run_elementwise(const OpCall& call);
-// plan_layout.cc
+// layout.cc
 void copy_view(const Array& from, const Array& to, ThreadPool& pool);
 Status run_concat(const OpCall& call);  // concat, stack
 Status run_pad(const OpCall& call);
 Status run_dynamic_slice(const OpCall& call);
 Status run_dynamic_update_slice(const OpCall& call);
-// plan_sources.cc
+// sources.cc
 Status run_iota(const OpCall& call);
 Status run_random(const OpCall& call);
 Status run_fold_in(const OpCall& call);
-// plan_reduce.cc
+// reduce.cc
 Status run_reduction(const OpCall& call);  // sum, reduce_max, reduce_min, argmax, tree_sum
-// plan_indexed.cc
+// indexed.cc
 Status run_gather(const OpCall& call);
 Status run_scatter_add(const OpCall& call);
 Status run_sort(const OpCall& call);  // sort, top_k
-// plan_expert.cc
-// plan_dequantize.cc
+// dequantize.cc
 Status run_dequantize(const OpCall& call);
+// expert.cc
 Status run_expert_dot(const OpCall& call);
 Status run_expert_outer(const OpCall& call);
-// plan_attention.cc
+// attention.cc
 Status run_attention(const OpCall& call);
 Status run_attention_grad(const OpCall& call);
-// plan_cross_entropy.cc
+// cross_entropy.cc
 Status run_cross_entropy(const OpCall& call);
 Status run_cross_entropy_sum(const OpCall& call);
 Status run_cross_entropy_grad(const OpCall& call);
 Status run_cross_entropy_both(const OpCall& loss, const OpCall& gradient);
-// plan_state.cc
+// state.cc
 Status run_box_sumsq(const OpCall& call);
 Status run_fingerprint(const OpCall& call);
 // Runs a pointwise kernel piece by piece, and after each piece the fingerprints in Step::behind. `in` and
@@ -94,9 +94,9 @@ Status run_fingerprint(const OpCall& call);
 Status run_with_fingerprints(const compile::Step& step, FunctionRef<void(int64_t, int64_t)> kernel,
                              std::span<const Array> operands, std::span<const std::vector<Array>> in,
                              std::span<const std::vector<Array>> out, ThreadPool& pool, Isa isa);
-// plan_collective.cc
+// collective.cc
 Status run_collective(const OpCall& call);
-// plan_exchange.cc
+// exchange.cc
 Status run_exchange_leaves(const OpCall& call);
 
 // Calls f with a value of the type that elementwise ops compute a dtype in: float for f32 and bf16, uint8_t

@@ -1,4 +1,4 @@
-#include "ostro/cpu/plan/plan_contraction.h"
+#include "ostro/cpu/routines/contraction.h"
 
 #include <algorithm>
 #include <numeric>

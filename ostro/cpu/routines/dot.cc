@@ -1,8 +1,7 @@
 // A dot as a matrix product: its axes sorted into batch, m, n and k, its operands as offset tables.
 #include <algorithm>
 
-#include "ostro/cpu/plan/plan_contraction.h"
-#include "ostro/cpu/plan/plan_runner.h"
+#include "ostro/cpu/routines/contraction.h"
 
 namespace ostro::cpu {
 

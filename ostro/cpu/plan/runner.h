@@ -8,9 +8,9 @@
 #include "ostro/compile/plan/plan.h"
 #include "ostro/cpu/machine/isa.h"
 #include "ostro/cpu/machine/thread_pool.h"
-#include "ostro/cpu/plan/plan_call.h"
-#include "ostro/cpu/plan/plan_times.h"
+#include "ostro/cpu/plan/times.h"
 #include "ostro/cpu/products/gemm.h"
+#include "ostro/cpu/routines/op_call.h"
 #include "ostro/runtime/engine.h"
 
 namespace ostro::cpu {
@@ -79,8 +79,5 @@ class PlanRunner {
   std::vector<StepTime> times_;       // by step; empty: not measured
   std::vector<SpanLabelPtr> labels_;  // by step; empty: never profiled
 };
-
-// The product of a dot step.
-GemmSpec gemm_spec(const compile::Step& step, const numerics::LeafTable& leaves);
 
 }  // namespace ostro::cpu

@@ -1,4 +1,4 @@
-#include "ostro/cpu/plan/plan_flights.h"
+#include "ostro/cpu/routines/flights.h"
 
 #include <algorithm>
 
