@@ -51,6 +51,12 @@ TEST_CASE("generated kernels, one per op, give the interpreter's bits") {
   check_engine({.threads = 2, .compiler_required = true, .fuse = false});
 }
 
+TEST_CASE("kernels in plain C give the interpreter's bits") {
+  check_engine({.threads = 2, .compiler_required = true, .dialect = "plain"});
+  CHECK(cpu::make_cpu_engine({.dialect = "pascal"}).error().message() ==
+        "dialect \"pascal\"; use gnu or plain");
+}
+
 TEST_CASE("fused kernels give the interpreter's bits") {
   check_engine({.threads = 2, .compiler_required = true});
 }
@@ -99,6 +105,12 @@ TEST_CASE("results take the memory of parameters that were given away") {
   CHECK((*results)[0].bytes().data() == parameter);
   CHECK((*results)[1].bytes().data() != second);
   CHECK(testing::difference({before}, {held}) == "");
+}
+
+TEST_CASE("kernels in plain C give the interpreter's bits") {
+  check_engine({.threads = 2, .compiler_required = true, .dialect = "plain"});
+  CHECK(cpu::make_cpu_engine({.dialect = "pascal"}).error().message() ==
+        "dialect \"pascal\"; use gnu or plain");
 }
 
 TEST_CASE("fused kernels give the interpreter's bits when all inputs are given away") {

@@ -9,6 +9,7 @@
 #include "ostro/compile/passes/pass.h"
 #include "ostro/compile/plan/plan.h"
 #include "ostro/cpu/engine/engine.h"
+#include "ostro/cpu/routines/op_call.h"
 #include "ostro/interp/engine/engine.h"
 #include "ostro/ir/program/builder.h"
 #include "programs.h"
@@ -72,7 +73,9 @@ struct Tiling {
 Tiling tiling_of(const ir::Program& program) {
   const auto changed = compile::run_passes(program, {});
   REQUIRE(changed.ok());
-  const auto module = compile::lower(*changed, {.reasons = true, .tile_rows = 32});
+  compile::Target target = cpu::cpu_target();
+  target.tile_rows = 32;
+  const auto module = compile::lower(*changed, {.reasons = true, .target = target});
   REQUIRE(module.ok());
   Tiling t;
   for (const compile::Step& step : module->plan.steps) {

@@ -1,12 +1,13 @@
 // Compares engines, or passes, bit for bit on random programs.
-//   fuzz_engines [--count N] [--sample N] [--seed FIRST|drawn] [--engine interp|cpu|cpu-loops|passes] [--jobs
-//   N] [--coverage]
+//   fuzz_engines [--count N] [--sample N] [--seed FIRST|drawn] [--engine
+//   interp|cpu|cpu-plain|cpu-loops|passes] [--jobs N] [--coverage]
 //                [--complete]
 // --sample takes the place of --count unless OSTRO_TEST_SIZE asks for all; --seed drawn is OSTRO_TEST_SEED.
 // interp is compared with ENGINE (interp: itself after a round trip through the text form; passes: itself on
-// the program after each pass alone, rematerialisation by several policies, and after all of them). Prints
-// the seed of every program that differs, its text and the first op that differs: `--seed S --count 1` runs
-// it again. Exits 1 if there was one, or if too few outputs are finite and varied to prove anything.
+// the program after each pass alone, rematerialisation by several policies, and after all of them; cpu-plain:
+// the CPU engine with generated code in plain C). Prints the seed of every program that differs, its text and
+// the first op that differs: `--seed S --count 1` runs it again. Exits 1 if there was one, or if too few
+// outputs are finite and varied to prove anything.
 // --complete: fails unless every legal combination of op, dtype and place was reached, the median program has
 // 20 ops, engine cpu ran generated kernels, and rematerialisation by keep and by none made programs that no
 // other policy did. kSeedsForAll programs are enough, whatever the first seed.
@@ -83,9 +84,10 @@ Result<Options> parse(int argc, char** argv) {
 Result<std::unique_ptr<runtime::Engine>> make_engine(const std::string& name) {
   if (name == "interp" || name == "passes") return interp::make_interpreter();
 #ifdef OSTRO_FUZZ_CPU
-  if (name == "cpu" || name == "cpu-loops") {
+  if (name == "cpu" || name == "cpu-plain" || name == "cpu-loops") {
     cpu::CpuOptions options;
-    options.generated_code = options.compiler_required = name == "cpu";
+    options.generated_code = options.compiler_required = name != "cpu-loops";
+    if (name == "cpu-plain") options.dialect = "plain";
     options.head_tile = 32;
     return cpu::make_cpu_engine(options);
   }

@@ -7,8 +7,8 @@
 
 #include "ostro/compile/fuse/constants.h"
 #include "ostro/compile/fuse/fuse.h"
-#include "ostro/compile/lower/emit.h"
-#include "ostro/compile/plan/behind.h"
+#include "ostro/compile/lower/make_nest.h"
+#include "ostro/compile/plan/epilogues.h"
 #include "ostro/compile/plan/exchange_scratch.h"
 #include "ostro/compile/plan/memory.h"
 #include "ostro/compile/plan/token_tiles.h"
@@ -49,23 +49,15 @@ void name_by_values(Plan& plan, const ir::Program& program) {
 
 }  // namespace
 
-bool reads_views(OpKind k) {
-  return ir::is_elementwise(k) || k == OpKind::dot || k == OpKind::expert_dot || k == OpKind::expert_outer ||
-         k == OpKind::attention || k == OpKind::attention_grad || k == OpKind::concat || k == OpKind::stack;
-}
-
-int32_t KernelTable::add(const std::string& body) {
-  const auto [it, fresh] = by_body_.try_emplace(body, static_cast<int32_t>(kernels_.size()));
-  if (fresh) {
-    const std::string name = fmt::format("k{}", kernels_.size());
-    kernels_.push_back({name, fmt::format("void {}{}", name, body)});
-  }
+int32_t NestTable::add(Nest nest) {
+  const auto [it, fresh] = number_of_.try_emplace(nest, static_cast<int32_t>(nests_.size()));
+  if (fresh) nests_.push_back(std::move(nest));
   return it->second;
 }
 
 BlockLowering::BlockLowering(const ir::Block& block, const numerics::LeafTable& leaves,
-                             const LowerOptions& options, KernelTable& kernels)
-    : block_(block), leaves_(leaves), options_(options), kernels_(kernels) {}
+                             const LowerOptions& options, NestTable& nests)
+    : block_(block), leaves_(leaves), options_(options), nests_(nests) {}
 
 int32_t BlockLowering::new_buffer(BufferKind kind, int64_t index, int64_t bytes) {
   plan_.buffers.push_back({kind, index, bytes});
@@ -200,7 +192,7 @@ void BlockLowering::lower_op(const Op& op) {
     if (stored != nullptr && v == op.operands[1])
       step.in.push_back(located(stored->operands[0]));
     else
-      step.in.push_back(reads_views(op.kind) ? located(v) : located_dense(v));
+      step.in.push_back(options_.target.reads_views(op.kind) ? located(v) : located_dense(v));
   }
   if (stored != nullptr) {
     // The product reads the matrix as it is stored, and its scales: one more operand.
@@ -224,8 +216,8 @@ void BlockLowering::lower_op(const Op& op) {
       step.out.push_back(View::whole(new_buffer(BufferKind::kTemp, 0, shape.bytes()), shape));
     }
     if (op.kind == OpKind::exchange_leaves && options_.in_loop) {
-      step.kept = {step.out[1].buffer, step.out[2].buffer};
-      if (scratch.packed == 0) step.kept.push_back(step.in[0].buffer);
+      step.held_open = {step.out[1].buffer, step.out[2].buffer};
+      if (scratch.packed == 0) step.held_open.push_back(step.in[0].buffer);
     }
   }
   plan_.steps.push_back(std::move(step));
@@ -239,7 +231,7 @@ void BlockLowering::lower_region_op(const Op& op, Step step) {
     LowerOptions options = options_;
     options.donate.clear();
     options.in_loop = op.kind == OpKind::scan;
-    step.regions.push_back(BlockLowering(region, leaves_, options, kernels_).run());
+    step.regions.push_back(BlockLowering(region, leaves_, options, nests_).run());
     arena = std::max(arena, step.regions.back().arena_bytes);
   }
   step.arena = new_buffer(BufferKind::kTemp, 0, arena);
@@ -265,7 +257,7 @@ void BlockLowering::lower_units() {
     if (unit.kind == UnitKind::kSingle)
       lower_op(block_.ops[static_cast<size_t>(unit.ops[0])]);
     else
-      GroupEmitter(*this, unit).emit();
+      lower_unit(unit);
     if (plan_.steps.size() == before) continue;
     for (const Barrier& b : unit.barriers) {
       const Op& producer = block_.ops[static_cast<size_t>(b.producer)];
@@ -273,6 +265,34 @@ void BlockLowering::lower_units() {
           {{producer.kind, producer.scope}, block_.shape(b.value), refusal_text(b, unit, block_)});
     }
   }
+}
+
+void BlockLowering::lower_unit(const Unit& unit) {
+  // Results without elements need no kernel, but their places must exist.
+  int64_t elements = 0;
+  for (ValueId v : unit.stored) {
+    destination(v);
+    elements += block_.shape(v).count();
+  }
+  if (elements == 0) return;
+  PlacedNest made = MakeNest(*this, unit).run();
+  Step step;
+  step.kind = StepKind::kKernel;
+  step.kernel = nests_.add(std::move(made.nest));
+  step.in = std::move(made.in);
+  step.out = std::move(made.out);
+  for (const std::vector<View>* views : {&step.in, &step.out})
+    for (const View& v : *views) step.bytes += static_cast<double>(v.touched_bytes());
+  step.extent = made.extent;
+  step.grain = made.grain;
+  step.pointwise = made.pointwise;
+  for (int32_t i : unit.ops) {
+    const Op& op = block_.ops[static_cast<size_t>(i)];
+    step.flops += ir::op_cost(op, shapes_of(block_, op.operands), shapes_of(block_, op.results)).flops;
+    step.ops.push_back({op.kind, op.scope});
+  }
+  step.scope = step.ops.back().scope;
+  plan_.steps.push_back(std::move(step));
 }
 
 void BlockLowering::copy_results() {
@@ -305,9 +325,11 @@ Plan BlockLowering::run() {
   }
   copy_results();
   if (options_.fuse) {
-    put_fingerprints_behind(plan_);
-    put_cross_entropy_gradients_behind(plan_);
-    tile_heads(plan_, leaves_, options_.tile_rows, options_.reasons);
+    if (options_.target.epilogues) {
+      add_fingerprint_epilogues(plan_);
+      add_gradient_epilogues(plan_);
+    }
+    tile_heads(plan_, leaves_, options_.target, options_.reasons);
   }
   plan_memory(plan_);
   return std::move(plan_);
@@ -315,14 +337,14 @@ Plan BlockLowering::run() {
 
 Result<Module> lower(const ir::Program& program, const LowerOptions& options) {
   try {
-    KernelTable kernels;
+    NestTable nests;
     Module module;
     module.leaves = program.leaves;
-    module.plan = BlockLowering(program.body, module.leaves, options, kernels).run();
+    module.plan = BlockLowering(program.body, module.leaves, options, nests).run();
     plan_donation(module.plan, options.donate);
     plan_memory(module.plan, /*in_results=*/true);
     name_by_values(module.plan, program);
-    module.kernels = kernels.take();
+    module.nests = nests.take();
     return module;
   } catch (const ir::AttrError& e) {
     return invalid_argument(e.message);

@@ -1,8 +1,8 @@
 // Lowers one Block to a Plan: where each value lies, and which steps make it. Internal to compile.
 #pragma once
 
-#include <map>
 #include <string>
+#include <unordered_map>
 #include <vector>
 
 #include "ostro/compile/fuse/fuse.h"
@@ -10,29 +10,26 @@
 
 namespace ostro::compile {
 
-// The kernels of a Module, shared by its plans. Equal texts share one kernel.
-class KernelTable {
+// The nests of a Module, shared by its plans; each once.
+class NestTable {
  public:
-  // `body` is the function without its name, from the parameter list on.
-  int32_t add(const std::string& body);
-  std::vector<Kernel> take() { return std::move(kernels_); }
+  // The number of the nest.
+  int32_t add(Nest nest);
+  std::vector<Nest> take() { return std::move(nests_); }
 
  private:
-  std::vector<Kernel> kernels_;
-  std::map<std::string, int32_t> by_body_;
+  std::vector<Nest> nests_;
+  std::unordered_map<Nest, int32_t, NestHash> number_of_;
 };
-
-// True when the op's built-in routine takes operands with any strides. The others need dense operands.
-bool reads_views(ir::OpKind kind);
 
 class BlockLowering {
  public:
   BlockLowering(const ir::Block& block, const numerics::LeafTable& leaves, const LowerOptions& options,
-                KernelTable& kernels);
+                NestTable& nests);
   Plan run();
 
  private:
-  friend class GroupEmitter;
+  friend class MakeNest;
 
   // Part 1: which values are views on others, which are computed, and where the computed ones lie.
   void find_views();
@@ -44,6 +41,7 @@ class BlockLowering {
   void lower_region_op(const ir::Op& op, Step step);
   void copy_results();
   void lower_units();
+  void lower_unit(const Unit& unit);  // a group or a serial sum
   // Values that are read only by a stack or concat are written directly into its result (place_parts.cc).
   void place_parts(const std::vector<Unit>& units);
 
@@ -60,7 +58,7 @@ class BlockLowering {
   const ir::Block& block_;
   const numerics::LeafTable& leaves_;
   const LowerOptions& options_;
-  KernelTable& kernels_;
+  NestTable& nests_;
   Plan plan_;
   std::vector<View> relative_;  // by value: a view on its root (buffer = root's ValueId)
   std::vector<View> place_;     // by root: where it lies (buffer -1: not yet)

@@ -1,4 +1,4 @@
-// The working memory of collectives. It is planned like results of the step, behind the real one, so that
+// The working memory of collectives. It is planned like results of the step, after the real one, so that
 // reports of memory count it.
 #pragma once
 

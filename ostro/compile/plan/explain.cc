@@ -51,7 +51,7 @@ void print(const Plan& plan, const Module& module, const std::string& indent, st
   for (const Step& step : plan.steps) {
     out += indent + kind_name(step.kind);
     if (step.kind == StepKind::kKernel)
-      out += ' ' + module.kernels[static_cast<size_t>(step.kernel)].name;
+      out += fmt::format(" k{}", step.kernel);
     else if (step.kind != StepKind::kCopy)
       out += fmt::format(" {}", ir::op_name(step.op));
     for (size_t i = 0; i < step.in.size(); ++i) out += (i == 0 ? " " : ", ") + view_text(plan, step.in[i]);
@@ -60,10 +60,10 @@ void print(const Plan& plan, const Module& module, const std::string& indent, st
     out += fmt::format("  [{:.3g} FLOP, {:.3g} bytes]", step.flops, step.bytes);
     if (!step.scope.empty()) out += "  # " + step.scope;
     out += '\n';
-    for (const Step& behind : step.behind) {
-      out += indent + "  and on its pieces " + ir::op_name(behind.op) + " ->";
-      for (size_t i = 0; i < behind.out.size(); ++i)
-        out += (i == 0 ? " " : ", ") + view_text(plan, behind.out[i]);
+    for (const Step& epilogue : step.epilogues) {
+      out += indent + "  and on its pieces " + ir::op_name(epilogue.op) + " ->";
+      for (size_t i = 0; i < epilogue.out.size(); ++i)
+        out += (i == 0 ? " " : ", ") + view_text(plan, epilogue.out[i]);
       out += '\n';
     }
     for (const Plan& region : step.regions) print(region, module, indent + "    ", out);

@@ -48,7 +48,7 @@ std::vector<int32_t> find_in_place(const Plan& plan, std::vector<Life>& lives) {
   for (size_t s = 0; s < plan.steps.size(); ++s) {
     const Step& step = plan.steps[s];
     const auto at = static_cast<int64_t>(s);
-    if (!step.pointwise || !step.behind.empty()) continue;
+    if (!step.pointwise || !step.epilogues.empty()) continue;
     std::vector<int32_t> taken;
     for (const View& out : step.out) {
       if (buffer(out).kind != BufferKind::kTemp || life(out.buffer).first != at ||
@@ -83,7 +83,7 @@ void keep_for_exchanges(const Plan& plan, std::vector<Life>& lives) {
   const auto end = static_cast<int64_t>(plan.steps.size());
   for (int64_t s = 0; s < end; ++s) {
     const Step& step = plan.steps[static_cast<size_t>(s)];
-    for (const int32_t b : step.kept)
+    for (const int32_t b : step.held_open)
       lives[static_cast<size_t>(b)].first = 0, lives[static_cast<size_t>(b)].last = end - 1;
     if (step.kind != StepKind::kOp || step.op != ir::OpKind::all_gather) continue;
     // Until somebody reads what was gathered.
@@ -180,8 +180,8 @@ void plan_donation(Plan& plan, const std::vector<int64_t>& donate) {
   // Every operand that reads the parameter reads it at the positions at which the result is written.
   const auto in_place = [](const Step& step, int32_t param) {
     return step.pointwise &&
-           std::none_of(step.behind.begin(), step.behind.end(),
-                        [&](const Step& behind) { return reads(behind, param); }) &&
+           std::none_of(step.epilogues.begin(), step.epilogues.end(),
+                        [&](const Step& epilogue) { return reads(epilogue, param); }) &&
            std::all_of(step.in.begin(), step.in.end(), [&](const View& v) {
              return v.buffer != param ||
                     (v.offset == 0 && v.dense() && v.shape.count() == step.out[0].shape.count());

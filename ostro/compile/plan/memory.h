@@ -6,7 +6,7 @@
 namespace ostro::compile {
 
 // Fills PlanBuffer::offset of temporaries and plan.arena_bytes. A buffer lives from the first to the last
-// step that touches it, and longer if an exchange uses it (Step::kept). Buffers whose lifetimes do not
+// step that touches it, and longer if an exchange uses it (Step::held_open). Buffers whose lifetimes do not
 // overlap may share memory. A pointwise step may overwrite an operand of the same shape that no later step
 // reads. Nested plans are planned before: the arena of each is one buffer of this plan. With `in_results`, a
 // temporary may also lie in a result that is written only after the temporary's life ends (PlanBuffer::host).

@@ -83,11 +83,11 @@ class RandomPlan {
       made[0] = pair;
     } else {
       if (below(6) == 0) {
-        Step behind;
+        Step epilogue;
         made.push_back(add(BufferKind::kTemp, 0, kRow));
-        behind.in = {operand(kRow, below(4) - 2), step.out[0]};
-        behind.out = {View::whole(made.back(), kRow)};
-        step.behind.push_back(behind);
+        epilogue.in = {operand(kRow, below(4) - 2), step.out[0]};
+        epilogue.out = {View::whole(made.back(), kRow)};
+        step.epilogues.push_back(epilogue);
       }
       plan_.steps.push_back(step);
     }
@@ -141,13 +141,13 @@ class Machine {
   void spoil(const Step& step) {
     for (const View& v : step.out)
       for (int64_t i = 0; i < v.shape.count(); ++i) at(v, i) = 99;
-    for (const Step& behind : step.behind) spoil(behind);
+    for (const Step& epilogue : step.epilogues) spoil(epilogue);
   }
 
   // Element by element where the step says that it is; otherwise nothing of the results may hold an operand.
   void run(const Step& step, uint32_t salt) {
     const int64_t n = step.out[0].shape.count();
-    for (const Step& behind : step.behind) spoil(behind);
+    for (const Step& epilogue : step.epilogues) spoil(epilogue);
     if (!step.pointwise) spoil(step);
     uint32_t all = salt;
     for (int64_t i = 0; i < n; ++i) {
@@ -161,7 +161,7 @@ class Machine {
     if (!step.pointwise)
       for (const View& v : step.out)
         for (int64_t i = 0; i < v.shape.count(); ++i) at(v, i) = mix(all, static_cast<uint32_t>(i));
-    for (const Step& behind : step.behind) run(behind, salt + 1000);
+    for (const Step& epilogue : step.epilogues) run(epilogue, salt + 1000);
   }
 
   const Plan& plan_;

@@ -52,14 +52,14 @@ TEST_CASE("a pointwise step writes over an operand that nothing reads later") {
   CHECK(plan.arena_bytes == 512);
 }
 
-TEST_CASE("a parameter that was given away lives until a step behind another has read it") {
+TEST_CASE("a parameter that was given away lives until an epilogue has read it") {
   Plan plan = chain();
   plan_donation(plan, {0});
   CHECK(plan.buffers[3].reuses_param == 0);
   plan = chain();
-  Step behind;
-  behind.in = {View::whole(0, plan.params[0])};
-  plan.steps[3].behind = {behind};
+  Step epilogue;
+  epilogue.in = {View::whole(0, plan.params[0])};
+  plan.steps[3].epilogues = {epilogue};
   plan_donation(plan, {0});
   CHECK(plan.buffers[3].reuses_param == -1);
   CHECK(plan.buffers[4].reuses_param == -1);

@@ -8,6 +8,8 @@
 #include <vector>
 
 #include "ostro/base/error.h"
+#include "ostro/compile/nest/nest.h"
+#include "ostro/compile/plan/target.h"
 #include "ostro/compile/plan/view.h"
 #include "ostro/ir/program/program.h"
 #include "ostro/runtime/engine.h"
@@ -64,16 +66,16 @@ struct Step {
   std::string scope;
   std::vector<View> in, out;
 
-  // kKernel: its number in Module::kernels. It has `extent` outer iterations; threads may share them in
-  // ranges of at least `grain`.
+  // kKernel: the number of its nest in Module::nests. It has `extent` outer iterations; threads may share
+  // them in ranges of at least `grain`.
   int32_t kernel = -1;
   int64_t extent = 1;
   int64_t grain = 1;
   bool pointwise = false;  // each output element depends only on the operands' elements at the same place
   std::vector<FusedOp> ops;
   std::vector<NotFused> not_fused;  // with LowerOptions::reasons; of other steps than kernels, too
-  // Steps that run on each piece of this step's output while the piece is in cache (behind.h).
-  std::vector<Step> behind;
+  // Steps that run on each piece of this step's output while the piece is in cache (epilogues.h).
+  std::vector<Step> epilogues;
 
   // kLoop, kBranch, kTiles.
   std::vector<Plan> regions;
@@ -88,7 +90,7 @@ struct Step {
 
   // Buffers that stay in use all the time that the plan runs, because the step begins an exchange that may go
   // on until the step is run again.
-  std::vector<int32_t> kept;
+  std::vector<int32_t> held_open;
 
   double flops = 0;
   double bytes = 0;  // memory traffic
@@ -108,17 +110,10 @@ struct Plan {
 // The most operands and results that a generated kernel may have.
 inline constexpr size_t kMaxKernelPointers = 256;
 
-// A generated `static` C function, without includes; the prelude comes before it. Signature: void name(char*
-// const* buf, int64_t begin, int64_t end).
-struct Kernel {
-  std::string name;
-  std::string source;
-};
-
 // The whole of a compiled Program.
 struct Module {
   Plan plan;
-  std::vector<Kernel> kernels;  // of the plan and all plans nested in it, each text once
+  std::vector<Nest> nests;  // the kernels of the plan and of all plans nested in it, each once
   numerics::LeafTable leaves;
 };
 
@@ -126,9 +121,7 @@ struct LowerOptions {
   bool kernels = true;   // false: no generated code, every op a built-in routine
   bool fuse = true;      // false: one kernel per op
   bool reasons = false;  // fill Step::not_fused
-  // How many tokens the model's head and its cross-entropy process at a time (a tile). 0: a few hundred, when
-  // the logits are large; -1: always all tokens.
-  int64_t tile_rows = 0;
+  Target target;
   std::vector<int64_t> donate;
   bool in_loop = false;  // the program is the body of a loop
 };

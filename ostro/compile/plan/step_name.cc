@@ -92,7 +92,7 @@ std::string step_name(const Step& step) {
       what = ir::op_name(step.op);
       break;
   }
-  for (const Step& behind : step.behind) what += fmt::format("+{}", ir::op_name(behind.op));
+  for (const Step& epilogue : step.epilogues) what += fmt::format("+{}", ir::op_name(epilogue.op));
   return path.empty() ? what : path + " " + what;
 }
 

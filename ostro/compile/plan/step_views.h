@@ -1,4 +1,4 @@
-// What a step and the steps behind it read and write.
+// What a step and its epilogues read and write.
 #pragma once
 
 #include <algorithm>
@@ -12,17 +12,18 @@ template <typename S, typename F>
 void for_views(S& step, F&& f) {
   for (auto& v : step.in) f(v);
   for (auto& v : step.out) f(v);
-  for (auto& behind : step.behind) for_views(behind, f);
+  for (auto& epilogue : step.epilogues) for_views(epilogue, f);
 }
 
 inline bool reads(const Step& step, int32_t buffer) {
   return std::any_of(step.in.begin(), step.in.end(), [&](const View& v) { return v.buffer == buffer; }) ||
-         std::any_of(step.behind.begin(), step.behind.end(), [&](const Step& s) { return reads(s, buffer); });
+         std::any_of(step.epilogues.begin(), step.epilogues.end(),
+                     [&](const Step& s) { return reads(s, buffer); });
 }
 
 inline bool writes(const Step& step, int32_t buffer) {
   return std::any_of(step.out.begin(), step.out.end(), [&](const View& v) { return v.buffer == buffer; }) ||
-         std::any_of(step.behind.begin(), step.behind.end(),
+         std::any_of(step.epilogues.begin(), step.epilogues.end(),
                      [&](const Step& s) { return writes(s, buffer); });
 }
 

@@ -12,10 +12,6 @@ namespace {
 
 // Groups of N7 must not be cut.
 constexpr int64_t kGroup = 32;
-// Logits that are larger than this are cut into tiles of about this size. A tile has at least kLeastRows
-// rows: with fewer, packing the weights for each tile would cost too much.
-constexpr int64_t kTileBytes = int64_t{64} << 20;
-constexpr int64_t kLeastRows = 256;
 
 int64_t ceil_div(int64_t a, int64_t b) { return (a + b - 1) / b; }
 int64_t round_up(int64_t a, int64_t b) { return ceil_div(a, b) * b; }
@@ -99,7 +95,8 @@ bool Head::all_flat(const Step& step) const {
   const auto flat = [&](const View& v) { return token_stride(v).has_value(); };
   return std::all_of(step.in.begin(), step.in.end(), flat) &&
          std::all_of(step.out.begin(), step.out.end(), flat) &&
-         std::all_of(step.behind.begin(), step.behind.end(), [&](const Step& s) { return all_flat(s); });
+         std::all_of(step.epilogues.begin(), step.epilogues.end(),
+                     [&](const Step& s) { return all_flat(s); });
 }
 
 const char* Head::check_reader(size_t at) const {
@@ -124,7 +121,7 @@ const char* Head::check_reader(size_t at) const {
     if (v.buffer == logits_.buffer) continue;
     for (size_t s = loss_ + 1; s < at; ++s)
       if (writes(plan_.steps[s], v.buffer))
-        return "an operand of a product of the gradient is made behind the loss";
+        return "an operand of a product of the gradient is made after the loss";
   }
   return nullptr;
 }
@@ -134,7 +131,7 @@ const char* Head::find() {
   if (plan_.buffers[static_cast<size_t>(logits_.buffer)].kind != BufferKind::kTemp || logits_.offset != 0 ||
       !logits_.dense())
     return "the logits are a result, or part of another value";
-  for (const Step& gradient : loss.behind)
+  for (const Step& gradient : loss.epilogues)
     if (gradient.out[0].buffer != logits_.buffer) return "the gradient does not take the place of the logits";
   for (size_t s = 0; s < plan_.steps.size(); ++s) {
     const Step& step = plan_.steps[s];
@@ -190,7 +187,7 @@ Step Head::step_of(const Step& step, int64_t rows) {
   };
   for (View& v : piece.in) place(v, false);
   for (View& v : piece.out) place(v, true);
-  for (Step& behind : piece.behind) behind = step_of(behind, rows);
+  for (Step& epilogue : piece.epilogues) epilogue = step_of(epilogue, rows);
   piece.goes_on = is_op(step, ir::OpKind::dot) && !has_tokens(step.out[0]);
   piece.flops *= share;
   piece.bytes *= share;
@@ -240,14 +237,14 @@ Step Head::take(Plan& plan, int64_t rows) {
 
 }  // namespace
 
-void tile_heads(Plan& plan, const numerics::LeafTable& leaves, int64_t tile_rows, bool reasons) {
-  if (tile_rows < 0) return;
+void tile_heads(Plan& plan, const numerics::LeafTable& leaves, const Target& target, bool reasons) {
+  if (target.tile_rows < 0) return;
   for (size_t at = 0; at < plan.steps.size(); ++at) {
     if (!is_op(plan.steps[at], ir::OpKind::cross_entropy)) continue;
     Head head(plan, leaves, at);
-    if (head.rows() == 0 || (tile_rows == 0 && head.bytes() <= kTileBytes)) continue;
-    int64_t most = tile_rows;
-    if (most == 0) most = std::max(kLeastRows, kTileBytes / (head.bytes() / head.rows()));
+    if (head.rows() == 0 || (target.tile_rows == 0 && head.bytes() <= target.tile_bytes)) continue;
+    int64_t most = target.tile_rows;
+    if (most == 0) most = std::max(target.least_tile_rows, target.tile_bytes / (head.bytes() / head.rows()));
     // Tiles of nearly equal height.
     const int64_t rows =
         round_up(ceil_div(head.rows(), ceil_div(head.rows(), round_up(most, kGroup))), kGroup);

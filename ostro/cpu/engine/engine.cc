@@ -28,7 +28,7 @@ runtime::ExecutableInfo info_of(const compile::Module& module) {
   for (const ir::Shape& s : module.plan.params) info.input_bytes += s.bytes();
   for (const ir::Shape& s : module.plan.results) info.output_bytes += s.bytes();
   info.flops = module.plan.flops();
-  info.kernels = static_cast<int64_t>(module.kernels.size());
+  info.kernels = static_cast<int64_t>(module.nests.size());
   return info;
 }
 
@@ -127,9 +127,10 @@ void warn_of_built_in_loops(const std::string& why) {
 class CpuEngine final : public runtime::Engine {
  public:
   // Without a compiler: built-in loops.
-  CpuEngine(CpuOptions options, Isa isa, std::shared_ptr<ThreadPool> pool,
+  CpuEngine(CpuOptions options, const compile::Dialect* dialect, Isa isa, std::shared_ptr<ThreadPool> pool,
             std::shared_ptr<CallerCpu> caller_cpu, std::unique_ptr<KernelCompiler> compiler)
       : options_(std::move(options)),
+        dialect_(dialect),
         isa_(isa),
         pool_(std::move(pool)),
         caller_cpu_(std::move(caller_cpu)),
@@ -144,8 +145,8 @@ class CpuEngine final : public runtime::Engine {
                                                        const runtime::CompileOptions& options) override {
     ASSIGN_OR_RETURN(compile::Module module, lower(program, options));
     CompiledKernels kernels;
-    if (!module.kernels.empty()) {
-      Result<CompiledKernels> compiled = compiler_->compile(module.kernels);
+    if (!module.nests.empty()) {
+      Result<CompiledKernels> compiled = compiler_->compile(write_kernels(module.nests, *dialect_));
       if (!compiled.ok() && options_.compiler_required) return compiled.error();
       if (compiled.ok()) {
         kernels = std::move(*compiled);
@@ -171,7 +172,8 @@ class CpuEngine final : public runtime::Engine {
     compile::LowerOptions lower_options;
     lower_options.kernels = generates_;
     lower_options.fuse = options_.fuse;
-    lower_options.tile_rows = options_.head_tile;
+    lower_options.target = cpu_target();
+    lower_options.target.tile_rows = options_.head_tile;
     lower_options.reasons = reasons;
     lower_options.donate = options.donate;
     return compile::lower(optimised, lower_options);
@@ -179,6 +181,7 @@ class CpuEngine final : public runtime::Engine {
 
  private:
   CpuOptions options_;
+  const compile::Dialect* dialect_;
   Isa isa_;
   std::shared_ptr<ThreadPool> pool_;
   std::shared_ptr<CallerCpu> caller_cpu_;
@@ -207,17 +210,20 @@ Result<std::unique_ptr<runtime::Engine>> make_cpu_engine(const CpuOptions& optio
   auto caller_cpu = std::make_shared<CallerCpu>();
   if (!cpus.empty()) caller_cpu->cpu = cpus[0];
   auto pool = std::make_shared<ThreadPool>(threads, std::move(cpus));
+  const compile::Dialect* dialect = compile::find_dialect(options.dialect);
+  if (dialect == nullptr)
+    return invalid_argument(fmt::format("dialect \"{}\"; use gnu or plain", options.dialect));
   std::unique_ptr<KernelCompiler> compiler;
   if (options.generated_code && isa != Isa::kGeneric) {
-    compiler = std::make_unique<KernelCompiler>(options.cc, options.cc_opt, options.cache_dir, isa);
+    compiler = std::make_unique<KernelCompiler>(options.cc, options.cc_opt, options.cache_dir, isa, *dialect);
     if (!compiler->available()) {
       if (options.compiler_required) return unsupported(compiler->problem());
       warn_of_built_in_loops(compiler->problem());
       compiler.reset();
     }
   }
-  return std::unique_ptr<runtime::Engine>(
-      std::make_unique<CpuEngine>(options, isa, std::move(pool), std::move(caller_cpu), std::move(compiler)));
+  return std::unique_ptr<runtime::Engine>(std::make_unique<CpuEngine>(
+      options, dialect, isa, std::move(pool), std::move(caller_cpu), std::move(compiler)));
 }
 
 }  // namespace ostro::cpu

@@ -24,6 +24,7 @@ struct CpuOptions {
   bool generated_code = true;      // false: built-in loops alone, as with the generic ISA
   bool compiler_required = false;  // a compiler that fails is an error, not a warning: tests of its code
   bool fuse = true;                // false: one generated kernel per op
+  std::string dialect = "gnu";     // of generated code (compile/text/dialect.h); "plain" for tests
   int64_t head_tile = 0;           // tokens of a tile of head and cross-entropy; 0: chosen, -1: all of a leaf
 };
 

@@ -10,7 +10,7 @@
 #include "ostro/base/log.h"
 #include "ostro/base/sha256.h"
 #include "ostro/base/test_fault.h"
-#include "ostro/compile/fuse/prelude.h"
+#include "ostro/compile/text/prelude.h"
 #include "ostro/cpu/engine/run_program.h"
 #include "ostro/cpu/machine/machine.h"
 
@@ -51,15 +51,16 @@ SharedObject::~SharedObject() { dlclose(handle_); }
 
 void* SharedObject::symbol(const char* name) const { return dlsym(handle_, name); }
 
-KernelCompiler::KernelCompiler(std::string cc, std::string cc_opt, const std::string& cache_dir, Isa isa)
-    : cc_(std::move(cc)) {
+KernelCompiler::KernelCompiler(std::string cc, std::string cc_opt, const std::string& cache_dir, Isa isa,
+                               const compile::Dialect& dialect)
+    : prelude_(compile::prelude_text(dialect)), cc_(std::move(cc)) {
   if (cc_.empty()) cc_ = environment_variable("OSTRO_CC");
   if (cc_opt.empty()) cc_opt = environment_variable("OSTRO_CC_OPT");
   if (cc_opt.empty()) cc_opt = "-O3";
   flags_ = fmt::format(
       "{} -ffp-contract={} -fno-math-errno -fno-trapping-math -fno-strict-aliasing -fno-unwind-tables "
-      "-fno-asynchronous-unwind-tables -std=gnu11 -w -fPIC -shared {}",
-      target_flags(isa), test_fault("contraction") ? "fast" : "off", cc_opt);
+      "-fno-asynchronous-unwind-tables {} -w -fPIC -shared {}",
+      target_flags(isa), test_fault("contraction") ? "fast" : "off", dialect.language, cc_opt);
   const fs::path cache = cache_dir.empty() ? default_cache_dir() : fs::path(cache_dir);
   if (!cache.empty()) cache_.folder = cache / "kernels";
   cache_.prefix = kUnfinished;
@@ -82,12 +83,12 @@ KernelCompiler::KernelCompiler(std::string cc, std::string cc_opt, const std::st
         fmt::format("no C compiler runs ({}); install one or set OSTRO_CC", fmt::join(candidates, ", "));
 }
 
-Result<CompiledKernels> KernelCompiler::compile(const std::vector<compile::Kernel>& kernels) {
+Result<CompiledKernels> KernelCompiler::compile(const std::vector<Kernel>& kernels) {
   CompiledKernels out;
   if (kernels.empty()) return out;
   // Two files of about equal length, so that both compilers take about the same time.
   size_t total = 0, half = 0, first = kernels.size();
-  for (const compile::Kernel& k : kernels) total += k.source.size();
+  for (const Kernel& k : kernels) total += k.source.size();
   if (kernels.size() >= 8)
     for (size_t i = 0; i < kernels.size(); ++i) {
       half += kernels[i].source.size();
@@ -97,7 +98,7 @@ Result<CompiledKernels> KernelCompiler::compile(const std::vector<compile::Kerne
       }
     }
   const auto text = [&](size_t begin, size_t end) {
-    std::string source = compile::prelude_text();
+    std::string source = prelude_;
     for (size_t i = begin; i < end; ++i) source += kernels[i].source;
     return source;
   };

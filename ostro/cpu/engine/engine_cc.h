@@ -14,10 +14,11 @@
 #include <vector>
 
 #include "ostro/base/error.h"
-#include "ostro/compile/plan/plan.h"
+#include "ostro/compile/text/dialect.h"
 #include "ostro/cpu/engine/kernel_files.h"
 #include "ostro/cpu/machine/isa.h"
 #include "ostro/cpu/plan/runner.h"
+#include "ostro/cpu/text/write_kernel.h"
 
 namespace ostro::cpu {
 
@@ -35,7 +36,7 @@ class SharedObject {
 };
 
 struct CompiledKernels {
-  std::vector<KernelFunction> functions;  // of Module::kernels
+  std::vector<KernelFunction> functions;  // of Module::nests
   std::vector<std::unique_ptr<SharedObject>> objects;
 };
 
@@ -43,7 +44,8 @@ struct CompiledKernels {
 class KernelCompiler {
  public:
   // Empty strings mean the defaults of engine.h. Never fails: available() tells whether there is a compiler.
-  KernelCompiler(std::string cc, std::string cc_opt, const std::string& cache_dir, Isa isa);
+  KernelCompiler(std::string cc, std::string cc_opt, const std::string& cache_dir, Isa isa,
+                 const compile::Dialect& dialect = compile::gnu_dialect());
 
   // True when a compiler runs. Whether its output works is only checked when something has to be compiled, so
   // a start with all kernels in the cache is fast.
@@ -54,7 +56,7 @@ class KernelCompiler {
   // Loads the kernels from the cache, or compiles them. It compiles in the cache folder. When that fails, it
   // logs a warning and compiles in the folder for temporary files, for this process only. A long list is
   // split into two files that are compiled at once. Error: what failed in both folders, and what to do.
-  Result<CompiledKernels> compile(const std::vector<compile::Kernel>& kernels);
+  Result<CompiledKernels> compile(const std::vector<Kernel>& kernels);
 
  private:
   // A folder to compile in.
@@ -77,6 +79,7 @@ class KernelCompiler {
   const std::string& problem_of(Place& place) const;
   void tell_not_kept(const std::string& why);
 
+  std::string prelude_;
   std::string cc_, flags_, version_, problem_;
   Place cache_, temporary_;
   std::atomic<bool> told_not_kept_ = false;

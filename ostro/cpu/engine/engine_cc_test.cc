@@ -19,7 +19,7 @@ namespace {
 namespace fs = std::filesystem;
 
 // All programs' kernels look alike from outside; these give a number.
-std::vector<compile::Kernel> kernels_giving(int number) {
+std::vector<Kernel> kernels_giving(int number) {
   return {
       {"k0", fmt::format("void k0(char* const* b, i64 begin, i64 end) {{ *(int*)b[0] = {}; }}\n", number)}};
 }

@@ -128,7 +128,7 @@ Status PlanRunner::land_before(const Step& step) {
   const std::function<void(const Step&)> add_all = [&](const Step& s) {
     for (size_t i = 0; i < s.in.size() && (i == 0 || s.kind != StepKind::kBranch); ++i) add(reads, s.in[i]);
     for (size_t i = 0; i < s.out.size() && s.kind != StepKind::kBranch; ++i) add(writes, s.out[i]);
-    for (const Step& behind : s.behind) add_all(behind);
+    for (const Step& epilogue : s.epilogues) add_all(epilogue);
   };
   add_all(step);
   return context_.flights->before(reads, writes);
@@ -173,8 +173,8 @@ Status PlanRunner::run_op(const Step& step, const Prepared& prepared,
   OSTRO_CHECK(routine != nullptr, "no routine for {}", ir::op_name(step.op));
   const OpCall call{step.op,      step.attrs,       in, out, *context_.leaves, run_context, *context_.pool,
                     context_.isa, *context_.flights};
-  if (step.behind.empty()) return routine(call);
-  const Step& gradient = step.behind[0];  // of a cross-entropy
+  if (step.epilogues.empty()) return routine(call);
+  const Step& gradient = step.epilogues[0];  // of a cross-entropy
   const std::vector<Array> from = arrays(gradient.in), to = arrays(gradient.out);
   return run_cross_entropy_both(call, {gradient.op, gradient.attrs, from, to, *context_.leaves, run_context,
                                        *context_.pool, context_.isa, *context_.flights});
@@ -189,14 +189,14 @@ Status PlanRunner::run_kernel(const Step& step) {
   for (const View& v : step.out) pointers[n++] = data(v);
   const KernelFunction kernel = (*context_.kernels)[static_cast<size_t>(step.kernel)];
   const auto run = [&](int64_t begin, int64_t end) { kernel(pointers, begin, end); };
-  if (step.behind.empty()) {
+  if (step.epilogues.empty()) {
     context_.pool->parallel_for(step.extent, run, step.grain);
     return Status();
   }
   std::vector<std::vector<Array>> in, out;
-  for (const Step& behind : step.behind) {
-    in.emplace_back(arrays(behind.in));
-    out.emplace_back(arrays(behind.out));
+  for (const Step& epilogue : step.epilogues) {
+    in.emplace_back(arrays(epilogue.in));
+    out.emplace_back(arrays(epilogue.out));
   }
   return run_with_fingerprints(step, run, arrays(step.in), in, out, *context_.pool, context_.isa);
 }

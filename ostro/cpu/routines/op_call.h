@@ -35,8 +35,8 @@ int64_t count_of(std::span<const ir::Axis> axes);
 
 class Flights;
 
-// Everything is borrowed for the duration of the call. Operands are dense unless compile::reads_views(kind);
-// results are dense.
+// Everything is borrowed for the duration of the call. Operands are dense unless
+// cpu_target().reads_views(kind); results are dense.
 struct OpCall {
   ir::OpKind kind;
   const ir::Attrs& attrs;
@@ -54,6 +54,9 @@ using OpRoutine = Status (*)(const OpCall&);
 // The routine of an op; nullptr for those that become other steps (layout, control) or need preparation
 // (dot).
 OpRoutine op_routine(ir::OpKind kind);
+
+// What lowering must know of these routines.
+compile::Target cpu_target();
 
 // elementwise.cc
 Status run_elementwise(const OpCall& call);
@@ -89,7 +92,7 @@ Status run_cross_entropy_both(const OpCall& loss, const OpCall& gradient);
 // state.cc
 Status run_box_sumsq(const OpCall& call);
 Status run_fingerprint(const OpCall& call);
-// Runs a pointwise kernel piece by piece, and after each piece the fingerprints in Step::behind. `in` and
+// Runs a pointwise kernel piece by piece, and after each piece the fingerprints in Step::epilogues. `in` and
 // `out` are the operands and results of the step, `operands` those of the kernel.
 Status run_with_fingerprints(const compile::Step& step, FunctionRef<void(int64_t, int64_t)> kernel,
                              std::span<const Array> operands, std::span<const std::vector<Array>> in,

@@ -80,4 +80,14 @@ OpRoutine op_routine(OpKind kind) {
   }
 }
 
+compile::Target cpu_target() {
+  compile::Target target;
+  target.reads_views = [](OpKind k) {
+    return ir::is_elementwise(k) || k == OpKind::dot || k == OpKind::expert_dot ||
+           k == OpKind::expert_outer || k == OpKind::attention || k == OpKind::attention_grad ||
+           k == OpKind::concat || k == OpKind::stack;
+  };
+  return target;
+}
+
 }  // namespace ostro::cpu

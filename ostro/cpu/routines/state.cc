@@ -141,8 +141,8 @@ Status run_with_fingerprints(const compile::Step& step, FunctionRef<void(int64_t
                              std::span<const Array> operands, std::span<const std::vector<Array>> in,
                              std::span<const std::vector<Array>> out, ThreadPool& pool, Isa isa) {
   std::vector<FingerprintSum> prints;
-  for (size_t i = 0; i < step.behind.size(); ++i) {
-    ASSIGN_OR_RETURN(FingerprintSum print, FingerprintSum::make(in[i], step.behind[i].attrs, isa));
+  for (size_t i = 0; i < step.epilogues.size(); ++i) {
+    ASSIGN_OR_RETURN(FingerprintSum print, FingerprintSum::make(in[i], step.epilogues[i].attrs, isa));
     prints.push_back(std::move(print));
   }
   const int64_t row = step.out[0].shape.count() / step.extent;  // elements of one iteration of the kernel

@@ -1,4 +1,4 @@
-#include "ostro/compile/plan/behind.h"
+#include "ostro/compile/plan/epilogues.h"
 
 #include <algorithm>
 #include <optional>
@@ -30,7 +30,7 @@ bool same_place(const View& a, const View& b) {
 
 bool is_gradient_of(const Step& grad, const Step& loss) {
   if (grad.kind != StepKind::kOp || grad.op != ir::OpKind::cross_entropy_grad) return false;
-  if (loss.kind != StepKind::kOp || loss.op != ir::OpKind::cross_entropy || !loss.behind.empty())
+  if (loss.kind != StepKind::kOp || loss.op != ir::OpKind::cross_entropy || !loss.epilogues.empty())
     return false;
   for (size_t i = 0; i < 3; ++i)  // m, r and lse
     if (!same_place(grad.in[2 + i], loss.out[1 + i])) return false;
@@ -59,11 +59,11 @@ std::optional<std::vector<size_t>> needed_between(const Plan& plan, size_t first
   return needed;
 }
 
-// Lets the gradient behind step `at` overwrite the logits. A bf16 gradient is half as wide, so there are gaps
-// between its rows; products can read such rows.
+// Lets the gradient in the epilogues of step `at` overwrite the logits. A bf16 gradient is half as wide, so
+// there are gaps between its rows; products can read such rows.
 void overwrite_logits(Plan& plan, size_t at) {
   Step& loss = plan.steps[at];
-  const View logits = loss.in[0], gradient = loss.behind[0].out[0];
+  const View logits = loss.in[0], gradient = loss.epilogues[0].out[0];
   const auto kind = [&](int32_t b) { return plan.buffers[static_cast<size_t>(b)].kind; };
   if (kind(logits.buffer) != BufferKind::kTemp || kind(gradient.buffer) != BufferKind::kTemp) return;
   if (logits.offset != 0 || !logits.dense()) return;
@@ -98,7 +98,7 @@ void overwrite_logits(Plan& plan, size_t at) {
 
 }  // namespace
 
-void put_cross_entropy_gradients_behind(Plan& plan) {
+void add_gradient_epilogues(Plan& plan) {
   for (size_t at = 0; at < plan.steps.size(); ++at) {
     const auto begin = plan.steps.begin() + static_cast<int64_t>(at);
     const auto found = std::find_if(begin + 1, plan.steps.end(),
@@ -115,12 +115,12 @@ void put_cross_entropy_gradients_behind(Plan& plan) {
                   plan.steps.begin() + static_cast<int64_t>((*needed)[i] + 1));
     at += needed->size();
     plan.steps[at].flops += gradient.flops;
-    plan.steps[at].behind.push_back(std::move(gradient));
+    plan.steps[at].epilogues.push_back(std::move(gradient));
     overwrite_logits(plan, at);
   }
 }
 
-void put_fingerprints_behind(Plan& plan) {
+void add_fingerprint_epilogues(Plan& plan) {
   for (size_t s = plan.steps.size(); s-- > 0;) {
     Step& print = plan.steps[s];
     if (print.kind != StepKind::kOp || print.op != ir::OpKind::fingerprint) continue;
@@ -131,7 +131,7 @@ void put_fingerprints_behind(Plan& plan) {
     });
     if (maker == plan.steps.end()) continue;
     maker->flops += print.flops;
-    maker->behind.push_back(std::move(print));
+    maker->epilogues.push_back(std::move(print));
     plan.steps.erase(plan.steps.begin() + static_cast<int64_t>(s));
   }
 }

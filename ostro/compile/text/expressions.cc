@@ -1,6 +1,4 @@
-#include "ostro/compile/fuse/c_expr.h"
-
-#include <cstring>
+#include "ostro/compile/text/expressions.h"
 
 #include <fmt/format.h>
 
@@ -29,7 +27,7 @@ std::string cast_expr(DType from, DType to, const std::string& x) {
   return fmt::format("({}){}", register_type(to), x);
 }
 
-std::string unary(OpKind k, DType d, const std::string& x) {
+std::string unary(OpKind k, DType d, const std::string& x, const Dialect& dialect) {
   if (ir::is_integer(d)) {
     const char* t = register_type(d);
     if (k == OpKind::neg) return fmt::format("({})(0 - ({}){})", t, unsigned_of(d), x);
@@ -42,9 +40,9 @@ std::string unary(OpKind k, DType d, const std::string& x) {
     case OpKind::abs:
       return fmt::format("abs{}({})", width(d), x);
     case OpKind::sqrt:
-      return fmt::format("__builtin_sqrt{}({})", d == DType::f64 ? "" : "f", x);
+      return fmt::format("{}({})", d == DType::f64 ? dialect.sqrt64 : dialect.sqrt32, x);
     case OpKind::floor:
-      return fmt::format("__builtin_floorf(flush32({}))", x);
+      return fmt::format("{}(flush32({}))", dialect.floor32, x);
     case OpKind::log2:
       return fmt::format("log2_32({})", x);
     default:
@@ -138,9 +136,7 @@ std::string store_expr(DType d, const std::string& value) {
   return d == DType::bf16 ? fmt::format("st_bf16({})", value) : value;
 }
 
-std::string literal_expr(DType d, const std::byte* bytes) {
-  uint64_t word = 0;
-  std::memcpy(&word, bytes, static_cast<size_t>(ir::dtype_size(d)));
+std::string literal_expr(DType d, uint64_t word) {
   switch (d) {
     case DType::f32:
       return fmt::format("lit32(0x{:08x}u)", word);
@@ -153,8 +149,8 @@ std::string literal_expr(DType d, const std::byte* bytes) {
   }
 }
 
-std::string op_expr(OpKind k, const std::vector<DType>& from, DType to,
-                    const std::vector<std::string>& args) {
+std::string op_expr(OpKind k, const std::vector<DType>& from, DType to, const std::vector<std::string>& args,
+                    const Dialect& dialect) {
   switch (k) {
     case OpKind::cast:
     case OpKind::use:
@@ -172,29 +168,8 @@ std::string op_expr(OpKind k, const std::vector<DType>& from, DType to,
     default:
       break;
   }
-  if (args.size() == 1) return unary(k, is_f32(from[0]) ? DType::f32 : from[0], args[0]);
+  if (args.size() == 1) return unary(k, is_f32(from[0]) ? DType::f32 : from[0], args[0], dialect);
   return binary(k, is_f32(from[0]) ? DType::f32 : from[0], args[0], args[1]);
-}
-
-bool is_expensive(OpKind k) {
-  switch (k) {
-    case OpKind::exp:
-    case OpKind::log:
-    case OpKind::log2:
-    case OpKind::log1p:
-    case OpKind::tanh:
-    case OpKind::sin:
-    case OpKind::cos:
-    case OpKind::erf:
-    case OpKind::erfinv:
-    case OpKind::sigmoid:
-    case OpKind::rsqrt:
-    case OpKind::div:
-    case OpKind::sqrt:
-      return true;
-    default:
-      return false;
-  }
 }
 
 }  // namespace ostro::compile

@@ -1,4 +1,4 @@
-#include "ostro/compile/fuse/prelude.h"
+#include "ostro/compile/text/prelude.h"
 
 #include <fmt/format.h>
 
@@ -10,40 +10,28 @@ namespace {
 
 using namespace numerics::coefficients;
 
-// Horner's scheme with fma over named coefficients, as one expression. Numbers are written as hex floats.
+// Horner's scheme with fma over named coefficients, as one expression. Numbers are written as hex floats. A
+// word after $ stands for what a dialect calls it (fill).
 template <int N>
 std::string horner(const float (&c)[N], const char* x) {
   std::string y = fmt::format("{:a}f", c[N - 1]);
-  for (int i = N - 2; i >= 0; --i) y = fmt::format("__builtin_fmaf({}, {}, {:a}f)", y, x, c[i]);
+  for (int i = N - 2; i >= 0; --i) y = fmt::format("$fma32({}, {}, {:a}f)", y, x, c[i]);
   return y;
 }
 template <int N>
 std::string horner(const double (&c)[N], const char* x) {
   std::string y = fmt::format("{:a}", c[N - 1]);
-  for (int i = N - 2; i >= 0; --i) y = fmt::format("__builtin_fma({}, {}, {:a})", y, x, c[i]);
+  for (int i = N - 2; i >= 0; --i) y = fmt::format("$fma64({}, {}, {:a})", y, x, c[i]);
   return y;
 }
 
 constexpr const char* kTypes =
     R"__C__(typedef signed char i8; typedef unsigned char u8; typedef unsigned short u16;
 typedef int i32; typedef unsigned u32; typedef long long i64; typedef unsigned long long u64;
-#if defined(__clang__)
-#define EACH _Pragma("clang loop vectorize(assume_safety) interleave(assume_safety)")
-#define EACH_OF_FEW EACH
-#else
-#define EACH _Pragma("GCC ivdep")
-/* Where the loop is within one over rows, gcc would write all its turns out and vectorise over rows: minutes. */
-#define EACH_OF_FEW EACH _Pragma("GCC unroll 1")
-#endif
-#define FN static inline __attribute__((always_inline))
-FN u32 bits32(float x) { u32 b; __builtin_memcpy(&b, &x, 4); return b; }
-FN float f32_of(u32 b) { float x; __builtin_memcpy(&x, &b, 4); return x; }
-FN u64 bits64(double x) { u64 b; __builtin_memcpy(&b, &x, 8); return b; }
-FN double f64_of(u64 b) { double x; __builtin_memcpy(&x, &b, 8); return x; }
-/* Constants the compiler must not fold with: it computes without flush-to-zero. */
-FN float lit32(u32 b) { float x = f32_of(b); __asm__("" : "+x"(x)); return x; }
-FN double lit64(u64 b) { double x = f64_of(b); __asm__("" : "+x"(x)); return x; }
-FN float ld_bf16(u16 h) { return f32_of((u32)h << 16); }
+)__C__";
+
+constexpr const char* kCommon =
+    R"__C__(FN float ld_bf16(u16 h) { return f32_of((u32)h << 16); }
 FN u16 st_bf16(float x) { return (u16)(bits32(x) >> 16); }
 FN float round_bf16(float x) {
   u32 b = bits32(x), magnitude = b & 0x7fffffffu;
@@ -137,55 +125,53 @@ std::string functions() {
   t += "FN float exp32(float x) {\n  x = x < -104.0f ? -104.0f : x;\n  x = x > 89.0f ? 89.0f : x;\n";
   t += fmt::format("  float shifted = x * {:a}f + 0x1.8p23f, n = shifted - 0x1.8p23f;\n", kLog2eF32);
   t += "  i32 k = (i32)(bits32(shifted) - 0x4b400000u);\n";
-  t += fmt::format("  float r = __builtin_fmaf(-n, {:a}f, x);\n  r = __builtin_fmaf(-n, {:a}f, r);\n",
-                   kLn2HiF32, kLn2LoF32);
-  t += fmt::format("  float tail = __builtin_fmaf({}, r * r, r);\n  return scale32(1.0f + tail, k);\n}}\n",
+  t += fmt::format("  float r = $fma32(-n, {:a}f, x);\n  r = $fma32(-n, {:a}f, r);\n", kLn2HiF32, kLn2LoF32);
+  t += fmt::format("  float tail = $fma32({}, r * r, r);\n  return scale32(1.0f + tail, k);\n}}\n",
                    horner(kExpF32, "r"));
   if (test_fault("libm_exp")) t += "float expf(float);\n#define exp32 expf\n";
   t += "FN float sigmoid32(float x) { return 1.0f / (1.0f + exp32(neg32(x))); }\n";
-  t += "FN float rsqrt32(float x) { return 1.0f / __builtin_sqrtf(x); }\n";
+  t += "FN float rsqrt32(float x) { return 1.0f / $sqrt32(x); }\n";
   // f64 inside.
   t += "FN double log_m(double x, double* exponent) {\n  u64 b = bits64(x);\n"
        "  i64 e = (i64)(b - 0x3fe6a09e667f3bcdu) >> 52;\n  double m = f64_of(b - ((u64)e << 52));\n"
        "  double f = m - 1.0, s = f / (2.0 + f), w = s * s;\n  *exponent = (double)(i32)e;\n";
-  t += fmt::format("  return __builtin_fma(-s, __builtin_fma(-w, {}, f), f);\n}}\n", horner(kLog, "w"));
-  t += "FN double log_special(double x, double y) {\n  y = x == __builtin_inf() ? __builtin_inf() : y;\n"
-       "  y = x == 0.0 ? -__builtin_inf() : y;\n  y = x < 0.0 ? __builtin_nan(\"\") : y;\n  return x != x ? "
+  t += fmt::format("  return $fma64(-s, $fma64(-w, {}, f), f);\n}}\n", horner(kLog, "w"));
+  t += "FN double log_special(double x, double y) {\n  y = x == $infinity ? $infinity : y;\n"
+       "  y = x == 0.0 ? -$infinity : y;\n  y = x < 0.0 ? $nan : y;\n  return x != x ? "
        "x : y;\n}\n";
   t += fmt::format(
-      "FN double log64(double x) {{\n  double e, m = log_m(x, &e);\n  double low = __builtin_fma(e, {:a}, "
+      "FN double log64(double x) {{\n  double e, m = log_m(x, &e);\n  double low = $fma64(e, {:a}, "
       "m);\n"
-      "  return log_special(x, __builtin_fma(e, {:a}, low));\n}}\n",
+      "  return log_special(x, $fma64(e, {:a}, low));\n}}\n",
       kLn2LoF64, kLn2HiF64);
   t += "FN float log32(float x) { return (float)log64((double)x); }\n";
   t += fmt::format(
       "FN float log2_32(float x) {{\n  double e, m = log_m((double)x, &e);\n"
-      "  return (float)log_special((double)x, __builtin_fma(m, {:a}, e));\n}}\n",
+      "  return (float)log_special((double)x, $fma64(m, {:a}, e));\n}}\n",
       kLog2eF64);
   t += "FN float log1p32(float v) {\n  double x = (double)v, u = 1.0 + x, lost = (x - (u - 1.0)) / u, y = "
        "log64(u);\n"
-       "  return (float)((u > 0.0) & (u < __builtin_inf()) ? y + lost : y);\n}\n";
+       "  return (float)((u > 0.0) & (u < $infinity) ? y + lost : y);\n}\n";
   t += "FN float tanh32(float v) {\n  double x = (double)v, a = abs64(x);\n  a = a > 22.0 ? 22.0 : a;\n  a = "
        "a + a;\n";
   t += fmt::format("  double shifted = a * {:a} + 0x1.8p52, n = shifted - 0x1.8p52;\n", kLog2eF64);
   t += "  i64 k = (i64)(bits64(shifted) - 0x4338000000000000u);\n";
-  t += fmt::format("  double r = __builtin_fma(-n, {:a}, a);\n  r = __builtin_fma(-n, {:a}, r);\n", kLn2HiF64,
-                   kLn2LoF64);
-  t += fmt::format("  double tail = __builtin_fma({}, r * r, r), power = pow2_64(k);\n", horner(kExpm1, "r"));
-  t += "  double em1 = __builtin_fma(tail, power, power - 1.0), y = em1 / (em1 + 2.0);\n"
+  t += fmt::format("  double r = $fma64(-n, {:a}, a);\n  r = $fma64(-n, {:a}, r);\n", kLn2HiF64, kLn2LoF64);
+  t += fmt::format("  double tail = $fma64({}, r * r, r), power = pow2_64(k);\n", horner(kExpm1, "r"));
+  t += "  double em1 = $fma64(tail, power, power - 1.0), y = em1 / (em1 + 2.0);\n"
        "  return (float)f64_of((bits64(y) & 0x7fffffffffffffffu) | (bits64(x) & 0x8000000000000000u));\n}\n";
   t += "FN double trig(double x, i64 turn) {\n";
   t += fmt::format("  double shifted = x * {:a} + 0x1.8p52, n = shifted - 0x1.8p52;\n", kTwoOverPi);
   t += "  i64 q = (i64)(bits64(shifted) - 0x4338000000000000u) + turn;\n";
   t += fmt::format(
-      "  double r = __builtin_fma(-n, {:a}, x);\n  r = __builtin_fma(-n, {:a}, r);\n  r = __builtin_fma(-n, "
+      "  double r = $fma64(-n, {:a}, x);\n  r = $fma64(-n, {:a}, r);\n  r = $fma64(-n, "
       "{:a}, r);\n",
       kHalfPi[0], kHalfPi[1], kHalfPi[2]);
   t += "  double z = r * r;\n";
-  t += fmt::format("  double s = __builtin_fma(r * z, {}, r);\n", horner(kSin, "z"));
-  t += fmt::format("  double c = __builtin_fma(z, {}, 1.0);\n", horner(kCos, "z"));
+  t += fmt::format("  double s = $fma64(r * z, {}, r);\n", horner(kSin, "z"));
+  t += fmt::format("  double c = $fma64(z, {}, 1.0);\n", horner(kCos, "z"));
   t += "  double y = (q & 1) != 0 ? c : s;\n  y = (q & 2) != 0 ? neg64(y) : y;\n"
-       "  return abs64(x) <= 0x1p30 ? y : __builtin_nan(\"\");\n}\n";
+       "  return abs64(x) <= 0x1p30 ? y : $nan;\n}\n";
   t += "FN float sin32(float v) { double x = (double)v; double zero = f64_of(bits64(x) & "
        "0x8000000000000000u);\n"
        "  return (float)(x == 0.0 ? zero : trig(x, 0)); }\n"
@@ -196,21 +182,32 @@ std::string functions() {
   t += fmt::format("  double near_value = a * {};\n", horner(kErfNear, "z"));
   t += "  double y = a < 1.0 ? near_value : far_value;\n  y = a == 4.0 ? 1.0 : y;\n"
        "  return (float)f64_of((bits64(y) & 0x7fffffffffffffffu) | (bits64(x) & 0x8000000000000000u));\n}\n";
-  t += "FN float erfinv32(float v) {\n  double x = (double)v, w = -log64(__builtin_fma(-x, x, 1.0)), a = w - "
+  t += "FN float erfinv32(float v) {\n  double x = (double)v, w = -log64($fma64(-x, x, 1.0)), a = w - "
        "2.5, b = w - 11.0;\n";
   t += fmt::format("  double near_ratio = {};\n", horner(kErfinvNear, "a"));
   t += fmt::format("  double far_ratio = {};\n", horner(kErfinvFar, "b"));
   t += "  double y = x * (w < 5.0 ? near_ratio : far_ratio);\n"
        "  double inf = f64_of(0x7ff0000000000000u | (bits64(x) & 0x8000000000000000u));\n"
-       "  y = abs64(x) == 1.0 ? inf : y;\n  return (float)(abs64(x) <= 1.0 ? y : __builtin_nan(\"\"));\n}\n";
+       "  y = abs64(x) == 1.0 ? inf : y;\n  return (float)(abs64(x) <= 1.0 ? y : $nan);\n}\n";
   return t;
+}
+
+std::string fill(std::string text, const Dialect& d) {
+  const std::pair<std::string_view, std::string_view> words[] = {
+      {"$fma32", d.fma32},       {"$fma64", d.fma64}, {"$sqrt32", d.sqrt32},
+      {"$infinity", d.infinity}, {"$nan", d.nan},
+  };
+  for (const auto& [word, meaning] : words)
+    for (size_t at = 0; (at = text.find(word, at)) != std::string::npos; at += meaning.size())
+      text.replace(at, word.size(), meaning);
+  return text;
 }
 
 }  // namespace
 
-const std::string& prelude_text() {
-  static const std::string text = kTypes + functions();
-  return text;
+std::string prelude_text(const Dialect& d) {
+  return fmt::format("{}{}{}#define FN {}\n{}{}", d.head, kTypes, d.loops, d.function, d.bits, d.literals) +
+         kCommon + fill(functions(), d);
 }
 
 }  // namespace ostro::compile
