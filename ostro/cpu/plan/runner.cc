@@ -18,23 +18,17 @@ using ir::OpKind;
 
 namespace {
 
-// Spans know the iteration of the loop that they are in.
-class LoopPlace {
- public:
-  ~LoopPlace() { span_place().iteration = outer_; }
-
- private:
-  int64_t outer_ = span_place().iteration;
-};
+std::vector<char*> constants_of(const compile::Plan& plan) {
+  std::vector<char*> constants;
+  for (const std::vector<std::byte>& bytes : plan.constants)
+    constants.push_back(const_cast<char*>(reinterpret_cast<const char*>(bytes.data())));
+  return constants;
+}
 
 }  // namespace
 
 PlanRunner::PlanRunner(const compile::Plan& plan, const PlanContext& context)
-    : plan_(plan), context_(context), prepared_(plan.steps.size()), base_(plan.buffers.size()) {
-  for (size_t i = 0; i < plan.buffers.size(); ++i)
-    if (plan.buffers[i].kind == compile::BufferKind::kConstant)
-      base_[i] = const_cast<char*>(
-          reinterpret_cast<const char*>(plan.constants[static_cast<size_t>(plan.buffers[i].index)].data()));
+    : PlanWalk(plan, constants_of(plan)), context_(context), prepared_(plan.steps.size()) {
   for (size_t i = 0; i < plan.steps.size(); ++i) {
     const Step& step = plan.steps[i];
     if (step.kind == StepKind::kOp && step.op == OpKind::dot && step.out[0].shape.count() > 0)
@@ -50,8 +44,8 @@ PlanRunner::~PlanRunner() = default;
 
 int64_t PlanRunner::fallback_steps() const {
   int64_t n = 0;
-  for (size_t i = 0; i < plan_.steps.size(); ++i) {
-    const Step& step = plan_.steps[i];
+  for (size_t i = 0; i < plan().steps.size(); ++i) {
+    const Step& step = plan().steps[i];
     if (step.kind == StepKind::kOp && (ir::is_elementwise(step.op) ||
                                        (op_routine(step.op) == run_reduction && step.op != OpKind::tree_sum)))
       ++n;
@@ -62,15 +56,15 @@ int64_t PlanRunner::fallback_steps() const {
 
 void PlanRunner::append_times(std::vector<StepRow>& rows, int depth) const {
   for (size_t i = 0; i < times_.size(); ++i) {
-    rows.push_back({&plan_.steps[i], times_[i], depth});
+    rows.push_back({&plan().steps[i], times_[i], depth});
     for (const auto& region : prepared_[i].regions) region->append_times(rows, depth + 1);
   }
 }
 
 void PlanRunner::label_steps(const std::string& program, const std::string& place) {
   if (!labels_.empty()) return;
-  for (size_t i = 0; i < plan_.steps.size(); ++i) {
-    labels_.push_back(step_label(plan_.steps[i], program, fmt::format("{}{}", place, i)));
+  for (size_t i = 0; i < plan().steps.size(); ++i) {
+    labels_.push_back(step_label(plan().steps[i], program, fmt::format("{}{}", place, i)));
     for (size_t r = 0; r < prepared_[i].regions.size(); ++r)
       prepared_[i].regions[r]->label_steps(program, fmt::format("{}{}.{}.", place, i, r));
   }
@@ -88,31 +82,6 @@ std::vector<Array> PlanRunner::arrays(const std::vector<View>& views) const {
   return out;
 }
 
-char* PlanRunner::data(const View& view) const {
-  char* base = base_[static_cast<size_t>(view.buffer)];
-  return view.offset == 0 ? base : base + view.offset * ir::dtype_size(view.shape.dtype);
-}
-
-Status PlanRunner::run(std::span<char* const> params, std::span<char* const> results, char* arena,
-                       const runtime::RunContext& run_context, bool go_on) {
-  go_on_ = go_on;
-  for (size_t i = 0; i < base_.size(); ++i) {
-    const compile::PlanBuffer& b = plan_.buffers[i];
-    if (b.kind == compile::BufferKind::kParam) base_[i] = params[static_cast<size_t>(b.index)];
-    if (b.kind == compile::BufferKind::kResult) base_[i] = results[static_cast<size_t>(b.index)];
-    if (b.kind == compile::BufferKind::kTemp) {
-      char* memory =
-          b.host < 0 ? arena : results[static_cast<size_t>(plan_.buffers[static_cast<size_t>(b.host)].index)];
-      base_[i] = memory + b.offset;
-    }
-  }
-  for (size_t i = 0; i < plan_.steps.size(); ++i) {
-    const StepTimer timer(times_.empty() ? nullptr : &times_[i], labels_.empty() ? nullptr : &labels_[i]);
-    if (Status s = run_step(i, run_context); !s.ok()) return s;
-  }
-  return Status();
-}
-
 // The steps inside a loop are asked one by one; of the loop itself only carries are copied, if it does not
 // run.
 Status PlanRunner::land_before(const Step& step) {
@@ -122,8 +91,7 @@ Status PlanRunner::land_before(const Step& step) {
   std::vector<MemoryRange> reads, writes;
   // All of the buffer, for a view may reach anywhere in it.
   const auto add = [&](std::vector<MemoryRange>& to, const View& v) {
-    const auto b = static_cast<size_t>(v.buffer);
-    to.push_back({base_[b], base_[b] + plan_.buffers[b].bytes});
+    to.push_back({base(v.buffer), base(v.buffer) + buffer(v.buffer).bytes});
   };
   const std::function<void(const Step&)> add_all = [&](const Step& s) {
     for (size_t i = 0; i < s.in.size() && (i == 0 || s.kind != StepKind::kBranch); ++i) add(reads, s.in[i]);
@@ -135,7 +103,9 @@ Status PlanRunner::land_before(const Step& step) {
 }
 
 Status PlanRunner::run_step(size_t index, const runtime::RunContext& run_context) {
-  const Step& step = plan_.steps[index];
+  const Step& step = plan().steps[index];
+  const StepTimer timer(times_.empty() ? nullptr : &times_[index],
+                        labels_.empty() ? nullptr : &labels_[index]);
   if (!context_.flights->empty()) RETURN_IF_ERROR(land_before(step));
   switch (step.kind) {
     case StepKind::kCopy:
@@ -144,11 +114,9 @@ Status PlanRunner::run_step(size_t index, const runtime::RunContext& run_context
     case StepKind::kKernel:
       return run_kernel(step);
     case StepKind::kLoop:
-      return run_loop(step, prepared_[index], run_context);
     case StepKind::kBranch:
-      return run_branch(step, prepared_[index], run_context);
     case StepKind::kTiles:
-      return run_tiles(step, prepared_[index], run_context);
+      return run_nested(index, run_context);
     case StepKind::kOp:
       break;
   }
@@ -161,10 +129,10 @@ Status PlanRunner::run_op(const Step& step, const Prepared& prepared,
     const bool stored = step.in[1].shape.dtype == ir::DType::i8;
     const GemmB b(data(step.in[1]), stored ? data(step.in[2]) : nullptr);
     if (prepared.packed != nullptr) {
-      if (!go_on_) prepared.gemm->pack_b(*context_.pool, b, *prepared.packed);
+      if (!go_on()) prepared.gemm->pack_b(*context_.pool, b, *prepared.packed);
       prepared.gemm->run(*context_.pool, data(step.in[0]), *prepared.packed, data(step.out[0]));
     } else if (prepared.gemm != nullptr) {
-      prepared.gemm->run(*context_.pool, data(step.in[0]), b, data(step.out[0]), step.goes_on && go_on_);
+      prepared.gemm->run(*context_.pool, data(step.in[0]), b, data(step.out[0]), step.goes_on && go_on());
     }
     return Status();
   }
@@ -201,64 +169,9 @@ Status PlanRunner::run_kernel(const Step& step) {
   return run_with_fingerprints(step, run, arrays(step.in), in, out, *context_.pool, context_.isa);
 }
 
-Status PlanRunner::run_loop(const Step& step, const Prepared& prepared,
-                            const runtime::RunContext& run_context) {
-  const int64_t length = step.attrs.i64("length");
-  const auto consts = static_cast<size_t>(step.attrs.i64("consts"));
-  const auto carries = static_cast<size_t>(step.attrs.i64("carries"));
-  const bool reverse = step.attrs.i64("reverse", 0) != 0;
-  std::vector<char*> in, out, params, results(step.out.size());
-  for (const View& v : step.in) in.push_back(data(v));
-  for (const View& v : step.out) out.push_back(data(v));
-  for (size_t i = 0; length == 0 && i < carries; ++i)
-    std::memcpy(out[i], in[consts + i], static_cast<size_t>(step.out[i].shape.bytes()));
-  const auto slot = [&](size_t carry, int64_t iteration) {
-    return base_[static_cast<size_t>(step.slots[2 * carry + static_cast<size_t>(iteration & 1)])];
-  };
-  const LoopPlace loop_place;
-  for (int64_t i = 0; i < length; ++i) {
-    const int64_t index = reverse ? length - 1 - i : i;
-    span_place().iteration = index;
-    params = in;
-    for (size_t k = 0; k < carries; ++k) {
-      if (i > 0) params[consts + k] = slot(k, i - 1);
-      results[k] = i + 1 == length ? out[k] : slot(k, i);
-    }
-    for (size_t k = consts + carries; k < in.size(); ++k)
-      params[k] += index * (step.in[k].shape.bytes() / length);
-    for (size_t k = carries; k < out.size(); ++k)
-      results[k] = out[k] + index * (step.out[k].shape.bytes() / length);
-    RETURN_IF_ERROR(
-        prepared.regions[0]->run(params, results, base_[static_cast<size_t>(step.arena)], run_context));
-  }
+Status PlanRunner::move(char* to, const char* from, int64_t bytes) {
+  std::memcpy(to, from, static_cast<size_t>(bytes));
   return Status();
-}
-
-Status PlanRunner::run_tiles(const Step& step, const Prepared& prepared,
-                             const runtime::RunContext& run_context) {
-  std::vector<char*> params, results;
-  for (const View& v : step.in) params.push_back(base_[static_cast<size_t>(v.buffer)]);
-  for (const View& v : step.out) results.push_back(base_[static_cast<size_t>(v.buffer)]);
-  const LoopPlace loop_place;
-  const auto tiles = step.extent + static_cast<int64_t>(step.regions.size()) - 1;
-  for (int64_t i = 0; i < tiles; ++i) {
-    span_place().iteration = i;
-    RETURN_IF_ERROR(prepared.regions[i < step.extent ? 0 : 1]->run(
-        params, results, base_[static_cast<size_t>(step.arena)], run_context, i > 0));
-    for (size_t k = 0; k < params.size(); ++k) params[k] += step.in_advance[k];
-    for (size_t k = 0; k < results.size(); ++k) results[k] += step.out_advance[k];
-  }
-  return Status();
-}
-
-Status PlanRunner::run_branch(const Step& step, const Prepared& prepared,
-                              const runtime::RunContext& run_context) {
-  std::vector<char*> params, results;
-  for (size_t i = 1; i < step.in.size(); ++i) params.push_back(data(step.in[i]));
-  for (const View& v : step.out) results.push_back(data(v));
-  const bool taken = *data(step.in[0]) != 0;
-  return prepared.regions[taken ? 0 : 1]->run(params, results, base_[static_cast<size_t>(step.arena)],
-                                              run_context);
 }
 
 }  // namespace ostro::cpu

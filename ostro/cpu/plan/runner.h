@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "ostro/compile/plan/plan.h"
+#include "ostro/compile/plan/walk.h"
 #include "ostro/cpu/machine/isa.h"
 #include "ostro/cpu/machine/thread_pool.h"
 #include "ostro/cpu/plan/times.h"
@@ -26,17 +27,11 @@ struct PlanContext {
   Flights* flights = nullptr;
 };
 
-// Borrows the plan and the context. Not thread-safe.
-class PlanRunner {
+// Borrows the plan and the context. Not thread-safe. run() is PlanWalk's.
+class PlanRunner : public compile::PlanWalk<PlanRunner, char*> {
  public:
   PlanRunner(const compile::Plan& plan, const PlanContext& context);
   ~PlanRunner();
-
-  // Pointers to parameters and results in their order; arena of plan.arena_bytes. Inputs may be empty
-  // pointers where a value has no elements. `go_on`: this is not the first tile (StepKind::kTiles), so dots
-  // add to their results (Step::goes_on).
-  Status run(std::span<char* const> params, std::span<char* const> results, char* arena,
-             const runtime::RunContext& run_context, bool go_on = false);
 
   // Number of steps that run built-in loops although generated or tuned code would be expected.
   int64_t fallback_steps() const;
@@ -51,31 +46,34 @@ class PlanRunner {
   void clear_times();
 
  private:
+  friend compile::PlanWalk<PlanRunner, char*>;
+  // Spans know the iteration of the loop that they are in.
+  class LoopPlace {
+   public:
+    ~LoopPlace() { span_place().iteration = outer_; }
+    static void set(int64_t iteration) { span_place().iteration = iteration; }
+
+   private:
+    int64_t outer_ = span_place().iteration;
+  };
   struct Prepared {
     std::unique_ptr<Gemm> gemm;
     std::unique_ptr<PackedB> packed;  // Step::keeps_b
     std::vector<std::unique_ptr<PlanRunner>> regions;
   };
 
-  char* data(const compile::View& view) const;
   std::vector<Array> arrays(const std::vector<compile::View>& views) const;
   // Waits for the exchanges that a step must not overtake.
   Status land_before(const compile::Step& step);
   Status run_step(size_t index, const runtime::RunContext& run_context);
+  PlanRunner& region(size_t step, size_t number) { return *prepared_[step].regions[number]; }
+  static Status move(char* to, const char* from, int64_t bytes);
+  static Result<bool> is_true(const char* at) { return *at != 0; }
   Status run_op(const compile::Step& step, const Prepared& prepared, const runtime::RunContext& run_context);
   Status run_kernel(const compile::Step& step);
-  Status run_loop(const compile::Step& step, const Prepared& prepared,
-                  const runtime::RunContext& run_context);
-  Status run_tiles(const compile::Step& step, const Prepared& prepared,
-                   const runtime::RunContext& run_context);
-  Status run_branch(const compile::Step& step, const Prepared& prepared,
-                    const runtime::RunContext& run_context);
 
-  const compile::Plan& plan_;
   const PlanContext& context_;
   std::vector<Prepared> prepared_;
-  std::vector<char*> base_;           // by buffer
-  bool go_on_ = false;                // of the present run
   std::vector<StepTime> times_;       // by step; empty: not measured
   std::vector<SpanLabelPtr> labels_;  // by step; empty: never profiled
 };
