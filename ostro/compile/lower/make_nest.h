@@ -3,7 +3,6 @@
 #pragma once
 
 #include <map>
-#include <optional>
 
 #include "ostro/compile/fuse/fuse.h"
 #include "ostro/compile/lower/lower.h"
@@ -15,9 +14,9 @@ namespace ostro::compile {
 struct PlacedNest {
   Nest nest;
   std::vector<View> in, out;  // where the accesses of the nest lie: its loads, its stores
-  int64_t extent = 1;         // turns of the loop whose size is given, and the fewest that are worth a thread
-  int64_t grain = 1;
-  bool pointwise = false;  // Step::pointwise
+  int64_t extent = 1;         // turns of the loop whose size is given
+  int64_t grain = 1;          // the fewest turns that are worth a thread
+  bool pointwise = false;     // Step::pointwise
 };
 
 // For one unit, once. `lowering` knows where operands lie, and gives what the unit stores its places.
