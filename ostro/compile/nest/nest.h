@@ -20,7 +20,8 @@ namespace ostro::compile {
 enum class NestKind {
   kFlat,    // every element for itself
   kRows,    // row by row; each pass goes over the elements of a row, and reductions end with a pass
-  kSerial,  // sums over outer loops in the order of the elements (docs/numerics.md, N5), in tiles of elements
+  kSerial,  // sums over outer loops in the order of the elements (docs/spec/numerics.md, N5), in tiles of
+            // elements
 };
 
 // The size of a loop that is cut into ranges for threads: the caller of the kernel says how far it runs.

@@ -1,5 +1,5 @@
-// dequantize where something else than a product reads its result (docs/numerics.md N1). Operands and results
-// are dense.
+// dequantize where something else than a product reads its result (docs/spec/numerics.md N1). Operands and
+// results are dense.
 #include "ostro/cpu/routines/op_call.h"
 #include "ostro/numerics/bf16.h"
 

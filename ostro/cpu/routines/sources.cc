@@ -1,4 +1,4 @@
-// Values from attributes, indices and keys alone (docs/numerics.md, N12).
+// Values from attributes, indices and keys alone (docs/spec/numerics.md, N12).
 #include "ostro/cpu/routines/op_call.h"
 #include "ostro/numerics/threefry.h"
 
