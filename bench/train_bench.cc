@@ -124,7 +124,7 @@ Status run(const Args& args) {
       ASSIGN_OR_RETURN(const runtime::ExecutableInfo defined,
                        engine->estimate(model.programs.leaf, train::leaf_options("keep")));
       fmt::print(R"(, "peer": "ostro {}", "start_to_first_step_s": {:.3f}, "leaves": {}, "gflop": {:.3f})",
-                 engine->name(), start, r.leaves.size(),
+                 engine->info().name, start, r.leaves.size(),
                  defined.flops * static_cast<double>(r.leaves.size()) * 1e-9);
     }
     fmt::print("}}\n");

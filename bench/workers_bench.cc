@@ -109,7 +109,7 @@ Status run(const Args& args) {
   ASSIGN_OR_RETURN(const fleet::WorkerPlan plan,
                    fleet::make_worker_plan(model.programs, *engine, "none", options));
   fleet::Worker worker(plan, args.rank);
-  worker.adopt(state);
+  RETURN_IF_ERROR(worker.adopt(state));
   state = {};
   dist::FolderKeyValue store(args.folder);
   ASSIGN_OR_RETURN(const auto group, dist::connect_gloo(plan.mesh(), args.rank, store, "bench/", {}));

@@ -160,8 +160,8 @@ Result<std::string> save_initial(io::FileSystem& fs, const std::string& run_dire
   info.kind = checkpoint::Kind::kPermanent;
   info.numerics_version = chain::kNumericsVersion;
   info.config = config::resolved_yaml(config);
-  ASSIGN_OR_RETURN(const checkpoint::Saved saved,
-                   checkpoint::save(fs, root, info, snapshot(state, arrays, train::cell_boxes(config))));
+  ASSIGN_OR_RETURN(const auto tensors, snapshot(state, arrays, train::cell_boxes(config)));
+  ASSIGN_OR_RETURN(const checkpoint::Saved saved, checkpoint::save(fs, root, info, tensors));
   return saved.name;
 }
 

@@ -189,9 +189,11 @@ Result<VerifyReport> verify_run(io::FileSystem& fs, runtime::Engine& engine, con
   const auto wanted = [&](int64_t step) {
     return std::find(options.name_steps.begin(), options.name_steps.end(), step) != options.name_steps.end();
   };
-  if (wanted(state.step))  // what was restored has the name that is known
-    report.names[state.step] = checkpoint::state_name(
-        snapshot(state, arrays, train::cell_boxes(run.period_after(state.step).config)), 2);
+  if (wanted(state.step)) {  // what was restored has the name that is known
+    ASSIGN_OR_RETURN(const auto tensors,
+                     snapshot(state, arrays, train::cell_boxes(run.period_after(state.step).config)));
+    report.names[state.step] = checkpoint::state_name(tensors, 2);
+  }
   const auto count_amends = [&] {  // of the state's step, which open_run compared
     for (size_t k = 1; k < run.periods.size(); ++k)
       report.entries += run.periods[k].period.first == state.step;
@@ -234,7 +236,7 @@ Result<VerifyReport> verify_run(io::FileSystem& fs, runtime::Engine& engine, con
     report.entries += name != nullptr;
     if (name != nullptr || is_due(period->config, step) || wanted(step)) {
       RETURN_IF_ERROR(runner->collect(state, train::StepRunner::Collect::kAll));
-      const auto tensors = snapshot(state, arrays, train::cell_boxes(period->config));
+      ASSIGN_OR_RETURN(const auto tensors, snapshot(state, arrays, train::cell_boxes(period->config)));
       report.names[step] = checkpoint::state_name(tensors, 2);
     }
     // The entry of a checkpoint that is due is written before the next step's.

@@ -166,7 +166,7 @@ bool CheckpointDiff::equal() const {
 Result<CheckpointDiff> diff_checkpoints(io::FileSystem& fs, const std::string& first,
                                         const std::string& second, const train::ModelChoices& models,
                                         const DiffOptions& options) {
-  const numerics::FpEnvGuard guard;
+  const numerics::HostArithmetic guard;
   ASSIGN_OR_RETURN(const Checkpoint a, open_checkpoint(fs, first));
   ASSIGN_OR_RETURN(const Checkpoint b, open_checkpoint(fs, second));
   CheckpointDiff out;

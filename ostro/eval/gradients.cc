@@ -1,5 +1,6 @@
 #include "ostro/eval/gradients.h"
 
+#include <algorithm>
 #include <functional>
 
 #include "ostro/numerics/fp_env.h"
@@ -10,10 +11,21 @@ namespace ostro::eval {
 using runtime::Buffer;
 using Buffers = std::vector<Buffer>;
 
+namespace {
+
+// Not inlined, so that no product leaves the scope of its caller's HostArithmetic.
+[[gnu::noinline]] Buffer scaled(const Buffer& x, float factor) {
+  Buffer out = Buffer::empty(x.shape());
+  std::ranges::transform(x.as<float>(), out.mutable_as<float>().begin(),
+                         [factor](float value) { return value * factor; });
+  return out;
+}
+
+}  // namespace
+
 Result<MeanGradients> mean_gradients(const train::CanonicalPrograms& programs, runtime::Engine& engine,
                                      const std::string& remat, const Buffers& params,
                                      const train::BatchArrays& batch) {
-  const numerics::FpEnvGuard guard;
   ASSIGN_OR_RETURN(const auto leaf_program, engine.compile(programs.leaf, train::leaf_options(remat)));
   const auto n = static_cast<int64_t>(train::trained_count(programs));
   std::vector<ir::Shape> shapes;
@@ -30,25 +42,32 @@ Result<MeanGradients> mean_gradients(const train::CanonicalPrograms& programs, r
     return Buffers();
   });
   const int64_t rows = train::leaf_rows(programs);
-  std::vector<train::LeafResult> leaves;
+  ASSIGN_OR_RETURN(const Buffers at_engine, runtime::all_to(params, engine.memory()));
+  std::vector<Buffers> outputs;  // loss and weight of each leaf
   for (int64_t first = 0; first < batch[0].shape().axes[0].size; first += rows) {
-    Buffers inputs = params;
+    Buffers inputs = at_engine;
     for (Buffer& b : train::rows_of(batch, first, rows)) inputs.push_back(std::move(b));
     ASSIGN_OR_RETURN(const Buffers out, leaf_program->run(std::move(inputs)));
-    leaves.push_back({out[0].item<double>(), out[1].item<double>(), {}});
+    outputs.push_back({out[0], out[1]});
     fold.push(Buffers(out.begin() + 2, out.begin() + 2 + n));
     RETURN_IF_ERROR(failed);
   }
   MeanGradients result;
-  result.gradients = fold.finish();
+  const Buffers sums = fold.finish();
   RETURN_IF_ERROR(failed);
+  std::vector<train::LeafResult> leaves;
+  for (const Buffers& out : outputs) {
+    ASSIGN_OR_RETURN(leaves.emplace_back(), train::leaf_result(out, 0, 0));
+  }
   const auto [loss_sum, weight] = train::join_losses(leaves);
   if (weight == 0) return invalid_argument("the batch has no token that counts");
   result.loss = static_cast<float>(loss_sum / weight);
   result.weight = weight;
-  const auto inv = static_cast<float>(1.0 / weight);
-  for (Buffer& g : result.gradients)
-    for (float& x : g.mutable_as<float>()) x *= inv;
+  const numerics::HostArithmetic environment;
+  for (const Buffer& sum : sums) {
+    ASSIGN_OR_RETURN(const Buffer on_host, sum.to_host());
+    result.gradients.push_back(scaled(on_host, static_cast<float>(1.0 / weight)));
+  }
   return result;
 }
 

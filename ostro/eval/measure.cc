@@ -231,7 +231,7 @@ class Run {
 }  // namespace
 
 Result<Measured> measure(const Suite& suite, TextModel& model, const SuiteOptions& options) {
-  const numerics::FpEnvGuard guard;
+  const numerics::HostArithmetic guard;
   Run run(suite, model, options);
   Measured out;
   for (const Suite::Corpus& corpus : suite.corpora) {

@@ -210,7 +210,7 @@ class Batch {
 
 std::vector<std::string> answer_requests(TextModel& model, const std::vector<std::string>& lines,
                                          int64_t& failed) {
-  const numerics::FpEnvGuard guard;
+  const numerics::HostArithmetic guard;
   return Batch(model, lines).run(failed);
 }
 

@@ -30,6 +30,7 @@ Result<std::unique_ptr<Generator>> Generator::create(const models::ModelFunction
     return unsupported("this model has no cached step (cache() and decode()): it cannot generate");
   if (max_length < 2)
     return invalid_argument(fmt::format("room for {} positions; at least 2 are needed", max_length));
+  ASSIGN_OR_RETURN(params, runtime::all_to(std::move(params), engine.memory()));
   std::unique_ptr<Generator> g(
       new Generator(model, std::move(params), engine, max_length, std::move(leaves)));
   try {
@@ -96,7 +97,8 @@ Result<Buffer> Generator::feed(const std::vector<int32_t>& tokens, size_t begin,
   ASSIGN_OR_RETURN(std::vector<Buffer> out, executable->run(std::move(inputs)));
   for (size_t i = 0; i < cache_.size(); ++i) cache_[i] = std::move(out[i + 1]);
   const int64_t vocab = out[0].shape().axes.back().size;
-  return Buffer::copy_of(Shape{DType::f32, {{"pos", count}, {"vocab", vocab}}}, out[0].bytes().data());
+  ASSIGN_OR_RETURN(const Buffer logits, out[0].to_host());
+  return Buffer::copy_of(Shape{DType::f32, {{"pos", count}, {"vocab", vocab}}}, logits.bytes().data());
 }
 
 int32_t choose_token(std::span<const float> logits, double temperature, uint64_t seed, int64_t position) {
@@ -179,7 +181,8 @@ Result<std::vector<float>> Generator::score(const std::vector<int32_t>& tokens, 
     }
     ASSIGN_OR_RETURN(auto loss,
                      loss_program->run({logits, Buffer::copy_of(targets, tokens.data() + begin + 1)}));
-    losses.insert(losses.end(), loss[0].as<float>().begin(), loss[0].as<float>().end());
+    ASSIGN_OR_RETURN(const Buffer values, loss[0].to_host());
+    losses.insert(losses.end(), values.as<float>().begin(), values.as<float>().end());
     begin = end;
   }
   return losses;

@@ -27,7 +27,7 @@ ir::Shape with_rows(ir::Shape shape, int64_t rows) {
   return shape;
 }
 
-// Rows [first, first + count) of a buffer.
+// How many rows of a buffer on the host, from which on.
 struct Take {
   const Buffer* from;
   int64_t first, count;
@@ -145,7 +145,7 @@ Result<StreamedGenerator::Buffers> StreamedGenerator::attend(int64_t layer, Buff
   keys = std::move(out[0]);
   values = std::move(out[1]);
   out.erase(out.begin(), out.begin() + 2);
-  return out;
+  return runtime::all_to(std::move(out), runtime::host_memory());
 }
 
 Status StreamedGenerator::read_experts(int64_t layer, int64_t rows, Buffer& expert, Buffers& weights) {
@@ -221,13 +221,14 @@ Result<Buffer> StreamedGenerator::sweep(const std::vector<Sequence*>& sequences)
     const std::string name =
         fmt::format("chosen {} {} {}", layers_.kind[static_cast<size_t>(layer)], bucket, places);
     ASSIGN_OR_RETURN(
-        const Buffers out, run(name, std::move(inputs), {}, [&](const Arrays& in) {
+        const Buffers made, run(name, std::move(inputs), {}, [&](const Arrays& in) {
           return Arrays{layers_.chosen(layer, drop(in, parts, 0), drop(in, 0, in.size() - parts))};
         }));
+    ASSIGN_OR_RETURN(const Buffer out, made[0].to_host());
     int64_t first = 0;
     for (size_t i = 0; i < sequences.size(); ++i) {
       const int64_t count = unfed(*sequences[i]);
-      x[i] = gathered({{&out[0], first, count}}, bucket_of(count, max_length_));
+      x[i] = gathered({{&out, first, count}}, bucket_of(count, max_length_));
       first += count;
     }
     if (on_layer_) on_layer_(layer);
@@ -246,7 +247,8 @@ Result<Buffer> StreamedGenerator::sweep(const std::vector<Sequence*>& sequences)
                    run(fmt::format("head {}", bucket_of(count)), std::move(inputs), {},
                        [this](const Arrays& in) { return Arrays{layers_.head(drop(in, 0, 1), in.back())}; }));
   const int64_t vocab = out[0].shape().axes.back().size;
-  return Buffer::copy_of({ir::DType::f32, {{"pos", count}, {"vocab", vocab}}}, out[0].bytes().data());
+  ASSIGN_OR_RETURN(const Buffer logits, out[0].to_host());
+  return Buffer::copy_of({ir::DType::f32, {{"pos", count}, {"vocab", vocab}}}, logits.bytes().data());
 }
 
 Result<std::vector<std::vector<int32_t>>> StreamedGenerator::generate(

@@ -44,7 +44,7 @@ uint16_t bf16_by_distance(uint32_t bits) {
 TEST_CASE("floating-point environment: guard sets, restores and notices") {
   const uint32_t before = _mm_getcsr();
   {
-    FpEnvGuard guard;
+    HostArithmetic guard;
     CHECK(fp_env_is_set());
     volatile float tiny = 0x1p-126f;
     CHECK(bits_of(tiny * 0.5f) == 0);  // flushed
@@ -102,7 +102,7 @@ TEST_CASE("casts to integers: towards zero, saturating, NaN is 0") {
 }
 
 TEST_CASE("striped sum: the 64 lanes and their combination, written out") {
-  FpEnvGuard guard;
+  HostArithmetic guard;
   int differs_from_serial = 0;
   for (int64_t n : {0, 1, 2, 63, 64, 65, 127, 128, 200, 1000, 4096}) {
     const std::vector<float> x = rough_values(static_cast<uint64_t>(n), n);
@@ -147,7 +147,7 @@ TEST_CASE("tree: left part is the largest power of two below the count; the fold
     CHECK(fold.finish() == tree_reduce(n, letter, join));
     CHECK(fold.count() == 0);
   }
-  FpEnvGuard guard;
+  HostArithmetic guard;
   int differs_from_chain = 0;
   for (int64_t n = 1; n < 300; ++n) {
     const std::vector<float> x = rough_values(3, n);
@@ -177,7 +177,7 @@ float grouped_dot(const std::vector<Bf16>& a, const std::vector<Bf16>& b, size_t
 }
 
 TEST_CASE("dot_bf16: groups of 32; other groupings are other functions") {
-  FpEnvGuard guard;
+  HostArithmetic guard;
   int group16 = 0, group64 = 0, chain = 0, swapped = 0;
   for (uint64_t seed = 0; seed < 200; ++seed) {
     const int64_t n = 1 + static_cast<int64_t>(random_bits(key_from_seed(seed), 9) % 200u);
@@ -212,7 +212,7 @@ TEST_CASE("dot_bf16: groups of 32; other groupings are other functions") {
 }
 
 TEST_CASE("dot: initial values, empty contractions, signed zeros, flushing") {
-  FpEnvGuard guard;
+  HostArithmetic guard;
   const auto bf = [](float x) { return [x](int64_t) { return to_bf16(x); }; };
   CHECK(dot_bf16(0, bf(1), bf(1), 2.5f) == 2.5f);
   CHECK(dot_f32(0, bf(1), bf(1)) == 0.0f);

@@ -55,7 +55,7 @@ uint64_t golden(F f, uint64_t stride, uint64_t first = 0) {
 }
 
 TEST_CASE("functions: accuracy") {
-  FpEnvGuard guard;
+  HostArithmetic guard;
   CHECK(worst(exp_f32, expl, 0x1p-126f, 87.0f) <= 1.5L);  // 3 promised
   const auto positive_only = [](auto f) { return [f](long double x) { return x > 0 ? f(x) : 0; }; };
   const auto or_zero = [](auto f) { return [f](float x) { return x > 0 ? f(x) : 0.0f; }; };
@@ -81,7 +81,7 @@ TEST_CASE("functions: accuracy") {
 }
 
 TEST_CASE("functions: f64") {
-  FpEnvGuard guard;
+  HostArithmetic guard;
   const auto relative = [](double got, long double exact) {
     return static_cast<double>(std::fabs((static_cast<long double>(got) - exact) / exact));
   };
@@ -110,7 +110,7 @@ TEST_CASE("functions: f64") {
 }
 
 TEST_CASE("functions: special values") {
-  FpEnvGuard guard;
+  HostArithmetic guard;
   CHECK(exp_f32(0.0f) == 1.0f);
   CHECK(exp_f32(-0.0f) == 1.0f);
   CHECK(f32_bits(exp_f32(-kInfinity)) == 0);
@@ -155,7 +155,7 @@ TEST_CASE("functions: special values") {
 }
 
 TEST_CASE("E of N9: edges") {
-  FpEnvGuard guard;
+  HostArithmetic guard;
   CHECK(exp2_block(3.0f, 3.0f, kLog2e) == 1.0f);
   CHECK(exp2_block(-126.0f, 0.0f, 1.0f) == 0x1p-126f);
   CHECK(f32_bits(exp2_block(-126.00001f, 0.0f, 1.0f)) == 0);
@@ -202,7 +202,7 @@ const struct {
 };
 
 TEST_CASE("functions: golden bits") {
-  FpEnvGuard guard;
+  HostArithmetic guard;
   for (const auto& g : kGolden) {
     CAPTURE(g.name);
     CHECK(golden(g.f, 40009) == g.sampled);
@@ -212,7 +212,7 @@ TEST_CASE("functions: golden bits") {
 // Of every 31st input there is one golden value a function, so a sample is of functions: four that the seed
 // draws.
 TEST_CASE("slow: functions: golden bits, every 31st input") {
-  FpEnvGuard guard;
+  HostArithmetic guard;
   const size_t count = std::size(kGolden), some = sized<size_t>(4, count, count);
   for (size_t i = 0; i < some; ++i) {
     const auto& g = kGolden[(test_seed() + i) % count];
@@ -225,7 +225,7 @@ TEST_CASE("slow: functions: golden bits, every 31st input") {
 // Every 101st input of this range from a drawn one on; every 7th in a full run, all of them in an exhaustive
 // one.
 TEST_CASE("slow: exp within 3 ulp") {
-  FpEnvGuard guard;
+  HostArithmetic guard;
   const uint64_t step = sized<uint64_t>(101, 7, 1), first = test_seed() % step;
   MESSAGE("inputs ", first, " + n * ", step);
   double largest = 0;

@@ -10,6 +10,7 @@
 #include "ostro/ir/program/program.h"
 #include "ostro/runtime/buffer.h"
 #include "ostro/runtime/collectives.h"
+#include "ostro/runtime/inspector.h"
 
 namespace ostro::runtime {
 
@@ -19,7 +20,8 @@ struct RunContext {
 
 struct CompileOptions {
   // Indices of donated inputs: the executable may write results into their buffers. It does so only when the
-  // caller moved in the only handle. Never changes a bit.
+  // caller moved in the only handle of the block (Buffer::unique): never while a view of it, or what it is a
+  // view of, is held by another handle. Never changes a bit.
   std::vector<int64_t> donate;
   // Rematerialisation: which values of a loop's forward pass the backward pass computes again instead of
   // reading them from memory. "keep": none. "none": only those that are cheaper to compute than to store
@@ -43,21 +45,30 @@ class Executable {
  public:
   virtual ~Executable() = default;
   // Inputs in the order of the program's parameters, with their exact shapes; results in the order of its
-  // results.
+  // results, in the engine's memory. Inputs that are in another memory are copied to the engine's first, at
+  // every run: what is used again and again should be moved there once (Buffer::to).
   virtual Result<std::vector<Buffer>> run(std::vector<Buffer> inputs, const RunContext& context = {}) = 0;
   virtual ExecutableInfo info() const = 0;
   // Frees the memory that is kept from one run to the next; the next run takes it again.
   virtual void release() {}
 };
 
+struct EngineInfo {
+  std::string name;
+  // False for an engine that is written to be read, not to be fast (the interpreter): then its speed says
+  // nothing about the machine.
+  bool is_fast = true;
+};
+
 // Thread-safe.
 class Engine {
  public:
   virtual ~Engine() = default;
-  virtual std::string name() const = 0;
-  // False for an engine that is written to be read, not to be fast (the interpreter): then its speed says
-  // nothing about the machine.
-  virtual bool is_fast() const { return true; }
+  virtual const EngineInfo& info() const = 0;
+  // Where its results are.
+  virtual Memory& memory() { return host_memory(); }
+  // Null: the engine has no plan to show.
+  virtual Inspector* inspector() { return nullptr; }
   virtual Result<std::unique_ptr<Executable>> compile(const ir::Program& program,
                                                       const CompileOptions& options = {}) = 0;
   // What info() of the compiled program would return, without fallback_ops. An engine may compute it without

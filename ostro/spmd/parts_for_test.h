@@ -95,7 +95,7 @@ inline Partition check_parts(const ir::Program& p, const PartitionOptions& optio
     auto joined = run_parts(*e, *parts, in, loop_workers(parts->mesh));
     REQUIRE_MESSAGE(joined.ok(), (joined.ok() ? "" : joined.error().message()));
     for (size_t i = 0; i < whole.size(); ++i)
-      CHECK_MESSAGE(same_bits((*joined)[i], whole[i]), e->name(), " ", p.name, ": result ", i, " ",
+      CHECK_MESSAGE(same_bits((*joined)[i], whole[i]), e->info().name, " ", p.name, ": result ", i, " ",
                     p.result_names.empty() ? std::string() : p.result_names[i], " ", whole[i].shape().str());
   }
   return *parts;

@@ -92,7 +92,9 @@ Result<std::vector<Buffer>> run_parts(runtime::Engine& engine, const Partition& 
     std::vector<Buffer> mine;
     for (size_t i = 0; i < inputs.size(); ++i)
       mine.push_back(shard(partition.mesh, rank, partition.params[i], inputs[i]));
-    ASSIGN_OR_RETURN(parts[static_cast<size_t>(rank)], executable->run(std::move(mine), {&collectives}));
+    ASSIGN_OR_RETURN(std::vector<Buffer> made, executable->run(std::move(mine), {&collectives}));
+    ASSIGN_OR_RETURN(parts[static_cast<size_t>(rank)],
+                     runtime::all_to(std::move(made), runtime::host_memory()));
     return Status();
   }));
   std::vector<Buffer> results;

@@ -11,7 +11,9 @@
 
 namespace ostro::spmd {
 
-// Returns a copy of worker `rank`'s part of a whole value.
+// Whole values and parts are on the host.
+
+// What worker `rank` holds of a whole value (a copy).
 runtime::Buffer shard(const ir::Mesh& mesh, int64_t rank, const Layout& layout, const runtime::Buffer& whole);
 
 // The offset of worker `rank`'s part in the whole value, in bytes, if the part is contiguous there.
@@ -30,7 +32,7 @@ Result<runtime::Buffer> join(const ir::Mesh& mesh, const Layout& layout, const i
 // Starts one thread per worker with its Collectives and waits for all (dist::run_workers).
 using RunWorkers = std::function<Status(const std::function<Status(runtime::Collectives&)>&)>;
 
-// Returns the whole results for whole inputs. An error is one of the engine, of a worker, or of join().
+// Whole inputs -> whole results, on the host.
 Result<std::vector<runtime::Buffer>> run_parts(runtime::Engine& engine, const Partition& partition,
                                                const std::vector<runtime::Buffer>& inputs,
                                                const RunWorkers& run_workers);

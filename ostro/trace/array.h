@@ -1,8 +1,9 @@
 // Array: the value that model code computes with. A small handle, cheap to copy, immutable.
 //
 // An Array is either traced (a value of the program being built on this thread) or concrete (a Buffer).
-// Outside any trace, ops on concrete arrays run at once on the default engine. Inside a trace, a concrete
-// array becomes a constant of the program. A traced array may be used only on the thread that traces it.
+// Outside any trace, ops on concrete arrays run at once on the default engine, and their results are brought
+// to the host. Inside a trace, a concrete array becomes a constant of the program. A traced array may be used
+// only on the thread that traces it.
 #pragma once
 
 #include <memory>

@@ -75,6 +75,7 @@ Arrays run_eagerly(const std::string& name, const Arrays& args,
   auto executable = default_engine().compile(p);
   if (!executable.ok()) throw TraceError(executable.error().message());
   auto results = (*executable)->run(std::move(inputs));
+  if (results.ok()) results = runtime::all_to(std::move(*results), runtime::host_memory());
   if (!results.ok()) throw TraceError(results.error().message());
   Arrays out;
   for (runtime::Buffer& b : *results) out.emplace_back(std::move(b));

@@ -239,6 +239,7 @@ std::vector<Array> apply_n(ir::OpKind kind, const std::vector<Array>& operands, 
   auto executable = default_engine().compile(program);
   if (!executable.ok()) trace_fail(executable.error().message(), location);
   auto results = (*executable)->run(std::move(inputs));
+  if (results.ok()) results = runtime::all_to(std::move(*results), runtime::host_memory());
   if (!results.ok()) trace_fail(results.error().message(), location);
   std::vector<Array> out;
   for (runtime::Buffer& b : *results) out.emplace_back(std::move(b));

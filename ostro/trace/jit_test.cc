@@ -15,7 +15,7 @@ using namespace test;
 // Counts compilations; optionally refuses.
 class CountingEngine final : public runtime::Engine {
  public:
-  std::string name() const override { return "counting"; }
+  const runtime::EngineInfo& info() const override { return info_; }
   Result<std::unique_ptr<runtime::Executable>> compile(const ir::Program& p,
                                                        const runtime::CompileOptions& o) override {
     ++compiled;
@@ -26,6 +26,9 @@ class CountingEngine final : public runtime::Engine {
   int compiled = 0;
   bool refuse = false;
   std::vector<int64_t> donated;
+
+ private:
+  const runtime::EngineInfo info_{.name = "counting"};
 };
 
 struct Params {

@@ -317,7 +317,8 @@ Result<Parameters> load_or_init(io::FileSystem& fs, const std::string& where,
   if (config.trainer.initialize_from)
     RETURN_IF_ERROR(audit::take_parameters(fs, config, *config.trainer.initialize_from,
                                            train::state_arrays(programs), state));
-  return Parameters{std::move(state.params), 0, "init", ""};
+  ASSIGN_OR_RETURN(auto values, runtime::all_to(std::move(state.params), runtime::host_memory()));
+  return Parameters{std::move(values), 0, "init", ""};
 }
 
 Result<LoadedModel> load_model(io::FileSystem& fs, const std::string& where,

@@ -26,7 +26,8 @@ Result<std::vector<runtime::Buffer>> merged_parameters(
   RETURN_IF_ERROR(ir::verify(program));
   ASSIGN_OR_RETURN(const auto engine, make_engine());
   ASSIGN_OR_RETURN(const auto merge, engine->compile(program));
-  return merge->run(model.parameters.values);
+  ASSIGN_OR_RETURN(auto values, merge->run(model.parameters.values));
+  return runtime::all_to(std::move(values), runtime::host_memory());
 }
 
 }  // namespace ostro::trained

@@ -20,7 +20,8 @@ class EachIsa {
   // One engine for each instruction set; options.isa is not looked at.
   explicit EachIsa(cpu::CpuOptions options);
 
-  // Empty when all engines give the interpreter's bits, else which one differs and where.
+  // Empty when all engines give the interpreter's bits, else which one differs and where. Every second
+  // program gets its inputs as views that are aligned to their elements only.
   std::string difference(const ir::Program& program, const std::vector<runtime::Buffer>& inputs);
 
   // Results so far, and those of them that are finite and hold more than one value (or one element only):
@@ -31,7 +32,7 @@ class EachIsa {
  private:
   std::unique_ptr<runtime::Engine> reference_;
   std::vector<std::pair<std::string, std::unique_ptr<runtime::Engine>>> engines_;
-  int64_t results_ = 0, telling_ = 0;
+  int64_t programs_ = 0, results_ = 0, telling_ = 0;
 };
 
 // A program whose inputs are random numbers (make_inputs), but for those of integers with a rule of their

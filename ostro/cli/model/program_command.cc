@@ -1,7 +1,6 @@
 // ostro program
 #include <fmt/core.h>
 
-#include <utility>
 #include <vector>
 
 #include "ostro/cli/main/commands.h"
@@ -10,9 +9,6 @@
 #include "ostro/cli/shared/plan_measure.h"
 #include "ostro/cli/shared/standard_streams.h"
 #include "ostro/compile/passes/pass.h"
-#include "ostro/compile/plan/explain_plan.h"
-#include "ostro/compile/plan/plan.h"
-#include "ostro/cpu/engine/engine_plan.h"
 #include "ostro/io/s3/routing_file_system.h"
 #include "ostro/ir/text/text.h"
 #include "ostro/train/programs/programs.h"
@@ -51,22 +47,22 @@ Result<std::string> fused_text(const train::CanonicalPrograms& programs, const s
 Result<std::string> plan_text(const train::CanonicalPrograms& programs, const std::string& remat,
                               int64_t vocab, const Wish& wish) {
   ASSIGN_OR_RETURN(const auto engine, make_engine());
-  std::vector<std::pair<std::string, compile::Module>> modules;
-  for (const StepProgram& part : step_programs(programs, remat)) {
-    ASSIGN_OR_RETURN(compile::Module module,
-                     cpu::plan_of(*engine, *part.program, part.options, wish.explain));
-    modules.emplace_back(part.program->name, std::move(module));
-  }
+  runtime::Inspector* const inspector = engine->inspector();
+  if (inspector == nullptr)
+    return unsupported(
+        fmt::format("the engine \"{}\" has no plan; use OSTRO_EXECUTOR=compiled", engine->info().name));
   PlanTimes times;
   if (wish.measure) {
-    ASSIGN_OR_RETURN(times, measure_plans(programs, *engine, remat, vocab));
+    ASSIGN_OR_RETURN(times, measure_plans(programs, *engine, *inspector, remat, vocab));
   }
-  std::string out = fmt::format("engine: {}\n", engine->name());
-  for (const auto& [name, module] : modules) {
-    const compile::Measured measured = times.of(name);
-    out += wish.explain ? compile::explain_plan(name, module, wish.measure ? &measured : nullptr)
-                        : fmt::format("{}:\n{}", name, compile::print_plan(module));
-    out += '\n';
+  std::string out = fmt::format("engine: {}\n", engine->info().name);
+  for (const StepProgram& part : step_programs(programs, remat)) {
+    const runtime::Measured measured = times.of(part.program->name);
+    ASSIGN_OR_RETURN(const std::string text,
+                     wish.explain
+                         ? inspector->explain(*part.program, part.options, wish.measure ? &measured : nullptr)
+                         : inspector->plan(*part.program, part.options));
+    out += text + '\n';
   }
   return out;
 }

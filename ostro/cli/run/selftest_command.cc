@@ -25,7 +25,7 @@ int selftest_command(Args args) {
   if (!hash.ok()) return report_error(hash.error());
   fmt::print("self-test hash: {}\n", *hash);
   if (*hash == run::kSelftestHash) {
-    fmt::print("equal to the hash that every machine gets ({})\n", (*engine)->name());
+    fmt::print("equal to the hash that every machine gets ({})\n", (*engine)->info().name);
     return kExitOk;
   }
   std::fflush(stdout);

@@ -3,34 +3,20 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <chrono>
 #include <vector>
 
 #include "ostro/base/profile.h"
-#include "ostro/cpu/products/calibrate.h"
-#include "ostro/cpu/products/choose_isa.h"
 #include "ostro/train/step/step.h"
 
 namespace ostro::cli {
 namespace {
 
 constexpr int kLeastRuns = 3, kMostRuns = 50;
-constexpr double kSeconds = 1;
+constexpr std::chrono::seconds kTime(1);
 
 std::string key(const std::string& program, const std::string& place, const std::string& name) {
   return fmt::format("{} {} {}", program, place, name);
-}
-
-Result<compile::MachineLimits> machine_limits() {
-  ASSIGN_OR_RETURN(const cpu::Isa isa, cpu::choose_isa());
-  ASSIGN_OR_RETURN(const int threads, cpu::default_threads());
-  cpu::ThreadPool pool(threads);
-  compile::MachineLimits limits;
-  for (int i = 0; i < 20; ++i) {
-    limits.f32_flops = std::max(limits.f32_flops, cpu::burst_peak(pool, isa, cpu::GemmType::kF32));
-    limits.bf16_flops = std::max(limits.bf16_flops, cpu::burst_peak(pool, isa, cpu::GemmType::kBf16));
-  }
-  limits.bytes = cpu::stream_peak(pool);
-  return limits;
 }
 
 // Rows of one leaf: every token counts, the tokens go through the vocabulary.
@@ -54,7 +40,7 @@ train::BatchArrays made_up_batch(const train::CanonicalPrograms& programs, int64
 
 }  // namespace
 
-compile::Measured PlanTimes::of(const std::string& program) const {
+runtime::Measured PlanTimes::of(const std::string& program) const {
   return {limits, [this, program](const std::string& place, const std::string& name) {
             const auto found = seconds.find(key(program, place, name));
             return found == seconds.end() ? -1.0 : found->second;
@@ -62,9 +48,9 @@ compile::Measured PlanTimes::of(const std::string& program) const {
 }
 
 Result<PlanTimes> measure_plans(const train::CanonicalPrograms& programs, runtime::Engine& engine,
-                                const std::string& remat, int64_t vocab) {
+                                runtime::Inspector& inspector, const std::string& remat, int64_t vocab) {
   PlanTimes times;
-  ASSIGN_OR_RETURN(times.limits, machine_limits());
+  ASSIGN_OR_RETURN(times.limits, inspector.limits());
   ASSIGN_OR_RETURN(const auto runner, train::make_step_runner(programs, engine, remat));
   ASSIGN_OR_RETURN(train::State state, train::initial_state(programs, engine, 0));
   const train::BatchArrays batch = made_up_batch(programs, vocab);
@@ -73,9 +59,9 @@ Result<PlanTimes> measure_plans(const train::CanonicalPrograms& programs, runtim
   RETURN_IF_ERROR(runner->run(state, batch, still));
   if (!start_profile()) return busy("a profile is on in this process");
   Status failed;
-  const double start = cpu::clock_seconds(2);
+  const auto start = std::chrono::steady_clock::now();
   for (int i = 0; failed.ok() && i < kMostRuns; ++i) {
-    if (i >= kLeastRuns && cpu::clock_seconds(2) - start >= kSeconds) break;
+    if (i >= kLeastRuns && std::chrono::steady_clock::now() - start >= kTime) break;
     if (auto result = runner->run(state, batch, still); !result.ok()) failed = result.error();
   }
   const std::vector<ProfileTrack> tracks = stop_profile();

@@ -273,7 +273,7 @@ void compare(uint64_t first, int cases, bool edges = false) {
   for (uint64_t seed = first; seed < first + static_cast<uint64_t>(cases); ++seed) {
     Case expected(seed, edges);
     {
-      numerics::FpEnvGuard guard;
+      numerics::HostArithmetic guard;
       run_reference(expected);
     }
     const Outcome want = outcome_of(expected);

@@ -3,17 +3,19 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <atomic>
 
 #include "ostro/base/aligned.h"
 #include "ostro/base/log.h"
 #include "ostro/compile/passes/pass.h"
+#include "ostro/compile/plan/explain_plan.h"
 #include "ostro/compile/plan/plan.h"
 #include "ostro/cpu/engine/engine_cc.h"
-#include "ostro/cpu/engine/engine_plan.h"
 #include "ostro/cpu/machine/affinity.h"
-#include "ostro/cpu/plan/runner.h"
-#include "ostro/cpu/routines/flights.h"
+#include "ostro/cpu/plan/plan_flights.h"
+#include "ostro/cpu/plan/plan_runner.h"
+#include "ostro/cpu/products/calibrate.h"
 #include "ostro/ir/rules/verify.h"
 #include "ostro/numerics/fp_env.h"
 
@@ -54,6 +56,7 @@ class CpuExecutable final : public runtime::Executable {
   Result<std::vector<Buffer>> run(std::vector<Buffer> inputs, const runtime::RunContext& context) override {
     const compile::Plan& plan = module_.plan;
     RETURN_IF_ERROR(check_inputs(inputs));
+    ASSIGN_OR_RETURN(inputs, runtime::all_to(std::move(inputs), runtime::host_memory()));
     if (arena_ == nullptr)
       arena_ = allocate_aligned(static_cast<size_t>(std::max<int64_t>(1, plan.arena_bytes)));
     std::vector<Buffer> outputs;
@@ -69,7 +72,7 @@ class CpuExecutable final : public runtime::Executable {
     for (Buffer& b : inputs) params.push_back(reinterpret_cast<char*>(b.mutable_bytes().data()));
     for (Buffer& b : outputs) results.push_back(reinterpret_cast<char*>(b.mutable_bytes().data()));
     if (profiling()) runner_.label_steps(name_);
-    const numerics::FpEnvGuard guard;
+    const numerics::HostArithmetic guard;
     const BoundThread bound(*caller_cpu_);
     try {
       const Status ran = runner_.run(params, results, reinterpret_cast<char*>(arena_.get()), context);
@@ -124,22 +127,21 @@ void warn_of_built_in_loops(const std::string& why) {
   log_warning(fmt::format("built-in loops instead of generated code (slower, the same bits): {}", why));
 }
 
-class CpuEngine final : public runtime::Engine {
+class CpuEngine final : public runtime::Engine, private runtime::Inspector {
  public:
   // Without a compiler: built-in loops.
   CpuEngine(CpuOptions options, const compile::Dialect* dialect, Isa isa, std::shared_ptr<ThreadPool> pool,
             std::shared_ptr<CallerCpu> caller_cpu, std::unique_ptr<KernelCompiler> compiler)
-      : options_(std::move(options)),
-        dialect_(dialect),
+      : info_{.name = fmt::format("cpu ({}, {} threads)", isa_name(isa), pool->threads())},
+        options_(std::move(options)),
         isa_(isa),
         pool_(std::move(pool)),
         caller_cpu_(std::move(caller_cpu)),
         compiler_(std::move(compiler)),
         generates_(compiler_ != nullptr) {}
 
-  std::string name() const override {
-    return fmt::format("cpu ({}, {} threads)", isa_name(isa_), pool_->threads());
-  }
+  const runtime::EngineInfo& info() const override { return info_; }
+  runtime::Inspector* inspector() override { return this; }
 
   Result<std::unique_ptr<runtime::Executable>> compile(const ir::Program& program,
                                                        const runtime::CompileOptions& options) override {
@@ -165,6 +167,29 @@ class CpuEngine final : public runtime::Engine {
     return info_of(module);
   }
 
+  Result<std::string> plan(const ir::Program& program, const runtime::CompileOptions& options) override {
+    ASSIGN_OR_RETURN(const compile::Module module, lower(program, options));
+    return fmt::format("{}:\n{}", program.name, compile::print_plan(module));
+  }
+
+  Result<std::string> explain(const ir::Program& program, const runtime::CompileOptions& options,
+                              const runtime::Measured* measured) override {
+    ASSIGN_OR_RETURN(const compile::Module module, lower(program, options, true));
+    return compile::explain_plan(program.name, module, measured);
+  }
+
+  Result<runtime::MachineLimits> limits() override {
+    runtime::MachineLimits limits;
+    for (int i = 0; i < 20; ++i) {
+      limits.f32_flops = std::max(limits.f32_flops, burst_peak(*pool_, isa_, GemmType::kF32));
+      limits.bf16_flops = std::max(limits.bf16_flops, burst_peak(*pool_, isa_, GemmType::kBf16));
+    }
+    limits.bytes = stream_peak(*pool_);
+    return limits;
+  }
+
+ private:
+  // `reasons`: fills Step::not_fused.
   Result<compile::Module> lower(const ir::Program& program, const runtime::CompileOptions& options,
                                 bool reasons = false) const {
     RETURN_IF_ERROR(ir::verify(program));
@@ -179,7 +204,7 @@ class CpuEngine final : public runtime::Engine {
     return compile::lower(optimised, lower_options);
   }
 
- private:
+  const runtime::EngineInfo info_;
   CpuOptions options_;
   const compile::Dialect* dialect_;
   Isa isa_;
@@ -190,14 +215,6 @@ class CpuEngine final : public runtime::Engine {
 };
 
 }  // namespace
-
-Result<compile::Module> plan_of(runtime::Engine& engine, const ir::Program& program,
-                                const runtime::CompileOptions& options, bool reasons) {
-  if (const auto* compiled = dynamic_cast<const CpuEngine*>(&engine))
-    return compiled->lower(program, options, reasons);
-  return unsupported(
-      fmt::format("the engine \"{}\" has no plan; use OSTRO_EXECUTOR=compiled", engine.name()));
-}
 
 Result<std::unique_ptr<runtime::Engine>> make_cpu_engine(const CpuOptions& options) {
   ASSIGN_OR_RETURN(const Isa isa, options.isa.empty() ? choose_isa() : choose_isa(options.isa));

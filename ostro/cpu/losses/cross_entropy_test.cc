@@ -164,7 +164,7 @@ TEST_CASE("cross-entropy equals N11 on every instruction set and thread count") 
     const LossCase c = make_case(seed);
     LossOutcome want(c);
     {
-      numerics::FpEnvGuard guard;
+      numerics::HostArithmetic guard;
       run_reference(c, want);
     }
     CHECK(std::isfinite(want.loss[0]));

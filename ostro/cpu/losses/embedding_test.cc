@@ -74,7 +74,7 @@ TEST_CASE("scatter-add adds tokens in ascending order on any number of threads")
     embedding_scatter_add(a, pool);
     a.grad = want.data();
     {
-      numerics::FpEnvGuard guard;
+      numerics::HostArithmetic guard;
       slow_scatter_add(a);
     }
     CHECK(std::memcmp(got.data(), want.data(), got.size() * sizeof(float)) == 0);

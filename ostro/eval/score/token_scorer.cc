@@ -105,7 +105,8 @@ Status TokenScorer::run_batch(std::span<const Window> windows, std::span<const s
   }
   std::vector<Buffer> inputs = params_;
   inputs.insert(inputs.end(), {tokens, targets, mask, Buffer::scalar(DType::i32, int32_t{0})});
-  ASSIGN_OR_RETURN(const std::vector<Buffer> results, executable->run(std::move(inputs)));
+  ASSIGN_OR_RETURN(std::vector<Buffer> made, executable->run(std::move(inputs)));
+  ASSIGN_OR_RETURN(const auto results, runtime::all_to(std::move(made), runtime::host_memory()));
   const std::span<const float> losses = results[0].as<float>();
   for (size_t row = 0; row < which.size(); ++row) {
     const Window& window = windows[which[row]];

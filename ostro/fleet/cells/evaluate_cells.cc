@@ -3,7 +3,6 @@
 #include <algorithm>
 
 #include "ostro/fleet/workers/messages.h"
-#include "ostro/numerics/fp_env.h"
 #include "ostro/spmd/run_parts.h"
 #include "ostro/train/options/mesh.h"
 #include "ostro/train/options/split_beside.h"
@@ -36,7 +35,6 @@ Result<CellEvaluator> CellEvaluator::create(const WorkerPlan& plan, const ir::Pr
 Result<std::vector<train::BatchLoss>> CellEvaluator::evaluate(runtime::Collectives& c,
                                                               const std::vector<Buffer>& owned,
                                                               const train::HeldOutText& text) {
-  const numerics::FpEnvGuard guard;
   const std::vector<int64_t> peers = plan_->leaf_peers(c.rank());
   const auto count = static_cast<int64_t>(peers.size());
   const int64_t self = std::find(peers.begin(), peers.end(), c.rank()) - peers.begin();
@@ -50,7 +48,8 @@ Result<std::vector<train::BatchLoss>> CellEvaluator::evaluate(runtime::Collectiv
     for (const Buffer& whole : train::to_arrays(batch))
       inputs.push_back(spmd::shard(parts_.mesh, c.rank(), parts_.params[inputs.size()], whole));
     ASSIGN_OR_RETURN(const std::vector<Buffer> results, program_->run(std::move(inputs), {&c}));
-    append_value(mine, train::batch_loss(results));
+    ASSIGN_OR_RETURN(const train::BatchLoss loss, train::batch_loss(results));
+    append_value(mine, loss);
   }
   ASSIGN_OR_RETURN(const std::vector<Bytes> received,
                    exchange(c, peers, mine, std::vector<size_t>(peers.size(), mine.size())));

@@ -55,7 +55,9 @@ Result<train::State> initial_cells(const WorkerPlan& plan, int64_t rank, int64_t
   for (size_t k = 0; k < plan.n; ++k) {
     Buffer& p = state.params[k];
     const ir::Shape owned = plan.owned_shape(k, rank);
-    if (p.shape() != owned) p = spmd::shard(plan.mesh(), rank, plan.owned(k), p);
+    if (p.shape() == owned) continue;
+    ASSIGN_OR_RETURN(const Buffer whole, p.to_host());
+    p = spmd::shard(plan.mesh(), rank, plan.owned(k), whole);
   }
   for (size_t k = plan.n; k < plan.arrays.size(); ++k)
     state.kept.push_back(Buffer::zeros(plan.owned_shape(k, rank)));

@@ -34,8 +34,9 @@ inline std::map<std::string, std::string> files_of(io::FileSystem& fs) {
 }
 
 inline void save_alone(io::FileSystem& fs, const CellSetup& s, const train::State& whole) {
-  const auto saved = checkpoint::save(fs, kSaves, info_of_step(whole.step),
-                                      snapshot(whole, s.plan.arrays, train::cell_boxes(s.config)));
+  const auto tensors = snapshot(whole, s.plan.arrays, train::cell_boxes(s.config));
+  REQUIRE(tensors.ok());
+  const auto saved = checkpoint::save(fs, kSaves, info_of_step(whole.step), *tensors);
   REQUIRE_MESSAGE(saved.ok(), (saved.ok() ? "" : saved.error().message()));
 }
 

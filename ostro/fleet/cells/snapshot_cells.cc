@@ -160,11 +160,13 @@ Result<CellSnapshot> snapshot_cells(const WorkerPlan& plan, runtime::Collectives
   for (size_t k = 0, copy = 0; k < plan.arrays.size(); ++k) {
     const Deal deal = deal_out(plan, k, cells_of(out.tensors[k]), c.rank());
     const FileBox own = owned_box(plan, k, c.rank());
-    const Buffer& buffer = train::array_of(owned, k);
+    ASSIGN_OR_RETURN(const Buffer buffer, train::array_of(owned, k).to_host());
     add(out.cells, k, deal.written, own, buffer);
     add(out.spare, k, deal.spare, own, buffer);
-    if (!deal.kept.empty())
-      add(out.spare, k, deal.kept, owned_box(plan, k, plan.kept_for(c.rank())), train::array_of(kept, copy));
+    if (!deal.kept.empty()) {
+      ASSIGN_OR_RETURN(const Buffer mirrored, train::array_of(kept, copy).to_host());
+      add(out.spare, k, deal.kept, owned_box(plan, k, plan.kept_for(c.rank())), mirrored);
+    }
     RETURN_IF_ERROR(gather_split(deal, c, own, buffer, k, out));
     copy += copy < plan.mirrored.size() && plan.mirrored[copy] == k;
   }

@@ -40,6 +40,10 @@ Result<std::vector<std::vector<CellBuffers>>> exchange_cells(const WorkerPlan& p
                                                              const std::vector<int64_t>& peers,
                                                              const std::vector<const CellBuffers*>& sums,
                                                              const std::vector<size_t>& counts) {
+  std::vector<CellBuffers> on_host;  // the sums
+  for (const CellBuffers* sum : sums) {
+    ASSIGN_OR_RETURN(on_host.emplace_back(), runtime::all_to(*sum, runtime::host_memory()));
+  }
   std::vector<std::vector<CellBuffers>> received(peers.size());
   std::deque<Buffer> copies;  // of cells that do not lie together
   Messages messages;
@@ -50,15 +54,15 @@ Result<std::vector<std::vector<CellBuffers>>> exchange_cells(const WorkerPlan& p
       for (size_t k = 0; k < plan.trained; ++k) {
         const spmd::Layout cut = plan.cut(k);
         if (self) {
-          const Buffer& sum = (*sums[i])[k];
           const bool whole = std::none_of(cut.begin(), cut.end(), [](const auto& s) { return s.split(); });
-          received[w][i].push_back(whole ? sum : spmd::shard(plan.mesh(), peers[w], cut, sum));
+          received[w][i].push_back(whole ? (*sums[i])[k]
+                                         : spmd::shard(plan.mesh(), peers[w], cut, on_host[i][k]));
           continue;
         }
         std::span<const std::byte> out;
         std::span<std::byte> in;
         if (i < sums.size()) {
-          const Buffer& sum = (*sums[i])[k];
+          const Buffer& sum = on_host[i][k];
           if (const auto bytes = together(plan.mesh(), peers[w], cut, sum))
             out = *bytes;
           else
@@ -76,6 +80,7 @@ Result<std::vector<std::vector<CellBuffers>>> exchange_cells(const WorkerPlan& p
 Result<CellBuffers> gather_cells(const WorkerPlan& plan, runtime::Collectives& c, const CellBuffers& owned) {
   CellBuffers whole = owned;
   if (plan.gather_axes.empty()) return whole;
+  ASSIGN_OR_RETURN(const CellBuffers own, runtime::all_to(owned, runtime::host_memory()));
   struct Copy {
     int64_t peer;
     size_t k;
@@ -90,7 +95,7 @@ Result<CellBuffers> gather_cells(const WorkerPlan& plan, runtime::Collectives& c
       if (!plan.gathered(k)) continue;
       const spmd::Layout cut = plan.cut(k);
       if (peer == c.rank()) {
-        spmd::place(plan.mesh(), peer, cut, owned[k], whole[k]);
+        spmd::place(plan.mesh(), peer, cut, own[k], whole[k]);
         continue;
       }
       std::span<std::byte> in;
@@ -100,12 +105,12 @@ Result<CellBuffers> gather_cells(const WorkerPlan& plan, runtime::Collectives& c
       else
         in =
             copies.emplace_back(Copy{peer, k, Buffer::empty(plan.owned_shape(k, peer))}).part.mutable_bytes();
-      messages.add(peer, owned[k].bytes(), in);
+      messages.add(peer, own[k].bytes(), in);
     }
   RETURN_IF_ERROR(messages.run(c));
   for (const Copy& copy : copies)
     spmd::place(plan.mesh(), copy.peer, plan.cut(copy.k), copy.part, whole[copy.k]);
-  return whole;
+  return runtime::all_to(std::move(whole), plan.engine->memory());
 }
 
 }  // namespace ostro::fleet

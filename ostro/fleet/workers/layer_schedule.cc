@@ -21,16 +21,17 @@ namespace {
 using runtime::Buffer;
 
 // Index i of the axis "part", which has one index per subtree.
-Buffer part_of(const Buffer& sums, int64_t i) {
+Result<Buffer> part_of(const Buffer& sums, int64_t i) {
   const ir::Shape shape = sums.shape().without("part");
   const auto at = static_cast<size_t>(sums.shape().find("part"));
   if (sums.shape().axes[at].size == 1) return sums.with_shape(shape);
+  ASSIGN_OR_RETURN(const Buffer whole, sums.to_host());
   Buffer out = Buffer::empty(shape);
   int64_t size = ir::dtype_size(shape.dtype);
   for (size_t a = at; a < shape.axes.size(); ++a) size *= shape.axes[a].size;
   const int64_t stride = size * sums.shape().axes[at].size;
   for (int64_t from = i * size, to = 0; to < out.shape().bytes(); from += stride, to += size)
-    std::memcpy(out.mutable_bytes().data() + to, sums.bytes().data() + from, static_cast<size_t>(size));
+    std::memcpy(out.mutable_bytes().data() + to, whole.bytes().data() + from, static_cast<size_t>(size));
   return out;
 }
 
@@ -49,19 +50,20 @@ class LayerSchedule final : public GradientSchedule {
   Result<Buffers> gradients(runtime::Collectives& c, const Buffers& owned, const train::BatchArrays& batch,
                             std::vector<train::LeafResult>& results) override {
     const int64_t leaves = batch[0].shape().axes[0].size / plan_.rows;
-    results.resize(static_cast<size_t>(leaves));
+    LeafOutputs outputs(static_cast<size_t>(leaves));
     SubtreeSums sums(leaves, adder_);
     std::vector<Buffers> ring;
     for (const train::LeafRange& range : rounds(leaves)) {
-      ASSIGN_OR_RETURN(Buffers out, run_round(c, owned, batch, leaves, range, results));
+      ASSIGN_OR_RETURN(Buffers gradients, run_round(c, owned, batch, leaves, range, outputs));
       phase("join rounds");
       fault_point("exchange", read_pulse().step, rank_);
       const std::vector<train::Subtree> nodes = train::subtrees(leaves, range);
       for (size_t i = 0; i < nodes.size(); ++i) {
         Buffers part;
-        for (size_t k = 0; k < plan_.trained; ++k)
-          part.push_back(part_of(out[2 + k], static_cast<int64_t>(i)));
-        if (i + 1 == nodes.size()) out.clear();
+        for (const Buffer& gradient : gradients) {
+          ASSIGN_OR_RETURN(part.emplace_back(), part_of(gradient, static_cast<int64_t>(i)));
+        }
+        if (i + 1 == nodes.size()) gradients.clear();
         if (plan_.fault == WorkerFault::kRingOrder)
           ring.push_back(std::move(part));
         else
@@ -75,7 +77,7 @@ class LayerSchedule final : public GradientSchedule {
         if (const int64_t leaf = leaf_of(range, static_cast<int64_t>(place)); leaf >= 0) list.push_back(leaf);
       return list;
     };
-    RETURN_IF_ERROR(share_leaf_results(plan_, c, peers_, leaves_of, results));
+    ASSIGN_OR_RETURN(results, share_leaf_results(plan_, c, peers_, leaves_of, outputs));
     if (!ring.empty()) return sum_in_ring_order(std::move(ring), static_cast<size_t>(place_) + 1, adder_);
     return sums.root();
   }
@@ -112,9 +114,9 @@ class LayerSchedule final : public GradientSchedule {
     return range.begin + (plan_.fault == WorkerFault::kRoundOrder ? (place + 1) % size : place);
   }
 
+  // The gradients of the round.
   Result<Buffers> run_round(runtime::Collectives& c, const Buffers& owned, const train::BatchArrays& batch,
-                            int64_t leaves, const train::LeafRange& range,
-                            std::vector<train::LeafResult>& results) {
+                            int64_t leaves, const train::LeafRange& range, LeafOutputs& outputs) {
     ASSIGN_OR_RETURN(runtime::Executable * program, program_of(round_of(leaves, range)));
     if (last_ != nullptr && last_ != program) last_->release();
     last_ = program;
@@ -127,8 +129,9 @@ class LayerSchedule final : public GradientSchedule {
     Buffers inputs = owned;
     for (Buffer& b : leaf_batch(plan_, rank_, batch, at)) inputs.push_back(std::move(b));
     ASSIGN_OR_RETURN(Buffers out, program->run(std::move(inputs), {&c}));
-    if (mine >= 0) results[static_cast<size_t>(leaf)] = leaf_result(plan_, out);
-    return out;
+    Buffers gradients = take_gradients(plan_, out);
+    if (mine >= 0) outputs[static_cast<size_t>(leaf)] = std::move(out);
+    return gradients;
   }
 
   Result<runtime::Executable*> program_of(const spmd::LeafExchange& round) {

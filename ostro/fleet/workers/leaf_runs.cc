@@ -1,5 +1,8 @@
 #include "ostro/fleet/workers/leaf_runs.h"
 
+#include <algorithm>
+#include <iterator>
+
 #include "ostro/fleet/workers/messages.h"
 #include "ostro/spmd/run_parts.h"
 
@@ -15,13 +18,17 @@ size_t prints_of(const WorkerPlan& plan) {
 train::BatchArrays leaf_batch(const WorkerPlan& plan, int64_t rank, const train::BatchArrays& batch,
                               int64_t leaf) {
   train::BatchArrays rows = train::rows_of(batch, leaf * plan.rows, plan.rows);
-  for (size_t i = 0; i < rows.size(); ++i)
-    rows[i] = spmd::shard(plan.mesh(), rank, plan.leaf.params[plan.n + i], rows[i]);
+  for (size_t i = 0; i < rows.size(); ++i) {
+    const spmd::Layout& layout = plan.leaf.params[plan.n + i];
+    if (std::any_of(layout.begin(), layout.end(), [](const spmd::Split& s) { return s.split(); }))
+      rows[i] = spmd::shard(plan.mesh(), rank, layout, rows[i]);
+  }
   return rows;
 }
 
-train::LeafResult leaf_result(const WorkerPlan& plan, const std::vector<runtime::Buffer>& out) {
-  return train::leaf_result(out, plan.trained, plan.measured);
+std::vector<runtime::Buffer> take_gradients(const WorkerPlan& plan, std::vector<runtime::Buffer>& out) {
+  const auto first = out.begin() + 2, end = first + static_cast<std::ptrdiff_t>(plan.trained);
+  return {std::make_move_iterator(first), std::make_move_iterator(end)};
 }
 
 int64_t leaf_result_bytes(const WorkerPlan& plan) {
@@ -29,8 +36,11 @@ int64_t leaf_result_bytes(const WorkerPlan& plan) {
                               prints_of(plan) * sizeof(std::array<int64_t, 2>));
 }
 
-Status share_leaf_results(const WorkerPlan& plan, runtime::Collectives& c, const std::vector<int64_t>& peers,
-                          const LeavesOf& leaves_of, std::vector<train::LeafResult>& results) {
+Result<std::vector<train::LeafResult>> share_leaf_results(const WorkerPlan& plan, runtime::Collectives& c,
+                                                          const std::vector<int64_t>& peers,
+                                                          const LeavesOf& leaves_of,
+                                                          const LeafOutputs& outputs) {
+  std::vector<train::LeafResult> results(outputs.size());
   Bytes mine;
   std::vector<size_t> expected;
   for (size_t w = 0; w < peers.size(); ++w) {
@@ -38,7 +48,8 @@ Status share_leaf_results(const WorkerPlan& plan, runtime::Collectives& c, const
     expected.push_back(leaves.size() * static_cast<size_t>(leaf_result_bytes(plan)));
     if (peers[w] != c.rank()) continue;
     for (const int64_t i : leaves) {
-      const train::LeafResult& r = results[static_cast<size_t>(i)];
+      ASSIGN_OR_RETURN(const train::LeafResult r,
+                       train::leaf_result(outputs[static_cast<size_t>(i)], plan.trained, plan.measured));
       append_value(mine, r.loss_sum);
       append_value(mine, r.weight);
       for (const auto& print : r.gradient_prints) append_value(mine, print);
@@ -58,7 +69,7 @@ Status share_leaf_results(const WorkerPlan& plan, runtime::Collectives& c, const
       results[static_cast<size_t>(i)] = std::move(r);
     }
   }
-  return Status();
+  return results;
 }
 
 }  // namespace ostro::fleet

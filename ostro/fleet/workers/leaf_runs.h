@@ -12,8 +12,12 @@ namespace ostro::fleet {
 train::BatchArrays leaf_batch(const WorkerPlan& plan, int64_t rank, const train::BatchArrays& batch,
                               int64_t leaf);
 
-// Of what a leaf program gave: loss, weight, fingerprints and what is measured.
-train::LeafResult leaf_result(const WorkerPlan& plan, const std::vector<runtime::Buffer>& out);
+// Takes the gradients out of what a leaf program gave; their places stay, empty.
+std::vector<runtime::Buffer> take_gradients(const WorkerPlan& plan, std::vector<runtime::Buffer>& out);
+
+// What the leaf programs of this worker gave but for the gradients, by leaf; empty for leaves of others. Read
+// when all of them have been started, so that no leaf waits for another.
+using LeafOutputs = std::vector<std::vector<runtime::Buffer>>;
 
 // Bytes of one leaf's result in a message.
 int64_t leaf_result_bytes(const WorkerPlan& plan);
@@ -21,8 +25,11 @@ int64_t leaf_result_bytes(const WorkerPlan& plan);
 // The leaves of the worker at this place among its peers, ascending.
 using LeavesOf = std::function<std::vector<int64_t>(size_t place)>;
 
-// Sends the results of this worker's leaves to its peers, and fills in those of theirs.
-Status share_leaf_results(const WorkerPlan& plan, runtime::Collectives& c, const std::vector<int64_t>& peers,
-                          const LeavesOf& leaves_of, std::vector<train::LeafResult>& results);
+// Reads the results of this worker's leaves, sends them to its peers, and receives those of theirs. The
+// results of all leaves.
+Result<std::vector<train::LeafResult>> share_leaf_results(const WorkerPlan& plan, runtime::Collectives& c,
+                                                          const std::vector<int64_t>& peers,
+                                                          const LeavesOf& leaves_of,
+                                                          const LeafOutputs& outputs);
 
 }  // namespace ostro::fleet

@@ -36,9 +36,8 @@ class StepSchedule final : public GradientSchedule {
       ASSIGN_OR_RETURN(params_, gather_cells(plan_, c, owned));
     }
     const int64_t leaves = batch[0].shape().axes[0].size / plan_.rows;
-    results.resize(static_cast<size_t>(leaves));
     SubtreeSums sums(leaves, add_whole_);
-    RETURN_IF_ERROR(run_leaves(c, batch, leaves, sums, results));
+    ASSIGN_OR_RETURN(const LeafOutputs outputs, run_leaves(c, batch, leaves, sums));
     phase("share results");
     const auto leaves_of = [&](size_t place) {
       const train::LeafRange r = range(leaves, place);
@@ -46,7 +45,7 @@ class StepSchedule final : public GradientSchedule {
       std::iota(list.begin(), list.end(), r.begin);
       return list;
     };
-    RETURN_IF_ERROR(share_leaf_results(plan_, c, peers_, leaves_of, results));
+    ASSIGN_OR_RETURN(results, share_leaf_results(plan_, c, peers_, leaves_of, outputs));
     return exchange_gradients(c, leaves, sums);
   }
 
@@ -109,8 +108,9 @@ class StepSchedule final : public GradientSchedule {
     return train::leaf_range(leaves, static_cast<int64_t>(peers_.size()), static_cast<int64_t>(place));
   }
 
-  Status run_leaves(runtime::Collectives& c, const train::BatchArrays& batch, int64_t leaves,
-                    SubtreeSums& sums, std::vector<train::LeafResult>& results) {
+  Result<LeafOutputs> run_leaves(runtime::Collectives& c, const train::BatchArrays& batch, int64_t leaves,
+                                 SubtreeSums& sums) {
+    LeafOutputs outputs(static_cast<size_t>(leaves));
     ASSIGN_OR_RETURN(runtime::Executable * leaf, leaf_program());
     const train::LeafRange own = range(leaves, place_);
     for (int64_t i = own.begin; i < own.end; ++i) {
@@ -121,12 +121,10 @@ class StepSchedule final : public GradientSchedule {
       Buffers inputs = params_;
       for (Buffer& b : leaf_batch(plan_, rank_, batch, at)) inputs.push_back(std::move(b));
       ASSIGN_OR_RETURN(Buffers out, leaf->run(std::move(inputs), {&c}));
-      results[static_cast<size_t>(i)] = leaf_result(plan_, out);
-      out.resize(2 + plan_.trained);
-      out.erase(out.begin(), out.begin() + 2);
-      RETURN_IF_ERROR(sums.push({i, 1}, std::move(out)));
+      RETURN_IF_ERROR(sums.push({i, 1}, take_gradients(plan_, out)));
+      outputs[static_cast<size_t>(i)] = std::move(out);
     }
-    return Status();
+    return outputs;
   }
 
   // Sends every worker its cells of this worker's sums. Returns the sums over all leaves of the cells that

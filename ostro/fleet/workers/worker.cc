@@ -5,14 +5,13 @@
 #include "ostro/base/profile.h"
 #include "ostro/base/watch/pulse.h"
 #include "ostro/fleet/workers/collective_bytes.h"
-#include "ostro/numerics/fp_env.h"
 
 namespace ostro::fleet {
 
 Result<train::StepResult> Worker::step(runtime::Collectives& c, const train::BatchArrays& batch,
                                        const std::vector<float>& scalars) {
-  const numerics::FpEnvGuard guard;
   pending_.reset();
+  ASSIGN_OR_RETURN(own_.params, runtime::all_to(std::move(own_.params), plan_.engine->memory()));
   const PhasedSpan span(profiling() ? fmt::format("worker {}", rank_) : "");
   train::StepResult result;
   const PulseStep pulse(step_ + 1);

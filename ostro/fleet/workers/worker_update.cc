@@ -57,15 +57,18 @@ Status Worker::compile() {
   return Status();
 }
 
-void Worker::adopt(const train::State& state) {
-  const auto part = [&](int64_t rank, size_t k) {
-    return spmd::shard(plan_.mesh(), rank, plan_.owned(k), train::array_of(state, k));
+Status Worker::adopt(const train::State& state) {
+  const auto take = [&](int64_t rank, size_t k, Cells& cells) -> Status {
+    ASSIGN_OR_RETURN(const Buffer whole, train::array_of(state, k).to_host());
+    train::list_of(cells, k, plan_.n).push_back(spmd::shard(plan_.mesh(), rank, plan_.owned(k), whole));
+    return Status();
   };
   Cells own, kept;
-  for (size_t k = 0; k < plan_.arrays.size(); ++k) train::list_of(own, k, plan_.n).push_back(part(rank_, k));
+  for (size_t k = 0; k < plan_.arrays.size(); ++k) RETURN_IF_ERROR(take(rank_, k, own));
   if (const int64_t other = plan_.kept_for(rank_); other >= 0)
-    for (const size_t k : plan_.mirrored) train::list_of(kept, k, plan_.n).push_back(part(other, k));
+    for (const size_t k : plan_.mirrored) RETURN_IF_ERROR(take(other, k, kept));
   adopt_cells(std::move(own), std::move(kept), state.step);
+  return Status();
 }
 
 void Worker::adopt_cells(Cells own, Cells kept, int64_t step, train::StepResult last) {
@@ -111,9 +114,9 @@ Result<Worker::Buffers> Worker::mirror(runtime::Collectives& c, const Buffers& o
   const int64_t holder = plan_.holders[static_cast<size_t>(rank_)];
   for (const size_t k : plan_.mirrored) {
     if (k < first || k >= first + owned.size()) continue;
+    ASSIGN_OR_RETURN(const Buffer mine, owned[k - first].to_host());
     kept.push_back(Buffer::empty(plan_.owned_shape(k, other)));
-    RETURN_IF_ERROR(
-        send_and_receive(c, holder, owned[k - first].bytes(), other, kept.back().mutable_bytes()));
+    RETURN_IF_ERROR(send_and_receive(c, holder, mine.bytes(), other, kept.back().mutable_bytes()));
   }
   return kept;
 }
@@ -124,8 +127,14 @@ Result<Measured> Worker::measure(runtime::Collectives& c) {
   inputs.push_back(Buffer::scalar(ir::DType::f64, pending_->result.weight));
   RETURN_IF_ERROR(compile());
   ASSIGN_OR_RETURN(const Buffers out, measure_->run(std::move(inputs), {&c}));
-  Measured measured{out[0].item<float>(), out[1].item<double>(), out[2].item<uint8_t>() != 0};
-  for (size_t i = 3; i < out.size(); ++i) measured.group_norms.push_back(out[i].item<double>());
+  Measured measured;
+  ASSIGN_OR_RETURN(measured.loss, out[0].scalar<float>());
+  ASSIGN_OR_RETURN(measured.gradient_norm, out[1].scalar<double>());
+  ASSIGN_OR_RETURN(const auto ok, out[2].scalar<uint8_t>());
+  measured.ok = ok != 0;
+  for (size_t i = 3; i < out.size(); ++i) {
+    ASSIGN_OR_RETURN(measured.group_norms.emplace_back(), out[i].scalar<double>());
+  }
   return measured;
 }
 
@@ -191,10 +200,11 @@ Status Worker::look(runtime::Collectives& c, train::StepResult& result) {
   ASSIGN_OR_RETURN(const Buffers out, prints_->run(own_.params, {&c}));
   result.prints.clear(), result.expert_loads.clear();
   for (size_t i = 0; i < out.size(); ++i)
-    if (i < plan_.n)
-      result.prints.push_back(train::fingerprint_lanes(out[i]));
-    else
-      result.expert_loads.push_back(out[i]);
+    if (i < plan_.n) {
+      ASSIGN_OR_RETURN(result.prints.emplace_back(), train::fingerprint_lanes(out[i]));
+    } else {
+      ASSIGN_OR_RETURN(result.expert_loads.emplace_back(), out[i].to_host());
+    }
   return Status();
 }
 

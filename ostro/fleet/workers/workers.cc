@@ -17,7 +17,7 @@ using runtime::Buffer;
 bool same_handles(const std::vector<Buffer>& a, const std::vector<Buffer>& b) {
   if (a.size() != b.size()) return false;
   for (size_t i = 0; i < a.size(); ++i)
-    if (a[i].bytes().data() != b[i].bytes().data()) return false;
+    if (!a[i].same_place(b[i])) return false;
   return true;
 }
 
@@ -41,7 +41,7 @@ class WorkerRunner final : public train::StepRunner {
     // A state that is not the one that this runner made last (the first step, a restored checkpoint) is given
     // to the workers.
     if (!state.params.empty() && !same_handles(state.params, last_.params))
-      for (auto& worker : workers_) worker->adopt(state);
+      for (auto& worker : workers_) RETURN_IF_ERROR(worker->adopt(state));
     state.params.clear(), state.kept.clear();
     last_ = train::State();
     train::StepResult result;
@@ -87,7 +87,9 @@ class WorkerRunner final : public train::StepRunner {
     std::vector<Buffer> out;
     for (size_t k = first; k < first + count; ++k) {
       std::vector<Buffer> parts;
-      for (const auto& worker : workers_) parts.push_back((worker->own().*part)[k - first]);
+      for (const auto& worker : workers_) {
+        ASSIGN_OR_RETURN(parts.emplace_back(), (worker->own().*part)[k - first].to_host());
+      }
       ASSIGN_OR_RETURN(Buffer b, spmd::join(plan_.mesh(), plan_.owned(k), plan_.shape(k), parts));
       out.push_back(std::move(b));
     }

@@ -55,7 +55,8 @@ class InterpreterExecutable final : public runtime::Executable {
                         program_.param_names.empty() ? "unnamed" : program_.param_names[i],
                         inputs[i].valid() ? inputs[i].shape().str() : "missing", expected.str()));
     }
-    const numerics::FpEnvGuard guard;
+    ASSIGN_OR_RETURN(inputs, runtime::all_to(std::move(inputs), runtime::host_memory()));
+    const numerics::HostArithmetic guard;
     try {
       return run_block(body, std::move(inputs), program_.leaves, context);
     } catch (const ir::AttrError& e) {
@@ -84,14 +85,16 @@ class InterpreterExecutable final : public runtime::Executable {
 
 class Interpreter final : public runtime::Engine {
  public:
-  std::string name() const override { return "interp"; }
-  bool is_fast() const override { return false; }
+  const runtime::EngineInfo& info() const override { return info_; }
 
   Result<std::unique_ptr<runtime::Executable>> compile(const ir::Program& program,
                                                        const runtime::CompileOptions&) override {
     RETURN_IF_ERROR(ir::verify(program));
     return std::unique_ptr<runtime::Executable>(std::make_unique<InterpreterExecutable>(program));
   }
+
+ private:
+  const runtime::EngineInfo info_{.name = "interp", .is_fast = false};
 };
 
 }  // namespace

@@ -33,7 +33,7 @@ template <typename F>
 void for_each_case(const F& f) {
   for (runtime::Engine* engine : engines())
     for (const DType compute : {DType::f32, DType::bf16}) {
-      CAPTURE(engine->name());
+      CAPTURE(engine->info().name);
       CAPTURE(ir::dtype_name(compute));
       set_default_engine(engine);
       const Decoder model = model_of(tiny(), compute);

@@ -77,7 +77,7 @@ TEST_CASE("slow: families: the cached step gives the bits of the whole row, in a
       const Decoder m = model_of(o, compute);
       std::vector<float> first;
       for (runtime::Engine* engine : engines()) {
-        CAPTURE(engine->name());
+        CAPTURE(engine->info().name);
         set_default_engine(engine);
         const std::vector<float> whole = part(logits(m, ids({row(2, 20), tokens})), 1, 0, 20);
         if (first.empty()) first = whole;

@@ -134,7 +134,7 @@ void print_all(uint64_t seed) {
 }  // namespace ostro::numerics
 
 int main(int argc, char** argv) {
-  ostro::numerics::FpEnvGuard guard;
+  ostro::numerics::HostArithmetic guard;
   ostro::numerics::print_all(argc > 1 ? std::strtoull(argv[1], nullptr, 10) : 0);
   return 0;
 }

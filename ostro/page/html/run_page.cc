@@ -23,8 +23,8 @@ Result<std::string> write_report(io::FileSystem& fs, runtime::Engine* sampler,
   if (auto data = data_facts(fs, run_directory, config); data.ok())
     facts.data = std::move(*data);
   else
-    log_warning(fmt::format("the page has no facts about the data: {}", data.error().message()));
-  if (sampler != nullptr && sampler->is_fast())
+    log_warning(fmt::format("the page says nothing of the data: {}", data.error().message()));
+  if (sampler != nullptr && sampler->info().is_fast)
     if (const Status done = add_samples(fs, *sampler, run_directory, config, stop, facts); !done.ok())
       log_warning(fmt::format("the page has no samples: {}", done.error().message()));
   RETURN_IF_ERROR(io::write_file_atomically(fs, facts_path, facts_json(facts)));

@@ -15,7 +15,7 @@ constexpr double kLeastEntropy = 0.5;
 }  // namespace
 
 double engine_peak(runtime::Engine& engine, DType dtype) {
-  if (!engine.is_fast()) return 0;
+  if (!engine.info().is_fast) return 0;
   constexpr int64_t kSize = 768;
   ir::Program p;
   ir::Builder b(p.body);

@@ -212,8 +212,9 @@ Status Run::save(bool in_chain) {
     saving_epoch_ = env_.crew->epoch().number;
   } else {
     RETURN_IF_ERROR(runner_->collect(state_, train::StepRunner::Collect::kAll));
-    RETURN_IF_ERROR(
-        saver_->start(info, snapshot(state_, train::state_arrays(programs_), train::cell_boxes(config_))));
+    ASSIGN_OR_RETURN(const auto tensors,
+                     snapshot(state_, train::state_arrays(programs_), train::cell_boxes(config_)));
+    RETURN_IF_ERROR(saver_->start(info, tensors));
   }
   if (in_chain) {
     saving_step_ = state_.step;

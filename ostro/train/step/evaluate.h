@@ -23,8 +23,8 @@ class HeldOut {
   // For text that is there.
   static Result<HeldOut> create(HeldOutText text, const ir::Program& program, runtime::Engine& engine);
 
-  // Called with each batch and its losses, f32 [batch, pos]; of pairs their margins, f64 [batch]. The losses
-  // have the same bits as the training loss of the same rows.
+  // Called with each batch and its losses, f32 [batch, pos]; of pairs their margins, f64 [batch]; both on the
+  // host. The losses have the same bits as the training loss of the same rows.
   using OnBatch = std::function<Status(const data::Batch&, const runtime::Buffer& losses)>;
 
   // The loss of the text (HeldOutText::loss) with these parameters.
@@ -32,11 +32,12 @@ class HeldOut {
                                const OnBatch& on_batch = {}) const;
 
  private:
-  HeldOut(HeldOutText text, std::unique_ptr<runtime::Executable> program)
-      : text_(std::move(text)), program_(std::move(program)) {}
+  HeldOut(HeldOutText text, std::unique_ptr<runtime::Executable> program, runtime::Memory& memory)
+      : text_(std::move(text)), program_(std::move(program)), memory_(&memory) {}
 
   HeldOutText text_;
   std::unique_ptr<runtime::Executable> program_;
+  runtime::Memory* memory_;  // the engine's
 };
 
 }  // namespace ostro::train

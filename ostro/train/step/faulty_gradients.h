@@ -1,5 +1,5 @@
 // Deliberate faults in a step's gradients (base/test_fault.h). Negative controls use them to prove that the
-// equality tests notice an error.
+// equality tests notice an error. Faults are for engines whose memory is the host's.
 #pragma once
 
 #include <algorithm>
@@ -21,10 +21,11 @@ class FaultyGradients {
   // Passes the gradients of leaf `index` to the tree over leaves. With the fault leaf_order, leaf 1 is held
   // back until leaf 2 has been pushed.
   template <typename Push>
-  void push(int64_t index, int64_t leaves, Buffers gradients, double weight, Push&& push_to_tree) {
+  void push(int64_t index, int64_t leaves, Buffers gradients, const runtime::Buffer& weight,
+            Push&& push_to_tree) {
     if (mean_of_means_)
       for (runtime::Buffer& b : gradients)
-        for (float& x : b.mutable_as<float>()) x *= static_cast<float>(1.0 / weight);
+        for (float& x : b.mutable_as<float>()) x *= static_cast<float>(1.0 / weight.item<double>());
     if (leaf_order_ && leaves > 2 && index == 1) {
       held_ = std::move(gradients);
       return;

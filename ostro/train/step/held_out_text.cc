@@ -17,9 +17,14 @@ std::string uncounted_text(const HeldOutLoss& loss) {
       named ? " of component " : "", fmt::join(loss.uncounted, ", "));
 }
 
-BatchLoss batch_loss(std::span<const runtime::Buffer> sums) {
-  BatchLoss out{sums[0].item<double>(), sums[1].item<double>()};
-  if (sums.size() > 2) out.correct = sums[2].item<double>(), out.margin = sums[3].item<double>();
+Result<BatchLoss> batch_loss(std::span<const runtime::Buffer> sums) {
+  BatchLoss out;
+  ASSIGN_OR_RETURN(out.loss_sum, sums[0].scalar<double>());
+  ASSIGN_OR_RETURN(out.weight, sums[1].scalar<double>());
+  if (sums.size() > 2) {
+    ASSIGN_OR_RETURN(out.correct, sums[2].scalar<double>());
+    ASSIGN_OR_RETURN(out.margin, sums[3].scalar<double>());
+  }
   return out;
 }
 

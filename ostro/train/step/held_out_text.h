@@ -46,7 +46,7 @@ struct BatchLoss {
   double correct = 0, margin = 0;  // of pairs: sums (measure_names)
 };
 // From the results of make_eval_program without the first.
-BatchLoss batch_loss(std::span<const runtime::Buffer> sums);
+Result<BatchLoss> batch_loss(std::span<const runtime::Buffer> sums);
 
 // A value; copies share the store's files.
 class HeldOutText {

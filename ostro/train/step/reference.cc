@@ -10,7 +10,6 @@
 #include "ostro/data/packing/sequence_reader.h"
 #include "ostro/io/arrays/safetensors.h"
 #include "ostro/io/files/path.h"
-#include "ostro/numerics/fp_env.h"
 #include "ostro/train/step/batches.h"
 
 namespace ostro::train {
@@ -53,7 +52,8 @@ Result<PairScores> scores_of(runtime::Executable& program, int64_t rows,
     std::vector<runtime::Buffer> inputs = parameters;
     for (runtime::Buffer& b : to_arrays(batch)) inputs.push_back(std::move(b));
     ASSIGN_OR_RETURN(const std::vector<runtime::Buffer> results, program.run(std::move(inputs)));
-    const auto values = results[0].as<double>();
+    ASSIGN_OR_RETURN(const runtime::Buffer made, results[0].to_host());
+    const auto values = made.as<double>();
     out.insert(out.end(), values.begin(), values.begin() + 2 * count);
   }
   return out;
@@ -64,14 +64,14 @@ Result<PairScores> scores_of(runtime::Executable& program, int64_t rows,
 Result<Reference> compute_reference(const ir::Program& program, runtime::Engine& engine,
                                     const std::vector<runtime::Buffer>& parameters, const TrainConfig& config,
                                     const data::DataSet& stores) {
-  const numerics::FpEnvGuard guard;
   ASSIGN_OR_RETURN(const auto compiled, engine.compile(program));
+  ASSIGN_OR_RETURN(const auto at_engine, runtime::all_to(parameters, engine.memory()));
   const int64_t rows = program.body.shape(program.body.results[0]).axes[0].size;
   Reference out;
   out.scores.resize(stores.parts().size());
   for (size_t i = 0; i < stores.parts().size(); ++i)
     for (const Split split : data::kSplits) {
-      ASSIGN_OR_RETURN(PairScores scores, scores_of(*compiled, rows, parameters, config, stores, i, split));
+      ASSIGN_OR_RETURN(PairScores scores, scores_of(*compiled, rows, at_engine, config, stores, i, split));
       out.scores[i][static_cast<size_t>(split)] = std::make_shared<const PairScores>(std::move(scores));
     }
   out.hash = reference_hash(stores, out);

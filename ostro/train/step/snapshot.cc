@@ -111,11 +111,12 @@ Status check_tensors(const checkpoint::Manifest& manifest, const StateArrays& ar
   return Status();
 }
 
-std::vector<checkpoint::Tensor> snapshot(const State& state, const StateArrays& arrays,
-                                         const optim::Boxes& boxes) {
+Result<std::vector<checkpoint::Tensor>> snapshot(const State& state, const StateArrays& arrays,
+                                                 const optim::Boxes& boxes) {
   std::vector<checkpoint::Tensor> out;
   for (size_t i = 0; i < arrays.size(); ++i) {
-    auto owner = std::make_shared<Buffer>(i < arrays.n ? state.params[i] : state.kept[i - arrays.n]);
+    ASSIGN_OR_RETURN(Buffer on_host, (i < arrays.n ? state.params[i] : state.kept[i - arrays.n]).to_host());
+    const auto owner = std::make_shared<const Buffer>(std::move(on_host));
     out.push_back({spec_of(arrays.paths[i], owner->shape(), boxes), owner->bytes(), owner});
   }
   return out;

@@ -16,9 +16,10 @@ class FileSystem;
 namespace ostro::train {
 
 // Parameters at their paths ("model/..."), then the optimizer's arrays ("optimizer/first_moment/..."); cells
-// by the config's boxes. The tensors share the state's buffers and keep them alive.
-std::vector<checkpoint::Tensor> snapshot(const State& state, const StateArrays& arrays,
-                                         const optim::Boxes& boxes);
+// by the config's boxes. The tensors share the state's buffers and keep them alive; what is in another memory
+// than the host's is copied to it.
+Result<std::vector<checkpoint::Tensor>> snapshot(const State& state, const StateArrays& arrays,
+                                                 const optim::Boxes& boxes);
 
 // The tensors of a state of these arrays, as snapshot() has them.
 std::vector<checkpoint::TensorSpec> state_tensors(const StateArrays& arrays, const optim::Boxes& boxes);

@@ -2,7 +2,6 @@
 
 #include <fmt/format.h>
 
-#include <cstring>
 #include <numeric>
 
 #include "ostro/base/profile.h"
@@ -31,6 +30,11 @@ std::vector<int64_t> first_inputs(size_t count) {
   return inputs;
 }
 
+// Not inlined, so that no addition leaves the scope of its caller's HostArithmetic.
+[[gnu::noinline]] double sum_on_host(const std::vector<double>& partials) {
+  return numerics::tree_sum<double>(partials);
+}
+
 class SerialRunner final : public StepRunner {
  public:
   SerialRunner(UpdateLayout at, int64_t rows, size_t measured)
@@ -44,6 +48,7 @@ class SerialRunner final : public StepRunner {
       gradients.push_back(p.leaf.body.shape(p.leaf.body.results[2 + i]));
       gradient_bytes_ += gradients.back().bytes();
     }
+    memory_ = &engine.memory();
     for (const ir::Shape& shape : state_arrays(p).shapes) state_bytes_ += shape.bytes();
     expert_loads_ = expert_loads(p.update);
     ASSIGN_OR_RETURN(add_, engine.compile(add_program(gradients), add_options(trained_)));
@@ -51,9 +56,9 @@ class SerialRunner final : public StepRunner {
   }
 
   Result<StepResult> run(State& state, const BatchArrays& batch, const std::vector<float>& scalars) override {
-    const numerics::FpEnvGuard guard;
     StepResult result;
     Status failed;
+    ASSIGN_OR_RETURN(state.params, runtime::all_to(std::move(state.params), *memory_));  // for all leaves
     numerics::TreeFold<Buffers, std::function<Buffers(Buffers, Buffers)>> fold([&](Buffers a, Buffers b) {
       if (!failed.ok()) return a;
       phase("tree add");
@@ -64,19 +69,25 @@ class SerialRunner final : public StepRunner {
       return Buffers();
     });
     const int64_t leaves = batch[0].shape().axes[0].size / rows_;
+    std::vector<Buffers> outputs;  // by leaf, without gradients: read when all leaves have been started
     for (int64_t i = 0; i < leaves; ++i) {
       phase("leaf", i);
       Buffers inputs = state.params;
       for (Buffer& b : rows_of(batch, i * rows_, rows_)) inputs.push_back(std::move(b));
       ASSIGN_OR_RETURN(Buffers out, leaf_->run(std::move(inputs)));
-      result.leaves.push_back(leaf_result(out, trained_, measured_));
-      faulty_.push(i, leaves, take(out, 2, trained_), out[1].item<double>(),
+      Buffers made = take(out, 2, trained_);
+      faulty_.push(i, leaves, std::move(made), out[1],
                    [&](Buffers gradients) { fold.push(std::move(gradients)); });
       RETURN_IF_ERROR(failed);
+      outputs.push_back(std::move(out));
     }
     Buffers gradients = fold.finish();
     RETURN_IF_ERROR(failed);
     faulty_.finish(state.step, gradients);
+    for (const Buffers& out : outputs) {
+      ASSIGN_OR_RETURN(LeafResult leaf, leaf_result(out, trained_, measured_));
+      result.leaves.push_back(std::move(leaf));
+    }
 
     phase("update");
     const auto [loss_sum, weight] = join_losses(result.leaves);
@@ -94,12 +105,19 @@ class SerialRunner final : public StepRunner {
     ASSIGN_OR_RETURN(Buffers out, update_->run(std::move(inputs)));
     state.params = take(out, 0, n_);
     state.kept = take(out, n_, at_.kept);
-    result.loss = out[at_.loss()].item<float>();
-    result.gradient_norm = out[at_.loss() + 1].item<double>();
-    for (size_t i = 0; i < at_.norms; ++i) result.group_norms.push_back(out[at_.norm(i)].item<double>());
-    result.ok = out[at_.loss() + 2].item<uint8_t>() != 0;
-    for (size_t i = 0; i < n_; ++i) result.prints.push_back(fingerprint_lanes(out[at_.prints() + i]));
-    for (const size_t k : expert_loads_) result.expert_loads.push_back(state.params[k]);
+    ASSIGN_OR_RETURN(result.loss, out[at_.loss()].scalar<float>());
+    ASSIGN_OR_RETURN(result.gradient_norm, out[at_.loss() + 1].scalar<double>());
+    for (size_t i = 0; i < at_.norms; ++i) {
+      ASSIGN_OR_RETURN(result.group_norms.emplace_back(), out[at_.norm(i)].scalar<double>());
+    }
+    ASSIGN_OR_RETURN(const auto ok, out[at_.loss() + 2].scalar<uint8_t>());
+    result.ok = ok != 0;
+    for (size_t i = 0; i < n_; ++i) {
+      ASSIGN_OR_RETURN(result.prints.emplace_back(), fingerprint_lanes(out[at_.prints() + i]));
+    }
+    for (const size_t k : expert_loads_) {
+      ASSIGN_OR_RETURN(result.expert_loads.emplace_back(), state.params[k].to_host());
+    }
     if (result.ok) ++state.step;
     return result;
   }
@@ -122,6 +140,7 @@ class SerialRunner final : public StepRunner {
   size_t measured_;
   std::vector<size_t> expert_loads_;
   int64_t gradient_bytes_ = 0, state_bytes_ = 0;
+  runtime::Memory* memory_ = nullptr;  // the engine's
   FaultyGradients faulty_;
   std::unique_ptr<runtime::Executable> leaf_, update_, add_;
 };
@@ -144,8 +163,10 @@ runtime::CompileOptions update_options(const CanonicalPrograms& p) {
 
 runtime::CompileOptions add_options(size_t n) { return {.donate = first_inputs(n)}; }
 
-std::array<int64_t, 2> fingerprint_lanes(const Buffer& print) {
-  return {print.as<int64_t>()[0], print.as<int64_t>()[1]};
+Result<std::array<int64_t, 2>> fingerprint_lanes(const Buffer& print) {
+  std::array<int64_t, 2> lanes{};
+  RETURN_IF_ERROR(print.read(std::as_writable_bytes(std::span(lanes))));
+  return lanes;
 }
 
 size_t parameter_count(const CanonicalPrograms& p) { return p.init.body.results.size(); }
@@ -175,39 +196,42 @@ ir::Program add_program(const std::vector<ir::Shape>& shapes) {
 
 BatchArrays rows_of(const BatchArrays& batch, int64_t first, int64_t count) {
   BatchArrays out;
-  for (const Buffer& b : batch) {
-    ir::Shape shape = b.shape();
-    const int64_t row_bytes = shape.bytes() / shape.axes[0].size;
-    shape.axes[0].size = count;
-    out.push_back(Buffer::copy_of(shape, b.bytes().data() + first * row_bytes));
-  }
+  for (const Buffer& b : batch) out.push_back(b.rows(first, count));
   return out;
 }
 
 std::pair<double, double> join_losses(const std::vector<LeafResult>& leaves) {
+  const numerics::HostArithmetic environment;
   std::vector<double> losses, weights;
   for (const LeafResult& l : leaves) {
     losses.push_back(l.loss_sum);
     weights.push_back(l.weight);
   }
-  return {numerics::tree_sum<double>(losses), numerics::tree_sum<double>(weights)};
+  return {sum_on_host(losses), sum_on_host(weights)};
 }
 
 std::vector<double> join_measures(const std::vector<LeafResult>& leaves) {
+  const numerics::HostArithmetic environment;
   std::vector<double> out;
   for (size_t k = 0; !leaves.empty() && k < leaves[0].measures.size(); ++k) {
     std::vector<double> sums;
     for (const LeafResult& l : leaves) sums.push_back(l.measures[k]);
-    out.push_back(numerics::tree_sum<double>(sums));
+    out.push_back(sum_on_host(sums));
   }
   return out;
 }
 
-LeafResult leaf_result(const Buffers& results, size_t trained, size_t measured) {
-  LeafResult leaf{results[0].item<double>(), results[1].item<double>(), {}, {}};
+Result<LeafResult> leaf_result(const Buffers& results, size_t trained, size_t measured) {
+  LeafResult leaf;
+  ASSIGN_OR_RETURN(leaf.loss_sum, results[0].scalar<double>());
+  ASSIGN_OR_RETURN(leaf.weight, results[1].scalar<double>());
   const size_t end = results.size() - measured;
-  for (size_t k = 2 + trained; k < end; ++k) leaf.gradient_prints.push_back(fingerprint_lanes(results[k]));
-  for (size_t k = end; k < results.size(); ++k) leaf.measures.push_back(results[k].item<double>());
+  for (size_t k = 2 + trained; k < end; ++k) {
+    ASSIGN_OR_RETURN(leaf.gradient_prints.emplace_back(), fingerprint_lanes(results[k]));
+  }
+  for (size_t k = end; k < results.size(); ++k) {
+    ASSIGN_OR_RETURN(leaf.measures.emplace_back(), results[k].scalar<double>());
+  }
   return leaf;
 }
 

@@ -38,11 +38,11 @@ struct StepResult {
   std::vector<double> measures;     // sums over the batch (measure_names)
   std::vector<LeafResult> leaves;
   std::vector<std::array<int64_t, 2>> prints;  // fingerprint of each parameter after the step
-  std::vector<runtime::Buffer> expert_loads;   // whole, after the step (programs/state_arrays.h)
+  std::vector<runtime::Buffer> expert_loads;   // on the host, whole, after the step (programs/state_arrays.h)
 };
 
 // The two lanes of a fingerprint. The programs return it as i64 {2}.
-std::array<int64_t, 2> fingerprint_lanes(const runtime::Buffer& print);
+Result<std::array<int64_t, 2>> fingerprint_lanes(const runtime::Buffer& print);
 
 // One of the things that a worker sends to others in a step.
 struct Sent {
@@ -107,7 +107,7 @@ Result<std::unique_ptr<StepRunner>> make_step_runner(const CanonicalPrograms& pr
 // The state at step 0: parameters from the init program, the optimizer's arrays zero.
 Result<State> initial_state(const CanonicalPrograms& programs, runtime::Engine& engine, int64_t seed);
 
-// Rows [first, first + count) of every array.
+// Rows [first, first + count) of every array, without a copy.
 BatchArrays rows_of(const BatchArrays& batch, int64_t first, int64_t count);
 
 // One program that adds two lists of f32 arrays of these shapes. It sums the gradients of two neighbouring
@@ -129,9 +129,10 @@ runtime::CompileOptions add_options(size_t n);
 std::pair<double, double> join_losses(const std::vector<LeafResult>& leaves);
 std::vector<double> join_measures(const std::vector<LeafResult>& leaves);
 
-// What a leaf program gave: loss, weight, fingerprints and `measured` sums. Its gradients are results 2 to 2
-// + `trained`.
-LeafResult leaf_result(const std::vector<runtime::Buffer>& results, size_t trained, size_t measured);
+// Reads what a leaf program gave: loss, weight, fingerprints and `measured` sums. Its gradients are results 2
+// to 2 + `trained`; they are not read, and may have been moved away. Called when all leaves of a step have
+// been started: it waits for the program's engine.
+Result<LeafResult> leaf_result(const std::vector<runtime::Buffer>& results, size_t trained, size_t measured);
 
 // Number of parameters of the model; of them, those that are trained, which come first.
 size_t parameter_count(const CanonicalPrograms& programs);

@@ -1,0 +1,58 @@
+// Memory: where the arrays of an engine live, such as the host's memory or that of a device.
+//
+// Only the host's memory has addresses that this program can read. Bytes of any other memory are reached
+// through read() and write() alone, so code outside of the engines works with every memory.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+
+#include "ostro/base/error.h"
+
+namespace ostro::runtime {
+
+class Block;
+
+// There is one object for each memory. It lives until the process ends, because blocks refer to it.
+// Thread-safe.
+class Memory {
+ public:
+  virtual ~Memory() = default;
+  virtual std::string name() const = 0;  // "host", "cuda:0"
+  // A new block, whose bytes are not initialised. Error: the memory has no room for it.
+  virtual Result<std::shared_ptr<Block>> allocate(int64_t bytes) = 0;
+  // Copies from the host to the bytes of the block from `at` on.
+  virtual Status write(Block& block, int64_t at, std::span<const std::byte> from) = 0;
+  // Copies to the host. Waits until everything that was started before, and writes the block, has finished.
+  virtual Status read(const Block& block, int64_t at, std::span<std::byte> to) const = 0;
+};
+
+// One allocation of a memory. Freed with its last handle.
+class Block {
+ public:
+  // `host`: the address of the first byte, or null when the host cannot address the memory.
+  Block(Memory& memory, int64_t bytes, std::byte* host) : memory_(memory), bytes_(bytes), host_(host) {}
+  virtual ~Block() = default;
+  Block(const Block&) = delete;
+  Block& operator=(const Block&) = delete;
+
+  Memory& memory() const { return memory_; }
+  int64_t bytes() const { return bytes_; }
+  std::byte* host() const { return host_; }
+
+ private:
+  Memory& memory_;
+  int64_t bytes_;
+  std::byte* host_;
+};
+
+// The memory of this process, the default of every engine. Blocks are aligned to kAlignment (base/aligned.h).
+// allocate() never fails: it aborts when memory is exhausted.
+Memory& host_memory();
+// The same as host_memory().allocate; with `zeros` all bits are zero.
+std::shared_ptr<Block> allocate_on_host(int64_t bytes, bool zeros);
+
+}  // namespace ostro::runtime
